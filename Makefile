@@ -90,8 +90,8 @@ bench: .venv/requirements-test.lock  ## time and memory of the study, pandas, Du
 bench-growth: .venv/requirements-test.lock  ## the same at 0.1, 1, 3 and 10 times the full size; some 30 min and 40 GB of disk
 	@$(BIN)/python bench/run.py growth
 
-lint: .venv/requirements-test.lock
-	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/snakefmt --check Snakefile workflow && $(BIN)/snakemake --lint
+lint: .venv/requirements-test.lock  ## what .pre-commit-config.yaml names, over all files
+	@$(BIN)/pre-commit run --all-files
 
 format: .venv/requirements-test.lock
 	@$(BIN)/ruff check --fix . ; $(BIN)/ruff format . && $(BIN)/snakefmt Snakefile workflow

@@ -12,15 +12,19 @@ def main(snakemake):
     from ttf.publish.about import checked_date, describe
     from ttf.publish.archive import deposit, tar_of
     from ttf.publish.crate import METADATA, crate
-    from ttf.publish.files import Published, page_of_report, product_of, published, words_of_charts
+    from ttf.publish.dictionary import as_table, by_analysis
+    from ttf.publish.files import Published, page_of_report, product_of, published, table_at, words_of_charts
+    from ttf.publish.more_tables import Filled, more_tables
     from ttf.publish.site import readme_of
     from ttf.rooms import contracts
+    from ttf.tables import read_table
 
     files, params = snakemake.input, snakemake.params
     date = checked_date(params.date)
     root = Path(snakemake.scriptdir).parent
     about = describe(Path(files.citation).read_text(encoding="utf-8"), params.settings, params.traces)
-    tables = {table.path: table for table in contracts(tuple(params.folders)).values()}
+    folders = tuple(params.folders)
+    tables = {table.path: table for table in contracts(folders).values()}
     charts = words_of_charts(Path(index) for index in files.indexes)
     own = Path(snakemake.output.archive).parents[1]
 
@@ -30,6 +34,14 @@ def main(snakemake):
     packed = [page_of_report(path, place(path)) for path in map(Path, [*files.pages, *files.papers])]
     packed += [published(path, place(path), charts, tables) for path in map(Path, files.products)]
     packed += [published(Path(path), Path(os.path.relpath(path, root)).as_posix(), {}, {}) for path in files.sources]
+    if asked := params.settings.get("tables", ()):
+        filled = [
+            Filled(place(path), contract, read_table(path, contract))
+            for path in map(Path, files.products)
+            if path.suffix == ".csv" and (contract := table_at(place(path), tables))
+        ]
+        more = more_tables(asked, filled, as_table(by_analysis(folders)), date)
+        packed += [Published(path, content, Path(path).stem, what) for path, content, what in more]
     readme = readme_of(about, own.as_posix().removeprefix("results/") + "/").encode()
     packed.append(Published("results/README.md", readme, "README", "What the results are"))
     zenodo = deposit(about, date).encode()

@@ -342,6 +342,7 @@ def _report(study: Study, pdf: bool) -> Iterator[Job]:
     yield Job("score_claims", given, scored, params)
     yield Job("recompute_ettr", {}, {"reference": f"{own}/ettr_reference.csv"})
     yield Job("write_config", {}, {"config": f"{own}/config.yaml"}, {"text": dump(study.config)})
+    yield Job("write_dictionary", {}, {"table": f"{own}/dictionary.csv"}, {"folders": study.folders})
     vega, template = {"vega": f"{source}/vega.txt"}, {"template": f"{source}/page.html"}
     template |= {"bibliography": f"{source}/references.bib"}
     yield Job("bundle_vega", {}, vega)

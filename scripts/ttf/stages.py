@@ -314,6 +314,25 @@ ETTR_REFERENCE = replace(
     path="ettr_reference.csv",
 )
 
+_OF_FILE = "the table is a Parquet file, of which the trace's format decides the columns"
+DICTIONARY = replace(
+    table(
+        "dictionary",
+        "A column of a table that a study writes.",
+        path=words("Path", "Of the table, below the folder of its trace or of the study."),
+        table=words("Table", "Its name."),
+        analysis=words("Analysis", "What makes it.", blank="it is made before or around the analyses"),
+        row=words("A row", "What a row of the table is."),
+        column=words("Column", "Its name in the table.", blank=_OF_FILE),
+        heading=words("Heading", "What the page calls it.", blank=_OF_FILE),
+        type=words("Type", "text, truth value, whole number, number or row number.", blank=_OF_FILE),
+        unit=words("Unit", "Of its numbers.", blank="it has none"),
+        meaning=words("Meaning", "What it holds.", blank=_OF_FILE),
+        blank_where=words("Blank where", "Why a cell may be blank.", blank="no cell is"),
+    ),
+    path="dictionary.csv",
+)
+
 _UNIT = {
     "trace": words("Trace", "Name of the trace."),
     "unit_id": name("Unit", "The node or component, one name each.", of="node"),
@@ -370,7 +389,7 @@ EXPOSURE = parquet(
 
 TABLES = (
     *(ROW_ACCOUNT, ROW_ACCOUNT_BY_PART, RAW_FILES, ANOMALIES, STATISTICS, VALIDATION, RUNTIME_AGREEMENT),
-    *(SCORECARD, IMPLIED_N, ETTR_REFERENCE),
+    *(SCORECARD, IMPLIED_N, ETTR_REFERENCE, DICTIONARY),
 )
 # What a trace has where its format gives it; analyses ask for it by name (ttf.analysis.PRODUCTS).
 OF_TRACES = (JOBS, NODES, ATTEMPTS, PLACEMENTS, LIVES, LIVES_INFRA, OUTAGES, OUTAGE_RECORDS, EXPOSURE)

@@ -616,6 +616,7 @@ FULL = {
         "license": "CC-BY-4.0",
         "keywords": ["reliability"],
         "names": "kept",
+        "tables": ["parquet", "xlsx"],
         "url": "https://example.org",
         "date": "2025-01-31",
     },

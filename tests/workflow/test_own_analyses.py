@@ -42,6 +42,7 @@ def test_the_example_runs_from_outside_the_checkout(own, tmp_path):
     planned = study.planned(**config)
     assert planned == {
         *("describe_weekdays", "draw_charts_pai2020", "summarise", "score_claims", "write_config"),
+        "write_dictionary",
         *("write_page_source", "render_page", "write_manifest"),
     }
     study.snakemake(one_process=True, **config)

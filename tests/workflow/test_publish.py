@@ -2,21 +2,31 @@
 
 import base64
 import hashlib
+import io
 import json
 import os
 import re
 import shutil
 import tarfile
+import zipfile
 import zlib
+from pathlib import Path
 
 import jsonschema
 import named_trace
+import openpyxl
+import polars as pl
 import pytest
 import yaml
 from qmd_lint import faults
 from study_runs import OWN, PAGE, ROOT, SMALL, Checkout, check_out
 from ttf.provenance import seal
 from ttf.publish.key import KEY
+from ttf.publish.more_tables import CONTENTS
+from ttf.rooms import contracts
+from ttf.tables import read_table
+
+PUBLISH = {"date": "2025-01-31", "tables": ["parquet", "xlsx"]}
 
 
 def test_snakemake_report_has_the_tables_and_charts_by_theme(study):
@@ -53,7 +63,7 @@ def test_another_renderer_renders_the_site_again(published, monkeypatch, tmp_pat
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    planned = published.planned("publish_site", **SMALL, publish={"date": "2025-01-31"})
+    planned = published.planned("publish_site", **SMALL, publish=PUBLISH)
     assert planned == {"render_page", "write_manifest", "write_site_source", "publish_site"}
 
 
@@ -65,7 +75,7 @@ def published(finished_study, tmp_path_factory):
     for name in ("CITATION.cff", "LICENSE", "requirements.lock", "pyproject.toml"):
         shutil.copy2(ROOT / name, copy.folder / name)
     # In one run, without a PDF before: the manifest that is published has the one that is.
-    copy.snakemake("--", "publish_site", "archive_results", one_process=True, **SMALL, publish={"date": "2025-01-31"})
+    copy.snakemake("--", "publish_site", "archive_results", one_process=True, **SMALL, publish=PUBLISH)
     return copy
 
 
@@ -141,9 +151,7 @@ def contents_of_archive(study) -> dict[str, bytes]:
 def test_the_archive_is_the_same_bytes_again(published):
     archive = published.folder / f"{OWN}/archive/time-to-failure-results.tar.xz"
     before = archive.read_bytes()
-    published.snakemake(
-        "--forcerun", "archive_results", "--", "archive_results", **SMALL, publish={"date": "2025-01-31"}
-    )
+    published.snakemake("--forcerun", "archive_results", "--", "archive_results", **SMALL, publish=PUBLISH)
     assert archive.read_bytes() == before
 
 
@@ -155,6 +163,19 @@ def test_the_archive_holds_results_workflow_and_environment(published):
     for name in (f"{OWN}/scorecard.csv", "results/sample/tables/mttf.csv", "results/sample/figures/still_running.svg"):
         assert files[name] == (published.folder / name).read_bytes()
     assert not [name for name, content in files.items() if str(published.folder).encode() in content]
+
+
+def test_the_archive_has_every_table_as_parquet_and_all_in_a_workbook(published):
+    files = contents_of_archive(published)
+    tables = {name for name in files if name.endswith(".csv") and name.startswith("results/")}
+    assert {f"{name.removesuffix('.csv')}.parquet" for name in tables} <= files.keys()
+    mttf = pl.read_parquet(files["results/sample/tables/mttf.parquet"])
+    assert mttf.equals(read_table(published.folder / "results/sample/tables/mttf.csv", contracts()["mttf"]))
+    book = openpyxl.load_workbook(io.BytesIO(files["results/tables.xlsx"]), read_only=True)
+    assert {CONTENTS, "mttf", "scorecard"} <= {*book.sheetnames}
+    assert len(book.sheetnames) == len({Path(name).name for name in tables} - {"dictionary.csv"}) + 1
+    found = [row[:2] for row in book["mttf"].iter_rows(values_only=True)]
+    assert found == [("trace", "event"), *(("sample", event) for event in mttf["event"])]
 
 
 def test_the_crate_has_what_the_specification_requires(published):
@@ -262,7 +283,7 @@ def test_the_run_report_goes_along_where_it_was_made(published):
     report = published.folder / "logs/snakemake-report.html"
     report.write_text('<a href="../results/studies/sample/report/index.html">')
     try:
-        planned = published.planned("publish_site", **SMALL, publish={"date": "2025-01-31"})
+        planned = published.planned("publish_site", **SMALL, publish=PUBLISH)
         assert planned == {"write_site_source", "publish_site"}
     finally:
         report.unlink()
@@ -276,7 +297,7 @@ def named(tmp_path_factory):
     """Path -> content of the site and the archive of a trace with names by chance; the names; where it was made."""
     study = check_out(tmp_path_factory.mktemp("named") / "checkout")
     entry, names = named_trace.write(study.folder / "raw")
-    mine = {"study": ["mine"], "registry": {"mine": entry}, "publish": {"date": "2025-01-31"}}
+    mine = {"study": ["mine"], "registry": {"mine": entry}, "publish": PUBLISH}
     study.snakemake("--", "publish_site", "archive_results", one_process=True, **mine)
     own = study.folder / "results/studies/mine"
     site = {f"site/{path.relative_to(own / 'site')}": path for path in (own / "site").rglob("*") if path.is_file()}
@@ -287,8 +308,13 @@ def named(tmp_path_factory):
 
 
 def layers(content: bytes, most: int = 4):
-    """The bytes, and what is packed in them: Base64, zlib, the streams of a PDF."""
+    """The bytes, and what is packed in them: Base64, zlib, the streams of a PDF, a workbook, Parquet."""
     yield content
+    if content.startswith(b"PK"):
+        with zipfile.ZipFile(io.BytesIO(content)) as packed:
+            yield from map(packed.read, packed.namelist())
+    if content.startswith(b"PAR1"):
+        yield pl.read_parquet(content).write_csv().encode()
     if most and len(content) > 64:
         packed = [
             base64.b64decode(text + b"=" * (-len(text) % 4)) for text in re.findall(rb"[A-Za-z0-9+/]{64,}", content)

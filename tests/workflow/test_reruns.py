@@ -79,12 +79,13 @@ def test_a_new_column_plans_its_analysis_and_what_reads_its_tables(study_of_modu
     planned &= {job.rule for job in jobs}
     assert len(planned) == {ROOM: 1, "fit_mttf": 3}[room]
     with study_of_module.appended(f"scripts/ttf/analyses/{room}/__init__.py", text=NEW_COLUMN):
-        assert study_of_module.planned(**SMALL) == {*planned, *drawing(jobs), "summarise", *REPORT}
+        expected = {*planned, *drawing(jobs), "summarise", "write_dictionary", *REPORT}
+        assert study_of_module.planned(**SMALL) == expected
 
 
-def test_a_heading_or_a_sentence_of_a_contract_plans_the_report_alone(study_of_module):
+def test_a_heading_or_a_sentence_of_a_contract_plans_the_report_and_the_dictionary_alone(study_of_module):
     with study_of_module.appended(f"{AT}/__init__.py", text=OTHER_WORDS):
-        assert study_of_module.planned(**SMALL) == REPORT
+        assert study_of_module.planned(**SMALL) == {"write_dictionary", *REPORT}
 
 
 def test_an_edited_sentence_of_a_section_plans_the_report_alone(study_of_module):

@@ -112,6 +112,8 @@ def modules_named(job, study) -> list[str]:
         return study.traces[job.wildcards["trace"]].reader
     if job.script.startswith("derive") and job.script != "derive_infra_lives":
         return [study.traces[job.wildcards["trace"]].format["code"]]
+    if job.script == "write_dictionary":
+        return [room.module for room in study.rooms.values()]
     if job.script == "make_sample":
         return [f"ttf.formats.{job.params['format']}.sample"]
     of_trace = study.rooms_of(job.wildcards["trace"]) if "trace" in job.wildcards else study.rooms.values()

@@ -23,6 +23,27 @@ rule write_config:
         "../../scripts/write_config.py"
 
 
+rule write_dictionary:
+    """What every column of every table is: for notebooks, and whatever else reads the results."""
+    output:
+        f"{OWN}/dictionary.csv",
+    log:
+        f"logs/{HOME}/write_dictionary.log",
+    benchmark:
+        f"benchmarks/{HOME}/write_dictionary.tsv"
+    group:
+        "report"
+    conda:
+        ENVIRONMENT
+    resources:
+        **asks_for("write_dictionary"),
+    params:
+        *code_of("write_dictionary", *(room.module for room in STUDY.rooms.values()), words=True),
+        folders=STUDY.folders,
+    script:
+        "../../scripts/write_dictionary.py"
+
+
 rule bundle_vega:
     """The program that draws the charts in the page, out of the packages of the environment: it never comes from a network."""
     output:

@@ -154,7 +154,7 @@ def jobs_of_study():
     published = () if STUDY.pseudonymised else ("publish_site", "archive_results")
     with_pdf = {workflow.modifier.modify_rulename(name) for name in ("pdf", *published)}
     pages = [[f"{OWN}/report/{page}.html"] for page in PAGES]
-    of_the_study = (rules.write_config, rules.score_claims, rules.recompute_ettr)
+    of_the_study = (rules.write_config, rules.write_dictionary, rules.score_claims, rules.recompute_ettr)
     papers = [f"{OWN}/report/{paper}.pdf" for paper in PAPERS]
     if Path(papers[0]).exists() or with_pdf.intersection(workflow.dag_settings.targets):
         pages += [[paper] for paper in papers]

@@ -1,12 +1,18 @@
 """The data dictionary: every table of the results and every column of it, out of their contracts."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping
 from html import escape
+from typing import TYPE_CHECKING
 
 from ttf.contract import Column, Table
 from ttf.rooms import rooms
-from ttf.stages import OF_TRACES
+from ttf.stages import DICTIONARY, OF_TRACES
 from ttf.stages import TABLES as OF_STAGES
+
+if TYPE_CHECKING:
+    import polars as pl
 
 INTRODUCTION = (
     "Every table that a study writes: of a trace under results/<trace>/, of all of them under results/studies/<name>/. "
@@ -15,10 +21,13 @@ INTRODUCTION = (
 )
 
 
+_AROUND = "Stages before and around the analyses"
+
+
 def by_analysis(folders: tuple[str, ...] = ()) -> dict[str, tuple[Table, ...]]:
     """Heading -> its tables: the stages before the analyses, then each analysis in the order of the page."""
     of_rooms = {f"{name}: {analysis.question}": tuple(analysis.tables) for name, analysis in rooms(folders).items()}
-    return {"Stages before and around the analyses": OF_TRACES + OF_STAGES} | of_rooms
+    return {_AROUND: OF_TRACES + OF_STAGES} | of_rooms
 
 
 def kind_of(column: Column) -> str:
@@ -30,6 +39,27 @@ def _rows(table: Table) -> Iterator[tuple[str, str, str]]:
     for name, column in table.columns.items():
         blank = f" Blank where {column.blank}." if column.blank else ""
         yield name, kind_of(column), f"{column.about}{blank}"
+
+
+def as_table(groups: Mapping[str, tuple[Table, ...]]) -> pl.DataFrame:
+    """DICTIONARY: a row a column, for programs; of a table without columns of its own one row."""
+    return DICTIONARY.frame(
+        {
+            "path": table.path,
+            "table": table.name,
+            "analysis": None if heading == _AROUND else heading.partition(":")[0],
+            "row": table.about,
+            "column": name,
+            "heading": column and column.heading,
+            "type": column and column.kind,
+            "unit": column and (column.unit or None),
+            "meaning": column and column.about,
+            "blank_where": column and column.blank,
+        }
+        for heading, tables in groups.items()
+        for table in tables
+        for name, column in (table.columns or {None: None}).items()
+    )
 
 
 def as_markdown(groups: Mapping[str, tuple[Table, ...]]) -> str:

@@ -20,6 +20,7 @@ MEDIA_TYPES = {
     ".html": "text/html",
     ".json": "application/json",
     ".md": "text/markdown",
+    ".parquet": "application/vnd.apache.parquet",
     ".pdf": "application/pdf",
     ".png": "image/png",
     ".py": "text/x-python",
@@ -27,6 +28,7 @@ MEDIA_TYPES = {
     ".sh": "application/x-sh",
     ".svg": "image/svg+xml",
     ".toml": "application/toml",
+    ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     ".yaml": "application/yaml",
     ".yml": "application/yaml",
 }

@@ -1,0 +1,48 @@
+"""docs/use-the-results.md: each of its programs, as it stands there, says what the table does."""
+
+import re
+import shutil
+import subprocess
+import sys
+
+import duckdb
+import polars as pl
+import pytest
+from study_runs import OWN, ROOT
+from ttf.publish.dictionary import as_table, by_analysis
+from ttf.rooms import contracts
+from ttf.stages import DICTIONARY
+from ttf.tables import read_table
+
+# Of the small study of the tests.
+TEXT = (ROOT / "docs/use-the-results.md").read_text(encoding="utf-8").replace("sample_slurm", "sample")
+PROGRAMS = re.findall(r"^```(\w+)\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
+
+
+def said(kind, program, folder) -> str:
+    if kind == "sql":
+        with duckdb.connect() as connection:
+            statements = [statement for statement in program.split(";\n") if statement.strip()]
+            return [connection.execute(statement) for statement in statements][-1].fetchall()[0][0]
+    if kind == "r" and not shutil.which("Rscript"):
+        pytest.skip("R is not installed: make test-tools")
+    command = [sys.executable, "-c"] if kind == "python" else ["Rscript", "-e"]
+    return subprocess.run([*command, program], cwd=folder, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize(("kind", "program"), PROGRAMS, ids=["polars", "pandas", "r", "duckdb"])
+def test_it_reads_the_table(finished_study, monkeypatch, kind, program):
+    monkeypatch.chdir(finished_study.folder)
+    mttf = read_table(finished_study.folder / "results/sample/tables/mttf.csv", contracts()["mttf"])
+    expected = mttf.filter(event="failure", stratum="all", confidence=0.95)["mttf_s"].item() / 3600
+    assert float(said(kind, program, finished_study.folder)) == pytest.approx(expected, abs=0.0006)
+
+
+def test_the_dictionary_of_a_study_has_every_column_of_every_table_that_it_wrote(finished_study):
+    dictionary = read_table(finished_study.folder / OWN / "dictionary.csv", DICTIONARY)
+    assert dictionary.equals(as_table(by_analysis()))
+    tables = sorted((finished_study.folder / "results/sample").glob("*/*.csv"))
+    assert len(tables) > 40
+    for table in tables:
+        known = dictionary.filter(path=f"{table.parent.name}/{table.name}")["column"].to_list()
+        assert pl.read_csv(table, n_rows=0).columns == known, table
