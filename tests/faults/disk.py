@@ -37,7 +37,7 @@ def judge(case: tuple) -> Verdict:
             fault = _chain(folder, chance)
         finally:
             subprocess.run(["umount", "-l", folder], check=True)
-    return Verdict("disk", f"disk.judge({case!r})", "fault" if fault else "accepted", fault)
+    return Verdict("disk", f"disk.judge({case!r})", "fault" if fault else "accepted", fault, tried=SIZES)
 
 
 def _chain(folder: Path, chance: random.Random) -> str:

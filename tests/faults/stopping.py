@@ -53,7 +53,7 @@ def judge(case: tuple) -> Verdict:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     answer = "fault" if fault else "accepted"
-    return Verdict("stop", f"stopping.judge({case!r})", answer, fault)
+    return Verdict("stop", f"stopping.judge({case!r})", answer, fault, tried=INTERRUPTIONS)
 
 
 def _chain(folder: Path, chance: random.Random) -> str:
