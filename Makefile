@@ -66,7 +66,7 @@ docs: .venv/requirements-test.lock  ## docs/tables.md, what every column of ever
 coverage: .venv/requirements-test.lock  ## docs/coverage.md, how often intervals hold the truth and tests reject true nulls; some 10 min
 	@$(BIN)/python docs/coverage.py docs/coverage.md
 
-test: .venv/requirements-test.lock  ## the tests; those in a browser and against R are skipped where `make test-tools` has not run
+test: .venv/requirements-test.lock .venv-crate/requirements-crate.lock  ## the tests; those in a browser and against R are skipped where `make test-tools` has not run
 	@$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 test-module: .venv/requirements-test.lock  ## the study as a module of another workflow; not part of `make test`
@@ -100,8 +100,8 @@ lock: $(ENVIRONMENT)  ## resolve pyproject.toml anew into the lock files
 	@bash setup/lock.sh $(BIN)
 
 clean:  ## remove products, logs and the environment; raw tables under data/ stay
-	rm -rf results/* logs benchmarks .snakemake .venv .venv-cluster $(STORE)
+	rm -rf results/* logs benchmarks .snakemake .venv .venv-crate .venv-cluster $(STORE)
 
 # The environment is made once and again only when the content of the lock changes, whatever its date.
-.venv/requirements%lock .venv-cluster/requirements%lock $(STORE)/requirements%lock: requirements%lock
+.venv/requirements%lock .venv-crate/requirements%lock .venv-cluster/requirements%lock $(STORE)/requirements%lock: requirements%lock
 	@bash setup/install.sh $(PYTHON) $(@D) $<

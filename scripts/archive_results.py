@@ -47,7 +47,8 @@ def main(snakemake):
     zenodo = deposit(about, date).encode()
     packed.append(Published(".zenodo.json", zenodo, "Zenodo", "What to say of the archive when it is deposited"))
     packed.sort(key=lambda file: file.path)
-    metadata = crate(packed, about, date, snakemake_version)
+    manifest = next((seal.unsealed(Path(path)) for path in files.products if Path(path).name == "manifest.json"), None)
+    metadata = crate(packed, about, date, snakemake_version, manifest)
     packed.append(Published(METADATA, metadata.encode(), "", ""))
     packed.append(Published(seal.NAME, seal.list_of((file.path, file.content) for file in packed), "", ""))
 

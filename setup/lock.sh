@@ -14,6 +14,8 @@ common+=(--fork-strategy fewest)
 "$uv" pip compile "${common[@]}" pyproject.toml --extra kubernetes --extra kubernetes-test -c requirements-kubernetes.lock -o requirements-kubernetes-test.lock
 echo "uv==0.13.8" | "$uv" pip compile "${common[@]}" - -o requirements-uv.lock
 echo "cyclonedx-python-lib[json-validation]==11.12.0" | "$uv" pip compile "${common[@]}" - -o requirements-sbom.lock
+# Validates the archive in a test; it asks for another version of a library than the study does, so apart from the rest.
+echo "roc-validator==0.13.0" | "$uv" pip compile "${common[@]}" - -o requirements-crate.lock
 # The bill of materials of requirements.lock, which goes into the archive; made here, so that no run needs its library.
 apart=$(mktemp -d)
 trap 'rm -rf "$apart"' EXIT

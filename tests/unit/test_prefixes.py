@@ -16,7 +16,14 @@ from whole_study import run
 LONG = {"pai2020", "philly", "philly_sample", "sacct_with_events"}
 # Pictures and pages, which take most of the time, are for the harness.
 NOT_HERE = ("score_claims", "recompute_ettr", "bundle_vega", "write_page_template")
-SHAPED = ("zero_length_failed", "alike_in_time", "outages_of_no_length", "one_node_always_down", "no_gpu_lived", "blank_when_ended")
+SHAPED = (
+    "zero_length_failed",
+    "alike_in_time",
+    "outages_of_no_length",
+    "one_node_always_down",
+    "no_gpu_lived",
+    "blank_when_ended",
+)
 ONCE = [("titan", 1), *((name, None) for name in SHAPED)]
 # The samples take longer to make than to study.
 ANY = [(name, rows) for name in MADE.keys() - LONG for rows in ROWS if rows <= MOST_MADE and (name, rows) not in ONCE]

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import tarfile
 import zipfile
 import zlib
@@ -163,6 +164,40 @@ def test_the_archive_holds_results_workflow_and_environment(published):
     for name in (f"{OWN}/scorecard.csv", "results/sample/tables/mttf.csv", "results/sample/figures/still_running.svg"):
         assert files[name] == (published.folder / name).read_bytes()
     assert not [name for name, content in files.items() if str(published.folder).encode() in content]
+
+
+def test_the_crate_tells_how_each_result_came_about(published):
+    """Provenance Run Crate: each job is an action of a script on inputs, which have their SHA-256, with results."""
+    files = contents_of_archive(published)
+    graph = {entity["@id"]: entity for entity in json.loads(files["ro-crate-metadata.json"])["@graph"]}
+    manifest = json.loads(files[f"{OWN}/manifest.json"])
+    done = {name for name, job in manifest["jobs"].items() if job["script"]}
+    assert {f"#job/{name}" for name in done} == {at for at in graph if at.startswith("#job/")}
+    fitted = graph["#job/sample/fit_mttf"]
+    assert fitted["instrument"] == {"@id": "scripts/compute.py"}
+    lives = graph["#file/results/sample/lives.parquet"]
+    assert lives["sha256"] == manifest["products"]["results/sample/lives.parquet"]["sha256"]
+    assert {"@id": lives["@id"]} in [fitted["object"], *fitted["object"]]
+    assert {"@id": "results/sample/tables/mttf.csv"} in fitted["result"]
+    assert graph["#control/sample/fit_mttf"]["instrument"] == {"@id": "#step/fit_mttf"}
+    raw = [graph[f"#file/{path}"]["sha256"] for path in manifest["raw"]]
+    assert raw == [of["sha256"] for of in manifest["raw"].values()]
+    assert graph["#run"]["instrument"] == graph["./"]["mainEntity"]
+    assert {"@id": "#run"} in graph["./"]["mentions"]
+
+
+def test_a_validator_of_run_crates_misses_nothing(published, tmp_path):
+    validator = ROOT / ".venv-crate/bin/python"
+    if not validator.is_file():
+        pytest.skip("the validator is not installed: make .venv-crate/requirements-crate.lock")
+    with tarfile.open(published.folder / f"{OWN}/archive/time-to-failure-results.tar.xz") as tar:
+        tar.extractall(tmp_path, filter="data")
+    (folder,) = tmp_path.iterdir()
+    command = [validator, ROOT / "tests/validate_crate.py", folder, "provenance-run-crate-0.5"]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == ""
+    metadata = folder / "ro-crate-metadata.json"
+    metadata.write_text(metadata.read_text().replace('"instrument"', '"utensil"'))
+    assert "instrument" in subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def test_the_archive_has_every_table_as_parquet_and_all_in_a_workbook(published):

@@ -12,7 +12,7 @@ import yaml
 SOURCES = (
     *("Snakefile", "Makefile", "README.md", "CHANGELOG.md", "CITATION.cff", "LICENSE", "pyproject.toml"),
     *("environment.yml", "requirements.lock", "requirements-test.lock", "requirements-uv.lock"),
-    *("sbom.cdx.json", "requirements-sbom.lock"),
+    *("sbom.cdx.json", "requirements-sbom.lock", "requirements-crate.lock"),
     *("requirements-cluster.lock", "requirements-cluster-test.lock"),
     *("requirements-kubernetes.lock", "requirements-kubernetes-test.lock"),
     *("workflow", "scripts", "config", "profiles", "report", "setup"),

@@ -1,12 +1,14 @@
-"""ro-crate-metadata.json: RO-Crate 1.1, in the profile for workflows, Workflow RO-Crate 1.0."""
+"""ro-crate-metadata.json: RO-Crate 1.1, in the profile for workflows, Workflow RO-Crate 1.0, and for how they ran."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
 from ttf.publish.about import Creator, Publication
+from ttf.publish.entities import entity, ids
 from ttf.publish.files import Published
+from ttf.publish.run_crate import run_of
 
 METADATA = "ro-crate-metadata.json"
 WORKFLOW = "workflow/Snakefile"
@@ -16,13 +18,18 @@ _PROFILES = ["https://w3id.org/ro/crate/1.1", "https://w3id.org/workflowhub/work
 _SNAKEMAKE = "https://w3id.org/workflowhub/workflow-ro-crate#snakemake"
 
 
-def crate(files: Sequence[Published], about: Publication, date: str, snakemake_version: str) -> str:
-    """The metadata of the files, which lie in the same folder, as JSON-LD. date: of publication, YYYY-MM-DD."""
+def crate(
+    files: Sequence[Published], about: Publication, date: str, snakemake_version: str, manifest: Mapping | None = None
+) -> str:
+    """The metadata of the files, which lie in the same folder, as JSON-LD. date: of publication, YYYY-MM-DD.
+
+    manifest: how they were made, where that may be told; see `ttf.publish.run_crate`.
+    """
     creators = [_creator(creator, place) for place, creator in enumerate(about.creators, start=1)]
     license_ = f"https://spdx.org/licenses/{quote(about.license)}"
     cited = [_trace(name, entry) for name, entry in about.traces.items()]
     papers = [
-        _entity(f"#citation-{name}", "ScholarlyArticle", name=entry["citation"])
+        entity(f"#citation-{name}", "ScholarlyArticle", name=entry["citation"])
         for name, entry in about.traces.items()
         if entry.get("citation")
     ]
@@ -31,42 +38,49 @@ def crate(files: Sequence[Published], about: Publication, date: str, snakemake_v
         if part["@id"] == "README.md":
             part["about"] = {"@id": "./"}
         if part["@id"] == WORKFLOW:
-            part |= _entity(
+            part |= entity(
                 WORKFLOW,
-                ["File", "SoftwareSourceCode", "ComputationalWorkflow"],
+                ["File", "SoftwareSourceCode", "ComputationalWorkflow", "HowTo"],
                 name=about.workflow,
-                creator=_ids(creators),
+                creator=ids(creators),
                 dateCreated=date,
                 license={"@id": license_},
                 programmingLanguage={"@id": _SNAKEMAKE},
                 version=about.version,
                 url=about.code_url or None,
             )
-    root = _entity(
+    root = entity(
         "./",
         "Dataset",
         name=about.title,
         description=about.description,
         datePublished=date,
         license={"@id": license_},
-        author=_ids(creators),
-        creator=_ids(creators),
+        author=ids(creators),
+        creator=ids(creators),
         version=about.version,
         keywords=", ".join(about.keywords),
         mainEntity={"@id": WORKFLOW},
-        isBasedOn=_ids(cited),
-        hasPart=_ids(parts),
-        citation=_ids(papers) or None,
+        isBasedOn=ids(cited),
+        hasPart=ids(parts),
+        citation=ids(papers) or None,
         url=about.url or None,
     )
     profiles = [{"@id": profile} for profile in _PROFILES]
-    descriptor = _entity(METADATA, "CreativeWork", about={"@id": "./"}, conformsTo=profiles)
+    ran: list[dict] = []
+    if manifest is not None:
+        at = [part["@id"] for part in parts]
+        ran, of_root, of_workflow = run_of(manifest, at, WORKFLOW, snakemake_version, ids(creators))
+        ran.append(entity(_PROFILES[1], "CreativeWork", name="Workflow RO-Crate", version="1.0"))
+        root |= of_root | {"conformsTo": [*of_root["conformsTo"], {"@id": _PROFILES[1]}]}
+        next(part for part in parts if part["@id"] == WORKFLOW).update(of_workflow)
+    descriptor = entity(METADATA, "CreativeWork", about={"@id": "./"}, conformsTo=profiles)
     terms = f"{about.license}, of the workflow and the results; its text is the file LICENSE. "
     terms += "The traces that the results come from have licences of their own."
     around = [
         *creators,
-        _entity(license_, "CreativeWork", name=about.license, description=terms),
-        _entity(
+        entity(license_, "CreativeWork", name=about.license, description=terms),
+        entity(
             _SNAKEMAKE,
             "ComputerLanguage",
             name="Snakemake",
@@ -75,24 +89,19 @@ def crate(files: Sequence[Published], about: Publication, date: str, snakemake_v
             version=snakemake_version,
         ),
     ]
-    columns = {entity["@id"]: entity for file in files for entity in _columns(file)}
-    graph = [descriptor, root, *parts, *columns.values(), *around, *cited, *papers]
+    columns = {column["@id"]: column for file in files for column in _columns(file)}
+    graph = [descriptor, root, *parts, *columns.values(), *around, *cited, *papers, *ran]
     return json.dumps({"@context": _CONTEXT, "@graph": graph}, indent=1, ensure_ascii=False) + "\n"
-
-
-def _entity(at: str, kind: str | list[str], **facts: object) -> dict:
-    """An entity of the graph, without the facts that are None."""
-    return {"@id": at, "@type": kind} | {name: fact for name, fact in facts.items() if fact is not None}
 
 
 def _file(file: Published) -> dict:
     is_code = PurePosixPath(file.path).suffix in (".py", ".smk", ".sh", ".lua")
-    return _entity(
+    return entity(
         quote(file.path),
         ["File", "SoftwareSourceCode"] if is_code else "File",
         name=file.name,
         description=file.what or None,
-        variableMeasured=_ids(_columns(file)) or None,
+        variableMeasured=ids(_columns(file)) or None,
         contentSize=str(len(file.content)),
         encodingFormat=file.media_type,
         sha256=file.sha256,
@@ -103,7 +112,7 @@ def _columns(file: Published) -> list[dict]:
     """The columns of a table, those of one contract the same in every trace."""
     table = PurePosixPath(file.path).stem
     return [
-        _entity(f"#{table}-{name}", "PropertyValue", name=name, description=column.about, unitText=column.unit or None)
+        entity(f"#{table}-{name}", "PropertyValue", name=name, description=column.about, unitText=column.unit or None)
         for name, column in file.columns.items()
     ]
 
@@ -111,7 +120,7 @@ def _columns(file: Published) -> list[dict]:
 def _creator(creator: Creator, place: int) -> dict:
     at = f"https://orcid.org/{creator.orcid}" if creator.orcid else f"#creator-{place}"
     kind = "Person" if creator.person else "Organization"
-    return _entity(at, kind, name=creator.name, affiliation=creator.affiliation or None)
+    return entity(at, kind, name=creator.name, affiliation=creator.affiliation or None)
 
 
 def _trace(name: str, entry: dict) -> dict:
@@ -120,10 +129,4 @@ def _trace(name: str, entry: dict) -> dict:
     text += f"Source: {entry['source']}. " if entry.get("source") else ""
     text += f"Licence: {entry['licence']}." if entry.get("licence") else ""
     title = f"{name}: {entry.get('title', 'a trace')}"
-    return _entity(f"#trace-{name}", "CreativeWork", name=title, description=text.strip() or None)
-
-
-def _ids(entities: list[dict]) -> list[dict] | dict:
-    """References to the entities; one stands by itself, as the specification would have it."""
-    found = [{"@id": entity["@id"]} for entity in entities]
-    return found[0] if len(found) == 1 else found
+    return entity(f"#trace-{name}", "CreativeWork", name=title, description=text.strip() or None)
