@@ -1,0 +1,18 @@
+"""The version stands in three files, and its day in two: docs/release.md."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_version_and_its_day_are_the_same_everywhere():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    head = re.search(r"^## (\S+) \((.*)\)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert {project["version"], str(cited["version"])} == {head[1]}
+    assert head[2] == str(cited.get("date-released", "unreleased"))
+    assert re.fullmatch(r"unreleased|\d{4}-\d{2}-\d{2}", head[2])
