@@ -78,7 +78,7 @@ test-slurm: $(CLUSTER)/requirements-cluster-test.lock  ## a real Slurm of two no
 test-store: $(STORE)/requirements-kubernetes-test.lock  ## a study with its products in an S3 store on loopback; not part of `make test`
 	@$(STORE)/bin/python -m pytest tests/store
 
-test-faults: .venv/requirements-test.lock  ## mutated inputs and configurations, kills, full disks: docs/reliability.md, some 15 min a seed; SEEDS='1 2 3'
+test-faults: .venv/requirements-test.lock  ## mutated inputs and configurations, kills, full disks: docs/reliability.md, some 10 min a seed; SEEDS='1 2 3'
 	@$(BIN)/python tests/faults/run.py $(if $(SEEDS),--seeds $(SEEDS)) --write docs/reliability.md
 
 test-tools:  ## system packages of the tests in a browser, with Slurm and against R (Debian or Ubuntu, needs root)
