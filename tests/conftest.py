@@ -18,6 +18,7 @@ hypothesis.settings.register_profile("explore", deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
+@pytest.hookimpl(optionalhook=True)  # the environment of the tests with a store has no xdist
 def pytest_xdist_auto_num_workers() -> int:
     """Of -n auto: one more than there are cores, as some wait for a server, a browser or a lock."""
     return (os.cpu_count() or 1) + 1
