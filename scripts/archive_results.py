@@ -12,7 +12,6 @@ def main(snakemake):
     from ttf.publish.about import checked_date, describe
     from ttf.publish.archive import deposit, tar_of
     from ttf.publish.crate import METADATA, crate
-    from ttf.publish.dictionary import as_table, by_analysis
     from ttf.publish.files import Published, page_of_report, product_of, published, table_at, words_of_charts
     from ttf.publish.more_tables import Filled, more_tables
     from ttf.publish.site import readme_of
@@ -23,8 +22,7 @@ def main(snakemake):
     date = checked_date(params.date)
     root = Path(snakemake.scriptdir).parent
     about = describe(Path(files.citation).read_text(encoding="utf-8"), params.settings, params.traces)
-    folders = tuple(params.folders)
-    tables = {table.path: table for table in contracts(folders).values()}
+    tables = {table.path: table for table in contracts(tuple(params.folders)).values()}
     charts = words_of_charts(Path(index) for index in files.indexes)
     own = Path(snakemake.output.archive).parents[1]
 
@@ -40,7 +38,7 @@ def main(snakemake):
             for path in map(Path, files.products)
             if path.suffix == ".csv" and (contract := table_at(place(path), tables))
         ]
-        more = more_tables(asked, filled, as_table(by_analysis(folders)), date)
+        more = more_tables(asked, filled, date)
         packed += [Published(path, content, Path(path).stem, what) for path, content, what in more]
     readme = readme_of(about, own.as_posix().removeprefix("results/") + "/").encode()
     packed.append(Published("results/README.md", readme, "README", "What the results are"))

@@ -112,9 +112,10 @@ def test_any_text_comes_back_from_the_workbook(texts):
     assert came == texts
 
 
-@pytest.mark.parametrize(("asked", "paths"), [(["parquet"], [".parquet"]), (["xlsx"], [".xlsx"]), ([], [])])
+@pytest.mark.parametrize(("asked", "paths"), [(["parquet"], [".parquet"] * 2), (["xlsx"], [".xlsx"]), ([], [])])
 def test_what_is_asked_for_is_made(asked, paths):
-    made = more_tables(asked, [filled()], as_table({}), DAY)
+    dictionary = Filled("results/studies/a/dictionary.csv", DICTIONARY, as_table({}))
+    made = more_tables(asked, [filled(), dictionary], DAY)
     assert [path[path.rindex(".") :] for path, _, _ in made] == paths
 
 

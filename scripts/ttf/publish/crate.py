@@ -6,15 +6,15 @@ from pathlib import PurePosixPath
 from urllib.parse import quote
 
 from ttf.publish.about import Creator, Publication
-from ttf.publish.entities import entity, ids
+from ttf.publish.entities import entity, ids, refer
 from ttf.publish.files import Published
-from ttf.publish.run_crate import run_of
+from ttf.publish.run_crate import WORKFLOW_CRATE, run_of
 
 METADATA = "ro-crate-metadata.json"
 WORKFLOW = "workflow/Snakefile"
 # schema.org has the term, the context of 1.1 not yet.
 _CONTEXT = ["https://w3id.org/ro/crate/1.1/context", {"sha256": "http://schema.org/sha256"}]
-_PROFILES = ["https://w3id.org/ro/crate/1.1", "https://w3id.org/workflowhub/workflow-ro-crate/1.0"]
+_PROFILES = ["https://w3id.org/ro/crate/1.1", WORKFLOW_CRATE]
 _SNAKEMAKE = "https://w3id.org/workflowhub/workflow-ro-crate#snakemake"
 
 
@@ -34,13 +34,17 @@ def crate(
         if entry.get("citation")
     ]
     parts = [_file(file) for file in files]
+    ran, of_root, of_workflow = [], {}, {}
+    if manifest is not None:
+        at = [part["@id"] for part in parts]
+        ran, of_root, of_workflow = run_of(manifest, at, WORKFLOW, snakemake_version, ids(creators))
     for part in parts:
         if part["@id"] == "README.md":
             part["about"] = {"@id": "./"}
         if part["@id"] == WORKFLOW:
             part |= entity(
                 WORKFLOW,
-                ["File", "SoftwareSourceCode", "ComputationalWorkflow", "HowTo"],
+                ["File", "SoftwareSourceCode", "ComputationalWorkflow", *(["HowTo"] if of_workflow else [])],
                 name=about.workflow,
                 creator=ids(creators),
                 dateCreated=date,
@@ -48,6 +52,7 @@ def crate(
                 programmingLanguage={"@id": _SNAKEMAKE},
                 version=about.version,
                 url=about.code_url or None,
+                **of_workflow,
             )
     root = entity(
         "./",
@@ -65,16 +70,9 @@ def crate(
         hasPart=ids(parts),
         citation=ids(papers) or None,
         url=about.url or None,
+        **of_root,
     )
-    profiles = [{"@id": profile} for profile in _PROFILES]
-    ran: list[dict] = []
-    if manifest is not None:
-        at = [part["@id"] for part in parts]
-        ran, of_root, of_workflow = run_of(manifest, at, WORKFLOW, snakemake_version, ids(creators))
-        ran.append(entity(_PROFILES[1], "CreativeWork", name="Workflow RO-Crate", version="1.0"))
-        root |= of_root | {"conformsTo": [*of_root["conformsTo"], {"@id": _PROFILES[1]}]}
-        next(part for part in parts if part["@id"] == WORKFLOW).update(of_workflow)
-    descriptor = entity(METADATA, "CreativeWork", about={"@id": "./"}, conformsTo=profiles)
+    descriptor = entity(METADATA, "CreativeWork", about={"@id": "./"}, conformsTo=refer(*_PROFILES))
     terms = f"{about.license}, of the workflow and the results; its text is the file LICENSE. "
     terms += "The traces that the results come from have licences of their own."
     around = [

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ttf.contract import TEXT, TRUTH, Table
+from ttf.contract import Table
 from ttf.stages import DICTIONARY
 
 # Of Excel: rows of a sheet with its heading, characters of a cell, of the name of a sheet; larger numbers lose digits.
@@ -74,54 +74,48 @@ def workbook_of(tables: Iterable[Filled], dictionary: pl.DataFrame, date: str) -
         # In place of the time of day.
         book.set_properties({"created": datetime.fromisoformat(date)})
         head = book.add_format({"bold": True, "bottom": 1})
-        names = [name for name, (_, rows) in sheets.items() if rows.height < MOST_ROWS]
-        _fill(book.add_worksheet(CONTENTS), head, _contents(sheets, dictionary), DICTIONARY)
-        for name in names:
-            table, rows = sheets[name]
-            _fill(book.add_worksheet(name), head, rows, table)
+        _fill(book.add_worksheet(CONTENTS), head, _contents(sheets, dictionary))
+        for name, (_, rows) in sheets.items():
+            if _fits(rows):
+                _fill(book.add_worksheet(name), head, rows)
     return file.getvalue()
 
 
 def _contents(sheets: Mapping[str, tuple[Table, pl.DataFrame]], dictionary: pl.DataFrame) -> pl.DataFrame:
-    rows = {table.name: (name, rows.height) for name, (table, rows) in sheets.items()}
     about = [
-        {"table": table, "sheet": name if height < MOST_ROWS else "left out: too many rows", "rows": height}
-        for table, (name, height) in rows.items()
+        {"table": table.name, "sheet": name if _fits(rows) else "left out: too many rows", "rows": rows.height}
+        for name, (table, rows) in sheets.items()
     ]
     of_sheets = pl.DataFrame(about, schema={"table": pl.String, "sheet": pl.String, "rows": pl.Int64})
     found = of_sheets.join(dictionary, on="table", how="inner", maintain_order="left_right")
     return found.select("sheet", "rows", *(name for name in dictionary.columns if name != "table"))
 
 
-def _fill(sheet, head, rows: pl.DataFrame, table: Table) -> None:
+def _fits(rows: pl.DataFrame) -> bool:
+    return rows.height < MOST_ROWS
+
+
+def _fill(sheet, head, rows: pl.DataFrame) -> None:
     for place, name in enumerate(rows.columns):
         sheet.write_string(0, place, name, head)
-        kind = table.columns[name].kind if name in table.columns else _kind(rows[name].dtype)
         values = rows[name].to_list()
-        write = {TEXT: sheet.write_string, TRUTH: sheet.write_boolean}.get(kind, sheet.write_number)
         for row, value in enumerate(values, start=1):
-            if value is None:
-                continue
-            if kind == TEXT:
-                write(row, place, value[:LONGEST_TEXT])
+            if isinstance(value, str):
+                sheet.write_string(row, place, value[:LONGEST_TEXT])
+            elif isinstance(value, bool):
+                sheet.write_boolean(row, place, value)
             elif isinstance(value, int) and abs(value) > MOST_WHOLE:
                 sheet.write_string(row, place, str(value))
-            else:
-                write(row, place, value)
+            elif value is not None:
+                sheet.write_number(row, place, value)
         longest = max([len(name), *(len(str(value)) for value in values[:200] if value is not None)])
         sheet.set_column(place, place, min(max(longest, 8), 60) + 1)
     sheet.freeze_panes(1, 0)
     sheet.autofilter(0, 0, max(rows.height, 1), max(rows.width - 1, 0))
 
 
-def _kind(dtype: pl.DataType) -> str:
-    return TEXT if dtype == pl.String else ""
-
-
-def more_tables(
-    asked: Sequence[str], tables: Sequence[Filled], dictionary: pl.DataFrame, date: str
-) -> list[tuple[str, bytes, str]]:
-    """(path, content, what it is) of the files that are asked for: `parquet`, `xlsx`."""
+def more_tables(asked: Sequence[str], tables: Sequence[Filled], date: str) -> list[tuple[str, bytes, str]]:
+    """(path, content, what it is) of the files that are asked for: `parquet`, `xlsx`. tables: the dictionary is one."""
     made = []
     if "parquet" in asked:
         made += [
@@ -130,5 +124,6 @@ def more_tables(
         ]
     if "xlsx" in asked:
         what = "All tables in one workbook, and what every column of them is"
+        dictionary = next(filled.rows for filled in tables if filled.table == DICTIONARY)
         made.append(("results/tables.xlsx", workbook_of(tables, dictionary, date), what))
     return made

@@ -11,7 +11,7 @@ from ttf.publish.entities import entity, ids, refer
 
 _RUNS = "https://w3id.org/ro/wfrun"
 _VERSION = "0.5"
-PROFILES = {f"{_RUNS}/{kind}/{_VERSION}": f"{kind.title()} Run Crate" for kind in ("process", "workflow", "provenance")}
+WORKFLOW_CRATE = "https://w3id.org/workflowhub/workflow-ro-crate/1.0"
 RUN, ENGINE, ORGANISED = "#run", "#engine", "#organised"
 
 
@@ -34,14 +34,16 @@ def run_of(
     named = {path for job in jobs.values() for path in (*job["inputs"], *job["outputs"])}
     elsewhere = [_elsewhere(of(path), path, known.get(path, {})) for path in sorted(named) if of(path) not in there]
     actions = [_action(name, job, of, agent) for name, job in jobs.items()]
-    steps = [entity(f"#step/{rule}", "HowToStep", name=rule, workExample=_id(script)) for rule, script in rules.items()]
+    steps = [
+        entity(f"#step/{rule}", "HowToStep", name=rule, workExample=refer(script)) for rule, script in rules.items()
+    ]
     controls = [
         entity(
             f"#control/{quote(name)}",
             "ControlAction",
             name=f"Job {name}, by Snakemake",
-            instrument=_id(f"#step/{job['rule']}"),
-            object=_id(f"#job/{quote(name)}"),
+            instrument=refer(f"#step/{job['rule']}"),
+            object=refer(f"#job/{quote(name)}"),
         )
         for name, job in jobs.items()
     ]
@@ -49,32 +51,31 @@ def run_of(
         RUN,
         "CreateAction",
         name="The run of the study",
-        instrument=_id(workflow),
+        instrument=refer(workflow),
         description="All jobs of the study, from raw tables to pages",
         agent=agent,
-        object=refer(of(path) for path in sorted(manifest["raw"])) or None,
-        result=refer(quote(path) for path in sorted(manifest["products"]) if quote(path) in there),
+        object=refer(*(of(path) for path in sorted(manifest["raw"]))) or None,
+        result=refer(*(quote(path) for path in sorted(manifest["products"]) if quote(path) in there)),
     )
     engine = entity(ENGINE, "SoftwareApplication", name="Snakemake", url="https://snakemake.github.io", version=version)
     organised = entity(
         ORGANISED,
         "OrganizeAction",
         name="The jobs of the run, by Snakemake",
-        instrument=_id(ENGINE),
+        instrument=refer(ENGINE),
         object=ids(controls),
         description="Which job was done for which step",
         agent=agent,
-        result=_id(RUN),
+        result=refer(RUN),
     )
-    profiles = [entity(at, "CreativeWork", name=name, version=_VERSION) for at, name in PROFILES.items()]
+    profiles = [
+        entity(f"{_RUNS}/{kind}/{_VERSION}", "CreativeWork", name=f"{kind.title()} Run Crate", version=_VERSION)
+        for kind in ("process", "workflow", "provenance")
+    ]
+    profiles.append(entity(WORKFLOW_CRATE, "CreativeWork", name="Workflow RO-Crate", version="1.0"))
     of_root = {"conformsTo": ids(profiles), "mentions": ids([run, organised, *actions])}
-    scripts = sorted(set(rules.values()))
-    of_workflow = {"hasPart": refer(scripts), "step": ids(steps)}
+    of_workflow = {"hasPart": refer(*sorted(set(rules.values()))), "step": ids(steps)}
     return [*profiles, run, engine, organised, *steps, *controls, *actions, *elsewhere], of_root, of_workflow
-
-
-def _id(at: str) -> dict[str, str]:
-    return {"@id": at}
 
 
 def _action(name: str, job: Mapping, of: Callable[[str], str], agent: dict | list[dict]) -> dict:
@@ -84,9 +85,9 @@ def _action(name: str, job: Mapping, of: Callable[[str], str], agent: dict | lis
         name=f"Job {name}",
         description=f"Rule {job['rule']}",
         agent=agent,
-        instrument=_id(job["script"]),
-        object=refer(map(of, job["inputs"])) or None,
-        result=refer(map(of, job["outputs"])),
+        instrument=refer(job["script"]),
+        object=refer(*map(of, job["inputs"])) or None,
+        result=refer(*map(of, job["outputs"])),
     )
 
 
