@@ -23,9 +23,11 @@ from typing import Any
 from unittest.mock import patch
 
 from study.claims import load_claims
-from study.config import DEFAULTS, ConfigError, dump, load_yaml
+from study.config import DEFAULTS, dump
+from study.messages import ConfigError
 from study.room import OF_STUDY
 from study.study import Study
+from study.yaml_files import load_yaml
 from ttf import entry
 from ttf.errors import StudyError
 

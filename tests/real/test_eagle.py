@@ -9,7 +9,8 @@ from zoneinfo import ZoneInfo
 import polars as pl
 import pytest
 from of_formats import table_of
-from study.config import load_yaml, resolve
+from study.config import resolve
+from study.yaml_files import load_yaml
 from ttf.analyses.split_outcomes.compute import outcome_table
 from ttf.formats.table import read as table
 from ttf.ingest import ingest

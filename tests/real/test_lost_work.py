@@ -8,7 +8,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 from of_formats import raw_schemas, table_of
-from study.config import load_yaml, resolve
+from study.config import resolve
+from study.yaml_files import load_yaml
 from ttf.analyses.measure_losses.lost_work import loss_sums, lost_work, lost_work_by_month
 from ttf.analyses.measure_losses.owners import concentration, failures_by_owner, owner_counts
 from ttf.analyses.measure_losses.repeats import repeats

@@ -2,11 +2,12 @@
 
 import pytest
 from of_formats import FORMATS
-from study.config import DEFAULTS, ConfigError, load_yaml
+from study.config import DEFAULTS
 from study.headers import wrong_headers
+from study.messages import ConfigError
 from study.recognise import configuration_text, recognise
 from study.study import Study
-from study.yaml_files import parse_yaml
+from study.yaml_files import load_yaml, parse_yaml
 from study_runs import ROOT
 
 TRACES = {

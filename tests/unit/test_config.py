@@ -16,11 +16,13 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator, validators
 from snakemake.utils import update_config
 from study import config_docs
-from study.config import SCHEMA, ConfigError, _merge, _plain, dump, layers_of, load_yaml, resolve
+from study.config import SCHEMA, _merge, _plain, dump, layers_of, resolve
 from study.documents import SCHEMAS, key_paths, load_schema, schema_problems
 from study.formats import load_formats
+from study.messages import ConfigError
 from study.room import OF_STUDY
 from study.studies import STUDIES
+from study.yaml_files import load_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULTS = ("config/config.yaml", load_yaml(ROOT / "config/config.yaml"))

@@ -7,8 +7,8 @@ import pytest
 import vl_convert
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from study.config import ConfigError
 from study.infra import loss_log_of
+from study.messages import ConfigError
 from ttf.analyses.measure_epochs import ANALYSIS
 from ttf.analyses.measure_epochs.charts import CHARTS
 from ttf.analyses.measure_epochs.compute import best_epochs, epochs_summary, epochs_table, of_jobs

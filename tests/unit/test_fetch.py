@@ -30,8 +30,9 @@ from loopback import (
     without_ranges,
 )
 from of_formats import FORMATS
-from study.config import ConfigError, load_yaml
+from study.messages import ConfigError
 from study.raw_tables import raw_tables, to_fetch
+from study.yaml_files import load_yaml
 from ttf import http_get, raw_files
 from ttf.errors import StudyError
 from ttf.fetch import Partial, Patience, Wanted, _Progress, fetch, part_urls

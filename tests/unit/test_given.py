@@ -5,9 +5,9 @@ import math
 
 import pytest
 from given_tables import ingested
-from study.config import ConfigError
 from study.headers import wrong_headers
 from study.infra import given_tables, with_given_parts
+from study.messages import ConfigError
 from ttf.errors import StudyError
 from ttf.given import SCHEMA, TABLES
 from ttf.given_reader import health_events, losses

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sacct_story import FIXTURES, study
-from study.config import ConfigError
 from study.infra import health_events_of, infra_failures_of
+from study.messages import ConfigError
 from ttf.analyses.classify_failures.compute import HEALTH_EVENT, NO_RULE, kind_of, with_health_events
 from ttf.errors import StudyError
 from ttf.infra import (

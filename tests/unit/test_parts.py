@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from of_formats import FORMATS, raw_schemas, table_of
-from study.config import ConfigError
+from study.messages import ConfigError
 from study.raw_tables import parts_of, raw_tables
 from ttf import ingest as ingest_module
 from ttf.analyses.measure_drift.compute import by_window, drift_table

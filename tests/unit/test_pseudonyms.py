@@ -6,9 +6,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 import yaml
-from study.config import load_yaml
 from study.publication import PATHS, PATHS_OF_TRACES, SOURCES, sources_of_study, without_paths
 from study.study import Study
+from study.yaml_files import load_yaml
 from ttf.contract import ANYBODY, SOMEBODY, TEXT, Column, count, name, number, table, text, words
 from ttf.publish.files import content_of
 from ttf.publish.key import KEY, made_key

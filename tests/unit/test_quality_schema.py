@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 import yaml
 from of_formats import FILES, FORMATS
-from study.config import ConfigError, load_yaml
 from study.documents import load_schema
+from study.messages import ConfigError
 from study.table_schema import load_table_schema, schema_of
 from study.windows import windows_of
+from study.yaml_files import load_yaml
 from ttf.quality.schema_diff import schema_diff
 from ttf.raw_tables import Column, TableSchema, table_schemas
 

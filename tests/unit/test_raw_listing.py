@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 from of_formats import FORMATS
-from study.config import ConfigError
 from study.entries import left_out_words, one_look
+from study.messages import ConfigError
 from study.raw_tables import entries_left_out, on_disk, parts_of, raw_tables, to_fetch
 from ttf.raw_files import ARCHIVES, PACKED
 

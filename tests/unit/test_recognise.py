@@ -17,12 +17,13 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from of_formats import FILES, FORMATS
-from study.config import DEFAULTS, ConfigError, load_yaml, resolve
+from study.config import DEFAULTS, resolve
 from study.formats import schema_text
 from study.headers import MOST_BYTES, layouts_of, wrong_headers
+from study.messages import ConfigError
 from study.recognise import configuration_text, recognise
 from study.study import Study
-from study.yaml_files import parse_yaml
+from study.yaml_files import load_yaml, parse_yaml
 from ttf.errors import StudyError
 from ttf.formats.protocol import schemas_and_readers
 from ttf.raw_tables import LINES

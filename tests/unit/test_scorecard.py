@@ -8,7 +8,7 @@ import pytest
 from claims_tested import ELSEWHERE, stands_elsewhere
 from given_tables import correlations, runtime_by_group
 from study.claims import load_claims
-from study.config import ConfigError
+from study.messages import ConfigError
 from ttf.analyses.correlate.compute import failure_share
 from ttf.analyses.describe_workload.workload import (
     RESOURCES,

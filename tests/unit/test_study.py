@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import ttf.analyses
 from study.claims import load_claims
-from study.config import ConfigError
 from study.helpers import stamped
+from study.messages import ConfigError
 from study.products import paths_in
 from study.room import check_claims
 from study.study import Study, any_of

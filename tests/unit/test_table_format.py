@@ -13,9 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from of_formats import FORMATS, table_of
-from study.config import SCHEMA, ConfigError, load_yaml, resolve
+from study.config import SCHEMA, resolve
 from study.documents import load_schema, schema_problems
 from study.mapping import mapping_problems
+from study.messages import ConfigError
+from study.yaml_files import load_yaml
 from ttf.errors import StudyError
 from ttf.formats.table import read as table
 from ttf.ingest import anomalies, ingest

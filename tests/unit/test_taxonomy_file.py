@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from of_formats import FORMATS
-from study.config import ConfigError
 from study.documents import load_schema
+from study.messages import ConfigError
 from study.taxonomy import LONGEST_WRITTEN_OUT, pattern_problem, taxonomy_of, tells_reasons
 
 ROOT = Path(__file__).parents[2]

@@ -1,10 +1,11 @@
 """How many units were watched, and when: what the registry may say of it, and what is asked where it does not."""
 
 import pytest
-from study.config import DEFAULTS, load_yaml
+from study.config import DEFAULTS
 from study.messages import ConfigError
 from study.study import Study
 from study.watch import watch_of, watch_problems
+from study.yaml_files import load_yaml
 from study_runs import ROOT
 
 OF_OUTAGES = {"gives": "outages", "unit": "node"}

@@ -21,7 +21,7 @@ def check(files: Iterable[str | Path], words: Iterable[str]) -> list[tuple[str, 
     Raises ConfigError, with file, line and column, for what cannot be read; that keys and values are right is for
     `Study`, which knows the formats.
     """
-    from study.config import OVERRIDES, read_layer, read_words  # which reads the defaults
+    from study.config import OVERRIDES, read_layer, read_words
 
     layers: list[tuple[str, Any]] = [(str(file), read_layer(file, for_snakemake=True)) for file in files]
     return [*layers, *([(OVERRIDES, overrides)] if (overrides := read_words(words)) else [])]

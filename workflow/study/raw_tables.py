@@ -6,7 +6,6 @@ from pathlib import Path
 
 from ttf.raw_files import ARCHIVES, archive_and_member
 
-from study.config import ConfigError
 from study.entries import (
     Entry,
     also_packed,
@@ -20,6 +19,7 @@ from study.entries import (
     said,
 )
 from study.given import given_file
+from study.messages import ConfigError
 
 MOST_PROBLEMS = 8
 # Files that an entry may name by a key of their own and that may lie in the trace's folder, whatever their endings.

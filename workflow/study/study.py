@@ -21,12 +21,13 @@ from ttf.rooms import contracts, places, rooms
 
 from study import resources
 from study.claims import load_claims
-from study.config import ConfigError, in_files, load_yaml, resolve, stacked
+from study.config import in_files, resolve, stacked
 from study.entries import left_out_words, one_look
 from study.formats import declarations, load_formats
 from study.headers import wrong_headers
 from study.helpers import helpers, stamp, stamps
 from study.infra import given_tables, with_given_parts
+from study.messages import ConfigError
 from study.outage_causes import outage_rules_of
 from study.raw_tables import entries_left_out, parts_of, raw_tables, sample_files, to_fetch
 from study.risk import risk_problems
@@ -38,6 +39,7 @@ from study.taxonomy import taxonomy_of, tells_reasons
 from study.trace import Trace
 from study.watch import unwatched, watch_problems
 from study.windows import windows_of
+from study.yaml_files import load_yaml
 
 # Raw tables below this are read in a moment by one thread.
 SMALL_GB = 0.05
