@@ -82,7 +82,7 @@ def interrupted(command: list[str], folder: Path, request: str, whom: str, after
             stdout=said,
             stderr=said,
             start_new_session=True,
-            preexec_fn=_heard,
+            preexec_fn=heard,
         )
         try:
             process.wait(after_s)
@@ -113,8 +113,8 @@ def interrupted(command: list[str], folder: Path, request: str, whom: str, after
     return ""
 
 
-def _heard() -> None:
-    """What `nohup` or `&` shuts off for this harness is not shut off for the study."""
+def heard() -> None:
+    """Of a process that is started: what `nohup` or `&` shuts off for the tests is not shut off for it."""
     for request in REQUESTS:
         signal.signal(request, signal.SIG_DFL)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from faults.stopping import heard
 from study_runs import ROOT, environment
 from ttf import stopping
 from ttf.stopping import RUN, WORDS
@@ -29,6 +30,7 @@ def started(code, **more):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=heard,
     )
     return process, process.stdout.readline().strip()
 
