@@ -17,10 +17,11 @@ def main(snakemake):
         keep_freed_memory()  # before Polars is imported
     room = import_module(f"ttf.analyses.{params.analysis}.compute")
     from ttf.inputs import Inputs
+    from ttf.kept import Kept
     from ttf.tables import write_folder, write_product
 
     files, trace = dict(snakemake.input.items()), snakemake.wildcards.trace
-    given = Inputs(files, contracts_of(params.reads), params.settings, trace, output[0])
+    given = Inputs(files, contracts_of(params.reads), params.settings, trace, output[0], Kept.of_rule(snakemake))
     computed, declared = room.compute(given), {table.name: table for table in analysis.tables}
     folders, rows, files = list(analysis.folders), 0, 0
     for name, product in computed.items() if isinstance(computed, Mapping) else computed:
@@ -31,6 +32,7 @@ def main(snakemake):
             rows += write_product(product, declared.pop(name), output[name])
     if lacking := [*declared, *folders]:
         raise ValueError(f"computed no {', '.join(lacking)}")
+    given.kept.forget_others()
     tables = len(analysis.tables)
     said = f"{rows:,} rows in {tables} table{'s' * (tables != 1)}"
     return f"{said}, {files} file{'s' * (files != 1)} in {', '.join(analysis.folders)}" if analysis.folders else said

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from ttf.contract import Table
+from ttf.kept import Kept
 from ttf.on_disk import read_parquet, scan_parquet
 from ttf.partitions import spill_beside
 from ttf.tables import read_columns, read_table, scan_columns
@@ -17,7 +18,8 @@ from ttf.tables import read_columns, read_table, scan_columns
 class Inputs:
     """files: name -> a path, or a list of them; contracts: of the tables among them; settings: as attributes.
 
-    trace: what the files are of. product: a path that the rule writes, beside which there is room for a while.
+    trace: what the files are of. product: a path that the rule writes, beside which there is room for a while. kept:
+    what the rule made of blocks of rows before.
     """
 
     def __init__(
@@ -27,9 +29,11 @@ class Inputs:
         settings: Mapping[str, Any],
         trace: str | None = None,
         product: str = ".",
+        kept: Kept | None = None,
     ) -> None:
         self.files, self.contracts, self.trace = dict(files), contracts, trace
         self.settings = SimpleNamespace(**settings)
+        self.kept = kept or Kept()
         self._product, self._read = product, {}
 
     def __contains__(self, name: str) -> bool:
