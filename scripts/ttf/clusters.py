@@ -24,7 +24,8 @@ def with_clusters(jobs: Frame) -> Frame:
 
     cluster: number of the job's user; of a trace without users that of its recurrence group, else of its request
     profile (the columns of REQUEST that it gives), else of its account; cluster_by names which. group: number of the
-    recurrence group, else of the request profile within the cluster. Numbers follow the order of what they stand for.
+    recurrence group, else of the request profile within the cluster. Numbers follow the order in which what they stand
+    for appears: that of a job stays as it is when later jobs come.
     Jobs of which it is blank are one cluster: nobody knows that they differ. All blank where the trace gives none.
     """
     there = jobs.collect_schema()
@@ -90,8 +91,8 @@ def with_levels(rows: Frame, levels: Mapping[str, Sequence[str]]) -> Frame:
 
 
 def numbers_of(rows: pl.LazyFrame, keys: list[str]) -> pl.Series:
-    """The place of each row's keys among all that differ, in their order; blanks first."""
-    of_keys = rows.select(keys)
-    known = of_keys.unique().collect(engine="streaming").sort(keys).with_row_index("number")
-    numbered = of_keys.join(known.lazy(), on=keys, how="left", nulls_equal=True, maintain_order="left")
+    """The place of each row's keys among all that differ, in the order of their first rows; blank is a key too."""
+    first = rows.select(keys).with_row_index("first").group_by(keys).agg(pl.col("first").min())
+    known = first.collect(engine="streaming").sort("first").drop("first").with_row_index("number")
+    numbered = rows.select(keys).join(known.lazy(), on=keys, how="left", nulls_equal=True, maintain_order="left")
     return numbered.select("number").collect(engine="streaming")["number"]

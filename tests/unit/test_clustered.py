@@ -131,11 +131,14 @@ def test_what_repeats_is_the_first_that_the_trace_gives(columns, cluster_by, gro
     assert (row["cluster_by"], row["group_by"]) == (cluster_by, group_by)
 
 
-def test_clusters_are_numbered_in_order_and_blank_ones_are_one():
+def test_clusters_are_numbered_as_they_appear_and_blank_ones_are_one():
     frame = pl.DataFrame({"user": ["b", None, "a", "b", None]})
     lazy = with_clusters(frame.lazy()).collect()
     assert_frame_equal(lazy, with_clusters(frame))
-    assert lazy["cluster"].to_list() == [2, 0, 1, 2, 0]
+    assert lazy["cluster"].to_list() == [0, 1, 2, 0, 1]
+    # Later jobs, of users whose names come first, change none of these numbers.
+    more = with_clusters(pl.concat([frame, pl.DataFrame({"user": ["0", "a"]})]))
+    assert more["cluster"].to_list() == [0, 1, 2, 0, 1, 3, 2]
 
 
 def test_limits_do_not_depend_on_the_order_of_rows():

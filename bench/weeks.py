@@ -1,0 +1,106 @@
+"""Weeks of made-up `sacct` dumps, a file each, as somebody keeps them who dumps once a week.
+
+A dump has every job that ran, waited or ended in its week, as it stood at the week's end: what crosses a border is in
+two dumps or more, further on in each, and a requeued job goes on with the same id, maybe in the next week.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from sacct_million import HEADER, STATES
+
+WEEK_S = 7 * 86_400
+FIRST_S = 1_704_067_200  # 2024-01-01 UTC, a Monday
+USERS, NODES, GPUS_A_NODE = 600, 1_000, 8
+# GPUs of a job and how many in 1,000 ask for them: the mix of the embedded Slurm sample.
+GPUS = {1: 435, 2: 85, 4: 85, 8: 300, 16: 18, 32: 14, 64: 14, 128: 14, 256: 25, 512: 10}
+GOES_ON = ("REQUEUED", "PREEMPTED")
+
+
+def write_weeks(folder: Path, weeks: int, jobs: int, seed: int = 7) -> Path:
+    """So many dumps of about so many jobs each in `folder`, unless they are there. Returns the folder."""
+    if folder.exists():
+        return folder
+    folder.mkdir(parents=True)
+    random, running, first_id = np.random.default_rng(seed), None, 1_000_000
+    user_odds, share = np.exp(random.normal(0, 1, (2, USERS)))
+    users = user_odds, share / share.sum()
+    for week in range(weeks):
+        begin_s = FIRST_S + week * WEEK_S
+        new = _records(random, jobs, begin_s, first_id, *users)
+        first_id += jobs
+        records = new if running is None else pl.concat([running, new])
+        end_s = begin_s + WEEK_S
+        submitted = records.filter(pl.col("submit") < end_s)
+        _write(submitted, end_s, folder / f"week{week:02}.txt")
+        running = records.filter(pl.col("end") >= end_s)
+    return folder
+
+
+def _records(
+    random: np.random.Generator, jobs: int, begin_s: int, first_id: int, user_odds: np.ndarray, share: np.ndarray
+) -> pl.DataFrame:
+    """The records of the jobs submitted in a week, each with the run that follows a requeued one, in order."""
+    user = random.choice(USERS, jobs, p=share)
+    failed = random.random(jobs) < 0.2 * user_odds[user] / (1 + 0.2 * user_odds[user])
+    state = np.where(failed, random.choice([1, 3, 4, 5], jobs, p=[0.7, 0.2, 0.05, 0.05]), 0)
+    state = np.where(random.random(jobs) < 0.1, 2, state)
+    state = np.where(random.random(jobs) < 0.03, random.choice([6, 7], jobs), state)
+    gpus = random.choice(list(GPUS), jobs, p=np.array(list(GPUS.values())) / 1000)
+    table = pl.DataFrame(
+        {
+            "id": first_id + np.arange(jobs),
+            "user": user,
+            "state": np.array(STATES)[state],
+            "submit": begin_s + np.sort(random.integers(0, WEEK_S, jobs)),
+            "wait": random.exponential(600, jobs).astype(np.int64),
+            "run": np.minimum(random.lognormal(6, 2, jobs), 20 * 86_400).astype(np.int64) + 1,
+            "gpus": gpus,
+            "first": random.integers(0, NODES, jobs),
+        }
+    )
+    goes_on = table.filter(pl.col("state").is_in(GOES_ON))
+    after = goes_on.with_columns(
+        submit=pl.col("submit") + pl.col("wait") + pl.col("run"), state=pl.lit("COMPLETED"), run=pl.col("run") // 2 + 1
+    )
+    both = pl.concat([table, after]).with_columns(start=pl.col("submit") + pl.col("wait"))
+    return both.with_columns(end=pl.col("start") + pl.col("run")).sort("submit", "id")
+
+
+def _write(records: pl.DataFrame, seen_s: int, file: Path) -> None:
+    """The records as sacct printed them at that moment."""
+    nodes = (pl.col("gpus") + GPUS_A_NODE - 1) // GPUS_A_NODE
+    waits, runs = pl.col("start") >= seen_s, (pl.col("start") < seen_s) & (pl.col("end") >= seen_s)
+    first = pl.col("first") % (NODES + 1 - nodes)
+    one = pl.format("gpu{}", first.cast(pl.String).str.zfill(4))
+    several = pl.format("gpu[{}-{}]", *(at.cast(pl.String).str.zfill(4) for at in (first, first + nodes - 1)))
+    tres = pl.format("billing={},cpu={},gres/gpu:a100={},gres/gpu={},mem={}G,node={}", *[pl.col("gpus")] * 5, nodes)
+    unknown = pl.lit("Unknown")
+    cells = {
+        "JobIDRaw": pl.col("id"),
+        "JobID": pl.col("id"),
+        "Cluster": pl.lit("main"),
+        "User": pl.format("u{}", "user"),
+        "Account": pl.format("lab{}", pl.col("user") % 40),
+        "Partition": pl.lit("gpu"),
+        "QOS": pl.lit("normal"),
+        "State": pl.when(waits).then(pl.lit("PENDING")).when(runs).then(pl.lit("RUNNING")).otherwise("state"),
+        "ExitCode": pl.when(pl.col("state") == "FAILED").then(pl.lit("1:0")).otherwise(pl.lit("0:0")),
+        "DerivedExitCode": pl.lit("0:0"),
+        "Submit": pl.col("submit"),
+        "Eligible": pl.col("submit"),
+        "Start": pl.when(waits).then(unknown).otherwise(pl.col("start").cast(pl.String)),
+        "End": pl.when(waits | runs).then(unknown).otherwise(pl.col("end").cast(pl.String)),
+        "ElapsedRaw": pl.when(waits).then(0).when(runs).then(seen_s - pl.col("start")).otherwise("run"),
+        "Suspended": pl.lit("00:00:00"),
+        "TimelimitRaw": pl.lit("28800"),
+        "NNodes": nodes,
+        "NodeList": pl.when(waits).then(pl.lit("None assigned")).when(nodes > 1).then(several).otherwise(one),
+        "ReqTRES": tres,
+        "AllocTRES": pl.when(waits).then(pl.lit("")).otherwise(tres),
+        "Reason": pl.lit("None"),
+        "Flags": pl.lit("SchedMain"),
+    }
+    assert list(cells) == HEADER.split("|")
+    records.select(**cells).write_csv(file, separator="|", quote_style="never")
