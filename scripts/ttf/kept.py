@@ -92,15 +92,13 @@ class Kept:
 
 
 def digest_of(frame: pl.DataFrame) -> str:
-    """A digest of the columns, their types and what they hold.
-
-    Of a number of rows that 8 does not divide it may be another where the rows came in other pieces: what is beyond the
-    last row in a byte of bits is any. Nothing is wrong then, but made anew.
-    """
+    """A digest of the columns, their types, the number of rows and what they hold; in which pieces plays no part."""
+    # Bits are stored by the byte, and those beyond the last row may be any.
+    whole = pl.concat([frame, frame.clear(-frame.height % 8)], rechunk=True)
     stored = io.BytesIO()
     # Texts one after the other, as older readers want them: in memory they lie as they came.
-    frame.rechunk().write_ipc(stored, compression="uncompressed", compat_level=pl.CompatLevel.oldest())
-    return hashlib.sha256(stored.getbuffer()).hexdigest()
+    whole.write_ipc(stored, compression="uncompressed", compat_level=pl.CompatLevel.oldest())
+    return hashlib.sha256(stored.getbuffer()).hexdigest() + f" {frame.height}"
 
 
 def _digest(key: Sequence[str | bytes]) -> str:
