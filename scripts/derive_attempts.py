@@ -9,20 +9,23 @@ def main(snakemake):
     from ttf.derived import write_attempts, write_jobs, write_placements
     from ttf.formats.protocol import format_and_source
     from ttf.given_reader import health_events
+    from ttf.kept import Kept
     from ttf.on_disk import scan_parquet
     from ttf.partitions import spill_beside
 
     output, params, trace = snakemake.output, snakemake.params, snakemake.wildcards.trace
     format_, source = format_and_source(snakemake.input.raw, **params.derived_by)
-    source = replace(source, records=format_.records(source))
-    with spill_beside(output.jobs) as spilled:
-        jobs = write_jobs(format_, source, trace, params.parts, params.node_table, spilled, output)
-    given = dict(snakemake.input.items())
+    given, kept = dict(snakemake.input.items()), Kept.of_rule(snakemake)
     events = health_events(given["events"]) if "events" in given else None
-    attempts = write_attempts(format_, source, trace, output.attempts, params.rules, events)
-    if format_.placements_of_attempts:
-        source = replace(source, records=None, attempts=scan_parquet(output.attempts))
-    placements = write_placements(format_, source, trace, output.placements)
+    with spill_beside(output.jobs) as spilled:
+        source = replace(source, kept=kept)
+        source = replace(source, records=format_.records(source))
+        jobs = write_jobs(format_, source, trace, params.parts, params.node_table, spilled, output)
+        attempts = write_attempts(format_, source, trace, output.attempts, params.rules, events)
+        if format_.placements_of_attempts:
+            source = replace(source, records=None, attempts=scan_parquet(output.attempts))
+        placements = write_placements(format_, source, trace, output.placements)
+    kept.forget_others()
     return f"{jobs}; {attempts}, {placements}"
 
 

@@ -88,7 +88,7 @@ def table_of(name, product, raw, entry=None):
         source = replace(source, records=format_.records(source))
     if product == "placements" and format_.placements_of_attempts:
         source = replace(source, records=None, attempts=format_.attempts(source).lazy())
-    return getattr(format_, product)(source)
+    return getattr(format_, product)(source).lazy().collect()
 
 
 def scanned(folder, *names):

@@ -45,15 +45,23 @@ def write_attempts(
     format_: Format, source: Source, trace: str, path: str | Path, rules: Mapping, events: pl.DataFrame | None
 ) -> str:
     """Write the attempts; returns what is to be said of them. rules, events: of `ttf.infra.infra_lives`."""
-    attempts = with_infra_failures(format_.attempts(source), rules, events)
-    attempts = attempts.select(pl.lit(trace).alias("trace"), pl.all())
-    return f"{write_product(attempts, ATTEMPTS, path):,} attempts"
+    # Whether a run ended in an infra failure is a matter of that run and the events.
+    told = format_.attempts(source).lazy()
+    told = told.map_batches(lambda runs: with_infra_failures(runs, rules, events), streamable=True)
+    told = told.select(pl.lit(trace).alias("trace"), pl.all())
+    write_product(told, ATTEMPTS, path)
+    return f"{height(path):,} attempts"
 
 
 def write_placements(format_: Format, source: Source, trace: str, path: str | Path) -> str:
     """Write the placements; returns what is to be said of them."""
     write_product(format_.placements(source).with_columns(trace=pl.lit(trace)), PLACEMENTS, path)
-    return f"{scan_parquet(path).select(pl.len()).collect().item():,} placements"
+    return f"{height(path):,} placements"
+
+
+def height(path: str | Path) -> int:
+    """The rows of a Parquet file."""
+    return scan_parquet(path).select(pl.len()).collect().item()
 
 
 def with_results(format_: Format, product: str, source: Source, shares: Sequence, rows: int, spilled: Path) -> Source:

@@ -13,7 +13,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -22,13 +22,15 @@ from typing import Any
 
 import polars as pl
 
+from ttf.on_disk import scan_parquet
 from ttf.tables import blocks
 
 FOLDER = Path(".snakemake", "kept")
 # Rows looked at together. Rows are added at the end, so that blocks before the last ones stay as they are.
 BLOCK_ROWS = 1 << 17
 LIBRARIES = ("polars", "numpy", "scipy")
-_DIGEST_BYTES = hashlib.sha256().digest_size
+# Of a result: name of each frame -> digest of its file.
+DIGESTS = "digests.json"
 
 Frames = Mapping[str, pl.DataFrame]
 
@@ -54,17 +56,22 @@ class Kept:
         key: tells apart all that make() depends on and that `made_by` does not hold. A result that was damaged, or
         cannot be kept (a full disk, a folder of somebody else's), is made anew.
         """
+        return {name: frame.collect() for name, frame in self.scans(key, make).items()}
+
+    def scans(self, key: Sequence[str | bytes], make: Callable[[], Frames]) -> dict[str, pl.LazyFrame]:
+        """As `frames`, to be read from the disk when they are used; held only where nothing can be kept."""
         name = _digest([*self._made_by, *key])
         self._used.add(name)
         if self._folder is None:
-            return dict(make())
+            return _held(make())
         place = self._folder / name
-        found = _read(place)
-        if found is None:
-            found = dict(make())
-            with suppress(OSError):
-                _write(place, found)
-        return found
+        if (found := _scanned(place)) is not None:
+            return found
+        made = make()
+        with suppress(OSError):
+            _write(place, made)
+            return _opened(place, made)
+        return _held(made)
 
     def of_blocks(
         self, rows: pl.LazyFrame, make: Callable[..., Frames], *told: Any, size: int = BLOCK_ROWS
@@ -79,8 +86,11 @@ class Kept:
 
     def of_frame(self, block: pl.DataFrame, make: Callable[..., Frames], *told: Any) -> dict[str, pl.DataFrame]:
         """make(block, *told), kept by what the frame holds."""
-        what = [f"{make.__module__}.{make.__qualname__}", json.dumps(told, sort_keys=True), digest_of(block)]
-        return self.frames(what, lambda: make(block, *told))
+        return self.frames(_key(block, make, told), lambda: make(block, *told))
+
+    def scans_of_frame(self, block: pl.DataFrame, make: Callable[..., Frames], *told: Any) -> dict[str, pl.LazyFrame]:
+        """The same, to be read when they are used: for results that are not small."""
+        return self.scans(_key(block, make, told), lambda: make(block, *told))
 
     def forget_others(self) -> None:
         """Remove what this run did not use."""
@@ -92,13 +102,19 @@ class Kept:
 
 
 def digest_of(frame: pl.DataFrame) -> str:
-    """A digest of the columns, their types, the number of rows and what they hold; in which pieces plays no part."""
-    # Bits are stored by the byte, and those beyond the last row may be any.
-    whole = pl.concat([frame, frame.clear(-frame.height % 8)], rechunk=True)
-    stored = io.BytesIO()
-    # Texts one after the other, as older readers want them: in memory they lie as they came.
-    whole.write_ipc(stored, compression="uncompressed", compat_level=pl.CompatLevel.oldest())
-    return hashlib.sha256(stored.getbuffer()).hexdigest() + f" {frame.height}"
+    """A digest of the columns, their types, the number of rows and what they hold, by two 64-bit hashes of each row."""
+    found = hashlib.sha256(f"{frame.height} {frame.schema}".encode("utf-8", "surrogatepass"))
+    for seed in range(2) if frame.width else ():
+        found.update(frame.hash_rows(seed).to_numpy())
+    return found.hexdigest()
+
+
+def _key(block: pl.DataFrame, make: Callable[..., Frames], told: Sequence[Any]) -> list[str]:
+    return [f"{make.__module__}.{make.__qualname__}", json.dumps(told, sort_keys=True), digest_of(block)]
+
+
+def _held(frames: Frames) -> dict[str, pl.LazyFrame]:
+    return {name: frame.lazy() for name, frame in frames.items()}
 
 
 def _digest(key: Sequence[str | bytes]) -> str:
@@ -110,20 +126,21 @@ def _digest(key: Sequence[str | bytes]) -> str:
     return found.hexdigest()
 
 
-def _read(place: Path) -> dict[str, pl.DataFrame] | None:
+def _scanned(place: Path) -> dict[str, pl.LazyFrame] | None:
     """What was kept there; None where nothing was, or it is not what was written."""
     try:
-        names = json.loads((place / "names.json").read_bytes())
-        return {name: _frame((place / f"{number}.ipc").read_bytes()) for number, name in enumerate(names)}
-    except (OSError, ValueError, TypeError, pl.exceptions.PolarsError):
+        digests = json.loads((place / DIGESTS).read_bytes())
+        for number, digest in enumerate(digests.values()):
+            with (place / f"{number}.parquet").open("rb") as file:
+                if hashlib.file_digest(file, "sha256").hexdigest() != digest:
+                    return None
+        return _opened(place, digests)
+    except (OSError, ValueError, AttributeError):
         return None
 
 
-def _frame(stored: bytes) -> pl.DataFrame:
-    digest, content = stored[:_DIGEST_BYTES], memoryview(stored)[_DIGEST_BYTES:]
-    if hashlib.sha256(content).digest() != digest:
-        raise ValueError("not what was written")
-    return pl.read_ipc(io.BytesIO(content))
+def _opened(place: Path, names: Iterable[str]) -> dict[str, pl.LazyFrame]:
+    return {name: scan_parquet(place / f"{number}.parquet") for number, name in enumerate(names)}
 
 
 def _write(place: Path, frames: Frames) -> None:
@@ -132,14 +149,13 @@ def _write(place: Path, frames: Frames) -> None:
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(parents=True)
     try:
-        for number, frame in enumerate(frames.values()):
+        digests = {}
+        for number, (name, frame) in enumerate(frames.items()):
             stored = io.BytesIO()
-            frame.rechunk().write_ipc(stored, compression="lz4")
-            content = stored.getbuffer()
-            with (unfinished / f"{number}.ipc").open("wb") as file:
-                file.write(hashlib.sha256(content).digest())
-                file.write(content)
-        (unfinished / "names.json").write_text(json.dumps(list(frames)), encoding="utf-8")
+            frame.rechunk().write_parquet(stored, compression="lz4", statistics=False)
+            digests[name] = hashlib.sha256(stored.getbuffer()).hexdigest()
+            (unfinished / f"{number}.parquet").write_bytes(stored.getbuffer())
+        (unfinished / DIGESTS).write_text(json.dumps(digests), encoding="utf-8")
         shutil.rmtree(place, ignore_errors=True)
         unfinished.rename(place)
     finally:

@@ -75,7 +75,7 @@ def test_a_changed_value_and_a_changed_type_are_other_rows():
 def test_what_was_damaged_is_made_anew(tmp_path, jobs, harm):
     folder = tmp_path / "kept"
     first, _ = summed(folder, jobs)
-    for file in folder.glob("*/0.ipc"):
+    for file in folder.glob("*/0.parquet"):
         harm(file)
     again, looked_at = summed(folder, jobs)
     assert looked_at == 3 and again.equals(first)
@@ -85,7 +85,7 @@ def test_what_was_damaged_is_made_anew(tmp_path, jobs, harm):
 def test_a_result_that_was_edited_is_not_used(tmp_path, jobs):
     folder = tmp_path / "kept"
     first, _ = summed(folder, jobs)
-    file = next(folder.glob("*/0.ipc"))
+    file = next(folder.glob("*/0.parquet"))
     content = bytearray(file.read_bytes())
     content[-20] ^= 1
     file.write_bytes(content)

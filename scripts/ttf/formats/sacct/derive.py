@@ -7,7 +7,10 @@ Facts of Slurm 22.05 this rests on (tried on a real one; tests/fixtures/sacct/re
 - A job cancelled before it started has Start None and no nodes; other versions write one time for Start and End.
 """
 
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import polars as pl
 from ttf.formats.protocol import Source
@@ -44,7 +47,7 @@ _REQUESTED = ["gpu_requested_milli", "gpu_type_requested", "cpu_requested_milli"
 _OF_FIRST = [*_PLACE, "submit_s", "eligible_s", "cpu_requested_milli", "mem_requested_mib"]
 
 
-def jobs(source: Source) -> pl.DataFrame:
+def jobs(source: Source) -> pl.LazyFrame:
     """One row per job, in the order of its first record, with the columns of the common job record and extras.
 
     start_s is the first start, end_s the last end (of a job still running: when it was last seen), queue_s the first
@@ -63,8 +66,18 @@ def jobs(source: Source) -> pl.DataFrame:
     registry names (times: {zone}) showed twice, and may be an hour later (a dump in epoch seconds has none such, and
     needs no zone).
     """
-    records = source.records.lazy()
-    last_seen = source.records.select(pl.max_horizontal("submit_s", "start_s", "end_s").max()).item()
+    last_seen = pl.lit(source.records.last_seen, dtype=pl.Int64)
+    found = pl.concat(source.records.jobs)
+    # Between two runs for so long: a record that came now would be another job's, of the same id.
+    comes_no_more = (pl.col("outcome") == "running") & pl.col("status_raw").is_in(CONTINUED)
+    comes_no_more &= pl.col("end_s") < last_seen - LONGEST_REQUEUE_S
+    outcome = pl.when(comes_no_more).then(pl.lit("unknown")).otherwise("outcome")
+    return found.with_columns(outcome=outcome, trace_end_s=last_seen).drop("line")
+
+
+def _jobs(records: pl.DataFrame, zone: str) -> pl.DataFrame:
+    """The jobs of some records, with `line` and without trace_end_s: as far as no other job plays a part."""
+    records = records.lazy()
     last = records.filter(pl.col("job") != pl.col("job").shift(-1, fill_value=-1))
     of_runs = (
         records.filter("started")
@@ -96,10 +109,6 @@ def jobs(source: Source) -> pl.DataFrame:
     )
     has_run = pl.col("start_s").is_not_null()
     outcome = outcome_of("state", OUTCOMES)
-    # A record after so long would be another job's, of the same id.
-    comes_no_more = pl.col("state").is_in(CONTINUED) & (
-        pl.col("end_s") < pl.lit(last_seen, dtype=pl.Int64) - LONGEST_REQUEUE_S
-    )
     queue_s = pl.col("start_s") - pl.col("submit_s")
     return conform(
         frame.select(
@@ -115,7 +124,7 @@ def jobs(source: Source) -> pl.DataFrame:
                 "mem_mib",
                 "nodes",
             ),
-            *("file", "job_id_shown"),
+            *(*_PLACE, "job_id_shown"),
             pl.col("cluster").alias("slurm_cluster"),
             _text("partition", "qos", "exit_code", "derived_exit_code", "slurm_reason", "flags"),
             *("cancelled_by", "eligible_s", "planned_s", "timelimit_s"),
@@ -124,15 +133,13 @@ def jobs(source: Source) -> pl.DataFrame:
             *(pl.col(f"first_{name}").alias(name) for name in _REQUESTED),
             pl.col("infra_failures").fill_null(0),
             (queue_s < 0).fill_null(False).alias("negative_queue"),
-            _ambiguous(source, "submit_s", "start_s", "end_s").alias("dst_ambiguous"),
+            _ambiguous(zone, "submit_s", "start_s", "end_s").alias("dst_ambiguous"),
             queue_s=pl.when(queue_s >= 0).then(queue_s),
             # Waiting for the next run is no waiting to start, and a run without a start is none.
             outcome=pl.when(~outcome.is_in(["running", "waiting"]))
             .then(outcome)
             .when(~has_run)
             .then(pl.lit("waiting"))
-            .when(comes_no_more)
-            .then(pl.lit("unknown"))
             .otherwise(pl.lit("running")),
             status_raw="state",
             gpu_type=pl.coalesce("gpu_type_allocated", "gpu_type_requested"),
@@ -144,13 +151,12 @@ def jobs(source: Source) -> pl.DataFrame:
             size=pl.lit(1, dtype=pl.Int64),
             # A dump without -D has the last run only, and newer versions say how many there were before it.
             attempts=pl.max_horizontal("runs", pl.col("restarts") + 1),
-            trace_end_s=pl.lit(last_seen, dtype=pl.Int64),
         ),
         JOB_COLUMNS,
     ).collect()
 
 
-def attempts(source: Source) -> pl.DataFrame:
+def attempts(source: Source) -> pl.LazyFrame:
     """One row per run of a job, in the order of jobs and then of time, with the columns of ATTEMPTS and extras.
 
     attempt counts from 0. runtime_s is without suspended time. outcome: what ended this run; a run that was requeued
@@ -161,7 +167,11 @@ def attempts(source: Source) -> pl.DataFrame:
     Extras: node_list_reason, suspended_s, exit_code, slurm_reason, failed_node; dst_ambiguous: as of jobs.
     Raises StudyError where all node lists together would not fit into memory.
     """
-    records = source.records
+    return pl.concat(source.records.attempts).drop(_PLACE)
+
+
+def _attempts(records: pl.DataFrame, zone: str) -> pl.DataFrame:
+    """The runs of some records, with the place of their job's first one."""
     order = records.group_by("job", maintain_order=True).agg(*(pl.col(name).first() for name in _PLACE))
     last = pl.col("job_id", "job", "state", "gpu_allocated_milli", "gpu_requested_milli", "nodes", "nodes_text").last()
     runs = (
@@ -182,20 +192,19 @@ def attempts(source: Source) -> pl.DataFrame:
     )
     runs = runs.hstack(node_lists(runs["nodes_text"]))
     return runs.select(
-        *("job_id", "attempt", "start_s", "end_s", "runtime_s", "state"),
+        *(*_PLACE, "job_id", "attempt", "start_s", "end_s", "runtime_s", "state"),
         outcome_of("state", OUTCOMES_OF_A_RUN).alias("outcome"),
         pl.col("state").is_in(INFRASTRUCTURE).alias("infra_failure"),
         pl.coalesce("gpu_allocated_milli", "gpu_requested_milli").alias("gpu_milli"),
         pl.coalesce("nodes", pl.col("node_list").list.len().cast(pl.Int64)).alias("nodes"),
         *("node_list", "node_list_reason", "suspended_s"),
         _text("exit_code", "slurm_reason", "failed_node"),
-        _ambiguous(source, "start_s", "end_s").alias("dst_ambiguous"),
+        _ambiguous(zone, "start_s", "end_s").alias("dst_ambiguous"),
     )
 
 
-def _ambiguous(source: Source, *columns: str) -> pl.Expr:
+def _ambiguous(zone: str, *columns: str) -> pl.Expr:
     """Whether any of these times is in an hour that came twice."""
-    zone = source.meaning.get("times", {}).get("zone", "UTC")
     return pl.any_horizontal(came_twice(column, zone) for column in columns)
 
 
@@ -231,7 +240,109 @@ def _text(*columns: str) -> pl.Expr:
     return pl.col(*columns).cast(pl.String)
 
 
-def records(source: Source) -> pl.DataFrame:
+@dataclass(frozen=True)
+class Records:
+    """What all tables come from, a piece for each dump, in the order of jobs: jobs with `line`, attempts with _PLACE.
+
+    last_seen: the last moment that any record tells of; None where none does.
+    """
+
+    jobs: list[pl.LazyFrame]
+    attempts: list[pl.LazyFrame]
+    last_seen: int | None
+
+
+def records(source: Source) -> Records:
+    """The jobs and the runs of the records, worked out dump by dump and kept: a new dump leaves most others alone.
+
+    A dump has the ids that no earlier one has, with what later ones tell of them: a job on the border of two weeks, a
+    requeued one, an id that was given out anew. Jobs of different ids are none of each other's business.
+    """
+    raw = source.raw["record"].filter(~pl.col("job_id_raw").str.contains(".", literal=True))
+    said = _said_in_all(raw)
+    zone = source.meaning.get("times", {}).get("zone", "UTC")
+    pieces, last_seen = [], []
+    for number, rows in _by_first_dump(source.raw["record"]):
+        found = source.kept.scans_of_frame(rows, _of_piece, number, said, zone)
+        seen, elsewhere = found.pop("about").collect().row(0)
+        last_seen += [] if seen is None else [seen]
+        pieces.append(Piece(number, elsewhere, **found))
+    pieces = _in_order_of_jobs(pieces[::-1])
+    return Records([piece.jobs for piece in pieces], [piece.attempts for piece in pieces], max(last_seen, default=None))
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What came of the ids that a dump is the first to have; elsewhere: how many jobs have their first record later."""
+
+    number: int
+    elsewhere: int
+    jobs: pl.LazyFrame
+    attempts: pl.LazyFrame
+
+    def of(self, is_here: pl.Expr) -> "Piece":
+        return replace(self, jobs=self.jobs.filter(is_here), attempts=self.attempts.filter(is_here))
+
+
+def _of_piece(raw: pl.DataFrame, number: int, said: Mapping[str, Any], zone: str) -> dict[str, pl.DataFrame]:
+    """raw: all records of some ids; number: of the dump that has them first. about: last_seen, elsewhere."""
+    found = _records(raw, said)
+    jobs = _jobs(found, zone)
+    about = found.select(pl.max_horizontal("submit_s", "start_s", "end_s").max().alias("last_seen"))
+    about = about.with_columns(elsewhere=pl.lit((jobs["file"] != number).sum(), pl.Int64))
+    return {"jobs": jobs, "attempts": _attempts(found, zone), "about": about}
+
+
+def _by_first_dump(raw: pl.LazyFrame) -> Iterator[tuple[int, pl.DataFrame]]:
+    """(number of the dump, the records of the ids that it is the first to have), the last dump first; without steps.
+
+    From the last on, so that each dump is read once: what belongs to an earlier one waits for it.
+    """
+    heights = raw.group_by("file").len().sort("file").collect(engine="streaming")
+    ids = raw.select("file", id=pl.col("job_id_raw").hash(0))
+    owners = ids.group_by("id").agg(owner=pl.col("file").min(), last=pl.col("file").max())
+    # Two ids with one hash are looked at together, which changes nothing.
+    owners = owners.filter(pl.col("last") > pl.col("owner")).select("id", "owner").collect(engine="streaming")
+    waiting: dict[int, list[pl.DataFrame]] = defaultdict(list)
+    end = heights["len"].sum()
+    for number, height in heights.reverse().iter_rows():
+        end -= height
+        rows = raw.slice(end, height).filter(~pl.col("job_id_raw").str.contains(".", literal=True)).collect()
+        rows = rows.with_columns(id=pl.col("job_id_raw").hash(0))
+        rows = rows.join(owners, on="id", how="left", maintain_order="left")
+        is_own = (pl.col("owner").is_null() | (pl.col("owner") == number)).fill_null(True)
+        for (owner,), some in rows.filter(~is_own).group_by("owner", maintain_order=True):
+            waiting[owner].append(some)
+        whole = pl.concat([rows.filter(is_own), *reversed(waiting.pop(number, []))])
+        yield number, whole.drop("id", "owner")
+
+
+def _in_order_of_jobs(pieces: Sequence[Piece]) -> list[Piece]:
+    """The pieces, each with the jobs whose first record its dump has: one of an id given out anew moves to its own."""
+    found = list(pieces)
+    for piece in pieces:
+        if not piece.elsewhere:
+            continue
+        found[piece.number] = found[piece.number].of(pl.col("file") == piece.number)
+        for number in piece.jobs.select(pl.col("file").unique()).collect()["file"].to_list():
+            if number != piece.number:
+                here, more = found[number], piece.of(pl.col("file") == number)
+                both = {name: pl.concat([getattr(here, name), getattr(more, name)]) for name in ("jobs", "attempts")}
+                found[number] = replace(
+                    here, **{name: rows.sort(_PLACE, maintain_order=True) for name, rows in both.items()}
+                )
+    return found
+
+
+def _said_in_all(raw: pl.LazyFrame) -> dict[str, Any]:
+    """What all dumps together say: whether any names nodes, how many clusters there are, and the first one's name."""
+    cluster = pl.col("cluster").drop_nulls()
+    said = pl.col("node_list").count() + pl.col("tres_allocated").count()
+    columns = {"nodes": said > 0, "clusters": cluster.n_unique(), "cluster": cluster.first()}
+    return raw.select(**columns).collect(engine="streaming").row(0, named=True)
+
+
+def _records(raw: pl.DataFrame, said: Mapping[str, Any]) -> pl.DataFrame:
     """The records of jobs, by job and time, each with its job and its run.
 
     Steps (123.batch) are folded into their job, whose record has it all. A record that several dumps hold, as a job on
@@ -239,10 +350,7 @@ def records(source: Source) -> pl.DataFrame:
     a run (blank if it has not started; the last moment seen if it still runs); started; runtime_s; suspended_s; job
     (a number, rising), job_id; run (a number, rising), is_new_run; the resources in numbers.
     """
-    raw = source.raw["record"]
-    typed = _typed(raw.filter(~pl.col("job_id_raw").str.contains(".", literal=True)))
-    # Block by block: what a text is taken apart into is never there of all records.
-    found = _once_each(typed.collect(engine="streaming"))
+    found = _once_each(_typed(raw.lazy(), said).collect(engine="streaming"))
     previous = pl.col("state", "user", "end_s", "started").shift(1).name.prefix("previous_")
     found = found.with_columns(previous, is_same_id=_is_same([*_KEY], shift=1))
     goes_on = (
@@ -263,8 +371,7 @@ def records(source: Source) -> pl.DataFrame:
     )
     # How many jobs had the id before.
     first_of_id = pl.when(~pl.col("is_same_id")).then("job").forward_fill()
-    several = found["cluster"].drop_nulls().n_unique() > 1
-    name = [pl.col("cluster") + ":"] if several else []
+    name = [pl.col("cluster") + ":"] if said["clusters"] > 1 else []
     again = pl.col("job") - first_of_id + 1
     return found.with_columns(
         run=pl.col("is_new_run").cum_sum().cast(pl.Int64),
@@ -276,21 +383,18 @@ _OF_JOBS = {"jobs": jobs, "attempts": attempts, "placements": placements, "recor
 FORMAT = replace(NODE_EVENTS, **_OF_JOBS, placements_of_attempts=True)
 
 
-def _typed(records: pl.LazyFrame) -> pl.LazyFrame:
+def _typed(records: pl.LazyFrame, said: Mapping[str, Any]) -> pl.LazyFrame:
     """The records with their states, times and resources as the schema of the raw table leaves them to be read."""
-    # Which columns the dump has: a blank says nothing where all are blank. One dump names the cluster, another not.
-    cluster = pl.col("cluster").drop_nulls()
-    said = pl.col("node_list").count() + pl.col("tres_allocated").count()
-    told, clusters, name = records.select(said, cluster.n_unique(), cluster.first().alias("name")).collect().row(0)
+    # A blank says nothing where all are blank. One dump names the cluster, another not.
     outcome = outcome_of("state", OUTCOMES)
     has_no_node = pl.col("node_list").is_null() & pl.col("tres_allocated").is_null()
-    has_no_node &= pl.lit(told > 0) | pl.col("state").is_in(ENDED_UNSTARTED)
+    has_no_node &= pl.lit(said["nodes"]) | pl.col("state").is_in(ENDED_UNSTARTED)
     return (
         records.with_columns(
             *_resources(records, "tres_requested", "requested"),
             *_resources(records, "tres_allocated", "allocated"),
             pl.col(_FEW_TEXTS).cast(pl.Categorical),
-            cluster=pl.lit(name, pl.String) if clusters == 1 else "cluster",
+            cluster=pl.lit(said["cluster"], pl.String) if said["clusters"] == 1 else "cluster",
             state=state_word(pl.col("state_raw")),
             cancelled_by=cancelled_by(pl.col("state_raw")),
             suspended_s=_clock_s("suspended").fill_null(0),
