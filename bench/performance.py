@@ -80,6 +80,12 @@ def _goals(measured: dict) -> Iterator[tuple[str, float, float]]:
         yield "failure risk of 1,261,050 jobs, s of processor time", 40, alone["cpu_seconds"]
         yield "the same with gradient boosting", 90, both["cpu_seconds"]
         yield "the same, GB", 1.5, both["gigabytes"]
+    if "monday" in measured:
+        found = measured["monday"]
+        weeks = found["weeks"]
+        share = _of_cpu(found["all"]["monday"], found["all"]["nothing"])
+        yield f"week {weeks + 1} of {found['jobs']:,} jobs, of the processor time of {weeks} from nothing", 0.35, share
+        yield f"what it costs beyond a week of few jobs, of that after {weeks // 2}", 1.5, _growth_of_monday(found)
     if "growth" in measured:
         sizes = {row["times"]: row for row in measured["growth"]["sizes"]}
         once, tenfold = sizes[1]["jobs"], sizes[10]["jobs"]
@@ -201,6 +207,38 @@ scikit-learn on the same design {peer:.1f} s (ratio {ours / peer:.2f}), reading 
 {found["machine"]}."""
 
 
+def monday(found: dict) -> str:
+    """The price of a week more."""
+    rows = [
+        (f"{weeks} weeks of {jobs:,} jobs", *_seconds(found[name]["nothing"], found[name]["monday"]), f"{cpu:.2f}")
+        for name, weeks, jobs in (
+            ("half", found["weeks"] // 2, found["jobs"]),
+            ("all", found["weeks"], found["jobs"]),
+        )
+        for cpu in [_of_cpu(found[name]["monday"], found[name]["nothing"])]
+    ]
+    fixed = found["few"]["monday"]
+    longest = (f"`{row['rule']}` {row['cpu_seconds']:.1f} s" for row in found["profile"][:LONGEST])
+    return f"""\
+**A week more** of one's own Slurm accounting, dumped weekly, with jobs that run, wait or are requeued over the border.
+
+{table("|  | from nothing, s | the week after, s | of the processor time |", rows)}
+
+With weeks of a few jobs the week after takes {fixed["cpu_seconds"]:.0f} s of processor time, which is the price of \
+any study of so many weeks; what the week costs beyond it at {found["weeks"]} weeks is {_growth_of_monday(found):.2f} \
+times that at {found["weeks"] // 2}. The rules that take most processor time then: {", ".join(longest)}. Once each. \
+{found["machine"]}."""
+
+
+def _of_cpu(one: dict, other: dict) -> float:
+    return one["cpu_seconds"] / other["cpu_seconds"]
+
+
+def _growth_of_monday(found: dict) -> float:
+    fixed, half, whole = (found[name]["monday"]["cpu_seconds"] for name in ("few", "half", "all"))
+    return (whole - fixed) / (half - fixed)
+
+
 def growth(found: dict) -> str:
     """Time and memory by size of the trace."""
     rows = [
@@ -221,7 +259,7 @@ Once each, jobs.parquet up to the full size the medians of three; memory of the 
 {found["machine"]}."""
 
 
-PARTS = {part.__name__: part for part in (full_size, formats, lifetimes, many_traces, outages, risk, growth)}
+PARTS = {part.__name__: part for part in (full_size, formats, lifetimes, many_traces, outages, risk, monday, growth)}
 
 
 def growth_chart(found: dict) -> str:

@@ -12,6 +12,7 @@ import full_size
 import growth
 import lifetimes
 import many_traces
+import monday
 import outages
 import page
 import performance
@@ -28,6 +29,7 @@ SECTIONS = {
     "page": lambda folder, rounds: page.compare(folder, rounds),
     "outages": lambda folder, rounds: outages.compare(folder, rounds),
     "risk": lambda folder, rounds: risk.compare(folder, rounds),
+    "monday": lambda folder, _: monday.compare(folder),
     "growth": lambda folder, _: growth.compare(folder),
 }
 
