@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from ttf.analyses.compare_parts import CHANCE, CHANGED, FEWEST_PARTS, TOO_FEW
+from ttf.brief import rules
 from ttf.brief.model import Change, Changes
 from ttf.brief.texts import joined, plural, span
 from ttf.report import words
@@ -10,14 +11,21 @@ from ttf.report.numbers import Numbers
 from ttf.report.said import number, of_trace
 
 MARKS = {CHANGED: "≠", CHANCE: "≈", TOO_FEW: "?"}
-# What each measure is called, and its place in a sentence.
 _TITLES = {
-    "failure_share": ("Failed jobs", "the share of failed jobs"),
-    "infra_rate": ("Infrastructure rate", "the infrastructure failure rate"),
-    "ettr": ("ETTR", "the ETTR"),
-    "lost_time": ("Lost GPU time", "the lost GPU time"),
-    "suspect_nodes": ("Suspect nodes", "suspect nodes"),
-    "failure_words": ("Failure reasons", "failure reasons"),
+    "failure_share": "Failed {}s",
+    "infra_rate": "Infrastructure failure rate",
+    "ettr": "ETTR",
+    "lost_time": "Lost GPU time",
+    "suspect_nodes": "Suspect nodes",
+    "failure_words": "Failure reasons",
+}
+_IN_SENTENCES = {
+    "failure_share": "the failure share",
+    "infra_rate": "the failure rate of nodes",
+    "ettr": "the ETTR",
+    "lost_time": "the lost GPU time",
+    "suspect_nodes": "suspect nodes",
+    "failure_words": "failure reasons",
 }
 MOST_NAMED = 3
 
@@ -27,9 +35,8 @@ def changes(m: Numbers, given: Mapping, unit: str) -> Changes | None:
     if not m.has("changes.part"):
         return None
     rows = tuple(_change(m, given, name, unit) for name in _TITLES)
-    before = plural(m, "changes.parts_before", "part")
     return Changes(
-        title=f"What changed with {of_trace(m['changes.part'])}, against {before} before",
+        title=f"What changed with {of_trace(m['changes.part'])}",
         summary=_summary(m, rows),
         rows=rows,
         forecast=_forecast(m, unit),
@@ -38,21 +45,21 @@ def changes(m: Numbers, given: Mapping, unit: str) -> Changes | None:
 
 
 def _summary(m: Numbers, rows: tuple[Change, ...]) -> str:
-    changed = [_TITLES[row.name][1] for row in rows if row.verdict == CHANGED]
-    few = [row for row in rows if row.verdict == TOO_FEW]
-    signs = [f"{MARKS[CHANCE]} within chance"] if len(changed) + len(few) < len(rows) else []
-    signs += [f"{MARKS[TOO_FEW]} too few to tell"] if few else []
+    of_verdict = {verdict: [row.name for row in rows if row.verdict == verdict] for verdict in MARKS}
+    changed = [_IN_SENTENCES[name] for name in of_verdict[CHANGED]]
     of = f"of {number(m, 'changes.measures', words.count)} measures"
-    if not changed:
-        first = f"None {of} changed beyond chance"
-    else:
-        named = " and ".join(filter(None, (", ".join(changed[:-1]), changed[-1])))
-        first = f"{number(m, 'changes.changed', words.count)} {of} changed ({MARKS[CHANGED]}): {named}"
+    said = [f"None {of} changed"]
+    if changed:
+        *most, last = changed
+        named = f"{', '.join(most)} and {last}" if most else last
+        said = [f"{words.count(len(changed))} {of} changed ({MARKS[CHANGED]}): {named}"]
+    # Of how parts differ nothing is known yet.
     alone = m["changes.parts_before"] < FEWEST_PARTS and m.has("changes.cluster_by")
-    by = f" among {m['changes.cluster_by']}s alone" if alone else ""
-    if signs and by:
-        signs[0] += by if signs[0].endswith("chance") else ""
-    return f"{first}; {', '.join(signs)}." if signs else f"{first}."
+    whose = f" among {m['changes.cluster_by']}s" if alone else ""
+    for verdict, by in ((CHANCE, whose), (TOO_FEW, "")):
+        if of_verdict[verdict]:
+            said.append(f"{words.count(len(of_verdict[verdict]))} {verdict}{by} ({MARKS[verdict]})")
+    return f"{'; '.join(said)}."
 
 
 def _change(m: Numbers, given: Mapping, name: str, unit: str) -> Change:
@@ -61,10 +68,10 @@ def _change(m: Numbers, given: Mapping, name: str, unit: str) -> Change:
     verdict = m.value(f"{key}.verdict", TOO_FEW)
     worded = _WORDED[name]
     both = m.has(f"{key}.before") and m.has(f"{key}.after")
-    title = _TITLES[name][0].replace("jobs", f"{unit}s")
+    any_failure = name == "infra_rate" and rules.r1_cause_unknown(m)
     return Change(
         name=name,
-        title=title,
+        title="Failure rate per node" if any_failure else _TITLES[name].format(unit),
         before=number(m, f"{key}.before", worded) if both else "",
         after=number(m, f"{key}.after", worded) if both else "",
         verdict=verdict,
@@ -106,7 +113,7 @@ def _new(given: Mapping, table: str, what: Callable[[dict], str]) -> str:
     rows = given[table].head(MOST_NAMED).iter_rows(named=True)
     named = ", ".join(what(row) for row in rows)
     more = given[table].height - MOST_NAMED
-    return f"New: {named}{f' and {words.count(more)} more' if more > 0 else ''}" if named else "None is new"
+    return f"New: {named}{f' and {words.count(more)} more' if more > 0 else ''}" if named else "Nothing new"
 
 
 def _points(value: float) -> str:
@@ -138,7 +145,7 @@ _LISTS = {
 
 
 def _forecast(m: Numbers, unit: str) -> str:
-    """Next week: 82–170 failed jobs (4 of 4 weeks held), 4–14 infrastructure failures (4 of 4)."""
+    """Next week: 123 failed jobs (90% PI 82–170; 4 of 4 weeks held), 7.88 infrastructure failures (90% PI 4–14)."""
     said = []
     for name, what in (("failed_jobs", f"failed {unit}s"), ("infra_failures", "infrastructure failures")):
         key = f"forecast.{name}"
@@ -150,13 +157,16 @@ def _forecast(m: Numbers, unit: str) -> str:
         if m.value(f"{key}.tried", 0):
             of = number(m, f"{key}.tried", words.count)
             held = f"; {number(m, f'{key}.held', words.count)} of {of} weeks held"
-        said.append(f"{number(m, f'{key}.expected', words.number)} {what} (90% {ends}{held})")
+        said.append(f"{number(m, f'{key}.expected', words.number)} {what} (90% PI {ends}{held})")
     return f"Next week: {', '.join(said)}."
 
 
 def _notes(m: Numbers, unit: str) -> list[str]:
     """How it was tested, in the fold."""
-    notes = ["Both sides are computed by this version of the program from the raw data: no version explains a change."]
+    notes = [
+        f"The part is compared with the {plural(m, 'changes.parts_before', 'part')} before it. Both sides are computed "
+        "by this version of the program from the raw data: no version explains a change."
+    ]
     if m.has("changes.failure_share.follow_up_s"):
         within = number(m, "changes.failure_share.follow_up_s", words.duration)
         notes.append(
@@ -173,7 +183,7 @@ def _notes(m: Numbers, unit: str) -> list[str]:
     if m["changes.parts_before"] < FEWEST_PARTS:
         notes.append(
             f"How parts differ among themselves is known from {FEWEST_PARTS} parts before on; until then a change may "
-            "be one that parts often have."
+            "be no more than parts often differ by."
         )
     if m.value("changes.new_suspect_nodes", 0):
         notes.append("A node is suspect as soon as enough was seen of it: it may have failed as often before.")
