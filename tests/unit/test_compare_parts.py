@@ -38,8 +38,7 @@ def test_a_part_begins_where_the_fewest_jobs_are_on_the_wrong_side():
     rows = [("a", day, day, day + 0.5, "success") for day in (0, 1, 2, 3, 4, 5, 6.6, 6.8)]
     rows += [("b", day, day, day + 0.5, "success") for day in range(7, 14)]
     # One waited over the border, and is in the records of the second week only.
-    rows += [("b", 6.5, 8, 9, "success")]
-    found = calendar_of(jobs_of(rows * 4), ["a", "b", "empty"])
+    found = calendar_of(jobs_of([*rows * 4, ("b", 6.5, 8, 9, "success")]), ["a", "b", "empty"])
     assert found.names == ["a", "b"] and found.why is None
     # The first begins with the first end.
     assert found.begins_s.tolist() == [MONDAY + DAY // 2, MONDAY + 7 * DAY]
