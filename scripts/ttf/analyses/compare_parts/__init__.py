@@ -96,5 +96,5 @@ ANALYSIS = Analysis(
     sections=["changes"],
     keeps_freed_memory=True,
     memory_mb=500,
-    mb_per_gb={"sacct": 860},
+    mb_per_gb={"pai2020": 60, "sacct": 860},
 )

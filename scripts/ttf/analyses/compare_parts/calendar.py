@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 
 QUARTER_S = 900
-# Of a part's jobs so many may have been submitted before it begins: they waited, or ran when the part before was made.
-MOST_EARLY = 0.1
+# Of the jobs of a part so many may be on the wrong side: they waited over the border, or are of the part they ended in.
+MOST_WRONG = 0.5
 ONE_PART = "fewer than two parts have jobs"
 NO_TIMES = "no submission or end is written"
 OVERLAP = "the parts do not follow each other in time, in the order of their names"
@@ -78,7 +78,7 @@ def calendar_of(jobs: pl.LazyFrame, parts: Sequence[str]) -> Calendar:
         # Of a border at the beginning of each quarter: jobs of earlier parts after it, of later ones before it.
         wrong = early.sum() - (np.cumsum(early) - early) + np.cumsum(late) - late
         border = int(wrong.argmin())
-        if wrong[border] > MOST_EARLY * sizes[number]:
+        if wrong[border] > MOST_WRONG * sizes[number]:
             return without(OVERLAP)
         begins.append(int(quarters[border]) * QUARTER_S)
     begins_s = np.array(begins, np.int64)
