@@ -98,7 +98,7 @@ def test_the_analyses_that_a_trace_has(samples):
     assert all(of_jobs <= of[name] for name in SAMPLES)
     assert of["sample_philly"] - of["sample"] >= {"describe_attempts", "check_philly", "measure_use", "measure_epochs"}
     of_others = {name for name, room in rooms().items() if room.theme == "outages"} | {"annual_failure_rate"}
-    assert of["sample_slurm"] - of["sample_philly"] - of_others == {"classify_failures"}
+    assert of["sample_slurm"] - of["sample_philly"] - of_others == {"classify_failures", "compare_parts"}
     assert {"measure_availability", "match_outages", "rank_drains"} <= of["sample_slurm"]
     # Drift is to be asked for; no sample is of drives.
     assert every - set().union(*of.values()) - of_others == {"measure_drift"}
@@ -138,7 +138,7 @@ KEYS = {
     "ledger/pue": (1.2, {"account_gpu_hours"}),
     "lemons/window_days": (7, {"find_lemon_nodes"}),
     "lemons/infra_window_days": (90, {"find_lemon_nodes"}),
-    "lemons/false_discovery": (0.1, {"find_lemon_nodes", "rank_drains"}),
+    "lemons/false_discovery": (0.1, {"find_lemon_nodes", "rank_drains", "compare_parts"}),
     "sizes/above_gpus": (16, {"measure_sizes"}),
     "ettr/seed": (1, {"plan_ettr"}),
     "ettr/restart_s": (1, {"plan_ettr", "measure_ettr", "account_gpu_hours"}),

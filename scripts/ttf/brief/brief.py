@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from ttf.brief.actions import actions
 from ttf.brief.bottom_line import bottom_line
+from ttf.brief.changes import changes
 from ttf.brief.facts import facts, period, subtitle
 from ttf.brief.grade import grade_of
 from ttf.brief.model import Brief
@@ -14,6 +15,8 @@ from ttf.inputs import Inputs
 from ttf.numbers.metrics import Metrics
 from ttf.report.numbers import Numbers
 from ttf.report.said import plain
+
+MOST_BESIDE_CHANGES = 4
 
 
 def summed_up(metrics: Metrics, given: Inputs, about: Mapping) -> Brief:
@@ -31,6 +34,7 @@ def brief_of(m: Numbers, given: Mapping, about: Mapping, withheld: Mapping[str, 
     """about: what the report says of the trace, with `clock`, `failure_words` and `targets` of its configuration."""
     found, not_worth, claim = actions(m, about["unit"])
     grade, reasons = grade_of(m)
+    changed = changes(m, given, about["unit"])
     return Brief(
         subtitle=subtitle(m, about),
         facts=facts(m, about | {"failure_words": _words_seen(given, about)}),
@@ -39,10 +43,12 @@ def brief_of(m: Numbers, given: Mapping, about: Mapping, withheld: Mapping[str, 
         bottom_line=bottom_line(m, about["unit"], about["gives"] == "jobs"),
         tiles=tiles(m, given, about),
         actions_claim=claim,
-        actions=found,
+        # What changed takes the place of the last.
+        actions=found[:MOST_BESIDE_CHANGES] if changed else found,
         not_worth=not_worth,
         withheld=dict(withheld or {}),
         period=period(m, about),
+        changes=changed,
     )
 
 

@@ -53,11 +53,38 @@ class Action:
 
 
 @dataclass(frozen=True)
+class Change:
+    """A measure before and after, in words ("" where there is none); verdict: one of three, mark: its sign; details:
+
+    difference, interval and n, or what is new.
+    """
+
+    name: str
+    title: str
+    before: str
+    after: str
+    verdict: str
+    mark: str
+    details: str
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What changed with the last part of the records. summary, forecast: a sentence; notes: how it was tested."""
+
+    title: str
+    summary: str
+    rows: tuple[Change, ...]
+    forecast: str
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Brief:
     """bottom_line: two sentences, the first is the bold one. withheld: key of a number -> why it is not given.
 
     not_worth: what was tested and is not worth doing; actions_claim: the heading over the actions. period: of the data,
-    "1 March to 7 June 2025", or "".
+    "1 March to 7 June 2025", or "". changes: of a trace in two or more parts that have jobs.
     """
 
     subtitle: str
@@ -71,6 +98,7 @@ class Brief:
     not_worth: tuple[str, ...] = ()
     withheld: dict[str, str] = field(default_factory=dict)
     period: str = ""
+    changes: Changes | None = None
 
     def tile(self, name: str) -> Tile:
         return next(tile for tile in self.tiles if tile.name == name)
@@ -85,4 +113,7 @@ def read_brief(file: Path) -> Brief:
     of = {"facts": Fact, "tiles": Tile, "actions": Action}
     made = {name: tuple(kind(**row) for row in kept[name]) for name, kind in of.items()}
     lists = {name: tuple(kept[name]) for name in ("grade_reasons", "bottom_line", "not_worth")}
+    if changes := kept["changes"]:
+        rows = tuple(Change(**row) for row in changes["rows"])
+        made["changes"] = Changes(**changes | {"rows": rows, "notes": tuple(changes["notes"])})
     return Brief(**kept | made | lists)

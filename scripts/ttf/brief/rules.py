@@ -21,7 +21,7 @@ AT_TARGET = (
         "ettr.mitigation.",
         "ettr.saving.",
     ),
-    *("ettr.assumed.failure_rate", "ettr.limit."),
+    *("ettr.assumed.failure_rate", "ettr.limit.", "changes.ettr."),
 )
 HEADLINES = ("ettr.estimate.ettr", "ettr.mttf_s", "ettr.assumed.failure_rate")
 

@@ -203,7 +203,7 @@ def _tested(
     tested = nodes.join(pl.concat(named), on="node", how="left", maintain_order="left")
     untested = pl.when(pl.col("p_value").is_null())
     tested = tested.with_columns(basis=pl.lit(basis), incidents=None, reason=untested.then(pl.lit(why)))
-    judged = _with_verdict(tested, false_discovery)
+    judged = with_verdict(tested, false_discovery)
     ratio = detectable_by_trials(informative, _threshold(judged, false_discovery))
     return _in_form(judged.with_columns(detectable_ratio=pl.when(pl.col("p_value").is_not_null()).then(ratio)), window)
 
@@ -367,11 +367,11 @@ def _judged_by_exposure(
     nodes: pl.DataFrame, basis: str, false_discovery: float, window: tuple[int, int] | None
 ) -> pl.DataFrame:
     tested = compared_by_exposure(nodes).with_columns(reason=_no_exposure_test(), basis=pl.lit(basis))
-    judged = _with_verdict(tested, false_discovery)
+    judged = with_verdict(tested, false_discovery)
     return _in_form(with_power(with_posterior(judged), _threshold(judged, false_discovery)), window)
 
 
-def _with_verdict(tested: pl.DataFrame, false_discovery: float) -> pl.DataFrame:
+def with_verdict(tested: pl.DataFrame, false_discovery: float) -> pl.DataFrame:
     p_values = tested["p_value"].drop_nulls().to_numpy()
     q_values = np.full(tested.height, np.nan)
     if p_values.size:

@@ -54,7 +54,7 @@ def of_means(before: np.ndarray, n_before: np.ndarray, after: np.ndarray, n_afte
 
     Arrays with a row per cluster: sums of the scores and numbers of jobs, of two windows.
     """
-    clusters, (change, se) = _clusters(n_before, n_after), _score(before, n_before, after, n_after)
+    clusters, (change, se) = clusters_of(n_before, n_after), change_of(before, n_before, after, n_after)
     found = {"clusters": float(clusters.effective[0])}
     p = float(clusters.p_value(np.array([change / se]))[0]) if se > 0 and np.isfinite(se) else np.nan
     return found | ({"p_clustered": p} if np.isfinite(p) else {})
@@ -68,20 +68,20 @@ def of_cells(before: np.ndarray, after: np.ndarray, cells: Sequence[Sequence[int
     value.
     """
     n_before, n_after = before.sum(axis=1), after.sum(axis=1)
-    clusters, df = _clusters(n_before, n_after), len(cells) - 1
+    clusters, df = clusters_of(n_before, n_after), len(cells) - 1
     effective = float(clusters.effective[0])
     independent = 1 / n_before.sum() + 1 / n_after.sum()
     design = 0.0
     for cell in cells:
         a, b = before[:, list(cell)].sum(axis=1), after[:, list(cell)].sum(axis=1)
         share = (a.sum() + b.sum()) / (n_before.sum() + n_after.sum())
-        design += _score(a, n_before, b, n_after)[1] ** 2 / (share * independent * df)
+        design += change_of(a, n_before, b, n_after)[1] ** 2 / (share * independent * df)
     if effective < FEWEST or not (design > 0 and np.isfinite(design)):
         return {"clusters": effective}
     return {"clusters": effective, "p_clustered": float(fdtrc(df, df * (effective - 1), chi2 / df / design))}
 
 
-def _score(before: np.ndarray, n_before: np.ndarray, after: np.ndarray, n_after: np.ndarray) -> tuple[float, float]:
+def change_of(before: np.ndarray, n_before: np.ndarray, after: np.ndarray, n_after: np.ndarray) -> tuple[float, float]:
     """(difference of the means, its standard error)."""
     score = np.zeros(before.size)
     for sign, values, n in ((-1, before, n_before), (1, after, n_after)):
@@ -93,7 +93,7 @@ def _score(before: np.ndarray, n_before: np.ndarray, after: np.ndarray, n_after:
     return change, float(np.sqrt((score**2).sum()))
 
 
-def _clusters(n_before: np.ndarray, n_after: np.ndarray) -> Clusters:
+def clusters_of(n_before: np.ndarray, n_after: np.ndarray) -> Clusters:
     both = n_before + n_after
     present = both[both > 0]
     return Clusters(np.zeros(present.size, np.int64), present, 1)

@@ -1,0 +1,99 @@
+"""With what the page of a trace in parts begins: its sentences, and whose numbers they name."""
+
+from dataclasses import asdict
+
+import polars as pl
+import pytest
+from made_numbers import ABOUT, numbers
+from ttf.analyses.compare_parts import CHANGES, FORECAST, NEW_SUSPECTS, NEW_WORDS
+from ttf.analyses.compare_parts.forecast import WEEK_S, rolling
+from ttf.analyses.compare_parts.numbers import of_changes, of_forecast
+from ttf.brief.brief import MOST_BESIDE_CHANGES, brief_of
+from ttf.brief.changes import changes
+from ttf.brief.model import read_brief
+from ttf.brief.rules import withhold
+from ttf.numbers.metrics import Metrics
+from ttf.report import said
+from ttf.report.numbers import Numbers
+
+NAMES = ("failure_share", "infra_rate", "ettr", "lost_time", "suspect_nodes", "failure_words")
+NEW = {
+    "new_failure_words": NEW_WORDS.frame(
+        [{"kind": "reason", "word": "{a.b|9} <i>", "failures": 1200, "clusters": 3, "chance": 0.1}]
+    ),
+    "new_suspect_nodes": NEW_SUSPECTS.frame(
+        {"node": f"n{number}", "counted": 3, "expected": 0.1, "q_value": 0.01} for number in range(5)
+    ),
+}
+
+
+def made(verdicts=None, parts=8, base=None):
+    """The numbers of a trace; verdicts: those that are not `within chance`."""
+    values = {"before": 0.25, "after": 0.3, "difference": 0.05, "ci_low": -0.01, "ci_high": 0.11}
+    rows = []
+    for name in NAMES:
+        row = {"measure": name, "unit": "share", "part": "week9.csv", "parts_before": parts, "n_of": "jobs"}
+        row |= {"n_before": 1000, "n_after": 120, "cluster_by": "user", "p_value": 0.5, "p_adjusted": 1.0, "to_s": 0}
+        row |= {"verdict": (verdicts or {}).get(name, "within chance")}
+        rows.append(row | ({} if row["verdict"] == "too few to tell" else values))
+    metrics = Metrics(base or {})
+    of_changes(metrics, CHANGES.frame(rows))
+    weeks = [row | {"what": "failed_jobs"} for row in rolling([100, 120, 90, 110, 300], 9 * WEEK_S)]
+    weeks.append({"what": "infra_failures", "week": 1, "weeks_before": 0, "reason": "no whole week"})
+    of_forecast(metrics, FORECAST.frame(weeks))
+    return Numbers(metrics)
+
+
+def sentence(**given):
+    return said.plain(changes(made(**given), NEW, "job").summary)
+
+
+def test_the_sentence_counts_and_names_what_changed():
+    assert sentence() == "None of 6 measures changed; 6 within chance (≈)."
+    one = {"failure_share": "changed", "lost_time": "too few to tell"}
+    assert sentence(verdicts=one) == (
+        "1 of 6 measures changed (≠): the failure share; 4 within chance (≈); 1 too few to tell (?)."
+    )
+    two = {"infra_rate": "changed", "ettr": "changed"}
+    assert sentence(verdicts=two).startswith("2 of 6 measures changed (≠): the failure rate of nodes and the ETTR;")
+    # How parts differ is not known yet.
+    assert sentence(parts=2) == "None of 6 measures changed; 6 within chance among users (≈)."
+
+
+def test_differences_stand_with_their_intervals_and_n():
+    found = {row.name: said.plain(row.details) for row in changes(made(), NEW, "job").rows}
+    assert found["failure_share"] == "+5.0 points (95% CI −1.0 to 11.0) · n = 1,000 and 120 jobs"
+    assert found["suspect_nodes"] == "New: n0, n1, n2 and 2 more · n = 1,000 and 120 jobs"
+    # A text of a trace names no key.
+    assert found["failure_words"] == "New: reason (a.b|9) <i> (1,200) · n = 1,000 and 120 jobs"
+
+
+def test_the_forecast_says_how_often_it_held():
+    text = said.plain(changes(made(), NEW, "job").forecast)
+    assert text.startswith("Next week: 144 failed jobs (90% PI ")
+    assert "; 0 of 1 weeks held), infrastructure failures: no forecast (no whole week)." in text
+
+
+@pytest.mark.parametrize("withheld", [False, True])
+def test_the_brief_has_it_with_numbers_that_may_be_said(withheld, tmp_path):
+    base = numbers("ettr.by") if withheld else numbers()
+    m = made({"ettr": "changed"}, base=dict(base))
+    why = withhold(m)
+    brief = brief_of(m, NEW, ABOUT, why)
+    texts = [brief.changes.summary, brief.changes.forecast, *brief.changes.notes]
+    texts += [text for row in brief.changes.rows for text in (row.before, row.after, row.details)]
+    named = {key for text in texts for key in said.keys(text)}
+    assert named <= set(m) and not named & set(brief.withheld)
+    ettr = next(row for row in brief.changes.rows if row.name == "ettr")
+    assert (ettr.verdict, bool(ettr.before)) == (("too few to tell", False) if withheld else ("changed", True))
+    assert len(brief.actions) <= MOST_BESIDE_CHANGES
+    (tmp_path / "brief.json").write_text(brief.text(), encoding="utf-8")
+    assert asdict(read_brief(tmp_path / "brief.json")) == asdict(brief)
+
+
+def test_a_trace_without_parts_has_none():
+    assert changes(numbers(), {}, "job") is None
+    metrics = Metrics()
+    of_changes(metrics, CHANGES.frame([]))
+    of_forecast(metrics, FORECAST.frame([]))
+    assert metrics == {} and pl.DataFrame(CHANGES.frame([])).height == 0
