@@ -24,7 +24,6 @@ from study.thresholds import load_rules
 from ttf.errors import StudyError
 from ttf.provenance import seal
 from ttf.provenance.moved import Results, because, moves, told_of_moves, was
-from ttf.report.numbers import is_beside
 from ttf.report.words import plural
 from ttf.thresholds import CROSSED, UNTOLD, answer
 
@@ -74,7 +73,7 @@ def held_against(file: Path, now: Results, then: Results | None) -> tuple[list[s
     lines.append(
         f"{plural(len(rules), 'rule')} held against the study: {f'{crossed:,}' if crossed else 'none'} crossed."
     )
-    others = Counter(move.causes for move in moved.values() if not is_beside(move.key))
+    others = Counter(move.causes for move in moved.values())
     lines += [
         f"{plural(count, 'other number')} moved {because(causes, then, now)}." for causes, count in others.items()
     ]

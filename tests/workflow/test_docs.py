@@ -32,7 +32,7 @@ OTHERS = [
 ]
 LONGEST_README = 900
 # Commands that look at a finished study, or only name what they would do.
-QUICK = ("verify", "explain", "remove", "score")
+QUICK = ("verify", "check", "explain", "remove", "score")
 PLANNED = ("report", "pdf", "publish", "archive")
 # Command -> the test that runs it, or the file that has it run.
 RUN_BY = {

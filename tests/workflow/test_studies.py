@@ -268,8 +268,9 @@ def made(tmp_path) -> Callable:
 def test_every_command_of_make_names_its_study(made):
     for target in ("report", "pdf", "publish", "archive"):
         assert "--study=a" in made(target, "STUDY=a")
-    said = made("report", STUDY="b", DATA="c")
-    assert {"--study=", "--config=", "--trace=", "--data="} <= {*said}, "what a shell has exported is not meant"
+    said = made("report", STUDY="b", DATA="c") + made("check", RULES="d", AGAINST="e")
+    exported = {"--study=", "--config=", "--trace=", "--data=", "--rules=", "--against="}
+    assert exported <= {*said}, "what a shell has exported is not meant"
 
 
 HOSTILE = ["'; touch owned; '", '"; touch owned; "', "$(touch owned)", "`touch owned`", "$(shell touch owned)"]
@@ -293,7 +294,7 @@ HOSTILE += [
 @pytest.mark.parametrize("value", HOSTILE)
 def test_what_is_typed_reaches_the_program_as_it_is_and_no_shell(made, tmp_path, value):
     typed = {"report": "STUDY CONFIG TRACE DATA CORES", "score": "STUDY TRACE FILE PART MODEL OUT"}
-    typed |= {"remove": "STUDY TRACE PART SURE", "verify": "STUDY FOLDER"}
+    typed |= {"remove": "STUDY TRACE PART SURE", "verify": "STUDY FOLDER", "check": "STUDY RULES AGAINST"}
     for target, names in typed.items():
         said = made(target, *(f"{name}={value}" for name in names.split()))
         assert {f"--{name.lower()}={value}" for name in names.split()} <= {*said}

@@ -6,7 +6,7 @@ from pathlib import Path
 from ttf.errors import StudyError
 from ttf.provenance import seal
 from ttf.provenance.moved import Results
-from ttf.provenance.read import Manifest, problems
+from ttf.provenance.read import Manifest, others_than_made
 from ttf.thresholds import Subject
 
 from study.room import OF_STUDY
@@ -39,7 +39,7 @@ def results_of(root: Path, name: str, verified: bool = False) -> Results:
         there = sorted(path.name for path in own.parent.iterdir() if path.is_dir())
         raise StudyError(f"{root}: holds no study {name}; it has {', '.join(there) or 'none'}. STUDY=name for another.")
     manifest = Manifest.read(own / "manifest.json") if verified or (own / "manifest.json").exists() else None
-    if verified and (found := problems(manifest, own)):
+    if verified and (found := others_than_made(manifest)):
         more = f" ({len(found) - 1:,} more: make verify)" if len(found) > 1 else ""
         raise StudyError(
             f"study {name}: its results are edited or out of date, so no number is judged: {found[0]}{more}"

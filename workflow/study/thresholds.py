@@ -69,7 +69,7 @@ def _misfit(kind: str, limit: Any, number: str, about: Mapping[str, Any]) -> str
         what = "a share" if of == "share" else "a time"
         return f"{limit} is {what}, and the unit of {number} is {unit or 'none'}; expected a number in it{with_unit}."
     if unit == "share" and limit_of(limit) > 1:
-        return f"{limit} is more than all: {number} is a share of 1; expected, for example, 30 % or 0.3."
+        return f"{limit} is more than all: {number} is a share of 1; expected, for example, 30% or 0.3."
     return None
 
 
@@ -91,7 +91,7 @@ def _rule(entry: Mapping[str, Any], meant: list[Mapping[str, Any]]) -> Rule:
 
 
 def limit_of(written: float | str) -> float:
-    """A limit in the unit of its number: 30 % as 0.3, 12 h as 43,200. The nearest double, as of a number in a file."""
+    """A limit in the unit of its number: 30% as 0.3, 12 h as 43,200. The nearest double, as of a number in a file."""
     return float(_parts(written)[0]) if isinstance(written, str) else written
 
 

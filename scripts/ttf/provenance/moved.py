@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ttf.provenance.read import Manifest
 from ttf.report.numbers import is_beside
 from ttf.report.words import plural
-from ttf.thresholds import described, flat
+from ttf.thresholds import described, flat, interval_of
 
 DATA, PROGRAM, LIBRARIES, CONFIGURATION = "data", "program", "libraries", "configuration"
 # They draw, set and pack; no number is computed by them.
@@ -46,22 +46,30 @@ class Move(NamedTuple):
 
 
 def moves(then: Results, now: Results) -> list[Move]:
-    """Every number of both whose value or unit is another, in the order of now.
+    """Every number of both whose value, unit or interval is another, in the order of now.
 
-    Without a manifest of then, texts are left out: they may be pseudonyms.
+    Ends of an interval go with the number that they lie about; they stand alone where no such number moved. Without a
+    manifest of then, texts are left out: they may be pseudonyms.
     """
-    found = []
     why = _Why(then, now) if then.manifest is not None and now.manifest is not None else None
-    for subject, numbers in now.metrics.items():
-        before = then.metrics.get(subject, {})
-        for key, about in numbers.items():
-            if key not in before or all(about[part] == before[key][part] for part in ("value", "unit")):
+    found = []
+    for subject in [name for name in now.metrics if name in then.metrics]:
+        before, after = then.metrics[subject], now.metrics[subject]
+        other = [key for key in after if key in before and _state(before, key) != _state(after, key)]
+        about = {key.rpartition(".")[0] for key in other if not is_beside(key)}
+        for key in other:
+            if is_beside(key) and key.rpartition(".")[0] in about:
                 continue
-            if why is None and isinstance(about["value"], str):
+            if why is None and isinstance(after[key]["value"], str):
                 continue
-            causes = why.of(subject, before[key]["source"], about["source"]) if why else None
+            causes = why.of(subject, before[key]["source"], after[key]["source"]) if why else None
             found.append(Move(subject, key, causes))
     return found
+
+
+def _state(metrics: Mapping[str, Mapping[str, Any]], key: str) -> tuple:
+    about = metrics[key]
+    return about["value"], about["unit"], interval_of(metrics, key)
 
 
 class _Why:
@@ -193,7 +201,7 @@ def _versions(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """Of the program, by its version, else by its commit; "" where neither tells them apart."""
     versions = then.get("version"), now.get("version")
     if None not in versions and versions[0] != versions[1]:
-        return f" ({versions[0]} → {versions[1]})"
+        return f" ({flat(versions[0])} → {flat(versions[1])})"
     commits = then["git"]["revision"], now["git"]["revision"]
     if None not in commits and commits[0] != commits[1]:
         return f" (commit {commits[0][:12]} → {commits[1][:12]})"
@@ -204,7 +212,7 @@ def _other_versions(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator
     before, after = _libraries(then), _libraries(now)
     for name in sorted(before.keys() | after.keys()):
         if before.get(name) != after.get(name):
-            yield f"{name} {before.get(name) or 'none'} → {after.get(name) or 'none'}"
+            yield flat(f"{name} {before.get(name) or 'none'} → {after.get(name) or 'none'}")
 
 
 def was(move: Move, then: Results) -> str:
@@ -212,8 +220,8 @@ def was(move: Move, then: Results) -> str:
 
 
 def told_of_moves(then: Results, now: Results) -> Iterator[str]:
-    """All numbers that moved, under what can be why; ends of intervals stand with their numbers."""
-    found = [move for move in moves(then, now) if not is_beside(move.key)]
+    """All numbers that moved, under what can be why, and how many there are."""
+    found = moves(then, now)
     for causes in dict.fromkeys(move.causes for move in found):
         of_them = [move for move in found if move.causes == causes]
         yield f"{plural(len(of_them), 'number')} moved {because(causes, then, now)}:"
