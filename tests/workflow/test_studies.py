@@ -210,6 +210,10 @@ def test_a_folder_of_data_becomes_a_study_whose_configuration_can_be_edited(chec
     said = capsys.readouterr().err
     assert "openb: openb_pod_list_default.csv has the columns" in said
     assert f"to be kept and edited: {file}" in said
+    # What it says of the files, in a comment, changes as the folder grows.
+    file.write_text(f"# One file.\n{file.read_text()}")
+    assert run_study.typed(**given) == ["--configfile", str(file)]
+    assert "edited," not in capsys.readouterr().err
     page = "results/studies/mine/report/index.html"
     assert "render_page" in checkout.planned("--configfile", str(file), "--", page)
     file.write_text(file.read_text() + "survival: {max_steps: 50}\n")
