@@ -2,7 +2,7 @@
 PYTHON ?= python3
 # What is typed goes to programs by the environment, where no shell reads it, and make expands nothing in it: a name may
 # hold quotes, $(...) or line breaks. Not what a shell happens to have exported under the common ones of these names.
-COMMON := DATA STUDY PART SURE FILE FOLDER MODEL OUT
+COMMON := DATA STUDY PART SURE FILE FOLDER MODEL OUT RULES AGAINST
 TYPED := $(COMMON) CONFIG TRACE KEY PROFILE CORES
 $(foreach name,$(COMMON),$(if $(findstring environment,$(origin $(name))),$(eval override $(name) :=)))
 $(foreach name,$(TYPED),$(eval override $(name) := $$(value $(name))))
@@ -22,7 +22,7 @@ RUN = trap '' INT HUP TERM; TTF_MAKE=$$PPID exec $(BIN)/python
 SNAKEMAKE = $(RUN) scripts/run_study.py --study="$$STUDY" --config="$$CONFIG" --trace="$$TRACE" --data="$$DATA" \
   $(if $(PROFILE),--workflow-profile="$$PROFILE" $(if $(TRACE),--scatter='scatter={jobs: 16}')) $(if $(CORES),--cores="$$CORES")
 
-.PHONY: report pdf publish archive remove gallery docs coverage snakemake-report verify explain score check-resources test test-module test-slurm test-store test-faults test-tools bench bench-growth lint format lock clean
+.PHONY: report pdf publish archive remove gallery docs coverage snakemake-report verify explain check score check-resources test test-module test-slurm test-store test-faults test-tools bench bench-growth lint format lock clean
 
 report: $(ENVIRONMENT)  ## run the study and render its page, results/studies/<name>/report/index.html
 	@$(SNAKEMAKE)
@@ -47,6 +47,9 @@ verify: $(ENVIRONMENT)  ## are the results what the manifest says: nothing edite
 
 explain: $(ENVIRONMENT)  ## the chain from FILE=results/... (and KEY=, a number of a metrics.json) back to the raw files
 	@$(RUN) scripts/explain_product.py --study="$$STUDY" -- $(if $(FILE),"$$FILE") $(if $(KEY),"$$KEY")
+
+check: $(ENVIRONMENT)  ## hold RULES=thresholds.yaml against the numbers of the study, for cron or CI; AGAINST=folder of earlier results: which moved, and why
+	@$(RUN) scripts/check_thresholds.py --study="$$STUDY" --rules="$$RULES" --against="$$AGAINST"
 
 score: $(ENVIRONMENT)  ## the risk of failure of new jobs, FILE=new_jobs.csv, or of PART=name of TRACE=name: docs/risk.md; MODEL=window, OUT=file
 	@$(RUN) scripts/score_jobs.py --study="$$STUDY" --trace="$$TRACE" --file="$$FILE" --part="$$PART" --model="$$MODEL" --out="$$OUT"

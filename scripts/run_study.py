@@ -22,7 +22,7 @@ from study import studies
 from study.check import check_typed
 from study.disk import check_writable, use_a_cache_of_ones_own
 from study.messages import ConfigError, show
-from study.yaml_files import load_yaml
+from study.yaml_files import load_yaml, parse_yaml
 
 
 def typed(study: str, config: str, trace: str, data: str, scatter: str) -> list[str]:
@@ -61,7 +61,7 @@ def written_for(data: Path) -> str:
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
-    elif file.read_text(encoding="utf-8") != text:
+    elif load_yaml(file, str(file)) != parse_yaml(text, str(file)):
         print(f"{file} was edited, and is used as it stands.", file=sys.stderr)
     print(f"study {found.name}; its configuration, to be kept and edited: {file}", file=sys.stderr)
     return str(file)

@@ -114,6 +114,19 @@ def check_out(folder: Path) -> Checkout:
     return Checkout(folder)
 
 
+def clone(folder: Path) -> Path:
+    """The checkout with all that is typed in it, and the environment of the tests as if `make` had installed it."""
+    check_out(folder)
+    for name in ("Makefile", "setup", "docs", *(path.name for path in ROOT.glob("requirements*.lock"))):
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
+        copy(ROOT / name, folder / name)
+    (folder / ".venv").mkdir()
+    for part in ("bin", "lib", "lib64", "pyvenv.cfg"):
+        (folder / ".venv" / part).symlink_to(Path(sys.prefix) / part)
+    shutil.copy(ROOT / "requirements.lock", folder / ".venv")
+    return folder
+
+
 def copied(study: Checkout, folder: Path) -> Checkout:
     """A copy of the study in the folder, with the dates of its files."""
     return Checkout(Path(shutil.copytree(study.folder, folder / "checkout", symlinks=True)))

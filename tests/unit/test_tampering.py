@@ -16,6 +16,7 @@ from ttf.provenance.seal import sealed
 FILES = {
     "data/raw.csv": "a,b\n" * 9,
     "Snakefile": "#\n",
+    "pyproject.toml": "[project]\nversion = '1.0.0'\n",
     "workflow/rules/read.smk": "rule read:\n",
     "scripts/read.py": "1\n",
     "scripts/ttf/formats/openb.yaml": "a: b\n",

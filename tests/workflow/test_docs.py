@@ -17,22 +17,22 @@ from pathlib import Path
 
 import pytest
 from sacct_story import CLUSTER_FIELDS, FIELDS, FIXTURES, NODE_FIELDS
-from study_runs import ROOT, check_out, environment, pods, write_pods
+from study_runs import ROOT, clone, environment, pods, write_pods
 
 DOCS = sorted(path for pattern in ("*.md", "docs/*.md", "config/*.md") for path in ROOT.glob(pattern))
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 BLOCKS = [(path, text) for path in DOCS for text in BLOCK.findall(path.read_text(encoding="utf-8"))]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 FIRST = BLOCK.findall(README)[0]
-# Those with a key: tests/unit/test_signing.py.
+# Those with a key: tests/unit/test_signing.py; those of the tutorial: test_tutorial.py.
 OTHERS = [
     (path, text)
     for path, text in BLOCKS
-    if text != FIRST and not re.search("snakedeploy|my_slurm|ssh-keygen|cosign", text)
+    if text != FIRST and path.name != "tutorial.md" and not re.search("snakedeploy|my_slurm|ssh-keygen|cosign", text)
 ]
 LONGEST_README = 900
 # Commands that look at a finished study, or only name what they would do.
-QUICK = ("verify", "explain", "remove", "score")
+QUICK = ("verify", "check", "explain", "remove", "score")
 PLANNED = ("report", "pdf", "publish", "archive")
 # Command -> the test that runs it, or the file that has it run.
 RUN_BY = {
@@ -99,22 +99,14 @@ else:
 def world(tmp_path_factory) -> tuple[Path, dict[str, str]]:
     """A folder to type in, and the environment of a shell in it."""
     base = tmp_path_factory.mktemp("docs")
-    clone, shims = check_out(base / "clone").folder, base / "shims"
-    for name in ("Makefile", "setup", "docs", "CITATION.cff", *(path.name for path in ROOT.glob("requirements*.lock"))):
-        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
-        copy(ROOT / name, clone / name)
-    # The environment of the tests, as if `make` had installed it.
-    (clone / ".venv").mkdir()
-    for part in ("bin", "lib", "lib64", "pyvenv.cfg"):
-        (clone / ".venv" / part).symlink_to(Path(sys.prefix) / part)
-    shutil.copy(ROOT / "requirements.lock", clone / ".venv")
+    shims = base / "shims"
     shims.mkdir()
     for name, text in SHIMS.items():
         (shims / name).write_text(text)
         (shims / name).chmod(0o755)
     write_sacct(base, more=True)
     env = environment()
-    real = {"DOCS_CLONE": clone, "DOCS_SACCT": base / "sacct.py", "DOCS_PYTHON": sys.executable}
+    real = {"DOCS_CLONE": clone(base / "clone"), "DOCS_SACCT": base / "sacct.py", "DOCS_PYTHON": sys.executable}
     real["DOCS_SNAKEMAKE"] = Path(sys.executable).with_name("snakemake")
     path = f"{shims}{os.pathsep}{env['PATH']}"
     return base, env | {name: str(value) for name, value in real.items()} | {"PATH": path, "EDITOR": "true"}

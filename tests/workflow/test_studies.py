@@ -210,6 +210,10 @@ def test_a_folder_of_data_becomes_a_study_whose_configuration_can_be_edited(chec
     said = capsys.readouterr().err
     assert "openb: openb_pod_list_default.csv has the columns" in said
     assert f"to be kept and edited: {file}" in said
+    # What it says of the files, in a comment, changes as the folder grows.
+    file.write_text(f"# One file.\n{file.read_text()}")
+    assert run_study.typed(**given) == ["--configfile", str(file)]
+    assert "edited," not in capsys.readouterr().err
     page = "results/studies/mine/report/index.html"
     assert "render_page" in checkout.planned("--configfile", str(file), "--", page)
     file.write_text(file.read_text() + "survival: {max_steps: 50}\n")
@@ -268,8 +272,9 @@ def made(tmp_path) -> Callable:
 def test_every_command_of_make_names_its_study(made):
     for target in ("report", "pdf", "publish", "archive"):
         assert "--study=a" in made(target, "STUDY=a")
-    said = made("report", STUDY="b", DATA="c")
-    assert {"--study=", "--config=", "--trace=", "--data="} <= {*said}, "what a shell has exported is not meant"
+    said = made("report", STUDY="b", DATA="c") + made("check", RULES="d", AGAINST="e")
+    exported = {"--study=", "--config=", "--trace=", "--data=", "--rules=", "--against="}
+    assert exported <= {*said}, "what a shell has exported is not meant"
 
 
 HOSTILE = ["'; touch owned; '", '"; touch owned; "', "$(touch owned)", "`touch owned`", "$(shell touch owned)"]
@@ -293,7 +298,7 @@ HOSTILE += [
 @pytest.mark.parametrize("value", HOSTILE)
 def test_what_is_typed_reaches_the_program_as_it_is_and_no_shell(made, tmp_path, value):
     typed = {"report": "STUDY CONFIG TRACE DATA CORES", "score": "STUDY TRACE FILE PART MODEL OUT"}
-    typed |= {"remove": "STUDY TRACE PART SURE", "verify": "STUDY FOLDER"}
+    typed |= {"remove": "STUDY TRACE PART SURE", "verify": "STUDY FOLDER", "check": "STUDY RULES AGAINST"}
     for target, names in typed.items():
         said = made(target, *(f"{name}={value}" for name in names.split()))
         assert {f"--{name.lower()}={value}" for name in names.split()} <= {*said}

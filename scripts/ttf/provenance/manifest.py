@@ -48,6 +48,7 @@ def manifest(jobs: list[dict[str, Any]], study: list[str], memory: Memory) -> di
     return {
         "study": study,
         "configuration": digested(path for path in made_by if path.endswith("/config.yaml")),
+        "version": _project(CHECKOUT / "pyproject.toml")["version"],
         "git": revision(CHECKOUT),
         "python": platform.python_version(),
         "packages": versions(CHECKOUT / "pyproject.toml"),
@@ -124,10 +125,14 @@ def revision(folder: Path) -> dict[str, Any]:
 def versions(project: Path) -> dict[str, str | None]:
     """The installed version of each direct dependency in pyproject.toml; None for one that is not installed."""
     found = {}
-    for line in tomllib.loads(project.read_text(encoding="utf-8"))["project"]["dependencies"]:
+    for line in _project(project)["dependencies"]:
         name = re.match(r"[A-Za-z0-9._-]+", line)[0]
         try:
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             found[name] = None
     return found
+
+
+def _project(file: Path) -> dict[str, Any]:
+    return tomllib.loads(file.read_text(encoding="utf-8"))["project"]

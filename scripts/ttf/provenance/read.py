@@ -40,6 +40,8 @@ _FORM = {
     "study": [str],
     "configuration": _TEXTS,
     "git": {"revision": _is_revision},
+    "python": str,
+    "packages": dict,
     "raw": _ENTRIES,
     "code": _ENTRIES,
     "jobs": {str: {"script": lambda script: script is None or isinstance(script, str)} | _JOB},
@@ -129,10 +131,15 @@ def problems(manifest: Manifest, own: Path) -> list[str]:
     """A line for each file that is not as the manifest has it, with what to do; raw files and code before products, and
     last what was added. own: the folder of the study, results/studies/<name>.
     """
+    return [*others_than_made(manifest), *_added(manifest, own)]
+
+
+def others_than_made(manifest: Manifest) -> list[str]:
+    """The same without what was added: nothing in the manifest comes from that."""
     now = _digests_now(manifest)
     lines = [_source(manifest, file, now[file]) for file in [*manifest["raw"], *manifest["code"]]]
     lines += [_product(manifest, file, now[file]) for file in manifest["products"]]
-    return [*filter(None, lines), *_added(manifest, own)]
+    return [*filter(None, lines)]
 
 
 def _added(manifest: Manifest, own: Path) -> Iterator[str]:

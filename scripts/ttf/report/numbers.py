@@ -1,10 +1,13 @@
 """The metrics of a trace as texts of the page ask for them, and how the interval about a number is said."""
 
+import re
 from collections.abc import Callable, Mapping
 
 from ttf.columns import FEWEST_CLUSTERS
 from ttf.report import said, words
 
+# Ends of intervals, and by what they are clustered.
+_BESIDE = re.compile(r"(.*_)?(low|high)(_.*)?|cluster_by|clusters")
 # How numbers of a unit are worded where nothing else is said.
 _WORDED = {"s": words.duration, "share": words.share}
 
@@ -106,6 +109,11 @@ def handled(worded: Callable[..., str]) -> Callable[..., str]:
         return said.handle(value.key, text) if isinstance(value, _Known) else text
 
     return words_of
+
+
+def is_beside(key: str) -> bool:
+    """Whether a number is an end of the interval about another one, or says by what that is clustered."""
+    return _BESIDE.fullmatch(key.rpartition(".")[2]) is not None
 
 
 def interval_about(metrics: Mapping[str, Mapping], key: str) -> tuple[float | None, float | None, str] | None:

@@ -101,7 +101,8 @@ def part(value: float) -> str:
     return "none" if value == 0 else "all" if value == 1 else share(value)
 
 
-_UNITS = {"s": 1, "min": 60, "h": 3_600, "days": 86_400, "years": 31_557_600}
+# Unit -> seconds in one.
+SECONDS = {"s": 1, "min": 60, "h": 3_600, "days": 86_400, "years": 31_557_600}
 
 
 def duration(seconds: float) -> str:
@@ -122,12 +123,12 @@ def wait(seconds: float) -> str:
 
 def in_unit(unit: str) -> Callable[[float], str]:
     """The words of times in one unit."""
-    return lambda seconds: f"{number(seconds / _UNITS[unit])}{NO_BREAK}{unit}"
+    return lambda seconds: f"{number(seconds / SECONDS[unit])}{NO_BREAK}{unit}"
 
 
 def alike(like: float, *times_s: float) -> list[str]:
     """Times in the unit of the time `like`; each in its own where one of them reads badly in that."""
-    size = _UNITS[unit := duration(like).rpartition(NO_BREAK)[2]]
+    size = SECONDS[unit := duration(like).rpartition(NO_BREAK)[2]]
     fits = all(seconds == 0 or 0.01 * size <= abs(seconds) < 10_000 * size for seconds in times_s)
     return [(in_unit(unit) if fits else duration)(seconds) for seconds in times_s]
 
@@ -153,7 +154,7 @@ def unit_of(times_s: list[float]) -> str | None:
     if not sizes:
         return None
     worded = Counter(duration(seconds).partition(NO_BREAK)[2] for seconds in sizes)
-    fitting = [unit for unit, size in _UNITS.items() if min(sizes) >= 0.1 * size and max(sizes) < 10_000 * size]
+    fitting = [unit for unit, size in SECONDS.items() if min(sizes) >= 0.1 * size and max(sizes) < 10_000 * size]
     return max(fitting, key=lambda unit: worded[unit], default=None)
 
 

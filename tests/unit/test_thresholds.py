@@ -1,0 +1,299 @@
+"""Thresholds of a person's own: where each kind is crossed, what is said of a missing number, and what is refused."""
+
+import math
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from study.messages import ConfigError
+from study.thresholds import known_numbers, limit_of, load_rules
+from ttf.thresholds import CROSSED, HELD, UNTOLD, Interval, Rule, Subject, answer, in_words, interval_of
+
+EXAMPLE = Path(__file__).parents[2] / "config" / "thresholds.yaml"
+
+
+def number(value, unit="share", n=100, source="tables/outcomes.csv"):
+    return {"value": value, "unit": unit, "n": n, "source": source}
+
+
+METRICS = {
+    "outcomes.failure_share": number(0.3),
+    "outcomes.failure_share_low": number(0.28),
+    "outcomes.failure_share_high": number(0.32),
+    "outcomes.failure_share_low_clustered": number(0.2),
+    "outcomes.failure_share_high_clustered": number(0.4),
+    "outcomes.cluster_by": number("user", "label"),
+    "outcomes.failure.runtime_median_s": number(540.0, "s", 1058),
+    "outcomes.failure.runtime_median_low_clustered_s": number(300.0, "s"),
+    "outcomes.failure.runtime_median_high_clustered_s": number(900.0, "s"),
+    "outcomes.failure.cluster_by": number("user", "label"),
+    "mttf.mttf_s": number(7200.0, "s", None),
+    "mttf.ci_low_s": number(3600.0, "s"),
+    "ettr.mttf_s": number(90_000.0, "s"),
+    "ettr.mttf_low_s": number(60_000.0, "s"),
+    "ettr.mttf_high_s": number(130_000.0, "s"),
+    "ettr.estimate.ettr": number(0.8),
+    "ettr.low.ettr": number(0.84),
+    "ettr.high.ettr": number(0.75),
+    "data.jobs": number(4001, "jobs", None),
+    "changes.failure_share.verdict": number("within chance", "label"),
+    "ettr.valid": number(True, "truth", None),
+    "sizes.rate.reason": number("no node was seen at work", "label", None),
+}
+SLURM = Subject("slurm", METRICS, {"ettr.measured_rate.ettr": "the 1/N law is rejected."})
+
+
+def told(**rule):
+    return answer(Rule(**rule), SLURM)
+
+
+def after(value):
+    return math.nextafter(value, math.inf)
+
+
+def before(value):
+    return math.nextafter(value, -math.inf)
+
+
+SHARE, MEDIAN, JOBS = "outcomes.failure_share", "outcomes.failure.runtime_median_s", "data.jobs"
+
+
+@pytest.mark.parametrize(
+    ("key", "kind", "by", "end"),
+    [
+        # Of an interval the end that is nearer to the limit decides, the clustered one where there is one.
+        (SHARE, "above", "interval", 0.2),
+        (SHARE, "below", "interval", 0.4),
+        (SHARE, "above", "estimate", 0.3),
+        (SHARE, "below", "estimate", 0.3),
+        (MEDIAN, "above", "interval", 300.0),
+        (MEDIAN, "below", "interval", 900.0),
+        ("mttf.mttf_s", "above", "interval", 3600.0),
+        ("ettr.mttf_s", "below", "interval", 130_000.0),
+        ("ettr.estimate.ettr", "above", "interval", 0.75),
+        ("ettr.estimate.ettr", "below", "interval", 0.84),
+        # What has no interval goes by itself.
+        (JOBS, "above", "interval", 4001.0),
+        (JOBS, "below", "interval", 4001.0),
+    ],
+)
+def test_a_rule_is_crossed_beyond_its_limit_and_not_at_it(key, kind, by, end):
+    inside, outside = (end, before(end)) if kind == "above" else (end, after(end))
+    assert told(number=key, kind=kind, limit=inside, by=by).state == HELD
+    assert told(number=key, kind=kind, limit=outside, by=by).state == CROSSED
+
+
+def test_what_has_no_upper_end_is_never_below_by_its_interval():
+    assert told(number="mttf.mttf_s", kind="below", limit=1e12).state == HELD
+    assert told(number="mttf.mttf_s", kind="below", limit=1e12, by="estimate").state == CROSSED
+
+
+@pytest.mark.parametrize(
+    ("key", "kind", "limit", "state"),
+    [
+        ("changes.failure_share.verdict", "is", "changed", HELD),
+        ("changes.failure_share.verdict", "is", "within chance", CROSSED),
+        ("changes.failure_share.verdict", "is_not", "within chance", HELD),
+        ("changes.failure_share.verdict", "is_not", "changed", CROSSED),
+        ("ettr.valid", "is", False, HELD),
+        ("ettr.valid", "is_not", False, CROSSED),
+    ],
+)
+def test_texts_and_truths(key, kind, limit, state):
+    assert told(number=key, kind=kind, limit=limit).state == state
+
+
+@pytest.mark.parametrize(
+    ("rule", "sentence"),
+    [
+        (
+            {"number": SHARE, "kind": "above", "limit": 0.15},
+            f"slurm: {SHARE} is 30.0% (CI 20.0–40.0%, clustered by user; n = 100), above 15.0% with the whole "
+            "interval.",
+        ),
+        (
+            {"number": SHARE, "kind": "above", "limit": 0.25, "by": "estimate", "say": "Look."},
+            f"slurm: {SHARE} is 30.0% (CI 20.0–40.0%, clustered by user; n = 100), above 25.0%, by the estimate alone. "
+            "Look.",
+        ),
+        (
+            {"number": MEDIAN, "kind": "below", "limit": 1200.0},
+            f"slurm: {MEDIAN} is 9.00 min (CI 5.00–15.0 min, clustered by user; n = 1,058), below 20.0 min with the "
+            "whole interval.",
+        ),
+        (
+            {"number": "mttf.mttf_s", "kind": "above", "limit": 1800.0},
+            "slurm: mttf.mttf_s is 2.00 h (CI 1.00 h or more, if independent), above 30.0 min with the whole interval.",
+        ),
+        ({"number": JOBS, "kind": "above", "limit": 4000}, "slurm: data.jobs is 4,001 jobs, above 4,000 jobs."),
+        # Rounded they would be the same.
+        (
+            {"number": SHARE, "kind": "above", "limit": 0.29999, "by": "estimate"},
+            f"slurm: {SHARE} is 0.3 share (CI 20.0–40.0%, clustered by user; n = 100), above 0.29999 share, by the "
+            "estimate alone.",
+        ),
+        (
+            {"number": "changes.failure_share.verdict", "kind": "is_not", "limit": "changed"},
+            'slurm: changes.failure_share.verdict is "within chance" (n = 100), not "changed".',
+        ),
+        ({"number": "ettr.valid", "kind": "is", "limit": True}, "slurm: ettr.valid is true."),
+    ],
+)
+def test_the_sentence_has_value_interval_n_and_limit(rule, sentence):
+    assert told(**rule) == (CROSSED, sentence)
+
+
+@pytest.mark.parametrize(
+    ("key", "why"),
+    [
+        ("ettr.measured_rate.ettr", "the 1/N law is rejected"),
+        ("sizes.rate.failures", "no node was seen at work"),
+        ("lemons.lemons", "what the trace records does not give it"),
+    ],
+)
+def test_of_a_missing_number_the_reason_is_said_and_only_where_asked_it_fails(key, why):
+    sentence = f"slurm: {key} cannot be told: {why}."
+    for if_missing, state in (("tell", UNTOLD), ("ignore", UNTOLD), ("fail", CROSSED)):
+        assert told(number=key, kind="above", limit=1, if_missing=if_missing) == (state, sentence)
+
+
+def test_intervals_of_an_end_and_of_a_text_there_are_none():
+    assert interval_of(METRICS, "outcomes.failure_share_low") is None
+    assert interval_of(METRICS, "outcomes.cluster_by") is None
+    assert interval_of(METRICS, "ettr.mttf_s") == Interval(60_000.0, 130_000.0, "")
+
+
+HOSTILE = "a\n\x1b[2J{0.__class__}\u202e %s $(id) `id`"
+
+
+def test_a_hostile_text_is_printed_as_it_is_and_can_do_nothing():
+    said = told(number=JOBS, kind="above", limit=1, say=HOSTILE).sentence
+    assert said.endswith("a \\x1b[2J{0.__class__}\\u202e %s $(id) `id`")
+    of_a_trace = Subject("slurm", {"states.most.state": number(HOSTILE, "label")})
+    said = answer(Rule("states.most.state", "is", HOSTILE), of_a_trace)
+    assert said.state == CROSSED
+    assert said.sentence.isprintable()
+    assert in_words("x" * 3, "label") == '"xxx"'
+
+
+# The file of rules -----------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 10**6), st.integers(0, 3), st.sampled_from(["%", "s", "min", "h", "days", "day", "years"]))
+def test_a_limit_with_a_unit_is_the_double_nearest_to_what_was_written(whole, digits, unit):
+    size = {"%": Fraction(1, 100), "s": 1, "min": 60, "h": 3600, "days": 86_400, "day": 86_400, "years": 31_557_600}
+    written = f"{whole / 10**digits:.{digits}f}" if digits else f"{whole}"
+    assert limit_of(f"{written} {unit}") == limit_of(written + unit) == float(Fraction(written) * size[unit])
+
+
+def test_a_limit_without_a_unit_is_in_that_of_the_number():
+    assert limit_of(7) == 7
+    assert limit_of("30 %") == 0.3
+    assert limit_of("-0.1 %") == -0.001
+
+
+def loaded(tmp_path, text, subjects=(SLURM,), others=()):
+    (tmp_path / "mine.yaml").write_text(text)
+    return load_rules(tmp_path / "mine.yaml", subjects, others)
+
+
+def test_the_rules_of_a_file_are_read(tmp_path):
+    text = """\
+rules:
+  - {number: outcomes.failure_share, above: 30 %, by: estimate, say: "Look."}
+  - {number: mttf.mttf_s, below: 12 h, if_missing: fail, trace: slurm}
+  - {number: changes.failure_share.verdict, is: changed}
+  - {number: ettr.valid, is_not: true}
+  - {number: data.jobs, below: 100}
+"""
+    assert loaded(tmp_path, text) == [
+        Rule(SHARE, "above", 0.3, by="estimate", say="Look."),
+        Rule("mttf.mttf_s", "below", 43_200.0, if_missing="fail", trace="slurm"),
+        Rule("changes.failure_share.verdict", "is", "changed"),
+        Rule("ettr.valid", "is_not", True),
+        Rule(JOBS, "below", 100),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("number: outcomes.failure_shar, above: 1", "{number}there is no number 'outcomes.failure_shar'; did you mean"),
+        ("number: xyz, above: 1", "{number}there is no number 'xyz'. Expected: a key of metrics.json"),
+        ("number: data.jobs", "line 2, column 5: rules[0]: needs above, or below, or is, or is_not: one of them"),
+        (
+            "number: data.jobs, above: 1, below: 2",
+            "rules[0]: needs above, or below, or is, or is_not: one of them, and",
+        ),
+        ("number: data.jobs, is: x, abov: 1", "line 2, column 32: rules[0].abov: there is no such key; did you mean"),
+        ("number: data.jobs, above: 1 jobs", "{above}'1 jobs' is not allowed; expected a number or text (in the unit"),
+        ("number: data.jobs, above: .nan", "{above}found the number nan"),
+        (
+            "number: data.jobs, above: 5 %",
+            "{above}5 % is a share, and the unit of data.jobs is jobs; expected a number",
+        ),
+        (
+            "number: mttf.mttf_s, above: 5 %",
+            "5 % is a share, and the unit of mttf.mttf_s is s; expected a number in it,",
+        ),
+        (
+            "number: outcomes.failure_share, above: 5 h",
+            "5 h is a time, and the unit of outcomes.failure_share is share",
+        ),
+        ("number: outcomes.failure_share, above: 30", "30 is more than all: outcomes.failure_share is a share of 1"),
+        ("number: data.jobs, is: many", "rules[0].is: data.jobs is a number; expected above or below."),
+        ("number: ettr.valid, above: 1", "rules[0].above: ettr.valid is a text, here True; expected is or is_not."),
+        ("number: ettr.valid, is: true, by: interval", "rules[0].by: works with above and below only"),
+        ("number: data.jobs, above: 1, trace: slum", "rules[0].trace: slum is no trace of this study; did you mean sl"),
+        ("number: data.jobs, above: 1, by: both", "rules[0].by: 'both' is not allowed"),
+        ("number: data.jobs, above: 1, if_missing: no", "rules[0].if_missing: found false"),
+        ("number: data.jobs, above: 1, say: ''", "rules[0].say: is empty"),
+        ("number: [data.jobs], above: 1", "rules[0].number: found a list"),
+    ],
+)
+def test_a_rule_that_cannot_be_held_names_line_and_key(tmp_path, entry, message):
+    with pytest.raises(ConfigError) as refused:
+        loaded(tmp_path, f"rules:\n  - {{{entry}}}\n")
+    (line,) = str(refused.value).splitlines()
+    assert line.startswith(f"{tmp_path / 'mine.yaml'}: line 2, column ")
+    places = {"number": "line 2, column 6: rules[0].number: ", "above": "rules[0].above: "}
+    assert message.format(**places) in line
+
+
+@pytest.mark.parametrize("text", ["rules: []\n", "rule: []\n", "", "- a\n", "rules: [\n"])
+def test_a_file_without_rules_is_refused(tmp_path, text):
+    with pytest.raises(ConfigError, match=r"mine\.yaml: "):
+        loaded(tmp_path, text)
+
+
+def test_a_number_that_the_docs_list_or_the_study_withholds_is_known_though_it_is_not_there(tmp_path):
+    text = "rules:\n  - {number: NUMBER, above: 1}\n"
+    for name in ("outages.repair.median_s", "ettr.measured_rate.ettr"):
+        assert loaded(tmp_path, text.replace("NUMBER", name)) == [Rule(name, "above", 1)]
+
+
+def test_a_trace_that_has_no_such_number_may_not_borrow_that_of_another(tmp_path):
+    """A unit is that of the trace which the rule names; the comparison has to be named."""
+    comparison = Subject("comparison", {"traces.most": number("slurm", "label")})
+    text = "rules:\n  - {number: traces.most, is: slurm, trace: comparison}\n"
+    assert loaded(tmp_path, text, others=[comparison]) == [Rule("traces.most", "is", "slurm", trace="comparison")]
+
+
+def test_the_pattern_of_known_numbers_is_none_without_the_docs(tmp_path):
+    assert not known_numbers(tmp_path / "none.md").fullmatch("")
+    (tmp_path / "metrics.md").write_text("| `a.{b,c.d,…}.e` | share |\n")
+    known = known_numbers(tmp_path / "metrics.md")
+    assert [bool(known.fullmatch(key)) for key in ("a.b.e", "a.other.e", "a.e", "a.x.y.e", "aXb.e")] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]
+
+
+def test_the_example_names_numbers_that_there_are(tmp_path):
+    empty = Subject("mine", {})
+    assert len(load_rules(EXAMPLE, [empty])) == EXAMPLE.read_text().count("- number:")
