@@ -10,7 +10,8 @@ import numpy as np
 import polars as pl
 from sacct_million import HEADER, STATES
 
-WEEK_S = 7 * 86_400
+DAY_S = 86_400
+WEEK_S = 7 * DAY_S
 FIRST_S = 1_704_067_200  # 2024-01-01 UTC, a Monday
 USERS, NODES, GPUS_A_NODE = 600, 1_000, 8
 # GPUs of a job and how many in 1,000 ask for them: the mix of the embedded Slurm sample.
@@ -46,7 +47,9 @@ def _records(
     failed = random.random(jobs) < 0.2 * user_odds[user] / (1 + 0.2 * user_odds[user])
     state = np.where(failed, random.choice([1, 3, 4, 5], jobs, p=[0.7, 0.2, 0.05, 0.05]), 0)
     state = np.where(random.random(jobs) < 0.1, 2, state)
-    state = np.where(random.random(jobs) < 0.03, random.choice([6, 7], jobs), state)
+    run = np.minimum(random.lognormal(6, 2, jobs), 20 * DAY_S).astype(np.int64) + 1
+    # Long runs are those that are requeued or preempted.
+    state = np.where(random.random(jobs) < 0.02 + 0.4 * (run > DAY_S // 4), random.choice([6, 7], jobs), state)
     gpus = random.choice(list(GPUS), jobs, p=np.array(list(GPUS.values())) / 1000)
     table = pl.DataFrame(
         {
@@ -55,7 +58,7 @@ def _records(
             "state": np.array(STATES)[state],
             "submit": begin_s + np.sort(random.integers(0, WEEK_S, jobs)),
             "wait": random.exponential(600, jobs).astype(np.int64),
-            "run": np.minimum(random.lognormal(6, 2, jobs), 20 * 86_400).astype(np.int64) + 1,
+            "run": run,
             "gpus": gpus,
             "first": random.integers(0, NODES, jobs),
         }
