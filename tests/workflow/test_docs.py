@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from sacct_story import CLUSTER_FIELDS, FIELDS, FIXTURES, NODE_FIELDS
+from study.thresholds import known_numbers
 from study_runs import ROOT, clone, environment, pods, write_pods
 
 DOCS = sorted(path for pattern in ("*.md", "docs/*.md", "config/*.md") for path in ROOT.glob(pattern))
@@ -162,7 +163,7 @@ def test_the_dump_of_the_readme_is_what_the_format_reads(world, study, more):
     head = (study / "my_slurm/2025.txt").read_text().splitlines()[0]
     assert head == FIELDS.replace(",", "|") + ("|FailedNode" if more else "")
     if more:
-        (report,) = [text for _, text in BLOCKS if "DATA=my_slurm" in text]
+        (report,) = [text for text in BLOCK.findall(README) if "DATA=my_slurm" in text]
         said = typed(report, study, env)
         assert "sacct: 2025.txt has the columns" in said
         named = (study / "results/studies/my_slurm/study.yaml").read_text()
@@ -234,13 +235,7 @@ def test_the_readme_is_short_and_in_its_order():
 
 def test_every_number_of_a_study_has_its_key_in_the_docs(study):
     """docs/metrics.md; what stands beside a number, its interval, is not listed."""
-    rows = re.findall(r"^\| `(.+?)` \|", (ROOT / "docs/metrics.md").read_text(encoding="utf-8"), re.MULTILINE)
-
-    def pattern(key: str) -> str:
-        of_names = re.sub(r"\\\{(.*?)\\\}", lambda names: f"({names[1].replace(',', '|')})", re.escape(key))
-        return of_names.replace("…", "[^.]+")
-
-    known = re.compile("|".join(map(pattern, rows)))
+    known = known_numbers()
     keys = json.loads((study / "results/sample_slurm/metrics.json").read_text())
     beside = re.compile(r".*(ci|failure_share|median)_(low|high)(_.*)?|.*\.(cluster_by|clusters)")
     unknown = [key for key in keys if not known.fullmatch(key) and not beside.fullmatch(key)]
