@@ -5,7 +5,8 @@ group within the user within all) and shrunken towards the level above. No runni
 is, not who fails.
 """
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ from scipy.special import logit
 
 from ttf.errors import StudyError
 from ttf.risk.population import NEVER, Population, codes_of, population
-from ttf.stats.order import numbered, order_by
+from ttf.stats.order import distinct, numbered, order_by
 
 NUMERIC, CATEGORY, HASHED, HISTORY, CLOCK = "numeric", "category", "hashed", "history", "clock"
 # A rate among few jobs is drawn to that of the level above as if so many more had ended at that one.
@@ -96,6 +97,20 @@ class Submitted:
         numbers, codes, rates, ended, weekend = parts
         overall = self.overall[rows]
         return Submitted(len(overall), numbers, self.labels, codes, rates, ended, weekend, overall)
+
+    def told(self) -> Iterator[bytes]:
+        """All of it, so that the same jobs say the same, whichever other texts a category has: for a digest.
+
+        Of a category the texts of these jobs, and the place of each job's among them.
+        """
+        for name, codes in self.codes.items():
+            there = [self.labels[name][code] if code >= 0 else None for code in distinct(codes)]
+            yield json.dumps([name, self.n, there]).encode()
+            yield numbered(codes).astype(np.int32).tobytes()
+        for part in (self.numbers, self.rates, self.ended, self.weekend, {"": self.overall}):
+            for name, values in part.items():
+                yield json.dumps([name, *values.shape, str(values.dtype)]).encode()
+                yield values.tobytes()
 
     @property
     def _by_job(self) -> tuple[dict[str, np.ndarray], ...]:
