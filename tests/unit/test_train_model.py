@@ -14,7 +14,7 @@ from given_tables import Given
 from made_risk import FIRST_S, WEEK_S, coin, shuffled_in, with_users
 from ttf.analyses.train_model import ANALYSIS, LINEAGE
 from ttf.analyses.train_model.charts import CHARTS
-from ttf.analyses.train_model.checks import counted, largest_drift
+from ttf.analyses.train_model.checks import Looked, counted, largest_drift
 from ttf.analyses.train_model.gate import PROMOTED, UNTOLD, WORSE, decide, tolerance_of
 from ttf.analyses.train_model.lineage import DRIFT, ONLY, PENDING, SCHEMA, lineage, settled, warm_prior
 from ttf.analyses.train_model.numbers import numbers
@@ -376,16 +376,22 @@ def test_drift_is_that_of_the_statistics():
     counts = counted(data.features, data.known)
     rows = np.arange(len(data.jobs))
     before, after = rows[:2_500], rows[2_500:]
+
+    def looked_at(which, of=counts):
+        return Looked.at(data.jobs, data.features, of, which)
+
     numbers_of = data.known.numbers["gpus"]
     u = scipy_stats.mannwhitneyu(numbers_of[after], numbers_of[before]).statistic
     delta = abs(2 * u / (len(before) * len(after)) - 1)
     table = pd_crosstab(data.known.codes["gpu_type"], before, after)
     v = scipy_stats.contingency.association(table, method="cramer")
-    found = {of.feature.name: largest_drift([of], before, after) for of in counts}
+    found = {of.feature.name: largest_drift([of], looked_at(before, [of]), looked_at(after, [of])) for of in counts}
     assert set(found) == {"gpus", "gpu_type"}
     assert found["gpus"].effect == pytest.approx(delta, rel=1e-9)
     assert found["gpu_type"].effect == pytest.approx(v, rel=1e-9)
-    assert largest_drift(counts, before, after) == max(found.values(), key=lambda moved: moved.effect)
+    assert largest_drift(counts, looked_at(before), looked_at(after)) == max(
+        found.values(), key=lambda moved: moved.effect
+    )
 
 
 def pd_crosstab(codes, *sets):

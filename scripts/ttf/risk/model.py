@@ -119,6 +119,52 @@ def why_not(failed: np.ndarray) -> str | None:
     return ONE_KIND if min(fails, len(failed) - fails) < FEWEST_OF_A_KIND else None
 
 
+@dataclass(frozen=True)
+class Lesson:
+    """The jobs that a model is trained on, and all that training reads of them.
+
+    known: of all jobs what was known at submission, of which that of `rows` is read. learn, again: truth values, a job
+    each, of those that it learns from and is recalibrated on; failed: those of both that failed; running: jobs that
+    still ran at `until_s`, from which stage 2 learns besides. hours: of `rows`, of the run as far as it was seen by
+    then, None where there is to be no stage 2.
+    """
+
+    known: Submitted
+    learn: np.ndarray
+    again: np.ndarray
+    failed: np.ndarray
+    running: np.ndarray
+    hours: np.ndarray | None
+    until_s: int
+
+    @classmethod
+    def of(
+        cls,
+        jobs: Population,
+        known: Submitted,
+        learn: np.ndarray,
+        again: np.ndarray,
+        until_s: int,
+        with_hours: bool = True,
+    ) -> Lesson:
+        """jobs, known: the same jobs in the same order; learn, again: of jobs that had ended before `until_s`."""
+        told, hours = learn | again, None
+        running = np.zeros(len(jobs), dtype=bool)
+        if with_hours:
+            # Of a job that ended nobody wrote when, nobody knows whether it still ran.
+            runs_on = jobs.running | ((jobs.ended_s >= until_s) & (jobs.ended_s < NEVER))
+            running = runs_on & (jobs.started_s < until_s) & ~told
+            rows = np.flatnonzero(told | running)
+            # Of those that ran then, the hours that could be seen then.
+            hours = np.where(running[rows], (until_s - jobs.started_s[rows]) / 3600, jobs.hours[rows])
+        return cls(known, learn, again, jobs.failed & told, running, hours, int(until_s))
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The places of its jobs, ascending."""
+        return np.flatnonzero(self.learn | self.again | self.running)
+
+
 def train(
     jobs: Population,
     known: Submitted,
@@ -130,20 +176,24 @@ def train(
     encoder: Encoder | None = None,
     with_hours: bool = True,
 ) -> Model | str:
-    """The model of the jobs in `learn`, recalibrated on those in `recalibrate`; a reason where there can be none.
+    """The model of the jobs in `learn`, recalibrated on those in `recalibrate`: see `Lesson.of` and `trained`."""
+    return trained(Lesson.of(jobs, known, learn, recalibrate, until_s, with_hours), features, prior, encoder)
 
-    jobs, known: the same jobs in the same order; learn, recalibrate: truth values, of jobs that had ended before
-    `until_s`. prior, encoder: of a warm start. Stage 2 learns from the jobs in both whose probability is at or above
-    the share that failed, and from those that still ran at `until_s`.
+
+def trained(
+    lesson: Lesson, features: Sequence[Feature], prior: Prior | None = None, encoder: Encoder | None = None
+) -> Model | str:
+    """The model of a lesson; a reason where there can be none. prior, encoder: of a warm start.
+
+    Stage 2 learns from those of the told jobs whose probability is at or above the share that failed, and from those
+    that still ran.
     """
-    if reason := why_not(jobs.failed[learn]):
+    failed = lesson.failed[lesson.learn]
+    if reason := why_not(failed):
         return reason
-    part = known.take(learn)
-    encoder = encoder or Encoder.fit(features, part)
-    design = encoder.design(part)
+    encoder, design = _learnt(lesson, features, encoder)
     if design.width == 1:
         return NO_FEATURES
-    failed = jobs.failed[learn]
     found = fit(design, failed, prior)
     model = Model(
         encoder=encoder,
@@ -154,10 +204,18 @@ def train(
         centre=_mean_row(design),
         n=len(failed),
         failures=int(failed.sum()),
-        until_s=int(until_s),
+        until_s=lesson.until_s,
     )
-    model = recalibrated(model, encoder.design(known.take(recalibrate)), jobs.failed[recalibrate])
-    return _with_hours(model, jobs, known, learn | recalibrate) if with_hours else model
+    again = lesson.again
+    model = recalibrated(model, encoder.design(lesson.known.take(again)), lesson.failed[again])
+    return model if lesson.hours is None else _with_hours(model, lesson, lesson.hours)
+
+
+def _learnt(lesson: Lesson, features: Sequence[Feature], encoder: Encoder | None) -> tuple[Encoder, Design]:
+    """The encoder, made of the jobs that are learnt from where it is not given, and their design."""
+    part = lesson.known.take(lesson.learn)
+    encoder = encoder or Encoder.fit(features, part)
+    return encoder, encoder.design(part)
 
 
 def recalibrated(model: Model, design: Design, failed: np.ndarray) -> Model:
@@ -190,19 +248,13 @@ def platt(eta: np.ndarray, failed: np.ndarray) -> tuple[float, float]:
     return (float(shift), float(slope)) if converged and slope > 0 else (0.0, 1.0)
 
 
-def _with_hours(model: Model, jobs: Population, known: Submitted, told: np.ndarray) -> Model:
-    # Of a job that ended nobody wrote when, nobody knows whether it still ran.
-    runs_on = np.where(jobs.running, NEVER, np.where(jobs.ended_s < NEVER, jobs.ended_s, 0)) >= model.until_s
-    running = runs_on & (jobs.started_s < model.until_s) & ~told
-    rows = np.flatnonzero(told | running)
-    design = model.encoder.design(known.take(rows))
+def _with_hours(model: Model, lesson: Lesson, hours: np.ndarray) -> Model:
+    rows = lesson.rows
+    design = model.encoder.design(lesson.known.take(rows))
     probability = model.probability(design)
     at_risk = probability >= model.base_rate
-    rows, design, probability = rows[at_risk], design.take(at_risk), probability[at_risk]
-    still = running[rows]
-    # Of those that ran then, the hours that could be seen then.
-    hours = np.where(still, (model.until_s - jobs.started_s[rows]) / 3600, jobs.hours[rows])
-    failed = jobs.failed[rows] & ~still
+    rows, design, probability, hours = rows[at_risk], design.take(at_risk), probability[at_risk], hours[at_risk]
+    still, failed = lesson.running[rows], lesson.failed[rows]
     return replace(model, hours=fit_hours(design, hours, failed, still, probability, hours[~failed & ~still]))
 
 

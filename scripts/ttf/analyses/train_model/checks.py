@@ -49,8 +49,8 @@ def counted(features: Sequence[Feature], known: Submitted) -> list[Counts]:
         if feature.kind == NUMERIC:
             numbers = known.numbers[feature.name]
             is_known = ~np.isnan(numbers)
-            code = np.full(known.n, -1)
-            values, code[is_known] = np.unique(numbers[is_known], return_inverse=True)
+            values = np.unique(numbers[is_known])
+            code = np.where(is_known, np.searchsorted(values, numbers), -1)
             found.append(Counts(feature, code, len(values), values))
         elif feature.kind == CATEGORY:
             labels = known.labels[feature.name]
@@ -62,30 +62,47 @@ def counted(features: Sequence[Feature], known: Submitted) -> list[Counts]:
     return found
 
 
-def schema_problem(
-    jobs: Population, features: Sequence[Feature], counts: Sequence[Counts], before: np.ndarray, rows: np.ndarray
-) -> str | None:
-    """What the jobs `rows` lack that those `before` them had: a column, or every value of a category that was known."""
+@dataclass(frozen=True)
+class Looked:
+    """What is looked at of some jobs. columns: those that any has a value in; by_value: of each feature `Counts.of`."""
+
+    jobs: int
+    columns: frozenset[str]
+    by_value: tuple[np.ndarray, ...]
+
+    @classmethod
+    def at(cls, jobs: Population, features: Sequence[Feature], counts: Sequence[Counts], rows: np.ndarray) -> "Looked":
+        columns = {column for feature in features for column in feature.columns if column in jobs.jobs.columns}
+        known = frozenset(column for column in columns if jobs.jobs[column][rows].null_count() < len(rows))
+        return cls(len(rows), known, tuple(of.of(rows) for of in counts))
+
+    def __add__(self, other: "Looked") -> "Looked":
+        """Of both, which have no job in common."""
+        by_value = tuple(one + two for one, two in zip(self.by_value, other.by_value, strict=True))
+        return Looked(self.jobs + other.jobs, self.columns | other.columns, by_value)
+
+
+def schema_problem(features: Sequence[Feature], counts: Sequence[Counts], before: Looked, here: Looked) -> str | None:
+    """What jobs lack that those `before` them had: a column, or every value of a category that was known."""
     for feature in features:
         for column in feature.columns:
-            if column in jobs.jobs.columns:
-                is_known = jobs.jobs[column].is_not_null().to_numpy()
-                if is_known[before].any() and not is_known[rows].any():
-                    return f"column {column} of the feature {feature.name} is blank in all jobs of the window"
-    for of in counts:
+            if column in before.columns and column not in here.columns:
+                return f"column {column} of the feature {feature.name} is blank in all jobs of the window"
+    for of, earlier, later in zip(counts, before.by_value, here.by_value, strict=True):
         if of.feature.kind == CATEGORY:
-            seen, here = of.of(before)[:-1] > 0, of.of(rows)[:-1] > 0
-            if seen.any() and here.any() and not (seen & here).any():
+            seen, now = earlier[:-1] > 0, later[:-1] > 0
+            if seen.any() and now.any() and not (seen & now).any():
                 return f"no value of the feature {of.feature.name} was there before"
     return None
 
 
-def largest_drift(counts: Sequence[Counts], before: np.ndarray, rows: np.ndarray) -> Moved | None:
+def largest_drift(counts: Sequence[Counts], before: Looked, here: Looked) -> Moved | None:
     """The feature whose values differ most between two sets of jobs; the first of several, None without an effect.
 
     Of numbers Cliff's delta, of categories Cramer's V, as of the share of blanks of either.
     """
-    moved = [found for of in counts for found in _effects(of, of.of(before), of.of(rows))]
+    pairs = zip(counts, before.by_value, here.by_value, strict=True)
+    moved = [found for of, *by_value in pairs for found in _effects(of, *by_value)]
     return max(moved, key=lambda one: one.effect, default=None)
 
 

@@ -10,7 +10,10 @@ from ttf.risk.features import Data, features_of
 
 
 def compute(given: Inputs) -> dict[str, Any]:
+    """A trace that grew by a window costs the features of all jobs, which each run makes anew, the models of the last
+    two windows, and one from nothing, of all jobs before: the others and their tests are kept (`before`).
+    """
     settings = given.settings
     data = Data.of(given.scan("jobs"), features_of(settings.risk["features"]), settings.risk["clock"])
-    found = lineage(data, windows_of(data.jobs, settings.windows, settings.parts), settings.drift_limit)
+    found = lineage(data, windows_of(data.jobs, settings.windows, settings.parts), settings.drift_limit, given.kept)
     return {"model_lineage": LINEAGE.frame(found.rows), "models": found.files}

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
-from ttf.analyses.train_model.checks import counted, largest_drift, schema_problem
+from ttf.analyses.train_model.before import Before
+from ttf.analyses.train_model.checks import Counts, Looked, counted, largest_drift, schema_problem
 from ttf.analyses.train_model.gate import PROMOTED, Decision, decide
 from ttf.analyses.train_model.windows import Window
+from ttf.kept import Kept
 from ttf.risk.features import Data
 from ttf.risk.logistic import PRECISION, Prior
-from ttf.risk.model import FEWEST_JOBS, NO_FEATURES, ONE_KIND, TOO_FEW, Model, train
+from ttf.risk.model import FEWEST_JOBS, NO_FEATURES, ONE_KIND, TOO_FEW, Lesson, Model
 from ttf.risk.population import Population
-from ttf.stats.predictions import difference, log_loss
+from ttf.stats.predictions import Estimate, difference, log_loss
 
 SCHEMA, DRIFT = "not trained: schema", "not trained: drift"
 # Why a window has no model, of the reasons of `train`.
@@ -42,18 +44,18 @@ SETTLED = 0.95
 
 @dataclass(frozen=True)
 class Trained:
-    """The models after a window. warm: trained on from the parent; cold: from nothing; of the first both are one.
+    """The model after a window, trained on from its parent.
 
-    learnt: truth value of each job, whether warm or a model that it goes back to has learnt from it; seen: or was
-    recalibrated on it.
+    learnt: truth value of each job, whether it or a model that it goes back to has learnt from it; again: whether it
+    was recalibrated on it; ended: whether its end was known when the model was made.
     """
 
     window: Window
     parent: str | None
-    warm: Model
-    cold: Model | None
+    model: Model
     learnt: np.ndarray
-    seen: np.ndarray
+    again: np.ndarray
+    ended: np.ndarray
 
     @property
     def name(self) -> str:
@@ -70,15 +72,15 @@ class Lineage:
     current_text: str | None = None
 
 
-def lineage(data: Data, windows: Sequence[Window], drift_limit: float) -> Lineage:
+def lineage(data: Data, windows: Sequence[Window], drift_limit: float, kept: Kept | None = None) -> Lineage:
     """The models of the windows in order. drift_limit: the effect size above which a window trains nothing.
 
     The jobs of a window that was refused have no part in later training, nor are later windows compared with them;
     those of a window with too few to learn from wait for the next.
     """
-    found, last = Lineage(), None
+    found, last, before = Lineage(), None, Before(data, kept or Kept())
     counts = counted(data.features, data.known) if len(windows) > 1 else []
-    taken = np.zeros(len(data.jobs), dtype=bool)
+    taken, looked_at = np.zeros(len(data.jobs), dtype=bool), None
     for place, window in enumerate(windows):
         following = windows[place + 1] if place + 1 < len(windows) else None
         row = {
@@ -87,23 +89,24 @@ def lineage(data: Data, windows: Sequence[Window], drift_limit: float) -> Lineag
             "failures": int(data.jobs.failed[window.rows].sum()),
             "trained": False,
         }
-        before = np.flatnonzero(taken)
+        here = Looked.at(data.jobs, data.features, counts, window.rows)
         refused = None
-        if len(before) >= FEWEST_JOBS:
-            refused, about = checked(data, counts, before, window.rows, drift_limit)
+        if looked_at and looked_at.jobs >= FEWEST_JOBS:
+            refused, about = checked(data, counts, looked_at, here, drift_limit)
             row |= about
         if refused:
             found.rows.append(row | _said(refused, found))
             continue
         taken[window.rows] = True
-        trained = trained_after(data, window, taken, last)
+        looked_at = looked_at + here if looked_at else here
+        trained = trained_after(data, window, taken, last, before)
         if isinstance(trained, str):
             found.rows.append(row | _said(Decision(NOT_TRAINED[trained], trained), found))
             continue
         last = trained
-        tested = {} if following is None else tested_on(data, trained, found.current, following)
+        tested = {} if following is None else tested_on(data, trained, found.current, following, before)
         decision = tested.pop("decision", Decision(ONLY, ONE_WINDOW) if window.is_all else Decision(PENDING, NO_NEXT))
-        row |= {"trained": True, "parent": trained.parent, "n": trained.warm.n, "model": trained.name} | tested
+        row |= {"trained": True, "parent": trained.parent, "n": trained.model.n, "model": trained.name} | tested
         text = written(data, trained, row, decision)
         found.files[f"{trained.name}.json"] = text
         if decision.name in (PROMOTED, ONLY):
@@ -127,12 +130,12 @@ def _said(decision: Decision, found: Lineage) -> dict[str, str | None]:
 
 
 def checked(
-    data: Data, counts: Sequence, before: np.ndarray, rows: np.ndarray, drift_limit: float
+    data: Data, counts: Sequence[Counts], before: Looked, here: Looked, drift_limit: float
 ) -> tuple[Decision | None, dict[str, Any]]:
-    """(why the window trains nothing, cells of the row). before: the jobs of the windows before it."""
-    if problem := schema_problem(data.jobs, data.features, counts, before, rows):
+    """(why the window trains nothing, cells of the row). before: what the jobs of the windows before it have."""
+    if problem := schema_problem(data.features, counts, before, here):
         return Decision(SCHEMA, problem), {}
-    moved = largest_drift(counts, before, rows)
+    moved = largest_drift(counts, before, here)
     if moved is None:
         return None, {}
     cells = {"drift_max": moved.effect, "drift_effect": moved.effect_name, "drift_feature": moved.feature}
@@ -145,15 +148,15 @@ def checked(
 # Training ------------------------------------------------------------------------------------------------------
 
 
-def trained_after(data: Data, window: Window, taken: np.ndarray, last: Trained | None) -> Trained | str:
-    """The models after a window, or why there are none. taken: truth values, the jobs of windows that train.
+def trained_after(data: Data, window: Window, taken: np.ndarray, last: Trained | None, before: Before) -> Trained | str:
+    """The model after a window, or why there is none. taken: truth values, the jobs of windows that train.
 
-    Of what had ended by then the warm model learns what its parent had not; the latest fifth of that recalibrates, and
-    is left for the next one to learn from.
+    Of what had ended by then it learns what its parent had not; the latest fifth of that recalibrates, and is left for
+    the next one to learn from.
     """
-    jobs, features = data.jobs, data.features
+    jobs = data.jobs
     ended = jobs.ended & taken if window.is_all else jobs.ended & taken & settled(jobs, window.end_s)
-    if np.count_nonzero(ended & ~last.seen if last else ended) < FEWEST_JOBS:
+    if np.count_nonzero(ended & ~last.ended if last else ended) < FEWEST_JOBS:
         return TOO_FEW
     new = np.flatnonzero(ended & ~last.learnt if last else ended)
     again = np.zeros(len(jobs), dtype=bool)
@@ -161,14 +164,25 @@ def trained_after(data: Data, window: Window, taken: np.ndarray, last: Trained |
     learn = np.zeros(len(jobs), dtype=bool)
     learn[new] = True
     learn &= ~again
-    prior, encoder = (warm_prior(last.warm), last.warm.encoder) if last else (None, None)
-    warm = train(jobs, data.known, features, learn, again, window.end_s, prior, encoder)
-    if isinstance(warm, str):
-        return warm
-    if last is None:
-        return Trained(window, None, warm, warm, learn, ended)
-    cold = train(jobs, data.known, features, ended & ~again, again, window.end_s, with_hours=False)
-    return Trained(window, last.name, warm, cold if isinstance(cold, Model) else None, learn | last.learnt, ended)
+    lesson = Lesson.of(jobs, data.known, learn, again, window.end_s)
+    parent, prior = (last.model, warm_prior(last.model)) if last else (None, None)
+    model = before.model(ended, lesson, parent, prior)
+    if isinstance(model, str):
+        return model
+    return Trained(window, last and last.name, model, learn | last.learnt if last else learn, again, ended)
+
+
+def from_nothing(data: Data, trained: Trained, before: Before) -> Model | None:
+    """The model of all jobs that had ended when another was made, with which that is compared.
+
+    Of all that is trained it costs the most: as much for each window as there are jobs before.
+    """
+    if trained.parent is None:
+        return trained.model
+    learn = trained.ended & ~trained.again
+    lesson = Lesson.of(data.jobs, data.known, learn, trained.again, trained.window.end_s, with_hours=False)
+    cold = before.model(trained.ended, lesson)
+    return cold if isinstance(cold, Model) else None
 
 
 def settled(jobs: Population, until_s: int) -> np.ndarray:
@@ -205,26 +219,21 @@ def warm_prior(parent: Model) -> Prior:
 # Testing -------------------------------------------------------------------------------------------------------
 
 
-def tested_on(data: Data, trained: Trained, current: Trained | None, window: Window) -> dict[str, Any]:
+def tested_on(data: Data, trained: Trained, current: Trained | None, window: Window, before: Before) -> dict[str, Any]:
     """Cells of the row from the test on a window's jobs that ended, and the decision."""
     jobs = data.jobs
     rows = window.rows[jobs.ended[window.rows]]
-    failed, cluster, by = jobs.failed[rows], jobs.cluster[rows], jobs.by
-    part = data.known.take(rows)
-    models = {"new": trained.warm, "cold": trained.cold, "current": current and current.warm}
-    probability = {
-        name: model.probability(model.encoder.design(part)) for name, model in models.items() if model is not None
-    }
-    probability["base_rate"] = np.full(len(rows), jobs.failed[trained.learnt].mean())
-    losses = {name: log_loss(failed, p, cluster, by).estimate for name, p in probability.items()}
-
-    def less(one: str, other: str):
-        return difference("log_loss", failed, probability[one], probability[other], cluster, by)
-
-    gain = less("base_rate", "new")
-    change = less("new", "current") if current else None
+    cold = from_nothing(data, trained, before)
+    models = {"new": trained.model, "cold": cold, "current": current and current.model}
+    models = {name: model for name, model in models.items() if model is not None}
+    base_rate = float(jobs.failed[trained.learnt].mean())
+    said = before.test(
+        rows, list(models.values()), [list(models), base_rate], lambda: _compared(data, rows, models, base_rate)
+    )
+    losses, apart = said["losses"], {name: Estimate(**of) for name, of in said["apart"].items()}
+    gain, change = apart["gain"], apart.get("change")
     of_current = losses["base_rate"] - losses["current"] if current and len(rows) else 0.0
-    cells = {"tested_on": window.name, "n_test": len(rows), "failures_test": int(failed.sum())}
+    cells = {"tested_on": window.name, "n_test": len(rows), "failures_test": int(jobs.failed[rows].sum())}
     cells |= {f"log_loss_{name}": loss for name, loss in losses.items()}
     cells |= {"gain": gain.estimate, "gain_lower": gain.lower, "cluster_by": gain.cluster_by, "clusters": gain.clusters}
     if change is not None:
@@ -233,14 +242,30 @@ def tested_on(data: Data, trained: Trained, current: Trained | None, window: Win
             "difference_lower": change.lower,
             "difference_upper": change.upper,
         }
-    if trained.parent and trained.cold:
-        apart = less("new", "cold")
+    if trained.parent and cold:
         cells |= {
-            "warm_minus_cold": apart.estimate,
-            "ci_low_clustered": apart.low,
-            "ci_high_clustered": apart.high,
+            "warm_minus_cold": apart["warm"].estimate,
+            "ci_low_clustered": apart["warm"].low,
+            "ci_high_clustered": apart["warm"].high,
         }
     return cells | {"decision": decide(change, gain, of_current)}
+
+
+def _compared(data: Data, rows: np.ndarray, models: Mapping[str, Model], base_rate: float) -> dict[str, Any]:
+    """Log-losses on some jobs, and differences of them (`Estimate` as a mapping): what JSON can say."""
+    jobs, part = data.jobs, data.known.take(rows)
+    failed, cluster, by = jobs.failed[rows], jobs.cluster[rows], jobs.by
+    probability = {name: model.probability(model.encoder.design(part)) for name, model in models.items()}
+    probability["base_rate"] = np.full(len(rows), base_rate)
+    less = {"gain": ("base_rate", "new"), "change": ("new", "current"), "warm": ("new", "cold")}
+    return {
+        "losses": {name: log_loss(failed, p, cluster, by).estimate for name, p in probability.items()},
+        "apart": {
+            name: asdict(difference("log_loss", failed, probability[one], probability[other], cluster, by))
+            for name, (one, other) in less.items()
+            if one in probability and other in probability
+        },
+    }
 
 
 # Files ---------------------------------------------------------------------------------------------------------
@@ -252,7 +277,7 @@ def written(data: Data, trained: Trained, row: dict[str, Any], decision: Decisio
     measured = ("tested_on", "n_test", "failures_test", "difference", "difference_lower", "difference_upper")
     measured += ("log_loss_new", "log_loss_cold", "log_loss_current", "log_loss_base_rate", "gain", "gain_lower")
     measured += ("warm_minus_cold", "drift_max", "drift_effect", "drift_feature")
-    about = trained.warm.to_json() | {
+    about = trained.model.to_json() | {
         "model": trained.name,
         "window": trained.window.name,
         "parent": trained.parent,

@@ -1,0 +1,256 @@
+"""Models and tests of earlier windows are used again where nothing that they rest on has changed, and only there."""
+
+from dataclasses import replace
+
+import made_risk
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from made_risk import FIRST_S, WEEK_S
+from ttf.analyses.train_model import before as keeping
+from ttf.analyses.train_model.before import Before
+from ttf.analyses.train_model.lineage import lineage
+from ttf.analyses.train_model.windows import windows_of
+from ttf.kept import Kept
+from ttf.risk.features import Data, features_of, submitted
+from ttf.risk.model import Lesson
+
+WEEKS = 5
+DECLARED = {
+    "gpus": {"kind": "numeric", "column": "gpu_milli"},
+    "gpu_type": {"kind": "category", "column": "gpu_type", "vocabulary": 12},
+    "work": {"kind": "hashed", "column": "recurrence_group", "buckets": 4},
+    "clock": {"kind": "clock"},
+    "history": {"kind": "history", "keys": [["user"]]},
+}
+
+
+@pytest.fixture(scope="module")
+def jobs() -> pl.DataFrame:
+    return made_risk.with_users(6_000, 1, WEEKS)
+
+
+def as_known_after(jobs: pl.DataFrame, weeks: int) -> pl.DataFrame:
+    """The record as it stood after some weeks: later submissions are not in it, and later ends not yet seen."""
+    end_s = FIRST_S + weeks * WEEK_S
+    runs, waits = pl.col("end_s") >= end_s, pl.col("start_s") >= end_s
+    outcome = pl.when(waits).then(pl.lit("waiting")).when(runs).then(pl.lit("running")).otherwise("outcome")
+    return jobs.filter(pl.col("submit_s") < end_s).with_columns(
+        outcome=outcome,
+        start_s=pl.when(waits).then(None).otherwise("start_s"),
+        end_s=pl.when(runs).then(None).otherwise("end_s"),
+        runtime_s=pl.when(runs).then(None).otherwise("runtime_s"),
+        trace_end_s=pl.lit(end_s, pl.Int64),
+    )
+
+
+class Counting:
+    """How many models were trained and how many tests made, rather than found."""
+
+    def __init__(self, monkeypatch):
+        self.models, self.tests = 0, 0
+        trained, test = keeping.trained, Before.test
+
+        def counted(*given):
+            self.models += 1
+            return trained(*given)
+
+        def counted_test(before, rows, models, told, make):
+            def made():
+                self.tests += 1
+                return make()
+
+            return test(before, rows, models, told, made)
+
+        monkeypatch.setattr(keeping, "trained", counted)
+        monkeypatch.setattr(Before, "test", counted_test)
+
+    def __call__(self, jobs, folder=None, declared=DECLARED):
+        """(the lineage, models trained, tests made)."""
+        self.models = self.tests = 0
+        data, kept = Data.of(jobs.lazy(), features_of(declared), "UTC"), Kept(folder)
+        found = lineage(data, windows_of(data.jobs, {"by": "week"}, []), 1.0, kept)
+        kept.forget_others()
+        return found, self.models, self.tests
+
+
+@pytest.fixture
+def count(monkeypatch):
+    return Counting(monkeypatch)
+
+
+def same(one, other) -> bool:
+    return one.rows == other.rows and one.files == other.files
+
+
+def test_a_new_week_trains_what_is_new(tmp_path, jobs, count):
+    alone = [count(as_known_after(jobs, weeks)) for weeks in (WEEKS - 1, WEEKS)]
+    # Warm after each week, and from nothing after each but the first, and but the last as nothing tests it.
+    assert [made[1:] for made in alone] == [(2 * (WEEKS - 1) - 2, WEEKS - 2), (2 * WEEKS - 2, WEEKS - 1)]
+    first = count(as_known_after(jobs, WEEKS - 1), tmp_path)
+    assert same(first[0], alone[0][0]) and first[1:] == alone[0][1:]
+    later = count(as_known_after(jobs, WEEKS), tmp_path)
+    assert same(later[0], alone[1][0])
+    # The new week's model; that of the week before, which ended with the trace and now ends with the next submission's
+    # week, with the one from nothing that it is compared with; and the test on that week, more of which has ended.
+    assert later[1:] == (3, 2)
+    again = count(as_known_after(jobs, WEEKS), tmp_path)
+    assert same(again[0], alone[1][0]) and again[1:] == (0, 0)
+
+
+def changed(column: str, value) -> pl.Expr:
+    """One job of the first days has another value; it had ended by the end of the first week."""
+    return pl.when(pl.col("job_id") == "job40").then(value).otherwise(column).alias(column)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        changed("gpu_milli", 16_000),
+        changed("gpu_type", pl.lit("another")),
+        changed("recurrence_group", pl.lit("group of its own")),
+        changed("user", pl.lit("somebody else")),
+        changed("submit_s", pl.col("submit_s") + 7_200),
+        changed("outcome", pl.when(outcome="failure").then(pl.lit("success")).otherwise(pl.lit("failure"))),
+        changed("end_s", pl.col("end_s") + 5 * 86_400),
+    ],
+)
+def test_another_value_of_one_job_trains_all_anew_that_learnt_from_it(tmp_path, jobs, count, change):
+    of_it = jobs.filter(job_id="job40").row(0, named=True)
+    assert of_it["end_s"] < FIRST_S + 2 * 86_400 and of_it["outcome"] in ("success", "failure")
+    count(jobs, tmp_path)
+    other = jobs.with_columns(change)
+    found = count(other, tmp_path)
+    assert same(found[0], count(other)[0])
+    assert found[1] >= WEEKS, "at least every warm one"
+
+
+def test_where_a_model_comes_out_the_same_those_trained_on_from_it_stay(tmp_path, jobs, count):
+    """A success is none of the failures whose hours the first week's model tells."""
+    count(jobs, tmp_path)
+    assert jobs.filter(job_id="job40")["outcome"].item() == "success"
+    other = jobs.with_columns(changed("runtime_s", pl.col("runtime_s") + 1))
+    found = count(other, tmp_path)
+    assert same(found[0], count(other)[0]) and found[1] == 1
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        DECLARED | {"gpus": DECLARED["gpus"] | {"warm": False}},
+        DECLARED | {"gpu_type": DECLARED["gpu_type"] | {"vocabulary": 2}},
+        {name: DECLARED[name] for name in reversed(DECLARED)},
+    ],
+)
+def test_other_features_train_all_anew(tmp_path, jobs, count, declared):
+    count(jobs, tmp_path)
+    found = count(jobs, tmp_path, declared)
+    assert same(found[0], count(jobs, None, declared)[0])
+    assert found[1] == 2 * WEEKS - 2
+
+
+def test_other_clusters_test_anew_and_train_nothing(tmp_path, jobs, count):
+    count(jobs, tmp_path)
+    other = jobs.with_columns(cluster=pl.col("cluster") // 2)
+    found = count(other, tmp_path)
+    assert same(found[0], count(other)[0])
+    assert found[1] == 0 or found[0].rows != count(jobs)[0].rows
+    assert found[2] == WEEKS - 1
+
+
+# What a key is made of ----------------------------------------------------------------------------------------
+
+
+def data_of(jobs: pl.DataFrame) -> Data:
+    return Data.of(jobs.lazy(), features_of(DECLARED), "UTC")
+
+
+def lesson_of(data: Data) -> tuple[np.ndarray, Lesson]:
+    ended = data.jobs.ended & (np.arange(len(data.jobs)) < 400)
+    again = ended & (np.arange(len(data.jobs)) >= 300)
+    return ended, Lesson.of(data.jobs, data.known, ended & ~again, again, int(data.jobs.submit_s[500]))
+
+
+def key_of(data: Data, lesson: Lesson, ended: np.ndarray):
+    return Before(replace(data, known=lesson.known), Kept())._lesson(ended, lesson)
+
+
+@pytest.mark.parametrize("field", ["learn", "again", "failed", "running", "hours", "until_s"])
+def test_a_key_tells_every_part_of_a_lesson(jobs, field):
+    data = data_of(jobs)
+    ended, lesson = lesson_of(data)
+    value = getattr(lesson, field)
+    if field == "until_s":
+        other = value + 1
+    else:
+        other = value.copy()
+        of_it = np.flatnonzero(lesson.running if field == "running" else ended)[7] if field != "hours" else 7
+        other[of_it] = other[of_it] + 1 if field == "hours" else ~other[of_it]
+    assert key_of(data, lesson, ended) == key_of(data, lesson, ended)
+    assert key_of(data, replace(lesson, **{field: other}), ended) != key_of(data, lesson, ended)
+    assert key_of(data, replace(lesson, hours=None), ended) != key_of(data, lesson, ended)
+
+
+@pytest.mark.parametrize("part", ["numbers", "codes", "rates", "ended", "weekend", "overall"])
+def test_a_key_tells_all_that_is_known_of_its_jobs_and_nothing_of_others(jobs, part):
+    data = data_of(jobs)
+    ended, lesson = lesson_of(data)
+    names = [None] if part == "overall" else list(getattr(lesson.known, part))
+    for name in names:
+        for row, is_other in ((3, True), (len(data.jobs) - 1, False)):
+            values = getattr(lesson.known, part) if name is None else getattr(lesson.known, part)[name]
+            other = values.copy()
+            other[row] = -1 if part == "codes" else ~other[row] if part == "weekend" else other[row] + 1
+            known = replace(
+                lesson.known, **{part: other if name is None else getattr(lesson.known, part) | {name: other}}
+            )
+            key = key_of(data, replace(lesson, known=known), ended)
+            assert (key != key_of(data, lesson, ended)) == is_other
+    assert ended[3] and not ended[-1] and not lesson.running[-1]
+
+
+TEXTS = st.lists(st.sampled_from(["a", "b", "ü", "", None]), min_size=1, max_size=8)
+
+
+@settings(max_examples=50, deadline=None)
+@given(TEXTS, TEXTS)
+def test_what_is_told_of_jobs_is_so_whichever_others_there_are(texts, others):
+    """And two sets of jobs say the same only where they are alike."""
+    features = features_of({"x": {"kind": "category", "column": "x"}})
+
+    def told(values, rows):
+        frame = pl.DataFrame({"submit_s": [0] * len(values), "x": pl.Series(values, dtype=pl.String)})
+        return list(submitted(frame, features, None).take(np.array(rows)).told())
+
+    n = len(texts)
+    alone = told(texts, range(n))
+    assert told([*texts, *others], range(n)) == told([*others, *texts], range(len(others), len(others) + n)) == alone
+    assert (told(others, range(len(others))) == alone) == (texts == others)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_size=12))
+def test_jobs_that_came_in_elsewhere_are_others(steps):
+    """Jobs come in at steps, some of them twice alike: one digest for the same steps, another for any others."""
+    step_of, alike = (np.array(values) for values in zip(*steps, strict=True))
+    frame = pl.DataFrame({"submit_s": [0] * len(steps), "x": pl.Series(alike.astype(float))})
+    known = submitted(frame, features_of({"x": {"kind": "numeric", "column": "x"}}), None)
+    data = Data(np.empty(len(steps)), known, ())
+
+    def digests(of):
+        before = Before(data, Kept())
+        return [before._go_on(of <= step) or before._digest.hexdigest() for step in range(4)]
+
+    assert digests(step_of) == digests(step_of)
+    for job in range(len(steps)):
+        other = step_of.copy()
+        other[job] = (other[job] + 1) % 4
+        assert digests(other) != digests(step_of)
+    # Where jobs go away it begins anew.
+    before, anew = Before(data, Kept()), Before(data, Kept())
+    for of_it, limits in ((before, (3, 1)), (anew, (1,))):
+        for limit in limits:
+            of_it._go_on(step_of <= limit)
+    assert before._digest.hexdigest() == anew._digest.hexdigest()
