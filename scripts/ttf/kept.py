@@ -86,11 +86,17 @@ class Kept:
 
     def of_frame(self, block: pl.DataFrame, make: Callable[..., Frames], *told: Any) -> dict[str, pl.DataFrame]:
         """make(block, *told), kept by what the frame holds."""
-        return self.frames(_key(block, make, told), lambda: make(block, *told))
+        return self.of_frames([block], make, *told)
+
+    def of_frames(
+        self, of_block: Sequence[pl.DataFrame | None], make: Callable[..., Frames], *told: Any
+    ) -> dict[str, pl.DataFrame]:
+        """make(*of_block, *told), kept by what the frames hold; None for one that the trace does not have."""
+        return self.frames(_key(of_block, make, told), lambda: make(*of_block, *told))
 
     def scans_of_frame(self, block: pl.DataFrame, make: Callable[..., Frames], *told: Any) -> dict[str, pl.LazyFrame]:
-        """The same, to be read when they are used: for results that are not small."""
-        return self.scans(_key(block, make, told), lambda: make(block, *told))
+        """As `of_frame`, to be read when they are used: for results that are not small."""
+        return self.scans(_key([block], make, told), lambda: make(block, *told))
 
     def forget_others(self) -> None:
         """Remove what this run did not use."""
@@ -109,8 +115,9 @@ def digest_of(frame: pl.DataFrame) -> str:
     return found.hexdigest()
 
 
-def _key(block: pl.DataFrame, make: Callable[..., Frames], told: Sequence[Any]) -> list[str]:
-    return [f"{make.__module__}.{make.__qualname__}", json.dumps(told, sort_keys=True), digest_of(block)]
+def _key(of_block: Sequence[pl.DataFrame | None], make: Callable[..., Frames], told: Sequence[Any]) -> list[str]:
+    digests = ["" if frame is None else digest_of(frame) for frame in of_block]
+    return [f"{make.__module__}.{make.__qualname__}", json.dumps(told, sort_keys=True), *digests]
 
 
 def _held(frames: Frames) -> dict[str, pl.LazyFrame]:

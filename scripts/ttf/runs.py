@@ -1,8 +1,13 @@
 """The runs of jobs, by which what failures cost is counted: an attempt, or a job where the format has no attempts."""
 
+from collections.abc import Iterator
+from typing import NamedTuple
+
 import polars as pl
 
-from ttf.jobs import at_time_limit, conform, observed_s
+from ttf.infra import ENDED_BY
+from ttf.jobs import OUTCOMES, Frame, at_time_limit, conform, observed_s
+from ttf.tables import blocks
 
 RUN_COLUMNS = {
     **dict.fromkeys(("job", "attempt"), pl.Int64),
@@ -22,6 +27,110 @@ PREEMPTED = "PREEMPTED"
 PROXY = "proxy"
 # An hour of one GPU, in what `gpu_time` gives.
 GPU_HOUR = 1000 * 3600
+# How a run ended, as its infra life tells.
+ENDS = ("basis", "infra", "timed_out", "preempted")
+# Jobs whose runs are looked at together.
+BLOCK_JOBS = 1 << 17
+_NONE = pl.Series("job_id", dtype=pl.String)
+
+
+class Block(NamedTuple):
+    """What `runs` takes of some jobs. attempts: None where the trace has none; of each, `job` is the row of its job."""
+
+    jobs: pl.DataFrame
+    attempts: pl.DataFrame | None
+    infra_lives: pl.DataFrame
+
+
+def in_blocks(
+    jobs: pl.LazyFrame,
+    attempts: pl.LazyFrame | None,
+    infra_lives: pl.LazyFrame,
+    reasons: pl.LazyFrame | None = None,
+    size: int = BLOCK_JOBS,
+) -> Iterator[Block]:
+    """Jobs, so many at a time, with their attempts and infra lives: of the whole trace, in its order.
+
+    All are tables on the disk, and of them those columns that are looked at; what `runs` does not ask for may lack.
+    reasons: the rows of reasons.parquet, one for each failed attempt, or failed job where there are no attempts; where
+    they are given, these have `deterministic`.
+    Cut between jobs, so that a block of which nothing has changed stays the same when later jobs come: names that tell
+    jobs apart are left out, and `trace_end_s` stands in running jobs only. Where attempts do not stand in the order of
+    their jobs, all is one block.
+    """
+    places = _places(jobs, attempts, size)
+    jobs, attempts = (None if rows is None else _told_briefly(rows) for rows in (jobs, attempts))
+    infra_lives = ended(infra_lives).with_columns(pl.col("basis").cast(pl.Enum(list(ENDED_BY))))
+    job, attempt, life, reason = 0, 0, 0, 0
+    for number, (n_jobs, of_job) in enumerate(places, start=1):
+        tries = of_jobs = _slice(jobs, job, n_jobs)
+        if attempts is not None:
+            tries = _slice(attempts, attempt, of_job.len()).with_columns(of_job)
+            attempt += tries.height
+        has_life = pl.col("outcome") != "waiting" if attempts is None else pl.col("start_s").is_not_null()
+        n_lives = tries.select(has_life.sum()).item()
+        # The last block has all the rest, so that lives too many are seen as lives too few are (`runs`).
+        of_lives = _slice(infra_lives, life, None if number == len(places) else n_lives)
+        if reasons is not None:
+            told = _slice(reasons, reason, _failed(tries).sum())
+            tries, reason = with_reasons(tries, told), reason + told.height
+        yield Block(tries, None, of_lives) if attempts is None else Block(of_jobs, tries, of_lives)
+        job, life = job + n_jobs, life + n_lives
+
+
+def _told_briefly(rows: pl.LazyFrame) -> pl.LazyFrame:
+    brief = {"outcome": pl.col("outcome").cast(pl.Enum(OUTCOMES))}
+    if "trace_end_s" in rows.collect_schema():
+        brief["trace_end_s"] = pl.when(pl.col("outcome") == "running").then("trace_end_s")
+    return rows.drop("job_id", "task", strict=False).with_columns(**brief)
+
+
+def _slice(table: pl.LazyFrame, first: int, rows: int | None) -> pl.DataFrame:
+    return table.slice(first, rows).collect(engine="streaming")
+
+
+def _places(jobs: pl.LazyFrame, attempts: pl.LazyFrame | None, size: int) -> list[tuple[int, pl.Series | None]]:
+    """Of each block, at least one: how many jobs, and `job` of each attempt of theirs."""
+    if attempts is None:
+        n_jobs = jobs.select(pl.len()).collect().item()
+        return [(min(size, n_jobs - first), None) for first in range(0, n_jobs, size)] or [(0, None)]
+    found, coming, ahead = [], blocks(attempts.select("job_id"), size), _NONE
+    for of_jobs in blocks(jobs.select("job_id"), size):
+        names, places, job = of_jobs["job_id"], [], 0
+        while True:
+            place = _leading(ahead, names.slice(job)) + job
+            places.append(place)
+            if place.len() < ahead.len() or (further := next(coming, None)) is None:
+                break
+            ahead, job = further["job_id"], place.last() or job
+            # The job that came last, unless it has no more.
+            job += ahead.first() != names[job]
+        ahead = ahead.slice(places[-1].len())
+        found.append((names.len(), pl.concat(places)))
+    if not found or ahead.len() or next(coming, None) is not None:
+        names, of_attempts = (rows.select("job_id").collect() for rows in (jobs, attempts))
+        return [(names.height, with_jobs(names, of_attempts)["job"])]
+    return found
+
+
+def _leading(attempts: pl.Series, names: pl.Series) -> pl.Series:
+    """`job` of the first of the attempts, as far as their jobs are among the names; both of one order."""
+    is_first = attempts.ne_missing(attempts.shift(1))
+    firsts = attempts.filter(is_first)
+    number = (is_first.cum_sum() - 1).cast(pl.UInt32).rename("job")
+    as_many = min(firsts.len(), names.len())
+    if (firsts.head(as_many) == names.head(as_many)).all():
+        return number.filter(number < as_many)
+    # Some jobs have no attempts.
+    place = with_jobs(names.to_frame("job_id"), firsts.to_frame("job_id"))["job"]
+    place = place.filter(place.is_null().cum_sum() == 0)
+    return place.gather(number.filter(number < place.len()))
+
+
+def with_jobs(jobs: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:
+    """The attempts with `job`, the row of their job, in place of `job_id`."""
+    places = jobs.select("job_id").with_row_index("job")
+    return attempts.join(places, on="job_id", how="left", maintain_order="left", validate="m:1").drop("job_id")
 
 
 def runs(
@@ -29,10 +138,10 @@ def runs(
 ) -> pl.LazyFrame:
     """One row per run that started, in the order of jobs and attempts, with RUN_COLUMNS; not held without attempts.
 
-    jobs: the job record; attempts: of the same trace, where the format tells them apart, else None; infra_lives: what
-    `ttf.infra.infra_lives` makes of the two, a row each: else what uses the runs raises Polars' ShapeError. job: the
-    row of the job in `jobs`, from 0. runtime_s: seconds seen, blank where no end was written. end_s: when the run ended
-    or was last seen. gpu_milli: of the whole run, 0 where nothing is known of it.
+    jobs: the job record; attempts: of the same trace with `job` (`with_jobs`), where the format tells them apart, else
+    None; infra_lives: `ended` of what `ttf.infra.infra_lives` makes of the two, a row each: else what uses the runs
+    raises Polars' ShapeError. job: the row of the job in `jobs`, from 0. runtime_s: seconds seen, blank where no end
+    was written. end_s: when the run ended or was last seen. gpu_milli: of the whole run, 0 where nothing is known.
 
     failed: the run ended in failure; an attempt before the last of a trace that gives such attempts no outcome
     (Philly) counts as failed, as nothing else is known of it. infra: the run ended in an infra failure, on the ground
@@ -41,13 +150,7 @@ def runs(
     again, after_infra: see `with_runs_before`.
     """
     tries = _of_jobs(jobs.lazy()) if attempts is None else _of_attempts(jobs.lazy(), attempts.lazy())
-    states = infra_lives.lazy().select(
-        "basis",
-        infra=pl.col("event").is_not_null(),
-        timed_out=at_time_limit("state"),
-        preempted=(pl.col("state").str.to_uppercase() == PREEMPTED).fill_null(False),
-    )
-    tries = pl.concat([tries, states], how="horizontal")
+    tries = pl.concat([tries, infra_lives.lazy().select(ENDS)], how="horizontal")
     # An end without a start or a run time is no run.
     tries = tries.filter(pl.col("start_s").is_not_null() | pl.col("runtime_s").is_not_null())
     if attempts is None:
@@ -55,6 +158,16 @@ def runs(
     else:
         tries = with_runs_before(in_sequence(tries.collect()).lazy())
     return conform(tries, RUN_COLUMNS).select(list(RUN_COLUMNS))
+
+
+def ended(infra_lives: Frame) -> Frame:
+    """The infra lives with ENDS, how they ended, in place of `event` and `state`."""
+    ends = {
+        "infra": pl.col("event").is_not_null(),
+        "timed_out": at_time_limit("state"),
+        "preempted": (pl.col("state").str.to_uppercase() == PREEMPTED).fill_null(False),
+    }
+    return infra_lives.with_columns(**ends).drop("event", "state")
 
 
 def in_sequence(tries: pl.DataFrame) -> pl.DataFrame:
@@ -74,23 +187,40 @@ def with_runs_before(tries: pl.LazyFrame) -> pl.LazyFrame:
     return tries.with_columns(again=again, after_infra=again & pl.col("infra").shift(1, fill_value=False))
 
 
-def with_reasons(
-    jobs: pl.DataFrame, attempts: pl.DataFrame | None, reasons: pl.DataFrame
-) -> tuple[pl.DataFrame, pl.DataFrame | None]:
-    """jobs and attempts, the ones that runs are made of with `deterministic`: whether their failure would come again.
+def held(jobs: pl.LazyFrame, attempts: pl.LazyFrame | None) -> pl.DataFrame:
+    """start_s, until_s, gpu_milli of the runs that held GPUs for a known time, to below until_s, as `runs` has them."""
+    if attempts is None:
+        runtime_s, gpus = observed_s(), _gpu_milli()
+        tries = jobs.filter(pl.col("outcome") != "waiting").select("start_s", runtime_s=runtime_s, gpu_milli=gpus)
+    else:
+        tries = attempts.select("job_id", "start_s", "runtime_s", "gpu_milli")
+        if tries.select(pl.col("gpu_milli").null_count()).collect(engine="streaming").item():
+            of_jobs = jobs.select("job_id", of_job=_gpu_milli())
+            tries = tries.join(of_jobs, on="job_id", how="left", maintain_order="left")
+            tries = tries.with_columns(pl.coalesce("gpu_milli", "of_job"))
+    spans = tries.select("start_s", "gpu_milli", until_s=pl.col("start_s") + pl.col("runtime_s"))
+    spans = spans.filter(pl.col("gpu_milli") > 0, pl.col("start_s") < pl.col("until_s"))
+    return spans.collect(engine="streaming")
 
-    reasons: the rows of reasons.parquet, one for each failed attempt, or failed job where there are no attempts.
+
+def _gpu_milli() -> pl.Expr:
+    """Of a whole job."""
+    return (pl.col("gpu_milli") * pl.col("size")).fill_null(0)
+
+
+def with_reasons(tries: pl.DataFrame, reasons: pl.DataFrame) -> pl.DataFrame:
+    """The tries that runs are made of, jobs or attempts with `job`, with `deterministic`: whether their failure would
+
+    come again. reasons: the rows of reasons.parquet, one for each that failed, in their order.
+    Raises ValueError where these are not theirs.
     """
-    key = ["job_id", "task"] if attempts is None else ["job_id", "attempt"]
-    named = (jobs if attempts is None else attempts).join(
-        reasons.select(*key, "deterministic"),
-        on=key,
-        how="left",
-        nulls_equal=True,
-        maintain_order="left",
-        validate="m:1",
-    )
-    return (named, None) if attempts is None else (jobs, named)
+    has_attempts, failed = "job" in tries.columns, _failed(tries)
+    if reasons.height != failed.sum() or (
+        has_attempts and not tries.filter(failed)["attempt"].equals(reasons["attempt"])
+    ):
+        raise ValueError("reasons of other jobs")
+    place = tries.select(pl.when(failed).then(failed.cum_sum() - 1)).to_series()
+    return tries.with_columns(deterministic=reasons["deterministic"].gather(place))
 
 
 def gpu_time() -> pl.Expr:
@@ -105,30 +235,41 @@ def _of_jobs(jobs: pl.LazyFrame) -> pl.LazyFrame:
         jobs.with_row_index("job")
         .filter(pl.col("outcome") != "waiting")
         .select(
-            *("job", "user", "account", "start_s", "outcome"),
-            *(name for name in ("deterministic",) if name in jobs.collect_schema()),
+            *("job", "start_s", "outcome"),
+            *(name for name in ("user", "account", "deterministic") if name in jobs.collect_schema()),
             attempt=pl.lit(0, dtype=pl.Int64),
             end_s=pl.coalesce("end_s", pl.when(running).then("trace_end_s")),
             runtime_s=observed_s(),
-            gpu_milli=(pl.col("gpu_milli") * pl.col("size")).fill_null(0),
+            gpu_milli=_gpu_milli(),
             failed=pl.col("outcome") == "failure",
         )
     )
 
 
+def _failed(tries: pl.DataFrame) -> pl.Series:
+    """Whether each of the jobs, or attempts, failed."""
+    is_told = not tries["outcome"].null_count()
+    return tries.select(pl.col("outcome") == "failure" if is_told else _has_failed()).to_series()
+
+
+def _has_failed() -> pl.Expr:
+    """Of attempts: those before the last that have no outcome count."""
+    is_last = pl.col("attempt") == pl.col("attempt").max().over("job")
+    return (pl.col("outcome") == "failure").fill_null(~is_last)
+
+
 def _of_attempts(jobs: pl.LazyFrame, attempts: pl.LazyFrame) -> pl.LazyFrame:
     """The attempts that started, as infra lives have them."""
-    of_jobs = jobs.with_row_index("job").select(
-        *("job", "job_id", "user", "account"), of_job=(pl.col("gpu_milli") * pl.col("size")).fill_null(0)
-    )
-    is_last = pl.col("attempt") == pl.col("attempt").max().over("job")
-    is_text = attempts.collect_schema()["node_list"] == pl.String
+    there = jobs.collect_schema()
+    of_jobs = jobs.select(*(name for name in ("user", "account") if name in there), of_job=_gpu_milli())
+    # None where nobody looks at it.
+    is_text = attempts.collect_schema().get("node_list") == pl.String
     return (
-        attempts.join(of_jobs, on="job_id", how="left", maintain_order="left", validate="m:1")
+        attempts.join(of_jobs.with_row_index("job"), on="job", how="left", maintain_order="left")
         .filter(pl.col("start_s").is_not_null())
         .with_columns(
-            failed=(pl.col("outcome") == "failure").fill_null(~is_last),
+            failed=_has_failed(),
             gpu_milli=pl.coalesce("gpu_milli", "of_job"),
-            node_list=pl.col("node_list").str.split(",") if is_text else pl.col("node_list"),
+            **({"node_list": pl.col("node_list").str.split(",")} if is_text else {}),
         )
     )

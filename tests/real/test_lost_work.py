@@ -10,15 +10,14 @@ import pytest
 from of_formats import raw_schemas, table_of
 from study.config import resolve
 from study.yaml_files import load_yaml
-from ttf.analyses.measure_losses.lost_work import loss_sums, lost_work, lost_work_by_month
-from ttf.analyses.measure_losses.owners import concentration, failures_by_owner, owner_counts
-from ttf.analyses.measure_losses.repeats import repeats
-from ttf.analyses.measure_losses.what_if import TRIAL, what_if
+from ttf.analyses.measure_losses.lost_work import lost_work, lost_work_by_month
+from ttf.analyses.measure_losses.owners import concentration, failures_by_owner
+from ttf.analyses.measure_losses.what_if import TRIAL
 from ttf.formats.table import read as table
 from ttf.infra import infra_lives
 from ttf.ingest import ingest
 from ttf.raw_tables import table_schemas
-from ttf.runs import runs
+from whole_losses import loss_sums, owner_counts, repeats_of, runs_of, what_if_of
 
 ROOT = Path(__file__).resolve().parents[2]
 HOUR = 3600
@@ -49,7 +48,7 @@ def of_openb(shared_data, tmp_path_factory):
     file = shared_data / "openb/openb_pod_list_default.csv"
     ingest({"pods": [file]}, {"pods": schemas["pods"]}, folder, 0.0)
     jobs = table_of("openb", "jobs", {"pods": pl.scan_parquet(folder / "pods.parquet")})
-    return jobs, runs(jobs, None, infra_lives(jobs, None, {}))
+    return jobs, runs_of(jobs, None, infra_lives(jobs, None, {}))
 
 
 def size_of(milli: int) -> int:
@@ -96,7 +95,7 @@ def test_openb_by_month(of_openb, pods):
 
 
 def test_openb_what_if(of_openb, pods):
-    ours = what_if(of_openb[1], TRIALS).filter(pl.col("scenario") == TRIAL)
+    ours = what_if_of(of_openb[1], TRIALS).filter(pl.col("scenario") == TRIAL)
     large = [(end - start, milli, failed) for start, end, milli, failed in pods if milli > 1000]
     rows = []
     for trial in TRIALS:
@@ -122,7 +121,7 @@ def of_eagle(shared_data, tmp_path_factory):
     schemas = table_schemas(table.schema_document(entry))
     ingest({"rows": [shared_data / "eagle" / entry["files"]["rows"]]}, schemas, folder, 0.0, table.READERS)
     jobs = table_of("table", "jobs", {"rows": pl.scan_parquet(folder / "rows.parquet")}, entry)
-    return jobs, runs(jobs, None, infra_lives(jobs, None, entry["infra_failures"]))
+    return jobs, runs_of(jobs, None, infra_lives(jobs, None, entry["infra_failures"]))
 
 
 def test_eagle_by_size(of_eagle, rows):
@@ -140,7 +139,7 @@ def test_eagle_by_size(of_eagle, rows):
     assert ours["infra_failures"].sum() == 0 == ours["first_order_gpu_hours"].sum()
     assert set(ours["infra_basis"]) == {"state"}
     # A time limit is no failure that a trial would have caught.
-    assert what_if(of_eagle[1], TRIALS)["affected"].drop_nulls().to_list() == [0] * len(TRIALS)
+    assert what_if_of(of_eagle[1], TRIALS)["affected"].drop_nulls().to_list() == [0] * len(TRIALS)
 
 
 def test_eagle_by_owner_and_repeats(of_eagle, rows):
@@ -167,7 +166,7 @@ def test_eagle_by_owner_and_repeats(of_eagle, rows):
             last = max(r["end_time"] for r in before)
             had_failed = any(r["state"] == "TIMEOUT" for r in before if r["end_time"] == last)
             after[had_failed, row["state"] == "TIMEOUT"] += 1
-    of_users = repeats(jobs.lazy(), of_runs).filter(pl.col("group_by") == "user")
+    of_users = repeats_of(jobs.lazy(), of_runs).filter(pl.col("group_by") == "user")
     told = {row["measure"]: row for row in of_users.to_dicts()}
     for measure, had_failed in (("failure_after_failure", True), ("failure_after_success", False)):
         found = (told[measure]["n"], told[measure]["events"])

@@ -15,7 +15,7 @@ from ttf.analyses.describe_states.compute import cluster_summary, size_mix, stat
 from ttf.analyses.find_lemon_nodes import LEMON_NODES
 from ttf.analyses.find_lemon_nodes.compute import lemon_effect
 from ttf.analyses.measure_ettr.compute import measured_table
-from ttf.analyses.measure_losses.lost_work import loss_sums, lost_work
+from ttf.analyses.measure_losses.lost_work import lost_work
 from ttf.analyses.measure_sizes.sizes import SUMS_SCHEMA, mttf_by_gpus, node_failure_rate
 from ttf.analyses.split_outcomes.compute import outcome_table
 from ttf.infra import infra_lives
@@ -24,6 +24,7 @@ from ttf.replication.scorecard import scorecard, traces_of
 from ttf.runs import RUN_COLUMNS, with_runs_before
 from ttf.stats.plans import Habits
 from ttf.stats.projection import Reach
+from whole_losses import loss_sums
 
 CLAIMS = load_claims(Path(__file__).resolve().parents[2] / "config/claims.yaml")["claims"]
 BEGINNINGS = tuple(begin for begin, file in ELSEWHERE.items() if file == Path(__file__).name)

@@ -11,21 +11,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_numbers import numbers as numbers_of
+from made_runs import trace_of
 from polars.testing import assert_frame_equal
 from ttf.analyses.describe_strata import STRATA
 from ttf.analyses.describe_strata.compute import strata
-from ttf.analyses.measure_losses.lost_work import loss_sums, lost_work
+from ttf.analyses.measure_losses.lost_work import lost_work
 from ttf.analyses.split_outcomes.compute import outcomes_by_gpus
 from ttf.brief.model import Brief, Tile
 from ttf.clusters import with_clusters
 from ttf.infra import EVENT, infra_lives
 from ttf.jobs import JOB_COLUMNS, conform
+from ttf.kept import Kept
 from ttf.report.blocks import macros
 from ttf.report.strata import MAKERS, MOST, MOST_BYTES, eligible, strata_json, stratum_in_words
-from ttf.runs import runs
 from ttf.stats.clustered import clustered_median
 from ttf.stats.counts import Counted, counts
 from ttf.stats.mttf import mean_time_to_failure
+from whole_losses import loss_sums, runs_of
 
 REPORT = Path(__file__).parents[2] / "report"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -75,9 +77,18 @@ def attempts_of(jobs: pl.DataFrame) -> pl.DataFrame:
 
 
 def table_of(jobs: pl.DataFrame, attempts: pl.DataFrame | None = None, **more) -> pl.DataFrame:
-    found = strata(jobs.lazy(), attempts, infra_lives(jobs, attempts, RULES).lazy(), 8, **more)
+    lives, tries = infra_lives(jobs, attempts, RULES).lazy(), None if attempts is None else attempts.lazy()
+    found = strata(Kept(), jobs.lazy(), tries, lives, 8, **more)
     STRATA.check(found)
     return found
+
+
+@settings(deadline=None, max_examples=8)
+@given(st.integers(0, 10_000), st.booleans(), st.integers(3, 40))
+def test_blocks_of_jobs_give_the_same_table(seed, with_attempts, size):
+    assert_frame_equal(
+        table_of(*trace_of(seed, 60, with_attempts), size=size), table_of(*trace_of(seed, 60, with_attempts))
+    )
 
 
 def row_of(table: pl.DataFrame, by: str, stratum: str) -> dict:
@@ -138,7 +149,7 @@ def test_strata_agree_with_the_tables_of_outcomes_losses_and_mean_times(with_att
     assert sizes["stratum"].to_list() == [
         str(high) if low == high else f"{low}-{high}" for low, high in by_gpus.select("gpus_low", "gpus_high").rows()
     ]
-    losses = lost_work(loss_sums(runs(jobs, attempts, lives), 3_600, 60))
+    losses = lost_work(loss_sums(runs_of(jobs, attempts, lives), 3_600, 60))
     for name in ("gpu_hours", "failed_gpu_hours", "infra_gpu_hours", "failed_without_time"):
         assert sizes[name].to_list() == pytest.approx(losses[name].to_list())
     # With whole nodes of 8 for the lives' own the rate is that of the table of mean times.

@@ -11,25 +11,37 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_placements import jobs_of, nodes_of, placed
+from made_runs import trace_of
+from polars.testing import assert_frame_equal
 from ttf.analyses import account_gpu_hours as category
 from ttf.analyses.account_gpu_hours import LEDGER, UNUSED, USED
 from ttf.analyses.account_gpu_hours.charts import gpu_hours_account
-from ttf.analyses.account_gpu_hours.compute import compute
+from ttf.analyses.account_gpu_hours.compute import compute, of_block
 from ttf.analyses.account_gpu_hours.labels import LABELS
 from ttf.analyses.account_gpu_hours.numbers import numbers
 from ttf.analyses.account_gpu_hours.page import productive
 from ttf.analyses.account_gpu_hours.rows import NO_CAPACITY, categories_of, ledger, named, notes_of
-from ttf.analyses.account_gpu_hours.spent import Months, in_use, spent, timed
-from ttf.analyses.account_gpu_hours.unused import AWAY, Steps, account_of, away, intervals, waiting
+from ttf.analyses.account_gpu_hours.spent import Months, put_together, spent, timed
+from ttf.analyses.account_gpu_hours.unused import (
+    AWAY,
+    Steps,
+    account_by_windows,
+    account_of,
+    away,
+    changes_of,
+    intervals,
+    waiting,
+)
 from ttf.analyses.reconstruct_occupancy import OCCUPANCY_BASIS
 from ttf.analyses.reconstruct_occupancy.holdings import holdings
 from ttf.charts.figure import Study
 from ttf.infra import infra_lives
 from ttf.inputs import Inputs
+from ttf.kept import Kept
 from ttf.numbers.metrics import Metrics
 from ttf.report import said
 from ttf.report.numbers import Numbers
-from ttf.runs import GPU_HOUR, RUN_COLUMNS
+from ttf.runs import GPU_HOUR, RUN_COLUMNS, held, in_blocks
 from ttf.stages import EXPOSURE, OUTAGES
 
 HOUR, DAY = 3600, 86_400
@@ -91,7 +103,7 @@ def test_months_part_the_time_of_runs() -> None:
     assert months.names == ["2024-12", "2025-01", "2025-02"]
     assert months.edges_s == [new_year - DAY, new_year, new_year + 31 * DAY, new_year + 32 * DAY]
     runs = made({"start_s": new_year - HOUR, "runtime_s": 31 * DAY + 2 * HOUR, "gpu_milli": 2000})
-    sums = spent(runs, months, HOUR, 0)
+    sums = put_together([spent(runs, months, HOUR, 0)])
     assert hours(sums, "month") == {("productive", 0): 2, ("productive", 1): 2 * 24 * 31, ("productive", 2): 2}
     assert sums["attempts"].to_list() == [1, 1, 1] and sums["begins"].to_list() == [1, 0, 0]
     assert Months(500, 500 + 30 * DAY).names == ["days 1 to 28", "days 29 to 56"]
@@ -136,7 +148,7 @@ def test_servers_that_are_away_against_a_count_by_second(held, outages, watched)
             kinds += [2 for (s, e), n in watched if n == node and not s <= t < e]
             if kinds:
                 expected[min(kinds), t] += 1000 * rest
-    assert [steps.at(np.arange(24)).tolist() for steps in found.steps] == expected.tolist()
+    assert [Steps.of(*of).at(np.arange(24)).tolist() for of in found.changes] == expected.tolist()
 
 
 def steps(seed: random.Random, most: int, size: int) -> Steps:
@@ -161,6 +173,38 @@ def test_the_account_adds_up_in_every_month(seed, size, is_known) -> None:
         assert found[category.ABOVE][place] <= 0
 
 
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 10**6), st.integers(0, 12), st.booleans(), st.integers(1, 60))
+def test_windows_of_any_length_give_the_same_account(seed, size, is_known, window_s) -> None:
+    seed = random.Random(seed)
+    every = [steps(seed, 9000, size), *(steps(seed, 1000, size) for _ in AWAY), steps(seed, 5000, size)]
+    used, *gone, waits = every
+    changes = [(of.times_s, np.diff(of.values, prepend=0)) for of in every]
+    edges = sorted({0, 50, *(seed.randrange(1, 50) for _ in range(3))})
+    whole = account_of(used, 6000, gone, waits if is_known else None, edges)
+    with TemporaryDirectory() as folder:
+        for kept in (Kept(), Kept(Path(folder)), Kept(Path(folder))):
+            told = (kept, changes[0], 6000, changes[1:4], changes[4] if is_known else None, edges, window_s)
+            assert account_by_windows(*told) == whole
+
+
+@settings(deadline=None, max_examples=10)
+@given(st.integers(0, 10_000), st.integers(0, 40), st.booleans(), st.integers(1, 9))
+def test_blocks_of_jobs_give_the_same_sums(seed, n, with_attempts, size) -> None:
+    jobs, attempts = trace_of(seed, n, with_attempts)
+    lives = infra_lives(jobs, attempts, {"states": ["NODE_FAIL"]}).lazy()
+
+    def sums(size: int) -> pl.DataFrame:
+        blocks = in_blocks(jobs.lazy(), None if attempts is None else attempts.lazy(), lives, None, size)
+        return put_together(of_block(*block, 0, 2 * HOUR, 300)["spent"] for block in blocks)
+
+    once, holding = sums(1000), held(jobs.lazy(), None if attempts is None else attempts.lazy())
+    assert_frame_equal(sums(size), once)
+    assert (
+        once["milli_s"].sum() == holding.select(pl.col("gpu_milli").dot(pl.col("until_s") - pl.col("start_s"))).item()
+    )
+
+
 def test_who_waits() -> None:
     jobs = jobs_of(
         [
@@ -170,11 +214,11 @@ def test_who_waits() -> None:
             ("d", None, 40, None, 50, 500),
         ]
     )
-    found = waiting(jobs.lazy())
+    found = Steps.of(*waiting(jobs.lazy()))
     assert found.at(np.array([-1, 0, 5, 10, 15, 39, 40, 50])).tolist() == [0, 1000, 2000, 1000, 0, 0, 500, 0]
     assert waiting(jobs.with_columns(submit_s=pl.lit(None, pl.Int64)).lazy()) is None
     queued = jobs.tail(1).with_columns(outcome=pl.lit("waiting"), end_s=pl.lit(None, pl.Int64))
-    assert waiting(queued.lazy()).at(np.array([9_999, 10_000])).tolist() == [500, 0]
+    assert Steps.of(*waiting(queued.lazy())).at(np.array([9_999, 10_000])).tolist() == [500, 0]
 
 
 def test_what_cannot_be_told_apart_has_a_name_of_its_own() -> None:
@@ -326,5 +370,7 @@ def test_a_trace_that_used_no_gpu(tmp_path) -> None:
 
 def test_gpus_in_use_follow_the_runs() -> None:
     runs = made({"gpu_milli": 2000}, {"start_s": 1800, "gpu_milli": 500})
-    found = Steps.of(*in_use(runs)).at(np.array([0, 1800, HOUR, HOUR + 1800]))
+    found = Steps.of(*changes_of(*runs.select("start_s", "until_s", "gpu_milli").collect())).at(
+        np.array([0, 1800, HOUR, HOUR + 1800])
+    )
     assert found.tolist() == [2000, 2500, 500, 0]

@@ -20,16 +20,12 @@ from ttf.analyses.measure_losses.lost_work import (
     NO_PREEMPTION,
     NO_TIME,
     WINDOW_S,
-    linked_preemptions,
-    loss_sums,
     lost_work,
     lost_work_by_month,
 )
 from ttf.analyses.measure_losses.numbers import _of_month
 from ttf.analyses.measure_losses.numbers import numbers as of_lost_work
-from ttf.analyses.measure_losses.owners import concentration, failures_by_owner, owner_counts
-from ttf.analyses.measure_losses.repeats import repeats
-from ttf.analyses.measure_losses.what_if import what_if
+from ttf.analyses.measure_losses.owners import concentration, failures_by_owner
 from ttf.charts.figure import Study
 from ttf.infra import EVENT, infra_lives
 from ttf.jobs import JOB_COLUMNS, conform
@@ -37,7 +33,10 @@ from ttf.numbers.metrics import Metrics
 from ttf.report.numbers import Numbers
 from ttf.report.page import environment
 from ttf.rooms import BUILT_IN
-from ttf.runs import RUN_COLUMNS, runs, with_reasons, with_runs_before
+from ttf.runs import RUN_COLUMNS, ended, with_jobs, with_reasons, with_runs_before
+from ttf.runs import runs as tries_of
+from whole_losses import linked_preemptions, loss_sums, owner_counts, repeats_of, what_if_of
+from whole_losses import runs_of as runs
 
 HOUR = 3600
 SACCT = {"states": ["NODE_FAIL", "BOOT_FAIL"]}
@@ -234,11 +233,12 @@ def test_jobs_without_attempts_are_runs() -> None:
 def test_reasons_say_which_failures_a_retry_meets_again() -> None:
     jobs = jobs_of(*({"job_id": "a", "task": task, "outcome": "failure"} for task in ("x", "y", "z", None)))
     reasons = pl.DataFrame(
-        {"job_id": ["a"] * 3, "task": [None, "y", "x"], "attempt": [0] * 3, "deterministic": [True, False, None]},
-        schema_overrides={"deterministic": pl.Boolean},
+        {"attempt": [0] * 4, "deterministic": [None, False, None, True]}, schema_overrides={"deterministic": pl.Boolean}
     )
-    of_runs = runs_of(*with_reasons(jobs, None, reasons))
+    of_runs = runs_of(with_reasons(jobs, reasons))
     assert of_runs["deterministic"].to_list() == [None, False, None, True]
+    with pytest.raises(ValueError, match="other jobs"):
+        with_reasons(jobs, reasons.head(3))
 
 
 def test_lives_of_another_trace_are_refused() -> None:
@@ -284,7 +284,8 @@ def test_a_real_slurm(tmp_path) -> None:
     # By the shipped taxonomy: a lost node, a time limit, exit codes.
     taxonomy = taxonomy_of(Path(__file__).parents[2] / "config" / "taxonomy.yaml")
     reasons = classify(every_attempt(jobs, attempts).filter("failed"), taxonomy)
-    reasoned = runs_of(*with_reasons(jobs, attempts, reasons), SACCT)
+    lives = infra_lives(jobs, attempts, SACCT)
+    reasoned = tries_of(jobs, with_reasons(with_jobs(jobs, attempts), reasons), ended(lives)).collect()
     assert reasoned.drop("deterministic").equals(of_runs.drop("deterministic"))
     told = {(row["job_id"], row["attempt"]): row["deterministic"] for row in reasons.to_dicts()}
     failed = reasoned.filter("failed").with_columns(job_id=jobs["job_id"].gather(reasoned.filter("failed")["job"]))
@@ -411,8 +412,8 @@ def section_of(jobs: pl.DataFrame, attempts: pl.DataFrame | None = None, rules: 
         "lost_work_by_month": lost_work_by_month(loss_sums(of_runs, HOUR, 300, 0), 0, 10**8),
         "failures_by_owner": failures_by_owner(owner_counts(jobs, of_runs), 5, jobs),
         "failure_concentration": concentration(owner_counts(jobs, of_runs)),
-        "repeats": repeats(jobs, of_runs),
-        "what_if": what_if(of_runs, [60]),
+        "repeats": repeats_of(jobs, of_runs),
+        "what_if": what_if_of(of_runs, [60]),
     }
     for contract in ANALYSIS.tables:
         if contract.name in tables:

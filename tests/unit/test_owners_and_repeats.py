@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 from ttf.analyses.measure_losses import FAILURE_CONCENTRATION, FAILURES_BY_OWNER, REPEATS
 from ttf.analyses.measure_losses.charts import failure_concentration
-from ttf.analyses.measure_losses.owners import concentration, failures_by_owner, owner_counts
+from ttf.analyses.measure_losses.owners import concentration, failures_by_owner
 from ttf.analyses.measure_losses.repeats import (
     NO_FAILURE,
     NOTHING_BEFORE,
     ONE_GROUP,
     counts_by_group,
     previous_outcome,
-    repeats,
     share_over_groups,
 )
 from ttf.charts.figure import Study
@@ -28,6 +27,7 @@ from ttf.partitions import Partitions
 from ttf.runs import RUN_COLUMNS, with_runs_before
 from ttf.stats.clustered import UNCLUSTERED
 from ttf.stats.shares import wilson_interval
+from whole_losses import owner_counts, repeats_of
 
 
 def jobs_of(rows: list[dict], **extras: type[pl.DataType]) -> pl.LazyFrame:
@@ -158,7 +158,7 @@ def test_repeats_by_hand() -> None:
         job("cy", "success", 0, 100),
     ]
     jobs = jobs_of(rows)
-    table = repeats(jobs, runs_of(jobs))
+    table = repeats_of(jobs, runs_of(jobs))
     REPEATS.check(table)
     found = {row["measure"]: row for row in table.to_dicts()}
     assert {row["group_by"] for row in found.values()} == {"user"}
@@ -178,11 +178,11 @@ def test_repeats_by_hand() -> None:
 
 def test_repeats_without_failures_and_without_groups() -> None:
     jobs = jobs_of([job("ana", "success"), job("bo", "running")])
-    reasons = {row["measure"]: row["reason"] for row in repeats(jobs, runs_of(jobs)).to_dicts()}
+    reasons = {row["measure"]: row["reason"] for row in repeats_of(jobs, runs_of(jobs)).to_dicts()}
     assert reasons["not_first_share"] == reasons["failures_per_group"] == NO_FAILURE
     assert reasons["failure_after_failure"] == reasons["failure_after_success"] == NOTHING_BEFORE
     jobs = jobs_of([job(None, "failure")])
-    REPEATS.check(repeats(jobs, runs_of(jobs)))
+    REPEATS.check(repeats_of(jobs, runs_of(jobs)))
 
 
 def test_groups_of_the_trace_and_jobs_of_several_runs() -> None:
@@ -191,7 +191,7 @@ def test_groups_of_the_trace_and_jobs_of_several_runs() -> None:
     one = runs_of(jobs)
     again = one.head(1).with_columns(attempt=pl.lit(1, dtype=pl.Int64), start_s=pl.lit(20), end_s=pl.lit(70))
     again = again.select(pl.col(name).cast(dtype) for name, dtype in RUN_COLUMNS.items())
-    table = repeats(jobs, with_runs_before(pl.concat([one.head(1), again, one.tail(1)])))
+    table = repeats_of(jobs, with_runs_before(pl.concat([one.head(1), again, one.tail(1)])))
     assert table["group_by"].unique(maintain_order=True).to_list() == ["user", "recurrence_group", "job"]
     after = table.filter((pl.col("group_by") == "recurrence_group") & (pl.col("measure") == "failure_after_failure"))
     assert after.select("n", "estimate").rows() == [(1, 0.0)]
@@ -216,10 +216,10 @@ JOB = st.fixed_dictionaries(
 def test_partitions_of_the_jobs_change_nothing(rows: list) -> None:
     jobs = jobs_of(rows, recurrence_group=pl.String)
     runs = runs_of(jobs)
-    whole = repeats(jobs, runs)
+    whole = repeats_of(jobs, runs)
     for number in (2, 5):
         with TemporaryDirectory() as folder:
-            assert repeats(jobs, runs, Partitions(Path(folder), number)).equals(whole)
+            assert repeats_of(jobs, runs, Partitions(Path(folder), number)).equals(whole)
 
 
 ENDED = st.fixed_dictionaries(

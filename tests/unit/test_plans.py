@@ -6,15 +6,18 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_runs import trace_of
 from plan_inputs import DAY, HABITS, RATE, SIZES, TOO_LARGE, a_rate, rates_of
+from polars.testing import assert_frame_equal
 from ttf.analyses.measure_ettr import ETTR_MEASURED
 from ttf.analyses.measure_ettr.compute import job_runs, measured_table
 from ttf.analyses.plan_ettr import ETTR, ETTR_ASSUMPTIONS, ETTR_OUTLOOK, MITIGATIONS
 from ttf.analyses.plan_ettr.compute import assumptions, mitigation_table, plan_tables, queue_of
 from ttf.analyses.plan_ettr.numbers import numbers
 from ttf.errors import StudyError
+from ttf.infra import infra_lives
 from ttf.numbers.metrics import Metrics
 from ttf.stages import ETTR_REFERENCE
 from ttf.stats.ettr import Plan, ettr_renewal, expected_scheduled_s, expected_wall_s
@@ -369,7 +372,7 @@ HABIT = Habits(3600, 360, 300, 0, DAY)
 
 
 def test_a_measured_run_by_hand() -> None:
-    runs = job_runs(ATTEMPTS, JOBS, ["job_id"], 0, HABIT)
+    runs = job_runs(ATTEMPTS.lazy(), JOBS.lazy(), ["job_id"], 0, HABIT)
     a, b, c = sorted(runs.iter_rows(named=True), key=lambda row: -row["runtime_s"])[:1] + [
         next(row for row in runs.iter_rows(named=True) if row["runtime_s"] == seconds) for seconds in (500, 4000)
     ]
@@ -381,27 +384,36 @@ def test_a_measured_run_by_hand() -> None:
     # A start-up and half an interval would be more than all of it.
     assert b["ettr"] == 0 and b["interruptions"] == 1
     assert c["ettr"] == pytest.approx(3700 / 1.1 / 4000)
-    assert job_runs(ATTEMPTS, JOBS, ["job_id"], 4001, HABIT).height == 1
+    assert job_runs(ATTEMPTS.lazy(), JOBS.lazy(), ["job_id"], 4001, HABIT).height == 1
+
+
+@settings(deadline=None, max_examples=15)
+@given(st.integers(0, 10_000), st.integers(1, 40), st.booleans(), st.integers(0, 4_000))
+def test_short_runs_are_left_out_before_or_after(seed, n, with_attempts, at_least_s) -> None:
+    jobs, attempts = trace_of(seed, n, with_attempts)
+    lives = infra_lives(jobs, attempts, {"states": ["NODE_FAIL"]}).lazy()
+    every, long = (job_runs(lives, jobs.lazy(), ["job_id"], seconds, HABIT) for seconds in (0, at_least_s))
+    assert_frame_equal(long, every.filter(pl.col("runtime_s") >= at_least_s))
 
 
 def test_runs_are_what_the_key_says() -> None:
-    runs = job_runs(ATTEMPTS, JOBS, ["user", "name"], 0, HABIT)
+    runs = job_runs(ATTEMPTS.lazy(), JOBS.lazy(), ["user", "name"], 0, HABIT)
     both = runs.filter(pl.col("attempts") == 2).sort("runtime_s")
     assert both["runtime_s"].to_list() == [4500, 10_800]
     # The jobs c and b are one run: c was interrupted, as b follows, and infrastructure ended b.
     assert both["interruptions"].to_list() == [2, 1]
     with pytest.raises(StudyError, match="run_key: the jobs of this trace have no column job_name; expected"):
-        job_runs(ATTEMPTS, JOBS, ["user", "job_name"], 0, HABIT)
+        job_runs(ATTEMPTS.lazy(), JOBS.lazy(), ["user", "job_name"], 0, HABIT)
 
 
 def test_unknown_values_are_not_the_same() -> None:
     attempts = ATTEMPTS.with_columns(gpu_count=8, duration_s=pl.col("duration_s").fill_null(1000))
-    runs = job_runs(attempts, JOBS, ["name"], 0, HABIT)
+    runs = job_runs(attempts.lazy(), JOBS.lazy(), ["name"], 0, HABIT)
     assert runs.height == 4, "d and e have no name, and are two runs"
 
 
 def test_the_table_of_measured_runs() -> None:
-    runs = job_runs(ATTEMPTS, JOBS, ["job_id"], 0, HABIT)
+    runs = job_runs(ATTEMPTS.lazy(), JOBS.lazy(), ["job_id"], 0, HABIT)
     table = measured_table(runs, RATE, HABIT)
     ETTR_MEASURED.check(table)
     assert table.select("gpus_low", "gpus_high", "runs").rows() == [(5, 8, 2), (9, 16, 1)]
@@ -438,7 +450,9 @@ def test_simulated_runs_measure_as_expected() -> None:
             done += max(runs_for - 300, 0) // 3600 * 3600
     attempts = pl.DataFrame(rows, schema=ATTEMPTS.schema, orient="row")
     jobs = pl.DataFrame({"job_id": sorted(set(attempts["unit_id"]))})
-    table = measured_table(job_runs(attempts, jobs, ["job_id"], 0, habit), a_rate(rate, rate, rate, 8), habit)
+    table = measured_table(
+        job_runs(attempts.lazy(), jobs.lazy(), ["job_id"], 0, habit), a_rate(rate, rate, rate, 8), habit
+    )
     row = table.row(0, named=True)
     assert row["runs"] == 400
     assert row["ettr_mean"] == pytest.approx(row["expected_ettr"], abs=0.01)

@@ -16,7 +16,7 @@ from ttf.analyses.describe_workload.population import roles
 from ttf.analyses.measure_epochs import EPOCHS
 from ttf.analyses.measure_epochs.compute import epochs_summary, epochs_table
 from ttf.analyses.measure_ettr.compute import _clustered as clustered_ettr
-from ttf.analyses.measure_losses.owners import failures_by_owner, owner_counts
+from ttf.analyses.measure_losses.owners import failures_by_owner
 from ttf.analyses.reconstruct_occupancy.delay_causes import CAUSES, DelayCauses
 from ttf.clusters import with_clusters, with_levels
 from ttf.jobs import GPU_BUCKETS, JOB_COLUMNS, conform
@@ -24,6 +24,7 @@ from ttf.runs import RUN_COLUMNS
 from ttf.stats.clustered import CLUSTERED, clustered_ratios, clustered_shares
 from ttf.stats.features import FEATURES
 from ttf.stats.shares import ENDED
+from whole_losses import owner_counts
 
 ENDS = ["ci_low_clustered", "ci_high_clustered"]
 

@@ -5,24 +5,25 @@ import subprocess
 import sys
 from pathlib import Path
 
-SCRIPTS = Path(__file__).parents[2] / "scripts"
+TESTS = Path(__file__).parents[1]
+SCRIPTS = TESTS.parent / "scripts"
 
 EVERY_TABLE = """
 import hashlib, sys
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = sys.argv[1:]
 import numpy as np
 import polars as pl
 from ttf.clusters import with_clusters
 from ttf.infra import infra_lives
 from ttf.jobs import JOB_COLUMNS, conform
-from ttf.runs import runs
 from ttf.analyses.correlate import compute as correlate
 from ttf.analyses.estimate_hazards import hazard_ratios, incidence, logrank
 from ttf.analyses.fit_mttf import compute as fit_mttf
 from ttf.analyses.fit_mttf import lifetimes
 from ttf.analyses.judge_lifetimes import compute as verdict
-from ttf.analyses.measure_losses import lost_work, owners, repeats, what_if
+from ttf.analyses.measure_losses import lost_work, owners
 from ttf.stats import mttf, survival
+import whole_losses
 
 rng = np.random.default_rng(11)
 n = 30_000
@@ -43,8 +44,8 @@ owned = jobs.with_columns(
     start_s=pl.Series(rng.integers(0, 10**7, n)),
 )
 owned = conform(owned.with_columns(end_s=pl.col("start_s") + pl.col("runtime_s")), JOB_COLUMNS)
-of_jobs = runs(owned, None, infra_lives(owned, None, {}))
-of_owners = owners.owner_counts(owned.lazy(), of_jobs)
+of_jobs = whole_losses.runs_of(owned, None, infra_lives(owned, None, {}))
+of_owners = whole_losses.owner_counts(owned.lazy(), of_jobs)
 curves, summary = survival.survival_tables(lives, "failure", strata)
 tables = [
     correlate.failure_share(with_clusters(jobs)),
@@ -56,12 +57,12 @@ tables = [
     fit_mttf.failures_without_end(lives, "failure", strata),
     (models := lifetimes.lifetime_models(lives, "failure", strata)),
     verdict.lifetime_verdict(models, curves),
-    lost_work.lost_work(lost_work.loss_sums(of_jobs, 3600, 300)),
-    lost_work.lost_work_by_month(lost_work.loss_sums(of_jobs, 3600, 300, 0), 0, 10**8),
+    lost_work.lost_work(whole_losses.loss_sums(of_jobs, 3600, 300)),
+    lost_work.lost_work_by_month(whole_losses.loss_sums(of_jobs, 3600, 300, 0), 0, 10**8),
     owners.failures_by_owner(of_owners, 20, with_clusters(owned)),
     owners.concentration(of_owners),
-    repeats.repeats(owned.lazy(), of_jobs),
-    what_if.what_if(of_jobs, [60, 600]),
+    whole_losses.repeats_of(owned.lazy(), of_jobs),
+    whole_losses.what_if_of(of_jobs, [60, 600]),
 ]
 tables += [
     incidence.cumulative_hazard(lives, "failure", strata),
@@ -76,7 +77,7 @@ print([hashlib.sha256(table.write_csv().encode()).hexdigest() for table in table
 
 def digests(threads: str) -> str:
     names = ("POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
-    command = [sys.executable, "-c", EVERY_TABLE, str(SCRIPTS)]
+    command = [sys.executable, "-c", EVERY_TABLE, str(SCRIPTS), str(TESTS)]
     limited = os.environ | dict.fromkeys(names, threads)
     return subprocess.run(command, env=limited, check=True, stdout=subprocess.PIPE, text=True).stdout
 

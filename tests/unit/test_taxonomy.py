@@ -23,7 +23,7 @@ from ttf.charts.figure import Study
 from ttf.errors import StudyError
 from ttf.numbers.metrics import Metrics
 from ttf.report.trace import Trace
-from ttf.runs import with_reasons
+from ttf.runs import with_jobs, with_reasons
 from ttf.tables import read_table, write_product
 
 ROOT = Path(__file__).parents[2]
@@ -715,8 +715,7 @@ def test_many_attempts_in_seconds():
 def test_reasons_come_back_to_their_jobs_and_attempts():
     jobs = jobs_of(job_id=["7", "7", "8"], task=["1", "2", None], outcome=["failure", "success", "failure"])
     told = classify(every_attempt(jobs.with_columns(status_raw=pl.lit("NODE_FAIL"))).filter("failed"), TAXONOMY)
-    of_jobs, none = with_reasons(jobs, None, told.select(list(REASONS.columns)))
-    assert none is None
+    of_jobs = with_reasons(jobs, told.select(list(REASONS.columns)))
     assert of_jobs["deterministic"].to_list() == [False, None, False]
     assert of_jobs.drop("deterministic").equals(jobs)
     attempts = pl.DataFrame({"job_id": ["8", "8"], "attempt": [0, 1], "state": ["OUT_OF_MEMORY", "COMPLETED"]})
@@ -724,8 +723,7 @@ def test_reasons_come_back_to_their_jobs_and_attempts():
         runtime_s=pl.lit(1), gpu_milli=pl.lit(0), outcome=pl.Series(["failure", "success"])
     )
     told = classify(every_attempt(jobs.tail(1), attempts).filter("failed"), TAXONOMY)
-    same, of_attempts = with_reasons(jobs, attempts, told.select(list(REASONS.columns)))
-    assert same.equals(jobs)
+    of_attempts = with_reasons(with_jobs(jobs.tail(1), attempts), told.select(list(REASONS.columns)))
     assert of_attempts["deterministic"].to_list() == [True, None]
 
 

@@ -15,9 +15,9 @@ from ttf.analyses.measure_losses.what_if import (
     NO_RETRY,
     NO_TIME,
     TRIAL,
-    what_if,
 )
 from ttf.runs import RUN_COLUMNS, with_runs_before
+from whole_losses import what_if_of
 
 HOUR = 3600
 
@@ -60,7 +60,7 @@ def test_a_trial_by_hand() -> None:
         (6, 2, None, "failure"),  # of unknown length: pays a minute
         (7, 2, 60, "failure", {"timed_out": True}),  # a time limit is none of the program's failures
     )
-    table = what_if(of_runs, [60])
+    table = what_if_of(of_runs, [60])
     WHAT_IF.check(table)
     row = row_of(table, TRIAL, 60)
     assert (row["n"], row["affected"]) == (7, 2)
@@ -74,12 +74,12 @@ def test_a_trial_by_hand() -> None:
 
 
 def test_by_proxy_no_failure_is_kept_from_the_trial() -> None:
-    row = row_of(what_if(made((0, 2, 10, "failure", {"infra": True, "basis": "proxy"})), [60]), TRIAL, 60)
+    row = row_of(what_if_of(made((0, 2, 10, "failure", {"infra": True, "basis": "proxy"})), [60]), TRIAL, 60)
     assert row["affected"] == 1 and row["saved_gpu_hours"] == 10 / HOUR
 
 
 def test_a_job_has_one_trial_only() -> None:
-    row = row_of(what_if(made((0, 2, 10, "failure"), (0, 2, 10, "failure")), [60]), TRIAL, 60)
+    row = row_of(what_if_of(made((0, 2, 10, "failure"), (0, 2, 10, "failure")), [60]), TRIAL, 60)
     assert (row["n"], row["affected"], row["saved_gpu_hours"]) == (1, 1, 10 / HOUR)
 
 
@@ -94,7 +94,7 @@ def test_no_retries_by_hand() -> None:
         *[(5, 1, HOUR, "cancelled"), (5, 1, HOUR, "success")],
         *[(6, 1, HOUR, "failure", not_so), (6, 1, HOUR, "unknown")],  # nobody wrote whether in vain
     )
-    table = what_if(of_runs, [])
+    table = what_if_of(of_runs, [])
     row = row_of(table, NO_RETRY)
     assert (row["n"], row["affected"], row["given_up"]) == (6, 2, 1)
     assert (row["saved_gpu_hours"], row["cost_gpu_hours"], row["given_up_gpu_hours"]) == (5, 0, 2)
@@ -103,14 +103,14 @@ def test_no_retries_by_hand() -> None:
 
 
 def test_what_cannot_be_said_is_blank() -> None:
-    table = what_if(made((0, 1, 10, "failure")), [60, 300])
+    table = what_if_of(made((0, 1, 10, "failure")), [60, 300])
     assert table.filter(pl.col("scenario") == TRIAL)["reason"].to_list() == [NO_LARGE] * 2
     assert table["net_gpu_hours"].null_count() == table.height == 4
-    (row,) = what_if(made((0, 2, 0, "failure")), [60]).head(1).to_dicts()
+    (row,) = what_if_of(made((0, 2, 0, "failure")), [60]).head(1).to_dicts()
     assert row["net_share"] is None and row["reason"] == NO_TIME
-    assert what_if(made(), [60]).height == 3
+    assert what_if_of(made(), [60]).height == 3
     with pytest.raises(ValueError):
-        what_if(made(), [0])
+        what_if_of(made(), [0])
 
 
 RUNS = st.lists(
@@ -128,7 +128,7 @@ RUNS = st.lists(
 @given(RUNS, st.integers(1, 600))
 def test_what_if_against_plain_python(rows: list, trial_s: int) -> None:
     rows.sort(key=lambda row: row[0])
-    table = what_if(made(*rows), [trial_s])
+    table = what_if_of(made(*rows), [trial_s])
     jobs: dict[int, list] = {}
     for job, *run in rows:
         jobs.setdefault(job, []).append(run)

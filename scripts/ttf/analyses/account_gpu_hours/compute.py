@@ -6,44 +6,67 @@ import polars as pl
 
 from ttf.analyses.account_gpu_hours import LEDGER
 from ttf.analyses.account_gpu_hours.rows import ledger, named, notes_of
-from ttf.analyses.account_gpu_hours.spent import Months, in_use, spent, timed
-from ttf.analyses.account_gpu_hours.unused import NOTHING, Away, Steps, account_of, away, intervals, waiting
+from ttf.analyses.account_gpu_hours.spent import Months, put_together, spent, timed
+from ttf.analyses.account_gpu_hours.unused import (
+    NOTHING,
+    Away,
+    account_by_windows,
+    away,
+    changes_of,
+    intervals,
+    waiting,
+)
 from ttf.analyses.reconstruct_occupancy.holdings import GPU, holdings
 from ttf.inputs import Inputs
+from ttf.kept import Frames
 from ttf.outages.records import of_nodes
-from ttf.runs import runs
+from ttf.runs import held, in_blocks, runs
 
 JOBS = (
     *("job_id", "task", "user", "account", "partition", "outcome", "gpu_milli", "size"),
     *("submit_s", "eligible_s", "start_s", "end_s", "runtime_s", "trace_end_s"),
 )
+OF_RUNS = ("job_id", "account", "partition", "outcome", "gpu_milli", "size")
+TIMES = ("start_s", "end_s", "runtime_s", "trace_end_s")
+ATTEMPTS = ("job_id", "attempt", "start_s", "end_s", "runtime_s", "outcome", "gpu_milli")
 
 
 def compute(given: Inputs) -> dict:
     settings = given.settings
     jobs = given.scan("jobs", JOBS)
-    attempts = given.read("attempts") if "attempts" in given else None
-    of_jobs = runs(jobs, attempts, given.scan("lives_infra", ["event", "state", "basis"]))
-    of_jobs = timed(_with_partition(of_jobs, jobs))
-    about = of_jobs.select(pl.col("start_s").min(), pl.col("until_s").max(), pl.col("basis").first())
-    first_s, last_s, basis = about.collect(engine="streaming").row(0)
-    if first_s is None:
+    attempts = given.scan("attempts", ATTEMPTS) if "attempts" in given else None
+    lives = given.scan("lives_infra", ["event", "state", "basis"])
+    in_use = held(jobs, attempts)
+    if in_use.is_empty():
         return {"ledger": LEDGER.frame([])}
-    months = Months(first_s, last_s)
-    sums = spent(of_jobs, months, settings.checkpoint_interval_s, settings.restart_s)
+    months = Months(in_use["start_s"].min(), in_use["until_s"].max())
+    told = months.begin_s, settings.checkpoint_interval_s, settings.restart_s
+    blocks = in_blocks(given.scan("jobs", [*OF_RUNS, *(TIMES if attempts is None else [])]), attempts, lives)
+    sums = put_together(given.kept.of_frames(block, of_block, *told)["spent"] for block in blocks)
     there, waits, unused = _there(given, jobs, months), waiting(jobs), {}
     if there.capacity_milli:
-        unused = account_of(Steps.of(*in_use(of_jobs)), there.capacity_milli, there.steps, waits, months.edges_s)
+        used = changes_of(in_use["start_s"], in_use["until_s"], in_use["gpu_milli"])
+        unused = account_by_windows(given.kept, used, there.capacity_milli, there.changes, waits, months.edges_s)
         unused = named(unused, "outages" in given, waits is not None)
+    basis = lives.head(1).select("basis").collect().item()
     notes = notes_of(settings.checkpoint_interval_s, settings.restart_s, attempts is not None, there.unsized)
     return {"ledger": ledger(sums, unused, months.names, basis, notes, settings.prices, settings.owners)}
 
 
-def _with_partition(of_jobs: pl.LazyFrame, jobs: pl.LazyFrame) -> pl.LazyFrame:
-    if "partition" not in jobs.collect_schema():
-        return of_jobs.with_columns(partition=pl.lit(None, pl.String))
-    partitions = jobs.with_row_index("job").select(pl.col("job").cast(pl.Int64), "partition")
-    return of_jobs.join(partitions, on="job", how="left", validate="m:1")
+def of_block(
+    jobs: pl.DataFrame,
+    attempts: pl.DataFrame | None,
+    infra_lives: pl.DataFrame,
+    begin_s: int,
+    checkpoint_interval_s: int,
+    restart_s: int,
+) -> Frames:
+    """GPU time of some jobs (`ttf.runs.Block`) of a trace that begins at begin_s."""
+    of_jobs = runs(jobs, attempts, infra_lives).collect()
+    partition = jobs["partition"].gather(of_jobs["job"]) if "partition" in jobs.columns else pl.lit(None, pl.String)
+    of_jobs = timed(of_jobs.lazy().with_columns(partition=partition)).collect()
+    until_s = max(of_jobs["until_s"].max() or begin_s, begin_s + 1)
+    return {"spent": spent(of_jobs.lazy(), Months(begin_s, until_s), checkpoint_interval_s, restart_s)}
 
 
 def _there(given: Inputs, jobs: pl.LazyFrame, months: Months) -> Away:

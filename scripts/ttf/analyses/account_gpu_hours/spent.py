@@ -1,9 +1,9 @@
 """GPU time of attempts by what became of it, by account, partition and month: exact sums of milli-GPU seconds."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-import numpy as np
 import polars as pl
 
 from ttf.analyses import account_gpu_hours as category
@@ -128,14 +128,9 @@ def spent(runs: pl.LazyFrame, months: Months, checkpoint_interval_s: int, restar
         attempts=pl.len().cast(pl.Int64),
         begins=pl.col("is_first").sum().cast(pl.Int64),
     )
-    return sums.collect(engine="streaming").sort(KEYS)
+    return sums.collect()
 
 
-def in_use(runs: pl.LazyFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Seconds, and by how many milli-GPU more or less are in use from each on, of the runs (`timed`)."""
-    parts = [
-        runs.group_by(at_s=at).agg(change=sign * pl.col("gpu_milli").sum())
-        for at, sign in (("start_s", 1), ("until_s", -1))
-    ]
-    changes = pl.concat(parts).collect(engine="streaming")
-    return changes["at_s"].to_numpy(), changes["change"].to_numpy()
+def put_together(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    """The sums of all runs, from `spent` of some."""
+    return pl.concat(parts).group_by(*KEYS).agg(pl.all().sum()).sort(KEYS)

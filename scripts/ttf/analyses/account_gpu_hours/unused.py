@@ -4,8 +4,11 @@ All of it is whole numbers. A quantity over time is a step function: the seconds
 its value from each on.
 """
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -13,9 +16,13 @@ import polars as pl
 from ttf.analyses.account_gpu_hours import ABOVE, DOWN, FREE, FREE_WAITED, MAINTENANCE, NOT_WATCHED
 from ttf.analyses.reconstruct_occupancy.holdings import GPU, Holdings
 from ttf.jobs import whole_gpus
+from ttf.kept import Frames, Kept
 from ttf.outages.records import of_nodes
 from ttf.stats.order import distinct, first_of_each, order_by, running
 
+# So much of the time is accounted for by itself.
+WINDOW_S = 7 * 86_400
+_LONG_BEFORE = np.iinfo(np.int64).min
 # Why a server cannot be used; where several hold, the first.
 AWAY = (DOWN, MAINTENANCE, NOT_WATCHED)
 
@@ -36,10 +43,18 @@ class Steps:
         return np.append(0, self.values)[np.searchsorted(self.times_s, times_s, side="right")]
 
 
-NOTHING = Steps(np.zeros(0, np.int64), np.zeros(0, np.int64))
+# Seconds, in any order, and how much more there is from each on.
+Changes = tuple[np.ndarray, np.ndarray]
+NOTHING = np.zeros(0, np.int64), np.zeros(0, np.int64)
 
 
-def waiting(jobs: pl.LazyFrame) -> Steps | None:
+def changes_of(from_s: pl.Series, until_s: pl.Series, milli: pl.Series) -> Changes:
+    """Of so many milli-GPU, each from one second to below another."""
+    milli = milli.to_numpy()
+    return np.concatenate([from_s.to_numpy(), until_s.to_numpy()]), np.append(milli, -milli)
+
+
+def waiting(jobs: pl.LazyFrame) -> Changes | None:
     """Milli-GPU that waiting jobs request: from when they may start to their first start; None where no one knows.
 
     What never started waits until it was cancelled, or to the end of the trace.
@@ -57,20 +72,18 @@ def waiting(jobs: pl.LazyFrame) -> Steps | None:
     if waits.is_empty():
         return None
     waits = waits.filter(pl.col("begun") < pl.col("until"))
-    times = np.concatenate([waits["begun"].to_numpy(), waits["until"].to_numpy()])
-    milli = waits["milli"].to_numpy()
-    return Steps.of(times, np.append(milli, -milli))
+    return changes_of(waits["begun"], waits["until"], waits["milli"])
 
 
 @dataclass(frozen=True)
 class Away:
-    """capacity_milli: of all servers; steps: of AWAY, milli-GPU that are in no use; unsized: servers on which no GPU is
+    """capacity_milli: of all servers; changes: of AWAY, milli-GPU that are in no use; unsized: servers on which no GPU
 
-    known, as no table says, and none was in use.
+    is known, as no table says, and none was in use.
     """
 
     capacity_milli: int
-    steps: Sequence[Steps]
+    changes: Sequence[Changes]
     unsized: int
 
 
@@ -116,8 +129,8 @@ def away(held: Holdings, spans: pl.DataFrame, watched: pl.Series) -> Away:
         ):
             times.append(changes[0])
             milli.append(changes[1])
-    steps = [Steps.of(np.concatenate(times), np.concatenate(milli)) for times, milli in found]
-    return Away(int(capacity.sum()), steps, int((capacity[others] == 0).sum()))
+    changes = [(np.concatenate(times), np.concatenate(milli)) for times, milli in found]
+    return Away(int(capacity.sum()), changes, int((capacity[others] == 0).sum()))
 
 
 def _swept(
@@ -158,6 +171,72 @@ def _swept(
         change = np.diff(value, prepend=0)
         found.append((time_at[change != 0], change[change != 0]))
     return found
+
+
+def account_by_windows(
+    kept: Kept,
+    used: Changes,
+    capacity_milli: int,
+    away_milli: Sequence[Changes],
+    waits: Changes | None,
+    edges_s: Sequence[int],
+    window_s: int = WINDOW_S,
+) -> dict[str, list[int]]:
+    """`account_of` of what is in use, away and waited for, each window of the time by itself and kept.
+
+    What a window is told are the changes in it, and what there was at its beginning: later jobs change the last ones.
+    """
+    every = [used, *away_milli, *([] if waits is None else [waits])]
+    # What was before the first edge is as if it were at it.
+    inside = [(np.clip(times, edges_s[0], edges_s[-1]), change) for times, change in every]
+    places = [(times - edges_s[0]) // window_s for times, _ in inside]
+    # A window begins only where something changes in it.
+    first = distinct(np.zeros(1, np.int64), *places)
+    parts = zip(*(_in_windows(place, *of, first) for place, of in zip(places, inside, strict=True)), strict=True)
+    begins = (edges_s[0] + first * window_s).tolist()
+    sums = defaultdict(lambda: [0] * (len(edges_s) - 1))
+    for (begin, end), of_window in zip(pairwise([*begins, edges_s[-1]]), parts, strict=True):
+        if begin == end:
+            continue
+        edges = [begin, *(edge for edge in edges_s if begin < edge < end), end]
+        told = [edge - begin for edge in edges], capacity_milli, len(away_milli), waits is not None
+        found = kept.of_frame(_as_rows(of_window, begin), _account_of_rows, *told)
+        for name, values in found["account"].to_dict(as_series=False).items():
+            for month, value in enumerate(values, start=bisect_right(edges_s, begin) - 1):
+                sums[name][month] += value
+    return dict(sums)
+
+
+def _in_windows(place: np.ndarray, times: np.ndarray, changes: np.ndarray, first: np.ndarray) -> Iterator[Changes]:
+    """The changes in each window, before them what there is when it begins."""
+    # As few bits as they need: these are sorted fastest.
+    order = np.argsort(place.astype(np.min_scalar_type(int(first[-1]))), kind="stable")
+    place, times, changes = place[order], times[order], changes[order]
+    level = 0
+    for begin, end in pairwise([0, *np.searchsorted(place, first, side="right").tolist()]):
+        yield np.append(_LONG_BEFORE, times[begin:end]), np.append(level, changes[begin:end])
+        level += int(changes[begin:end].sum())
+
+
+def _as_rows(of_window: Sequence[Changes], begin_s: int) -> pl.DataFrame:
+    """of (the place among them), at_s, change, in as few bits as they need."""
+    columns = {
+        "of": np.repeat(np.arange(len(of_window)), [times.size for times, _ in of_window]),
+        "at_s": np.concatenate([np.maximum(times, begin_s) - begin_s for times, _ in of_window]),
+        "change": np.concatenate([change for _, change in of_window]),
+    }
+    return pl.DataFrame([pl.Series(name, values).shrink_dtype() for name, values in columns.items()])
+
+
+def _account_of_rows(
+    rows: pl.DataFrame, edges_s: Sequence[int], capacity_milli: int, reasons: int, has_waits: bool
+) -> Frames:
+    used, *others = (
+        Steps.of(*(mine[name].to_numpy() for name in ("at_s", "change")))
+        for mine in (rows.filter(of=place) for place in range(1 + reasons + has_waits))
+    )
+    waits = others[-1] if has_waits else None
+    return {"account": pl.DataFrame(account_of(used, capacity_milli, others[:reasons], waits, edges_s))}
 
 
 def account_of(

@@ -1,34 +1,35 @@
 """The first numbers of the report by what jobs differ by, one thing at a time: each as the whole trace has it."""
 
+from collections.abc import Iterable
+
 import numpy as np
 import polars as pl
 
 from ttf.analyses.describe_strata import MOST, STRATA
 from ttf.clusters import CLUSTER_COLUMNS, READ_OF_JOBS, level_names, with_clusters
-from ttf.infra import EVENT
 from ttf.inputs import Inputs
-from ttf.jobs import at_time_limit, doubling, whole_gpus
-from ttf.runs import GPU_HOUR, gpu_time, runs
+from ttf.jobs import Frame, at_time_limit, doubling, whole_gpus
+from ttf.kept import Frames, Kept
+from ttf.runs import BLOCK_JOBS, GPU_HOUR, gpu_time, in_blocks, runs
 from ttf.stats.clustered import at_share, beside, by_cluster, clustered_ratios, clustered_shares, in_strata, with_limits
-from ttf.stats.counts import Counted, labels
+from ttf.stats.counts import Counted
 from ttf.stats.median import CONFIDENCE, median_interval
 from ttf.stats.mttf import NO_NODE_DAY, SECONDS_A_DAY, poisson_limits
 from ttf.stats.shares import ENDED, failure_shares
 
 # What jobs differ by where the trace says so, and what it always says.
 OF_JOB, GPUS = ("account", "partition", "gpu_type"), "gpus"
-JOBS = (
-    *("job_id", "user", "outcome", "status_raw", "gpu_milli", "size", *OF_JOB, *READ_OF_JOBS),
-    *("start_s", "end_s", "runtime_s", "trace_end_s"),
-)
+JOBS = ("job_id", "user", "outcome", "status_raw", "gpu_milli", "size", *OF_JOB, *READ_OF_JOBS, "runtime_s")
+TIMES = ("start_s", "end_s", "trace_end_s")
 ATTEMPTS = ("job_id", "attempt", "start_s", "end_s", "runtime_s", "outcome", "gpu_milli")
 LIVES = ("event", "state", "basis", "duration_s", "gpu_count", *CLUSTER_COLUMNS)
+_REQUESTED = doubling(whole_gpus().fill_null(0))
 _PER_1000_DAYS = 1000 * SECONDS_A_DAY
 _FAILED = pl.col("outcome") == "failure"
 _OF_JOBS = {
     "jobs": pl.len().cast(pl.Int64),
     **ENDED,
-    "timeouts": (_FAILED & at_time_limit("status_raw")).sum().cast(pl.Int64),
+    "timeouts": (_FAILED & pl.col("at_time_limit")).sum().cast(pl.Int64),
 }
 _GPU_TIME = {
     "gpu": gpu_time().sum(),
@@ -39,56 +40,100 @@ _GPU_TIME = {
 _WITHOUT_TIME = (pl.col("failed") & pl.col("runtime_s").is_null()).sum().cast(pl.Int64)
 _OF_RUNS = _GPU_TIME | {"failed_without_time": _WITHOUT_TIME}
 _AT_RISK = {
-    "infra_failures": (pl.col("event") == EVENT).fill_null(False).sum().cast(pl.Int64),
+    "infra_failures": pl.col("infra").sum().cast(pl.Int64),
     "node_s": pl.col("node_s").sum(),
     "at_risk": pl.len().cast(pl.Int64),
 }
 
 
 def compute(given: Inputs) -> dict[str, pl.DataFrame]:
-    attempts = given.read("attempts", ATTEMPTS) if "attempts" in given else None
+    attempts = given.scan("attempts", ATTEMPTS) if "attempts" in given else None
+    jobs = given.scan("jobs", [*JOBS, *(TIMES if attempts is None else [])])
     node_gpus = given["node_failure_rate"]["node_gpus"].first()
-    return {"strata": strata(given.scan("jobs", JOBS), attempts, given.scan("lives_infra", LIVES), node_gpus)}
+    return {"strata": strata(given.kept, jobs, attempts, given.scan("lives_infra", LIVES), node_gpus)}
 
 
 def strata(
-    jobs: pl.LazyFrame, attempts: pl.DataFrame | None, lives: pl.LazyFrame, node_gpus: int, most: int = MOST
+    kept: Kept,
+    jobs: pl.LazyFrame,
+    attempts: pl.LazyFrame | None,
+    lives: pl.LazyFrame,
+    node_gpus: int,
+    most: int = MOST,
+    size: int = BLOCK_JOBS,
 ) -> pl.DataFrame:
     """STRATA: all jobs, then by each thing that they differ by the `most` values with the most jobs, sorted.
 
-    jobs, attempts, lives: as `ttf.runs.runs` takes them; jobs and lives are not held. A job counts by the GPUs that it
-    requested, an attempt by those that it got. Lives with a GPU and a known duration are the exposure of the rate:
-    their GPUs rounded up to nodes of `node_gpus`. A job with a blank is in no stratum of that column.
+    jobs, attempts, lives: as `ttf.runs.in_blocks` takes them. A job counts by the GPUs that it requested, an attempt by
+    those that it got. Lives with a GPU and a known duration are the exposure of the rate: their GPUs rounded up to
+    nodes of `node_gpus`. A job with a blank is in no stratum of that column.
+    Of failed jobs, some columns are held for the medians of their run times, which no sums give.
     """
-    jobs, lives = with_clusters(jobs), lives.select(LIVES)
-    names = {name: labels(jobs, name) for name in OF_JOB if name in jobs.collect_schema()}
-    by = [name for name, found in names.items() if len(found) > 1]
-    # By number, which takes less room than the texts.
-    jobs = jobs.with_columns(pl.col(name).cast(pl.Enum(names[name])) for name in by)
-    sized = jobs.with_columns(gpus=doubling(whole_gpus().fill_null(0)))
-    tries = _tries(jobs, attempts, lives, by)
-    exposed = _exposed(lives, _of_lives(jobs, attempts, by) if by else None, node_gpus)
-    by = [*by, GPUS]
-    every = ((sized, by, _OF_JOBS), (tries, by, _OF_RUNS), (exposed, [*by, "cluster", "group"], _AT_RISK))
-    counted, *others = (frame.group_by(keys).agg(**sums).collect(engine="streaming") for frame, keys, sums in every)
-    cluster_by, group_by = (pl.lit(name, pl.String) for name in level_names(lives))
-    per_cluster = others[-1].lazy().with_columns(cluster_by=cluster_by, group_by=group_by)
+    jobs, levels = with_clusters(jobs), level_names(lives)
     basis = lives.select("basis").head(1).collect(engine="streaming")["basis"].first()
+    failed = jobs.filter(_FAILED).with_columns(gpus=_REQUESTED).drop_nulls("runtime_s")
+    there = [name for name in OF_JOB if name in jobs.collect_schema()]
+    failed = failed.select(*there, GPUS, "runtime_s", *CLUSTER_COLUMNS).collect(engine="streaming")
+    lives = lives.select(name for name in LIVES if name not in ("cluster_by", "group_by"))
+    blocks = in_blocks(_looked_at(jobs, attempts is not None), attempts, lives, size=size)
+    parts = [kept.of_frames(block, of_block, node_gpus) for block in blocks]
+    every = {name: pl.concat(part[name] for part in parts) for name in parts[0]}
+    by = [name for name in there if every["jobs"][name].drop_nulls().n_unique() > 1]
     tables = []
-    for name in ("all", *by):
-        found = _summed(counted, name).sort("jobs", "stratum", descending=[True, False]).head(most).sort("stratum")
-        for sums in others:
-            found = found.join(_summed(sums, name), on="stratum", how="left", maintain_order="left")
+    for name in ("all", *by, GPUS):
+        counted = _summed(every["jobs"], name, _OF_JOBS)
+        found = counted.sort("jobs", "stratum", descending=[True, False]).head(most).sort("stratum")
+        for of, sums in (("runs", _OF_RUNS), ("lives", _AT_RISK)):
+            found = found.join(_summed(every[of], name, sums), on="stratum", how="left", maintain_order="left")
         found = found.with_columns(pl.col(*_OF_RUNS, *_AT_RISK).fill_null(0))
-        of_jobs, of_lives = (_of_strata(rows, name, found["stratum"]) for rows in (sized, per_cluster))
-        found = _estimated(found, of_jobs, of_lives)
+        of_clusters = (_with_names(every[of], levels) for of in ("jobs", "lives"))
+        found = _estimated(found, *(_of_strata(rows, name, found["stratum"]) for rows in (failed, *of_clusters)))
         tables.append(found.with_columns(stratum=_label(name), stratum_by=pl.lit(name)))
     return STRATA.typed(pl.concat(tables).with_columns(basis=pl.lit(basis, pl.String)))
 
 
-def _estimated(found: pl.DataFrame, of_jobs: pl.LazyFrame, of_lives: pl.LazyFrame) -> pl.DataFrame:
-    """The strata with shares, rates and medians, their intervals, and why any is blank."""
-    of_times = medians(of_jobs.filter(_FAILED))
+def _looked_at(jobs: pl.LazyFrame, has_attempts: bool) -> pl.LazyFrame:
+    """The columns of jobs that `of_block` looks at."""
+    jobs = jobs.with_columns(at_time_limit=at_time_limit("status_raw"))
+    of_attempts = ("start_s", "end_s", "runtime_s") if has_attempts else ()
+    return jobs.drop("user", "status_raw", "cluster_by", "group_by", *of_attempts, strict=False)
+
+
+def of_block(jobs: pl.DataFrame, attempts: pl.DataFrame | None, infra_lives: pl.DataFrame, node_gpus: int) -> Frames:
+    """Sums over some jobs (`ttf.runs.Block`), their runs and their lives at risk, by all that jobs differ by; those of
+
+    jobs and lives also by cluster.
+    """
+    by = [name for name in OF_JOB if name in jobs.columns]
+    if attempts is None:
+        job = jobs.select(pl.arg_where(pl.col("outcome") != "waiting")).to_series()
+    else:
+        job = attempts.filter(pl.col("start_s").is_not_null())["job"]
+    tries = runs(jobs, attempts, infra_lives).collect()
+    tries = tries.with_columns(*jobs.select(by)[tries["job"]])
+    nodes = (pl.col("gpu_count") + node_gpus - 1) // node_gpus
+    at_risk = infra_lives.hstack(jobs.select(by)[job]).filter(
+        (pl.col("gpu_count") > 0) & pl.col("duration_s").is_not_null()
+    )
+    return {
+        "jobs": jobs.with_columns(gpus=_REQUESTED).group_by(*by, GPUS, "cluster", "group").agg(**_OF_JOBS),
+        "runs": tries.with_columns(gpus=doubling((pl.col("gpu_milli") + 999) // 1000))
+        .group_by(*by, GPUS)
+        .agg(**_OF_RUNS),
+        "lives": at_risk.with_columns(node_s=nodes * pl.col("duration_s"), gpus=doubling(pl.col("gpu_count")))
+        .group_by(*by, GPUS, "cluster", "group")
+        .agg(**_AT_RISK),
+    }
+
+
+def _estimated(
+    found: pl.DataFrame, failed: pl.LazyFrame, of_jobs: pl.LazyFrame, of_lives: pl.LazyFrame
+) -> pl.DataFrame:
+    """The strata with shares, rates and medians, their intervals, and why any is blank.
+
+    failed: jobs with a run time; of_jobs, of_lives: sums by cluster.
+    """
+    of_times = medians(failed)
     found = found.join(of_times, on="stratum", how="left", maintain_order="left")
     rated, gpu = pl.col("node_s") >= SECONDS_A_DAY, pl.col("gpu")
     low, high = poisson_limits(found["infra_failures"].to_numpy(), CONFIDENCE)
@@ -116,7 +161,7 @@ def _estimated(found: pl.DataFrame, of_jobs: pl.LazyFrame, of_lives: pl.LazyFram
     )
     found = beside(
         found.with_columns(reason=pl.when(why != "").then(why)),
-        clustered_shares(of_jobs, ["stratum"], ENDED["failures"], ENDED["ended"]),
+        clustered_shares(of_jobs, ["stratum"], *(pl.col(name).sum() for name in ("failures", "ended"))),
         ["stratum"],
     )
     limits = clustered_ratios(of_lives, ["stratum"], *(pl.col(name).sum() for name in _AT_RISK), CONFIDENCE, both=True)
@@ -149,43 +194,22 @@ def medians(failed: pl.LazyFrame) -> pl.DataFrame:
     return found.join(limits.select("stratum", **named), on="stratum", how="left", maintain_order="left")
 
 
-def _tries(jobs: pl.LazyFrame, attempts: pl.DataFrame | None, lives: pl.LazyFrame, by: list[str]) -> pl.LazyFrame:
-    """The runs, each with what its job differs by."""
-    if attempts is not None:
-        # On which nodes it was does not matter here, and takes much room.
-        attempts = attempts.with_columns(node_list=pl.lit(None, pl.List(pl.String)))
-    tries = runs(jobs, attempts, lives).with_columns(gpus=doubling((pl.col("gpu_milli") + 999) // 1000))
-    of_jobs = jobs.select(by).with_row_index("job").with_columns(pl.col("job").cast(pl.Int64))
-    return tries.drop(by, strict=False).join(of_jobs, on="job", how="left") if by else tries
-
-
-def _of_lives(jobs: pl.LazyFrame, attempts: pl.DataFrame | None, by: list[str]) -> pl.LazyFrame:
-    """What the job of each life differs by, in the lives' order (`ttf.infra.infra_lives`)."""
-    if attempts is None:
-        return jobs.filter(pl.col("outcome") != "waiting").select(by)
-    started = attempts.lazy().filter(pl.col("start_s").is_not_null()).select("job_id")
-    return started.join(jobs.select("job_id", *by), on="job_id", how="left", maintain_order="left").select(by)
-
-
-def _exposed(lives: pl.LazyFrame, of_jobs: pl.LazyFrame | None, node_gpus: int) -> pl.LazyFrame:
-    """The lives at risk, with the time of whole nodes."""
-    lives = lives if of_jobs is None else pl.concat([lives, of_jobs], how="horizontal")
-    nodes = (pl.col("gpu_count") + node_gpus - 1) // node_gpus
-    at_risk = lives.filter((pl.col("gpu_count") > 0) & pl.col("duration_s").is_not_null())
-    return at_risk.with_columns(node_s=nodes * pl.col("duration_s"), gpus=doubling(pl.col("gpu_count")))
-
-
-def _summed(sums: pl.DataFrame, by: str) -> pl.DataFrame:
+def _summed(sums: pl.DataFrame, by: str, names: Iterable[str]) -> pl.DataFrame:
     """Sums by all that jobs differ by, made sums by one thing."""
-    numbers = [name for name in sums.columns if name in (*_OF_JOBS, *_OF_RUNS, *_AT_RISK)]
     label = pl.lit("all") if by == "all" else pl.col(by)
-    return sums.group_by(stratum=label).agg(pl.col(numbers).sum()).drop_nulls("stratum")
+    return sums.group_by(stratum=label).agg(pl.col(*names).sum()).drop_nulls("stratum")
 
 
-def _of_strata(rows: pl.LazyFrame, by: str, strata: pl.Series) -> pl.LazyFrame:
+def _with_names(sums: pl.DataFrame, levels: tuple[str | None, str | None]) -> pl.LazyFrame:
+    """The sums with CLUSTER_COLUMNS."""
+    cluster_by, group_by = (pl.lit(name, pl.String) for name in levels)
+    return sums.lazy().with_columns(cluster_by=cluster_by, group_by=group_by)
+
+
+def _of_strata(rows: Frame, by: str, strata: pl.Series) -> pl.LazyFrame:
     if by == "all":
-        return rows.with_columns(stratum=pl.lit("all"))
-    return rows.with_columns(stratum=by).filter(pl.col("stratum").is_in(strata.implode()))
+        return rows.lazy().with_columns(stratum=pl.lit("all"))
+    return rows.lazy().with_columns(stratum=by).filter(pl.col("stratum").is_in(strata.implode()))
 
 
 def _label(by: str) -> pl.Expr:

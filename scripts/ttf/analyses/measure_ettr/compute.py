@@ -17,8 +17,13 @@ from ttf.stats.ettr import ettr_renewal
 from ttf.stats.mttf import SECONDS_A_DAY
 from ttf.stats.order import numbered
 from ttf.stats.plans import Habits, NodeRate, habits_asked, node_rate
+from ttf.tables import blocks
 
 CONFIDENCE = 0.95
+LIVES = (
+    *("unit_id", "life_id", "submit_s", "start_s", "duration_s", "gpu_count", "nodes", "event"),
+    *CLUSTER_COLUMNS,
+)
 
 
 def compute(given: Inputs) -> dict:
@@ -26,13 +31,13 @@ def compute(given: Inputs) -> dict:
     # The waits are those of the trace here, whatever is planned with.
     habits = habits_asked(asked, 0)[0]
     rate = node_rate(given["node_failure_rate"], given["mttf_by_gpus"])
-    attempts, jobs = given.read("lives_infra"), given.read("jobs")
+    attempts, jobs = given.scan("lives_infra", LIVES), given.scan("jobs")
     runs = job_runs(attempts, jobs, asked["run_key"], asked["run_at_least_s"], habits)
     return {"ettr_measured": measured_table(runs, rate, habits)}
 
 
 def job_runs(
-    attempts: pl.DataFrame, jobs: pl.DataFrame, run_key: Sequence[str], at_least_s: int, habits: Habits
+    attempts: pl.LazyFrame, jobs: pl.LazyFrame, run_key: Sequence[str], at_least_s: int, habits: Habits
 ) -> pl.DataFrame:
     """A row per job run that ran for `at_least_s` or longer, by its first start: what its time went into.
 
@@ -47,29 +52,34 @@ def job_runs(
     attempts, interruptions, runtime_s, queue_s (the waits together), ettr: work / (runtime_s + queue_s);
     ettr_if_all_interrupted: the same, if every attempt had been interrupted, as the paper takes it; CLUSTER_COLUMNS,
     where attempts have them, of the first attempt.
+    Neither is held, unless a run may be of several jobs: then all attempts are, as none is known to be of a short one.
     Raises StudyError where jobs have no such column.
     """
-    missing = [name for name in run_key if name not in jobs.columns]
+    there = jobs.collect_schema().names()
+    missing = [name for name in run_key if name not in there]
     if missing:
         raise StudyError(
             f"ettr.run_key: the jobs of this trace have no column {', '.join(missing)}; "
-            f"expected some of {', '.join(jobs.columns)}"
+            f"expected some of {', '.join(there)}"
         )
     keys = [f"key_{name}" for name in run_key]
     # Codes of the job's place in place of blanks, so that nothing unknown is taken for the same.
+    known = _known(attempts, at_least_s if "job_id" in run_key and not _has_tasks(jobs) else 0)
     named = (
         jobs.with_row_index("place")
+        .join(known.lazy(), left_on="job_id", right_on="unit_id", how="semi")
         .select(
+            "place",
             pl.col("job_id").alias("unit_id"),
             *(pl.col(name).alias(key) for name, key in zip(run_key, keys, strict=True)),
             alone=pl.when(pl.any_horizontal(pl.col(name).is_null() for name in run_key)).then("place"),
         )
+        .collect(engine="streaming")
+        .sort("place")
         .unique("unit_id", keep="first", maintain_order=True)
+        .drop("place")
     )
     keys.append("alone")
-    known = attempts.filter(pl.col("duration_s").is_not_null() & pl.col("start_s").is_not_null())
-    with_gpu = known.filter(pl.col("gpu_count") > 0)
-    known = with_gpu if with_gpu.height else known
     half, start_up = int(habits.interval_s), 2 * int(habits.restart_s)
     doubled = 2 * pl.col("duration_s")
     tries = (
@@ -107,6 +117,25 @@ def job_runs(
     return runs.with_columns(ettr=ratio("lost"), ettr_if_all_interrupted=ratio("lost_at_most")).drop(
         *keys, "lost", "lost_at_most"
     )
+
+
+def _has_tasks(jobs: pl.LazyFrame) -> bool:
+    """Whether a unit may be a part of a job."""
+    return (
+        "task" in jobs.collect_schema() and jobs.select(pl.col("task").count()).collect(engine="streaming").item() > 0
+    )
+
+
+def _known(attempts: pl.LazyFrame, at_least_s: int) -> pl.DataFrame:
+    """The attempts that count, without those that are all of a job and shorter."""
+    has_time = pl.col("duration_s").is_not_null() & pl.col("start_s").is_not_null()
+    has_gpu = attempts.select((has_time & (pl.col("gpu_count") > 0)).any()).collect(engine="streaming").item()
+    counts = has_time & (pl.col("gpu_count") > 0) if has_gpu else has_time
+    # Attempts of one job stand together. Next to the first and the last of a block there may be others.
+    unit = pl.col("unit_id")
+    is_alone = ((unit != unit.shift(1)) & (unit != unit.shift(-1))).fill_null(False)
+    long_enough = (pl.col("duration_s") >= at_least_s) | ~is_alone
+    return pl.concat([attempts.clear().collect(), *(block.filter(counts & long_enough) for block in blocks(attempts))])
 
 
 def measured_table(runs: pl.DataFrame, rate: NodeRate, habits: Habits) -> pl.DataFrame:

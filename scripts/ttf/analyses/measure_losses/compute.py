@@ -1,43 +1,69 @@
+from collections.abc import Iterator, Sequence
+
 import polars as pl
 
-from ttf.analyses.measure_losses.lost_work import loss_sums, lost_work, lost_work_by_month
-from ttf.analyses.measure_losses.owners import OWNERS, concentration, failures_by_owner, owner_counts
-from ttf.analyses.measure_losses.repeats import repeats
-from ttf.analyses.measure_losses.what_if import what_if
+from ttf.analyses.measure_losses.lost_work import loss_parts, loss_sums, lost_work, lost_work_by_month
+from ttf.analyses.measure_losses.owners import OWNERS, concentration, failures_by_owner, owner_counts, owner_sums
+from ttf.analyses.measure_losses.repeats import repeats, times_of_runs
+from ttf.analyses.measure_losses.what_if import what_if, what_if_sums
 from ttf.clusters import READ_OF_JOBS
 from ttf.inputs import Inputs
+from ttf.kept import Frames
 from ttf.partitions import partitions_of
-from ttf.runs import runs, with_reasons
+from ttf.runs import Block, in_blocks, runs
 
-JOBS = (
-    *("user", "account", "recurrence_group", "outcome", "gpu_milli", "size"),
-    *("submit_s", "start_s", "end_s", "runtime_s", "trace_end_s"),
-)
+# Of which runs are made; attempts are found by the names of jobs.
+JOBS = ("user", "account", "outcome", "gpu_milli", "size")
+TIMES = ("start_s", "end_s", "runtime_s", "trace_end_s")
+ATTEMPTS = ("job_id", "attempt", "start_s", "end_s", "runtime_s", "outcome", "gpu_milli", "node_list")
+REASONS = ("attempt", "deterministic")
 # Jobs looked at together for how failures repeat.
 PARTITION_ROWS = 1 << 21
 
 
 def compute(given: Inputs) -> dict:
     settings = given.settings.lost_work
-    attempts = given.read("attempts") if "attempts" in given else None
-    # Nothing but attempts and reasons is found by the names of jobs.
-    jobs = given.scan("jobs", [*JOBS, *(["job_id", "task"] if "attempts" in given or "reasons" in given else [])])
-    if "reasons" in given:
-        jobs, attempts = with_reasons(jobs.collect(), attempts, given.read("reasons"))
-        jobs = jobs.lazy()
-    of_jobs = runs(jobs, attempts, given.scan("lives_infra", ["event", "state", "basis"]))
-    owners = owner_counts(jobs, of_jobs)
+    trials_s = [60 * minutes for minutes in settings["trial_minutes"]]
+    jobs = given.scan("jobs", ["outcome", *OWNERS, "recurrence_group", "submit_s", *TIMES])
     begin_s = pl.min_horizontal(pl.col("submit_s").min(), pl.col("start_s").min())
     begin_s, end_s = jobs.select(begin_s, pl.col("trace_end_s").max()).collect(engine="streaming").row(0)
-    sums = loss_sums(of_jobs, settings["checkpoint_interval_s"], settings["preemption_window_s"], begin_s)
+    told = settings["checkpoint_interval_s"], begin_s, trials_s
+    parts = [given.kept.of_frames(block, of_block, *told) for block in _blocks(given)]
+    owners, losses = owner_counts(parts), loss_sums(parts, settings["preemption_window_s"])
     with given.scratch() as spilled:
-        of_repeats = repeats(jobs, of_jobs, partitions_of([jobs], PARTITION_ROWS, spilled))
+        of_runs = pl.concat(part["times"] for part in parts)
+        of_repeats = repeats(jobs, of_runs, partitions_of([jobs], PARTITION_ROWS, spilled))
     alike = given.scan("jobs", ["outcome", *OWNERS, *READ_OF_JOBS])
     return {
-        "lost_work": lost_work(sums),
-        "lost_work_by_month": lost_work_by_month(sums, begin_s, end_s),
+        "lost_work": lost_work(losses),
+        "lost_work_by_month": lost_work_by_month(losses, begin_s, end_s),
         "failures_by_owner": failures_by_owner(owners, settings["owners"], alike),
         "failure_concentration": concentration(owners),
         "repeats": of_repeats,
-        "what_if": what_if(of_jobs, [60 * minutes for minutes in settings["trial_minutes"]]),
+        "what_if": what_if(pl.concat(part["what_if"] for part in parts), trials_s),
+    }
+
+
+def _blocks(given: Inputs) -> Iterator[Block]:
+    attempts = given.scan("attempts", ATTEMPTS) if "attempts" in given else None
+    reasons = given.scan("reasons", REASONS) if "reasons" in given else None
+    jobs = given.scan("jobs", [*JOBS, *(TIMES if attempts is None else ["job_id"])])
+    return in_blocks(jobs, attempts, given.scan("lives_infra", ["event", "state", "basis"]), reasons)
+
+
+def of_block(
+    jobs: pl.DataFrame,
+    attempts: pl.DataFrame | None,
+    infra_lives: pl.DataFrame,
+    interval_s: int,
+    begin_s: int | None,
+    trials_s: Sequence[int],
+) -> Frames:
+    """What the tables are put together from, of some jobs (`ttf.runs.Block`)."""
+    of_jobs = runs(jobs, attempts, infra_lives).collect()
+    return {
+        **owner_sums(jobs, of_jobs),
+        **loss_parts(of_jobs, interval_s, begin_s),
+        "times": times_of_runs(of_jobs),
+        "what_if": what_if_sums(of_jobs, trials_s),
     }

@@ -6,12 +6,13 @@ preempted because such a run was to start anew. Every sum is one of integers (mi
 half of an odd interval is whole); hours are made of it at the end, with one rounding.
 """
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 import polars as pl
 
 from ttf.analyses.measure_losses import LOST_WORK, LOST_WORK_BY_MONTH
-from ttf.jobs import doubling
+from ttf.jobs import Frame, doubling
 from ttf.runs import GPU_HOUR, gpu_time
 from ttf.stats.shares import part_of
 
@@ -21,6 +22,7 @@ WINDOW_S = 28 * 86_400
 # A clock that shows a later moment than this when the trace begins counts from 1970: no trace is 30 years long.
 YEAR_2000_S = 946_684_800
 
+_KEYS = ("gpus_high", "start_s", "infra_basis", "checkpoint_interval_s")
 _COUNTS = ("runs", "failed_runs", "failed_without_time", "infra_failures", "infra_without_time")
 
 NO_PREEMPTION = "no attempt is recorded as preempted"
@@ -29,40 +31,62 @@ NO_TIME = "no GPU time was seen"
 NO_END = "attempts without a recorded end: no GPU time, no month"
 
 
-def loss_sums(
-    runs: pl.LazyFrame, checkpoint_interval_s: int, link_window_s: int, begin_s: int | None = None
-) -> pl.DataFrame:
+def loss_parts(runs: Frame, checkpoint_interval_s: int, begin_s: int | None = None) -> dict[str, pl.DataFrame]:
+    """What `loss_sums` of a whole trace are put together from, of the runs of some of its jobs.
+
+    runs: `ttf.runs.runs`; begin_s: the first moment of the trace, on its clock. sums: by size of the run and month.
+    preempted, restarts: the runs that `linked_preemptions` looks at.
+    Raises ValueError when the interval is negative.
+    """
+    if checkpoint_interval_s < 0:
+        raise ValueError("a checkpoint interval cannot be negative")
+    keys = {
+        "gpus_high": doubling((pl.col("gpu_milli") + 999) // 1000),
+        "start_s": _month(begin_s),
+        "infra_basis": pl.col("basis"),
+        "checkpoint_interval_s": pl.lit(checkpoint_interval_s),
+    }
+    loss = _loss(checkpoint_interval_s)
+    failed_s = pl.col("end_s").shift(1)
+    found = {
+        "sums": runs.lazy().select(**keys, **_parts(loss)).group_by(*keys).agg(pl.all().sum()),
+        "preempted": runs.lazy().filter("preempted").select(**keys, linked=loss, end_s="end_s", node_list="node_list"),
+        "restarts": runs.lazy()
+        .with_columns(failed_s=failed_s, again_s="start_s")
+        .filter("after_infra")
+        .select("failed_s", "again_s", "node_list"),
+    }
+    return dict(zip(found, pl.collect_all(found.values()), strict=True))
+
+
+def loss_sums(parts: Sequence[Mapping[str, pl.DataFrame]], link_window_s: int) -> pl.DataFrame:
     """What `lost_work` and `lost_work_by_month` are made of: sums by size of the run and month.
 
-    runs: `ttf.runs.runs`; they are not held. begin_s: the first moment of the trace, on its clock. gpus_high: see
-    `lost_work`; start_s: of the month; infra_basis, checkpoint_interval_s: of all; the others add up, in milli-GPU half
-    seconds where they are no counts.
-    Raises ValueError when the interval or the window is negative.
+    parts: `loss_parts` of all jobs, in their order. gpus_high: see `lost_work`; start_s: of the month; infra_basis,
+    checkpoint_interval_s: of all; the others add up, in milli-GPU half seconds where they are no counts.
+    Raises ValueError when the window is negative.
     """
-    if checkpoint_interval_s < 0 or link_window_s < 0:
-        raise ValueError("a checkpoint interval and a window of time cannot be negative")
-    keys = {"gpus_high": doubling((pl.col("gpu_milli") + 999) // 1000), "start_s": _month(begin_s)}
-
-    def summed(linked: pl.Series) -> pl.DataFrame:
-        parts = _parts(checkpoint_interval_s, pl.col("run").is_in(linked.implode()))
-        sums = runs.with_row_index("run").select(**keys, **parts).group_by(*keys).agg(pl.all().sum())
-        return sums.collect(engine="streaming")
-
-    sums = summed(pl.Series(dtype=pl.UInt32))
-    if sums["preemptions"].sum() and sums["restarts"].sum():
-        sums = summed(linked_preemptions(runs, link_window_s))
-    basis = runs.select("basis").head(1).collect(engine="streaming")["basis"]
-    return sums.with_columns(
-        infra_basis=pl.lit(basis.first(), pl.String), checkpoint_interval_s=pl.lit(checkpoint_interval_s)
-    )
+    if link_window_s < 0:
+        raise ValueError("a window of time cannot be negative")
+    sums, preempted, restarts = (pl.concat(part[name] for part in parts) for name in ("sums", "preempted", "restarts"))
+    if preempted.height and sums["restarts"].sum():
+        preempted = preempted.with_row_index("run")
+        linked = preempted.filter(pl.col("run").is_in(linked_preemptions(preempted, restarts, link_window_s).implode()))
+        linked = linked.select(*_KEYS, "linked", linked_preemptions=pl.lit(1, pl.Int64))
+        sums = pl.concat([sums, linked], how="diagonal")
+    return sums.group_by(*_KEYS).agg(pl.all().sum())
 
 
-def _parts(interval_s: int, is_linked: pl.Expr) -> dict[str, pl.Expr]:
+def _loss(interval_s: int) -> pl.Expr:
+    """What a run would lose if it were interrupted, in milli-GPU half seconds; blank where its run time is."""
+    half = pl.min_horizontal(2 * pl.col("runtime_s"), pl.lit(interval_s))
+    return pl.when(pl.col("runtime_s").is_not_null()).then(pl.col("gpu_milli").cast(pl.Int128) * half)
+
+
+def _parts(loss: pl.Expr) -> dict[str, pl.Expr]:
     """What each run adds to which sum, in milli-GPU half seconds where it is no count."""
     failed, infra, preempted = (pl.col(name) for name in ("failed", "infra", "preempted"))
-    timeless = pl.col("runtime_s").is_null()
-    gpu, half = 2 * gpu_time(), pl.min_horizontal(2 * pl.col("runtime_s"), pl.lit(interval_s))
-    loss = pl.when(~timeless).then(pl.col("gpu_milli").cast(pl.Int128) * half)
+    timeless, gpu = pl.col("runtime_s").is_null(), 2 * gpu_time()
     return {
         "runs": pl.lit(1, dtype=pl.Int64),
         "gpu": gpu,
@@ -75,8 +99,8 @@ def _parts(interval_s: int, is_linked: pl.Expr) -> dict[str, pl.Expr]:
         "first_order": pl.when(infra).then(loss),
         "preemptions": preempted,
         "second_order": pl.when(preempted).then(loss),
-        "linked_preemptions": is_linked,
-        "linked": pl.when(is_linked).then(loss),
+        "linked_preemptions": pl.lit(0, dtype=pl.Int64),
+        "linked": pl.lit(0, dtype=pl.Int128),
         "restarts": pl.col("after_infra") & pl.col("node_list").is_not_null(),
     }
 
@@ -129,19 +153,19 @@ def lost_work_by_month(sums: pl.DataFrame, begin_s: int | None, end_s: int | Non
     return LOST_WORK_BY_MONTH.frame(rows)
 
 
-def linked_preemptions(runs: pl.LazyFrame, window_s: int) -> pl.Series:
-    """The runs that were preempted for a job that an infra failure had ended: their places among the runs, from 0.
+def linked_preemptions(preempted: pl.DataFrame, restarts: pl.DataFrame, window_s: int) -> pl.Series:
+    """The runs that were preempted for a job that an infra failure had ended.
 
+    preempted: run (a number), end_s, node_list; restarts: of runs of which the one before ended so failed_s, its end,
+    again_s, when they started, and node_list.
     They were, as far as accounting shows, where within `window_s` after the preemption, on one of the run's nodes, a
     job started again whose run before ended in an infra failure, and not after the preemption. Runs without a list of
     nodes are not linked. The rule is ours: how Slurm's own logs link the two is not known from the paper.
     """
 
-    def on_nodes(of_runs: pl.LazyFrame, *order: str) -> pl.LazyFrame:
+    def on_nodes(of_runs: pl.DataFrame, *order: str) -> pl.DataFrame:
         return of_runs.select("node_list", *order).explode("node_list").drop_nulls().sort(*order, "node_list")
 
-    restarts = runs.with_columns(failed_s=pl.col("end_s").shift(1), again_s="start_s").filter("after_infra")
-    preempted = runs.with_row_index("run").filter("preempted")
     found = on_nodes(preempted, "end_s", "run").join_asof(
         on_nodes(restarts, "again_s", "failed_s"),
         left_on="end_s",
@@ -151,8 +175,7 @@ def linked_preemptions(runs: pl.LazyFrame, window_s: int) -> pl.Series:
         tolerance=window_s,
         check_sortedness=False,
     )
-    found = found.filter(pl.col("failed_s") <= pl.col("end_s"))
-    return found.select(pl.col("run").unique().sort()).collect(engine="streaming").to_series()
+    return found.filter(pl.col("failed_s") <= pl.col("end_s"))["run"].unique().sort()
 
 
 def _has_calendar(begin_s: int | None) -> bool:
@@ -168,7 +191,7 @@ def _month(begin_s: int | None) -> pl.Expr:
 
 
 def _sums_by(sums: pl.DataFrame, by: str) -> pl.DataFrame:
-    return sums.group_by(by).agg(pl.exclude("gpus_high", "start_s", "infra_basis").sum()).sort(by, nulls_last=True)
+    return sums.group_by(by).agg(pl.exclude(_KEYS).sum()).sort(by, nulls_last=True)
 
 
 def _losses(row: dict, total: int, sums: pl.DataFrame) -> dict:

@@ -1,6 +1,6 @@
 """Failures per user and per account, and how far they come from a few."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
@@ -16,30 +16,35 @@ NO_FAILED_TIME = "no failed attempt has GPU time"
 TOP_PERCENT = (1, 2, 5, *range(10, 101, 10))
 
 
-def owner_counts(jobs: pl.LazyFrame, runs: pl.LazyFrame) -> dict[str, pl.DataFrame]:
+def owner_sums(jobs: Frame, runs: Frame) -> dict[str, pl.DataFrame]:
+    """Per kind of owner what `owner_counts` is made of: sums over some jobs and their runs.
+
+    jobs: user, account, outcome; runs: `ttf.runs.runs` of the same jobs. Jobs without an owner are excluded.
+    """
+    cost = {"failed_runs": pl.len().cast(pl.Int64), "failed_gpu": gpu_time().sum()}
+    found = {}
+    for owner_by in OWNERS:
+        of_jobs = _by_owner(jobs.lazy(), owner_by, ENDED)
+        of_runs = _by_owner(runs.lazy().filter("failed"), owner_by, cost)
+        found[owner_by] = of_jobs.join(of_runs, on="owner", how="full", coalesce=True)
+    return dict(zip(found, pl.collect_all(found.values()), strict=True))
+
+
+def _by_owner(rows: pl.LazyFrame, owner_by: str, sums: Mapping[str, pl.Expr]) -> pl.LazyFrame:
+    return rows.filter(pl.col(owner_by).is_not_null()).group_by(owner=owner_by).agg(**sums)
+
+
+def owner_counts(parts: Sequence[Mapping[str, pl.DataFrame]]) -> dict[str, pl.DataFrame]:
     """Per kind of owner that the trace names: owner, ended, failures, failed_runs, failed_gpu (Int128 milli-GPU s).
 
-    jobs: user, account, outcome; runs: `ttf.runs.runs` of the same jobs; neither is held. ended: jobs with success or
-    failure. Owners by name; jobs without one are excluded.
+    parts: `owner_sums` of all jobs. ended: jobs with success or failure. Owners by name.
     """
     found = {}
     for owner_by in OWNERS:
-        of_jobs = _by_owner(jobs, owner_by, **ENDED)
-        if of_jobs.is_empty():
-            continue
-        cost = _by_owner(runs.filter("failed"), owner_by, failed_runs=pl.len(), failed_gpu=gpu_time().sum())
-        found[owner_by] = (
-            of_jobs.join(cost, on="owner", how="left")
-            .with_columns(pl.col("ended", "failures", "failed_runs").fill_null(0).cast(pl.Int64))
-            .with_columns(pl.col("failed_gpu").fill_null(0))
-            .sort("owner")
-        )
+        counts = pl.concat(part[owner_by] for part in parts).group_by("owner").agg(pl.all().sum()).sort("owner")
+        if counts.height:
+            found[owner_by] = counts
     return found
-
-
-def _by_owner(rows: pl.LazyFrame, owner_by: str, **sums: pl.Expr) -> pl.DataFrame:
-    owned = rows.filter(pl.col(owner_by).is_not_null())
-    return owned.group_by(owner=owner_by).agg(**sums).collect(engine="streaming")
 
 
 def failures_by_owner(owners: Mapping[str, pl.DataFrame], most: int, jobs: Frame) -> pl.DataFrame:
@@ -52,7 +57,6 @@ def failures_by_owner(owners: Mapping[str, pl.DataFrame], most: int, jobs: Frame
     """
     parts = [FAILURES_BY_OWNER.frame([])]
     for owner_by, counts in owners.items():
-        total = sum(counts["failed_gpu"].to_list())
         total = sum(counts["failed_gpu"].to_list())
         top = counts.sort("failed_gpu", "failures", "owner", descending=[True, True, False]).head(most)
         # Python's integers of any size are divided with one rounding.

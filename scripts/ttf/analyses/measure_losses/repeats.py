@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from ttf.analyses.measure_losses import REPEATS
+from ttf.jobs import Frame
 from ttf.partitions import Partitions
 from ttf.stats.exact import INT64_LIMIT, dot
 from ttf.stats.names import Numbers
@@ -30,10 +31,10 @@ NO_MEDIAN = "fewer than half have failed by then"
 NO_UPPER = "the interval has no upper end"
 
 
-def repeats(jobs: pl.LazyFrame, runs: pl.LazyFrame, partitions: Partitions = WHOLE) -> pl.DataFrame:
+def repeats(jobs: pl.LazyFrame, of_runs: pl.DataFrame, partitions: Partitions = WHOLE) -> pl.DataFrame:
     """How failures repeat (REPEATS): a row per kind of group and measure.
 
-    jobs: the job record; runs: `ttf.runs.runs` of it; partitions: of the jobs, one of which is held at a time. Only
+    jobs: the job record; of_runs: `times_of_runs` of it; partitions: of the jobs, one of which is held at a time. Only
     jobs that ended in success or failure are looked at. The job before a job is the one of its group that ended last
     before it started; of several that ended in one second, a failure counts.
 
@@ -56,10 +57,19 @@ def repeats(jobs: pl.LazyFrame, runs: pl.LazyFrame, partitions: Partitions = WHO
             of_groups = ended.filter(pl.col(group_by).is_not_null())
             parts = partitions.split(group_by, of_groups, group_by, group_by, "start_s", "end_s", failed)
             rows += _of_groups((_with_numbers(part, group_by) for part in parts), group_by)
-    times = _of_runs(runs)
-    if times.height:
-        rows.append({"group_by": OF_ONE_JOB, "groups": times.height, **_first_failure(_until_first_failure(times))})
+    if of_runs.height:
+        rows.append({"group_by": OF_ONE_JOB, "groups": of_runs.height, **_first_failure(of_runs)})
     return REPEATS.frame(rows)
+
+
+def times_of_runs(runs: Frame) -> pl.DataFrame:
+    """duration_s, failed of jobs of several runs: from the first start to the end of the first run that failed.
+
+    runs: `ttf.runs.runs`.
+    """
+    of_several = pl.col("again") | pl.col("again").shift(-1, fill_value=False)
+    several = runs.lazy().filter(of_several).select("job", "start_s", "end_s", "failed").collect()
+    return _until_first_failure(_times(several, "job"))
 
 
 def previous_outcome(ended: pl.DataFrame) -> pl.DataFrame:
@@ -176,13 +186,6 @@ def _of_groups(parts: Iterable[pl.DataFrame], group_by: str) -> list[dict]:
     rows += [{"measure": name, "unit": "share"} | share_over_groups(of_share) for name, of_share in shares.items()]
     rows.append({"groups": counts["groups"]} | _first_failure(pl.concat(lives)))
     return [{"group_by": group_by} | row for row in rows]
-
-
-def _of_runs(runs: pl.LazyFrame) -> pl.DataFrame:
-    """Jobs of several runs, from the first start to the end of the first run that failed."""
-    again = runs.filter("again").select(pl.col("job").unique()).collect(engine="streaming")["job"]
-    several = runs.filter(pl.col("job").is_in(again.implode())) if again.len() else runs.clear()
-    return _times(several.select("job", "start_s", "end_s", "failed").collect(engine="streaming"), "job")
 
 
 def _times(ended: pl.DataFrame, group_by: str) -> pl.DataFrame:

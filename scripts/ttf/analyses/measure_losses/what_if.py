@@ -9,11 +9,13 @@ from collections.abc import Sequence
 import polars as pl
 
 from ttf.analyses.measure_losses import WHAT_IF
+from ttf.jobs import Frame
 from ttf.runs import GPU_HOUR, PROXY, gpu_time
 from ttf.stats.shares import part_of
 
 TRIAL, NO_RETRY, NO_CERTAIN_RETRY = "trial_on_one_gpu", "no_retry", "no_retry_of_deterministic"
 ONE_GPU_MILLI = 1000
+_RETRIES = ("n", "affected", "saved", "given_up", "given_up_gpu")
 
 NO_TIME = "no GPU time was seen"
 NO_LARGE = "no job of several GPUs has run"
@@ -21,11 +23,33 @@ NO_RETRIES = "no job of the trace has a second attempt"
 NO_REASONS = "the trace gives no reasons of failures"
 
 
-def what_if(runs: pl.LazyFrame, trials_s: Sequence[int]) -> pl.DataFrame:
+def what_if_sums(runs: Frame, trials_s: Sequence[int]) -> pl.DataFrame:
+    """What `what_if` is made of: one row of whole numbers, which add up over the runs of different jobs.
+
+    runs: `ttf.runs.runs`. Raises ValueError when a trial is shorter than 1 s.
+    """
+    if any(trial < 1 for trial in trials_s):
+        raise ValueError("a trial lasts at least 1 s")
+    # By proxy every failure is an infra failure, which says nothing.
+    excused = (pl.col("infra") & (pl.col("basis") != PROXY)) | pl.col("timed_out")
+    measured = runs.lazy().with_columns(gpu=gpu_time(), failed=pl.col("failed") & ~excused)
+    is_large = ~pl.col("again") & (pl.col("gpu_milli") > ONE_GPU_MILLI)
+    parts = measured.select(
+        total="gpu",
+        again="again",
+        reasons=pl.col("deterministic").is_not_null(),
+        large=is_large,
+        **{f"{name}_{s}": part for s in trials_s for name, part in _trial(is_large, s).items()},
+    )
+    certain = pl.col("failed") & pl.col("deterministic").fill_null(False)
+    retries = [_no_retry(measured, *way) for way in ((NO_RETRY, pl.col("failed")), (NO_CERTAIN_RETRY, certain))]
+    return pl.concat([parts.sum(), *retries], how="horizontal").cast(pl.Int128).collect()
+
+
+def what_if(sums: pl.DataFrame, trials_s: Sequence[int]) -> pl.DataFrame:
     """GPU time that would have been saved (WHAT_IF): a row per length of the trial, and two for retries.
 
-    runs: `ttf.runs.runs`, held only where jobs have run again. net = saved - cost, net_share = net over the GPU time of
-    all runs.
+    sums: `what_if_sums` of all jobs. net = saved - cost, net_share = net over the GPU time of all runs.
 
     trial_on_one_gpu: the first run of every job of more than one GPU (n) starts with `trial_s` seconds on one. A first
     run that failed within them (affected) would have failed there, and its other GPUs are saved. Infra failures that
@@ -39,33 +63,18 @@ def what_if(runs: pl.LazyFrame, trials_s: Sequence[int]) -> pl.DataFrame:
     is in neither saved nor cost. A job whose last run still goes on is neither.
     no_retry_of_deterministic: the same after failures that a retry meets again, where the trace gives reasons.
     What cannot be computed is blank, with a reason.
-    Raises ValueError when a trial is shorter than 1 s.
     """
-    if any(trial < 1 for trial in trials_s):
-        raise ValueError("a trial lasts at least 1 s")
-    trials = sorted(set(trials_s))
-    # By proxy every failure is an infra failure, which says nothing.
-    excused = (pl.col("infra") & (pl.col("basis") != PROXY)) | pl.col("timed_out")
-    measured = runs.with_columns(gpu=gpu_time(), failed=pl.col("failed") & ~excused)
-    is_large = ~pl.col("again") & (pl.col("gpu_milli") > ONE_GPU_MILLI)
-    parts = measured.select(
-        total="gpu",
-        again="again",
-        reasons=pl.col("deterministic").is_not_null(),
-        large=is_large,
-        **{f"{name}_{s}": part for s in trials for name, part in _trial(is_large, s).items()},
-    )
-    (sums,) = parts.sum().collect(engine="streaming").iter_rows(named=True)
-    rows = [_of_trial(sums, trial) for trial in trials]
-    certain = pl.col("failed") & pl.col("deterministic").fill_null(False)
-    for scenario, stops in ((NO_RETRY, pl.col("failed")), (NO_CERTAIN_RETRY, certain)):
-        if scenario == NO_CERTAIN_RETRY and not sums["reasons"]:
-            rows.append({"scenario": scenario, "reason": NO_REASONS})
-        elif not sums["again"]:
-            rows.append({"scenario": scenario, "reason": NO_RETRIES})
+    (of_all,) = sums.sum().iter_rows(named=True)
+    rows = [_of_trial(of_all, trial) for trial in sorted(set(trials_s))]
+    for scenario in (NO_RETRY, NO_CERTAIN_RETRY):
+        row = {"scenario": scenario}
+        if scenario == NO_CERTAIN_RETRY and not of_all["reasons"]:
+            rows.append(row | {"reason": NO_REASONS})
+        elif not of_all["again"]:
+            rows.append(row | {"reason": NO_RETRIES})
         else:
-            rows.append(_no_retry(measured, scenario, stops))
-    return WHAT_IF.frame(_in_hours(row, sums["total"]) for row in rows)
+            rows.append(row | {"cost": 0} | {name: of_all[f"{scenario}_{name}"] for name in _RETRIES})
+    return WHAT_IF.frame(_in_hours(row, of_all["total"]) for row in rows)
 
 
 def _trial(is_large: pl.Expr, trial_s: int) -> dict[str, pl.Expr]:
@@ -87,16 +96,18 @@ def _of_trial(sums: dict, trial_s: int) -> dict:
     return row | {"n": sums["large"]} | {name: sums[f"{name}_{trial_s}"] for name in ("affected", "saved", "cost")}
 
 
-def _no_retry(measured: pl.LazyFrame, scenario: str, stops: pl.Expr) -> dict:
-    """stops: the failure after which a job would not be run again."""
+def _no_retry(measured: pl.LazyFrame, scenario: str, stops: pl.Expr) -> pl.LazyFrame:
+    """_RETRIES of the scenario, a row. stops: the failure after which a job would not be run again."""
+    measured = measured.with_columns(stops=stops)
+    # Runs of one job stand together, and most jobs have one, after which nothing comes.
+    of_several = pl.col("again") | pl.col("again").shift(-1, fill_value=False)
     of_jobs = (
-        measured.with_columns(stops=stops)
+        measured.filter(of_several)
         .with_columns(stopped=pl.col("stops").cast(pl.Int64).cum_sum().over("job"))
         # Runs after the first that stops the job: those before and that one itself are run in any case.
         .with_columns(later=(pl.col("stopped") - pl.col("stops").cast(pl.Int64)) > 0)
         .group_by("job")
         .agg(
-            stopped=pl.col("stops").any(),
             again=pl.col("later").any(),
             succeeded=(pl.col("later") & (pl.col("outcome") == "success").fill_null(False)).any(),
             # Neither known to be in vain: it runs, or how it ended is not recorded.
@@ -106,14 +117,13 @@ def _no_retry(measured: pl.LazyFrame, scenario: str, stops: pl.Expr) -> dict:
     )
     in_vain = pl.col("again") & ~pl.col("succeeded") & ~pl.col("is_open")
     sums = of_jobs.select(
-        n=pl.col("stopped").sum(),
         affected=in_vain.sum(),
         saved=pl.col("gpu").filter(in_vain).sum(),
-        cost=pl.lit(0, dtype=pl.Int128),
         given_up=pl.col("succeeded").sum(),
         given_up_gpu=pl.col("gpu").filter("succeeded").sum(),
     )
-    return {"scenario": scenario} | sums.collect().row(0, named=True)
+    stopped = measured.select(n=pl.col("job").filter("stops").n_unique())
+    return pl.concat([stopped, sums], how="horizontal").select(pl.col(_RETRIES).name.prefix(f"{scenario}_"))
 
 
 def _in_hours(row: dict, total: int) -> dict:
