@@ -79,8 +79,14 @@ class Kept:
 
     def of_frame(self, block: pl.DataFrame, make: Callable[..., Frames], *told: Any) -> dict[str, pl.DataFrame]:
         """make(block, *told), kept by what the frame holds."""
-        what = [f"{make.__module__}.{make.__qualname__}", json.dumps(told, sort_keys=True), digest_of(block)]
-        return self.frames(what, lambda: make(block, *told))
+        return self.of_frames([block], make, *told)
+
+    def of_frames(
+        self, frames: Sequence[pl.DataFrame], make: Callable[..., Frames], *told: Any
+    ) -> dict[str, pl.DataFrame]:
+        """make(*frames, *told), kept by what the frames hold."""
+        what = [f"{make.__module__}.{make.__qualname__}", json.dumps(told, sort_keys=True), *map(digest_of, frames)]
+        return self.frames(what, lambda: make(*frames, *told))
 
     def forget_others(self) -> None:
         """Remove what this run did not use."""
