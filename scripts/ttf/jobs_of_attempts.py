@@ -41,7 +41,8 @@ def in_blocks(
     if job.null_count() or not job.is_sorted():
         yield jobs.collect(), attempts.collect().with_columns(job)
         return
-    first = np.arange(0, jobs.select(pl.len()).collect().item(), size)
+    # One at least, of no rows.
+    first = np.arange(0, max(jobs.select(pl.len()).collect().item(), 1), size)
     begin = np.searchsorted(job.to_numpy(), first).tolist()
     for at, low, high in zip(first.tolist(), begin, [*begin[1:], job.len()], strict=True):
         some = attempts.slice(low, high - low).collect(engine="streaming")
