@@ -1,7 +1,6 @@
 """How long attempts wait, how often jobs are tried, how long attempts run until they fail.
 
-What a block of jobs and their attempts adds to each table is kept. Who starts before whom is looked at anew: jobs do
-not stand in the order of their submission.
+What a block of jobs and their attempts adds to each table is kept.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +21,8 @@ OF_ORDER = ("account", "submit_s", "start_s", "gpu_milli", "size")
 def compute(given: Inputs, size: int = BLOCK_ROWS) -> dict:
     window, levels = given.settings.window, level_names(given.scan("jobs"))
     found = (given.kept.of_frames(block, of_block, levels, window) for block in in_blocks(given, JOBS, ATTEMPTS, size))
-    return tables(found, window) | {"out_of_order": delays.out_of_order(given.read("jobs", OF_ORDER))}
+    found = tables(found, window)
+    return found | {"out_of_order": delays.out_of_order(given.read("jobs", OF_ORDER), given.kept, size)}
 
 
 def of_block(
