@@ -36,9 +36,20 @@ def nodes_of(**counts) -> pl.DataFrame:
     return frame.with_columns(blank)
 
 
+def of_the_trace(placements, jobs, attempts=None) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame | None]:
+    """The three, with the rows that placements are of, and attempt_id as ttf.stages.PLACEMENTS has it."""
+    keys, rows = (["job_id"], jobs) if attempts is None else (["job_id", "attempt"], attempts)
+    lacking = placements.select(keys).unique(maintain_order=True).join(rows, on=keys, how="anti", maintain_order="left")
+    rows = pl.concat([rows, lacking], how="diagonal")
+    numbers = rows.select(keys).unique(keys, keep="first", maintain_order=True).with_row_index("attempt_id")
+    placements = placements.drop("attempt_id").join(numbers, on=keys, how="left", maintain_order="left")
+    return (placements, rows, None) if attempts is None else (placements, jobs, rows)
+
+
 def found(placements, jobs=None, nodes=None, attempts=None) -> dict:
     jobs = jobs_of([]) if jobs is None else jobs
     nodes = nodes_of() if nodes is None else nodes
+    placements, jobs, attempts = of_the_trace(placements, jobs, attempts)
     attempts = None if attempts is None else attempts.lazy()
     with TemporaryDirectory() as folder:
         return occupancy_tables(placements.lazy(), jobs.lazy(), nodes, attempts, Path(folder))

@@ -7,7 +7,9 @@ import polars as pl
 import pytest
 from claims_tested import ELSEWHERE
 from study.claims import load_claims
-from ttf.analyses.describe_attempts import delays, retries
+from ttf.analyses.describe_attempts.compute import of_block
+from ttf.analyses.describe_attempts.compute import tables as tables_of
+from ttf.clusters import level_names, with_clusters
 from ttf.jobs import JOB_COLUMNS, conform
 from ttf.replication.scorecard import scorecard
 
@@ -70,14 +72,8 @@ def tables() -> dict[str, pl.DataFrame]:
             for k, (start, end) in enumerate(job["spans"])
         ]
     )
-    placed = delays.placed(jobs, attempts)
-    tried = retries.tries(placed)
-    return {
-        "delays": delays.delays(delays.waits(placed), delays.busiest(jobs)),
-        "outcomes_window": retries.outcomes_window(jobs, tried, WINDOW),
-        "runtime_to_failure": retries.runtime_to_failure(tried),
-        "failed_attempts": retries.failed_attempts(jobs, tried),
-    }
+    jobs = with_clusters(jobs)
+    return tables_of([of_block(jobs, attempts, level_names(jobs), WINDOW)], WINDOW)
 
 
 def worked_out() -> dict[str, float]:

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_placements import jobs_of, nodes_of, placed
+from made_placements import jobs_of, nodes_of, of_the_trace, placed
 from made_runs import trace_of
 from polars.testing import assert_frame_equal
 from ttf.analyses import account_gpu_hours as category
@@ -307,6 +307,7 @@ def test_a_whole_trace(tmp_path) -> None:
     placements = placed(
         [("1", "a", 0, 4 * HOUR, 2000), ("2", "b", 0, HOUR, 2000), ("3", "b", 2 * HOUR, 3 * HOUR, 1000)]
     )
+    placements, *_ = of_the_trace(placements, jobs)
     outage = {"trace": "t", "unit_id": "b", "node": "b", "start_s": HOUR, "end_s": 2 * HOUR, "seen_until_s": 2 * HOUR}
     outage |= {"duration_s": HOUR, "planned": False, "counted": True, "records": 1}
     exposure = [{"trace": "t", "unit_id": node, "node": node, "from_s": 0, "until_s": 4 * HOUR} for node in "ab"]

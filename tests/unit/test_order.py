@@ -10,6 +10,7 @@ from ttf.stats.order import (
     last_of_each,
     numbered,
     order_by,
+    places_within,
     running,
     sorted_rows,
     sums_of_runs,
@@ -51,6 +52,12 @@ def test_numbers_are_those_of_the_distinct_rows(span):
         assert numbered(*columns).tolist() == expected.ravel().tolist()
 
     check()
+
+
+@given(columns_of((0, 4), 1))
+def test_places_within_are_those_of_counting_on(columns):
+    codes = columns[0].tolist()
+    assert places_within(columns[0]).tolist() == [codes[:place].count(code) for place, code in enumerate(codes)]
 
 
 @given(columns_of((0, 4), 2))

@@ -13,28 +13,16 @@ from hypothesis import strategies as st
 from sacct_story import EXPECTED, FIXTURES, study
 from ttf.analyses import describe_attempts as contracts
 from ttf.analyses.describe_attempts.charts import CHARTS
-from ttf.analyses.describe_attempts.delays import (
-    BUCKETS,
-    NO_DELAY,
-    NO_POSITIVE,
-    busiest,
-    delay_by_nodes,
-    delays,
-    out_of_order,
-    placed,
-)
+from ttf.analyses.describe_attempts.compute import compute, of_block, tables
+from ttf.analyses.describe_attempts.delays import BUCKETS, NO_DELAY, NO_POSITIVE, out_of_order, placed
 from ttf.analyses.describe_attempts.delays import waits as waits_of
 from ttf.analyses.describe_attempts.numbers import numbers
 from ttf.analyses.describe_attempts.page import tables as tables_of_page
-from ttf.analyses.describe_attempts.retries import (
-    failed_attempts,
-    outcomes_window,
-    retries,
-    runtime_to_failure,
-)
-from ttf.analyses.describe_attempts.retries import tries as tries_of
 from ttf.charts.figure import Study
+from ttf.clusters import level_names, with_clusters
+from ttf.inputs import Inputs
 from ttf.jobs import GPU_BUCKETS, JOB_COLUMNS, conform, gpu_bucket
+from ttf.kept import Kept
 from ttf.numbers.metrics import Metrics
 from ttf.report.numbers import Numbers
 from ttf.report.page import environment
@@ -91,8 +79,10 @@ def waits(jobs, attempts):
     return waits_of(placed(jobs, attempts))
 
 
-def tries(jobs, attempts):
-    return tries_of(placed(jobs, attempts))
+def tables_of(jobs, attempts, window=None):
+    """All tables, of all rows at once."""
+    jobs = with_clusters(jobs)
+    return tables([of_block(jobs, attempts, level_names(jobs), window)], window) | {"out_of_order": out_of_order(jobs)}
 
 
 def row(table, **where):
@@ -117,7 +107,7 @@ THREE = made(
 
 
 def test_delays_of_first_and_later_attempts_by_hand():
-    table = delays(waits(*THREE), busiest(THREE[0]))
+    table = tables_of(*THREE)["delays"]
     contracts.DELAYS.check(table)
     every = row(table, group_by="all", gpu_bucket="all", which="every", zeros_kept=True)
     assert [every[name] for name in ("n", "zeros", "negative", "unknown")] == [4, 1, 1, 2]
@@ -152,7 +142,7 @@ def test_a_first_attempt_that_the_dump_does_not_have_leaves_the_delay_unknown():
 
 def test_the_step_and_what_is_beside_it():
     several = [{"tries": [(delay, delay + 1)]} for delay in (138, 139, 169, 170, 180, 200, 201, 231, 232, 500)]
-    table = delays(waits(*made(*several)), ["a"])
+    table = tables_of(*made(*several))["delays"]
     found = row(table, group_by="all", gpu_bucket="all", which="first", zeros_kept=True)
     assert (found["step_180_s_share"], found["beside_180_s_share"]) == (0.3, 0.2)
 
@@ -185,9 +175,9 @@ def in_bucket(gpus, name):
 @given(st.lists(JOB, max_size=12), st.randoms())
 def test_delays_are_those_of_a_loop_over_attempts(rows, random):
     jobs, attempts = made(*rows)
-    table = delays(waits(jobs, attempts), busiest(jobs))
+    table = tables_of(jobs, attempts)["delays"]
     shuffled = attempts.sample(fraction=1, shuffle=True, seed=random.randrange(99)) if attempts.height else attempts
-    assert delays(waits(jobs, shuffled), busiest(jobs)).equals(table)
+    assert tables_of(jobs, shuffled)["delays"].equals(table)
     every = list(naive_delays(rows))
     seen = 0
     for group_by, groups in (("all", ["all"]), ("account", ["a", "b"])):
@@ -222,7 +212,7 @@ def test_delays_are_those_of_a_loop_over_attempts(rows, random):
 def test_only_the_busiest_accounts_have_rows_and_the_rest_counts_in_all():
     rows = [{"account": f"a{i:02}", "tries": [(1, 2)]} for i in range(25) for _ in range(25 - i)]
     jobs, attempts = made(*rows)
-    table = delays(waits(jobs, attempts), busiest(jobs))
+    table = tables_of(jobs, attempts)["delays"]
     assert table.filter(pl.col("group_by") == "account")["group"].unique(maintain_order=True).to_list() == [
         f"a{i:02}" for i in range(20)
     ]
@@ -240,7 +230,7 @@ def test_delay_by_nodes_of_first_attempts_of_large_jobs():
         {"gpus": 4, "tries": [(60, 70, None, 2)]},
         {"gpus": 9, "tries": [(60, 70)]},  # nodes unknown
     ]
-    table = delay_by_nodes(waits(*made(*rows)))
+    table = tables_of(*made(*rows))["delay_by_nodes"]
     contracts.DELAY_BY_NODES.check(table)
     assert table.select("gpu_bucket", "nodes", "n", "negative", "unknown", "p50_s", "longest_s").rows() == [
         ("5-8", 1, 2, 1, 0, 20.0, 30),
@@ -259,6 +249,20 @@ def test_sums_and_percentiles_are_exact():
     parts = {code: part.tolist() for code, part in exact.parts_of(np.array([1, 2, 3, 4]), np.array([1, -1, 0, 1]))}
     assert parts == {0: [3], 1: [1, 4]}
     assert list(exact.parts_of(np.empty(0), np.empty(0, dtype=int))) == []
+
+
+@settings(deadline=None, max_examples=10)
+@given(st.lists(JOB, min_size=1, max_size=8), st.integers(1, 9))
+def test_blocks_of_any_size_give_the_same_kept_or_not(tmp_path_factory, rows, size):
+    folder, (jobs, attempts) = tmp_path_factory.mktemp("blocks"), made(*rows)
+    files = {"jobs": folder / "jobs.parquet", "attempts": folder / "attempts.parquet"}
+    with_clusters(jobs).write_parquet(files["jobs"])
+    attempts.write_parquet(files["attempts"])
+    whole = tables_of(jobs, attempts, window=(10, 30))
+    for kept in (Kept(), Kept(folder / "kept"), Kept(folder / "kept")):
+        found = compute(Inputs(files, {}, {"window": [10, 30]}, kept=kept), size)
+        for name, table in whole.items():
+            assert table.equals(found[name]), name
 
 
 # Overtaking -------------------------------------------------------------------------------------------------
@@ -294,6 +298,8 @@ def test_out_of_order_is_what_comparing_all_pairs_gives(rows):
     rows = [(account, submit, submit + wait) for account, submit, wait in rows]
     jobs, _ = made(*({"account": a, "submit": s, "tries": [(t, t + 1)]} for a, s, t in rows))
     table = out_of_order(jobs)
+    for size in (1, 2, 5):
+        assert out_of_order(jobs, size=size).equals(table)
     if not rows:
         assert table.height == 0
         return
@@ -321,7 +327,7 @@ FIVE = made(
 
 
 def test_retries_and_the_unsuccessful_by_gpus():
-    table = retries(FIVE[0])
+    table = tables_of(*FIVE)["retries"]
     contracts.RETRIES.check(table)
     assert table.select("group_by", "group", "n", "retries", "failures").rows() == [
         ("all", "all", 4, 3, 2),
@@ -338,12 +344,11 @@ def test_retries_and_the_unsuccessful_by_gpus():
     assert everyone["retries_ci_low"] == 0
     assert everyone["ci_low"] == pytest.approx(0.1500389, abs=1e-6)  # Wilson, 2 of 4
     assert row(table, group_by="gpus", group="1")["reason"]
-    assert retries(FIVE[0].head(0)).height == 0
+    assert tables_of(FIVE[0].head(0), FIVE[1].head(0))["retries"].height == 0
 
 
 def test_run_time_to_failure_by_proxy():
-    tried = tries(*FIVE)
-    table = runtime_to_failure(tried)
+    table = tables_of(*FIVE)["runtime_to_failure"]
     contracts.RUNTIME_TO_FAILURE.check(table)
     # 10 s of the job that then succeeded; 30, 10 and 100 s of the one that failed; one that has no end.
     everyone = row(table, gpu_bucket="all")
@@ -360,16 +365,16 @@ def test_where_attempts_have_outcomes_only_failures_fail():
         {"tries": [(0, 10, "cancelled"), (20, 30, "failure"), (40, 50, "success")]},
         {"outcome": "running", "tries": [(0, 10, "running")]},
     )
-    tried = tries(jobs, attempts)
-    everyone = row(runtime_to_failure(tried), gpu_bucket="all")
+    found = tables_of(jobs, attempts)
+    everyone = row(found["runtime_to_failure"], gpu_bucket="all")
     assert (everyone["basis"], everyone["trials"]) == ("recorded", 1)
-    table = outcomes_window(jobs, tried, None)
+    table = found["outcomes_window"]
     counts = {row["outcome"]: row["n"] for row in table.filter(pl.col("unit") == "attempt").iter_rows(named=True)}
     assert counts == {"success": 1, "failure": 1, "cancelled": 1, "running": 1}
 
 
 def test_failed_attempts_of_one_job_and_of_one_user():
-    table = failed_attempts(FIVE[0], tries(*FIVE))
+    table = tables_of(*FIVE)["failed_attempts"]
     contracts.FAILED_ATTEMPTS.check(table)
     two = {name: row(table, group_by=name, at_least=2) for name in ("failed_job", "job", "user")}
     # Failed jobs with attempts: 3 and 1 failed attempts; the successful one had 1; users u 4 and v 1.
@@ -378,7 +383,7 @@ def test_failed_attempts_of_one_job_and_of_one_user():
     assert [two[name]["trials_mean"] for name in two] == [2, 5 / 3, 2.5]
     assert [two[name]["trials_share"] for name in two] == [3 / 4, 3 / 5, 4 / 5]
     assert row(table, group_by="user", at_least=10)["groups_share"] == 0
-    nobody = failed_attempts(FIVE[0].head(0), tries(FIVE[0].head(0), FIVE[1].head(0)))
+    nobody = tables_of(FIVE[0].head(0), FIVE[1].head(0))["failed_attempts"]
     assert set(nobody["reason"]) == {"no attempt failed"}
 
 
@@ -404,7 +409,7 @@ def test_on_the_accounting_of_a_real_slurm(tmp_path):
 
 
 def test_outcomes_of_the_whole_trace_and_in_a_window():
-    table = outcomes_window(FIVE[0], tries(*FIVE), (500, 900))
+    table = tables_of(*FIVE, window=(500, 900))["outcomes_window"]
     contracts.OUTCOMES_WINDOW.check(table)
     of_jobs = table.filter(pl.col("unit") == "job")
     assert of_jobs.select("window", "outcome", "n", "without_end").rows() == [
@@ -422,8 +427,8 @@ def test_outcomes_of_the_whole_trace_and_in_a_window():
     assert (attempts["n"], attempts["n_share"], attempts["basis"]) == (5, 5 / 7, "proxy")
     inside = row(table, unit="attempt", window="window", outcome="failure")
     assert (inside["n"], inside["window_from_s"], inside["window_to_s"]) == (1, 500, 900)
-    assert set(outcomes_window(FIVE[0], tries(*FIVE), None)["window"]) == {"all"}
-    empty = outcomes_window(FIVE[0], tries(*FIVE), (2000, 3000)).filter(pl.col("window") == "window")
+    assert set(tables_of(*FIVE)["outcomes_window"]["window"]) == {"all"}
+    empty = tables_of(*FIVE, window=(2000, 3000))["outcomes_window"].filter(pl.col("window") == "window")
     assert set(empty["reason"]) == {"no job is in it", "no attempt is in it"}
 
 
@@ -432,7 +437,7 @@ def test_outcomes_of_the_whole_trace_and_in_a_window():
 def test_the_gpu_time_of_jobs_is_that_of_their_attempts(rows):
     rows = [one | {"tries": [(s, None if e is None else (s or 0) + e) for s, e in one["tries"]]} for one in rows]
     jobs, attempts = made(*rows)
-    table = outcomes_window(jobs, tries(jobs, attempts), None)
+    table = tables_of(jobs, attempts)["outcomes_window"]
     hours = {unit: table.filter(pl.col("unit") == unit)["gpu_hours"].sum() for unit in ("job", "attempt")}
     assert hours["job"] == pytest.approx(hours["attempt"])
     assert table.filter(pl.col("unit") == "job")["n"].sum() == jobs.height
@@ -440,19 +445,6 @@ def test_the_gpu_time_of_jobs_is_that_of_their_attempts(rows):
 
 
 # Charts, numbers, words -------------------------------------------------------------------------------------
-
-
-def tables_of(jobs, attempts, window=None):
-    waited, tried = waits(jobs, attempts), tries(jobs, attempts)
-    return {
-        "delays": delays(waited, busiest(jobs)),
-        "delay_by_nodes": delay_by_nodes(waited),
-        "out_of_order": out_of_order(jobs),
-        "retries": retries(jobs),
-        "runtime_to_failure": runtime_to_failure(tried),
-        "failed_attempts": failed_attempts(jobs, tried),
-        "outcomes_window": outcomes_window(jobs, tried, window),
-    }
 
 
 def told(tables):

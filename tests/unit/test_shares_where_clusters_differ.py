@@ -11,7 +11,7 @@ from ttf.analyses.ask_again.compute import rate_ratio
 from ttf.analyses.compare_traces import FAILURE_SHARE
 from ttf.analyses.compare_traces.compute import JOBS_READ, Subject, compared_jobs, compared_lives
 from ttf.analyses.correlate.compute import failure_share
-from ttf.analyses.describe_attempts.retries import failed_attempts, retries
+from ttf.analyses.describe_attempts.retries import ended, failed_attempts, retries, trials
 from ttf.analyses.describe_workload.population import roles
 from ttf.analyses.measure_epochs import EPOCHS
 from ttf.analyses.measure_epochs.compute import epochs_summary, epochs_table
@@ -71,7 +71,7 @@ def test_shares_of_failures_are_clustered_alike_in_every_room() -> None:
     assert compared.filter(gpus="1").select(ENDS).rows()[0] == ends_of(found)
     of_all = clustered_shares(JOBS, [], ENDED["failures"], ENDED["ended"])
     assert compared.filter(gpus="all").select(ENDS).rows()[0] == ends_of(of_all)
-    of_retries = retries(JOBS)
+    of_retries = retries(ended(JOBS))
     assert of_retries.filter(group_by="all").select(ENDS).rows()[0] == ends_of(of_all)
     assert of_retries.filter(group="1", group_by="gpus").select(ENDS).rows()[0] == ends_of(found)
     workers = clustered_shares(JOBS.filter(task="worker"), [], ENDED["failures"], ENDED["ended"])
@@ -98,13 +98,13 @@ def test_components_are_compared_by_what_they_stand_in() -> None:
 
 def test_a_mean_of_retries_is_a_ratio_of_sums() -> None:
     found = clustered_ratios(JOBS, [], (pl.col("attempts") - 1).sum(), pl.len(), pl.len())
-    row = retries(JOBS).filter(group_by="all")
+    row = retries(ended(JOBS)).filter(group_by="all")
     assert row.select("retries_ci_low_clustered", "retries_ci_high_clustered").rows()[0] == ends_of(found)
 
 
 def test_users_with_failed_attempts_are_each_a_cluster() -> None:
     tries = JOBS.with_row_index("job").select("job", "user", failed=pl.col("outcome") == "failure", by_proxy=False)
-    table = failed_attempts(JOBS, tries)
+    table = failed_attempts(trials(JOBS, tries), tries)
     users = table.filter(group_by="user", at_least=10).row(0, named=True)
     assert (users["cluster_by"], users["clusters"]) == ("user", users["n"])
     logit, n = math.log(users["groups"] / (users["n"] - users["groups"])), users["n"]

@@ -14,13 +14,15 @@ from sacct_story import FIXTURES, study
 from study.taxonomy import taxonomy_of
 from ttf.analyses.classify_failures import ANALYSIS, REASONS
 from ttf.analyses.classify_failures.charts import CHARTS
-from ttf.analyses.classify_failures.compute import MOST_LINES, taxonomy_table, unmatched_table
+from ttf.analyses.classify_failures.compute import MOST_LINES, by_block, taxonomy_table, unmatched_table
 from ttf.analyses.classify_failures.log_tails import in_tails, read_tails, telling_line
 from ttf.analyses.classify_failures.numbers import numbers as of_taxonomy
 from ttf.analyses.classify_failures.page import tables as taxonomy_tables
 from ttf.analyses.classify_failures.rules import ATTEMPT_COLUMNS, classify, every_attempt, search
 from ttf.charts.figure import Study
 from ttf.errors import StudyError
+from ttf.inputs import Inputs
+from ttf.kept import Kept
 from ttf.numbers.metrics import Metrics
 from ttf.report.trace import Trace
 from ttf.runs import with_jobs, with_reasons
@@ -335,6 +337,7 @@ def jobs_of(outcome=None, **columns) -> pl.DataFrame:
         "runtime_s": [10] * n,
         "gpu_milli": [1000] * n,
         "size": [1] * n,
+        "attempts": [1] * n,
         "status_raw": ["FAILED"] * n,
         "outcome": outcome or ["failure"] * n,
     }
@@ -381,6 +384,19 @@ def test_the_reasons_of_a_real_slurm(tmp_path):
     lines = unmatched_table(told)
     assert lines["line"].to_list() == ["state FAILED, exit code 1:0", "state FAILED, exit code 3:0"]
     assert lines["source"].unique().to_list() == ["record"]
+
+
+@pytest.mark.parametrize("has_attempts", [True, False])
+def test_blocks_of_any_size_give_the_same_kept_or_not(tmp_path, has_attempts):
+    _, jobs, attempts = study(FIXTURES / "real_readme.txt", folder=tmp_path)
+    whole = classify(every_attempt(jobs, attempts if has_attempts else None).filter("failed"), TAXONOMY)
+    assert whole.height
+    files = {"jobs": tmp_path / "jobs.parquet"} | ({"attempts": tmp_path / "attempts.parquet"} if has_attempts else {})
+    jobs.write_parquet(files["jobs"])
+    attempts.write_parquet(tmp_path / "attempts.parquet")
+    for size in (1, 2, 5, 1000):
+        for kept in (Kept(), Kept(tmp_path / "kept"), Kept(tmp_path / "kept")):
+            assert by_block(Inputs(files, {}, {"taxonomy": TAXONOMY}, kept=kept), size).equals(whole)
 
 
 def test_the_derived_exit_code_stands_in_at_the_last_attempt(tmp_path):

@@ -85,6 +85,11 @@ class Counted:
         """The number of this rank, 0 the smallest."""
         return self.values[np.searchsorted(self._ends, rank, side="right")].item()
 
+    def between(self, first: int, last: int) -> int:
+        """How many are from the first to the last of these numbers, both included."""
+        below, up_to = np.searchsorted(self.values, first), np.searchsorted(self.values, last, side="right")
+        return int(self._ends[up_to - 1] if up_to else 0) - int(self._ends[below - 1] if below else 0)
+
     def mean(self) -> float:
         """Of whole numbers, none of them negative: their exact sum, divided once."""
         return dot(self.values, self.counts) / self.size

@@ -88,6 +88,16 @@ def last_of_each(ascending: np.ndarray) -> np.ndarray:
     return np.flatnonzero(np.append(ascending[1:] != ascending[:-1], True)[: ascending.size])
 
 
+def places_within(codes: np.ndarray) -> np.ndarray:
+    """The place of each row among those with its code, from 0 on."""
+    # Quick where they stand together, as they mostly do.
+    order = np.argsort(codes, kind="stable")
+    first = first_of_each(codes[order])
+    place = np.empty(codes.size, np.int64)
+    place[order] = np.arange(codes.size) - np.repeat(first, np.diff(first, append=codes.size))
+    return place
+
+
 def sums_of_runs(codes: np.ndarray, values: np.ndarray, groups: int) -> np.ndarray:
     """The sum of Int64 values by group code (0 .. groups - 1), quick where the same codes follow one another."""
     found = np.zeros(groups, np.int64)

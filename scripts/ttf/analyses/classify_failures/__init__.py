@@ -79,5 +79,5 @@ ANALYSIS = Analysis(
     main=("failed_attempts_by_reason",),
     sections=["taxonomy"],
     memory_mb=190,
-    mb_per_gb={"sacct": 3150},
+    mb_per_gb={"sacct": 600},
 )

@@ -1,12 +1,29 @@
-"""Reasons of failed attempts, and what is known of those that no rule matches."""
+"""Reasons of failed attempts, and what is known of those that no rule matches.
+
+The failed attempts of a block of jobs are kept with their reasons; all of them are counted anew.
+"""
 
 import polars as pl
 
-from ttf.analyses.classify_failures import REASONS, TAXONOMY, UNMATCHED
+from ttf.analyses.classify_failures import LOG_TAILS, REASONS, TAXONOMY, UNMATCHED
 from ttf.analyses.classify_failures.log_tails import LONGEST_LINE, in_tails, normalised, read_tails
-from ttf.analyses.classify_failures.rules import ATTEMPT_COLUMNS, KEY, classify, every_attempt, most_characters
+from ttf.analyses.classify_failures.rules import (
+    ATTEMPT_COLUMNS,
+    KEY,
+    OF_ATTEMPTS,
+    OF_JOBS,
+    OF_TRIED_JOBS,
+    classify,
+    described,
+    every_attempt,
+    failed_attempts,
+    most_characters,
+)
 from ttf.infra import EVENT
 from ttf.inputs import Inputs
+from ttf.jobs_of_attempts import in_blocks
+from ttf.kept import BLOCK_ROWS
+from ttf.tables import blocks
 
 # In place of a reason.
 NO_RULE = "unmatched"
@@ -18,11 +35,7 @@ MOST_LINES = 100
 
 
 def compute(given: Inputs) -> dict:
-    taxonomy = given.settings.taxonomy
-    every = every_attempt(given.read("jobs"), given.read("attempts") if "attempts" in given else None)
-    tails = read_tails(given.path("tails"), most_characters(taxonomy)) if "tails" in given else []
-    of_logs, lines = in_tails(tails, every, taxonomy)
-    classified = classify(every.filter("failed"), taxonomy, of_logs)
+    classified, of_logs, lines = _with_logs(given) if "tails" in given else (by_block(given), None, LOG_TAILS.frame([]))
     if "lives_infra" in given:
         classified = with_health_events(classified, given.scan("lives_infra", ["unit_id", "life_id", "event", "basis"]))
     return {
@@ -33,13 +46,40 @@ def compute(given: Inputs) -> dict:
     }
 
 
+def _with_logs(given: Inputs) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """(the failed attempts, what the logs say of them, LOG_TAILS); nothing is kept, as a line may be of any attempt."""
+    taxonomy, attempts = given.settings.taxonomy, None
+    if "attempts" in given:
+        attempts = given.read("attempts", OF_ATTEMPTS)
+    every = every_attempt(given.read("jobs", OF_JOBS if attempts is None else OF_TRIED_JOBS), attempts)
+    of_logs, lines = in_tails(read_tails(given.path("tails"), most_characters(taxonomy)), every, taxonomy)
+    return classify(every.filter("failed"), taxonomy, of_logs), of_logs, lines
+
+
+def by_block(given: Inputs, size: int = BLOCK_ROWS) -> pl.DataFrame:
+    """The failed attempts, of so many jobs at a time."""
+    if "attempts" in given:
+        failed = [failed_attempts(*block) for block in in_blocks(given, OF_TRIED_JOBS, OF_ATTEMPTS, size)]
+    else:
+        failed = [failed_attempts(block) for block in blocks(given.scan("jobs", OF_JOBS), size)]
+    taxonomy = given.settings.taxonomy
+    found = (given.kept.of_frame(some, _classified, taxonomy)["classified"] for some in failed)
+    return pl.concat([classify(pl.DataFrame(schema=ATTEMPT_COLUMNS), taxonomy), *found])
+
+
+def _classified(failed: pl.DataFrame, taxonomy: dict) -> dict[str, pl.DataFrame]:
+    return {"classified": classify(described(failed), taxonomy)}
+
+
 def with_health_events(classified: pl.DataFrame, lives: pl.LazyFrame) -> pl.DataFrame:
     """The failed attempts; those that a health event attributes to infrastructure and no rule does have HEALTH_EVENT.
 
     lives: of `ttf.infra.infra_lives`; so what is attributed to infrastructure is one set, whoever counts it.
     """
     told = lives.filter(pl.col("event") == EVENT, pl.col("basis") == "event")
-    told = told.select(job_id="unit_id", attempt="life_id", told=True).collect()
+    told = told.select(job_id="unit_id", attempt="life_id", told=True).collect(engine="streaming")
+    if told.is_empty():
+        return classified
     rows = classified.join(told, on=["job_id", "attempt"], how="left", maintain_order="left")
     kinds = [kind_of(*row) for row in classified.select(pl.col("reason").fill_null(NO_RULE), "domain").iter_rows()]
     by_event = pl.col("told").fill_null(False) & (pl.Series(kinds, dtype=pl.String) != "infra")
@@ -62,10 +102,11 @@ def taxonomy_table(classified: pl.DataFrame) -> pl.DataFrame:
     GPUs of the attempt, rounded up.
     """
     gpus = (pl.col("gpu_milli") + 999) // 1000
-    rows = classified.with_columns(
+    rows = classified.with_row_index("unit").with_columns(
         gpus=gpus.fill_null(0),
         product=pl.col("gpu_milli").cast(pl.Int128) * pl.col("runtime_s"),
-        unit=pl.struct("job_id", "task"),
+        # Numbers are told apart sooner than texts.
+        unit=pl.col("unit").first().over("job_id", "task"),
     )
     counted = [
         pl.len().cast(pl.Int64).alias("trials"),

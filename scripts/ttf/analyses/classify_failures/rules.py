@@ -11,6 +11,7 @@ from collections.abc import Iterable
 import polars as pl
 
 from ttf.analyses.classify_failures import TAXONOMY
+from ttf.jobs_of_attempts import jobs_of
 
 KEY = ["job_id", "task", "attempt"]
 ATTEMPT_COLUMNS = {
@@ -29,35 +30,52 @@ ATTEMPT_COLUMNS = {
 # What decided, in the order in which it is named where several agree.
 EVIDENCE = ("text", "reason", "exit_code", "state")
 _OF_REASON = ("reason", "domain", "category", "deterministic")
+# What is read for `every_attempt`: of jobs that are attempts, of jobs that have attempts, and of these.
+OF_JOBS = ("job_id", "task", "user", "outcome", "runtime_s", "gpu_milli", "size", "status_raw", "reason", "exit_code")
+OF_JOBS += ("derived_exit_code",)
+OF_TRIED_JOBS = ("job_id", "attempts", "task", "user", "derived_exit_code")
+OF_ATTEMPTS = ("job_id", "attempt", "outcome", "runtime_s", "gpu_milli", "state", "exit_code", "slurm_reason")
 
 
 def every_attempt(jobs: pl.DataFrame, attempts: pl.DataFrame | None = None) -> pl.DataFrame:
     """Every attempt in the order of the trace, with ATTEMPT_COLUMNS; without `attempts` each job is one.
 
-    An attempt failed if its outcome is failure, or if the trace gives it none and another one followed (Philly).
-    gpu_milli: GPUs of the whole attempt. exit_code: `code:signal`, of the last attempt also that of the job's steps
-    (sacct's DerivedExitCode) where its own says nothing.
+    attempts: with `job`, the row of theirs, where it is known. An attempt failed if its outcome is failure, or if the
+    trace gives it none and another one followed (Philly). gpu_milli: GPUs of the whole attempt. exit_code:
+    `code:signal`; of the last attempt also that of the job's steps (sacct's DerivedExitCode) where its own says
+    nothing.
     """
+    return described(_with_failed(jobs, attempts))
+
+
+def failed_attempts(jobs: pl.DataFrame, attempts: pl.DataFrame | None = None) -> pl.DataFrame:
+    """Of the same those that failed, as `described` takes them."""
+    return _with_failed(jobs, attempts, pl.col("failed"))
+
+
+def _with_failed(jobs: pl.DataFrame, attempts: pl.DataFrame | None, chosen: pl.Expr | bool = True) -> pl.DataFrame:
+    """The attempts that are chosen with is_last and failed, and what their jobs say of them."""
     if attempts is None:
-        every = _with_blanks(jobs, "reason", "exit_code", "derived_exit_code").with_columns(
-            attempt=pl.lit(0, pl.Int64),
-            is_last=pl.lit(True),
-            failed=pl.col("outcome") == "failure",
-            gpu_milli=pl.col("gpu_milli") * pl.col("size"),
-            state="status_raw",
-            failure_reason="reason",
-        )
-    else:
-        is_last = pl.col("attempt") == pl.col("attempt").max().over("job_id")
-        of_jobs = _with_blanks(jobs, "derived_exit_code").select("job_id", "task", "user", "derived_exit_code")
-        every = (
-            _with_blanks(attempts, "state", "exit_code", "slurm_reason")
-            .join(of_jobs, on="job_id", how="left", maintain_order="left")
-            .with_columns(is_last=is_last, failed=(pl.col("outcome") == "failure").fill_null(~is_last))
-            .with_columns(pl.when("is_last").then("derived_exit_code"), failure_reason="slurm_reason")
-        )
+        blank = _with_blanks(jobs, "reason", "exit_code", "derived_exit_code")
+        of_job = {"gpu_milli": pl.col("gpu_milli") * pl.col("size"), "attempt": pl.lit(0, pl.Int64)}
+        every = blank.with_columns(**of_job, is_last=pl.lit(True), failed=pl.col("outcome") == "failure")
+        return every.filter(chosen).with_columns(state="status_raw", failure_reason="reason")
+    if "job" not in attempts.columns:
+        attempts = attempts.with_columns(jobs_of(jobs, attempts))
+    is_last = pl.col("attempt") == pl.col("attempt").max().over("job")
+    every = _with_blanks(attempts, "state", "exit_code", "slurm_reason").with_columns(
+        is_last=is_last, failed=(pl.col("outcome") == "failure").fill_null(~is_last)
+    )
+    every = every.filter(chosen)
+    about = _with_blanks(jobs, "derived_exit_code").select("task", "user", "derived_exit_code")
+    every = every.drop("job").hstack(about[every["job"]])
+    return every.with_columns(pl.when("is_last").then("derived_exit_code"), failure_reason="slurm_reason")
+
+
+def described(attempts: pl.DataFrame) -> pl.DataFrame:
+    """Attempts of `failed_attempts` with ATTEMPT_COLUMNS."""
     exit_code = pl.coalesce(_code(pl.col("exit_code")), _code(pl.col("derived_exit_code")))
-    return every.with_columns(exit_code=exit_code).select(*ATTEMPT_COLUMNS).cast(ATTEMPT_COLUMNS)
+    return attempts.with_columns(exit_code=exit_code).select(*ATTEMPT_COLUMNS).cast(ATTEMPT_COLUMNS)
 
 
 def _with_blanks(frame: pl.DataFrame, *names: str) -> pl.DataFrame:

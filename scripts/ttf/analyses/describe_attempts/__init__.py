@@ -140,5 +140,5 @@ ANALYSIS = Analysis(
     charts={"delay_first_later": "delays", "runtime_to_failure": "runtime_to_failure"},
     sections=["queueing", "outcomes/outcomes_window", "time_to_failure/run_time_to_failure"],
     memory_mb=190,
-    mb_per_gb={"philly": 160, "sacct": 2060},
+    mb_per_gb={"philly": 160, "sacct": 800},
 )

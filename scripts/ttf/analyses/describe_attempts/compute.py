@@ -1,26 +1,63 @@
-"""How long attempts wait, how often jobs are tried, how long attempts run until they fail."""
+"""How long attempts wait, how often jobs are tried, how long attempts run until they fail.
+
+What a block of jobs and their attempts adds to each table is kept.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import polars as pl
 
 from ttf.analyses.describe_attempts import delays, retries
-from ttf.clusters import READ_OF_JOBS
+from ttf.clusters import level_names
 from ttf.inputs import Inputs
+from ttf.jobs_of_attempts import in_blocks
+from ttf.kept import BLOCK_ROWS
 
-JOBS = ("job_id", "user", "account", "outcome", "gpu_milli", "size", "attempts", "submit_s", "start_s")
-OF_RETRIES = ("outcome", "gpu_milli", "size", "attempts", *READ_OF_JOBS)
-ATTEMPTS = ("job_id", "attempt", "start_s", "end_s", "runtime_s", "outcome", "gpu_milli", "nodes")
+JOBS = ("user", "account", "outcome", "gpu_milli", "size", "attempts", "submit_s", "cluster", "group")
+ATTEMPTS = ("attempt", "start_s", "end_s", "runtime_s", "outcome", "gpu_milli", "nodes")
+OF_ORDER = ("account", "submit_s", "start_s", "gpu_milli", "size")
 
 
-def compute(given: Inputs) -> dict:
-    jobs, window = given.read("jobs", JOBS), given.settings.window
-    placed = delays.placed(jobs, given.read("attempts", ATTEMPTS))
-    jobs = jobs.drop("job_id")
+def compute(given: Inputs, size: int = BLOCK_ROWS) -> dict:
+    window, levels = given.settings.window, level_names(given.scan("jobs"))
+    found = (given.kept.of_frames(block, of_block, levels, window) for block in in_blocks(given, JOBS, ATTEMPTS, size))
+    found = tables(found, window)
+    return found | {"out_of_order": delays.out_of_order(given.read("jobs", OF_ORDER), given.kept, size)}
+
+
+def of_block(
+    jobs: pl.DataFrame, attempts: pl.DataFrame, levels: Sequence[str | None], window: Sequence[int] | None
+) -> dict[str, pl.DataFrame]:
+    """What some jobs and their attempts add to the tables; see the functions that give it.
+
+    levels: what the clusters and the groups of all jobs are (`ttf.clusters.level_names`).
+    """
+    cluster_by, group_by = (pl.lit(name, dtype=pl.String) for name in levels)
+    jobs = jobs.with_columns(cluster_by=cluster_by, group_by=group_by)
+    placed = delays.placed(jobs, attempts)
     waits, tries = delays.waits(placed), retries.tries(placed)
-    alike = given.scan("jobs", OF_RETRIES)
     return {
-        "delays": delays.delays(waits, delays.busiest(jobs)),
-        "delay_by_nodes": delays.delay_by_nodes(waits),
-        "out_of_order": delays.out_of_order(jobs),
-        "retries": retries.retries(alike),
-        "runtime_to_failure": retries.runtime_to_failure(tries),
-        "failed_attempts": retries.failed_attempts(alike, tries),
-        "outcomes_window": retries.outcomes_window(jobs, tries, tuple(window) if window else None),
+        "accounts": jobs.group_by("account").agg(n=pl.len().cast(pl.Int64)),
+        "waits": delays.counted_waits(waits),
+        "waits_by_nodes": delays.waits_by_nodes(waits),
+        "ended": retries.ended(jobs),
+        "failed": tries.filter("failed").select("user", "bucket", "runtime_s", "gpu_milli", "failed", "by_proxy"),
+        "trials": retries.trials(jobs, tries),
+        "outcomes": retries.outcome_sums(jobs, tries, window),
+    }
+
+
+def tables(blocks: Iterable[Mapping[str, pl.DataFrame]], window: Sequence[int] | None) -> dict[str, pl.DataFrame]:
+    """The tables but one, by name, of what each of the blocks adds to them."""
+    blocks = list(blocks)
+    of = {name: pl.concat(block[name] for block in blocks) for name in blocks[0]}
+    # An attempt without an outcome of its own failed, by proxy.
+    basis = retries.basis_of(of["failed"])
+    return {
+        "delays": delays.delays(of["waits"], delays.busiest(of["accounts"])),
+        "delay_by_nodes": delays.delay_by_nodes(of["waits_by_nodes"]),
+        "retries": retries.retries(of["ended"]),
+        "runtime_to_failure": retries.runtime_to_failure(of["failed"]),
+        "failed_attempts": retries.failed_attempts(of["trials"], of["failed"]),
+        "outcomes_window": retries.outcomes_window(of["outcomes"], basis, window),
     }

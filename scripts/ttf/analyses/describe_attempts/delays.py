@@ -1,13 +1,18 @@
 """How long attempts wait: by account, size and nodes, first and later ones apart; and who starts before whom."""
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 import numpy as np
 import polars as pl
 
 from ttf.analyses.describe_attempts import DELAY_BY_NODES, DELAYS, OUT_OF_ORDER
 from ttf.jobs import GPU_BUCKETS, gpu_bucket, whole_gpus
+from ttf.jobs_of_attempts import jobs_of
+from ttf.kept import BLOCK_ROWS, Kept
 from ttf.runs import in_sequence
-from ttf.stats.counts import commonest
-from ttf.stats.exact import parts_of, percentile, total
+from ttf.stats.counts import Counted, code
+from ttf.stats.exact import parts_of
 
 MOST_ACCOUNTS = 20
 ALL = "all"
@@ -23,6 +28,8 @@ BESIDE_S = ((139, 169), (201, 231))
 BUCKETS_OF_NODES = ("5-8", ">8")
 ACCOUNT, CLUSTER = SCOPES = ("account", "cluster")
 
+_COUNT = pl.len().cast(pl.Int64)
+
 NO_DELAY = "no delay is known"
 NO_POSITIVE = "no delay above 0 is known"
 NO_TIMES = "no job has the times it takes"
@@ -36,9 +43,8 @@ def bucket_of() -> pl.Expr:
 def placed(jobs: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:
     """The attempts in order of jobs and in sequence, with `job`, the row of theirs in `jobs`, and what that says.
 
-    bucket: see `bucket_of`; job_gpu_milli: of all instances of the job.
+    attempts: with `job` where it is known. bucket: see `bucket_of`; job_gpu_milli: of all instances of the job.
     """
-    of_jobs = jobs.with_row_index("job").select("job", "job_id")
     about = jobs.select(
         "account",
         "user",
@@ -47,11 +53,9 @@ def placed(jobs: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:
         bucket=bucket_of(),
         job_gpu_milli=pl.col("gpu_milli") * pl.col("size"),
     )
-    tries = (
-        attempts.select("job_id", "attempt", "start_s", "end_s", "runtime_s", "outcome", "gpu_milli", "nodes")
-        .join(of_jobs, on="job_id", how="left", maintain_order="left", validate="m:1")
-        .drop("job_id")
-    )
+    if "job" not in attempts.columns:
+        attempts = attempts.with_columns(jobs_of(jobs, attempts))
+    tries = attempts.select("job", "attempt", "start_s", "end_s", "runtime_s", "outcome", "gpu_milli", "nodes")
     tries = in_sequence(tries).drop("attempt")
     return tries.hstack(about[tries["job"]])
 
@@ -73,46 +77,54 @@ def waits(tries: pl.DataFrame) -> pl.DataFrame:
     return tries.select("account", "bucket", "nodes", is_first=is_new, delay_s=pl.col("start_s") - since)
 
 
+def counted_waits(waits: pl.DataFrame) -> pl.DataFrame:
+    """How many waits there are of each kind: account, bucket, is_first, delay_s (-1 for all that are negative), n."""
+    return waits.group_by("account", "bucket", "is_first", pl.col("delay_s").clip(lower_bound=-1)).agg(n=_COUNT)
+
+
+def waits_by_nodes(waits: pl.DataFrame) -> pl.DataFrame:
+    """The same of first attempts of BUCKETS_OF_NODES: bucket, nodes, delay_s, n."""
+    places = [list(GPU_BUCKETS).index(name) for name in BUCKETS_OF_NODES]
+    chosen = waits.filter(pl.col("is_first") & pl.col("bucket").is_in(places) & pl.col("nodes").is_not_null())
+    return chosen.group_by("bucket", "nodes", pl.col("delay_s").clip(lower_bound=-1)).agg(n=_COUNT)
+
+
 def busiest(jobs: pl.DataFrame) -> list[str]:
-    """The MOST_ACCOUNTS accounts with the most jobs, most first."""
-    return commonest(jobs, "account", MOST_ACCOUNTS)
+    """The MOST_ACCOUNTS accounts with the most jobs, most first; jobs: account and how many: n."""
+    found = jobs.drop_nulls("account").group_by("account").agg(pl.col("n").sum())
+    return found.sort("n", "account", descending=[True, False])["account"].head(MOST_ACCOUNTS).to_list()
 
 
 def delays(waits: pl.DataFrame, accounts: list[str]) -> pl.DataFrame:
-    """Queueing delay over all and by account x size of the job x which attempts (DELAYS); waits: of `waits`.
+    """Queueing delay over all and by account x size of the job x which attempts (DELAYS); waits: of `counted_waits`.
 
     accounts: those that have rows. Every group with an attempt has a row with the delays of 0 and one without (as the
     notebook of the Philly trace has it). beside_180_s_share: the mean of the shares in the two spans around STEP_S, of
     the same width, so that a step at 3 minutes stands out. Percentiles are linear between ranks.
     """
-    places = waits["account"].replace_strict(accounts, range(len(accounts)), default=-1, return_dtype=pl.Int16)
-    account = places.fill_null(-1).to_numpy()
-    bucket = waits["bucket"].to_numpy()
-    which = waits.select(pl.when("is_first").then(0).otherwise(1).cast(pl.Int16)).to_series().to_numpy()
-    delay = waits["delay_s"].fill_null(0).to_numpy()
-    unknown = waits["delay_s"].is_null().to_numpy()
-    order = np.argsort(delay, kind="stable")
-    order = order[(~unknown & (delay >= 0))[order]]
-    ascending = delay[order]
-    nothing = np.zeros(waits.height, dtype=np.int16)
+    kind = ("place", "bucket", "is_first", "delay_s")
+    placed = waits.select(*kind[1:], "n", place=code("account", accounts))
+    # Of many blocks the same waits: far fewer are different, and fewer still without the accounts.
+    of_accounts = placed.filter(pl.col("place") >= 0).group_by(kind).agg(pl.col("n").sum())
+    of_all = placed.group_by(pl.lit(0).alias("place"), *kind[1:]).agg(pl.col("n").sum())
     found = {}
-    for group_by, groups, by_account in ((ALL, [ALL], nothing), ("account", accounts, account)):
+    for group_by, groups, rows in ((ALL, [ALL], of_all), ("account", accounts, of_accounts)):
+        rows = rows.sort("delay_s", nulls_last=False)
+        place, bucket, n = (rows[name].to_numpy().astype(np.int64) for name in ("place", "bucket", "n"))
+        which = np.where(rows["is_first"].to_numpy(), 0, 1)
+        delay = rows["delay_s"].fill_null(-2).to_numpy()
+        nothing = np.zeros_like(place)
         for buckets, by_bucket in (([ALL], nothing), (list(GPU_BUCKETS), bucket)):
             for kinds, by_which in (([EVERY], nothing), ([FIRST, LATER], which)):
-                inside = (by_account >= 0) & (by_bucket >= 0)
-                code = (by_account * len(buckets) + by_bucket) * np.int16(len(kinds)) + by_which
-                code = np.where(inside, code, np.int16(-1))
-                size = len(groups) * len(buckets) * len(kinds)
-                rows = np.bincount(code[inside], minlength=size)
-                blank = np.bincount(code[inside & unknown], minlength=size)
-                below = np.bincount(code[inside & ~unknown & (delay < 0)], minlength=size)
-                values = dict(parts_of(ascending, code[order]))
-                for cell in np.flatnonzero(rows).tolist():
+                cells = (place * len(buckets) + by_bucket) * len(kinds) + by_which
+                for cell, part in parts_of(np.arange(n.size), np.where(by_bucket >= 0, cells, -1)):
                     rest, kind = divmod(cell, len(kinds))
-                    group, place = divmod(rest, len(buckets))
-                    key = (group_by, groups[group], buckets[place], kinds[kind])
-                    counted = {"negative": int(below[cell]), "unknown": int(blank[cell])}
-                    found[key] = _both(values.get(cell, ascending[:0]), counted)
+                    group, size = divmod(rest, len(buckets))
+                    unknown, negative = np.searchsorted(delay[part], (-1, 0)).tolist()
+                    counted = {"unknown": int(n[part[:unknown]].sum())}
+                    counted["negative"] = int(n[part[unknown:negative]].sum())
+                    key = (group_by, groups[group], buckets[size], kinds[kind])
+                    found[key] = _both(delay[part[negative:]], n[part[negative:]], counted)
     table = [
         dict(zip(("group_by", "group", "gpu_bucket", "which"), key, strict=True)) | row
         for group_by, groups in ((ALL, [ALL]), ("account", accounts))
@@ -125,16 +137,21 @@ def delays(waits: pl.DataFrame, accounts: list[str]) -> pl.DataFrame:
     return DELAYS.frame(table)
 
 
-def _both(ascending: np.ndarray, counted: dict) -> list[dict]:
-    """The rows of one group, with delays of 0 and without them."""
-    zeros = int(np.searchsorted(ascending, 0, side="right"))
+def _both(ascending: np.ndarray, n: np.ndarray, counted: dict) -> list[dict]:
+    """The rows of one group, with delays of 0 and without them; n: how many there are of each delay."""
+    every = np.searchsorted(ascending, 0, side="right")
+    zeros = int(n[:every].sum())
     rows = []
-    for kept, part, reason in ((True, ascending, NO_DELAY), (False, ascending[zeros:], NO_POSITIVE)):
+    for kept, first, reason in ((True, 0, NO_DELAY), (False, every, NO_POSITIVE)):
+        part = Counted(ascending[first:], n[first:])
         row = {"zeros_kept": kept, "n": part.size, "zeros": zeros, **counted}
         if part.size:
-            row |= {f"within_{limit}_s_share": _share(part, 0, limit) for limit in WITHIN_S}
-            beside = sum(_count(part, *span) for span in BESIDE_S)
-            row |= {"step_180_s_share": _share(part, *STEP_S), "beside_180_s_share": beside / (2 * part.size)}
+            row |= {f"within_{limit}_s_share": part.between(0, limit) / part.size for limit in WITHIN_S}
+            beside = sum(part.between(*span) for span in BESIDE_S)
+            row |= {
+                "step_180_s_share": part.between(*STEP_S) / part.size,
+                "beside_180_s_share": beside / (2 * part.size),
+            }
             row |= _times(part)
         else:
             row["reason"] = reason
@@ -142,79 +159,124 @@ def _both(ascending: np.ndarray, counted: dict) -> list[dict]:
     return rows
 
 
-def _count(ascending: np.ndarray, first: int, last: int) -> int:
-    ends = np.searchsorted(ascending, first, side="left"), np.searchsorted(ascending, last, side="right")
-    return int(ends[1] - ends[0])
-
-
-def _share(ascending: np.ndarray, first: int, last: int) -> float:
-    return _count(ascending, first, last) / ascending.size
-
-
-def _times(ascending: np.ndarray) -> dict[str, float]:
+def _times(delays: Counted) -> dict[str, float]:
     """Mean and PERCENTS of times, at least one."""
-    percents = {f"p{percent}_s": percentile(ascending, percent) for percent in PERCENTS}
-    return {"mean_s": total(ascending) / ascending.size, **percents}
+    return {"mean_s": delays.mean(), **{f"p{percent}_s": delays.percentile(percent) for percent in PERCENTS}}
 
 
 def delay_by_nodes(waits: pl.DataFrame) -> pl.DataFrame:
-    """Delay of the first attempt by the nodes it got, of jobs of 5 GPUs and more (DELAY_BY_NODES)."""
+    """Delay of the first attempt by the nodes it got, of jobs of 5 GPUs and more (DELAY_BY_NODES).
+
+    waits: of `waits_by_nodes`.
+    """
     rows = []
     for name in BUCKETS_OF_NODES:
-        place = list(GPU_BUCKETS).index(name)
-        first = waits.filter(pl.col("is_first") & (pl.col("bucket") == place) & pl.col("nodes").is_not_null())
-        counts = (
-            first.group_by("nodes")
-            .agg(
-                negative=(pl.col("delay_s") < 0).sum().cast(pl.Int64),
-                unknown=pl.col("delay_s").is_null().sum().cast(pl.Int64),
-            )
-            .sort("nodes")
-        )
-        known = first.filter(pl.col("delay_s") >= 0).sort("delay_s", maintain_order=True)
-        codes = np.searchsorted(counts["nodes"].to_numpy(), known["nodes"].to_numpy())
-        values = dict(parts_of(known["delay_s"].to_numpy(), codes))
-        for group, row in enumerate(counts.iter_rows(named=True)):
-            part = values.get(group, np.empty(0, dtype=np.int64))
-            about = {"gpu_bucket": name, "n": part.size, **row}
-            about |= _times(part) | {"longest_s": int(part[-1])} if part.size else {"reason": NO_DELAY}
+        of_size = waits.filter(pl.col("bucket") == list(GPU_BUCKETS).index(name)).sort("nodes", "delay_s")
+        for nodes, part in of_size.partition_by("nodes", maintain_order=True, as_dict=True).items():
+            known = Counted.of(part.filter(pl.col("delay_s") >= 0), "delay_s")
+            about = {"gpu_bucket": name, "nodes": nodes[0], "n": known.size}
+            about["negative"] = part.filter(pl.col("delay_s") < 0)["n"].sum()
+            about["unknown"] = part.filter(pl.col("delay_s").is_null())["n"].sum()
+            about |= _times(known) | {"longest_s": int(known.values[-1])} if known.size else {"reason": NO_DELAY}
             rows.append(about)
     return DELAY_BY_NODES.frame(rows)
 
 
-def out_of_order(jobs: pl.DataFrame) -> pl.DataFrame:
+def out_of_order(jobs: pl.DataFrame, kept: Kept | None = None, size: int = BLOCK_ROWS) -> pl.DataFrame:
     """How many jobs started while one that was submitted before them still waited (OUT_OF_ORDER).
 
     Excluded is a job without a submission, a start or (in scope account) an account, or that started before it was
     submitted. This is an approximation of what a scheduler decides: a job that never started overtakes nobody and is
     not overtaken, nor is it known whether a job that waited could have run (quota, GPUs, a request to wait for a time
-    or another job). One sort and a running maximum: O(n log n).
+    or another job). One sort and a running maximum: O(n log n). kept: of some jobs submitted after one another, about
+    `size`, by what they are told of the others.
     """
-    every = jobs.select("account", "submit_s", "start_s", bucket=bucket_of())
-    # By submission, once for both scopes; starts as ranks, so that account and start fit one number.
-    in_time = every.filter((pl.col("start_s") >= pl.col("submit_s")).fill_null(False)).sort("submit_s")
-    names = in_time["account"].drop_nulls().unique().sort()
-    kind = pl.Int16 if names.len() < 2**15 else pl.Int64
-    place_of = {"old": names, "new": range(names.len()), "default": None, "return_dtype": kind}
-    in_time = in_time.with_columns(
-        pl.col("account").replace_strict(**place_of), pl.col("start_s").rank("dense").cast(pl.Int64)
-    )
+    kept = kept or Kept()
+    names = jobs["account"].drop_nulls().unique(maintain_order=True)
+    every = jobs.select("submit_s", "start_s", account=code("account", names.to_list()), bucket=bucket_of())
+    in_time = every.filter((pl.col("start_s") >= pl.col("submit_s")).fill_null(False))
+    in_time = in_time.sort("submit_s", maintain_order=True)
+    submit = in_time["submit_s"].to_numpy()
+    # None of them is submitted when one of the next is.
+    begin = np.unique(np.searchsorted(submit, submit[::size]))
+    blocks = [in_time[low:high] for low, high in pairwise([*begin.tolist(), submit.size])]
+    found = [_NOBODY]
+    for block, *told in zip(blocks, *_of_others(blocks, names.len()), strict=True):
+        found.append(kept.of_frame(block, _in_block, *told)["jobs"])
+    sums = pl.concat(found)
     rows = []
     for scope in SCOPES:
-        known = in_time.filter(pl.col("account").is_not_null()) if scope == ACCOUNT else in_time
-        group = known["account"].to_numpy() if scope == ACCOUNT else np.zeros(known.height, dtype=np.int64)
-        ahead, passed = _overtaking(group, known["submit_s"].to_numpy(), known["start_s"].to_numpy())
-        flagged = known.select("bucket", ahead=pl.Series(ahead), passed=pl.Series(passed))
         for place, name in enumerate(BUCKETS, start=-1):
-            chosen = flagged if name == ALL else flagged.filter(pl.col("bucket") == place)
             whole = every.height if name == ALL else int((every["bucket"] == place).sum())
             if not whole:
                 continue
-            n, first, second = chosen.height, int(chosen["ahead"].sum()), int(chosen["passed"].sum())
+            chosen = sums.filter(pl.col("scope") == scope, True if name == ALL else pl.col("bucket") == place)
+            n, first, second = chosen.select(pl.col("n", "ahead", "passed").sum()).row(0)
             row = {"scope": scope, "gpu_bucket": name, "n": n, "out_of_order": first, "overtaken": second}
             shares = {"out_of_order_share": first / n, "overtaken_share": second / n} if n else {"reason": NO_TIMES}
             rows.append(row | {"left_out": whole - n} | shares)
     return OUT_OF_ORDER.frame(rows)
+
+
+_NOBODY = pl.DataFrame(
+    schema={"scope": pl.String, "bucket": pl.Int16, **dict.fromkeys(("n", "ahead", "passed"), pl.Int64)}
+)
+
+
+def _of_others(blocks: Sequence[pl.DataFrame], accounts: int) -> tuple[list, list]:
+    """By scope, what each block has to know of the starts of the jobs before it and after it: two lists by block.
+
+    For each scope: (account, latest start before), and (account, earliest start after), of accounts of which that is
+    so late, or so early, that a job of the block is overtaken or overtakes; so it stays as it is when jobs are added.
+    """
+    nobody = np.iinfo(np.int64)
+    # The last account is of the jobs that have none.
+    first, last = (np.full((len(blocks), accounts + 1), start) for start in (nobody.max, nobody.min))
+    for place, block in enumerate(blocks):
+        account, start = block["account"].to_numpy(), block["start_s"].to_numpy()
+        np.minimum.at(first[place], account, start)
+        np.maximum.at(last[place], account, start)
+    before, after = [[] for _ in blocks], [[] for _ in blocks]
+    for earliest, latest in (
+        (first[:, :-1], last[:, :-1]),
+        (first.min(axis=1, keepdims=True), last.max(axis=1, keepdims=True)),
+    ):
+        no_block = np.zeros((1, earliest.shape[1]), np.int64)
+        sooner = np.concatenate([no_block + nobody.min, np.maximum.accumulate(latest)])
+        later = np.concatenate([np.minimum.accumulate(earliest[::-1])[::-1], no_block + nobody.max])[1:]
+        for place in range(len(blocks)):
+            before[place].append(_pairs(sooner[place], sooner[place] > earliest[place]))
+            after[place].append(_pairs(later[place], later[place] < latest[place]))
+    return before, after
+
+
+def _pairs(starts: np.ndarray, chosen: np.ndarray) -> list[list[int]]:
+    return np.stack([np.flatnonzero(chosen), starts[chosen]], axis=1).tolist()
+
+
+def _in_block(block: pl.DataFrame, before: list, after: list) -> dict[str, pl.DataFrame]:
+    """jobs: scope, bucket, n; ahead, passed: see `_overtaking`. before, after: of each scope, see `_of_others`."""
+    found, ends = [], (block["submit_s"][0] - 1, block["submit_s"][-1] + 1)
+    for scope, *others in zip(SCOPES, before, after, strict=True):
+        known = block.filter(pl.col("account") >= 0) if scope == ACCOUNT else block.with_columns(account=0)
+        sooner, later = (np.array(side, np.int64).reshape(-1, 2) for side in others)
+        account, start = (
+            np.concatenate([sooner[:, column], known[name].to_numpy(), later[:, column]])
+            for column, name in enumerate(("account", "start_s"))
+        )
+        submit = [np.full(len(side), end) for side, end in zip((sooner, later), ends, strict=True)]
+        submit.insert(1, known["submit_s"].to_numpy())
+        # As ranks, so that account and start fit one number.
+        ranks = pl.Series(start).rank("dense").cast(pl.Int64).to_numpy()
+        both = _overtaking(account, np.concatenate(submit), ranks)
+        ahead, passed = (pl.Series(of[len(sooner) :][: known.height]) for of in both)
+        counted = (
+            known.with_columns(ahead=ahead, passed=passed)
+            .group_by("bucket")
+            .agg(n=_COUNT, ahead=pl.col("ahead").sum().cast(pl.Int64), passed=pl.col("passed").sum().cast(pl.Int64))
+        )
+        found.append(counted.select(*_NOBODY.columns[1:], scope=pl.lit(scope)).select(_NOBODY.columns))
+    return {"jobs": pl.concat(found)}
 
 
 def _overtaking(group: np.ndarray, submit: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,14 +1,15 @@
 """How often jobs are tried, how long attempts run until they fail, and how often the same job fails."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
 
 from ttf.analyses.describe_attempts import FAILED_ATTEMPTS, OUTCOMES_WINDOW, RETRIES, RUNTIME_TO_FAILURE
-from ttf.analyses.describe_attempts.delays import ALL, bucket_of
+from ttf.analyses.describe_attempts.delays import ALL
 from ttf.clusters import CLUSTER_COLUMNS, with_levels
-from ttf.jobs import GPU_BUCKETS, OUTCOMES, Frame, whole_gpus
+from ttf.jobs import GPU_BUCKETS, OUTCOMES, gpu_bucket, whole_gpus
 from ttf.runs import gpu_time
 from ttf.stats.clustered import beside, by_cluster, clustered_shares, in_strata, with_limits
 from ttf.stats.exact import percentile, total
@@ -50,38 +51,38 @@ def basis_of(tries: pl.DataFrame) -> str:
     return PROXY if tries["by_proxy"].any() else RECORDED
 
 
-def retries(jobs: Frame) -> pl.DataFrame:
-    """Retries and unsuccessful jobs by GPUs of the job (RETRIES), of jobs that ENDED after at least one attempt.
+def ended(jobs: pl.DataFrame) -> pl.DataFrame:
+    """The jobs that ENDED after at least one attempt, n of each kind: gpus, retries, failed, CLUSTER_COLUMNS."""
+    chosen = jobs.filter(pl.col("outcome").is_in(ENDED) & (pl.col("attempts") > 0))
+    kinds = {"gpus": whole_gpus(), "retries": pl.col("attempts") - 1, "failed": pl.col("outcome") == "failure"}
+    return chosen.group_by(*CLUSTER_COLUMNS, **kinds).agg(n=pl.len().cast(pl.Int64))
+
+
+def retries(ended: pl.DataFrame) -> pl.DataFrame:
+    """Retries and unsuccessful jobs by GPUs of the job (RETRIES); of `ended` jobs.
 
     The interval of the mean is blank for one job, and never below 0. Cancelled and unknown jobs stand in the
-    denominator, as in ATC'19's table 6. A job without a GPU is under `all` only. Clustered: of jobs with
-    CLUSTER_COLUMNS.
+    denominator, as in ATC'19's table 6. A job without a GPU is under `all` only.
     """
-    gpus = whole_gpus()
+    gpus, n = pl.col("gpus"), pl.col("n")
     # A power of two has no bit in common with the number before it.
     is_power = (gpus > 0) & ((gpus & (gpus - 1)) == 0)
-    ended = (
-        jobs.lazy()
-        .filter(pl.col("outcome").is_in(ENDED) & (pl.col("attempts") > 0))
-        .with_columns(
-            all=pl.lit(0, dtype=pl.Int64),
-            gpus=bucket_of().cast(pl.Int64),
-            gpu_count=pl.when(is_power).then(gpus).otherwise(-1),
-            retries=pl.col("attempts") - 1,
-            failed=pl.col("outcome") == "failure",
-        )
+    ended = ended.with_columns(
+        all=pl.lit(0, dtype=pl.Int64),
+        gpus=gpu_bucket(gpus).fill_null(-1).cast(pl.Int64),
+        gpu_count=pl.when(is_power).then(gpus).otherwise(-1),
     )
     sums = {
-        "n": pl.len().cast(pl.Int64),
-        "retries": pl.col("retries").sum(),
-        "squares": (pl.col("retries").cast(pl.Int128) ** 2).sum(),
-        "retried": (pl.col("retries") > 0).sum().cast(pl.Int64),
-        "failures": pl.col("failed").sum().cast(pl.Int64),
+        "n": n.sum(),
+        "retries": (pl.col("retries") * n).sum(),
+        "squares": (pl.col("retries").cast(pl.Int128) ** 2 * n).sum(),
+        "retried": n.filter(pl.col("retries") > 0).sum(),
+        "failures": n.filter("failed").sum(),
     }
     parts = []
     for by in ("all", "gpus", "gpu_count"):
         known = ended.filter(pl.col(by) >= 0).with_columns(key=by)
-        counts = known.group_by("key").agg(**sums).collect(engine="streaming").sort("key")
+        counts = known.group_by("key").agg(**sums).sort("key")
         parts.append(_with_clustered(counts.with_columns(group_by=pl.lit(by)), known))
     rows = []
     for row in pl.concat(parts).iter_rows(named=True):
@@ -99,10 +100,11 @@ def retries(jobs: Frame) -> pl.DataFrame:
     return RETRIES.frame(rows)
 
 
-def _with_clustered(counts: pl.DataFrame, ended: pl.LazyFrame) -> pl.DataFrame:
+def _with_clustered(counts: pl.DataFrame, ended: pl.DataFrame) -> pl.DataFrame:
     """The counts by `key` with the clustered intervals of the mean and of the share, and in `reason` why they lack."""
-    sums = {name: pl.col(name).sum().cast(pl.Int64) for name in ("retries", "failed")}
-    strata, rows, clusters = in_strata(by_cluster(ended, ["key"], n=pl.len(), **sums), ["key"], "n")
+    n = pl.col("n")
+    sums = {"n": n.sum(), "retries": (pl.col("retries") * n).sum(), "failed": n.filter("failed").sum()}
+    strata, rows, clusters = in_strata(by_cluster(ended, ["key"], **sums), ["key"], "n")
     of_retries, of_failures, n = (rows[name].to_numpy().astype(float) for name in ("retries", "failed", "n"))
     mean = with_limits(strata, clusters, *clusters.ratio(of_retries, n, CONFIDENCE))
     share = with_limits(strata, clusters, *clusters.proportion(of_failures, n, CONFIDENCE))
@@ -147,22 +149,21 @@ def runtime_to_failure(tries: pl.DataFrame) -> pl.DataFrame:
     return RUNTIME_TO_FAILURE.frame(rows)
 
 
-def failed_attempts(jobs: Frame, tries: pl.DataFrame) -> pl.DataFrame:
-    """How many failed attempts (of `tries`) one job or one user has (FAILED_ATTEMPTS).
+def trials(jobs: pl.DataFrame, tries: pl.DataFrame) -> pl.DataFrame:
+    """The jobs with a failed attempt: how many of these (trials), the outcome, CLUSTER_COLUMNS."""
+    by_job = tries.filter("failed").group_by("job", maintain_order=True).agg(trials=pl.len().cast(pl.Int64))
+    return by_job.hstack(jobs.select("outcome", *CLUSTER_COLUMNS)[by_job["job"]]).drop("job")
+
+
+def failed_attempts(by_job: pl.DataFrame, tries: pl.DataFrame) -> pl.DataFrame:
+    """How many failed attempts one job or one user has (FAILED_ATTEMPTS); of `trials` and the failed ones of `tries`.
 
     failed_job: jobs that failed after an attempt; job: all with a failed attempt, also those that went on to succeed.
-    Clustered: of jobs with CLUSTER_COLUMNS; a user is a cluster.
+    A user is a cluster.
     """
     failed = tries.filter("failed")
-    by_job = failed.group_by("job").agg(trials=pl.len().cast(pl.Int64))
-    about = (
-        jobs.lazy()
-        .with_row_index("job")
-        .select("job", "outcome", *(name for name in CLUSTER_COLUMNS if "cluster_by" in jobs.collect_schema()))
-    )
-    by_job = by_job.lazy().join(about, on="job").collect(engine="streaming")
     of_failed = by_job.filter(pl.col("outcome") == "failure")
-    by_user = failed.drop_nulls("user").group_by("user").agg(trials=pl.len().cast(pl.Int64))
+    by_user = failed.drop_nulls("user").group_by("user", maintain_order=True).agg(trials=pl.len().cast(pl.Int64))
     by_user = with_levels(by_user, {"user": ["user"]})
     basis = basis_of(tries)
     rows = []
@@ -189,34 +190,42 @@ def failed_attempts(jobs: Frame, tries: pl.DataFrame) -> pl.DataFrame:
     return FAILED_ATTEMPTS.frame(rows)
 
 
-def outcomes_window(jobs: pl.DataFrame, tries: pl.DataFrame, window: tuple[int, int] | None) -> pl.DataFrame:
+def outcome_sums(jobs: pl.DataFrame, tries: pl.DataFrame, window: Sequence[int] | None) -> pl.DataFrame:
+    """unit (job or attempt), outcome, in_window; n, gpu (milli-GPU seconds), blank (attempts without a run time)."""
+    timed = tries.select("job", "outcome", "submit_s", gpu=gpu_time(), blank=pl.col("runtime_s").is_null())
+    of_job = timed.group_by("job").agg(gpu=pl.col("gpu").sum(), blank=pl.col("blank").sum())
+    of_jobs = jobs.with_row_index("job").select("job", "outcome", "submit_s").join(of_job, on="job", how="left")
+    is_in = pl.col("submit_s").is_between(*window, closed="left").fill_null(False) if window else pl.lit(False)
+    sums = {"n": pl.len().cast(pl.Int64), "gpu": pl.col("gpu").sum(), "blank": pl.col("blank").sum().cast(pl.Int64)}
+    return pl.concat(
+        rows.group_by(pl.lit(unit).alias("unit"), "outcome", in_window=is_in).agg(**sums)
+        for unit, rows in (("job", of_jobs), ("attempt", timed))
+    )
+
+
+def outcomes_window(sums: pl.DataFrame, basis: str, window: Sequence[int] | None) -> pl.DataFrame:
     """Jobs and attempts by outcome and GPU time, in the whole trace and in a window (OUTCOMES_WINDOW).
 
-    window: from (included) and to (not included), seconds on the trace's clock; a job is in it by its submission, an
-    attempt by its job's. unit job: the GPU time is that of all attempts of the job. unit attempt: each by its own
-    outcome; one without counts as a failure. A row per outcome that occurs in the trace (success and failure always).
+    sums: of `outcome_sums`; basis: `basis_of` the attempts. window: from (included) and to (not included), seconds on
+    the trace's clock; a job is in it by its submission, an attempt by its job's. unit job: the GPU time is that of all
+    attempts of the job. unit attempt: each by its own outcome; one without counts as a failure. A row per outcome that
+    occurs in the trace (success and failure always).
     """
-    timed = tries.select("job", "outcome", "submit_s", gpu=gpu_time(), blank=pl.col("runtime_s").is_null())
-    of_job = timed.group_by("job").agg(gpu=pl.col("gpu").sum(), blank=pl.col("blank").sum().cast(pl.Int64))
-    of_jobs = (
-        jobs.with_row_index("job")
-        .select("job", "outcome", "submit_s")
-        .join(of_job, on="job", how="left", maintain_order="left")
-    )
-    bases = {"job": RECORDED, "attempt": basis_of(tries)}
+    bases = {"job": RECORDED, "attempt": basis}
     rows = []
     for name, span in [("all", None), *([("window", window)] if window else [])]:
         about = {"window": name} | ({"window_from_s": span[0], "window_to_s": span[1]} if span else {})
-        for unit, frame in (("job", of_jobs), ("attempt", timed)):
-            part = frame.filter(pl.col("submit_s").is_between(*span, closed="left")) if span else frame
-            occurring = set(frame["outcome"].unique()) | {"success", "failure"}
-            sums = part.group_by("outcome").agg(pl.len(), pl.col("gpu").sum(), pl.col("blank").sum())
-            counts = {outcome: rest for outcome, *rest in sums.iter_rows()}
-            gpu_all = sum(gpu for _, gpu, _ in counts.values())
+        for unit, of_unit in bases.items():
+            frame = sums.filter(pl.col("unit") == unit)
+            part = frame.filter("in_window") if span else frame
+            occurring = set(frame["outcome"]) | {"success", "failure"}
+            by_outcome = part.group_by("outcome").agg(pl.col("n", "gpu", "blank").sum())
+            counts = {outcome: rest for outcome, *rest in by_outcome.iter_rows()}
+            every, gpu_all = part["n"].sum(), sum(gpu for _, gpu, _ in counts.values())
             for outcome in (outcome for outcome in OUTCOMES if outcome in occurring):
                 n, gpu, blank = counts.get(outcome, (0, 0, 0))
-                reason = None if gpu_all else "no GPU time was seen" if part.height else f"no {unit} is in it"
-                row = about | {"unit": unit, "outcome": outcome, "basis": bases[unit], "n": n, "without_end": blank}
-                row |= {"n_share": part_of(n, part.height), "gpu_hours": gpu / _MILLI_S_AN_HOUR}
+                reason = None if gpu_all else "no GPU time was seen" if every else f"no {unit} is in it"
+                row = about | {"unit": unit, "outcome": outcome, "basis": of_unit, "n": n, "without_end": blank}
+                row |= {"n_share": part_of(n, every), "gpu_hours": gpu / _MILLI_S_AN_HOUR}
                 rows.append(row | {"gpu_hours_share": part_of(gpu, gpu_all), "reason": reason})
     return OUTCOMES_WINDOW.frame(rows)

@@ -101,5 +101,5 @@ ANALYSIS = Analysis(
     main=["gpus_in_use"],
     sections=["occupancy"],
     memory_mb=450,
-    mb_per_gb={"pai2020": 10, "philly": 260, "sacct": 3970},
+    mb_per_gb={"pai2020": 10, "philly": 260, "sacct": 600},
 )

@@ -1,4 +1,8 @@
-"""Placements -> which GPUs of which servers were busy when, as tables: some servers, then some time, at once."""
+"""Placements -> which GPUs of which servers were busy when, as tables: some servers, then some time, at once.
+
+Nothing is kept for the next run: where no table says what servers hold, later placements change what all of them held,
+and with it the load at every moment before. A million jobs (2.9 million placements) take about 3 s of processor time.
+"""
 
 from pathlib import Path
 

@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from ttf.jobs_of_attempts import jobs_of
 from ttf.stats.names import Numbers
+from ttf.stats.order import places_within
 
 # Rows that wait in memory until they are written, sorted by part.
 WAITING_ROWS = 1 << 19
@@ -112,32 +114,46 @@ def holdings(
 ) -> tuple[Holdings, np.ndarray]:
     """(what was held, milli-GPU of each attempt in all its parts).
 
-    placements: PLACEMENT_COLUMNS; jobs, nodes: the common records; attempts: job_id, attempt, gpu_milli; folder: for
-    what is spilled. A placement without an end counts to the trace's end if its outcome is `running`; otherwise nobody
-    knows how long it held its GPUs, and it is excluded, as is one without a start or with an end before it. One whose
-    GPUs are blank gets its part of the attempt's (see `spread`); without `attempts` it holds none.
+    placements: PLACEMENT_COLUMNS; jobs, nodes: the common records; attempts: job_id, gpu_milli, None where jobs are
+    attempts; folder: for what is spilled. attempt_id is the row of the attempt, or of the job where there are no
+    attempts, so that nothing is joined by texts. A placement without an end counts to the trace's end if its outcome is
+    `running`; otherwise nobody knows how long it held its GPUs, and it is excluded, as is one without a start or with
+    an end before it. One whose GPUs are blank gets its part of the attempt's (see `spread`); without `attempts` it
+    holds none.
     """
     # Of the machines that hold no GPU, none can be busy.
     known = nodes.filter(pl.col("gpu_count") > 0).unique("node", keep="first", maintain_order=True)
     numbers = Numbers(*known["node"])
-    rows, accounts = _with_gpus(placements, jobs, attempts, numbers)
+    accounts, account_of = _accounts(jobs, attempts)
+    shares = None if attempts is None else _Shares(placements, attempts)
+    end_of_trace = jobs.select(pl.col("trace_end_s").max()).collect(engine="streaming").item()
+    running_to = pl.when(pl.col("outcome") == "running").then(pl.lit(end_of_trace, dtype=pl.Int64))
+    rows = placements.select(
+        "attempt_id", "start_s", "gpu_milli", end_s=pl.coalesce("end_s", running_to), node=numbers.of(pl.col("node"))
+    )
     most, last_attempt = placements.select(pl.len(), pl.col("attempt_id").max()).collect(engine="streaming").row(0)
     by_server = Spill(folder / "by_server", max(1, -(-most // BLOCK_ROWS)), 6 if accounts else 5)
     counts = dict.fromkeys(("placements", "left_out", "spread"), 0)
     attempt_milli = np.zeros(1 + (last_attempt or 0), np.int64)
     rows_held, servers, moments = 0, known.height, [np.zeros(0, np.int64)]
     first_s, last_s = [], []
-    for batch in rows.collect_batches(maintain_order=False, engine="streaming"):
+    is_known = (pl.col("start_s") <= pl.col("end_s")).fill_null(False)
+    is_held = (pl.col("start_s") < pl.col("end_s")).fill_null(False) & pl.col("node").is_not_null()
+    # In their order: of a rest the first parts of an attempt have one more.
+    for batch in rows.collect_batches(maintain_order=True, engine="streaming"):
+        if shares is not None:
+            batch = shares.given_to(batch)
+        batch = batch.filter(pl.col("gpu_milli") > 0)
         counts["placements"] += batch.height
-        counts["left_out"] += int((~batch["is_known"]).sum())
-        counts["spread"] += int(batch["spread"].sum())
-        batch = batch.filter("is_held")
+        counts["left_out"] += batch.select(~is_known).to_series().sum()
+        counts["spread"] += batch["spread"].sum() if shares is not None else 0
+        batch = batch.filter(is_held)
         if batch.is_empty():
             continue
         node, unit, start, end, gpu = (
             batch[name].to_numpy() for name in ("node", "attempt_id", "start_s", "end_s", "gpu_milli")
         )
-        of_account = [batch["account"].to_numpy()] if accounts else []
+        of_account = [account_of[unit]] if accounts else []
         by_server.add(node % by_server.parts, node, unit, start, end, gpu, *of_account)
         np.add.at(attempt_milli, unit, gpu)
         rows_held, servers = rows_held + batch.height, max(servers, 1 + int(node.max()))
@@ -160,38 +176,14 @@ def holdings(
     return held, attempt_milli
 
 
-def _with_gpus(
-    placements: pl.LazyFrame, jobs: pl.LazyFrame, attempts: pl.LazyFrame | None, numbers: Numbers
-) -> tuple[pl.LazyFrame, list[str]]:
-    """(the placements that hold a GPU, with what Holdings say of each and which of them they exclude, accounts)."""
-    end_of_trace = jobs.select(pl.col("trace_end_s").max()).collect(engine="streaming").item()
-    names = ["job_id", "attempt", "attempt_id", "node", "start_s", "end_s", "gpu_milli", "outcome"]
-    parts = placements.select(names).with_columns(spread=pl.lit(False))
+def _accounts(jobs: pl.LazyFrame, attempts: pl.LazyFrame | None) -> tuple[list[str], np.ndarray]:
+    """(accounts by name, the place there of that of each attempt_id, -1 for none)."""
+    known = jobs.select("account", *(() if attempts is None else ("job_id", "attempts"))).collect()
+    names = known["account"].drop_nulls().unique().sort()
+    code = known["account"].cast(pl.Enum(names)).to_physical().cast(pl.Int32)
     if attempts is not None:
-        parts = pl.concat([parts.filter(pl.col("gpu_milli").is_not_null()), spread(parts, attempts)])
-    accounts = jobs.filter(pl.col("account").is_not_null()).select("job_id", "account")
-    accounts = accounts.unique("job_id", keep="first", maintain_order=True).collect(engine="streaming")
-    account = pl.lit(None, dtype=pl.String)
-    if accounts.height:
-        parts, account = parts.join(accounts.lazy(), on="job_id", how="left", maintain_order="left"), pl.col("account")
-    names_of_accounts = accounts["account"].unique().sort()
-    running_to = pl.when(pl.col("outcome") == "running").then(pl.lit(end_of_trace, dtype=pl.Int64))
-    rows = (
-        parts.filter(pl.col("gpu_milli") > 0)
-        .with_columns(end_s=pl.coalesce("end_s", running_to))
-        .select(
-            "attempt_id",
-            "start_s",
-            "end_s",
-            "gpu_milli",
-            "spread",
-            node=numbers.of(pl.col("node")),
-            account=account.cast(pl.Enum(names_of_accounts)).to_physical().cast(pl.Int32).fill_null(-1),
-            is_known=(pl.col("start_s") <= pl.col("end_s")).fill_null(False),
-            is_held=(pl.col("start_s") < pl.col("end_s")).fill_null(False) & pl.col("node").is_not_null(),
-        )
-    )
-    return rows, names_of_accounts.to_list()
+        code = code.gather(jobs_of(known, attempts.select("job_id").collect()))
+    return names.to_list(), code.fill_null(-1).to_numpy()
 
 
 def _cuts(moments: np.ndarray, first: int, last: int, windows: int) -> np.ndarray:
@@ -200,21 +192,32 @@ def _cuts(moments: np.ndarray, first: int, last: int, windows: int) -> np.ndarra
     return np.unique(between[np.arange(1, windows) * between.size // windows]) if between.size else between
 
 
-def spread(parts: pl.LazyFrame, attempts: pl.LazyFrame) -> pl.LazyFrame:
-    """The parts whose GPUs are blank, with their attempt's GPUs in equal parts; of a rest the first ones have one more.
+class _Shares:
+    """The GPUs of placements that do not say them, from those of their attempts; to be asked of all rows, in order."""
+
+    def __init__(self, placements: pl.LazyFrame, attempts: pl.LazyFrame) -> None:
+        self._total = attempts.select(pl.col("gpu_milli").fill_null(0)).collect()["gpu_milli"].to_numpy()
+        self._parts, self._seen = np.zeros((2, self._total.size), np.int32)
+        blank = placements.filter(pl.col("gpu_milli").is_null()).select("attempt_id")
+        for batch in blank.collect_batches(maintain_order=False, engine="streaming"):
+            np.add.at(self._parts, batch["attempt_id"].to_numpy(), 1)
+
+    def given_to(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """The rows with gpu_milli where their attempt has any, and `spread`: whether they did not say it."""
+        is_blank = rows["gpu_milli"].is_null()
+        attempt = rows["attempt_id"].filter(is_blank).to_numpy()
+        place = self._seen[attempt] + places_within(attempt)
+        np.add.at(self._seen, attempt, 1)
+        gpu_milli = rows["gpu_milli"].fill_null(0).to_numpy().copy()
+        gpu_milli[is_blank.to_numpy()] = spread(self._total[attempt], self._parts[attempt], place)
+        return rows.with_columns(gpu_milli=pl.Series(gpu_milli), spread=is_blank)
+
+
+def spread(total: np.ndarray, parts: np.ndarray, place: np.ndarray) -> np.ndarray:
+    """GPUs in equal parts: that at this place, from 0 on; of a rest the first ones have one more.
 
     Whole GPUs stay whole. Slurm's accounting says how many GPUs a run had in all, and not on which of its nodes.
     """
-    of_attempt = ["job_id", "attempt"]
-    total = attempts.filter(pl.col("gpu_milli") > 0).select(*of_attempt, total="gpu_milli")
-    total = total.unique(of_attempt, keep="first", maintain_order=True)
-    grain = pl.when(pl.col("total") % GPU == 0).then(GPU).otherwise(1)
-    grains = pl.col("total") // grain
-    place, of = pl.int_range(pl.len()).over(of_attempt), pl.len().cast(pl.Int64).over(of_attempt)
-    share = (grains // of + (place < grains % of).cast(pl.Int64)) * grain
-    return (
-        parts.filter(pl.col("gpu_milli").is_null())
-        .join(total, on=of_attempt, how="inner", maintain_order="left")
-        .with_columns(gpu_milli=share.cast(pl.Int64), spread=pl.lit(True))
-        .drop("total")
-    )
+    grain = np.where(total % GPU == 0, GPU, 1)
+    share, rest = np.divmod(total // grain, parts)
+    return (share + (place < rest)) * grain

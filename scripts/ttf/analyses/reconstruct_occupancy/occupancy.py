@@ -68,7 +68,8 @@ class Occupancy:
     def __init__(self, servers: Servers) -> None:
         self._servers, self._total = servers.capacity_milli.size, servers.total_milli
         self._levels = min(int(servers.capacity_milli.max(initial=0)) // GPU, MOST_FREE)
-        self._with_free = [Sum(servers, partial(has_free, gpus=gpus)) for gpus in range(1, self._levels + 1)]
+        # Servers with so many free GPUs or more.
+        self._with_free = self._above(np.bincount(self._free(servers.capacity_milli), minlength=self._levels + 1))
         self._empty, self._full = Sum(servers, is_empty), Sum(servers, is_full)
         are_in = {str(gpus): partial(has_free, gpus=gpus) for gpus in LEVELS} | {WHOLE: is_empty}
         self._free_in = {level: Sum(servers, partial(_free_in, are_in=of)) for level, of in are_in.items()}
@@ -90,15 +91,38 @@ class Occupancy:
         add("empty", empty * seconds)
         add("full", self._full.over(window.changes)[1:] * seconds)
         add(f"placeable {WHOLE}", (empty > 0) * seconds)
-        largest_free = np.zeros(seconds.size, np.int64)
-        for servers in self._with_free:
-            largest_free += servers.over(window.changes)[1:] > 0
+        largest_free = self._largest_free(window)
         cell = tenth * (self._levels + 1) + largest_free
         at_level = sums_of_runs(cell, seconds, BINS * (self._levels + 1)).reshape(BINS, self._levels + 1)
         for gpus, at_least in enumerate(np.cumsum(at_level.T[::-1], axis=0)[::-1]):
             self._sums[f"placeable {gpus}"] += at_least
         for level, free in self._free_in.items():
             add(f"free {level}", free.over(window.changes)[1:] * seconds)
+
+    def _free(self, milli: np.ndarray) -> np.ndarray:
+        """Whole GPUs, at most as many as are asked about."""
+        return np.minimum(milli // GPU, self._levels)
+
+    @staticmethod
+    def _above(servers: np.ndarray) -> np.ndarray:
+        """Of servers with exactly so many free GPUs: those with so many or more."""
+        return np.cumsum(servers[::-1])[::-1]
+
+    def _largest_free(self, window: Window) -> np.ndarray:
+        """The free GPUs of the server with the most, from each moment of the window on; of the next window."""
+        before, after = (self._free(free_of(state)) for state in (window.changes.before, window.changes.after))
+        found = np.zeros(window.times_s.size, np.int64)
+        for gpus in range(self._levels, 0, -1):
+            change = (after >= gpus).view(np.int8) - (before >= gpus).view(np.int8)
+            is_there = self._with_free[gpus] + np.cumsum(change, dtype=np.int64)[window.changes.last] > 0
+            if is_there.all():
+                # So it is of every lower number.
+                found += gpus
+                break
+            found += is_there
+        changed = (np.bincount(of, minlength=self._levels + 1) for of in (after, before))
+        self._with_free += self._above(np.subtract(*changed))
+        return found
 
     def tables(self) -> tuple[pl.DataFrame, pl.DataFrame]:
         """(OCCUPANCY, FRAGMENTATION)."""
