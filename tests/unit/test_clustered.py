@@ -3,6 +3,8 @@
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 from scipy.stats import t
 from ttf.clusters import with_clusters
@@ -100,6 +102,17 @@ def test_a_stratum_of_one_cluster_is_divided_by_its_groups():
     assert found.filter(kind=1)["cluster_by"].unique().to_list() == ["request profile of one user"]
     assert found.filter(kind=1).height == 6
     assert found.filter(kind=2)["cluster_by"].unique().to_list() == ["user"]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from("xyz"), st.sampled_from("abc"), st.integers(1, 3), st.booleans())))
+def test_sums_at_hand_are_those_of_the_rows(rows):
+    columns = {"user": pl.String, "account": pl.String, "gpu_milli": pl.Int64, "failed": pl.Boolean}
+    frame = with_clusters(pl.DataFrame(rows, schema=columns, orient="row"))
+    sums = {"n": pl.len(), "failures": pl.col("failed").sum()}
+    summed = frame.group_by("gpu_milli", "account", "cluster").agg(**sums)
+    for by in ([], ["account"], ["account", "gpu_milli"]):
+        assert by_cluster(frame, by, summed=summed, **sums).equals(by_cluster(frame, by, **sums))
 
 
 def test_a_trace_without_anything_in_common_has_no_clusters():

@@ -20,7 +20,8 @@ def lives_of(rows):
 
 
 def at(lives, *ages, ends=ENDS):
-    return incidence_at(CountedLives(lives, ends), ends, ages or AGES_S)
+    counted = CountedLives(lives, ends)
+    return incidence_at(counted, ends, cumulative_incidence(counted, ends, ["all"]), ages or AGES_S)
 
 
 def estimate(lives, event, age):

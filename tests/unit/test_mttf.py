@@ -5,11 +5,12 @@ import math
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from ttf.analyses.fit_mttf import FAILURES_WITHOUT_END, MTTF
 from ttf.analyses.fit_mttf.compute import failures_without_end
+from ttf.clusters import with_levels
 from ttf.stats.clustered import UNCLUSTERED
 from ttf.stats.mttf import garwood_interval, mean_time_to_failure
 
@@ -154,6 +155,19 @@ def test_strata() -> None:
     ]
     with pytest.raises(ValueError, match="rack"):
         mean_time_to_failure(lives, "failure", ["rack"])
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(LIFE, st.integers(0, 5)), min_size=1, max_size=40))
+def test_all_stratifications_at_once_are_each_by_itself(rows: list[tuple]) -> None:
+    lives = with_levels(
+        lives_of(*(life for life, _ in rows)).with_columns(user=pl.Series(user for _, user in rows)),
+        {"user": ["user"], "profile": ["user", "gpu_count"]},
+    )
+    strata = ["all", "gpu_count", "nodes"]
+    for estimate in (mean_time_to_failure, failures_without_end):
+        each = [estimate(lives, "failure", [stratum_by]) for stratum_by in strata]
+        assert estimate(lives, "failure", strata).equals(pl.concat(each))
 
 
 @pytest.mark.parametrize("expected_failures", [1, 5, 10])

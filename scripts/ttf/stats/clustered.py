@@ -131,19 +131,25 @@ def _finite(limit: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(limit), limit, np.nan)
 
 
-def by_cluster(rows: Frame, by: Sequence[str], /, divided: bool = True, **sums: pl.Expr) -> pl.DataFrame:
+def by_cluster(
+    rows: Frame, by: Sequence[str], /, divided: bool = True, summed: Frame | None = None, **sums: pl.Expr
+) -> pl.DataFrame:
     """Sums over the rows of each cluster of each stratum: *by, cluster_by, cluster, *sums, in their order.
 
     rows: of `ttf.clusters`; by: columns that form the strata, none for one of all rows. divided: a stratum that is one
-    cluster alone (an account of one user, one system of several) is divided by its groups. No rows where the trace
-    names no clusters.
+    cluster alone (an account of one user, one system of several) is divided by its groups. summed: columns `by` and
+    `cluster` and the sums over some rows of them, of each row once; then only what is divided is read of the rows. No
+    rows where the trace names no clusters.
     """
     lazy = rows.lazy()
     # A column `cluster` by itself is a trace's own: Slurm's name of a whole cluster.
     if "cluster_by" not in lazy.collect_schema():
         lazy = lazy.with_columns(pl.lit(None, kind).alias(name) for name, kind in CLUSTER_COLUMNS.items())
     cluster_by, group_by = level_names(lazy)
-    found = _sums(lazy, by, "cluster", cluster_by, sums)
+    if summed is None or cluster_by is None:
+        found = _sums(lazy, by, "cluster", cluster_by, sums)
+    else:
+        found = _sums(summed.lazy(), by, "cluster", cluster_by, {name: pl.col(name).sum() for name in sums})
     if cluster_by is None:
         return found.clear()
     alone = found.filter(pl.len().over(by) == 1) if by else found.filter(pl.len() == 1)

@@ -94,37 +94,39 @@ class Influences:
     def __init__(self, lives: ClusterLives, seconds: np.ndarray, pull: np.ndarray | None = None) -> None:
         self.lives, self.size = lives, seconds.size
         self.place = places(seconds, lives.seconds).astype(np.int32, copy=False)
-        self.of_row = np.repeat(
-            np.arange(lives.first.size, dtype=np.int32), np.diff(np.append(lives.first, lives.cluster.size))
-        )
+        self.rows = np.diff(np.append(lives.first, lives.cluster.size))
         self.pull = lives.pull if pull is None else pull
         of_clusters = lives.members * self.pull
-        self.at_risk = of_clusters[self.of_row] - self._so_far(lives.lives * self.pull[self.of_row])
+        self.at_risk = np.repeat(of_clusters, self.rows) - self._so_far(lives.lives * np.repeat(self.pull, self.rows))
         self.still = self.products(self.at_risk, self.at_risk, np.square(of_clusters))
 
     def added(self, own: Sequence[np.ndarray | None], passed: np.ndarray) -> "Added":
         """own: by age what lives add that end by no event, the first event, ...; None: nothing."""
         lives = self.lives
-        gain = -passed[self.place]
-        for code, values in enumerate(own):
+        gains = np.tile(-passed, (max(len(own), int(lives.code.max(initial=0)) + 1), 1))
+        for gain, values in zip(gains, own, strict=False):
             if values is not None:
-                here = lives.code == code
-                gain[here] += values[self.place[here]]
+                gain += values
+        # Looked up in one table by end and age, in a third of the time that it takes end by end.
+        at = np.multiply(lives.code, self.size, dtype=np.int64)
+        at += self.place
+        gain = gains.ravel()[at]
+        del at
         gain *= lives.lives
-        gain *= self.pull[self.of_row]
+        gain *= np.repeat(self.pull, self.rows)
         return Added(self, self._so_far(gain), passed)
 
     def _so_far(self, values: np.ndarray) -> np.ndarray:
         """The sum of the values of a cluster up to each of its rows."""
-        total = np.cumsum(values)
-        before = (total - values)[self.lives.first]
-        total -= before[self.of_row]
+        total, first = np.cumsum(values), self.lives.first
+        total -= np.repeat(total[first] - values[first], self.rows)
         return total
 
     def products(self, one: np.ndarray, other: np.ndarray, at_first: np.ndarray | float = 0.0) -> np.ndarray:
         """By age the sum over clusters of the product of two sums after each row; at_first: before their first rows."""
         product, first = one * other, self.lives.first
-        change = np.diff(product, prepend=0.0)
+        change = np.empty_like(product)
+        np.subtract(product[1:], product[:-1], out=change[1:])
         change[first] = product[first] - at_first
         return np.sum(at_first) + np.cumsum(np.bincount(self.place, change, self.size))
 

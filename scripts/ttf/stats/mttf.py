@@ -1,6 +1,6 @@
 """Mean time to failure: exposure over failures, with right-censoring and the exact Poisson interval."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -10,7 +10,7 @@ from ttf.columns import MTTF
 from ttf.contract import frame_of
 from ttf.jobs import Frame
 from ttf.stats.clustered import beside, by_cluster, in_strata, with_limits
-from ttf.stats.strata import NO_LIFE, by_stratum
+from ttf.stats.strata import ALL, NO_LIFE, alike, by_stratum
 
 SECONDS_A_DAY = 86_400
 MILLI = 1000
@@ -62,33 +62,45 @@ def mean_time_to_failure(
     Raises ValueError when a stratification has no column, a duration is negative, or a confidence lies
     outside (0, 1).
     """
+    sums_of = _sums(lives, event)
+    # A column `cluster` by itself is a trace's own: Slurm's name of a whole cluster.
+    clusters = ["cluster"] if "cluster_by" in lives.lazy().collect_schema() else []
+    summed = alike(lives, [name for name in strata if name != ALL], *clusters, **sums_of)
     rows, found = [], []
     for stratum_by in strata:
-        for sums in _sums(lives, event, stratum_by):
+        in_order = by_stratum(summed, stratum_by, **{name: pl.col(name).sum() for name in sums_of})
+        for sums in in_order.with_columns(pl.col("stratum").cast(pl.String)).iter_rows(named=True):
             shared = {"event": event, "stratum_by": stratum_by, **sums}
             rates, rate_reasons = _rates(sums)
             for confidence in confidences:
                 mean, mean_reasons = _mean(sums, event, confidence)
                 reason = "; ".join(mean_reasons + rate_reasons) or None
                 rows.append(shared | mean | rates | {"confidence": confidence, "reason": reason})
-        found += _clustered(lives, event, stratum_by, confidences)
+        found += _clustered(lives, summed if clusters else None, stratum_by, sums_of, confidences)
     exact = frame_of({name: column for name, column in MTTF.items() if "cluster" not in name}, rows)
     keys = ["stratum_by", "stratum", "confidence"]
     of_clusters = pl.concat(found).rename({f"ci_{end}_clustered": f"ci_{end}_clustered_s" for end in ("low", "high")})
     return beside(exact, of_clusters, keys, "ci_high_s", "ci_low_clustered_s").select(list(MTTF))
 
 
-def _clustered(lives: Frame, event: str, stratum_by: str, confidences: Sequence[float]) -> Iterator[pl.DataFrame]:
-    """The intervals that hold when clusters differ, a frame per confidence with stratum_by, stratum, confidence."""
-    lives, known = lives.lazy(), pl.col("duration_s").is_not_null()
-    labels = pl.lit("all") if stratum_by == "all" else pl.col(stratum_by).cast(pl.String)
-    sums = by_cluster(
-        lives.with_columns(stratum=labels).drop_nulls("stratum"),
-        ["stratum"],
-        n=known.sum(),
-        events=(known & (pl.col("event") == event).fill_null(False)).sum(),
-        exposure_s=pl.col("duration_s").cast(pl.Int64).sum(),
-    )
+def _clustered(
+    lives: Frame,
+    summed: pl.DataFrame | None,
+    stratum_by: str,
+    sums_of: Mapping[str, pl.Expr],
+    confidences: Sequence[float],
+) -> Iterator[pl.DataFrame]:
+    """The intervals that hold when clusters differ, a frame per confidence with stratum_by, stratum, confidence.
+
+    summed: `alike` lives of one cluster; None where nothing names clusters.
+    """
+    labels = pl.lit(ALL) if stratum_by == ALL else pl.col(stratum_by).cast(pl.String)
+    labelled = [
+        None if frame is None else frame.lazy().with_columns(stratum=labels).drop_nulls("stratum")
+        for frame in (lives, summed)
+    ]
+    wanted = {name: sums_of[name] for name in ("n", "events", "exposure_s")}
+    sums = by_cluster(labelled[0], ["stratum"], summed=labelled[1], **wanted)
     strata, rows, clusters = in_strata(sums, ["stratum"], "n")
     exposure, events = (rows[name].to_numpy().astype(float) for name in ("exposure_s", "events"))
     for confidence in confidences:
@@ -98,8 +110,8 @@ def _clustered(lives: Frame, event: str, stratum_by: str, confidences: Sequence[
         )
 
 
-def _sums(lives: Frame, event: str, stratum_by: str) -> Iterator[dict]:
-    """Counts and exact sums by stratum, as Python integers."""
+def _sums(lives: Frame, event: str) -> dict[str, pl.Expr]:
+    """Counts and exact sums of some of the lives, by their names."""
     known = pl.col("duration_s").is_not_null()
     hit = known & (pl.col("event") == event).fill_null(False)
     with_gpu = (known & (pl.col("gpu_milli") > 0)).fill_null(False)
@@ -108,20 +120,17 @@ def _sums(lives: Frame, event: str, stratum_by: str) -> Iterator[dict]:
     with_node = (with_gpu if of_gpus else known) & (pl.col("nodes") > 0).fill_null(False)
     # Seconds times milli-GPU of a large cluster's years do not fit 64 bits.
     wide = pl.col("duration_s").cast(pl.Int128)
-    sums = by_stratum(
-        lives,
-        stratum_by,
-        n=known.sum(),
-        events=hit.sum(),
-        exposure_s=pl.col("duration_s").cast(pl.Int64).sum(),
-        gpu_lives=with_gpu.sum(),
-        gpu_events=(hit & with_gpu).sum(),
-        gpu_milli_s=(wide * pl.col("gpu_milli")).filter(with_gpu).sum(),
-        node_lives=with_node.sum(),
-        node_events=(hit & with_node).sum(),
-        node_s=(wide * pl.col("nodes")).filter(with_node).sum(),
-    )
-    return sums.with_columns(pl.col("stratum").cast(pl.String)).iter_rows(named=True)
+    return {
+        "n": known.sum(),
+        "events": hit.sum(),
+        "exposure_s": pl.col("duration_s").cast(pl.Int64).sum(),
+        "gpu_lives": with_gpu.sum(),
+        "gpu_events": (hit & with_gpu).sum(),
+        "gpu_milli_s": (wide * pl.col("gpu_milli")).filter(with_gpu).sum(),
+        "node_lives": with_node.sum(),
+        "node_events": (hit & with_node).sum(),
+        "node_s": (wide * pl.col("nodes")).filter(with_node).sum(),
+    }
 
 
 def _mean(sums: dict, event: str, confidence: float) -> tuple[dict, list[str]]:

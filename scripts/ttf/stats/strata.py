@@ -97,6 +97,18 @@ def by_stratum(lives: Frame, stratum_by: str, /, *beside: str, **sums: pl.Expr) 
     return pl.concat([found.clear(), *(rows.sort(beside, nulls_last=True) for rows in strata)])
 
 
+def alike(lives: Frame, strata: Sequence[str], *beside: str, **sums: pl.Expr) -> pl.DataFrame:
+    """Sums of whole numbers over the lives that are alike in every stratum and in the columns beside; duration_s: of
+
+    the shortest of them. What adds up over these adds up over the lives, which are read once for all stratifications.
+    """
+    there = lives.lazy().collect_schema()
+    # One that has no column is for `by_stratum` to name.
+    by = [*(name for name in strata if name in there), *beside]
+    sums = {**sums, "duration_s": pl.col("duration_s").min()}
+    return (lives.lazy().group_by(by).agg(**sums) if by else lives.lazy().select(**sums)).collect(engine="streaming")
+
+
 # A life that ended no later than it came under watch never was at risk.
 _UNDER_WATCH = (pl.col("entry_s") == 0) | (pl.col("duration_s") > pl.col("entry_s"))
 

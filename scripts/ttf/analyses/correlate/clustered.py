@@ -43,11 +43,14 @@ class Influence:
         leverage = np.multiply(x, x, out=x)
         leverage += np.multiply(y, y, out=y)
         leverage /= 2
-        return tuple(
-            np.bincount(sample.clusters, weights=np.multiply(of_row, sample.weights, out=of_row), minlength=clusters)
-            / sample.n
-            for of_row in (influence, leverage)
-        )
+        return tuple(_by(sample.clusters, of_row, sample, clusters) / sample.n for of_row in (influence, leverage))
+
+
+def _by(number: np.ndarray, of_rows: np.ndarray, sample: Sample, size: int = 0) -> np.ndarray:
+    """The sums, by a number of each part, over the jobs of what they have by row."""
+    of_parts = sample.of_parts(of_rows)
+    of_parts *= sample.weights
+    return np.bincount(number, weights=of_parts, minlength=size)
 
 
 def of_pearson(sample: Sample, r: float) -> Influence:
@@ -66,8 +69,8 @@ def of_spearman(sample: Sample, rho: float) -> Influence:
     """
     n, of_x, of_y = sample.n, sample.counts, _jobs_by_time(sample)
     u, v = ((doubled_ranks(counts) - 1 - n) / (2 * n) for counts in (of_x, of_y))
-    u_by_time = np.bincount(sample.times, weights=u[sample.codes] * sample.weights) / n
-    v_by_value = np.bincount(sample.codes, weights=v[sample.times] * sample.weights, minlength=u.size) / n
+    u_by_time = _by(sample.of_parts(sample.times), u[sample.codes], sample) / n
+    v_by_value = _by(sample.of_parts(sample.codes), v[sample.times], sample, u.size) / n
     spread_u, spread_v = ((1 - ((counts / n) ** 3).sum()) / 12 for counts in (of_x, of_y))
 
     def alone(cross: np.ndarray, counts: np.ndarray, spread: float) -> np.ndarray:
@@ -79,7 +82,7 @@ def of_spearman(sample: Sample, rho: float) -> Influence:
 
 
 def _jobs_by_time(sample: Sample) -> np.ndarray:
-    return np.bincount(sample.times, weights=sample.weights)
+    return np.bincount(sample.times, weights=sample.jobs)
 
 
 def _standard(values: np.ndarray, counts: np.ndarray) -> np.ndarray:

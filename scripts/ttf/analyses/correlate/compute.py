@@ -30,22 +30,34 @@ def compute(given: Inputs) -> dict[str, pl.DataFrame]:
     return {"failure_share": failure_share(jobs), "runtime_by_group": groups, "correlations": table}
 
 
+_COUNTED = {"jobs": pl.len().cast(pl.Int64), **ENDED}
+
+
 def failure_share(jobs: Rows) -> pl.DataFrame:
     """Failures among the ended jobs (success or failure), with FAILURE_SHARE, of all features that the table has.
 
     jobs: `outcome` and the features' columns. Jobs without the value form no group. Values ascend, numbers as numbers.
     """
-    return pl.concat([FAILURE_SHARE.frame([]), *(_share_of(jobs, feature) for feature in features_of(jobs))])
+    features, alike = features_of(jobs), None
+    asked = [feature.column for feature in features if feature.kind != "measured"]
+    if "cluster_by" in jobs.collect_schema():
+        # Many jobs of one cluster are alike in all that they asked for: read once for all these features.
+        alike = jobs.lazy().group_by("cluster", *asked).agg(**_COUNTED).collect(engine="streaming")
+    shares = (_share_of(jobs, feature, alike if feature.column in asked else None) for feature in features)
+    return pl.concat([FAILURE_SHARE.frame([]), *shares])
 
 
-def _share_of(jobs: Rows, feature: Feature) -> pl.DataFrame:
-    known = jobs.lazy().with_columns(key=feature.group_key()).drop_nulls("key")
-    sums = {"jobs": pl.len().cast(pl.Int64), **ENDED}
-    of_clusters = by_cluster(known, ["key"], **sums)
+def _share_of(jobs: Rows, feature: Feature, alike: pl.DataFrame | None) -> pl.DataFrame:
+    """alike: _COUNTED by cluster and value, where they are at hand."""
+    known, summed = (
+        None if rows is None else rows.lazy().with_columns(key=feature.group_key()).drop_nulls("key")
+        for rows in (jobs, alike)
+    )
+    of_clusters = by_cluster(known, ["key"], summed=summed, **_COUNTED)
     if of_clusters.height:
-        counts = of_clusters.group_by("key").agg(pl.col(*sums).sum()).sort("key")
+        counts = of_clusters.group_by("key").agg(pl.col(*_COUNTED).sum()).sort("key")
     else:
-        counts = known.group_by("key").agg(**sums).collect(engine="streaming").sort("key")
+        counts = known.group_by("key").agg(**_COUNTED).collect(engine="streaming").sort("key")
     counts = counts.with_columns(
         feature=pl.lit(feature.name),
         value=feature.labels(counts["key"]),

@@ -51,8 +51,8 @@ class Coded:
 class Sample:
     """The jobs of one outcome set that have a value of one feature and a run time below the cut-off.
 
-    A row is so many jobs of one value, one run time and one cluster. Rows are ordered by run time, so that a cut-off is
-    a prefix and ties are neighbours.
+    A row is so many jobs of one value and one run time. Rows are ordered by run time, so that a cut-off is a prefix and
+    ties are neighbours. What is asked by cluster has the parts of each row one after the other, several times as many.
     """
 
     outcome_set: str
@@ -63,8 +63,10 @@ class Sample:
     ranks: np.ndarray  # of the run times among the jobs', doubled
     times: np.ndarray  # of the rows' run times among the distinct ones, 0 the shortest
     jobs: np.ndarray
-    clusters: np.ndarray  # the number of the jobs' cluster
     by_group: np.ndarray  # the rows' places by the group of their value, then by run time
+    parts: np.ndarray  # how many parts each row has
+    clusters: np.ndarray  # of each part the number of its jobs' cluster
+    members: np.ndarray  # and how many jobs it is
 
     @property
     def feature(self) -> Feature:
@@ -72,8 +74,12 @@ class Sample:
 
     @cached_property
     def weights(self) -> np.ndarray:
-        """The jobs as floats."""
-        return self.jobs.astype(float)
+        """The jobs of each part as floats."""
+        return self.members.astype(float)
+
+    def of_parts(self, of_rows: np.ndarray) -> np.ndarray:
+        """What is of a row, for each of its parts."""
+        return np.repeat(of_rows, self.parts)
 
     @cached_property
     def n(self) -> int:
@@ -119,7 +125,9 @@ def samples(jobs: Rows, cutoffs: Sequence[int | None], cluster: pl.Expr) -> Iter
         texts = None if feature.is_numeric else labels(jobs, feature.column)
         value = code(feature.column, texts) if texts is not None else pl.col(feature.column)
         known = jobs.filter(pl.col(feature.column).is_not_null())
-        found = counts(known, kind=_KIND, runtime=pl.col("runtime_s"), value=value, cluster=cluster)
+        # Nothing is asked by cluster of a feature without numbers.
+        of_cluster = cluster if feature.is_numeric else pl.lit(0)
+        found = counts(known, kind=_KIND, runtime=pl.col("runtime_s"), value=value, cluster=of_cluster)
         if found.height and found["runtime"].min() < 0:
             raise ValueError("a run time is negative")
         values = pl.Series(texts, dtype=pl.String)
@@ -133,14 +141,21 @@ def samples(jobs: Rows, cutoffs: Sequence[int | None], cluster: pl.Expr) -> Iter
             # Of one kind they are in order as they stand.
             rows = found.slice(begin, end - begin)
             rows = rows if first == last else rows.sort("runtime", maintain_order=True)
-            codes, runtimes, n, clusters = (rows[name].to_numpy() for name in ("value", "runtime", "n", "cluster"))
+            codes, runtimes, members, clusters = (
+                rows[name].to_numpy() for name in ("value", "runtime", "n", "cluster")
+            )
+            starts = first_of_each(runtimes, codes)
+            parts, codes, runtimes = np.diff(starts, append=members.size), codes[starts], runtimes[starts]
+            n = np.add.reduceat(members, starts) if starts.size else members
             ranks, times = _doubled_ranks_of_sorted(runtimes, n)
             by_group = np.argsort(coded.group_of_code[codes], kind="stable")
             for cutoff in in_order:
                 size = n.size if cutoff is None else int(np.searchsorted(runtimes, cutoff))
+                end = members.size if size == n.size else int(starts[size])
                 # A cut-off keeps or drops ties together, so ranks within the prefix stay what they are.
-                prefix = (column[:size] for column in (codes, runtimes, ranks, times, n, clusters))
-                yield Sample(outcome_set, coded, cutoff, *prefix, by_group[by_group < size])
+                prefix = (column[:size] for column in (codes, runtimes, ranks, times, n))
+                of_clusters = parts[:size], clusters[:end], members[:end]
+                yield Sample(outcome_set, coded, cutoff, *prefix, by_group[by_group < size], *of_clusters)
 
 
 def _doubled_ranks_of_sorted(values: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

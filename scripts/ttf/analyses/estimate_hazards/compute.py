@@ -15,7 +15,7 @@ from ttf.inputs import Inputs
 from ttf.lives import by_cause, ends_in, strata_in
 from ttf.stats.mttf import mean_time_to_failure
 from ttf.stats.strata import CountedLives, since_watched
-from ttf.stats.survival import survival_summary
+from ttf.stats.survival import survival_summary, thin
 
 LIVES = ("entry_s", "duration_s", "duration_max_s", "event", "gpu_milli", "nodes")
 
@@ -37,8 +37,11 @@ def compute(given: Inputs) -> Iterator[tuple]:
     if settings.causes:
         exclusive, ends = exclusive_causes(lives, settings.causes)
         competing = CountedLives(exclusive, ends)
-    yield "cumulative_incidence", cumulative_incidence(competing, ends, strata, settings.max_steps)
-    yield "incidence_at", incidence_at(competing, ends)
+    # That of all is wanted whole for the incidence at some ages.
+    of_all = cumulative_incidence(competing, ends, ["all"])
+    of_strata = cumulative_incidence(competing, ends, strata[1:], settings.max_steps)
+    yield "cumulative_incidence", pl.concat([thin(of_all, settings.max_steps), of_strata])
+    yield "incidence_at", incidence_at(competing, ends, of_all)
     yield "logrank", pl.concat([logrank(of, event, strata) for event, of in counted.items()])
     summaries = [survival_summary(of, event, strata, delayed_entry=True) for event, of in counted.items()]
     yield "survival_summary_delayed_entry", pl.concat(summaries)

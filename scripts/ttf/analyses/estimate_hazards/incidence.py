@@ -183,12 +183,15 @@ def _by_end(codes: list[int], values: np.ndarray, more: dict[int, np.ndarray] | 
     return by_end
 
 
-def incidence_at(lives: CountedLives, events: Sequence[str], ages_s: Sequence[int] = AGES_S) -> pl.DataFrame:
+def incidence_at(
+    lives: CountedLives, events: Sequence[str], curves: pl.DataFrame, ages_s: Sequence[int] = AGES_S
+) -> pl.DataFrame:
     """The cumulative incidence of each event by some ages (s), over all lives, a row per event and age.
 
-    lives: as of `cumulative_incidence`, with duration_max_s (Int64 s). incidence, ci_low and ci_high are those of the n
-    lives of known duration. without_end: the lives that this event ended at a time nobody wrote, which are not among
-    them; one that never started (its duration_max_s is blank too) was never at risk and is not counted.
+    lives: as of `cumulative_incidence`, with duration_max_s (Int64 s). curves: those of all of them, whole. incidence,
+    ci_low and ci_high are those of the n lives of known duration. without_end: the lives that this event ended at a
+    time nobody wrote, which are not among them; one that never started (its duration_max_s is blank too) was never at
+    risk and is not counted.
 
     incidence_low, incidence_high: the least and the most that the Aalen-Johansen estimate can be with the lives of all
     events whose end is not written, wherever between 0 and duration_max_s each of them ended. By the estimate a life
@@ -199,7 +202,6 @@ def incidence_at(lives: CountedLives, events: Sequence[str], ages_s: Sequence[in
     every duration_max_s, hits / (n + m) and (hits + m) / (n + m) with m lives of one event.
     """
     ((_, competing),) = competing_times_by_stratum(lives, events, "all")
-    curves = cumulative_incidence(lives, events, ["all"])
     n, last = competing[0].lives, int(competing[0].seconds.max(initial=-1))
     hits = [(times.seconds, times.events) for times in competing]
     censored = (competing[0].seconds, competing[0].ended - sum(times.events for times in competing))

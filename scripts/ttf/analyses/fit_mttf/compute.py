@@ -9,7 +9,7 @@ from ttf.inputs import Inputs
 from ttf.jobs import Frame, at_time_limit, observed_s
 from ttf.lives import by_cause, strata_in
 from ttf.stats.mttf import mean_time_to_failure
-from ttf.stats.strata import CountedLives, by_stratum
+from ttf.stats.strata import ALL, CountedLives, alike, by_stratum
 from ttf.stats.survival import survival_blocks, thin
 
 JOBS = ("outcome", "status_raw", "runtime_s", "start_s", "trace_end_s")
@@ -78,16 +78,16 @@ def failures_without_end(lives: Frame, event: str, strata: Sequence[str]) -> pl.
     """
     hit = (pl.col("event") == event).fill_null(False)
     lost = hit & pl.col("duration_s").is_null()
+    sums_of = {
+        "failures": hit.sum(),
+        "without_end": lost.sum(),
+        "exposure_s": pl.col("duration_s").cast(pl.Int64).sum(),
+        "longest_s": pl.col("duration_max_s").cast(pl.Int64).filter(lost).sum(),
+    }
+    summed = alike(lives, [name for name in strata if name != ALL], **sums_of)
     rows = []
     for stratum_by in strata:
-        sums = by_stratum(
-            lives,
-            stratum_by,
-            failures=hit.sum(),
-            without_end=lost.sum(),
-            exposure_s=pl.col("duration_s").cast(pl.Int64).sum(),
-            longest_s=pl.col("duration_max_s").cast(pl.Int64).filter(lost).sum(),
-        )
+        sums = by_stratum(summed, stratum_by, **{name: pl.col(name).sum() for name in sums_of})
         for stratum, *of_stratum in sums.with_columns(pl.col("stratum").cast(pl.String)).iter_rows():
             rows.append({"stratum_by": stratum_by, "stratum": stratum, **_without_end(*of_stratum, event)})
     return FAILURES_WITHOUT_END.frame(rows)

@@ -10,11 +10,11 @@ from ttf.analyses.judge_lifetimes.frailty import Ages, Fit, Units, age_bin, pool
 from ttf.clusters import level_names
 from ttf.jobs import Frame
 from ttf.stats.clustered import FEWEST, Clusters, too_few
+from ttf.stats.counts import code, counts, labels
 from ttf.stats.order import numbered
+from ttf.stats.strata import ALL
 
 CONFIDENCE = 0.95
-# Lives whose groups are counted at a time: to group many takes ten times the memory of what comes of it.
-PART_LIVES = 1 << 22
 # (event, stratum_by, stratum) -> its columns of LIFETIME_VERDICT.
 Found = dict[tuple[str, str, str], dict]
 
@@ -35,48 +35,52 @@ def shapes(lives: Frame, events: Mapping[str, pl.Expr], strata: Sequence[str]) -
     if cluster_by is None:
         return {}
     found = {}
-    for stratum_by in strata:
-        for stratum, event, *counted in _counted(lazy.drop_nulls("duration_s"), stratum_by, events):
-            found[event, stratum_by, stratum] = _shapes(*counted, cluster_by, group_by)
+    for stratum_by, stratum, event, *counted in _counted(lazy.drop_nulls("duration_s"), strata, events):
+        found[event, stratum_by, stratum] = _shapes(*counted, cluster_by, group_by)
     return found
 
 
-def _counted(lives: pl.LazyFrame, stratum_by: str, events: Mapping[str, pl.Expr]) -> Iterator[tuple]:
-    """(stratum, event, cluster, group, age, lives, events, ages) of each: what `_shapes` takes of them.
+def _counted(lives: pl.LazyFrame, strata: Sequence[str], events: Mapping[str, pl.Expr]) -> Iterator[tuple]:
+    """(stratum_by, stratum, event, cluster, group, age, lives, events, ages) of each: what `_shapes` takes of them.
 
-    Groups of different clusters are different ones; both are numbered from 0 on.
+    Groups of different clusters are different ones; both are numbered from 0 on. The lives are counted once, by what
+    is alike in all strata, group, age and end.
     """
-    by = [] if stratum_by == "all" else [pl.col(stratum_by).alias("stratum")]
-    given = lives if stratum_by == "all" else lives.drop_nulls(stratum_by)
+    columns = [name for name in strata if name != ALL]
+    lives = lives.with_columns(pl.col(name).cast(pl.String) for name in columns)
+    named = {name: labels(lives, name) for name in columns}
+    places = {f"of {name}": code(name, of) for name, of in named.items()}
     seconds, age = pl.col("duration_s"), age_bin(pl.col("duration_s"))
-    hits = {f"hit {name}": hit.sum() for name, hit in events.items()}
+    hits = {f"hit {name}": hit for name, hit in events.items()}
     until = {f"until {name}": seconds.filter(hit).sum() for name, hit in events.items()}
-    ages = given.group_by(*by, age=age).agg(lives=pl.len(), seconds=seconds.sum(), **hits, **until)
-    ages = ages.collect(engine="streaming")
-    parts = 1 + ages["lives"].sum() // PART_LIVES
-    entries = given.group_by(*by, "cluster", "group", age=age).agg(lives=pl.len(), **hits)
-    of_parts = (entries.filter(pl.col("group") % parts == part) for part in range(parts))
-    counted = pl.concat([part.collect(engine="streaming") for part in of_parts], rechunk=False)
-    ages = _by_stratum(ages)
-    for stratum, rows in _by_stratum(counted).items():
-        codes = [rows[name].to_numpy().astype(np.int64) for name in ("cluster", "group")]
-        group = numbered(*codes)
-        cluster = np.zeros(int(group.max(initial=-1)) + 1, np.int64)
-        cluster[group] = numbered(codes[0])
-        of_age = {name: column.to_numpy() for name, column in ages[stratum].to_dict().items()}
-        for name in events:
-            hit, until = of_age[f"hit {name}"], of_age[f"until {name}"]
-            mean = Ages.of(of_age["age"], of_age["lives"], of_age["seconds"], hit, until)
-            entries = (rows[column].to_numpy() for column in ("age", "lives", f"hit {name}"))
-            yield stratum, name, cluster, group, *entries, mean
+    sums = {"n": pl.len(), "seconds": seconds.sum(), **{name: hit.sum() for name, hit in hits.items()}, **until}
+    by_age = lives.group_by(**places, age=age).agg(**sums).collect(engine="streaming")
+    alike = counts(lives, **places, cluster=pl.col("cluster"), group=pl.col("group"), age=age, **hits)
+    alike = pl.DataFrame([column.shrink_dtype() for column in alike])
+    for stratum_by in strata:
+        ages = _by_stratum(by_age, stratum_by)
+        for place, rows in _by_stratum(alike, stratum_by).items():
+            codes = [rows[name].to_numpy().astype(np.int64) for name in ("cluster", "group")]
+            group = numbered(*codes)
+            cluster = np.zeros(int(group.max(initial=-1)) + 1, np.int64)
+            cluster[group] = numbered(codes[0])
+            of_age = {name: of.to_numpy() for name, of in ages[place].group_by("age").sum().to_dict().items()}
+            bins, lived = (rows[name].to_numpy() for name in ("age", "n"))
+            for name in events:
+                hit, until = of_age[f"hit {name}"], of_age[f"until {name}"]
+                mean = Ages.of(of_age["age"], of_age["n"], of_age["seconds"], hit, until)
+                ended = lived * rows[f"hit {name}"].to_numpy()
+                stratum = ALL if stratum_by == ALL else named[stratum_by][place]
+                yield stratum_by, stratum, name, cluster, group, bins, lived, ended, mean
 
 
-def _by_stratum(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    if "stratum" not in rows.columns:
-        return {"all": rows}
-    parts = rows.partition_by("stratum", include_key=False, as_dict=True)
-    labels = pl.Series([stratum for (stratum,) in parts], dtype=rows.schema["stratum"]).cast(pl.String)
-    return dict(zip(labels, parts.values(), strict=True))
+def _by_stratum(rows: pl.DataFrame, stratum_by: str) -> dict[int, pl.DataFrame]:
+    """The rows of each stratum by its place; those without one are in none."""
+    kept = rows.select(~pl.selectors.starts_with("of ") | pl.selectors.by_name(f"of {stratum_by}", require_all=False))
+    if stratum_by == ALL:
+        return {0: kept}
+    parts = kept.partition_by(f"of {stratum_by}", include_key=False, as_dict=True)
+    return {place: part for (place,), part in parts.items() if place >= 0}
 
 
 def _shapes(
