@@ -192,6 +192,10 @@ def _cuts(moments: np.ndarray, first: int, last: int, windows: int) -> np.ndarra
     return np.unique(between[np.arange(1, windows) * between.size // windows]) if between.size else between
 
 
+# Of their own width, numbers are added up many times as fast.
+_ONE = np.int32(1)
+
+
 class _Shares:
     """The GPUs of placements that do not say them, from those of their attempts; to be asked of all rows, in order."""
 
@@ -200,14 +204,14 @@ class _Shares:
         self._parts, self._seen = np.zeros((2, self._total.size), np.int32)
         blank = placements.filter(pl.col("gpu_milli").is_null()).select("attempt_id")
         for batch in blank.collect_batches(maintain_order=False, engine="streaming"):
-            np.add.at(self._parts, batch["attempt_id"].to_numpy(), 1)
+            np.add.at(self._parts, batch["attempt_id"].to_numpy(), _ONE)
 
     def given_to(self, rows: pl.DataFrame) -> pl.DataFrame:
         """The rows with gpu_milli where their attempt has any, and `spread`: whether they did not say it."""
         is_blank = rows["gpu_milli"].is_null()
         attempt = rows["attempt_id"].filter(is_blank).to_numpy()
         place = self._seen[attempt] + places_within(attempt)
-        np.add.at(self._seen, attempt, 1)
+        np.add.at(self._seen, attempt, _ONE)
         gpu_milli = rows["gpu_milli"].fill_null(0).to_numpy().copy()
         gpu_milli[is_blank.to_numpy()] = spread(self._total[attempt], self._parts[attempt], place)
         return rows.with_columns(gpu_milli=pl.Series(gpu_milli), spread=is_blank)
