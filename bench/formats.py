@@ -34,7 +34,8 @@ ingest({table: [Path(file)]}, schemas, folder, 0, readers)
 format_ = code_of(about["code"])
 source = Source({table: pl.scan_parquet(folder / f"{table}.parquet")})
 source = replace(source, records=format_.records(source))
-print(format_.jobs(source).height, format_.attempts(source).height)
+jobs, attempts = (table(source).lazy().collect() for table in (format_.jobs, format_.attempts))
+print(jobs.height, attempts.height)
 """
 # Name -> (file, how many jobs or records it has, arguments of the study's side, the peer).
 FORMATS = {

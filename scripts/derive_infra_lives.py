@@ -6,23 +6,28 @@ from ttf.entry import run_rule
 def main(snakemake):
     import polars as pl
     from ttf.given_reader import health_events
-    from ttf.infra import ENDED_BY, EVENT, INFRA_READ_OF_JOBS, infra_lives
+    from ttf.infra import ENDED_BY, EVENT, INFRA_READ_OF_JOBS, infra_lives, infra_lives_in_blocks
     from ttf.infra import infra_lives_of_components as of_components
-    from ttf.on_disk import read_parquet, scan_parquet
+    from ttf.inputs import Inputs
+    from ttf.jobs_of_attempts import in_blocks
+    from ttf.on_disk import scan_parquet
     from ttf.stages import LIVES_INFRA
-    from ttf.tables import scan_columns, write_product
+    from ttf.tables import write_product
 
-    given = dict(snakemake.input.items())
+    given = Inputs(snakemake.input, {}, {})
     if "lives" in given:
-        lives = of_components(read_parquet(given["lives"]), snakemake.params.causes)
+        lives = of_components(given.read("lives"), snakemake.params.causes).lazy()
     else:
-        attempts = read_parquet(given["attempts"]) if "attempts" in given else None
-        events = health_events(given["events"]) if "events" in given else None
-        outages = read_parquet(given["outages"]) if "outages" in given else None
-        jobs = scan_columns(given["jobs"], INFRA_READ_OF_JOBS)
-        alone = attempts is None and events is None and outages is None
-        lives = infra_lives(jobs if alone else jobs.collect(), attempts, snakemake.params.rules, events, outages)
-    write_product(lives.lazy(), LIVES_INFRA, snakemake.output.lives)
+        events = health_events(given.path("events")) if "events" in given else None
+        outages = given.read("outages") if "outages" in given else None
+        about = snakemake.params.rules, events, outages
+        if "attempts" in given:
+            of_attempts = list(given.scan("attempts").collect_schema())
+            lives = infra_lives_in_blocks(lambda: in_blocks(given, INFRA_READ_OF_JOBS, of_attempts), *about)
+        else:
+            jobs = given.scan("jobs", INFRA_READ_OF_JOBS)
+            lives = infra_lives(jobs if events is outages is None else jobs.collect(), None, *about).lazy()
+    write_product(lives, LIVES_INFRA, snakemake.output.lives)
     of_infra = (pl.col("event") == EVENT).sum()
     counted = scan_parquet(snakemake.output.lives).select(pl.len(), of_infra, pl.col("basis").first())
     number, ended, basis = counted.collect(engine="streaming").row(0)

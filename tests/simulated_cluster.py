@@ -140,7 +140,7 @@ def judged(cluster: Simulated, folder: Path, with_log: bool, with_outages: bool 
     jobs = table_of("sacct", "jobs", raw).with_columns(trace=pl.lit("t"))
     outages = cluster.outages if with_outages else None
     lives = infra_lives(jobs, table_of("sacct", "attempts", raw), RULES, events, outages).lazy()
-    placements = table_of("sacct", "placements", raw).collect().lazy()
+    placements = table_of("sacct", "placements", raw).lazy()
     window = last_window(placements, 365)
     found = lemon_nodes(placements, lives, [window, *halves_of(window)], 0.05, Partitions(folder))
     return [found[0], lemon_effect(*found)]

@@ -8,7 +8,7 @@ What is laid to infrastructure, and on what ground (column `basis`, one of a tra
 A run that its time limit ended is censored, unless the configuration names its word.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import polars as pl
 
@@ -20,11 +20,13 @@ from ttf.stages import LIVES_INFRA
 
 INFRA_COLUMNS = LIVES_INFRA.schema
 EVENT = "infra_failure"
+# The basis where nothing tells causes apart.
+PROXY = "proxy"
 # What may be said of the lives that end so, by basis.
 ENDED_BY = {
     "state": "ended by infrastructure",
     "event": "ended by infrastructure",
-    "proxy": "failures of any cause (no cause is recorded)",
+    PROXY: "failures of any cause (no cause is recorded)",
     "component": "failures of the components themselves",
 }
 # What `infra_lives` reads of jobs, the last four where the format has them.
@@ -64,26 +66,76 @@ def infra_lives(
     did not end in an infra failure.
     Raises StudyError where a rule asks for something that the trace does not have.
     """
-    runs = _runs(with_clusters(jobs), attempts)
-    if attempts is not None and (runs["outcome"] == "waiting").any():
-        raise ValueError("a run that waits has no life")
+    if attempts is not None:
+        return pl.concat(infra_lives_in_blocks(lambda: [(jobs, attempts)], rules, events, outages))
+    runs = _runs(with_clusters(jobs), None)
+    return _lives(_attributed(runs, rules, events, outages), rules, events, first_end_s(runs))
+
+
+def infra_lives_in_blocks(
+    blocks: Callable[[], Iterable[tuple[pl.DataFrame, pl.DataFrame]]],
+    rules: Mapping,
+    events: pl.DataFrame | None = None,
+    outages: pl.DataFrame | None = None,
+) -> Iterator[pl.DataFrame]:
+    """The same of jobs and their attempts block by block (`ttf.jobs_of_attempts.in_blocks`), read anew at each call."""
+    told, first_end = None, None
+    if events is not None or outages is not None:
+        # What happened to a node can end runs of several blocks: those that may be its doing are looked at together.
+        may_be = pl.col("outcome").is_null() | (pl.col("outcome") == "failure")
+        may_be |= pl.col("state").is_in(list(rules.get("states", [])))
+        some = pl.concat(runs.filter(may_be.fill_null(True)) for runs in _runs_in(blocks()))
+        told = _attributed(some, rules, events, outages).select(*_ATTRIBUTED)
+    for _, attempts in blocks():
+        ends = attempts.filter(pl.col("start_s").is_not_null())["end_s"]
+        first_end = min((end for end in (first_end, ends.min()) if end is not None), default=None)
+    for runs in _runs_in(blocks()):
+        if told is None:
+            runs = _attributed(runs, rules, None, None)
+        else:
+            runs = runs.join(told, on="attempt_id", how="left", maintain_order="left", validate="1:1")
+        yield _lives(runs, rules, events, first_end)
+
+
+def _runs_in(blocks: Iterable[tuple[pl.DataFrame, pl.DataFrame]]) -> Iterator[pl.DataFrame]:
+    first = 0
+    for jobs, attempts in blocks:
+        runs = _runs(with_clusters(jobs), attempts, first)
+        if (runs["outcome"] == "waiting").any():
+            raise ValueError("a run that waits has no life")
+        first += attempts.height
+        yield runs
+
+
+# What `_attributed` finds of a run, by attempt_id.
+_ATTRIBUTED = ("attempt_id", "event_code", "event_node", "event_victim", "outage_node", "outage_victim")
+
+
+def _attributed(runs: Frame, rules: Mapping, events: pl.DataFrame | None, outages: pl.DataFrame | None) -> Frame:
+    """The runs with the health event and the outage that the end of each is attributed to, blank where none is."""
     runs = _with_events(runs, rules, events)
-    failed = (pl.col("outcome") == "failure").fill_null(False) & ~at_time_limit("state")
+    is_proxy = _basis(rules, events) == PROXY
+    is_told = _cause(runs, rules).is_not_null() & pl.lit(not is_proxy)
+    unnamed = pl.coalesce(_named_node(runs), "event_node").is_null()
+    return _with_outages(runs, is_told & unnamed, None if is_proxy else outages)
+
+
+def _lives(runs: Frame, rules: Mapping, events: pl.DataFrame | None, first_end: int | None) -> Frame:
+    """INFRA_COLUMNS of runs `_attributed`. first_end: the first end of any run of the trace."""
     basis = _basis(rules, events)
-    runs = runs.with_columns(
-        cause=_cause(runs, rules), failed=failed, named_node=pl.coalesce(_named_node(runs), "event_node")
-    )
-    is_infra = pl.col("failed") if basis == "proxy" else pl.col("cause").is_not_null()
-    is_told = is_infra & pl.lit(basis != "proxy")
-    runs = _with_outages(runs, is_told & pl.col("named_node").is_null(), None if basis == "proxy" else outages)
-    columns = life_columns(first_end_s(runs)) | {
+    failed = (pl.col("outcome") == "failure").fill_null(False) & ~at_time_limit("state")
+    is_infra = failed if basis == PROXY else pl.col("cause").is_not_null()
+    is_told = is_infra & pl.lit(basis != PROXY)
+    named = pl.coalesce(_named_node(runs), "event_node", "outage_node")
+    columns = life_columns(first_end) | {
         **{name: pl.col(name) for name in ("user", "submit_s", "start_s", "end_s", "state", "cause", "attempt_id")},
         "life_id": pl.col("attempt"),
         "event": pl.when(is_infra).then(pl.lit(EVENT)),
         "basis": pl.lit(basis),
-        "failed_node": pl.when(is_told).then(pl.coalesce("named_node", "outage_node")),
+        "failed_node": pl.when(is_told).then(named),
         "incident": pl.when(is_told).then(pl.coalesce("event_victim", "outage_victim", "attempt_id")),
     }
+    runs = runs.with_columns(cause=_cause(runs, rules))
     return runs.with_columns(outcome=pl.col("outcome").fill_null("unknown")).select(
         columns[name].cast(dtype).alias(name) for name, dtype in INFRA_COLUMNS.items()
     )
@@ -97,7 +149,7 @@ def with_infra_failures(attempts: pl.DataFrame, rules: Mapping, events: pl.DataF
     """
     if "state" not in attempts.columns:
         return attempts
-    if _basis(rules, events) == "proxy":
+    if _basis(rules, events) == PROXY:
         return attempts.with_columns(infra_failure=pl.lit(None, pl.Boolean))
     reason = {"slurm_reason": "reason"} if "slurm_reason" in attempts.columns else {}
     runs = _with_events(attempts.with_row_index("attempt_id").rename(reason), rules, events)
@@ -180,8 +232,11 @@ def near(runs: pl.DataFrame, events: pl.DataFrame, before_s: int = BEFORE_S, aft
     return found.filter(apart.is_between(-before_s, after_s)).with_columns(apart_s=apart.abs())
 
 
-def _runs(jobs: Frame, attempts: pl.DataFrame | None) -> Frame:
-    """The runs in the form of jobs, with attempt, attempt_id, state; exit_code, reason, node_list if there are any."""
+def _runs(jobs: Frame, attempts: pl.DataFrame | None, first: int = 0) -> Frame:
+    """The runs in the form of jobs, with attempt, attempt_id, state; exit_code, reason, node_list if there are any.
+
+    first: the attempt_id of the first attempt.
+    """
     if attempts is None:
         runs = (
             jobs.with_row_index("attempt_id")
@@ -195,7 +250,7 @@ def _runs(jobs: Frame, attempts: pl.DataFrame | None) -> Frame:
         before, is_first = pl.col("end_s").shift(1), pl.col("job_id").ne_missing(pl.col("job_id").shift(1))
         runs = (
             attempts.drop("trace", strict=False)
-            .with_row_index("attempt_id")
+            .with_row_index("attempt_id", offset=first)
             .join(known, on="job_id", how="left", maintain_order="left", validate="m:1")
             .with_columns(
                 submit_s=pl.when(is_first).then("job_submit_s").otherwise(before),
@@ -301,4 +356,4 @@ def _victim() -> pl.Expr:
 def _basis(rules: Mapping, events: pl.DataFrame | None) -> str:
     if events is not None:
         return "event"
-    return "state" if any(rules.get(key) for key in ("states", "exit_codes", "reasons")) else "proxy"
+    return "state" if any(rules.get(key) for key in ("states", "exit_codes", "reasons")) else PROXY

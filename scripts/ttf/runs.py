@@ -23,8 +23,6 @@ RUN_COLUMNS = {
 
 # Slurm's word, which traces of other schedulers have taken over.
 PREEMPTED = "PREEMPTED"
-# The basis of infra failures where nothing in the trace tells causes apart; the others: see ttf.infra.
-PROXY = "proxy"
 # An hour of one GPU, in what `gpu_time` gives.
 GPU_HOUR = 1000 * 3600
 # How a run ended, as its infra life tells.

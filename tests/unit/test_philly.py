@@ -160,7 +160,7 @@ def test_servers_of_philly_with_their_gpus(raw):
             )
         ]
     )
-    found = table_of("philly", "placements", tables).collect()
+    found = table_of("philly", "placements", tables)
     assert found.schema == pl.Schema(PLACEMENT_COLUMNS)
     names = ["attempt", "placement", "node", "start_s", "runtime_s", "gpu_milli", "outcome", "nodes", "own_outcome"]
     assert found.select(names).rows() == [

@@ -73,7 +73,7 @@ def test_the_file_is_the_same_whatever_the_blocks(pai, monkeypatch, tmp_path):
 def slurm(tmp_path, *records):
     (tmp_path / "dump.txt").write_text(SACCT + "".join(f"{record}\n" for record in records))
     study(tmp_path / "dump.txt", folder=tmp_path / "raw")
-    return table_of("sacct", "placements", {"record": pl.scan_parquet(tmp_path / "raw/record.parquet")}).collect()
+    return table_of("sacct", "placements", {"record": pl.scan_parquet(tmp_path / "raw/record.parquet")})
 
 
 def test_nodes_of_a_slurm_run(tmp_path):
@@ -102,7 +102,7 @@ def test_nodes_of_a_slurm_run(tmp_path):
 
 def test_placements_of_a_real_slurm_add_up_to_its_runs(tmp_path):
     _, _, attempts = study(FIXTURES / "real_readme.txt", folder=tmp_path)
-    found = table_of("sacct", "placements", {"record": pl.scan_parquet(tmp_path / "record.parquet")}).collect()
+    found = table_of("sacct", "placements", {"record": pl.scan_parquet(tmp_path / "record.parquet")})
     assert found.height == attempts["node_list"].list.len().sum()
     by_run = found.group_by("job_id", "attempt", maintain_order=True).agg("node")
     of_attempts = attempts[found["attempt_id"]].select("job_id", "attempt")

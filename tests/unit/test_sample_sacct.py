@@ -222,7 +222,7 @@ def test_users_are_as_unlike_as_they_were_made(ingested):
 def test_only_planted_lemons_are_called_so(written, ingested, tmp_path):
     """The other nodes differ too, the worst by a factor of ten from the best: none of them is called a lemon."""
     raw = {"record": pl.scan_parquet(written[0] / "raw/record.parquet")}
-    placements = table_of("sacct", "placements", raw).lazy().collect().lazy()
+    placements = table_of("sacct", "placements", raw).lazy()
     window = last_window(placements, 365)
     found = lemon_nodes(placements, ingested[2].lazy(), [window, *halves_of(window)], 0.05, Partitions(tmp_path))[0]
     planted = {sample.node_name(node) for node in HAZARD.lemons(sample.count_of_nodes(JOBS)).tolist()}

@@ -8,7 +8,8 @@ import polars as pl
 from ttf.analyses import account_gpu_hours as category
 from ttf.analyses.account_gpu_hours import LEDGER, UNUSED, USED
 from ttf.charts.text import duration
-from ttf.runs import GPU_HOUR, PROXY
+from ttf.infra import PROXY
+from ttf.runs import GPU_HOUR
 from ttf.stats.shares import part_of
 
 OTHER = "other"

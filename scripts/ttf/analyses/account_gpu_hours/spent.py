@@ -8,7 +8,7 @@ import polars as pl
 
 from ttf.analyses import account_gpu_hours as category
 from ttf.analyses.measure_losses.lost_work import WINDOW_S, YEAR_2000_S
-from ttf.runs import PROXY
+from ttf.infra import PROXY
 
 # What each stretch of an attempt is counted by.
 KEYS = ("category", "account", "partition", "month")

@@ -12,9 +12,8 @@ from ttf.analyses.compare_parts.judged import compared, verdict_of
 from ttf.analyses.compare_parts.news import KINDS, new_suspects, new_words, words_of_failures
 from ttf.analyses.compare_parts.sums import LIVES, ended_jobs, runs_by_time
 from ttf.clusters import level_names
-from ttf.infra import EVENT
+from ttf.infra import EVENT, PROXY
 from ttf.inputs import Inputs
-from ttf.runs import PROXY
 from ttf.stats.ettr import ettr_renewal
 from ttf.stats.holm import with_holm
 from ttf.stats.mttf import SECONDS_A_DAY

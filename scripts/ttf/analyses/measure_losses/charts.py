@@ -8,8 +8,8 @@ from ttf.charts.encodings import coloured, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
 from ttf.charts.text import count, gpus_label, listed, percent, plural
 from ttf.charts.theme import ACCENT, FAILURE, FAINT, INFRA, INK, OPEN, OPEN_LINE
+from ttf.infra import PROXY
 from ttf.inputs import Inputs
-from ttf.runs import PROXY
 
 _INFRA, _OTHER, _FAILED, _REST = "failed: infrastructure", "failed: other", "failed, cause unknown", "not failed"
 _COLOURS = {_INFRA: INFRA, _OTHER: FAILURE, _FAILED: FAILURE, _REST: OPEN}

@@ -8,13 +8,13 @@ from ttf.analyses.account_gpu_hours.page import productive
 from ttf.analyses.measure_losses import FAILURES_BY_OWNER, LOST_WORK, LOST_WORK_BY_MONTH, REPEATS, WHAT_IF
 from ttf.analyses.measure_losses.what_if import NO_CERTAIN_RETRY, NO_RETRY, TRIAL
 from ttf.charts.text import gpus_label
+from ttf.infra import PROXY
 from ttf.report import words
 from ttf.report.head import Head, Key, Line
 from ttf.report.numbers import Numbers
 from ttf.report.said import number
 from ttf.report.tables import CLUSTERED, Interval, Shown, in_words, texts
 from ttf.report.trace import Trace
-from ttf.runs import PROXY
 
 MOST_MONTHS = 24
 MOST_OWNERS = 10

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 import polars as pl
 
 from ttf.analyses.measure_losses import WHAT_IF
+from ttf.infra import PROXY
 from ttf.jobs import Frame
-from ttf.runs import GPU_HOUR, PROXY, gpu_time
+from ttf.runs import GPU_HOUR, gpu_time
 from ttf.stats.shares import part_of
 
 TRIAL, NO_RETRY, NO_CERTAIN_RETRY = "trial_on_one_gpu", "no_retry", "no_retry_of_deterministic"
