@@ -56,3 +56,5 @@ onstart:
     if not in_module(workflow):
         # Snakemake takes SIGTERM for its own when it is ready to run jobs.
         stop_on_request(not workflow.local_exec, workflow.snakemake_tmp_dir)
+        if workflow.local_exec:
+            fork_scripts(len(list(workflow.dag.needrun_jobs())), lambda trace: STUDY.raw_of(trace)[1])

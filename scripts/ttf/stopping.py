@@ -174,7 +174,8 @@ def _end_of(process: int) -> int | None:
 
 
 def _end_job(request: int, frame: Any) -> None:
-    """Not by an exception, which some library may catch, or tell of."""
+    """Not by an exception, which some library may catch, or tell of. Who started the job may ask as it ends itself."""
+    signal.signal(request, signal.SIG_IGN)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     atexit._run_exitfuncs()  # temporary folders
     os._exit(REQUESTS[signal.SIGTERM])
