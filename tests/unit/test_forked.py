@@ -15,8 +15,10 @@ import psutil
 import pytest
 from study import forked
 from study.forked import Forks, fork_scripts
+from study_runs import environment
 
-SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPTS = ROOT / "scripts"
 SAYS = """
 import json, os, sys, __main__
 said = {"argv": sys.argv, "path": sys.path[0], "main": __main__.__file__, "name": __name__, "cwd": os.getcwd()}
@@ -227,3 +229,27 @@ def test_its_temporary_files_lie_where_snakemake_says(execute, tmp_path):
 def test_where_the_system_tells_no_end_of_a_process_nothing_is_forked(execute, monkeypatch):
     monkeypatch.delattr(os, "pidfd_open")
     assert not execute()
+
+
+START = """
+import atexit, sys
+sys.path[:0] = [{scripts!r}]
+import run_study
+said = lambda name: "none" if name not in sys.modules else "shut off" if sys.modules[name] is None else "imported"
+atexit.register(lambda: print(*map(said, ["snakemake.report", "numpy"]), file=sys.stderr))
+run_study.main([{trace!r}, *{words!r}])
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "said"), [(["--dry-run"], "shut off none"), (["--dry-run", "--report", "report.html"], "imported none")]
+)
+def test_a_start_imports_nothing_for_a_report_that_is_not_asked_for(tmp_path, words, said):
+    """And leaves NumPy to the analyses."""
+    code = START.format(
+        scripts=str(SCRIPTS), trace="--trace=sample", words=["--snakefile", str(ROOT / "Snakefile"), *words]
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, stderr=subprocess.PIPE, text=True, env=environment()
+    )
+    assert run.stderr.splitlines()[-1] == said

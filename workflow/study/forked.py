@@ -183,19 +183,15 @@ def _become(job: socket.socket, file: str, folder: str, environment: dict[str, s
     os.environ.clear()
     os.environ.update(environment)
     sys.argv[:], sys.path[0] = [file], str(Path(file).parent)
-    code = 0
+    code = None
     try:
         runpy.run_path(file, run_name="__main__")
     except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        code = end.code
     except BaseException:
         traceback.print_exc()
         code = 1
-    # Not by the end of Python itself, which would look at every object that was forked.
-    atexit._run_exitfuncs()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
+    end_at_once(code)
 
 
 if __name__ == "__main__":
@@ -204,6 +200,7 @@ if __name__ == "__main__":
         signal.signal(request, signal.SIG_IGN)
     sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))
     from ttf.entry import limit_libraries
+    from ttf.stopping import end_at_once
 
     limit_libraries(1)
     asked = _serve(socket.socket(fileno=os.dup(0)), iter(sys.argv[1:]))
