@@ -60,4 +60,4 @@ onstart:
         for library in ("polars", "numpy"):
             sys.modules.setdefault(library, None)
         if workflow.local_exec:
-            fork_scripts(len(list(workflow.dag.needrun_jobs())), lambda trace: STUDY.raw_of(trace)[1])
+            fork_scripts(len(list(workflow.dag.needrun_jobs())))

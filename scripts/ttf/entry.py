@@ -77,8 +77,8 @@ def limit_libraries(threads: int) -> None:
     # Row groups read ahead wait in memory, the more of them the larger the file, and nothing is the sooner for it.
     os.environ["POLARS_ROW_GROUP_PREFETCH_SIZE"] = "1"
     # Of a process that was forked from one where Polars has been imported (study.forked).
-    if "polars" in sys.modules:
-        sys.modules["polars"].Config.load("{}")
+    if polars := sys.modules.get("polars"):
+        polars.Config.load("{}")
 
 
 def take_common_code() -> None:

@@ -189,8 +189,8 @@ def execute(monkeypatch, script):
     monkeypatch.setattr(PythonScript, "_execute_cmd", lambda *given, **named: cold.append(named))
 
     def run(text="", jobs=100, python=True, **changes):
-        fork_scripts(jobs, {"small": 0.01, "large": 3.0}.__getitem__)
-        given = {"container_img": None, "conda_env": None, "env_modules": None, "resources": {}, "wildcards": {}}
+        fork_scripts(jobs)
+        given = {"container_img": None, "conda_env": None, "env_modules": None, "resources": {}}
         asked = SimpleNamespace(**given | {"bench_record": None} | changes)
         cold.clear()
         PythonScript._execute_cmd(asked, "python script.py", fname=script(text), is_python_script=python)
@@ -199,10 +199,10 @@ def execute(monkeypatch, script):
     return run
 
 
-def test_scripts_of_small_traces_and_of_the_study_are_forked(execute):
+def test_scripts_that_ask_for_little_memory_are_forked(execute):
     assert execute()
-    assert execute(wildcards={"trace": "small"})
-    assert not execute(wildcards={"trace": "large"})
+    assert execute(resources={"mem_mb": 700})
+    assert not execute(resources={"mem_mb": 1700})
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -39,26 +39,20 @@ PRELOADED = (
     "pointblank",
 )
 _FEWEST = 4
-# Jobs of a trace above this start by themselves. Theirs are no short ones, and Polars has a thread that gives memory
-# back to the system, which a fork has not.
-_LARGE_GB = 0.5
+# A job that asks for more memory starts by itself: it is no short one, and Polars has a thread that gives memory back
+# to the system, which a fork has not.
+_MOST_MB = 1024
 _LONGEST_REQUEST = 1 << 17
 # The kernel's number for: a signal when the process that forked this one has ended.
 _PR_SET_PDEATHSIG = 1
 
 
-def fork_scripts(jobs: int, raw_gb: Callable[[str], float]) -> None:
+def fork_scripts(jobs: int) -> None:
     """From now on Snakemake's Python scripts are forks of one process, where they are run by the Python of this one.
 
-    jobs: how many there are to run; for a few it would cost more than it saves. raw_gb: trace -> GB of its raw tables.
-    Where the system cannot do that, or it fails, a script starts as it always does.
+    jobs: how many there are to run; for a few it would cost more than it saves. Where the system cannot do that, or it
+    fails, a script starts as it always does.
     """
-
-    def forked(script: Any) -> bool:
-        elsewhere = script.container_img or script.conda_env or script.env_modules
-        trace = script.wildcards.get("trace")
-        return not elsewhere and (trace is None or raw_gb(trace) < _LARGE_GB)
-
     if jobs < _FEWEST or not _can_fork():
         return
     from snakemake.script import PythonScript
@@ -66,7 +60,9 @@ def fork_scripts(jobs: int, raw_gb: Callable[[str], float]) -> None:
     forks, start = Forks(), PythonScript._execute_cmd
 
     def execute(script: Any, command: str, **given: Any) -> Any:
-        if given.get("is_python_script") and forked(script):
+        elsewhere = script.container_img or script.conda_env or script.env_modules
+        is_small = script.resources.get("mem_mb", 0) <= _MOST_MB
+        if given.get("is_python_script") and is_small and not elsewhere:
             code = forks.run(given["fname"], _environment(script), script.bench_record)
             if code is not None:
                 if code:
