@@ -4,7 +4,7 @@ STUDY names a study that was made; CONFIG, TRACE and DATA say what one is made o
 last, and in a new folder that of config/config.yaml. What follows goes to Snakemake.
 """
 
-from ttf.stopping import no_more, stop_on_request
+from ttf.stopping import end_at_once, no_more, stop_on_request
 
 if __name__ == "__main__":
     stop_on_request()
@@ -67,6 +67,14 @@ def written_for(data: Path) -> str:
     return str(file)
 
 
+def spare_imports(arguments: Sequence[str]) -> None:
+    """Have Snakemake do without what it would import, at each start, for its own report alone, and for configurations
+    with arrays of NumPy, of which there are none: together a sixth of a start with nothing to do."""
+    if not any(word.startswith("--report") for word in arguments):
+        sys.modules.setdefault("snakemake.report", None)
+    sys.modules.setdefault("numpy", None)
+
+
 def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("study", "config", "trace", "data", "scatter"):
@@ -81,13 +89,18 @@ def main(arguments: Sequence[str]) -> None:
         sys.exit(1)
     sys.argv[1:] = [*words, *rest]  # which the profile reads too
     check_typed(sys.argv[1:])
+    spare_imports(sys.argv)
     # In this process: it is the one that is asked to stop, from its first line on.
     from snakemake.cli import main as snakemake
 
+    code = None
     try:
         snakemake(sys.argv[1:])
+    except SystemExit as end:
+        code = end.code
     finally:
         no_more()
+    end_at_once(code)
 
 
 if __name__ == "__main__":

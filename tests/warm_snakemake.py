@@ -75,8 +75,9 @@ def _run_scripts_here() -> None:
 
     def execute_script(script, file, edit=False):
         code, path = compile(Path(file).read_bytes(), file, "exec"), sys.path[:]
-        if sys.modules.get("pandas", "not there") is None:  # kept from Snakemake alone (progress.smk)
-            del sys.modules["pandas"]
+        for library in ("pandas", "polars", "numpy"):
+            if sys.modules.get(library, "not there") is None:  # kept from Snakemake alone (progress.smk, main.smk)
+                del sys.modules[library]
         with benchmarked(benchmark_record=script.bench_record):
             try:
                 exec(code, {"__name__": "__main__", "__file__": file})

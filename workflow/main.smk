@@ -56,3 +56,8 @@ onstart:
     if not in_module(workflow):
         # Snakemake takes SIGTERM for its own when it is ready to run jobs.
         stop_on_request(not workflow.local_exec, workflow.snakemake_tmp_dir)
+        # As of pandas (progress.smk): no parameter is a frame or an array. By now the study's own modules are imported.
+        for library in ("polars", "numpy"):
+            sys.modules.setdefault(library, None)
+        if workflow.local_exec:
+            fork_scripts(len(list(workflow.dag.needrun_jobs())))

@@ -76,6 +76,9 @@ def limit_libraries(threads: int) -> None:
     os.environ["POLARS_ENGINE_AFFINITY"] = "in-memory"
     # Row groups read ahead wait in memory, the more of them the larger the file, and nothing is the sooner for it.
     os.environ["POLARS_ROW_GROUP_PREFETCH_SIZE"] = "1"
+    # Of a process that was forked from one where Polars has been imported (study.forked).
+    if polars := sys.modules.get("polars"):
+        polars.Config.load("{}")
 
 
 def take_common_code() -> None:

@@ -9,6 +9,7 @@ import contextlib
 import os
 import select
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -67,6 +68,21 @@ def asked() -> bool:
     """Was this run asked to stop? A job that the same request ended is seen to have ended before the request is."""
     time.sleep(0.3)
     return _asked["status"] is not None
+
+
+def end_at_once(code: Any) -> None:
+    """End this process with the code of a SystemExit, what is to be done at its end done.
+
+    Not by the end of Python itself, which takes every object apart: of a start of the study with nothing to do a sixth.
+    """
+    if code is not None and not isinstance(code, int):
+        print(code, file=sys.stderr)
+        code = 1
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):  # nobody reads any more
+            stream.flush()
+    os._exit(code or 0)
 
 
 def leave_if_asked() -> None:
@@ -174,7 +190,8 @@ def _end_of(process: int) -> int | None:
 
 
 def _end_job(request: int, frame: Any) -> None:
-    """Not by an exception, which some library may catch, or tell of."""
+    """Not by an exception, which some library may catch, or tell of. Who started the job may ask as it ends itself."""
+    signal.signal(request, signal.SIG_IGN)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     atexit._run_exitfuncs()  # temporary folders
     os._exit(REQUESTS[signal.SIGTERM])

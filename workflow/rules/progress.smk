@@ -10,6 +10,7 @@ from snakemake.shell import shell
 WORKFLOW = Path(str(workflow.current_basedir)).parent
 sys.path[:0] = [str(WORKFLOW), str(WORKFLOW.parent / "scripts")]
 
+from study.forked import fork_scripts
 from study.module import in_module
 from study.progress import follow
 from study.studies import remember
@@ -24,6 +25,9 @@ logging.raiseExceptions = False
 # A workflow that uses this one may need it.
 if not in_module(workflow):
     sys.modules.setdefault("pandas", None)
+# This was kept from the start alone (scripts/run_study.py): analyses of a study's own may use it.
+if sys.modules.get("numpy", "not there") is None:
+    del sys.modules["numpy"]
 
 
 def page_asked_for():

@@ -264,13 +264,13 @@ def _in_entry(entry: dict, tables: list[str]) -> Iterator[Problem]:
 
 def stacked(layers: list[Layer], traces: dict) -> list[Layer]:
     """The layers with text keys, and below them the registry: `traces` is the content of config/traces.yaml."""
-    stack = [(TRACES_FILE, Document({"registry": traces}, _node(traces))), *layers]
-    return [(label, Document(_plain(content), _node(content))) for label, content in stack]
+    stack = [(TRACES_FILE, Document({"registry": traces}, _tree(traces))), *layers]
+    return [(label, Document(_plain(content), _tree(content))) for label, content in stack]
 
 
-def _node(content: Mapping) -> Any:
+def _tree(content: Mapping) -> Any:
     """What says where the keys stand, of a mapping that was read from a file."""
-    return getattr(content, "node", None)
+    return getattr(content, "tree", lambda: None)
 
 
 def in_files(problems: list[Problem], stack: list[Layer]) -> str:

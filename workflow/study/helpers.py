@@ -7,9 +7,12 @@ not as inputs: Snakemake looks up every input of every job, and would be three t
 import ast
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+from study.memory import Memory
 
 
 @cache
@@ -40,8 +43,13 @@ def stamps(root: Path, files: tuple[Path, ...]) -> list[str]:
 
 @cache
 def _stamp_of_file(root: Path, file: Path) -> str:
+    return stamp(root, file, _content(file))
+
+
+@cache
+def _content(file: Path) -> bytes:
     # Most modules are those of many rules: each is read once.
-    return stamp(root, file, file.read_bytes())
+    return file.read_bytes()
 
 
 def stamp(root: Path, file: Path, content: bytes) -> str:
@@ -57,32 +65,46 @@ def stamped(stamps: Iterable[str]) -> list[str]:
 
 # A statement that may import a module of ttf, or a relative import. Parsing just these takes a tenth of the time that
 # whole files take, and every start of the workflow waits for it.
+_NAMES = re.compile(r"\w*(\.\w+)* (\w*|\*)")
 _STATEMENT = re.compile(r"^[ \t]*(?:import[ \t]|from[ \t]+(?:ttf\b|\.))[^\n(]*(?:\([^)]*\))?", re.MULTILINE)
 
 
-def _imports(file: Path) -> Iterator[ast.AST]:
-    text = file.read_text(encoding="utf-8")
+_MEMORY = Memory("imports", __file__)
+
+
+def _imports(text: str, file: Path) -> list[tuple[str, str, int, int]]:
+    """What a module imports: of each name (module, name, level, line); `import x` has no name."""
     statements = "\n".join(found.group().strip() for found in _STATEMENT.finditer(text))
     try:
         tree = ast.parse(statements)
     except SyntaxError:
         # A docstring with a line that begins like one, or a bracket in a comment.
         tree = ast.parse(text, filename=str(file))
-    return ast.walk(tree)
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [(alias.name, "", 0, node.lineno) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            found += [(node.module or "", alias.name, node.level, node.lineno) for alias in node.names]
+    return found
+
+
+def _are_imports(found: Any) -> bool:
+    """Whether this, which was remembered, can be what a module imports."""
+    return isinstance(found, list) and all(
+        isinstance(one, list) and list(map(type, one)) == [str, str, int, int] and _NAMES.fullmatch(" ".join(one[:2]))
+        for one in found
+    )
 
 
 @cache
 def _imported(file: Path, roots: tuple[Path, ...]) -> tuple[Path, ...]:
-    files = []
-    for node in _imports(file):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                files += _files_of(alias.name, roots)
-        elif isinstance(node, ast.ImportFrom):
-            if node.level:
-                raise ImportError(f"{file}, line {node.lineno}: a relative import; write `from ttf. ... import ...`")
-            for alias in node.names:
-                files += _files_of(f"{node.module}.{alias.name}", roots, may_be_a_name=True)
+    content, files = _content(file), []
+    imports = _MEMORY.of(content, lambda: _imports(content.decode("utf-8"), file), _are_imports)
+    for module, name, level, line in imports:
+        if level:
+            raise ImportError(f"{file}, line {line}: a relative import; write `from ttf. ... import ...`")
+        files += _files_of(f"{module}.{name}" if name else module, roots, may_be_a_name=bool(name))
     declaration = file.with_name("format.yaml")
     if roots[0] / "ttf" / "formats" / "declared.py" in files and declaration.is_file():
         files.append(declaration)

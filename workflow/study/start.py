@@ -7,6 +7,7 @@ from typing import Any
 from study.config import layers_of
 from study.disk import MachineError, check_room, check_writable
 from study.lock import hold
+from study.memory import remember_in
 from study.messages import ConfigError
 from study.module import refuse_prefix
 from study.studies import check_shared, made, old_layout, replaced
@@ -25,6 +26,8 @@ def study_of(workflow: Any, root: Path, stored: bool) -> Study:
         if runs:
             check_writable()
             hold(Path(".snakemake"))
+        if started:
+            remember_in(Path(".snakemake/ttf-memory"))
         refuse_prefix(workflow.modifier)
         study = Study(layers_of(workflow), root, stored)
         if started:

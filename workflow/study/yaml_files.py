@@ -4,14 +4,15 @@ Aliases let a text of some lines stand for 10^9 values, brackets can be nested d
 number may have a million digits. What a file stands for is measured before it is built.
 """
 
-from collections.abc import Iterator, Mapping
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from study.given import CONFIGURATION_MB, DOCUMENT_MB, contents
+from study.memory import Memory
 from study.messages import ConfigError, found, key_text, one_line, show
 
 KeyPath = tuple[str | int, ...]
@@ -20,6 +21,9 @@ KeyPath = tuple[str | int, ...]
 MOST_VALUES, DEEPEST, LONGEST_NUMBER = 300_000, 50, 400
 # Above this, in characters, the parser in Python, which explains errors better, takes seconds.
 _LARGE = 100_000
+# Above this, in bytes, to parse a file anew at each start is a part of the start.
+_MUCH = 50_000
+_DOCUMENTS = Memory("documents", __file__)
 _MERGE = "tag:yaml.org,2002:merge"
 _SCALARS = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "timestamp")}
 _NUMBERS = {f"tag:yaml.org,2002:{name}" for name in ("int", "float", "timestamp")}
@@ -28,15 +32,18 @@ _HINT = "look at the indentation, colons, quotes and brackets on this line and t
 
 
 class Document(dict):
-    """A mapping as it was read, and where in the file each key of it stands."""
+    """A mapping as it was read, and where in the file each key of it stands.
 
-    def __init__(self, content: Mapping, node: yaml.Node | None = None):
+    tree: gives the tree that it was built from.
+    """
+
+    def __init__(self, content: Mapping, tree: Callable[[], yaml.Node | None] = lambda: None):
         super().__init__(content)
-        self.node = node
+        self.tree = tree
 
     @cached_property
     def _places(self) -> dict[KeyPath, tuple[int, int]]:
-        return dict(_places(self.node)) if self.node else {}
+        return dict(_places(tree)) if (tree := self.tree()) else {}
 
     def place(self, path: KeyPath) -> tuple[int, int] | None:
         """(line, column), from 1, of a key, or of the nearest thing around it where the key is missing; None where the
@@ -63,11 +70,16 @@ def load_yaml(path: str | Path, label: str | None = None, for_snakemake: bool = 
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise ConfigError(f"{label}: line {line}: not UTF-8 text; save the file as UTF-8.") from None
-    value, node = _parsed(text, label, not for_snakemake)
+    parsed = cache(lambda: _parsed(text, label, not for_snakemake))
+    if len(content) > _MUCH and not for_snakemake:
+        # What was remembered comes without its tree, which only a message needs.
+        value = _DOCUMENTS.of(content, lambda: parsed()[0], lambda value: isinstance(value, dict))
+    else:
+        value, _ = parsed()
     if not isinstance(value, dict):
         what = "the file is empty" if value is None else f"found {found(value)}"
         raise ConfigError(f"{label}: {what}; expected keys with values, for example study: [sample].")
-    return Document(value, node)
+    return Document(value, lambda: parsed()[1])
 
 
 def parse_yaml(text: str, label: str) -> Any:

@@ -27,5 +27,5 @@ ANALYSIS = Analysis(
     applies=lambda trace: trace.entry["format"] == "philly",
     tables=[ZONE_EVIDENCE, LISTED_MACHINES],
     sections=["philly_checks"],
-    memory_mb=160,
+    memory_mb=250,
 )

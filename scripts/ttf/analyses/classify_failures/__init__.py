@@ -78,6 +78,6 @@ ANALYSIS = Analysis(
     charts={"failed_attempts_by_reason": "taxonomy"},
     main=("failed_attempts_by_reason",),
     sections=["taxonomy"],
-    memory_mb=190,
+    memory_mb=250,
     mb_per_gb={"sacct": 600},
 )

@@ -70,6 +70,6 @@ ANALYSIS = Analysis(
     },
     main=["factors_of_run_time"],
     sections=["correlations"],
-    memory_mb=200,
+    memory_mb=250,
     mb_per_gb={"pai2020": 60, "philly": 60, "sacct": 400},
 )

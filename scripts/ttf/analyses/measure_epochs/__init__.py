@@ -42,5 +42,5 @@ ANALYSIS = Analysis(
     tables=(EPOCHS, EPOCHS_SUMMARY),
     charts={"epochs": ["epochs", "epochs_summary"]},
     sections=["epochs"],
-    memory_mb=150,
+    memory_mb=250,
 )

@@ -33,6 +33,6 @@ ANALYSIS = Analysis(
     tables=(ETTR_MEASURED,),
     charts={"ettr_measured": "ettr_measured"},
     main=["ettr_measured"],
-    memory_mb=200,
+    memory_mb=250,
     mb_per_gb={"sacct": 5490},
 )

@@ -49,6 +49,6 @@ ANALYSIS = Analysis(
     tables=(GPU_USE, HOST_USE),
     charts={"gpu_use": "gpu_use"},
     sections=["utilisation"],
-    memory_mb=230,
+    memory_mb=300,
     mb_per_gb={"philly": 1580},
 )
