@@ -43,7 +43,7 @@ def compute(given: Inputs) -> dict:
     told = months.begin_s, settings.checkpoint_interval_s, settings.restart_s
     blocks = in_blocks(given.scan("jobs", [*OF_RUNS, *(TIMES if attempts is None else [])]), attempts, lives)
     sums = put_together(given.kept.of_frames(block, of_block, *told)["spent"] for block in blocks)
-    there, waits, unused = _there(given, jobs, months), waiting(jobs), {}
+    there, waits, unused = _there(given, months), waiting(jobs), {}
     if there.capacity_milli:
         used = changes_of(in_use["start_s"], in_use["until_s"], in_use["gpu_milli"])
         unused = account_by_windows(given.kept, used, there.capacity_milli, there.changes, waits, months.edges_s)
@@ -69,11 +69,11 @@ def of_block(
     return {"spent": spent(of_jobs.lazy(), Months(begin_s, until_s), checkpoint_interval_s, restart_s)}
 
 
-def _there(given: Inputs, jobs: pl.LazyFrame, months: Months) -> Away:
+def _there(given: Inputs, months: Months) -> Away:
     """How many GPUs there are, and which were away: by the servers' outages, where the trace has any."""
     if "placements" in given and "outages" in given:
         with given.scratch() as folder:
-            return _servers(given, jobs, months, folder)
+            return _servers(given, months, folder)
     if "occupancy_basis" in given:
         gpus = given["occupancy_basis"]["gpus"].sum()
     else:
@@ -81,9 +81,9 @@ def _there(given: Inputs, jobs: pl.LazyFrame, months: Months) -> Away:
     return Away(gpus * GPU, [NOTHING] * 3, 0)
 
 
-def _servers(given: Inputs, jobs: pl.LazyFrame, months: Months, folder: Path) -> Away:
+def _servers(given: Inputs, months: Months, folder: Path) -> Away:
     attempts = given.scan("attempts") if "attempts" in given else None
-    held, _ = holdings(given.scan("placements"), jobs, given.read("nodes"), attempts, folder)
+    held, _ = holdings(given.scan("placements"), given.scan("jobs"), given.read("nodes"), attempts, folder)
     outages, exposure = given.read("outages"), given.read("exposure") if "exposure" in given else None
     watched = of_nodes(outages if exposure is None else exposure)["node"].unique()
     return away(held, intervals(outages, exposure, months.begin_s, months.end_s), watched)
