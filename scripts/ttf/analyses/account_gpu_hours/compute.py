@@ -23,7 +23,7 @@ from ttf.outages.records import of_nodes
 from ttf.runs import held, in_blocks, runs
 
 JOBS = (
-    *("job_id", "task", "user", "account", "partition", "outcome", "gpu_milli", "size"),
+    *("job_id", "task", "user", "account", "partition", "outcome", "gpu_milli", "size", "attempts"),
     *("submit_s", "eligible_s", "start_s", "end_s", "runtime_s", "trace_end_s"),
 )
 OF_RUNS = ("job_id", "account", "partition", "outcome", "gpu_milli", "size")

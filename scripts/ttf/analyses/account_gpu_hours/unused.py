@@ -185,6 +185,7 @@ def account_by_windows(
     """`account_of` of what is in use, away and waited for, each window of the time by itself and kept.
 
     What a window is told are the changes in it, and what there was at its beginning: later jobs change the last ones.
+    Another capacity changes all of them.
     """
     every = [used, *away_milli, *([] if waits is None else [waits])]
     # What was before the first edge is as if it were at it.
