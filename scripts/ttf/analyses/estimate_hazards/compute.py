@@ -45,5 +45,7 @@ def compute(given: Inputs) -> Iterator[tuple]:
     yield "logrank", pl.concat([logrank(of, event, strata) for event, of in counted.items()])
     summaries = [survival_summary(of, event, strata, delayed_entry=True) for event, of in counted.items()]
     yield "survival_summary_delayed_entry", pl.concat(summaries)
+    # The lives by cluster take more room than all else, and what follows reads the lives anew.
+    del counted, competing, of_all
     mttf = [mean_time_to_failure(since_watched(of), event, strata) for event, of in events.items()]
     yield "mttf_delayed_entry", pl.concat(mttf)
