@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ttf.stats.order import (
     distinct,
+    distinct_rows,
     first_of_each,
     last_of_each,
     numbered,
@@ -30,6 +31,18 @@ def test_order_is_that_of_a_stable_sort(span):
     @given(columns_of(span, 3))
     def check(columns):
         assert order_by(*columns).tolist() == np.lexsort(columns[::-1]).tolist()
+
+    check()
+
+
+@pytest.mark.parametrize("span", SPANS)
+def test_distinct_rows_are_those_of_numpy(span):
+    @given(columns_of(span, 3))
+    def check(columns):
+        found, times = distinct_rows(*columns)
+        rows, counts = np.unique(columns, axis=1, return_counts=True)
+        assert np.array(found).tolist() == rows.tolist()
+        assert times.tolist() == counts.tolist()
 
     check()
 

@@ -4,6 +4,10 @@ An estimate by age is a sum over lives of what each adds by its end, less what i
 went through (a martingale); the sum over the lives of a cluster is its influence, and the spread of an estimate that of
 the influences (the infinitesimal jackknife, as `survfit` of R's survival has it with `cluster`), each over 1 - h, h
 being the cluster's share of the lives. Quantiles are Student's: see `ttf.stats.clustered`.
+
+What a life owes depends on who else was at risk, so that one life more changes what all others owe: none of this is a
+sum over blocks of lives that could be kept for the next run, nor is a Cox regression. With 1.3 million lives of 600
+users the curves, tests and regression of `estimate_hazards` are worked out anew in 4 s of processor time.
 """
 
 from collections.abc import Sequence
@@ -15,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from ttf.stats.clustered import UNCLUSTERED, Clusters, why_not
-from ttf.stats.order import first_of_each, places, sorted_rows
+from ttf.stats.order import distinct_rows, first_of_each, places
 
 # A sum of squares that falls to this share of its terms is what rounding leaves of them.
 ROUNDING = 1e-10
@@ -201,15 +205,13 @@ def counted(
         found = lives.select(stratum=stratum, **wanted).join(numbers, on="stratum").drop("stratum")
         found = found.collect(engine="streaming")
         place = found["place"].to_numpy()
-    rows = sorted_rows(place, *(found[name].to_numpy() for name in wanted))
+    rows, lives_of = distinct_rows(place, *(found[name].to_numpy() for name in wanted))
     del found
-    first = first_of_each(*rows)
-    lives_of = np.diff(np.append(first, rows[0].size))
     # Of ten million lives: as small as they can be.
     types = (np.int32, np.uint32, np.int64, np.int8)
-    place, cluster, seconds, code = (column[first].astype(dtype) for column, dtype in zip(rows, types, strict=True))
+    place, cluster, seconds, code = (column.astype(dtype) for column, dtype in zip(rows, types, strict=True))
     lives_of = lives_of.astype(np.int32)
-    del rows, first
+    del rows
     return {
         int(place[start]): ClusterLives(level[1], *(column[start:end] for column in (cluster, seconds, code, lives_of)))
         for start, end in pairwise([*first_of_each(place), place.size])

@@ -126,10 +126,10 @@ def _sums(lives: Frame, event: str) -> dict[str, pl.Expr]:
         "exposure_s": pl.col("duration_s").cast(pl.Int64).sum(),
         "gpu_lives": with_gpu.sum(),
         "gpu_events": (hit & with_gpu).sum(),
-        "gpu_milli_s": (wide * pl.col("gpu_milli")).filter(with_gpu).sum(),
+        "gpu_milli_s": pl.when(with_gpu).then(wide * pl.col("gpu_milli")).sum(),
         "node_lives": with_node.sum(),
         "node_events": (hit & with_node).sum(),
-        "node_s": (wide * pl.col("nodes")).filter(with_node).sum(),
+        "node_s": pl.when(with_node).then(wide * pl.col("nodes")).sum(),
     }
 
 

@@ -32,13 +32,22 @@ def sorted_rows(*columns: np.ndarray) -> list[np.ndarray]:
     if sum(bits for _, bits in ranges) > _BITS:
         order = np.lexsort(columns[::-1])
         return [column[order].astype(np.int64) for column in columns]
-    rows, found = _sorted(columns, ranges), []
-    for low, bits in reversed(ranges):
-        values = rows & _mask(bits)
-        values += low
-        found.append(values)
-        rows = rows >> bits
-    return found[::-1]
+    return _unpacked(_sorted(columns, ranges), ranges)
+
+
+def distinct_rows(*columns: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+    """The distinct rows of integer columns of one length, as those of `sorted_rows`, and how often each occurs."""
+    ranges = [_range(column) for column in columns]
+    if sum(bits for _, bits in ranges) > _BITS:
+        rows = sorted_rows(*columns)
+        first = first_of_each(*rows)
+        found = [column[first] for column in rows]
+    else:
+        # Packed they are compared at once, and only the distinct ones need be unpacked.
+        packed = _sorted(columns, ranges)
+        first = first_of_each(packed)
+        found = _unpacked(packed[first], ranges)
+    return found, np.diff(np.append(first, columns[0].size))
 
 
 def _range(column: np.ndarray) -> tuple[int, int]:
@@ -49,6 +58,16 @@ def _range(column: np.ndarray) -> tuple[int, int]:
 
 def _mask(bits: int) -> int:
     return (1 << bits) - 1
+
+
+def _unpacked(rows: np.ndarray, ranges: Sequence[tuple[int, int]]) -> list[np.ndarray]:
+    found = []
+    for low, bits in reversed(ranges):
+        values = rows & _mask(bits)
+        values += low
+        found.append(values)
+        rows = rows >> bits
+    return found[::-1]
 
 
 def _sorted(columns: Sequence[np.ndarray], ranges: Sequence[tuple[int, int]]) -> np.ndarray:

@@ -37,13 +37,15 @@ def compute(given: Inputs) -> Iterator[tuple]:
     if settings.causes:
         exclusive, ends = exclusive_causes(lives, settings.causes)
         competing = CountedLives(exclusive, ends)
-    # That of all is wanted whole for the incidence at some ages.
-    of_all = cumulative_incidence(competing, ends, ["all"])
     of_strata = cumulative_incidence(competing, ends, strata[1:], settings.max_steps)
+    # Whole, for the incidence at some ages.
+    of_all = cumulative_incidence(competing, ends, ["all"])
     yield "cumulative_incidence", pl.concat([thin(of_all, settings.max_steps), of_strata])
     yield "incidence_at", incidence_at(competing, ends, of_all)
     yield "logrank", pl.concat([logrank(of, event, strata) for event, of in counted.items()])
     summaries = [survival_summary(of, event, strata, delayed_entry=True) for event, of in counted.items()]
     yield "survival_summary_delayed_entry", pl.concat(summaries)
+    # The lives by cluster take more room than all else, and what follows reads the lives anew.
+    del counted, competing, of_all
     mttf = [mean_time_to_failure(since_watched(of), event, strata) for event, of in events.items()]
     yield "mttf_delayed_entry", pl.concat(mttf)

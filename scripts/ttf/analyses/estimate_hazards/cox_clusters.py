@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ttf.analyses.estimate_hazards.cox import Fit, Lives, State
-from ttf.stats.order import first_of_each, numbered, sorted_rows
+from ttf.stats.order import distinct_rows, first_of_each, numbered
 
 # Into so many parts the ages of events are divided to say which part of the risk sets a cluster was; with no more ages
 # each is a part of its own.
@@ -49,11 +49,8 @@ def moves(lives: Lives, found: Fit, alike: Alike, one_step: bool = True) -> np.n
     hazard = np.exp(alike.columns @ found.coefficients - ages.highest)
     seen = np.searchsorted(ages.seconds, alike.seconds, side="right").astype(np.int32)
     seen[alike.failed] += ages.seconds.size + 1
-    rows = sorted_rows(alike.cluster, alike.group, seen)
-    first = first_of_each(*rows)
-    number = np.diff(np.append(first, rows[0].size))
-    rows = [column[first] for column in rows]
-    del first, seen
+    rows, number = distinct_rows(alike.cluster, alike.group, seen)
+    del seen
     information = np.linalg.inv(found.covariance)
     found_moves = []
     for block in _blocks(rows[0]):
