@@ -40,11 +40,12 @@ class Design:
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def rows(self, which: slice | np.ndarray) -> np.ndarray:
-        """Some rows written out."""
+    def rows(self, which: slice | np.ndarray, into: np.ndarray | None = None) -> np.ndarray:
+        """Some rows written out; into: an array with room for them, if there is one."""
         numbers = self.numbers[which]
-        written = np.zeros((len(numbers), self.width))
+        written = np.empty((len(numbers), self.width)) if into is None else into[: len(numbers)]
         written[:, 0] = 1
+        written[:, 1 + numbers.shape[1] :] = 0
         first = 1 + numbers.shape[1]
         written[:, 1:first] = numbers
         for codes, size in self.levels:
@@ -55,9 +56,11 @@ class Design:
         return written
 
     def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """All rows written out, each block in the place of the one before."""
+        written = np.empty((min(BLOCK, len(self)), self.width))
         for start in range(0, len(self), BLOCK):
             rows = slice(start, min(start + BLOCK, len(self)))
-            yield rows, self.rows(rows)
+            yield rows, self.rows(rows, written)
 
     def dot(self, coefficients: np.ndarray) -> np.ndarray:
         """The design times coefficients: a number, or several, a row."""
@@ -67,6 +70,9 @@ class Design:
         return found
 
     def take(self, rows: slice | np.ndarray) -> "Design":
+        """Some of the jobs; rows: a slice, their places, or a truth value each."""
+        if isinstance(rows, np.ndarray) and rows.dtype == bool:
+            rows = np.flatnonzero(rows)
         return Design(self.numbers[rows], tuple((codes[rows], size) for codes, size in self.levels))
 
 

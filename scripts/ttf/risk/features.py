@@ -93,9 +93,11 @@ class Submitted:
 
     def take(self, rows: np.ndarray) -> "Submitted":
         """Some of the jobs; rows: their places, or a truth value each."""
-        parts = ({name: values[rows] for name, values in part.items()} for part in self._by_job)
+        # By places it is a few times as quick as by truth values.
+        places = np.flatnonzero(rows) if rows.dtype == bool else rows
+        parts = ({name: values.take(places, axis=0) for name, values in part.items()} for part in self._by_job)
         numbers, codes, rates, ended, weekend = parts
-        overall = self.overall[rows]
+        overall = self.overall.take(places)
         return Submitted(len(overall), numbers, self.labels, codes, rates, ended, weekend, overall)
 
     def told(self) -> Iterator[bytes]:

@@ -191,9 +191,7 @@ def trained(
     failed = lesson.failed[lesson.learn]
     if reason := why_not(failed):
         return reason
-    part = lesson.known.take(lesson.learn)
-    encoder = encoder or Encoder.fit(features, part)
-    design = encoder.design(part)
+    encoder, design = _learnt(lesson, features, encoder)
     if design.width == 1:
         return NO_FEATURES
     found = fit(design, failed, prior)
@@ -211,6 +209,13 @@ def trained(
     again = lesson.again
     model = recalibrated(model, encoder.design(lesson.known.take(again)), lesson.failed[again])
     return model if lesson.hours is None else _with_hours(model, lesson, lesson.hours)
+
+
+def _learnt(lesson: Lesson, features: Sequence[Feature], encoder: Encoder | None) -> tuple[Encoder, Design]:
+    """The encoder, made of the jobs that are learnt from where it is not given, and their design."""
+    part = lesson.known.take(lesson.learn)
+    encoder = encoder or Encoder.fit(features, part)
+    return encoder, encoder.design(part)
 
 
 def recalibrated(model: Model, design: Design, failed: np.ndarray) -> Model:

@@ -70,7 +70,7 @@ def importance(data: Data, trial: Tried, seed: int) -> list[Row]:
         others = []
         for _ in range(PERMUTATIONS if len(rows) <= MANY else 1):
             order = rng.permutation(len(rows))
-            others.append(model.probability(model.encoder.design(with_feature(known, feature, known.take(order)))))
+            others.append(model.probability(model.encoder.design(with_feature(known, feature, known, order))))
         drop = mean_difference("average_precision", failed, p, others, cluster, by)
         found.append(about | {"feature": feature.name, "how": PERMUTED} | _drop(drop, gain))
     found.sort(key=lambda row: (-(row["drop"] or 0), row["feature"]))
@@ -104,20 +104,17 @@ def _drop(estimate: Any, gain: float | None) -> Row:
     return found | {"drop": drop, "share_of_gain": drop / gain}
 
 
-def with_feature(known: Submitted, feature: Feature, other: Submitted) -> Submitted:
-    """The jobs with this feature as the other jobs have it."""
+def with_feature(known: Submitted, feature: Feature, other: Submitted, rows: np.ndarray) -> Submitted:
+    """The jobs with this feature as the other jobs at the places `rows` have it."""
     name = feature.name
     if feature.kind in (CATEGORY, HASHED):
-        return replace(known, codes=known.codes | {name: other.codes[name]})
+        return replace(known, codes=known.codes | {name: other.codes[name][rows]})
     if feature.kind == HISTORY:
-        return replace(known, rates=known.rates | {name: other.rates[name]})
+        return replace(known, rates=known.rates | {name: other.rates[name].take(rows, axis=0)})
+    numbers = known.numbers | {name: other.numbers[name][rows]}
     if feature.kind == CLOCK:
-        return replace(
-            known,
-            numbers=known.numbers | {name: other.numbers[name]},
-            weekend=known.weekend | {name: other.weekend[name]},
-        )
-    return replace(known, numbers=known.numbers | {name: other.numbers[name]})
+        return replace(known, numbers=numbers, weekend=known.weekend | {name: other.weekend[name][rows]})
+    return replace(known, numbers=numbers)
 
 
 def dependence(data: Data, trial: Tried, order: Sequence[str]) -> Iterator[Row]:
@@ -131,7 +128,7 @@ def dependence(data: Data, trial: Tried, order: Sequence[str]) -> Iterator[Row]:
     for name in order[:MATTER_MOST]:
         feature = by_name[name]
         for place, (value, jobs, like) in enumerate(_grid(model, feature, known)):
-            same = with_feature(few, feature, known.take(np.full(few.n, like)))
+            same = with_feature(few, feature, known, np.full(few.n, like))
             p = float(model.probability(model.encoder.design(same)).mean())
             yield {"feature": name, "place": place, "value": value, "jobs": jobs, "probability": p}
 
