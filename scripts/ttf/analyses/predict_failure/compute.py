@@ -35,6 +35,9 @@ LEFT_OUT = "left out"
 
 
 def compute(given: Inputs) -> dict[str, pl.DataFrame]:
+    """Nothing is kept for the next run: the origins are shares of all jobs, and the random split is dealt to all of
+    them, so that a job more moves each, and with it all that is trained and tested.
+    """
     settings = given.settings
     data = Data.of(given.scan("jobs"), features_of(settings.risk["features"]), settings.risk["clock"])
     challenger = Challenger.of(settings.challenger, settings.seed)
