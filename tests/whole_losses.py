@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import polars as pl
 from ttf.analyses.measure_losses import lost_work, owners, repeats, what_if
 from ttf.jobs import Frame
+from ttf.jobs_of_attempts import with_jobs
 from ttf.partitions import Partitions
-from ttf.runs import ended, runs, with_jobs
+from ttf.runs import ended, runs
 
 
 def runs_of(jobs: pl.DataFrame, attempts: pl.DataFrame | None, lives: Frame) -> pl.LazyFrame:

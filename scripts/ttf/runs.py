@@ -7,7 +7,8 @@ import polars as pl
 
 from ttf.infra import ENDED_BY
 from ttf.jobs import OUTCOMES, Frame, at_time_limit, conform, observed_s
-from ttf.tables import blocks
+from ttf.jobs_of_attempts import places, some_of
+from ttf.kept import BLOCK_ROWS
 
 RUN_COLUMNS = {
     **dict.fromkeys(("job", "attempt"), pl.Int64),
@@ -27,9 +28,6 @@ PREEMPTED = "PREEMPTED"
 GPU_HOUR = 1000 * 3600
 # How a run ended, as its infra life tells.
 ENDS = ("basis", "infra", "timed_out", "preempted")
-# Jobs whose runs are looked at together.
-BLOCK_JOBS = 1 << 17
-_NONE = pl.Series("job_id", dtype=pl.String)
 
 
 class Block(NamedTuple):
@@ -45,7 +43,7 @@ def in_blocks(
     attempts: pl.LazyFrame | None,
     infra_lives: pl.LazyFrame,
     reasons: pl.LazyFrame | None = None,
-    size: int = BLOCK_JOBS,
+    size: int = BLOCK_ROWS,
 ) -> Iterator[Block]:
     """Jobs, so many at a time, with their attempts and infra lives: of the whole trace, in its order.
 
@@ -56,21 +54,21 @@ def in_blocks(
     jobs apart are left out, and `trace_end_s` stands in running jobs only. Where attempts do not stand in the order of
     their jobs, all is one block.
     """
-    places = _places(jobs, attempts, size)
+    found = places(jobs, attempts, size)
     jobs, attempts = (None if rows is None else _told_briefly(rows) for rows in (jobs, attempts))
     infra_lives = ended(infra_lives).with_columns(pl.col("basis").cast(pl.Enum(list(ENDED_BY))))
     job, attempt, life, reason = 0, 0, 0, 0
-    for number, (n_jobs, of_job) in enumerate(places, start=1):
-        tries = of_jobs = _slice(jobs, job, n_jobs)
+    for number, (n_jobs, of_job) in enumerate(found, start=1):
+        tries = of_jobs = some_of(jobs, job, n_jobs)
         if attempts is not None:
-            tries = _slice(attempts, attempt, of_job.len()).with_columns(of_job)
+            tries = some_of(attempts, attempt, of_job.len()).with_columns(of_job)
             attempt += tries.height
         has_life = pl.col("outcome") != "waiting" if attempts is None else pl.col("start_s").is_not_null()
         n_lives = tries.select(has_life.sum()).item()
         # The last block has all the rest, so that lives too many are seen as lives too few are (`runs`).
-        of_lives = _slice(infra_lives, life, None if number == len(places) else n_lives)
+        of_lives = some_of(infra_lives, life, None if number == len(found) else n_lives)
         if reasons is not None:
-            told = _slice(reasons, reason, _failed(tries).sum())
+            told = some_of(reasons, reason, _failed(tries).sum())
             tries, reason = with_reasons(tries, told), reason + told.height
         yield Block(tries, None, of_lives) if attempts is None else Block(of_jobs, tries, of_lives)
         job, life = job + n_jobs, life + n_lives
@@ -83,60 +81,12 @@ def _told_briefly(rows: pl.LazyFrame) -> pl.LazyFrame:
     return rows.drop("job_id", "task", strict=False).with_columns(**brief)
 
 
-def _slice(table: pl.LazyFrame, first: int, rows: int | None) -> pl.DataFrame:
-    return table.slice(first, rows).collect(engine="streaming")
-
-
-def _places(jobs: pl.LazyFrame, attempts: pl.LazyFrame | None, size: int) -> list[tuple[int, pl.Series | None]]:
-    """Of each block, at least one: how many jobs, and `job` of each attempt of theirs."""
-    if attempts is None:
-        n_jobs = jobs.select(pl.len()).collect().item()
-        return [(min(size, n_jobs - first), None) for first in range(0, n_jobs, size)] or [(0, None)]
-    found, coming, ahead = [], blocks(attempts.select("job_id"), size), _NONE
-    for of_jobs in blocks(jobs.select("job_id"), size):
-        names, places, job = of_jobs["job_id"], [], 0
-        while True:
-            place = _leading(ahead, names.slice(job)) + job
-            places.append(place)
-            if place.len() < ahead.len() or (further := next(coming, None)) is None:
-                break
-            ahead, job = further["job_id"], place.last() or job
-            # The job that came last, unless it has no more.
-            job += ahead.first() != names[job]
-        ahead = ahead.slice(places[-1].len())
-        found.append((names.len(), pl.concat(places)))
-    if not found or ahead.len() or next(coming, None) is not None:
-        names, of_attempts = (rows.select("job_id").collect() for rows in (jobs, attempts))
-        return [(names.height, with_jobs(names, of_attempts)["job"])]
-    return found
-
-
-def _leading(attempts: pl.Series, names: pl.Series) -> pl.Series:
-    """`job` of the first of the attempts, as far as their jobs are among the names; both of one order."""
-    is_first = attempts.ne_missing(attempts.shift(1))
-    firsts = attempts.filter(is_first)
-    number = (is_first.cum_sum() - 1).cast(pl.UInt32).rename("job")
-    as_many = min(firsts.len(), names.len())
-    if (firsts.head(as_many) == names.head(as_many)).all():
-        return number.filter(number < as_many)
-    # Some jobs have no attempts.
-    place = with_jobs(names.to_frame("job_id"), firsts.to_frame("job_id"))["job"]
-    place = place.filter(place.is_null().cum_sum() == 0)
-    return place.gather(number.filter(number < place.len()))
-
-
-def with_jobs(jobs: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:
-    """The attempts with `job`, the row of their job, in place of `job_id`."""
-    places = jobs.select("job_id").with_row_index("job")
-    return attempts.join(places, on="job_id", how="left", maintain_order="left", validate="m:1").drop("job_id")
-
-
 def runs(
     jobs: pl.DataFrame | pl.LazyFrame, attempts: pl.DataFrame | None, infra_lives: pl.DataFrame | pl.LazyFrame
 ) -> pl.LazyFrame:
     """One row per run that started, in the order of jobs and attempts, with RUN_COLUMNS; not held without attempts.
 
-    jobs: the job record; attempts: of the same trace with `job` (`with_jobs`), where the format tells them apart, else
+    jobs: the job record; attempts: of the same trace with `job` (ttf.jobs_of_attempts), where the format tells them apart, else
     None; infra_lives: `ended` of what `ttf.infra.infra_lives` makes of the two, a row each: else what uses the runs
     raises Polars' ShapeError. job: the row of the job in `jobs`, from 0. runtime_s: seconds seen, blank where no end
     was written. end_s: when the run ended or was last seen. gpu_milli: of the whole run, 0 where nothing is known.

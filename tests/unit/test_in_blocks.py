@@ -12,8 +12,9 @@ from polars.testing import assert_frame_equal
 from ttf.analyses.measure_losses import compute as losses
 from ttf.analyses.measure_losses import lost_work, owners, what_if
 from ttf.infra import infra_lives
+from ttf.jobs_of_attempts import with_jobs
 from ttf.kept import Kept
-from ttf.runs import ended, in_blocks, runs, with_jobs, with_reasons
+from ttf.runs import ended, in_blocks, runs, with_reasons
 
 RULES = {"states": ["NODE_FAIL"]}
 SIZES = st.integers(1, 9)

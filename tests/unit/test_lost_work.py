@@ -29,11 +29,12 @@ from ttf.analyses.measure_losses.owners import concentration, failures_by_owner
 from ttf.charts.figure import Study
 from ttf.infra import EVENT, infra_lives
 from ttf.jobs import JOB_COLUMNS, conform
+from ttf.jobs_of_attempts import with_jobs
 from ttf.numbers.metrics import Metrics
 from ttf.report.numbers import Numbers
 from ttf.report.page import environment
 from ttf.rooms import BUILT_IN
-from ttf.runs import RUN_COLUMNS, ended, with_jobs, with_reasons, with_runs_before
+from ttf.runs import RUN_COLUMNS, ended, with_reasons, with_runs_before
 from ttf.runs import runs as tries_of
 from whole_losses import linked_preemptions, loss_sums, owner_counts, repeats_of, what_if_of
 from whole_losses import runs_of as runs

@@ -22,10 +22,11 @@ from ttf.analyses.classify_failures.rules import ATTEMPT_COLUMNS, classify, ever
 from ttf.charts.figure import Study
 from ttf.errors import StudyError
 from ttf.inputs import Inputs
+from ttf.jobs_of_attempts import with_jobs
 from ttf.kept import Kept
 from ttf.numbers.metrics import Metrics
 from ttf.report.trace import Trace
-from ttf.runs import with_jobs, with_reasons
+from ttf.runs import with_reasons
 from ttf.tables import read_table, write_product
 
 ROOT = Path(__file__).parents[2]
