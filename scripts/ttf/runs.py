@@ -88,8 +88,9 @@ def runs(
 
     jobs: the job record; attempts: of the same trace with `job` (ttf.jobs_of_attempts), where the format tells them
     apart, else None; infra_lives: `ended` of what `ttf.infra.infra_lives` makes of the two, a row each: else what uses
-    the runs raises Polars' ShapeError. job: the row of the job in `jobs`, from 0. runtime_s: seconds seen, blank where no end
-    was written. end_s: when the run ended or was last seen. gpu_milli: of the whole run, 0 where nothing is known.
+    the runs raises Polars' ShapeError. job: the row of the job in `jobs`, from 0. runtime_s: seconds seen, blank where
+    no end was written. end_s: when the run ended or was last seen. gpu_milli: of the whole run, 0 where nothing is
+    known.
 
     failed: the run ended in failure; an attempt before the last of a trace that gives such attempts no outcome
     (Philly) counts as failed, as nothing else is known of it. infra: the run ended in an infra failure, on the ground
