@@ -9,8 +9,8 @@ from ttf.analyses.describe_strata import MOST, STRATA
 from ttf.clusters import CLUSTER_COLUMNS, READ_OF_JOBS, level_names, with_clusters
 from ttf.inputs import Inputs
 from ttf.jobs import Frame, at_time_limit, doubling, whole_gpus
-from ttf.kept import Frames, Kept
-from ttf.runs import BLOCK_JOBS, GPU_HOUR, gpu_time, in_blocks, runs
+from ttf.kept import BLOCK_ROWS, Frames, Kept
+from ttf.runs import GPU_HOUR, gpu_time, in_blocks, runs
 from ttf.stats.clustered import at_share, beside, by_cluster, clustered_ratios, clustered_shares, in_strata, with_limits
 from ttf.stats.counts import Counted
 from ttf.stats.median import CONFIDENCE, median_interval
@@ -60,7 +60,7 @@ def strata(
     lives: pl.LazyFrame,
     node_gpus: int,
     most: int = MOST,
-    size: int = BLOCK_JOBS,
+    size: int = BLOCK_ROWS,
 ) -> pl.DataFrame:
     """STRATA: all jobs, then by each thing that they differ by the `most` values with the most jobs, sorted.
 
