@@ -49,14 +49,14 @@ def test_a_week_more_gives_the_bytes_of_all_at_once(checkout, dumps):
     checkout.snakemake(one_process=True, **CONFIG)
     before = kept_by(checkout)
     page = (checkout.folder / "results/studies/mine/report/index.html").read_text(encoding="utf-8")
-    assert f"What changed with {dumps[-2].name}" in page
+    assert f"What changed with <bdi>{dumps[-2].name}</bdi>" in page
 
     (folder / dumps[-1].name).write_bytes(dumps[-1].read_bytes())
     done = checkout.snakemake(one_process=True, **CONFIG)
     assert f"ingest_part: {dumps[-1].name}" in done.stderr
     assert done.stderr.count("ingest_part: ") == 1
     page = (checkout.folder / "results/studies/mine/report/index.html").read_text(encoding="utf-8")
-    assert f"What changed with {dumps[-1].name}" in page
+    assert f"What changed with <bdi>{dumps[-1].name}</bdi>" in page
     after = kept_by(checkout)
     # Of the dumps only those whose jobs the new one tells of were looked at again.
     derived = {place for place in after if place.startswith("derive_attempts/")}
