@@ -52,6 +52,13 @@ class Named(dict):
             yield from [files] if isinstance(files, str) else files
 
 
+class Params(Named):
+    """Parameters, of which each is one, also a list."""
+
+    def __iter__(self) -> Iterator[Any]:
+        yield from self.values()
+
+
 @dataclass
 class Job:
     """A job of a rule: script, and what Snakemake would give to it."""
@@ -152,7 +159,8 @@ def done(job: Job, threads: int = 1) -> str | None:
     """Do a job here; what its log would say. Raises what it raises."""
     for path in Named(job.output):
         Path(path).parent.mkdir(parents=True, exist_ok=True)
-    told = {name: Named(getattr(job, name)) for name in ("input", "output", "params", "wildcards")}
+    told = {name: Named(getattr(job, name)) for name in ("input", "output", "wildcards")}
+    told["params"] = Params(job.params)
     resources = Named(partition_rows=2_000_000)
     return _main(job.script)(SimpleNamespace(**told, resources=resources, rule=job.name, threads=threads))
 
