@@ -1,16 +1,18 @@
-"""The embedded samples: a first run, a run with nothing to do, and runs after one change of a key or of a chart."""
+"""The samples as `make report` runs them: from nothing, with nothing to do, after a change of a key or of a chart."""
 
+import json
 import shutil
+import sys
 from dataclasses import asdict
 from pathlib import Path
 
 from clock import ROOT, Cost, cost_of, machine, tell
-from runs import command, forget_products
+from runs import forget_products
 
 # Of a checkout: what is no part of the workflow.
 LEFT_OUT = {".venv", ".git", "results", "data", "logs", "benchmarks", ".snakemake", "tests", "bench"}
 CHART, BEFORE, AFTER = "scripts/ttf/analyses/fit_mttf/charts.py", "TOOLTIPS = 50", "TOOLTIPS = 60"
-ONE_SAMPLE = "study=[sample]"
+ONE_SAMPLE = ["sample"]
 
 
 def compare(folder: Path) -> dict:
@@ -21,16 +23,17 @@ def compare(folder: Path) -> dict:
     shutil.copytree(ROOT, checkout, ignore=lambda _, names: LEFT_OUT.intersection(names))
     costs: dict[str, Cost] = {}
 
-    def run(what: str, *settings: str) -> None:
-        costs[what] = cost_of([*command(checkout), "--config", *settings], folder)
+    def run(what: str, study: list[str], **settings: dict) -> None:
+        (checkout / "bench.json").write_text(json.dumps({"study": study} | settings))
+        costs[what] = cost_of([sys.executable, "scripts/run_study.py", "--config=bench.json"], checkout)
         tell(f"{what}: {costs[what].seconds:.1f} s")
 
-    for what, study in (("three samples", "study=[sample,sample_philly,sample_slurm]"), ("one sample", ONE_SAMPLE)):
-        forget_products(folder)
-        shutil.rmtree(folder / "data", ignore_errors=True)
+    for what, study in (("three samples", ["sample", "sample_philly", "sample_slurm"]), ("one sample", ONE_SAMPLE)):
+        forget_products(checkout)
+        shutil.rmtree(checkout / "data", ignore_errors=True)
         run(what, study)
     run("nothing to do", ONE_SAMPLE)
-    run("a changed key", ONE_SAMPLE, "ettr={restart_s: 600}")
+    run("a changed key", ONE_SAMPLE, ettr={"restart_s": 600})
     run("the key as it was", ONE_SAMPLE)
     _edit(checkout / CHART, BEFORE, AFTER)
     run("a changed chart", ONE_SAMPLE)

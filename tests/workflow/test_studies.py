@@ -123,10 +123,11 @@ def test_another_study_of_the_same_name_is_told_of():
 
 def test_removing_a_study_names_what_goes_and_keeps_what_others_use(study):
     study.snakemake("--", "results/studies/both/config.yaml", "results/mine/jobs.parquet", **both(study))
+    (study.folder / ".snakemake/kept/mine").mkdir(parents=True)
     remove = ("scripts/remove_study.py", "--study", "both")
     would = python(study, *remove).stdout
     gone = {"results/studies/both", "logs/studies/both", "benchmarks/studies/both"}
-    gone |= {f"{kind}/mine" for kind in ("results", "logs", "benchmarks")}
+    gone |= {f"{kind}/mine" for kind in ("results", "logs", "benchmarks", ".snakemake/kept")}
     assert {line.removeprefix("would be removed: ") for line in would.splitlines()[:-1]} == gone
     assert "SURE=yes" in would
     before = study.hashes()
@@ -144,6 +145,8 @@ def test_removing_a_part_leaves_the_rest(tmp_path, monkeypatch, capsys):
     for path in [*of_part, *(path.replace("a.csv", "b.csv") for path in of_part)]:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         Path(path).mkdir() if path.startswith("results") else Path(path).write_text("")
+    of_part.append(".snakemake/kept/t")
+    Path(of_part[-1]).mkdir(parents=True)
     remove = (sys.executable, ROOT / "scripts/remove_study.py", "--trace", "t", "--part", "a.csv", "--sure", "yes")
     said = subprocess.run(remove, capture_output=True, text=True, check=True, env=environment()).stdout
     assert said.splitlines() == [f"removed: {path}" for path in of_part]
