@@ -6,7 +6,14 @@ from ttf.entry import run_rule
 def main(snakemake):
     import polars as pl
     from ttf.given_reader import health_events
-    from ttf.infra import ENDED_BY, EVENT, INFRA_READ_OF_JOBS, infra_lives, infra_lives_in_blocks
+    from ttf.infra import (
+        ENDED_BY,
+        EVENT,
+        INFRA_READ_OF_JOBS,
+        first_end_of_runs,
+        infra_lives,
+        infra_lives_in_blocks,
+    )
     from ttf.infra import infra_lives_of_components as of_components
     from ttf.inputs import Inputs
     from ttf.jobs_of_attempts import in_blocks
@@ -23,7 +30,8 @@ def main(snakemake):
         about = snakemake.params.rules, events, outages
         if "attempts" in given:
             of_attempts = list(given.scan("attempts").collect_schema())
-            lives = infra_lives_in_blocks(lambda: in_blocks(given, INFRA_READ_OF_JOBS, of_attempts), *about)
+            first_end = first_end_of_runs(given.scan("attempts"))
+            lives = infra_lives_in_blocks(lambda: in_blocks(given, INFRA_READ_OF_JOBS, of_attempts), first_end, *about)
         else:
             jobs = given.scan("jobs", INFRA_READ_OF_JOBS)
             lives = infra_lives(jobs if events is outages is None else jobs.collect(), None, *about).lazy()

@@ -67,34 +67,41 @@ def infra_lives(
     Raises StudyError where a rule asks for something that the trace does not have.
     """
     if attempts is not None:
-        return pl.concat(infra_lives_in_blocks(lambda: [(jobs, attempts)], rules, events, outages))
+        first_end = first_end_of_runs(attempts)
+        return pl.concat(infra_lives_in_blocks(lambda: [(jobs, attempts)], first_end, rules, events, outages))
     runs = _runs(with_clusters(jobs), None)
     return _lives(_attributed(runs, rules, events, outages), rules, events, first_end_s(runs))
 
 
 def infra_lives_in_blocks(
     blocks: Callable[[], Iterable[tuple[pl.DataFrame, pl.DataFrame]]],
+    first_end: int | None,
     rules: Mapping,
     events: pl.DataFrame | None = None,
     outages: pl.DataFrame | None = None,
 ) -> Iterator[pl.DataFrame]:
-    """The same of jobs and their attempts block by block (`ttf.jobs_of_attempts.in_blocks`), read anew at each call."""
-    told, first_end = None, None
+    """The same of jobs and their attempts block by block (`ttf.jobs_of_attempts.in_blocks`), read anew at each call.
+
+    first_end: `first_end_of_runs` of all attempts.
+    """
+    told = None
     if events is not None or outages is not None:
         # What happened to a node can end runs of several blocks: those that may be its doing are looked at together.
         may_be = pl.col("outcome").is_null() | (pl.col("outcome") == "failure")
         may_be |= pl.col("state").is_in(list(rules.get("states", [])))
         some = pl.concat(runs.filter(may_be.fill_null(True)) for runs in _runs_in(blocks()))
         told = _attributed(some, rules, events, outages).select(*_ATTRIBUTED)
-    for _, attempts in blocks():
-        ends = attempts.filter(pl.col("start_s").is_not_null())["end_s"]
-        first_end = min((end for end in (first_end, ends.min()) if end is not None), default=None)
     for runs in _runs_in(blocks()):
         if told is None:
             runs = _attributed(runs, rules, None, None)
         else:
             runs = runs.join(told, on="attempt_id", how="left", maintain_order="left", validate="1:1")
         yield _lives(runs, rules, events, first_end)
+
+
+def first_end_of_runs(attempts: Frame) -> int | None:
+    """The first end of an attempt that started."""
+    return first_end_s(attempts.filter(pl.col("start_s").is_not_null()))
 
 
 def _runs_in(blocks: Iterable[tuple[pl.DataFrame, pl.DataFrame]]) -> Iterator[pl.DataFrame]:

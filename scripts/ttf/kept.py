@@ -13,7 +13,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -23,7 +23,6 @@ from typing import Any
 import polars as pl
 
 from ttf.on_disk import scan_parquet
-from ttf.tables import blocks
 
 FOLDER = Path(".snakemake", "kept")
 # Rows looked at together. Rows are added at the end, so that blocks before the last ones stay as they are.
@@ -73,19 +72,12 @@ class Kept:
             return _opened(place, made)
         return _held(made)
 
-    def of_blocks(
-        self, rows: pl.LazyFrame, make: Callable[..., Frames], *told: Any, size: int = BLOCK_ROWS
-    ) -> Iterator[dict[str, pl.DataFrame]]:
-        """make(block, *told) of each block of rows, in their order, kept by what the block holds.
-
-        rows: a table on the disk, and of it only columns that `make` looks at, each row by itself. told: what JSON can
-        say. make: a pure function of the block as a DataFrame; its result should be much smaller than the block.
-        """
-        for block in blocks(rows, size):
-            yield self.of_frame(block, make, *told)
-
     def of_frame(self, block: pl.DataFrame, make: Callable[..., Frames], *told: Any) -> dict[str, pl.DataFrame]:
-        """make(block, *told), kept by what the frame holds."""
+        """make(block, *told), kept by what the frame holds.
+
+        block: of it only columns that `make` looks at. told: what JSON can say. make: a pure function; its result
+        should be much smaller than the block.
+        """
         return self.of_frames([block], make, *told)
 
     def of_frames(

@@ -4,6 +4,7 @@ import runpy
 from pathlib import Path
 from types import SimpleNamespace
 
+import made_runs
 import polars as pl
 import pytest
 from hypothesis import given
@@ -29,20 +30,7 @@ from ttf.stages import OUTAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULTS = {"states": ["NODE_FAIL", "BOOT_FAIL"]}
-ATTEMPTS = {
-    "job_id": pl.String,
-    "attempt": pl.Int64,
-    "start_s": pl.Int64,
-    "end_s": pl.Int64,
-    "runtime_s": pl.Int64,
-    "state": pl.String,
-    "outcome": pl.String,
-    "gpu_milli": pl.Int64,
-    "nodes": pl.Int64,
-    "node_list": pl.List(pl.String),
-    "exit_code": pl.String,
-    "slurm_reason": pl.String,
-}
+ATTEMPTS = made_runs.ATTEMPTS | {"exit_code": pl.String, "slurm_reason": pl.String}
 EVENTS = {"node": pl.String, "time_s": pl.Int64, "code": pl.String, "severity": pl.String}
 
 

@@ -4,6 +4,7 @@ import polars as pl
 import pytest
 from ttf.kept import Kept, digest_of
 from ttf.on_disk import scan_parquet
+from ttf.tables import blocks as blocks_of
 
 CALLS = []
 
@@ -24,7 +25,7 @@ def jobs(tmp_path):
 def summed(folder, jobs, *told, made_by=("code 1",)):
     """The sums of all blocks of eight rows, and how many blocks were looked at anew."""
     before, kept = len(CALLS), Kept(folder, made_by)
-    blocks = [found["sums"] for found in kept.of_blocks(jobs, by_user, *told, size=8)]
+    blocks = [kept.of_frame(block, by_user, *told)["sums"] for block in blocks_of(jobs, 8)]
     kept.forget_others()
     return pl.concat(blocks), len(CALLS) - before
 
