@@ -23,7 +23,7 @@ FEATURES = {
     "clock": {"kind": "clock"},
     "history": {"kind": "history", "keys": [["user"], ["recurrence_group"]]},
 }
-SETTINGS = {"landmark_s": 3600, "trial_minutes": 10, "seed": SEED}
+SETTINGS = {"latest_jobs": JOBS, "landmark_s": 3600, "trial_minutes": 10, "seed": SEED}
 # The same objective as ours, whose precision is 1: C = 1; to a like precision.
 PEER = {"C": 1.0, "tol": 1e-6, "max_iter": 1000}
 

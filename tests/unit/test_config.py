@@ -606,6 +606,7 @@ FULL = {
             "openb": {"spec": {"kind": "hashed", "column": "gpu_type", "buckets": 4}, "gpus": None},
         },
         **dict.fromkeys(["landmark_s", "trial_minutes", "seed"], 1),
+        "latest_jobs": 1000,
         "challenger": True,
         "drift_limit": 0.2,
     },

@@ -421,6 +421,21 @@ def test_a_table_without_the_columns_of_features_is_as_one_of_blanks():
     assert {"the trace names no users", "the trace names no GPU types"} <= set(reasons)
 
 
+def test_of_the_latest_jobs_alone(tmp_path):
+    path = tmp_path / "jobs.parquet"
+    MADE.head(1_500).write_parquet(path)
+    found = compute(Inputs({"jobs": path}, {}, SETTINGS | {"latest_jobs": 1_200}))
+    taken = dict(found["risk_jobs"].select("jobs_are", "jobs").iter_rows())
+    assert taken["earlier"] == 300
+    assert sum(taken.values()) == 1_500
+    n = (
+        found["risk_evaluation"]
+        .filter(AT_ALL, stage="probability", split="temporal_3", metric="pr_auc", model="logistic")["n"]
+        .item()
+    )
+    assert n <= 0.17 * 1_200 + 1
+
+
 # The challenger ----------------------------------------------------------------------------------------------
 
 
@@ -471,6 +486,7 @@ def test_without_scikit_learn_the_challenger_says_so(monkeypatch):
 SETTINGS = {
     "risk": {"features": FEATURES, "clock": "UTC", "unit": "job"},
     "challenger": False,
+    "latest_jobs": 10_000,
     "landmark_s": LANDMARK_S,
     "trial_minutes": TRIAL_MIN,
     "seed": SEED,

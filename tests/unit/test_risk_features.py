@@ -19,6 +19,7 @@ from ttf.risk.features import (
     HISTORY,
     NUMERIC,
     STRENGTH,
+    Data,
     Feature,
     as_of,
     features_of,
@@ -26,7 +27,7 @@ from ttf.risk.features import (
     increments,
     submitted,
 )
-from ttf.risk.population import NEVER, population
+from ttf.risk.population import EARLIER, NEVER, population
 
 # A summer and a winter noon in Berlin, and the hours beside the end of summer time (29 October 2023, 01:00 UTC).
 SUMMER_NOON, WINTER_NOON = 1_688_205_600, 1_700_910_000
@@ -205,6 +206,18 @@ def test_jobs_taken_are_those_jobs():
     truths = np.zeros(300, dtype=bool)
     truths[[3, 200]] = True
     assert (known.take(truths).rates["history"] == known.rates["history"][[3, 200]]).all()
+
+
+def test_the_latest_jobs_are_known_as_among_all():
+    jobs = made_risk.with_users(300, 5).lazy()
+    whole, latest = (Data.of(jobs, FEATURES, "UTC", most=most) for most in (None, 120))
+    rows = np.arange(180, 300)
+    assert len(latest.jobs) == 120
+    assert latest.jobs.left_out == {EARLIER: 180}
+    assert latest.jobs.jobs.equals(whole.jobs.jobs[180:])
+    assert (latest.jobs.cluster == whole.jobs.cluster[rows]).all()
+    assert b"".join(latest.known.told()) == b"".join(whole.known.take(rows).told())
+    assert Data.of(jobs, FEATURES, "UTC", most=300).jobs.left_out == {}
 
 
 def test_hours_are_told_by_the_clock_of_the_trace():

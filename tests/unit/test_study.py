@@ -140,6 +140,7 @@ KEYS = {
     "lemons/infra_window_days": (90, {"find_lemon_nodes"}),
     "lemons/false_discovery": (0.1, {"find_lemon_nodes", "rank_drains", "compare_parts"}),
     "sizes/above_gpus": (16, {"measure_sizes"}),
+    "risk/latest_jobs": (1000, {"predict_failure"}),
     "ettr/seed": (1, {"plan_ettr"}),
     "ettr/restart_s": (1, {"plan_ettr", "measure_ettr", "account_gpu_hours"}),
     "ettr/run_key": (["user"], {"measure_ettr"}),

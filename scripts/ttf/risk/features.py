@@ -152,10 +152,21 @@ class Data:
     features: Sequence[Feature]
 
     @classmethod
-    def of(cls, jobs: pl.LazyFrame, features: Sequence[Feature], clock: str | None, also: Sequence[str] = ()) -> "Data":
-        """jobs: the common job record; clock: as of `submitted`; also: columns that are read besides."""
-        found = population(jobs, [*(column for feature in features for column in feature.columns), *also])
-        return cls(found, submitted(found.jobs, features, clock, found), features)
+    def of(
+        cls,
+        jobs: pl.LazyFrame,
+        features: Sequence[Feature],
+        clock: str | None,
+        also: Sequence[str] = (),
+        most: int | None = None,
+    ) -> "Data":
+        """jobs: the common job record; clock: as of `submitted`; also: columns that are read besides.
+
+        most: only the latest so many jobs, which earlier ones are the history of.
+        """
+        past = population(jobs, [*(column for feature in features for column in feature.columns), *also])
+        found = past if most is None else past.latest(most)
+        return cls(found, submitted(found.jobs, features, clock, past), features)
 
 
 def _numbers(jobs: pl.DataFrame, feature: Feature) -> np.ndarray:
@@ -228,7 +239,9 @@ def _within(
         number = numbered(of_jobs, _codes(jobs, column))
         return number[done], number
     both = [_column(past, column)[done], _column(jobs, column)]
-    of_column = codes_of(pl.concat([part.cast(pl.String) for part in both]))
+    if both[0].dtype != both[1].dtype:
+        both = [part.cast(pl.String) for part in both]
+    of_column = codes_of(pl.concat(both))
     number = numbered(np.concatenate([of_past, of_jobs]), of_column)
     return number[: len(done)], number[len(done) :]
 

@@ -1,7 +1,7 @@
 """The jobs that a risk is learnt from: what became of each, and from which moment on that was known."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 import polars as pl
@@ -21,6 +21,7 @@ READ = (
     *("user", "gpu_type", "part", *READ_OF_JOBS),
 )
 NEVER = np.iinfo(np.int64).max
+EARLIER = "earlier"
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,14 @@ class Population:
     def __len__(self) -> int:
         return len(self.ended)
 
+    def latest(self, most: int) -> "Population":
+        """So many of them, submitted last, each as it was."""
+        if len(self) <= most:
+            return self
+        values = {of.name: getattr(self, of.name) for of in fields(self)}
+        by_job = {name: of[-most:] for name, of in values.items() if isinstance(of, pl.DataFrame | np.ndarray)}
+        return replace(self, **by_job, left_out=self.left_out | {EARLIER: len(self) - most})
+
     def codes(self, column: str) -> np.ndarray | None:
         """The number of each job's value in a column, 0 for a blank; None where the trace has no such values."""
         if column not in self.jobs.columns or self.jobs[column].null_count() == len(self):
@@ -77,12 +86,13 @@ def population(jobs: pl.LazyFrame, columns: Sequence[str] = ()) -> Population:
     wanted = [name for name in dict.fromkeys([*READ, *columns]) if name in there]
     # Texts by number: those of a million jobs would be most of the memory.
     read = jobs.select(wanted, seen_s=observed_s()).with_columns(cs.string().cast(pl.Categorical)).collect()
-    dated = read.filter(pl.col("submit_s").is_not_null())
-    kept = dated.filter(~(pl.col("end_s") < pl.col("submit_s")).fill_null(False)).sort("submit_s", maintain_order=True)
-    left_out = {
-        "no submission": read.height - dated.height,
-        "ended before it was submitted": dated.height - kept.height,
-    }
+    ended_before = (read["end_s"] < read["submit_s"]).fill_null(False)
+    left_out = {"no submission": read["submit_s"].null_count(), "ended before it was submitted": ended_before.sum()}
+    # Each step is a copy of all jobs.
+    kept = read if not any(left_out.values()) else read.filter(read["submit_s"].is_not_null() & ~ended_before)
+    if not kept["submit_s"].is_sorted():
+        kept = kept.sort("submit_s", maintain_order=True)
+    del read
     outcome, submit_s = kept["outcome"].cast(pl.String), kept["submit_s"].to_numpy()
     ended, running = outcome.is_in(ENDED).to_numpy(), (outcome == "running").to_numpy()
     known = kept["end_s"].fill_null(NEVER).to_numpy().copy()

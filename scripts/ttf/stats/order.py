@@ -1,6 +1,5 @@
-"""Whole numbers in order. An array of integers is sorted several times as fast as an order of rows is found, so what
-
-is to be sorted together is packed into one integer wherever 63 bits hold it; else the rows are put in order.
+"""Whole numbers in order. An array of integers is sorted several times as fast as an order of rows is found, so what is
+to be sorted together is packed into one integer wherever 63 bits hold it; else the rows are put in order.
 """
 
 from collections.abc import Sequence

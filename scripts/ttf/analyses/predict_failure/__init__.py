@@ -123,9 +123,9 @@ FEATURES = table(
 TAKEN = table(
     "risk_jobs",
     "The jobs of the trace by what part they take.",
-    jobs_are=words("Which", "ended, running, waiting, no submission or ended before it was submitted."),
+    jobs_are=words("Which", "ended, running, waiting, earlier, no submission or ended before it was submitted."),
     jobs=count("n", "Jobs."),
-    part=words("Part", "learnt from and tested on; right-censored in hours; or left out."),
+    part=words("Part", "learnt from and tested on; right-censored in hours; of the history alone; or left out."),
 )
 
 ANALYSIS = Analysis(
@@ -137,6 +137,7 @@ ANALYSIS = Analysis(
     settings={
         "risk": lambda trace: trace.risk,
         "challenger": "risk/challenger",
+        "latest_jobs": "risk/latest_jobs",
         "landmark_s": "risk/landmark_s",
         "trial_minutes": "risk/trial_minutes",
         "seed": "risk/seed",

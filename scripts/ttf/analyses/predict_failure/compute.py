@@ -28,18 +28,21 @@ from ttf.analyses.predict_failure.trials import Tried, still_running, tried
 from ttf.inputs import Inputs
 from ttf.risk.features import HISTORY, Data, Feature, features_of
 from ttf.risk.model import NO_FEATURES, Model
-from ttf.risk.population import Population
+from ttf.risk.population import EARLIER, Population
 from ttf.risk.splits import at_random, temporal
 
 LEFT_OUT = "left out"
 
 
 def compute(given: Inputs) -> dict[str, pl.DataFrame]:
-    """Nothing is kept for the next run: the origins are shares of all jobs, and the random split is dealt to all of
-    them, so that a job more moves each, and with it all that is trained and tested.
+    """Of the latest `latest_jobs`, which bounds the cost: more jobs of the same users tell little more.
+
+    Nothing is kept for the next run: a job more moves the origins and the random split, and with them all that is
+    trained and tested.
     """
     settings = given.settings
-    data = Data.of(given.scan("jobs"), features_of(settings.risk["features"]), settings.risk["clock"])
+    features, clock = features_of(settings.risk["features"]), settings.risk["clock"]
+    data = Data.of(given.scan("jobs"), features, clock, most=settings.latest_jobs)
     challenger = Challenger.of(settings.challenger, settings.seed)
     return evaluated(data, challenger, settings.landmark_s, settings.trial_minutes / 60, settings.seed)
 
@@ -82,7 +85,7 @@ def taken(jobs: Population) -> Iterator[Mapping[str, Any]]:
     yield {"jobs_are": "running", "jobs": running, "part": "right-censored in hours"}
     yield {"jobs_are": "waiting", "jobs": len(jobs) - ended - running, "part": LEFT_OUT}
     for which, number in jobs.left_out.items():
-        yield {"jobs_are": which, "jobs": number, "part": LEFT_OUT}
+        yield {"jobs_are": which, "jobs": number, "part": "of the history alone" if which == EARLIER else LEFT_OUT}
 
 
 def used_features(data: Data, trial: Tried) -> Iterator[Mapping[str, Any]]:
