@@ -28,10 +28,16 @@ include: "rules/provenance.smk"
 include: "rules/publish.smk"
 
 
+def everything(jobs):
+    """What asks for all products; a manifest that is still to be made asks for one of each job itself."""
+    made_anew = not STORED and not Path(*written(rules.write_manifest.output)).exists()
+    return deleted_of(jobs) if made_anew else asked_of(jobs, STORED)
+
+
 rule all:
     """Everything the study gives, and the manifest of it."""
     input:
-        lambda _: asked_of(jobs_of_study(), STORED),
+        lambda _: everything(jobs_of_study()),
         # It hashes what lies on the disk.
         [] if STORED else rules.write_manifest.output,
     localrule: True
@@ -49,6 +55,12 @@ rule analysed:
     input:
         lambda _: asked_of(jobs_of_traces(), STORED),
     localrule: True
+
+
+# Jobs are sent in groups, so many at a time (--jobs); of a plan for one machine the groups would be a tenth.
+if workflow.resource_settings.nodes is None and not in_module(workflow):
+    for each in workflow.rules:
+        each.group = None
 
 
 onstart:
