@@ -68,6 +68,7 @@ onstart:
     if not in_module(workflow):
         # Snakemake takes SIGTERM for its own when it is ready to run jobs.
         stop_on_request(not workflow.local_exec, workflow.snakemake_tmp_dir)
+        take_each_once()
         # As of pandas (progress.smk): no parameter is a frame or an array. By now the study's own modules are imported.
         for library in ("polars", "numpy"):
             sys.modules.setdefault(library, None)

@@ -11,6 +11,7 @@ from snakemake.shell import shell
 WORKFLOW = Path(str(workflow.current_basedir)).parent
 sys.path[:0] = [str(WORKFLOW), str(WORKFLOW.parent / "scripts")]
 
+from study.checksums import take_each_once
 from study.forked import fork_scripts
 from study.module import in_module
 from study.progress import follow
