@@ -16,10 +16,10 @@ for sample_format in sorted({trace.entry["format"] for trace in STUDY.traces.val
             "logs/{trace}/make_sample.log",
         benchmark:
             "benchmarks/{trace}/make_sample.tsv"
-        # Everything waits for it.
-        priority: 10
         wildcard_constraints:
             trace=any_of(STUDY.traces_where(lambda trace: trace.synthetic and trace.entry["format"] == sample_format)),
+        # Everything waits for it.
+        priority: 10
         conda:
             ENVIRONMENT
         resources:
