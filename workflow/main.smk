@@ -28,16 +28,10 @@ include: "rules/provenance.smk"
 include: "rules/publish.smk"
 
 
-def everything(jobs):
-    """What asks for all products; a manifest that is still to be made asks for one of each job itself."""
-    made_anew = not STORED and not Path(*written(rules.write_manifest.output)).exists()
-    return deleted_of(jobs) if made_anew else asked_of(jobs, STORED)
-
-
 rule all:
     """Everything the study gives, and the manifest of it."""
     input:
-        lambda _: everything(jobs_of_study()),
+        lambda _: everything_asked(),
         # It hashes what lies on the disk.
         [] if STORED else rules.write_manifest.output,
     localrule: True

@@ -175,6 +175,12 @@ def jobs_of_study():
     return pages + [written(rule.output) for rule in of_the_study] + jobs_of_traces()
 
 
+def everything_asked():
+    """What asks for all products of the study; a manifest that is still to be made asks for one of each job itself."""
+    made_anew = not STORED and not Path(*written(rules.write_manifest.output)).exists()
+    return deleted_of(jobs_of_study()) if made_anew else asked_of(jobs_of_study(), STORED)
+
+
 def files_to_publish(*endings):
     """The products with these endings: no table with a row per job, which are Parquet, and no drawing for a phone."""
     # The manifest names raw files, which may be called after somebody.
