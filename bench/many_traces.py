@@ -14,7 +14,7 @@ from runs import command, cost_of_jobs, forget_products
 # The smallest synthetic trace there is: what is left is the cost of a trace itself.
 TASKS = 1000
 # What a study has of each of them: jobs, each with so many products and inputs from up to so many jobs before.
-JOBS, PRODUCTS, BEFORE = 23, 8, 3
+JOBS, PRODUCTS, BEFORE = 29, 6, 5
 
 
 def compare(folder: Path, planned: int = 50, run: int = 8) -> dict:

@@ -31,7 +31,7 @@ include: "rules/publish.smk"
 rule all:
     """Everything the study gives, and the manifest of it."""
     input:
-        lambda _: asked_of(jobs_of_study(), STORED),
+        lambda _: everything_asked(),
         # It hashes what lies on the disk.
         [] if STORED else rules.write_manifest.output,
     localrule: True
@@ -51,11 +51,18 @@ rule analysed:
     localrule: True
 
 
+# Jobs are sent in groups, so many at a time (--jobs); of a plan for one machine the groups would be a tenth.
+if workflow.resource_settings.nodes is None and not in_module(workflow):
+    for each in workflow.rules:
+        each.group = None
+
+
 onstart:
     remember(STUDY.name, workflow.config_settings)
     if not in_module(workflow):
         # Snakemake takes SIGTERM for its own when it is ready to run jobs.
         stop_on_request(not workflow.local_exec, workflow.snakemake_tmp_dir)
+        take_each_once()
         # As of pandas (progress.smk): no parameter is a frame or an array. By now the study's own modules are imported.
         for library in ("polars", "numpy"):
             sys.modules.setdefault(library, None)

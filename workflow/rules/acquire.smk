@@ -18,6 +18,8 @@ for sample_format in sorted({trace.entry["format"] for trace in STUDY.traces.val
             "benchmarks/{trace}/make_sample.tsv"
         wildcard_constraints:
             trace=any_of(STUDY.traces_where(lambda trace: trace.synthetic and trace.entry["format"] == sample_format)),
+        # Everything waits for it.
+        priority: 10
         conda:
             ENVIRONMENT
         resources:

@@ -4,12 +4,14 @@ import logging
 import os
 import sys
 from pathlib import Path
+from types import ModuleType
 
 from snakemake.shell import shell
 
 WORKFLOW = Path(str(workflow.current_basedir)).parent
 sys.path[:0] = [str(WORKFLOW), str(WORKFLOW.parent / "scripts")]
 
+from study.checksums import take_each_once
 from study.forked import fork_scripts
 from study.module import in_module
 from study.progress import follow
@@ -25,6 +27,8 @@ logging.raiseExceptions = False
 # A workflow that uses this one may need it.
 if not in_module(workflow):
     sys.modules.setdefault("pandas", None)
+    # It imports this for notebooks, of which there are none: a tenth of a second before the first job.
+    sys.modules.setdefault("nbformat", ModuleType("nbformat"))
 # This was kept from the start alone (scripts/run_study.py): analyses of a study's own may use it.
 if sys.modules.get("numpy", "not there") is None:
     del sys.modules["numpy"]

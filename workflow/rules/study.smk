@@ -4,7 +4,7 @@ from functools import cache
 
 from study.config import dump
 from study.room import OF_STUDY
-from study.products import asked_of, one_of_each, paths_in
+from study.products import asked_of, deleted_of, one_of_each, paths_in
 from study.start import study_of
 from study.study import SMALL_GB, any_of, seen_from_here
 from ttf.links import linked
@@ -35,8 +35,9 @@ def code_of(script, *modules, by_trace=None, words=False):
     stamps = [as_it_is(stamp) if {"{", "}"}.intersection(stamp) else stamp for stamp in always]
     if by_trace is None:
         return stamps
-    every = lambda wildcards: STUDY.code(script, *modules, *by_trace(wildcards))
-    return [*stamps, lambda wildcards: [stamp for stamp in every(wildcards) if stamp not in always]]
+    # Traces of one format have the same.
+    others = cache(lambda *named: [stamp for stamp in STUDY.code(script, *modules, *named) if stamp not in always])
+    return [*stamps, lambda wildcards: others(*by_trace(wildcards))]
 
 
 def as_it_is(value):
@@ -71,7 +72,9 @@ def asks_for(name):
     """The memory and the time that a job of the rule asks for where it is sent elsewhere, more with each attempt."""
 
     def of(wildcards):
-        return {key: value for key, value in wildcards.items() if key in ("trace", "part")}
+        page = TRACE_OF.get(wildcards.get("page", wildcards.get("paper")))
+        of_page = {"trace": page} if page else {}
+        return of_page | {key: value for key, value in wildcards.items() if key in ("trace", "part")}
 
     return {
         "mem_mb": lambda wildcards, attempt: STUDY.megabytes(name, attempt, **of(wildcards)),
@@ -137,13 +140,23 @@ RULES_OF_TRACES = {}
 
 
 @cache
-def jobs_of_traces():
-    """The products of every job of every trace, those of a job in one list; all but the report."""
+def products_of(name):
+    return written(getattr(rules, name).output)
+
+
+def jobs_of(subjects):
+    """The products of every job of these traces, those of a job in one list; all but the report."""
     return [
-        [path.format(trace=trace) for path in written(getattr(rules, name).output)]
+        [path.format(trace=trace) for path in products_of(name)]
         for name, traces in RULES_OF_TRACES.items()
         for trace in traces
+        if trace in subjects
     ]
+
+
+@cache
+def jobs_of_traces():
+    return jobs_of(STUDY.subjects)
 
 
 def jobs_of_study():
@@ -162,6 +175,12 @@ def jobs_of_study():
     return pages + [written(rule.output) for rule in of_the_study] + jobs_of_traces()
 
 
+def everything_asked():
+    """What asks for all products of the study; a manifest that is still to be made asks for one of each job itself."""
+    made_anew = not STORED and not Path(*written(rules.write_manifest.output)).exists()
+    return deleted_of(jobs_of_study()) if made_anew else asked_of(jobs_of_study(), STORED)
+
+
 def files_to_publish(*endings):
     """The products with these endings: no table with a row per job, which are Parquet, and no drawing for a phone."""
     # The manifest names raw files, which may be called after somebody.
@@ -172,8 +191,8 @@ def files_to_publish(*endings):
 
 def read_by_page(subject, public=str):
     """The tables, charts and numbers of a trace, or of the comparison: of its products, those that can be read as text."""
-    home, kinds = f"results/{STUDY.place(subject)}/", (".csv", ".json", ".svg")
-    return sorted(public(path) for path in paths_in(jobs_of_traces()) if path.startswith(home) and path.endswith(kinds))
+    kinds = (".csv", ".json", ".svg")
+    return sorted(public(path) for path in paths_in(jobs_of([subject])) if path.endswith(kinds))
 
 
 def given_to_page(subject, public=str):

@@ -16,12 +16,14 @@ def one_of_each(jobs: Iterable[Sequence[str]]) -> list[str]:
     return list(dict.fromkeys(products[0] for products in jobs))
 
 
+def deleted_of(jobs: Iterable[Sequence[str]]) -> list[str]:
+    """What somebody deleted of the products of jobs whose first is there: that one stands for them no longer."""
+    return [path for first, *others in jobs if Path(first).exists() for path in others if not Path(path).exists()]
+
+
 def asked_of(jobs: Sequence[Sequence[str]], stored: bool) -> list[str]:
     """What asks for all products of these jobs: one of each, and the others of a job that somebody deleted.
 
     stored: products lie in a store, where nobody looks for what is gone.
     """
-    if stored:
-        return paths_in(jobs)
-    deleted = [path for first, *others in jobs if Path(first).exists() for path in others if not Path(path).exists()]
-    return one_of_each(jobs) + deleted
+    return paths_in(jobs) if stored else one_of_each(jobs) + deleted_of(jobs)

@@ -41,8 +41,8 @@ from study.watch import unwatched, watch_problems
 from study.windows import windows_of
 from study.yaml_files import load_yaml
 
-# Raw tables below this are read in a moment by one thread.
-SMALL_GB = 0.05
+# Raw tables below this are read in a moment by one thread. Those of the samples are.
+SMALL_GB = 0.1
 CLAIMS = "config/claims.yaml"
 
 
