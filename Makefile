@@ -72,7 +72,7 @@ coverage: .venv/requirements-test.lock  ## docs/coverage.md, how often intervals
 test: .venv/requirements-test.lock .venv-crate/requirements-crate.lock  ## the tests; those in a browser and against R are skipped where `make test-tools` has not run
 	@$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
-test-module: .venv/requirements-test.lock  ## the study as a module of another workflow; not part of `make test`
+test-module: .venv/requirements-test.lock  ## the study as a module of another workflow, and the commands of docs/tutorial.md; not part of `make test`
 	@$(BIN)/python -m pytest -n auto tests/module
 
 test-slurm: $(CLUSTER)/requirements-cluster-test.lock  ## a real Slurm of two nodes on this machine (root); not part of `make test`

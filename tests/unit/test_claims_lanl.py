@@ -1,18 +1,15 @@
 """Claims about LANL's outages: each quantity on two systems of three nodes, worked out by hand."""
 
-from pathlib import Path
-
 import polars as pl
 import pytest
+from of_claims import CLAIMS
 from outage_traces import made
-from study.claims import load_claims
 from ttf.analyses.fit_mttf.lifetimes import lifetime_models
 from ttf.analyses.measure_availability.compute import availability
 from ttf.replication.scorecard import scorecard
 from ttf.stages import ROW_ACCOUNT
 from ttf.stats.strata import CountedLives
 
-CLAIMS = load_claims(Path(__file__).resolve().parents[2] / "config/claims.yaml")["claims"]
 MINE = [claim for claim in CLAIMS if claim["id"].startswith("lanl-")]
 # Repairs of half an hour and an hour and a half in one system, of 30 hours in the other.
 OUTAGES = {"a/1": [(100, 1900), (9_000, 14_400)], "a/2": [], "b/1": [(500, 108_500)]}

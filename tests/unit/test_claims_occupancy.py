@@ -1,13 +1,9 @@
 """The published findings on occupancy: their quantities on a micro-trace, worked out by hand."""
 
-from pathlib import Path
-
 import pytest
 from made_placements import found, nodes_of, placed
-from study.claims import load_claims
+from of_claims import CLAIMS
 from ttf.replication.scorecard import scorecard
-
-CLAIMS = load_claims(Path(__file__).resolve().parents[2] / "config/claims.yaml")["claims"]
 
 # Three servers of 8 GPUs, 24 in all. From 0 to 1000 there are 8 in use of x, 6 of y and 1 of z, 62.5 % of all; from
 # 1000 to 3000 8 of x and 8 of y, two thirds; then 8 of x alone.

@@ -5,14 +5,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 from claims_tested import ELSEWHERE
+from of_claims import CLAIMS
 from outage_traces import made
-from study.claims import load_claims
 from ttf.analyses.measure_availability.compute import causes
 from ttf.outages.causes import with_rules
 from ttf.outages.records import outages_of
 from ttf.replication.scorecard import scorecard
 
-CLAIMS = load_claims(Path(__file__).resolve().parents[2] / "config/claims.yaml")["claims"]
 BEGINNINGS = tuple(begin for begin, file in ELSEWHERE.items() if file == Path(__file__).name)
 MINE = [claim for claim in CLAIMS if claim["id"].startswith(BEGINNINGS)]
 WANTED = [claim["quantity"]["where"] for claim in MINE]

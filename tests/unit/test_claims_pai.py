@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from claims_tested import ELSEWHERE
-from study.claims import load_claims
+from of_claims import CLAIMS
 from ttf.analyses.describe_workload.population import (
     activity,
     gangs,
@@ -22,7 +22,6 @@ from ttf.jobs import JOB_COLUMNS
 from ttf.replication.scorecard import scorecard
 
 ROOT = Path(__file__).resolve().parents[2]
-CLAIMS = load_claims(ROOT / "config/claims.yaml")["claims"]
 HERE = tuple(start for start, file in ELSEWHERE.items() if file == Path(__file__).name)
 TYPES = ("T4", "MISC", "P100", "V100", "V100M32")
 MIDNIGHT_S = 57_600  # in Shanghai

@@ -5,10 +5,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 from claims_tested import ELSEWHERE
-from study.claims import load_claims
+from of_claims import CLAIMS
 from ttf.replication.scorecard import scorecard
 
-CLAIMS = load_claims(Path(__file__).resolve().parents[2] / "config/claims.yaml")["claims"]
 BEGINNINGS = tuple(begin for begin, file in ELSEWHERE.items() if file == Path(__file__).name)
 MINE = [claim for claim in CLAIMS if claim["id"].startswith(BEGINNINGS)]
 

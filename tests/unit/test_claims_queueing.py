@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from claims_tested import ELSEWHERE
-from study.claims import load_claims
+from of_claims import CLAIMS as SHIPPED
 from ttf.analyses.describe_attempts.compute import of_block
 from ttf.analyses.describe_attempts.compute import tables as tables_of
 from ttf.clusters import level_names, with_clusters
@@ -15,11 +15,7 @@ from ttf.replication.scorecard import scorecard
 
 ROOT = Path(__file__).resolve().parents[2]
 MINE = tuple(start for start, file in ELSEWHERE.items() if file == Path(__file__).name)
-CLAIMS = [
-    claim
-    for claim in load_claims(ROOT / "config/claims.yaml")["claims"]
-    if claim["id"].startswith(MINE) and "quantity" in claim
-]
+CLAIMS = [claim for claim in SHIPPED if claim["id"].startswith(MINE) and "quantity" in claim]
 GPUS = {"1": 1, "2-4": 3, "5-8": 8, "above-8": 16}
 VCS = ["11cb48", "6214e9", "6c71a0", "b436b2", "ee9e8c", "103959", "0e4a51", "2869ce", "7f04ca", "e13805", "ed69ec"]
 OUTCOMES = ("success", "failure", "cancelled")

@@ -9,8 +9,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 from claims_tested import ELSEWHERE
+from of_claims import CLAIMS
 from plan_inputs import a_rate
-from study.claims import load_claims
 from ttf.analyses.describe_states.compute import cluster_summary, size_mix, states
 from ttf.analyses.find_lemon_nodes import LEMON_NODES
 from ttf.analyses.find_lemon_nodes.compute import lemon_effect
@@ -26,7 +26,6 @@ from ttf.stats.plans import Habits
 from ttf.stats.projection import Reach
 from whole_losses import loss_sums
 
-CLAIMS = load_claims(Path(__file__).resolve().parents[2] / "config/claims.yaml")["claims"]
 BEGINNINGS = tuple(begin for begin, file in ELSEWHERE.items() if file == Path(__file__).name)
 MINE = [claim for claim in CLAIMS if claim["id"].startswith(BEGINNINGS) and "quantity" in claim]
 DAY = 86_400

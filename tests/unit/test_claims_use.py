@@ -6,17 +6,13 @@ import numpy as np
 import polars as pl
 import pytest
 from claims_tested import ELSEWHERE
-from study.claims import load_claims
+from of_claims import CLAIMS as SHIPPED
 from ttf.analyses.measure_use.compute import gpu_use_by_kind, host_use
 from ttf.replication.scorecard import scorecard
 
 ROOT = Path(__file__).resolve().parents[2]
 MINE = tuple(start for start, file in ELSEWHERE.items() if file == Path(__file__).name)
-CLAIMS = [
-    claim
-    for claim in load_claims(ROOT / "config/claims.yaml")["claims"]
-    if claim["id"].startswith(MINE) and "quantity" in claim
-]
+CLAIMS = [claim for claim in SHIPPED if claim["id"].startswith(MINE) and "quantity" in claim]
 
 # (outcome, GPUs of the job, servers of the attempt); attempt i holds GPU 0 of machine mi for its first three minutes.
 MICRO = [

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from claims_tested import ELSEWHERE, stands_elsewhere
 from given_tables import correlations, runtime_by_group
+from of_claims import CLAIMS
 from study.claims import load_claims
 from study.messages import ConfigError
 from ttf.analyses.correlate.compute import failure_share
@@ -23,7 +24,6 @@ from ttf.replication.scorecard import NotComputable, implied_counts, quantity, s
 from ttf.stats.mttf import mean_time_to_failure
 
 ROOT = Path(__file__).resolve().parents[2]
-CLAIMS = load_claims(ROOT / "config/claims.yaml")["claims"]
 
 # (outcome, run time, GPU type, GPU request in % of one, cores, GiB, instances); every type and request of a claim.
 MICRO = [

@@ -1,0 +1,7 @@
+"""The published findings that are shipped, read once for all tests."""
+
+from pathlib import Path
+
+from study.claims import load_claims
+
+CLAIMS = load_claims(Path(__file__).parents[1] / "config/claims.yaml")["claims"]
