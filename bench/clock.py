@@ -14,6 +14,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 # For processes that call functions of the study by themselves.
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT / "scripts")}
+# Without bytecode, as some containers have it, each process of a study would compile every module again.
+ENVIRONMENT.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 @dataclass(frozen=True)
