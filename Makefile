@@ -7,6 +7,8 @@ TYPED := $(COMMON) CONFIG TRACE KEY PROFILE CORES
 $(foreach name,$(COMMON),$(if $(findstring environment,$(origin $(name))),$(eval override $(name) :=)))
 $(foreach name,$(TYPED),$(eval override $(name) := $$(value $(name))))
 export $(TYPED)
+# Where containers forbid bytecode, every job would compile every module again.
+unexport PYTHONDONTWRITEBYTECODE
 # PROFILE=slurm, or a folder with a profile of your own: the jobs go to a cluster (docs/cluster.md).
 CLUSTER := .venv-$(if $(filter kubernetes,$(notdir $(PROFILE:/=))),kubernetes,cluster)
 STORE := .venv-kubernetes
