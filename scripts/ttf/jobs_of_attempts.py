@@ -14,19 +14,13 @@ from ttf.tables import blocks
 _NONE = pl.Series("job_id", dtype=pl.String)
 
 
-def jobs_of(jobs: pl.DataFrame, attempts: pl.DataFrame) -> pl.Series:
-    """`job`: the row in jobs (job_id, attempts) of the job of each attempt (job_id), from 0; blank where it has none.
+def with_jobs(jobs: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:
+    """The attempts (job_id) with `job`, the row of their job in jobs (job_id); blank where it has none. By text.
 
     Raises Polars' ComputeError where two jobs have the id of an attempt.
     """
-    ids = attempts["job_id"]
-    run = (ids != ids.shift(1)).fill_null(True).cum_sum() - 1
-    tried = jobs.select(pl.col("attempts") > 0).to_series().arg_true()
-    if run.len() and tried.len() == run[-1] + 1:
-        job = tried.gather(run)
-        if (jobs["job_id"].gather(job) == ids).all():
-            return job.alias("job")
-    return with_jobs(jobs, attempts.select("job_id"))["job"]
+    rows = jobs.select("job_id").with_row_index("job")
+    return attempts.join(rows, on="job_id", how="left", maintain_order="left", validate="m:1")
 
 
 def in_blocks(
@@ -89,9 +83,3 @@ def _leading(attempts: pl.Series, names: pl.Series) -> pl.Series:
     place = with_jobs(names.to_frame("job_id"), firsts.to_frame("job_id"))["job"]
     place = place.filter(place.is_null().cum_sum() == 0)
     return place.gather(number.filter(number < place.len()))
-
-
-def with_jobs(jobs: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:
-    """The attempts with `job`, the row of their job, in place of `job_id`."""
-    rows = jobs.select("job_id").with_row_index("job")
-    return attempts.join(rows, on="job_id", how="left", maintain_order="left", validate="m:1").drop("job_id")

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import polars as pl
 
 from ttf.analyses.classify_failures import TAXONOMY
-from ttf.jobs_of_attempts import jobs_of
+from ttf.jobs_of_attempts import with_jobs
 
 KEY = ["job_id", "task", "attempt"]
 ATTEMPT_COLUMNS = {
@@ -61,7 +61,7 @@ def _with_failed(jobs: pl.DataFrame, attempts: pl.DataFrame | None, chosen: pl.E
         every = blank.with_columns(**of_job, is_last=pl.lit(True), failed=pl.col("outcome") == "failure")
         return every.filter(chosen).with_columns(state="status_raw", failure_reason="reason")
     if "job" not in attempts.columns:
-        attempts = attempts.with_columns(jobs_of(jobs, attempts))
+        attempts = with_jobs(jobs, attempts)
     is_last = pl.col("attempt") == pl.col("attempt").max().over("job")
     every = _with_blanks(attempts, "state", "exit_code", "slurm_reason").with_columns(
         is_last=is_last, failed=(pl.col("outcome") == "failure").fill_null(~is_last)

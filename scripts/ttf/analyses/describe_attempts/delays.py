@@ -8,7 +8,7 @@ import polars as pl
 
 from ttf.analyses.describe_attempts import DELAY_BY_NODES, DELAYS, OUT_OF_ORDER
 from ttf.jobs import GPU_BUCKETS, gpu_bucket, whole_gpus
-from ttf.jobs_of_attempts import jobs_of
+from ttf.jobs_of_attempts import with_jobs
 from ttf.kept import BLOCK_ROWS, Kept
 from ttf.runs import in_sequence
 from ttf.stats.counts import Counted, code
@@ -54,7 +54,7 @@ def placed(jobs: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:
         job_gpu_milli=pl.col("gpu_milli") * pl.col("size"),
     )
     if "job" not in attempts.columns:
-        attempts = attempts.with_columns(jobs_of(jobs, attempts))
+        attempts = with_jobs(jobs, attempts)
     tries = attempts.select("job", "attempt", "start_s", "end_s", "runtime_s", "outcome", "gpu_milli", "nodes")
     tries = in_sequence(tries).drop("attempt")
     return tries.hstack(about[tries["job"]])

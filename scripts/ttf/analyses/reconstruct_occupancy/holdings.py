@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from ttf.jobs_of_attempts import jobs_of
+from ttf.jobs_of_attempts import places
 from ttf.stats.names import Numbers
 from ttf.stats.order import places_within
 
@@ -178,11 +178,15 @@ def holdings(
 
 def _accounts(jobs: pl.LazyFrame, attempts: pl.LazyFrame | None) -> tuple[list[str], np.ndarray]:
     """(accounts by name, the place there of that of each attempt_id, -1 for none)."""
-    known = jobs.select("account", *(() if attempts is None else ("job_id", "attempts"))).collect()
-    names = known["account"].drop_nulls().unique().sort()
-    code = known["account"].cast(pl.Enum(names)).to_physical().cast(pl.Int32)
+    account = jobs.select("account").collect()["account"]
+    names = account.drop_nulls().unique().sort()
+    code = account.cast(pl.Enum(names)).to_physical().cast(pl.Int32)
     if attempts is not None:
-        code = code.gather(jobs_of(known, attempts.select("job_id").collect()))
+        first, of_attempts = 0, []
+        for n_jobs, of_job in places(jobs, attempts, BLOCK_ROWS):
+            of_attempts.append(code.slice(first, n_jobs).gather(of_job))
+            first += n_jobs
+        code = pl.concat(of_attempts)
     return names.to_list(), code.fill_null(-1).to_numpy()
 
 
