@@ -48,10 +48,11 @@ def compute(given: Inputs) -> dict:
 
 def _with_logs(given: Inputs) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """(the failed attempts, what the logs say of them, LOG_TAILS); nothing is kept, as a line may be of any attempt."""
-    taxonomy, attempts = given.settings.taxonomy, None
+    taxonomy = given.settings.taxonomy
     if "attempts" in given:
-        attempts = given.read("attempts", OF_ATTEMPTS)
-    every = every_attempt(given.read("jobs", OF_JOBS if attempts is None else OF_TRIED_JOBS), attempts)
+        every = pl.concat([every_attempt(*block) for block in in_blocks(given, OF_TRIED_JOBS, OF_ATTEMPTS)])
+    else:
+        every = every_attempt(given.read("jobs", OF_JOBS))
     of_logs, lines = in_tails(read_tails(given.path("tails"), most_characters(taxonomy)), every, taxonomy)
     return classify(every.filter("failed"), taxonomy, of_logs), of_logs, lines
 

@@ -33,7 +33,7 @@ _OF_REASON = ("reason", "domain", "category", "deterministic")
 # What is read for `every_attempt`: of jobs that are attempts, of jobs that have attempts, and of these.
 OF_JOBS = ("job_id", "task", "user", "outcome", "runtime_s", "gpu_milli", "size", "status_raw", "reason", "exit_code")
 OF_JOBS += ("derived_exit_code",)
-OF_TRIED_JOBS = ("job_id", "attempts", "task", "user", "derived_exit_code")
+OF_TRIED_JOBS = ("task", "user", "derived_exit_code")
 OF_ATTEMPTS = ("job_id", "attempt", "outcome", "runtime_s", "gpu_milli", "state", "exit_code", "slurm_reason")
 
 
