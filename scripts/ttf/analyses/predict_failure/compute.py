@@ -35,7 +35,7 @@ LEFT_OUT = "left out"
 
 
 def compute(given: Inputs) -> dict[str, pl.DataFrame]:
-    """Of the latest `latest_jobs`, which bounds the cost: more jobs of the same users tell little more.
+    """Of the latest `latest_jobs`, which bounds the cost: docs/risk.md says what more jobs would tell.
 
     Nothing is kept for the next run: a job more moves the origins and the random split, and with them all that is
     trained and tested.
