@@ -21,7 +21,6 @@ from ttf.analyses.split_outcomes.compute import outcome_table
 from ttf.jobs import JOB_COLUMNS
 from ttf.replication.scorecard import scorecard
 
-ROOT = Path(__file__).resolve().parents[2]
 HERE = tuple(start for start, file in ELSEWHERE.items() if file == Path(__file__).name)
 TYPES = ("T4", "MISC", "P100", "V100", "V100M32")
 MIDNIGHT_S = 57_600  # in Shanghai

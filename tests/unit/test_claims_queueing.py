@@ -13,7 +13,6 @@ from ttf.clusters import level_names, with_clusters
 from ttf.jobs import JOB_COLUMNS, conform
 from ttf.replication.scorecard import scorecard
 
-ROOT = Path(__file__).resolve().parents[2]
 MINE = tuple(start for start, file in ELSEWHERE.items() if file == Path(__file__).name)
 CLAIMS = [claim for claim in SHIPPED if claim["id"].startswith(MINE) and "quantity" in claim]
 GPUS = {"1": 1, "2-4": 3, "5-8": 8, "above-8": 16}

@@ -10,7 +10,6 @@ from of_claims import CLAIMS as SHIPPED
 from ttf.analyses.measure_use.compute import gpu_use_by_kind, host_use
 from ttf.replication.scorecard import scorecard
 
-ROOT = Path(__file__).resolve().parents[2]
 MINE = tuple(start for start, file in ELSEWHERE.items() if file == Path(__file__).name)
 CLAIMS = [claim for claim in SHIPPED if claim["id"].startswith(MINE) and "quantity" in claim]
 
