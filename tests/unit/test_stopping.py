@@ -16,7 +16,7 @@ from ttf.stopping import RUN, WORDS
 
 START = "import os, signal, subprocess, sys, time; from ttf.stopping import *; stop_on_request()\n"
 CHILD = "child = subprocess.Popen([sys.executable, '-c', {!r}]); print(child.pid, flush=True); {}"
-WAITS = "import time; print('', flush=True); time.sleep(60)"
+WAITS = "import time; time.sleep(60)"
 DEAF = "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(60)"
 
 
