@@ -20,7 +20,8 @@ def main(snakemake):
     with spill_beside(output.jobs) as spilled:
         source = replace(source, kept=kept)
         source = replace(source, records=format_.records(source))
-        jobs = write_jobs(format_, source, trace, params.parts, params.node_table, spilled, output)
+        told = params.parts, params.node_table, params.block_days
+        jobs = write_jobs(format_, source, trace, *told, spilled, output)
         attempts = write_attempts(format_, source, trace, output.attempts, params.rules, events)
         if format_.placements_of_attempts:
             source = replace(source, records=None, attempts=scan_parquet(output.attempts))

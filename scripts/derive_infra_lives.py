@@ -27,7 +27,7 @@ def main(snakemake):
     else:
         events = health_events(given.path("events")) if "events" in given else None
         outages = given.read("outages") if "outages" in given else None
-        about = snakemake.params.rules, events, outages
+        about = snakemake.params.rules, events, outages, snakemake.params.block_days
         if "attempts" in given:
             of_attempts = list(given.scan("attempts").collect_schema())
             first_end = first_end_of_runs(given.scan("attempts"))

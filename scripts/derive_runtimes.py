@@ -13,7 +13,8 @@ def main(snakemake):
     with spill_beside(output.jobs) as spilled:
         rows = snakemake.resources.partition_rows
         source = with_results(format_, "jobs", source, snakemake.input.get("shares", []), rows, spilled)
-        return write_jobs(format_, source, snakemake.wildcards.trace, params.parts, params.node_table, spilled, output)
+        told = params.parts, params.node_table, params.block_days
+        return write_jobs(format_, source, snakemake.wildcards.trace, *told, spilled, output)
 
 
 run_rule(main, snakemake)

@@ -242,10 +242,10 @@ def _to_lives(study: Study, name: str) -> Iterator[Job]:
         yield Job("merge_parts", trace.raw_inputs | found | adopted, raw | quality | by_part, params, of)
     else:
         yield Job("ingest", trace.raw_inputs | adopted, raw | quality, read, of)
-    derived = {"derived_by": trace.derived_by}
+    derived, block_days = {"derived_by": trace.derived_by}, trace.settings["inference"]
     common = {product: f"{here}/{product}.parquet" for product in ("jobs", "nodes", "attempts", "placements")}
     if trace.has_jobs:
-        of_nodes = {"node_table": trace.format.get("node_table"), "parts": list(trace.parts)}
+        of_nodes = {"node_table": trace.format.get("node_table"), "parts": list(trace.parts)} | block_days
         if "attempts" in trace.products:
             params = derived | of_nodes | {"rules": trace.infra_failures}
             yield Job("derive_attempts", trace.event_sources | raw, common | agreement, params, of)
@@ -264,7 +264,7 @@ def _to_lives(study: Study, name: str) -> Iterator[Job]:
     if "lives" in trace.products:
         params = derived | {"of_outages": {"causes": trace.causes, "clusters": trace.format.get("clusters", {})}}
         yield Job("derive_lives", trace.life_sources, {"lives": f"{here}/lives.parquet"}, params, of)
-        params = {"rules": trace.infra_failures, "causes": trace.causes}
+        params = {"rules": trace.infra_failures, "causes": trace.causes} | block_days
         yield Job("derive_infra_lives", trace.infra_sources, {"lives": f"{here}/lives_infra.parquet"}, params, of)
 
 

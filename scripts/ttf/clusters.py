@@ -1,6 +1,7 @@
 """What repeats in a trace: jobs of one user fail alike, nodes of one system too, and intervals must know of it.
 
-A cluster is the coarsest unit that a trace gives whose members are alike, a group the finest one within it.
+A cluster is the coarsest unit that a trace gives whose members are alike, a group the finest one within it. A block is
+a week (`inference.block_days`): weeks differ whoever submits.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,9 +15,12 @@ from ttf.jobs import Frame
 REQUEST = ("gpu_milli", "size", "num_gpu", "cpu_milli", "mem_mib", "qos", "partition", "timelimit_s")
 SOURCES = ("user", "recurrence_group", "account", *REQUEST)
 CLUSTER_COLUMNS = {"cluster_by": pl.String, "cluster": pl.UInt32, "group_by": pl.String, "group": pl.UInt32}
+# What happens in one block of time, a week by default, is alike too.
+CLUSTER_COLUMNS |= {"block_by": pl.String, "block": pl.Int64}
 # As jobs.parquet has them.
 READ_OF_JOBS = tuple(CLUSTER_COLUMNS)
 PROFILE = "request profile"
+DAY_S = 86_400
 
 
 def with_clusters(jobs: Frame) -> Frame:
@@ -49,12 +53,27 @@ def with_clusters(jobs: Frame) -> Frame:
     return with_levels(jobs, {by: ways[by]} | groups)
 
 
-def level_names(rows: Frame) -> tuple[str | None, str | None]:
-    """What the clusters and the groups of the rows of one trace are; None where it names nothing, or has no rows."""
-    if "cluster_by" not in rows.collect_schema():
-        return None, None
-    first = rows.lazy().select("cluster_by", "group_by").head(1).collect(engine="streaming")
-    return first.row(0) if first.height else (None, None)
+def block_columns(block_days: int) -> dict[str, pl.Expr]:
+    """block_by and block of jobs or attempts: the length of a block, and the number of that in which each ended.
+
+    On the clock of the trace; of what did not end, or nobody knows when, the block in which it was last seen. A failure
+    belongs to the week in which it happens, whenever it was submitted.
+    """
+    name = {1: "day", 7: "week"}.get(block_days, f"{block_days} days")
+    still = pl.when(pl.col("outcome") == "running").then("trace_end_s")
+    last_seen_s = pl.coalesce("end_s", still, "start_s", "submit_s")
+    return {"block_by": pl.lit(name), "block": last_seen_s // (block_days * DAY_S)}
+
+
+# The columns that say what clusters and groups are, and how long the blocks.
+LEVEL_NAMES = ("cluster_by", "group_by", "block_by")
+
+
+def level_names(rows: Frame) -> tuple[str | None, ...]:
+    """LEVEL_NAMES of the rows of one trace; None where it names nothing, or has no rows."""
+    there = [name for name in LEVEL_NAMES if name in rows.collect_schema()]
+    first = rows.lazy().select(there).head(1).collect(engine="streaming").to_dicts()
+    return tuple((first or [{}])[0].get(name) for name in LEVEL_NAMES)
 
 
 @dataclass(frozen=True)
@@ -67,7 +86,7 @@ class Level:
     @classmethod
     def of(cls, jobs: Frame) -> "Level":
         """Of jobs `with_clusters`: their clusters, or the groups within the only one."""
-        cluster, group = level_names(jobs)
+        cluster, group, _ = level_names(jobs)
         if cluster is None:
             return cls(None, pl.lit(0))
         last = jobs.lazy().select(pl.col("cluster").max()).collect(engine="streaming").item()
@@ -75,19 +94,23 @@ class Level:
 
 
 def with_levels(rows: Frame, levels: Mapping[str, Sequence[str]]) -> Frame:
-    """The rows with CLUSTER_COLUMNS by the first (clusters) and the last (groups) of some levels: name -> columns."""
-    named = [list(levels)[:1], list(levels)[-1:]]
-    by = [pl.lit(name[0] if name else None, dtype=pl.String) for name in named]
+    """The rows with CLUSTER_COLUMNS by the first (clusters) and the last (groups) of some levels: name -> columns.
+
+    The blocks are blank, unless the rows have them: see `block_columns`.
+    """
+    there = rows.collect_schema()
+    columns = {name: pl.lit(None, kind) for name, kind in CLUSTER_COLUMNS.items() if name not in there}
     if not levels:
-        blank = pl.lit(None, dtype=pl.UInt32)
-        return rows.with_columns(cluster_by=by[0], cluster=blank, group_by=by[1], group=blank)
-    cluster, group = (numbers_of(rows.lazy(), list(levels[name])) for (name,) in named)
+        return rows.with_columns(**columns)
+    cluster_by, group_by = next(iter(levels)), next(reversed(levels))
+    columns |= {"cluster_by": pl.lit(cluster_by), "group_by": pl.lit(group_by)}
+    cluster, group = (numbers_of(rows.lazy(), list(levels[name])) for name in (cluster_by, group_by))
     if isinstance(rows, pl.DataFrame):
-        return rows.with_columns(cluster_by=by[0], cluster=cluster, group_by=by[1], group=group)
+        return rows.with_columns(**columns | {"cluster": cluster, "group": group})
     # Beside rows yet to be read stand the numbers alone: carried through a join, the rows would be held.
     numbers = pl.LazyFrame({"cluster": cluster, "group": group})
-    given = [*rows.collect_schema(), *CLUSTER_COLUMNS]
-    return pl.concat([rows, numbers], how="horizontal").with_columns(cluster_by=by[0], group_by=by[1]).select(given)
+    columns |= {"cluster": pl.col("cluster"), "group": pl.col("group")}
+    return pl.concat([rows, numbers], how="horizontal").select(pl.exclude(columns), **columns)
 
 
 def numbers_of(rows: pl.LazyFrame, keys: list[str]) -> pl.Series:

@@ -6,6 +6,8 @@ from ttf.contract import REASON, Column, count, name, number, reason, seconds, s
 
 # With fewer effective clusters no interval is given: two or three say next to nothing of how others would differ.
 FEWEST_CLUSTERS = 4
+# With fewer weeks nothing is said of how others would differ.
+FEWEST_BLOCKS = 8
 
 # Windows and what is named after them: all, all before, days; a part is named after its file.
 WINDOWS = r"all|all before|[\d\W]+"

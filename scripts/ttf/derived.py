@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from ttf.clusters import with_clusters
+from ttf.clusters import block_columns, with_clusters
 from ttf.formats.protocol import Format, Source
 from ttf.infra import with_infra_failures
 from ttf.jobs import nodes, with_parts
@@ -23,17 +23,25 @@ QUANTILES = {"difference_p01_s": 0.01, "difference_p05_s": 0.05, "difference_med
 
 
 def write_jobs(
-    format_: Format, source: Source, trace: str, parts: Sequence[str], node_table: str | None, spilled: Path, output
+    format_: Format,
+    source: Source,
+    trace: str,
+    parts: Sequence[str],
+    node_table: str | None,
+    block_days: int,
+    spilled: Path,
+    output,
 ) -> str:
     """Write jobs, nodes and agreement (paths by these names); returns what is to be said of them.
 
-    parts: as in `with_parts`. node_table: the raw table with a row per node, None where the format has none. spilled: a
-    folder for a while.
+    parts: as in `with_parts`. node_table: the raw table with a row per node, None where the format has none.
+    block_days: see `block_columns`. spilled: a folder for a while.
     """
     jobs = with_parts(format_.jobs(source).lazy().with_columns(trace=pl.lit(trace)), parts)
     # What repeats is looked up several times: worked out once, they are read from the disk.
     stream_parquet(jobs, spilled / "jobs.parquet")
-    write_product(with_clusters(scan_parquet(spilled / "jobs.parquet")), JOBS, output.jobs)
+    clustered = with_clusters(scan_parquet(spilled / "jobs.parquet")).with_columns(**block_columns(block_days))
+    write_product(clustered, JOBS, output.jobs)
     write_product(format_.nodes(source) if format_.nodes else nodes(source.raw, node_table), NODES, output.nodes)
     written = scan_parquet(output.jobs)
     write_product(runtime_agreement(written), RUNTIME_AGREEMENT, output.agreement)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import polars as pl
 
-from ttf.clusters import CLUSTER_COLUMNS, with_clusters
+from ttf.clusters import CLUSTER_COLUMNS, block_columns, with_clusters
 from ttf.errors import StudyError
 from ttf.jobs import Frame, at_time_limit, conform
 from ttf.lives import READ_OF_JOBS, first_end_s, life_columns
@@ -45,6 +45,7 @@ def infra_lives(
     rules: Mapping,
     events: pl.DataFrame | None = None,
     outages: pl.DataFrame | None = None,
+    block_days: int | None = None,
 ) -> Frame:
     """One row per attempt that ran, in the attempts' order, with INFRA_COLUMNS; of a trace without attempts, per life.
 
@@ -64,13 +65,16 @@ def infra_lives(
     outage, on their failed_node the one that ended nearest to it in time (of equals the first), of any other its own.
     One health event is one incident, however many attempts it ended. Both are blank for a proxy, and where the attempt
     did not end in an infra failure.
+    block_days: an attempt is in the block of time in which it ended (`block_columns`), else in that of its job.
     Raises StudyError where a rule asks for something that the trace does not have.
     """
     if attempts is not None:
         first_end = first_end_of_runs(attempts)
-        return pl.concat(infra_lives_in_blocks(lambda: [(jobs, attempts)], first_end, rules, events, outages))
+        return pl.concat(
+            infra_lives_in_blocks(lambda: [(jobs, attempts)], first_end, rules, events, outages, block_days)
+        )
     runs = _runs(with_clusters(jobs), None)
-    return _lives(_attributed(runs, rules, events, outages), rules, events, first_end_s(runs))
+    return _lives(_attributed(runs, rules, events, outages), rules, events, first_end_s(runs), block_days)
 
 
 def infra_lives_in_blocks(
@@ -79,6 +83,7 @@ def infra_lives_in_blocks(
     rules: Mapping,
     events: pl.DataFrame | None = None,
     outages: pl.DataFrame | None = None,
+    block_days: int | None = None,
 ) -> Iterator[pl.DataFrame]:
     """The same of jobs and their attempts block by block (`ttf.jobs_of_attempts.in_blocks`), read anew at each call.
 
@@ -96,7 +101,7 @@ def infra_lives_in_blocks(
             runs = _attributed(runs, rules, None, None)
         else:
             runs = runs.join(told, on="attempt_id", how="left", maintain_order="left", validate="1:1")
-        yield _lives(runs, rules, events, first_end)
+        yield _lives(runs, rules, events, first_end, block_days)
 
 
 def first_end_of_runs(attempts: Frame) -> int | None:
@@ -127,7 +132,9 @@ def _attributed(runs: Frame, rules: Mapping, events: pl.DataFrame | None, outage
     return _with_outages(runs, is_told & unnamed, None if is_proxy else outages)
 
 
-def _lives(runs: Frame, rules: Mapping, events: pl.DataFrame | None, first_end: int | None) -> Frame:
+def _lives(
+    runs: Frame, rules: Mapping, events: pl.DataFrame | None, first_end: int | None, block_days: int | None
+) -> Frame:
     """INFRA_COLUMNS of runs `_attributed`. first_end: the first end of any run of the trace."""
     basis = _basis(rules, events)
     failed = (pl.col("outcome") == "failure").fill_null(False) & ~at_time_limit("state")
@@ -136,6 +143,7 @@ def _lives(runs: Frame, rules: Mapping, events: pl.DataFrame | None, first_end: 
     named = pl.coalesce(_named_node(runs), "event_node", "outage_node")
     columns = life_columns(first_end) | {
         **{name: pl.col(name) for name in ("user", "submit_s", "start_s", "end_s", "state", "cause", "attempt_id")},
+        **({} if block_days is None else block_columns(block_days)),
         "life_id": pl.col("attempt"),
         "event": pl.when(is_infra).then(pl.lit(EVENT)),
         "basis": pl.lit(basis),

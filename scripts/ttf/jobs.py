@@ -16,7 +16,7 @@ TIME_LIMITS = ("TIMEOUT", "DEADLINE")
 
 NODE_COLUMNS, PLACEMENT_COLUMNS = NODES.schema, PLACEMENTS.schema
 # What a format gives; what jobs have in common follows from it (`ttf.clusters`).
-JOB_COLUMNS = {name: kind for name, kind in JOBS.schema.items() if not name.startswith(("cluster", "group"))}
+JOB_COLUMNS = {name: kind for name, kind in JOBS.schema.items() if not name.startswith(("cluster", "group", "block"))}
 
 # First and last number of whole GPUs of the job, None: without end; ATC'19 tells these sizes apart.
 GPU_BUCKETS = {"1": (1, 1), "2-4": (2, 4), "5-8": (5, 8), ">8": (9, None)}

@@ -130,11 +130,14 @@ _RUNTIME = whole_seconds(
 _NODES = count("Nodes", "Machines that the job or the attempt was on.", blank=_NOT_SAID, unit="nodes")
 
 _ALL_APART = "the trace names neither users nor anything else that they have in common"
+_NO_BLOCK = "the trace has no times, or the unit is at risk for longer than a block"
 _CLUSTERS = {
     "cluster_by": words("Clustered by", "What fails alike: user, request profile or system.", blank=_ALL_APART),
     "cluster": row_number("Cluster", "Number of its user, or of what cluster_by names.", blank=_ALL_APART),
     "group_by": words("Grouped by", "What repeats within a cluster: recurrence group, node ...", blank=_ALL_APART),
     "group": row_number("Group", "Number of its recurrence group, or of what group_by names.", blank=_ALL_APART),
+    "block_by": words("Block of time", "week, or how long the blocks are.", blank=_NO_BLOCK),
+    "block": count("Block", "Number of the block in which it ended, or was last seen.", blank=_NO_BLOCK),
 }
 
 JOBS = parquet(

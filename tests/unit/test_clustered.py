@@ -7,8 +7,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 from scipy.stats import t
-from ttf.clusters import with_clusters
-from ttf.stats.clustered import CLUSTERED, FEWEST, Clusters, beside, by_cluster, clustered_ratios, clustered_shares
+from ttf.clusters import block_columns, with_clusters
+from ttf.columns import FEWEST_BLOCKS
+from ttf.stats.clustered import (
+    CLUSTERED,
+    FEWEST,
+    HIGHEST_CORRELATION,
+    Clusters,
+    beside,
+    by_cluster,
+    clustered_ratios,
+    clustered_shares,
+)
 
 
 def alone(members):
@@ -29,7 +39,7 @@ def test_share_of_clusters_of_one_size_is_student_on_their_shares():
     p = shares.mean()
     se = np.sqrt(((shares - p) ** 2).sum()) / m / (1 - 1 / m) / (p * (1 - p))
     away = t.ppf(0.975, m - 1) * se
-    low, high = alone(np.full(m, size)).proportion(part, np.full(m, size), 0.95)
+    low, high, _ = alone(np.full(m, size)).proportion(part, np.full(m, size), 0.95)
     logit = np.log(p / (1 - p))
     assert low == pytest.approx([1 / (1 + np.exp(away - logit))])
     assert high == pytest.approx([1 / (1 + np.exp(-away - logit))])
@@ -55,8 +65,8 @@ def test_a_mean_time_to_failure_is_the_inverse_of_its_rate():
     rng = np.random.default_rng(1)
     exposure, failures = rng.gamma(2, 50, 12), rng.poisson(5, 12) + 1.0
     clusters = alone(np.full(12, 10))
-    low, high = clusters.ratio(exposure, failures, 0.95, both=True)
-    rate_low, rate_high = clusters.ratio(failures, exposure, 0.95, both=True)
+    low, high, _ = clusters.ratio(exposure, failures, 0.95, both=True)
+    rate_low, rate_high, _ = clusters.ratio(failures, exposure, 0.95, both=True)
     assert low == pytest.approx(1 / rate_high)
     assert high == pytest.approx(1 / rate_low)
 
@@ -65,7 +75,7 @@ def test_an_interval_of_the_median_lies_about_the_middle():
     rng = np.random.default_rng(5)
     n = rng.integers(5, 40, 30).astype(float)
     below = np.floor(n / 2) + rng.integers(-2, 3, 30)
-    low, high = alone(n).around_the_middle(below, n, 0.95)
+    low, high, _ = alone(n).around_the_middle(below, n, 0.95)
     assert low + high == pytest.approx([1])
     assert 0.3 < low[0] < 0.5
 
@@ -163,3 +173,109 @@ def test_limits_do_not_depend_on_the_order_of_rows():
     assert_frame_equal(
         clustered_ratios(rows, *args), clustered_ratios(rows.sample(fraction=1, shuffle=True, seed=4), *args)
     )
+
+
+def in_blocks(seed=1, users=12, blocks=20, shared=0.0, most=3):
+    """Failures and time of each user in each week, of which some are at rest; shared: log SD of the weeks."""
+    rng = np.random.default_rng(seed)
+    exposure = rng.integers(0, most, (users, blocks)).astype(float)
+    failures = rng.poisson(exposure * np.exp(shared * rng.normal(size=blocks)))
+    user, block = np.nonzero(exposure)
+    of = exposure[user, block], failures[user, block].astype(float)
+    return user, block, *of
+
+
+def test_weeks_add_what_different_users_share_in_them():
+    """By hand: by user + (by week - by user and week) x (1 + r) / (1 - r), each over 1 - h."""
+    user, block, exposure, failures = in_blocks(2, shared=1.0)
+    clusters = Clusters(np.zeros(user.size, np.int64), exposure, 1, user, block)
+    influence, leverage = failures / failures.sum() - exposure / exposure.sum(), exposure / exposure.sum()
+
+    def cells(by, of):
+        sums = {}
+        for key, value in zip(by, of, strict=True):
+            sums[key] = sums.get(key, 0) + value
+        return sums
+
+    def over_h(by):
+        i, h = cells(by, influence), cells(by, leverage)
+        return {key: i[key] / (1 - h[key]) for key in i}
+
+    by_user, by_week, by_both = (over_h(list(by)) for by in (user, block, zip(user, block, strict=True)))
+    together = sum(i**2 for i in by_week.values()) - sum(i**2 for i in by_both.values())
+    carried = sum(by_week[w] * by_week[w + 1] for w in range(19))
+    carried -= sum(i * by_both.get((u, w + 1), 0) for (u, w), i in by_both.items())
+    r = (20 * carried / together + 1) / 16
+    assert together > 0 and 0 < r < HIGHEST_CORRELATION
+    variance = sum(i**2 for i in by_user.values())
+    long_run = (1 + r) / (1 - r)
+    spread = clusters.spread(influence, leverage)
+    assert spread.se[0] == pytest.approx(np.sqrt(variance + together * long_run))
+    weeks = np.bincount(block, exposure)
+    of_weeks = max(weeks.sum() ** 2 / (weeks**2).sum() / long_run - 1, 3)
+    degrees = spread.se[0] ** 4 / (variance**2 / (clusters.effective[0] - 1) + (together * long_run) ** 2 / of_weeks)
+    assert spread.degrees[0] == pytest.approx(degrees)
+    assert spread.effective[0] == pytest.approx(degrees + 1)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 30), st.sampled_from([0.0, 0.5]))
+def test_by_users_and_weeks_is_never_narrower_and_of_few_weeks_the_same(seed, blocks, shared):
+    user, block, exposure, failures = in_blocks(seed, 12, blocks, shared)
+    if not exposure.size:
+        return
+    place, influence = np.zeros(user.size, np.int64), failures - exposure * failures.sum() / exposure.sum()
+    leverage = exposure / exposure.sum()
+    alone = Clusters(place, exposure, 1, user, np.zeros_like(block)).spread(influence, leverage)
+    both = Clusters(place, exposure, 1, user, block).spread(influence, leverage)
+    if np.unique(block).size < FEWEST_BLOCKS:
+        assert np.array_equal([alone.se, alone.degrees], [both.se, both.degrees], equal_nan=True)
+    else:
+        assert np.isnan(alone.se[0]) or both.se[0] >= alone.se[0]
+        assert np.isnan(both.degrees[0]) or both.degrees[0] >= FEWEST - 1
+
+
+def test_a_campaign_of_one_user_is_no_week_that_differs():
+    """Users who are there one after the other share no week: what is alike within a user counts once."""
+    user, block = np.divmod(np.arange(60), 4)
+    block = block + 4 * user
+    failures, exposure = 1.0 + (user % 3), np.ones(60)
+    place = np.zeros(60, np.int64)
+    by_both = Clusters(place, exposure, 1, user, block).ratio(exposure, failures, 0.95, both=True)
+    by_user = Clusters(place, exposure, 1, user, np.zeros(60, int)).ratio(exposure, failures, 0.95, both=True)
+    assert np.array(by_both).tolist() == np.array(by_user).tolist()
+
+
+def test_the_table_says_where_weeks_count():
+    """Of two strata one is there for eight weeks, the other for seven."""
+    rng = np.random.default_rng(8)
+    n = 600
+    kind = np.arange(n) % 2
+    week = rng.integers(0, 8 - kind, n)
+    frame = jobs([f"u{u}" for u in rng.integers(0, 15, n)], rng.random(n) < 0.3, kind=kind)
+    frame = frame.with_columns(block_by=pl.lit("week"), block=pl.Series(week, dtype=pl.Int64))
+    found = clustered_shares(with_clusters(frame), ["kind"], PART, WHOLE)
+    assert found["cluster_by"].to_list() == ["user and week", "user"]
+    without = clustered_shares(with_clusters(frame.drop("block")), ["kind"], PART, WHOLE)
+    assert without["cluster_by"].to_list() == ["user", "user"]
+    ends = ["ci_low_clustered", "ci_high_clustered"]
+    assert found.row(1) == pytest.approx(without.row(1))
+    width, alone = (of.select(pl.col(ends[1]) - pl.col(ends[0])).to_series()[0] for of in (found, without))
+    assert width >= alone
+
+
+def test_a_job_is_in_the_week_in_which_it_ended():
+    week = 7 * 86_400
+    rows = [
+        ("success", 10 * week - 1, 0, None, 20 * week),
+        ("running", None, week, 0, 20 * week),
+        ("failure", None, 3 * week, 0, 20 * week),
+        ("waiting", None, None, 4 * week, 20 * week),
+        ("failure", -1, -9, -99, 0),
+    ]
+    columns = dict.fromkeys(("end_s", "start_s", "submit_s", "trace_end_s"), pl.Int64)
+    frame = pl.DataFrame(rows, schema={"outcome": pl.String, **columns}, orient="row")
+    found = frame.with_columns(**block_columns(7))
+    assert found["block"].to_list() == [9, 20, 3, 4, -1]
+    assert found["block_by"].unique().to_list() == ["week"]
+    assert frame.with_columns(**block_columns(14))["block_by"][0] == "14 days"

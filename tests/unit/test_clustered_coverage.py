@@ -9,6 +9,7 @@ import pytest
 
 SIMULATED = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "coverage.py"))
 WORLDS = SIMULATED["WORLDS"]
+WEEKS = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "coverage_weeks.py"))
 
 
 def error(share: float, repetitions: int) -> float:
@@ -75,3 +76,24 @@ def test_true_nulls_are_rejected_as_often_as_said(name):
 
 def test_no_lemon_is_found_where_nodes_do_not_differ():
     assert SIMULATED["false_lemons"](200, 300) <= 0.05 + error(0.05, 300)
+
+
+@pytest.mark.parametrize(
+    ("world", "least", "most_alone"),
+    [("log SD 0.3", 0.92, 0.95), ("log SD 0.5", 0.92, 0.93), ("log SD 0.5, AR 0.8", 0.8, 0.8)],
+)
+def test_intervals_hold_where_weeks_differ(world, least, most_alone):
+    found = WEEKS["coverage"](WEEKS["WORLDS"][world], 300)
+    for estimate, (alone, both, given, _) in found.items():
+        assert given == 1
+        assert both >= least - error(least, 300) / 2, estimate
+        assert alone < most_alone, estimate
+    assert found["time between outages"][0] < 0.9
+
+
+def test_weeks_that_do_not_differ_cost_little_width():
+    for active in (1.0, 0.2):
+        world = WEEKS["World"](0.0, 0.0, active=active)
+        for _, both, _, width in WEEKS["coverage"](world, 200).values():
+            assert both >= 0.95 - error(0.95, 200)
+            assert width < 1.1

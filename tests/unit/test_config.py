@@ -248,7 +248,8 @@ def test_the_dump_keeps_the_folder_as_typed_and_has_no_aliases():
 
 TOP = (
     "Allowed here: study, name, registry, taxonomy, outage_causes, analyses, claims, quarantine, correlation, "
-    "survival, lost_work, ledger, lemons, infra_failures, sizes, ettr, outages, risk, scatter, targets, publish."
+    "inference, survival, lost_work, ledger, lemons, infra_failures, sizes, ettr, outages, risk, scatter, targets, "
+    "publish."
 )
 NAMES = "letters, digits, _ and - only"
 
@@ -579,6 +580,7 @@ FULL = {
     "claims": [str(ROOT / "config/claims.yaml")],
     "quarantine": {"max_share": 0.5},
     "correlation": {"cutoffs_s": [1], "significance": 0.5},
+    "inference": {"block_days": 14},
     "survival": {"max_steps": 10},
     "lost_work": {"checkpoint_interval_s": 1, "preemption_window_s": 0, "trial_minutes": [1], "owners": 1},
     "ledger": {

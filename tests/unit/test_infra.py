@@ -146,7 +146,7 @@ def test_the_log_lays_no_failure_of_a_proxy_to_infrastructure(rules, says, tmp_p
     snakemake = SimpleNamespace(
         input={"jobs": str(tmp_path / "jobs.parquet")},
         output=SimpleNamespace(lives=str(tmp_path / "lives.parquet")),
-        params=SimpleNamespace(rules=rules),
+        params=SimpleNamespace(rules=rules, block_days=7),
         log=[str(tmp_path / "log")],
         rule="derive_infra_lives",
         wildcards=SimpleNamespace(trace="t"),

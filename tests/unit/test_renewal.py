@@ -13,7 +13,7 @@ from scipy import stats
 from ttf.analyses.measure_availability import AVAILABILITY, OUTAGE_CAUSES
 from ttf.analyses.measure_availability.compute import availability, causes
 from ttf.stats.clustered import Clusters
-from ttf.stats.renewal import exponential_availability, half_width, mean_repair, repair_times
+from ttf.stats.renewal import exponential_availability, mean_repair, repair_times
 
 
 def at(table, **wanted):
@@ -55,8 +55,9 @@ def test_the_spread_of_a_mean_is_that_of_the_units():
     assert se == pytest.approx(down.std(ddof=1) / np.sqrt(6) / down.mean() * np.sqrt(6 / 5))
     degrees = (influence**2).sum() ** 2 / (influence**4).sum()
     away = stats.t.ppf(0.975, degrees) * se
-    assert half_width(clusters, influence, one / 6) == pytest.approx([away])
-    low, high = mean_repair(clusters, down, one)
+    spread = clusters.spread(influence, one / 6, by_influence=True)
+    assert spread.half_width(0.95) == pytest.approx([away])
+    low, high, _ = mean_repair(clusters, down, one)
     assert (low[0], high[0]) == pytest.approx((down.mean() * np.exp(-away), down.mean() * np.exp(away)))
 
 

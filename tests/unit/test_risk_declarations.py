@@ -90,7 +90,7 @@ def jobs_of(tmp_path_factory):
         source = with_results(format_, "jobs", source, [], 10**6, folder)
         (folder / "spilled").mkdir()
         output = Written(*(folder / f"out_{product}" for product in ("jobs", "nodes.parquet", "agreement.csv")))
-        write_jobs(format_, source, "mine", ["part"], about.get("node_table"), folder / "spilled", output)
+        write_jobs(format_, source, "mine", ["part"], about.get("node_table"), 7, folder / "spilled", output)
         return pl.read_parquet(output.jobs)
 
     return run

@@ -63,6 +63,7 @@ rule derive_runtimes:
         derived_by=lambda wildcards: trace_of(wildcards).derived_by,
         node_table=lambda wildcards: trace_of(wildcards).format.get("node_table"),
         parts=lambda wildcards: list(trace_of(wildcards).parts),
+        block_days=config["inference"]["block_days"],
     script:
         "../../scripts/derive_runtimes.py"
 
@@ -94,6 +95,7 @@ rule derive_attempts:
         derived_by=lambda wildcards: trace_of(wildcards).derived_by,
         node_table=lambda wildcards: trace_of(wildcards).format.get("node_table"),
         parts=lambda wildcards: list(trace_of(wildcards).parts),
+        block_days=config["inference"]["block_days"],
         rules=lambda wildcards: trace_of(wildcards).infra_failures,
     script:
         "../../scripts/derive_attempts.py"
@@ -212,6 +214,7 @@ rule derive_infra_lives:
     params:
         *code_of("derive_infra_lives"),
         rules=lambda wildcards: trace_of(wildcards).infra_failures,
+        block_days=config["inference"]["block_days"],
         causes=lambda wildcards: trace_of(wildcards).causes,
     script:
         "../../scripts/derive_infra_lives.py"

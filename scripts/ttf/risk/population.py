@@ -104,7 +104,7 @@ def population(jobs: pl.LazyFrame, columns: Sequence[str] = ()) -> Population:
     known = np.where(known == NEVER, kept["trace_end_s"].fill_null(NEVER).to_numpy(), known)
     hours = kept["seen_s"].cast(pl.Float64).to_numpy() / 3600
     gpus = (kept["gpu_milli"] * kept["size"].fill_null(1)).fill_null(0).to_numpy() / 1000
-    by, group_by = level_names(kept)
+    by, group_by, _ = level_names(kept)
     cluster = np.full(kept.height, -1)
     if by is not None and kept.height:
         cluster = kept["cluster"].cast(pl.Int64).to_numpy()

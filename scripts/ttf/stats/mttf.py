@@ -64,7 +64,8 @@ def mean_time_to_failure(
     """
     sums_of = _sums(lives, event)
     # A column `cluster` by itself is a trace's own: Slurm's name of a whole cluster.
-    clusters = ["cluster"] if "cluster_by" in lives.lazy().collect_schema() else []
+    there = lives.lazy().collect_schema()
+    clusters = [name for name in ("cluster", "block") if "cluster_by" in there and name in there]
     summed = alike(lives, [name for name in strata if name != ALL], *clusters, **sums_of)
     rows, found = [], []
     for stratum_by in strata:
@@ -105,9 +106,7 @@ def _clustered(
     exposure, events = (rows[name].to_numpy().astype(float) for name in ("exposure_s", "events"))
     for confidence in confidences:
         limits = clusters.ratio(exposure, events, confidence, both=True)
-        yield with_limits(strata, clusters, *limits).with_columns(
-            stratum_by=pl.lit(stratum_by), confidence=pl.lit(confidence)
-        )
+        yield with_limits(strata, *limits).with_columns(stratum_by=pl.lit(stratum_by), confidence=pl.lit(confidence))
 
 
 def _sums(lives: Frame, event: str) -> dict[str, pl.Expr]:

@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import expit, logit
 
-from ttf.stats.clustered import FEWEST, NO_SPREAD, UNCLUSTERED, Clusters, Limits, at_share, too_few
+from ttf.stats.clustered import FEWEST, NO_SPREAD, UNCLUSTERED, Clusters, at_share, too_few
 from ttf.stats.counts import Counted
 from ttf.stats.newton import ascend
 from ttf.stats.order import numbered
@@ -34,6 +34,9 @@ NEAREST = 1e-12
 LEAST_KNOWN = 1e-9
 # Times are written in whole seconds: what took less than one (in hours) counts as one where logarithms are taken.
 SHORTEST_HOURS = 1 / 3_600
+
+# Lower and upper ends, an array each.
+Limits = tuple[np.ndarray, ...]
 
 NOTHING = "there is nothing to hold it against"
 NO_ROWS = "no job with a prediction"
@@ -454,7 +457,7 @@ def median_factor_off(predicted: np.ndarray, observed: np.ndarray, cluster: np.n
 
     def limits(confidence: float) -> Limits:
         ranks = clusters.around_the_middle(below, clusters.members, confidence)
-        return tuple(np.array([at_share(values, end) for end in rank]) for rank in ranks)
+        return tuple(np.array([at_share(values, end) for end in rank]) for rank in ranks[:2])
 
     return _estimate(alike, clusters, float(middle), limits)
 
@@ -475,7 +478,7 @@ def r2_log(predicted: np.ndarray, observed: np.ndarray, cluster: np.ndarray, by:
     top, bottom, value = alike.sum(off), alike.sum(spread), float(1 - off.sum() / spread.sum())
 
     def limits(confidence: float) -> Limits:
-        low, high = clusters.ratio(top, bottom, confidence, both=True)
+        low, high, _ = clusters.ratio(top, bottom, confidence, both=True)
         return 1 - high, 1 - low
 
     return _estimate(alike, clusters, value, limits if off.any() else None)
@@ -612,12 +615,12 @@ def _estimate(alike: Alike, clusters: Clusters, value: float, limits: Callable[[
         return Estimate(n, value, **about, reason=too_few(effective, alike.by))
     if limits is None:
         return Estimate(n, value, **about, reason=AT_AN_END)
-    low, high = (float(end[0]) for end in limits(CONFIDENCE))
+    low, high = (float(end[0]) for end in limits(CONFIDENCE)[:2])
     if not (np.isfinite(low) and np.isfinite(high)):
         held = np.isinf(low) or np.isinf(high)
         why = HOLDS_ALL.format(alike.by) if held else f"{NO_SPREAD}: no clustered interval"
         return Estimate(n, value, **about, reason=why)
-    lower, upper = (float(end[0]) for end in limits(TWICE_ONE_SIDED))
+    lower, upper = (float(end[0]) for end in limits(TWICE_ONE_SIDED)[:2])
     return Estimate(n, value, low, high, lower, upper, **about)
 
 

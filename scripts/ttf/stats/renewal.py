@@ -11,14 +11,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import polars as pl
-from scipy.special import expit, fdtri, logit, stdtrit
+from scipy.special import fdtri
 
 from ttf.stats.clustered import FEWEST, Clusters, Limits, too_few
 from ttf.stats.mttf import SECONDS_A_DAY, poisson_limits
 
 CONFIDENCE = 0.95
-# With fewer degrees of freedom one unit makes nearly all of the spread: Student's quantile is 4.3 at 2, 12.7 at 1.
-FEWEST_DEGREES = 2
 # To which restricted means of repair are taken, where a repair is seen to last longer.
 HORIZON_S = 30 * SECONDS_A_DAY
 NOT_WATCHED = "no one knows how many units were watched: no rates and no availability"
@@ -34,45 +32,19 @@ ROUNDING = 1e-10
 BY_UNIT, EXPONENTIAL = "clustered", "exponential up and down times"
 
 
-def half_width(clusters: Clusters, influence: np.ndarray, leverage: np.ndarray) -> np.ndarray:
-    """Half the 95 % interval of an estimate with these influences, by stratum; NaN where there is none.
-
-    There is none of fewer than FEWEST effective units, and none with fewer than FEWEST_DEGREES.
-    """
-    squared = clusters.pulled(influence, leverage) ** 2
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        degrees = clusters.sum(squared) ** 2 / clusters.sum(squared**2)
-        enough = (clusters.effective >= FEWEST) & (degrees >= FEWEST_DEGREES)
-        student = stdtrit(np.where(enough, degrees, np.nan), (1 + CONFIDENCE) / 2)
-        return student * clusters.se(influence, leverage)
-
-
 def mean_between(clusters: Clusters, time: np.ndarray, outages: np.ndarray) -> Limits:
-    """(low, high) by stratum of time over outages, on the log scale; time and outages: of each unit."""
-    of_time, of_outages = clusters.share(time), clusters.share(outages)
-    return _around(clusters, time, outages, half_width(clusters, of_time - of_outages, (of_time + of_outages) / 2))
+    """The interval by stratum of time over outages, on the log scale; time and outages: of each unit."""
+    return clusters.ratio(time, outages, CONFIDENCE, both=True, by_influence=True)
 
 
 def mean_repair(clusters: Clusters, down: np.ndarray, repairs: np.ndarray) -> Limits:
-    """(low, high) by stratum of down time over repairs, on the log scale; down and repairs: of each unit."""
-    of_repairs = clusters.share(repairs)
-    return _around(clusters, down, repairs, half_width(clusters, clusters.share(down) - of_repairs, of_repairs))
-
-
-def _around(clusters: Clusters, top: np.ndarray, bottom: np.ndarray, away: np.ndarray) -> Limits:
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        centre = np.log(clusters.sum(top)) - np.log(clusters.sum(bottom))
-        return np.exp(centre - away), np.exp(centre + away)
+    """The interval by stratum of down time over repairs, on the log scale; down and repairs: of each unit."""
+    return clusters.ratio(down, repairs, CONFIDENCE, by_influence=True)
 
 
 def availability(clusters: Clusters, down: np.ndarray, exposure: np.ndarray) -> Limits:
-    """(low, high) by stratum of 1 - sum(down) / sum(exposure), on the logit scale; down, exposure: of each unit."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        share = clusters.sum(down) / clusters.sum(exposure)
-        scale = (clusters.sum(exposure) * share * (1 - share))[clusters.place]
-        influence = (down - share[clusters.place] * exposure) / scale
-        away, centre = half_width(clusters, influence, clusters.share(exposure)), logit(1 - share)
-        return expit(centre - away), expit(centre + away)
+    """The interval by stratum of 1 - sum(down) / sum(exposure), on the logit scale; down, exposure: of each unit."""
+    return clusters.proportion(exposure - down, exposure, CONFIDENCE, by_influence=True)
 
 
 def exponential_availability(up: float, down: float, cycles: int) -> tuple[float, float]:
@@ -135,11 +107,11 @@ def estimates(units: pl.DataFrame, by: Sequence[str], unit: str) -> Iterator[dic
         "mttf": mean_between(clusters, exposure - down, outages),
         "mttr": mean_repair(clusters, down, repairs),
         "availability": availability(clusters, down, exposure),
-        "records": _per_1000_days(mean_between(clusters, exposure, records)),
+        "records": mean_between(clusters, 1000 * SECONDS_A_DAY * records, exposure),
     }
     sums = units.group_by(by, maintain_order=True).agg(pl.len().cast(pl.Int64).alias("units"), pl.col(columns).sum())
     for number, row in enumerate(sums.iter_rows(named=True)):
-        of = {name: tuple(_known(end[number]) for end in ends) for name, ends in limits.items()}
+        of = {name: tuple(_known(end[number]) for end in ends[:2]) for name, ends in limits.items()}
         effective = float(clusters.effective[number])
         row |= {"cluster_by": unit, "clusters": effective, "reasons": []}
         if effective < FEWEST:
@@ -209,10 +181,6 @@ def _clustered(row: dict, ends: tuple, names: str, what: str | None) -> bool:
 
 def _garwood(events: int) -> tuple[float, float]:
     return tuple(float(limit) for limit in poisson_limits(np.int64(events), CONFIDENCE))
-
-
-def _per_1000_days(time: Limits) -> Limits:
-    return tuple(1000 * SECONDS_A_DAY / end for end in time[::-1])
 
 
 def _known(value: float) -> float | None:

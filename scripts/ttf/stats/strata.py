@@ -133,7 +133,7 @@ class CountedLives:
         # Of unknown duration, ended by each event.
         self._without_time: dict[str, dict[str, list[int]]] = {}
         self._by_cluster: dict[str, dict[str, ClusterLives]] = {}
-        self._named: tuple[str, ...] | None = None
+        self._named: tuple[str | None, ...] | None = None
 
     def times(self, stratum_by: str, delayed_entry: bool = False) -> Iterator[tuple[str, list[Times]]]:
         """(label, times of each event) of each stratum in order; errors: see `by_stratum`.
@@ -191,7 +191,7 @@ class CountedLives:
             self._by_cluster[stratum_by] = {names[place]: of for place, of in found.items()}
         return self._by_cluster[stratum_by]
 
-    def _named_clusters(self) -> tuple[str, ...]:
+    def _named_clusters(self) -> tuple[str | None, ...]:
         """What the clusters and the groups of these lives are; nothing where nothing names any."""
         if self._named is None:
             names = level_names(self.lives)

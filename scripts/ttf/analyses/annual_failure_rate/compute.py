@@ -51,4 +51,4 @@ def _clustered(lives: pl.LazyFrame, stratum_by: str) -> pl.DataFrame:
     sums = by_cluster(lives.with_columns(stratum=label), ["stratum"], False, **_SUMS, lives=pl.len())
     strata, rows, clusters = in_strata(sums, ["stratum"], "lives")
     failures, at_risk_s = (rows[name].to_numpy().astype(float) for name in _SUMS)
-    return with_limits(strata, clusters, *clusters.ratio(100 * YEAR_S * failures, at_risk_s, CONFIDENCE, both=True))
+    return with_limits(strata, *clusters.ratio(100 * YEAR_S * failures, at_risk_s, CONFIDENCE, both=True))

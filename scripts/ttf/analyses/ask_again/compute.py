@@ -17,7 +17,7 @@ from ttf.charts.text import FEATURE_NAMES, FEATURE_UNITS, capital, coefficient, 
 from ttf.clusters import READ_OF_JOBS
 from ttf.inputs import Inputs
 from ttf.jobs import Frame, observed_s
-from ttf.stats.clustered import CLUSTERED, UNCLUSTERED, Clusters, by_cluster, clustered_median, with_limits
+from ttf.stats.clustered import CLUSTERED, UNCLUSTERED, Clusters, by_cluster, clustered_median, jackknifed, with_limits
 from ttf.stats.counts import Counted, code, counts, labels
 from ttf.stats.features import FEATURES, Feature, correlation_row
 from ttf.stats.holm import holm
@@ -232,7 +232,7 @@ def _clustered_rate(known: pl.LazyFrame, split: int, log_ratio: float) -> dict:
     parts = {"high": pl.col("key") > split, "low": pl.col("key") <= split}
     values = {"n": pl.lit(1, dtype=pl.Int64), "time": pl.col("time"), "failures": pl.col("failed").cast(pl.Int64)}
     sums = {f"{name}_{part}": (of * inside).sum() for part, inside in parts.items() for name, of in values.items()}
-    found = by_cluster(known, [], **sums)
+    found = by_cluster(known.drop("block", strict=False), [], **sums)
     if not found.height:
         return {"why_not": UNCLUSTERED}
     pulled, sides = np.zeros(found.height), []
@@ -240,14 +240,14 @@ def _clustered_rate(known: pl.LazyFrame, split: int, log_ratio: float) -> dict:
         n, time, failures = (found[f"{name}_{part}"].to_numpy().astype(float) for name in values)
         side = Clusters(np.zeros(n.size, np.int64), n, 1)
         of_failures, of_time = side.share(failures), side.share(time)
-        pulled += sign * side.pulled(of_failures - of_time, (of_failures + of_time) / 2)
+        pulled += sign * jackknifed(of_failures - of_time, (of_failures + of_time) / 2)
         sides.append(side)
     fewest = min(sides, key=lambda side: side.effective.item())
     se = np.sqrt((pulled**2).sum(keepdims=True))
     away = se * fewest.student(CONFIDENCE)
     with np.errstate(over="ignore"):
         limits = np.exp(log_ratio - away), np.exp(log_ratio + away)
-    cells = with_limits(found.select("cluster_by").head(1), fewest, *limits).row(0, named=True)
+    cells = with_limits(found.select("cluster_by").head(1), *limits, fewest.effective).row(0, named=True)
     # Where all clusters are alike there is no spread, and no test.
     tested = se.item() > 0 and not cells["why_not"]
     p = never_zero(fewest.p_value(log_ratio / se).item())[0] if tested else None

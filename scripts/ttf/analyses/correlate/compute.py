@@ -42,13 +42,13 @@ def failure_share(jobs: Rows) -> pl.DataFrame:
     asked = [feature.column for feature in features if feature.kind != "measured"]
     if "cluster_by" in jobs.collect_schema():
         # Many jobs of one cluster are alike in all that they asked for: read once for all these features.
-        alike = jobs.lazy().group_by("cluster", *asked).agg(**_COUNTED).collect(engine="streaming")
+        alike = jobs.lazy().group_by("cluster", "block", *asked).agg(**_COUNTED).collect(engine="streaming")
     shares = (_share_of(jobs, feature, alike if feature.column in asked else None) for feature in features)
     return pl.concat([FAILURE_SHARE.frame([]), *shares])
 
 
 def _share_of(jobs: Rows, feature: Feature, alike: pl.DataFrame | None) -> pl.DataFrame:
-    """alike: _COUNTED by cluster and value, where they are at hand."""
+    """alike: _COUNTED by cluster, block and value, where they are at hand."""
     known, summed = (
         None if rows is None else rows.lazy().with_columns(key=feature.group_key()).drop_nulls("key")
         for rows in (jobs, alike)
@@ -66,7 +66,7 @@ def _share_of(jobs: Rows, feature: Feature, alike: pl.DataFrame | None) -> pl.Da
     )
     strata, rows, clusters = in_strata(of_clusters, ["key"], "ended")
     limits = clusters.proportion(*(rows[name].to_numpy().astype(float) for name in ("failures", "ended")), 0.95)
-    return FAILURE_SHARE.typed(beside(counts, with_limits(strata, clusters, *limits), ["key"]))
+    return FAILURE_SHARE.typed(beside(counts, with_limits(strata, *limits), ["key"]))
 
 
 TOO_FEW = "fewer than 3 points"

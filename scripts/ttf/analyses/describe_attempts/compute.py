@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 import polars as pl
 
 from ttf.analyses.describe_attempts import delays, retries
-from ttf.clusters import level_names
+from ttf.clusters import LEVEL_NAMES, level_names
 from ttf.inputs import Inputs
 from ttf.jobs_of_attempts import in_blocks
 from ttf.kept import BLOCK_ROWS
 
-JOBS = ("user", "account", "outcome", "gpu_milli", "size", "attempts", "submit_s", "cluster", "group")
+JOBS = ("user", "account", "outcome", "gpu_milli", "size", "attempts", "submit_s", "cluster", "group", "block")
 ATTEMPTS = ("attempt", "start_s", "end_s", "runtime_s", "outcome", "gpu_milli", "nodes")
 OF_ORDER = ("account", "submit_s", "start_s", "gpu_milli", "size")
 
@@ -30,10 +30,9 @@ def of_block(
 ) -> dict[str, pl.DataFrame]:
     """What some jobs and their attempts add to the tables; see the functions that give it.
 
-    levels: what the clusters and the groups of all jobs are (`ttf.clusters.level_names`).
+    levels: what the clusters and the groups of all jobs are, and the blocks (`ttf.clusters.level_names`).
     """
-    cluster_by, group_by = (pl.lit(name, dtype=pl.String) for name in levels)
-    jobs = jobs.with_columns(cluster_by=cluster_by, group_by=group_by)
+    jobs = jobs.with_columns(pl.lit(name, pl.String).alias(by) for by, name in zip(LEVEL_NAMES, levels, strict=True))
     placed = delays.placed(jobs, attempts)
     waits, tries = delays.waits(placed), retries.tries(placed)
     return {

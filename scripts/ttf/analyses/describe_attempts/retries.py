@@ -106,8 +106,8 @@ def _with_clustered(counts: pl.DataFrame, ended: pl.DataFrame) -> pl.DataFrame:
     sums = {"n": n.sum(), "retries": (pl.col("retries") * n).sum(), "failed": n.filter("failed").sum()}
     strata, rows, clusters = in_strata(by_cluster(ended, ["key"], **sums), ["key"], "n")
     of_retries, of_failures, n = (rows[name].to_numpy().astype(float) for name in ("retries", "failed", "n"))
-    mean = with_limits(strata, clusters, *clusters.ratio(of_retries, n, CONFIDENCE))
-    share = with_limits(strata, clusters, *clusters.proportion(of_failures, n, CONFIDENCE))
+    mean = with_limits(strata, *clusters.ratio(of_retries, n, CONFIDENCE))
+    share = with_limits(strata, *clusters.proportion(of_failures, n, CONFIDENCE))
     mean = mean.select("key", pl.col("^ci_.*$").name.prefix("retries_"), why_not_of_mean="why_not")
     exact = counts.with_columns(ci_low=pl.lit(0.0), reason=pl.lit(None, dtype=pl.String))
     found = beside(exact, share, ["key"]).join(mean, on="key", how="left", maintain_order="left")

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from ttf.analyses.describe_strata import MOST, STRATA
-from ttf.clusters import CLUSTER_COLUMNS, READ_OF_JOBS, level_names, with_clusters
+from ttf.clusters import CLUSTER_COLUMNS, LEVEL_NAMES, READ_OF_JOBS, level_names, with_clusters
 from ttf.inputs import Inputs
 from ttf.jobs import Frame, at_time_limit, doubling, whole_gpus
 from ttf.kept import BLOCK_ROWS, Frames, Kept
@@ -74,7 +74,7 @@ def strata(
     failed = jobs.filter(_FAILED).with_columns(gpus=_REQUESTED).drop_nulls("runtime_s")
     there = [name for name in OF_JOB if name in jobs.collect_schema()]
     failed = failed.select(*there, GPUS, "runtime_s", *CLUSTER_COLUMNS).collect(engine="streaming")
-    lives = lives.select(name for name in LIVES if name not in ("cluster_by", "group_by"))
+    lives = lives.select(name for name in LIVES if name not in LEVEL_NAMES)
     blocks = in_blocks(_looked_at(jobs, attempts is not None), attempts, lives, size=size)
     parts = [kept.of_frames(block, of_block, node_gpus) for block in blocks]
     every = {name: pl.concat(part[name] for part in parts) for name in parts[0]}
@@ -96,13 +96,13 @@ def _looked_at(jobs: pl.LazyFrame, has_attempts: bool) -> pl.LazyFrame:
     """The columns of jobs that `of_block` looks at."""
     jobs = jobs.with_columns(at_time_limit=at_time_limit("status_raw"))
     of_attempts = ("start_s", "end_s", "runtime_s") if has_attempts else ()
-    return jobs.drop("user", "status_raw", "cluster_by", "group_by", *of_attempts, strict=False)
+    return jobs.drop("user", "status_raw", *LEVEL_NAMES, *of_attempts, strict=False)
 
 
 def of_block(jobs: pl.DataFrame, attempts: pl.DataFrame | None, infra_lives: pl.DataFrame, node_gpus: int) -> Frames:
     """Sums over some jobs (`ttf.runs.Block`), their runs and their lives at risk, by all that jobs differ by; those of
 
-    jobs and lives also by cluster.
+    jobs and lives also by cluster and block.
     """
     by = [name for name in OF_JOB if name in jobs.columns]
     if attempts is None:
@@ -116,12 +116,12 @@ def of_block(jobs: pl.DataFrame, attempts: pl.DataFrame | None, infra_lives: pl.
         (pl.col("gpu_count") > 0) & pl.col("duration_s").is_not_null()
     )
     return {
-        "jobs": jobs.with_columns(gpus=_REQUESTED).group_by(*by, GPUS, "cluster", "group").agg(**_OF_JOBS),
+        "jobs": jobs.with_columns(gpus=_REQUESTED).group_by(*by, GPUS, "cluster", "group", "block").agg(**_OF_JOBS),
         "runs": tries.with_columns(gpus=doubling((pl.col("gpu_milli") + 999) // 1000))
         .group_by(*by, GPUS)
         .agg(**_OF_RUNS),
         "lives": at_risk.with_columns(node_s=nodes * pl.col("duration_s"), gpus=doubling(pl.col("gpu_count")))
-        .group_by(*by, GPUS, "cluster", "group")
+        .group_by(*by, GPUS, "cluster", "group", "block")
         .agg(**_AT_RISK),
     }
 
@@ -187,9 +187,9 @@ def medians(failed: pl.LazyFrame) -> pl.DataFrame:
     ranks = clusters.around_the_middle(*(members[name].to_numpy().astype(float) for name in ("below", "n")), CONFIDENCE)
     ends = (
         np.array([at_share(counted[stratum], rank) for stratum, rank in zip(of["stratum"], end, strict=True)], float)
-        for end in ranks
+        for end in ranks[:2]
     )
-    limits = with_limits(of, clusters, *ends)
+    limits = with_limits(of, *ends, ranks.effective)
     named = {f"median_ci_{end}_clustered_s": f"ci_{end}_clustered" for end in ("low", "high")}
     return found.join(limits.select("stratum", **named), on="stratum", how="left", maintain_order="left")
 
@@ -200,10 +200,10 @@ def _summed(sums: pl.DataFrame, by: str, names: Iterable[str]) -> pl.DataFrame:
     return sums.group_by(stratum=label).agg(pl.col(*names).sum()).drop_nulls("stratum")
 
 
-def _with_names(sums: pl.DataFrame, levels: tuple[str | None, str | None]) -> pl.LazyFrame:
+def _with_names(sums: pl.DataFrame, levels: tuple[str | None, ...]) -> pl.LazyFrame:
     """The sums with CLUSTER_COLUMNS."""
-    cluster_by, group_by = (pl.lit(name, pl.String) for name in levels)
-    return sums.lazy().with_columns(cluster_by=cluster_by, group_by=group_by)
+    names = (pl.lit(name, pl.String).alias(by) for by, name in zip(LEVEL_NAMES, levels, strict=True))
+    return sums.lazy().with_columns(names)
 
 
 def _of_strata(rows: Frame, by: str, strata: pl.Series) -> pl.LazyFrame:

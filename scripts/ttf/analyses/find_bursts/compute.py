@@ -163,7 +163,7 @@ def _clustered(hit: np.ndarray, cluster: np.ndarray, by: str) -> dict:
     _, cluster = np.unique(cluster, return_inverse=True)
     whole, part = np.bincount(cluster).astype(float), np.bincount(cluster, weights=hit)
     clusters = Clusters(np.zeros(len(whole), np.int64), whole, 1)
-    low, high = (float(end[0]) for end in clusters.proportion(part, whole, 0.95))
+    low, high = (float(end[0]) for end in clusters.proportion(part, whole, 0.95)[:2])
     effective = float(clusters.effective[0])
     found = {"cluster_by": by, "clusters": effective}
     if np.isfinite(low) and np.isfinite(high):

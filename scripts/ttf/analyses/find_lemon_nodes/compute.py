@@ -419,7 +419,7 @@ def _clustered(nodes: pl.DataFrame, suffix: str) -> dict:
     clusters = Clusters(np.zeros(nodes.height, np.int64), exposure_s, 1)
     ends = clusters.ratio(exposure_s, failures, CONFIDENCE, both=True)
     limits = {
-        f"ci_{end}_clustered{suffix}_s": float(limit[0]) for end, limit in zip(("low", "high"), ends, strict=True)
+        f"ci_{end}_clustered{suffix}_s": float(limit[0]) for end, limit in zip(("low", "high"), ends[:2], strict=True)
     }
     found = {name: limit for name, limit in limits.items() if np.isfinite(limit)}
     return found | ({} if suffix else {"cluster_by": "node", "clusters": float(clusters.effective[0])})

@@ -107,9 +107,9 @@ def _clustered(failures: np.ndarray, exposure: np.ndarray) -> dict[str, pl.Serie
     place = np.nonzero(exposure)
     clusters = Clusters(place[0], exposure[place].astype(float), exposure.shape[0])
     ends = clusters.ratio(failures[place], exposure[place], CONFIDENCE, both=True)
-    limits = {f"ci_{end}_clustered": limit for end, limit in zip(("low", "high"), ends, strict=True)}
+    limits = {f"ci_{end}_clustered": limit for end, limit in zip(("low", "high"), ends[:2], strict=True)}
     per = {name: pl.Series(limit * 1000 * SECONDS_A_DAY).fill_nan(None) for name, limit in limits.items()}
-    return per | {"clusters": pl.Series(clusters.effective)}
+    return per | {"clusters": pl.Series(ends.effective)}
 
 
 def window_days(days: int) -> int:

@@ -31,7 +31,7 @@ def shapes(lives: Frame, events: Mapping[str, pl.Expr], strata: Sequence[str]) -
     has its reason in why_not (of all) or why_not_within.
     """
     lazy = lives.lazy()
-    cluster_by, group_by = level_names(lazy)
+    cluster_by, group_by, _ = level_names(lazy)
     if cluster_by is None:
         return {}
     found = {}

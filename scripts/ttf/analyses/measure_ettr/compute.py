@@ -182,7 +182,7 @@ def _clustered(runs: pl.DataFrame) -> dict:
     n, ettr = np.bincount(number).astype(float), np.bincount(number, weights=runs["ettr"].to_numpy())
     clusters = Clusters(np.zeros(n.size, np.int64), n, 1)
     names = runs.select(cluster_by=f"{level}_by").head(1)
-    return with_limits(names, clusters, *clusters.proportion(ettr, n, CONFIDENCE)).row(0, named=True)
+    return with_limits(names, *clusters.proportion(ettr, n, CONFIDENCE)).row(0, named=True)
 
 
 def _expected(

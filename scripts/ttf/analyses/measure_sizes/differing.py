@@ -16,7 +16,7 @@ def limits(sums: pl.DataFrame, top: str, bottom: str, confidence: float) -> dict
         return {}
     strata, rows, clusters = told
     parts = (rows[name].to_numpy().astype(float) for name in (top, bottom))
-    row = with_limits(strata, clusters, *clusters.ratio(*parts, confidence, both=True)).row(0, named=True)
+    row = with_limits(strata, *clusters.ratio(*parts, confidence, both=True)).row(0, named=True)
     return {
         "cluster_by": row["cluster_by"],
         "clusters": row["clusters"],

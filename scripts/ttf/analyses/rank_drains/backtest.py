@@ -80,7 +80,7 @@ def _together(rows: list[dict], weeks_of: np.ndarray, failed_of: np.ndarray, exp
     there = weeks_of > 0
     clusters = Clusters(np.zeros(there.sum(), np.int64), weeks_of[there], 1)
     row["clusters"] = float(clusters.effective[0])
-    low, high = (float(end[0]) for end in clusters.ratio(failed_of[there], expected_of[there], 0.95))
+    low, high = (float(end[0]) for end in clusters.ratio(failed_of[there], expected_of[there], 0.95)[:2])
     if np.isfinite(low) and np.isfinite(high):
         return row | {"ci_low_clustered": low, "ci_high_clustered": high, "reason": None}
     few = row["clusters"] < FEWEST_CLUSTERS

@@ -177,7 +177,7 @@ class DelayCauses:
         place = np.broadcast_to(np.arange(len(names)).reshape(*jobs.shape[:2], 1), jobs.shape)
         clusters = Clusters(place[known], whole[known], len(names))
         strata = pl.DataFrame(names, schema=dict.fromkeys(("group", "cause", "cluster_by"), pl.String), orient="row")
-        return with_limits(strata, clusters, *clusters.proportion(jobs[known], whole[known], CONFIDENCE))
+        return with_limits(strata, *clusters.proportion(jobs[known], whole[known], CONFIDENCE))
 
 
 def _bucket(gpus: np.ndarray) -> np.ndarray:

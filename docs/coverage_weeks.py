@@ -1,0 +1,140 @@
+"""How often intervals hold the truth where weeks differ: failure share and mean time by user, time between outages.
+
+Each week has a factor for all that is at risk in it: lognormal of mean 1, an AR(1) on the log scale. Users are as those
+of `coverage.py`: of Zipf's sizes, with lognormal rates; each may be active for a part of the weeks only. Truths are
+those of many weeks.
+"""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+sys.path.append(str(Path(__file__).parents[1] / "scripts"))
+
+from ttf.stats.clustered import Clusters, Limits
+from ttf.stats.renewal import mean_between
+
+CONFIDENCE = 0.95
+# Traces made at a time.
+BLOCK = 100
+# Failures that a node has in a week, and a user's jobs in an hour of a run.
+PER_WEEK, PER_JOB = 0.03, 0.3
+
+
+@dataclass(frozen=True)
+class World:
+    """sd, ar: of the log of the weeks' factors; active: the share of the weeks, in one piece, in which a user is."""
+
+    sd: float
+    ar: float
+    weeks: int = 26
+    users: int = 100
+    jobs: int = 5_000
+    nodes: int = 400
+    active: float = 1.0
+
+    def factors(self, rng: np.random.Generator, traces: int) -> np.ndarray:
+        """By trace and week."""
+        steps = rng.normal(size=(traces, self.weeks))
+        for week in range(1, self.weeks):
+            steps[:, week] = self.ar * steps[:, week - 1] + np.sqrt(1 - self.ar**2) * steps[:, week]
+        return np.exp(self.sd * steps - self.sd**2 / 2)
+
+    def jobs_of(self, rng: np.random.Generator, traces: int) -> np.ndarray:
+        """Jobs by trace, user and week."""
+        sizes = np.arange(1, self.users + 1) ** -0.9
+        length = max(round(self.active * self.weeks), 1)
+        first = rng.integers(0, self.weeks - length + 1, (traces, self.users, 1))
+        week = np.arange(self.weeks)
+        per_week = ((week >= first) & (week < first + length)) / length
+        return rng.poisson(self.jobs * (sizes / sizes.sum())[:, None] * per_week)
+
+
+# An estimate -> how often the interval by cluster alone holds the truth, how often that by cluster and week does of the
+# traces that have one, in how many there is one, and how much wider it is in the middle.
+Covered = dict[str, tuple[float, float, float, float]]
+ESTIMATES = ("share", "mean time to failure", "time between outages")
+
+
+def coverage(world: World, repetitions: int, seed: int = 15) -> Covered:
+    rng, held = np.random.default_rng(seed), {}
+    for _ in range(0, repetitions, BLOCK):
+        for name, (true, alone, both) in _estimated(world, rng).items():
+            width = np.log(both.high / both.low) / np.log(alone.high / alone.low)
+            held.setdefault(name, []).append([_holds(alone, true), _holds(both, true), np.isfinite(both.low), width])
+    found = {}
+    for name, each in held.items():
+        alone, both, given, width = np.concatenate(each, axis=1)
+        found[name] = (alone.mean(), both.sum() / given.sum(), given.mean(), float(np.nanmedian(width)))
+    return found
+
+
+def _holds(limits: Limits, true: float) -> np.ndarray:
+    return (limits.low <= true) & (true <= limits.high)
+
+
+def _estimated(world: World, rng: np.random.Generator) -> dict[str, tuple[float, Limits, Limits]]:
+    """Estimate -> the truth, the intervals by cluster alone, and by cluster and week, of BLOCK traces."""
+    factors = world.factors(rng, BLOCK)[:, None, :]
+    jobs = world.jobs_of(rng, BLOCK)
+    user = np.exp(rng.normal(size=(BLOCK, world.users, 1)) - 0.5)
+    # A job fails by a hazard of its user and week within one hour; what does not fail has run for it.
+    hazard = PER_JOB * user * factors
+    failed = rng.binomial(jobs, -np.expm1(-hazard))
+    # The sum of the times of those that failed is near that of uniform ones: the hour is short.
+    hours = jobs - failed * 0.5
+    outages = rng.poisson(PER_WEEK * factors * np.ones((1, world.nodes, 1)))
+    exposure = np.ones_like(outages, float)
+    share = float(np.mean(-np.expm1(-PER_JOB * _many(world))))
+    at_risk = float(np.mean(1 - 0.5 * -np.expm1(-PER_JOB * _many(world))))
+    kinds = {
+        "share": (share, jobs, failed, jobs),
+        "mean time to failure": (at_risk / share, jobs, failed, hours),
+        "time between outages": (1 / PER_WEEK, exposure, outages, exposure),
+    }
+    found = {}
+    for name, (true, members, *values) in kinds.items():
+        trace, cluster, week = np.nonzero(members)
+        of = [np.broadcast_to(value, members.shape)[trace, cluster, week].astype(float) for value in values]
+        of_members = members[trace, cluster, week].astype(float)
+        by_both = Clusters(trace, of_members, BLOCK, cluster, week)
+        alone = Clusters(trace, of_members, BLOCK, cluster, np.zeros_like(week))
+        found[name] = (true, *(_limits(name, clusters, *of) for clusters in (alone, by_both)))
+    return found
+
+
+def _limits(name: str, clusters: Clusters, failed: np.ndarray, whole: np.ndarray) -> Limits:
+    if name == "share":
+        return clusters.proportion(failed, whole, CONFIDENCE)
+    if name == "time between outages":
+        return mean_between(clusters, whole, failed)
+    return clusters.ratio(whole, failed, CONFIDENCE, both=True)
+
+
+def _many(world: World) -> np.ndarray:
+    """Factors of very many users and weeks."""
+    rng = np.random.default_rng(1)
+    spread = np.sqrt(1 + world.sd**2)
+    return np.exp(spread * rng.normal(size=1_000_000) - spread**2 / 2)
+
+
+STEADY = World(0.0, 0.0)
+WORLDS = {
+    "26 weeks that do not differ": STEADY,
+    "the same, users there for a fifth of them": replace(STEADY, active=0.2),
+    "log SD 0.3": replace(STEADY, sd=0.3),
+    "log SD 0.5": replace(STEADY, sd=0.5),
+    "log SD 0.3, AR 0.8": replace(STEADY, sd=0.3, ar=0.8),
+    "log SD 0.5, AR 0.8": replace(STEADY, sd=0.5, ar=0.8),
+    "the same, users there for a fifth": replace(STEADY, sd=0.5, ar=0.8, active=0.2),
+    "13 weeks, log SD 0.3": replace(STEADY, sd=0.3, weeks=13),
+    "13 weeks, log SD 0.5, AR 0.8": replace(STEADY, sd=0.5, ar=0.8, weeks=13),
+}
+
+
+def rows(repetitions: int, seed: int) -> Iterator[tuple[str, Covered]]:
+    for name, world in WORLDS.items():
+        yield name, coverage(world, repetitions, seed)
