@@ -10,8 +10,9 @@ from ttf.brief.bottom_line import MOST_WORDS, bottom_line
 from ttf.brief.brief import brief_of
 from ttf.brief.facts import facts, subtitle
 from ttf.brief.grade import grade_of
-from ttf.brief.model import read_brief
+from ttf.brief.model import WITHHELD, read_brief
 from ttf.brief.rules import withhold
+from ttf.brief.tiles import CANNOT, excess
 from ttf.report import said
 from ttf.report.minis import mini
 from ttf.report.said import html, keys, length
@@ -152,6 +153,14 @@ def test_totals_of_the_trace_come_first_then_effects_on_one_run():
         "draining nodes (none of 200 flagged)",
     ]
     assert plain(claim) == "Saving state before the time limit could recover at most 25.8% of the GPU time"
+
+
+def test_whether_draining_is_worth_it_is_not_said_without_power():
+    _, not_worth, _ = actions(numbers(lemons__detectable_ratio=140.0), "job")
+    assert not any("draining" in text for text in not_worth)
+    tile = excess(numbers(lemons__detectable_ratio=140.0))
+    assert tile.state == WITHHELD and tile.value == CANNOT and "169 failures are too few" in plain(tile.means)
+    assert plain(excess(numbers()).means) == "No node has significantly more failures than expected."
 
 
 def test_nothing_is_to_be_done_about_time_limits_where_there_are_none():

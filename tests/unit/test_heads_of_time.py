@@ -8,6 +8,7 @@ from ttf.analyses.find_lemon_nodes import page as lemons
 from ttf.analyses.fit_mttf import page as mttf
 from ttf.analyses.follow_rate import page as rate
 from ttf.analyses.measure_sizes import page as sizes
+from ttf.brief import rules
 from ttf.report.head import Head, Line
 from ttf.report.numbers import Numbers
 from ttf.report.said import keys, length, plain
@@ -35,7 +36,10 @@ for _end, _rate in (("lowest", 7.0), ("highest", 11.4)):
     _window |= {"window": "7 days to 2025-01-28"}
     WINDOWS |= {f"sizes.over_time.{_end}.{name}": value for name, value in _window.items()}
 NODES = {"lemons.nodes": 200, "lemons.tested": 200, "lemons.lemons": 0, "lemons.counted": 69, "lemons.basis": "event"}
-NODES |= {"lemons.detectable_ratio": 20.3, "lemons.attributed_share": 1.0, "lemons.unattributed": 0}
+NODES |= {"lemons.detectable_ratio": 3.4, "lemons.attributed_share": 1.0, "lemons.unattributed": 0}
+NODES |= {"lemons.window_failures": 69, "lemons.failures": 69}
+# Nothing was found, and nothing less than 140 times the rate of the others could have been.
+FEW_NAMED = {"lemons.detectable_ratio": 140.0, "lemons.failures": 6, "lemons.attributed_share": 6 / 69}
 FOUND = NODES | {"lemons.lemons": 2, "lemons.share_of_failures": 0.139}
 
 
@@ -206,7 +210,47 @@ def test_nodes_of_excess_are_named_as_texts_of_the_trace():
     assert plain(note) == "n041, (x|y)<b>; 13.9% of failures" and keys(note) == ["lemons.share_of_failures"]
     assert lemons.lines(trace(), m) == []
     (line,) = lemons.lines(trace(), numbers(NODES))
-    assert line.checked and "20 times the failures would be found" in plain(line.found)
+    assert line.checked and "3.4 times the failures would be found" in plain(line.found)
+
+
+@pytest.mark.parametrize(
+    ("more", "claim", "why", "needed"),
+    [
+        (FEW_NAMED, "too few failures name a node", "6 of 69 failures name a node", "FailedNode or health events"),
+        (
+            {"lemons.detectable_ratio": 5.1},
+            "too few failures to compare nodes",
+            "69 failures are too few for 200 nodes",
+            "a longer record",
+        ),
+        (
+            {"lemons.detectable_ratio": None, "lemons.basis": "proxy"},
+            "too few failures to compare nodes",
+            "69 failures are too few for 200 nodes",
+            "states or health events",
+        ),
+    ],
+)
+def test_that_no_node_was_found_is_no_finding_without_power(more, claim, why, needed):
+    known = {name: value for name, value in (NODES | more).items() if value is not None}
+    m = numbers(WINDOWS, known)
+    head = rate.head(trace(), m)
+    assert open_of(head, m).endswith(f"; {claim}")
+    assert ("cannot tell", why) in [(key.value, plain(key.note)) for key in head.keys]
+    (line,) = lemons.lines(trace(), m)
+    assert not line.checked and plain(line.found) == f"cannot tell: {why}; with {needed} it could be told"
+    alone = lemons.head(trace(), m)
+    assert open_of(alone, m) == "Whether any of 200 nodes fails more than the others cannot be told"
+
+
+@pytest.mark.parametrize(
+    ("ratio", "found", "told"), [(4.9, 0, True), (5.1, 0, False), (None, 0, False), (140, 3, True)]
+)
+def test_power_is_a_matter_where_none_was_found(ratio, found, told):
+    known = {"lemons.lemons": found, "drains.listed": found}
+    known |= {"lemons.detectable_ratio": ratio, "drains.detectable_ratio": ratio} if ratio else {}
+    for test in ("lemons", "drains"):
+        assert rules.r11_no_power(numbers(known), test) is not told
 
 
 def test_without_times_or_nodes_there_are_lines_and_nodes_lead_alone():

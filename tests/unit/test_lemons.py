@@ -438,7 +438,7 @@ def test_effect_in_closed_form():
     assert effect.schema == pl.Schema(LEMON_EFFECT.schema)
     first = effect.row(0, named=True)
     assert (first["mttf_s"], first["mttf_without_s"], first["mttf_ratio"]) == (50, 150, 3)
-    assert effect["reason"].to_list() == [None, "no node with excess failures in the first half"]
+    assert effect["reason"].to_list() == [None, "no node is significant in the first half"]
 
 
 # --- simulation: the error rate and the power

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from outage_traces import made
 from scipy import stats
 from ttf.analyses.find_lemon_nodes.excess import with_posterior
-from ttf.analyses.rank_drains import DRAIN_BACKTEST, DRAIN_LIST
+from ttf.analyses.rank_drains import DRAIN_BACKTEST, DRAIN_LIST, page
 from ttf.analyses.rank_drains.backtest import DAY, LEAST_S, TOO_SHORT, WEEK, backtest
 from ttf.analyses.rank_drains.compute import ALIKE, NO_GPUS, NO_JOBS, NO_TEST, causes_of, drain_list
 from ttf.analyses.rank_drains.history import History
@@ -16,6 +16,8 @@ from ttf.analyses.rank_drains.hostlist import SAFE, hostlist
 from ttf.analyses.rank_drains.numbers import numbers
 from ttf.formats.sacct.hostlist import expand
 from ttf.numbers.metrics import Metrics
+from ttf.report.numbers import Numbers
+from ttf.report.said import plain
 
 HOUR = 3_600
 
@@ -64,6 +66,7 @@ def test_what_draining_would_save_by_hand():
     assert first["saved_gpu_hours"] == pytest.approx((first["rate_ratio"] - 1) * rate * 18)
     assert first["fleet_rate"] == pytest.approx(rate / 7 * 1000)
     assert first["ci_low"] < first["rate_ratio"] < first["ci_high"] and first["above_1"] > 0.95
+    assert table["detectable_ratio"].null_count() == 0 and table["detectable_ratio"].min() > 1
     # Where no one knows of GPUs and jobs, time down alone is told.
     without = listed(history, outages)
     assert without["saved_gpu_hours"].null_count() == 50 and without["saved_node_hours"].null_count() == 0
@@ -133,6 +136,21 @@ def test_what_cannot_be_compared_says_why():
     metrics = Metrics()
     numbers(metrics, {"drain_list": listed(alone, outages), "drain_backtest": table})
     assert not metrics
+
+
+@pytest.mark.parametrize(("every", "said"), [(2, "0 of 40, of "), (60, "cannot tell: 40 outages are too few")])
+def test_that_no_node_is_listed_is_said_with_power_alone(every, said):
+    """Forty nodes that go down alike: every other day, and once in a record of 70 days."""
+    spans = {
+        f"n{k}": [(day * DAY + k * HOUR // 2, day * DAY + k * HOUR) for day in range(5, 70, every)]
+        for k in range(1, 41)
+    }
+    spans = {node: taken[:1] if every == 60 else taken for node, taken in spans.items()}
+    history, outages = of(spans, 70 * DAY)
+    metrics = Metrics()
+    numbers(metrics, {"drain_list": listed(history, outages), "drain_backtest": backtest(history, 0.05)})
+    (line,) = page.lines(None, Numbers(metrics))
+    assert said in plain(line.found) and line.checked is (every == 2)
 
 
 def test_causes_are_the_most_frequent():

@@ -27,7 +27,7 @@ def actions(m: Numbers, unit: str) -> tuple[tuple[Action, ...], tuple[str, ...],
     worth.sort(key=lambda name: -m.value(f"actions.{_key(m, name)}.gpu_hours", 0.0))
     found = [asked[name] for name in worth] + [made for made in (_requeue(m), _writes(m)) if made]
     not_worth = tuple(_not_worth(m, name) for name in asked if name not in worth)
-    if m.value("lemons.lemons", 1) == 0 and m.value("lemons.tested", 0):
+    if m.value("lemons.lemons", 1) == 0 and m.value("lemons.tested", 0) and not rules.r11_no_power(m):
         not_worth += (f"draining nodes (none of {number(m, 'lemons.tested', words.count)} flagged)",)
     return tuple(found[:MOST]), not_worth, _claim(m, worth)
 

@@ -1,5 +1,6 @@
-"""What may be said of a trace: the rules R1 to R10, each by its number, on the numbers `m` of the trace."""
+"""What may be said of a trace: the rules R1 to R11, each by its number, on the numbers `m` of the trace."""
 
+import math
 from dataclasses import dataclass
 
 from ttf.analyses.fit_mttf.numbers import MOST_WITHOUT_END
@@ -10,6 +11,8 @@ from ttf.stats.projection import FURTHEST
 
 FEWEST_ENDED_SHARE = 0.5
 STEP, MOSTLY = 0.05, 0.5
+# A test that misses nodes with so many times the failures of the others does not show that there are none.
+MOST_DETECTABLE = 5
 # What rests on the failure rate at the size of the run, as prefixes of keys, and what a planner would start from.
 AT_TARGET = (
     *("ettr.estimate.", "ettr.low.", "ettr.high.", "ettr.measured_rate", "ettr.mttf", "ettr.optimal_interval_s"),
@@ -79,6 +82,12 @@ def r9_few_ended(m: Numbers) -> bool:
 def r10_steps(m: Numbers) -> bool:
     """The survival curve falls by more than 5 points at one second, mostly by a time limit."""
     return m.value("survival.steps.drop", 0.0) > STEP and m.value("survival.steps.timeout_share", 0.0) > MOSTLY
+
+
+def r11_no_power(m: Numbers, test: str = "lemons") -> bool:
+    """No node was found, and the test (`lemons` or `drains`) could not have found one of five times the failures."""
+    found = m.value("lemons.lemons" if test == "lemons" else "drains.listed", 0)
+    return not found and m.value(f"{test}.detectable_ratio", math.inf) > MOST_DETECTABLE
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from ttf.analyses.find_lemon_nodes.page import why_no_finding
 from ttf.brief import minis, rules
 from ttf.brief.model import FEW, SHOWN, WITHHELD, Tile
 from ttf.brief.texts import fraction, hours, interval, is_fraction, joined, plural, span, timed, whole_percent
@@ -302,15 +303,16 @@ def availability(m: Numbers) -> Tile | None:
 def excess(m: Numbers) -> Tile | None:
     if not m.value("lemons.tested", 0):
         return None
+    name, title, link = "excess", "Nodes with excess failures", "nodes"
+    if rules.r11_no_power(m):
+        means = f"{capital(why_no_finding(m))}: a node that fails five times as often as the others could be missed."
+        return Tile(name, title, WITHHELD, CANNOT, means=means, link=link)
     tested = f"of {number(m, 'lemons.tested', words.count)} tested"
     means = "No node has significantly more failures than expected."
     if m.has("lemons.share_of_failures") and m["lemons.lemons"]:
         means = f"They account for {number(m, 'lemons.share_of_failures', words.share)} of the failures."
     rate = "False-discovery rate controlled over the nodes tested"
-    return Tile(
-        *("excess", "Nodes with excess failures", SHOWN, number(m, "lemons.lemons", words.count), tested, rate, means),
-        link="nodes",
-    )
+    return Tile(name, title, SHOWN, number(m, "lemons.lemons", words.count), tested, rate, means, link=link)
 
 
 def _hazard(m: Numbers) -> str:

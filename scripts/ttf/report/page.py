@@ -16,6 +16,7 @@ import jinja2
 from markupsafe import Markup
 
 from ttf.analyses import contracts_of
+from ttf.brief import rules
 from ttf.brief.model import WITHHELD
 from ttf.report import all_numbers, quality, quality_lines, said, words
 from ttf.report.blocks import Blocks, counted, macros, raw
@@ -136,6 +137,7 @@ class TracePage:
             "trace": trace,
             "unit": trace.about["unit"],
             "m": self.m,
+            "rules": rules,
             "chart": self.blocks.chart,
             "table": self.blocks.table,
             "has_chart": self.blocks.has_chart,

@@ -40,6 +40,7 @@ from ttf.analyses.find_lemon_nodes.excess import (
     compared_by_exposure,
     compared_by_trials,
     detectable_by_trials,
+    threshold_of_next,
     with_posterior,
     with_power,
 )
@@ -328,7 +329,7 @@ def lemon_effect(whole: pl.DataFrame, first: pl.DataFrame, second: pl.DataFrame)
         row = {"picked_on": picked_on, "measured_on": measured_on, "nodes": measured.height, "lemons": lemons.len()}
         row |= _mean_time(measured, "")
         if lemons.is_empty():
-            row["reason"] = f"no node with excess failures in the {picked_on}"
+            row["reason"] = f"no node is significant in the {picked_on}"
         elif rest.is_empty():
             row["reason"] = "no node is left"
         else:
@@ -382,9 +383,7 @@ def with_verdict(tested: pl.DataFrame, false_discovery: float) -> pl.DataFrame:
 
 
 def _threshold(judged: pl.DataFrame, false_discovery: float) -> float:
-    """The p-value with which one node more would have been a lemon."""
-    tested = judged["p_value"].count()
-    return false_discovery * (int(judged["lemon"].sum()) + 1) / tested if tested else 0.0
+    return threshold_of_next(judged["p_value"], judged["lemon"], false_discovery)
 
 
 def _in_form(judged: pl.DataFrame, window: tuple[int, int] | None) -> pl.DataFrame:

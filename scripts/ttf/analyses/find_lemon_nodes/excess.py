@@ -135,6 +135,12 @@ def benjamini_hochberg(p_values: np.ndarray) -> np.ndarray:
     return np.minimum(adjusted, 1)
 
 
+def threshold_of_next(p_values: pl.Series, found: pl.Series, false_discovery: float) -> float:
+    """The p-value with which one node more would have been found; blank p-values are of nodes without a test."""
+    tested = p_values.count()
+    return false_discovery * (int(found.sum()) + 1) / tested if tested else 0.0
+
+
 def with_posterior(nodes: pl.DataFrame) -> pl.DataFrame:
     """The nodes with posterior_rate_ratio, _above_1, _above_3, _ci_low and _ci_high: of a node's rate over its fleet's,
 

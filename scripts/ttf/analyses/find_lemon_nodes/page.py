@@ -3,6 +3,7 @@
 import polars as pl
 
 from ttf.analyses.find_lemon_nodes import LEMON_EFFECT, LEMON_NODES
+from ttf.brief import rules
 from ttf.report import words
 from ttf.report.head import Head, Key, Line
 from ttf.report.numbers import Numbers
@@ -45,10 +46,31 @@ def nodes_in_words(m: Numbers) -> str:
     """The end of a finding: how many nodes stand out; nothing where none could be tested."""
     if not m.value("lemons.tested", 0):
         return ""
+    if rules.r11_no_power(m):
+        return "too few failures name a node" if _few_are_named(m) else "too few failures to compare nodes"
     if not m["lemons.lemons"]:
         return "no node has excess failures"
     has = "has" if m["lemons.lemons"] == 1 else "have"
     return f"{number(m, 'lemons.lemons', lambda n: words.plural(n, 'node'))} {has} excess failures"
+
+
+def _few_are_named(m: Numbers) -> bool:
+    return m.value("lemons.attributed_share", 1) < 0.5
+
+
+def why_no_finding(m: Numbers) -> str:
+    """What the test of nodes lacks where it has no power: 6 of 69 failures name a node."""
+    failures = number(m, "lemons.window_failures", lambda n: words.plural(n, "failure"))
+    if _few_are_named(m):
+        return f"{number(m, 'lemons.failures', words.count)} of {failures} name a node"
+    return f"{failures} are too few for {number(m, 'lemons.tested', lambda n: words.plural(n, 'node'))}"
+
+
+def _needed(m: Numbers) -> str:
+    """What data would give the test power."""
+    if _few_are_named(m):
+        return "FailedNode or health events"
+    return "states or health events" if m["lemons.basis"] == "proxy" else "a longer record"
 
 
 def of_nodes(trace: Trace, m: Numbers) -> list[Key]:
@@ -56,7 +78,10 @@ def of_nodes(trace: Trace, m: Numbers) -> list[Key]:
     if not m.value("lemons.tested", 0):
         return []
     found, tested = (number(m, f"lemons.{key}", words.count) for key in ("lemons", "tested"))
-    keys = [Key("Nodes with excess failures", f"{found} of {tested}", _named(trace, m))]
+    value, note = f"{found} of {tested}", _named(trace, m)
+    if rules.r11_no_power(m):
+        value, note = "cannot tell", why_no_finding(m)
+    keys = [Key("Nodes with excess failures", value, note)]
     if m.has("lemons.detectable_ratio") and not m["lemons.lemons"]:
         than = "the failures expected" if m["lemons.basis"] == "proxy" else "the rate of its fleet"
         keys.append(Key("Detectable with 80% power", f"{number(m, 'lemons.detectable_ratio', _two)} times", than))
@@ -82,6 +107,8 @@ def head(trace: Trace, m: Numbers) -> Head | None:
         return None
     found, tested = (number(m, f"lemons.{key}", words.count) for key in ("lemons", "tested"))
     claim = f"{found} of {tested} nodes have significantly more failures than expected"
+    if rules.r11_no_power(m):
+        claim = f"Whether any of {tested} nodes fails more than the others cannot be told"
     return Head(claim, ("lemons",), tuple(of_nodes(trace, m)), details="nodes by rate, power of the test")
 
 
@@ -93,8 +120,10 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
     if not tested:
         failures = number(m, "lemons.failures", lambda n: words.plural(n, "failure"))
         return [Line(what, f"no node can be compared: {failures} attributed to nodes", table)]
-    power = "no typical node has enough runs to be found"
-    if m.has("lemons.detectable_ratio"):
-        ratio = number(m, "lemons.detectable_ratio", _two)
-        power = f"a typical node with {ratio} times the failures would be found with 80% power"
+    if rules.r11_no_power(m):
+        return [
+            Line(what, f"cannot tell: {why_no_finding(m)}; with {_needed(m)} it could be told", table, checked=False)
+        ]
+    ratio = number(m, "lemons.detectable_ratio", _two)
+    power = f"a typical node with {ratio} times the failures would be found with 80% power"
     return [Line(what, f"0 of {number(m, 'lemons.tested', words.count)}; {power}", table)]

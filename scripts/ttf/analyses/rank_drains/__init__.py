@@ -36,6 +36,9 @@ DRAIN_LIST = table(
     above_1=share("Probability above 1", "That the ratio is above 1.", REASON),
     p_value=number("p", "One-sided, of so many outages or more.", REASON),
     q_value=number("q", "Adjusted for the number of nodes (Benjamini-Hochberg).", REASON),
+    detectable_ratio=number(
+        "Detectable ratio", "Smallest ratio found with 80% power, of a typical node.", blank="it is not compared"
+    ),
     reason=reason(),
 )
 DRAIN_BACKTEST = table(

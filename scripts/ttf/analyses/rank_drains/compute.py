@@ -7,7 +7,7 @@ less the fleet's, times a week, times what an outage of its fleet costs. Its wor
 
 import polars as pl
 
-from ttf.analyses.find_lemon_nodes.excess import with_posterior
+from ttf.analyses.find_lemon_nodes.excess import threshold_of_next, with_posterior, with_power
 from ttf.analyses.rank_drains import DRAIN_LIST
 from ttf.analyses.rank_drains.backtest import DAY, WEEK, backtest
 from ttf.analyses.rank_drains.history import History
@@ -78,7 +78,9 @@ def drain_list(
 ) -> pl.DataFrame:
     """DRAIN_LIST, with excess_failures blank. outages: `of_nodes`; lost: `jobs_lost`; gpus: of each of the nodes."""
     names = pl.Series("node", history.names, dtype=pl.String)
-    nodes = with_posterior(history.judged(history.end_s, false_discovery)).with_columns(
+    judged = history.judged(history.end_s, false_discovery)
+    judged = with_power(judged, threshold_of_next(judged["p_value"], judged["listed"], false_discovery))
+    nodes = with_posterior(judged).with_columns(
         names,
         outages=pl.Series(history.outages(history.begin_s, history.end_s + 1), dtype=pl.Int64),
         gpus=pl.Series(gpus, dtype=pl.Float64),
@@ -115,6 +117,7 @@ def drain_list(
     }
     nodes = nodes.filter("in_service").select(
         *("node", "fleet", "listed", "outages", "counted", "expected", "causes", "jobs_lost", "p_value", "q_value"),
+        "detectable_ratio",
         saved_gpu_hours=pl.col("beyond") * lost_hours,
         saved_node_hours=pl.col("beyond") * pl.col("down_hours"),
         idle_gpu_hours=pl.col("gpus") * (WEEK // HOUR),

@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from ttf.analyses.find_lemon_nodes.excess import typical_detectable
 from ttf.analyses.rank_drains.hostlist import SAFE
 from ttf.inputs import Inputs
 from ttf.numbers.metrics import Metrics
@@ -16,6 +17,7 @@ def numbers(metrics: Metrics, given: Inputs) -> None:
     metrics.put("drains.nodes", compared.height, "nodes", source, nodes.height)
     metrics.put("drains.listed", listed.height, "nodes", source, compared.height)
     metrics.put("drains.outages", int(compared["outages"].sum()), "outages", source, compared.height)
+    metrics.put("drains.detectable_ratio", typical_detectable(compared), "1", source, compared.height)
     excluded = sum(SAFE.fullmatch(node) is not None for node in listed["node"])
     metrics.put("drains.excluded", excluded, "nodes", "drains/exclude.txt", listed.height)
     if listed.height:

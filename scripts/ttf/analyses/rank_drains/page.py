@@ -3,6 +3,7 @@
 import polars as pl
 
 from ttf.analyses.rank_drains import DRAIN_BACKTEST, DRAIN_LIST
+from ttf.brief import rules
 from ttf.report import words
 from ttf.report.head import Line
 from ttf.report.numbers import Numbers
@@ -22,7 +23,12 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
     if m["drains.listed"]:
         return []
     outages = number(m, "drains.outages", lambda n: words.plural(n, "outage"))
-    return [Line(what, f"0 of {number(m, 'drains.nodes', words.count)}, of {outages}", table)]
+    nodes = number(m, "drains.nodes", words.count)
+    if rules.r11_no_power(m, "drains"):
+        return [Line(what, f"cannot tell: {outages} are too few for {nodes} nodes", table, checked=False)]
+    ratio = number(m, "drains.detectable_ratio", lambda ratio: words.number(ratio, 2))
+    power = f"a typical node with {ratio} times the outages would be found with 80% power"
+    return [Line(what, f"0 of {nodes}, of {outages}; {power}", table)]
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
