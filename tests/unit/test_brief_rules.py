@@ -150,3 +150,24 @@ def test_a_target_is_met_or_missed(asked, said):
     shown = next(one for one in tiles(numbers(), {}, about) if one.name == "failure_rate")
     assert shown.target == f"target {100 * asked:.1f}%: {said}"
     assert all(one.target == "" for one in tiles(numbers(), {}, ABOUT))
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "ends"),
+    [
+        ("failure_rate", 0.3, [f"outcomes.failure_share_{end}{{}}" for end in ("low", "high")]),
+        ("node_rate", 9.0, [f"sizes.rate.ci_{end}{{}}" for end in ("low", "high")]),
+        ("ettr", 0.07, ["ettr.low.ettr", "ettr.high.ettr"]),
+        ("mttf", 19.0, ["ettr.mttf_low_s", "ettr.mttf_high_s"]),
+    ],
+)
+def test_a_target_without_an_interval_is_held_against_the_estimate_alone(name, asked, ends):
+    targets = {"mttf_h" if name == "mttf" else name: asked}
+
+    def target(m):
+        return next(one for one in tiles(m, {}, ABOUT | {"targets": targets}) if one.name == name).target
+
+    assert target(numbers()).endswith("but within the interval")
+    for end in ends:
+        gone = {end.format(kind) for kind in ("", "_clustered")} & set(numbers())
+        assert target(numbers(*gone)).endswith("by the estimate, which has no interval")

@@ -304,12 +304,25 @@ def test_no_claim_where_nothing_is_significant_or_can_be_tested():
     assert [plain(key.value) for key in head.keys] == ["0 of 1"]
     untold = unclear | dict.fromkeys(("ci_low_clustered", "ci_high_clustered", "p_adjusted_clustered", "p_clustered"))
     assert claim_of(cox_of(untold))[0] == "Too few clusters to test whether 1 hazard ratio differs from 1"
+    claim, head = claim_of(cox_of(unclear, untold | {"level": "c"}))
+    assert claim == "No factor is significantly associated with failure (0 of 2 hazard ratios, 1 untested)"
+    assert [plain(key.value) for key in head.keys] == ["0 of 2, 1 untested"]
     metrics = Metrics()
     _of_cox(metrics, cox_of().with_columns(reason=pl.lit("fewer than 10 events")))
     trace = Trace("t", {"gives": "jobs", "unit": "job"}, Path(), CONTRACTS)
     assert page.head(trace, Numbers(metrics)) is None
     (line,) = page.lines(trace, Numbers(metrics))
     assert not line.checked and "fewer than 10 events" in plain(line.found)
+
+
+@pytest.mark.parametrize(
+    ("p_values", "changing"), [((0.4, 0.2), 0), ((0.4, None), None), ((None, 0.01), 1), ((None, None), None)]
+)
+def test_that_no_ratio_changes_with_age_is_said_where_all_are_tested(p_values, changing):
+    metrics = Metrics()
+    rows = [NO_GPU | {"level": name, "proportionality_p": p} for name, p in zip("ab", p_values, strict=True)]
+    _of_cox(metrics, cox_of(*rows))
+    assert Numbers(metrics).value("cox.changing", None) == changing
 
 
 def test_a_ratio_of_few_failures_does_not_lead():

@@ -111,6 +111,17 @@ CLAIMS = {
 }
 
 
+@pytest.mark.parametrize("side", ["up_to_8_gpus", "above_8_gpus"])
+@pytest.mark.parametrize("end", ["low", "high"])
+def test_intervals_of_sizes_are_compared_only_where_both_are_there(side, end):
+    _, m = of_outcomes(MIXED)
+    assert "do not overlap" in said.plain(outcomes.head(PODS, m).text[0])
+    del m[f"outcomes.{side}.failure_share_{end}_clustered"]
+    head = checked(outcomes.head(PODS, m), m)
+    assert said.plain(head.claim).startswith("38.0% of ended pods failed; failed pods used")
+    assert said.plain(head.text[0]) == "On up to 8 GPUs 25.0% failed."
+
+
 @pytest.mark.parametrize("case", CLAIMS)
 def test_the_claim_on_outcomes(case):
     frame, claim = CLAIMS[case]

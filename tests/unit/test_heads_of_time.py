@@ -190,6 +190,15 @@ def test_the_claim_of_periods_names_lowest_and_highest(more, claim):
     assert open_of(rate.head(trace(), m), m) == claim
 
 
+def test_exact_intervals_serve_where_nothing_fails_alike_and_not_where_clusters_are_few():
+    clusters = {f"sizes.over_time.{end}.cluster_by": "user" for end in ("lowest", "highest")}
+    alone, few = numbers(WINDOWS), numbers(WINDOWS, clusters)
+    assert "varied between 7.00 and 11.4" in open_of(rate.head(trace(), alone), alone)
+    head = rate.head(trace(), few)
+    assert "ranged from 7.00 to 11.4" in open_of(head, few)
+    assert "too few clusters" in plain(head.text[0])
+
+
 @pytest.mark.parametrize(
     ("low", "high", "claim"),
     [

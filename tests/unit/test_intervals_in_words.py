@@ -67,6 +67,11 @@ def test_the_interval_that_holds_comes_first(changed, interval, sentence):
     assert m.independent("mttf.ci_{}_s", "pod", "mttf.mttf_s").replace("\u00a0", " ") == sentence
 
 
+def test_a_number_without_any_interval_has_none_in_words():
+    nothing = dict.fromkeys(("ci_low_s", "ci_high_s"))
+    assert numbers(**FEW | nothing).interval("mttf.ci_{}_s", "mttf.mttf_s") == "no interval"
+
+
 def test_a_chart_draws_the_clustered_interval_or_marks_the_exact_one():
     frame = pl.DataFrame([ROW, ROW | FEW])
     drawn = shown(frame, "_s")

@@ -105,7 +105,8 @@ def test_no_outage_is_a_line():
     _, m, trace = of(*made({"a": [], "b": []}, UNTIL, node="unit_id"))
     line = page.head(trace, m)
     assert isinstance(line, Line) and plain(line.found) == "no outage of 2 nodes is recorded"
-    assert plain(growth_page.lines(trace, m)[0].found) == "0 faults: too few for a trend"
+    (line,) = growth_page.lines(trace, m)
+    assert plain(line.found) == "0 faults: too few for a trend" and not line.checked
 
 
 @pytest.mark.parametrize("intervals", [[(10, 20)], [(10, None)], [(0, UNTIL)], [(10, 10), (20, 20)], [(UNTIL, None)]])
@@ -121,7 +122,10 @@ def test_odd_traces_have_words(intervals):
 @pytest.mark.parametrize(
     ("trend", "says"),
     [
-        ("worse", "Faults became more frequent (growth β 1.20, 95% CI 1.10–1.30; Lewis-Robinson p = 0.030)."),
+        (
+            "worse",
+            "Faults became more frequent (growth β 1.20, 95% CI 1.10–1.30 if independent; Lewis-Robinson p = 0.030).",
+        ),
         ("better", "Faults became less frequent, but not steadily (growth β 1.20"),
         ("changed", "but the rate changed: 2.00 times as high after day 58 (p = 0.040)."),
         ("bursts", "Faults come in bursts, which"),
@@ -137,6 +141,12 @@ def test_the_trend_in_words(trend, says):
     even = Numbers({name: value for name, value in m.items() if name != "growth.lewis_robinson_p"})
     if trend in ("changed", "bursts", "none"):
         assert "()" not in growth_page.trend_in_words(even) and "Lewis" not in growth_page.trend_in_words(even)
+    # With the interval of the growth missing, nothing is said of how steady it is.
+    for end in ("growth.ci_low", "growth.ci_high"):
+        open_ended = Numbers({name: value for name, value in m.items() if name != end})
+        said = plain(growth_page.trend_in_words(open_ended))
+        decides = {"worse": "growth.ci_low", "better": "growth.ci_high"}.get(trend)
+        assert ("steadily" in said) == ("steadily" in says and end != decides)
 
 
 def test_causes_beyond_eight_are_added_up():

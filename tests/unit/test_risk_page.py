@@ -303,6 +303,8 @@ def test_what_carries_the_score() -> None:
 def test_a_loss_whose_interval_holds_0_says_so() -> None:
     m = numbers_of(study_of(importance=importance(("history", 0.169, 0.06), history=(0.127, -0.001))))
     assert plain(carried(m)).endswith("loses 57.7% of its gain (CI includes 0).")
+    del m["risk.history.drop_ci_low_clustered"]
+    assert plain(carried(m)).endswith("loses 57.7% of its gain (no interval).")
 
 
 def test_without_any_history_there_is_none_of_it_and_nobody_to_rank() -> None:

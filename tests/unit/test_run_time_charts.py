@@ -85,9 +85,11 @@ def test_many_values_are_merged_at_weighted_means():
     assert "neighbouring values of memory request merged" in drawn.caption
 
 
-def head_of(jobs):
+def head_of(jobs, without=()):
     metrics = Metrics()
     of_correlations(metrics, correlations(jobs, [None]))
+    for key in [key for key in metrics if key.endswith(without)] if without else []:
+        del metrics[key]
     trace = Trace("t", {"unit": "pod"}, Path(), CONTRACTS)
     head, lines = page.head(trace, Numbers(metrics)), page.lines(trace, Numbers(metrics))
     for text in [line.found for line in lines] + ([head.claim] if head else []):
@@ -108,6 +110,10 @@ def test_nothing_found_is_a_line():
     head, (line,) = head_of(jobs_of(slope=0.0))
     assert plain(head.claim) == "No request is significantly associated with run time"
     assert line.checked and plain(line.found).startswith("no significant correlation of group means (r = ")
+    head, (line,) = head_of(jobs_of(slope=0.0), without=(".group_mean.reject",))
+    assert not line.checked and plain(line.found) == "no correlation of group means can be tested"
+    head, _ = head_of(jobs_of(slope=0.0), without=("success.gpu_request.job.reject_clustered",))
+    assert plain(head.claim) == "No request that can be tested is significantly associated with run time"
     head, (line,) = head_of(jobs_of(users=1, each=1))
     assert head is None and not line.checked
 

@@ -401,7 +401,9 @@ def _held(m: Numbers, key: str, targets: Mapping, name: str, worded, ends: tuple
         return ""
     asked = targets[name]
     said = f"target {worded(asked)}: {'met' if met(m[key], asked) else 'missed'}"
-    if len(ends) == 2 and all(end in m for end in ends) and m[ends[0]] <= asked <= m[ends[1]]:
+    if ends and not all(end in m for end in ends):
+        return f"{said} by the estimate, which has no interval"
+    if ends and m[ends[0]] <= asked <= m[ends[1]]:
         return f"{said}, but within the interval"
     return said
 

@@ -68,8 +68,10 @@ class Numbers(dict):
         mttf.ci_{}_s; like: the key of the estimate, in whose unit a time is given.
         """
         clustered = self._ends(ends, "_clustered", like)
-        words_of = clustered or f"{self._ends(ends, '', like)} if independent"
-        return f"{confidence}% CI {words_of}"
+        exact = self._ends(ends, "", like)
+        if clustered is None and exact is None:
+            return "no interval"
+        return f"{confidence}% CI {clustered or f'{exact} if independent'}"
 
     def independent(self, ends: str, unit: str, like: str | None = None) -> str:
         """The sentence that says by what the interval is clustered, and what the exact one would be."""

@@ -65,8 +65,10 @@ def head(trace: Trace, m: Numbers) -> Head | None:
         return None
     key = clearest(m)
     if key is None:
-        tested = any(m.has(f"{job}.reject_clustered") for job in keys_of(m, "job"))
-        nothing = "No request is significantly associated with run time"
+        jobs = keys_of(m, "job")
+        tested = [job for job in jobs if m.has(f"{job}.reject_clustered")]
+        which = "request" if len(tested) == len(jobs) else "request that can be tested"
+        nothing = f"No {which} is significantly associated with run time"
         untold = "Too few clusters to test whether requests are associated with run time"
         return Head(nothing if tested else untold, ("factors_of_run_time",), _keys(m))
     _, outcome, feature, _ = key.split(".")
@@ -83,9 +85,13 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
     if not means:
         why = f"fewer than three values of a request among {plural(trace.about['unit'])} that ended"
         return [Line("Request against mean run time", why, "tables/correlations.csv", checked=False)]
-    if any(m.value(f"{key}.reject", False) for key in means):
+    tested = [key for key in means if m.has(f"{key}.reject")]
+    if not tested:
+        why = "no correlation of group means can be tested"
+        return [Line("Request against mean run time", why, "tables/correlations.csv", checked=False)]
+    if any(m[f"{key}.reject"] for key in tested):
         return []
-    most = max(means, key=lambda key: abs(m[f"{key}.estimate"]))
+    most = max(tested, key=lambda key: abs(m[f"{key}.estimate"]))
     said = f"no significant correlation of group means (r = {_rho(m, most)}, n = {m.n(f'{most}.estimate'):,}"
     if m.has(f"{most}.p_adjusted"):
         said += f", adjusted p {number(m, f'{most}.p_adjusted', words.p_value)}"

@@ -75,6 +75,8 @@ def _of_cox(metrics: Metrics, cox: pl.DataFrame) -> None:
     metrics.put("cox.ratios", estimated.height, "ratios", source, whole["n"])
     _put_decisions(metrics, "cox.clear", "cox.untold", estimated, "ratios", source)
     changing = estimated.filter(pl.col("proportionality_p") < SIGNIFICANCE)["covariate"].n_unique()
+    if not changing and estimated["proportionality_p"].null_count():
+        changing = None  # that none changes is known of those tested alone
     metrics.put("cox.covariates", estimated["covariate"].n_unique(), "covariates", source)
     metrics.put("cox.changing", changing, "covariates", source, whole["events"])
     doubling = estimated.filter(covariate="gpu_count", level=DOUBLING)

@@ -106,7 +106,8 @@ def _claim(m: Numbers, unit: str) -> str:
         if m["cox.total.clear"]:
             return f"No factor with {FEWEST_FAILURES} failures or more is significantly associated with failure"
         clear = number(m, "cox.total.clear", words.count)
-        return f"No factor is significantly associated with failure ({clear} of {ratios} hazard ratios)"
+        of = f"{clear} of {ratios} hazard ratios{_untested(m)}"
+        return f"No factor is significantly associated with failure ({of})"
     ratio = number(m, "cox.strongest.hazard_ratio", lambda value: words.number(value, 2))
     if _is_size(m):
         of = "nodes" if m["cox.strongest.covariate"] == "nodes" else "GPUs"
@@ -119,6 +120,10 @@ def _claim(m: Numbers, unit: str) -> str:
     factor = _factor(m)
     within = "in" if m["cox.strongest.covariate"] in PLACES else "of"
     return f"{capital(units)} {within} {factor} {level} have {ratio} times the adjusted hazard of {factor} {against}"
+
+
+def _untested(m: Numbers) -> str:
+    return f", {number(m, 'cox.total.untold', words.count)} untested" if m["cox.total.untold"] else ""
 
 
 def _factor(m: Numbers) -> str:
@@ -146,7 +151,7 @@ def _key(m: Numbers, key: str, label: str) -> Key:
 def _tested(m: Numbers) -> Key:
     clear, ratios = (number(m, f"cox.total.{name}", words.count) for name in ("clear", "ratios"))
     by = f", clustered by {of_trace(m['cox.cluster_by'])}" if m.has("cox.cluster_by") else ""
-    return Key("Significant hazard ratios", f"{clear} of {ratios}", f"adjusted p < {SIGNIFICANCE:g}{by}")
+    return Key("Significant hazard ratios", f"{clear} of {ratios}{_untested(m)}", f"adjusted p < {SIGNIFICANCE:g}{by}")
 
 
 def _run_time(m: Numbers, unit: str) -> list[Key]:

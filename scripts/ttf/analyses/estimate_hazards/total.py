@@ -30,4 +30,4 @@ def strongest(cox: pl.DataFrame) -> dict | None:
     if not clear.height:
         return None
     nearest = pl.max_horizontal("ci_low_clustered", 1 / pl.col("ci_high_clustered"))
-    return clear.sort(nearest, descending=True, maintain_order=True).row(0, named=True)
+    return clear.sort(nearest, descending=True, nulls_last=True, maintain_order=True).row(0, named=True)

@@ -55,9 +55,12 @@ def _claim(m: Numbers, what: str) -> str:
 
 
 def _closest(m: Numbers) -> tuple[float | None, float | None]:
-    """The upper end of the lowest window's interval and the lower end of the highest one's."""
+    """The upper end of the lowest window's interval and the lower end of the highest one's.
+
+    The exact ends serve only where the trace names nothing that fails alike.
+    """
     low, high = (m.value(f"{WINDOW}.{end}.{limit}_clustered", None) for end, limit in _ENDS)
-    if low is None and high is None:
+    if low is None and high is None and not any(m.has(f"{WINDOW}.{end}.cluster_by") for end, _ in _ENDS):
         low, high = (m.value(f"{WINDOW}.{end}.{limit}", None) for end, limit in _ENDS)
     return low, high
 

@@ -105,7 +105,7 @@ def _verdict(exponential: dict, weibull: dict, curve: pl.DataFrame | None) -> di
     found |= halves
     reasons += why
     if "p_value" in found:
-        found["misleads"] = _harmful(found) and found["p_value"] < SIGNIFICANCE
+        found["misleads"] = _misleads(found, found["p_value"])
     return found | {"reason": "; ".join(reasons) or None}
 
 
@@ -142,7 +142,7 @@ def _clustered(row: dict, found: dict | None) -> dict:
         factor = math.exp(found["reach"])
         row |= {"shape_ci_low_clustered": row["shape"] / factor, "shape_ci_high_clustered": row["shape"] * factor}
     if "misleads" in row and "p_clustered" in row:
-        row["misleads_clustered"] = _harmful(row) and row["p_clustered"] < SIGNIFICANCE
+        row["misleads_clustered"] = _misleads(row, row["p_clustered"])
     if "shape_within" in row:
         row["verdict_within"] = _word_within(row["verdict"], row["shape_within_ci_low"], row["shape_within_ci_high"])
     reasons = [row.get("reason"), found.get("why_not"), found.get("why_not_within")]
@@ -159,14 +159,19 @@ def _word_within(over_all: str, low: float, high: float) -> str:
     return MIXTURE if over_all in ("falls", "rises") else "unclear"
 
 
-def _harmful(found: dict) -> bool:
-    return abs(found.get("largest_gap", 0.0)) >= LARGEST_HARMLESS_GAP or _one_sided(found)
+def _misleads(found: dict, p_value: float) -> bool | None:
+    """None where a constant rate is rejected, and the gap or the halves, which tell what that does, are lacking."""
+    if p_value >= SIGNIFICANCE:
+        return False
+    gap = found.get("largest_gap")
+    harms = (None if gap is None else abs(gap) >= LARGEST_HARMLESS_GAP, _one_sided(found))
+    return True if True in harms else None if None in harms else False
 
 
-def _one_sided(found: dict) -> bool:
+def _one_sided(found: dict) -> bool | None:
     """Whether one half of the exposure saw twice the failure rate of the other, or all failures."""
     if "split_age_s" not in found:
-        return False
+        return None
     young, old = found["young_mttf_s"], found["old_mttf_s"]
     if young is None or old is None:
         return True
@@ -180,7 +185,7 @@ def _halves(curve: pl.DataFrame) -> tuple[dict, list[str]]:
     served = np.concatenate(([0], np.cumsum(at_risk[1:] * np.diff(time))))
     half = int(served[-1]) / 2
     if half == 0:
-        return {}, []
+        return {}, ["no time at risk: no halves"]
     row = int(np.searchsorted(served, half))  # not the first, where nothing has been served
     age = float(time[row]) - (float(served[row]) - half) / float(at_risk[row])
     young, old = int(events[time <= age].sum()), int(events[time > age].sum())

@@ -126,8 +126,10 @@ def carried(m: Numbers) -> str:
     if not m.has("risk.history.share_of_gain"):
         return f"{first}."
     share = number(m, "risk.history.share_of_gain", words.share)
-    untold = m.value("risk.history.drop_ci_low_clustered", 0) <= 0
-    return f"{first}; without history it loses {share} of its gain{' (CI includes 0)' * untold}."
+    low, noted = "risk.history.drop_ci_low_clustered", " (no interval)"
+    if m.has(low):
+        noted = " (CI includes 0)" if m[low] <= 0 else ""
+    return f"{first}; without history it loses {share} of its gain{noted}."
 
 
 def _feature(m: Numbers, place: str) -> str:

@@ -23,8 +23,9 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
     names = [name for name, key in excluded.items() if m.value(key, 0)]
     text = []
     if sized:
-        small, which = number(m, f"{_SMALL}.failure_share", words.share), "do not overlap" if _differ(m) else "overlap"
-        text.append(f"On up to 8 GPUs {small} failed; the intervals {which}.")
+        small = number(m, f"{_SMALL}.failure_share", words.share)
+        which = {True: "; the intervals do not overlap", False: "; the intervals overlap", None: ""}[_differ(m)]
+        text.append(f"On up to 8 GPUs {small} failed{which}.")
     elif names:
         text.append(f"{capital(listed(names))} {units} are excluded from the failure rate.")
     return Head(
@@ -68,11 +69,11 @@ def _is_sized(m: Numbers) -> bool:
     return all(m.value(f"{key}.ended", 0) >= FEWEST_ENDED for key in (_SMALL, _LARGE))
 
 
-def _differ(m: Numbers) -> bool:
-    """Whether the clustered intervals of small and large jobs have nothing in common."""
+def _differ(m: Numbers) -> bool | None:
+    """Whether the clustered intervals of small and large jobs have nothing in common; None where one is missing."""
     ends = [f"{key}.failure_share_{end}_clustered" for key in (_SMALL, _LARGE) for end in ("low", "high")]
     if not all(map(m.has, ends)):
-        return False
+        return None
     small_low, small_high, large_low, large_high = (m[end] for end in ends)
     return large_low > small_high or small_low > large_high
 
