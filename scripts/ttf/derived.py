@@ -40,13 +40,19 @@ def write_jobs(
     jobs = with_parts(format_.jobs(source).lazy().with_columns(trace=pl.lit(trace)), parts)
     # What repeats is looked up several times: worked out once, they are read from the disk.
     stream_parquet(jobs, spilled / "jobs.parquet")
-    clustered = with_clusters(scan_parquet(spilled / "jobs.parquet")).with_columns(**block_columns(block_days))
-    write_product(clustered, JOBS, output.jobs)
+    jobs = without_equal_times(scan_parquet(spilled / "jobs.parquet"))
+    write_product(with_clusters(jobs).with_columns(**block_columns(block_days)), JOBS, output.jobs)
     write_product(format_.nodes(source) if format_.nodes else nodes(source.raw, node_table), NODES, output.nodes)
     written = scan_parquet(output.jobs)
     write_product(runtime_agreement(written), RUNTIME_AGREEMENT, output.agreement)
     rows, timed = written.select(pl.len(), pl.col("runtime_s").count()).collect(engine="streaming").row(0)
     return f"{rows:,} jobs, {timed:,} with a run time"
+
+
+def without_equal_times(jobs: pl.LazyFrame) -> pl.LazyFrame:
+    """The jobs, without queueing delays if every one of them is 0: then one moment was written down for both times."""
+    longest = jobs.select(pl.col("queue_s").max()).collect(engine="streaming").item()
+    return jobs.with_columns(queue_s=pl.lit(None, pl.Int64)) if longest == 0 else jobs
 
 
 def write_attempts(

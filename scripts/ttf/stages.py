@@ -153,7 +153,9 @@ JOBS = parquet(
     start_s=_START,
     end_s=_END,
     queue_s=whole_seconds(
-        "Queueing delay", "First start less submission.", blank="one is not known, or it is negative"
+        "Queueing delay",
+        "First start less submission.",
+        blank="one is not known, it is negative, or in the whole trace no start is later than its submission",
     ),
     runtime_s=_RUNTIME,
     outcome=words("Outcome", "success, failure, cancelled, unknown (ended, no result recorded), running or waiting."),

@@ -215,7 +215,8 @@ def test_the_wait_planned_with_is_a_mean_of_restarts_else_of_submissions() -> No
     assert submitted["source"] == "the trace, mean of submissions"
     assert queue_of(RUNS.with_columns(gpu_milli=0), None)["n"] == 3, "none has a GPU: all count"
     assert queue_of(RUNS, 7) == {"value": 7, "source": "configuration"}
-    for nothing in (RUNS.clear(), RUNS.with_columns(submit_s=pl.lit(None, pl.Int64))):
+    equal = RUNS.with_columns(submit_s="start_s")  # one column that serves as both
+    for nothing in (RUNS.clear(), RUNS.with_columns(submit_s=pl.lit(None, pl.Int64)), equal):
         assert queue_of(nothing, None) == {"value": 0, "source": "the trace knows no waits: none assumed"}
 
 

@@ -2,8 +2,13 @@
 
 from types import SimpleNamespace
 
+import polars as pl
 import pytest
 from ttf.analyses.describe_workload.page import head, lines
+from ttf.derived import without_equal_times
+from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS
+from ttf.numbers.metrics import Metrics
+from ttf.numbers.stages import of_jobs
 from ttf.report import said
 from ttf.report.numbers import Numbers
 
@@ -48,6 +53,24 @@ def told(values, *drawn, unit="job"):
 )
 def test_the_claim(values, claim) -> None:
     assert said.plain(told(values).claim).replace("\u00a0", " ") == claim
+
+
+@pytest.mark.parametrize(("starts", "waits"), [([5, 9, None], [None, None, None]), ([5, 10, None], [0, 1, None])])
+def test_equal_times_are_no_waits_of_zero(starts, waits) -> None:
+    """One column that serves as submission and start; and one job that did wait."""
+    submits = [5, 9, 20]
+    queue_s = [None if start is None else start - submit for submit, start in zip(submits, starts, strict=True)]
+    frame = pl.DataFrame({"submit_s": submits, "start_s": starts, "queue_s": queue_s})
+    jobs = without_equal_times(frame.lazy()).collect()
+    assert jobs["queue_s"].to_list() == waits
+    metrics = Metrics()
+    blank = {name: pl.lit(None, dtype) for name, dtype in JOB_COLUMNS.items() if name not in frame.columns}
+    of_jobs(metrics, jobs.with_columns(**blank | {"outcome": pl.lit("success")}), pl.DataFrame(schema=NODE_COLUMNS))
+    said_of = {line.what: line.found for line in lines(trace_of(), Numbers(metrics))}
+    if waits[0] is None:
+        assert said_of["Waits in the queue"] == "Every start equals its submission, so no waiting is computed."
+    else:
+        assert "queue.reason" not in metrics and metrics["queue.median"]["value"] == 0.5
 
 
 def test_nobody_waits() -> None:

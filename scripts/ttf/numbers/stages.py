@@ -22,6 +22,7 @@ def of_jobs(metrics: Metrics, jobs: Rows, nodes: pl.DataFrame) -> None:
         "jobs": pl.len(),
         "first": pl.col("submit_s").min(),
         "last": pl.col("trace_end_s").max(),
+        "equal_times": (pl.col("submit_s") == pl.col("start_s")).sum(),
         "gpu_jobs": (pl.col("gpu_milli") > 0).sum(),
         "seen": observed_s().count(),
         "seen_s": observed_s().sum(),
@@ -52,6 +53,9 @@ def of_jobs(metrics: Metrics, jobs: Rows, nodes: pl.DataFrame) -> None:
     if queue.size:
         metrics.put("queue.median", queue.median(), "s", "jobs.parquet", queue.size)
         metrics.put("queue.p90", queue.percentile(90), "s", "jobs.parquet", queue.size)
+    elif found["equal_times"]:
+        why = "every start equals its submission, so no waiting is computed"
+        metrics.put("queue.reason", why, "label", "jobs.parquet", found["equal_times"])
 
 
 def of_agreement(metrics: Metrics, agreement: pl.DataFrame) -> None:

@@ -53,8 +53,9 @@ def head(trace: Trace, m: Numbers) -> Head | None:
 
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     """What the trace does not tell of queue and utilisation."""
+    no_wait = m.value("queue.reason", "no submission with a later start is recorded")
     absent = {
-        "Waits in the queue": None if m.has(f"{_WAIT}.median_s") else "no submission with a later start is recorded",
+        "Waits in the queue": None if m.has(f"{_WAIT}.median_s") else no_wait,
         "GPUs in use": None if m.has(_USE) else m.value("occupancy.reason", "no placements on nodes are recorded"),
         "Reasons for waiting": m.value("occupancy.causes.reason", None),
         "GPU activity": None

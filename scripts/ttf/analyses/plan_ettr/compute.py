@@ -80,7 +80,7 @@ def queue_of(runs: Frame, configured: float | None) -> dict:
     The configured one, if there is one. Else a mean, which is what the renewal form asks for (waits are skewed, and
     every one of them counts in full): of the attempts requeued after an infrastructure failure, else of all requeued
     attempts, where there are FEWEST_MEASURED or more, else of the submissions; of runs with a GPU, unless none has one.
-    A wait below 0 is not known. Without any: 0.
+    A wait below 0 is not known, nor is any if all are 0. Without any: 0.
 
     runs: unit_id, life_id (0 for the first attempt of a job), submit_s, start_s, event and gpu_milli of infra lives,
     the attempts of a job in sequence.
@@ -90,7 +90,7 @@ def queue_of(runs: Frame, configured: float | None) -> dict:
     wait, requeued = pl.col("start_s") - pl.col("submit_s"), pl.col("life_id") > 0
     follows = (pl.col("unit_id") == pl.col("unit_id").shift(1)) & (pl.col("event").shift(1) == EVENT)
     known = runs.lazy().select("gpu_milli", wait=wait, requeued=requeued, after=follows)
-    known = known.filter(pl.col("wait") >= 0).collect(engine="in-memory")
+    known = known.filter(pl.col("wait") >= 0, pl.col("wait").max() > 0).collect(engine="in-memory")
     known = with_gpu if (with_gpu := known.filter(pl.col("gpu_milli") > 0)).height else known
     for whose, kind, fewest in (
         ("attempts requeued after an infrastructure failure", pl.col("after"), FEWEST_MEASURED),
