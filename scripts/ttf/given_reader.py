@@ -7,15 +7,14 @@ import polars as pl
 
 from ttf.given import SCHEMA
 from ttf.on_disk import scan_parquet
-from ttf.raw_tables import Reader, TableSchema, read_table, table_schemas, texts_of_lines, with_one_more_rule
+from ttf.raw_tables import Reader, TableSchema, read_table, table_schemas, texts_of_lines, with_more_rules
 
 SCHEMAS = table_schemas(SCHEMA)
 _LOSS = pl.col("loss").str.strip_chars().cast(pl.Float64, strict=False)
 
 
 def _read_losses(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    no_number = pl.when(_LOSS.is_null()).then(pl.lit("loss"))
-    return with_one_more_rule(read_table(path, schema), path, schema, no_number, "not_a_number")
+    return with_more_rules(read_table(path, schema), path, schema, [("not_a_number", "loss", _LOSS.is_null())])
 
 
 READERS = {"loss": Reader(_read_losses, texts_of_lines)}

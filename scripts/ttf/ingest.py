@@ -31,6 +31,8 @@ REASONS = {
     "missing_value": "{column} is blank and must not be",
     "not_a_time": "{column} is not a time in any of the ways the schema knows",
     "not_a_number": "{column} is not a number of the kind expected (times and counts are whole)",
+    "not_a_duration": "{column} is not a duration, written as [days-][hours:]minutes:seconds",
+    "wrong_form": "{column} is not written as its values are",
     "wrong_type": "{column} is of another kind than expected, such as a number in place of a text",
     "out_of_range": "{column} is negative or beyond its largest possible value",
     "field_too_long": "{column} (where none is named: a field) is longer than any text of its kind",
@@ -348,6 +350,9 @@ def _too_many(
     if (aside["reason"] == "wrong_column_count").any():
         names = ",".join(column.name for column in schema.columns)
         lines.append(f"  The table has {len(schema.columns)} columns: {names}")
+    optional = [column.name for column in schema.columns if column.optional and column.name in set(aside["column"])]
+    if optional and aside.height < rows_read:
+        lines.append(f"  The table may do without the column {', '.join(optional)}: a file without it is read.")
     lines.append(
         "Check that this file is the right table."
         if aside.height == rows_read

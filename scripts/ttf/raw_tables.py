@@ -32,8 +32,12 @@ LATEST_SECOND = 10**11
 LARGEST_NUMBER = 10**9
 # Bytes of a text: several times the longest list of nodes of any cluster.
 LONGEST_FIELD, TOO_LONG = 1 << 17, "field_too_long"
+CLOCK = r"^\s*(?:([0-9]{1,6})-)?(?:([0-9]{1,6}):)?([0-9]{1,6}):([0-9]{1,2})(?:\.[0-9]+)?\s*$"
 # Blank lines are read past, but a file of hardly anything else is no table.
 MOST_BLANK_LINES = 1_000_000
+
+# (reason, the file's word for the column, condition that breaks the rule; it is never null).
+Rule = tuple[str, str, pl.Expr]
 
 # From this size on a block's marks are worth picking out.
 _LARGE_BLOCK = 1 << 20
@@ -46,9 +50,10 @@ class Column:
     """One column of a raw table; `name` is the file's word for it, `as_` ours.
 
     also: other words of the file for it (the first one in the header counts). optional: the header may lack it, and it
-    is blank then. blank: words that mean no value. A time has `formats` (strptime's, or `epoch`), tried in turn, and
-    the `zone` it is written in; it is stored as whole seconds since 1970-01-01 UTC, an ambiguous hour as its first
-    passing.
+    is blank then. blank: words that mean no value. pattern: a regular expression that the whole of a text matches.
+    kilo: a number may end in K, which stands for this many. A time has `formats` (strptime's, or `epoch`), tried in
+    turn, and the `zone` it is written in; it is stored as whole seconds since 1970-01-01 UTC, an ambiguous hour as its
+    first passing. A clock is a duration written as [days-][hours:]minutes:seconds; it is stored as whole seconds.
     """
 
     name: str
@@ -60,9 +65,11 @@ class Column:
     keep: bool = True
     values: tuple[str, ...] = ()
     blank: tuple[str, ...] = ()
+    pattern: str | None = None
     formats: tuple[str, ...] = ()
     zone: str = "UTC"
     scale: int = 1
+    kilo: int | None = None
     minimum: int | None = None
     maximum: int | None = None
     zero_is_blank: bool = False
@@ -80,14 +87,14 @@ class Column:
     @property
     def is_whole(self) -> bool:
         """A fraction of it would be a mistake, so it is not rounded away."""
-        return self.type in ("seconds", "count", "time")
+        return self.type in ("seconds", "count", "time", "clock")
 
     @property
     def limits(self) -> tuple[int | None, int | None]:
         """Smallest and largest value allowed, in the file's unit; what is not stored cannot grow too large."""
         if self.type == "text":
             return None, None
-        largest = (LATEST_SECOND if self.type in ("seconds", "time") else LARGEST_NUMBER) if self.keep else None
+        largest = (LARGEST_NUMBER if self.type in ("count", "number") else LATEST_SECOND) if self.keep else None
         return (
             0 if self.is_whole and self.minimum is None else self.minimum,
             largest if self.maximum is None else self.maximum,
@@ -95,13 +102,13 @@ class Column:
 
     @property
     def is_plain_number(self) -> bool:
-        """Whether its text is a number or blank, with no words for no value and no format."""
-        return self.type not in ("text", "time") and set(self.blank) <= {""}
+        """Whether its text is a number or blank, with no words for no value, no format and no unit."""
+        return self.type not in ("text", "time", "clock") and set(self.blank) <= {""} and not self.kilo
 
     @property
     def is_read(self) -> bool:
         """A text that is neither stored nor checked need not be parsed."""
-        return self.keep or self.required or self.type != "text" or bool(self.values)
+        return self.keep or self.required or self.type != "text" or bool(self.values or self.pattern)
 
 
 @dataclass(frozen=True)
@@ -323,28 +330,23 @@ def texts_of_lines(path: Path, _: TableSchema, numbers: set[int]) -> dict[int, s
     return raw_lines(path, numbers)
 
 
-def with_one_more_rule(
-    rows: Iterator[tuple[pl.DataFrame, pl.DataFrame]],
-    path: Path,
-    schema: TableSchema,
-    broken_column: pl.Expr,
-    reason: str,
+def with_more_rules(
+    rows: Iterator[tuple[pl.DataFrame, pl.DataFrame]], path: Path, schema: TableSchema, rules: Sequence[Rule]
 ) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    """The pairs of read_table with a rule that no schema can say.
+    """The pairs of read_table with rules that no schema can say.
 
-    broken_column: the file's word for the column that breaks it, of the rows kept; null where none does. Those rows
-    come in the last pair, as their text takes a second reading of the file.
+    Rows that break one come in the last pair, as their text takes a second reading of the file.
     """
     broken = []
     for kept, aside in rows:
-        column = kept.select(broken_column.alias("column"))["column"]
-        if column.null_count() < kept.height:
-            broken += zip(kept["line"].filter(column.is_not_null()), column.drop_nulls(), strict=True)
-            kept = kept.filter(column.is_null())
+        is_broken = kept.select(_is_broken(rules)).to_series()
+        if is_broken.any():
+            broken += kept.filter(is_broken).select("line", **_first_broken(rules)).rows()
+            kept = kept.filter(~is_broken)
         yield kept, aside
     if broken:
-        texts = raw_lines(path, {line for line, _ in broken})
-        found = [(schema.name, line, reason, column, texts.get(line)) for line, column in broken]
+        texts = raw_lines(path, {line for line, _, _ in broken})
+        found = [(schema.name, line, reason, column, texts.get(line)) for line, reason, column in broken]
         yield pl.DataFrame(schema=schema.stored), pl.DataFrame(found, schema=ASIDE_SCHEMA, orient="row")
 
 
@@ -546,12 +548,10 @@ def check_rows(
     rules = _rules_of_rows(columns, schema)
     stored = _stored_columns(columns, schema)
     broken = views.select(_is_broken(rules)).to_series()
-    reason = pl.coalesce(pl.when(condition).then(pl.lit(code)) for code, _, condition in rules)
-    column = pl.coalesce(pl.when(condition).then(pl.lit(name)) for _, name, condition in rules)
+    first = _first_broken(rules)
     if not broken.any():
-        nothing = views.clear().select(pl.lit(0).alias("row"), "line", reason=reason, column=column)
-        return views.select("line", *stored), nothing
-    failed = views.with_row_index("row").filter(broken).select("row", "line", reason=reason, column=column)
+        return views.select("line", *stored), views.clear().select(pl.lit(0).alias("row"), "line", **first)
+    failed = views.with_row_index("row").filter(broken).select("row", "line", **first)
     return views.filter(~broken).select("line", *stored), failed
 
 
@@ -580,13 +580,21 @@ def _stored_columns(columns: tuple[Column, ...], schema: TableSchema) -> list[pl
     ]
 
 
-def _rules_of_rows(columns: tuple[Column, ...], schema: TableSchema) -> list[tuple[str, str, pl.Expr]]:
-    """(reason, column, condition that breaks the rule) of all columns that are read; a condition is never null."""
+def _rules_of_rows(columns: tuple[Column, ...], schema: TableSchema) -> list[Rule]:
+    """The rules of all columns that are read, and of their order."""
     return [rule for column in columns if column.is_read for rule in _rules(column)] + _order_rules(columns, schema)
 
 
-def _is_broken(rules: Sequence[tuple[str, str, pl.Expr]]) -> pl.Expr:
+def _is_broken(rules: Sequence[Rule]) -> pl.Expr:
     return pl.any_horizontal(pl.lit(False), *(condition for _, _, condition in rules)).alias(BROKEN)
+
+
+def _first_broken(rules: Sequence[Rule]) -> dict[str, pl.Expr]:
+    """Reason and column of the first rule that a row breaks; null where it breaks none."""
+    return {
+        "reason": pl.coalesce(pl.when(condition).then(pl.lit(code)) for code, _, condition in rules),
+        "column": pl.coalesce(pl.when(condition).then(pl.lit(name)) for _, name, condition in rules),
+    }
 
 
 def _raw(column: Column) -> pl.Expr:
@@ -598,9 +606,21 @@ def _raw(column: Column) -> pl.Expr:
 def _parsed(column: Column) -> pl.Expr:
     """The number a text stands for, null where it is none; a time as seconds since 1970-01-01 UTC."""
     raw = _raw(column)
+    if column.type == "clock":
+        return _clock_s(raw)
+    if column.kilo:
+        number = raw.str.strip_suffix("K").cast(pl.Float64, strict=False)
+        return pl.when(raw.str.ends_with("K")).then((number * column.kilo).round()).otherwise(number)
     if column.type != "time":
         return raw.cast(pl.Float64, strict=False)
     return pl.coalesce(_moment(raw, format_, column.zone) for format_ in column.formats)
+
+
+def _clock_s(raw: pl.Expr) -> pl.Expr:
+    """Seconds of [days-][hours:]minutes:seconds, fractions dropped; null for anything else."""
+    parts = raw.str.extract_groups(CLOCK)
+    days, hours, minutes, seconds = (parts.struct.field(str(n)).cast(pl.Float64, strict=False) for n in range(1, 5))
+    return days.fill_null(0) * 86400 + hours.fill_null(0) * 3600 + minutes * 60 + seconds
 
 
 def _moment(raw: pl.Expr, format_: str, zone: str) -> pl.Expr:
@@ -626,8 +646,8 @@ def _stored(column: Column) -> pl.Expr:
     return (pl.when(whole != 0).then(whole) if column.zero_is_blank else whole).alias(column.as_)
 
 
-def _rules(column: Column) -> list[tuple[str, str, pl.Expr]]:
-    """(reason, column, condition that breaks the rule) of one column; a condition is never null."""
+def _rules(column: Column) -> list[Rule]:
+    """The rules of one column."""
     raw, parsed = pl.col(f"raw {column.as_}"), pl.col(f"parsed {column.as_}")
     rules = []
     if column.required:
@@ -636,7 +656,7 @@ def _rules(column: Column) -> list[tuple[str, str, pl.Expr]]:
         sound = parsed.is_finite()
         if column.is_whole:
             sound &= parsed == parsed.floor()
-        code = "not_a_time" if column.type == "time" else "not_a_number"
+        code = {"time": "not_a_time", "clock": "not_a_duration"}.get(column.type, "not_a_number")
         rules.append((code, column.name, raw.is_not_null() & ~sound.fill_null(False)))
     else:
         rules.append((TOO_LONG, column.name, (raw.str.len_bytes() > column.longest).fill_null(False)))
@@ -647,10 +667,13 @@ def _rules(column: Column) -> list[tuple[str, str, pl.Expr]]:
         rules.append(("out_of_range", column.name, (parsed > largest).fill_null(False)))
     if column.values:
         rules.append(("unknown_value", column.name, (~raw.is_in(column.values)).fill_null(False)))
+    if column.pattern:
+        matches = raw.str.contains(f"^(?:{column.pattern})$")
+        rules.append(("wrong_form", column.name, (~matches).fill_null(False)))
     return rules
 
 
-def _order_rules(columns: tuple[Column, ...], schema: TableSchema) -> list[tuple[str, str, pl.Expr]]:
+def _order_rules(columns: tuple[Column, ...], schema: TableSchema) -> list[Rule]:
     """Times that must not go backwards, each against all before it; a blank (or 0 for it) breaks nothing."""
     by_name = {column.as_: column for column in columns}
     rules = []

@@ -91,7 +91,7 @@ def test_a_schema_is_adopted_by_its_name(adopted):
         ),
         (
             lambda d: column(d, "qos").update(minimum=1),
-            "qos.minimum: works with the type seconds or number or count or time only, and the type here is text.",
+            "qos.minimum: works with the type seconds or number or count or time or clock only, and the type here is",
         ),
         (
             lambda d: column(d, "qos").update(required="yes"),

@@ -129,15 +129,12 @@ def test_the_place_is_the_location_held_longest(raw):
             stay("tie", "c3-0c2s0n0", "2014-01-01", 60),
             stay("tie by name", "c4-0c2s0n0", "2014-01-01", 60),
             stay("tie by name", "c1-7c1s2n3", "2014-01-01", 60),
-            stay("no place", "on a shelf", "2014-01-01", 60),
-            "no place,c9-0c2s0n0,,2014-05-01 00:00:00,,,DBE",
         ),
     )
     assert lives.select("unit_id", "column", "row", "cage", "slot", "node").rows() == [
         ("twice", 1, 0, 0, 0, 0),
         ("tie", 3, 0, 2, 0, 0),
         ("tie by name", 1, 7, 1, 2, 3),
-        ("no place", None, None, None, None, None),
     ]
 
 

@@ -9,6 +9,7 @@ from study.formats import schema_text
 from study.given import DOCUMENT_MB, given_file
 from study.mapping import MAPPED
 from study.messages import ConfigError
+from study.taxonomy import pattern_problem
 from study.yaml_files import load_yaml
 
 # Rules write below it: a schema there would be an input of the rule that it comes from.
@@ -87,6 +88,8 @@ def _contradictions(document: dict) -> Iterator[str]:
         for column in about["columns"]:
             if column.get("minimum", 0) > column.get("maximum", float("inf")):
                 yield f"{where}.{column['name']}: the minimum is larger than the maximum"
+            if "pattern" in column and (problem := pattern_problem(column["pattern"])):
+                yield f"{where}.{column['name']}.pattern: {problem}"
 
 
 def _differences(adopted: dict, shipped: dict) -> Iterator[str]:

@@ -120,6 +120,8 @@ _OF_TABLE: dict[str, tuple[Any, Say]] = {
 _OF_COLUMN: dict[str, tuple[Any, Say]] = {
     "type": (None, _becomes("the type {} becomes {}")),
     "as": (None, _becomes("stored as {} becomes stored as {}")),
+    "pattern": (None, _becomes("the pattern {} becomes {}")),
+    "kilo": (None, _becomes("K for {} becomes K for {}")),
     "scale": (1, _becomes("the scale {} becomes {}")),
     "zone": ("UTC", _becomes("the time zone {} becomes {}")),
     "required": (False, _switch("must now have a value", "may now be blank")),

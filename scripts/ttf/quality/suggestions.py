@@ -40,6 +40,8 @@ NO_CHANGE = {
     "wrong_column_count": "none: look for a delimiter inside a field, or another version of the table",
     "not_a_time": "none: correct the times, or add their way of writing to the formats of {column}",
     "not_a_number": "none: correct the values of {column}, or name their words for no value under its key blank",
+    "not_a_duration": "none: correct {column}, or name its words for no value under its key blank",
+    "wrong_form": "none: correct the values of {column}, or take it for another version of the table",
     "missing_value": "none: rows cannot be told apart or put together without {column}; fill it in",
     "wrong_type": "none: look for another version of the table; {column} is read as text or as a list of its kind",
     "out_of_range": "none: correct the values of {column}",
@@ -266,5 +268,7 @@ _OF_A_COLUMN = {
     "missing_value": _missing_value,
     "not_a_number": _not_a_value,
     "not_a_time": _not_a_value,
+    "not_a_duration": _not_a_value,
+    "wrong_form": _not_a_value,
 }
 _OF_A_TABLE = {"header_row": _header_row, "wrong_column_count": _wrong_column_count}

@@ -9,7 +9,8 @@ Raw table `outages` (LA-UR-05-7318). All its 23,739 rows are kept; what is made 
   are known: up to a month too long at either end. `current`, and any month after it, ends with the data, at the latest
   time stamp. No outage of the file lies outside these months. Where prod is `before tracking` or blank (systems
   7, 22, 24, of one node each) a node is watched from its system's first outage, which therefore ends no life.
-- The months are mangled by a spreadsheet: `Apr-97` is April 1997, `5-Apr` is April 2005. Other text is an error.
+- The months are mangled by a spreadsheet: `Apr-97` is April 1997, `5-Apr` is April 2005. A row with other text is put
+  aside.
 - Outages of a node that overlap or touch are one: 159 rows start within an earlier outage (31 of them repeat its node
   and start, 25 as a whole), 127 at its very end. What began it counts as its cause: that of the rows with the earliest
   start, each of them if they differ. Rows without a cause (453) are outages of unknown cause.
@@ -26,12 +27,10 @@ Raw table `outages` (LA-UR-05-7318). All its 23,739 rows are kept; what is made 
   (dedicated system time).
 """
 
-import re
 from bisect import bisect_left
 
 import polars as pl
 from ttf.clusters import with_levels
-from ttf.errors import StudyError
 from ttf.formats.declared import declared
 from ttf.formats.protocol import Format, Source
 from ttf.jobs import conform
@@ -51,7 +50,6 @@ def lives(source: Source) -> pl.DataFrame:
     when the life began (s since 1970); repair_s: seconds that outage lasted, blank if none did. Rows stand by
     system in file order, then by node (those never seen last), then by time; life_id counts a node's lives from 0.
     nodes is 1, GPU request 0. A period of 0 s is no life.
-    Raises StudyError where a month of service cannot be read.
     """
     rows = source.raw["outages"].collect()
     service = in_service(rows)
@@ -95,7 +93,7 @@ def outage_records(source: Source) -> pl.DataFrame:
 
 
 def exposure(source: Source) -> pl.DataFrame:
-    """The months of service of each node, seen or not. Raises StudyError where a month cannot be read."""
+    """The months of service of each node, seen or not."""
     service = in_service(source.raw["outages"].collect())
     return service.filter(pl.col("from_s") < pl.col("until_s")).select(
         "unit_id", "from_s", "until_s", node="unit_id", group="system"
@@ -132,11 +130,10 @@ def in_service(rows: pl.DataFrame) -> pl.DataFrame:
 
     rows: the table `outages`. A node of several months has the earliest prod and the latest decom. node is blank for
     nodes never seen; see the module for how many there are and when they served.
-    Raises StudyError where a month cannot be read.
     """
     data_end = rows.select(pl.max_horizontal(pl.col("start_s").max(), pl.col("end_s").max())).item()
-    starts = _months(rows, "prod", {"before tracking": None}, following=0)
-    ends = _months(rows, "decom", {"current": None}, following=1)
+    starts = _months(rows["prod"], {"before tracking": None}, following=0)
+    ends = _months(rows["decom"], {"current": None}, following=1)
     seen = (
         rows.with_row_index("place")
         .with_columns(
@@ -182,32 +179,24 @@ def _unseen(known: list[dict], nodes: int) -> list[dict]:
     return unseen
 
 
-def _months(rows: pl.DataFrame, column: str, words: dict[str, None], following: int) -> dict[str | None, int | None]:
+def _months(texts: pl.Series, words: dict[str, None], following: int) -> dict[str | None, int | None]:
     """Text of a column -> the first second of its month, or of the `following`-th month after it; words as given."""
     moments: dict[str | None, int | None] = {None: None} | words
-    for text, line in rows.group_by(column).agg(pl.col("line").min()).sort("line").iter_rows():
-        if text in moments:
-            continue
-        month = month_of(text)
-        if month is None:
-            raise StudyError(
-                f"table outages: line {line}: node {column} is {text!r}; expected a month such as Apr-97 or 5-Apr "
-                f"(April 2005), {' or '.join(repr(word) for word in words)}, or nothing. Correct it in the file."
-            )
-        year, index = divmod(month[0] * 12 + month[1] - 1 + following, 12)
-        moments[text] = pl.select(pl.datetime(year, index + 1, 1, time_zone=ZONE).dt.epoch("s")).item()
+    for text in texts.unique():
+        if text not in moments:
+            year, month = month_of(text)
+            year, index = divmod(year * 12 + month - 1 + following, 12)
+            moments[text] = pl.select(pl.datetime(year, index + 1, 1, time_zone=ZONE).dt.epoch("s")).item()
     return moments
 
 
-def month_of(text: str) -> tuple[int, int] | None:
+def month_of(text: str) -> tuple[int, int]:
     """(year, month) of a spreadsheet's month: `Apr-97` and `97-Apr` are April 1997, `5-Apr` is April 2005.
 
-    Two digits from 70 on are a year of the 1900s. None where the text is no such month.
+    Two digits from 70 on are a year of the 1900s.
     """
     name, _, digits = text.partition("-")
     if name.isdigit():
         name, digits = digits, name
-    if name not in MONTHS or not re.fullmatch("[0-9]{1,2}", digits):
-        return None
     year = int(digits)
     return (1900 if year >= 70 else 2000) + year, MONTHS.index(name) + 1

@@ -39,7 +39,7 @@ _OF_THIS_LOOK = ["file", "line", "cluster", "job_id_raw", "submit_s", "start_s",
 _OF_THIS_LOOK += ["suspended_s", "is_over", "is_waiting", "started", "progress"]
 _KEY = ["cluster", "job_id_raw"]
 # Columns of which others are made.
-_TAKEN_APART = ["state_raw", "elapsed_s", "elapsed", "suspended", "planned", "timelimit_min", "cpus", "mem"]
+_TAKEN_APART = ["state_raw", "elapsed_s", "elapsed", "timelimit_min", "cpus", "mem"]
 _TAKEN_APART += ["tres_requested", "tres_allocated", "cpu_allocated_milli", "mem_allocated_mib"]
 # What ReqTRES says: the request alone, whatever was allocated.
 _REQUESTED = ["gpu_requested_milli", "gpu_type_requested", "cpu_requested_milli", "mem_requested_mib"]
@@ -163,8 +163,7 @@ def attempts(source: Source) -> pl.LazyFrame:
     or preempted is `cancelled`, as the scheduler ended it. infra_failure: NODE_FAIL or BOOT_FAIL, until
     `ttf.infra.with_infra_failures` says it by the rules and health events of the trace. gpu_milli is what
     the run got (or asked for, where the dump does not say). A run that changed size is one run with the nodes and GPUs
-    it had at its end. node_list is blank where it cannot be expanded, and node_list_reason says why.
-    Extras: node_list_reason, suspended_s, exit_code, slurm_reason, failed_node; dst_ambiguous: as of jobs.
+    it had at its end. Extras: suspended_s, exit_code, slurm_reason, failed_node; dst_ambiguous: as of jobs.
     Raises StudyError where all node lists together would not fit into memory.
     """
     return pl.concat(source.records.attempts).drop(_PLACE)
@@ -190,14 +189,14 @@ def _attempts(records: pl.DataFrame, zone: str) -> pl.DataFrame:
         .join(order, on="job", how="left", maintain_order="left")
         .sort(*_PLACE, "attempt")
     )
-    runs = runs.hstack(node_lists(runs["nodes_text"]))
+    runs = runs.with_columns(node_lists(runs["nodes_text"])["node_list"])
     return runs.select(
         *(*_PLACE, "job_id", "attempt", "start_s", "end_s", "runtime_s", "state"),
         outcome_of("state", OUTCOMES_OF_A_RUN).alias("outcome"),
         pl.col("state").is_in(INFRASTRUCTURE).alias("infra_failure"),
         pl.coalesce("gpu_allocated_milli", "gpu_requested_milli").alias("gpu_milli"),
         pl.coalesce("nodes", pl.col("node_list").list.len().cast(pl.Int64)).alias("nodes"),
-        *("node_list", "node_list_reason", "suspended_s"),
+        *("node_list", "suspended_s"),
         _text("exit_code", "slurm_reason", "failed_node"),
         _ambiguous(zone, "start_s", "end_s").alias("dst_ambiguous"),
     )
@@ -397,12 +396,9 @@ def _typed(records: pl.LazyFrame, said: Mapping[str, Any]) -> pl.LazyFrame:
             cluster=pl.lit(said["cluster"], pl.String) if said["clusters"] == 1 else "cluster",
             state=state_word(pl.col("state_raw")),
             cancelled_by=cancelled_by(pl.col("state_raw")),
-            suspended_s=_clock_s("suspended").fill_null(0),
-            elapsed_s=pl.coalesce("elapsed_s", _clock_s("elapsed")),
-            planned_s=_clock_s("planned"),
-            timelimit_s=pl.col("timelimit_min").cast(pl.Int64, strict=False) * 60,
-            nodes=_count("nodes"),
-            cpus=_count("cpus"),
+            suspended_s=pl.col("suspended_s").fill_null(0),
+            elapsed_s=pl.coalesce("elapsed_s", "elapsed"),
+            timelimit_s=pl.col("timelimit_min") * 60,
         )
         .with_columns(
             is_over=~outcome.is_in(["running", "waiting"])
@@ -476,20 +472,6 @@ def _is_same(columns: list[str], shift: int) -> pl.Expr:
 def _unless_unknown(column: str, value: pl.Expr) -> pl.Expr:
     """The value of a group, blank where the column is blank in any of its rows."""
     return pl.when(pl.col(column).null_count() == 0).then(value)
-
-
-def _clock_s(column: str) -> pl.Expr:
-    """Seconds of [days-][hours:]minutes:seconds, fractions dropped; blank for anything else."""
-    parts = pl.col(column).str.extract_groups(r"^\s*(?:(\d{1,6})-)?(?:(\d{1,6}):)?(\d{1,6}):(\d{1,2})(?:\.\d+)?\s*$")
-    days, hours, minutes, seconds = (parts.struct.field(str(n)).cast(pl.Int64, strict=False) for n in range(1, 5))
-    return days.fill_null(0) * 86400 + hours.fill_null(0) * 3600 + minutes * 60 + seconds
-
-
-def _count(column: str) -> pl.Expr:
-    """A whole number; sacct without --noconvert prints 2048 as 2K."""
-    digits = pl.col(column).str.extract(r"^(\d+(?:\.\d+)?)K?$").cast(pl.Float64, strict=False)
-    unit = pl.when(pl.col(column).str.ends_with("K")).then(1024).otherwise(1)
-    return pl.when(digits <= 10**9).then((digits * unit).round(0).cast(pl.Int64, strict=False))
 
 
 def _memory_asked_mib() -> pl.Expr:

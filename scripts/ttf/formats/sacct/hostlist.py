@@ -22,19 +22,35 @@ def expand(text: str, most: int = MOST_NODES) -> list[str]:
     lower end of their range. Raises ValueError for what is no hostlist, and where it has more than `most` nodes; their
     number is known before any is written out.
     """
-    if "[" not in text and "]" not in text:
-        names = text.split(",")
-        if len(names) > most or not all(names):
-            raise ValueError("more nodes than allowed" if len(names) > most else "a node without a name")
-        return names
-    words = [_ranges(word) for word in _words(text)]
-    if sum(_size(word) for word in words) > most:
-        raise ValueError(f"more than {most:,} nodes")
     return [
         "".join(name)
-        for word in words
+        for word in _sized_words(text, most)
         for name in product(*(part if isinstance(part, list) else list(_numbers(part)) for part in word))
     ]
+
+
+def is_no_hostlist(texts: pl.Series) -> pl.Series:
+    """Whether a text cannot be expanded; false where it is blank."""
+    broken = []
+    for text in texts.filter(texts.str.contains(r"[\[\],]")).unique():
+        try:
+            _sized_words(text, MOST_NODES)
+        except ValueError:
+            broken.append(text)
+    return texts.is_in(broken).fill_null(False)
+
+
+def _sized_words(text: str, most: int) -> list[list[list]]:
+    """The words of a hostlist that has at most so many nodes, each as its parts."""
+    if "[" not in text and "]" not in text:
+        words = [[[name]] for name in text.split(",")]
+        if not all(name for ((name,),) in words):
+            raise ValueError("a node without a name")
+    else:
+        words = [_ranges(word) for word in _words(text)]
+    if sum(_size(word) for word in words) > most:
+        raise ValueError(f"more than {most:,} nodes")
+    return words
 
 
 def node_lists(texts: pl.Series, most: int = MOST_NODES, most_in_all: int = MOST_NODES_IN_ALL) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""Reading a dump of `sacct`: a table of lines whose State and JobIDRaw are checked by rules of their own.
+"""Reading a dump of `sacct`: a table of lines, some of whose cells are checked by rules of Slurm's own.
 
 And the states: what each means for the job, and for the one run that a record of it tells of.
 """
@@ -9,9 +9,11 @@ from pathlib import Path
 import polars as pl
 from ttf.formats.declared import declared, outcomes_of
 from ttf.formats.protocol import Reading
+from ttf.formats.sacct.hostlist import is_no_hostlist
 from ttf.formats.sacct.lines import rows_as_lines
+from ttf.formats.sacct.tres import has_unreadable, mebibytes
 from ttf.formats.slurm_events import read as slurm_events
-from ttf.raw_tables import Reader, TableSchema, read_table, texts_of_lines, with_one_more_rule
+from ttf.raw_tables import Reader, TableSchema, read_table, texts_of_lines, with_more_rules
 
 OUTCOMES = outcomes_of("sacct")
 # A run that the scheduler ended for reasons of its own: it neither failed nor finished.
@@ -22,8 +24,6 @@ CONTINUED = ("REQUEUED", "PREEMPTED", "NODE_FAIL", "RESIZING")
 INFRASTRUCTURE = declared("sacct")["infra_failures"]["states"]
 # States in which a job that never got a node may have ended, with one time for start and end.
 ENDED_UNSTARTED = ("CANCELLED", "REVOKED", "DEADLINE")
-# 123, 123_4, 123_[5-9%2], 123+0, and the same of a step: 123.batch. `@` is kept for ids that were used twice.
-_ID = r"^\d+(_(\d+|\[[\d,:%.\-]*\]?))?(\+\d+)?(\.[^@]*)?$"
 
 
 def state_word(state: pl.Expr) -> pl.Expr:
@@ -37,19 +37,21 @@ def cancelled_by(state: pl.Expr) -> pl.Expr:
 
 
 def read_records(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    """Yield (rows kept, rows put aside) as read_table does, with two more rules.
+    """Yield (rows kept, rows put aside) as read_table does, with rules of Slurm's own.
 
-    A row whose state's first word is none of Slurm's, or whose id is none, is put aside as `unknown_value`.
+    The first word of a state is one of Slurm's; resources, memory and lists of nodes can be read.
     """
     names = {column.as_: column.name for column in schema.columns}
-    unknown = (
-        pl.when(~state_word(pl.col("state_raw")).is_in(list(OUTCOMES)))
-        .then(pl.lit(names["state_raw"]))
-        .when(~pl.col("job_id_raw").str.contains(_ID))
-        .then(pl.lit(names["job_id_raw"]))
-    )
-    rows = read_table(path, schema, rows_as_lines(path, words_read(schema)))
-    return with_one_more_rule(rows, path, schema, unknown, "unknown_value")
+    is_state = state_word(pl.col("state_raw")).is_in(list(OUTCOMES))
+    unreadable = {
+        "mem": pl.col("mem").is_not_null() & mebibytes(pl.col("mem")).is_null(),
+        "tres_requested": pl.col("tres_requested").map_batches(has_unreadable, pl.Boolean),
+        "tres_allocated": pl.col("tres_allocated").map_batches(has_unreadable, pl.Boolean),
+        "node_list": pl.col("node_list").map_batches(is_no_hostlist, pl.Boolean),
+    }
+    rules = [("unknown_value", names["state_raw"], ~is_state.fill_null(False))]
+    rules += [("wrong_form", names[column], condition) for column, condition in unreadable.items()]
+    return with_more_rules(read_table(path, schema, rows_as_lines(path, words_read(schema))), path, schema, rules)
 
 
 def words_read(schema: TableSchema) -> set[str]:

@@ -8,6 +8,10 @@ _MIB = {"K": 1 / 1024, "M": 1, "G": 1024, "T": 1024**2, "P": 1024**3}
 LARGEST_COUNT = 10**9
 LARGEST_MIB = 10**12
 
+_COUNTED = r"(?:(?:cpu|node|billing|gres/gpu(?::[^=,]+)?)=[0-9]{1,9}|mem=[0-9]{1,8}(?:\.[0-9]+)?[KMG]?)"
+# What nearly all texts are; those need no closer look.
+_PLAIN = f"^{_COUNTED}(?:,{_COUNTED})*$"
+
 TRES_COLUMNS = {"gpu_milli": pl.Int64, "gpu_type": pl.String, "cpu_milli": pl.Int64, "mem_mib": pl.Int64}
 
 
@@ -19,22 +23,9 @@ def tres(texts: pl.Series) -> pl.DataFrame:
     shares of a GPU (`gres/shard`) without a count of GPUs leave gpu_milli blank, as the text does not say what share.
     gpu_type: the types with a count, in alphabetical order, `|` between them. Memory of 0 is no limit, and blank.
     """
-    distinct = texts.drop_nulls().unique().alias("text")
-    pairs = (
-        distinct.to_frame()
-        .with_row_index("row")
-        .with_columns(pair=pl.col("text").str.split(","))
-        .explode("pair")
-        .select(
-            "row",
-            name=pl.col("pair").str.extract(r"^\s*([^=]*?)\s*="),
-            value=pl.col("pair").str.extract(r"=\s*(\d+(?:\.\d+)?[KMGTP]?)\s*$"),
-        )
-    )
-    name, value = pl.col("name"), pl.col("value")
-    milli = (_up_to(LARGEST_COUNT, value.cast(pl.Float64, strict=False)) * 1000).round(0).cast(pl.Int64)
+    distinct, name = texts.drop_nulls().unique().alias("text"), pl.col("name")
     numbers = (
-        pairs.with_columns(milli=milli, mib=mebibytes(value), typed=name.str.starts_with("gres/gpu:"))
+        _pairs(distinct)
         .group_by("row", maintain_order=True)
         .agg(
             untyped=pl.col("milli").filter(name == "gres/gpu").first(),
@@ -57,10 +48,43 @@ def tres(texts: pl.Series) -> pl.DataFrame:
     return joined.select(*TRES_COLUMNS).cast(TRES_COLUMNS)
 
 
+def has_unreadable(texts: pl.Series) -> pl.Series:
+    """Whether a text holds anything but `name=value`, or a number of CPUs, GPUs or memory that `tres` cannot read."""
+    distinct, name = texts.filter(~texts.str.contains(_PLAIN)).unique(), pl.col("name")
+    is_counted = (name == "cpu") | (name == "gres/gpu") | pl.col("typed")
+    is_read = (
+        (name != "") & (~is_counted | pl.col("milli").is_not_null()) & ((name != "mem") | pl.col("mib").is_not_null())
+    )
+    rows = _pairs(distinct).filter(~is_read.fill_null(False))["row"].unique()
+    return texts.is_in(distinct.gather(rows).implode()).fill_null(False)
+
+
+def _pairs(distinct: pl.Series) -> pl.DataFrame:
+    """A row for each `name=value`: row (number of the text), name, typed, and the value as milli and as mib."""
+    name, value = pl.col("name"), pl.col("value")
+    return (
+        distinct.alias("text")
+        .to_frame()
+        .with_row_index("row")
+        .with_columns(pair=pl.col("text").str.split(","))
+        .explode("pair")
+        .select(
+            "row",
+            name=pl.col("pair").str.extract(r"^\s*([^=]*?)\s*="),
+            value=pl.col("pair").str.extract(r"=\s*(\d+(?:\.\d+)?[KMGTP]?)\s*$"),
+        )
+        .with_columns(
+            typed=name.str.starts_with("gres/gpu:"),
+            milli=(_up_to(LARGEST_COUNT, value.cast(pl.Float64, strict=False)) * 1000).round(0).cast(pl.Int64),
+            mib=mebibytes(value),
+        )
+    )
+
+
 def mebibytes(text: pl.Expr) -> pl.Expr:
-    """Whole MiB of a text such as `64G`, `1.5T` or `512`; blank where it is none."""
-    number = text.str.extract(r"^(\d+(?:\.\d+)?)").cast(pl.Float64, strict=False)
-    unit = text.str.extract(r"^[\d.]+([KMGTP])").replace_strict(_MIB, default=1, return_dtype=pl.Float64)
+    """Whole MiB of a text such as `64G`, `1.5T`, `512` or, per core or node, `4Gc`; blank where it is none."""
+    number = text.str.extract(r"^\s*(\d+(?:\.\d+)?)[KMGTP]?[cn]?\s*$").cast(pl.Float64, strict=False)
+    unit = text.str.extract(r"([KMGTP])[cn]?\s*$").replace_strict(_MIB, default=1, return_dtype=pl.Float64)
     return _up_to(LARGEST_MIB, number * unit).round(0, mode="half_away_from_zero").cast(pl.Int64, strict=False)
 
 

@@ -38,7 +38,7 @@ def lives(source: Source) -> pl.DataFrame:
     """One row per GPU, in file order, with LIFE_COLUMNS (trace blank) and these columns:
 
     batch (new, old), cage, dbe, otb (Boolean: it failed and such an event occurred in its life), and column, row, slot,
-    node. A location that is no place of Titan leaves cage and its fellows blank. A stay whose duration is blank
+    node. A stay whose duration is blank
     lasted from insert to remove; a serial number with events only and no stay has no life.
     """
     rows = source.raw["stays"].with_columns(pl.coalesce("duration_s", pl.col("remove_s") - pl.col("insert_s")))
@@ -83,4 +83,4 @@ def _longest_held(rows: pl.LazyFrame) -> pl.LazyFrame:
         .unique("serial", keep="first", maintain_order=True)
     )
     parts = pl.col("location").str.extract_groups(LOCATION)
-    return held.select("serial", *(parts.struct.field(name).cast(pl.Int64, strict=False) for name in PLACE))
+    return held.select("serial", *(parts.struct.field(name).cast(pl.Int64) for name in PLACE))

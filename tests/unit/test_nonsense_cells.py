@@ -1,0 +1,156 @@
+"""A cell that is not what its column holds is an anomaly with its column, code and number: in every format and column.
+
+Columns of free text hold anything. All others have a type, a list of words, a pattern, or a rule of their reader.
+"""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from of_formats import FILES, FORMATS
+from study.formats import schema_text
+from ttf.errors import StudyError
+from ttf.formats.protocol import schemas_and_readers
+from ttf.given_reader import SCHEMAS
+from ttf.ingest import anomalies, ingest
+
+MOMENT = datetime(2005, 1, 3, tzinfo=UTC)
+# What a column with a pattern, or with a rule of its reader, may hold.
+GOOD = {
+    "JobID": "{n}_1",
+    "JobIDRaw": "{n}",
+    "State": "CANCELLED by 1000",
+    "ExitCode": "0:9",
+    "DerivedExitCode": "1:0",
+    "ReqMem": "4Gc",
+    "ReqTRES": "billing=8,cpu=8,gres/gpu:a100=4,gres/gpu=4,mem=1.50G,node=1,license/x=NONE",
+    "AllocTRES": "cpu=8,gres/gpu:1g.5gb=4,mem=64G,energy=18446744073709551614",
+    "NodeList": "n[001-003,7],gpu{n}",
+    "StateRaw": "0x202",
+    "location": "c0-12c2s{n}n3",
+    "node prod": "Apr-97",
+    "node decom": "5-Apr",
+    "loss": "-1.5e-3",
+}
+CODES = {"not_a_number", "out_of_range", "not_a_time", "not_a_duration", "unknown_value", "wrong_form", "wrong_type"}
+# Columns of text with a rule of their reader.
+BY_READER = {"ReqMem", "ReqTRES", "AllocTRES", "NodeList", "loss"}
+# What each type, or the column of a name, cannot hold.
+NONSENSE = {
+    "count": ["2.5", "0x1F", "-3", "99999999999999", "nonsense", "nan"],
+    "seconds": ["x", "true", "-5", "1.5", "99999999999999"],
+    "number": ["nonsense", "0x1F", "inf", "1;5"],
+    "clock": ["x", "true", "-5", "1:2:3:4", "٣:00:00", "5"],
+    "time": ["nonsense", "2005-13-01", "yesterday"],
+    "text": ["no such thing", "?"],
+    "ReqMem": ["garbage", "64Gxyz", "-5G", "99999999999999T"],
+    "ReqTRES": ["garbage", "cpu=1.5K", "cpu=8,mem=a lot", "gres/gpu=99999999999999", "cpu=8,", "=5"],
+    "AllocTRES": ["garbage", "gres/gpu:a100=-4", "cpu"],
+    "NodeList": ["n[1-", "n[3-1]", "n[1-999999999]", "n1,,n2", "n[a]"],
+    "State": ["EXPLODED", "CANCELLED by root", "FAILED twice"],
+}
+REGISTRY = {
+    "table": {
+        "mapping": {"job_id": "j", "task": "k", "user": "u", "account": "a", "submit": "s", "start": "b", "end": "e"}
+        | {"runtime": "r", "status": "o", "gpu_type": "m", "gpus": "g", "cpus": "c", "memory": "mb", "size": "z"}
+        | {"nodes": "n", "reason": "w", "exit_code": "x"},
+        "times": {"format": "epoch"},
+        "outcomes": {"success": ["ok"], "failure": ["bad"]},
+    },
+    "outages": {
+        "mapping": {"unit": "u", "start": "b", "end": "e", "duration": "d", "level": "l", "planned": "p"},
+        "times": {"format": "%Y-%m-%d %H:%M:%S"},
+    },
+}
+# Columns that hold any text, of the format whose columns have the most forms.
+FREE_IN_SACCT = {"Cluster", "User", "Account", "Partition", "QOS", "FailedNode", "Reason", "Flags"}
+
+
+def formats():
+    """Format -> its raw tables and their readers."""
+    for name, about in FORMATS.items():
+        entry = REGISTRY.get(name, {})
+        schema = "" if entry else schema_text(FILES[name])
+        yield name, *schemas_and_readers(about.get("reader"), entry, schema)
+
+
+def is_free(column):
+    return column.type == "text" and not (column.values or column.pattern or column.name in BY_READER)
+
+
+def good_cell(column, n):
+    if column.name in GOOD:
+        return GOOD[column.name].format(n=n)
+    if column.values:
+        return column.values[0]
+    if column.type == "time":
+        moment = MOMENT + timedelta(days=n)
+        return str(int(moment.timestamp())) if column.formats[0] == "epoch" else moment.strftime(column.formats[0])
+    return {"text": f"{column.as_}{n}", "clock": "1-00:00:05", "seconds": "7"}.get(column.type, "1")
+
+
+def write(path, schema, rows):
+    """The rows, a list of cells each, as a file of the table's layout."""
+    names = [column.name for column in schema.columns]
+    if schema.name == "job_log":
+        records = [dict(zip(names, row, strict=True)) | {"attempts": []} for row in rows]
+        path.write_text(json.dumps(records))
+    elif schema.name == "events":
+        records = [dict(zip(names, row, strict=True)) for row in rows]
+        for record in records:
+            record["fault_type"] = {name: record.pop(name) for name in ("Level", "Class", "Desc")}
+        # A number stands without quotes; a text in its place is of the wrong type.
+        path.write_text(json.dumps(records).replace('"event_time": "1"', '"event_time": 1'))
+    else:
+        lines = ([names] if schema.header else []) + rows
+        path.write_text("".join(schema.delimiter.join(line) + "\n" for line in lines))
+
+
+CASES = [
+    (name, table, column.name)
+    for name, schemas, _ in formats()
+    for table, schema in schemas.items()
+    if table not in SCHEMAS or name == "table"
+    for column in schema.columns
+    if column.is_read and not is_free(column)
+]
+
+
+@pytest.mark.parametrize(("format_", "table", "name"), CASES)
+def test_each_cell_that_its_column_cannot_hold_is_counted(tmp_path, format_, table, name):
+    _, schemas, readers = next(found for found in formats() if found[0] == format_)
+    column = next(column for column in schemas[table].columns if column.name == name)
+    nonsense = NONSENSE.get(name, NONSENSE[column.type])
+    if not column.keep:  # what is not stored cannot grow too large
+        nonsense = [text for text in nonsense if not text.endswith("9" * 9)]
+    files = {}
+    for owner in dict.fromkeys([*(schemas[table].belongs_to or ())[:1], table]):
+        rows = [[good_cell(column, n) for column in schemas[owner].columns] for n in range(2 + len(nonsense))]
+        if owner == table:
+            for row, text in zip(rows, nonsense, strict=False):
+                row[schemas[table].columns.index(column)] = text
+        files[owner] = [tmp_path / f"{owner}.csv"]
+        write(files[owner][0], schemas[owner], rows)
+    (tmp_path / "raw").mkdir()
+    account, quarantine = ingest(files, schemas, tmp_path / "raw", 1.0, readers)
+    assert account.row(-1) == (table, len(rows), 2, len(nonsense))
+    told = anomalies(quarantine, account)
+    assert set(told["table"]) == {table} and set(told["column"]) == {name}
+    assert told["rows"].sum() == len(nonsense)
+    assert set(told["code"]) <= CODES
+
+
+def test_the_free_columns_of_sacct_are_those_of_names_and_remarks():
+    _, schemas, _ = next(found for found in formats() if found[0] == "sacct")
+    assert {column.name for column in schemas["record"].columns if is_free(column)} == FREE_IN_SACCT
+
+
+def test_too_many_of_them_stop_the_run(tmp_path):
+    _, schemas, readers = next(found for found in formats() if found[0] == "sacct")
+    lines = [f"{n}|COMPLETED|0|1|2|{'2.5' if n < 2 else 2}" for n in range(100)]
+    (tmp_path / "dump.txt").write_text("\n".join(["JobIDRaw|State|Submit|Start|End|NNodes", *lines, ""]))
+    with pytest.raises(StudyError) as refused:
+        ingest({"record": [tmp_path / "dump.txt"]}, schemas, tmp_path, 0.01, readers)
+    assert "2 of 100 rows (2.00%) break a rule" in str(refused.value)
+    assert "not_a_number: 2 rows: NNodes is not a number of the kind expected" in str(refused.value)
+    assert "The table may do without the column NNodes" in str(refused.value)
