@@ -209,6 +209,27 @@ def test_a_requeued_job_is_one_job(told):
     assert runs["node_list"].to_list() == [["n1"], ["n2", "n3"], ["n1"], ["n1"]]
 
 
+def test_a_job_whose_nodes_did_not_boot_goes_on_or_has_ended(told):
+    """Records of a real Slurm 22.05 (tests/slurm/test_node_events.py), which requeues no job from BOOT_FAIL."""
+    columns = ["JobIDRaw", "User", "State", "Submit", "Start", "End", "Restarts"]
+    jobs, _ = told(
+        (1, "root", "BOOT_FAIL", 520, 521, 521, 0),
+        (2, "root", "REQUEUED", 520, 521, 521, 0),
+        (2, "root", "COMPLETED", 521, 531, 533, 1),
+        (1, "root", "COMPLETED", 600, 601, 602, 0),
+        # What no version is known to do: the count would tell it.
+        (3, "root", "BOOT_FAIL", 520, 521, 521, 0),
+        (3, "root", "COMPLETED", 521, 531, 533, 1),
+        columns=columns,
+    )
+    assert jobs.select("job_id", "outcome", "attempts", "infra_failures").rows() == [
+        ("1", "failure", 1, 1),
+        ("2", "success", 2, 0),
+        ("1@2", "success", 1, 0),
+        ("3", "success", 2, 1),
+    ]
+
+
 def test_the_order_of_records_does_not_matter(told):
     rows = [
         record(5, "COMPLETED", 51, 60, 160),

@@ -4,6 +4,9 @@ Facts of Slurm 22.05 this rests on (tried on a real one; tests/fixtures/sacct/re
 - With `-D` a requeued job has a record for each run. Submit of the next one is when the run before was ended.
 - Elapsed leaves suspended time out. A run still going on was last seen at Start + Elapsed + Suspended.
 - A job that changes size gets a new record, which keeps the first Start: the two overlap.
+- Where nodes fail to boot, a job that may be requeued is REQUEUED. BOOT_FAIL is the end of one that may not be, and
+  Slurm refuses to requeue it afterwards: a later record of its id is another job's, unless Restarts says otherwise.
+- A job that failed and is then requeued is REQUEUED, and no longer FAILED, in its first record.
 - A job cancelled before it started has Start None and no nodes; other versions write one time for Start and End.
 """
 
