@@ -1,4 +1,4 @@
-"""What every page of a trace holds to, whatever the trace: measured in Chromium, each fault in words."""
+"""What every page holds to, of the report and of the site: measured in Chromium, each fault in words."""
 
 import importlib.util
 import json
@@ -70,6 +70,18 @@ LESS_TO_CHECK = """document.querySelectorAll('main table tbody').forEach((body) 
 TOO_WIDE = """() => [...document.querySelectorAll("main *, nav *")].filter((node) => node.checkVisibility()
     && !node.closest(".scroll, .drawing, .unseen, svg") && node.getBoundingClientRect().right > innerWidth + 1)
     .map((node) => node.outerHTML.slice(0, 90)).slice(0, 3)"""
+FOCUSED = """() => {
+  const at = document.activeElement, box = at.getBoundingClientRect();
+  const kind = at.matches(".skip") ? "skip" : at.closest(".contents") ? "contents" : at.closest(".tools") ? "tools"
+    : at.closest(".figure") ? "figure" : at.closest(".planner") ? "planner" : at.matches("summary") ? "fold"
+    : at.matches("data") ? "number" : at === document.body ? "end" : "other";
+  const style = getComputedStyle(at);
+  return [kind, at === document.body || (box.width > 0 && style.outlineStyle !== "none")];
+}"""
+THEMES_BY_CLICKS = """() => {
+  const button = [...document.querySelectorAll("[data-do=theme]")].find((one) => one.checkVisibility());
+  return [1, 2, 3].map(() => { button.click(); return document.documentElement.dataset.theme ?? "auto"; });
+}"""
 
 
 @contextmanager
@@ -180,8 +192,60 @@ def pages_of_brief(page) -> int:
     return len(re.findall(rb"/Type\s*/Page\b(?!s)", pdf))
 
 
+def tab_stops(page, most: int = 1500) -> tuple[list[str], list[str]]:
+    """What the Tab key reaches from here to the end of the page: the kind of each stop, and faults of the way."""
+    kinds, faults = [], []
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        kind, outlined = page.evaluate(FOCUSED)
+        if kind == "end":
+            return kinds, faults
+        kinds.append(kind)
+        if not outlined:
+            faults.append(f"focus unseen: {page.evaluate('document.activeElement.outerHTML.slice(0, 100)')}")
+    return kinds, [*faults, "the focus never leaves the page"]
+
+
+def _faults_of_buttons(page) -> list[str]:
+    """What the theme and the BibTeX of any page do not do."""
+    themes = page.evaluate(THEMES_BY_CLICKS)
+    with page.expect_download(timeout=5_000) as download:
+        page.locator("[data-do=bibtex]").click()
+    bibtex = Path(download.value.path()).read_text(encoding="utf-8")
+    faults = [] if themes == ["light", "dark", "auto"] else [f"themes by clicks: {themes}"]
+    return faults + ([] if bibtex.startswith("@misc{") else [f"BibTeX: {bibtex[:80]!r}"])
+
+
+def _faults_of_any_page(page, seen: dict, axe: bool) -> list[str]:
+    """What is wrong whatever the page says: ids, words, addresses, buttons, widths, accessibility. It loses rows."""
+    found = [f"id {name} twice" for name in seen["doubled"]]
+    for piece in seen["text"].split("§"):
+        found += words_instead.slips(" ".join(piece.split())) + prose.slips(piece)
+    found += page.evaluate(CLOSED_TO_ADDRESSES) + _faults_of_buttons(page)
+    page.set_viewport_size({"width": NARROW[0], "height": NARROW[1]})
+    for opening in (False, True):
+        page.evaluate(OPEN_ALL, opening)
+        if page.evaluate("document.documentElement.scrollWidth") > NARROW[0]:
+            found += [f"wider than 320 px: {node}" for node in page.evaluate(TOO_WIDE)] or ["wider than 320 px"]
+    page.set_viewport_size({"width": DESK[0], "height": DESK[1]})
+    if axe:
+        found += violations(page)
+        page.emulate_media(color_scheme="dark")
+        found += [f"dark: {what}" for what in violations(page, ["color-contrast"])]
+    return found
+
+
+def faults_of_other_page(browser, file: Path) -> list[str]:
+    """What of a page that is of no trace is not as it should be: the comparison, and those that the site adds."""
+    with opened(browser, file) as (page, found):
+        kinds, of_keyboard = tab_stops(page)
+        found += of_keyboard + ([] if kinds[:1] == ["skip"] else [f"the first stop is {kinds[:1]}"])
+        found += _faults_of_any_page(page, page.evaluate(MEASURED), axe=True)
+        return list(dict.fromkeys(found))
+
+
 def faults(browser, file: Path, trace: Path, axe: bool = True) -> list[str]:
-    """What of the page is not as it should be; trace: results/<trace>. axe: whether axe-core is asked as well."""
+    """What of the page of a trace is not as it should be; trace: results/<trace>. axe: whether axe-core is asked."""
     metrics = json.loads((trace / "metrics.json").read_text(encoding="utf-8"))
     brief = json.loads((trace / "brief.json").read_text(encoding="utf-8"))
     with opened(browser, file) as (page, found):
@@ -197,11 +261,9 @@ def faults(browser, file: Path, trace: Path, axe: bool = True) -> list[str]:
         most = BUDGET | WORK
         found += [f"{what}: {lengths[what]:.1f} > {most[what]}" for what in most if lengths[what] > most[what]]
         found += ["an open table besides the actions"] if seen["strangers"] else []
-        found += [f"empty chart {name}" for name in seen["bare"]] + [f"id {name} twice" for name in seen["doubled"]]
+        found += [f"empty chart {name}" for name in seen["bare"]]
         found += ["drawings without a title"] if seen["unnamed"] else []
         found += wrong_numbers(seen, metrics, brief["withheld"])
-        for piece in seen["text"].split("§"):
-            found += words_instead.slips(" ".join(piece.split())) + prose.slips(piece)
         if brief["withheld"] and planner:
             answers = page.evaluate(
                 "[...document.querySelectorAll('#planner .answers output')].map((one) => one.value)"
@@ -209,19 +271,8 @@ def faults(browser, file: Path, trace: Path, axe: bool = True) -> list[str]:
             told = page.evaluate("document.querySelector('#planner .why')?.innerText")
             rate = page.evaluate("document.querySelector('#p-rate').value")
             found += [] if rate == "" and set(answers) == {"–"} and told else [f"planner: {rate=} {answers=} {told=}"]
-        found += page.evaluate(CLOSED_TO_ADDRESSES)
-        page.set_viewport_size({"width": NARROW[0], "height": NARROW[1]})
-        for opening in (False, True):
-            page.evaluate(OPEN_ALL, opening)
-            if page.evaluate("document.documentElement.scrollWidth") > NARROW[0]:
-                found += [f"wider than 320 px: {node}" for node in page.evaluate(TOO_WIDE)] or ["wider than 320 px"]
         page.set_viewport_size({"width": DESK[0], "height": DESK[1]})
-        page.evaluate(OPEN_ALL, False)
         pages = pages_of_brief(page)
         found += [f"the brief is of {pages} printed pages"] if pages != 1 else []
-        if axe:
-            page.evaluate(OPEN_ALL, True)
-            found += violations(page)
-            page.emulate_media(color_scheme="dark")
-            found += [f"dark: {what}" for what in violations(page, ["color-contrast"])]
+        found += _faults_of_any_page(page, seen, axe)
         return list(dict.fromkeys(found))

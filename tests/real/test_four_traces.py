@@ -7,7 +7,7 @@ import shutil
 import polars as pl
 import pytest
 import whole_study
-from acceptance import CHROMIUM, browsing, faults, opened, violations
+from acceptance import CHROMIUM, browsing, faults, faults_of_other_page, opened
 from prefixes import cut
 from prose import faults_of_page
 from study_runs import PAGE
@@ -83,9 +83,12 @@ def test_the_pages_are_accepted(results):
             trace: faults(browser, results / f"studies/study/report/{trace}.html", results / trace, trace == "openb")
             for trace in TRACES
         }
-        with opened(browser, results / "studies/study/report/index.html") as (page, wrong):
+        comparison = results / "studies/study/report/index.html"
+        with opened(browser, comparison) as (page, _):
             height = page.evaluate("document.documentElement.scrollHeight / innerHeight")
-            found["comparison"] = wrong + ([f"{height:.1f} screens"] if height > 3 else []) + violations(page)
+        found["comparison"] = faults_of_other_page(browser, comparison) + (
+            [f"{height:.1f} screens"] if height > 3 else []
+        )
     assert {page: wrong for page, wrong in found.items() if wrong} == {}
 
 

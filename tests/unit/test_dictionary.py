@@ -46,7 +46,8 @@ def test_every_table_and_column_is_in_the_dictionary():
     groups = by_analysis()
     text, page = as_markdown(groups), Page(as_html(groups))
     tables = [table for group in groups.values() for table in group]
-    assert page.ids == [table.name for table in tables]
+    # Scripts of the page know elements by names such as `strata`.
+    assert page.ids == [f"table-{table.name}" for table in tables]
     assert page.tags.count("tr") == sum(len(table.columns) + bool(table.columns) for table in tables)
     for found in tables:
         _, line = text.split(f"**{found.path}** ", 1)
@@ -69,7 +70,7 @@ def test_the_page_escapes_what_a_study_declares():
     hostile = table(HOSTILE, HOSTILE, **{HOSTILE: share(HOSTILE, HOSTILE, HOSTILE)})
     page = Page(as_html({HOSTILE: (hostile,)}))
     assert {"script", "img"}.isdisjoint(page.tags)
-    assert page.ids == [HOSTILE]
+    assert page.ids == [f"table-{HOSTILE}"]
     assert page.text.count(HOSTILE) == 6  # heading, path, table, column, its sentence, why it is blank
 
 

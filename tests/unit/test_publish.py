@@ -20,6 +20,7 @@ from ttf.publish.archive import deposit, tar_of
 from ttf.publish.crate import crate
 from ttf.publish.files import Published, columns_of, png_of, published, words_of_charts
 from ttf.report.blocks import macros
+from ttf.report.render import render
 
 ROOT = Path(__file__).parents[2]
 CITATION = """
@@ -60,12 +61,14 @@ class Seen(HTMLParser):
 
     def __init__(self, text: str) -> None:
         super().__init__()
-        self.tags, self.links, self.text = [], [], ""
+        self.tags, self.links, self.text, self.described = [], [], "", ""
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
         self.links += [value for key, value in attrs if key in ("href", "src")]
+        if ("name", "description") in attrs:
+            self.described = dict(attrs)["content"]
 
     def handle_data(self, data):
         self.text += data
@@ -281,14 +284,19 @@ def test_every_page_of_the_site_links_every_other():
     assert yaml.safe_load(texts["_quarto.yml"])["project"]["resources"] == ["search-index.js"]
 
 
-def test_hostile_titles_and_descriptions_are_text_in_the_pages_of_the_site():
+def test_hostile_titles_and_descriptions_are_text_in_the_pages_of_the_site(tmp_path, monkeypatch):
+    monkeypatch.setattr("shutil.which", lambda name: None)
     texts = texts_of(title=HOSTILE, description=HOSTILE)
+    pages.write(texts, [ROOT / "report/page.html", ROOT / "report/references.bib"], tmp_path)
     for name in pages.OF_THE_SITE:
         front, _, body = texts[f"{name}.qmd"].partition("\n---\n")
         yaml.safe_load(front)
         assert "<script>window" not in body
         assert Seen(body).text.count(HOSTILE) >= 2, "in both lists of contents"
-        assert "<script" not in front and "`" not in front
+        assert "<script" not in front
+        render(tmp_path / f"{name}.qmd", tmp_path / "made.html")
+        described = Seen((tmp_path / "made.html").read_text(encoding="utf-8")).described
+        assert described == f"{pages.OF_THE_SITE[name]}. {HOSTILE}"
 
 
 def test_the_project_of_the_site_has_the_files_beside_it(tmp_path):

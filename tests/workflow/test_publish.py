@@ -13,6 +13,7 @@ import zipfile
 import zlib
 from pathlib import Path
 
+import acceptance
 import jsonschema
 import named_trace
 import openpyxl
@@ -107,27 +108,29 @@ def test_every_link_of_the_site_resolves_and_every_file_is_linked(published):
     ]
 
 
-def test_the_site_works_in_a_browser_without_a_network(published):
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if not chromium:
+@pytest.fixture(scope="module")
+def browser():
+    if not acceptance.CHROMIUM:
         pytest.skip("chromium is not installed: make test-tools")
-    from playwright.sync_api import sync_playwright
+    with acceptance.browsing() as browser:
+        yield browser
 
-    failed, asked = [], []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        page = browser.new_context(offline=True, viewport={"width": 390, "height": 800}).new_page()
-        page.on("requestfailed", lambda request: failed.append(request.url))
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto((published.folder / f"{OWN}/site/files.html").as_uri())
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390
-        page.set_viewport_size({"width": 1280, "height": 800})
+
+def test_every_page_of_the_site_is_accepted(published, browser):
+    site = published.folder / f"{OWN}/site"
+    found = {"index": acceptance.faults(browser, site / "index.html", site / "sample")}
+    others = [page for page in site.glob("*.html") if page.stem != "index"]
+    found |= {page.stem: acceptance.faults_of_other_page(browser, page) for page in others}
+    assert found.keys() == {"index", "files", "tables", "search"}
+    assert {page: faults for page, faults in found.items() if faults} == {}
+
+
+def test_the_site_is_searched_in_a_browser_without_a_network(published, browser):
+    with acceptance.opened(browser, published.folder / f"{OWN}/site/files.html") as (page, wrong):
         current = page.locator(".sidebar [aria-current=page]")
         assert current.inner_text() == "Files"
         page.locator(".sidebar").get_by_text("Search", exact=True).click()
         assert current.inner_text() == "Search"
-        page.locator(".sidebar [data-do=theme]").click()
-        assert page.locator("html").get_attribute("data-theme") in ("light", "dark")
         page.fill("#site-search", "failure rate")
         hits = page.locator("#site-hits li")
         assert hits.count() > 2
@@ -136,9 +139,7 @@ def test_the_site_works_in_a_browser_without_a_network(published):
         hits.first.locator("a").click()
         place = page.url.partition("index.html#")[2]
         page.locator(f"[id='{place}']").wait_for(state="visible", timeout=5_000)
-        browser.close()
-    assert failed == []
-    assert {url.partition(":")[0] for url in asked} <= {"file", "data", "blob"}
+        assert wrong == []
 
 
 def contents_of_archive(study) -> dict[str, bytes]:

@@ -4,7 +4,7 @@ import re
 
 import acceptance
 import pytest
-from acceptance import CHROMIUM, DESK, PHONE, browsing, faults, opened
+from acceptance import CHROMIUM, DESK, PHONE, browsing, opened
 from study_runs import PAGE
 
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed: make test-tools")
@@ -17,7 +17,7 @@ def browser():
 
 
 def test_the_page_is_accepted(finished_study, browser):
-    assert faults(browser, finished_study.folder / PAGE, finished_study.folder / "results/sample") == []
+    assert acceptance.faults(browser, finished_study.folder / PAGE, finished_study.folder / "results/sample") == []
 
 
 def test_failure_risk_has_a_finding_pictures_in_its_fold_and_its_limits(finished_study, browser):
@@ -32,36 +32,17 @@ def test_failure_risk_has_a_finding_pictures_in_its_fold_and_its_limits(finished
         assert wrong == []
 
 
-FOCUSED = """() => {
-  const at = document.activeElement, box = at.getBoundingClientRect();
-  const kind = at.matches(".skip") ? "skip" : at.closest(".contents") ? "contents" : at.closest(".tools") ? "tools"
-    : at.closest(".figure") ? "figure" : at.closest(".planner") ? "planner" : at.matches("summary") ? "fold"
-    : at.matches("data") ? "number" : at === document.body ? "end" : "other";
-  const style = getComputedStyle(at);
-  return [kind, at === document.body || (box.width > 0 && style.outlineStyle !== "none")];
-}"""
-
-
 def test_the_keyboard_goes_through_the_whole_page(finished_study, browser):
     with opened(browser, finished_study.folder / PAGE) as (page, wrong):
         # Numbers become stops when the browser has nothing better to do.
         page.wait_for_function("document.querySelectorAll('data[tabindex]').length > 50")
         page.keyboard.press("Tab")
-        assert page.evaluate(FOCUSED) == ["skip", True]
+        assert page.evaluate(acceptance.FOCUSED) == ["skip", True]
         page.keyboard.press("Enter")
         assert page.evaluate("location.hash") == "#overview"
         page.evaluate("history.replaceState(null, '', location.pathname); document.querySelector('.skip').focus()")
-        kinds, unseen = [], []
-        for _ in range(900):
-            page.keyboard.press("Tab")
-            kind, outlined = page.evaluate(FOCUSED)
-            if kind == "end":
-                break
-            kinds.append(kind)
-            if not outlined:
-                unseen.append(page.evaluate("document.activeElement.outerHTML.slice(0, 100)"))
-        assert kind == "end", "the focus never leaves the page"
-        assert unseen == []
+        kinds, faults = acceptance.tab_stops(page)
+        assert faults == []
         assert {"contents", "tools", "figure", "planner", "fold", "number"} <= set(kinds)
         assert kinds.index("contents") < kinds.index("tools") < kinds.index("number")
 

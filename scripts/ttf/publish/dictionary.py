@@ -80,7 +80,7 @@ def as_html(groups: Mapping[str, tuple[Table, ...]]) -> str:
     for heading, tables in groups.items():
         text += f"<h2>{escape(heading)}</h2>\n"
         for table in tables:
-            text += f'<h3 id="{escape(table.name)}">{escape(table.path)}</h3>\n<p>{escape(table.about)}</p>\n'
+            text += f'<h3 id="table-{escape(table.name)}">{escape(table.path)}</h3>\n<p>{escape(table.about)}</p>\n'
             cells = "".join(_cells("td", row) for row in _rows(table))
             head = _cells("th", ("Column", "Type", "What it is"))
             text += f'<div class="scroll"><table>\n{head}{cells}</table></div>\n' if cells else ""

@@ -16,7 +16,7 @@ from ttf.publish.about import Publication
 from ttf.report.blocks import raw
 from ttf.report.citation import cited
 from ttf.report.packing import as_json
-from ttf.report.page import Entry, Frame
+from ttf.report.page import Entry, Frame, data_of_scripts
 
 MARK = "<!-- more pages -->"
 OF_THE_SITE = {"files": "Files", "tables": "Tables and their columns", "search": "Search"}
@@ -61,6 +61,7 @@ def _page(name: str, title: str, titles: Mapping[str, str], about: Publication, 
     of_site = [Entry(text, f"{page}.html", current=page == name) for page, text in OF_THE_SITE.items()]
     frame.groups = [("Report", [Entry(text, f"{page}.html") for page, text in titles.items()]), ("Site", of_site)]
     html = f'{macros.opening(frame)}<section id="content"><h1>{title}</h1>\n{body}</section>{macros.closing(frame)}'
+    html += data_of_scripts({}, frame.citation)
     return frame.front(f"{title}. {about.description}") + raw(html.replace(MARK, ""))
 
 

@@ -79,7 +79,7 @@ def _pages_of(report: str, traces: int) -> list[str]:
 def _section(folder: str, files: list[Published], about: Publication) -> str:
     entry = about.traces.get(folder)
     title = folder if entry else {"": "The whole study", "comparison": "Comparison of the traces"}.get(folder, folder)
-    text = f'<h2 id="{quote(folder) or "study"}">{escape(title)}</h2>\n'
+    text = f'<h2 id="folder-{quote(folder)}">{escape(title)}</h2>\n'
     if entry:
         text += _about_trace(entry)
     charts: dict[str, list[Published]] = {}

@@ -75,7 +75,8 @@ class Frame:
         html |= {"minimal": True, "template": "page.html", "html-math-method": "mathml"}
         about = {
             "pagetitle": words.markdown(f"{self.title}: {self.kind}"),
-            "description": words.markdown(description),
+            # It stands in an attribute, where a renderer would leave quotes as they are.
+            "description": f"`{words.attribute(description)}`{{=html}}",
             "lang": "en",
             "engine": "markdown",
             "bibliography": "references.bib",
@@ -295,7 +296,8 @@ class TracePage:
 
 def data_of_scripts(specs: Mapping[str, Mapping], citation: Citation, strata: str | None = None) -> str:
     """What the scripts of a page work on; nothing of it runs. specs: its charts as Vega-Lite; strata: `strata_json`."""
-    scripts = {"charts-packed": deflated(as_json(packed(specs))), "bibtex": citation.bibtex.replace("<", "")}
+    scripts = {"charts-packed": deflated(as_json(packed(specs)))} if specs else {}
+    scripts["bibtex"] = citation.bibtex.replace("<", "")
     texts = "".join(f'<script type="text/plain" id="{name}">{text}</script>\n' for name, text in scripts.items())
     return texts + (f'<script type="application/json" id="strata">{strata}</script>\n' if strata else "")
 
