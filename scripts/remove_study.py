@@ -33,6 +33,8 @@ def main() -> int:
             raise ConfigError("what? make remove STUDY=name, or make remove TRACE=name PART=name")
         if not gone:
             raise ConfigError(f"nothing was made of the {what}.")
+        if links := [path for path in gone if path.is_symlink()]:
+            raise ConfigError(f"{links[0]} is a link: what it leads to is not removed. Remove the link first.")
     except ConfigError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -41,8 +43,12 @@ def main() -> int:
     if given.sure != "yes":
         print(f"Nothing is removed yet. Add SURE=yes to remove the {what}.")
         return 0
-    for path in gone:
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    try:
+        for path in gone:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    except OSError as error:
+        print(f"error: {error.filename}: cannot be removed ({error.strerror}).", file=sys.stderr)
+        return 1
     if given.study:
         studies.forget(given.study)
     return 0

@@ -13,6 +13,7 @@ import argparse
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from study.risk import LATER
 from study.trace import Trace
 from ttf.entry import limit_libraries
 from ttf.errors import StudyError
+from ttf.provenance.digests import MEMORY, Memory
 
 
 def trace_of(study: str, name: str) -> Trace:
@@ -194,6 +196,10 @@ def _write(scores: Any, skew: Any, to: tuple[Path, Path]) -> None:
                 file.unlink(missing_ok=True)
     except OSError as error:
         raise StudyError(f"{to[0]}: cannot be written ({error.strerror}).") from None
+    # Else `make verify` would take them for files of nobody.
+    with suppress(OSError):
+        memory = Memory(MEMORY)
+        memory.keep(memory.digests(map(os.path.relpath, to)))
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -10,8 +10,8 @@ def main(snakemake):
     from ttf.provenance.manifest import manifest
     from ttf.provenance.seal import sealed
 
-    memory, file = Memory(MEMORY), snakemake.output.manifest
-    made = manifest(snakemake.params.jobs, snakemake.params.study, memory)
+    memory, file, params = Memory(MEMORY), snakemake.output.manifest, snakemake.params
+    made = manifest(params.jobs, params.study, params.folders, memory)
     Path(file).write_bytes(sealed(made))
     # By which another one in its place is known, whoever sealed that.
     memory.keep(memory.digests([file]))

@@ -2,12 +2,14 @@
 
 A result is kept under a digest of all that it was made of: the rows, what else the function was told, the code of the
 rule and the versions of the libraries. So none is ever out of date, and the folder may go at any time. It lies in
-Snakemake's own (.snakemake/kept), is no product, and holds what the last run of each rule used.
+Snakemake's own (.snakemake/kept), is no product, and holds what the last run of each rule used. A result is used only
+where it is sealed with the key of the study: no other check would see it, as products are made of it.
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import io
 import json
 import os
@@ -15,6 +17,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,22 +26,30 @@ from typing import Any
 import polars as pl
 
 from ttf.on_disk import scan_parquet
+from ttf.plain_files import opened
+from ttf.provenance.key import KEY, made_key
+from ttf.provenance.seal import digest_of as digest_of_file
 
 FOLDER = Path(".snakemake", "kept")
 # Rows looked at together. Rows are added at the end, so that blocks before the last ones stay as they are.
 BLOCK_ROWS = 1 << 17
 LIBRARIES = ("polars", "numpy", "scipy")
-# Of a result: name of each frame -> digest of its file.
+# Of a result: `frames`, name of each -> SHA-256 of its file, and `seal`, an HMAC of these and of the result's name.
 DIGESTS = "digests.json"
 
 Frames = Mapping[str, pl.DataFrame]
 
 
 class Kept:
-    """The results of one rule on one trace. folder: None where nothing is kept; made_by: what every result rests on."""
+    """The results of one rule on one trace. folder: None where nothing is kept; made_by: what every result rests on.
 
-    def __init__(self, folder: Path | None = None, made_by: Sequence[str] = ()) -> None:
-        self._folder = folder
+    read_key: gives the key that results are sealed with.
+    """
+
+    def __init__(
+        self, folder: Path | None = None, made_by: Sequence[str] = (), read_key: Callable[[], bytes] = bytes
+    ) -> None:
+        self._folder, self._read_key = folder, read_key
         self._made_by = [*made_by, sys.version, *map(version, LIBRARIES)]
         self._used: set[str] = set()
 
@@ -47,13 +58,18 @@ class Kept:
         """That of the rule of a script, whose parameters without a name are its code; settings go into the keys."""
         params = list(snakemake.params)
         code = params[: len(params) - len(list(snakemake.params.keys()))]
-        return cls(FOLDER / snakemake.wildcards.trace / snakemake.rule, [json.dumps(code)])
+        folder = FOLDER / snakemake.wildcards.trace / snakemake.rule
+        return cls(folder, [json.dumps(code)], lambda: made_key(KEY).read_bytes())
+
+    @cached_property
+    def _key(self) -> bytes:
+        return self._read_key()
 
     def frames(self, key: Sequence[str | bytes], make: Callable[[], Frames]) -> dict[str, pl.DataFrame]:
         """make(), or what it gave when it was called with this key before.
 
-        key: tells apart all that make() depends on and that `made_by` does not hold. A result that was damaged, or
-        cannot be kept (a full disk, a folder of somebody else's), is made anew.
+        key: tells apart all that make() depends on and that `made_by` does not hold. A result that was damaged or
+        changed, or cannot be kept (a full disk, a folder of somebody else's), is made anew.
         """
         return {name: frame.collect() for name, frame in self.scans(key, make).items()}
 
@@ -64,11 +80,12 @@ class Kept:
         if self._folder is None:
             return _held(make())
         place = self._folder / name
-        if (found := _scanned(place)) is not None:
-            return found
+        with suppress(OSError):
+            if (found := _scanned(place, self._key)) is not None:
+                return found
         made = make()
         with suppress(OSError):
-            _write(place, made)
+            _write(place, made, self._key)
             return _opened(place, made)
         return _held(made)
 
@@ -125,24 +142,32 @@ def _digest(key: Sequence[str | bytes]) -> str:
     return found.hexdigest()
 
 
-def _scanned(place: Path) -> dict[str, pl.LazyFrame] | None:
-    """What was kept there; None where nothing was, or it is not what was written."""
+def _sealed(place: Path, digests: Mapping[str, str], key: bytes) -> bytes:
+    """What DIGESTS of a result holds."""
+    text = f"kept\0{place.name}\0{json.dumps(digests)}"
+    return json.dumps({"seal": hmac.new(key, text.encode(), "sha256").hexdigest(), "frames": digests}).encode()
+
+
+def _scanned(place: Path, key: bytes) -> dict[str, pl.LazyFrame] | None:
+    """What was kept there; None where it is not what was written with this key. OSError where nothing was."""
+    with os.fdopen(opened(place / DIGESTS), "rb") as file:
+        written = file.read()
     try:
-        digests = json.loads((place / DIGESTS).read_bytes())
-        for number, digest in enumerate(digests.values()):
-            with (place / f"{number}.parquet").open("rb") as file:
-                if hashlib.file_digest(file, "sha256").hexdigest() != digest:
-                    return None
-        return _opened(place, digests)
-    except (OSError, ValueError, AttributeError):
+        digests = dict(json.loads(written)["frames"])
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
+    if not hmac.compare_digest(written, _sealed(place, digests, key)):
+        return None
+    if any(digest_of_file(place / f"{number}.parquet") != digest for number, digest in enumerate(digests.values())):
+        return None
+    return _opened(place, digests)
 
 
 def _opened(place: Path, names: Iterable[str]) -> dict[str, pl.LazyFrame]:
     return {name: scan_parquet(place / f"{number}.parquet") for number, name in enumerate(names)}
 
 
-def _write(place: Path, frames: Frames) -> None:
+def _write(place: Path, frames: Frames, key: bytes) -> None:
     """Written beside and renamed: what is there is whole."""
     unfinished = place.with_name(f"{place.name}.{os.getpid()}")
     shutil.rmtree(unfinished, ignore_errors=True)
@@ -154,7 +179,7 @@ def _write(place: Path, frames: Frames) -> None:
             frame.rechunk().write_parquet(stored, compression="lz4", statistics=False)
             digests[name] = hashlib.sha256(stored.getbuffer()).hexdigest()
             (unfinished / f"{number}.parquet").write_bytes(stored.getbuffer())
-        (unfinished / DIGESTS).write_text(json.dumps(digests), encoding="utf-8")
+        (unfinished / DIGESTS).write_bytes(_sealed(place, digests, key))
         shutil.rmtree(place, ignore_errors=True)
         unfinished.rename(place)
     finally:

@@ -17,10 +17,18 @@ BUILT_IN = Path(__file__).parent / "analyses"
 
 
 def places(folders: Sequence[str] = ()) -> dict[str, Path]:
-    """Analysis -> its folder, of the package and of `folders`. Raises StudyError where two have one name."""
+    """Analysis -> its folder, of the package and of `folders`.
+
+    Raises StudyError where two have one name, and for a folder without an analysis.
+    """
     found: dict[str, Path] = {}
     for folder in (BUILT_IN, *map(Path, folders)):
-        for declaration in sorted(folder.glob("*/__init__.py")):
+        declarations = sorted(folder.glob("*/__init__.py"))
+        if not declarations:
+            raise StudyError(
+                f"{folder}: holds no analysis; expected a folder with __init__.py for each: CONTRIBUTING.md."
+            )
+        for declaration in declarations:
             room = declaration.parent
             if other := found.get(room.name):
                 raise StudyError(f"two analyses are called {room.name}: {other} and {room}; rename the folder of one.")

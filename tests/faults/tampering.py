@@ -145,11 +145,11 @@ def _removed(kind: str, beginning: str = ""):
     return tamper
 
 
-def _replaced(make: Callable[[Path, Path], None]):
-    """Something else in the place of a product; make: the path, and one outside of the results that has its content."""
+def _replaced(make: Callable[[Path, Path], None], kind: str = "products"):
+    """Something else in the place of a file; make: the path, and one outside of the results that has its content."""
 
     def tamper(study: Finished, seed: random.Random) -> Path:
-        path = study.keep(study.one(seed, "products"))
+        path = study.keep(study.one(seed, kind))
         outside = study.keep(study.folder / "outside")
         outside.write_bytes(study.before[path][0])
         path.unlink()
@@ -255,6 +255,10 @@ def _long(study: Finished, seed: random.Random) -> Path:
     return study.manifest
 
 
+def _link_to(path: Path, outside: Path) -> None:
+    path.symlink_to(outside)
+
+
 def _name(seed: random.Random) -> str:
     return seed.choice(["more.csv", ".hidden", "ä b.csv", "a\nb", "jobs.parquet.new", "-rf", "{a}", "index.html.gz"])
 
@@ -282,7 +286,7 @@ KINDS: dict[str, Callable[[Finished, random.Random], object]] = {
     "a product emptied": _to_content("products", lambda content, _: b""),
     "a product removed": _removed("products"),
     "two products swapped": _swapped,
-    "a link for a product": _replaced(lambda path, outside: path.symlink_to(outside)),
+    "a link for a product": _replaced(_link_to),
     "a link to itself for a product": _replaced(lambda path, _: path.symlink_to(path.name)),
     "a pipe for a product": _replaced(lambda path, _: os.mkfifo(path)),
     "a folder for a product": _replaced(lambda path, _: path.mkdir()),
@@ -320,4 +324,14 @@ KINDS: dict[str, Callable[[Finished, random.Random], object]] = {
     "a format added": _added(lambda study, seed: study.folder / "scripts/ttf/formats/more.yaml"),
     "a raw file edited": _to_content("raw", _flipped),
     "a raw file removed": _removed("raw"),
+    "a link for a raw file": _replaced(_link_to, "raw"),
+    "a link for a file of the workflow": _replaced(_link_to, "code"),
+    "a file added to the raw files": _added(
+        lambda study, seed: study.one(seed, "raw").with_name(seed.choice(["2026.txt", "ä b.csv", "a\nb", "-rf", "{a}"]))
+    ),
+    "a folder added to the raw files": _added(
+        lambda study, seed: study.one(seed, "raw").with_name("more") / "2026.txt"
+    ),
+    "a file added beside the studies": _added(lambda study, seed: study.own.parent / _name(seed)),
+    "a folder added beside the studies": _added(lambda study, seed: study.own.parent / "more" / _name(seed)),
 }

@@ -65,6 +65,12 @@ def test_a_pipe_is_refused_wherever_a_file_is_named(key):
         Study([("my.yaml", {"study": ["sample"], key: ["fifo"] if key in ("claims", "analyses") else "fifo"})], ROOT)
 
 
+def test_a_folder_without_an_analysis_is_refused_by_name(tmp_path):
+    (tmp_path / "etc" / "apt").mkdir(parents=True)
+    with pytest.raises(ConfigError, match=r"^analyses: .*/etc: holds no analysis; expected a folder with __init__.py"):
+        Study([("my.yaml", {"study": ["sample"], "analyses": [str(tmp_path / "etc")]})], ROOT)
+
+
 def test_a_problem_names_the_line_and_column_of_its_layer():
     said = refused("study: [a]\nsurvival:\n  max_stps: 3\nettr: {seed: x}\nregistry:\n  a: {}\n").split("\n")
     places = [line.partition(": ")[2].partition(": ")[0] for line in said]

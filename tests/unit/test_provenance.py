@@ -81,7 +81,7 @@ def edit(file, text="by hand"):
 
 
 def made(jobs=JOBS):
-    return Manifest(manifest(jobs, ["mine"], Memory(Path(".snakemake/sha256.json"))))
+    return Manifest(manifest(jobs, ["mine"], {}, Memory(Path(".snakemake/sha256.json"))))
 
 
 def test_the_manifest(study):
@@ -246,7 +246,7 @@ def test_the_tree_of_a_number(study):
     value = {"value": 12.5, "unit": "s", "n": 1200, "source": "table.csv"}
     Path(metrics).write_text(json.dumps({"mttf.all": value, "gpu": value | {"value": "\x1b[2J", "n": None}}))
     jobs = [*JOBS, job("summarise", [metrics], ["results/mine/table.csv"])]
-    known = Manifest(manifest(jobs, ["mine"], Memory(Path(".snakemake/sha256.json"))))
+    known = Manifest(manifest(jobs, ["mine"], {}, Memory(Path(".snakemake/sha256.json"))))
     tree = explain(known, metrics, "mttf.all").splitlines()
     assert tree[:4] == [
         "mttf.all = 12.5 s (n = 1,200), in results/mine/metrics.json",

@@ -9,12 +9,12 @@ import yaml
 from study.publication import PATHS, PATHS_OF_TRACES, SOURCES, sources_of_study, without_paths
 from study.study import Study
 from study.yaml_files import load_yaml
-from ttf.contract import ANYBODY, SOMEBODY, TEXT, Column, count, name, number, table, text, words
+from ttf.contract import ANYBODY, NOBODY, SOMEBODY, TEXT, Column, count, name, number, table, text, words
+from ttf.provenance.key import KEY, made_key
 from ttf.publish.files import content_of
-from ttf.publish.key import KEY, made_key
 from ttf.publish.names import neutral, pseudonym, pseudonymised
 from ttf.rooms import contracts
-from ttf.stages import OF_TRACES
+from ttf.stages import OF_TRACES, OUTAGES
 
 ROOT = Path(__file__).parents[2]
 OWNERS = table(
@@ -87,6 +87,15 @@ def test_columns_of_names_say_so_in_every_contract():
             if column in ("line", "commonest", "job_id") or where == "row_account_by_part.part":
                 assert declared.names == ANYBODY, where
             assert not declared.by or declared.by in of.columns, where
+
+
+def test_what_divides_a_cluster_is_listed_among_what_is_published_as_it_is():
+    docs = " ".join((ROOT / "docs/publishing.md").read_text(encoding="utf-8").split())
+    listed = docs.partition("What divides a cluster is published as it is: ")[2].partition(".")[0]
+    group = OUTAGES.columns["group"]
+    assert group.names == NOBODY
+    named = group.about.removeprefix("What divides the units: ").rstrip(".").replace(" or ", ", ").split(", ")
+    assert len(named) == 4 and [word for word in [*named, "rack", "`machine_room_id`"] if word not in listed] == []
 
 
 # Spreadsheets ---------------------------------------------------------------------------------------------

@@ -1,17 +1,20 @@
 """Every kind of tampering with a small study is told by `make verify`, in lines that end; none gives a traceback."""
 
 import json
+import shutil
 import signal
 from base64 import urlsafe_b64encode
 from pathlib import Path
 
 import pytest
+import score_jobs
 import verify_results
 from faults.tampering import KINDS, Finished, tampered
 from ttf.provenance import digests
 from ttf.provenance import manifest as of_manifest
 from ttf.provenance.digests import MEMORY, Memory
 from ttf.provenance.seal import sealed
+from ttf.risk.score import SCORES, SKEW
 
 FILES = {
     "data/raw.csv": "a,b\n" * 9,
@@ -61,7 +64,7 @@ def study(tmp_path_factory):
             written = max(Path(file).stat().st_mtime for file in digests.members(output))
             record.write_text(json.dumps({"endtime": written}))
         memory, made = Memory(MEMORY), Finished(folder)
-        made.manifest.write_bytes(sealed(of_manifest.manifest(JOBS, ["mine"], memory)))
+        made.manifest.write_bytes(sealed(of_manifest.manifest(JOBS, ["mine"], {"data": ["left out.doc"]}, memory)))
         memory.keep(memory.digests([str(made.manifest.relative_to(folder))]))
         yield made
 
@@ -122,6 +125,53 @@ def test_what_a_rule_made_that_is_of_no_study_is_no_addition(study, capsys):
     (other / "manifest.json").write_bytes(b"{}")
     assert verify(capsys) == (1, "results/mine/more.csv: added; no rule of the study made it. Remove it.\n")
     Path("results/mine/more.csv").unlink()
+
+
+def test_what_was_left_out_of_the_raw_files_and_what_is_never_read_is_no_addition(study, capsys):
+    for name in ("left out.doc", ".part", "README.md"):
+        Path("data", name).touch()
+    assert verify(capsys)[0] == 0
+    Path("data/2026.csv").touch()
+    said = "data/2026.csv: added since the manifest was written. Run `make report`, or remove it.\n"
+    assert verify(capsys) == (1, said)
+    Path("data/2026.csv").unlink()
+
+
+def test_a_raw_file_that_was_a_link_may_be_one(study, capsys):
+    """Links are what a folder of raw files may be made of."""
+    raw, manifest = Path("data/raw.csv"), study.manifest.read_bytes()
+    raw.rename("outside.csv")
+    raw.symlink_to(Path("outside.csv").absolute())
+    assert verify(capsys) == (1, "data/raw.csv: a link was put there. Put the file itself back.\n")
+    made = of_manifest.manifest(JOBS, ["mine"], {"data": ["left out.doc"]}, Memory(MEMORY))
+    assert made["raw"]["data/raw.csv"]["link"]
+    study.manifest.write_bytes(sealed(made))
+    Memory(MEMORY).keep(Memory(MEMORY).digests([str(study.manifest.relative_to(study.folder))]))
+    assert verify(capsys)[0] == 0
+    raw.unlink()
+    Path("outside.csv").rename(raw)
+    study.manifest.write_bytes(manifest)
+    Memory(MEMORY).keep(Memory(MEMORY).digests([str(study.manifest.relative_to(study.folder))]))
+    assert verify(capsys)[0] == 0
+
+
+def test_scores_are_no_addition_until_they_are_edited(study, capsys):
+    scores = Path("results/mine/scores/new.csv"), Path("results/mine/scores/new.skew.csv")
+    frames = [contract.frame([]) for contract in (SCORES, SKEW)]
+    score_jobs._write(*frames, scores)
+    assert verify(capsys)[0] == 0
+    scores[0].write_text("more")
+    assert verify(capsys) == (1, f"{scores[0]}: edited since `make score` wrote it. Remove it.\n")
+    shutil.rmtree(scores[0].parent)
+
+
+def test_a_link_for_a_whole_site_is_told(study, capsys):
+    site, outside = study.own / "site", study.folder / "outside"
+    site.rename(outside)
+    site.symlink_to(outside)
+    assert verify(capsys) == (1, "results/studies/mine/site: a link was put there. Remove it.\n")
+    site.unlink()
+    outside.rename(site)
 
 
 def test_a_site_that_has_its_list_is_verified_with_the_study(study, capsys):

@@ -23,7 +23,7 @@ import yaml
 from qmd_lint import faults
 from study_runs import OWN, PAGE, ROOT, SMALL, Checkout, check_out
 from ttf.provenance import seal
-from ttf.publish.key import KEY
+from ttf.provenance.key import KEY
 from ttf.publish.more_tables import CONTENTS
 from ttf.rooms import contracts
 from ttf.tables import read_table

@@ -156,6 +156,21 @@ def test_removing_a_part_leaves_the_rest(tmp_path, monkeypatch, capsys):
     assert again.stderr == "error: nothing was made of the part a.csv of the trace t.\n"
 
 
+@pytest.mark.parametrize("sure", ["", "yes"])
+def test_a_link_is_not_removed_and_nothing_else_either(tmp_path, monkeypatch, sure):
+    monkeypatch.chdir(tmp_path)
+    Path("elsewhere/raw").mkdir(parents=True)
+    Path("results/t/parts").mkdir(parents=True)
+    Path("results/t/parts/a.csv").symlink_to(tmp_path / "elsewhere")
+    Path("logs/t/ingest_part").mkdir(parents=True)
+    Path("logs/t/ingest_part/a.csv.log").touch()
+    remove = (sys.executable, ROOT / "scripts/remove_study.py", "--trace", "t", "--part", "a.csv", "--sure", sure)
+    done = subprocess.run(remove, capture_output=True, text=True, check=False, env=environment())
+    said = "error: results/t/parts/a.csv is a link: what it leads to is not removed. Remove the link first.\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
+    assert Path("elsewhere/raw").is_dir() and Path("logs/t/ingest_part/a.csv.log").exists()
+
+
 def test_products_of_an_older_version_are_named(study):
     for name in ("report", "manifest.json"):
         shutil.copytree(study.folder / OWN / name, study.folder / "results" / name) if name == "report" else (

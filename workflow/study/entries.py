@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ttf.plain_files import kind_of
-from ttf.raw_files import ARCHIVES, PACKED
+from ttf.raw_files import ARCHIVES, PACKED, is_ignored
 
 from study.messages import show
 
@@ -66,11 +66,6 @@ def entries_of(folder: str) -> list[Entry]:
     return found
 
 
-def is_aside(name: str) -> bool:
-    """Whether a file is no part of the data in any folder: hidden, or a README."""
-    return name.startswith(".") or name.lower().partition(".")[0] == "readme"
-
-
 def _entry(path: Path) -> Entry:
     try:
         about = path.stat()
@@ -104,7 +99,7 @@ def files_of(spec: Mapping, names: Sequence[str]) -> list[str]:
 
 
 def is_called(name: str, spec: Mapping) -> bool:
-    if is_aside(name):
+    if is_ignored(name):
         return False
     lower = name.lower()
     if "every" in spec:

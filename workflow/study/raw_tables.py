@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
-from ttf.raw_files import ARCHIVES, archive_and_member
+from ttf.raw_files import ARCHIVES, archive_and_member, is_ignored
 
 from study.entries import (
     Entry,
@@ -12,7 +12,6 @@ from study.entries import (
     entries_of,
     expected_file,
     files_of,
-    is_aside,
     left_out,
     listing,
     problems,
@@ -92,7 +91,7 @@ def _entries(trace: str, entry: dict) -> list[Entry]:
         there = entries_of(entry["folder"])
     except OSError as error:
         raise ConfigError(f"registry.{trace}.folder: {entry['folder']}: cannot be read ({error.strerror}).") from None
-    return [one for one in there if one.name not in others and (one.name in named or not is_aside(one.name))]
+    return [one for one in there if one.name not in others and (one.name in named or not is_ignored(one.name))]
 
 
 def entries_left_out(trace: str, entry: dict, formats: dict) -> dict[str, str]:

@@ -147,6 +147,15 @@ class Study:
         ]
 
     @property
+    def folders_of_raw(self) -> dict[str, list[str]]:
+        """Folder of raw tables -> its entries of which no trace of the study reads anything."""
+        found: dict[str, list[str]] = {}
+        for trace in self.traces.values():
+            for folder, entries in trace.folders_of_raw.items():
+                found[folder] = sorted({*found.get(folder, ()), *entries})
+        return found
+
+    @property
     def questions(self) -> list[str]:
         """What a person is asked before the first job: what would make more of a trace known."""
         return [unwatched(trace.name, trace.unit) for trace in self.traces.values() if trace.may_have_exposure]

@@ -13,7 +13,7 @@ from ttf.given import SCHEMA
 from study.formats import OF_READING, meaning_of
 from study.headers import layouts_of, names_in
 from study.infra import infra_failures_of
-from study.raw_tables import member_of, on_disk
+from study.raw_tables import member_of, on_disk, part_of
 from study.risk import risk_of
 from study.watch import watch_of
 from study.window import window_of
@@ -223,6 +223,18 @@ class Trace:
                 name = "/".join(filter(None, (part if folders else "", Path(on_disk(file)).name, member_of(file))))
                 read.append({"file": name, "table": table, "part": part})
         return read + [{"file": file, "reason": reason} for file, reason in self.left_out.items()]
+
+    @property
+    def folders_of_raw(self) -> dict[str, list[str]]:
+        """Folder of its raw tables -> the entries that are not read; nothing of a synthetic trace."""
+        folder = self.entry.get("folder")
+        if isinstance(folder, list):
+            parts = {name: f"{part_of(name)}/" for name in folder}
+            return {
+                name: [entry.removeprefix(part) for entry in self.left_out if entry.startswith(part)]
+                for name, part in parts.items()
+            }
+        return {} if folder is None else {folder: list(self.left_out)}
 
     @property
     def products(self) -> set[str]:

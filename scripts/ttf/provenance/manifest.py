@@ -5,7 +5,7 @@ import platform
 import re
 import subprocess
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,15 @@ _CODE = ["Snakefile", "workflow", "scripts", "config", "report", "pyproject.toml
 _RESULTS = "results/"
 
 
-def manifest(jobs: list[dict[str, Any]], study: list[str], memory: Memory) -> dict[str, Any]:
+def manifest(
+    jobs: list[dict[str, Any]], study: list[str], folders: Mapping[str, list[str]], memory: Memory
+) -> dict[str, Any]:
     """The manifest of these jobs (study.graph.jobs_behind), whose files are all there.
 
-    `products`, `raw` and `code` name each file with SHA-256 and size in bytes, of the workflow also what no job was
-    given; `jobs` what each job was given, with the digests of its inputs. A product that was written to after its rule
-    had finished is `edited`.
+    `products`, `raw` and `code` name each file with SHA-256 and size in bytes, and say where it is a link, of the
+    workflow also what no job was given; `jobs` what each job was given, with the digests of its inputs. A product that
+    was written to after its rule had finished is `edited`. `folders`: folder of raw tables -> its entries that are not
+    read.
     """
     made_by = {file: (job, output) for job in jobs for output in job["outputs"] for file in members(output)}
     read = {file for job in jobs for path in [*job["inputs"], *_code(job)] for file in members(path)}
@@ -34,7 +37,8 @@ def manifest(jobs: list[dict[str, Any]], study: list[str], memory: Memory) -> di
     memory.keep({file: digest for file, digest in digests.items() if file not in edited})
 
     def about(file: str) -> dict[str, Any]:
-        return {"sha256": digests[file], "size": Path(file).stat().st_size}
+        link = {"link": True} if Path(file).is_symlink() else {}
+        return {"sha256": digests[file], "size": Path(file).stat().st_size} | link
 
     def digested(paths: Iterable[str]) -> dict[str, str]:
         # In the order of their names, wherever the workflow lies.
@@ -53,6 +57,7 @@ def manifest(jobs: list[dict[str, Any]], study: list[str], memory: Memory) -> di
         "python": platform.python_version(),
         "packages": versions(CHECKOUT / "pyproject.toml"),
         "raw": {name_of(file): about(file) for file in sorted((read | made_by.keys()) - code) if not _is_result(file)},
+        "folders": {name_of(folder): entries for folder, entries in sorted(folders.items())},
         "code": dict(sorted((name_of(file), about(file)) for file in code)),
         "jobs": {
             identity(job): {

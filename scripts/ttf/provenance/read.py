@@ -21,6 +21,7 @@ from ttf.provenance.digests import (
     touched,
 )
 from ttf.provenance.seal import NotIntact, is_entry, is_inside, printable, unsealed
+from ttf.raw_files import is_ignored
 from ttf.report.words import plural
 
 
@@ -32,6 +33,8 @@ def _is_revision(value: Any) -> bool:
     return value is None or (isinstance(value, str) and re.fullmatch(r"[0-9a-f]{40,64}", value) is not None)
 
 
+# The folder of a study has one of these at least.
+_OF_A_STUDY = ("config.yaml", "study.yaml", "manifest.json")
 _ANEW = "Delete it and run `make report`."
 _ENTRIES = {str: is_entry}
 _TEXTS = {str: str}
@@ -43,6 +46,7 @@ _FORM = {
     "python": str,
     "packages": dict,
     "raw": _ENTRIES,
+    "folders": {str: [str]},
     "code": _ENTRIES,
     "jobs": {str: {"script": lambda script: script is None or isinstance(script, str)} | _JOB},
     "products": {str: lambda about: is_entry(about) and _fits(about, {"rule": _is_name, "job": str})},
@@ -58,7 +62,8 @@ class Manifest(dict):
     def read(cls, file: Path) -> "Manifest":
         """Raises NotIntact where it is not as it was written, StudyError where there is none."""
         try:
-            found = cls(unsealed(file))
+            # The manifests of version 1.0.0 have no folders.
+            found = cls({"folders": {}} | unsealed(file))
         except FileNotFoundError:
             raise StudyError(f"{file}: there is no manifest yet. Run `make report`, which writes it.") from None
         except NotIntact as error:
@@ -143,27 +148,52 @@ def others_than_made(manifest: Manifest) -> list[str]:
 
 
 def _added(manifest: Manifest, own: Path) -> Iterator[str]:
-    """A line for each file of the workflow that the manifest does not have; for each of the results that neither it has
-    nor that of another study, and that is no product of Snakemake's either, as a site is; and for what was published.
+    """A line for each file that came to the workflow, to a folder of raw tables or to the results, and for each file of
+    a folder with a list of its own, such as a site, that is not as the list has it.
     """
     for name in of_workflow():
         if name not in manifest["code"]:
             yield f"{printable(name)}: added to the workflow since the manifest was written. Run `make report`."
-    studies, results = own.parent, own.parents[1]
+    yield from _added_to_raw(manifest)
+    lists = sorted(own.glob(f"*/{seal.NAME}"))
+    yield from _added_to_results(manifest, own, {file.parent for file in lists})
+    for file in lists:
+        yield from (f"{file.parent}/{line}" for line in seal.problems(file.parent))
+
+
+def _added_to_results(manifest: Manifest, own: Path, with_list: set[Path]) -> Iterator[str]:
+    """A line for each file that no study has, no rule made and `make score` did not write.
+
+    with_list: folders of which a list tells what is no file.
+    """
+    studies, results, memory = own.parent, own.parents[1], Memory(MEMORY)
+    other_studies = {file.parent for name in _OF_A_STUDY for file in studies.glob(f"*/{name}")} - {own}
     outputs = {output for job in manifest["jobs"].values() for output in job["outputs"]}
     known = {str(results / ".gitkeep"), str(own / "manifest.json"), str(own / "study.yaml"), *manifest["products"]}
-    known.update(*(_products_of(file) for file in studies.glob("*/manifest.json") if file.parent != own))
+    known.update(*(_products_of(folder / "manifest.json") for folder in other_studies))
     for path in sorted(seal.there(results)):
-        file = results / path
+        file, above = results / path, {*(results / path).parents}
         # Itself, or what it is the signature of.
         subjects = {str(file), *(str(file).removesuffix(ending) for ending in seal.SIGNATURES)}
-        of_another_study = studies in file.parents and own not in file.parents
-        if subjects & known or of_another_study or file.name == TIMESTAMP:
+        if subjects & known or other_studies & above or file.name == TIMESTAMP:
             continue
-        if outputs & _ways(str(file)) or not any(map(made_by_a_rule, subjects)):
-            yield f"{printable(str(file))}: added; no rule of the study made it. Remove it."
-    for listed in sorted(own.glob(f"*/{seal.NAME}")):
-        yield from (f"{listed.parent}/{line}" for line in seal.problems(listed.parent))
+        name, last = printable(str(file)), memory.last(str(file))
+        if kind := what_lies_at(file):
+            if not with_list & above:
+                yield f"{name}: {kind} was put there. Remove it."
+        elif outputs & _ways(str(file)) or (last is None and not any(map(made_by_a_rule, subjects))):
+            yield f"{name}: added; no rule of the study made it. Remove it."
+        elif not any(map(made_by_a_rule, subjects)) and last != seal.digest_of(file):
+            yield f"{name}: edited since `make score` wrote it. Remove it."
+
+
+def _added_to_raw(manifest: Manifest) -> Iterator[str]:
+    """A line for each file that came into a folder of raw tables; the study read the others, or left them out."""
+    read = {located(name).absolute() for name in manifest["raw"]}
+    for folder, left_out in manifest["folders"].items():
+        for path in sorted(located(folder).iterdir()) if located(folder).is_dir() else ():
+            if not is_ignored(path.name) and path.name not in left_out and path.absolute() not in read:
+                yield f"{printable(str(path))}: added since the manifest was written. Run `make report`, or remove it."
 
 
 def _products_of(manifest: Path) -> Iterable[str]:
@@ -199,9 +229,11 @@ def _digests_now(manifest: Manifest) -> dict[str, str | None]:
 
 
 def _source(manifest: Manifest, file: str, digest: str | None) -> str | None:
-    if digest == manifest.files[file]["sha256"]:
+    name, users, about = printable(file), manifest.users(file), manifest.files[file]
+    if digest is not None and located(file).is_symlink() and "link" not in about:
+        return f"{name}: a link was put there. Put the file itself back."
+    if digest == about["sha256"]:
         return None
-    name, users = printable(file), manifest.users(file)
     if not users:
         state = "missing" if digest is None else "changed"
         return f"{name}: {state} since the manifest was written. Run `make report`."
