@@ -137,7 +137,7 @@ def says(shown: str, value: float, unit: str) -> bool:
     """Whether the first number in the words is the value to the digits it is shown with; words without one may be."""
     plain = shown.replace("\u00a0", " ").replace("−", "-").replace(",", "")
     found = re.search(r"-?\d+(\.\d+)?", plain)
-    if not found or "×" in plain or plain.startswith(("<", ">")):
+    if not found or "×" in plain or plain.startswith(("<", ">", "less than", "more than")):
         return True
     told = float(found[0])
     digits = len(found[1]) - 1 if found[1] else 0
@@ -181,6 +181,31 @@ def wrong_numbers(seen: dict, metrics: dict, withheld: dict) -> list[str]:
             faults.append(f"handle {key} is withheld")
         elif isinstance(about["value"], int | float) and not says(shown, about["value"], about["unit"]):
             faults.append(f"handle {key} says {shown!r}, metrics.json {about['value']!r} {about['unit']}")
+    return faults
+
+
+def chart_numbers(trace: Path) -> list[tuple[str, str, str]]:
+    """(key, text, chart) of each text of a chart that is a number of metrics.json, as its row says."""
+    rows = [
+        (row, chart)
+        for chart in sorted((trace / "figures").glob("*.vl.json"))
+        for dataset in json.loads(chart.read_text(encoding="utf-8")).get("datasets", {}).values()
+        for row in dataset
+    ]
+    return [
+        (row["key"], row.get("label", row.get("text")), chart.name.removesuffix(".vl.json"))
+        for row, chart in rows
+        if "key" in row
+    ]
+
+
+def wrong_in_charts(numbers: list[tuple[str, str, str]], metrics: dict, withheld: dict) -> list[str]:
+    """Texts of charts that are not what metrics.json says, or are withheld."""
+    faults = [f"chart {chart} says {text!r}: {key} is withheld" for key, text, chart in numbers if key in withheld]
+    for key, text, chart in numbers:
+        value = metrics.get(key, {"value": None})["value"]
+        if value is not None and not says(text, value, metrics[key]["unit"]):
+            faults.append(f"chart {chart} says {text!r}, metrics.json {key} {value!r}")
     return faults
 
 
@@ -264,6 +289,7 @@ def faults(browser, file: Path, trace: Path, axe: bool = True) -> list[str]:
         found += [f"empty chart {name}" for name in seen["bare"]]
         found += ["drawings without a title"] if seen["unnamed"] else []
         found += wrong_numbers(seen, metrics, brief["withheld"])
+        found += wrong_in_charts(chart_numbers(trace), metrics, brief["withheld"])
         if brief["withheld"] and planner:
             answers = page.evaluate(
                 "[...document.querySelectorAll('#planner .answers output')].map((one) => one.value)"

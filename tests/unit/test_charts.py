@@ -15,7 +15,7 @@ import vl_convert
 from given_tables import correlations, runtime_by_group
 from ttf.analyses.correlate.compute import failure_share
 from ttf.analyses.correlate.run_time_charts import points
-from ttf.analyses.fit_mttf.compute import survival_steps
+from ttf.analyses.fit_mttf.compute import survival_at, survival_steps
 from ttf.analyses.split_outcomes.compute import observed_times, outcome_table, outcomes_by_gpus, runtime_quantiles
 from ttf.charts.axes import time_domain
 from ttf.charts.figure import Figure, Study, chart_of
@@ -113,6 +113,7 @@ def tables_of(jobs: pl.DataFrame) -> dict[str, pl.DataFrame]:
         "runtime_by_group": runtime_by_group(jobs, CUTOFFS),
         "correlations": correlations(jobs, CUTOFFS),
         "survival": thin(curves, 2_000),
+        "survival_at": survival_at(curves.filter(stratum_by="all")),
         "survival_steps": survival_steps(curves.filter(stratum_by="all"), jobs),
         "survival_summary": summary,
         "mttf": mean_time_to_failure(lives, "failure", strata),
@@ -277,6 +278,23 @@ def test_the_curve_of_all_names_its_estimates_beside_a_constant_rate(all_tables)
         )
         assert drawn.datasets["limits"] == []
         assert f'width="{study.width}' in svg_of(drawn.spec(validate=True))
+
+
+def test_a_curve_that_is_cut_short_gives_the_estimates_of_the_whole_one(all_tables):
+    """Of few steps the last one before a day may lie hours before it."""
+    whole = all_tables["ordinary"]
+    cut_short = whole | {"survival": thin(whole["survival"], 5)}
+    drawn = BUILDERS["still_running"](cut_short, STUDY)
+    assert drawn.datasets["spots"] == BUILDERS["still_running"](whole, STUDY).datasets["spots"]
+    for spot in drawn.datasets["spots"]:
+        left, left_of_few = (
+            tables["survival"].filter(pl.col("time_s") <= spot["x"], stratum_by="all")["survival"].last()
+            for tables in (whole, cut_short)
+        )
+        assert spot["v"] == pytest.approx(left, rel=1e-5)
+        assert spot["label"] == f"{percent(left)} at {'1 day' if spot['x'] == 86_400 else '1 h'}"
+        assert percent(left) != percent(left_of_few)
+        assert spot["label"] in drawn.alt
 
 
 def test_steps_of_time_limits_are_named_and_others_are_not(all_tables):

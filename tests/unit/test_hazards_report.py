@@ -13,7 +13,7 @@ from ttf.analyses.estimate_hazards.charts import CHARTS
 from ttf.analyses.estimate_hazards.compute import compute
 from ttf.analyses.estimate_hazards.forest import MOST_ROWS
 from ttf.analyses.estimate_hazards.numbers import _of_cox, numbers
-from ttf.analyses.fit_mttf.compute import failures_without_end
+from ttf.analyses.fit_mttf.compute import failures_without_end, survival_at
 from ttf.analyses.fit_mttf.numbers import of_lives, of_mttf, of_survival
 from ttf.charts.figure import Study
 from ttf.charts.saving import save_charts
@@ -93,7 +93,7 @@ def run(folder, lives, gives="jobs", causes=()):
     metrics = Metrics()
     if gives == "lives":
         of_lives(metrics, lives)
-    of_survival(metrics, summary, curves)
+    of_survival(metrics, summary, survival_at(curves.filter(event="failure", stratum_by="all")))
     of_mttf(metrics, mttf, failures_without_end(lives, "failure", ["all"]))
     numbers(metrics, given)
     return trace, metrics

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from ttf.analyses.fit_mttf import AGES
 from ttf.report import words
 from ttf.report.numbers import Numbers
 
@@ -97,11 +98,9 @@ def steps(m: Numbers, given: Mapping) -> dict | None:
     points = [[float(time), float(value)] for time, value in curve.drop_nulls().rows()]
     if len(points) < 2:
         return None
-    moments = {"1h": (3_600, "1 h"), "1d": (86_400, "1 day"), "1y": (31_536_000, "1 year")}
-    known = [key for key in moments if m.value(f"survival.{key}.survival", 1.0) < 0.9995][-2:]
     labels = []
-    for key in known:
-        moment, worded = moments[key]
+    for key in [key for key in AGES if m.value(f"survival.{key}.survival", 1.0) < 0.9995][-2:]:
+        moment, worded = AGES[key]
         value = m[f"survival.{key}.survival"]
         shown = words.share(value) if value > 0.99 else f"{100 * value:.0f}%"
         labels.append([moment, value, f"{shown} at {worded}"])

@@ -6,11 +6,6 @@ import altair as alt
 import polars as pl
 
 from ttf.charts.encodings import picked, tips
-from ttf.charts.text import DAY_S, HOUR_S, MINUTE_S
-
-# At which a title says how many have ended.
-ROUND_TIMES = {365 * DAY_S: "1 year", DAY_S: "1 day", HOUR_S: "1 hour", MINUTE_S: "1 minute"}
-
 
 CLUSTERED = {"l": "ci_low_clustered", "h": "ci_high_clustered"}
 INDEPENDENT = {"l": "ci_low", "h": "ci_high"}

@@ -34,7 +34,7 @@ def gpu_hours_account(given: Inputs, study: Study) -> Figure:
         of, share = row["category"], row["share"]
         kind = _KIND_OF.get(of, "not used" if of in UNUSED else "other use")
         rows.append({"category": LABELS[of], "kind": kind, "from": at, "to": at + share, "label": percent(share)})
-        rows[-1]["hours"] = row["gpu_hours"]
+        rows[-1] |= {"hours": row["gpu_hours"], "key": f"ledger.{of}.share"}
         at += share
     is_all = known["category"].is_in(UNUSED).any()
     whole = "all GPU hours of the window" if is_all else "the GPU hours used: how many GPUs there are is not known"

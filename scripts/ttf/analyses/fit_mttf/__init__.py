@@ -7,10 +7,20 @@ from ttf.contract import REASON, count, number, parquet, reason, seconds, share,
 
 # A fall of the survival curve by more at one second is a step of its own.
 STEP = 0.05
+# The ages (s) at which charts and sentences give the share without failure, and their words, by their part of a key.
+AGES = {"1min": (60, "1 min"), "1h": (3_600, "1 h"), "1d": (86_400, "1 day"), "1y": (31_536_000, "1 year")}
 _NO_PARAMETER = "the model has no such parameter, or could not be fitted"
 
 SURVIVAL = table("survival", "A step of a survival curve; of long curves some steps.", **columns.CURVES)
 SURVIVAL_CURVES = parquet("survival_curves", "A step of a curve, of all.", "tables/survival.parquet", **columns.CURVES)
+SURVIVAL_AT = table(
+    "survival_at",
+    "An age, and the share of all without failure at that age: of the whole curve, which survival.csv may cut short.",
+    time_s=whole_seconds("Age", "A minute, an hour, a day, a year, as far as the curve goes."),
+    **{name: columns.CURVES[name] for name in ("survival", "ci_low", "ci_high")},
+    **columns.CLUSTERED,
+    reason=reason(),
+)
 SURVIVAL_SUMMARY = table("survival_summary", "A stratum, and how long its units at risk last.", **columns.SUMMARY)
 SURVIVAL_STEPS = table(
     "survival_steps",
@@ -64,7 +74,7 @@ LIFETIME_MODELS = table(
 def charts(trace) -> dict:
     """The curve of all; of jobs those by GPU type and number of GPUs, of components the mean by each stratum."""
     strata = ["gpu_type", "gpu_count"] if trace.has_jobs else trace.strata
-    drawn = {"still_running": ["survival", "survival_steps", "mttf"]}
+    drawn = {"still_running": ["survival", "survival_at", "survival_steps", "mttf"]}
     if trace.has_jobs:
         return drawn | {f"survival_by_{name}": ["survival", "survival_summary"] for name in strata}
     return drawn | {f"mttf_by_{name}": "mttf" for name in strata}
@@ -81,7 +91,10 @@ ANALYSIS = Analysis(
         "strata": lambda trace: trace.strata,
         "causes": lambda trace: trace.causes,
     },
-    tables=(SURVIVAL, SURVIVAL_SUMMARY, SURVIVAL_STEPS, MTTF, FAILURES_WITHOUT_END, LIFETIME_MODELS, SURVIVAL_CURVES),
+    tables=(
+        *(SURVIVAL, SURVIVAL_AT, SURVIVAL_SUMMARY, SURVIVAL_STEPS, MTTF, FAILURES_WITHOUT_END, LIFETIME_MODELS),
+        SURVIVAL_CURVES,
+    ),
     charts=charts,
     main=("still_running",),
     sections=["survival"],

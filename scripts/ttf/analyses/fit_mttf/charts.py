@@ -7,12 +7,12 @@ from functools import partial
 import altair as alt
 import polars as pl
 
-from ttf.analyses.fit_mttf import STEP
+from ttf.analyses.fit_mttf import AGES, STEP
 from ttf.charts.axes import log_axis, log_domain, log_scale, log_time, on_log_time, percent_axis, time_axis, time_domain
 from ttf.charts.encodings import coloured, picked, side_notes, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw, one_for_all
 from ttf.charts.intervals import DASHED, by_what, shown
-from ttf.charts.steps import CLUSTERED, ROUND_TIMES, bands, step_curves, step_rows
+from ttf.charts.steps import CLUSTERED, bands, step_curves, step_rows
 from ttf.charts.text import HOUR_S, capital, count, duration, in_words, labels, listed, percent
 from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, FAILURE, FAINT, INK, ORDER_COLOURS
 from ttf.stats.survival import thin
@@ -54,7 +54,7 @@ def still_running(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     rows = _rows(drawn, {"all": "all"}, limits)
     fallen = curve.filter(pl.col("survival") < 1 - TO_BE_SEEN)["time_s"].min()
     domain = time_domain([on_log_time(fallen or 0), max(row["x"] for row in rows)])
-    spots = _spots(curve, mean, domain[0])
+    spots = _spots(given["survival_at"], mean, domain[0])
     name = _name(mean, domain[1], rows[-1]["v"])
     # So much further that the labels to the right of their points have room.
     domain[1] = max([domain[1], *(_room(spot, domain[0], study) for spot in spots if spot["above"])])
@@ -62,10 +62,15 @@ def still_running(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     constant = [math.exp(low + (high - low) * place / 80) for place in range(81)]
     constant = [{"x": x, "v": math.exp(-x / mean)} for x in constant]
     steps = given["survival_steps"].filter((pl.col("drop") > STEP) & (2 * pl.col("time_limits") > pl.col("failures")))
-    steps = steps.sort("drop", descending=True).head(MOST_LIMITS)
+    steps = steps.sort("drop", descending=True).head(MOST_LIMITS).sort("time_s")
     marked = [
-        {"x": row["time_s"], "v": row["survival"] + row["drop"] / 2, "label": f"{duration(row['time_s'])} limit"}
-        for row in steps.iter_rows(named=True)
+        {
+            "x": row["time_s"],
+            "v": row["survival"] + row["drop"] / 2,
+            "label": f"{duration(row['time_s'])} limit",
+            "key": f"survival.limits.{number}.time_s",
+        }
+        for number, row in enumerate(steps.iter_rows(named=True), start=1)
     ]
     by = drawn["cluster_by"].drop_nulls().unique().sort().to_list() if limits is CLUSTERED else []
     band = f"95% CI clustered by {' or '.join(by)}" if by else "95% CI if independent"
@@ -82,16 +87,21 @@ def still_running(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     )
 
 
-def _spots(curve: pl.DataFrame, mean: float, low: float) -> list[dict]:
-    """The estimate at the last two round times that the curve reaches; `above`: where its label has room."""
-    reached = [time for time in sorted(ROUND_TIMES) if curve["time_s"].max() >= time > low]
-    found = []
-    for time in reached[-2:]:
-        at = curve.filter(pl.col("time_s") <= time)["survival"].last()
-        if at is not None and at < 1 - TO_BE_SEEN / 20:
-            label = f"{percent(at)} at {ROUND_TIMES[time].replace('hour', 'h').replace('minute', 'min')}"
-            found.append({"x": time, "v": at, "label": label, "above": at > math.exp(-time / mean)})
-    return found
+def _spots(at_ages: pl.DataFrame, mean: float, low: float) -> list[dict]:
+    """The estimate at the last two ages that the curve reaches; `above`: where its label has room."""
+    left = dict(at_ages.filter(pl.col("time_s") > low).select("time_s", "survival").iter_rows())
+    reached = [(name, age_s, words) for name, (age_s, words) in AGES.items() if age_s in left]
+    return [
+        {
+            "x": age_s,
+            "v": left[age_s],
+            "label": f"{percent(left[age_s])} at {words}",
+            "above": left[age_s] > math.exp(-age_s / mean),
+            "key": f"survival.{name}.survival",
+        }
+        for name, age_s, words in reached[-2:]
+        if left[age_s] < 1 - TO_BE_SEEN / 20
+    ]
 
 
 def _room(spot: dict, low: float, study: Study) -> float:
@@ -104,7 +114,7 @@ def _name(mean: float, end: float, last: float) -> dict:
     """Where the dashed line is named: left of the end of its fall, below the curve; below both that end before."""
     x = min(2 * mean, end)
     v = math.exp(-x / mean)
-    return {"x": x, "v": v if v < 0.2 else max(min(v, last) - 0.1, 0), "label": f"constant rate, MTTF {duration(mean)}"}
+    return {"x": x, "v": v if v < 0.2 else max(min(v, last) - 0.1, 0), "label": f"constant rate, MTTF {duration(mean)}", "key": "mttf.mttf_s"}
 
 
 def _running(domain: list[float], study: Study) -> alt.LayerChart:

@@ -2,7 +2,7 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from ttf.analyses.fit_mttf import FAILURES_WITHOUT_END, STEP, SURVIVAL_STEPS
+from ttf.analyses.fit_mttf import AGES, FAILURES_WITHOUT_END, STEP, SURVIVAL_AT, SURVIVAL_STEPS
 from ttf.analyses.fit_mttf.lifetimes import lifetime_models
 from ttf.clusters import CLUSTER_COLUMNS
 from ttf.inputs import Inputs
@@ -42,10 +42,21 @@ def compute(given: Inputs) -> Iterator[tuple]:
         if "jobs" in given
         else None
     )
-    yield "survival_steps", survival_steps(pl.concat(of_all), jobs)
+    curve = pl.concat(of_all)
+    yield "survival_at", survival_at(curve)
+    yield "survival_steps", survival_steps(curve, jobs)
     yield "mttf", pl.concat([mean_time_to_failure(of, event, strata) for event, of in events.items()])
     yield "failures_without_end", failures_without_end(lives, "failure", strata)
     yield "lifetime_models", pl.concat([lifetime_models(of, event, strata) for event, of in counted.items()])
+
+
+def survival_at(curve: pl.DataFrame) -> pl.DataFrame:
+    """The curve of all (whole, of failure) at AGES, no further than it goes."""
+    curve = curve.drop_nulls("survival").sort("time_s")
+    last = curve["time_s"].max()
+    ages = [age_s for age_s, _ in AGES.values() if last is not None and age_s <= last]
+    at = pl.DataFrame({"time_s": ages}, schema={"time_s": curve.schema["time_s"]})
+    return SURVIVAL_AT.typed(at.join_asof(curve, on="time_s").select(*SURVIVAL_AT.columns))
 
 
 def survival_steps(curve: pl.DataFrame, jobs: Frame | None) -> pl.DataFrame:

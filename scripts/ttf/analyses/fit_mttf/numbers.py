@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from ttf.analyses.fit_mttf import STEP
+from ttf.analyses.fit_mttf import AGES, STEP
 from ttf.charts.text import listed
 from ttf.inputs import Inputs
 from ttf.numbers.metrics import CLUSTERS, FEWEST_FAILURES, Metrics, ends, ends_of
@@ -26,7 +26,7 @@ _SUMMARY = (
 def numbers(metrics: Metrics, given: Inputs) -> None:
     if "jobs" not in given:
         of_lives(metrics, given.read("lives"))
-    of_survival(metrics, given["survival_summary"], curve_of_all(given.scan("survival_curves")))
+    of_survival(metrics, given["survival_summary"], given["survival_at"])
     of_steps(metrics, given["survival_steps"])
     of_mttf(metrics, given["mttf"], given["failures_without_end"])
     of_models(metrics, given["lifetime_models"])
@@ -46,29 +46,16 @@ def of_lives(metrics: Metrics, lives: pl.DataFrame) -> None:
             metrics.put(f"repair.{name}", value, "s", source, repairs.len())
 
 
-def curve_of_all(curves: pl.LazyFrame) -> pl.DataFrame:
-    """The curve of failure over all lives from survival.parquet, whole, in order of time.
-
-    One that is cut short may lack the step just before a moment, or the steepest.
-    """
-    return curves.filter(event="failure", stratum_by="all").collect(engine="streaming").sort("time_s")
-
-
-def of_survival(metrics: Metrics, summary: pl.DataFrame, curve: pl.DataFrame) -> None:
-    """Over all lives: median time to failure, restricted mean, share without failure after an hour, a day, a year.
-
-    curve: of `curve_of_all`.
-    """
+def of_survival(metrics: Metrics, summary: pl.DataFrame, at_ages: pl.DataFrame) -> None:
+    """Over all lives: median time to failure, restricted mean, share without failure at each of AGES."""
     source = "tables/survival_summary.csv"
     for row in summary.filter(event="failure", stratum_by="all").iter_rows(named=True):
         metrics.put("survival.n", row["n"], "lives", source)
         metrics.put("survival.events", row["events"], "failures", source, row["n"])
         metrics.put_row("survival", row, _SUMMARY, source, row["n"])
-        for name, moment in (("1h", 3_600), ("1d", 86_400), ("1y", 31_536_000)):
-            until = curve.filter(pl.col("time_s") <= moment)
-            if until.height and row["horizon_s"] is not None and row["horizon_s"] >= moment:
-                step = until.row(-1, named=True)
-                metrics.put_row(f"survival.{name}", step, _SURVIVAL, "tables/survival.parquet", row["n"])
+        for name, (age_s, _) in AGES.items():
+            for at_age in at_ages.filter(time_s=age_s).iter_rows(named=True):
+                metrics.put_row(f"survival.{name}", at_age, _SURVIVAL, "tables/survival_at.csv", row["n"])
 
 
 def of_steps(metrics: Metrics, steps: pl.DataFrame) -> None:

@@ -82,7 +82,14 @@ def _ends(rows: list[dict]) -> list[dict]:
     """The lowest and the highest window, as they are labelled."""
     ranked = sorted(rows, key=lambda row: (row["rate"], row["to_day"]))
     ends = [ranked[0] | {"highest": False}, ranked[-1] | {"highest": True}][-min(2, len(rows)) :]
-    return [row | {"label": significant(row["rate"])} for row in ends]
+    return [
+        row
+        | {
+            "label": significant(row["rate"]),
+            "key": f"sizes.over_time.{'highest' if row['highest'] else 'lowest'}.{RATE}",
+        }
+        for row in ends
+    ]
 
 
 def _scale(rows: list[dict]) -> alt.Scale:

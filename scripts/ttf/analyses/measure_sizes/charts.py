@@ -81,13 +81,27 @@ def _named(points: list[dict], line: list[dict]) -> list[dict]:
     if line:
         at = [row for row in line if row["gpus"] <= NAMED_GPUS][-1:] or line[:1]
         size = at[0]["gpus"]
-        named = [{"gpus": size, "mttf": at[0]["mttf"], "label": f"{duration(at[0]['mttf'])} projected", "side": -1}]
+        named = [
+            {
+                "gpus": size,
+                "mttf": at[0]["mttf"],
+                "label": f"{duration(at[0]['mttf'])} projected",
+                "side": -1,
+                "key": f"sizes.projected.{size}.mttf_s",
+            }
+        ]
     known = [row for row in points if "mttf" in row]
     enough = [row for row in known if row["high_gpus"] == size]
     enough = enough or [row for row in known if row["failures"] >= FEWEST_MEASURED and not line][-1:]
     measured = " measured" if line else ""
     return named + [
-        {"gpus": row["gpus"], "mttf": row["mttf"], "label": duration(row["mttf"]) + measured, "side": 1 if line else -1}
+        {
+            "gpus": row["gpus"],
+            "mttf": row["mttf"],
+            "label": duration(row["mttf"]) + measured,
+            "side": 1 if line else -1,
+            "key": f"sizes.measured.{row['high_gpus']}.mttf_s",
+        }
         for row in enough
     ]
 

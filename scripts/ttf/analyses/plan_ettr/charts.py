@@ -45,11 +45,12 @@ def ettr_by_gpus(given: Inputs, study: Study) -> Figure:
     unit = "node" if known["gpus"].null_count() else "GPU"
     largest = rate["largest_run_nodes"] * (rate["node_gpus"] or 1)
     at_target = [row for row in rows if row["size"] == target]
-    texts = [_label(row, target, unit, study, max(known["size"])) for row in at_target]
+    texts = [_label(row, names[0], target, unit, study, max(known["size"])) for row in at_target]
     own = _own_rate(given, known, target) if projected else None
     if own is not None:
         words = f"{percent(own)} at its measured rate"
-        texts.append({"size": target, "ratio": own, "text": words, "series": WALL, "dy": -14, "align": "right"})
+        text = {"size": target, "ratio": own, "text": words, "series": WALL, "dy": -14, "align": "right"}
+        texts.append(text | {"key": f"ettr.{MEASURED[0]}.ettr"})
     texts += _names(rows, study) if projected else []
     shade = [{"low": largest, "high": max(known["size"])}] if largest < max(known["size"]) else []
     datasets = {"lines": rows, "target": at_target, "texts": texts, "shade": shade}
@@ -93,13 +94,14 @@ def _own_rate(given: Inputs, known: pl.DataFrame, target: float) -> float | None
     return mine["ettr_renewal"].item() if differs and mine.height else None
 
 
-def _label(row: Mapping, target: float, unit: str, study: Study, last: int) -> dict:
+def _label(row: Mapping, rate: str, target: float, unit: str, study: Study, last: int) -> dict:
     above = row["series"] == SCHEDULED
     words = percent(row["ratio"]) + (f" at {count(int(target), unit)}" if above and not study.narrow else "")
     align, dy = "right" if target * 2 >= last else "center", -12 if above else 14
     if not above and row["ratio"] < LOW:
         align, dy = "beside", 0
-    return picked(row, "size", "ratio", "series") | {"text": words, "dy": dy, "align": align}
+    key = f"ettr.{rate}.{'scheduled_share' if above else 'ettr'}"
+    return picked(row, "size", "ratio", "series") | {"text": words, "dy": dy, "align": align, "key": key}
 
 
 def _names(rows: list[dict], study: Study) -> list[dict]:

@@ -22,6 +22,7 @@ from ttf.charts.theme import (
     THIRD,
 )
 from ttf.inputs import Inputs
+from ttf.jobs import OUTCOMES
 from ttf.numbers.metrics import FEWEST_ENDED
 
 # Of an axis of names: neither line nor ticks.
@@ -60,6 +61,8 @@ def jobs_and_gpu_time(given: Inputs, study: Study) -> Figure:
             share = parts[name] / whole
             label = percent(share) if share >= room else ""
             rows.append({"bar": bar, "outcome": name, "from": at, "to": at + share, "label": label})
+            if label and name in OUTCOMES:
+                rows[-1]["key"] = f"outcomes.{name}.{column}_share"
             at += share
         shares = {name: parts[name] / whole for name in present if parts[name]}
         spoken.append(f"{bar}: {listed([f'{name} {percent(share)}' for name, share in shares.items()])}.")
@@ -129,9 +132,10 @@ def failure_rate_by_gpus(given: Inputs, study: Study) -> Figure:
         )
         layers.append(words)
     n = count(sizes["ended"].sum(), f"ended {study.unit}")
+    whole = {"share": share, "label": f"all\n{percent(share)}", "key": "outcomes.failure_share"}
     return figure(
         fitted(alt.layer(*layers), study, 200),
-        {"sizes": rows, "all": [{"share": share, "label": f"all\n{percent(share)}"}]},
+        {"sizes": rows, "all": [whole]},
         study,
         title=what,
         subtitle=f"Share of ended {study.units} that failed, {ci_of(sizes, study.units)}",
