@@ -123,8 +123,13 @@ def test_r9_few_ended_is_said_where_it_matters():
 
 def test_r10_a_step_of_a_time_limit_is_no_failure():
     step = {"survival__steps__time_s": (86_400, "s"), "survival__steps__drop": (0.08, "share")}
-    m = numbers(**step, survival__steps__timeout_share=(0.9, "share"))
-    assert tile(m, "when").badge == "time limit" and "a time limit" in plain(tile(m, "when").means)
+    m = numbers(**step, survival__steps__timeout_share=(0.9, "share"), survival__limits__1__time_s=(86_400, "s"))
+    # The median failed job ran for 13.7 minutes: no badge of a limit of 24 hours.
+    assert (plain(tile(m, "when").value), tile(m, "when").badge) == ("13.7", "")
+    assert plain(tile(m, "when").means) == "Many jobs hit their time limit at 24.0 h, so survival drops by 8.0% there."
+    at_limit = m["outcomes.failure.runtime_median_s"]
+    m = numbers(**step, survival__steps__timeout_share=(0.9, "share"), survival__limits__1__time_s=(at_limit, "s"))
+    assert tile(m, "when").badge == "time limit" and "The median is a time limit" in plain(tile(m, "when").means)
     other = numbers(**step, survival__steps__timeout_share=(0.2, "share"))
     assert not rules.r10_steps(other) and tile(other, "when").badge == ""
 

@@ -97,6 +97,8 @@ def test_a_median_that_is_a_limit_is_said():
     assert "the median of 4.00\u00a0h is a limit" in text
     early = numbers(LIVES, LIMITS, {"survival.median_s": 600})
     assert "median" not in " ".join(mttf.head(trace(), early).text)
+    between = numbers(LIVES, LIMITS, {"survival.median_s": 18_000})
+    assert "median" not in " ".join(mttf.head(trace(), between).text)
 
 
 def test_an_mttf_that_missing_ends_decide_is_a_range():

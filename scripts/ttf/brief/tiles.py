@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from ttf.analyses.find_lemon_nodes.page import why_no_finding
+from ttf.analyses.fit_mttf.numbers import limit_keys
 from ttf.brief import minis, rules
 from ttf.brief.model import FEW, SHOWN, WITHHELD, Tile
 from ttf.brief.texts import fraction, hours, interval, is_fraction, joined, plural, span, timed, whole_percent
@@ -225,16 +226,18 @@ def when(m: Numbers, given: Mapping, unit: str) -> Tile | None:
         value, of = timed(m, key)
         ends = "outcomes.failure.runtime_median_{}_s"
         known, failures = "outcomes.failure.with_runtime", m["outcomes.failure.with_runtime"]
-        means = _hazard(m)
-        if rules.r10_steps(m):
+        means, is_limit = _hazard(m), m[key] in [m[limit] for limit in limit_keys(m)]
+        if is_limit:
+            means = f"The median is a time limit, at which many {unit}s end."
+        elif rules.r10_steps(m):
             at = number(m, "survival.steps.time_s", words.duration)
             drop = number(m, "survival.steps.drop", words.share)
-            means = f"Survival falls by {drop} at {at}, a time limit: the median is that of a limit."
+            means = f"Many {unit}s hit their time limit at {at}, so survival drops by {drop} there."
         return Tile(
             *("when", f"When {unit}s fail", _state(failures), value, f"{of}, median failed {unit}"),
             interval=joined(_median_ends(m, ends, key), f"n = {plural(m, known, 'failure')}"),
             means=means,
-            badge="time limit" if rules.r10_steps(m) else _part(m),
+            badge="time limit" if is_limit else _part(m),
             link=link,
             mini=mini,
         )

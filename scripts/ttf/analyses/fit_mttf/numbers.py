@@ -1,5 +1,7 @@
 """The numbers of lives: survival, mean time to failure, lifetime models."""
 
+from collections.abc import Mapping
+
 import polars as pl
 
 from ttf.analyses.fit_mttf import AGES, STEP
@@ -61,8 +63,7 @@ def of_survival(metrics: Metrics, summary: pl.DataFrame, at_ages: pl.DataFrame) 
 def of_steps(metrics: Metrics, steps: pl.DataFrame) -> None:
     """The largest step of the survival curve; and the seconds of the steps that are mostly time limits, in their order.
 
-    survival.steps.drop is a share of all jobs; timeout_share: of the failures at that second. A median beyond such a
-    step is a limit's, not that of a failure.
+    survival.steps.drop is a share of all jobs; timeout_share: of the failures at that second.
     """
     source = "tables/survival_steps.csv"
     steps = steps.with_columns(timeout_share=pl.col("time_limits") / pl.col("failures"))
@@ -73,6 +74,12 @@ def of_steps(metrics: Metrics, steps: pl.DataFrame) -> None:
     limits = limits.sort("drop", descending=True).head(MOST_LIMITS)
     for number, row in enumerate(limits.sort("time_s").iter_rows(named=True), start=1):
         metrics.put_row(f"survival.limits.{number}", row, units, source, row["failures"])
+
+
+def limit_keys(metrics: Mapping) -> list[str]:
+    """The keys of the seconds at which time limits make steps, in their order."""
+    keys = (f"survival.limits.{number}.time_s" for number in range(1, MOST_LIMITS + 1))
+    return [key for key in keys if key in metrics]
 
 
 def of_mttf(metrics: Metrics, mttf: pl.DataFrame, without_end: pl.DataFrame) -> None:

@@ -1,6 +1,7 @@
 import polars as pl
 
 from ttf.analyses.fit_mttf import MTTF
+from ttf.analyses.fit_mttf.numbers import limit_keys
 from ttf.charts.text import capital, duration, listed, plural
 from ttf.report import words
 from ttf.report.head import Callout, Head, Key, Line
@@ -62,15 +63,9 @@ def _no_failure(m: Numbers, unit: str) -> str:
     return f"no {unit} failed{at_risk}"
 
 
-def _limits(m: Numbers) -> list[str]:
-    """The keys of the seconds at which time limits make steps."""
-    keys = (f"survival.limits.{place}.time_s" for place in range(1, 4))
-    return [key for key in keys if m.has(key)]
-
-
 def _claim(trace: Trace, m: Numbers, units: str) -> str:
     falls = m.value("lifetimes.verdict", None) == "falls"
-    if limits := _limits(m):
+    if limits := limit_keys(m):
         times = [duration(m[key]) for key in limits]
         in_hours = len(times) > 1 and all(time.endswith(" h") for time in times)
         texts = [time.removesuffix(" h") if in_hours else time for time in times]
@@ -126,9 +121,9 @@ def _texts(m: Numbers, units: str):
         }.get(m.value("lifetimes.misleads_clustered", None), "")
         would = f"A constant rate (dashed) would leave {constant} of {units} after {after}"
         yield f"{would}; {left} have not failed.{misleads}"
-    if limits := _limits(m):
+    if limits := limit_keys(m):
         said = f"The steps are {units} ended by their time limit"
-        if m.has("survival.median_s") and m["survival.median_s"] >= min(m[key] for key in limits):
+        if m.has("survival.median_s") and m["survival.median_s"] in [m[key] for key in limits]:
             median = number(m, "survival.median_s", words.duration)
             said += f", so the median of {median} is a limit, not a property of the hardware"
         yield f"{said}."
