@@ -55,7 +55,7 @@ JOBS = {
     "sizes.rate.node_days": (8_620.0, "node days"),
     "sizes.rate.days_a_failure": (107.8, "days"),
     "sizes.law.verdict": ("agrees", "label"),
-    "sizes.largest_run.gpus_high": (1024, "GPUs"),
+    "sizes.largest_run.gpus": (1024, "GPUs"),
     "ettr.assumed.size_of_the_run": (1024, "GPUs"),
     "ettr.assumed.work_of_the_run": (1_209_600, "s"),
     "ettr.assumed.checkpoint_write": (300, "s"),

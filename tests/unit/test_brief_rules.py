@@ -64,12 +64,12 @@ def test_r3_scaling_rejected_leaves_what_was_measured_at_that_size():
 
 @pytest.mark.parametrize(("largest", "state", "badge"), [(1024, "shown", ""), (256, "shown", "projection")])
 def test_r4_up_to_four_times_the_largest_run_is_a_projection(largest, state, badge):
-    shown = tile(numbers(sizes__largest_run__gpus_high=largest), "mttf")
+    shown = tile(numbers(sizes__largest_run__gpus=largest), "mttf")
     assert (shown.state, shown.badge) == (state, badge)
 
 
 def test_r4_farther_is_withheld():
-    m = numbers("ettr.by", sizes__largest_run__gpus_high=255)
+    m = numbers("ettr.by", sizes__largest_run__gpus=255)
     assert rules.r4_too_far(m)
     assert "1,024 GPUs is more than 4 times the largest run" in tile(m, "mttf").means
 

@@ -45,7 +45,7 @@ TRACES = {
     "proxy": (proxy(), ABOUT | {"unit": "pod"}),
     "few ended": (numbers(outcomes__ended_share=0.25, outcomes__unresolved_share=0.7), ABOUT),
     "mostly running": (numbers(outcomes__running__gpu_hours_share=(0.96, "share")), ABOUT),
-    "projection": (numbers(sizes__largest_run__gpus_high=512), ABOUT),
+    "projection": (numbers(sizes__largest_run__gpus=512), ABOUT),
     "components": (COMPONENT, COMPONENTS),
     "nothing failed": (numbers("outcomes.failure_share", sizes__rate__failures=0), ABOUT),
 }

@@ -484,7 +484,7 @@ def trace_of(folder: Path, name: str, entry: dict, basis: str = "event", title: 
         ettr: number_of(0.0763),
         "ettr.assumed.size_of_the_run": number_of(1_024, "GPUs"),
         "data.jobs": number_of(53_806, "jobs"),
-        "states.sizes.largest": number_of(512, "GPUs"),
+        "states.gpu.gpus_max": number_of(48, "GPUs"),
         "lifetimes.shape": number_of(0.463, "1"),
     }
     m = Numbers(numbers)
@@ -515,7 +515,7 @@ def test_a_row_gives_what_the_page_of_its_trace_gives(tmp_path):
     assert (row.failed.value, row.failed.note, row.failed.ends) == ("31.8%", "30.0–33.0%", (0.3, 0.33))
     assert (row.rate.value, row.rate.note) == ("9.28", "7.64–11.2*"), "not clustered"
     assert (row.ettr.value, row.ettr.note) == ("7.6%", "1,024 GPUs")
-    assert (row.largest.value, row.shape.value) == ("512", "0.463")
+    assert (row.largest.value, row.shape.value) == ("48", "0.463")
     assert row.about == "1 March to 7 June 2025"
 
 

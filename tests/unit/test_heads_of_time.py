@@ -144,7 +144,7 @@ def test_one_job_and_components_have_a_claim():
          "Infrastructure MTTF shows no significant fall with size: slope −0.96, where 1/N gives −1"),
         (LAW | {"sizes.law.verdict": "rejected", "sizes.law.slope": -1.6},
          "Infrastructure MTTF falls faster than 1/N: slope −1.6, where 1/N gives −1"),
-        ({"sizes.law.reason": "one size only", "sizes.largest_run.gpus_high": 8} | WITHHELD,
+        ({"sizes.law.reason": "one size only", "sizes.largest_run.gpus": 8} | WITHHELD,
          "No job used more than 8 GPUs, so scaling with size cannot be tested"),
         ({"sizes.rate.failures": 0}, "No infrastructure failure in 6,400 node-days"),
     ],

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -409,10 +410,11 @@ def test_tables_are_read_as_they_were_written(tmp_path):
 
 def test_numbers():
     metrics = Metrics()
-    of_sizes(metrics, *made())
+    of_sizes(metrics, *made(reach=replace(EVERYWHERE, largest_run=125)))
     assert metrics["sizes.rate.failures"]["value"] == 35
     assert metrics["sizes.projected.16384.gpus"]["value"] == 16_384
-    assert metrics["sizes.largest_run.gpus_high"]["value"] == 1024
+    # Not the 1,024 GPUs at which its bucket ends.
+    assert metrics["sizes.largest_run.gpus"]["value"] == 1000
     assert metrics["sizes.law.model"]["value"] == "quasi_poisson"
     assert metrics["sizes.law.verdict"]["value"] == made()[2]["verdict"][0] == AGREES
     low, high = (metrics[f"sizes.law.detectable_{end}"]["value"] for end in ("low", "high"))

@@ -140,5 +140,5 @@ def withhold(m: Numbers) -> dict[str, str]:
 
 def _times_largest(m: Numbers) -> float:
     """How many times as large as the largest run the target is, in GPUs of whole nodes."""
-    largest = m.value("sizes.largest_run.gpus_high", 0)
+    largest = m.value("sizes.largest_run.gpus", 0)
     return m.value("ettr.assumed.size_of_the_run", 0) / largest if largest else 0.0

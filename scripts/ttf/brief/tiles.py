@@ -156,7 +156,7 @@ def mttf_at_target(m: Numbers, given: Mapping, targets: Mapping) -> Tile:
     means = "A constant failure rate, in proportion to the nodes, is assumed."
     badge = "projection" if rules.is_projection(m) else _few(failures)
     if rules.is_projection(m):
-        largest = number(m, "sizes.largest_run.gpus_high", words.count)
+        largest = number(m, "sizes.largest_run.gpus", words.count)
         means = f"No run was larger than {largest} GPUs."
     if rules.r5_measured_differs(m):
         badge = "measured differs"

@@ -86,12 +86,9 @@ def row_of(trace: Trace, href: str) -> Row:
 
 
 def _largest(m) -> Cell:
-    if m.has("states.sizes.largest"):
-        return Cell(words.count(m["states.sizes.largest"]))
-    if not m.has("sizes.largest_run.gpus_high"):
+    if not m.has("states.gpu.gpus_max"):
         return Cell(reason="no number of GPUs is recorded")
-    low, high = (words.count(m[f"sizes.largest_run.gpus_{end}"]) for end in ("low", "high"))
-    return Cell(high if low == high else words.span(low, high))
+    return Cell(words.count(m["states.gpu.gpus_max"]))
 
 
 def _of_tile(trace: Trace, name: str, worded: Callable[[float], str]) -> Cell:

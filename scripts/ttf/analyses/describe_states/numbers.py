@@ -37,7 +37,6 @@ def _of_sizes(metrics: Metrics, mix: pl.DataFrame) -> None:
     source = "tables/size_mix.csv"
     sized = mix.filter(pl.col("gpus_high") > 0)
     metrics.put_rows("states.sizes", sized.head(1), {"jobs": ("n", "jobs")}, source, None)
-    metrics.put_rows("states.sizes", sized.tail(1), {"largest": ("gpus_high", "GPUs")}, source)
     shares = {"jobs_share": "share", "gpu_hours_share": "share"}
     metrics.put_rows("states.sizes.one", sized.head(1), shares, source)
     shares = {"jobs_up_to_share": "share", "gpu_hours_up_to_share": "share"}

@@ -26,6 +26,9 @@ def of_sizes(metrics: Metrics, by_gpus: pl.DataFrame, rate: pl.DataFrame, law: p
     of_node |= {"projects_to_nodes": "nodes", "no_projection": "label", "needed": "label"}
     metrics.put_row("sizes", row, of_node, source, runs)
     metrics.put("sizes.rate.runs", runs, "runs", source)
+    if row["node_gpus"] and row["largest_run_nodes"]:
+        # Of whole nodes: a bucket of sizes may end far above it.
+        metrics.put("sizes.largest_run.gpus", row["largest_run_nodes"] * row["node_gpus"], "GPUs", source)
     of_rate = {"failures": "failures", "above_gpus": "GPUs", "node_days": "node days", "reason": "label"}
     metrics.put_row("sizes.rate", row, of_rate | _PER_1000, source, runs)
     _of_buckets(metrics, by_gpus)
@@ -55,8 +58,6 @@ def _of_buckets(metrics: Metrics, by_gpus: pl.DataFrame) -> None:
     for end, row in ends_of(measured, "smallest", "largest"):
         metrics.put_row(f"sizes.{end}", row, units, source, row["jobs"])
     ran = by_gpus.filter(pl.col("jobs") > 0)
-    metrics.put("sizes.largest_run.gpus_low", ran["gpus_low"].max(), "GPUs", source)
-    metrics.put("sizes.largest_run.gpus_high", ran["gpus_high"].max(), "GPUs", source)
     units = {"failures": "failures", "mttf_s": "s"} | ends("s", "_s")
     for row in by_gpus.filter(pl.col("failures") > 0).iter_rows(named=True):
         metrics.put_row(f"sizes.measured.{row['gpus_high']}", row, units, source, row["jobs"])

@@ -56,7 +56,7 @@ def head(trace: Trace, m: Numbers) -> Head | Line | None:
 
 def _claim(m: Numbers, mttf: str, unit: str) -> str:
     """The verdict on 1/N, where it can be told."""
-    largest = "sizes.largest_run.gpus_high"
+    largest = "sizes.largest_run.gpus"
     if not m.value("sizes.rate.failures", 0):
         return f"No {mttf.removesuffix(' MTTF').lower() + ' ' if 'Infra' in mttf else ''}failure in {_node_days(m)}"
     if not m.has("sizes.law.slope"):

@@ -200,7 +200,7 @@ def planner(trace: Trace, m: Numbers) -> dict:
     return {
         "unit": m.value("ettr.unit", "GPUs"),
         "node_gpus": node_gpus,
-        "largest": min(largest, int(m.value("sizes.largest_run.gpus_high", largest))),
+        "largest": largest,
         "withheld": None if planned else f"{capital(m.value('ettr.withheld', 'the failure rate is not known'))}.",
         "fields": fields,
         "said": {name: number(m, key, text) if planned and m.has(key) else "–" for name, key, text in answers},
