@@ -519,6 +519,16 @@ def test_a_row_gives_what_the_page_of_its_trace_gives(tmp_path):
     assert row.about == "1 March to 7 June 2025"
 
 
+def test_the_shape_is_the_one_that_pages_give(tmp_path):
+    """Over all lives it is another one: those of users who differ look as if their hazard fell."""
+    mine = trace_of(tmp_path, "mine", ABOUT["mine"])
+    within = {"shape_within": 0.63, "shape_within_ci_low_clustered": 0.54, "shape_within_ci_high_clustered": 0.74}
+    mine.metrics.update({f"lifetimes.{name}": number_of(value, "1") for name, value in within.items()})
+    mine.metrics["lifetimes.within"] = number_of("node", "label")
+    shape = row_in_page(mine, "mine.html").shape
+    assert (shape.value, shape.note, shape.within) == ("0.630", "0.540–0.740", "within a node")
+
+
 def test_what_is_withheld_is_not_estimated(tmp_path):
     withheld = trace_of(tmp_path, "mine", ABOUT["mine"], ettr="withheld", node_rate="withheld")
     row = row_in_page(withheld, "mine.html")
@@ -542,6 +552,8 @@ def test_what_is_withheld_is_not_estimated(tmp_path):
         ),
         (["event", "proxy"], "Only one of two traces records causes, so infrastructure rates cannot be compared."),
         (["proxy", "proxy"], "None of two traces record causes, so infrastructure rates cannot be compared."),
+        (["proxy"], "The one trace records no causes, so infrastructure rates cannot be compared."),
+        (["event"], "The one trace records causes, so infrastructure rates cannot be compared."),
     ],
 )
 def test_the_bottom_line_counts_who_records_causes(bases, said_first, tmp_path):

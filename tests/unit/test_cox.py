@@ -11,12 +11,14 @@ from statsmodels.stats.multitest import multipletests
 from ttf.analyses.estimate_hazards import COX, cox
 from ttf.analyses.estimate_hazards.cox import Lives, NoFit, fit, independent, proportionality
 from ttf.analyses.estimate_hazards.hazard_ratios import (
+    ARE_CLUSTERS,
     COLLINEAR,
     CONSTANT,
     FEWEST_EVENTS,
     MOST_LEVELS,
     NEVER_GIVEN,
     NOT_GIVEN,
+    ONE_CLUSTER,
     OTHER,
     SEPARATED,
     TOO_FEW,
@@ -333,3 +335,43 @@ def test_an_estimate_that_runs_off_without_a_level_to_blame_is_told():
     assert ratios["hazard_ratio"].null_count() == ratios.height
     assert ratios["converged"].to_list() == [False] * ratios.height
     assert ratios["reason"].null_count() == 0
+
+
+def clustered_lives(systems, types):
+    """A failure each; the system of each is its cluster, and each node a group of two."""
+    rng = np.random.default_rng(7)
+    system = np.repeat(np.arange(systems), 40)
+    return pl.DataFrame(
+        {
+            "duration_s": np.ceil(rng.exponential(1_000 * np.exp(rng.normal(size=systems))[system])).astype(np.int64),
+            "event": "failure",
+            "system": system.astype(str),
+            "machine_type": np.array(types)[system],
+            "cluster_by": "system",
+            "cluster": system.astype(np.uint32),
+            "group_by": "node",
+            "group": (np.arange(system.size) // 2).astype(np.uint32),
+        }
+    )
+
+
+def test_a_factor_whose_levels_are_the_clusters_is_left_out_and_others_are_clustered_by_them():
+    lives = clustered_lives(12, ["numa", "smp", "smp"] * 4)
+    table = hazard_ratios(lives, "failure", ["system", "machine_type"])
+    rows = {row["covariate"]: row for row in table.iter_rows(named=True)}
+    assert rows["system"]["reason"] == ARE_CLUSTERS and rows["system"]["hazard_ratio"] is None
+    alone = hazard_ratios(lives, "failure", ["machine_type"]).row(0, named=True)
+    ratio = rows["machine_type"]
+    assert (ratio["hazard_ratio"], ratio["ci_high_clustered"]) == (alone["hazard_ratio"], alone["ci_high_clustered"])
+    assert (ratio["cluster_by"], ratio["clusters"]) == ("system", pytest.approx(12))
+    # Of one system its nodes are what differs.
+    one = hazard_ratios(lives.filter(system="3").with_columns(rack=pl.col("group") % 2), "failure", ["rack"])
+    assert one["cluster_by"].drop_nulls().unique().to_list() == ["node"]
+
+
+def test_a_level_of_one_cluster_has_no_clustered_interval():
+    table = hazard_ratios(clustered_lives(12, ["numa", *["smp", "power"] * 5, "smp"]), "failure", ["machine_type"])
+    rows = {row["level"]: row for row in table.iter_rows(named=True) if row["level"]}
+    assert rows["power"]["ci_low_clustered"] < rows["power"]["hazard_ratio"]
+    assert rows["numa"]["hazard_ratio"] and rows["numa"]["ci_low_clustered"] is None
+    assert ONE_CLUSTER in rows["numa"]["reason"]

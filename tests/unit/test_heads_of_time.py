@@ -17,7 +17,8 @@ DAY = 86_400
 LIVES = {"survival.n": 900, "survival.events": 200, "survival.1h.survival": 0.756, "mttf.mttf_s": 109_100.0}
 LIVES |= {"mttf.ci_low_clustered_s": 73_000.0, "mttf.ci_high_clustered_s": 162_000.0, "mttf.exposure_s": 2e7}
 HAZARD = {"lifetimes.verdict": "falls", "lifetimes.verdict_within": "falls", "lifetimes.within": "user"}
-HAZARD |= {"lifetimes.shape_within": 0.56, "lifetimes.shape_within_ci_low": 0.53, "lifetimes.shape_within_ci_high": 0.6}
+HAZARD |= {"lifetimes.shape_within": 0.56, "lifetimes.shape_within_ci_low_clustered": 0.53}
+HAZARD |= {"lifetimes.shape_within_ci_high_clustered": 0.6}
 HAZARD |= {"lifetimes.split_age_s": 71_000, "lifetimes.young_mttf_s": 58_000.0, "lifetimes.young_events": 180}
 HAZARD |= {"lifetimes.old_mttf_s": 904_000.0, "lifetimes.old_events": 20, "lifetimes.misleads_clustered": True}
 HAZARD |= {"lifetimes.largest_gap": -0.4, "lifetimes.at_s": 308_000, "lifetimes.km_survival": 0.464}
@@ -89,6 +90,17 @@ def open_of(head, m):
 def test_the_claim_of_time_to_failure_is_the_verdict(more, claim):
     m = numbers(LIVES, more)
     assert open_of(mttf.head(trace(), m), m).endswith(claim)
+
+
+def test_the_shape_is_that_within_what_repeats_and_named_so():
+    m = numbers(LIVES, HAZARD, {"lifetimes.shape": 0.43})
+    shape = next(key for key in mttf.head(trace(), m).keys if "shape" in key.label)
+    assert (shape.label, plain(shape.value), shape.note) == (
+        *("Weibull shape within a user", "0.560", "95% CI 0.530–0.600"),
+    )
+    alone = numbers(LIVES, {"lifetimes.shape": 0.43, "lifetimes.shape_ci_low": 0.4, "lifetimes.shape_ci_high": 0.5})
+    shape = next(key for key in mttf.head(trace(), alone).keys if "shape" in key.label)
+    assert (shape.label, plain(shape.value)) == ("Weibull shape", "0.430")
 
 
 def test_a_median_that_is_a_limit_is_said():

@@ -6,12 +6,13 @@ rate of any failure, is "not estimated" here.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import jinja2
 
 from ttf.analyses.compare_traces import page as room
+from ttf.analyses.judge_lifetimes.numbers import choose_shape
 from ttf.brief.model import FEW, WITHHELD, Tile
 from ttf.charts.theme import FAILURE, GRID, INFRA
 from ttf.report import said, words
@@ -23,17 +24,18 @@ from ttf.report.trace import Trace
 # px
 WIDTH, HEIGHT, RADIUS = 140, 16, 4.5
 _SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-_CAUSES, _RATE, _SHAPE = "sizes.basis", "sizes.rate.failures_per_1000_node_days", "lifetimes.shape"
+_CAUSES = "sizes.basis"
 
 
 @dataclass(frozen=True)
 class Cell:
-    """value: in words, with `note` below; exact, ends: the number and its interval. reason: why there is none, and
-    `says` what stands in its place. Neither: nothing of the kind can be.
+    """value: in words, with `note` and `within` below; exact, ends: the number and its interval. reason: why there is
+    none, and `says` what stands in its place. Neither: nothing of the kind can be.
     """
 
     value: str = ""
     note: str = ""
+    within: str = ""
     exact: float | None = None
     ends: tuple[float, float] | None = None
     few: bool = False
@@ -61,7 +63,8 @@ def row_of(trace: Trace, href: str) -> Row:
     m, about = trace.metrics, trace.about
     kind = "synthetic" if about["synthetic"] else ""
     says = [kind, "" if trace.has_jobs else f"lifetimes of {about['unit']}s", trace.brief.period]
-    shape = _cell(m, _SHAPE, words.number)
+    key, within = choose_shape(m)
+    shape = replace(_cell(m, key, words.number), within=within)
     if not trace.has_jobs:
         per = Cell(reason=f"its rate is of a {about['unit']} in service, not of a node that jobs use", says="not alike")
         return Row(href, trace.title, _joined(says), Cell(), Cell(), per, Cell(), Cell(), shape)
@@ -73,7 +76,7 @@ def row_of(trace: Trace, href: str) -> Row:
     if ettr.value and m.has("ettr.assumed.size_of_the_run"):
         unit = m.value("ettr.unit", "GPUs")
         note = f"{words.count(m['ettr.assumed.size_of_the_run'])} {unit}"
-        ettr = Cell(ettr.value, note, ettr.exact, few=ettr.few)
+        ettr = replace(ettr, note=note)
     return Row(
         *(href, trace.title, _joined(says)),
         jobs=Cell(words.count(m["data.jobs"]) if m.has("data.jobs") else "", f"{ended} ended"),
@@ -112,7 +115,7 @@ def _cell(m, key: str, worded: Callable[[float], str], few: bool = False) -> Cel
     ends = (f"{key}_low", f"{key}_ci_low", f"{key.rpartition('.')[0]}.ci_low")
     clustered = any(f"{end}_clustered" in m for end in ends)
     note = words.span(worded(low), worded(high)) + ("" if clustered else "*")
-    return Cell(worded(m[key]), note, m[key], (low, high), few)
+    return Cell(worded(m[key]), note, exact=m[key], ends=(low, high), few=few)
 
 
 def _joined(parts: Sequence[str]) -> str:
@@ -153,8 +156,10 @@ def bottom_line(traces: Sequence[Trace]) -> tuple[str, str]:
     if not n:
         return "No trace has jobs: only the ages at which components fail can be compared.", ""
     of = f"{_count(n)} trace{'s' * (n > 1)}{' of jobs' * (n < len(traces))}"
-    if known == n:
-        first = f"All of {of} record causes" if n > 1 else f"The {of} records causes"
+    if n == 1:
+        first = f"The {of} records {'' if known else 'no '}causes"
+    elif known == n:
+        first = f"All of {of} record causes"
     else:
         first = f"{f'Only {_count(known)}' if known else 'None'} of {of} record{'s' * (known == 1)} causes"
     which = "" if known == n else f" for {_count(known)}"

@@ -39,6 +39,7 @@ COLLINEAR = "collinear with the covariates before it: left out"
 # A limit of e^50 is none; the likelihood is flat from some ratio on, though no level alone is without failures.
 LARGEST_LOG_RATIO = 50.0
 RUNS_OFF = "the failures hardly tell it from the other covariates: the estimate runs off without end"
+ARE_CLUSTERS = "its levels are the clusters that intervals go by: left out"
 ONE_CLUSTER = "one cluster decides it: no clustered interval"
 SEPARATED = "no event: the hazard ratio tends to 0 (separation); it is left out of the fit"
 
@@ -47,7 +48,8 @@ SEPARATED = "no event: the hazard ratio tends to 0 (separation); it is left out 
 class _Term:
     """A row of the table: a column of the model, or a covariate or level that has none and says why.
 
-    values: Float64 for an amount, truths for a level, None where there is no column.
+    values: Float64 for an amount, truths for a level, None where there is no column. of_one_cluster: whether all lives
+    of the level, or of its reference, are of one cluster, whose own part nothing tells from the level's.
     """
 
     covariate: str
@@ -56,6 +58,7 @@ class _Term:
     values: np.ndarray | None = None
     reasons: list[str] = field(default_factory=list)
     separated: bool = False
+    of_one_cluster: bool = False
     cells: dict = field(default_factory=dict)
 
     def count(self, failed: np.ndarray, number: np.ndarray) -> None:
@@ -89,10 +92,12 @@ def hazard_ratios(lives: Frame, event: str, covariates: Sequence[str]) -> pl.Dat
     coefficient: neither Holm's adjustment nor the test of proportionality has it.
 
     The clustered interval and p-value are Wald's too, with the covariance of `cox_clusters.moves` and Student's t with
-    the effective clusters less two; where each level of a covariate is one cluster (each system) by the groups within
-    (its nodes). At .05 it rejects true nulls in .02 to .09 of the time (100 or 20 users of sizes by Zipf's law, log
-    SD 1, levels drawn for each user or each job), where the exact one does in .03 to .78. A score test with the other
-    ratios fitted anew would take a fit for each ratio.
+    the effective clusters less two; where all lives are of one cluster by the groups within. A covariate whose levels
+    are the clusters (systems) is left out: how others would differ cannot be told from them, and with it in the model
+    what is alike in a cluster (the type of machine) is compared within clusters alone. At .05 the test rejects true
+    nulls in .02 to .09 of the time (100 or 20 users of sizes by Zipf's law, log SD 1, levels drawn for each user or
+    each job), where the exact one does in .03 to .78. A score test with the other ratios fitted anew would take a fit
+    for each ratio.
     Raises ValueError when a covariate has no column or a duration is negative.
     """
     if missing := [name for name in covariates if name not in lives.lazy().collect_schema()]:
@@ -113,11 +118,13 @@ def hazard_ratios(lives: Frame, event: str, covariates: Sequence[str]) -> pl.Dat
     absent = {name: count for name, count in zip(amounts, blank, strict=True) if count > MOST_BLANK * n}
     known = [name for name in amounts if name not in absent]
     lives = lives.drop_nulls(known) if known else lives
-    levels = {name: _Levels.of(lives, name) for name in covariates if name not in AMOUNTS}
+    by, cluster = _level_of_clusters(lives)
+    levels = {name: _Levels.of(lives, name, cluster) for name in covariates if name not in AMOUNTS}
+    divided = {name: of for name, of in levels.items() if not of.reason}
     # Lives alike in all that counts go together; `lives` is how many they are.
-    alike = lives.group_by("failed", "duration_s", *known, **{name: of.place for name, of in levels.items()})
+    alike = lives.group_by("failed", "duration_s", *known, **{name: of.place for name, of in divided.items()})
     alike = alike.agg(lives=pl.len().cast(pl.Int64)).collect(engine="streaming")
-    clusters = _Clusters.of(lives, dict.fromkeys(known) | levels, alike)
+    clusters = _Clusters.of(lives, by, cluster, dict.fromkeys(known) | divided, alike) if cluster else None
     failed, number = alike["failed"].to_numpy(), alike["lives"].to_numpy()
     terms = []
     for name in covariates:
@@ -131,7 +138,6 @@ def hazard_ratios(lives: Frame, event: str, covariates: Sequence[str]) -> pl.Dat
         if term.separated:
             stay &= ~term.values
     seconds, failed, number = alike["duration_s"].to_numpy()[stay], failed[stay], number[stay]
-    keys = clusters and clusters.keys(alike)[stay]
     model = [term for term in terms if term.values is not None and not term.separated]
     for term in model:
         term.values = term.values[stay]
@@ -147,11 +153,11 @@ def hazard_ratios(lives: Frame, event: str, covariates: Sequence[str]) -> pl.Dat
     else:
         try:
             risk_sets = Lives(seconds, failed, [term.values for term in model], number)
-            clusters = clusters and clusters.known_by(keys, model)
+            clusters = clusters and clusters.known_by(clusters.keys(alike)[stay], model)
             # Nothing that has a value for each life is needed any more.
             for term in terms:
                 term.values = None
-            del alike, seconds, failed, number, stay, keys
+            del alike, seconds, failed, number, stay
             terms += _estimate(risk_sets, model, whole, clusters)
         except NoFit as no_fit:
             for term in (*model, whole):
@@ -181,7 +187,7 @@ class _Levels:
     """A covariate by its levels: those with rows of their own by their labels, the reference first.
 
     place: of a life, its label's, from 1; 0 for the rarer levels, taken together. reason: why there are no rows.
-    is_clusters: whether there are several levels, and the lives of each are of one cluster.
+    of_one_cluster: the labels whose lives are all of one cluster.
     """
 
     name: str
@@ -189,17 +195,15 @@ class _Levels:
     rarer: int
     place: pl.Expr
     reason: str | None
-    is_clusters: bool
+    of_one_cluster: frozenset[str]
 
     @classmethod
-    def of(cls, lives: pl.LazyFrame, name: str) -> "_Levels":
-        """The reference is the largest level that has events enough; lives: with `failed`."""
-        one = pl.lit(None, pl.Boolean)
-        if "cluster" in lives.collect_schema():
-            one = pl.col("cluster").min() == pl.col("cluster").max()
-        counts = lives.group_by(raw=name).agg(n=pl.len(), events=pl.col("failed").sum(), one=one)
+    def of(cls, lives: pl.LazyFrame, name: str, cluster: str | None) -> "_Levels":
+        """The reference is the largest level that has events enough; lives: with `failed` and the column `cluster`."""
+        number = pl.col(cluster) if cluster else pl.lit(None, pl.UInt32)
+        ends = {"first": number.min(), "last": number.max()}
+        counts = lives.group_by(raw=name).agg(n=pl.len(), events=pl.col("failed").sum(), **ends)
         counts = counts.collect(engine="streaming")
-        is_clusters = counts.height > 1 and counts["one"].fill_null(False).all()
         counts = counts.sort("n", "raw", descending=[True, False], nulls_last=True)
         common = counts.filter(pl.col("events") >= FEWEST_EVENTS).head(MOST_LEVELS)
         rest = counts.join(common, on="raw", how="anti", nulls_equal=True, maintain_order="left")
@@ -213,9 +217,14 @@ class _Levels:
         reason = None
         if counts.height < 2:
             reason = CONSTANT if counts["raw"].count() else NEVER_GIVEN
+        elif (counts["first"] == counts["last"]).all() and cluster:
+            reason = ARE_CLUSTERS
         elif not common.height:
             reason = f"no level has {FEWEST_EVENTS} events or more"
-        return cls(name, labels, rest.height if rest.height > 1 else 0, place, reason, is_clusters)
+        parts = [(label, shown[at]) for at, label in enumerate(labels)]
+        parts += [(OTHER, rest)] if rest.height > 1 else []
+        of_one = frozenset(label for label, part in parts if cluster and part["first"].min() == part["last"].max())
+        return cls(name, labels, rest.height if rest.height > 1 else 0, place, reason, of_one)
 
     def terms(self, alike: pl.DataFrame) -> list[_Term]:
         """A column for each level but the reference, or one row without that says why there are none."""
@@ -226,12 +235,26 @@ class _Levels:
         terms = [_level(self.name, label, self.labels[0], place == of, alike) for of, label in labels.items()]
         if self.rarer:
             terms[-1].reasons.insert(0, f"{self.rarer} rarer levels together")
+        for term in terms:
+            term.of_one_cluster = not self.of_one_cluster.isdisjoint((term.level, term.reference))
         return terms
 
 
 def _level(name: str, level: str, reference: str, values: np.ndarray, alike: pl.DataFrame) -> _Term:
     separated = not alike["failed"].to_numpy()[values].any()
     return _Term(name, level, reference, values, [SEPARATED] if separated else [], separated)
+
+
+def _level_of_clusters(lives: pl.LazyFrame) -> tuple[str | None, str | None]:
+    """(what the clusters are, their column): cluster, or group where all lives are of one; None without any."""
+    if "cluster" not in lives.collect_schema():
+        return None, None
+    is_one = pl.col("cluster").min() == pl.col("cluster").max()
+    names = lives.select(pl.col("cluster_by", "group_by").first(), is_one=is_one).collect(engine="streaming")
+    ((by_cluster, by_group, is_one),) = names.iter_rows()
+    if by_cluster is None:
+        return None, None
+    return (by_group, "group") if is_one else (by_cluster, "cluster")
 
 
 @dataclass(frozen=True)
@@ -253,20 +276,17 @@ class _Clusters:
 
     @classmethod
     def of(
-        cls, lives: pl.LazyFrame, covariates: Mapping[str, _Levels | None], alike: pl.DataFrame
-    ) -> "_Clusters | None":
+        cls,
+        lives: pl.LazyFrame,
+        by: str | None,
+        level: str,
+        covariates: Mapping[str, _Levels | None],
+        alike: pl.DataFrame,
+    ) -> "_Clusters":
         """covariates: with their levels, None for an amount, as columns of `alike` too."""
-        if "cluster" not in lives.collect_schema():
-            return None
-        cluster = pl.col("cluster")
-        about = lives.select(pl.col("cluster_by", "group_by").first(), one=cluster.min() == cluster.max())
-        ((by_cluster, by_group, is_one),) = about.collect(engine="streaming").iter_rows()
-        if by_cluster is None:
-            return None
-        divided = is_one or any(levels is not None and levels.is_clusters for levels in covariates.values())
         widths = {name: int(alike[name].max() or 0) + 1 for name in covariates}
         places = {name: levels.place for name, levels in covariates.items() if levels is not None}
-        return cls(lives, by_group if divided else by_cluster, "group" if divided else "cluster", widths, places)
+        return cls(lives, by, level, widths, places)
 
     def keys(self, alike: pl.DataFrame) -> np.ndarray:
         return alike.select(key=self._key({})).to_series().to_numpy()
@@ -364,7 +384,7 @@ def _put_clustered(term: _Term, by: str | None, effective: float | None, moved: 
         return
     estimate, se, degrees = term.cells["log_hazard_ratio"], math.sqrt(float((moved**2).sum())), effective - 2
     away = float(stdtrit(degrees, 0.975)) * se
-    if not 0 < abs(estimate) + away < LARGEST_LOG_RATIO or not se:
+    if term.of_one_cluster or not 0 < abs(estimate) + away < LARGEST_LOG_RATIO or not se:
         term.reasons.append(ONE_CLUSTER)
         return
     p, _ = never_zero(2 * float(stdtr(degrees, -abs(estimate / se))))

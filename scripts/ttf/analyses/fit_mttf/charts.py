@@ -114,7 +114,8 @@ def _name(mean: float, end: float, last: float) -> dict:
     """Where the dashed line is named: left of the end of its fall, below the curve; below both that end before."""
     x = min(2 * mean, end)
     v = math.exp(-x / mean)
-    return {"x": x, "v": v if v < 0.2 else max(min(v, last) - 0.1, 0), "label": f"constant rate, MTTF {duration(mean)}", "key": "mttf.mttf_s"}
+    below = v if v < 0.2 else max(min(v, last) - 0.1, 0)
+    return {"x": x, "v": below, "label": f"constant rate, MTTF {duration(mean)}", "key": "mttf.mttf_s"}
 
 
 def _running(domain: list[float], study: Study) -> alt.LayerChart:

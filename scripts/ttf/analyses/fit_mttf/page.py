@@ -2,6 +2,7 @@ import polars as pl
 
 from ttf.analyses.fit_mttf import MTTF
 from ttf.analyses.fit_mttf.numbers import limit_keys
+from ttf.analyses.judge_lifetimes.numbers import choose_shape
 from ttf.charts.text import capital, duration, listed, plural
 from ttf.report import words
 from ttf.report.head import Callout, Head, Key, Line
@@ -103,12 +104,9 @@ def _keys(m: Numbers):
     elif m.has("mttf.mttf_s"):
         mttf = number(m, "mttf.mttf_s", words.duration)
         yield Key("MTTF over all ages", mttf, m.interval("mttf.ci_{}_s", "mttf.mttf_s"))
-    if m.has("lifetimes.shape_within"):
-        low, high = (words.number(m[f"lifetimes.shape_within_ci_{end}"]) for end in ("low", "high"))
-        label = f"Weibull shape within a {m['lifetimes.within']}"
-        yield Key(label, number(m, "lifetimes.shape_within"), f"95% CI {words.span(low, high)}")
-    elif m.has("lifetimes.shape"):
-        yield Key("Weibull shape", number(m, "lifetimes.shape"), m.interval("lifetimes.shape_ci_{}"))
+    shape, within = choose_shape(m)
+    if m.has(shape):
+        yield Key(f"Weibull shape {within}".strip(), number(m, shape), m.interval(f"{shape}_ci_{{}}"))
 
 
 def _texts(m: Numbers, units: str):

@@ -14,7 +14,8 @@ UNITS = {
     **dict.fromkeys(("verdict", "cluster_by", "verdict_within", "within"), "label"),
     **dict.fromkeys(("shape", "shape_ci_low", "shape_ci_high", "mttf_ratio"), "1"),
     **dict.fromkeys(("shape_ci_low_clustered", "shape_ci_high_clustered", "frailty_variance"), "1"),
-    **dict.fromkeys(("shape_within", "shape_within_ci_low", "shape_within_ci_high"), "1"),
+    "shape_within": "1",
+    **{f"shape_within_ci_{end}_clustered": (f"shape_within_ci_{end}", "1") for end in ("low", "high")},
     "clusters": "clusters",
     "groups": "groups",
     "lr_statistic": "chi-squared",
@@ -48,6 +49,13 @@ def numbers(metrics: Metrics, given: Mapping[str, pl.DataFrame]) -> None:
         key = f"lifetimes.worst.{widest['stratum_by']}"
         metrics.put(f"{key}.stratum", widest["stratum"], "label", SOURCE)
         _put(metrics, key, widest)
+
+
+def choose_shape(metrics: Mapping) -> tuple[str, str]:
+    """The key of the Weibull shape that pages give, and of what it is: "within a user", or "" over all at risk."""
+    if "lifetimes.shape_within" not in metrics:
+        return "lifetimes.shape", ""
+    return "lifetimes.shape_within", f"within a {metrics['lifetimes.within']}"
 
 
 def _put(metrics: Metrics, key: str, row: dict) -> None:
