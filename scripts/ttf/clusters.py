@@ -28,8 +28,9 @@ def with_clusters(jobs: Frame) -> Frame:
 
     cluster: number of the job's user; of a trace without users that of its recurrence group, else of its request
     profile (the columns of REQUEST that it gives), else of its account; cluster_by names which. group: number of the
-    recurrence group, else of the request profile within the cluster. Numbers follow the order in which what they stand
-    for appears: that of a job stays as it is when later jobs come.
+    recurrence group, else of the request profile within the cluster. Where all jobs are of one cluster, the groups are
+    the clusters. Numbers follow the order in which what they stand for appears: that of a job stays as it is when later
+    jobs come.
     Jobs of which it is blank are one cluster: nobody knows that they differ. All blank where the trace gives none.
     """
     there = jobs.collect_schema()
@@ -85,26 +86,26 @@ class Level:
 
     @classmethod
     def of(cls, jobs: Frame) -> "Level":
-        """Of jobs `with_clusters`: their clusters, or the groups within the only one."""
-        cluster, group, _ = level_names(jobs)
-        if cluster is None:
-            return cls(None, pl.lit(0))
-        last = jobs.lazy().select(pl.col("cluster").max()).collect(engine="streaming").item()
-        return cls(cluster, pl.col("cluster")) if last else cls(group, pl.col("group"))
+        """Of jobs `with_clusters`."""
+        by, *_ = level_names(jobs)
+        return cls(by, pl.lit(0) if by is None else pl.col("cluster"))
 
 
 def with_levels(rows: Frame, levels: Mapping[str, Sequence[str]]) -> Frame:
     """The rows with CLUSTER_COLUMNS by the first (clusters) and the last (groups) of some levels: name -> columns.
 
-    The blocks are blank, unless the rows have them: see `block_columns`.
+    Of one cluster alone (a trace of one system) the groups are the clusters: nothing else tells how rows differ. The
+    blocks are blank, unless the rows have them: see `block_columns`.
     """
     there = rows.collect_schema()
     columns = {name: pl.lit(None, kind) for name, kind in CLUSTER_COLUMNS.items() if name not in there}
     if not levels:
         return rows.with_columns(**columns)
     cluster_by, group_by = next(iter(levels)), next(reversed(levels))
-    columns |= {"cluster_by": pl.lit(cluster_by), "group_by": pl.lit(group_by)}
     cluster, group = (numbers_of(rows.lazy(), list(levels[name])) for name in (cluster_by, group_by))
+    if not cluster.max() and group.max():
+        cluster_by, cluster = group_by, group.alias("cluster")
+    columns |= {"cluster_by": pl.lit(cluster_by), "group_by": pl.lit(group_by)}
     if isinstance(rows, pl.DataFrame):
         return rows.with_columns(**columns | {"cluster": cluster, "group": group})
     # Beside rows yet to be read stand the numbers alone: carried through a join, the rows would be held.

@@ -133,3 +133,15 @@ def test_drift_between_months(results):
     drift = pl.read_csv(results / "openb/tables/drift.csv", infer_schema_length=None)
     assert drift.height > 0
     assert drift["p_value"].drop_nulls().is_between(0, 1).all()
+
+
+def test_all_that_is_said_of_a_whole_trace_is_clustered_by_one_thing(results):
+    """Of LANL's systems there is one here, so its nodes are what differs."""
+    tables = ("mttf", "survival_summary", "survival_at", "lifetime_verdict", "cox", "node_failure_rate")
+    for trace, by in (("lanl", "node"), ("titan", "cabinet"), ("openb", "request profile")):
+        clustered_by = set()
+        for name in tables:
+            rows = read_table(results / trace / f"tables/{name}.csv", contracts()[name])
+            rows = rows.filter(stratum_by="all") if "stratum_by" in rows.columns else rows
+            clustered_by |= set(rows["cluster_by"].drop_nulls())
+        assert clustered_by == {by}

@@ -17,6 +17,7 @@ from scipy import stats
 from statsmodels.duration.survfunc import survdiff
 from study.yaml_files import load_yaml
 from study_runs import ROOT
+from ttf.analyses.estimate_hazards.hazard_ratios import ARE_CLUSTERS, hazard_ratios
 from ttf.analyses.estimate_hazards.incidence import cumulative_incidence, exclusive_causes
 from ttf.analyses.estimate_hazards.logrank import logrank
 from ttf.analyses.fit_mttf.lifetimes import lifetime_models
@@ -342,3 +343,16 @@ def test_lifetime_models_and_verdict_by_system(lives, system):
     verdict = lifetime_verdict(models, survival_tables(of_system, "failure", ["system"])[0])
     check_verdict(verdict.row(0, named=True), durations, np.array(failed))
     assert verdict["verdict"].item() == "falls"
+
+
+def test_hazard_ratios_are_clustered_by_system_as_all_else_is(lives):
+    """Each system has machines of one type: beside systems the type was compared with nothing, and by node."""
+    cox = hazard_ratios(lives, "failure", ["system", "machine_type", "cpu_type"])
+    assert cox["cluster_by"].drop_nulls().unique().to_list() == ["system"]
+    mttf = mean_time_to_failure(lives, "failure", ["all"]).row(0, named=True)
+    whole = cox.row(by_predicate=pl.col("covariate") == "all", named=True)
+    assert (mttf["cluster_by"], mttf["clusters"]) == ("system", pytest.approx(whole["clusters"]))
+    assert ARE_CLUSTERS in cox.row(by_predicate=pl.col("covariate") == "system", named=True)["reason"]
+    alone = lives.group_by("cpu_type").agg(systems=pl.col("system").n_unique()).filter(systems=1)["cpu_type"]
+    of_one_system = cox.filter(pl.col("covariate") == "cpu_type", pl.col("level").is_in(alone.implode()))
+    assert of_one_system["hazard_ratio"].count() and not of_one_system["ci_low_clustered"].count()

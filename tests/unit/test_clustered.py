@@ -154,6 +154,12 @@ def test_what_repeats_is_the_first_that_the_trace_gives(columns, cluster_by, gro
     assert (row["cluster_by"], row["group_by"]) == (cluster_by, group_by)
 
 
+def test_jobs_of_one_user_are_clustered_by_what_they_request():
+    rows = with_clusters(pl.DataFrame({"user": ["u"] * 3, "qos": ["a", "b", "a"]}))
+    assert rows["cluster_by"].unique().to_list() == ["request profile of one user"]
+    assert rows["cluster"].to_list() == rows["group"].to_list() == [0, 1, 0]
+
+
 def test_clusters_are_numbered_as_they_appear_and_blank_ones_are_one():
     frame = pl.DataFrame({"user": ["b", None, "a", "b", None]})
     lazy = with_clusters(frame.lazy()).collect()
