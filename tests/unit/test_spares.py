@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from outage_rooms import Frames, on_page, tables_of
 from outage_traces import DAY, made
 from scipy import stats
-from ttf.analyses.size_spares.compute import NOT_WATCHED, TOO_RARE, WEEK_S, resampled_ends
+from ttf.analyses.size_spares.compute import NOT_WATCHED, TOO_RARE, WEEK_S, block_length_s, spares_limits
 from ttf.outages.down import at_most, binomial_cumulative, course_of, smallest, spans_of, spares_beside
-from ttf.outages.simulate import ALWAYS_DOWN, NO_OUTAGE, Exponential, renewals
+from ttf.outages.simulate import ALWAYS_DOWN, NO_OUTAGE, Drawn, Exponential, renewals
 
 
 def spares_of(folder, outages, exposure):
@@ -82,12 +82,10 @@ def test_batches_that_fail_together_need_more_spares_than_the_binomial_says(tmp_
         assert row["spares_binomial"] == stats.binom.ppf(p, 40, 0.0125)
         assert row["short_share"] == pytest.approx(0.05)
         assert abs(row["spares_simulated"] - row["spares_binomial"]) <= 1
-        assert (row["n"], row["units"], row["weeks"]) == (100, 40, 29)
-        if p == 0.999:
-            # A fifth of a day, where a repair takes a day.
-            assert row["observed_low"] is None and row["reason"] == TOO_RARE
-        elif p == 0.99:
-            assert row["observed_low"] is None
+        assert (row["n"], row["units"], row["block_s"], row["blocks"]) == (100, 40, WEEK_S, 29)
+        if p > 0.95:
+            # Two days, or a fifth of one, where a block is a week.
+            assert row["observed_low"] is None and row["reason"] == TOO_RARE.format(7)
         else:
             assert row["observed_low"] <= row["spares_observed"] <= row["observed_high"] and row["reason"] is None
     m, text, charts = on_page("size_spares", given)
@@ -148,16 +146,32 @@ def test_one_spare_is_not_lost_to_rounding():
     assert smallest(np.array([0.3, 0.3 + 0.6, 1.0]), 0.9) == 1
 
 
-def test_the_interval_of_weeks_resampled_covers_what_independent_units_need():
-    """Of 100 units with repairs of half a day, over 26 weeks: the true number is that of the binomial."""
-    horizon, up, repair, rounds = 26 * WEEK_S, 40 * DAY, DAY / 2, 60
-    exposure = pl.DataFrame({"from_s": [0] * 100, "until_s": [horizon] * 100})
-    covered = 0
-    for seed in range(rounds):
-        rng = np.random.default_rng(seed)
-        drawn = renewals(rng, 100, 1, horizon, Exponential(up), Exponential(repair))
-        course = course_of(pl.DataFrame({"start_s": drawn.start_s, "end_s": drawn.end_s}), exposure)
-        ends, _ = resampled_ends(course.time_down_by(WEEK_S), rng)
-        low, high = np.sort([smallest(end, 0.95) for end in ends])[[25, 975]]
-        covered += low <= stats.binom.ppf(0.95, 100, repair / (up + repair)) <= high
-    assert covered >= 0.9 * rounds
+def test_blocks_are_as_long_as_outages_ask_for():
+    """A week; or four mean outages; or four times what is left of one met under way, where a few are long."""
+    hours, days = np.full(100, 3600), np.full(100, 4 * DAY)
+    assert [block_length_s(down, 100) for down in (0 * hours, hours, days)] == [WEEK_S, WEEK_S, 16 * DAY]
+    tails = np.append(hours, 100 * 3600)
+    assert block_length_s(100 * tails, 101) == 4 * 100 * (100 + 100**2) * 3600 // 400
+
+
+@pytest.mark.parametrize(
+    ("units", "days", "repair", "sigma", "p"),
+    [(100, 182, 0.5, 0, 0.95), (400, 349, 5.55, 0.8, 0.9), (400, 349, 5.55, 2, 0.9)],
+)
+def test_the_interval_covers_what_independent_units_need_or_there_is_none(units, days, repair, sigma, p):
+    """The true number is that of the binomial. Weeks resampled held it in half of the third, of long tails."""
+    times = np.exp(sigma * stats.norm.ppf((np.arange(4096) + 0.5) / 4096))
+    down, up = (
+        Drawn(times * repair * DAY / times.mean()) if sigma else Exponential(repair * DAY),
+        Exponential(40 * repair * DAY),
+    )
+    exposure = pl.DataFrame({"from_s": [0] * units, "until_s": [days * DAY] * units})
+    truth, given, covered, rng = stats.binom.ppf(p, units, 1 / 41), 0, 0, np.random.default_rng(1)
+    for _ in range(60):
+        drawn = renewals(rng, units, 1, days * DAY, up, down)
+        length_s = block_length_s(drawn.end_s - drawn.start_s, int(drawn.began.sum()))
+        if (1 - p) * days * DAY >= length_s:
+            course = course_of(pl.DataFrame({"start_s": drawn.start_s, "end_s": drawn.end_s}), exposure)
+            low, high = spares_limits(course.time_down_by(length_s), p)
+            given, covered = given + 1, covered + (low <= truth <= high)
+    assert given == 0 if sigma == 2 else given > 54 and covered >= 0.9 * given

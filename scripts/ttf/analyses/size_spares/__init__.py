@@ -34,7 +34,7 @@ SPARES = table(
     p=share("Share of the time", "For which at most so many units are to be down."),
     spares_binomial=count("Binomial", "Spares among the units if they are independent, each down as often.", REASON),
     spares_observed=count("Observed", "Spares among the units by the time in which so many were down.", REASON),
-    observed_low=count("95% from", "Lower end of the observed, weeks of the trace resampled.", REASON),
+    observed_low=count("95% from", "Lower end of the observed, blocks of the trace being clusters.", REASON),
     observed_high=count("95% to", "Upper end of it.", REASON),
     spares_simulated=count(
         "Simulated", "Spares of independent units with up and repair times drawn from those observed.", REASON
@@ -42,7 +42,8 @@ SPARES = table(
     spares_beside=count("Beside", "Spares beside as many units that are all needed, if independent.", REASON),
     short_share=share("Short", "Share of the time in which more were down than the binomial spares.", REASON),
     **FLEET,
-    weeks=count("Weeks", "Those that were resampled.", REASON, "weeks"),
+    block_s=whole_seconds("Block", "A week, or four outages under way if longer.", REASON),
+    blocks=count("Blocks", "Those in which any unit was watched.", REASON, "blocks"),
     reason=reason(),
 )
 
