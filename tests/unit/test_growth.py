@@ -10,7 +10,7 @@ from scipy import stats
 from ttf.analyses.follow_outages import GROWTH, MCF
 from ttf.analyses.follow_outages.compute import follow
 from ttf.outages.faults import faults
-from ttf.stats.growth import cumulative, growth
+from ttf.stats.growth import Stratum, common_growth, cumulative, growth
 from ttf.stats.mcf import mean_cumulative
 
 # Failures of a system on test for 620 hours (ReliaWiki, Crow-AMSAA, the example of developmental testing).
@@ -128,7 +128,7 @@ def test_a_fleet_that_grows_is_not_taken_for_one_that_fails_more():
     GROWTH.check(tables["growth"])
     MCF.check(tables["mcf"])
     every, *groups = tables["growth"].iter_rows(named=True)
-    assert (every["trend"], every["n"]) == ("none", 4 * 40 + 36 * 20) and every["beta"] == pytest.approx(1, abs=0.03)
+    assert every["n"] == 4 * 40 + 36 * 20 and every["beta"] == pytest.approx(1, abs=0.03)
     assert [row["stratum"] for row in groups] == ["n", "o"]
     last = tables["mcf"].filter(pl.col("stratum_by") == "all").row(-1, named=True)
     assert last["at_risk"] == 40 and last["mcf"] == pytest.approx(40, rel=0.02)
@@ -155,3 +155,83 @@ def test_the_p_of_the_point_of_change_is_close_to_the_exact_one(n):
         at = np.sort(rng.random(n)) ** power
         exact = stats.kstest(at, "uniform").pvalue
         assert growth(at, 1)["change_point_p"] == pytest.approx(exact, abs=0.005 if exact < 0.2 else 0.02)
+
+
+def in_weeks(rng, rate, bursts=1.0, growth=1.0):
+    """A stratum: faults in weeks of these rates, each of a burst of so many on average; growth: its power of time."""
+    weeks = len(rate)
+    begun = [week + rng.random(n) for week, n in enumerate(rng.poisson(rate))]
+    at = (np.concatenate(begun) / weeks) ** (1 / growth)
+    at = np.sort(np.clip(np.repeat(at, rng.geometric(1 / bursts, at.size)), 1e-9, 1))
+    return Stratum(at, np.minimum((at * weeks).astype(np.int64), weeks - 1), np.arange(weeks + 1) / weeks)
+
+
+def test_the_growth_that_groups_have_in_common_is_none_where_the_later_ones_fail_less():
+    """Two constant rates, of old units and of new ones that fail a twentieth as often: together they seem better."""
+    rng, day = np.random.default_rng(2), 86_400
+    old = {f"o{n}": [(int(t), int(t) + 1) for t in np.sort(rng.integers(1, 700 * day, 60))] for n in range(8)}
+    new = {f"n{n}": [(int(t), int(t) + 1) for t in np.sort(rng.integers(350 * day, 700 * day, 4))] for n in range(80)}
+    _, records, exposure = made(old | new, 700 * day)
+    group = pl.col("unit_id").str.slice(0, 1)
+    exposure = exposure.with_columns(group=group, from_s=pl.when(group == "n").then(350 * day).otherwise("from_s"))
+    every = follow(records, exposure)["growth"].row(0, named=True)
+    assert every["ci_high"] < 0.75 and every["lewis_robinson_p"] < 0.001
+    assert every["ci_low_within"] < 1 < every["ci_high_within"] and every["beta_within"] == pytest.approx(1, abs=0.1)
+    assert (every["trend"], every["strata"]) == ("none", 2) and every["homogeneity_p"] > 0.05
+
+
+@pytest.mark.parametrize(("bursts", "exact"), [(3, 0.75), (10, 0.5)])
+def test_the_interval_of_growth_holds_when_faults_come_in_bursts(bursts, exact):
+    """The exact one holds in 60% and 35%."""
+    rng, held, known = np.random.default_rng(bursts), [], 0
+    for _ in range(150):
+        stratum = in_weeks(rng, np.full(52, 6.0), bursts)
+        within, alone = common_growth([stratum]), growth(stratum.at, 1.0)
+        if "ci_low" in within:
+            known += 1
+            held.append([one["ci_low"] <= 1 <= one["ci_high"] for one in (within, alone)])
+    by_blocks, by_poisson = np.mean(held, axis=0)
+    assert by_blocks > 0.92 and by_poisson < exact and known > 130
+
+
+def test_a_rate_that_drifts_is_no_trend_and_a_trend_is_one():
+    """Weekly rates of log SD 0.5: Lewis and Robinson's test rejects a third of those without any trend."""
+    rng = np.random.default_rng(5)
+
+    def rejected(growth_of):
+        found = []
+        for _ in range(150):
+            stratum = in_weeks(rng, 20 * np.exp(0.5 * rng.normal(size=52)), growth=growth_of)
+            found.append(
+                [common_growth([stratum])["trend_p"] < 0.05, growth(stratum.at, 1.0)["lewis_robinson_p"] < 0.05]
+            )
+        return np.mean(found, axis=0)
+
+    by_blocks, by_gaps = rejected(1)
+    assert by_blocks < 0.08 and by_gaps > 0.2
+    assert rejected(1.6)[0] > 0.9
+
+
+def test_groups_of_different_growth_differ_and_have_no_common_trend():
+    rng, rate = np.random.default_rng(6), np.full(104, 10.0)
+    strata = [in_weeks(rng, rate, 2, growth) for growth in (0.5, 0.5, 2, 2)]
+    found = common_growth(strata)
+    assert found["homogeneity_p"] < 0.001 and found["strata"] == 4
+    assert common_growth([in_weeks(rng, rate, 2) for _ in range(4)])["homogeneity_p"] > 0.05
+
+
+def test_the_common_growth_is_that_of_the_likelihood():
+    """N / sum ln(1 / u), and without bursts or drift the spread of independent faults: beta over the root of N."""
+    rng = np.random.default_rng(7)
+    strata = [in_weeks(rng, np.full(400, 5.0), growth=1.3) for _ in range(3)]
+    at = np.concatenate([stratum.at for stratum in strata])
+    found = common_growth(strata)
+    assert found["beta"] == pytest.approx(at.size / np.log(1 / at).sum())
+    width = np.log(found["ci_high"] / found["ci_low"]) / (2 * stats.t.ppf(0.975, found["effective_blocks"] - 1))
+    assert width == pytest.approx(1 / np.sqrt(at.size), rel=0.25)
+
+
+def test_few_weeks_tell_no_trend():
+    _, records, exposure = made({unit: [(10 * n, 10 * n + 1) for n in range(1, 50)] for unit in "abcd"}, 20 * 86_400)
+    row = follow(records, exposure)["growth"].row(0, named=True)
+    assert row["beta"] is not None and row["trend"] is None and "blocks of time" in row["reason"]

@@ -64,7 +64,7 @@ def test_head_of_a_fleet():
     assert claim.startswith("Nodes were down ") and "half lasted less than" in claim
     labels = [key.label for key in page.head(trace, m).keys]
     assert labels == ["Availability", "Outage of a node every", "Mean repair"]
-    assert m.value("growth.trend", None) in {"worse", "better", "changed", "bursts", "none"}
+    assert m.value("growth.trend", None) in {"worse", "better", "none"}
     assert page.lines(trace, m) == growth_page.lines(trace, m) == []
     shown = page.tables(trace) | growth_page.tables(trace)
     assert all("<table" in table.html(name) for name, table in shown.items() if table.frame.height)
@@ -106,7 +106,7 @@ def test_no_outage_is_a_line():
     line = page.head(trace, m)
     assert isinstance(line, Line) and plain(line.found) == "no outage of 2 nodes is recorded"
     (line,) = growth_page.lines(trace, m)
-    assert plain(line.found) == "0 faults: too few for a trend" and not line.checked
+    assert plain(line.found) == "0 faults: too few, or in too few weeks, for a trend" and not line.checked
 
 
 @pytest.mark.parametrize("intervals", [[(10, 20)], [(10, None)], [(0, UNTIL)], [(10, 10), (20, 20)], [(UNTIL, None)]])
@@ -120,33 +120,25 @@ def test_odd_traces_have_words(intervals):
 
 
 @pytest.mark.parametrize(
-    ("trend", "says"),
+    ("more", "says"),
     [
+        ({"trend": "worse"}, "Faults became more frequent (growth β 1.20, 95% CI 1.10–1.30; p = 0.030)."),
+        ({}, "No trend in faults (growth β 1.20, 95% CI 1.10–1.30; p = 0.030)."),
+        ({"ci_low_within": None}, "No trend in faults (p = 0.030)."),
+        ({"trend": "better", "strata": 4}, "Faults became less frequent within 4 groups (common growth β 1.20"),
         (
-            "worse",
-            "Faults became more frequent (growth β 1.20, 95% CI 1.10–1.30 if independent; Lewis-Robinson p = 0.030).",
+            {"strata": 4, "groups.n": 3, "groups.better": 2, "groups.worse": 1, "homogeneity_p": 0.001},
+            "No common trend in faults within 4 groups (common growth β 1.20, 95% CI 1.10–1.30; p = 0.030). "
+            "Groups differ (p = 0.0010): of 3, 2 became less, 1 more frequent.",
         ),
-        ("better", "Faults became less frequent, but not steadily (growth β 1.20"),
-        ("changed", "but the rate changed: 2.00 times as high after day 58 (p = 0.040)."),
-        ("bursts", "Faults come in bursts, which"),
-        ("none", "No trend in faults (Lewis-Robinson p = 0.030)."),
     ],
 )
-def test_the_trend_in_words(trend, says):
-    values = {"trend": trend, "beta": 1.2, "ci_low": 1.1, "ci_high": 1.3, "lewis_robinson_p": 0.03, "rate_ratio": 2.0}
-    values |= {"change_point": "day 58", "change_point_p_corrected": 0.04, "n": 90}
-    m = Numbers({f"growth.{name}": {"value": value, "unit": "1", "n": 90} for name, value in values.items()})
-    assert says in plain(growth_page.trend_in_words(m)) and length(growth_page.trend_in_words(m)) <= 30
-    # Faults at even intervals have no spread, and so no p of the test that allows for bursts.
-    even = Numbers({name: value for name, value in m.items() if name != "growth.lewis_robinson_p"})
-    if trend in ("changed", "bursts", "none"):
-        assert "()" not in growth_page.trend_in_words(even) and "Lewis" not in growth_page.trend_in_words(even)
-    # With the interval of the growth missing, nothing is said of how steady it is.
-    for end in ("growth.ci_low", "growth.ci_high"):
-        open_ended = Numbers({name: value for name, value in m.items() if name != end})
-        said = plain(growth_page.trend_in_words(open_ended))
-        decides = {"worse": "growth.ci_low", "better": "growth.ci_high"}.get(trend)
-        assert ("steadily" in said) == ("steadily" in says and end != decides)
+def test_the_trend_in_words(more, says):
+    values = {"trend": "none", "beta_within": 1.2, "ci_low_within": 1.1, "ci_high_within": 1.3, "trend_p": 0.03}
+    values |= {"strata": 1, "n": 90} | more
+    told = {f"growth.{name}": {"value": value, "unit": "1", "n": 90} for name, value in values.items() if value}
+    m = Numbers(told)
+    assert says in plain(growth_page.trend_in_words(m)) and length(growth_page.trend_in_words(m)) <= 35
 
 
 def test_causes_beyond_eight_are_added_up():

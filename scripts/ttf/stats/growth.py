@@ -5,12 +5,17 @@ l b t^(b - 1): b above 1 is getting worse (MIL-HDBK-189; NIST Dataplot, Reliabil
 more events for that alone: time is its cumulative exposure then, which changes nothing where it does not grow.
 """
 
-import numpy as np
-from scipy.special import chdtr, chdtrc, gammainccinv, gammaincinv, kolmogorov, ndtr
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
+import numpy as np
+from scipy.special import chdtr, chdtrc, gammainccinv, gammaincinv, kolmogorov, ndtr, stdtr, stdtrit
+
+from ttf.stats.clustered import FEWEST, block_spread
 from ttf.stats.p_value import never_zero
 
 FEWEST_EVENTS = 3
+FEWEST_BLOCKS = 8
 TAIL = 0.025
 
 
@@ -70,3 +75,93 @@ def _two_sided(statistic: float) -> float:
 def _above_zero(p: float) -> float:
     """A p-value too small for a double is the smallest that there is."""
     return never_zero(float(p))[0]
+
+
+@dataclass(frozen=True)
+class Stratum:
+    """Events of units with one rate up to its growth, and the blocks of time in which they came.
+
+    at: the share of the time watched that had passed at each event, above 0 and at most 1; block: the number of the
+    block of each (Int64); passed: the same share at the edges of blocks, from 0 to 1, one more than there are blocks.
+    """
+
+    at: np.ndarray
+    block: np.ndarray
+    passed: np.ndarray
+
+
+def common_growth(strata: Sequence[Stratum]) -> dict:
+    """The growth that strata have in common, with what holds when events come in bursts and their rate drifts.
+
+    Strata of different ages, each with a constant rate, have a trend together that none has (Simpson): so each has a
+    rate of its own, and its own time. beta = N / sum ln(1 / at), the likelihood's, with its interval on the log scale;
+    effective_blocks: of it. trend_t, trend_p: that beta is 1, by the mean time of the events (Laplace's statistic, in
+    which all blocks weigh), in standard errors. homogeneity_p: that no stratum has another beta, the smallest p of
+    their mean times multiplied by their number. Spreads are those of blocks about the fitted growth (`block_spread`),
+    not Poisson's. reasons: why any lacks.
+    """
+    n = sum(one.at.size for one in strata)
+    blocks = max((one.passed.size - 1 for one in strata), default=0)
+    logs = -sum(float(np.log(one.at).sum()) for one in strata)
+    found = {"strata": len(strata), "reasons": []}
+    if n < FEWEST_EVENTS or blocks < FEWEST_BLOCKS or not logs:
+        return found | {"reasons": [f"fewer than {FEWEST_BLOCKS} blocks of time, or {FEWEST_EVENTS} events: no trend"]}
+    beta = n / logs
+    residual, leverage = _by_block(strata, _log_scores, beta)
+    se, effective = block_spread(residual * beta / n, leverage)
+    found |= {"beta": beta, "effective_blocks": float(effective)}
+    found |= dict(zip(("trend_t", "trend_p"), _test_of_mean_time(strata, beta, 1.0), strict=True))
+    if effective >= FEWEST and np.isfinite(se):
+        factor = float(np.exp(se * stdtrit(effective - 1, 1 - TAIL)))
+        found |= {"ci_low": beta / factor, "ci_high": beta * factor}
+    else:
+        found["reasons"].append(f"{effective:.1f} effective blocks of time, fewer than {FEWEST}: no interval of beta")
+    if found["trend_p"] is None:
+        found["reasons"].append("too few effective blocks of time: no test of trend")
+    if len(strata) > 1:
+        tested = [_test_of_mean_time([one], _beta(one), beta)[1] for one in strata if one.at.size >= FEWEST_EVENTS]
+        known = [p for p in tested if p is not None]
+        found["homogeneity_p"] = min(len(known) * min(known), 1.0) if known else None
+    return found
+
+
+def _beta(one: Stratum) -> float:
+    return one.at.size / -float(np.log(one.at).sum())
+
+
+def _test_of_mean_time(strata: Sequence[Stratum], fitted: float, null: float) -> tuple[float | None, float | None]:
+    """(t, two-sided p) of a growth `null` by the mean time of events; its spread is that about the fitted growth."""
+    residual, leverage = _by_block(strata, _mean_scores, fitted)
+    se, effective = block_spread(residual, leverage)
+    if effective < FEWEST or not np.isfinite(se):
+        return None, None
+    t = sum(float((one.at - null / (null + 1)).sum()) for one in strata) / float(se)
+    return t, _above_zero(2 * stdtr(effective - 1, -abs(t)))
+
+
+# Of events and edges: the scores of the events, and at the edges the integrals over time, up to each and for one event,
+# of the score and of its square at growth beta.
+Scores = Callable[[Stratum, float], tuple[np.ndarray, np.ndarray, np.ndarray]]
+
+
+def _log_scores(one: Stratum, beta: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    power, log = one.passed**beta, np.log(np.where(one.passed > 0, one.passed, 1))
+    return 1 / beta + np.log(one.at), power * log, power * (log**2 + 1 / beta**2)
+
+
+def _mean_scores(one: Stratum, beta: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    passed, mean = one.passed, beta / (beta + 1)
+    square = beta / (beta + 2) * passed**2 - 2 * mean**2 * passed + mean**2
+    return one.at - mean, mean * passed**beta * (passed - 1), passed**beta * square
+
+
+def _by_block(strata: Sequence[Stratum], scores: Scores, beta: float) -> tuple[np.ndarray, np.ndarray]:
+    """(what the scores of each block are above those expected, its share of the variance expected), all together."""
+    blocks = max(one.passed.size - 1 for one in strata)
+    residual, variance = np.zeros(blocks), np.zeros(blocks)
+    for one in strata:
+        of_events, expected, squares = scores(one, beta)
+        own = np.bincount(one.block, weights=of_events, minlength=blocks)
+        residual += own - one.at.size * np.diff(expected)
+        variance += one.at.size * np.diff(squares)
+    return residual, variance / variance.sum()

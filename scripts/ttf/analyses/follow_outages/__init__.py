@@ -27,11 +27,16 @@ GROWTH = table(
     rate_ratio=number(
         "Rate after / before", "Events over time watched after the point of change, over before.", REASON
     ),
-    trend=words(
-        "Trend",
-        "worse, better or changed, by the tests corrected for bursts; bursts, which others reject; none.",
-        REASON,
-    ),
+    strata=count("Groups", "Those with faults, each with a rate and a time of its own.", REASON, "groups"),
+    beta_within=number("Growth β within groups", "What groups have in common.", REASON),
+    ci_low_within=number("95% from", "Lower end of its interval by blocks of time, for bursts and drift.", REASON),
+    ci_high_within=number("95% to", "Upper end of it.", REASON),
+    effective_blocks=number("Effective blocks", "Of time (weeks, or longer), behind that interval.", REASON),
+    homogeneity_p=number("p, one β", "That no group has another growth.", "there is one group, or none can be tested"),
+    trend_t=number("Trend t", "Mean time of the faults of a group against no trend, in SEs by blocks.", REASON),
+    trend_p=number("Trend p", "Two-sided, by blocks.", REASON),
+    trend_p_adjusted=number("Trend p, adjusted", "By Holm's method over the groups, or levels.", REASON),
+    trend=words("Trend", "worse or better where the adjusted p is below 0.05, else none.", REASON),
     reason=reason(),
 )
 MCF = table(

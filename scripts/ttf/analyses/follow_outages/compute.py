@@ -10,11 +10,14 @@ from ttf.analyses.follow_outages import GROWTH, MCF
 from ttf.inputs import Inputs
 from ttf.outages.faults import faults
 from ttf.outages.records import began_under_watch
-from ttf.stats.growth import cumulative, growth
+from ttf.stats.growth import Stratum, common_growth, cumulative, growth
+from ttf.stats.holm import with_holm
 from ttf.stats.mcf import mean_cumulative
 
 MOST_STEPS, MOST_STRATA = 2000, 20
 SIGNIFICANCE = 0.05
+# Blocks of a long watch are longer than a week, so that what drifts for some months is in one.
+BLOCK_S, MOST_BLOCKS = 7 * 86_400, 100
 FEW = "fewer than 4 units watched: no interval that holds when they differ"
 _RECORDS = ("unit_id", "start_s", "end_s", "level")
 _EXPOSURE = ("unit_id", "group", "from_s", "until_s")
@@ -42,35 +45,43 @@ def follow(records: pl.DataFrame, exposure: pl.DataFrame) -> dict[str, pl.DataFr
     """GROWTH and MCF, of all units first."""
     begin = exposure["from_s"].min() or 0
     of_growth, of_mcf = [], [MCF.frame([])]
-    for stratum_by, stratum, fleet in _fleets(faults(records), exposure, begin):
+    for stratum_by, stratum, fleet, parts in _fleets(faults(records), exposure, begin):
         names = {"stratum_by": stratum_by, "stratum": stratum}
-        of_growth.append(names | _growth(fleet, begin))
+        of_growth.append(names | _growth(fleet, parts, begin))
         steps = mean_cumulative(fleet.at, fleet.unit, fleet.begin, fleet.end, fleet.owner, MOST_STEPS)
         frame = pl.DataFrame(steps).with_columns(
             pl.col("ci_low", "ci_high").fill_nan(None), **{name: pl.lit(value) for name, value in names.items()}
         )
         of_mcf.append(MCF.typed(frame.with_columns(reason=pl.when(pl.col("ci_low").is_null()).then(pl.lit(FEW)))))
+    _judge(of_growth)
     return {"growth": GROWTH.frame(of_growth), "mcf": pl.concat(of_mcf)}
 
 
-def _fleets(records: pl.DataFrame, exposure: pl.DataFrame, begin: int) -> Iterator[tuple[str, str, Fleet]]:
-    """(stratum_by, stratum, fleet): all, groups with their units, levels with all units; of the latter two the 20 with
-    most faults, by name."""
+def _fleets(records: pl.DataFrame, exposure: pl.DataFrame, begin: int) -> Iterator[tuple[str, str, Fleet, list[Fleet]]]:
+    """(stratum_by, stratum, fleet, its parts by group): all, groups with their units, levels with all units; of the
+    latter two the 20 with most faults, by name."""
     units = exposure.select("unit_id").unique().sort("unit_id").with_row_index("owner")
     windows = exposure.join(units, on="unit_id").with_columns(pl.col("from_s", "until_s") - begin)
     began = records.select("unit_id", "level", pl.col("start_s") - begin).join(windows, on="unit_id")
     began = began.filter(began_under_watch()).sort("start_s", "owner")
-    yield "all", "all", _fleet(windows, began)
+    by_group = windows.partition_by("group", as_dict=True)
+
+    def with_parts(began: pl.DataFrame) -> tuple[Fleet, list[Fleet]]:
+        of_groups = began.partition_by("group", as_dict=True)
+        parts = [_fleet(by_group[group], of_groups[group]) for group in by_group if group in of_groups]
+        return _fleet(windows, began), parts
+
+    yield "all", "all", *with_parts(began)
     for stratum_by in ("group", "level"):
         known = began.drop_nulls(stratum_by).group_by(stratum_by).len()
         most = known.sort("len", stratum_by, descending=[True, False]).head(MOST_STRATA)
         for stratum in most[stratum_by].sort():
-            of = pl.col(stratum_by) == stratum
-            yield (
-                stratum_by,
-                stratum,
-                _fleet(windows.filter(of) if stratum_by == "group" else windows, began.filter(of)),
-            )
+            mine = began.filter(pl.col(stratum_by) == stratum)
+            if stratum_by == "level":
+                yield stratum_by, stratum, *with_parts(mine)
+            else:
+                fleet = _fleet(by_group[stratum,], mine)
+                yield stratum_by, stratum, fleet, [fleet]
 
 
 def _fleet(windows: pl.DataFrame, began: pl.DataFrame) -> Fleet:
@@ -80,8 +91,8 @@ def _fleet(windows: pl.DataFrame, began: pl.DataFrame) -> Fleet:
     return Fleet(*(column.to_numpy().astype(np.int64) for column in columns))
 
 
-def _growth(fleet: Fleet, begin: int) -> dict:
-    """The columns of GROWTH; begin: when the times of the fleet count from, on the clock of the trace."""
+def _growth(fleet: Fleet, parts: list[Fleet], begin: int) -> dict:
+    """The columns of GROWTH but for `_judge`'s; begin: when times of the fleet count from, on the trace's clock."""
     exposed = cumulative(fleet.at, fleet.begin, fleet.end)
     total = int((fleet.end - fleet.begin).sum())
     found = growth(exposed, total)
@@ -93,18 +104,31 @@ def _growth(fleet: Fleet, begin: int) -> dict:
             found["rate_ratio"] = (after / left) / ((place + 1) / int(exposed[place]))
         else:
             found["reasons"].append("the rate is furthest from constant at the end of the watch: no rate after it")
-        found["trend"] = _trend(found)
+        within = common_growth(_strata(parts))
+        found["reasons"] += within.pop("reasons")
+        renamed = {f"{name}_within": within.pop(name) for name in ("beta", "ci_low", "ci_high") if name in within}
+        found |= renamed | within
     return found | {"reason": "; ".join(found["reasons"]) or None}
 
 
-def _trend(found: dict) -> str:
-    """What the tests allow to say; bursts make those that suppose a Poisson process reject."""
+def _strata(parts: list[Fleet]) -> list[Stratum]:
+    """Fleets with faults, in blocks of the time from the begin of the first to the end of the last."""
+    first, last = min(int(part.begin.min()) for part in parts), max(int(part.end.max()) for part in parts)
+    length = BLOCK_S * -(-(last - first) // (BLOCK_S * MOST_BLOCKS))
+    edges = np.minimum(first + length * np.arange(-(-(last - first) // length) + 1), last)
+    found = []
+    for part in parts:
+        total = int((part.end - part.begin).sum())
+        at, passed = (cumulative(times, part.begin, part.end) / total for times in (part.at, edges))
+        found.append(Stratum(at, (part.at - first - 1) // length, passed))
+    return found
 
-    def rejects(*tests: str) -> bool:
-        return any(found.get(test, 1) < SIGNIFICANCE for test in tests)
 
-    if rejects("lewis_robinson_p"):
-        return "worse" if found["laplace_u"] > 0 else "better"
-    if rejects("change_point_p_corrected"):
-        return "changed"
-    return "bursts" if rejects("laplace_p", "mil_hdbk_p", "change_point_p") else "none"
+def _judge(rows: list[dict]) -> None:
+    """Adds to the rows of GROWTH trend_p_adjusted, by Holm's method over those of a stratification, and the trend."""
+    for stratum_by in ("all", "group", "level"):
+        mine = (row for row in rows if row["stratum_by"] == stratum_by)
+        for row in with_holm(mine, "trend_p", "trend_p_adjusted"):
+            if row["trend_p_adjusted"] is not None:
+                way = "worse" if row["trend_t"] > 0 else "better"
+                row["trend"] = way if row["trend_p_adjusted"] < SIGNIFICANCE else "none"

@@ -7,58 +7,41 @@ from ttf.report import words
 from ttf.report.head import Line
 from ttf.report.numbers import Numbers
 from ttf.report.said import number
-from ttf.report.tables import WITH_INTERVAL, Shown
+from ttf.report.tables import Interval, Shown
 from ttf.report.trace import Trace, largest_strata
 
 _KINDS = {"all": "All", "group": "By group", "level": "By level of cause"}
-TESTS = ("laplace_p", "mil_hdbk_p", "lewis_robinson_p", "change_point_p_corrected")
-_TRENDS = {
-    "worse": "more frequent",
-    "better": "less frequent",
-    "changed": "changed",
-    "bursts": "bursts",
-    "none": "none",
-}
+_TRENDS = {"worse": "more frequent", "better": "less frequent", "none": "none"}
+# Groups whose common growth describes none of them.
+DIFFER = 0.05
 
 
 def trend_in_words(m: Numbers) -> str:
-    """Whether it is getting better, and whether it changed; nothing where there were too few faults to tell."""
+    """Whether faults become more frequent, and in how many groups; nothing where there were too few to tell."""
     return f"{_trend(m)}{_groups(m)}" if m.has("growth.trend") else ""
 
 
 def _trend(m: Numbers) -> str:
-    # Without a p where faults come at even intervals.
-    trend, robust = m["growth.trend"], f"p {_p(m, 'lewis_robinson_p')}" if m.has("growth.lewis_robinson_p") else ""
-    if trend in ("worse", "better"):
-        grow = f"growth β {number(m, 'growth.beta')}, {m.interval('growth.ci_{}')}; " if m.has("growth.beta") else ""
-        return f"Faults became {_TRENDS[trend]}{_steadily(m)} ({grow}Lewis-Robinson {robust})."
-    if trend == "changed":
-        return f"No steady trend{f' (Lewis-Robinson {robust})' if robust else ''}, but the rate changed: {_change(m)}."
-    if trend == "bursts" and not robust:
-        return "Tests for independent faults take these for a change; that which allows for bursts cannot be computed."
-    if trend == "bursts":
-        return (
-            f"Faults come in bursts, which tests for independent faults take for a change; "
-            f"the Lewis-Robinson test sees no trend ({robust})."
-        )
-    return f"No trend in faults{f' (Lewis-Robinson {robust})' if robust else ''}."
-
-
-def _steadily(m: Numbers) -> str:
-    """That the growth does not say the same as the tests of the mean time, where it does not."""
-    end = "growth.ci_low" if m["growth.trend"] == "worse" else "growth.ci_high"
-    if not m.has(end):
-        return ""
-    is_steady = m[end] > 1 if m["growth.trend"] == "worse" else m[end] < 1
-    return "" if is_steady else ", but not steadily"
+    divided = m["growth.strata"] > 1
+    grow = ""
+    if m.has("growth.ci_low_within"):
+        ends = words.span(*(words.number(m[f"growth.ci_{end}_within"]) for end in ("low", "high")))
+        grow = f"{'common ' if divided else ''}growth β {number(m, 'growth.beta_within')}, 95% CI {ends}; "
+    told = f"({grow}p {_p(m, 'trend_p')})"
+    within = f" within {number(m, 'growth.strata', words.count)} groups" if divided else ""
+    if m["growth.trend"] == "none":
+        return f"No {'common ' if divided else ''}trend in faults{within} {told}."
+    return f"Faults became {_TRENDS[m['growth.trend']]}{within} {told}."
 
 
 def _groups(m: Numbers) -> str:
     """How many groups of units became better, and worse, where there are several."""
     if m.value("growth.groups.n", 0) < 2:
         return ""
-    better, worse = (number(m, f"growth.groups.{trend}", words.count) for trend in ("better", "worse"))
-    return f" Of {number(m, 'growth.groups.n', words.count)} groups {better} became less, {worse} more frequent."
+    groups, better, worse = (number(m, f"growth.groups.{name}", words.count) for name in ("n", "better", "worse"))
+    differ = m.has("growth.homogeneity_p") and m["growth.homogeneity_p"] < DIFFER
+    of = f"Groups differ (p {_p(m, 'homogeneity_p')}): of {groups}" if differ else f"Of {groups}"
+    return f" {of}, {better} became less, {worse} more frequent."
 
 
 def _p(m: Numbers, test: str) -> str:
@@ -69,17 +52,10 @@ def _p_value(value: float) -> str:
     return words.p_value(value).removeprefix("= ")
 
 
-def _change(m: Numbers) -> str:
-    at = number(m, "growth.change_point", str)
-    if not m.has("growth.rate_ratio"):
-        return f"{at}, p {_p(m, 'change_point_p_corrected')}"
-    return f"{number(m, 'growth.rate_ratio')} times as high after {at} (p {_p(m, 'change_point_p_corrected')})"
-
-
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     if m.has("growth.trend"):
         return []
-    found = f"{number(m, 'growth.n', lambda n: words.plural(n, 'fault'))}: too few for a trend"
+    found = f"{number(m, 'growth.n', lambda n: words.plural(n, 'fault'))}: too few, or in too few weeks, for a trend"
     return [Line("Change of the rate of outages", found, "tables/growth.csv", checked=False)]
 
 
@@ -91,9 +67,9 @@ def tables(trace: Trace) -> dict[str, Shown]:
     columns = {
         "stratum": ("Stratum", None),
         "n": None,
-        "beta": WITH_INTERVAL,
-        **{name: (GROWTH.columns[name].heading, _p_value) for name in TESTS},
-        "rate_ratio": None,
+        "strata": None,
+        "beta_within": Interval(low="ci_low_within", high="ci_high_within"),
+        **{name: (GROWTH.columns[name].heading, _p_value) for name in ("homogeneity_p", "trend_p_adjusted")},
         "trend": ("Trend", None),
     }
     return {"growth": Shown(named, columns, GROWTH, "stratum_by")}
