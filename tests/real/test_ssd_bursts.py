@@ -35,7 +35,7 @@ def bursts(tickets, tmp_path_factory):
         counted=pl.lit(True),
         **{name: pl.col(column) for name, column in names.items()},
     )
-    frames = Frames({"outages": frame}, seed=1, simulations=20)
+    frames = Frames({"outages": frame}, seed=1, simulations=20, jitter_s=43_200)
     return tables_of("find_bursts", frames, tmp_path_factory.mktemp("bursts"))["bursts"]
 
 
@@ -73,3 +73,5 @@ def test_tickets_with_one_of_another_node_of_the_rack_near(tickets, bursts):
     assert row["near"] == near
     # Models and applications have their days: exchanged among these, times are near each other more than by chance.
     assert row["share"] > row["null_permuted_high"] > row["null_permuted"] > 10 * row["null_uniform"]
+    # And days have their rates: jittered by half a day, tickets are nearer each other than by chance, and less than so.
+    assert row["is_burst"] and row["share"] > row["null_jittered_high"] and row["chance"] >= row["null_jittered"]

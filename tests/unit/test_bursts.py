@@ -7,10 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from outage_rooms import Frames, on_page, tables_of
 from outage_traces import DAY, made
-from ttf.analyses.find_bursts.compute import NO_OUTAGE, NOT_WATCHED
+from ttf.analyses.find_bursts.compute import DRIFTS, NO_OUTAGE, NOT_WATCHED, WINDOWS_S, Events, burst_rows
 from ttf.outages.nearness import (
     NEVER,
     by_chance,
+    jittered,
     longest_chain,
     nearest,
     nearest_sorted,
@@ -25,7 +26,7 @@ EVENTS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(-2
 
 def bursts_of(folder, outages, exposure=None, simulations=200):
     frames = {"outages": outages} | ({} if exposure is None else {"exposure": exposure})
-    return tables_of("find_bursts", Frames(frames, seed=1, simulations=simulations), folder)
+    return tables_of("find_bursts", Frames(frames, seed=1, simulations=simulations, jitter_s=DAY // 2), folder)
 
 
 def columns(rows):
@@ -71,6 +72,9 @@ def test_moved_times_keep_what_they_should():
     (found,) = shifted(rng, time, member, np.zeros(60, np.int64), np.full(60, 1000), 1)
     moved = (found - time) % 1000
     assert all(len(set(moved[member == one])) == 1 for one in range(20)) and len(set(moved)) > 1
+    ends = np.zeros(60, np.int64), np.full(60, 1000)
+    (found,) = jittered(rng, time, *ends, 20, 1)
+    assert 0 < np.abs(found - time).max() <= 20 and found.min() >= 0 and found.max() <= 1000
     assert others_in_place(np.array([0, 0, 0, 1]), np.array([0, 0, 1, 2])).tolist() == [1, 1, 2, 0]
     assert [replicates(n, 1000) for n in (10, 100_000, 10_000_000)] == [1000, 25, 20]
 
@@ -94,7 +98,7 @@ def test_a_fleet_without_bursts_has_the_shares_of_chance(tmp_path):
     given = bursts_of(tmp_path, *a_fleet(np.random.default_rng(3), 0))
     for row in given["bursts"].filter(pl.col("within").is_in(["rack", "fleet"])).iter_rows(named=True):
         assert row["share"] == pytest.approx(row["null_uniform"], abs=0.05)
-        for null in ("permuted", "shifted"):
+        for null in ("permuted", "shifted", "jittered"):
             if row[f"null_{null}"] is not None:
                 assert row[f"null_{null}_low"] - 0.02 <= row["share"] <= row[f"null_{null}_high"] + 0.02
     daily = given["outage_counts"].row(1, named=True)
@@ -110,7 +114,8 @@ def test_racks_that_fail_together_are_found(tmp_path):
     # Exchanged times are as near each other, and mostly of other racks.
     assert rack["share"] > 0.45 > rack["null_permuted_high"]
     assert rack["ci_low_clustered"] < rack["share"] < rack["ci_high_clustered"]
-    assert rack["null_shifted_high"] < 0.05
+    assert rack["null_shifted_high"] < 0.05 and rack["is_burst"]
+    assert rack["chance"] == max(rack[f"null_{null}"] for null in ("permuted", "shifted", "jittered"))
     assert rack["longest_chain"] == 10
     fleet = given["bursts"].filter(within="fleet", window_s=60).row(0, named=True)
     assert fleet["null_permuted"] is None and "exchanged" in fleet["reason"]
@@ -118,6 +123,27 @@ def test_racks_that_fail_together_are_found(tmp_path):
     assert m["bursts.rack.30_min.share"] >= rack["share"]
     assert charts["bursts"].empty is None
     assert "followed by another outage of the unit within a day" in text
+
+
+@pytest.mark.parametrize("spread", [0.5, 0.0])
+def test_a_rate_that_drifts_is_no_burst(spread):
+    """400 nodes over 26 weeks whose rates differ by log SD 0.5: against shifted histories alone a third were bursts."""
+    rng, weeks, found = np.random.default_rng(8), 26, []
+    for _ in range(60):
+        rates = 20 * np.exp(spread * rng.normal(size=weeks) - spread**2 / 2)
+        time = np.concatenate([(n + rng.random(k)) * 7 * DAY for n, k in enumerate(rng.poisson(rates))])
+        time = np.sort(time).astype(np.int64)
+        node, watched = rng.integers(0, 400, time.size), np.full(time.size, weeks * 7 * DAY)
+        events = Events(0 * time, node, 0 * time, time, 0 * time, watched)
+        rows = list(burst_rows("fleet", events, rng, 60, DAY // 2))
+        found.append(
+            [[row["share"] > row["null_shifted_high"], row["is_burst"]] for row in rows if row["window_s"] < DAY]
+        )
+        assert [row["is_burst"] is None and DRIFTS in row["reason"] for row in rows] == [w >= DAY for w in WINDOWS_S]
+    by_shifting, by_all = np.mean(found, axis=0).T
+    assert by_all.max() <= 0.07
+    if spread:
+        assert by_shifting[WINDOWS_S.index(3600)] > 0.25
 
 
 def test_units_with_rates_of_their_own_fail_again_as_their_own_rate_says(tmp_path):

@@ -3,7 +3,8 @@
 A share near 1 by chance says nothing: in long windows a clustered process lies even below one without clusters. What
 exchanged times keep, and uniform ones do not, are days on which many are found, by a sweep or a monitor, and units that
 fail often; exchanged within kinds, they keep batches too. What shifted histories keep is how one unit fails again and
-again; they do not keep the days, so that they show what the whole fleet has in common.
+again; they do not keep the days, so that they show what the whole fleet has in common, a rate that drifts among it.
+What jittered times keep is that drift: only what is nearer than the jitter shows against them.
 """
 
 from collections.abc import Iterator
@@ -114,3 +115,12 @@ def shifted(
     for _ in range(times):
         by = rng.random(member.max() + 1)[member] * length
         yield from_s + (time_s - from_s + by.astype(np.int64)) % length
+
+
+def jittered(
+    rng: np.random.Generator, time_s: np.ndarray, from_s: np.ndarray, until_s: np.ndarray, jitter_s: int, times: int
+) -> Iterator[np.ndarray]:
+    """The times, each moved by up to jitter_s either way, within the watch."""
+    first, last = np.maximum(time_s - jitter_s, from_s), np.minimum(time_s + jitter_s, until_s)
+    for _ in range(times):
+        yield first + (rng.random(time_s.size) * (last - first)).astype(np.int64)

@@ -2,7 +2,7 @@
 
 from ttf.analysis import Analysis
 from ttf.columns import clustered
-from ttf.contract import REASON, count, number, reason, share, table, whole_seconds, words
+from ttf.contract import REASON, count, number, reason, share, table, truth, whole_seconds, words
 
 _CLUSTERED = clustered(share)
 
@@ -15,7 +15,7 @@ BURSTS = table(
     near=count("With another near", "Those with another one of the place within the window.", REASON, "outages"),
     share=share("Share", "Of n.", REASON),
     **_CLUSTERED,
-    null_uniform=share("By chance", "What it would be if the others fell anywhere in the time watched.", REASON),
+    null_uniform=share("Uniform", "What it would be if the others fell anywhere in the time watched.", REASON),
     null_permuted=share(
         "Times exchanged",
         "What it is on average when outages, of one kind where kinds are known, exchange times.",
@@ -30,7 +30,16 @@ BURSTS = table(
     ),
     null_shifted_low=share("95% from", "Lower end of 95% of these.", REASON),
     null_shifted_high=share("95% to", "Upper end of them.", REASON),
-    simulations=count("Simulations", "Of either way.", REASON),
+    null_jittered=share(
+        "Jittered",
+        "What it is on average when each outage is moved by up to outages.jitter_s either way: drift stays.",
+        REASON,
+    ),
+    null_jittered_low=share("95% from", "Lower end of 95% of these.", REASON),
+    null_jittered_high=share("95% to", "Upper end of them.", REASON),
+    chance=share("By chance", "The highest mean of exchanged, shifted and jittered times.", REASON),
+    is_burst=truth("In bursts", "Whether the share is above the upper end of each of these.", REASON),
+    simulations=count("Simulations", "Of each way.", REASON),
     chain_share=share(
         "In chains", "Of n, those in chains of two or more in the place with gaps to the window.", REASON
     ),
@@ -68,7 +77,7 @@ ANALYSIS = Analysis(
     rank=40,
     needs=["outages"],
     uses=["exposure"],
-    settings={"seed": "outages/seed", "simulations": "outages/simulations"},
+    settings={name: f"outages/{name}" for name in ("seed", "simulations", "jitter_s")},
     tables=(BURSTS, AGAIN_AFTER_REPAIR, OUTAGE_COUNTS),
     charts={"bursts": "bursts"},
     sections=["bursts"],

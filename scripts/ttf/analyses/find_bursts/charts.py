@@ -23,13 +23,11 @@ def bursts(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
         return nothing_to_draw(
             WHAT, table["reason"].drop_nulls()[0] if table["reason"].count() else "none is near another"
         )
-    # What exchanged times do not tell of the whole fleet, shifted histories do.
-    chance = pl.coalesce("null_permuted", "null_shifted")
     rows = [
         {"place": NAMES[within], "kind": kind, "window": window, "share": share, "low": low, "high": high}
         for kind, columns in (
             (OBSERVED, (pl.col("share"), pl.col("ci_low_clustered"), pl.col("ci_high_clustered"))),
-            (CHANCE, (chance, pl.lit(None, pl.Float64), pl.lit(None, pl.Float64))),
+            (CHANCE, (pl.col("chance"), pl.lit(None, pl.Float64), pl.lit(None, pl.Float64))),
         )
         for within, window, share, low, high in found.select(
             "within", "window_s", *(column.alias(name) for name, column in zip("xyz", columns, strict=True))
@@ -58,7 +56,7 @@ def bursts(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
         {"bursts": rows},
         study,
         title=WHAT,
-        subtitle="In the same place, 95% CI; dashed: where outages exchange times (fleet: histories shifted)",
+        subtitle="In the same place, 95% CI; dashed: times exchanged, shifted or jittered, the highest",
         caption=f"n = {count(found['n'].max(), 'outage')}. Where chance gives all, a window says nothing.",
         alt_text=f"{WHAT}: a line by window for {listed(places)}, and a dashed one for chance.",
     )

@@ -13,6 +13,7 @@ from ttf.outages.down import spans_of
 from ttf.outages.nearness import (
     NEVER,
     by_chance,
+    jittered,
     longest_chain,
     nearest,
     nearest_sorted,
@@ -35,6 +36,7 @@ UNTOLD = {
     "unit": "an outage is a member of its own: nothing to shift",
     "fleet": "one place: nothing changes where times are exchanged",
 }
+DRIFTS = "the window is longer than the jitter: bursts are not told from a rate that drifts"
 NOT_WATCHED = "the trace does not say which units were watched"
 
 
@@ -55,11 +57,11 @@ def compute(given: Inputs) -> dict[str, pl.DataFrame]:
     outages = given.read("outages", READ_OF_OUTAGES).filter(~pl.col("planned"))
     exposure = given.read("exposure", READ_OF_EXPOSURE) if "exposure" in given else None
     counted = outages.filter("counted").sort("start_s", "unit_id")
-    seed, asked = given.settings.seed, given.settings.simulations
+    seed, asked, jitter_s = given.settings.seed, given.settings.simulations, given.settings.jitter_s
     bursts = (
         row
         for within, events in _places(counted, exposure)
-        for row in burst_rows(within, events, np.random.default_rng(seed), asked)
+        for row in burst_rows(within, events, np.random.default_rng(seed), asked, jitter_s)
     )
     return {
         "bursts": BURSTS.frame(bursts),
@@ -105,7 +107,9 @@ def _events(events: pl.DataFrame, exposure: pl.DataFrame | None) -> Events:
     return Events(*numbered, events["start_s"].to_numpy(), *(spans[name].to_numpy() for name in ("first", "last")))
 
 
-def burst_rows(within: str, events: Events | str, rng: np.random.Generator, asked: int) -> Iterator[dict]:
+def burst_rows(
+    within: str, events: Events | str, rng: np.random.Generator, asked: int, jitter_s: int
+) -> Iterator[dict]:
     """A row of BURSTS for each of WINDOWS_S. events: those of the place, or why there are none."""
     if isinstance(events, str):
         yield from ({"within": within, "window_s": window, "n": 0, "reason": events} for window in WINDOWS_S)
@@ -118,24 +122,30 @@ def burst_rows(within: str, events: Events | str, rng: np.random.Generator, aske
         # Where there is one place, exchanged times are the same; where a member is one outage, so are shifted ones.
         "null_permuted": None if within == "fleet" else permuted(rng, time, events.kind, times),
         "null_shifted": None if within == "unit" else shifted(rng, time, member, events.from_s, events.until_s, times),
+        "null_jittered": jittered(rng, time, events.from_s, events.until_s, jitter_s, times),
     }
     ends = {name: _ends(place, member, null) for name, null in nulls.items() if null is not None}
     for number, window in enumerate(WINDOWS_S):
         near = gap <= window
         clustered = _clustered(near, *_clusters(within, events, window))
+        share = int(near.sum()) / n
+        told = window <= jitter_s
+        reasons = (UNTOLD.get(within), clustered.get("reason"), None if told else DRIFTS)
         yield {
             "within": within,
             "window_s": window,
             "n": n,
             "near": int(near.sum()),
-            "share": int(near.sum()) / n,
+            "share": share,
             "null_uniform": float(by_chance(others, time, events.from_s, events.until_s, window).mean()),
             **{f"{name}{end}": shares[number] for name, found in ends.items() for end, shares in found.items()},
+            "chance": max(found[""][number] for found in ends.values()),
+            "is_burst": all(share > found["_high"][number] for found in ends.values()) if told else None,
             "simulations": times,
             "chain_share": int((in_chain <= window).sum()) / n,
             "longest_chain": longest_chain(place, time, window),
             **clustered,
-            "reason": "; ".join(why for why in (UNTOLD.get(within), clustered.get("reason")) if why) or None,
+            "reason": "; ".join(filter(None, reasons)) or None,
         }
 
 

@@ -6,7 +6,7 @@ import polars as pl
 
 from ttf.numbers.metrics import CLUSTERS, Metrics
 
-SHARES = ("share", "ci_low_clustered", "ci_high_clustered", "null_uniform", "null_permuted", "null_shifted")
+SHARES = ("share", "ci_low_clustered", "ci_high_clustered", "chance")
 OF_REPAIRS = ("observed", "ci_low_clustered", "ci_high_clustered", "expected_fleet", "expected_own")
 WINDOWS = {1800: "30_min", 86_400: "day"}
 AFTER = {3600: "hour", 86_400: "day", 604_800: "week"}
@@ -16,6 +16,7 @@ def numbers(metrics: Metrics, given: Mapping[str, pl.DataFrame]) -> None:
     known = given["bursts"].drop_nulls("share")
     for row in known.filter(pl.col("window_s").is_in([*WINDOWS])).iter_rows(named=True):
         units = dict.fromkeys(SHARES, "share") | CLUSTERS | {"chain_share": "share", "longest_chain": "outages"}
+        units["is_burst"] = "truth"
         metrics.put_row(f"bursts.{row['within']}.{WINDOWS[row['window_s']]}", row, units, "tables/bursts.csv", row["n"])
     if not known.height:
         metrics.put("bursts.reason", given["bursts"]["reason"][0], "label", "tables/bursts.csv")

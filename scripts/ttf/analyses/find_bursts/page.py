@@ -12,8 +12,9 @@ LONGEST_S = 604_800
 
 def tables(trace: Trace) -> dict[str, Shown]:
     bursts = trace.table("bursts").drop_nulls("share").filter(pl.col("window_s") <= LONGEST_S, pl.col("near") > 0)
-    columns = {"window_s": None, "share": CLUSTERED}
-    columns |= dict.fromkeys(("null_uniform", "null_permuted", "null_shifted", "chain_share", "longest_chain"))
+    columns = {"window_s": None, "share": CLUSTERED, "chance": None}
+    columns |= {"is_burst": ("In bursts", lambda value: "yes" if value else "no")}
+    columns |= dict.fromkeys(("chain_share", "longest_chain"))
     again = trace.table("again_after_repair").drop_nulls("observed")
     of_again = {"within_s": None, "repairs": None, "observed": CLUSTERED, "expected_fleet": None, "expected_own": None}
     return {

@@ -51,11 +51,12 @@ def _claim(m: Numbers) -> str:
 
 
 def _near(m: Numbers):
-    """Place, share of outages with another there within half an hour, and that by chance; the widest place first."""
+    """Place, share of outages with another there within half an hour, and the most that chance and drift give; the
+    widest place first."""
     for place in ("rack", "node"):
         key = f"bursts.{place}.30_min"
-        if m.has(f"{key}.share") and m.has(f"{key}.null_permuted"):
-            chance = number(m, f"{key}.null_permuted", words.share)
+        if m.value(f"{key}.is_burst", False):
+            chance = number(m, f"{key}.chance", words.share)
             interval = f"{m.interval(key + '.ci_{}')}, " if m.has(f"{key}.ci_low_clustered") else ""
             share = number(m, f"{key}.share", words.share)
             yield (
