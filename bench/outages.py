@@ -78,7 +78,7 @@ def rooms(folder: str) -> None:
     from ttf.analyses.measure_availability.compute import compute as measure
     from ttf.inputs import Inputs
 
-    given = Inputs({name: str(Path(folder, f"{name}.parquet")) for name in PRODUCTS}, {}, {})
+    given = Inputs({name: str(Path(folder, f"{name}.parquet")) for name in PRODUCTS}, {}, {"block_days": 7})
     for room in (measure, follow):
         for name, table in room(given).items():
             table.write_csv(Path(folder, f"{name}.csv"))
@@ -90,8 +90,9 @@ def bursts(folder: str) -> None:
     from ttf.inputs import Inputs
 
     files = {name: str(Path(folder, f"{name}.parquet")) for name in PRODUCTS}
+    settings = {"seed": SEED, "simulations": 1000, "block_days": 7, "jitter_s": 43_200}
     for room in (size, find):
-        for name, table in room(Inputs(files, {}, {"seed": SEED, "simulations": 1000})).items():
+        for name, table in room(Inputs(files, {}, settings)).items():
             table.write_csv(Path(folder, f"{name}.csv"))
 
 

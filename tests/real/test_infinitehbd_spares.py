@@ -22,7 +22,7 @@ def trace(shared_data):
 
 def test_spares(trace, tmp_path):
     folder, outages, _, exposure = trace
-    given = tables_of("size_spares", Frames({"outages": outages, "exposure": exposure}, seed=1), tmp_path)
+    given = tables_of("size_spares", Frames({"outages": outages, "exposure": exposure}, seed=1, block_days=7), tmp_path)
     found = {row["p"]: row for row in given["spares"].iter_rows(named=True)}
     assert [found[p]["spares_observed"] for p in (0.99, 0.999)] == [31, 33]
     assert [found[p]["spares_binomial"] for p in (0.99, 0.999)] == [17, 20]

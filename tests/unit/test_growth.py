@@ -176,7 +176,9 @@ def test_the_growth_that_groups_have_in_common_is_none_where_the_later_ones_fail
     exposure = exposure.with_columns(group=group, from_s=pl.when(group == "n").then(350 * day).otherwise("from_s"))
     every = follow(records, exposure)["growth"].row(0, named=True)
     assert every["ci_high"] < 0.75 and every["lewis_robinson_p"] < 0.001
-    assert every["ci_low_within"] < 1 < every["ci_high_within"] and every["beta_within"] == pytest.approx(1, abs=0.1)
+    assert every["beta_within_ci_low"] < 1 < every["beta_within_ci_high"] and every["beta_within"] == pytest.approx(
+        1, abs=0.1
+    )
     assert (every["trend"], every["strata"]) == ("none", 2) and every["homogeneity_p"] > 0.05
 
 

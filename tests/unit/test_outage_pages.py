@@ -124,7 +124,7 @@ def test_odd_traces_have_words(intervals):
     [
         ({"trend": "worse"}, "Faults became more frequent (growth β 1.20, 95% CI 1.10–1.30; p = 0.030)."),
         ({}, "No trend in faults (growth β 1.20, 95% CI 1.10–1.30; p = 0.030)."),
-        ({"ci_low_within": None}, "No trend in faults (p = 0.030)."),
+        ({"beta_within_ci_low": None}, "No trend in faults (p = 0.030)."),
         ({"trend": "better", "strata": 4}, "Faults became less frequent within 4 groups (common growth β 1.20"),
         (
             {"strata": 4, "groups.n": 3, "groups.better": 2, "groups.worse": 1, "homogeneity_p": 0.001},
@@ -134,7 +134,13 @@ def test_odd_traces_have_words(intervals):
     ],
 )
 def test_the_trend_in_words(more, says):
-    values = {"trend": "none", "beta_within": 1.2, "ci_low_within": 1.1, "ci_high_within": 1.3, "trend_p": 0.03}
+    values = {
+        "trend": "none",
+        "beta_within": 1.2,
+        "beta_within_ci_low": 1.1,
+        "beta_within_ci_high": 1.3,
+        "trend_p": 0.03,
+    }
     values |= {"strata": 1, "n": 90} | more
     told = {f"growth.{name}": {"value": value, "unit": "1", "n": 90} for name, value in values.items() if value}
     m = Numbers(told)

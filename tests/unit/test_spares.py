@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from outage_rooms import Frames, on_page, tables_of
 from outage_traces import DAY, made
 from scipy import stats
-from ttf.analyses.size_spares.compute import NOT_WATCHED, TOO_RARE, WEEK_S, block_length_s, spares_limits
+from ttf.analyses.size_spares.compute import NOT_WATCHED, TOO_RARE, block_length_s, spares_limits
 from ttf.outages.down import at_most, binomial_cumulative, course_of, smallest, spans_of, spares_beside
 from ttf.outages.simulate import ALWAYS_DOWN, NO_OUTAGE, Drawn, Exponential, renewals
 
 
 def spares_of(folder, outages, exposure):
-    return tables_of("size_spares", Frames({"outages": outages, "exposure": exposure}, seed=1), folder)
+    return tables_of("size_spares", Frames({"outages": outages, "exposure": exposure}, seed=1, block_days=7), folder)
 
 
 @pytest.mark.parametrize("units", [1, 7, 400])
@@ -82,7 +82,7 @@ def test_batches_that_fail_together_need_more_spares_than_the_binomial_says(tmp_
         assert row["spares_binomial"] == stats.binom.ppf(p, 40, 0.0125)
         assert row["short_share"] == pytest.approx(0.05)
         assert abs(row["spares_simulated"] - row["spares_binomial"]) <= 1
-        assert (row["n"], row["units"], row["block_s"], row["blocks"]) == (100, 40, WEEK_S, 29)
+        assert (row["n"], row["units"], row["block_s"], row["blocks"]) == (100, 40, 7 * DAY, 29)
         if p > 0.95:
             # Two days, or a fifth of one, where a block is a week.
             assert row["observed_low"] is None and row["reason"] == TOO_RARE.format(7)
@@ -147,9 +147,9 @@ def test_one_spare_is_not_lost_to_rounding():
 
 
 def test_blocks_are_as_long_as_outages_ask_for():
-    """A week; or four mean outages; or four times what is left of one met under way, where a few are long."""
+    """Four mean outages; or four times what is left of one met under way, where a few are long."""
     hours, days = np.full(100, 3600), np.full(100, 4 * DAY)
-    assert [block_length_s(down, 100) for down in (0 * hours, hours, days)] == [WEEK_S, WEEK_S, 16 * DAY]
+    assert [block_length_s(down, 100) for down in (0 * hours, hours, days)] == [0, 4 * 3600, 16 * DAY]
     tails = np.append(hours, 100 * 3600)
     assert block_length_s(100 * tails, 101) == 4 * 100 * (100 + 100**2) * 3600 // 400
 
@@ -169,7 +169,7 @@ def test_the_interval_covers_what_independent_units_need_or_there_is_none(units,
     truth, given, covered, rng = stats.binom.ppf(p, units, 1 / 41), 0, 0, np.random.default_rng(1)
     for _ in range(60):
         drawn = renewals(rng, units, 1, days * DAY, up, down)
-        length_s = block_length_s(drawn.end_s - drawn.start_s, int(drawn.began.sum()))
+        length_s = max(7 * DAY, block_length_s(drawn.end_s - drawn.start_s, int(drawn.began.sum())))
         if (1 - p) * days * DAY >= length_s:
             course = course_of(pl.DataFrame({"start_s": drawn.start_s, "end_s": drawn.end_s}), exposure)
             low, high = spares_limits(course.time_down_by(length_s), p)

@@ -210,8 +210,7 @@ class Clusters:
         )
         counts = self.counts_blocks & (together > 0)
         short = np.where(counts, number, FEWEST_BLOCKS)
-        r = (short * carried / np.where(counts, together, 1) + 1) / (short - 4)
-        long_run = (1 + np.clip(r, 0, HIGHEST_CORRELATION)) / (1 - np.clip(r, 0, HIGHEST_CORRELATION))
+        long_run = _long_run(short, carried, np.where(counts, together, 1))
         # Of weeks that are much alike the number is not known well itself.
         degrees = np.maximum(self._kish(blocks) / long_run - 1, FEWEST - 1)
         return np.where(counts, together * long_run, 0), degrees
@@ -274,6 +273,16 @@ class Clusters:
             share = (self.sum(part) / self.sum(whole))[self.place]
             influence = (part - share * whole) / (self.sum(whole)[self.place] * share * (1 - share))
         return self.spread(influence, self.share(whole), by_influence=by_influence)
+
+
+def _long_run(blocks: np.ndarray | int, carried: np.ndarray, together: np.ndarray) -> np.ndarray:
+    """(1 + r) / (1 - r) of an AR(1) of so many blocks, by the products of neighbours and the squares of all; 1 or more.
+
+    r is without its bias in a short series (Kendall 1954).
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        r = np.clip(np.nan_to_num((blocks * carried / together + 1) / (blocks - 4)), 0, HIGHEST_CORRELATION)
+    return (1 + r) / (1 - r)
 
 
 def jackknifed(influence: np.ndarray, leverage: np.ndarray) -> np.ndarray:
@@ -438,20 +447,15 @@ def beside(
     return joined.with_columns(reason=pl.when(reason != "").then(reason)).drop("why_not")
 
 
-# The correlation of neighbouring blocks counts as no higher: with it the variance is 19 times that of one block.
-HIGHEST_CORRELATION = 0.9
-
-
 def block_spread(influence: np.ndarray, leverage: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The standard error of an estimate, and the effective number of blocks of time behind it.
 
-    What happens in one block is counted once, and the correlation of neighbours by the long-run variance of an AR(1),
-    (1 + r) / (1 - r) times the sum of squares, with the bias of r in a short series taken out (Kendall 1954).
+    For what is one cluster, such as a fleet: blocks are the clusters, and their neighbours' correlation counts.
 
     Parameters
     ----------
     influence
-        Part of each block in the estimate's deviation, in order of time along the first axis; 5 blocks or more.
+        Part of each block in the estimate's deviation, in order of time along the first axis; FEWEST_BLOCKS or more.
     leverage
         Share of each block in what the estimate rests on, of the same shape. The effective number is Kish's of it.
 
@@ -459,13 +463,8 @@ def block_spread(influence: np.ndarray, leverage: np.ndarray) -> tuple[np.ndarra
     -------
     (se, effective), without the first axis; se is NaN where there is no spread at all.
     """
-    number = len(influence)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        each = np.where(influence == 0, 0, influence / (1 - leverage))
-        squares = (each**2).sum(axis=0)
-        r = (number * (each[1:] * each[:-1]).sum(axis=0) / squares + 1) / (number - 4)
-        r = np.clip(np.nan_to_num(r), 0, HIGHEST_CORRELATION)
-        long_run = (1 + r) / (1 - r)
-        effective = leverage.sum(axis=0) ** 2 / (leverage**2).sum(axis=0) / long_run
-        se = np.sqrt(squares * long_run)
-        return np.where(se > NO_ROUNDING, se, np.nan), effective
+    each = jackknifed(influence, leverage)
+    together = (each**2).sum(axis=0)
+    long_run = _long_run(len(each), (each[1:] * each[:-1]).sum(axis=0), together)
+    se, kish = np.sqrt(together * long_run), leverage.sum(axis=0) ** 2 / (leverage**2).sum(axis=0)
+    return np.where(se > NO_ROUNDING, se, np.nan), kish / long_run

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import chdtr, chdtrc, gammainccinv, gammaincinv, kolmogorov, ndtr, stdtr, stdtrit
 
+from ttf.columns import FEWEST_BLOCKS
 from ttf.stats.clustered import FEWEST, block_spread
 from ttf.stats.p_value import never_zero
 
 FEWEST_EVENTS = 3
-FEWEST_BLOCKS = 8
 TAIL = 0.025
 
 

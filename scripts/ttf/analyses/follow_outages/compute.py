@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from ttf.analyses.follow_outages import GROWTH, MCF
+from ttf.clusters import DAY_S
 from ttf.inputs import Inputs
 from ttf.outages.faults import faults
 from ttf.outages.records import began_under_watch
@@ -16,15 +17,16 @@ from ttf.stats.mcf import mean_cumulative
 
 MOST_STEPS, MOST_STRATA = 2000, 20
 SIGNIFICANCE = 0.05
-# Blocks of a long watch are longer than a week, so that what drifts for some months is in one.
-BLOCK_S, MOST_BLOCKS = 7 * 86_400, 100
+# A long watch has longer blocks, so that what drifts for some months is in one.
+MOST_BLOCKS = 100
 FEW = "fewer than 4 units watched: no interval that holds when they differ"
+_WITHIN = {"beta": "beta_within", "ci_low": "beta_within_ci_low", "ci_high": "beta_within_ci_high"}
 _RECORDS = ("unit_id", "start_s", "end_s", "level")
 _EXPOSURE = ("unit_id", "group", "from_s", "until_s")
 
 
 def compute(given: Inputs) -> dict[str, pl.DataFrame]:
-    return follow(given.read("outage_records", _RECORDS), given.read("exposure", _EXPOSURE))
+    return follow(given.read("outage_records", _RECORDS), given.read("exposure", _EXPOSURE), given.settings.block_days)
 
 
 @dataclass(frozen=True)
@@ -41,13 +43,13 @@ class Fleet:
     unit: np.ndarray
 
 
-def follow(records: pl.DataFrame, exposure: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """GROWTH and MCF, of all units first."""
+def follow(records: pl.DataFrame, exposure: pl.DataFrame, block_days: int = 7) -> dict[str, pl.DataFrame]:
+    """GROWTH and MCF, of all units first. block_days: the shortest block of time that intervals go by."""
     begin = exposure["from_s"].min() or 0
     of_growth, of_mcf = [], [MCF.frame([])]
     for stratum_by, stratum, fleet, parts in _fleets(faults(records), exposure, begin):
         names = {"stratum_by": stratum_by, "stratum": stratum}
-        of_growth.append(names | _growth(fleet, parts, begin))
+        of_growth.append(names | _growth(fleet, _strata(parts, block_days * DAY_S), begin))
         steps = mean_cumulative(fleet.at, fleet.unit, fleet.begin, fleet.end, fleet.owner, MOST_STEPS)
         frame = pl.DataFrame(steps).with_columns(
             pl.col("ci_low", "ci_high").fill_nan(None), **{name: pl.lit(value) for name, value in names.items()}
@@ -91,7 +93,7 @@ def _fleet(windows: pl.DataFrame, began: pl.DataFrame) -> Fleet:
     return Fleet(*(column.to_numpy().astype(np.int64) for column in columns))
 
 
-def _growth(fleet: Fleet, parts: list[Fleet], begin: int) -> dict:
+def _growth(fleet: Fleet, strata: list[Stratum], begin: int) -> dict:
     """The columns of GROWTH but for `_judge`'s; begin: when times of the fleet count from, on the trace's clock."""
     exposed = cumulative(fleet.at, fleet.begin, fleet.end)
     total = int((fleet.end - fleet.begin).sum())
@@ -104,17 +106,18 @@ def _growth(fleet: Fleet, parts: list[Fleet], begin: int) -> dict:
             found["rate_ratio"] = (after / left) / ((place + 1) / int(exposed[place]))
         else:
             found["reasons"].append("the rate is furthest from constant at the end of the watch: no rate after it")
-        within = common_growth(_strata(parts))
+        within = common_growth(strata)
         found["reasons"] += within.pop("reasons")
-        renamed = {f"{name}_within": within.pop(name) for name in ("beta", "ci_low", "ci_high") if name in within}
-        found |= renamed | within
+        found |= {_WITHIN.get(name, name): value for name, value in within.items()}
     return found | {"reason": "; ".join(found["reasons"]) or None}
 
 
-def _strata(parts: list[Fleet]) -> list[Stratum]:
+def _strata(parts: list[Fleet], block_s: int) -> list[Stratum]:
     """Fleets with faults, in blocks of the time from the begin of the first to the end of the last."""
+    if not parts:
+        return []
     first, last = min(int(part.begin.min()) for part in parts), max(int(part.end.max()) for part in parts)
-    length = BLOCK_S * -(-(last - first) // (BLOCK_S * MOST_BLOCKS))
+    length = block_s * -(-(last - first) // (block_s * MOST_BLOCKS))
     edges = np.minimum(first + length * np.arange(-(-(last - first) // length) + 1), last)
     found = []
     for part in parts:

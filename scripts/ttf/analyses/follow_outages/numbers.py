@@ -8,7 +8,7 @@ from ttf.numbers.metrics import Metrics
 
 UNITS = {"trend": "label", "strata": "groups", "effective_blocks": "blocks", "trend_t": "1", "trend_p": "p"}
 UNITS |= {"homogeneity_p": "p"} | dict.fromkeys(("beta", "ci_low", "ci_high"), "1")
-UNITS |= dict.fromkeys(("beta_within", "ci_low_within", "ci_high_within"), "1")
+UNITS |= dict.fromkeys(("beta_within", "beta_within_ci_low", "beta_within_ci_high"), "1")
 
 
 def numbers(metrics: Metrics, given: Mapping[str, pl.DataFrame]) -> None:

@@ -24,8 +24,8 @@ def trend_in_words(m: Numbers) -> str:
 def _trend(m: Numbers) -> str:
     divided = m["growth.strata"] > 1
     grow = ""
-    if m.has("growth.ci_low_within"):
-        ends = words.span(*(words.number(m[f"growth.ci_{end}_within"]) for end in ("low", "high")))
+    if m.has("growth.beta_within_ci_low"):
+        ends = words.span(*(words.number(m[f"growth.beta_within_ci_{end}"]) for end in ("low", "high")))
         grow = f"{'common ' if divided else ''}growth β {number(m, 'growth.beta_within')}, 95% CI {ends}; "
     told = f"({grow}p {_p(m, 'trend_p')})"
     within = f" within {number(m, 'growth.strata', words.count)} groups" if divided else ""
@@ -68,7 +68,7 @@ def tables(trace: Trace) -> dict[str, Shown]:
         "stratum": ("Stratum", None),
         "n": None,
         "strata": None,
-        "beta_within": Interval(low="ci_low_within", high="ci_high_within"),
+        "beta_within": Interval(low="beta_within_ci_low", high="beta_within_ci_high"),
         **{name: (GROWTH.columns[name].heading, _p_value) for name in ("homogeneity_p", "trend_p_adjusted")},
         "trend": ("Trend", None),
     }

@@ -42,7 +42,7 @@ SPARES = table(
     spares_beside=count("Beside", "Spares beside as many units that are all needed, if independent.", REASON),
     short_share=share("Short", "Share of the time in which more were down than the binomial spares.", REASON),
     **FLEET,
-    block_s=whole_seconds("Block", "A week, or four outages under way if longer.", REASON),
+    block_s=whole_seconds("Block", "A week (inference.block_days), or four outages under way if longer.", REASON),
     blocks=count("Blocks", "Those in which any unit was watched.", REASON, "blocks"),
     reason=reason(),
 )
@@ -52,7 +52,7 @@ ANALYSIS = Analysis(
     theme="outages",
     rank=20,
     needs=["outages", "exposure"],
-    settings={"seed": "outages/seed"},
+    settings={"seed": "outages/seed", "block_days": "inference/block_days"},
     tables=(UNITS_DOWN, SPARES),
     charts={"units_down": ["units_down", "spares"]},
     sections=["spares"],

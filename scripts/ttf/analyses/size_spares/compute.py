@@ -1,18 +1,20 @@
 """The units that were down at once, weighted by time, and the spares that this takes."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import polars as pl
 from scipy.special import expit, logit, stdtrit
 
 from ttf.analyses.size_spares import SPARES, UNITS_DOWN
+from ttf.clusters import DAY_S
 from ttf.inputs import Inputs
 from ttf.outages.down import Course, binomial_cumulative, course_of, smallest, spares_beside
 from ttf.outages.simulate import batches, paths_of, renewals, times_of, why_no_times
 from ttf.outages.strata import READ_OF_EXPOSURE, READ_OF_OUTAGES, Part, parts_of
-from ttf.stats.clustered import block_spread
+from ttf.stats.clustered import FEWEST, block_spread
 
 SHARES = (0.9, 0.95, 0.99, 0.999)
-WEEK_S = 7 * 86_400
 # Blocks are so many times as long as an outage under way lasts on average: with weeks, or with mean repairs of long
 # tails, intervals held 52% to 89% in simulations.
 BLOCK_OUTAGES = 4
@@ -20,7 +22,7 @@ BLOCK_OUTAGES = 4
 REPLICATES = 100
 YEAR_S = 365 * 86_400
 MOST_CYCLES, MOST_OUTAGES = 200, 2_000_000
-TOO_RARE = "the rest of the time is shorter than a block of four outages, {:.3g} days: no interval"
+TOO_RARE = "the rest of the time is shorter than a block of time, {:.3g} days: no interval"
 NOT_WATCHED = "no unit was watched for any time"
 
 
@@ -31,7 +33,7 @@ def compute(given: Inputs) -> dict[str, pl.DataFrame]:
     both = list(zip(parts, courses, strict=True))
     return {
         "units_down": pl.concat([units_down(part, course) for part, course in both]),
-        "spares": pl.concat([spares(part, course, given.settings.seed) for part, course in both]),
+        "spares": pl.concat([spares(part, course, given.settings) for part, course in both]),
     }
 
 
@@ -63,7 +65,7 @@ def units_down(part: Part, course: Course | None) -> pl.DataFrame:
     )
 
 
-def spares(part: Part, course: Course | None, seed: int) -> pl.DataFrame:
+def spares(part: Part, course: Course | None, settings: SimpleNamespace) -> pl.DataFrame:
     """A row for each of SHARES."""
     names = part.names | {"n": part.began}
     if course is None:
@@ -71,8 +73,9 @@ def spares(part: Part, course: Course | None, seed: int) -> pl.DataFrame:
     time = course.time_down()
     observed = np.cumsum(time) / course.total_s
     binomial = binomial_cumulative(course, int(course.watched.max()))
-    simulated, why = _simulated(part, course, np.random.default_rng(seed))
-    length_s = block_length_s((part.spans["end_s"] - part.spans["start_s"]).to_numpy(), part.began)
+    simulated, why = _simulated(part, course, np.random.default_rng(settings.seed))
+    down_s = (part.spans["end_s"] - part.spans["start_s"]).to_numpy()
+    length_s = max(settings.block_days * DAY_S, block_length_s(down_s, part.began))
     blocks = course.time_down_by(length_s)
     shared = names | {"units": course.units, "block_s": length_s, "blocks": int(blocks.any(axis=1).sum())}
     rows = []
@@ -85,7 +88,7 @@ def spares(part: Part, course: Course | None, seed: int) -> pl.DataFrame:
         if simulated is not None:
             row["spares_simulated"] = smallest(simulated, p)
         if (1 - p) * course.total_s < length_s:
-            reasons.append(TOO_RARE.format(length_s / 86_400))
+            reasons.append(TOO_RARE.format(length_s / DAY_S))
         else:
             row["observed_low"], row["observed_high"] = spares_limits(blocks, p)
         rows.append(row | {"reason": "; ".join(reasons) or None})
@@ -93,16 +96,16 @@ def spares(part: Part, course: Course | None, seed: int) -> pl.DataFrame:
 
 
 def block_length_s(down_s: np.ndarray, began: int) -> int:
-    """Length of blocks of time that are nearly independent: a week, or BLOCK_OUTAGES times as long as outages last.
+    """Length of blocks of time that are nearly independent: BLOCK_OUTAGES times as long as outages last.
 
     down_s: time down of each outage. The longer counts of the mean outage and of what is left, at a random moment, of
     one under way (sum of squares over twice the sum), which long tails of repairs make many times as long.
     """
     total_s = float(down_s.sum())
     if not total_s:
-        return WEEK_S
+        return 0
     left_s = float((down_s.astype(float) ** 2).sum()) / (2 * total_s)
-    return max(WEEK_S, int(BLOCK_OUTAGES * max(total_s / max(began, 1), left_s)))
+    return int(BLOCK_OUTAGES * max(total_s / max(began, 1), left_s))
 
 
 def spares_limits(blocks: np.ndarray, p: float) -> tuple[int, int]:
@@ -117,7 +120,7 @@ def spares_limits(blocks: np.ndarray, p: float) -> tuple[int, int]:
     with np.errstate(invalid="ignore", divide="ignore"):
         influence = (at_most - share * whole) / (whole.sum() * share * (1 - share))
         se, effective = block_spread(influence, np.broadcast_to(whole / whole.sum(), influence.shape))
-        away, centre = se * stdtrit(effective - 1, 0.975), logit(share)
+        away, centre = se * stdtrit(np.maximum(effective, FEWEST) - 1, 0.975), logit(share)
         # Without any spread, as where no block has more down, the share itself.
         low, high = (np.where(np.isfinite(away), expit(centre + sign * away), share) for sign in (-1, 1))
     return smallest(np.maximum.accumulate(high), p), smallest(np.maximum.accumulate(low), p)
