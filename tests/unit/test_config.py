@@ -598,7 +598,7 @@ FULL = {
         "run_key": ["user"],
         "run_at_least_s": 0,
     },
-    "outages": {"spare_targets": [0.9], "spares": [0], "simulations": 2, "seed": 1},
+    "outages": {"spare_targets": [0.9], "spares": [0], "simulations": 2, "jitter_s": 60, "seed": 1},
     "risk": {
         "features": {
             "mine": {
