@@ -6,11 +6,13 @@ from pathlib import Path
 
 import hypothesis
 import pytest
-from study_runs import SHARED_DATA, SMALL, Checkout, check_out, copied
+from study_runs import SHARED_DATA, SMALL, Checkout, check_out, copied, hide_quarto
 from ttf.entry import take_common_code
 
 # The digits of a study, whatever the processor.
 take_common_code()
+# Its pages by Pandoc, whatever the machine.
+hide_quarto()
 
 # The same examples every time, so that one commit has one verdict. New ones: HYPOTHESIS_PROFILE=explore make test
 hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=40)
@@ -65,3 +67,12 @@ def shared_data() -> Path:
     if not SHARED_DATA.is_dir():
         pytest.skip("the real data are not beside the checkout")
     return SHARED_DATA
+
+
+@pytest.fixture
+def real_quarto(monkeypatch) -> None:
+    """Quarto on the PATH, where it was when the tests started."""
+    if "REAL_QUARTO" not in os.environ:
+        pytest.skip("Quarto was not on the PATH when the tests started")
+    folder = Path(os.environ["REAL_QUARTO"]).parent
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")

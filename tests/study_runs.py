@@ -1,11 +1,13 @@
 """Running the study as a user does, in a copy of the checkout."""
 
+import atexit
 import hashlib
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -93,8 +95,54 @@ class Checkout:
         path.write_text(text.replace(old, new, 1))
 
 
+def hide_quarto() -> None:
+    """Take Quarto off the PATH of this process and its children; REAL_QUARTO then names the program.
+
+    A folder that holds it gives way to links to its other programs: it may be /usr/local/bin.
+    """
+    if not (quarto := shutil.which("quarto")):
+        return
+    os.environ["REAL_QUARTO"] = str(Path(quarto).absolute())
+    links = Path(tempfile.mkdtemp(prefix="path-without-quarto-"))
+    atexit.register(shutil.rmtree, links)
+    folders = os.environ["PATH"].split(os.pathsep)
+    for index, folder in enumerate(folders):
+        if shutil.which("quarto", path=folder):
+            folders[index] = str(links / str(index))
+            Path(folders[index]).mkdir()
+            for program in Path(folder).absolute().iterdir():
+                if program.name != "quarto":
+                    (Path(folders[index]) / program.name).symlink_to(program)
+    os.environ["PATH"] = os.pathsep.join(folders)
+
+
+# Stands in for Quarto, which no package index carries: it takes the arguments that Quarto takes and warns as Quarto
+# warns, Pandoc's warnings among the information, those of its Lua filters in colours that end on the next line.
+_QUARTO = r"""#!/bin/sh
+if [ "$1" = --version ]; then echo VERSION; exit 0; fi
+if [ "$1 $3 $4 $5 $6" != "render --to html --output made.html" ]; then exit 2; fi
+case "$QUARTO_LOG_LEVEL" in WARN | ERROR) exec 2> /dev/null ;; esac
+{ sed '/\$body\$/,$d' page.html; cat "$2"; } > made.html
+log() { printf "$1\n" >&2; }
+log '\033[1mmetadata\033[22m\n  WARNING: "of the page"'
+if grep -q nobody1900 "$2"; then log '[WARNING] Citeproc: citation nobody1900 not found'; fi
+if grep -q fig-nothing "$2"; then log '\033[33mWARNING (refs.lua:128) Unable to resolve @fig-nothing\n\033[39m'; fi
+if grep -q '::: open' "$2"; then log '\033[39mWARN: The following string was found in the document: :::'; fi
+log 'Output created: made.html'
+"""
+
+
+def quarto_in(folder: Path, version: str = "1.10.18") -> str:
+    """A PATH that begins with the folder, where a program stands in for Quarto of this version."""
+    folder.mkdir(parents=True, exist_ok=True)
+    program = folder / "quarto"
+    program.write_text(_QUARTO.replace("VERSION", version))
+    program.chmod(0o755)
+    return f"{folder}{os.pathsep}{os.environ['PATH']}"
+
+
 def environment() -> dict[str, str]:
-    """The environment of a rule, without what a test runner put into it; a page by Quarto would be another page."""
+    """The environment of a rule, without what a test runner put into it."""
     # COLUMNS: pytest-xdist tells its workers how wide the terminal is, and lines would break elsewhere. MAKE: `make`
     # tells another `make` below it that it is below one.
     ours = ("PYTEST", "POLARS", "PYTHON", "COLUMNS", "MAKE", "MFLAGS")

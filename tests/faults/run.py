@@ -20,6 +20,7 @@ sys.path[:0] = [str(ROOT / folder) for folder in ("scripts", "workflow", "tests"
 from faults import configurations, disk, edges, elsewhere, inputs, stopping, tampering  # noqa: E402
 from faults.pool import judged  # noqa: E402
 from faults.verdict import Verdict  # noqa: E402
+from study_runs import hide_quarto  # noqa: E402
 
 # Kind -> the module with its cases(seed, count) and judge(case), how many of it a seed has, and how many at once.
 KINDS = {
@@ -45,6 +46,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", choices=KINDS, default=[*KINDS])
     parser.add_argument("--write", type=Path, help="the page with the table of what was tried")
     asked = parser.parse_args()
+    hide_quarto()
     started, verdicts = time.monotonic(), []
     for kind in asked.only:
         for verdict in of_kind(kind, asked.seeds, asked.share, started + 60 * asked.minutes):

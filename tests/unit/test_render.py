@@ -1,28 +1,19 @@
 """The page from its source: by Quarto where it is on the PATH, else by Pandoc; what either warns of is an error."""
 
-import os
 from pathlib import Path
 
 import pytest
+from study_runs import quarto_in
 from ttf.errors import StudyError
 from ttf.publish.about import Creator, Publication
 from ttf.report.citation import cited
 from ttf.report.page import Frame
 from ttf.report.references import resolved
-from ttf.report.render import _run, render
+from ttf.report.render import _run, render, renderer
 from ttf.report.template import template
 
 REPORT = Path(__file__).resolve().parents[2] / "report"
 ABOUT = Publication("T", "", [Creator("Doe, Jane"), Creator("A & B", person=False)], "MIT", "1.2", [], "", "W", "")
-# Stands in for Quarto, which no package index carries: takes the arguments it takes, and warns as it warns.
-QUARTO = """#!/bin/sh
-if [ "$1" = --version ]; then echo 1.10.18; exit 0; fi
-if [ "$*" != "render page.qmd --to html --output made.html" ]; then exit 2; fi
-if [ "$NO_COLOR" != 1 ]; then exit 3; fi
-{ sed '/\\$body\\$/,$d' page.html; cat page.qmd; } > made.html
-if grep -q absent.png page.qmd; then echo '[WARNING] Could not fetch resource absent.png' >&2; fi
-if grep -q open-div page.qmd; then echo 'WARN: The following string was found in the document: :::' >&2; fi
-"""
 HOSTILE = '</title><script>x</script> *a* `b` $body$ "q"'
 
 
@@ -48,34 +39,26 @@ def rendered(source: Path) -> tuple[str, str]:
 
 
 @pytest.fixture
-def no_quarto(monkeypatch):
-    monkeypatch.setattr("shutil.which", lambda name: None)
-
-
-@pytest.fixture
 def quarto(tmp_path, monkeypatch):
-    program = tmp_path / "bin" / "quarto"
-    program.parent.mkdir()
-    program.write_text(QUARTO)
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", quarto_in(tmp_path / "bin"))
 
 
 FOOT = '\n```{=html}\n<p>by <span class="renderer">hand</span></p>\n```\n'
 
 
-@pytest.mark.parametrize("by", ["no_quarto", "quarto"])
+@pytest.mark.parametrize("by", ["pandoc", "quarto", "real_quarto"])
 def test_a_page_begins_so_that_a_browser_reads_it_right(source, by, request):
-    request.getfixturevalue(by)
+    if by != "pandoc":
+        request.getfixturevalue(by)
     name, page = rendered(source(f"Words.\n{FOOT}"))
-    assert name == {"no_quarto": "Pandoc 3.9", "quarto": "Quarto 1.10.18"}[by]
+    assert name == renderer()
+    assert name == {"pandoc": "Pandoc 3.9", "quarto": "Quarto 1.10.18"}.get(by, name)
     assert page.startswith("<!DOCTYPE html>")
     assert '<meta charset="utf-8">' in page[:1024]
     assert f'<span class="renderer">{name}</span>' in page
-    assert "Vega$1" in page or by == "quarto"
+    assert "Vega$1" in page or by == "quarto", "the stand-in leaves out what follows the body"
 
 
-@pytest.mark.usefixtures("no_quarto")
 def test_pandoc_adds_nothing_to_the_page(source):
     _, page = rendered(source(f"One @kaplan1958.\n\n::: {{#refs}}\n:::\n{FOOT}", HOSTILE))
     assert "Kaplan" in page.partition("<body>")[2]
@@ -85,19 +68,41 @@ def test_pandoc_adds_nothing_to_the_page(source):
     assert not [sign for sign in ('<link rel="stylesheet', "@import", "src=") if sign in page.split("<body>")[0]]
 
 
-@pytest.mark.usefixtures("no_quarto")
 def test_a_citation_of_nobody_is_an_error_and_writes_no_page(source):
     with pytest.raises(StudyError, match="nobody1900"):
         rendered(source("See @nobody1900."))
     assert not [*source("").parent.glob("out.*")]
 
 
+WARNINGS = {
+    "an open div": "::: open\n\nWords.",
+    "a reference to nothing": "See @fig-nothing.",
+    "a citation of nobody": "See @nobody1900.",
+    "an id twice": "# One {#same}\n\n# Two {#same}",
+    "metadata that are not there": "{{< meta nothing >}}",
+    "a shortcode that is not there": "{{< nothing >}}",
+    "contents of nothing": "{{< contents nothing >}}",
+}
+
+
+def assert_refused(source: Path):
+    page = source.with_name("out.html")
+    with pytest.raises(StudyError, match=r"could not render the page:\n\[?(WARN|\(W\))") as refused:
+        render(source, page)
+    assert "metadata" not in str(refused.value).splitlines(), "what is no warning is left out"
+    assert not page.exists()
+
+
 @pytest.mark.usefixtures("quarto")
-@pytest.mark.parametrize("body", ["![](absent.png)", "::: open-div"])
-def test_what_quarto_only_warns_of_is_an_error(source, body):
-    with pytest.raises(StudyError, match="WARN"):
-        rendered(source(body))
-    assert not [*source("").parent.glob("out.*")]
+@pytest.mark.parametrize("what", [*WARNINGS][:3])
+def test_what_quarto_only_warns_of_is_an_error(source, what):
+    assert_refused(source(WARNINGS[what]))
+
+
+@pytest.mark.usefixtures("real_quarto")
+@pytest.mark.parametrize("what", WARNINGS)
+def test_what_the_real_quarto_only_warns_of_is_an_error(source, what):
+    assert_refused(source(WARNINGS[what]))
 
 
 @pytest.mark.usefixtures("quarto")

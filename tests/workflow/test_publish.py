@@ -4,13 +4,14 @@ import base64
 import hashlib
 import io
 import json
-import os
 import re
 import shutil
 import subprocess
 import tarfile
 import zipfile
 import zlib
+from html.parser import HTMLParser
+from itertools import zip_longest
 from pathlib import Path
 
 import acceptance
@@ -21,10 +22,11 @@ import polars as pl
 import pytest
 import yaml
 from qmd_lint import faults
-from study_runs import OWN, PAGE, ROOT, SMALL, Checkout, check_out
+from study_runs import OWN, PAGE, ROOT, SMALL, Checkout, check_out, copied, quarto_in
 from ttf.provenance import seal
 from ttf.provenance.key import KEY
 from ttf.publish.more_tables import CONTENTS
+from ttf.report.render import render
 from ttf.rooms import contracts
 from ttf.tables import read_table
 
@@ -60,13 +62,68 @@ def test_the_project_of_the_site_is_right_for_quarto(published):
         assert (project / front["bibliography"]).is_file()
 
 
-def test_another_renderer_renders_the_site_again(published, monkeypatch, tmp_path):
-    program = tmp_path / "quarto"
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    planned = published.planned("publish_site", **SMALL, publish=PUBLISH)
-    assert planned == {"render_page", "write_manifest", "write_site_source", "publish_site"}
+def test_another_renderer_renders_the_site_again_and_the_same_in_another_folder_does_not(
+    published, monkeypatch, tmp_path
+):
+    study = copied(published, tmp_path)
+
+    def planned(folder: str, version: str) -> set[str]:
+        monkeypatch.setenv("PATH", quarto_in(tmp_path / folder, version))
+        return study.planned("publish_site", **SMALL, publish=PUBLISH)
+
+    again = {"render_page", "write_manifest", "write_site_source", "publish_site"}
+    assert planned("one", "1.10.18") == again
+    study.snakemake("--", "publish_site", one_process=True, **SMALL, publish=PUBLISH)
+    assert planned("two", "1.10.18") == set()
+    assert planned("two", "1.10.19") == again
+
+
+class Elements(HTMLParser):
+    """The tags, attributes and texts of a page, however they are written: Quarto parses the page and writes it anew."""
+
+    _WITHOUT_END = frozenset(["br", "col", "hr", "img", "input", "link", "meta", "wbr"])
+    # A body of a table is there whether it is written or not.
+    _IMPLIED = "tbody"
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.all: list[tuple] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        if tag != self._IMPLIED:
+            self.all.append((tag, sorted((name, value or "") for name, value in attrs)))
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in self._WITHOUT_END:
+            self.handle_endtag(tag)
+
+    def handle_endtag(self, tag):
+        if tag != self._IMPLIED:
+            self.all.append((f"/{tag}",))
+
+    def handle_data(self, data):
+        if text := " ".join(data.split()):
+            self.all.append((text,))
+
+    def handle_decl(self, decl):
+        self.all.append((decl,))
+
+
+@pytest.mark.usefixtures("real_quarto")
+def test_quarto_gives_the_elements_that_pandoc_gives(published, tmp_path):
+    source = published.folder / f"{OWN}/report/site-source"
+    different = {}
+    for page in sorted(source.glob("*.qmd")):
+        name = render(page, tmp_path / "page.html")
+        assert name.startswith("Quarto ")
+        by_quarto = (tmp_path / "page.html").read_text(encoding="utf-8").replace(name, "Pandoc 3.9")
+        by_pandoc = (published.folder / f"{OWN}/site/{page.stem}.html").read_text(encoding="utf-8")
+        pairs = zip_longest(Elements(by_quarto).all, Elements(by_pandoc).all)
+        different[page.stem] = next((pair for pair in pairs if pair[0] != pair[1]), None)
+    assert different == dict.fromkeys(["files", "index", "search", "tables"])
 
 
 @pytest.fixture(scope="module")

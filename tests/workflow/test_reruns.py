@@ -11,7 +11,7 @@ from threading import Timer
 import pytest
 from planned_jobs import jobs_of
 from study.helpers import stamped
-from study_runs import PAGE, SMALL, Checkout, environment
+from study_runs import PAGE, SMALL, Checkout, environment, quarto_in
 from ttf.rooms import rooms
 
 REPORT = {"write_page_source", "render_page", "write_manifest"}
@@ -160,11 +160,20 @@ def test_edited_files_that_the_study_does_not_use_rerun_nothing_but_the_manifest
 
 
 def test_another_renderer_renders_the_pages_again(study_of_module, monkeypatch, tmp_path):
-    program = tmp_path / "quarto"
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", quarto_in(tmp_path))
     assert study_of_module.planned(**SMALL) == {"render_page", "write_manifest"}
+
+
+NOT_INSTALLED = """
+def _pandoc():
+    raise ModuleNotFoundError("pypandoc")
+"""
+
+
+def test_a_study_is_planned_where_only_its_jobs_have_pandoc(study_of_module):
+    """As with --sdm conda."""
+    with study_of_module.appended("scripts/ttf/report/render.py", text=NOT_INSTALLED):
+        assert study_of_module.planned(**SMALL) == {"render_page", "write_manifest"}
 
 
 REVERSED = """

@@ -175,7 +175,7 @@ rule publish_site:
         folders=STUDY.folders,
         settings=lookup("publish", within=config),
         traces=ABOUT_TRACES,
-        renderer=as_it_is(which("quarto") or "pandoc"),
+        renderer=lambda _: page_renderer(),
     script:
         "../../scripts/publish_site.py"
 

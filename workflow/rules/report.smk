@@ -1,7 +1,4 @@
 # The report: a self-contained page for each trace, made from its brief, tables, charts and numbers; it computes nothing.
-from shutil import which
-
-
 rule write_config:
     """The configuration this study was run with: defaults, files and --config merged and checked."""
     output:
@@ -179,7 +176,7 @@ rule render_page:
         **asks_for("render_page"),
     params:
         *code_of("render_page"),
-        renderer="quarto" if which("quarto") else "pandoc",
+        renderer=lambda _: page_renderer(),
     script:
         "../../scripts/render_page.py"
 

@@ -8,6 +8,7 @@ from study.products import asked_of, deleted_of, one_of_each, paths_in
 from study.start import study_of
 from study.study import SMALL_GB, any_of, seen_from_here
 from ttf.links import linked
+from ttf.report.render import renderer
 
 ROOT = WORKFLOW.parent
 # Snakemake fills in what stands in the braces of this path, once it is whole: those of a folder's name are doubled.
@@ -43,6 +44,15 @@ def code_of(script, *modules, by_trace=None, words=False):
 def as_it_is(value):
     """A parameter in whose texts Snakemake is not to look for wildcards."""
     return lambda _: value
+
+
+@cache
+def page_renderer():
+    """Name and version of the renderer: another one renders the pages again, the same one in another folder does not."""
+    try:
+        return renderer()
+    except ModuleNotFoundError:  # with --sdm conda only the jobs have it
+        return "Pandoc"
 
 
 def there(path):

@@ -1,6 +1,7 @@
 """A page from its .qmd: by Quarto where it can be had, else by Pandoc; both fill the same template."""
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -12,7 +13,11 @@ from ttf.machine import refused_in
 # What a page is made of besides its .qmd, in the same folder.
 BESIDE = ("page.html", "references.bib")
 _RENDERER = '<span class="renderer">hand</span>'
-_QUIET = {"NO_COLOR": "1", "QUARTO_LOG_LEVEL": "WARN"}
+# Quarto passes Pandoc's warnings on as information: at level WARN it drops them.
+_LOG_LEVEL = {"QUARTO_LOG_LEVEL": "INFO"}
+# At the start of a line: Quarto indents what it prints of the page's own metadata.
+_PROBLEM = re.compile(r"^(?:\[?WARN|\(W\)|ERROR)", re.MULTILINE | re.IGNORECASE)
+_COLOUR = re.compile(r"\x1b\[[\d;]*m")
 # What a browser has to see within the first bytes, so that it neither guesses an encoding nor draws as of old.
 _BEGINS, _CHARSET, _WITHIN = "<!DOCTYPE html>", 'charset="utf-8"', 1024
 
@@ -41,11 +46,13 @@ def render(source: Path, page: Path) -> str:
 
 
 def renderer() -> str:
-    """Name and version of what renders pages here: of Quarto where it is there, else of Pandoc, which names itself."""
+    """Name and version of what renders pages here: Quarto if it is on the PATH, else Pandoc."""
     quarto = shutil.which("quarto")
-    command = [quarto or _pandoc(), "--version"]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    return f"Quarto {said}" if quarto else said.splitlines()[0].capitalize()
+    done = subprocess.run([quarto or _pandoc(), "--version"], capture_output=True, text=True, check=False)
+    version = done.stdout.strip()
+    if done.returncode or not version:
+        raise StudyError(f"{quarto or 'Pandoc'} does not tell its version:\n{done.stderr.strip()}")
+    return f"Quarto {version}" if quarto else version.splitlines()[0].capitalize()
 
 
 def _of_pandoc(name: str) -> list[str]:
@@ -54,13 +61,14 @@ def _of_pandoc(name: str) -> list[str]:
 
 
 def _run(command: list[str], work: Path) -> None:
-    environment = os.environ | _QUIET
+    environment = os.environ | _LOG_LEVEL
     done = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False, env=environment)
-    # Quarto tells of a missing resource, a missing picture or an open div, and exits with 0.
-    warned = [line for line in done.stderr.splitlines() if line.lstrip().upper().startswith(("WARN", "ERROR", "[WARN"))]
-    if done.returncode or warned:
-        said = "\n".join(warned) if warned and not done.returncode else done.stderr.strip()
-        raise StudyError(refused_in(said, [work]) or f"{Path(command[0]).name} could not render the page:\n{said}")
+    log = _COLOUR.sub("", done.stderr).strip()
+    # Quarto warns of an unknown citation, an open div or an id that stands twice, and exits with 0.
+    problem = _PROBLEM.search(log)
+    if done.returncode or problem:
+        message = log[problem.start() :] if problem else log
+        raise StudyError(refused_in(log, [work]) or f"{Path(command[0]).name} could not render the page:\n{message}")
 
 
 def _check(text: str) -> None:
