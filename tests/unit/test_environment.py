@@ -1,7 +1,9 @@
 """environment.yml, pyproject.toml and the lock files name the same packages at the same versions."""
 
+import ast
 import json
 import re
+import sys
 import sysconfig
 import tomllib
 from importlib import metadata
@@ -14,13 +16,13 @@ from packaging.utils import canonicalize_name
 from study.publication import SOURCES
 
 ROOT = Path(__file__).parents[2]
-# conda-forge's name where it differs; None: not needed in a conda environment, where Quarto brings Pandoc and Typst.
+# conda-forge's name where it differs: typst is the program there.
 CONDA_NAMES = {
-    "snakemake": "snakemake-minimal",
     "great-tables": "great_tables",
+    "pypandoc-binary": "pypandoc",
+    "snakemake": "snakemake-minimal",
+    "typst": "typst-py",
     "tzdata": "python-tzdata",
-    "pypandoc-binary": None,
-    "typst": None,
 }
 
 
@@ -36,9 +38,16 @@ def hashes(lock: str) -> dict[str, list[str]]:
     return {block.partition("==")[0]: sorted(re.findall(r"sha256:([0-9a-f]{64})", block)) for block in blocks}
 
 
+def names_in(requirements: list[str]) -> list[str]:
+    return [re.match(r"[a-z0-9-]+", line)[0] for line in requirements]
+
+
+def project() -> dict:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
 def direct_dependencies() -> list[str]:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    return [re.match(r"[a-z0-9-]+", line)[0] for line in project["dependencies"]]
+    return names_in(project()["dependencies"])
 
 
 def test_environment_yml_pins_what_the_lock_pins():
@@ -46,16 +55,42 @@ def test_environment_yml_pins_what_the_lock_pins():
         line.split(" =") for line in yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"][2:]
     )
     locked = pins("requirements.lock")
-    expected = {
-        CONDA_NAMES.get(name, name): re.sub(r"\.post\d+$", "", locked[name])
-        for name in direct_dependencies()
-        if CONDA_NAMES.get(name, name)
-    }
+    expected = {CONDA_NAMES.get(name, name): re.sub(r"\.post\d+$", "", locked[name]) for name in direct_dependencies()}
     assert conda == expected
 
 
 def test_environment_yml_brings_quarto():
     assert "quarto =1.10" in yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+
+
+def imports_of(file: Path) -> tuple[set[str], set[str]]:
+    """The packages of others that a module imports, and those of them that it looks for first and can do without."""
+    imported, optional = set(), set()
+    for node in ast.walk(ast.parse(file.read_bytes())):
+        match node:
+            case ast.Import(names=names):
+                imported |= {name.name.partition(".")[0] for name in names}
+            case ast.ImportFrom(module=str(module), level=0):
+                imported.add(module.partition(".")[0])
+            case ast.Call(func=ast.Name(id="find_spec"), args=[ast.Constant(value=str(module))]):
+                optional.add(module)
+    own = {path.stem for folder in ("scripts", "workflow") for path in (ROOT / folder).iterdir()}
+    return imported - sys.stdlib_module_names - own - optional, optional
+
+
+def test_what_scripts_import_is_a_dependency_that_each_environment_supplies():
+    """Each dependency is in the lock and in environment.yml, which tests above assert."""
+    extras = [name for requirements in project()["optional-dependencies"].values() for name in names_in(requirements)]
+    suppliers = metadata.packages_distributions()
+    imported, missing = set(), []
+    for file in [*(ROOT / "scripts").rglob("*.py"), *(ROOT / "workflow").rglob("*.py")]:
+        for modules, declared in zip(imports_of(file), (direct_dependencies(), extras), strict=True):
+            imported |= modules
+            for module in modules:
+                if not {canonicalize_name(name) for name in suppliers.get(module, ())}.intersection(declared):
+                    missing.append(f"{file.relative_to(ROOT)} imports {module}")
+    assert missing == []
+    assert {"numpy", "polars", "pypandoc", "sklearn", "typst", "yaml"} <= imported
 
 
 LOCKS = [

@@ -15,9 +15,20 @@ from ttf.report.words import plural
 from ttf.thresholds import described, flat, interval_of
 
 DATA, PROGRAM, LIBRARIES, CONFIGURATION = "data", "program", "libraries", "configuration"
-# They draw, set and pack; no number is computed by them.
+# They run jobs, draw, set and pack; no number is computed by them.
 NOT_COMPUTING = frozenset(
-    ["altair", "great-tables", "jinja2", "pypandoc-binary", "snakemake", "typst", "vl-convert-python", "xlsxwriter"]
+    [
+        "altair",
+        "great-tables",
+        "jinja2",
+        "markupsafe",
+        "psutil",
+        "pypandoc-binary",
+        "snakemake",
+        "typst",
+        "vl-convert-python",
+        "xlsxwriter",
+    ]
 )
 # The parameter of the job that writes numbers with the settings of each analysis.
 _SETTINGS_OF = "analyses"
