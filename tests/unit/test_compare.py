@@ -2,7 +2,9 @@
 
 import json
 import math
+import re
 import xml.etree.ElementTree as ET
+from itertools import pairwise
 from pathlib import Path
 
 import polars as pl
@@ -587,6 +589,10 @@ def test_the_page_has_a_row_for_each_trace_and_the_rest_in_a_fold(compared, tmp_
         assert f'<table data-name="{name}"' in folded
     assert "made (synthetic)" in folded
     assert "the format has no outcome cancelled" in folded.replace("&#32;", " ")
+    headings = re.findall(r"<h(\d)[ >]|^(#+) ", text, re.MULTILINE)
+    levels = [int(level) if level else len(signs) for level, signs in headings]
+    assert [(higher, lower) for higher, lower in pairwise(levels) if lower > higher + 1] == [], "no level is left out"
+    assert (levels.count(1), levels.count(3)) == (1, 4)
     assert "data-key" not in text, "their keys are those of the pages of the traces"
     assert "None" not in text
 

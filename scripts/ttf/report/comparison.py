@@ -196,7 +196,9 @@ def comparison_page(
     )
     shared = macros(templates)
     what = "outcomes, run times, queueing, failure share and MTTF of GPU jobs"
-    details = raw(shared.fold("compared", "Details", what, *counted(fold))) + fold + raw("</details>")
+    heading = '<section id="details"><h2 class="kicker">Tables and charts</h2>'
+    opened = f"{heading}{shared.fold('compared', 'Details', what, *counted(fold))}"
+    details = raw(opened) + fold + raw("</details></section>")
     data = data_of_scripts({name: compared.spec(name) for name in blocks.charts}, frame.citation)
     opening = f"{shared.opening(frame)}{frame.footer_of_print()}{overview}"
     body = raw(opening) + details + raw(f"{shared.closing(frame)}{data}")
