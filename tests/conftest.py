@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import shutil
 from pathlib import Path
 
 import hypothesis
@@ -76,3 +77,4 @@ def real_quarto(monkeypatch) -> None:
         pytest.skip("Quarto was not on the PATH when the tests started")
     folder = Path(os.environ["REAL_QUARTO"]).parent
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    assert shutil.which("quarto"), os.environ["REAL_QUARTO"]

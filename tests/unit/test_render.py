@@ -113,6 +113,14 @@ def test_a_page_without_its_first_line_is_an_error(source):
         rendered(file)
 
 
+def test_a_quarto_that_does_not_run_is_an_error(source, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", quarto_in(tmp_path / "bin"))
+    (tmp_path / "bin" / "quarto").write_text("#!/bin/sh\necho no such program: deno >&2; exit 1\n")
+    for attempt in (renderer, lambda: rendered(source("Words."))):
+        with pytest.raises(StudyError, match="no such program: deno"):
+            attempt()
+
+
 def test_a_full_disk_as_pandoc_tells_it(tmp_path):
     told = "pandoc: made.html: withBinaryFile: resource exhausted (No space left on device)"
     with pytest.raises(StudyError, match=r"^/.*: the disk is full .*Make room"):

@@ -7,6 +7,7 @@ from study.room import OF_STUDY
 from study.products import asked_of, deleted_of, one_of_each, paths_in
 from study.start import study_of
 from study.study import SMALL_GB, any_of, seen_from_here
+from ttf.errors import StudyError
 from ttf.links import linked
 from ttf.report.render import renderer
 
@@ -48,11 +49,14 @@ def as_it_is(value):
 
 @cache
 def page_renderer():
-    """Name and version of the renderer: another one renders the pages again, the same one in another folder does not."""
+    """Name and version of the renderer: another one renders the pages again, the same one in another folder does not.
+
+    None where only the jobs have one (--sdm conda), or it does not run: the job says so.
+    """
     try:
         return renderer()
-    except ModuleNotFoundError:  # with --sdm conda only the jobs have it
-        return "Pandoc"
+    except (ModuleNotFoundError, StudyError):
+        return None
 
 
 def there(path):
