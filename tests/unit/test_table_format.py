@@ -1,5 +1,7 @@
 """The format table: a table of any layout, described in the registry."""
 
+import base64
+import contextlib
 import copy
 import csv
 import io
@@ -20,6 +22,7 @@ from study.messages import ConfigError
 from study.yaml_files import load_yaml
 from ttf.errors import StudyError
 from ttf.formats.table import read as table
+from ttf.formats.table.page_checksums import damaged_column
 from ttf.ingest import anomalies, ingest
 from ttf.jobs import JOB_COLUMNS
 from ttf.lives import lives_of_jobs
@@ -693,6 +696,75 @@ def test_files_that_are_no_parquet(tmp_path):
     (tmp_path / "rows.parquet.gz").write_bytes(good.read_bytes())
     with pytest.raises(StudyError, match="a packed Parquet file"):
         derive(SECONDS, [tmp_path / "rows.parquet.gz"], tmp_path / "raw")
+
+
+# Parquet with the checksums of its pages, which Polars does not write: three jobs (id, state, beg, fin) in base 85.
+# Plain, and in pages of version 2, packed with Zstandard, with a dictionary.
+PLAIN_PAGES = (
+    b"P(e~L6#x|~6)F|`&bp2V92Eu?02Kxm1{?qY00IC200sd80001C0RR91VgUdE0Am#Z6;u^e73{s@#0DG{1{DAm1{DSz00002000060SN#A07F"
+    b"krP)tQsMMMSw002foNlZmV2><{9Lr+amOhr^hL=^xPBo!nT{kMs=4jdH*6#x|m6$Tst00062000I70RR910ssI20{{R36#x|^6(kkxl9Iy+9"
+    b"2Eu?02Kxm1{?qY00IC200sdR0000U0000e0000L1Q}d402l^yV`yb<VHF4f6$~W;7y@ZzB>+qu0000L3?%{>1#@&^bY&#~OdJ3J02Kly0vH2"
+    b"gWoG~t0wn?%17>M%02T%r92ra|02~zz86^e)85ja-WEB7w1{PcvTqX!f92Ec+02KlNJQfBS1{o#*1^@s6CIB223>hT`02vqsb97;JWfcGx1{"
+    b"Q_^7KQ;PWJw$q02Kfg0suS~Fc}6JCIAKi001Tc92Ei?B?bT)7z1KuXB7Yz1{PKpRwn8JNgNdb6#x|i06ZxM872S*0000c02~zp86^e)85jd*"
+    b"X>Jt&76ukp7FH&}0!bVd02Kfg0suTI1{o#*1^@s67LEfJ1||p=jspNFAaG%Fadl;MEn{$SEn#wUZ+9SeWpZ<AZ*CwmHZCwOF&Ru8000~S02}"
+    b"}S8~^|SK>+{&P(e~L"
+)
+PACKED_PAGES = (
+    b"P(e~L6$TX|6(SYwo5RcsOce$d02Kxm02Krk01_Mk000I70RR91VF3UD0Ac|E003hZ1Qjk7Koy3Fl$s1Y6$BLk5&!@wwJ-"
+    b"f37r6ic2><{9Lr+amOhr^hL<Rr=07gMcOhrT$1{Dew3Kf9#`O^kW6$TXm6$TX$6$BLk5*z>k00sd80|FHW6&w{D6_C8p{Rd1H1{DAm1{DAm1"
+    b"Qh@h8~^|S1_1#80006200093000#R6&w{D6@i({ivdg(1{DAm1{DAm1Qh@h8~^|S1_2ZR0015U001Ze000#P8C*307zT4=Xk~3-"
+    b"6$k(o3?%{>0%>F=08AVJ000#XB?1@)b97;JWhDSi8~^|S6#^v!7z1KuX8;ufB?1@&W@&B!76us{8B8Vs92E>1B?bT)7y@Zz6$};z7G4%!CJ0"
+    b"F!6#x|g6#@V}76usx872S*0000c02~zz88rX~5E&Q+b97;JWfcq-"
+    b"1{RzF7Onv%&H*N7DJ&HP6#x|i02Kfg5ETLdJQgq+1{o#*1^@s6CIB220vRO+02vqqVr6F)3>F3!SQc0&lmbZ{6#x|g6#@V}DFzuP00sa6044"
+    b"w&6#^M01^^it17>M%6$};z7FZToChP)992Ec+02KlNJShelCIAKi000)M0~Q7*2o}5p04N}EVRCVGWppiLaBwYQa&m8XAa-"
+    b"SPb7^mGATl;CFfK6}OdJ3J8~^|u000~S002w@002-yQZW"
+)
+
+
+@pytest.mark.parametrize("text", [PLAIN_PAGES, PACKED_PAGES], ids=["plain", "packed"])
+def test_a_page_that_its_checksum_belies_is_refused(tmp_path, text):
+    content = base64.b85decode(text)
+    path = tmp_path / "rows.parquet"
+    path.write_bytes(content)
+    own = entry(drop=["submit"])
+    jobs, _, _ = derive(own, [path], tmp_path / "raw")
+    assert jobs.select("job_id", "start_s", "end_s").rows() == [("a", 1, 20), ("b", 2, 30), ("c", 3, 40)]
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    told, names = 0, {"id", "state", "beg", "fin"}
+    for place in range(4, footer):
+        broken = bytearray(content)
+        broken[place] ^= 1
+        path.write_bytes(broken)
+        damaged = damaged_column(path, names)
+        if damaged is None:  # in a page's header, which no checksum covers: refused by Polars, or of no consequence
+            with contextlib.suppress(StudyError):
+                assert derive(own, [path], tmp_path / "raw")[0].equals(jobs)
+            continue
+        told += 1
+        if told % 9 == 0:
+            message = (
+                f"rows.parquet: the column '{damaged}' is not what its checksum in the file says: the file is damaged"
+            )
+            with pytest.raises(StudyError, match=message):
+                derive(own, [path], tmp_path / "raw")
+    # The pages themselves, and about half of their headers.
+    assert told > 0.6 * (footer - 4)
+    assert damaged_column(path, {"another"}) is None
+
+
+def test_a_parquet_without_checksums_does_not_tell_of_a_byte_that_changed(derived, tmp_path):
+    """As docs/reliability.md says: nothing in the file is against another number."""
+    frame = pl.DataFrame({"id": ["a"], "state": ["COMPLETED"], "sub": [0], "beg": [1], "fin": [7777]})
+    frame.write_parquet(tmp_path / "good.parquet", compression="uncompressed", statistics=False)
+    content = (tmp_path / "good.parquet").read_bytes()
+    (tmp_path / "other.parquet").write_bytes(
+        content.replace((7777).to_bytes(8, "little"), (7776).to_bytes(8, "little"))
+    )
+    ends = [
+        derive(SECONDS, [tmp_path / f"{name}.parquet"], tmp_path / name)[0]["end_s"][0] for name in ("good", "other")
+    ]
+    assert ends == [7777, 7776]
+    assert "without page checksums" in (ROOT / "docs/reliability.md").read_text(encoding="utf-8")
 
 
 # Any rows -----------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ import polars as pl
 from ttf.errors import StudyError
 from ttf.formats.declared import BYTES_OF_A_MIB, UNITS, UNITS_IN_BYTES, outcome_by_word
 from ttf.formats.protocol import Reading
+from ttf.formats.table.page_checksums import damaged_column
 from ttf.headers import BYTE_ORDER_MARK, DELIMITERS, found_and_missing, names_of
 from ttf.on_disk import scan_parquet
 from ttf.raw_files import blocks_of_lines
@@ -334,6 +335,11 @@ def _parquet_rows(path: Path, schema: TableSchema, plain: TableSchema) -> Iterat
         scan = scan_parquet(path)
         types = scan.collect_schema()
         _check_columns(f"{path}: the file", types.names(), schema)
+        if (damaged := damaged_column(path, {column.name for column in schema.columns})) is not None:
+            raise StudyError(
+                f"{path}: the column {damaged!r} is not what its checksum in the file says: the file is damaged. Fetch "
+                "it again; compare its size or checksum with the publisher's."
+            )
         columns, texts = zip(*(_as_text(path, column, types[column.name]) for column in plain.columns), strict=True)
         offset, height = 0, scan.select(pl.len()).collect().item()
         while offset < height:
