@@ -30,10 +30,10 @@ with seeded cases and writes this page; a small part of it is in `make test`. A 
 - after a kill or a signal the same command gives the bytes of an undisturbed run, and no process is left behind;
 - a tampered result is told.
 
-What no check can see is a number that became another number. Packed files (gzip, xz, Zstandard, zip) are held against the
-checksums in them, and so are the pages of Parquet files that have checksums (Spark writes them). A CSV, or a Parquet
-file without page checksums (Polars, DuckDB, pyarrow by default), holds nothing that tells of a changed byte: compare
-such a file with the checksum of whoever published it.
+What no check can see is a number that became another number. Packed files (gzip, xz, Zstandard, zip) are held against
+the checksums in them, and so are the pages of Parquet files that have checksums (Spark writes them). A CSV, or a
+Parquet file without page checksums (Polars, DuckDB, pyarrow by default), holds nothing that tells of a changed byte:
+compare such a file with the checksum of whoever published it.
 
 Measured on {when}, seeds {seeds}:
 
