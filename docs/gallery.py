@@ -1,17 +1,36 @@
 """The picture of the page in the README, docs/gallery/first-screen.png: the first screen of the study made last.
 
 usage: gallery.py FOLDER [STUDY]   (make gallery; needs Chromium: make test-tools)
+
+first-screen.txt beside it has the words of the contents and the overview, which a test holds against the page of today,
+and the SHA-256 of the picture, by which neither is replaced alone.
 """
 
+import hashlib
 import shutil
 import sys
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 
 sys.path[:0] = [str(Path(__file__).parents[1] / folder) for folder in ("workflow", "scripts")]
 
 from study.studies import STUDIES, chosen  # noqa: E402
+
+WORDS = "[...document.querySelectorAll('nav.sidebar, #overview')].map((part) => part.innerText).join('\\n')"
+
+
+def first_screen(browser: Browser, page_file: Path) -> tuple[bytes, str]:
+    """The first screen of the page, as PNG and in words, a line for each piece of text."""
+    page = browser.new_context(offline=True, viewport={"width": 1440, "height": 900}).new_page()
+    page.goto(page_file.resolve().as_uri())
+    lines = [" ".join(line.split()) for line in page.evaluate(WORDS).splitlines()]
+    return page.screenshot(animations="disabled", timeout=120_000), "\n".join(filter(None, lines))
+
+
+def with_picture(words: str, picture: bytes) -> str:
+    """What first-screen.txt holds."""
+    return f"{words}\nfirst-screen.png: SHA-256 {hashlib.sha256(picture).hexdigest()}\n"
 
 
 def main(folder: Path, study: str = "") -> None:
@@ -19,14 +38,14 @@ def main(folder: Path, study: str = "") -> None:
     if not chromium:
         sys.exit("error: chromium is not installed: make test-tools")
     folder.mkdir(parents=True, exist_ok=True)
-    page_file, picture = STUDIES / chosen(study) / "report/index.html", folder / "first-screen.png"
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        page = browser.new_context(offline=True, viewport={"width": 1440, "height": 900}).new_page()
-        page.goto(page_file.resolve().as_uri())
-        page.screenshot(path=picture, animations="disabled", timeout=120_000)
+        picture, words = first_screen(browser, STUDIES / chosen(study) / "report/index.html")
         browser.close()
-    print(f"{picture}, {picture.stat().st_size / 1000:.0f} kB")
+    (folder / "first-screen.png").write_bytes(picture)
+    (folder / "first-screen.txt").write_text(with_picture(words, picture), encoding="utf-8")
+    print(f"{folder}/first-screen.png, {len(picture) / 1000:.0f} kB")
 
 
-main(Path(sys.argv[1]), *sys.argv[2:])
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), *sys.argv[2:])
