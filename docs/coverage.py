@@ -434,10 +434,11 @@ A mean of repairs of log SD 2 rests on a few of them: the study gives a restrict
 
 ## Weeks that differ
 
-The same of {coverage_weeks.World(0, 0).jobs:,} jobs of 100 users, and of 400 nodes, in weeks that have a factor in
-common: lognormal, and where it says AR as much like that of the week before. In brackets the interval by user, or by
-node, alone; then, of all three, how many times as wide the one by both is. Where weeks are much alike it still holds
-the truth less often than 95 %: a long run of such weeks is needed to see how others would differ.
+The same of {coverage_weeks.STEADY.jobs:,} jobs of 100 users, and of {coverage_weeks.STEADY.nodes} nodes, in weeks
+that have a factor in common: lognormal, and where it says AR as much like that of the week before. In brackets the
+interval by user, or by node, alone; then, of each of the four, how many times as wide the one by both is. Where weeks
+are much alike it still holds the truth less often than 95 %: only many such weeks show how others would differ. Each
+number is of {repetitions // FEWER:,} traces.
 
 {_table(["", *coverage_weeks.ESTIMATES, "times as wide"], _weeks(repetitions))}
 

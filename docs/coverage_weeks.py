@@ -1,8 +1,8 @@
-"""How often intervals hold the truth where weeks differ: failure share and mean time by user, time between outages.
+"""How often intervals hold the truth where weeks differ: shares and mean times by user, time between outages.
 
 Each week has a factor for all that is at risk in it: lognormal of mean 1, an AR(1) on the log scale. Users are as those
-of `coverage.py`: of Zipf's sizes, with lognormal rates; each may be active for a part of the weeks only. Truths are
-those of many weeks.
+of `coverage.py`: of Zipf's sizes, with lognormal rates; each may be active for a part of the weeks only. Their GPU time
+is lognormal, by user (log SD 0.7) and job (1.5), times 1, 2, 4 ... GPUs. Truths are those of many weeks.
 """
 
 import sys
@@ -56,7 +56,7 @@ class World:
 # An estimate -> how often the interval by cluster alone holds the truth, how often that by cluster and week does of the
 # traces that have one, in how many there is one, and how much wider it is in the middle.
 Covered = dict[str, tuple[float, float, float, float]]
-ESTIMATES = ("share", "mean time to failure", "time between outages")
+ESTIMATES = ("share", "share of GPU time", "mean time to failure", "time between outages")
 
 
 def coverage(world: World, repetitions: int, seed: int = 15) -> Covered:
@@ -90,8 +90,18 @@ def _estimated(world: World, rng: np.random.Generator) -> dict[str, tuple[float,
     exposure = np.ones_like(outages, float)
     share = float(np.mean(-np.expm1(-PER_JOB * _many(world))))
     at_risk = float(np.mean(1 - 0.5 * -np.expm1(-PER_JOB * _many(world))))
+    cell = np.repeat(np.arange(jobs.size), jobs.ravel())
+    # The first of a cell fail: of which size they are does not depend on it.
+    rank = np.arange(cell.size) - np.repeat(np.cumsum(jobs.ravel()) - jobs.ravel(), jobs.ravel())
+    size = np.exp(0.7 * rng.normal(size=(BLOCK, world.users, 1)) * np.ones_like(jobs, float)).ravel()[cell]
+    size *= np.exp(1.5 * rng.normal(size=cell.size)) * 2.0 ** np.minimum(rng.geometric(0.4, cell.size) - 1, 7)
+    gpu_time, lost = (
+        np.bincount(cell, weights=weights, minlength=jobs.size).reshape(jobs.shape)
+        for weights in (size, size * (rank < failed.ravel()[cell]))
+    )
     kinds = {
         "share": (share, jobs, failed, jobs),
+        "share of GPU time": (share, gpu_time, lost, gpu_time),
         "mean time to failure": (at_risk / share, jobs, failed, hours),
         "time between outages": (1 / PER_WEEK, exposure, outages, exposure),
     }
@@ -107,7 +117,7 @@ def _estimated(world: World, rng: np.random.Generator) -> dict[str, tuple[float,
 
 
 def _limits(name: str, clusters: Clusters, failed: np.ndarray, whole: np.ndarray) -> Limits:
-    if name == "share":
+    if name.startswith("share"):
         return clusters.proportion(failed, whole, CONFIDENCE)
     if name == "time between outages":
         return mean_between(clusters, whole, failed)

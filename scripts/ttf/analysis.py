@@ -25,6 +25,11 @@ from ttf.stages import OF_TRACES
 PRODUCTS = {product.name: product.path for product in OF_TRACES} | {"raw": "raw"}
 
 
+def block_days_of_units(trace: Any) -> int | None:
+    """A setting: the days of a block of time, for traces of units that are at risk for longer; None where jobs are."""
+    return None if trace.has_jobs else trace.settings["inference"]["block_days"]
+
+
 @dataclass(frozen=True)
 class Analysis:
     """question: what it answers, in a line; theme: a key of ttf.themes; rank: its place within the theme.

@@ -54,16 +54,53 @@ def with_clusters(jobs: Frame) -> Frame:
     return with_levels(jobs, {by: ways[by]} | groups)
 
 
+def block_name(block_days: int) -> str:
+    """What a block of so many days is called."""
+    return {1: "day", 7: "week"}.get(block_days, f"{block_days} days")
+
+
 def block_columns(block_days: int) -> dict[str, pl.Expr]:
     """block_by and block of jobs or attempts: the length of a block, and the number of that in which each ended.
 
     On the clock of the trace; of what did not end, or nobody knows when, the block in which it was last seen. A failure
     belongs to the week in which it happens, whenever it was submitted.
     """
-    name = {1: "day", 7: "week"}.get(block_days, f"{block_days} days")
     still = pl.when(pl.col("outcome") == "running").then("trace_end_s")
     last_seen_s = pl.coalesce("end_s", still, "start_s", "submit_s")
-    return {"block_by": pl.lit(name), "block": last_seen_s // (block_days * DAY_S)}
+    return {"block_by": pl.lit(block_name(block_days)), "block": last_seen_s // (block_days * DAY_S)}
+
+
+def split_by_block(rows: Frame, start_s: pl.Expr, end_s: pl.Expr, block_days: int) -> Frame:
+    """A row for each block of time that a row touches between two moments (end_s not before start_s), in their order.
+
+    With block_by and block, block_s, the seconds in that block, and is_first and is_last: whether it is that of the
+    start, and that of the end. What ends as a block begins ends in the one before.
+    """
+    length = block_days * DAY_S
+    rows = rows.with_columns(_from_s=start_s, _until_s=end_s)
+    first, last = pl.col("_from_s") // length, pl.max_horizontal("_from_s", pl.col("_until_s") - 1) // length
+    parts = rows.with_columns(_first=first, _last=last, block=pl.int_ranges(first, last + 1)).explode("block")
+    from_s = pl.max_horizontal("_from_s", pl.col("block") * length)
+    return parts.with_columns(
+        block_by=pl.lit(block_name(block_days)),
+        block_s=pl.min_horizontal("_until_s", (pl.col("block") + 1) * length) - from_s,
+        is_first=pl.col("block") == pl.col("_first"),
+        is_last=pl.col("block") == pl.col("_last"),
+    ).drop("_from_s", "_until_s", "_first", "_last")
+
+
+def lives_by_block(lives: Frame, block_days: int | None) -> Frame:
+    """Lives of units that have start_s as parts, one for each block of time: the last has the event, and is_last.
+
+    Units are at risk for longer than a block, so that neither their time nor what the blocks share is that of one.
+    Without block_days, the lives.
+    """
+    if block_days is None or "start_s" not in lives.collect_schema():
+        return lives
+    parts = split_by_block(lives, pl.col("start_s"), pl.col("start_s") + pl.col("duration_s"), block_days)
+    is_last = pl.col("is_last").fill_null(True)
+    duration_s = pl.coalesce("block_s", "duration_s")
+    return parts.with_columns(duration_s=duration_s, event=pl.when(is_last).then("event"), is_last=is_last)
 
 
 # The columns that say what clusters and groups are, and how long the blocks.

@@ -28,7 +28,7 @@ def every(table):
 
 
 def test_availability_of_400_servers(faults):
-    row = every(availability(*faults))
+    row = every(availability(*faults, 7))
     assert (row["units"], row["outages"], row["records"], row["open"]) == (400, 582, 584, 0)
     assert row["mtbf_s"] / DAY == pytest.approx(239.85, abs=0.005)
     assert row["mttf_s"] / DAY == pytest.approx(234.30, abs=0.005)
@@ -70,7 +70,7 @@ def test_lanl(shared_data, tmp_path):
     raw = {"outages": pl.scan_parquet(tmp_path / "outages.parquet")}
     exposure = exposure_of("lanl", table_of("lanl", "exposure", raw))
     outages, records = outages_of("lanl", with_rules(table_of("lanl", "outage_records", raw), []), exposure)
-    row = every(availability(outages, records, exposure))
+    row = every(availability(outages, records, exposure, 7))
     assert (row["units"], row["outages"]) == (5006, 23_324)
     grown = follow(records, exposure)["growth"]
     row_of_growth = every(grown)

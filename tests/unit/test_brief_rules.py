@@ -25,6 +25,10 @@ def test_all_is_said_of_a_trace_that_tells_everything():
     shown = tile(m, "failure_rate")
     assert (plain(shown.value), plain(shown.interval)) == ("31.8%", "95% CI 29.0–35.0% · n = 40,226")
     assert "23.1% without the 3,501 jobs" in plain(shown.means)
+    assert plain(tile(m, "failed_gpu_time").interval) == "n = 42,613 attempts"
+    ends = {f"lost_work__failed_gpu_hours_share_ci_{end}_clustered": at for end, at in (("low", 0.4), ("high", 0.55))}
+    lost = numbers(**{name: (at, "share") for name, at in ends.items()})
+    assert plain(tile(lost, "failed_gpu_time").interval) == "95% CI 40.0–55.0% · n = 42,613 attempts"
     assert plain(tile(m, "mttf").value) == "20.2" and plain(tile(m, "ettr").value) == "7.6%"
     assert plain(tile(m, "ettr").means).startswith("The queue takes the time: while scheduled, 89.5% is productive.")
 

@@ -15,16 +15,19 @@ from made_runs import trace_of
 from polars.testing import assert_frame_equal
 from ttf.analyses.describe_strata import STRATA
 from ttf.analyses.describe_strata.compute import strata
+from ttf.analyses.describe_strata.numbers import numbers
 from ttf.analyses.measure_losses.lost_work import lost_work
 from ttf.analyses.split_outcomes.compute import outcomes_by_gpus
 from ttf.brief.model import Brief, Tile
-from ttf.clusters import with_clusters
+from ttf.clusters import CLUSTER_COLUMNS, block_columns, with_clusters
 from ttf.infra import EVENT, infra_lives
 from ttf.jobs import JOB_COLUMNS, conform
 from ttf.kept import Kept
+from ttf.numbers.metrics import Metrics
 from ttf.report.blocks import macros
+from ttf.report.numbers import interval_about
 from ttf.report.strata import MAKERS, MOST, MOST_BYTES, eligible, strata_json, stratum_in_words
-from ttf.stats.clustered import clustered_median
+from ttf.stats.clustered import CLUSTERED, clustered_median, clustered_shares
 from ttf.stats.counts import Counted, counts
 from ttf.stats.mttf import mean_time_to_failure
 from whole_losses import loss_sums, runs_of
@@ -33,6 +36,7 @@ REPORT = Path(__file__).parents[2] / "report"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 DAY_S = 86_400
 RULES = {"states": ["NODE_FAIL"]}
+SHARE = {"value": 0.3, "unit": "share", "n": 9, "source": "tables/lost_work.csv"}
 
 
 def record(rows: list[tuple]) -> pl.DataFrame:
@@ -234,6 +238,31 @@ def test_tiles_of_a_stratum_in_words():
 def test_clustered_intervals_come_first():
     tiles = told(made(ci_low_clustered=0.2, ci_high_clustered=0.4))
     assert tiles["failure_rate"]["interval"].startswith("95% CI 20.0–40.0% · ")
+    tiles = told(made(failed_gpu_ci_low_clustered=0.2, failed_gpu_ci_high_clustered=0.31))
+    assert tiles["failed_gpu_time"]["interval"] == "95% CI 20.0–31.0%"
+
+
+def test_failed_gpu_time_has_the_interval_of_users_and_weeks():
+    """Against the shares of the runs themselves: GPU time by user, and by the week in which their jobs ended."""
+    week = 7 * DAY_S
+    draw = np.random.default_rng(3)
+    jobs = drawn(900).with_columns(user=pl.format("u{}", pl.Series(draw.integers(0, 25, 900))))
+    jobs = jobs.drop(CLUSTER_COLUMNS).with_columns(end_s=pl.Series(draw.integers(0, 10 * week, 900)))
+    jobs = with_clusters(jobs.with_columns(start_s=pl.col("end_s") - pl.col("runtime_s"), trace_end_s=10 * week))
+    jobs = jobs.with_columns(**block_columns(7))
+    row = row_of(table_of(jobs), "all", "all")
+    gpu = pl.col("gpu_milli") * pl.col("runtime_s")
+    lost = gpu.filter(pl.col("outcome") == "failure").sum()
+    found = clustered_shares(jobs.filter(pl.col("runtime_s") > 0), [], lost, gpu.sum()).row(0, named=True)
+    for name in CLUSTERED:
+        expected = found[name] if name == "cluster_by" else pytest.approx(found[name])
+        assert row[f"failed_gpu_{name}"] == expected
+    assert found["cluster_by"] == "user and week"
+    assert row["failed_gpu_ci_low_clustered"] < row["failed_gpu_hours_share"] < row["failed_gpu_ci_high_clustered"]
+    metrics = Metrics()
+    numbers(metrics, {"strata": table_of(jobs)})
+    about = interval_about(metrics | {"lost_work.failed_gpu_hours_share": SHARE}, "lost_work.failed_gpu_hours_share")
+    assert about == (*(row[f"failed_gpu_ci_{end}_clustered"] for end in ("low", "high")), "user and week")
 
 
 def test_rules_hold_for_a_stratum():

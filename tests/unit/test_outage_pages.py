@@ -26,7 +26,7 @@ def of(outages, records, exposure):
     """(tables, numbers, trace) of both rooms, of the first alone where nobody knows what was watched."""
     tables = {
         "outage_causes": compute.causes(outages, records),
-        "availability": compute.availability(outages, records, exposure),
+        "availability": compute.availability(outages, records, exposure, 7),
     }
     if exposure is not None:
         tables |= growth.follow(records, exposure)

@@ -63,7 +63,7 @@ def test_the_spread_of_a_mean_is_that_of_the_units():
 
 def of(intervals, until_s=100, **columns):
     outages, records, exposure = made(intervals, until_s, **columns)
-    table = availability(outages, records, exposure)
+    table = availability(outages, records, exposure, 7)
     AVAILABILITY.check(table)
     return table
 
@@ -99,7 +99,7 @@ def test_what_cannot_be_said_is_blank():
 
 def test_without_exposure_repairs_alone():
     outages, records, _ = made({name: [(10, 20 + at), (40, 60)] for at, name in enumerate("abcdef")}, 100)
-    row = at(availability(outages, records, None), stratum="all")
+    row = at(availability(outages, records, None, 7), stratum="all")
     known = {name for name, value in row.items() if value is not None}
     assert known.isdisjoint({"units", "exposure_s", "mtbf_s", "availability", "records_per_1000_unit_days"})
     assert row["mttr_s"] == pytest.approx((6 * 30 + 15) / 12) and row["mttr_ci_low_s"] < row["mttr_s"]
@@ -111,7 +111,7 @@ def test_strata_divide_units_or_outages():
     exposure = exposure.with_columns(group=pl.Series(["x", "x", "y"]))
     level, planned = pl.Series(["hardware", None, "software"]), pl.Series([False, True, False])
     outages, records = (frame.with_columns(level=level, planned=planned) for frame in (outages, records))
-    table = availability(outages, records, exposure)
+    table = availability(outages, records, exposure, 7)
     sums = table.select("stratum_by", "stratum", "units", "exposure_s", "down_s", "outages", "records").rows()
     assert sums == [
         ("all", "all", 3, 300, 60, 3, 3),

@@ -85,7 +85,7 @@ def test_two_sizes_of_the_same_users_are_compared_within_users():
         (nodes, user, 10, times * k, DAY * 100) for nodes, times in ((1, 1), (2, 4)) for user, k in enumerate(failures)
     ]
     sums = pl.DataFrame(both, schema=["nodes", "cluster", "jobs", "failures", "exposure_s"], orient="row").with_columns(
-        cluster_by=pl.lit("user")
+        cluster_by=pl.lit("user"), block_by=None, block=None
     )
     jitter = sums.with_columns(failures=pl.col("failures") + pl.Series([0, 1] * 8))
     assert against_the_others(jitter, 2, 2) < 1e-4

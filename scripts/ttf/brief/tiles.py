@@ -77,7 +77,7 @@ def failed_gpu_time(m: Numbers, unit: str, targets: Mapping) -> Tile | None:
     key = "lost_work.failed_gpu_hours_share"
     if not m.has(key):
         return None
-    counted = f"All {plural(m, 'lost_work.runs', 'attempt')} counted: no sampling error"
+    counted = f"n = {plural(m, 'lost_work.runs', 'attempt')}"
     if missing := m.value("lost_work.failed_without_time", 0):
         lacks = "lacks" if missing == 1 else "lack"
         counted = f"{plural(m, 'lost_work.failed_without_time', 'failed attempt')} {lacks} a run time and count as 0"
@@ -93,12 +93,12 @@ def failed_gpu_time(m: Numbers, unit: str, targets: Mapping) -> Tile | None:
     return Tile(
         *("failed_gpu_time", "GPU time in failed attempts", SHOWN, number(m, key, words.share)),
         f"of {number(m, 'lost_work.gpu_hours', hours)} GPU-h",
-        interval=counted,
+        interval=joined(interval(m, f"{key}_ci_{{}}"), counted),
         means=means,
         badge=_part(m),
         link="lost",
         mini=minis.of_failed_time(m),
-        target=_at_most(m, key, targets, "failed_gpu_time", words.share),
+        target=_at_most(m, key, targets, "failed_gpu_time", words.share, f"{key}_ci_{{}}"),
     )
 
 
@@ -390,7 +390,7 @@ def _mttf_target(m: Numbers, targets: Mapping) -> str:
     return _at_least(m, "ettr.mttf_s", asked, "mttf_h", words.duration, ends)
 
 
-def _at_most(m: Numbers, key: str, targets: Mapping, name: str, worded, ends: str = "") -> str:
+def _at_most(m: Numbers, key: str, targets: Mapping, name: str, worded, ends: str) -> str:
     return _held(m, key, targets, name, worded, _ends(m, ends), met=lambda value, asked: value <= asked)
 
 
@@ -412,7 +412,5 @@ def _held(m: Numbers, key: str, targets: Mapping, name: str, worded, ends: tuple
 
 
 def _ends(m: Numbers, ends: str) -> tuple[str, ...]:
-    if not ends:
-        return ()
     by = "_clustered" if m.has(ends.format("low_clustered")) else ""
     return ends.format(f"low{by}"), ends.format(f"high{by}")

@@ -95,13 +95,13 @@ def failed_gpu_time(row: Row, every: Row, m: Numbers, unit: str) -> dict:
         by, most = max(parts.items(), key=lambda part: part[1])
         if most:
             means = f"{by} {words.share(min(1.0, most / failed))} of it. {means}"
-    counted = "All attempts counted: no sampling error"
+    counted = ""
     if missing := row["failed_without_time"]:
         lack = f"{words.plural(missing, 'failed attempt')} {'lacks' if missing == 1 else 'lack'}"
         counted = f"{lack} a run time and count{'s' if missing == 1 else ''} as 0"
     return _tile(
-        *(words.share(row["failed_gpu_hours_share"]), f"of {hours(row['gpu_hours'])} GPU-h", counted),
-        *(means, _ended(row)),
+        *(words.share(row["failed_gpu_hours_share"]), f"of {hours(row['gpu_hours'])} GPU-h"),
+        *(joined(_interval(row, "failed_gpu_ci_{}", words.share), counted), means, _ended(row)),
     )
 
 
@@ -163,7 +163,7 @@ def _interval(row: Row, ends: str, worded: Callable[[float], str]) -> str:
     *names, last = ends.rpartition("{}")
     clustered = [f"{names[0]}{end}_clustered{last}" for end in ("low", "high")]
     for (low, high), proviso in ((clustered, ""), ([ends.format("low"), ends.format("high")], " if independent")):
-        if row[low] is not None and row[high] is not None:
+        if row.get(low) is not None and row.get(high) is not None:
             return f"95% CI {words.span(worded(row[low]), worded(row[high]))}{proviso}"
     return ""
 

@@ -31,7 +31,8 @@ from ttf.stats.counts import Counted
 FEWEST = FEWEST_CLUSTERS
 # With fewer degrees of freedom one cluster makes nearly all of the spread: Student's quantile is 4.3 at 2, 12.7 at 1.
 FEWEST_DEGREES = 2
-# The correlation of neighbouring blocks counts as no higher: with it the spread is 19 times that of one block.
+# The correlation of neighbouring blocks counts as no higher: with it the spread is 19 times that of one block. Of T
+# blocks, as no higher than 1 - 4 / T, which leaves two effective ones: what a few weeks say of it is mostly chance.
 HIGHEST_CORRELATION = 0.9
 # Of a logarithm; what is smaller is rounding.
 NO_ROUNDING = 1e-12
@@ -281,7 +282,8 @@ def _long_run(blocks: np.ndarray | int, carried: np.ndarray, together: np.ndarra
     r is without its bias in a short series (Kendall 1954).
     """
     with np.errstate(invalid="ignore", divide="ignore"):
-        r = np.clip(np.nan_to_num((blocks * carried / together + 1) / (blocks - 4)), 0, HIGHEST_CORRELATION)
+        r = np.nan_to_num((blocks * carried / together + 1) / (blocks - 4))
+    r = np.clip(r, 0, np.minimum(HIGHEST_CORRELATION, 1 - 4 / np.maximum(blocks, FEWEST_BLOCKS)))
     return (1 + r) / (1 - r)
 
 

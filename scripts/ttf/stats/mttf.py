@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 from scipy.special import gammainccinv, gammaincinv
 
+from ttf.clusters import lives_by_block
 from ttf.columns import MTTF
 from ttf.contract import frame_of
 from ttf.jobs import Frame
@@ -46,7 +47,11 @@ def garwood_interval(exposure_s: float, failures: int, confidence: float) -> tup
 
 
 def mean_time_to_failure(
-    lives: Frame, event: str, strata: Sequence[str], confidences: Sequence[float] = (0.9, 0.95)
+    lives: Frame,
+    event: str,
+    strata: Sequence[str],
+    confidences: Sequence[float] = (0.9, 0.95),
+    block_days: int | None = None,
 ) -> pl.DataFrame:
     """Mean time to the event by stratum, a row per confidence.
 
@@ -58,10 +63,12 @@ def mean_time_to_failure(
     GPU-days, node-days and the rates count only the lives that asked for a GPU, events and time alike; the node rate
     only those of them whose nodes are known (where gpu_milli is blank in every life: of all lives). What cannot be
     given is blank, with a reason; so is a rate from less than one GPU-day or node-day. Where the lives have the columns
-    of `ttf.clusters`, the clustered interval stands beside the exact one (`Clusters.ratio`).
+    of `ttf.clusters`, the clustered interval stands beside the exact one (`Clusters.ratio`). block_days: for it,
+    lives that have start_s are divided into blocks of so many days (`lives_by_block`); None: each is in one block.
     Raises ValueError when a stratification has no column, a duration is negative, or a confidence lies
     outside (0, 1).
     """
+    lives = lives_by_block(lives, block_days)
     sums_of = _sums(lives, event)
     # A column `cluster` by itself is a trace's own: Slurm's name of a whole cluster.
     there = lives.lazy().collect_schema()
@@ -102,7 +109,8 @@ def _clustered(
     ]
     wanted = {name: sums_of[name] for name in ("n", "events", "exposure_s")}
     sums = by_cluster(labelled[0], ["stratum"], summed=labelled[1], **wanted)
-    strata, rows, clusters = in_strata(sums, ["stratum"], "n")
+    members = "exposure_s" if "is_last" in lives.lazy().collect_schema() else "n"
+    strata, rows, clusters = in_strata(sums, ["stratum"], members)
     exposure, events = (rows[name].to_numpy().astype(float) for name in ("exposure_s", "events"))
     for confidence in confidences:
         limits = clusters.ratio(exposure, events, confidence, both=True)
@@ -112,6 +120,8 @@ def _clustered(
 def _sums(lives: Frame, event: str) -> dict[str, pl.Expr]:
     """Counts and exact sums of some of the lives, by their names."""
     known = pl.col("duration_s").is_not_null()
+    # Of a life in parts, the last one counts.
+    counts = known & pl.col("is_last") if "is_last" in lives.lazy().collect_schema() else known
     hit = known & (pl.col("event") == event).fill_null(False)
     with_gpu = (known & (pl.col("gpu_milli") > 0)).fill_null(False)
     # Where GPUs are not in question (blank in every life: a trace of machines), node-days are those of all lives.
@@ -120,13 +130,13 @@ def _sums(lives: Frame, event: str) -> dict[str, pl.Expr]:
     # Seconds times milli-GPU of a large cluster's years do not fit 64 bits.
     wide = pl.col("duration_s").cast(pl.Int128)
     return {
-        "n": known.sum(),
+        "n": counts.sum(),
         "events": hit.sum(),
         "exposure_s": pl.col("duration_s").cast(pl.Int64).sum(),
-        "gpu_lives": with_gpu.sum(),
+        "gpu_lives": (counts & with_gpu).sum(),
         "gpu_events": (hit & with_gpu).sum(),
         "gpu_milli_s": pl.when(with_gpu).then(wide * pl.col("gpu_milli")).sum(),
-        "node_lives": with_node.sum(),
+        "node_lives": (counts & with_node).sum(),
         "node_events": (hit & with_node).sum(),
         "node_s": pl.when(with_node).then(wide * pl.col("nodes")).sum(),
     }

@@ -89,17 +89,20 @@ def repair_times(seconds: np.ndarray, ended: np.ndarray) -> dict:
     return found | {"horizon_s": horizon, "restricted_mean_s": mean}
 
 
-def estimates(units: pl.DataFrame, by: Sequence[str], unit: str) -> Iterator[dict]:
+def estimates(units: pl.DataFrame, by: Sequence[str], unit: str, block: str) -> Iterator[dict]:
     """A row for each stratum, in order, with *by, the sums, and what `_rates` and `_repair` say, and a list of reasons.
 
-    units: a row for each unit of a stratum, sorted by stratum: *by, exposure_s (all blank where nobody knows it),
-    down_s, outages, repairs, records (Int64). unit: what a unit is called.
+    units: a row for each unit of a stratum, and each block of time, sorted by stratum: *by, unit (a number), block
+    (blank where a row is the whole of a unit), exposure_s (all blank where nobody knows it), down_s, outages, repairs,
+    records (Int64). unit, block: what a unit is called, and a block.
     """
     strata = units.select(by).unique(maintain_order=True)
     place = units.select(by).join(strata.with_row_index("place"), on=by, how="left", maintain_order="left")["place"]
     watched = units["exposure_s"].null_count() == 0
     members = units["exposure_s" if watched else "repairs"].to_numpy().astype(float)
-    clusters = Clusters(place.to_numpy().astype(np.int64), members, strata.height)
+    blocks = None if units["block"].null_count() else units["block"].to_numpy()
+    place, unit_number = (values.to_numpy().astype(np.int64) for values in (place, units["unit"]))
+    clusters = Clusters(place, members, strata.height, unit_number, blocks)
     columns = ("exposure_s", "down_s", "outages", "repairs", "records")
     exposure, down, outages, repairs, records = (units[name].to_numpy().astype(float) for name in columns)
     limits = {
@@ -109,11 +112,13 @@ def estimates(units: pl.DataFrame, by: Sequence[str], unit: str) -> Iterator[dic
         "availability": availability(clusters, down, exposure),
         "records": mean_between(clusters, 1000 * SECONDS_A_DAY * records, exposure),
     }
-    sums = units.group_by(by, maintain_order=True).agg(pl.len().cast(pl.Int64).alias("units"), pl.col(columns).sum())
+    count = pl.col("unit").n_unique().cast(pl.Int64).alias("units")
+    sums = units.group_by(by, maintain_order=True).agg(count, pl.col(columns).sum())
     for number, row in enumerate(sums.iter_rows(named=True)):
         of = {name: tuple(_known(end[number]) for end in ends[:2]) for name, ends in limits.items()}
         effective = float(clusters.effective[number])
-        row |= {"cluster_by": unit, "clusters": effective, "reasons": []}
+        by_both = f"{unit} and {block}" if clusters.counts_blocks[number] else unit
+        row |= {"cluster_by": by_both, "clusters": effective, "reasons": []}
         if effective < FEWEST:
             row["reasons"].append(too_few(effective, unit))
         if not watched:

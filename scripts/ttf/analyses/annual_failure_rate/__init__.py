@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from ttf.analysis import Analysis
+from ttf.analysis import Analysis, block_days_of_units
 from ttf.columns import clustered, ends
 from ttf.contract import REASON, count, name, number, reason, table, words
 
@@ -28,7 +28,7 @@ ANALYSIS = Analysis(
     rank=5,
     needs=["lives"],
     applies=lambda trace: "annual_failure_rate" in trace.format,
-    settings={"by": lambda trace: trace.format["annual_failure_rate"]},
+    settings={"by": lambda trace: trace.format["annual_failure_rate"], "block_days": block_days_of_units},
     tables=[AFR],
     charts={"afr": "afr"},
     main=["afr"],

@@ -3,7 +3,7 @@
 import polars as pl
 
 from ttf.analyses.annual_failure_rate import AFR
-from ttf.clusters import CLUSTER_COLUMNS
+from ttf.clusters import CLUSTER_COLUMNS, lives_by_block
 from ttf.inputs import Inputs
 from ttf.stats.clustered import beside, by_cluster, in_strata, with_limits
 from ttf.stats.mttf import SECONDS_A_DAY, poisson_limits
@@ -18,11 +18,15 @@ _SUMS = {"failures": _FAILED.sum().cast(pl.Int64), "at_risk_s": pl.col("duration
 
 def compute(given: Inputs) -> dict[str, pl.DataFrame]:
     by = given.settings.by
-    lives = given.scan("lives", ["unit_id", "duration_s", "event", by, *CLUSTER_COLUMNS])
-    return {"afr": AFR.typed(pl.concat([annual_failure_rates(lives, name) for name in ("all", by)]))}
+    lives = given.scan("lives", ["unit_id", "start_s", "duration_s", "event", by, *CLUSTER_COLUMNS])
+    return {
+        "afr": AFR.typed(
+            pl.concat([annual_failure_rates(lives, name, given.settings.block_days) for name in ("all", by)])
+        )
+    }
 
 
-def annual_failure_rates(lives: pl.LazyFrame, stratum_by: str) -> pl.DataFrame:
+def annual_failure_rates(lives: pl.LazyFrame, stratum_by: str, block_days: int | None = None) -> pl.DataFrame:
     """AFR of each value of a column of the lives, or of `all`, sorted.
 
     lives: unit_id, duration_s (Int64 s of whole days, known), event, the column, and those of `ttf.clusters`. The
@@ -43,12 +47,14 @@ def annual_failure_rates(lives: pl.LazyFrame, stratum_by: str) -> pl.DataFrame:
         ci_high=pl.Series(high * per_year),
         reason=none,
     )
-    return beside(rates, _clustered(lives, stratum_by), ["stratum"])
+    return beside(rates, _clustered(lives_by_block(lives, block_days), stratum_by), ["stratum"])
 
 
 def _clustered(lives: pl.LazyFrame, stratum_by: str) -> pl.DataFrame:
     label = pl.lit("all") if stratum_by == "all" else pl.col(stratum_by).cast(pl.String)
     sums = by_cluster(lives.with_columns(stratum=label), ["stratum"], False, **_SUMS, lives=pl.len())
-    strata, rows, clusters = in_strata(sums, ["stratum"], "lives")
+    # As of a mean time to failure: lives that are divided into blocks of time count by it.
+    members = "at_risk_s" if "is_last" in lives.collect_schema() else "lives"
+    strata, rows, clusters = in_strata(sums, ["stratum"], members)
     failures, at_risk_s = (rows[name].to_numpy().astype(float) for name in _SUMS)
     return with_limits(strata, *clusters.ratio(100 * YEAR_S * failures, at_risk_s, CONFIDENCE, both=True))

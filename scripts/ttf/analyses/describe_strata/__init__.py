@@ -40,6 +40,7 @@ STRATA = table(
     failed_without_time=count("without a time", "Failed attempts without a known run time.", unit="attempts"),
     failed_gpu_hours=number("their GPU-hours", "Whole GPU time of failed attempts.", unit=_HOURS),
     failed_gpu_hours_share=share("Failed GPU time", "Of the GPU time of the stratum.", blank=REASON),
+    **{f"failed_gpu_{name}": column for name, column in clustered(share, blank=NO_CLUSTERS).items()},
     timeout_gpu_hours=number("at time limit", "Those of them that a time limit ended.", unit=_HOURS),
     infra_gpu_hours=number("by infrastructure", "Those that infrastructure ended, by the basis.", unit=_HOURS),
     basis=BASIS,

@@ -11,7 +11,16 @@ from ttf.inputs import Inputs
 from ttf.jobs import Frame, at_time_limit, doubling, whole_gpus
 from ttf.kept import BLOCK_ROWS, Frames, Kept
 from ttf.runs import GPU_HOUR, gpu_time, in_blocks, runs
-from ttf.stats.clustered import at_share, beside, by_cluster, clustered_ratios, clustered_shares, in_strata, with_limits
+from ttf.stats.clustered import (
+    CLUSTERED,
+    at_share,
+    beside,
+    by_cluster,
+    clustered_ratios,
+    clustered_shares,
+    in_strata,
+    with_limits,
+)
 from ttf.stats.counts import Counted
 from ttf.stats.median import CONFIDENCE, median_interval
 from ttf.stats.mttf import NO_NODE_DAY, SECONDS_A_DAY, poisson_limits
@@ -23,6 +32,7 @@ JOBS = ("job_id", "user", "outcome", "status_raw", "gpu_milli", "size", *OF_JOB,
 TIMES = ("start_s", "end_s", "trace_end_s")
 ATTEMPTS = ("job_id", "attempt", "start_s", "end_s", "runtime_s", "outcome", "gpu_milli")
 LIVES = ("event", "state", "basis", "duration_s", "gpu_count", *CLUSTER_COLUMNS)
+_LEVELS = ("cluster", "group", "block")
 _REQUESTED = doubling(whole_gpus().fill_null(0))
 _PER_1000_DAYS = 1000 * SECONDS_A_DAY
 _FAILED = pl.col("outcome") == "failure"
@@ -86,7 +96,7 @@ def strata(
         for of, sums in (("runs", _OF_RUNS), ("lives", _AT_RISK)):
             found = found.join(_summed(every[of], name, sums), on="stratum", how="left", maintain_order="left")
         found = found.with_columns(pl.col(*_OF_RUNS, *_AT_RISK).fill_null(0))
-        of_clusters = (_with_names(every[of], levels) for of in ("jobs", "lives"))
+        of_clusters = (_with_names(every[of], levels) for of in ("jobs", "runs", "lives"))
         found = _estimated(found, *(_of_strata(rows, name, found["stratum"]) for rows in (failed, *of_clusters)))
         tables.append(found.with_columns(stratum=_label(name), stratum_by=pl.lit(name)))
     return STRATA.typed(pl.concat(tables).with_columns(basis=pl.lit(basis, pl.String)))
@@ -100,38 +110,35 @@ def _looked_at(jobs: pl.LazyFrame, has_attempts: bool) -> pl.LazyFrame:
 
 
 def of_block(jobs: pl.DataFrame, attempts: pl.DataFrame | None, infra_lives: pl.DataFrame, node_gpus: int) -> Frames:
-    """Sums over some jobs (`ttf.runs.Block`), their runs and their lives at risk, by all that jobs differ by; those of
-
-    jobs and lives also by cluster and block.
-    """
+    """Sums over some jobs (`ttf.runs.Block`), their runs and their lives at risk, by all that jobs differ by."""
     by = [name for name in OF_JOB if name in jobs.columns]
     if attempts is None:
         job = jobs.select(pl.arg_where(pl.col("outcome") != "waiting")).to_series()
     else:
         job = attempts.filter(pl.col("start_s").is_not_null())["job"]
     tries = runs(jobs, attempts, infra_lives).collect()
-    tries = tries.with_columns(*jobs.select(by)[tries["job"]])
+    tries = tries.with_columns(*jobs.select(*by, *_LEVELS)[tries["job"]])
     nodes = (pl.col("gpu_count") + node_gpus - 1) // node_gpus
     at_risk = infra_lives.hstack(jobs.select(by)[job]).filter(
         (pl.col("gpu_count") > 0) & pl.col("duration_s").is_not_null()
     )
     return {
-        "jobs": jobs.with_columns(gpus=_REQUESTED).group_by(*by, GPUS, "cluster", "group", "block").agg(**_OF_JOBS),
+        "jobs": jobs.with_columns(gpus=_REQUESTED).group_by(*by, GPUS, *_LEVELS).agg(**_OF_JOBS),
         "runs": tries.with_columns(gpus=doubling((pl.col("gpu_milli") + 999) // 1000))
-        .group_by(*by, GPUS)
+        .group_by(*by, GPUS, *_LEVELS)
         .agg(**_OF_RUNS),
         "lives": at_risk.with_columns(node_s=nodes * pl.col("duration_s"), gpus=doubling(pl.col("gpu_count")))
-        .group_by(*by, GPUS, "cluster", "group", "block")
+        .group_by(*by, GPUS, *_LEVELS)
         .agg(**_AT_RISK),
     }
 
 
 def _estimated(
-    found: pl.DataFrame, failed: pl.LazyFrame, of_jobs: pl.LazyFrame, of_lives: pl.LazyFrame
+    found: pl.DataFrame, failed: pl.LazyFrame, of_jobs: pl.LazyFrame, of_runs: pl.LazyFrame, of_lives: pl.LazyFrame
 ) -> pl.DataFrame:
     """The strata with shares, rates and medians, their intervals, and why any is blank.
 
-    failed: jobs with a run time; of_jobs, of_lives: sums by cluster.
+    failed: jobs with a run time; of_jobs, of_runs, of_lives: sums by cluster and block.
     """
     of_times = medians(failed)
     found = found.join(of_times, on="stratum", how="left", maintain_order="left")
@@ -167,7 +174,11 @@ def _estimated(
     limits = clustered_ratios(of_lives, ["stratum"], *(pl.col(name).sum() for name in _AT_RISK), CONFIDENCE, both=True)
     ends = {f"rate_ci_{end}_clustered": pl.col(f"ci_{end}_clustered") * _PER_1000_DAYS for end in ("low", "high")}
     found = found.join(limits.select("stratum", **ends), on="stratum", how="left", maintain_order="left")
-    return found.with_columns(pl.when(rated).then(pl.col(*ends)))
+    found = found.with_columns(pl.when(rated).then(pl.col(*ends)))
+    times = (pl.col(name).sum().cast(pl.Float64) for name in ("failed_gpu", "gpu"))
+    limits = clustered_shares(of_runs, ["stratum"], *times)
+    named = {f"failed_gpu_{name}": name for name in CLUSTERED}
+    return found.join(limits.select("stratum", **named), on="stratum", how="left", maintain_order="left")
 
 
 def medians(failed: pl.LazyFrame) -> pl.DataFrame:

@@ -1,7 +1,7 @@
 """How long do lives last, and what is the mean time to failure?"""
 
 from ttf import columns
-from ttf.analysis import Analysis
+from ttf.analysis import Analysis, block_days_of_units
 from ttf.columns import COUNTED, STRATUM
 from ttf.contract import REASON, count, number, parquet, reason, seconds, share, table, truth, whole_seconds, words
 
@@ -90,6 +90,7 @@ ANALYSIS = Analysis(
         "max_steps": "survival/max_steps",
         "strata": lambda trace: trace.strata,
         "causes": lambda trace: trace.causes,
+        "block_days": block_days_of_units,
     },
     tables=(
         *(SURVIVAL, SURVIVAL_AT, SURVIVAL_SUMMARY, SURVIVAL_STEPS, MTTF, FAILURES_WITHOUT_END, LIFETIME_MODELS),

@@ -13,7 +13,7 @@ from ttf.stats.strata import ALL, CountedLives, alike, by_stratum
 from ttf.stats.survival import survival_blocks, thin
 
 JOBS = ("outcome", "status_raw", "runtime_s", "start_s", "trace_end_s")
-LIVES = ("duration_s", "duration_max_s", "event", "gpu_milli", "nodes", *CLUSTER_COLUMNS)
+LIVES = ("start_s", "duration_s", "duration_max_s", "event", "gpu_milli", "nodes", *CLUSTER_COLUMNS)
 
 
 def compute(given: Inputs) -> Iterator[tuple]:
@@ -45,7 +45,8 @@ def compute(given: Inputs) -> Iterator[tuple]:
     curve = pl.concat(of_all)
     yield "survival_at", survival_at(curve)
     yield "survival_steps", survival_steps(curve, jobs)
-    yield "mttf", pl.concat([mean_time_to_failure(of, event, strata) for event, of in events.items()])
+    times = (mean_time_to_failure(of, event, strata, block_days=settings.block_days) for event, of in events.items())
+    yield "mttf", pl.concat(times)
     yield "failures_without_end", failures_without_end(lives, "failure", strata)
     yield "lifetime_models", pl.concat([lifetime_models(of, event, strata) for event, of in counted.items()])
 

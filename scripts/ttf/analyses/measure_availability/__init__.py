@@ -85,7 +85,7 @@ AVAILABILITY = table(
     records_ci_high=_per_1000("95% to", "Upper end of it; without a record a one-sided bound."),
     records_ci_low_clustered=_per_1000("from, clustered", "Lower end that holds when units differ."),
     records_ci_high_clustered=_per_1000("to, clustered", "Upper end of it."),
-    cluster_by=words("Clustered by", "What fails and is repaired over and over: node, or another unit."),
+    cluster_by=words("Clustered by", "What fails over and over: node or unit, and week where these count."),
     clusters=number("Effective clusters", "Kish's effective number of them, by the time watched."),
     reason=reason(),
 )
@@ -96,9 +96,10 @@ ANALYSIS = Analysis(
     rank=10,
     needs=["outages", "outage_records"],
     uses=["exposure"],
+    settings={"block_days": "inference/block_days"},
     tables=[OUTAGE_CAUSES, AVAILABILITY],
     charts={"outage_causes": "outage_causes"},
     main=["outage_causes"],
     sections=["outages"],
-    memory_mb=600,
+    memory_mb=800,
 )

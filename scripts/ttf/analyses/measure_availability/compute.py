@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 from ttf.analyses.measure_availability import AVAILABILITY, OUTAGE_CAUSES
+from ttf.clusters import block_name, split_by_block
 from ttf.inputs import Inputs
 from ttf.outages.faults import faults
 from ttf.outages.records import began_under_watch
@@ -30,7 +31,10 @@ _SUMS = ("down_s", "outages", "repairs", "records")
 def compute(given: Inputs) -> dict[str, pl.DataFrame]:
     outages, records = given.read("outages", _OUTAGES), given.read("outage_records", _RECORDS)
     exposure = given.read("exposure", _EXPOSURE) if "exposure" in given else None
-    return {"outage_causes": causes(outages, records), "availability": availability(outages, records, exposure)}
+    return {
+        "outage_causes": causes(outages, records),
+        "availability": availability(outages, records, exposure, given.settings.block_days),
+    }
 
 
 def causes(outages: pl.DataFrame, records: pl.DataFrame) -> pl.DataFrame:
@@ -69,21 +73,29 @@ def _cause(row: dict, seconds: pl.Series, ended: pl.Series, events: int, downtim
     }
 
 
-def availability(outages: pl.DataFrame, records: pl.DataFrame, exposure: pl.DataFrame | None) -> pl.DataFrame:
-    """Of all units and of each group of them, and of outages planned or not and by level (AVAILABILITY)."""
+def availability(
+    outages: pl.DataFrame, records: pl.DataFrame, exposure: pl.DataFrame | None, block_days: int
+) -> pl.DataFrame:
+    """Of all units and of each group of them, and of outages planned or not and by level (AVAILABILITY).
+
+    Intervals allow for blocks of so many days where the watch is known; of levels, which are many, by unit alone.
+    """
     unit = "node" if outages["unit_id"].equals(outages["node"]) else "unit"
     units, windows = _watched(outages, exposure)
+    # Millions of unit weeks are sorted by numbers in a fifth of the time that names take.
+    numbers = units.select("unit_id").sort("unit_id").with_row_index("unit")
+    units, windows = (frame.join(numbers, on="unit_id") for frame in (units, windows))
     outages, records = (_in_windows(frame, windows) for frame in (outages, faults(records)))
+    whole = [frame.with_columns(block=pl.lit(None, pl.Int64)) for frame in (units, outages, records)]
+    parts = whole if exposure is None else _by_block(windows, outages, records, block_days)
     rows = []
     for stratum_by, kind in (OF_UNITS | OF_OUTAGES).items():
-        of_outages, of_records = (_labelled(frame, kind) for frame in (outages, records))
-        if stratum_by in OF_UNITS:
-            of_units = _labelled(units, kind)
-        else:
-            of_units = _kinds(stratum_by, of_outages).join(units, how="cross")
-        times = {label: repair_times(*of) for label, *of in _repairs(of_outages)}
-        sums = _sums(of_units, of_outages, of_records).with_columns(stratum_by=pl.lit(stratum_by))
-        for row in estimates(sums, ["stratum_by", "stratum"], unit):
+        every, *events = whole if stratum_by == "level" else parts
+        events = [_labelled(frame, kind) for frame in events]
+        of_units = _labelled(every, kind) if stratum_by in OF_UNITS else _kinds(stratum_by, events[0], every)
+        times = {label: repair_times(*of) for label, *of in _repairs(_labelled(outages, kind))}
+        sums = _sums(of_units, *events).with_columns(stratum_by=pl.lit(stratum_by))
+        for row in estimates(sums, ["stratum_by", "stratum"], unit, block_name(block_days)):
             rows.append(_with_times(row, times.get(row["stratum"], NO_TIMES)))
     return AVAILABILITY.frame(rows)
 
@@ -121,27 +133,45 @@ def _in_windows(frame: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def _by_block(
+    windows: pl.DataFrame, outages: pl.DataFrame, records: pl.DataFrame, block_days: int
+) -> list[pl.DataFrame]:
+    """[units, outages, records] as parts by block of time: an outage begins in its first part and ends in its last."""
+    units = split_by_block(windows, pl.col("from_s"), pl.col("until_s"), block_days)
+    units = units.group_by("unit", "block").agg(pl.col("group").first(), exposure_s=pl.col("block_s").sum())
+    start_s, end_s = pl.max_horizontal("start_s", "from_s"), pl.min_horizontal("seen_until_s", "until_s")
+    parts = split_by_block(outages.filter(start_s <= end_s), start_s, end_s, block_days)
+    parts = parts.with_columns(
+        inside_s="block_s", began=pl.col("began") & pl.col("is_first"), ended=pl.col("ended") & pl.col("is_last")
+    )
+    return [units, parts, split_by_block(records, pl.col("start_s"), pl.col("start_s"), block_days)]
+
+
 def _labelled(frame: pl.DataFrame, kind: pl.Expr) -> pl.DataFrame:
     return frame.with_columns(stratum=kind).drop_nulls("stratum")
 
 
-def _kinds(stratum_by: str, outages: pl.DataFrame) -> pl.DataFrame:
-    """The strata of outages, a column."""
+def _kinds(stratum_by: str, outages: pl.DataFrame, units: pl.DataFrame) -> pl.DataFrame:
+    """All units in each of the strata of outages."""
     if stratum_by == "planned":
-        return pl.DataFrame({"stratum": ["planned", "unplanned"]})
+        return pl.DataFrame({"stratum": ["planned", "unplanned"]}).join(units, how="cross")
     counted = outages.group_by("stratum").agg(n=pl.col("began").sum())
-    return counted.sort("n", "stratum", descending=[True, False]).head(MOST_LEVELS).select("stratum")
+    most = counted.sort("n", "stratum", descending=[True, False]).head(MOST_LEVELS)
+    return most.select("stratum").join(units, how="cross")
 
 
 def _sums(units: pl.DataFrame, outages: pl.DataFrame, records: pl.DataFrame) -> pl.DataFrame:
-    """stratum, unit_id, exposure_s and the sums that `ttf.stats.renewal.estimates` takes, by stratum and unit."""
-    keys = ["stratum", "unit_id"]
-    of_outages = outages.group_by(keys).agg(
-        down_s=pl.col("inside_s").sum(), outages=pl.col("began").sum(), repairs=pl.col("ended").sum()
-    )
-    of_records = records.group_by(keys).agg(records=pl.col("began").sum())
-    found = units.join(of_outages, on=keys, how="left").join(of_records, on=keys, how="left")
-    return found.with_columns(pl.col(_SUMS).fill_null(0).cast(pl.Int64)).sort(keys)
+    """What `ttf.stats.renewal.estimates` takes, by stratum, unit and block."""
+    keys = ["stratum", "unit", "block"]
+    of_outages = {"down_s": "inside_s", "outages": "began", "repairs": "ended"}
+    rows = [
+        units.select(*keys, "exposure_s"),
+        outages.select(*keys, **{name: pl.col(column).cast(pl.Int64) for name, column in of_outages.items()}),
+        records.select(*keys, records=pl.col("began").cast(pl.Int64)),
+    ]
+    sums = pl.concat(rows, how="diagonal").group_by(keys).agg(pl.col("exposure_s", *_SUMS).sum()).sort(keys)
+    # Nobody knows how long they were watched.
+    return sums if units["exposure_s"].count() else sums.with_columns(exposure_s=pl.lit(None, pl.Int64))
 
 
 def _repairs(outages: pl.DataFrame) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:

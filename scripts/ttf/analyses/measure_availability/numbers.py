@@ -13,7 +13,9 @@ def numbers(metrics: Metrics, given: Mapping[str, pl.DataFrame]) -> None:
     source, table = "tables/availability.csv", given["availability"]
     every = table.filter(pl.col("stratum_by") == "all")
     counts = {"outages": "outages", "units": "units", "repairs": "repairs", "open": "outages", "records": "records"}
-    metrics.put_rows("outages", every, counts | {"unit": ("cluster_by", "label")}, source, None)
+    metrics.put_rows("outages", every, counts, source, None)
+    for by in every["cluster_by"]:
+        metrics.put("outages.unit", by.partition(" and ")[0], "label", source)
     for about, name in (("between", "mtbf"), ("up_time", "mttf")):
         ends = {f"{end}_s": (f"{name}_{end}_s", "s") for end in ENDS}
         metrics.put_rows(f"outages.{about}", every, {f"{name}_s": "s"} | ends | CLUSTERS, source, "outages")

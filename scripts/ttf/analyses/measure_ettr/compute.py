@@ -12,10 +12,9 @@ from ttf.clusters import CLUSTER_COLUMNS
 from ttf.errors import StudyError
 from ttf.infra import EVENT
 from ttf.inputs import Inputs
-from ttf.stats.clustered import UNCLUSTERED, Clusters, with_limits
+from ttf.stats.clustered import UNCLUSTERED, in_strata, with_limits
 from ttf.stats.ettr import ettr_renewal
 from ttf.stats.mttf import SECONDS_A_DAY
-from ttf.stats.order import numbered
 from ttf.stats.plans import Habits, NodeRate, habits_asked, node_rate
 from ttf.tables import blocks
 
@@ -178,11 +177,13 @@ def _clustered(runs: pl.DataFrame) -> dict:
     if "cluster_by" not in runs.columns or runs["cluster_by"].null_count():
         return {"why_not": UNCLUSTERED}
     level = "cluster" if runs["cluster"].n_unique() > 1 else "group"
-    number = numbered(runs[level].to_numpy().astype(np.int64))
-    n, ettr = np.bincount(number).astype(float), np.bincount(number, weights=runs["ettr"].to_numpy())
-    clusters = Clusters(np.zeros(n.size, np.int64), n, 1)
-    names = runs.select(cluster_by=f"{level}_by").head(1)
-    return with_limits(names, *clusters.proportion(ettr, n, CONFIDENCE)).row(0, named=True)
+    levels = runs.select(pl.col(f"{level}_by").alias("cluster_by"), "block_by", pl.col(level).alias("cluster"), "block")
+    keys = levels.select(pl.col("cluster", "block").cast(pl.Int64).fill_null(-1)).to_numpy()
+    _, first, number = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    sums = {"n": np.bincount(number).astype(float), "ettr": np.bincount(number, weights=runs["ettr"].to_numpy())}
+    strata, rows, clusters = in_strata(levels[first].with_columns(**sums), [], "n")
+    limits = clusters.proportion(rows["ettr"].to_numpy(), rows["n"].to_numpy(), CONFIDENCE)
+    return with_limits(strata, *limits).row(0, named=True)
 
 
 def _expected(

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from ttf.analysis import Analysis
+from ttf.analysis import Analysis, block_days_of_units
 from ttf.columns import BASIS, MTTF, NO_CLUSTERS, SUMMARY, clustered
 from ttf.contract import REASON, count, number, reason, seconds, table, truth, whole_seconds, words
 
@@ -111,6 +111,7 @@ ANALYSIS = Analysis(
         "strata": lambda trace: trace.strata,
         "node_gpus": lambda trace: trace.entry.get("node_gpus"),
         "above_gpus": "sizes/above_gpus",
+        "block_days": block_days_of_units,
     },
     tables=(MTTF_BY_GPUS, NODE_FAILURE_RATE, SIZE_LAW, SURVIVAL_SUMMARY_INFRA, MTTF_INFRA),
     charts={"mttf_by_gpus": ["mttf_by_gpus", "node_failure_rate"]},

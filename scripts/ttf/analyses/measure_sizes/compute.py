@@ -1,7 +1,7 @@
 import polars as pl
 
 from ttf.analyses.measure_sizes import sizes
-from ttf.clusters import CLUSTER_COLUMNS
+from ttf.clusters import CLUSTER_COLUMNS, lives_by_block
 from ttf.infra import EVENT
 from ttf.inputs import Inputs
 from ttf.lives import strata_in
@@ -24,7 +24,7 @@ def compute(given: Inputs) -> dict:
         gpus_a_node = lives.select(pl.col("gpu_count").max()).collect(engine="streaming").item()
         runs, above_gpus = sizes.of_components(lives), None
         came_from = gpus_a_node and "trace"
-    sums, clusters = sizes.sums_by_nodes(runs), sizes.sums_by_cluster(runs)
+    sums, clusters = sizes.sums_by_nodes(runs), sizes.sums_by_cluster(lives_by_block(runs, settings.block_days))
     law = sizes.size_law(sums, basis, clusters)
     rate = sizes.node_failure_rate(sums, basis, gpus_a_node, came_from, above_gpus, reach_of(sums, law), clusters)
     strata = strata_in(lives, settings.strata)
@@ -35,5 +35,5 @@ def compute(given: Inputs) -> dict:
         "node_failure_rate": rate,
         "size_law": law,
         "survival_summary_infra": survival_summary(lives, EVENT, strata).with_columns(ground),
-        "mttf_infra": mean_time_to_failure(lives, EVENT, strata).with_columns(ground),
+        "mttf_infra": mean_time_to_failure(lives, EVENT, strata, block_days=settings.block_days).with_columns(ground),
     }

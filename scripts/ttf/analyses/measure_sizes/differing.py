@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 
-from ttf.stats.clustered import FEWEST, UNCLUSTERED, Clusters, in_strata, with_limits
+from ttf.stats.clustered import FEWEST, LEVELS, UNCLUSTERED, Clusters, in_strata, with_limits
 
 
 def limits(sums: pl.DataFrame, top: str, bottom: str, confidence: float) -> dict:
@@ -11,7 +11,7 @@ def limits(sums: pl.DataFrame, top: str, bottom: str, confidence: float) -> dict
 
     sums: of `sizes.sums_by_cluster`, of the sizes that count.
     """
-    told = _clusters(sums)
+    told = _clusters(sums, by_block=True)
     if told is None:
         return {}
     strata, rows, clusters = told
@@ -96,14 +96,20 @@ def slope_of_clusters(sums: pl.DataFrame, fitted: dict[int, float]) -> dict:
 _NODE_S = pl.col("nodes").cast(pl.Float64) * pl.col("exposure_s")
 
 
-def _clusters(sums: pl.DataFrame | None, *more: str) -> tuple[pl.DataFrame, pl.DataFrame, Clusters] | None:
-    """(stratum, a row per cluster with node_s, clusters) of sums by nodes and cluster; None where there are none."""
+def _clusters(
+    sums: pl.DataFrame | None, *more: str, by_block: bool = False
+) -> tuple[pl.DataFrame, pl.DataFrame, Clusters] | None:
+    """(stratum, a row per cluster with node_s, clusters) of sums by nodes and cluster; None where there are none.
+
+    by_block: a row per cluster and block of time, for rates. Sizes that are compared with others share their weeks.
+    """
     if sums is None or not sums.height:
         return None
+    levels = LEVELS if by_block else ("cluster_by", "cluster")
     summed = (
         sums.with_columns(node_s=_NODE_S)
         .sort("cluster", "nodes", nulls_last=True)
-        .group_by("cluster_by", "cluster", maintain_order=True)
+        .group_by(levels, maintain_order=True)
         .agg(pl.col("jobs", "failures", "exposure_s", "node_s", *more).sum())
     )
     return in_strata(summed, [], "jobs")

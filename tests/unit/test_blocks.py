@@ -1,0 +1,106 @@
+"""Units whose time is split by week, and what their intervals make of it."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from outage_traces import DAY, made
+from ttf.analyses.annual_failure_rate.compute import annual_failure_rates
+from ttf.analyses.measure_availability.compute import availability
+from ttf.clusters import lives_by_block, split_by_block, with_levels
+from ttf.stats.clustered import Clusters
+from ttf.stats.mttf import mean_time_to_failure
+
+WEEK = 7 * DAY
+SPANS = st.lists(st.tuples(st.integers(-3 * WEEK, 3 * WEEK), st.integers(0, 4 * WEEK)), min_size=1, max_size=8)
+
+
+@settings(max_examples=40, deadline=None)
+@given(SPANS | st.lists(st.tuples(st.sampled_from([-WEEK, 0, WEEK]), st.sampled_from([0, 1, WEEK, 2 * WEEK]))))
+def test_parts_add_up_and_each_lies_in_its_block(spans):
+    rows = pl.DataFrame(spans, schema={"from_s": pl.Int64, "lasts_s": pl.Int64}, orient="row").with_row_index("row")
+    parts = split_by_block(rows, pl.col("from_s"), pl.col("from_s") + pl.col("lasts_s"), 7)
+    sums = parts.group_by("row", maintain_order=True).agg(pl.col("block_s", "is_first", "is_last").sum())
+    assert sums["block_s"].to_list() == rows["lasts_s"].to_list()
+    assert (sums["is_first"] == 1).all() and (sums["is_last"] == 1).all()
+    assert parts["block_s"].is_between(0, WEEK).all()
+    for row, first, block in parts.filter("is_first").select("row", "from_s", "block").iter_rows():
+        assert block == first // WEEK, row
+
+
+def units(seed=1, number=40, weeks=20, shared=1.0):
+    """Lives of units one after the other, from one failure to the next, in weeks that differ."""
+    rng = np.random.default_rng(seed)
+    rate = np.exp(shared * rng.normal(size=weeks)) * 0.15
+    rows = []
+    for unit in range(number):
+        at = 0
+        for week, failures in enumerate(rng.poisson(rate)):
+            for end in np.unique(rng.integers(week * WEEK, (week + 1) * WEEK, failures)).tolist():
+                rows.append((unit, at, end - at, "failure"))
+                at = end
+        rows.append((unit, at, weeks * WEEK - at, None))
+    lives = pl.DataFrame(rows, schema=["unit_id", "start_s", "duration_s", "event"], orient="row")
+    lives = lives.filter(pl.col("duration_s") > 0).with_columns(nodes=pl.lit(1), gpu_milli=pl.lit(None, pl.Int64))
+    return with_levels(lives, {"node": ["unit_id"]})
+
+
+def test_a_mean_time_of_units_allows_for_weeks_and_is_else_the_same():
+    lives = units()
+    whole, parts = (mean_time_to_failure(lives.lazy(), "failure", ["all"], block_days=days) for days in (None, 7))
+    plain = [name for name in whole.columns if "cluster" not in name]
+    assert whole.select(plain).equals(parts.select(plain))
+    assert parts["cluster_by"].to_list() == ["node and week"] * 2
+    # By hand: failures and time of each unit in each week.
+    failed = lives.filter(pl.col("event").is_not_null())
+    end = failed["start_s"] + failed["duration_s"]
+    failures = np.zeros((40, 20))
+    np.add.at(failures, (failed["unit_id"].to_numpy(), ((end - 1) // WEEK).to_numpy()), 1)
+    time = np.full(failures.shape, float(WEEK))
+    unit, week = (of.ravel() for of in np.indices(failures.shape))
+    clusters = Clusters(np.zeros(unit.size, np.int64), time.ravel(), 1, unit, week)
+    low, high, effective = clusters.ratio(time.ravel(), failures.ravel(), 0.95, both=True)
+    row = parts.row(1, named=True)
+    assert (row["ci_low_clustered_s"], row["ci_high_clustered_s"]) == pytest.approx((low[0], high[0]))
+    assert row["clusters"] == pytest.approx(effective[0])
+    ratio = whole["ci_high_clustered_s"][1] / whole["ci_low_clustered_s"][1]
+    assert row["ci_high_clustered_s"] / row["ci_low_clustered_s"] > 1.15 * ratio
+    # Of drives the rate is the same thing upside down.
+    afr = annual_failure_rates(lives.lazy(), "all", 7).row(0, named=True)
+    assert afr["ci_low_clustered"] == pytest.approx(100 * 365 * DAY / row["ci_high_clustered_s"])
+    assert afr["drives"] == 40 and afr["cluster_by"] == "node and week"
+
+
+def test_lives_that_nobody_knows_the_start_of_are_whole():
+    lives = units(number=2).with_columns(start_s=pl.lit(None, pl.Int64))
+    parts = lives_by_block(lives, 7)
+    assert parts["duration_s"].to_list() == lives["duration_s"].to_list()
+    assert parts["event"].to_list() == lives["event"].to_list()
+    assert parts["block"].null_count() == parts.height
+
+
+def test_the_time_between_outages_allows_for_weeks_and_is_else_the_same():
+    """Units that go down together, in three weeks of twelve."""
+    rng = np.random.default_rng(4)
+    intervals = {}
+    for unit in range(30):
+        weeks = np.flatnonzero(rng.random(12) < np.where(np.arange(12) % 4 == 1, 0.5, 0.02))
+        intervals[f"u{unit:02}"] = [(w * WEEK + unit * 60, w * WEEK + unit * 60 + 3 * DAY) for w in weeks.tolist()]
+    outages, records, exposure = made(intervals, 12 * WEEK)
+    by_week = availability(outages, records, exposure, 7)
+    # Of blocks as long as the trace there are too few.
+    alone = availability(outages, records, exposure, 84)
+    names = [name for name in alone.columns if not ("ci" in name or "cluster" in name or "reason" in name)]
+    assert by_week.select(names).equals(alone.select(names))
+    both, one = (table.filter(stratum="all").row(0, named=True) for table in (by_week, alone))
+    assert (both["cluster_by"], one["cluster_by"]) == ("unit and week", "unit")
+    for name in ("mtbf_ci_{}_clustered_s", "availability_ci_{}", "records_ci_{}_clustered"):
+        low, high = (name.format(end) for end in ("low", "high"))
+        assert both[low] < one[low] and one[high] < both[high], name
+
+
+def test_outages_at_the_end_of_a_watch_that_ends_with_a_block_are_counted():
+    outages, records, exposure = made({"a": [(2 * WEEK, None)], "b": [(WEEK, WEEK + 60)]}, 2 * WEEK)
+    found = availability(outages, records, exposure, 7).filter(stratum="all").row(0, named=True)
+    assert (found["outages"], found["repairs"], found["exposure_s"]) == (2, 1, 4 * WEEK)
