@@ -1,10 +1,11 @@
 """The sections of a trace's page, in their order: eleven questions, then the appendix. Nothing else lists them."""
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 
 class Theme(NamedTuple):
-    """number: 1 to 11, of the appendix a letter; question: what the section answers."""
+    """number: 1 to 11 where all are shown (`number_sections`), of the appendix a letter; question: what it answers."""
 
     number: str
     title: str
@@ -29,3 +30,9 @@ THEMES = {
     "comparison": Theme("", "Comparison of the traces", "comparison"),
     "claims": Theme("", "Published findings", "scorecard"),
 }
+
+
+def number_sections(shown: Collection[str]) -> dict[str, Theme]:
+    """Number the sections that a page shows from 1 on, without a gap where others are left out."""
+    order = [theme for theme in THEMES if theme in shown]
+    return {theme: THEMES[theme]._replace(number=str(number)) for number, theme in enumerate(order, start=1)}

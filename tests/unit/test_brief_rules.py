@@ -30,7 +30,11 @@ def test_all_is_said_of_a_trace_that_tells_everything():
     lost = numbers(**{name: (at, "share") for name, at in ends.items()})
     assert plain(tile(lost, "failed_gpu_time").interval) == "95% CI 40.0–55.0% · n = 42,613 attempts"
     assert plain(tile(m, "mttf").value) == "20.2" and plain(tile(m, "ettr").value) == "7.6%"
-    assert plain(tile(m, "ettr").means).startswith("The queue takes the time: while scheduled, 89.5% is productive.")
+    # The share of the scheduled time stands before the waits, which most of the wall clock may be.
+    assert plain(tile(m, "ettr").unit) == "of wall-clock time; 89.5% of scheduled time"
+    assert plain(tile(m, "ettr").means).startswith("Each start waits 8.56 days in the queue.")
+    parts = [part["label"].split()[0] for part in tile(m, "ettr").mini["parts"]]
+    assert parts == ["productive", "overhead", "in"]
 
 
 def test_r1_causes_unknown_any_failure_counts_and_nothing_is_said_of_large_runs():
@@ -60,6 +64,7 @@ def test_r3_scaling_rejected_leaves_what_was_measured_at_that_size():
         ettr__by="measured_rate",
         ettr__measured_rate__ettr=(0.18, "share"),
         ettr__measured_rate__interruptions=(6.0, "interruptions"),
+        ettr__measured_rate__queue_s=(739_584, "s"),
     )
     assert not rules.r3_scaling_rejected(measured)
     assert "at this size" in plain(tile(measured, "mttf").interval)

@@ -174,6 +174,11 @@ def test_a_projection_that_was_not_seen_is_said_and_an_empty_chart_is_left_out()
     head = sizes.head(trace(empty="runs of one size"), m)
     assert head.charts == () and head.callout.kind == "care"
     assert plain(head.callout.text) == "4 failures seen, 11.6 expected from the other sizes."
+    withheld = sizes.head(
+        trace(),
+        numbers(RATE, check, WITHHELD, {"ettr.assumed.size_of_the_run": 1024} | {"sizes.law.reason": "too few"}),
+    )
+    assert withheld.callout.kind == "stop"
 
 
 def test_a_trace_without_jobs_or_without_gpus_has_a_line_for_scaling():

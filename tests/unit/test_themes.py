@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from ttf.report.page import METHODS, NUMBERS, REPRODUCE
 from ttf.rooms import BUILT_IN, rooms
-from ttf.themes import THEMES
+from ttf.themes import THEMES, number_sections
 
 REPORT = Path(__file__).parents[2] / "report"
 # A page of its own renders it.
@@ -70,3 +70,13 @@ def test_headings_of_a_fold_stand_below_that_of_its_section(file):
     assert all(len(level) >= 3 for level in levels)
     if file.is_relative_to(BUILT_IN):
         assert (levels[:1] != ["###"]) == (f"{file.parent.name}/{file.stem}" in WITHOUT_A_HEADING)
+
+
+def test_sections_that_a_page_shows_are_numbered_on_without_a_gap():
+    numbered = number_sections({"large_runs", "factors", "time_to_failure"})
+    assert {theme: about.number for theme, about in numbered.items()} == {
+        "factors": "1",
+        "time_to_failure": "2",
+        "large_runs": "3",
+    }
+    assert [*numbered] == ["factors", "time_to_failure", "large_runs"]

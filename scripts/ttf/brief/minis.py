@@ -77,15 +77,15 @@ def fall(m: Numbers, given: Mapping) -> dict | None:
 def wall_clock(m: Numbers) -> dict | None:
     if not m.has("ettr.wall.queued_s"):
         return None
-    times = {name: m[f"ettr.wall.{name}_s"] for name in ("queued", "productive", "overhead")}
+    times = {name: m[f"ettr.wall.{name}_s"] for name in ("productive", "overhead", "queued")}
     total = sum(times.values())
     if not math.isfinite(total) or not total:
         return None
     said = {name: words.duration(value) for name, value in times.items()}
     return bar(
-        (f"in the queue {said['queued']}", times["queued"] / total, "c-open"),
         (f"productive {said['productive']}", times["productive"] / total, "c-success"),
         (f"overhead {said['overhead']}", times["overhead"] / total, "c-failure"),
+        (f"in the queue {said['queued']}", times["queued"] / total, "c-open"),
     )
 
 

@@ -193,9 +193,12 @@ def ettr(m: Numbers, targets: Mapping) -> Tile:
     expected = f"ettr.{by}.interruptions"
     interrupted = f"{number(m, expected)} interruptions" if m.has(expected) else ""
     scheduled = f"ettr.{by}.scheduled_share"
-    means = f"While scheduled, {number(m, scheduled, words.share)} is productive." if m.has(scheduled) else ""
+    of = "of wall-clock time"
+    if m.has(scheduled):
+        of += f"; {number(m, scheduled, words.share)} of scheduled time"
+    means = ""
     if m.value("ettr.wall.queued_s", 0.0) > m.value("ettr.assumed.work_of_the_run", 0):
-        means = f"The queue takes the time: {means[:1].lower()}{means[1:]}"
+        means = f"Each start waits {number(m, f'ettr.{by}.queue_s', words.duration)} in the queue."
     badge = "projection" if rules.is_projection(m) else _few(failures)
     if rules.r5_measured_differs(m):
         badge = "measured differs"
@@ -203,7 +206,7 @@ def ettr(m: Numbers, targets: Mapping) -> Tile:
             means += f" With the measured MTTF the ETTR is {number(m, 'ettr.measured_rate.ettr', words.share)}."
     means += f" {_ASSUMED}"
     return Tile(
-        *("ettr", title, _state(failures), number(m, key, words.share), "of wall-clock time"),
+        *("ettr", title, _state(failures), number(m, key, words.share), of),
         interval=joined(ci, interrupted),
         means=means.strip(),
         badge=badge,

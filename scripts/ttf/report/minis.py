@@ -35,7 +35,7 @@ def _spoken(about: Mapping) -> str:
 
 
 def _bar(about: Mapping) -> str:
-    """Parts side by side; below them the labels that have room, in the order of their size."""
+    """Parts side by side; below them the labels that have room, the largest first; the last one ends with the bar."""
     drawn, at, places = [], 0.0, []
     for part in about["parts"]:
         width = part["share"] * WIDTH
@@ -49,7 +49,7 @@ def _bar(about: Mapping) -> str:
     taken: list[tuple[float, float]] = []
     for _, x, label in sorted(places, key=lambda place: -place[0]):
         wide = LETTER * len(label)
-        x = min(x, WIDTH - wide)
+        x = WIDTH - wide if label == places[-1][2] and len(places) > 1 else min(x, WIDTH - wide)
         if x >= 0 and all(x + wide + 8 <= start or x >= end + 8 for start, end in taken):
             taken.append((x, x + wide))
             drawn.append(_text(x, 34, label))

@@ -30,7 +30,7 @@ from ttf.report.strata import strata_json
 from ttf.report.tables import Shown
 from ttf.report.trace import Trace
 from ttf.rooms import rooms
-from ttf.themes import THEMES, Theme
+from ttf.themes import THEMES, Theme, number_sections
 
 _NUMBERED = [theme for theme, about in THEMES.items() if about.number.isdigit()]
 _OF_STAGES = {"quality": ["sections/data", "sections/quality"]}
@@ -149,6 +149,7 @@ class TracePage:
             if "context" in vars(page):
                 self._context |= page.context(trace, self.m)
         self.heads, self.lines = self._opened()
+        self.sections = number_sections(self.heads)
         self.blocks.open = {chart for head in self.heads.values() for chart in head.charts}
 
     def qmd(self, scored: Scored | None, significance: float, home: str) -> str:
@@ -164,8 +165,9 @@ class TracePage:
             [line for line in lines if line.checked], [line for line in lines if not line.checked]
         )
         appendix = self._appendix()
-        self._list_contents(heads, bool(lines), 'id="replication"' in appendix)
-        themes = {about.anchor: about for name, about in THEMES.items() if name in heads or about.number.isalpha()}
+        self._list_contents(bool(lines), 'id="replication"' in appendix)
+        appended = [about for about in THEMES.values() if about.number.isalpha()]
+        themes = {about.anchor: about for about in (*self.sections.values(), *appended)}
         overview = self._macros.overview(self.frame, self.brief, themes)
         first = f"{self._macros.opening(self.frame)}{self.frame.footer_of_print()}{overview}"
         body = raw(first + str(self._macros.actions(self.brief, themes))) + "".join(sections)
@@ -205,7 +207,7 @@ class TracePage:
         return heads, lines + quality_lines.lines(self.trace, self.m)
 
     def _section(self, theme: str, head: Head) -> str:
-        about = THEMES[theme]
+        about = self.sections[theme]
         figures = [Markup(figure) for name in head.charts if (figure := self.blocks.figure(name))]
         opened = str(self._macros.head(about, head, figures))
         if theme == "large_runs":
@@ -280,11 +282,11 @@ class TracePage:
         reasons = "".join(f"<li>{said.html(reason)}</li>" for reason in self.brief.grade_reasons)
         return raw(f"<p>Grade {self.brief.grade}:</p><ul>{reasons}</ul>") if reasons else ""
 
-    def _list_contents(self, heads: Mapping[str, Head], lines: bool, repeated: bool) -> None:
+    def _list_contents(self, lines: bool, repeated: bool) -> None:
         self.frame.top = [{"anchor": "overview", "title": "Overview"}]
         if self.brief.actions or self.brief.not_worth:
             self.frame.top.append({"anchor": "actions", "title": "What to do"})
-        results = [Entry(about.title, f"#{about.anchor}", about.number) for about in map(THEMES.get, heads)]
+        results = [Entry(about.title, f"#{about.anchor}", about.number) for about in self.sections.values()]
         results += [Entry("Checked, nothing found", "#nothing")] if lines else []
         appendix = [THEMES["quality"], *([THEMES["replication"]] if repeated else [])]
         named = [

@@ -16,7 +16,6 @@ from ttf.publish.about import Publication
 from ttf.report import said, words
 from ttf.report.minis import mini
 from ttf.report.page import TracePage, environment
-from ttf.themes import THEMES
 
 _TOKEN = re.compile(r"var\(--([\w-]+)\)")
 _FONT_FAMILY = re.compile(r'font-family="[^"]*"')
@@ -82,7 +81,7 @@ def _source(page: TracePage, about: Publication, templates: Path, work: Path) ->
         brief=brief,
         facts=[*brief.facts, quality],
         sections=[
-            {"theme": THEMES[theme], "head": head, "charts": list(_charts(page, head.charts, work))}
+            {"theme": page.sections[theme], "head": head, "charts": list(_charts(page, head.charts, work))}
             for theme, head in page.heads.items()
         ],
         checked=[line for line in page.lines if line.checked],

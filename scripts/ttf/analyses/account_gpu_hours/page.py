@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from ttf.analyses.account_gpu_hours import LEDGER
+from ttf.analyses.account_gpu_hours import LEDGER, RUNNING, UNKNOWN
 from ttf.analyses.account_gpu_hours.labels import LABELS
 from ttf.report import words
 from ttf.report.head import Key
@@ -16,10 +16,15 @@ COLUMNS = ("category", "attempts", "gpu_hours", "share", "cost", "kwh", "co2_kg"
 
 # With more recorded than there can be, shares of all GPU hours do not stand open.
 MOST_ABOVE = 0.05
+# Where more of the GPU time used is of jobs of which nobody knows how they end, what is productive is not known.
+MOST_OPEN = 0.5
 
 
 def productive(m: Numbers) -> list[Key]:
-    """What of all GPU hours was productive, where the number of GPUs is known and the records fit it."""
+    """What of all GPU hours was productive, where results and the number of GPUs are known and the records fit it."""
+    open_hours = sum(m.value(f"ledger.{category}.gpu_hours", 0) for category in (RUNNING, UNKNOWN))
+    if open_hours > MOST_OPEN * m.value("ledger.used_gpu_hours", 0):
+        return []
     above = -m.value("ledger.above_capacity.share", 0)
     if not m.has("ledger.capacity_gpu_hours") or not m.has("ledger.productive.share") or above > MOST_ABOVE:
         return []

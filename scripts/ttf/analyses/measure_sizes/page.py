@@ -134,8 +134,8 @@ def _texts(m: Numbers, unit: str):
 
 
 def _callout(m: Numbers) -> Callout | None:
-    """Where the size asked for measured another rate than the others have; else why nothing larger is projected."""
-    if m.value("sizes.check.p_value", 1) < 0.05:
+    """Where the size asked for measured another rate than is projected; else why nothing larger is projected."""
+    if m.value("sizes.check.p_value", 1) < 0.05 and m.has(f"sizes.projected.{_target(m)}.mttf_s"):
         seen, expected = number(m, "sizes.check.observed", words.count), number(m, "sizes.check.expected")
         lead = f"Projection and measurement disagree at {_gpus(m, 'ettr.assumed.size_of_the_run')}."
         return Callout("care", lead, f"{seen} failures seen, {expected} expected from the other sizes.")

@@ -86,9 +86,8 @@ def _claim(m: Numbers, by: str, run: str) -> str:
     if wall >= CENTURY_S or ratio < NO_HEADWAY:
         return f"{run} would make almost no progress: a failure every {number(m, 'ettr.mttf_s', words.duration)}"
     if 2 * m.value(f"{by}.queued_s", 0) > wall:
-        in_days = words.in_unit("days") if wall >= DAY_S else words.in_unit("h")
-        queued, days = (number(m, f"{by}.{what}", in_days) for what in ("queued_s", "wall_s"))
-        return f"{run} loses most of its time in the queue: {queued} of an expected {days}"
+        share, wait = number(m, f"{by}.scheduled_share", words.share), number(m, f"{by}.queue_s", words.duration)
+        return f"{run} keeps {share} of its scheduled time productive; each start waits {wait} in the queue"
     times = number(m, f"{by}.interruptions") if m.has(f"{by}.interruptions") else "some"
     return f"{run} keeps {number(m, f'{by}.ettr', words.share)} of its time productive, with {times} interruptions"
 
