@@ -103,8 +103,8 @@ function showPlan(form) {
 }
 
 function showTime(form, plan, told) {
-  const parts = told && Number.isFinite(told.wall) ? [["queue", "queue", told.queued], ["work", "productive", plan.work],
-    ["write", "checkpoint writes", told.writes], ["lost", "restart and lost work", Math.max(told.scheduled - plan.work - told.writes, 0)]] : [];
+  const parts = told && Number.isFinite(told.wall) ? [["work", "productive", plan.work], ["write", "checkpoint writes", told.writes],
+    ["lost", "restart and lost work", Math.max(told.scheduled - plan.work - told.writes, 0)], ["queue", "queue", told.queued]] : [];
   form.querySelector(".timebar").replaceChildren(...parts.map(([kind, , time]) =>
     made("span", {class: `of-${kind}`, style: `width: ${(100 * time) / told.wall}%`})));
   // All in the unit of the whole.

@@ -23,6 +23,7 @@ from ttf.stats.plans import Habits
 
 STUDY = Study("job")
 QUEUED = [replace(HABITS[0], queue_s=9 * DAY)]
+RATE_KEY = "sizes.rate.failures_per_1000_node_days"
 NONE = a_rate(None, None, None, 8, TOO_LARGE)
 
 
@@ -40,9 +41,10 @@ def planned(rate, habits=HABITS, target=1024, largest_nodes=64, by_gpus=None, **
     return given, Numbers(metrics)
 
 
-def trace_of(given, drawn=True):
+def trace_of(given, drawn=True, unit="job"):
     figures = {"ettr_by_gpus": {"empty": None if drawn else "why"}}
-    return SimpleNamespace(table=given.__getitem__, figures=figures, about={"unit": "job"})
+    about = {"unit": unit}
+    return SimpleNamespace(table=given.__getitem__, figures=figures, about=about, has_jobs=unit not in ("node", "GPU"))
 
 
 def told(given, m):
@@ -157,6 +159,27 @@ def test_the_planner_asks_for_spares_where_nodes_down_at_once_are_known() -> Non
     assert starts["fields"]["spares"] == 0
     assert 'data-units="16" data-down="[0.9, 0.0, 0.1]"' in str(page.planner(starts))
     assert '<output name="short">' in str(page.planner(starts))
+
+
+def test_the_planner_of_components_starts_at_their_rate_and_goes_where_there_is_none() -> None:
+    given, m = planned(NONE, basis="component")
+    rate = {RATE_KEY: {"value": 4.78, "unit": "failures per 1000 node days", "n": 90}}
+    rate |= {f"sizes.rate.ci_{end}": rate[RATE_KEY] | {"value": value} for end, value in (("low", 2.3), ("high", 10.1))}
+    for unit in ("node", "GPU"):
+        trace = trace_of(given, unit=unit)
+        starts = planner(trace, Numbers(m | rate))
+        assert (starts["fields"]["rate"], starts["withheld"], starts["of"]) == (4.78, None, unit)
+        assert set(starts["said"].values()) == {"–"}, "the page answers"
+        form = str(macros(Path(__file__).parents[2] / "report").planner(starts))
+        assert f"{unit[0].upper()}{unit[1:]} failure rate" in form and "No failure rate" not in form
+        found = head(trace, Numbers(m | rate))
+        assert (
+            said.plain(found.claim) == f"The trace holds no runs: the planner starts from the measured rate of a {unit}"
+        )
+        assert [said.plain(key.value) for key in found.keys] == ["4.78"]
+        # Nothing failed, or nobody knows how long anything was watched.
+        assert planner(trace, m) is None and head(trace, m).callout.kind == "stop"
+    assert planner(trace_of(given), Numbers(m | rate))["fields"]["rate"] is None, "runs of jobs need a projection"
 
 
 def test_runs_that_nobody_measured_are_a_line() -> None:

@@ -204,10 +204,10 @@ def test_the_first_room_with_a_head_leads_and_none_leaves_no_section(a_page):
     assert page.heads == {"outcomes": head} and page.lines == []
     page = a_page(Line("Outcomes", "none"), None)
     assert page.heads == {} and page.lines == [Line("Outcomes", "none")]
-    page._list_contents(True, False)
+    page._list_contents(True)
     assert [entry.href for entry in page.frame.groups[0][1]] == ["#nothing"]
     page = a_page(None, head)
-    page._list_contents(False, False)
+    page._list_contents(False)
     assert [(entry.href, entry.number) for entry in page.frame.groups[0][1]] == [("#outcomes", "1")]
 
 

@@ -1,4 +1,4 @@
-"""Appendix D: every number of a trace, with its exact value, unit, n, interval, source and what it is."""
+"""All numbers of a trace, an appendix: each with its exact value, unit, n, interval, source and what it is."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple

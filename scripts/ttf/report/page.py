@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
+from string import ascii_uppercase
 from types import ModuleType
 
 import jinja2
@@ -150,6 +151,7 @@ class TracePage:
                 self._context |= page.context(trace, self.m)
         self.heads, self.lines = self._opened()
         self.sections = number_sections(self.heads)
+        self.appendix: list[Theme] = []
         self.blocks.open = {chart for head in self.heads.values() for chart in head.charts}
 
     def qmd(self, scored: Scored | None, significance: float, home: str) -> str:
@@ -165,9 +167,8 @@ class TracePage:
             [line for line in lines if line.checked], [line for line in lines if not line.checked]
         )
         appendix = self._appendix()
-        self._list_contents(bool(lines), 'id="replication"' in appendix)
-        appended = [about for about in THEMES.values() if about.number.isalpha()]
-        themes = {about.anchor: about for about in (*self.sections.values(), *appended)}
+        self._list_contents(bool(lines))
+        themes = {about.anchor: about for about in (*self.sections.values(), *self.appendix)}
         overview = self._macros.overview(self.frame, self.brief, themes)
         first = f"{self._macros.opening(self.frame)}{self.frame.footer_of_print()}{overview}"
         body = raw(first + str(self._macros.actions(self.brief, themes))) + "".join(sections)
@@ -211,11 +212,8 @@ class TracePage:
         figures = [Markup(figure) for name in head.charts if (figure := self.blocks.figure(name))]
         opened = str(self._macros.head(about, head, figures))
         if theme == "large_runs":
-            opened += "".join(
-                str(self._macros.planner(page.planner(self.trace, self.m)))
-                for page in self._pages.values()
-                if "planner" in vars(page)
-            )
+            plans = (page.planner(self.trace, self.m) for page in self._pages.values() if "planner" in vars(page))
+            opened += "".join(str(self._macros.planner(plan)) for plan in plans if plan)
         fold = self._fold(f"{about.anchor}-details", "Details", head.details, self._text(theme))
         return raw(opened) + fold + raw("</section>")
 
@@ -244,24 +242,24 @@ class TracePage:
         return raw(self._macros.fold(anchor, title, what, *counted(text))) + text + raw("</details>")
 
     def _appendix(self) -> str:
-        grade = f"grade {self.brief.grade}: rows and checks"
-        folds = [
-            self._fold("quality", "A Data quality", grade, self._reasons() + self._text("quality")),
-            self._fold("replication", "B Published analyses, repeated", "", self._text("replication")),
-            self._fold(
-                *("methods", "C Methods", ""),
-                self._template("sections/methods") + "\n\n### References {#references}\n\n::: {#refs}\n:::\n",
-            ),
-            self._fold(
-                *("numbers", "D All numbers", "filter, copy, cite, download"),
-                raw(self._macros.all_numbers(*all_numbers.rows(self.m, self.trace.contracts.values()))),
-            ),
-            self._fold(
-                *("reproduce", "E Reproduce and cite", ""),
-                "\n\n".join(map(self._template, self._of_reproduce())),
-            ),
-        ]
-        return raw('<section id="appendix"><h2 class="kicker">Appendix</h2>') + "".join(folds) + raw("</section>")
+        references = "\n\n### References {#references}\n\n::: {#refs}\n:::\n"
+        numbers = self._macros.all_numbers(*all_numbers.rows(self.m, self.trace.contracts.values()))
+        texts = {
+            THEMES["quality"]: self._reasons() + self._text("quality"),
+            THEMES["replication"]: self._text("replication"),
+            METHODS: self._template("sections/methods") + references,
+            NUMBERS: raw(numbers),
+            REPRODUCE: "\n\n".join(map(self._template, self._of_reproduce())),
+        }
+        whats = {"quality": f"grade {self.brief.grade}: rows and checks", "numbers": "filter, copy, cite, download"}
+        folds, letters = "", iter(ascii_uppercase)
+        for theme, text in texts.items():
+            if text.strip():
+                about = theme._replace(number=next(letters))
+                self.appendix.append(about)
+                title = f"{about.number} {about.title}"
+                folds += self._fold(about.anchor, title, whats.get(about.anchor, ""), text)
+        return raw('<section id="appendix"><h2 class="kicker">Appendix</h2>') + folds + raw("</section>")
 
     def _of_reproduce(self) -> list[str]:
         names = ("scorecard", "availability", "reproducibility", "cite")
@@ -282,16 +280,13 @@ class TracePage:
         reasons = "".join(f"<li>{said.html(reason)}</li>" for reason in self.brief.grade_reasons)
         return raw(f"<p>Grade {self.brief.grade}:</p><ul>{reasons}</ul>") if reasons else ""
 
-    def _list_contents(self, lines: bool, repeated: bool) -> None:
+    def _list_contents(self, lines: bool) -> None:
         self.frame.top = [{"anchor": "overview", "title": "Overview"}]
         if self.brief.actions or self.brief.not_worth:
             self.frame.top.append({"anchor": "actions", "title": "What to do"})
         results = [Entry(about.title, f"#{about.anchor}", about.number) for about in self.sections.values()]
         results += [Entry("Checked, nothing found", "#nothing")] if lines else []
-        appendix = [THEMES["quality"], *([THEMES["replication"]] if repeated else [])]
-        named = [
-            Entry(about.title, f"#{about.anchor}", about.number) for about in (*appendix, METHODS, NUMBERS, REPRODUCE)
-        ]
+        named = [Entry(about.title, f"#{about.anchor}", about.number) for about in self.appendix]
         self.frame.groups = [("Results", results), ("Appendix", named)]
         self.frame.groups += [("Study", self.frame.others)] if self.frame.others else []
 

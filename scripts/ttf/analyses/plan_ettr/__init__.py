@@ -118,6 +118,8 @@ ANALYSIS = Analysis(
     theme="large_runs",
     rank=10,
     needs=["lives_infra", "node_failure_rate", "mttf_by_gpus"],
+    # No run is on drives.
+    applies=lambda trace: trace.has_jobs or trace.unit in ("node", "GPU"),
     settings={
         "ettr": lambda trace: {key: value for key, value in trace.settings["ettr"].items() if key not in OF_DONE_RUNS}
     },

@@ -16,6 +16,7 @@ from ttf.stats.plans import RATE_UNIT, rate_row
 LARGER_SIZES = 2
 LONGEST_REASON = 160
 # Later nobody waits for the end of a run.
+RATE = "sizes.rate.failures_per_1000_node_days"
 CENTURY_S = 100 * 31_557_600
 DAY_S = 86_400
 # Below, a run makes next to no headway.
@@ -38,7 +39,9 @@ _ANSWERS = ("ettr", "scheduled", "wall", "interruptions", "mttf", "best")
 def head(trace: Trace, m: Numbers) -> Head:
     """The run of the target size: what it can expect, or why that cannot be estimated."""
     by = m.value("ettr.by", None)
-    return _planned(trace, m, f"ettr.{by}") if by and m.has(f"ettr.{by}.ettr") else _withheld(m)
+    if by and m.has(f"ettr.{by}.ettr"):
+        return _planned(trace, m, f"ettr.{by}")
+    return _of_components(trace, m) if _component_rate(trace, m) else _withheld(m)
 
 
 def lines(trace: Trace, m: Numbers) -> list[Line]:
@@ -107,6 +110,28 @@ def _callout(m: Numbers, by: str, run: str) -> Callout | None:
     return None
 
 
+_ETTR = "ETTR (effective training time ratio): the productive share of wall-clock time."
+
+
+def _component_rate(trace: Trace, m: Numbers) -> float | None:
+    """The measured failures of a component per 1,000 days, where the trace has no runs and some component failed."""
+    return None if trace.has_jobs else m.value(RATE, None) or None
+
+
+def _of_components(trace: Trace, m: Numbers) -> Head:
+    unit = trace.about["unit"]
+    untested = f"That a run on many {unit}s fails as many times as often is not tested."
+    return Head(
+        f"The trace holds no runs: the planner starts from the measured rate of a {unit}",
+        keys=(
+            Key(f"Failures per 1,000 {unit}-days", number(m, RATE), m.interval("sizes.rate.ci_{}", confidence="90")),
+        ),
+        text=(_ETTR,),
+        callout=Callout("care", "No runs.", f"{untested} Failures of software and users come on top."),
+        details="assumptions, bearable failure rate",
+    )
+
+
 def _withheld(m: Numbers) -> Head:
     """Why a run of the target size cannot be planned, and what data it takes; the runs that were measured beside."""
     reasons = {
@@ -127,7 +152,7 @@ def _withheld(m: Numbers) -> Head:
         f"The ETTR of {words.article(plain(_run(m)))} {_run(m)} run cannot be estimated: {why}",
         charts=("ettr_measured",) if keys else (),
         keys=tuple(keys),
-        text=("ETTR (effective training time ratio): the productive share of wall-clock time.",),
+        text=(_ETTR,),
         callout=Callout("stop", "Not estimated.", needed),
         details="assumptions, bearable failure rate",
     )
@@ -172,11 +197,12 @@ def _noted(*parts: str | None) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def planner(trace: Trace, m: Numbers) -> dict:
-    """What the planner starts at.
+def planner(trace: Trace, m: Numbers) -> dict | None:
+    """What the planner starts at; None where a trace of components gives nothing to reckon with.
 
-    unit: GPUs or nodes; node_gpus: GPUs of a node (1 where sizes are nodes); largest: the largest run, in `unit`;
-    withheld: why the trace gives no failure rate to plan with, or None: then `rate` is None and all answers "–".
+    unit: GPUs or nodes; of: what fails, a node or a GPU; node_gpus: GPUs of a node (1 where sizes are nodes); largest:
+    the largest run, in `unit`; withheld: why the trace gives no failure rate to plan with, or None. Without a rate it
+    is None, and all answers are "–"; where it is that of a component, the page answers once it is open.
     fields: size (gpus), failures per 1,000 node-days (rate), minutes (interval, write, restart) and days (queue for
     each start, work); spares where `down` is known. said: the answers at these values, as texts of `ttf.report.said`.
     down: shares of the time with 0, 1, 2 ... of so many units down at once; None where no one knows.
@@ -185,13 +211,15 @@ def planner(trace: Trace, m: Numbers) -> dict:
     planned = m.has(f"{by}.ettr")
     node_gpus = int(row["node_gpus"] or 1)
     largest = int(row["largest_run_nodes"] or 0) * node_gpus
-    rate = m.value("ettr.assumed.failure_rate", None)
+    rate = m.value("ettr.assumed.failure_rate", None) if planned else _component_rate(trace, m)
     if by.endswith("measured_rate") and planned:
         rate = 1000 * DAY_S / (m["ettr.nodes"] * m["ettr.mttf_s"])
     assumed = {name: m[f"ettr.assumed.{key}"] for name, key in _FIELDS.items()}
-    fields = {"gpus": int(m["ettr.assumed.size_of_the_run"]), "rate": _short(rate) if planned else None}
+    fields = {"gpus": int(m["ettr.assumed.size_of_the_run"]), "rate": None if rate is None else _short(rate)}
     fields |= {name: _short(seconds / (60 if name in _MINUTES else DAY_S)) for name, seconds in assumed.items()}
     down = _down_at_once(trace, m)
+    if not (trace.has_jobs or rate is not None or down):
+        return None
     fields |= {"spares": 0} if down else {}
     keys = (f"{by}.ettr", f"{by}.scheduled_share", f"{by}.wall_s", f"{by}.interruptions", "ettr.mttf_s")
     worded = (words.share, words.share, words.duration, words.number, words.duration, words.duration)
@@ -200,7 +228,8 @@ def planner(trace: Trace, m: Numbers) -> dict:
         "unit": m.value("ettr.unit", "GPUs"),
         "node_gpus": node_gpus,
         "largest": largest,
-        "withheld": None if planned else f"{capital(m.value('ettr.withheld', 'the failure rate is not known'))}.",
+        "of": "GPU" if trace.about["unit"] == "GPU" else "node",
+        "withheld": f"{capital(m.value('ettr.withheld', 'the failure rate is not known'))}." if rate is None else None,
         "fields": fields,
         "said": {name: number(m, key, text) if planned and m.has(key) else "–" for name, key, text in answers},
         "down": down,
@@ -237,7 +266,7 @@ def tables(trace: Trace) -> dict[str, Shown]:
     assumed, ettr = trace.table("ettr_assumptions"), trace.table("ettr")
     values = dict(assumed.select("assumption", "amount").iter_rows())
     size, size_of = values["size of the run"], pl.coalesce("gpus", "nodes")
-    if not ettr.filter(size_of == size)["ettr_renewal"].count():
+    if trace.has_jobs and not ettr.filter(size_of == size)["ettr_renewal"].count():
         # Withheld: the planner starts without it.
         assumed = assumed.filter(~pl.col("assumption").str.starts_with("failure rate"))
     found = {"ettr-assumptions": _assumptions(assumed)}
