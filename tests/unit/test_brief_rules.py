@@ -31,7 +31,7 @@ def test_all_is_said_of_a_trace_that_tells_everything():
     assert plain(tile(lost, "failed_gpu_time").interval) == "95% CI 40.0–55.0% · n = 42,613 attempts"
     assert plain(tile(m, "mttf").value) == "20.2" and plain(tile(m, "ettr").value) == "7.6%"
     # The share of the scheduled time stands before the waits, which most of the wall clock may be.
-    assert plain(tile(m, "ettr").unit) == "of wall-clock time; 89.5% of scheduled time"
+    assert plain(tile(m, "ettr").unit) == "of wall-clock, 89.5% of scheduled time"
     assert plain(tile(m, "ettr").means).startswith("Each start waits 8.56 days in the queue.")
     parts = [part["label"].split()[0] for part in tile(m, "ettr").mini["parts"]]
     assert parts == ["productive", "overhead", "in"]

@@ -195,7 +195,7 @@ def ettr(m: Numbers, targets: Mapping) -> Tile:
     scheduled = f"ettr.{by}.scheduled_share"
     of = "of wall-clock time"
     if m.has(scheduled):
-        of += f"; {number(m, scheduled, words.share)} of scheduled time"
+        of = f"of wall-clock, {number(m, scheduled, words.share)} of scheduled time"
     means = ""
     if m.value("ettr.wall.queued_s", 0.0) > m.value("ettr.assumed.work_of_the_run", 0):
         means = f"Each start waits {number(m, f'ettr.{by}.queue_s', words.duration)} in the queue."
