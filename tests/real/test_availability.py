@@ -6,7 +6,9 @@ import polars as pl
 import pytest
 from of_formats import raw_schemas, table_of
 from outage_traces import DAY, infinitehbd
+from ttf.analyses.follow_outages import GROWTH
 from ttf.analyses.follow_outages.compute import follow
+from ttf.analyses.measure_availability import AVAILABILITY
 from ttf.analyses.measure_availability.compute import availability, causes
 from ttf.ingest import ingest
 from ttf.outages.causes import with_rules
@@ -70,9 +72,16 @@ def test_lanl(shared_data, tmp_path):
     raw = {"outages": pl.scan_parquet(tmp_path / "outages.parquet")}
     exposure = exposure_of("lanl", table_of("lanl", "exposure", raw))
     outages, records = outages_of("lanl", with_rules(table_of("lanl", "outage_records", raw), []), exposure)
-    row = every(availability(outages, records, exposure, 7))
-    assert (row["units"], row["outages"]) == (5006, 23_324)
+    table = availability(outages, records, exposure, 7)
+    row = every(table)
+    assert (row["units"], row["outages"], row["under_way"], row["repairs"]) == (5006, 23_324, 3, 23_327)
+    under_way = table.filter(pl.col("under_way") > 0, stratum_by="group")
+    assert under_way.select("stratum", "under_way").rows() == [("22", 1), ("24", 1), ("7", 1)]
     grown = follow(records, exposure)["growth"]
+    # Faults, of which an outage has several where records overlap: the same ones as in the table of availability.
+    both = grown.join(table, on=["stratum_by", "stratum"], how="inner").filter(pl.col("stratum_by") != "level")
+    assert both["n"].to_list() == both["records"].to_list() and (both["n"] > both["outages"]).any()
+    assert GROWTH.columns["n"].heading == AVAILABILITY.columns["records"].heading == "Faults"
     row_of_growth = every(grown)
     # Each system by its own time: N / sum ln(T / t), by a loop over the faults.
     logs = n = 0

@@ -81,6 +81,17 @@ def test_a_few_units_by_hand():
     assert row["records_per_1000_unit_days"] == pytest.approx(4 / (500 / (1000 * DAY)))
 
 
+def test_outages_under_way_when_the_watch_begins():
+    """As of three systems of LANL, whose watch begins with their first outage: in the time down, and told."""
+    row = at(
+        of({"a": [(0, 30), (50, 60)], "b": [(-20, 10)], "c": [(40, 44), (90, None)], "d": [(-9, 0)]}), stratum="all"
+    )
+    assert (row["outages"], row["under_way"], row["repairs"], row["down_s"]) == (3, 2, 4, 30 + 10 + 10 + 4 + 10)
+    assert row["availability"] == 1 - 64 / 400 and row["mttr_s"] == 64 / 4
+    # Of 4, 10, and one of at least 10 s.
+    assert (row["repair_median_s"], row["open"]) == (10, 1)
+
+
 def test_what_cannot_be_said_is_blank():
     nothing = at(of({"a": [], "b": []}), stratum="all")
     assert nothing["mtbf_s"] is None and nothing["mtbf_ci_low_s"] == pytest.approx(200 / -np.log(0.05))

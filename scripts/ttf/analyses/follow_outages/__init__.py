@@ -1,23 +1,21 @@
-"""Do outages become more or less frequent, and when did their rate change?"""
+"""Do faults become more or less frequent, and when did their rate change?"""
 
 from ttf.analysis import Analysis
 from ttf.contract import REASON, count, name, number, reason, table, whole_seconds, words
 
 _STRATUM = {
-    "stratum_by": words("Strata", "all, group (of units) or level (of causes); of either the 20 with most events."),
+    "stratum_by": words("Strata", "all, group (of units) or level (of causes); of either the 20 with most faults."),
     "stratum": name("Stratum", "The value that those of the row have of it.", by="stratum_by"),
 }
 GROWTH = table(
     "growth",
     "Faults of all units, some of them, or one level: whether they become more frequent, by tests that can disagree.",
     **_STRATUM,
-    n=count(
-        "n", "Records that began while the unit was watched, but for those that only go on or repeat.", unit="events"
-    ),
+    n=count("Faults", "Records that began while watched, but for those that go on or repeat another.", unit="faults"),
     beta=number("Growth β", "Of the Crow-AMSAA model in cumulative time watched: above 1 is getting worse.", REASON),
     ci_low=number("95% from", "Lower end of its exact interval.", REASON),
     ci_high=number("95% to", "Upper end of it.", REASON),
-    laplace_u=number("Laplace U", "Mean time of the events less half the time watched, in SDs.", REASON),
+    laplace_u=number("Laplace U", "Mean time of the faults less half the time watched, in SDs.", REASON),
     laplace_p=number("Laplace p", "Two-sided; it supposes a Poisson process, and bursts alone reject it.", REASON),
     mil_hdbk_p=number("MIL-HDBK p", "Two-sided, of the military handbook test; it supposes the same.", REASON),
     lewis_robinson_p=number("Lewis-Robinson p", "Two-sided: Laplace's, corrected for bursts.", REASON),
@@ -25,7 +23,7 @@ GROWTH = table(
     change_point_p=number("Change p", "Kolmogorov's, of the furthest distance from a constant rate.", REASON),
     change_point_p_corrected=number("Change p, corrected", "The same, corrected for bursts.", REASON),
     rate_ratio=number(
-        "Rate after / before", "Events over time watched after the point of change, over before.", REASON
+        "Rate after / before", "Faults over time watched after the point of change, over before.", REASON
     ),
     strata=count("Groups", "Those with faults, each with a rate and a time of its own.", REASON, "groups"),
     beta_within=number("Growth β within groups", "What groups have in common.", REASON),
@@ -52,7 +50,7 @@ MCF = table(
 )
 
 ANALYSIS = Analysis(
-    question="Do outages become more or less frequent, and when did their rate change?",
+    question="Do faults become more or less frequent, and when did their rate change?",
     theme="outages",
     rank=30,
     needs=["outages", "outage_records", "exposure"],

@@ -56,7 +56,7 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
     if m.has("growth.trend"):
         return []
     found = f"{number(m, 'growth.n', lambda n: words.plural(n, 'fault'))}: too few, or in too few weeks, for a trend"
-    return [Line("Change of the rate of outages", found, "tables/growth.csv", checked=False)]
+    return [Line("Change of the rate of faults", found, "tables/growth.csv", checked=False)]
 
 
 def tables(trace: Trace) -> dict[str, Shown]:

@@ -25,7 +25,7 @@ _OUTAGES = ("unit_id", "node", "group", "start_s", "end_s", "seen_until_s", "lev
 _RECORDS = ("unit_id", "start_s", "end_s", *CAUSE, "planned", "outage")
 _EXPOSURE = ("unit_id", "group", "from_s", "until_s")
 NO_TIMES = repair_times(np.zeros(0, np.int64), np.zeros(0, bool))
-_SUMS = ("down_s", "outages", "repairs", "records")
+_SUMS = ("down_s", "outages", "under_way", "repairs", "records")
 
 
 def compute(given: Inputs) -> dict[str, pl.DataFrame]:
@@ -128,6 +128,7 @@ def _in_windows(frame: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
         .with_columns(
             inside_s=inside.clip(lower_bound=0),
             began=began_under_watch(),
+            under_way=(pl.col("start_s") <= pl.col("from_s")) & (inside > 0),
             ended=((pl.col("end_s") > pl.col("from_s")) & (pl.col("end_s") <= pl.col("until_s"))).fill_null(False),
         )
     )
@@ -142,7 +143,7 @@ def _by_block(
     start_s, end_s = pl.max_horizontal("start_s", "from_s"), pl.min_horizontal("seen_until_s", "until_s")
     parts = split_by_block(outages.filter(start_s <= end_s), start_s, end_s, block_days)
     parts = parts.with_columns(
-        inside_s="block_s", began=pl.col("began") & pl.col("is_first"), ended=pl.col("ended") & pl.col("is_last")
+        pl.col("began", "under_way") & pl.col("is_first"), inside_s="block_s", ended=pl.col("ended") & pl.col("is_last")
     )
     return [units, parts, split_by_block(records, pl.col("start_s"), pl.col("start_s"), block_days)]
 
@@ -163,7 +164,7 @@ def _kinds(stratum_by: str, outages: pl.DataFrame, units: pl.DataFrame) -> pl.Da
 def _sums(units: pl.DataFrame, outages: pl.DataFrame, records: pl.DataFrame) -> pl.DataFrame:
     """What `ttf.stats.renewal.estimates` takes, by stratum, unit and block."""
     keys = ["stratum", "unit", "block"]
-    of_outages = {"down_s": "inside_s", "outages": "began", "repairs": "ended"}
+    of_outages = {"down_s": "inside_s", "outages": "began", "under_way": "under_way", "repairs": "ended"}
     rows = [
         units.select(*keys, "exposure_s"),
         outages.select(*keys, **{name: pl.col(column).cast(pl.Int64) for name, column in of_outages.items()}),
@@ -175,7 +176,10 @@ def _sums(units: pl.DataFrame, outages: pl.DataFrame, records: pl.DataFrame) -> 
 
 
 def _repairs(outages: pl.DataFrame) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """(stratum, seconds down, whether they ended) of the outages that began while the unit was watched."""
+    """(stratum, seconds down, whether they ended) of the outages that began while the unit was watched.
+
+    Those under way when the watch began are left out: of them the long ones are met more often.
+    """
     times = outages.filter("began").select(
         "stratum", seconds=pl.col("seen_until_s") - pl.col("start_s"), ended=pl.col("end_s").is_not_null()
     )

@@ -13,6 +13,7 @@ def numbers(metrics: Metrics, given: Mapping[str, pl.DataFrame]) -> None:
     source, table = "tables/availability.csv", given["availability"]
     every = table.filter(pl.col("stratum_by") == "all")
     counts = {"outages": "outages", "units": "units", "repairs": "repairs", "open": "outages", "records": "records"}
+    counts["under_way"] = "outages"
     metrics.put_rows("outages", every, counts, source, None)
     for by in every["cluster_by"]:
         metrics.put("outages.unit", by.partition(" and ")[0], "label", source)

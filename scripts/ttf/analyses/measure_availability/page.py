@@ -125,7 +125,8 @@ def tables(trace: Trace) -> dict[str, Shown]:
     every = trace.table("availability").filter((pl.col("outages") > 0) | (pl.col("stratum_by") == "all"))
     most = every.sort("outages", descending=True, maintain_order=True).group_by("stratum_by", maintain_order=True)
     kept = every.join(most.head(MOST_STRATA), on=["stratum_by", "stratum"], how="semi", maintain_order="left")
-    columns = {"stratum": ("Stratum", None)} | dict.fromkeys(("units", "outages", "open"), None)
+    under_way = ["under_way"] if kept["under_way"].sum() else []
+    columns = {"stratum": ("Stratum", None)} | dict.fromkeys(("units", "outages", *under_way, "open"), None)
     columns |= {
         "mtbf_s": Interval(low="mtbf_ci_low_clustered_s", high="mtbf_ci_high_clustered_s"),
         "mttr_s": Interval(low="mttr_ci_low_s", high="mttr_ci_high_s"),
