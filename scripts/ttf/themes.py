@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class Theme(NamedTuple):
-    """number: 1 to 11, of the appendix a letter, without a gap where a page leaves some out; question: what it answers."""
+    """number: 1 to 11, in the appendix a letter, without a gap where a page leaves some out; question: its question."""
 
     number: str
     title: str
