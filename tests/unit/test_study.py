@@ -16,6 +16,7 @@ from study.products import paths_in
 from study.room import check_claims
 from study.study import Study, any_of
 from ttf.contract import Table, count, seconds, table
+from ttf.publish.pages import OF_THE_SITE
 from ttf.rooms import rooms
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,6 +56,13 @@ def own(name: str, **declared) -> str:
     text = f'from ttf.analysis import Analysis\nANALYSIS = Analysis(question="Why?", theme="outcomes", {words})\n'
     Path("own", name, "__init__.py").write_text(text)
     return str(Path("own").resolve())
+
+
+def test_no_trace_takes_the_place_of_another_page():
+    names = ["index", *OF_THE_SITE, "mine"]
+    made = {name: {"format": "pai2020", "generate": {"tasks": 1000}} for name in names}
+    study = study_of(study=names, registry=made)
+    assert study.pages == {f"trace-{name}": name for name in names[:-1]} | {"mine": "mine"}
 
 
 def test_a_study_is_read_without_snakemake_and_polars():

@@ -43,6 +43,8 @@ from study.yaml_files import load_yaml
 
 # Raw tables below this are read in a moment by one thread. Those of the samples are.
 SMALL_GB = 0.1
+# The comparison, and the pages that a site adds (ttf.publish.pages).
+_OTHER_PAGES = ("index", "files", "tables", "search")
 CLAIMS = "config/claims.yaml"
 
 
@@ -176,7 +178,7 @@ class Study:
         """Page -> its trace: of the only trace index, else a page of its own for each beside the comparison."""
         if len(self.names) == 1:
             return {"index": self.names[0]}
-        return {f"trace-{name}" if name == "index" else name: name for name in self.names}
+        return {f"trace-{name}" if name in _OTHER_PAGES else name: name for name in self.names}
 
     @property
     def name(self) -> str:
