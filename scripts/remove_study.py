@@ -40,6 +40,8 @@ def main() -> int:
         return 1
     verb = "removed" if given.sure == "yes" else "would be removed"
     print("\n".join(f"{verb}: {path}" for path in gone))
+    if given.part and (raw := studies.raw_of_part(given.trace, given.part)):
+        print(f"stays: {', '.join(map(str, raw))}. The next run reads it again, unless you take it out of there.")
     if given.sure != "yes":
         print(f"Nothing is removed yet. Add SURE=yes to remove the {what}.")
         return 0

@@ -2,7 +2,7 @@
 
 import pytest
 from of_formats import FORMATS
-from study.config import DEFAULTS
+from study.config import DEFAULTS, TRACES_FILE
 from study.headers import wrong_headers
 from study.messages import ConfigError
 from study.recognise import configuration_text, recognise
@@ -20,6 +20,7 @@ TRACES = {
     "eagle": ("table", ["rows"]),
     "gcm-sacct/sample-sacct-output.txt": ("sacct", ["record"]),
 }
+KNOWN = {name: name for name in ("openb", "lanl", "titan", "infinitehbd", "eagle")} | {"alibaba-ssd": "alibaba_ssd"}
 OTHERS = {
     "pai": "  pai2020: the table job is missing, expected pai_job_table.csv.",
     "gcm-sacct": "  sacct: other files would be read as its table record too: ",
@@ -40,6 +41,9 @@ def test_a_trace(path, shared_data):
     layers = [("config.yaml", load_yaml(DEFAULTS)), ("my.yaml", parse_yaml(configuration_text(found), "my.yaml"))]
     (trace,) = Study(layers, ROOT).traces.values()
     assert (found.format, list(trace.raw_files)) == TRACES[path]
+    # Where the registry has a trace of the name, the folder is read as it, with its source and licence.
+    assert (found.name in load_yaml(ROOT / TRACES_FILE)) == (path in KNOWN)
+    assert found.name == KNOWN.get(path, found.name)
     assert not wrong_headers(trace.name, trace.entry, trace.raw_files, FORMATS[found.format])
 
 

@@ -264,6 +264,7 @@ def test_the_folder_as_it_was_typed(tmp_path, monkeypatch):
         ("sample_slurm", "my_sample_slurm"),
         ("openb", "my_openb"),  # a trace of another format
         ("titan", "titan"),
+        ("alibaba-ssd", "alibaba-ssd"),  # alibaba_ssd is a trace of another format
         ("Jürgens Läufe", "J_rgens_L_ufe"),
         ("???", "data"),
         ("x" * 200, "x" * 60),

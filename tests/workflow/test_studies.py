@@ -147,9 +147,14 @@ def test_removing_a_part_leaves_the_rest(tmp_path, monkeypatch, capsys):
         Path(path).mkdir() if path.startswith("results") else Path(path).write_text("")
     of_part.append(".snakemake/kept/t")
     Path(of_part[-1]).mkdir(parents=True)
+    for path in ("dumps/a.csv", "results/studies/t/config.yaml"):
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).write_text("{study: [t], registry: {t: {format: sacct, folder: dumps}}}")
     remove = (sys.executable, ROOT / "scripts/remove_study.py", "--trace", "t", "--part", "a.csv", "--sure", "yes")
     said = subprocess.run(remove, capture_output=True, text=True, check=True, env=environment()).stdout
-    assert said.splitlines() == [f"removed: {path}" for path in of_part]
+    stays = "stays: dumps/a.csv. The next run reads it again, unless you take it out of there."
+    assert said.splitlines() == [*(f"removed: {path}" for path in of_part), stays]
+    assert Path("dumps/a.csv").exists()
     assert not any(Path(path).exists() for path in of_part)
     assert Path("results/t/parts/b.csv").exists()
     again = subprocess.run(remove, capture_output=True, text=True, check=False, env=environment())

@@ -60,7 +60,7 @@ def recognise(data: Path) -> Recognised:
     if len(right) > 1:
         raise ConfigError(_ambiguous(folder, right))
     entry = _entry(folder, right[0])
-    name = next(name for name in _trace_names(folder.path) if _is_free(name, entry, registry, formats))
+    name = next(name for name in _trace_names(folder.path, registry) if _is_free(name, entry, registry, formats))
     return Recognised(entry["format"], name, entry, "\n".join(_why(right[0])))
 
 
@@ -103,11 +103,11 @@ def _entry(folder: Folder, fit: Fit) -> dict:
     )
 
 
-def _trace_names(folder: Path) -> Iterator[str]:
-    """Names for a trace in the folder, the best first, all of them legal."""
+def _trace_names(folder: Path, registry: dict) -> Iterator[str]:
+    """Names for a trace in the folder, the best first, all of them legal; `a-b` is `a_b` of the registry."""
     name = re.sub(r"[^A-Za-z0-9_-]+", "_", folder.resolve().name)[:LONGEST_TRACE_NAME].strip("_-") or "data"
-    if child(SCHEMA["properties"]["registry"], name) is not None:
-        yield name
+    same = [known for known in registry if known.replace("-", "_") == name.replace("-", "_")]
+    yield from (word for word in (*same, name) if child(SCHEMA["properties"]["registry"], word) is not None)
     yield f"my_{name}"
     number = 1
     while number := number + 1:

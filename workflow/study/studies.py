@@ -198,6 +198,18 @@ def of_part(trace: str, part: str) -> list[Path]:
     return [*found, *(path for path in [_kept(trace)] if found and path.exists())]
 
 
+def raw_of_part(trace: str, part: str) -> list[Path]:
+    """The raw files of a part, or its folder, that lie where the studies of the trace read them."""
+    paths = {Path("data") / trace / part}
+    for entry in (config["registry"].get(trace, {}) for config in made().values()):
+        for value in entry.values():
+            texts = [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
+            paths |= {Path(text) for text in texts if Path(text).name == part}
+        if isinstance(entry.get("folder"), str):
+            paths.add(Path(entry["folder"]) / part)
+    return sorted(path for path in paths if path.exists())
+
+
 _LOGS = {"logs": "log", "benchmarks": "tsv"}
 
 
