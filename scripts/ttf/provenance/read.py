@@ -141,9 +141,18 @@ def problems(manifest: Manifest, own: Path) -> list[str]:
 
 def others_than_made(manifest: Manifest) -> list[str]:
     """The same without what was added: nothing in the manifest comes from that."""
-    now = _digests_now(manifest)
+    now = _digests_now(manifest, manifest.files)
     lines = [_source(manifest, file, now[file]) for file in [*manifest["raw"], *manifest["code"]]]
     lines += [_product(manifest, file, now[file]) for file in manifest["products"]]
+    return [*filter(None, lines)]
+
+
+def not_as_made(manifest: Manifest, files: Iterable[str]) -> list[str]:
+    """A line for each of these files that is not a product as its rule made it, with what to do."""
+    files = list(files)
+    now = _digests_now(manifest, [file for file in files if file in manifest["products"]])
+    added = "no rule of the study made it. Remove it."
+    lines = [_product(manifest, file, now[file]) if file in now else f"{printable(file)}: {added}" for file in files]
     return [*filter(None, lines)]
 
 
@@ -218,14 +227,14 @@ def in_order(manifest: Manifest) -> str:
     )
 
 
-def _digests_now(manifest: Manifest) -> dict[str, str | None]:
+def _digests_now(manifest: Manifest, files: Iterable[str]) -> dict[str, str | None]:
     """The digest of each file; None where there is none. One of another size than it had is not read."""
-    sizes = {file: located(file).stat().st_size for file in manifest.files if located(file).is_file()}
+    sizes = {file: located(file).stat().st_size for file in files if located(file).is_file()}
     same = [file for file, size in sizes.items() if size == manifest.files[file]["size"]]
     found = dict(zip(same, sha256(map(located, same)), strict=True)) | dict.fromkeys(
         sizes.keys() - same, "of another size"
     )
-    return {file: found.get(file) for file in manifest.files}
+    return {file: found.get(file) for file in files}
 
 
 def _source(manifest: Manifest, file: str, digest: str | None) -> str | None:

@@ -20,6 +20,8 @@ from ttf.raw_tables import Column, TableSchema, printable, read_table
 SECONDS, TIME = "submit_s", "submit"
 # No job of the trace is nearer to a misread date, and key times moment stays a whole number of 64 bits (`as_of`).
 YEARS, YEAR_S = 100, 31_557_600
+# The least value of a column, of any other 0: all numbers known at submission are requests, limits and counts.
+LEAST = {"size": 1, "inst_num": 1, "job_tasks": 1, "timelimit_s": 1}
 _WHAT = {"whole": "whole number", "real": "number", "truth": "true or false"}
 
 
@@ -51,8 +53,7 @@ def read_new_jobs(path: Path, asked: Asked) -> tuple[pl.DataFrame, list[str]]:
     if not table.height:
         raise StudyError(f"{path}: no rows below the header; nothing to score.")
     place = "row" if path.suffix == ".parquet" else "line"
-    if (blank := _first(table["job_id"].is_null())) is not None:
-        raise StudyError(f"{path}: {place} {numbers[blank]}: job_id is blank; the score of a job is found by it.")
+    _check_ids(path, table["job_id"], place, numbers)
     read = {"job_id": table["job_id"], SECONDS: _submissions(path, table, asked, place, numbers)}
     wanted = [name for name in (*asked.needed, *asked.may) if name in table.columns]
     for name in dict.fromkeys(wanted):
@@ -118,6 +119,19 @@ def _as_text(path: Path, table: pl.DataFrame) -> pl.DataFrame:
 # Checking ------------------------------------------------------------------------------------------------------
 
 
+def _check_ids(path: Path, ids: pl.Series, place: str, numbers: pl.Series) -> None:
+    """Raises StudyError where a job_id is blank or repeated."""
+    ids = ids.str.strip_chars()
+    if (blank := _first(ids.is_null() | (ids == ""))) is not None:
+        raise StudyError(f"{path}: {place} {numbers[blank]}: job_id is blank; the score of a job is found by it.")
+    if (again := _first(~ids.is_first_distinct())) is not None:
+        first = numbers[_first(ids == ids[again])]
+        raise StudyError(
+            f"{path}: {place} {numbers[again]}: job_id '{printable(ids[again])}' is that of {place} {first} too; the "
+            "score of a job is found by it."
+        )
+
+
 def _check_columns(path: Path, there: Collection[str], asked: Asked) -> None:
     """Raises StudyError where a column is missing or written after the submission."""
     if later := [name for name in there if name in asked.later]:
@@ -180,6 +194,9 @@ def _typed(path: Path, cells: pl.Series, dtype: pl.DataType, where: str, numbers
         return cells
     if (wrong := _first(values.is_null() & cells.is_not_null())) is not None:
         raise StudyError(f"{path}: {where.format(numbers[wrong])}: '{printable(cells[wrong])}' is no {_WHAT[what]}.")
+    least = LEAST.get(cells.name, 0)
+    if dtype.is_numeric() and (wrong := _first(values < least)) is not None:
+        raise StudyError(f"{path}: {where.format(numbers[wrong])}: '{printable(cells[wrong])}' is less than {least}.")
     return values
 
 
