@@ -32,8 +32,8 @@ from ttf.errors import StudyError
 from ttf.provenance.digests import MEMORY, Memory
 
 
-def trace_of(study: str, name: str) -> Trace:
-    """The trace of this name, of this study or any; without a name the only one of the study that has a risk.
+def trace_of(study: str, name: str) -> tuple[str, Trace]:
+    """(the study, the trace of this name), of this study or any; without a name the study's only one that has a risk.
 
     Raises ConfigError where there is none.
     """
@@ -42,17 +42,20 @@ def trace_of(study: str, name: str) -> Trace:
         raise ConfigError("no study was made in this folder yet. Run `make report`.")
     last = studies.chosen(study) if study or not name else studies.last()
     order = [last] if study or not name else sorted(made, key=lambda other: other != last)
-    found = {trace: _trace(trace, made[of]) for of in reversed(order) if of in made for trace in made[of]["study"]}
-    if name and name not in found:
-        raise ConfigError(f"TRACE={name}: no study here has that trace{mean(name, found)} There: {', '.join(found)}.")
-    scored = {trace: about for trace, about in found.items() if about.risk}
+    study_by_trace = {trace: of for of in reversed(order) if of in made for trace in made[of]["study"]}
+    if name and name not in study_by_trace:
+        there = ", ".join(study_by_trace)
+        raise ConfigError(f"TRACE={name}: no study here has that trace{mean(name, study_by_trace)} There: {there}.")
+    traces = {trace: _trace(trace, made[of]) for trace, of in study_by_trace.items()}
+    scored = {trace: about for trace, about in traces.items() if about.risk}
     if name and name not in scored:
         raise ConfigError(f"TRACE={name}: it has no jobs whose submission is known; nothing to score.")
     if not name and len(scored) != 1:
         raise ConfigError(
             f"which trace? Name it: TRACE={' or TRACE='.join(scored)}" if scored else "no trace has jobs."
         )
-    return scored[name or next(iter(scored))]
+    name = name or next(iter(scored))
+    return study_by_trace[name], scored[name]
 
 
 def _trace(name: str, config: dict[str, Any]) -> Trace:
@@ -76,6 +79,16 @@ def places(trace: Trace, file: str, part: str, out: str) -> tuple[Path, Path]:
     if file and any(place.resolve() == Path(file).resolve() for place in (scores, skew)):
         raise ConfigError(f"OUT={out}: that would overwrite FILE={file}; name another.")
     return scores, skew
+
+
+def check_products(study: str, trace: str) -> None:
+    """Raises StudyError where the models of a trace, or what is read beside them, are not as the study made them."""
+    from ttf.provenance.read import Manifest, not_as_made
+
+    folder, manifest = Path("results") / trace, Manifest.read(studies.STUDIES / study / "manifest.json")
+    files = [*sorted(folder.glob("models/*.json")), folder / "jobs.parquet", folder / "tables" / "risk_evaluation.csv"]
+    if problems := not_as_made(manifest, [str(file) for file in files if file.exists()]):
+        raise StudyError(f"study {study}: its results are edited or out of date, so no job is scored: {problems[0]}")
 
 
 def score(trace: Trace, file: str, part: str, window: str, to: tuple[Path, Path]) -> Iterator[str]:
@@ -113,7 +126,7 @@ def score(trace: Trace, file: str, part: str, window: str, to: tuple[Path, Path]
     scores = scored(model, jobs, known, past.jobs.filter(trained), gpus)
     differs = skew(model, jobs, known, past.jobs.filter(trained), past_known.take(trained))
     _write(scores, differs, to)
-    yield from _said(trace, folder, scores, differs, name)
+    yield from _said(trace, folder, scores, differs, name, model.kind)
     if early := (jobs["submit_s"] < model.until_s).sum():
         yield f"note: {early:,} were submitted before the training ended; of them the score is no forecast."
     if left_out:
@@ -163,7 +176,7 @@ def _asked(trace: Trace, columns: Any, types: Any, besides: Sequence[str], submi
     return Asked(columns, types, besides, later, trace.clock is not None, seen)
 
 
-def _said(trace: Trace, folder: Path, scores: Any, differs: Any, window: str) -> Iterator[str]:
+def _said(trace: Trace, folder: Path, scores: Any, differs: Any, window: str, kind: str) -> Iterator[str]:
     """How far the scores can be trusted: the verdict of the evaluation first."""
     from ttf.analyses.predict_failure import EVALUATION, trust
     from ttf.tables import read_table
@@ -173,7 +186,7 @@ def _said(trace: Trace, folder: Path, scores: Any, differs: Any, window: str) ->
     yield verdict
     if trace.synthetic:
         yield f"The trace {trace.name} is synthetic: its scores say nothing of a real cluster."
-    yield trust.of_scores(scores, window)
+    yield trust.of_scores(scores, window, kind)
     yield trust.of_skew(differs)
     yield from more
 
@@ -211,10 +224,11 @@ def main(arguments: Sequence[str]) -> int:
     try:
         if bool(given.file) == bool(given.part):
             raise ConfigError("what? make score FILE=new_jobs.csv, or make score PART=name TRACE=name")
-        trace = trace_of(given.study, given.trace)
+        study, trace = trace_of(given.study, given.trace)
         if given.file:
             given_file(given.file, "FILE")
         to = places(trace, given.file, given.part, given.out)
+        check_products(study, trace.name)
         for line in score(trace, given.file, given.part, given.model, to):
             print(line)
     except (ConfigError, StudyError) as error:

@@ -17,7 +17,7 @@ GPU_TYPES = ("A", "B", "C")  # the last comes in the last third of the weeks onl
 GPUS = (1, 2, 4, 8)
 
 SHARE = 0.25  # of the jobs that end, roughly
-USER_LOG_SD, GROUP_LOG_SD = 1.2, 0.5
+USER_LOG_SD, GROUP_LOG_SD, GPU_LOG_ODDS = 1.2, 0.5, 1.0
 # Run times are lognormal: the median of a job of one GPU, and by how much its logarithm grows with each doubling.
 FAILED_MEDIAN_S, OTHER_MEDIAN_S = 900.0, 5_400.0
 BY_DOUBLING, RUN_LOG_SD = 0.4, 1.3
@@ -42,6 +42,14 @@ def with_users(n: int, seed: int, weeks: int = 8) -> pl.DataFrame:
     rng = np.random.default_rng([seed, 0])
     sent = _sent(rng, n, weeks)
     risk = _risk(rng, sent)
+    return _records(rng, sent, risk, rng.random(n) < risk, weeks)
+
+
+def with_requests(n: int, seed: int, weeks: int = 8) -> pl.DataFrame:
+    """Those of `with_users`, whose odds of failure also grow with each doubling of GPUs."""
+    rng = np.random.default_rng([seed, 3])
+    sent = _sent(rng, n, weeks)
+    risk = _risk(rng, sent, GPU_LOG_ODDS)
     return _records(rng, sent, risk, rng.random(n) < risk, weeks)
 
 
@@ -90,8 +98,8 @@ def _uneven(rng: np.random.Generator, n: int, kinds: int) -> np.ndarray:
     return (kinds * rng.random(n) * rng.random(n)).astype(np.int64)
 
 
-def _risk(rng: np.random.Generator, sent: Sent) -> np.ndarray:
-    log_odds = np.log(SHARE / (1 - SHARE)) - 0.1
+def _risk(rng: np.random.Generator, sent: Sent, by_doubling: float = 0.0) -> np.ndarray:
+    log_odds = np.log(SHARE / (1 - SHARE)) - 0.1 + by_doubling * np.log2(sent.gpus)
     log_odds = log_odds + USER_LOG_SD * rng.standard_normal(int(sent.user.max()) + 1)[sent.user]
     log_odds += GROUP_LOG_SD * rng.standard_normal(int(sent.group.max()) + 1)[sent.group]
     return 1 / (1 + np.exp(-log_odds))

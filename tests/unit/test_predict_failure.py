@@ -22,11 +22,12 @@ from ttf.analyses.predict_failure.extrapolate import largest, newest
 from ttf.analyses.predict_failure.savings import NO_HOURS, NO_LARGE, Savings
 from ttf.analyses.predict_failure.trials import Tried, still_running, tried
 from ttf.inputs import Inputs
+from ttf.risk import LOGISTIC, NESTED
 from ttf.risk.encoder import Design
 from ttf.risk.features import Data, features_of
 from ttf.risk.hours import Hours
 from ttf.risk.logistic import Fit
-from ttf.risk.model import NO_FEATURES, ONE_KIND, TOO_FEW, Model
+from ttf.risk.model import NO_FEATURES, NO_HISTORY, ONE_KIND, TOO_FEW, Model
 from ttf.risk.population import population
 from ttf.risk.splits import temporal
 
@@ -65,6 +66,12 @@ def rows(found: dict[str, pl.DataFrame], model: str, metric: str, stage: str = "
     """Of the three origins, all test jobs."""
     of_it = (pl.col("model") == model) & (pl.col("metric") == metric) & (pl.col("stage") == stage)
     return found["risk_evaluation"].filter(of_it & AT_ALL & pl.col("split").is_in(ORIGINS))
+
+
+def served(found: dict[str, pl.DataFrame], split: str = "temporal_3") -> str:
+    """Which model serves at an origin."""
+    about = {"stage": "probability", "split": split, "metric": "pr_auc"}
+    return found["risk_evaluation"].filter("serves", AT_ALL, **about)["model"].item()
 
 
 # Where the risk is known -------------------------------------------------------------------------------------
@@ -191,7 +198,11 @@ def test_a_feature_that_says_nothing_matters_nothing():
 
 
 def test_coefficients_of_what_matters_are_told_with_their_interval(of_users):
-    for found in of_users:
+    """Where history alone serves there is nothing fitted to tell."""
+    assert [found["risk_coefficients"].height > 0 for found in of_users] == [
+        served(found) == LOGISTIC for found in of_users
+    ]
+    for found in (tables_of(made_risk.with_requests(12_000, seed)) for seed in (1, 3)):
         terms = found["risk_coefficients"]
         by_user = terms.row(by_predicate=pl.col("term") == "history by user", named=True)
         assert by_user["ci_low_clustered"] > 0
@@ -234,7 +245,8 @@ def by_hand(probability: list[float], hours: Hours | None) -> Savings:
     )
     people = population(jobs.lazy())
     encoder = data_of(made_risk.with_users(20, 1))  # any: nothing of it is asked
-    model = Model(encoder, Fit(np.zeros(1), np.eye(1), True), 0.0, 1.0, hours, np.zeros(1), 5, 3, 0)
+    nothing = np.zeros(1)
+    model = Model(encoder, Fit(nothing, np.eye(1), True), LOGISTIC, nothing, 0.0, 1.0, hours, nothing, 5, 3, 0)
     split = temporal(people)[-1]
     trial = Tried(split, model, np.arange(5), Design(np.empty((5, 0)), ()), {"logistic": np.array(probability)})
     return Savings(replace(encoder, jobs=people), trial, 0.5)
@@ -469,7 +481,7 @@ def test_a_challenger_of_many_levels_and_few_features(one_thread):
     only = {"type": {"kind": "category", "column": "gpu_type", "vocabulary": 1000}}
     data = data_of(MADE.with_columns(gpu_type=pl.format("type {}", EVERY % 700)), only)
     found = tried(data, temporal(data.jobs)[-1], Challenger.of(True, SEED), with_hours=False)
-    assert found.lacks == {}
+    assert found.lacks == {NESTED: NO_HISTORY}
     assert ((found.probability["gradient_boosting"] > 0) & (found.probability["gradient_boosting"] < 1)).all()
 
 

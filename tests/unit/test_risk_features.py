@@ -189,7 +189,6 @@ def test_without_a_past_nothing_has_ended():
     known = submitted(jobs, FEATURES, None)
     assert (known.rates["history"] == AT_FIRST).all()
     assert not known.ended["history"].any()
-    assert (known.overall == AT_FIRST).all()
 
 
 # What else is known ------------------------------------------------------------------------------------------
@@ -202,7 +201,6 @@ def test_jobs_taken_are_those_jobs():
     part, encoder = known.take(rows), Encoder.fit(FEATURES, known)
     assert part.n == 4
     assert (encoder.design(part).rows(slice(None)) == encoder.design(known).rows(rows)).all()
-    assert (part.overall == known.overall[rows]).all()
     truths = np.zeros(300, dtype=bool)
     truths[[3, 200]] = True
     assert (known.take(truths).rates["history"] == known.rates["history"][[3, 200]]).all()

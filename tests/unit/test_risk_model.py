@@ -21,12 +21,14 @@ from ttf.risk.model import (
     ONE_KIND,
     SLOPE_SD,
     TOO_FEW,
+    Lesson,
     Model,
     log_odds,
     platt,
     train,
     why_not,
 )
+from ttf.risk.model import trained as trained_on
 from ttf.risk.population import ENDED, LATE, NEVER, population
 from ttf.risk.splits import at_random, temporal
 
@@ -269,7 +271,7 @@ def test_contributions_are_what_the_log_odds_are_made_of(trained):
     design = model.encoder.design(known)
     names, parts = by_feature(model, design)
     assert names == ["gpus", "clock", "history", "gpu_type", "group"]
-    centre = model.shift + model.slope * float(model.centre @ model.fit.coefficients)
+    centre = model.shift + model.slope * float(model.centre @ model.weights)
     assert parts.sum(axis=1) + centre == pytest.approx(logit(model.probability(design)))
     # Against the mean of the training data: there they come to nothing.
     assert parts[split.learn].mean(axis=0) == pytest.approx(np.zeros(5), abs=1e-9)
@@ -277,8 +279,8 @@ def test_contributions_are_what_the_log_odds_are_made_of(trained):
 
 def test_the_encoder_of_a_warm_start_is_kept(trained):
     jobs, known, split, model = trained
-    later = train(jobs, known, FEATURES, split.recalibrate, split.test, NEVER - 1, encoder=model.encoder)
-    assert later.encoder is model.encoder
+    lesson = Lesson.of(jobs, known, split.recalibrate, split.test, NEVER - 1)
+    assert trained_on(lesson, FEATURES, encoder=model.encoder).encoder is model.encoder
 
 
 # Recalibration -----------------------------------------------------------------------------------------------

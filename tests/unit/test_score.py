@@ -15,8 +15,7 @@ from scipy.stats import mannwhitneyu
 from scipy.stats.contingency import association
 from sklearn.metrics import average_precision_score
 from ttf.analyses.predict_failure import EVALUATION, trust
-from ttf.analyses.predict_failure.numbers import CANNOT_SAY, NOT_TOLD, TOLD
-from ttf.analyses.predict_failure.trust import SAID
+from ttf.analyses.predict_failure.names import CANNOT_SAY, NONE, SAID, UNPRICED, WEAK
 from ttf.errors import StudyError
 from ttf.risk import served
 from ttf.risk.features import Feature, submitted
@@ -106,7 +105,7 @@ def test_reasons_add_up_to_the_log_odds_against_the_mean_of_the_training(past, k
     of_two = submitted(past.jobs, two, None, past)
     model = train(past, of_two, two, trained, trained & False, past.submit_s[-1], with_hours=False)
     found = scored(model, past.jobs.filter(later), of_two.take(later), past.jobs.filter(trained), GPUS)
-    mean = model.shift + model.slope * model.centre @ model.fit.coefficients
+    mean = model.shift + model.slope * model.centre @ model.weights
     for row in found.head(300).iter_rows(named=True):
         adds = [float(row[f"reason_{place}"].rsplit(": ", 1)[1]) for place in (1, 2, 3) if row[f"reason_{place}"]]
         assert logit(row["probability"]) - mean == pytest.approx(sum(adds), abs=0.0151)
@@ -181,6 +180,8 @@ def test_a_model_from_its_file_gives_the_same_scores(past, known, model, later, 
     [
         lambda said: said.pop("centre"),
         lambda said: said.update(coefficients=said["coefficients"][1:]),
+        lambda said: said.update(weights=said["weights"][1:]),
+        lambda said: said.update(kind="oracle"),
         lambda said: said["terms"].reverse(),
         lambda said: said["features"]["gpus"].update(column="end_s"),
         lambda said: said.update(features=[]),
@@ -301,8 +302,12 @@ def test_the_header_tells_the_delimiter(tmp_path, delimiter):
 
 def test_a_time_is_read_with_its_offset(tmp_path):
     text = "job_id,submit,user,gpu_milli\n" + "".join(
-        f"a,{time},u,1\n"
-        for time in ("2023-11-14T22:13:20Z", "2023-11-14T22:13:20", "2023-11-14T23:13:20+01:00", "1700000000")
+        f"{name},{time},u,1\n"
+        for name, time in zip(
+            "abcd",
+            ("2023-11-14T22:13:20Z", "2023-11-14T22:13:20", "2023-11-14T23:13:20+01:00", "1700000000"),
+            strict=True,
+        )
     )
     assert read(tmp_path, text)[0]["submit_s"].to_list() == [1_700_000_000] * 4
 
@@ -321,6 +326,11 @@ def test_parquet_is_read_alike(tmp_path):
 REFUSED = {
     "no column gpu_milli \\(feature gpus\\), which the model needs": "job_id,submit_s,user\na,1700000000,u\n",
     "no column job_id, submit_s or submit, user": "a\nb\n",
+    "line 3: job_id 'a' is that of line 2 too": f"{HEAD}\na,1700000000,u,1\n a ,1700000000,u,1\n",
+    "line 2: job_id is blank": f"{HEAD}\n  ,1700000000,u,1\n",
+    "line 3, column gpu_milli: '-8' is less than 0": f"{HEAD}\na,1700000000,u,0\nb,1700000000,u,-8\n",
+    "column share: '-0.5' is less than 0": f"{HEAD},share\na,1700000000,u,1,-0.5\n",
+    "column size: '0' is less than 1": f"{HEAD},size\na,1700000000,u,1,0\n",
     "line 3, column gpu_milli: 'eight' is no whole number": f"{HEAD}\na,1700000000,u,1\nb,1700000000,u,eight\n",
     "'1.5' is no whole number": f"{HEAD}\na,1700000000,u,1.5\n",
     "'1e300' is no whole number": f"{HEAD}\na,1700000000,u,1e300\n",
@@ -442,31 +452,35 @@ def test_windows_of_time_count_by_their_last_moment(tmp_path):
 def evaluation(*above: tuple[float | None, float | None], reason: str | None = None) -> pl.DataFrame:
     """above: PR-AUC above the share of failures by origin, and the lower end of its interval."""
     about = {"stage": "probability", "model": "logistic", "slice": "all", "n": 100, "failures": 25, "reason": reason}
+    about["serves"] = True
     rows = [about | {"split": "random", "metric": "pr_auc_above_base_rate", "estimate": 0.7, "ci_low_clustered": 0.6}]
     for number, (estimate, low) in enumerate(above, start=1):
         ends = {"ci_low_clustered": low, "ci_high_clustered": None if low is None else 0.3}
         row = about | {"split": f"temporal_{number}", "metric": "pr_auc_above_base_rate", "estimate": estimate} | ends
-        rows += [row, row | {"model": "nested_rate", "ci_low_clustered": 0.2}, row | {"stage": "landmark"}]
+        other = row | {"model": "nested_rate", "ci_low_clustered": 0.2, "serves": False}
+        rows += [row, other, row | {"stage": "landmark"}]
+        ends = {"estimate": 0.4, "ci_low_clustered": 0.3, "ci_high_clustered": 0.5}
+        rows.append(row | {"metric": "pr_auc"} | (ends if estimate is not None else {}))
     last = about | {"split": "temporal_3"}
-    ends = {"estimate": 0.4, "ci_low_clustered": 0.3, "ci_high_clustered": 0.5}
-    rows.append(last | {"metric": "pr_auc"} | ends)
     rows.append(last | {"slice": "unseen_user", "metric": "pr_auc", "n": 0, "reason": "no test job is one"})
     return EVALUATION.frame(rows)
 
 
-GOOD, BAD, OPEN, NONE = (0.15, 0.01), (0.15, 0.0), (0.15, None), (None, None)
+GOOD, BAD, OPEN, UNTESTED = (0.15, 0.01), (0.15, 0.0), (0.15, None), (None, None)
+ABOVE = "PR-AUC of logistic regression is above the share of failures at"
 
 
 @pytest.mark.parametrize(
     ("table", "said"),
     [
-        (evaluation(GOOD, BAD, GOOD), f"{SAID[TOLD]}: PR-AUC is above the share of failures at 2 of 3 origins; at the"),
-        (evaluation(GOOD, GOOD, BAD), f"{SAID[TOLD]}: PR-AUC is above the share of failures at 2 of 3 origins; at the"),
-        (evaluation(GOOD, BAD, BAD), f"{SAID[NOT_TOLD]}: PR-AUC is above the share of failures at 1 of 3 origins"),
-        (evaluation((-0.1, -0.2), BAD, OPEN, reason="3 clusters"), f"{SAID[NOT_TOLD]}: PR-AUC"),
-        (evaluation(GOOD, BAD, OPEN, reason="3 clusters"), f"{SAID[CANNOT_SAY]}: PR-AUC"),
-        (evaluation(OPEN, OPEN, OPEN, reason="3 clusters"), f"{SAID[CANNOT_SAY]}: PR-AUC"),
-        (evaluation(OPEN, OPEN, NONE, reason="no failure"), f"{SAID[CANNOT_SAY]}: no failure."),
+        (evaluation(GOOD, BAD, GOOD), f"{SAID[UNPRICED]}: {ABOVE} 2 of 3 tested origins; at the last by 0.15"),
+        (evaluation(GOOD, GOOD, BAD), f"{SAID[UNPRICED]}: {ABOVE} 2 of 3 tested origins; at the last by 0.15"),
+        (evaluation(GOOD, BAD, BAD), f"{SAID[NONE]}: {ABOVE} 1 of 3 tested origins"),
+        (evaluation((-0.1, -0.2), BAD, OPEN, reason="3 clusters"), f"{SAID[NONE]}: {ABOVE} 0 of 2"),
+        (evaluation(GOOD, BAD, OPEN, reason="3 clusters"), f"{SAID[CANNOT_SAY]}: {ABOVE} 1 of 2"),
+        (evaluation(OPEN, OPEN, OPEN, reason="3 clusters"), f"{SAID[CANNOT_SAY]}: {ABOVE} 0 of 0"),
+        (evaluation(GOOD, GOOD, UNTESTED, reason="no failure"), f"{SAID[UNPRICED]}: {ABOVE} 2 of 2 tested origins"),
+        (evaluation(UNTESTED, UNTESTED, UNTESTED, reason="no failure"), f"{SAID[CANNOT_SAY]}: no failure."),
         (EVALUATION.frame([]), f"{SAID[CANNOT_SAY]}: it was not tested."),
         (None, f"{SAID[CANNOT_SAY]}: it was not evaluated"),
     ],
@@ -475,23 +489,38 @@ def test_the_verdict_comes_first(table, said):
     assert next(iter(trust.of_evaluation(table))).startswith(said)
 
 
+def test_an_origin_that_was_left_out_is_named():
+    first, second = trust.of_evaluation(evaluation(GOOD, GOOD, UNTESTED, reason="no failure"))
+    assert first.endswith("; last origin left out: no failure.")
+    assert second.startswith("PR-AUC of logistic regression in the last test: all jobs 0.40")
+
+
+def test_where_acting_costs_more_than_it_saves_it_is_not_worth_acting_on():
+    table = evaluation(GOOD, GOOD, GOOD)
+    saved = table.filter("serves", stage="probability", metric="pr_auc_above_base_rate")
+    saved = saved.with_columns(
+        metric=pl.lit("gpu_hours_saved"), estimate=-3.0, ci_low_clustered=-6.0, ci_high_clustered=-0.5
+    )
+    assert next(iter(trust.of_evaluation(pl.concat([table, saved])))).startswith(f"{SAID[WEAK]}: {ABOVE} 3 of 3")
+
+
 def test_why_an_interval_lacks_is_said():
     first = next(iter(trust.of_evaluation(evaluation(OPEN, OPEN, OPEN, reason="3 clusters"))))
-    assert first.endswith("0 of 3 origins; at the last by 0.15, of a share of 0.25; 3 clusters.")
+    assert first.endswith("0 of 0 tested origins; at the last by 0.15, of a share of 0.25; 3 clusters.")
 
 
 def test_the_last_origin_says_how_far_a_score_can_be_trusted():
     *_, last = trust.of_evaluation(evaluation(GOOD, GOOD, GOOD))
     assert last == (
-        "PR-AUC in the last test: all jobs 0.40 (95% CI 0.30–0.50), 25 of 100 failed; "
+        "PR-AUC of logistic regression in the last test: all jobs 0.40 (95% CI 0.30–0.50), 25 of 100 failed; "
         "users never seen: not known (no test job is one)."
     )
 
 
 def test_how_many_are_new(scores):
-    said = trust.of_scores(scores, "week 5")
+    said = trust.of_scores(scores, "week 5", "nested_rate")
     beyond, new = scores["beyond_range"].sum(), scores["unseen_user"].sum()
     assert said == (
-        f"Scored: {scores.height:,} by the model of week 5; {beyond:,} beyond the range of its training (gpu_type); "
-        f"{new:,} of users not in it."
+        f"Scored: {scores.height:,} by the model of week 5 (history alone); {beyond:,} beyond the range of its "
+        f"training (gpu_type); {new:,} of users not in it."
     )

@@ -22,6 +22,7 @@ from ttf.analyses.train_model.windows import windows_of
 from ttf.charts.figure import Study
 from ttf.jobs import OUTCOMES
 from ttf.numbers.metrics import Metrics
+from ttf.risk import LOGISTIC
 from ttf.risk.encoder import Encoder
 from ttf.risk.features import Data, features_of
 from ttf.risk.logistic import Prior, fit
@@ -358,7 +359,8 @@ def test_a_feature_that_is_not_warm_begins_anew():
         feature if feature.name != "gpus" else type(feature)(**vars(feature) | {"warm": False})
         for feature in encoder.features
     ]
-    parent = Model(Encoder(tuple(cold), encoder.learnt), found, 0.0, 1.0, None, np.zeros(design.width), 1, 1, 1)
+    weights, centre = found.coefficients, np.zeros(design.width)
+    parent = Model(Encoder(tuple(cold), encoder.learnt), found, LOGISTIC, weights, 0.0, 1.0, None, centre, 1, 1, 1)
     prior = warm_prior(parent)
     of = np.array([False, *(term.feature == "gpus" for term in encoder.terms)])
     assert of.any()

@@ -22,7 +22,7 @@ def test_the_page_is_accepted(finished_study, browser):
 
 def test_failure_risk_has_a_finding_pictures_in_its_fold_and_its_limits(finished_study, browser):
     with opened(browser, finished_study.folder / PAGE, at="#risk") as (page, wrong):
-        finding = page.locator("#risk .finding data[data-key='risk.temporal_3.logistic.pr_auc']")
+        finding = page.locator("#risk .finding data[data-key='risk.temporal_3.served.pr_auc']")
         assert finding.is_visible()
         assert not page.locator("#sec-risk-limits").is_visible()
         page.evaluate(acceptance.OPEN_ALL, True)

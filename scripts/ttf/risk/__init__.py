@@ -7,3 +7,7 @@ logistic    the probability of failure, by Newton's method
 hours       the time until failure of those that fail, lognormal, right-censored
 model       both together: trained, recalibrated, written as JSON, read again, and used
 """
+
+# The kinds of models: the share of earlier failures of the same user, and a logistic regression on all features.
+NESTED, LOGISTIC = "nested_rate", "logistic"
+KINDS = {NESTED: "history alone", LOGISTIC: "logistic regression"}

@@ -89,7 +89,6 @@ class Submitted:
     rates: dict[str, np.ndarray]
     ended: dict[str, np.ndarray]
     weekend: dict[str, np.ndarray]
-    overall: np.ndarray
 
     def take(self, rows: np.ndarray) -> "Submitted":
         """Some of the jobs; rows: their places, or a truth value each."""
@@ -97,8 +96,7 @@ class Submitted:
         places = np.flatnonzero(rows) if rows.dtype == bool else rows
         parts = ({name: values.take(places, axis=0) for name, values in part.items()} for part in self._by_job)
         numbers, codes, rates, ended, weekend = parts
-        overall = self.overall.take(places)
-        return Submitted(len(overall), numbers, self.labels, codes, rates, ended, weekend, overall)
+        return Submitted(len(places), numbers, self.labels, codes, rates, ended, weekend)
 
     def told(self) -> Iterator[bytes]:
         """All of it, so that the same jobs say the same, whichever other texts a category has: for a digest.
@@ -109,7 +107,7 @@ class Submitted:
             there = [self.labels[name][code] if code >= 0 else None for code in distinct(codes)]
             yield json.dumps([name, self.n, there]).encode()
             yield numbered(codes).astype(np.int32).tobytes()
-        for part in (self.numbers, self.rates, self.ended, self.weekend, {"": self.overall}):
+        for part in (self.numbers, self.rates, self.ended, self.weekend):
             for name, values in part.items():
                 yield json.dumps([name, *values.shape, str(values.dtype)]).encode()
                 yield values.tobytes()
@@ -138,9 +136,7 @@ def submitted(
             numbers[feature.name], weekend[feature.name] = _clock(jobs["submit_s"], clock)
         else:
             rates[feature.name], ended[feature.name] = history(jobs, feature.keys, past)
-    # Every history begins with all jobs.
-    overall = next(iter(rates.values())) if rates else history(jobs, (), past)[0]
-    return Submitted(jobs.height, numbers, labels, codes, rates, ended, weekend, overall[:, 0])
+    return Submitted(jobs.height, numbers, labels, codes, rates, ended, weekend)
 
 
 @dataclass(frozen=True)

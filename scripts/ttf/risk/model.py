@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logit
 
+from ttf.risk import LOGISTIC, NESTED
 from ttf.risk.encoder import Design, Encoder, Term
-from ttf.risk.features import Feature, Submitted
+from ttf.risk.features import HISTORY, Feature, Submitted
 from ttf.risk.hours import Hours, fit_hours
 from ttf.risk.logistic import Fit, Prior, fit
 from ttf.risk.population import NEVER, Population
 from ttf.stats.newton import ascend
+from ttf.stats.predictions import SCORED
 
 # With fewer jobs that ended, or fewer of either kind, a score would have no meaning.
 FEWEST_JOBS, FEWEST_OF_A_KIND = 200, 20
@@ -23,11 +25,17 @@ ONE_KIND = f"fewer than {FEWEST_OF_A_KIND} of the jobs to learn from failed, or 
 # Of the slope of a recalibration.
 SLOPE_SD = 0.1
 NO_FEATURES = "nothing that is known at submission differs between the jobs to learn from"
+NO_HISTORY = "no history of earlier failures orders the jobs to learn from"
+# Which kind of model serves is decided on the latest jobs to learn from, after training on this share of them. Over 525
+# simulated origins this share gave the largest mean PR-AUC of 0.5, 0.6, 0.7 and 0.8.
+EARLY = 0.6
 
 
 @dataclass(frozen=True)
 class Model:
-    """encoder and fit: the logistic regression; shift, slope: of its recalibration, in log-odds; hours: stage 2.
+    """encoder and fit: the logistic regression, from which a later one is warm-started; kind: NESTED or LOGISTIC;
+    weights (p,): the coefficients of the score, those of `fit` or of the history alone; shift, slope: of its
+    recalibration, in log-odds; hours: stage 2.
 
     centre (p,): the mean of the design's columns in training, from which contributions are told; n, failures: of the
     jobs it was trained on; until_s: the last moment it knows of.
@@ -35,6 +43,8 @@ class Model:
 
     encoder: Encoder
     fit: Fit
+    kind: str
+    weights: np.ndarray
     shift: float
     slope: float
     hours: Hours | None
@@ -49,7 +59,13 @@ class Model:
 
     def probability(self, design: Design) -> np.ndarray:
         """That a job fails, recalibrated."""
-        return expit(self.shift + self.slope * design.dot(self.fit.coefficients))
+        return expit(self.shift + self.slope * design.dot(self.weights))
+
+    @property
+    def scoring_features(self) -> list[Feature]:
+        """The features that move the score; the others serve stage 2 alone."""
+        names = {term.feature for term, weight in zip(self.encoder.terms, self.weights[1:], strict=True) if weight}
+        return [feature for feature in self.encoder.features if feature.name in names]
 
     def contributions(self, design: Design, part_of: Callable[[Term], Any]) -> tuple[list[Any], np.ndarray]:
         """(parts, (n, parts)): what each adds to the log-odds of a job, against the mean of the training data.
@@ -60,7 +76,7 @@ class Model:
         parts = list(dict.fromkeys(of_terms))
         weights = np.zeros((design.width, len(parts)))
         for place, part in enumerate(of_terms, start=1):
-            weights[place, parts.index(part)] = self.slope * self.fit.coefficients[place]
+            weights[place, parts.index(part)] = self.slope * self.weights[place]
         return parts, design.dot(weights) - self.centre @ weights
 
     def to_json(self) -> dict[str, Any]:
@@ -71,6 +87,8 @@ class Model:
             "coefficients": self.fit.coefficients.tolist(),
             "information": self.fit.information.tolist(),
             "converged": self.fit.converged,
+            "kind": self.kind,
+            "weights": self.weights.tolist(),
             "recalibration": {"shift": self.shift, "slope": self.slope},
             "centre": self.centre.tolist(),
             "trained_on": {"jobs": self.n, "failures": self.failures, "until_s": self.until_s},
@@ -93,6 +111,8 @@ class Model:
         return cls(
             encoder=Encoder.from_json(said["features"], features),
             fit=Fit(np.array(said["coefficients"]), np.array(said["information"]), said["converged"]),
+            kind=said["kind"],
+            weights=np.array(said["weights"]),
             shift=again["shift"],
             slope=again["slope"],
             hours=hours
@@ -172,32 +192,47 @@ def train(
     learn: np.ndarray,
     recalibrate: np.ndarray,
     until_s: int,
-    prior: Prior | None = None,
-    encoder: Encoder | None = None,
     with_hours: bool = True,
+    kind: str | None = None,
 ) -> Model | str:
     """The model of the jobs in `learn`, recalibrated on those in `recalibrate`: see `Lesson.of` and `trained`."""
-    return trained(Lesson.of(jobs, known, learn, recalibrate, until_s, with_hours), features, prior, encoder)
+    return trained(Lesson.of(jobs, known, learn, recalibrate, until_s, with_hours), features, kind=kind)
 
 
 def trained(
-    lesson: Lesson, features: Sequence[Feature], prior: Prior | None = None, encoder: Encoder | None = None
+    lesson: Lesson,
+    features: Sequence[Feature],
+    prior: Prior | None = None,
+    encoder: Encoder | None = None,
+    kind: str | None = None,
 ) -> Model | str:
-    """The model of a lesson; a reason where there can be none. prior, encoder: of a warm start.
+    """The model of a lesson that serves, with stage 2; a reason where there can be none.
 
-    Stage 2 learns from those of the told jobs whose probability is at or above the share that failed, and from those
-    that still ran.
+    prior, encoder: of a warm start; kind: of the model, if that is not to be chosen.
     """
+    models = simple_models(lesson, features, prior, encoder)
+    if isinstance(models, str):
+        return models
+    kind = kind or choose_kind(lesson, models, prior)
+    return add_hours(models[kind], lesson) if kind in models else NO_HISTORY
+
+
+def simple_models(
+    lesson: Lesson, features: Sequence[Feature], prior: Prior | None = None, encoder: Encoder | None = None
+) -> dict[str, Model] | str:
+    """The models of a lesson by kind, recalibrated, without stage 2; a reason where there can be none."""
     failed = lesson.failed[lesson.learn]
     if reason := why_not(failed):
         return reason
     encoder, design = _learnt(lesson, features, encoder)
     if design.width == 1:
         return NO_FEATURES
-    found = fit(design, failed, prior)
+    regression = fit(design, failed, prior)
     model = Model(
         encoder=encoder,
-        fit=found,
+        fit=regression,
+        kind=LOGISTIC,
+        weights=regression.coefficients,
         shift=0.0,
         slope=1.0,
         hours=None,
@@ -206,9 +241,50 @@ def trained(
         failures=int(failed.sum()),
         until_s=lesson.until_s,
     )
-    again = lesson.again
-    model = recalibrated(model, encoder.design(lesson.known.take(again)), lesson.failed[again])
-    return model if lesson.hours is None else _with_hours(model, lesson, lesson.hours)
+    again = encoder.design(lesson.known.take(lesson.again))
+    models = [model]
+    if (weights := history_weights(encoder, design, failed)) is not None:
+        models.insert(0, replace(model, kind=NESTED, weights=weights))
+    return {model.kind: recalibrated(model, again, lesson.failed[lesson.again]) for model in models}
+
+
+def history_weights(encoder: Encoder, design: Design, failed: np.ndarray) -> np.ndarray | None:
+    """The weights (p,) of history alone: a common one for each level of the first history, and the intercept.
+
+    The levels add up to the log-odds of the share of failures at the finest one, against the share of all jobs. None
+    without a history, and where a higher share does not go with failure.
+    """
+    history = next((feature.name for feature in encoder.features if feature.kind == HISTORY), None)
+    weights = np.array([0.0, *(float(term.feature == history) for term in encoder.terms)])
+    if not weights.any():
+        return None
+    shift, slope = platt(design.dot(weights), failed)
+    return None if (shift, slope) == (0, 1) else np.array([shift, *(slope * weights[1:])])
+
+
+def choose_kind(lesson: Lesson, models: Mapping[str, Model], prior: Prior | None = None) -> str:
+    """Which of the models serves: the regression, if it is better than history alone by both PR-AUC and log-loss.
+
+    Both are trained on the first of the lesson's jobs and compared on the others. Where there are too few to compare,
+    history alone serves.
+    """
+    if NESTED not in models:
+        return LOGISTIC
+    rows = np.flatnonzero(lesson.learn | lesson.again)
+    early, late = np.split(rows, [int(EARLY * len(rows))])
+    failed = lesson.failed[early]
+    if why_not(failed) or why_not(lesson.failed[late]):
+        return NESTED
+    encoder = models[LOGISTIC].encoder
+    design, of_late = (encoder.design(lesson.known.take(part)) for part in (early, late))
+    weights = history_weights(encoder, design, failed)
+    if weights is None:
+        return LOGISTIC
+    both = (expit(of_late.dot(part)) for part in (weights, fit(design, failed, prior).coefficients))
+    history, regression = (
+        [SCORED[name](lesson.failed[late], p).score for name in ("average_precision", "log_loss")] for p in both
+    )
+    return LOGISTIC if regression[0] > history[0] and regression[1] < history[1] else NESTED
 
 
 def _learnt(lesson: Lesson, features: Sequence[Feature], encoder: Encoder | None) -> tuple[Encoder, Design]:
@@ -220,7 +296,7 @@ def _learnt(lesson: Lesson, features: Sequence[Feature], encoder: Encoder | None
 
 def recalibrated(model: Model, design: Design, failed: np.ndarray) -> Model:
     """The model with its log-odds shifted and stretched to what became of later jobs."""
-    shift, slope = platt(design.dot(model.fit.coefficients), failed)
+    shift, slope = platt(design.dot(model.weights), failed)
     return replace(model, shift=shift, slope=slope)
 
 
@@ -248,8 +324,15 @@ def platt(eta: np.ndarray, failed: np.ndarray) -> tuple[float, float]:
     return (float(shift), float(slope)) if converged and slope > 0 else (0.0, 1.0)
 
 
-def _with_hours(model: Model, lesson: Lesson, hours: np.ndarray) -> Model:
-    rows = lesson.rows
+def add_hours(model: Model, lesson: Lesson) -> Model:
+    """The model with stage 2, if the lesson tells hours.
+
+    It learns from those of the told jobs whose probability is at or above the share that failed, and from those that
+    still ran.
+    """
+    if lesson.hours is None:
+        return model
+    rows, hours = lesson.rows, lesson.hours
     design = model.encoder.design(lesson.known.take(rows))
     probability = model.probability(design)
     at_risk = probability >= model.base_rate

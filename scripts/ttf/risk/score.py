@@ -10,6 +10,7 @@ import polars as pl
 
 from ttf.contract import REASON, Table, count, number, reason, share, truth, words
 from ttf.errors import StudyError
+from ttf.risk import KINDS
 from ttf.risk.features import CATEGORY, CLOCK, HASHED, HISTORY, NUMERIC, STRENGTH, Feature, Submitted, features_of
 from ttf.risk.model import Model
 from ttf.stats.differences import compare_distributions, compare_medians, compare_shares
@@ -87,8 +88,9 @@ def model_of(said: Mapping[str, Any]) -> Model:
         terms = list(said["terms"])
         model = Model.from_json(said, features_of(said["features"]))
         same = [f"{term.feature}: {term.name}" for term in model.encoder.terms] == terms
-        same = same and model.encoder.digest == said["digest"]
-        of_terms = [model.fit.coefficients, model.centre, *([model.hours.coefficients] if model.hours else [])]
+        same = same and model.encoder.digest == said["digest"] and model.kind in KINDS
+        of_terms = [model.fit.coefficients, model.weights, model.centre]
+        of_terms += [model.hours.coefficients] if model.hours else []
         numbers = [model.shift, model.slope, *([model.hours.sigma, model.hours.horizon] if model.hours else [])]
         same = same and all(len(of) == 1 + len(terms) for of in of_terms)
         same = same and bool(np.isfinite(np.concatenate([*of_terms, numbers])).all())

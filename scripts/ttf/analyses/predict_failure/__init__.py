@@ -9,7 +9,8 @@ PROBABILITY, HOURS, LANDMARK = "probability", "hours", "landmark"
 
 _MODEL = words(
     "Model",
-    "base_rate, nested_rate (shrunken share of failures of group, user and all), logistic, gradient_boosting; "
+    "base_rate, nested_rate (history alone: shrunken share of failures of user and group), logistic, "
+    "gradient_boosting; "
     "lognormal of hours.",
 )
 _SPLIT = words("Split", "temporal_1 to temporal_3 (trained on what had ended before, tested on what came), or random.")
@@ -21,6 +22,7 @@ EVALUATION = table(
     stage=words("Stage", "probability, hours (until failure) or landmark (probability of those still running)."),
     model=_MODEL,
     split=_SPLIT,
+    serves=truth("Serves", "Whether it is the model that serves, chosen without these test jobs."),
     slice=words(
         "Slice", "Test jobs: all, or unseen_user, unseen_group, unseen_gpu_type, beyond_range of the training."
     ),
@@ -46,7 +48,7 @@ CALIBRATION = table(
 )
 COEFFICIENTS = table(
     "risk_coefficients",
-    "A coefficient of the logistic regression of the last origin.",
+    "A coefficient of the logistic regression of the last tested origin, if that serves.",
     feature=words("Feature", "As the configuration names it."),
     term=name(
         "Term", "What of it: a number in standard deviations, a value against the commonest, or log-odds.", by="feature"
@@ -59,7 +61,7 @@ COEFFICIENTS = table(
 )
 IMPORTANCE = table(
     "risk_importance",
-    "How much PR-AUC is lost without a feature, on the test jobs of the last origin.",
+    "How much PR-AUC the model that serves loses without a feature, on the test jobs of the last tested origin.",
     feature=words("Feature", "As the configuration names it; history: all of that kind together."),
     how=words("How", "permuted (its values dealt out anew among the jobs) or left_out (trained without it)."),
     n=count("n", "Test jobs."),
@@ -82,7 +84,7 @@ DEPENDENCE = table(
 )
 DECISIONS = table(
     "risk_decisions",
-    "GPU time saved had the jobs at highest risk been tried on one GPU first, in the tests of the last origin.",
+    "GPU time saved had the jobs at highest risk been tried on one GPU first, in the tests of the last tested origin.",
     model=words("Model", "A model's; oracle (who will fail within the trial is known); everyone (all are tried)."),
     flagged=count("Tried", "Jobs tried, the highest expected saving first."),
     flagged_share=share("Tried", "Of the jobs of more than one GPU."),
@@ -147,7 +149,7 @@ ANALYSIS = Analysis(
         "risk_calibration": ("risk_calibration", "risk_evaluation"),
         "risk_importance": "risk_importance",
         "risk_dependence": ("risk_dependence", "risk_features"),
-        "risk_decisions": "risk_decisions",
+        "risk_decisions": ("risk_decisions", "risk_evaluation"),
     },
     sections=["risk"],
     memory_mb=400,

@@ -6,7 +6,8 @@ import altair as alt
 import polars as pl
 
 from ttf.analyses.predict_failure import PROBABILITY
-from ttf.analyses.predict_failure.names import LAST, MODELS, RANDOM, feature_name, feature_unit, feature_value
+from ttf.analyses.predict_failure.names import MODELS, RANDOM, feature_name, feature_unit, feature_value
+from ttf.analyses.predict_failure.numbers import Origin, origins, reported
 from ttf.charts.axes import percent_axis
 from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
@@ -18,19 +19,21 @@ from ttf.inputs import Inputs
 MOST_VALUES = 11
 # Room above the largest share of the calibration, and the least that an axis reaches to.
 HEADROOM, LEAST_SHARE = 1.05, 0.05
-_TEMPORAL, _RANDOM = "last origin", "random split: sees the future"
+_TEMPORAL, _RANDOM = "last tested origin", "random split: sees the future"
 _MODEL_COLOURS = {"logistic": ACCENT, "gradient_boosting": INFRA, "nested_rate": THIRD, "base_rate": CANCELLED}
 _ORACLE, _EVERYONE = "all that fail are known", "all are tried"
 
 
 def risk_calibration(given: Inputs, study: Study) -> Figure:
-    """Of tenths of the test jobs by their predicted probability the share that failed: last origin, random split."""
-    what = "Predicted and observed failures"
-    tenths = given["risk_calibration"].filter(model="logistic")
-    last = tenths.filter(split=LAST)
-    if not last.height:
+    """Of tenths of the test jobs by their predicted probability the share that failed: last tested origin, random."""
+    what, evaluation = "Predicted and observed failures", given["risk_evaluation"]
+    served = evaluation.filter("serves", stage=PROBABILITY, slice="all", metric="pr_auc").select("split", "model")
+    tenths = given["risk_calibration"].join(served, on=["split", "model"], how="semi", maintain_order="left")
+    origin = reported(origins(evaluation))
+    if origin is None:
         return nothing_to_draw(what, f"no probability was predicted for enough {study.units}")
-    names = {LAST: _TEMPORAL, RANDOM: _RANDOM}
+    last = tenths.filter(split=origin.split)
+    names = {origin.split: _TEMPORAL, RANDOM: _RANDOM}
     rows = [
         picked(row, "tenth", "n", "failures", "predicted", "observed", low="ci_low_clustered", high="ci_high_clustered")
         | {"of": names[row["split"]]}
@@ -60,14 +63,13 @@ def risk_calibration(given: Inputs, study: Study) -> Figure:
     )
     lines = base.transform_filter(f"!({is_last})").mark_line(strokeWidth=1).encode(y=y)
     chart = right + lines + rules.encode(y="low:Q", y2="high:Q") + points
-    slope = _slope(given["risk_evaluation"])
     return figure(
         fitted(chart, study, 290),
         {"tenths": rows, "right": [{"at": 0}, {"at": top}]},
         study,
         title=what,
-        subtitle=f"Tenths of the test {study.units}, 95% CI; dashed: as predicted",
-        caption=f"{_n(last, study)}{slope}. {_clusters(last)}",
+        subtitle=f"{capital(MODELS[origin.model])}: tenths of the test {study.units}, 95% CI; dashed: as predicted",
+        caption=f"{_n(last, study)}{_slope(origin)}. {_clusters(last)}",
         alt_text=f"Points by the dashed diagonal: {_spoken(last)}.",
     )
 
@@ -76,12 +78,10 @@ def _n(tenths: pl.DataFrame, study: Study) -> str:
     return f"n = {count(tenths['n'].sum(), study.unit)}, {count(tenths['failures'].sum(), 'failure')}"
 
 
-def _slope(evaluation: pl.DataFrame) -> str:
-    """The slope of calibration at the last origin, where it is known."""
-    rows = evaluation.filter(stage=PROBABILITY, model="logistic", split=LAST, slice="all", metric="calibration_slope")
-    for row in rows.filter(pl.col("estimate").is_not_null()).iter_rows(named=True):
-        return f"; slope {_plain(row['estimate'])}, right: 1"
-    return ""
+def _slope(origin: Origin) -> str:
+    """The slope of calibration, where it is known."""
+    slope = origin.measures.get("calibration_slope", {}).get("estimate")
+    return "" if slope is None else f"; slope {_plain(slope)}, right: 1"
 
 
 def _clusters(rows: pl.DataFrame) -> str:
@@ -133,7 +133,7 @@ def risk_importance(given: Inputs, study: Study) -> Figure:
         {"features": rows},
         study,
         title=what,
-        subtitle=f"Logistic regression of the last origin, on its test {study.units}; 95% CI",
+        subtitle=f"Of the model that serves, on the test {study.units} of the last tested origin; 95% CI",
         caption=f"n = {count(first['n'], study.unit)}, {count(first['failures'], 'failure')}. {_clusters(known)}",
         alt_text=f"Points with intervals; {spoken}.",
     )
@@ -161,7 +161,7 @@ def risk_dependence(given: Inputs, study: Study) -> Figure:
         rows,
         study,
         title=what,
-        subtitle=f"Mean over the test {study.units} were the feature the same in all of them; last origin",
+        subtitle=f"Mean over the test {study.units} were the feature the same in all of them; last tested origin",
         caption=f"n = {count(first, study.unit)}. Size of a point: {study.units} of about that value.",
         alt_text=f"Points by value, a panel each of {listed([feature_name(label) for label in named.values()])}.",
     )
@@ -201,6 +201,8 @@ def risk_decisions(given: Inputs, study: Study) -> Figure:
     what, table = "Net saving of a trial on one GPU", given["risk_decisions"]
     if not table.height:
         return nothing_to_draw(what, "no trial can be judged")
+    origin = reported(origins(given["risk_evaluation"]))
+    served = origin and origin.model
     names = MODELS | {"oracle": _ORACLE}
     colours = {MODELS[model]: colour for model, colour in _MODEL_COLOURS.items() if model in table["model"]}
     colours[_ORACLE] = INK
@@ -210,7 +212,7 @@ def risk_decisions(given: Inputs, study: Study) -> Figure:
     ]
     band = [
         picked(row, share="flagged_share", low="ci_low_clustered", high="ci_high_clustered")
-        for row in table.filter(pl.col("ci_low_clustered").is_not_null(), model="logistic").iter_rows(named=True)
+        for row in table.filter(pl.col("ci_low_clustered").is_not_null(), model=served).iter_rows(named=True)
     ]
     chosen = [
         picked(row, "flagged", "caught", share="flagged_share", net="net_gpu_hours") | {"by": MODELS[row["model"]]}
@@ -240,14 +242,14 @@ def risk_decisions(given: Inputs, study: Study) -> Figure:
     ends = chart_of("band").mark_area(opacity=0.12, color=ACCENT).encode(x=x, y=alt.Y("low:Q"), y2="high:Q")
     nought = chart_of("all").mark_rule(color=OPEN_LINE, strokeDash=[3, 3]).encode(y=alt.datum(0))
     best = table.filter(model="oracle")["net_gpu_hours"].max()
-    mine = next((row["net"] for row in chosen if row["by"] == MODELS["logistic"]), None)
-    told = "" if mine is None else f"; the logistic regression {_plain(mine)}"
+    mine = next((row["net"] for row in chosen if row["by"] == MODELS.get(served)), None)
+    told = "" if mine is None else f"; {MODELS[served]}, which serves, {_plain(mine)}"
     return figure(
         fitted(ends + nought + lines + points + end, study, 300),
         {"band": band, "curves": curves, "chosen": chosen, "all": notes},
         study,
         title=what,
-        subtitle=f"{capital(study.units)} tried by expected saving; dot: those above 0; band: 95% CI. Last origin",
+        subtitle=f"{capital(study.units)} by expected saving; dot: those above 0; band: 95% CI; last tested origin",
         caption=f"n = {count(everyone['flagged'], study.unit)} of more than one GPU. An upper bound.",
         alt_text=f"Curves of net GPU-hours; were all failures known {_plain(best or 0)}{told}.",
     )

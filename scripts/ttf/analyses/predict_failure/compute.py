@@ -24,7 +24,7 @@ from ttf.analyses.predict_failure.evaluate import of_calibration, of_hours, of_p
 from ttf.analyses.predict_failure.explain import PERMUTED, coefficients, dependence, importance
 from ttf.analyses.predict_failure.extrapolate import extrapolation
 from ttf.analyses.predict_failure.savings import Savings
-from ttf.analyses.predict_failure.trials import Tried, still_running, tried
+from ttf.analyses.predict_failure.trials import Tried, is_tested, still_running, tried
 from ttf.inputs import Inputs
 from ttf.risk.features import HISTORY, Data, Feature, features_of
 from ttf.risk.model import NO_FEATURES, Model
@@ -52,7 +52,8 @@ def evaluated(
 ) -> dict[str, pl.DataFrame]:
     """All tables of the analysis. landmark_s: of those still running after so long; trial_h: hours of a trial."""
     origins = [tried(data, split, challenger) for split in temporal(data.jobs)]
-    last = origins[-1]
+    # The last that can be tested: else the last, which says why not.
+    last = next((trial for trial in reversed(origins) if is_tested(data, trial)), origins[-1])
     savings = {trial.split.name: Savings(data, trial, trial_h) for trial in origins}
     at_once = tried(data, at_random(data.jobs, seed), challenger, with_hours=False)
     rows = [row for trial in origins for row in of_probability(data, trial, PROBABILITY, savings[trial.split.name])]

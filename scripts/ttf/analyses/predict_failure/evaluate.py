@@ -13,13 +13,13 @@ from ttf.analyses.predict_failure.trials import (
     ALL,
     BASE,
     BOOSTING,
-    LOGISTIC,
+    FEWEST,
     MODELS,
-    NESTED,
     Tried,
     at_risk,
     slices,
 )
+from ttf.risk import LOGISTIC, NESTED
 from ttf.risk.features import Data
 from ttf.stats.predictions import (
     Estimate,
@@ -37,8 +37,6 @@ from ttf.stats.predictions import (
     roc_auc,
 )
 
-# With fewer test jobs a measure says nothing.
-FEWEST = 20
 TOO_FEW = f"fewer than {FEWEST} test jobs"
 OF_PREDICTIONS: dict[str, Callable[..., Estimate]] = {
     "pr_auc": average_precision,
@@ -57,7 +55,8 @@ def of_probability(data: Data, trial: Tried, stage: str, savings: Savings | None
     if isinstance(trial.model, str):
         for model in MODELS:
             why = trial.lacks[model]
-            yield about | {"model": model, "slice": ALL, "metric": "pr_auc", "n": 0, "failures": 0, "reason": why}
+            row = about | {"model": model, "slice": ALL, "metric": "pr_auc", "n": 0, "failures": 0, "reason": why}
+            yield row | {"serves": False}
         return
     failed, cluster, by = data.jobs.failed[trial.rows], data.jobs.cluster[trial.rows], data.jobs.by
     for name, among in slices(data, trial):
@@ -67,6 +66,7 @@ def of_probability(data: Data, trial: Tried, stage: str, savings: Savings | None
         why = among if isinstance(among, str) else TOO_FEW if n < FEWEST else None
         for model in MODELS:
             row = about | {"model": model, "slice": name, "n": n, "failures": failures}
+            row["serves"] = model == trial.model.kind
             if lacks := why or trial.lacks.get(model):
                 yield row | {"metric": "pr_auc", "reason": lacks}
                 continue
@@ -93,6 +93,8 @@ def _measures(
     for name in ("reliability", "resolution", "uncertainty", "within"):
         yield {"metric": f"brier_{name}", "estimate": getattr(parts, name), "reason": "a part of the Brier score"}
     for metric in AFTER.get(model, ()):
+        if AGAINST[metric] not in probability:
+            continue
         yield {"metric": metric} | cells(
             difference("average_precision", failed, p, probability[AGAINST[metric]], cluster, by)
         )
@@ -103,7 +105,7 @@ def of_hours(data: Data, trial: Tried) -> Iterator[Row]:
     about = {"stage": HOURS, "split": trial.split.name, "slice": ALL}
     found = at_risk(data, trial)
     for model in (BASE, "lognormal"):
-        row = about | {"model": model}
+        row = about | {"model": model, "serves": model != BASE}
         if isinstance(found, str):
             yield row | {"metric": "median_factor_off", "n": 0, "failures": 0, "reason": found}
             continue

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from ttf.analyses.predict_failure.evaluate import FEWEST, TOO_FEW
+from ttf.analyses.predict_failure.evaluate import TOO_FEW
 from ttf.analyses.predict_failure.rows import Row, cells
-from ttf.analyses.predict_failure.trials import BASE, LOGISTIC, Tried
+from ttf.analyses.predict_failure.trials import BASE, FEWEST, Tried
 from ttf.columns import FEWEST_CLUSTERS
+from ttf.risk import LOGISTIC
 from ttf.risk.features import CATEGORY, CLOCK, HASHED, HISTORY, Data, Feature, Submitted
 from ttf.risk.logistic import clustered_covariance
 from ttf.risk.model import Model, train
@@ -30,9 +31,9 @@ NO_GAIN = "the PR-AUC is not above that of the base rate"
 
 
 def coefficients(data: Data, trial: Tried) -> Iterator[Row]:
-    """Rows of risk_coefficients."""
+    """Rows of risk_coefficients; none where history alone serves, which has nothing to fit."""
     model, jobs = trial.model, data.jobs
-    if isinstance(model, str):
+    if isinstance(model, str) or model.kind != LOGISTIC:
         return
     learn = np.flatnonzero(trial.split.learn)
     cluster, by = jobs.cluster[learn], jobs.by
@@ -59,10 +60,10 @@ def importance(data: Data, trial: Tried, seed: int) -> list[Row]:
         return []
     failed, cluster, by = jobs.failed[rows], jobs.cluster[rows], jobs.by
     about = {"n": len(rows), "failures": int(failed.sum())}
-    used = [feature for feature in data.features if feature.name in {term.feature for term in model.encoder.terms}]
+    used = model.scoring_features
     if len(rows) < FEWEST:
         return [about | {"feature": feature.name, "how": PERMUTED, "reason": TOO_FEW} for feature in used]
-    p = trial.probability[LOGISTIC]
+    p = trial.probability[model.kind]
     gain = difference("average_precision", failed, p, trial.probability[BASE], cluster, by).estimate
     known, rng = data.known.take(rows), np.random.default_rng([seed, 1])
     found = []
@@ -91,7 +92,7 @@ def _without_history(data: Data, trial: Tried, model: Model, about: Row, gain: f
     p = other.probability(other.encoder.design(data.known.take(rows)))
     jobs = data.jobs
     drop = difference(
-        "average_precision", jobs.failed[rows], trial.probability[LOGISTIC], p, jobs.cluster[rows], jobs.by
+        "average_precision", jobs.failed[rows], trial.probability[model.kind], p, jobs.cluster[rows], jobs.by
     )
     yield row | _drop(drop, gain)
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from ttf.analyses.predict_failure.evaluate import FEWEST, OF_PREDICTIONS
+from ttf.analyses.predict_failure.evaluate import OF_PREDICTIONS
 from ttf.analyses.predict_failure.rows import Row, cells
-from ttf.analyses.predict_failure.trials import LOGISTIC, Tried
+from ttf.analyses.predict_failure.trials import FEWEST, Tried
 from ttf.risk.features import Data
 from ttf.risk.model import train
 from ttf.stats.predictions import calibration, difference
@@ -70,15 +70,14 @@ def _compared(data: Data, trial: Tried, held: np.ndarray) -> Iterator[Row]:
         why = f"fewer than {FEWEST} test jobs of that kind"
         yield about | {"trained": WITHOUT, "metric": "pr_auc", "reason": why}
         return
-    other = train(
-        jobs, data.known, data.features, split.learn & ~held, split.recalibrate & ~held, split.until_s, with_hours=False
-    )
+    kind, learn, again = trial.model.kind, split.learn & ~held, split.recalibrate & ~held
+    other = train(jobs, data.known, data.features, learn, again, split.until_s, with_hours=False, kind=kind)
     if isinstance(other, str):
         yield about | {"trained": WITHOUT, "metric": "pr_auc", "reason": other}
         return
     without = other.probability(other.encoder.design(data.known.take(rows)))
     among = held[trial.rows]
-    full = trial.probability[LOGISTIC][among]
+    full = trial.probability[kind][among]
     for trained, p in ((WITHOUT, without), (WITH, full)):
         for metric in MEASURED:
             found = cells(OF_PREDICTIONS[metric](failed, p, cluster, by))

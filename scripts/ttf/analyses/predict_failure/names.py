@@ -3,21 +3,32 @@
 from collections.abc import Callable
 
 from ttf.report import words
+from ttf.risk import KINDS
 
-LAST, RANDOM = "temporal_3", "random"
-ORIGINS = ("temporal_1", "temporal_2", LAST)
-MODELS = {
-    "base_rate": "base rate",
-    "nested_rate": "history alone",
-    "logistic": "logistic regression",
-    "gradient_boosting": "gradient boosting",
-}
-SPLITS = {"temporal_1": "First origin", "temporal_2": "Second origin", LAST: "Last origin", RANDOM: "Random split"}
+# The verdict: by what acting on the score saves against its cost, where failure can be predicted at all.
+STRONG, MODERATE, WEAK, NONE = "strong", "moderate", "weak: not worth acting on", "none"
+# What acting on it saves cannot be told; whether failure can be predicted cannot be told.
+UNPRICED, CANNOT_SAY = "predicted, savings unknown", "cannot tell"
+RANDOM = "random"
+ORIGINS = ("temporal_1", "temporal_2", "temporal_3")
+MODELS = {"base_rate": "base rate", **KINDS, "gradient_boosting": "gradient boosting"}
+SPLITS = {**dict(zip(ORIGINS, ("First origin", "Second origin", "Last origin"), strict=True)), RANDOM: "Random split"}
 UNSEEN = {
     "unseen_user": "users never seen",
     "unseen_group": "groups never seen",
     "unseen_gpu_type": "GPU types never seen",
     "beyond_range": "requests beyond those seen",
+}
+
+
+# The verdict in words, on the page and in the terminal.
+SAID = {
+    STRONG: "Failure prediction is strong",
+    MODERATE: "Failure prediction is moderate",
+    WEAK: "Failure prediction is weak, not worth acting on",
+    UNPRICED: "Failure can be predicted",
+    NONE: "Failure cannot be predicted",
+    CANNOT_SAY: "The data cannot say whether failure can be predicted",
 }
 
 

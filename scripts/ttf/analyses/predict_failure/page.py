@@ -12,8 +12,8 @@ from ttf.analyses.predict_failure import (
     LANDMARK,
     PROBABILITY,
 )
-from ttf.analyses.predict_failure.names import LAST, MODELS, RANDOM, SPLITS, UNSEEN, feature_name
-from ttf.analyses.predict_failure.numbers import CANNOT_SAY, NOT_TOLD, TOLD
+from ttf.analyses.predict_failure.names import MODELS, ORIGINS, RANDOM, SAID, SPLITS, UNSEEN, feature_name
+from ttf.analyses.predict_failure.numbers import CANNOT_SAY, origins, reported
 from ttf.charts.text import plural
 from ttf.report import words
 from ttf.report.head import Callout, Head, Key, Line
@@ -21,21 +21,24 @@ from ttf.report.numbers import Numbers
 from ttf.report.said import number, of_trace
 from ttf.report.tables import CLUSTERED, Interval, Shown, yes_or_no
 from ttf.report.trace import Trace
+from ttf.risk import KINDS, NESTED
 
 MOST_TERMS = 20
+SERVES = " (serves)"
+_MEASURES = ("pr_auc", "roc_auc", "brier", "log_loss", "calibration_slope")
 NO_BREAK_HYPHEN = "\u2011"  # in a finding, whose lines are short on a phone
 # From which share of ends without a result on the target is explained.
 MANY_UNKNOWN = 0.1
-_LOGISTIC = f"risk.{LAST}.logistic"
-_MEASURES = ("pr_auc", "roc_auc", "brier", "log_loss", "calibration_slope")
+# A share of the gain below this that cannot be told from 0 is nothing measurable.
+LEAST_SHARE = 0.05
 
 
 def head(trace: Trace, m: Numbers) -> Head | Line:
     """The finding in figures; its chart, calibration, is for those who open the fold."""
     unit, units = trace.about["unit"], plural(trace.about["unit"])
     if not m.has("risk.verdict"):
-        found = f"failure cannot be predicted: {m.value('risk.reason', f'no {unit} has ended')}"
-        return Line("Failure risk", found, "risk_evaluation", checked=False)
+        why = m.value(f"risk.{ORIGINS[-1]}.reason", f"no {unit} has ended")
+        return Line("Failure risk", f"failure prediction cannot be tested: {why}", "risk_evaluation", checked=False)
     return Head(
         claim=_claim(m),
         keys=tuple(_keys(m, units)),
@@ -53,32 +56,47 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
     return [Line("Trials of jobs at risk", reason, "risk_evaluation", checked=False)]
 
 
+def _served(m: Numbers) -> str:
+    """The key of the model that serves, as the reported origin tested it."""
+    return f"risk.{m['risk.origin']}.served"
+
+
 def _claim(m: Numbers) -> str:
-    pr_auc, base = number(m, f"{_LOGISTIC}.pr_auc"), number(m, f"risk.{LAST}.base_rate.pr_auc")
-    against = f"PR{NO_BREAK_HYPHEN}AUC {pr_auc}, base rate {base}"
-    if m["risk.verdict"] == TOLD:
-        return f"Failure can be told in advance: {against}"
-    if m["risk.verdict"] == NOT_TOLD:
-        return f"Failure cannot be told in advance here: {against}"
-    if m.has(f"{_LOGISTIC}.pr_auc_ci_low_clustered") or not m.has(f"{_LOGISTIC}.clusters"):
-        return f"The data cannot say whether failure can be told in advance: {against}"
-    by, clusters = m[f"{_LOGISTIC}.cluster_by"], number(m, f"{_LOGISTIC}.clusters")
-    return f"The data cannot say whether failure can be told: failures are of {clusters} effective {plural(by)}"
+    served, said = _served(m), SAID[m["risk.verdict"]]
+    pr_auc, base = number(m, f"{served}.pr_auc"), number(m, f"risk.{m['risk.origin']}.base_rate.pr_auc")
+    if (
+        m["risk.verdict"] == CANNOT_SAY
+        and not m.has(f"{served}.pr_auc_ci_low_clustered")
+        and m.has(f"{served}.clusters")
+    ):
+        return (
+            f"{said}: failures are of {number(m, f'{served}.clusters')} effective {plural(m[f'{served}.cluster_by'])}"
+        )
+    return f"{said}: {m[served]} has PR{NO_BREAK_HYPHEN}AUC {pr_auc}, base rate {base}"
 
 
 def _keys(m: Numbers, units: str) -> list[Key]:
-    pr_auc, above, saved = f"{_LOGISTIC}.pr_auc", f"{_LOGISTIC}.pr_auc_above_base_rate", "risk.savings.gpu_hours"
-    n = f"n = {number(m, f'risk.{LAST}.jobs', words.count)}"
-    keys = [Key("PR-AUC, last origin", number(m, pr_auc), _joined(interval(m, pr_auc) or _few(m), n))]
+    served, saved = _served(m), "risk.savings.gpu_hours"
+    origin = m["risk.origin"]
+    n = f"n = {number(m, f'risk.{origin}.jobs', words.count)}"
+    label = f"PR-AUC of {m[served]}, {SPLITS[origin].lower()}"
+    keys = [Key(label, number(m, f"{served}.pr_auc"), _joined(interval(m, f"{served}.pr_auc") or _few(m), n))]
     if m["risk.verdict"] == CANNOT_SAY:
         return keys
-    if m.has(above):
-        told = f"> 0 at {number(m, 'risk.origins_told', words.count)} of {m['risk.origins']} origins"
+    if m.has(above := f"{served}.pr_auc_above_base_rate"):
+        told = f"> 0 at {_of_origins(m, 'risk.origins_predicted')}"
         keys.append(Key("Above the base rate", number(m, above), _joined(interval(m, above), told)))
+    if m.has(over := f"{served}.pr_auc_above_nested_rate"):
+        keys.append(Key(f"Above {KINDS[NESTED]}", number(m, over), interval(m, over)))
     if m.has(saved):
         label = f"Saved by trying {units} at risk on one GPU first"
         keys.append(Key(label, f"{number(m, saved)} GPU-h", _joined(interval(m, saved), worth(m))))
     return keys
+
+
+def _of_origins(m: Numbers, key: str) -> str:
+    """At how many origins something holds, of those where it is known: 2 of 3 origins."""
+    return f"{number(m, key, words.count)} of {words.plural(m.n(key), 'origin')}"
 
 
 def interval(m: Numbers, key: str) -> str:
@@ -87,10 +105,10 @@ def interval(m: Numbers, key: str) -> str:
 
 
 def _few(m: Numbers) -> str:
-    if not m.has(f"{_LOGISTIC}.clusters"):
+    clusters = f"{_served(m)}.clusters"
+    if not m.has(clusters):
         return "no interval"
-    by = m[f"{_LOGISTIC}.cluster_by"]
-    return f"no interval: {number(m, f'{_LOGISTIC}.clusters')} effective {plural(by)}"
+    return f"no interval: {number(m, clusters)} effective {plural(m[f'{_served(m)}.cluster_by'])}"
 
 
 def _joined(*parts: str) -> str:
@@ -98,43 +116,53 @@ def _joined(*parts: str) -> str:
 
 
 def worth(m: Numbers) -> str:
-    """Whether acting on the score saves anything: of what knowing all failures would save, where that can be told."""
-    key = "risk.savings.gpu_hours"
-    if not m.has(f"{key}_ci_low_clustered") or m[f"{key}_ci_low_clustered"] <= 0 <= m[f"{key}_ci_high_clustered"]:
+    """Whether acting on the score saves more than it costs, at how many origins; an upper bound."""
+    if not m.n("risk.origins_paying"):
         return "no saving can be told"
-    if m[f"{key}_ci_high_clustered"] < 0:
-        return "it costs more than it saves"
-    if not m.has("risk.savings.of_oracle"):
-        return "upper bound"
-    return f"upper bound, {number(m, 'risk.savings.of_oracle', words.share)} of what knowing all failures would save"
+    told = f"above its cost at {_of_origins(m, 'risk.origins_paying')}"
+    if not m["risk.origins_paying"] or not m.has("risk.savings.of_oracle"):
+        return told
+    return f"{told}, {number(m, 'risk.savings.of_oracle', words.share)} of what knowing all failures would save"
 
 
 def _text(m: Numbers) -> list[str]:
-    """What carries the score, and whom it is of."""
-    if m["risk.verdict"] == CANNOT_SAY:
-        return []
-    of_users = "It rests on users' own history: not for ranking people." if m.value("risk.features_of_user", 0) else ""
-    return [" ".join(part for part in (carried(m), of_users) if part)] if carried(m) or of_users else []
+    """What carries the score, whom it is of, and which origin could not be tested."""
+    left_out = [
+        f"{SPLITS[split]} left out: {m[f'risk.{split}.reason']}." for split in ORIGINS if m.has(f"risk.{split}.reason")
+    ]
+    if m["risk.verdict"] != CANNOT_SAY:
+        of_users = "Do not use the score to rank people." if m.value("risk.features_of_user", 0) else ""
+        left_out = [carried(m), of_users, *left_out]
+    return [" ".join(filter(None, left_out))] if any(left_out) else []
 
 
 def carried(m: Numbers) -> str:
-    """A sentence: the features that the score rests on most, and what is left without any history."""
-    if not m.has("risk.importance.first.drop"):
-        return ""
+    """A sentence: the features that predict best, and what is left without any history."""
+    if m[_served(m)] == KINDS[NESTED]:
+        return "On earlier jobs a regression on all features was not shown to be better than history alone."
     names = [_feature(m, place) for place in ("first", "second") if m.has(f"risk.importance.{place}.drop")]
-    first = f"The score rests most on {', then '.join(names)}"
+    if not names:
+        return ""
+    best = ", then ".join([f"The {names[0]} predicts best", *names[1:]])
+    return f"{'; '.join(filter(None, (best, _without_history(m))))}."
+
+
+def _without_history(m: Numbers) -> str:
+    """What history adds; nothing where that could not be measured."""
     if not m.has("risk.history.share_of_gain"):
-        return f"{first}."
-    share = number(m, "risk.history.share_of_gain", words.share)
+        return ""
     low, noted = "risk.history.drop_ci_low_clustered", " (no interval)"
     if m.has(low):
+        if m[low] <= 0 and m["risk.history.share_of_gain"] < LEAST_SHARE:
+            return f"the {'user' if m.value('risk.features_of_user', 0) else 'job'}'s history adds nothing measurable"
         noted = " (CI includes 0)" if m[low] <= 0 else ""
-    return f"{first}; without history it loses {share} of its gain{noted}."
+    told = number(m, "risk.history.share_of_gain", words.share)
+    return f"without history it loses {told} of its gain{noted}"
 
 
 def _feature(m: Numbers, place: str) -> str:
     name = m[f"risk.importance.{place}.feature"]
-    return "the history of failures" if name == "history" else of_trace(feature_name(name))
+    return "history of failures" if name == "history" else of_trace(feature_name(name))
 
 
 def _callout(m: Numbers, units: str) -> Callout | None:
@@ -152,7 +180,7 @@ def _callout(m: Numbers, units: str) -> Callout | None:
 def tables(trace: Trace) -> dict[str, Shown]:
     """Nothing where no model could be tried: a line says why."""
     evaluation = trace.table("risk_evaluation")
-    if not evaluation["estimate"].count():
+    if not (last := reported(origins(evaluation))):
         return {}
     columns = {
         "model": ("Model", None),
@@ -162,11 +190,12 @@ def tables(trace: Trace) -> dict[str, Shown]:
         "brier": ("Brier score", words.number),
         "calibration_slope": _measured("calibration_slope", "Calibration slope"),
     }
-    found = {"risk-evaluation": Shown(models(evaluation), columns, EVALUATION, "test")}
+    found = {"risk-evaluation": Shown(models(evaluation, last.split), columns, EVALUATION, "test")}
     terms = trace.table("risk_coefficients").with_columns(pl.col("feature").map_elements(feature_name, pl.String))
-    kept = terms.sort(pl.col("coefficient").abs(), descending=True, maintain_order=True, nulls_last=True)
-    of_terms = {"term": None, "coefficient": CLUSTERED, "odds_ratio": None}
-    found["risk-coefficients"] = Shown(kept.head(MOST_TERMS), of_terms, COEFFICIENTS, "feature")
+    if terms.height:
+        largest = terms.sort(pl.col("coefficient").abs(), descending=True, maintain_order=True, nulls_last=True)
+        of_terms = {"term": None, "coefficient": CLUSTERED, "odds_ratio": None}
+        found["risk-coefficients"] = Shown(largest.head(MOST_TERMS), of_terms, COEFFICIENTS, "feature")
     found["risk-extrapolation"] = _extrapolation(trace.table("risk_extrapolation"))
     features = trace.table("risk_features").with_columns(
         pl.col("feature").map_elements(feature_name, pl.String), yes_or_no("used")
@@ -180,15 +209,17 @@ def _measured(name: str, heading: str) -> Interval:
     return Interval(heading, words.number, f"{name}_low", f"{name}_high")
 
 
-def models(evaluation: pl.DataFrame) -> pl.DataFrame:
-    """A row for each model and test: the origins, the random split, jobs still running, and kinds never seen."""
+def models(evaluation: pl.DataFrame, last: str) -> pl.DataFrame:
+    """A row for each model and test: the origins, the random split, jobs still running, and kinds never seen.
+
+    last: the last origin that was tested, of which the kinds are told.
+    """
     tests = [
         (SPLITS[split], {"stage": PROBABILITY, "slice": "all", "split": split}) for split in SPLITS if split != RANDOM
     ]
-    tests += [
-        (f"Last origin, {name}", {"stage": PROBABILITY, "slice": of, "split": LAST}) for of, name in UNSEEN.items()
-    ]
-    tests += [("Still running at the landmark, last origin", {"stage": LANDMARK, "split": LAST})]
+    of_last = {"split": last}
+    tests += [(f"{SPLITS[last]}, {name}", {"stage": PROBABILITY, "slice": of} | of_last) for of, name in UNSEEN.items()]
+    tests += [(f"{SPLITS[last]}, still running at the landmark", {"stage": LANDMARK} | of_last)]
     tests += [(f"{SPLITS[RANDOM]}, which sees the future", {"stage": PROBABILITY, "slice": "all", "split": RANDOM})]
     known = evaluation.filter(pl.col("estimate").is_not_null())
     return pl.concat([_wide(known.filter(**of), ("model",)).with_columns(test=pl.lit(name)) for name, of in tests])
@@ -197,7 +228,11 @@ def models(evaluation: pl.DataFrame) -> pl.DataFrame:
 def _wide(rows: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
     """A row for each of `by`, a column for each measure and the ends of its interval."""
     ends = {"": "estimate", "_low": "ci_low_clustered", "_high": "ci_high_clustered"}
-    wide = rows.group_by(*by, maintain_order=True).agg(
+    if "serves" in rows.columns:
+        rows = rows.with_columns(
+            pl.col("model").replace(MODELS) + pl.when("serves").then(pl.lit(SERVES)).otherwise(pl.lit(""))
+        )
+    return rows.group_by(*by, maintain_order=True).agg(
         pl.col("n", "failures").max(),
         **{
             f"{measure}{end}": pl.col(column).filter(pl.col("metric") == measure).first()
@@ -205,7 +240,6 @@ def _wide(rows: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
             for end, column in ends.items()
         },
     )
-    return wide.with_columns(pl.col("model").replace(MODELS)) if "model" in by else wide
 
 
 _HELD_OUT: Mapping[str, str] = {"largest_jobs": "More than {} GPUs", "newest_gpu_type": "GPU type {}"}

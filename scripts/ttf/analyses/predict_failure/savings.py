@@ -64,17 +64,20 @@ class Savings:
 
     def rows(self, model: str) -> Iterator[dict[str, Any]]:
         """Cells of risk_evaluation."""
-        for metric in ("gpu_hours_saved", "gpu_hours_saved_of_oracle"):
+        for metric in ("gpu_hours_saved", "gpu_hours_saved_over_cost", "gpu_hours_saved_of_oracle"):
             yield {"metric": metric} | self._measured(model, metric)
 
     def _measured(self, model: str, metric: str) -> dict[str, Any]:
         if self.lacks:
             return {"reason": self.lacks}
-        net = np.where(self._expected(model) > 0, self.saved - self.cost, 0.0)
+        is_tried = self._expected(model) > 0
+        saved, cost = (np.where(is_tried, hours, 0.0) for hours in (self.saved, self.cost))
         if metric == "gpu_hours_saved":
-            found: Estimate = total(net, self._cluster, self._by)
+            found: Estimate = total(saved - cost, self._cluster, self._by)
+        elif metric == "gpu_hours_saved_over_cost":
+            found = mean_ratio(saved, cost, self._cluster, self._by)
         else:
-            found = mean_ratio(net, self.saved, self._cluster, self._by)
+            found = mean_ratio(saved - cost, self.saved, self._cluster, self._by)
         return cells(found) | {"failures": int(self.caught.sum())}
 
     def curve(self) -> Iterator[dict[str, Any]]:

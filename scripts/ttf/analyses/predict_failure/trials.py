@@ -6,23 +6,25 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.special import expit
 
 from ttf.analyses.predict_failure.challenger import Challenger
+from ttf.risk import LOGISTIC, NESTED
 from ttf.risk.encoder import Design
-from ttf.risk.features import Data, Submitted
+from ttf.risk.features import Data
 from ttf.risk.hours import Hours
-from ttf.risk.model import Model, log_odds, platt, train
+from ttf.risk.model import NO_HISTORY, Lesson, Model, add_hours, choose_kind, simple_models
 from ttf.risk.population import Population
 from ttf.risk.splits import Split
 
-BASE, NESTED, LOGISTIC, BOOSTING = "base_rate", "nested_rate", "logistic", "gradient_boosting"
+BASE, BOOSTING = "base_rate", "gradient_boosting"
 MODELS = (BASE, NESTED, LOGISTIC, BOOSTING)
+# With fewer test jobs a measure says nothing.
+FEWEST = 20
 
 
 @dataclass(frozen=True)
 class Tried:
-    """What came of a split. model: the logistic one, or why there is none; rows: the test jobs, by their places.
+    """What came of a split. model: the one that serves, or why there is none; rows: the test jobs, by their places.
 
     probability: model -> that each test job fails; lacks: model -> why it has none.
     """
@@ -38,22 +40,23 @@ class Tried:
 def tried(
     data: Data, split: Split, challenger: Challenger, among: np.ndarray | None = None, with_hours: bool = True
 ) -> Tried:
-    """Every model trained on a split; among: truth values, the jobs that take part."""
+    """Every model trained on a split, and the choice of the one that serves, made without the test jobs.
+
+    among: truth values, the jobs that take part.
+    """
     learn, again, test = (
         part if among is None else part & among for part in (split.learn, split.recalibrate, split.test)
     )
     jobs, rows = data.jobs, np.flatnonzero(test)
-    model = train(jobs, data.known, data.features, learn, again, split.until_s, with_hours=with_hours)
-    if isinstance(model, str):
-        return Tried(split, model, rows, None, lacks=dict.fromkeys(MODELS, model))
-    told = learn | again
-    probability = {BASE: np.full(len(rows), jobs.failed[told].mean())}
-    nested = _nested(data.known)
-    shift, slope = platt(log_odds(nested[again]), jobs.failed[again])
-    probability[NESTED] = expit(shift + slope * log_odds(nested[rows]))
+    lesson = Lesson.of(jobs, data.known, learn, again, split.until_s, with_hours)
+    models = simple_models(lesson, data.features)
+    if isinstance(models, str):
+        return Tried(split, models, rows, None, lacks=dict.fromkeys(MODELS, models))
+    model = add_hours(models[choose_kind(lesson, models)], lesson)
     design = model.encoder.design(data.known.take(rows))
-    probability[LOGISTIC] = model.probability(design)
-    lacks = {}
+    probability = {BASE: np.full(len(rows), jobs.failed[learn | again].mean())}
+    probability |= {kind: models[kind].probability(design) for kind in models}
+    lacks = {} if NESTED in models else {NESTED: NO_HISTORY}
     if challenger.lacks:
         lacks[BOOSTING] = challenger.lacks
     else:
@@ -61,11 +64,10 @@ def tried(
     return Tried(split, model, rows, design, probability, lacks)
 
 
-def _nested(known: Submitted) -> np.ndarray:
-    """The shrunken share of failures of what is most like each job, as it stood at its submission."""
-    for rates in known.rates.values():
-        return rates[:, -1]
-    return known.overall
+def is_tested(data: Data, trial: Tried) -> bool:
+    """Whether the model has a PR-AUC: there are enough test jobs, and some failed and some did not."""
+    n, failures = len(trial.rows), data.jobs.failed[trial.rows].sum()
+    return isinstance(trial.model, Model) and n >= FEWEST and 0 < failures < n
 
 
 # Slices --------------------------------------------------------------------------------------------------------

@@ -1,20 +1,14 @@
 """What a score is worth, in sentences: the evaluation of the same kind of model, what is new in the scored jobs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
 from ttf.analyses.predict_failure import PROBABILITY
-from ttf.analyses.predict_failure.names import LAST, ORIGINS, UNSEEN
-from ttf.analyses.predict_failure.numbers import CANNOT_SAY, NOT_TOLD, TOLD, verdict
+from ttf.analyses.predict_failure.names import CANNOT_SAY, MODELS, SAID, SPLITS, UNSEEN
+from ttf.analyses.predict_failure.numbers import Origin, origins, reported, verdict
 
 SLICES = {"all": "all jobs", **UNSEEN}
-ABOVE = "pr_auc_above_base_rate"
-SAID = {
-    TOLD: "Failure can be told in advance",
-    NOT_TOLD: "Failure cannot be told in advance in this trace",
-    CANNOT_SAY: "The data cannot say whether failure can be told in advance in this trace",
-}
 
 
 def of_evaluation(evaluation: pl.DataFrame | None) -> Iterator[str]:
@@ -22,26 +16,26 @@ def of_evaluation(evaluation: pl.DataFrame | None) -> Iterator[str]:
     if evaluation is None:
         yield f"{SAID[CANNOT_SAY]}: it was not evaluated (tables/risk_evaluation.csv)."
         return
-    rows = evaluation.filter(pl.col("split").is_in(ORIGINS), stage=PROBABILITY, model="logistic")
-    yield of_verdict(rows)
-    last = rows.filter(split=LAST)
-    found = [said for name, words in SLICES.items() if (said := _pr_auc(last, name, words))]
-    if found:
-        yield f"PR-AUC in the last test: {'; '.join(found)}."
+    tests = origins(evaluation)
+    yield of_verdict(tests)
+    if last := reported(tests):
+        rows = evaluation.filter("serves", stage=PROBABILITY, split=last.split)
+        slices = [said for name, words in SLICES.items() if (said := _pr_auc(rows, name, words))]
+        yield f"PR-AUC of {MODELS[last.model]} in the last test: {'; '.join(slices)}."
 
 
-def of_verdict(rows: pl.DataFrame) -> str:
-    """Whether failure is told in advance, as the page says it; rows: of the model at the origins."""
-    above = rows.filter(pl.col("estimate").is_not_null(), slice="all", metric=ABOVE)
-    said, told = SAID[verdict(above)], (above["ci_low_clustered"] > 0).sum()
-    last, pr_auc = (_row(rows.filter(split=LAST), "all", metric) for metric in (ABOVE, "pr_auc"))
-    if last is None or last["estimate"] is None:
-        why = next((row["reason"] for row in (last, pr_auc) if row and row["reason"]), "it was not tested")
-        return f"{said}: {why}."
+def of_verdict(tests: Sequence[Origin]) -> str:
+    """Whether failure can be predicted and acting on it pays, as the page says it."""
+    said, last = SAID[verdict(tests)], reported(tests)
+    if last is None:
+        return f"{said}: {tests[-1].reason if tests else 'it was not tested'}."
+    above, predicted = last.measures["pr_auc_above_base_rate"], [test.is_predicted for test in tests]
     parts = [
-        f"PR-AUC is above the share of failures at {told} of {len(ORIGINS)} origins",
-        f"at the last by {last['estimate']:.2f}{_interval(last)}, of a share of {last['failures'] / last['n']:.2f}",
-        *([last["reason"]] if last["ci_low_clustered"] is None else []),
+        f"PR-AUC of {MODELS[last.model]} is above the share of failures at {predicted.count(True)} of "
+        f"{len(predicted) - predicted.count(None)} tested origins",
+        f"at the last by {above['estimate']:.2f}{_interval(above)}, of a share of {above['failures'] / above['n']:.2f}",
+        *([above["reason"]] if above["ci_low_clustered"] is None else []),
+        *(f"{SPLITS[test.split].lower()} left out: {test.reason}" for test in tests if test.reason),
     ]
     return f"{said}: {'; '.join(parts)}."
 
@@ -65,12 +59,12 @@ def _interval(row: dict) -> str:
     return "" if low is None else f" (95% CI {low:.2f}–{high:.2f})"
 
 
-def of_scores(scores: pl.DataFrame, window: str) -> str:
-    """How many were scored, and of how many the model knows less than of others."""
+def of_scores(scores: pl.DataFrame, window: str, kind: str) -> str:
+    """How many were scored, by a model of which kind, and of how many that knows less than of others."""
     beyond, new = scores.filter("beyond_range"), scores["unseen_user"].sum()
     names = ", ".join(sorted({name for names in beyond["beyond_feature"] for name in names.split(", ")}))
     said = [
-        f"Scored: {scores.height:,} by the model of {window}",
+        f"Scored: {scores.height:,} by the model of {window} ({MODELS[kind]})",
         f"{beyond.height:,} beyond the range of its training" + (f" ({names})" if names else ""),
     ]
     if new:

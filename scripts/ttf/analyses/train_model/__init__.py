@@ -16,6 +16,7 @@ LINEAGE = table(
         "Parent", "The model that training went on from.", "there is none: trained from nothing, or not", WINDOWS
     ),
     trained=truth("Trained", "Whether a model was."),
+    kind=words("Kind", "Of the model: nested_rate (history alone) or logistic (regression).", REASON),
     decision=words(
         "Decision", "promoted, not promoted: why, not trained: why, pending (the last window) or only model."
     ),

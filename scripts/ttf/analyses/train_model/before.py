@@ -32,16 +32,22 @@ class Before:
         self._digest, self._ended = hashlib.sha256(), np.zeros(len(data.jobs), dtype=bool)
 
     def model(
-        self, ended: np.ndarray, lesson: Lesson, parent: Model | None = None, prior: Prior | None = None
+        self,
+        ended: np.ndarray,
+        lesson: Lesson,
+        parent: Model | None = None,
+        prior: Prior | None = None,
+        kind: str | None = None,
     ) -> Model | str:
         """As `trained`. ended: truth values, jobs among which are those that the lesson tells the end of.
 
         parent: whose encoder it keeps; prior: made of the parent alone.
         """
-        key = ["model", self._declared, "" if parent is None else as_key(parent), *self._lesson(ended, lesson)]
+        about = [self._declared, "" if parent is None else as_key(parent), kind or ""]
+        key = ["model", *about, *self._lesson(ended, lesson)]
 
         def make() -> Any:
-            found = trained(lesson, self._data.features, prior, parent and parent.encoder)
+            found = trained(lesson, self._data.features, prior, parent and parent.encoder, kind)
             return found if isinstance(found, str) else found.to_json()
 
         said = self._as_json(key, make)

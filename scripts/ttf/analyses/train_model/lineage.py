@@ -15,6 +15,7 @@ from ttf.analyses.train_model.checks import Counts, Looked, counted, largest_dri
 from ttf.analyses.train_model.gate import PROMOTED, Decision, decide
 from ttf.analyses.train_model.windows import Window
 from ttf.kept import Kept
+from ttf.risk import LOGISTIC
 from ttf.risk.features import Data
 from ttf.risk.logistic import PRECISION, Prior
 from ttf.risk.model import FEWEST_JOBS, NO_FEATURES, ONE_KIND, TOO_FEW, Lesson, Model
@@ -106,7 +107,8 @@ def lineage(data: Data, windows: Sequence[Window], drift_limit: float, kept: Kep
         last = trained
         tested = {} if following is None else tested_on(data, trained, found.current, following, before)
         decision = tested.pop("decision", Decision(ONLY, ONE_WINDOW) if window.is_all else Decision(PENDING, NO_NEXT))
-        row |= {"trained": True, "parent": trained.parent, "n": trained.model.n, "model": trained.name} | tested
+        row |= {"trained": True, "parent": trained.parent, "n": trained.model.n, "model": trained.name}
+        row |= {"kind": trained.model.kind} | tested
         text = written(data, trained, row, decision)
         found.files[f"{trained.name}.json"] = text
         if decision.name in (PROMOTED, ONLY):
@@ -173,15 +175,18 @@ def trained_after(data: Data, window: Window, taken: np.ndarray, last: Trained |
 
 
 def from_nothing(data: Data, trained: Trained, before: Before) -> Model | None:
-    """The model of all jobs that had ended when another was made, with which that is compared.
+    """The regression of all jobs that had ended when another was made, with which that is compared.
 
-    Of all that is trained it costs the most: as much for each window as there are jobs before.
+    None where history alone serves, which has no warm start. Of all that is trained it costs the most: as much for each
+    window as there are jobs before.
     """
+    if trained.model.kind != LOGISTIC:
+        return None
     if trained.parent is None:
         return trained.model
     learn = trained.ended & ~trained.again
     lesson = Lesson.of(data.jobs, data.known, learn, trained.again, trained.window.end_s, with_hours=False)
-    cold = before.model(trained.ended, lesson)
+    cold = before.model(trained.ended, lesson, kind=LOGISTIC)
     return cold if isinstance(cold, Model) else None
 
 

@@ -6,6 +6,7 @@ from ttf.analyses.train_model.gate import PROMOTED, UNTOLD, WORSE
 from ttf.analyses.train_model.lineage import ONLY, PENDING
 from ttf.inputs import Inputs
 from ttf.numbers.metrics import Metrics
+from ttf.risk import KINDS
 
 SOURCE = "tables/model_lineage.csv"
 DECISIONS = {"promoted": PROMOTED, "worse": WORSE, "untold": UNTOLD, "pending": PENDING, "only": ONLY}
@@ -30,6 +31,7 @@ def numbers(metrics: Metrics, given: Inputs) -> None:
     if in_use.height:
         row = in_use.row(0, named=True)
         metrics.put("models.current", row["window"], "label", SOURCE)
+        metrics.put("models.current.kind", KINDS[row["kind"]], "label", SOURCE)
         metrics.put("models.current.jobs", row["n"], "jobs", SOURCE)
         units = dict.fromkeys(("log_loss_new", "log_loss_base_rate", "warm_minus_cold"), "1")
         metrics.put_row("models.current", row, units, SOURCE, row["n_test"])

@@ -1,12 +1,17 @@
 """The table of the models, the latest windows."""
 
+import polars as pl
+
 from ttf.analyses.train_model import LINEAGE
 from ttf.report.tables import CLUSTERED, Shown
 from ttf.report.trace import Trace
+from ttf.risk import KINDS
 
 MOST_WINDOWS = 20
 COLUMNS = {
-    **dict.fromkeys(("window", "decision", "n", "n_test", "log_loss_new", "log_loss_current", "log_loss_base_rate")),
+    **dict.fromkeys(
+        ("window", "decision", "kind", "n", "n_test", "log_loss_new", "log_loss_current", "log_loss_base_rate")
+    ),
     **dict.fromkeys(("difference", "difference_upper", "tolerance", "gain_lower")),
     "warm_minus_cold": CLUSTERED,
     **dict.fromkeys(("drift_max", "drift_feature", "reason")),
@@ -15,5 +20,5 @@ LONGEST_REASON = 160
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
-    lineage = trace.table("model_lineage").tail(MOST_WINDOWS)
+    lineage = trace.table("model_lineage").tail(MOST_WINDOWS).with_columns(pl.col("kind").replace(KINDS))
     return {"model_lineage": Shown(lineage, COLUMNS, LINEAGE, longest=LONGEST_REASON)}

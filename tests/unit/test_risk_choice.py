@@ -1,0 +1,191 @@
+"""Which model serves, history alone or the regression: on records whose risk is known, and never by the test jobs."""
+
+from dataclasses import replace
+
+import made_risk
+import numpy as np
+import polars as pl
+import pytest
+from scipy.special import expit, logit
+from threadpoolctl import threadpool_limits
+from ttf.analyses.predict_failure.challenger import Challenger
+from ttf.analyses.predict_failure.compute import evaluated
+from ttf.analyses.predict_failure.names import CANNOT_SAY, NONE
+from ttf.analyses.predict_failure.numbers import origins, verdict
+from ttf.analyses.predict_failure.trials import Tried, tried
+from ttf.risk import LOGISTIC, NESTED
+from ttf.risk.features import Data, features_of
+from ttf.risk.model import NO_HISTORY, Lesson, choose_kind, simple_models, train
+from ttf.risk.splits import Split, temporal
+from ttf.stats.predictions import SCORED
+
+FEATURES = {
+    "gpus": {"kind": "numeric", "column": "gpu_milli"},
+    "gpu_type": {"kind": "category", "column": "gpu_type", "vocabulary": 12},
+    "history": {"kind": "history", "keys": [["user"], ["recurrence_group"]]},
+}
+DICE, SIDES = 8, 30
+NOT_ASKED = Challenger("not tried here", 1)
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """As a rule has it: many small products of matrices are slower on more threads than there are free cores."""
+    with threadpool_limits(1):
+        yield
+
+
+def data_of(jobs: pl.DataFrame, dice: int = 0) -> Data:
+    """dice: how many features say nothing, each of many values."""
+    rng = np.random.default_rng(9)
+    thrown = {f"dice_{number}": rng.integers(0, SIDES, jobs.height) for number in range(dice)}
+    features = FEATURES | {name: {"kind": "category", "column": name, "vocabulary": SIDES} for name in thrown}
+    jobs = jobs.with_columns(pl.Series(name, values).cast(pl.String) for name, values in thrown.items())
+    return Data.of(jobs.lazy(), features_of(features), "UTC")
+
+
+def trials_of(data: Data) -> list[Tried]:
+    return [tried(data, split, NOT_ASKED, with_hours=False) for split in temporal(data.jobs)]
+
+
+def pr_auc(failed: np.ndarray, probability: np.ndarray) -> float:
+    return SCORED["average_precision"](failed, probability).score
+
+
+def test_history_alone_is_the_share_of_earlier_failures():
+    """Its log-odds are those of the shrunken share of user and group, against the share of all, on a line."""
+    data = data_of(made_risk.with_users(3_000, 5))
+    split = temporal(data.jobs)[-1]
+    model = train(data.jobs, data.known, data.features, split.learn, split.recalibrate, split.until_s, kind=NESTED)
+    rates = data.known.rates["history"]
+    line = np.polyfit(
+        logit(rates[:, -1]) - logit(rates[:, 0]), logit(model.probability(model.encoder.design(data.known))), 1
+    )
+    against_all = logit(rates[:, -1]) - logit(rates[:, 0])
+    assert model.probability(model.encoder.design(data.known)) == pytest.approx(expit(np.polyval(line, against_all)))
+    assert line[0] > 0
+    assert [feature.name for feature in model.scoring_features] == ["history"]
+    assert model.hours is not None, "of all features, as ever"
+
+
+def test_without_a_history_the_regression_serves():
+    data = data_of(made_risk.with_requests(3_000, 1))
+    data = replace(data, features=[feature for feature in data.features if feature.name != "history"])
+    (trial, *_) = trials_of(data)
+    assert trial.model.kind == LOGISTIC
+    assert trial.lacks == {NESTED: NO_HISTORY, "gradient_boosting": "not tried here"}
+    split = trial.split
+    assert (
+        train(data.jobs, data.known, data.features, split.learn, split.recalibrate, split.until_s, kind=NESTED)
+        == NO_HISTORY
+    )
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_where_requests_tell_the_regression_serves(seed):
+    for trial in trials_of(data_of(made_risk.with_requests(6_000, seed))):
+        assert trial.model.kind == LOGISTIC
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_where_features_mislead_history_serves(seed):
+    """The regression has learnt from dice, and lies below history alone."""
+    below = 0
+    for trial in trials_of(data := data_of(made_risk.with_users(6_000, seed), DICE)):
+        failed = data.jobs.failed[trial.rows]
+        assert trial.model.kind == NESTED
+        below += pr_auc(failed, trial.probability[LOGISTIC]) < pr_auc(failed, trial.probability[NESTED])
+    assert below >= 2
+
+
+def test_with_few_jobs_to_compare_on_history_serves():
+    data = data_of(made_risk.with_requests(800, 1))
+    split = temporal(data.jobs)[0]
+    lesson = Lesson.of(data.jobs, data.known, split.learn, split.recalibrate, split.until_s, with_hours=False)
+    models = simple_models(lesson, data.features)
+    assert set(models) == {NESTED, LOGISTIC}
+    assert choose_kind(lesson, models) == NESTED
+
+
+def test_the_choice_knows_nothing_of_the_test():
+    """The same model to the last bit, whatever becomes of the jobs submitted after it was made."""
+    jobs = made_risk.with_requests(3_000, 2)
+    split = temporal(data_of(jobs).jobs)[-1]
+    later = pl.col("submit_s") >= split.until_s
+    for outcome in ("failure", "success"):
+        others = data_of(jobs.with_columns(outcome=pl.when(later).then(pl.lit(outcome)).otherwise("outcome")))
+        (one, other) = (tried(data, split, NOT_ASKED, with_hours=False).model for data in (data_of(jobs), others))
+        assert one.to_json() == other.to_json()
+
+
+# Simulations ---------------------------------------------------------------------------------------------------
+
+
+def gains(trial: Tried, data: Data, rng: np.random.Generator) -> tuple[float, float, int]:
+    """PR-AUC of the regression less that of history alone, on either half of the test jobs; 1 if the regression
+    serves, else -1."""
+    is_first = rng.random(len(trial.rows)) < 0.5
+    failed = data.jobs.failed[trial.rows]
+    first, second = (
+        pr_auc(failed[half], trial.probability[LOGISTIC][half]) - pr_auc(failed[half], trial.probability[NESTED][half])
+        for half in (is_first, ~is_first)
+    )
+    return first, second, 1 if trial.model.kind == LOGISTIC else -1
+
+
+def test_the_reported_gain_of_the_model_that_serves_is_not_biased():
+    """What it gains over the other on one half of the test jobs is what it gains on the other half, in the mean.
+
+    Of 180 origins where both models are about as good. Had the first half been used to choose, the gain on it would be
+    too large by many standard errors.
+    """
+    rng, apart, by_test = np.random.default_rng(3), [], []
+    for seed in range(60):
+        for trial in trials_of(data := data_of(made_risk.with_users(2_500, seed))):
+            first, second, serves = gains(trial, data, rng)
+            apart.append(serves * (first - second))
+            by_test.append(np.sign(first) * (first - second))
+    apart, by_test = (np.mean(values) / (np.std(values) / np.sqrt(len(values))) for values in (apart, by_test))
+    assert abs(apart) < 3
+    assert by_test > 4
+
+
+def test_a_coin_is_not_predicted():
+    """Of 24 records in which a coin decides, at most one is said to be predictable."""
+    said = []
+    for seed in range(24):
+        tables = evaluated(data_of(made_risk.coin(2_500, seed)), NOT_ASKED, 3600, 1 / 6, 1)
+        said.append(verdict(origins(tables["risk_evaluation"])))
+    assert sum(word not in (NONE, CANNOT_SAY) for word in said) <= 1
+    assert said.count(NONE) > 18
+
+
+def test_the_last_origin_without_a_test_is_left_out():
+    """Jobs submitted last still run: all is told of the origin before, and the verdict is that of two origins."""
+    jobs = made_risk.with_users(6_000, 1)
+    from_s = jobs["submit_s"].quantile(0.825)
+    runs = pl.col("submit_s") >= from_s
+    running = jobs.with_columns(
+        outcome=pl.when(runs).then(pl.lit("running")).otherwise("outcome"),
+        end_s=pl.when(~runs).then("end_s"),
+        runtime_s=pl.when(~runs).then("runtime_s"),
+    )
+    tables = evaluated(data_of(running), NOT_ASKED, 3600, 1 / 6, 1)
+    tests = origins(tables["risk_evaluation"])
+    assert [test.reason for test in tests] == [None, None, "fewer than 20 test jobs"]
+    assert [test.is_predicted for test in tests] == [True, True, None]
+    assert verdict(tests) not in (NONE, CANNOT_SAY)
+    n = tests[1].measures["pr_auc"]["n"]
+    assert set(tables["risk_importance"]["n"]) == {n}
+    assert tables["risk_decisions"].height and tables["risk_dependence"].height
+
+
+def test_every_split_has_one_model_that_serves():
+    tables = evaluated(data_of(made_risk.with_requests(2_500, 1)), NOT_ASKED, 3600, 1 / 6, 1)
+    served = tables["risk_evaluation"].filter("serves").select("stage", "split", "model").unique()
+    assert not served.select("stage", "split").is_duplicated().any()
+    assert served.filter(stage="probability")["split"].sort().to_list() == ["random", *(s.name for s in splits())]
+
+
+def splits() -> list[Split]:
+    return temporal(data_of(made_risk.with_requests(2_500, 1)).jobs)
