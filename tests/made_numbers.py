@@ -66,6 +66,8 @@ JOBS = {
     "ettr.mttf_low_s": (60_480.0, "s"),
     "ettr.mttf_high_s": (88_200.0, "s"),
     "ettr.estimate.ettr": (0.076, "share"),
+    "ettr.estimate.ettr_ci_low": (0.061, "share"),
+    "ettr.estimate.ettr_ci_high": (0.094, "share"),
     "ettr.low.ettr": (0.091, "share"),
     "ettr.high.ettr": (0.064, "share"),
     "ettr.estimate.interruptions": (18.6, "interruptions"),

@@ -171,7 +171,7 @@ def test_a_target_is_met_or_missed(asked, said):
     [
         ("failure_rate", 0.3, [f"outcomes.failure_share_{end}{{}}" for end in ("low", "high")]),
         ("node_rate", 9.0, [f"sizes.rate.ci_{end}{{}}" for end in ("low", "high")]),
-        ("ettr", 0.07, ["ettr.low.ettr", "ettr.high.ettr"]),
+        ("ettr", 0.07, ["ettr.estimate.ettr_ci_low", "ettr.estimate.ettr_ci_high"]),
         ("mttf", 19.0, ["ettr.mttf_low_s", "ettr.mttf_high_s"]),
     ],
 )

@@ -78,17 +78,13 @@ def test_no_lemon_is_found_where_nodes_do_not_differ():
     assert SIMULATED["false_lemons"](200, 300) <= 0.05 + error(0.05, 300)
 
 
-@pytest.mark.parametrize(
-    ("world", "least", "most_alone"),
-    [("log SD 0.3", 0.92, 0.95), ("log SD 0.5", 0.92, 0.93), ("log SD 0.5, AR 0.8", 0.8, 0.8)],
-)
-def test_intervals_hold_where_weeks_differ(world, least, most_alone):
+@pytest.mark.parametrize(("world", "least"), [("log SD 0.3", 0.92), ("log SD 0.5", 0.92), ("log SD 0.5, AR 0.8", 0.8)])
+def test_intervals_hold_where_weeks_differ(world, least):
     found = WEEKS["coverage"](WEEKS["WORLDS"][world], 300)
-    for estimate, (alone, both, given, _) in found.items():
-        assert given == 1
+    for estimate, (_, both, given, _) in found.items():
+        assert given > 0.95
         assert both >= least - error(least, 300) / 2, estimate
-        assert alone < most_alone, estimate
-    assert found["time between outages"][0] < 0.9
+    assert found["time between outages"][0] < 0.9, "by node alone"
 
 
 def test_weeks_that_do_not_differ_cost_little_width():
@@ -97,3 +93,9 @@ def test_weeks_that_do_not_differ_cost_little_width():
         for _, both, _, width in WEEKS["coverage"](world, 200).values():
             assert both >= 0.95 - error(0.95, 200)
             assert width < 1.1
+
+
+def test_the_ettr_allows_for_the_error_of_the_waits():
+    known, both, given = SIMULATED["coverage_of_ettr"](1.0, 200)
+    assert known < 0.8 and given > 0.8
+    assert both >= 0.85

@@ -3,6 +3,7 @@
 import polars as pl
 import pytest
 from ttf.charts.intervals import by_what, shown
+from ttf.charts.text import clustering
 from ttf.numbers.metrics import Metrics, ends
 from ttf.report.numbers import Numbers
 
@@ -33,8 +34,8 @@ FEW = {"ci_low_clustered_s": None, "ci_high_clustered_s": None, "clusters": 2.4}
         (
             {},
             "95% CI 5.69–171 h",
-            "Clustered by request profile (19.6 effective clusters); if pods failed independently, it would be "
-            "29.8–32.7 h.",
+            "Clustered by request profile, weeks not allowed for (19.6 effective clusters); if pods failed "
+            "independently, it would be 29.8–32.7 h.",
         ),
         (
             FEW,
@@ -79,5 +80,14 @@ def test_a_chart_draws_the_clustered_interval_or_marks_the_exact_one():
         (5.69 * HOUR, 171 * HOUR, False),
         (29.8 * HOUR, 32.7 * HOUR, True),
     ]
-    assert by_what(drawn).startswith("Intervals are clustered by request profile. Dashed: ")
+    assert by_what(drawn).startswith("Intervals are clustered by request profile, weeks not allowed for. Dashed: ")
     assert "only if failures are independent" in by_what(drawn.filter("independent"))
+
+
+def test_intervals_say_whether_they_allow_for_weeks():
+    assert clustering(["user and week"]) == "user and week"
+    assert clustering(["user"]) == "user, weeks not allowed for"
+    assert clustering(["user", "user and 14 days"]) == "user, and 14 days where enough are seen"
+    assert clustering(["user and week", "request profile of one user"]) == (
+        "request profile of one user or user, and week where enough are seen"
+    )

@@ -66,7 +66,7 @@ def test_a_run_that_mostly_works() -> None:
         f"A 1,024-GPU run keeps {100 * ratio:.1f}% of its time productive, with {times:.1f} interruptions"
     )
     assert found.charts == ("ettr_by_gpus",)
-    assert said.plain(found.keys[0].note).startswith(f"90% CI {100 * m['ettr.high.ettr']:.1f}–")
+    assert said.plain(found.keys[0].note).startswith(f"90% CI {100 * m['ettr.estimate.ettr_ci_low']:.1f}–")
     assert {key.label for key in found.keys} >= {"Interruptions", "Best checkpoint interval"}
     assert not head(trace_of(given, drawn=False), m).charts
 
@@ -218,6 +218,7 @@ def test_two_lines_by_size(habits, narrow) -> None:
 def test_sizes_with_a_rate_of_their_own_are_points() -> None:
     rate = replace(RATE, projects_to=0, measured={(1000, 1024): (DAY, DAY / 2, 2 * DAY), (8, 8): (9 * DAY, DAY, DAY)})
     sizes = {"gpus_low": [8, 1000], "gpus_high": [8, 1024], "failures": [10, 12], "p_clustered": [None, None]}
+    sizes["ci_low_clustered_s"] = [None, None]
     given, m = planned(rate, by_gpus=pl.DataFrame(sizes, schema_overrides={"p_clustered": pl.Float64}))
     drawn = ettr_by_gpus(given, STUDY)
     assert m["ettr.by"] == "measured_rate"
@@ -230,6 +231,7 @@ def test_sizes_with_a_rate_of_their_own_are_points() -> None:
 def test_a_measured_rate_that_differs_is_drawn() -> None:
     rate = replace(RATE, measured={(513, 1024): (10 * DAY, 9 * DAY, 11 * DAY)})
     by_gpus = pl.DataFrame({"gpus_low": [513], "gpus_high": [1024], "failures": [12], "p_clustered": [0.01]})
+    by_gpus = by_gpus.with_columns(ci_low_clustered_s=None)
     sizes = {"jobs": 9, "expected_failures": 30.0}
     given, m = planned(rate, by_gpus=by_gpus.with_columns(**{name: pl.lit(value) for name, value in sizes.items()}))
     drawn = ettr_by_gpus(given, STUDY)

@@ -14,12 +14,14 @@ from polars.testing import assert_frame_equal
 from ttf.analyses.measure_ettr import ETTR_MEASURED
 from ttf.analyses.measure_ettr.compute import job_runs, measured_table
 from ttf.analyses.plan_ettr import ETTR, ETTR_ASSUMPTIONS, ETTR_OUTLOOK, MITIGATIONS
-from ttf.analyses.plan_ettr.compute import assumptions, mitigation_table, plan_tables, queue_of
+from ttf.analyses.plan_ettr.compute import ONE_WAIT, assumptions, mitigation_table, plan_tables, queue_of
 from ttf.analyses.plan_ettr.numbers import numbers
+from ttf.clusters import with_levels
 from ttf.errors import StudyError
 from ttf.infra import infra_lives
 from ttf.numbers.metrics import Metrics
 from ttf.stages import ETTR_REFERENCE
+from ttf.stats.clustered import Clusters
 from ttf.stats.ettr import Plan, ettr_renewal, expected_scheduled_s, expected_wall_s
 from ttf.stats.ettr_reference import reference_table
 from ttf.stats.plans import Habits, NodeRate, node_rate, target_size
@@ -30,7 +32,8 @@ def test_tables_have_the_columns_of_the_contract(tmp_path) -> None:
     ettr, outlook = plan_tables(RATE, HABITS, SIZES, 200, 1)
     contract = (
         "gpus nodes failure_rate_per_node_day checkpoint_interval_s checkpoint_write_s restart_s queue_s productive_s "
-        "mttf_s ettr_v1 ettr_v2 ettr_combined ettr_renewal ettr_simulated ettr_simulated_se optimal_interval_s"
+        "mttf_s ettr_v1 ettr_v2 ettr_combined ettr_renewal ettr_ci_low ettr_ci_high ettr_simulated ettr_simulated_se "
+        "optimal_interval_s"
     )
     assert ettr.columns == [*contract.split(), "rate", "approximation_valid", "reason"]
     assert ettr.height == outlook.height == len(SIZES) * len(HABITS) * 3
@@ -280,7 +283,9 @@ def numbers_of(rate: NodeRate, habit: Habits, by_gpus: pl.DataFrame | None = Non
     ettr, outlook = plan_tables(rate, [habit], [1024], 50, 1)
     rates = rates_of(rate)
     columns = {"gpus_low": pl.Int64, "gpus_high": pl.Int64, "jobs": pl.Int64, "failures": pl.Int64}
-    none = pl.DataFrame(schema=columns | {"expected_failures": pl.Float64, "p_clustered": pl.Float64})
+    none = pl.DataFrame(
+        schema=columns | dict.fromkeys(("expected_failures", "p_clustered", "ci_low_clustered_s"), pl.Float64)
+    )
     tables = {
         "ettr": ettr,
         "ettr_outlook": outlook,
@@ -304,7 +309,7 @@ def test_numbers_of_a_run_that_cannot_be_estimated_are_a_reason() -> None:
 def test_numbers_of_a_size_that_was_measured() -> None:
     bucket = pl.DataFrame(
         {"gpus_low": [513], "gpus_high": [1024], "jobs": [50], "failures": [30]}
-        | {"expected_failures": [70.0], "p_clustered": [1e-4]}
+        | {"expected_failures": [70.0], "p_clustered": [1e-4], "ci_low_clustered_s": [5e4]}
     )
     rate = replace(RATE, projects_to=0, measured={(513, 1024): (1e5, 2e5, 5e4)})
     found = numbers_of(rate, HABITS[0], bucket)
@@ -312,6 +317,62 @@ def test_numbers_of_a_size_that_was_measured() -> None:
     assert found["ettr.measured_rate.ettr"]["n"] == 30 and found["ettr.mttf_s"]["value"] == pytest.approx(1e5)
     assert (found["sizes.check.observed"]["value"], found["sizes.check.expected"]["value"]) == (30, 70)
     assert found["ettr.measured_rate_low.ettr"]["value"] > found["ettr.measured_rate_high.ettr"]["value"]
+    assert "ettr.measured_rate.ettr_ci_low_clustered" in found
+
+
+def waits_of(hours: list[float], users: list[int] | None = None) -> pl.DataFrame:
+    """Attempts that waited so long to start again, of users where these are told."""
+    waits = [round(3600 * wait) for wait in hours]
+    rows = pl.DataFrame({"start_s": waits}).with_columns(
+        unit_id=pl.int_range(pl.len()).cast(pl.String),
+        life_id=1,
+        submit_s=0,
+        event=pl.lit(None, pl.String),
+        gpu_milli=1,
+    )
+    return rows if users is None else with_levels(rows.with_columns(user=pl.Series(users)), {"user": ["user"]})
+
+
+def test_the_error_of_the_mean_wait_is_by_user() -> None:
+    rng = np.random.default_rng(2)
+    hours, users = np.exp(rng.normal(size=60)), rng.integers(0, 12, 60)
+    found = queue_of(waits_of(hours.tolist(), users.tolist()), None)
+    n, total = np.bincount(users).astype(float), np.bincount(users, weights=np.round(3600 * hours))
+    clusters = Clusters(np.zeros(n.size, np.int64), n, 1)
+    low, high, _ = clusters.ratio(total, n, 0.9, by_influence=True)
+    assert (found["low"], found["high"]) == pytest.approx((low[0], high[0]))
+    assert found["longest"] == pytest.approx(np.sort(hours)[-3:].sum() / hours.sum(), rel=1e-3)
+    # Of three users nobody knows how others wait: as if each wait were a user's own.
+    few = queue_of(waits_of(hours.tolist(), (users % 3).tolist()), None)
+    nobody = queue_of(waits_of(hours.tolist()), None)
+    assert (few["low"], few["high"]) == (nobody["low"], nobody["high"])
+    assert nobody["low"] < nobody["value"] < nobody["high"]
+
+
+def test_a_few_long_waits_leave_no_interval() -> None:
+    short = queue_of(waits_of([1.0] * 26 + [9.0, 9.0, 9.0]), None)
+    assert short["reason"] == "three of 29 waits hold 51% of the time waited: no interval of the ETTR"
+    assert "low" not in short and short["value"] > 0
+    assert "reason" not in queue_of(waits_of([1.0 + at % 2 for at in range(29)]), None)
+    assert queue_of(waits_of([1.0] * 40 + [5000.0]), None)["reason"] == ONE_WAIT
+    ettr, _ = plan_tables(RATE, HABITS[:1], [1024], 50, 1, short)
+    row = ettr.filter(rate="estimate").row(0, named=True)
+    assert row["ettr_ci_low"] is None and row["reason"] == short["reason"]
+
+
+def test_the_interval_of_the_ettr_has_both_errors() -> None:
+    ettr, _ = plan_tables(RATE, HABITS[:1], [1024], 50, 1, {"value": 600, "low": 300, "high": 90_000})
+    at = {row["rate"]: row["ettr_renewal"] for row in ettr.iter_rows(named=True)}
+    per_s = 128 * RATE.estimate / DAY
+    short, long = (float(ettr_renewal(replace(HABITS[0], queue_s=queue).plan(per_s))) for queue in (300, 90_000))
+    row, estimate = ettr.filter(rate="estimate").row(0, named=True), at["estimate"]
+    assert row["ettr_ci_low"] == pytest.approx(estimate - math.hypot(estimate - at["high"], estimate - long))
+    assert row["ettr_ci_high"] == pytest.approx(estimate + math.hypot(at["low"] - estimate, short - estimate))
+    # Waits that are configured have no error.
+    known, _ = plan_tables(RATE, HABITS[:1], [1024], 50, 1, {"value": 600, "source": "configuration"})
+    row = known.filter(rate="estimate").row(0, named=True)
+    assert (row["ettr_ci_low"], row["ettr_ci_high"]) == pytest.approx((at["high"], at["low"]))
+    assert known.filter(pl.col("rate") != "estimate")["ettr_ci_low"].null_count() == 2
 
 
 def test_assumptions_name_where_they_are_from() -> None:

@@ -187,9 +187,8 @@ def ettr(m: Numbers, targets: Mapping) -> Tile:
         return Tile("ettr", title, WITHHELD, CANNOT, "", unmet, means, "not estimated", link)
     by = m["ettr.by"]
     key, failures = f"ettr.{by}.ettr", m.n(f"ettr.{by}.ettr") or 0
-    ends = ("high", "low") if by == "estimate" else ("measured_rate_high", "measured_rate_low")
-    low, high = (f"ettr.{end}.ettr" for end in ends)
-    ci = f"90% CI {span(m, low, high, words.share)}{_proviso(m)}" if m.has(low) and m.has(high) else ""
+    ends = f"{key}_ci_{{}}"
+    ci = interval(m, ends, confidence="90") or capital(m.value("ettr.no_interval", ""))
     expected = f"ettr.{by}.interruptions"
     interrupted = f"{number(m, expected)} interruptions" if m.has(expected) else ""
     scheduled = f"ettr.{by}.scheduled_share"
@@ -212,7 +211,7 @@ def ettr(m: Numbers, targets: Mapping) -> Tile:
         badge=badge,
         link=link,
         mini=minis.wall_clock(m),
-        target=_at_least(m, key, targets, "ettr", words.share, (low, high)),
+        target=_at_least(m, key, targets, "ettr", words.share, _ends(m, ends)),
     )
 
 

@@ -3,6 +3,8 @@
 import altair as alt
 import polars as pl
 
+from ttf.charts.text import clustering
+
 # Of a mark whose interval holds only if jobs are independent.
 DASHED = alt.condition("datum.independent", alt.value([3, 3]), alt.value([1, 0]))
 
@@ -24,5 +26,5 @@ def by_what(frame: pl.DataFrame, what: str = "failures") -> str:
     only_if = f"only if {what} are independent"
     if not named:
         return f"The intervals hold {only_if}: too few clusters to tell."
-    said = f"Intervals are clustered by {' or '.join(named)}."
+    said = f"Intervals are clustered by {clustering(named)}."
     return f"{said} Dashed: too few clusters, or too much alike; {only_if}." if frame["independent"].any() else said

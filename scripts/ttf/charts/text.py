@@ -2,7 +2,7 @@
 
 import textwrap
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from decimal import Decimal
 
 MINUTE_S, HOUR_S, DAY_S = 60, 3_600, 86_400
@@ -39,6 +39,15 @@ def feature_title(feature: str) -> str:
 
 def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
+
+
+def clustering(names: Collection[str]) -> str:
+    """What intervals are clustered by, in words, and whether they allow for weeks; names: as in cluster_by."""
+    units, blocks = (sorted({name.partition(" and ")[part] for name in names}) for part in (0, 2))
+    text = " or ".join(units)
+    if blocks == [""]:
+        return f"{text}, weeks not allowed for"
+    return f"{text} and {blocks[-1]}" if "" not in blocks else f"{text}, and {blocks[-1]} where enough are seen"
 
 
 def percent(share: float) -> str:

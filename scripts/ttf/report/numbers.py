@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 
+from ttf.charts.text import clustering
 from ttf.columns import FEWEST_CLUSTERS
 from ttf.report import said, words
 
@@ -86,7 +87,7 @@ class Numbers(dict):
             text = f"The interval holds only if {unit}s fail independently: by {by} there are {clusters}"
             few = self[f"{about}.clusters"] < FEWEST_CLUSTERS
             return f"{text}, {'too few' if few else 'too much alike'} to tell."
-        return f"Clustered by {by} ({clusters}); if {unit}s failed independently, it would be {exact}."
+        return f"Clustered by {clustering([by])} ({clusters}); if {unit}s failed independently, it would be {exact}."
 
     def _ends(self, ends: str, kind: str, like: str | None) -> str | None:
         low, high = (ends.format(end + kind) for end in ("low", "high"))

@@ -376,6 +376,7 @@ def clustered_ratios(
     members: pl.Expr,
     confidence: float = 0.95,
     both: bool = False,
+    by_influence: bool = False,
 ) -> pl.DataFrame:
     """The interval of sum(top) / sum(bottom) of each stratum: *by, CLUSTERED, why_not; see `Clusters.ratio`.
 
@@ -384,7 +385,7 @@ def clustered_ratios(
     found = by_cluster(rows, by, top=top, bottom=bottom, members=members)
     strata, rows, clusters = in_strata(found, by, "members")
     parts = (rows[name].to_numpy().astype(float) for name in ("top", "bottom"))
-    return with_limits(strata, *clusters.ratio(*parts, confidence, both))
+    return with_limits(strata, *clusters.ratio(*parts, confidence, both, by_influence))
 
 
 def clustered_shares(

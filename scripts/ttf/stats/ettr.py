@@ -18,6 +18,8 @@ start and the rounding no longer count, and R over that becomes dt lambda / (e^(
 (1 + lambda q)).
 """
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -195,6 +197,26 @@ def simulated_ettr(productive_s: float, wall_s: np.ndarray) -> tuple[float, floa
     mean = float(wall_s.mean())
     estimate = productive_s / mean
     return estimate, estimate * float(wall_s.std(ddof=1)) / (mean * np.sqrt(wall_s.size))
+
+
+def combined_interval(estimate: float, lower: Iterable[float], upper: Iterable[float]) -> tuple[float, float]:
+    """The interval of a share that depends on several estimates, from what it is at the end of each one's interval.
+
+    The distances to these are squared and added: variances are recovered from the ends (MOVER: Zou & Donner 2008).
+
+    Parameters
+    ----------
+    estimate
+        The share at all estimates.
+    lower, upper
+        The share at the end of one estimate that lowers it, or raises it, all others as estimated.
+
+    Returns
+    -------
+    (low, high), within 0 and 1.
+    """
+    below, above = (math.hypot(*(end - estimate for end in ends)) for ends in (lower, upper))
+    return max(estimate - below, 0.0), min(estimate + above, 1.0)
 
 
 def _positive(above: Number, below: Number) -> Number:

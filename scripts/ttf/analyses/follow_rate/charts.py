@@ -10,7 +10,7 @@ from ttf.analyses.follow_rate.over_time import EVERY
 from ttf.charts.encodings import tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
 from ttf.charts.intervals import shown
-from ttf.charts.text import capital, count, significant
+from ttf.charts.text import capital, clustering, count, significant
 from ttf.charts.theme import FAILURE, INFRA, INK
 
 # Windows of one line, which overlap: so many show its course.
@@ -41,7 +41,7 @@ def failure_rate_over_time(given: Mapping[str, pl.DataFrame], study: Study) -> F
     ends = _ends(rows)
     length = count(every["window_days"][0], "day")
     independent = banded["independent"].all()
-    by = "if independent" if independent else f"clustered by {banded['cluster_by'].drop_nulls().first()}"
+    by = "if independent" if independent else f"clustered by {clustering(banded['cluster_by'].drop_nulls().unique())}"
     said = ", ".join(f"{row['label']} ({row['window']})" for row in ends)
     colour = FAILURE if basis == "proxy" else INFRA
     return figure(

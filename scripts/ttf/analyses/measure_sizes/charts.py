@@ -11,7 +11,7 @@ from ttf.charts.axes import TIME_TICKS_S, log_domain, log_scale, time_axis
 from ttf.charts.encodings import picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
 from ttf.charts.intervals import DASHED, shown
-from ttf.charts.text import count, duration, gpus_label
+from ttf.charts.text import clustering, count, duration, gpus_label
 from ttf.charts.theme import AXIS, FAILURE, FAINT, INFRA, INK, SUNKEN
 from ttf.stats.projection import FEWEST_MEASURED
 
@@ -46,7 +46,7 @@ def mttf_by_gpus(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     of = count(measured["jobs"].sum(), "period at risk" if basis == "component" else "attempt")
     limits = shown(measured, "_s")
     by = limits.filter(~pl.col("independent"))["cluster_by"].unique().sort().to_list()
-    clustered = f" clustered by {' or '.join(by)}" if by else " if independent"
+    clustered = f" clustered by {clustering(by)}" if by else " if independent"
     return figure(
         fitted(_drawing(points, line, beyond, rate["node_gpus"], basis, study), study, 270),
         {"measured": points, "projected": line, "named": named, "beyond": beyond},

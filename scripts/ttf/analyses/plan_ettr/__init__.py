@@ -27,6 +27,7 @@ _BOUND = {
 }
 _BEST = {"optimal_interval_s": seconds("Best interval", "Best for long runs, at most the whole work.", blank=REASON)}
 
+_NO_ENDS = "the row is of an end of the rate, the rate has no lower end, or the column reason says why"
 ETTR = table(
     "ettr",
     "A size of run, a checkpoint interval and a failure rate: the expected effective training time ratio (ETTR).",
@@ -40,6 +41,8 @@ ETTR = table(
     ettr_renewal=share(
         "ETTR, exact", "Ratio of the work to the exact mean wall clock of the renewal model.", blank=REASON
     ),
+    ettr_ci_low=share("90% from", "Lower end of the exact ETTR: for the error of rate and mean wait.", blank=_NO_ENDS),
+    ettr_ci_high=share("90% to", "Upper end of it.", blank=_NO_ENDS),
     ettr_simulated=share(
         "ETTR, simulated", "Ratio of the work to the mean wall clock of simulated runs.", blank=REASON
     ),
@@ -97,7 +100,7 @@ ETTR_ASSUMPTIONS = table(
     source=words(
         "From", "The trace, the configuration, or the basis on which failures are attributed.", blank="no life ran"
     ),
-    reason=reason("Why the failure rate is not known."),
+    reason=reason("Why the failure rate, or the interval of the mean wait, is not known."),
 )
 ETTR_CONTOUR = table(
     "ettr_contour",

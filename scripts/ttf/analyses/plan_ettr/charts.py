@@ -80,6 +80,8 @@ def _with_ends(known: pl.DataFrame, names: Sequence[str]) -> list[dict]:
         for series, column in ((SCHEDULED, "scheduled_share"), (WALL, "ettr_renewal")):
             # The higher the failure rate, the lower the ratio.
             ratio, high, low = (at.get(name, {}).get(column) for name in names)
+            if ratio is not None and series == WALL:
+                low, high = (at[names[0]][f"ettr_ci_{end}"] for end in ("low", "high"))
             if ratio is not None:
                 ends = {} if low is None or high is None else {"low": low, "high": high}
                 rows.append({"size": size, "ratio": ratio, "series": series} | ends)

@@ -7,13 +7,17 @@ import numpy as np
 import polars as pl
 
 from ttf.analyses.plan_ettr import ETTR, ETTR_ASSUMPTIONS, ETTR_CONTOUR, ETTR_OUTLOOK, MITIGATIONS
+from ttf.clusters import CLUSTER_COLUMNS, LEVEL_NAMES, level_names, with_levels
+from ttf.columns import FEWEST_CLUSTERS
 from ttf.infra import EVENT
 from ttf.inputs import Inputs
 from ttf.jobs import Frame
+from ttf.stats.clustered import clustered_ratios
 from ttf.stats.ettr import (
     APPROXIMATION_LIMIT,
     EXPECTED,
     Plan,
+    combined_interval,
     daly_young_interval_s,
     ettr_renewal,
     expected_interruptions,
@@ -25,6 +29,7 @@ from ttf.stats.ettr import (
 from ttf.stats.mttf import SECONDS_A_DAY
 from ttf.stats.plans import (
     BEST_INTERVAL,
+    CONFIDENCE,
     ESTIMATE,
     MEASURED,
     RATE_UNIT,
@@ -39,7 +44,10 @@ from ttf.stats.plans import (
 )
 from ttf.stats.projection import FEWEST_MEASURED
 
-LIVES = ("unit_id", "life_id", "submit_s", "start_s", "event", "gpu_milli")
+LIVES = ("unit_id", "life_id", "submit_s", "start_s", "event", "gpu_milli", *CLUSTER_COLUMNS)
+# Where three waits of fewer hold as large a part of all, the mean is theirs.
+FEWEST_WAITS, PART_OF_THREE = 30, 0.25
+ONE_WAIT = "one wait makes nearly all of the spread: no interval of the ETTR"
 # A simulation draws one failure after the other: where this many would not do for FEWEST_RUNS, none is made.
 MOST_DRAWS = 200_000
 FEWEST_RUNS = 30
@@ -64,7 +72,7 @@ def compute(given: Inputs) -> dict:
     queue = queue_of(given.scan("lives_infra", LIVES), asked.get("queue_s"))
     habits = habits_asked(asked, queue["value"])
     sizes = sorted({*asked["gpus"], target})
-    ettr, outlook = plan_tables(rate, habits, sizes, asked["simulations"], asked["seed"])
+    ettr, outlook = plan_tables(rate, habits, sizes, asked["simulations"], asked["seed"], queue)
     return {
         "ettr": ettr,
         "ettr_outlook": outlook,
@@ -75,12 +83,12 @@ def compute(given: Inputs) -> dict:
 
 
 def queue_of(runs: Frame, configured: float | None) -> dict:
-    """The wait to plan with, at the submission and before each restart: value (s), source, n and median_s.
+    """The wait to plan with, at the submission and before each restart: value (s), source, n, median_s and its error.
 
     The configured one, if there is one. Else a mean, which is what the renewal form asks for (waits are skewed, and
     every one of them counts in full): of the attempts requeued after an infrastructure failure, else of all requeued
     attempts, where there are FEWEST_MEASURED or more, else of the submissions; of runs with a GPU, unless none has one.
-    A wait below 0 is not known, nor is any if all are 0. Without any: 0.
+    A wait below 0 is not known, nor is any if all are 0. Without any: 0. The error: see `_error_of_mean`.
 
     runs: unit_id, life_id (0 for the first attempt of a job), submit_s, start_s, event and gpu_milli of infra lives,
     the attempts of a job in sequence.
@@ -89,7 +97,8 @@ def queue_of(runs: Frame, configured: float | None) -> dict:
         return {"value": configured, "source": "configuration"}
     wait, requeued = pl.col("start_s") - pl.col("submit_s"), pl.col("life_id") > 0
     follows = (pl.col("unit_id") == pl.col("unit_id").shift(1)) & (pl.col("event").shift(1) == EVENT)
-    known = runs.lazy().select("gpu_milli", wait=wait, requeued=requeued, after=follows)
+    levels = [name for name in ("cluster", "group", "block") if name in runs.collect_schema()]
+    known = runs.lazy().select("gpu_milli", *levels, wait=wait, requeued=requeued, after=follows)
     known = known.filter(pl.col("wait") >= 0, pl.col("wait").max() > 0).collect(engine="in-memory")
     known = with_gpu if (with_gpu := known.filter(pl.col("gpu_milli") > 0)).height else known
     for whose, kind, fewest in (
@@ -97,11 +106,35 @@ def queue_of(runs: Frame, configured: float | None) -> dict:
         ("requeued attempts", pl.col("requeued"), FEWEST_MEASURED),
         ("submissions", ~pl.col("requeued"), 1),
     ):
-        waits = known.filter(kind)["wait"]
-        if (n := waits.len()) >= fewest:
-            found = {"value": waits.sum() / n, "n": n, "median_s": waits.median()}
-            return found | {"source": f"the trace, mean of {whose}"}
+        chosen = known.filter(kind)
+        if (n := chosen.height) >= fewest:
+            found = {"value": chosen["wait"].sum() / n, "n": n, "median_s": chosen["wait"].median()}
+            names = zip(LEVEL_NAMES, level_names(runs), strict=True)
+            error = _error_of_mean(chosen.with_columns(pl.lit(name, pl.String).alias(by) for by, name in names))
+            return found | {"source": f"the trace, mean of {whose}"} | error
     return {"value": 0.0, "source": "the trace knows no waits: none assumed"}
+
+
+def _error_of_mean(waits: pl.DataFrame) -> dict:
+    """low and high of the mean at CONFIDENCE, or the reason why they lack; longest: the part of the three longest.
+
+    waits: wait, and CLUSTER_COLUMNS as far as the trace has them. By user and week where there are enough, else as if
+    waits were independent. A few waits may make most of the sum: degrees of freedom go by influence.
+    """
+    n, total = waits.height, waits["wait"].sum()
+    if not total:
+        return {"low": 0.0, "high": 0.0}
+    longest = waits["wait"].top_k(3).sum() / total
+    found = {"longest": longest}
+    if n < FEWEST_WAITS and longest >= PART_OF_THREE:
+        return found | {"reason": f"three of {n} waits hold {longest:.0%} of the time waited: no interval of the ETTR"}
+    alone = with_levels(waits.select("wait").with_row_index("restart"), {"wait": ["restart"]})
+    sums = pl.col("wait").sum(), pl.len(), pl.len()
+    mean = clustered_ratios(waits, [], *sums, CONFIDENCE, by_influence=True)
+    if not (mean["clusters"] >= FEWEST_CLUSTERS).any():
+        mean = clustered_ratios(alone, [], *sums, CONFIDENCE, by_influence=True)
+    low, high = (mean[f"ci_{end}_clustered"].item() for end in ("low", "high"))
+    return found | ({"reason": ONE_WAIT} if low is None else {"low": low, "high": high})
 
 
 def assumptions(rates: pl.DataFrame, habit: Habits, queue: Mapping, target_gpus: int) -> pl.DataFrame:
@@ -124,9 +157,12 @@ def assumptions(rates: pl.DataFrame, habit: Habits, queue: Mapping, target_gpus:
         ("checkpoint write", habit.write_s, "s", None, configured),
         ("start-up", habit.restart_s, "s", None, configured),
         ("queue", queue["value"], "s", queue.get("n"), queue["source"]),
+        ("queue, low", queue.get("low"), "s", queue.get("n"), "the same waits: 90% CI of their mean"),
+        ("queue, high", queue.get("high"), "s", queue.get("n"), "the same waits: 90% CI of their mean"),
+        ("queue, three longest", queue.get("longest"), "share", queue.get("n"), "the same waits: part of their sum"),
         ("queue, median", queue.get("median_s"), "s", queue.get("n"), "the same waits: not planned with"),
     ]
-    whys = {"failure rate": rate["reason"]}
+    whys = {"failure rate": rate["reason"], "queue": queue.get("reason")}
     return ETTR_ASSUMPTIONS.frame(
         dict(zip(ETTR_ASSUMPTIONS.columns, (*row, whys.get(row[0])), strict=True))
         for row in rows
@@ -135,12 +171,20 @@ def assumptions(rates: pl.DataFrame, habit: Habits, queue: Mapping, target_gpus:
 
 
 def plan_tables(
-    rate: NodeRate, habits: Sequence[Habits], sizes: Sequence[int], simulations: int, seed: int
+    rate: NodeRate,
+    habits: Sequence[Habits],
+    sizes: Sequence[int],
+    simulations: int,
+    seed: int,
+    queue: Mapping | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """ettr.csv and its outlook: a row for every size, habit and bound of the failure rate, in this order.
 
     rate `low` and `high` are the rows at the ends of the rate's interval (`interval_of_rate`). Each row is simulated up
     to `simulations` times (see MOST_DRAWS), all from one generator seeded by `seed`.
+
+    ettr_ci_low and ettr_ci_high of the rows between the ends are for both errors, that of the rate and that of the mean
+    wait (`combined_interval`); queue: of `queue_of`, None where the waits are known.
 
     Rows `measured_rate`, `measured_rate_low` and `measured_rate_high` are at the failure rate of the runs of that size,
     where there are failures enough; a size to which the rate may not be projected has a blank row `estimate` with the
@@ -164,7 +208,29 @@ def plan_tables(
         columns = (np.array([getattr(plan, name) for plan in plans], float) for name in Plan.__dataclass_fields__)
         computed = _computed(Plan(*columns), simulations, seed)
         rows = [row if "reason" in row else row | next(computed) for row in rows]
+        _add_intervals(rows, rate, queue or {})
     return ETTR.frame(rows), ETTR_OUTLOOK.frame(rows)
+
+
+def _add_intervals(rows: Sequence[dict], rate: NodeRate, queue: Mapping) -> None:
+    """Adds ettr_ci_low and ettr_ci_high, or why they lack, to rows at a rate that has both ends."""
+    at = {(row["gpus"], row["nodes"], row["checkpoint_interval_s"], row["rate"]): row for row in rows}
+    for (*run, name), row in at.items():
+        ends = next((names[1:] for names in (ESTIMATE, MEASURED) if names[0] == name), ())
+        low, high = (at.get((*run, end), {}).get("ettr_renewal") for end in (ends or (None, None)))
+        if low is None or high is None:
+            continue
+        if "reason" in queue:
+            row["reason"] = "; ".join(filter(None, (row["reason"], queue["reason"])))
+            continue
+        per_s = 1 / row["mttf_s"] if "mttf_s" in row else 0.0
+        habit = Habits(*(row[name] for name in habit_columns(Habits(0, 0, 0, 0, 0))))
+        short, long = (
+            float(ettr_renewal(replace(habit, queue_s=queue.get(end, habit.queue_s)).plan(per_s)))
+            for end in ("low", "high")
+        )
+        # The higher the failure rate and the longer the wait, the lower the ratio.
+        row["ettr_ci_low"], row["ettr_ci_high"] = combined_interval(row["ettr_renewal"], (high, long), (low, short))
 
 
 def mitigation_table(rate: NodeRate, habit: Habits, sizes: Sequence[int]) -> pl.DataFrame:

@@ -4,7 +4,7 @@ import polars as pl
 
 from ttf.inputs import Inputs
 from ttf.numbers.metrics import Metrics
-from ttf.stats.plans import BEST_INTERVAL, ESTIMATE, MEASURED
+from ttf.stats.plans import BEST_INTERVAL, ESTIMATE, MEASURED, rate_row
 
 
 def numbers(metrics: Metrics, given: Inputs) -> None:
@@ -43,9 +43,17 @@ def numbers(metrics: Metrics, given: Inputs) -> None:
         metrics.put("sizes.check.expected", row["expected_failures"], "failures", source, n)
         metrics.put("sizes.check.p_value", row["p_clustered"], "p", source, n)
     source = "tables/ettr.csv"
+    metrics.put("ettr.no_interval", asked["queue"]["reason"], "label", "tables/ettr_assumptions.csv")
+    clustered = {
+        ESTIMATE[0]: rate_row(given["node_failure_rate"]).get("ci_low_clustered") is not None,
+        MEASURED[0]: bucket["ci_low_clustered_s"].count() > 0,
+    }
     for rate, row in mine.items():
         n = n_of[rate]
         metrics.put(f"ettr.{rate}.ettr", row["ettr_renewal"], "share", source, n)
+        suffix = "_clustered" if clustered.get(rate) else ""
+        for end in ("low", "high"):
+            metrics.put(f"ettr.{rate}.ettr_ci_{end}{suffix}", row[f"ettr_ci_{end}"], "share", source, n)
         if rate == by:
             metrics.put_row("ettr", row, {"nodes": "nodes"}, source)
             metrics.put(f"ettr.{rate}.queue_s", row["queue_s"], "s", source, asked["queue"]["n"])

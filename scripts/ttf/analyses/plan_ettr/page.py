@@ -3,6 +3,7 @@
 import polars as pl
 
 from ttf.analyses.plan_ettr import ETTR, ETTR_ASSUMPTIONS, MITIGATIONS
+from ttf.brief.texts import interval
 from ttf.charts.text import capital
 from ttf.report import words
 from ttf.report.head import Callout, Head, Key, Line
@@ -32,6 +33,7 @@ _WORDED = {
     RATE_UNIT: lambda rate: f"{words.number(rate)} per 1,000 node-days",
     "GPUs": lambda count: words.plural(count, "GPU"),
     "nodes": lambda count: words.plural(count, "node"),
+    "share": words.share,
 }
 _ANSWERS = ("ettr", "scheduled", "wall", "interruptions", "mttf", "best")
 
@@ -57,19 +59,13 @@ def _planned(trace: Trace, m: Numbers, by: str) -> Head:
     run, ratio = _run(m), f"{by}.ettr"
     low, high = _ends(by)
     n = words.plural(m.n(ratio), "failure")
-    notes = {
-        name: f"90% CI {_span(m, f'{ends[0]}.{name}', f'{ends[1]}.{name}', worded)}"
-        for name, worded, ends in (
-            ("ettr", words.share, (high, low)),
-            ("interruptions", words.number, (low, high)),
-        )
-        if m.has(f"{low}.{name}") and m.has(f"{high}.{name}")
-    }
-    keys = [Key("ETTR (wall-clock)", number(m, ratio, words.share), _noted(notes.get("ettr"), f"n = {n}"))]
+    ci = interval(m, f"{ratio}_ci_{{}}", confidence="90") or m.value("ettr.no_interval", "")
+    keys = [Key("ETTR (wall-clock)", number(m, ratio, words.share), _noted(ci, f"n = {n}"))]
     if m.has(f"{by}.interruptions"):
         every = f"one every {number(m, 'ettr.mttf_s', words.duration)}" if m.has("ettr.mttf_s") else None
-        times = number(m, f"{by}.interruptions")
-        keys.append(Key("Interruptions", times, _noted(notes.get("interruptions"), every)))
+        ends = f"{low}.interruptions", f"{high}.interruptions"
+        ci = f"90% CI {_span(m, *ends, words.number)}" if all(map(m.has, ends)) else ""
+        keys.append(Key("Interruptions", number(m, f"{by}.interruptions"), _noted(ci, every)))
     if m.has("ettr.optimal_interval_s") and m.value("ettr.at_optimum", 0) >= NO_HEADWAY:
         best = f"ETTR {number(m, 'ettr.at_optimum', words.share)} with it"
         keys.append(Key("Best checkpoint interval", number(m, "ettr.optimal_interval_s", words.duration), best))

@@ -7,7 +7,7 @@ from ttf.charts.axes import log_time, on_log_time, percent_axis
 from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
 from ttf.charts.intervals import DASHED, shown
-from ttf.charts.text import capital, count, gpus_label, listed, percent
+from ttf.charts.text import capital, clustering, count, gpus_label, listed, percent
 from ttf.charts.theme import (
     CANCELLED,
     FAILURE,
@@ -152,7 +152,7 @@ def ci_of(sizes: pl.DataFrame, units: str) -> str:
     if not named:
         return f"95% CI if {units} fail independently"
     dashed = "; dashed: if independent" if sizes["independent"].any() else ""
-    return f"95% CI clustered by {' or '.join(named)}{dashed}"
+    return f"95% CI clustered by {clustering(named)}{dashed}"
 
 
 def runtime_distribution(given: Inputs, study: Study) -> Figure:
