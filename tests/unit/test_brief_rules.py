@@ -48,6 +48,15 @@ def test_r1_causes_unknown_any_failure_counts_and_nothing_is_said_of_large_runs(
     assert tile(m, "mttf").needed == "Needed: states that name infrastructure failures."
 
 
+def test_a_rate_per_node_is_not_told_where_neither_nodes_nor_causes_are_recorded():
+    """Failures of users by nodes of 8 GPUs that nobody saw made 4,100 per 1,000 node-days."""
+    m = proxy()
+    m["sizes.node_gpus_from"] = {"value": "default", "unit": "label", "n": None, "source": "x"}
+    assert tile(m, "node_rate").state == "withheld"
+    caused = numbers(sizes__node_gpus_from="default", sizes__node_gpus=(8, "GPUs"))
+    assert tile(caused, "node_rate").state == "shown"
+
+
 def test_r2_scaling_untested_and_no_size_measured():
     m = numbers("ettr.by", sizes__law__reason=("one size only", "label"))
     assert rules.r2_scaling_untested(m)

@@ -168,6 +168,14 @@ def test_the_claim_of_scaling_is_the_verdict_on_the_law(more, claim):
     assert (head.callout is not None) == ("sizes.needed" in more)
 
 
+def test_rates_per_node_are_told_nowhere_where_neither_nodes_nor_causes_are_recorded():
+    nowhere = {"sizes.basis": "proxy", "sizes.node_gpus_from": "default"}
+    m = numbers(RATE, WINDOWS, {"sizes.law.reason": "one size only"}, WITHHELD, nowhere)
+    assert not [key for key in sizes.head(trace(), m).keys if "node-days" in key.label]
+    line = rate.head(trace(), m)
+    assert isinstance(line, Line) and not line.checked and "neither nodes nor causes" in line.found
+
+
 def test_a_projection_that_was_not_seen_is_said_and_an_empty_chart_is_left_out():
     check = {"sizes.check.p_value": 0.01, "sizes.check.observed": 4, "sizes.check.expected": 11.6}
     m = numbers(RATE, LAW, PROJECTED, check, {"ettr.assumed.size_of_the_run": 1024})

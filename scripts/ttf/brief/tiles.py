@@ -4,6 +4,8 @@ from collections.abc import Mapping
 
 from ttf.analyses.find_lemon_nodes.page import why_no_finding
 from ttf.analyses.fit_mttf.numbers import limit_keys
+from ttf.analyses.follow_rate.page import NO_NODES
+from ttf.analyses.measure_sizes.numbers import has_no_nodes
 from ttf.brief import minis, rules
 from ttf.brief.model import FEW, SHOWN, WITHHELD, Tile
 from ttf.brief.texts import fraction, hours, interval, is_fraction, joined, plural, span, timed, whole_percent
@@ -109,6 +111,8 @@ def node_rate(m: Numbers, given: Mapping, targets: Mapping, unit: str = "node") 
     if m.value("sizes.basis", "component" if m.has("data.outages") else "") == "component":
         title = f"Failure rate per {unit}"
     per = f"per 1,000 {unit}-days"
+    if has_no_nodes(m):
+        return Tile(name, title, WITHHELD, CANNOT, means=f"{capital(NO_NODES)}.", link=link)
     if not m.has(key) and not m.has("sizes.rate.ci_high"):
         unknown = f"how many {unit}s were watched is not known"
         why = m.value("sizes.rate.reason", unknown if m.has("data.outages") else "no node was seen at work")

@@ -1,6 +1,7 @@
 """What stands open of the rate over time, and beside it what is known of single nodes."""
 
 from ttf.analyses.find_lemon_nodes.page import nodes_in_words, of_nodes
+from ttf.analyses.measure_sizes.numbers import has_no_nodes
 from ttf.charts.text import capital
 from ttf.report import words
 from ttf.report.head import Head, Key, Line
@@ -10,12 +11,13 @@ from ttf.report.trace import Trace
 
 _RATE = {"proxy": "failure rate (any cause)", "component": "failure rate"}
 WINDOW = "sizes.over_time"
+NO_NODES = "neither nodes nor causes of failures are recorded"
 
 
 def head(trace: Trace, m: Numbers) -> Head | Line | None:
     what = _RATE.get(m.value("sizes.basis", ""), "infrastructure failure rate")
-    if not m.has(f"{WINDOW}.windows"):
-        why = m.value(f"{WINDOW}.reason", "no node was at work")
+    if has_no_nodes(m) or not m.has(f"{WINDOW}.windows"):
+        why = NO_NODES if has_no_nodes(m) else m.value(f"{WINDOW}.reason", "no node was at work")
         return Line(f"{capital(what)} over time", why, "tables/failure_rate_over_time.csv", checked=False)
     if not m[f"{WINDOW}.failures_in_windows"]:
         windows = number(m, f"{WINDOW}.windows", lambda n: words.plural(n, "window"))

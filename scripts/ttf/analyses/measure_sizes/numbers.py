@@ -11,6 +11,12 @@ NAMED_GPUS = (1024, 16_384, 131_072)
 _PER_1000 = {"failures_per_1000_node_days": "failures per 1000 node days"} | ends("failures per 1000 node days")
 
 
+def has_no_nodes(metrics: Mapping) -> bool:
+    """Whether neither nodes nor causes are recorded: failures of users per assumed node would be a rate of nothing."""
+    unknown = {"sizes.basis": "proxy", "sizes.node_gpus_from": "default"}
+    return all(key in metrics and metrics[key] == value for key, value in unknown.items())
+
+
 def numbers(metrics: Metrics, given: Mapping[str, pl.DataFrame]) -> None:
     of_sizes(metrics, given["mttf_by_gpus"], given["node_failure_rate"], given["size_law"])
 

@@ -3,6 +3,7 @@
 import polars as pl
 
 from ttf.analyses.measure_sizes import MTTF_BY_GPUS
+from ttf.analyses.measure_sizes.numbers import has_no_nodes
 from ttf.charts.text import capital, plural
 from ttf.numbers.metrics import FEWEST_FAILURES
 from ttf.report import words
@@ -122,7 +123,7 @@ def _keys(m: Numbers, mttf: str):
         note = f"{m.interval(measured + '.ci_{}_s', f'{measured}.mttf_s', '90')}, {failures}"
         yield Key(f"{mttf} at {size}, measured", number(m, f"{measured}.mttf_s", words.duration), note)
     # Beside an MTTF it is left to the tile of the first screen.
-    elif m.has("sizes.rate.failures_per_1000_node_days"):
+    elif m.has("sizes.rate.failures_per_1000_node_days") and not has_no_nodes(m):
         rate = number(m, "sizes.rate.failures_per_1000_node_days")
         any_cause = ", any cause" if m["sizes.basis"] == "proxy" else ""
         yield Key(f"Failures per 1,000 node-days{any_cause}", rate, m.interval("sizes.rate.ci_{}", confidence="90"))
