@@ -15,7 +15,7 @@ import polars as pl
 from ttf.clusters import CLUSTER_COLUMNS, block_columns, with_clusters
 from ttf.errors import StudyError
 from ttf.jobs import Frame, at_time_limit, conform
-from ttf.lives import READ_OF_JOBS, first_end_s, life_columns
+from ttf.lives import READ_OF_JOBS, first_end_s, life_columns, with_longest
 from ttf.stages import LIVES_INFRA
 
 INFRA_COLUMNS = LIVES_INFRA.schema
@@ -278,7 +278,7 @@ def _runs(jobs: Frame, attempts: pl.DataFrame | None, first: int = 0) -> Frame:
         )
     there = runs.collect_schema().names()
     reason = next((name for name in ("slurm_reason", "reason") if name in there), None)
-    return runs.rename({reason: "reason"}) if reason else runs
+    return with_longest(runs.rename({reason: "reason"}) if reason else runs)
 
 
 def _told_causes(runs: Frame, rules: Mapping) -> list[pl.Expr]:

@@ -284,9 +284,10 @@ def _duplicates(target: Path, schema: TableSchema) -> dict[Place, tuple[str, str
 
 def _orphans(target: Path, schema: TableSchema, folder: Path) -> dict[Place, tuple[str, str]]:
     """Place -> (reason, key columns) of the rows whose owner is not in the table they belong to."""
-    if not schema.belongs_to:
+    owner, by = schema.belongs_to or ("", ())
+    # A trace may come without the table of the owners.
+    if not owner or not (folder / f"{owner}.parquet").is_file():
         return {}
-    owner, by = schema.belongs_to
     # Two hashes of 64 bits stand for a key: shorter than its texts, and no two of a trace's keys agree in both.
     hashes = {"hash": number_of(by, 0), "hash_too": number_of(by, len(by))}
     owners = scan_parquet(folder / f"{owner}.parquet").select(**hashes)

@@ -12,7 +12,7 @@ ENDS = ("failure", "success", "cancelled", "unknown")
 LIFE_COLUMNS = LIVES.schema
 # What `lives_of_jobs` reads of jobs.
 READ_OF_JOBS = (
-    *("trace", "job_id", "task", "account", "outcome", "start_s", "end_s", "runtime_s", "trace_end_s"),
+    *("trace", "job_id", "task", "account", "outcome", "start_s", "end_s", "runtime_s", "runtime_max_s", "trace_end_s"),
     *("gpu_type", "gpu_milli", "size", "nodes", *CLUSTER_COLUMNS),
 )
 
@@ -26,7 +26,8 @@ def lives_of_jobs(jobs: Frame) -> Frame:
     asked for (per instance x size), gpu_count the same in whole GPUs, rounded up (a share of one GPU counts as 1, none
     as 0).
     A job that ended at a time nobody wrote down has a blank duration_s, and in duration_max_s the longest it can have
-    lasted (start to the trace's end): estimators leave it out, and say how much it could change.
+    lasted (runtime_max_s, else from its start to the trace's end): estimators leave it out, and say how much it could
+    change.
 
     entry_s is the age at which a job came under watch, 0 if it was watched from its start. Few traces say since when
     they were recorded, and a job that ended before then is not in them: one that already ran is there only because it
@@ -35,7 +36,7 @@ def lives_of_jobs(jobs: Frame) -> Frame:
     was recorded before, and costs little where nothing was missed. Age is wall clock since the start, at most the
     duration: too high for a job with gaps between attempts. Estimators without delayed entry do not read it.
     """
-    of_jobs = with_clusters(jobs).filter(pl.col("outcome") != "waiting")
+    of_jobs = with_longest(with_clusters(jobs)).filter(pl.col("outcome") != "waiting")
     return of_jobs.select(**life_columns(first_end_s(of_jobs))).cast(LIFE_COLUMNS)
 
 
@@ -44,14 +45,22 @@ def first_end_s(jobs: Frame) -> int | None:
     return jobs.lazy().select(pl.col("end_s").min()).collect(engine="streaming").item()
 
 
+def with_longest(runs: Frame) -> Frame:
+    """The runs with runtime_max_s, blank where the table has no such column: attempts have a run time or none."""
+    if "runtime_max_s" in runs.collect_schema():
+        return runs
+    return runs.with_columns(runtime_max_s=pl.lit(None, dtype=pl.Int64))
+
+
 def life_columns(first_end: int | None) -> dict[str, pl.Expr]:
     """LIFE_COLUMNS of jobs that no longer wait, of each from its own row; see `lives_of_jobs` and `first_end_s`.
 
-    The jobs are those of `with_clusters`.
+    The jobs are those of `with_clusters` and `with_longest`.
     """
     gpu_milli = pl.col("gpu_milli") * pl.col("size")
     ended = pl.col("outcome").is_in(ENDS)
-    duration = observed_s()
+    longest = pl.col("runtime_max_s")
+    duration = pl.when(longest.is_null()).then(observed_s())
     age = (pl.lit(first_end, dtype=pl.Int64) - pl.col("start_s")).clip(lower_bound=0).fill_null(0)
     return {
         "trace": pl.col("trace"),
@@ -66,7 +75,9 @@ def life_columns(first_end: int | None) -> dict[str, pl.Expr]:
         "account": pl.col("account"),
         "gpu_type": pl.col("gpu_type"),
         **{name: pl.col(name) for name in CLUSTER_COLUMNS},
-        "duration_max_s": pl.when(duration.is_null()).then(pl.col("trace_end_s") - pl.col("start_s")),
+        "duration_max_s": pl.when(duration.is_null()).then(
+            pl.coalesce(longest, pl.col("trace_end_s") - pl.col("start_s"))
+        ),
     }
 
 

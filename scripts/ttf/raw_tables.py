@@ -54,6 +54,7 @@ class Column:
     kilo: a number may end in K, which stands for this many. A time has `formats` (strptime's, or `epoch`), tried in
     turn, and the `zone` it is written in; it is stored as whole seconds since 1970-01-01 UTC, an ambiguous hour as its
     first passing. A clock is a duration written as [days-][hours:]minutes:seconds; it is stored as whole seconds.
+    digest: of a text only a 64-bit number is stored, to compare it by.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Column:
     minimum: int | None = None
     maximum: int | None = None
     zero_is_blank: bool = False
+    digest: bool = False
     longest: int = LONGEST_FIELD
 
     @property
@@ -82,6 +84,8 @@ class Column:
 
     @property
     def dtype(self) -> type[pl.DataType]:
+        if self.digest:
+            return pl.UInt64
         return pl.String if self.type == "text" else pl.Int64
 
     @property
@@ -222,13 +226,16 @@ def _blocks(
     """The table's blocks without BOM and header row, the file's columns, and whether a header row stood before."""
     columns = None
     for block in blocks:
-        has_header = columns is None and schema.header
+        has_header = False
         if columns is None:
             columns = schema.columns
             block = block.removeprefix(BYTE_ORDER_MARK)
-        if has_header:
-            header, _, block = block.partition(b"\n")
-            columns = columns_by_header(path, header, schema)
+            header, _, rest = block.partition(b"\n")
+            # A table that has none as published may have been given one.
+            has_header = schema.header or header.rstrip(b"\r") == _header_row(columns, schema.delimiter.encode())
+            if schema.header:
+                columns = columns_by_header(path, header, schema)
+            block = rest if has_header else block
         yield block, columns, has_header
 
 
@@ -638,7 +645,8 @@ def _moment(raw: pl.Expr, format_: str, zone: str) -> pl.Expr:
 def _stored(column: Column) -> pl.Expr:
     """The value as it is kept: a number as a whole number of its small unit."""
     if column.type == "text":
-        return pl.col(f"raw {column.as_}").alias(column.as_)
+        text = pl.col(f"raw {column.as_}")
+        return (text.hash(0) if column.digest else text).alias(column.as_)
     value = pl.col(f"parsed {column.as_}")
     if not column.is_whole:
         value = (value * column.scale).round(0, mode="half_away_from_zero")

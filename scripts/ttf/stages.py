@@ -166,6 +166,11 @@ JOBS = parquet(
     size=count("Size", "Instances or processes.", blank=_NOT_SAID),
     nodes=_NODES,
     attempts=count("Attempts", "Times that it started.", blank=f"it has not started, or {_NOT_SAID}"),
+    runtime_max_s=whole_seconds(
+        "Longest run time",
+        "The longest that it can have run, of a failure whose own end is not written.",
+        blank="run time and end are its own, or the end of the trace is all that is known",
+    ),
     trace_end_s=whole_seconds("End of the trace", "The last moment that any row names.", blank="no row names a time"),
     **_CLUSTERS,
 )

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from of_formats import FORMATS
-from pai_products import jobs_of
+from pai_products import jobs_of, placements_of
 from ttf.analyses.split_outcomes.compute import outcome_table
 from ttf.formats.pai2020 import derive as pai2020
 from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS, nodes
@@ -20,6 +20,8 @@ EXTRAS = {
     "task_end_s": pl.Int64,
     "file": pl.Int32,
     "negative_queue": pl.Boolean,
+    "negative_run": pl.Boolean,
+    "instance_rows": pl.Int64,
 }
 TIMES = ("start_s", "end_s", "runtime_s", "queue_s", "runtime_from")
 
@@ -36,7 +38,8 @@ def derive(ingested, tmp_path):
                 for job, status, start, end in tasks
             ),
             "instance": "".join(
-                f"{job},worker,x,w,i,Running,{start},{end},m{n % 2}\n" for n, (job, start, end) in enumerate(instances)
+                f"{job},worker,x{n},w,i,Running,{start},{end},m{n % 2}\n"
+                for n, (job, start, end) in enumerate(instances)
             )
             or "a,worker,x,w,i,Running,,,\n",
         } | others
@@ -75,6 +78,8 @@ def test_columns_of_the_job_record(derive):
         "task_end_s": 210,
         "file": 0,
         "negative_queue": False,
+        "negative_run": False,
+        "instance_rows": 2,
     }
 
 
@@ -94,7 +99,7 @@ def test_columns_of_the_job_record(derive):
         (("Terminated", "", ""), [], (None,) * 5),
         (("Failed", "100", ""), [("110", "")], (110, None, None, 10, None)),
         (("Failed", "100", ""), [], (100, None, None, None, None)),
-        (("Failed", "100", ""), [("110", "130"), ("120", "")], (110, 130, 20, 10, "instance")),
+        (("Failed", "100", ""), [("110", "130"), ("120", "")], (110, 130, 20, 10, "siblings")),
         (("Failed", "", "200"), [("110", "")], (110, None, None, None, None)),
         (("Running", "100", ""), [("110", "")], (110, None, None, 10, None)),
         (("Running", "100", ""), [("110", "130"), ("120", "0")], (110, 130, 20, 10, "instance")),
@@ -118,7 +123,7 @@ def test_tasks_are_told_apart_by_both_parts_of_their_key(derive, tmp_path):
         [],
         [],
         task=row.format("a", "ps") + row.format("a", "worker") + row.format("b", "ps"),
-        instance="b,ps,,,,,150,160,\na,ps,,,,,110,120,\na,ps,,,,,115,140,\n",
+        instance="b,ps,1,,,,150,160,\na,ps,1,,,,110,120,\na,ps,2,,,,115,140,\n",
     )
     assert jobs.select("job_id", "task", "start_s", "end_s", "size", "nodes").rows() == [
         ("a", "ps", 110, 140, 2, None),
@@ -128,9 +133,66 @@ def test_tasks_are_told_apart_by_both_parts_of_their_key(derive, tmp_path):
     assert jobs["gpu_milli"].to_list() == [None] * 3
 
 
-def test_size_counts_rows_or_else_is_what_was_asked_for(derive):
+def test_size_counts_instances_or_else_is_what_was_asked_for(derive):
     jobs = derive([("a", "Failed", "1", ""), ("b", "Failed", "1", "")], [("a", "", "")] * 5)
     assert jobs["size"].to_list() == [5, 3]
+
+
+def test_rows_of_one_name_are_tries_of_one_instance(derive):
+    rows = ["a,worker,x,w,i,Failed,110,,m1", "a,worker,y,w,i,Terminated,110,300,m2", "a,worker,x,w,i,Failed,,140,m3"]
+    rows += ["a,worker,x,w,i,Terminated,150,300,m4"]
+    jobs = derive([("a", "Terminated", "100", "300")], [], instance="\n".join(rows) + "\n")
+    assert jobs.select("size", "instance_rows", "attempts", "start_s", "end_s").row(0) == (2, 4, 3, 110, 300)
+
+
+def test_a_failure_ends_at_some_moment_before_its_siblings_do(derive):
+    """The instance that failed has a start alone: what is known of the end is that of the instances stopped with it."""
+    rows = "a,worker,x,w,i,Failed,110,,m1\na,worker,y,w,i,Interrupted,,300,m2\n"
+    rows += "b,worker,x,w,i,Failed,110,200,m1\nb,worker,y,w,i,Interrupted,,300,m2\n"
+    jobs = derive([("a", "Failed", "100", ""), ("b", "Failed", "100", "")], [], instance=rows)
+    assert jobs.select("runtime_s", "runtime_max_s", "runtime_from").rows() == [
+        (190, 190, "siblings"),
+        (190, None, "instance"),
+    ]
+    assert lives_of_jobs(jobs).select("duration_s", "duration_max_s").rows() == [(None, 190), (190, None)]
+
+
+def test_an_end_before_the_start_is_no_run_time_and_is_marked(derive):
+    rows = "a,worker,x,w,i,Failed,,90,m1\na,worker,y,w,i,Failed,110,,m2\n"
+    jobs = derive([("a", "Failed", "80", "")], [], instance=rows)
+    assert jobs.select("start_s", "end_s", "runtime_s", "negative_run").row(0) == (110, None, None, True)
+
+
+def test_tasks_by_the_instance_table_alone(ingested, tmp_path):
+    """A task's status is that of the last tries of its instances, the worst of them."""
+    tries = {
+        "again": [("x", "Terminated", 20, 30), ("x", "Failed", "", 10)],
+        "failed": [("x", "Failed", 10, ""), ("y", "Interrupted", "", 40), ("z", "Terminated", 10, 40)],
+        "runs": [("x", "Failed", 10, ""), ("x", "Running", "", ""), ("y", "Terminated", 10, 40)],
+        "waits": [("x", "Waiting", "", "")],
+        "stopped": [("x", "Interrupted", "", 40)],
+    }
+    rows = [
+        f"{job},t,{name},w,i,{status},{start},{end},m" for job, of in tries.items() for name, status, start, end in of
+    ]
+    ingested("pai2020", instance="\n".join(rows) + "\n")
+    raw = {"instance": pl.scan_parquet(tmp_path / "raw" / "instance.parquet")}
+    jobs = jobs_of(raw)
+    assert jobs.equals(jobs_of(raw, number=3))
+    assert jobs.select("job_id", "status_raw", "outcome", "size").rows() == [
+        ("again", "Terminated", "success", 1),
+        ("failed", "Failed", "failure", 3),
+        ("runs", "Running", "running", 2),
+        ("waits", "Waiting", "waiting", 1),
+        ("stopped", "Interrupted", "cancelled", 1),
+    ]
+    for blank in ("user", "gpu_milli", "submit_s", "inst_num"):
+        assert jobs[blank].null_count() == jobs.height
+    tried = placements_of(raw, number=2).filter(pl.col("job_id") == "again")
+    assert tried.select("outcome", "attempt", "placement", "start_s").rows() == [
+        ("success", 1, 1, 20),
+        ("failure", 0, 1, None),
+    ]
 
 
 def test_lives_of_what_has_no_end(derive):
@@ -276,6 +338,7 @@ def test_against_a_reading_by_hand(tasks):
     ]
     text = dict.fromkeys(("job_name", "task_name", "machine", "user", "inst_id", "gpu_type"), pl.String)
     whole = dict.fromkeys(("start_s", "end_s", "inst_num", "cpu_milli", "mem_mib", "gpu_milli", "file"), pl.Int64)
+    whole |= {"instance": pl.UInt64}
 
     def frame(rows, *names):
         return pl.LazyFrame(rows, schema={n: (text | whole).get(n, pl.String) for n in names}, orient="row")
@@ -294,8 +357,12 @@ def test_against_a_reading_by_hand(tasks):
             *("cpu_milli", "mem_mib", "gpu_milli", "gpu_type"),
         ),
         "instance": frame(
-            [(f"j{n}", "t", *times, "m") for n, (*_, instances) in enumerate(tasks) for times in instances],
-            *("job_name", "task_name", "start_s", "end_s", "machine"),
+            [
+                (f"j{n}", "t", number, status, *times, "m")
+                for n, (status, *_, instances) in enumerate(tasks)
+                for number, times in enumerate(instances)
+            ],
+            *("job_name", "task_name", "instance", "status", "start_s", "end_s", "machine"),
         ),
     }
     jobs = jobs_of(raw)

@@ -31,8 +31,9 @@ def raw_tables(draw):
     """The tables of a trace in which every row belongs to a task, in any order, some tasks without any."""
     tasks = draw(TASKS)
     owner = st.sampled_from([task[:2] for task in tasks])
+    number = st.sampled_from([1, 2, 3, None])
     instance = st.tuples(
-        owner, moment, moment, st.sampled_from(["m0", "m1", "m2", None]), st.sampled_from(["Failed", None])
+        owner, number, moment, moment, st.sampled_from(["m0", "m1", "m2", None]), st.sampled_from(["Failed", None])
     )
     instances = draw(st.lists(instance, max_size=40))
     sensors = draw(st.lists(st.tuples(owner, *[st.none() | st.integers(0, 10**6)] * 3), max_size=20))
@@ -53,7 +54,7 @@ def raw_tables(draw):
         ),
         "instance": table(
             [(*owner, *rest, line) for line, (owner, *rest) in enumerate(instances, 1)],
-            NAMES | TIMES | {"machine": pl.String, "status": pl.String, "line": pl.Int64},
+            NAMES | {"instance": pl.UInt64} | TIMES | {"machine": pl.String, "status": pl.String, "line": pl.Int64},
         ),
         "sensor": table([(*owner, *rest) for owner, *rest in sensors], NAMES | USE),
         "group_tag": table(
@@ -113,7 +114,10 @@ def test_two_tasks_with_the_same_key_are_told_apart_by_another(monkeypatch, numb
     raw = {
         "task": pl.LazyFrame(tasks | {"gpu_milli": list(count)}),
         "instance": pl.LazyFrame(
-            tasks | {"machine": [f"m{n}" for n in count], "line": list(count)} | dict.fromkeys(TIMES, [5] * 60)
+            tasks
+            | {"machine": [f"m{n}" for n in count], "line": list(count), "instance": list(count)}
+            | dict.fromkeys(TIMES, [5] * 60),
+            schema_overrides={"instance": pl.UInt64},
         ),
     }
     right_key = Partitions.key

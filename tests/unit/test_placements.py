@@ -30,9 +30,9 @@ TASKS = ["a,worker,3.0,Failed,100,,600.0,29.296875,50.0,T4", "b,ps,1.0,Terminate
 INSTANCES = [
     "a,worker,x,w,i,Failed,110.0,150.0,m1",
     "b,ps,x,w,i,Terminated,100.0,180.0,m1",
-    "a,worker,x,w,i,Terminated,110.0,160.0,m2",
+    "a,worker,y,w,i,Terminated,110.0,160.0,m2",
     "a,worker,x,w,i,,120.0,0.0,m1",
-    "a,worker,x,w,i,Waiting,,,",
+    "a,worker,z,w,i,Waiting,,,",
     "a,worker,x,w,i,Running,130.0,90.0,m2",
 ]
 
@@ -49,7 +49,7 @@ def test_instances_of_pai_are_placements_in_file_order(pai, monkeypatch, rows_a_
         ("b", "ps", 0, 2, "m1", 100, 180, 80, None, "success", 1, True),
         ("a", "worker", 0, 3, "m2", 110, 160, 50, 500, "success", 2, True),
         # Without a status of its own the task's stands in.
-        ("a", "worker", 0, 4, "m1", 120, None, None, 500, "failure", 2, False),
+        ("a", "worker", 1, 1, "m1", 120, None, None, 500, "failure", 2, False),
     ]
     assert found["infra_failure"].null_count() == 4
 

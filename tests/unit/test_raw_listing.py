@@ -60,16 +60,16 @@ def test_the_folder_as_it_was_typed(folder, monkeypatch):
 def test_no_folder(tmp_path):
     message = refused(str(tmp_path / "absent"), source="https://example.org/trace")
     assert "there is no such folder" in message
-    assert "Name the folder that holds pai_job_table.csv, pai_task_table.csv, pai_instance_table.csv" in message
+    assert "Name the folder that holds pai_instance_table.csv" in message
     assert "https://example.org/trace" in message
     (tmp_path / "file").touch()
     assert "there is no such folder" in refused(str(tmp_path / "file"))
 
 
 def test_a_required_table_is_missing(folder):
-    message = refused(folder("pai_job_table.csv", "pai_task_tabel.csv", "pai_instance_table.csv"))
-    assert "the table task is missing: expected pai_task_table.csv (also packed: .gz, .zst" in message
-    assert "The folder holds: pai_instance_table.csv, pai_job_table.csv, pai_task_tabel.csv." in message
+    message = refused(folder("pai_job_table.csv", "pai_task_table.csv", "pai_instance_tabel.csv"))
+    assert "the table instance is missing: expected pai_instance_table.csv (also packed: .gz, .zst" in message
+    assert "The folder holds: pai_instance_tabel.csv, pai_job_table.csv, pai_task_table.csv." in message
 
 
 def test_an_empty_and_a_full_folder(folder, tmp_path):

@@ -9,7 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from study.documents import Problem, mean
 
 # What jobs of every format have, and no feature may be: all that is written after the submission ...
-LATER = ("start_s", "end_s", "queue_s", "runtime_s", "outcome", "status_raw", "attempts", "trace_end_s", "block")
+LATER = (
+    *("start_s", "end_s", "queue_s", "runtime_s", "runtime_max_s"),
+    *("outcome", "status_raw", "attempts", "trace_end_s", "block"),
+)
 # ... and what tells a job from others, not what it is like: names, and numbers by an order of the whole trace. The
 # moment of the submission is known, and enters as history and clock.
 NAMES = ("trace", "part", "job_id", "submit_s", "cluster_by", "cluster", "group_by", "group", "block_by")

@@ -34,7 +34,8 @@ def study_of(workflow: Any, root: Path, stored: bool) -> Study:
             others = {} if stored else made()
             study.check_headers()
             check_shared(study.config, others)
-            for note in filter(None, (old_layout(), replaced(study.config, others), *study.left_out, *study.questions)):
+            notes = (*study.left_out, *study.absent_tables, *study.questions)
+            for note in filter(None, (old_layout(), replaced(study.config, others), *notes)):
                 print(note, file=sys.stderr)
         if runs and not stored:
             unread = [name for name in study.names if not Path("results", name, "raw").is_dir()]

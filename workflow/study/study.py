@@ -149,6 +149,15 @@ class Study:
         ]
 
     @property
+    def absent_tables(self) -> list[str]:
+        """What a person is told before the first job: tables that a trace comes without, and what is not known then."""
+        return [
+            f"{name}: there is no table {table}: {clause}."
+            for name, trace in self.traces.items()
+            for table, clause in trace.absent_tables.items()
+        ]
+
+    @property
     def folders_of_raw(self) -> dict[str, list[str]]:
         """Folder of raw tables -> its entries of which no trace of the study reads anything."""
         found: dict[str, list[str]] = {}

@@ -69,6 +69,12 @@ class Trace:
         """Whether it would be known if the registry said how many there were."""
         return self.has_outages and not self.has_exposure and self.format.get("exposure") is not False
 
+    @property
+    def absent_tables(self) -> dict[str, str]:
+        """Raw table that the trace comes without -> what is not known for that reason, as a clause."""
+        tables = self.format["tables"].items()
+        return {name: spec["without"] for name, spec in tables if "without" in spec and name not in self.raw_files}
+
     def _tells(self, key: str) -> bool:
         """Whether it does by its format: always, where it has a table, or where that table has a column."""
         said = self.format.get(key, False)
@@ -276,4 +282,5 @@ class Trace:
             "unit": self.unit,
             "gives": self.gives,
             "may_have_exposure": self.may_have_exposure,
+            "absent_tables": self.absent_tables,
         }

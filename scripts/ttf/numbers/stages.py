@@ -30,7 +30,9 @@ def of_jobs(metrics: Metrics, jobs: Rows, nodes: pl.DataFrame) -> None:
         **{f"{name}_s": seconds.sum() for name, seconds in of_outcome.items()},
     }
     if "runtime_from" in jobs.collect_schema():
-        sums |= {"fallback": (pl.col("runtime_from") == "task").sum(), "negative": pl.col("negative_queue").sum()}
+        sums |= {f"runtime_from_{name}": (pl.col("runtime_from") == name).sum() for name in ("task", "siblings")}
+        sums |= {name: pl.col(name).sum() for name in ("negative_queue", "negative_run")}
+        sums["retried"] = (pl.col("attempts") > 1).sum()
     found = jobs.lazy().select(**sums).collect(engine="streaming").row(0, named=True)
     n = found["jobs"]
     users = jobs.lazy().group_by("user").agg(jobs=pl.len()).drop_nulls().collect(engine="streaming")
@@ -41,9 +43,9 @@ def of_jobs(metrics: Metrics, jobs: Rows, nodes: pl.DataFrame) -> None:
     metrics.put("data.nodes", nodes.height or None, "nodes", "nodes.parquet")
     metrics.put("data.gpus", int(nodes["gpu_count"].sum()) or None, "GPUs", "nodes.parquet", nodes.height)
     metrics.put("data.gpu_jobs", found["gpu_jobs"], "jobs", "jobs.parquet", n)
-    if "fallback" in found:
-        metrics.put("data.runtime_from_task", found["fallback"], "jobs", "jobs.parquet", n)
-        metrics.put("data.negative_queue", found["negative"], "jobs", "jobs.parquet", n)
+    for name in ("runtime_from_task", "runtime_from_siblings", "negative_queue", "negative_run", "retried"):
+        if name in found:
+            metrics.put(f"data.{name}", found[name], "jobs", "jobs.parquet", n)
     # Failures by a time limit among those of known duration, which survival and the mean time to failure count.
     metrics.put("survival.timeouts", found["timeouts"], "failures", "jobs.parquet", found["seen"])
     if total := found["seen_s"]:

@@ -44,7 +44,7 @@ def _of_table(table: pl.LazyFrame, schema: TableSchema) -> Iterator[dict]:
     height = table.select(pl.len()).collect(engine="streaming").item()
     for column in schema.columns:
         row = {"table": schema.name, "column": column.name, "type": column.type, "rows": height}
-        if not column.keep:
+        if not column.keep or column.digest:
             yield row | {"reason": NOT_STORED}
             continue
         row["stored_as"] = column.as_

@@ -100,7 +100,7 @@ def suggest(
             keys = {key: tuple(value) if isinstance(value, list) else value for key, value in column_keys.items()}
             so_far[table, column] = replace(about, **keys)
         elif not about and code in _OF_A_TABLE:
-            words, table_keys = _OF_A_TABLE[code](rows, schema, files.get(table, ()))
+            words, table_keys = _OF_A_TABLE[code](rows, schema)
         words = words or NO_CHANGE.get(code, OTHERWISE).format(column=column)
         lines = first_places(rows, len(files.get(table, ())))
         found.append(Suggestion(table, column, code, words, rows.height, lines, column_keys, table_keys))
@@ -246,15 +246,7 @@ def _not_a_value(column: Column, values: pl.DataFrame, rows: int, _: TableSchema
     return f"read the {_words(words)} of {column.name} as blank", {"blank": [*column.blank, *words]}
 
 
-def _header_row(rows: pl.DataFrame, schema: TableSchema, files: Sequence[Path]) -> tuple[str | None, dict]:
-    first = rows.filter(pl.col("line") == 1)
-    # Only where every file has one at its top: without it, a file with `header: true` is refused.
-    if schema.header or first.height < len(files) or not files:
-        return None, {}
-    return "the files have a header row (header: true)", {"header": True}
-
-
-def _wrong_column_count(rows: pl.DataFrame, schema: TableSchema, _files: Sequence[Path]) -> tuple[str | None, dict]:
+def _wrong_column_count(rows: pl.DataFrame, schema: TableSchema) -> tuple[str | None, dict]:
     quotes = [text for text in rows["text"].drop_nulls() if '"' in text]
     sound = sum(len(_fields(text, schema.delimiter)) == len(schema.columns) for text in quotes)
     if schema.quoted or not quotes or sound < OFTEN_ENOUGH * rows.height:
@@ -271,4 +263,4 @@ _OF_A_COLUMN = {
     "not_a_duration": _not_a_value,
     "wrong_form": _not_a_value,
 }
-_OF_A_TABLE = {"header_row": _header_row, "wrong_column_count": _wrong_column_count}
+_OF_A_TABLE = {"wrong_column_count": _wrong_column_count}

@@ -50,7 +50,7 @@ class Runs:
     length_s. single: the attempt was on one node; failed: its failure is this node's; incident: and it is the attempt
     that the failure hit; shared: it failed, on which of its nodes is not known; known: whether this node's part failed
     is. attempt: its attempt_id, by which `order`, with basis `proxy`, has how many runs of its user's started earlier
-    that day, and how many later.
+    that day, and how many later. A run of which only the end is written starts then.
     """
 
     from_s: int
@@ -90,19 +90,22 @@ def runs_by_node(
     frame, failed = placements, pl.lit(None, pl.Boolean)
     if is_proxy:
         failed = (pl.col("outcome") == "failure").fill_null(False)
-        if placements.select((pl.col("attempt") > 0).any()).collect().item():
+        again, untold = (pl.col("attempt") > 0).any(), pl.col("outcome").is_null().any()
+        if placements.select(again & untold).collect(engine="streaming").item():
             # An attempt that was tried again and of which nobody says how it ended: it did not succeed.
             last = placements.group_by("job_id", "task").agg(last_attempt=pl.col("attempt").max())
             frame = placements.join(last, on=["job_id", "task"], nulls_equal=True, how="left", maintain_order="left")
             failed |= (pl.col("outcome").is_null() & (pl.col("attempt") < pl.col("last_attempt"))).fill_null(False)
+    # Of a run that failed before it started only the end is written.
+    started_s = pl.coalesce("start_s", "end_s")
     is_running = (pl.col("outcome") == "running").fill_null(False) & pl.col("end_s").is_null()
     ended_s, run_to_s = pl.coalesce("end_s", "start_s"), pl.col("start_s") + pl.col("runtime_s")
     times = {
-        "start": pl.col("start_s"),
+        "start": started_s,
         "last": ended_s,
-        "until": pl.coalesce(run_to_s, pl.when(is_running).then(high), pl.col("start_s")),
+        "until": pl.coalesce(run_to_s, pl.when(is_running).then(high), started_s),
     }
-    there = frame.filter((pl.col("start_s") < high) & ((ended_s >= low) | is_running))
+    there = frame.filter((started_s < high) & ((ended_s >= low) | is_running))
     names = Numbers()
     number = names.of(pl.col("node"))
     parts = partitions.split(

@@ -3,11 +3,16 @@
 Times of a task come from its instances, as in "Analyzing ML Training Tasks: time to success and failure": start is the
 smallest instance start above 0, end the largest instance end above 0. Where the instances do not give both, the task
 table's own times stand in, and the column runtime_from says so.
+
+Rows of one task with one inst_name are tries of one instance: of the published rows nearly all that failed have only a
+start or only an end, and the next try ran on another machine. Without the task table the tasks are those that instances
+name.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+import numpy as np
 import polars as pl
 from ttf.formats.declared import outcomes_of
 from ttf.formats.protocol import Format, Source
@@ -16,6 +21,8 @@ from ttf.partitions import Partitions, beside, check_keys, one_by_one
 
 OUTCOMES = outcomes_of("pai2020")
 TASK = ["job_name", "task_name"]
+# What tells two rows of one instance apart; rows that agree in all of it are one try.
+TRY = ["start_s", "end_s", "machine"]
 MEASURED = ("gpu_used_milli", "cpu_used_milli", "mem_used_mib")
 
 
@@ -23,33 +30,73 @@ def jobs(source: Source) -> pl.LazyFrame:
     """One row per (job, task), in file order, with the columns of the common job record and these extras:
 
     inst_num: the instances that the task asked for; job_tasks: the tasks that its job is made of; runtime_from:
-    `instance`, `task`, or blank where no end was written; task_start_s, task_end_s: the task table's own times;
-    negative_queue: an instance started before its task (the queueing delay is blank then); recurrence_group,
-    workload: from the group tags; gpu_used_milli, cpu_used_milli, mem_used_mib: means over the task's sensor rows.
+    `instance`, `siblings` (the end is that of other instances than those that failed), `task`, or blank where no end
+    was written; task_start_s, task_end_s: the task table's own times; negative_queue: an instance started before its
+    task (the queueing delay is blank then); negative_run: the largest end lies before the smallest start (there is no
+    run time then); instance_rows: rows of the instance table; recurrence_group, workload: from the group tags;
+    gpu_used_milli, cpu_used_milli, mem_used_mib: means over the task's sensor rows.
 
     A Running task that has an end before the trace's, be it its own or that of every one of its instances, has ended,
     with an unknown result. Where some of them have none it runs, and its end is when the others were last seen.
+    runtime_max_s: of a failure with the end of its siblings, its run time: it failed at some moment before.
 
-    source.results: those of `task_totals`. size is the number of instance rows, or inst_num for a task that has none.
+    source.results: those of `task_totals`. size is the number of instances, or inst_num for a task that has none;
+    attempts the most tries of one of them.
     """
     end_s = _trace_end(source.raw)
-    return beside(source.raw["task"], pl.lit(True), source.results, lambda tasks: _job_record(tasks, end_s))
+    return beside(tasks_in(source.raw), pl.lit(True), source.results, lambda tasks: _job_record(tasks, end_s))
+
+
+def tasks_in(raw: Mapping[str, pl.LazyFrame]) -> pl.LazyFrame:
+    """The task table; without it a row per task that the instance table names, in the order of their first rows.
+
+    Such a task has a status by the last try of each of its instances: Failed if one failed, else Running, Waiting or
+    Terminated if one does so, else Interrupted. It has no times of its own and no requests.
+    """
+    if "task" in raw:
+        return raw["task"]
+    order = ["Failed", "Running", "Waiting", "Terminated", "Interrupted"]
+    moment = pl.coalesce("start_s", "end_s")
+    last_tries = (
+        raw["instance"]
+        .with_row_index("row")
+        .sort("row")
+        .group_by(*TASK, pl.coalesce("instance", "row"))
+        .agg(
+            pl.col("file", "line", "row").first(),
+            pl.col("status").sort_by(moment, "row", nulls_last=True).last(),
+        )
+    )
+    # A status that is no word of the format comes last, as it stands.
+    rank = pl.col("status").replace_strict({word: rank for rank, word in enumerate(order)}, default=len(order))
+    tasks = (
+        last_tries.group_by(TASK)
+        .agg(pl.col("file", "line").sort_by("row").first(), pl.col("row").min(), pl.col("status").sort_by(rank).first())
+        .sort("row")
+        .drop("row")
+    )
+    whole = pl.lit(None, dtype=pl.Int64)
+    blank = ("inst_num", "start_s", "end_s", "cpu_milli", "mem_mib", "gpu_milli")
+    tasks = tasks.with_columns(**dict.fromkeys(blank, whole), gpu_type=pl.lit(None, dtype=pl.String))
+    return tasks.collect(engine="streaming").lazy()
 
 
 def task_totals(raw: Mapping[str, pl.LazyFrame], partitions: Partitions) -> Iterator[pl.DataFrame]:
     """Per task what the other tables say of it, partition by partition, for `jobs`.
 
-    Columns: row, its place in the task table; user; job_tasks, the tasks of its job; of its instances their number
-    (instances), how many of them have an end (instances_ended), the earliest start and latest end
-    (instance_start_s, instance_end_s) and on how many machines they were seen (nodes, blank for none); the mean use
-    by its sensor rows and its job's tags, where the trace has these tables.
+    Columns: row, its place in the task table; user; job_tasks, the tasks of its job; instance_rows, its rows in the
+    instance table, and how many of them have an end (rows_ended); instances, and the most tries of one of them
+    (tries); the earliest start and latest end of any row (instance_start_s, instance_end_s), whether a failed row has
+    an end (failed_end) and on how many machines they were seen (nodes, blank for none); the mean use by its sensor
+    rows and its job's tags, where the trace has these tables.
     Raises SharedKeyError where two tasks of a partition have the same key.
     """
     split, key = partitions.split, partitions.key(*TASK)
+    failed = (pl.col("status") == "Failed").fill_null(False).alias("failed")
     parts = [
         split("user", _users(raw, partitions), "job_name", pl.all()),
-        split("task", raw["task"].with_row_index("row"), "job_name", "row", "job_name", key),
-        split("instance", raw["instance"], "job_name", key, "start_s", "end_s", _machine()),
+        split("task", tasks_in(raw).with_row_index("row"), "job_name", "row", "job_name", key),
+        split("instance", raw["instance"], "job_name", key, "instance", "start_s", "end_s", failed, _machine()),
     ]
     if "sensor" in raw:
         parts.append(split("sensor", raw["sensor"], "job_name", key, *MEASURED))
@@ -57,6 +104,10 @@ def task_totals(raw: Mapping[str, pl.LazyFrame], partitions: Partitions) -> Iter
         jobs = tasks.group_by("job_name").agg(job_tasks=pl.len().cast(pl.Int64))
         of_tasks = tasks.join(users, on="job_name", how="left").join(jobs, on="job_name", how="left")
         of_tasks = of_tasks.join(_instances(instances), on="key", how="left")
+        of_tasks = of_tasks.join(_several_tries(instances), on="key", how="left").with_columns(
+            tries=pl.when(pl.col("instance_rows") > 0).then(pl.col("tries").fill_null(1)),
+            instances=pl.col("instance_rows") - pl.col("again").fill_null(0),
+        )
         for sensor in sensors:
             of_tasks = of_tasks.join(_measured(sensor), on="key", how="left")
         of_tasks = of_tasks.drop("job_name").sort("row").collect(engine="streaming")
@@ -67,52 +118,54 @@ def task_totals(raw: Mapping[str, pl.LazyFrame], partitions: Partitions) -> Iter
 def placements(source: Source) -> pl.LazyFrame:
     """One row per instance that a machine is written of, in file order, with PLACEMENT_COLUMNS.
 
-    A task is one attempt: attempt is 0, attempt_id the task's place in its table, placement the instance's line in its
-    file. outcome is that of the instance; where its status is blank, of the task. gpu_milli is what the task asked for
-    per instance. An end before the start leaves the run time blank. infra_failure is blank: nothing in the trace tells
-    causes apart.
+    attempt is the number of the try of its instance, by time: where a try has no start, by its end; one without either
+    is the last. placement is the line of the instance's first try in its file. attempt_id is the task's place in its
+    table: a trace of tasks has no attempts at a task. outcome is that of the try; where its status is blank, of the
+    task. gpu_milli is what the task asked for per instance. An end before the start leaves the run time blank.
+    infra_failure is blank: nothing in the trace tells causes apart.
 
     source.results: those of `instance_tasks`.
     """
 
-    def of_rows(parts: pl.LazyFrame) -> pl.LazyFrame:
+    def as_rows(parts: pl.LazyFrame) -> pl.LazyFrame:
         is_own = pl.col("status").is_not_null()
         return as_placements(
             parts.with_columns(is_own=is_own, status=pl.coalesce("status", "task_status")).select(
-                *("start_s", "end_s", "gpu_milli", "nodes", "attempt_id"),
+                *("start_s", "end_s", "gpu_milli", "nodes", "attempt_id", "attempt"),
                 job_id="job_name",
                 task="task_name",
-                attempt=pl.lit(0, dtype=pl.Int64),
-                placement="line",
+                placement=pl.coalesce("first_line", "line"),
                 node="machine",
                 outcome=outcome_of("status", OUTCOMES),
                 own_outcome=pl.col("is_own") | (pl.col("nodes") == 1),
             )
         )
 
-    return beside(source.raw["instance"], pl.col("machine").is_not_null(), source.results, of_rows)
+    return beside(source.raw["instance"], pl.col("machine").is_not_null(), source.results, as_rows)
 
 
 def instance_tasks(raw: Mapping[str, pl.LazyFrame], partitions: Partitions) -> Iterator[pl.DataFrame]:
     """Per instance that a machine is written of what its task says of it, partition by partition, for `placements`.
 
     Columns: row, its place in the instance table; attempt_id, gpu_milli and task_status of its task; nodes, on how
-    many machines the task's instances were seen. Raises SharedKeyError as `task_totals` does.
+    many machines the task's instances were seen; attempt, the number of its try, and first_line, the line of the first
+    try of its instance (blank for an instance with one). Raises SharedKeyError as `task_totals` does.
     """
     split, key = partitions.split, partitions.key(*TASK)
-    tasks = raw["task"].with_row_index("attempt_id").rename({"status": "task_status"})
+    tasks = tasks_in(raw).with_row_index("attempt_id").rename({"status": "task_status"})
     seen = raw["instance"].with_row_index("row").filter(pl.col("machine").is_not_null())
     parts = [
         split("task", tasks, "job_name", key, "attempt_id", "gpu_milli", "task_status"),
-        split("instance", seen, "job_name", "row", key, _machine()),
+        split("instance", seen, "job_name", "row", "line", key, "instance", "start_s", "end_s", _machine()),
     ]
     for tasks, instances in zip(*parts, strict=True):
-        of_tasks = tasks.collect(engine="streaming")
-        check_keys(of_tasks)
+        task_rows = tasks.collect(engine="streaming")
+        check_keys(task_rows)
         machines = instances.group_by("key").agg(nodes=pl.col("machine").n_unique().cast(pl.Int64))
-        of_tasks = of_tasks.lazy().join(machines, on="key")
-        of_instances = instances.select("row", "key").join(of_tasks, on="key", how="left").drop("key")
-        yield of_instances.sort("row").collect(engine="streaming")
+        task_rows = task_rows.lazy().join(machines, on="key")
+        rows = instances.select("row", "key").join(task_rows, on="key", how="left").drop("key")
+        rows = rows.sort("row").collect(engine="streaming")
+        yield _with_tries(rows, _tries(instances))
 
 
 FORMAT = Format(jobs=jobs, placements=placements, by_partition={"jobs": task_totals, "placements": instance_tasks})
@@ -128,7 +181,9 @@ def _job_record(tasks: pl.LazyFrame, end_s: int | None) -> pl.LazyFrame:
     started = pl.col("status") != "Waiting"
     by_instances = started & (pl.col("instance_end_s") >= pl.col("instance_start_s")).fill_null(False)
     by_task = started & (pl.col("task_end_s") >= pl.col("task_start_s")).fill_null(False)
-    has_ended = by_task | (pl.col("instances_ended") == pl.col("instances"))
+    has_ended = by_task | (pl.col("rows_ended") == pl.col("instance_rows"))
+    # The instance that failed has no end of its own: the end is when others of the task ended.
+    by_siblings = by_instances & (pl.col("status") == "Failed") & ~pl.col("failed_end")
     queue_s = pl.when(started).then(pl.col("instance_start_s") - pl.col("task_start_s"))
     times = tasks.with_columns(
         start_s=pl.when(by_instances)
@@ -138,9 +193,15 @@ def _job_record(tasks: pl.LazyFrame, end_s: int | None) -> pl.LazyFrame:
         .when(started)
         .then(pl.coalesce("instance_start_s", "task_start_s")),
         end_s=pl.when(by_instances).then("instance_end_s").when(by_task).then("task_end_s"),
-        runtime_from=pl.when(by_instances).then(pl.lit("instance")).when(by_task).then(pl.lit("task")),
+        runtime_from=pl.when(by_siblings)
+        .then(pl.lit("siblings"))
+        .when(by_instances)
+        .then(pl.lit("instance"))
+        .when(by_task)
+        .then(pl.lit("task")),
         queue_s=queue_s,
     )
+    run_s = pl.col("end_s") - pl.col("start_s")
     return conform(
         times.select(
             *("user", "start_s", "end_s", "gpu_type", "gpu_milli", "cpu_milli", "mem_mib"),
@@ -149,23 +210,31 @@ def _job_record(tasks: pl.LazyFrame, end_s: int | None) -> pl.LazyFrame:
             task="task_name",
             submit_s="task_start_s",
             queue_s=pl.when(pl.col("queue_s") >= 0).then("queue_s"),
-            runtime_s=pl.col("end_s") - pl.col("start_s"),
+            runtime_s=run_s,
+            runtime_max_s=pl.when(pl.col("runtime_from") == "siblings").then(run_s),
             outcome=ended_unrecorded(
                 outcome_of("status", OUTCOMES), pl.when(has_ended).then("end_s"), pl.lit(end_s, dtype=pl.Int64)
             ),
             status_raw="status",
             size=pl.coalesce("instances", "inst_num"),
             nodes=pl.when(started).then("nodes"),
-            attempts=pl.when(started).then(pl.lit(1, dtype=pl.Int64)),
+            attempts=pl.when(started).then(pl.col("tries").fill_null(1)),
             trace_end_s=pl.lit(end_s, dtype=pl.Int64),
             negative_queue=(pl.col("queue_s") < 0).fill_null(False),
+            negative_run=(started & (pl.col("instance_end_s") < pl.col("instance_start_s"))).fill_null(False),
+            instance_rows="instance_rows",
         ),
         JOB_COLUMNS,
     )
 
 
 def _users(raw: Mapping[str, pl.LazyFrame], partitions: Partitions) -> pl.LazyFrame:
-    """Per job of this share its user and, where the trace has group tags, those of the job's inst_id."""
+    """Per job of this share its user and, where the trace has group tags, those of the job's inst_id.
+
+    No rows where the trace comes without its job table.
+    """
+    if "job" not in raw:
+        return pl.LazyFrame(schema={"job_name": pl.String, "user": pl.String})
     users = raw["job"].select("job_name", "user", "inst_id")
     if "group_tag" not in raw:
         return users.drop("inst_id")
@@ -178,7 +247,7 @@ def _users(raw: Mapping[str, pl.LazyFrame], partitions: Partitions) -> pl.LazyFr
 
 
 def _instances(instance: pl.LazyFrame) -> pl.LazyFrame:
-    """Per task: its instance rows, those with an end, earliest start, latest end, and the machines it was seen on.
+    """Per task: its instance rows, those with an end, whether a failed one has, earliest start, latest end, machines.
 
     0 machines seen: blank.
     """
@@ -186,14 +255,54 @@ def _instances(instance: pl.LazyFrame) -> pl.LazyFrame:
     return (
         instance.group_by("key")
         .agg(
-            instances=pl.len().cast(pl.Int64),
-            instances_ended=pl.col("end_s").count().cast(pl.Int64),
+            instance_rows=pl.len().cast(pl.Int64),
+            rows_ended=pl.col("end_s").count().cast(pl.Int64),
+            failed_end=(pl.col("failed") & pl.col("end_s").is_not_null()).any(),
             instance_start_s=pl.col("start_s").min(),
             instance_end_s=pl.col("end_s").max(),
             machines=machines,
         )
         .select(pl.exclude("machines"), nodes=pl.when(pl.col("machines") > 0).then("machines"))
     )
+
+
+def _retried(instances: pl.LazyFrame) -> pl.LazyFrame:
+    """The rows of instances of which there are several; instances: key and instance, two numbers."""
+    pair = pl.col("key") ^ pl.col("instance")
+    # NumPy sorts millions of numbers in a tenth of a second.
+    numbers = np.sort(instances.select(pair.alias("pair")).drop_nulls().collect(engine="streaming")["pair"].to_numpy())
+    again = pl.Series(numbers[1:][numbers[1:] == numbers[:-1]]).unique()
+    return instances.filter(pair.is_in(again.implode()).fill_null(False))
+
+
+def _several_tries(instances: pl.LazyFrame) -> pl.LazyFrame:
+    """Per task with an instance that has several rows: those after the first (again), the most of one (tries)."""
+    rows = pl.len().cast(pl.Int64)
+    tries = _retried(instances).group_by("key", "instance").agg(rows=rows)
+    return tries.group_by("key").agg(again=(pl.col("rows") - 1).sum(), tries=pl.col("rows").max())
+
+
+def _tries(instances: pl.LazyFrame) -> pl.DataFrame:
+    """Of the rows of instances with several: row, attempt (from 0, by time), first_line."""
+    moment = pl.coalesce("start_s", "end_s")
+    instance = ["key", "instance"]
+    rows = _retried(instances).collect(engine="streaming").sort(*instance, moment, *TRY, "row", nulls_last=True)
+    this_try = pl.struct(TRY)
+    is_next = (this_try != this_try.shift(1)).fill_null(True).over(instance)
+    return rows.select(
+        "row",
+        attempt=is_next.cast(pl.Int64).cum_sum().over(instance) - 1,
+        first_line=pl.col("line").min().over(instance),
+    )
+
+
+def _with_tries(rows: pl.DataFrame, tries: pl.DataFrame) -> pl.DataFrame:
+    """Rows by their number with attempt and first_line of the few that have any; else 0 and blank."""
+    attempt, first_line = np.zeros((2, rows.height), np.int64)
+    at = rows["row"].search_sorted(tries["row"]).to_numpy()
+    attempt[at], first_line[at] = tries["attempt"].to_numpy(), tries["first_line"].to_numpy()
+    line = pl.Series("first_line", first_line)
+    return rows.with_columns(pl.Series("attempt", attempt), line.set(line == 0, None))
 
 
 def _machine() -> pl.Expr:
@@ -217,5 +326,6 @@ def _trace_end(raw: Mapping[str, pl.LazyFrame]) -> int | None:
         .collect(engine="streaming")
         .item()
         for table in ("job", "task", "instance")
+        if table in raw
     ]
     return max((moment for moment in last if moment is not None), default=None)
