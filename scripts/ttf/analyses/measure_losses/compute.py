@@ -17,6 +17,7 @@ JOBS = ("user", "account", "outcome", "gpu_milli", "size")
 TIMES = ("start_s", "end_s", "runtime_s", "trace_end_s")
 ATTEMPTS = ("job_id", "attempt", "start_s", "end_s", "runtime_s", "outcome", "gpu_milli", "node_list")
 REASONS = ("attempt", "deterministic")
+PARTS = ("job_id", "task", "placement", "attempt", "node", "outcome", "own_outcome")
 # Jobs looked at together for how failures repeat.
 PARTITION_ROWS = 1 << 21
 
@@ -32,7 +33,8 @@ def compute(given: Inputs) -> dict:
     owners, losses = owner_counts(parts), loss_sums(parts, settings["preemption_window_s"])
     with given.scratch() as spilled:
         of_runs = pl.concat(part["times"] for part in parts)
-        of_repeats = repeats(jobs, of_runs, partitions_of([jobs], PARTITION_ROWS, spilled))
+        placements = given.scan("placements", PARTS) if "placements" in given else None
+        of_repeats = repeats(jobs, of_runs, partitions_of([jobs], PARTITION_ROWS, spilled), placements)
     alike = given.scan("jobs", ["outcome", *OWNERS, *READ_OF_JOBS])
     return {
         "lost_work": lost_work(losses),

@@ -7,6 +7,7 @@ import polars as pl
 from ttf.analyses.account_gpu_hours.page import productive
 from ttf.analyses.measure_losses import FAILURES_BY_OWNER, LOST_WORK, LOST_WORK_BY_MONTH, REPEATS, WHAT_IF
 from ttf.analyses.measure_losses.what_if import NO_CERTAIN_RETRY, NO_RETRY, TRIAL
+from ttf.brief.rules import failed_time_is_bound
 from ttf.charts.text import gpus_label
 from ttf.infra import PROXY
 from ttf.report import words
@@ -34,8 +35,16 @@ _MEASURES = {
     "failure_after_failure": "Jobs that failed, after a failure",
     "failure_after_success": "Jobs that failed, after a success",
     "first_failure_s": "Median time to the first failure",
+    "retried_share": "Failed tries that were tried again",
+    "failure_on_same_node": "Tries that failed, after a failure on the same node",
+    "failure_on_other_node": "Tries that failed, after a failure on another node",
 }
-_GROUPS = {"user": "By user", "recurrence_group": "By recurrence group", "job": "Jobs of several attempts"}
+_GROUPS = {
+    "user": "By user",
+    "recurrence_group": "By recurrence group",
+    "job": "Jobs of several attempts",
+    "part": "Parts of jobs, tried again",
+}
 
 
 def head(trace: Trace, m: Numbers) -> Head | Line:
@@ -68,6 +77,8 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
 
 def _claim(m: Numbers) -> str:
     used = f"Failed attempts used {number(m, 'lost_work.failed_gpu_hours')} GPU-hours"
+    if failed_time_is_bound(m):
+        return used.replace("used", "used at least")
     if m["lost_work.failed_above_8_gpus_share"] >= 0.5:
         return f"{used}; {number(m, 'lost_work.failed_above_8_gpus_share', words.share)} of them on more than 8 GPUs"
     return f"{used}, {number(m, 'lost_work.failed_gpu_hours_share', words.share)} of all GPU time"

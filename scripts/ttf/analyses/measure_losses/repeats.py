@@ -18,6 +18,7 @@ from ttf.stats.survival import survival_summary
 # A group is everything of one user, or the jobs that a trace says are one job sent again.
 GROUPS = ("user", "recurrence_group")
 OF_ONE_JOB = "job"
+OF_ONE_PART = "part"
 # Everything in memory.
 WHOLE = Partitions(Path())
 
@@ -26,17 +27,19 @@ NO_GROUP = "no job that ended has a group"
 NO_FAILURE = "no failure"
 COUNTED = "counted, not estimated: no interval"
 ONE_GROUP = "one group: no interval over groups"
-NOTHING_BEFORE = "no job of a group started after another of it had ended so"
+NOTHING_BEFORE = "nothing of a group came after another of it that had ended so"
 NO_MEDIAN = "fewer than half have failed by then"
 NO_UPPER = "the interval has no upper end"
 
 
-def repeats(jobs: pl.LazyFrame, of_runs: pl.DataFrame, partitions: Partitions = WHOLE) -> pl.DataFrame:
+def repeats(
+    jobs: pl.LazyFrame, of_runs: pl.DataFrame, partitions: Partitions = WHOLE, placements: pl.LazyFrame | None = None
+) -> pl.DataFrame:
     """How failures repeat (REPEATS): a row per kind of group and measure.
 
-    jobs: the job record; of_runs: `times_of_runs` of it; partitions: of the jobs, one of which is held at a time. Only
-    jobs that ended in success or failure are looked at. The job before a job is the one of its group that ended last
-    before it started; of several that ended in one second, a failure counts.
+    jobs: the job record; of_runs: `times_of_runs` of it; partitions: of the jobs, one of which is held at a time;
+    placements: see `part_retries`. Only jobs that ended in success or failure are looked at. The job before a job is
+    the one of its group that ended last before it started; of several that ended in one second, a failure counts.
 
     not_first_share: failures that are not the first of their group, among all. failures_per_group: failures over the
     groups with a failure (ATC'19 call it the repetition factor). preceded_share: failures whose job before had failed,
@@ -59,7 +62,43 @@ def repeats(jobs: pl.LazyFrame, of_runs: pl.DataFrame, partitions: Partitions = 
             rows += _of_groups((_with_numbers(part, group_by) for part in parts), group_by)
     if of_runs.height:
         rows.append({"group_by": OF_ONE_JOB, "groups": of_runs.height, **_first_failure(of_runs)})
+    if placements is not None:
+        rows += part_retries(placements)
     return REPEATS.frame(rows)
+
+
+def part_retries(placements: pl.LazyFrame) -> list[dict]:
+    """How parts of jobs fare that failed on one node and were tried again: rows of REPEATS, none without a retry.
+
+    placements: PLACEMENT_COLUMNS. A part is what stands under one number in the attempts at a job; a try that failed
+    counts where the failure is known to be its own. retried_share: failed tries that were tried again.
+    failure_on_same_node, failure_on_other_node: next tries that failed too, of those that ended in success or failure.
+    Jobs are the groups.
+    """
+    part = ["job_id", "task", "placement"]
+    is_later = pl.col("attempt") > 0
+    later = placements.filter(is_later).select(pl.col("placement").unique()).collect(engine="streaming").to_series()
+    if not later.len():
+        return []
+    failed = ((pl.col("outcome") == "failure") & pl.col("own_outcome")).fill_null(False)
+    # Of a table of millions few rows are left.
+    tries = placements.filter(failed | pl.col("placement").is_in(later.implode()))
+    tries = tries.select(*part, "attempt", "node", "outcome", failed=failed).collect(engine="streaming")
+    tries = tries.unique([*part, "attempt"]).sort(*part, "attempt")
+    following = pl.col("attempt", "node", "outcome").shift(-1).over(part).name.prefix("next_")
+    job = pl.struct("job_id", "task").rle_id().cast(pl.Int64)
+    tries = tries.with_columns(following, group=job).filter("failed")
+    shares = {"retried_share": tries.select("group", hit=pl.col("next_attempt").is_not_null())}
+    ended = tries.filter(pl.col("next_outcome").is_in(["success", "failure"]))
+    for measure, where in (
+        ("failure_on_same_node", pl.col("next_node") == pl.col("node")),
+        ("failure_on_other_node", pl.col("next_node") != pl.col("node")),
+    ):
+        shares[measure] = ended.filter(where).select("group", hit=pl.col("next_outcome") == "failure")
+    return [
+        {"group_by": OF_ONE_PART, "measure": measure, "unit": "share"} | share_over_groups(counts_by_group(members))
+        for measure, members in shares.items()
+    ]
 
 
 def times_of_runs(runs: Frame) -> pl.DataFrame:
