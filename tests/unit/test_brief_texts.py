@@ -208,3 +208,19 @@ def test_small_charts_are_escaped_and_stay_within_their_box():
         for up in re.findall(r'(?:cy|y)="([\d.-]+)"', svg):
             assert 0 <= float(up) <= 46
     assert mini(None) == ""
+
+
+def test_what_most_failures_without_an_end_would_falsify_is_withheld():
+    m = numbers(
+        lost_work__failed_runs=(12_806, "runs"),
+        lost_work__failed_without_time=9_000,
+        without_end__share=0.7,
+        without_end__without_end=9_000,
+        mttf__range__low_s=(3_600.0, "s"),
+        mttf__range__high_s=(7_200.0, "s"),
+    )
+    found = {tile.name: tile for tile in brief_of(m, {}, ABOUT).tiles}
+    assert plain(found["failed_gpu_time"].value) == "≥ 48.6%" and found["failed_gpu_time"].badge == "lower bound"
+    assert found["node_rate"].state == WITHHELD
+    assert plain(found["node_rate"].means).startswith("9,000 of 12,806 failures have no recorded end")
+    assert "GPU time" not in bottom_line(m, "job", True)[0]

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import polars as pl
 import pytest
+from ttf.analyses.estimate_hazards import page as hazards
 from ttf.analyses.find_lemon_nodes import page as lemons
 from ttf.analyses.fit_mttf import page as mttf
 from ttf.analyses.follow_rate import page as rate
@@ -119,6 +120,25 @@ def test_an_mttf_that_missing_ends_decide_is_a_range():
     open_of(head, m)
     assert [plain(key.value) for key in head.keys if "range" in key.label] == ["1.00–2.00\u00a0h"]
     assert head.callout.text == "8% lack an end."
+
+
+RANGE = {"mttf.range.low_s": 3_600.0, "mttf.range.high_s": 7_200.0, "mttf.range.why": "ends lack", "mttf.events": 9}
+RANGE |= {f"incidence.failure.3600s.incidence_{end}": share for end, share in (("low", 0.04), ("high", 0.2))}
+
+
+def test_nothing_is_worked_out_from_the_few_failures_with_an_end():
+    """Of most failures no end is written: no curve, hazard, rate, slope or ratio of the others leads a section."""
+    lacks = {"without_end.share": 0.9, "without_end.failures": 90, "without_end.without_end": 81}
+    m = numbers(LIVES, HAZARD, RANGE, lacks, RATE, LAW, WINDOWS, {"cox.total.ratios": 3, "cox.reason": "none"})
+    head = mttf.head(trace(), m)
+    assert open_of(head, m) == "4.0–20.0% of jobs fail within 1 hour"
+    assert head.charts == () and [key.label for key in head.keys] == ["MTTF over all ages, range"]
+    assert plain(head.text[0]) == "Only 9 of 90 failures have a recorded end; the others are in the range alone."
+    for page in (sizes, rate):
+        line = page.head(trace(), m)
+        assert isinstance(line, Line) and line.found == sizes.WITHOUT_ENDS
+    assert hazards.head(trace(), m) is None
+    assert [line.found for line in hazards.lines(trace(), m)] == [sizes.WITHOUT_ENDS]
 
 
 @pytest.mark.parametrize(

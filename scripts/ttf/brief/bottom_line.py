@@ -24,7 +24,7 @@ def _of_jobs(m: Numbers, unit: str) -> tuple[str, ...]:
         ended = number(m, "outcomes.ended_share", whole_percent)
         failed = f"Of the {ended} of {unit}s {_known(m)}, {number(m, 'outcomes.failure_share', words.share)} failed"
     first = f"{failed}."
-    if m.has(time):
+    if m.has(time) and not rules.failed_time_is_bound(m):
         link = "but" if m[time] < 0.5 * m["outcomes.failure_share"] else "and"
         first = f"{failed}, {link} failed attempts used {number(m, time, words.share)} of GPU time."
     return _with_second(first, [[_running(m, unit)], [_cause(m)], _target(m)])

@@ -64,6 +64,11 @@ def r6_ends_unknown(m: Numbers) -> bool:
     return m.value("without_end.share", 0.0) > MOST_WITHOUT_END
 
 
+def ends_mostly_unknown(m: Numbers) -> bool:
+    """More than half of the failures have no end written: rates per node and by size would be of the others alone."""
+    return m.value("without_end.share", 0.0) > MOSTLY
+
+
 def r7_no_failures(m: Numbers) -> bool:
     """No failure: only an upper bound of the rate is known."""
     return m.value("sizes.rate.failures", 0) == 0
@@ -77,6 +82,11 @@ def r8_few(failures: int) -> bool:
 def r9_few_ended(m: Numbers) -> bool:
     """Fewer than half of the jobs ended in success or failure."""
     return m.value("outcomes.ended_share", 1.0) < FEWEST_ENDED_SHARE
+
+
+def failed_time_is_bound(m: Numbers) -> bool:
+    """More than 5% of the failed attempts have no run time, and count as 0: their GPU time is a lower bound."""
+    return m.value("lost_work.failed_without_time", 0) > MOST_WITHOUT_END * m.value("lost_work.failed_runs", 0)
 
 
 def r10_steps(m: Numbers) -> bool:

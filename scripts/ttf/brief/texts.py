@@ -80,3 +80,11 @@ def joined(*parts: str) -> str:
 def plural(m: Numbers, key: str, one: str) -> str:
     """A count with its noun: 1 failure, 1,870 failures."""
     return f"{number(m, key, words.count)} {one if m[key] == 1 else one + 's'}"
+
+
+def own_ends(m: Numbers) -> str:
+    """That few failures have an end, as a sentence after another; "" where more than nineteen in twenty have."""
+    if not m.has("mttf.range.low_s") or not m.value("without_end.without_end", 0) or not m.has("mttf.events"):
+        return ""
+    known, failures = (number(m, key, words.count) for key in ("mttf.events", "without_end.failures"))
+    return f" Only {known} of {failures} failures have a recorded end; the others are left out here."

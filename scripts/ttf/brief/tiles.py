@@ -83,6 +83,7 @@ def failed_gpu_time(m: Numbers, unit: str, targets: Mapping) -> Tile | None:
     if missing := m.value("lost_work.failed_without_time", 0):
         lacks = "lacks" if missing == 1 else "lack"
         counted = f"{plural(m, 'lost_work.failed_without_time', 'failed attempt')} {lacks} a run time and count as 0"
+    at_least = "≥ " if rules.failed_time_is_bound(m) else ""
     if m.value("outcomes.running.gpu_hours_share", 0.0) > 0.5:
         running = number(m, "outcomes.running.gpu_hours_share", words.share)
         means = f"{capital(unit)}s still running hold {running} of the GPU time."
@@ -93,11 +94,11 @@ def failed_gpu_time(m: Numbers, unit: str, targets: Mapping) -> Tile | None:
     else:
         means = "Causes are not recorded: errors of programs and of the hardware count alike."
     return Tile(
-        *("failed_gpu_time", "GPU time in failed attempts", SHOWN, number(m, key, words.share)),
+        *("failed_gpu_time", "GPU time in failed attempts", SHOWN, at_least + number(m, key, words.share)),
         f"of {number(m, 'lost_work.gpu_hours', hours)} GPU-h",
         interval=joined(interval(m, f"{key}_ci_{{}}"), counted),
         means=means,
-        badge=_part(m),
+        badge="lower bound" if at_least else _part(m),
         link="lost",
         mini=minis.of_failed_time(m),
         target=_at_most(m, key, targets, "failed_gpu_time", words.share, f"{key}_ci_{{}}"),
@@ -117,6 +118,9 @@ def node_rate(m: Numbers, given: Mapping, targets: Mapping, unit: str = "node") 
         unknown = f"how many {unit}s were watched is not known"
         why = m.value("sizes.rate.reason", unknown if m.has("data.outages") else "no node was seen at work")
         return Tile(name, title, WITHHELD, CANNOT, means=f"{capital(why)}.", link=link)
+    if rules.ends_mostly_unknown(m):
+        missing = f"{_without_end(m)} have no recorded end, and so no time at risk."
+        return Tile(name, title, WITHHELD, CANNOT, means=missing, link=link)
     failures = m["sizes.rate.failures"]
     if rules.r7_no_failures(m):
         seen = f"95% confidence · 0 failures in {number(m, 'sizes.rate.node_days', words.number)} {unit}-days"
@@ -259,15 +263,19 @@ def when(m: Numbers, given: Mapping, unit: str) -> Tile | None:
 
 
 def _as_range(m: Numbers, link: str) -> Tile:
-    missing = f"{number(m, 'without_end.without_end', words.count)} of {number(m, 'without_end.failures', words.count)}"
     low, high = "mttf.range.low_s", "mttf.range.high_s"
     value = span(m, low, high, lambda seconds: words.alike(m[high], seconds)[0])
     means = "The range is over all that missing ends and open records allow."
     return Tile(
-        *("when", "Mean time to failure", SHOWN, value, "", f"{missing} failures have no recorded end", means),
+        *("when", "Mean time to failure", SHOWN, value, "", f"{_without_end(m)} have no recorded end", means),
         badge="range",
         link=link,
     )
+
+
+def _without_end(m: Numbers) -> str:
+    missing = number(m, "without_end.without_end", words.count)
+    return f"{missing} of {plural(m, 'without_end.failures', 'failure')}"
 
 
 def mean_time(m: Numbers, unit: str) -> Tile | None:

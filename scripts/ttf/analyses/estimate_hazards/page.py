@@ -4,6 +4,9 @@ import polars as pl
 
 from ttf.analyses.estimate_hazards import COX, DOUBLING, INCIDENCE_AT, JOB_SIZE, LOGRANK, SURVIVAL_SUMMARY_DELAYED_ENTRY
 from ttf.analyses.estimate_hazards.total import SIGNIFICANCE
+from ttf.analyses.measure_sizes.page import WITHOUT_ENDS
+from ttf.brief.rules import ends_mostly_unknown
+from ttf.brief.texts import own_ends
 from ttf.charts.text import capital, in_words, plural
 from ttf.numbers.metrics import FEWEST_FAILURES
 from ttf.report import words
@@ -56,7 +59,7 @@ def _stratifications(m: Numbers) -> list[str]:
 
 def head(trace: Trace, m: Numbers) -> Head | None:
     """The strongest hazard ratio; of run time the clearest correlation. None where no ratio could be computed."""
-    if not m.value("cox.total.ratios", 0):
+    if not m.value("cox.total.ratios", 0) or ends_mostly_unknown(m):
         return None
     unit = trace.about["unit"]
     keys = [_key(m, "cox.strongest", _compared(m))] if m.has("cox.strongest.hazard_ratio") else []
@@ -67,6 +70,7 @@ def head(trace: Trace, m: Numbers) -> Head | None:
     if m.value("cox.changing", 0):
         changing, of = number(m, "cox.changing", words.count), number(m, "cox.covariates", words.count)
         text = f"Ratios show association, not cause; {changing} of {of} change with age and are averages."
+    text += own_ends(m)
     details = "hazard ratios, log-rank tests" + (", correlations" if drawn(m) else "")
     return Head(_claim(m, unit), ("factors_of_failure",), tuple(keys), (text,), details=details)
 
@@ -76,6 +80,8 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
     if not m.value("cox.total.ratios", 0):
         why = f": {of_trace(m['cox.reason'])}" if m.has("cox.reason") else ""
         return [Line("Hazard ratios", f"not estimated{why}", "tables/cox.csv", checked=False)]
+    if ends_mostly_unknown(m):
+        return [Line("Hazard ratios", WITHOUT_ENDS, "tables/failures_without_end.csv", checked=False)]
     of_claim = "gpu_count" if m.has("cox.strongest.level") and _is_size(m) else m.value("cox.strongest.covariate", "")
     found = []
     for name in _stratifications(m):

@@ -107,20 +107,20 @@ def of_mttf(metrics: Metrics, mttf: pl.DataFrame, without_end: pl.DataFrame) -> 
 def of_mttf_range(metrics: Metrics) -> None:
     """Between what the mean time to failure lies where missing or censored ends decide it; from the other numbers.
 
-    mttf.range.low_s and high_s (s): the lowest and the highest of the estimate as it stands and of those under the
-    other things that the data allow; mttf.range.why says which. More than MOST_WITHOUT_END of the failures have no end:
-    they failed at once, or lasted to the trace's end. More than MOST_RUNNING of the time at risk is of runs that still
-    go on: without that time. More than MOST_WITHOUT_END of the jobs that ended have no result recorded: all of them
-    failed. Delayed entry (left truncation) leads out of the estimate's interval: its estimate.
+    mttf.range.low_s and high_s (s): the lowest and the highest of what the data allow; mttf.range.why says which. More
+    than MOST_WITHOUT_END of the failures have no end: they failed at once, or as late as they can have; the estimate
+    from the others is no part of the range, as it leaves these failures out. More than MOST_RUNNING of the time at risk
+    is of runs that still go on: without that time. More than MOST_WITHOUT_END of the jobs that ended have no result
+    recorded: all of them failed. Delayed entry (left truncation) leads out of the estimate's interval: its estimate.
     """
     value = {name: about["value"] for name, about in metrics.items()}
     mean = value.get("mttf.mttf_s")
     found, why = [] if mean is None else [mean], []
     if (share := value.get("without_end.share", 0)) > MOST_WITHOUT_END:
-        found += [value["without_end.mttf_low_s"], value["without_end.mttf_high_s"]]
+        found = [value["without_end.mttf_low_s"], value["without_end.mttf_high_s"]]
         why.append(f"{share:.1%} of the failures have no written end")
-    if mean and (share := value.get("data.running_time_share", 0)) > MOST_RUNNING:
-        found.append((1 - share) * mean)
+    if found and (share := value.get("data.running_time_share", 0)) > MOST_RUNNING:
+        found.append((1 - share) * min(found))
         why.append(f"{share:.1%} of the time at risk is of runs that still go on")
     unknown = value.get("outcomes.unknown.with_runtime", 0)
     if mean and unknown > MOST_WITHOUT_END * (value.get("outcomes.ended", 0) + unknown):

@@ -3,6 +3,8 @@ import polars as pl
 from ttf.analyses.fit_mttf import MTTF
 from ttf.analyses.fit_mttf.numbers import limit_keys
 from ttf.analyses.judge_lifetimes.numbers import choose_shape
+from ttf.brief.rules import ends_mostly_unknown
+from ttf.brief.texts import own_ends, span
 from ttf.charts.text import capital, duration, listed, plural
 from ttf.report import words
 from ttf.report.head import Callout, Head, Key, Line
@@ -46,6 +48,9 @@ def head(trace: Trace, m: Numbers) -> Head | Line | None:
     units = plural(unit)
     if not m.value("survival.events", 0):
         return Line("Time to failure", _no_failure(m, unit), "tables/mttf.csv")
+    if ends_mostly_unknown(m) and m.has("mttf.range.low_s"):
+        text = own_ends(m).strip().replace("left out here", "in the range alone")
+        return Head(_claim(trace, m, units), keys=(_range(m),), text=(text,), details="what the few with an end give")
     charts = "MTTF by stratum" if not trace.has_jobs else "by type and size, competing risks"
     return Head(
         claim=_claim(trace, m, units),
@@ -76,7 +81,13 @@ def _claim(trace: Trace, m: Numbers, units: str) -> str:
         return f"{capital(units)} fail {early} at the {limit} {listed(said)}{' hours' if in_hours else ''}"
     verdict = m.value("lifetimes.verdict_within", None)
     hazard = _WITHIN.get(verdict) or _OF_ALL.get(m.value("lifetimes.verdict", None), "")
-    for age, name in (("1h", "1 hour"), ("1d", "1 day")) if trace.has_jobs else (("1y", "1 year"), ("1d", "1 day")):
+    ages = {"1h": ("1 hour", 3_600), "1d": ("1 day", 86_400)}
+    if not trace.has_jobs:
+        ages = {"1y": ("1 year", 31_536_000), "1d": ages["1d"]}
+    for age, (name, seconds) in ages.items():
+        bounds = [f"incidence.failure.{seconds}s.incidence_{end}" for end in ("low", "high")]
+        if ends_mostly_unknown(m) and all(map(m.has, bounds)):
+            return f"{span(m, *bounds, words.share)} of {units} fail within {name}"
         if m.has(f"survival.{age}.survival"):
             left = number(m, f"survival.{age}.survival", words.share)
             return f"After {name} {left} of {units} have not failed{hazard.format(units=units)}"
@@ -95,18 +106,20 @@ def _keys(m: Numbers):
             else:
                 yield Key(label, "not estimated", failures)
     if m.has("mttf.range.low_s"):
-        low, high = words.alike(m["mttf.range.high_s"], m["mttf.range.low_s"], m["mttf.range.high_s"])
-        ends = words.span(low, high).partition("–")
-        said = [
-            number(m, f"mttf.range.{end}_s", text=text) for end, text in zip(("low", "high"), ends[::2], strict=True)
-        ]
-        yield Key("MTTF over all ages, range", "–".join(said), "depends on what is not recorded")
+        yield _range(m)
     elif m.has("mttf.mttf_s"):
         mttf = number(m, "mttf.mttf_s", words.duration)
         yield Key("MTTF over all ages", mttf, m.interval("mttf.ci_{}_s", "mttf.mttf_s"))
     shape, within = choose_shape(m)
     if m.has(shape):
         yield Key(f"Weibull shape {within}".strip(), number(m, shape), m.interval(f"{shape}_ci_{{}}"))
+
+
+def _range(m: Numbers) -> Key:
+    low, high = words.alike(m["mttf.range.high_s"], m["mttf.range.low_s"], m["mttf.range.high_s"])
+    ends = words.span(low, high).partition("–")
+    said = [number(m, f"mttf.range.{end}_s", text=text) for end, text in zip(("low", "high"), ends[::2], strict=True)]
+    return Key("MTTF over all ages, range", "–".join(said), "depends on what is not recorded")
 
 
 def _texts(m: Numbers, units: str):

@@ -2,6 +2,8 @@
 
 from ttf.analyses.find_lemon_nodes.page import nodes_in_words, of_nodes
 from ttf.analyses.measure_sizes.numbers import has_no_nodes
+from ttf.analyses.measure_sizes.page import WITHOUT_ENDS
+from ttf.brief.rules import ends_mostly_unknown
 from ttf.charts.text import capital
 from ttf.report import words
 from ttf.report.head import Head, Key, Line
@@ -19,6 +21,8 @@ def head(trace: Trace, m: Numbers) -> Head | Line | None:
     if has_no_nodes(m) or not m.has(f"{WINDOW}.windows"):
         why = NO_NODES if has_no_nodes(m) else m.value(f"{WINDOW}.reason", "no node was at work")
         return Line(f"{capital(what)} over time", why, "tables/failure_rate_over_time.csv", checked=False)
+    if ends_mostly_unknown(m):
+        return Line(f"{capital(what)} over time", WITHOUT_ENDS, "tables/failures_without_end.csv", checked=False)
     if not m[f"{WINDOW}.failures_in_windows"]:
         windows = number(m, f"{WINDOW}.windows", lambda n: words.plural(n, "window"))
         return Line(f"{capital(what)} over time", f"no failure in {windows}", "tables/failure_rate_over_time.csv")

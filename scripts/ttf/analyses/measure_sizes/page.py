@@ -4,6 +4,7 @@ import polars as pl
 
 from ttf.analyses.measure_sizes import MTTF_BY_GPUS
 from ttf.analyses.measure_sizes.numbers import has_no_nodes
+from ttf.brief.rules import ends_mostly_unknown
 from ttf.charts.text import capital, plural
 from ttf.numbers.metrics import FEWEST_FAILURES
 from ttf.report import words
@@ -37,6 +38,7 @@ def tables(trace: Trace) -> dict[str, Shown]:
 # What the mean time is to, by the basis.
 _MTTF = {"proxy": "MTTF (any cause)", "component": "MTTF"}
 WHAT = "Scaling with job size"
+WITHOUT_ENDS = "cannot be told: most failures have no recorded end"
 
 
 def head(trace: Trace, m: Numbers) -> Head | Line | None:
@@ -44,6 +46,8 @@ def head(trace: Trace, m: Numbers) -> Head | Line | None:
     if not trace.has_jobs or not m.has("sizes.rate.ci_high"):
         why = f"no {unit} requested a GPU" if trace.has_jobs else f"lifetimes of {plural(unit)}, no jobs"
         return Line(WHAT, why, checked=False)
+    if ends_mostly_unknown(m):
+        return Line(WHAT, WITHOUT_ENDS, "tables/failures_without_end.csv", checked=False)
     mttf = _MTTF.get(basis, "Infrastructure MTTF")
     return Head(
         claim=_claim(m, mttf, unit),
