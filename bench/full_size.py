@@ -38,7 +38,7 @@ def check_against_duckdb(ours: Path, theirs: Path) -> None:
     import polars as pl
 
     mine = pl.scan_parquet(ours)
-    of_instances = pl.col("runtime_s").filter(pl.col("runtime_from") == "instance")
+    of_instances = pl.col("runtime_s").filter(pl.col("runtime_from").is_in(["instance", "siblings"]))
     counted = mine.select(pl.len(), of_instances.sum()).collect().row(0)
     peer = pl.scan_parquet(theirs).select(pl.len(), pl.col("runtime_s").filter(pl.col("runtime_s") >= 0).sum())
     if counted != peer.collect().row(0):

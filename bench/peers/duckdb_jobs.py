@@ -22,7 +22,7 @@ JOBS = """
 copy (
     with run as (
         select
-            job_name, task_name, count(*) as size, count(distinct machine) as nodes,
+            job_name, task_name, count(distinct inst_name) as size, count(distinct machine) as nodes,
             min(start_time) filter (start_time > 0) as first_start, max(end_time) filter (end_time > 0) as last_end
         from instance
         group by all

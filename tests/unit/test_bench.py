@@ -47,7 +47,7 @@ def test_duckdb_finds_the_same_jobs(pai, tmp_path, monkeypatch, capsys):
     same = ["user", "status", "gpu_type", "gpu_milli", "cpu_milli", "mem_mib", "nodes", "start_s", "end_s", "runtime_s"]
     theirs = pl.read_parquet(tmp_path / "jobs.parquet").filter(pl.col("runtime_s") >= 0)
     # Where the instances tell start and end; elsewhere the study asks the task table, and the peer does not.
-    by_instances = ours.filter(pl.col("runtime_from") == "instance").rename({"status_raw": "status"})
+    by_instances = ours.filter(pl.col("runtime_from").is_in(["instance", "siblings"])).rename({"status_raw": "status"})
     both = by_instances.select("job_id", "task", *same, "size").join(
         theirs.select(job_id="job_name", task="task_name", **{f"their_{name}": name for name in [*same, "size"]}),
         on=["job_id", "task"],

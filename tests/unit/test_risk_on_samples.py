@@ -36,6 +36,7 @@ JOBS, SEED = 100_000, 1
 # given what of that the job record says.
 TRUTHS = ("true_risk", "risk_by_record")
 OUTCOMES = {"Terminated": "success", "Failed": "failure", "Running": "running", "Waiting": "waiting"}
+OUTCOMES |= {"Interrupted": "cancelled"}
 
 
 def of_pai(tasks: int, seed: int) -> pl.DataFrame:
@@ -51,7 +52,9 @@ def of_pai(tasks: int, seed: int) -> pl.DataFrame:
     by_record = logit(risk) - np.log(np.where(late, of_failed / of_others, (1 - of_failed) / (1 - of_others)))[job]
     is_first = np.diff(job, prepend=-1) > 0
     submit_s, waits = jobs.submit_s[job], status == published.WAITING
-    ended = np.isin(status, (published.FAILED, published.TERMINATED)) & ~of_tasks.end_unwritten
+    # Of failures the task table has few ends, and the instances of most gangs have one.
+    written = (of_tasks.end_s > 0) | (of_tasks.instances > 1)
+    ended = (status == published.TERMINATED) | ((status == published.FAILED) & written)
     return record(
         {
             "user": jobs.user[job],

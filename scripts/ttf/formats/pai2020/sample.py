@@ -14,26 +14,31 @@ Layout
   - job_name (24 hex digits) is unique and 1:1 with inst_id (64 hex digits), which names a job, not an instance.
   - One to three tasks a job; task_name is a role (24 of them), unique only together with its job.
 Statuses and times
-  - Terminated, Failed, Running, Waiting. A job is Failed if any task is, else Running, else Waiting.
+  - Terminated, Failed, Running, Waiting. A job is Failed if any task is, else Running, else Waiting. Instances may
+    be Interrupted, too.
   - Waiting tasks have a blank start; Running and Waiting ones a blank end. About 91 % of Failed tasks have a
-    blank end too; the instances of six in ten of those do carry one.
+    blank end too.
+  - Of instances, Terminated ones have both times, Interrupted ones an end, Waiting ones none. Nearly all Failed
+    ones have a start alone, the others an end alone; three in ten Running ones have a start. See sample_published.py.
   - job start = its earliest task start (blank for Waiting jobs); job end = the latest end among its tasks, so
     that some Failed, Running and Waiting jobs have an end that is only a lower bound.
-  - Instance times that are not there yet are 0.0 in half of the cases and blank in the other half.
+  - Instance times that are not written are blank.
   - Terminated task end = latest instance end, and one task in ten says some seconds more.
   - Instance start - task start is the queueing delay; job start - task start is 0 and tells nothing.
   - Running gangs may have instances that ended, and instances that still wait.
-  - Failed gangs hold Terminated and Running instances as well, so that the alphabetically largest status of
-    the instances is not the status of the task.
+  - In most gangs that failed one instance did, and the others are Interrupted; some are Terminated, Running or
+    Waiting, so that the alphabetically largest status of the instances is not the status of the task.
   - A few run times are 0 seconds.
 Requests
   - plan_gpu blank (never 0) for tasks without a GPU; gpu_type blank on a slightly different set of rows.
   - plan_mem is MB/1024 (29.296875 = 30000 MB); a few plan_cpu are 0.0; plan_gpu reaches 800, on machines
     with eight cards only; no task has more than 400 GPUs in all.
   - inst_num is mostly 1 with a heavy tail, and is not always the number of instance rows: gangs with a row
-    too few, tasks with a second try of one instance, tasks with no row at all.
+    too few, tasks with several tries of one instance, tasks with no row at all.
 Instances, sensors, tags
-  - worker_name is null where nothing started and now and then elsewhere; a second try repeats it.
+  - An instance that failed may be tried again, up to ten times, on another machine each time: a row with the same
+    inst_name and another worker_name.
+  - worker_name is null where nothing started and now and then elsewhere.
   - machine is null where nothing started.
   - Gangs start within seconds and end close together; a few have one straggler.
   - Sensors: a part of the ended instances only, lifetime averages mostly below the request, single blanks in
@@ -121,7 +126,7 @@ def write_sample(folder: Path, tasks: int = 20_000, seed: int = 2020) -> dict[st
             write("task", task_frame(sample, block))
             instances = place_instances(rng, sample, block, written["instance"], machines)
             names = instance_names(sample, block, instances, machines)
-            write("instance", instance_frame(sample, rng, instances, names))
+            write("instance", instance_frame(sample, instances, names))
             measured = measured_instances(rng, instances)
             write("sensor", sensor_frame(sample, rng, instances, names, measured, written["sensor"]))
             write("machine_metric", metric_frame(rng, instances, names, measured, machines))

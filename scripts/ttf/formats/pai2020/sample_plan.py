@@ -27,6 +27,7 @@ from ttf.formats.draws import (
 )
 from ttf.formats.pai2020.sample_published import (
     CPU_ROLES,
+    EARLIER_TRIES,
     EXTRA_TASKS,
     FAILED,
     FAILED_GANGS_PER_MILLE,
@@ -59,6 +60,8 @@ from ttf.formats.pai2020.sample_published import (
     PUBLISHED_TAGGED_JOBS,
     PUBLISHED_TASKS,
     PUBLISHED_ZERO_PLAN_CPU,
+    RETRIED,
+    RETRIED_IF_FAILED,
     ROLES,
     RUN_BY_GROUP,
     RUN_BY_USER,
@@ -85,6 +88,10 @@ from ttf.formats.pai2020.sample_published import (
 def scaled(count: int, tasks: int, floor: int = 0) -> int:
     """A count of the full trace at the size of this sample, rounded, at least `floor`."""
     return max(floor, (count * tasks * 2 + PUBLISHED_TASKS) // (2 * PUBLISHED_TASKS))
+
+
+# A task that runs for less has no instance that is tried again.
+FEWEST_S_OF_A_RETRY = 256
 
 
 @dataclass(frozen=True)
@@ -117,8 +124,7 @@ class Tasks:
     plan_mib: Ints
     plan_gpu: Ints  # NO_GPU where blank
     gpu_type: Ints
-    end_unwritten: Bools  # failed, and its instances have no end either
-    second_try: Bools
+    earlier_tries: Ints  # of its first instance, before the last one
     straggling: Bools
     partly_ended: Bools
     partly_waiting: Bools
@@ -153,7 +159,7 @@ def job_statuses(rng: Random, counts: Sequence[int]) -> Ints:
 def counts_of_jobs(tasks: int) -> tuple[list[int], dict[tuple[int, int], int]]:
     """Jobs by status, and further tasks by (job status, task status), for a sample of so many tasks."""
     jobs = scaled(PUBLISHED_JOBS, tasks)
-    status = [scaled(PUBLISHED_JOB_STATUS[name], tasks, floor=8) for name in STATUSES]
+    status = [scaled(count, tasks, floor=8) for count in PUBLISHED_JOB_STATUS.values()]
     status[TERMINATED] = jobs - sum(status[:TERMINATED])
     extra = {
         (STATUSES.index(job), STATUSES.index(task)): scaled(count, tasks, floor=3)
@@ -354,17 +360,21 @@ def task_flags(rng: Random, status: Ints, instances: Ints, run_s: Ints, first: B
     """Which tasks show which habit, and how many instance rows each has."""
     gang = instances > 1
     started = status != WAITING
-    second_try = pick(rng, (status == TERMINATED) & (run_s >= 64), 0.004, at_least=4)
+    long_enough = run_s >= FEWEST_S_OF_A_RETRY
+    retried = pick(rng, (status == FAILED) & long_enough, RETRIED_IF_FAILED, at_least=4)
+    retried |= pick(rng, np.isin(status, (TERMINATED, RUNNING)) & long_enough, RETRIED, at_least=4)
+    earlier_tries = np.zeros(len(status), dtype=np.int64)
+    earlier_tries[retried] = shuffled(rng, int(retried.sum()), EARLIER_TRIES)
     straggling = pick(rng, gang & (status == TERMINATED) & (run_s >= 120), 0.03)
     partly_ended = pick(rng, gang & (status == RUNNING) & first, 0.10, at_least=4)
     partly_waiting = pick(rng, gang & (status == RUNNING) & ~partly_ended, 0.05)
-    no_rows = pick(rng, (status == TERMINATED) & ~second_try, 0.003)
-    no_rows |= pick(rng, status == FAILED, 0.02) | pick(rng, status == WAITING, 0.6)
-    one_fewer = pick(rng, gang & started & ~no_rows & ~second_try & ~partly_ended & ~partly_waiting, 0.01)
-    rows = np.where(no_rows, 0, instances + second_try - one_fewer)
+    no_rows = pick(rng, (status == TERMINATED) & ~retried, 0.003)
+    no_rows |= pick(rng, (status == FAILED) & ~retried, 0.02) | pick(rng, status == WAITING, 0.6)
+    one_fewer = pick(rng, gang & started & ~no_rows & ~retried & ~partly_ended & ~partly_waiting, 0.01)
+    rows = np.where(no_rows, 0, instances + earlier_tries - one_fewer)
     return {
         "rows": rows,
-        "second_try": second_try,
+        "earlier_tries": earlier_tries,
         "straggling": straggling & ~one_fewer,
         "partly_ended": partly_ended,
         "partly_waiting": partly_waiting,
@@ -426,7 +436,6 @@ def plan_sample(tasks: int, seed: int) -> Sample:
     alone = extra_tasks[job] == 0
     failed_end = pick(rng, (status == FAILED) & alone, 0, at_least=max(6, noted))
     end_s[(status != TERMINATED) & ~failed_end] = 0
-    end_unwritten = pick(rng, (status == FAILED) & ~failed_end, 0.4)
 
     families = shuffled(rng, jobs, {i: weight for i, (_, weight) in enumerate(JOB_FAMILIES)}, floor=1)
     role = roles_of(rng, job, position, no_gpu, families, extra_tasks)
@@ -453,7 +462,6 @@ def plan_sample(tasks: int, seed: int) -> Sample:
         plan_mib=plan_mib,
         plan_gpu=plan_gpu,
         gpu_type=gpu_type,
-        end_unwritten=end_unwritten,
         **flags,
     )
     return Sample(seed, plan_jobs, plan_tasks)

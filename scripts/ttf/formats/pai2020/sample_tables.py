@@ -18,6 +18,7 @@ from ttf.formats.pai2020.sample_published import (
     FEWEST_MACHINES,
     GPU_TYPES,
     GPU_USE,
+    INTERRUPTED,
     MACHINE_LOG_SD,
     MACHINES,
     MEM_USE,
@@ -31,11 +32,15 @@ from ttf.formats.pai2020.sample_published import (
     RACK_MACHINES,
     ROLES,
     RUNNING,
+    RUNNING_WITH_START,
     SENSOR_SHARE,
+    START_ALONE,
+    START_ALONE_IF_RETRIED,
     STATUSES,
     T4,
     TERMINATED,
     WAITING,
+    WITH_A_FAILED_ONE,
     WORKLOADS,
 )
 
@@ -184,11 +189,11 @@ def machines_of(rng: Random, sample: Sample, block: slice, machines: Machines) -
 
 @dataclass(frozen=True)
 class Instances:
-    """One entry per instance row of a block; 0 in a time means not there yet."""
+    """One entry per instance row of a block; 0 in a time means that it is not written."""
 
     task: Ints
     number: Ints  # counted through the whole trace
-    worker: Ints  # number behind worker_name; a second try shares that of the first
+    name: Ints  # number behind inst_name, which the tries of one instance share
     status: Ints
     start_s: Ints
     end_s: Ints
@@ -207,7 +212,7 @@ def place_instances(rng: Random, sample: Sample, block: slice, before: int, mach
     run = tasks.run_s[task]
     begin = tasks.start_s[task] + tasks.wait_s[task]
     finish = begin + run
-    lead = index == 0  # the instance that begins first and ends last
+    lead = index == 0  # the instance that begins first and ends last: its last try
     draw = rng.random(len(task))
 
     # Seconds apart in a gang, less where the run itself is short.
@@ -219,26 +224,35 @@ def place_instances(rng: Random, sample: Sample, block: slice, before: int, mach
     share = (3 + tasks.job[task] % 5) / 10  # the others were done after 30 to 70 % of the straggler's time
     end = np.where(straggled, np.maximum(start, begin + (run * share).astype(np.int64)), end)
 
-    # A second try: the extra row is the first try, which failed after an eighth of the time.
-    last = index == np.repeat(rows, rows) - 1
-    first_try = tasks.second_try[task] & last
-    start = np.where(first_try, begin, start)
-    end = np.where(first_try, begin + run // 8, end)
-    start = np.where(tasks.second_try[task] & lead, begin + run // 8 + run // 16, start)
-    worker = np.where(first_try, number - index, number)
+    # The last rows of a task are the earlier tries of its first instance, all within the first eighth of its time.
+    earlier = tasks.earlier_tries[task]
+    earlier_try = index - (np.repeat(rows, rows) - earlier)  # from 0 on; below it, no earlier try
+    is_earlier = earlier_try >= 0
+    apart = run // 8 // np.maximum(earlier, 1)
+    start = np.where(is_earlier, begin + earlier_try * apart, start)
+    end = np.where(is_earlier, start + apart, end)
+    start = np.where((earlier > 0) & lead, begin + run // 8 + run // 16, start)
+    name = np.where(is_earlier, number - index, number)
 
-    in_failed = (status == FAILED) & ~lead
+    beside_failed = (status == FAILED) & ~lead & ~is_earlier
+    others, shares = list(WITH_A_FAILED_ONE), list(WITH_A_FAILED_ONE.values())
+    other = np.array(others)[np.searchsorted(np.cumsum(shares[:-1]), draw, side="right")]
     ended_early = tasks.partly_ended[task] & ~lead & ((draw < 0.4) | (index == 1))
     still_waiting = tasks.partly_waiting[task] & ~lead & ((draw < 0.4) | (index == 1))
-    status = np.where(in_failed & (draw < 0.25), TERMINATED, status)
-    status = np.where(in_failed & (draw > 0.85), RUNNING, status)
-    status = np.where(first_try, FAILED, status)
+    status = np.where(beside_failed, other, status)
     status = np.where(ended_early, TERMINATED, status)
     status = np.where(still_waiting, WAITING, status)
+    status = np.where(is_earlier, FAILED, status)
     early_end = start + (run * rng.random(len(task))).astype(np.int64)
     end = np.where(ended_early, early_end, end)
 
-    unfinished = (status == RUNNING) | (status == WAITING) | tasks.end_unwritten[task]
+    # Which of its two times each row has. Of a failed try it is one of them.
+    written = rng.random(len(task))
+    failed = status == FAILED
+    start_alone = np.where(is_earlier, START_ALONE_IF_RETRIED, START_ALONE)
+    has_start = (status == TERMINATED) | (failed & (written < start_alone))
+    has_start |= (status == RUNNING) & (written < RUNNING_WITH_START)
+    has_end = np.isin(status, (TERMINATED, INTERRUPTED)) | (failed & (written >= start_alone))
     # A gang takes one machine after another.
     on = tasks.gpu_type[task]
     first = np.repeat(machines_of(rng, sample, block, machines), rows) - machines.first[on]
@@ -246,11 +260,11 @@ def place_instances(rng: Random, sample: Sample, block: slice, before: int, mach
     return Instances(
         task=task,
         number=number,
-        worker=worker,
+        name=name,
         status=status,
-        start_s=np.where(status == WAITING, 0, start),
-        end_s=np.where(unfinished, 0, end),
-        named=(status != WAITING) & ((rng.random(len(task)) >= NULL_WORKER_SHARE) | first_try),
+        start_s=np.where(has_start, start, 0),
+        end_s=np.where(has_end, end, 0),
+        named=(status != WAITING) & (rng.random(len(task)) >= NULL_WORKER_SHARE),
         machine=machine,
     )
 
@@ -264,33 +278,32 @@ def instance_names(sample: Sample, block: slice, instances: Instances, machines:
         {
             "job_name": hex_ids(sample.seed, JOB_NAME, known, 24).gather(within),
             "task_name": words(ROLES, sample.tasks.role[instances.task]),
-            "worker_name": text_where(hex_ids(sample.seed, WORKER, instances.worker, 64), instances.named),
+            "worker_name": text_where(hex_ids(sample.seed, WORKER, instances.number, 64), instances.named),
             "inst_id": hex_ids(sample.seed, JOB_INST, known, 64).gather(within),
             "machine": text_where(machines.spec["machine"].gather(instances.machine), instances.status != WAITING),
         }
     )
 
 
-def instance_frame(sample: Sample, rng: Random, instances: Instances, names: pl.DataFrame) -> pl.DataFrame:
-    blank = rng.random((2, len(instances.task))) < 0.5  # the other half of the missing times stays 0.0
+def instance_frame(sample: Sample, instances: Instances, names: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(
         {
             "job_name": names["job_name"],
             "task_name": names["task_name"],
-            "inst_name": hex_ids(sample.seed, INSTANCE, instances.number, 24),
+            "inst_name": hex_ids(sample.seed, INSTANCE, instances.name, 24),
             "worker_name": names["worker_name"],
             "inst_id": names["inst_id"],
             "status": words(STATUSES, instances.status),
-            "start_time": blank_where(instances.start_s, blank[0] & (instances.start_s == 0)),
-            "end_time": blank_where(instances.end_s, blank[1] & (instances.end_s == 0)),
+            "start_time": blank_where(instances.start_s, instances.start_s == 0),
+            "end_time": blank_where(instances.end_s, instances.end_s == 0),
             "machine": names["machine"],
         }
     )
 
 
 def measured_instances(rng: Random, instances: Instances) -> Ints:
-    """Rows of the instances with a sensor row: some of those that ended and have a worker's name."""
-    usable = instances.named & (instances.end_s > 0) & (instances.worker == instances.number)
+    """Rows of the instances with a sensor row: some of those with both times and a worker's name."""
+    usable = instances.named & (instances.start_s > 0) & (instances.end_s > 0)
     return np.flatnonzero(usable & (rng.random(len(usable)) < SENSOR_SHARE))
 
 

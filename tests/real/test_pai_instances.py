@@ -1,0 +1,215 @@
+"""PAI 2020 by its instance table alone: 27,583 published rows, against counts made here from the raw lines."""
+
+import csv
+import gzip
+import json
+from collections import Counter, defaultdict
+from itertools import pairwise
+
+import polars as pl
+import pytest
+from of_formats import raw_schemas
+from study_runs import check_out
+from ttf.formats.pai2020.sample import write_sample
+
+JOBS, TASKS, MACHINES, ROWS = 5_135, 6_080, 1_773, 27_583
+ALONE = {"job", "task", "sensor", "group_tag", "machine_spec", "machine_metric"}
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory, shared_data):
+    """A study of the folder as `make report DATA=` makes it, without charts and page (test_four_traces.py)."""
+    study = check_out(tmp_path_factory.mktemp("pai") / "checkout")
+    registry = {"pai": {"format": "pai2020", "folder": str(shared_data / "pai-instances")}}
+    done = study.snakemake("--", "results/pai/metrics.json", one_process=True, study=["pai"], registry=registry)
+    return study.folder / "results" / "pai", done
+
+
+@pytest.fixture(scope="module")
+def pai(study):
+    return study[0]
+
+
+@pytest.fixture(scope="module")
+def rows(shared_data):
+    """The raw rows: texts, and times as whole seconds or None."""
+    with gzip.open(shared_data / "pai-instances" / "pai_instance_table.csv.gz", "rt", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for line, row in enumerate(rows, start=2):
+        row["line"] = line
+        for name in ("start_time", "end_time"):
+            row[name] = int(float(row[name])) if row[name] else None
+    return rows
+
+
+@pytest.fixture(scope="module")
+def tries(rows):
+    """(job, task, instance) -> its rows by time: a start, else an end; one without either last."""
+    tries = defaultdict(list)
+    for row in rows:
+        tries[row["job_name"], row["task_name"], row["inst_name"]].append(row)
+    for of_one in tries.values():
+        of_one.sort(key=lambda row: (moment(row) is None, moment(row) or 0))
+    return tries
+
+
+@pytest.fixture(scope="module")
+def tasks(rows, tries):
+    """(job, task) -> status, smallest start, largest end, whether a failed row has an end."""
+    last = defaultdict(set)
+    for (job, task, _), of_one in tries.items():
+        last[job, task].add(of_one[-1]["status"])
+    worst = ("Failed", "Running", "Waiting", "Terminated", "Interrupted")
+    tasks = {key: {"status": next(word for word in worst if word in words)} for key, words in last.items()}
+    for task in tasks.values():
+        task |= {"start": None, "end": None, "failed_end": False, "rows": 0}
+    for row in rows:
+        task = tasks[row["job_name"], row["task_name"]]
+        task["rows"] += 1
+        if row["start_time"] is not None:
+            task["start"] = min(row["start_time"], task["start"] or row["start_time"])
+        if row["end_time"] is not None:
+            task["end"] = max(row["end_time"], task["end"] or 0)
+            task["failed_end"] |= row["status"] == "Failed"
+    return tasks
+
+
+def moment(row):
+    return row["end_time"] if row["start_time"] is None else row["start_time"]
+
+
+def metrics(folder):
+    return {key: about["value"] for key, about in json.loads((folder / "metrics.json").read_text()).items()}
+
+
+def test_every_row_is_accounted_for(study):
+    pai, done = study
+    assert pl.read_csv(pai / "quality" / "row_account.csv").rows() == [("instance", ROWS, ROWS, 0)]
+    assert {table for table in ALONE if f"pai: there is no table {table}: " in done.stderr + done.stdout} == ALONE
+
+
+def test_tasks_come_from_instances(pai, tasks):
+    jobs = pl.read_parquet(pai / "jobs.parquet")
+    assert (jobs.height, jobs["job_id"].n_unique(), len(tasks)) == (TASKS, JOBS, TASKS)
+    outcomes = {"Terminated": "success", "Failed": "failure", "Interrupted": "cancelled"}
+    negative = Counter()
+    for row in jobs.iter_rows(named=True):
+        task = tasks[row["job_id"], row["task"]]
+        assert (row["status_raw"], row["instance_rows"]) == (task["status"], task["rows"])
+        has_both = task["start"] is not None and task["end"] is not None
+        backwards = has_both and task["end"] < task["start"] and task["status"] != "Waiting"
+        negative[task["status"]] += backwards
+        assert row["negative_run"] == backwards
+        if has_both and not backwards and task["status"] not in ("Running", "Waiting"):
+            assert row["outcome"] == outcomes[task["status"]]
+            assert row["runtime_s"] == task["end"] - task["start"]
+            by_siblings = task["status"] == "Failed" and not task["failed_end"]
+            assert row["runtime_from"] == ("siblings" if by_siblings else "instance")
+            assert row["runtime_max_s"] == (row["runtime_s"] if by_siblings else None)
+        elif task["status"] != "Waiting":
+            assert row["runtime_s"] is None or not backwards
+    assert sum(negative.values()) == jobs["negative_run"].sum() == metrics(pai)["data.negative_run"] > 0
+    assert not (jobs["runtime_s"] < 0).any()
+
+
+def test_a_negative_span_is_counted_over_all_tasks(tasks):
+    """The fact of the source: in 34 tasks the largest end lies before the smallest start."""
+    both = [task for task in tasks.values() if None not in (task["start"], task["end"])]
+    assert sum(task["end"] < task["start"] for task in both) == 34
+
+
+def test_tries_are_attempts_of_one_instance(pai, tries):
+    placements = pl.read_parquet(pai / "placements.parquet")
+    several = [of_one for of_one in tries.values() if len(of_one) > 1]
+    assert (len(several), max(map(len, several))) == (747, 12)
+    pairs = Counter(tuple(row["status"] for row in of_one) for of_one in several if len(of_one) == 2)
+    assert pairs["Failed", "Terminated"] == 345
+    at_line = {}
+    for of_one in tries.values():
+        first = min(row["line"] for row in of_one)
+        at_line |= {row["line"]: (attempt, first, row["machine"]) for attempt, row in enumerate(of_one)}
+    seen = sorted(line for line, (_, _, machine) in at_line.items() if machine)
+    assert placements.height == len(seen)
+    assert placements.select("placement", "node").rows() == [at_line[line][1:] for line in seen]
+    # Tries without any time, or at one second, follow the order of the file or of their status.
+    clear = [
+        all(moment(row) is not None for row in of_one) and len({moment(row) for row in of_one}) == len(of_one)
+        for of_one in several
+    ]
+    assert sum(clear) > 600
+    told = dict(zip(seen, placements["attempt"], strict=True))
+    for of_one in (of_one for of_one, is_clear in zip(several, clear, strict=True) if is_clear):
+        assert [told[row["line"]] for row in of_one] == list(range(len(of_one)))
+
+
+def test_how_failed_tries_fare_when_tried_again(pai, tries):
+    repeats = pl.read_csv(pai / "tables" / "repeats.csv", infer_schema_length=None).filter(pl.col("group_by") == "part")
+    found = {name: (n, events) for name, n, events in repeats.select("measure", "n", "events").iter_rows()}
+    same, other, failed, again = Counter(), Counter(), 0, 0
+    for of_one in tries.values():
+        failed += sum(row["status"] == "Failed" for row in of_one)
+        for row, following in pairwise(of_one):
+            if row["status"] == "Failed":
+                again += 1
+                (same if row["machine"] == following["machine"] else other)[following["status"]] += 1
+    assert failed == 2_539
+    assert found["retried_share"] == (failed, again)
+    for name, counted in (("failure_on_same_node", same), ("failure_on_other_node", other)):
+        assert found[name] == (counted["Failed"] + counted["Terminated"], counted["Failed"])
+
+
+def test_the_mean_time_to_failure_is_a_range_over_what_missing_ends_allow(pai, tasks):
+    """Nothing is worked out from the few failures that happen to have both times."""
+    value = metrics(pai)
+    failed = [task for task in tasks.values() if task["status"] == "Failed"]
+    own = [task for task in failed if task["failed_end"] and None not in (task["start"], task["end"])]
+    own = [task for task in own if task["end"] >= task["start"]]
+    assert (value["without_end.failures"], value["without_end.without_end"]) == (len(failed), len(failed) - len(own))
+    assert value["mttf.range.high_s"] < value["mttf.mttf_s"]
+    exposure = value["mttf.exposure_s"]
+    end = max(moment for task in tasks.values() for moment in (task["start"], task["end"]) if moment)
+    longest = 0
+    for task in failed:
+        if task["start"] is None or task in own:
+            continue
+        until = task["end"] if task["end"] is not None and task["end"] >= task["start"] else end
+        longest += until - task["start"]
+    assert value["mttf.range.high_s"] == pytest.approx((exposure + longest) / len(failed), rel=1e-12)
+    assert value["mttf.range.low_s"] < exposure / len(failed)
+
+
+def test_every_machine_is_in_the_published_list(pai, shared_data):
+    with (shared_data / "pai" / "pai_machine_spec.csv").open(newline="") as file:
+        listed = {row[0] for row in csv.reader(file)}
+    nodes = set(pl.read_parquet(pai / "placements.parquet", columns=["node"])["node"])
+    assert len(nodes) == MACHINES
+    assert nodes <= listed
+
+
+def test_the_sample_has_the_patterns_of_these_rows(rows, tmp_path):
+    """Which times a row of each status has, how often it is tried again: shares within six points of the real ones.
+
+    A failed row is told apart by whether another try came after it: here more did than in the whole trace.
+    """
+    write_sample(tmp_path, 20_000)
+    names = [column.name for column in raw_schemas("pai2020")["instance"].columns]
+    made = pl.read_csv(tmp_path / "pai_instance_table.csv", has_header=False, new_columns=names, infer_schema=False)
+    whole = pl.col("start_time", "end_time").cast(pl.Float64)
+    shares = [_shares(frame.with_columns(whole)) for frame in (pl.DataFrame(rows, infer_schema_length=None), made)]
+    assert shares[0].keys() == shares[1].keys() | {("Failed", True, True, False)}
+    for name, real in shares[0].items():
+        assert shares[1].get(name, 0.0) == pytest.approx(real, abs=0.06), name
+
+
+def _shares(rows):
+    """Of each status the share of rows with a start and an end; of instances those that were tried again, and once."""
+    moment = pl.coalesce("start_time", "end_time")
+    rows = rows.with_row_index("row").sort("inst_name", moment, "row", nulls_last=True)
+    retried = (pl.int_range(pl.len()) < pl.len() - 1).over("inst_name").alias("retried")
+    has = [pl.col(name).is_not_null().alias(name) for name in ("start_time", "end_time")]
+    patterns = rows.group_by("status", *has, retried).len()
+    patterns = patterns.with_columns(share=pl.col("len") / pl.col("len").sum().over("status", "retried"))
+    shares = {row[:4]: row[4] for row in patterns.drop("len").rows()}
+    tries = rows.group_by("inst_name").len()["len"]
+    shares |= {"tried again": (tries > 1).mean(), "once": (tries == 2).sum() / (tries > 1).sum()}
+    return shares | {"Interrupted": (rows["status"] == "Interrupted").mean()}
