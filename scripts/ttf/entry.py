@@ -9,14 +9,14 @@ import platform
 import shutil
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from ttf.errors import StudyError
 from ttf.links import by_own_names
-from ttf.machine import full, refused
+from ttf.machine import OF_LIBRARIES, full, refused
 from ttf.stopping import end_with_the_run
 
 
@@ -25,6 +25,7 @@ def run_rule(main: Callable[[Any], str | None], snakemake: SimpleNamespace) -> N
 
     Of a StudyError the log has the message alone, of what the machine refuses what that is (ttf.machine), of any other
     exception the traceback; all end the script with exit code 1. The terminal shows what the log says (study.progress).
+    If a library ends the process, the log has what the library wrote.
     Libraries learn how many threads they may use before `main` imports them.
     """
     end_with_the_run()
@@ -35,7 +36,8 @@ def run_rule(main: Callable[[Any], str | None], snakemake: SimpleNamespace) -> N
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
         snakemake.input = by_own_names(getattr(snakemake, "input", []))
-        done = main(snakemake)
+        with _libraries_write_to(log):
+            done = main(snakemake)
         _write(log, f"{stage}: {done}" if done else stage)
     except StudyError as error:
         _write(log, str(error))
@@ -50,6 +52,23 @@ def run_rule(main: Callable[[Any], str | None], snakemake: SimpleNamespace) -> N
         with contextlib.suppress(OSError):  # then the run looks for the reason (study.progress)
             _write(log, words or traceback.format_exc())
         sys.exit(1)
+
+
+@contextlib.contextmanager
+def _libraries_write_to(log: Path) -> Iterator[None]:
+    """Send to the log what libraries in C and Rust write as an error, such as a stack trace; Python's own stays."""
+    _write(log, OF_LIBRARIES)
+    python, terminal, descriptor = sys.stderr, os.dup(2), os.open(log, os.O_WRONLY | os.O_APPEND)
+    os.dup2(descriptor, 2)
+    os.close(descriptor)
+    with open(terminal, "w", buffering=1, errors="backslashreplace") as stderr:  # noqa: PTH123 as a number it is used
+        if python is sys.__stderr__:
+            sys.stderr = stderr
+        try:
+            yield
+        finally:
+            sys.stderr = python
+            os.dup2(terminal, 2)
 
 
 def _make_room(outputs: Any) -> None:

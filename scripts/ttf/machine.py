@@ -25,12 +25,17 @@ _WORDS = {
     errno.EFBIG: ("a file would be larger than is allowed", "Allow larger files (ulimit -f unlimited)"),
     errno.ENOMEM: (
         "there is not enough memory",
-        "Run fewer jobs at a time: make report CORES=1",
+        "Run fewer jobs at a time: make report CORES=1. Or allow more: ulimit -v unlimited",
     ),
 }
+# The first line of the log of a job that has not ended yet: what follows its libraries wrote, in C or Rust.
+OF_LIBRARIES = "Written by libraries:"
 _OF_ROOM = (errno.ENOSPC, errno.EDQUOT)
 # As Python writes it, and Rust, in which Polars is written.
 _NUMBER = re.compile(r"\[Errno (\d+)\]|\(os error (\d+)\)")
+_NO_MEMORY = re.compile(
+    r"memory allocation of \d+ bytes failed|std::bad_alloc|[Cc]annot allocate memory|can't start new thread"
+)
 _FILE = re.compile(r"'(/?[^'\n]*/[^'\n]*)'|(?:os error \d+\): )(/?[^\n]+)$")
 
 
@@ -54,6 +59,8 @@ def refused_in(text: str, files: Iterable[str | Path] = ()) -> str | None:
     """The same of an error that is a text."""
     numbers = [int(one or other) for one, other in _NUMBER.findall(text)]
     number = next((number for number in numbers if number in _WORDS), None)
+    if number is None and _NO_MEMORY.search(text):
+        number = errno.ENOMEM
     if number is None and "No space left on device" in text:
         number = errno.ENOSPC
     if number is None:

@@ -11,8 +11,10 @@ from types import SimpleNamespace
 import pytest
 from of_formats import FILES
 from study.formats import schema_text
+from study.progress import failure
 from ttf.entry import run_rule
 from ttf.errors import StudyError
+from ttf.machine import OF_LIBRARIES
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 
@@ -104,6 +106,45 @@ def test_threads_are_limited_before_the_work(job):
     assert seen["OPENBLAS_NUM_THREADS"] == seen["OMP_NUM_THREADS"] == seen["MKL_NUM_THREADS"] == "1"
     assert seen["POLARS_ENGINE_AFFINITY"] == "in-memory"
     assert seen["POLARS_ROW_GROUP_PREFETCH_SIZE"] == "1"
+
+
+ABORTED = """
+import os, sys, warnings
+from types import SimpleNamespace
+from ttf.entry import run_rule
+
+def main(snakemake):
+    warnings.warn("of Python")
+    os.write(2, sys.argv[2].encode())
+    os.abort()
+
+run_rule(main, SimpleNamespace(rule="count", threads=1, wildcards=SimpleNamespace(), log=[sys.argv[1]]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ("memory allocation of 8388608 bytes failed\nstack backtrace:\n   0: main\n", "there is not enough memory. "),
+        ("malloc(): corrupted top size\n", "It ended without a word. "),
+    ],
+)
+def test_what_a_library_writes_when_it_ends_the_process_stays_in_the_log(tmp_path, written, told):
+    """No stack trace of C or Rust on the terminal: the person there is told what it means."""
+    log = tmp_path / "count.log"
+    command = [sys.executable, "-c", ABORTED, str(log), written]
+    done = subprocess.run(command, env=os.environ | {"PYTHONPATH": str(SCRIPTS)}, capture_output=True, text=True)
+    assert done.returncode < 0 and "UserWarning: of Python" in done.stderr
+    assert not any(line in done.stderr for line in written.splitlines())
+    assert log.read_text() == f"{OF_LIBRARIES}\n{written}"
+    words = failure([log], 0)
+    assert words.startswith(told) and words.endswith(f"What libraries wrote is in {log}")
+
+
+def test_a_job_that_was_killed_has_no_words_in_its_log(tmp_path):
+    log = tmp_path / "count.log"
+    log.write_text(f"{OF_LIBRARIES}\n")
+    assert failure([log], 0) == ""
 
 
 NUMBERS = """

@@ -65,8 +65,13 @@ def test_what_says_nothing_of_a_full_disk_is_known_by_the_disk(tmp_path, monkeyp
         assert [file.name for file in folder.iterdir()] == ["count.log"]
 
 
+NO_MEMORY = (
+    "there is not enough memory. Run fewer jobs at a time: make report CORES=1. Or allow more: ulimit -v unlimited."
+)
+
+
 def test_no_memory_is_told_and_other_errors_are_not():
-    assert refused(MemoryError()) == "there is not enough memory. Run fewer jobs at a time: make report CORES=1."
+    assert refused(MemoryError()) == refused(RuntimeError("can't start new thread")) == NO_MEMORY
     assert refused(ValueError("x")) is None
     assert refused(FileNotFoundError(errno.ENOENT, "none", "x")) is None
     late = ValueError("x")

@@ -162,7 +162,8 @@ def _serve(control: socket.socket, preloaded: Iterator[str]) -> tuple[socket.soc
             with job, contextlib.suppress(OSError):  # nobody is there any more
                 job.send(f"{code} {seconds} {used.ru_maxrss / 1024}\n".encode())
         if module:
-            with contextlib.suppress(ImportError):  # which the script that uses it will tell of
+            # The script that uses it will tell of it, also where there is no memory for it.
+            with contextlib.suppress(ImportError, MemoryError, SystemError):
                 __import__(module)
 
 

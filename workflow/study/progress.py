@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from ttf.brief.model import WITHHELD, Brief
-from ttf.machine import full, refused_in
+from ttf.machine import OF_LIBRARIES, full, refused_in
 from ttf.report.said import plain
 from ttf.stopping import asked
 
@@ -202,6 +202,10 @@ def failure(logs: list[Path], started: float) -> str:
     """Why a job failed: the message in its log; of a traceback the error alone, with the log's path; "" if none."""
     for log in logs:
         text = _read(log, started).strip()
+        if text.startswith(OF_LIBRARIES):
+            if text == OF_LIBRARIES:
+                continue
+            return f"{refused_in(text) or _KILLED}\nWhat libraries wrote is in {log}"
         if text and not text.startswith("Traceback (most recent call last)"):
             return text
         if text:
