@@ -18,7 +18,7 @@ from polars.io.plugins import register_io_source
 from ttf.errors import StudyError
 from ttf.on_disk import scan_parquet
 from ttf.partitions import number_of
-from ttf.raw_tables import ASIDE_SCHEMA, LINES, Reader, TableSchema, file_labels, first_places, printable
+from ttf.raw_tables import ASIDE_SCHEMA, LINES, LONGEST_FIELD, Reader, TableSchema, file_labels, first_places, printable
 from ttf.stages import ANOMALIES, ROW_ACCOUNT, ROW_ACCOUNT_BY_PART
 
 QUARANTINE_SCHEMA = {"table": pl.String, "file": pl.String} | ASIDE_SCHEMA
@@ -35,7 +35,9 @@ REASONS = {
     "wrong_form": "{column} is not written as its values are",
     "wrong_type": "{column} is of another kind than expected, such as a number in place of a text",
     "out_of_range": "{column} is negative or beyond its largest possible value",
-    "field_too_long": "{column} (where none is named: a field) is longer than any text of its kind",
+    "implausible_time": "{column} is of a year that is not plausible: before 1970, or after 5138",
+    "field_too_long": f"{{column}} (where none is named: a field) is longer than {LONGEST_FIELD:,} bytes, the limit of "
+    "a text",
     "unknown_value": "{column} holds a word the format does not know",
     "end_before_start": "{column} lies before the time it must follow",
     "end_without_start": "the end of what has not begun, or has ended before",

@@ -258,7 +258,7 @@ def read_block(
     aside = pl.DataFrame(broken, schema=ASIDE_SCHEMA, orient="row")
     if failed.height:
         raw = text.split(b"\n")
-        texts = [_shown(raw[row]) for row in failed["row"]]
+        texts = [_shown(raw[row], reason) for row, reason in failed.select("row", "reason").iter_rows()]
         failed = failed.with_columns(table=pl.lit(schema.name), text=pl.Series(texts))
         aside = pl.concat([aside, failed.select(*ASIDE_SCHEMA)]).sort("line")
     return kept, aside, lines
@@ -389,9 +389,10 @@ def printable(text: str) -> str:
     )
 
 
-def _shown(line: bytes) -> str:
-    """The start of a line as the quarantine keeps it."""
-    return line[: 4 * LONGEST_TEXT_SHOWN].decode("utf-8", errors="replace")[:LONGEST_TEXT_SHOWN]
+def _shown(line: bytes, reason: str | None = None) -> str:
+    """The start of a line as the quarantine keeps it; of one that is too long its length first."""
+    length = f"a row of {len(line):,} bytes: " if reason == TOO_LONG else ""
+    return (length + line[: 4 * LONGEST_TEXT_SHOWN].decode("utf-8", errors="replace"))[:LONGEST_TEXT_SHOWN]
 
 
 def columns_by_header(path: Path, header: bytes, schema: TableSchema) -> tuple[Column, ...]:
@@ -451,7 +452,7 @@ def _whole_lines(
             # The reader of quotes gives up at a field of as many characters.
             reason = TOO_LONG if not values and len(line) > csv.field_size_limit() else "wrong_column_count"
         if reason:
-            broken.append((schema.name, number, reason, None, _shown(line)))
+            broken.append((schema.name, number, reason, None, _shown(line, reason)))
         else:
             good.append(
                 _UNQUOTED_DELIMITER.join(value.replace(_UNQUOTED_DELIMITER, b" ") for value in values)
@@ -669,10 +670,11 @@ def _rules(column: Column) -> list[Rule]:
     else:
         rules.append((TOO_LONG, column.name, (raw.str.len_bytes() > column.longest).fill_null(False)))
     smallest, largest = column.limits
+    code = "implausible_time" if column.type == "time" else "out_of_range"
     if smallest is not None:
-        rules.append(("out_of_range", column.name, (parsed < smallest).fill_null(False)))
+        rules.append((code, column.name, (parsed < smallest).fill_null(False)))
     if largest is not None:
-        rules.append(("out_of_range", column.name, (parsed > largest).fill_null(False)))
+        rules.append((code, column.name, (parsed > largest).fill_null(False)))
     if column.values:
         rules.append(("unknown_value", column.name, (~raw.is_in(column.values)).fill_null(False)))
     if column.pattern:

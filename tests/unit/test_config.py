@@ -275,6 +275,12 @@ def trace(**keys):
             "quarantine.zzz: there is no such key. Allowed here: max_share.",
         ),
         (
+            # None of the hundred keys elsewhere that share some letters with it.
+            {"publish": {"on": True}},
+            "publish.on: there is no such key. Allowed here: title, description, creators, license, keywords, names, "
+            "tables, url, date.",
+        ),
+        (
             {"max_steps": 20},
             f"max_steps: there is no such key here; did you mean survival: {{max_steps: ...}}? {TOP}",
         ),

@@ -13,6 +13,7 @@ from ttf.errors import StudyError
 from ttf.formats.protocol import schemas_and_readers
 from ttf.given_reader import SCHEMAS
 from ttf.ingest import anomalies, ingest
+from ttf.quality.suggestions import suggest, suggestion_words
 
 MOMENT = datetime(2005, 1, 3, tzinfo=UTC)
 # What a column with a pattern, or with a rule of its reader, may hold.
@@ -32,7 +33,16 @@ GOOD = {
     "node decom": "5-Apr",
     "loss": "-1.5e-3",
 }
-CODES = {"not_a_number", "out_of_range", "not_a_time", "not_a_duration", "unknown_value", "wrong_form", "wrong_type"}
+CODES = {
+    "not_a_number",
+    "out_of_range",
+    "not_a_time",
+    "implausible_time",
+    "not_a_duration",
+    "unknown_value",
+    "wrong_form",
+    "wrong_type",
+}
 # Columns of text with a rule of their reader.
 BY_READER = {"ReqMem", "ReqTRES", "AllocTRES", "NodeList", "loss"}
 # What each type, or the column of a name, cannot hold.
@@ -41,7 +51,7 @@ NONSENSE = {
     "seconds": ["x", "true", "-5", "1.5", "99999999999999"],
     "number": ["nonsense", "0x1F", "inf", "1;5"],
     "clock": ["x", "true", "-5", "1:2:3:4", "٣:00:00", "5"],
-    "time": ["nonsense", "2005-13-01", "yesterday"],
+    "time": ["nonsense", "2005-13-01", "yesterday", "-1"],
     "text": ["no such thing", "?"],
     "ReqMem": ["garbage", "64Gxyz", "-5G", "99999999999999T"],
     "ReqTRES": ["garbage", "cpu=1.5K", "cpu=8,mem=a lot", "gres/gpu=99999999999999", "cpu=8,", "=5"],
@@ -154,3 +164,16 @@ def test_too_many_of_them_stop_the_run(tmp_path):
     assert "2 of 100 rows (2.00%) break a rule" in str(refused.value)
     assert "not_a_number: 2 rows: NNodes is not a number of the kind expected" in str(refused.value)
     assert "The table may do without the column NNodes" in str(refused.value)
+
+
+def test_a_year_that_no_trace_is_of_is_named(tmp_path):
+    _, schemas, readers = next(found for found in formats() if found[0] == "sacct")
+    lines = ["JobIDRaw|State|Submit|Start|End", "1|COMPLETED|0114-03-01T00:00:00|1|2", "2|COMPLETED|0|1|2", ""]
+    files = {"record": [tmp_path / "dump.txt"]}
+    files["record"][0].write_text("\n".join(lines))
+    account, quarantine = ingest(files, schemas, tmp_path, 1.0, readers)
+    words = suggestion_words(suggest(quarantine, schemas, files))
+    (told,) = anomalies(quarantine, account, words).to_dicts()
+    assert told["code"] == "implausible_time"
+    assert told["sentence"] == "Submit is of a year that is not plausible: before 1970, or after 5138"
+    assert told["suggestion"] == ("none: 0114-03-01T00:00:00 of Submit is no plausible time; correct it at its source")

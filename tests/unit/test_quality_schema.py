@@ -71,7 +71,7 @@ def test_a_schema_is_adopted_by_its_name(adopted):
     [
         (
             lambda d: d.update(colour=1),
-            "colour: there is no such key here; did you mean tables: {<name>: {columns: ...}}? Allowed",
+            "colour: there is no such key. Allowed here: version, header, tables.",
         ),
         (
             lambda d: column(d, "qos").update(typ="text"),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from of_formats import FORMATS, raw_schemas
 from ttf import raw_files, raw_tables
 from ttf.errors import StudyError
+from ttf.ingest import REASONS
 from ttf.raw_tables import ASIDE_SCHEMA, raw_lines, read_block, read_table, sound_rows, table_schemas
 
 JOB = "j{n},i{n},u1,Terminated,100.0,200.0\n"
@@ -77,6 +78,8 @@ def test_a_text_far_longer_than_any_is_put_aside(table):
     assert kept["line"].to_list() == [1, 2]
     assert reasons(aside) == [(3, "field_too_long", "gpu_type")]
     assert len(aside["text"][0]) == raw_tables.LONGEST_TEXT_SHOWN
+    assert aside["text"][0].startswith("a row of 131,131 bytes: j1,worker,")
+    assert "longer than 131,072 bytes, the limit" in REASONS["field_too_long"]
 
 
 def test_a_table_of_hardly_anything_but_blank_lines_is_refused(table, monkeypatch):
@@ -255,7 +258,8 @@ def test_very_long_field(table):
     kept, aside = table(f"{task(gpu_type=long)}\n{task(status=long)}\n{TASK}\n")
     assert kept["gpu_type"].to_list() == ["T4"]
     assert reasons(aside) == [(1, "field_too_long", "gpu_type"), (2, "field_too_long", "status")]
-    assert aside["text"].to_list() == [task(gpu_type=long)[:500], task(status=long)[:500]]
+    shown = [f"a row of {len(row.encode()):,} bytes: {row}"[:500] for row in (task(gpu_type=long), task(status=long))]
+    assert aside["text"].to_list() == shown
 
 
 def test_a_header_row_where_none_belongs(table, schemas):

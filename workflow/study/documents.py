@@ -98,6 +98,9 @@ def key_paths(schema: dict, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple
         yield from key_paths(part, (*above, key))
 
 
+# Of hundreds of keys elsewhere, one that shares half of the letters was hardly meant.
+NEARLY_RIGHT = 0.8
+
 # Problems ---------------------------------------------------------------------------------------------
 
 
@@ -245,7 +248,7 @@ def _unknown(key: str, schema: dict, whole: dict) -> str:
     text = f"there is no such key{mean(key, allowed)}"
     # The right key in the wrong place, spelt right or, with nothing near it here, nearly so.
     paths = [path for path, _ in key_paths(whole) if path[-1] != "<name>"]
-    near = None if _nearest(key, allowed) else _nearest(key, [path[-1] for path in paths])
+    near = None if _nearest(key, allowed) else _nearest(key, [path[-1] for path in paths], NEARLY_RIGHT)
     for path in paths:
         if key in (path[-1], ".".join(path)) or near == path[-1]:
             nested = ": {".join(path) + ": ..." + "}" * (len(path) - 1)
@@ -254,14 +257,14 @@ def _unknown(key: str, schema: dict, whole: dict) -> str:
     return f"{text} Allowed here: {', '.join(allowed)}."
 
 
-def _nearest(word: str, allowed: Iterable[str]) -> str | None:
-    """The allowed word nearest to a misspelt one; capitals and - for _ are small slips."""
+def _nearest(word: str, allowed: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The allowed word nearest to a misspelt one; capitals and - for _ are small slips. cutoff: of difflib's ratio."""
     # Of very many, and of very long ones, the nearest is no help worth its time.
     plain = {name.casefold().replace("-", "_"): name for name in itertools.islice(allowed, 1000) if len(name) < 100}
     if len(word) > 100:
         return None
     # One wrong letter of two is half of the word.
-    cutoff = 0.6 if len(word) > 2 else 0.5
+    cutoff = cutoff if len(word) > 2 else cutoff - 0.1
     found = difflib.get_close_matches(word.casefold().replace("-", "_"), plain, n=1, cutoff=cutoff)
     return plain[found[0]] if found else None
 

@@ -45,6 +45,7 @@ NO_CHANGE = {
     "missing_value": "none: rows cannot be told apart or put together without {column}; fill it in",
     "wrong_type": "none: look for another version of the table; {column} is read as text or as a list of its kind",
     "out_of_range": "none: correct the values of {column}",
+    "implausible_time": "none: correct the values of {column}; look whether they count milliseconds",
     "field_too_long": "none: correct {column}; look for a quote that is never closed, or for what is no table",
     "unknown_value": "none: no word stands often enough in {column} to be one of its values; correct the rows",
     "end_before_start": "none: correct the times; look whether both are of one clock and one time zone",
@@ -201,9 +202,13 @@ def _unknown_value(column: Column, values: pl.DataFrame, rows: int, _: TableSche
     return f"allow the {_words(words)} for {column.name}", {"values": [*column.values, *words]}
 
 
-def _out_of_range(column: Column, values: pl.DataFrame, _rows: int, _: TableSchema) -> tuple[str | None, dict]:
-    if column.type == "time":  # its limits are seconds since 1970, the values are written in some other way
+def _implausible_time(column: Column, values: pl.DataFrame, _rows: int, _: TableSchema) -> tuple[str | None, dict]:
+    if values.is_empty():
         return None, {}
+    return f"none: {printable(values['value'][0])} of {column.name} is no plausible time; correct it at its source", {}
+
+
+def _out_of_range(column: Column, values: pl.DataFrame, _rows: int, _: TableSchema) -> tuple[str | None, dict]:
     smallest, largest = column.limits
     numbers = _numbers(values)
     below = numbers.filter(numbers < smallest) if smallest is not None else numbers.head(0)
@@ -257,6 +262,7 @@ def _wrong_column_count(rows: pl.DataFrame, schema: TableSchema) -> tuple[str | 
 _OF_A_COLUMN = {
     "unknown_value": _unknown_value,
     "out_of_range": _out_of_range,
+    "implausible_time": _implausible_time,
     "missing_value": _missing_value,
     "not_a_number": _not_a_value,
     "not_a_time": _not_a_value,
