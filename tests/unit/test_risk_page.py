@@ -352,6 +352,20 @@ def test_the_strength_goes_by_what_acting_saves_against_its_cost(savings, claim,
     assert worth in plain(found.keys[-1].note)
 
 
+@pytest.mark.parametrize(
+    ("above", "claim"),
+    [
+        ((*TELLING[:2], (0.01, -0.02)), "Failure can be predicted: above the base rate at 2 of 3 origins"),
+        (
+            (*NOT_TELLING[:1], (0.01, -0.02), TELLING[2]),
+            "Failure cannot be predicted: above the base rate at 1 of 3 origins",
+        ),
+    ],
+)
+def test_the_figures_of_an_origin_that_is_outvoted_do_not_contradict_the_verdict(above, claim) -> None:
+    assert plain(told(numbers_of(study_of(evaluation=evaluation(*above)))).claim) == claim
+
+
 def test_not_predicted_has_no_chart_in_the_open() -> None:
     m = numbers_of(study_of(evaluation=evaluation(*NOT_TELLING)))
     found = told(m)

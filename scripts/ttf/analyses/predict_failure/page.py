@@ -12,8 +12,18 @@ from ttf.analyses.predict_failure import (
     LANDMARK,
     PROBABILITY,
 )
-from ttf.analyses.predict_failure.names import MODELS, ORIGINS, RANDOM, SAID, SPLITS, UNSEEN, feature_name
-from ttf.analyses.predict_failure.numbers import CANNOT_SAY, origins, reported
+from ttf.analyses.predict_failure.names import (
+    CANNOT_SAY,
+    MODELS,
+    NONE,
+    ORIGINS,
+    RANDOM,
+    SAID,
+    SPLITS,
+    UNSEEN,
+    feature_name,
+)
+from ttf.analyses.predict_failure.numbers import origins, reported
 from ttf.charts.text import plural
 from ttf.report import words
 from ttf.report.head import Callout, Head, Key, Line
@@ -64,14 +74,13 @@ def _served(m: Numbers) -> str:
 def _claim(m: Numbers) -> str:
     served, said = _served(m), SAID[m["risk.verdict"]]
     pr_auc, base = number(m, f"{served}.pr_auc"), number(m, f"risk.{m['risk.origin']}.base_rate.pr_auc")
-    if (
-        m["risk.verdict"] == CANNOT_SAY
-        and not m.has(f"{served}.pr_auc_ci_low_clustered")
-        and m.has(f"{served}.clusters")
-    ):
-        return (
-            f"{said}: failures are of {number(m, f'{served}.clusters')} effective {plural(m[f'{served}.cluster_by'])}"
-        )
+    low = m.value(f"{served}.pr_auc_above_base_rate_ci_low_clustered", None)
+    if m["risk.verdict"] == CANNOT_SAY:
+        if m.has(clusters := f"{served}.clusters") and not m.has(f"{served}.pr_auc_ci_low_clustered"):
+            return f"{said}: failures are of {number(m, clusters)} effective {plural(m[f'{served}.cluster_by'])}"
+    elif low is not None and (low > 0) == (m["risk.verdict"] == NONE):
+        # The figures of an origin that the others outvote would contradict the verdict.
+        return f"{said}: above the base rate at {_of_origins(m, 'risk.origins_predicted')}"
     return f"{said}: {m[served]} has PR{NO_BREAK_HYPHEN}AUC {pr_auc}, base rate {base}"
 
 
