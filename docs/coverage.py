@@ -19,6 +19,7 @@ import polars as pl
 sys.path.append(str(Path(__file__).parents[1] / "scripts"))
 sys.path.append(str(Path(__file__).parent))
 
+import coverage_changes
 import coverage_outages
 import coverage_weeks
 from scipy.optimize import brentq
@@ -485,6 +486,7 @@ one wait makes nearly all of the spread there is none.
 
 {_table(["waits", "ETTR", "given"], _ettr(repetitions))}
 
+{_changes(repetitions // FEWER)}
 ## Nodes that do not differ
 
 How often any node of a fleet of one failure rate, and of unequal time at risk, is called significant at a
@@ -493,6 +495,9 @@ not name causes is simulated in `tests/unit/test_lemons.py`.
 """
 
 
+CHANGED_HEADS = ["weeks before", "log SD", "AR", "said to have changed", "has a verdict", "found, of the ratio"]
+SUSPECT_HEADS = ["weeks", "failures a node and week", "said to have changed"]
+FORECAST_HEADS = ["", "failures in the first week", *(f"{weeks} weeks before" for weeks in coverage_changes.WEEKS)]
 SCORES = ("average precision", "its difference", "ROC AUC", "log loss", "slope", "concordance", "factor off", "R²")
 ESTIMATES = ("share", "mean time to failure", "mean", "median")
 
@@ -548,6 +553,26 @@ def _ettr(repetitions: int) -> Iterator[list[str]]:
     for sigma in (1, 1.5, 2):
         exact, robust, given = coverage_of_ettr(sigma, repetitions // FEWER)
         yield [f"log SD {sigma:g}", _both(robust, exact), f"{given:.2f}"]
+
+
+def _changes(repetitions: int) -> str:
+    return f"""## Changes and forecasts
+
+How often what changed with the last week is wrong, where nothing changes, of the failure share and the failure rate of
+{coverage_changes.USERS} users whose weeks differ (Holm); and how often a rate is found that did change by the ratio
+called detectable. With fewer than four weeks before there is no verdict. Each number is of {repetitions:,} traces.
+
+{_table(CHANGED_HEADS, coverage_changes.rows_of_changes(repetitions, SEED))}
+
+How often suspect nodes are said to have changed with the last of some weeks, where three of 200 nodes always fail 18
+times as often as the others:
+
+{_table(SUSPECT_HEADS, coverage_changes.rows_of_suspects(repetitions, SEED))}
+
+How often the next week is within its 90% prediction interval:
+
+{_table(FORECAST_HEADS, coverage_changes.rows_of_forecasts(repetitions, SEED))}
+"""
 
 
 def _both(robust: float, exact: float) -> str:

@@ -22,7 +22,8 @@ NEW = {
         [{"kind": "reason", "word": "{a.b|9} <i>", "failures": 1200, "clusters": 3, "chance": 0.1}]
     ),
     "new_suspect_nodes": NEW_SUSPECTS.frame(
-        {"node": f"n{number}", "counted": 3, "expected": 0.1, "q_value": 0.01} for number in range(5)
+        {"node": f"n{number}", "counted_before": 0, "counted": 3, "expected": 0.1, "q_value": 0.01}
+        for number in range(5)
     ),
 }
 
@@ -30,15 +31,24 @@ NEW = {
 def made(verdicts=None, parts=8, base=None):
     """The numbers of a trace; verdicts: those that are not `within chance`."""
     values = {"before": 0.25, "after": 0.3, "difference": 0.05, "ci_low": -0.01, "ci_high": 0.11}
+    values["detectable_ratio"] = 1.4
     rows = []
     for name in NAMES:
         row = {"measure": name, "unit": "share", "part": "week9.csv", "parts_before": parts, "n_of": "jobs"}
-        row |= {"n_before": 1000, "n_after": 120, "cluster_by": "user", "p_value": 0.5, "p_adjusted": 1.0, "to_s": 0}
+        row |= {
+            "n_before": 1000,
+            "n_after": 120,
+            "detectable_ratio": 1.4,
+            "cluster_by": "user",
+            "p_value": 0.5,
+            "p_adjusted": 1.0,
+            "to_s": 0,
+        }
         row |= {"verdict": (verdicts or {}).get(name, "within chance")}
-        rows.append(row | ({} if row["verdict"] == "too few to tell" else values))
+        rows.append(row | ({} if row["verdict"].startswith("too few") else values))
     metrics = Metrics(base or {})
     of_changes(metrics, CHANGES.frame(rows))
-    weeks = [row | {"what": "failed_jobs"} for row in rolling([100, 120, 90, 110, 300], 9 * WEEK_S)]
+    weeks = [row | {"what": "failed_jobs"} for row in rolling([100, 120, 90, 110, 100, 120, 90, 110, 300], 9 * WEEK_S)]
     weeks.append({"what": "infra_failures", "week": 1, "weeks_before": 0, "reason": "no whole week"})
     of_forecast(metrics, FORECAST.frame(weeks))
     return Numbers(metrics)
@@ -56,13 +66,15 @@ def test_the_sentence_counts_and_names_what_changed():
     )
     two = {"infra_rate": "changed", "ettr": "changed"}
     assert sentence(verdicts=two).startswith("2 of 6 measures changed (≠): the failure rate of nodes and the ETTR;")
-    # How parts differ is not known yet.
-    assert sentence(parts=2) == "None of 6 measures changed; 6 within chance among users (≈)."
+    few = dict.fromkeys(("failure_share", "infra_rate"), "too few weeks to tell")
+    assert sentence(verdicts=few) == "None of 6 measures changed; 4 within chance (≈); 2 too few weeks to tell (?)."
 
 
 def test_differences_stand_with_their_intervals_and_n():
     found = {row.name: said.plain(row.details) for row in changes(made(), NEW, "job").rows}
-    assert found["failure_share"] == "+5.0 points (95% CI −1.0 to 11.0) · n = 1,000 and 120 jobs"
+    assert found["failure_share"] == (
+        "+5.0 points (95% CI −1.0 to 11.0; detectable: 1.40 times) · n = 1,000 and 120 jobs"
+    )
     assert found["suspect_nodes"] == "New: n0, n1, n2 and 2 more · n = 1,000 and 120 jobs"
     # A text of a trace names no key.
     assert found["failure_words"] == "New: reason (a.b|9) <i> (1,200) · n = 1,000 and 120 jobs"
@@ -70,7 +82,7 @@ def test_differences_stand_with_their_intervals_and_n():
 
 def test_the_forecast_says_how_often_it_held():
     text = said.plain(changes(made(), NEW, "job").forecast)
-    assert text.startswith("Next week: 144 failed jobs (90% PI ")
+    assert text.startswith("Next week: 182 failed jobs (90% PI ")
     assert "; 0 of 1 weeks held), infrastructure failures: no forecast (no whole week)." in text
 
 

@@ -1,14 +1,17 @@
 """The last part against those before: when parts begin, what counts where, tests by closed forms and by simulation."""
 
+import runpy
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
 from ttf.analyses import contracts_of
-from ttf.analyses.compare_parts import ANALYSIS, CHANCE, CHANGED, TOO_FEW
+from ttf.analyses.compare_parts import ANALYSIS, CHANCE, CHANGED, TOO_FEW, TOO_FEW_WEEKS
 from ttf.analyses.compare_parts.calendar import ONE_PART, OVERLAP, Calendar, calendar_of
 from ttf.analyses.compare_parts.compute import changes, compute
-from ttf.analyses.compare_parts.judged import RARE, UNTESTED, by_clusters, by_parts, compared, exact
+from ttf.analyses.compare_parts.judged import RARE, UNTESTED, by_clusters, by_parts, compared, exact, verdict_of
 from ttf.analyses.compare_parts.news import new_words, suspects, words_of_failures
 from ttf.analyses.compare_parts.sums import Sums, ended_jobs, runs_by_time
 from ttf.analyses.find_lemon_nodes.excess import benjamini_hochberg
@@ -18,6 +21,7 @@ from ttf.inputs import Inputs
 from ttf.stats.holm import holm
 from ttf.tables import write_csv
 
+SIMULATED = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "coverage_changes.py"))
 DAY, WEEK = 86_400, 7 * 86_400
 MONDAY = 1_735_776_000
 
@@ -95,7 +99,7 @@ def test_censoring_leaves_the_share_as_it_is():
     naive = ended.group_by("part").agg((pl.col("outcome") == "failure").mean()).sort("part")["outcome"]
     found = compared(ended_jobs(jobs.lazy(), TWO_WEEKS), is_share=True, is_count=False)
     assert naive[1] - naive[0] < -0.03
-    assert abs(found["difference"]) < 0.015 and found["ci_low"] < 0 < found["ci_high"]
+    assert abs(found["difference"]) < 0.015 and found["p_clustered"] > 0.05
 
 
 def lives_of(rows):
@@ -169,11 +173,11 @@ def test_the_clustered_p_is_that_of_drift():
     rng = np.random.default_rng(0)
     n = rng.integers(5, 40, (2, 20))
     k = rng.binomial(n, 0.3)
-    row = compared(made(k, n), is_share=True, is_count=False)
-    assert row["p_value"] == row["p_clustered"] == of_means(k[0], n[0], k[1], n[1])["p_clustered"]
+    row, test = compared(made(k, n), is_share=True, is_count=False), by_clusters(made(k, n))
+    assert test.p == row["p_clustered"] == of_means(k[0], n[0], k[1], n[1])["p_clustered"]
     # The interval is that of the same test: it just holds 0 at a confidence of 1 - p.
     t = stats.t.isf(row["p_clustered"] / 2, row["clusters"] - 1) / stats.t.isf(0.025, row["clusters"] - 1)
-    assert (row["ci_high"] - row["difference"]) * t == pytest.approx(abs(row["difference"]))
+    assert test.away * t == pytest.approx(abs(row["difference"]))
 
 
 def test_equal_parts_give_students_prediction_interval():
@@ -183,7 +187,7 @@ def test_equal_parts_give_students_prediction_interval():
     assert found.effective == pytest.approx(4)
     assert found.away == pytest.approx(stats.t.ppf(0.975, 3) * spread)
     assert found.p == pytest.approx(2 * stats.t.sf((0.5 - ratios[:4].mean()) / spread, 3))
-    assert not by_parts(made(ratios[2:, None], np.ones((3, 1)))).made
+    assert not by_parts(made(ratios[1:, None], np.ones((4, 1)))).made
 
 
 def test_the_exact_p_is_twice_the_smaller_tail():
@@ -202,10 +206,22 @@ def test_the_doubtful_test_counts():
     assert row["ci_low"] < 0 < row["ci_high"]
 
 
+def test_the_detectable_ratio_is_past_the_limit_by_its_own_error():
+    ratios = np.array([0.2, 0.22, 0.21, 0.23, 0.19, 0.2])
+    test = by_parts(made(100 * ratios[:, None], np.full((6, 1), 100.0)))
+    limit, error = (stats.t.ppf(level, 4) * test.se / 0.21 for level in (1 - 0.05 / 5 / 2, 0.9))
+    assert test.detectable(0.21) == pytest.approx((1 + limit) / (1 - error))
+    assert test.detectable(0.01) == np.inf
+    # A share that would be above 1 is no change that could be.
+    always = compared(made(np.full((6, 30), 98) - np.arange(6)[:, None], np.full((6, 30), 100)), True, False)
+    assert always["p_value"] > 0 and always["detectable_ratio"] is None
+
+
 def test_too_few_to_tell():
     assert compared(made([[2, 1], [1, 0]], [[50, 50], [50, 50]]), True, False)["reason"] == RARE
     one_user = compared(made([[30], [30]], [[100], [100]]), True, False)
     assert one_user["reason"] == UNTESTED and "p_value" not in one_user
+    assert verdict_of(one_user) == TOO_FEW_WEEKS and "ci_low" not in one_user
     assert "before" not in compared(made([[1], [0]], [[5], [0]]), True, False)
     assert not by_clusters(made([[30], [30]], [[100], [100]])).made
 
@@ -232,7 +248,7 @@ def test_the_rate_and_what_follows_of_it_have_one_verdict():
     assert changes(measured, TWO_WEEKS, "user").filter(verdict=TOO_FEW)["measure"].to_list() == ["infra_rate", "ettr"]
 
 
-@pytest.mark.parametrize(("parts", "week_sd"), [(2, 0.0), (6, 0.0), (6, 0.4)])
+@pytest.mark.parametrize(("parts", "week_sd"), [(2, 0.3), (5, 0.3), (6, 0.0), (6, 0.4)])
 def test_nothing_changed_is_called_a_change_in_one_family_of_twenty_at_most(parts, week_sd):
     """Users differ in what they do and how often they fail, the same in all parts; weeks differ too, where there are
 
@@ -308,20 +324,37 @@ def test_rare_words_that_come_by_chance_are_no_change():
     assert wrong / studies < 0.05
 
 
-def lemons_of(**q_values):
+def lemons_of(**counts):
+    """Nodes with so many failures where 1 is expected; those of 5 and more have excess failures."""
     rows = [
-        {"node": node, "q_value": q, "lemon": None if q is None else q <= 0.05, "counted": 3, "expected": 0.5}
-        for node, q in q_values.items()
+        {"node": node, "q_value": 0.01, "lemon": counted >= 5, "counted": counted, "expected": 1.0}
+        for node, counted in counts.items()
     ]
-    return pl.DataFrame(rows, schema_overrides={"q_value": pl.Float64, "lemon": pl.Boolean})
+    return pl.DataFrame(rows)
 
 
-def test_a_suspect_is_new_that_was_none_before():
-    before, after = lemons_of(n1=0.01, n2=0.3, n3=None, n4=1.0), lemons_of(n1=0.001, n2=0.02, n3=0.04, n4=0.9)
-    found, row = suspects(before, after)
-    assert found.select("node", "q_value", "q_before").rows() == [("n2", 0.02, 0.3), ("n3", 0.04, None)]
-    assert (row["before"], row["after"], row["p_value"]) == (1, 3, 0.02)
-    assert "p_value" not in suspects(lemons_of(n1=None), after)[1]
+def test_a_suspect_is_new_that_fails_more_often_than_before():
+    both, before = lemons_of(n1=20, n2=9, n3=12, n4=1), lemons_of(n1=10, n2=0, n3=12, n4=1)
+    after, last = lemons_of(n1=12, n2=9, n3=9, n4=0), lemons_of(n1=10, n2=9, n4=0)
+    found, row = suspects(both, before, after, last)
+    # Of nine failures all in the half of the time that is the last: one of 512, times three nodes with excess failures.
+    assert found.select("node", "counted_before", "counted", "expected").rows() == [("n2", 0, 9, 4.5)]
+    assert found["q_value"].to_list() == pytest.approx([3 / 512]) and row["p_value"] == found["q_value"][0]
+    assert (row["before"], row["after"], row["difference"]) == (2, 3, 1)
+    # A node that was not there in the last part fails no more often in it.
+    assert suspects(lemons_of(n3=12), before, after, last)[1]["p_value"] == 1
+    untested = before.with_columns(q_value=pl.lit(None, pl.Float64))
+    assert "p_value" not in suspects(both, untested, after, last)[1]
+
+
+@pytest.mark.parametrize(("weeks", "per_week"), [(2, 0.2), (9, 0.05)])
+def test_lemons_that_always_fail_are_no_change(weeks, per_week):
+    """More of them are found as more is seen; the former comparison said in a tenth to a quarter that they changed."""
+    assert SIMULATED["false_suspects"](weeks, per_week, 60, seed=3) <= 0.05
+
+
+def test_the_detectable_ratio_is_found():
+    assert SIMULATED["power"](8, 0.3, 200, seed=4)[0] >= 0.8
 
 
 def test_the_smallest_q_is_the_p_of_simes():

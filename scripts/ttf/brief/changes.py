@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from ttf.analyses.compare_parts import CHANCE, CHANGED, FEWEST_PARTS, TOO_FEW
+from ttf.analyses.compare_parts import CHANCE, CHANGED, FEWEST_PARTS, TOO_FEW, TOO_FEW_WEEKS
 from ttf.brief import rules
 from ttf.brief.model import Change, Changes
 from ttf.brief.texts import joined, plural, span
@@ -10,7 +10,7 @@ from ttf.report import words
 from ttf.report.numbers import Numbers
 from ttf.report.said import number, of_trace
 
-MARKS = {CHANGED: "≠", CHANCE: "≈", TOO_FEW: "?"}
+MARKS = {CHANGED: "≠", CHANCE: "≈", TOO_FEW_WEEKS: "?", TOO_FEW: "?"}
 _TITLES = {
     "failure_share": "Failed {}s",
     "infra_rate": "Infrastructure failure rate",
@@ -53,12 +53,9 @@ def _summary(m: Numbers, rows: tuple[Change, ...]) -> str:
         *most, last = changed
         named = f"{', '.join(most)} and {last}" if most else last
         said = [f"{words.count(len(changed))} {of} changed ({MARKS[CHANGED]}): {named}"]
-    # Of how parts differ nothing is known yet.
-    alone = m["changes.parts_before"] < FEWEST_PARTS and m.has("changes.cluster_by")
-    whose = f" among {m['changes.cluster_by']}s" if alone else ""
-    for verdict, by in ((CHANCE, whose), (TOO_FEW, "")):
+    for verdict in (CHANCE, TOO_FEW_WEEKS, TOO_FEW):
         if of_verdict[verdict]:
-            said.append(f"{words.count(len(of_verdict[verdict]))} {verdict}{by} ({MARKS[verdict]})")
+            said.append(f"{words.count(len(of_verdict[verdict]))} {verdict} ({MARKS[verdict]})")
     return f"{'; '.join(said)}."
 
 
@@ -76,12 +73,15 @@ def _change(m: Numbers, given: Mapping, name: str, unit: str) -> Change:
         after=number(m, f"{key}.after", worded) if both else "",
         verdict=verdict,
         mark=MARKS[verdict],
-        details=_details(m, given, name),
+        details=_details(m, given, name, verdict),
     )
 
 
-def _details(m: Numbers, given: Mapping, name: str) -> str:
-    """Difference with its interval, n of both sides; of a list what is new; or why there is nothing."""
+def _details(m: Numbers, given: Mapping, name: str, verdict: str) -> str:
+    """Difference with its interval, n of both sides; of a list what is new; or why there is nothing.
+
+    What is within chance says which change would have been seen.
+    """
     key = f"changes.{name}"
     ns = ""
     if m.has(f"{key}.n_before") and m.has(f"{key}.n_after"):
@@ -96,7 +96,9 @@ def _details(m: Numbers, given: Mapping, name: str) -> str:
     ci = ""
     if m.has(f"{key}.low") and m.has(f"{key}.high"):
         ci = f"95% CI {span(m, f'{key}.low', f'{key}.high', worded)}"
-    elif m.has(f"{key}.reason"):
+        if verdict == CHANCE and m.has(f"{key}.detectable_ratio"):
+            ci += f"; detectable: {number(m, f'{key}.detectable_ratio')} times"
+    elif verdict != TOO_FEW_WEEKS and m.has(f"{key}.reason"):
         ci = m[f"{key}.reason"]
     lost = ""
     if m.has(f"{key}.gpu_hours_after"):
@@ -178,15 +180,19 @@ def _notes(m: Numbers, unit: str) -> list[str]:
         )
     notes.append(
         "A verdict needs an adjusted p below 0.05 (Holm): in the long run one of twenty parts in which nothing changed "
-        "has any change."
+        "has any change. Detectable: by how much a measure, if it alone changes, has to change to be found with 80% "
+        "power."
     )
     if m["changes.parts_before"] < FEWEST_PARTS:
         notes.append(
-            f"How parts differ among themselves is known from {FEWEST_PARTS} parts before on; until then a change may "
-            "be no more than parts often differ by."
+            f"How parts differ among themselves is known from {FEWEST_PARTS} parts before on; until then rates and "
+            "shares have no verdict."
         )
-    if m.value("changes.new_suspect_nodes", 0):
-        notes.append("A node is suspect as soon as enough was seen of it: it may have failed as often before.")
+    if m.has("changes.suspect_nodes.p_value"):
+        notes.append(
+            "Suspect nodes are those with excess failures in as much time before as after. A node is new if it fails "
+            "more often in the part than before: not because more was seen of it."
+        )
     return notes
 
 

@@ -6,10 +6,9 @@ from ttf.analysis import Analysis
 from ttf.columns import FEWEST_CLUSTERS
 from ttf.contract import REASON, count, name, number, reason, table, text, truth, whole_seconds, words
 
-# The three verdicts.
-CHANGED, CHANCE, TOO_FEW = "changed", "within chance", "too few to tell"
+CHANGED, CHANCE, TOO_FEW, TOO_FEW_WEEKS = "changed", "within chance", "too few to tell", "too few weeks to tell"
 # With fewer parts before, what parts do among themselves is not known.
-FEWEST_PARTS = 3
+FEWEST_PARTS = 4
 
 _NO_TEST = f"nothing was tested, no clusters are known, or fewer than {FEWEST_CLUSTERS} effective ones"
 _NOT_TESTED = "nothing was tested"
@@ -29,6 +28,11 @@ CHANGES = table(
     difference=number("Difference", "After less before.", blank=REASON),
     ci_low=number("95% from", "Lower end of its 95% CI, the wider of both tests'.", blank=REASON),
     ci_high=number("95% to", "Upper end of it.", blank=REASON),
+    detectable_ratio=number(
+        "Detectable",
+        "After over before of a change that is found with 80% power if it is the only one.",
+        blank="nothing was tested, the measure is a list, or no share is so high",
+    ),
     events_before=count("Events", "Failures, or what is counted, before.", blank=REASON),
     events_after=count("Events after", "The same in the part.", blank=REASON),
     n_of=words("n of", "What n counts."),
@@ -46,7 +50,7 @@ CHANGES = table(
     p_exact=number("p, exact", "Two-sided, of the counts alone.", blank="the measure has no such test"),
     p_value=number("p", "The largest of these.", blank=_NOT_TESTED),
     p_adjusted=number("adjusted p", "Holm over the measures tested.", blank=_NOT_TESTED),
-    verdict=words("Verdict", "changed, within chance or too few to tell."),
+    verdict=words("Verdict", "changed, within chance, too few to tell or too few weeks to tell."),
     reason=reason(),
 )
 NEW_WORDS = table(
@@ -60,12 +64,12 @@ NEW_WORDS = table(
 )
 NEW_SUSPECTS = table(
     "new_suspect_nodes",
-    "A node with significantly more failures than its fleet, as the last part is in, and not before.",
+    "A node with excess failures that fails significantly more often in the last part than in the time before.",
     node=name("Node", "Its name.", of="node"),
-    counted=count("Counted", "Failures that the test counts."),
-    expected=number("Expected", "Of its fleet at the same use."),
-    q_value=number("q", "Adjusted for the number of nodes (Benjamini-Hochberg)."),
-    q_before=number("q before", "The same without the last part.", blank="not tested before"),
+    counted_before=count("Counted before", "Failures that the test counts, before."),
+    counted=count("Counted", "The same in the part."),
+    expected=number("Expected", "In the part, of a node that fails as often as before."),
+    q_value=number("q", "Adjusted for the number of nodes with excess failures (Benjamini-Hochberg)."),
 )
 _forecast = partial(number, unit="failures")
 FORECAST = table(
@@ -76,7 +80,7 @@ FORECAST = table(
     start_s=whole_seconds("From", "On the clock of the trace.", blank=REASON),
     observed=count("Observed", "Failures that ended in it.", blank="it is the next week, or no week is whole"),
     weeks_before=count("Weeks before", "Whole weeks that the forecast is made of.", unit="weeks"),
-    expected=_forecast("Expected", "Their mean.", blank=REASON),
+    expected=_forecast("Expected", "The middle of the interval: the last two weeks.", blank=REASON),
     low=count("90% from", "Lower end of the 90% prediction interval.", REASON, "failures"),
     high=count("90% to", "Upper end of it.", REASON, "failures"),
     dispersion=number("Dispersion", "Variance over mean of the weeks before; 1: Poisson.", blank=REASON),

@@ -150,6 +150,8 @@ def _ettr(given: Inputs, rate: dict, basis: str) -> dict:
 
     before, after = at(rate["before"]), at(rate["after"])
     row = counts | {"before": before, "after": after, "difference": after - before, "reason": rate.get("reason")}
+    if rate.get("detectable_ratio") and before:
+        row["detectable_ratio"] = at(rate["before"] * rate["detectable_ratio"]) / before
     if "ci_low" in rate:
         row |= {"ci_low": at(rate["before"] + rate["ci_high"]) - before}
         row |= {"ci_high": at(rate["before"] + rate["ci_low"]) - before}

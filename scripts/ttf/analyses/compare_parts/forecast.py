@@ -1,10 +1,10 @@
 """How many failures the next week brings, of the weeks seen, and whether such forecasts held.
 
-A week's count is overdispersed: its variance is its mean times a dispersion, 1 or more. The interval of one more week
-is that of the quasi-Poisson model (Menssen et al. 2024, arXiv:2404.05282: dispersion times mean times 1 + 1/W), on the
-scale of the square root, where the variance of such a count is a quarter of the dispersion (Anscombe 1948), with
-Student's t: the mean root of W weeks -/+ t(W - 1) s sqrt(1 + 1/W). s is theirs, and at least a half, as of a Poisson
-count. Its ends are the whole numbers within.
+Rates grow, and a bad week follows a bad week: the forecast is the mean of the last two weeks, and its error is how far
+off such forecasts were in the weeks seen (the root of their mean square, of which growth is a part), by Student's
+quantile. The scale is one on which the error of few failures (a root's) and of many (a logarithm's) is the same:
+asinh(sqrt((n + 3/8) / SCALE)) (Anscombe 1948; 1 / SCALE is the part of the variance that grows as the square of the
+mean). The error is at least that of Poisson counts. The ends are the whole numbers within.
 """
 
 from collections.abc import Sequence
@@ -14,13 +14,14 @@ from scipy.special import stdtrit
 
 WEEK_S = 7 * 86_400
 CONFIDENCE = 0.9
-# So few weeks say nothing of how weeks differ.
-FEWEST_WEEKS = 4
+# Weeks whose mean is the forecast.
+RECENT = 2
+# With fewer weeks there are fewer than six residuals.
+FEWEST_WEEKS = 8
 TOO_FEW_WEEKS = f"fewer than {FEWEST_WEEKS} whole weeks before"
 NO_WEEK = "the records hold no whole week"
 NO_CAUSES = "causes are not recorded: any failure would count"
-# Anscombe's, by which the variance of a root is a quarter also of small counts.
-_SHIFT = 3 / 8
+SCALE, _SHIFT = 10, 3 / 8
 
 
 def next_week(counts: Sequence[int]) -> dict:
@@ -28,12 +29,16 @@ def next_week(counts: Sequence[int]) -> dict:
     weeks = np.asarray(counts, float)
     if weeks.size < FEWEST_WEEKS:
         return {"reason": TOO_FEW_WEEKS}
-    roots, mean = np.sqrt(weeks + _SHIFT), float(weeks.mean())
-    spread = max(float(roots.std(ddof=1)), 0.5)
-    away = float(stdtrit(weeks.size - 1, (1 + CONFIDENCE) / 2)) * spread * np.sqrt(1 + 1 / weeks.size)
-    low, high = (max(roots.mean() + sign * away, 0.0) ** 2 - _SHIFT for sign in (-1, 1))
+    scaled = np.arcsinh(np.sqrt((weeks + _SHIFT) / SCALE))
+    recent = np.convolve(scaled, np.full(RECENT, 1 / RECENT), "valid")
+    residuals = scaled[RECENT:] - recent[:-1]
+    poisson = 0.5 * np.sqrt((1 + 1 / RECENT) / (weeks[-RECENT:].mean() + SCALE + _SHIFT))
+    error = max(float(np.sqrt((residuals**2).mean())), poisson)
+    away = stdtrit(residuals.size, (1 + CONFIDENCE) / 2) * error
+    low, expected, high = SCALE * np.sinh(np.maximum(recent[-1] + np.array([-away, 0, away]), 0)) ** 2 - _SHIFT
+    mean = float(weeks.mean())
     return {
-        "expected": mean,
+        "expected": max(0.0, float(expected)),
         "low": max(0, int(np.ceil(low))),
         "high": int(np.floor(high)),
         "dispersion": float(weeks.var(ddof=1)) / mean if mean else None,

@@ -4,7 +4,8 @@ Two chances are looked at, and the larger p-value and the wider interval count. 
 sides: a difference of ratios with the spread between clusters (`ttf.analyses.measure_drift.differing`). Weeks differ:
 one more part like those before lies within Student's prediction interval of them (Hahn & Meeker 1991, section 4.7),
 each part weighing by what its ratio rests on. A test that both reject is one of "neither", and keeps its level
-(intersection-union: Berger 1982).
+(intersection-union: Berger 1982). With too few parts before nothing is tested: users alone call every fifth week of a
+cluster changed whose weeks differ by a log SD of 0.3.
 """
 
 from dataclasses import dataclass
@@ -12,30 +13,50 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import bdtr, bdtrc, stdtr, stdtrit
 
-from ttf.analyses.compare_parts import CHANCE, CHANGED, FEWEST_PARTS, TOO_FEW
+from ttf.analyses.compare_parts import CHANCE, CHANGED, FEWEST_PARTS, TOO_FEW, TOO_FEW_WEEKS
 from ttf.analyses.compare_parts.sums import Sums
 from ttf.analyses.measure_drift.differing import change_of, clusters_of
 from ttf.columns import FEWEST_CLUSTERS
 from ttf.stats.differences import FEWEST_EXPECTED
 from ttf.stats.p_value import never_zero
 
-CONFIDENCE, SIGNIFICANCE = 0.95, 0.05
+CONFIDENCE, SIGNIFICANCE, POWER = 0.95, 0.05, 0.8
+# The p-value of one change among the measures tested, so that Holm's adjustment finds it.
+_ONE_OF_ALL = SIGNIFICANCE / 5
 NOTHING = "nothing to count on one of the two sides"
 RARE = f"fewer than {FEWEST_EXPECTED} events expected on one of the two sides"
-UNTESTED = f"fewer than {FEWEST_CLUSTERS} effective clusters, and fewer than {FEWEST_PARTS} parts before"
+UNTESTED = f"fewer than {FEWEST_PARTS} parts before: how parts differ is not known"
 
 
 @dataclass(frozen=True)
 class Tested:
-    """How far off 0 chance may bring a difference, at CONFIDENCE; p: two-sided; effective: clusters, or parts."""
+    """A difference and its standard error, NaN where nothing is tested; effective: the number of clusters, or parts."""
 
     effective: float
-    away: float | None = None
-    p: float | None = None
+    change: float = np.nan
+    se: float = np.nan
 
     @property
     def made(self) -> bool:
-        return self.p is not None
+        return bool(np.isfinite(self.p))
+
+    @property
+    def p(self) -> float:
+        """Two-sided."""
+        return float(2 * stdtr(self.effective - 1, -abs(self.change / self.se)))
+
+    @property
+    def away(self) -> float:
+        """How far off 0 chance may bring the difference, at CONFIDENCE."""
+        return float(stdtrit(self.effective - 1, (1 + CONFIDENCE) / 2) * self.se)
+
+    def detectable(self, before: float) -> float:
+        """The ratio to the value before that two such tests find with a chance of POWER, infinite where none is.
+
+        What is found has to pass the test's limit by its own error, which grows with it.
+        """
+        limit, error = stdtrit(self.effective - 1, [1 - _ONE_OF_ALL / 2, (1 + POWER) / 2]) * self.se / before
+        return float((1 + limit) / (1 - error)) if error < 1 else np.inf
 
 
 def compared(sums: Sums, is_share: bool, is_count: bool) -> dict:
@@ -51,14 +72,17 @@ def compared(sums: Sums, is_share: bool, is_count: bool) -> dict:
     if _rare(*of_sides["events"], bottom, bottom_after, is_share):
         return row | {"reason": RARE}
     of_clusters, of_parts = by_clusters(sums), by_parts(sums)
-    row |= {"clusters": of_clusters.effective, "p_clustered": of_clusters.p}
-    row |= {"effective_parts": of_parts.effective, "p_parts": of_parts.p}
-    tests = [test for test in (of_clusters, of_parts) if test.made]
-    if not tests:
-        return row | {"reason": UNTESTED}
-    away = max(test.away for test in tests)
+    row |= {"clusters": of_clusters.effective, "p_clustered": of_clusters.p if of_clusters.made else None}
+    row |= {"effective_parts": of_parts.effective, "p_parts": of_parts.p if of_parts.made else None}
     if is_count:
         row["p_exact"] = exact(int(top), int(top_after), bottom_after / (bottom + bottom_after))
+    if not of_parts.made:
+        return row | {"reason": UNTESTED}
+    tests = [test for test in (of_clusters, of_parts) if test.made]
+    away = max(test.away for test in tests)
+    if top:
+        ratio = max(test.detectable(top / bottom) for test in tests)
+        row["detectable_ratio"] = ratio if ratio < (bottom / top if is_share else np.inf) else None
     p, tiny = never_zero(max([*(test.p for test in tests), row.get("p_exact", 0.0)]))
     return row | {"ci_low": difference - away, "ci_high": difference + away, "p_value": p, "reason": tiny}
 
@@ -67,13 +91,11 @@ def by_clusters(sums: Sums) -> Tested:
     """Of no difference where clusters differ; not made with fewer than FEWEST_CLUSTERS effective ones, or no spread."""
     sides = [(values[:-1].sum(axis=0), values[-1]) for values in (sums.top, sums.bottom)]
     (top, top_after), (bottom, bottom_after) = sides
-    clusters = clusters_of(bottom, bottom_after)
-    effective = float(clusters.effective[0])
+    effective = float(clusters_of(bottom, bottom_after).effective[0])
     change, se = change_of(top, bottom, top_after, bottom_after)
-    p = clusters.p_value(np.array([change / se]))[0] if se > 0 and np.isfinite(se) else np.nan
-    if not np.isfinite(p):
+    if effective < FEWEST_CLUSTERS or not (se > 0 and np.isfinite(se)):
         return Tested(effective)
-    return Tested(effective, float(clusters.student(CONFIDENCE)[0] * se), float(p))
+    return Tested(effective, change, se)
 
 
 def by_parts(sums: Sums) -> Tested:
@@ -94,9 +116,7 @@ def by_parts(sums: Sums) -> Tested:
     spread = float((weights * (ratios - mean) ** 2).sum()) / (1 - squares) * (1 + squares)
     if not spread > 0:
         return Tested(effective)
-    away = abs(top[-1] / bottom[-1] - mean) / np.sqrt(spread)
-    quantile = stdtrit(effective - 1, (1 + CONFIDENCE) / 2)
-    return Tested(effective, float(quantile * np.sqrt(spread)), float(2 * stdtr(effective - 1, -away)))
+    return Tested(effective, top[-1] / bottom[-1] - mean, np.sqrt(spread))
 
 
 def exact(events: int, events_after: int, share: float) -> float:
@@ -110,9 +130,9 @@ def exact(events: int, events_after: int, share: float) -> float:
 
 
 def verdict_of(row: dict) -> str:
-    """The verdict of a row with its p_adjusted, one of three."""
+    """The verdict of a row with its p_adjusted."""
     if row.get("p_adjusted") is None:
-        return TOO_FEW
+        return TOO_FEW_WEEKS if row.get("reason") == UNTESTED else TOO_FEW
     return CHANGED if row["p_adjusted"] < SIGNIFICANCE else CHANCE
 
 

@@ -1,10 +1,13 @@
 """What the last part has that no earlier one has: words of failures, and nodes that fail more than the others."""
 
+import numpy as np
 import polars as pl
+from scipy.special import bdtrc
 
 from ttf.analyses.compare_parts import NEW_SUSPECTS, NEW_WORDS
-from ttf.analyses.compare_parts.judged import NOTHING
+from ttf.analyses.compare_parts.judged import NOTHING, SIGNIFICANCE
 from ttf.analyses.find_lemon_nodes.compute import PARTITION_ROWS, lemon_nodes
+from ttf.analyses.find_lemon_nodes.excess import benjamini_hochberg
 from ttf.analyses.find_lemon_nodes.node_runs import LIVES_READ
 from ttf.inputs import Inputs
 from ttf.partitions import partitions_of
@@ -97,37 +100,56 @@ def new_words(words: pl.DataFrame, owners: pl.DataFrame, has_clusters: bool) -> 
 
 
 def new_suspects(given: Inputs, border_s: int | None, false_discovery: float) -> tuple[pl.DataFrame, dict]:
-    """(NEW_SUSPECTS, row of CHANGES): nodes with excess failures as the last part is in, and not before.
+    """(NEW_SUSPECTS, row of CHANGES): nodes with excess failures before and after, and those that fail more often.
 
-    The test is that of find_lemon_nodes: its table is the one with the last part; the same window, ended where the last
-    part begins, the one without. p of the row: the smallest q of the nodes that were no suspects (Simes 1986).
+    Both sides are as long: the window of find_lemon_nodes, ended where the last part begins and where it ends, or less
+    where the records begin later.
     """
     none = NEW_SUSPECTS.frame([])
     if "lemon_nodes" not in given or "placements" not in given:
         return none, {"reason": NO_NODES}
-    after = given["lemon_nodes"]
-    begin_s = after["window_from_s"].min()
-    if border_s is None or begin_s is None or begin_s >= border_s:
-        return none, {"reason": NO_NODE_TEST}
+    window = given["lemon_nodes"].select("window_from_s", "window_to_s").head(1)
     placements = given.scan("placements")
+    first_s = placements.select(pl.col("start_s").min()).collect(engine="streaming").item()
+    if border_s is None or not window.height or first_s is None or first_s >= border_s:
+        return none, {"reason": NO_NODE_TEST}
+    from_s, to_s = window.row(0)
+    length_s = min(to_s - from_s, border_s - first_s)
+    begin_s = border_s - length_s
+    windows = [(begin_s, to_s), (begin_s, border_s), (to_s - length_s, to_s), (border_s, to_s)]
     with given.scratch() as spilled:
         partitions = partitions_of([placements], PARTITION_ROWS, spilled)
         lives = given.scan("lives_infra", LIVES_READ)
-        (before,) = lemon_nodes(placements, lives, [(begin_s, border_s)], false_discovery, partitions)
-    return suspects(before, after)
+        return suspects(*lemon_nodes(placements, lives, windows, false_discovery, partitions))
 
 
-def suspects(before: pl.DataFrame, after: pl.DataFrame) -> tuple[pl.DataFrame, dict]:
-    """The same of two tables LEMON_NODES."""
+def suspects(
+    both: pl.DataFrame, before: pl.DataFrame, after: pl.DataFrame, last: pl.DataFrame
+) -> tuple[pl.DataFrame, dict]:
+    """The same of tables LEMON_NODES: of all the time, the time before, as much of it at the end, and the last part.
+
+    Nodes are tested that have excess failures over all the time, which does not say when they came: given how many a
+    node has, those of the last part are binomial, with the share of what was expected of it there (Przyborowski and
+    Wilenski 1940). p of the row: the smallest adjusted one (Simes 1986).
+    """
     tested = [nodes.filter(pl.col("q_value").is_not_null()) for nodes in (before, after)]
     row = {f"n_{side}": nodes.height for side, nodes in zip(("before", "after"), tested, strict=True)}
     row |= {f"events_{side}": int(of["counted"].sum()) for side, of in zip(("before", "after"), tested, strict=True)}
     if not all(nodes.height for nodes in tested):
         return NEW_SUSPECTS.frame([]), row | {"reason": NO_NODE_TEST}
-    were, are = (nodes.filter("lemon") for nodes in tested)
-    others = tested[1].join(were, on="node", how="anti", maintain_order="left")
-    new = others.filter("lemon").join(tested[0].select("node", q_before="q_value"), on="node", how="left")
-    row |= {"before": float(were.height), "after": float(are.height), "difference": float(are.height - were.height)}
-    smallest = others["q_value"].min()
-    row["p_value"] = 1.0 if smallest is None else never_zero(smallest)[0]
-    return NEW_SUSPECTS.typed(new.sort("q_value", "node")), row | {"reason": LIST}
+    were, are = (nodes.filter("lemon").height for nodes in tested)
+    row |= {"before": float(were), "after": float(are), "difference": float(are - were), "reason": LIST}
+    columns = ("counted", "expected")
+    nodes = both.filter("lemon").select("node").sort("node")
+    for table, suffix in ((before, "_before"), (last, "")):
+        of_node = table.select("node", *(pl.col(name).fill_null(0).alias(f"{name}{suffix}") for name in columns))
+        nodes = nodes.join(of_node, on="node", how="left", maintain_order="left").fill_null(0)
+    nodes = nodes.filter(pl.col("expected_before") + pl.col("expected") > 0)
+    if nodes.is_empty():
+        return NEW_SUSPECTS.frame([]), row | {"p_value": 1.0}
+    counted, every = nodes["counted"].to_numpy(), (nodes["counted"] + nodes["counted_before"]).to_numpy()
+    share = (nodes["expected"] / (nodes["expected"] + nodes["expected_before"])).to_numpy()
+    p_values = np.where(counted > 0, bdtrc(np.maximum(counted - 1, 0), every, share), 1.0)
+    nodes = nodes.with_columns(q_value=benjamini_hochberg(p_values), expected=every * share)
+    new = nodes.filter(pl.col("q_value") < SIGNIFICANCE).sort("q_value", "node")
+    return NEW_SUSPECTS.typed(new), row | {"p_value": never_zero(nodes["q_value"].min())[0]}

@@ -32,6 +32,7 @@ def of_changes(metrics: Metrics, changes: pl.DataFrame) -> None:
             metrics.put(f"{key}.gpu_hours_{side}", row[f"amount_{side}"], "GPU hours", source, n)
         for name in ("p_value", "p_adjusted"):
             metrics.put(f"{key}.{name}", row[name], "1", source, both)
+        metrics.put(f"{key}.detectable_ratio", row["detectable_ratio"], "1", source, both)
         metrics.put(f"{key}.follow_up_s", row["follow_up_s"], "s", source)
         metrics.put(f"{key}.reason", row["reason"], "label", source)
     for row in changes.head(1).iter_rows(named=True):

@@ -5,7 +5,7 @@ from ttf.report.tables import Shown
 from ttf.report.trace import Trace
 
 _CHANGES = (
-    *("measure", "before", "after", "difference", "ci_low", "ci_high", "n_before", "n_after"),
+    *("measure", "before", "after", "difference", "ci_low", "ci_high", "detectable_ratio", "n_before", "n_after"),
     *("p_clustered", "p_parts", "p_exact", "p_adjusted", "verdict", "reason"),
 )
 # Of a year of weeks the last ones stand on the page.
