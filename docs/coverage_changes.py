@@ -107,7 +107,7 @@ NOTHING_CHANGED = ((1, 0.3, 0.0), (4, 0.0, 0.0), (4, 0.3, 0.0), (8, 0.3, 0.0), (
 # Name -> log SD, AR, growth a week.
 FORECAST = {
     "weeks alike": (0.0, 0.0, 1.0),
-    "growth of 5 % a week": (0.0, 0.0, 1.05),
+    "growth of 5% a week": (0.0, 0.0, 1.05),
     "AR 0.8, log SD 0.3": (0.3, 0.8, 1.0),
     "both": (0.3, 0.8, 1.05),
 }

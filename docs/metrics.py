@@ -28,8 +28,8 @@ absent.
 
 `changes.<measure>` is of the last part of a trace in parts, each measure in a unit of its own: `failure_share`,
 `infra_rate`, `ettr`, `lost_time`, `suspect_nodes`, `failure_words`. Its `verdict` is `changed`, `within chance`,
-`too few to tell` or `too few weeks to tell`; `low` and `high` are the 95% CI of its `difference`. Those of
-`forecast.<what>` are the ends of the 90% prediction interval.
+`too few to tell` or `too few weeks to tell`; `low` and `high` are the 95% CI of its `difference`, `detectable_ratio`
+is that of a change found with 80% power. Those of `forecast.<what>` are the ends of the 90% prediction interval.
 
 Made by `make docs` from the studies of the samples.
 """
