@@ -22,7 +22,7 @@ TRACES = {
 }
 KNOWN = {name: name for name in ("openb", "lanl", "titan", "infinitehbd", "eagle")} | {"alibaba-ssd": "alibaba_ssd"}
 OTHERS = {
-    "pai": "  pai2020: the table job is missing, expected pai_job_table.csv.",
+    "pai": "  pai2020: the table instance is missing, expected pai_instance_table.csv.",
     "gcm-sacct": "  sacct: other files would be read as its table record too: ",
     "hpc-ai-failure-survey": "nor near any",
     "titan/gc_summary_loc.csv": "  titan: gc_summary_loc.csv is none of its tables.",
