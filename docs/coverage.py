@@ -473,8 +473,9 @@ A mean of repairs of log SD 2 rests on a few of them: the study gives a restrict
 The same of {coverage_weeks.STEADY.jobs:,} jobs of 100 users, and of {coverage_weeks.STEADY.nodes} nodes, in weeks
 that have a factor in common: lognormal, and where it says AR as much like that of the week before. In brackets the
 interval by user, or by node, alone; then, of each of the four, how many times as wide the one by both is. Where weeks
-are much alike it still holds the truth less often than 95 %: only many such weeks show how others would differ. Each
-number is of {repetitions // FEWER:,} traces.
+are much alike it still holds the truth less often than 95 %: only many such weeks show how others would differ. Nor
+does a fleet without any of a few nodes that fail far more often show that there are such. Each number is of
+{repetitions // FEWER:,} traces.
 
 {_table(["", *coverage_weeks.ESTIMATES, "times as wide"], _weeks(repetitions))}
 

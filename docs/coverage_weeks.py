@@ -21,12 +21,14 @@ CONFIDENCE = 0.95
 # Traces made at a time.
 BLOCK = 100
 # Failures that a node has in a week, and a user's jobs in an hour of a run.
-PER_WEEK, PER_JOB = 0.03, 0.3
+PER_WEEK, PER_JOB, LEMON = 0.03, 0.3, 18
 
 
 @dataclass(frozen=True)
 class World:
-    """sd, ar: of the log of the weeks' factors; active: the share of the weeks, in one piece, in which a user is."""
+    """sd, ar: of the log of the weeks' factors; active: the share of the weeks, in one piece, in which a user is.
+
+    lemons: the share of the nodes that fail 18 times as often."""
 
     sd: float
     ar: float
@@ -35,6 +37,7 @@ class World:
     jobs: int = 5_000
     nodes: int = 400
     active: float = 1.0
+    lemons: float = 0.0
 
     def factors(self, rng: np.random.Generator, traces: int) -> np.ndarray:
         """By trace and week."""
@@ -53,8 +56,8 @@ class World:
         return rng.poisson(self.jobs * (sizes / sizes.sum())[:, None] * per_week)
 
 
-# An estimate -> how often the interval by cluster alone holds the truth, how often that by cluster and week does of the
-# traces that have one, in how many there is one, and how much wider it is in the middle.
+# An estimate -> how often the interval by cluster alone holds the truth, and that by cluster and week, of the traces
+# that have one; in how many there is the latter, and how many times as wide it is (median).
 Covered = dict[str, tuple[float, float, float, float]]
 ESTIMATES = ("share", "share of GPU time", "mean time to failure", "time between outages")
 
@@ -64,11 +67,13 @@ def coverage(world: World, repetitions: int, seed: int = 15) -> Covered:
     for _ in range(0, repetitions, BLOCK):
         for name, (true, alone, both) in _estimated(world, rng).items():
             width = np.log(both.high / both.low) / np.log(alone.high / alone.low)
-            held.setdefault(name, []).append([_holds(alone, true), _holds(both, true), np.isfinite(both.low), width])
+            given = (np.isfinite(limits.low) for limits in (alone, both))
+            held.setdefault(name, []).append([_holds(alone, true), _holds(both, true), *given, width])
     found = {}
     for name, each in held.items():
-        alone, both, given, width = np.concatenate(each, axis=1)
-        found[name] = (alone.mean(), both.sum() / given.sum(), given.mean(), float(np.nanmedian(width)))
+        alone, both, alone_given, given, width = np.concatenate(each, axis=1)
+        covered = alone.sum() / alone_given.sum(), both.sum() / given.sum()
+        found[name] = (*covered, given.mean(), float(np.nanmedian(width)))
     return found
 
 
@@ -86,8 +91,10 @@ def _estimated(world: World, rng: np.random.Generator) -> dict[str, tuple[float,
     failed = rng.binomial(jobs, -np.expm1(-hazard))
     # The sum of the times of those that failed is near that of uniform ones: the hour is short.
     hours = jobs - failed * 0.5
-    outages = rng.poisson(PER_WEEK * factors * np.ones((1, world.nodes, 1)))
+    node = np.where(rng.random((BLOCK, world.nodes, 1)) < world.lemons, LEMON, 1.0)
+    outages = rng.poisson(PER_WEEK * factors * node)
     exposure = np.ones_like(outages, float)
+    between = 1 / (PER_WEEK * (1 + world.lemons * (LEMON - 1)))
     share = float(np.mean(-np.expm1(-PER_JOB * _many(world))))
     at_risk = float(np.mean(1 - 0.5 * -np.expm1(-PER_JOB * _many(world))))
     cell = np.repeat(np.arange(jobs.size), jobs.ravel())
@@ -103,7 +110,7 @@ def _estimated(world: World, rng: np.random.Generator) -> dict[str, tuple[float,
         "share": (share, jobs, failed, jobs),
         "share of GPU time": (share, gpu_time, lost, gpu_time),
         "mean time to failure": (at_risk / share, jobs, failed, hours),
-        "time between outages": (1 / PER_WEEK, exposure, outages, exposure),
+        "time between outages": (between, exposure, outages, exposure),
     }
     found = {}
     for name, (true, members, *values) in kinds.items():
@@ -142,6 +149,7 @@ WORLDS = {
     "the same, users there for a fifth": replace(STEADY, sd=0.5, ar=0.8, active=0.2),
     "13 weeks, log SD 0.3": replace(STEADY, sd=0.3, weeks=13),
     "13 weeks, log SD 0.5, AR 0.8": replace(STEADY, sd=0.5, ar=0.8, weeks=13),
+    "50 nodes, 1.5% of them fail 18 times as often": replace(STEADY, nodes=50, weeks=52, lemons=0.015),
 }
 
 

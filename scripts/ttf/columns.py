@@ -28,8 +28,8 @@ NO_CLUSTERS = f"the trace names nothing that fails alike, or there are fewer tha
 def clustered(kind: Callable[..., Column], suffix: str = "", blank: str = REASON) -> dict[str, Column]:
     """The columns of an interval that holds when clusters differ (`ttf.stats.clustered`), beside the exact ones."""
     return {
-        "cluster_by": words("Clustered by", "What fails alike: user, request profile or system.", blank),
-        "clusters": number("Effective clusters", "Kish's effective number of them.", blank),
+        "cluster_by": words("Clustered by", "What fails alike: user or system, and week where these count.", blank),
+        "clusters": number("Effective clusters", "Kish's number of them; with weeks, of both spreads together.", blank),
         f"ci_low_clustered{suffix}": kind("from, clustered", "Lower end that holds when clusters differ.", blank),
         f"ci_high_clustered{suffix}": kind("to, clustered", "Upper end of it.", blank),
     }

@@ -68,12 +68,14 @@ def mean_time_to_failure(
     Raises ValueError when a stratification has no column, a duration is negative, or a confidence lies
     outside (0, 1).
     """
-    lives = lives_by_block(lives, block_days)
-    sums_of = _sums(lives, event)
+    sums_of, columns = _sums(lives, event), [name for name in strata if name != ALL]
+    parts = lives_by_block(lives, block_days)
     # A column `cluster` by itself is a trace's own: Slurm's name of a whole cluster.
-    there = lives.lazy().collect_schema()
-    clusters = [name for name in ("cluster", "block") if "cluster_by" in there and name in there]
-    summed = alike(lives, [name for name in strata if name != ALL], *clusters, **sums_of)
+    there = parts.lazy().collect_schema()
+    levels = [name for name in ("cluster", "block") if "cluster_by" in there and name in there]
+    summed = alike(lives, columns, *(levels if parts is lives else []), **sums_of)
+    of_parts = {name: sums_of[name] for name in ("n", "events", "exposure_s")}
+    by_part = summed if parts is lives else alike(parts, columns, *levels, **of_parts)
     rows, found = [], []
     for stratum_by in strata:
         in_order = by_stratum(summed, stratum_by, **{name: pl.col(name).sum() for name in sums_of})
@@ -84,7 +86,7 @@ def mean_time_to_failure(
                 mean, mean_reasons = _mean(sums, event, confidence)
                 reason = "; ".join(mean_reasons + rate_reasons) or None
                 rows.append(shared | mean | rates | {"confidence": confidence, "reason": reason})
-        found += _clustered(lives, summed if clusters else None, stratum_by, sums_of, confidences)
+        found += _clustered(parts, by_part if levels else None, stratum_by, of_parts, confidences)
     exact = frame_of({name: column for name, column in MTTF.items() if "cluster" not in name}, rows)
     keys = ["stratum_by", "stratum", "confidence"]
     of_clusters = pl.concat(found).rename({f"ci_{end}_clustered": f"ci_{end}_clustered_s" for end in ("low", "high")})
@@ -107,8 +109,8 @@ def _clustered(
         None if frame is None else frame.lazy().with_columns(stratum=labels).drop_nulls("stratum")
         for frame in (lives, summed)
     ]
-    wanted = {name: sums_of[name] for name in ("n", "events", "exposure_s")}
-    sums = by_cluster(labelled[0], ["stratum"], summed=labelled[1], **wanted)
+    sums = by_cluster(labelled[0], ["stratum"], summed=labelled[1], **sums_of)
+    # Parts of lives count by their time.
     members = "exposure_s" if "is_last" in lives.lazy().collect_schema() else "n"
     strata, rows, clusters = in_strata(sums, ["stratum"], members)
     exposure, events = (rows[name].to_numpy().astype(float) for name in ("exposure_s", "events"))
@@ -120,8 +122,6 @@ def _clustered(
 def _sums(lives: Frame, event: str) -> dict[str, pl.Expr]:
     """Counts and exact sums of some of the lives, by their names."""
     known = pl.col("duration_s").is_not_null()
-    # Of a life in parts, the last one counts.
-    counts = known & pl.col("is_last") if "is_last" in lives.lazy().collect_schema() else known
     hit = known & (pl.col("event") == event).fill_null(False)
     with_gpu = (known & (pl.col("gpu_milli") > 0)).fill_null(False)
     # Where GPUs are not in question (blank in every life: a trace of machines), node-days are those of all lives.
@@ -130,13 +130,13 @@ def _sums(lives: Frame, event: str) -> dict[str, pl.Expr]:
     # Seconds times milli-GPU of a large cluster's years do not fit 64 bits.
     wide = pl.col("duration_s").cast(pl.Int128)
     return {
-        "n": counts.sum(),
+        "n": known.sum(),
         "events": hit.sum(),
         "exposure_s": pl.col("duration_s").cast(pl.Int64).sum(),
-        "gpu_lives": (counts & with_gpu).sum(),
+        "gpu_lives": with_gpu.sum(),
         "gpu_events": (hit & with_gpu).sum(),
         "gpu_milli_s": pl.when(with_gpu).then(wide * pl.col("gpu_milli")).sum(),
-        "node_lives": (counts & with_node).sum(),
+        "node_lives": with_node.sum(),
         "node_events": (hit & with_node).sum(),
         "node_s": pl.when(with_node).then(wide * pl.col("nodes")).sum(),
     }
