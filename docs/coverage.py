@@ -473,7 +473,7 @@ A mean of repairs of log SD 2 rests on a few of them: the study gives a restrict
 The same of {coverage_weeks.STEADY.jobs:,} jobs of 100 users, and of {coverage_weeks.STEADY.nodes} nodes, in weeks
 that have a factor in common: lognormal, and where it says AR as much like that of the week before. In brackets the
 interval by user, or by node, alone; then, of each of the four, how many times as wide the one by both is. Where weeks
-are much alike it still holds the truth less often than 95 %: only many such weeks show how others would differ. Nor
+are much alike it still holds the truth less often than 95%: only many such weeks tell how others would differ. Nor
 does a fleet without any of a few nodes that fail far more often show that there are such. Each number is of
 {repetitions // FEWER:,} traces.
 
@@ -481,7 +481,7 @@ does a fleet without any of a few nodes that fail far more often show that there
 
 ## ETTR
 
-The 90% interval of the ETTR of a 1,024-GPU run, at a failure rate from some 60 failures and a mean wait from 47
+The 90% CI of the ETTR of a 1,024-GPU run, at a failure rate from some 60 failures and a mean wait from 47
 restarts of 20 users: how often it holds the truth, and in brackets the one that takes the mean wait for known. Where
 one wait makes nearly all of the spread there is none.
 
