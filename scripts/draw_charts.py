@@ -16,7 +16,7 @@ def main(snakemake):
     params, output = snakemake.params, snakemake.output
     join(params.folders)
     files, contracts = dict(snakemake.input.items()), contracts_of(params.reads)
-    study, small = (Study(params.unit, params.synthetic, narrow) for narrow in (False, True))
+    study, small = (Study(params.unit, params.synthetic, narrow, params.life) for narrow in (False, True))
     tables = {}
     for charts, _ in params.charts.values():
         tables |= {name: [contracts[table].path for table in names] for name, names in charts.items()}

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import prose
 import words_instead
+from nouns import CONTRACTS, words_of, wrong_nouns
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 DESK, PHONE, NARROW = (1440, 900), (390, 844), (320, 700)
@@ -290,6 +291,8 @@ def faults(browser, file: Path, trace: Path, axe: bool = True) -> list[str]:
         found += ["drawings without a title"] if seen["unnamed"] else []
         found += wrong_numbers(seen, metrics, brief["withheld"])
         found += wrong_in_charts(chart_numbers(trace), metrics, brief["withheld"])
+        if (about := words_of(trace.name)) is not None:
+            found += wrong_nouns(file.read_text(encoding="utf-8"), metrics, CONTRACTS, about)
         if brief["withheld"] and planner:
             answers = page.evaluate(
                 "[...document.querySelectorAll('#planner .answers output')].map((one) => one.value)"

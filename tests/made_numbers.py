@@ -1,9 +1,17 @@
 """Numbers of a trace made up for tests of the brief: a Slurm cluster about which everything may be said."""
 
+from ttf.columns import GAP
 from ttf.report.numbers import Numbers
 
-ABOUT = {"unit": "job", "gives": "jobs", "clock": "UTC", "failure_words": ["FAILED", "TIMEOUT"], "targets": {}}
-COMPONENTS = ABOUT | {"unit": "node", "gives": "lives", "failure_words": []}
+ABOUT = {
+    "unit": "job",
+    "life": "job",
+    "gives": "jobs",
+    "clock": "UTC",
+    "failure_words": ["FAILED", "TIMEOUT"],
+    "targets": {},
+}
+COMPONENTS = ABOUT | {"unit": "node", "life": GAP, "gives": "lives", "failure_words": []}
 
 JOBS = {
     "data.jobs": (53_806, "jobs"),

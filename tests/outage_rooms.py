@@ -50,6 +50,7 @@ def on_page(room: str, given: Given) -> tuple[Numbers, str, dict]:
     shown = page.tables(SimpleNamespace(table=given.__getitem__))
     told = {
         "unit": "node",
+        "life": "gap between outages",
         "m": Numbers(metrics),
         "chart": lambda name: f"[{drawn[name].title}]",
         "table": lambda name, caption: shown[name].html(name) + caption if shown[name].frame.height else "",

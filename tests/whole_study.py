@@ -310,6 +310,7 @@ def _charts(study: Study, subject: str) -> Job:
         "folders": study.folders_of([room.name for room in drawing] + study.makers(tables)),
         "reads": study.makers(tables),
         "unit": trace.unit if trace else "job",
+        "life": trace.life if trace else "job",
         "synthetic": bool(trace and trace.synthetic),
     }
     kind = next(kind for kind, traces in study.drawn_alike.items() if subject in traces)

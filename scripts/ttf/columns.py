@@ -9,6 +9,9 @@ FEWEST_CLUSTERS = 4
 # With fewer weeks nothing is said of how others would differ.
 FEWEST_BLOCKS = 8
 
+# What the lives of units that are repaired are called: curves of them count gaps, and not units.
+GAP = "gap between outages"
+
 # Windows and what is named after them: all, all before, days; a part is named after its file.
 WINDOWS = r"all|all before|[\d\W]+"
 

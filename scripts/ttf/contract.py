@@ -23,6 +23,8 @@ TEXT, TRUTH, WHOLE, REAL, ROW = "text", "truth value", "whole number", "number",
 # What a text may name (ttf.publish.names): nobody, as in our own words and those of a cluster for its parts and states;
 # a user, an account or a node; or anybody, as in what people wrote.
 NOBODY, SOMEBODY, ANYBODY = "nobody", "somebody", "anybody"
+# What tables count, which sentences must not exchange for each other.
+THINGS = ("lives", "jobs", "units", "attempts", "runs", "outages", "records", "repairs", "nodes")
 _DTYPES = {TEXT: "String", TRUTH: "Boolean", WHOLE: "Int64", REAL: "Float64", ROW: "UInt32"}
 
 
@@ -125,6 +127,7 @@ class Table:
     """A product with rows and columns. about: what a row is; path: under the folder of its trace.
 
     open: a Parquet file of which a trace's format decides the further columns; they may stand between those here.
+    counted: what the shares and rates of a row are of, where its counts do not say it by their units.
     """
 
     name: str
@@ -132,6 +135,14 @@ class Table:
     path: str
     columns: Mapping[str, Column] = field(hash=False)
     open: bool = False
+    counted: str = ""
+
+    @property
+    def counts(self) -> str:
+        """What a row counts, one of THINGS: the unit of its n, else of its first count. Sentences take their noun from
+        here; "" where the table counts none."""
+        units = [self.columns[name].unit for name in sorted(self.columns, key=lambda name: name != "n")]
+        return self.counted or next((unit for unit in units if unit in THINGS), "")
 
     @property
     def schema(self) -> dict[str, pl.DataType]:
@@ -194,9 +205,9 @@ def _types(value: object) -> str:
     return repr(value) if isinstance(value, str | int | float | tuple) else ""
 
 
-def table(name: str, about: str, /, **columns: Column) -> Table:
+def table(name: str, about: str, counted: str = "", /, **columns: Column) -> Table:
     """A CSV under tables/."""
-    return Table(name, about, f"tables/{name}.csv", columns)
+    return Table(name, about, f"tables/{name}.csv", columns, counted=counted)
 
 
 def parquet(name: str, about: str, path: str, /, *, open: bool = False, **columns: Column) -> Table:

@@ -37,6 +37,7 @@ _OF_COMPONENTS = {
     "lemons__lemons": 136,
     "lemons__share_of_failures": (0.28, "share"),
     "survival__1y__survival": (0.2347, "share"),
+    "free__1y__share": (0.488, "share"),
     "survival__events": (23_324, "failures"),
 }
 COMPONENT = numbers(*_NOT_OF_COMPONENTS, **_OF_COMPONENTS)
@@ -95,15 +96,15 @@ def test_the_file_is_read_as_it_was_written(name, tmp_path):
 
 
 def test_the_bottom_line_names_what_holds_most_and_how_sure_it_is():
-    first, second = bottom_line(numbers(), "job", True)
+    first, second = bottom_line(numbers(), ABOUT)
     assert plain(first) == "31.8% of ended jobs failed, and failed attempts used 48.6% of GPU time."
     assert plain(second).startswith(
         "Time limits account for 53% of that; a 1,024-GPU run can expect an interruption every"
     )
     assert "(90% CI 16.8–24.5 h)" in plain(second)
-    first, second = bottom_line(TRACES["few ended"][0], "job", True)
+    first, second = bottom_line(TRACES["few ended"][0], ABOUT)
     assert plain(first).startswith("Of the 25% of jobs that ended, 31.8% failed")
-    assert "cannot be estimated: causes are not recorded" in plain(bottom_line(proxy(), "job", True)[1])
+    assert "cannot be estimated: causes are not recorded" in plain(bottom_line(proxy(), ABOUT)[1])
 
 
 @pytest.mark.parametrize(

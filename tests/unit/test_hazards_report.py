@@ -84,7 +84,9 @@ def run(folder, lives, gives="jobs", causes=()):
     mttf = mean_time_to_failure(lives, "failure", strata)
     write_product(summary, CONTRACTS["survival_summary"], str(folder / "tables" / "survival_summary.csv"))
     write_product(mttf, CONTRACTS["mttf"], str(folder / "tables" / "mttf.csv"))
-    trace = Trace("t", {"gives": gives, "analyses": ["estimate_hazards"], "unit": "pod"}, folder, CONTRACTS)
+    trace = Trace(
+        "t", {"gives": gives, "analyses": ["estimate_hazards"], "unit": "pod", "life": "pod"}, folder, CONTRACTS
+    )
     given = {table.name: trace.table(table.name) for table in ANALYSIS.tables}
     drawn = {name: draw(given, Study("pod")) for name, draw in CHARTS.items()}
     paths = ([str(folder / "figures" / f"{chart}.{ending}") for chart in CHARTS] for ending in ("vl.json", "svg"))
@@ -109,6 +111,8 @@ def section(trace, metrics, name="hazards"):
         .render(
             id="t1",
             unit="pod",
+            life="pod",
+            lives="pods",
             trace=trace,
             m=Numbers(metrics),
             strata=[],
@@ -160,7 +164,7 @@ def test_what_the_sections_tell(tmp_path):
     assert incidence["event"].unique(maintain_order=True).to_list() == ["failure", "success", "cancelled"]
     assert incidence.group_by("event", "stratum_by", "stratum").len()["len"].max() <= 50
     failures = (CASES["ordinary"]["event"] == "failure").sum()
-    assert f"of 400 jobs at risk with {failures} failures" in text
+    assert f"of 400 pods with {failures} failures" in text
     late = trace.table("mttf_delayed_entry").row(0, named=True)
     plain_mttf = trace.table("mttf").row(0, named=True)
     entries = int(CASES["ordinary"]["entry_s"].sum())

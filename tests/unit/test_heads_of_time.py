@@ -63,7 +63,8 @@ def numbers(*values):
 def trace(unit="job", has_jobs=True, empty=None):
     nodes = pl.DataFrame({"node": ["n041", "{x|y}<b>", "n1"], "lemon": [True, True, False]})
     figures = {"mttf_by_gpus": {"empty": empty}}
-    return SimpleNamespace(about={"unit": unit}, has_jobs=has_jobs, figures=figures, table=lambda name: nodes)
+    about = {"unit": unit, "life": unit, "gives": "jobs" if has_jobs else "lives"}
+    return SimpleNamespace(about=about, has_jobs=has_jobs, figures=figures, table=lambda name: nodes)
 
 
 def open_of(head, m):

@@ -27,6 +27,7 @@ def of(outages, records, exposure):
     tables = {
         "outage_causes": compute.causes(outages, records),
         "availability": compute.availability(outages, records, exposure, 7),
+        "outage_free": compute.outage_free(outages, exposure, 7),
     }
     if exposure is not None:
         tables |= growth.follow(records, exposure)

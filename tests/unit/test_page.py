@@ -179,7 +179,7 @@ def a_page(monkeypatch, tmp_path):
             name="t",
             title=HOSTILE,
             analyses=list(of_rooms),
-            about={"unit": "job"},
+            about={"unit": "job", "life": "job"},
             metrics=M,
             brief=shown,
             figures={},

@@ -87,6 +87,7 @@ for edition, root in EDITIONS.items():
                 ),
                 reads=lambda wildcards: STUDY.makers(STUDY.drawn_from(wildcards.trace)),
                 unit=lambda wildcards: STUDY.traces[wildcards.trace].unit if wildcards.trace in STUDY.traces else "job",
+                life=lambda wildcards: STUDY.traces[wildcards.trace].life if wildcards.trace in STUDY.traces else "job",
                 synthetic=lambda wildcards: wildcards.trace in STUDY.traces and STUDY.traces[wildcards.trace].synthetic,
             script:
                 "../../scripts/draw_charts.py"

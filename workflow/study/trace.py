@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ttf.analysis import PRODUCTS
+from ttf.columns import GAP
 from ttf.given import SCHEMA
 
 from study.formats import OF_READING, meaning_of
@@ -89,6 +90,16 @@ class Trace:
     def unit(self) -> str:
         """What a job, or the unit that lives, is called."""
         return self.format["unit"]
+
+    @property
+    def life(self) -> str:
+        """What its lives are: jobs, or the time that a unit which is repaired was up from one outage to the next.
+
+        Of components that are not repaired: a period at risk, unless the format says that each has one.
+        """
+        if self.has_jobs:
+            return self.unit
+        return GAP if self.has_outages else self.format.get("life", "period at risk")
 
     @property
     def synthetic(self) -> bool:
@@ -280,6 +291,7 @@ class Trace:
             "synthetic": self.synthetic,
             "parts": len(self.parts),
             "unit": self.unit,
+            "life": self.life,
             "gives": self.gives,
             "may_have_exposure": self.may_have_exposure,
             "absent_tables": self.absent_tables,

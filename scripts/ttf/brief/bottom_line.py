@@ -1,16 +1,18 @@
 """The bottom line: two sentences of at most 45 words from fixed templates, what holds the most GPU-hours first."""
 
+from collections.abc import Mapping
+
 from ttf.brief import rules
 from ttf.brief.texts import fraction, interval, is_fraction, plural, span, whole_percent
 from ttf.report import words
 from ttf.report.numbers import Numbers
-from ttf.report.said import length, number, plain
+from ttf.report.said import length, number, plain, with_age
 
 MOST_WORDS = 45
 
 
-def bottom_line(m: Numbers, unit: str, jobs: bool) -> tuple[str, ...]:
-    return _of_jobs(m, unit) if jobs else _of_components(m, unit)
+def bottom_line(m: Numbers, about: Mapping) -> tuple[str, ...]:
+    return _of_jobs(m, about["unit"]) if about["gives"] == "jobs" else _of_components(m, about)
 
 
 def _of_jobs(m: Numbers, unit: str) -> tuple[str, ...]:
@@ -85,7 +87,8 @@ def _target(m: Numbers) -> list[str]:
     return [f"{said}{ci}{productive}", f"{said}{ci}", said]
 
 
-def _of_components(m: Numbers, unit: str) -> tuple[str, ...]:
+def _of_components(m: Numbers, about: Mapping) -> tuple[str, ...]:
+    unit = about["unit"]
     if not m.has("lives.units"):
         outages = f"{plural(m, 'data.outages', 'outage')} of {plural(m, 'data.units_with_outage', unit)}"
         return (f"{outages}; how many {unit}s were watched is not known, so there is no failure rate.",)
@@ -98,7 +101,7 @@ def _of_components(m: Numbers, unit: str) -> tuple[str, ...]:
     verdict = m.value("lifetimes.verdict", "")
     if verdict in ("falls", "rises"):
         way = "decreases" if verdict == "falls" else "increases"
-        clauses.append(f"the hazard {way} with age, so this mean does not describe every age")
+        clauses.append(f"the hazard {way} {with_age(about)}, so this mean does not describe every moment")
     if m.value("lemons.lemons", 0) and m.has("lemons.share_of_failures"):
         nodes = f"{number(m, 'lemons.lemons', words.count)} of {number(m, 'lemons.tested', words.count)} nodes"
         clauses.append(f"{nodes} with excess failures hold {number(m, 'lemons.share_of_failures', whole_percent)}")

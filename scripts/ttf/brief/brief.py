@@ -40,7 +40,7 @@ def brief_of(m: Numbers, given: Mapping, about: Mapping, withheld: Mapping[str, 
         facts=facts(m, about | {"failure_words": _words_seen(given, about)}),
         grade=grade,
         grade_reasons=reasons,
-        bottom_line=bottom_line(m, about["unit"], about["gives"] == "jobs"),
+        bottom_line=bottom_line(m, about),
         tiles=tiles(m, given, about),
         actions_claim=claim,
         # What changed takes the place of the last.

@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 from ttf.brief.model import Fact
 from ttf.brief.texts import large, plural
 from ttf.charts.text import capital
+from ttf.charts.text import plural as nouns
 from ttf.report import words
 from ttf.report.numbers import Numbers
 from ttf.report.said import number, of_trace
@@ -87,9 +88,15 @@ def _of_components(m: Numbers, about: Mapping) -> list[Fact]:
         ]
     found = [
         Fact(f"{unit if unit.isupper() else capital(unit)}s", number(m, "lives.units", words.count)),
-        Fact("Failures", number(m, "lives.failures", words.count), f"in {plural(m, 'lives.lives', 'period')} at risk"),
+        Fact("Failures", number(m, "lives.failures", words.count), _periods(m, about)),
     ]
     # Of units that were never at risk there is none.
     if m.has("mttf.node_days"):
         found.append(Fact("Time at risk", number(m, "mttf.node_days", large), f"{unit}-days"))
     return found
+
+
+def _periods(m: Numbers, about: Mapping) -> str:
+    """In how many lives, where a unit may have several."""
+    lives = f"{number(m, 'lives.lives', words.count)} {nouns(about['life'])}"
+    return "" if about["life"] == about["unit"] else f"in {lives}"

@@ -3,16 +3,19 @@
 from collections.abc import Mapping
 
 from ttf.analyses.find_lemon_nodes.page import why_no_finding
+from ttf.analyses.fit_mttf import SURVIVAL_AT
 from ttf.analyses.fit_mttf.numbers import limit_keys
 from ttf.analyses.follow_rate.page import NO_NODES
+from ttf.analyses.measure_availability import OUTAGE_FREE
 from ttf.analyses.measure_sizes.numbers import has_no_nodes
 from ttf.brief import minis, rules
 from ttf.brief.model import FEW, SHOWN, WITHHELD, Tile
 from ttf.brief.texts import fraction, hours, interval, is_fraction, joined, plural, span, timed, whole_percent
 from ttf.charts.text import capital
+from ttf.charts.text import plural as nouns
 from ttf.report import words
 from ttf.report.numbers import Numbers
-from ttf.report.said import number, plain
+from ttf.report.said import is_repaired, noun, number, plain, with_age
 
 CANNOT = "Cannot be estimated from this trace"
 CONDITIONS = 4
@@ -31,7 +34,7 @@ def _of_jobs(m: Numbers, given: Mapping, about: Mapping) -> list[Tile | None]:
         node_rate(m, given, targets),
         mttf_at_target(m, given, targets),
         ettr(m, targets),
-        when(m, given, unit),
+        when(m, given, about),
     ]
 
 
@@ -39,8 +42,8 @@ def _of_components(m: Numbers, given: Mapping, about: Mapping) -> list[Tile | No
     unit, targets = about["unit"], about.get("targets") or {}
     return [
         node_rate(m, given, targets, unit),
-        mean_time(m, unit),
-        when(m, given, unit),
+        mean_time(m, about),
+        when(m, given, about),
         repair(m, unit),
         availability(m),
         excess(m),
@@ -226,9 +229,9 @@ def ettr(m: Numbers, targets: Mapping) -> Tile:
 _ASSUMED = "Checkpoint habits are assumed."
 
 
-def when(m: Numbers, given: Mapping, unit: str) -> Tile | None:
+def when(m: Numbers, given: Mapping, about: Mapping) -> Tile | None:
     """The median failed job and the hazard; a range of the mean where the ends of many failures are not known."""
-    link, mini = "time-to-failure", minis.steps(m, given)
+    unit, link, mini = about["unit"], "time-to-failure", minis.steps(m, given)
     if rules.r6_ends_unknown(m):
         return _as_range(m, link)
     key = "outcomes.failure.runtime_median_s"
@@ -251,11 +254,15 @@ def when(m: Numbers, given: Mapping, unit: str) -> Tile | None:
             link=link,
             mini=mini,
         )
-    if m.has("survival.1y.survival"):
+    table, year, key, last = SURVIVAL_AT, "survival.1y", "survival.1y.survival", "last a year"
+    if is_repaired(about):
+        table, year, key, last = OUTAGE_FREE, "free.1y", "free.1y.share", "go a year without outage"
+    if m.has(key):
+        of = f"of {nouns(noun(table, about))} {last}"
         return Tile(
-            *("when", f"When {unit}s fail", SHOWN, number(m, "survival.1y.survival", words.share), "last a year"),
-            interval=joined(interval(m, "survival.1y.ci_{}"), plural(m, "survival.events", "failure")),
-            means=_hazard(m),
+            *("when", f"When {unit}s fail", SHOWN, number(m, key, words.share), of),
+            interval=joined(interval(m, f"{year}.ci_{{}}"), plural(m, "survival.events", "failure")),
+            means=_hazard(m, with_age(about)),
             link=link,
             mini=mini,
         )
@@ -278,14 +285,14 @@ def _without_end(m: Numbers) -> str:
     return f"{missing} of {plural(m, 'without_end.failures', 'failure')}"
 
 
-def mean_time(m: Numbers, unit: str) -> Tile | None:
+def mean_time(m: Numbers, about: Mapping) -> Tile | None:
     if not m.has("mttf.mttf_s"):
         return None
     value, of = timed(m, "mttf.mttf_s")
     return Tile(
         *("mttf", "Mean time to failure", _state(m["mttf.events"]), value, f"{of} of service"),
         interval=joined(interval(m, "mttf.ci_{}_s", "mttf.mttf_s"), plural(m, "mttf.events", "failure")),
-        means=f"Time at risk over failures, of all {unit}s. {_varies(m)}".strip(),
+        means=f"Time at risk over failures, of all {about['unit']}s. {_varies(m, with_age(about))}".strip(),
         link="time-to-failure",
     )
 
@@ -332,7 +339,7 @@ def excess(m: Numbers) -> Tile | None:
     return Tile(name, title, SHOWN, number(m, "lemons.lemons", words.count), tested, rate, means, link=link)
 
 
-def _hazard(m: Numbers) -> str:
+def _hazard(m: Numbers, since: str = "with age") -> str:
     """Whether the hazard is constant, in a sentence."""
     verdict = m.value("lifetimes.verdict", "")
     if verdict not in ("falls", "rises"):
@@ -340,18 +347,18 @@ def _hazard(m: Numbers) -> str:
     way = "decreases" if verdict == "falls" else "increases"
     within = m.value("lifetimes.verdict_within", "") == verdict
     if not within:
-        return f"Over all, the hazard {way} with age; a mixture of unlike rates may look so."
+        return f"Over all, the hazard {way} {since}; a mixture of unlike rates may look so."
     shape = (
         f" (Weibull shape {number(m, 'lifetimes.shape_within')} within groups)"
         if m.has("lifetimes.shape_within")
         else ""
     )
-    return f"The hazard {way} with age{shape}: no single MTTF fits all ages."
+    return f"The hazard {way} {since}{shape}: no single MTTF fits all ages."
 
 
-def _varies(m: Numbers) -> str:
-    verdict = m.value("lifetimes.verdict", "")
-    return {"falls": "The hazard decreases with age.", "rises": "The hazard increases with age."}.get(verdict, "")
+def _varies(m: Numbers, since: str) -> str:
+    way = {"falls": "decreases", "rises": "increases"}.get(m.value("lifetimes.verdict", ""))
+    return f"The hazard {way} {since}." if way else ""
 
 
 def _median_ends(m: Numbers, ends: str, like: str) -> str:

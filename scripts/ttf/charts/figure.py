@@ -25,12 +25,16 @@ class Study:
     """What the words of a chart need to know about a trace.
 
     unit: what a job is called, in the singular. synthetic: whether the trace is made up. narrow: whether it is drawn
-    for a phone.
+    for a phone. life: what its lives are, the unit unless it says otherwise.
     """
 
     unit: str = "job"
     synthetic: bool = False
     narrow: bool = False
+    life: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "life", self.life or self.unit)
 
     @property
     def width(self) -> int:
@@ -40,6 +44,10 @@ class Study:
     @property
     def units(self) -> str:
         return plural(self.unit)
+
+    @property
+    def lives(self) -> str:
+        return plural(self.life)
 
 
 @dataclass(frozen=True)

@@ -103,9 +103,12 @@ def gpus_label(low: int, high: int) -> str:
 
 
 def plural(noun: str) -> str:
-    """With -s, but for those in -y after a consonant (histories, but delays), lives and strata."""
-    if noun in ("stratum", "period at risk"):
-        return {"stratum": "strata", "period at risk": "periods at risk"}[noun]
+    """With -s, but for those in -y after a consonant (histories, but delays) and strata: gaps between outages."""
+    if noun == "stratum":
+        return "strata"
+    head, of, rest = next((noun.partition(word) for word in (" at ", " between ") if word in noun), (noun, "", ""))
+    if of:
+        return f"{plural(head)}{of}{rest}"
     return f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2] not in "aeo" else f"{noun}s"
 
 

@@ -19,6 +19,7 @@ from markupsafe import Markup
 from ttf.analyses import contracts_of
 from ttf.brief import rules
 from ttf.brief.model import WITHHELD
+from ttf.charts.text import plural
 from ttf.report import all_numbers, quality, quality_lines, said, words
 from ttf.report.blocks import Blocks, counted, macros, raw
 from ttf.report.citation import Citation
@@ -138,6 +139,9 @@ class TracePage:
         self._context = {
             "trace": trace,
             "unit": trace.about["unit"],
+            "life": trace.about["life"],
+            "lives": plural(trace.about["life"]),
+            "is_repaired": said.is_repaired(trace.about),
             "m": self.m,
             "rules": rules,
             "chart": self.blocks.chart,

@@ -6,8 +6,10 @@ their words. What comes from a trace goes in through `of_trace`: no text of a st
 
 import html as _html
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from ttf.columns import GAP
+from ttf.contract import Table
 from ttf.report import words
 
 _NUMBER = re.compile(r"\{([\w.:-]+)\|([^{}|]*)\}")
@@ -19,6 +21,27 @@ def number(metrics, key: str, worded: Callable[[float], str] | None = None, text
     """The number `key` of the metrics in words, or as `text`, with its key. KeyError where it is not there."""
     value = metrics[key]
     return f"{{{key}|{text if text is not None else (worded or words.number)(value)}}}"
+
+
+def noun(table: Table, about: Mapping) -> str:
+    """One of what a table counts, in the words of a trace: a job, a GPU, an outage, a gap between outages.
+
+    Sentences that give a share or a number of a table take their noun from here. An attempt is one at a job; components
+    make none, and what stands for them are their lives.
+    """
+    nouns = {"lives": about["life"], "jobs": about["unit"], "units": about["unit"]}
+    nouns["attempts"] = "attempt" if about["gives"] == "jobs" else about["life"]
+    return nouns.get(table.counts, table.counts.removesuffix("s"))
+
+
+def is_repaired(about: Mapping) -> bool:
+    """Whether the lives of a trace are the gaps between outages of units that are repaired."""
+    return about["life"] == GAP
+
+
+def with_age(about: Mapping) -> str:
+    """How the hazard of a trace changes: by age, or by the time since a repair."""
+    return "after a repair" if is_repaired(about) else "with age"
 
 
 def unturned(text: str) -> str:

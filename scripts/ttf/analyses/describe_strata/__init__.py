@@ -44,7 +44,9 @@ STRATA = table(
     timeout_gpu_hours=number("at time limit", "Those of them that a time limit ended.", unit=_HOURS),
     infra_gpu_hours=number("by infrastructure", "Those that infrastructure ended, by the basis.", unit=_HOURS),
     basis=BASIS,
-    infra_failures=count("Infrastructure failures", "Attempts with a GPU that it ended, by the basis.", unit="runs"),
+    infra_failures=count(
+        "Infrastructure failures", "Attempts with a GPU that it ended, by the basis.", unit="attempts"
+    ),
     node_days=number("Node-days", "GPUs of these attempts in whole nodes times their durations.", unit="node-days"),
     failures_per_1000_node_days=_per_1000("Failures per 1000 node-days", "Failures over node-days.", REASON),
     **ends(_per_1000, "Garwood's 95% CI of it; without a failure a one-sided bound", REASON, "rate_"),

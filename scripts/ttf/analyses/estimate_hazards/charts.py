@@ -23,22 +23,22 @@ FIRST_SHARE = 0.01
 
 def cumulative_incidence(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     """The share of lives that each end has come to, by age."""
-    incidence, what = given["cumulative_incidence"], f"{capital(study.units)} by how they ended, by age"
+    incidence, what = given["cumulative_incidence"], f"{capital(study.lives)} by how they ended, by age"
     curves = incidence.filter((pl.col("stratum_by") == "all") & pl.col("incidence").is_not_null())
     if not curves.height:
-        return nothing_to_draw(what, f"no {study.unit} has a known duration")
+        return nothing_to_draw(what, f"no {study.life} has a known duration")
     # The table may be thinned: only the running count of its rows is that of all lives.
     every = curves.group_by("event", maintain_order=True).agg(pl.col("events_so_far", "without_time").last())
     totals = every.filter(pl.col("events_so_far") > 0).drop("without_time")
     if not totals.height:
-        return nothing_to_draw(what, f"no {study.unit} ended at a known time")
+        return nothing_to_draw(what, f"no {study.life} ended at a known time")
     ranked = totals.sort("events_so_far", descending=True, maintain_order=True)
     drawn = totals.filter(pl.col("event").is_in(ranked["event"].head(MOST_ENDS).implode()))
     ends = drawn["event"].to_list()
     chosen = curves.filter(pl.col("event").is_in(ends))
     names = {end: f"{end} ({events:,})" for end, events in drawn.iter_rows()}
     begin = _first_tick(chosen)
-    limits, about_bands = bands(chosen, study.units)
+    limits, about_bands = bands(chosen, study.lives)
     rows = [
         row
         for (end,), curve in thin(chosen.filter(_since(begin)), MOST_STEPS).group_by("event", maintain_order=True)
@@ -58,7 +58,7 @@ def cumulative_incidence(given: Mapping[str, pl.DataFrame], study: Study) -> Fig
         title=what,
         subtitle="Aalen–Johansen estimate of each competing risk, with 95% CI",
         caption=caption,
-        alt_text=f"Rising step curves of the share of {study.units} by how they ended, on a logarithmic time axis.",
+        alt_text=f"Rising step curves of the share of {study.lives} by how they ended, on a logarithmic time axis.",
     )
 
 
@@ -85,7 +85,7 @@ def _incidence_lines(rows: list[dict], names: dict[str, str], study: Study) -> a
     share = alt.Scale(domain=[0, 1 if highest > 0.5 else round(1.1 * highest + 0.005, 2)])
     axis = percent_axis("Share that has ended so")
     base = chart_of("incidence").encode(x=x, color=colour)
-    return step_curves(base, share, axis, "ended by", "share", study.units)
+    return step_curves(base, share, axis, "ended by", "share", study.lives)
 
 
 CHARTS = {"cumulative_incidence": cumulative_incidence, "factors_of_failure": factors_of_failure}

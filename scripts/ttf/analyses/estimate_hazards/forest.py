@@ -34,7 +34,7 @@ def factors_of_failure(given: Inputs, study: Study) -> Figure:
     by = f"if {study.units} are independent" if all(exact) else f"clustered by {whole['cluster_by']}"
     by += "; dashed: if independent" if any(exact) and not all(exact) else ""
     # A component is at risk once for each of its lives.
-    caption = f"n = {whole['n']:,} {study.units if has_jobs else 'units'} at risk, "
+    caption = f"n = {whole['n']:,} {study.lives}{' at risk' * has_jobs}, "
     caption += count(whole["events"], "failure")
     if left_out := ratios.height - sum("low" in row for row in rows):
         caption += f"; {count(left_out, 'more ratio')} in the table"

@@ -49,6 +49,7 @@ BURSTS = table(
 AGAIN_AFTER_REPAIR = table(
     "again_after_repair",
     "A time after a repair: repairs after which the unit was down again by then.",
+    "repairs",
     within_s=whole_seconds("Within", "Of the repair."),
     repairs=count("Repairs", "Ends of unplanned outages after which the unit was watched for so long.", REASON),
     again=count("Down again", "Those after which an unplanned outage began by then.", REASON),

@@ -13,6 +13,7 @@ _RATE = {"blank": _NO_TIME, "unit": "per 1000 node-days"}
 LEMON_NODES = table(
     "lemon_nodes",
     "A node with runs in the window, or a component in service: its failures against those expected of its fleet.",
+    "nodes",
     node=name("Node", "Name of the node.", of="node"),
     fleet=words("Fleet", "Nodes it is compared with: those of its GPU type or system."),
     basis=words("Basis", "How failures are attributed: state, event, proxy (all failures) or component."),

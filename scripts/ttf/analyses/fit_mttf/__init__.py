@@ -16,6 +16,7 @@ SURVIVAL_CURVES = parquet("survival_curves", "A step of a curve, of all.", "tabl
 SURVIVAL_AT = table(
     "survival_at",
     "An age, and the share of all without failure at that age: of the whole curve, which survival.csv may cut short.",
+    "lives",
     time_s=whole_seconds("Age", "A minute, an hour, a day, a year, as far as the curve goes."),
     **{name: columns.CURVES[name] for name in ("survival", "ci_low", "ci_high")},
     **columns.CLUSTERED,
@@ -25,6 +26,7 @@ SURVIVAL_SUMMARY = table("survival_summary", "A stratum, and how long its units 
 SURVIVAL_STEPS = table(
     "survival_steps",
     "A second at which the survival curve of all falls by more than 5 points; the largest step, even if smaller.",
+    "lives",
     time_s=whole_seconds("Time", "Age at the step."),
     failures=count("Failures", "At that second.", unit="lives"),
     time_limits=count("of them time limits", "Failures whose status names a time limit.", unit="lives"),

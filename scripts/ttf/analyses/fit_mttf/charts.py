@@ -15,6 +15,7 @@ from ttf.charts.intervals import DASHED, by_what, shown
 from ttf.charts.steps import CLUSTERED, bands, step_curves, step_rows
 from ttf.charts.text import HOUR_S, capital, count, duration, in_words, labels, listed, percent
 from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, FAILURE, FAINT, INK, ORDER_COLOURS
+from ttf.columns import GAP
 from ttf.stats.survival import thin
 
 MOST_STRATA = 6
@@ -26,6 +27,7 @@ MOST_LIMITS = 3
 TO_BE_SEEN = 0.01
 # What is in service, not running.
 COMPONENTS = ("node", "GPU", "drive")
+AFTER_REPAIR = "Without failure since a repair"
 TOOLTIPS = 50  # of one curve
 # Of more than these each takes less room.
 MOST_WIDE = 10
@@ -36,15 +38,15 @@ def still_running(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     """The share of all lives without failure by age, beside what a constant rate would leave; steps and times named."""
     of_all = {"event": "failure", "stratum_by": "all"}
     curve = given["survival"].filter(pl.col("survival").is_not_null(), **of_all)
-    at_work, life = ("in service", "period at risk") if study.unit in COMPONENTS else ("still running", study.unit)
-    what = f"{capital(study.units)} {at_work} without failure"
+    at_work = "in service" if study.unit in COMPONENTS else "still running"
+    what = AFTER_REPAIR if study.life == GAP else f"{capital(study.units)} {at_work} without failure"
     mttf = given["mttf"].filter(confidence=0.95, **of_all)
     if not curve.height or not mttf["events"].sum():
         return nothing_to_draw(what, f"no {study.unit} failed at a known time")
     n, events, mean = mttf.select("n", "events", "mttf_s").row(0)
     if mean is None:
         return nothing_to_draw(what, f"every {study.unit} ended as it began")
-    limits, _ = bands(curve, study.units)
+    limits, _ = bands(curve, study.lives)
     # A large step begins and ends where it does.
     at_step = pl.col("time_s").is_in(given["survival_steps"]["time_s"].implode())
     drawn = pl.concat(
@@ -81,8 +83,8 @@ def still_running(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
         {"steps": rows, "constant": constant, "spots": spots, "limits": marked, "name": [name]},
         study,
         title=what,
-        subtitle=f"Kaplan–Meier estimate, {band}; {study.units} that ended otherwise are censored",
-        caption=f"n = {count(n, life)}, {count(events, 'failure')}",
+        subtitle=f"Kaplan–Meier estimate, {band}; {study.lives} that ended otherwise are censored",
+        caption=f"n = {count(n, study.life)}, {count(events, 'failure')}",
         alt_text=f"{alt_text}time to failure of {duration(mean)}.",
     )
 
@@ -120,6 +122,7 @@ def _name(mean: float, end: float, last: float) -> dict:
 
 def _running(domain: list[float], study: Study) -> alt.LayerChart:
     time = "Time in service" if study.unit in COMPONENTS else "Run time"
+    time = "Time up" if study.life == GAP else time
     x = alt.X("x:Q", scale=log_scale(domain), axis=time_axis(f"{time} (logarithmic)", grid=False))
     y = alt.Y("v:Q", scale=alt.Scale(domain=[0, 1]), axis=percent_axis(values=[0, 0.25, 0.5, 0.75, 1]))
     curve, constant, spots, limits, name = (
@@ -230,11 +233,9 @@ def mttf_by(given: Mapping[str, pl.DataFrame], study: Study, stratum_by: str) ->
     names = labels([row["stratum"] for row in drawn])
     rows = [_row(row, names[row["stratum"]]) for row in drawn]
     overall = mttf.filter(pl.col("mttf_s").is_not_null(), stratum_by="all")["mttf_s"].head(1).to_list()
-    life = "period at risk" if study.unit in COMPONENTS else study.unit
     n, failures = sum(row["n"] for row in drawn), sum(row["events"] for row in drawn)
-    caption = (
-        f"n = {count(n, life)}, {count(failures, 'failure')}. {by_what(shown(mine.filter(pl.col('events') > 0), '_s'))}"
-    )
+    by = by_what(shown(mine.filter(pl.col("events") > 0), "_s"))
+    caption = f"n = {count(n, study.life)}, {count(failures, 'failure')}. {by}"
     if any(row["events"] == 0 for row in drawn):
         caption += " Triangle: no failure, so a 95% lower bound only."
     if len(strata) > len(drawn):
@@ -243,7 +244,7 @@ def mttf_by(given: Mapping[str, pl.DataFrame], study: Study, stratum_by: str) ->
         caption += f" {count(without, 'stratum')} without exposure left out."
     everything = mttf.filter(stratum_by="all")["n"].max() or 0
     if overall and (unknown := everything - mine.filter(confidence=0.95)["n"].sum()):
-        caption += f" The whole trace includes {count(unknown, life)} without a known {in_words(stratum_by)}."
+        caption += f" The whole trace includes {count(unknown, study.life)} without a known {in_words(stratum_by)}."
     return figure(
         _down(rows, overall, stratum_by),
         {"strata": rows} | ({"whole": [{"mean": overall[0] / HOUR_S}]} if overall else {}),

@@ -1,15 +1,17 @@
 import polars as pl
 
-from ttf.analyses.fit_mttf import MTTF
+from ttf.analyses.fit_mttf import MTTF, SURVIVAL_AT
 from ttf.analyses.fit_mttf.numbers import limit_keys
+from ttf.analyses.judge_lifetimes import LIFETIME_VERDICT
 from ttf.analyses.judge_lifetimes.numbers import choose_shape
+from ttf.analyses.measure_availability import OUTAGE_FREE, SPANS
 from ttf.brief.rules import ends_mostly_unknown
 from ttf.brief.texts import own_ends, span
 from ttf.charts.text import capital, duration, listed, plural
 from ttf.report import words
 from ttf.report.head import Callout, Head, Key, Line
 from ttf.report.numbers import Numbers
-from ttf.report.said import number
+from ttf.report.said import is_repaired, noun, number
 from ttf.report.tables import Interval, Shown
 from ttf.report.trace import MOST_STRATA, Trace, largest_strata, strata_in_words
 
@@ -41,6 +43,13 @@ _WITHIN = {
     "stays": "; no change of hazard with age is seen",
 }
 _OF_ALL = {"falls": "; their hazard decreases, or {units} differ in risk", "rises": _WITHIN["rises"]}
+# The same of units that are repaired, in fewer words.
+_WITHIN_REPAIRED = {
+    "falls": "; the hazard decreases after a repair",
+    "rises": "; the hazard increases after a repair",
+    "stays": "; the hazard shows no change",
+}
+_OF_ALL_REPAIRED = {"falls": "; the hazard decreases, or {units} differ", "rises": _WITHIN_REPAIRED["rises"]}
 
 
 def head(trace: Trace, m: Numbers) -> Head | Line | None:
@@ -55,8 +64,8 @@ def head(trace: Trace, m: Numbers) -> Head | Line | None:
     return Head(
         claim=_claim(trace, m, units),
         charts=("still_running",),
-        keys=tuple(_keys(m)),
-        text=tuple(_texts(m, units)),
+        keys=tuple(_keys(m, "after a repair" if is_repaired(trace.about) else "of age")),
+        text=tuple(_texts(trace, m)),
         callout=_callout(m),
         details=f"{charts}, hazard by age, models",
     )
@@ -79,27 +88,33 @@ def _claim(trace: Trace, m: Numbers, units: str) -> str:
         limit = "time limits of" if len(said) > 1 else "time limit of"
         early = "early, and in steps" if falls else "in steps" if len(said) > 1 else "in a step"
         return f"{capital(units)} fail {early} at the {limit} {listed(said)}{' hours' if in_hours else ''}"
-    verdict = m.value("lifetimes.verdict_within", None)
-    hazard = _WITHIN.get(verdict) or _OF_ALL.get(m.value("lifetimes.verdict", None), "")
+    within, of_all = (_WITHIN_REPAIRED, _OF_ALL_REPAIRED) if is_repaired(trace.about) else (_WITHIN, _OF_ALL)
+    hazard = within.get(m.value("lifetimes.verdict_within", None))
+    hazard = (hazard or of_all.get(m.value("lifetimes.verdict", None), "")).format(units=units)
+    free = next((name for name in reversed(SPANS) if m.has(f"free.{name}.share")), None)
+    if free and is_repaired(trace.about):
+        share, of = number(m, f"free.{free}.share", words.share), plural(noun(OUTAGE_FREE, trace.about))
+        return f"{share} of {of} go {SPANS[free][1]} without outage from a random moment{hazard}"
+    of = plural(noun(SURVIVAL_AT, trace.about))
     ages = {"1h": ("1 hour", 3_600), "1d": ("1 day", 86_400)}
     if not trace.has_jobs:
         ages = {"1y": ("1 year", 31_536_000), "1d": ages["1d"]}
     for age, (name, seconds) in ages.items():
         bounds = [f"incidence.failure.{seconds}s.incidence_{end}" for end in ("low", "high")]
         if ends_mostly_unknown(m) and all(map(m.has, bounds)):
-            return f"{span(m, *bounds, words.share)} of {units} fail within {name}"
+            return f"{span(m, *bounds, words.share)} of {of} fail within {name}"
         if m.has(f"survival.{age}.survival"):
             left = number(m, f"survival.{age}.survival", words.share)
-            return f"After {name} {left} of {units} have not failed{hazard.format(units=units)}"
+            return f"After {name} {left} of {of} have not failed{hazard}"
     if m.has("mttf.mttf_s") and not m.has("mttf.range.low_s"):
         return f"One failure occurred per {number(m, 'mttf.mttf_s', words.duration)} at risk"
-    return f"{number(m, 'survival.events', words.count)} of {number(m, 'survival.n', words.count)} {units} failed"
+    return f"{number(m, 'survival.events', words.count)} of {number(m, 'survival.n', words.count)} {of} failed"
 
 
-def _keys(m: Numbers):
+def _keys(m: Numbers, of_age: str):
     if m.has("lifetimes.split_age_s"):
         split = number(m, "lifetimes.split_age_s", words.duration)
-        for label, age in ((f"MTTF, first {split} of age", "young"), ("MTTF, later", "old")):
+        for label, age in ((f"MTTF, first {split} {of_age}", "young"), ("MTTF, later", "old")):
             failures = number(m, f"lifetimes.{age}_events", lambda n: words.plural(n, "failure"))
             if m.has(f"lifetimes.{age}_mttf_s"):
                 yield Key(label, number(m, f"lifetimes.{age}_mttf_s", words.duration), failures)
@@ -122,7 +137,13 @@ def _range(m: Numbers) -> Key:
     return Key("MTTF over all ages, range", "–".join(said), "depends on what is not recorded")
 
 
-def _texts(m: Numbers, units: str):
+def _texts(trace: Trace, m: Numbers):
+    units, lives = plural(trace.about["unit"]), plural(noun(LIFETIME_VERDICT, trace.about))
+    go_on = "go on" if is_repaired(trace.about) else "have not failed"
+    if is_repaired(trace.about) and m.has("survival.1d.survival"):
+        age, name = next(pair for pair in (("1y", "a year"), ("1d", "a day")) if m.has(f"survival.{pair[0]}.survival"))
+        share = number(m, f"survival.{age}.survival", words.share)
+        yield f"After a repair, {share} of {plural(noun(SURVIVAL_AT, trace.about))} last {name}."
     if m.has("lifetimes.largest_gap"):
         constant, left = (number(m, f"lifetimes.{of}_survival", words.share) for of in ("exponential", "km"))
         after = number(m, "lifetimes.at_s", words.duration)
@@ -130,8 +151,8 @@ def _texts(m: Numbers, units: str):
             False: " A single MTTF misleads little.",
             None: " Whether a single MTTF misleads cannot be told.",
         }.get(m.value("lifetimes.misleads_clustered", None), "")
-        would = f"A constant rate (dashed) would leave {constant} of {units} after {after}"
-        yield f"{would}; {left} have not failed.{misleads}"
+        would = f"A constant rate (dashed) would leave {constant} of {lives} after {after}"
+        yield f"{would}; {left} {go_on}.{misleads}"
     if limits := limit_keys(m):
         said = f"The steps are {units} ended by their time limit"
         if m.has("survival.median_s") and m["survival.median_s"] in [m[key] for key in limits]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from ttf.analysis import Analysis
+from ttf.columns import clustered
 from ttf.contract import REASON, Column, count, name, number, reason, seconds, share, table, text, whole_seconds, words
 
 OUTAGE_CAUSES = table(
@@ -95,6 +96,21 @@ AVAILABILITY = table(
     clusters=number("Effective clusters", "Kish's effective number of them, by the time watched."),
     reason=reason(),
 )
+# The spans (s) for which units go without an outage, by their part of a key, and their words.
+SPANS = {"1d": (86_400, "a day"), "1w": (604_800, "a week"), "30d": (2_592_000, "a month")}
+SPANS["1y"] = (31_536_000, "a year")
+OUTAGE_FREE = table(
+    "outage_free",
+    "A span: the share of units that have no outage for so long from a random moment at which they are up.",
+    span_s=whole_seconds("Span", "A day, a week, 30 days, 365 days."),
+    n=count("Units", "Units that were up at some moment and watched for the span from it on.", unit="units"),
+    moments_s=whole_seconds("Moments", "Time of all such moments, of all units together."),
+    share=share(
+        "Free of outage", "Part of these moments after which no outage, planned or not, began by then.", REASON
+    ),
+    **clustered(share),
+    reason=reason(),
+)
 
 ANALYSIS = Analysis(
     question="How often are nodes down, for how long, what for, and what share of the time are they up?",
@@ -103,7 +119,7 @@ ANALYSIS = Analysis(
     needs=["outages", "outage_records"],
     uses=["exposure"],
     settings={"block_days": "inference/block_days"},
-    tables=[OUTAGE_CAUSES, AVAILABILITY],
+    tables=[OUTAGE_CAUSES, AVAILABILITY, OUTAGE_FREE],
     charts={"outage_causes": "outage_causes"},
     main=["outage_causes"],
     sections=["outages"],

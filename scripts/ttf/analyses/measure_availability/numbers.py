@@ -4,8 +4,10 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from ttf.analyses.measure_availability import SPANS
 from ttf.numbers.metrics import CLUSTERS, Metrics
 
+FREE = dict.fromkeys(("share", "ci_low_clustered", "ci_high_clustered"), "share") | CLUSTERS
 ENDS = ("ci_low", "ci_high", "ci_low_clustered", "ci_high_clustered")
 
 
@@ -28,6 +30,9 @@ def numbers(metrics: Metrics, given: Mapping[str, pl.DataFrame]) -> None:
     records["per_1000_unit_days"] = ("records_per_1000_unit_days", "records per 1000 unit-days")
     metrics.put_rows("outages.faults", every, records | CLUSTERS, source, "records")
     _of_availability(metrics, every, source)
+    for row in given["outage_free"].drop_nulls("share").iter_rows(named=True):
+        name = next(name for name, (span_s, _) in SPANS.items() if span_s == row["span_s"])
+        metrics.put_row(f"free.{name}", row, FREE, "tables/outage_free.csv", row["n"])
     planned = table.filter(pl.col("stratum") == "planned", pl.col("stratum_by") == "planned", pl.col("outages") > 0)
     metrics.put_rows("outages.planned", planned, {"outages": "outages", "down_s": "s"}, source, None)
     _of_causes(metrics, given["outage_causes"])

@@ -43,7 +43,7 @@ def mttf_by_gpus(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     seen = max(row["gpus"] for row in points)
     beyond = [{"from": 2**0.5 * seen}] if line and line[-1]["gpus"] > 1.5 * seen else []
     dashed = "; dashed: 1/N projection" if line else "; no projection"
-    of = count(measured["jobs"].sum(), "period at risk" if basis == "component" else "attempt")
+    of = count(measured["jobs"].sum(), study.life if basis == "component" else "attempt")
     limits = shown(measured, "_s")
     by = limits.filter(~pl.col("independent"))["cluster_by"].unique().sort().to_list()
     clustered = f" clustered by {clustering(by)}" if by else " if independent"

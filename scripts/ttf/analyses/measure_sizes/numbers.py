@@ -31,7 +31,7 @@ def of_sizes(metrics: Metrics, by_gpus: pl.DataFrame, rate: pl.DataFrame, law: p
     of_node = {"basis": "label", "node_gpus": "GPUs", "node_gpus_from": "label"}
     of_node |= {"projects_to_nodes": "nodes", "no_projection": "label", "needed": "label"}
     metrics.put_row("sizes", row, of_node, source, runs)
-    metrics.put("sizes.rate.runs", runs, "runs", source)
+    metrics.put("sizes.rate.runs", runs, "attempts", source)
     if row["node_gpus"] and row["largest_run_nodes"]:
         # Of whole nodes: a bucket of sizes may end far above it.
         metrics.put("sizes.largest_run.gpus", row["largest_run_nodes"] * row["node_gpus"], "GPUs", source)

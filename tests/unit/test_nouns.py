@@ -1,0 +1,114 @@
+"""What sentences count is what their tables count: nodes are no gaps, attempts no jobs."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from nouns import CONTRACTS, words_of, wrong_nouns
+from outage_traces import DAY, made
+from ttf.analyses.fit_mttf.page import head
+from ttf.analyses.measure_availability import OUTAGE_FREE, SPANS
+from ttf.analyses.measure_availability.compute import outage_free
+from ttf.brief.tiles import tiles
+from ttf.columns import GAP
+from ttf.report.numbers import Numbers
+from ttf.report.said import noun, plain
+
+NODES = {"unit": "node", "life": GAP, "gives": "lives"}
+AT = {"survival.1y.survival": 0.235, "survival.1d.survival": 0.885}
+VERDICT = {"lifetimes.exponential_survival": 0.858, "lifetimes.km_survival": 0.541}
+
+
+def numbers(**more):
+    sources = {"survival": "survival_at", "lifetimes": "lifetime_verdict", "free": "outage_free"}
+    values = AT | VERDICT | {"free.1y.share": 0.488, "free.1y.ci_low_clustered": 0.4, "free.1y.ci_high_clustered": 0.6}
+    values |= {"survival.events": 90, "survival.n": 120, "lifetimes.largest_gap": 0.3, "lifetimes.at_s": 9 * DAY}
+    values |= {"lifetimes.verdict": "falls", "lifetimes.verdict_within": "falls", "lives.units": 40} | more
+    return Numbers(
+        {
+            key: {
+                "value": value,
+                "n": 90,
+                "unit": "share" if isinstance(value, float) else "s" if key.endswith("_s") else "failures",
+                "source": f"tables/{sources.get(key.partition('.')[0])}.csv",
+            }
+            for key, value in values.items()
+        }
+    )
+
+
+def texts_of(m, about):
+    trace = SimpleNamespace(about=about, has_jobs=about["gives"] == "jobs")
+    shown = head(trace, m)
+    when = [tile for tile in tiles(m, {}, about) if tile.name == "when"]
+    return [shown.claim, *shown.text, *(f"{tile.value} {tile.unit}" for tile in when)]
+
+
+def test_of_units_that_are_repaired_gaps_are_gaps_and_nodes_are_nodes():
+    m = numbers()
+    claim, after, constant, tile = texts_of(m, NODES)
+    assert plain(claim) == (
+        "48.8% of nodes go a year without outage from a random moment; the hazard decreases after a repair"
+    )
+    assert plain(after) == "After a repair, 23.5% of gaps between outages last a year."
+    assert "85.8% of gaps between outages" in plain(constant) and plain(tile).startswith("48.8% of nodes go a year")
+    assert not [
+        fault for text in (claim, after, constant, tile) for fault in wrong_nouns(text, dict(m), CONTRACTS, NODES)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "of"),
+    [
+        ("After 1 year {survival.1y.survival|23.5%} of nodes have not failed", "survival_at counts lives"),
+        ("{free.1y.share|48.8%} of all gaps between outages go on", "outage_free counts units"),
+        ('<data data-key="survival.1y.survival">23.5%</data> of <b>jobs</b>', "survival_at counts lives"),
+    ],
+)
+def test_a_sentence_with_another_noun_is_told(sentence, of):
+    (fault,) = wrong_nouns(sentence, dict(numbers()), CONTRACTS, NODES)
+    assert fault.endswith(of)
+
+
+def test_what_each_table_counts_has_a_word_in_each_trace():
+    """Those with shares name it, but for shares of time, GPUs or a model."""
+    counted = {table.name: table for table in CONTRACTS}
+    for name in ("survival_at", "lifetime_verdict", "mttf", "incidence_at", "cox"):
+        assert noun(counted[name], NODES) == GAP
+        assert noun(counted[name], words_of("titan")) == "GPU"
+        assert noun(counted[name], words_of("openb")) == "pod"
+    assert noun(counted["outage_free"], NODES) == "node" and noun(counted["bursts"], NODES) == "outage"
+    assert noun(counted["lost_work"], words_of("sample_slurm")) == "attempt"
+    assert noun(counted["again_after_repair"], NODES) == "repair"
+    assert words_of("lanl") == words_of("infinitehbd") | {"gives": "lives"} == NODES
+    assert words_of("backblaze")["life"] == "period at risk"
+
+
+def test_the_share_free_of_outage_is_that_of_the_moments():
+    """Second by second: of the moments at which a unit is up and watched for the span, those without an outage."""
+    day, until = 86_400, 40 * DAY
+    rng = np.random.default_rng(3)
+    intervals = {
+        f"u{n}": [
+            (int(t), int(t) + int(rng.integers(0, 2 * DAY)))
+            for t in np.sort(rng.integers(1, until, rng.integers(0, 9)))
+        ]
+        for n in range(6)
+    }
+    outages, _, exposure = made(intervals, until)
+    table = outage_free(outages, exposure, 7)
+    OUTAGE_FREE.check(table)
+    down = {unit: outages.filter(unit_id=unit).select("start_s", "seen_until_s").rows() for unit in intervals}
+    for span, row in zip((day, 7 * day), table.head(2).iter_rows(named=True), strict=True):
+        moments = free = 0
+        for spans in down.values():
+            for t in range(0, until - span, 600):
+                if not any(start <= t < end for start, end in spans):
+                    moments, free = moments + 600, free + 600 * (not any(t < start <= t + span for start, _ in spans))
+        assert row["moments_s"] == pytest.approx(moments, rel=2e-3)
+        assert row["share"] == pytest.approx(free / moments, abs=2e-3)
+        assert row["ci_low_clustered"] < row["share"] < row["ci_high_clustered"]
+    assert table["n"].to_list() == [6, 6, 6, 0] and "watched for so long" in table["reason"][3]
+    unknown = outage_free(outages, None, 7)
+    OUTAGE_FREE.check(unknown)
+    assert unknown["span_s"].to_list() == [span for span, _ in SPANS.values()]
