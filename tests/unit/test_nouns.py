@@ -8,7 +8,7 @@ from nouns import CONTRACTS, words_of, wrong_nouns
 from outage_traces import DAY, made
 from ttf.analyses.fit_mttf.page import head
 from ttf.analyses.measure_availability import OUTAGE_FREE, SPANS
-from ttf.analyses.measure_availability.compute import outage_free
+from ttf.analyses.measure_availability.outage_free import outage_free
 from ttf.brief.tiles import tiles
 from ttf.columns import GAP
 from ttf.report.numbers import Numbers

@@ -5,14 +5,13 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from ttf.analyses.measure_availability import AVAILABILITY, OUTAGE_CAUSES, OUTAGE_FREE, SPANS
-from ttf.clusters import DAY_S, block_name, split_by_block
+from ttf.analyses.measure_availability import AVAILABILITY, OUTAGE_CAUSES
+from ttf.analyses.measure_availability.outage_free import outage_free
+from ttf.clusters import block_name, split_by_block
 from ttf.inputs import Inputs
 from ttf.outages.faults import faults
-from ttf.outages.lives import lives_of_outages
 from ttf.outages.records import began_under_watch
-from ttf.stats.clustered import Clusters, why_not
-from ttf.stats.renewal import NOT_WATCHED, estimates, repair_times
+from ttf.stats.renewal import estimates, repair_times
 
 CAUSE = ("level", "class", "cause")
 DEPTHS = {"all": (), "level": CAUSE[:1], "class": CAUSE[:2], "cause": CAUSE}
@@ -195,69 +194,3 @@ def _with_times(row: dict, times: dict) -> dict:
     columns = {f"repair_{name}": times.get(name) for name in ("median_s", "p90_s", "restricted_mean_s", "horizon_s")}
     reasons = row["reasons"] + times["reasons"]
     return row | columns | {"open": times["open"], "reason": "; ".join(reasons) or None}
-
-
-def outage_free(outages: pl.DataFrame, exposure: pl.DataFrame | None, block_days: int) -> pl.DataFrame:
-    """OUTAGE_FREE. Moments are those at which a unit was up, and from which it was watched for the span.
-
-    An outage takes those since the repair before it that lie no more than the span before it; what it takes counts in
-    the block of time in which it begins, as what takes moments from other units may begin then too.
-    """
-    spans = [span_s for span_s, _ in SPANS.values()]
-    if exposure is None:
-        return OUTAGE_FREE.frame({"span_s": span, "n": 0, "moments_s": 0, "reason": NOT_WATCHED} for span in spans)
-    unit = "node" if outages["unit_id"].equals(outages["node"]) else "unit"
-    watches = exposure.select("unit_id", "from_s", "until_s").sort("unit_id", "from_s").with_row_index("watch")
-    watches = watches.with_columns(unit=pl.col("unit_id").rle_id().cast(pl.Int64)).sort("from_s")
-    ups = lives_of_outages(outages, exposure, [], {}).select("unit_id", "start_s", "duration_s").sort("start_s")
-    ups = ups.join_asof(watches, left_on="start_s", right_on="from_s", by="unit_id", check_sortedness=False)
-    by_block = split_by_block(watches, pl.col("from_s"), pl.col("until_s"), block_days)
-    return OUTAGE_FREE.frame(_free_of_outage(ups, by_block, span, unit, block_days) for span in spans)
-
-
-def _free_of_outage(ups: pl.DataFrame, watches: pl.DataFrame, span_s: int, unit: str, block_days: int) -> dict:
-    """A row of OUTAGE_FREE. ups: from start_s for duration_s, of a unit (its number) in a watch up to until_s; watches:
-    by block."""
-    end_s, last_s = pl.col("start_s") + pl.col("duration_s"), pl.col("until_s") - span_s
-    to_s = pl.min_horizontal(end_s, last_s)
-    taken_s = pl.when(end_s < pl.col("until_s")).then(to_s - pl.max_horizontal("start_s", end_s - span_s)).otherwise(0)
-    seen = ups.filter(pl.col("start_s") < last_s).with_columns(
-        moments_s=to_s - pl.col("start_s"), taken_s=taken_s.clip(lower_bound=0), block=end_s // (block_days * DAY_S)
-    )
-    n, moments, taken = seen.select(pl.col("unit").n_unique(), pl.col("moments_s", "taken_s").sum()).row(0)
-    row = {"span_s": span_s, "n": n, "moments_s": moments}
-    if not n:
-        return row | {"reason": "no unit was up and watched for so long"}
-    # The moments of a watch count in the blocks in which an outage could take them: evenly over the span after each.
-    begin_s = pl.max_horizontal("from_s", pl.col("block") * block_days * DAY_S)
-    of_watch = watches.join(seen.group_by("watch").agg(pl.col("moments_s").sum()), on="watch").with_columns(
-        moments_s=pl.col("moments_s") * (_passed(begin_s + pl.col("block_s"), span_s) - _passed(begin_s, span_s))
-    )
-    cells = pl.concat(
-        [of_watch.select("unit", "block", "moments_s"), seen.select("unit", "block", "taken_s")], how="diagonal_relaxed"
-    )
-    cells = cells.group_by("unit", "block").agg(pl.col("moments_s", "taken_s").sum()).sort("unit", "block")
-    who, block, whole, lost = (cells[name].to_numpy() for name in ("unit", "block", "moments_s", "taken_s"))
-    clusters = Clusters(np.zeros(who.size, np.int64), whole, 1, who, block)
-    row |= {"share": 1 - taken / moments, "cluster_by": unit}
-    if clusters.counts_blocks[0]:
-        row["cluster_by"] = f"{unit} and {block_name(block_days)}"
-    limits = clusters.proportion(whole - lost, whole, 0.95)
-    low, high, row["clusters"] = (float(each[0]) for each in limits)
-    if np.isfinite(low) and np.isfinite(high):
-        return row | {"ci_low_clustered": low, "ci_high_clustered": high}
-    return row | {"reason": why_not(row["clusters"], unit)}
-
-
-def _passed(time_s: pl.Expr, span_s: int) -> pl.Expr:
-    """The share of what can take the moments of a watch, from from_s to until_s, that has passed by a time: a moment
-    and what follows it for the span, both evenly spread."""
-    moments_s = pl.col("until_s") - pl.col("from_s") - span_s
-    ends = (
-        (1, pl.col("from_s")),
-        (-1, pl.col("from_s") + span_s),
-        (-1, pl.col("until_s") - span_s),
-        (1, pl.col("until_s")),
-    )
-    squares = sum(sign * (time_s - end).clip(lower_bound=0).cast(pl.Float64) ** 2 for sign, end in ends)
-    return squares / (2 * span_s * moments_s)
