@@ -6,8 +6,7 @@ import polars as pl
 
 from ttf.numbers.metrics import Metrics
 
-UNITS = {"trend": "label", "strata": "groups", "effective_blocks": "blocks", "trend_t": "1", "trend_p": "p"}
-UNITS |= {"homogeneity_p": "p"} | dict.fromkeys(("beta", "ci_low", "ci_high"), "1")
+UNITS = {"trend": "label", "strata": "groups", "trend_p": "p", "homogeneity_p": "p"}
 UNITS |= dict.fromkeys(("beta_within", "beta_within_ci_low", "beta_within_ci_high"), "1")
 
 
