@@ -224,4 +224,4 @@ def test_what_most_failures_without_an_end_would_falsify_is_withheld():
     assert plain(found["failed_gpu_time"].value) == "≥ 48.6%" and found["failed_gpu_time"].badge == "lower bound"
     assert found["node_rate"].state == WITHHELD
     assert plain(found["node_rate"].means).startswith("9,000 of 12,806 failures have no recorded end")
-    assert "GPU time" not in bottom_line(m, "job", True)[0]
+    assert "GPU time" not in bottom_line(m, ABOUT)[0]
