@@ -76,6 +76,7 @@ def rewritten(jobs: pl.DataFrame, moment: int, seed: int, later: list[str], star
             "status_raw": pl.Series(rng.choice(["x", "y"], n)),
             "attempts": rng.integers(1, 9, n),
             "trace_end_s": np.full(n, jobs["trace_end_s"][0] + 10**6),
+            "runtime_max_s": rng.integers(1, 9, n),
             "block": rng.integers(0, 9, n),
             **{column: rng.integers(10, 99, n) for column in later},
         }
