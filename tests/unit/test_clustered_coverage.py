@@ -74,8 +74,13 @@ def test_true_nulls_are_rejected_as_often_as_said(name):
     assert robust <= 0.09 + error(0.09, 120)
 
 
-def test_no_lemon_is_found_where_nodes_do_not_differ():
-    assert SIMULATED["false_lemons"](200, 300) <= 0.05 + error(0.05, 300)
+@pytest.mark.parametrize(("cv", "most", "least"), [(0, 0.05, 0.5), (0.5, 0.1, 0.4), (1, 0.15, 0.25)])
+def test_nodes_that_differ_are_no_lemons_and_bad_ones_are_found(cv, most, least):
+    """By the fleet's own spread, which bad nodes do not make; chance alone explained half of the fleets of CV 1."""
+    found = SIMULATED["lemons_found"]
+    assert found(200, 0.35, cv, 0, 100)[0] <= most + error(most, 100)
+    assert found(200, 3, cv, 0, 60)[0] <= most + error(most, 60)
+    assert found(200, 0.35, cv, 3, 100)[1] >= least
 
 
 @pytest.mark.parametrize(("world", "least"), [("log SD 0.3", 0.92), ("log SD 0.5", 0.92), ("log SD 0.5, AR 0.8", 0.8)])

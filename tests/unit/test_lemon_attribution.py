@@ -10,6 +10,7 @@ from scipy import stats
 from simulated_cluster import judged, simulate
 from ttf.analyses.find_lemon_nodes.charts import lemon_funnel
 from ttf.analyses.find_lemon_nodes.compute import lemon_nodes
+from ttf.analyses.find_lemon_nodes.excess import blamed, ordinary_nodes
 from ttf.charts.figure import Study
 from ttf.jobs import PLACEMENT_COLUMNS
 from ttf.partitions import Partitions
@@ -55,6 +56,45 @@ def test_without_the_log_it_says_that_failures_could_not_be_attributed(cluster, 
     ratio = table["detectable_ratio"].drop_nulls().unique().to_list()
     assert len(ratio) == 1 and ratio[0] > 50
     assert "Found with 80% power: a typical node with" in drawn.caption
+
+
+def test_failures_that_name_no_node_rank_suspects_apart_from_the_test(tmp_path):
+    ranks = []
+    for seed in (4, 6, 7):
+        cluster = simulate(seed)
+        table, _ = judged(cluster, tmp_path / str(seed), with_log=False)
+        ranked = table.drop_nulls("likely_ratio").sort("likely_ratio", descending=True)
+        unattributed = table["window_failures"][0] - table["attributed_failures"][0]
+        assert ranked["likely_failures"].sum() == pytest.approx(unattributed)
+        ranks += [place for place, node in enumerate(ranked["node"], start=1) if node in cluster.bad]
+        assert not found(table)
+    # Of nine bad nodes among 200 most are of the first ten.
+    assert sum(rank <= 10 for rank in ranks) >= 6
+
+
+def test_a_failure_is_divided_by_what_other_failures_say():
+    """Node 0 is in all three failures of two nodes; each of the others in one."""
+    attempt, node = np.array([0, 0, 1, 1, 2, 2]), np.array([0, 1, 0, 2, 0, 3])
+    failures, ratio = blamed(attempt, node, np.zeros(4), np.full(4, 0.75))
+    assert failures.sum() == pytest.approx(3) and failures[0] > 2.8
+    assert ratio == pytest.approx((1 / 9 + failures) / (1 / 9 + 0.75))
+    # One that named node 1 counts for it.
+    assert blamed(attempt, node, np.array([0, 5, 0, 0]), np.full(4, 2))[0][1] > 0.5
+
+
+def test_ordinary_nodes_are_those_that_do_not_stand_out():
+    """Scipy's negative binomial, and three nodes at 18 times that do not fit themselves."""
+    rng = np.random.default_rng(2)
+    expected = rng.uniform(5, 20, 400)
+    counted = rng.poisson(expected * rng.gamma(4, 1 / 4, 400)).astype(float)
+    alone = ordinary_nodes(counted, expected)
+    assert alone.level == pytest.approx(1, abs=0.1) and alone.cv == pytest.approx(0.5, abs=0.07)
+    worse = counted.copy()
+    worse[:3] *= 18
+    assert ordinary_nodes(worse, expected).cv == pytest.approx(alone.cv, abs=0.03)
+    shape = alone.cv**-2
+    tail = stats.nbinom.sf(counted - 1, shape, shape / (shape + alone.level * expected))
+    assert alone.tail(counted, expected) == pytest.approx(tail)
 
 
 def test_outages_attribute_what_no_log_does(cluster, tmp_path):

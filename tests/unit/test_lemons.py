@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from made_placements import ATTEMPT_ID
 from scipy import integrate, stats
 from ttf.analyses.find_lemon_nodes import LEMON_EFFECT, LEMON_NODES
-from ttf.analyses.find_lemon_nodes.charts import lemon_funnel, poisson_limit
+from ttf.analyses.find_lemon_nodes.charts import highest_by_chance, lemon_funnel
 from ttf.analyses.find_lemon_nodes.compute import (
     chances_of,
     halves_of_lives,
@@ -112,7 +112,7 @@ def test_false_discoveries_are_controlled_as_by_scipy():
 def test_limits_of_the_poisson_in_the_smallest_tails_too(mean):
     """1 - 1e-30 is 1, of which SciPy has no quantile: a p-value of LANL's first 500 outages is as small."""
     for tail in (0.95, 0.5, 0.05, 1e-5, 1e-30):
-        limit = poisson_limit(tail, mean)
+        limit = highest_by_chance(tail, mean)
         assert stats.poisson.sf(limit, mean) <= tail < stats.poisson.sf(limit - 1, mean)
 
 

@@ -220,15 +220,19 @@ def test_users_are_as_unlike_as_they_were_made(ingested):
 
 
 def test_only_planted_lemons_are_called_so(written, ingested, tmp_path):
-    """The other nodes differ too, the worst by a factor of ten from the best: none of them is called a lemon."""
+    """The other nodes differ too, the worst by a factor of ten from the best: none of them is called a lemon.
+
+    Nor are all that are planted, of 68 failures in all: the shrunken rates rank them first.
+    """
     raw = {"record": pl.scan_parquet(written[0] / "raw/record.parquet")}
     placements = table_of("sacct", "placements", raw).lazy()
     window = last_window(placements, 365)
     found = lemon_nodes(placements, ingested[2].lazy(), [window, *halves_of(window)], 0.05, Partitions(tmp_path))[0]
     planted = {sample.node_name(node) for node in HAZARD.lemons(sample.count_of_nodes(JOBS)).tolist()}
     called = set(found.filter("lemon")["node"])
-    assert len(called) >= 2
-    assert called <= planted
+    assert called and called <= planted
+    ranked = found.sort("posterior_rate_ratio", descending=True)
+    assert set(ranked["node"][: len(planted)]) == planted
 
 
 @pytest.mark.parametrize("rate", [6.5, 20.0])

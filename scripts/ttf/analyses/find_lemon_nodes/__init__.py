@@ -8,6 +8,7 @@ _DATED = "components at risk bear no dates"
 _PLACED = "components have no placements"
 _NO_TIME = "no time at risk is known"
 _PROXY_OR_UNTESTED = "basis is proxy, or there is no test"
+_NAMED = "no failure of several nodes that names none is attributed to infrastructure on it"
 _RATE = {"blank": _NO_TIME, "unit": "per 1000 node-days"}
 
 LEMON_NODES = table(
@@ -40,7 +41,15 @@ LEMON_NODES = table(
     ci_high=number("Interval to", "Its upper end.", blank=REASON),
     p_value=number("p", "One-sided p-value of so many failures or more.", blank=REASON),
     q_value=number("q", "The p-value adjusted for the number of nodes (Benjamini-Hochberg).", blank=REASON),
-    lemon=truth("Significant", "Whether q is at most the false-discovery rate of the configuration.", blank=REASON),
+    ordinary_expected=number(
+        "Expected of ordinary nodes", "Without the nodes that stand out.", blank=_PROXY_OR_UNTESTED
+    ),
+    ordinary_cv=number("CV", "Coefficient of variation of the rates of ordinary nodes.", blank=_PROXY_OR_UNTESTED),
+    p_spread=number("p, spread", "The larger of p and that against ordinary nodes, which differ.", blank=REASON),
+    q_spread=number("q, spread", "The same adjusted for the number of nodes.", blank=REASON),
+    lemon=truth("Significant", "Whether this q is at most the configured false-discovery rate.", blank=REASON),
+    likely_failures=number("Likely failures", "Of those attributed to no node, by EM over their nodes.", blank=_NAMED),
+    likely_ratio=number("Likely ratio", "Shrunken rate over the fleet's with them: ranked, not proven.", blank=_NAMED),
     incidents=count("Incidents", "Its failures that are incidents of their own.", blank="not known with this basis"),
     posterior_rate_ratio=number(
         "Shrunken rate ratio", "Posterior mean of its rate over its fleet's.", blank=_PROXY_OR_UNTESTED

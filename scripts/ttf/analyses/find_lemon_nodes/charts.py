@@ -4,10 +4,11 @@ import bisect
 import math
 
 import altair as alt
+import numpy as np
 import polars as pl
 from scipy.special import pdtrc
 
-from ttf.analyses.find_lemon_nodes.excess import typical_detectable
+from ttf.analyses.find_lemon_nodes.excess import Ordinary, typical_detectable
 from ttf.charts.axes import log_domain, log_scale, log_ticks
 from ttf.charts.encodings import picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
@@ -25,8 +26,9 @@ _WIDTH, _HEIGHT = 620, 360
 def lemon_funnel(given: Inputs, study: Study) -> Figure:
     """Counted over expected failures of every node of lemon_nodes.csv, and the line above which chance does not reach.
 
-    The line (a funnel plot's limit, Spiegelhalter 2005) is the smallest count whose Poisson tail at that expectation
-    is at most the largest of the lemons, of their own tests and of such tails. Other nodes may differ a little from it.
+    The line (a funnel plot's limit, Spiegelhalter 2005) is the smallest count whose tail at that expectation, Poisson's
+    and that of ordinary nodes, is at most the largest of the lemons, of their own tests and of such tails. Other nodes
+    may differ a little from it.
     """
     nodes, false_discovery = given["lemon_nodes"], given.settings.false_discovery
     what = "Failures of each node, relative to its fleet"
@@ -40,11 +42,12 @@ def lemon_funnel(given: Inputs, study: Study) -> Figure:
     rows = [_dot(row, names[row["node"]], lemon=True) for row in drawn_lemons.iter_rows(named=True)]
     rows += _together(others)
     # No node found stands below the line, though its own test is not of a Poisson count.
-    tails = pdtrc(lemons["counted"].to_numpy() - 1, lemons["expected"].to_numpy())
-    cut = max(lemons["p_value"].max(), tails.max()) if lemons.height else false_discovery / tested.height
+    ordinary = _ordinary(tested)
+    tails = _tail(lemons["counted"].to_numpy(), lemons["expected"].to_numpy(), ordinary)
+    cut = max(lemons["p_spread"].max(), tails.max()) if lemons.height else false_discovery / tested.height
     domain = log_domain(tested["expected"].to_list(), 1.5, 1.5)
     top = max(2.0, *(row["ratio"] for row in rows)) * 1.08
-    limit = [row for row in _limit(domain, cut) if row["ratio"] <= top]
+    limit = [row for row in _limit(domain, cut, ordinary) if row["ratio"] <= top]
     _label([row for row in rows if row["lemon"]], domain, top)
     n = int(tested["counted"].sum())
     caption = f"n = {count(tested.height, 'node')}, {count(n, 'failure')} counted."
@@ -63,14 +66,14 @@ def lemon_funnel(given: Inputs, study: Study) -> Figure:
         study,
         title=what,
         subtitle=f"One-sided exact tests, false-discovery rate {percent(false_discovery)}; rust: significant; "
-        "dashed: Poisson limit",
+        f"dashed: {'Poisson limit' if ordinary is None else 'limit of ordinary nodes'}",
         caption=caption,
         alt_text=f"{what}: a funnel plot of failures counted over expected, by failures expected; {found}.",
     )
 
 
 def _dot(row: dict, name: str, nodes: int = 1, lemon: bool = False) -> dict:
-    q = "–" if row["q_value"] is None else f"{row['q_value']:.2g}"
+    q = "–" if row["q_spread"] is None else f"{row['q_spread']:.2g}"
     dot = {"node": name, "ratio": row["counted"] / row["expected"], "q": q, "nodes": nodes, "lemon": lemon}
     return dot | picked(row, "expected", "counted")
 
@@ -81,26 +84,38 @@ def _together(nodes: pl.DataFrame) -> list[dict]:
         place = (pl.col("expected").log(10) * bins).round(0)
         binned = nodes.group_by(place=place, level=pl.col("counted") // step)
         binned = binned.agg(
-            pl.col("expected").sort().mean(), pl.mean("counted"), nodes=pl.len(), q_value=pl.min("q_value")
+            pl.col("expected").sort().mean(), pl.mean("counted"), nodes=pl.len(), q_spread=pl.min("q_spread")
         ).sort("place", "level")
         if binned.height <= MOST_DOTS:
             break
     return [_dot(row, count(row["nodes"], "node"), row["nodes"]) for row in binned.iter_rows(named=True)]
 
 
-def _limit(domain: list[float], cut: float) -> list[dict]:
-    """The smallest count with a Poisson tail of at most `cut`, over the number expected, along a logarithmic axis."""
+def _ordinary(tested: pl.DataFrame) -> Ordinary | None:
+    """How ordinary nodes differ; None where the test takes them for alike."""
+    cv, expected, every = tested.select("ordinary_cv", "ordinary_expected", "expected").row(0)
+    return None if cv is None else Ordinary(expected / every, cv)
+
+
+def _tail(count: np.ndarray, mean: np.ndarray, ordinary: Ordinary | None) -> np.ndarray:
+    """P(X >= count) by Poisson; of nodes that differ, the larger one."""
+    alone = pdtrc(count - 1, mean)
+    return alone if ordinary is None else np.maximum(alone, ordinary.tail(count, mean))
+
+
+def _limit(domain: list[float], cut: float, ordinary: Ordinary | None) -> list[dict]:
+    """The smallest count with a tail of at most `cut`, over the number expected, along a logarithmic axis."""
     low, high = (math.log10(end) for end in domain)
     places = [10 ** (low + (high - low) * step / 120) for step in range(121)]
-    return [{"expected": mean, "ratio": (poisson_limit(cut, mean) + 1) / mean} for mean in places]
+    return [{"expected": mean, "ratio": (highest_by_chance(cut, mean, ordinary) + 1) / mean} for mean in places]
 
 
-def poisson_limit(tail: float, mean: float) -> int:
-    """The smallest count that a Poisson variable exceeds with a probability of at most `tail`, however small."""
+def highest_by_chance(tail: float, mean: float, ordinary: Ordinary | None = None) -> int:
+    """The smallest count that a node's failures exceed with a probability of at most `tail`, however small."""
     most = 1
-    while pdtrc(most, mean) > tail:
+    while _tail(np.array(most + 1), mean, ordinary) > tail:
         most *= 2
-    return bisect.bisect_left(range(most), True, key=lambda count: pdtrc(count, mean) <= tail)
+    return bisect.bisect_left(range(most), True, key=lambda count: _tail(np.array(count + 1), mean, ordinary) <= tail)
 
 
 def _label(lemons: list[dict], domain: list[float], top: float) -> None:

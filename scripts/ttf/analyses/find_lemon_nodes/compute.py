@@ -22,6 +22,10 @@ What counts, and against what, depends on what ended the runs (`basis` of lives_
   log2(1 + runs). A trial's chance is that of being among the K failures; the sum of a node's chances is a
   Poisson-binomial variable: a log-rank test in discrete time, stratified by user and day, adjusted for order.
 
+Nodes differ, too, without any being bad: counted by exposure, a lemon also fails more than the spread of ordinary nodes
+explains, which is fitted to those that do not stand out (`ordinary_nodes`). `docs/coverage.md` shows what this finds,
+and what not. Trials are not held against it: of a user's failures on a day a node has a share within narrow bounds.
+
 Beside the tests stand a rate shrunken towards the fleet's (gamma-Poisson, see `with_posterior`) and the rate ratio that
 a test would have found (see `with_power`). A failed attempt on several nodes that is attributed to none is `shared`.
 """
@@ -36,10 +40,13 @@ import polars as pl
 from ttf.analyses.find_lemon_nodes import LEMON_EFFECT, LEMON_NODES
 from ttf.analyses.find_lemon_nodes.excess import (
     CONFIDENCE,
+    Ordinary,
     benjamini_hochberg,
+    blamed,
     compared_by_exposure,
     compared_by_trials,
     detectable_by_trials,
+    ordinary_nodes,
     threshold_of_next,
     with_posterior,
     with_power,
@@ -121,11 +128,17 @@ def nodes_in(runs: Runs, basis: str, window: tuple[int, int]) -> pl.DataFrame:
     return pl.DataFrame(found).filter(pl.col("placements") > 0)
 
 
-def shared_in(runs: Runs, basis: str, window: tuple[int, int]) -> np.ndarray:
-    """attempt_id, each once, of the attempts that failed within a window, on which of their nodes is not known."""
+def shared_in(runs: Runs, basis: str, window: tuple[int, int]) -> pl.DataFrame:
+    """attempt and node of the attempts that failed within a window, on which of their nodes is not known.
+
+    With the basis `proxy`, where no node can be blamed for what users do, without the nodes.
+    """
     low, high = (moment - runs.from_s for moment in window)
     moment = runs.start if basis == "proxy" else runs.last
-    return np.unique(runs.attempt[runs.shared & (moment >= low) & (moment < high)])
+    rows = np.flatnonzero(runs.shared & (moment >= low) & (moment < high))
+    if basis == "proxy":
+        return pl.DataFrame({"attempt": np.unique(runs.attempt[rows])})
+    return pl.DataFrame({"attempt": runs.attempt[rows], "node": runs.nodes.gather(runs.node[rows])}).unique()
 
 
 def lemon_nodes(
@@ -151,7 +164,8 @@ def lemon_nodes(
     (not all or none of the user's failed that day). rate_ratio with its 95% CI: with basis `proxy` counted over
     expected (Garwood's, which is too wide where trials are few), else the node's rate of counted failures over that of
     the rest of its fleet (Clopper and Pearson's, carried over). p_value: one-sided; q_value: adjusted over all tests;
-    lemon: q_value is at most `false_discovery`. posterior_*: see `with_posterior`; detectable_ratio: see `with_power`
+    p_spread, q_spread: the same against ordinary nodes, which differ; lemon: q_spread is at most `false_discovery`.
+    posterior_*: see `with_posterior`; detectable_ratio: see `with_power`
     and, with basis `proxy`, `detectable_by_trials`. What cannot be computed is blank, and `reason` says why.
     """
     basis = basis_of(lives)
@@ -178,7 +192,7 @@ class _Counted(NamedTuple):
     nodes: pl.DataFrame
     names: pl.Series
     trials: pl.LazyFrame | None
-    shared: np.ndarray
+    shared: pl.DataFrame
 
 
 def _tested(
@@ -186,14 +200,15 @@ def _tested(
 ) -> pl.DataFrame:
     """days: of the first window."""
     nodes = pl.concat(part.nodes for part in parts).sort("node")
-    shared = np.unique(np.concatenate([part.shared for part in parts])).size
+    shared = pl.concat(part.shared for part in parts)
     nodes = nodes.with_columns(
         single_node_failure_rate=_over(pl.col("single_node_failures"), pl.col("single_node_placements")),
         attributed_failures=pl.col("failures").sum(),
-        window_failures=pl.col("failures").sum() + shared,
+        window_failures=pl.col("failures").sum() + shared["attempt"].n_unique(),
     )
     if basis != "proxy":
-        return _judged_by_exposure(nodes.with_columns(counted="days"), basis, false_discovery, window)
+        judged = _judged_by_exposure(nodes.with_columns(counted="days"), basis, false_discovery, window)
+        return with_blame(judged, shared)
     chances = chances_of([part.trials for part in parts], days)
     informative = [informative_trials(part.trials, chances) for part in parts]
     named = [
@@ -204,7 +219,7 @@ def _tested(
     tested = nodes.join(pl.concat(named), on="node", how="left", maintain_order="left")
     untested = pl.when(pl.col("p_value").is_null())
     tested = tested.with_columns(basis=pl.lit(basis), incidents=None, reason=untested.then(pl.lit(why)))
-    judged = with_verdict(tested, false_discovery)
+    judged, _ = with_verdict(tested, false_discovery, differ=False)
     ratio = detectable_by_trials(informative, _threshold(judged, false_discovery))
     return _in_form(judged.with_columns(detectable_ratio=pl.when(pl.col("p_value").is_not_null()).then(ratio)), window)
 
@@ -368,22 +383,58 @@ def _judged_by_exposure(
     nodes: pl.DataFrame, basis: str, false_discovery: float, window: tuple[int, int] | None
 ) -> pl.DataFrame:
     tested = compared_by_exposure(nodes).with_columns(reason=_no_exposure_test(), basis=pl.lit(basis))
-    judged = with_verdict(tested, false_discovery)
-    return _in_form(with_power(with_posterior(judged), _threshold(judged, false_discovery)), window)
+    judged, ordinary = with_verdict(tested, false_discovery)
+    return _in_form(with_power(with_posterior(judged), _threshold(judged, false_discovery), ordinary), window)
 
 
-def with_verdict(tested: pl.DataFrame, false_discovery: float) -> pl.DataFrame:
-    p_values = tested["p_value"].drop_nulls().to_numpy()
-    q_values = np.full(tested.height, np.nan)
-    if p_values.size:
-        q_values[tested["p_value"].is_not_null().to_numpy()] = benjamini_hochberg(p_values)
-    return tested.with_columns(q_value=pl.Series(q_values).fill_nan(None)).with_columns(
-        lemon=pl.col("q_value") <= false_discovery
-    )
+def with_blame(nodes: pl.DataFrame, shared: pl.DataFrame) -> pl.DataFrame:
+    """LEMON_NODES with likely_failures and likely_ratio of the nodes of shared failures; shared: attempt and node."""
+    if shared.is_empty():
+        return nodes
+    rows = shared.join(nodes.select("node").with_row_index("place"), on="node").sort("attempt", "place")
+    attempt, place = (rows[name].rank("dense").to_numpy() - 1 for name in ("attempt", "place"))
+    mine = nodes.with_row_index("place").filter(pl.col("place").is_in(rows["place"].unique().implode()))
+    uniform = np.bincount(place, 1 / np.bincount(attempt)[attempt], mine.height)
+    extra = nodes.join(mine.select("node", uniform=uniform), on="node", how="left", maintain_order="left")
+    every = (pl.col("counted").fill_null(0) + pl.col("uniform").fill_null(0)).sum().over("fleet")
+    expected = every * pl.col("exposure_s") / pl.col("exposure_s").sum().over("fleet")
+    extra = extra.select("node", expected_all=expected.fill_nan(0)).join(mine.select("node"), on="node", how="semi")
+    counted = mine["counted"].fill_null(0).to_numpy()
+    failures, ratio = blamed(attempt, place, counted, extra["expected_all"].to_numpy())
+    found = mine.select("node", likely_failures=pl.Series(failures), likely_ratio=pl.Series(ratio))
+    found = nodes.drop("likely_failures", "likely_ratio").join(found, on="node", how="left", maintain_order="left")
+    return found.select(list(LEMON_NODES.columns))
+
+
+def with_verdict(
+    tested: pl.DataFrame, false_discovery: float, differ: bool = True
+) -> tuple[pl.DataFrame, Ordinary | None]:
+    """The nodes with q_value, p_spread, q_spread, ordinary_cv, ordinary_expected and lemon; and what ordinary ones are.
+
+    A lemon fails more than chance explains (p_value), and more than ordinary nodes do if they `differ`: p_spread is the
+    larger of both p-values.
+    """
+    is_tested = tested["p_value"].is_not_null().to_numpy()
+    names = ("q_value", "p_spread", "q_spread", "ordinary_cv", "ordinary_expected")
+    found, ordinary = {name: np.full(tested.height, np.nan) for name in names}, None
+    if is_tested.any():
+        p_values, counted, expected = (
+            tested[name].to_numpy()[is_tested].astype(float) for name in ("p_value", "counted", "expected")
+        )
+        p_spread, of_ordinary = p_values, (np.nan, np.nan)
+        if differ:
+            ordinary = ordinary_nodes(counted, expected)
+            p_spread = np.maximum(p_values, ordinary.tail(counted, expected))
+            of_ordinary = (ordinary.cv, ordinary.level * expected)
+        values = (benjamini_hochberg(p_values), p_spread, benjamini_hochberg(p_spread), *of_ordinary)
+        for name, of_tested in zip(names, values, strict=True):
+            found[name][is_tested] = of_tested
+    judged = tested.with_columns(pl.Series(name, values).fill_nan(None) for name, values in found.items())
+    return judged.with_columns(lemon=pl.col("q_spread") <= false_discovery), ordinary
 
 
 def _threshold(judged: pl.DataFrame, false_discovery: float) -> float:
-    return threshold_of_next(judged["p_value"], judged["lemon"], false_discovery)
+    return threshold_of_next(judged["p_spread"], judged["lemon"], false_discovery)
 
 
 def _in_form(judged: pl.DataFrame, window: tuple[int, int] | None) -> pl.DataFrame:

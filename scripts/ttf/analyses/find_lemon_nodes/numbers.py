@@ -31,9 +31,14 @@ def numbers(metrics: Metrics, given: Inputs) -> None:
             metrics.put("lemons.window_s", row["window_to_s"] - row["window_from_s"], "s", source)
     for row in tested.head(1).iter_rows(named=True):
         metrics.put("lemons.first.node", row["node"], "label", source)
-        names = ("counted", "expected", "rate_ratio", "ci_low", "ci_high", "q_value")
+        names = ("counted", "expected", "rate_ratio", "ci_low", "ci_high", "q_value", "q_spread", "ordinary_cv")
         metrics.put_row("lemons.first", row, dict.fromkeys(names, "1"), source, row["trials"] or row["failures"])
     metrics.put("lemons.detectable_ratio", typical_detectable(tested), "1", source, tested.height)
+    ranked = nodes.drop_nulls("likely_ratio").sort("likely_ratio", "node", descending=[True, False])
+    for row in ranked.head(1).iter_rows(named=True):
+        metrics.put("lemons.likely.node", row["node"], "label", source)
+        units = {"likely_failures": "failures", "likely_ratio": "1"}
+        metrics.put_row("lemons.likely", row, units, source, metrics["lemons.unattributed"]["value"])
     if lemons.height:
         share = lemons["failures"].sum() / max(nodes["failures"].sum(), 1)
         metrics.put("lemons.share_of_failures", share, "share", source, int(nodes["failures"].sum()))

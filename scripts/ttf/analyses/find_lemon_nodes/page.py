@@ -25,7 +25,7 @@ def tables(trace: Trace) -> dict[str, Shown]:
     shown = (lemons if lemons.height else tested.head(5)).head(MOST_NODES)
     columns = dict.fromkeys(("node", "fleet", "single_node_failures", "single_node_failure_rate"))
     columns |= dict.fromkeys(("multi_node_failures", "out_count", "counted", "expected"))
-    columns |= {"rate_ratio": Interval(low="ci_low", high="ci_high"), "q_value": None}
+    columns |= {"rate_ratio": Interval(low="ci_low", high="ci_high"), "q_spread": None}
     known = {name: column for name, column in columns.items() if shown[name].count()}
     ranked = nodes.filter((pl.col("posterior_rate_ratio") > 1) & (pl.col("counted") > 0))
     ranked = ranked.sort("posterior_rate_ratio", "node", descending=[True, False]).head(MOST_RANKED)
@@ -34,6 +34,11 @@ def tables(trace: Trace) -> dict[str, Shown]:
         "lemons": Shown(shown, known, LEMON_NODES),
         "lemon-ranking": Shown(ranked.with_columns(yes_or_no("lemon")), of_ranked, LEMON_NODES),
     }
+    likely = nodes.filter(pl.col("likely_ratio") > 1)
+    likely = likely.sort("likely_ratio", "node", descending=[True, False]).head(MOST_RANKED)
+    if likely.height:
+        columns = ("node", "fleet", "shared_multi_node_failures", "counted", "likely_failures", "likely_ratio")
+        found["lemon-suspects"] = Shown(likely, columns, LEMON_NODES)
     if effect["mttf_ratio"].count():
         columns = dict.fromkeys(("picked_on", "measured_on", "lemons", "failures", "mttf_s", "failures_without"))
         columns["mttf_without_s"] = Interval(low="ci_low_clustered_without_s", high="ci_high_clustered_without_s")
