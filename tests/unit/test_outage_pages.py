@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -15,9 +16,11 @@ from ttf.analyses.follow_outages import page as growth_page
 from ttf.analyses.measure_availability import charts, compute, numbers, page
 from ttf.charts.figure import Study
 from ttf.numbers.metrics import Metrics
+from ttf.outages.lives import lives_of_outages
 from ttf.report.head import Head, Line
 from ttf.report.numbers import Numbers
 from ttf.report.said import keys, length, plain
+from ttf.stats.mttf import mean_time_to_failure
 
 UNTIL = 400 * DAY
 
@@ -146,6 +149,32 @@ def test_the_trend_in_words(more, says):
     told = {f"growth.{name}": {"value": value, "unit": "1", "n": 90} for name, value in values.items() if value}
     m = Numbers(told)
     assert says in plain(growth_page.trend_in_words(m)) and length(growth_page.trend_in_words(m)) <= 35
+
+
+def test_a_fleet_of_systems_has_one_interval_of_the_time_between_outages_on_its_page():
+    """That of its lives, which is by system; of one system it is by node. Units are counted as they are."""
+    rng = np.random.default_rng(4)
+    begun = {
+        f"{system}{node}": [(int(t), int(t) + 600) for t in np.sort(rng.integers(1, UNTIL, 1 + 4 * place * node % 30))]
+        for place, system in enumerate("abcdef")
+        for node in range(6)
+    }
+    outages, records, exposure = made(begun, UNTIL, node="unit_id")
+    group = pl.col("unit_id").str.slice(0, 1)
+    outages, exposure = outages.with_columns(group=group), exposure.with_columns(group=group)
+    table = compute.availability(outages, records, exposure, 7, "system")
+    measure_availability.AVAILABILITY.check(table)
+    every = table.row(0, named=True)
+    lives = lives_of_outages(outages, exposure, [], {"system": ["system"], "node": ["unit_id"]})
+    mttf = mean_time_to_failure(lives, "failure", ["all"], [0.95], 7).row(0, named=True)
+    assert every["cluster_by"] == mttf["cluster_by"] == "system and week" and every["units"] == 36
+    for end in ("low", "high"):
+        assert every[f"mttf_ci_{end}_clustered_s"] == pytest.approx(mttf[f"ci_{end}_clustered_s"], rel=0.02)
+    of_groups = table.filter(stratum_by="group")
+    assert set(of_groups["cluster_by"]) == {"node and week"} and of_groups["units"].to_list() == [6] * 6
+    metrics, tables = Metrics(), {"availability": table, "outage_causes": compute.causes(outages, records)}
+    numbers.numbers(metrics, tables | {"outage_free": compute.outage_free(outages, exposure, 7, "system")})
+    assert metrics["outages.unit"]["value"] == "node" and metrics["outages.units"]["value"] == 36
 
 
 def test_causes_beyond_eight_are_added_up():

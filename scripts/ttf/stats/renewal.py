@@ -32,9 +32,9 @@ ROUNDING = 1e-10
 BY_UNIT, EXPONENTIAL = "clustered", "exponential up and down times"
 
 
-def mean_between(clusters: Clusters, time: np.ndarray, outages: np.ndarray) -> Limits:
-    """The interval by stratum of time over outages, on the log scale; time and outages: of each unit."""
-    return clusters.ratio(time, outages, CONFIDENCE, both=True, by_influence=True)
+def mean_between(clusters: Clusters, time: np.ndarray, outages: np.ndarray, by_influence: bool = True) -> Limits:
+    """The interval by stratum of time over outages, on the log scale; time and outages: of each cluster."""
+    return clusters.ratio(time, outages, CONFIDENCE, both=True, by_influence=by_influence)
 
 
 def mean_repair(clusters: Clusters, down: np.ndarray, repairs: np.ndarray) -> Limits:
@@ -93,12 +93,13 @@ def repair_times(seconds: np.ndarray, ended: np.ndarray) -> dict:
     return found | {"horizon_s": horizon, "restricted_mean_s": mean}
 
 
-def estimates(units: pl.DataFrame, by: Sequence[str], unit: str, block: str) -> Iterator[dict]:
+def estimates(units: pl.DataFrame, by: Sequence[str], unit: str, block: str, of_groups: bool = False) -> Iterator[dict]:
     """A row for each stratum, in order, with *by, the sums, and what `_rates` and `_repair` say, and a list of reasons.
 
     units: a row for each unit of a stratum, and each block of time, sorted by stratum: *by, unit (a number), block
     (blank where a row is the whole of a unit), exposure_s (all blank where nobody knows it), down_s, outages,
-    under_way, repairs, records (Int64). unit, block: what a unit is called, and a block.
+    under_way, repairs, records (Int64). unit, block: what a unit is called, and a block. of_groups: whether units are
+    groups of them, so that the interval of time between outages is that of the mean time to failure of their lives.
     """
     strata = units.select(by).unique(maintain_order=True)
     place = units.select(by).join(strata.with_row_index("place"), on=by, how="left", maintain_order="left")["place"]
@@ -110,11 +111,11 @@ def estimates(units: pl.DataFrame, by: Sequence[str], unit: str, block: str) -> 
     columns = ("exposure_s", "down_s", "outages", "under_way", "repairs", "records")
     exposure, down, outages, _, repairs, records = (units[name].to_numpy().astype(float) for name in columns)
     limits = {
-        "mtbf": mean_between(clusters, exposure, outages),
-        "mttf": mean_between(clusters, exposure - down, outages),
+        "mtbf": mean_between(clusters, exposure, outages, not of_groups),
+        "mttf": mean_between(clusters, exposure - down, outages, not of_groups),
         "mttr": mean_repair(clusters, down, repairs),
         "availability": availability(clusters, down, exposure),
-        "records": mean_between(clusters, 1000 * SECONDS_A_DAY * records, exposure),
+        "records": mean_between(clusters, 1000 * SECONDS_A_DAY * records, exposure, not of_groups),
     }
     count = pl.col("unit").n_unique().cast(pl.Int64).alias("units")
     sums = units.group_by(by, maintain_order=True).agg(count, pl.col(columns).sum())

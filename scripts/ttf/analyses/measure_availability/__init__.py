@@ -92,7 +92,7 @@ AVAILABILITY = table(
     records_ci_high=_per_1000("95% to", "Upper end of it; without a record a one-sided bound."),
     records_ci_low_clustered=_per_1000("from, clustered", "Lower end that holds when units differ."),
     records_ci_high_clustered=_per_1000("to, clustered", "Upper end of it."),
-    cluster_by=words("Clustered by", "What fails over and over: node or unit, and week where these count."),
+    cluster_by=words("Clustered by", "What fails alike: node, unit or system, and week where these count."),
     clusters=number("Effective clusters", "Kish's effective number of them, by the time watched."),
     reason=reason(),
 )
@@ -112,13 +112,20 @@ OUTAGE_FREE = table(
     reason=reason(),
 )
 
+
+def _coarser_than_units(trace) -> str | None:
+    """What lives are clustered by where that is coarser than a unit: intervals of outages go by the same."""
+    clusters = list(trace.format.get("clusters", {}))
+    return clusters[0] if len(clusters) > 1 else None
+
+
 ANALYSIS = Analysis(
     question="How often are nodes down, for how long, what for, and what share of the time are they up?",
     theme="outages",
     rank=10,
     needs=["outages", "outage_records"],
     uses=["exposure"],
-    settings={"block_days": "inference/block_days"},
+    settings={"block_days": "inference/block_days", "cluster_by": _coarser_than_units},
     tables=[OUTAGE_CAUSES, AVAILABILITY, OUTAGE_FREE],
     charts={"outage_causes": "outage_causes"},
     main=["outage_causes"],

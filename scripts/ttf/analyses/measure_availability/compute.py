@@ -34,8 +34,8 @@ def compute(given: Inputs) -> dict[str, pl.DataFrame]:
     exposure = given.read("exposure", _EXPOSURE) if "exposure" in given else None
     return {
         "outage_causes": causes(outages, records),
-        "availability": availability(outages, records, exposure, given.settings.block_days),
-        "outage_free": outage_free(outages, exposure, given.settings.block_days),
+        "availability": availability(outages, records, exposure, **vars(given.settings)),
+        "outage_free": outage_free(outages, exposure, **vars(given.settings)),
     }
 
 
@@ -76,16 +76,21 @@ def _cause(row: dict, seconds: pl.Series, ended: pl.Series, events: int, downtim
 
 
 def availability(
-    outages: pl.DataFrame, records: pl.DataFrame, exposure: pl.DataFrame | None, block_days: int
+    outages: pl.DataFrame,
+    records: pl.DataFrame,
+    exposure: pl.DataFrame | None,
+    block_days: int,
+    cluster_by: str | None = None,
 ) -> pl.DataFrame:
     """Of all units and of each group of them, and of outages planned or not and by level (AVAILABILITY).
 
     Intervals allow for blocks of so many days where the watch is known; of levels, which are many, by unit alone.
+    cluster_by: what groups of units are, where intervals go by them, as those of lives do; else they go by unit.
     """
     unit = "node" if outages["unit_id"].equals(outages["node"]) else "unit"
     units, windows = _watched(outages, exposure)
     # Millions of unit weeks are sorted by numbers in a fifth of the time that names take.
-    numbers = units.select("unit_id").sort("unit_id").with_row_index("unit")
+    numbers = units.select("unit_id", cluster=pl.col("group").rank("dense")).sort("unit_id").with_row_index("unit")
     units, windows = (frame.join(numbers, on="unit_id") for frame in (units, windows))
     outages, records = (_in_windows(frame, windows) for frame in (outages, faults(records)))
     whole = [frame.with_columns(block=pl.lit(None, pl.Int64)) for frame in (units, outages, records)]
@@ -96,8 +101,13 @@ def availability(
         events = [_labelled(frame, kind) for frame in events]
         of_units = _labelled(every, kind) if stratum_by in OF_UNITS else _kinds(stratum_by, events[0], every)
         times = {label: repair_times(*of) for label, *of in _repairs(_labelled(outages, kind))}
-        sums = _sums(of_units, *events).with_columns(stratum_by=pl.lit(stratum_by))
-        for row in estimates(sums, ["stratum_by", "stratum"], unit, block_name(block_days)):
+        frames, of = [of_units, *events], unit
+        if cluster_by and stratum_by != "group":
+            frames, of = [frame.with_columns(unit=pl.col("cluster").fill_null(0)) for frame in frames], cluster_by
+        sums = _sums(*frames).with_columns(stratum_by=pl.lit(stratum_by))
+        for row in estimates(sums, ["stratum_by", "stratum"], of, block_name(block_days), of == cluster_by):
+            if row["units"] is not None and of == cluster_by:
+                row["units"] = units.height
             rows.append(_with_times(row, times.get(row["stratum"], NO_TIMES)))
     return AVAILABILITY.frame(rows)
 
@@ -141,7 +151,7 @@ def _by_block(
 ) -> list[pl.DataFrame]:
     """[units, outages, records] as parts by block of time: an outage begins in its first part and ends in its last."""
     units = split_by_block(windows, pl.col("from_s"), pl.col("until_s"), block_days)
-    units = units.group_by("unit", "block").agg(pl.col("group").first(), exposure_s=pl.col("block_s").sum())
+    units = units.group_by("unit", "block").agg(pl.col("group", "cluster").first(), exposure_s=pl.col("block_s").sum())
     start_s, end_s = pl.max_horizontal("start_s", "from_s"), pl.min_horizontal("seen_until_s", "until_s")
     parts = split_by_block(outages.filter(start_s <= end_s), start_s, end_s, block_days)
     parts = parts.with_columns(

@@ -17,7 +17,8 @@ def numbers(metrics: Metrics, given: Mapping[str, pl.DataFrame]) -> None:
     counts = {"outages": "outages", "units": "units", "repairs": "repairs", "open": "outages", "records": "records"}
     counts["under_way"] = "outages"
     metrics.put_rows("outages", every, counts, source, None)
-    for by in every["cluster_by"]:
+    # Of all the clusters may be groups of units, of a group they are units.
+    for by in pl.concat([table.filter(pl.col("stratum_by") == "group"), every])["cluster_by"].head(1):
         metrics.put("outages.unit", by.partition(" and ")[0], "label", source)
     for about, name in (("between", "mtbf"), ("up_time", "mttf")):
         ends = {f"{end}_s": (f"{name}_{end}_s", "s") for end in ENDS}
