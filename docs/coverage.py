@@ -20,6 +20,7 @@ sys.path.append(str(Path(__file__).parents[1] / "scripts"))
 sys.path.append(str(Path(__file__).parent))
 
 import coverage_changes
+import coverage_faults
 import coverage_outages
 import coverage_weeks
 from scipy.optimize import brentq
@@ -487,6 +488,7 @@ does a fleet without any of a few nodes that fail far more often show that there
 
 {_table(["", *coverage_weeks.ESTIMATES, "times as wide"], _weeks(repetitions))}
 
+{_faults(repetitions // FEWER)}
 ## ETTR
 
 The 90% CI of the ETTR of a 1,024-GPU run, at a failure rate from some 60 failures and a mean wait from 47
@@ -499,6 +501,10 @@ one wait makes nearly all of the spread there is none.
 {_nodes(repetitions // FEWER)}"""
 
 
+GROWTH_HEADS = ["", "β", "given", "no trend rejected"]
+BURST_HEADS = ["", *(f"within {name}" for name in coverage_faults.BURST_WINDOWS)]
+SPARE_HEADS = ["", "90% of the time", "given", "95% of the time", "given"]
+FREE_HEADS = ["", "a day", "a week", "a month"]
 CVS = (0, 0.5, 1)
 LEMON_HEADS = ["nodes", "failures a node", *(f"{what}, CV {cv}" for what in ("any", "found") for cv in CVS)]
 CHANGED_HEADS = ["weeks before", "log SD", "AR", "said to have changed", "has a verdict", "found, of the ratio"]
@@ -597,6 +603,34 @@ times as often as the others:
 How often the next week is within its 90% prediction interval:
 
 {_table(FORECAST_HEADS, coverage_changes.rows_of_forecasts(repetitions, SEED))}
+"""
+
+
+def _faults(repetitions: int) -> str:
+    return f"""## Faults over time
+
+The growth β of faults of a fleet over a year, at a constant rate unless it says otherwise: how often its interval by
+blocks of time holds the truth, of the fleets that have one, and how often the test of trend rejects a constant rate.
+In brackets the exact interval of independent faults, and Lewis and Robinson's test. With a β below 1 most of what
+tells of it lies in the first weeks, so that there may be no interval. Each number is of {repetitions:,} fleets.
+
+{_table(GROWTH_HEADS, coverage_faults.rows_of_growth(repetitions, SEED))}
+
+How often 400 nodes that fail 500 times in 26 weeks, none because of another, are said to fail in bursts of the fleet:
+by all of exchanged, shifted and jittered times, and in brackets by shifted histories alone.
+
+{_table(BURST_HEADS, coverage_faults.rows_of_bursts(repetitions // 2, SEED))}
+
+How often the interval of the number of nodes that are down at most, for 90 and 95% of the time, holds that of the
+binomial, of the fleets that have one, and how many have: 400 nodes up for 240 days on average and down for 5.5. Where
+next to none has one, those that do are fleets whose outages happened to be short.
+
+{_table(SPARE_HEADS, coverage_faults.rows_of_spares(repetitions, SEED))}
+
+How often the interval of the share of nodes that go without an outage for so long from a random moment holds that of
+very many such fleets: 100 nodes that fail every 60 days, by factors of log SD 0.9, over 26 weeks.
+
+{_table(FREE_HEADS, coverage_faults.rows_of_free(repetitions // 2, SEED))}
 """
 
 

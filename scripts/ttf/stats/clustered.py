@@ -450,7 +450,9 @@ def beside(
     return joined.with_columns(reason=pl.when(reason != "").then(reason)).drop("why_not")
 
 
-def block_spread(influence: np.ndarray, leverage: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def block_spread(
+    influence: np.ndarray, leverage: np.ndarray, apart: np.ndarray | float = 0.0
+) -> tuple[np.ndarray, np.ndarray]:
     """The standard error of an estimate, and the effective number of blocks of time behind it.
 
     For what is one cluster, such as a fleet: blocks are the clusters, and their neighbours' correlation counts.
@@ -460,14 +462,24 @@ def block_spread(influence: np.ndarray, leverage: np.ndarray) -> tuple[np.ndarra
     influence
         Part of each block in the estimate's deviation, in order of time along the first axis; FEWEST_BLOCKS or more.
     leverage
-        Share of each block in what the estimate rests on, of the same shape. The effective number is Kish's of it.
+        Share of each block in what the estimate rests on, of the same shape.
+    apart
+        Sum of squares, in each block, of the influences of single events. They are in the spread once; as they hide
+        how much blocks are alike, the correlation is that of the products of different events.
 
     Returns
     -------
-    (se, effective), without the first axis; se is NaN where there is no spread at all.
+    (se, effective), without the first axis; se is NaN where there is no spread at all. The effective number is Kish's
+    of the leverages, less for blocks that are alike, but FEWEST of as many.
     """
     each = jackknifed(influence, leverage)
-    together = (each**2).sum(axis=0)
+    squares, own = (each**2).sum(axis=0), np.sum(jackknifed(jackknifed(apart, leverage), leverage), axis=0)
+    together = np.maximum(squares - own, 0)
     long_run = _long_run(len(each), (each[1:] * each[:-1]).sum(axis=0), together)
-    se, kish = np.sqrt(together * long_run), leverage.sum(axis=0) ** 2 / (leverage**2).sum(axis=0)
-    return np.where(se > NO_ROUNDING, se, np.nan), kish / long_run
+    variance = squares - together + together * long_run
+    kish = leverage.sum(axis=0) ** 2 / (leverage**2).sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        se, effective = np.sqrt(variance), kish * squares / variance
+    # Of blocks that are much alike the number is not known well itself.
+    effective = np.where(kish >= FEWEST, np.maximum(effective, FEWEST), kish)
+    return np.where(se > NO_ROUNDING, se, np.nan), effective

@@ -107,8 +107,8 @@ def common_growth(strata: Sequence[Stratum]) -> dict:
     if n < FEWEST_EVENTS or blocks < FEWEST_BLOCKS or not logs:
         return found | {"reasons": [f"fewer than {FEWEST_BLOCKS} blocks of time, or {FEWEST_EVENTS} events: no trend"]}
     beta = n / logs
-    residual, leverage = _by_block(strata, _log_scores, beta)
-    se, effective = block_spread(residual * beta / n, leverage)
+    se, effective = _spread(strata, _log_scores, beta)
+    se *= beta / n
     found |= {"beta": beta, "effective_blocks": float(effective)}
     found |= dict(zip(("trend_t", "trend_p"), _test_of_mean_time(strata, beta, 1.0), strict=True))
     if effective >= FEWEST and np.isfinite(se):
@@ -131,8 +131,7 @@ def _beta(one: Stratum) -> float:
 
 def _test_of_mean_time(strata: Sequence[Stratum], fitted: float, null: float) -> tuple[float | None, float | None]:
     """(t, two-sided p) of a growth `null` by the mean time of events; its spread is that about the fitted growth."""
-    residual, leverage = _by_block(strata, _mean_scores, fitted)
-    se, effective = block_spread(residual, leverage)
+    se, effective = _spread(strata, _mean_scores, fitted)
     if effective < FEWEST or not np.isfinite(se):
         return None, None
     t = sum(float((one.at - null / (null + 1)).sum()) for one in strata) / float(se)
@@ -155,13 +154,14 @@ def _mean_scores(one: Stratum, beta: float) -> tuple[np.ndarray, np.ndarray, np.
     return one.at - mean, mean * passed**beta * (passed - 1), passed**beta * square
 
 
-def _by_block(strata: Sequence[Stratum], scores: Scores, beta: float) -> tuple[np.ndarray, np.ndarray]:
-    """(what the scores of each block are above those expected, its share of the variance expected), all together."""
+def _spread(strata: Sequence[Stratum], scores: Scores, beta: float) -> tuple[float, float]:
+    """The standard error of the sum of scores of all events at growth beta, and the effective number of blocks."""
     blocks = max(one.passed.size - 1 for one in strata)
-    residual, variance = np.zeros(blocks), np.zeros(blocks)
+    residual, variance, apart = np.zeros((3, blocks))
     for one in strata:
         of_events, expected, squares = scores(one, beta)
-        own = np.bincount(one.block, weights=of_events, minlength=blocks)
-        residual += own - one.at.size * np.diff(expected)
+        residual += np.bincount(one.block, weights=of_events, minlength=blocks) - one.at.size * np.diff(expected)
+        apart += np.bincount(one.block, weights=of_events**2, minlength=blocks)
         variance += one.at.size * np.diff(squares)
-    return residual, variance / variance.sum()
+    se, effective = block_spread(residual, variance / variance.sum(), apart)
+    return float(se), float(effective)

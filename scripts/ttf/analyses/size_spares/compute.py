@@ -12,7 +12,7 @@ from ttf.inputs import Inputs
 from ttf.outages.down import Course, binomial_cumulative, course_of, smallest, spares_beside
 from ttf.outages.simulate import batches, paths_of, renewals, times_of, why_no_times
 from ttf.outages.strata import READ_OF_EXPOSURE, READ_OF_OUTAGES, Part, parts_of
-from ttf.stats.clustered import FEWEST, block_spread
+from ttf.stats.clustered import block_spread
 
 SHARES = (0.9, 0.95, 0.99, 0.999)
 # Blocks are so many times as long as an outage under way lasts on average: with weeks, or with mean repairs of long
@@ -120,7 +120,7 @@ def spares_limits(blocks: np.ndarray, p: float) -> tuple[int, int]:
     with np.errstate(invalid="ignore", divide="ignore"):
         influence = (at_most - share * whole) / (whole.sum() * share * (1 - share))
         se, effective = block_spread(influence, np.broadcast_to(whole / whole.sum(), influence.shape))
-        away, centre = se * stdtrit(np.maximum(effective, FEWEST) - 1, 0.975), logit(share)
+        away, centre = se * stdtrit(effective - 1, 0.975), logit(share)
         # Without any spread, as where no block has more down, the share itself.
         low, high = (np.where(np.isfinite(away), expit(centre + sign * away), share) for sign in (-1, 1))
     return smallest(np.maximum.accumulate(high), p), smallest(np.maximum.accumulate(low), p)
