@@ -20,7 +20,7 @@ LIVES = pl.DataFrame({"duration_s": [1, 10, 100, 1_000, 10_000], "event": ["fail
 def tables() -> dict[str, pl.DataFrame]:
     outages, records, exposure = made(OUTAGES, 1_000_000)
     group = pl.col("unit_id").str.head(1)
-    found = availability(*(frame.with_columns(group=group) for frame in (outages, records, exposure)))
+    found = availability(*(frame.with_columns(group=group) for frame in (outages, records, exposure)), 7)
     return {
         "availability": found,
         "lifetime_models": lifetime_models(CountedLives(LIVES, ["failure"]), "failure", ["all"]),
