@@ -44,7 +44,7 @@ def test_a_ticket_is_an_outage_whose_end_nobody_wrote(tmp_path):
 
 def test_no_repair_time_is_made_up(tmp_path):
     records = table_of("alibaba_ssd", "outage_records", read(tmp_path, TICKETS)[0])
-    found = availability(*outages_of("t", with_rules(records, []), None), None)
+    found = availability(*outages_of("t", with_rules(records, []), None), None, 7)
     AVAILABILITY.check(found)
     times = found.select(pl.col("^(repair|mttr|mtbf)_.*$"))
     assert times.null_count().row(0) == (found.height,) * times.width
