@@ -257,6 +257,8 @@ def when(m: Numbers, given: Mapping, about: Mapping) -> Tile | None:
     table, year, key, last = SURVIVAL_AT, "survival.1y", "survival.1y.survival", "last a year"
     if is_repaired(about):
         table, year, key, last = OUTAGE_FREE, "free.1y", "free.1y.share", "go a year without outage"
+        # The curve is that of gaps.
+        mini = None
     if m.has(key):
         of = f"of {nouns(noun(table, about))} {last}"
         return Tile(

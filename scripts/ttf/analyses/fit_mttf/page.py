@@ -139,11 +139,11 @@ def _range(m: Numbers) -> Key:
 
 def _texts(trace: Trace, m: Numbers):
     units, lives = plural(trace.about["unit"]), plural(noun(LIFETIME_VERDICT, trace.about))
-    go_on = "go on" if is_repaired(trace.about) else "have not failed"
+    go_on, first = "go on" if is_repaired(trace.about) else "have not failed", []
     if is_repaired(trace.about) and m.has("survival.1d.survival"):
         age, name = next(pair for pair in (("1y", "a year"), ("1d", "a day")) if m.has(f"survival.{pair[0]}.survival"))
         share = number(m, f"survival.{age}.survival", words.share)
-        yield f"After a repair, {share} of {plural(noun(SURVIVAL_AT, trace.about))} last {name}."
+        first.append(f"After a repair, {share} of {plural(noun(SURVIVAL_AT, trace.about))} last {name}.")
     if m.has("lifetimes.largest_gap"):
         constant, left = (number(m, f"lifetimes.{of}_survival", words.share) for of in ("exponential", "km"))
         after = number(m, "lifetimes.at_s", words.duration)
@@ -152,7 +152,9 @@ def _texts(trace: Trace, m: Numbers):
             None: " Whether a single MTTF misleads cannot be told.",
         }.get(m.value("lifetimes.misleads_clustered", None), "")
         would = f"A constant rate (dashed) would leave {constant} of {lives} after {after}"
-        yield f"{would}; {left} {go_on}.{misleads}"
+        first.append(f"{would}; {left} {go_on}.{misleads}")
+    if first:
+        yield " ".join(first)
     if limits := limit_keys(m):
         said = f"The steps are {units} ended by their time limit"
         if m.has("survival.median_s") and m["survival.median_s"] in [m[key] for key in limits]:
