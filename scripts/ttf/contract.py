@@ -24,7 +24,7 @@ TEXT, TRUTH, WHOLE, REAL, ROW = "text", "truth value", "whole number", "number",
 # a user, an account or a node; or anybody, as in what people wrote.
 NOBODY, SOMEBODY, ANYBODY = "nobody", "somebody", "anybody"
 # What tables count, which sentences must not exchange for each other.
-THINGS = ("lives", "jobs", "units", "attempts", "runs", "outages", "records", "repairs", "nodes")
+THINGS = ("lives", "jobs", "units", "attempts", "runs", "outages", "faults", "records", "repairs", "nodes")
 _DTYPES = {TEXT: "String", TRUTH: "Boolean", WHOLE: "Int64", REAL: "Float64", ROW: "UInt32"}
 
 
