@@ -4,13 +4,15 @@ from ttf.entry import run_rule
 
 
 def main(snakemake):
+    import sys
     from pathlib import Path
 
-    from ttf.fetch import Wanted, fetch, to_stderr
+    from ttf.fetch import Download, fetch
 
-    trace = snakemake.wildcards.trace
-    wanted = Wanted(**snakemake.params.download)
-    return fetch(Path(snakemake.output.file), wanted, report=lambda line: to_stderr(f"{trace}: fetch: {line}"))
+    def report(line: str) -> None:
+        print(f"  {snakemake.wildcards.trace}: fetch: {line}", file=sys.stderr, flush=True)
+
+    return fetch(Path(snakemake.output.file), Download(**snakemake.params.download), report)
 
 
 run_rule(main, snakemake)

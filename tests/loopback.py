@@ -54,6 +54,7 @@ class Site:
 
 def send(handler, status, headers, body=b""):
     handler.send_response(status)
+    handler.send_header("Connection", "close")
     for name, value in headers.items():
         handler.send_header(name, str(value))
     handler.end_headers()

@@ -5,9 +5,11 @@ import gzip
 import hashlib
 import io
 import os
-import re
+import resource
 import shutil
 import socket
+import ssl
+import subprocess
 import tarfile
 import time
 from pathlib import Path
@@ -33,10 +35,9 @@ from of_formats import FORMATS
 from study.messages import ConfigError
 from study.raw_tables import raw_tables, to_fetch
 from study.yaml_files import load_yaml
-from ttf import http_get, raw_files
+from ttf import raw_files
 from ttf.errors import StudyError
-from ttf.fetch import Partial, Patience, Wanted, _Progress, fetch, part_urls
-from ttf.http_get import Broken, Pace, Refused, TooSlow, ask, checked
+from ttf.fetch import Download, _with_progress, fetch, part_urls
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = b"".join(b"job%d,%d,Terminated\n" % (n, n * n) for n in range(40_000))
@@ -76,15 +77,15 @@ def get(site, tmp_path):
         def address(path):
             return path if ":" in path else site.url + path
 
-        wanted = Wanted(
+        download = Download(
             [address(path) for path in paths or ("/t.csv",)],
             parts=parts and [address(path) for path in parts],
             bytes=size,
             sha256=sha,
             **more,
         )
-        patience = Patience(stall_s=stall_s, tries=tries, sleep=run.slept.append)
-        return fetch(run.folder / name, wanted, patience, run.said.append)
+        limits = {"stall_s": stall_s, "tries": tries, "sleep": run.slept.append}
+        return fetch(run.folder / name, download, run.said.append, **limits)
 
     run.folder, run.said, run.slept = tmp_path / "data", [], []
     run.target = run.folder / "t.csv"
@@ -115,11 +116,10 @@ def test_a_file(get, site):
     assert get.slept == []
 
 
-@pytest.mark.parametrize("habit", [chunked(TEXT[:9990]), body(TEXT[:9990], length=False)])
-def test_a_server_that_says_no_length(get, site, habit):
-    site.habits["/t.csv"] = [habit]
-    get(sha=sha256(TEXT[:9990]), size=None)
-    assert get.target.read_bytes() == TEXT[:9990]
+def test_a_server_that_says_no_length(get, site):
+    site.habits["/t.csv"] = [body(TEXT, length=False)]
+    get(size=None)
+    assert get.target.read_bytes() == TEXT
 
 
 BREAKS = {
@@ -135,22 +135,22 @@ BREAKS = {
 }
 
 
-@pytest.mark.parametrize("habit", BREAKS)
-@pytest.mark.parametrize("etag", ['"v1"', None])
-@pytest.mark.parametrize("with_sha", [True, False])
-def test_goes_on_after_a_break(get, site, habit, etag, with_sha):
+@pytest.mark.parametrize(
+    ("habit", "etag", "checked"),
+    [*((habit, '"v1"', False) for habit in BREAKS), ("truncates", None, True), ("truncates", None, False)],
+)
+def test_goes_on_after_a_break(get, site, habit, etag, checked):
     site.etag["/t.csv"] = etag
     site.habits["/t.csv"] = [BREAKS[habit], BREAKS[habit], whole]
-    get(stall_s=0.5, sha=sha256(TEXT) if with_sha else None)
+    get(stall_s=0.5, sha=SHA256 if checked else None)
     assert get.target.read_bytes() == TEXT
     assert left(get) == ["t.csv"]
     assert len(get.slept) == 2
-    starts = [int(range_.removeprefix("bytes=").rstrip("-")) if range_ else 0 for range_ in site.ranges("/t.csv")]
-    if habit in ("truncates", "stalls") and (etag or with_sha):
-        assert starts == [0, 300_000, 600_000]
+    if habit in ("truncates", "stalls"):
+        # Without either, nothing tells that the rest is of the same version.
+        again = ["bytes=300000-", "bytes=600000-"] if etag or checked else [None, None]
+        assert site.ranges("/t.csv") == [None, *again]
         assert {held for *_, held in site.asked[1:]} == {etag}
-    elif not (etag or with_sha):
-        assert starts == [0, 0, 0], "nothing tells that the rest is of the same version"
 
 
 def test_a_server_without_ranges_starts_anew(get, site):
@@ -192,13 +192,10 @@ def test_gives_up_where_nothing_gets_further(get, site):
     assert len(get.slept) == 5
 
 
-def test_waits_grow_and_are_the_same_every_time(get, site):
+def test_waits_grow(get, site):
     site.habits["/t.csv"] = [status(503)]
     refused(get, tries=9)
-    first, get.slept[:] = list(get.slept), []
-    refused(get, tries=9)
-    assert get.slept == first
-    assert all(0.75 * due <= wait <= 1.25 * due for wait, due in zip(first, (1, 2, 4, 8, 16, 32, 60, 60), strict=True))
+    assert all(low <= wait <= low + 1 for wait, low in zip(get.slept, (1, 2, 4, 8, 16, 32, 59, 59), strict=True))
 
 
 def test_a_server_may_ask_for_a_longer_wait_but_not_for_ever(get, site):
@@ -212,22 +209,15 @@ def test_a_stall_is_noticed_in_its_time(get, site):
     start = time.monotonic()
     message = refused(get, stall_s=0.2, tries=1)
     assert time.monotonic() - start < 5
-    assert "no data for 0.2 s (2 tries)" in message
+    assert "fewer than 200 bytes came in 0.2 s (2 tries)" in message
 
 
 OK = b"HTTP/1.1 200 OK\r\n"
 FOR_EVER = {
     "a byte at a time": for_ever(b"j", OK + b"Content-Length: 1000000\r\n\r\n", 0.02),
-    "a byte at a time, of unknown length": for_ever(b"j", OK + b"\r\n", 0.02),
     "a header, a byte at a time": for_ever(b"x", OK + b"X-More: ", 0.02),
-    "the first line, a byte at a time": for_ever(b"H", b"", 0.02),
-    "headers, slowly": for_ever(b"X: y\r\n", OK, 0.02),
     "announcements": for_ever(b"HTTP/1.1 100 Continue\r\n\r\n"),
-    "announcements with headers": for_ever(b"HTTP/1.1 100 Continue\r\nX: y\r\n\r\n"),
-    "chunks of a byte, slowly": for_ever(b"1\r\nj\r\n", OK + b"Transfer-Encoding: chunked\r\n\r\n", 0.02),
-    "chunks that say more than they hold": for_ever(
-        b"1;" + b"x" * 60_000 + b"\r\nj\r\n", OK + b"Transfer-Encoding: chunked\r\n\r\n", 0.01
-    ),
+    "chunks of a byte": for_ever(b"1\r\nj\r\n", OK + b"Transfer-Encoding: chunked\r\n\r\n", 0.02),
     "headers behind the last chunk": for_ever(
         b"X: y\r\n" * 99, OK + b"Transfer-Encoding: chunked\r\n\r\n1\r\nj\r\n0\r\n"
     ),
@@ -240,26 +230,8 @@ def test_what_would_go_on_for_ever_ends_and_the_mirror_is_asked(get, site, what)
     start = time.monotonic()
     message = refused(get, "/slow/t.csv", stall_s=0.3, tries=2)
     assert time.monotonic() - start < 15
-    assert re.search(r"/slow/t\.csv: too slow: \d+ bytes came in 0\.\d+ s, of 1,000 a second .* \(2 tries\)", message)
+    assert "/slow/t.csv: fewer than 300 bytes came in 0.3 s (2 tries)" in message
     assert get("/slow/t.csv", "/t.csv", tries=1, stall_s=0.3)
-
-
-@pytest.mark.parametrize("before", [b"HTTP/1.1 200 OK\r\n", b""])
-def test_more_headers_than_there_are(get, site, before):
-    site.habits["/t.csv"] = [for_ever(b"X: y\r\n" * 99, before)]
-    assert "answered in no known way" in refused(get, tries=1)
-
-
-def test_the_pace_is_of_the_file_over_a_window():
-    now = iter([0, 5, 10, 12, 21, 33, 40, 50]).__next__
-    pace = Pace(10, 100, now)
-    pace.check()
-    pace.add(1000)
-    pace.check()  # at 10 s, and from 12 s on anew
-    pace.add(900)
-    with pytest.raises(TooSlow, match="900 bytes came in 21 s, of 100 a second"):
-        for _ in range(2):
-            pace.check()
 
 
 def test_a_slow_server_that_does_get_further_is_not_asked_for_ever(get, site):
@@ -269,7 +241,7 @@ def test_a_slow_server_that_does_get_further_is_not_asked_for_ever(get, site):
     slow = for_ever(b"j", head + TEXT[:300_000], 0.02)
     site.habits["/t.csv"] = [slow]
     message = refused(get, stall_s=0.3, tries=3)
-    assert re.search(r"too slow: .* \(3 tries\)", message)
+    assert "fewer than 300 bytes came in 0.3 s (4 tries)" in message
     assert "0.3 MB have arrived and are kept" in message
 
 
@@ -327,10 +299,8 @@ def test_without_a_checksum_a_rerun_starts_anew(get, site):
 
 OTHERS = {
     "page": (body(PAGE, Content_Type="text/html"), "an HTML or XML page came, not the file; it begins b'<!DOCTYPE"),
-    "xml": (body(b'<?xml version="1.0"?><Error/>'), "HTML or XML page"),
     "lfs pointer": (body(POINTER), "a Git-LFS pointer came, not the file it stands for"),
     "not there": (status(404), "HTTP 404 Not Found"),
-    "not allowed": (status(403), "HTTP 403 Forbidden"),
     "unknown number": (status(499), "HTTP 499"),
     "no content": (status(204), "HTTP 204"),
     "shorter": (body(TEXT[:-1]), f"the file there has {len(TEXT) - 1:,} bytes, expected {len(TEXT):,}"),
@@ -356,45 +326,36 @@ def says(**headers):
     return answer
 
 
-NONSENSE = {
-    "a quintillion": (says(Content_Length="1" + "0" * 30), "the server gives '1000000000000000000000000000000' as the"),
-    "more than there are disks": (says(Content_Length=str(10**14)), "says that the file has 100,000,000,000,000 bytes"),
-    "digits without end": (says(Content_Length="9" * 6000), "as the length of what it sends"),
-    "less than nothing": (says(Content_Length="-1"), "the server gives '-1' as the length"),
-    "a word": (says(Content_Length="many"), "the server gives 'many' as the length"),
-    "a part": (says(Content_Length="1.5e3"), "the server gives '1.5e3' as the length"),
-    "as Python writes it": (says(Content_Length="1_0"), "the server gives '1_0' as the length"),
-    "nothing": (says(Content_Length=""), "the server gives '' as the length"),
-    "two lengths": (says(Content_Length=["10", "11"]), "the server gives '10, 11' as the length"),
-    "an end behind the end": (
-        says(Content_Range="bytes 0-9/5"),
-        "contradicts itself: it sends 'bytes 0-9/5'",
-    ),
-    "another length": (says(Content_Range="bytes 0-9/10", Content_Length="4"), "'bytes 0-9/10' with 4 bytes"),
-    "no range": (says(Content_Range="bytes x-y/z"), "HTTP 206: an answer without the file"),
-    "a range without end": (says(Content_Range=f"bytes 0-9/1{'0' * 30}"), "HTTP 206: an answer without the file"),
-}
-
-
-@pytest.mark.parametrize("what", NONSENSE)
-def test_a_length_that_makes_no_sense_is_the_server_s_and_no_full_disk(get, site, what):
-    habit, said = NONSENSE[what]
-    site.habits["/t.csv"] = [habit]
-    message = refused(get, sha=None, size=None)
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (says(Content_Length="1" + "0" * 30), "the server says 1e+30 bytes"),
+        (says(Content_Range="bytes 0-9/5"), "sends more than the 5 bytes expected"),
+        (says(Content_Range="bytes x-y/z"), "the server sends another part (1 try)"),
+        (says(Content_Length=["10", "11"]), "answered in no known way (1 try)"),
+    ],
+)
+def test_a_length_that_makes_no_sense_is_no_full_disk(get, site, answer, said):
+    site.habits["/t.csv"] = [answer]
+    message = refused(get, sha=None, size=None, tries=1)
     assert said in message
     assert "disk" not in message
-    assert len(message) < 1000
-    assert get.slept == []
 
 
-def test_a_file_that_is_said_to_be_of_another_length_when_asked_again(get, site):
-    more = says(Content_Range="bytes 300000-300009/300010")
+@pytest.mark.parametrize("length", ["-1", "many", "9" * 6000])
+def test_a_length_that_is_no_number_is_unknown(get, site, length):
+    site.habits["/t.csv"] = [says(Content_Length=length)]
+    get(sha=None, size=None)
+    assert get.target.read_bytes() == b"0123456789"
+
+
+def test_a_file_whose_length_changes_is_fetched_anew(get, site):
     site.etag["/t.csv"] = '"v1"'
-    site.habits["/t.csv"] = [cut(300_000), more, whole]
+    site.habits["/t.csv"] = [cut(300_000), says(Content_Range="bytes 300000-300009/300010"), whole]
     get(sha=None, size=None)
     assert get.target.read_bytes() == TEXT
     assert "the file there has 300,010 bytes now, and had" in get.said[1]
-    assert site.ranges("/t.csv") == ["bytes=300000-" if n == 1 else None for n in range(3)]
+    assert site.ranges("/t.csv") == [None, "bytes=300000-", None]
 
 
 @pytest.mark.parametrize("name", [".t.csv.part", ".t.csv.wrong", ".t.csv.000.piece", ".t.csv.joined.part"])
@@ -413,13 +374,6 @@ def test_nothing_is_written_through_what_lies_in_the_way(get, site, tmp_path, na
         assert refused(get, sha=sha).startswith(f"{path}: is {what}, where a file of the download goes. Remove it")
     assert (tmp_path / "mine").read_bytes() == b"mine"
     assert site.asked == []
-
-
-def test_a_link_that_appears_on_the_way_is_not_followed(tmp_path):
-    (tmp_path / "mine").write_bytes(b"mine")
-    (tmp_path / ".t.csv.part").symlink_to(tmp_path / "mine")
-    with pytest.raises(OSError, match="a link"):
-        Partial(tmp_path / ".t.csv.part")
 
 
 def test_a_link_in_the_place_of_the_file_is_replaced(get, tmp_path):
@@ -491,23 +445,12 @@ def test_files_of_other_names_are_left_alone(get, site):
 # Addresses --------------------------------------------------------------------------------------------------
 
 
-def test_redirects_are_followed_with_the_range(get, site):
-    site.habits["/moved/t.csv"] = [status(301, Location="/again/t.csv")]
-    site.habits["/again/t.csv"] = [status(307, Location=f"{site.url}/t.csv?a=b#c")]
-    site.habits["/t.csv"] = [cut(300_000), whole]
-    get("/moved/t.csv")
-    assert get.target.read_bytes() == TEXT
-    assert site.ranges("/t.csv") == [None, "bytes=300000-"]
-
-
 @pytest.mark.parametrize(
     ("location", "says"),
     [
         ("/circle", "redirects more than 5 times"),
         ("file:///etc/passwd", "'file:///etc/passwd' is no address of http or https"),
-        ("ftp://127.0.0.1/t.csv", "is no address of http or https"),
-        ("data:,job1", "is no address of http or https"),
-        ("http://[half/t.csv", "redirects to 'http://[half/t.csv', which is no address"),
+        ("http://[half/t.csv", "'http://[half/t.csv' is no address of http or https"),
         ("http://127.0.0.1:port/t.csv", "no address that can be asked"),
     ],
 )
@@ -516,26 +459,50 @@ def test_redirects_to_nowhere(get, site, location, says):
     assert says in refused(get, "/circle")
 
 
-def test_a_redirect_with_odd_letters(get, site):
-    site.habits["/t.csv"] = [status(302, Location="/caf\xe9 1/t.csv")]
-    site.files["/caf%C3%A9%201/t.csv"] = TEXT
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://127.0.0.1/x", "data:,x", "/etc/passwd"])
+def test_only_http(tmp_path, url):
+    with pytest.raises(StudyError, match="is no address of http or https"):
+        fetch(tmp_path / "x", Download([url]), print)
+
+
+@pytest.fixture
+def secure(site, tmp_path):
+    """A site on https, and the file of its certificate."""
+    files = ["-keyout", tmp_path / "key.pem", "-out", tmp_path / "cert.pem"]
+    names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
+    make = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *files, *names]
+    subprocess.run(make, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
+    site.server.socket = context.wrap_socket(site.server.socket, server_side=True)
+    site.url = site.url.replace("http:", "https:")
+    return tmp_path / "cert.pem"
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="no openssl, which makes the certificate")
+def test_certificates_are_those_of_this_machine_and_https_is_not_left(get, site, secure, monkeypatch):
+    assert "the server's certificate is not accepted (self" in refused(get)
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/not/there")
+    monkeypatch.setenv("SSL_CERT_FILE", str(secure))
+    site.habits["/t.csv"] = [status(302, Location=site.url.replace("https:", "http:") + "/t.csv"), whole]
+    assert f"redirects from https to http: '{site.url.replace('https:', 'http:')}/t.csv'" in refused(get)
     get()
     assert get.target.read_bytes() == TEXT
 
 
-@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://127.0.0.1/x", "data:,x", "/etc/passwd"])
-def test_only_http(tmp_path, url):
-    with pytest.raises(StudyError, match="is no address of http or https"):
-        fetch(tmp_path / "x", Wanted([url]))
-    with pytest.raises(Refused), ask(url):
-        pass
+def test_no_password_of_netrc_is_sent(get, site, tmp_path, monkeypatch):
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login me password secret")
+    monkeypatch.setenv("NETRC", str(netrc))
+    sent = []
 
+    def answer(handler, site, path):
+        sent.append(handler.headers["Authorization"])
+        (whole if path == "/t.csv" else status(302, Location="/t.csv"))(handler, site, path)
 
-def test_not_from_https_to_http():
-    assert checked("https://example.org/x", above="https://example.org/y")
-    assert checked("https://example.org/x", above="http://example.org/y")
-    with pytest.raises(Refused, match="redirects from https to http"):
-        checked("http://example.org/x", above="https://example.org/y")
+    site.habits = {path: [answer] for path in ("/moved/t.csv", "/t.csv")}
+    get("/moved/t.csv")
+    assert sent == [None, None]
 
 
 def test_nobody_listens(get, site):
@@ -551,10 +518,6 @@ def test_no_network(get, monkeypatch):
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
     assert "is there a network? (2 tries)" in refused(get, "http://example.invalid/t.csv", tries=2)
-
-
-def test_a_server_that_speaks_no_tls(get, site):
-    assert "1 try" in refused(get, site.url.replace("http", "https") + "/t.csv", tries=1)
 
 
 def test_a_server_that_speaks_no_http(get, site):
@@ -628,14 +591,7 @@ def test_parts_are_too_few(get, site, in_parts):
 
 def test_the_names_of_parts():
     names = list(part_urls(["x.part*"]))
-    assert (names[0], names[25], names[26], names[-1], len(names)) == (
-        "x.partaa",
-        "x.partaz",
-        "x.partba",
-        "x.partzz",
-        676,
-    )
-    assert list(part_urls(["b", "a"])) == ["b", "a"]
+    assert [names[0], names[26], names[-1], len(names)] == ["x.partaa", "x.partba", "x.partzz", 676]
 
 
 # What is inside ---------------------------------------------------------------------------------------------
@@ -721,28 +677,27 @@ def test_a_full_disk_is_seen_before(get, site, monkeypatch):
     assert "Make room and run again" in message
 
 
-@pytest.mark.parametrize(
-    ("number", "says"),
-    [(errno.ENOSPC, "disk is full"), (errno.EDQUOT, "disk is full"), (errno.EROFS, "yours to write")],
-)
-def test_a_disk_that_fails_on_the_way(get, site, monkeypatch, number, says):
-    write = Partial.write
-
-    def fails(partial, chunk):
-        if partial.size > 300_000:
-            raise OSError(number, "no luck")
-        write(partial, chunk)
-
-    monkeypatch.setattr(Partial, "write", fails)
-    monkeypatch.setattr(http_get, "CHUNK_BYTES", 50_000)
-    message = refused(get)
-    assert says in message
-    assert "no luck" in message
-    monkeypatch.undo()
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
+def test_a_disk_that_fails_on_the_way(get, site):
+    """Here by a limit on the size of a file."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (300_001, limits[1]))
+    try:
+        message = refused(get)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert "t.csv cannot be written: File too large. Check that the folder is yours" in message
     get()
-    assert site.ranges("/t.csv")[-1].startswith("bytes=3")
+    assert site.ranges("/t.csv")[-1] == "bytes=300001-"
     assert get.target.read_bytes() == TEXT
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_is_named(get, site, monkeypatch, number):
+    def fails(file):
+        raise OSError(number, "no luck")
+
+    monkeypatch.setattr(os, "fsync", fails)
+    assert "the disk is full or your share of it is (no luck). The whole file has 1.2 MB. Make room" in refused(get)
 
 
 def test_a_folder_that_cannot_be_made(get, site):
@@ -754,20 +709,20 @@ def test_a_folder_that_cannot_be_made(get, site):
 # Words on the way -------------------------------------------------------------------------------------------
 
 
-def test_progress_is_at_most_a_line_a_second_and_a_tenth():
+def test_progress_is_at_most_a_line_a_second_and_a_tenth(monkeypatch):
     said, now = [], [0.0]
-    progress = _Progress("t.csv", said.append, lambda: now[0])
-    progress.begin(0, 100_000_000)
-    for percent in range(1, 101):
-        now[0] += 0.25
-        progress.at(percent * 1_000_000)
+
+    def chunks(seconds):
+        for _ in range(100):
+            now[0] += seconds
+            yield b"x" * 10_000
+
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    assert len(list(_with_progress(chunks(0.25), 0, 1_000_000, said.append))) == 100
     assert len(said) == 10
-    assert said[1] == "t.csv: 20.0 MB of 100.0 MB (20%), 4.0 MB/s"
-    progress.begin(0, None)
-    for _ in range(100):
-        now[0] += 1
-        progress.at(1_000_000)
-    assert said[10:] == ["t.csv: 1.0 MB, 0.0 MB/s", *["t.csv: 1.0 MB, 0.0 MB/s"] * 2]
+    assert said[1] == "0.2 MB of 1.0 MB (20%), 0.0 MB/s"
+    list(_with_progress(chunks(1), 0, None, said.append))
+    assert said[10:] == ["0.3 MB, 0.0 MB/s", "0.6 MB, 0.0 MB/s", "0.9 MB, 0.0 MB/s"]
 
 
 def test_a_try_that_failed_is_told(get, site):
@@ -775,14 +730,6 @@ def test_a_try_that_failed_is_told(get, site):
     get()
     assert get.said[0].startswith("t.csv: the server ended the connection after 300,000 of 1,")
     assert "at 0.3 MB, next try in" in get.said[0]
-
-
-def test_broken_and_refused_are_told_apart(site):
-    site.habits["/t.csv"] = [status(503), status(404)]
-    with pytest.raises(Broken), ask(f"{site.url}/t.csv"):
-        pass
-    with pytest.raises(Refused), ask(f"{site.url}/t.csv"):
-        pass
 
 
 # Which files are downloaded ---------------------------------------------------------------------------------
@@ -882,7 +829,7 @@ def test_the_shipped_traces_are_downloaded_whole(here, trace):
     assert list(files) == list(FORMATS[entry["format"]]["tables"])
     assert list(to_fetch(trace, entry, files)) == [Path(path).name for [path] in files.values()]
     for download in to_fetch(trace, entry, files).values():
-        assert Wanted(**download).sha256
+        assert Download(**download).sha256
         assert download["bytes"]
         assert len(download["urls"]) + len(download.get("parts", [])) >= 2
 
