@@ -26,6 +26,7 @@ RUN_COLUMNS = {
 PREEMPTED = "PREEMPTED"
 # An hour of one GPU, in what `gpu_time` gives.
 GPU_HOUR = 1000 * 3600
+FEW_STARTS = 200
 # How a run ended, as its infra life tells.
 ENDS = ("basis", "infra", "timed_out", "preempted")
 
@@ -134,6 +135,19 @@ def with_runs_before(tries: pl.LazyFrame) -> pl.LazyFrame:
     """
     again = (pl.col("job") == pl.col("job").shift(1)).fill_null(False)
     return tries.with_columns(again=again, after_infra=again & pl.col("infra").shift(1, fill_value=False))
+
+
+def where_starts_are(starts: pl.Series, end_s: int) -> tuple[int, int]:
+    """(begin_s, starts before it) of a record that ends at end_s: its first start, or where most of them begin.
+
+    Of a record whose start is cut off, such as one of the pods that were not deleted yet, a few long runs are left: if
+    fewer than one in FEW_STARTS starts lie in a quarter of the time or more, it begins after these.
+    """
+    ordered = starts.drop_nulls().sort()
+    first_s, begin_s = ordered[0], ordered[ordered.len() // FEW_STARTS]
+    if 4 * (begin_s - first_s) < end_s - first_s:
+        return first_s, 0
+    return begin_s, int((ordered < begin_s).sum())
 
 
 def held(jobs: pl.LazyFrame, attempts: pl.LazyFrame | None) -> pl.DataFrame:

@@ -1,8 +1,11 @@
 """What may be said of a trace: each rule on numbers made up for it."""
 
 import pytest
-from made_numbers import ABOUT, numbers, proxy
+from made_numbers import ABOUT, COMPONENTS, numbers, proxy
 from ttf.brief import rules
+from ttf.brief.actions import actions
+from ttf.brief.bottom_line import bottom_line
+from ttf.brief.grade import grade_of
 from ttf.brief.tiles import CANNOT, tiles
 from ttf.report import said
 
@@ -55,6 +58,28 @@ def test_a_rate_per_node_is_not_told_where_neither_nodes_nor_causes_are_recorded
     assert tile(m, "node_rate").state == "withheld"
     caused = numbers(sizes__node_gpus_from="default", sizes__node_gpus=(8, "GPUs"))
     assert tile(caused, "node_rate").state == "shown"
+
+
+def test_r12_gpu_time_of_a_few_jobs_is_neither_a_tile_nor_a_headline_nor_an_a():
+    few = numbers(data__gpu_jobs=(4, "jobs"), data__jobs=(1_000, "jobs"))
+    assert rules.r12_few_gpus(few) and not rules.r12_few_gpus(numbers(data__gpu_jobs=(0, "jobs")))
+    assert "failed_gpu_time" not in [one.name for one in tiles(few, {}, ABOUT)]
+    assert plain(" ".join(bottom_line(few, ABOUT))) == "31.8% of ended jobs failed. 4 of 1,000 jobs have GPUs."
+    assert [plain(reason) for reason in grade_of(few)[1]] == ["4 of 1,000 jobs have GPUs"]
+    assert actions(few, "job") == ((), (), "")
+    assert not rules.r12_few_gpus(numbers(data__gpu_jobs=(60, "jobs"), data__jobs=(1_000, "jobs")))
+
+
+def test_an_annual_failure_rate_leads_and_says_how_long_drives_were_seen():
+    rate = {"afr": (3.64, "% a year"), "ci_low_clustered": (1.07, "% a year"), "ci_high_clustered": (12.3, "% a year")}
+    drives = {f"afr__{name}": value for name, value in rate.items()} | {"period__days": (20, "days")}
+    drives |= {"mttf__mttf_s": (8.6e8, "s"), "mttf__events": (43, "failures"), "lives__units": (9, "units")}
+    m = numbers(**drives, afr__failures=(43, "failures"))
+    about = COMPONENTS | {"unit": "drive"}
+    said_of_it = plain(bottom_line(m, about)[0])
+    assert said_of_it == "3.64% of drives fail in a year (95% CI 1.07–12.3): 43 failures in 20 days."
+    first = tiles(m, {}, about)[0]
+    assert (first.name, plain(first.value), plain(first.means)) == ("afr", "3.64%", "Seen for 20 days, not for a year.")
 
 
 def test_r2_scaling_untested_and_no_size_measured():

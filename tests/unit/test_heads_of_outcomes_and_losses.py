@@ -332,3 +332,24 @@ def test_nothing_lost_is_a_line(rows, found, is_checked):
     line = losses.head(PODS, of_losses(*rows))
     assert said.plain(line.found).startswith(found)
     assert line.checked is is_checked
+
+
+def ended_jobs(**failures):
+    """Of each user ten ended jobs of whom so many failed."""
+    rows = [(user, "failure" if job < failed else "success") for user, failed in failures.items() for job in range(10)]
+    jobs = pl.DataFrame(rows, schema=["user", "outcome"], orient="row")
+    number = pl.col("user").rank("dense").cast(pl.UInt32)
+    by = {name: pl.lit("user") for name in ("cluster_by", "group_by")}
+    return jobs.with_columns(**by, cluster=number, group=number).lazy()
+
+
+def test_one_user_of_most_failures_is_said_with_the_share_without():
+    metrics = Metrics()
+    outcomes_numbers.of_concentration(metrics, ended_jobs(a=10, b=2, c=3, d=1, e=2))
+    key = "outcomes.concentration"
+    assert [metrics[f"{key}.{of}"]["value"] for of in ("by", "failures")] == ["user", 10]
+    assert metrics[f"{key}.share"]["value"] == pytest.approx(10 / 18)
+    assert metrics[f"{key}.failure_share_without"]["value"] == pytest.approx(8 / 40)
+    few = Metrics()
+    outcomes_numbers.of_concentration(few, ended_jobs(a=9, b=3, c=3, d=1, e=2))
+    assert few == {}

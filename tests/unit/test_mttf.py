@@ -10,7 +10,12 @@ from hypothesis import strategies as st
 from scipy import stats
 from ttf.analyses.fit_mttf import FAILURES_WITHOUT_END, MTTF
 from ttf.analyses.fit_mttf.compute import failures_without_end
+from ttf.analyses.fit_mttf.numbers import of_groups
+from ttf.analyses.fit_mttf.page import by_group
 from ttf.clusters import with_levels
+from ttf.numbers.metrics import Metrics
+from ttf.report.numbers import Numbers
+from ttf.report.said import plain
 from ttf.stats.clustered import UNCLUSTERED
 from ttf.stats.mttf import garwood_interval, mean_time_to_failure
 
@@ -239,3 +244,32 @@ def test_failures_without_end_by_hand() -> None:
         ("gpu_count", "3", 1, 1, 1.0, None, 0.0, 50.0, "no failure has an end: no mean without them"),
     ]
     assert first(table)["mttf_s"] == first(mean_time_to_failure(lives, "failure", ["all"]))["mttf_s"]
+
+
+def test_groups_far_apart_are_said_before_a_mean_that_describes_neither():
+    """The old ones wear out; of the new ones few fail. A year's last step before it is what had failed by then."""
+    rates = {"old": (900, 300, 0.2, 2.0e8, 1.9e8, 2.1e8), "new": (500, 12, 0.01, 4e9, 2e9, 8e9)}
+    mttf = pl.DataFrame(
+        [("failure", "batch", name, *row, 0.95) for name, row in rates.items()],
+        schema=[
+            *("event", "stratum_by", "stratum", "n", "events", "failures_per_1000_node_days", "mttf_s"),
+            *("ci_low_clustered_s", "ci_high_clustered_s", "confidence"),
+        ],
+        orient="row",
+    )
+    steps = [(1.5, 600, 0.9), (2.9, 300, 0.7), (3.1, 200, 0.65), (4.5, 20, 0.5)]
+    curve = pl.DataFrame(
+        [("failure", "batch", "old", int(year * 31_536_000), at_risk, share) for year, at_risk, share in steps],
+        schema=["event", "stratum_by", "stratum", "time_s", "at_risk", "survival"],
+        orient="row",
+    )
+    metrics = Metrics()
+    of_groups(metrics, mttf, curve, ["batch"])
+    assert metrics["groups.highest.years"]["value"] == 3
+    assert metrics["groups.highest.failed_share"]["value"] == pytest.approx(0.3)
+    said_of_it = plain(by_group(Numbers(metrics), "GPUs"))
+    assert said_of_it == "30.0% of GPUs of batch old had failed by year 3, 12 of 500 of new"
+    near = mttf.with_columns(ci_low_clustered_s=pl.lit(1.9e8))
+    alike = Metrics()
+    of_groups(alike, near, curve, ["batch"])
+    assert alike == {}

@@ -31,6 +31,7 @@ from ttf.numbers.metrics import Metrics
 from ttf.report.numbers import Numbers
 from ttf.report.page import environment
 from ttf.rooms import places
+from ttf.runs import where_starts_are
 from ttf.stats.projection import reach_of
 from ttf.tables import read_table, write_csv
 
@@ -118,6 +119,21 @@ def test_days_of_a_clock_of_its_own_begin_with_the_first_start():
     assert weeks["window_days"].unique().to_list() == [7]
     assert weeks["window"][0] == "days 1 to 7"
     assert weeks.height == 24
+
+
+def test_a_record_whose_start_is_cut_off_begins_where_starts_are():
+    """Two long runs of 600 start in the first hundred days of 150: the rate did not range from 0."""
+    early = [(day * DAY, (150 - day) * DAY, 8, None) for day in (0, 50)]
+    late = [((100 + place % 50) * DAY, DAY // 2, 8, EVENT) for place in range(598)]
+    table = failure_rate_over_time(lives(*early, *late), "state", 8)
+    assert set(table.select("runs_before", "days_before").rows()) == {(2, 100)}
+    assert table["window"][0] == "days 101 to 107" and table["failures"].min() > 50
+    # Both long runs, and half a day of twelve runs a day.
+    assert table["node_days"][0] == pytest.approx(7 * 2 + 7 * 12 / 2)
+    metrics = Metrics()
+    of_over_time(metrics, table)
+    assert metrics["sizes.over_time.days_before"]["value"] == 100
+    assert where_starts_are(pl.Series([0, 50, *range(100, 200)]), 200) == (0, 0)
 
 
 @pytest.mark.parametrize(("days", "window"), [(1, 1), (20, 1), (21, 7), (89, 7), (90, 30), (3000, 30)])

@@ -74,6 +74,21 @@ def served(found: dict[str, pl.DataFrame], split: str = "temporal_3") -> str:
     return found["risk_evaluation"].filter("serves", AT_ALL, **about)["model"].item()
 
 
+def test_the_score_without_the_one_user_of_most_failures_stands_beside_it():
+    """The last week's failures are of one user nearly all, which any score finds; of the others it knows less."""
+    jobs = made_risk.with_users(6_000, 2)
+    is_one = (pl.col("user") == jobs["user"].mode().sort()[0]) & pl.col("outcome").is_in(["success", "failure"])
+    jobs = jobs.with_columns(outcome=pl.when(is_one).then(pl.lit("failure")).otherwise("outcome"))
+    spare = (pl.col("outcome") == "failure") & ~is_one & (pl.int_range(pl.len()) % 4 > 0)
+    jobs = jobs.with_columns(outcome=pl.when(spare).then(pl.lit("success")).otherwise("outcome"))
+    found = tables_of(jobs)["risk_evaluation"].filter("serves", stage="probability", metric="pr_auc", split=ORIGINS[-1])
+    (every,), (rest,) = (found.filter(slice=name).to_dicts() for name in ("all", "without_most"))
+    assert 0 < rest["failures"] < every["failures"] / 2 and rest["n"] < every["n"]
+    assert rest["estimate"] < every["estimate"]
+    evenly = tables_of(made_risk.coin(3_000, 1))["risk_evaluation"]
+    assert not evenly.filter(slice="without_most").height
+
+
 # Where the risk is known -------------------------------------------------------------------------------------
 
 

@@ -15,6 +15,8 @@ UPPER, MODEL, MEASURED = "upper bound", "model", "measured"
 
 def actions(m: Numbers, unit: str) -> tuple[tuple[Action, ...], tuple[str, ...], str]:
     """At most five actions, what was tested and is not worth doing, and the finding over them."""
+    if rules.r12_few_gpus(m):
+        return (), (), ""
     of_trace = {
         "save_state": _save_state(m, unit),
         "checkpoint": _checkpoint(m, unit),

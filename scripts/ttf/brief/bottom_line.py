@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 
+from ttf.analyses.fit_mttf.page import by_group
 from ttf.brief import rules
 from ttf.brief.texts import fraction, interval, is_fraction, plural, span, whole_percent
+from ttf.charts.text import plural as plural_of
 from ttf.report import words
 from ttf.report.numbers import Numbers
 from ttf.report.said import length, number, plain, with_age
@@ -26,10 +28,11 @@ def _of_jobs(m: Numbers, unit: str) -> tuple[str, ...]:
         ended = number(m, "outcomes.ended_share", whole_percent)
         failed = f"Of the {ended} of {unit}s {_known(m)}, {number(m, 'outcomes.failure_share', words.share)} failed"
     first = f"{failed}."
-    if m.has(time) and not rules.failed_time_is_bound(m):
+    has_time = m.has(time) and not rules.r12_few_gpus(m)
+    if has_time and not rules.failed_time_is_bound(m):
         link = "but" if m[time] < 0.5 * m["outcomes.failure_share"] else "and"
         first = f"{failed}, {link} failed attempts used {number(m, time, words.share)} of GPU time."
-    return _with_second(first, [[_running(m, unit)], [_cause(m)], _target(m)])
+    return _with_second(first, [[_running(m, unit)], [_cause(m) if has_time else ""], _target(m, unit)])
 
 
 def _known(m: Numbers) -> str:
@@ -64,8 +67,10 @@ def _cause(m: Numbers) -> str:
     return f"{who} account for {number(m, share, whole_percent)} of that" if m[share] else ""
 
 
-def _target(m: Numbers) -> list[str]:
+def _target(m: Numbers, unit: str) -> list[str]:
     """What a run of the target size can expect, in more words and in fewer."""
+    if rules.r12_few_gpus(m):
+        return [rules.few_gpus(m, unit)]
     size = rules.target(m).replace(" ", "-").replace(words.NO_BREAK, "-").removesuffix("s")
     run = f"{words.article(plain(size))} {size} run"
     if why := rules.withheld_at_target(m):
@@ -96,10 +101,17 @@ def _of_components(m: Numbers, about: Mapping) -> tuple[str, ...]:
         return (f"No {unit} of this trace failed.",)
     ci = interval(m, "mttf.ci_{}_s", "mttf.mttf_s")
     mean = number(m, "mttf.mttf_s", words.duration)
-    first = f"{plural(m, 'mttf.events', 'failure')}: one per {unit} every {mean} of service ({ci})."
+    failures = plural(m, "mttf.events", "failure")
+    first = f"{failures}: one per {unit} every {mean} of service ({ci})."
     clauses = []
     verdict = m.value("lifetimes.verdict", "")
-    if verdict in ("falls", "rises"):
+    if m.has("afr.afr"):
+        rate = f"{number(m, 'afr.afr')}% of {plural_of(unit)} fail in a year ({interval(m, 'afr.ci_{}')})"
+        first = f"{rate}: {failures} in {plural(m, 'period.days', 'day')}."
+    elif m.has("groups.highest.failed_share"):
+        first = f"{by_group(m, plural_of(unit))}."
+        clauses.append(f"one failure per {unit} every {mean} of service ({ci}) describes neither")
+    elif verdict in ("falls", "rises"):
         way = "decreases" if verdict == "falls" else "increases"
         clauses.append(f"the hazard {way} {with_age(about)}, so this mean does not describe every moment")
     if m.value("lemons.lemons", 0) and m.has("lemons.share_of_failures"):

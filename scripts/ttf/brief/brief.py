@@ -33,7 +33,7 @@ def summed_up(metrics: Metrics, given: Inputs, about: Mapping) -> Brief:
 def brief_of(m: Numbers, given: Mapping, about: Mapping, withheld: Mapping[str, str] | None = None) -> Brief:
     """about: what the report says of the trace, with `clock`, `failure_words` and `targets` of its configuration."""
     found, not_worth, claim = actions(m, about["unit"])
-    grade, reasons = grade_of(m)
+    grade, reasons = grade_of(m, about["unit"])
     changed = changes(m, given, about["unit"])
     return Brief(
         subtitle=subtitle(m, about),

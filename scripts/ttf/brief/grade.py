@@ -10,7 +10,7 @@ GRADES = "ABCD"
 MOST_QUARANTINED, MOST_UNKNOWN, MOST_OPEN = 0.01, 0.25, 0.5
 
 
-def grade_of(m: Numbers) -> tuple[str, tuple[str, ...]]:
+def grade_of(m: Numbers, unit: str = "job") -> tuple[str, tuple[str, ...]]:
     """The grade and why, the first reason first; none for an A."""
     reasons = []
     aside, failed = "quality.quarantined_share", "quality.checks_not_passed"
@@ -26,5 +26,7 @@ def grade_of(m: Numbers) -> tuple[str, tuple[str, ...]]:
         reasons.append(f"{number(m, 'outcomes.unresolved_share', whole_percent)} without a recorded result")
     if m.value("sizes.basis", "") == "proxy" and not m.has("taxonomy.trials"):
         reasons.append("causes not recorded")
+    if rules.r12_few_gpus(m):
+        reasons.append(rules.few_gpus(m, unit))
     grade = GRADES[min(len(reasons), len(GRADES) - 1)]
     return grade, tuple(reasons)

@@ -1,4 +1,4 @@
-"""What may be said of a trace: the rules R1 to R11, each by its number, on the numbers `m` of the trace."""
+"""What may be said of a trace: the rules R1 to R12, each by its number, on the numbers `m` of the trace."""
 
 import math
 from dataclasses import dataclass
@@ -7,12 +7,15 @@ from ttf.analyses.fit_mttf.numbers import MOST_WITHOUT_END
 from ttf.numbers.metrics import FEWEST_FAILURES
 from ttf.report import words
 from ttf.report.numbers import Numbers
+from ttf.report.said import number
 from ttf.stats.projection import FURTHEST
 
 FEWEST_ENDED_SHARE = 0.5
 STEP, MOSTLY = 0.05, 0.5
 # A test that misses nodes with so many times the failures of the others does not show that there are none.
 MOST_DETECTABLE = 5
+# With fewer of the jobs GPU time is that of a few jobs.
+FEWEST_WITH_GPUS = 0.05
 # What rests on the failure rate at the size of the run, as prefixes of keys, and what a planner would start from.
 AT_TARGET = (
     *("ettr.estimate.", "ettr.low.", "ettr.high.", "ettr.measured_rate", "ettr.mttf", "ettr.optimal_interval_s"),
@@ -98,6 +101,17 @@ def r11_no_power(m: Numbers, test: str = "lemons") -> bool:
     """No node was found, and the test (`lemons` or `drains`) could not have found one of five times the failures."""
     found = m.value("lemons.lemons" if test == "lemons" else "drains.listed", 0)
     return not found and m.value(f"{test}.detectable_ratio", math.inf) > MOST_DETECTABLE
+
+
+def r12_few_gpus(m: Numbers) -> bool:
+    """Fewer than 5% of the jobs have a GPU, but some do: shares of GPU time are theirs alone."""
+    return 0 < m.value("data.gpu_jobs", 0) < FEWEST_WITH_GPUS * m.value("data.jobs", 0)
+
+
+def few_gpus(m: Numbers, unit: str) -> str:
+    """4 of 1,000 jobs have GPUs."""
+    have, every = (number(m, f"data.{key}", words.count) for key in ("gpu_jobs", "jobs"))
+    return f"{have} of {every} {unit}s {'has' if m['data.gpu_jobs'] == 1 else 'have'} GPUs"
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,7 @@ def _of_jobs(m: Numbers, given: Mapping, about: Mapping) -> list[Tile | None]:
 def _of_components(m: Numbers, given: Mapping, about: Mapping) -> list[Tile | None]:
     unit, targets = about["unit"], about.get("targets") or {}
     return [
+        annual_rate(m, unit),
         node_rate(m, given, targets, unit),
         mean_time(m, about),
         when(m, given, about),
@@ -80,7 +81,7 @@ def failure_rate(m: Numbers, unit: str, targets: Mapping) -> Tile:
 
 def failed_gpu_time(m: Numbers, unit: str, targets: Mapping) -> Tile | None:
     key = "lost_work.failed_gpu_hours_share"
-    if not m.has(key):
+    if not m.has(key) or rules.r12_few_gpus(m):
         return None
     counted = f"n = {plural(m, 'lost_work.runs', 'attempt')}"
     if missing := m.value("lost_work.failed_without_time", 0):
@@ -285,6 +286,19 @@ def _as_range(m: Numbers, link: str) -> Tile:
 def _without_end(m: Numbers) -> str:
     missing = number(m, "without_end.without_end", words.count)
     return f"{missing} of {plural(m, 'without_end.failures', 'failure')}"
+
+
+def annual_rate(m: Numbers, unit: str) -> Tile | None:
+    key = "afr.afr"
+    if not m.has(key):
+        return None
+    failures, days = plural(m, "afr.failures", "failure"), plural(m, "period.days", "day")
+    return Tile(
+        *("afr", "Annual failure rate", _state(m["afr.failures"]), f"{number(m, key)}%", f"of {nouns(unit)} a year"),
+        interval=joined(interval(m, "afr.ci_{}"), failures),
+        means=f"Seen for {days}, not for a year.",
+        link="time-to-failure",
+    )
 
 
 def mean_time(m: Numbers, about: Mapping) -> Tile | None:

@@ -20,7 +20,7 @@ from ttf.analyses.reconstruct_occupancy.holdings import GPU, holdings
 from ttf.inputs import Inputs
 from ttf.kept import Frames
 from ttf.outages.records import of_nodes
-from ttf.runs import held, in_blocks, runs
+from ttf.runs import held, in_blocks, runs, where_starts_are
 
 JOBS = (
     *("job_id", "task", "user", "account", "partition", "outcome", "gpu_milli", "size", "attempts"),
@@ -44,7 +44,9 @@ def compute(given: Inputs) -> dict:
     blocks = in_blocks(given.scan("jobs", [*OF_RUNS, *(TIMES if attempts is None else [])]), attempts, lives)
     sums = put_together(given.kept.of_frames(block, of_block, *told)["spent"] for block in blocks)
     there, waits, unused = _there(given, months), waiting(jobs), {}
-    if there.capacity_milli:
+    # Of a record whose start is cut off nobody knows what the GPUs did before.
+    begin_s, _ = where_starts_are(in_use["start_s"], months.end_s)
+    if there.capacity_milli and begin_s == months.begin_s:
         used = changes_of(in_use["start_s"], in_use["until_s"], in_use["gpu_milli"])
         unused = account_by_windows(given.kept, used, there.capacity_milli, there.changes, waits, months.edges_s)
         unused = named(unused, "outages" in given, waits is not None)

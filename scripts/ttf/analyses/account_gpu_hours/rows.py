@@ -17,7 +17,7 @@ OTHER = "other"
 ORDER = (*USED, category.ABOVE, *UNUSED)
 # Of a scope that has none of it, rows of these are not shown even in the account of all.
 _SELDOM = (category.ABOVE, category.NOT_WATCHED)
-NO_CAPACITY = "the number of GPUs is not known: the account holds used time only"
+NO_CAPACITY = "the number of GPUs, or what most of the time they did, is not known: the account holds used time only"
 NO_TIME = "no GPU time"
 
 

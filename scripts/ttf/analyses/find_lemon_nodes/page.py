@@ -52,7 +52,10 @@ def nodes_in_words(m: Numbers) -> str:
     if not m.value("lemons.tested", 0):
         return ""
     if rules.r11_no_power(m):
-        return "too few failures name a node" if _few_are_named(m) else "too few failures to compare nodes"
+        if _few_are_named(m):
+            return "too few failures name a node"
+        differ = m.has("lemons.first.ordinary_cv")
+        return "no node can be told from others that differ" if differ else "too few failures to compare nodes"
     if not m["lemons.lemons"]:
         return "no node has excess failures"
     has = "has" if m["lemons.lemons"] == 1 else "have"
@@ -68,7 +71,10 @@ def why_no_finding(m: Numbers) -> str:
     failures = number(m, "lemons.window_failures", lambda n: words.plural(n, "failure"))
     if _few_are_named(m):
         return f"{number(m, 'lemons.failures', words.count)} of {failures} name a node"
-    return f"{failures} are too few for {number(m, 'lemons.tested', lambda n: words.plural(n, 'node'))}"
+    differ = ""
+    if m.has("lemons.first.ordinary_cv"):
+        differ = f" that differ (CV {number(m, 'lemons.first.ordinary_cv', _two)})"
+    return f"{failures} are too few for {number(m, 'lemons.tested', lambda n: words.plural(n, 'node'))}{differ}"
 
 
 def _needed(m: Numbers) -> str:

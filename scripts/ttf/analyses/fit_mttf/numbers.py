@@ -1,6 +1,6 @@
 """The numbers of lives: survival, mean time to failure, lifetime models."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
@@ -14,6 +14,9 @@ from ttf.numbers.metrics import CLUSTERS, FEWEST_FAILURES, Metrics, ends, ends_o
 MOST_WITHOUT_END, MOST_RUNNING = 0.05, 0.5
 # A step of the survival curve of which more of the failures are time limits is one of a limit.
 MOSTLY = 0.5
+# Whole intervals of mean times to failure so many times apart are of groups that one mean does not describe.
+FAR_APART = 5
+YEAR_S = 31_536_000
 MOST_LIMITS = 3
 _MEAN = {"mttf_s": "s"} | ends("s", "_s")
 _SURVIVAL = {"survival": "share"} | ends("share")
@@ -32,6 +35,34 @@ def numbers(metrics: Metrics, given: Inputs) -> None:
     of_steps(metrics, given["survival_steps"])
     of_mttf(metrics, given["mttf"], given["failures_without_end"])
     of_models(metrics, given["lifetime_models"])
+    if "jobs" not in given and metrics["lives.units"]["value"] == metrics["lives.lives"]["value"]:
+        of_groups(metrics, given["mttf"], given["survival"], given.settings.strata[:1])
+
+
+def of_groups(metrics: Metrics, mttf: pl.DataFrame, survival: pl.DataFrame, strata: Sequence[str]) -> None:
+    """Of the first strata of components those with the highest and the lowest rate, where these are far apart.
+
+    groups.highest.failed_share: by the last whole year at which a tenth was still at risk (Kaplan-Meier).
+    """
+    for by in strata:
+        rates = mttf.filter(pl.col("events") >= FEWEST_FAILURES, confidence=0.95, event="failure", stratum_by=by)
+        rates = rates.sort("failures_per_1000_node_days", "stratum").drop_nulls("ci_low_clustered_s")
+        if rates.height < 2:
+            continue
+        low, high = rates.row(0, named=True), rates.row(-1, named=True)
+        curve = survival.filter(event="failure", stratum_by=by, stratum=high["stratum"]).sort("time_s")
+        enough = curve.filter(pl.col("at_risk") >= 0.1 * high["n"])
+        years = (enough["time_s"].max() or 0) // YEAR_S
+        if not years or low["ci_low_clustered_s"] < FAR_APART * high["ci_high_clustered_s"]:
+            continue
+        (at_year,) = curve.filter(pl.col("time_s") <= years * YEAR_S).tail(1).iter_rows(named=True)
+        metrics.put("groups.by", by, "label", "tables/mttf.csv")
+        for end, row in (("highest", high), ("lowest", low)):
+            metrics.put(f"groups.{end}.name", row["stratum"], "label", "tables/mttf.csv", row["n"])
+            metrics.put(f"groups.{end}.n", row["n"], "lives", "tables/mttf.csv")
+            metrics.put(f"groups.{end}.events", row["events"], "failures", "tables/mttf.csv", row["n"])
+        metrics.put("groups.highest.years", years, "years", "tables/survival.csv", high["n"])
+        metrics.put("groups.highest.failed_share", 1 - at_year["survival"], "share", "tables/survival.csv", high["n"])
 
 
 def of_lives(metrics: Metrics, lives: pl.DataFrame) -> None:

@@ -11,7 +11,7 @@ from ttf.charts.text import capital, duration, listed, plural
 from ttf.report import words
 from ttf.report.head import Callout, Head, Key, Line
 from ttf.report.numbers import Numbers
-from ttf.report.said import is_repaired, noun, number
+from ttf.report.said import is_repaired, noun, number, of_trace
 from ttf.report.tables import Interval, Shown
 from ttf.report.trace import MOST_STRATA, Trace, largest_strata, strata_in_words
 
@@ -95,6 +95,8 @@ def _claim(trace: Trace, m: Numbers, units: str) -> str:
     if free and is_repaired(trace.about):
         share, of = number(m, f"free.{free}.share", words.share), plural(noun(OUTAGE_FREE, trace.about))
         return f"{share} of {of} go {SPANS[free][1]} without outage from a random moment{hazard}"
+    if m.has("groups.highest.failed_share"):
+        return by_group(m, units)
     of = plural(noun(SURVIVAL_AT, trace.about))
     ages = {"1h": ("1 hour", 3_600), "1d": ("1 day", 86_400)}
     if not trace.has_jobs:
@@ -109,6 +111,16 @@ def _claim(trace: Trace, m: Numbers, units: str) -> str:
     if m.has("mttf.mttf_s") and not m.has("mttf.range.low_s"):
         return f"One failure occurred per {number(m, 'mttf.mttf_s', words.duration)} at risk"
     return f"{number(m, 'survival.events', words.count)} of {number(m, 'survival.n', words.count)} {of} failed"
+
+
+def by_group(m: Numbers, units: str) -> str:
+    """How many had failed of the group that fails most often, and of the one that does least."""
+    high, low = (of_trace(m[f"groups.{end}.name"], 24) for end in ("highest", "lowest"))
+    share = number(m, "groups.highest.failed_share", words.share)
+    events, n = (number(m, f"groups.lowest.{of}", words.count) for of in ("events", "n"))
+    years = number(m, "groups.highest.years", words.count)
+    of = m["groups.by"]
+    return f"{share} of {units} of {of} {high} had failed by year {years}, {events} of {n} of {low}"
 
 
 def _keys(m: Numbers, of_age: str):

@@ -27,6 +27,8 @@ FAILURE_RATE_OVER_TIME = table(
     ci_high=number("to", "Upper end of it; without a failure a one-sided bound.", REASON, **_PER_1000),
     **clustered(partial(number, **_PER_1000), blank=NO_CLUSTERS),
     basis=BASIS,
+    runs_before=count("Runs before", "Started before the first window, where few starts are recorded.", REASON, "runs"),
+    days_before=count("Days before", "Of the time before the first window.", REASON, "days"),
     reason=reason(),
 )
 

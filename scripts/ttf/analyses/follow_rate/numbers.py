@@ -23,6 +23,8 @@ def of_over_time(metrics: Metrics, over_time: pl.DataFrame) -> None:
     metrics.put("sizes.over_time.windows", every.height, "windows", source)
     metrics.put("sizes.over_time.window_days", every["window_days"][0], "days", source)
     metrics.put("sizes.over_time.failures_in_windows", int((every["failures"] > 0).sum()), "windows", source)
+    for name, unit in (("runs_before", "runs"), ("days_before", "days")):
+        metrics.put(f"sizes.over_time.{name}", every[name][0] or None, unit, source)
     ranked = every.sort("failures_per_1000_node_days", "to_day")
     for end, row in (("lowest", ranked.row(0, named=True)), ("highest", ranked.row(-1, named=True))):
         metrics.put(f"sizes.over_time.{end}.window", row["window"], "label", source)

@@ -11,6 +11,7 @@ from ttf.analyses.follow_rate import FAILURE_RATE_OVER_TIME
 from ttf.clusters import CLUSTER_COLUMNS
 from ttf.infra import EVENT
 from ttf.jobs import Frame
+from ttf.runs import where_starts_are
 from ttf.stats.clustered import Clusters
 from ttf.stats.mttf import NO_NODE_DAY, SECONDS_A_DAY, poisson_limits
 
@@ -48,11 +49,12 @@ def failure_rate_over_time(
     """Failures per 1000 node-days in rolling windows (FAILURE_RATE_OVER_TIME): overall, then of each cause.
 
     lives: infra lives; those of jobs count if they asked for a GPU, over whole nodes of `gpus_a_node` GPUs; those of
-    components over their own `nodes`. Runs without a start or a known time are excluded. Days are those of UTC where
-    the clock counts from 1970, else 24 h from the trace's first start. A failure counts on the day of its run's last
-    second. by: `all`, or `cause_is` in the rows of one cause; causes beyond the MOST_CAUSES with the most failures are
-    one, `other`, and where all failures have the same there are no such rows. Garwood's interval at CONFIDENCE, and the
-    clustered one (`Clusters.ratio`; a cluster counts by its node time in the window); a rate over less than one
+    components over their own `nodes`. A record whose start is cut off (`where_starts_are`) begins where starts are;
+    runs_before, days_before: what lies before that. Runs without a start or a known time are excluded. Days are those
+    of UTC where the clock counts from 1970, else 24 h from the first start. A failure counts on the day of its run's
+    last second. by: `all`, or `cause_is` in the rows of one cause; causes beyond the MOST_CAUSES with the most failures
+    are one, `other`, and where all failures have the same there are no such rows. Garwood's interval at CONFIDENCE, and
+    the clustered one (`Clusters.ratio`; a cluster counts by its node time in the window); a rate over less than one
     node-day is blank.
     """
     shared = {"confidence": CONFIDENCE, "basis": basis, "by": EVERY}
@@ -70,8 +72,15 @@ def failure_rate_over_time(
     first_s, final_s = span.row(0)
     if first_s is None:
         return nothing("no run with a known start and time")
-    calendar = first_s >= YEAR_1990_S
+    calendar, zero_s, runs_before = first_s >= YEAR_1990_S, first_s, 0
+    if basis != "component":
+        starts = runs.select("start_s").collect(engine="streaming")["start_s"]
+        first_s, runs_before = where_starts_are(starts, final_s)
+        runs = runs.filter(pl.col("end_s") >= first_s)
     origin = first_s // SECONDS_A_DAY * SECONDS_A_DAY if calendar else first_s
+    runs = runs.with_columns(pl.col("start_s").clip(origin))
+    before = (origin - zero_s) // SECONDS_A_DAY if runs_before else 0
+    shared |= {"runs_before": runs_before, "days_before": before}
     days = 1 + (final_s - origin) // SECONDS_A_DAY
     if days > MOST_DAYS:
         return nothing(f"the times of the trace are {days:,} days apart: a clock was wrong")
@@ -85,7 +94,7 @@ def failure_rate_over_time(
     about = pl.DataFrame({"to_day": ends, "exposure": at_risk.sum(axis=0)}).with_columns(
         from_day=pl.col("to_day") - window + 1, end_s=origin + SECONDS_A_DAY * (pl.col("to_day") + 1)
     )
-    about = about.with_columns(start_s=pl.col("end_s") - window * SECONDS_A_DAY, window=_name(calendar, window))
+    about = about.with_columns(start_s=pl.col("end_s") - window * SECONDS_A_DAY, window=_name(calendar, window, before))
     parts = []
     for by, cause, mine in [(EVERY, None, failed), *_causes(failed, cause_is)]:
         failures = _in_windows(_by_day(mine, mine["count"], days, clusters), ends, window)
@@ -184,13 +193,13 @@ def _in_windows(by_day: np.ndarray, ends: np.ndarray, window: int) -> np.ndarray
     return running[:, ends + 1] - running[:, ends + 1 - window]
 
 
-def _name(calendar: bool, window: int) -> pl.Expr:
+def _name(calendar: bool, window: int, before: int) -> pl.Expr:
     if calendar:
         last = pl.from_epoch(pl.col("end_s") - 1, time_unit="s").dt.strftime("%Y-%m-%d")
         return last if window == 1 else pl.format(f"{window} days to {{}}", last)
     if window == 1:
-        return pl.format("day {}", pl.col("to_day") + 1)
-    return pl.format("days {} to {}", pl.col("from_day") + 1, pl.col("to_day") + 1)
+        return pl.format("day {}", pl.col("to_day") + 1 + before)
+    return pl.format("days {} to {}", pl.col("from_day") + 1 + before, pl.col("to_day") + 1 + before)
 
 
 def _rates(rows: pl.DataFrame, shared: dict) -> pl.DataFrame:

@@ -79,6 +79,9 @@ def _keys(m: Numbers):
 
 def _texts(m: Numbers):
     windows = m[f"{WINDOW}.windows"]
+    if m.has(f"{WINDOW}.days_before"):
+        days, runs = number(m, f"{WINDOW}.days_before", words.count), number(m, f"{WINDOW}.runs_before", words.count)
+        yield f"The first {days} days are left out: only {runs} of the starts recorded lie there."
     if windows > 1:
         low, high = _closest(m)
         extremes = f"the extremes of {number(m, f'{WINDOW}.windows', lambda n: words.plural(n, 'window'))}"

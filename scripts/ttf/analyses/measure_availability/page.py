@@ -13,6 +13,8 @@ from ttf.report.tables import Interval, Shown
 from ttf.report.trace import Trace
 
 MOST_STRATA, MOST_CAUSES = 12, 30
+# Spares by what was observed, over those of units that fail independently, from which on they lead.
+FAIL_TOGETHER = 1.5
 _KINDS = {"all": "All outages", "group": "By group", "planned": "By plan", "level": "By level of cause"}
 
 
@@ -46,7 +48,12 @@ def _claim(m: Numbers) -> str:
         recorded = f"{outages} {'are' if m['outages.outages'] > 1 else 'is'} recorded"
         near = next((f"{said} {where}" for where, said, _ in _near(m)), "")
         return "; ".join(filter(None, (recorded, half or near)))
-    down = f"{capital(m['outages.unit'])}s were down {number(m, 'outages.down_share', _small)} of the time"
+    unit, share = m["outages.unit"], number(m, "outages.down_share", _small)
+    down = f"{capital(unit)}s were down {share} of the time"
+    if m.value("spares.p99.observed", 0) > FAIL_TOGETHER * m.value("spares.p99.binomial", 0):
+        spares, alone = (number(m, f"spares.p99.{of}", words.count) for of in ("observed", "binomial"))
+        together = f"{spares} spares cover 99% of the time, {alone} if {unit}s failed independently"
+        return f"{together}; {unit}s were down {share}"
     return f"{down}, in {outages}{f'; {half}' if half else ''}"
 
 

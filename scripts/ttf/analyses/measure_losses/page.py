@@ -7,7 +7,7 @@ import polars as pl
 from ttf.analyses.account_gpu_hours.page import productive
 from ttf.analyses.measure_losses import FAILURES_BY_OWNER, LOST_WORK, LOST_WORK_BY_MONTH, REPEATS, WHAT_IF
 from ttf.analyses.measure_losses.what_if import NO_CERTAIN_RETRY, NO_RETRY, TRIAL
-from ttf.brief.rules import failed_time_is_bound
+from ttf.brief.rules import failed_time_is_bound, few_gpus, r12_few_gpus
 from ttf.charts.text import gpus_label
 from ttf.infra import PROXY
 from ttf.report import words
@@ -56,6 +56,8 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
     if not m.value("lost_work.failed_gpu_hours", 0):
         found = "no failed attempt has a GPU and a known run time"
         return Line("Lost GPU time", found, "lost_work", checked=False)
+    if r12_few_gpus(m):
+        return Line("Lost GPU time", f"{few_gpus(m, unit)}: it is theirs alone", "lost_work", checked=False)
     text = ["Not all of it is lost: work saved in a checkpoint remains. Checkpoints are not recorded."]
     if m["lost_work.failed_without_time"]:
         count = number(m, "lost_work.failed_without_time", words.count)

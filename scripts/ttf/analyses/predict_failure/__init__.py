@@ -24,7 +24,9 @@ EVALUATION = table(
     split=_SPLIT,
     serves=truth("Serves", "Whether it is the model that serves, chosen without these test jobs."),
     slice=words(
-        "Slice", "Test jobs: all, or unseen_user, unseen_group, unseen_gpu_type, beyond_range of the training."
+        "Slice",
+        "Test jobs: all, or unseen_user, unseen_group, unseen_gpu_type, beyond_range of the training; without_most: "
+        "without the cluster that more than half of the failures are of.",
     ),
     metric=words("Measure", "pr_auc, roc_auc, brier, log_loss, calibration_slope, median_factor_off ..."),
     n=count("n", "Test jobs."),

@@ -18,6 +18,7 @@ from ttf.analyses.predict_failure.names import (
     UNSEEN,
     WEAK,
 )
+from ttf.analyses.predict_failure.trials import WITHOUT_MOST
 from ttf.numbers.metrics import CLUSTERS, Metrics
 
 # Each step of the verdict needs so many of the three origins.
@@ -121,9 +122,12 @@ def numbers(metrics: Metrics, given: Mapping[str, pl.DataFrame]) -> None:
     if last := reported(tests):
         of_last = evaluation.filter(split=last.split)
         _of_models(metrics, "risk.landmark", of_last.filter(stage=LANDMARK))
-        for name in UNSEEN:
+        for name in (*UNSEEN, WITHOUT_MOST):
             rows = of_last.filter("serves", stage=PROBABILITY, slice=name, metric="pr_auc")
             _of_kind(metrics, f"risk.{name}", rows)
+        if (rest := metrics.get(f"risk.{WITHOUT_MOST}.failures")) is not None:
+            every = metrics[f"risk.{last.split}.failures"]["value"]
+            metrics.put(f"risk.{WITHOUT_MOST}.held", every - rest["value"], "failures", _EVALUATION, every)
         _of_hours(metrics, of_last.filter(stage=HOURS))
         _of_savings(metrics, last, given["risk_decisions"])
     _of_importance(metrics, given["risk_importance"])

@@ -41,6 +41,8 @@ NO_BREAK_HYPHEN = "\u2011"  # in a finding, whose lines are short on a phone
 MANY_UNKNOWN = 0.1
 # A share of the gain below this that cannot be told from 0 is nothing measurable.
 LEAST_SHARE = 0.05
+# What the verdict is about, left out where the claim is long.
+SAID_WHAT = " whether failure can be predicted"
 
 
 def head(trace: Trace, m: Numbers) -> Head | Line:
@@ -75,6 +77,11 @@ def _claim(m: Numbers) -> str:
     served, said = _served(m), SAID[m["risk.verdict"]]
     pr_auc, base = number(m, f"{served}.pr_auc"), number(m, f"risk.{m['risk.origin']}.base_rate.pr_auc")
     low = m.value(f"{served}.pr_auc_above_base_rate_ci_low_clustered", None)
+    if m.has("risk.without_most.pr_auc") and m.has(f"{served}.cluster_by"):
+        held, every = (number(m, key, words.count) for key in ("risk.without_most.held", _failures(m)))
+        of_one = f"{held} of {every} failures are of one {m[f'{served}.cluster_by']}"
+        rest, short = number(m, "risk.without_most.pr_auc"), said.partition(",")[0].removesuffix(SAID_WHAT)
+        return f"{short}: {of_one}; PR{NO_BREAK_HYPHEN}AUC {pr_auc}, without {rest}"
     if m["risk.verdict"] == CANNOT_SAY:
         if m.has(clusters := f"{served}.clusters") and not m.has(f"{served}.pr_auc_ci_low_clustered"):
             return f"{said}: failures are of {number(m, clusters)} effective {plural(m[f'{served}.cluster_by'])}"
@@ -82,6 +89,10 @@ def _claim(m: Numbers) -> str:
         # The figures of an origin that the others outvote would contradict the verdict.
         return f"{said}: above the base rate at {_of_origins(m, 'risk.origins_predicted')}"
     return f"{said}: {m[served]} has PR{NO_BREAK_HYPHEN}AUC {pr_auc}, base rate {base}"
+
+
+def _failures(m: Numbers) -> str:
+    return f"risk.{m['risk.origin']}.failures"
 
 
 def _keys(m: Numbers, units: str) -> list[Key]:

@@ -76,12 +76,18 @@ ALL, BEYOND = "all", "beyond_range"
 UNSEEN = {"unseen_user": "user", "unseen_group": "group", "unseen_gpu_type": "gpu_type"}
 NOTHING_NAMED = "the trace names no {}"
 NONE_OF_THEM = "no test job is one"
+# Without the jobs of the one user, or what else clusters are, of whom more than half of the failures are.
+WITHOUT_MOST = "without_most"
 
 
 def slices(data: Data, trial: Tried) -> Iterator[tuple[str, np.ndarray | str]]:
     """(slice, truth value of each test job; or why there is none)."""
     jobs, rows = data.jobs, trial.rows
     yield ALL, np.ones(len(rows), dtype=bool)
+    # Jobs of no known cluster have the number -1.
+    failures = np.bincount(jobs.cluster[rows] + 1, jobs.failed[rows])
+    if 2 * failures[1:].max(initial=0) > failures.sum():
+        yield WITHOUT_MOST, jobs.cluster[rows] != failures[1:].argmax()
     learnt = trial.split.learn | trial.split.recalibrate
     for name, column in UNSEEN.items():
         codes = jobs.codes(column)

@@ -5,7 +5,7 @@ import polars as pl
 from ttf.clusters import READ_OF_JOBS, with_clusters
 from ttf.inputs import Inputs
 from ttf.jobs import OUTCOMES, whole_gpus
-from ttf.numbers.metrics import FEWEST_ENDED, Metrics
+from ttf.numbers.metrics import FEWEST_ENDED, FEWEST_FAILURES, Metrics
 from ttf.stats.clustered import clustered_median, clustered_shares
 from ttf.stats.counts import Counted, Rows, counts
 from ttf.stats.median import median_interval
@@ -20,6 +20,7 @@ def numbers(metrics: Metrics, given: Inputs) -> None:
     of_outcomes(metrics, given["outcomes"])
     found = clustered_shares(jobs, [], ENDED["failures"], ENDED["ended"])
     put_clustered(metrics, "outcomes", "failure_share_{}_clustered", found, "share")
+    of_concentration(metrics, jobs)
     of_sizes(metrics, given["outcomes_by_gpus"], jobs)
     of_median_run_times(metrics, jobs)
 
@@ -59,6 +60,23 @@ def of_outcomes(metrics: Metrics, outcomes: pl.DataFrame) -> None:
         rest = jobs["failure"] - at_limit
         metrics.put("outcomes.failures_without_timeout", rest, "jobs", source, ended)
         metrics.put("outcomes.failure_share_without_timeout", rest / ended, "share", source, ended)
+
+
+def of_concentration(metrics: Metrics, jobs: pl.LazyFrame) -> None:
+    """The one user, group or request profile of whom more than half of the failures are, and the share without it."""
+    for level in ("cluster", "group"):
+        counts = jobs.group_by(level, by=f"{level}_by").agg(**ENDED).collect(engine="streaming").drop_nulls(level)
+        every, ended = int(counts["failures"].sum()), int(counts["ended"].sum())
+        for row in counts.sort("failures", level, descending=[True, False]).head(1).iter_rows(named=True):
+            rest, failures = ended - row["ended"], row["failures"]
+            if 2 * failures <= every or every < FEWEST_FAILURES or rest < FEWEST_ENDED:
+                continue
+            key, source = "outcomes.concentration", "jobs.parquet"
+            metrics.put(f"{key}.by", row["by"], "label", source)
+            metrics.put(f"{key}.failures", failures, "failures", source, every)
+            metrics.put(f"{key}.share", failures / every, "share", source, every)
+            metrics.put(f"{key}.failure_share_without", (every - failures) / rest, "share", source, rest)
+            return
 
 
 def of_sizes(metrics: Metrics, sizes: pl.DataFrame, jobs: Rows) -> None:

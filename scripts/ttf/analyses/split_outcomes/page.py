@@ -1,6 +1,7 @@
 """What the section on outcomes says in the open, and its tables."""
 
 from ttf.analyses.split_outcomes import OUTCOMES, OUTCOMES_BY_GPUS
+from ttf.brief.rules import r12_few_gpus
 from ttf.charts.text import capital, gpus_label, listed, plural
 from ttf.numbers.metrics import FEWEST_ENDED
 from ttf.report import words
@@ -92,6 +93,11 @@ def _claim(m: Numbers, unit: str, units: str) -> str:
     if failed in (0, ended):
         return f"{'All' if failed else 'None of'} {number(m, 'outcomes.ended', words.count)} ended {units} failed"
     share = number(m, "outcomes.failure_share", words.share)
+    if m.has("outcomes.concentration.share"):
+        key = "outcomes.concentration"
+        without, of_one = (number(m, f"{key}.{of}", words.share) for of in ("failure_share_without", "share"))
+        known = "with a result" if m.value("outcomes.unknown.jobs", 0) else "that ended"
+        return f"{share} of {units} {known} failed, {without} without one {m[f'{key}.by']} ({of_one} of failures)"
     if m.value("outcomes.unknown.jobs_share", 0) >= 0.5:
         unknown = number(m, "outcomes.unknown.jobs_share", words.share)
         return f"{share} of {units} with a recorded result failed; {unknown} of {units} have none"
@@ -102,7 +108,8 @@ def _claim(m: Numbers, unit: str, units: str) -> str:
         return (
             f"{share} of ended {units} failed, {number(m, f'{_LARGE}.failure_share', words.share)} on more than 8 GPUs"
         )
-    if m.has("outcomes.failure.gpu_hours_share") and m["outcomes.failure.with_runtime"] == failed:
+    has_time = m.has("outcomes.failure.gpu_hours_share") and not r12_few_gpus(m)
+    if has_time and m["outcomes.failure.with_runtime"] == failed:
         time = number(m, "outcomes.failure.gpu_hours_share", words.share)
         return f"{share} of ended {units} failed; failed {units} used {time} of GPU time"
     return f"{share} of ended {units} failed"
