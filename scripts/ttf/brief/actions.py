@@ -122,7 +122,8 @@ def _drain(m: Numbers) -> Action | None:
     if not m.value("lemons.lemons", 0) or not m.has("lemons.share_of_failures"):
         return None
     flagged = f"{number(m, 'lemons.lemons', words.count)} of {number(m, 'lemons.tested', words.count)} nodes"
-    evidence = f"{flagged} have excess failures, {number(m, 'lemons.share_of_failures', words.share)} of all."
+    verb = "has" if m["lemons.lemons"] == 1 else "have"
+    evidence = f"{flagged} {verb} excess failures, {number(m, 'lemons.share_of_failures', words.share)} of all."
     if m.has("actions.drain.gpu_hours"):
         evidence += " Assumes failures of average cost."
         return Action("Check or drain nodes with excess failures", evidence, *_effect(m, "drain"), UPPER, "nodes")

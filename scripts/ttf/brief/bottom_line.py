@@ -116,5 +116,6 @@ def _of_components(m: Numbers, about: Mapping) -> tuple[str, ...]:
         clauses.append(f"the hazard {way} {with_age(about)}, so this mean does not describe every moment")
     if m.value("lemons.lemons", 0) and m.has("lemons.share_of_failures"):
         nodes = f"{number(m, 'lemons.lemons', words.count)} of {number(m, 'lemons.tested', words.count)} nodes"
-        clauses.append(f"{nodes} with excess failures hold {number(m, 'lemons.share_of_failures', whole_percent)}")
+        verb = "holds" if m["lemons.lemons"] == 1 else "hold"
+        clauses.append(f"{nodes} with excess failures {verb} {number(m, 'lemons.share_of_failures', whole_percent)}")
     return _with_second(first, [[clause] for clause in clauses])
