@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from outage_traces import DAY, made
 from ttf.analyses.annual_failure_rate.compute import annual_failure_rates
 from ttf.analyses.measure_availability.compute import availability
-from ttf.clusters import lives_by_block, split_by_block, with_levels
+from ttf.clusters import lives_by_block, runs_of_steps, split_by_block, steps_by_block, with_levels
 from ttf.stats.clustered import Clusters
 from ttf.stats.mttf import mean_time_to_failure
 
@@ -104,3 +104,43 @@ def test_outages_at_the_end_of_a_watch_that_ends_with_a_block_are_counted():
     outages, records, exposure = made({"a": [(2 * WEEK, None)], "b": [(WEEK, WEEK + 60)]}, 2 * WEEK)
     found = availability(outages, records, exposure, 7).filter(stratum="all").row(0, named=True)
     assert (found["outages"], found["repairs"], found["exposure_s"]) == (2, 1, 4 * WEEK)
+
+
+@settings(max_examples=40, deadline=None)
+@given(SPANS)
+def test_runs_of_steps_are_the_sums_of_the_parts(spans):
+    rows = pl.DataFrame(spans, schema={"from_s": pl.Int64, "lasts_s": pl.Int64}, orient="row")
+    rows = rows.with_columns(key=pl.int_range(pl.len()) % 3, there=1, began=pl.int_range(pl.len()), ended=2)
+    start_s, end_s = pl.col("from_s"), pl.col("from_s") + pl.col("lasts_s")
+    steps = steps_by_block(rows, ["key"], start_s, end_s, 7, "s", ["there"], ["began"], ["ended"])
+    runs = runs_of_steps(steps)
+    values = ("there", "s", "began", "ended")
+    blocks = runs.with_columns(block=pl.int_ranges("block", pl.col("block") + pl.col("blocks"))).explode("block")
+    of_parts = {"s": "block_s", "there": "there"}
+    first_or_last = {"began": pl.col("began") * pl.col("is_first"), "ended": pl.col("ended") * pl.col("is_last")}
+    parts = split_by_block(rows, start_s, end_s, 7).with_columns(**of_parts, **first_or_last)
+    sums = parts.group_by("key", "block").agg(pl.col(values).sum()).sort("key", "block")
+    assert blocks.select(sums.columns).rows() == sums.rows()
+
+
+def test_a_row_of_several_blocks_is_as_many_rows():
+    """Of two strata, in one of which some units are not watched in the last blocks."""
+    rng = np.random.default_rng(3)
+    stratum, unit = np.repeat([0, 1], 90), np.tile(np.repeat(np.arange(15), 6), 2)
+    blocks = rng.integers(1, 5, stratum.size)
+    block = np.concatenate([np.cumsum(of) - of for of in blocks.reshape(-1, 6)]) + 7
+    time, events = rng.integers(1, 9, stratum.size).astype(float), rng.poisson(1.0, stratum.size).astype(float)
+    each = np.repeat(np.arange(stratum.size), blocks)
+    one_each = block[each] + np.arange(each.size) - np.repeat(np.cumsum(blocks) - blocks, blocks)
+    runs = Clusters(stratum, time, 2, unit, block, blocks)
+    rows = Clusters(stratum[each], time[each], 2, unit[each], one_each)
+    assert runs.counts_blocks.all() and rows.counts_blocks.all()
+    for found, expected in zip(
+        (*runs.ratio(time, events, 0.95, both=True), *runs.proportion(time, time + events, 0.95, by_influence=True)),
+        (
+            *rows.ratio(time[each], events[each], 0.95, both=True),
+            *rows.proportion(time[each], (time + events)[each], 0.95, by_influence=True),
+        ),
+        strict=True,
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-11)

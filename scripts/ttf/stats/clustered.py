@@ -15,7 +15,7 @@ Degrees of freedom are those of the sum of both spreads (Satterthwaite 1946).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -76,6 +76,39 @@ class _Groups:
         return np.bincount(self.group, weights=values, minlength=self.stratum.size)
 
 
+@dataclass(frozen=True)
+class _Stretches:
+    """Blocks by stratum that rows cover, from `first` up to before `end` each: stratum and key, in their order.
+
+    first, end: places in a table of all strata by as many blocks as there are, and one; covered: the blocks in it.
+    """
+
+    first: np.ndarray
+    end: np.ndarray
+    shape: tuple[int, int]
+    covered: np.ndarray
+
+    @classmethod
+    def of(cls, stratum: np.ndarray, block: np.ndarray, blocks: np.ndarray, strata: int) -> "_Stretches":
+        block = block - block.min(initial=0)
+        width = int((block + blocks).max(initial=0)) + 1
+        first = stratum * width + block
+        every = cls(first, first + blocks, (strata, width), np.ones((strata, width), bool))
+        return replace(every, covered=every.sum(np.ones(block.size)).reshape(every.shape) > 0)
+
+    @property
+    def stratum(self) -> np.ndarray:
+        return np.nonzero(self.covered)[0]
+
+    @property
+    def key(self) -> np.ndarray:
+        return np.nonzero(self.covered)[1]
+
+    def sum(self, values: np.ndarray) -> np.ndarray:
+        steps = (np.bincount(place, values, self.covered.size) for place in (self.first, self.end))
+        return np.cumsum(np.subtract(*steps).reshape(self.shape), axis=1)[self.covered]
+
+
 def _codes(*keys: np.ndarray) -> np.ndarray:
     """One number for each combination of some whole numbers, in their order."""
     codes = np.zeros(keys[0].size, np.int64)
@@ -113,7 +146,8 @@ class Clusters:
 
     place: the stratum of each row, 0 up to strata - 1 (Int64); members: how many jobs or lives each has, 1 or more.
     Without `cluster` and `block` a row is a cluster. With them it is what one cluster has in one block, each pair once;
-    cluster: its number within the stratum; block: the number of the week, neighbours being one apart.
+    cluster: its number within the stratum; block: the number of the week, neighbours being one apart. With `blocks`
+    a row stands for so many neighbours from that block on that are alike, and its values are those of each of them.
     """
 
     place: np.ndarray
@@ -121,10 +155,11 @@ class Clusters:
     strata: int
     cluster: np.ndarray | None = None
     block: np.ndarray | None = None
+    blocks: np.ndarray | int = 1
 
     def sum(self, values: np.ndarray) -> np.ndarray:
         """Of a value of each row, the sum by stratum."""
-        return np.bincount(self.place, weights=values, minlength=self.strata)
+        return np.bincount(self.place, weights=values * self.blocks, minlength=self.strata)
 
     def share(self, values: np.ndarray) -> np.ndarray:
         """Of a value of each row, its part in the sum of the stratum; NaN where that is 0."""
@@ -134,7 +169,7 @@ class Clusters:
     @cached_property
     def effective(self) -> np.ndarray:
         """Kish's effective number of clusters, by stratum; 0 without any."""
-        return self._kish(self._clusters)
+        return self._kish(self._clusters, self.members * self.blocks)
 
     @cached_property
     def counts_blocks(self) -> np.ndarray:
@@ -151,19 +186,22 @@ class Clusters:
         return _Groups.of(self.place, self.cluster)
 
     @cached_property
-    def _blocks(self) -> _Groups:
-        return _Groups.of(self.place, self.block)
+    def _blocks(self) -> "_Groups | _Stretches":
+        if isinstance(self.blocks, int):
+            return _Groups.of(self.place, self.block)
+        return _Stretches.of(self.place, self.block, self.blocks, self.strata)
 
     @cached_property
     def _next(self) -> tuple[np.ndarray, np.ndarray]:
         """Pairs of rows of one cluster in neighbouring blocks: the rows, and those after them."""
-        order = np.lexsort((self.block, self._clusters.group))
-        group, block = self._clusters.group[order], self.block[order]
-        is_next = (np.diff(group) == 0) & (np.diff(block) == 1)
-        return order[:-1][is_next], order[1:][is_next]
+        order = np.argsort(_codes(self._clusters.group, self.block), kind="stable")
+        row, after = order[:-1], order[1:]
+        ends = self.block + self.blocks
+        is_next = (np.diff(self._clusters.group[order]) == 0) & (ends[row] == self.block[after])
+        return row[is_next], after[is_next]
 
-    def _kish(self, groups: _Groups) -> np.ndarray:
-        squares = np.bincount(groups.stratum, groups.sum(self.members) ** 2, self.strata)
+    def _kish(self, groups: "_Groups | _Stretches", members: np.ndarray) -> np.ndarray:
+        squares = np.bincount(groups.stratum, groups.sum(members) ** 2, self.strata)
         return np.divide(self.sum(self.members) ** 2, squares, out=np.zeros(self.strata), where=squares > 0)
 
     def spread(self, influence: np.ndarray, leverage: np.ndarray, spent: int = 1, by_influence: bool = False) -> Spread:
@@ -175,7 +213,7 @@ class Clusters:
         FEWEST_DEGREES there are none.
         """
         groups = self._clusters
-        squares = jackknifed(groups.sum(influence), groups.sum(leverage)) ** 2
+        squares = jackknifed(groups.sum(influence * self.blocks), groups.sum(leverage * self.blocks)) ** 2
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             variance = np.bincount(groups.stratum, squares, self.strata)
             degrees = self.effective - spent
@@ -204,16 +242,18 @@ class Clusters:
         def between_clusters(of_blocks: np.ndarray, stratum: np.ndarray, within: np.ndarray, place: np.ndarray):
             return np.bincount(stratum, of_blocks, self.strata) - np.bincount(place, within, self.strata)
 
-        together = between_clusters(total**2, blocks.stratum, each**2, self.place)
+        together = between_clusters(total**2, blocks.stratum, each**2 * self.blocks, self.place)
         neighbours = total[:-1] * total[1:]
         carried = between_clusters(
             neighbours[is_next], blocks.stratum[:-1][is_next], each[row] * each[after], self.place[row]
         )
+        # Those of a row are neighbours of each other.
+        carried -= np.bincount(self.place, each**2 * (self.blocks - 1), self.strata)
         counts = self.counts_blocks & (together > 0)
         short = np.where(counts, number, FEWEST_BLOCKS)
         long_run = _long_run(short, carried, np.where(counts, together, 1))
         # Of weeks that are much alike the number is not known well itself.
-        degrees = np.maximum(self._kish(blocks) / long_run - 1, FEWEST - 1)
+        degrees = np.maximum(self._kish(blocks, self.members) / long_run - 1, FEWEST - 1)
         return np.where(counts, together * long_run, 0), degrees
 
     def se(self, influence: np.ndarray, leverage: np.ndarray) -> np.ndarray:

@@ -96,18 +96,19 @@ def repair_times(seconds: np.ndarray, ended: np.ndarray) -> dict:
 def estimates(units: pl.DataFrame, by: Sequence[str], unit: str, block: str, of_groups: bool = False) -> Iterator[dict]:
     """A row for each stratum, in order, with *by, the sums, and what `_rates` and `_repair` say, and a list of reasons.
 
-    units: a row for each unit of a stratum, and each block of time, sorted by stratum: *by, unit (a number), block
-    (blank where a row is the whole of a unit), exposure_s (all blank where nobody knows it), down_s, outages,
-    under_way, repairs, records (Int64). unit, block: what a unit is called, and a block. of_groups: whether units are
-    groups of them, so that the interval of time between outages is that of the mean time to failure of their lives.
+    units: a row for each unit of a stratum, and each run of blocks of time that are alike, sorted by stratum: *by, unit
+    (a number), block and blocks (`ttf.clusters.runs_of_steps`; blank where a row is the whole of a unit), and for each
+    of these blocks exposure_s (all blank where nobody knows it), down_s, outages, under_way, repairs, records (Int64).
+    unit, block: what a unit is called, and a block. of_groups: whether units are groups of them, so that the interval
+    of time between outages is that of the mean time to failure of their lives.
     """
     strata = units.select(by).unique(maintain_order=True)
     place = units.select(by).join(strata.with_row_index("place"), on=by, how="left", maintain_order="left")["place"]
     watched = units["exposure_s"].null_count() == 0
     members = units["exposure_s" if watched else "repairs"].to_numpy().astype(float)
-    blocks = None if units["block"].null_count() else units["block"].to_numpy()
+    in_time = [units[name].to_numpy() for name in ("block", "blocks")] if units["block"].count() else []
     place, unit_number = (values.to_numpy().astype(np.int64) for values in (place, units["unit"]))
-    clusters = Clusters(place, members, strata.height, unit_number, blocks)
+    clusters = Clusters(place, members, strata.height, unit_number, *in_time)
     columns = ("exposure_s", "down_s", "outages", "under_way", "repairs", "records")
     exposure, down, outages, _, repairs, records = (units[name].to_numpy().astype(float) for name in columns)
     limits = {
@@ -118,7 +119,7 @@ def estimates(units: pl.DataFrame, by: Sequence[str], unit: str, block: str, of_
         "records": mean_between(clusters, 1000 * SECONDS_A_DAY * records, exposure, not of_groups),
     }
     count = pl.col("unit").n_unique().cast(pl.Int64).alias("units")
-    sums = units.group_by(by, maintain_order=True).agg(count, pl.col(columns).sum())
+    sums = units.group_by(by, maintain_order=True).agg(count, (pl.col(columns) * pl.col("blocks").fill_null(1)).sum())
     for number, row in enumerate(sums.iter_rows(named=True)):
         of = {name: tuple(_known(end[number]) for end in ends[:2]) for name, ends in limits.items()}
         effective = float(clusters.effective[number])

@@ -1,13 +1,13 @@
 """Outages and their records -> how often, how long, what for, and the share of the time up."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import polars as pl
 
 from ttf.analyses.measure_availability import AVAILABILITY, OUTAGE_CAUSES
 from ttf.analyses.measure_availability.outage_free import outage_free
-from ttf.clusters import block_name, split_by_block
+from ttf.clusters import block_name, runs_of_steps, steps_by_block
 from ttf.inputs import Inputs
 from ttf.outages.faults import faults
 from ttf.outages.records import began_under_watch
@@ -89,23 +89,23 @@ def availability(
     """
     unit = "node" if outages["unit_id"].equals(outages["node"]) else "unit"
     units, windows = _watched(outages, exposure)
-    # Millions of unit weeks are sorted by numbers in a fifth of the time that names take.
     numbers = units.select("unit_id", cluster=pl.col("group").rank("dense")).sort("unit_id").with_row_index("unit")
     units, windows = (frame.join(numbers, on="unit_id") for frame in (units, windows))
-    outages, records = (_in_windows(frame, windows) for frame in (outages, faults(records)))
-    whole = [frame.with_columns(block=pl.lit(None, pl.Int64)) for frame in (units, outages, records)]
-    parts = whole if exposure is None else _by_block(windows, outages, records, block_days)
+    outages, records = _in_windows(outages, faults(records), windows)
+    whole = [units, outages, records]
+    steps = whole if exposure is None else _steps(windows, outages, records, block_days)
     rows = []
     for stratum_by, kind in (OF_UNITS | OF_OUTAGES).items():
-        every, *events = whole if stratum_by == "level" else parts
+        every, *events = whole if stratum_by == "level" else steps
         events = [_labelled(frame, kind) for frame in events]
         of_units = _labelled(every, kind) if stratum_by in OF_UNITS else _kinds(stratum_by, events[0], every)
         times = {label: repair_times(*of) for label, *of in _repairs(_labelled(outages, kind))}
         frames, of = [of_units, *events], unit
         if cluster_by and stratum_by != "group":
             frames, of = [frame.with_columns(unit=pl.col("cluster").fill_null(0)) for frame in frames], cluster_by
-        sums = _sums(*frames).with_columns(stratum_by=pl.lit(stratum_by))
-        for row in estimates(sums, ["stratum_by", "stratum"], of, block_name(block_days), of == cluster_by):
+        # The sums are held no longer than their rows are made.
+        for row in estimates(_sums(frames), ["stratum"], of, block_name(block_days), of == cluster_by):
+            row["stratum_by"] = stratum_by
             if row["units"] is not None and of == cluster_by:
                 row["units"] = units.height
             rows.append(_with_times(row, times.get(row["stratum"], NO_TIMES)))
@@ -130,34 +130,49 @@ def _watched(outages: pl.DataFrame, exposure: pl.DataFrame | None) -> tuple[pl.D
     return watched, windows
 
 
-def _in_windows(frame: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
-    """Outages or records in each watch of their unit: with inside_s of it, and whether they began and ended there."""
-    until = pl.col("seen_until_s" if "seen_until_s" in frame.columns else "end_s")
-    inside = pl.min_horizontal(until, "until_s") - pl.max_horizontal("start_s", "from_s")
+def _in_windows(
+    outages: pl.DataFrame, records: pl.DataFrame, windows: pl.DataFrame
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Outages and records in each watch of their unit, with what the sums are of (Int64)."""
+    keys = ("unit", "cluster", "group", "planned", "level")
+    inside = pl.min_horizontal("seen_until_s", "until_s") - pl.max_horizontal("start_s", "from_s")
+    ended = (pl.col("end_s") > pl.col("from_s")) & (pl.col("end_s") <= pl.col("until_s"))
+    sums = {
+        "outages": began_under_watch(),
+        "under_way": (pl.col("start_s") <= pl.col("from_s")) & (inside > 0),
+        "repairs": ended.fill_null(False),
+    }
+    times = ("start_s", "end_s", "seen_until_s", "from_s", "until_s")
     return (
-        frame.drop("group", strict=False)
+        outages.drop("group")
         .join(windows, on="unit_id")
-        .with_columns(
-            inside_s=inside.clip(lower_bound=0),
-            began=began_under_watch(),
-            under_way=(pl.col("start_s") <= pl.col("from_s")) & (inside > 0),
-            ended=((pl.col("end_s") > pl.col("from_s")) & (pl.col("end_s") <= pl.col("until_s"))).fill_null(False),
-        )
+        .select(
+            *keys,
+            *times,
+            down_s=inside.clip(lower_bound=0),
+            **{name: of.cast(pl.Int64) for name, of in sums.items()},
+        ),
+        records.drop("group", strict=False)
+        .join(windows, on="unit_id")
+        .select(*keys, "start_s", records=began_under_watch().cast(pl.Int64)),
     )
 
 
-def _by_block(
-    windows: pl.DataFrame, outages: pl.DataFrame, records: pl.DataFrame, block_days: int
-) -> list[pl.DataFrame]:
-    """[units, outages, records] as parts by block of time: an outage begins in its first part and ends in its last."""
-    units = split_by_block(windows, pl.col("from_s"), pl.col("until_s"), block_days)
-    units = units.group_by("unit", "block").agg(pl.col("group", "cluster").first(), exposure_s=pl.col("block_s").sum())
+def _steps(windows: pl.DataFrame, outages: pl.DataFrame, records: pl.DataFrame, block_days: int) -> list[pl.DataFrame]:
+    """[units, outages, records] as steps by block of time: an outage begins in its first block and ends in its last."""
+    keys = ("unit", "cluster", "group")
+    windows = windows.with_columns(watched=pl.lit(1))
+    units = steps_by_block(
+        windows, keys, pl.col("from_s"), pl.col("until_s"), block_days, "exposure_s", throughout=["watched"]
+    )
+    keys += ("planned",)
     start_s, end_s = pl.max_horizontal("start_s", "from_s"), pl.min_horizontal("seen_until_s", "until_s")
-    parts = split_by_block(outages.filter(start_s <= end_s), start_s, end_s, block_days)
-    parts = parts.with_columns(
-        pl.col("began", "under_way") & pl.col("is_first"), inside_s="block_s", ended=pl.col("ended") & pl.col("is_last")
-    )
-    return [units, parts, split_by_block(records, pl.col("start_s"), pl.col("start_s"), block_days)]
+    seen = outages.filter(start_s <= end_s)
+    began, ended = ("outages", "under_way"), ("repairs",)
+    of_outages = steps_by_block(seen, keys, start_s, end_s, block_days, "down_s", at_start=began, at_end=ended)
+    at = pl.col("start_s")
+    of_records = steps_by_block(records.filter(records=1), keys, at, at, block_days, at_start=["records"])
+    return [units, of_outages, of_records]
 
 
 def _labelled(frame: pl.DataFrame, kind: pl.Expr) -> pl.DataFrame:
@@ -168,23 +183,29 @@ def _kinds(stratum_by: str, outages: pl.DataFrame, units: pl.DataFrame) -> pl.Da
     """All units in each of the strata of outages."""
     if stratum_by == "planned":
         return pl.DataFrame({"stratum": ["planned", "unplanned"]}).join(units, how="cross")
-    counted = outages.group_by("stratum").agg(n=pl.col("began").sum())
+    counted = outages.group_by("stratum").agg(n=pl.col("outages").sum())
     most = counted.sort("n", "stratum", descending=[True, False]).head(MOST_LEVELS)
     return most.select("stratum").join(units, how="cross")
 
 
-def _sums(units: pl.DataFrame, outages: pl.DataFrame, records: pl.DataFrame) -> pl.DataFrame:
-    """What `ttf.stats.renewal.estimates` takes, by stratum, unit and block."""
-    keys = ["stratum", "unit", "block"]
-    of_outages = {"down_s": "inside_s", "outages": "began", "under_way": "under_way", "repairs": "ended"}
-    rows = [
-        units.select(*keys, "exposure_s"),
-        outages.select(*keys, **{name: pl.col(column).cast(pl.Int64) for name, column in of_outages.items()}),
-        records.select(*keys, records=pl.col("began").cast(pl.Int64)),
-    ]
-    sums = pl.concat(rows, how="diagonal").group_by(keys).agg(pl.col("exposure_s", *_SUMS).sum()).sort(keys)
-    # Nobody knows how long they were watched.
-    return sums if units["exposure_s"].count() else sums.with_columns(exposure_s=pl.lit(None, pl.Int64))
+def _sums(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """What `ttf.stats.renewal.estimates` takes, by stratum, unit and run of blocks, of steps or of whole units."""
+    names, of = ("stratum", "unit", "block"), ("watched", "exposure_s", *_SUMS)
+    frames = [frame.select(name for name in (*names, *of) if name in frame.columns) for frame in frames]
+    together = pl.concat(frames, how="diagonal")
+    labels, units = together["stratum"].unique().sort(), (together["unit"].max() or 0) + 1
+    key = pl.col("stratum").cast(pl.Enum(labels)).to_physical().cast(pl.Int64) * units + pl.col("unit")
+    values = [pl.col(name).fill_null(0) for name in of if name in together.columns]
+    together = together.select(pl.exclude("stratum", "unit", *of), *values, key=key)
+    if "block" in together.columns:
+        sums = runs_of_steps(together)
+    else:
+        sums = together.group_by("key").sum().sort("key").with_columns(block=pl.lit(None), blocks=pl.lit(None))
+    if not frames[0]["exposure_s"].count():
+        # Nobody knows how long they were watched.
+        sums = sums.with_columns(exposure_s=pl.lit(None, pl.Int64))
+    stratum = pl.lit(labels).gather(pl.col("key") // units)
+    return sums.with_columns(stratum=stratum, unit=pl.col("key") % units)
 
 
 def _repairs(outages: pl.DataFrame) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
@@ -192,7 +213,7 @@ def _repairs(outages: pl.DataFrame) -> Iterator[tuple[str, np.ndarray, np.ndarra
 
     Those under way when the watch began are left out: of them the long ones are met more often.
     """
-    times = outages.filter("began").select(
+    times = outages.filter(outages=1).select(
         "stratum", seconds=pl.col("seen_until_s") - pl.col("start_s"), ended=pl.col("end_s").is_not_null()
     )
     for (label,), part in times.group_by("stratum"):
