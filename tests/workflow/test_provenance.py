@@ -111,7 +111,7 @@ def test_an_edited_product_is_known_as_such_after_another_run(study):
     assert told[0] == "1 job to run; the log of each is in logs/."
     assert re.fullmatch(r"    1/1 +\d+\.\d s write_manifest: \d+ products, 1 of them edited.*", told[1])
     said = " ".join(told[2:-1])
-    assert re.search(r"\d% of ended tasks failed, .* Withheld: ", said), "the bottom line and what to do"
+    assert re.search(r"\d% of ended tasks failed[.,] .* Withheld: ", said), "the bottom line and what to do"
     assert re.fullmatch(r"The report: results/studies/sample/report/index\.html \(\d+ s\)", told[-1])
     assert manifest_of(study)["products"][product]["edited"]
     code, said = run(study, "verify_results")
