@@ -81,6 +81,18 @@ def life_columns(first_end: int | None) -> dict[str, pl.Expr]:
     }
 
 
+def nodes_at_work(node_gpus: int | None, node_gpus_from: str | None = None) -> pl.Expr:
+    """The nodes of each life: those recorded if `node_gpus_from` is "jobs" or the units hold no GPUs; else its GPUs,
+
+    rounded up to nodes of `node_gpus`. Both are columns of node_failure_rate.csv.
+    """
+    if node_gpus is None:
+        return pl.col("nodes")
+    rounded_up = (pl.col("gpu_count") + node_gpus - 1) // node_gpus
+    recorded = pl.when((pl.col("nodes") > 0) & (pl.col("gpu_count") > 0)).then("nodes")
+    return pl.coalesce(recorded, rounded_up) if node_gpus_from == "jobs" else rounded_up
+
+
 def strata_in(lives: Frame, strata: list[str]) -> list[str]:
     """`all`, and those of `strata` in which any life has a value."""
     (known,) = lives.lazy().select(pl.col(strata).count()).collect(engine="streaming").iter_rows()

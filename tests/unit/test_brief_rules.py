@@ -6,6 +6,7 @@ from ttf.brief import rules
 from ttf.brief.actions import actions
 from ttf.brief.bottom_line import bottom_line
 from ttf.brief.grade import grade_of
+from ttf.brief.model import WITHHELD
 from ttf.brief.tiles import CANNOT, tiles
 from ttf.report import said
 
@@ -185,6 +186,16 @@ def test_what_is_withheld_leaves_the_numbers():
     assert not any(key in m for key in gone)
     assert "every failure would count" in gone["ettr.mttf_s"]
     assert m.has("sizes.rate.failures_per_1000_node_days"), "the rate of any failure is said, with its badge"
+
+
+@pytest.mark.parametrize("of", [numbers, proxy, lambda: numbers(sizes__rate__failures=0)])
+@pytest.mark.parametrize("assumed", [True, False])
+def test_an_assumed_node_is_said_in_the_tile_whatever_the_rate_is(of, assumed):
+    m = of()
+    m["sizes.node_gpus_from"] = {"value": "default" if assumed else "jobs", "unit": "label", "n": None, "source": "x"}
+    m["sizes.node_gpus"] = {"value": 8, "unit": "GPUs", "n": None, "source": "x"}
+    shown = [one for one in tiles(m, {}, ABOUT) if one.name in ("node_rate", "mttf") and one.state != WITHHELD]
+    assert shown and all(("Nodes of 8 GPUs are assumed." in plain(one.means)) is assumed for one in shown)
 
 
 def test_an_exact_interval_says_what_it_supposes():

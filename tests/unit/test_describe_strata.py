@@ -82,7 +82,7 @@ def attempts_of(jobs: pl.DataFrame) -> pl.DataFrame:
 
 def table_of(jobs: pl.DataFrame, attempts: pl.DataFrame | None = None, **more) -> pl.DataFrame:
     lives, tries = infra_lives(jobs, attempts, RULES).lazy(), None if attempts is None else attempts.lazy()
-    found = strata(Kept(), jobs.lazy(), tries, lives, 8, **more)
+    found = strata(Kept(), jobs.lazy(), tries, lives, (8, None), **more)
     STRATA.check(found)
     return found
 

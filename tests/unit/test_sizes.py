@@ -27,6 +27,7 @@ from ttf.analyses.measure_sizes.sizes import (
     sums_by_nodes,
 )
 from ttf.charts.figure import Study
+from ttf.lives import nodes_at_work
 from ttf.numbers.metrics import Metrics
 from ttf.stats.projection import Reach
 from ttf.tables import read_table, write_csv
@@ -186,7 +187,55 @@ def test_components_count_by_their_own_nodes():
     ],
 )
 def test_the_node_that_holds_most_gpus(gpus, configured, expected):
-    assert node_gpus(pl.DataFrame({"gpu_count": gpus}, schema={"gpu_count": pl.Int64}), configured) == expected
+    nodes = pl.DataFrame({"gpu_count": gpus}, schema={"gpu_count": pl.Int64})
+    assert node_gpus(nodes, configured, on_nodes((64, None, 1))) == expected
+
+
+def on_nodes(*runs):
+    """Runs of (GPUs, nodes, days)."""
+    told = [(gpus, nodes, days * DAY, "infra_failure") for gpus, nodes, days in runs]
+    schema = {"gpu_count": pl.Int64, "nodes": pl.Int64, "duration_s": pl.Int64, "event": pl.String}
+    return pl.DataFrame(told, schema=schema, orient="row")
+
+
+@pytest.mark.parametrize(
+    ("runs", "expected"),
+    [
+        ([(1, 1, 5), (4, 4, 1), (32, 32, 1)], (1, "jobs")),  # one GPU a node, whatever the size
+        ([(1, 1, 99), (16, 2, 1), (8, 8, 1)], (8, "jobs")),  # runs that share a node tell nothing of what it holds
+        ([(6, 2, 4), (16, 2, 1)], (3, "jobs")),  # by GPU time
+        ([(1, 1, 9), (4, 1, 1)], (4, "jobs")),  # none on several nodes: the most on one
+        ([(7, 3, 1)], (3, "jobs")),  # rounded up
+        ([(8, 1, 1), (8, None, 1)], (8, "jobs")),
+        ([(8, 1, 1), (8, None, 1), (8, None, 1)], (8, "default")),  # most are not recorded
+        ([(8, 0, 1)], (8, "default")),
+        ([(0, 4, 1)], (8, "default")),
+        ([], (8, "default")),
+    ],
+)
+def test_recorded_nodes_tell_what_a_node_holds(runs, expected):
+    assert node_gpus(pl.DataFrame({"gpu_count": []}, schema={"gpu_count": pl.Int64}), None, on_nodes(*runs)) == expected
+
+
+def test_recorded_nodes_count_for_the_rate():
+    """Nodes of 8 GPUs, which were assumed, would be 50 node-days of 220."""
+    runs = on_nodes((1, 1, 20), (4, 4, 10), (32, 32, 5))
+    gpus_a_node, came_from = node_gpus(pl.DataFrame(schema={"gpu_count": pl.Int64}), None, runs)
+    told = sums_by_nodes(of_jobs(runs, gpus_a_node, came_from))
+    assert told["nodes"].to_list() == [1, 4, 32]
+    rate = node_failure_rate(told, "state", gpus_a_node, came_from, 128, EVERYWHERE).row(0, named=True)
+    assert rate["node_days"] == 20 + 40 + 160
+    assert rate["failures_per_1000_node_days"] == pytest.approx(3 / 220 * 1000)
+    assert sums_by_nodes(of_jobs(runs, 8)).select((pl.col("nodes") * pl.col("exposure_s")).sum()).item() == 50 * DAY
+
+
+@pytest.mark.parametrize(
+    ("came_from", "expected"), [("jobs", [4, 1, 2]), ("config", [1, 1, 2]), ("trace", [1, 1, 2]), (None, [1, 1, 2])]
+)
+def test_nodes_not_recorded_are_rounded_up(came_from, expected):
+    runs = on_nodes((4, 4, 1), (4, None, 1), (9, 0, 1))
+    assert runs.select(nodes_at_work(8, came_from)).to_series().to_list() == expected
+    assert runs.select(nodes_at_work(None)).to_series().to_list() == [4, None, 0]
 
 
 # --- the reference

@@ -130,6 +130,7 @@ def node_rate(m: Numbers, given: Mapping, targets: Mapping, unit: str = "node") 
         seen = f"95% confidence · 0 failures in {number(m, 'sizes.rate.node_days', words.number)} {unit}-days"
         bound = f"< {number(m, 'sizes.rate.ci_high')}"
         means = f"No failure was observed. The true rate may be zero or up to {number(m, 'sizes.rate.ci_high')}."
+        means += _assumed_nodes(m)
         return Tile(name, title, SHOWN, bound, per, seen, means, "upper bound", link)
     above = m.value("sizes.rate.above_gpus", 0)
     counted = plural(m, "sizes.rate.failures", "failure")
@@ -142,8 +143,7 @@ def node_rate(m: Numbers, given: Mapping, targets: Mapping, unit: str = "node") 
     means = f"One failure per {unit} every {number(m, 'sizes.rate.days_a_failure')} days of use."
     if proxy:
         means = "User errors are included: not comparable with infrastructure rates."
-    elif m.value("sizes.node_gpus_from", "") == "default":
-        means += f" Nodes of {number(m, 'sizes.node_gpus', words.count)} GPUs are assumed."
+    means += _assumed_nodes(m)
     return Tile(
         *(name, title, _state(failures), number(m, key), per),
         interval=joined(interval(m, "sizes.rate.ci_{}", confidence="90"), counted),
@@ -153,6 +153,12 @@ def node_rate(m: Numbers, given: Mapping, targets: Mapping, unit: str = "node") 
         mini=minis.over_time(m, given),
         target=_at_most(m, key, targets, "node_rate", words.number, "sizes.rate.ci_{}"),
     )
+
+
+def _assumed_nodes(m: Numbers) -> str:
+    if m.value("sizes.node_gpus_from", "") != "default":
+        return ""
+    return f" Nodes of {number(m, 'sizes.node_gpus', words.count)} GPUs are assumed."
 
 
 def mttf_at_target(m: Numbers, given: Mapping, targets: Mapping) -> Tile:
@@ -179,6 +185,7 @@ def mttf_at_target(m: Numbers, given: Mapping, targets: Mapping) -> Tile:
     infra = m.value("lost_work.infra_failures", 0)
     if infra and m.value("lost_work.infra_without_time", 0) > rules.MOST_WITHOUT_END * infra:
         means = f"{plural(m, 'lost_work.infra_without_time', 'failure')} without a written end count as 0 s of use."
+    means += _assumed_nodes(m)
     return Tile(
         *("mttf", title, _state(failures), value, unit),
         interval=joined(_of_rate(m, "ettr.mttf_{}_s", "ettr.mttf_s"), how),

@@ -97,7 +97,12 @@ def _measured(given: Inputs, jobs: pl.LazyFrame, calendar: Calendar) -> dict[str
     rates = rate_row(given["node_failure_rate"])
     failed = _failed(given, jobs)
     rate, lost = runs_by_time(
-        given.scan("lives_infra", LIVES), failed, calendar, rates["above_gpus"] or 0, rates["node_gpus"] or 1
+        given.scan("lives_infra", LIVES),
+        failed,
+        calendar,
+        rates["above_gpus"] or 0,
+        rates["node_gpus"] or 1,
+        rates["node_gpus_from"],
     )
     lost_row = compared(lost, is_share=False, is_count=False)
     of_sides = {"before": lost.top[:-1].sum(), "after": lost.top[-1].sum()}

@@ -13,10 +13,11 @@ import polars as pl
 
 from ttf.analyses.compare_parts.calendar import Calendar
 from ttf.infra import EVENT
+from ttf.lives import nodes_at_work
 from ttf.runs import GPU_HOUR
 from ttf.stats.mttf import SECONDS_A_DAY
 
-LIVES = ("start_s", "duration_s", "event", "gpu_count", "gpu_milli", "cluster")
+LIVES = ("start_s", "duration_s", "event", "gpu_count", "gpu_milli", "nodes", "cluster")
 
 
 @dataclass(frozen=True)
@@ -50,16 +51,25 @@ def ended_jobs(jobs: pl.LazyFrame, calendar: Calendar) -> Sums:
     return Sums(failed, failed, n, n.sum(axis=1).astype(np.int64))
 
 
-def runs_by_time(lives: pl.LazyFrame, failed: pl.LazyFrame, calendar: Calendar, above: int, node: int) -> tuple:
+def runs_by_time(
+    lives: pl.LazyFrame,
+    failed: pl.LazyFrame,
+    calendar: Calendar,
+    above: int,
+    node_gpus: int,
+    node_gpus_from: str | None = None,
+) -> tuple:
     """(rate, lost): Sums of infrastructure failures over node-days, and of GPU-hours of failed runs over all.
 
     lives: LIVES of infra lives; failed: one column of that name, a row each. Rates are of runs of more GPUs than
-    `above`, on nodes of `node` GPUs. What lies before the first part begins is cut off. n: runs with time in a part.
+    `above`, by the nodes that `nodes_at_work` gives them. What lies before the first part begins is cut off. n: runs
+    with time in a part.
     """
     begin_s, end_s = int(calendar.begins_s[0]), int(calendar.end_s)
     borders = pl.lit(pl.Series(calendar.begins_s[1:] - begin_s))
     until_s = pl.col("start_s") + pl.col("duration_s")
-    whole_nodes = (pl.col("gpu_count") + node - 1) // node
+    nodes = nodes_at_work(node_gpus, node_gpus_from)
+    is_large = nodes * node_gpus > above
     runs = pl.concat([lives, failed], how="horizontal").filter(
         pl.col("duration_s").is_not_null(), until_s > begin_s, pl.col("start_s") < end_s
     )
@@ -68,8 +78,8 @@ def runs_by_time(lives: pl.LazyFrame, failed: pl.LazyFrame, calendar: Calendar, 
         start=(pl.col("start_s") - begin_s).clip(0),
         end=(until_s.clip(upper_bound=end_s) - begin_s).clip(1),
         gpus=pl.col("gpu_milli").fill_null(0).cast(pl.Int128),
-        nodes=pl.when(pl.col("gpu_count") > above).then(whole_nodes).otherwise(0),
-        hit=((pl.col("event") == EVENT) & (pl.col("gpu_count") > above)).fill_null(False),
+        nodes=pl.when(is_large).then(nodes).otherwise(0),
+        hit=((pl.col("event") == EVENT) & is_large).fill_null(False),
         failed=(pl.col("failed") & (pl.col("gpu_milli") > 0)).fill_null(False),
         whole=pl.col("duration_s"),
     )

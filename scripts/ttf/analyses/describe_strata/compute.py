@@ -10,6 +10,7 @@ from ttf.clusters import CLUSTER_COLUMNS, LEVEL_NAMES, READ_OF_JOBS, level_names
 from ttf.inputs import Inputs
 from ttf.jobs import Frame, at_time_limit, doubling, whole_gpus
 from ttf.kept import BLOCK_ROWS, Frames, Kept
+from ttf.lives import nodes_at_work
 from ttf.runs import GPU_HOUR, gpu_time, in_blocks, runs
 from ttf.stats.clustered import (
     CLUSTERED,
@@ -31,7 +32,7 @@ OF_JOB, GPUS = ("account", "partition", "gpu_type"), "gpus"
 JOBS = ("job_id", "user", "outcome", "status_raw", "gpu_milli", "size", *OF_JOB, *READ_OF_JOBS, "runtime_s")
 TIMES = ("start_s", "end_s", "trace_end_s")
 ATTEMPTS = ("job_id", "attempt", "start_s", "end_s", "runtime_s", "outcome", "gpu_milli")
-LIVES = ("event", "state", "basis", "duration_s", "gpu_count", *CLUSTER_COLUMNS)
+LIVES = ("event", "state", "basis", "duration_s", "gpu_count", "nodes", *CLUSTER_COLUMNS)
 _LEVELS = ("cluster", "group", "block")
 _REQUESTED = doubling(whole_gpus().fill_null(0))
 _PER_1000_DAYS = 1000 * SECONDS_A_DAY
@@ -59,7 +60,7 @@ _AT_RISK = {
 def compute(given: Inputs) -> dict[str, pl.DataFrame]:
     attempts = given.scan("attempts", ATTEMPTS) if "attempts" in given else None
     jobs = given.scan("jobs", [*JOBS, *(TIMES if attempts is None else [])])
-    node_gpus = given["node_failure_rate"]["node_gpus"].first()
+    node_gpus = given["node_failure_rate"].select("node_gpus", "node_gpus_from").row(0)
     return {"strata": strata(given.kept, jobs, attempts, given.scan("lives_infra", LIVES), node_gpus)}
 
 
@@ -68,15 +69,15 @@ def strata(
     jobs: pl.LazyFrame,
     attempts: pl.LazyFrame | None,
     lives: pl.LazyFrame,
-    node_gpus: int,
+    node_gpus: tuple[int, str | None],
     most: int = MOST,
     size: int = BLOCK_ROWS,
 ) -> pl.DataFrame:
     """STRATA: all jobs, then by each thing that they differ by the `most` values with the most jobs, sorted.
 
     jobs, attempts, lives: as `ttf.runs.in_blocks` takes them. A job counts by the GPUs that it requested, an attempt by
-    those that it got. Lives with a GPU and a known duration are the exposure of the rate: their GPUs rounded up to
-    nodes of `node_gpus`. A job with a blank is in no stratum of that column.
+    those that it got. Lives with a GPU and a known duration are the exposure of the rate, by the nodes that
+    `nodes_at_work` gives them. A job with a blank is in no stratum of that column.
     Of failed jobs, some columns are held for the medians of their run times, which no sums give.
     """
     jobs, levels = with_clusters(jobs), level_names(lives)
@@ -86,7 +87,7 @@ def strata(
     failed = failed.select(*there, GPUS, "runtime_s", *CLUSTER_COLUMNS).collect(engine="streaming")
     lives = lives.select(name for name in LIVES if name not in LEVEL_NAMES)
     blocks = in_blocks(_looked_at(jobs, attempts is not None), attempts, lives, size=size)
-    parts = [kept.of_frames(block, of_block, node_gpus) for block in blocks]
+    parts = [kept.of_frames(block, of_block, *node_gpus) for block in blocks]
     every = {name: pl.concat(part[name] for part in parts) for name in parts[0]}
     by = [name for name in there if every["jobs"][name].drop_nulls().n_unique() > 1]
     tables = []
@@ -109,7 +110,13 @@ def _looked_at(jobs: pl.LazyFrame, has_attempts: bool) -> pl.LazyFrame:
     return jobs.drop("user", "status_raw", *LEVEL_NAMES, *of_attempts, strict=False)
 
 
-def of_block(jobs: pl.DataFrame, attempts: pl.DataFrame | None, infra_lives: pl.DataFrame, node_gpus: int) -> Frames:
+def of_block(
+    jobs: pl.DataFrame,
+    attempts: pl.DataFrame | None,
+    infra_lives: pl.DataFrame,
+    node_gpus: int,
+    node_gpus_from: str | None,
+) -> Frames:
     """Sums over some jobs (`ttf.runs.Block`), their runs and their lives at risk, by all that jobs differ by."""
     by = [name for name in OF_JOB if name in jobs.columns]
     if attempts is None:
@@ -118,7 +125,7 @@ def of_block(jobs: pl.DataFrame, attempts: pl.DataFrame | None, infra_lives: pl.
         job = attempts.filter(pl.col("start_s").is_not_null())["job"]
     tries = runs(jobs, attempts, infra_lives).collect()
     tries = tries.with_columns(*jobs.select(*by, *_LEVELS)[tries["job"]])
-    nodes = (pl.col("gpu_count") + node_gpus - 1) // node_gpus
+    nodes = nodes_at_work(node_gpus, node_gpus_from)
     at_risk = infra_lives.hstack(jobs.select(by)[job]).filter(
         (pl.col("gpu_count") > 0) & pl.col("duration_s").is_not_null()
     )

@@ -11,6 +11,7 @@ from ttf.analyses.follow_rate import FAILURE_RATE_OVER_TIME
 from ttf.clusters import CLUSTER_COLUMNS
 from ttf.infra import EVENT
 from ttf.jobs import Frame
+from ttf.lives import nodes_at_work
 from ttf.runs import where_starts_are
 from ttf.stats.clustered import Clusters
 from ttf.stats.mttf import NO_NODE_DAY, SECONDS_A_DAY, poisson_limits
@@ -44,15 +45,19 @@ def with_domains(lives: Frame, reasons: Frame) -> pl.LazyFrame:
 
 
 def failure_rate_over_time(
-    lives: Frame, basis: str | None, gpus_a_node: int | None, cause_is: str = "cause"
+    lives: Frame,
+    basis: str | None,
+    gpus_a_node: int | None,
+    came_from: str | None = None,
+    cause_is: str = "cause",
 ) -> pl.DataFrame:
     """Failures per 1000 node-days in rolling windows (FAILURE_RATE_OVER_TIME): overall, then of each cause.
 
-    lives: infra lives; those of jobs count if they asked for a GPU, over whole nodes of `gpus_a_node` GPUs; those of
-    components over their own `nodes`. A record whose start is cut off (`where_starts_are`) begins where starts are;
-    runs_before, days_before: what lies before that. Runs without a start or a known time are excluded. Days are those
-    of UTC where the clock counts from 1970, else 24 h from the first start. A failure counts on the day of its run's
-    last second. by: `all`, or `cause_is` in the rows of one cause; causes beyond the MOST_CAUSES with the most failures
+    lives: infra lives; those of jobs count if they asked for a GPU, over the nodes that `nodes_at_work` gives them;
+    those of components over their own `nodes`. A record whose start is cut off (`where_starts_are`) begins where starts
+    are; runs_before, days_before: what lies before that. Runs without a start or a known time are excluded. Days are
+    those of UTC where the clock counts from 1970, else 24 h from the first start. A failure counts on the day of the
+    last second of its run. by: `all`, or `cause_is` in the rows of one cause; causes beyond the MOST_CAUSES with the most failures
     are one, `other`, and where all failures have the same there are no such rows. Garwood's interval at CONFIDENCE, and
     the clustered one (`Clusters.ratio`; a cluster counts by its node time in the window); a rate over less than one
     node-day is blank.
@@ -65,7 +70,7 @@ def failure_rate_over_time(
     started = lives.lazy().select(pl.col("start_s").count()).collect(engine="streaming").item()
     if not started:
         return nothing("the trace gives no times of starting")
-    runs = _at_work(lives.lazy(), basis, gpus_a_node)
+    runs = _at_work(lives.lazy(), basis, nodes_at_work(gpus_a_node, came_from))
     # A run that ends at midnight was at risk until the day before.
     last_s = pl.max_horizontal("start_s", pl.col("end_s") - 1)
     span = runs.select(first=pl.col("start_s").min(), last=last_s.max()).collect(engine="streaming")
@@ -158,16 +163,15 @@ def _by_day(rows: pl.DataFrame, number: pl.Series, days: int, clusters: int = 1)
     return sums
 
 
-def _at_work(lives: pl.LazyFrame, basis: str | None, gpus_a_node: int | None) -> pl.LazyFrame:
+def _at_work(lives: pl.LazyFrame, basis: str | None, nodes: pl.Expr) -> pl.LazyFrame:
     """start_s, end_s, nodes, failed and cause of the runs whose time at risk is known."""
-    nodes = pl.col("nodes") if basis == "component" else (pl.col("gpu_count") + gpus_a_node - 1) // gpus_a_node
     there = lives.collect_schema()
     return lives.select(
         "start_s",
         "cause",
         *(pl.col(name) if name in there else pl.lit(None, kind).alias(name) for name, kind in _CLUSTER.items()),
         end_s=pl.col("start_s") + pl.col("duration_s"),
-        nodes=nodes,
+        nodes=pl.col("nodes") if basis == "component" else nodes,
         failed=(pl.col("event") == EVENT).fill_null(False),
     ).filter(pl.col("end_s").is_not_null() & (pl.col("end_s") >= pl.col("start_s")) & (pl.col("nodes") > 0))
 

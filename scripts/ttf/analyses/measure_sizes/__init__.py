@@ -44,8 +44,12 @@ NODE_FAILURE_RATE = table(
     "A confidence: how often a node at work fails, and how far that may be projected.",
     basis=BASIS,
     above_gpus=count("Above GPUs", "Larger jobs count for the rate.", "components all count", "GPUs"),
-    node_gpus=count("GPUs of a node", "By which GPUs are rounded up to nodes.", "the units hold no GPUs", "GPUs"),
-    node_gpus_from=words("From", "config, trace or default: who says what a node holds.", "the units hold no GPUs"),
+    node_gpus=count(
+        "GPUs of a node", "By which GPUs are told as nodes, and nodes as GPUs.", "the units hold no GPUs", "GPUs"
+    ),
+    node_gpus_from=words(
+        "From", "config, trace, jobs (their recorded nodes, which then count) or default.", "the units hold no GPUs"
+    ),
     jobs=count("Runs", "Runs that count, with a known time; of components those at risk.", unit="attempts"),
     failures=count("Failures", "Those of them that infrastructure ended, by the basis.", unit="attempts"),
     node_days=number("Node-days", "Their nodes times their durations.", unit="node-days"),

@@ -17,8 +17,8 @@ def compute(given: Inputs) -> dict:
     lives = given.scan("lives_infra", [*LIVES, *settings.strata])
     basis = lives.head(1).select(pl.col("basis").first()).collect().item()
     if settings.gives == "jobs":
-        gpus_a_node, came_from = sizes.node_gpus(given.read("nodes"), settings.node_gpus)
-        runs, above_gpus = sizes.of_jobs(lives, gpus_a_node), settings.above_gpus
+        gpus_a_node, came_from = sizes.node_gpus(given.read("nodes"), settings.node_gpus, lives)
+        runs, above_gpus = sizes.of_jobs(lives, gpus_a_node, came_from), settings.above_gpus
     else:
         # A component is a node or stands in one; one of LANL's nodes has no GPU.
         gpus_a_node = lives.select(pl.col("gpu_count").max()).collect(engine="streaming").item()

@@ -15,6 +15,7 @@ from scipy.special import bdtr, bdtrc, nctdtrinc, stdtr, stdtrit, xlogy
 from ttf.analyses.measure_sizes import MTTF_BY_GPUS, NODE_FAILURE_RATE, SIZE_LAW, differing
 from ttf.infra import EVENT
 from ttf.jobs import Frame
+from ttf.lives import nodes_at_work
 from ttf.stats.clustered import by_cluster
 from ttf.stats.mttf import NO_NODE_DAY, SECONDS_A_DAY, garwood_interval
 from ttf.stats.plans import interval_of_rate
@@ -41,10 +42,11 @@ NO_GPU_JOB = "no job that requested a GPU ran for a known time"
 NO_FAILURES = "no failures"
 
 
-def node_gpus(nodes: pl.DataFrame, configured: int | None) -> tuple[int, str]:
-    """(GPUs of a node, where that is from: config, trace or default); nodes: gpu_count (Int64, may be null).
+def node_gpus(nodes: pl.DataFrame, configured: int | None, lives: Frame) -> tuple[int, str]:
+    """(GPUs of a node, where that is from: config, trace, jobs or default).
 
-    Where nodes differ, the size that holds the most GPUs of the cluster counts, the larger one of equals.
+    nodes: gpu_count (Int64, may be null); lives: gpu_count, nodes and duration_s of infra lives. Where nodes differ,
+    the size that holds the most GPUs of the cluster counts, the larger one of equals.
     """
     if configured is not None:
         return configured, "config"
@@ -54,14 +56,38 @@ def node_gpus(nodes: pl.DataFrame, configured: int | None) -> tuple[int, str]:
         .agg(held=pl.col("gpu_count").sum())
         .sort("held", "gpu_count", descending=True)
     )
-    return (sizes["gpu_count"][0], "trace") if sizes.height else (USUAL_NODE_GPUS, "default")
+    if sizes.height:
+        return sizes["gpu_count"][0], "trace"
+    gpus_a_node = gpus_a_node_of_runs(lives)
+    return (gpus_a_node, "jobs") if gpus_a_node else (USUAL_NODE_GPUS, "default")
 
 
-def of_jobs(lives: Frame, gpus_a_node: int) -> pl.LazyFrame:
-    """The infra lives of jobs that count: with a GPU and a known time; nodes: gpu_count rounded up to whole nodes."""
-    nodes = (pl.col("gpu_count") + gpus_a_node - 1) // gpus_a_node
+def gpus_a_node_of_runs(lives: Frame) -> int | None:
+    """GPUs a node, rounded up, in which runs on several nodes spend the most GPU time; without any, the most GPUs of a
+
+    run on one node. None where fewer than half of the runs with a GPU have their nodes recorded.
+    """
+    runs = lives.lazy().filter((pl.col("gpu_count") > 0) & pl.col("duration_s").is_not_null())
+    held = (
+        runs.group_by("gpu_count", "nodes")
+        .agg(runs=pl.len(), gpu_s=(pl.col("gpu_count").cast(pl.Int128) * pl.col("duration_s")).sum())
+        .with_columns(
+            gpus_a_node=(pl.col("gpu_count") + pl.col("nodes") - 1) // pl.when(pl.col("nodes") > 0).then("nodes")
+        )
+        .collect(engine="streaming")
+    )
+    recorded = held.drop_nulls("gpus_a_node")
+    if not recorded.height or 2 * recorded["runs"].sum() < held["runs"].sum():
+        return None
+    several = recorded.filter(pl.col("nodes") > 1).group_by("gpus_a_node").agg(pl.col("gpu_s").sum())
+    several = several.sort("gpu_s", "gpus_a_node", descending=True)
+    return several["gpus_a_node"][0] if several.height else recorded["gpus_a_node"].max()
+
+
+def of_jobs(lives: Frame, gpus_a_node: int, came_from: str | None = None) -> pl.LazyFrame:
+    """The infra lives of jobs that count: with a GPU and a known time; nodes: of `nodes_at_work`."""
     counting = lives.lazy().filter((pl.col("gpu_count") > 0) & pl.col("duration_s").is_not_null())
-    return counting.with_columns(nodes=nodes)
+    return counting.with_columns(nodes=nodes_at_work(gpus_a_node, came_from))
 
 
 def of_components(lives: Frame) -> pl.LazyFrame:

@@ -145,7 +145,8 @@ def assumptions(rates: pl.DataFrame, habit: Habits, queue: Mapping, target_gpus:
     rate = rate_row(rates)
     basis, configured = rate["basis"], "configuration"
     low, high = (None if end is None else 1000 * end for end in interval_of_rate(rate))
-    node_gpus_from = {"trace": "the trace", "config": configured, "default": "assumed"}.get(rate["node_gpus_from"])
+    of_nodes = {"trace": "the trace", "jobs": "the runs of the trace", "config": configured, "default": "assumed"}
+    node_gpus_from = of_nodes.get(rate["node_gpus_from"])
     rows = [
         ("failure rate", rate["failures_per_1000_node_days"], RATE_UNIT, rate["failures"], basis),
         ("failure rate, low", low, RATE_UNIT, rate["failures"], basis),
