@@ -16,7 +16,7 @@ def main(snakemake):
     from ttf.publish.more_tables import Filled, more_tables
     from ttf.publish.site import readme_of
     from ttf.rooms import contracts
-    from ttf.tables import read_table
+    from ttf.tables import read_as_written
 
     files, params = snakemake.input, snakemake.params
     date = checked_date(params.date)
@@ -34,7 +34,7 @@ def main(snakemake):
     packed += [published(Path(path), Path(os.path.relpath(path, root)).as_posix(), {}, {}) for path in files.sources]
     if asked := params.settings.get("tables", ()):
         filled = [
-            Filled(place(path), contract, read_table(path, contract))
+            Filled(place(path), *reversed(read_as_written(path, contract)))
             for path in map(Path, files.products)
             if path.suffix == ".csv" and (contract := table_at(place(path), tables))
         ]

@@ -21,7 +21,8 @@ def main(snakemake):
     from ttf.tables import write_folder, write_product
 
     files, trace = dict(snakemake.input.items()), snakemake.wildcards.trace
-    given = Inputs(files, contracts_of(params.reads), params.settings, trace, output[0], Kept.of_rule(snakemake))
+    kept, in_unit = Kept.of_rule(snakemake), analysis.in_size_unit
+    given = Inputs(files, contracts_of(params.reads), params.settings, trace, output[0], kept, in_unit)
     computed, declared = room.compute(given), {table.name: table for table in analysis.tables}
     folders, rows, files = list(analysis.folders), 0, 0
     for name, product in computed.items() if isinstance(computed, Mapping) else computed:
@@ -29,7 +30,7 @@ def main(snakemake):
             folders.remove(name)
             files += write_folder(product, output[name])
         else:
-            rows += write_product(product, declared.pop(name), output[name])
+            rows += write_product(product, declared.pop(name), output[name], given.unit)
     if lacking := [*declared, *folders]:
         raise ValueError(f"computed no {', '.join(lacking)}")
     given.kept.forget_others()

@@ -10,20 +10,24 @@ def main(snakemake):
     from ttf.charts.figure import Study
     from ttf.charts.saving import save_charts
     from ttf.fonts import hide_system_fonts
-    from ttf.inputs import Inputs
+    from ttf.inputs import Inputs, size_unit_of
+    from ttf.size_unit import GPU
 
     hide_system_fonts()
     params, output = snakemake.params, snakemake.output
     join(params.folders)
     files, contracts = dict(snakemake.input.items()), contracts_of(params.reads)
-    study, small = (Study(params.unit, params.synthetic, narrow, params.life) for narrow in (False, True))
+    unit = size_unit_of(files.get("size_unit"))
     tables = {}
     for charts, _ in params.charts.values():
         tables |= {name: [contracts[table].path for table in names] for name, names in charts.items()}
 
     def drawn():
         for analysis, (charts, settings) in params.charts.items():
-            given = Inputs(files, contracts, settings)
+            given, of_analysis = Inputs(files, contracts, settings), import_module(f"ttf.analyses.{analysis}").ANALYSIS
+            size = unit if of_analysis.in_size_unit else GPU
+            about = params.unit, params.synthetic
+            study, small = (Study(*about, narrow, params.life, size) for narrow in (False, True))
             build = import_module(f"ttf.analyses.{analysis}.charts").CHARTS
             for name in charts:
                 yield name, build[name](given, study), build[name](given, small) if name in params.main else None

@@ -8,14 +8,14 @@ def main(snakemake):
 
     from ttf.publish.names import pseudonymised
     from ttf.rooms import contracts
-    from ttf.tables import read_table, write_csv
+    from ttf.tables import read_as_written, write_csv
 
     files, made = snakemake.input, snakemake.output.tables
     tables = {Path(table.path): table for table in contracts(tuple(snakemake.params.folders)).values()}
     key = Path(files.key).read_bytes()
     for source, product in zip(files.tables, made, strict=True):
-        table = tables[Path(*Path(source).parts[2:])]
-        write_csv(pseudonymised(read_table(source, table), table, key), product)
+        frame, table = read_as_written(source, tables[Path(*Path(source).parts[2:])])
+        write_csv(pseudonymised(frame, table, key), product)
     return f"{len(made)} tables"
 
 

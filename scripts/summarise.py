@@ -22,11 +22,15 @@ def main(snakemake):
     metrics = Metrics()
     of_stages(metrics, Inputs(files, contracts, {}))
     for analysis, settings in params.analyses.items():
-        room = import_module(f"ttf.analyses.{analysis}.numbers")
-        room.numbers(metrics, Inputs(files, contracts, settings))
+        in_unit = import_module(f"ttf.analyses.{analysis}").ANALYSIS.in_size_unit
+        given = Inputs(files, contracts, settings, in_size_unit=in_unit)
+        metrics.unit = given.unit
+        import_module(f"ttf.analyses.{analysis}.numbers").numbers(metrics, given)
     of_mttf_range(metrics)
     if params.about:
-        brief = summed_up(metrics, Inputs(files, contracts, {}), params.about)
+        given = Inputs(files, contracts, {}, in_size_unit=True)
+        metrics.unit = given.unit
+        brief = summed_up(metrics, given, params.about)
         Path(snakemake.output.brief).write_text(brief.text(), encoding="utf-8")
     text = json.dumps(metrics, indent=1, ensure_ascii=False, allow_nan=False)
     Path(snakemake.output.metrics).write_text(text + "\n", encoding="utf-8")

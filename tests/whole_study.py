@@ -213,7 +213,8 @@ def _to_lives(study: Study, name: str) -> Iterator[Job]:
     if trace.synthetic:
         about = {"format": trace.entry["format"], "generate": trace.entry["generate"]}
         yield Job("make_sample", {}, trace.made_files, about, of)
-    raw, agreement = {"raw": f"{here}/raw"}, {"agreement": f"{here}/tables/runtime_agreement.csv"}
+    raw = {"raw": f"{here}/raw"}
+    of_jobs = {"agreement": f"{here}/tables/runtime_agreement.csv", "size_unit": f"{here}/tables/size_unit.csv"}
     adopted = {"adopted": trace.entry.get("schema", [])}
     quality = {kind: f"{here}/quality/{kind}.csv" for kind in ("anomalies",)}
     quality |= {"account": f"{here}/quality/row_account.csv", "quarantine": f"{here}/quality/quarantine.parquet"}
@@ -248,9 +249,9 @@ def _to_lives(study: Study, name: str) -> Iterator[Job]:
         of_nodes = {"node_table": trace.format.get("node_table"), "parts": list(trace.parts)} | block_days
         if "attempts" in trace.products:
             params = derived | of_nodes | {"rules": trace.infra_failures}
-            yield Job("derive_attempts", trace.event_sources | raw, common | agreement, params, of)
+            yield Job("derive_attempts", trace.event_sources | raw, common | of_jobs, params, of)
         else:
-            outputs = {key: common[key] for key in ("jobs", "nodes")} | agreement
+            outputs = {key: common[key] for key in ("jobs", "nodes")} | of_jobs
             yield Job("derive_runtimes", raw | {"shares": []}, outputs, derived | of_nodes, of)
             if "placements" in trace.products:
                 made = {"placements": common["placements"]}

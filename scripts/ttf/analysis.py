@@ -45,6 +45,7 @@ class Analysis:
     sections: its templates; one that belongs to another theme as "theme/section".
     memory_mb: of the script with any trace; mb_per_gb: and for each GB of raw tables, by format.
     keeps_freed_memory: it works on one large block after another (ttf.memory).
+    in_size_unit: sizes of jobs are read and written in the unit of the trace (ttf.size_unit), not in GPUs alone.
     of_study: it runs once, on all traces together.
     """
 
@@ -66,4 +67,5 @@ class Analysis:
     mb_per_gb: Mapping[str, int] = field(default_factory=dict)
     threads: int = 1
     keeps_freed_memory: bool = False
+    in_size_unit: bool = False
     of_study: bool = False

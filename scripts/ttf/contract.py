@@ -8,11 +8,12 @@ here imports Polars before a frame is at hand.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 from ttf.errors import StudyError
+from ttf.size_unit import SizeUnit
 
 if TYPE_CHECKING:
     import polars as pl
@@ -51,6 +52,11 @@ class Column:
     @property
     def types(self) -> str:
         return f"{self.kind}:{self.unit}:{self.blank == REASON}"
+
+    def in_unit(self, unit: SizeUnit) -> Column:
+        """The column of a trace whose sizes are told in this unit."""
+        words = {name: unit.worded(getattr(self, name)) for name in ("heading", "about")}
+        return replace(self, unit=unit.named(self.unit), **words)
 
 
 def text(heading: str, about: str, blank: str | None = None, ours: str = "") -> Column:
@@ -128,6 +134,7 @@ class Table:
 
     open: a Parquet file of which a trace's format decides the further columns; they may stand between those here.
     counted: what the shares and rates of a row are of, where its counts do not say it by their units.
+    of_gpus: GPUs are meant, in whatever unit the sizes of the trace's jobs are told.
     """
 
     name: str
@@ -136,6 +143,7 @@ class Table:
     columns: Mapping[str, Column] = field(hash=False)
     open: bool = False
     counted: str = ""
+    of_gpus: bool = False
 
     @property
     def counts(self) -> str:
@@ -148,6 +156,27 @@ class Table:
     def schema(self) -> dict[str, pl.DataType]:
         """Column -> the type that Polars has for it."""
         return schema_of(self.columns)
+
+    def names_in(self, unit: SizeUnit) -> dict[str, str]:
+        """Column -> its name in the file of a trace whose sizes are told in this unit.
+
+        Two may have one name: what the contract has of GPUs and of nodes is the same where the unit is nodes.
+        """
+        if self.of_gpus:
+            return dict(zip(self.columns, self.columns, strict=True))
+        return {name: name if name.startswith("node_gpus") else unit.named(name) for name in self.columns}
+
+    def in_unit(self, unit: SizeUnit) -> Table:
+        """The contract of that file."""
+        if self.of_gpus:
+            return self
+        names = self.names_in(unit).items()
+        columns = {
+            there: self.columns[name].in_unit(unit)
+            for name, there in names
+            if name == there or there not in self.columns
+        }
+        return replace(self, about=unit.worded(self.about), columns=columns)
 
     @property
     def types(self) -> str:

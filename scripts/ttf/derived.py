@@ -10,10 +10,10 @@ import polars as pl
 from ttf.clusters import block_columns, with_clusters
 from ttf.formats.protocol import Format, Source
 from ttf.infra import with_infra_failures
-from ttf.jobs import nodes, with_parts
+from ttf.jobs import nodes, size_units, with_parts
 from ttf.on_disk import scan_parquet
 from ttf.partitions import partitions_of, read_results, results_of
-from ttf.stages import ATTEMPTS, JOBS, NODES, PLACEMENTS, RUNTIME_AGREEMENT
+from ttf.stages import ATTEMPTS, JOBS, NODES, PLACEMENTS, RUNTIME_AGREEMENT, SIZE_UNIT
 from ttf.tables import stream_parquet, write_product
 
 QUANTILES = {"difference_p01_s": 0.01, "difference_p05_s": 0.05, "difference_median_s": 0.5} | {
@@ -32,7 +32,7 @@ def write_jobs(
     spilled: Path,
     output,
 ) -> str:
-    """Write jobs, nodes and agreement (paths by these names); returns what is to be said of them.
+    """Write jobs, nodes, agreement and size_unit (paths by these names); returns what is to be said of them.
 
     parts: as in `with_parts`. node_table: the raw table with a row per node, None where the format has none.
     block_days: see `block_columns`. spilled: a folder for a while.
@@ -45,6 +45,7 @@ def write_jobs(
     write_product(format_.nodes(source) if format_.nodes else nodes(source.raw, node_table), NODES, output.nodes)
     written = scan_parquet(output.jobs)
     write_product(runtime_agreement(written), RUNTIME_AGREEMENT, output.agreement)
+    write_product(size_units(written), SIZE_UNIT, output.size_unit)
     rows, timed = written.select(pl.len(), pl.col("runtime_s").count()).collect(engine="streaming").row(0)
     return f"{rows:,} jobs, {timed:,} with a run time"
 

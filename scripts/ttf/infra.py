@@ -260,11 +260,12 @@ def _runs(jobs: Frame, attempts: pl.DataFrame | None, first: int = 0) -> Frame:
         )
     else:
         of_jobs = ["trace", "user", "account", "gpu_type", "task", "trace_end_s", *CLUSTER_COLUMNS]
-        known = jobs.select("job_id", *of_jobs, job_submit_s="submit_s", status_raw="status_raw")
+        cores = (pl.col("cpu_milli") * pl.col("size")).alias("cpu_milli")
+        known = jobs.select("job_id", *of_jobs, cores, job_submit_s="submit_s", status_raw="status_raw")
         # Attempts stand by job and in sequence.
         before, is_first = pl.col("end_s").shift(1), pl.col("job_id").ne_missing(pl.col("job_id").shift(1))
         runs = (
-            attempts.drop("trace", strict=False)
+            attempts.drop("trace", "cpu_milli", strict=False)
             .with_row_index("attempt_id", offset=first)
             .join(known, on="job_id", how="left", maintain_order="left", validate="m:1")
             .with_columns(

@@ -9,17 +9,29 @@ from typing import Any
 import polars as pl
 
 from ttf.contract import Table
+from ttf.jobs import in_size_unit
 from ttf.kept import Kept
-from ttf.on_disk import read_parquet, scan_parquet
+from ttf.on_disk import scan_parquet
 from ttf.partitions import spill_beside
-from ttf.tables import read_columns, read_table, scan_columns
+from ttf.size_unit import GPU, SizeUnit
+from ttf.stages import SIZE_UNIT
+from ttf.tables import read_table, scan_columns
+
+# What has sizes of jobs, and the columns that they are told by in other units than GPUs.
+_SIZED, _TOLD_BY = ("jobs", "attempts", "lives", "lives_infra"), ("nodes", "cpu_milli")
+
+
+def size_unit_of(path: str | Path | None) -> SizeUnit:
+    """The unit in which sizes of a trace are told, of its size_unit.csv; GPU of a trace without jobs."""
+    return GPU if path is None else SizeUnit(read_table(path, SIZE_UNIT).filter("used")["unit"].item())
 
 
 class Inputs:
     """files: name -> a path, or a list of them; contracts: of the tables among them; settings: as attributes.
 
     trace: what the files are of. product: a path that the rule writes, beside which there is room for a while. kept:
-    what the rule made of blocks of rows before.
+    what the rule made of blocks of rows before. in_size_unit: jobs, attempts and lives have their sizes in the unit of
+    the trace (`ttf.size_unit`), in the columns of GPUs; `unit` is the unit that they have.
     """
 
     def __init__(
@@ -30,11 +42,13 @@ class Inputs:
         trace: str | None = None,
         product: str = ".",
         kept: Kept | None = None,
+        in_size_unit: bool = False,
     ) -> None:
         self.files, self.contracts, self.trace = dict(files), contracts, trace
         self.settings = SimpleNamespace(**settings)
         self.kept = kept or Kept()
         self._product, self._read = product, {}
+        self.unit = size_unit_of(self.files.get("size_unit")) if in_size_unit else GPU
 
     def __contains__(self, name: str) -> bool:
         return name in self.files
@@ -50,10 +64,19 @@ class Inputs:
 
     def scan(self, name: str, columns: Sequence[str] | None = None) -> pl.LazyFrame:
         """A Parquet file, to be read when it is used; of the columns those that it has, in this order."""
+        if name in _SIZED and self.unit != GPU:
+            read = columns and [*columns, *_TOLD_BY, *(["size"] if name == "jobs" else [])]
+            rows = in_size_unit(self.scan_as_recorded(name, read), self.unit)
+            there = rows.collect_schema()
+            return rows if columns is None else rows.select(name for name in dict.fromkeys(columns) if name in there)
+        return self.scan_as_recorded(name, columns)
+
+    def scan_as_recorded(self, name: str, columns: Sequence[str] | None = None) -> pl.LazyFrame:
+        """The same, whatever the unit of sizes is."""
         return scan_parquet(self.files[name]) if columns is None else scan_columns(self.files[name], columns)
 
     def read(self, name: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        return read_parquet(self.files[name]) if columns is None else read_columns(self.files[name], columns)
+        return self.scan(name, columns).collect()
 
     def scratch(self) -> AbstractContextManager[Path]:
         """A folder for a while, on the disk that takes the products."""

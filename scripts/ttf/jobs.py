@@ -5,7 +5,8 @@ from typing import TypeVar
 
 import polars as pl
 
-from ttf.stages import JOBS, NODES, PLACEMENTS
+from ttf.size_unit import CORE, GPU, JOB, NODE, UNITS, SizeUnit
+from ttf.stages import JOBS, NODES, PLACEMENTS, SIZE_UNIT
 
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 
@@ -17,6 +18,9 @@ TIME_LIMITS = ("TIMEOUT", "DEADLINE")
 NODE_COLUMNS, PLACEMENT_COLUMNS = NODES.schema, PLACEMENTS.schema
 # What a format gives; what jobs have in common follows from it (`ttf.clusters`).
 JOB_COLUMNS = {name: kind for name, kind in JOBS.schema.items() if not name.startswith(("cluster", "group", "block"))}
+
+# Share of the jobs that have to have a size in a unit for it to be used.
+FEWEST_WITH_SIZE = {GPU: 0.01, NODE: 0.5, CORE: 0.5, JOB: 0.0}
 
 # First and last number of whole GPUs of the job, None: without end; ATC'19 tells these sizes apart.
 GPU_BUCKETS = {"1": (1, 1), "2-4": (2, 4), "5-8": (5, 8), ">8": (9, None)}
@@ -126,6 +130,49 @@ def gpu_bucket(gpus: pl.Expr) -> pl.Expr:
 def gpus_of(bucket: str) -> str:
     """A bucket of GPU_BUCKETS in words: 1 GPU, 2–4 GPUs, more than 8 GPUs."""
     return "1 GPU" if bucket == "1" else f"{bucket.replace('>', 'more than ').replace('-', '–')} GPUs"
+
+
+def size_units(jobs: Frame) -> pl.DataFrame:
+    """How many of the jobs that started have a size in each unit, and which unit is used: SIZE_UNIT.
+
+    That of the first unit in which enough jobs have a size. A trace is one of GPUs where one job in a hundred requests
+    them: those of a few others are told in nodes with all the rest.
+    """
+    gpus = pl.col("gpu_milli") * pl.col("size")
+    has = (gpus > 0, pl.col("nodes") > 0, pl.col("cpu_milli") > 0)
+    started = jobs.lazy().filter(pl.col("outcome") != "waiting")
+    counts = started.select(*(sized.sum().alias(unit) for unit, sized in zip(UNITS, has, strict=False)), every=pl.len())
+    *_, every = jobs_with = counts.collect(engine="streaming").row(0)
+    shares = [count / every if every else None for count in jobs_with]
+    enough = [share is None or share >= FEWEST_WITH_SIZE[unit] for unit, share in zip(UNITS, shares, strict=True)]
+    used = enough.index(True)
+    return SIZE_UNIT.frame(
+        {"unit": str(unit), "jobs": count, "jobs_share": share, "used": place == used}
+        for place, (unit, count, share) in enumerate(zip(UNITS, jobs_with, shares, strict=True))
+    )
+
+
+def size_milli(unit: SizeUnit, columns: Sequence[str]) -> pl.Expr:
+    """The size of a whole job, attempt or life of these columns in thousandths of the unit; blank where none is known.
+
+    Requests of an attempt or a life are of all of it, those of a job, which has a `size`, of an instance.
+    """
+    instances = pl.col("size").fill_null(1) if "size" in columns else 1
+    milli = {GPU: "gpu_milli", CORE: "cpu_milli"}.get(unit)
+    if milli:
+        return pl.col(milli) * instances if milli in columns else pl.lit(None, pl.Int64)
+    return 1000 * pl.col("nodes") if unit == NODE else pl.lit(1000, pl.Int64)
+
+
+def in_size_unit(rows: pl.LazyFrame, unit: SizeUnit) -> pl.LazyFrame:
+    """Jobs, attempts or lives with their sizes in this unit in place of GPUs: in gpu_milli and gpu_count, of all
+
+    instances of a job.
+    """
+    there, milli = rows.collect_schema().names(), pl.col("gpu_milli")
+    rows = rows.with_columns(gpu_milli=size_milli(unit, there))
+    sized = {"gpu_count": ((milli + 999) // 1000).fill_null(0), "size": pl.lit(1, pl.Int64)}
+    return rows.with_columns(**{name: value for name, value in sized.items() if name in there})
 
 
 def gpu_seconds_milli() -> pl.Expr:

@@ -13,7 +13,7 @@ LIFE_COLUMNS = LIVES.schema
 # What `lives_of_jobs` reads of jobs.
 READ_OF_JOBS = (
     *("trace", "job_id", "task", "account", "outcome", "start_s", "end_s", "runtime_s", "runtime_max_s", "trace_end_s"),
-    *("gpu_type", "gpu_milli", "size", "nodes", *CLUSTER_COLUMNS),
+    *("gpu_type", "gpu_milli", "cpu_milli", "size", "nodes", *CLUSTER_COLUMNS),
 )
 
 
@@ -71,6 +71,7 @@ def life_columns(first_end: int | None) -> dict[str, pl.Expr]:
         "event": pl.when(ended).then("outcome"),
         "gpu_count": ((gpu_milli + 999) // 1000).fill_null(0),
         "gpu_milli": gpu_milli.fill_null(0),
+        "cpu_milli": pl.col("cpu_milli") * pl.col("size"),
         "nodes": pl.col("nodes"),
         "account": pl.col("account"),
         "gpu_type": pl.col("gpu_type"),

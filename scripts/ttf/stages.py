@@ -108,6 +108,14 @@ RUNTIME_AGREEMENT = table(
     difference_mean_s=seconds("Mean", "As above.", blank=REASON),
     reason=reason(),
 )
+SIZE_UNIT = table(
+    "size_unit",
+    "A unit in which sizes of jobs may be told, in the order of preference, and how many jobs have a size in it.",
+    unit=words("Unit", "GPU, node, core, or job: each counts 1."),
+    jobs=count("Jobs", "Jobs that started with a size in the unit above 0.", unit="jobs"),
+    jobs_share=share("Share", "Of the jobs that started.", blank="none started"),
+    used=truth("Used", "Whether sizes and times are told in it: the first that enough of the jobs have."),
+)
 _NOT_SAID = "the trace does not say"
 _JOB_ID = {"trace": words("Trace", "Name of the trace."), "job_id": text("Job", "Id of the job in the trace.")}
 _TASK = words("Task", "What tells the jobs of one id apart.", blank="the id alone is unique")
@@ -234,6 +242,9 @@ _LIFE = {
     "event": words("Event", "What ended it.", blank="nothing did: right-censored"),
     "gpu_count": count("GPUs", "Whole GPUs, a share of one rounded up.", blank=_OF_COMPONENT),
     "gpu_milli": count("GPUs", "Thousandths of a GPU, of all instances.", blank=_OF_COMPONENT, unit="milli-GPU"),
+    "cpu_milli": count(
+        "Cores", "Thousandths of a core, of all instances.", f"{_NOT_SAID}, or the unit is a component", "milli-core"
+    ),
     "nodes": _NODES,
     "account": _ACCOUNT_OF,
     "gpu_type": _GPU_TYPE,
@@ -398,7 +409,7 @@ EXPOSURE = parquet(
 )
 
 TABLES = (
-    *(ROW_ACCOUNT, ROW_ACCOUNT_BY_PART, RAW_FILES, ANOMALIES, STATISTICS, VALIDATION, RUNTIME_AGREEMENT),
+    *(ROW_ACCOUNT, ROW_ACCOUNT_BY_PART, RAW_FILES, ANOMALIES, STATISTICS, VALIDATION, RUNTIME_AGREEMENT, SIZE_UNIT),
     *(SCORECARD, IMPLIED_N, ETTR_REFERENCE, DICTIONARY),
 )
 # What a trace has where its format gives it; analyses ask for it by name (ttf.analysis.PRODUCTS).

@@ -10,8 +10,12 @@ from polars.io.plugins import register_io_source
 from ttf.contract import Table
 from ttf.errors import StudyError
 from ttf.on_disk import read_csv, scan_parquet
+from ttf.size_unit import GPU, UNITS, SizeUnit
 
 ROWS_A_GROUP = 1 << 18
+# Words for sizes of jobs, and the columns that say by them what a row is of; and columns of sentences of ours.
+SIZES = {"gpu_count": ("stratum_by", "group_by", "covariate"), "gpus": ("stratum_by", "group_by")}
+REASONS = ("reason", "no_projection", "needed")
 
 
 def write_csv(frame: pl.DataFrame, path: str | Path) -> None:
@@ -27,21 +31,64 @@ def write_csv(frame: pl.DataFrame, path: str | Path) -> None:
 
 
 def read_table(path: str | Path, contract: Table) -> pl.DataFrame:
-    """A CSV with the types of its contract, also where a column is all blank."""
-    return read_csv(path, schema=contract.schema)
+    """A CSV with the types and columns of its contract, whatever the size unit of its trace is."""
+    unit = unit_of_file(path, contract)
+    frame = read_csv(path, schema=contract.in_unit(unit).schema)
+    if unit != GPU:
+        frame = frame.select(pl.col(there).alias(name) for name, there in contract.names_in(unit).items())
+    return _with_sizes(frame, {unit.named(word): word for unit in UNITS for word in SIZES})
+
+
+def read_as_written(path: str | Path, contract: Table) -> tuple[pl.DataFrame, Table]:
+    """A CSV as it is, and the contract of its columns, which are named after the size unit of its trace."""
+    contract = contract.in_unit(unit_of_file(path, contract))
+    return read_csv(path, schema=contract.schema), contract
+
+
+def unit_of_file(path: str | Path, contract: Table) -> SizeUnit:
+    """The size unit that the header of a CSV is written in; GPU where its contract has no column of sizes."""
+    with Path(path).open(encoding="utf-8") as file:
+        header = file.readline().rstrip("\n").split(",")
+    return next((unit for unit in UNITS if header == [*contract.in_unit(unit).columns]), GPU)
+
+
+def _in_unit(frame: pl.DataFrame, contract: Table, unit: SizeUnit) -> pl.DataFrame:
+    """The table as its file has it: names, strata of sizes and reasons in the size unit."""
+    in_file = contract.in_unit(unit).columns
+    names = {there: name for name, there in contract.names_in(unit).items()}
+    names |= {name: name for name in contract.columns if name in in_file}
+    frame = frame.select(pl.col(names[there]).alias(there) for there in in_file)
+    frame = _with_sizes(frame, {word: unit.named(word) for word in SIZES})
+    reasons = (pl.col(name).map_elements(unit.worded, pl.String) for name in REASONS if name in in_file)
+    return frame.with_columns(reasons)
+
+
+def _with_sizes(frame: pl.DataFrame, words: Mapping[str, str]) -> pl.DataFrame:
+    """The frame with other words for sizes: one of SIZES by that of a unit, or the reverse."""
+    columns: dict[str, dict[str, str]] = {}
+    for word, other in words.items():
+        for name in SIZES.get(word) or SIZES[other]:
+            columns.setdefault(name, {})[word] = other
+    return frame.with_columns(pl.col(name).replace(of) for name, of in columns.items() if name in frame.columns)
 
 
 def write_product(
-    product: pl.DataFrame | pl.LazyFrame | Iterator[pl.DataFrame], contract: Table, path: str | Path
+    product: pl.DataFrame | pl.LazyFrame | Iterator[pl.DataFrame],
+    contract: Table,
+    path: str | Path,
+    unit: SizeUnit = GPU,
 ) -> int:
     """Write a table or a Parquet file of this contract; returns the rows of one that is held.
 
+    unit: in which the sizes in the columns of GPUs are told: the names in a CSV are those of the unit.
     A frame that is collected lazily, or comes in blocks, is written without being held: its types are checked before,
     and afterwards that no column is blank that never may be.
     Raises StudyError for a frame that breaks the contract: nothing is written.
     """
     if isinstance(product, pl.DataFrame):
         contract.check(product)
+        if unit != GPU and Path(path).suffix == ".csv":
+            product = _in_unit(product, contract, unit)
         (write_csv if Path(path).suffix == ".csv" else write_parquet)(product, path)
         return product.height
     if isinstance(product, pl.LazyFrame):

@@ -88,7 +88,7 @@ def test_without_a_rate_rows_are_blank_and_say_why() -> None:
     ettr, outlook = plan_tables(a_rate(None, None, None, None, "no job that asked for a GPU"), HABITS, SIZES, 10, 1)
     for table in (ettr, outlook):
         assert table["reason"].unique().to_list() == ["no job that asked for a GPU"]
-        assert table["gpus"].unique().sort().to_list() == SIZES
+        assert table["nodes"].unique().sort().to_list() == SIZES
         assert table["rate"].unique().to_list() == ["estimate"]
     assert ettr["ettr_renewal"].null_count() == ettr.height
 
@@ -526,7 +526,7 @@ def test_simulated_runs_measure_as_expected() -> None:
     [
         ("auto", "state", 32, 8, 1024),
         ("auto", "state", 31, 8, 248),
-        ("auto", "proxy", 0, 8, 1),
+        ("auto", "proxy", 0, 8, 1024),  # no size is known
         ("auto", "component", 1, None, 1024),
         (512, "state", 1, 8, 512),
     ],

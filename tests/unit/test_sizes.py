@@ -15,6 +15,7 @@ from scipy import optimize, stats
 from ttf.analyses.measure_sizes import MTTF_BY_GPUS, NODE_FAILURE_RATE, SIZE_LAW, charts
 from ttf.analyses.measure_sizes.numbers import of_sizes
 from ttf.analyses.measure_sizes.sizes import (
+    NO_GPU_JOB,
     SUMS_SCHEMA,
     mttf_by_gpus,
     node_failure_rate,
@@ -158,7 +159,7 @@ def test_no_failure_and_no_exposure():
     assert {table[f"projected_{name}"].count() for name in ("mttf_s", "low_s", "high_s")} == {0}
     nothing = node_failure_rate(sums(), "proxy", 8, "default", 128, EVERYWHERE)
     assert nothing["failures_per_node_day"].null_count() == 2
-    assert set(nothing["reason"]) == {"no job that requested a GPU ran for a known time"}
+    assert set(nothing["reason"]) == {NO_GPU_JOB}
     blank = mttf_by_gpus(sums(), nothing, 8)
     assert blank["projected_low_s"].null_count() == blank.height == 15
     only_zero = node_failure_rate(sums((1, 40, 40, 0)), "proxy", 8, "default", 128, EVERYWHERE)
@@ -301,7 +302,7 @@ def test_the_slope_is_the_maximum_of_the_likelihood():
 @pytest.mark.parametrize(
     ("rows", "reason"),
     [
-        ([], "no job that requested a GPU ran for a known time"),
+        ([], NO_GPU_JOB),
         ([(3, 4, 2, 10)], "one size only"),
         ([(3, 4, 2, 10), (4, 1, 3, 0)], "one size only"),
         ([(1, 1, 0, 10), (2, 1, 0, 10)], "no failures"),
@@ -471,7 +472,7 @@ def test_numbers():
     blank = Metrics()
     of_sizes(blank, *made(rows=[]))
     assert "sizes.rate.ci_high" not in blank
-    assert blank["sizes.law.reason"]["value"] == "no job that requested a GPU ran for a known time"
+    assert blank["sizes.law.reason"]["value"] == NO_GPU_JOB
 
 
 @pytest.mark.parametrize("basis", ["state", "event", "proxy", "component"])
@@ -508,7 +509,7 @@ def test_the_chart_without_failures_and_without_jobs():
     assert figure.empty is None and figure.datasets["named"] == []
     figure.spec(validate=True)
     by_gpus, rate, _ = made(rows=[])
-    assert chart(by_gpus, rate, Study("job")).empty == "no job that requested a GPU ran for a known time"
+    assert chart(by_gpus, rate, Study("job")).empty == NO_GPU_JOB
     none = node_failure_rate(sums((1, 1, 1, DAY)), "component", None, None, None, EVERYWHERE)
     empty = chart(mttf_by_gpus(sums((1, 1, 1, DAY)), none, None), none, Study("node"))
     assert empty.empty == "no life has a GPU"

@@ -210,7 +210,16 @@ def test_traces_with_the_same_charts_are_drawn_by_one_rule():
 def test_what_the_numbers_are_taken_from(samples):
     for trace in samples.names:
         tables = {name for room in samples.rooms_of(trace) for name in room.tables}
-        of_stages = {"row_account", "anomalies", "statistics", "validation", "jobs", "nodes", "runtime_agreement"}
+        of_stages = {
+            "row_account",
+            "anomalies",
+            "statistics",
+            "validation",
+            "jobs",
+            "nodes",
+            "runtime_agreement",
+            "size_unit",
+        }
         of_outages = {"outages", "exposure"} & samples.traces[trace].products
         assert samples.summed_up(trace).keys() == tables | of_stages | of_outages
         assert all(samples.summed_up(trace).values())

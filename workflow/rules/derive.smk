@@ -45,6 +45,7 @@ rule derive_runtimes:
         jobs="results/{trace}/jobs.parquet",
         nodes="results/{trace}/nodes.parquet",
         agreement="results/{trace}/tables/runtime_agreement.csv",
+        size_unit="results/{trace}/tables/size_unit.csv",
     log:
         "logs/{trace}/derive_runtimes.log",
     benchmark:
@@ -79,6 +80,7 @@ rule derive_attempts:
         placements="results/{trace}/placements.parquet",
         nodes="results/{trace}/nodes.parquet",
         agreement="results/{trace}/tables/runtime_agreement.csv",
+        size_unit="results/{trace}/tables/size_unit.csv",
     log:
         "logs/{trace}/derive_attempts.log",
     benchmark:

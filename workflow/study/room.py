@@ -68,6 +68,7 @@ class Room:
     def inputs(self, trace: str) -> dict[str, Any]:
         """Name -> its file, or the files of all traces that have it."""
         found = {name: self._files(trace, name) for name in (*self.declared.needs, *self.declared.uses)}
+        found |= self._study.size_unit(trace) if self.declared.in_size_unit else {}
         return {name: files for name, files in found.items() if files} | self._study.outside([self])
 
     def _files(self, trace: str, name: str) -> Any:

@@ -281,7 +281,12 @@ class Study:
         """Table -> its file, of those that charts of the trace are drawn from."""
         tables = [table for room in self.rooms_of(trace) for tables in room.charts(trace).values() for table in tables]
         found = {table: self.file(trace, table) for table in dict.fromkeys(tables)}
-        return found | self.outside(self.drawing(trace))
+        return found | self.size_unit(trace) | self.outside(self.drawing(trace))
+
+    def size_unit(self, trace: str) -> dict[str, str]:
+        """The table that says in which unit the sizes of a trace's jobs are told, of a trace with jobs."""
+        has_jobs = trace in self.traces and self.traces[trace].has_jobs
+        return {"size_unit": f"results/{trace}/{self.tables['size_unit'].path}"} if has_jobs else {}
 
     def makers(self, tables: Iterable[str]) -> list[str]:
         """The analyses that these tables are of."""
@@ -296,6 +301,7 @@ class Study:
         stages = ["row_account", "anomalies", "statistics", "validation"]
         stages += ["jobs", "nodes", "runtime_agreement"] if self.traces[trace].has_jobs else ["lives"]
         stages += ["outages", "exposure"]
+        found |= self.size_unit(trace)
         return found | {name: file for name in stages if (file := self.file(trace, name))}
 
     def briefed(self, trace: str) -> dict[str, Any] | None:

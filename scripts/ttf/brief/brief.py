@@ -14,7 +14,8 @@ from ttf.brief.tiles import tiles
 from ttf.inputs import Inputs
 from ttf.numbers.metrics import Metrics
 from ttf.report.numbers import Numbers
-from ttf.report.said import plain
+from ttf.report.said import in_unit, plain
+from ttf.size_unit import GPU
 
 MOST_BESIDE_CHANGES = 4
 
@@ -35,7 +36,7 @@ def brief_of(m: Numbers, given: Mapping, about: Mapping, withheld: Mapping[str, 
     found, not_worth, claim = actions(m, about["unit"])
     grade, reasons = grade_of(m, about["unit"])
     changed = changes(m, given, about["unit"])
-    return Brief(
+    brief = Brief(
         subtitle=subtitle(m, about),
         facts=facts(m, about | {"failure_words": _words_seen(given, about)}),
         grade=grade,
@@ -50,6 +51,7 @@ def brief_of(m: Numbers, given: Mapping, about: Mapping, withheld: Mapping[str, 
         period=period(m, about),
         changes=changed,
     )
+    return brief if m.size == GPU else in_unit(brief, m.size)
 
 
 def _words_seen(given: Mapping, about: Mapping) -> list[str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import altair as alt
 import polars as pl
@@ -9,6 +10,7 @@ from altair.utils.schemapi import disable_debug_mode
 
 from ttf.charts.text import plural, wrapped
 from ttf.charts.theme import FAINT, NARROW, WIDE, time_to_failure
+from ttf.size_unit import GPU, SizeUnit
 
 alt.theme.register("time_to_failure", enable=True)(time_to_failure)
 # Or Altair checks each part of a chart as it is put together. The tests check charts as wholes (`Figure.spec`).
@@ -25,13 +27,15 @@ class Study:
     """What the words of a chart need to know about a trace.
 
     unit: what a job is called, in the singular. synthetic: whether the trace is made up. narrow: whether it is drawn
-    for a phone. life: what its lives are, the unit unless it says otherwise.
+    for a phone. life: what its lives are, the unit unless it says otherwise. size: the unit in which sizes of jobs are
+    told.
     """
 
     unit: str = "job"
     synthetic: bool = False
     narrow: bool = False
     life: str = ""
+    size: SizeUnit = GPU
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "life", self.life or self.unit)
@@ -64,6 +68,7 @@ class Figure:
     caption: str
     alt: str
     empty: str | None = None
+    size: SizeUnit = GPU
 
     def spec(self, validate: bool = False) -> dict:
         """The whole Vega-Lite specification, with its data.
@@ -71,7 +76,7 @@ class Figure:
         The data come in here, not in the chart, because Altair copies and checks a chart's data value by value.
         Checking the chart itself takes a third of the time that drawing it does, so only the tests ask for it.
         """
-        return self.chart.to_dict(validate=validate) | {"datasets": self.datasets}
+        return _with_titles(self.chart.to_dict(validate=validate), self.size) | {"datasets": self.datasets}
 
 
 def figure(
@@ -85,12 +90,35 @@ def figure(
     alt_text: str,
 ) -> Figure:
     """The chart under its title. Trace text in the words has to be a label (`ttf.charts.text.labels`)."""
+    title, subtitle, caption, alt_text = map(study.size.worded, (title, subtitle, caption, alt_text))
     lines = wrapped(subtitle, SUBTITLE_CHARACTERS)
     if study.synthetic:
         lines.append("Synthetic sample: no finding about a real cluster.")
     heading = alt.TitleParams(text=wrapped(title, TITLE_CHARACTERS), subtitle=lines)
     drawn = {name: [_drawn(row) for row in rows] for name, rows in datasets.items()}
-    return Figure(chart.properties(title=heading, description=alt_text), drawn, title, subtitle, caption, alt_text)
+    chart = chart.properties(title=heading, description=alt_text)
+    return Figure(chart, drawn, title, subtitle, caption, alt_text, size=study.size)
+
+
+def _with_titles(spec: Any, size: SizeUnit) -> Any:
+    """A specification with the titles of axes, legends and tooltips in the unit of sizes."""
+    if size == GPU or not isinstance(spec, dict | list):
+        return spec
+    if isinstance(spec, list):
+        return [_with_titles(part, size) for part in spec]
+    return {
+        name: _worded(part, size) if name in ("title", "description") else _with_titles(part, size)
+        for name, part in spec.items()
+    }
+
+
+def _worded(title: Any, size: SizeUnit) -> Any:
+    """A title: a text, or texts with how they look."""
+    if isinstance(title, list):
+        return [_worded(part, size) for part in title]
+    if isinstance(title, dict):
+        return {name: _worded(part, size) for name, part in title.items()}
+    return size.worded(title) if isinstance(title, str) else title
 
 
 def nothing_to_draw(what: str, reason: str) -> Figure:

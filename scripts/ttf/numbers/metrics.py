@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
+from ttf.size_unit import GPU, SizeUnit
+
 # A value of a feature is named in the prose only if at least so many of its jobs ended; a job size, if so many failed.
 FEWEST_ENDED = 30
 FEWEST_FAILURES = 10
@@ -20,11 +22,16 @@ def ends(unit: str, suffix: str = "") -> dict[str, Unit]:
 
 
 class Metrics(dict):
-    """Key -> {value, unit, n, source}. A number that cannot be computed has none: the prose goes without it."""
+    """Key -> {value, unit, n, source}. A number that cannot be computed has none: the prose goes without it.
+
+    unit: in which the sizes are told that are put as numbers of GPUs.
+    """
+
+    unit: SizeUnit = GPU
 
     def put(self, key: str, value: float | int | str | None, unit: str, source: str, n: int | None = None) -> None:
         if value is not None:
-            self[key] = {"value": value, "unit": unit, "n": n, "source": source}
+            self[key] = {"value": value, "unit": self.unit.named(unit), "n": n, "source": source}
 
     def put_row(
         self, key: str, row: Mapping, units: Mapping[str, Unit], source: str, n: int | None = None, prefix: str = ""

@@ -108,6 +108,10 @@ def of_stages(metrics: Metrics, given: Inputs) -> None:
     if "nodes" in given:
         of_jobs(metrics, given.scan("jobs"), given.read("nodes"))
         of_agreement(metrics, given["runtime_agreement"])
+    if "size_unit" in given:
+        source = "tables/size_unit.csv"
+        for row in given["size_unit"].filter("used").iter_rows(named=True):
+            metrics.put("data.size_unit", row["unit"], "label", source, row["jobs"])
     if "outages" in given:
         exposure = given.read("exposure", ["unit_id"]) if "exposure" in given else None
         of_outages(metrics, given.read("outages", ["unit_id"]), exposure)

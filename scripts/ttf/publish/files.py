@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ttf.contract import Column, Table
 from ttf.publish.names import neutral
-from ttf.tables import read_table
+from ttf.tables import read_as_written, unit_of_file
 
 MEDIA_TYPES = {
     ".bib": "application/x-bibtex",
@@ -81,7 +81,7 @@ def content_of(source: Path, table: Table | None) -> bytes:
     content = source.read_bytes()
     if table is None or source.suffix != ".csv":
         return content
-    frame = read_table(source, table)
+    frame, table = read_as_written(source, table)
     safe = neutral(frame, table)
     return content if safe.equals(frame) else safe.write_csv().encode()
 
@@ -109,6 +109,8 @@ def published(source: Path, path: str, charts: Mapping[str, Mapping], tables: Ma
     """
     table = table_at(path, tables)
     content = content_of(source, table)
+    if table and source.suffix == ".csv":
+        table = table.in_unit(unit_of_file(source, table))
     name = Path(path).name
     stem = name.split(".")[0]
     about = charts.get(f"{source.parent}/{stem}")

@@ -20,6 +20,7 @@ from ttf.report.blocks import Blocks, counted, macros, raw
 from ttf.report.numbers import interval_about
 from ttf.report.page import Entry, Frame, data_of_scripts
 from ttf.report.trace import Trace
+from ttf.size_unit import GPU
 
 # px
 WIDTH, HEIGHT, RADIUS = 140, 16, 4.5
@@ -91,7 +92,7 @@ def row_of(trace: Trace, href: str) -> Row:
 def _largest(m) -> Cell:
     if not m.has("states.gpu.gpus_max"):
         return Cell(reason="no number of GPUs is recorded")
-    return Cell(words.count(m["states.gpu.gpus_max"]))
+    return Cell(words.count(m["states.gpu.gpus_max"]), "" if m.size == GPU else f"{m.size}s")
 
 
 def _of_tile(trace: Trace, name: str, worded: Callable[[float], str]) -> Cell:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from ttf.charts.text import clustering
 from ttf.columns import FEWEST_CLUSTERS
 from ttf.report import said, words
+from ttf.size_unit import GPU, SizeUnit
 
 # Ends of intervals, and by what they are clustered.
 _BESIDE = re.compile(r"(.*_)?(low|high)(_.*)?|cluster_by|clusters")
@@ -38,6 +39,11 @@ class Numbers(dict):
         known = kind(value)
         known.key = key
         return known
+
+    @property
+    def size(self) -> SizeUnit:
+        """The unit in which sizes of jobs are told."""
+        return SizeUnit(self.value("data.size_unit", GPU))
 
     def has(self, key: str) -> bool:
         return key in self

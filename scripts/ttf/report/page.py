@@ -20,6 +20,7 @@ from ttf.analyses import contracts_of
 from ttf.brief import rules
 from ttf.brief.model import WITHHELD
 from ttf.charts.text import plural
+from ttf.contract import Table
 from ttf.report import all_numbers, quality, quality_lines, said, words
 from ttf.report.blocks import Blocks, counted, macros, raw
 from ttf.report.citation import Citation
@@ -32,6 +33,7 @@ from ttf.report.strata import strata_json
 from ttf.report.tables import Shown
 from ttf.report.trace import Trace
 from ttf.rooms import rooms
+from ttf.size_unit import GPU, SizeUnit
 from ttf.themes import THEMES, Theme, number_sections
 
 _NUMBERED = [theme for theme, about in THEMES.items() if about.number.isdigit()]
@@ -154,7 +156,9 @@ class TracePage:
             if "context" in vars(page):
                 self._context |= page.context(trace, self.m)
         self.heads, self.lines = self._opened()
-        self.sections = number_sections(self.heads)
+        worded = self.m.size.worded
+        numbered = number_sections(self.heads).items()
+        self.sections = {theme: about._replace(title=worded(about.title)) for theme, about in numbered}
         self.appendix: list[Theme] = []
         self.blocks.open = {chart for head in self.heads.values() for chart in head.charts}
 
@@ -185,8 +189,9 @@ class TracePage:
     def _tables(self) -> dict[str, Shown]:
         """Name -> table, of those that have rows; of a room that words none of its own, as its contracts say."""
         tables = quality.tables(self.trace)
-        for page in self._pages.values():
-            tables |= page.tables(self.trace) if "tables" in vars(page) else {}
+        for name, page in self._pages.items():
+            of_page = page.tables(self.trace) if "tables" in vars(page) else {}
+            tables |= {table: shown._replace(unit=self._unit_of(name)) for table, shown in of_page.items()}
         declared = contracts_of(name for name in self.trace.analyses if name not in self._pages)
         for name, contract in declared.items():
             frame = self.trace.table(name)
@@ -198,18 +203,25 @@ class TracePage:
         heads, lines = {}, []
         declared = rooms(self._folders)
         for theme in _NUMBERED:
-            leading = [
-                page for name, page in self._pages.items() if declared[name].theme == theme and "head" in vars(page)
-            ]
-            found = [found for page in leading if (found := page.head(self.trace, self.m))]
+            leading = [name for name, page in self._pages.items() if declared[name].theme == theme]
+            found = [head for name in leading for head in self._said(name, "head")]
             head = next((one for one in found if isinstance(one, Head)), None)
             if head:
                 heads[theme] = head
             else:
                 lines += found
-        for page in self._pages.values():
-            lines += page.lines(self.trace, self.m) if "lines" in vars(page) else []
+        for name in self._pages:
+            lines += [line for found in self._said(name, "lines") for line in found]
         return heads, lines + quality_lines.lines(self.trace, self.m)
+
+    def _said(self, analysis: str, part: str) -> list:
+        """What the page of an analysis says in a part, `head` or `lines`, in the unit of its sizes."""
+        page = vars(self._pages[analysis])
+        said_there = page[part](self.trace, self.m) if part in page else None
+        return [said.in_unit(said_there, self._unit_of(analysis))] if said_there else []
+
+    def _unit_of(self, analysis: str) -> SizeUnit:
+        return self.m.size if rooms(self._folders)[analysis].in_size_unit else GPU
 
     def _section(self, theme: str, head: Head) -> str:
         about = self.sections[theme]
@@ -225,7 +237,7 @@ class TracePage:
         """Folds of themes of which nothing stands open, where their rooms have tables or charts all the same."""
         texts = {theme: self._text(theme) for theme in _NUMBERED if theme not in self.heads}
         return "".join(
-            self._fold(THEMES[theme].anchor, THEMES[theme].title, "", text)
+            self._fold(THEMES[theme].anchor, self.m.size.worded(THEMES[theme].title), "", text)
             for theme, text in texts.items()
             if any(counted(text))
         )
@@ -247,7 +259,7 @@ class TracePage:
 
     def _appendix(self) -> str:
         references = "\n\n### References {#references}\n\n::: {#refs}\n:::\n"
-        numbers = self._macros.all_numbers(*all_numbers.rows(self.m, self.trace.contracts.values()))
+        numbers = self._macros.all_numbers(*all_numbers.rows(self.m, self._contracts()))
         texts = {
             THEMES["quality"]: self._reasons() + self._text("quality"),
             THEMES["replication"]: self._text("replication"),
@@ -265,12 +277,30 @@ class TracePage:
                 folds += self._fold(about.anchor, title, whats.get(about.anchor, ""), text)
         return raw('<section id="appendix"><h2 class="kicker">Appendix</h2>') + folds + raw("</section>")
 
+    def _contracts(self) -> Iterable[Table]:
+        """Of the tables, those of analyses in the unit of sizes as their files have them."""
+        in_unit = {
+            table.name
+            for name in self.trace.analyses
+            if self._unit_of(name) != GPU
+            for table in contracts_of([name]).values()
+        }
+        return [
+            table.in_unit(self.m.size) if name in in_unit else table for name, table in self.trace.contracts.items()
+        ]
+
     def _of_reproduce(self) -> list[str]:
         names = ("scorecard", "availability", "reproducibility", "cite")
         return [f"sections/{name}" for name in names if name != "scorecard" or self._context["scored"]]
 
     def _template(self, name: str) -> str:
-        return self._jinja.get_template(f"{name}.qmd").render(self._context)
+        """A section in Markdown. Of an analysis in the unit of sizes the template, in which no text is the trace's."""
+        analysis = name.partition("/")[0]
+        unit = self._unit_of(analysis) if analysis in self._pages else GPU
+        if unit == GPU:
+            return self._jinja.get_template(f"{name}.qmd").render(self._context)
+        source, *_ = self._jinja.loader.get_source(self._jinja, f"{name}.qmd")
+        return self._jinja.from_string(unit.worded(source)).render(self._context)
 
     def _strata(self) -> str | None:
         """The tiles of each stratum, of those tiles that the trace itself has an estimate for."""

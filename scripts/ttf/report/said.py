@@ -7,13 +7,19 @@ their words. What comes from a trace goes in through `of_trace`: no text of a st
 import html as _html
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
 
 from ttf.columns import GAP
 from ttf.contract import Table
 from ttf.report import words
+from ttf.size_unit import SizeUnit
 
 _NUMBER = re.compile(r"\{([\w.:-]+)\|([^{}|]*)\}")
 _OF_TRACE = re.compile("\u2068([^\u2068\u2069]*)\u2069")
+# What of a text is no words of ours: the key of a number, a text of a trace.
+_NO_WORDS = re.compile("(\\{[\\w.:-]+\\||\u2068[^\u2068\u2069]*\u2069)")
+_FRAGMENTS = {"unit", "note", "effect_note"}
 _CONTROLS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x061C])
 
 
@@ -65,6 +71,24 @@ def html(text: str) -> str:
 def handle(key: str, shown: str) -> str:
     """A number of the page, `shown` being HTML: the card that names its exact value, n and source hangs on the key."""
     return f'<data data-key="{key}">{shown}</data>'
+
+
+def in_unit(value: Any, unit: SizeUnit) -> Any:
+    """Texts, and what is made of texts, in the unit of sizes; keys of numbers and texts of a trace are left alone."""
+    if isinstance(value, str):
+        return "".join(part if place % 2 else unit.worded(part) for place, part in enumerate(_NO_WORDS.split(value)))
+    if is_dataclass(value):
+        parts = {of.name: in_unit(getattr(value, of.name), unit) for of in fields(value)}
+        # These go on a line that a number begins.
+        parts |= {
+            name: parts[name][:1].lower() + parts[name][1:]
+            for name in _FRAGMENTS & parts.keys()
+            if parts[name] != getattr(value, name)
+        }
+        return replace(value, **parts)
+    if isinstance(value, Mapping):
+        return {name: in_unit(part, unit) for name, part in value.items()}
+    return type(value)(in_unit(part, unit) for part in value) if isinstance(value, list | tuple) else value
 
 
 def plain(text: str) -> str:

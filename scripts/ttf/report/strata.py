@@ -13,6 +13,7 @@ from ttf.charts.text import capital, in_words
 from ttf.numbers.metrics import FEWEST_FAILURES
 from ttf.report import said, words
 from ttf.report.numbers import Numbers
+from ttf.size_unit import SizeUnit
 
 FEWEST_JOBS, MOST, MOST_BYTES = 30, 24, 25_000
 # Of a name in a list to choose from.
@@ -53,8 +54,9 @@ def strata_json(table: pl.DataFrame, tiles: Collection[str], m: Numbers, unit: s
     while chosen.height and makers:
         groups: dict[str, dict] = {}
         for row in chosen.iter_rows(named=True):
-            group = groups.setdefault(capital(in_words(row["stratum_by"])), {})
-            group[_name(row, group)] = {name: make(row, every, m, unit) for name, make in makers.items()}
+            group = groups.setdefault(m.size.worded(capital(in_words(row["stratum_by"]))), {})
+            parts = {name: make(row, every, m, unit) for name, make in makers.items()}
+            group[_name(row, group, m.size)] = said.in_unit(parts, m.size)
         text = json.dumps({"groups": groups}, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
         if len(text.encode()) <= MOST_BYTES:
             return text
@@ -62,9 +64,11 @@ def strata_json(table: pl.DataFrame, tiles: Collection[str], m: Numbers, unit: s
     return None
 
 
-def _name(row: Row, taken: Collection[str]) -> str:
+def _name(row: Row, taken: Collection[str], size: SizeUnit) -> str:
     """Its name, cut; told apart from others that are cut to the same."""
-    name = said.plain(said.of_trace(stratum_in_words(row["stratum_by"], row["stratum"]), LONGEST_NAME)) or "(no name)"
+    words_of = stratum_in_words(row["stratum_by"], row["stratum"])
+    words_of = size.worded(words_of) if row["stratum_by"] == "gpus" else words_of
+    name = said.plain(said.of_trace(words_of, LONGEST_NAME)) or "(no name)"
     numbered = (f"{name} ({number})" for number in itertools.count(2))
     return name if name not in taken else next(other for other in numbered if other not in taken)
 

@@ -13,8 +13,11 @@ from ttf.numbers.metrics import FEWEST_ENDED
 from ttf.report import words
 from ttf.report.said import unturned
 from ttf.report.words import NO_BREAK
+from ttf.size_unit import GPU, SizeUnit
 
 BLANK = "–"
+# Columns whose cells are words of ours that name sizes.
+OF_OUR_WORDS = {"stratum_by", "covariate", "population", "scenario", "kind"}
 _INTERVAL = re.compile(r"\[[^]]*\]|\([^)]*\)|[p±] [=<>]?")
 _TABLE = re.compile(r"<table\b.*?</table>", re.DOTALL)
 _TAG = re.compile(r"<(table|thead|tbody|tr|th|td)\b([^>]*)>([^<]*)")
@@ -55,16 +58,20 @@ Column = tuple[str, Words | None] | Interval | Mean | str | None
 
 
 class Shown(NamedTuple):
-    """A table of the page as `html_table` takes it: not there without rows. The file it links is its contract's."""
+    """A table of the page as `html_table` takes it: not there without rows. The file it links is its contract's.
+
+    unit: in which the sizes are told that its headings name after GPUs.
+    """
 
     frame: pl.DataFrame
     columns: Mapping[str, Column] | Sequence[str]
     contract: Table
     group: str | None = None
     longest: int = words.LONGEST_LABEL
+    unit: SizeUnit = GPU
 
     def html(self, name: str) -> str:
-        return html_table(self.frame, self.columns, name, self.group, self.longest, self.contract)
+        return html_table(self.frame, self.columns, name, self.group, self.longest, self.contract, self.unit)
 
 
 def span(column: str) -> pl.Expr:
@@ -89,6 +96,7 @@ def html_table(
     group: str | None = None,
     longest: int = words.LONGEST_LABEL,
     contract: Table | None = None,
+    unit: SizeUnit = GPU,
 ) -> str:
     """The HTML of a table: `columns` maps a column to its heading and the function that words its cells.
 
@@ -105,9 +113,12 @@ def html_table(
     columns = {column: _completed(column, given, contract) for column, given in columns.items()}
     headings, cells = {}, {}
     for column, given in columns.items():
-        headings[column], cells[column] = _column(frame, column, given, longest)
+        heading, cells[column] = _column(frame, column, given, longest)
+        headings[column] = unit.worded(heading)
     if group is not None:
         cells[group] = [_text(value, longest) for value in frame[group]]
+    for column in cells.keys() & OF_OUR_WORDS:
+        cells[column] = [unit.worded(text) for text in cells[column]]
     first, *others = columns
     table = (
         GT(

@@ -16,6 +16,7 @@ from scipy.special import logit
 
 from ttf.errors import StudyError
 from ttf.risk.population import NEVER, Population, codes_of, population
+from ttf.size_unit import GPU, SizeUnit
 from ttf.stats.order import distinct, numbered, order_by
 
 NUMERIC, CATEGORY, HASHED, HISTORY, CLOCK = "numeric", "category", "hashed", "history", "clock"
@@ -155,12 +156,13 @@ class Data:
         clock: str | None,
         also: Sequence[str] = (),
         most: int | None = None,
+        unit: SizeUnit = GPU,
     ) -> "Data":
         """jobs: the common job record; clock: as of `submitted`; also: columns that are read besides.
 
-        most: only the latest so many jobs, which earlier ones are the history of.
+        most: only the latest so many jobs, which earlier ones are the history of. unit: as of `population`.
         """
-        past = population(jobs, [*(column for feature in features for column in feature.columns), *also])
+        past = population(jobs, [*(column for feature in features for column in feature.columns), *also], unit)
         found = past if most is None else past.latest(most)
         return cls(found, submitted(found.jobs, features, clock, past), features)
 

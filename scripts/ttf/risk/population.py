@@ -8,7 +8,8 @@ import polars as pl
 import polars.selectors as cs
 
 from ttf.clusters import READ_OF_JOBS, level_names
-from ttf.jobs import observed_s
+from ttf.jobs import observed_s, size_milli
+from ttf.size_unit import GPU, SizeUnit
 
 # A recorded failure is held against all other ends.
 ENDED = ("success", "failure", "cancelled", "unknown")
@@ -75,17 +76,23 @@ def codes_of(values: pl.Series) -> np.ndarray:
     return (number.cast(pl.Int64) + 1).fill_null(0).to_numpy()
 
 
-def population(jobs: pl.LazyFrame, columns: Sequence[str] = ()) -> Population:
+def population(jobs: pl.LazyFrame, columns: Sequence[str] = (), unit: SizeUnit = GPU) -> Population:
     """The jobs of a trace as far as a risk can be learnt from them. jobs: the common job record.
 
-    columns: what of them is read besides READ. A job without a submission, or that ended before it, takes no part.
-    The end of a job that ended at a time nobody wrote counts as known as long after its submission as 99 in 100 of its
-    outcome took that had ended by then: later than that it hardly was, and earlier it may not be used.
+    columns: what of them is read besides READ; unit: in which `gpus` are told, whatever the columns hold. A job without
+    a submission, or that ended before it, takes no part. The end of a job that ended at a time nobody wrote counts as
+    known as long after its submission as 99 in 100 of its outcome took that had ended by then: later than that it
+    hardly was, and earlier it may not be used.
     """
     there = jobs.collect_schema().names()
     wanted = [name for name in dict.fromkeys([*READ, *columns]) if name in there]
     # Texts by number: those of a million jobs would be most of the memory.
-    read = jobs.select(wanted, seen_s=observed_s()).with_columns(cs.string().cast(pl.Categorical)).collect()
+    milli = size_milli(unit, there)
+    read = (
+        jobs.select(wanted, seen_s=observed_s(), size_milli=milli)
+        .with_columns(cs.string().cast(pl.Categorical))
+        .collect()
+    )
     ended_before = (read["end_s"] < read["submit_s"]).fill_null(False)
     left_out = {"no submission": read["submit_s"].null_count(), "ended before it was submitted": ended_before.sum()}
     # Each step is a copy of all jobs.
@@ -103,7 +110,7 @@ def population(jobs: pl.LazyFrame, columns: Sequence[str] = ()) -> Population:
             known[unwritten] = _known_late(submit_s[unwritten], submit_s[written], known[written])
     known = np.where(known == NEVER, kept["trace_end_s"].fill_null(NEVER).to_numpy(), known)
     hours = kept["seen_s"].cast(pl.Float64).to_numpy() / 3600
-    gpus = (kept["gpu_milli"] * kept["size"].fill_null(1)).fill_null(0).to_numpy() / 1000
+    gpus = kept["size_milli"].fill_null(0).to_numpy() / 1000
     by, group_by, _ = level_names(kept)
     cluster = np.full(kept.height, -1)
     if by is not None and kept.height:
@@ -111,7 +118,7 @@ def population(jobs: pl.LazyFrame, columns: Sequence[str] = ()) -> Population:
         if cluster.max() == 0 and cluster.min() == 0:
             by, cluster = group_by, kept["group"].cast(pl.Int64).to_numpy()
     return Population(
-        jobs=kept.drop("seen_s"),
+        jobs=kept.drop("seen_s", "size_milli"),
         ended=ended,
         failed=(outcome == "failure").to_numpy(),
         running=running,

@@ -74,7 +74,7 @@ class NodeRate:
     @property
     def in_nodes(self) -> bool:
         """Whether sizes are numbers of nodes, because GPUs are not in question."""
-        return self.node_gpus is None and self.estimate is not None
+        return self.node_gpus is None
 
     def bounds(self, gpus: int | None, nodes: int | None) -> list[tuple[str, float]]:
         """The failures per node and day that a run of this size can be planned with, named as in ettr.csv.
@@ -142,12 +142,12 @@ def rate_row(table: pl.DataFrame) -> dict:
 def target_size(row: Mapping, asked: int | str) -> int:
     """The size of the run that the report answers for: as asked; `auto`: LARGE_RUN, else the largest run of the trace.
 
-    row: of `rate_row`. Components form no runs: theirs is LARGE_RUN.
+    row: of `rate_row`. Components form no runs, and of some traces no size is known: theirs is LARGE_RUN.
     """
     largest = row["largest_run_nodes"] * (row["node_gpus"] or 1)
     if asked != "auto":
         return asked
-    return LARGE_RUN if row["basis"] == "component" or largest >= LARGE_TRACE else max(largest, 1)
+    return LARGE_RUN if row["basis"] == "component" or largest >= LARGE_TRACE or not largest else largest
 
 
 def size_of_the_run(assumed: pl.DataFrame) -> int:

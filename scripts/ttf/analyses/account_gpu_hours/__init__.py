@@ -48,6 +48,7 @@ ANALYSIS = Analysis(
     tables=[LEDGER],
     charts={"gpu_hours_account": "ledger"},
     sections=["ledger"],
+    in_size_unit=True,
     memory_mb=450,
     mb_per_gb={"pai2020": 40, "philly": 260, "sacct": 3970},
 )

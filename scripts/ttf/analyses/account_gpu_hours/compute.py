@@ -21,6 +21,7 @@ from ttf.inputs import Inputs
 from ttf.kept import Frames
 from ttf.outages.records import of_nodes
 from ttf.runs import held, in_blocks, runs, where_starts_are
+from ttf.size_unit import GPU as GPU_UNIT
 
 JOBS = (
     *("job_id", "task", "user", "account", "partition", "outcome", "gpu_milli", "size", "attempts"),
@@ -52,7 +53,8 @@ def compute(given: Inputs) -> dict:
         unused = named(unused, "outages" in given, waits is not None)
     basis = lives.head(1).select("basis").collect().item()
     notes = notes_of(settings.checkpoint_interval_s, settings.restart_s, attempts is not None, there.unsized)
-    return {"ledger": ledger(sums, unused, months.names, basis, notes, settings.prices, settings.owners)}
+    prices = settings.prices if given.unit == GPU_UNIT else {}  # of a GPU hour
+    return {"ledger": ledger(sums, unused, months.names, basis, notes, prices, settings.owners)}
 
 
 def of_block(
@@ -72,7 +74,12 @@ def of_block(
 
 
 def _there(given: Inputs, months: Months) -> Away:
-    """How many GPUs there are, and which were away: by the servers' outages, where the trace has any."""
+    """How many GPUs there are, and which were away: by the servers' outages, where the trace has any.
+
+    Nothing where sizes are not told in GPUs: no table says how many jobs of one node a node takes.
+    """
+    if given.unit != GPU_UNIT:
+        return Away(0, [NOTHING] * 3, 0)
     if "placements" in given and "outages" in given:
         with given.scratch() as folder:
             return _servers(given, months, folder)

@@ -78,6 +78,7 @@ ANALYSIS = Analysis(
     charts={"failed_attempts_by_reason": "taxonomy"},
     main=("failed_attempts_by_reason",),
     sections=["taxonomy"],
+    in_size_unit=True,
     memory_mb=250,
     mb_per_gb={"sacct": 600},
 )

@@ -99,6 +99,7 @@ ANALYSIS = Analysis(
     tables=(CHANGES, NEW_WORDS, NEW_SUSPECTS, FORECAST),
     sections=["changes"],
     keeps_freed_memory=True,
+    in_size_unit=True,
     memory_mb=500,
     mb_per_gb={"pai2020": 60, "sacct": 860},
 )

@@ -139,6 +139,7 @@ ANALYSIS = Analysis(
     tables=[DELAYS, DELAY_BY_NODES, OUT_OF_ORDER, RETRIES, RUNTIME_TO_FAILURE, FAILED_ATTEMPTS, OUTCOMES_WINDOW],
     charts={"delay_first_later": "delays", "runtime_to_failure": "runtime_to_failure"},
     sections=["queueing", "outcomes/outcomes_window", "time_to_failure/run_time_to_failure"],
+    in_size_unit=True,
     memory_mb=250,
     mb_per_gb={"philly": 160, "sacct": 800},
 )

@@ -21,7 +21,7 @@ def delay_first_later(given: Inputs, study: Study) -> Figure:
     if not known.height:
         return nothing_to_draw(what, "no delay is known")
     sizes = known.filter(pl.col("gpu_bucket") != ALL)
-    names = {bucket: gpus_of(bucket) for bucket in GPU_BUCKETS} | {ALL: f"all {study.units}"}
+    names = {bucket: study.size.worded(gpus_of(bucket)) for bucket in GPU_BUCKETS} | {ALL: f"all {study.units}"}
     drawn = (sizes if sizes.height else known).iter_rows(named=True)
     rows = [placed(row, names[row["gpu_bucket"]], KINDS[row["which"]]) for row in drawn]
     n = known.filter(gpu_bucket=ALL)["n"].sum()
@@ -44,7 +44,7 @@ def runtime_to_failure(given: Inputs, study: Study) -> Figure:
     known = table.filter(pl.col("n") > 0)
     if not known.height:
         return nothing_to_draw(what, "no attempt failed after a known run time")
-    names = {ALL: f"all {study.units}"} | {bucket: gpus_of(bucket) for bucket in GPU_BUCKETS}
+    names = {ALL: f"all {study.units}"} | {bucket: study.size.worded(gpus_of(bucket)) for bucket in GPU_BUCKETS}
     times = ("p50_s", "p90_s", "p95_s")
     rows = [placed(row, names[row["gpu_bucket"]], times=times) for row in known.iter_rows(named=True)]
     return ranges(

@@ -73,6 +73,7 @@ ANALYSIS = Analysis(
     tables=[STATES, SIZE_MIX, CLUSTER_SUMMARY],
     charts={"size_mix": "size_mix"},
     sections=["states"],
+    in_size_unit=True,
     memory_mb=260,
     mb_per_gb={"pai2020": 10, "sacct": 560},
 )

@@ -18,7 +18,8 @@ def size_mix_chart(given: Inputs, study: Study) -> Figure:
     what = f"{capital(study.units)} and GPU time by GPUs requested"
     if not sized.height:
         return nothing_to_draw(what, f"no {study.unit} requested a GPU")
-    measures = {study.units: "jobs"} | ({"GPU time": "gpu_hours"} if sized["gpu_hours_share"].count() else {})
+    of_time = {study.size.worded("GPU time"): "gpu_hours"}
+    measures = {study.units: "jobs"} | (of_time if sized["gpu_hours_share"].count() else {})
     order = [gpus_label(low, high) for low, high in sized.select("gpus_low", "gpus_high").iter_rows()]
     rows = [
         {"gpus": gpus, "measure": measure}

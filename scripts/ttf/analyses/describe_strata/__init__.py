@@ -70,6 +70,7 @@ ANALYSIS = Analysis(
     applies=lambda trace: trace.gives == "jobs",
     tables=[STRATA],
     sections=["strata"],
+    in_size_unit=True,
     memory_mb=290,
     mb_per_gb={"pai2020": 60, "philly": 180, "sacct": 2400},
 )

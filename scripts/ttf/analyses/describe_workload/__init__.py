@@ -1,5 +1,7 @@
 """What was requested, when, by whom and what for, and how long did it wait and run?"""
 
+from dataclasses import replace
+
 from ttf.analysis import Analysis
 from ttf.columns import clustered, percentiles, top_owners, wilson
 from ttf.contract import REASON, count, name, number, reason, seconds, share, table, whole_seconds, words
@@ -24,14 +26,17 @@ PERCENTILES = table(
     mean_s=seconds("Mean", "Mean of the time."),
     **percentiles(seconds, "_s", {p: f"{p}th percentile." for p in (25, 50, 75, 80, 90, 95, 99)}),
 )
-GPU_REQUESTS = table(
-    "gpu_requests",
-    "Jobs that request one range of GPU shares per instance, of all jobs or of those of one GPU type.",
-    **_GROUP,
-    gpu_request=words("GPU per instance", "What each instance requests, in percent of a GPU."),
-    jobs=_JOBS["jobs"],
-    n=count("n", "Jobs of the group that request a GPU.", unit="jobs"),
-    jobs_share=_JOBS["jobs_share"],
+GPU_REQUESTS = replace(
+    table(
+        "gpu_requests",
+        "Jobs that request one range of GPU shares per instance, of all jobs or of those of one GPU type.",
+        **_GROUP,
+        gpu_request=words("GPU per instance", "What each instance requests, in percent of a GPU."),
+        jobs=_JOBS["jobs"],
+        n=count("n", "Jobs of the group that request a GPU.", unit="jobs"),
+        jobs_share=_JOBS["jobs_share"],
+    ),
+    of_gpus=True,
 )
 REQUEST_USE = table(
     "request_use",
@@ -132,15 +137,18 @@ WAIT_SHARE = table(
     over_half_share=share("Share", "Those over n."),
     wait_median_share=share("Waiting, median", "Median of the delay over the time to completion."),
 )
-MACHINES = table(
-    "machines",
-    "The machines of one GPU type.",
-    gpu_type=words("GPU type", "As the trace names it.", blank="the machines have no known type"),
-    nodes=count("Machines", "Machines of the type."),
-    nodes_share=share("Share of machines", "Of all machines."),
-    gpus=count("GPUs", "GPUs of these machines, as far as known.", unit="GPUs"),
-    gpus_share=share("Share of GPUs", "Of the GPUs of all machines.", blank=REASON),
-    reason=reason(),
+MACHINES = replace(
+    table(
+        "machines",
+        "The machines of one GPU type.",
+        gpu_type=words("GPU type", "As the trace names it.", blank="the machines have no known type"),
+        nodes=count("Machines", "Machines of the type."),
+        nodes_share=share("Share of machines", "Of all machines."),
+        gpus=count("GPUs", "GPUs of these machines, as far as known.", unit="GPUs"),
+        gpus_share=share("Share of GPUs", "Of the GPUs of all machines.", blank=REASON),
+        reason=reason(),
+    ),
+    of_gpus=True,
 )
 JOB_STATUS = table(
     "job_status",
@@ -202,6 +210,7 @@ ANALYSIS = Analysis(
     },
     main=["queue_by_gpus"],
     sections=["workload"],
+    in_size_unit=True,
     memory_mb=390,
     mb_per_gb={"pai2020": 20, "philly": 20, "sacct": 720},
 )

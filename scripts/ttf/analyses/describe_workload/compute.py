@@ -9,15 +9,16 @@ def compute(given: Inputs) -> dict:
     raw = {}
     if "raw" in given:
         raw = {name: scan_parquet(given.path("raw") / f"{name}.parquet") for name in given.settings.tables}
-    jobs = given.scan("jobs")
+    jobs = given.scan_as_recorded("jobs")
+    sized = given.scan("jobs")
     return {
-        "percentiles": workload.percentiles(jobs),
+        "percentiles": workload.percentiles(sized),
         "gpu_requests": workload.gpu_requests(jobs),
         "request_use": workload.request_against_use(jobs),
         "recurrence": workload.recurrence(jobs),
         "submissions": submissions(jobs, given.settings.zone),
         "roles": population.roles(jobs),
-        "activity": population.activity(jobs),
+        "activity": population.activity(sized),
         "gangs": population.gangs(jobs),
         "request_percentiles": population.request_percentiles(jobs),
         "wait_share": workload.wait_share(jobs),

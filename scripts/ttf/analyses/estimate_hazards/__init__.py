@@ -135,6 +135,7 @@ ANALYSIS = Analysis(
     },
     main=["factors_of_failure"],
     sections=["hazards", "time_to_failure/incidence"],
+    in_size_unit=True,
     memory_mb=480,
     mb_per_gb={"pai2020": 60, "philly": 200, "sacct": 1800},
 )

@@ -13,6 +13,7 @@ from ttf.analyses.estimate_hazards.logrank import logrank
 from ttf.clusters import CLUSTER_COLUMNS
 from ttf.inputs import Inputs
 from ttf.lives import by_cause, ends_in, strata_in
+from ttf.size_unit import NODE
 from ttf.stats.mttf import mean_time_to_failure
 from ttf.stats.strata import CountedLives, since_watched
 from ttf.stats.survival import survival_summary, thin
@@ -27,6 +28,8 @@ def compute(given: Inputs) -> Iterator[tuple]:
     # Failure of any kind first, then each cause that the trace distinguishes.
     events = {"failure": lives} | {cause: by_cause(lives, cause) for cause in settings.causes}
     covariates = [name for name in settings.covariates if name in lives.collect_schema()]
+    if given.unit == NODE:
+        covariates.remove("nodes")  # they are the size
     yield "cox", pl.concat([hazard_ratios(of, event, covariates) for event, of in events.items()])
     ends = ends_in(lives)
     counted = {event: CountedLives(of, ends if event == "failure" else [event]) for event, of in events.items()}

@@ -14,6 +14,7 @@ from ttf.charts.text import capital, count, in_words, labels, percent, significa
 from ttf.charts.theme import ACCENT, FAILURE, FAINT, INK
 from ttf.inputs import Inputs
 from ttf.numbers.metrics import FEWEST_ENDED
+from ttf.size_unit import NODE, SizeUnit
 
 MOST_ROWS, MOST_REQUESTS = 8, 3
 STEP = 20
@@ -28,7 +29,7 @@ def factors_of_failure(given: Inputs, study: Study) -> Figure:
     if not (ratios := total_ratios(cox)).height:
         return nothing_to_draw(what, whole["reason"] or f"nothing tells {study.units} apart")
     has_jobs = "failure_share" in given
-    rows = _rows(ratios, strongest(cox), given["failure_share"] if has_jobs else None)
+    rows = _rows(ratios, strongest(cox), given["failure_share"] if has_jobs else None, study.size)
     has_shares = any("share" in row for row in rows)
     exact = [row[name] for row in rows for name in ("independent", "share_independent") if name in row]
     by = f"if {study.units} are independent" if all(exact) else f"clustered by {whole['cluster_by']}"
@@ -51,14 +52,14 @@ def factors_of_failure(given: Inputs, study: Study) -> Figure:
     )
 
 
-def _rows(ratios: pl.DataFrame, most: dict | None, shares: pl.DataFrame | None) -> list[dict]:
+def _rows(ratios: pl.DataFrame, most: dict | None, shares: pl.DataFrame | None, size: SizeUnit) -> list[dict]:
     """The size of the job, its commonest GPU requests, and of other factors the levels with most jobs."""
     of_size = ratios.filter(pl.col("covariate").is_in([JOB_SIZE, "gpu_count", "nodes"]))
     of_levels = ratios.join(of_size, on=["covariate", "level"], how="anti", maintain_order="left")
     named = labels([*of_levels["level"], *of_levels["reference"].drop_nulls()])
     rows: dict[str, dict] = {}
     for row in of_size.iter_rows(named=True):
-        rows |= _of_amount(row)
+        rows |= _of_amount(row, size)
     for name, cells in _requests(shares).items():
         rows[name] = cells | rows.pop(name, {})
     room = MOST_ROWS - len(rows) - of_levels["covariate"].n_unique()
@@ -79,12 +80,13 @@ def _rows(ratios: pl.DataFrame, most: dict | None, shares: pl.DataFrame | None) 
 _REFERENCE = {"ratio": 1.0, "text": "reference"}
 
 
-def _of_amount(row: dict) -> dict[str, dict]:
+def _of_amount(row: dict, size: SizeUnit) -> dict[str, dict]:
     """A ratio per doubling, or of none against 1."""
+    what = size if row["covariate"] == "gpu_count" else NODE
     if row["level"].startswith(DOUBLING):
-        of = {JOB_SIZE: "Size", "gpu_count": "GPUs", "nodes": "Nodes"}[row["covariate"]]
-        return {f"{of}, per doubling": _ratio(row)}
-    what = "GPU" if row["covariate"] == "gpu_count" else "node"
+        return {
+            "Size, per doubling" if row["covariate"] == JOB_SIZE else capital(f"{what}s, per doubling"): _ratio(row)
+        }
     return {f"No {what}": _ratio(row), f"1 {what}": _REFERENCE}
 
 

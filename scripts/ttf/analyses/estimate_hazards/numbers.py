@@ -88,7 +88,8 @@ def _of_cox(metrics: Metrics, cox: pl.DataFrame) -> None:
     together = mine.filter(covariate=JOB_SIZE)
     for row in (together if together.height else doubling).iter_rows(named=True):
         metrics.put_row("cox.job", row, ratio, source, row["n"])
-        metrics.put("cox.job.of", "GPUs and nodes" if together.height else "GPUs", "label", source, row["n"])
+        amounts = metrics.unit.named("GPUs and nodes" if together.height else "GPUs")
+        metrics.put("cox.job.of", amounts, "label", source, row["n"])
     # What the section shows: of amounts that grow together one ratio.
     shown = total_ratios(cox)
     metrics.put("cox.total.ratios", shown.height, "ratios", source, whole["n"])

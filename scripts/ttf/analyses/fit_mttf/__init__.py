@@ -101,6 +101,7 @@ ANALYSIS = Analysis(
     charts=charts,
     main=("still_running",),
     sections=["survival"],
+    in_size_unit=True,
     memory_mb=350,
     mb_per_gb={"pai2020": 90, "philly": 320, "sacct": 4700},
 )

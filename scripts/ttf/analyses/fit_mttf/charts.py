@@ -163,7 +163,9 @@ def survival_by(given: Mapping[str, pl.DataFrame], study: Study, stratum_by: str
     is_drawn = pl.col("stratum").is_in(kept.implode())
     drawn = mine.filter(is_drawn)
     of_gpus = stratum_by == "gpu_count"
-    names = {of: count(int(of), "GPU") for of in drawn["stratum"]} if of_gpus else labels(drawn["stratum"].to_list())
+    names = (
+        {of: count(int(of), study.size) for of in drawn["stratum"]} if of_gpus else labels(drawn["stratum"].to_list())
+    )
     chosen = curves.filter(is_drawn & pl.col("survival").is_not_null(), event="failure", stratum_by=stratum_by)
     legend = {row["stratum"]: f"{names[row['stratum']]} (n = {row['n']:,})" for row in drawn.iter_rows(named=True)}
     limits, about_bands = bands(chosen, study.units)

@@ -42,6 +42,7 @@ ANALYSIS = Analysis(
     charts={"failure_rate_over_time": "failure_rate_over_time"},
     main=("failure_rate_over_time",),
     sections=["over_time"],
+    in_size_unit=True,
     memory_mb=290,
     mb_per_gb={"pai2020": 60, "philly": 180, "sacct": 1900},
 )

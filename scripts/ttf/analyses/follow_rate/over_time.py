@@ -57,8 +57,9 @@ def failure_rate_over_time(
     those of components over their own `nodes`. A record whose start is cut off (`where_starts_are`) begins where starts
     are; runs_before, days_before: what lies before that. Runs without a start or a known time are excluded. Days are
     those of UTC where the clock counts from 1970, else 24 h from the first start. A failure counts on the day of the
-    last second of its run. by: `all`, or `cause_is` in the rows of one cause; causes beyond the MOST_CAUSES with the most failures
-    are one, `other`, and where all failures have the same there are no such rows. Garwood's interval at CONFIDENCE, and
+    last second of its run.
+
+    by: `all`, or `cause_is` in the rows of one cause; causes beyond the MOST_CAUSES with the most failures are one, `other`, and where all failures have the same there are no such rows. Garwood's interval at CONFIDENCE, and
     the clustered one (`Clusters.ratio`; a cluster counts by its node time in the window); a rate over less than one
     node-day is blank.
     """

@@ -57,6 +57,7 @@ ANALYSIS = Analysis(
     settings={"causes": lambda trace: trace.causes},
     tables=(LIFETIME_VERDICT,),
     sections=["lifetimes"],
+    in_size_unit=True,
     memory_mb=250,
     mb_per_gb={"pai2020": 60, "philly": 300, "sacct": 400},
 )

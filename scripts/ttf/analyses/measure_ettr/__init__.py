@@ -33,6 +33,7 @@ ANALYSIS = Analysis(
     tables=(ETTR_MEASURED,),
     charts={"ettr_measured": "ettr_measured"},
     main=["ettr_measured"],
+    in_size_unit=True,
     memory_mb=250,
     mb_per_gb={"sacct": 5490},
 )

@@ -123,6 +123,7 @@ ANALYSIS = Analysis(
     charts={"gpu_hours_by_size": "lost_work", "failure_concentration": "failure_concentration"},
     main=("gpu_hours_by_size",),
     sections=["lost_work"],
+    in_size_unit=True,
     memory_mb=420,
     mb_per_gb={"pai2020": 10, "sacct": 3450},
 )

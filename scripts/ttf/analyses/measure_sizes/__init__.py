@@ -121,6 +121,7 @@ ANALYSIS = Analysis(
     charts={"mttf_by_gpus": ["mttf_by_gpus", "node_failure_rate"]},
     main=("mttf_by_gpus",),
     sections=["sizes"],
+    in_size_unit=True,
     memory_mb=290,
     mb_per_gb={"pai2020": 60, "philly": 180, "sacct": 1900},
 )

@@ -16,7 +16,9 @@ def compute(given: Inputs) -> dict:
     settings = given.settings
     lives = given.scan("lives_infra", [*LIVES, *settings.strata])
     basis = lives.head(1).select(pl.col("basis").first()).collect().item()
-    if settings.gives == "jobs":
+    if not given.unit.has_nodes:
+        runs, gpus_a_node, came_from, above_gpus = lives.clear(), None, None, None
+    elif settings.gives == "jobs":
         gpus_a_node, came_from = sizes.node_gpus(given.read("nodes"), settings.node_gpus, lives)
         runs, above_gpus = sizes.of_jobs(lives, gpus_a_node, came_from), settings.above_gpus
     else:

@@ -44,7 +44,8 @@ WITHOUT_ENDS = "cannot be told: most failures have no recorded end"
 def head(trace: Trace, m: Numbers) -> Head | Line | None:
     unit, basis = trace.about["unit"], m.value("sizes.basis", "state")
     if not trace.has_jobs or not m.has("sizes.rate.ci_high"):
-        why = f"no {unit} requested a GPU" if trace.has_jobs else f"lifetimes of {plural(unit)}, no jobs"
+        why = m.value("sizes.rate.reason", f"no {unit} requested a GPU")
+        why = why if trace.has_jobs else f"lifetimes of {plural(unit)}, no jobs"
         return Line(WHAT, why, checked=False)
     if ends_mostly_unknown(m):
         return Line(WHAT, WITHOUT_ENDS, "tables/failures_without_end.csv", checked=False)

@@ -38,7 +38,7 @@ AGREES, REJECTED, TOO_FEW = "agrees", "rejected", "too few failures to tell"
 MOST_STEPS, STILL = 100, 1e-8
 
 SUMS_SCHEMA = {"nodes": pl.Int64, "jobs": pl.Int64, "failures": pl.Int64, "exposure_s": pl.Int64}
-NO_GPU_JOB = "no job that requested a GPU ran for a known time"
+NO_GPU_JOB = "no job whose nodes are known ran for a known time"
 NO_FAILURES = "no failures"
 
 
@@ -225,7 +225,8 @@ def mttf_by_gpus(
     row_of_rate = rate.row(by_predicate=pl.col("confidence") == confidence, named=True)
     shared = {"confidence": confidence, "basis": row_of_rate["basis"]}
     if gpus_a_node is None:
-        rows = [shared | {"jobs": 0, "failures": 0, "reason": "no life has a GPU"}]
+        why = "no life has a GPU" if row_of_rate["basis"] == "component" else NO_GPU_JOB
+        rows = [shared | {"jobs": 0, "failures": 0, "reason": why}]
         return MTTF_BY_GPUS.frame(rows)
     largest_run = sums["nodes"].max() or 0
     every = sums.to_dicts()

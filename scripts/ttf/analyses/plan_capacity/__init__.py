@@ -65,5 +65,6 @@ ANALYSIS = Analysis(
     },
     tables=(CAPACITY, SPARES_NEEDED),
     sections=["capacity"],
+    in_size_unit=True,
     memory_mb=500,
 )

@@ -133,6 +133,7 @@ ANALYSIS = Analysis(
     },
     main=["ettr_by_gpus"],
     sections=["ettr"],
+    in_size_unit=True,
     memory_mb=220,
     mb_per_gb={"pai2020": 20},
 )

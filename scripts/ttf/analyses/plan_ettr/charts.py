@@ -11,6 +11,7 @@ from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_t
 from ttf.charts.text import count, duration, percent, significant
 from ttf.charts.theme import FAILURE, FAINT, INK, ORDER_COLOURS, SUCCESS, SUNKEN
 from ttf.inputs import Inputs
+from ttf.size_unit import NODE
 from ttf.stats.plans import ESTIMATE, MEASURED, Habits, habits_of, node_rate, rate_row
 
 WHAT = "Effective training time ratio (ETTR) by job size"
@@ -42,7 +43,7 @@ def ettr_by_gpus(given: Inputs, study: Study) -> Figure:
     rows = _with_ends(known, names)
     if len({row["size"] for row in rows}) < 2:
         return nothing_to_draw(WHAT, ettr.filter(pl.col("ettr_renewal").is_null())["reason"].first() or "one size only")
-    unit = "node" if known["gpus"].null_count() else "GPU"
+    unit = NODE if known["gpus"].null_count() else study.size
     largest = rate["largest_run_nodes"] * (rate["node_gpus"] or 1)
     at_target = [row for row in rows if row["size"] == target]
     texts = [_label(row, names[0], target, unit, study, max(known["size"])) for row in at_target]
@@ -60,7 +61,7 @@ def ettr_by_gpus(given: Inputs, study: Study) -> Figure:
         fitted(_by_size(datasets, unit, projected), study, 230),
         datasets,
         study,
-        title=WHAT if unit == "GPU" else WHAT.replace("job", "run"),
+        title=WHAT.replace("job", "run") if known["gpus"].null_count() else WHAT,
         subtitle=_habits(habit, "90% band" if projected else "rates measured by size, 90% CI"),
         caption=f"n = {count(rate['failures'], 'failure')}",
         alt_text=f"Two lines of the effective training time ratio against the number of {unit}s: of scheduled time, "
@@ -184,7 +185,7 @@ def contour_chart(given: Inputs, study: Study) -> Figure:
     what = "Highest failure rate of a node that a run can bear"
     if not known.height:
         return nothing_to_draw(what, mine["reason"][0])
-    unit = "GPU" if known["gpus"].count() else "node"
+    unit = study.size if known["gpus"].count() else NODE
     levels = known["ettr"].unique().sort().to_list()
     names = [percent(level) for level in levels]
     rows = [

@@ -12,6 +12,7 @@ from ttf.columns import FEWEST_CLUSTERS
 from ttf.infra import EVENT
 from ttf.inputs import Inputs
 from ttf.jobs import Frame
+from ttf.size_unit import GPU, SizeUnit
 from ttf.stats.clustered import clustered_ratios
 from ttf.stats.ettr import (
     APPROXIMATION_LIMIT,
@@ -77,7 +78,7 @@ def compute(given: Inputs) -> dict:
         "ettr": ettr,
         "ettr_outlook": outlook,
         "mitigations": mitigation_table(rate, habits[0], sizes),
-        "ettr_assumptions": assumptions(rates, habits[0], queue, target),
+        "ettr_assumptions": assumptions(rates, habits[0], queue, target, given.unit),
         "ettr_contour": ettr_contour(rate, habits[0], target),
     }
 
@@ -137,10 +138,13 @@ def _error_of_mean(waits: pl.DataFrame) -> dict:
     return found | ({"reason": ONE_WAIT} if low is None else {"low": low, "high": high})
 
 
-def assumptions(rates: pl.DataFrame, habit: Habits, queue: Mapping, target_gpus: int) -> pl.DataFrame:
+def assumptions(
+    rates: pl.DataFrame, habit: Habits, queue: Mapping, target_gpus: int, size_unit: SizeUnit = GPU
+) -> pl.DataFrame:
     """What a plan rests on, a row each, with where it is from: the trace or the configuration.
 
-    The source of the failure rate is its basis. rates: node_failure_rate.csv; queue: of `queue_of`.
+    The source of the failure rate is its basis. rates: node_failure_rate.csv; queue: of `queue_of`; size_unit: of the
+    trace's jobs, in which the size of the run is told.
     """
     rate = rate_row(rates)
     basis, configured = rate["basis"], "configuration"
@@ -151,8 +155,8 @@ def assumptions(rates: pl.DataFrame, habit: Habits, queue: Mapping, target_gpus:
         ("failure rate", rate["failures_per_1000_node_days"], RATE_UNIT, rate["failures"], basis),
         ("failure rate, low", low, RATE_UNIT, rate["failures"], basis),
         ("failure rate, high", high, RATE_UNIT, rate["failures"], basis),
-        ("GPUs of a node", rate["node_gpus"], "GPUs", None, node_gpus_from),
-        ("size of the run", target_gpus, "nodes" if rate["node_gpus"] is None else "GPUs", None, configured),
+        ("GPUs of a node", rate["node_gpus"] if size_unit == GPU else None, "GPUs", None, node_gpus_from),
+        ("size of the run", target_gpus, "nodes" if rate["node_gpus"] is None else f"{size_unit}s", None, configured),
         ("work of the run", habit.productive_s, "s", None, configured),
         ("checkpoint interval", habit.interval_s, "s", None, configured),
         ("checkpoint write", habit.write_s, "s", None, configured),

@@ -34,7 +34,8 @@ def numbers(metrics: Metrics, given: Inputs) -> None:
         metrics.put("ettr.withheld", mine[ESTIMATE[0]]["reason"], "label", "tables/ettr.csv")
         needed = given["node_failure_rate"]["needed"].first()
         metrics.put("ettr.needed", needed, "label", "tables/node_failure_rate.csv")
-    bucket = by_gpus.filter(pl.lit(unit == "GPUs") & (pl.col("gpus_low") <= size) & (size <= pl.col("gpus_high")))
+    has_runs = given["node_failure_rate"]["node_gpus"].first() is not None
+    bucket = by_gpus.filter(pl.lit(has_runs) & (pl.col("gpus_low") <= size) & (size <= pl.col("gpus_high")))
     observed = bucket["failures"].first() if bucket.height else None
     n_of = dict.fromkeys(ESTIMATE, failures) | dict.fromkeys(MEASURED, observed)
     for row in bucket.filter(pl.col("p_clustered").is_not_null()).iter_rows(named=True):

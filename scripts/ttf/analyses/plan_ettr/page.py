@@ -1,5 +1,7 @@
 """What a planned run can expect, in the report: the finding, the planner's start, and the tables."""
 
+from functools import partial
+
 import polars as pl
 
 from ttf.analyses.plan_ettr import ETTR, ETTR_ASSUMPTIONS, MITIGATIONS
@@ -11,6 +13,7 @@ from ttf.report.numbers import Numbers
 from ttf.report.said import number, plain
 from ttf.report.tables import Shown, texts
 from ttf.report.trace import Trace
+from ttf.size_unit import UNITS
 from ttf.stats.plans import RATE_UNIT, rate_row
 
 # Sizes of the table of mitigations: that of the run planned, and so many larger ones.
@@ -31,8 +34,7 @@ _BASES = {
 _WORDED = {
     "s": words.duration,
     RATE_UNIT: lambda rate: f"{words.number(rate)} per 1,000 node-days",
-    "GPUs": lambda count: words.plural(count, "GPU"),
-    "nodes": lambda count: words.plural(count, "node"),
+    **{f"{unit}s": partial(words.plural, one=unit) for unit in UNITS},
     "share": words.share,
 }
 _ANSWERS = ("ettr", "scheduled", "wall", "interruptions", "mttf", "best")

@@ -154,6 +154,7 @@ ANALYSIS = Analysis(
         "risk_decisions": ("risk_decisions", "risk_evaluation"),
     },
     sections=["risk"],
+    in_size_unit=True,
     memory_mb=400,
     mb_per_gb={"pai2020": 300, "philly": 1500, "sacct": 1900},
 )

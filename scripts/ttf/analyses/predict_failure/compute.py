@@ -42,7 +42,9 @@ def compute(given: Inputs) -> dict[str, pl.DataFrame]:
     """
     settings = given.settings
     features, clock = features_of(settings.risk["features"]), settings.risk["clock"]
-    data = Data.of(given.scan("jobs"), features, clock, most=settings.latest_jobs)
+    # What is known at submission is a feature as it is recorded; the unit is that of what acting on the score saves.
+    jobs = given.scan_as_recorded("jobs")
+    data = Data.of(jobs, features, clock, most=settings.latest_jobs, unit=given.unit)
     challenger = Challenger.of(settings.challenger, settings.seed)
     return evaluated(data, challenger, settings.landmark_s, settings.trial_minutes / 60, settings.seed)
 

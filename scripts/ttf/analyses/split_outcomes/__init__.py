@@ -63,6 +63,7 @@ ANALYSIS = Analysis(
     },
     main=("jobs_and_gpu_time",),
     sections=["outcomes", "run_times"],
+    in_size_unit=True,
     memory_mb=460,
     mb_per_gb={"pai2020": 10},
 )

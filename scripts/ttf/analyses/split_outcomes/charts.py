@@ -50,7 +50,7 @@ def jobs_and_gpu_time(given: Inputs, study: Study) -> Figure:
     total, hours = outcomes["jobs"].sum(), outcomes["gpu_hours"].sum()
     if not total:
         return nothing_to_draw(what, f"the trace has no {study.unit}")
-    bars = {capital(study.units): "jobs"} | ({"GPU time": "gpu_hours"} if hours else {})
+    bars = {capital(study.units): "jobs"} | ({study.size.worded("GPU time"): "gpu_hours"} if hours else {})
     present = [name for name in _FILLS if name in set(outcomes.filter(pl.col("jobs") > 0)["outcome"])]
     # A share that its part of the bar has room for.
     room = 0.13 if study.narrow else 0.06
