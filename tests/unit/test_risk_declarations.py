@@ -71,6 +71,7 @@ class Written:
     jobs: Path
     nodes: Path
     agreement: Path
+    size_unit: Path
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +90,9 @@ def jobs_of(tmp_path_factory):
             source = replace(source, records=format_.records(source))
         source = with_results(format_, "jobs", source, [], 10**6, folder)
         (folder / "spilled").mkdir()
-        output = Written(*(folder / f"out_{product}" for product in ("jobs", "nodes.parquet", "agreement.csv")))
+        output = Written(
+            *(folder / f"out_{product}" for product in ("jobs", "nodes.parquet", "agreement.csv", "size_unit.csv"))
+        )
         write_jobs(format_, source, "mine", ["part"], about.get("node_table"), 7, folder / "spilled", output)
         return pl.read_parquet(output.jobs)
 

@@ -16,9 +16,12 @@ from ttf.charts.text import plural as nouns
 from ttf.report import words
 from ttf.report.numbers import Numbers
 from ttf.report.said import is_repaired, noun, number, plain, with_age
+from ttf.size_unit import GPU
 
 CANNOT = "Cannot be estimated from this trace"
 CONDITIONS = 4
+# Share of the jobs without a GPU above which they are named where GPU time is told.
+MANY_WITHOUT_GPU = 0.1
 
 
 def tiles(m: Numbers, given: Mapping, about: Mapping) -> tuple[Tile, ...]:
@@ -88,6 +91,8 @@ def failed_gpu_time(m: Numbers, unit: str, targets: Mapping) -> Tile | None:
         lacks = "lacks" if missing == 1 else "lack"
         counted = f"{plural(m, 'lost_work.failed_without_time', 'failed attempt')} {lacks} a run time and count as 0"
     at_least = "≥ " if rules.failed_time_is_bound(m) else ""
+    if m.size == GPU and m.value("data.jobs_without_gpu", 0) > MANY_WITHOUT_GPU * m["data.jobs"]:
+        counted += f"; {plural(m, 'data.jobs_without_gpu', unit)} had no GPU"
     if m.value("outcomes.running.gpu_hours_share", 0.0) > 0.5:
         running = number(m, "outcomes.running.gpu_hours_share", words.share)
         means = f"{capital(unit)}s still running hold {running} of the GPU time."

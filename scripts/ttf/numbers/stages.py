@@ -43,6 +43,7 @@ def of_jobs(metrics: Metrics, jobs: Rows, nodes: pl.DataFrame) -> None:
     metrics.put("data.nodes", nodes.height or None, "nodes", "nodes.parquet")
     metrics.put("data.gpus", int(nodes["gpu_count"].sum()) or None, "GPUs", "nodes.parquet", nodes.height)
     metrics.put("data.gpu_jobs", found["gpu_jobs"], "jobs", "jobs.parquet", n)
+    metrics.put("data.jobs_without_gpu", n - found["gpu_jobs"], "jobs", "jobs.parquet", n)
     for name in ("runtime_from_task", "runtime_from_siblings", "negative_queue", "negative_run", "retried"):
         if name in found:
             metrics.put(f"data.{name}", found[name], "jobs", "jobs.parquet", n)

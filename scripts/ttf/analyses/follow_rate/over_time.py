@@ -59,8 +59,9 @@ def failure_rate_over_time(
     those of UTC where the clock counts from 1970, else 24 h from the first start. A failure counts on the day of the
     last second of its run.
 
-    by: `all`, or `cause_is` in the rows of one cause; causes beyond the MOST_CAUSES with the most failures are one, `other`, and where all failures have the same there are no such rows. Garwood's interval at CONFIDENCE, and
-    the clustered one (`Clusters.ratio`; a cluster counts by its node time in the window); a rate over less than one
+    by: `all`, or `cause_is` in the rows of one cause; causes beyond the MOST_CAUSES with the most failures are one,
+    `other`, and where all failures have the same there are no such rows. Garwood's interval at CONFIDENCE, and the
+    clustered one (`Clusters.ratio`; a cluster counts by its node time in the window); a rate over less than one
     node-day is blank.
     """
     shared = {"confidence": CONFIDENCE, "basis": basis, "by": EVERY}

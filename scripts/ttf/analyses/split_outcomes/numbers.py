@@ -5,7 +5,7 @@ import polars as pl
 from ttf.clusters import READ_OF_JOBS, with_clusters
 from ttf.inputs import Inputs
 from ttf.jobs import OUTCOMES, whole_gpus
-from ttf.numbers.metrics import FEWEST_ENDED, FEWEST_FAILURES, Metrics
+from ttf.numbers.metrics import FEWEST_ENDED, FEWEST_FAILURES, Metrics, ends
 from ttf.stats.clustered import clustered_median, clustered_shares
 from ttf.stats.counts import Counted, Rows, counts
 from ttf.stats.median import median_interval
@@ -47,8 +47,8 @@ def of_outcomes(metrics: Metrics, outcomes: pl.DataFrame) -> None:
     if every := sum(jobs.values()):
         metrics.put("outcomes.ended_share", ended / every, "share", source, every)
     if share := with_wilson("failure_share", jobs["failure"], ended):
-        ends = {f"failure_share_{end}": (f"ci_{end}", "share") for end in ("low", "high")}
-        metrics.put_row("outcomes", share, {"failure_share": "share"} | ends, source, ended)
+        limits = {f"failure_share_{end}": (f"ci_{end}", "share") for end in ("low", "high")}
+        metrics.put_row("outcomes", share, {"failure_share": "share"} | limits, source, ended)
     if unknown := jobs["unknown"]:
         # Whatever became of those that ended with no result recorded.
         every = ended + unknown
@@ -80,9 +80,14 @@ def of_concentration(metrics: Metrics, jobs: pl.LazyFrame) -> None:
 
 
 def of_sizes(metrics: Metrics, sizes: pl.DataFrame, jobs: Rows) -> None:
-    """How many sizes have enough ended jobs; the share of failures on at most SMALL_GPUS GPUs and on more."""
+    """How many sizes have enough ended jobs; the share of failures on at most SMALL_GPUS GPUs, on more, and on none."""
     spoken_of = sizes.filter((pl.col("ended") >= FEWEST_ENDED) & (pl.col("gpus_high") > 0))
-    metrics.put("outcomes.sizes", spoken_of.height, "sizes", "tables/outcomes_by_gpus.csv")
+    source = "tables/outcomes_by_gpus.csv"
+    metrics.put("outcomes.sizes", spoken_of.height, "sizes", source)
+    none = sizes.filter(pl.col("ended") >= FEWEST_ENDED, gpus_high=0)
+    metrics.put_rows(
+        "outcomes.no_gpu", none, {"ended": "jobs", "failure_share": "share"} | ends("share"), source, "ended"
+    )
     gpus = whole_gpus()
     both = {
         "up_to_8_gpus": (sizes.filter(pl.col("gpus_high").is_between(1, SMALL_GPUS)), gpus.is_between(1, SMALL_GPUS)),
@@ -91,11 +96,11 @@ def of_sizes(metrics: Metrics, sizes: pl.DataFrame, jobs: Rows) -> None:
     if not all(mine["ended"].sum() for mine, _ in both.values()):
         return
     for name, (mine, members) in both.items():
-        key, source, ended = f"outcomes.{name}", "tables/outcomes_by_gpus.csv", int(mine["ended"].sum())
+        key, ended = f"outcomes.{name}", int(mine["ended"].sum())
         share = with_wilson("failure_share", int(mine["failures"].sum()), ended)
-        ends = {f"failure_share_{end}": (f"ci_{end}", "share") for end in ("low", "high")}
+        limits = {f"failure_share_{end}": (f"ci_{end}", "share") for end in ("low", "high")}
         metrics.put(f"{key}.ended", ended, "jobs", source)
-        metrics.put_row(key, share, {"failure_share": "share"} | ends, source, ended)
+        metrics.put_row(key, share, {"failure_share": "share"} | limits, source, ended)
         found = clustered_shares(jobs.filter(members), [], ENDED["failures"], ENDED["ended"])
         put_clustered(metrics, key, "failure_share_{}_clustered", found, "share")
 
@@ -113,5 +118,5 @@ def of_median_run_times(metrics: Metrics, jobs: Rows) -> None:
 
 def put_clustered(metrics: Metrics, key: str, name: str, found: pl.DataFrame, unit: str) -> None:
     """The interval of the one stratum in `found`, and what it is clustered by; name: with braces for low and high."""
-    ends = {name.format(end): (f"ci_{end}_clustered", unit) for end in ("low", "high")}
-    metrics.put_rows(key, found, ends | {"cluster_by": "label", "clusters": "clusters"}, "jobs.parquet", None)
+    limits = {name.format(end): (f"ci_{end}_clustered", unit) for end in ("low", "high")}
+    metrics.put_rows(key, found, limits | {"cluster_by": "label", "clusters": "clusters"}, "jobs.parquet", None)

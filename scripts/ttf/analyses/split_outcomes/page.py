@@ -26,7 +26,7 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
     if sized:
         small = number(m, f"{_SMALL}.failure_share", words.share)
         which = {True: "; the intervals do not overlap", False: "; the intervals overlap", None: ""}[_differ(m)]
-        text.append(f"On up to 8 GPUs {small} failed{which}.")
+        text.append(f"On up to 8 GPUs {small} failed{which}.{_without_gpu(m, units)}")
     elif names:
         text.append(f"{capital(listed(names))} {units} are excluded from the failure rate.")
     return Head(
@@ -68,6 +68,14 @@ def tables(trace: Trace) -> dict[str, Shown]:
 
 def _is_sized(m: Numbers) -> bool:
     return all(m.value(f"{key}.ended", 0) >= FEWEST_ENDED for key in (_SMALL, _LARGE))
+
+
+def _without_gpu(m: Numbers, units: str) -> str:
+    """The jobs that are of neither size: they lower the share of all."""
+    if not m.has("outcomes.no_gpu.failure_share"):
+        return ""
+    ended = number(m, "outcomes.no_gpu.ended", words.count)
+    return f" Of {ended} ended {units} without a GPU {number(m, 'outcomes.no_gpu.failure_share', words.share)} failed."
 
 
 def _differ(m: Numbers) -> bool | None:

@@ -1,0 +1,139 @@
+"""Sizes of jobs in the unit that a trace has, against sums over the raw files in plain Python."""
+
+import html
+import json
+import re
+
+import csv_traces
+import polars as pl
+import pytest
+import whole_study
+from prose import faults_of_page
+from study_runs import tables_without_sense
+
+# What GPUs alone have, named where a trace has none of it.
+OF_GPUS_ALONE = r"GPU (type|activity)"
+
+
+@pytest.fixture(scope="module")
+def raw(tmp_path_factory):
+    return tmp_path_factory.mktemp("raw")
+
+
+@pytest.fixture(scope="module")
+def results(raw, tmp_path_factory):
+    registry = csv_traces.write(raw)
+    folder = tmp_path_factory.mktemp("sizes")
+    done = whole_study.run({"study": [*registry], "registry": registry}, folder)
+    assert (done.job, done.refused, done.crash, done.warned) == (None, None, None, [])
+    return folder / "results"
+
+
+def table(results, trace, name):
+    return pl.read_csv(results / trace / f"tables/{name}.csv", infer_schema_length=None)
+
+
+def metrics(results, trace):
+    return json.loads((results / trace / "metrics.json").read_text())
+
+
+def page(results, trace):
+    return (results / f"studies/study/report/{trace}.html").read_text()
+
+
+def findings(results, trace):
+    """The text of the page before its appendix, charts with it."""
+    text = re.sub(r"<(script|style)\b.*?</\1>", "", page(results, trace), flags=re.DOTALL)
+    text = text.partition('<section id="appendix">')[0]
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
+
+
+@pytest.mark.parametrize(
+    ("trace", "unit"),
+    [("in_nodes", "node"), ("in_cores", "core"), ("half_gpus", "GPU"), ("one_gpu_a_node", "GPU")],
+)
+def test_the_unit_is_the_first_that_enough_jobs_have(results, trace, unit):
+    units = table(results, trace, "size_unit")
+    assert units.filter("used")["unit"].to_list() == [unit]
+    assert units["unit"].to_list() == ["GPU", "node", "core", "job"]
+    assert metrics(results, trace)["data.size_unit"]["value"] == unit
+
+
+@pytest.mark.parametrize("trace", csv_traces.SIZES)
+def test_pages_and_tables_are_sound(results, trace):
+    assert faults_of_page(page(results, trace)) == []
+    assert tables_without_sense(results / trace) == []
+
+
+@pytest.mark.parametrize(("trace", "unit"), [("in_nodes", "node"), ("in_cores", "core")])
+def test_a_page_without_gpus_speaks_of_what_there_is(results, trace, unit):
+    text = re.sub(OF_GPUS_ALONE, "", findings(results, trace))
+    assert [found[0] for found in re.finditer(r".{30}GPU.{30}", text)] == []
+    assert f"{unit.capitalize()} time in failed attempts" in text and f"{unit}-hours" in text
+    assert f"Failure rate by {unit}s requested" in text
+    for figure in (results / trace / "figures").glob("*.svg"):
+        drawn = figure.read_text()
+        assert "nothing to draw" in drawn or "GPU" not in re.sub(OF_GPUS_ALONE, "", drawn)
+    units = {about["unit"] for about in metrics(results, trace).values()}
+    assert f"{unit}-hours" in units and not [name for name in units if "GPU" in name]
+
+
+@pytest.mark.parametrize(("trace", "unit", "column"), [("in_nodes", "node", "hosts"), ("in_cores", "core", "cores")])
+def test_times_are_sizes_times_hours(results, raw, trace, unit, column):
+    jobs = csv_traces.read(raw, trace)
+    outcomes = table(results, trace, "outcomes")
+    assert "gpu_hours" not in outcomes.columns
+    of = {"success": "COMPLETED", "failure": "FAILED", "cancelled": "CANCELLED"}
+    hours = {
+        outcome: sum(int(job[column]) * job["hours"] for job in jobs if job["state"] == state)
+        for outcome, state in of.items()
+    }
+    assert dict(outcomes.select("outcome", f"{unit}_hours").iter_rows()) == pytest.approx(hours)
+    share = metrics(results, trace)["lost_work.failed_gpu_hours_share"]["value"]
+    assert share == pytest.approx(hours["failure"] / sum(hours.values()))
+    lost = table(results, trace, "lost_work")
+    assert lost[f"failed_{unit}_hours"].sum() == pytest.approx(hours["failure"])
+
+
+@pytest.mark.parametrize("trace", ["in_nodes", "one_gpu_a_node"])
+def test_rates_and_times_to_failure_are_by_recorded_nodes(results, raw, trace):
+    jobs = csv_traces.read(raw, trace)
+    rate = table(results, trace, "node_failure_rate").row(0, named=True)
+    above = rate["above_nodes" if trace == "in_nodes" else "above_gpus"]
+    large = [job for job in jobs if int(job["hosts"]) > above]
+    node_days = sum(int(job["hosts"]) * job["hours"] / 24 for job in large)
+    failures = sum(job["state"] == "FAILED" for job in large)
+    assert rate["node_gpus_from"] == "jobs" and rate["failures"] == failures
+    assert rate["failures_per_1000_node_days"] == pytest.approx(1000 * failures / node_days)
+    sizes = table(results, trace, "mttf_by_gpus")
+    low, high = ("nodes_low", "nodes_high") if trace == "in_nodes" else ("gpus_low", "gpus_high")
+    for row in sizes.filter(pl.col("failures") > 0).iter_rows(named=True):
+        mine = [job for job in jobs if row[low] <= int(job["hosts"]) <= row[high]]
+        hours = sum(job["hours"] for job in mine)
+        assert row["jobs"] == len(mine)
+        assert row["mttf_s"] == pytest.approx(3600 * hours / sum(job["state"] == "FAILED" for job in mine))
+    assert "are assumed" not in findings(results, trace)
+
+
+def test_without_nodes_there_is_no_rate_of_a_node(results):
+    rate = table(results, "in_cores", "node_failure_rate")
+    assert rate["failures_per_1000_node_days"].null_count() == rate.height
+    assert table(results, "in_cores", "strata")["failures_per_1000_node_days"].null_count() > 0
+    assert "No job whose nodes are known ran for a known time." in findings(results, "in_cores")
+
+
+def test_jobs_without_a_gpu_are_named_beside_the_sizes(results, raw):
+    jobs = csv_traces.read(raw, "half_gpus")
+    without = [job for job in jobs if job["gpus"] == "0" and job["state"] != "CANCELLED"]
+    failed = sum(job["state"] == "FAILED" for job in without)
+    text = findings(results, "half_gpus")
+    assert f"Of {len(without):,} ended jobs without a GPU {100 * failed / len(without):.1f}% failed." in text
+    assert f"{sum(job['gpus'] == '0' for job in jobs):,} jobs had no GPU" in text
+
+
+def test_a_start_at_each_submission_is_no_wait(results):
+    text = findings(results, "one_gpu_a_node")
+    assert "Every start equals its submission, so no waiting is computed." in text
+    assert "at once" not in text and "queue.median" not in metrics(results, "one_gpu_a_node")
+    assert pl.read_parquet(results / "one_gpu_a_node/jobs.parquet")["queue_s"].null_count() == csv_traces.JOBS
+    assert "queue.median" in metrics(results, "in_nodes")
