@@ -114,7 +114,12 @@ def _drawing(
     y_domain, x_domain = log_domain(times, 1.6, 1.6), log_domain([gpus_a_node, *gpus], 1.3, 1.3)
     step = 4 if study.narrow or x_domain[1] / x_domain[0] > 10_000 else 2
     ticks = [gpus_a_node * step**power for power in range(24) if gpus_a_node * step**power <= x_domain[1]]
-    of_gpus = alt.Axis(values=ticks, format=",", title="GPUs, in whole nodes (logarithmic)", grid=False)
+    of_gpus = alt.Axis(
+        values=ticks,
+        format=",",
+        title=f"GPUs{', in whole nodes' if study.size.is_gpu else ''} (logarithmic)",
+        grid=False,
+    )
     x = alt.X("gpus:Q", scale=log_scale(x_domain), axis=of_gpus)
     ticks = [tick for tick in TICKS_S if y_domain[0] <= tick <= y_domain[1]]
     y = alt.Y("mttf:Q", scale=log_scale(y_domain), axis=time_axis(None, ticks))
