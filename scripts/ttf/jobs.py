@@ -165,10 +165,7 @@ def size_milli(unit: SizeUnit, columns: Sequence[str]) -> pl.Expr:
 
 
 def in_size_unit(rows: pl.LazyFrame, unit: SizeUnit) -> pl.LazyFrame:
-    """Jobs, attempts or lives with their sizes in this unit in place of GPUs: in gpu_milli and gpu_count, of all
-
-    instances of a job.
-    """
+    """Jobs, attempts or lives with this unit in place of GPUs in gpu_milli and gpu_count, of all instances of a job."""
     there, milli = rows.collect_schema().names(), pl.col("gpu_milli")
     rows = rows.with_columns(gpu_milli=size_milli(unit, there))
     sized = {"gpu_count": ((milli + 999) // 1000).fill_null(0), "size": pl.lit(1, pl.Int64)}

@@ -10,9 +10,10 @@ import pytest
 import whole_study
 from prose import faults_of_page
 from study_runs import tables_without_sense
+from ttf.formats.sacct.sample import write_sample
 
 # What GPUs alone have, named where a trace has none of it.
-OF_GPUS_ALONE = r"GPU (type|activity)"
+OF_GPUS_ALONE = r"GPU (type|activity)|no GPU|placement held a GPU|GPUs in use, and free GPUs|GPUs numeric"
 
 
 @pytest.fixture(scope="module")
@@ -20,9 +21,21 @@ def raw(tmp_path_factory):
     return tmp_path_factory.mktemp("raw")
 
 
+def write_dump(folder):
+    """A dump of sacct, of which nothing says a GPU."""
+    folder.mkdir()
+    write_sample(folder, jobs=800)
+    for path in folder.iterdir():
+        if not path.name.startswith("20"):
+            path.unlink()
+            continue
+        path.write_text(re.sub(r",?gres/gpu[^,|]*=\d+", "", path.read_text()))
+    return {"format": "sacct", "folder": str(folder)}
+
+
 @pytest.fixture(scope="module")
 def results(raw, tmp_path_factory):
-    registry = csv_traces.write(raw)
+    registry = csv_traces.write(raw) | {"dump": write_dump(raw / "dump")}
     folder = tmp_path_factory.mktemp("sizes")
     done = whole_study.run({"study": [*registry], "registry": registry}, folder)
     assert (done.job, done.refused, done.crash, done.warned) == (None, None, None, [])
@@ -50,7 +63,7 @@ def findings(results, trace):
 
 @pytest.mark.parametrize(
     ("trace", "unit"),
-    [("in_nodes", "node"), ("in_cores", "core"), ("half_gpus", "GPU"), ("one_gpu_a_node", "GPU")],
+    [("in_nodes", "node"), ("in_cores", "core"), ("half_gpus", "GPU"), ("one_gpu_a_node", "GPU"), ("dump", "node")],
 )
 def test_the_unit_is_the_first_that_enough_jobs_have(results, trace, unit):
     units = table(results, trace, "size_unit")
@@ -59,18 +72,18 @@ def test_the_unit_is_the_first_that_enough_jobs_have(results, trace, unit):
     assert metrics(results, trace)["data.size_unit"]["value"] == unit
 
 
-@pytest.mark.parametrize("trace", csv_traces.SIZES)
+@pytest.mark.parametrize("trace", [*csv_traces.SIZES, "dump"])
 def test_pages_and_tables_are_sound(results, trace):
     assert faults_of_page(page(results, trace)) == []
     assert tables_without_sense(results / trace) == []
 
 
-@pytest.mark.parametrize(("trace", "unit"), [("in_nodes", "node"), ("in_cores", "core")])
+@pytest.mark.parametrize(("trace", "unit"), [("in_nodes", "node"), ("in_cores", "core"), ("dump", "node")])
 def test_a_page_without_gpus_speaks_of_what_there_is(results, trace, unit):
     text = re.sub(OF_GPUS_ALONE, "", findings(results, trace))
     assert [found[0] for found in re.finditer(r".{30}GPU.{30}", text)] == []
     assert f"{unit.capitalize()} time in failed attempts" in text and f"{unit}-hours" in text
-    assert f"Failure rate by {unit}s requested" in text
+    assert f"by {unit}s requested" in text
     for figure in (results / trace / "figures").glob("*.svg"):
         drawn = figure.read_text()
         assert "nothing to draw" in drawn or "GPU" not in re.sub(OF_GPUS_ALONE, "", drawn)
@@ -93,6 +106,18 @@ def test_times_are_sizes_times_hours(results, raw, trace, unit, column):
     assert share == pytest.approx(hours["failure"] / sum(hours.values()))
     lost = table(results, trace, "lost_work")
     assert lost[f"failed_{unit}_hours"].sum() == pytest.approx(hours["failure"])
+
+
+def test_attempts_of_a_dump_have_the_nodes_that_it_says(results, raw):
+    tries = {}
+    for path in sorted((raw / "dump").iterdir()):
+        header, *rows = [line.split("|") for line in path.read_text().splitlines()]
+        for row in (dict(zip(header, cells, strict=True)) for cells in rows):
+            # What ran when the first part ended is in both.
+            if "." not in row["JobID"]:
+                tries[row["JobIDRaw"], row["Start"]] = int(row["NNodes"]) * int(row["ElapsedRaw"]) / 3600
+    assert metrics(results, "dump")["lost_work.gpu_hours"]["value"] == pytest.approx(sum(tries.values()))
+    assert metrics(results, "dump")["lost_work.gpu_hours"]["unit"] == "node-hours"
 
 
 @pytest.mark.parametrize("trace", ["in_nodes", "one_gpu_a_node"])

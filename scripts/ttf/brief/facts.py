@@ -65,9 +65,11 @@ def _of_jobs(m: Numbers, about: Mapping) -> list[Fact]:
     known = "with a result" if m.value("outcomes.unknown.jobs", 0) else "ended"
     ended = f"{number(m, 'outcomes.ended', words.count)} {known}"
     found = [Fact(f"{capital(unit)}s", number(m, "data.jobs", words.count), ended)]
-    if m.has("data.gpus"):
+    if not m.size.is_gpu:
+        found += [Fact("Nodes", number(m, "data.nodes", words.count))] if m.has("data.nodes") else []
+    elif m.has("data.gpus"):
         found.append(Fact("GPUs", number(m, "data.gpus", words.count), f"on {plural(m, 'data.nodes', 'node')}"))
-    elif m.has("occupancy.gpus"):
+    elif m.value("occupancy.gpus", 0):
         seen = f"seen in use on {plural(m, 'occupancy.servers', 'node')}"
         found.append(Fact("GPUs", number(m, "occupancy.gpus", words.count), seen))
     if m.has("lost_work.gpu_hours"):

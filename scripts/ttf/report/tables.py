@@ -17,7 +17,7 @@ from ttf.size_unit import GPU, SizeUnit
 
 BLANK = "–"
 # Columns whose cells are words of ours that name sizes.
-OF_OUR_WORDS = {"stratum_by", "covariate", "population", "scenario", "kind"}
+OF_OUR_WORDS = {"stratum_by", "covariate", "population", "scenario", "kind", "of_size"}
 _INTERVAL = re.compile(r"\[[^]]*\]|\([^)]*\)|[p±] [=<>]?")
 _TABLE = re.compile(r"<table\b.*?</table>", re.DOTALL)
 _TAG = re.compile(r"<(table|thead|tbody|tr|th|td)\b([^>]*)>([^<]*)")

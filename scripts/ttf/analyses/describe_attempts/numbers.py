@@ -59,7 +59,7 @@ def _failures(metrics: Metrics, rtf: pl.DataFrame, failed: pl.DataFrame) -> None
     sizes = rtf.slice(1).filter(pl.col("gpu_hours_share") > 0)
     if sizes.height >= 2:
         most = sizes.sort("gpu_hours", descending=True, maintain_order=True).row(0, named=True)
-        metrics.put("rtf.most.gpus", gpus_of(most["gpu_bucket"]), "label", source, most["trials"])
+        metrics.put("rtf.most.gpus", metrics.unit.worded(gpus_of(most["gpu_bucket"])), "label", source, most["trials"])
         shares = dict.fromkeys(("trials_share", "rtf_share", "gpu_hours_share"), "share")
         metrics.put_row("rtf.most", most, shares, source, most["trials"])
     for row in failed.filter(pl.col("n") > 0).iter_rows(named=True):

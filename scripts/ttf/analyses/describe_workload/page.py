@@ -20,7 +20,7 @@ _USE, _WAIT = "occupancy.all.gpus_in_use_share", "workload.queue.all"
 
 def head(trace: Trace, m: Numbers) -> Head | None:
     """GPUs in use and how long jobs waited; None where neither is known."""
-    unit, has_use, has_wait = trace.about["unit"], m.has(_USE), m.has(f"{_WAIT}.median_s")
+    unit, has_use, has_wait = trace.about["unit"], m.size.is_gpu and m.has(_USE), m.has(f"{_WAIT}.median_s")
     if not has_use and not has_wait:
         return None
     keys = []
@@ -36,17 +36,16 @@ def head(trace: Trace, m: Numbers) -> Head | None:
         n = words.plural(m.n(f"{largest}.median_s"), unit)
         gpus = gpus_of(m[f"{largest}.gpus"])
         keys.append(_waited(f"Median wait, {gpus}", m, f"{largest}.median_s", f"{largest}.p90_s", n))
-    if m.has("use.gpu.all.mean_share"):
+    if m.size.is_gpu and m.has("use.gpu.all.mean_share"):
         keys.append(Key("GPU activity", number(m, "use.gpu.all.mean_share", words.share), "mean while held"))
-    drawn = [
-        name for name in ("gpus_in_use", "queue_by_gpus") if not trace.figures.get(name, {"empty": "none"})["empty"]
-    ]
+    charts = ("gpus_in_use", "queue_by_gpus")[not m.size.is_gpu :]
+    drawn = [name for name in charts if not trace.figures.get(name, {"empty": "none"})["empty"]]
     return Head(
         _claim(m, unit, has_use, has_wait),
         charts=tuple(drawn[:1]),
         keys=tuple(keys[:4]),
-        text=_why(m, unit),
-        callout=_callout(m),
+        text=_why(m, unit) if m.size.is_gpu else (),
+        callout=_callout(m) if m.size.is_gpu else None,
         details="waits, retries, requests",
     )
 
@@ -54,14 +53,15 @@ def head(trace: Trace, m: Numbers) -> Head | None:
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     """What the trace does not tell of queue and utilisation."""
     no_wait = m.value("queue.reason", "no submission with a later start is recorded")
-    absent = {
-        "Waits in the queue": None if m.has(f"{_WAIT}.median_s") else no_wait,
-        "GPUs in use": None if m.has(_USE) else m.value("occupancy.reason", "no placements on nodes are recorded"),
-        "Reasons for waiting": m.value("occupancy.causes.reason", None),
-        "GPU activity": None
-        if m.has("use.gpu.all.mean_share") or m.has("workload.machines.gpu.mean")
-        else "no readings of it",
-    }
+    absent = {"Waits in the queue": None if m.has(f"{_WAIT}.median_s") else no_wait}
+    # GPUs in use are told of nothing else.
+    if m.size.is_gpu:
+        no_use, known = m.value("occupancy.reason", "no placements on nodes are recorded"), "use.gpu.all.mean_share"
+        absent |= {
+            "GPUs in use": None if m.has(_USE) else no_use,
+            "Reasons for waiting": m.value("occupancy.causes.reason", None),
+            "GPU activity": None if m.has(known) or m.has("workload.machines.gpu.mean") else "no readings of it",
+        }
     return [Line(what, f"{capital(why)}.", checked=False) for what, why in absent.items() if why]
 
 

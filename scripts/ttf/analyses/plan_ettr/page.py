@@ -283,10 +283,10 @@ def tables(trace: Trace) -> dict[str, Shown]:
         sizes = gains.select(size_of.unique().sort().head(1 + LARGER_SIZES)).to_series()
         unit = "GPU" if gains["gpus"].count() else "node"
         gains = gains.filter(size_of.is_in(sizes.implode())).with_columns(
-            group=pl.format(f"{{}} {unit}s", size_of.map_elements(words.count, return_dtype=pl.String))
+            of_size=pl.format(f"{{}} {unit}s", size_of.map_elements(words.count, return_dtype=pl.String))
         )
         columns = ["mitigation", "ettr_before", "ettr_after", f"{unit.lower()}_hours_saved_per_productive_week"]
-        found["mitigations"] = Shown(gains, columns, MITIGATIONS, "group")
+        found["mitigations"] = Shown(gains, columns, MITIGATIONS, "of_size")
     return found
 
 

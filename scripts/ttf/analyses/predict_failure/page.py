@@ -1,7 +1,5 @@
 """What the section on failure risk says in the open, and its tables."""
 
-from collections.abc import Mapping
-
 import polars as pl
 
 from ttf.analyses.predict_failure import (
@@ -29,7 +27,7 @@ from ttf.report import words
 from ttf.report.head import Callout, Head, Key, Line
 from ttf.report.numbers import Numbers
 from ttf.report.said import number, of_trace
-from ttf.report.tables import CLUSTERED, Interval, Shown, yes_or_no
+from ttf.report.tables import CLUSTERED, Interval, Shown, texts, yes_or_no
 from ttf.report.trace import Trace
 from ttf.risk import KINDS, NESTED
 
@@ -262,14 +260,12 @@ def _wide(rows: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
     )
 
 
-_HELD_OUT: Mapping[str, str] = {"largest_jobs": "More than {} GPUs", "newest_gpu_type": "GPU type {}"}
 _TRAINED = {"without": "without them", "with": "with them", "difference": "difference"}
 
 
 def _extrapolation(table: pl.DataFrame) -> Shown:
     rows = _wide(table.filter(pl.col("estimate").is_not_null()), ("held_out", "value", "trained"))
-    names = [_HELD_OUT[of].format(value) for of, value in rows.select("held_out", "value").iter_rows()]
-    rows = rows.with_columns(pl.col("trained").replace(_TRAINED), of=pl.Series(names, dtype=pl.String))
+    rows = rows.with_columns(pl.col("trained").replace(_TRAINED), kind=texts(rows, ("held_out", "value"), _held_out))
     columns = {
         "trained": None,
         "n": None,
@@ -278,4 +274,8 @@ def _extrapolation(table: pl.DataFrame) -> Shown:
         "log_loss": ("Log loss", words.number),
         "calibration_slope": _measured("calibration_slope", "Calibration slope"),
     }
-    return Shown(rows, columns, EXTRAPOLATION, "of")
+    return Shown(rows, columns, EXTRAPOLATION, "kind")
+
+
+def _held_out(of: str, value: str) -> str:
+    return f"GPU type {value}" if of == "newest_gpu_type" else f"More than {value} GPU{'s' * (value != '1')}"
