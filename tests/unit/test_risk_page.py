@@ -517,7 +517,7 @@ def test_slices_and_extrapolation_have_their_number_or_their_reason() -> None:
         656,
         0.5,
     )
-    assert found["risk-extrapolation"].frame["of"].to_list() == ["More than 8 GPUs"] * 3
+    assert found["risk-extrapolation"].frame["kind"].to_list() == ["More than 8 GPUs"] * 3
 
 
 # Charts --------------------------------------------------------------------------------------------------------

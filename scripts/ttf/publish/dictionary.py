@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 INTRODUCTION = (
     "Every table that a study writes: of a trace under results/<trace>/, of all of them under results/studies/<name>/. "
     "Tables are CSV with a header row: times in seconds, shares from 0 to 1, floats in full precision. A blank cell is "
-    "what cannot be had, and why."
+    "what cannot be had, and why. Where sizes are told in nodes, cores or jobs, `gpu` in the name of a column is that "
+    "unit: `node_hours` (size_unit.csv)."
 )
 
 
