@@ -69,6 +69,8 @@ def test_r12_gpu_time_of_a_few_jobs_is_neither_a_tile_nor_a_headline_nor_an_a():
     assert [plain(reason) for reason in grade_of(few)[1]] == ["4 of 1,000 jobs have GPUs"]
     assert actions(few, "job") == ((), (), "")
     assert not rules.r12_few_gpus(numbers(data__gpu_jobs=(60, "jobs"), data__jobs=(1_000, "jobs")))
+    few["data.size_unit"] = {"value": "node", "unit": "label", "n": None, "source": "x"}
+    assert not rules.r12_few_gpus(few), "node time is that of all jobs"
 
 
 def test_an_annual_failure_rate_leads_and_says_how_long_drives_were_seen():

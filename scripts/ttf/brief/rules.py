@@ -104,8 +104,8 @@ def r11_no_power(m: Numbers, test: str = "lemons") -> bool:
 
 
 def r12_few_gpus(m: Numbers) -> bool:
-    """Fewer than 5% of the jobs have a GPU, but some do: shares of GPU time are theirs alone."""
-    return 0 < m.value("data.gpu_jobs", 0) < FEWEST_WITH_GPUS * m.value("data.jobs", 0)
+    """Fewer than 5% of the jobs have a GPU, but sizes are told in GPUs: shares of GPU time are theirs alone."""
+    return m.size.is_gpu and 0 < m.value("data.gpu_jobs", 0) < FEWEST_WITH_GPUS * m.value("data.jobs", 0)
 
 
 def few_gpus(m: Numbers, unit: str) -> str:
