@@ -119,17 +119,20 @@ def steps_by_block(
     return pl.concat(steps).group_by(*keys, "block").agg(pl.col(list(columns)).sum()).collect(engine="streaming")
 
 
-def runs_of_steps(steps: pl.DataFrame) -> pl.DataFrame:
+def runs_of_steps(steps: pl.LazyFrame) -> pl.DataFrame:
     """Sums by key and block, a row for each run of blocks that are alike: key, block (the first), blocks, the sums.
 
     steps: key (whole numbers from 0 on), block and values of `steps_by_block`, any number of rows for a key and block.
     In order of key and block; blocks without anything are in no row.
     """
-    values, first, width = pl.exclude("code"), steps["block"].min() or 0, (steps["block"].max() or 0) + 1
-    width -= first
+    values, block = pl.exclude("code"), pl.col("block")
+    first, last = (
+        steps.select(block.min().fill_null(0), last=block.max().fill_null(0)).collect(engine="streaming").row(0)
+    )
+    width = last - first + 1
     # Sorted by one number, in a quarter of the time that two take.
-    code = pl.col("key").cast(pl.Int64) * width + (pl.col("block") - first)
-    sums = steps.lazy().select(pl.exclude("key", "block"), code=code).group_by("code").agg(values.sum()).sort("code")
+    code = pl.col("key").cast(pl.Int64) * width + (block - first)
+    sums = steps.select(pl.exclude("key", "block"), code=code).group_by("code").agg(values.sum()).sort("code")
     # The steps of a key add up to nothing, so that each begins at 0, and its last row is one of nothing.
     runs = sums.with_columns(values.cum_sum(), blocks=pl.col("code").shift(-1, fill_value=0) - pl.col("code"))
     runs = runs.filter(pl.any_horizontal(pl.exclude("code", "blocks") != 0))

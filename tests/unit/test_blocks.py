@@ -113,7 +113,7 @@ def test_runs_of_steps_are_the_sums_of_the_parts(spans):
     rows = rows.with_columns(key=pl.int_range(pl.len()) % 3, there=1, began=pl.int_range(pl.len()), ended=2)
     start_s, end_s = pl.col("from_s"), pl.col("from_s") + pl.col("lasts_s")
     steps = steps_by_block(rows, ["key"], start_s, end_s, 7, "s", ["there"], ["began"], ["ended"])
-    runs = runs_of_steps(steps)
+    runs = runs_of_steps(steps.lazy())
     values = ("there", "s", "began", "ended")
     blocks = runs.with_columns(block=pl.int_ranges("block", pl.col("block") + pl.col("blocks"))).explode("block")
     of_parts = {"s": "block_s", "there": "there"}

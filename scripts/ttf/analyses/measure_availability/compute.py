@@ -159,7 +159,7 @@ def _in_windows(
 
 
 def _steps(windows: pl.DataFrame, outages: pl.DataFrame, records: pl.DataFrame, block_days: int) -> list[pl.DataFrame]:
-    """[units, outages, records] as steps by block of time: an outage begins in its first block and ends in its last."""
+    """[units, events] as steps by block of time: an outage begins in its first block and ends in its last."""
     keys = ("unit", "cluster", "group")
     windows = windows.with_columns(watched=pl.lit(1))
     units = steps_by_block(
@@ -172,7 +172,9 @@ def _steps(windows: pl.DataFrame, outages: pl.DataFrame, records: pl.DataFrame, 
     of_outages = steps_by_block(seen, keys, start_s, end_s, block_days, "down_s", at_start=began, at_end=ended)
     at = pl.col("start_s")
     of_records = steps_by_block(records.filter(records=1), keys, at, at, block_days, at_start=["records"])
-    return [units, of_outages, of_records]
+    # Most records begin with an outage.
+    events = pl.concat([of_outages, of_records], how="diagonal").lazy().group_by(*keys, "block").agg(pl.all().sum())
+    return [units, events.collect(engine="streaming")]
 
 
 def _labelled(frame: pl.DataFrame, kind: pl.Expr) -> pl.DataFrame:
@@ -192,20 +194,22 @@ def _sums(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """What `ttf.stats.renewal.estimates` takes, by stratum, unit and run of blocks, of steps or of whole units."""
     names, of = ("stratum", "unit", "block"), ("watched", "exposure_s", *_SUMS)
     frames = [frame.select(name for name in (*names, *of) if name in frame.columns) for frame in frames]
-    together = pl.concat(frames, how="diagonal")
-    labels, units = together["stratum"].unique().sort(), (together["unit"].max() or 0) + 1
+    labels = pl.concat([frame["stratum"].unique() for frame in frames]).unique().sort()
+    units = max(frame["unit"].max() or 0 for frame in frames) + 1
     key = pl.col("stratum").cast(pl.Enum(labels)).to_physical().cast(pl.Int64) * units + pl.col("unit")
-    values = [pl.col(name).fill_null(0) for name in of if name in together.columns]
-    together = together.select(pl.exclude("stratum", "unit", *of), *values, key=key)
-    if "block" in together.columns:
+    together = pl.concat(
+        [frame.lazy().select(pl.exclude("stratum", "unit"), key=key) for frame in frames], how="diagonal"
+    )
+    if "block" in frames[0].columns:
         sums = runs_of_steps(together)
     else:
-        sums = together.group_by("key").sum().sort("key").with_columns(block=pl.lit(None), blocks=pl.lit(None))
+        sums = together.group_by("key").agg(pl.all().sum()).sort("key")
+        sums = sums.with_columns(block=pl.lit(None), blocks=pl.lit(None)).collect(engine="streaming")
     if not frames[0]["exposure_s"].count():
         # Nobody knows how long they were watched.
         sums = sums.with_columns(exposure_s=pl.lit(None, pl.Int64))
-    stratum = pl.lit(labels).gather(pl.col("key") // units)
-    return sums.with_columns(stratum=stratum, unit=pl.col("key") % units)
+    stratum = pl.lit(labels.cast(pl.Enum(labels))).gather(pl.col("key") // units)
+    return sums.select(pl.exclude("key"), stratum=stratum, unit=pl.col("key") % units)
 
 
 def _repairs(outages: pl.DataFrame) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
