@@ -40,6 +40,8 @@ def with_clusters(jobs: Frame) -> Frame:
     counted = jobs.lazy().select(pl.col(given).count()).collect(engine="streaming")
     known = [name for name in given if counted[name].item()]
     request = [name for name in REQUEST if name in known]
+    # How many parts a job has is by itself no request that tells jobs apart.
+    request = [] if request == ["size"] else request
     ways = {"user": ["user"], "recurrence group": ["recurrence_group"], PROFILE: request, "account": ["account"]}
     ways = {way: columns for way, columns in ways.items() if columns and columns[0] in known}
     if not ways:
