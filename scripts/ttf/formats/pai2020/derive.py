@@ -286,9 +286,10 @@ def _tries(instances: pl.LazyFrame) -> pl.DataFrame:
     """Of the rows of instances with several: row, attempt (from 0, by time), first_line."""
     moment = pl.coalesce("start_s", "end_s")
     instance = ["key", "instance"]
-    rows = _retried(instances).collect(engine="streaming").sort(*instance, moment, *TRY, "row", nulls_last=True)
-    this_try = pl.struct(TRY)
-    is_next = (this_try != this_try.shift(1)).fill_null(True).over(instance)
+    # Of rows that are one try the first stands for all: numbers of machines differ from partition to partition.
+    rows = _retried(instances).with_columns(first=pl.col("row").min().over(*instance, *TRY))
+    rows = rows.collect(engine="streaming").sort(*instance, moment, "first", "row", nulls_last=True)
+    is_next = (pl.col("first") != pl.col("first").shift(1)).fill_null(True).over(instance)
     return rows.select(
         "row",
         attempt=is_next.cast(pl.Int64).cum_sum().over(instance) - 1,
