@@ -151,7 +151,6 @@ def test_the_first_commands_make_the_page_that_is_named(study):
 
 
 @pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed: make test-tools")
-@pytest.mark.xfail(strict=True, raises=(AssertionError, FileNotFoundError), reason="the picture is of an older page")
 def test_the_picture_in_the_readme_is_of_the_page_that_is_made(study):
     gallery = runpy.run_path(str(ROOT / "docs/gallery.py"))
     with browsing() as browser:
