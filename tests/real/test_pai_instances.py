@@ -8,21 +8,23 @@ from itertools import pairwise
 
 import polars as pl
 import pytest
+from acceptance import CHROMIUM, browsing, faults
 from of_formats import raw_schemas
 from study_runs import check_out
 from ttf.formats.pai2020.sample import write_sample
 
 JOBS, TASKS, MACHINES, ROWS = 5_135, 6_080, 1_773, 27_583
+PAGE = "results/studies/pai/report/index.html"
 ALONE = {"job", "task", "sensor", "group_tag", "machine_spec", "machine_metric"}
 
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory, shared_data):
-    """A study of the folder as `make report DATA=` makes it, without charts and page (test_four_traces.py)."""
+    """A study of the folder as `make report DATA=` makes it: its results, what was said, and its page."""
     study = check_out(tmp_path_factory.mktemp("pai") / "checkout")
     registry = {"pai": {"format": "pai2020", "folder": str(shared_data / "pai-instances")}}
-    done = study.snakemake("--", "results/pai/metrics.json", one_process=True, study=["pai"], registry=registry)
-    return study.folder / "results" / "pai", done
+    done = study.snakemake("--", PAGE, one_process=True, study=["pai"], registry=registry)
+    return study.folder / "results" / "pai", done, study.folder / PAGE
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +85,7 @@ def metrics(folder):
 
 
 def test_every_row_is_accounted_for(study):
-    pai, done = study
+    pai, done, _ = study
     assert pl.read_csv(pai / "quality" / "row_account.csv").rows() == [("instance", ROWS, ROWS, 0)]
     assert {table for table in ALONE if f"pai: there is no table {table}: " in done.stderr + done.stdout} == ALONE
 
@@ -184,6 +186,13 @@ def test_every_machine_is_in_the_published_list(pai, shared_data):
     nodes = set(pl.read_parquet(pai / "placements.parquet", columns=["node"])["node"])
     assert len(nodes) == MACHINES
     assert nodes <= listed
+
+
+@pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed: make test-tools")
+def test_the_page_is_accepted(study):
+    pai, _, page = study
+    with browsing() as browser:
+        assert faults(browser, page, pai) == []
 
 
 def test_the_sample_has_the_patterns_of_these_rows(rows, tmp_path):
