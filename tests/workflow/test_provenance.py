@@ -42,7 +42,7 @@ def test_the_manifest_holds_every_product_with_what_it_was_made_of(finished_stud
     job = manifest["jobs"][manifest["products"][TABLE]["job"]]
     assert (job["rule"], job["script"]) == ("fit_mttf", "scripts/compute.py")
     assert job["parameters"]["settings"]["max_steps"] == 2000
-    read = ("results/sample/jobs.parquet", "results/sample/lives.parquet")
+    read = [f"results/sample/{name}" for name in ("jobs.parquet", "lives.parquet", "tables/size_unit.csv")]
     assert job["inputs"] == {path: there[path] for path in read}
     assert {"scripts/compute.py", "scripts/ttf/analyses/fit_mttf/compute.py", "scripts/ttf/stats/mttf.py"} < job[
         "code"
