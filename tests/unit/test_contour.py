@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from plan_inputs import DAY, HABITS, RATE, a_rate, given_plan
 from ttf.analyses.plan_ettr import ETTR_CONTOUR
 from ttf.analyses.plan_ettr.charts import contour_chart
-from ttf.analyses.plan_ettr.compute import INTERVALS_S, LARGE_GPUS, LEVELS, NEVER, NO_NODES, ettr_contour
+from ttf.analyses.plan_ettr.compute import INTERVALS_S, LARGE_GPUS, LEVELS, NEVER, ettr_contour
 from ttf.charts.figure import Study
 from ttf.stats.ettr import Plan, ettr_renewal
 from ttf.stats.plans import Habits
@@ -75,15 +75,15 @@ def test_chart_and_table_of_any_rate(tmp_path, synthetic):
         assert ("1,024 GPUs" if rate.node_gpus else "1,024 nodes") in drawn.alt
 
 
-def test_nothing_is_drawn_without_the_size_of_a_node():
+def test_sizes_are_nodes_where_nodes_hold_no_gpus_and_nothing_is_drawn_that_no_rate_reaches():
     def drawn(contour, gpus=1024):
         ETTR_CONTOUR.check(contour)
         return contour_chart(given_plan(RATE, HABITS[0], gpus, {"ettr_contour": contour}), Study())
 
-    rate = a_rate(None, None, None, None, "why")
-    table = ettr_contour(rate, HABITS[0], 1024)
-    assert table["reason"].unique().to_list() == [NO_NODES]
-    assert drawn(table).empty == NO_NODES
+    table = ettr_contour(a_rate(None, None, None, None, "why"), HABITS[0], 1024)
+    of_gpus = ettr_contour(a_rate(None, None, None, 1, "why"), HABITS[0], 1024)
+    assert table["gpus"].null_count() == table.height
+    assert table.drop("gpus").equals(of_gpus.drop("gpus"))
     never = ettr_contour(RATE, Habits(60, 0, 0, 10**9, 60), 8)
     assert never["reason"].unique().to_list() == [NEVER]
     assert drawn(never, 8).empty == NEVER

@@ -63,7 +63,6 @@ LARGE_GPUS = 100_000
 _LOWEST, _HIGHEST = 1e-13, 10.0
 _STEPS = 60
 NEVER = "not reached even without failures"
-NO_NODES = "the GPUs of a node are not known"
 
 
 def compute(given: Inputs) -> dict:
@@ -372,8 +371,8 @@ def ettr_contour(rate: NodeRate, habit: Habits, target_gpus: int) -> pl.DataFram
     for gpus, nodes in rate.sizes(sorted({target_gpus, LARGE_GPUS})):
         for level, interval, per_s in zip(levels.tolist(), intervals.tolist(), bearable.tolist(), strict=True):
             row = {"gpus": gpus, "nodes": nodes, "ettr": level} | habit_columns(replace(habit, interval_s=interval))
-            if nodes is None or per_s != per_s:
-                row["reason"] = NO_NODES if nodes is None else NEVER
+            if per_s != per_s:
+                row["reason"] = NEVER
             else:
                 row["failures_per_1000_node_days"] = per_s * SECONDS_A_DAY * 1000 / nodes
             rows.append(row)
