@@ -156,7 +156,7 @@ def instance_tasks(raw: Mapping[str, pl.LazyFrame], partitions: Partitions) -> I
     seen = raw["instance"].with_row_index("row").filter(pl.col("machine").is_not_null())
     parts = [
         split("task", tasks, "job_name", key, "attempt_id", "gpu_milli", "task_status"),
-        split("instance", seen, "job_name", "row", "line", key, "instance", "start_s", "end_s", _machine()),
+        split("instance", seen, "job_name", "row", key, "instance", _machine()),
     ]
     for tasks, instances in zip(*parts, strict=True):
         task_rows = tasks.collect(engine="streaming")
@@ -165,7 +165,7 @@ def instance_tasks(raw: Mapping[str, pl.LazyFrame], partitions: Partitions) -> I
         task_rows = task_rows.lazy().join(machines, on="key")
         rows = instances.select("row", "key").join(task_rows, on="key", how="left").drop("key")
         rows = rows.sort("row").collect(engine="streaming")
-        yield _with_tries(rows, _tries(instances))
+        yield _with_tries(rows, _tries(instances, seen))
 
 
 FORMAT = Format(jobs=jobs, placements=placements, by_partition={"jobs": task_totals, "placements": instance_tasks})
@@ -282,13 +282,18 @@ def _several_tries(instances: pl.LazyFrame) -> pl.LazyFrame:
     return tries.group_by("key").agg(again=(pl.col("rows") - 1).sum(), tries=pl.col("rows").max())
 
 
-def _tries(instances: pl.LazyFrame) -> pl.DataFrame:
-    """Of the rows of instances with several: row, attempt (from 0, by time), first_line."""
+def _tries(instances: pl.LazyFrame, table: pl.LazyFrame) -> pl.DataFrame:
+    """Of the rows of instances with several: row, attempt (from 0, by time), first_line; table: all rows with `row`."""
     moment = pl.coalesce("start_s", "end_s")
     instance = ["key", "instance"]
     # Of rows that are one try the first stands for all: numbers of machines differ from partition to partition.
-    rows = _retried(instances).with_columns(first=pl.col("row").min().over(*instance, *TRY))
-    rows = rows.collect(engine="streaming").sort(*instance, moment, "first", "row", nulls_last=True)
+    retried = _retried(instances).collect(engine="streaming")
+    # Times and lines are looked up for these few alone, so that no partition holds them of all rows.
+    times = table.select("row", "line", "start_s", "end_s").filter(pl.col("row").is_in(retried["row"].implode()))
+    rows = retried.join(times.collect(engine="streaming"), on="row")
+    rows = rows.with_columns(first=pl.col("row").min().over(*instance, *TRY)).sort(
+        *instance, moment, "first", "row", nulls_last=True
+    )
     is_next = (pl.col("first") != pl.col("first").shift(1)).fill_null(True).over(instance)
     return rows.select(
         "row",
