@@ -85,7 +85,9 @@ def part_retries(placements: pl.LazyFrame) -> list[dict]:
     tries = placements.filter(failed | pl.col("placement").is_in(later.implode()))
     tries = tries.select(*part, "attempt", "node", "outcome", failed=failed).collect(engine="streaming")
     tries = tries.unique([*part, "attempt"]).sort(*part, "attempt")
-    following = pl.col("attempt", "node", "outcome").shift(-1).over(part).name.prefix("next_")
+    # The tries of a part stand one after another; a window over its names takes longer than all else.
+    is_followed = pl.all_horizontal(pl.col(name).eq_missing(pl.col(name).shift(-1)) for name in part)
+    following = pl.when(is_followed).then(pl.col("attempt", "node", "outcome").shift(-1)).name.prefix("next_")
     job = pl.struct("job_id", "task").rle_id().cast(pl.Int64)
     tries = tries.with_columns(following, group=job).filter("failed")
     shares = {"retried_share": tries.select("group", hit=pl.col("next_attempt").is_not_null())}
