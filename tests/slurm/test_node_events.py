@@ -1,8 +1,6 @@
 """Nodes of a real Slurm go down, are drained and come back; the two commands of the README tell the study of it."""
 
 import re
-import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +10,6 @@ import pytest
 import yaml
 from of_formats import raw_schemas
 from one_machine_slurm import Slurm, until
-from sacct_story import study
 from study_runs import ROOT, environment
 from ttf.formats.protocol import Source, code_of
 from ttf.formats.sacct.read import READERS
@@ -22,14 +19,6 @@ from ttf.outages.records import exposure_of, outages_of
 
 RULES = yaml.safe_load((ROOT / "config/outage_causes.yaml").read_text())["rules"]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-# What a plugin does whose nodes failed to boot: it requeues the job with the flag JOB_RECONFIG_FAIL of slurm.h. In a
-# process of its own, which Slurm's library ends where it fails.
-FAIL_TO_BOOT = """
-import ctypes, sys
-slurm = ctypes.CDLL(sys.argv[1], mode=ctypes.RTLD_GLOBAL)
-slurm.slurm_init(None)
-slurm.slurm_requeue(int(sys.argv[2]), 1 << 17)
-"""
 # How far the second that Slurm writes may lie outside the command that made it do so.
 SLACK_S = 3
 # Long enough that what is down for it is told from what is not; short.
@@ -196,31 +185,3 @@ def test_the_readme_asks_for_what_the_tests_of_dumps_have():
         "Cluster,NodeName,Start,End,State,StateRaw,Reason,User",
         "Cluster,ClusterNodes,Start,End,TRES,Reason",
     ]
-
-
-def test_a_boot_failure_is_the_end_of_its_job(slurm, tmp_path):
-    """Slurm writes BOOT_FAIL of a job that may not be requeued, and lets nobody requeue it; one that may be goes on."""
-    (library,) = Path("/usr/lib").glob("*/slurm-wlm/libslurmfull.so")
-    before = slurm.last_job()
-    for option in ("--no-requeue", "--requeue"):
-        wrap = '--wrap=test "$SLURM_RESTART_COUNT" || sleep 300'
-        slurm("sbatch", option, "-o", "/dev/null", "--mem=100M", wrap)
-    until(lambda: len(slurm.jobs("RUNNING", before)) == 2)
-    final, going_on = slurm.jobs("RUNNING", before)
-    for job in (final, going_on):
-        slurm(sys.executable, "-c", FAIL_TO_BOOT, str(library), str(job))
-    until(lambda: slurm.jobs("PENDING", before) == [going_on])
-    for command in (["requeue", str(final)], ["update", f"JobId={final}", "Requeue=1"]):
-        assert subprocess.run(["scontrol", *command], capture_output=True, check=False).returncode, command
-    slurm("scontrol", "update", f"JobId={going_on}", "StartTime=now")
-    until(lambda: slurm.states(before) == ["BOOT_FAIL", "COMPLETED"])
-    dump = tmp_path / "dump.txt"
-    fields = "JobIDRaw,User,State,Submit,Start,End,NodeList"
-    dump.write_text(slurm("sacct", "-D", "-X", "-P", "-S", "now-1day", "-o", fields))
-    _, jobs, attempts = study(dump, folder=tmp_path)
-    told = jobs.filter(pl.col("job_id").is_in([str(final), str(going_on)]))
-    assert told.select("job_id", "outcome", "attempts").rows() == [
-        (str(final), "failure", 1),
-        (str(going_on), "success", 2),
-    ]
-    assert attempts.filter(job_id=str(going_on))["state"].to_list() == ["REQUEUED", "COMPLETED"]
