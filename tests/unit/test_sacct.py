@@ -210,7 +210,7 @@ def test_a_requeued_job_is_one_job(told):
 
 
 def test_a_job_whose_nodes_did_not_boot_goes_on_or_has_ended(told):
-    """Records of a real Slurm 22.05 (tests/slurm/test_node_events.py), which requeues no job from BOOT_FAIL."""
+    """Records of a real Slurm 22.05 that was asked by hand, which requeues no job from BOOT_FAIL."""
     columns = ["JobIDRaw", "User", "State", "Submit", "Start", "End", "Restarts"]
     jobs, _ = told(
         (1, "root", "BOOT_FAIL", 520, 521, 521, 0),
