@@ -25,7 +25,10 @@ def main(snakemake):
         in_unit = import_module(f"ttf.analyses.{analysis}").ANALYSIS.in_size_unit
         given = Inputs(files, contracts, settings, in_size_unit=in_unit)
         metrics.unit = given.unit
-        import_module(f"ttf.analyses.{analysis}.numbers").numbers(metrics, given)
+        module = import_module(f"ttf.analyses.{analysis}.numbers")
+        if hasattr(module, "numbers"):
+            module.numbers(metrics, given)
+        metrics.add(getattr(module, "NUMBERS", ()), given)
     of_mttf_range(metrics)
     if params.about:
         given = Inputs(files, contracts, {}, in_size_unit=True)

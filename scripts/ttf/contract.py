@@ -33,9 +33,9 @@ _DTYPES = {TEXT: "String", TRUTH: "Boolean", WHOLE: "Int64", REAL: "Float64", RO
 class Column:
     """kind: TEXT, TRUTH, WHOLE, REAL or ROW; unit: "" for none; heading: on the page; about: a plain sentence.
 
-    blank: why a cell may be blank, REASON where the row says it, None where no cell may be. Of a text, names: NOBODY,
-    SOMEBODY or ANYBODY; of: whom, "user"; by: the column that says it of each row; ours: a pattern of texts that name
-    nobody; sorted: as of `name`.
+    blank: why a cell may be blank, REASON where the row says it, None where no cell may be. n: the column of the row
+    that says from how many the cell is computed. Of a text, names: NOBODY, SOMEBODY or ANYBODY; of: whom, "user"; by:
+    the column that says it of each row; ours: a pattern of texts that name nobody; sorted: as of `name`.
     """
 
     kind: str
@@ -48,6 +48,7 @@ class Column:
     by: str = ""
     ours: str = ""
     sorted: bool = False
+    n: str = ""
 
     @property
     def types(self) -> str:
@@ -64,9 +65,9 @@ def text(heading: str, about: str, blank: str | None = None, ours: str = "") -> 
     return Column(TEXT, "", heading, about, blank, ANYBODY, ours=ours)
 
 
-def words(heading: str, about: str, blank: str | None = None) -> Column:
+def words(heading: str, about: str, blank: str | None = None, n: str = "") -> Column:
     """Words of ours, or of a cluster for its partitions, states and parts: they name nobody."""
-    return Column(TEXT, "", heading, about, blank, NOBODY)
+    return Column(TEXT, "", heading, about, blank, NOBODY, n=n)
 
 
 def name(
@@ -83,9 +84,9 @@ def truth(heading: str, about: str, blank: str | None = None) -> Column:
     return Column(TRUTH, "", heading, about, blank)
 
 
-def count(heading: str, about: str, blank: str | None = None, unit: str = "") -> Column:
+def count(heading: str, about: str, blank: str | None = None, unit: str = "", n: str = "") -> Column:
     """A whole number of things."""
-    return Column(WHOLE, unit, heading, about, blank)
+    return Column(WHOLE, unit, heading, about, blank, n=n)
 
 
 def row_number(heading: str, about: str, blank: str | None = None) -> Column:
@@ -93,21 +94,21 @@ def row_number(heading: str, about: str, blank: str | None = None) -> Column:
     return Column(ROW, "", heading, about, blank)
 
 
-def whole_seconds(heading: str, about: str, blank: str | None = None) -> Column:
-    return Column(WHOLE, "s", heading, about, blank)
+def whole_seconds(heading: str, about: str, blank: str | None = None, n: str = "") -> Column:
+    return Column(WHOLE, "s", heading, about, blank, n=n)
 
 
-def seconds(heading: str, about: str, blank: str | None = None) -> Column:
-    return Column(REAL, "s", heading, about, blank)
+def seconds(heading: str, about: str, blank: str | None = None, n: str = "") -> Column:
+    return Column(REAL, "s", heading, about, blank, n=n)
 
 
-def share(heading: str, about: str, blank: str | None = None) -> Column:
+def share(heading: str, about: str, blank: str | None = None, n: str = "") -> Column:
     """A number from 0 to 1."""
-    return Column(REAL, "share", heading, about, blank)
+    return Column(REAL, "share", heading, about, blank, n=n)
 
 
-def number(heading: str, about: str, blank: str | None = None, unit: str = "") -> Column:
-    return Column(REAL, unit, heading, about, blank)
+def number(heading: str, about: str, blank: str | None = None, unit: str = "", n: str = "") -> Column:
+    return Column(REAL, unit, heading, about, blank, n=n)
 
 
 def reason(about: str = "Why cells of the row are blank.") -> Column:

@@ -1,40 +1,122 @@
-"""What a number of the report's prose is: a value with its unit, n and source table."""
+"""The numbers of the report: each is a cell of a table, with its unit, its n and where it stands."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 import polars as pl
 
+from ttf.contract import TEXT, TRUTH, Column, Table
+from ttf.inputs import Inputs
 from ttf.size_unit import GPU, SizeUnit
 
 # A value of a feature is named in the prose only if at least so many of its jobs ended; a job size, if so many failed.
 FEWEST_ENDED = 30
 FEWEST_FAILURES = 10
-# By what a clustered interval or test is clustered.
-CLUSTERS = {"cluster_by": "label", "clusters": "clusters"}
-# Of a number that is named like its column; or the column and the unit.
-Unit = str | tuple[str, str]
+# Columns of an interval and of what it is clustered by; with _S of an interval in seconds.
+CLUSTERS = "cluster_by clusters"
+CI = f"ci_low ci_high ci_low_clustered ci_high_clustered {CLUSTERS}"
+CI_S = f"ci_low_s ci_high_s ci_low_clustered_s ci_high_clustered_s {CLUSTERS}"
+_LINE = "line in the file"
+_HEADER_LINES = 1
 
 
-def ends(unit: str, suffix: str = "") -> dict[str, Unit]:
-    """The units of an exact and a clustered interval, ci_low and so on, with what it is clustered by."""
-    names = ("ci_low", "ci_high", "ci_low_clustered", "ci_high_clustered")
-    return {f"{name}{suffix}": unit for name in names} | CLUSTERS
+@dataclass(frozen=True)
+class Cells:
+    """Cells of the rows of a table that `where` keeps, in the order of `sort`: see `cells`."""
+
+    table: Table
+    key: str
+    columns: Mapping[str, str]
+    where: tuple[pl.Expr, ...]
+    n: str
+    sort: tuple[str, ...]
+    take: int
+    ends: tuple[str, ...]
+
+    def rows(self, frame: pl.DataFrame) -> Iterator[tuple[str, dict]]:
+        """(key, row) of each row that has numbers; the row holds its line in the file besides."""
+        rows = frame.with_row_index(_LINE, offset=_HEADER_LINES + 1).filter(*self.where)
+        if self.sort:
+            descending = [name.startswith("-") for name in self.sort]
+            names = [name.removeprefix("-") for name in self.sort]
+            rows = rows.sort(names, descending=descending, nulls_last=True, maintain_order=True)
+        if self.take:
+            rows = rows.head(self.take) if self.take > 0 else rows.tail(-self.take)
+        if self.ends:
+            rows = pl.concat([rows.head(1), rows.tail(1)]) if rows.height > 1 else rows.clear()
+        for number, row in enumerate(rows.iter_rows(named=True)):
+            words = {name: str(value).replace(" ", "_") for name, value in row.items()}
+            key = self.key.format(**words, rank=number + 1)
+            yield f"{key}.{self.ends[number]}" if self.ends else key, row
+
+
+def cells(
+    table: Table,
+    key: str,
+    columns: str = "",
+    *where: pl.Expr,
+    n: str = "n",
+    sort: str = "",
+    take: int = 0,
+    ends: str = "",
+    **equal: str | float | bool,
+) -> Cells:
+    """Declare cells of a table as numbers, named `key.column`.
+
+    Parameters
+    ----------
+    table : contract of the table.
+    key : with names of columns in braces for the row's cells there (a space becomes _), {rank} for the row's rank.
+    columns : names of columns; `name=column` where the number is not named like its column. Default: all columns of
+        numbers and words but `reason`.
+    where, equal : which rows have the numbers.
+    n : the column of the n of columns whose contract names none; ignored where the table lacks it.
+    sort : columns to sort the rows by, with - before the name for descending order; blanks last.
+    take : so many rows from the first, or from the last if negative.
+    ends : two words: of two rows or more the first and the last are meant, and the key ends in `.word`.
+    """
+    pairs = (name.partition("=") for name in columns.split() or table.columns if name != "reason")
+    by_name = {name: column or name for name, _, column in pairs}
+    wanted = [pl.col(name) == value for name, value in equal.items()]
+    return Cells(table, key, by_name, (*where, *wanted), n, tuple(sort.split()), take, tuple(ends.split()))
 
 
 class Metrics(dict):
-    """Key -> {value, unit, n, source}. A number that cannot be computed has none: the prose goes without it.
+    """Key -> {value, unit, n, source, column, line}: the cell in that line and column of the table `source`.
 
-    unit: in which the sizes are told that are put as numbers of GPUs.
+    A blank cell is no number: sentences go without it. unit: in which the sizes of jobs are told.
     """
 
     unit: SizeUnit = GPU
+
+    def add(self, declared: Iterable[Cells], inputs: Inputs) -> None:
+        """Read the cells that are declared of tables among the inputs."""
+        for selection in declared:
+            if selection.table.name in inputs:
+                for key, row in selection.rows(inputs[selection.table.name]):
+                    self._add_row(selection, key, row)
+
+    def _add_row(self, selection: Cells, key: str, row: Mapping) -> None:
+        table, in_file = selection.table, selection.table.names_in(self.unit)
+        for name, column in selection.columns.items():
+            if row[column] is None:
+                continue
+            n = table.columns[column].n or (selection.n if selection.n in table.columns else "")
+            self[f"{key}.{name}"] = {
+                "value": row[column],
+                "unit": self.unit.named(unit_of(column, table.columns[column])),
+                "n": row[n] if n and n != column else None,
+                "source": table.path,
+                "column": in_file[column],
+                "line": row[_LINE],
+            }
 
     def put(self, key: str, value: float | int | str | None, unit: str, source: str, n: int | None = None) -> None:
         if value is not None:
             self[key] = {"value": value, "unit": self.unit.named(unit), "n": n, "source": source}
 
     def put_row(
-        self, key: str, row: Mapping, units: Mapping[str, Unit], source: str, n: int | None = None, prefix: str = ""
+        self, key: str, row: Mapping, units: Mapping[str, "Unit"], source: str, n: int | None = None, prefix: str = ""
     ) -> None:
         """Cells of a row of a table as key.name; prefix: of the names of columns, which the numbers lack."""
         for name, unit in units.items():
@@ -42,11 +124,33 @@ class Metrics(dict):
             self.put(f"{key}.{name}", row[column], unit, source, n)
 
     def put_rows(
-        self, key: str, rows: pl.DataFrame, units: Mapping[str, Unit], source: str, n: str | None = "n"
+        self, key: str, rows: pl.DataFrame, units: Mapping[str, "Unit"], source: str, n: str | None = "n"
     ) -> None:
         """Cells of rows; key: with names of columns in braces for their cells; n: the column of the number behind."""
         for row in rows.iter_rows(named=True):
             self.put_row(key.format(**row), row, units, source, n and row[n])
+
+
+def unit_of(name: str, column: Column) -> str:
+    """The unit of the numbers of a column, as metrics.json and the page write it."""
+    if column.kind in (TEXT, TRUTH):
+        return "label" if column.kind == TEXT else "truth"
+    if column.unit == "h" and "_hours" in name:
+        return "node-hours" if "node_hours" in name else "GPU-hours"
+    return column.unit or "1"
+
+
+# What follows serves analyses whose numbers.py is not a list of cells yet.
+# By what a clustered interval or test is clustered.
+OLD_CLUSTERS = {"cluster_by": "label", "clusters": "clusters"}
+# Of a number that is named like its column; or the column and the unit.
+Unit = str | tuple[str, str]
+
+
+def ends(unit: str, suffix: str = "") -> dict[str, Unit]:
+    """The units of an exact and a clustered interval, ci_low and so on, with what it is clustered by."""
+    names = ("ci_low", "ci_high", "ci_low_clustered", "ci_high_clustered")
+    return {f"{name}{suffix}": unit for name in names} | OLD_CLUSTERS
 
 
 def ends_of(rows: pl.DataFrame, first: str, last: str) -> Iterator[tuple[str, dict]]:

@@ -6,7 +6,7 @@ import polars as pl
 
 from ttf.analyses.estimate_hazards import DOUBLING, JOB_SIZE
 from ttf.analyses.estimate_hazards.total import SIGNIFICANCE, strongest, total_ratios
-from ttf.numbers.metrics import CLUSTERS, Metrics, ends
+from ttf.numbers.metrics import OLD_CLUSTERS, Metrics, ends
 
 MOMENTS = {3_600: "1h", 86_400: "1d", 31_536_000: "1y"}
 
@@ -47,7 +47,7 @@ def _of_logrank(metrics: Metrics, logrank: pl.DataFrame) -> None:
     for row in mine.filter(kind="overall").iter_rows(named=True):
         key = f"logrank.{row['stratum_by']}"
         units = {"strata": "strata", "statistic": "chi-squared", "df": "1", "p_value": "p", "p_adjusted": "p"}
-        units |= {"p_clustered": "p", "p_adjusted_clustered": "p"} | CLUSTERS
+        units |= {"p_clustered": "p", "p_adjusted_clustered": "p"} | OLD_CLUSTERS
         metrics.put_row(key, row, units, source, row["n"])
         tested = mine.filter(kind="pairwise", stratum_by=row["stratum_by"]).drop_nulls("p_adjusted")
         metrics.put(f"{key}.pairs", tested.height, "pairs", source, row["n"])
@@ -69,7 +69,7 @@ def _of_cox(metrics: Metrics, cox: pl.DataFrame) -> None:
     metrics.put("cox.n", whole["n"], "lives", source)
     metrics.put("cox.events", whole["events"], "failures", source, whole["n"])
     metrics.put("cox.reason", whole["reason"], "label", source)
-    units = {"proportionality_p": "p", "proportionality_df": "1"} | CLUSTERS
+    units = {"proportionality_p": "p", "proportionality_df": "1"} | OLD_CLUSTERS
     metrics.put_row("cox", whole, units, source, whole["events"])
     estimated = mine.filter(pl.col("hazard_ratio").is_not_null() & (pl.col("covariate") != JOB_SIZE))
     metrics.put("cox.ratios", estimated.height, "ratios", source, whole["n"])

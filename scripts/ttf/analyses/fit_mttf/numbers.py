@@ -7,7 +7,7 @@ import polars as pl
 from ttf.analyses.fit_mttf import AGES, STEP
 from ttf.charts.text import listed
 from ttf.inputs import Inputs
-from ttf.numbers.metrics import CLUSTERS, FEWEST_FAILURES, Metrics, ends, ends_of
+from ttf.numbers.metrics import FEWEST_FAILURES, OLD_CLUSTERS, Metrics, ends, ends_of
 
 # From these shares on, what is not known of the ends moves a mean time to failure more than chance does: of failures
 # without an end, or jobs that ended with no result recorded; of the time at risk that is of jobs still running.
@@ -24,7 +24,7 @@ _SUMMARY = (
     dict.fromkeys(("median_s", "median_ci_low_s", "median_ci_high_s", "horizon_s"), "s")
     | dict.fromkeys(("median_ci_low_clustered_s", "median_ci_high_clustered_s"), "s")
     | dict.fromkeys(("restricted_mean_s", "restricted_mean_se_s", "restricted_mean_se_clustered_s"), "s")
-    | CLUSTERS
+    | OLD_CLUSTERS
 )
 
 

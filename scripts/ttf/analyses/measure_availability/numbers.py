@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import polars as pl
 
 from ttf.analyses.measure_availability import SPANS
-from ttf.numbers.metrics import CLUSTERS, Metrics
+from ttf.numbers.metrics import OLD_CLUSTERS, Metrics
 
-FREE = dict.fromkeys(("share", "ci_low_clustered", "ci_high_clustered"), "share") | CLUSTERS
+FREE = dict.fromkeys(("share", "ci_low_clustered", "ci_high_clustered"), "share") | OLD_CLUSTERS
 ENDS = ("ci_low", "ci_high", "ci_low_clustered", "ci_high_clustered")
 
 
@@ -22,14 +22,14 @@ def numbers(metrics: Metrics, given: Mapping[str, pl.DataFrame]) -> None:
         metrics.put("outages.unit", by.partition(" and ")[0], "label", source)
     for about, name in (("between", "mtbf"), ("up_time", "mttf")):
         ends = {f"{end}_s": (f"{name}_{end}_s", "s") for end in ENDS}
-        metrics.put_rows(f"outages.{about}", every, {f"{name}_s": "s"} | ends | CLUSTERS, source, "outages")
-    repair = {f"{end}_clustered_s": (f"mttr_{end}_s", "s") for end in ENDS[:2]} | {"mttr_s": "s"} | CLUSTERS
+        metrics.put_rows(f"outages.{about}", every, {f"{name}_s": "s"} | ends | OLD_CLUSTERS, source, "outages")
+    repair = {f"{end}_clustered_s": (f"mttr_{end}_s", "s") for end in ENDS[:2]} | {"mttr_s": "s"} | OLD_CLUSTERS
     metrics.put_rows("outages.repair", every, repair, source, "repairs")
     times = ("median_s", "p90_s", "restricted_mean_s", "horizon_s")
     metrics.put_rows("outages.repair", every, {name: (f"repair_{name}", "s") for name in times}, source, "outages")
     records = {f"{name}": (f"records_{name}", "records per 1000 unit-days") for name in ENDS}
     records["per_1000_unit_days"] = ("records_per_1000_unit_days", "records per 1000 unit-days")
-    metrics.put_rows("outages.faults", every, records | CLUSTERS, source, "records")
+    metrics.put_rows("outages.faults", every, records | OLD_CLUSTERS, source, "records")
     _of_availability(metrics, every, source)
     for row in given["outage_free"].drop_nulls("share").iter_rows(named=True):
         name = next(name for name, (span_s, _) in SPANS.items() if span_s == row["span_s"])
@@ -45,7 +45,7 @@ def _of_availability(metrics: Metrics, every: pl.DataFrame, source: str) -> None
     ends = ENDS[2:] if clustered else ENDS[:2]
     limits = {end: (f"availability_{exact}", "share") for end, exact in zip(ends, ENDS[:2], strict=True)}
     about = {"availability": "share", "method": ("availability_method", "label")}
-    metrics.put_rows("outages.up", every, about | limits | CLUSTERS, source, "outages")
+    metrics.put_rows("outages.up", every, about | limits | OLD_CLUSTERS, source, "outages")
     for row in every.drop_nulls("availability").iter_rows(named=True):
         metrics.put("outages.down_share", row["down_s"] / row["exposure_s"], "share", source, row["outages"])
 

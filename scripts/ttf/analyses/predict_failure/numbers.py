@@ -19,7 +19,7 @@ from ttf.analyses.predict_failure.names import (
     WEAK,
 )
 from ttf.analyses.predict_failure.trials import WITHOUT_MOST
-from ttf.numbers.metrics import CLUSTERS, Metrics
+from ttf.numbers.metrics import OLD_CLUSTERS, Metrics
 
 # Each step of the verdict needs so many of the three origins.
 MOST_ORIGINS = 2
@@ -171,7 +171,7 @@ def _of_models(metrics: Metrics, key: str, rows: pl.DataFrame) -> None:
     for row in rows.filter("serves", metric="pr_auc").iter_rows(named=True):
         metrics.put(f"{key}.served", MODELS[row["model"]], "label", _EVALUATION, row["n"])
         _counted(metrics, key, row)
-        metrics.put_row(f"{key}.served", row, CLUSTERS, _EVALUATION, row["n"])
+        metrics.put_row(f"{key}.served", row, OLD_CLUSTERS, _EVALUATION, row["n"])
 
 
 def _estimate(metrics: Metrics, key: str, row: Mapping, unit: str, source: str = _EVALUATION, of: str = "estimate"):
