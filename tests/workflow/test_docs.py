@@ -54,6 +54,9 @@ RUN_BY = {
     "make lint": "tests/unit/test_style.py::test_clean",
     "make lock": "tests/unit/test_environment.py::test_locks_hold_hashes_and_no_address",
     "make test": ".ci/run",
+    "make test ONLY=unit/test_cox.py": "tests/workflow/test_studies.py::"
+    "test_only_is_a_folder_or_a_file_or_an_expression",
+    "make help": "tests/workflow/test_studies.py::test_help_names_every_target_with_the_variables_that_it_takes",
     "make test-tools": ".ci/run",
     "make test-module": ".ci/run",
     "make test-slurm": ".ci/run",

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import run_study
+import run_tests
 import yaml
 from study import studies
 from study.messages import ConfigError
@@ -280,9 +281,11 @@ def made(tmp_path) -> Callable:
     program.parent.mkdir(parents=True)
     program.write_text('#!/bin/sh\nprintf "%s\\0" "$@" > said\n')
     program.chmod(0o755)
-    for name in ("Makefile", "requirements.lock"):
-        shutil.copy(ROOT / name, tmp_path)
-    shutil.copy(ROOT / "requirements.lock", program.parents[1])
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    for lock in (".venv/requirements.lock", ".venv/requirements-test.lock", ".venv-crate/requirements-crate.lock"):
+        for copy in (tmp_path / Path(lock).name, tmp_path / lock):
+            copy.parent.mkdir(exist_ok=True)
+            shutil.copy(ROOT / copy.name, copy)
 
     def run(target: str, *typed: str, **exported: str) -> list[str]:
         command = ["make", "--no-print-directory", target, *typed]
@@ -298,6 +301,38 @@ def test_every_command_of_make_names_its_study(made):
     said = made("report", STUDY="b", DATA="c") + made("check", RULES="d", AGAINST="e")
     exported = {"--study=", "--config=", "--trace=", "--data=", "--rules=", "--against="}
     assert exported <= {*said}, "what a shell has exported is not meant"
+
+
+@pytest.mark.parametrize(
+    ("only", "chosen"),
+    [
+        ("", []),
+        ("unit", ["tests/unit"]),
+        ("tests/unit/", ["tests/unit"]),
+        ("test_publish", ["tests/unit/test_publish.py", "tests/workflow/test_publish.py"]),
+        ("unit/test_cox.py", ["tests/unit/test_cox.py"]),
+        ("cox or survival", ["-k=cox or survival"]),
+        ("fixtures", ["-k=fixtures"]),
+        ("-x", ["-k=-x"]),
+    ],
+)
+def test_only_is_a_folder_or_a_file_or_an_expression(monkeypatch, only, chosen):
+    monkeypatch.chdir(ROOT)
+    workers = [] if only == "unit/test_cox.py" else run_tests.WORKERS
+    assert run_tests.pytest_arguments(only) == [*workers, *chosen]
+
+
+def test_help_names_every_target_with_the_variables_that_it_takes():
+    makefile = (ROOT / "Makefile").read_text()
+    said = subprocess.run(["make", "-s", "help"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    targets = re.search(r"\.PHONY: (.*)", makefile)[1].split()
+    variables = re.findall(r"^(?:COMMON :=|TYPED := \$\(COMMON\)) (.*)", makefile, re.MULTILINE)
+    by_name = {row.split()[0]: row for row in re.split(r"^  (?=\S)", said, flags=re.MULTILINE)}
+    assert {*targets, *" ".join(variables).split()} <= by_name.keys()
+    assert "variables: TRACE CONFIG DATA STUDY CORES PROFILE\n" in by_name["report"]
+    assert "variables: STUDY RULES AGAINST\n" in by_name["check"]
+    assert "variables: ONLY\n" in by_name["test"]
+    assert "variables:" not in by_name["lint"]
 
 
 HOSTILE = ["'; touch owned; '", '"; touch owned; "', "$(touch owned)", "`touch owned`", "$(shell touch owned)"]
@@ -322,6 +357,7 @@ HOSTILE += [
 def test_what_is_typed_reaches_the_program_as_it_is_and_no_shell(made, tmp_path, value):
     typed = {"report": "STUDY CONFIG TRACE DATA CORES", "score": "STUDY TRACE FILE PART MODEL OUT"}
     typed |= {"remove": "STUDY TRACE PART SURE", "verify": "STUDY FOLDER", "check": "STUDY RULES AGAINST"}
+    typed |= {"test": "ONLY"}
     for target, names in typed.items():
         said = made(target, *(f"{name}={value}" for name in names.split()))
         assert {f"--{name.lower()}={value}" for name in names.split()} <= {*said}
