@@ -55,6 +55,7 @@ def cells(
     key: str,
     columns: str = "",
     *where: pl.Expr,
+    known: str = "",
     n: str = "n",
     sort: str = "",
     take: int = 0,
@@ -70,6 +71,7 @@ def cells(
     columns : names of columns; `name=column` where the number is not named like its column. Default: all columns of
         numbers and words but `reason`.
     where, equal : which rows have the numbers.
+    known : columns that are not blank in these rows.
     n : the column of the n of columns whose contract names none; ignored where the table lacks it.
     sort : columns to sort the rows by, with - before the name for descending order; blanks last.
     take : so many rows from the first, or from the last if negative.
@@ -78,6 +80,7 @@ def cells(
     pairs = (name.partition("=") for name in columns.split() or table.columns if name != "reason")
     by_name = {name: column or name for name, _, column in pairs}
     wanted = [pl.col(name) == value for name, value in equal.items()]
+    wanted += [pl.col(name).is_not_null() for name in known.split()]
     return Cells(table, key, by_name, (*where, *wanted), n, tuple(sort.split()), take, tuple(ends.split()))
 
 

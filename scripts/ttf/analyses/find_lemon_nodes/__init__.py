@@ -6,6 +6,7 @@ from ttf.contract import REASON, count, name, number, reason, seconds, share, ta
 
 _DATED = "components at risk bear no dates"
 _PLACED = "components have no placements"
+_NO_LEMON = "no node is significant"
 _NO_TIME = "no time at risk is known"
 _PROXY_OR_UNTESTED = "basis is proxy, or there is no test"
 _NAMED = "no failure of several nodes that names none is attributed to infrastructure on it"
@@ -34,7 +35,7 @@ LEMON_NODES = table(
     failures_per_1000_node_days=number("Rate", "Failures per 1000 days at risk.", **_RATE),
     fleet_failures_per_1000_node_days=number("Rate of the fleet", "The same of its fleet.", **_RATE),
     trials=count("Runs compared", "With basis proxy: first runs of a user on a day.", blank="there is none"),
-    counted=count("Counted", "Failures that the test counts.", blank=REASON),
+    counted=count("Counted", "Failures that the test counts.", blank=REASON, n="failures"),
     expected=number("Expected", "Failures expected of its fleet at the same use.", blank=REASON),
     rate_ratio=number("Ratio", "Failure rate over the rest of its fleet's, or counted over expected.", blank=REASON),
     ci_low=number("Interval from", "Lower end of the ratio's 95% CI.", blank=REASON),
@@ -63,14 +64,33 @@ LEMON_NODES = table(
     attributed_share=share("Attributed", "Share of the failures in the window.", blank="no failure in the window"),
     reason=reason(),
 )
+LEMON_SUMMARY = table(
+    "lemon_summary",
+    "All nodes of lemon_nodes.csv together.",
+    basis=words("Basis", "How failures are attributed.", blank="there is no node"),
+    window_s=whole_seconds("Window", "Length of the window.", blank=_DATED),
+    nodes=count("Nodes", "Nodes or components.", unit="nodes"),
+    tested=count("Tested", "Those of them with a p-value.", unit="nodes", n="nodes"),
+    lemons=count("Significant", "Nodes with excess failures.", unit="nodes", n="tested"),
+    share_of_nodes=share("Share of nodes", "Significant nodes over all.", blank=_NO_LEMON, n="nodes"),
+    failures=count("Failures", "Failures attributed to a node.", unit="failures", n="nodes"),
+    share_of_failures=share("Share of failures", "Of these on significant nodes.", blank=_NO_LEMON, n="failures"),
+    counted=count("Counted", "Failures that the tests count.", unit="failures", n="tested"),
+    window_failures=count("In the window", "Of all nodes, those attributed to none among them.", unit="failures"),
+    unattributed=count("Unattributed", "Those of them attributed to no node.", unit="failures", n="window_failures"),
+    attributed_share=share("Attributed", "Of them.", blank="no failure in the window", n="window_failures"),
+    detectable_ratio=number(
+        "Detectable ratio", "Found with 80% power on the median fleet.", blank="no node has a test", n="tested"
+    ),
+)
 LEMON_EFFECT = table(
     "lemon_effect",
     "The fleet's mean time to failure with and without the nodes of excess failures that were picked.",
     picked_on=words("Picked on", "Part of the window in which the nodes were tested."),
     measured_on=words("measured on", "Part of the window in which the time to failure is measured."),
-    nodes=count("Nodes of the fleet", "Nodes with runs in the part measured."),
-    lemons=count("Nodes", "Nodes picked."),
-    failures=count("Failures", "Failures of all nodes."),
+    nodes=count("Nodes of the fleet", "Nodes with runs in the part measured.", unit="nodes"),
+    lemons=count("Nodes", "Nodes picked.", unit="nodes", n="nodes"),
+    failures=count("Failures", "Failures of all nodes.", unit="failures"),
     exposure_s=whole_seconds("Time at risk", "Node time of all nodes."),
     mttf_s=seconds("Node time per failure", "Of all nodes.", blank="no failure, or no time at risk"),
     ci_low_s=seconds("Interval from", "Lower end of its 95% CI (Garwood).", blank=_NO_TIME),
@@ -101,7 +121,7 @@ ANALYSIS = Analysis(
         "fleet_by": lambda trace: trace.strata[0],
     },
     keeps_freed_memory=True,
-    tables=(LEMON_NODES, LEMON_EFFECT),
+    tables=(LEMON_NODES, LEMON_SUMMARY, LEMON_EFFECT),
     charts={"lemons": "lemon_nodes"},
     sections=["lemons"],
     memory_mb=530,

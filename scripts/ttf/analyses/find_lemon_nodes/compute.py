@@ -37,7 +37,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from ttf.analyses.find_lemon_nodes import LEMON_EFFECT, LEMON_NODES
+from ttf.analyses.find_lemon_nodes import LEMON_EFFECT, LEMON_NODES, LEMON_SUMMARY
 from ttf.analyses.find_lemon_nodes.excess import (
     CONFIDENCE,
     Ordinary,
@@ -48,6 +48,7 @@ from ttf.analyses.find_lemon_nodes.excess import (
     detectable_by_trials,
     ordinary_nodes,
     threshold_of_next,
+    typical_detectable,
     with_posterior,
     with_power,
 )
@@ -82,7 +83,29 @@ def compute(given: Inputs) -> dict:
     else:
         lives = given.read("lives_infra", ("unit_id", "event", "duration_s", settings.fleet_by))
         found = [lemon_components(part, settings.fleet_by, rate) for part in (lives, *halves_of_lives(lives))]
-    return {"lemon_nodes": found[0], "lemon_effect": lemon_effect(*found)}
+    return {
+        "lemon_nodes": found[0],
+        "lemon_summary": summarise_nodes(found[0]),
+        "lemon_effect": lemon_effect(*found),
+    }
+
+
+def summarise_nodes(nodes: pl.DataFrame) -> pl.DataFrame:
+    """The one row of LEMON_SUMMARY; nodes: LEMON_NODES."""
+    tested = nodes.drop_nulls("p_value")
+    lemons, failures = tested.filter("lemon"), int(nodes["failures"].sum())
+    row = {"nodes": nodes.height, "tested": tested.height, "lemons": lemons.height, "failures": failures}
+    row |= {"counted": int(tested["counted"].sum()), "detectable_ratio": typical_detectable(tested)}
+    row |= {"window_failures": 0, "unattributed": 0}
+    for first in nodes.head(1).iter_rows(named=True):
+        row |= {name: first[name] for name in ("basis", "window_failures", "attributed_share")}
+        row["unattributed"] = first["window_failures"] - first["attributed_failures"]
+        if first["window_to_s"] is not None:
+            row["window_s"] = first["window_to_s"] - first["window_from_s"]
+    if lemons.height:
+        row["share_of_failures"] = lemons["failures"].sum() / max(failures, 1)
+        row["share_of_nodes"] = lemons.height / nodes.height
+    return LEMON_SUMMARY.frame([row])
 
 
 def nodes_in(runs: Runs, basis: str, window: tuple[int, int]) -> pl.DataFrame:
