@@ -7,7 +7,7 @@ def main(snakemake):
     from pathlib import Path
 
     import vl_convert
-    from ttf.report.packing import deflated
+    from ttf.page.packing import deflated
 
     Path(snakemake.output.vega).write_text(deflated(vl_convert.javascript_bundle()), encoding="ascii")
 

@@ -24,8 +24,8 @@ from study.thresholds import load_rules
 from ttf.errors import StudyError
 from ttf.provenance import seal
 from ttf.provenance.moved import Results, because, moves, told_of_moves, was
-from ttf.report.words import plural
 from ttf.thresholds import CROSSED, UNTOLD, answer
+from ttf.words import plural
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

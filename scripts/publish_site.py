@@ -9,11 +9,11 @@ def main(snakemake):
 
     from ttf.charts.saving import still
     from ttf.fonts import hide_system_fonts
+    from ttf.page.render import render
     from ttf.provenance import seal
     from ttf.publish import site
     from ttf.publish.about import describe
     from ttf.publish.files import content_of, place_of, png_of, table_at
-    from ttf.report.render import render
     from ttf.rooms import contracts
 
     hide_system_fonts()

@@ -6,7 +6,7 @@ from ttf.entry import run_rule
 def main(snakemake):
     from pathlib import Path
 
-    from ttf.report.render import render
+    from ttf.page.render import render
 
     page = Path(snakemake.output.page)
     renderer = render(Path(snakemake.input.source), page)

@@ -8,8 +8,8 @@ def main(snakemake):
     import tempfile
     from pathlib import Path
 
-    from ttf.report.paper import paper
-    from ttf.report.source import opened
+    from ttf.page.paper import paper
+    from ttf.page.source import opened
 
     page, about, templates = opened(snakemake.input, snakemake.params)
     product = Path(snakemake.output.pdf)

@@ -10,10 +10,10 @@ def main(snakemake):
 
     from ttf.analyses import contracts_of, join
     from ttf.analyses.fit_mttf.numbers import of_mttf_range
-    from ttf.brief.brief import summed_up
     from ttf.inputs import Inputs
     from ttf.numbers.metrics import Metrics
     from ttf.numbers.stages import of_stages
+    from ttf.page.brief import summed_up
     from ttf.stages import TABLES
 
     params = snakemake.params

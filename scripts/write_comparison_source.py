@@ -6,12 +6,12 @@ from ttf.entry import run_rule
 def main(snakemake):
     from pathlib import Path
 
+    from ttf import words
+    from ttf.page.citation import cited
+    from ttf.page.comparison import comparison_page
+    from ttf.page.trace import Trace
+    from ttf.page.trace_page import Entry, Frame, environment
     from ttf.publish.about import describe
-    from ttf.report import words
-    from ttf.report.citation import cited
-    from ttf.report.comparison import comparison_page
-    from ttf.report.page import Entry, Frame, environment
-    from ttf.report.trace import Trace
     from ttf.rooms import contracts, places
 
     given, params = snakemake.input, snakemake.params

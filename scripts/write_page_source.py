@@ -6,9 +6,9 @@ from ttf.entry import run_rule
 def main(snakemake):
     from pathlib import Path
 
-    from ttf.report import words
-    from ttf.report.scorecard import scored_of
-    from ttf.report.source import opened
+    from ttf import words
+    from ttf.page.scorecard import scored_of
+    from ttf.page.source import opened
 
     given, params = snakemake.input, snakemake.params
     page, _, _ = opened(given, params)

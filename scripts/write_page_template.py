@@ -7,7 +7,7 @@ def main(snakemake):
     import shutil
     from pathlib import Path
 
-    from ttf.report.template import template
+    from ttf.page.template import template
 
     given, made = snakemake.input, snakemake.output
     folder = Path(next(path for path in given.files if path.endswith("page.html"))).parent

@@ -6,11 +6,11 @@ from ttf.entry import run_rule
 def main(snakemake):
     from pathlib import Path
 
+    from ttf.page.blocks import macros
     from ttf.publish import pages, site
     from ttf.publish.about import describe
     from ttf.publish.dictionary import as_html, by_analysis
     from ttf.publish.files import Published, page_of_report, place_of, published, words_of_charts
-    from ttf.report.blocks import macros
     from ttf.rooms import contracts
 
     files, params = snakemake.input, snakemake.params

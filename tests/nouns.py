@@ -9,7 +9,7 @@ from study_runs import ROOT
 from ttf.charts.text import plural
 from ttf.columns import GAP
 from ttf.contract import THINGS, Table
-from ttf.report.said import noun
+from ttf.page.phrases import noun
 from ttf.rooms import rooms
 
 CONTRACTS = [table for room in rooms().values() for table in room.tables]

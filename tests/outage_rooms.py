@@ -10,8 +10,8 @@ import vl_convert
 from given_tables import Given
 from ttf.charts.figure import Study
 from ttf.numbers.metrics import Metrics
-from ttf.report.numbers import Numbers
-from ttf.report.page import environment
+from ttf.page.numbers import Numbers
+from ttf.page.trace_page import environment
 from ttf.rooms import places, rooms
 from ttf.tables import read_table, write_csv
 

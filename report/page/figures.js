@@ -1,7 +1,7 @@
 // Figures: what they are made of, to save or to explore. Vega is compiled at the first wish to explore.
 let packedCharts;
 
-// Undoes scripts/ttf/report/packing.py.
+// Undoes scripts/ttf/page/packing.py.
 function unpacked(node, shared) {
   const inside = (value) => unpacked(value, shared);
   if (Array.isArray(node)) return node.map(inside);

@@ -7,7 +7,7 @@ of the workflow loads it. Beside it stand
                   Of a folder {folder: {name of a file: its text}}
     charts.py     CHARTS: chart -> a function of (tables, Study) -> Figure
     numbers.py    numbers(metrics, given): what the sentences need
-    page.py       tables(trace) -> {name: ttf.report.tables.Shown}; head(trace, m) and lines(trace, m): ttf.report.head
+    page.py       tables(trace) -> {name: ttf.page.tables.Shown}; head(trace, m) and lines(trace, m): ttf.page.head
     <section>.qmd what the fold of each section says
 of which an analysis has what it needs.
 """

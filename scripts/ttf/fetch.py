@@ -33,7 +33,7 @@ import urllib3
 from ttf.errors import StudyError
 from ttf.plain_files import opened, what_lies_at
 from ttf.raw_files import MOST_BYTES, unpacked
-from ttf.report.words import plural
+from ttf.words import plural
 
 CHUNK_BYTES = 256 * 1024
 LEAST_BYTES_S = 1000

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ttf.report import words
-from ttf.report.numbers import Numbers, interval_about
+from ttf import words
+from ttf.page.numbers import Numbers, interval_about
 
 HELD, CROSSED, UNTOLD = "held", "crossed", "cannot be told"
 # What is no word beside a value.

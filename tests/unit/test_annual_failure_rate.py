@@ -15,8 +15,8 @@ from ttf.analyses.annual_failure_rate.page import head
 from ttf.charts.figure import Study
 from ttf.clusters import with_levels
 from ttf.numbers.metrics import Metrics
-from ttf.report.numbers import Numbers
-from ttf.report.page import environment
+from ttf.page.numbers import Numbers
+from ttf.page.trace_page import environment
 from ttf.rooms import places
 from ttf.stats.mttf import mean_time_to_failure
 

@@ -8,13 +8,13 @@ from made_numbers import ABOUT, numbers
 from ttf.analyses.compare_parts import CHANGES, FORECAST, NEW_SUSPECTS, NEW_WORDS
 from ttf.analyses.compare_parts.forecast import WEEK_S, rolling
 from ttf.analyses.compare_parts.numbers import of_changes, of_forecast
-from ttf.brief.brief import MOST_BESIDE_CHANGES, brief_of
-from ttf.brief.changes import changes
-from ttf.brief.model import read_brief
-from ttf.brief.rules import withhold
 from ttf.numbers.metrics import Metrics
-from ttf.report import said
-from ttf.report.numbers import Numbers
+from ttf.page import phrases
+from ttf.page.brief import MOST_BESIDE_CHANGES, brief_of
+from ttf.page.changes import changes
+from ttf.page.model import read_brief
+from ttf.page.numbers import Numbers
+from ttf.page.rules import withhold
 
 NAMES = ("failure_share", "infra_rate", "ettr", "lost_time", "suspect_nodes", "failure_words")
 NEW = {
@@ -55,7 +55,7 @@ def made(verdicts=None, parts=8, base=None):
 
 
 def sentence(**given):
-    return said.plain(changes(made(**given), NEW, "job").summary)
+    return phrases.plain(changes(made(**given), NEW, "job").summary)
 
 
 def test_the_sentence_counts_and_names_what_changed():
@@ -71,7 +71,7 @@ def test_the_sentence_counts_and_names_what_changed():
 
 
 def test_differences_stand_with_their_intervals_and_n():
-    found = {row.name: said.plain(row.details) for row in changes(made(), NEW, "job").rows}
+    found = {row.name: phrases.plain(row.details) for row in changes(made(), NEW, "job").rows}
     assert found["failure_share"] == (
         "+5.0 points (95% CI −1.0 to 11.0; detectable: 1.40 times) · n = 1,000 and 120 jobs"
     )
@@ -81,7 +81,7 @@ def test_differences_stand_with_their_intervals_and_n():
 
 
 def test_the_forecast_says_how_often_it_held():
-    text = said.plain(changes(made(), NEW, "job").forecast)
+    text = phrases.plain(changes(made(), NEW, "job").forecast)
     assert text.startswith("Next week: 182 failed jobs (90% PI ")
     assert "; 0 of 1 weeks held), infrastructure failures: no forecast (no whole week)." in text
 
@@ -94,7 +94,7 @@ def test_the_brief_has_it_with_numbers_that_may_be_said(withheld, tmp_path):
     brief = brief_of(m, NEW, ABOUT, why)
     texts = [brief.changes.summary, brief.changes.forecast, *brief.changes.notes]
     texts += [text for row in brief.changes.rows for text in (row.before, row.after, row.details)]
-    named = {key for text in texts for key in said.keys(text)}
+    named = {key for text in texts for key in phrases.keys(text)}
     assert named <= set(m) and not named & set(brief.withheld)
     ettr = next(row for row in brief.changes.rows if row.name == "ettr")
     assert (ettr.verdict, bool(ettr.before)) == (("too few to tell", False) if withheld else ("changed", True))

@@ -2,17 +2,16 @@
 
 import pytest
 from made_numbers import ABOUT, COMPONENTS, numbers, proxy
-from ttf.brief import rules
-from ttf.brief.actions import actions
-from ttf.brief.bottom_line import bottom_line
-from ttf.brief.grade import grade_of
-from ttf.brief.model import WITHHELD
-from ttf.brief.tiles import CANNOT, tiles
-from ttf.report import said
+from ttf.page import phrases, rules
+from ttf.page.actions import actions
+from ttf.page.bottom_line import bottom_line
+from ttf.page.grade import grade_of
+from ttf.page.model import WITHHELD
+from ttf.page.tiles import CANNOT, tiles
 
 
 def plain(text):
-    return said.plain(text).replace("\u00a0", " ")
+    return phrases.plain(text).replace("\u00a0", " ")
 
 
 def tile(m, name):

@@ -5,21 +5,21 @@ from dataclasses import asdict
 
 import pytest
 from made_numbers import ABOUT, COMPONENTS, numbers, proxy
-from ttf.brief.actions import actions
-from ttf.brief.bottom_line import MOST_WORDS, bottom_line
-from ttf.brief.brief import brief_of
-from ttf.brief.facts import facts, subtitle
-from ttf.brief.grade import grade_of
-from ttf.brief.model import WITHHELD, read_brief
-from ttf.brief.rules import withhold
-from ttf.brief.tiles import CANNOT, excess
-from ttf.report import said
-from ttf.report.minis import mini
-from ttf.report.said import html, keys, length
+from ttf.page import phrases
+from ttf.page.actions import actions
+from ttf.page.bottom_line import MOST_WORDS, bottom_line
+from ttf.page.brief import brief_of
+from ttf.page.facts import facts, subtitle
+from ttf.page.grade import grade_of
+from ttf.page.minis import mini
+from ttf.page.model import WITHHELD, read_brief
+from ttf.page.phrases import html, keys, length
+from ttf.page.rules import withhold
+from ttf.page.tiles import CANNOT, excess
 
 
 def plain(text):
-    return said.plain(text).replace("\u00a0", " ")
+    return phrases.plain(text).replace("\u00a0", " ")
 
 
 _NOT_OF_COMPONENTS = ("data", "outcomes", "lost_work", "failed_time", "actions", "ettr.by", "ettr.mttf", "taxonomy")

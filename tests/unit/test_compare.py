@@ -12,6 +12,7 @@ import pytest
 import vl_convert
 from scipy.stats import chi2
 from study_runs import pods, write_pods
+from ttf import words
 from ttf.analyses.compare_traces import ANALYSIS, MTTF
 from ttf.analyses.compare_traces import OUTCOMES as COMPARED_OUTCOMES
 from ttf.analyses.compare_traces.charts import CHARTS
@@ -29,7 +30,6 @@ from ttf.analyses.compare_traces.compute import (
 )
 from ttf.analyses.compare_traces.labels import LABEL_LENGTH, reasons, trace_labels
 from ttf.analyses.compare_traces.numbers import numbers
-from ttf.brief.model import Brief, Tile
 from ttf.charts.figure import Study
 from ttf.charts.saving import save_charts
 from ttf.charts.theme import WIDE
@@ -37,13 +37,14 @@ from ttf.inputs import Inputs
 from ttf.jobs import JOB_COLUMNS, OUTCOMES, conform
 from ttf.lives import lives_of_jobs
 from ttf.numbers.metrics import Metrics
-from ttf.report import said, words
-from ttf.report.citation import Citation
-from ttf.report.comparison import WIDTH, Cell, bottom_line, comparison_page, decades, dot
-from ttf.report.comparison import row_of as row_in_page
-from ttf.report.numbers import Numbers
-from ttf.report.page import Entry, Frame, environment
-from ttf.report.trace import Trace
+from ttf.page import phrases
+from ttf.page.citation import Citation
+from ttf.page.comparison import WIDTH, Cell, bottom_line, comparison_page, decades, dot
+from ttf.page.comparison import row_of as row_in_page
+from ttf.page.model import Brief, Tile
+from ttf.page.numbers import Numbers
+from ttf.page.trace import Trace
+from ttf.page.trace_page import Entry, Frame, environment
 from ttf.stats.shares import wilson_interval
 from ttf.tables import read_table, write_product
 
@@ -491,7 +492,7 @@ def trace_of(folder: Path, name: str, entry: dict, basis: str = "event", title: 
     }
     m = Numbers(numbers)
     tiles = [
-        Tile(kind, kind, state.get(kind, "shown"), said.number(m, key, words.share if "share" in key else None))
+        Tile(kind, kind, state.get(kind, "shown"), phrases.number(m, key, words.share if "share" in key else None))
         if state.get(kind) != "withheld"
         else Tile(kind, kind, "withheld", "Cannot be estimated", means=f"No {kind}: {HOSTILE}.")
         for kind, key in (("failure_rate", share), ("node_rate", rate), ("ettr", ettr))

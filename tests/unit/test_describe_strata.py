@@ -18,15 +18,15 @@ from ttf.analyses.describe_strata.compute import strata
 from ttf.analyses.describe_strata.numbers import numbers
 from ttf.analyses.measure_losses.lost_work import lost_work
 from ttf.analyses.split_outcomes.compute import outcomes_by_gpus
-from ttf.brief.model import Brief, Tile
 from ttf.clusters import CLUSTER_COLUMNS, block_columns, with_clusters
 from ttf.infra import EVENT, infra_lives
 from ttf.jobs import JOB_COLUMNS, conform
 from ttf.kept import Kept
 from ttf.numbers.metrics import Metrics
-from ttf.report.blocks import macros
-from ttf.report.numbers import interval_about
-from ttf.report.strata import MAKERS, MOST, MOST_BYTES, eligible, strata_json, stratum_in_words
+from ttf.page.blocks import macros
+from ttf.page.model import Brief, Tile
+from ttf.page.numbers import interval_about
+from ttf.page.strata import MAKERS, MOST, MOST_BYTES, eligible, strata_json, stratum_in_words
 from ttf.stats.clustered import CLUSTERED, clustered_median, clustered_shares
 from ttf.stats.counts import Counted, counts
 from ttf.stats.mttf import mean_time_to_failure

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 import vl_convert
+from ttf import words
 from ttf.analyses.estimate_hazards import ANALYSIS, page
 from ttf.analyses.estimate_hazards.charts import CHARTS
 from ttf.analyses.estimate_hazards.compute import compute
@@ -20,11 +21,10 @@ from ttf.charts.saving import save_charts
 from ttf.inputs import Inputs
 from ttf.lives import LIFE_COLUMNS
 from ttf.numbers.metrics import Metrics
-from ttf.report import words
-from ttf.report.numbers import Numbers
-from ttf.report.page import environment
-from ttf.report.said import keys, length, plain
-from ttf.report.trace import Trace
+from ttf.page.numbers import Numbers
+from ttf.page.phrases import keys, length, plain
+from ttf.page.trace import Trace
+from ttf.page.trace_page import environment
 from ttf.rooms import contracts, places
 from ttf.stats.mttf import mean_time_to_failure
 from ttf.stats.survival import survival_tables

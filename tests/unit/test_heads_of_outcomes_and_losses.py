@@ -24,9 +24,9 @@ from ttf.charts.figure import Study
 from ttf.clusters import with_clusters
 from ttf.jobs import JOB_COLUMNS
 from ttf.numbers.metrics import Metrics
-from ttf.report import said
-from ttf.report.head import Head, Line
-from ttf.report.numbers import Numbers
+from ttf.page import phrases
+from ttf.page.head import Head, Line
+from ttf.page.numbers import Numbers
 
 PODS = SimpleNamespace(about={"unit": "pod"})
 HOSTILE = "<script>alert(1)</script>\u202e{outcomes.failure_share|1%}" + "long" * 2_500
@@ -44,11 +44,11 @@ def checked(head: Head | Line, m: Numbers) -> Head | Line:
         *callout,
         *(text for key in head.keys for text in (key.label, key.value, key.note)),
     ]
-    assert set().union(*map(said.keys, texts)) <= set(m)
-    assert all("{" not in said.plain(text) and "nan" not in said.plain(text) for text in texts)
-    assert said.length(head.claim) <= 18
-    assert not any(word in said.plain(head.claim) for word in ("CI", "p =", "p <"))
-    assert sum(map(said.length, head.text)) <= 60
+    assert set().union(*map(phrases.keys, texts)) <= set(m)
+    assert all("{" not in phrases.plain(text) and "nan" not in phrases.plain(text) for text in texts)
+    assert phrases.length(head.claim) <= 18
+    assert not any(word in phrases.plain(head.claim) for word in ("CI", "p =", "p <"))
+    assert sum(map(phrases.length, head.text)) <= 60
     assert len(head.keys) <= 4
     return head
 
@@ -115,11 +115,11 @@ CLAIMS = {
 @pytest.mark.parametrize("end", ["low", "high"])
 def test_intervals_of_sizes_are_compared_only_where_both_are_there(side, end):
     _, m = of_outcomes(MIXED)
-    assert "do not overlap" in said.plain(outcomes.head(PODS, m).text[0])
+    assert "do not overlap" in phrases.plain(outcomes.head(PODS, m).text[0])
     del m[f"outcomes.{side}.failure_share_{end}_clustered"]
     head = checked(outcomes.head(PODS, m), m)
-    assert said.plain(head.claim).startswith("38.0% of ended pods failed; failed pods used")
-    assert said.plain(head.text[0]) == "On up to 8 GPUs 25.0% failed."
+    assert phrases.plain(head.claim).startswith("38.0% of ended pods failed; failed pods used")
+    assert phrases.plain(head.text[0]) == "On up to 8 GPUs 25.0% failed."
 
 
 @pytest.mark.parametrize("case", CLAIMS)
@@ -127,7 +127,7 @@ def test_the_claim_on_outcomes(case):
     frame, claim = CLAIMS[case]
     given, m = of_outcomes(frame)
     head = checked(outcomes.head(PODS, m), m)
-    assert said.plain(head.claim) == claim
+    assert phrases.plain(head.claim) == claim
     assert head.charts == ("jobs_and_gpu_time",)
     assert not jobs_and_gpu_time(given, Study("pod")).empty
     assert (head.callout is not None) == (case in ("unrecorded", "few ended"))
@@ -141,7 +141,7 @@ def test_a_trace_without_jobs_is_a_line():
 def test_time_limits_count_as_failures_and_stand_beside_them():
     limited = jobs((3, "failure", 1, {"status_raw": "TIMEOUT"}), (1, "failure", 1), (4, "success", 1))
     _, m = of_outcomes(limited)
-    keys = {key.label: tuple(map(said.plain, (key.value, key.note))) for key in outcomes.head(PODS, m).keys}
+    keys = {key.label: tuple(map(phrases.plain, (key.value, key.note))) for key in outcomes.head(PODS, m).keys}
     assert keys["Failed"][0] == "4 pods"
     assert keys["Failed, time limits not counted"] == ("12.5%", "1 of 8 ended pods")
     assert outcomes.lines(PODS, m) == []
@@ -222,7 +222,7 @@ def of_causes(*rows: tuple[str, str | None, int, float | None], line: str | None
 )
 def test_the_claim_on_causes(rows, claim):
     _, m = of_causes(*rows)
-    assert said.plain(checked(causes.head(PODS, m), m).claim) == claim
+    assert phrases.plain(checked(causes.head(PODS, m), m).claim) == claim
 
 
 def test_causes_tell_infrastructure_time_limits_and_what_is_unknown():
@@ -233,12 +233,12 @@ def test_causes_tell_infrastructure_time_limits_and_what_is_unknown():
         line=HOSTILE,
     )
     head = checked(causes.head(PODS, m), m)
-    keys = {key.label: (said.plain(key.value), said.plain(key.note)) for key in head.keys}
+    keys = {key.label: (phrases.plain(key.value), phrases.plain(key.note)) for key in head.keys}
     assert keys["Infrastructure"] == ("10.0%", "1 attempt, 50.0% of failed GPU time")
     assert keys["Time limits"] == ("20.0%", "2 attempts, 20.0% of failed GPU time")
-    assert said.plain(head.callout.lead) == "70.0% of failed attempts have no recorded reason."
-    html = said.html(head.callout.text)
-    assert "<script" not in html and "outcomes.failure_share" not in said.keys(head.callout.text)
+    assert phrases.plain(head.callout.lead) == "70.0% of failed attempts have no recorded reason."
+    html = phrases.html(head.callout.text)
+    assert "<script" not in html and "outcomes.failure_share" not in phrases.keys(head.callout.text)
     kinds = [row["kind"] for row in failed_attempts_by_reason(given, Study()).datasets["reasons"]]
     assert kinds == ["infra", "none", "limit"]
 
@@ -300,13 +300,15 @@ LARGE = SMALL | {"gpus_low": 9, "gpus_high": 16} | FAILED | {"failed_gpu_hours":
 )
 def test_the_claim_on_lost_time(rows, claim):
     m = of_losses(*rows)
-    assert said.plain(checked(losses.head(PODS, m), m).claim) == claim
+    assert phrases.plain(checked(losses.head(PODS, m), m).claim) == claim
 
 
 def test_what_infrastructure_cost_is_said_where_causes_are_known():
     preempted = {"preemptions": 3, "second_order_gpu_hours": 4.0}
     known = of_losses(SMALL | FAILED | INFRA | preempted)
-    keys = {key.label: said.plain(f"{key.value} ({key.note})") for key in checked(losses.head(PODS, known), known).keys}
+    keys = {
+        key.label: phrases.plain(f"{key.value} ({key.note})") for key in checked(losses.head(PODS, known), known).keys
+    }
     assert keys == {
         "Failed attempts": "20.0 GPU-h (20.0% of all, 2 attempts)",
         "Ended by infrastructure": "8.00 GPU-h (8.0% of all, 1 attempt)",
@@ -330,7 +332,7 @@ def test_what_infrastructure_cost_is_said_where_causes_are_known():
 )
 def test_nothing_lost_is_a_line(rows, found, is_checked):
     line = losses.head(PODS, of_losses(*rows))
-    assert said.plain(line.found).startswith(found)
+    assert phrases.plain(line.found).startswith(found)
     assert line.checked is is_checked
 
 

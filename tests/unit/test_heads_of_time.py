@@ -9,10 +9,10 @@ from ttf.analyses.find_lemon_nodes import page as lemons
 from ttf.analyses.fit_mttf import page as mttf
 from ttf.analyses.follow_rate import page as rate
 from ttf.analyses.measure_sizes import page as sizes
-from ttf.brief import rules
-from ttf.report.head import Head, Line
-from ttf.report.numbers import Numbers
-from ttf.report.said import keys, length, plain
+from ttf.page import rules
+from ttf.page.head import Head, Line
+from ttf.page.numbers import Numbers
+from ttf.page.phrases import keys, length, plain
 
 DAY = 86_400
 LIVES = {"survival.n": 900, "survival.events": 200, "survival.1h.survival": 0.756, "mttf.mttf_s": 109_100.0}

@@ -5,7 +5,7 @@ import pytest
 from ttf.charts.intervals import by_what, shown
 from ttf.charts.text import clustering
 from ttf.numbers.metrics import Metrics, ends
-from ttf.report.numbers import Numbers
+from ttf.page.numbers import Numbers
 
 HOUR = 3600
 ROW = {

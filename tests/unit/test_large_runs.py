@@ -16,9 +16,9 @@ from ttf.analyses.plan_ettr.numbers import numbers
 from ttf.analyses.plan_ettr.page import head, lines, planner, tables
 from ttf.charts.figure import Study
 from ttf.numbers.metrics import Metrics
-from ttf.report import said
-from ttf.report.blocks import macros
-from ttf.report.numbers import Numbers
+from ttf.page import phrases
+from ttf.page.blocks import macros
+from ttf.page.numbers import Numbers
 from ttf.stats.plans import Habits
 
 STUDY = Study("job")
@@ -49,11 +49,11 @@ def trace_of(given, drawn=True, unit="job"):
 
 def told(given, m):
     found = head(trace_of(given), m)
-    assert said.length(found.claim) <= 18
+    assert phrases.length(found.claim) <= 18
     assert len(found.keys) <= 4
-    assert sum(map(said.length, found.text)) <= 60
+    assert sum(map(phrases.length, found.text)) <= 60
     texts = [found.claim, *found.text, *(text for key in found.keys for text in (key.value, key.note))]
-    for key in (key for text in texts for key in said.keys(text)):
+    for key in (key for text in texts for key in phrases.keys(text)):
         assert m.has(key)
     return found
 
@@ -62,11 +62,11 @@ def test_a_run_that_mostly_works() -> None:
     given, m = planned(RATE)
     found = told(given, m)
     times, ratio = m["ettr.estimate.interruptions"], m["ettr.estimate.ettr"]
-    assert said.plain(found.claim) == (
+    assert phrases.plain(found.claim) == (
         f"A 1,024-GPU run keeps {100 * ratio:.1f}% of its time productive, with {times:.1f} interruptions"
     )
     assert found.charts == ("ettr_by_gpus",)
-    assert said.plain(found.keys[0].note).startswith(f"90% CI {100 * m['ettr.estimate.ettr_ci_low']:.1f}–")
+    assert phrases.plain(found.keys[0].note).startswith(f"90% CI {100 * m['ettr.estimate.ettr_ci_low']:.1f}–")
     assert {key.label for key in found.keys} >= {"Interruptions", "Best checkpoint interval"}
     assert not head(trace_of(given, drawn=False), m).charts
 
@@ -79,14 +79,14 @@ def test_a_run_that_mostly_waits() -> None:
     claim = (
         f"A 1,024-GPU run keeps {share:.1f}% of its scheduled time productive; each start waits 9.00 days in the queue"
     )
-    assert said.plain(found.claim).replace("\u00a0", " ") == claim
+    assert phrases.plain(found.claim).replace("\u00a0", " ") == claim
 
 
 def test_a_run_without_headway_or_without_failures() -> None:
     found = told(*planned(a_rate(500.0, 400.0, 600.0, 8)))
     assert "would make almost no progress: a failure every" in found.claim
     found = told(*planned(a_rate(0.0, 0.0, 1e-3, None), failures=0, basis="component"))
-    assert said.plain(found.claim).endswith("with 0 interruptions")
+    assert phrases.plain(found.claim).endswith("with 0 interruptions")
     assert found.callout.lead == "Hardware only."
 
 
@@ -103,13 +103,13 @@ def test_what_cannot_be_estimated_says_why_and_what_it_takes(basis, verdict, why
     given, m = planned(NONE, basis=basis)
     m |= {} if verdict is None else {"sizes.law.verdict": {"value": verdict, "n": 1}}
     found = told(given, m)
-    assert said.plain(found.claim) == f"The ETTR of a 1,024-GPU run cannot be estimated: {why}"
+    assert phrases.plain(found.claim) == f"The ETTR of a 1,024-GPU run cannot be estimated: {why}"
     assert (found.callout.kind, found.callout.text) == ("stop", "Needed: larger runs.")
     assert not found.charts and not found.keys
     measured = {"ettr.measured.runs": {"value": 7, "n": None}, "ettr.measured.mean": {"value": 0.9, "n": 7}}
     found = told(given, Numbers(m | measured))
     assert found.charts == ("ettr_measured",)
-    assert said.plain(found.keys[0].value) == "90.0%"
+    assert phrases.plain(found.keys[0].value) == "90.0%"
     assert planner(trace_of(given), m)["withheld"] == "No run was as large."
     assert "failure rate" not in tables(trace_of(given))["ettr-assumptions"].frame["assumption"]
 
@@ -130,7 +130,7 @@ def test_the_measured_rate_of_the_size_is_named_where_it_differs() -> None:
     m |= {"ettr.measured_rate.ettr": {"value": 0.5, "n": 4}}
     found = told(given, m)
     assert (found.callout.kind, found.callout.lead) == ("care", "Measured differs.")
-    assert said.plain(found.callout.text).endswith("at their own rate ETTR is 50.0%.")
+    assert phrases.plain(found.callout.text).endswith("at their own rate ETTR is 50.0%.")
 
 
 def test_the_planner_starts_at_the_trace() -> None:
@@ -141,7 +141,7 @@ def test_the_planner_starts_at_the_trace() -> None:
     )
     assert (starts["node_gpus"], starts["largest"], starts["unit"]) == (8, 512, "GPUs")
     assert starts["withheld"] is None
-    assert said.keys(starts["said"]["wall"]) == ["ettr.estimate.wall_s"]
+    assert phrases.keys(starts["said"]["wall"]) == ["ettr.estimate.wall_s"]
     in_nodes = planner(trace_of(of := planned(a_rate(6.5e-3, 5e-3, 8e-3, None))[0]), planned(RATE)[1])
     assert in_nodes["node_gpus"] == 1 and of["ettr"]["gpus"].null_count() == of["ettr"].height
 
@@ -174,9 +174,10 @@ def test_the_planner_of_components_starts_at_their_rate_and_goes_where_there_is_
         assert f"{unit[0].upper()}{unit[1:]} failure rate" in form and "No failure rate" not in form
         found = head(trace, Numbers(m | rate))
         assert (
-            said.plain(found.claim) == f"The trace holds no runs: the planner starts from the measured rate of a {unit}"
+            phrases.plain(found.claim)
+            == f"The trace holds no runs: the planner starts from the measured rate of a {unit}"
         )
-        assert [said.plain(key.value) for key in found.keys] == ["4.78"]
+        assert [phrases.plain(key.value) for key in found.keys] == ["4.78"]
         # Nothing failed, or nobody knows how long anything was watched.
         assert planner(trace, m) is None and head(trace, m).callout.kind == "stop"
     assert planner(trace_of(given), Numbers(m | rate))["fields"]["rate"] is None, "runs of jobs need a projection"

@@ -39,8 +39,8 @@ from ttf.infra import infra_lives
 from ttf.inputs import Inputs
 from ttf.kept import Kept
 from ttf.numbers.metrics import Metrics
-from ttf.report import said
-from ttf.report.numbers import Numbers
+from ttf.page import phrases
+from ttf.page.numbers import Numbers
 from ttf.runs import GPU_HOUR, RUN_COLUMNS, held, in_blocks
 from ttf.stages import EXPOSURE, OUTAGES
 
@@ -357,7 +357,9 @@ def test_the_open_page_has_the_productive_share_where_records_fit_the_gpus() -> 
             metrics.put(f"ledger.{name}.gpu_hours", value, "GPU-hours", "tables/ledger.csv")
         return productive(Numbers(metrics))
 
-    assert [(said.plain(of.value), said.plain(of.note)) for of in key(0)] == [("58.3%", "of capacity, 12.0 GPU-h")]
+    assert [(phrases.plain(of.value), phrases.plain(of.note)) for of in key(0)] == [
+        ("58.3%", "of capacity, 12.0 GPU-h")
+    ]
     assert len(key(0.5)) == 1 and key(2) == []
     # Of openb's GPU time nine tenths are of pods whose end nobody knows: 0.018% of capacity says nothing.
     assert len(key(0, running=4.9)) == 1 and key(0, running=2.6, unknown=2.6) == []

@@ -31,8 +31,8 @@ from ttf.infra import EVENT, infra_lives
 from ttf.jobs import JOB_COLUMNS, conform
 from ttf.jobs_of_attempts import with_jobs
 from ttf.numbers.metrics import Metrics
-from ttf.report.numbers import Numbers
-from ttf.report.page import environment
+from ttf.page.numbers import Numbers
+from ttf.page.trace_page import environment
 from ttf.rooms import BUILT_IN
 from ttf.runs import RUN_COLUMNS, ended, with_reasons, with_runs_before
 from ttf.runs import runs as tries_of

@@ -14,8 +14,8 @@ from ttf.analyses.fit_mttf.numbers import of_groups
 from ttf.analyses.fit_mttf.page import by_group
 from ttf.clusters import with_levels
 from ttf.numbers.metrics import Metrics
-from ttf.report.numbers import Numbers
-from ttf.report.said import plain
+from ttf.page.numbers import Numbers
+from ttf.page.phrases import plain
 from ttf.stats.clustered import UNCLUSTERED
 from ttf.stats.mttf import garwood_interval, mean_time_to_failure
 

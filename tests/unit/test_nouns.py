@@ -9,10 +9,10 @@ from outage_traces import DAY, made
 from ttf.analyses.fit_mttf.page import head
 from ttf.analyses.measure_availability import OUTAGE_FREE, SPANS
 from ttf.analyses.measure_availability.outage_free import outage_free
-from ttf.brief.tiles import tiles
 from ttf.columns import GAP
-from ttf.report.numbers import Numbers
-from ttf.report.said import noun, plain
+from ttf.page.numbers import Numbers
+from ttf.page.phrases import noun, plain
+from ttf.page.tiles import tiles
 
 NODES = {"unit": "node", "life": GAP, "gives": "lives"}
 AT = {"survival.1y.survival": 0.235, "survival.1d.survival": 0.885}

@@ -17,9 +17,9 @@ from ttf.analyses.measure_availability import charts, compute, numbers, page
 from ttf.charts.figure import Study
 from ttf.numbers.metrics import Metrics
 from ttf.outages.lives import lives_of_outages
-from ttf.report.head import Head, Line
-from ttf.report.numbers import Numbers
-from ttf.report.said import keys, length, plain
+from ttf.page.head import Head, Line
+from ttf.page.numbers import Numbers
+from ttf.page.phrases import keys, length, plain
 from ttf.stats.mttf import mean_time_to_failure
 
 UNTIL = 400 * DAY

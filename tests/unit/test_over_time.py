@@ -28,8 +28,8 @@ from ttf.analyses.measure_sizes.numbers import of_sizes
 from ttf.charts.figure import Study
 from ttf.infra import EVENT
 from ttf.numbers.metrics import Metrics
-from ttf.report.numbers import Numbers
-from ttf.report.page import environment
+from ttf.page.numbers import Numbers
+from ttf.page.trace_page import environment
 from ttf.rooms import places
 from ttf.runs import where_starts_are
 from ttf.stats.projection import reach_of

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from ttf.report.packing import as_json, deflated, packed, unpacked
+from ttf.page.packing import as_json, deflated, packed, unpacked
 from ttf.rooms import rooms
 
 # What the rows of charts hold; a blank value comes back as one that is not there.

@@ -14,7 +14,7 @@ import pytest
 from plan_inputs import a_rate
 from scipy.stats import hypergeom
 from ttf.analyses.plan_ettr.compute import plan_tables
-from ttf.report.packing import packed
+from ttf.page.packing import packed
 from ttf.stats.ettr import (
     Plan,
     ettr_renewal,

@@ -11,7 +11,7 @@ from snakemake.common import NOTHING_TO_BE_DONE_MSG
 from snakemake.logging import LogEvent
 from study.progress import Progress, failure, line, said_of, stage
 from ttf import stopping
-from ttf.brief.brief import brief_of
+from ttf.page.brief import brief_of
 
 
 def record(message=None, level=logging.INFO, **extra):

@@ -14,13 +14,13 @@ import pytest
 import yaml
 from study.publication import published_on, sources_of_study
 from ttf.errors import StudyError
+from ttf.page.blocks import macros
+from ttf.page.render import render
 from ttf.publish import pages, site
 from ttf.publish.about import Creator, checked_date, describe
 from ttf.publish.archive import deposit, tar_of
 from ttf.publish.crate import crate
 from ttf.publish.files import Published, columns_of, png_of, published, words_of_charts
-from ttf.report.blocks import macros
-from ttf.report.render import render
 
 ROOT = Path(__file__).parents[2]
 CITATION = """

@@ -9,10 +9,10 @@ from ttf.analyses.measure_drift import DRIFT
 from ttf.analyses.measure_drift.numbers import numbers as of_drift
 from ttf.numbers.metrics import Metrics
 from ttf.numbers.stages import of_quality
-from ttf.report import quality_lines
-from ttf.report.numbers import Numbers
-from ttf.report.page import environment
-from ttf.report.said import keys, plain
+from ttf.page import quality_lines
+from ttf.page.numbers import Numbers
+from ttf.page.phrases import keys, plain
+from ttf.page.trace_page import environment
 from ttf.stages import ANOMALIES, STATISTICS, VALIDATION
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,8 +9,8 @@ from ttf.derived import without_equal_times
 from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS
 from ttf.numbers.metrics import Metrics
 from ttf.numbers.stages import of_jobs
-from ttf.report import said
-from ttf.report.numbers import Numbers
+from ttf.page import phrases
+from ttf.page.numbers import Numbers
 
 HOUR = 3600.0
 USE = {"occupancy.all.gpus_in_use_share": 0.914, "occupancy.all.time_s": 79 * 24 * HOUR, "occupancy.peak_share": 1.0}
@@ -32,10 +32,10 @@ def trace_of(*drawn, unit="job"):
 def told(values, *drawn, unit="job"):
     m = made(**values)
     found = head(trace_of(*drawn, unit=unit), m)
-    assert said.length(found.claim) <= 18
+    assert phrases.length(found.claim) <= 18
     assert len(found.keys) <= 4
-    assert sum(map(said.length, found.text)) <= 60
-    assert said.keys(found.claim) and set(said.keys(found.claim)) <= set(values)
+    assert sum(map(phrases.length, found.text)) <= 60
+    assert phrases.keys(found.claim) and set(phrases.keys(found.claim)) <= set(values)
     return found
 
 
@@ -52,7 +52,7 @@ def told(values, *drawn, unit="job"):
     ],
 )
 def test_the_claim(values, claim) -> None:
-    assert said.plain(told(values).claim).replace("\u00a0", " ") == claim
+    assert phrases.plain(told(values).claim).replace("\u00a0", " ") == claim
 
 
 @pytest.mark.parametrize(("starts", "waits"), [([5, 9, None], [None, None, None]), ([5, 10, None], [0, 1, None])])
@@ -101,7 +101,7 @@ def test_key_values_with_n_and_what_is_inferred() -> None:
         "Median wait",
         "Median wait, more than 8 GPUs",
     ]
-    assert said.plain(found.keys[1].note).endswith("n = 3,724 jobs")
+    assert phrases.plain(found.keys[1].note).endswith("n = 3,724 jobs")
     assert "likelier reasons than capacity" in found.text[0] and "inferred" in found.text[0]
     full = told(USE | WAITS | CAUSES | {"occupancy.causes.unrecognised.jobs_share": 0.1})
     assert "too few GPUs were free" in full.text[0]

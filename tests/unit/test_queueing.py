@@ -24,9 +24,9 @@ from ttf.inputs import Inputs
 from ttf.jobs import GPU_BUCKETS, JOB_COLUMNS, conform, gpu_bucket
 from ttf.kept import Kept
 from ttf.numbers.metrics import Metrics
-from ttf.report.numbers import Numbers
-from ttf.report.page import environment
-from ttf.report.said import handle
+from ttf.page.numbers import Numbers
+from ttf.page.phrases import handle
+from ttf.page.trace_page import environment
 from ttf.stats import exact
 from ttf.tables import read_table, write_product
 

@@ -16,8 +16,8 @@ from ttf.analyses.rank_drains.hostlist import SAFE, hostlist
 from ttf.analyses.rank_drains.numbers import numbers
 from ttf.formats.sacct.hostlist import expand
 from ttf.numbers.metrics import Metrics
-from ttf.report.numbers import Numbers
-from ttf.report.said import plain
+from ttf.page.numbers import Numbers
+from ttf.page.phrases import plain
 
 HOUR = 3_600
 

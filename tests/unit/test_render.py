@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 from study_runs import quarto_in
 from ttf.errors import StudyError
+from ttf.page.citation import cited
+from ttf.page.references import resolved
+from ttf.page.render import _run, render, renderer
+from ttf.page.template import template
+from ttf.page.trace_page import Frame
 from ttf.publish.about import Creator, Publication
-from ttf.report.citation import cited
-from ttf.report.page import Frame
-from ttf.report.references import resolved
-from ttf.report.render import _run, render, renderer
-from ttf.report.template import template
 
 REPORT = Path(__file__).resolve().parents[2] / "report"
 ABOUT = Publication("T", "", [Creator("Doe, Jane"), Creator("A & B", person=False)], "MIT", "1.2", [], "", "W", "")

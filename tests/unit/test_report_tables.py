@@ -3,10 +3,10 @@
 import re
 
 import polars as pl
+from ttf import words
 from ttf.analyses.ask_again.page import _estimate
 from ttf.contract import count, seconds, share, table, text
-from ttf.report import words
-from ttf.report.tables import Interval, Mean, html_table, span
+from ttf.page.tables import Interval, Mean, html_table, span
 
 FRAME = pl.DataFrame(
     {

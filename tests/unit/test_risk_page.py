@@ -22,9 +22,9 @@ from ttf.analyses.predict_failure.numbers import Origin, numbers, verdict
 from ttf.analyses.predict_failure.page import carried, head, interval, lines, models, tables
 from ttf.charts.figure import Study
 from ttf.numbers.metrics import Metrics
-from ttf.report import said
-from ttf.report.head import Head, Line
-from ttf.report.numbers import Numbers
+from ttf.page import phrases
+from ttf.page.head import Head, Line
+from ttf.page.numbers import Numbers
 
 HOSTILE = ["<script>alert(1)</script>", "'; datum.x || \"", "V100\u202e001V\x00", "long" * 2_500, "{risk.a|0}", ""]
 ORIGINS = ("temporal_1", "temporal_2", "temporal_3")
@@ -180,15 +180,15 @@ def told(m: Numbers) -> Head:
     """The head of the section, which keeps to its measures and names each of its numbers."""
     found = head(trace_of(), m)
     assert isinstance(found, Head)
-    assert said.length(found.claim) <= 18
+    assert phrases.length(found.claim) <= 18
     assert len(found.keys) <= 4
-    assert sum(map(said.length, found.text)) <= 60
-    assert all(key in m for text in (found.claim, *found.text) for key in said.keys(text))
+    assert sum(map(phrases.length, found.text)) <= 60
+    assert all(key in m for text in (found.claim, *found.text) for key in phrases.keys(text))
     return found
 
 
 def plain(text: str) -> str:
-    return said.plain(text).replace("\u00a0", " ").replace("\u2011", "-")
+    return phrases.plain(text).replace("\u00a0", " ").replace("\u2011", "-")
 
 
 # The verdict ---------------------------------------------------------------------------------------------------
@@ -586,7 +586,7 @@ def test_hostile_values_of_features_stay_labels() -> None:
     assert len(set(values)) == len(HOSTILE)
     m = numbers_of(given)
     sentence = carried(m)
-    assert all(key in m for key in said.keys(sentence)) and "<script" not in said.html(sentence)
+    assert all(key in m for key in phrases.keys(sentence)) and "<script" not in phrases.html(sentence)
 
 
 # Words ---------------------------------------------------------------------------------------------------------

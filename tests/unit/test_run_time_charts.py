@@ -11,9 +11,9 @@ from ttf.analyses.correlate.numbers import of_correlations, of_run_times
 from ttf.charts.figure import Study
 from ttf.clusters import with_clusters
 from ttf.numbers.metrics import Metrics
-from ttf.report.numbers import Numbers
-from ttf.report.said import keys, length, plain
-from ttf.report.trace import Trace
+from ttf.page.numbers import Numbers
+from ttf.page.phrases import keys, length, plain
+from ttf.page.trace import Trace
 from ttf.rooms import contracts
 
 CONTRACTS = contracts()

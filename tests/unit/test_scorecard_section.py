@@ -7,6 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 from prose import slips
+from ttf.page.scorecard import MOST_ROWS, scored_of
+from ttf.page.trace_page import environment
 from ttf.replication.scorecard import (
     DIFFERS,
     NOT_COMPUTABLE,
@@ -14,8 +16,6 @@ from ttf.replication.scorecard import (
     REPRODUCED,
     SUSPECT,
 )
-from ttf.report.page import environment
-from ttf.report.scorecard import MOST_ROWS, scored_of
 from ttf.stages import IMPLIED_N, SCORECARD
 from ttf.tables import write_csv
 

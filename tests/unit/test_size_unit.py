@@ -5,7 +5,7 @@ from typing import NamedTuple
 import polars as pl
 import pytest
 from ttf.jobs import in_size_unit, size_units
-from ttf.report import said
+from ttf.page import phrases
 from ttf.rooms import rooms
 from ttf.size_unit import CORE, GPU, JOB, NODE, UNITS
 from ttf.tables import read_as_written, read_table, unit_of_file, write_product
@@ -47,10 +47,10 @@ def test_columns_have_the_unit_in_their_names():
 
 
 def test_keys_and_texts_of_a_trace_are_left_alone():
-    text = f"{{data.gpus|4 GPUs}} of GPU jobs named {said.of_trace('4-GPU run')}"
-    expected = f"{{data.gpus|4 nodes}} of node jobs named {said.of_trace('4-GPU run')}"
-    assert said.in_unit(text, NODE) == expected
-    assert said.in_unit({"gpus": ["A GPU", (1, None)]}, CORE) == {"gpus": ["A core", (1, None)]}
+    text = f"{{data.gpus|4 GPUs}} of GPU jobs named {phrases.of_trace('4-GPU run')}"
+    expected = f"{{data.gpus|4 nodes}} of node jobs named {phrases.of_trace('4-GPU run')}"
+    assert phrases.in_unit(text, NODE) == expected
+    assert phrases.in_unit({"gpus": ["A GPU", (1, None)]}, CORE) == {"gpus": ["A core", (1, None)]}
 
 
 def jobs(gpus=0, nodes=0, cores=0, every=1_000, waiting=0):

@@ -25,7 +25,7 @@ from ttf.inputs import Inputs
 from ttf.jobs_of_attempts import with_jobs
 from ttf.kept import Kept
 from ttf.numbers.metrics import Metrics
-from ttf.report.trace import Trace
+from ttf.page.trace import Trace
 from ttf.runs import with_reasons
 from ttf.tables import read_table, write_product
 

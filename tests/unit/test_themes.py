@@ -5,7 +5,7 @@ from itertools import groupby
 from pathlib import Path
 
 import pytest
-from ttf.report.page import METHODS, NUMBERS, REPRODUCE
+from ttf.page.trace_page import METHODS, NUMBERS, REPRODUCE
 from ttf.rooms import BUILT_IN, rooms
 from ttf.themes import THEMES, number_sections
 

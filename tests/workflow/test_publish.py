@@ -23,10 +23,10 @@ import pytest
 import yaml
 from qmd_lint import faults
 from study_runs import OWN, PAGE, ROOT, SMALL, Checkout, check_out, copied, quarto_in
+from ttf.page.render import render
 from ttf.provenance import seal
 from ttf.provenance.key import KEY
 from ttf.publish.more_tables import CONTENTS
-from ttf.report.render import render
 from ttf.rooms import contracts
 from ttf.tables import read_table
 

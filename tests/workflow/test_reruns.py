@@ -172,7 +172,7 @@ def _pandoc():
 
 def test_a_study_is_planned_where_only_its_jobs_have_pandoc(study_of_module):
     """As with --sdm conda."""
-    with study_of_module.appended("scripts/ttf/report/render.py", text=NOT_INSTALLED):
+    with study_of_module.appended("scripts/ttf/page/render.py", text=NOT_INSTALLED):
         assert study_of_module.planned(**SMALL) == {"render_page", "write_manifest"}
 
 

@@ -16,7 +16,7 @@ from study.forked import fork_scripts
 from study.module import in_module
 from study.progress import follow
 from study.studies import remember
-from ttf.brief.model import read_brief
+from ttf.page.model import read_brief
 from ttf.stopping import PREFIX, leave_if_asked, no_more, stop_on_request
 
 # A graph is some hundred objects a file, all of them kept: looking through them for garbage is a tenth of building it.

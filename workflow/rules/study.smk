@@ -9,7 +9,7 @@ from study.start import study_of
 from study.study import SMALL_GB, any_of, seen_from_here
 from ttf.errors import StudyError
 from ttf.links import linked
-from ttf.report.render import renderer
+from ttf.page.render import renderer
 
 ROOT = WORKFLOW.parent
 # Snakemake fills in what stands in the braces of this path, once it is whole: those of a folder's name are doubled.

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
-from ttf.brief.model import WITHHELD, Brief
 from ttf.machine import OF_LIBRARIES, full, refused_in
-from ttf.report.said import plain
+from ttf.page.model import WITHHELD, Brief
+from ttf.page.phrases import plain
 from ttf.stopping import asked
 
 _INDENT = 17

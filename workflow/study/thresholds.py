@@ -7,8 +7,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ttf.report.words import SECONDS
 from ttf.thresholds import Rule, Subject
+from ttf.words import SECONDS
 
 from study.documents import Problem, load_document, load_schema, mean
 from study.messages import show

@@ -9,7 +9,7 @@ from typing import Any
 from ttf.errors import StudyError
 from ttf.provenance.digests import located, name_of, sha256
 from ttf.provenance.read import Manifest
-from ttf.report.words import plural
+from ttf.words import plural
 
 # A parameter is shown up to this length, a list of texts up to so many of them.
 _LONGEST = 60

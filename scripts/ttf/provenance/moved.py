@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
+from ttf.page.numbers import is_beside
 from ttf.provenance.read import Manifest
-from ttf.report.numbers import is_beside
-from ttf.report.words import plural
 from ttf.thresholds import described, flat, interval_of
+from ttf.words import plural
 
 DATA, PROGRAM, LIBRARIES, CONFIGURATION = "data", "program", "libraries", "configuration"
 # They run jobs, draw, set and pack; no number is computed by them.

@@ -22,7 +22,7 @@ from ttf.provenance.digests import (
 )
 from ttf.provenance.seal import NotIntact, is_entry, is_inside, printable, unsealed
 from ttf.raw_files import is_ignored
-from ttf.report.words import plural
+from ttf.words import plural
 
 
 def _is_name(value: Any) -> bool:

@@ -12,11 +12,11 @@ from types import ModuleType
 
 import yaml
 
+from ttf.page.blocks import raw
+from ttf.page.citation import cited
+from ttf.page.packing import as_json
+from ttf.page.trace_page import Entry, Frame, data_of_scripts
 from ttf.publish.about import Publication
-from ttf.report.blocks import raw
-from ttf.report.citation import cited
-from ttf.report.packing import as_json
-from ttf.report.page import Entry, Frame, data_of_scripts
 
 MARK = "<!-- more pages -->"
 OF_THE_SITE = {"files": "Files", "tables": "Tables and their columns", "search": "Search"}

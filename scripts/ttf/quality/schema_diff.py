@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from ttf.report.words import plural
+from ttf.words import plural
 
 Say = Callable[[Any, Any], Iterable[str]]
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import polars as pl
 
 from ttf.raw_tables import Column, TableSchema, printable
-from ttf.report.words import shorten
 from ttf.stages import STATISTICS
 from ttf.stats.counts import counted
+from ttf.words import shorten
 
 MOST_VALUES = 5
 LONGEST_VALUE = 40

@@ -10,7 +10,7 @@ import yaml
 
 from ttf.quality.suggestions import Suggestion
 from ttf.raw_tables import printable
-from ttf.report.words import plural
+from ttf.words import plural
 
 # Begins every comment that is written here: those of an earlier suggestion, since adopted, are taken out again.
 COMMENT = "#| "

@@ -2,14 +2,14 @@
 
 import polars as pl
 
+from ttf import words
 from ttf.analyses.account_gpu_hours import LEDGER, RUNNING, UNKNOWN
 from ttf.analyses.account_gpu_hours.labels import LABELS
-from ttf.report import words
-from ttf.report.head import Key
-from ttf.report.numbers import Numbers
-from ttf.report.said import number
-from ttf.report.tables import Shown
-from ttf.report.trace import Trace
+from ttf.page.head import Key
+from ttf.page.numbers import Numbers
+from ttf.page.phrases import number
+from ttf.page.tables import Shown
+from ttf.page.trace import Trace
 
 COLUMNS = ("category", "attempts", "gpu_hours", "share", "cost", "kwh", "co2_kg", "note")
 

@@ -2,14 +2,14 @@
 
 import polars as pl
 
+from ttf import words
 from ttf.analyses.annual_failure_rate import AFR
 from ttf.charts.text import capital, plural
-from ttf.report import words
-from ttf.report.head import Head, Key
-from ttf.report.numbers import Numbers
-from ttf.report.said import number, of_trace
-from ttf.report.tables import WITH_INTERVAL, Shown
-from ttf.report.trace import MOST_STRATA, Trace
+from ttf.page.head import Head, Key
+from ttf.page.numbers import Numbers
+from ttf.page.phrases import number, of_trace
+from ttf.page.tables import WITH_INTERVAL, Shown
+from ttf.page.trace import MOST_STRATA, Trace
 
 
 def tables(trace: Trace) -> dict[str, Shown]:

@@ -2,11 +2,11 @@
 
 import polars as pl
 
+from ttf import words
 from ttf.analyses.ask_again import STUDY1
 from ttf.charts.text import FEATURE_NAMES
-from ttf.report import words
-from ttf.report.tables import Shown
-from ttf.report.trace import Trace
+from ttf.page.tables import Shown
+from ttf.page.trace import Trace
 
 MOST_TYPES = 12
 _QUESTIONS = {

@@ -1,9 +1,9 @@
 """The tables on what the Philly trace leaves open."""
 
+from ttf import words
 from ttf.analyses.check_philly import LISTED_MACHINES, ZONE_EVIDENCE
-from ttf.report import words
-from ttf.report.tables import Shown
-from ttf.report.trace import Trace
+from ttf.page.tables import Shown
+from ttf.page.trace import Trace
 
 # Whole seconds, as the smallest difference decides.
 _ZONES = {

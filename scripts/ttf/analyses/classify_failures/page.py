@@ -2,15 +2,15 @@
 
 import polars as pl
 
+from ttf import words
 from ttf.analyses.classify_failures import LOG_TAILS, TAXONOMY, UNMATCHED
 from ttf.analyses.classify_failures.compute import TIME_LIMIT
 from ttf.charts.text import listed
-from ttf.report import words
-from ttf.report.head import Callout, Head, Key, Line
-from ttf.report.numbers import Numbers
-from ttf.report.said import number, of_trace
-from ttf.report.tables import Shown
-from ttf.report.trace import Trace
+from ttf.page.head import Callout, Head, Key, Line
+from ttf.page.numbers import Numbers
+from ttf.page.phrases import number, of_trace
+from ttf.page.tables import Shown
+from ttf.page.trace import Trace
 
 MOST_LINES = 15
 # From here on the part without a reason is something to know.

@@ -1,8 +1,8 @@
 """The tables of what changed, as they stand in the fold."""
 
 from ttf.analyses.compare_parts import CHANGES, FORECAST, NEW_SUSPECTS, NEW_WORDS
-from ttf.report.tables import Shown
-from ttf.report.trace import Trace
+from ttf.page.tables import Shown
+from ttf.page.trace import Trace
 
 _CHANGES = (
     *("measure", "before", "after", "difference", "ci_low", "ci_high", "detectable_ratio", "n_before", "n_after"),

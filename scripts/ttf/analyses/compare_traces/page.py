@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+from ttf import words
 from ttf.analyses.compare_traces import ANALYSIS, FAILURE_SHARE, MTTF, QUEUEING, RUN_TIMES, TRACES
 from ttf.analyses.compare_traces import OUTCOMES as COMPARED_OUTCOMES
 from ttf.analyses.compare_traces.labels import COMPONENTS, ENDS, GPUS, OF_THE_WHOLE, reasons, trace_labels
 from ttf.contract import Table
 from ttf.jobs import OUTCOMES
-from ttf.report import words
-from ttf.report.tables import CLUSTERED, MEAN_OF_N, Interval, Mean, Shown
-from ttf.report.trace import Trace
+from ttf.page.tables import CLUSTERED, MEAN_OF_N, Interval, Mean, Shown
+from ttf.page.trace import Trace
 
 _MEASURES = {"jobs_share": "Share of GPU jobs", "gpu_hours_share": "Share of their GPU time"}
 

@@ -2,15 +2,15 @@
 
 import polars as pl
 
+from ttf import words
 from ttf.analyses.correlate import CORRELATIONS
 from ttf.charts.text import FEATURE_NAMES, capital, plural
-from ttf.report import words
-from ttf.report.head import Head, Key, Line
-from ttf.report.numbers import Numbers
-from ttf.report.run_time import NAMES, clearest, drawn, keys_of
-from ttf.report.said import number
-from ttf.report.tables import Shown, texts
-from ttf.report.trace import Trace
+from ttf.page.head import Head, Key, Line
+from ttf.page.numbers import Numbers
+from ttf.page.phrases import number
+from ttf.page.run_time import NAMES, clearest, drawn, keys_of
+from ttf.page.tables import Shown, texts
+from ttf.page.trace import Trace
 
 # What the features are called in a sentence.
 FEATURE_WORDS = FEATURE_NAMES | {

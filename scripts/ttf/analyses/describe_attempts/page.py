@@ -4,8 +4,8 @@ import polars as pl
 
 from ttf.analyses import describe_attempts as attempts
 from ttf.analyses.describe_attempts.delays import ALL
-from ttf.report.tables import CLUSTERED, MEAN_OF_N, Interval, Shown, span
-from ttf.report.trace import Trace
+from ttf.page.tables import CLUSTERED, MEAN_OF_N, Interval, Shown, span
+from ttf.page.trace import Trace
 
 MOST_ACCOUNTS = 10
 _WHICH = {"first": "First attempts", "later": "Later attempts"}

@@ -4,10 +4,10 @@ import polars as pl
 
 from ttf.analyses.describe_states import CLUSTER_SUMMARY, SIZE_MIX, STATES
 from ttf.charts.text import gpus_label
-from ttf.report.head import Line
-from ttf.report.numbers import Numbers
-from ttf.report.tables import Mean, Shown
-from ttf.report.trace import Trace
+from ttf.page.head import Line
+from ttf.page.numbers import Numbers
+from ttf.page.tables import Mean, Shown
+from ttf.page.trace import Trace
 
 _KINDS = {"job": "By job, its last state", "attempt": "By attempt"}
 _POPULATIONS = {"all": "All", "gpu": "With a GPU", "no_gpu": "Without"}

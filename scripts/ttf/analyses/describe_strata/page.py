@@ -3,9 +3,9 @@
 import polars as pl
 
 from ttf.analyses.describe_strata import STRATA
-from ttf.report.strata import eligible, under_its_heading
-from ttf.report.tables import CLUSTERED, Interval, Shown, texts
-from ttf.report.trace import Trace, strata_in_words
+from ttf.page.strata import eligible, under_its_heading
+from ttf.page.tables import CLUSTERED, Interval, Shown, texts
+from ttf.page.trace import Trace, strata_in_words
 
 _RATE = Interval(low="rate_ci_low_clustered", high="rate_ci_high_clustered")
 _MEDIAN = Interval(low="median_ci_low_clustered_s", high="median_ci_high_clustered_s")

@@ -2,15 +2,15 @@
 
 import polars as pl
 
+from ttf import words
 from ttf.analyses.describe_workload import PERCENTILES
 from ttf.charts.text import capital
 from ttf.jobs import gpus_of
-from ttf.report import words
-from ttf.report.head import Callout, Head, Key, Line
-from ttf.report.numbers import Numbers
-from ttf.report.said import number
-from ttf.report.tables import Mean, Shown, span
-from ttf.report.trace import Trace
+from ttf.page.head import Callout, Head, Key, Line
+from ttf.page.numbers import Numbers
+from ttf.page.phrases import number
+from ttf.page.tables import Mean, Shown, span
+from ttf.page.trace import Trace
 
 SHOWN = ("p25_s", "p50_s", "p75_s", "p90_s", "p95_s")
 # More GPU time than this above what servers hold: placements and machines are not of the same cluster.

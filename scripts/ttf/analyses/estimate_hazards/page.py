@@ -2,20 +2,19 @@
 
 import polars as pl
 
+from ttf import words
 from ttf.analyses.estimate_hazards import COX, DOUBLING, INCIDENCE_AT, JOB_SIZE, LOGRANK, SURVIVAL_SUMMARY_DELAYED_ENTRY
 from ttf.analyses.estimate_hazards.total import SIGNIFICANCE
 from ttf.analyses.measure_sizes.page import WITHOUT_ENDS
-from ttf.brief.rules import ends_mostly_unknown
-from ttf.brief.texts import own_ends
 from ttf.charts.text import capital, in_words, plural
 from ttf.numbers.metrics import FEWEST_FAILURES
-from ttf.report import words
-from ttf.report.head import Head, Key, Line
-from ttf.report.numbers import Numbers
-from ttf.report.run_time import NAMES, clearest, drawn
-from ttf.report.said import number, of_trace
-from ttf.report.tables import CLUSTERED, Column, Shown
-from ttf.report.trace import Trace, largest_strata, strata_in_words
+from ttf.page.head import Head, Key, Line
+from ttf.page.numbers import Numbers
+from ttf.page.phrases import number, of_trace, own_ends
+from ttf.page.rules import ends_mostly_unknown
+from ttf.page.run_time import NAMES, clearest, drawn
+from ttf.page.tables import CLUSTERED, Column, Shown
+from ttf.page.trace import Trace, largest_strata, strata_in_words
 
 MOST_PAIRS = 15
 DAY_S = 86_400

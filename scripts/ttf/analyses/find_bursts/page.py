@@ -3,8 +3,8 @@
 import polars as pl
 
 from ttf.analyses.find_bursts import AGAIN_AFTER_REPAIR, BURSTS
-from ttf.report.tables import CLUSTERED, Shown
-from ttf.report.trace import Trace
+from ttf.page.tables import CLUSTERED, Shown
+from ttf.page.trace import Trace
 
 # Longer windows say little: chance alone fills them.
 LONGEST_S = 604_800

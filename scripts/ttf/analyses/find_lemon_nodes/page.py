@@ -2,14 +2,14 @@
 
 import polars as pl
 
+from ttf import words
 from ttf.analyses.find_lemon_nodes import LEMON_EFFECT, LEMON_NODES
-from ttf.brief import rules
-from ttf.report import words
-from ttf.report.head import Head, Key, Line
-from ttf.report.numbers import Numbers
-from ttf.report.said import number, of_trace
-from ttf.report.tables import Interval, Shown, yes_or_no
-from ttf.report.trace import Trace
+from ttf.page import rules
+from ttf.page.head import Head, Key, Line
+from ttf.page.numbers import Numbers
+from ttf.page.phrases import number, of_trace
+from ttf.page.tables import Interval, Shown, yes_or_no
+from ttf.page.trace import Trace
 
 MOST_NODES = 15
 MOST_RANKED = 10

@@ -1,19 +1,18 @@
 import polars as pl
 
+from ttf import words
 from ttf.analyses.fit_mttf import MTTF, SURVIVAL_AT
 from ttf.analyses.fit_mttf.numbers import limit_keys
 from ttf.analyses.judge_lifetimes import LIFETIME_VERDICT
 from ttf.analyses.judge_lifetimes.numbers import choose_shape
 from ttf.analyses.measure_availability import OUTAGE_FREE, SPANS
-from ttf.brief.rules import ends_mostly_unknown
-from ttf.brief.texts import own_ends, span
 from ttf.charts.text import capital, duration, listed, plural
-from ttf.report import words
-from ttf.report.head import Callout, Head, Key, Line
-from ttf.report.numbers import Numbers
-from ttf.report.said import is_repaired, noun, number, of_trace
-from ttf.report.tables import Interval, Shown
-from ttf.report.trace import MOST_STRATA, Trace, largest_strata, strata_in_words
+from ttf.page.head import Callout, Head, Key, Line
+from ttf.page.numbers import Numbers
+from ttf.page.phrases import is_repaired, noun, number, of_trace, own_ends, span
+from ttf.page.rules import ends_mostly_unknown
+from ttf.page.tables import Interval, Shown
+from ttf.page.trace import MOST_STRATA, Trace, largest_strata, strata_in_words
 
 INTERVAL = Interval(low="ci_low_clustered_s", high="ci_high_clustered_s")
 

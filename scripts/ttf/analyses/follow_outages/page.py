@@ -2,13 +2,13 @@
 
 import polars as pl
 
+from ttf import words
 from ttf.analyses.follow_outages import GROWTH
-from ttf.report import words
-from ttf.report.head import Line
-from ttf.report.numbers import Numbers
-from ttf.report.said import number
-from ttf.report.tables import Interval, Shown
-from ttf.report.trace import Trace, largest_strata
+from ttf.page.head import Line
+from ttf.page.numbers import Numbers
+from ttf.page.phrases import number
+from ttf.page.tables import Interval, Shown
+from ttf.page.trace import Trace, largest_strata
 
 _KINDS = {"all": "All", "group": "By group", "level": "By level of cause"}
 _TRENDS = {"worse": "more frequent", "better": "less frequent", "none": "none"}

@@ -1,15 +1,15 @@
 """What stands open of the rate over time, and beside it what is known of single nodes."""
 
+from ttf import words
 from ttf.analyses.find_lemon_nodes.page import nodes_in_words, of_nodes
 from ttf.analyses.measure_sizes.numbers import has_no_nodes
 from ttf.analyses.measure_sizes.page import WITHOUT_ENDS
-from ttf.brief.rules import ends_mostly_unknown
 from ttf.charts.text import capital
-from ttf.report import words
-from ttf.report.head import Head, Key, Line
-from ttf.report.numbers import Numbers
-from ttf.report.said import number
-from ttf.report.trace import Trace
+from ttf.page.head import Head, Key, Line
+from ttf.page.numbers import Numbers
+from ttf.page.phrases import number
+from ttf.page.rules import ends_mostly_unknown
+from ttf.page.trace import Trace
 
 _RATE = {"proxy": "failure rate (any cause)", "component": "failure rate"}
 WINDOW = "sizes.over_time"

@@ -2,11 +2,11 @@
 
 import polars as pl
 
+from ttf import words
 from ttf.analyses.fit_mttf import LIFETIME_MODELS
 from ttf.analyses.judge_lifetimes import LIFETIME_VERDICT
-from ttf.report import words
-from ttf.report.tables import Interval, Shown
-from ttf.report.trace import Trace, largest_strata, strata_in_words
+from ttf.page.tables import Interval, Shown
+from ttf.page.trace import Trace, largest_strata, strata_in_words
 
 
 def tables(trace: Trace) -> dict[str, Shown]:

@@ -2,12 +2,12 @@
 
 import polars as pl
 
+from ttf import words
 from ttf.analyses.match_outages import OUTAGE_MATCHES
-from ttf.report import words
-from ttf.report.head import Line
-from ttf.report.numbers import Numbers
-from ttf.report.tables import CLUSTERED, Shown, texts
-from ttf.report.trace import Trace
+from ttf.page.head import Line
+from ttf.page.numbers import Numbers
+from ttf.page.tables import CLUSTERED, Shown, texts
+from ttf.page.trace import Trace
 
 LABELS = {
     "failure_near_outage": "Failures near an outage of a node",

@@ -2,15 +2,15 @@
 
 import polars as pl
 
+from ttf import words
 from ttf.analyses.follow_outages.page import trend_in_words
 from ttf.analyses.measure_availability import AVAILABILITY, OUTAGE_CAUSES
 from ttf.charts.text import capital
-from ttf.report import words
-from ttf.report.head import Head, Key, Line
-from ttf.report.numbers import Numbers
-from ttf.report.said import number, of_trace
-from ttf.report.tables import Interval, Shown
-from ttf.report.trace import Trace
+from ttf.page.head import Head, Key, Line
+from ttf.page.numbers import Numbers
+from ttf.page.phrases import number, of_trace
+from ttf.page.tables import Interval, Shown
+from ttf.page.trace import Trace
 
 MOST_STRATA, MOST_CAUSES = 12, 30
 # Spares by what was observed, over those of units that fail independently, from which on they lead.

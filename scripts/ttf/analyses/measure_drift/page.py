@@ -3,8 +3,8 @@
 import polars as pl
 
 from ttf.analyses.measure_drift import DRIFT
-from ttf.report.tables import Shown
-from ttf.report.trace import Trace
+from ttf.page.tables import Shown
+from ttf.page.trace import Trace
 
 _COLUMNS = (
     *("window", "against", "column", "value", "statistic"),

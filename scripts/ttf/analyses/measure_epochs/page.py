@@ -3,8 +3,8 @@
 import polars as pl
 
 from ttf.analyses.measure_epochs import EPOCHS_SUMMARY
-from ttf.report.tables import CLUSTERED, Shown
-from ttf.report.trace import Trace
+from ttf.page.tables import CLUSTERED, Shown
+from ttf.page.trace import Trace
 
 
 def tables(trace: Trace) -> dict[str, Shown]:

@@ -1,9 +1,9 @@
 """The table of measured job runs in the report."""
 
+from ttf import words
 from ttf.analyses.measure_ettr import ETTR_MEASURED
-from ttf.report import words
-from ttf.report.tables import CLUSTERED, Shown, texts
-from ttf.report.trace import Trace
+from ttf.page.tables import CLUSTERED, Shown, texts
+from ttf.page.trace import Trace
 
 
 def tables(trace: Trace) -> dict[str, Shown]:

@@ -4,18 +4,18 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from ttf import words
 from ttf.analyses.account_gpu_hours.page import productive
 from ttf.analyses.measure_losses import FAILURES_BY_OWNER, LOST_WORK, LOST_WORK_BY_MONTH, REPEATS, WHAT_IF
 from ttf.analyses.measure_losses.what_if import NO_CERTAIN_RETRY, NO_RETRY, TRIAL
-from ttf.brief.rules import failed_time_is_bound, few_gpus, r12_few_gpus
 from ttf.charts.text import gpus_label
 from ttf.infra import PROXY
-from ttf.report import words
-from ttf.report.head import Head, Key, Line
-from ttf.report.numbers import Numbers
-from ttf.report.said import number
-from ttf.report.tables import CLUSTERED, Interval, Shown, in_words, texts
-from ttf.report.trace import Trace
+from ttf.page.head import Head, Key, Line
+from ttf.page.numbers import Numbers
+from ttf.page.phrases import number
+from ttf.page.rules import failed_time_is_bound, few_gpus, r12_few_gpus
+from ttf.page.tables import CLUSTERED, Interval, Shown, in_words, texts
+from ttf.page.trace import Trace
 
 MOST_MONTHS = 24
 MOST_OWNERS = 10

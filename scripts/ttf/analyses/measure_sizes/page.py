@@ -2,17 +2,17 @@
 
 import polars as pl
 
+from ttf import words
 from ttf.analyses.measure_sizes import MTTF_BY_GPUS
 from ttf.analyses.measure_sizes.numbers import has_no_nodes
-from ttf.brief.rules import ends_mostly_unknown
 from ttf.charts.text import capital, plural
 from ttf.numbers.metrics import FEWEST_FAILURES
-from ttf.report import words
-from ttf.report.head import Callout, Head, Key, Line
-from ttf.report.numbers import Numbers
-from ttf.report.said import number
-from ttf.report.tables import Interval, Shown
-from ttf.report.trace import Trace
+from ttf.page.head import Callout, Head, Key, Line
+from ttf.page.numbers import Numbers
+from ttf.page.phrases import number
+from ttf.page.rules import ends_mostly_unknown
+from ttf.page.tables import Interval, Shown
+from ttf.page.trace import Trace
 
 
 def tables(trace: Trace) -> dict[str, Shown]:

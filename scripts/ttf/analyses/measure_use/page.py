@@ -3,8 +3,8 @@
 import polars as pl
 
 from ttf.analyses.measure_use import GPU_USE, HOST_USE, USE
-from ttf.report.tables import Shown
-from ttf.report.trace import Trace
+from ttf.page.tables import Shown
+from ttf.page.trace import Trace
 
 
 def tables(trace: Trace) -> dict[str, Shown]:

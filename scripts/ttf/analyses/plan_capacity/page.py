@@ -2,11 +2,11 @@
 
 import polars as pl
 
+from ttf import words
 from ttf.analyses.plan_capacity import CAPACITY, SPARES_NEEDED
 from ttf.analyses.plan_capacity.numbers import HOURS
-from ttf.report import words
-from ttf.report.tables import Shown
-from ttf.report.trace import Trace
+from ttf.page.tables import Shown
+from ttf.page.trace import Trace
 
 # Of so many numbers of spares, the fewest.
 MOST_SPARES = 4

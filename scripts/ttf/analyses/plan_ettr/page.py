@@ -4,15 +4,14 @@ from functools import partial
 
 import polars as pl
 
+from ttf import words
 from ttf.analyses.plan_ettr import ETTR, ETTR_ASSUMPTIONS, MITIGATIONS
-from ttf.brief.texts import interval
 from ttf.charts.text import capital
-from ttf.report import words
-from ttf.report.head import Callout, Head, Key, Line
-from ttf.report.numbers import Numbers
-from ttf.report.said import number, plain
-from ttf.report.tables import Shown, texts
-from ttf.report.trace import Trace
+from ttf.page.head import Callout, Head, Key, Line
+from ttf.page.numbers import Numbers
+from ttf.page.phrases import interval, number, plain
+from ttf.page.tables import Shown, texts
+from ttf.page.trace import Trace
 from ttf.size_unit import UNITS
 from ttf.stats.plans import RATE_UNIT, rate_row
 
@@ -202,7 +201,7 @@ def planner(trace: Trace, m: Numbers) -> dict | None:
     the largest run, in `unit`; withheld: why the trace gives no failure rate to plan with, or None. Without a rate it
     is None, and all answers are "–"; where it is that of a component, the page answers once it is open.
     fields: size (gpus), failures per 1,000 node-days (rate), minutes (interval, write, restart) and days (queue for
-    each start, work); spares where `down` is known. said: the answers at these values, as texts of `ttf.report.said`.
+    each start, work); spares where `down` is known. said: the answers at these values, as texts of `ttf.page.phrases`.
     down: shares of the time with 0, 1, 2 ... of so many units down at once; None where no one knows.
     """
     row, by = rate_row(trace.table("node_failure_rate")), f"ettr.{m.value('ettr.by', None)}"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from ttf.report import words
+from ttf import words
 from ttf.risk import KINDS
 
 # The verdict: by what acting on the score saves against its cost, where failure can be predicted at all.

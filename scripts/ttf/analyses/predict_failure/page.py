@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from ttf import words
 from ttf.analyses.predict_failure import (
     COEFFICIENTS,
     EVALUATION,
@@ -23,12 +24,11 @@ from ttf.analyses.predict_failure.names import (
 )
 from ttf.analyses.predict_failure.numbers import origins, reported
 from ttf.charts.text import plural
-from ttf.report import words
-from ttf.report.head import Callout, Head, Key, Line
-from ttf.report.numbers import Numbers
-from ttf.report.said import number, of_trace
-from ttf.report.tables import CLUSTERED, Interval, Shown, texts, yes_or_no
-from ttf.report.trace import Trace
+from ttf.page.head import Callout, Head, Key, Line
+from ttf.page.numbers import Numbers
+from ttf.page.phrases import number, of_trace
+from ttf.page.tables import CLUSTERED, Interval, Shown, texts, yes_or_no
+from ttf.page.trace import Trace
 from ttf.risk import KINDS, NESTED
 
 MOST_TERMS = 20

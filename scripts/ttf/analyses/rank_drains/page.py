@@ -2,14 +2,14 @@
 
 import polars as pl
 
+from ttf import words
 from ttf.analyses.rank_drains import DRAIN_BACKTEST, DRAIN_LIST
-from ttf.brief import rules
-from ttf.report import words
-from ttf.report.head import Line
-from ttf.report.numbers import Numbers
-from ttf.report.said import number
-from ttf.report.tables import CLUSTERED, Interval, Shown
-from ttf.report.trace import Trace
+from ttf.page import rules
+from ttf.page.head import Line
+from ttf.page.numbers import Numbers
+from ttf.page.phrases import number
+from ttf.page.tables import CLUSTERED, Interval, Shown
+from ttf.page.trace import Trace
 
 MOST_NODES = 15
 # Where none is listed, those that come next.

@@ -2,10 +2,10 @@
 
 import polars as pl
 
+from ttf import words
 from ttf.analyses.reconstruct_occupancy import DELAY_CAUSES, OCCUPANCY, SERVER_SHARING
-from ttf.report import words
-from ttf.report.tables import Shown, span
-from ttf.report.trace import Trace
+from ttf.page.tables import Shown, span
+from ttf.page.trace import Trace
 
 # An inferred reason, as the heading of a column.
 CAUSES = {

@@ -4,8 +4,8 @@ import polars as pl
 
 from ttf.analyses.size_spares import SPARES
 from ttf.outages.strata import ALL
-from ttf.report.tables import Interval, Shown
-from ttf.report.trace import Trace
+from ttf.page.tables import Interval, Shown
+from ttf.page.trace import Trace
 
 
 def tables(trace: Trace) -> dict[str, Shown]:

@@ -1,15 +1,15 @@
 """What the section on outcomes says in the open, and its tables."""
 
+from ttf import words
 from ttf.analyses.split_outcomes import OUTCOMES, OUTCOMES_BY_GPUS
-from ttf.brief.rules import r12_few_gpus
 from ttf.charts.text import capital, gpus_label, listed, plural
 from ttf.numbers.metrics import FEWEST_ENDED
-from ttf.report import words
-from ttf.report.head import Callout, Head, Key, Line
-from ttf.report.numbers import Numbers
-from ttf.report.said import number
-from ttf.report.tables import CLUSTERED, Mean, Shown, texts
-from ttf.report.trace import Trace
+from ttf.page.head import Callout, Head, Key, Line
+from ttf.page.numbers import Numbers
+from ttf.page.phrases import number
+from ttf.page.rules import r12_few_gpus
+from ttf.page.tables import CLUSTERED, Mean, Shown, texts
+from ttf.page.trace import Trace
 
 _SMALL, _LARGE = "outcomes.up_to_8_gpus", "outcomes.above_8_gpus"
 

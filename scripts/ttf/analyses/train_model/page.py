@@ -3,8 +3,8 @@
 import polars as pl
 
 from ttf.analyses.train_model import LINEAGE
-from ttf.report.tables import CLUSTERED, Shown
-from ttf.report.trace import Trace
+from ttf.page.tables import CLUSTERED, Shown
+from ttf.page.trace import Trace
 from ttf.risk import KINDS
 
 MOST_WINDOWS = 20

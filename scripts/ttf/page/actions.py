@@ -1,0 +1,170 @@
+"""What to do, the most GPU-hours first: what each action could save at most; and what is not worth doing."""
+
+from ttf import words
+from ttf.page import rules
+from ttf.page.model import Action
+from ttf.page.numbers import Numbers
+from ttf.page.phrases import number, plural
+
+# Below this share of the GPU time an action is not worth doing; of the wall clock of a run too little to name.
+WORTH, WORTH_OF_RUN = 0.001, 0.01
+MOST = 5
+UPPER, MODEL, MEASURED = "upper bound", "model", "measured"
+
+
+def actions(m: Numbers, unit: str) -> tuple[tuple[Action, ...], tuple[str, ...], str]:
+    """At most five actions, what was tested and is not worth doing, and the finding over them."""
+    if rules.r12_few_gpus(m):
+        return (), (), ""
+    of_trace = {
+        "save_state": _save_state(m, unit),
+        "checkpoint": _checkpoint(m, unit),
+        "no_retry": _no_retry(m, unit),
+        "trial_on_one_gpu": _trial(m, unit),
+        "drain": _drain(m),
+    }
+    asked = {name: made for name, made in of_trace.items() if made}
+    worth = [name for name in asked if m.value(f"actions.{_key(m, name)}.share", 1.0) >= WORTH]
+    worth.sort(key=lambda name: -m.value(f"actions.{_key(m, name)}.gpu_hours", 0.0))
+    found = [asked[name] for name in worth] + [made for made in (_requeue(m), _writes(m)) if made]
+    not_worth = tuple(_not_worth(m, name) for name in asked if name not in worth)
+    if m.value("lemons.lemons", 1) == 0 and m.value("lemons.tested", 0) and not rules.r11_no_power(m):
+        not_worth += (f"draining nodes (none of {number(m, 'lemons.tested', words.count)} flagged)",)
+    return tuple(found[:MOST]), not_worth, _claim(m, worth)
+
+
+def _claim(m: Numbers, worth: list[str]) -> str:
+    if not worth:
+        has_time = m.value("lost_work.gpu_hours", 0.0) > 0
+        return f"No action tested recovers {words.share(WORTH)} of the GPU time" if has_time else ""
+    share = f"actions.{_key(m, worth[0])}.share"
+    if not m.has(share):
+        return ""
+    what = {
+        "save_state": "Saving state before the time limit",
+        "checkpoint": "Checkpoints",
+        "no_retry": "Fewer retries",
+        "trial_on_one_gpu": "A trial run on one GPU",
+        "drain": "Draining nodes with excess failures",
+    }[worth[0]]
+    most = "" if worth[0] in ("no_retry", "trial_on_one_gpu") else "at most "
+    return f"{what} could recover {most}{number(m, share, words.share)} of the GPU time"
+
+
+def _key(m: Numbers, name: str) -> str:
+    """Not to retry is judged on deterministic failures where these are known."""
+    known = m.has("actions.no_retry_of_deterministic.gpu_hours")
+    return "no_retry_of_deterministic" if name == "no_retry" and known else name
+
+
+def _effect(m: Numbers, name: str, bound: str = "≤ ") -> tuple[str, str]:
+    """≤ 895,000; GPU-h in 99 days, 25.8% of all."""
+    hours, share = f"actions.{name}.gpu_hours", f"actions.{name}.share"
+    within = f" in {number(m, 'period.days', words.count)} days" if m.has("period.days") else ""
+    of = f", {number(m, share, words.share)} of all" if m.has(share) else ""
+    return f"{bound}{number(m, hours)}", f"GPU-h{within}{of}"
+
+
+def _save_state(m: Numbers, unit: str) -> Action | None:
+    if not m.value("actions.save_state.gpu_hours", 0.0):
+        return None
+    ended = f"{plural(m, 'states.timeouts', 'attempt')} ended at a time limit."
+    evidence = f"{ended} Checkpoint before it, or request longer limits."
+    return Action("Save state before the time limit", evidence, *_effect(m, "save_state"), UPPER, "causes")
+
+
+def _checkpoint(m: Numbers, unit: str) -> Action | None:
+    if not m.value("actions.checkpoint.gpu_hours", 0.0):
+        return None
+    above = m["actions.checkpoint.above_gpus"]
+    large = f"{unit}s above {plural(m, 'actions.checkpoint.above_gpus', 'GPU')}" if above else f"{unit}s"
+    every = "hourly" if m["lost_work.checkpoint_interval_s"] == 3600 else "often"
+    proxy = rules.r1_cause_unknown(m)
+    kind = "failures of any cause" if proxy else "infrastructure failures"
+    hit = (
+        f"{number(m, 'actions.checkpoint.failures', words.count)} of "
+        f"{number(m, 'lost_work.infra_failures', words.count)} {kind} hit them and ended "
+        f"{number(m, 'actions.checkpoint.ended')} GPU-h; with checkpoints "
+        f"{number(m, 'actions.checkpoint.lost')} would be lost."
+    )
+    if proxy:
+        hit += " Errors that would recur are included."
+    return Action(f"Confirm that {large} checkpoint {every}", hit, *_effect(m, "checkpoint"), UPPER, "lost")
+
+
+def _no_retry(m: Numbers, unit: str) -> Action | None:
+    name = _key(m, "no_retry")
+    if not m.has(f"actions.{name}.gpu_hours") or not m.has(f"what_if.{name}.affected"):
+        return None
+    kind = "deterministic failures" if name == "no_retry_of_deterministic" else "failures"
+    evidence = f"{plural(m, f'what_if.{name}.affected', unit)} had such retries."
+    if m.value(f"what_if.{name}.given_up", 0):
+        evidence += (
+            f" {number(m, f'what_if.{name}.given_up', words.count)} of them succeeded in the end: their "
+            f"{number(m, f'what_if.{name}.given_up_gpu_hours')} GPU-h are subtracted."
+        )
+    return Action(f"Stop automatic retries of {kind}", evidence, *_effect(m, name, ""), MEASURED, "lost")
+
+
+def _trial(m: Numbers, unit: str) -> Action | None:
+    name = "trial_on_one_gpu"
+    if not m.has(f"actions.{name}.gpu_hours"):
+        return None
+    evidence = (
+        f"{number(m, f'what_if.{name}.trial_s', words.duration)} on one GPU first would have caught "
+        f"{plural(m, f'what_if.{name}.affected', unit)} of {number(m, f'what_if.{name}.n', words.count)}."
+    )
+    return Action("Run large jobs on one GPU first", evidence, *_effect(m, name, ""), MEASURED, "lost")
+
+
+def _drain(m: Numbers) -> Action | None:
+    if not m.value("lemons.lemons", 0) or not m.has("lemons.share_of_failures"):
+        return None
+    flagged = f"{number(m, 'lemons.lemons', words.count)} of {number(m, 'lemons.tested', words.count)} nodes"
+    verb = "has" if m["lemons.lemons"] == 1 else "have"
+    evidence = f"{flagged} {verb} excess failures, {number(m, 'lemons.share_of_failures', words.share)} of all."
+    if m.has("actions.drain.gpu_hours"):
+        evidence += " Assumes failures of average cost."
+        return Action("Check or drain nodes with excess failures", evidence, *_effect(m, "drain"), UPPER, "nodes")
+    effect = f"≤ {number(m, 'lemons.share_of_failures', words.share)}"
+    return Action("Check or replace nodes with excess failures", evidence, effect, "of the failures", UPPER, "nodes")
+
+
+def _requeue(m: Numbers) -> Action | None:
+    saved = m.value("actions.requeue.saved_s", 0.0)
+    if not m.has("ettr.by") or saved < WORTH_OF_RUN * m.value(f"ettr.{m['ettr.by']}.wall_s", 0.0) or not saved:
+        return None
+    by = f"ettr.{m['ettr.by']}"
+    evidence = (
+        f"Each of {number(m, f'{by}.interruptions')} expected restarts waits "
+        f"{number(m, f'{by}.queue_s', words.duration)}. Requeue with priority or keep spares."
+    )
+    effect = f"−{number(m, 'actions.requeue.saved_s', words.duration)}"
+    note = f"of {number(m, f'{by}.wall_s', words.duration)}, per run on {rules.target(m)}"
+    return Action("Let interrupted large runs restart without queueing", evidence, effect, note, MODEL, "large-runs")
+
+
+def _writes(m: Numbers) -> Action | None:
+    if m.value("actions.writes.gpu_hours", 0.0) <= 0:
+        return None
+    now = number(m, "ettr.assumed.checkpoint_write", words.duration)
+    faster = number(m, "actions.writes.write_s", words.duration)
+    evidence = f"From {now} (assumed) to {faster}, for one run on {rules.target(m)}."
+    note = "GPU-h per week of work"
+    return Action(
+        "Make checkpoint writes faster", evidence, number(m, "actions.writes.gpu_hours"), note, MODEL, "large-runs"
+    )
+
+
+def _not_worth(m: Numbers, name: str) -> str:
+    said = {
+        "save_state": "saving state before the time limit",
+        "checkpoint": "more checkpoints",
+        "no_retry": "stopping retries",
+        "trial_on_one_gpu": "trial run on one GPU",
+        "drain": "draining nodes",
+    }[name]
+    key = _key(m, name)
+    share = m.value(f"actions.{key}.share", 0.0)
+    of = f", {number(m, f'actions.{key}.share', words.share)}" if share > 0 else ""
+    return f"{said} (net {number(m, f'actions.{key}.gpu_hours')} GPU-h{of})"
