@@ -20,7 +20,6 @@ JOBS = {
     "period.days": (99, "days"),
     "period.from_s": (1_740_787_200, "s"),
     "period.to_s": (1_749_254_400, "s"),
-    "quality.checks_not_passed": (0, "checks"),
     "quality.quarantined_share": (0.0, "share"),
     "taxonomy.trials": (12_875, "failed attempts"),
     "taxonomy.unmatched_share": (0.1, "share"),

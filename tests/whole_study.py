@@ -323,7 +323,7 @@ def _tables(study: Study, name: str) -> Job:
     given = {"raw": f"{here}/raw", "quarantine": f"{here}/quality/quarantine.parquet"}
     given |= {"account": f"{here}/quality/row_account.csv", "adopted": trace.entry.get("schema", [])}
     given |= {"by_part": [f"{here}/quality/row_account_by_part.csv"] if trace.parts else []}
-    made = {kind: f"{here}/quality/{kind}.csv" for kind in ("statistics", "validation", "raw_files")}
+    made = {kind: f"{here}/quality/{kind}.csv" for kind in ("statistics", "raw_files")}
     made |= {"suggested": f"{here}/quality/suggested_schema.yaml"}
     params = {"members": trace.members, "entries": trace.entries, "read_by": trace.read_by}
     return Job("describe_tables", trace.raw_inputs | given, made, params, {"trace": name})

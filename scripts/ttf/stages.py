@@ -81,18 +81,6 @@ STATISTICS = _quality(
     longest=count("Longest", "Characters of the longest text.", blank=REASON),
     reason=reason(),
 )
-VALIDATION = _quality(
-    "validation",
-    "A rule of the schema, checked once more on the rows kept by a library of its own.",
-    table=words("Table", "Raw table."),
-    column=words("Column", "Its column.", blank="the check is of the whole table"),
-    check=words("Check", "Name of the check in Pointblank."),
-    sentence=words("Sentence", "The rule in words."),
-    rows=count("Rows", "Rows or tables checked.", blank=REASON),
-    rows_passed=count("Rows passed", "Those that keep the rule.", blank=REASON),
-    rows_failed=count("Rows failed", "Those that break it.", blank=REASON),
-    reason=reason("Why it could not be checked."),
-)
 RUNTIME_AGREEMENT = table(
     "runtime_agreement",
     "A time that successful jobs have from two sources, and by how much the two differ.",
@@ -409,7 +397,7 @@ EXPOSURE = parquet(
 )
 
 TABLES = (
-    *(ROW_ACCOUNT, ROW_ACCOUNT_BY_PART, RAW_FILES, ANOMALIES, STATISTICS, VALIDATION, RUNTIME_AGREEMENT, SIZE_UNIT),
+    *(ROW_ACCOUNT, ROW_ACCOUNT_BY_PART, RAW_FILES, ANOMALIES, STATISTICS, RUNTIME_AGREEMENT, SIZE_UNIT),
     *(SCORECARD, IMPLIED_N, ETTR_REFERENCE, DICTIONARY),
 )
 # What a trace has where its format gives it; analyses ask for it by name (ttf.analysis.PRODUCTS).

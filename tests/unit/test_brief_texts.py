@@ -112,20 +112,19 @@ def test_the_bottom_line_names_what_holds_most_and_how_sure_it_is():
     [
         ({}, "A", None),
         ({"quality__quarantined_share": 0.02}, "B", "2% of rows quarantined"),
-        ({"quality__checks_not_passed": 3}, "B", "3 checks failed"),
         ({"without_end__share": 0.06}, "B", "6% of failures without an end"),
         ({"taxonomy__unmatched_share": 0.39}, "B", "39% of causes unknown"),
         ({"outcomes__unresolved_share": 0.75}, "B", "75% without a recorded result"),
         ({"without_end__share": 0.06, "taxonomy__unmatched_share": 0.39}, "C", "6% of failures without an end"),
         (
             {
-                "quality__checks_not_passed": 1,
+                "quality__quarantined_share": 0.02,
                 "without_end__share": 0.06,
                 "taxonomy__unmatched_share": 0.39,
                 "outcomes__unresolved_share": 0.75,
             },
             "D",
-            "1 checks failed",
+            "2% of rows quarantined",
         ),
     ],
 )

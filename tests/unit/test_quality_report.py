@@ -13,7 +13,7 @@ from ttf.page import quality_lines
 from ttf.page.numbers import Numbers
 from ttf.page.phrases import keys, plain
 from ttf.page.trace_page import environment
-from ttf.stages import ANOMALIES, STATISTICS, VALIDATION
+from ttf.stages import ANOMALIES, STATISTICS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -32,7 +32,7 @@ def anomaly(rows, suggestion):
     }
 
 
-def numbers(anomalies=(), failed=0, drift=None):
+def numbers(anomalies=(), drift=None):
     metrics = Metrics()
     statistics = frame(
         STATISTICS.schema,
@@ -40,8 +40,7 @@ def numbers(anomalies=(), failed=0, drift=None):
         {"table": "pods", "stored_as": "gpu_type", "rows": 5, "blank": 5},
         {"table": "pods", "stored_as": None, "rows": 5},
     )
-    validation = frame(VALIDATION.schema, {"table": "pods", "rows_failed": 0}, {"table": "pods", "rows_failed": failed})
-    of_quality(metrics, frame(ANOMALIES.schema, *anomalies), statistics, validation)
+    of_quality(metrics, frame(ANOMALIES.schema, *anomalies), statistics)
     if drift is not None:
         of_drift(metrics, {"drift": frame(DRIFT.schema, *drift)})
     return metrics
@@ -73,20 +72,18 @@ def test_nothing_wrong():
     text, shown = section(numbers())
     assert "3 columns of 1 raw table were checked" in text and "No row breaks a rule." in text
     assert "1 of 2 stored columns is blank." in text
-    assert "passed 2 of 2 checks" in text
     assert shown == ["statistics"]
 
 
 def test_what_is_wrong_is_told_and_escaped():
-    metrics = numbers([anomaly(3, "allow the word X for y"), anomaly(9, "none: correct it")], failed=None)
+    metrics = numbers([anomaly(3, "allow the word X for y"), anomaly(9, "none: correct it")])
     assert metrics["quality.rows_suggested"]["value"] == 3
     assert metrics["quality.worst.rows"]["value"] == 9
     text, shown = section(metrics)
     assert "12 rows break a rule and were quarantined." in text
     assert "Another schema would admit 3 rows with 1 anomaly" in text
     assert "a &#60;b&#62; is &#124; wrong (9 rows, 9.0% of the table)" in text
-    assert "**1 check failed or could not be run**" in text
-    assert shown == ["suggestions", "validation", "statistics"]
+    assert shown == ["suggestions", "statistics"]
     text, _ = section(numbers([anomaly(1, None)]))
     assert "1 row breaks a rule and was quarantined." in text
     assert "No other schema would be right" in text
@@ -111,12 +108,12 @@ def test_drift(p):
     assert shown == ["statistics", "drift"]
 
 
-def test_the_line_of_data_checks():
+def test_the_line_of_quarantined_rows():
     read = {"data.rows_read": 139_764, "data.rows_quarantined": 0}
     m = Numbers(numbers())
     m |= {key: {"value": value, "unit": "rows", "n": None, "source": ""} for key, value in read.items()}
     (line,) = quality_lines.lines(None, m)
-    assert plain(line.found) == "2 of 2 passed; rows quarantined: 0 of 139,764" and line.checked
+    assert plain(line.found) == "0 of 139,764" and line.checked
     assert set(keys(line.found)) <= set(m)
     m["data.rows_quarantined"] = {"value": 3, "unit": "rows", "n": None, "source": ""}
     assert quality_lines.lines(None, m) == []

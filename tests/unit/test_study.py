@@ -214,7 +214,6 @@ def test_what_the_numbers_are_taken_from(samples):
             "row_account",
             "anomalies",
             "statistics",
-            "validation",
             "jobs",
             "nodes",
             "runtime_agreement",

@@ -2,7 +2,7 @@
 
 
 rule describe_tables:
-    """Statistics of every raw column, an independent check of the rows kept, and the schema that the others suggest."""
+    """Statistics of every raw column of the rows kept, and the schema that the others suggest."""
     input:
         unpack(lambda wildcards: given(trace_of(wildcards).raw_inputs)),
         raw="results/{trace}/raw",
@@ -14,7 +14,6 @@ rule describe_tables:
         adopted=lambda wildcards: given(trace_of(wildcards).entry.get("schema", [])),
     output:
         statistics="results/{trace}/quality/statistics.csv",
-        validation="results/{trace}/quality/validation.csv",
         raw_files="results/{trace}/quality/raw_files.csv",
         suggested="results/{trace}/quality/suggested_schema.yaml",
     log:

@@ -36,7 +36,6 @@ PRELOADED = (
     "yaml",
     "jinja2",
     "great_tables",
-    "pointblank",
 )
 _FEWEST = 4
 # A job that asks for more memory starts by itself: it is no short one, and Polars has a thread that gives memory back

@@ -298,7 +298,7 @@ class Study:
         found |= self.outside(self.rooms_of(trace))
         if trace == OF_STUDY:
             return found
-        stages = ["row_account", "anomalies", "statistics", "validation"]
+        stages = ["row_account", "anomalies", "statistics"]
         stages += ["jobs", "nodes", "runtime_agreement"] if self.traces[trace].has_jobs else ["lives"]
         stages += ["outages", "exposure"]
         found |= self.size_unit(trace)

@@ -68,7 +68,7 @@ def of_agreement(metrics: Metrics, agreement: pl.DataFrame) -> None:
     metrics.put_rows("agreement.{time}", agreement.filter(pl.col("n") > 0), units, source)
 
 
-def of_quality(metrics: Metrics, anomalies: pl.DataFrame, statistics: pl.DataFrame, validation: pl.DataFrame) -> None:
+def of_quality(metrics: Metrics, anomalies: pl.DataFrame, statistics: pl.DataFrame) -> None:
     """What was checked, how much of it was wrong, and how much the suggested schema would let in."""
     source = "quality/anomalies.csv"
     metrics.put("quality.anomalies", anomalies.height, "anomalies", source)
@@ -86,11 +86,6 @@ def of_quality(metrics: Metrics, anomalies: pl.DataFrame, statistics: pl.DataFra
     metrics.put("quality.columns_stored", stored.height, "columns", source)
     empty = stored.filter((pl.col("blank") == pl.col("rows")) & (pl.col("rows") > 0))
     metrics.put("quality.columns_blank", empty.height, "columns", source, stored.height)
-    source = "quality/validation.csv"
-    passed = int((validation["rows_failed"] == 0).sum())
-    metrics.put("quality.checks", validation.height, "checks", source)
-    metrics.put("quality.checks_passed", passed, "checks", source, validation.height)
-    metrics.put("quality.checks_not_passed", validation.height - passed, "checks", source, validation.height)
 
 
 def of_outages(metrics: Metrics, outages: pl.DataFrame, exposure: pl.DataFrame | None) -> None:
@@ -105,7 +100,7 @@ def of_outages(metrics: Metrics, outages: pl.DataFrame, exposure: pl.DataFrame |
 def of_stages(metrics: Metrics, given: Inputs) -> None:
     if "row_account" in given:
         of_rows(metrics, given["row_account"])
-        of_quality(metrics, given["anomalies"], given["statistics"], given["validation"])
+        of_quality(metrics, given["anomalies"], given["statistics"])
     if "nodes" in given:
         of_jobs(metrics, given.scan("jobs"), given.read("nodes"))
         of_agreement(metrics, given["runtime_agreement"])

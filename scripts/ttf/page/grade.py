@@ -1,6 +1,5 @@
 """The grade of the data: A, one step down for each thing that is amiss, D at worst."""
 
-from ttf import words
 from ttf.page import rules
 from ttf.page.numbers import Numbers
 from ttf.page.phrases import number, whole_percent
@@ -12,11 +11,8 @@ MOST_QUARANTINED, MOST_UNKNOWN, MOST_OPEN = 0.01, 0.25, 0.5
 def grade_of(m: Numbers, unit: str = "job") -> tuple[str, tuple[str, ...]]:
     """The grade and why, the first reason first; none for an A."""
     reasons = []
-    aside, failed = "quality.quarantined_share", "quality.checks_not_passed"
-    rows = f"{number(m, aside, whole_percent)} of rows quarantined" if m.value(aside, 0.0) > MOST_QUARANTINED else ""
-    checks = f"{number(m, failed, words.count)} checks failed" if m.value(failed, 0) else ""
-    if rows or checks:
-        reasons.append("; ".join(text for text in (rows, checks) if text))
+    if m.value("quality.quarantined_share", 0.0) > MOST_QUARANTINED:
+        reasons.append(f"{number(m, 'quality.quarantined_share', whole_percent)} of rows quarantined")
     if rules.r6_ends_unknown(m):
         reasons.append(f"{number(m, 'without_end.share', whole_percent)} of failures without an end")
     if m.value("taxonomy.unmatched_share", 0.0) > MOST_UNKNOWN:

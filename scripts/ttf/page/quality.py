@@ -1,4 +1,4 @@
-"""The tables of the stages before the analyses: rows read, what was quarantined, what was checked, the columns."""
+"""The tables of the stages before the analyses: rows read, what was quarantined, the columns."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -21,8 +21,7 @@ def tables(trace: Trace) -> dict[str, Shown]:
         return Shown(trace.table(table) if frame is None else frame, columns, trace.contracts[table], **settings)
 
     account = ("table", "rows_read", "rows_kept", "rows_quarantined")
-    validation, statistics = trace.table("validation"), trace.table("statistics")
-    failed = validation.filter((pl.col("rows_failed") != 0) | pl.col("rows_failed").is_null())
+    statistics = trace.table("statistics")
     values = ("minimum", "middle", "maximum")
     statistics = statistics.with_columns(
         pl.Series(name, [_raw_value(*row) for row in statistics.select("type", name).iter_rows()], dtype=pl.String)
@@ -34,7 +33,6 @@ def tables(trace: Trace) -> dict[str, Shown]:
     tables = {
         "rows": of("row_account", account),
         "suggestions": of("anomalies", suggested, longest=200),
-        "validation": of("validation", failed.columns, failed, longest=200),
         "statistics": of("statistics", of_values, statistics, group="table"),
     }
     files = trace.table("raw_files")
