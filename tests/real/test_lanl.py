@@ -7,21 +7,16 @@ from dataclasses import replace
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-import numpy as np
 import polars as pl
 import pytest
-from lifetime_checks import check_models, check_verdict, kaplan_meier
+from lifetime_checks import kaplan_meier
 from of_formats import raw_schemas, table_of
 from plan_inputs import HABITS, wall_by_first_steps
 from scipy import stats
-from statsmodels.duration.survfunc import survdiff
 from study.yaml_files import load_yaml
 from study_runs import ROOT
 from ttf.analyses.estimate_hazards.hazard_ratios import ARE_CLUSTERS, hazard_ratios
 from ttf.analyses.estimate_hazards.incidence import cumulative_incidence, exclusive_causes
-from ttf.analyses.estimate_hazards.logrank import logrank
-from ttf.analyses.fit_mttf.lifetimes import lifetime_models
-from ttf.analyses.judge_lifetimes.compute import lifetime_verdict
 from ttf.analyses.measure_sizes.sizes import mttf_by_gpus, node_failure_rate, of_components, sums_by_nodes
 from ttf.analyses.plan_ettr.compute import plan_tables
 from ttf.formats.lanl import derive as lanl
@@ -32,7 +27,6 @@ from ttf.outages.records import exposure_of, outages_of
 from ttf.stats.mttf import mean_time_to_failure
 from ttf.stats.plans import node_rate
 from ttf.stats.projection import Reach
-from ttf.stats.survival import survival_tables
 
 FILE = "LA-UR-05-7318-failure-data-1996-2005.csv"
 DENVER = ZoneInfo("America/Denver")
@@ -259,16 +253,6 @@ def causes_of_first_rows(rows):
     return counts
 
 
-def test_mean_time_to_failure_by_system(lives):
-    table = mean_time_to_failure(lives, "failure", ["system"], [0.95])
-    assert table.height == 22
-    for row in table.iter_rows(named=True):
-        system = lives.filter(system=row["stratum"])
-        exposure, failures = sum(system["duration_s"]), system["event"].count()
-        assert (row["exposure_s"], row["events"]) == (exposure, failures)
-        assert math.isclose(row["mttf_s"], exposure / failures, rel_tol=1e-12)
-
-
 def test_systems_differ_more_than_chance_and_the_interval_says_so(lives):
     """From 1.06 to 176 failures per 1,000 node-days: the interval is by system, and of one system by node."""
     days = mean_time_to_failure(lives, "failure", ["all", "system"], [0.95]).with_columns(
@@ -310,14 +294,6 @@ def test_failure_rate_of_a_node(lives, outages):
     assert math.isclose(ettr["ettr_renewal"], HABITS[0].productive_s / wall, rel_tol=1e-9)
 
 
-def test_logrank_by_machine_type(lives):
-    failed = lives["event"].is_not_null().to_numpy().astype(int)
-    statistic, _ = survdiff(lives["duration_s"].to_numpy(), failed, lives["machine_type"].to_numpy())
-    row = logrank(lives, "failure", ["machine_type"]).row(0, named=True)
-    assert (row["n"], row["events"], row["df"]) == (lives.height, 23_324, lives["machine_type"].n_unique() - 1)
-    assert math.isclose(row["statistic"], statistic, rel_tol=1e-9)
-
-
 def test_causes_that_exclude_each_other(lives):
     """Six causes; two of them began one outage together, and 443 outages are of unknown cause."""
     competing, ends = exclusive_causes(lives, lanl.CAUSES)
@@ -332,17 +308,6 @@ def test_causes_that_exclude_each_other(lives):
     total = sum(curves.filter(event=end)["incidence"].to_numpy() for end in ends)
     survival = kaplan_meier(lives, "failure")["survival"].to_numpy()
     assert abs(total + survival - 1).max() < 1e-9
-
-
-@pytest.mark.parametrize("system", ["2", "8", "16", "20"])
-def test_lifetime_models_and_verdict_by_system(lives, system):
-    of_system = lives.filter(system=system)
-    durations, failed = of_system["duration_s"].to_numpy(), of_system["event"].is_not_null().to_numpy()
-    models = lifetime_models(of_system, "failure", ["system"])
-    check_models(models, durations, np.array(failed))
-    verdict = lifetime_verdict(models, survival_tables(of_system, "failure", ["system"])[0])
-    check_verdict(verdict.row(0, named=True), durations, np.array(failed))
-    assert verdict["verdict"].item() == "falls"
 
 
 def test_hazard_ratios_are_clustered_by_system_as_all_else_is(lives):

@@ -11,8 +11,7 @@ import polars as pl
 import pytest
 from lifetime_checks import check_models, check_verdict
 from scipy import stats
-from statsmodels.duration.hazard_regression import PHReg
-from statsmodels.duration.survfunc import CumIncidenceRight, survdiff
+from statsmodels.duration.survfunc import CumIncidenceRight
 from study_runs import check_out
 
 HOUR_MILLI = 3_600_000
@@ -132,93 +131,6 @@ def test_group_means_and_their_correlation(openb, pods, outcome_set, feature, cu
         assert math.isclose(row["p_value"], expected.pvalue, rel_tol=1e-6, abs_tol=1e-300)
 
 
-def test_failure_share_by_gpu_request(openb, pods):
-    ended = defaultdict(list)
-    for row in pods:
-        if row["pod_phase"] in ("Succeeded", "Failed"):
-            ended[row["gpu_percent"]].append(row["pod_phase"] == "Failed")
-    shares = table(openb, "failure_share").filter(pl.col("feature") == "gpu_request")
-    assert shares["jobs"].sum() == 8152
-    for row in shares.iter_rows(named=True):
-        failed = ended.get(float(row["value"]), [])
-        assert (row["ended"], row["failures"]) == (len(failed), sum(failed))
-        if failed:
-            wilson = stats.binomtest(sum(failed), len(failed)).proportion_ci(method="wilson")
-            assert math.isclose(row["failure_share"], fmean(failed), rel_tol=1e-12)
-            assert math.isclose(row["ci_low"], wilson.low, rel_tol=1e-9, abs_tol=1e-12)
-            assert math.isclose(row["ci_high"], wilson.high, rel_tol=1e-9)
-
-
-def test_kaplan_meier(openb, times):
-    durations, failed = times
-    reference = stats.ecdf(stats.CensoredData.right_censored(durations, ~failed))
-    summary = table(openb, "survival_summary").row(by_predicate=pl.col("stratum_by") == "all", named=True)
-    assert (summary["n"], summary["events"]) == (len(durations), int(failed.sum()))
-    below = reference.sf.quantiles[reference.sf.probabilities <= 0.5]
-    assert summary["median_s"] == (below.min() if below.size else None)
-    curve = pl.read_parquet(openb / "tables" / "survival.parquet").filter(pl.col("stratum_by") == "all")
-    ours = reference.sf.evaluate(curve["time_s"].to_numpy())
-    assert np.abs(curve["survival"].to_numpy() - ours).max() < 1e-9
-    steps = table(openb, "survival").filter(pl.col("stratum_by") == "all")
-    assert steps.height <= 2000
-    assert steps.join(curve.select("time_s", "survival"), on=["time_s", "survival"], how="anti").height == 0
-
-
-@pytest.mark.parametrize("confidence", [0.9, 0.95])
-def test_mean_time_to_failure(openb, times, pods, confidence):
-    durations, failed = times
-    row = table(openb, "mttf").row(
-        by_predicate=(pl.col("stratum_by") == "all") & (pl.col("confidence") == confidence), named=True
-    )
-    exposure, failures = int(durations.sum()), int(failed.sum())
-    tail = (1 - confidence) / 2
-    assert (row["n"], row["events"], row["exposure_s"]) == (7255, failures, exposure)
-    assert math.isclose(row["mttf_s"], exposure / failures, rel_tol=1e-12)
-    assert math.isclose(row["ci_low_s"], 2 * exposure / stats.chi2.ppf(1 - tail, 2 * failures + 2), rel_tol=1e-9)
-    assert math.isclose(row["ci_high_s"], 2 * exposure / stats.chi2.ppf(tail, 2 * failures), rel_tol=1e-9)
-    gpu_pods = [row for row in pods if row["runtime"] is not None and row["gpu_percent"] > 0]
-    gpu_days = sum(row["gpu_percent"] / 100 * row["runtime"] for row in gpu_pods) / 86_400
-    gpu_failures = sum(row["pod_phase"] == "Failed" for row in gpu_pods)
-    assert math.isclose(row["gpu_days"], gpu_days, rel_tol=1e-9)
-    assert math.isclose(row["failures_per_1000_gpu_days"], 1000 * gpu_failures / gpu_days, rel_tol=1e-9)
-
-
-def test_mean_time_to_failure_by_gpu_count(openb, pods):
-    exposure, failures = defaultdict(int), defaultdict(int)
-    for row in pods:
-        if row["runtime"] is not None:
-            gpus = math.ceil(row["gpu_percent"] / 100)
-            exposure[gpus] += row["runtime"]
-            failures[gpus] += row["pod_phase"] == "Failed"
-    ours = table(openb, "mttf").filter((pl.col("stratum_by") == "gpu_count") & (pl.col("confidence") == 0.95))
-    assert {int(stratum): events for stratum, events in ours.select("stratum", "events").iter_rows()} == dict(failures)
-    assert {int(stratum): total for stratum, total in ours.select("stratum", "exposure_s").iter_rows()} == dict(
-        exposure
-    )
-
-
-def test_weibull_by_censored_maximum_likelihood(openb, times):
-    durations, failed = times
-    shape, _, scale = stats.weibull_min.fit(stats.CensoredData.right_censored(durations.astype(float), ~failed), floc=0)
-    row = table(openb, "lifetime_models").row(
-        by_predicate=(pl.col("stratum_by") == "all") & (pl.col("model") == "weibull"), named=True
-    )
-    assert row["converged"]
-    assert math.isclose(row["shape"], shape, rel_tol=1e-3)
-    assert math.isclose(row["scale_s"], scale, rel_tol=1e-3)
-
-    def loglik(k, lam):
-        z = (durations / lam) ** k
-        return float(np.sum(failed * (np.log(k / lam) + (k - 1) * np.log(durations / lam))) - z.sum())
-
-    assert math.isclose(row["loglik"], loglik(row["shape"], row["scale_s"]), rel_tol=1e-9)
-    # No neighbour is more likely: the fit is the maximum, to the digits SciPy's search stops short of.
-    best = loglik(row["shape"], row["scale_s"])
-    for factor in (0.9999, 1.0001):
-        assert loglik(row["shape"] * factor, row["scale_s"]) < best
-        assert loglik(row["shape"], row["scale_s"] * factor) < best
-
-
 def test_metrics_agree_with_the_raw_file(openb, times):
     metrics = json.loads((openb / "metrics.json").read_text())
     durations, failed = times
@@ -318,34 +230,6 @@ def test_cumulative_incidence(openb, pods):
     assert abs(failed["incidence"][-1] - 0.2574) <= 1e-4
     at = table(openb, "incidence_at").filter(event="failure", time_s=86_400)
     assert at.select("incidence", "incidence_low", "incidence_high").row(0) == (failed["incidence"][-1],) * 3
-
-
-def test_logrank_by_gpu_count(openb, pods):
-    started = [row for row in pods if row["runtime"] is not None]
-    gpus = np.array([math.ceil(row["gpu_percent"] / 100) for row in started])
-    durations = np.array([row["runtime"] for row in started])
-    failed = np.array([row["pod_phase"] == "Failed" for row in started])
-    statistic, _ = survdiff(durations, failed.astype(int), gpus)
-    tests = table(openb, "logrank").filter(stratum_by="gpu_count")
-    overall = tests.row(0, named=True)
-    assert (overall["kind"], int(overall["df"])) == ("overall", np.unique(gpus).size - 1)
-    assert math.isclose(overall["statistic"], statistic, rel_tol=1e-9)
-    pair = tests.row(by_predicate=(pl.col("stratum_a") == 1) & (pl.col("stratum_b") == 8), named=True)
-    one, eight = (stats.CensoredData.right_censored(durations[gpus == n], ~failed[gpus == n]) for n in (1, 8))
-    assert math.isclose(pair["statistic"], stats.logrank(one, eight).statistic ** 2, rel_tol=1e-9)
-
-
-def test_hazard_ratios(openb, pods):
-    started = [row for row in pods if row["runtime"] is not None]
-    gpus = np.array([math.ceil(row["gpu_percent"] / 100) for row in started])
-    failed = np.array([row["pod_phase"] == "Failed" for row in started])
-    design = np.column_stack([np.log2(np.maximum(gpus, 1)), gpus == 0]).astype(float)
-    durations = [row["runtime"] for row in started]
-    reference = PHReg(durations, design, status=failed.astype(int), ties="efron").fit(tol=1e-12)
-    ratios = table(openb, "cox").filter(pl.col("hazard_ratio").is_not_null())
-    assert ratios["level"].to_list() == ["per doubling", "0"]
-    assert np.allclose(ratios["log_hazard_ratio"].to_numpy(), reference.params, rtol=1e-7)
-    assert np.allclose(ratios["se"].to_numpy(), reference.bse, rtol=1e-7)
 
 
 def test_lifetime_models_and_verdict(openb, times):

@@ -22,7 +22,7 @@ from ttf.charts.figure import Figure, Study, chart_of
 from ttf.charts.inline import bare, inline
 from ttf.charts.saving import save_charts
 from ttf.charts.text import count, duration, labels, listed, percent, significant, wrapped
-from ttf.charts.theme import OUTCOME_COLOURS, WIDE
+from ttf.charts.theme import WIDE
 from ttf.jobs import JOB_COLUMNS, conform
 from ttf.lives import lives_of_jobs, strata_in
 from ttf.rooms import rooms
@@ -413,12 +413,6 @@ def test_a_chart_by_one_stratum_of_all_lives_is_not_drawn_again(all_tables):
             "all at risk have one GPU type",
         )
         assert BUILDERS[name](tables, STUDY).empty is None
-
-
-def test_outcomes_keep_their_colours(all_tables):
-    spec = json.dumps(BUILDERS["runtime_distribution"](all_tables["ordinary"], STUDY).spec())
-    assert OUTCOME_COLOURS["failure"] in spec
-    assert len(set(OUTCOME_COLOURS.values())) == 5, "running and waiting are both open"
 
 
 # ---- files ----

@@ -11,7 +11,6 @@ import polars as pl
 import pytest
 import vl_convert
 from scipy.stats import chi2
-from study_runs import pods, write_pods
 from ttf import words
 from ttf.analyses.compare_traces import ANALYSIS, MTTF
 from ttf.analyses.compare_traces import OUTCOMES as COMPARED_OUTCOMES
@@ -276,12 +275,6 @@ def test_components_take_part_in_the_mean_time_to_failure_alone():
     assert [row[name] for name in ("unit", "gpus", "n", "events", "mttf_s")] == ["GPU", "all", 10, 4, 2_500]
 
 
-def test_tables_keep_their_types_through_csv(by_hand, tmp_path):
-    for name, table in by_hand.items():
-        write_product(table, CONTRACTS[name], str(tmp_path / "t.csv"))
-        assert read_table(tmp_path / "t.csv", CONTRACTS[name]).equals(table), name
-
-
 # ---- labels and numbers ----
 
 
@@ -459,10 +452,6 @@ def test_the_analysis_writes_everything_and_always_the_same(compared, tmp_path):
     assert dict(outcomes.select("trace", "synthetic").iter_rows()) == {"mine": False, "made": True}
 
 
-def test_there_is_a_builder_of_every_chart_declared():
-    assert set(CHARTS) == set(ANALYSIS.charts)
-
-
 HOSTILE = (
     "</script><img src=x onerror=alert(1)> {{< include /etc/passwd >}} [a](javascript:b) | ``` \n\n::: $x$ @fig-none"
 )
@@ -614,19 +603,3 @@ def test_components_alone_are_compared_by_their_lifetimes(tmp_path):
     assert "No trace has jobs" in text
     assert 'id="chart-mttf"' in text
     assert 'id="chart-run-times"' not in text
-
-
-def test_two_traces_through_the_workflow(checkout):
-    settings = write_pods(checkout, pods(300), "mine")
-    settings["registry"]["sample"] = {"generate": {"tasks": 1_000}}
-    target = ("--cores", "2", "results/studies/study/comparison/metrics.json")
-    alone = checkout.snakemake(*target, "--dry-run", check=False, **settings)
-    assert "MissingRuleException" in alone.stdout + alone.stderr, "one trace has nothing to be compared with"
-    settings["study"] = ["mine", "sample"]
-    checkout.snakemake(*target, one_process=True, **settings)
-    metrics = json.loads((checkout.folder / target[-1]).read_text())
-    # A third of the 300 pods each succeeded, failed and runs.
-    assert metrics["of.mine.failure_share"]["value"] == 0.5
-    assert metrics["of.mine.ended"]["value"] == 200
-    assert metrics["of.sample.jobs"]["value"] == 1_000
-    assert checkout.planned(*target, **settings) == set()

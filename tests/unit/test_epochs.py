@@ -4,18 +4,11 @@ import math
 
 import polars as pl
 import pytest
-import vl_convert
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from study.infra import loss_log_of
 from study.messages import ConfigError
-from ttf.analyses.measure_epochs import ANALYSIS
-from ttf.analyses.measure_epochs.charts import CHARTS
 from ttf.analyses.measure_epochs.compute import best_epochs, epochs_summary, epochs_table, of_jobs
-from ttf.analyses.measure_epochs.numbers import numbers as of_epochs
-from ttf.charts.figure import Study
-from ttf.numbers.metrics import Metrics
-from ttf.tables import read_table, write_product
 
 LOSSES = {"job": pl.String, "epoch": pl.Int64, "loss": pl.Float64, "time_s": pl.Int64}
 JOBS = {
@@ -140,16 +133,3 @@ def test_the_loss_log_is_there_and_of_a_format_with_jobs(tmp_path):
     assert loss_log_of("t", entry, {"gives": "jobs"}) == str(file)
     with pytest.raises(ConfigError, match=r"losses are those of jobs, and the format titan has none\."):
         loss_log_of("t", entry | {"format": "titan"}, {"gives": "lives"})
-
-
-@pytest.mark.parametrize("losses", [log(a=[2, 1], b=[1, 2]), log(a=[1]), log(a=[math.nan]), log(z=[1]), log()])
-def test_the_chart_can_be_drawn_and_the_numbers_told(tmp_path, losses):
-    best = of_jobs(losses, jobs(("a", "success", 0, 1000), ("b", "failure", 0, 1000)))
-    tables = {"epochs": epochs_table(best), "epochs_summary": epochs_summary(best)}
-    for contract in ANALYSIS.tables:
-        write_product(tables[contract.name], contract, str(tmp_path / "table.csv"))
-        assert read_table(tmp_path / "table.csv", contract).equals(tables[contract.name])
-    figure = CHARTS["epochs"](tables, Study("job"))
-    assert "nan" not in figure.title.lower() + figure.caption.lower()
-    vl_convert.vegalite_to_svg(figure.spec(validate=True), allowed_base_urls=[])
-    of_epochs(Metrics(), tables)

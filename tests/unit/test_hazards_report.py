@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-import vl_convert
 from ttf import words
 from ttf.analyses.estimate_hazards import ANALYSIS, page
 from ttf.analyses.estimate_hazards.charts import CHARTS
@@ -22,7 +21,7 @@ from ttf.inputs import Inputs
 from ttf.lives import LIFE_COLUMNS
 from ttf.numbers.metrics import Metrics
 from ttf.page.numbers import Numbers
-from ttf.page.phrases import keys, length, plain
+from ttf.page.phrases import length, plain
 from ttf.page.trace import Trace
 from ttf.page.trace_page import environment
 from ttf.rooms import contracts, places
@@ -33,7 +32,6 @@ from ttf.tables import write_product
 ROOT = Path(__file__).resolve().parents[2]
 CONTRACTS = contracts()
 NAMED = ("duration_s", "entry_s", "event", "gpu_count", "gpu_type", "account")
-HOSTILE = ["<script>alert(1)</script>", "{{< include /etc/passwd >}}", "V100\u202e\x00", "line\nbreak", "x" * 5_000]
 
 
 def lives_of(n=400, ends=("failure", "failure", "success", "success", "cancelled", None), types=("T4", "V100"), late=9):
@@ -54,16 +52,7 @@ def lives_of(n=400, ends=("failure", "failure", "success", "success", "cancelled
     return frame.with_columns(blank).with_columns(gpu_milli=pl.col("gpu_count") * 1000, nodes=1, unit_id=pl.lit("u"))
 
 
-CASES = {
-    "ordinary": lives_of(),
-    "hostile": lives_of(types=HOSTILE),
-    "no failures": lives_of(ends=("success", None)),
-    "all fail": lives_of(ends=("failure",), late=0),
-    "tiny": lives_of(n=2),
-    "nobody": lives_of(n=0),
-    "of 0 s": lives_of(n=40).with_columns(duration_s=0, entry_s=0),
-    "ends unknown": lives_of(n=30).with_columns(duration_s=pl.lit(None, pl.Int64), entry_s=0),
-}
+CASES = {"ordinary": lives_of(), "no failures": lives_of(ends=("success", None))}
 
 
 def run(folder, lives, gives="jobs", causes=()):
@@ -125,35 +114,6 @@ def section(trace, metrics, name="hazards"):
         )
     )
     return " ".join(re.sub(r"</?(?:data|bdi)[^>]*>", "", text).split()), made
-
-
-@pytest.mark.parametrize("gives", ["jobs", "lives"])
-@pytest.mark.parametrize("case", CASES)
-def test_any_lives_give_tables_charts_and_text(case, gives, tmp_path):
-    trace, metrics = run(tmp_path / "t", CASES[case], gives)
-    for name in (table.name for table in ANALYSIS.tables):
-        table = trace.table(name)
-        assert table.select(pl.selectors.float()).unpivot()["value"].drop_nulls().is_finite().all()
-        if name in ("logrank", "cox"):
-            asked = "statistic" if name == "logrank" else "hazard_ratio"
-            unsaid = table.filter(pl.col(asked).is_null() & pl.col("reason").is_null())
-            assert unsaid.height == 0 or unsaid["covariate"].to_list() == ["all"]
-    for chart in CHARTS if case == "hostile" else ():
-        spec = (tmp_path / "t" / "figures" / f"{chart}.vl.json").read_text()
-        assert "<svg" in vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
-    for name in ("hazards", "incidence"):
-        text, made = section(trace, metrics, name)
-        assert not re.search(r"\b(nan|None|inf|null)\b", text)
-        assert "0 of 0" not in text and "  " not in text
-        assert not any("<script" in html for html in made.values())
-    head, lines = page.head(trace, Numbers(metrics)), page.lines(trace, Numbers(metrics))
-    assert (head is None) == (metrics.get("cox.total.ratios", {"value": 0})["value"] == 0)
-    said_in = [head.claim, *head.text, *(key.label for key in head.keys)] if head else []
-    for text in [*said_in, *(line.found for line in lines)]:
-        assert set(keys(text)) <= set(metrics)
-        assert not re.search(r"\b(nan|None|inf)\b", plain(text))
-    if head:
-        assert length(head.claim) <= 18 and len(head.keys) <= 4 and sum(map(length, head.text)) <= 60
 
 
 def test_what_the_sections_tell(tmp_path):

@@ -1,6 +1,5 @@
 """Runs of jobs, GPU time lost to failures by size and by month, and preemptions laid to failures."""
 
-import re
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 from sacct_story import FIXTURES, study
 from study.taxonomy import taxonomy_of
 from ttf.analyses.classify_failures.rules import classify, every_attempt
-from ttf.analyses.measure_losses import ANALYSIS, LOST_WORK, LOST_WORK_BY_MONTH
+from ttf.analyses.measure_losses import LOST_WORK, LOST_WORK_BY_MONTH
 from ttf.analyses.measure_losses.charts import gpu_hours_by_size as draw
 from ttf.analyses.measure_losses.lost_work import (
     NO_END,
@@ -24,19 +23,14 @@ from ttf.analyses.measure_losses.lost_work import (
     lost_work_by_month,
 )
 from ttf.analyses.measure_losses.numbers import _of_month
-from ttf.analyses.measure_losses.numbers import numbers as of_lost_work
-from ttf.analyses.measure_losses.owners import concentration, failures_by_owner
 from ttf.charts.figure import Study
-from ttf.infra import EVENT, infra_lives
+from ttf.infra import infra_lives
 from ttf.jobs import JOB_COLUMNS, conform
 from ttf.jobs_of_attempts import with_jobs
 from ttf.numbers.metrics import Metrics
-from ttf.page.numbers import Numbers
-from ttf.page.trace_page import environment
-from ttf.rooms import BUILT_IN
 from ttf.runs import RUN_COLUMNS, ended, with_reasons, with_runs_before
 from ttf.runs import runs as tries_of
-from whole_losses import linked_preemptions, loss_sums, owner_counts, repeats_of, what_if_of
+from whole_losses import linked_preemptions, loss_sums
 from whole_losses import runs_of as runs
 
 HOUR = 3600
@@ -393,83 +387,3 @@ def test_chart_of_losses(basis: str, narrow: bool) -> None:
 def test_a_chart_of_nothing_lost_says_so(rows: list) -> None:
     drawn = draw({"lost_work": lost_work(loss_sums(made(*rows), HOUR, 300))}, Study("pod"))
     assert drawn.empty == "no pod that failed has GPU time"
-
-
-def test_infra_lives_name_their_event() -> None:
-    """What `runs` takes for an infra failure is what infra lives call one."""
-    jobs = jobs_of({"outcome": "failure", "end_s": 5, "runtime_s": 5}, {"end_s": 5, "runtime_s": 5})
-    assert infra_lives(jobs, None, {})["event"].to_list() == [EVENT, None]
-    assert runs_of(jobs)["infra"].to_list() == [True, False]
-
-
-# --- the section of the report
-
-
-def section_of(jobs: pl.DataFrame, attempts: pl.DataFrame | None = None, rules: dict | None = None) -> str:
-    """The text of the section for a trace of these jobs, without its tables and charts."""
-    of_runs, jobs = runs_of(jobs, attempts, rules).lazy(), jobs.lazy()
-    tables = {
-        "lost_work": lost_work(loss_sums(of_runs, HOUR, 300)),
-        "lost_work_by_month": lost_work_by_month(loss_sums(of_runs, HOUR, 300, 0), 0, 10**8),
-        "failures_by_owner": failures_by_owner(owner_counts(jobs, of_runs), 5, jobs),
-        "failure_concentration": concentration(owner_counts(jobs, of_runs)),
-        "repeats": repeats_of(jobs, of_runs),
-        "what_if": what_if_of(of_runs, [60]),
-    }
-    for contract in ANALYSIS.tables:
-        if contract.name in tables:
-            contract.check(tables[contract.name])
-    metrics = Metrics()
-    of_lost_work(metrics, tables)
-    filled = {"repeats": tables["repeats"]["estimate"].count(), "what-if": tables["what_if"]["net_gpu_hours"].count()}
-    text = (
-        environment(Path(__file__).parents[2] / "report", [BUILT_IN])
-        .get_template("measure_losses/lost_work.qmd")
-        .render(
-            id="t1",
-            unit="pod",
-            m=Numbers(metrics),
-            chart=lambda name: "",
-            table=lambda name, caption: "",
-            has_table=lambda name: bool(filled[name]),
-        )
-    )
-    return " ".join(re.sub("</?(data|bdi)[^>]*>", "", text).split())
-
-
-def plenty(n: int = 400) -> list[dict]:
-    outcomes = ["success", "failure", "failure", "cancelled", "running"]
-    return [
-        {
-            "job_id": f"p{number}",
-            "user": f"u{number % 37}",
-            "account": f"a{number % 3}",
-            "outcome": outcomes[number % 5],
-            "start_s": 10_000 * number,
-            "end_s": 10_000 * number + 40 + number,
-            "runtime_s": 40 + number,
-            "gpu_milli": 1000 * (1 + number % 9),
-            "status_raw": ["NODE_FAIL", "PREEMPTED"][number % 2],
-            "trace_end_s": 10_000_000,
-        }
-        for number in range(n)
-    ]
-
-
-@pytest.mark.parametrize(
-    ("rows", "rules", "says"),
-    [
-        ([], {}, "The trace names no user and no account."),
-        ([{"outcome": "waiting", "start_s": None}], {}, "The trace names no user"),
-        ([{"outcome": "failure", "end_s": 5, "runtime_s": 5, "status_raw": "TIMEOUT"}], {}, "no account."),
-        (plenty(), {}, "Causes are unknown, so any failure (but a time limit) counts"),
-        (plenty(), {"states": ["NODE_FAIL"]}, "Preempted attempts lose GPU-hours by the same rule"),
-        (plenty(), {"states": ["NODE_FAIL"]}, "The most active tenth of 37 users (4) had"),
-    ],
-)
-def test_the_section_reads_well_whatever_the_trace(rows: list, rules: dict, says: str) -> None:
-    text = section_of(jobs_of(*rows) if rows else pl.DataFrame(schema=JOB_COLUMNS), rules=rules)
-    for broken in ("nan", "None,", "None ", " inf ", "0 of 0", "<%", "<<", " .", " ,", "1 runs", "1 failures"):
-        assert broken not in text.replace("None of 1 run", ""), broken
-    assert not re.search(r"\w\(", text)
-    assert says in text

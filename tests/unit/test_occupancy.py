@@ -8,7 +8,7 @@ from given_tables import Given
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_placements import PLACED, found, jobs_of, nodes_of, placed
-from ttf.analyses.reconstruct_occupancy import ANALYSIS, holdings
+from ttf.analyses.reconstruct_occupancy import holdings
 from ttf.analyses.reconstruct_occupancy.charts import CHARTS, gpus_in_use
 from ttf.analyses.reconstruct_occupancy.delay_causes import CAUSES
 from ttf.analyses.reconstruct_occupancy.holdings import Spill, spread
@@ -18,7 +18,6 @@ from ttf.charts.figure import Study
 from ttf.formats.philly import sample as philly
 from ttf.numbers.metrics import Metrics
 from ttf.rooms import BUILT_IN
-from ttf.tables import read_table, write_product
 
 
 def row(table, **where):
@@ -462,13 +461,6 @@ def test_charts_are_small_and_say_what_is_inferred(name):
         }
 
 
-@pytest.mark.parametrize("name", CHARTS)
-def test_nothing_to_draw(name):
-    drawn = CHARTS[name](Given(found(placed([]), nodes=nodes_of(x=8)), clock=None), Study("job"))
-    assert drawn.empty
-    drawn.spec(validate=True)
-
-
 @pytest.mark.parametrize("narrow", [False, True])
 @pytest.mark.parametrize(("days", "clock"), [(1, None), (12, None), (12, "UTC"), (400, "UTC")])
 def test_the_mean_of_each_day_is_that_of_its_steps(days, clock, narrow):
@@ -507,10 +499,3 @@ def test_numbers():
     of_occupancy(nothing, found(placed([]), nodes=nodes_of(x=8)))
     assert nothing["occupancy.reason"]["value"] == "no placement held a GPU for a known time"
     assert "occupancy.all.load" not in nothing
-
-
-@pytest.mark.parametrize("tables", [BUSY, found(placed([]), nodes=nodes_of(x=8))], ids=["busy", "nothing held"])
-def test_tables_keep_their_contracts_and_are_read_as_they_were_written(tables, tmp_path):
-    for contract in ANALYSIS.tables:
-        write_product(tables[contract.name], contract, str(tmp_path / "table.csv"))
-        assert read_table(tmp_path / "table.csv", contract).equals(tables[contract.name]), contract.name

@@ -13,7 +13,7 @@ from plan_inputs import DAY, HABITS, RATE, SIZES, TOO_LARGE, a_rate, rates_of
 from polars.testing import assert_frame_equal
 from ttf.analyses.measure_ettr import ETTR_MEASURED
 from ttf.analyses.measure_ettr.compute import job_runs, measured_table
-from ttf.analyses.plan_ettr import ETTR, ETTR_ASSUMPTIONS, ETTR_OUTLOOK, MITIGATIONS
+from ttf.analyses.plan_ettr import ETTR_ASSUMPTIONS
 from ttf.analyses.plan_ettr.compute import ONE_WAIT, assumptions, mitigation_table, plan_tables, queue_of
 from ttf.analyses.plan_ettr.numbers import numbers
 from ttf.clusters import with_levels
@@ -25,26 +25,6 @@ from ttf.stats.clustered import Clusters
 from ttf.stats.ettr import Plan, ettr_renewal, expected_scheduled_s, expected_wall_s
 from ttf.stats.ettr_reference import reference_table
 from ttf.stats.plans import Habits, NodeRate, node_rate, target_size
-from ttf.tables import read_table, write_product
-
-
-def test_tables_have_the_columns_of_the_contract(tmp_path) -> None:
-    ettr, outlook = plan_tables(RATE, HABITS, SIZES, 200, 1)
-    contract = (
-        "gpus nodes failure_rate_per_node_day checkpoint_interval_s checkpoint_write_s restart_s queue_s productive_s "
-        "mttf_s ettr_v1 ettr_v2 ettr_combined ettr_renewal ettr_ci_low ettr_ci_high ettr_simulated ettr_simulated_se "
-        "optimal_interval_s"
-    )
-    assert ettr.columns == [*contract.split(), "rate", "approximation_valid", "reason"]
-    assert ettr.height == outlook.height == len(SIZES) * len(HABITS) * 3
-    unknown, unending = a_rate(None, None, None, None, "why"), a_rate(50.0, 0.0, 60.0, None)
-    for rate in (RATE, unknown, unending):
-        ettr, outlook = plan_tables(rate, HABITS, SIZES, 50, 1)
-        gained = mitigation_table(rate, HABITS[0], SIZES)
-        for table, contract in ((ettr, ETTR), (outlook, ETTR_OUTLOOK), (gained, MITIGATIONS)):
-            path = str(tmp_path / "t.csv")
-            write_product(table, contract, path)
-            assert read_table(path, contract).equals(table)
 
 
 def test_a_row_is_what_the_formulas_give() -> None:

@@ -8,20 +8,14 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import polars as pl
 import pytest
-import vl_convert
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ttf.analyses.describe_workload import ANALYSIS, population
-from ttf.analyses.describe_workload.charts import CHARTS
+from ttf.analyses.describe_workload import population
 from ttf.analyses.describe_workload.machine_load import QUANTITIES, machine_load
-from ttf.analyses.describe_workload.numbers import numbers as of_workload
 from ttf.analyses.describe_workload.population import WEEKDAYS, submissions
-from ttf.analyses.describe_workload.workload import percentiles, recurrence, request_against_use, wait_share
-from ttf.charts.figure import Study
-from ttf.numbers.metrics import Metrics
-from ttf.tables import blocks, read_table, write_product
+from ttf.analyses.describe_workload.workload import wait_share
+from ttf.tables import blocks
 
-CONTRACTS = {table.name: table for table in ANALYSIS.tables}
 COLUMNS = {
     "task": pl.String,
     "user": pl.String,
@@ -261,35 +255,3 @@ def test_load_without_the_list_of_machines_has_no_types():
     table = machine_load({"machine_metric": metric})
     assert set(table["group"]) == {"all"}
     assert set(table["mean"]) == {1e11}
-
-
-# Charts, numbers, files --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("frame", [SIX, SIX.head(1), SIX.tail(1), SIX.head(0)])
-def test_every_chart_can_be_drawn_its_numbers_told_and_its_tables_read_back(frame, tmp_path):
-    hostile = frame.with_columns(
-        task=pl.when(pl.col("task").is_not_null()).then(pl.lit("<b>\u202e`x` " + "y" * 90)), submit_s=pl.lit(5)
-    )
-    for zone, load in ((None, machine_load({})), ("Asia/Shanghai", load_of(("m1", 0, 10, 50_000)))):
-        tables = {
-            "submissions": submissions(hostile, zone),
-            "roles": population.roles(hostile),
-            "activity": population.activity(hostile),
-            "gangs": population.gangs(hostile),
-            "request_percentiles": population.request_percentiles(hostile),
-            "wait_share": wait_share(hostile),
-            "machine_load": load,
-        }
-        figure = CHARTS["roles"](tables, Study("pod"))
-        assert "nan" not in figure.title.lower() + figure.caption.lower()
-        vl_convert.vegalite_to_svg(figure.spec(validate=True), allowed_base_urls=[])
-        for name, table in tables.items():
-            write_product(table, CONTRACTS[name], str(tmp_path / f"{name}.csv"))
-            assert read_table(tmp_path / f"{name}.csv", CONTRACTS[name]).equals(table)
-        others = {
-            "percentiles": percentiles(hostile),
-            "request_use": request_against_use(hostile),
-            "recurrence": recurrence(hostile),
-        }
-        of_workload(Metrics(), tables | others)

@@ -10,7 +10,6 @@ from ttf.quality import statistics
 from ttf.quality.statistics import ALL_BLANK, NO_ROWS, NOT_STORED, table_statistics
 from ttf.raw_tables import Column, TableSchema
 from ttf.stages import STATISTICS
-from ttf.tables import read_table, write_csv
 
 SCHEMA = TableSchema(
     name="t",
@@ -102,9 +101,3 @@ def test_a_hostile_value_is_harmless(text):
     shown = described([(text, 1)])["commonest"][0]
     assert shown.isprintable()
     assert len(shown) < 60
-
-
-def test_the_table_comes_back(tmp_path):
-    table = described([("a", 500), ("b", None)])
-    write_csv(table, tmp_path / "statistics.csv")
-    assert read_table(tmp_path / "statistics.csv", STATISTICS).equals(table)

@@ -2,12 +2,10 @@
 
 import re
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import pytest
-import vl_convert
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacct_story import EXPECTED, FIXTURES, study
@@ -17,7 +15,6 @@ from ttf.analyses.describe_attempts.compute import compute, of_block, tables
 from ttf.analyses.describe_attempts.delays import BUCKETS, NO_DELAY, NO_POSITIVE, out_of_order, placed
 from ttf.analyses.describe_attempts.delays import waits as waits_of
 from ttf.analyses.describe_attempts.numbers import numbers
-from ttf.analyses.describe_attempts.page import tables as tables_of_page
 from ttf.charts.figure import Study
 from ttf.clusters import level_names, with_clusters
 from ttf.inputs import Inputs
@@ -28,7 +25,6 @@ from ttf.page.numbers import Numbers
 from ttf.page.phrases import handle
 from ttf.page.trace_page import environment
 from ttf.stats import exact
-from ttf.tables import read_table, write_product
 
 ATTEMPT = {
     "job_id": pl.String,
@@ -480,24 +476,6 @@ def plenty(n=300, later_wait=185):
 
 
 WAITING = {"outcome": "waiting"}
-FRAMES = [made(*plenty()), FIVE, THREE, made(WAITING), made(), made({"gpus": None, "tries": [(5, 9, "success", 1)]})]
-
-
-@pytest.mark.parametrize("frames", FRAMES)
-def test_every_chart_can_be_drawn_and_every_table_written(frames, tmp_path):
-    tables = tables_of(*frames, window=(0, 600))
-    for draw in CHARTS.values():
-        figure = draw(tables, Study("job"))
-        assert "nan" not in (figure.title + figure.caption).lower().split()
-        vl_convert.vegalite_to_svg(figure.spec(validate=True), allowed_base_urls=[])
-    for contract in contracts.ANALYSIS.tables:
-        path = str(tmp_path / f"{contract.name}.csv")
-        write_product(tables[contract.name], contract, path)
-        assert read_table(path, contract).equals(tables[contract.name]), contract.name
-    trace = SimpleNamespace(table=tables.__getitem__, about={"unit": "job"})
-    for shown in tables_of_page(trace).values():
-        assert "<b>" not in shown.html("t1")
-    assert not re.search(r"\b(nan|None(?! of)|inf|0 of 0)\b", told(tables))
 
 
 def test_the_section_in_words():

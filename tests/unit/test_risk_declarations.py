@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 from of_formats import FILES, FORMATS
 from study.formats import meaning_of, schema_text
 from study.messages import ConfigError
-from study.risk import COMMON, LATER, MAPPED, NAMES, column_problem, risk_of, usable_columns
+from study.risk import COMMON, LATER, column_problem, risk_of, usable_columns
 from study.study import Study
 from study.yaml_files import load_yaml
 from ttf.derived import with_results, write_jobs
 from ttf.formats.pai2020.sample import write_sample as write_pai
 from ttf.formats.protocol import format_and_source, schemas_and_readers
-from ttf.formats.table.read import COLUMNS
 from ttf.ingest import ingest
 from ttf.stages import JOBS
 
@@ -124,14 +123,6 @@ def test_every_column_of_the_jobs_is_classified(jobs_of, name):
 def test_formats_of_lives_say_nothing_and_those_of_jobs_everything(name):
     keys = {"at_submission", "written_later", "risk"}
     assert keys & FORMATS[name].keys() == (keys if name in OF_JOBS else set())
-
-
-def test_what_is_common_is_written_once():
-    assert not set(NAMES) & set(LATER)
-    assert set(COMMON) - {"part"} <= set(JOBS.columns)
-    times = {key: f"{key}_s" for key in ("submit", "start", "end", "runtime", "duration")}
-    renamed = {key: column for key, column in COLUMNS.items() if MAPPED.get(key, key) != column}
-    assert renamed == times | {"unit": "unit_id"}
 
 
 @pytest.mark.parametrize("name", OF_JOBS)
@@ -325,31 +316,6 @@ def test_a_trace_that_cannot_have_it():
 def test_a_name_that_is_neither_a_trace_nor_a_format():
     (line,) = refused({"sact": {"x": {"kind": "clock"}}})
     assert line.startswith("my.yaml: risk.features.sact: 'sact' is neither a trace nor a format; did you mean sacct? ")
-
-
-@pytest.mark.parametrize(
-    ("feature", "text"),
-    [
-        ({"column": "qos"}, "kind: is missing; expected text (numeric, category, hashed, history, clock)."),
-        (
-            {"kind": "category"},
-            "column: is missing; expected text (kind numeric or category or hashed only), for example",
-        ),
-        ({"kind": "history"}, "keys: is missing; expected a list of lists of names"),
-        ({"kind": "clock", "column": "qos"}, "column: works with the kind numeric or category or hashed only, and the"),
-        ({"kind": "numeric", "column": "qos", "vocabulary": 3}, "vocabulary: works with the kind category only, and"),
-        (
-            {"kind": "hashed", "column": "qos", "buckets": 0},
-            "buckets: 0 is out of range; expected a whole number (1 to",
-        ),
-        ({"kind": "history", "keys": [["user"], []]}, "keys[1]: is empty; expected a list of names"),
-        ({"kind": "history", "keys": ["user"]}, "keys[0]: found the text 'user'; expected a list of names"),
-        ({"kind": "number", "column": "qos"}, "kind: 'number' is not allowed; did you mean numeric? Allowed: "),
-    ],
-)
-def test_a_feature_keeps_to_its_schema(feature, text):
-    (line,) = refused({"mine": {"x": feature}})
-    assert line.startswith(f"my.yaml: risk.features.mine.x.{text}")
 
 
 @given(st.data())

@@ -15,7 +15,6 @@ from ttf.analyses.predict_failure.names import (
     STRONG,
     UNPRICED,
     WEAK,
-    feature_name,
     feature_value,
 )
 from ttf.analyses.predict_failure.numbers import Origin, numbers, verdict
@@ -366,14 +365,6 @@ def test_the_figures_of_an_origin_that_is_outvoted_do_not_contradict_the_verdict
     assert plain(told(numbers_of(study_of(evaluation=evaluation(*above)))).claim) == claim
 
 
-def test_not_predicted_has_no_chart_in_the_open() -> None:
-    m = numbers_of(study_of(evaluation=evaluation(*NOT_TELLING)))
-    found = told(m)
-    assert m["risk.verdict"] == NONE and m["risk.origins_predicted"] == 1
-    assert plain(found.claim) == "Failure cannot be predicted: logistic regression has PR-AUC 0.290, base rate 0.280"
-    assert found.charts == ()
-
-
 def test_without_intervals_the_data_cannot_say() -> None:
     few = [
         row | {"cluster_by": "request profile", "clusters": 1.52} for row in evaluation(*WITHOUT_INTERVALS).to_dicts()
@@ -386,13 +377,6 @@ def test_without_intervals_the_data_cannot_say() -> None:
     )
     assert [plain(key.note) for key in found.keys] == ["no interval: 1.52 effective request profiles, n = 656"]
     assert found.charts == () and found.text == ()
-
-
-def test_one_interval_of_three_is_too_little() -> None:
-    m = numbers_of(study_of(evaluation=evaluation((0.75, None), (0.74, None), (0.7, 0.1))))
-    assert plain(told(m).claim) == (
-        "The data cannot say whether failure can be predicted: logistic regression has PR-AUC 0.980, base rate 0.280"
-    )
 
 
 def test_what_has_no_result_is_named() -> None:
@@ -608,9 +592,3 @@ def test_hostile_values_of_features_stay_labels() -> None:
 )
 def test_values_of_features_in_words(value, kind, columns, shown) -> None:
     assert feature_value(value, kind, columns) == shown
-
-
-def test_names_of_features() -> None:
-    assert [feature_name(name) for name in ("gpu_type", "cpus", "time_limit", "qos")] == [
-        *("GPU type", "CPUs", "time limit", "QOS")
-    ]

@@ -31,7 +31,6 @@ from ttf.charts.figure import Study
 from ttf.lives import nodes_at_work
 from ttf.numbers.metrics import Metrics
 from ttf.stats.projection import Reach
-from ttf.tables import read_table, write_csv
 
 EVERYWHERE = Reach(16_384, 131_072, "it goes no further", "larger runs")
 DAY = 86_400
@@ -449,13 +448,6 @@ def made(basis="state", rows=ROWS, reach=EVERYWHERE):
     told = sums(*rows)
     rate = node_failure_rate(told, basis, 8, "trace", 128, reach)
     return mttf_by_gpus(told, rate, 8), rate, size_law(told, basis)
-
-
-def test_tables_are_read_as_they_were_written(tmp_path):
-    contracts = (MTTF_BY_GPUS, NODE_FAILURE_RATE, SIZE_LAW)
-    for table, contract in zip((*made(), *made(rows=[])), contracts * 2, strict=True):
-        write_csv(table, tmp_path / "t.csv")
-        assert read_table(tmp_path / "t.csv", contract).equals(table)
 
 
 def test_numbers():

@@ -1,10 +1,7 @@
 """Jobs by state and by size, the summary row, and their charts."""
 
-import json
-
 import polars as pl
 import pytest
-import vl_convert
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ttf.analyses.describe_states import CLUSTER_SUMMARY, SIZE_MIX, STATES
@@ -16,7 +13,6 @@ from ttf.charts.figure import Study
 from ttf.infra import infra_lives
 from ttf.jobs import JOB_COLUMNS
 from ttf.numbers.metrics import Metrics
-from ttf.tables import read_table, write_product
 
 OUTCOMES = {"COMPLETED": "success", "FAILED": "failure", "NODE_FAIL": "failure", "PENDING": "waiting"}
 RULES = {"states": ["NODE_FAIL"]}
@@ -197,18 +193,3 @@ def test_nobody():
     metrics = Metrics()
     numbers(metrics, tables)
     assert "states.most.share" not in metrics
-
-
-HOSTILE = ["<script>alert(1)</script>", "V100\u202e001V\x00\x07", "long" * 2500, "long" * 2500 + "er", "", "laid"]
-
-
-def test_the_chart_is_drawn_and_tables_of_hostile_words_read_back(tmp_path):
-    frame = jobs(*((word, 2, 60) for word in HOSTILE), ("COMPLETED", 4, 60))
-    table, mix = found(frame), size_mix(frame)
-    spec = json.dumps(size_mix_chart({"size_mix": mix}, Study("job", True)).spec(validate=True))
-    assert "</svg>" in vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
-    for contract, one in ((STATES, table), (SIZE_MIX, mix), (CLUSTER_SUMMARY, cluster_summary(frame))):
-        path = str(tmp_path / f"{contract.name}.csv")
-        write_product(one, contract, path)
-        if contract is not STATES:
-            assert read_table(path, contract).equals(one)

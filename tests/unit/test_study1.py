@@ -1,31 +1,21 @@
 """Study 1 asked twice: by its recipe and well; failure rates above and below a request; what the sentences say."""
 
-import math
-from types import SimpleNamespace
-
 import polars as pl
 import pytest
-import vl_convert
 from given_tables import correlations, runtime_by_group
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
 from ttf.analyses.ask_again import STUDY1
-from ttf.analyses.ask_again.charts import CHARTS
 from ttf.analyses.ask_again.compute import _compared, ask_again, rate_ratio
-from ttf.analyses.ask_again.numbers import numbers
-from ttf.charts.figure import Study
 from ttf.jobs import JOB_COLUMNS
 from ttf.lives import lives_of_jobs
-from ttf.numbers.metrics import Metrics
 from ttf.stats.features import FEATURES
 from ttf.stats.median import median_interval
 from ttf.stats.mttf import mean_time_to_failure
-from ttf.tables import write_product
 
 GPU = next(feature for feature in FEATURES if feature.name == "gpu_request")
 TRACE_END_S = 1000
-HOSTILE = "<b>\u202e`x` " + "y" * 90
 
 
 def jobs(*rows):
@@ -187,35 +177,3 @@ def test_a_cut_off_that_was_not_asked_for_is_not_computable():
     table = again(SIX, cutoffs=(None,)).filter(pl.col("question") == "cut_off")
     assert set(table["verdict"]) == {"not computable"}
     assert table["reason"].str.contains("correlation.cutoffs_s", literal=True).all()
-
-
-class Given(dict):
-    settings = SimpleNamespace(significance=0.05)
-
-
-@pytest.mark.parametrize(
-    "frame",
-    [
-        SIX,
-        SIX.head(1),
-        SIX.tail(1),
-        SIX.head(0),
-        SIX.filter(pl.col("outcome") != "failure"),
-        SIX.with_columns(gpu_milli=pl.lit(None, dtype=pl.Int64), gpu_type=pl.lit(None, dtype=pl.String)),
-        SIX.with_columns(gpu_type=pl.lit(HOSTILE)),
-        pl.concat([SIX] * 9).with_columns(runtime_s=pl.lit(0, dtype=pl.Int64)),
-    ],
-)
-def test_every_trace_has_its_sentences_chart_and_numbers(frame, tmp_path):
-    table = again(frame)
-    for sentence in table["change"]:
-        assert not any(word in sentence for word in ("nan", "None", "inf", "<b>")), sentence
-    write_product(table, STUDY1, str(tmp_path / "study1.csv"))
-    for draw in CHARTS.values():
-        figure = draw(Given(study1=table), Study("pod"))
-        assert "nan" not in figure.title.lower() + figure.caption.lower()
-        vl_convert.vegalite_to_svg(figure.spec(validate=True), allowed_base_urls=[])
-    metrics = Metrics()
-    numbers(metrics, {"study1": table})
-    assert metrics["study1.correlations"]["value"] == 8
-    assert all(not isinstance(one["value"], float) or math.isfinite(one["value"]) for one in metrics.values())

@@ -3,16 +3,10 @@
 import numpy as np
 import polars as pl
 import pytest
-import vl_convert
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ttf.analyses.measure_use import ANALYSIS, GPU_USE, HOST_USE, USE
-from ttf.analyses.measure_use.charts import CHARTS
+from ttf.analyses.measure_use import GPU_USE, HOST_USE
 from ttf.analyses.measure_use.compute import PERCENTS, VALUES, gpu_use_by_kind, host_use, of_counts
-from ttf.analyses.measure_use.numbers import numbers as of_utilisation
-from ttf.charts.figure import Study
-from ttf.numbers.metrics import Metrics
-from ttf.tables import read_table, write_product
 
 HELD = {
     "owner": pl.Int64,
@@ -200,22 +194,3 @@ def test_busy_minutes_against_one_by_one(spans, rows, chunk):
     assert row(table, resource="cpu", machine_minutes="all")["n"] == len(rows)
     assert row(table, resource="cpu", machine_minutes="held")["n"] == busy
     assert row(table, resource="memory")["reason"] == "the trace has no telemetry of it"
-
-
-@pytest.mark.parametrize(
-    ("jobs", "telemetry"), [(JOBS, READINGS), (JOBS.head(1), READINGS), (JOBS.head(0), READINGS), (JOBS, None)]
-)
-def test_every_chart_can_be_drawn_and_its_numbers_told(tmp_path, jobs, telemetry):
-    cpu = None if telemetry is None else cpu_util((0, "m1", 10_000), (0, "m7", 0))
-    tables = {"gpu_use": gpu_use_by_kind(jobs, telemetry), "host_use": host_use(jobs, cpu, None)}
-    for contract in ANALYSIS.tables:
-        write_product(tables[contract.name], contract, str(tmp_path / "table.csv"))
-        assert read_table(tmp_path / "table.csv", contract).equals(tables[contract.name])
-    for draw in CHARTS.values():
-        figure = draw(tables, Study("job"))
-        assert "nan" not in figure.title.lower() + figure.caption.lower()
-        vl_convert.vegalite_to_svg(figure.spec(validate=True), allowed_base_urls=[])
-    metrics = Metrics()
-    of_utilisation(metrics, tables)
-    assert ("use.gpu.all.mean_share" in metrics) == (jobs.height > 0 and telemetry is not None)
-    assert set(USE) <= set(tables["gpu_use"].columns)
