@@ -1,11 +1,13 @@
 """Tables at hand, as a chart and the numbers of an analysis are given them."""
 
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
 from ttf.analyses.correlate.compute import groups_and_correlations
 from ttf.given_reader import READERS, SCHEMAS
 from ttf.ingest import ingest
+from ttf.numbers.metrics import Metrics
 
 
 class Given(dict):
@@ -34,3 +36,10 @@ def runtime_by_group(jobs, cutoffs):
 def correlations(jobs, cutoffs):
     """The table of this name, of a frame of jobs."""
     return groups_and_correlations(jobs, cutoffs)[1]
+
+
+def metrics_of(analysis: str, tables) -> Metrics:
+    """The numbers of an analysis on tables at hand, by name; it may lack some."""
+    metrics = Metrics()
+    metrics.add(import_module(f"ttf.analyses.{analysis}.numbers").NUMBERS, tables)
+    return metrics

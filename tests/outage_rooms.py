@@ -7,9 +7,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import vl_convert
-from given_tables import Given
+from given_tables import Given, metrics_of
 from ttf.charts.figure import Study
-from ttf.numbers.metrics import Metrics
 from ttf.page.numbers import Numbers
 from ttf.page.trace_page import environment
 from ttf.rooms import places, rooms
@@ -38,8 +37,7 @@ def tables_of(room: str, given: Frames, folder: Path) -> Given:
 
 def on_page(room: str, given: Given) -> tuple[Numbers, str, dict]:
     """(numbers, text of the fold without markup, chart -> Figure) of a room; every chart is drawn at both widths."""
-    metrics, drawn = Metrics(), {}
-    import_module(f"ttf.analyses.{room}.numbers").numbers(metrics, given)
+    metrics, drawn = metrics_of(room, given), {}
     charts = import_module(f"ttf.analyses.{room}.charts").CHARTS if rooms()[room].charts else {}
     for name, chart in charts.items():
         for study in (Study("node"), Study("node", narrow=True)):

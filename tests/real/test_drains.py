@@ -1,12 +1,11 @@
 """Nodes with excess outages among the 400 servers of InfiniteHBD, and how lists of them would have done."""
 
 import pytest
+from given_tables import metrics_of
 from outage_traces import infinitehbd
 from ttf.analyses.rank_drains.compute import compute
-from ttf.analyses.rank_drains.numbers import numbers
 from ttf.formats.sacct.hostlist import expand
 from ttf.inputs import Inputs
-from ttf.numbers.metrics import Metrics
 
 
 def test_on_faults_of_a_real_cluster(shared_data, tmp_path):
@@ -23,6 +22,5 @@ def test_on_faults_of_a_real_cluster(shared_data, tmp_path):
     assert len(expand(found["drains"]["exclude.txt"].strip().removeprefix("--exclude="))) == 3
     assert (every["listed"], every["failed"]) == (36, 4)
     assert every["ci_low_clustered"] > 1
-    metrics = Metrics()
-    numbers(metrics, found)
+    metrics = metrics_of("rank_drains", found)
     assert metrics["drains.listed"]["value"] == 3

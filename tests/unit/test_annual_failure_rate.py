@@ -6,15 +6,14 @@ from types import SimpleNamespace
 
 import polars as pl
 import pytest
+from given_tables import metrics_of
 from scipy import stats
 from ttf.analyses.annual_failure_rate import AFR
 from ttf.analyses.annual_failure_rate.charts import afr
-from ttf.analyses.annual_failure_rate.compute import annual_failure_rates
-from ttf.analyses.annual_failure_rate.numbers import numbers
+from ttf.analyses.annual_failure_rate.compute import rates_of_all_and_models
 from ttf.analyses.annual_failure_rate.page import head
 from ttf.charts.figure import Study
 from ttf.clusters import with_levels
-from ttf.numbers.metrics import Metrics
 from ttf.page.numbers import Numbers
 from ttf.page.trace_page import environment
 from ttf.rooms import places
@@ -47,8 +46,7 @@ def lives():
 
 @pytest.fixture(scope="module")
 def table(lives):
-    found = pl.concat([annual_failure_rates(lives, by) for by in ("all", "model")])
-    typed = AFR.typed(found)
+    typed = rates_of_all_and_models(lives, "model")
     AFR.check(typed)
     return typed
 
@@ -93,8 +91,7 @@ def section(metrics):
 
 
 def test_numbers_and_chart(table):
-    metrics = Metrics()
-    numbers(metrics, {"afr": table})
+    metrics = metrics_of("annual_failure_rate", {"afr": table})
     text = section(metrics)
     # 36,500 x 37 / 17,496, 12 / 3,601 and 15 / 3,000.
     assert "is **77.2%**" in text and "Clustered by model" in text
@@ -115,12 +112,11 @@ def test_numbers_and_chart(table):
 
 def test_no_drive_failed(lives):
     never = lives.with_columns(event=pl.lit(None, pl.String))
-    table = AFR.typed(pl.concat([annual_failure_rates(never, by) for by in ("all", "model")]))
+    table = rates_of_all_and_models(never, "model")
     AFR.check(table)
     assert table["afr"].unique().to_list() == [0]
     afr({"afr": table}, Study("drive")).spec(validate=True)
-    metrics = Metrics()
-    numbers(metrics, {"afr": table})
+    metrics = metrics_of("annual_failure_rate", {"afr": table})
     assert "afr.ci_low" not in metrics and metrics["afr.ci_high"]["value"] > 0
     assert "No drive failed in" in section(metrics) and "None" not in section(metrics)
     told = head(SimpleNamespace(about={"unit": "drive"}), Numbers(metrics))
@@ -128,6 +124,7 @@ def test_no_drive_failed(lives):
 
 
 def test_a_name_of_a_model_is_no_markup(table):
-    metrics = Metrics()
-    numbers(metrics, {"afr": table.with_columns(pl.col("stratum").replace("m3", "<b>*m3*</b>"))})
+    metrics = metrics_of(
+        "annual_failure_rate", {"afr": table.with_columns(pl.col("stratum").replace("m3", "<b>*m3*</b>"))}
+    )
     assert "<b>" not in section(metrics)

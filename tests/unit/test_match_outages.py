@@ -3,16 +3,15 @@
 import numpy as np
 import polars as pl
 import pytest
+from given_tables import metrics_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_placements import placed
 from ttf.analyses.match_outages import OUTAGE_MATCHES
 from ttf.analyses.match_outages.compute import DAY, DID, HOUR, NEAR, chances, compute, covered
-from ttf.analyses.match_outages.numbers import numbers
 from ttf.analyses.match_outages.page import LABELS
 from ttf.infra import AFTER_S, BEFORE_S, EVENT
 from ttf.inputs import Inputs
-from ttf.numbers.metrics import Metrics
 from ttf.stages import EXPOSURE, LIVES_INFRA, OUTAGES
 
 SPAN = 100 * DAY
@@ -84,8 +83,7 @@ def test_failures_and_outages_by_hand(tmp_path):
     assert did == {"job_failed": 1, "job_ended": 1, "job_ran_on": 2, "no_job": 1}
     assert row(table, "no_job", "planned")["events"] == 0 and row(table, "job_ran_on", "planned")["events"] == 1
     assert {*DID, NEAR} == set(LABELS)
-    metrics = Metrics()
-    numbers(metrics, {"outage_matches": table})
+    metrics = metrics_of("match_outages", {"outage_matches": table})
     assert metrics["outage_matches.failures.share"]["value"] == 1 / 3
     assert metrics["outage_matches.no_job.share"]["value"] == 1 / 5
 
@@ -93,8 +91,7 @@ def test_failures_and_outages_by_hand(tmp_path):
 def test_without_failures_every_row_says_why(tmp_path):
     table = tables(tmp_path, [("a", 0, 10, False)], [])
     assert table["n"].sum() == 0 and table["reason"].null_count() == 0
-    metrics = Metrics()
-    numbers(metrics, {"outage_matches": table})
+    metrics = metrics_of("match_outages", {"outage_matches": table})
     assert not metrics
 
 

@@ -5,17 +5,16 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 import pytest
+from given_tables import metrics_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from outage_traces import DAY, made
 from ttf.analyses import follow_outages, measure_availability
 from ttf.analyses.follow_outages import charts as growth_charts
 from ttf.analyses.follow_outages import compute as growth
-from ttf.analyses.follow_outages import numbers as growth_numbers
 from ttf.analyses.follow_outages import page as growth_page
-from ttf.analyses.measure_availability import charts, compute, numbers, page
+from ttf.analyses.measure_availability import charts, compute, page
 from ttf.charts.figure import Study
-from ttf.numbers.metrics import Metrics
 from ttf.outages.lives import lives_of_outages
 from ttf.page.head import Head, Line
 from ttf.page.numbers import Numbers
@@ -37,10 +36,9 @@ def of(outages, records, exposure):
     for declared in (*measure_availability.ANALYSIS.tables, *follow_outages.ANALYSIS.tables):
         if declared.name in tables:
             declared.check(tables[declared.name])
-    metrics = Metrics()
-    numbers.numbers(metrics, tables)
+    metrics = metrics_of("measure_availability", tables)
     if exposure is not None:
-        growth_numbers.numbers(metrics, tables)
+        metrics |= metrics_of("follow_outages", tables)
     trace = SimpleNamespace(about={"unit": "node"}, table=tables.__getitem__)
     return tables, Numbers(metrics), trace
 
@@ -173,8 +171,10 @@ def test_a_fleet_of_systems_has_one_interval_of_the_time_between_outages_on_its_
         assert every[f"mttf_ci_{end}_clustered_s"] == pytest.approx(mttf[f"ci_{end}_clustered_s"], rel=0.02)
     of_groups = table.filter(stratum_by="group")
     assert set(of_groups["cluster_by"]) == {"node and week"} and of_groups["units"].to_list() == [6] * 6
-    metrics, tables = Metrics(), {"availability": table, "outage_causes": compute.causes(outages, records)}
-    numbers.numbers(metrics, tables | {"outage_free": compute.outage_free(outages, exposure, 7, "system")})
+    tables = {"availability": table, "outage_causes": compute.causes(outages, records)}
+    metrics = metrics_of(
+        "measure_availability", tables | {"outage_free": compute.outage_free(outages, exposure, 7, "system")}
+    )
     assert metrics["outages.unit"]["value"] == "node" and metrics["outages.units"]["value"] == 36
 
 

@@ -10,12 +10,13 @@ import numpy as np
 import polars as pl
 import pytest
 import vl_convert
+from given_tables import metrics_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from ttf.analyses.follow_rate import FAILURE_RATE_OVER_TIME
 from ttf.analyses.follow_rate.charts import CHARTS
-from ttf.analyses.follow_rate.numbers import of_over_time
+from ttf.analyses.follow_rate.compute import summarise_windows
 from ttf.analyses.follow_rate.over_time import (
     MOST_WINDOWS,
     exposure_by_day,
@@ -48,6 +49,12 @@ LIVES = {
     "cause": pl.String,
     "basis": pl.String,
 }
+
+
+def numbers_over_time(table):
+    return metrics_of(
+        "follow_rate", {"failure_rate_over_time": table, "failure_rate_windows": summarise_windows(table)}
+    )
 
 
 def lives(*rows, basis="state"):
@@ -130,8 +137,7 @@ def test_a_record_whose_start_is_cut_off_begins_where_starts_are():
     assert table["window"][0] == "days 101 to 107" and table["failures"].min() > 50
     # Both long runs, and half a day of twelve runs a day.
     assert table["node_days"][0] == pytest.approx(7 * 2 + 7 * 12 / 2)
-    metrics = Metrics()
-    of_over_time(metrics, table)
+    metrics = numbers_over_time(table)
     assert metrics["sizes.over_time.days_before"]["value"] == 100
     assert where_starts_are(pl.Series([0, 50, *range(100, 200)]), 200) == (0, 0)
 
@@ -181,8 +187,7 @@ def test_what_cannot_be_given_says_why(rows, reason):
     assert table["failures_per_1000_node_days"][0] is None
     drawn = chart(table, Study())
     assert drawn.empty.startswith(reason)
-    metrics = Metrics()
-    of_over_time(metrics, table)
+    metrics = numbers_over_time(table)
     assert metrics["sizes.over_time.reason"]["value"].startswith(reason)
 
 
@@ -281,7 +286,7 @@ def test_a_low_rate_at_the_beginning_is_explained_by_left_truncation_only_where_
     rate = sizes.node_failure_rate(sums, basis, 8, "trace", 128, reach_of(sums, law))
     metrics = Metrics()
     of_sizes(metrics, sizes.mttf_by_gpus(sums, rate, 8), rate, law)
-    of_over_time(metrics, failure_rate_over_time(runs, basis, 8))
+    metrics |= numbers_over_time(failure_rate_over_time(runs, basis, 8))
     metrics.put("delayed_entry.late", late, "lives", "x")
     metrics.put("delayed_entry.n", 40, "lives", "x")
     text = (

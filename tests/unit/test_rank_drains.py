@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
+from given_tables import metrics_of
 from hypothesis import given
 from hypothesis import strategies as st
 from outage_traces import made
@@ -10,12 +11,10 @@ from scipy import stats
 from ttf.analyses.find_lemon_nodes.excess import with_posterior
 from ttf.analyses.rank_drains import DRAIN_BACKTEST, DRAIN_LIST, page
 from ttf.analyses.rank_drains.backtest import DAY, LEAST_S, TOO_SHORT, WEEK, backtest
-from ttf.analyses.rank_drains.compute import ALIKE, NO_GPUS, NO_JOBS, NO_TEST, causes_of, drain_list
+from ttf.analyses.rank_drains.compute import ALIKE, NO_GPUS, NO_JOBS, NO_TEST, causes_of, drain_list, summarise_drains
 from ttf.analyses.rank_drains.history import History
 from ttf.analyses.rank_drains.hostlist import SAFE, hostlist
-from ttf.analyses.rank_drains.numbers import numbers
 from ttf.formats.sacct.hostlist import expand
-from ttf.numbers.metrics import Metrics
 from ttf.page.numbers import Numbers
 from ttf.page.phrases import plain
 
@@ -133,8 +132,9 @@ def test_what_cannot_be_compared_says_why():
     assert table.height == 1 and table["reason"][0] == TOO_SHORT
     even, outages = of({"a": [(5, 10)], "b": [(5, 10)]}, 10 * DAY)
     assert ALIKE in listed(even, outages)["reason"][0]
-    metrics = Metrics()
-    numbers(metrics, {"drain_list": listed(alone, outages), "drain_backtest": table})
+    metrics = metrics_of(
+        "rank_drains", {"drain_summary": summarise_drains(listed(alone, outages)), "drain_backtest": table}
+    )
     assert not metrics
 
 
@@ -147,8 +147,7 @@ def test_that_no_node_is_listed_is_said_with_power_alone(every, said):
     }
     spans = {node: taken[:1] if every == 60 else taken for node, taken in spans.items()}
     history, outages = of(spans, 70 * DAY)
-    metrics = Metrics()
-    numbers(metrics, {"drain_list": listed(history, outages), "drain_backtest": backtest(history, 0.05)})
+    metrics = metrics_of("rank_drains", {"drain_summary": summarise_drains(listed(history, outages))})
     (line,) = page.lines(None, Numbers(metrics))
     assert said in plain(line.found) and line.checked is (every == 2)
 

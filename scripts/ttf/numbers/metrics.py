@@ -77,7 +77,8 @@ def cells(
     take : so many rows from the first, or from the last if negative.
     ends : two words: of two rows or more the first and the last are meant, and the key ends in `.word`.
     """
-    pairs = (name.partition("=") for name in columns.split() or table.columns if name != "reason")
+    names = columns.split() or [name for name in table.columns if name != "reason"]
+    pairs = (name.partition("=") for name in names)
     by_name = {name: column or name for name, _, column in pairs}
     wanted = [pl.col(name) == value for name, value in equal.items()]
     wanted += [pl.col(name).is_not_null() for name in known.split()]

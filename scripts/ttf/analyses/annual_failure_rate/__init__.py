@@ -13,12 +13,14 @@ AFR = table(
     "A model, or all of them: its annual failure rate.",
     stratum_by=words("Strata", "all, or the column of lives.parquet that divides the drives."),
     stratum=name("Stratum", "The value that the drives of the row have of it.", by="stratum_by", sorted=True),
-    drives=count("Drives", "Drives that were seen."),
+    drives=count("Drives", "Drives that were seen.", unit="drives"),
     drive_days=count("Drive-days", "Days on which a drive was seen, of all of them.", unit="days"),
-    failures=count("Failures", "Drives that failed."),
+    failures=count("Failures", "Drives that failed.", unit="failures"),
     afr=_PERCENT("Annual failure rate", "100 times failures over years of 365 drive-days.", REASON),
     **ends(_PERCENT, "Garwood's 95% CI of it; without a failure a one-sided bound", REASON),
     **clustered(_PERCENT),
+    models=count("Models", "Of the drives of the row.", unit="models"),
+    without_failure=count("Models without a failure", "Those of them.", unit="models", n="models"),
     reason=reason(),
 )
 

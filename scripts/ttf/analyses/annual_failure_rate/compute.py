@@ -19,11 +19,17 @@ _SUMS = {"failures": _FAILED.sum().cast(pl.Int64), "at_risk_s": pl.col("duration
 def compute(given: Inputs) -> dict[str, pl.DataFrame]:
     by = given.settings.by
     lives = given.scan("lives", ["unit_id", "start_s", "duration_s", "event", by, *CLUSTER_COLUMNS])
-    return {
-        "afr": AFR.typed(
-            pl.concat([annual_failure_rates(lives, name, given.settings.block_days) for name in ("all", by)])
-        )
-    }
+    return {"afr": rates_of_all_and_models(lives, by, given.settings.block_days)}
+
+
+def rates_of_all_and_models(lives: pl.LazyFrame, model: str, block_days: int | None = None) -> pl.DataFrame:
+    """AFR: a row for all drives, then one for each value of the column `model`."""
+    of_all, by_model = (annual_failure_rates(lives, stratum_by, block_days) for stratum_by in ("all", model))
+    has_none = by_model["failures"] == 0
+    of_all = of_all.with_columns(models=pl.lit(by_model.height), without_failure=pl.lit(has_none.sum()))
+    return AFR.typed(
+        pl.concat([of_all, by_model.with_columns(models=pl.lit(1), without_failure=has_none)], how="vertical_relaxed")
+    )
 
 
 def annual_failure_rates(lives: pl.LazyFrame, stratum_by: str, block_days: int | None = None) -> pl.DataFrame:

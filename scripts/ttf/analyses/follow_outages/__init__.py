@@ -7,6 +7,7 @@ _STRATUM = {
     "stratum_by": words("Strata", "all, group (of units) or level (of causes); of either the 20 with most faults."),
     "stratum": name("Stratum", "The value that those of the row have of it.", by="stratum_by"),
 }
+_OF_ALL = "the row is not of all units"
 GROWTH = table(
     "growth",
     "Faults of all units, some of them, or one level: whether they become more frequent, by tests that can disagree.",
@@ -35,6 +36,9 @@ GROWTH = table(
     trend_p=number("Trend p", "Two-sided, by blocks.", REASON),
     trend_p_adjusted=number("Trend p, adjusted", "By Holm's method over the groups, or levels.", REASON),
     trend=words("Trend", "worse or better where the adjusted p is below 0.05, else none.", REASON),
+    groups_tested=count("Groups tested", "Those with a trend, or none.", _OF_ALL, "groups"),
+    groups_better=count("Groups better", "Those of them.", _OF_ALL, "groups"),
+    groups_worse=count("Groups worse", "Those of them.", _OF_ALL, "groups"),
     reason=reason(),
 )
 MCF = table(

@@ -56,6 +56,9 @@ def follow(records: pl.DataFrame, exposure: pl.DataFrame, block_days: int = 7) -
         )
         of_mcf.append(MCF.typed(frame.with_columns(reason=pl.when(pl.col("ci_low").is_null()).then(pl.lit(FEW)))))
     _judge(of_growth)
+    trends = [row.get("trend") for row in of_growth if row["stratum_by"] == "group"]
+    of_growth[0] |= {"groups_tested": len(trends) - trends.count(None)}
+    of_growth[0] |= {f"groups_{trend}": trends.count(trend) for trend in ("better", "worse")}
     return {"growth": GROWTH.frame(of_growth), "mcf": pl.concat(of_mcf)}
 
 

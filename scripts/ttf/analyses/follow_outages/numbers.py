@@ -1,22 +1,12 @@
 """The numbers of the growth of faults: the trend, within groups and in how many of them."""
 
-from collections.abc import Mapping
+from ttf.analyses.follow_outages import GROWTH, MCF
+from ttf.numbers.metrics import cells
 
-import polars as pl
+_TREND = "n trend strata trend_p homogeneity_p beta_within beta_within_ci_low beta_within_ci_high"
+_GROUPS = "groups.n=groups_tested groups.better=groups_better groups.worse=groups_worse"
 
-from ttf.numbers.metrics import Metrics
-
-UNITS = {"trend": "label", "strata": "groups", "trend_p": "p", "homogeneity_p": "p"}
-UNITS |= dict.fromkeys(("beta_within", "beta_within_ci_low", "beta_within_ci_high"), "1")
-
-
-def numbers(metrics: Metrics, given: Mapping[str, pl.DataFrame]) -> None:
-    source, every = "tables/growth.csv", given["growth"].filter(pl.col("stratum_by") == "all")
-    metrics.put_rows("growth", every, {"n": "faults"}, source, None)
-    metrics.put_rows("growth", every, UNITS, source)
-    divided = given["growth"].filter(pl.col("stratum_by") == "group").drop_nulls("trend")
-    metrics.put("growth.groups.n", divided.height, "groups", source)
-    for trend in ("better", "worse"):
-        metrics.put(f"growth.groups.{trend}", divided.filter(trend=trend).height, "groups", source)
-    last = given["mcf"].filter(pl.col("stratum_by") == "all").tail(1)
-    metrics.put_rows("growth.mcf", last, dict.fromkeys(("mcf", "ci_low", "ci_high"), "faults"), "tables/mcf.csv", None)
+NUMBERS = [
+    cells(GROWTH, "growth", f"{_TREND} {_GROUPS}", stratum_by="all"),
+    cells(MCF, "growth.mcf", "mcf ci_low ci_high", take=-1, stratum_by="all"),
+]

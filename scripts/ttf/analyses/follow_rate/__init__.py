@@ -31,6 +31,19 @@ FAILURE_RATE_OVER_TIME = table(
     days_before=count("Days before", "Of the time before the first window.", REASON, "days"),
     reason=reason(),
 )
+FAILURE_RATE_WINDOWS = table(
+    "failure_rate_windows",
+    "The windows of all causes together.",
+    windows=count("Windows", "Those with an interval.", unit="windows"),
+    failures_in_windows=count("Windows with a failure", "Those of them.", REASON, "windows", n="windows"),
+    window_days=count("Length", "Of a window.", REASON, "days"),
+    runs_before=count("Runs before", "Started before the first window.", "few started then, or none", "runs"),
+    days_before=count("Days before", "Of the time before the first window.", "few runs started then, or none", "days"),
+    by=words("By", "What the failures are divided by besides: cause or domain.", "they are not divided"),
+    last=number("Last rate", "Of the last window.", REASON, n="last_failures", **_PER_1000),
+    last_failures=count("Failures", "In the last window.", REASON, "attempts"),
+    reason=reason(),
+)
 
 ANALYSIS = Analysis(
     question="How often does a node at work fail over the time of the trace, and by what cause?",
@@ -38,7 +51,7 @@ ANALYSIS = Analysis(
     rank=10,
     needs=["lives_infra", "node_failure_rate"],
     uses=["reasons"],
-    tables=(FAILURE_RATE_OVER_TIME,),
+    tables=(FAILURE_RATE_OVER_TIME, FAILURE_RATE_WINDOWS),
     charts={"failure_rate_over_time": "failure_rate_over_time"},
     main=("failure_rate_over_time",),
     sections=["over_time"],

@@ -59,9 +59,11 @@ AVAILABILITY = table(
     stratum=name(
         "Stratum", "The value that those of the row have of it; of levels the 20 with most outages.", by="stratum_by"
     ),
+    unit=words("Unit", "What is counted: node or unit."),
     units=count("Units", "Units watched.", REASON, "units"),
     exposure_s=whole_seconds("Watched", "Sum of the time in which the units were watched, down or up.", REASON),
     down_s=whole_seconds("Time down", "Time down of these outages, while watched; of open ones too."),
+    down_share=share("Time down", "Over the time watched.", REASON, n="outages"),
     outages=count("Outages", "Outages that began while the unit was watched.", unit="outages"),
     under_way=count(
         "Under way",

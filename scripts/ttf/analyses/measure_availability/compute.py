@@ -105,7 +105,8 @@ def availability(
             frames, of = [frame.with_columns(unit=pl.col("cluster").fill_null(0)) for frame in frames], cluster_by
         # The sums are held no longer than their rows are made.
         for row in estimates(_sums(frames), ["stratum"], of, block_name(block_days), of == cluster_by):
-            row["stratum_by"] = stratum_by
+            row |= {"stratum_by": stratum_by, "unit": unit}
+            row["down_share"] = None if row.get("availability") is None else row["down_s"] / row["exposure_s"]
             if row["units"] is not None and of == cluster_by:
                 row["units"] = units.height
             rows.append(_with_times(row, times.get(row["stratum"], NO_TIMES)))

@@ -4,6 +4,7 @@ from ttf.analysis import Analysis
 from ttf.columns import clustered
 from ttf.contract import REASON, count, reason, share, table
 
+_NO_RUNS = "there is no run"
 ETTR_MEASURED = table(
     "ettr_measured",
     "A range of GPUs and the job runs of that size: their effective training time ratio (ETTR).",
@@ -20,6 +21,15 @@ ETTR_MEASURED = table(
     expected_ettr=share("ETTR, expected", "Mean of the exact model over the same runs.", blank=REASON),
     reason=reason(),
 )
+ETTR_MEASURED_ALL = table(
+    "ettr_measured_all",
+    "The runs of all sizes together.",
+    runs=count("Runs", "Job runs.", unit="runs"),
+    interruptions=count("Interruptions", "Of them.", _NO_RUNS, "interruptions", n="runs"),
+    mean=share("ETTR, measured", "Mean over the runs.", _NO_RUNS, n="runs"),
+    expected=share("ETTR, expected", "Mean of the exact model.", f"{_NO_RUNS}, or it is not known of a size", n="runs"),
+    if_all_interrupted=share("ETTR, all interrupted", "The mean, if every attempt had been.", _NO_RUNS, n="runs"),
+)
 
 READ = ("checkpoint_intervals_s", "checkpoint_write_s", "restart_s", "productive_s", "run_key", "run_at_least_s")
 
@@ -30,7 +40,7 @@ ANALYSIS = Analysis(
     needs=["jobs", "lives_infra", "node_failure_rate", "mttf_by_gpus"],
     applies=lambda trace: "attempts" in trace.products,
     settings={"ettr": lambda trace: {key: trace.settings["ettr"][key] for key in READ}},
-    tables=(ETTR_MEASURED,),
+    tables=(ETTR_MEASURED, ETTR_MEASURED_ALL),
     charts={"ettr_measured": "ettr_measured"},
     main=["ettr_measured"],
     in_size_unit=True,

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from scipy.special import stdtrit
 
-from ttf.analyses.measure_ettr import ETTR_MEASURED
+from ttf.analyses.measure_ettr import ETTR_MEASURED, ETTR_MEASURED_ALL
 from ttf.clusters import CLUSTER_COLUMNS
 from ttf.errors import StudyError
 from ttf.infra import EVENT
@@ -32,7 +32,24 @@ def compute(given: Inputs) -> dict:
     rate = node_rate(given["node_failure_rate"], given["mttf_by_gpus"])
     attempts, jobs = given.scan("lives_infra", LIVES), given.scan("jobs")
     runs = job_runs(attempts, jobs, asked["run_key"], asked["run_at_least_s"], habits)
-    return {"ettr_measured": measured_table(runs, rate, habits)}
+    measured = measured_table(runs, rate, habits)
+    return {"ettr_measured": measured, "ettr_measured_all": all_runs(measured)}
+
+
+def all_runs(measured: pl.DataFrame) -> pl.DataFrame:
+    """The one row of ETTR_MEASURED_ALL; measured: ETTR_MEASURED."""
+    row = {"runs": int(measured["runs"].sum())}
+    if row["runs"]:
+        row["interruptions"] = int(measured["interruptions"].sum())
+        columns = {
+            "mean": "ettr_mean",
+            "expected": "expected_ettr",
+            "if_all_interrupted": "ettr_if_all_interrupted_mean",
+        }
+        for name, column in columns.items():
+            if not measured[column].null_count():
+                row[name] = float((measured[column] * measured["runs"]).sum()) / row["runs"]
+    return ETTR_MEASURED_ALL.frame([row])
 
 
 def job_runs(

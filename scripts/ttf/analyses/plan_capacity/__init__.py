@@ -1,12 +1,13 @@
 """What can a run of so many nodes expect with so many spares, and how many spares does it take?"""
 
 from ttf.analysis import Analysis
-from ttf.contract import REASON, count, number, reason, share, table, words
+from ttf.contract import REASON, count, reason, share, table, truth, words
 
+WEEK_HOURS = 168
 _RUN = {
     "stratum": words("Units", "all, or the group with the most time watched, as a run lies in one group.", REASON),
     "gpus": count("GPUs", "GPUs of the run.", "the GPUs of a node are not known, or the column reason says why"),
-    "nodes": count("Nodes", "Nodes that the run takes.", REASON),
+    "nodes": count("Nodes", "Nodes that the run takes.", REASON, "nodes"),
     "hours": count("Hours", "How long it is to last.", REASON, "h"),
 }
 _WAY = {
@@ -17,6 +18,7 @@ _WAY = {
         REASON,
     )
 }
+_LARGEST = "Whether it is a week of the largest run that every way can be asked about,"
 _ERROR = "it is no simulation, all runs were alike, or the column reason says why"
 
 
@@ -40,16 +42,18 @@ CAPACITY = table(
     **_estimate("full_share", "All nodes up", "Share of the time with as many nodes up as the run takes."),
     **_estimate("capacity_share", "Capacity", "Node-hours available to the run over those it asks for."),
     simulations=count("Simulations", "Runs simulated.", _ERROR),
+    largest=truth("Largest", f"{_LARGEST} with the fewest spares."),
     reason=reason(),
 )
 SPARES_NEEDED = table(
     "spares_needed",
     "A run, a length of time, a probability and a way to reckon: the fewest spares with which it is never short.",
     **_RUN,
-    target=number("Probability", "With which the run is to be never short.", REASON),
+    target=share("Probability", "With which the run is to be never short.", REASON),
     **_WAY,
     spares=count("Spares", "The fewest nodes beside those of the run.", REASON, "nodes"),
     **_estimate("p_never_short", "Never short", "P(never short) with so many."),
+    largest=truth("Largest", f"{_LARGEST} at the highest probability."),
     reason=reason(),
 )
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from ttf.analyses.plan_capacity import CAPACITY, SPARES_NEEDED
+from ttf.analyses.plan_capacity import CAPACITY, SPARES_NEEDED, WEEK_HOURS
 from ttf.analyses.plan_capacity.ways import WAYS, Planner, fewest
 from ttf.inputs import Inputs
 from ttf.outages.down import course_of, spans_of
@@ -13,6 +13,7 @@ from ttf.outages.strata import READ_OF_EXPOSURE, READ_OF_OUTAGES
 from ttf.stats.plans import rate_row
 
 HOURS = (24, 168, 720)
+
 COMPONENTS = "the units are parts of nodes, and runs are planned on whole ones"
 TOO_SMALL = "no size of a run that is asked about fits the fleet"
 
@@ -22,19 +23,37 @@ def compute(given: Inputs) -> dict[str, pl.DataFrame]:
     stratum, exposure = _of_a_run(watched.filter(pl.col("until_s") > pl.col("from_s")))
     spans = spans_of(given.read("outages", READ_OF_OUTAGES), exposure)
     if why := _why_not(spans, exposure):
-        return {table.name: table.frame([{"reason": why}]) for table in (CAPACITY, SPARES_NEEDED)}
+        return _no_runs(why)
     node_gpus = rate_row(given["node_failure_rate"])["node_gpus"] if "node_failure_rate" in given else None
     if not (sizes := _sizes(asked.sizes, node_gpus, exposure["unit_id"].n_unique())):
-        return {table.name: table.frame([{"reason": TOO_SMALL}]) for table in (CAPACITY, SPARES_NEEDED)}
+        return _no_runs(TOO_SMALL)
     planner = Planner(spans, exposure, asked.simulations, asked.seed)
     runs = [
         {"stratum": stratum, "gpus": gpus, "nodes": nodes, "hours": hours}
         for nodes, gpus in sizes.items()
         for hours in HOURS
     ]
+    fares = [row | {"largest": False} for run in runs for row in capacity(planner, run, asked.spares)]
+    spares = [row | {"largest": False} for run in runs for row in needed(planner, run, asked.spare_targets)]
+    return mark_largest(CAPACITY.frame(fares), SPARES_NEEDED.frame(spares))
+
+
+def _no_runs(why: str) -> dict[str, pl.DataFrame]:
+    return {table.name: table.frame([{"reason": why, "largest": False}]) for table in (CAPACITY, SPARES_NEEDED)}
+
+
+def mark_largest(fares: pl.DataFrame, spares: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Both tables, with the rows marked of a week of the largest run that every way can be asked about."""
+    is_week = (pl.col("hours") == WEEK_HOURS) & (pl.col("target") == pl.col("target").max())
+    weeks = spares.filter(is_week).drop_nulls("spares")
+    by_size = weeks.group_by("nodes").agg(pl.col("way").n_unique())
+    nodes = by_size.filter(pl.col("way") == weeks["way"].n_unique())["nodes"].max()
+    is_largest = (pl.col("hours") == WEEK_HOURS) & (pl.col("nodes") == (nodes or 0))
+    is_fewest = pl.col("spares") == pl.col("spares").min()
+    is_needed = is_week & pl.col("spares").is_not_null()
     return {
-        "capacity": CAPACITY.frame(row for run in runs for row in capacity(planner, run, asked.spares)),
-        "spares_needed": SPARES_NEEDED.frame(row for run in runs for row in needed(planner, run, asked.spare_targets)),
+        "capacity": fares.with_columns(largest=(is_largest & is_fewest).fill_null(False)),
+        "spares_needed": spares.with_columns(largest=(is_largest & is_needed).fill_null(False)),
     }
 
 

@@ -3,8 +3,7 @@
 import polars as pl
 
 from ttf import words
-from ttf.analyses.plan_capacity import CAPACITY, SPARES_NEEDED
-from ttf.analyses.plan_capacity.numbers import HOURS
+from ttf.analyses.plan_capacity import CAPACITY, SPARES_NEEDED, WEEK_HOURS
 from ttf.page.tables import Shown
 from ttf.page.trace import Trace
 
@@ -15,7 +14,7 @@ WAYS = {"exponential": "Exponential", "observed": "Observed times", "weeks": "We
 
 def tables(trace: Trace) -> dict[str, Shown]:
     """A week: the spares for runs of every size, and the largest run that all ways can be asked about."""
-    found = trace.table("capacity").filter(hours=HOURS).drop_nulls("p_never_short")
+    found = trace.table("capacity").filter(hours=WEEK_HOURS).drop_nulls("p_never_short")
     whole = found.filter(pl.col("way").n_unique().over("nodes") == pl.col("way").n_unique())
     largest = whole.filter(pl.col("nodes") == pl.col("nodes").max())
     fewest = largest["spares"].unique().sort().gather_every(2).head(MOST_SPARES)
@@ -26,7 +25,7 @@ def tables(trace: Trace) -> dict[str, Shown]:
 
 def _needed(table: pl.DataFrame) -> Shown:
     """A column for each way, at the highest probability."""
-    known = table.filter(hours=HOURS).filter(pl.col("target") == pl.col("target").max()).drop_nulls("spares")
+    known = table.filter(hours=WEEK_HOURS).filter(pl.col("target") == pl.col("target").max()).drop_nulls("spares")
     spares = [pl.col("spares").filter(way=way).first().alias(way) for way in WAYS]
     by_size = known.group_by("nodes", maintain_order=True).agg(*spares)
     return Shown(by_size, {"nodes": None} | {way: (name, words.count) for way, name in WAYS.items()}, SPARES_NEEDED)

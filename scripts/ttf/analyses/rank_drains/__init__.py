@@ -41,6 +41,20 @@ DRAIN_LIST = table(
     ),
     reason=reason(),
 )
+_NONE_LISTED = "no node is listed, or it is not known of one"
+DRAIN_SUMMARY = table(
+    "drain_summary",
+    "All nodes of drain_list.csv that are compared, and those of them that are listed.",
+    nodes=count("Nodes", "Nodes compared.", unit="nodes"),
+    listed=count("Listed", "Those of them that are listed.", unit="nodes", n="nodes"),
+    excluded=count("Excluded", "Listed nodes whose names stand in drains/exclude.txt.", unit="nodes", n="listed"),
+    outages=count("Outages", "Unplanned outages of the nodes compared.", unit="outages", n="nodes"),
+    share_of_outages=share("Share", "Of these that listed nodes had.", blank=_NONE_LISTED, n="outages"),
+    detectable_ratio=number("Detectable ratio", "Found with 80% power.", "no node is compared", n="nodes"),
+    saved_gpu_hours=number("GPU-hours saved", "In a week without the listed.", _NONE_LISTED, _GPU_HOURS, n="listed"),
+    saved_node_hours=number("Node-hours saved", "Time down alone.", _NONE_LISTED, _NODE_HOURS, n="listed"),
+    idle_gpu_hours=number("GPU-hours idle", "What draining them costs.", _NONE_LISTED, _GPU_HOURS, n="listed"),
+)
 DRAIN_BACKTEST = table(
     "drain_backtest",
     "A week: how many nodes listed from what was known before it failed in it, and how many others; all: of all weeks.",
@@ -70,7 +84,7 @@ ANALYSIS = Analysis(
         "checkpoint_interval_s": "lost_work/checkpoint_interval_s",
         "has_jobs": lambda trace: trace.has_jobs,
     },
-    tables=[DRAIN_LIST, DRAIN_BACKTEST],
+    tables=[DRAIN_LIST, DRAIN_SUMMARY, DRAIN_BACKTEST],
     folders=["drains"],
     sections=["drains"],
     memory_mb=400,

@@ -7,11 +7,11 @@ less the fleet's, times a week, times what an outage of its fleet costs. Its wor
 
 import polars as pl
 
-from ttf.analyses.find_lemon_nodes.excess import threshold_of_next, with_posterior, with_power
-from ttf.analyses.rank_drains import DRAIN_LIST
+from ttf.analyses.find_lemon_nodes.excess import threshold_of_next, typical_detectable, with_posterior, with_power
+from ttf.analyses.rank_drains import DRAIN_LIST, DRAIN_SUMMARY
 from ttf.analyses.rank_drains.backtest import DAY, WEEK, backtest
 from ttf.analyses.rank_drains.history import History
-from ttf.analyses.rank_drains.hostlist import hostlist
+from ttf.analyses.rank_drains.hostlist import SAFE, hostlist
 from ttf.infra import EVENT
 from ttf.inputs import Inputs
 from ttf.outages.records import of_nodes
@@ -37,9 +37,24 @@ def compute(given: Inputs) -> dict:
     listed = hostlist(found.filter("listed")["node"])
     return {
         "drain_list": DRAIN_LIST.typed(found),
+        "drain_summary": summarise_drains(found),
         "drain_backtest": backtest(history, settings.false_discovery),
         "drains": {"exclude.txt": f"--exclude={listed}\n" if listed else ""},
     }
+
+
+def summarise_drains(nodes: pl.DataFrame) -> pl.DataFrame:
+    """The one row of DRAIN_SUMMARY; nodes: DRAIN_LIST."""
+    compared = nodes.drop_nulls("p_value")
+    listed, outages = compared.filter("listed"), int(compared["outages"].sum())
+    row = {"nodes": compared.height, "listed": listed.height, "outages": outages}
+    row["excluded"] = sum(SAFE.fullmatch(node) is not None for node in listed["node"])
+    row["detectable_ratio"] = typical_detectable(compared)
+    if listed.height:
+        row["share_of_outages"] = listed["outages"].sum() / max(outages, 1)
+        for name in ("saved_gpu_hours", "saved_node_hours", "idle_gpu_hours"):
+            row[name] = float(listed[name].to_numpy().sum()) if listed[name].count() else None
+    return DRAIN_SUMMARY.frame([row])
 
 
 def jobs_lost(given: Inputs, checkpoint_interval_s: int) -> pl.DataFrame | None:

@@ -10,7 +10,7 @@ STRATUM = {
 }
 FLEET = {
     "n": count("n", "Outages that began while their unit was watched.", unit="outages"),
-    "units": number("Units", "Mean number of units watched at once.", REASON),
+    "units": number("Units", "Mean number of units watched at once.", REASON, "units"),
 }
 
 UNITS_DOWN = table(
@@ -32,14 +32,18 @@ SPARES = table(
     "A share of the time, and the smallest number of spares with which no more units than spares are down for so long.",
     **STRATUM,
     p=share("Share of the time", "For which at most so many units are to be down."),
-    spares_binomial=count("Binomial", "Spares among the units if they are independent, each down as often.", REASON),
-    spares_observed=count("Observed", "Spares among the units by the time in which so many were down.", REASON),
-    observed_low=count("95% from", "Lower end of the observed, blocks of the trace being clusters.", REASON),
-    observed_high=count("95% to", "Upper end of it.", REASON),
-    spares_simulated=count(
-        "Simulated", "Spares of independent units with up and repair times drawn from those observed.", REASON
+    spares_binomial=count(
+        "Binomial", "Spares among the units if they are independent, each down as often.", REASON, "units"
     ),
-    spares_beside=count("Beside", "Spares beside as many units that are all needed, if independent.", REASON),
+    spares_observed=count(
+        "Observed", "Spares among the units by the time in which so many were down.", REASON, "units"
+    ),
+    observed_low=count("95% from", "Lower end of the observed, blocks of the trace being clusters.", REASON, "units"),
+    observed_high=count("95% to", "Upper end of it.", REASON, "units"),
+    spares_simulated=count(
+        "Simulated", "Spares of independent units with up and repair times drawn from those observed.", REASON, "units"
+    ),
+    spares_beside=count("Beside", "Spares beside as many units that are all needed, if independent.", REASON, "units"),
     short_share=share("Short", "Share of the time in which more were down than the binomial spares.", REASON),
     **FLEET,
     block_s=whole_seconds("Block", "A week (inference.block_days), or four outages under way if longer.", REASON),
