@@ -46,7 +46,7 @@ STRATUM = {
 }
 COUNTED = {
     "n": count("n", "Jobs or units at risk, of known duration.", unit="lives"),
-    "events": count("Failures", "Those of them that the event ended.", unit="lives"),
+    "events": count("Failures", "Those of them that the event ended.", unit="failures"),
 }
 BASIS = words("Basis", "Why an end counts as one by infrastructure: state, event, proxy or component.", "no life ran")
 

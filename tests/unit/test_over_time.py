@@ -25,10 +25,8 @@ from ttf.analyses.follow_rate.over_time import (
     with_domains,
 )
 from ttf.analyses.measure_sizes import sizes
-from ttf.analyses.measure_sizes.numbers import of_sizes
 from ttf.charts.figure import Study
 from ttf.infra import EVENT
-from ttf.numbers.metrics import Metrics
 from ttf.page.numbers import Numbers
 from ttf.page.trace_page import environment
 from ttf.rooms import places
@@ -284,11 +282,10 @@ def test_a_low_rate_at_the_beginning_is_explained_by_left_truncation_only_where_
     sums = sizes.sums_by_nodes(sizes.of_jobs(runs.lazy(), 8))
     law = sizes.size_law(sums, basis)
     rate = sizes.node_failure_rate(sums, basis, 8, "trace", 128, reach_of(sums, law))
-    metrics = Metrics()
-    of_sizes(metrics, sizes.mttf_by_gpus(sums, rate, 8), rate, law)
+    tables = {"mttf_by_gpus": sizes.mttf_by_gpus(sums, rate, 8), "node_failure_rate": rate, "size_law": law}
+    metrics = metrics_of("measure_sizes", tables)
     metrics |= numbers_over_time(failure_rate_over_time(runs, basis, 8))
-    metrics.put("delayed_entry.late", late, "lives", "x")
-    metrics.put("delayed_entry.n", 40, "lives", "x")
+    metrics |= {f"delayed_entry.{name}": {"value": value} for name, value in (("late", late), ("n", 40))}
     text = (
         environment(Path(__file__).parents[2] / "report", places().values())
         .get_template("over_time.qmd")

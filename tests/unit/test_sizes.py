@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 import statsmodels.api as sm
 import vl_convert
+from given_tables import metrics_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 from ttf.analyses.measure_sizes import MTTF_BY_GPUS, NODE_FAILURE_RATE, SIZE_LAW, charts
-from ttf.analyses.measure_sizes.numbers import of_sizes
 from ttf.analyses.measure_sizes.sizes import (
     NO_GPU_JOB,
     SUMS_SCHEMA,
@@ -29,7 +29,6 @@ from ttf.analyses.measure_sizes.sizes import (
 )
 from ttf.charts.figure import Study
 from ttf.lives import nodes_at_work
-from ttf.numbers.metrics import Metrics
 from ttf.stats.projection import Reach
 
 EVERYWHERE = Reach(16_384, 131_072, "it goes no further", "larger runs")
@@ -391,7 +390,7 @@ def test_any_sums_give_finite_tables_with_a_reason_for_every_blank(rows, gpus_a_
     assert table.filter(pl.col("mttf_s").is_null() & pl.col("reason").is_null()).is_empty()
     assert law.filter(pl.col("slope").is_null() & pl.col("reason").is_null()).is_empty()
     assert rate.filter(pl.col("failures_per_node_day").is_null() & pl.col("reason").is_null()).is_empty()
-    of_sizes(Metrics(), table, rate, law)
+    size_numbers(table, rate, law)
     chart(table, rate, Study("job")).spec()
 
 
@@ -441,6 +440,10 @@ def test_a_simulated_cluster_is_covered_and_has_slope_minus_one():
 # --- tables, numbers, chart
 
 
+def size_numbers(by_gpus, rate, law):
+    return metrics_of("measure_sizes", {"mttf_by_gpus": by_gpus, "node_failure_rate": rate, "size_law": law})
+
+
 ROWS = ((1, 90, 40, 90 * DAY), (4, 50, 60, 40 * DAY), (64, 20, 35, 3 * DAY), (128, 1, 0, DAY))
 
 
@@ -451,8 +454,7 @@ def made(basis="state", rows=ROWS, reach=EVERYWHERE):
 
 
 def test_numbers():
-    metrics = Metrics()
-    of_sizes(metrics, *made(reach=replace(EVERYWHERE, largest_run=125)))
+    metrics = size_numbers(*made(reach=replace(EVERYWHERE, largest_run=125)))
     assert metrics["sizes.rate.failures"]["value"] == 35
     assert metrics["sizes.projected.16384.gpus"]["value"] == 16_384
     # Not the 1,024 GPUs at which its bucket ends.
@@ -461,8 +463,7 @@ def test_numbers():
     assert metrics["sizes.law.verdict"]["value"] == made()[2]["verdict"][0] == AGREES
     low, high = (metrics[f"sizes.law.detectable_{end}"]["value"] for end in ("low", "high"))
     assert (low + high, high) == pytest.approx((-2, made()[2]["detectable_difference"][1] - 1))
-    blank = Metrics()
-    of_sizes(blank, *made(rows=[]))
+    blank = size_numbers(*made(rows=[]))
     assert "sizes.rate.ci_high" not in blank
     assert blank["sizes.law.reason"]["value"] == NO_GPU_JOB
 

@@ -13,12 +13,12 @@ import jinja2
 
 from ttf import words
 from ttf.analyses.compare_traces import page as room
-from ttf.analyses.judge_lifetimes.numbers import choose_shape
 from ttf.charts.theme import FAILURE, GRID, INFRA
 from ttf.page import phrases
 from ttf.page.blocks import Blocks, counted, macros, raw
 from ttf.page.model import FEW, WITHHELD, Tile
 from ttf.page.numbers import interval_about
+from ttf.page.rules import choose_shape
 from ttf.page.trace import Trace
 from ttf.page.trace_page import Entry, Frame, data_of_scripts
 from ttf.size_unit import GPU

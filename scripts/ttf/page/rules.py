@@ -166,3 +166,15 @@ def _times_largest(m: Numbers) -> float:
     """How many times as large as the largest run the target is, in GPUs of whole nodes."""
     largest = m.value("sizes.largest_run.gpus", 0)
     return m.value("ettr.assumed.size_of_the_run", 0) / largest if largest else 0.0
+
+
+def has_no_nodes(m: Numbers) -> bool:
+    """Whether neither nodes nor causes are recorded: failures of users per assumed node would be a rate of nothing."""
+    return m.value("sizes.basis", "") == "proxy" and m.value("sizes.node_gpus_from", "") == "default"
+
+
+def choose_shape(m: Numbers) -> tuple[str, str]:
+    """The key of the Weibull shape that pages give, and of what it is: "within a user", or "" over all at risk."""
+    if not m.has("lifetimes.shape_within"):
+        return "lifetimes.shape", ""
+    return "lifetimes.shape_within", f"within a {m['lifetimes.within']}"

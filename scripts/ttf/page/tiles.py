@@ -8,7 +8,6 @@ from ttf.analyses.fit_mttf import SURVIVAL_AT
 from ttf.analyses.fit_mttf.numbers import limit_keys
 from ttf.analyses.follow_rate.page import NO_NODES
 from ttf.analyses.measure_availability import OUTAGE_FREE
-from ttf.analyses.measure_sizes.numbers import has_no_nodes
 from ttf.charts.text import capital
 from ttf.charts.text import plural as nouns
 from ttf.page import mini_data, rules
@@ -30,6 +29,7 @@ from ttf.page.phrases import (
     whole_percent,
     with_age,
 )
+from ttf.page.rules import has_no_nodes
 from ttf.size_unit import GPU
 
 CANNOT = "Cannot be estimated from this trace"

@@ -19,7 +19,7 @@ FAILURE_RATE_OVER_TIME = table(
     start_s=whole_seconds("Start", "Moment, on the clock of the trace.", REASON),
     end_s=whole_seconds("End", "Moment, on the clock of the trace.", REASON),
     window_days=count("Length", "Of the window.", REASON, "days"),
-    failures=count("Failures", "Runs that infrastructure ended in the window, by the basis.", REASON, "attempts"),
+    failures=count("Failures", "Runs that infrastructure ended in the window, by the basis.", REASON, "failures"),
     node_days=number("Node-days", "Nodes at work in the window times their days.", REASON, "node-days"),
     failures_per_1000_node_days=number("Failures per 1000 node-days", "Failures over node-days.", REASON, **_PER_1000),
     confidence=number("Confidence", "Of the interval."),
@@ -41,7 +41,7 @@ FAILURE_RATE_WINDOWS = table(
     days_before=count("Days before", "Of the time before the first window.", "few runs started then, or none", "days"),
     by=words("By", "What the failures are divided by besides: cause or domain.", "they are not divided"),
     last=number("Last rate", "Of the last window.", REASON, n="last_failures", **_PER_1000),
-    last_failures=count("Failures", "In the last window.", REASON, "attempts"),
+    last_failures=count("Failures", "In the last window.", REASON, "failures"),
     reason=reason(),
 )
 

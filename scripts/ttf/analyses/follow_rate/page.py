@@ -2,13 +2,12 @@
 
 from ttf import words
 from ttf.analyses.find_lemon_nodes.page import nodes_in_words, of_nodes
-from ttf.analyses.measure_sizes.numbers import has_no_nodes
 from ttf.analyses.measure_sizes.page import WITHOUT_ENDS
 from ttf.charts.text import capital
 from ttf.page.head import Head, Key, Line
 from ttf.page.numbers import Numbers
 from ttf.page.phrases import number
-from ttf.page.rules import ends_mostly_unknown
+from ttf.page.rules import ends_mostly_unknown, has_no_nodes
 from ttf.page.trace import Trace
 
 _RATE = {"proxy": "failure rate (any cause)", "component": "failure rate"}

@@ -32,7 +32,7 @@ LIFETIME_VERDICT = table(
     misleads_clustered=truth("A single MTTF misleads", "The same by the clustered p.", REASON),
     verdict_within=words("Within", f"falls, rises or stays with age within groups, {MIXTURE}, or unclear.", REASON),
     within=words("Groups by", "What repeats: those of one group have one rate, and all groups one shape.", REASON),
-    groups=count("Groups", "Those of two at risk or more.", REASON),
+    groups=count("Groups", "Those of two at risk or more.", REASON, "groups"),
     shape_within=number("Shape within", "Weibull shape within groups whose rates differ by a gamma frailty.", REASON),
     **ends(number, "its clustered interval", REASON, "shape_within_"),
     frailty_variance=number("Frailty variance", "Of the groups' rates about a mean of 1.", REASON),
@@ -41,12 +41,30 @@ LIFETIME_VERDICT = table(
     km_survival=share("Kaplan-Meier", "Survival at that age.", REASON),
     exponential_survival=share("Exponential", "Survival at that age under a constant rate.", REASON),
     split_age_s=whole_seconds("Half by", "Age by which half of the time at risk had passed.", REASON),
-    young_events=count("Failures, young", "Up to that age.", REASON, "lives"),
-    old_events=count("Failures, old", "After that age.", REASON, "lives"),
+    young_events=count("Failures, young", "Up to that age.", REASON, "failures"),
+    old_events=count("Failures, old", "After that age.", REASON, "failures"),
     young_mttf_s=seconds("Mean, young", "Mean time to failure up to that age.", REASON),
     old_mttf_s=seconds("Mean, old", "Mean time to failure after that age.", REASON),
     mttf_ratio=number("Ratio", "Mean, old, over mean, young.", REASON),
     reason=reason(),
+)
+LIFETIME_VERDICTS = table(
+    "lifetime_verdicts",
+    "All strata of failures with a verdict: how many of them are judged how.",
+    strata=count("Strata", "Those but `all`.", unit="strata"),
+    **{
+        word: count(heading, f"Strata whose hazard within groups {does}.", unit="strata", n="strata")
+        for word, (heading, does) in {
+            "falls": ("Falls", "decreases with age"),
+            "stays": ("Stays", "shows no change"),
+            "rises": ("Rises", "increases with age"),
+            "mixture": ("Mixture", f"is that of {MIXTURE}"),
+            "unclear": ("Unclear", "is open"),
+            "no_verdict_within": ("Cannot be told", "cannot be told"),
+        }.items()
+    },
+    misleads=count("A single MTTF misleads", "Strata in which it does.", unit="strata", n="strata"),
+    no_misleads_clustered=count("Cannot be told", "Strata of which it cannot be told.", unit="strata", n="strata"),
 )
 
 ANALYSIS = Analysis(
@@ -55,7 +73,7 @@ ANALYSIS = Analysis(
     rank=20,
     needs=["survival_curves", "lifetime_models", "lives"],
     settings={"causes": lambda trace: trace.causes},
-    tables=(LIFETIME_VERDICT,),
+    tables=(LIFETIME_VERDICT, LIFETIME_VERDICTS),
     sections=["lifetimes"],
     in_size_unit=True,
     memory_mb=250,

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from scipy.special import chdtrc
 
-from ttf.analyses.judge_lifetimes import FEWEST_FAILURES, LIFETIME_VERDICT, MIXTURE
+from ttf.analyses.judge_lifetimes import FEWEST_FAILURES, LIFETIME_VERDICT, LIFETIME_VERDICTS, MIXTURE
 from ttf.analyses.judge_lifetimes.within import Found, shapes
 from ttf.clusters import CLUSTER_COLUMNS
 from ttf.columns import STRATUM
@@ -39,7 +39,18 @@ def compute(given: Inputs) -> dict:
     columns = ["duration_s", "event", *CLUSTER_COLUMNS, *causes, *(name for name in strata if name != "all")]
     hits = {"failure": pl.col("event") == "failure"} | {cause: pl.col(cause) for cause in causes}
     found = shapes(given.scan("lives", columns), {name: hit.fill_null(False) for name, hit in hits.items()}, strata)
-    return {"lifetime_verdict": lifetime_verdict(models, given.scan("survival_curves", CURVES), found)}
+    verdicts = lifetime_verdict(models, given.scan("survival_curves", CURVES), found)
+    return {"lifetime_verdict": verdicts, "lifetime_verdicts": count_verdicts(verdicts)}
+
+
+def count_verdicts(verdicts: pl.DataFrame) -> pl.DataFrame:
+    """The one row of LIFETIME_VERDICTS; verdicts: LIFETIME_VERDICT."""
+    strata = verdicts.filter(pl.col("stratum_by") != "all", event="failure").drop_nulls("verdict")
+    words = {"falls": "falls", "stays": "stays", "rises": "rises", "mixture": MIXTURE, "unclear": "unclear"}
+    row = {name: strata.filter(verdict_within=word).height for name, word in words.items()}
+    row |= {f"no_{name}": strata[name].null_count() for name in ("verdict_within", "misleads_clustered")}
+    row |= {"strata": strata.height, "misleads": int(strata["misleads_clustered"].sum())}
+    return LIFETIME_VERDICTS.frame([row])
 
 
 def lifetime_verdict(models: pl.DataFrame, curves: Frame, clustered: Found = MappingProxyType({})) -> pl.DataFrame:

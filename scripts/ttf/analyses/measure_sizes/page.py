@@ -4,13 +4,12 @@ import polars as pl
 
 from ttf import words
 from ttf.analyses.measure_sizes import MTTF_BY_GPUS
-from ttf.analyses.measure_sizes.numbers import has_no_nodes
 from ttf.charts.text import capital, plural
 from ttf.numbers.metrics import FEWEST_FAILURES
 from ttf.page.head import Callout, Head, Key, Line
 from ttf.page.numbers import Numbers
 from ttf.page.phrases import number
-from ttf.page.rules import ends_mostly_unknown
+from ttf.page.rules import ends_mostly_unknown, has_no_nodes
 from ttf.page.tables import Interval, Shown
 from ttf.page.trace import Trace
 

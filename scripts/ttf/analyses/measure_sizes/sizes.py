@@ -154,6 +154,8 @@ def node_failure_rate(
     """
     shared: dict = {"basis": basis, "node_gpus": gpus_a_node, "node_gpus_from": came_from}
     shared |= {"largest_run_nodes": reach.largest_run, "projects_to_nodes": reach.nodes}
+    # Of whole nodes: a bucket of sizes may end far above it.
+    shared["largest_run_gpus"] = (gpus_a_node or 0) * (reach.largest_run or 0) or None
     shared |= {"no_projection": reach.reason, "needed": reach.needed}
     reason = None
     if above_gpus is not None:
@@ -384,13 +386,16 @@ def _deviance(failures: np.ndarray, fitted: np.ndarray) -> float:
 def _line(slope: float, error: float, df: float, confidence: float) -> dict[str, float]:
     """df: of the error; infinite where it is no estimate."""
     widest = float(stdtrit(df, (1 + confidence) / 2))
+    detectable = float(nctdtrinc(df, 1 - POWER, widest)) * error
     return {
         "slope": slope,
         "slope_se": error,
         "ci_low": slope - widest * error,
         "ci_high": slope + widest * error,
         "p_value": 2 * float(stdtr(df, -abs(slope - EXPECTED_SLOPE) / error)),
-        "detectable_difference": float(nctdtrinc(df, 1 - POWER, widest)) * error,
+        "detectable_difference": detectable,
+        "detectable_low": EXPECTED_SLOPE - detectable,
+        "detectable_high": EXPECTED_SLOPE + detectable,
     }
 
 
