@@ -86,9 +86,10 @@ gallery: .venv/requirements-test.lock  ## make badges and the picture of the pag
 	@$(BIN)/python docs/gallery.py docs/gallery "$$STUDY"
 	@$(BIN)/python docs/badges.py docs/gallery
 
-docs: .venv/requirements-test.lock  ## write docs/tables.md, docs/metrics.md (after `make report TRACE=all`) and workflow/files.txt
+docs: .venv/requirements-test.lock  ## write docs/tables.md, docs/metrics.md (after `make report TRACE=all`), config/README.md, workflow/files.txt
 	@$(BIN)/python docs/tables.py docs/tables.md
 	@$(BIN)/python docs/metrics.py docs/metrics.md $(wildcard results/sample*/metrics.json)
+	@$(BIN)/python docs/configuration.py config/README.md
 	@$(BIN)/python docs/workflow_files.py
 
 coverage: .venv/requirements-test.lock  ## simulate how often intervals hold the truth and tests reject true nulls: docs/coverage.md; some 10 min

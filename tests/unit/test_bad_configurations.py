@@ -86,7 +86,7 @@ def test_a_problem_names_the_line_and_column_of_its_layer():
 def test_a_message_fits_a_screen():
     said = refused(f"study: [sample]\nclaims: [{', '.join(['1'] * 5000)}]\n").split("\n")
     assert len(said) == MOST_LINES + 1 < 37
-    assert said[1].startswith("my.yaml: line 2, column 10: claims[0]: found the whole number 1; expected text")
+    assert said[0].startswith("my.yaml: line 2, column 10: claims[0]: found the whole number 1; expected text")
     assert said[-1] == "... and at least 166 more. Put these right first."
     names = ", ".join(f"name_{number}: {{format: table}}" for number in range(300))
     said = refused(f"study: [missing]\nregistry: {{{names}}}\n")

@@ -7,9 +7,8 @@ import polars as pl
 import pytest
 import yaml
 from of_formats import FILES, FORMATS, MADE_UP, RUNS
-from study.documents import load_document, load_schema
+from study.documents import load_document
 from study.formats import FOLDER, load_formats, meaning_of, schema_text
-from study.table_schema import load_table_schema
 from ttf.formats.protocol import Reading, Source, code_of, reading_in
 from ttf.ingest import ingest
 from ttf.jobs import JOB_COLUMNS, OUTCOMES, nodes
@@ -18,9 +17,9 @@ from ttf.raw_tables import table_schemas
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_declaration_keeps_to_its_schema(name):
-    declaration = load_document(FILES[name], load_schema("format.schema.yaml"))
+    declaration = load_document(FILES[name], "format.schema.yaml")
     if "schema" in declaration:
-        assert list(load_table_schema(FILES[name])["tables"]) == list(declaration["tables"])
+        assert list(declaration["schema"]["tables"]) == list(declaration["tables"])
         assert list(declaration)[-1] == "schema", "the code reads what stands before it"
     assert set(declaration.get("sample", [])) >= set(declaration["tables"]) or "sample" not in declaration
 

@@ -1,9 +1,6 @@
 """Schemas of raw tables: what is shipped is sound, what a person adopts is looked at, what changed is told."""
 
-import copy
 import dataclasses
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,10 +8,9 @@ import yaml
 from of_formats import FILES, FORMATS
 from study.documents import load_schema
 from study.messages import ConfigError
-from study.table_schema import load_table_schema, schema_of
+from study.table_schema import contradictions, schema_of
 from study.windows import windows_of
 from study.yaml_files import load_yaml
-from ttf.quality.schema_diff import schema_diff
 from ttf.raw_tables import Column, TableSchema, table_schemas
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,7 +20,8 @@ OPENB = FILES["openb"]
 
 @pytest.mark.parametrize("path", SHIPPED.values(), ids=SHIPPED)
 def test_what_is_shipped_is_sound(path):
-    assert table_schemas(load_table_schema(path))
+    assert table_schemas(load_yaml(path)["schema"])
+    assert not list(contradictions(load_yaml(path)["schema"]))
     assert yaml.safe_load(schema_of("t", {}, path)) == load_yaml(path)["schema"]
 
 
@@ -139,104 +136,3 @@ def test_windows():
     with pytest.raises(ConfigError, match=r"registry\.t\.windows\.by: this trace is not given in parts"):
         windows_of("t", {"windows": {"by": "part"}}, ["t"])
     assert windows_of("t", {"windows": {"by": "part"}}, ["t"], {"t": {}}) == {"by": "part"}
-
-
-# What changed ---------------------------------------------------------------------------------------------
-
-OLD = {
-    "version": 1,
-    "header": True,
-    "tables": {
-        "job": {
-            "key": ["job_id"],
-            "columns": [
-                {"name": "job_id", "type": "text", "required": True},
-                {"name": "state", "type": "text", "values": ["A", "B"], "required": True},
-                {"name": "gpus", "type": "count", "as": "gpu_count", "maximum": 1000},
-                {"name": "gone", "type": "text"},
-            ],
-        },
-        "node": {"columns": [{"name": "node", "type": "text"}]},
-    },
-}
-
-
-def changed(change):
-    new = copy.deepcopy(OLD)
-    change(new)
-    return schema_diff(OLD, new)
-
-
-@pytest.mark.parametrize(
-    ("change", "sentences"),
-    [
-        (lambda d: None, []),
-        (lambda d: d.update(version=2), ["version 1 becomes 2"]),
-        (lambda d: d["tables"].pop("node"), ["node: table removed"]),
-        (lambda d: d["tables"].update(t=d["tables"]["node"]), ["t: new table of 1 column"]),
-        (lambda d: d["tables"]["job"]["columns"].pop(), ["job.gone: column removed"]),
-        (
-            lambda d: d["tables"]["job"]["columns"].append({"name": "x", "type": "time", "as": "x_s"}),
-            ["job.x: new column (time, stored as x_s)"],
-        ),
-        (
-            lambda d: column(d, "state", "job").update(values=["B", "C", "D"]),
-            ["job.state: the words C, D are now allowed", "job.state: the word A is no longer allowed"],
-        ),
-        (lambda d: column(d, "state", "job").pop("values"), ["job.state: any word is allowed (before: A, B)"]),
-        (
-            lambda d: column(d, "gone", "job").update(values=["A"]),
-            ["job.gone: only the word A is allowed (before: any word)"],
-        ),
-        (lambda d: column(d, "state", "job").update(required=False), ["job.state: may now be blank"]),
-        (lambda d: column(d, "gone", "job").update(required=True), ["job.gone: must now have a value"]),
-        (
-            lambda d: column(d, "gpus", "job").update(maximum=5000, minimum=-1),
-            ["job.gpus: new minimum -1", "job.gpus: the maximum rises from 1,000 to 5,000"],
-        ),
-        (
-            lambda d: column(d, "gpus", "job").pop("maximum"),
-            ["job.gpus: the maximum 1,000 is dropped: the one of its type holds"],
-        ),
-        (lambda d: column(d, "gpus", "job").update(type="number"), ["job.gpus: the type count becomes number"]),
-        (lambda d: column(d, "gpus", "job").update({"as": "g"}), ["job.gpus: stored as gpu_count becomes stored as g"]),
-        (lambda d: column(d, "gpus", "job").update(blank=["N/A"]), ["job.gpus: the word N/A is now read as blank"]),
-        (lambda d: column(d, "gpus", "job").update(keep=True, scale=1), []),
-        (
-            lambda d: d["tables"]["job"].update(key=["job_id", "state"]),
-            ["job: rows are told apart by job_id, state (before: job_id)"],
-        ),
-        (lambda d: d["tables"]["job"].update(quoted=True), ["job: fields may now stand in double quotes"]),
-        (lambda d: d["tables"]["job"]["columns"].reverse(), []),
-        (
-            lambda d: (d.update(header=False), d["tables"].pop("node"), d["tables"]["job"]["columns"].reverse()),
-            [
-                "job: files no longer have a header row",
-                "job: the columns stand in another order: gone, gpus, state, job_id",
-                "node: table removed",
-            ],
-        ),
-    ],
-)
-def test_each_change_in_plain_words(change, sentences):
-    assert changed(change) == sentences
-
-
-def run(*arguments):
-    command = [sys.executable, str(ROOT / "workflow/study/schema_diff.py"), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
-def test_the_command(tmp_path):
-    new = tmp_path / "new.yaml"
-    new.write_text(OPENB.read_text().replace("version: 1", "version: 2").replace("Pending]", "Pending, Lost]"))
-    done = run(OPENB, new)
-    assert (done.returncode, done.stdout) == (
-        0,
-        "version 1 becomes 2\npods.pod_phase: the word Lost is now allowed\n",
-    )
-    assert run(OPENB, OPENB).stdout == "The two say the same.\n"
-    assert run(OPENB).returncode == 2
-    bad = run(OPENB, tmp_path / "none.yaml")
-    assert (bad.returncode, bad.stdout) == (1, "")
-    assert bad.stderr == f"{tmp_path / 'none.yaml'}: there is no such file.\n"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from of_formats import FORMATS
 from study.documents import load_schema
 from study.messages import ConfigError
-from study.taxonomy import LONGEST_WRITTEN_OUT, pattern_problem, taxonomy_of, tells_reasons
+from study.taxonomy import pattern_problem, taxonomy_of, tells_reasons
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = ROOT / "config/taxonomy.yaml"
@@ -170,10 +170,6 @@ HEAD = "reasons:\n  New: {domain: [hardware], deterministic: false}\nrules:\n"
                 "line 10: rules[0].text[4]: '\\\\p{L}{500}' cannot be searched for: Compiled regex exceeds size limit",
             ],
         ),
-        (
-            HEAD + "- {reason: New, text: ['(a{99}b){99}']}\n",
-            ["line 4: rules[0].text[0]: '(a{99}b){99}': with its counted repetitions written out it is long"],
-        ),
     ],
 )
 def test_each_kind_of_problem_has_its_file_line_and_key(own, text, lines):
@@ -192,26 +188,6 @@ def test_a_file_that_is_not_there_or_no_yaml(own, tmp_path):
 def test_any_pattern_is_searched_for_or_explained_on_one_line(pattern):
     problem = pattern_problem(pattern)
     assert problem is None or re.fullmatch(r"[^\n]+\.", problem)
-
-
-@pytest.mark.parametrize(
-    ("pattern", "fits"),
-    [
-        ("a" * 500, True),
-        ("a{1000}", True),
-        ("a{1001}", False),
-        ("(?:ab{10}){90}", True),
-        ("(?:ab{10}){91}", False),
-        ("(?:a{0,99}|b){0,11}", False),
-        ("a{99999999999999999999}", False),
-        (r"\(a{9}\){9}", True),
-        ("[{9}(]{9}", True),
-    ],
-)
-def test_the_length_of_a_pattern_counts_its_repetitions(pattern, fits):
-    problem = pattern_problem(pattern)
-    assert (problem is None) == fits, problem
-    assert fits or f"longer than {LONGEST_WRITTEN_OUT:,}" in problem
 
 
 # Which traces have reasons --------------------------------------------------------------------------------

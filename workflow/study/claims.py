@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from study.documents import Problem, load_document, load_schema
+from study.documents import Problem, load_document
 
 
 def load_claims(path: str | Path, label: str | None = None) -> dict:
     """The document: sources by key, and the claims in order. Raises ConfigError, a line a problem."""
-    return load_document(path, load_schema("claims.schema.yaml"), label, _contradictions)
+    return load_document(path, "claims.schema.yaml", label, _contradictions)
 
 
 def _contradictions(document: dict) -> Iterator[Problem]:

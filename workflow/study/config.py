@@ -264,13 +264,8 @@ def _in_entry(entry: dict, tables: list[str]) -> Iterator[Problem]:
 
 def stacked(layers: list[Layer], traces: dict) -> list[Layer]:
     """The layers with text keys, and below them the registry: `traces` is the content of config/traces.yaml."""
-    stack = [(TRACES_FILE, Document({"registry": traces}, _tree(traces))), *layers]
-    return [(label, Document(_plain(content), _tree(content))) for label, content in stack]
-
-
-def _tree(content: Mapping) -> Any:
-    """What says where the keys stand, of a mapping that was read from a file."""
-    return getattr(content, "tree", lambda: None)
+    stack = [(TRACES_FILE, {"registry": traces}, traces), *((label, content, content) for label, content in layers)]
+    return [(label, Document(_plain(content), getattr(read, "tree", None))) for label, content, read in stack]
 
 
 def in_files(problems: list[Problem], stack: list[Layer]) -> str:

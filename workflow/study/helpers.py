@@ -10,9 +10,8 @@ import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-from study.memory import Memory
+from study.memory import remembered
 
 
 @cache
@@ -65,11 +64,7 @@ def stamped(stamps: Iterable[str]) -> list[str]:
 
 # A statement that may import a module of ttf, or a relative import. Parsing just these takes a tenth of the time that
 # whole files take, and every start of the workflow waits for it.
-_NAMES = re.compile(r"\w*(\.\w+)* (\w*|\*)")
 _STATEMENT = re.compile(r"^[ \t]*(?:import[ \t]|from[ \t]+(?:ttf\b|\.))[^\n(]*(?:\([^)]*\))?", re.MULTILINE)
-
-
-_MEMORY = Memory("imports", __file__)
 
 
 def _imports(text: str, file: Path) -> list[tuple[str, str, int, int]]:
@@ -89,18 +84,10 @@ def _imports(text: str, file: Path) -> list[tuple[str, str, int, int]]:
     return found
 
 
-def _are_imports(found: Any) -> bool:
-    """Whether this, which was remembered, can be what a module imports."""
-    return isinstance(found, list) and all(
-        isinstance(one, list) and list(map(type, one)) == [str, str, int, int] and _NAMES.fullmatch(" ".join(one[:2]))
-        for one in found
-    )
-
-
 @cache
 def _imported(file: Path, roots: tuple[Path, ...]) -> tuple[Path, ...]:
     content, files = _content(file), []
-    imports = _MEMORY.of(content, lambda: _imports(content.decode("utf-8"), file), _are_imports)
+    imports = remembered(lambda: _imports(content.decode("utf-8"), file), _content(Path(__file__)), content)
     for module, name, level, line in imports:
         if level:
             raise ImportError(f"{file}, line {line}: a relative import; write `from ttf. ... import ...`")

@@ -22,13 +22,13 @@ from ttf.rooms import contracts, places, rooms
 from study import resources
 from study.claims import load_claims
 from study.config import in_files, resolve, stacked
+from study.documents import load_extended
 from study.entries import left_out_words, one_look
 from study.formats import declarations, load_formats
 from study.headers import wrong_headers
 from study.helpers import helpers, stamp, stamps
 from study.infra import given_tables, with_given_parts
 from study.messages import ConfigError
-from study.outage_causes import outage_rules_of
 from study.raw_tables import entries_left_out, parts_of, raw_tables, sample_files, to_fetch
 from study.risk import risk_problems
 from study.room import OF_STUDY, Room, check_claims, known
@@ -61,7 +61,8 @@ class Study:
         registry = load_yaml(root / "config" / "traces.yaml", "config/traces.yaml")
         self.config = resolve(layers, registry, {name: format["tables"] for name, format in self.formats.items()})
         self.taxonomy = taxonomy_of(root / "config" / "taxonomy.yaml", self.config["taxonomy"])
-        self.outage_rules = outage_rules_of(root / "config" / "outage_causes.yaml", self.config["outage_causes"])
+        causes = load_extended(root / "config" / "outage_causes.yaml", self.config["outage_causes"])
+        self.outage_rules = [rule for document in causes for rule in document["rules"]]
         entries = self.config["registry"]
         with_jobs = [name for name, entry in entries.items() if self.formats[entry["format"]]["gives"] == "jobs"]
         with one_look():

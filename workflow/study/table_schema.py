@@ -1,10 +1,9 @@
 """Schemas of raw tables: the one shipped with a format, or one of a person's own that the registry names."""
 
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
-from study.documents import dotted, load_document, load_schema, schema_problems, some
+from study.documents import Problem, load_document
 from study.formats import schema_text
 from study.given import DOCUMENT_MB, given_file
 from study.mapping import MAPPED
@@ -14,7 +13,6 @@ from study.yaml_files import load_yaml
 
 # Rules write below it: a schema there would be an input of the rule that it comes from.
 PRODUCTS = Path("results")
-MOST_PROBLEMS = 8
 
 
 def schema_of(trace: str, entry: dict, shipped: Path) -> str | None:
@@ -41,55 +39,43 @@ def schema_of(trace: str, entry: dict, shipped: Path) -> str | None:
             "own, look through it, and name the copy."
         )
     document = load_table_schema(adopted, f"{where}: {adopted}")
-    if problems := list(_differences(document, load_table_schema(shipped))):
-        raise ConfigError("\n".join(f"{where}: {adopted}: {problem}" for problem in problems[:MOST_PROBLEMS]))
+    if problems := list(_differences(document, load_yaml(shipped)["schema"])):
+        raise ConfigError("\n".join(f"{where}: {adopted}: {problem}" for problem in problems))
     return schema_text(adopted)
 
 
 def load_table_schema(path: str | Path, label: str | None = None) -> dict:
-    """The document of a schema file, or of the one in the declaration of a format.
-
-    Raises ConfigError, a line a problem, for a file that is none.
-    """
-    document = load_yaml(path, label)
-    if "schema" not in document:
-        document = load_document(path, _schema(), label)
-    elif found := some(schema_problems(document := document["schema"], _schema())):
-        raise ConfigError("\n".join(f"{label or path}: schema.{dotted(one.path)}: {one.text}" for one in found))
-    if problems := list(_contradictions(document)):
-        raise ConfigError("\n".join(f"{label or path}: {problem}" for problem in problems[:MOST_PROBLEMS]))
-    return document
+    """The document of a schema file. Raises ConfigError, a line a problem, for a file that is none."""
+    return load_document(path, "table.schema.yaml", label, contradictions)
 
 
-@cache
-def _schema() -> dict:
-    return load_schema("table.schema.yaml")
-
-
-def _contradictions(document: dict) -> Iterator[str]:
+def contradictions(document: dict) -> Iterator[Problem]:
     """Names that stand for two columns or for none, and limits that let nothing in."""
     tables = document["tables"]
     for table, about in tables.items():
-        where = f"tables.{table}"
-        names = [column["name"] for column in about["columns"]]
-        ours = [column.get("as", column["name"]) for column in about["columns"]]
-        for words, what in ((names, "name"), (ours, "as")):
+        path, columns = ("tables", table), about["columns"]
+        ours = [column.get("as", column["name"]) for column in columns]
+        for words, what in (([column["name"] for column in columns], "name"), (ours, "as")):
             for word in sorted({word for word in words if words.count(word) > 1}):
-                yield f"{where}: two columns have the {what} {word!r}"
-        stored = {column.get("as", column["name"]) for column in about["columns"] if column.get("keep", True)}
-        owner = about.get("belongs_to", {})
+                yield Problem(path, f"two columns have the {what} {word!r}")
+        stored, owner = set(_stored(about)), about.get("belongs_to", {})
         for key, used in (("key", about.get("key", [])), ("belongs_to", owner.get("by", []))):
             for name in [name for name in used if name not in stored]:
-                yield f"{where}.{key}: there is no stored column {name!r}"
+                yield Problem((*path, key), f"there is no stored column {name!r}")
         for name in [name for name in about.get("order", []) if name not in ours]:
-            yield f"{where}.order: there is no column {name!r}"
+            yield Problem((*path, "order"), f"there is no column {name!r}")
         if owner and owner["table"] not in tables:
-            yield f"{where}.belongs_to: there is no table {owner['table']!r}"
-        for column in about["columns"]:
+            yield Problem((*path, "belongs_to"), f"there is no table {owner['table']!r}")
+        for index, column in enumerate(columns):
             if column.get("minimum", 0) > column.get("maximum", float("inf")):
-                yield f"{where}.{column['name']}: the minimum is larger than the maximum"
+                yield Problem((*path, "columns", index), "the minimum is larger than the maximum")
             if "pattern" in column and (problem := pattern_problem(column["pattern"])):
-                yield f"{where}.{column['name']}.pattern: {problem}"
+                yield Problem((*path, "columns", index, "pattern"), problem)
+
+
+def _stored(table: dict) -> dict[str, dict]:
+    """Name that a stored column has with us -> what the schema says of it."""
+    return {column.get("as", column["name"]): column for column in table["columns"] if column.get("keep", True)}
 
 
 def _differences(adopted: dict, shipped: dict) -> Iterator[str]:
@@ -98,15 +84,8 @@ def _differences(adopted: dict, shipped: dict) -> Iterator[str]:
         if table not in adopted["tables"]:
             yield f"tables: the table {table} is missing; the format reads it"
             continue
-        columns = {
-            column.get("as", column["name"]): column
-            for column in adopted["tables"][table]["columns"]
-            if column.get("keep", True)
-        }
-        for column in about["columns"]:
-            name = column.get("as", column["name"])
-            if not column.get("keep", True):
-                continue
+        columns = _stored(adopted["tables"][table])
+        for name, column in _stored(about).items():
             if name not in columns:
                 yield f"tables.{table}: there is no stored column {name!r}; the format reads it"
             elif (columns[name]["type"] == "text") != (column["type"] == "text"):

@@ -2,20 +2,14 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import partial
 from pathlib import Path
 
-from study.documents import Problem, load_document, load_schema, mean
+from study.documents import Problem, load_extended, mean
 from study.given import given_file
 from study.messages import ConfigError, one_line, show
-from study.yaml_files import load_yaml
 
 # What a rule looks at.
 EVIDENCE = ("text", "word", "state", "exit_code")
-# Searching takes time in proportion to the text and to the pattern with its counted repetitions written out, in which
-# (a{9}b){9} is 90 letters: about a second for 64 KiB at this length, were the text made for it.
-LONGEST_WRITTEN_OUT = 1000
-_TOKEN = re.compile(r"\\.|\((?:\?[\w-]*:?)?|\[(?:\\.|[^\]\\])*\]|\{(\d+)(?:,(\d*))?\}|.", re.DOTALL)
 
 
 def taxonomy_of(shipped: Path, own: str = "") -> dict:
@@ -25,27 +19,25 @@ def taxonomy_of(shipped: Path, own: str = "") -> dict:
     first, its reasons and its tail_kib take the place of those shipped; with `extends: false` it stands alone.
     Raises ConfigError, with all that is wrong and in which line.
     """
-    schema = load_schema("taxonomy.schema.yaml")
-    base = load_document(shipped, schema, f"config/{shipped.name}", partial(_contradictions, known={}))
-    if not own:
-        return _complete(base)
-    label = f"taxonomy: {own}"
-    # What the file says of itself decides which reasons its rules may lead to.
-    alone = load_yaml(own, label).get("extends") is False
-    below = {"reasons": {}, "rules": []} if alone else base
-
-    def contradictions(document: dict) -> Iterator[Problem]:
-        yield from _contradictions(document, below["reasons"])
-        yield from _unsearchable(document)
-
-    first = load_document(own, schema, label, contradictions)
-    return _complete(
-        {
-            "tail_kib": first.get("tail_kib", base["tail_kib"]),
-            "reasons": below["reasons"] | first.get("reasons", {}),
-            "rules": [*first.get("rules", []), *below["rules"]],
-        }
-    )
+    documents = load_extended(shipped, own, _contradictions)
+    reasons = {name: about for document in reversed(documents) for name, about in document.get("reasons", {}).items()}
+    lengths = [document["tail_kib"] for document in documents if "tail_kib" in document]
+    return {
+        "tail_kib": next(iter(lengths), 64),
+        "reasons": {
+            name: {
+                "domain": about["domain"],
+                "category": about.get("category", []),
+                "deterministic": about["deterministic"],
+            }
+            for name, about in reasons.items()
+        },
+        "rules": [
+            {"reason": rule["reason"]} | {key: rule.get(key, []) for key in EVIDENCE}
+            for document in documents
+            for rule in document.get("rules", [])
+        ],
+    }
 
 
 def tells_reasons(trace: str, entry: dict, format: Mapping, taxonomy: dict) -> bool:
@@ -73,43 +65,20 @@ def _folded(word: str) -> str:
     return re.sub(r"[\s_-]+", " ", word.strip().lower())
 
 
-def _complete(taxonomy: dict) -> dict:
-    """All keys that a rule and a reason may have, in a fixed order."""
-    return {
-        "tail_kib": taxonomy["tail_kib"],
-        "reasons": {
-            name: {key: about.get(key, []) for key in ("domain", "category")}
-            | {"deterministic": about["deterministic"]}
-            for name, about in taxonomy["reasons"].items()
-        },
-        "rules": [
-            {"reason": rule["reason"]} | {key: rule.get(key, []) for key in EVIDENCE} for rule in taxonomy["rules"]
-        ],
-    }
-
-
-def _contradictions(document: dict, known: Mapping) -> Iterator[Problem]:
-    """Rules that lead nowhere, and reasons without a rule."""
-    reasons = {**known, **document.get("reasons", {})}
-    for number, rule in enumerate(document.get("rules", [])):
-        name = rule["reason"]
-        if name not in reasons:
-            yield Problem(
-                ("rules", number, "reason"),
-                f"{show(name)} is not among the reasons{mean(name, reasons)} Describe it there.",
-            )
-    used = {rule["reason"] for rule in document.get("rules", [])}
-    for name in document.get("reasons", {}):
-        if name not in used and name not in known:
-            yield Problem(("reasons", name), "no rule leads to it; add one, or leave the reason out.")
-
-
-def _unsearchable(document: dict) -> Iterator[Problem]:
-    """The patterns that cannot be searched for."""
-    for number, rule in enumerate(document.get("rules", [])):
-        for place, pattern in enumerate(rule.get("text", [])):
+def _contradictions(document: dict, base: dict | None) -> Iterator[Problem]:
+    """Rules that lead nowhere, patterns that cannot be searched for, and reasons without a rule."""
+    known, own = (base or {}).get("reasons", {}), document.get("reasons", {})
+    rules = document.get("rules", [])
+    for number, rule in enumerate(rules):
+        if (name := rule["reason"]) not in (names := {**known, **own}):
+            text = f"{show(name)} is not among the reasons{mean(name, names)} Describe it there."
+            yield Problem(("rules", number, "reason"), text)
+        # A test searches for those that are shipped.
+        for index, pattern in enumerate(rule.get("text", []) if base is not None else ()):
             if text := pattern_problem(pattern):
-                yield Problem(("rules", number, "text", place), text)
+                yield Problem(("rules", number, "text", index), text)
+    for name in own.keys() - known.keys() - {rule["reason"] for rule in rules}:
+        yield Problem(("reasons", name), "no rule leads to it; add one, or leave the reason out.")
 
 
 def pattern_problem(pattern: str) -> str | None:
@@ -120,11 +89,6 @@ def pattern_problem(pattern: str) -> str | None:
     """
     import polars as pl  # takes longer to import than all the rest of the configuration to read
 
-    if _written_out(pattern) > LONGEST_WRITTEN_OUT:
-        return (
-            f"{show(pattern)}: with its counted repetitions written out it is longer than {LONGEST_WRITTEN_OUT:,} "
-            "characters; use * or + in place of large counts."
-        )
     try:
         pl.Series([""]).str.contains(pattern)
     except pl.exceptions.ComputeError as error:
@@ -132,22 +96,3 @@ def pattern_problem(pattern: str) -> str | None:
         why = one_line(said.rpartition("error:")[2]).rstrip(".")
         return f"{show(pattern)} cannot be searched for: {why}."
     return None
-
-
-def _written_out(pattern: str) -> int:
-    """About how many characters and classes a pattern has with its counted repetitions written out."""
-    # A group within a group: what came before each, and its last part, which a repetition repeats.
-    groups, length, last = [], 0, 0
-    for token in _TOKEN.finditer(pattern):
-        if token[1]:
-            # Digits that fill a page are as good as many.
-            times = max(int((token[2] or token[1])[:9]), 1)
-            length, last = length + last * (times - 1), last * times
-        elif token[0].startswith("("):
-            groups.append(length)
-            length = 0
-        elif token[0] == ")" and groups:
-            length, last = length + groups.pop(), length
-        elif token[0] not in ")|*+?^$":
-            length, last = length + 1, 1
-    return length + sum(groups)

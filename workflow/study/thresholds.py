@@ -10,7 +10,7 @@ from typing import Any
 from ttf.thresholds import Rule, Subject
 from ttf.words import SECONDS
 
-from study.documents import Problem, load_document, load_schema, mean
+from study.documents import Problem, load_document, mean
 from study.messages import show
 
 KINDS = ("above", "below", "is", "is_not")
@@ -27,8 +27,9 @@ def load_rules(path: str | Path, subjects: Sequence[Subject], others: Sequence[S
     line a problem: file, line, key, what was expected and the nearest right name.
     """
     every = [*subjects, *others]
-    schema = load_schema("thresholds.schema.yaml")
-    document = load_document(path, schema, contradictions=lambda read: _contradictions(read["rules"], every))
+    document = load_document(
+        path, "thresholds.schema.yaml", contradictions=lambda read: _contradictions(read["rules"], every)
+    )
     return [_rule(entry, _meant(entry, every)) for entry in document["rules"]]
 
 

@@ -4,46 +4,38 @@ Aliases let a text of some lines stand for 10^9 values, brackets can be nested d
 number may have a million digits. What a file stands for is measured before it is built.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache, cached_property
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from study.given import CONFIGURATION_MB, DOCUMENT_MB, contents
-from study.memory import Memory
 from study.messages import ConfigError, found, key_text, one_line, show
 
 KeyPath = tuple[str | int, ...]
 
 # What a document may stand for, its aliases written out: the largest shipped one has 35,000 values, 9 deep.
 MOST_VALUES, DEEPEST, LONGEST_NUMBER = 300_000, 50, 400
-# Above this, in characters, the parser in Python, which explains errors better, takes seconds.
+# Above this, in characters, the parser in Python, which explains errors better, takes seconds; libyaml a seventh of it.
 _LARGE = 100_000
-# Above this, in bytes, to parse a file anew at each start is a part of the start.
-_MUCH = 50_000
-_DOCUMENTS = Memory("documents", __file__)
-_MERGE = "tag:yaml.org,2002:merge"
-_SCALARS = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "timestamp")}
-_NUMBERS = {f"tag:yaml.org,2002:{name}" for name in ("int", "float", "timestamp")}
-_UNDERSTOOD = _SCALARS | {f"tag:yaml.org,2002:{name}" for name in ("map", "seq")}
+_FAST = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
+_TAG = "tag:yaml.org,2002:"
+_PLAIN = {f"{_TAG}{name}" for name in ("str", "int", "float", "bool", "null", "timestamp", "merge", "map", "seq")}
 _HINT = "look at the indentation, colons, quotes and brackets on this line and the one before"
 
 
 class Document(dict):
-    """A mapping as it was read, and where in the file each key of it stands.
+    """A mapping as it was read, and where in the file each key of it stands. tree: what it was built from."""
 
-    tree: gives the tree that it was built from.
-    """
-
-    def __init__(self, content: Mapping, tree: Callable[[], yaml.Node | None] = lambda: None):
+    def __init__(self, content: Mapping, tree: yaml.Node | None = None):
         super().__init__(content)
         self.tree = tree
 
     @cached_property
     def _places(self) -> dict[KeyPath, tuple[int, int]]:
-        return dict(_places(tree)) if (tree := self.tree()) else {}
+        return dict(_places(self.tree)) if self.tree else {}
 
     def place(self, path: KeyPath) -> tuple[int, int] | None:
         """(line, column), from 1, of a key, or of the nearest thing around it where the key is missing; None where the
@@ -70,30 +62,29 @@ def load_yaml(path: str | Path, label: str | None = None, for_snakemake: bool = 
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise ConfigError(f"{label}: line {line}: not UTF-8 text; save the file as UTF-8.") from None
-    parsed = cache(lambda: _parsed(text, label, not for_snakemake))
-    if len(content) > _MUCH and not for_snakemake:
-        # What was remembered comes without its tree, which only a message needs.
-        value = _DOCUMENTS.of(content, lambda: parsed()[0], lambda value: isinstance(value, dict))
-    else:
-        value, _ = parsed()
+    value, tree = _parse(text, label, fast=not for_snakemake)
     if not isinstance(value, dict):
         what = "the file is empty" if value is None else f"found {found(value)}"
         raise ConfigError(f"{label}: {what}; expected keys with values, for example study: [sample].")
-    return Document(value, lambda: parsed()[1])
+    return Document(value, tree)
 
 
 def parse_yaml(text: str, label: str) -> Any:
     """The content of a YAML text. Raises ConfigError, a line a problem."""
-    return _parsed(text, label)[0]
+    return _parse(text, label)[0]
 
 
-def _parsed(text: str, label: str, fast: bool = True) -> tuple[Any, yaml.Node | None]:
+def _parse(text: str, label: str, fast: bool = True) -> tuple[Any, yaml.Node | None]:
     """(the content, the tree that it was built from). PyYAML by itself lets the last of two equal keys win."""
     try:
-        loader, node = _composed(text, fast)
-        if node is None:
+        try:
+            _check_size(yaml.parse(text, _FAST))
+        except yaml.YAMLError:
+            fast = len(text) > _LARGE
+        loader = (_FAST if fast else yaml.SafeLoader)(text)
+        if (node := loader.get_single_node()) is None:
             return None, None
-        if problems := _Walk(loader).problems_of(node):
+        if problems := list(_problems(node, loader, set())):
             raise ConfigError("\n".join(f"{label}: {problem}" for problem in problems))
         return loader.construct_document(node), node
     except _Refused as refused:
@@ -101,7 +92,7 @@ def _parsed(text: str, label: str, fast: bool = True) -> tuple[Any, yaml.Node | 
     except yaml.MarkedYAMLError as error:
         # PyYAML's words are a parser's; the hint is for a person.
         hint = "indent with spaces, not tabs" if "'\\t'" in str(error.problem) else _HINT
-        where = _mark(error.problem_mark or error.context_mark)
+        where = at(_place(error.problem_mark or error.context_mark))
         raise ConfigError(f"{label}: {where}not valid YAML ({one_line(error.problem)}); {hint}.") from None
     except yaml.reader.ReaderError as error:
         before = text[: error.position]
@@ -111,126 +102,92 @@ def _parsed(text: str, label: str, fast: bool = True) -> tuple[Any, yaml.Node | 
         raise ConfigError(f"{label}: nested too deeply; at most {DEEPEST} levels are read.") from None
     except UnicodeEncodeError:
         raise ConfigError(f"{label}: not UTF-8 text.") from None
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{label}: not valid YAML ({one_line(error)}).") from None
-
-
-def _composed(text: str, fast: bool) -> tuple[Any, yaml.Node | None]:
-    """(loader, its one document). libyaml takes a seventh of the time; the parser in Python explains errors better, and
-    refuses some tabs that libyaml lets pass."""
-    if yaml.__with_libyaml__:
-        try:
-            _check_depth(yaml.parse(text, yaml.CSafeLoader))
-            if fast:
-                loader = yaml.CSafeLoader(text)
-                return loader, loader.get_single_node()
-        except yaml.YAMLError:
-            if fast and len(text) > _LARGE:
-                raise
-    loader = yaml.SafeLoader(text)
-    return loader, loader.get_single_node()
-
-
-def _check_depth(events: Iterator[yaml.Event]) -> None:
-    """Raises _Refused where brackets or indentation are nested too deeply: building them would break the stack."""
-    depth = values = 0
-    for event in events:
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        values += isinstance(event, yaml.NodeEvent)
-        if depth > DEEPEST:
-            raise _Refused(f"{_mark(event.start_mark)}nested too deeply; at most {DEEPEST} levels are read.")
-        if values > MOST_VALUES:
-            raise _Refused(f"{_mark(event.start_mark)}too much; at most {MOST_VALUES:,} values are read.")
 
 
 class _Refused(Exception):
-    """Of a file that cannot be read any further."""
+    """Of a file that stands for too much."""
+
+    def __init__(self, mark: yaml.Mark, text: str):
+        super().__init__(f"{at(_place(mark))}{text}")
 
 
-class _Walk:
-    """Goes once through a tree, whatever stands for what: what each part stands for, and what is wrong with it.
-
-    Makes every plain key a text (2020, no).
-    """
-
-    def __init__(self, loader: Any):
-        self._loader, self._problems = loader, []
-        # Part of the tree -> (values, levels) that it stands for, aliases written out; nothing while it is looked at.
-        self._seen: dict[int, tuple[int, int] | None] = {}
-
-    def problems_of(self, node: yaml.Node) -> list[str]:
-        """What is wrong. Raises _Refused for a tree that stands for too much."""
-        self._size(node)
-        return self._problems
-
-    def _size(self, node: yaml.Node) -> tuple[int, int]:
-        if id(node) in self._seen:
-            if (size := self._seen[id(node)]) is None:
-                raise _Refused(f"{_mark(node.start_mark)}the value holds itself by an alias.")
-            return size
-        self._seen[id(node)] = None
-        if isinstance(node, yaml.ScalarNode):
-            self._check_scalar(node)
-        elif node.tag not in _UNDERSTOOD:
-            self._wrong(node, _tag(node))
-        if isinstance(node, yaml.MappingNode):
-            self._check_keys(node)
-        inner = [self._size(part) for part in _parts(node)]
-        values, levels = 1 + sum(size for size, _ in inner), 1 + max((deep for _, deep in inner), default=0)
-        if values > MOST_VALUES or levels > DEEPEST:
-            much = f"more than {MOST_VALUES:,} values" if values > MOST_VALUES else f"more than {DEEPEST} levels"
-            raise _Refused(f"{_mark(node.start_mark)}with its aliases written out this is {much}. Write less.")
-        self._seen[id(node)] = values, levels
-        return values, levels
-
-    def _wrong(self, node: yaml.Node, text: str) -> None:
-        self._problems.append(f"{_mark(node.start_mark)}{text}")
-
-    def _check_keys(self, node: yaml.MappingNode) -> None:
-        lines: dict[str, int] = {}
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE:
-                key.tag = "tag:yaml.org,2002:str"
-                if key.value in lines:
-                    self._wrong(key, f"the key {key_text(key.value)} stands twice (first in line {lines[key.value]}).")
-                lines.setdefault(key.value, key.start_mark.line + 1)
-
-    def _check_scalar(self, node: yaml.ScalarNode) -> None:
-        if node.tag == _MERGE:
-            return
-        if node.tag not in _SCALARS:
-            self._wrong(node, _tag(node))
-        elif node.tag in _NUMBERS and len(node.value) > LONGEST_NUMBER:
-            self._wrong(node, f"a number of {len(node.value):,} characters; put it in quotes if it is a text.")
+def _check_size(events: Iterable[yaml.Event]) -> None:
+    """Raises _Refused for a text whose tree would break the stack, or that stands for too much once its aliases are
+    written out."""
+    sizes: dict[str, tuple[int, int] | None] = {}  # of each anchor: values and levels, none while it is read
+    around: list[tuple[str | None, int, int]] = []  # of each mapping or list around: its anchor, and the same
+    for event in events:
+        if isinstance(event, yaml.CollectionStartEvent):
+            sizes[event.anchor] = None
+            around.append((event.anchor, 1, 1))
+            size = 0, 0
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, *size = around.pop()
+            sizes[anchor] = size
+        elif isinstance(event, yaml.AliasEvent):
+            if (size := sizes.get(event.anchor, (1, 1))) is None:
+                raise _Refused(event.start_mark, "the value holds itself by an alias.")
+        elif isinstance(event, yaml.ScalarEvent):
+            sizes[event.anchor] = size = 1, 1
         else:
-            try:
-                self._loader.construct_object(node)
-            except (ValueError, KeyError, AttributeError, OverflowError) as error:  # such as 2020-13-45 or !!bool x
-                why = f" ({one_line(error)})" if isinstance(error, ValueError) else ""
-                what = node.tag.rpartition(":")[2].replace("timestamp", "date")
-                self._wrong(node, f"{show(node.value)} is no {what}{why}; put it in quotes if it is a text.")
+            continue
+        if around:
+            anchor, values, levels = around[-1]
+            around[-1] = anchor, values + size[0], max(levels, size[1] + 1)
+            if len(around) + size[1] > DEEPEST:
+                raise _Refused(event.start_mark, f"nested too deeply; at most {DEEPEST} levels are read.")
+            if values + size[0] > MOST_VALUES:
+                raise _Refused(
+                    event.start_mark, f"too much; at most {MOST_VALUES:,} values are read, aliases written out."
+                )
 
 
-def _parts(node: yaml.Node) -> list[yaml.Node]:
+def _problems(node: yaml.Node, loader: Any, seen: set[int]) -> Iterator[str]:
+    """What is wrong in a tree, in each part once. Makes every plain key a text (2020, no)."""
+    if id(node) in seen:
+        return
+    seen.add(id(node))
     if isinstance(node, yaml.MappingNode):
-        return [part for pair in node.value for part in pair]
-    return node.value if isinstance(node, yaml.SequenceNode) else []
+        yield from _repeated_keys(node)
+    if text := _scalar_problem(node, loader) if isinstance(node, yaml.ScalarNode) else _tag_problem(node):
+        yield f"{at(_place(node.start_mark))}{text}"
+    for part in node.value if isinstance(node, yaml.CollectionNode) else ():
+        for inner in part if isinstance(part, tuple) else [part]:
+            yield from _problems(inner, loader, seen)
 
 
-def _tag(node: yaml.Node) -> str:
-    name = node.tag.replace("tag:yaml.org,2002:", "!!")
-    return f"{show(name).strip(chr(39))} means nothing here; leave it out, or put the text in quotes."
+def _repeated_keys(node: yaml.MappingNode) -> Iterator[str]:
+    lines: dict[str, int] = {}
+    for key, _ in node.value:
+        if isinstance(key, yaml.ScalarNode) and key.tag != f"{_TAG}merge":
+            key.tag = f"{_TAG}str"
+            if key.value in lines:
+                first = f"(first in line {lines[key.value]})"
+                yield f"{at(_place(key.start_mark))}the key {key_text(key.value)} stands twice {first}."
+            lines.setdefault(key.value, key.start_mark.line + 1)
 
 
-def _place(mark: yaml.Mark) -> tuple[int, int]:
-    return mark.line + 1, mark.column + 1
+def _tag_problem(node: yaml.Node) -> str:
+    tag = show(node.tag.replace(_TAG, "!!")).strip("'")
+    return "" if node.tag in _PLAIN else f"{tag} means nothing here; leave it out, or put the text in quotes."
 
 
-def _mark(mark: yaml.Mark | None) -> str:
-    return at(_place(mark)) if mark else ""
+def _scalar_problem(node: yaml.ScalarNode, loader: Any) -> str:
+    kind = node.tag.removeprefix(_TAG)
+    if kind in ("int", "float", "timestamp") and len(node.value) > LONGEST_NUMBER:
+        return f"a number of {len(node.value):,} characters; put it in quotes if it is a text."
+    if kind == "merge" or (text := _tag_problem(node)):
+        return "" if kind == "merge" else text
+    try:
+        loader.construct_object(node)
+    except (ValueError, KeyError, AttributeError, OverflowError) as error:  # such as 2020-13-45 or !!bool x
+        why = f" ({one_line(error)})" if isinstance(error, ValueError) else ""
+        return f"{show(node.value)} is no {kind.replace('timestamp', 'date')}{why}; put it in quotes if it is a text."
+    return ""
+
+
+def _place(mark: yaml.Mark | None) -> tuple[int, int] | None:
+    return (mark.line + 1, mark.column + 1) if mark else None
 
 
 def _places(node: yaml.Node, above: KeyPath = ()) -> Iterator[tuple[KeyPath, tuple[int, int]]]:

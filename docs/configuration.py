@@ -1,0 +1,52 @@
+"""The tables of config/README.md, out of the schemas, below the text that people write.
+
+usage: configuration.py FILE   (make docs)
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1] / "workflow"))
+sys.path.append(str(Path(__file__).parents[1] / "scripts"))
+
+from study.config import SCHEMA, entry_of
+from study.documents import flow, key_paths, kind, limits
+
+MARK = "<!-- From here on written by `make docs` from workflow/schemas/ and config.yaml; edit those. -->\n"
+ENTRY = """\
+## A trace in the registry
+
+Each entry stands under the trace's name: letters, digits, `_` and `-`. The results of the trace are written to
+`results/` under this name, so that three names are taken: all, comparison, studies.
+`format` is required, and one of `folder` and `generate`.
+
+"""
+
+
+def render(text: str) -> str:
+    """The text of config/README.md with its tables anew."""
+    keys = SCHEMA["properties"].items()
+    groups = [
+        f"## `{key}`\n\n{part['description']}\n\n{_table(key_paths(part))}"
+        for key, part in keys
+        if "properties" in part
+    ]
+    top = "## What to run\n\n" + _table(((key,), part) for key, part in keys if "properties" not in part)
+    return text.partition(MARK)[0] + "\n".join([MARK, top, *groups, ENTRY + _table(key_paths(entry_of(SCHEMA)))])
+
+
+def _table(keys: Iterator[tuple[tuple[str, ...], dict]]) -> str:
+    """A table with a row for each key."""
+    rows = [["key", "meaning", "type", "default", "allowed"], ["---"] * 5]
+    for path, part in keys:
+        # The names under `files` are described where `files` is.
+        meaning = part.get("description", "The file of the table with this name.")
+        default = f"`{flow(part['default'])}`" if "default" in part else ""
+        rows.append([f"`{'.'.join(path)}`", meaning, kind(part), default, limits(part)])
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |\n" for row in rows)
+
+
+if __name__ == "__main__":
+    file = Path(sys.argv[1])
+    file.write_text(render(file.read_text(encoding="utf-8")), encoding="utf-8")
