@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 import pytest
+from given_tables import metrics_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_numbers import numbers as numbers_of
@@ -15,14 +16,12 @@ from made_runs import trace_of
 from polars.testing import assert_frame_equal
 from ttf.analyses.describe_strata import STRATA
 from ttf.analyses.describe_strata.compute import strata
-from ttf.analyses.describe_strata.numbers import numbers
 from ttf.analyses.measure_losses.lost_work import lost_work
 from ttf.analyses.split_outcomes.compute import outcomes_by_gpus
 from ttf.clusters import CLUSTER_COLUMNS, block_columns, with_clusters
 from ttf.infra import EVENT, infra_lives
 from ttf.jobs import JOB_COLUMNS, conform
 from ttf.kept import Kept
-from ttf.numbers.metrics import Metrics
 from ttf.page.blocks import macros
 from ttf.page.model import Brief, Tile
 from ttf.page.numbers import interval_about
@@ -259,8 +258,7 @@ def test_failed_gpu_time_has_the_interval_of_users_and_weeks():
         assert row[f"failed_gpu_{name}"] == expected
     assert found["cluster_by"] == "user and week"
     assert row["failed_gpu_ci_low_clustered"] < row["failed_gpu_hours_share"] < row["failed_gpu_ci_high_clustered"]
-    metrics = Metrics()
-    numbers(metrics, {"strata": table_of(jobs)})
+    metrics = metrics_of("describe_strata", {"strata": table_of(jobs)})
     about = interval_about(metrics | {"lost_work.failed_gpu_hours_share": SHARE}, "lost_work.failed_gpu_hours_share")
     assert about == (*(row[f"failed_gpu_ci_{end}_clustered"] for end in ("low", "high")), "user and week")
 

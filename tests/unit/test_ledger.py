@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import polars as pl
 import pytest
+from given_tables import metrics_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_placements import jobs_of, nodes_of, of_the_trace, placed
@@ -18,9 +19,8 @@ from ttf.analyses.account_gpu_hours import LEDGER, UNUSED, USED
 from ttf.analyses.account_gpu_hours.charts import gpu_hours_account
 from ttf.analyses.account_gpu_hours.compute import compute, of_block
 from ttf.analyses.account_gpu_hours.labels import LABELS
-from ttf.analyses.account_gpu_hours.numbers import numbers
 from ttf.analyses.account_gpu_hours.page import productive
-from ttf.analyses.account_gpu_hours.rows import NO_CAPACITY, categories_of, ledger, named, notes_of
+from ttf.analyses.account_gpu_hours.rows import NO_CAPACITY, categories_of, ledger, named, notes_of, summarise_ledger
 from ttf.analyses.account_gpu_hours.spent import Months, put_together, spent, timed
 from ttf.analyses.account_gpu_hours.unused import (
     AWAY,
@@ -38,7 +38,6 @@ from ttf.charts.figure import Study
 from ttf.infra import infra_lives
 from ttf.inputs import Inputs
 from ttf.kept import Kept
-from ttf.numbers.metrics import Metrics
 from ttf.page import phrases
 from ttf.page.numbers import Numbers
 from ttf.runs import GPU_HOUR, RUN_COLUMNS, held, in_blocks
@@ -319,16 +318,13 @@ def test_a_whole_trace(tmp_path) -> None:
         "outages": OUTAGES.frame([outage]),
         "exposure": EXPOSURE.frame(exposure),
     }
-    table = compute(given_of(tmp_path, **frames))["ledger"]
+    tables = compute(given_of(tmp_path, **frames))
+    table, summary = tables["ledger"], tables["ledger_summary"]
     LEDGER.check(table)
     every = table.filter(pl.col("scope_by") == "all", pl.col("gpu_hours") != 0)
     assert dict(every.select("category", "gpu_hours").iter_rows()) == {"productive": 11, "down": 2, "free": 3}
     assert table.filter(scope_by="account").select("scope", "gpu_hours").rows() == [("x", 8.0), ("y", 3.0)]
-    metrics = Metrics()
-    numbers(metrics, {"ledger": table})
-    assert (
-        metrics["ledger.capacity_gpu_hours"]["value"] == 16 and metrics["ledger.productive.share"]["value"] == 11 / 16
-    )
+    assert summary.rows() == [(11, None, 16)]
     drawn = gpu_hours_account({"ledger": table}, Study())
     assert [row["to"] for row in drawn.datasets["parts"]] == [11 / 16, 13 / 16, 1]
     drawn.spec(validate=True)
@@ -351,10 +347,10 @@ def test_a_whole_trace(tmp_path) -> None:
 def test_the_open_page_has_the_productive_share_where_records_fit_the_gpus() -> None:
     def key(above: float, **hours: float) -> list:
         milli = {category.FREE: [2 * GPU_HOUR, 0], category.ABOVE: [0, round(-above * GPU_HOUR)]}
-        metrics = Metrics()
-        numbers(metrics, {"ledger": rows_of(unused=milli)})
+        table = rows_of(unused=milli)
+        metrics = metrics_of("account_gpu_hours", {"ledger": table, "ledger_summary": summarise_ledger(table)})
         for name, value in hours.items():
-            metrics.put(f"ledger.{name}.gpu_hours", value, "GPU-hours", "tables/ledger.csv")
+            metrics[f"ledger.{name}.gpu_hours"] |= {"value": value}
         return productive(Numbers(metrics))
 
     assert [(phrases.plain(of.value), phrases.plain(of.note)) for of in key(0)] == [
@@ -368,11 +364,9 @@ def test_the_open_page_has_the_productive_share_where_records_fit_the_gpus() -> 
 
 def test_a_trace_that_used_no_gpu(tmp_path) -> None:
     jobs = jobs_of([("1", "x", 0, 0, 10, 0)]).with_columns(runtime_s=pl.lit(10, pl.Int64))
-    table = compute(given_of(tmp_path, jobs=jobs, lives_infra=infra_lives(jobs, None, {})))["ledger"]
-    assert not table.height and gpu_hours_account({"ledger": table}, Study()).empty
-    metrics = Metrics()
-    numbers(metrics, {"ledger": table})
-    assert not metrics
+    tables = compute(given_of(tmp_path, jobs=jobs, lives_infra=infra_lives(jobs, None, {})))
+    assert not tables["ledger"].height and gpu_hours_account(tables, Study()).empty
+    assert not metrics_of("account_gpu_hours", tables)
 
 
 def test_gpus_in_use_follow_the_runs() -> None:

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from of_formats import raw_schemas, table_of
 from ttf import raw_files, raw_json
-from ttf.analyses.check_philly.compute import listed_machines
-from ttf.analyses.check_philly.numbers import numbers
+from ttf.analyses.check_philly.compute import listed_machines, summarise_machines, summarise_starts
 from ttf.errors import StudyError
 from ttf.formats.philly import derive as philly
 from ttf.formats.philly import read as philly_raw
@@ -21,7 +20,6 @@ from ttf.infra import infra_lives
 from ttf.ingest import REASONS, anomalies, ingest
 from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS, PLACEMENT_COLUMNS
 from ttf.lives import lives_of_jobs
-from ttf.numbers.metrics import Metrics
 from ttf.raw_tables import ASIDE_SCHEMA
 
 ROOT = Path(__file__).parents[2]
@@ -906,20 +904,14 @@ def test_what_the_trace_leaves_open_is_counted(raw):
     listed = listed_machines(table_of("philly", "nodes", tables))
     assert listed.rows() == [(2, 4, 1), (8, None, 1)]
     zones = philly.zone_evidence(table_of("philly", "jobs", tables))
-    metrics = Metrics()
-    numbers(metrics, {"zone_evidence": zones, "listed_machines": listed})
-    found = {name: about["value"] for name, about in metrics.items()}
-    assert found == {
-        "zone.starts": 1,
-        "zone.pacific_ruled_out": int(zones["first_submit_after_s"][0] < 0),
-        "zone.utc_ruled_out": int(zones["first_submit_after_if_utc_s"][0] < 0),
-        "machine_list.compared": 1,
-        "machine_list.agree": 0,
-        "machine_list.listed_gpus": 10,
-        "machine_list.found_gpus": 4,
-        "machine_list.listed": 2,
+    assert summarise_starts(zones) == {
+        "jobs": 3,
+        "starts": 1,
+        "pacific_ruled_out": int(zones["first_submit_after_s"][0] < 0),
+        "utc_ruled_out": int(zones["first_submit_after_if_utc_s"][0] < 0),
     }
-    metrics = Metrics()
-    without_list = listed_machines(table_of("philly", "nodes", raw(log)))
-    numbers(metrics, {"zone_evidence": zones.clear(), "listed_machines": without_list})
-    assert set(metrics) == {"machine_list.listed_gpus", "machine_list.found_gpus", "machine_list.listed"}
+    assert summarise_starts(zones.clear()) == {"jobs": 0}
+    machines = summarise_machines(listed)
+    assert machines == {"listed": 2, "listed_gpus": 10, "found": 1, "found_gpus": 4, "compared": 1, "agree": 0}
+    without_list = summarise_machines(listed_machines(table_of("philly", "nodes", raw(log))))
+    assert without_list == {"listed": 0, "listed_gpus": 0, "found": 1, "found_gpus": 4}

@@ -6,7 +6,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 from ttf.analyses.measure_drift import DRIFT
-from ttf.analyses.measure_drift.numbers import numbers as of_drift
+from ttf.analyses.measure_drift.compute import summarise_drift
+from ttf.analyses.measure_drift.numbers import NUMBERS
 from ttf.numbers.metrics import Metrics
 from ttf.numbers.stages import of_quality
 from ttf.page import quality_lines
@@ -42,7 +43,8 @@ def numbers(anomalies=(), drift=None):
     )
     of_quality(metrics, frame(ANOMALIES.schema, *anomalies), statistics)
     if drift is not None:
-        of_drift(metrics, {"drift": frame(DRIFT.schema, *drift)})
+        drift = frame(DRIFT.schema, *drift)
+        metrics.add(NUMBERS, {"drift": drift, "drift_summary": summarise_drift(drift)})
     return metrics
 
 

@@ -4,13 +4,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from given_tables import correlations, runtime_by_group
+from given_tables import correlations, metrics_of, runtime_by_group
 from ttf.analyses.correlate import FAILURE_SHARE, page
 from ttf.analyses.correlate.charts import CHARTS
-from ttf.analyses.correlate.numbers import of_correlations, of_run_times
 from ttf.charts.figure import Study
 from ttf.clusters import with_clusters
-from ttf.numbers.metrics import Metrics
 from ttf.page.numbers import Numbers
 from ttf.page.phrases import keys, length, plain
 from ttf.page.trace import Trace
@@ -86,8 +84,7 @@ def test_many_values_are_merged_at_weighted_means():
 
 
 def head_of(jobs, without=()):
-    metrics = Metrics()
-    of_correlations(metrics, correlations(jobs, [None]))
+    metrics = metrics_of("correlate", {"correlations": correlations(jobs, [None])})
     for key in [key for key in metrics if key.endswith(without)] if without else []:
         del metrics[key]
     trace = Trace("t", {"unit": "pod"}, Path(), CONTRACTS)
@@ -131,8 +128,7 @@ def test_means_of_few_are_hollow_and_the_extremes_leave_them_out():
         }
     )
     assert "hollow: fewer than 30 jobs" in CHARTS["runtime_by_gpu_type"]({"runtime_by_group": groups}, Study()).caption
-    metrics = Metrics()
-    of_run_times(metrics, groups.filter(pl.col("outcome_set") == "failure"))
+    metrics = metrics_of("correlate", {"runtime_by_group": groups})
     assert metrics["runtime_by_gpu_type.failure.longest.value"]["value"] in ("A", "B")
 
 

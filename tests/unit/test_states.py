@@ -2,17 +2,16 @@
 
 import polars as pl
 import pytest
+from given_tables import metrics_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ttf.analyses.describe_states import CLUSTER_SUMMARY, SIZE_MIX, STATES
 from ttf.analyses.describe_states.charts import size_mix_chart
 from ttf.analyses.describe_states.compute import MOST_STATES, cluster_summary, size_mix, states
-from ttf.analyses.describe_states.numbers import numbers
 from ttf.analyses.split_outcomes.compute import outcome_table
 from ttf.charts.figure import Study
 from ttf.infra import infra_lives
 from ttf.jobs import JOB_COLUMNS
-from ttf.numbers.metrics import Metrics
 
 OUTCOMES = {"COMPLETED": "success", "FAILED": "failure", "NODE_FAIL": "failure", "PENDING": "waiting"}
 RULES = {"states": ["NODE_FAIL"]}
@@ -190,6 +189,4 @@ def test_nobody():
     for contract in (STATES, SIZE_MIX, CLUSTER_SUMMARY):
         contract.check(tables[contract.name])
     assert size_mix_chart(tables, Study("pod")).empty == "no pod requested a GPU"
-    metrics = Metrics()
-    numbers(metrics, tables)
-    assert "states.most.share" not in metrics
+    assert "states.most.share" not in metrics_of("describe_states", tables)

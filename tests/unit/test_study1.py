@@ -6,8 +6,8 @@ from given_tables import correlations, runtime_by_group
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
-from ttf.analyses.ask_again import STUDY1
-from ttf.analyses.ask_again.compute import _compared, ask_again, rate_ratio
+from ttf.analyses.ask_again import STUDY1, STUDY1_SUMMARY
+from ttf.analyses.ask_again.compute import _compared, ask_again, rate_ratio, summarise_verdicts
 from ttf.jobs import JOB_COLUMNS
 from ttf.lives import lives_of_jobs
 from ttf.stats.features import FEATURES
@@ -161,6 +161,10 @@ def test_every_question_stands_once():
     # The study: the mean of what did not succeed. Asked well: 100 + 200 + 1000 s of run time and one failure.
     assert (failure["study_estimate"], failure["asked_estimate"], failure["asked_n"]) == (200, 1300, 1)
     assert "6.5 times the mean" in failure["change"]
+    summary = summarise_verdicts(table)
+    STUDY1_SUMMARY.check(summary)
+    assert summary["gpu_types"].item() == 2 and summary["highest_ratio"].item() == 6.5
+    assert summary["compared"].item() == (table.filter(question="correlation")["verdict"] != "not computable").sum()
 
 
 def test_the_study_pools_what_did_not_succeed():

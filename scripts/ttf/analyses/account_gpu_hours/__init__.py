@@ -32,6 +32,14 @@ LEDGER = table(
     note=words("Note", "What is assumed, or cannot be told apart.", blank="nothing is to be known"),
     reason=reason(),
 )
+_HOURS = "GPU-hours"
+LEDGER_SUMMARY = table(
+    "ledger_summary",
+    "What the rows of all jobs in ledger.csv add up to.",
+    used_gpu_hours=number("Used", "By attempts.", blank="no GPU time was used", unit=_HOURS),
+    above_gpu_hours=number("Above", "Used above what is there.", blank="nothing was", unit=_HOURS),
+    capacity_gpu_hours=number("Capacity", "Used or not.", blank="what was not used is not known", unit=_HOURS),
+)
 
 ANALYSIS = Analysis(
     question="Where did every GPU hour of the trace go?",
@@ -45,7 +53,7 @@ ANALYSIS = Analysis(
         "owners": "lost_work/owners",
         "prices": "ledger",
     },
-    tables=[LEDGER],
+    tables=[LEDGER, LEDGER_SUMMARY],
     charts={"gpu_hours_account": "ledger"},
     sections=["ledger"],
     in_size_unit=True,

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import polars as pl
 
-from ttf.analyses.account_gpu_hours import LEDGER
-from ttf.analyses.account_gpu_hours.rows import ledger, named, notes_of
+from ttf.analyses.account_gpu_hours import LEDGER, LEDGER_SUMMARY
+from ttf.analyses.account_gpu_hours.rows import ledger, named, notes_of, summarise_ledger
 from ttf.analyses.account_gpu_hours.spent import Months, put_together, spent, timed
 from ttf.analyses.account_gpu_hours.unused import (
     NOTHING,
@@ -39,7 +39,7 @@ def compute(given: Inputs) -> dict:
     lives = given.scan("lives_infra", ["event", "state", "basis"])
     in_use = held(jobs, attempts)
     if in_use.is_empty():
-        return {"ledger": LEDGER.frame([])}
+        return {"ledger": LEDGER.frame([]), "ledger_summary": LEDGER_SUMMARY.frame([{}])}
     months = Months(in_use["start_s"].min(), in_use["until_s"].max())
     told = months.begin_s, settings.checkpoint_interval_s, settings.restart_s
     blocks = in_blocks(given.scan("jobs", [*OF_RUNS, *(TIMES if attempts is None else [])]), attempts, lives)
@@ -54,7 +54,8 @@ def compute(given: Inputs) -> dict:
     basis = lives.head(1).select("basis").collect().item()
     notes = notes_of(settings.checkpoint_interval_s, settings.restart_s, attempts is not None, there.unsized)
     prices = settings.prices if given.unit == GPU_UNIT else {}  # of a GPU hour
-    return {"ledger": ledger(sums, unused, months.names, basis, notes, prices, settings.owners)}
+    table = ledger(sums, unused, months.names, basis, notes, prices, settings.owners)
+    return {"ledger": table, "ledger_summary": summarise_ledger(table)}
 
 
 def of_block(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from ttf.analyses import account_gpu_hours as category
-from ttf.analyses.account_gpu_hours import LEDGER, UNUSED, USED
+from ttf.analyses.account_gpu_hours import LEDGER, LEDGER_SUMMARY, UNUSED, USED
 from ttf.charts.text import duration
 from ttf.infra import PROXY
 from ttf.runs import GPU_HOUR
@@ -106,6 +106,16 @@ def ledger(
                 alone = scope_by in ("all", "month") and not unused
                 rows.append(row | _worth(of, account.get(of, 0), _total(account), prices, alone))
     return LEDGER.frame(rows)
+
+
+def summarise_ledger(table: pl.DataFrame) -> pl.DataFrame:
+    """The one row of LEDGER_SUMMARY. table: LEDGER."""
+    every, category_in = table.filter(scope_by="all"), pl.col("category").is_in
+    row = {"used_gpu_hours": every.filter(category_in(USED))["gpu_hours"].sum() or None}
+    row["above_gpu_hours"] = -every.filter(category=category.ABOVE)["gpu_hours"].sum() or None
+    if every.filter(category_in(UNUSED))["gpu_hours"].sum():
+        row["capacity_gpu_hours"] = every["gpu_hours"].sum()
+    return LEDGER_SUMMARY.frame([row])
 
 
 def _total(account: Mapping[str, int]) -> int:

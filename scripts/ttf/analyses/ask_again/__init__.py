@@ -66,13 +66,40 @@ STUDY1 = table(
     reason=reason(),
 )
 
+
+def _correlations(heading: str, about: str, n: str = "compared") -> Column:
+    return count(heading, about, unit="correlations", n=n)
+
+
+_FREE = "if jobs were independent"
+STUDY1_SUMMARY = table(
+    "study1_summary",
+    "The correlations of study 1 without a cut-off, by their verdict at job level; and its mean run times.",
+    compared=_correlations("Compared", "Those that can be computed.", ""),
+    significant=_correlations("Significant", "As published."),
+    still=_correlations("still", "At job level, clustered."),
+    still_if_independent=_correlations(f"still, {_FREE}", "At job level."),
+    flips=_correlations("flips", "With the other sign, clustered."),
+    weaker=_correlations("weaker", "Less than half as strong, clustered."),
+    found=_correlations("found", "Significant at job level alone, clustered."),
+    found_if_independent=_correlations(f"found, {_FREE}", "Significant at job level alone."),
+    untold=_correlations("not told", "With too few clusters to test."),
+    rates=count("Requests", "Those whose halves have failure rates that can be tested.", unit="requests"),
+    rates_differ=count("differ", "Those whose rates differ, clustered.", unit="requests", n="rates"),
+    gpu_types=count(
+        "GPU types", "Those with a mean time to failure and a mean run time of failures.", unit="GPU types"
+    ),
+    lowest_ratio=number("Lowest ratio", "Of these two times.", blank="there is no such type", n="gpu_types"),
+    highest_ratio=number("Highest ratio", "Of these two times.", blank="there is no such type", n="gpu_types"),
+)
+
 ANALYSIS = Analysis(
     question="What do the published analyses give here, and the same questions at job level, censored?",
     theme="replication",
     rank=10,
     needs=["jobs", "correlations", "runtime_by_group", "mttf"],
     settings={"significance": "correlation/significance", "unit": lambda trace: trace.unit},
-    tables=(STUDY1,),
+    tables=(STUDY1, STUDY1_SUMMARY),
     charts={"study1_asked_twice": "study1"},
     sections=["study1"],
     memory_mb=260,

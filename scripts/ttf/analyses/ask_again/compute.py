@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from scipy.special import bdtr, bdtrc, betaincinv
 
-from ttf.analyses.ask_again import STUDY1
+from ttf.analyses.ask_again import STUDY1, STUDY1_SUMMARY
 from ttf.charts.text import FEATURE_NAMES, FEATURE_UNITS, capital, coefficient, duration, plural, significant
 from ttf.clusters import READ_OF_JOBS
 from ttf.inputs import Inputs
@@ -50,7 +50,28 @@ _JOBS = ["outcome", "runtime_s", "start_s", "trace_end_s", *(feature.column for 
 def compute(given: Inputs) -> dict[str, pl.DataFrame]:
     tables = [given[name] for name in ("correlations", "runtime_by_group", "mttf")]
     units, significance = plural(given.settings.unit), given.settings.significance
-    return {"study1": ask_again(given.scan("jobs", _JOBS), *tables, units, significance)}
+    table = ask_again(given.scan("jobs", _JOBS), *tables, units, significance)
+    return {"study1": table, "study1_summary": summarise_verdicts(table)}
+
+
+def summarise_verdicts(table: pl.DataFrame) -> pl.DataFrame:
+    """The one row of STUDY1_SUMMARY. table: STUDY1."""
+    correlations = table.filter(question="correlation")
+    compared = correlations.filter(pl.col("verdict") != "not computable")
+    verdicts = {
+        "significant": ("verdict", SIGNIFICANT_BEFORE),
+        "still": ("verdict_clustered", SIGNIFICANT_TWICE),
+        "still_if_independent": ("verdict", SIGNIFICANT_TWICE),
+        "found_if_independent": ("verdict", ("found",)),
+        "untold": ("verdict_clustered", (NOT_TOLD,)),
+    } | {name: ("verdict_clustered", (name,)) for name in ("weaker", "flips", "found")}
+    row = {name: compared[column].is_in(words).sum() for name, (column, words) in verdicts.items()}
+    rates = correlations.drop_nulls("rate_p_adjusted_clustered")
+    means = table.filter(pl.col("study_estimate") > 0, question="mean_run_time", outcome="failure")
+    ratios = means.select(pl.col("asked_estimate") / pl.col("study_estimate")).to_series().drop_nulls()
+    row |= {"compared": compared.height, "rates": rates.height, "rates_differ": rates["rate_reject_clustered"].sum()}
+    row |= {"gpu_types": ratios.len(), "lowest_ratio": ratios.min(), "highest_ratio": ratios.max()}
+    return STUDY1_SUMMARY.frame([row])
 
 
 def ask_again(

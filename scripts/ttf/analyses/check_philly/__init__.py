@@ -18,6 +18,21 @@ LISTED_MACHINES = table(
     found_gpus=count("GPUs found", "Of each.", blank="in neither telemetry nor log", unit="GPUs"),
     nodes=count("Machines", "How many.", unit="nodes"),
 )
+_NO_START, _NO_MACHINE = "no id of a job names a start", "no machine is in both"
+PHILLY_SUMMARY = table(
+    "philly_summary",
+    "All starts of zone_evidence.csv and all machines of listed_machines.csv.",
+    jobs=count("Jobs", "Jobs whose ids name a start.", unit="jobs"),
+    starts=count("Starts", "Starts of the resource manager.", blank=_NO_START, unit="starts", n="jobs"),
+    pacific_ruled_out=count("Pacific ruled out", "By so many starts.", blank=_NO_START, unit="starts", n="starts"),
+    utc_ruled_out=count("UTC ruled out", "By so many starts.", blank=_NO_START, unit="starts", n="starts"),
+    listed=count("Listed", "Machines in the list.", unit="nodes"),
+    listed_gpus=count("GPUs in the list", "Of these machines.", unit="GPUs", n="listed"),
+    found=count("Found", "Machines in telemetry or log.", unit="nodes"),
+    found_gpus=count("GPUs found", "Of these machines.", unit="GPUs", n="found"),
+    compared=count("Compared", "Machines in both.", blank=_NO_MACHINE, unit="nodes"),
+    agree=count("Agree", "Those with as many GPUs in both.", blank=_NO_MACHINE, unit="nodes", n="compared"),
+)
 
 ANALYSIS = Analysis(
     question="Can the times of the Philly log be of the zone assumed, and how far is its list of machines wrong?",
@@ -25,7 +40,7 @@ ANALYSIS = Analysis(
     rank=30,
     needs=["jobs", "nodes"],
     applies=lambda trace: trace.entry["format"] == "philly",
-    tables=[ZONE_EVIDENCE, LISTED_MACHINES],
+    tables=[ZONE_EVIDENCE, LISTED_MACHINES, PHILLY_SUMMARY],
     sections=["philly_checks"],
     memory_mb=250,
 )

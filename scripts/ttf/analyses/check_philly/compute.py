@@ -2,12 +2,18 @@
 
 import polars as pl
 
+from ttf.analyses.check_philly import PHILLY_SUMMARY
 from ttf.formats.philly.derive import zone_evidence
 from ttf.inputs import Inputs
 
 
 def compute(given: Inputs) -> dict[str, pl.DataFrame]:
-    return {"zone_evidence": zone_evidence(given.read("jobs")), "listed_machines": listed_machines(given.read("nodes"))}
+    zones, machines = zone_evidence(given.read("jobs")), listed_machines(given.read("nodes"))
+    return {
+        "zone_evidence": zones,
+        "listed_machines": machines,
+        "philly_summary": PHILLY_SUMMARY.frame([summarise_starts(zones) | summarise_machines(machines)]),
+    }
 
 
 def listed_machines(nodes: pl.DataFrame) -> pl.DataFrame:
@@ -15,3 +21,25 @@ def listed_machines(nodes: pl.DataFrame) -> pl.DataFrame:
     pairs = nodes.select(listed_gpus="listed_gpu_count", found_gpus="gpu_count")
     counted = pairs.group_by("listed_gpus", "found_gpus").agg(nodes=pl.len().cast(pl.Int64))
     return counted.sort("listed_gpus", "found_gpus", nulls_last=True)
+
+
+def summarise_starts(zones: pl.DataFrame) -> dict:
+    """Cells of PHILLY_SUMMARY. zones: ZONE_EVIDENCE."""
+    if not zones.height:
+        return {"jobs": 0}
+    columns = {"pacific_ruled_out": "first_submit_after_s", "utc_ruled_out": "first_submit_after_if_utc_s"}
+    ruled_out = {name: (zones[column] < 0).sum() for name, column in columns.items()}
+    return {"jobs": zones["jobs"].sum(), "starts": zones.height} | ruled_out
+
+
+def summarise_machines(machines: pl.DataFrame) -> dict:
+    """Cells of PHILLY_SUMMARY. machines: LISTED_MACHINES."""
+    row = {}
+    for name in ("listed", "found"):
+        known = machines.drop_nulls(f"{name}_gpus")
+        row |= {name: known["nodes"].sum(), f"{name}_gpus": (known[f"{name}_gpus"] * known["nodes"]).sum()}
+    both = machines.drop_nulls(["listed_gpus", "found_gpus"])
+    if both.height:
+        agree = both.filter(pl.col("listed_gpus") == pl.col("found_gpus"))
+        row |= {"compared": both["nodes"].sum(), "agree": agree["nodes"].sum()}
+    return row

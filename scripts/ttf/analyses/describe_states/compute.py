@@ -9,7 +9,7 @@ import polars as pl
 from ttf.analyses.describe_states import CLUSTER_SUMMARY, SIZE_MIX, STATES
 from ttf.infra import EVENT
 from ttf.inputs import Inputs
-from ttf.jobs import Frame, gpu_seconds_milli, whole_gpus
+from ttf.jobs import TIME_LIMITS, Frame, gpu_seconds_milli, whole_gpus
 from ttf.stats.counts import Counted, counts
 from ttf.stats.mttf import SECONDS_A_DAY
 from ttf.stats.shares import part_of
@@ -65,6 +65,7 @@ def _counted(unit: str, units: Frame, infra: Frame | None, basis: str | None) ->
     words = units.lazy().group_by("state").agg(sums).collect(engine="streaming")
     words = words.sort("len", "state", descending=[True, False], nulls_last=True).to_dicts()
     n, n_with_gpu, total = (sum(word[name] for word in words) for name in ("len", "with_gpu", "time"))
+    timeouts = sum(word["len"] for word in words if word["state"] in TIME_LIMITS)
     named = [word for word in words if word["state"] is not None]
     shown, rest = named[:MOST_STATES], named[MOST_STATES:]
     if rest:
@@ -81,6 +82,7 @@ def _counted(unit: str, units: Frame, infra: Frame | None, basis: str | None) ->
             "unit": unit,
             "count": word["len"],
             "n": n,
+            "timeouts": timeouts,
             "count_share": part_of(word["len"], n),
             "n_with_gpu": n_with_gpu,
             "with_gpu_share": part_of(word["with_gpu"], n_with_gpu),

@@ -1,13 +1,16 @@
-"""The interval of the share of GPU time in failed attempts, of all jobs."""
+"""The interval of the share of GPU time in failed attempts, of all jobs, beside the share among those of lost work."""
 
-from ttf.inputs import Inputs
-from ttf.numbers.metrics import Metrics
+from ttf.analyses.describe_strata import STRATA
+from ttf.numbers.metrics import CLUSTERS, cells
 
-
-def numbers(metrics: Metrics, given: Inputs) -> None:
-    """Beside the share among the numbers of lost work, where there is one."""
-    known = given["strata"].filter(stratum_by="all").drop_nulls("failed_gpu_ci_low_clustered")
-    ends = {f"failed_gpu_hours_share_ci_{end}_clustered": f"ci_{end}_clustered" for end in ("low", "high")}
-    units = {name: (f"failed_gpu_{column}", "share") for name, column in ends.items()}
-    units |= {"cluster_by": ("failed_gpu_cluster_by", "label"), "clusters": ("failed_gpu_clusters", "clusters")}
-    metrics.put_rows("lost_work", known, units, "tables/strata.csv", None)
+_ENDS = {f"failed_gpu_hours_share_{end}": end for end in ("ci_low_clustered", "ci_high_clustered")}
+_COLUMNS = _ENDS | {name: name for name in CLUSTERS.split()}
+NUMBERS = [
+    cells(
+        STRATA,
+        "lost_work",
+        " ".join(f"{name}=failed_gpu_{column}" for name, column in _COLUMNS.items()),
+        known="failed_gpu_ci_low_clustered",
+        stratum_by="all",
+    )
+]

@@ -29,6 +29,19 @@ DRIFT = table(
     effect=number("Effect", "Above 0 where it rose; of a distribution always above.", blank=REASON),
     reason=reason(),
 )
+# Of the adjusted p of a comparison.
+SIGNIFICANCE = 0.05
+DRIFT_SUMMARY = table(
+    "drift_summary",
+    f"How many comparisons of drift.csv moved: an adjusted p below {SIGNIFICANCE}.",
+    comparisons=count("Comparisons", "Rows of drift.csv.", unit="comparisons"),
+    moved_if_independent=count(
+        "moved if independent", "By the p of independent jobs.", unit="comparisons", n="comparisons"
+    ),
+    cluster_by=words("Clustered by", "What fails alike.", blank="the trace names nothing that does"),
+    tested=count("Tested", "Those with a clustered p.", unit="comparisons", n="comparisons"),
+    moved=count("Moved", "By the clustered p.", unit="comparisons", n="tested"),
+)
 
 ANALYSIS = Analysis(
     question="What moved between windows of the submission, or against another trace?",
@@ -38,7 +51,7 @@ ANALYSIS = Analysis(
     uses=["jobs_against"],
     applies=lambda trace: trace.windows,
     settings={"windows": lambda trace: trace.windows, "parts": lambda trace: list(trace.parts)},
-    tables=(DRIFT,),
+    tables=(DRIFT, DRIFT_SUMMARY),
     charts={"drift": "drift"},
     sections=["drift"],
     memory_mb=500,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from ttf.analyses.measure_drift import DRIFT, differing
+from ttf.analyses.measure_drift import DRIFT, DRIFT_SUMMARY, SIGNIFICANCE, differing
 from ttf.clusters import with_clusters
 from ttf.inputs import Inputs
 from ttf.jobs import OUTCOMES
@@ -113,7 +113,16 @@ def compute(given: Inputs) -> dict[str, pl.DataFrame]:
     if "against" in windows:
         against = with_clusters(given.read("jobs_against"))
         comparisons += between(against, jobs, (windows["against"], given.trace))
-    return {"drift": drift_table(comparisons)}
+    drift = drift_table(comparisons)
+    return {"drift": drift, "drift_summary": summarise_drift(drift)}
+
+
+def summarise_drift(drift: pl.DataFrame) -> pl.DataFrame:
+    """The one row of DRIFT_SUMMARY. drift: DRIFT."""
+    counts = {"comparisons": drift.height, "tested": drift["p_adjusted_clustered"].count()}
+    counts["moved_if_independent"] = (drift["p_adjusted"] < SIGNIFICANCE).sum()
+    counts["moved"] = (drift["p_adjusted_clustered"] < SIGNIFICANCE).sum()
+    return DRIFT_SUMMARY.frame([counts | {"cluster_by": drift["cluster_by"].drop_nulls().first()}])
 
 
 def windows_of(jobs: pl.DataFrame, by: str) -> pl.Series:

@@ -1,27 +1,13 @@
-"""The numbers of drift."""
+"""The numbers of drift: how many comparisons moved, and the one that moved most."""
 
 import polars as pl
 
-from ttf.inputs import Inputs
-from ttf.numbers.metrics import Metrics
+from ttf.analyses.measure_drift import DRIFT, DRIFT_SUMMARY, SIGNIFICANCE
+from ttf.numbers.metrics import cells
 
-SIGNIFICANCE = 0.05
-
-
-def numbers(metrics: Metrics, given: Inputs) -> None:
-    drift, source = given["drift"], "tables/drift.csv"
-    tested = drift.filter(pl.col("p_adjusted_clustered").is_not_null())
-    moved = tested.filter(pl.col("p_adjusted_clustered") < SIGNIFICANCE)
-    alone = drift.filter(pl.col("p_adjusted") < SIGNIFICANCE)
-    metrics.put("drift.comparisons", drift.height, "comparisons", source)
-    metrics.put("drift.moved_if_independent", alone.height, "comparisons", source, drift.height)
-    metrics.put("drift.cluster_by", drift["cluster_by"].drop_nulls().first(), "label", source)
-    metrics.put("drift.tested", tested.height, "comparisons", source, drift.height)
-    metrics.put("drift.moved", moved.height, "comparisons", source, tested.height)
-    shown = moved.filter(pl.col("before").is_not_null())
-    if shown.height:
-        most = shown.row(0, named=True)
-        labels = dict.fromkeys(("window", "against", "column", "value", "statistic", "effect_name"), "label")
-        metrics.put_row("drift.most", most, labels, source)
-        found = dict.fromkeys(("before", "after", "effect", "p_adjusted_clustered"), "1")
-        metrics.put_row("drift.most", most, found, source, most["n_before"] + most["n_after"])
+_MOVED = pl.col("p_adjusted_clustered") < SIGNIFICANCE
+_MOST = "window against column value statistic effect_name before after effect p_adjusted_clustered"
+NUMBERS = [
+    cells(DRIFT_SUMMARY, "drift"),
+    cells(DRIFT, "drift.most", _MOST, _MOVED, known="before", take=1),
+]

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from ttf.analyses.measure_drift import DRIFT
+from ttf.analyses.measure_drift import DRIFT, SIGNIFICANCE
 from ttf.page.tables import Shown
 from ttf.page.trace import Trace
 
@@ -13,7 +13,6 @@ _COLUMNS = (
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
-    drift = (
-        trace.table("drift").filter((pl.col("p_adjusted_clustered") < 0.05) & pl.col("before").is_not_null()).head(15)
-    )
+    moved = pl.col("p_adjusted_clustered") < SIGNIFICANCE
+    drift = trace.table("drift").filter(moved & pl.col("before").is_not_null()).head(15)
     return {"drift": Shown(drift, _COLUMNS, DRIFT)}

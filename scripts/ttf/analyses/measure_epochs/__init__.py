@@ -29,8 +29,12 @@ EPOCHS_SUMMARY = table(
     **wilson(blank=REASON),
     **clustered(share),
     timed_jobs=count("Jobs timed", "Jobs with a start before the near epoch's end.", blank=REASON, unit="jobs"),
-    after_near_share_mean=share("Time on the last 0.1%, mean", "After the near epoch, of all.", blank=REASON),
-    after_near_gpu_time_share=share("of all their GPU time", "The same of it.", "no timed job has known GPUs"),
+    after_near_share_mean=share(
+        "Time on the last 0.1%, mean", "After the near epoch, of all.", blank=REASON, n="timed_jobs"
+    ),
+    after_near_gpu_time_share=share(
+        "of all their GPU time", "The same of it.", "no timed job has known GPUs", n="timed_jobs"
+    ),
     reason=reason(),
 )
 

@@ -1,20 +1,14 @@
-"""The numbers of epochs to the lowest loss."""
-
-from collections.abc import Mapping
+"""The numbers of epochs to the lowest loss: who needed all of them, and what they spent on the last bit."""
 
 import polars as pl
 
-from ttf.numbers.metrics import Metrics, ends
+from ttf.analyses.measure_epochs import EPOCHS, EPOCHS_SUMMARY
+from ttf.numbers.metrics import CI, cells
 
-
-def numbers(metrics: Metrics, tables: Mapping[str, pl.DataFrame]) -> None:
-    """Per outcome the share of jobs that needed all epochs, and what they spent on the last bit."""
-    source, summary, unknown = "tables/epochs_summary.csv", tables["epochs_summary"], "not_in_trace"
-    metrics.put_rows("epochs", summary.filter(outcome=unknown), {unknown: ("jobs_logged", "jobs")}, source, None)
-    known = summary.filter(pl.col("outcome") != unknown, pl.col("n") > 0)
-    metrics.put_rows("epochs.{outcome}", known, {"needing_all_share": "share"}, source)
-    metrics.put_rows("epochs.{outcome}", known, ends("share"), source)
-    shares = {"after_near_share_mean": "share", "after_near_gpu_time_share": "share"}
-    metrics.put_rows("epochs.{outcome}", known, shares, source, "timed_jobs")
-    near = tables["epochs"].filter(quantity="within_0.1_percent", epochs_share=0.4)
-    metrics.put_rows("epochs.{outcome}", near, {"near_by_40_percent": ("jobs_share", "share")}, "tables/epochs.csv")
+_UNKNOWN, _BY_OUTCOME = "not_in_trace", "epochs.{outcome}"
+_SHARES = f"needing_all_share {CI} after_near_share_mean after_near_gpu_time_share"
+NUMBERS = [
+    cells(EPOCHS_SUMMARY, "epochs", f"{_UNKNOWN}=jobs_logged", outcome=_UNKNOWN),
+    cells(EPOCHS_SUMMARY, _BY_OUTCOME, _SHARES, pl.col("outcome") != _UNKNOWN, pl.col("n") > 0),
+    cells(EPOCHS, _BY_OUTCOME, "near_by_40_percent=jobs_share", quantity="within_0.1_percent", epochs_share=0.4),
+]

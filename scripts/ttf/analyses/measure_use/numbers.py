@@ -1,20 +1,14 @@
-"""The numbers of GPU and host use."""
-
-from collections.abc import Mapping
+"""The numbers of GPU and host use: all GPU minutes and by outcome, what is measured of them, 16 GPUs, hosts."""
 
 import polars as pl
 
-from ttf.numbers.metrics import Metrics
+from ttf.analyses.measure_use import GPU_USE, HOST_USE
+from ttf.numbers.metrics import cells
 
-
-def numbers(metrics: Metrics, tables: Mapping[str, pl.DataFrame]) -> None:
-    """Mean, median and idle share of all GPU minutes and by outcome, what is measured of them, 16 GPUs, hosts."""
-    source = "tables/gpu_use.csv"
-    known = tables["gpu_use"].filter(pl.col("n") > 0)
-    shares = ("mean_share", "p50_share", "zero_share", "coverage_share", "coverage_in_span_share")
-    every = known.filter(pl.col("servers").is_null(), pl.col("job_gpus") == "all")
-    metrics.put_rows("use.gpu.{outcome}", every, {"jobs": "jobs"} | dict.fromkeys(shares, "share"), source)
-    spread = known.filter(pl.col("servers").is_not_null(), pl.col("dedicated").is_null())
-    metrics.put_rows("use.gpu.servers.{servers}", spread, {"mean_share": "share"}, source)
-    hosts, shares = tables["host_use"].filter(pl.col("n") > 0), {"mean_share": "share", "p50_share": "share"}
-    metrics.put_rows("use.{resource}.{machine_minutes}", hosts, shares, "tables/host_use.csv")
+_MEASURED, _ALL, _SPREAD = pl.col("n") > 0, pl.col("servers").is_null(), pl.col("dedicated").is_null()
+_SHARES = "mean_share p50_share zero_share coverage_share coverage_in_span_share"
+NUMBERS = [
+    cells(GPU_USE, "use.gpu.{outcome}", f"jobs {_SHARES}", _MEASURED, _ALL, job_gpus="all"),
+    cells(GPU_USE, "use.gpu.servers.{servers}", "mean_share", _MEASURED, _SPREAD, known="servers"),
+    cells(HOST_USE, "use.{resource}.{machine_minutes}", "mean_share p50_share", _MEASURED),
+]
