@@ -4,6 +4,7 @@ from ttf.analyses.find_lemon_nodes import LEMON_EFFECT, LEMON_NODES, LEMON_SUMMA
 from ttf.numbers.metrics import CI_S, cells
 
 _WITHOUT = " ".join(f"ci_{end}{kind}_without_s" for kind in ("", "_clustered") for end in ("low", "high"))
+_EFFECT = " ".join(("lemons", "mttf_s", "mttf_without_s", "mttf_ratio", CI_S, _WITHOUT))
 _FIRST = "node counted expected rate_ratio ci_low ci_high q_value q_spread ordinary_cv"
 
 NUMBERS = [
@@ -21,7 +22,7 @@ NUMBERS = [
         cells(
             LEMON_EFFECT,
             f"lemons.{name}",
-            f"lemons mttf_s mttf_without_s mttf_ratio {CI_S} {_WITHOUT}",
+            _EFFECT,
             n="failures",
             picked_on=half,
         )
