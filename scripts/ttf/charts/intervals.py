@@ -1,9 +1,15 @@
-"""Which interval a chart draws: the clustered one, and where there is none the exact one, marked as such."""
+"""Which interval a chart draws: the clustered one, and where there is none the exact one, marked as such.
+
+And how it draws it.
+"""
+
+from collections.abc import Callable
 
 import altair as alt
 import polars as pl
 
 from ttf.charts.text import clustering
+from ttf.charts.theme import FAINT
 
 # Of a mark whose interval holds only if jobs are independent.
 DASHED = alt.condition("datum.independent", alt.value([3, 3]), alt.value([1, 0]))
@@ -28,3 +34,36 @@ def by_what(frame: pl.DataFrame, what: str = "failures") -> str:
         return f"The intervals hold {only_if}: too few clusters to tell."
     said = f"Intervals are clustered by {clustering(named)}."
     return f"{said} Dashed: too few clusters, or too much alike; {only_if}." if frame["independent"].any() else said
+
+
+def draw_intervals(base: alt.Chart, low: alt.X | alt.Y, high: str = "high:Q", **mark: object) -> alt.Chart:
+    """Rules from the field of the channel `low` to the field `high`, dashed where the row is `independent`."""
+    along = "x" if isinstance(low, alt.X) else "y"
+    return base.mark_rule(**mark).encode(**{along: low, f"{along}2": high, "strokeDash": DASHED})
+
+
+def draw_bounds(base: alt.Chart, side: str, size: int = 80, **channels: object) -> alt.Chart:
+    """Open triangles for one-sided bounds, where there is no estimate. side: where they point to."""
+    mark = base.mark_point(shape=f"triangle-{side}", size=size, filled=False, strokeWidth=1.5, color=FAINT)
+    return mark.encode(**channels)
+
+
+def estimates_with_intervals(
+    base: alt.Chart, at: Callable[[str], alt.X], size: int, **colour: object
+) -> list[alt.Chart]:
+    """The layers of estimates with a 90% and a 95% interval, thick and thin. at: a field -> its channel.
+
+    The rows have mttf, low90, high90, low95, high95 and independent; only clustered intervals are drawn thick.
+    """
+    clustered = base.transform_filter("!datum.independent")
+    return [
+        draw_intervals(base, at("low95:Q"), "high95:Q", strokeWidth=1.5, **colour),
+        clustered.mark_rule(strokeWidth=4.5, opacity=0.55, **colour).encode(x=at("low90:Q"), x2="high90:Q"),
+        base.mark_point(filled=True, size=size, opacity=1, **colour).encode(x=at("mttf:Q")),
+    ]
+
+
+def draw_lower_bounds(base: alt.Chart, low: alt.X, size: int) -> list[alt.Chart]:
+    """The layers of bounds from below: a triangle, and a dashed line from it to the edge of the plot."""
+    line = base.mark_rule(strokeDash=[2, 3], color=FAINT).encode(x=low, x2=alt.X2Value("width"))
+    return [line, draw_bounds(base, "right", size, x=low)]

@@ -1,12 +1,14 @@
 """The annual failure rate of each model."""
 
+from functools import partial
+
 import altair as alt
 import polars as pl
 
 from ttf.charts.axes import log_axis, log_domain, log_scale
 from ttf.charts.encodings import picked, side_notes, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
-from ttf.charts.intervals import DASHED, by_what, shown
+from ttf.charts.intervals import by_what, draw_bounds, draw_intervals, shown
 from ttf.charts.text import capital, count, in_words, labels
 from ttf.charts.theme import ACCENT, FAINT
 from ttf.inputs import Inputs
@@ -55,10 +57,7 @@ def _row(row: dict, name: str) -> dict:
 def _chart(rows: list[dict], whole: list[float], by: str) -> alt.LayerChart:
     domain = log_domain([*whole, *(row[name] for row in rows for name in ("low", "high", "bound") if name in row)])
     axis = log_axis(domain, "Annual failure rate (%, logarithmic)")
-
-    def at(field: str) -> alt.X:
-        return alt.X(f"{field}:Q", scale=log_scale(domain), axis=axis)
-
+    at = partial(alt.X, scale=log_scale(domain), axis=axis)
     tooltip = [
         *tips("model"),
         *tips(form=",", failures="failures", drive_days="drive-days"),
@@ -68,14 +67,12 @@ def _chart(rows: list[dict], whole: list[float], by: str) -> alt.LayerChart:
     base = chart_of("models").encode(y=alt.Y("model:N", sort=order, title=capital(by)), tooltip=tooltip)
     known, bounds = base.transform_filter("isValid(datum.afr)"), base.transform_filter("isValid(datum.bound)")
     layers = [
-        known.mark_rule(strokeWidth=1.5, color=ACCENT).encode(x=at("low"), x2="high:Q", strokeDash=DASHED),
-        known.mark_point(filled=True, size=60, color=ACCENT, opacity=1).encode(x=at("afr")),
-        bounds.mark_point(shape="triangle-left", size=80, filled=False, strokeWidth=1.5, color=FAINT).encode(
-            x=at("bound")
-        ),
+        draw_intervals(known, at("low:Q"), strokeWidth=1.5, color=ACCENT),
+        known.mark_point(filled=True, size=60, color=ACCENT, opacity=1).encode(x=at("afr:Q")),
+        draw_bounds(bounds, "left", x=at("bound:Q")),
     ]
     if whole:
-        layers.insert(0, chart_of("whole").mark_rule(strokeDash=[4, 3], color=FAINT).encode(x=at("afr")))
+        layers.insert(0, chart_of("whole").mark_rule(strokeDash=[4, 3], color=FAINT).encode(x=at("afr:Q")))
     return alt.layer(*layers, side_notes(base, 448, 10.5)).properties(width=440, height=alt.Step(20))
 
 

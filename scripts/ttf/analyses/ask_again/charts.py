@@ -5,7 +5,7 @@ import polars as pl
 
 from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
-from ttf.charts.intervals import DASHED, by_what, shown
+from ttf.charts.intervals import by_what, draw_intervals, shown
 from ttf.charts.text import FEATURE_NAMES, capital
 from ttf.charts.theme import ACCENT, FAINT, THIRD
 from ttf.inputs import Inputs
@@ -50,22 +50,14 @@ def _panel(outcome: str, features: list[str], asked: str, study: Study) -> alt.L
     colours = {_STUDY: THIRD, asked: ACCENT}
     colour = coloured("kind", colours, title=None, orient="bottom", columns=1, labelLimit=420)
     offset = alt.YOffset("kind:N", scale=alt.Scale(domain=[_STUDY, asked]))
-    base = chart_of(outcome).encode(
-        y=y,
-        yOffset=offset,
-        color=colour,
-        tooltip=[
-            *tips("feature", kind="how"),
-            *tips("estimate", form=".3f", low="95% from", high="95% to"),
-            *tips(form=",", n="points"),
-        ],
-    )
+    tooltip = [*tips("feature", kind="how"), *tips("estimate", form=".3f", low="95% from", high="95% to")]
+    tooltip += tips(form=",", n="points")
+    base = chart_of(outcome).encode(y=y, yOffset=offset, color=colour, tooltip=tooltip)
     title = f"{capital(outcome)}: correlation"
     x = alt.X("low:Q", scale=alt.Scale(domain=[-1, 1]), title=title, axis=alt.Axis(values=[-1, -0.5, 0, 0.5, 1]))
     nought = chart_of(outcome).mark_rule(color=FAINT, strokeDash=[3, 3]).encode(x=alt.datum(0))
-    marks = base.mark_rule(strokeWidth=1.8).encode(x=x, x2="high:Q", strokeDash=DASHED)
-    marks += base.mark_circle(size=55, opacity=1).encode(x="estimate:Q")
-    return (nought + marks).properties(width=250, height=alt.Step(17))
+    points = base.mark_circle(size=55, opacity=1).encode(x="estimate:Q")
+    return (nought + (draw_intervals(base, x, strokeWidth=1.8) + points)).properties(width=250, height=alt.Step(17))
 
 
 CHARTS = {"study1_asked_twice": asked_twice}

@@ -1,6 +1,7 @@
 """Several traces side by side, a row each, from the tables of rule compare_traces."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import altair as alt
 import polars as pl
@@ -18,9 +19,9 @@ from ttf.analyses.compare_traces.trace_rows import (
 from ttf.charts.axes import log_axis, log_domain, log_scale, percent_axis
 from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study
-from ttf.charts.intervals import DASHED, by_what, shown
+from ttf.charts.intervals import by_what, draw_intervals, draw_lower_bounds, estimates_with_intervals, shown
 from ttf.charts.text import HOUR_S, labels
-from ttf.charts.theme import ACCENT, FAINT, OUTCOME_COLOURS
+from ttf.charts.theme import ACCENT, OUTCOME_COLOURS
 from ttf.inputs import Inputs
 
 _ENDED = {"success": "Successful", "failure": "Failed", "cancelled": "Cancelled"}
@@ -74,7 +75,7 @@ def failure_share(given: Inputs, study: Study) -> Figure:
             color=one_colour(OUTCOME_COLOURS["failure"]), tooltip=tooltip
         )
         low = alt.X("low:Q", scale=scale, axis=axis)
-        rules = known.mark_rule(strokeWidth=1.8).encode(x=low, x2="high:Q", strokeDash=DASHED)
+        rules = draw_intervals(known, low, strokeWidth=1.8)
         dots = known.mark_point(filled=True, size=55, opacity=1).encode(x=alt.X("share:Q", scale=scale, axis=axis))
         return rules + dots + notes(base)
 
@@ -146,21 +147,10 @@ def _mttf_layers(rows: list[dict]) -> Layers:
         axis = log_axis(domain, title, labels=last, ticks=last)
         base = base.encode(tooltip=tooltip)
         seen = base.transform_filter("isValid(datum.mttf)").encode(color=one_colour(ACCENT))
-        clustered = seen.transform_filter("!datum.independent")
         bound = base.transform_filter("!isValid(datum.mttf) && isValid(datum.low95)")
-        triangle = {"shape": "triangle-right", "size": 75, "filled": False, "strokeWidth": 1.5, "color": FAINT}
-
-        def at(field: str) -> alt.X:
-            return alt.X(f"{field}:Q", scale=log_scale(domain), axis=axis)
-
-        return alt.layer(
-            seen.mark_rule(strokeWidth=1.5).encode(x=at("low95"), x2="high95:Q", strokeDash=DASHED),
-            clustered.mark_rule(strokeWidth=4.5, opacity=0.55).encode(x=at("low90"), x2="high90:Q"),
-            seen.mark_point(filled=True, size=55, opacity=1).encode(x=at("mttf")),
-            bound.mark_rule(strokeDash=[2, 3], color=FAINT).encode(x=at("low95"), x2=alt.X2Value("width")),
-            bound.mark_point(**triangle).encode(x=at("low95")),
-            notes(base),
-        )
+        at = partial(alt.X, scale=log_scale(domain), axis=axis)
+        estimates = estimates_with_intervals(seen, at, size=55)
+        return alt.layer(*estimates, *draw_lower_bounds(bound, at("low95:Q"), size=75), notes(base))
 
     return layers
 

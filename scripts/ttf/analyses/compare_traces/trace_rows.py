@@ -1,6 +1,7 @@
 """What charts of several traces are made of: a row for each trace, a panel below the other, one axis."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import altair as alt
 import polars as pl
@@ -86,14 +87,11 @@ def ranges(
     def layers(base: alt.Chart, last: bool) -> alt.LayerChart:
         axis = time_axis(f"{capital(what)} (logarithmic)" if last else None, labels=last, ticks=last)
         known = base.transform_filter("isValid(datum.q50)").encode(color=colour, tooltip=tooltip)
-
-        def at(field: str) -> alt.X:
-            return alt.X(f"{field}:Q", scale=scale, axis=axis)
-
+        at = partial(alt.X, scale=scale, axis=axis)
         return (
-            known.mark_rule(strokeWidth=1.5).encode(x=at("q05"), x2="q95:Q")
-            + known.mark_rule(strokeWidth=5, opacity=0.5).encode(x=at("q25"), x2="q75:Q")
-            + known.mark_point(filled=True, size=55, opacity=1).encode(x=at("q50"))
+            known.mark_rule(strokeWidth=1.5).encode(x=at("q05:Q"), x2="q95:Q")
+            + known.mark_rule(strokeWidth=5, opacity=0.5).encode(x=at("q25:Q"), x2="q75:Q")
+            + known.mark_point(filled=True, size=55, opacity=1).encode(x=at("q50:Q"))
             + notes(base)
         )
 

@@ -14,15 +14,8 @@ from ttf.analyses.correlate.run_time_charts import (
 from ttf.charts.axes import log_time, on_log_time, percent_axis
 from ttf.charts.encodings import picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
-from ttf.charts.intervals import DASHED, by_what, shown
-from ttf.charts.text import (
-    FEATURE_NAMES,
-    count,
-    feature_title,
-    labels,
-    listed,
-    significant,
-)
+from ttf.charts.intervals import by_what, draw_intervals, shown
+from ttf.charts.text import FEATURE_NAMES, count, feature_title, labels, listed, significant
 from ttf.charts.theme import FAINT, OUTCOME_COLOURS
 from ttf.inputs import Inputs
 
@@ -55,18 +48,11 @@ def runtime_by_gpu_type(given: Inputs, study: Study) -> Figure:
         yOffset=alt.YOffset("outcome:N", sort=list(SETS)),
         color=alt.Color("outcome:N", scale=COLOURS, legend=alt.Legend(title="outcome", orient="bottom")),
     )
+    shapes = alt.Scale(domain=["mean", "median"], range=["circle", "diamond"])
+    tooltip = [*tips(type="GPU type"), *tips("outcome", "statistic"), *tips(form=",.1f", seconds="run time (s)")]
     pointed = base.encode(
-        shape=alt.Shape(
-            "statistic:N",
-            scale=alt.Scale(domain=["mean", "median"], range=["circle", "diamond"]),
-            legend=alt.Legend(title="run time", orient="bottom"),
-        ),
-        tooltip=[
-            *tips(type="GPU type"),
-            *tips("outcome", "statistic"),
-            *tips(form=",.1f", seconds="run time (s)"),
-            *tips(form=",", jobs=study.units),
-        ],
+        shape=alt.Shape("statistic:N", scale=shapes, legend=alt.Legend(title="run time", orient="bottom")),
+        tooltip=[*tooltip, *tips(form=",", jobs=study.units)],
     )
     # Two layers, as the legends of a fill and of a stroke by one field would contradict each other.
     marks = [
@@ -74,11 +60,8 @@ def runtime_by_gpu_type(given: Inputs, study: Study) -> Figure:
         for filled, which in ((True, {"not": FEW.to_dict()}), (False, FEW))
     ]
     spans = base.mark_line(strokeWidth=1).encode(detail=["type:N", "outcome:N"])
-    notes = (
-        base.transform_filter("isValid(datum.note)")
-        .mark_text(align="left", fontSize=10, baseline="middle")
-        .encode(x=alt.value(488), text="note:N", color=alt.value(FAINT))
-    )
+    notes = base.transform_filter("isValid(datum.note)").mark_text(align="left", fontSize=10, baseline="middle")
+    notes = notes.encode(x=alt.value(488), text="note:N", color=alt.value(FAINT))
     chart = alt.layer(spans, *marks, notes).properties(width=480, height=alt.Step(20 if len(names) > 1 else 34))
     caption = f"n = {count(drawn['jobs'].sum(), study.unit)}{few_in_a_mean(rows, study)}"
     if left_out := jobs.height - len(names):
@@ -107,13 +90,8 @@ def failure_share(given: Inputs, study: Study) -> Figure:
     failures, successes = by_outcome.get("failure", 0), by_outcome.get("success", 0)
     if not failures + successes:
         return nothing_to_draw(what, f"no {study.unit} ended in success or failure")
-    features, cut = [], []
-    for (feature,), part in ended.group_by("feature", maintain_order=True):
-        if part.height < 2:
-            continue
-        if part.height > MOST_VALUES:
-            cut.append(str(feature))
-        features.append(_Panel(str(feature), part))
+    parts = {feature: part for (feature,), part in ended.group_by("feature", maintain_order=True) if part.height > 1}
+    features = [_Panel(feature, part) for feature, part in parts.items()]
     if not features:
         return nothing_to_draw(what, f"no feature has two values among the {study.units} that ended")
     overall = failures / (failures + successes)
@@ -123,9 +101,8 @@ def failure_share(given: Inputs, study: Study) -> Figure:
     caption = f"n = {count(failures + successes, study.unit)}, {count(failures, 'failure')}. {by_what(drawn)}"
     if limited := outcomes.filter(outcome="failure")["at_time_limit"].sum():
         caption += f" {limited:,} of the failures ended at their time limit."
-    if cut:
-        names = listed([FEATURE_NAMES[name] for name in cut])
-        caption += f" Of {names} the {MOST_VALUES} commonest values."
+    if cut := [FEATURE_NAMES[feature] for feature, part in parts.items() if part.height > MOST_VALUES]:
+        caption += f" Of {listed(cut)} the {MOST_VALUES} commonest values."
     return figure(
         chart,
         {panel.feature: panel.rows for panel in features} | {"all": [{"share": overall}]},
@@ -159,20 +136,15 @@ class _Panel:
         self.kept = kept
 
     def chart(self, study: Study) -> alt.LayerChart:
-        axis_of_values = alt.Axis(labelLimit=70, labelFontSize=10, labelOverlap=False)
-        base = chart_of(self.feature).encode(
-            y=alt.Y("value:N", sort=[row["value"] for row in self.rows], title=None, axis=axis_of_values),
-            tooltip=[
-                *tips(value=feature_title(self.feature)),
-                *tips(form=".1%", share="failure share", low="95% from", high="95% to"),
-                *tips("failures", form=",", ended=f"ended {study.units}"),
-            ],
-        )
+        axis = alt.Axis(labelLimit=70, labelFontSize=10, labelOverlap=False)
+        y = alt.Y("value:N", sort=[row["value"] for row in self.rows], title=None, axis=axis)
+        tooltip = tips(value=feature_title(self.feature))
+        tooltip += tips(form=".1%", share="failure share", low="95% from", high="95% to")
+        tooltip += tips("failures", form=",", ended=f"ended {study.units}")
+        base = chart_of(self.feature).encode(y=y, tooltip=tooltip)
         x = alt.X("low:Q", scale=alt.Scale(domain=[0, 1]), axis=percent_axis(values=[0, 0.5, 1]))
         colour = OUTCOME_COLOURS["failure"]
-        intervals = base.mark_rule(strokeWidth=1.6, color=colour, opacity=0.6).encode(
-            x=x, x2="high:Q", strokeDash=DASHED
-        )
+        intervals = draw_intervals(base, x, strokeWidth=1.6, color=colour, opacity=0.6)
         dots = base.mark_circle(size=34, color=colour, opacity=1).encode(x="share:Q")
         line = chart_of("all").mark_rule(strokeDash=[4, 3], color=FAINT)
         line = line.encode(x="share:Q", tooltip=tips(form=".1%", share="all"))

@@ -186,22 +186,18 @@ def _panel(feature: str, rows: list[dict], every: list[dict], panels: int, study
     domain = log_domain([row["value"] for row in rows])
     axis = time_axis("Mean run time", _FEW_TICKS_S, grid=True)
     outcome = {"scale": COLOURS, "legend": None}
+    values = log_axis(domain, capital(unit), grid=False, labelOverlap=True)
+    tooltip = [*tips("outcome"), *tips(form=",.6~g", value=unit), *tips(form=",", jobs="n")]
+    tooltip += tips(form=",.1f", mean_s="mean run time (s)", median_s="median run time (s)")
     dots = base.mark_circle(opacity=0.7).encode(
-        x=alt.X(
-            "value:Q", scale=log_scale(domain), axis=log_axis(domain, capital(unit), grid=False, labelOverlap=True)
-        ),
+        x=alt.X("value:Q", scale=log_scale(domain), axis=values),
         y=alt.Y("y:Q", scale=log_scale(time_domain([row["y"] for row in every], 2)), axis=axis),
         color=alt.Color("outcome:N", **outcome),
         stroke=alt.Stroke("outcome:N", **outcome),
         strokeWidth=alt.value(1),
         fillOpacity=alt.condition(FEW, alt.value(0), alt.value(1)),
         size=alt.Size("jobs:Q", scale=alt.Scale(type="sqrt", range=[14, 160], zero=False), legend=None),
-        tooltip=[
-            *tips("outcome"),
-            *tips(form=",.6~g", value=unit),
-            *tips(form=",", jobs="n"),
-            *tips(form=",.1f", mean_s="mean run time (s)", median_s="median run time (s)"),
-        ],
+        tooltip=tooltip,
     )
     title = alt.TitleParams(capital(FEATURE_NAMES[feature]), fontSize=12, offset=4, anchor="start", frame="group")
     return alt.layer(dots, *_texts(feature)).properties(width=width, height=height, title=title)
@@ -215,11 +211,8 @@ def _texts(feature: str) -> list[alt.Chart]:
     outcome = notes.mark_text(align="left", fontSize=11, fontWeight="bold").encode(
         x=alt.value(-50), y=y, text="outcome:N", color=alt.Color("outcome:N", scale=COLOURS, legend=None)
     )
-    return [
-        outcome,
-        words.encode(x=alt.value(6), text="means:N"),
-        words.encode(x=alt.value(138), text="over_jobs:N"),
-    ]
+    columns = {"means:N": 6, "over_jobs:N": 138}
+    return [outcome, *(words.encode(x=alt.value(x), text=text) for text, x in columns.items())]
 
 
 factors_of_run_time = partial(

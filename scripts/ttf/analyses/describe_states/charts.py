@@ -27,27 +27,20 @@ def size_mix_chart(given: Inputs, study: Study) -> Figure:
         for gpus, row in zip(order, sized.iter_rows(named=True), strict=True)
         for measure, column in measures.items()
     ]
-    chart = (
-        chart_of("sizes")
-        .mark_bar()
-        .encode(
-            x=alt.X("gpus:N", sort=order, title="GPUs requested", axis=alt.Axis(labelAngle=0, labelOverlap="greedy")),
-            xOffset=alt.XOffset("measure:N", sort=list(measures)),
-            y=alt.Y("share:Q", axis=percent_axis(tickCount=5), scale=alt.Scale(zero=True)),
-            color=coloured("measure", dict(zip(measures, (ACCENT, AXIS), strict=False)), title=None, orient="bottom"),
-            tooltip=[
-                *tips(gpus="GPUs", measure="share of"),
-                *tips("share", form=".2%", up_to="up to this size"),
-                *tips(form=",", n=study.units),
-            ],
-        )
+    tooltip = [*tips(gpus="GPUs", measure="share of"), *tips("share", form=".2%", up_to="up to this size")]
+    bars = chart_of("sizes").encode(
+        x=alt.X("gpus:N", sort=order, title="GPUs requested", axis=alt.Axis(labelAngle=0, labelOverlap="greedy")),
+        xOffset=alt.XOffset("measure:N", sort=list(measures)),
+        y=alt.Y("share:Q", axis=percent_axis(tickCount=5), scale=alt.Scale(zero=True)),
+        color=coloured("measure", dict(zip(measures, (ACCENT, AXIS), strict=False)), title=None, orient="bottom"),
+        tooltip=[*tooltip, *tips(form=",", n=study.units)],
     )
     caption = f"n = {count(sized['n'][0], study.unit)} with a GPU; a share of one counts as 1."
     without = mix.filter(pl.col("gpus_high") == 0)["jobs"].sum()
     if without:
         caption += f" {capital(count(without, study.unit))} without a GPU left out."
     return figure(
-        fitted(chart, study, 260),
+        fitted(bars.mark_bar(), study, 260),
         {"sizes": rows},
         study,
         title=what,

@@ -6,7 +6,7 @@ import polars as pl
 from ttf.charts.axes import percent_axis
 from ttf.charts.encodings import coloured, picked, side_notes
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
-from ttf.charts.intervals import DASHED, by_what, shown
+from ttf.charts.intervals import by_what, draw_intervals, shown
 from ttf.charts.text import capital, count, labels
 from ttf.charts.theme import FAILURE, FAINT, SUCCESS, THIRD
 from ttf.charts.time_ranges import placed, ranges
@@ -88,11 +88,9 @@ def roles(given: Inputs, study: Study) -> Figure:
     shares = many.mark_bar(color=SUCCESS, opacity=0.8).encode(
         x=alt.X("share:Q", axis=percent_axis(f"Share of {study.units}"))
     ) + many.mark_text(align="left", fontSize=10, dx=4, color=FAINT).encode(x="share:Q", text="note:N")
-    failed = ended.mark_rule(strokeWidth=1.6, color=FAILURE, opacity=0.6).encode(
-        x=alt.X("low:Q", axis=percent_axis(f"Of ended {study.units}, failed"), scale=alt.Scale(domain=[0, 1])),
-        x2="high:Q",
-        strokeDash=DASHED,
-    ) + ended.mark_circle(size=34, color=FAILURE, opacity=1).encode(x="failed:Q")
+    low = alt.X("low:Q", axis=percent_axis(f"Of ended {study.units}, failed"), scale=alt.Scale(domain=[0, 1]))
+    failed = draw_intervals(ended, low, strokeWidth=1.6, color=FAILURE, opacity=0.6)
+    failed += ended.mark_circle(size=34, color=FAILURE, opacity=1).encode(x="failed:Q")
     panels = [part.properties(width=width, height=alt.Step(18)) for part, width in ((shares, 330), (failed, 210))]
     caption = f"n = {count(drawn['n'][0], study.unit)} with a role. {by_what(drawn)}"
     if table.height > drawn.height:
@@ -108,8 +106,4 @@ def roles(given: Inputs, study: Study) -> Figure:
     )
 
 
-CHARTS = {
-    "queue_by_gpus": queue_by_gpus,
-    "request_use": request_use,
-    "roles": roles,
-}
+CHARTS = {"queue_by_gpus": queue_by_gpus, "request_use": request_use, "roles": roles}

@@ -8,8 +8,9 @@ import polars as pl
 from ttf.analyses.estimate_hazards import DOUBLING, JOB_SIZE
 from ttf.analyses.estimate_hazards.total import strongest, total_ratios
 from ttf.charts.axes import log_domain, log_scale, log_ticks, percent_axis
+from ttf.charts.encodings import picked
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
-from ttf.charts.intervals import DASHED, shown
+from ttf.charts.intervals import draw_intervals, shown
 from ttf.charts.text import capital, count, in_words, labels, percent, significant
 from ttf.charts.theme import ACCENT, FAILURE, FAINT, INK
 from ttf.inputs import Inputs
@@ -107,15 +108,9 @@ def _shares_of(shares: pl.DataFrame | None, feature: str) -> dict[str, dict]:
     if shares is None:
         return {}
     known = shown(shares.filter(pl.col("ended") >= FEWEST_ENDED, feature=feature))
+    cells = {"share": "failure_share", "share_low": "low", "share_high": "high", "share_independent": "independent"}
     return {
-        row["value"]: {
-            "share": row["failure_share"],
-            "share_low": row["low"],
-            "share_high": row["high"],
-            "share_independent": row["independent"],
-            "share_text": percent(row["failure_share"]),
-            "jobs": row["jobs"],
-        }
+        row["value"]: picked(row, **cells) | {"share_text": percent(row["failure_share"]), "jobs": row["jobs"]}
         for row in known.iter_rows(named=True)
     }
 
@@ -145,12 +140,8 @@ def _chart(rows: list[dict], has_shares: bool, study: Study) -> alt.TopLevelMixi
 
 def _panel(rows: list[dict], labelled: bool, width: int) -> alt.Chart:
     order = [row["name"] for row in rows]
-    axis = (
-        alt.Axis(labelLimit=122 if width < 160 else 170, ticks=False, domain=False, labelPadding=8)
-        if labelled
-        else None
-    )
-    y = alt.Y("name:N", sort=order, scale=alt.Scale(domain=order), title=None, axis=axis)
+    axis = alt.Axis(labelLimit=122 if width < 160 else 170, ticks=False, domain=False, labelPadding=8)
+    y = alt.Y("name:N", sort=order, scale=alt.Scale(domain=order), title=None, axis=axis if labelled else None)
     return chart_of("factors").encode(y=y).properties(width=width, height=alt.Step(STEP))
 
 
@@ -160,9 +151,8 @@ def _shares(rows: list[dict], width: int, study: Study) -> alt.LayerChart:
     axis = percent_axis(f"Failed, of ended {study.units}", tickCount=3, grid=False)
     x = alt.X("share:Q", scale=alt.Scale(domain=[0, min(1, 1.05 * top) or 1]), axis=axis)
     dash = alt.condition("datum.share_independent", alt.value([3, 3]), alt.value([1, 0]))
-    lines = base.mark_rule(color=FAILURE, strokeWidth=1.6).encode(
-        x=alt.X("share_low:Q"), x2="share_high:Q", strokeDash=dash
-    )
+    lines = base.mark_rule(color=FAILURE, strokeWidth=1.6)
+    lines = lines.encode(x=alt.X("share_low:Q"), x2="share_high:Q", strokeDash=dash)
     dots = base.mark_circle(color=FAILURE, size=46, opacity=1).encode(x=x)
     texts = base.mark_text(align="left", fontSize=11, color=INK).encode(x=alt.value(width + 8), text="share_text:N")
     return lines + dots + texts
@@ -178,14 +168,8 @@ def _ratios(rows: list[dict], labelled: bool, width: int) -> alt.LayerChart:
     scale = log_scale(domain)
     base = _panel(rows, labelled, width).transform_filter("isValid(datum.ratio)")
     one = chart_of("factors").mark_rule(color=FAINT, strokeDash=[4, 3]).encode(x=alt.datum(1, type="quantitative"))
-    lines = base.mark_rule(color=ACCENT, strokeWidth=1.6).encode(
-        x=alt.X("low:Q", scale=scale), x2="high:Q", strokeDash=DASHED
-    )
-    colour = alt.condition("isValid(datum.low)", alt.value(ACCENT), alt.value(FAINT))
+    lines = draw_intervals(base, alt.X("low:Q", scale=scale), color=ACCENT, strokeWidth=1.6)
+    colour, ink = (alt.condition("isValid(datum.low)", alt.value(of), alt.value(FAINT)) for of in (ACCENT, INK))
     dots = base.mark_circle(size=46, opacity=1).encode(x=alt.X("ratio:Q", scale=scale, axis=axis), color=colour)
-    texts = base.mark_text(align="left", fontSize=11).encode(
-        x=alt.value(width + 8),
-        text="text:N",
-        color=alt.condition("isValid(datum.low)", alt.value(INK), alt.value(FAINT)),
-    )
+    texts = base.mark_text(align="left", fontSize=11).encode(x=alt.value(width + 8), text="text:N", color=ink)
     return one + lines + dots + texts

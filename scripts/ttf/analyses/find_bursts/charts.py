@@ -6,7 +6,7 @@ import altair as alt
 import polars as pl
 
 from ttf.charts.axes import log_scale, percent_axis, time_axis
-from ttf.charts.encodings import coloured, tips
+from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
 from ttf.charts.text import count, listed
 from ttf.charts.theme import CATEGORY_COLOURS
@@ -20,36 +20,25 @@ def bursts(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     table = given["bursts"]
     found = table.drop_nulls("share").filter(pl.col("share").max().over("within") > 0)
     if not found.height:
-        return nothing_to_draw(
-            WHAT, table["reason"].drop_nulls()[0] if table["reason"].count() else "none is near another"
-        )
+        return nothing_to_draw(WHAT, table["reason"].drop_nulls().first() or "none is near another")
+    limits = {"low": "ci_low_clustered", "high": "ci_high_clustered"}
     rows = [
-        {"place": NAMES[within], "kind": kind, "window": window, "share": share, "low": low, "high": high}
-        for kind, columns in (
-            (OBSERVED, (pl.col("share"), pl.col("ci_low_clustered"), pl.col("ci_high_clustered"))),
-            (CHANCE, (pl.col("chance"), pl.lit(None, pl.Float64), pl.lit(None, pl.Float64))),
-        )
-        for within, window, share, low, high in found.select(
-            "within", "window_s", *(column.alias(name) for name, column in zip("xyz", columns, strict=True))
-        ).iter_rows()
+        {"place": NAMES[row["within"]], "kind": kind}
+        | picked(row, window="window_s", share=column)
+        | (picked(row, **limits) if kind == OBSERVED else dict.fromkeys(limits))
+        for kind, column in ((OBSERVED, "share"), (CHANCE, "chance"))
+        for row in found.iter_rows(named=True)
     ]
     places = [NAMES[within] for within in found["within"].unique(maintain_order=True)]
     windows = sorted({row["window"] for row in rows})
-    x = alt.X(
-        "window:Q",
-        title="Window to either side",
-        scale=log_scale([windows[0], windows[-1]]),
-        axis=time_axis("Window to either side", [60, 3600, 86_400, 864_000]),
-    )
+    title, scale = "Window to either side", log_scale([windows[0], windows[-1]])
+    x = alt.X("window:Q", title=title, scale=scale, axis=time_axis(title, [60, 3600, 86_400, 864_000]))
     colours = dict(zip(places, CATEGORY_COLOURS, strict=False))
     base = chart_of("bursts").encode(x=x, color=coloured("place", colours, title=None, orient="bottom"))
     dashes = alt.StrokeDash("kind:N", scale=alt.Scale(domain=[OBSERVED, CHANCE], range=[[1, 0], [4, 3]]), legend=None)
     y = alt.Y("share:Q", axis=percent_axis(), scale=alt.Scale(domain=[0, 1]))
-    lines = base.mark_line(strokeWidth=1.8, point={"size": 16}).encode(
-        y=y,
-        strokeDash=dashes,
-        tooltip=[*tips("place", "kind"), *tips(form=",", window="window (s)"), *tips(form=".1%", share="share")],
-    )
+    tooltip = [*tips("place", "kind"), *tips(form=",", window="window (s)"), *tips(form=".1%", share="share")]
+    lines = base.mark_line(strokeWidth=1.8, point={"size": 16}).encode(y=y, strokeDash=dashes, tooltip=tooltip)
     ends = base.transform_filter("isValid(datum.low)").mark_rule().encode(y=alt.Y("low:Q"), y2="high:Q")
     return figure(
         fitted(lines + ends, study, 260),

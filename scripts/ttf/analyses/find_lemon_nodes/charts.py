@@ -34,8 +34,7 @@ def lemon_funnel(given: Inputs, study: Study) -> Figure:
     what = "Failures of each node, relative to its fleet"
     tested = nodes.filter(pl.col("p_value").is_not_null() & (pl.col("expected") > 0))
     if not tested.height:
-        why = _unattributed(nodes) or "no node has failures to be compared with those of others"
-        return nothing_to_draw(what, why)
+        return nothing_to_draw(what, _unattributed(nodes) or "no node has failures to be compared with those of others")
     lemons = tested.filter("lemon")
     drawn_lemons, others = lemons.head(MOST_LEMONS), tested.filter(~pl.col("lemon"))
     names = labels(drawn_lemons["node"])
@@ -61,7 +60,7 @@ def lemon_funnel(given: Inputs, study: Study) -> Figure:
         caption += f" Marked: the {MOST_LEMONS} of lowest p; {more:,} more are in lemon_nodes.csv."
     found = f"{lemons.height:,} of {count(tested.height, 'node')} significant"
     return figure(
-        fitted(_funnel(rows, domain, top), study, _HEIGHT),
+        fitted(_funnel(domain, top), study, _HEIGHT),
         {"nodes": rows, "limit": limit},
         study,
         title=what,
@@ -129,20 +128,16 @@ def _label(lemons: list[dict], domain: list[float], top: float) -> None:
             taken.append((x, y))
 
 
-def _funnel(rows: list[dict], domain: list[float], top: float) -> alt.LayerChart:
+def _funnel(domain: list[float], top: float) -> alt.LayerChart:
     axis = alt.Axis(values=log_ticks(domain), format=",.6~g")
     x = alt.X("expected:Q", title="Failures expected (logarithmic)", scale=log_scale(domain), axis=axis)
     y = alt.Y("ratio:Q", title="Counted over expected", scale=alt.Scale(domain=[0, top], nice=False))
     base = chart_of("nodes").encode(x=x, y=y)
+    tooltip = [*tips("node"), *tips(form=",.4~g", counted="failures that count")]
     dots = base.mark_circle(opacity=0.75).encode(
         size=alt.Size("nodes:Q", scale=alt.Scale(type="sqrt", range=[28, 260], zero=False), legend=None),
         color=alt.condition("datum.lemon", alt.value(FAILURE), alt.value(CANCELLED)),
-        tooltip=[
-            *tips("node"),
-            *tips(form=",.4~g", counted="failures that count"),
-            *tips("expected", form=",.3~g", ratio="counted over expected"),
-            *tips(q="q-value"),
-        ],
+        tooltip=[*tooltip, *tips("expected", form=",.3~g", ratio="counted over expected"), *tips(q="q-value")],
     )
     names = base.transform_filter("isValid(datum.label)")
     names = names.mark_text(align="left", dx=7, dy=-3, fontSize=10, color=INK, limit=140)

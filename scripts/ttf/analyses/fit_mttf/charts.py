@@ -11,7 +11,7 @@ from ttf.analyses.fit_mttf import AGES, STEP
 from ttf.charts.axes import log_axis, log_domain, log_scale, log_time, on_log_time, percent_axis, time_axis, time_domain
 from ttf.charts.encodings import coloured, picked, side_notes, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw, one_for_all
-from ttf.charts.intervals import DASHED, by_what, shown
+from ttf.charts.intervals import by_what, draw_lower_bounds, estimates_with_intervals, shown
 from ttf.charts.steps import CLUSTERED, bands, step_curves, step_rows
 from ttf.charts.text import HOUR_S, capital, count, duration, in_words, labels, listed, percent
 from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, FAILURE, FAINT, INK, ORDER_COLOURS
@@ -61,8 +61,8 @@ def still_running(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     # So much further that the labels to the right of their points have room.
     domain[1] = max([domain[1], *(_room(spot, domain[0], study) for spot in spots if spot["above"])])
     low, high = (math.log(end) for end in domain)
-    constant = [math.exp(low + (high - low) * place / 80) for place in range(81)]
-    constant = [{"x": x, "v": math.exp(-x / mean)} for x in constant]
+    ages = (math.exp(low + (high - low) * place / 80) for place in range(81))
+    constant = [{"x": x, "v": math.exp(-x / mean)} for x in ages]
     steps = given["survival_steps"].filter((pl.col("drop") > STEP) & (2 * pl.col("time_limits") > pl.col("failures")))
     steps = steps.sort("drop", descending=True).head(MOST_LIMITS).sort("time_s")
     marked = [
@@ -162,10 +162,9 @@ def survival_by(given: Mapping[str, pl.DataFrame], study: Study, stratum_by: str
     kept = mine.sort("n", descending=True, maintain_order=True).head(MOST_STRATA)["stratum"]
     is_drawn = pl.col("stratum").is_in(kept.implode())
     drawn = mine.filter(is_drawn)
-    of_gpus = stratum_by == "gpu_count"
-    names = (
-        {of: count(int(of), study.size) for of in drawn["stratum"]} if of_gpus else labels(drawn["stratum"].to_list())
-    )
+    names = labels(drawn["stratum"].to_list())
+    if stratum_by == "gpu_count":
+        names = {gpus: count(int(gpus), study.size) for gpus in names}
     chosen = curves.filter(is_drawn & pl.col("survival").is_not_null(), event="failure", stratum_by=stratum_by)
     legend = {row["stratum"]: f"{names[row['stratum']]} (n = {row['n']:,})" for row in drawn.iter_rows(named=True)}
     limits, about_bands = bands(chosen, study.units)
@@ -248,7 +247,7 @@ def mttf_by(given: Mapping[str, pl.DataFrame], study: Study, stratum_by: str) ->
     if overall and (unknown := everything - mine.filter(confidence=0.95)["n"].sum()):
         caption += f" The whole trace includes {count(unknown, study.life)} without a known {in_words(stratum_by)}."
     return figure(
-        _down(rows, overall, stratum_by),
+        _mttf_rows(rows, overall, stratum_by),
         {"strata": rows} | ({"whole": [{"mean": overall[0] / HOUR_S}]} if overall else {}),
         study,
         title=what,
@@ -278,17 +277,13 @@ def _row(row: dict, name: str) -> dict:
     return drawn | picked(row, "mttf", "independent", high95="high", low90="low_90", high90="high_90")
 
 
-def _layers(rows: list[dict], overall: list[float], along: str, stratum: alt.SchemaBase) -> tuple:
-    """The marks with hours along the channel `along`, and the domain of hours."""
+def _mttf_rows(rows: list[dict], overall: list[float], stratum_by: str) -> alt.LayerChart:
+    """One row below the other, so that long names can be read."""
     ends = [row[name] for row in rows for name in ("low95", "high95") if name in row]
-    domain = log_domain([*ends, *(mean / HOUR_S for mean in overall)], 1.5 if along == "x" else 4, 1.5)
-    channel, across = (alt.X, "y") if along == "x" else (alt.Y, "x")
+    domain = log_domain([*ends, *(mean / HOUR_S for mean in overall)], 1.5, 1.5)
     axis = log_axis(domain, "Mean time to failure (hours, logarithmic)")
-
-    def hours_of(low: str, high: object = None) -> dict:
-        channels = {along: channel(f"{low}:Q", scale=log_scale(domain), axis=axis)}
-        return channels if high is None else channels | {f"{along}2": high}
-
+    at = partial(alt.X, scale=log_scale(domain), axis=axis)
+    stratum = alt.Y("stratum:N", sort=[row["stratum"] for row in rows], title=capital(in_words(stratum_by)))
     tooltip = [
         *tips("stratum"),
         *tips(form=",", n="lives"),
@@ -296,32 +291,15 @@ def _layers(rows: list[dict], overall: list[float], along: str, stratum: alt.Sch
         *tips(form=",.1f", mttf="mean time to failure (h)", low90="90% from (h)", high90="90% to (h)"),
         *tips(form=",.1f", low95="95% from (h)", high95="95% to (h)"),
     ]
-    base = chart_of("strata").encode(tooltip=tooltip, **{across: stratum})
-    seen = base.transform_filter("isValid(datum.mttf)")
-    unseen = base.transform_filter("!isValid(datum.mttf)")
-    thin = seen.mark_rule(strokeWidth=1.5, color=ACCENT).encode(**hours_of("low95", "high95:Q"), strokeDash=DASHED)
-    clustered = seen.transform_filter("!datum.independent")
-    thick = clustered.mark_rule(strokeWidth=4.5, color=ACCENT, opacity=0.55).encode(**hours_of("low90", "high90:Q"))
-    dots = seen.mark_point(filled=True, size=60, color=ACCENT, opacity=1).encode(**hours_of("mttf"))
-    edge, shape = (alt.X2Value("width"), "triangle-right") if along == "x" else (alt.Y2Value(0), "triangle-up")
-    arrows = unseen.mark_rule(strokeDash=[2, 3], color=FAINT).encode(**hours_of("low95", edge))
-    triangles = unseen.mark_point(shape=shape, size=80, filled=False, strokeWidth=1.5, color=FAINT)
-    layers = [thin, thick, dots]
+    base = chart_of("strata").encode(tooltip=tooltip, y=stratum)
+    layers = estimates_with_intervals(base.transform_filter("isValid(datum.mttf)"), at, size=60, color=ACCENT)
     if any("mttf" not in row for row in rows):
-        layers += [arrows, triangles.encode(**hours_of("low95"))]
+        layers += draw_lower_bounds(base.transform_filter("!isValid(datum.mttf)"), at("low95:Q"), size=80)
     if overall:
         line = chart_of("whole").mark_rule(strokeDash=[4, 3], color=FAINT)
-        line = line.encode(**hours_of("mean"), tooltip=tips(form=",.1f", mean="whole trace (h)"))
-        layers.insert(0, line)
-    return layers, base
-
-
-def _down(rows: list[dict], overall: list[float], stratum_by: str) -> alt.LayerChart:
-    """Strata without an order: one below the other, so that long names can be read."""
-    stratum = alt.Y("stratum:N", sort=[row["stratum"] for row in rows], title=capital(in_words(stratum_by)))
-    layers, base = _layers(rows, overall, "x", stratum)
-    notes = side_notes(base, 448, 10.5)
-    return alt.layer(*layers, notes).properties(width=440, height=alt.Step(30 if len(rows) <= MOST_WIDE else 20))
+        layers.insert(0, line.encode(x=at("mean:Q"), tooltip=tips(form=",.1f", mean="whole trace (h)")))
+    layers.append(side_notes(base, 448, 10.5))
+    return alt.layer(*layers).properties(width=440, height=alt.Step(30 if len(rows) <= MOST_WIDE else 20))
 
 
 class _Charts(dict):

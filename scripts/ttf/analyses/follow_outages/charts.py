@@ -23,20 +23,18 @@ def mcf(given: Inputs, study: Study) -> Figure:
     every = given["growth"].filter(pl.col("stratum_by") == "all").row(0, named=True)
     columns = {name: curve[name].to_numpy() for name in ("time_s", "at_risk", "mcf", "ci_low", "ci_high")}
     kept = pl.DataFrame(thinned(columns | {"events": curve["at_risk"].to_numpy()}, MOST_POINTS))
-    rows = kept.select(
-        day=pl.col("time_s") / DAY_S, units="at_risk", mean="mcf", low=_known("ci_low"), high=_known("ci_high")
-    ).to_dicts()
+    low, high = (pl.col(end).fill_nan(None) for end in ("ci_low", "ci_high"))
+    rows = kept.select(day=pl.col("time_s") / DAY_S, units="at_risk", mean="mcf", low=low, high=high).to_dicts()
     ends = [{"day": 0, "mean": 0}, {"day": rows[-1]["day"], "mean": rows[-1]["mean"]}]
     x = alt.X("day:Q", title="Days since the first unit was watched", axis=alt.Axis(grid=False, tickCount=6))
     y = alt.Y("mean:Q", title=None)
     base = chart_of("curve").encode(x=x)
-    told = [*tips(form=",.1f", day="day"), *tips(form=",.3~g", mean="faults", low="95% from", high="95% to")]
+    tooltip = [*tips(form=",.1f", day="day"), *tips(form=",.3~g", mean="faults", low="95% from", high="95% to")]
+    tooltip += tips(form=",", units="units watched")
     layers = [
         base.mark_area(interpolate="step-after", opacity=0.18, color=INFRA).encode(y=alt.Y("low:Q"), y2="high:Q"),
         chart_of("constant").mark_line(color=FAINT, strokeDash=[4, 4]).encode(x=x, y=y),
-        base.mark_line(interpolate="step-after", strokeWidth=2, color=INFRA).encode(
-            y=y, tooltip=[*told, *tips(form=",", units="units watched")]
-        ),
+        base.mark_line(interpolate="step-after", strokeWidth=2, color=INFRA).encode(y=y, tooltip=tooltip),
     ]
     return figure(
         fitted(alt.layer(*layers), study, 240),
@@ -47,10 +45,6 @@ def mcf(given: Inputs, study: Study) -> Figure:
         caption=f"n = {count(every['n'], 'fault')}",
         alt_text=f"A rising line with a band, beside a straight one: {rows[-1]['mean']:.3g} faults at the end.",
     )
-
-
-def _known(name: str) -> pl.Expr:
-    return pl.col(name).fill_nan(None)
 
 
 CHARTS = {"mcf": mcf}

@@ -81,14 +81,12 @@ def _rows(windows: pl.DataFrame) -> pl.DataFrame:
 def _ends(rows: list[dict]) -> list[dict]:
     """The lowest and the highest window, as they are labelled."""
     ranked = sorted(rows, key=lambda row: (row["rate"], row["to_day"]))
-    ends = [ranked[0] | {"highest": False}, ranked[-1] | {"highest": True}][-min(2, len(rows)) :]
+    ends = [("lowest", ranked[0]), ("highest", ranked[-1])][-min(2, len(rows)) :]
     return [
         row
-        | {
-            "label": significant(row["rate"]),
-            "key": f"sizes.over_time.{'highest' if row['highest'] else 'lowest'}.{RATE}",
-        }
-        for row in ends
+        | {"highest": end == "highest", "label": significant(row["rate"])}
+        | {"key": f"sizes.over_time.{end}.{RATE}"}
+        for end, row in ends
     ]
 
 

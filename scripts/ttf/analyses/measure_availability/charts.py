@@ -1,19 +1,18 @@
 """What units were down for: the share of each cause in the records of outages, and in their time down."""
 
-import altair as alt
 import polars as pl
 
 from ttf.analyses.measure_availability.compute import CAUSE
-from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
-from ttf.charts.text import capital, count, labels, listed, percent
-from ttf.charts.theme import CANCELLED, INFRA, INK, THIRD
+from ttf.charts.figure import Figure, Study, figure, nothing_to_draw
+from ttf.charts.share_panels import share_panels, spoken_shares, with_percentages
+from ttf.charts.text import capital, count, labels
+from ttf.charts.theme import CANCELLED, INFRA, THIRD
 from ttf.inputs import Inputs
 
 MOST_BARS = 6
 _MEASURES = {"share": "records", "downtime_share": "their time down"}
 _COLOURS = {"other": INFRA, "planned": THIRD, "rest": CANCELLED}
-# Of a row of bars, of the names beside them and of the words at their ends, in px.
-_STEP, _NAMES, _NAMES_NARROW, _LABEL = 27, 190, 136, 40
+_NAMES_WIDTH = 190
 
 
 def outage_causes(given: Inputs, study: Study) -> Figure:
@@ -25,34 +24,17 @@ def outage_causes(given: Inputs, study: Study) -> Figure:
     what, every = f"Outages by {depth}", causes.filter(pl.col("depth") == depth)
     rows = _most(every, depth)
     measures = {name: words for name, words in _MEASURES.items() if every[name].sum()}
-    rows = [row | {f"{name}_label": percent(row[name]) for name in measures} for row in rows]
-    names = _NAMES_NARROW if study.narrow else _NAMES
-    width = (study.width - names - _LABEL * len(measures) - 16 * (len(measures) - 1)) // len(measures)
-    most = max(row[name] for row in rows for name in measures)
-    panels = []
-    for place, (name, words) in enumerate(measures.items()):
-        style = {"labelColor": INK, "domain": False, "ticks": False, "labelPadding": 8, "labelLimit": names - 10}
-        axis = None if place else alt.Axis(**style, minExtent=names, maxExtent=names)
-        base = chart_of("causes").encode(
-            x=alt.X(f"{name}:Q", scale=alt.Scale(domain=[0, most], nice=False), axis=None),
-            y=alt.Y("cause:N", sort=[row["cause"] for row in rows], title=None, axis=axis),
-        )
-        colour = alt.Color("kind:N", scale=alt.Scale(domain=list(_COLOURS), range=list(_COLOURS.values())), legend=None)
-        bars = base.mark_bar(height=17, cornerRadius=1).encode(color=colour)
-        shares = base.mark_text(align="left", dx=5, fontSize=12, color=INK).encode(text=f"{name}_label:N")
-        heading = alt.TitleParams(words, fontSize=12, fontWeight="normal", anchor="start", frame="group", offset=6)
-        panels.append((bars + shares).properties(width=width, height=_STEP * len(rows), title=heading))
+    rows = with_percentages(rows, measures)
     planned = "; yellow: planned" if any(row["kind"] == "planned" for row in rows) else ""
-    spoken = [f"{row['cause']} {' and '.join(row[f'{name}_label'] for name in measures)}" for row in rows]
     of = " and of ".join(measures.values())
     return figure(
-        alt.hconcat(*panels, spacing=16 + _LABEL, bounds="flush"),
+        share_panels("cause", rows, measures, _COLOURS, study, _NAMES_WIDTH),
         {"causes": rows},
         study,
         title=what,
         subtitle=f"Share of {of}{planned}",
         caption=f"n = {count(int(every['events'].sum()), 'record')} of outages",
-        alt_text=f"Bars of the share of {of}: {listed(spoken)}.",
+        alt_text=f"Bars of the share of {of}: {spoken_shares('cause', rows, measures)}.",
     )
 
 

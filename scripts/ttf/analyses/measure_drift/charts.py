@@ -57,15 +57,10 @@ def drift_chart(given: Inputs, study: Study) -> Figure:
     names = _names(drawn, kept)
     shown = labels([*windows, *(row["against"] for row in drawn)])
     rows = [
-        {
-            "measure": names[row["measure"]],
-            "window": shown[row["window"]],
-            "against": shown[row["against"]],
-            "before": _worded(row, row["before"]),
-            "after": _worded(row, row["after"]),
-            "p": "no test" if row["p_adjusted_clustered"] is None else f"{row['p_adjusted_clustered']:.2g}",
-            "moved": row["p_adjusted_clustered"] is not None and row["p_adjusted_clustered"] < SIGNIFICANCE,
-        }
+        {"measure": names[row["measure"]]}
+        | {side: shown[row[side]] for side in ("window", "against")}
+        | {side: _worded(row, row[side]) for side in ("before", "after")}
+        | _tested(row["p_adjusted_clustered"])
         | picked(row, "effect", "n_before", "n_after")
         for row in drawn
     ]
@@ -93,6 +88,10 @@ def drift_chart(given: Inputs, study: Study) -> Figure:
         caption=caption,
         alt_text=f"Effect sizes of {count(len(order), 'measure')}.",
     )
+
+
+def _tested(p: float | None) -> dict:
+    return {"p": "no test" if p is None else f"{p:.2g}", "moved": p is not None and p < SIGNIFICANCE}
 
 
 def _by(drift: pl.DataFrame) -> str:

@@ -6,7 +6,7 @@ from ttf.analyses.measure_epochs.compute import OUTCOMES
 from ttf.charts.axes import percent_axis
 from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
-from ttf.charts.intervals import DASHED, by_what, shown
+from ttf.charts.intervals import by_what, draw_intervals, shown
 from ttf.charts.text import count
 from ttf.charts.theme import OUTCOME_COLOURS
 
@@ -17,8 +17,9 @@ def epochs(given, study: Study) -> Figure:
     """Share of jobs that have come to their lowest loss, and near it, by the share of their epochs."""
     table, summary = shown(given["epochs"]), given["epochs_summary"]
     if not table.height:
-        lacking = f"no {study.unit} of the loss log has a loss that is a number"
-        return nothing_to_draw("Epochs to the lowest loss", lacking)
+        return nothing_to_draw(
+            "Epochs to the lowest loss", f"no {study.unit} of the loss log has a loss that is a number"
+        )
     present = [name for name in OUTCOMES if name in set(table["outcome"])]
     colours = {name: OUTCOME_COLOURS[name] for name in present}
     base = chart_of("shares").encode(
@@ -32,9 +33,8 @@ def epochs(given, study: Study) -> Figure:
         ],
     )
     y = alt.Y("jobs_share:Q", scale=alt.Scale(domain=[0, 1]), axis=percent_axis(f"Share of {study.units}"))
-    panel = base.mark_rule(opacity=0.5, strokeWidth=2).encode(
-        y=alt.Y("low:Q", scale=alt.Scale(domain=[0, 1])), y2="high:Q", strokeDash=DASHED
-    ) + base.mark_line(strokeWidth=2).encode(y=y)
+    low = alt.Y("low:Q", scale=alt.Scale(domain=[0, 1]))
+    panel = draw_intervals(base, low, opacity=0.5, strokeWidth=2) + base.mark_line(strokeWidth=2).encode(y=y)
     # Side by side, or the intervals would hide each other.
     rows = [
         {"panel": PANELS[row["quantity"]], "x": row["epochs_share"] + 0.007 * (present.index(row["outcome"]) - 1)}

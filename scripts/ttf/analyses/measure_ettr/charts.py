@@ -4,8 +4,8 @@ import altair as alt
 
 from ttf.charts.axes import percent_axis
 from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
-from ttf.charts.intervals import DASHED, by_what, shown
-from ttf.charts.text import count
+from ttf.charts.intervals import by_what, draw_intervals, shown
+from ttf.charts.text import count, gpus_label
 from ttf.charts.theme import INK, SUCCESS
 from ttf.inputs import Inputs
 
@@ -20,7 +20,7 @@ def ettr_measured(given: Inputs, study: Study) -> Figure:
     measured, rows = shown(measured), []
     names = ("ettr_mean", "low", "high", "independent", "expected_ettr")
     for row in measured.iter_rows(named=True):
-        size = f"{row['gpus_low']:,}–{row['gpus_high']:,}" if row["gpus_low"] < row["gpus_high"] else row["gpus_high"]
+        size = gpus_label(row["gpus_low"], row["gpus_high"])
         drawn = {"size": f"{size} (n = {row['runs']:,})", "runs": row["runs"]}
         rows.append(drawn | {name: row[name] for name in names if row[name] is not None})
     has_model = any("expected_ettr" in row for row in rows)
@@ -28,9 +28,9 @@ def ettr_measured(given: Inputs, study: Study) -> Figure:
     axis = percent_axis("ETTR, mean over runs", values=[0, 0.25, 0.5, 0.75, 1])
     x = alt.X("ettr_mean:Q", scale=scale, axis=axis)
     base = chart_of("runs").encode(y=alt.Y("size:N", sort=[row["size"] for row in rows], title="GPUs of the run"))
-    rules = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=1.5, color=SUCCESS)
+    known, low = base.transform_filter("isValid(datum.low)"), alt.X("low:Q", scale=scale)
     layers = [
-        rules.encode(x=alt.X("low:Q", scale=scale), x2="high", strokeDash=DASHED),
+        draw_intervals(known, low, strokeWidth=1.5, color=SUCCESS),
         base.mark_point(filled=True, size=60, color=SUCCESS, opacity=1).encode(x=x),
     ]
     if has_model:

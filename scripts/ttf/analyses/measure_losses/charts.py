@@ -44,25 +44,18 @@ def gpu_hours_by_size(given: Inputs, study: Study) -> Figure:
     axis = alt.Axis(title="GPU-hours", grid=False, tickCount=4, format=".2~s" if study.narrow else ",.6~g")
     # Room for the words beside the longest bar.
     scale = alt.Scale(domain=[0, most * (1.36 if study.narrow else 1.14)], nice=False)
-    y = alt.Y(
-        "gpus:N",
-        sort=[row["gpus"] for row in ends],
-        title="GPUs",
-        axis=alt.Axis(domain=False, ticks=False, labelPadding=8, labelFontWeight="bold", labelColor=INK),
+    names = alt.Axis(domain=False, ticks=False, labelPadding=8, labelFontWeight="bold", labelColor=INK)
+    y = alt.Y("gpus:N", sort=[row["gpus"] for row in ends], title="GPUs", axis=names)
+    bars = chart_of("parts").encode(
+        x=alt.X("from:Q", scale=scale, axis=axis),
+        x2="to:Q",
+        y=y,
+        fill=alt.Fill("part:N", scale=alt.Scale(domain=present, range=colours), legend=alt.Legend(**legend)),
+        stroke=alt.Stroke("part:N", scale=alt.Scale(domain=present, range=strokes)),
     )
-    bars = (
-        chart_of("parts")
-        .mark_bar(height=15, strokeWidth=1)
-        .encode(
-            x=alt.X("from:Q", scale=scale, axis=axis),
-            x2="to:Q",
-            y=y,
-            fill=alt.Fill("part:N", scale=alt.Scale(domain=present, range=colours), legend=alt.Legend(**legend)),
-            stroke=alt.Stroke("part:N", scale=alt.Scale(domain=present, range=strokes)),
-        )
-    )
-    words = chart_of("ends").mark_text(align="left", dx=6, fontSize=12, color=INK)
-    words = words.encode(x="hours:Q", y=y, text="label:N")
+    bars = bars.mark_bar(height=15, strokeWidth=1)
+    words = chart_of("ends").encode(x="hours:Q", y=y, text="label:N")
+    words = words.mark_text(align="left", dx=6, fontSize=12, color=INK)
     infra_of = ", of which ended by infrastructure," if known else ""
     spoken = listed([f"{row['gpus']}: {row['label']} failed" for row in ends])
     return figure(
@@ -99,26 +92,18 @@ def failure_concentration(given, study: Study) -> Figure:
     # Few owners make several rows alike: one point for each.
     rows = list({(row["curve"], row["owners"]): row for row in rows}.values())
     rows += [{"curve": name, "top": 0, "owners": 0, "share": 0} for name in colours]
-    lines = (
-        chart_of("curves")
-        .mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=28))
-        .encode(
-            x=alt.X(
-                "top:Q",
-                scale=alt.Scale(type="sqrt", domain=[0, 1]),
-                axis=percent_axis(
-                    f"Share of the {plural(owner_by)} (root scale)", values=[0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1]
-                ),
-            ),
-            y=alt.Y("share:Q", scale=alt.Scale(domain=[0, 1]), axis=percent_axis("Share of all")),
-            color=coloured(
-                "curve", colours, title=None, orient="bottom", direction="vertical", symbolType="stroke", labelLimit=300
-            ),
-            strokeDash=alt.StrokeDash("curve:N", scale=alt.Scale(domain=list(colours), range=[[1, 0], [1, 0], [4, 3]])),
-            order="top:Q",
-            tooltip=[*tips("curve"), *tips(form=",", owners=plural(owner_by)), *tips("share", form=".1%")],
-        )
+    ticks = [0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1]
+    axis = percent_axis(f"Share of the {plural(owner_by)} (root scale)", values=ticks)
+    legend = {"title": None, "orient": "bottom", "direction": "vertical", "symbolType": "stroke", "labelLimit": 300}
+    lines = chart_of("curves").encode(
+        x=alt.X("top:Q", scale=alt.Scale(type="sqrt", domain=[0, 1]), axis=axis),
+        y=alt.Y("share:Q", scale=alt.Scale(domain=[0, 1]), axis=percent_axis("Share of all")),
+        color=coloured("curve", colours, **legend),
+        strokeDash=alt.StrokeDash("curve:N", scale=alt.Scale(domain=list(colours), range=[[1, 0], [1, 0], [4, 3]])),
+        order="top:Q",
+        tooltip=[*tips("curve"), *tips(form=",", owners=plural(owner_by)), *tips("share", form=".1%")],
     )
+    lines = lines.mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=28))
     # All of them: the last row.
     ended, failures = mine["ended"].max(), mine["failures"].max()
     tenth = mine.filter(ranked_by="ended", top_share=0.1).row(0, named=True)

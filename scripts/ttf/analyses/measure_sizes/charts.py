@@ -10,7 +10,7 @@ from ttf.analyses.measure_sizes.sizes import NO_GPU_JOB
 from ttf.charts.axes import TIME_TICKS_S, log_domain, log_scale, time_axis
 from ttf.charts.encodings import picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
-from ttf.charts.intervals import DASHED, shown
+from ttf.charts.intervals import draw_bounds, draw_intervals, shown
 from ttf.charts.text import clustering, count, duration, gpus_label
 from ttf.charts.theme import AXIS, FAILURE, FAINT, INFRA, INK, SUNKEN
 from ttf.stats.projection import FEWEST_MEASURED
@@ -44,6 +44,7 @@ def mttf_by_gpus(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     beyond = [{"from": 2**0.5 * seen}] if line and line[-1]["gpus"] > 1.5 * seen else []
     dashed = "; dashed: 1/N projection" if line else "; no projection"
     of = count(measured["jobs"].sum(), study.life if basis == "component" else "attempt")
+    spoken = ", ".join(f"{row['label']} at {row['gpus']:,.0f} GPUs" for row in named)
     limits = shown(measured, "_s")
     by = limits.filter(~pl.col("independent"))["cluster_by"].unique().sort().to_list()
     clustered = f" clustered by {clustering(by)}" if by else " if independent"
@@ -55,12 +56,8 @@ def mttf_by_gpus(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
         subtitle=f"Measured, 90% CI{clustered}{dashed}",
         caption=f"n = {of}, {count(measured['failures'].sum(), 'failure')}",
         alt_text=f"{what}: {count(len(points), 'measured point')} with intervals on logarithmic axes"
-        + (f", and a falling line; {_in_words(named)}." if named else "."),
+        + (f", and a falling line; {spoken}." if named else "."),
     )
-
-
-def _in_words(named: list[dict]) -> str:
-    return ", ".join(f"{row['label']} at {row['gpus']:,.0f} GPUs" for row in named)
 
 
 def _point(row: dict) -> dict:
@@ -79,29 +76,18 @@ def _named(points: list[dict], line: list[dict]) -> list[dict]:
     """The projected value at NAMED_GPUS or the largest size below; the measured one there, or of the largest size."""
     named, size = [], None
     if line:
-        at = [row for row in line if row["gpus"] <= NAMED_GPUS][-1:] or line[:1]
-        size = at[0]["gpus"]
-        named = [
-            {
-                "gpus": size,
-                "mttf": at[0]["mttf"],
-                "label": f"{duration(at[0]['mttf'])} projected",
-                "side": -1,
-                "key": f"sizes.projected.{size}.mttf_s",
-            }
-        ]
+        at = ([row for row in line if row["gpus"] <= NAMED_GPUS] or line[:1])[-1]
+        size = at["gpus"]
+        words = {"label": f"{duration(at['mttf'])} projected", "side": -1, "key": f"sizes.projected.{size}.mttf_s"}
+        named = [picked(at, "gpus", "mttf") | words]
     known = [row for row in points if "mttf" in row]
     enough = [row for row in known if row["high_gpus"] == size]
     enough = enough or [row for row in known if row["failures"] >= FEWEST_MEASURED and not line][-1:]
     measured = " measured" if line else ""
     return named + [
-        {
-            "gpus": row["gpus"],
-            "mttf": row["mttf"],
-            "label": duration(row["mttf"]) + measured,
-            "side": 1 if line else -1,
-            "key": f"sizes.measured.{row['high_gpus']}.mttf_s",
-        }
+        picked(row, "gpus", "mttf")
+        | {"label": duration(row["mttf"]) + measured, "side": 1 if line else -1}
+        | {"key": f"sizes.measured.{row['high_gpus']}.mttf_s"}
         for row in enough
     ]
 
@@ -114,19 +100,15 @@ def _drawing(
     y_domain, x_domain = log_domain(times, 1.6, 1.6), log_domain([gpus_a_node, *gpus], 1.3, 1.3)
     step = 4 if study.narrow or x_domain[1] / x_domain[0] > 10_000 else 2
     ticks = [gpus_a_node * step**power for power in range(24) if gpus_a_node * step**power <= x_domain[1]]
-    of_gpus = alt.Axis(
-        values=ticks,
-        format=",",
-        title=f"GPUs{', in whole nodes' if study.size.is_gpu else ''} (logarithmic)",
-        grid=False,
-    )
-    x = alt.X("gpus:Q", scale=log_scale(x_domain), axis=of_gpus)
+    title = f"GPUs{', in whole nodes' if study.size.is_gpu else ''} (logarithmic)"
+    axis = alt.Axis(values=ticks, format=",", title=title, grid=False)
+    x = alt.X("gpus:Q", scale=log_scale(x_domain), axis=axis)
     ticks = [tick for tick in TICKS_S if y_domain[0] <= tick <= y_domain[1]]
     y = alt.Y("mttf:Q", scale=log_scale(y_domain), axis=time_axis(None, ticks))
     colour = FAILURE if basis == "proxy" else INFRA
     measured = chart_of("measured").encode(x=x)
     seen = measured.transform_filter("isValid(datum.mttf)")
-    low, high = alt.Y("low:Q", scale=log_scale(y_domain)), alt.Y2("high:Q")
+    low = alt.Y("low:Q", scale=log_scale(y_domain))
     projected = chart_of("projected").encode(x=x)
     named = chart_of("named").encode(x=x, y=y, text="label:N")
     bold = {"fontSize": 12, "fontWeight": "bold", "color": INK}
@@ -141,17 +123,15 @@ def _drawing(
             shade.mark_text(text=shaded, align="right", dx=-6, fontSize=12, color=FAINT).encode(**corner),
         ]
     layers += [
-        projected.mark_area(color=AXIS, opacity=0.3).encode(y=low, y2=high),
+        projected.mark_area(color=AXIS, opacity=0.3).encode(y=low, y2="high:Q"),
         projected.mark_line(color=INK, strokeDash=[5, 4], strokeWidth=1.5).encode(y=y),
-        seen.mark_rule(strokeWidth=2, color=colour).encode(y=low, y2=high, strokeDash=DASHED),
+        draw_intervals(seen, low, strokeWidth=2, color=colour),
         seen.mark_point(filled=True, size=65, color=colour, opacity=1).encode(
             y=y, tooltip=[*tips(sizes="GPUs"), *tips("runs", "failures", form=",")]
         ),
     ]
     if any("mttf" not in row for row in points):
-        unseen = measured.transform_filter("!isValid(datum.mttf)")
-        triangle = {"shape": "triangle-up", "size": 80, "filled": False, "strokeWidth": 1.5, "color": FAINT}
-        layers.append(unseen.mark_point(**triangle).encode(y=low))
+        layers.append(draw_bounds(measured.transform_filter("!isValid(datum.mttf)"), "up", y=low))
     if not study.narrow:
         counts = seen.mark_text(align="left", dx=7, dy=-9, fontSize=12, color=FAINT)
         layers.append(counts.encode(y=y, text=alt.Text("failures:Q", format=",")))

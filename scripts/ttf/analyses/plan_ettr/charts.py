@@ -144,8 +144,8 @@ def _by_size(datasets: Mapping[str, list], unit: str, projected: bool) -> alt.La
     of_low = alt.Y("low:Q", scale=alt.Scale(domain=[0, 1]))
     layers = []
     if datasets["shade"]:
-        shade = chart_of("shade").mark_rect(color=SUNKEN)
-        layers.append(shade.encode(x=alt.X("low:Q", scale=scale), x2="high:Q"))
+        shade = chart_of("shade").encode(x=alt.X("low:Q", scale=scale), x2="high:Q")
+        layers.append(shade.mark_rect(color=SUNKEN))
     lines = chart_of("lines").encode(x=x, color=colour)
     if projected:
         band = lines.mark_area(opacity=0.18).transform_filter("isValid(datum.low)")
@@ -195,11 +195,8 @@ def contour_chart(given: Inputs, study: Study) -> Figure:
     ]
     own = 1000 * rate.estimate if rate.estimate and not rate.why_not(known["nodes"][0]) else None
     y_domain = log_domain([row["rate"] for row in rows] + ([own] if own else []), 1.5, 1.5)
-    x = alt.X(
-        "interval:Q",
-        scale=log_scale([50, 75_000]),
-        axis=time_axis("Work between two checkpoints", _TICKS_S, grid=False),
-    )
+    axis = time_axis("Work between two checkpoints", _TICKS_S, grid=False)
+    x = alt.X("interval:Q", scale=log_scale([50, 75_000]), axis=axis)
     y_scale = log_scale(y_domain)
     y = alt.Y("rate:Q", scale=y_scale, axis=log_axis(y_domain, "Failures per 1,000 node-days"))
     colours = dict(zip(names, ORDER_COLOURS, strict=False))

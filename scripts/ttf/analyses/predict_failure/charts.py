@@ -42,25 +42,21 @@ def risk_calibration(given: Inputs, study: Study) -> Figure:
     ends = [row[name] for row in rows for name in ("predicted", "observed")]
     ends += [row["high"] or 0 for row in rows if row["of"] == _TEMPORAL]
     top = min(1.0, max(HEADROOM * max(ends), LEAST_SHARE))
-    x = alt.X("predicted:Q", scale=alt.Scale(domain=[0, top], nice=False), axis=percent_axis("Predicted", tickCount=5))
-    y = alt.Y("observed:Q", scale=alt.Scale(domain=[0, top], nice=False), axis=percent_axis("Failed", tickCount=5))
+    scale = alt.Scale(domain=[0, top], nice=False)
+    x = alt.X("predicted:Q", scale=scale, axis=percent_axis("Predicted", tickCount=5))
+    y = alt.Y("observed:Q", scale=scale, axis=percent_axis("Failed", tickCount=5))
     present = [name for name in (_TEMPORAL, _RANDOM) if any(row["of"] == name for row in rows)]
     colours = {name: {_TEMPORAL: ACCENT, _RANDOM: CANCELLED}[name] for name in present}
     colour = coloured("of", colours, title=None, orient="bottom", symbolType="circle", columns=2)
-    right = chart_of("right").mark_line(color=FAINT, strokeDash=[4, 3], strokeWidth=1)
-    right = right.encode(x=alt.X("at:Q", scale=alt.Scale(domain=[0, top], nice=False)), y="at:Q")
+    right = chart_of("right").encode(x=alt.X("at:Q", scale=scale), y="at:Q")
+    right = right.mark_line(color=FAINT, strokeDash=[4, 3], strokeWidth=1)
     base = chart_of("tenths").encode(x=x, color=colour)
     is_last = f"datum.of === '{_TEMPORAL}'"
     rules = base.transform_filter(f"{is_last} && isValid(datum.low)").mark_rule(strokeWidth=1.8)
-    points = base.mark_circle(opacity=1).encode(
-        y=y,
-        size=alt.condition(is_last, alt.value(60), alt.value(24)),
-        tooltip=[
-            *tips(of="test"),
-            *tips("predicted", "observed", form=".1%", low="95% from", high="95% to"),
-            *tips(form=",", n="n", failures="failures"),
-        ],
-    )
+    tooltip = [*tips(of="test"), *tips("predicted", "observed", form=".1%", low="95% from", high="95% to")]
+    tooltip += tips(form=",", n="n", failures="failures")
+    size = alt.condition(is_last, alt.value(60), alt.value(24))
+    points = base.mark_circle(opacity=1).encode(y=y, size=size, tooltip=tooltip)
     lines = base.transform_filter(f"!({is_last})").mark_line(strokeWidth=1).encode(y=y)
     chart = right + lines + rules.encode(y="low:Q", y2="high:Q") + points
     return figure(
@@ -111,8 +107,8 @@ def risk_importance(given: Inputs, study: Study) -> Figure:
     named = labels(known["feature"])
     rows = [
         picked(row, "drop", low="ci_low_clustered", high="ci_high_clustered")
-        | {"how": how[row["how"]], "feature": capital(feature_name(named[row["feature"]]))}
-        | ({"feature": "All history"} if row["how"] == "left_out" else {})
+        | {"how": how[row["how"]]}
+        | {"feature": "All history" if row["how"] == "left_out" else capital(feature_name(named[row["feature"]]))}
         for row in known.sort("how", "drop", descending=True, maintain_order=True).iter_rows(named=True)
     ]
     present = [name for name in how.values() if any(row["how"] == name for row in rows)]
@@ -155,9 +151,8 @@ def risk_dependence(given: Inputs, study: Study) -> Figure:
         for (name, label), (place, panel) in zip(named.items(), rows.items(), strict=True)
     ]
     first = table.filter(feature=table["feature"][0])["jobs"].sum()
-    grid = alt.concat(*panels, columns=2, spacing=24)
     return figure(
-        grid,
+        alt.concat(*panels, columns=2, spacing=24),
         rows,
         study,
         title=what,
@@ -206,39 +201,29 @@ def risk_decisions(given: Inputs, study: Study) -> Figure:
     names = MODELS | {"oracle": _ORACLE}
     colours = {MODELS[model]: colour for model, colour in _MODEL_COLOURS.items() if model in table["model"]}
     colours[_ORACLE] = INK
-    curves = [
-        picked(row, "flagged", "caught", share="flagged_share", net="net_gpu_hours") | {"by": names[row["model"]]}
-        for row in table.filter(pl.col("model").is_in(list(names))).iter_rows(named=True)
-    ]
+    curves, chosen = (
+        [
+            picked(row, "flagged", "caught", share="flagged_share", net="net_gpu_hours") | {"by": names[row["model"]]}
+            for row in table.filter(which, pl.col("model").is_in(list(of))).iter_rows(named=True)
+        ]
+        for which, of in ((True, names), ("chosen", MODELS))
+    )
     band = [
         picked(row, share="flagged_share", low="ci_low_clustered", high="ci_high_clustered")
         for row in table.filter(pl.col("ci_low_clustered").is_not_null(), model=served).iter_rows(named=True)
     ]
-    chosen = [
-        picked(row, "flagged", "caught", share="flagged_share", net="net_gpu_hours") | {"by": MODELS[row["model"]]}
-        for row in table.filter("chosen", pl.col("model").is_in(list(MODELS))).iter_rows(named=True)
-    ]
     everyone = table.filter(model="everyone").row(0, named=True)
     notes = [{"share": 1, "net": everyone["net_gpu_hours"], "note": _EVERYONE}]
-    x = alt.X(
-        "share:Q",
-        scale=alt.Scale(domain=[0, 1]),
-        axis=percent_axis(f"Tried, of the {study.units} of more than one GPU"),
-    )
+    axis = percent_axis(f"Tried, of the {study.units} of more than one GPU")
+    x = alt.X("share:Q", scale=alt.Scale(domain=[0, 1]), axis=axis)
     y = alt.Y("net:Q", axis=alt.Axis(title="GPU-hours saved, net", format=",.6~g"))
     colour = coloured("by", colours, title=None, orient="bottom", columns=2 if study.narrow else 4, symbolType="stroke")
-    tooltip = [
-        *tips(by="order"),
-        *tips(form=",", flagged="tried", caught="failed within the trial"),
-        *tips(form=",.3~g", net="net GPU-hours"),
-    ]
+    tooltip = [*tips(by="order"), *tips(form=",", flagged="tried", caught="failed within the trial")]
+    tooltip += tips(form=",.3~g", net="net GPU-hours")
     lines = chart_of("curves").mark_line(strokeWidth=2).encode(x=x, y=y, color=colour, order="share:Q", tooltip=tooltip)
     points = chart_of("chosen").mark_circle(size=70, opacity=1).encode(x=x, y=y, color=colour, tooltip=tooltip)
-    end = (
-        chart_of("all")
-        .mark_text(align="right", dx=-12, dy=-1, fontSize=12, color=FAINT)
-        .encode(x=x, y=y, text="note:N")
-    )
+    end = chart_of("all").encode(x=x, y=y, text="note:N")
+    end = end.mark_text(align="right", dx=-12, dy=-1, fontSize=12, color=FAINT)
     ends = chart_of("band").mark_area(opacity=0.12, color=ACCENT).encode(x=x, y=alt.Y("low:Q"), y2="high:Q")
     nought = chart_of("all").mark_rule(color=OPEN_LINE, strokeDash=[3, 3]).encode(y=alt.datum(0))
     best = table.filter(model="oracle")["net_gpu_hours"].max()

@@ -44,18 +44,15 @@ def gpus_in_use(given: Inputs, study: Study) -> Figure:
     if dated:
         # Vega counts milliseconds since 1970.
         at = middle * 1000
-        axis = alt.Axis(
-            title=None, format="%-d %b" if by_day else "%-d %b %H:%M", tickCount=3 if study.narrow else 6, grid=False
-        )
+        form, ticks = "%-d %b" if by_day else "%-d %b %H:%M", 3 if study.narrow else 6
+        axis = alt.Axis(title=None, format=form, tickCount=ticks, grid=False)
         x = alt.X("at:T", scale=alt.Scale(type="utc", nice=False), axis=axis)
     else:
         at = (middle - first) / unit_s
-        x = alt.X(
-            "at:Q", scale=alt.Scale(nice=False), axis=alt.Axis(title=f"{unit} since the first GPU was held", grid=False)
-        )
+        axis = alt.Axis(title=f"{unit} since the first GPU was held", grid=False)
+        x = alt.X("at:Q", scale=alt.Scale(nice=False), axis=axis)
     rows = table.select(at=at, share="gpus_in_use_share").to_dicts()
-    scale = alt.Scale(domain=[0, 1])
-    y = alt.Y("share:Q", axis=percent_axis(values=[0, 0.25, 0.5, 0.75, 1]), scale=scale)
+    y = alt.Y("share:Q", axis=percent_axis(values=[0, 0.25, 0.5, 0.75, 1]), scale=alt.Scale(domain=[0, 1]))
     area = chart_of("load").mark_area(color=SUCCESS, opacity=0.16).encode(x=x, y=y)
     line = chart_of("load").mark_line(color=SUCCESS, strokeWidth=1.8).encode(x=x, y=y)
     daily = by_day and step <= DAY_S

@@ -29,30 +29,20 @@ def units_down(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
         for down, share in of_all.select(pl.col("down"), 1 - pl.col(column).shift(fill_value=0)).iter_rows()
         if share >= RAREST
     ]
-    chart = (
-        chart_of("down")
-        .mark_line(interpolate="step-before", strokeWidth=2, point={"size": 14})
-        .encode(
-            x=alt.X("down:Q", title=f"{capital(study.units)} down", axis=alt.Axis(tickMinStep=1, grid=False)),
-            y=alt.Y(
-                "share:Q",
-                title="Share of the time",
-                scale=log_scale([RAREST, 1]),
-                axis=alt.Axis(values=[RAREST, 0.001, 0.01, 0.1, 1], format="~%"),
-            ),
-            color=coloured("kind", COLOURS, title=None, orient="bottom"),
-            tooltip=[
-                *tips("kind"),
-                *tips(form=",", down=f"{study.units} down or more"),
-                *tips(form=".3~%", share="time"),
-            ],
-        )
+    axis = alt.Axis(values=[RAREST, 0.001, 0.01, 0.1, 1], format="~%")
+    tooltip = [*tips("kind"), *tips(form=",", down=f"{study.units} down or more"), *tips(form=".3~%", share="time")]
+    lines = chart_of("down").encode(
+        x=alt.X("down:Q", title=f"{capital(study.units)} down", axis=alt.Axis(tickMinStep=1, grid=False)),
+        y=alt.Y("share:Q", title="Share of the time", scale=log_scale([RAREST, 1]), axis=axis),
+        color=coloured("kind", COLOURS, title=None, orient="bottom"),
+        tooltip=tooltip,
     )
+    lines = lines.mark_line(interpolate="step-before", strokeWidth=2, point={"size": 14})
     units = f"{significant(of_all['units'][0], 4)} {study.unit if of_all['units'][0] == 1 else study.units}"
     needed = given["spares"].filter(stratum_by=ALL, outages=ALL, p=0.99).row(0, named=True)
     said = f"99% of the time at most {needed['spares_observed']} down; binomial {needed['spares_binomial']}"
     return figure(
-        fitted(chart, study, 230),
+        fitted(lines, study, 230),
         {"down": rows},
         study,
         title=f"{what}: share of the time with so many or more",

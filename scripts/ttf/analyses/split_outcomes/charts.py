@@ -6,7 +6,7 @@ import polars as pl
 from ttf.charts.axes import log_time, on_log_time, percent_axis
 from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
-from ttf.charts.intervals import DASHED, shown
+from ttf.charts.intervals import draw_intervals, shown
 from ttf.charts.text import capital, clustering, count, gpus_label, listed, percent
 from ttf.charts.theme import (
     CANCELLED,
@@ -73,21 +73,15 @@ def jobs_and_gpu_time(given: Inputs, study: Study) -> Figure:
     )
     legend = {"title": None, "orient": "bottom", "symbolType": "square", "symbolStrokeWidth": 1, "labelFontSize": 12}
     legend |= {"columns": 2} if study.narrow else {}
-    strokes = {name: OPEN_LINE if name == _OPEN else _FILLS[name][0] for name in present}
+    strokes = [OPEN_LINE if name == _OPEN else _FILLS[name][0] for name in present]
+    fills, inks = ({name: _FILLS[name][part] for name in present} for part in (0, 1))
+    scale = alt.Scale(domain=present, range=list(fills.values()))
     blocks = base.mark_bar(height=34, strokeWidth=1, x2Offset=-1.5, cornerRadius=1).encode(
-        fill=alt.Fill(
-            "outcome:N",
-            scale=alt.Scale(domain=present, range=[_FILLS[name][0] for name in present]),
-            legend=alt.Legend(**legend),
-        ),
-        stroke=alt.Stroke("outcome:N", scale=alt.Scale(domain=present, range=list(strokes.values()))),
+        fill=alt.Fill("outcome:N", scale=scale, legend=alt.Legend(**legend)),
+        stroke=alt.Stroke("outcome:N", scale=alt.Scale(domain=present, range=strokes)),
     )
-    words = base.mark_text(align="left", dx=8, fontSize=12, fontWeight="bold").encode(
-        text="label:N",
-        color=alt.Color(
-            "outcome:N", scale=alt.Scale(domain=present, range=[_FILLS[name][1] for name in present]), legend=None
-        ),
-    )
+    words = base.mark_text(align="left", dx=8, fontSize=12, fontWeight="bold")
+    words = words.encode(text="label:N", color=coloured("outcome", inks))
     return figure(
         fitted(alt.layer(blocks, words).resolve_scale(color="independent"), study, 44 * len(bars) + 40),
         {"parts": rows},
@@ -118,7 +112,7 @@ def failure_rate_by_gpus(given: Inputs, study: Study) -> Figure:
     top = min(1, 1.12 * max(share, sizes["high"].max()))
     y = alt.Y("low:Q", scale=alt.Scale(domain=[0, top]), axis=percent_axis(tickCount=4))
     base = chart_of("sizes").encode(x=x)
-    rules = base.mark_rule(color=FAILURE, strokeWidth=2).encode(y=y, y2="high:Q", strokeDash=DASHED)
+    rules = draw_intervals(base, y, color=FAILURE, strokeWidth=2)
     points = base.mark_point(color=FAILURE, filled=True, size=60, opacity=1).encode(y="failure_share:Q")
     every = chart_of("all").mark_rule(color=FAINT, strokeDash=[4, 3]).encode(y="share:Q")
     # Beside the plot, where no point is.
@@ -127,10 +121,8 @@ def failure_rate_by_gpus(given: Inputs, study: Study) -> Figure:
     if not study.narrow:
         # Off the line of all jobs.
         aside = alt.ExprRef("datum.failure_share < datum.all ? 8 : -8")
-        words = base.mark_text(align="left", dx=7, dy=aside, fontSize=12, color=INK).encode(
-            y="failure_share:Q", text="label:N"
-        )
-        layers.append(words)
+        words = base.encode(y="failure_share:Q", text="label:N")
+        layers.append(words.mark_text(align="left", dx=7, dy=aside, fontSize=12, color=INK))
     n = count(sizes["ended"].sum(), f"ended {study.unit}")
     whole = {"share": share, "label": f"all\n{percent(share)}", "key": "outcomes.failure_share"}
     return figure(
@@ -168,23 +160,15 @@ def runtime_distribution(given: Inputs, study: Study) -> Figure:
     rows = [row | {"x": on_log_time(row["runtime_s"])} for row in drawn.iter_rows(named=True)]
     present = {name: colour for name, colour in _CURVES.items() if name in set(quantiles["outcome"])}
     axis = percent_axis(f"Share of {study.units} of the outcome")
-    lines = (
-        chart_of("quantiles")
-        .mark_line(interpolate="step-after", strokeWidth=2)
-        .encode(
-            x=log_time([row["x"] for row in rows], "Run time (logarithmic)"),
-            y=alt.Y("share:Q", scale=alt.Scale(domain=[0, 1]), axis=axis),
-            color=coloured("outcome", present, title=None, orient="bottom", symbolType="stroke"),
-        )
+    base = chart_of("quantiles").encode(
+        x=log_time([row["x"] for row in rows], "Run time (logarithmic)"),
+        y=alt.Y("share:Q", scale=alt.Scale(domain=[0, 1]), axis=axis),
+        color=coloured("outcome", present, title=None, orient="bottom", symbolType="stroke"),
     )
-    points = lines.mark_point(opacity=0, size=50).encode(
-        tooltip=[
-            *tips("outcome"),
-            *tips(form=",", runtime_s="run time (s)"),
-            *tips(form=".1%", share="share with at most this run time"),
-            *tips(form=",", n="n"),
-        ]
-    )
+    tooltip = [*tips("outcome"), *tips(form=",", runtime_s="run time (s)")]
+    tooltip += [*tips(form=".1%", share="share with at most this run time"), *tips(form=",", n="n")]
+    lines = base.mark_line(interpolate="step-after", strokeWidth=2)
+    points = base.mark_point(opacity=0, size=50).encode(tooltip=tooltip)
     known = dict(quantiles.select("outcome", "n").unique(maintain_order=True).iter_rows())
     totals = dict(outcomes.select("outcome", "jobs").iter_rows())
     of = {name: "" if known[name] == totals.get(name, known[name]) else f" of {totals[name]:,}" for name in present}

@@ -33,49 +33,24 @@ def model_lineage(given: Inputs, study: Study) -> Figure:
     rows, points = [], []
     for row in tested.iter_rows(named=True):
         about = {"window": names[row["window"]], "tested_on": names[row["tested_on"]]} | picked(row, n="n_test")
-        rows += [
-            about | {"model": name, "log_loss": row[column]}
-            for column, name in MODELS.items()
-            if row[column] is not None
-        ]
+        known = {name: row[column] for column, name in MODELS.items() if row[column] is not None}
+        rows += [about | {"model": name, "log_loss": loss} for name, loss in known.items()]
         decided = PROMOTED if row["decision"] == PROMOTED else NOT_PROMOTED
         points.append(about | {"decided": decided, "log_loss": row["log_loss_new"]} | picked(row, "decision"))
     x = alt.X("window:N", sort=windows, title="Trained after", axis=alt.Axis(labelAngle=-60, labelLimit=140))
     y = alt.Y("log_loss:Q", title="Log-loss", scale=alt.Scale(zero=False))
-    tip = [
-        *tips("window"),
-        *tips(tested_on="tested on"),
-        *tips(form=",.3~g", log_loss="log-loss"),
-        *tips(form=",", n="n"),
-    ]
-    lines = (
-        chart_of("losses")
-        .mark_line(strokeWidth=1.8, point={"size": 14})
-        .encode(
-            x=x,
-            y=y,
-            color=coloured("model", COLOURS, ordered=True, title=None, orient="bottom", columns=4),
-            tooltip=[*tips("model"), *tip],
-        )
-    )
-    marks = (
-        chart_of("decisions")
-        .mark_point(size=130, strokeWidth=1.8, color=INK)
-        .encode(
-            x=x,
-            y=y,
-            shape=alt.Shape(
-                "decided:N",
-                scale=alt.Scale(domain=[PROMOTED, NOT_PROMOTED], range=["circle", "cross"]),
-                legend=alt.Legend(title=None, orient="bottom"),
-            ),
-            tooltip=[*tips("decision"), *tip],
-        )
-    )
+    tooltip = tips("window", tested_on="tested on")
+    tooltip += [*tips(form=",.3~g", log_loss="log-loss"), *tips(form=",", n="n")]
+    colour = coloured("model", COLOURS, ordered=True, title=None, orient="bottom", columns=4)
+    lines = chart_of("losses").encode(x=x, y=y, color=colour, tooltip=[*tips("model"), *tooltip])
+    lines = lines.mark_line(strokeWidth=1.8, point={"size": 14})
+    shapes = alt.Scale(domain=[PROMOTED, NOT_PROMOTED], range=["circle", "cross"])
+    shape = alt.Shape("decided:N", scale=shapes, legend=alt.Legend(title=None, orient="bottom"))
+    marks = chart_of("decisions").encode(x=x, y=y, shape=shape, tooltip=[*tips("decision"), *tooltip])
+    marks = marks.mark_point(size=130, strokeWidth=1.8, color=INK)
     promoted = sum(point["decided"] == PROMOTED for point in points)
     caption = f"n = {count(len(points), 'window')}, {promoted} promoted."
-    left_out = table.height - tested.height
-    if left_out:
+    if left_out := table.height - tested.height:
         caption += f" {count(left_out, 'window')} without a test not drawn."
     return figure(
         fitted(alt.layer(lines, marks), study, 260),
