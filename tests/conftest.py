@@ -3,12 +3,15 @@
 import fcntl
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import patch
 
 import hypothesis
 import pytest
 from study_runs import SHARED_DATA, SMALL, Checkout, check_out, copied, hide_quarto
 from ttf.entry import take_common_code
+from whole_study import load_claims_once
 
 # The digits of a study, whatever the processor.
 take_common_code()
@@ -25,6 +28,12 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatabl
 def pytest_xdist_auto_num_workers() -> int:
     """Of -n auto: one more than there are cores, as some wait for a server, a browser or a lock."""
     return (os.cpu_count() or 1) + 1
+
+
+@pytest.fixture(scope="session", autouse=True)
+def claims_read_once() -> Iterator[None]:
+    with patch("study.study.load_claims", load_claims_once):
+        yield
 
 
 @pytest.fixture

@@ -32,8 +32,7 @@ from ttf import entry
 from ttf.errors import StudyError
 
 ROOT = Path(__file__).parents[1]
-# The claims of the checkout take a second to read.
-_claims = functools.cache(load_claims)
+_load_cached_claims = functools.cache(load_claims)
 
 
 class Named(dict):
@@ -140,14 +139,15 @@ def run_apart(
 
 def study_of(config: Mapping) -> Study:
     """The study, checked as a start of the workflow checks it. Raises ConfigError."""
-
-    def claims(path: str, label: str) -> dict:
-        return (_claims if path.startswith(str(ROOT)) else load_claims)(path, label)
-
-    with patch("study.study.load_claims", claims):
+    with patch("study.study.load_claims", load_claims_once):
         study = Study([("config/config.yaml", load_yaml(DEFAULTS)), ("my.yaml", dict(config))], ROOT)
     study.check_headers()
     return study
+
+
+def load_claims_once(path: str, label: str) -> dict:
+    """Return the claims; those of the checkout, which take a second to read, are read once in a process."""
+    return (_load_cached_claims if path.startswith(str(ROOT)) else load_claims)(path, label)
 
 
 def hashes(folder: Path) -> dict[str, str]:

@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 
 import polars as pl
 import pytest
-from of_formats import FORMATS, raw_schemas, table_of
+from of_formats import raw_schemas, table_of
 from ttf.errors import StudyError
 from ttf.ingest import ingest
-from ttf.jobs import JOB_COLUMNS, gpu_seconds_milli
+from ttf.jobs import JOB_COLUMNS
 from ttf.lives import lives_of_jobs
 
 SEREN_HEADER = (
@@ -220,13 +220,6 @@ def test_a_preempted_job_is_censored_where_it_was_stopped(cluster):
     assert life.select("duration_s", "event").row(0) == (200, "unknown")
 
 
-def test_types_of_work_are_kept(cluster):
-    seren, _, _ = cluster(seren=SEREN)
-    assert seren["workload"].to_list() == ["Other", "Other", "Debug", "Pretrain", "MLLM", "Eval", "SFT"]
-    kalos, _, _ = cluster(kalos=KALOS)
-    assert row(kalos, "dlc-nine")["workload"] == "SFT"
-
-
 def test_quirk_kalos_counts_duration_from_submission(cluster):
     jobs, _, _ = cluster(kalos=KALOS)
     recomputed = jobs.select("job_id", "queue_s", "runtime_s", "duration_s", "duration_differs").rows()
@@ -239,34 +232,6 @@ def test_seren_counts_duration_from_the_start(cluster):
     jobs, _, _ = cluster(seren=SEREN)
     assert jobs["duration_differs"].to_list() == [False] * 6 + [True]
     assert jobs["runtime_s"].to_list() == [117, 2693, 14, 86400, 3600, 200, 200]
-
-
-def test_gpu_time_of_a_job_is_recomputed(cluster):
-    seren, _, _ = cluster(seren=SEREN)
-    assert seren.select(gpu_seconds_milli() // 1000)["gpu_milli"].to_list() == [
-        936,
-        21544,
-        0,
-        88473600,
-        28800,
-        200,
-        200,
-    ]
-    kalos, _, _ = cluster(kalos=KALOS)
-    seconds = dict(kalos.select("job_id", gpu_seconds_milli()).rows())
-    # The file says 1,152 and 5,248: GPUs times its duration.
-    assert seconds["dlctk696s0jbvitv"] == 64 * 8 * 1000
-    assert seconds["dlc1t2ypl09b8qtp"] == 64 * 70 * 1000
-    assert seconds["dlc-nine"] == 9 * 100 * 1000
-    assert seconds["dlc-half"] == 500 * 100
-
-
-def test_cpu_jobs_are_kept_and_take_no_gpu_time(cluster):
-    jobs, _, _ = cluster(kalos=KALOS)
-    cpu_job = row(jobs, "dlc-cpu")
-    assert (cpu_job["gpu_milli"], cpu_job["cpu_milli"], cpu_job["mem_mib"], cpu_job["size"]) == (0, 4000, 512, 1)
-    life = lives_of_jobs(jobs).filter(pl.col("unit_id") == "dlc-cpu")
-    assert life.select("duration_s", "event", "gpu_count", "gpu_milli").row(0) == (22, "success", 0, 0)
 
 
 def test_pods_add_up_to_the_job(cluster):
@@ -337,14 +302,6 @@ def test_lives(cluster):
         ("dlc-clock", 20, "failure", 8, 1, None),
         ("dlc-last", 0, "failure", 1, 1, None),
     ]
-
-
-def test_no_attempts_accounts_or_nodes_were_published(cluster):
-    for name, text in (("seren", SEREN), ("kalos", KALOS)):
-        jobs, _, _ = cluster(**{name: text})
-        for column in ("attempts", "account", "gpu_type", "task"):
-            assert jobs[column].null_count() == jobs.height
-    assert "node_table" not in FORMATS["acme"]
 
 
 def test_the_sums_of_the_file_may_be_missing(cluster):

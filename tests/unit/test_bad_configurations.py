@@ -1,13 +1,11 @@
 """Configurations that are none: one message, with the file, the line and the column, in bounded time and memory."""
 
-import functools
 import time
 from pathlib import Path
 
 import pytest
 from faults.configurations import PLACES, checked, mutated, prepared
 from study.check import check, check_typed
-from study.claims import load_claims
 from study.config import DEFAULTS, resolve
 from study.given import TABLE_MB, given_file
 from study.messages import LONGEST_LINE, MOST_LINES, ConfigError
@@ -15,13 +13,11 @@ from study.study import Study
 from study.yaml_files import load_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-SHIPPED = functools.cache(load_claims)
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch) -> Path:
     """Where the command is typed, with files in it that are none."""
-    monkeypatch.setattr("study.study.load_claims", lambda *file: (SHIPPED if "/" in file[0] else load_claims)(*file))
     monkeypatch.chdir(prepared(tmp_path / "folder"))
     return tmp_path / "folder"
 

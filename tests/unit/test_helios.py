@@ -4,10 +4,9 @@ from datetime import UTC, datetime
 
 import polars as pl
 import pytest
-from of_formats import FORMATS, raw_schemas, table_of
-from ttf.analyses.split_outcomes.compute import outcome_table
+from of_formats import raw_schemas, table_of
 from ttf.ingest import ingest
-from ttf.jobs import JOB_COLUMNS, gpu_seconds_milli
+from ttf.jobs import JOB_COLUMNS
 from ttf.lives import lives_of_jobs
 
 HEADER = "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n"
@@ -96,12 +95,6 @@ def test_every_row_is_kept_or_put_aside(cluster):
     ]
 
 
-def test_time_zone_is_china(cluster):
-    jobs, _, _ = cluster(log=LOG)
-    assert row(jobs, "1425511")["submit_s"] == epoch(2020, 6, 9, 10, 41, 1) == 1591699261
-    assert row(jobs, "1425516")["start_s"] == epoch(2020, 6, 9, 16, 0, 5)
-
-
 def test_states(cluster):
     jobs, _, _ = cluster(log=LOG)
     assert dict(jobs.group_by("status_raw").agg(pl.col("outcome").unique().implode().list.join("")).rows()) == {
@@ -111,14 +104,6 @@ def test_states(cluster):
         "TIMEOUT": "failure",
         "NODE_FAIL": "failure",
     }
-
-
-def test_suspended_is_dropped_with_its_text_and_counted(cluster):
-    jobs, account, quarantine = cluster(log=LOG)
-    assert "1425517" not in jobs["job_id"]
-    dropped = quarantine.filter(pl.col("column") == "state").row(0, named=True)
-    assert "SUSPENDED" in dropped["text"]
-    assert account["rows_read"].sum() == jobs.height + quarantine.height
 
 
 def test_run_time_and_queue_are_recomputed_and_the_duration_compared(cluster):
@@ -136,32 +121,6 @@ def test_a_file_without_duration_and_queue_is_read(cluster):
         log=header + "1,u,vc,1,1,1,FAILED,2020-06-10 08:00:00,2020-06-10 08:00:10,2020-06-10 08:01:10\n"
     )
     assert jobs.select("runtime_s", "duration_s", "duration_differs").row(0) == (60, None, None)
-
-
-def test_quirk_cpu_jobs_are_kept_and_take_no_gpu_time(cluster):
-    jobs, _, _ = cluster(log=LOG)
-    cpu_job = row(jobs, "1425514")
-    assert (cpu_job["gpu_milli"], cpu_job["cpu_milli"], cpu_job["runtime_s"]) == (0, 8000, 2)
-    lives = lives_of_jobs(jobs)
-    assert lives.filter(pl.col("unit_id") == "1425514").select("gpu_count", "gpu_milli").row(0) == (0, 0)
-    assert jobs.filter(pl.col("gpu_milli") == 0)["job_id"].to_list() == ["1425514", "1425522"]
-
-
-def test_gpu_time_of_a_job(cluster):
-    jobs, _, _ = cluster(log=LOG)
-    seconds = dict(jobs.select("job_id", gpu_seconds_milli() // 1000).rows())
-    assert seconds["1425512"] == 4 * 249
-    assert seconds["1425515"] == 64 * 4320009
-    assert seconds["1425514"] == 0
-    failed = outcome_table(jobs).row(by_predicate=pl.col("outcome") == "failure", named=True)
-    assert failed["gpu_hours"] == (4 * 249 + 64 * 4320009 + 8 * 3600) / 3600
-
-
-def test_quirk_no_placement_attempts_or_use(cluster):
-    jobs, _, _ = cluster(log=LOG)
-    for name in ("attempts", "gpu_type", "mem_mib", "task"):
-        assert jobs[name].null_count() == jobs.height
-    assert "node_table" not in FORMATS["helios"]
 
 
 def test_quirk_a_job_id_is_unique_in_one_cluster_only(cluster):

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import time
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +38,6 @@ from ttf.analyses.find_lemon_nodes.trials import Strata, chances_given_count
 from ttf.charts.figure import Study
 from ttf.jobs import PLACEMENT_COLUMNS
 from ttf.partitions import Partitions
-from ttf.tables import read_table, write_product
 
 DAY = 86_400
 WINDOW = (0, 28 * DAY)
@@ -555,23 +553,6 @@ def test_no_placement_at_all():
     assert lemon_funnel(given_lemons(table), Study()).empty
 
 
-def test_odd_names_survive_tables_and_charts(tmp_path):
-    names = ["a,b", 'q"uote', "<script>alert(1)</script>", "line\nbreak", "\u202eevil", "n 1", "datum.x"]
-    rows = [(name, f"u{user}", name == names[2]) for user in range(12) for name in names]
-    placements = placed(node=[row[0] for row in rows], outcome=["failure" if row[2] else "success" for row in rows])
-    table = judged(placements.with_columns(user=pl.Series([row[1] for row in rows])))
-    assert table["node"][0] == names[2]
-    assert table["lemon"].to_list() == [True] + [False] * (len(names) - 1)
-    assert table["counted"][0] == 12
-    assert table["p_value"][0] == pytest.approx((1 / len(names)) ** 12)
-    write_product(table, LEMON_NODES, str(tmp_path / "lemons.csv"))
-    assert read_table(tmp_path / "lemons.csv", LEMON_NODES).equals(table)
-    drawn = lemon_funnel(given_lemons(table), Study("job", synthetic=True))
-    assert drawn.alt.endswith("1 of 7 nodes significant.")
-    drawn.spec(validate=True)
-    assert "\u202e" not in str(drawn.spec())
-
-
 def test_the_verdict_does_not_depend_on_the_order_of_rows():
     placements = cluster(np.random.default_rng(5), nodes=30, users=10, days=6, lemons=2)
     # Starts that differ, so that the first run of a day is the same one in any order.
@@ -594,21 +575,3 @@ def test_the_verdict_does_not_depend_on_the_partitions(number, basis, tmp_path):
     assert whole[0]["fleet"].n_unique() > 1 and whole[0]["p_value"].count()
     for one, other in zip(whole, parts, strict=True):
         assert one.equals(other)
-
-
-def test_many_placements_in_seconds():
-    rng = np.random.default_rng(9)
-    n = 300_000
-    start = rng.integers(0, 28 * DAY, n)
-    placements = placed(
-        node=pl.Series(rng.integers(0, 2000, n)).cast(pl.String),
-        start_s=start,
-        end_s=start + 900,
-        outcome=pl.Series(rng.random(n) < 0.2).replace_strict({True: "failure", False: "success"}),
-    )
-    lives = lives_of(placements.with_columns(user=pl.Series(rng.integers(0, 500, n)).cast(pl.String)))
-    begin = time.process_time()
-    (table,) = lemon_nodes(placements.lazy(), lives.lazy(), [WINDOW], 0.05, WHOLE)
-    assert table.height == 2000
-    assert table["trials"].sum() > 30_000
-    assert time.process_time() - begin < 6

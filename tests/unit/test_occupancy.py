@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_placements import PLACED, found, jobs_of, nodes_of, placed
 from ttf.analyses.reconstruct_occupancy import holdings
-from ttf.analyses.reconstruct_occupancy.charts import CHARTS, gpus_in_use
+from ttf.analyses.reconstruct_occupancy.charts import gpus_in_use
 from ttf.analyses.reconstruct_occupancy.delay_causes import CAUSES
 from ttf.analyses.reconstruct_occupancy.holdings import Spill, spread
 from ttf.analyses.reconstruct_occupancy.numbers import numbers as of_occupancy
@@ -440,25 +440,6 @@ def test_order_of_rows_blocks_and_windows_play_no_part(monkeypatch):
 
 WAITED = [("w", "p", 10, 5000, 5100, 1000), ("v", "p", 1300, 5000, 5100, 3000)]
 BUSY = found(placed(HELD), jobs_of([*JOBS, *WAITED]), nodes_of(x=4, y=4))
-
-
-@pytest.mark.parametrize("name", CHARTS)
-def test_charts_are_small_and_say_what_is_inferred(name):
-    drawn = CHARTS[name](Given(BUSY, clock=None), Study("job", synthetic=True))
-    spec = drawn.spec(validate=True)
-    assert drawn.empty is None
-    assert "Synthetic" in str(spec)
-    assert len(vl_convert.vegalite_to_svg(spec)) < 40_000
-    if name == "delay_causes":
-        assert drawn.title == "Inferred reasons of waiting by job size"
-        # Of waits for an account's share, which are hardly ever recognised, nothing is drawn.
-        assert "peak" not in str(spec) and "fair" not in str(spec)
-        states = {row["state"]: row["share"] for row in drawn.datasets["shares"] if row["group"] != ">8"}
-        assert set(states) == {
-            "too few GPUs were free",
-            "enough were free, but scattered",
-            "enough were free: other reasons",
-        }
 
 
 @pytest.mark.parametrize("narrow", [False, True])

@@ -1,18 +1,14 @@
 """openb: one pod is one job."""
 
-from pathlib import Path
-
 import polars as pl
 import pytest
 from of_formats import FORMATS, table_of
-from ttf.ingest import ingest
 from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS, nodes
 from ttf.lives import lives_of_jobs
 
 HEADER = (
     "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"
 )
-SHARED = Path(__file__).resolve().parents[3] / "shared/data/openb"
 
 
 @pytest.fixture
@@ -121,24 +117,3 @@ def test_nodes(ingested, tmp_path):
         ("n1", "P100", 2, 64000, 262144),
     ]
     assert nodes({}, node_table).schema == pl.Schema(NODE_COLUMNS)
-
-
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the real trace is not at hand")
-def test_the_real_trace(schemas, tmp_path):
-    files = {"pods": SHARED / "openb_pod_list_default.csv", "nodes": SHARED / "openb_node_list_all_node.csv"}
-    account, quarantine = ingest({table: [file] for table, file in files.items()}, schemas["openb"], tmp_path, 0)
-    assert account.rows() == [("pods", 8152, 8152, 0), ("nodes", 1523, 1523, 0)]
-    assert quarantine.is_empty()
-    jobs = table_of("openb", "jobs", {"pods": pl.scan_parquet(tmp_path / "pods.parquet")})
-    assert dict(jobs["outcome"].value_counts().rows()) == {
-        "unknown": 5159,
-        "running": 34,
-        "failure": 1870,
-        "waiting": 897,
-        "success": 192,
-    }
-    pods = pl.read_csv(files["pods"])
-    assert jobs["gpu_milli"].to_list() == (pods["num_gpu"] * pods["gpu_milli"]).to_list()
-    ran = pods.filter(pl.col("pod_phase") != "Pending")
-    assert jobs["runtime_s"].drop_nulls().to_list() == (ran["deletion_time"] - ran["scheduled_time"]).to_list()
-    assert lives_of_jobs(jobs)["duration_s"].null_count() == 0

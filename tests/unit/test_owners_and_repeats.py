@@ -118,20 +118,6 @@ def test_owners_nobody_names_and_failures_nobody_had() -> None:
     assert reason == f"no failed attempt has GPU time; {UNCLUSTERED}"
 
 
-@pytest.mark.parametrize(
-    ("rows", "reason"),
-    [
-        ([], "the trace names no owner of a job that ended"),
-        ([job("ana", "success")], "no job failed"),
-        ([job("ana", "failure")], "the trace has one user only"),
-    ],
-)
-def test_chart_of_concentration_says_why_it_is_empty(rows: list, reason: str) -> None:
-    jobs = jobs_of(rows)
-    given = {"failure_concentration": concentration(owner_counts(jobs, runs_of(jobs)))}
-    assert failure_concentration(given, Study()).empty == reason
-
-
 def test_chart_of_concentration() -> None:
     jobs = jobs_of(OF_OWNERS)
     given = {"failure_concentration": concentration(owner_counts(jobs, runs_of(jobs)))}

@@ -22,7 +22,6 @@ from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS, PLACEMENT_COLUMNS
 from ttf.lives import lives_of_jobs
 from ttf.raw_tables import ASIDE_SCHEMA
 
-ROOT = Path(__file__).parents[2]
 SCHEMAS = raw_schemas("philly")
 FLAGS = [
     *("no_attempts", "missing_start", "missing_end", "negative_queue", "negative_run", "dst_ambiguous"),
@@ -291,10 +290,6 @@ def test_a_start_before_the_submission_is_flagged_and_blank(raw):
     ]
 
 
-def test_no_delay_is_a_delay(raw):
-    assert table_of("philly", "jobs", raw([job(attempt(0, 0))])).select("queue_s", "runtime_s").row(0) == (0, 0)
-
-
 def test_gpus_are_those_of_the_first_attempt(raw):
     tables = raw([job(attempt(1, 2, part("m1", 0, 1), part("m2", 0)), attempt(3, 4, part("m3", *range(8))))])
     assert table_of("philly", "jobs", tables).select("gpu_milli", "nodes", "size").row(0) == (3000, 2, 1)
@@ -365,38 +360,24 @@ def test_zone_by_the_start_of_the_resource_manager(raw):
     ("record", "reason", "column"),
     [
         (None, "wrong_column_count", None),
-        (5, "wrong_column_count", None),
-        ("x", "wrong_column_count", None),
         ([job()], "wrong_column_count", None),
         ({}, "missing_value", "attempts"),
         (job(status=None), "missing_value", "status"),
         (job(status="Running"), "unknown_value", "status"),
-        (job(status=5), "wrong_type", "status"),
         (job(jobid="None"), "missing_value", "jobid"),
-        (job(jobid=["a"]), "wrong_type", "jobid"),
         (job(user=True), "wrong_type", "user"),
-        (job(vc={"a": "b"}), "wrong_type", "vc"),
         (job(submitted_time=None), "missing_value", "submitted_time"),
         (job(submitted_time="yesterday"), "not_a_time", "submitted_time"),
-        (job(submitted_time=1507363200), "wrong_type", "submitted_time"),
         (job(submitted_time="2018-03-11 02:30:00"), "not_a_time", "submitted_time"),  # an hour that was skipped
         (job(attempts={}), "wrong_type", "attempts"),
-        (job(attempts="x"), "wrong_type", "attempts"),
         (job(attempts=[None]), "wrong_type", "attempts"),
-        (job(attempts=[[]]), "wrong_type", "attempts"),
         (job(attempt("2017-13-01 00:00:00", 5)), "not_a_time", "attempts[].start_time"),
         (job(attempt(1, 2), attempt(3, "soon")), "not_a_time", "attempts[].end_time"),
-        (job(attempt(1, 2) | {"end_time": 5.5}), "wrong_type", "attempts[].end_time"),
         (job(attempt(1, 2) | {"detail": part("m1", 0)}), "wrong_type", "attempts[].detail"),
-        (job(attempt(1, 2) | {"detail": [None]}), "wrong_type", "attempts[].detail"),
         (job(attempt(1, 2, part("", 0))), "missing_value", "attempts[].detail[].ip"),
-        (job(attempt(1, 2, part(None, 0))), "missing_value", "attempts[].detail[].ip"),
-        (job(attempt(1, 2, part(7, 0))), "wrong_type", "attempts[].detail[].ip"),
         (job(attempt(1, 2, part("m1", "x"))), "unknown_value", "attempts[].detail[].gpus"),
-        (job(attempt(1, 2, part("m1", 0, 100))), "unknown_value", "attempts[].detail[].gpus"),
         (job(attempt(1, 2, part("m1", -1))), "unknown_value", "attempts[].detail[].gpus"),
         (job(attempt(1, 2, {"ip": "m1", "gpus": [None]})), "wrong_type", "attempts[].detail[].gpus"),
-        (job(attempt(1, 2, {"ip": "m1", "gpus": "gpu0"})), "wrong_type", "attempts[].detail[].gpus"),
         (job(user="\ud800"), "not_utf8", None),
     ],
 )
@@ -458,20 +439,13 @@ def test_the_text_put_aside_is_cut(raw):
         ('{"status": "Pass"}\n{"status": "Pass"}\n', "expected one JSON array"),
         ("time,machineId\n1,2\n", "expected one JSON array"),
         ("version https://git-lfs.github.com/spec/v1\noid sha256:2037\nsize 1055988361\n", "expected one JSON array"),
-        ("   ", "expected one JSON array"),
-        ("[", "record 1 of the array is cut short"),
         ("[{}", "record 1 of the array is cut short"),
         ("[{},\n", "line 2: record 2 of the array is cut short"),
         ('[{},\n{"status": "Pa', "line 2: record 2 of the array is cut short"),
-        ('[{},\n{"status": "Pass"', "line 2: record 2 of the array is cut short"),
         ("[{},]", "record 2 of the array is no valid JSON"),
-        ("[{} {}]", "record 1 of the array is no valid JSON"),
-        ("[{'status': 'Pass'}]", "record 1 of the array is no valid JSON"),
         ('[{},{"status": NaN}]', "record 2 of the array is no valid JSON"),
         ('[{"user": "a\nb"}]', "record 1 of the array is no valid JSON"),
         ("[{}]\n[{}]", "line 2: the array ends before this line"),
-        ("[{}],", "the array ends before"),
-        ("[" * 10**6 + "]" * 10**6, "nested far deeper"),
         ('[{"a":' + '{"a":' * 10**5 + "1" + "}" * 10**5 + "}]", "nested far deeper"),
         ("<!DOCTYPE html><html>", "HTML"),
         ("", "empty"),

@@ -71,31 +71,9 @@ def test_a_schema_is_adopted_by_its_name(adopted):
             "colour: there is no such key. Allowed here: version, header, tables.",
         ),
         (
-            lambda d: column(d, "qos").update(typ="text"),
-            "qos.typ: there is no such key; did you mean type? Allowed here: name, as,",
-        ),
-        (
-            lambda d: column(d, "qos").update(type="str"),
-            "tables.pods.columns.qos.type: 'str' is not allowed. Allowed: text, seconds, ",
-        ),
-        (
-            lambda d: column(d, "qos").pop("type"),
-            "tables.pods.columns.qos.type: is missing; expected text (text, seconds,",
-        ),
-        (
-            lambda d: column(d, "qos").update(values="LS"),
-            "columns.qos.values: found the text 'LS'; expected a list of names (each once); write [LS].",
-        ),
-        (
             lambda d: column(d, "qos").update(minimum=1),
             "qos.minimum: works with the type seconds or number or count or time or clock only, and the type here is",
         ),
-        (
-            lambda d: column(d, "qos").update(required="yes"),
-            "columns.qos.required: found the text 'yes'; expected true or false.",
-        ),
-        (lambda d: d.pop("version"), "line 1, column 1: version: is missing; expected a whole number (1 or more)."),
-        (lambda d: d["tables"]["pods"].update(delimiter=",,"), "tables.pods.delimiter: ',,' is not allowed"),
         (lambda d: column(d, "qos").update({"as": "name"}), "tables.pods: two columns have the as 'name'"),
         (lambda d: d["tables"]["pods"].update(key=["nam"]), "tables.pods.key: there is no stored column 'nam'"),
         (lambda d: column(d, "gpu_milli").update(minimum=2000), "the minimum is larger than the maximum"),

@@ -1,8 +1,5 @@
 """Queueing delays of attempts, overtaking, retries, run time to failure and outcomes in a window, on a few jobs."""
 
-import re
-from pathlib import Path
-
 import numpy as np
 import polars as pl
 import pytest
@@ -14,16 +11,11 @@ from ttf.analyses.describe_attempts.charts import CHARTS
 from ttf.analyses.describe_attempts.compute import compute, of_block, tables
 from ttf.analyses.describe_attempts.delays import BUCKETS, NO_DELAY, NO_POSITIVE, out_of_order, placed
 from ttf.analyses.describe_attempts.delays import waits as waits_of
-from ttf.analyses.describe_attempts.numbers import numbers
 from ttf.charts.figure import Study
 from ttf.clusters import level_names, with_clusters
 from ttf.inputs import Inputs
 from ttf.jobs import GPU_BUCKETS, JOB_COLUMNS, conform, gpu_bucket
 from ttf.kept import Kept
-from ttf.numbers.metrics import Metrics
-from ttf.page.numbers import Numbers
-from ttf.page.phrases import handle
-from ttf.page.trace_page import environment
 from ttf.stats import exact
 
 ATTEMPT = {
@@ -36,9 +28,6 @@ ATTEMPT = {
     "gpu_milli": pl.Int64,
     "nodes": pl.Int64,
 }
-
-
-ROOT = Path(__file__).parents[2]
 
 
 def made(*rows: dict) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -441,56 +430,6 @@ def test_the_gpu_time_of_jobs_is_that_of_their_attempts(rows):
 
 
 # Charts, numbers, words -------------------------------------------------------------------------------------
-
-
-def told(tables):
-    metrics = Metrics()
-    numbers(metrics, tables)
-    jinja = environment(ROOT / "report", [ROOT / "scripts" / "ttf" / "analyses" / "describe_attempts"])
-    text = "".join(
-        jinja.get_template(f"{section}.qmd").render(
-            id="t1",
-            unit="job",
-            m=Numbers(metrics),
-            chart=lambda name: "",
-            table=lambda name, caption: "",
-            has_table=lambda name: True,
-            has_chart=lambda name: True,
-        )
-        for section in ("outcomes_window", "run_time_to_failure", "queueing")
-    )
-    assert not re.search(r"^(@|\(@)", text, re.MULTILINE)
-    return " ".join(text.split())
-
-
-def plenty(n=300, later_wait=185):
-    hostile = ["<b>\u202e`x` " + "y" * 90, "<b>\u202e`x` " + "y" * 91, "| --- |"]
-    for i in range(n):
-        gpus = (1, 2, 4, 8, 16)[i % 5]
-        start = 60 * i + 7 * (i % 50)
-        outcome = ("success", "failure", "cancelled")[i % 3]
-        tried = [(start, start + 40, None, 1 + i % 2), (start + 40 + later_wait, start + 900, outcome, 1)]
-        yield {"account": hostile[i % 3], "user": f"u{i % 40}", "gpus": gpus, "submit": 60 * i, "outcome": outcome} | {
-            "tries": tried[1:] if i % 4 else tried
-        }
-
-
-WAITING = {"outcome": "waiting"}
-
-
-def test_the_section_in_words():
-    text = told(tables_of(*made(*plenty()), window=(0, 6000)))
-    assert "Attempts have no outcome of their own:" in text
-    assert "### Run time of failed attempts (RTF), any failure, cause unknown" in text
-    assert "of the waits of later attempts last 170–200 s, against" in text
-    assert "of the waits of first attempts last" not in text
-    assert "In the window from 1970&#45;01&#45;01 00&#58;00 UTC to" in text
-    window, every = ("outcomes.window.jobs", "100"), ("outcomes.all.jobs", "300 jobs")
-    assert f"{handle(*window)} of {handle(*every)} were submitted." in text
-    nothing = told(tables_of(*made(WAITING)))
-    assert "No attempt failed." in nothing
-    assert "cause unknown" not in nothing.lower()
-    assert "window" not in nothing
 
 
 def test_a_cause_that_is_not_known_is_named_only_where_it_is_not():

@@ -236,11 +236,6 @@ MAY = f"What may be used: {', '.join(FORMATS['sacct']['at_submission'])}."
     ("of", "feature", "text"),
     [
         (
-            "mine",
-            {"kind": "category", "column": "exit_code"},
-            f"the column exit_code is written after submission. {MAY}",
-        ),
-        (
             "sacct",
             {"kind": "numeric", "column": "gpu_milli"},
             f"the column gpu_milli is written after submission. {MAY}",
@@ -254,11 +249,6 @@ MAY = f"What may be used: {', '.join(FORMATS['sacct']['at_submission'])}."
             "mine",
             {"kind": "hashed", "column": "job_id"},
             f"the column job_id names or numbers a job, and says nothing of what it is like. {MAY}",
-        ),
-        (
-            "sacct",
-            {"kind": "category", "column": "partitions"},
-            f"partitions is no column of jobs of the format sacct; did you mean partition? {MAY}",
         ),
         ("mine", {"kind": "numeric", "column": "zzz"}, f"zzz is no column of jobs of the format sacct. {MAY}"),
     ],

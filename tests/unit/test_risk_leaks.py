@@ -239,17 +239,3 @@ def test_what_came_before_a_model_was_made_does_change_it():
     learn_s, until_s = (int(jobs["submit_s"][int(share * jobs.height)]) for share in (LEARN, AGAIN))
     changed = rewritten(jobs, learn_s - 86_400, 1, [])
     assert model_at(changed, features, learn_s, until_s) != model_at(jobs, features, learn_s, until_s)
-
-
-# Declarations ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", OF_JOBS)
-def test_no_feature_of_a_format_is_of_a_column_written_later(name):
-    """Columns of features are all among those known at the submission, which share none with those written later."""
-    about = FORMATS[name]
-    of_features = {column for feature in features_of_format(name) for column in feature.columns} - {"submit_s"}
-    assert of_features
-    assert of_features <= set(about["at_submission"])
-    assert not of_features & {*about["written_later"], *LATER}
-    assert not set(about["at_submission"]) & {*about["written_later"], *LATER}

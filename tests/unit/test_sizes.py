@@ -495,19 +495,6 @@ def test_the_chart_without_a_projection_draws_and_says_none():
     assert figure.spec(validate=True)["title"]["subtitle"][0].endswith("; no projection")
 
 
-def test_the_chart_without_failures_and_without_jobs():
-    rows = [(1, 3, 0, DAY), (2, 3, 0, 5 * DAY)]
-    by_gpus, rate, _ = made(rows=rows, reach=Reach(2, 0, "no failures", "more"))
-    figure = chart(by_gpus, rate, Study("job", synthetic=True))
-    assert figure.empty is None and figure.datasets["named"] == []
-    figure.spec(validate=True)
-    by_gpus, rate, _ = made(rows=[])
-    assert chart(by_gpus, rate, Study("job")).empty == NO_GPU_JOB
-    none = node_failure_rate(sums((1, 1, 1, DAY)), "component", None, None, None, EVERYWHERE)
-    empty = chart(mttf_by_gpus(sums((1, 1, 1, DAY)), none, None), none, Study("node"))
-    assert empty.empty == "no life has a GPU"
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_the_line_is_the_one_of_a_generalised_linear_model(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -532,8 +519,3 @@ def test_the_error_of_the_slope_is_that_at_the_line_itself():
     assert line.slope_se == pytest.approx(exact, rel=1e-12)
     fit = sm.GLM(failures, design, family=sm.families.Poisson(), offset=np.log(exposure_s)).fit(tol=1e-14)
     assert line.slope_se == pytest.approx(fit.bse[1], rel=1e-9)
-
-
-def test_one_measured_size_without_a_projection_is_no_chart():
-    by_gpus, rate, _ = made(rows=[(1, 90, 40, 90 * DAY)], reach=Reach(1, 0, "a proxy", "causes"))
-    assert chart(by_gpus, rate, Study("job")).empty == "runs of one size, and no projection to others"

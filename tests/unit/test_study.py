@@ -1,6 +1,5 @@
 """The study without Snakemake: its traces and their files, the analyses that they have, and what is refused."""
 
-import functools
 import importlib
 import subprocess
 import sys
@@ -9,7 +8,6 @@ from pathlib import Path
 
 import pytest
 import ttf.analyses
-from study.claims import load_claims
 from study.helpers import stamped
 from study.messages import ConfigError
 from study.products import paths_in
@@ -20,8 +18,6 @@ from ttf.publish.pages import OF_THE_SITE
 from ttf.rooms import rooms
 
 ROOT = Path(__file__).resolve().parents[2]
-# The claims of the checkout are read once for all studies here.
-SHIPPED = functools.cache(load_claims)
 SAMPLES = ("sample", "sample_philly", "sample_slurm")
 
 
@@ -34,7 +30,6 @@ def in_a_folder(tmp_path, monkeypatch):
     """Where the command is typed."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(ttf.analyses, "__path__", [*ttf.analyses.__path__])
-    monkeypatch.setattr("study.study.load_claims", lambda *file: (SHIPPED if "/" in file[0] else load_claims)(*file))
     return tmp_path
 
 

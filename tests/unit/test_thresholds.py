@@ -119,15 +119,9 @@ def test_texts_and_truths(key, kind, limit, state):
             "Look.",
         ),
         (
-            {"number": MEDIAN, "kind": "below", "limit": 1200.0},
-            f"slurm: {MEDIAN} is 9.00 min (CI 5.00–15.0 min, clustered by user; n = 1,058), below 20.0 min with the "
-            "whole interval.",
-        ),
-        (
             {"number": "mttf.mttf_s", "kind": "above", "limit": 1800.0},
             "slurm: mttf.mttf_s is 2.00 h (CI 1.00 h or more, if independent), above 30.0 min with the whole interval.",
         ),
-        ({"number": JOBS, "kind": "above", "limit": 4000}, "slurm: data.jobs is 4,001 jobs, above 4,000 jobs."),
         # Rounded they would be the same.
         (
             {"number": SHARE, "kind": "above", "limit": 0.29999, "by": "estimate"},
@@ -227,9 +221,7 @@ rules:
             "number: data.jobs, above: 1, below: 2",
             "rules[0]: needs above, or below, or is, or is_not: one of them, and",
         ),
-        ("number: data.jobs, is: x, abov: 1", "line 2, column 32: rules[0].abov: there is no such key; did you mean"),
         ("number: data.jobs, above: 1 jobs", "{above}'1 jobs' is not allowed; expected a number or text (in the unit"),
-        ("number: data.jobs, above: .nan", "{above}found the number nan"),
         (
             "number: data.jobs, above: 5 %",
             "{above}5 % is a share, and the unit of data.jobs is jobs; expected a number",
@@ -247,10 +239,6 @@ rules:
         ("number: ettr.valid, above: 1", "rules[0].above: ettr.valid is a text, here True; expected is or is_not."),
         ("number: ettr.valid, is: true, by: interval", "rules[0].by: works with above and below only"),
         ("number: data.jobs, above: 1, trace: slum", "rules[0].trace: slum is no trace of this study; did you mean sl"),
-        ("number: data.jobs, above: 1, by: both", "rules[0].by: 'both' is not allowed"),
-        ("number: data.jobs, above: 1, if_missing: no", "rules[0].if_missing: found false"),
-        ("number: data.jobs, above: 1, say: ''", "rules[0].say: is empty"),
-        ("number: [data.jobs], above: 1", "rules[0].number: found a list"),
     ],
 )
 def test_a_rule_that_cannot_be_held_names_line_and_key(tmp_path, entry, message):

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from given_tables import Given
 from made_risk import FIRST_S, WEEK_S, coin, shuffled_in, with_users
-from ttf.analyses.train_model import ANALYSIS, LINEAGE
+from ttf.analyses.train_model import LINEAGE
 from ttf.analyses.train_model.charts import CHARTS
 from ttf.analyses.train_model.checks import Looked, counted, largest_drift
 from ttf.analyses.train_model.gate import PROMOTED, UNTOLD, WORSE, decide, tolerance_of
@@ -465,7 +465,3 @@ def test_the_chart_and_the_numbers(steady):
     assert {name: said[f"models.{name}"] for name in wanted} == wanted
     assert said["models.current"] == "week 4"
     numbers(Metrics(), Given({"model_lineage": table.clear()}))
-
-
-def test_the_room_declares_its_folder():
-    assert ANALYSIS.folders == ["models"]
