@@ -13,7 +13,6 @@ from study.windows import windows_of
 from study.yaml_files import load_yaml
 from ttf.raw_tables import Column, TableSchema, table_schemas
 
-ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = {name: FILES[name] for name, about in FORMATS.items() if "schema" in about}
 OPENB = FILES["openb"]
 

@@ -52,13 +52,13 @@ def test_a_non_number_is_refused(tmp_path, bad):
     assert not (tmp_path / "t.csv").exists()
 
 
-@pytest.mark.parametrize("name", [name for name, of in contracts().items() if of.path.endswith(".csv")])
 @pytest.mark.parametrize("rows", [0, 2])
-def test_every_table_is_read_with_its_types_even_where_all_is_blank(tmp_path, name, rows):
-    contract = contracts()[name]
-    frame = pl.DataFrame({name: [None] * rows for name in contract.schema}, schema=contract.schema)
-    write_csv(frame, tmp_path / "t.csv")
-    assert read_table(tmp_path / "t.csv", contract).equals(frame)
+def test_every_table_is_read_with_its_types_even_where_all_is_blank(tmp_path, rows):
+    for name, contract in contracts().items():
+        if contract.path.endswith(".csv"):
+            frame = pl.DataFrame({column: [None] * rows for column in contract.schema}, schema=contract.schema)
+            write_csv(frame, tmp_path / "t.csv")
+            assert read_table(tmp_path / "t.csv", contract).equals(frame), name
 
 
 def test_the_agreement_table(tmp_path):
