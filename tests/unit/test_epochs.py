@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from study.infra import loss_log_of
+from study.beside import file_beside
 from study.messages import ConfigError
 from ttf.analyses.measure_epochs.compute import best_epochs, epochs_summary, epochs_table, of_jobs
 
@@ -124,12 +124,12 @@ def test_places_against_plain_python(runs):
 def test_the_loss_log_is_there_and_of_a_format_with_jobs(tmp_path):
     file = tmp_path / "l.csv"
     entry = {"format": "philly", "loss_log": str(file)}
-    assert loss_log_of("t", {"format": "philly"}, {"gives": "jobs"}) is None
+    assert file_beside("loss_log", "t", {"format": "philly"}, {"gives": "jobs"}) is None
     with pytest.raises(ConfigError, match=r"^registry\.t\.loss_log: .*there is no such file"):
-        loss_log_of("t", entry, {"gives": "jobs"})
+        file_beside("loss_log", "t", entry, {"gives": "jobs"})
     # That of a sample is made with its tables.
-    assert loss_log_of("t", entry | {"generate": {"seed": 1}}, {"gives": "jobs"}) == str(file)
+    assert file_beside("loss_log", "t", entry, {"gives": "jobs"}, [str(file)]) == str(file)
     file.touch()
-    assert loss_log_of("t", entry, {"gives": "jobs"}) == str(file)
+    assert file_beside("loss_log", "t", entry, {"gives": "jobs"}) == str(file)
     with pytest.raises(ConfigError, match=r"losses are those of jobs, and the format titan has none\."):
-        loss_log_of("t", entry | {"format": "titan"}, {"gives": "lives"})
+        file_beside("loss_log", "t", entry | {"format": "titan"}, {"gives": "lives"})

@@ -5,8 +5,8 @@ import math
 
 import pytest
 from given_tables import ingested
+from study.beside import given_tables, with_given_parts
 from study.headers import wrong_headers
-from study.infra import given_tables, with_given_parts
 from study.messages import ConfigError
 from ttf.errors import StudyError
 from ttf.given import SCHEMA, TABLES

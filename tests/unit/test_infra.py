@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sacct_story import FIXTURES, study
-from study.infra import health_events_of, infra_failures_of
+from study.beside import file_beside, infra_failures_of
 from study.messages import ConfigError
 from ttf.analyses.classify_failures.compute import HEALTH_EVENT, NO_RULE, kind_of, with_health_events
 from ttf.errors import StudyError
@@ -371,16 +371,16 @@ def test_the_entry_wins_over_the_study_and_the_study_over_the_format():
 def test_health_events_are_there_and_of_a_format_with_attempts(tmp_path):
     file = tmp_path / "h.csv"
     entry = {"format": "sacct", "health_events": str(file)}
-    assert health_events_of("t", {"format": "sacct"}, {"attempts": True}) is None
+    assert file_beside("health_events", "t", {"format": "sacct"}, {"gives": "jobs", "attempts": True}) is None
     with pytest.raises(ConfigError, match=r"^registry\.t\.health_events: .*there is no such file"):
-        health_events_of("t", entry, {"attempts": True})
+        file_beside("health_events", "t", entry, {"gives": "jobs", "attempts": True})
     file.touch()
-    assert health_events_of("t", entry, {"attempts": True}) == str(file)
+    assert file_beside("health_events", "t", entry, {"gives": "jobs", "attempts": True}) == str(file)
     made = "data/t/health_events.csv"
     of_sample = {"format": "sacct", "generate": {}, "health_events": made}
-    assert health_events_of("t", of_sample, {"attempts": True}, [made]) == made
+    assert file_beside("health_events", "t", of_sample, {"gives": "jobs", "attempts": True}, [made]) == made
     with pytest.raises(ConfigError, match="the format openb does not tell on which nodes"):
-        health_events_of("t", entry | {"format": "openb"}, {})
+        file_beside("health_events", "t", entry | {"format": "openb"}, {"gives": "jobs"})
 
 
 # --- one set, whoever counts it

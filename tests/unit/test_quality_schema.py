@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import yaml
 from of_formats import FILES, FORMATS
+from study.beside import windows_of
 from study.documents import load_schema
 from study.messages import ConfigError
 from study.table_schema import contradictions, schema_of
-from study.windows import windows_of
 from study.yaml_files import load_yaml
 from ttf.raw_tables import Column, TableSchema, table_schemas
 

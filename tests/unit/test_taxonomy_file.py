@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from of_formats import FORMATS
+from study.beside import file_beside
 from study.documents import load_schema
 from study.messages import ConfigError
 from study.taxonomy import pattern_problem, taxonomy_of, tells_reasons
@@ -193,9 +194,9 @@ def test_any_pattern_is_searched_for_or_explained_on_one_line(pattern):
 # Which traces have reasons --------------------------------------------------------------------------------
 
 
-def test_which_traces_have_a_taxonomy(tmp_path):
+def test_which_traces_have_a_taxonomy():
     def tells(format, **entry):
-        return tells_reasons("mine", {"format": format, **entry}, FORMATS[format], TAXONOMY)
+        return tells_reasons(entry, FORMATS[format], TAXONOMY)
 
     assert tells("sacct") and tells("helios") and tells("acme")
     assert not tells("pai2020") and not tells("openb") and not tells("philly") and not tells("titan")
@@ -204,10 +205,10 @@ def test_which_traces_have_a_taxonomy(tmp_path):
     assert tells("table", **plain | {"outcomes": {"failure": ["FAILED", "Node-Fail"]}})
     assert tells("table", **plain | {"mapping": {"job_id": "j", "reason": "why"}})
     assert tells("table", **plain | {"mapping": {"job_id": "j", "exit_code": "rc"}})
-    tails = tmp_path / "tails.jsonl"
-    tails.write_text("{}\n")
-    assert tells("openb", log_tails=str(tails))
-    with pytest.raises(ConfigError, match=r"^registry\.mine\.log_tails: logs are those of jobs, and the format titan"):
-        tells("titan", log_tails=str(tails))
-    with pytest.raises(ConfigError, match=r"^registry\.mine\.log_tails: no/such: there is no such file"):
-        tells("openb", log_tails="no/such")
+
+
+def test_the_ends_of_logs_are_there_and_of_a_format_with_jobs(tmp_path):
+    with pytest.raises(ConfigError, match=r"^registry\.t\.log_tails: logs are those of jobs, and the format titan"):
+        file_beside("log_tails", "t", {"format": "titan", "log_tails": "x"}, FORMATS["titan"])
+    with pytest.raises(ConfigError, match=r"^registry\.t\.log_tails: no/such: there is no such file"):
+        file_beside("log_tails", "t", {"format": "openb", "log_tails": "no/such"}, FORMATS["openb"])

@@ -10,7 +10,7 @@ from study.lock import hold
 from study.memory import remember_in
 from study.messages import ConfigError
 from study.module import refuse_prefix
-from study.studies import check_shared, made, old_layout, replaced
+from study.studies import check_shared, made, replaced
 from study.study import Study
 
 
@@ -35,7 +35,7 @@ def study_of(workflow: Any, root: Path, stored: bool) -> Study:
             study.check_headers()
             check_shared(study.config, others)
             notes = (*study.left_out, *study.absent_tables, *study.questions)
-            for note in filter(None, (old_layout(), replaced(study.config, others), *notes)):
+            for note in filter(None, (replaced(study.config, others), *notes)):
                 print(note, file=sys.stderr)
         if runs and not stored:
             unread = [name for name in study.names if not Path("results", name, "raw").is_dir()]

@@ -22,8 +22,6 @@ OF_DATA = "study.yaml"
 # No table or chart of a trace depends on these.
 _OF_THE_STUDY = ("study", "name", "registry", "claims", "publish", "scatter")
 _OF_THE_PAGE = ("title", "note", "source", "licence", "citation")
-# Where a study's own products lay before studies had names.
-_OLD = ("report", "comparison", "site", "archive", "config.yaml", "manifest.json", "scorecard.csv", "implied_n.csv")
 
 
 def made() -> dict[str, dict]:
@@ -82,17 +80,6 @@ def replaced(config: Mapping, others: Mapping[str, Mapping]) -> str:
     return (
         f"note: the study {config['name']} had the traces {', '.join(before)}, and has now "
         f"{', '.join(config['study'])}. To keep both, give one of them a name of its own: `name:` in its configuration."
-    )
-
-
-def old_layout() -> str:
-    """What to say of products that lie where an older version put them; nothing where there are none."""
-    found = [f"results/{name}" for name in _OLD if (Path("results") / name).exists()]
-    if not found:
-        return ""
-    return (
-        f"note: {', '.join(found)} {'is' if len(found) == 1 else 'are'} of an older version, and no longer kept up to "
-        f"date: what belongs to a study lies in {STUDIES}/<name>/. Remove them: rm -r {' '.join(found)}"
     )
 
 

@@ -20,6 +20,7 @@ from ttf.given import TABLES
 from ttf.rooms import contracts, places, rooms
 
 from study import resources
+from study.beside import file_beside, given_tables, windows_of, with_given_parts
 from study.claims import load_claims
 from study.config import in_files, resolve, stacked
 from study.documents import load_extended
@@ -27,7 +28,6 @@ from study.entries import left_out_words, one_look
 from study.formats import declarations, load_formats
 from study.headers import wrong_headers
 from study.helpers import helpers, stamp, stamps
-from study.infra import given_tables, with_given_parts
 from study.messages import ConfigError
 from study.raw_tables import entries_left_out, parts_of, raw_tables, sample_files, to_fetch
 from study.risk import risk_problems
@@ -38,7 +38,6 @@ from study.table_schema import schema_of
 from study.taxonomy import taxonomy_of, tells_reasons
 from study.trace import Trace
 from study.watch import unwatched, watch_problems
-from study.windows import windows_of
 from study.yaml_files import load_yaml
 
 # Raw tables below this are read in a moment by one thread. Those of the samples are.
@@ -119,9 +118,11 @@ class Study:
         files, parts = raw_tables(name, entry, formats), parts_of(name, entry, formats)
         made = sample_files(name, entry, formats) if "generate" in entry else {}
         shares = shares_of(entry, files, self.config["scatter"]) if format.get("large") else 1
-        given = given_tables(name, entry, format, [file for files in made.values() for file in files])
+        of_rule = [file for files in made.values() for file in files]
+        given = given_tables(name, entry, format, of_rule)
         files, parts = files | given, with_given_parts(name, parts, given)
         sources = {source: f"results/{name}/raw" for table, source in TABLES.values() if table in given}
+        sources |= {"tails": tails} if (tails := file_beside("log_tails", name, entry, format, of_rule)) else {}
         return Trace(
             name,
             entry,
@@ -131,10 +132,10 @@ class Study:
             parts=parts,
             made_files=made,
             left_out=entries_left_out(name, entry, formats),
-            sources=sources | ({"tails": entry["log_tails"]} if "log_tails" in entry else {}),
+            sources=sources,
             windows=windows_of(name, entry, with_jobs, [name] if parts else []),
             shares=shares,
-            tells_reasons=tells_reasons(name, entry, format, self.taxonomy),
+            tells_reasons="tails" in sources or tells_reasons(entry, format, self.taxonomy),
             taxonomy=self.taxonomy,
             outage_rules=self.outage_rules,
             schema=schema_of(name, entry, self._declarations[entry["format"]]),

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from study.documents import Problem, load_extended, mean
-from study.given import given_file
-from study.messages import ConfigError, one_line, show
+from study.messages import one_line, show
 
 # What a rule looks at.
 EVIDENCE = ("text", "word", "state", "exit_code")
@@ -40,19 +39,12 @@ def taxonomy_of(shipped: Path, own: str = "") -> dict:
     }
 
 
-def tells_reasons(trace: str, entry: dict, format: Mapping, taxonomy: dict) -> bool:
-    """Whether anything of a trace can tell the reason of a failure: known before any of it is read.
+def tells_reasons(entry: dict, format: Mapping, taxonomy: dict) -> bool:
+    """Whether a trace without the tails of logs can tell the reason of a failure: known before any of it is read.
 
-    That is its format (`reasons`); in the format table, a mapped reason or exit code, or a status of a
-    failure that is a state of some rule; in any format with jobs, the tails of logs.
-    Raises ConfigError for tails that are not there, and for a trace without jobs that has some.
+    That is its format (`reasons`); in the format table, a mapped reason or exit code, or a status of a failure that is
+    a state of some rule.
     """
-    if "log_tails" in entry:
-        where = f"registry.{trace}.log_tails"
-        if format["gives"] != "jobs":
-            raise ConfigError(f"{where}: logs are those of jobs, and the format {entry['format']} has none.")
-        given_file(entry["log_tails"], where)
-        return True
     if {"reason", "exit_code"} & entry.get("mapping", {}).keys():
         return True
     states = {_folded(word) for rule in taxonomy["rules"] for word in rule["state"]}

@@ -11,9 +11,9 @@ from ttf.analysis import PRODUCTS
 from ttf.columns import GAP
 from ttf.given import SCHEMA
 
+from study.beside import infra_failures_of
 from study.formats import OF_READING, meaning_of
 from study.headers import layouts_of, names_in
-from study.infra import infra_failures_of
 from study.raw_tables import member_of, on_disk, part_of
 from study.risk import risk_of
 from study.watch import watch_of
