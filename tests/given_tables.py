@@ -4,6 +4,7 @@ from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
+import polars as pl
 from ttf.analyses.correlate.compute import groups_and_correlations
 from ttf.given_reader import READERS, SCHEMAS
 from ttf.ingest import ingest
@@ -16,6 +17,12 @@ class Given(dict):
     def __init__(self, tables, **settings) -> None:
         super().__init__(tables)
         self.settings = SimpleNamespace(**settings)
+
+
+def one_row(table: pl.DataFrame, **values) -> dict:
+    """Return the only row in which the columns have these values, of which None is a blank; raise if there is none."""
+    is_it = [pl.col(name).eq_missing(pl.lit(value)) for name, value in values.items()]
+    return table.row(by_predicate=pl.all_horizontal(is_it), named=True)
 
 
 def ingested(table: str, file: Path, folder: Path, max_share: float = 0.0):

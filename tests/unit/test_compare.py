@@ -10,6 +10,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 import vl_convert
+from given_tables import one_row as row_of
 from scipy.stats import chi2
 from ttf import words
 from ttf.analyses.compare_traces import ANALYSIS, MTTF
@@ -108,10 +109,6 @@ def numbers_of(tables: dict[str, pl.DataFrame]) -> Metrics:
 @pytest.fixture(scope="module")
 def by_hand() -> dict[str, pl.DataFrame]:
     return study((Subject("mine", "pod", outcomes=ALL_OUTCOMES), jobs_of(BY_HAND)))
-
-
-def row_of(table: pl.DataFrame, **values) -> dict:
-    return table.row(by_predicate=pl.all_horizontal(pl.col(k) == v for k, v in values.items()), named=True)
 
 
 # ---- tables ----

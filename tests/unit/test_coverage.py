@@ -55,17 +55,6 @@ def test_bounds_and_intervals_together_cover_as_the_docstring_says(confidence: f
     assert covered.min() == pytest.approx(least, abs=1e-3)
 
 
-@pytest.mark.parametrize("confidence", [0.9, 0.95])
-@pytest.mark.parametrize("expected", [1, 5, 10])
-def test_mttf_interval_covers_in_simulation(expected: int, confidence: float) -> None:
-    rng = np.random.default_rng(expected)
-    covered = 0
-    for failures in rng.poisson(expected, 20_000):
-        low, high = garwood_interval(10**6, int(failures), confidence)
-        covered += low <= 10**6 / expected and (high is None or high >= 10**6 / expected)
-    assert covered / 20_000 >= confidence - 3 * math.sqrt(confidence * (1 - confidence) / 20_000)
-
-
 def shape_coverage(shape: float, failures: int, failing: float) -> float:
     """Share of simulated samples whose interval of the Weibull shape holds the truth."""
     rng, covered, fitted = np.random.default_rng(failures), 0, 0

@@ -36,21 +36,6 @@ def places(losses):
     return best_epochs(losses).select("job", "epochs", "lowest_at", "near_at").rows()
 
 
-def test_the_first_epoch_that_comes_to_it_counts():
-    losses = log(falls=[4, 3, 2, 1], tie=[2, 1, 1, 3], one=[7.5], near=[5, 1.001, 1.0011, 1])
-    assert places(losses) == [("falls", 4, 4, 4), ("near", 4, 4, 2), ("one", 1, 1, 1), ("tie", 4, 2, 2)]
-
-
-def test_losses_below_nought_and_at_nought():
-    # 0.1 % of a loss of -10 is 0.01: -9.991 is near, -9.98 is not.
-    assert places(log(a=[-9.98, -9.991, -10], b=[1e-9, 0, -0.0])) == [("a", 3, 3, 2), ("b", 3, 2, 2)]
-
-
-def test_an_epoch_without_a_finite_loss_ran_and_is_never_the_lowest():
-    losses = log(diverged=[2, 1, math.nan, math.inf], low=[-math.inf, 3], never=[math.nan, math.inf])
-    assert places(losses) == [("diverged", 4, 2, 2), ("low", 2, 2, 2), ("never", 2, None, None)]
-
-
 def test_an_epoch_that_was_run_again_counts_as_it_was_logged_last_and_epochs_go_by_number():
     rows = [("a", 3, 1.0, 300), ("a", 1, 9.0, 100), ("a", 2, 0.5, 200), ("a", 2, 4.0, 250), ("a", 7, 8.0, 700)]
     losses = pl.DataFrame(rows, schema=LOSSES, orient="row")

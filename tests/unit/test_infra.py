@@ -206,15 +206,6 @@ def test_which_ends_an_event_can_be_laid_to():
     assert infra_lives(told, runs, other_code, events(*at_end))["event"].count() == 2
 
 
-def test_of_several_events_the_most_severe_then_the_earliest_counts():
-    runs = pl.DataFrame({"run": [0], "end_s": [1000], "node_list": [["n1", "n2"]]})
-    checks = events(
-        ("n1", 500, "early", "low"), ("n2", 700, "b", "high"), ("n1", 700, "a", "high"), ("n1", 600, "c", None)
-    )
-    assert attributed(runs, checks).rows() == [(0, "early", "n1", 0, 500)]
-    assert attributed(runs, checks, ["high", "low"]).rows() == [(0, "a", "n1", 2, 300)]
-
-
 def test_a_failure_is_attributed_to_the_node_that_the_trace_names_else_to_that_of_its_event():
     named = [{"failed_node": name} for name in ("n2", "n9", None, None, None)]
     told = jobs(*((name, "failure", "x") for name in "abcde"))
@@ -294,11 +285,6 @@ def test_an_outage_names_the_node_where_neither_the_trace_nor_a_health_event_doe
     with_event = infra_lives(told, runs, DEFAULTS, events(("n2", 1000, "XID79", "high")), down)
     assert with_event["failed_node"].to_list() == ["n2", "n2", "n2", "n2", "n2"]
     assert infra_lives(told, None, {}, None, down)["failed_node"].null_count() == 5
-
-
-def test_a_proxy_attributes_nothing():
-    lives = infra_lives(jobs(("a", "failure", "Failed")), None, {})
-    assert lives.select("event", "failed_node", "incident").row(0) == ("infra_failure", None, None)
 
 
 MOMENT = st.integers(-3000, 3000)

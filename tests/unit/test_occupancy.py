@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 import vl_convert
 from given_tables import Given
+from given_tables import one_row as row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_placements import PLACED, found, jobs_of, nodes_of, placed
@@ -18,13 +19,6 @@ from ttf.charts.figure import Study
 from ttf.formats.philly import sample as philly
 from ttf.numbers.metrics import Metrics
 from ttf.rooms import BUILT_IN
-
-
-def row(table, **where):
-    chosen = table.filter(*(pl.col(name) == value for name, value in where.items()))
-    assert chosen.height == 1, chosen
-    return chosen.row(0, named=True)
-
 
 # Two servers of 4 GPUs. a: 4 GPUs of x from 0 to 10; b: 2 of y from 5 to 15; c: 1 of y from 10 to 20.
 TWO = placed([("a", "x", 0, 10, 4000), ("b", "y", 5, 15, 2000), ("c", "y", 10, 20, 1000)])
@@ -65,15 +59,6 @@ def test_two_servers_by_hand():
         "end_s": 20,
         "reason": None,
     }
-
-
-def test_sharing_by_hand():
-    table = found(TWO)["server_sharing"]
-    # a alone on x: 40 GPU-seconds; b alone on y from 5 to 10 and beside c to 15: 10 of 20. c has one GPU.
-    assert row(table, group="2-4")["dedicated_share"] == 50 / 60
-    assert row(table, group="all")["attempts"] == 2
-    assert row(table, group="all")["gpu_hours"] == 60 / 3600
-    assert row(table, group=">8")["reason"] == "no attempt of this size"
 
 
 @pytest.mark.parametrize("apart", [1, 2**16, 2**31])

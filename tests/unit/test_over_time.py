@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 import vl_convert
 from given_tables import metrics_of
+from given_tables import one_row as at
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -66,10 +67,6 @@ def lives(*rows, basis="state"):
 
 def chart(table, study):
     return CHARTS["failure_rate_over_time"]({"failure_rate_over_time": table}, study)
-
-
-def at(table, **wanted):
-    return table.row(by_predicate=pl.all_horizontal(pl.col(k) == v for k, v in wanted.items()), named=True)
 
 
 def test_a_run_over_midnight_is_at_risk_on_both_days_and_fails_on_the_last():

@@ -253,30 +253,6 @@ def test_blocks_of_any_size_give_the_same_kept_or_not(tmp_path_factory, rows, si
 # Overtaking -------------------------------------------------------------------------------------------------
 
 
-def test_out_of_order_starts_by_hand():
-    rows = [
-        {"submit": 0, "gpus": 8, "account": "a", "tries": [(100, 101)]},  # overtaken by the next and by b's
-        {"submit": 1, "account": "a", "tries": [(50, 51)]},  # out of order
-        {"submit": 2, "account": "b", "tries": [(60, 61)]},  # in order in b, out of order in the cluster
-        {"submit": 2, "account": "b", "tries": [(70, 71)]},  # submitted in the same second: nothing in b
-        {"submit": 9, "account": None, "tries": [(200, 201)]},
-        {"submit": 9, "account": "a"},  # never started
-        {"submit": 9, "account": "a", "tries": [(8, 9)]},  # before its submission
-    ]
-    table = out_of_order(made(*rows)[0])
-    contracts.OUT_OF_ORDER.check(table)
-    columns = ("scope", "gpu_bucket", "n", "out_of_order", "overtaken", "left_out")
-    assert table.select(columns).rows() == [
-        ("account", "all", 4, 1, 1, 3),
-        ("account", "1", 3, 1, 0, 3),
-        ("account", "5-8", 1, 0, 1, 0),
-        ("cluster", "all", 5, 3, 1, 2),
-        ("cluster", "1", 4, 3, 0, 2),
-        ("cluster", "5-8", 1, 0, 1, 0),
-    ]
-    assert row(table, scope="cluster", gpu_bucket="all")["out_of_order_share"] == 0.6
-
-
 @settings(deadline=None, max_examples=30)
 @given(st.lists(st.tuples(st.sampled_from(["a", "b", None]), st.integers(0, 9), st.integers(0, 20)), max_size=20))
 def test_out_of_order_is_what_comparing_all_pairs_gives(rows):

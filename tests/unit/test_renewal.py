@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from given_tables import one_row as at
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from outage_traces import DAY, made
@@ -14,10 +15,6 @@ from ttf.analyses.measure_availability import AVAILABILITY, OUTAGE_CAUSES
 from ttf.analyses.measure_availability.compute import availability, causes
 from ttf.stats.clustered import Clusters
 from ttf.stats.renewal import exponential_availability, mean_repair, repair_times
-
-
-def at(table, **wanted):
-    return table.row(by_predicate=pl.all_horizontal(pl.col(k) == v for k, v in wanted.items()), named=True)
 
 
 @pytest.mark.parametrize(("up", "down", "n", "low", "high"), [(999, 1, 1, 0.9624, 1), (9990, 10, 10, 0.9975, 0.9996)])

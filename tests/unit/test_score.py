@@ -15,7 +15,7 @@ from scipy.stats import mannwhitneyu
 from scipy.stats.contingency import association
 from sklearn.metrics import average_precision_score
 from ttf.analyses.predict_failure import EVALUATION, trust
-from ttf.analyses.predict_failure.names import CANNOT_SAY, NONE, SAID, UNPRICED, WEAK
+from ttf.analyses.predict_failure.names import CANNOT_SAY, NONE, SAID, UNPRICED
 from ttf.errors import StudyError
 from ttf.risk import served
 from ttf.risk.features import Feature, submitted
@@ -474,14 +474,9 @@ ABOVE = "PR-AUC of logistic regression is above the share of failures at"
     ("table", "said"),
     [
         (evaluation(GOOD, BAD, GOOD), f"{SAID[UNPRICED]}: {ABOVE} 2 of 3 tested origins; at the last by 0.15"),
-        (evaluation(GOOD, GOOD, BAD), f"{SAID[UNPRICED]}: {ABOVE} 2 of 3 tested origins; at the last by 0.15"),
         (evaluation(GOOD, BAD, BAD), f"{SAID[NONE]}: {ABOVE} 1 of 3 tested origins"),
-        (evaluation((-0.1, -0.2), BAD, OPEN, reason="3 clusters"), f"{SAID[NONE]}: {ABOVE} 0 of 2"),
         (evaluation(GOOD, BAD, OPEN, reason="3 clusters"), f"{SAID[CANNOT_SAY]}: {ABOVE} 1 of 2"),
-        (evaluation(OPEN, OPEN, OPEN, reason="3 clusters"), f"{SAID[CANNOT_SAY]}: {ABOVE} 0 of 0"),
         (evaluation(GOOD, GOOD, UNTESTED, reason="no failure"), f"{SAID[UNPRICED]}: {ABOVE} 2 of 2 tested origins"),
-        (evaluation(UNTESTED, UNTESTED, UNTESTED, reason="no failure"), f"{SAID[CANNOT_SAY]}: no failure."),
-        (EVALUATION.frame([]), f"{SAID[CANNOT_SAY]}: it was not tested."),
         (None, f"{SAID[CANNOT_SAY]}: it was not evaluated"),
     ],
 )
@@ -493,20 +488,6 @@ def test_an_origin_that_was_left_out_is_named():
     first, second = trust.of_evaluation(evaluation(GOOD, GOOD, UNTESTED, reason="no failure"))
     assert first.endswith("; last origin left out: no failure.")
     assert second.startswith("PR-AUC of logistic regression in the last test: all jobs 0.40")
-
-
-def test_where_acting_costs_more_than_it_saves_it_is_not_worth_acting_on():
-    table = evaluation(GOOD, GOOD, GOOD)
-    saved = table.filter("serves", stage="probability", metric="pr_auc_above_base_rate")
-    saved = saved.with_columns(
-        metric=pl.lit("gpu_hours_saved"), estimate=-3.0, ci_low_clustered=-6.0, ci_high_clustered=-0.5
-    )
-    assert next(iter(trust.of_evaluation(pl.concat([table, saved])))).startswith(f"{SAID[WEAK]}: {ABOVE} 3 of 3")
-
-
-def test_why_an_interval_lacks_is_said():
-    first = next(iter(trust.of_evaluation(evaluation(OPEN, OPEN, OPEN, reason="3 clusters"))))
-    assert first.endswith("0 of 0 tested origins; at the last by 0.15, of a share of 0.25; 3 clusters.")
 
 
 def test_the_last_origin_says_how_far_a_score_can_be_trusted():

@@ -10,6 +10,7 @@ import pytest
 import statsmodels.api as sm
 import vl_convert
 from given_tables import metrics_of
+from given_tables import one_row as at
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
@@ -48,12 +49,6 @@ def sums(*rows):
 
 def chart(by_gpus, rate, study):
     return charts.CHARTS["mttf_by_gpus"]({"mttf_by_gpus": by_gpus, "node_failure_rate": rate}, study)
-
-
-def at(table, **wanted):
-    return table.row(
-        by_predicate=pl.all_horizontal(pl.col(name) == value for name, value in wanted.items()), named=True
-    )
 
 
 # --- by hand

@@ -3,6 +3,7 @@
 import polars as pl
 import pytest
 from given_tables import metrics_of
+from given_tables import one_row as at
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ttf.analyses.describe_states import CLUSTER_SUMMARY, SIZE_MIX, STATES
@@ -42,10 +43,6 @@ def jobs(*rows):
 
 def found(frame, attempts=None, rules=RULES):
     return states(frame, infra_lives(frame, attempts, rules), attempts is not None)
-
-
-def at(table, **wanted):
-    return table.row(by_predicate=pl.all_horizontal(pl.col(k) == v for k, v in wanted.items()), named=True)
 
 
 MICRO = jobs(

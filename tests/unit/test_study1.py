@@ -3,6 +3,7 @@
 import polars as pl
 import pytest
 from given_tables import correlations, runtime_by_group
+from given_tables import one_row as row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
@@ -52,12 +53,6 @@ def again(frame, cutoffs=(None, 20_000, 50_000, 100_000)):
         mean_time_to_failure(lives, "failure", strata),
         "pods",
     )
-
-
-def row(table, **where):
-    found = table.filter(*(pl.col(name) == value for name, value in where.items()))
-    assert found.height == 1, found
-    return found.row(0, named=True)
 
 
 def test_the_rate_above_a_request_by_hand():

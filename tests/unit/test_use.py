@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
+from given_tables import one_row as row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ttf.analyses.measure_use import GPU_USE, HOST_USE
@@ -35,14 +36,6 @@ def gpu_util(*rows):
         for minute, machine, *values in rows
     ]
     return pl.LazyFrame(filled, schema=GPU_UTIL, orient="row")
-
-
-def row(table, **where):
-    found = table.filter(
-        *(pl.col(name).is_null() if value is None else pl.col(name) == value for name, value in where.items())
-    )
-    assert found.height == 1, found
-    return found.row(0, named=True)
 
 
 @given(st.lists(st.integers(0, VALUES - 1), max_size=50))
