@@ -11,10 +11,8 @@ from ttf.stats.order import (
     last_of_each,
     numbered,
     order_by,
-    places_within,
     running,
     sorted_rows,
-    sums_of_runs,
 )
 
 # Narrow ones are packed, wide ones do not fit 63 bits together.
@@ -65,18 +63,6 @@ def test_numbers_are_those_of_the_distinct_rows(span):
         assert numbered(*columns).tolist() == expected.ravel().tolist()
 
     check()
-
-
-@given(columns_of((0, 4), 1))
-def test_places_within_are_those_of_counting_on(columns):
-    codes = columns[0].tolist()
-    assert places_within(columns[0]).tolist() == [codes[:place].count(code) for place, code in enumerate(codes)]
-
-
-@given(columns_of((0, 4), 2))
-def test_sums_of_runs_are_those_of_all_rows_of_a_code(columns):
-    codes, values = columns
-    assert sums_of_runs(codes, values, 6).tolist() == [values[codes == code].sum() for code in range(6)]
 
 
 @pytest.mark.parametrize("span", SPANS)

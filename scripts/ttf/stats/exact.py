@@ -4,9 +4,8 @@ import math
 from collections.abc import Callable, Iterator
 
 import numpy as np
+import polars as pl
 
-# A float64 holds every integer up to here, so a float sum that stays below it is an exact integer sum.
-EXACT_FLOAT = 2**53
 INT64_LIMIT = 2**63
 
 
@@ -15,31 +14,17 @@ def group_sums(codes: np.ndarray, weights: np.ndarray, groups: int) -> np.ndarra
 
     Raises OverflowError when all weights together might not fit an Int64.
     """
-    if codes.size == 0:
-        return np.zeros(groups, dtype=np.int64)
-    # No sum on the way is more; a rounded one is far less than a thousandth off.
-    bound = 1.001 * float(weights.sum(dtype=np.float64))
-    if bound >= INT64_LIMIT:
+    # A rounded sum is far less than a thousandth off.
+    if 1.001 * float(weights.sum(dtype=np.float64)) >= INT64_LIMIT:
         raise OverflowError("values too large for an exact sum by group")
-    if bound < EXACT_FLOAT:
-        return np.bincount(codes, weights=weights, minlength=groups).astype(np.int64)
-    half = int(weights.max()).bit_length() // 2
-    high = group_sums(codes, weights >> half, groups)
-    low = group_sums(codes, weights & ((1 << half) - 1), groups)
-    return (high << half) + low
+    sums = np.zeros(groups, dtype=np.int64)
+    np.add.at(sums, codes, weights)
+    return sums
 
 
 def dot(a: np.ndarray, b: np.ndarray) -> int:
-    """The exact scalar product of two non-negative Int64 arrays of one length, as a Python integer."""
-    if a.size == 0:
-        return 0
-    top_a, top_b = int(a.max()), int(b.max())
-    if top_a * top_b * a.size < INT64_LIMIT:
-        return int((a * b).sum())
-    if top_a < top_b:
-        a, b, top_a = b, a, top_b
-    half = top_a.bit_length() // 2
-    return (dot(a >> half, b) << half) + dot(a & ((1 << half) - 1), b)
+    """The exact scalar product of two Int64 arrays of one length, which 128 bits hold, as a Python integer."""
+    return (pl.Series(a).cast(pl.Int128) * pl.Series(b)).sum()
 
 
 def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -50,10 +35,8 @@ def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def total(values: np.ndarray) -> int:
-    """The exact sum of a non-negative Int64 array, as a Python integer."""
-    if values.size == 0 or int(values.max()) * values.size < INT64_LIMIT:
-        return int(values.sum())
-    return (total(values >> 32) << 32) + total(values & 0xFFFFFFFF)
+    """The exact sum of an Int64 array, as a Python integer."""
+    return pl.Series(values).cast(pl.Int128).sum()
 
 
 def percentile(ascending: np.ndarray, percent: int) -> float:

@@ -11,7 +11,6 @@ import polars as pl
 
 from ttf.jobs_of_attempts import places
 from ttf.stats.names import Numbers
-from ttf.stats.order import places_within
 
 # Rows that wait in memory until they are written, sorted by part.
 WAITING_ROWS = 1 << 19
@@ -213,8 +212,10 @@ class _Shares:
     def given_to(self, rows: pl.DataFrame) -> pl.DataFrame:
         """The rows with gpu_milli where their attempt has any, and `spread`: whether they did not say it."""
         is_blank = rows["gpu_milli"].is_null()
-        attempt = rows["attempt_id"].filter(is_blank).to_numpy()
-        place = self._seen[attempt] + places_within(attempt)
+        attempt = rows["attempt_id"].filter(is_blank)
+        before = attempt.to_frame().select(pl.int_range(pl.len()).over("attempt_id")).to_series().to_numpy()
+        attempt = attempt.to_numpy()
+        place = self._seen[attempt] + before
         np.add.at(self._seen, attempt, _ONE)
         gpu_milli = rows["gpu_milli"].fill_null(0).to_numpy().copy()
         gpu_milli[is_blank.to_numpy()] = spread(self._total[attempt], self._parts[attempt], place)

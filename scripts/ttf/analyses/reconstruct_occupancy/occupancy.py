@@ -15,7 +15,7 @@ from ttf.analyses.reconstruct_occupancy.holdings import GPU, Holdings
 from ttf.analyses.reconstruct_occupancy.servers import Servers, Sum, Window, free_of, has_free, is_empty, is_full
 from ttf.jobs import whole_gpus
 from ttf.stats.exact import group_sums
-from ttf.stats.order import first_of_each, sums_of_runs
+from ttf.stats.order import first_of_each
 from ttf.stats.shares import part_of
 
 BINS = 10
@@ -82,7 +82,7 @@ class Occupancy:
         tenth = np.minimum(window.in_use_milli * BINS // self._total, BINS - 1)
 
         def add(name: str, values: np.ndarray) -> None:
-            self._sums[name] += sums_of_runs(tenth, values, BINS)
+            self._sums[name] += group_sums(tenth, values, BINS)
 
         add("n", (seconds > 0).astype(np.int64))
         add("time_s", seconds)
@@ -93,7 +93,7 @@ class Occupancy:
         add(f"placeable {WHOLE}", (empty > 0) * seconds)
         largest_free = self._largest_free(window)
         cell = tenth * (self._levels + 1) + largest_free
-        at_level = sums_of_runs(cell, seconds, BINS * (self._levels + 1)).reshape(BINS, self._levels + 1)
+        at_level = group_sums(cell, seconds, BINS * (self._levels + 1)).reshape(BINS, self._levels + 1)
         for gpus, at_least in enumerate(np.cumsum(at_level.T[::-1], axis=0)[::-1]):
             self._sums[f"placeable {gpus}"] += at_least
         for level, free in self._free_in.items():
@@ -198,7 +198,7 @@ class LoadOverTime:
         in_use = np.insert(window.in_use_milli, place, window.in_use_milli[place - 1])
         length = np.diff(np.insert(times, place, edges), append=times[-1] + window.length_s[-1])
         step = self._step_of(np.insert(times, place, edges))
-        self._used += sums_of_runs(step, in_use * length, self._used.size)
+        np.add.at(self._used, step, in_use * length)
         first = first_of_each(step)
         self._most[step[first]] = np.maximum(self._most[step[first]], np.maximum.reduceat(in_use, first))
 
