@@ -13,9 +13,9 @@ from snakemake.iocontainers import InputFiles, Params
 from study.graph import jobs_behind
 from ttf.errors import StudyError
 from ttf.provenance import digests
-from ttf.provenance.digests import CHECKOUT, Memory, members, of_folder, sha256, touched
+from ttf.provenance.digests import CHECKOUT, Memory, of_folder, touched
 from ttf.provenance.explain import explain
-from ttf.provenance.manifest import manifest, revision, versions
+from ttf.provenance.manifest import manifest, revision
 from ttf.provenance.read import Manifest, commit, in_order, problems
 
 
@@ -101,18 +101,6 @@ def test_the_manifest(study):
     assert made() == known, "from memory"
 
 
-def test_a_folder_has_another_digest_when_a_file_or_a_name_is_another(study):
-    def digest():
-        files = members("results/mine/raw")
-        return of_folder("results/mine/raw", dict(zip(files, sha256(map(Path, files)), strict=True)))
-
-    whole = digest()
-    Path("results/mine/raw/one.parquet").rename("results/mine/raw/three.parquet")
-    renamed = digest()
-    edit("results/mine/raw/deeper/two.parquet")
-    assert len({whole, renamed, digest()}) == 3
-
-
 def test_a_file_is_read_once_per_change(study, monkeypatch):
     memory = Memory(Path(".snakemake/sha256.json"))
     memory.keep(memory.digests(["raw.csv"]))
@@ -121,11 +109,6 @@ def test_a_file_is_read_once_per_change(study, monkeypatch):
     assert again.digests(["raw.csv"]) == {"raw.csv": hashed("a,b\n")}
     edit("raw.csv", "b,a\n")
     assert again.digests(["raw.csv"]) == {"raw.csv": "read again"}
-
-
-def test_a_broken_memory_is_no_memory(study):
-    Path(".snakemake/sha256.json").write_text("{")
-    assert Memory(Path(".snakemake/sha256.json")).last("raw.csv") is None
 
 
 @pytest.mark.parametrize("file", ["results/mine/table.csv", "results/mine/raw/one.parquet"])
@@ -152,13 +135,6 @@ def test_a_touched_product_is_not_edited(study):
     edit("results/mine/table.csv", TEXTS["results/mine/table.csv"])
     assert touched("results/mine/table.csv", "results/mine/table.csv")
     assert not any("edited" in about for about in made()["products"].values())
-
-
-def test_where_snakemake_kept_no_record_nobody_knows(study):
-    for record in Path(".snakemake/metadata").iterdir():
-        record.unlink()
-    edit("results/mine/table.csv")
-    assert not touched("results/mine/table.csv", "results/mine/table.csv")
 
 
 def test_a_record_with_a_long_name(study):
@@ -194,16 +170,6 @@ def test_what_is_wrong_has_a_line_each(study):
     ]
     Path("raw.csv").unlink()
     assert problems(known, OWN)[0] == "raw.csv: missing; 5 products come from it. Put it back, or run `make report`."
-
-
-def test_products_after(study):
-    known = made()
-    assert known.users("results/mine/raw/one.parquet") == ["mine/count"]
-    assert known.products_after(["mine/count"]) == {
-        "results/mine/chart.svg",
-        "results/mine/table.csv",
-        "results/page.html",
-    }
 
 
 def test_a_picture_goes_back_to_its_own_chart(study):
@@ -315,11 +281,6 @@ def test_the_revision_of_a_checkout(tmp_path, monkeypatch):
     assert revision(tmp_path / "scripts")["reason"] == "the workflow lies inside another repository"
     monkeypatch.setenv("PATH", "")
     assert revision(tmp_path)["reason"] == "git is not installed"
-
-
-def test_versions_of_what_the_project_names(tmp_path):
-    (tmp_path / "pyproject.toml").write_text('[project]\ndependencies = ["pytest>=9.2", "no-such-package-here>1,<2"]\n')
-    assert versions(tmp_path / "pyproject.toml") == {"pytest": pytest.__version__, "no-such-package-here": None}
 
 
 def test_jobs_behind_products():

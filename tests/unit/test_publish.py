@@ -20,7 +20,7 @@ from ttf.publish import pages, site
 from ttf.publish.about import Creator, checked_date, describe
 from ttf.publish.archive import deposit, tar_of
 from ttf.publish.crate import crate
-from ttf.publish.files import Published, columns_of, png_of, published, words_of_charts
+from ttf.publish.files import Published, png_of, published, words_of_charts
 
 ROOT = Path(__file__).parents[2]
 CITATION = """
@@ -90,11 +90,6 @@ def test_citation_gives_what_the_configuration_leaves_out():
     assert given.creators == [Creator("Roe, R."), Creator("Us", person=False)]
 
 
-def test_addresses_and_dois_are_found_whole():
-    assert about().sources() == ["https://example.org/data"]
-    assert about().dois() == ["10.1145/3458817.3476223"]
-
-
 def test_the_day_of_publication_is_never_today(tmp_path):
     cff = tmp_path / "CITATION.cff"
     cff.write_text("title: A\n")
@@ -131,26 +126,7 @@ def test_a_configuration_that_somebody_put_beside_ours_is_no_source(tmp_path):
     assert found == ["workflow/files.txt", "config/config.yaml"]
 
 
-def test_a_checkout_below_a_folder_of_caches_is_not_left_out(tmp_path):
-    root = tmp_path / "__pycache__"
-    root.mkdir()
-    (root / "Snakefile").touch()
-    assert sources_of_study(root) == [root / "Snakefile"]
-
-
 # Files ----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("a,b\n", "0 rows of a, b"),
-        ("a\n1\n", "1 row of a"),
-        ('a,b\n1,"x\ny"\n2,"say ""hi"""\n', "2 rows of a, b"),
-    ],
-)
-def test_tables_are_described_by_rows_and_columns(text, words):
-    assert columns_of(text.encode()) == words
 
 
 def test_a_chart_is_called_by_its_title(tmp_path):
@@ -250,12 +226,6 @@ def test_sections_headings_charts_tables_and_numbers_of_a_page_are_found():
     assert found["m:outcomes.july"]["text"] == "outcomes.july 1,250 jobs", "without scripts"
 
 
-def test_what_is_searched_of_a_place_is_cut():
-    qmd = f'```{{=html}}\n<section id="a"><p>{"word " * 500}</p></section>\n```\n'
-    (entry,) = pages.found_in(qmd, "index", "mine")
-    assert len(entry["text"]) == pages.LONGEST
-
-
 def test_the_index_of_the_search_holds_hostile_text_as_text():
     texts = texts_of()
     script = texts["search-index.js"]
@@ -297,19 +267,6 @@ def test_hostile_titles_and_descriptions_are_text_in_the_pages_of_the_site(tmp_p
         render(tmp_path / f"{name}.qmd", tmp_path / "made.html")
         described = Seen((tmp_path / "made.html").read_text(encoding="utf-8")).described
         assert described == f"{pages.OF_THE_SITE[name]}. {HOSTILE}"
-
-
-def test_the_project_of_the_site_has_the_files_beside_it(tmp_path):
-    (tmp_path / "page.html").write_text("template")
-    pages.write({"index.qmd": "a\n"}, [tmp_path / "page.html"], tmp_path / "site")
-    assert {file.name: file.read_text() for file in (tmp_path / "site").iterdir()} == {
-        "index.qmd": "a\n",
-        "page.html": "template",
-    }
-
-
-def test_sizes_in_words():
-    assert [site.size_in_words(size) for size in (0, 999, 1000, 2_246_810)] == ["0 B", "999 B", "1.0 kB", "2.2 MB"]
 
 
 # Archive --------------------------------------------------------------------------------------------------

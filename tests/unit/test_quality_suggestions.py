@@ -54,20 +54,6 @@ def test_a_new_word(asked):
     assert anomalies(quarantine, account)["suggestion"].to_list() == [None]
 
 
-def test_rubbish_is_no_word(asked):
-    text = pods(*(pod(f"p{n}", phase=f"x{n}") for n in range(40)), *(pod(f"q{n}", phase="Lost") for n in range(10)))
-    suggestions, *_ = asked(schema_text(FILES["openb"]), pods=text)
-    assert words(suggestions) == ["allow the word Lost for pod_phase"]
-    text = pods(*(pod(f"p{n}", phase=f"x{n}") for n in range(40)))
-    suggestions, *_ = asked(schema_text(FILES["openb"]), pods=text)
-    assert not suggestions[0].is_change
-    assert words(suggestions)[0].startswith("none: no word stands often enough in pod_phase")
-    suggestions, *_ = asked(
-        schema_text(FILES["openb"]), pods=pods(pod("p", phase="a\x1b[2Jb"), pod("q", phase="w" * 80))
-    )
-    assert not suggestions[0].is_change
-
-
 @pytest.mark.parametrize(
     ("row", "said", "keys"),
     [
@@ -173,12 +159,6 @@ def test_the_suggested_schema_lets_the_rows_in(asked, layout):
         assert [line.split(",")[0] for line in changed] == [
             *("version: 1", "- {name: gpu_milli", "- {name: pod_phase", "- {name: creation_time"),
         ]  # and cpu_milli of the pods; that of the nodes is the same line
-
-
-def test_one_change_after_the_other_adds_up(asked):
-    suggestions, *_ = asked(schema_text(FILES["openb"]), pods=pods(pod("a", cpu="N/A"), pod("b", cpu="-1")))
-    written = yaml.safe_load(suggested_schema(schema_text(FILES["openb"]), "t", suggestions))
-    assert written["tables"]["pods"]["columns"][1]["blank"] == ["N/A", "-1"]
 
 
 def test_an_alias_is_changed_in_one_place_only(asked):

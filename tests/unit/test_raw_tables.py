@@ -196,39 +196,6 @@ def test_times_in_order_whichever_is_blank(table):
     ]
 
 
-def test_wrong_number_of_fields(table):
-    kept, aside = table(f"{TASK}\n{TASK},\nonly this\n,,,\n{TASK}\n")
-    assert kept["line"].to_list() == [1, 5]
-    assert reasons(aside) == [(line, "wrong_column_count", None) for line in (2, 3, 4)]
-    assert aside["text"].to_list() == [f"{TASK},", "only this", ",,,"]
-
-
-def test_too_many_fields_do_not_make_up_for_too_few(table):
-    """The separators of the block add up, line by line they do not."""
-    kept, aside = table(f"{TASK},\n{TASK.rpartition(',')[0]}\n")
-    assert kept.is_empty()
-    assert reasons(aside) == [(1, "wrong_column_count", None), (2, "wrong_column_count", None)]
-
-
-def test_blank_lines_are_no_rows_but_count_as_lines(table):
-    kept, aside = table(f"\n{TASK}\n \t\n\r\n{task(status='?')}\n\n\n{TASK}")
-    assert kept["line"].to_list() == [2, 8]
-    assert reasons(aside) == [(5, "unknown_value", "status")]
-
-
-def test_not_utf8(table):
-    kept, aside = table(TASK.encode() + b"\n" + TASK.encode().replace(b"T4", b"\xe9") + b"\n" + "ü".encode() + b"\n")
-    assert kept["line"].to_list() == [1]
-    assert reasons(aside) == [(2, "not_utf8", None), (3, "wrong_column_count", None)]
-    assert aside["text"].to_list() == [TASK.replace("T4", "\ufffd"), "ü"]
-
-
-def test_utf8_is_kept(table):
-    kept, aside = table(task(gpu_type="グラフィック") + "\n")
-    assert kept["gpu_type"].to_list() == ["グラフィック"]
-    assert aside.is_empty()
-
-
 def test_byte_order_mark_line_ends_and_no_newline_at_the_end(table):
     expected = table(f"{TASK}\n{TASK}\n")[0]
     for text in (f"\ufeff{TASK}\n{TASK}\n", f"{TASK}\r\n{TASK}\r\n", f"{TASK}\n{TASK}", f"\ufeff{TASK}\r\n{TASK}"):
@@ -251,15 +218,6 @@ def test_no_beginning_is_magic(table, start):
     assert kept["job_name"].to_list() == [f"{start}j", "j1"]
     assert kept["line"].to_list() == [1, 2]
     assert reasons(aside) == [(3, "unknown_value", "status")]
-
-
-def test_very_long_field(table):
-    long = "é" * 3_000_000
-    kept, aside = table(f"{task(gpu_type=long)}\n{task(status=long)}\n{TASK}\n")
-    assert kept["gpu_type"].to_list() == ["T4"]
-    assert reasons(aside) == [(1, "field_too_long", "gpu_type"), (2, "field_too_long", "status")]
-    shown = [f"a row of {len(row.encode()):,} bytes: {row}"[:500] for row in (task(gpu_type=long), task(status=long))]
-    assert aside["text"].to_list() == shown
 
 
 def test_a_header_row_where_none_belongs(table, schemas):
@@ -302,11 +260,6 @@ def test_a_header_and_no_rows(table):
         kept, aside = table(text, "pods", "openb")
         assert kept.is_empty()
         assert aside.is_empty()
-
-
-def test_one_reason_a_row_the_first(table):
-    _, aside = table(task(job="", inst_num="x", status="?", start="-5", end="y") + "\n")
-    assert reasons(aside) == [(1, "missing_value", "job_name")]
 
 
 def test_raw_lines(tmp_path, small_blocks):

@@ -25,7 +25,6 @@ from ttf.formats.table.page_checksums import damaged_column
 from ttf.ingest import anomalies, ingest
 from ttf.jobs import JOB_COLUMNS
 from ttf.lives import lives_of_jobs
-from ttf.quality.suggestions import suggest, suggestion_words
 from ttf.raw_tables import table_schemas
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -201,15 +200,6 @@ def test_the_run_time_of_a_running_job_is_no_end(derived):
     rows = ["a,RUNNING,0,5,7", "b,COMPLETED,0,5,90"]
     jobs, _, _ = derived(entry(mapping={"runtime": "run"}, drop=["end"]), lines(*rows, header="id,state,sub,beg,run"))
     assert jobs.select("outcome", "runtime_s").rows() == [("running", 7), ("success", 90)]
-
-
-def test_a_run_time_without_a_start_is_none(derived):
-    """Slurm writes an elapsed time of 0 for a job that was cancelled in the queue."""
-    own = entry(mapping={"runtime": "run"}, drop=["end"])
-    rows = ["a,CANCELLED,0,,0", "b,FAILED,0,,9", "c,PENDING,0,5,0", "d,RUNNING,0,5,7"]
-    jobs, _, _ = derived(own, lines(*rows, header="id,state,sub,beg,run"))
-    assert jobs.select("start_s", "runtime_s", "end_s", "attempts").rows() == [*[(None,) * 4] * 3, (5, 7, 12, 1)]
-    assert jobs["trace_end_s"].to_list() == [12] * 4
 
 
 # Units --------------------------------------------------------------------------------------------------
@@ -393,18 +383,6 @@ def test_an_unknown_status_is_put_aside_with_the_word_and_the_known_ones(derived
     ]
 
 
-def test_the_word_to_add_is_suggested(derived, tmp_path):
-    """What the anomaly report reads out of the quarantine's text."""
-    own = entry(quoted=True)
-    _, _, quarantine = derived(own, lines("a,FAILED,0,0,1", *(f"{n},PREEMPTED,0,0,1" for n in range(9))))
-    schemas = table_schemas(table.schema_document(own))
-    said = suggestion_words(suggest(quarantine, schemas, {"rows": [tmp_path / "rows.csv"]}))
-    assert said == {("rows", "state", "unknown_value"): "allow the word PREEMPTED for state"}
-    frame = pl.DataFrame({"id": [1, 2], "state": ["X", "FAILED"], "sub": [0, 0], "beg": [0, 0], "fin": [1, 1]})
-    _, _, quarantine = derived(own, frame)
-    assert suggest(quarantine, schemas, {"rows": [tmp_path / "rows.parquet"]})
-
-
 def test_a_schema_is_one_that_a_person_could_have_written():
     schema = load_schema("table.schema.yaml")
     for unit in table.UNITS["memory"]:
@@ -412,13 +390,6 @@ def test_a_schema_is_one_that_a_person_could_have_written():
         own = entry(EVERYTHING, mapping={"memory": memory, "status": status}, drop=["submit"], unique_ids=False)
         assert list(schema_problems(table.schema_document(own), schema)) == []
     assert list(schema_problems(table.schema_document(entry(times={"format": "epoch"})), schema)) == []
-
-
-def test_too_many_unknown_words_end_the_run_with_the_word(derived):
-    with pytest.raises(
-        StudyError, match=r"unknown_value: 1 rows: state holds a word .* line 3: 'ODD' is none of COMPL"
-    ):
-        derived(SECONDS, lines("a,FAILED,0,0,1", "b,ODD,0,0,1"), max_share=0.1)
 
 
 def test_only_the_first_word_of_a_status(derived):
@@ -434,16 +405,6 @@ def test_only_the_first_word_of_a_status(derived):
     jobs, _, quarantine = derived(SECONDS, text)
     assert jobs["job_id"].to_list() == ["b"]
     assert quarantine["text"][0].startswith("'CANCELLED by 123' is none of COMPLETED / ")
-
-
-def test_hostile_and_long_words_are_shown_short_and_printable(derived):
-    words = [f"WORD{n}" for n in range(200)]
-    own = entry(outcomes={"failure": words})
-    _, _, quarantine = derived(own, lines("a,WORD1,0,0,1", "b,\x1b[31m" + "x" * 5000 + ",0,0,1"))
-    text = quarantine["text"][0]
-    assert len(text) == 500
-    assert text.startswith("'\\\\x1b[31m" + "x" * 55 + "' is none of WORD0 / ")
-    assert " ...: b," in text
 
 
 def test_words_for_no_value(derived):
@@ -470,14 +431,6 @@ def test_a_second_row_of_an_id_is_put_aside(derived):
     assert quarantine.select("line", "reason", "column").rows() == [(3, "duplicate_key", "job_id")]
 
 
-def test_ids_are_unique_with_their_task(derived):
-    own = entry(mapping={"task": "part"})
-    rows = ["a,FAILED,0,0,1,x", "a,FAILED,0,0,1,y", "a,FAILED,0,0,1,x"]
-    jobs, _, quarantine = derived(own, lines(*rows, header=f"{HEADER},part"))
-    assert jobs["task"].to_list() == ["x", "y"]
-    assert quarantine["line"].to_list() == [4]
-
-
 def test_rows_that_share_an_id_are_numbered(derived):
     rows = ["a,FAILED,0,0,1,x", "b,FAILED,0,0,1,x", "a,FAILED,0,0,1,y", "a,FAILED,0,0,1,x", "a,FAILED,0,0,1,"]
     for mapping, tasks in (({}, ["1", None, "2", "3", "4"]), ({"task": "part"}, ["x/1", "x", "y", "x/2", None])):
@@ -498,17 +451,6 @@ def test_delimiter_and_quotes(derived):
     )
     assert account == (2, 2, 0)
     assert jobs.select("job_id", "user", "runtime_s").rows() == [("a", 'x;"y"', 1), ("b;", "z", 2)]
-
-
-@pytest.mark.parametrize("name", ["rows.csv", "rows.txt", "rows.csv.gz", "rows.parquet.csv"])
-def test_files_of_text(tmp_path, name):
-    import gzip
-
-    text = lines("a,FAILED,0,0,1", "b,ODD,0,0,1").encode()
-    (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
-    jobs, _, quarantine = derive(SECONDS, [tmp_path / name], tmp_path / "raw")
-    assert jobs["job_id"].to_list() == ["a"]
-    assert quarantine.select("file", "line").rows() == [(name, 3)]
 
 
 def test_several_files_of_both_kinds_are_one_table(tmp_path):
@@ -645,12 +587,6 @@ def test_a_moment_in_parquet_that_no_clock_showed_is_put_aside(derived):
     ]
 
 
-def test_a_duration_in_parquet_needs_no_unit(derived):
-    own = entry(mapping={"runtime": {"column": "run", "unit": "h"}}, drop=["end", "submit"])
-    frame = pl.DataFrame({"id": ["a"], "state": ["FAILED"], "beg": [5], "run": [timedelta(minutes=90, seconds=1)]})
-    assert derived(own, frame)[0].select("runtime_s", "end_s").row(0) == (5401, 5406)
-
-
 @pytest.mark.parametrize("rows", [1, 6, 7, 8, 21])
 def test_parquet_in_chunks(derived, monkeypatch, rows):
     monkeypatch.setattr(table, "CHUNK_ROWS", 7)
@@ -750,21 +686,6 @@ def test_a_page_that_its_checksum_belies_is_refused(tmp_path, text):
     # The pages themselves, and about half of their headers.
     assert told > 0.6 * (footer - 4)
     assert damaged_column(path, {"another"}) is None
-
-
-def test_a_parquet_without_checksums_does_not_tell_of_a_byte_that_changed(derived, tmp_path):
-    """As docs/reliability.md says: nothing in the file is against another number."""
-    frame = pl.DataFrame({"id": ["a"], "state": ["COMPLETED"], "sub": [0], "beg": [1], "fin": [7777]})
-    frame.write_parquet(tmp_path / "good.parquet", compression="uncompressed", statistics=False)
-    content = (tmp_path / "good.parquet").read_bytes()
-    (tmp_path / "other.parquet").write_bytes(
-        content.replace((7777).to_bytes(8, "little"), (7776).to_bytes(8, "little"))
-    )
-    ends = [
-        derive(SECONDS, [tmp_path / f"{name}.parquet"], tmp_path / name)[0]["end_s"][0] for name in ("good", "other")
-    ]
-    assert ends == [7777, 7776]
-    assert "without page checksums" in (ROOT / "docs/reliability.md").read_text(encoding="utf-8")
 
 
 # Any rows -----------------------------------------------------------------------------------------------
@@ -897,18 +818,6 @@ def test_the_keys_of_a_table_are_for_tables_only(key):
     assert problems(own) == [
         f"my.yaml: registry.mine.{key}: works with the format {formats.get(key, 'table or outages')} only, "
         "and the format here is openb."
-    ]
-
-
-def test_of_sacct_the_times_have_a_zone_only():
-    own = {"format": "sacct", "folder": "x", "times": {"zone": "America/New_York"}}
-    assert problems(own | {"times": {"zone": "America/New_Yrk"}}) == [
-        "my.yaml: registry.mine.times.zone: there is no time zone 'America/New_Yrk'; did you mean America/New_York? "
-        "Expected a name of the IANA time zone database, as in America/Denver."
-    ]
-    assert problems(own | {"times": {"format": "epoch"}}) == [
-        "my.yaml: registry.mine.times.format: works with the formats table and outages only; sacct writes its "
-        "times in two ways, both known."
     ]
 
 

@@ -67,9 +67,6 @@ SHARE, MEDIAN, JOBS = "outcomes.failure_share", "outcomes.failure.runtime_median
         (SHARE, "above", "interval", 0.2),
         (SHARE, "below", "interval", 0.4),
         (SHARE, "above", "estimate", 0.3),
-        (SHARE, "below", "estimate", 0.3),
-        (MEDIAN, "above", "interval", 300.0),
-        (MEDIAN, "below", "interval", 900.0),
         ("mttf.mttf_s", "above", "interval", 3600.0),
         ("ettr.mttf_s", "below", "interval", 130_000.0),
         ("ettr.estimate.ettr", "above", "interval", 0.75),
@@ -85,11 +82,6 @@ def test_a_rule_is_crossed_beyond_its_limit_and_not_at_it(key, kind, by, end):
     assert told(number=key, kind=kind, limit=outside, by=by).state == CROSSED
 
 
-def test_what_has_no_upper_end_is_never_below_by_its_interval():
-    assert told(number="mttf.mttf_s", kind="below", limit=1e12).state == HELD
-    assert told(number="mttf.mttf_s", kind="below", limit=1e12, by="estimate").state == CROSSED
-
-
 @pytest.mark.parametrize(
     ("key", "kind", "limit", "state"),
     [
@@ -97,7 +89,6 @@ def test_what_has_no_upper_end_is_never_below_by_its_interval():
         ("changes.failure_share.verdict", "is", "within chance", CROSSED),
         ("changes.failure_share.verdict", "is_not", "within chance", HELD),
         ("changes.failure_share.verdict", "is_not", "changed", CROSSED),
-        ("ettr.valid", "is", False, HELD),
         ("ettr.valid", "is_not", False, CROSSED),
     ],
 )
@@ -108,11 +99,6 @@ def test_texts_and_truths(key, kind, limit, state):
 @pytest.mark.parametrize(
     ("rule", "sentence"),
     [
-        (
-            {"number": SHARE, "kind": "above", "limit": 0.15},
-            f"slurm: {SHARE} is 30.0% (CI 20.0–40.0%, clustered by user; n = 100), above 15.0% with the whole "
-            "interval.",
-        ),
         (
             {"number": SHARE, "kind": "above", "limit": 0.25, "by": "estimate", "say": "Look."},
             f"slurm: {SHARE} is 30.0% (CI 20.0–40.0%, clustered by user; n = 100), above 25.0%, by the estimate alone. "
@@ -182,12 +168,6 @@ def test_a_limit_with_a_unit_is_the_double_nearest_to_what_was_written(whole, di
     assert limit_of(f"{written} {unit}") == limit_of(written + unit) == float(Fraction(written) * size[unit])
 
 
-def test_a_limit_without_a_unit_is_in_that_of_the_number():
-    assert limit_of(7) == 7
-    assert limit_of("30 %") == 0.3
-    assert limit_of("-0.1 %") == -0.001
-
-
 def loaded(tmp_path, text, subjects=(SLURM,), others=()):
     (tmp_path / "mine.yaml").write_text(text)
     return load_rules(tmp_path / "mine.yaml", subjects, others)
@@ -215,20 +195,11 @@ rules:
     ("entry", "message"),
     [
         ("number: outcomes.failure_shar, above: 1", "{number}there is no number 'outcomes.failure_shar'; did you mean"),
-        ("number: xyz, above: 1", "{number}there is no number 'xyz'. Expected: a key of metrics.json"),
         ("number: data.jobs", "line 2, column 5: rules[0]: needs above, or below, or is, or is_not: one of them"),
-        (
-            "number: data.jobs, above: 1, below: 2",
-            "rules[0]: needs above, or below, or is, or is_not: one of them, and",
-        ),
         ("number: data.jobs, above: 1 jobs", "{above}'1 jobs' is not allowed; expected a number or text (in the unit"),
         (
             "number: data.jobs, above: 5 %",
             "{above}5 % is a share, and the unit of data.jobs is jobs; expected a number",
-        ),
-        (
-            "number: mttf.mttf_s, above: 5 %",
-            "5 % is a share, and the unit of mttf.mttf_s is s; expected a number in it,",
         ),
         (
             "number: outcomes.failure_share, above: 5 h",
