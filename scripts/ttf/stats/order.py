@@ -118,10 +118,10 @@ def distinct(*columns: np.ndarray) -> np.ndarray:
 
 def numbered(*columns: np.ndarray) -> np.ndarray:
     """A number from 0 on, none left out, per distinct row of integer columns of one length, in the rows' order."""
-    number, count = _without_gaps(columns[0])
+    number, _ = _without_gaps(columns[0])
     for column in columns[1:]:
         place, width = _without_gaps(column)
-        number, count = _without_gaps(number * width + place)
+        number, _ = _without_gaps(number * width + place)
     return number
 
 
