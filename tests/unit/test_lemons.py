@@ -26,7 +26,6 @@ from ttf.analyses.find_lemon_nodes.compute import (
     trials_of,
 )
 from ttf.analyses.find_lemon_nodes.excess import (
-    benjamini_hochberg,
     compared_by_exposure,
     compared_by_trials,
     poisson_binomial_tail,
@@ -99,11 +98,6 @@ def test_tail_of_the_poisson_binomial_is_scipys():
 def test_tail_of_equal_chances_is_the_binomials_to_the_last_digits():
     found = poisson_binomial_tail([[0.01] * 300, [0.25] * 4, [0.5]], [60, 4, 0])
     np.testing.assert_allclose(found, [stats.binom.sf(59, 300, 0.01), 0.25**4, 1], rtol=1e-12)
-
-
-def test_false_discoveries_are_controlled_as_by_scipy():
-    p_values = np.random.default_rng(3).uniform(size=200).round(2) ** 2
-    assert benjamini_hochberg(p_values).tolist() == stats.false_discovery_control(p_values).tolist()
 
 
 @pytest.mark.parametrize("mean", [1e-9, 0.01, 0.7, 3.0, 250.0])

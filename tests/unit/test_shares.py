@@ -6,28 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtri
-from statsmodels.stats.proportion import proportion_confint
 from ttf.analyses.correlate import FAILURE_SHARE
 from ttf.analyses.correlate.compute import failure_share
 from ttf.stats.clustered import UNCLUSTERED
-from ttf.stats.normal import Z_95, two_sided_z
+from ttf.stats.normal import Z_95
 from ttf.stats.shares import wilson_interval
 
 OUTCOMES = ["success", "failure", "cancelled", "running", "waiting"]
 
 
-def test_quantiles_are_scipys() -> None:
-    assert ndtri(0.975) == Z_95 == two_sided_z(0.95)
-    assert two_sided_z(0.9) == ndtri(0.95)
-
-
-@given(st.integers(0, 2000), st.integers(1, 2000), st.sampled_from([0.9, 0.95]))
-def test_wilson_agrees_with_statsmodels(successes: int, more: int, confidence: float) -> None:
-    trials = successes + more - 1 or 1
-    low, high = wilson_interval(np.array([successes]), np.array([trials]), confidence)
-    expected = proportion_confint(successes, trials, 1 - confidence, method="wilson")
-    assert (low[0], high[0]) == pytest.approx(expected, abs=1e-12)
-    assert 0 <= low[0] <= successes / trials <= high[0] <= 1
+def test_the_quantile_is_that_of_scipy() -> None:
+    assert ndtri(0.975) == Z_95
 
 
 def test_wilson_by_hand_and_at_the_ends() -> None:
@@ -37,12 +26,6 @@ def test_wilson_by_hand_and_at_the_ends() -> None:
     assert low[0] == 0 and high[0] == pytest.approx(z2 / (10 + z2))
     assert high[1] == 1 and low[1] == pytest.approx(1 - z2 / (10 + z2))
     assert np.isnan(low[2]) and np.isnan(high[2])
-
-
-@pytest.mark.parametrize(("k", "n", "confidence"), [(3, 2, 0.95), (-1, 2, 0.95), (1, 2, 1.0)])
-def test_wilson_refuses_nonsense(k: int, n: int, confidence: float) -> None:
-    with pytest.raises(ValueError):
-        wilson_interval(np.array([k]), np.array([n]), confidence)
 
 
 def jobs() -> pl.DataFrame:

@@ -42,10 +42,10 @@ def compare_shares(hits_before: int, n_before: int, hits_after: int, n_after: in
         return row | {"reason": ALL_EQUAL}
     if min(hits, n - hits) * min(n_before, n_after) < FEWEST_EXPECTED * n:
         return row | {"reason": TOO_RARE}
-    # The difference times n_before n_after, over its standard error: both from exact integers.
-    difference = hits_after * n_before - hits_before * n_after
-    z = difference / math.sqrt(hits * (n - hits) * n_before * n_after / n)
-    return row | _two_sided(z)
+    # Imported here: see `wilson_interval`.
+    from statsmodels.stats.proportion import proportions_ztest
+
+    return row | _p_value(float(proportions_ztest([hits_after, hits_before], [n_after, n_before])[1]))
 
 
 def compare_distributions(before: np.ndarray, after: np.ndarray) -> tuple[dict, list[list[int]], float]:

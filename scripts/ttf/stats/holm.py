@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
     """Adjusted p-values (Holm 1979) in the order given; blanks (None) take no part and stay blank."""
-    # Not statsmodels' multipletests: its import costs 1.5 s; the tests compare the two.
+    # Not statsmodels' multipletests, which collects garbage at each call: 48 ms against 4 us, in `correlate` 240 times.
     present = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
     adjusted: list[float | None] = [None] * len(p_values)
     running = 0.0

@@ -204,12 +204,10 @@ def poisson_binomial_tail(chances: Sequence[Sequence[float]], counts: Sequence[i
 
 def benjamini_hochberg(p_values: np.ndarray) -> np.ndarray:
     """The p-values (one at least) adjusted for the rate of false discoveries among them (1995)."""
-    # Not scipy.stats, whose import takes as long as all the tests here; the tests compare the two.
-    order = np.argsort(p_values, kind="stable")
-    scaled = p_values[order] * (order.size / np.arange(1, order.size + 1))
-    adjusted = np.empty(order.size)
-    adjusted[order] = np.minimum.accumulate(scaled[::-1])[::-1]
-    return np.minimum(adjusted, 1)
+    # Imported here: see `ttf.stats.shares.wilson_interval`.
+    from statsmodels.stats.multitest import multipletests
+
+    return multipletests(p_values, method="fdr_bh")[1]
 
 
 def threshold_of_next(p_values: pl.Series, found: pl.Series, false_discovery: float) -> float:
