@@ -10,7 +10,9 @@ common+=(--fork-strategy fewest)
 "$uv" pip compile "${common[@]}" pyproject.toml --extra test -c requirements.lock -o requirements-test.lock
 "$uv" pip compile "${common[@]}" pyproject.toml --extra cluster -c requirements.lock -o requirements-cluster.lock
 "$uv" pip compile "${common[@]}" pyproject.toml --extra cluster --extra cluster-test -c requirements-test.lock -o requirements-cluster-test.lock
-"$uv" pip compile "${common[@]}" pyproject.toml --extra kubernetes -c requirements.lock -o requirements-kubernetes.lock
+# The library of S3 asks for a python-dateutil older than the one that statsmodels brings elsewhere.
+"$uv" pip compile "${common[@]}" pyproject.toml --extra kubernetes -o requirements-kubernetes.lock \
+  -c <(grep -o '^[a-z0-9-]*==[^ ;\]*' requirements.lock | grep -v '^python-dateutil==')
 "$uv" pip compile "${common[@]}" pyproject.toml --extra kubernetes --extra kubernetes-test -c requirements-kubernetes.lock -o requirements-kubernetes-test.lock
 echo "uv==0.13.8" | "$uv" pip compile "${common[@]}" - -o requirements-uv.lock
 echo "cyclonedx-python-lib[json-validation]==11.12.0" | "$uv" pip compile "${common[@]}" - -o requirements-sbom.lock

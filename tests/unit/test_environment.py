@@ -160,5 +160,7 @@ def test_a_job_on_a_cluster_finds_the_versions_of_the_lock(lock):
 @pytest.mark.parametrize("lock", ["requirements-kubernetes.lock", "requirements-kubernetes-test.lock"])
 def test_a_pod_finds_the_versions_of_the_lock(lock):
     in_pod, locked = pins(lock), pins("requirements.lock")
+    # The library of S3 asks for an older one; pandas reads dates with it, which no table of ours does.
+    assert in_pod.pop("python-dateutil") < locked.pop("python-dateutil")
     assert {name: in_pod.get(name) for name in locked} == locked
     assert {"snakemake-executor-plugin-kubernetes", "snakemake-storage-plugin-s3"} <= in_pod.keys()
