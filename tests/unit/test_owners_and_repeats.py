@@ -269,9 +269,3 @@ def test_the_interval_of_alike_jobs_covers_and_wilson_on_jobs_does_not() -> None
     # Four standard errors of a binomial share of 95 %.
     assert covered / 400 >= 0.95 - 4 * np.sqrt(0.95 * 0.05 / 400)
     assert naive / 400 < 0.8
-
-
-def test_groups_over_a_time_too_long_for_one_number_are_refused() -> None:
-    ended = pl.DataFrame({"group": [0, 2**40], "failed": [True, False], "start_s": [0, 5], "end_s": [1, 2**30]})
-    with pytest.raises(OverflowError):
-        previous_outcome(ended)

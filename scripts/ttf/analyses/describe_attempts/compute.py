@@ -22,7 +22,7 @@ def compute(given: Inputs, size: int = BLOCK_ROWS) -> dict:
     window, levels = given.settings.window, level_names(given.scan("jobs"))
     found = (given.kept.of_frames(block, of_block, levels, window) for block in in_blocks(given, JOBS, ATTEMPTS, size))
     found = tables(found, window)
-    return found | {"out_of_order": delays.out_of_order(given.read("jobs", OF_ORDER), given.kept, size)}
+    return found | {"out_of_order": delays.out_of_order(given.read("jobs", OF_ORDER))}
 
 
 def of_block(

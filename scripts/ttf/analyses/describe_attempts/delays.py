@@ -1,18 +1,15 @@
 """How long attempts wait: by account, size and nodes, first and later ones apart; and who starts before whom."""
 
-from collections.abc import Sequence
-from itertools import pairwise
-
 import numpy as np
 import polars as pl
 
 from ttf.analyses.describe_attempts import DELAY_BY_NODES, DELAYS, OUT_OF_ORDER
 from ttf.jobs import GPU_BUCKETS, gpu_bucket, whole_gpus
 from ttf.jobs_of_attempts import with_jobs
-from ttf.kept import BLOCK_ROWS, Kept
 from ttf.runs import in_sequence
 from ttf.stats.counts import Counted, code
 from ttf.stats.exact import parts_of
+from ttf.stats.order import first_of_each
 
 MOST_ACCOUNTS = 20
 ALL = "all"
@@ -182,125 +179,49 @@ def delay_by_nodes(waits: pl.DataFrame) -> pl.DataFrame:
     return DELAY_BY_NODES.frame(rows)
 
 
-def out_of_order(jobs: pl.DataFrame, kept: Kept | None = None, size: int = BLOCK_ROWS) -> pl.DataFrame:
+def out_of_order(jobs: pl.DataFrame) -> pl.DataFrame:
     """How many jobs started while one that was submitted before them still waited (OUT_OF_ORDER).
 
     Excluded is a job without a submission, a start or (in scope account) an account, or that started before it was
     submitted. This is an approximation of what a scheduler decides: a job that never started overtakes nobody and is
     not overtaken, nor is it known whether a job that waited could have run (quota, GPUs, a request to wait for a time
-    or another job). One sort and a running maximum: O(n log n). kept: of some jobs submitted after one another, about
-    `size`, by what they are told of the others.
+    or another job).
     """
-    kept = kept or Kept()
-    names = jobs["account"].drop_nulls().unique(maintain_order=True)
-    every = jobs.select("submit_s", "start_s", account=code("account", names.to_list()), bucket=bucket_of())
-    in_time = every.filter((pl.col("start_s") >= pl.col("submit_s")).fill_null(False))
-    in_time = in_time.sort("submit_s", maintain_order=True)
-    submit = in_time["submit_s"].to_numpy()
-    # None of them is submitted when one of the next is.
-    begin = np.unique(np.searchsorted(submit, submit[::size]))
-    blocks = [in_time[low:high] for low, high in pairwise([*begin.tolist(), submit.size])]
-    found = [_NOBODY]
-    for block, *told in zip(blocks, *_of_others(blocks, names.len()), strict=True):
-        found.append(kept.of_frame(block, _in_block, *told)["jobs"])
-    sums = pl.concat(found)
+    names = jobs["account"].drop_nulls().unique().to_list()
+    every = jobs.select("submit_s", "start_s", account=code("account", names), bucket=bucket_of())
+    in_time = every.filter((pl.col("start_s") >= pl.col("submit_s")).fill_null(False)).sort("submit_s")
     rows = []
     for scope in SCOPES:
+        known = in_time.filter(pl.col("account") >= 0) if scope == ACCOUNT else in_time.with_columns(account=0)
+        # As ranks, so that account and start fit one number.
+        start = known["start_s"].rank("dense").cast(pl.Int64).to_numpy()
+        ahead, passed = _overtaking(known["account"].to_numpy(), known["submit_s"].to_numpy(), start)
         for place, name in enumerate(BUCKETS, start=-1):
             whole = every.height if name == ALL else int((every["bucket"] == place).sum())
             if not whole:
                 continue
-            chosen = sums.filter(pl.col("scope") == scope, True if name == ALL else pl.col("bucket") == place)
-            n, first, second = chosen.select(pl.col("n", "ahead", "passed").sum()).row(0)
+            chosen = np.full(known.height, True) if name == ALL else (known["bucket"] == place).to_numpy()
+            n, first, second = (int(flags.sum()) for flags in (chosen, ahead & chosen, passed & chosen))
             row = {"scope": scope, "gpu_bucket": name, "n": n, "out_of_order": first, "overtaken": second}
             shares = {"out_of_order_share": first / n, "overtaken_share": second / n} if n else {"reason": NO_TIMES}
             rows.append(row | {"left_out": whole - n} | shares)
     return OUT_OF_ORDER.frame(rows)
 
 
-_NOBODY = pl.DataFrame(
-    schema={"scope": pl.String, "bucket": pl.Int16, **dict.fromkeys(("n", "ahead", "passed"), pl.Int64)}
-)
-
-
-def _of_others(blocks: Sequence[pl.DataFrame], accounts: int) -> tuple[list, list]:
-    """By scope, what each block has to know of the starts of the jobs before it and after it: two lists by block.
-
-    For each scope: (account, latest start before), and (account, earliest start after), of accounts of which that is
-    so late, or so early, that a job of the block is overtaken or overtakes; so it stays as it is when jobs are added.
-    """
-    nobody = np.iinfo(np.int64)
-    # The last account is of the jobs that have none.
-    first, last = (np.full((len(blocks), accounts + 1), start) for start in (nobody.max, nobody.min))
-    for place, block in enumerate(blocks):
-        account, start = block["account"].to_numpy(), block["start_s"].to_numpy()
-        np.minimum.at(first[place], account, start)
-        np.maximum.at(last[place], account, start)
-    before, after = [[] for _ in blocks], [[] for _ in blocks]
-    for earliest, latest in (
-        (first[:, :-1], last[:, :-1]),
-        (first.min(axis=1, keepdims=True), last.max(axis=1, keepdims=True)),
-    ):
-        no_block = np.zeros((1, earliest.shape[1]), np.int64)
-        sooner = np.concatenate([no_block + nobody.min, np.maximum.accumulate(latest)])
-        later = np.concatenate([np.minimum.accumulate(earliest[::-1])[::-1], no_block + nobody.max])[1:]
-        for place in range(len(blocks)):
-            before[place].append(_pairs(sooner[place], sooner[place] > earliest[place]))
-            after[place].append(_pairs(later[place], later[place] < latest[place]))
-    return before, after
-
-
-def _pairs(starts: np.ndarray, chosen: np.ndarray) -> list[list[int]]:
-    return np.stack([np.flatnonzero(chosen), starts[chosen]], axis=1).tolist()
-
-
-def _in_block(block: pl.DataFrame, before: list, after: list) -> dict[str, pl.DataFrame]:
-    """jobs: scope, bucket, n; ahead, passed: see `_overtaking`. before, after: of each scope, see `_of_others`."""
-    found, ends = [], (block["submit_s"][0] - 1, block["submit_s"][-1] + 1)
-    for scope, *others in zip(SCOPES, before, after, strict=True):
-        known = block.filter(pl.col("account") >= 0) if scope == ACCOUNT else block.with_columns(account=0)
-        sooner, later = (np.array(side, np.int64).reshape(-1, 2) for side in others)
-        account, start = (
-            np.concatenate([sooner[:, column], known[name].to_numpy(), later[:, column]])
-            for column, name in enumerate(("account", "start_s"))
-        )
-        submit = [np.full(len(side), end) for side, end in zip((sooner, later), ends, strict=True)]
-        submit.insert(1, known["submit_s"].to_numpy())
-        # As ranks, so that account and start fit one number.
-        ranks = pl.Series(start).rank("dense").cast(pl.Int64).to_numpy()
-        both = _overtaking(account, np.concatenate(submit), ranks)
-        ahead, passed = (pl.Series(of[len(sooner) :][: known.height]) for of in both)
-        counted = (
-            known.with_columns(ahead=ahead, passed=passed)
-            .group_by("bucket")
-            .agg(n=_COUNT, ahead=pl.col("ahead").sum().cast(pl.Int64), passed=pl.col("passed").sum().cast(pl.Int64))
-        )
-        found.append(counted.select(*_NOBODY.columns[1:], scope=pl.lit(scope)).select(_NOBODY.columns))
-    return {"jobs": pl.concat(found)}
-
-
 def _overtaking(group: np.ndarray, submit: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Of each job: whether one of its group submitted before it started after it, and the other way round.
 
-    group: whole numbers from 0 on; submit: ascending; start: ranks, from 0 to the number of jobs of the trace. Equal
-    submissions and equal starts overtake nobody.
+    group: whole numbers from 0 on; submit: ascending; start: ranks. Equal submissions and equal starts overtake nobody.
     """
-    n = group.size
-    if n == 0:
-        return np.zeros(0, dtype=bool), np.zeros(0, dtype=bool)
     order = np.argsort(group, kind="stable")
     owner, moment = group[order].astype(np.int64), submit[order]
     # The keys of a later group are all larger.
-    key = owner * (int(start.max()) + 1) + start[order]
-    is_new = np.empty(n, dtype=bool)
-    is_new[0] = True
-    is_new[1:] = (moment[1:] != moment[:-1]) | (owner[1:] != owner[:-1])
-    first = np.flatnonzero(is_new)
-    tie = np.cumsum(is_new) - 1
-    latest = np.concatenate([[-1], np.maximum.accumulate(key)])[first][tie]
-    earliest = np.concatenate([np.minimum.accumulate(key[::-1])[::-1], [np.iinfo(np.int64).max]])
-    earliest = earliest[np.append(first[1:], n)][tie]
-    ahead, passed = np.empty(n, dtype=bool), np.empty(n, dtype=bool)
-    ahead[order] = latest > key
-    passed[order] = earliest < key
+    key = owner * (int(start.max(initial=0)) + 1) + start[order]
+    first = first_of_each(owner, moment)
+    size = np.diff(first, append=key.size)
+    latest = np.concatenate([[-1], np.maximum.accumulate(key)])[first]
+    earliest = np.concatenate([np.minimum.accumulate(key[::-1])[::-1], [np.iinfo(np.int64).max]])[first + size]
+    ahead, passed = np.empty((2, key.size), dtype=bool)
+    ahead[order] = np.repeat(latest, size) > key
+    passed[order] = np.repeat(earliest, size) < key
     return ahead, passed

@@ -10,7 +10,7 @@ import polars as pl
 from ttf.analyses.measure_losses import REPEATS
 from ttf.jobs import Frame
 from ttf.partitions import Partitions
-from ttf.stats.exact import INT64_LIMIT, dot
+from ttf.stats.exact import dot
 from ttf.stats.names import Numbers
 from ttf.stats.shares import wilson_interval
 from ttf.stats.survival import survival_summary
@@ -116,31 +116,20 @@ def times_of_runs(runs: Frame) -> pl.DataFrame:
 def previous_outcome(ended: pl.DataFrame) -> pl.DataFrame:
     """The jobs with a job before them, as group, failed, before (whether that one failed): the rule of `repeats`.
 
-    ended: group (Int64, not negative), failed, start_s, end_s (null: such a job comes before no other, and none before
-    it). By starts.
-    Raises OverflowError where groups and seconds together do not fit 63 bits.
+    ended: group, failed, start_s, end_s (null: such a job comes before no other, and none before it).
     """
-    first_s, last_s, groups = (
-        ended.select(pl.min_horizontal("start_s", "end_s").min()).item() or 0,
-        ended.select(pl.max_horizontal("start_s", "end_s").max()).item() or 0,
-        (ended["group"].max() or 0) + 1,
+    # The last of several ends in one second is a failure if any of them is.
+    ends = ended.select("group", "end_s", before="failed").drop_nulls("end_s").sort("end_s", "before")
+    starts = ended.select("group", "start_s", "failed").drop_nulls("start_s").sort("start_s")
+    known = starts.join_asof(
+        ends,
+        left_on="start_s",
+        right_on="end_s",
+        by="group",
+        allow_exact_matches=False,
+        check_sortedness=False,
     )
-    width = last_s - first_s + 1
-    if 2 * width * groups >= INT64_LIMIT:
-        raise OverflowError("too many groups over too long a time")
-
-    # Group, second and failure in one number: the last of several ends in one second is a failure if any of them is.
-    def moments(time: str) -> np.ndarray:
-        packed = 2 * (pl.col("group") * width + pl.col(time) - first_s) + pl.col("failed")
-        return ended.select(packed.drop_nulls().sort()).to_series().to_numpy()
-
-    starts, ends = moments("start_s"), moments("end_s")
-    place = np.searchsorted(ends, starts & ~1) - 1
-    before = ends[place] if ends.size else np.zeros_like(starts)
-    group = starts // (2 * width)
-    known = (place >= 0) & (before // (2 * width) == group)
-    columns = {"group": group, "failed": starts % 2 == 1, "before": before % 2 == 1}
-    return pl.DataFrame({name: column[known] for name, column in columns.items()})
+    return known.drop_nulls("before").select("group", "failed", "before")
 
 
 def counts_by_group(members: pl.DataFrame) -> Counter:
