@@ -213,11 +213,6 @@ def test_a_table_by_another_name(name, tmp_path):
     assert loaded(found).raw_files == {table: [f"{tmp_path}/mine.dat"]}
 
 
-def test_the_job_log_by_its_fields(tmp_path):
-    (tmp_path / "log.json").write_text(content(LAYOUTS["philly"]["job_log"]))
-    assert recognise(tmp_path).entry["files"] == {"job_log": "log.json"}
-
-
 def test_one_dump_among_other_files(tmp_path):
     (tmp_path / "about.txt").write_text("About it\n")
     (tmp_path / "README.txt").write_text("About it\n")
@@ -287,18 +282,6 @@ def test_a_name_of_the_registry_whose_files_are_others(tmp_path):
     assert recognise(tmp_path / "eagle").name == "eagle"
 
 
-def test_the_configuration_passes_the_project_s_own_check(tmp_path):
-    found = recognise(write(tmp_path / "a: b # 'c'", "helios"))
-    document = yaml.safe_load(configuration_text(found))
-    assert document == {"study": [found.name], "registry": {found.name: found.entry}}
-    tables = {name: about["tables"] for name, about in FORMATS.items()}
-    resolved = resolve([("config.yaml", load_yaml(DEFAULTS)), ("my.yaml", document)], REGISTRY, tables)
-    assert resolved["registry"][found.name] == found.entry
-    assert "# helios: cluster_log.csv has the columns job_id, user, vc, ... of the table log." in configuration_text(
-        found
-    )
-
-
 # What is refused ----------------------------------------------------------------------------------------
 
 
@@ -363,14 +346,6 @@ def test_bytes_that_are_no_table(content, tmp_path):
     # By the name of a table: it cannot be read as one.
     (tmp_path / "cluster_log.csv.gz").write_bytes(content)
     assert "helios: cluster_log.csv.gz: " in refused(tmp_path)
-
-
-def test_tables_of_other_things(tmp_path):
-    (tmp_path / "weather.csv").write_text("day,rain\n1,2\n")
-    pl.DataFrame({"day": [1]}).write_parquet(tmp_path / "weather.parquet")
-    (tmp_path / "weather.json").write_text('[{"day": 1}]')
-    (tmp_path / "weather.txt").write_text("day|rain\n1|2\n")
-    assert "nor near any" in refused(tmp_path)
 
 
 def test_a_renamed_column(tmp_path):
@@ -555,13 +530,6 @@ def test_the_verdict_of_ingest(name, table, tmp_path):
             ]
 
 
-def test_every_format_without_a_header_is_known_to_have_none():
-    """Those tables are left to ingest: rows of another width are put aside, records without a field too."""
-    without = {(name, table) for name, table in TABLES if not LAYOUTS[name][table].header or LAYOUTS[name][table].json}
-    of_records = {("philly", "job_log"), ("infinitehbd", "events")}
-    assert without == {("pai2020", table) for table in LAYOUTS["pai2020"]} | of_records
-
-
 def test_what_was_probably_meant_and_the_way_out(tmp_path):
     file = tmp_path / "cluster_log.csv"
     file.write_text(content(HELIOS, instead={"state": "status"}))
@@ -591,25 +559,11 @@ def test_what_is_no_wrong_header(content, tmp_path):
     assert not wrong_headers("mine", {}, {"log": [str(file), absent, str(tmp_path)]}, FORMATS["helios"])
 
 
-def test_a_pipe_is_not_opened(tmp_path):
-    os.mkfifo(tmp_path / "cluster_log.csv")
-    assert not wrong_headers("mine", {}, {"log": [f"{tmp_path}/cluster_log.csv"]}, FORMATS["helios"])
-
-
 def test_a_column_that_stands_twice(tmp_path):
     (tmp_path / "cluster_log.csv").write_text(f"{header(HELIOS)},user\n")
     (said,) = wrong_headers("mine", {}, {"log": [f"{tmp_path}/cluster_log.csv"]}, FORMATS["helios"])
     assert "the header row names user more than once" in said
     assert "names 'user' more than once" in ingest_says("helios", "log", tmp_path / "cluster_log.csv")
-
-
-def test_not_more_than_a_screen(tmp_path):
-    files = [tmp_path / f"{number}.txt" for number in range(30)]
-    for file in files:
-        file.write_text("a|b\n1|2\n")
-    said = wrong_headers("mine", {}, {"record": [str(file) for file in files]}, FORMATS["sacct"])
-    assert len(said) == 9
-    assert said[-1] == "registry.mine: the headers of 22 more files are wrong too."
 
 
 def test_in_archives(tmp_path):

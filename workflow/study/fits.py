@@ -3,7 +3,6 @@
 Not more than the start of a file is read, each once, and nothing but plain files is opened.
 """
 
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -86,28 +85,16 @@ class Folder:
         """The names at the start of a file, as names_in."""
         if layout.parquet and file.lower().endswith(".parquet"):
             return names_in(f"{self.path}/{file}", layout)
-        head = self._head(file)
-        return None if head is None else names_at_start(head, layout)
-
-    def _head(self, file: str) -> bytes | None:
         if file not in self._heads:
             self._heads[file] = first_bytes(f"{self.path}/{file}")
-        return self._heads[file]
+        return None if (head := self._heads[file]) is None else names_at_start(head, layout)
 
     def known(self, file: str, layout: Layout) -> int:
         """How many of its names are the table's, of a file that can be the table; 0 of any other."""
-        names = self.names(file, layout) if is_usable(file) and self._may_be(file, layout) else None
+        names = self.names(file, layout) if is_usable(file) else None
         if not names or not layout.header:
             return len(names or ()) if len(names or ()) == len(layout.columns) else 0
         return len(found_and_missing(names, layout.columns)[0]) if is_right(names, layout) else 0
-
-    def _may_be(self, file: str, layout: Layout) -> bool:
-        """Whether the names that a table needs stand at the start of a file at all: soon told of most."""
-        if layout.parquet and file.lower().endswith(".parquet"):
-            return True
-        head = self._head(file) or b""
-        needed = [(column.name, *column.also) for column in layout.columns if layout.header and not column.optional]
-        return all(any(word.encode() in head for word in words) for words in needed)
 
     def problem(self, file: str, layout: Layout) -> str:
         """Why a file cannot be the table, in words."""
@@ -151,8 +138,7 @@ def folder_of(data: Path) -> Folder:
         if not is_file and not data.is_dir():
             what = "it is neither a folder nor a plain file" if data.exists() else "there is no such folder or file"
             raise ConfigError(f"{where}: {what} (seen from where the command is typed).")
-        with os.scandir(data.parent if is_file else data) as entries:
-            there = {entry.name: _is_plain(entry) for entry in entries}
+        there = {path.name: path.is_file() for path in (data.parent if is_file else data).iterdir()}
     except (OSError, ValueError) as error:  # a name that is too long, a folder that may not be read
         raise ConfigError(f"{where}: cannot be read ({getattr(error, 'strerror', None) or error}).") from None
     files = sorted(name for name, is_plain in there.items() if is_plain)
@@ -160,13 +146,6 @@ def folder_of(data: Path) -> Folder:
         inside = f" itself, but: {listing([said(name) for name in sorted(there)])}" if there else ""
         raise ConfigError(f"{where}: the folder holds no file{inside}. Name the folder in which the raw tables lie.")
     return Folder(data.parent, files, data.name) if is_file else Folder(data, files)
-
-
-def _is_plain(entry: os.DirEntry) -> bool:
-    try:
-        return entry.is_file()
-    except OSError:
-        return False
 
 
 def shapes_of(formats: dict, registry: dict) -> Iterator[Shape]:
@@ -212,7 +191,8 @@ def fit_of(folder: Folder, shape: Shape) -> Fit:
     if not missing and not lacks and not files.keys() & set(shape.core):
         missing = shape.core
     if shape.declared.get("one_table") and len(files) > 1:
-        lacks.append(f"{_all(files)} are traces of their own; put each into its own folder.")
+        names = " and ".join(said(file) for found in files.values() for file in found)
+        lacks.append(f"{names} are traces of their own; put each into its own folder.")
     if folder.only and not missing and not lacks and not any(folder.only in found for found in files.values()):
         lacks.append(f"{said(folder.only)} is none of its tables.")
     return Fit(shape, files | beside, missing, lacks)
@@ -223,10 +203,6 @@ def share_of(folder: Folder, fit: Fit) -> float:
     shape = fit.shape
     shares = [1.0 if table in fit.files else folder.nearest(shape.layouts[table])[0] for table in shape.core]
     return sum(shares) / len(shares) if shape.needs_all else max(shares)
-
-
-def _all(files: Mapping[str, Sequence[str]]) -> str:
-    return " and ".join(said(file) for found in files.values() for file in found)
 
 
 def _one(folder: Folder, shape: Shape, table: str) -> tuple[list[str], list[str]]:

@@ -24,7 +24,6 @@ from study.table_schema import load_table_schema
 
 MOST_BYTES = 1 << 16
 MOST_NAMES = 8
-MOST_PROBLEMS = 8
 # So many names of a header are compared with a missing one.
 MOST_COMPARED = 500
 LONGEST_NAME = 80
@@ -73,12 +72,11 @@ def layouts_of(entry: Mapping, format: Mapping) -> dict[str, Layout]:
     }
 
 
-def _given_layouts() -> dict[str, Layout]:
-    """Those of the tables of ttf.given."""
-    return {
-        table: Layout(tuple(Wanted(column["name"]) for column in about["columns"]), quoted=about["quoted"])
-        for table, about in given.SCHEMA["tables"].items()
-    }
+# Those of files that every format may have beside its tables.
+_GIVEN = {
+    table: Layout(tuple(Wanted(column["name"]) for column in about["columns"]), quoted=about["quoted"])
+    for table, about in given.SCHEMA["tables"].items()
+}
 
 
 def wrong_headers(trace: str, entry: Mapping, raw_files: Mapping[str, Sequence[str]], format: Mapping) -> list[str]:
@@ -88,19 +86,13 @@ def wrong_headers(trace: str, entry: Mapping, raw_files: Mapping[str, Sequence[s
     the file, what is missing, what was probably meant and the way out. Optional columns are no problem, and what is no
     table at all is left to ingest, as are tables behind others in a .tar.gz. Raises ConfigError as layouts_of.
     """
-    layouts = layouts_of(entry, format) | _given_layouts()
-    wrong = []
-    for table, files in raw_files.items():
-        layout = layouts[table]
-        for file in files if layout.header and not layout.json else ():
-            if (names := names_in(file, layout)) is not None and not is_right(names, layout):
-                wrong.append((table, file, names))
-    problems = [
+    layouts = layouts_of(entry, format) | _GIVEN
+    return [
         f"registry.{trace}: {said(file)}: {header_problem(names, layouts[table])} {_way_out(trace, entry, table)}"
-        for table, file, names in wrong[:MOST_PROBLEMS]
+        for table, files in raw_files.items()
+        for file in (files if layouts[table].header and not layouts[table].json else ())
+        if (names := names_in(file, layouts[table])) is not None and not is_right(names, layouts[table])
     ]
-    others = f"registry.{trace}: the headers of {len(wrong) - MOST_PROBLEMS} more files are wrong too."
-    return [*problems, others] if len(wrong) > MOST_PROBLEMS else problems
 
 
 def is_right(names: Sequence[str], layout: Layout) -> bool:
@@ -115,23 +107,14 @@ def header_problem(names: Sequence[str], layout: Layout) -> str:
     found, missing = found_and_missing(names, layout.columns)
     if missing:
         near = [name for name in names[:MOST_COMPARED] if name.isprintable() and len(name) <= LONGEST_NAME]
-        each = [_with_nearest(column.name, near) for column in missing[:MOST_NAMES]]
+        hints = [(column.name, mean(column.name, near, "").removeprefix("; ")) for column in missing[:MOST_NAMES]]
+        columns = ", ".join(f"{name} ({hint})" if hint else name for name, hint in hints)
         others = f" and {len(missing) - MOST_NAMES} more" if len(missing) > MOST_NAMES else ""
-        columns = f"no column{'s' if len(missing) > 1 else ''} {', '.join(each)}{others}"
-        return f"the {what} has {columns}.{_other_delimiter(names, layout)}"
+        marks = [mark for mark in DELIMITERS if mark != layout.delimiter and len(names) == 1 and mark in names[0]]
+        it_is = f" It is one field: {marks[0]!r} stands where {layout.delimiter!r} is expected." if marks else ""
+        return f"the {what} has no column{'s' if len(missing) > 1 else ''} {columns}{others}.{it_is}"
     repeated = [said(name) for name in found if names.count(name) > 1]
     return f"the {what} names {', '.join(repeated)} more than once."
-
-
-def _with_nearest(column: str, names: Sequence[str]) -> str:
-    meant = mean(column, names, "").removeprefix("; ")
-    return f"{column} ({meant})" if meant else column
-
-
-def _other_delimiter(names: Sequence[str], layout: Layout) -> str:
-    """A word on the header that is one field, because something else stands between the names."""
-    others = [mark for mark in DELIMITERS if mark != layout.delimiter and len(names) == 1 and mark in names[0]]
-    return f" It is one field: {others[0]!r} stands where {layout.delimiter!r} is expected." if others else ""
 
 
 def _way_out(trace: str, entry: Mapping, table: str) -> str:

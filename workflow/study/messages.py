@@ -1,11 +1,12 @@
 """What is wrong, in words that a person can read: one error, of bounded length, and how values are shown in it."""
 
 import datetime
+import itertools
 import re
 from typing import Any
 
-# A message fits a screen of 40 lines, with those that programs put above it: so many, each of so many characters.
-MOST_LINES, LONGEST_LINE = 34, 1500
+# A message fits a screen of 40 lines of 120 characters, with those that programs put above it.
+MOST_LINES, WIDTH, LONGEST_LINE = 34, 120, 1500
 
 
 class ConfigError(Exception):
@@ -16,10 +17,10 @@ class ConfigError(Exception):
 
     def __init__(self, text: str):
         lines = [_fit(line) for line in text.split("\n")]
-        if len(lines) > MOST_LINES:
-            more = len(lines) - MOST_LINES
-            lines = [*lines[:MOST_LINES], f"... and at least {more:,} more. Put these right first."]
-        super().__init__("\n".join(lines))
+        heights = itertools.accumulate(-(-len(line) // WIDTH) for line in lines)
+        shown = max(1, sum(height <= MOST_LINES for height in heights))
+        more = [f"... and at least {len(lines) - shown:,} more. Put these right first."] if shown < len(lines) else []
+        super().__init__("\n".join(lines[:shown] + more))
 
 
 def _fit(line: str) -> str:

@@ -20,7 +20,6 @@ from study.entries import (
 from study.given import given_file
 from study.messages import ConfigError
 
-MOST_PROBLEMS = 8
 # Files that an entry may name by a key of their own and that may lie in the trace's folder, whatever their endings.
 BESIDE = ("health_events", "loss_log", "log_tails", "node_events")
 
@@ -53,10 +52,10 @@ def raw_tables(trace: str, entry: dict, formats: dict) -> dict[str, list[str]]:
         )
     there = _entries(trace, entry) if folder.is_dir() else []
     in_folder = {table: spec for table, spec in tables.items() if "beside" not in spec}
-    archives = _archives_of_tables(entry)
+    archives = set(archives_of(entry).values())
     wrong = problems([one for one in there if one.name not in archives], in_folder, entry.get("files", {}))
     if wrong:
-        raise ConfigError("\n".join(f"{where}: {problem}" for problem in wrong[:MOST_PROBLEMS]))
+        raise ConfigError("\n".join(f"{where}: {problem}" for problem in wrong))
     present = [one.name for one in there if not one.odd]
     tables_present = [name for name in present if name not in archives]
     found = {}
@@ -70,8 +69,8 @@ def raw_tables(trace: str, entry: dict, formats: dict) -> dict[str, list[str]]:
             )
         if names:
             found[table] = [f"{entry['folder'].rstrip('/')}/{name}" for name in names]
-        elif not named and (inside := _in_archive(entry, table, present)):
-            found[table] = [inside]
+        elif not named and (archive := archives_of(entry).get(table)) in present:
+            found[table] = [f"{entry['folder'].rstrip('/')}/{archive}/{entry['download'][table]['member']}"]
         elif table in downloads and not named:
             found[table] = [downloads[table]]
         elif spec["required"] or named:
@@ -247,19 +246,13 @@ def archive_of(download: dict) -> str:
     return download.get("archive") or download["urls"][0].rpartition("/")[2]
 
 
-def _in_archive(entry: dict, table: str, present: list[str]) -> str | None:
-    """The path of a table in an archive that is in the folder; None where the registry knows of none."""
-    download = entry.get("download", {}).get(table, {})
-    if "member" not in download or not (download["urls"] or "archive" in download):
-        return None
-    archive = archive_of(download)
-    return f"{entry['folder'].rstrip('/')}/{archive}/{download['member']}" if archive in present else None
-
-
-def _archives_of_tables(entry: dict) -> set[str]:
-    """The archives that the registry knows to hold tables."""
-    known = [download for download in entry.get("download", {}).values() if "member" in download]
-    return {archive_of(download) for download in known if download["urls"] or "archive" in download}
+def archives_of(entry: dict) -> dict[str, str]:
+    """Table -> the archive that the registry knows to hold it."""
+    return {
+        table: archive_of(download)
+        for table, download in entry.get("download", {}).items()
+        if "member" in download and (download["urls"] or "archive" in download)
+    }
 
 
 def _is_own_folder(trace: str, entry: dict) -> bool:

@@ -18,7 +18,7 @@ from study.fits import Fit, Folder, files_beside, fit_of, folder_of, shapes_of, 
 from study.formats import OF_READING, load_formats
 from study.headers import said
 from study.messages import ConfigError
-from study.raw_tables import archive_of, raw_tables
+from study.raw_tables import archives_of, raw_tables
 from study.yaml_files import load_yaml
 
 TRACES = Path(__file__).resolve().parents[2] / TRACES_FILE
@@ -170,8 +170,7 @@ def _unknown(folder: Folder, fits: list[Fit]) -> list[str]:
 def _published(folder: Folder, registry: dict) -> Iterator[str]:
     """A word on archives that the registry knows: they hold tables of traces, and need not be unpacked."""
     for trace, entry in registry.items():
-        known = (part for part in entry.get("download", {}).values() if part["urls"] or "archive" in part)
-        for file in sorted({archive_of(part) for part in known if "member" in part} & set(folder.looked_at)):
+        for file in sorted({*archives_of(entry).values()} & {*folder.looked_at}):
             yield (
                 f"{said(file)} is the name of the archive of the trace {trace}: unpack it, or run make report "
                 f"CONFIG=my.yaml with study: [{trace}] and registry: {{{trace}: {{folder: {said(str(folder.path))}}}}}."
