@@ -120,8 +120,8 @@ def top_owners(ranked_by: str) -> dict[str, Column]:
         "owner_by": words("By", "user or account."),
         "ranked_by": words("Ranked by", ranked_by),
         "top_share": share("Top", "So many of the owners, rounded up to whole ones."),
-        "owners": count("Owners", "Owners in all."),
-        "owners_in_top": count("of them", "Owners that the row is of."),
+        "owners": count("Owners", "Owners in all.", unit="owners"),
+        "owners_in_top": count("of them", "Owners that the row is of.", unit="owners"),
     }
 
 

@@ -6,15 +6,13 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 import vl_convert
+from given_tables import metrics_of
 from ttf.analyses.classify_failures import LOG_TAILS, TAXONOMY, UNMATCHED
-from ttf.analyses.classify_failures import numbers as causes_numbers
 from ttf.analyses.classify_failures import page as causes
 from ttf.analyses.classify_failures.charts import MOST_BARS, failed_attempts_by_reason
-from ttf.analyses.classify_failures.compute import NO_RULE
+from ttf.analyses.classify_failures.compute import NO_RULE, failure_kinds, summarise_taxonomy
 from ttf.analyses.describe_states import page as states
-from ttf.analyses.measure_losses import ANALYSIS as LOSSES
-from ttf.analyses.measure_losses import LOST_WORK
-from ttf.analyses.measure_losses import numbers as losses_numbers
+from ttf.analyses.measure_losses import LOST_WORK_ALL
 from ttf.analyses.measure_losses import page as losses
 from ttf.analyses.split_outcomes import numbers as outcomes_numbers
 from ttf.analyses.split_outcomes import page as outcomes
@@ -189,10 +187,10 @@ def of_causes(*rows: tuple[str, str | None, int, float | None], line: str | None
         told.append(row("evidence", None, None, matched, None, evidence="state"))
     told += [row("all", None, None, trials, time)] if rows else []
     lines = [{"source": "log", "line": line, "trials": 5, "trials_share": 1.0, "jobs": 5}] if line else []
-    given = {"taxonomy": TAXONOMY.frame(told), "unmatched": UNMATCHED.frame(lines), "log_tails": LOG_TAILS.frame([])}
-    metrics = Metrics()
-    causes_numbers.numbers(metrics, given)
-    return given, Numbers(metrics)
+    table = TAXONOMY.frame(told)
+    given = {"taxonomy": table, "unmatched": UNMATCHED.frame(lines), "failure_kinds": failure_kinds(table)}
+    given["taxonomy_summary"] = summarise_taxonomy(table, LOG_TAILS.frame([]))
+    return given, Numbers(metrics_of("classify_failures", given))
 
 
 @pytest.mark.parametrize(
@@ -273,39 +271,38 @@ def test_the_chart_of_causes_holds_its_width_whatever_reasons_are_called(narrow)
 # ---- lost GPU time
 
 
-def of_losses(*rows: dict) -> Numbers:
-    whole = dict.fromkeys(LOST_WORK.schema) | {"infra_basis": "state", "checkpoint_interval_s": 3600}
+def of_losses(**losses) -> Numbers:
+    """Numbers of these losses, of which a trace without attempts has none."""
+    whole = {"infra_basis": "state", "checkpoint_interval_s": 3600}
     counts = ("runs", "failed_runs", "failed_without_time", "infra_failures", "infra_without_time")
     hours = ("gpu_hours", "failed_gpu_hours", "infra_gpu_hours", "first_order_gpu_hours")
     zero = dict.fromkeys(counts, 0) | dict.fromkeys(hours, 0.0)
-    frames = {contract.name: contract.frame([]) for contract in LOSSES.tables}
-    frames["lost_work"] = LOST_WORK.frame([whole | zero | row for row in rows])
-    metrics = Metrics()
-    losses_numbers.numbers(metrics, frames)
-    return Numbers(metrics)
+    rows = [whole | zero | losses] if losses else []
+    return Numbers(metrics_of("measure_losses", {"lost_work_all": LOST_WORK_ALL.frame(rows)}))
 
 
-SMALL = {"gpus_low": 1, "gpus_high": 1, "runs": 10, "gpu_hours": 100.0}
-FAILED = {"failed_runs": 2, "failed_gpu_hours": 20.0}
-INFRA = {"infra_failures": 1, "infra_gpu_hours": 8.0, "first_order_gpu_hours": 0.5}
-LARGE = SMALL | {"gpus_low": 9, "gpus_high": 16} | FAILED | {"failed_gpu_hours": 60.0}
+RAN = {"runs": 10, "gpu_hours": 100.0}
+FAILED = RAN | {"failed_runs": 2, "failed_gpu_hours": 20.0, "failed_gpu_hours_share": 0.2}
+FAILED |= {"failed_above_8_gpus_share": 0.0}
+INFRA = {"infra_failures": 1, "infra_gpu_hours": 8.0, "infra_gpu_hours_share": 0.08}
+INFRA |= {"first_order_gpu_hours": 0.5, "first_order_gpu_hours_share": 0.005}
 
 
 @pytest.mark.parametrize(
-    ("rows", "claim"),
+    ("large", "claim"),
     [
-        ([SMALL | FAILED], "Failed attempts used 20.0 GPU-hours, 20.0% of all GPU time"),
-        ([SMALL | FAILED, LARGE], "Failed attempts used 80.0 GPU-hours; 75.0% of them on more than 8 GPUs"),
+        (0.0, "Failed attempts used 20.0 GPU-hours, 20.0% of all GPU time"),
+        (0.75, "Failed attempts used 20.0 GPU-hours; 75.0% of them on more than 8 GPUs"),
     ],
 )
-def test_the_claim_on_lost_time(rows, claim):
-    m = of_losses(*rows)
+def test_the_claim_on_lost_time(large, claim):
+    m = of_losses(**FAILED | {"failed_above_8_gpus_share": large})
     assert phrases.plain(checked(losses.head(PODS, m), m).claim) == claim
 
 
 def test_what_infrastructure_cost_is_said_where_causes_are_known():
     preempted = {"preemptions": 3, "second_order_gpu_hours": 4.0}
-    known = of_losses(SMALL | FAILED | INFRA | preempted)
+    known = of_losses(**FAILED | INFRA | preempted)
     keys = {
         key.label: phrases.plain(f"{key.value} ({key.note})") for key in checked(losses.head(PODS, known), known).keys
     }
@@ -316,22 +313,22 @@ def test_what_infrastructure_cost_is_said_where_causes_are_known():
         "Preempted": "4.00 GPU-h (upper bound, 3 attempts)",
     }
     assert losses.lines(PODS, known) == []
-    proxy = of_losses(SMALL | FAILED | INFRA | {"infra_basis": "proxy"})
+    proxy = of_losses(**FAILED | INFRA | {"infra_basis": "proxy"})
     labels = [key.label for key in checked(losses.head(PODS, proxy), proxy).keys]
     assert labels == ["Failed attempts", "Lost with hourly checkpoints, any failure"]
     assert [line.what for line in losses.lines(PODS, proxy)] == ["Preemption"]
 
 
 @pytest.mark.parametrize(
-    ("rows", "found", "is_checked"),
+    ("losses_of_all", "found", "is_checked"),
     [
-        ([], "no pod has run", False),
-        ([SMALL], "no attempt failed, of 10", True),
-        ([SMALL | {"failed_runs": 2, "failed_without_time": 2}], "no failed attempt has a GPU and a known", False),
+        ({}, "no pod has run", False),
+        (RAN, "no attempt failed, of 10", True),
+        (RAN | {"failed_runs": 2, "failed_without_time": 2}, "no failed attempt has a GPU and a known", False),
     ],
 )
-def test_nothing_lost_is_a_line(rows, found, is_checked):
-    line = losses.head(PODS, of_losses(*rows))
+def test_nothing_lost_is_a_line(losses_of_all, found, is_checked):
+    line = losses.head(PODS, of_losses(**losses_of_all))
     assert phrases.plain(line.found).startswith(found)
     assert line.checked is is_checked
 

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from given_tables import metrics_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacct_story import FIXTURES, study
 from study.taxonomy import taxonomy_of
 from ttf.analyses.classify_failures.rules import classify, every_attempt
-from ttf.analyses.measure_losses import LOST_WORK, LOST_WORK_BY_MONTH
+from ttf.analyses.measure_losses import LOST_WORK, LOST_WORK_ALL, LOST_WORK_BY_MONTH
 from ttf.analyses.measure_losses.charts import gpu_hours_by_size as draw
 from ttf.analyses.measure_losses.lost_work import (
     NO_END,
@@ -20,14 +21,13 @@ from ttf.analyses.measure_losses.lost_work import (
     NO_TIME,
     WINDOW_S,
     lost_work,
+    lost_work_all,
     lost_work_by_month,
 )
-from ttf.analyses.measure_losses.numbers import _of_month
 from ttf.charts.figure import Study
 from ttf.infra import infra_lives
 from ttf.jobs import JOB_COLUMNS, conform
 from ttf.jobs_of_attempts import with_jobs
-from ttf.numbers.metrics import Metrics
 from ttf.runs import RUN_COLUMNS, ended, with_reasons, with_runs_before
 from ttf.runs import runs as tries_of
 from whole_losses import linked_preemptions, loss_sums
@@ -69,6 +69,10 @@ def test_lost_work_by_hand() -> None:
     assert table["infra_basis"].unique().to_list() == ["proxy"]
     assert table["second_order_gpu_hours"].null_count() == table["preemptions"].null_count() == 4
     assert set(table["reason"]) == {NO_PREEMPTION}
+    whole = lost_work_all(loss_sums(of_runs, HOUR, 300))
+    LOST_WORK_ALL.check(whole)
+    assert whole.select(*columns[2:], "first_order_gpu_hours").rows() == [(6, 21.0, 5, 1, 17.0, 4.75)]
+    assert whole.select("failed_above_8_gpus_share", "first_order_gpu_hours_share").rows() == [(0, 4.75 / 21)]
 
 
 def test_only_recorded_infra_failures_lose_work_where_causes_are_told() -> None:
@@ -176,7 +180,7 @@ def test_months_of_the_calendar() -> None:
     assert table["failed_gpu_hours_share"].to_list() == [1, 1, 1, None]
     assert table["reason"][3].startswith(NO_END)
     for rows, last in ((table, "2024-12"), (table.head(1), None)):
-        _of_month(metrics := Metrics(), rows)
+        metrics = metrics_of("measure_losses", {"lost_work_by_month": rows})
         assert metrics.get("lost_work.month.window", {}).get("value") == last
 
 

@@ -13,9 +13,14 @@ from sacct_story import FIXTURES, study
 from study.taxonomy import taxonomy_of
 from ttf.analyses.classify_failures import ANALYSIS, REASONS
 from ttf.analyses.classify_failures.charts import CHARTS
-from ttf.analyses.classify_failures.compute import MOST_LINES, by_block, taxonomy_table, unmatched_table
+from ttf.analyses.classify_failures.compute import (
+    MOST_LINES,
+    by_block,
+    summarise_taxonomy,
+    taxonomy_table,
+    unmatched_table,
+)
 from ttf.analyses.classify_failures.log_tails import in_tails, read_tails, telling_line
-from ttf.analyses.classify_failures.numbers import numbers as of_taxonomy
 from ttf.analyses.classify_failures.page import tables as taxonomy_tables
 from ttf.analyses.classify_failures.rules import ATTEMPT_COLUMNS, classify, every_attempt, search
 from ttf.charts.figure import Study
@@ -23,7 +28,6 @@ from ttf.errors import StudyError
 from ttf.inputs import Inputs
 from ttf.jobs_of_attempts import with_jobs
 from ttf.kept import Kept
-from ttf.numbers.metrics import Metrics
 from ttf.page.trace import Trace
 from ttf.runs import with_reasons
 from ttf.tables import read_table, write_product
@@ -724,6 +728,5 @@ def test_what_a_log_or_a_record_says_stays_text(tmp_path, tails):
     assert list(html) == ["reasons", "demand", "domains", "unmatched", "tails"]
     assert html["unmatched"].count("odd &lt;/script&gt;&lt;img src=x") == 2
     assert "<img" not in "".join(html.values())
-    metrics = Metrics()
-    of_taxonomy(metrics, tables)
-    assert (metrics["taxonomy.lines"]["value"], metrics["taxonomy.wrong_lines"]["value"]) == (2, 1)
+    summary = summarise_taxonomy(tables["taxonomy"], lines).row(0, named=True)
+    assert (summary["trials"], summary["lines"], summary["wrong_lines"]) == (2, 2, 1)

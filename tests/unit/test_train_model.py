@@ -10,18 +10,17 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from given_tables import Given
+from given_tables import Given, metrics_of
 from made_risk import FIRST_S, WEEK_S, coin, shuffled_in, with_users
-from ttf.analyses.train_model import LINEAGE
+from ttf.analyses.train_model import LINEAGE, MODELS_SUMMARY
 from ttf.analyses.train_model.charts import CHARTS
 from ttf.analyses.train_model.checks import Looked, counted, largest_drift
+from ttf.analyses.train_model.compute import summarise_decisions
 from ttf.analyses.train_model.gate import PROMOTED, UNTOLD, WORSE, decide, tolerance_of
 from ttf.analyses.train_model.lineage import DRIFT, ONLY, PENDING, SCHEMA, lineage, settled, warm_prior
-from ttf.analyses.train_model.numbers import numbers
 from ttf.analyses.train_model.windows import windows_of
 from ttf.charts.figure import Study
 from ttf.jobs import OUTCOMES
-from ttf.numbers.metrics import Metrics
 from ttf.risk import LOGISTIC
 from ttf.risk.encoder import Encoder
 from ttf.risk.features import Data, features_of
@@ -458,10 +457,9 @@ def test_the_chart_and_the_numbers(steady):
     assert {point["decided"] for point in figure.datasets["decisions"]} == {"promoted"}
     only = CHARTS["model_lineage"](Given({"model_lineage": lineage_of(with_users(3_000, 1, 2), {})[0]}), Study("job"))
     assert only.empty
-    metrics = Metrics()
-    numbers(metrics, given)
+    metrics = metrics_of("train_model", given | {"models_summary": summarise_decisions(table)})
     said = {name: about["value"] for name, about in metrics.items()}
-    wanted = {"windows": 5, "trained": 5, "promoted": 4, "worse": 0, "untold": 0, "pending": 1, "not_trained": 0}
+    wanted = {"windows": 5, "trained": 5, "promoted": 4, "worse": 0, "untold": 0, "not_trained": 0}
     assert {name: said[f"models.{name}"] for name in wanted} == wanted
     assert said["models.current"] == "week 4"
-    numbers(Metrics(), Given({"model_lineage": table.clear()}))
+    MODELS_SUMMARY.check(summarise_decisions(table.clear()))

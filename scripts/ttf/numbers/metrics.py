@@ -32,6 +32,7 @@ class Cells:
     sort: tuple[str, ...]
     take: int
     ends: tuple[str, ...]
+    unit_by: str
 
     def rows(self, frame: pl.DataFrame) -> Iterator[tuple[str, dict]]:
         """(key, row) of each row that has numbers; the row holds its line in the file besides."""
@@ -60,6 +61,7 @@ def cells(
     sort: str = "",
     take: int = 0,
     ends: str = "",
+    unit_by: str = "",
     **equal: str | float | bool,
 ) -> Cells:
     """Declare cells of a table as numbers, named `key.column`.
@@ -76,13 +78,14 @@ def cells(
     sort : columns to sort the rows by, with - before the name for descending order; blanks last.
     take : so many rows from the first, or from the last if negative.
     ends : two words: of two rows or more the first and the last are meant, and the key ends in `.word`.
+    unit_by : the column of the row that holds the unit of its numbers.
     """
     names = columns.split() or [name for name in table.columns if name != "reason"]
     pairs = (name.partition("=") for name in names)
     by_name = {name: column or name for name, _, column in pairs}
     wanted = [pl.col(name) == value for name, value in equal.items()]
     wanted += [pl.col(name).is_not_null() for name in known.split()]
-    return Cells(table, key, by_name, (*where, *wanted), n, tuple(sort.split()), take, tuple(ends.split()))
+    return Cells(table, key, by_name, (*where, *wanted), n, tuple(sort.split()), take, tuple(ends.split()), unit_by)
 
 
 class Metrics(dict):
@@ -108,7 +111,7 @@ class Metrics(dict):
             n = table.columns[column].n or (selection.n if selection.n in table.columns else "")
             self[f"{key}.{name}"] = {
                 "value": row[column],
-                "unit": self.unit.named(unit_of(column, table.columns[column])),
+                "unit": self.unit.named(row.get(selection.unit_by) or unit_of(column, table.columns[column])),
                 "n": row[n] if n and n != column else None,
                 "source": table.path,
                 "column": in_file[column],

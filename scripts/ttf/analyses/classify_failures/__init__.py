@@ -36,6 +36,26 @@ TAXONOMY = table(
     rtf_x_demand_share=share("of RTF × GPUs", "Of that of all failed attempts.", "no GPU time above 0 s is known"),
     note=words("Note", "Why cells of the row are blank.", "nothing is amiss"),
 )
+FAILURE_KINDS = table(
+    "failure_kinds",
+    "Failed attempts by what ended them.",
+    kind=words("Kind", "limit, infra (the cause is in system software or hardware alone), other, or none: no reason."),
+    trials=_KINDS["trials"],
+    n=count("n", "All failed attempts.", unit="attempts"),
+    trials_share=share("Share", "trials of n."),
+    gpu_share=share("of RTF × GPUs", "Of that of all failed attempts.", "no GPU time above 0 s is known"),
+)
+_NO_LOG = "no end of a log is given"
+TAXONOMY_SUMMARY = table(
+    "taxonomy_summary",
+    "All failed attempts, and the lines of the ends of their logs.",
+    trials=count("Failed attempts", "How many.", unit="attempts"),
+    matched=count("with a reason", "Those of them that a rule matches.", unit="attempts", n="trials"),
+    matched_share=share("Share", "matched of trials.", "no attempt failed", n="trials"),
+    unmatched_share=share("without", "The others of trials.", "no attempt failed", n="trials"),
+    lines=count("Lines", "Lines of logs that are not blank.", _NO_LOG, "lines"),
+    wrong_lines=count("unused", "Those of them that could not be used.", _NO_LOG, "lines", n="lines"),
+)
 UNMATCHED = table(
     "unmatched",
     "A line that attempts have in common which no rule matches; the commonest.",
@@ -74,7 +94,7 @@ ANALYSIS = Analysis(
     uses=["attempts", "tails", "lives_infra"],
     applies=lambda trace: trace.tells_reasons,
     settings={"taxonomy": lambda trace: trace.taxonomy},
-    tables=(TAXONOMY, UNMATCHED, LOG_TAILS, REASONS),
+    tables=(TAXONOMY, FAILURE_KINDS, TAXONOMY_SUMMARY, UNMATCHED, LOG_TAILS, REASONS),
     charts={"failed_attempts_by_reason": "taxonomy"},
     main=("failed_attempts_by_reason",),
     sections=["taxonomy"],

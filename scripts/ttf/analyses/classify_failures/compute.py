@@ -5,7 +5,7 @@ The failed attempts of a block of jobs are kept with their reasons; all of them 
 
 import polars as pl
 
-from ttf.analyses.classify_failures import LOG_TAILS, REASONS, TAXONOMY, UNMATCHED
+from ttf.analyses.classify_failures import FAILURE_KINDS, LOG_TAILS, REASONS, TAXONOMY, TAXONOMY_SUMMARY, UNMATCHED
 from ttf.analyses.classify_failures.log_tails import LONGEST_LINE, in_tails, normalised, read_tails
 from ttf.analyses.classify_failures.rules import (
     ATTEMPT_COLUMNS,
@@ -38,9 +38,12 @@ def compute(given: Inputs) -> dict:
     classified, of_logs, lines = _with_logs(given) if "tails" in given else (by_block(given), None, LOG_TAILS.frame([]))
     if "lives_infra" in given:
         classified = with_health_events(classified, given.scan("lives_infra", ["unit_id", "life_id", "event", "basis"]))
+    table = taxonomy_table(classified)
     return {
         "reasons": classified.select(*REASONS.columns),
-        "taxonomy": taxonomy_table(classified),
+        "taxonomy": table,
+        "failure_kinds": failure_kinds(table),
+        "taxonomy_summary": summarise_taxonomy(table, lines),
         "unmatched": unmatched_table(classified, of_logs),
         "log_tails": lines,
     }
@@ -153,6 +156,31 @@ def taxonomy_table(classified: pl.DataFrame) -> pl.DataFrame:
         note=pl.when(note != "").then(note),
     )
     return table.select(*TAXONOMY.columns).cast(TAXONOMY.schema)
+
+
+def failure_kinds(table: pl.DataFrame) -> pl.DataFrame:
+    """FAILURE_KINDS; table: TAXONOMY."""
+    reasons, rows, time = table.filter(by="reason"), [], "rtf_x_demand_share"
+    kinds = [kind_of(*row) for row in reasons.select("reason", "domain").iter_rows()]
+    n, has_time = reasons["trials"].sum(), reasons[time].count() > 0
+    by_kind = reasons.with_columns(kind=pl.Series(kinds, dtype=pl.String)).group_by("kind", maintain_order=True)
+    for (kind,), part in by_kind:
+        trials = part["trials"].sum()
+        row = {"kind": kind, "trials": trials, "n": n, "trials_share": trials / n}
+        rows.append(row | {"gpu_share": part[time].sum() if has_time else None})
+    return FAILURE_KINDS.frame(rows)
+
+
+def summarise_taxonomy(table: pl.DataFrame, tails: pl.DataFrame) -> pl.DataFrame:
+    """The one row of TAXONOMY_SUMMARY; table: TAXONOMY, tails: LOG_TAILS."""
+    trials, lines = table.filter(by="all")["trials"].sum(), tails.filter(code="lines")["rows"]
+    matched = table.filter(pl.col("domain").is_not_null(), by="reason")["trials"].sum()
+    row = {"trials": trials, "matched": matched}
+    if trials:
+        row |= {"matched_share": matched / trials, "unmatched_share": (trials - matched) / trials}
+    if lines.len():
+        row |= {"lines": lines.item(), "wrong_lines": tails.filter(severity="error")["rows"].sum()}
+    return TAXONOMY_SUMMARY.frame([row])
 
 
 def kind_of(reason: str, domain: str | None) -> str:

@@ -50,7 +50,7 @@ def _claim(m: Numbers) -> str:
             if one
             else (f"None of {trials} failed attempts has a recorded reason")
         )
-    key = next((key for key in _MOST if m.value(f"{key}.reasons", 0) == 1), None)
+    key = next((key for key in _MOST if m.has(f"{key}.reason")), None)
     if key is None:
         return f"{number(m, 'taxonomy.matched_share', words.share)} of failed attempts have a recorded reason"
     reason = m[f"{key}.reason"]

@@ -1,9 +1,13 @@
 """The tables of the section on attempts: delays, overtaking, retries, run time to failure, outcomes in a window."""
 
+from datetime import UTC, datetime
+
 import polars as pl
 
 from ttf.analyses import describe_attempts as attempts
 from ttf.analyses.describe_attempts.delays import ALL
+from ttf.jobs import gpus_of
+from ttf.page.numbers import Numbers
 from ttf.page.tables import CLUSTERED, MEAN_OF_N, Interval, Shown, span
 from ttf.page.trace import Trace
 
@@ -26,6 +30,18 @@ _TRIALS = dict.fromkeys(("gpu_bucket", "trials", "trials_share"))
 _RTF = _TRIALS | _TIMES | dict.fromkeys(("rtf_share", "gpu_hours", "gpu_hours_share"))
 _FAILED = {"at_least": None, "groups": None, "n": None, "groups_share": CLUSTERED, "trials_share": None}
 _OUTCOMES = ("outcome", "n", "n_share", "gpu_hours", "gpu_hours_share", "without_end")
+
+
+def context(trace: Trace, m: Numbers) -> dict:
+    return {"moment": moment, "sizes_of": lambda bucket: m.size.worded(gpus_of(bucket))}
+
+
+def moment(seconds: int) -> str:
+    """A moment in words, or in seconds where the calendar does not reach."""
+    try:
+        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
+    except (ValueError, OverflowError, OSError):
+        return f"{seconds:,} s"
 
 
 def tables(trace: Trace) -> dict[str, Shown]:

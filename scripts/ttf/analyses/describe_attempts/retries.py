@@ -225,7 +225,7 @@ def outcomes_window(sums: pl.DataFrame, basis: str, window: Sequence[int] | None
             for outcome in (outcome for outcome in OUTCOMES if outcome in occurring):
                 n, gpu, blank = counts.get(outcome, (0, 0, 0))
                 reason = None if gpu_all else "no GPU time was seen" if every else f"no {unit} is in it"
-                row = about | {"unit": unit, "outcome": outcome, "basis": of_unit, "n": n, "without_end": blank}
-                row |= {"n_share": part_of(n, every), "gpu_hours": gpu / _MILLI_S_AN_HOUR}
+                row = about | {"unit": unit, "outcome": outcome, "basis": of_unit, "n": n, "total": every}
+                row |= {"n_share": part_of(n, every), "gpu_hours": gpu / _MILLI_S_AN_HOUR, "without_end": blank}
                 rows.append(row | {"gpu_hours_share": part_of(gpu, gpu_all), "reason": reason})
     return OUTCOMES_WINDOW.frame(rows)

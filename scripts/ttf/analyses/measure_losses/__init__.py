@@ -44,6 +44,21 @@ LOST_WORK = table(
     gpus_high=count("GPUs to", "Most GPUs of the attempt.", unit="GPUs"),
     **_LOSSES,
 )
+# The GPUs of a common node.
+SMALL_GPUS = 8
+LOST_WORK_ALL = table(
+    "lost_work_all",
+    "What failures cost in all attempts.",
+    **{name: column for name, column in _LOSSES.items() if name != "reason"},
+    first_order_gpu_hours_share=share("Share lost", "first_order_gpu_hours of gpu_hours.", blank=REASON),
+    failed_above_8_gpus_share=share(
+        "Share of large ones",
+        f"Of the GPU time of failed attempts: of those on more than {SMALL_GPUS} GPUs.",
+        blank="no failed attempt has GPU time",
+        n="failed_runs",
+    ),
+    reason=reason(),
+)
 LOST_WORK_BY_MONTH = table(
     "lost_work_by_month",
     "What failures cost in attempts that ended, or were last seen, in one month.",
@@ -86,8 +101,8 @@ REPEATS = table(
     group_by=words("Group", "user, recurrence_group, job (attempts of one job) or part (tries of one part of a job)."),
     measure=words("What", "What is estimated."),
     n=count("n", "Jobs, for times groups, of parts tries."),
-    groups=count("Groups", "Groups that they are of."),
-    events=count("Events", "Those of them that count.", blank=REASON),
+    groups=count("Groups", "Groups that they are of.", unit="groups"),
+    events=count("Events", "Those of them that count.", blank=REASON, unit="failures"),
     unit=words("Unit", "Of the estimate: share, failures or s.", blank=REASON),
     estimate=number("Estimate", "Share, ratio or median time, in `unit`.", blank=REASON),
     **ends(number, "the 95% CI, in `unit`; the groups are its clusters", REASON),
@@ -119,7 +134,7 @@ ANALYSIS = Analysis(
     needs=["jobs", "lives_infra"],
     uses=["attempts", "reasons", "placements"],
     settings={"lost_work": "lost_work"},
-    tables=(LOST_WORK, LOST_WORK_BY_MONTH, FAILURES_BY_OWNER, FAILURE_CONCENTRATION, REPEATS, WHAT_IF),
+    tables=(LOST_WORK, LOST_WORK_ALL, LOST_WORK_BY_MONTH, FAILURES_BY_OWNER, FAILURE_CONCENTRATION, REPEATS, WHAT_IF),
     charts={"gpu_hours_by_size": "lost_work", "failure_concentration": "failure_concentration"},
     main=("gpu_hours_by_size",),
     sections=["lost_work"],

@@ -2,7 +2,7 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from ttf.analyses.measure_losses.lost_work import loss_parts, loss_sums, lost_work, lost_work_by_month
+from ttf.analyses.measure_losses.lost_work import loss_parts, loss_sums, lost_work, lost_work_all, lost_work_by_month
 from ttf.analyses.measure_losses.owners import OWNERS, concentration, failures_by_owner, owner_counts, owner_sums
 from ttf.analyses.measure_losses.repeats import repeats, times_of_runs
 from ttf.analyses.measure_losses.what_if import what_if, what_if_sums
@@ -38,6 +38,7 @@ def compute(given: Inputs) -> dict:
     alike = given.scan("jobs", ["outcome", *OWNERS, *READ_OF_JOBS])
     return {
         "lost_work": lost_work(losses),
+        "lost_work_all": lost_work_all(losses),
         "lost_work_by_month": lost_work_by_month(losses, begin_s, end_s),
         "failures_by_owner": failures_by_owner(owners, settings["owners"], alike),
         "failure_concentration": concentration(owners),

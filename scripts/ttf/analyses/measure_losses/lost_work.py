@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 import polars as pl
 
-from ttf.analyses.measure_losses import LOST_WORK, LOST_WORK_BY_MONTH
+from ttf.analyses.measure_losses import LOST_WORK, LOST_WORK_ALL, LOST_WORK_BY_MONTH, SMALL_GPUS
 from ttf.jobs import Frame, doubling
 from ttf.runs import GPU_HOUR, gpu_time
 from ttf.stats.shares import part_of
@@ -125,6 +125,18 @@ def lost_work(sums: pl.DataFrame) -> pl.DataFrame:
         | _losses(row, total, sums)
         for row in by_size.iter_rows(named=True)
     )
+
+
+def lost_work_all(sums: pl.DataFrame) -> pl.DataFrame:
+    """What failures cost in all (LOST_WORK_ALL); no row where there are no runs. sums: `loss_sums`."""
+    if not sums.height:
+        return LOST_WORK_ALL.frame([])
+    (whole,) = sums.select(pl.exclude(_KEYS).sum()).iter_rows(named=True)
+    large = sum(sums.filter(pl.col("gpus_high") > SMALL_GPUS)["failed_gpu"].to_list())
+    row = _losses(whole, whole["gpu"], sums)
+    row["first_order_gpu_hours_share"] = part_of(whole["first_order"], whole["gpu"])
+    row["failed_above_8_gpus_share"] = part_of(large, whole["failed_gpu"])
+    return LOST_WORK_ALL.frame([row])
 
 
 def lost_work_by_month(sums: pl.DataFrame, begin_s: int | None, end_s: int | None) -> pl.DataFrame:

@@ -2,7 +2,7 @@
 
 from ttf.analysis import Analysis
 from ttf.columns import WINDOWS, clustered
-from ttf.contract import REASON, count, number, reason, table, text, truth, words
+from ttf.contract import REASON, Column, count, number, reason, table, text, truth, words
 
 _NATS = "Mean of minus the log of the probability of what came."
 
@@ -20,15 +20,15 @@ LINEAGE = table(
     decision=words(
         "Decision", "promoted, not promoted: why, not trained: why, pending (the last window) or only model."
     ),
-    n=count("Learnt from", "Jobs that had ended by the end of the window and that no parent had learnt from.", REASON),
+    n=count("Learnt from", "Jobs that had ended by its end, and that no parent had learnt from.", REASON, unit="jobs"),
     tested_on=text("Tested on", "The next window.", REASON, WINDOWS),
     n_test=count("n", "Jobs of that window that ended.", REASON),
     failures_test=count("Failures", "Of them.", REASON),
-    log_loss_new=number("New", _NATS, REASON),
+    log_loss_new=number("New", _NATS, REASON, n="n_test"),
     log_loss_cold=number("From nothing", "Of a model of all jobs that had ended, trained from nothing.", REASON),
     log_loss_current=number("In use", "Of the model in use until then.", REASON),
     log_loss_base_rate=number(
-        "Base rate", "Of the share of failures among all jobs that the new model goes back to.", REASON
+        "Base rate", "Of the share of failures among all jobs that the new model goes back to.", REASON, n="n_test"
     ),
     difference=number("New less in use", "Of the log-losses; below 0 the new model is better.", REASON),
     difference_lower=number("Lower bound", "One-sided, 95%, clustered.", REASON),
@@ -36,7 +36,7 @@ LINEAGE = table(
     tolerance=number("Tolerance", "The upper bound of the difference may be so much.", REASON),
     gain=number("Base rate less new", "Of the log-losses; above 0 the new model is better.", REASON),
     gain_lower=number("Lower bound", "One-sided, 95%, clustered.", REASON),
-    warm_minus_cold=number("New less from nothing", "Of the log-losses.", REASON),
+    warm_minus_cold=number("New less from nothing", "Of the log-losses.", REASON, n="n_test"),
     **clustered(number),
     drift_max=number("Drift", "The largest effect size of a feature, against the jobs of the windows before.", REASON),
     drift_effect=words("Effect size", "cliff_delta or cramer_v.", REASON),
@@ -45,6 +45,24 @@ LINEAGE = table(
     digest=words("Digest", "The first 16 letters of the SHA-256 of that file.", REASON),
     current=text("In use", "The model in use once this is decided.", "none has been promoted yet", WINDOWS),
     reason=reason("Why the decision, and why cells are blank."),
+)
+
+
+def _models(heading: str, about: str, n: str = "tested") -> Column:
+    return count(heading, about, unit="models", n=n)
+
+
+MODELS_SUMMARY = table(
+    "models_summary",
+    "All windows of model_lineage.csv: how many trained a model, and what was decided of these.",
+    windows=count("Windows", "Rows of model_lineage.csv.", unit="windows"),
+    not_trained=count("not trained", "Those that trained no model.", unit="windows", n="windows"),
+    trained=_models("Trained", "One for each of the others.", "windows"),
+    only=_models("Only model", "Of a trace with one window.", "trained"),
+    tested=_models("Tested", "Those with a log-loss on the next window.", "trained"),
+    promoted=_models("Promoted", "Those that the test let be used."),
+    worse=_models("Worse", "Not promoted: worse than the one in use, or than the base rate."),
+    untold=_models("not told", "Not promoted: too few jobs to tell."),
 )
 
 ANALYSIS = Analysis(
@@ -59,7 +77,7 @@ ANALYSIS = Analysis(
         "parts": lambda trace: list(trace.parts),
         "drift_limit": "risk/drift_limit",
     },
-    tables=[LINEAGE],
+    tables=[LINEAGE, MODELS_SUMMARY],
     folders=["models"],
     # With one window there is nothing to compare.
     charts=lambda trace: {"model_lineage": "model_lineage"} if trace.windows.get("by") or len(trace.parts) > 1 else {},

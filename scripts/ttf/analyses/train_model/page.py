@@ -3,6 +3,7 @@
 import polars as pl
 
 from ttf.analyses.train_model import LINEAGE
+from ttf.page.numbers import Numbers
 from ttf.page.tables import CLUSTERED, Shown
 from ttf.page.trace import Trace
 from ttf.risk import KINDS
@@ -17,6 +18,10 @@ COLUMNS = {
     **dict.fromkeys(("drift_max", "drift_feature", "reason")),
 }
 LONGEST_REASON = 160
+
+
+def context(trace: Trace, m: Numbers) -> dict:
+    return {"kind_of_model": KINDS.get}
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
