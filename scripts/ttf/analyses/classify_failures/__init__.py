@@ -42,7 +42,7 @@ FAILURE_KINDS = table(
     kind=words("Kind", "limit, infra (the cause is in system software or hardware alone), other, or none: no reason."),
     trials=_KINDS["trials"],
     n=count("n", "All failed attempts.", unit="attempts"),
-    trials_share=share("Share", "trials of n."),
+    trials_share=share("Share", "Of n."),
     gpu_share=share("of RTF × GPUs", "Of that of all failed attempts.", "no GPU time above 0 s is known"),
 )
 _NO_LOG = "no end of a log is given"
@@ -51,8 +51,8 @@ TAXONOMY_SUMMARY = table(
     "All failed attempts, and the lines of the ends of their logs.",
     trials=count("Failed attempts", "How many.", unit="attempts"),
     matched=count("with a reason", "Those of them that a rule matches.", unit="attempts", n="trials"),
-    matched_share=share("Share", "matched of trials.", "no attempt failed", n="trials"),
-    unmatched_share=share("without", "The others of trials.", "no attempt failed", n="trials"),
+    matched_share=share("Share", "Of all failed attempts.", "no attempt failed", n="trials"),
+    unmatched_share=share("without", "Share of those that no rule matches.", "no attempt failed", n="trials"),
     lines=count("Lines", "Lines of logs that are not blank.", _NO_LOG, "lines"),
     wrong_lines=count("unused", "Those of them that could not be used.", _NO_LOG, "lines", n="lines"),
 )
