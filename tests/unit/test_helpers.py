@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from study.helpers import _content, _stamp_of_file, helpers, stamped, stamps
+from study.helpers import _content, _stamp, helpers, stamped, stamps
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 TREE = {
@@ -76,7 +76,7 @@ def test_a_stamp_is_another_once_the_file_holds_something_else(tree):
     assert stamped(before) == ["ttf/__init__.py", "ttf/a.py", "ttf/b.py"]
     (tree / "ttf/a.py").touch()
     (tree / "ttf/b.py").write_text("x = 1\n")
-    for function in (stamps, _stamp_of_file, _content):
+    for function in (_stamp, _content):
         function.cache_clear()
     changed = [new for new, old in zip(stamps(tree, files), before, strict=True) if new != old]
     assert stamped(changed) == ["ttf/b.py"]

@@ -63,11 +63,11 @@ def test_before_the_first_job(tmp_path, monkeypatch):
         mine = {"study": ["mine"], "registry": {"mine": HBD | keys}}
         return Study([("config.yaml", load_yaml(DEFAULTS)), ("my.yaml", mine)], ROOT)
 
-    (question,) = study().questions
+    (question,) = study().notes
     assert question.startswith("registry.mine.nodes: how many nodes were watched, those without an outage too?")
     assert not {"lives", "lives_infra", "exposure"} & study().traces["mine"].products
     watched = study(nodes=4)
-    assert watched.questions == []
+    assert watched.notes == []
     assert watched.traces["mine"].products >= {"lives", "lives_infra", "exposure", "outages", "outage_records"}
     with pytest.raises(ConfigError, match=r"^my.yaml: registry.mine.window_days: 5 is not after 5"):
         study(nodes=4, window_days=[5, 5])

@@ -7,9 +7,10 @@ not as inputs: Snakemake looks up every input of every job, and would be three t
 import ast
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 
 from study.memory import remembered
 
@@ -34,27 +35,23 @@ def helpers(script: Path, *modules: str, rooms: tuple[Path, ...] = ()) -> tuple[
     return tuple(sorted(found))
 
 
-@cache
-def stamps(root: Path, files: tuple[Path, ...]) -> list[str]:
-    """Each file by its path under `root` and a digest of what it holds: another text once the file is another."""
-    return [_stamp_of_file(root, file) for file in files]
+def stamps(root: Path, files: Iterable[Path], declared: Mapping[Path, str] = MappingProxyType({})) -> list[str]:
+    """Each file by its path, under `root` or as it was typed, and a digest of what it holds: another text once the file
+    is another. declared: what counts of a file, if it is not all."""
+    return [_stamp(root, file, declared.get(file)) for file in files]
 
 
 @cache
-def _stamp_of_file(root: Path, file: Path) -> str:
-    return stamp(root, file, _content(file))
+def _stamp(root: Path, file: Path, declared: str | None) -> str:
+    name = file.relative_to(root) if file.is_relative_to(root) else file
+    content = _content(file) if declared is None else declared.encode()
+    return f"{name} {hashlib.sha256(content).hexdigest()[:12]}"
 
 
 @cache
 def _content(file: Path) -> bytes:
     # Most modules are those of many rules: each is read once.
     return file.read_bytes()
-
-
-def stamp(root: Path, file: Path, content: bytes) -> str:
-    """The path of a file, under `root` or as it was typed, and a digest of what counts of it."""
-    name = file.relative_to(root) if file.is_relative_to(root) else file
-    return f"{name} {hashlib.sha256(content).hexdigest()[:12]}"
 
 
 def stamped(stamps: Iterable[str]) -> list[str]:

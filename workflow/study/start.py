@@ -34,8 +34,7 @@ def study_of(workflow: Any, root: Path, stored: bool) -> Study:
             others = {} if stored else made()
             study.check_headers()
             check_shared(study.config, others)
-            notes = (*study.left_out, *study.absent_tables, *study.questions)
-            for note in filter(None, (replaced(study.config, others), *notes)):
+            for note in filter(None, (replaced(study.config, others), *study.notes)):
                 print(note, file=sys.stderr)
         if runs and not stored:
             unread = [name for name in study.names if not Path("results", name, "raw").is_dir()]

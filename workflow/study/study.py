@@ -27,7 +27,7 @@ from study.documents import load_extended
 from study.entries import left_out_words, one_look
 from study.formats import declarations, load_formats
 from study.headers import wrong_headers
-from study.helpers import helpers, stamp, stamps
+from study.helpers import helpers, stamps
 from study.messages import ConfigError
 from study.raw_tables import entries_left_out, parts_of, raw_tables, sample_files, to_fetch
 from study.risk import risk_problems
@@ -100,12 +100,8 @@ class Study:
 
     def check_headers(self) -> None:
         """Raises ConfigError for raw tables whose first line is not the header that ingest expects."""
-        wrong = [
-            line
-            for name, trace in self.traces.items()
-            for line in wrong_headers(name, trace.entry, trace.raw_files, trace.format)
-        ]
-        if wrong:
+        traces = self.traces.items()
+        if wrong := [line for name, of in traces for line in wrong_headers(name, of.entry, of.raw_files, of.format)]:
             raise ConfigError("\n".join(wrong))
 
     def _claims(self, path: str, label: str) -> list[dict]:
@@ -142,22 +138,14 @@ class Study:
         )
 
     @property
-    def left_out(self) -> list[str]:
-        """What a person is told before the first job: which entries of a trace's folders are not read, and why."""
-        return [
-            f"{name}: not read: {left_out_words(trace.left_out)}."
-            for name, trace in self.traces.items()
-            if trace.left_out
-        ]
-
-    @property
-    def absent_tables(self) -> list[str]:
-        """What a person is told before the first job: tables that a trace comes without, and what is not known then."""
-        return [
-            f"{name}: there is no table {table}: {clause}."
-            for name, trace in self.traces.items()
-            for table, clause in trace.absent_tables.items()
-        ]
+    def notes(self) -> list[str]:
+        """What a person is told of each trace before the first job: what is not read, not there, and not known."""
+        notes = []
+        for name, trace in self.traces.items():
+            notes += [f"{name}: not read: {left_out_words(trace.left_out)}."] if trace.left_out else []
+            notes += [f"{name}: there is no table {table}: {clause}." for table, clause in trace.absent_tables.items()]
+            notes += [unwatched(name, trace.unit)] if trace.may_have_exposure else []
+        return notes
 
     @property
     def folders_of_raw(self) -> dict[str, list[str]]:
@@ -167,11 +155,6 @@ class Study:
             for folder, entries in trace.folders_of_raw.items():
                 found[folder] = sorted({*found.get(folder, ()), *entries})
         return found
-
-    @property
-    def questions(self) -> list[str]:
-        """What a person is asked before the first job: what would make more of a trace known."""
-        return [unwatched(trace.name, trace.unit) for trace in self.traces.values() if trace.may_have_exposure]
 
     # Traces ---------------------------------------------------------------------------------------------------
 
@@ -350,8 +333,7 @@ class Study:
         """
         files = helpers(self.root / "scripts" / f"{script}.py", *modules, rooms=tuple(map(Path, self.folders)))
         declared = {} if words else self._declared
-        of_code = stamps(self.root, tuple(file for file in files if file not in declared))
-        return of_code + [stamp(self.root, file, declared[file].encode()) for file in files if file in declared]
+        return stamps(self.root, sorted(files, key=declared.__contains__), declared)
 
     @cached_property
     def _declared(self) -> dict[Path, str]:
