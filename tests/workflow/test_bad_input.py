@@ -2,7 +2,6 @@
 
 import gzip
 import os
-import re
 import tarfile
 
 import polars as pl
@@ -96,36 +95,12 @@ def test_a_bad_file_ends_the_run_and_a_corrected_one_goes_on(checkout):
     assert account.rows() == [("pods", 200, 200, 0)]
 
 
-def test_rows_that_break_a_rule_are_put_aside_and_counted(checkout):
-    lines = pods(400)
-    lines[10] = lines[10].replace("Failed", "Exploded")
-    lines[20] = "pod-20,1,2"
-    lines[30] = lines[31]
-    config = write_pods(checkout, lines)
-    checkout.snakemake("--", "ingested", **config)
-    quality = checkout.folder / "results/mine/quality"
-    assert pl.read_csv(quality / "row_account.csv").rows() == [("pods", 400, 397, 3)]
-    rows = pl.read_parquet(quality / "quarantine.parquet").select("line", "reason", "text").rows()
-    assert rows == [
-        (12, "unknown_value", lines[10]),
-        (22, "wrong_column_count", lines[20]),
-        (33, "duplicate_key", lines[31]),
-    ]
-
-
-def test_missing_table_folder_and_format(folder_with_workflow):
+def test_a_missing_folder_is_named(folder_with_workflow):
     study = folder_with_workflow
     registry = {"mine": {"format": "openb", "folder": "nowhere"}}
     message = refused(study, {"study": ["mine"], "registry": registry})
     assert "registry.mine.folder" in message
     assert "no such folder" in message
-    (study.folder / "nothing").mkdir()
-    message = refused(study, {"study": ["mine"], "registry": {"mine": {"format": "openb", "folder": "nothing"}}})
-    assert "table pods is missing" in message
-    assert "openb_pod_list_default.csv" in message
-    message = refused(study, {"study": ["mine"], "registry": {"mine": {"format": "openbb", "folder": "nothing"}}})
-    assert re.search(r"my.yaml: line \d+, column \d+: registry.mine.format", message)
-    assert "did you mean openb" in message
 
 
 def test_wrong_key_is_answered_with_file_key_and_nearest(folder_with_workflow):

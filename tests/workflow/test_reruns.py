@@ -236,29 +236,6 @@ def test_touched_files_and_edits_taken_back_rerun_nothing(study_of_module):
     assert study_of_module.planned(**SMALL) == set()
 
 
-CLAIM = """sources: {s: A source}
-claims:
-- {id: a, trace: sample, source: s, statement: S, published: 1, unit: s, evidence: printed, tolerance: 0, why: exact,
-   quantity: {table: TABLE, column: COLUMN}}
-"""
-
-
-@pytest.mark.parametrize(
-    ("table", "column", "said"),
-    [
-        ("mtf", "mttf_s", "mine.yaml: claims.a: there is no table mtf; did you mean mttf?"),
-        ("mttf", "mtfs_s", "mine.yaml: claims.a: table mttf has no column mtfs_s; did you mean mttf_s?"),
-    ],
-)
-def test_a_misspelt_table_or_column_of_a_claim_is_refused_before_the_first_job(study_of_module, table, column, said):
-    file = study_of_module.folder / "mine.yaml"
-    file.write_text(CLAIM.replace("TABLE", table).replace("COLUMN", column))
-    refused = study_of_module.snakemake(check=False, **with_config(claims=["mine.yaml"]))
-    assert refused.returncode == 1
-    assert said in refused.stderr
-    assert "Traceback" not in refused.stderr
-
-
 def test_only_one_run_at_a_time(study):
     holder = subprocess.Popen(
         [
