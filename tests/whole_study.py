@@ -249,7 +249,7 @@ def _to_lives(study: Study, name: str) -> Iterator[Job]:
         of_nodes = {"node_table": trace.format.get("node_table"), "parts": list(trace.parts)} | block_days
         if "attempts" in trace.products:
             params = derived | of_nodes | {"rules": trace.infra_failures}
-            yield Job("derive_attempts", trace.event_sources | raw, common | of_jobs, params, of)
+            yield Job("derive_attempts", trace.derived_from("derive_attempts") | raw, common | of_jobs, params, of)
         else:
             outputs = {key: common[key] for key in ("jobs", "nodes")} | of_jobs
             yield Job("derive_runtimes", raw | {"shares": []}, outputs, derived | of_nodes, of)
@@ -261,12 +261,18 @@ def _to_lives(study: Study, name: str) -> Iterator[Job]:
         made |= {"exposure": f"{here}/exposure.parquet"} if trace.has_exposure else {}
         params = {"derived_by": trace.outages_by, "rules": trace.outage_rules}
         rule = "derive_outages" if trace.has_exposure else "derive_outages_unwatched"
-        yield Job("derive_outages", trace.outage_sources | raw, made, params, of, rule)
+        yield Job("derive_outages", trace.derived_from("derive_outages") | raw, made, params, of, rule)
     if "lives" in trace.products:
         params = derived | {"of_outages": {"causes": trace.causes, "clusters": trace.format.get("clusters", {})}}
-        yield Job("derive_lives", trace.life_sources, {"lives": f"{here}/lives.parquet"}, params, of)
+        yield Job("derive_lives", trace.derived_from("derive_lives"), {"lives": f"{here}/lives.parquet"}, params, of)
         params = {"rules": trace.infra_failures, "causes": trace.causes} | block_days
-        yield Job("derive_infra_lives", trace.infra_sources, {"lives": f"{here}/lives_infra.parquet"}, params, of)
+        yield Job(
+            "derive_infra_lives",
+            trace.derived_from("derive_infra_lives"),
+            {"lives": f"{here}/lives_infra.parquet"},
+            params,
+            of,
+        )
 
 
 def _rooms(study: Study) -> Iterator[Job]:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 import ttf.analyses
+from study.claims import check_claims
 from study.helpers import stamped
 from study.messages import ConfigError
 from study.products import paths_in
-from study.room import check_claims
 from study.study import Study, any_of
 from ttf.contract import Table, count, seconds, table
 from ttf.publish.pages import OF_THE_SITE

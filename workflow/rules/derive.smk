@@ -72,7 +72,7 @@ rule derive_runtimes:
 rule derive_attempts:
     """The same where a format tells attempts apart, with every try at a job, in sequence, and the machines it was on."""
     input:
-        unpack(lambda wildcards: given(trace_of(wildcards).event_sources)),
+        unpack(lambda wildcards: given(trace_of(wildcards).derived_from("derive_attempts"))),
         raw="results/{trace}/raw",
     output:
         jobs="results/{trace}/jobs.parquet",
@@ -139,7 +139,7 @@ for name, exposed in {"derive_outages": True, "derive_outages_unwatched": False}
         name:
             name
         input:
-            unpack(lambda wildcards: given(trace_of(wildcards).outage_sources)),
+            unpack(lambda wildcards: given(trace_of(wildcards).derived_from("derive_outages"))),
             raw="results/{trace}/raw",
         output:
             **({"exposure": "results/{trace}/exposure.parquet"} if exposed else {}),
@@ -171,7 +171,7 @@ for name, exposed in {"derive_outages": True, "derive_outages_unwatched": False}
 rule derive_lives:
     """Exposure with its duration and the event that ended it, censored where none did: of jobs, nodes or components."""
     input:
-        unpack(lambda wildcards: given(trace_of(wildcards).life_sources)),
+        unpack(lambda wildcards: given(trace_of(wildcards).derived_from("derive_lives"))),
     output:
         lives="results/{trace}/lives.parquet",
     log:
@@ -199,7 +199,7 @@ rule derive_lives:
 rule derive_infra_lives:
     """A life per attempt, ended where hardware or system software ended it: a requeued job hides no node failure."""
     input:
-        unpack(lambda wildcards: given(trace_of(wildcards).infra_sources)),
+        unpack(lambda wildcards: given(trace_of(wildcards).derived_from("derive_infra_lives"))),
     output:
         lives="results/{trace}/lives_infra.parquet",
     log:

@@ -65,7 +65,7 @@ def load_document(
         return document
 
     # To read and check the findings, 220 kB, takes 0.3 s of a start of 1 s.
-    document = remembered(work_out, _programs(), contents(path, label))
+    document = remembered(work_out, _programs(), schema.encode(), contents(path, label))
     refuse(contradictions(document))
     return document
 

@@ -20,10 +20,8 @@ def contents(path: str | Path, label: str, most_mb: float = DOCUMENT_MB) -> byte
     if problem := file_problem(path, most_mb):
         raise ConfigError(f"{label}: {problem}")
     try:
-        # Should it have become a pipe by now, opening it does not wait. What lies in /proc has no size: it is read to
-        # the limit.
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            content = file.read(int(most_mb * 1e6) + 1)
+        with Path(path).open("rb") as file:
+            content = file.read(int(most_mb * 1e6) + 1)  # what lies in /proc has no size
     except OSError as error:
         raise ConfigError(f"{label}: the file cannot be read ({error.strerror}).") from None
     if len(content) > most_mb * 1e6:

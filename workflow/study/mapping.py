@@ -1,7 +1,8 @@
-"""What the schema cannot say of an entry's mapping, times and words: keys that need or exclude each other."""
+"""What the schema cannot say of an entry's mapping, times, words and window: keys that need or exclude each other."""
 
 import difflib
 from collections.abc import Iterator
+from datetime import datetime
 from zoneinfo import available_timezones
 
 TIMES = ("submit", "start", "end")
@@ -52,6 +53,29 @@ def zone_problems(entry: dict) -> Iterator[EntryProblem]:
         near = difflib.get_close_matches(zone, zones, n=1)
         text = f"there is no time zone {zone!r}{f'; did you mean {near[0]}?' if near else '.'}"
         yield ("times", "zone"), f"{text} Expected a name of the IANA time zone database, as in America/Denver."
+
+
+def window_of(entry: dict) -> tuple[int, int] | None:
+    """(from, to) of the entry's window in seconds since 1970, the end not in it; None where it has none."""
+    window = entry.get("window")
+    return (_seconds(window["from"]), _seconds(window["to"])) if window else None
+
+
+def window_problems(entry: dict) -> Iterator[EntryProblem]:
+    """The same of `window`: a day that no calendar has, an end before the start."""
+    found = {}
+    for key, moment in entry.get("window", {}).items():
+        try:
+            found[key] = _seconds(moment)
+        except (ValueError, OverflowError):
+            text = f"there is no such moment as {moment!r}; write a date and time of the calendar with its offset, "
+            yield ("window", key), text + "for example '2017-10-03T00:00:00-07:00'."
+    if len(found) == 2 and found["from"] >= found["to"]:
+        yield ("window", "to"), "is not after from; the window would be empty."
+
+
+def _seconds(moment: str | int) -> int:
+    return moment if isinstance(moment, int) else int(datetime.fromisoformat(moment).timestamp())
 
 
 def mapped_columns(mapping: dict) -> list[str]:

@@ -4,7 +4,8 @@ A job's risk is told when it is submitted. Each format's declaration says which 
 a feature of any other is refused before the first job.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+import itertools
+from collections.abc import Iterator, Mapping
 
 from study.documents import Problem, mean
 
@@ -32,17 +33,12 @@ def risk_of(name: str, entry: Mapping, format: Mapping, asked: Mapping, clock: s
     features: name -> kind, column or keys, vocabulary or buckets, and warm, all said, the format's first and in its
     order. A column may still be missing in the jobs, where an optional raw table is not there.
     """
-    if format["gives"] != "jobs" or not _is_submitted(entry):
+    is_submitted = entry["format"] != "table" or "submit" in entry["mapping"]
+    if format["gives"] != "jobs" or not is_submitted:
         return None
     features = {**dict(_own(entry, format, clock)), **_asked(name, entry, asked)}
     features = {key: _complete(feature) for key, feature in features.items() if feature is not None}
-    if not features:
-        return None
-    return {
-        "features": features,
-        "clock": clock,
-        "unit": format["unit"],
-    }
+    return {"features": features, "clock": clock, "unit": format["unit"]} if features else None
 
 
 def risk_problems(name: str, entry: Mapping, format: Mapping, asked: Mapping, clock: str | None) -> Iterator[Problem]:
@@ -58,7 +54,8 @@ def risk_problems(name: str, entry: Mapping, format: Mapping, asked: Mapping, cl
         elif feature["kind"] == "clock" and clock is None:
             yield Problem(path, f"the times of {name} count from an unknown origin, so that no hour of a day is known.")
         else:
-            for column in _columns(feature):
+            keys = itertools.chain([feature["column"]] if "column" in feature else [], *feature.get("keys", []))
+            for column in dict.fromkeys(keys):
                 if text := column_problem(column, name, entry, format):
                     yield Problem(path, text)
 
@@ -90,10 +87,6 @@ def usable_columns(entry: Mapping, format: Mapping) -> list[str]:
     return [column for column in format["at_submission"] if column in mapped - numbered]
 
 
-def _is_submitted(entry: Mapping) -> bool:
-    return entry["format"] != "table" or "submit" in entry["mapping"]
-
-
 def _asked(name: str, entry: Mapping, asked: Mapping) -> dict[str, dict | None]:
     """The configuration's features of the trace's format, and over them its own; None drops one."""
     return {**(asked.get(entry["format"]) or {}), **(asked.get(name) or {})}
@@ -109,12 +102,6 @@ def _own(entry: Mapping, format: Mapping, clock: str | None) -> Iterator[tuple[s
                 yield name, {**feature, "keys": keys}
         elif clock is not None if feature["kind"] == "clock" else feature["column"] in usable:
             yield name, feature
-
-
-def _columns(feature: Mapping) -> Iterable[str]:
-    """The columns that a feature comes from, each once."""
-    columns = [feature["column"]] if "column" in feature else []
-    return dict.fromkeys(columns + [column for level in feature.get("keys", []) for column in level])
 
 
 def _complete(feature: Mapping) -> dict:

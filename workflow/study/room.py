@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ttf.analysis import PRODUCTS, Analysis
-from ttf.contract import Table
 from ttf.themes import THEMES
 
 from study.documents import mean
@@ -116,34 +115,3 @@ def check_key(key: str, config: Mapping[str, Any], where: str) -> None:
         keys = {f"{above}{name}": value for name, value in values.items()} if isinstance(values, Mapping) else {}
         values = known(f"{above}{part}", keys, "key", where)
         above += f"{part}/"
-
-
-def columns_of(claim: Mapping) -> Iterable[str]:
-    """The columns that a claim's quantity names."""
-    quantity = claim["quantity"]
-    yield quantity["column"]
-    yield from quantity.get("where", {})
-    yield from quantity.get("of", {})
-    if "over" in quantity:
-        yield quantity["over"]
-
-
-def check_claims(claims: Iterable[Mapping], tables: Mapping[str, Table], label: str) -> None:
-    """Raises ConfigError, a line a problem, where a claim names a table or a column that no declaration has."""
-    problems = []
-    for claim in claims:
-        name = claim.get("quantity", {}).get("table")
-        if name is None:
-            continue
-        where = f"{label}: claims.{claim['id']}"
-        table = tables.get(name)
-        if table is None:
-            problems.append(f"{where}: there is no table {name}{mean(name, tables, stop='')}")
-            continue
-        problems += [
-            f"{where}: table {name} has no column {column}{mean(column, table.columns, stop='')}"
-            for column in columns_of(claim)
-            if column not in table.columns
-        ]
-    if problems:
-        raise ConfigError("\n".join(problems))

@@ -21,7 +21,7 @@ from ttf.rooms import contracts, places, rooms
 
 from study import resources
 from study.beside import file_beside, given_tables, windows_of, with_given_parts
-from study.claims import load_claims
+from study.claims import check_claims, load_claims
 from study.config import in_files, resolve, stacked
 from study.documents import load_extended
 from study.entries import left_out_words, one_look
@@ -31,7 +31,7 @@ from study.helpers import helpers, stamps
 from study.messages import ConfigError
 from study.raw_tables import entries_left_out, parts_of, raw_tables, sample_files, to_fetch
 from study.risk import risk_problems
-from study.room import OF_STUDY, Room, check_claims, known
+from study.room import OF_STUDY, Room, known
 from study.shares import shares_of
 from study.studies import STUDIES
 from study.table_schema import schema_of

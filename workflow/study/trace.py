@@ -14,10 +14,10 @@ from ttf.given import SCHEMA
 from study.beside import infra_failures_of
 from study.formats import OF_READING, meaning_of
 from study.headers import layouts_of, names_in
+from study.mapping import window_of
 from study.raw_tables import member_of, on_disk, part_of
 from study.risk import risk_of
 from study.watch import watch_of
-from study.window import window_of
 
 STRATA_OF_JOBS = ["gpu_type", "gpu_count", "account"]
 
@@ -197,27 +197,15 @@ class Trace:
         """What each share of the work found; nothing where one process does it all."""
         return [f"results/{self.name}/shares/{share}" for share in range(self.shares)] if self.shares > 1 else []
 
-    @property
-    def event_sources(self) -> dict[str, str]:
-        """The health events, where there are any."""
-        return {"events": file} if (file := self.file("events")) else {}
-
-    @property
-    def outage_sources(self) -> dict[str, str]:
-        """What outages are derived from beside the raw tables: what ran on the nodes."""
-        return {"placements": file} if self.has_jobs and (file := self.file("placements")) else {}
-
-    @property
-    def life_sources(self) -> dict[str, str]:
-        """What lives are derived from: jobs, or outages with the exposure of their units, or components."""
-        names = {"jobs": ["jobs"], "outages": ["outages", "exposure"], "lives": ["raw"]}[self.gives]
-        return {name: self.file(name) for name in names}
-
-    @property
-    def infra_sources(self) -> dict[str, str]:
-        """What infra lives are derived from: jobs, attempts, health events and outages of nodes, or components."""
-        names = ("jobs", "attempts", "events", "outages") if self.has_jobs else ("lives",)
-        return {name: file for name in names if (file := self.file(name))}
+    def derived_from(self, rule: str) -> dict[str, str]:
+        """What a rule reads beside raw tables, by name: those of its products and sources that the trace has."""
+        names = {
+            "derive_attempts": ["events"],
+            "derive_outages": ["placements"] if self.has_jobs else [],
+            "derive_lives": {"jobs": ["jobs"], "outages": ["outages", "exposure"], "lives": ["raw"]}[self.gives],
+            "derive_infra_lives": ["jobs", "attempts", "events", "outages"] if self.has_jobs else ["lives"],
+        }
+        return {name: file for name in names[rule] if (file := self.file(name))}
 
     @cached_property
     def members(self) -> dict[str, list[str]]:
