@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from given_tables import metrics_of
 from ttf import words
 from ttf.analyses.estimate_hazards import ANALYSIS, page
 from ttf.analyses.estimate_hazards.charts import CHARTS
-from ttf.analyses.estimate_hazards.compute import compute
+from ttf.analyses.estimate_hazards.compute import compute, summarise_ratios
 from ttf.analyses.estimate_hazards.forest import MOST_ROWS
-from ttf.analyses.estimate_hazards.numbers import _of_cox, numbers
 from ttf.analyses.fit_mttf.compute import failures_without_end, survival_at
 from ttf.analyses.fit_mttf.numbers import of_lives, of_mttf, of_survival
 from ttf.charts.figure import Study
@@ -86,7 +86,7 @@ def run(folder, lives, gives="jobs", causes=()):
         of_lives(metrics, lives)
     of_survival(metrics, summary, survival_at(curves.filter(event="failure", stratum_by="all")))
     of_mttf(metrics, mttf, failures_without_end(lives, "failure", ["all"]))
-    numbers(metrics, given)
+    metrics |= metrics_of("estimate_hazards", given)
     return trace, metrics
 
 
@@ -237,9 +237,12 @@ def cox_of(*rows):
     return CONTRACTS["cox"].frame([*rows, whole | {"cluster_by": "user", "clusters": 20.0}])
 
 
+def cox_numbers(cox):
+    return metrics_of("estimate_hazards", {"cox": cox, "cox_summary": summarise_ratios(cox)})
+
+
 def claim_of(cox, unit="job", gives="jobs"):
-    metrics = Metrics()
-    _of_cox(metrics, cox)
+    metrics = cox_numbers(cox)
     head = page.head(Trace("t", {"gives": gives, "unit": unit}, Path(), CONTRACTS), Numbers(metrics))
     assert length(head.claim) <= 18
     return plain(head.claim), head
@@ -271,8 +274,7 @@ def test_no_claim_where_nothing_is_significant_or_can_be_tested():
     claim, head = claim_of(cox_of(unclear, untold | {"level": "c"}))
     assert claim == "No factor is significantly associated with failure (0 of 2 hazard ratios, 1 untested)"
     assert [plain(key.value) for key in head.keys] == ["0 of 2, 1 untested"]
-    metrics = Metrics()
-    _of_cox(metrics, cox_of().with_columns(reason=pl.lit("fewer than 10 events")))
+    metrics = cox_numbers(cox_of().with_columns(reason=pl.lit("fewer than 10 events")))
     trace = Trace("t", {"gives": "jobs", "unit": "job"}, Path(), CONTRACTS)
     assert page.head(trace, Numbers(metrics)) is None
     (line,) = page.lines(trace, Numbers(metrics))
@@ -283,10 +285,8 @@ def test_no_claim_where_nothing_is_significant_or_can_be_tested():
     ("p_values", "changing"), [((0.4, 0.2), 0), ((0.4, None), None), ((None, 0.01), 1), ((None, None), None)]
 )
 def test_that_no_ratio_changes_with_age_is_said_where_all_are_tested(p_values, changing):
-    metrics = Metrics()
     rows = [NO_GPU | {"level": name, "proportionality_p": p} for name, p in zip("ab", p_values, strict=True)]
-    _of_cox(metrics, cox_of(*rows))
-    assert Numbers(metrics).value("cox.changing", None) == changing
+    assert Numbers(cox_numbers(cox_of(*rows))).value("cox.changing", None) == changing
 
 
 def test_a_ratio_of_few_failures_does_not_lead():

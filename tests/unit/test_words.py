@@ -19,7 +19,9 @@ PROSE = sorted(
     for path in ROOT.glob(pattern)
     if path.name not in MADE
 )
-CODE = sorted(chain((ROOT / "scripts").rglob("*.py"), (ROOT / "workflow").rglob("*.py")))
+CODE = sorted(path for folder in ("scripts", "workflow") for path in (ROOT / folder).rglob("*.py"))
+# Lists of the names of columns.
+CODE = [path for path in CODE if path.name != "numbers.py"]
 LISTS = sorted(chain((ROOT / "config").glob("*.yaml"), (ROOT / "workflow/schemas").glob("*.yaml")))
 RULES = sorted((ROOT / "workflow/rules").glob("*.smk"))
 PAGES = sorted(path for path in (ROOT / "report").rglob("*") if path.suffix in (".html", ".js", ".typ"))

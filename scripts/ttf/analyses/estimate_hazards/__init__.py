@@ -9,7 +9,7 @@ from ttf.contract import REASON, count, name, number, reason, share, table, trut
 # In the table `cox`: the level of an amount, and the row of all amounts together, as a job twice as large has twice the
 # GPUs on twice the nodes.
 DOUBLING, JOB_SIZE = "per doubling", "job_size"
-_OF_ALL = "the row is of all strata"
+_OF_ALL, _OF_PAIR = "the row is of all strata", "the row is of a pair"
 _NO_RATIO = "the row is of the whole model, or its reason says why"
 _NOT_TESTED = "the row is of no coefficient, or could not be tested"
 _CLUSTERED = {name: column for name, column in clustered(number).items() if name in ("cluster_by", "clusters")}
@@ -73,6 +73,9 @@ LOGRANK = table(
     **_CLUSTERED,
     p_clustered=number("p, clustered", "From the score by cluster: holds when clusters differ.", REASON),
     p_adjusted_clustered=number("p, clustered and adjusted", "By Holm's method, over the same tests.", REASON),
+    pairs=count("Pairs", "Of the strata, tested.", _OF_PAIR, "pairs"),
+    pairs_apart=count("Pairs apart", "That differ significantly where clusters differ.", _OF_PAIR, "pairs", n="pairs"),
+    pairs_untold=count("Pairs untold", "With too few clusters to tell.", _OF_PAIR, "pairs", n="pairs"),
     reason=reason(),
 )
 COX = table(
@@ -104,6 +107,19 @@ COX = table(
     converged=truth("Converged", "Whether there is an estimate."),
     reason=reason("Why cells of the row are blank, or what is to be known of them."),
 )
+COX_SUMMARY = table(
+    "cox_summary",
+    "The Cox regression of failure as a whole: how many of its ratios differ from 1 at the 5% level.",
+    ratios=count("Ratios", "Coefficients with an estimate.", unit="ratios"),
+    clear=count("Significant", "Where clusters differ.", unit="ratios", n="ratios"),
+    clear_if_independent=count("Significant if independent", "If units are independent.", unit="ratios", n="ratios"),
+    untold=count("Untested", "With too few clusters.", unit="ratios", n="ratios"),
+    covariates=count("Covariates", "With an estimate.", unit="covariates"),
+    changing=count("Changing", "Whose ratios change with age.", "not all were tested", "covariates", n="covariates"),
+    total_ratios=count("Ratios shown", "Of amounts that grow together one.", unit="ratios"),
+    total_clear=count("Significant", "Of those shown.", unit="ratios", n="total_ratios"),
+    total_untold=count("Untested", "Of those shown.", unit="ratios", n="total_ratios"),
+)
 SURVIVAL_SUMMARY_DELAYED_ENTRY = table(
     "survival_summary_delayed_entry",
     "A stratum, and how long its units last, each at risk only from the age at which it came under watch.",
@@ -125,7 +141,7 @@ ANALYSIS = Analysis(
         "covariates": lambda trace: ["gpu_count", "nodes", "gpu_type", "account"] if trace.has_jobs else trace.strata,
     },
     tables=(
-        *(CUMULATIVE_HAZARD, CUMULATIVE_INCIDENCE, INCIDENCE_AT, LOGRANK, COX),
+        *(CUMULATIVE_HAZARD, CUMULATIVE_INCIDENCE, INCIDENCE_AT, LOGRANK, COX, COX_SUMMARY),
         *(SURVIVAL_SUMMARY_DELAYED_ENTRY, MTTF_DELAYED_ENTRY),
     ),
     charts=lambda trace: {

@@ -63,7 +63,7 @@ def head(trace: Trace, m: Numbers) -> Head | None:
     unit = trace.about["unit"]
     keys = [_key(m, "cox.strongest", _compared(m))] if m.has("cox.strongest.hazard_ratio") else []
     if m.has("cox.job.hazard_ratio") and not _is_size(m):
-        keys.append(_key(m, "cox.job", f"Hazard ratio per doubling of {m['cox.job.of']}"))
+        keys.append(_key(m, "cox.job", f"Hazard ratio per doubling of {_amounts(m)}"))
     keys += [_tested(m), *_run_time(m, unit)]
     text = "Ratios show association, not cause."
     if m.value("cox.changing", 0):
@@ -95,6 +95,11 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
 
 def _is_size(m: Numbers) -> bool:
     return m.value("cox.strongest.level", "").startswith(DOUBLING)
+
+
+def _amounts(m: Numbers) -> str:
+    """What is doubled in a job twice as large."""
+    return "GPUs and nodes" if m["cox.job.covariate"] == JOB_SIZE else "GPUs"
 
 
 def _is_none(m: Numbers) -> bool:
@@ -138,7 +143,7 @@ def _factor(m: Numbers) -> str:
 def _compared(m: Numbers) -> str:
     """What the strongest ratio is of."""
     if _is_size(m):
-        of = m["cox.job.of"] if m["cox.strongest.covariate"] == JOB_SIZE else _factor(m).replace("number of ", "")
+        of = _amounts(m) if m["cox.strongest.covariate"] == JOB_SIZE else _factor(m).replace("number of ", "")
         return f"Hazard ratio per doubling of {of}"
     if _is_none(m):
         return "Hazard ratio, none against one"
@@ -148,8 +153,10 @@ def _compared(m: Numbers) -> str:
 
 def _key(m: Numbers, key: str, label: str) -> Key:
     note = m.interval(f"{key}.ci_{{}}")
-    if m.has(f"{key}.p"):
-        note += f", p {number(m, f'{key}.p', words.p_value)}"
+    # The total of all amounts is no coefficient, whose p would be adjusted.
+    p = next((name for name in ("p_adjusted_clustered", "p_clustered") if m.has(f"{key}.{name}")), None)
+    if p and key == "cox.strongest":
+        note += f", p {number(m, f'{key}.{p}', words.p_value)}"
     return Key(label, number(m, f"{key}.hazard_ratio"), note)
 
 
