@@ -18,11 +18,13 @@ def main(snakemake):
     room = import_module(f"ttf.analyses.{params.analysis}.compute")
     from ttf.inputs import Inputs
     from ttf.kept import Kept
+    from ttf.stages import TABLES
     from ttf.tables import write_folder, write_product
 
     files, trace = dict(snakemake.input.items()), snakemake.wildcards.trace
     kept, in_unit = Kept.of_rule(snakemake), analysis.in_size_unit
-    given = Inputs(files, contracts_of(params.reads), params.settings, trace, output[0], kept, in_unit)
+    contracts = contracts_of(params.reads) | {table.name: table for table in TABLES}
+    given = Inputs(files, contracts, params.settings, trace, output[0], kept, in_unit)
     computed, declared = room.compute(given), {table.name: table for table in analysis.tables}
     folders, rows, files = list(analysis.folders), 0, 0
     for name, product in computed.items() if isinstance(computed, Mapping) else computed:

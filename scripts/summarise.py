@@ -1,4 +1,4 @@
-"""Every number that the report's sentences use, with its unit, n and source table; of a trace its brief besides."""
+"""Every number that the report's sentences use: a cell of a table; of a trace its brief besides."""
 
 from ttf.entry import run_rule
 
@@ -9,10 +9,9 @@ def main(snakemake):
     from pathlib import Path
 
     from ttf.analyses import contracts_of, join
-    from ttf.analyses.fit_mttf.numbers import of_mttf_range
     from ttf.inputs import Inputs
     from ttf.numbers.metrics import Metrics
-    from ttf.numbers.stages import of_stages
+    from ttf.numbers.stages import NUMBERS
     from ttf.page.brief import summed_up
     from ttf.stages import TABLES
 
@@ -20,7 +19,7 @@ def main(snakemake):
     join(params.folders)
     files, contracts = dict(snakemake.input.items()), contracts_of(params.analyses) | {of.name: of for of in TABLES}
     metrics = Metrics()
-    of_stages(metrics, Inputs(files, contracts, {}))
+    metrics.add(NUMBERS, Inputs(files, contracts, {}))
     for analysis, settings in params.analyses.items():
         in_unit = import_module(f"ttf.analyses.{analysis}").ANALYSIS.in_size_unit
         given = Inputs(files, contracts, settings, in_size_unit=in_unit)
@@ -29,7 +28,6 @@ def main(snakemake):
         if hasattr(module, "numbers"):
             module.numbers(metrics, given)
         metrics.add(getattr(module, "NUMBERS", ()), given)
-    of_mttf_range(metrics)
     if params.about:
         given = Inputs(files, contracts, {}, in_size_unit=True)
         metrics.unit = given.unit

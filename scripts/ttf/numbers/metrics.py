@@ -46,7 +46,7 @@ class Cells:
         if self.ends:
             rows = pl.concat([rows.head(1), rows.tail(1)]) if rows.height > 1 else rows.clear()
         for number, row in enumerate(rows.iter_rows(named=True)):
-            words = {name: str(value).replace(" ", "_") for name, value in row.items()}
+            words = {name: str(value).replace(", ", "_").replace(" ", "_") for name, value in row.items()}
             key = self.key.format(**words, rank=number + 1)
             yield f"{key}.{self.ends[number]}" if self.ends else key, row
 
@@ -109,7 +109,7 @@ class Metrics(dict):
             if row[column] is None:
                 continue
             n = table.columns[column].n or (selection.n if selection.n in table.columns else "")
-            self[f"{key}.{name}"] = {
+            self[f"{key}.{name}" if name else key] = {
                 "value": row[column],
                 "unit": self.unit.named(row.get(selection.unit_by) or unit_of(column, table.columns[column])),
                 "n": row[n] if n and n != column else None,

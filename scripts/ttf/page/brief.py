@@ -6,7 +6,6 @@ from ttf.inputs import Inputs
 from ttf.numbers.metrics import Metrics
 from ttf.page.actions import actions
 from ttf.page.bottom_line import bottom_line
-from ttf.page.brief_numbers import of_brief, of_grade
 from ttf.page.changes import changes
 from ttf.page.facts import facts, period, subtitle
 from ttf.page.grade import grade_of
@@ -21,13 +20,15 @@ MOST_BESIDE_CHANGES = 4
 
 
 def summed_up(metrics: Metrics, given: Inputs, about: Mapping) -> Brief:
-    """The brief; into the metrics go the numbers that only it names, out of them what may not be said."""
-    of_brief(metrics, given)
+    """The brief; out of the metrics goes what may not be said, and the grade into them."""
     withheld = withhold(Numbers(metrics))
     for key in withheld:
         metrics.pop(key, None)
     brief = brief_of(Numbers(metrics), given, about, withheld)
-    of_grade(metrics, brief.grade, plain(brief.grade_reasons[0]) if brief.grade_reasons else "no reservations")
+    reason = plain(brief.grade_reasons[0]) if brief.grade_reasons else "no reservations"
+    for key, value in (("grade", brief.grade), ("grade_reason", reason)):
+        about = {"value": value, "unit": "label", "n": None, "source": "brief.json", "column": key, "line": None}
+        metrics[f"quality.{key}"] = about
     return brief
 
 

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from ttf import words
-from ttf.analyses.fit_mttf.numbers import MOST_WITHOUT_END
+from ttf.analyses.fit_mttf import MOST_LIMITS, MOST_WITHOUT_END
 from ttf.numbers.metrics import FEWEST_FAILURES
 from ttf.page.numbers import Numbers
 from ttf.page.phrases import number
@@ -178,3 +178,9 @@ def choose_shape(m: Numbers) -> tuple[str, str]:
     if not m.has("lifetimes.shape_within"):
         return "lifetimes.shape", ""
     return "lifetimes.shape_within", f"within a {m['lifetimes.within']}"
+
+
+def limit_keys(m: Numbers) -> list[str]:
+    """The keys of the seconds at which time limits make steps of the survival curve, in their order."""
+    keys = (f"survival.limits.{number}.time_s" for number in range(1, MOST_LIMITS + 1))
+    return [key for key in keys if m.has(key)]

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from ttf import words
 from ttf.analyses.find_lemon_nodes.page import why_no_finding
 from ttf.analyses.fit_mttf import SURVIVAL_AT
-from ttf.analyses.fit_mttf.numbers import limit_keys
 from ttf.analyses.follow_rate.page import NO_NODES
 from ttf.analyses.measure_availability import OUTAGE_FREE
 from ttf.charts.text import capital
@@ -29,7 +28,7 @@ from ttf.page.phrases import (
     whole_percent,
     with_age,
 )
-from ttf.page.rules import has_no_nodes
+from ttf.page.rules import has_no_nodes, limit_keys
 from ttf.size_unit import GPU
 
 CANNOT = "Cannot be estimated from this trace"

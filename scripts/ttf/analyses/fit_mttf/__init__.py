@@ -5,10 +5,17 @@ from ttf.analysis import Analysis, block_days_of_units
 from ttf.columns import COUNTED, STRATUM
 from ttf.contract import REASON, count, number, parquet, reason, seconds, share, table, truth, whole_seconds, words
 
+# From these shares on, what is not known of the ends moves a mean time to failure more than chance does: of failures
+# without an end, or jobs that ended with no result recorded; of the time at risk that is of jobs still running.
+MOST_WITHOUT_END, MOST_RUNNING = 0.05, 0.5
+# A step of the survival curve of which more of the failures are time limits is one of a limit; so many are told.
+MOSTLY, MOST_LIMITS = 0.5, 3
 # A fall of the survival curve by more at one second is a step of its own.
 STEP = 0.05
 # The ages (s) at which charts and sentences give the share without failure, and their words, by their part of a key.
 AGES = {"1min": (60, "1 min"), "1h": (3_600, "1 h"), "1d": (86_400, "1 day"), "1y": (31_536_000, "1 year")}
+_NO_TIMES, _NO_REPAIRS = "the trace gives no times", "no time to repair is written"
+_LOWEST = "the row is of the lowest rate"
 _NO_PARAMETER = "the model has no such parameter, or could not be fitted"
 
 SURVIVAL = table("survival", "A step of a survival curve; of long curves some steps.", **columns.CURVES)
@@ -18,6 +25,7 @@ SURVIVAL_AT = table(
     "An age, and the share of all without failure at that age: of the whole curve, which survival.csv may cut short.",
     "lives",
     time_s=whole_seconds("Age", "A minute, an hour, a day, a year, as far as the curve goes."),
+    n=count("n", "Units at risk.", unit="lives"),
     **{name: columns.CURVES[name] for name in ("survival", "ci_low", "ci_high")},
     **columns.CLUSTERED,
     reason=reason(),
@@ -30,8 +38,34 @@ SURVIVAL_STEPS = table(
     time_s=whole_seconds("Time", "Age at the step."),
     failures=count("Failures", "At that second.", unit="lives"),
     time_limits=count("of them time limits", "Failures whose status names a time limit.", unit="lives"),
-    drop=share("Step", "By which the curve falls."),
+    timeout_share=share("Time limits", "Of the failures.", n="failures"),
+    drop=share("Step", "By which the curve falls.", n="failures"),
     survival=share("Without failure", "After the step."),
+)
+LIVES_SUMMARY = table(
+    "lives_summary",
+    "All that was at risk, of a trace of components, with their times to repair where these are written.",
+    units=count("Units", "Units that were at risk.", unit="units", n="lives"),
+    lives=count("At risk", "Periods at risk.", unit="lives"),
+    failures=count("Failures", "Those of them that ended in failure.", unit="failures", n="lives"),
+    exposure_s=whole_seconds("Time at risk", "Sum of their durations.", n="lives"),
+    from_s=whole_seconds("From", "First moment, on the clock of the trace.", _NO_TIMES),
+    to_s=whole_seconds("To", "Last moment.", _NO_TIMES),
+    days=count("Days", "From the first moment to the last, rounded up.", _NO_TIMES, "days"),
+    repairs=count("Repairs", "Of known length.", unit="repairs"),
+    repair_mean_s=seconds("Mean repair", "Of these.", _NO_REPAIRS, n="repairs"),
+    repair_median_s=seconds("Median repair", "Of these.", _NO_REPAIRS, n="repairs"),
+    repair_p90_s=seconds("90th percentile", "Of these, linear between ranks.", _NO_REPAIRS, n="repairs"),
+)
+FAR_GROUPS = table(
+    "far_groups",
+    "Groups of components with the highest and the lowest failure rate, where the two are far apart.",
+    end=words("End", "highest or lowest."),
+    stratum_by=STRATUM["stratum_by"],
+    stratum=STRATUM["stratum"],
+    **COUNTED,
+    years=count("Years", "Last whole year at which a tenth was still at risk.", _LOWEST, "years"),
+    failed_share=share("Failed", "By the end of that year (Kaplan-Meier).", _LOWEST),
 )
 MTTF = table("mttf", "A stratum and a confidence: its mean time to failure with censoring.", **columns.MTTF)
 FAILURES_WITHOUT_END = table(
@@ -96,6 +130,7 @@ ANALYSIS = Analysis(
     },
     tables=(
         *(SURVIVAL, SURVIVAL_AT, SURVIVAL_SUMMARY, SURVIVAL_STEPS, MTTF, FAILURES_WITHOUT_END, LIFETIME_MODELS),
+        *(LIVES_SUMMARY, FAR_GROUPS),
         SURVIVAL_CURVES,
     ),
     charts=charts,

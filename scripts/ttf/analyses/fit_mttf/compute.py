@@ -2,16 +2,28 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from ttf.analyses.fit_mttf import AGES, FAILURES_WITHOUT_END, STEP, SURVIVAL_AT, SURVIVAL_STEPS
+from ttf.analyses.fit_mttf import (
+    AGES,
+    FAILURES_WITHOUT_END,
+    FAR_GROUPS,
+    LIVES_SUMMARY,
+    STEP,
+    SURVIVAL_AT,
+    SURVIVAL_STEPS,
+)
 from ttf.analyses.fit_mttf.lifetimes import lifetime_models
-from ttf.clusters import CLUSTER_COLUMNS
+from ttf.clusters import CLUSTER_COLUMNS, DAY_S
 from ttf.inputs import Inputs
 from ttf.jobs import Frame, at_time_limit, observed_s
 from ttf.lives import by_cause, strata_in
+from ttf.numbers.metrics import FEWEST_FAILURES
 from ttf.stats.mttf import mean_time_to_failure
 from ttf.stats.strata import ALL, CountedLives, alike, by_stratum
 from ttf.stats.survival import survival_blocks, thin
 
+# Whole intervals of mean times to failure so many times apart are of groups that one mean does not describe.
+FAR_APART = 5
+YEAR_S = 365 * DAY_S
 JOBS = ("outcome", "status_raw", "runtime_s", "start_s", "trace_end_s")
 LIVES = ("start_s", "duration_s", "duration_max_s", "event", "gpu_milli", "nodes", *CLUSTER_COLUMNS)
 
@@ -45,10 +57,58 @@ def compute(given: Inputs) -> Iterator[tuple]:
     curve = pl.concat(of_all)
     yield "survival_at", survival_at(curve)
     yield "survival_steps", survival_steps(curve, jobs)
-    times = (mean_time_to_failure(of, event, strata, block_days=settings.block_days) for event, of in events.items())
-    yield "mttf", pl.concat(times)
+    mttf = pl.concat(
+        [mean_time_to_failure(of, event, strata, block_days=settings.block_days) for event, of in events.items()]
+    )
+    yield "mttf", mttf
+    summary = LIVES_SUMMARY.frame([]) if "jobs" in given else summarise_lives(given.scan("lives"))
+    yield "lives_summary", summary
+    # Units that fail but once: a mean of all describes no group of them.
+    once = summary.filter(pl.col("units") == pl.col("lives")).height
+    yield "far_groups", far_groups(mttf, pl.concat(thinned), settings.strata[:1] if once else [])
     yield "failures_without_end", failures_without_end(lives, "failure", strata)
     yield "lifetime_models", pl.concat([lifetime_models(of, event, strata) for event, of in counted.items()])
+
+
+def summarise_lives(lives: pl.LazyFrame) -> pl.DataFrame:
+    """The one row of LIVES_SUMMARY; lives: unit_id, event, duration_s; start_s, end_s and repair_s where recorded."""
+    names = lives.collect_schema().names()
+    sums = {
+        "units": pl.col("unit_id").n_unique(),
+        "lives": pl.len(),
+        "failures": (pl.col("event") == "failure").sum(),
+        "exposure_s": pl.col("duration_s").sum(),
+    }
+    if "start_s" in names:
+        ends = pl.col("end_s") if "end_s" in names else pl.col("start_s") + pl.col("duration_s")
+        sums |= {"from_s": pl.col("start_s").min(), "to_s": ends.max()}
+    row = lives.select(**sums).collect(engine="streaming").row(0, named=True)
+    if None not in (row.get("from_s"), row.get("to_s")):
+        row["days"] = -(-(row["to_s"] - row["from_s"]) // DAY_S)
+    repairs = lives.select("repair_s").collect()["repair_s"].drop_nulls() if "repair_s" in names else pl.Series()
+    if repairs.len():
+        row["repair_mean_s"] = repairs.sum() / repairs.len()
+        row |= {"repair_median_s": repairs.median(), "repair_p90_s": repairs.quantile(0.9, "linear")}
+    return LIVES_SUMMARY.frame([row | {"repairs": repairs.len()}])
+
+
+def far_groups(mttf: pl.DataFrame, survival: pl.DataFrame, strata: Sequence[str]) -> pl.DataFrame:
+    """FAR_GROUPS, of the first of the strata in which groups are far apart; no row where none are."""
+    for by in strata:
+        rates = mttf.filter(pl.col("events") >= FEWEST_FAILURES, confidence=0.95, event="failure", stratum_by=by)
+        rates = rates.sort("failures_per_1000_node_days", "stratum").drop_nulls("ci_low_clustered_s")
+        if rates.height < 2:
+            continue
+        low, high = rates.row(0, named=True), rates.row(-1, named=True)
+        curve = survival.filter(event="failure", stratum_by=by, stratum=high["stratum"]).sort("time_s")
+        enough = curve.filter(pl.col("at_risk") >= 0.1 * high["n"])
+        years = (enough["time_s"].max() or 0) // YEAR_S
+        if not years or low["ci_low_clustered_s"] < FAR_APART * high["ci_high_clustered_s"]:
+            continue
+        survived = curve.filter(pl.col("time_s") <= years * YEAR_S)["survival"][-1]
+        high |= {"end": "highest", "years": years, "failed_share": 1 - survived}
+        return FAR_GROUPS.frame([high, low | {"end": "lowest"}])
+    return FAR_GROUPS.frame([])
 
 
 def survival_at(curve: pl.DataFrame) -> pl.DataFrame:
@@ -57,6 +117,7 @@ def survival_at(curve: pl.DataFrame) -> pl.DataFrame:
     last = curve["time_s"].max()
     ages = [age_s for age_s, _ in AGES.values() if last is not None and age_s <= last]
     at = pl.DataFrame({"time_s": ages}, schema={"time_s": curve.schema["time_s"]})
+    curve = curve.with_columns(n=pl.col("at_risk").max())
     return SURVIVAL_AT.typed(at.join_asof(curve, on="time_s").select(*SURVIVAL_AT.columns))
 
 
@@ -75,6 +136,7 @@ def survival_steps(curve: pl.DataFrame, jobs: Frame | None) -> pl.DataFrame:
         found = failed.group_by(time_s=observed_s()).agg(time_limits=pl.len().cast(pl.Int64))
         limits = limits.select("time_s").lazy().join(found, on="time_s", how="left").collect(engine="streaming")
     steps = steps.join(limits, on="time_s", how="left").with_columns(pl.col("time_limits").fill_null(0))
+    steps = steps.with_columns(timeout_share=pl.col("time_limits") / pl.col("failures"))
     return SURVIVAL_STEPS.typed(steps.sort("time_s"))
 
 

@@ -2,14 +2,13 @@ import polars as pl
 
 from ttf import words
 from ttf.analyses.fit_mttf import MTTF, SURVIVAL_AT
-from ttf.analyses.fit_mttf.numbers import limit_keys
 from ttf.analyses.judge_lifetimes import LIFETIME_VERDICT
 from ttf.analyses.measure_availability import OUTAGE_FREE, SPANS
 from ttf.charts.text import capital, duration, listed, plural
 from ttf.page.head import Callout, Head, Key, Line
 from ttf.page.numbers import Numbers
 from ttf.page.phrases import is_repaired, noun, number, of_trace, own_ends, span
-from ttf.page.rules import choose_shape, ends_mostly_unknown
+from ttf.page.rules import choose_shape, ends_mostly_unknown, limit_keys
 from ttf.page.tables import Interval, Shown
 from ttf.page.trace import MOST_STRATA, Trace, largest_strata, strata_in_words
 

@@ -101,6 +101,17 @@ AVAILABILITY = table(
 # The spans (s) for which units go without an outage, by their part of a key, and their words.
 SPANS = {"1d": (86_400, "a day"), "1w": (604_800, "a week"), "30d": (2_592_000, "a month")}
 SPANS["1y"] = (31_536_000, "a year")
+_NO_PERIOD = "the trace gives more than outages"
+OUTAGES_SUMMARY = table(
+    "outages_summary",
+    "All outages, and the time of a trace that gives nothing else.",
+    outages=count("Outages", "All of them.", unit="outages"),
+    units_with_outage=count("Units with an outage", "Of those watched or not.", unit="units", n="outages"),
+    units_watched=count("Units watched", "Of which that is known.", "nobody knows which were watched", "units"),
+    from_s=whole_seconds("From", "Begin of the first, on the clock of the trace.", _NO_PERIOD),
+    to_s=whole_seconds("To", "When the last was seen to go on.", _NO_PERIOD),
+    days=count("Days", "Between the two, rounded up.", _NO_PERIOD, "days"),
+)
 OUTAGE_FREE = table(
     "outage_free",
     "A span: the share of units that have no outage for so long from a random moment at which they are up.",
@@ -127,8 +138,12 @@ ANALYSIS = Analysis(
     rank=10,
     needs=["outages", "outage_records"],
     uses=["exposure"],
-    settings={"block_days": "inference/block_days", "cluster_by": _coarser_than_units},
-    tables=[OUTAGE_CAUSES, AVAILABILITY, OUTAGE_FREE],
+    settings={
+        "block_days": "inference/block_days",
+        "cluster_by": _coarser_than_units,
+        "is_all": lambda trace: trace.gives == "outages",
+    },
+    tables=[OUTAGE_CAUSES, AVAILABILITY, OUTAGES_SUMMARY, OUTAGE_FREE],
     charts={"outage_causes": "outage_causes"},
     main=["outage_causes"],
     sections=["outages"],

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import polars as pl
 
-from ttf.analyses.measure_availability import AVAILABILITY, OUTAGE_CAUSES
+from ttf.analyses.measure_availability import AVAILABILITY, OUTAGE_CAUSES, OUTAGES_SUMMARY
 from ttf.analyses.measure_availability.outage_free import outage_free
-from ttf.clusters import block_name, runs_of_steps, steps_by_block
+from ttf.clusters import DAY_S, block_name, runs_of_steps, steps_by_block
 from ttf.inputs import Inputs
 from ttf.outages.faults import faults
 from ttf.outages.records import began_under_watch
@@ -32,11 +32,23 @@ _SUMS = ("down_s", "outages", "under_way", "repairs", "records")
 def compute(given: Inputs) -> dict[str, pl.DataFrame]:
     outages, records = given.read("outages", _OUTAGES), given.read("outage_records", _RECORDS)
     exposure = given.read("exposure", _EXPOSURE) if "exposure" in given else None
+    clusters = {name: getattr(given.settings, name) for name in ("block_days", "cluster_by")}
     return {
         "outage_causes": causes(outages, records),
-        "availability": availability(outages, records, exposure, **vars(given.settings)),
-        "outage_free": outage_free(outages, exposure, **vars(given.settings)),
+        "availability": availability(outages, records, exposure, **clusters),
+        "outages_summary": summarise_outages(outages, exposure, given.settings.is_all),
+        "outage_free": outage_free(outages, exposure, **clusters),
     }
+
+
+def summarise_outages(outages: pl.DataFrame, exposure: pl.DataFrame | None, is_all: bool) -> pl.DataFrame:
+    """The one row of OUTAGES_SUMMARY. is_all: whether the trace gives nothing but outages."""
+    row = {"outages": outages.height, "units_with_outage": outages["unit_id"].n_unique()}
+    row["units_watched"] = None if exposure is None else exposure["unit_id"].n_unique()
+    if is_all and outages.height:
+        row |= {"from_s": outages["start_s"].min(), "to_s": outages["seen_until_s"].max()}
+        row["days"] = -(-(row["to_s"] - row["from_s"]) // DAY_S)
+    return OUTAGES_SUMMARY.frame([row])
 
 
 def causes(outages: pl.DataFrame, records: pl.DataFrame) -> pl.DataFrame:

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from ttf.analyses.measure_availability import AVAILABILITY, OUTAGE_CAUSES, OUTAGE_FREE, SPANS
+from ttf.analyses.measure_availability import AVAILABILITY, OUTAGE_CAUSES, OUTAGE_FREE, OUTAGES_SUMMARY, SPANS
 from ttf.numbers.metrics import CLUSTERS, cells
 
 _ENDS = ("ci_low", "ci_high", "ci_low_clustered", "ci_high_clustered")
@@ -24,6 +24,8 @@ def _limits(suffix: str) -> str:
 
 
 NUMBERS = [
+    cells(OUTAGES_SUMMARY, "data", "outages units_with_outage units_watched"),
+    cells(OUTAGES_SUMMARY, "period", "from_s to_s days"),
     cells(AVAILABILITY, "outages", _COUNTS, n="", stratum_by="all"),
     cells(AVAILABILITY, "outages.between", _mean("mtbf"), n="outages", stratum_by="all"),
     cells(AVAILABILITY, "outages.up_time", _mean("mttf"), n="outages", stratum_by="all"),

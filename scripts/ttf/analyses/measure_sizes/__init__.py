@@ -58,6 +58,7 @@ NODE_FAILURE_RATE = table(
     ci_low=number("from", "Lower end of Garwood's interval.", REASON, **_PER_1000),
     ci_high=number("to", "Upper end of it; without a failure a one-sided bound.", REASON, **_PER_1000),
     **clustered(partial(number, **_PER_1000), blank=NO_CLUSTERS),
+    days_a_failure=number("Days per failure", "Days of use of a node.", "no failure", "days", n="failures"),
     failures_per_node_day=number("Failures per node-day", "The same of one node-day.", REASON, **_PER_DAY),
     ci_low_per_node_day=number("from", "The same of one node-day.", REASON, **_PER_DAY),
     ci_high_per_node_day=number("to", "The same of one node-day.", REASON, **_PER_DAY),

@@ -185,6 +185,7 @@ def node_failure_rate(
             "ci_low": 1000 * a_day["ci_low_per_node_day"],
             "ci_high": 1000 * a_day["ci_high_per_node_day"],
         }
+        row["days_a_failure"] = 1000 / row["failures_per_1000_node_days"] if failures else None
         none = None if failures else "no failures: upper limit only"
         row |= _clustered(differing.limits(clusters, "failures", "node_s", confidence), 1000 * SECONDS_A_DAY)
         found.append(row | {"reason": "; ".join(filter(None, [none, reason])) or None})

@@ -27,6 +27,11 @@ _BOUND = {
 }
 _BEST = {"optimal_interval_s": seconds("Best interval", "Best for long runs, at most the whole work.", blank=REASON)}
 
+_TARGET = {
+    "failures": count("Failures", "Behind the failure rate.", "they are not counted", "failures"),
+    "of_target": truth("Target", "Whether the run is the one planned for, at the first checkpoint interval."),
+    "answers": truth("Answers", "Whether the text answers by the row."),
+}
 _NO_ENDS = "the row is of an end of the rate, the rate has no lower end, or the column reason says why"
 ETTR = table(
     "ettr",
@@ -50,6 +55,8 @@ ETTR = table(
     **_BEST,
     **_BOUND,
     approximation_valid=truth("Valid", "Whether failures take at most 0.3 of the scheduled time.", blank=REASON),
+    clustered=truth("Clustered", "Whether the interval holds when users and weeks differ."),
+    **_TARGET,
     reason=reason(),
 )
 ETTR_OUTLOOK = table(
@@ -69,6 +76,7 @@ ETTR_OUTLOOK = table(
     daly_young_interval_s=seconds("Daly-Young interval", "First approximation of the best interval.", blank=REASON),
     **_BEST,
     ettr_at_optimum=share("ETTR at the best interval", "Exact ETTR with a checkpoint at that interval.", blank=REASON),
+    **_TARGET,
     reason=reason(),
 )
 MITIGATIONS = table(
@@ -88,19 +96,49 @@ MITIGATIONS = table(
         blank="sizes are numbers of nodes, or the column reason says why",
         unit="GPU-hours",
     ),
+    of_target=truth("Target", "Whether the run is the one planned for."),
     reason=reason(),
 )
 ETTR_ASSUMPTIONS = table(
     "ettr_assumptions",
     "An assumption that the plans rest on, and where it is from.",
     assumption=words("What", "The assumption."),
-    amount=number("Amount", "Its value, in `unit`.", blank="the failure rate of a node is not known"),
+    amount=number("Amount", "Its value.", blank="the failure rate of a node is not known"),
     unit=words("Unit", "Of the amount."),
     n=count("n", "Failures or waits behind it.", blank="it is not estimated from counts"),
     source=words(
         "From", "The trace, the configuration, or the basis on which failures are attributed.", blank="no life ran"
     ),
     reason=reason("Why the failure rate, or the interval of the mean wait, is not known."),
+)
+_NOT_PLANNED = "no rate can be planned with at this size, or it has no such end"
+_OF_TARGET = {"blank": _NOT_PLANNED, "n": "failures"}
+_NO_TEST = "there is no test of runs of that size"
+TARGET_RUN = table(
+    "target_run",
+    "The run planned for, at the failure rate that the text answers by.",
+    by=words("By", "estimate, the projected rate, else measured_rate, of runs of that size.", _NOT_PLANNED),
+    withheld=words("Withheld", "Why the rate is not projected to that size.", "it is projected"),
+    needed=words("Needed", "What data it would take.", "it is projected"),
+    basis=words("Basis", "On which failures are attributed.", "no life ran", n="rate_failures"),
+    unit=words("Unit", "Of the size of the run."),
+    queue_source=words("Queue from", "Where the wait is from."),
+    no_interval=words("No interval", "Why the ratio has none.", "it has one"),
+    rate_failures=count("Failures", "Behind the rate of a node.", "no life ran", "failures"),
+    failures=count("Failures", "Behind the rate answered by.", _NOT_PLANNED, "failures"),
+    waits=count("Waits", "Behind the mean wait.", "it is configured, or no wait is known"),
+    mttf_low_s=seconds("Failure every, from", "At the upper end of the rate.", **_OF_TARGET),
+    mttf_high_s=seconds("to", "At the lower end of the rate.", **_OF_TARGET),
+    queued_s=seconds("Queued", "A wait at the submission and one after each failure.", _NOT_PLANNED, n="waits"),
+    requeue_saved_s=seconds("Saved by requeueing at once", "The waits after failures.", **_OF_TARGET),
+    wall_queued_s=seconds("Wall clock queued", "Part of the wall clock.", **_OF_TARGET),
+    wall_productive_s=seconds("working", "Part of the wall clock.", **_OF_TARGET),
+    wall_overhead_s=seconds("lost", "Part of the wall clock: writes, start-ups and lost work.", **_OF_TARGET),
+    limit_size=count("Limit", "Smallest size at which the approximations fail.", "they hold", n="rate_failures"),
+    check_runs=count("Runs", "Of that size.", _NO_TEST, "attempts"),
+    check_observed=count("Failures seen", "In these.", _NO_TEST, "failures", n="check_runs"),
+    check_expected=number("expected", "At the rate of the other sizes.", _NO_TEST, n="check_runs"),
+    check_p_value=number("p", "That they are of one rate.", _NO_TEST, n="check_runs"),
 )
 ETTR_CONTOUR = table(
     "ettr_contour",
@@ -126,7 +164,7 @@ ANALYSIS = Analysis(
     settings={
         "ettr": lambda trace: {key: value for key, value in trace.settings["ettr"].items() if key not in OF_DONE_RUNS}
     },
-    tables=(ETTR, ETTR_OUTLOOK, MITIGATIONS, ETTR_ASSUMPTIONS, ETTR_CONTOUR),
+    tables=(ETTR, ETTR_OUTLOOK, MITIGATIONS, TARGET_RUN, ETTR_ASSUMPTIONS, ETTR_CONTOUR),
     charts={
         "ettr_by_gpus": ["ettr", "ettr_outlook", "ettr_assumptions", "node_failure_rate", "mttf_by_gpus"],
         "ettr_contour": ["ettr_contour", "node_failure_rate", "mttf_by_gpus", "ettr_assumptions"],

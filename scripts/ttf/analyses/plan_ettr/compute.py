@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from ttf.analyses.plan_ettr import ETTR, ETTR_ASSUMPTIONS, ETTR_CONTOUR, ETTR_OUTLOOK, MITIGATIONS
+from ttf.analyses.plan_ettr.target_run import with_target
 from ttf.clusters import CLUSTER_COLUMNS, LEVEL_NAMES, level_names, with_levels
 from ttf.columns import FEWEST_CLUSTERS
 from ttf.infra import EVENT
@@ -32,6 +33,7 @@ from ttf.stats.plans import (
     BEST_INTERVAL,
     CONFIDENCE,
     ESTIMATE,
+    FASTER_WRITES,
     MEASURED,
     RATE_UNIT,
     Habits,
@@ -73,11 +75,11 @@ def compute(given: Inputs) -> dict:
     habits = habits_asked(asked, queue["value"])
     sizes = sorted({*asked["gpus"], target})
     ettr, outlook = plan_tables(rate, habits, sizes, asked["simulations"], asked["seed"], queue)
+    assumed = assumptions(rates, habits[0], queue, target, given.unit)
+    mitigations = mitigation_table(rate, habits[0], sizes)
     return {
-        "ettr": ettr,
-        "ettr_outlook": outlook,
-        "mitigations": mitigation_table(rate, habits[0], sizes),
-        "ettr_assumptions": assumptions(rates, habits[0], queue, target, given.unit),
+        **with_target(ettr, outlook, mitigations, assumed, rates, given["mttf_by_gpus"]),
+        "ettr_assumptions": assumed,
         "ettr_contour": ettr_contour(rate, habits[0], target),
     }
 
@@ -263,7 +265,7 @@ def _mitigated(plan: Plan) -> list[tuple[str, Plan]]:
         ("failure rate halved", replace(plan, failures_per_s=plan.failures_per_s / 2)),
         ("start-up time halved", replace(plan, restart_s=plan.restart_s / 2)),
         ("queue time halved", replace(plan, queue_s=plan.queue_s / 2)),
-        ("checkpoint write ten times faster", replace(plan, write_s=plan.write_s / 10)),
+        (FASTER_WRITES, replace(plan, write_s=plan.write_s / 10)),
     ]
     if np.isfinite(best) and best > 0:
         changed.append((BEST_INTERVAL, replace(plan, interval_s=best)))

@@ -248,7 +248,7 @@ def _down_at_once(trace: Trace, m: Numbers) -> dict | None:
 _FIELDS = {
     "interval": "checkpoint_interval",
     "write": "checkpoint_write",
-    "restart": "start_up",
+    "restart": "start-up",
     "queue": "queue",
     "work": "work_of_the_run",
 }

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 
 import polars as pl
 
-from ttf.analyses.split_outcomes import OUTCOMES as OUTCOME_TABLE
-from ttf.analyses.split_outcomes import OUTCOMES_BY_GPUS, RUNTIME_QUANTILES
+from ttf.analyses.split_outcomes import OUTCOMES_BY_GPUS, OUTCOMES_GPU, RUNTIME_QUANTILES
+from ttf.analyses.split_outcomes.summaries import ended_by_node, ended_jobs, summarise_jobs, with_median_intervals
 from ttf.clusters import READ_OF_JOBS, with_clusters
 from ttf.inputs import Inputs
 from ttf.jobs import OUTCOMES, TIME_LIMITS, at_time_limit, doubling, gpu_seconds_milli, observed_s, whole_gpus
@@ -27,11 +27,16 @@ NO_LIMITS = "no status of the format says that a time limit ended the job"
 def compute(given: Inputs) -> dict[str, pl.DataFrame | pl.LazyFrame]:
     jobs = given.scan("jobs")
     times_of, words = observed_times(jobs), given.settings.words
+    clustered = with_clusters(given.scan("jobs", [*READ_OF_JOBS, *_SIZED, "runtime_s"]))
+    outcomes = outcome_table(jobs, times_of, words)
     return split_outcomes(jobs) | {
-        "outcomes": outcome_table(jobs, times_of, words),
+        "outcomes": with_median_intervals(outcomes, clustered),
         # Published shares are mostly of the jobs that asked for a GPU.
         "outcomes_gpu": outcome_table(jobs.filter(pl.col("gpu_milli") > 0), words=words),
-        "outcomes_by_gpus": outcomes_by_gpus(with_clusters(given.scan("jobs", [*READ_OF_JOBS, *_SIZED]))),
+        "outcomes_by_gpus": outcomes_by_gpus(clustered),
+        "ended_jobs": ended_jobs(outcomes, clustered),
+        "ended_by_node": ended_by_node(clustered),
+        "jobs_summary": summarise_jobs(given.scan_as_recorded("jobs"), given.read("nodes")),
         "runtime_quantiles": runtime_quantiles(times_of),
     }
 
@@ -73,7 +78,7 @@ def outcome_table(jobs: Rows, times_of: Mapping[str, Counted] | None = None, wor
             row |= {"runtime_mean_s": times.mean(), "runtime_median_s": times.median()}
             row["runtime_p90_s"] = times.percentile(90)
         rows.append(row)
-    return OUTCOME_TABLE.frame(rows)
+    return OUTCOMES_GPU.frame(rows)
 
 
 def outcomes_by_gpus(jobs: Rows) -> pl.DataFrame:
