@@ -3,9 +3,11 @@
 import math
 
 import polars as pl
-from given_tables import Given
+from given_tables import Given, metrics_of
 from scipy.integrate import quad
 from ttf.analyses.plan_ettr.compute import assumptions
+from ttf.analyses.plan_ettr.target_run import with_target
+from ttf.numbers.metrics import Metrics
 from ttf.stats.plans import Habits, NodeRate
 
 DAY = 86_400
@@ -57,6 +59,13 @@ def given_plan(rate: NodeRate, habit: Habits, run_gpus: int, tables: dict | None
     found = {"node_failure_rate": rates, "mttf_by_gpus": pl.DataFrame(schema=schema)}
     found["ettr_assumptions"] = assumptions(rates, habit, queue, run_gpus)
     return Given(found | (tables or {}), ettr={"target_gpus": run_gpus})
+
+
+def target_numbers(given) -> Metrics:
+    """Mark the rows of the target in the tables of plans that are given; returns the numbers of plan_ettr."""
+    plans = (given[name] for name in ("ettr", "ettr_outlook", "mitigations", "ettr_assumptions"))
+    given |= with_target(*plans, given["node_failure_rate"], given["mttf_by_gpus"])
+    return metrics_of("plan_ettr", given)
 
 
 def wall_by_first_steps(rate: float, habit: Habits) -> float:

@@ -13,13 +13,11 @@ from ttf.analyses.estimate_hazards import ANALYSIS, page
 from ttf.analyses.estimate_hazards.charts import CHARTS
 from ttf.analyses.estimate_hazards.compute import compute, summarise_ratios
 from ttf.analyses.estimate_hazards.forest import MOST_ROWS
-from ttf.analyses.fit_mttf.compute import failures_without_end, survival_at
-from ttf.analyses.fit_mttf.numbers import of_lives, of_mttf, of_survival
+from ttf.analyses.fit_mttf.compute import failures_without_end, summarise_lives, survival_at
 from ttf.charts.figure import Study
 from ttf.charts.saving import save_charts
 from ttf.inputs import Inputs
 from ttf.lives import LIFE_COLUMNS
-from ttf.numbers.metrics import Metrics
 from ttf.page.numbers import Numbers
 from ttf.page.phrases import length, plain
 from ttf.page.trace import Trace
@@ -81,11 +79,14 @@ def run(folder, lives, gives="jobs", causes=()):
     paths = ([str(folder / "figures" / f"{chart}.{ending}") for chart in CHARTS] for ending in ("vl.json", "svg"))
     charts = ((name, chart, None) for name, chart in drawn.items())
     save_charts(charts, dict.fromkeys(CHARTS, ()), *paths, [], str(folder / "figures" / "index.json"))
-    metrics = Metrics()
-    if gives == "lives":
-        of_lives(metrics, lives)
-    of_survival(metrics, summary, survival_at(curves.filter(event="failure", stratum_by="all")))
-    of_mttf(metrics, mttf, failures_without_end(lives, "failure", ["all"]))
+    of_fit_mttf = {
+        "lives_summary": summarise_lives(lives.lazy()).head(gives == "lives"),
+        "survival_summary": summary,
+        "survival_at": survival_at(curves.filter(event="failure", stratum_by="all")),
+        "mttf": mttf,
+        "failures_without_end": failures_without_end(lives, "failure", ["all"]),
+    }
+    metrics = metrics_of("fit_mttf", of_fit_mttf)
     metrics |= metrics_of("estimate_hazards", given)
     return trace, metrics
 

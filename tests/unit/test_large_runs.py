@@ -8,14 +8,12 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 import vl_convert
-from plan_inputs import DAY, HABITS, RATE, SIZES, TOO_LARGE, a_rate, given_plan
+from plan_inputs import DAY, HABITS, RATE, SIZES, TOO_LARGE, a_rate, given_plan, target_numbers
 from ttf.analyses.measure_ettr.charts import ettr_measured
 from ttf.analyses.plan_ettr.charts import SCHEDULED, WALL, ettr_by_gpus
 from ttf.analyses.plan_ettr.compute import mitigation_table, plan_tables
-from ttf.analyses.plan_ettr.numbers import numbers
 from ttf.analyses.plan_ettr.page import head, lines, planner, tables
 from ttf.charts.figure import Study
-from ttf.numbers.metrics import Metrics
 from ttf.page import phrases
 from ttf.page.blocks import macros
 from ttf.page.numbers import Numbers
@@ -36,8 +34,7 @@ def planned(rate, habits=HABITS, target=1024, largest_nodes=64, by_gpus=None, **
         given["mttf_by_gpus"] = by_gpus
     else:
         given["mttf_by_gpus"] = given["mttf_by_gpus"].with_columns(p_clustered=None)
-    metrics = Metrics()
-    numbers(metrics, given)
+    metrics = target_numbers(given)
     return given, Numbers(metrics)
 
 

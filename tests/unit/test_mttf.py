@@ -5,15 +5,14 @@ import math
 import numpy as np
 import polars as pl
 import pytest
+from given_tables import metrics_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from ttf.analyses.fit_mttf import FAILURES_WITHOUT_END, MTTF
-from ttf.analyses.fit_mttf.compute import failures_without_end
-from ttf.analyses.fit_mttf.numbers import of_groups
+from ttf.analyses.fit_mttf.compute import failures_without_end, far_groups
 from ttf.analyses.fit_mttf.page import by_group
 from ttf.clusters import with_levels
-from ttf.numbers.metrics import Metrics
 from ttf.page.numbers import Numbers
 from ttf.page.phrases import plain
 from ttf.stats.clustered import UNCLUSTERED
@@ -263,13 +262,10 @@ def test_groups_far_apart_are_said_before_a_mean_that_describes_neither():
         schema=["event", "stratum_by", "stratum", "time_s", "at_risk", "survival"],
         orient="row",
     )
-    metrics = Metrics()
-    of_groups(metrics, mttf, curve, ["batch"])
+    metrics = metrics_of("fit_mttf", {"far_groups": far_groups(mttf, curve, ["batch"])})
     assert metrics["groups.highest.years"]["value"] == 3
     assert metrics["groups.highest.failed_share"]["value"] == pytest.approx(0.3)
     said_of_it = plain(by_group(Numbers(metrics), "GPUs"))
     assert said_of_it == "30.0% of GPUs of batch old had failed by year 3, 12 of 500 of new"
     near = mttf.with_columns(ci_low_clustered_s=pl.lit(1.9e8))
-    alike = Metrics()
-    of_groups(alike, near, curve, ["batch"])
-    assert alike == {}
+    assert far_groups(near, curve, ["batch"]).is_empty()

@@ -2,8 +2,9 @@
 
 import polars as pl
 import pytest
+from given_tables import metrics_of
 from of_formats import FORMATS
-from ttf.analyses.split_outcomes import OUTCOMES as OUTCOMES_TABLE
+from ttf.analyses.split_outcomes import OUTCOMES_GPU
 from ttf.analyses.split_outcomes.compute import (
     NO_LIMITS,
     observed_times,
@@ -11,10 +12,10 @@ from ttf.analyses.split_outcomes.compute import (
     runtime_quantiles,
     split_outcomes,
 )
-from ttf.analyses.split_outcomes.numbers import of_outcomes
+from ttf.analyses.split_outcomes.summaries import ended_jobs
+from ttf.clusters import with_clusters
 from ttf.formats.declared import outcome_by_word
 from ttf.jobs import JOB_COLUMNS, OUTCOMES, gpu_seconds_milli, observed_s, outcome_of
-from ttf.numbers.metrics import Metrics
 
 
 def jobs(*rows, trace_end_s=7300):
@@ -43,7 +44,7 @@ DOZEN = jobs(
 
 def test_a_dozen_jobs():
     table = outcome_table(DOZEN)
-    OUTCOMES_TABLE.check(table)
+    OUTCOMES_GPU.check(table)
     waits = "has not started, so it has no run time"
     assert table.rows() == [
         ("success", 4, 4 / 13, 3.0, 30 / 121, 2715.0, 1830.0, 6120.0, 4, None, NO_LIMITS),
@@ -159,16 +160,20 @@ def test_which_formats_tell_time_limits(name, told):
     assert (outcome_table(LIMITED, words=WORDS[name])["at_time_limit"].count() > 0) == told
 
 
+def ended_numbers(jobs, words=()):
+    table = ended_jobs(outcome_table(jobs, words=words), with_clusters(jobs.lazy()))
+    return metrics_of("split_outcomes", {"ended_jobs": table})
+
+
 def test_numbers_of_time_limits():
-    metrics = Metrics()
-    of_outcomes(metrics, outcome_table(LIMITED, words=["TIMEOUT"]))
-    assert metrics["outcomes.timeouts"] == {"value": 4, "unit": "jobs", "source": "tables/outcomes.csv", "n": 6}
+    metrics = ended_numbers(LIMITED, words=["TIMEOUT"])
+    timeouts = metrics["outcomes.timeouts"]
+    assert (timeouts["value"], timeouts["unit"], timeouts["n"]) == (4, "jobs", 6)
     assert metrics["outcomes.timeout_share"]["value"] == 4 / 6
     # 2 of the 7 that ended in success or failure.
     without = metrics["outcomes.failure_share_without_timeout"]
     assert (without["value"], without["n"]) == (2 / 7, 7)
-    untold = Metrics()
-    of_outcomes(untold, outcome_table(LIMITED))
+    untold = ended_numbers(LIMITED)
     assert "outcomes.timeout_share" not in untold
     assert untold["outcomes.failure_share"] == metrics["outcomes.failure_share"]
 

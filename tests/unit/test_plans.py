@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_runs import trace_of
-from plan_inputs import DAY, HABITS, RATE, SIZES, TOO_LARGE, a_rate, rates_of
+from plan_inputs import DAY, HABITS, RATE, SIZES, TOO_LARGE, a_rate, rates_of, target_numbers
 from polars.testing import assert_frame_equal
 from ttf.analyses.measure_ettr import ETTR_MEASURED
 from ttf.analyses.measure_ettr.compute import job_runs, measured_table
 from ttf.analyses.plan_ettr import ETTR_ASSUMPTIONS
 from ttf.analyses.plan_ettr.compute import ONE_WAIT, assumptions, mitigation_table, plan_tables, queue_of
-from ttf.analyses.plan_ettr.numbers import numbers
 from ttf.clusters import with_levels
 from ttf.errors import StudyError
 from ttf.infra import infra_lives
@@ -274,9 +273,7 @@ def numbers_of(rate: NodeRate, habit: Habits, by_gpus: pl.DataFrame | None = Non
         "node_failure_rate": rates,
         "mttf_by_gpus": none if by_gpus is None else by_gpus,
     }
-    metrics = Metrics()
-    numbers(metrics, tables)
-    return metrics
+    return target_numbers(tables)
 
 
 def test_numbers_of_a_run_that_cannot_be_estimated_are_a_reason() -> None:

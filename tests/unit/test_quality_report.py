@@ -5,16 +5,17 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from given_tables import metrics_of
 from ttf.analyses.measure_drift import DRIFT
 from ttf.analyses.measure_drift.compute import summarise_drift
 from ttf.analyses.measure_drift.numbers import NUMBERS
-from ttf.numbers.metrics import Metrics
-from ttf.numbers.stages import of_quality
+from ttf.analyses.summarise_results.compute import summarise_quality
+from ttf.numbers.stages import NUMBERS as STAGE_NUMBERS
 from ttf.page import quality_lines
 from ttf.page.numbers import Numbers
 from ttf.page.phrases import keys, plain
 from ttf.page.trace_page import environment
-from ttf.stages import ANOMALIES, STATISTICS
+from ttf.stages import ANOMALIES, ROW_ACCOUNT, STATISTICS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -34,14 +35,16 @@ def anomaly(rows, suggestion):
 
 
 def numbers(anomalies=(), drift=None):
-    metrics = Metrics()
     statistics = frame(
         STATISTICS.schema,
         {"table": "pods", "stored_as": "name", "rows": 5, "blank": 0},
         {"table": "pods", "stored_as": "gpu_type", "rows": 5, "blank": 5},
         {"table": "pods", "stored_as": None, "rows": 5},
     )
-    of_quality(metrics, frame(ANOMALIES.schema, *anomalies), statistics)
+    account = frame(ROW_ACCOUNT.schema)
+    tables = {"row_account": account, "anomalies": frame(ANOMALIES.schema, *anomalies), "statistics": statistics}
+    metrics = metrics_of("summarise_results", {"quality_summary": summarise_quality(tables)})
+    metrics.add(STAGE_NUMBERS, tables)
     if drift is not None:
         drift = frame(DRIFT.schema, *drift)
         metrics.add(NUMBERS, {"drift": drift, "drift_summary": summarise_drift(drift)})

@@ -4,11 +4,11 @@ from types import SimpleNamespace
 
 import polars as pl
 import pytest
+from given_tables import metrics_of
 from ttf.analyses.describe_workload.page import head, lines
+from ttf.analyses.split_outcomes.summaries import summarise_jobs
 from ttf.derived import without_equal_times
 from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS
-from ttf.numbers.metrics import Metrics
-from ttf.numbers.stages import of_jobs
 from ttf.page import phrases
 from ttf.page.numbers import Numbers
 
@@ -63,9 +63,10 @@ def test_equal_times_are_no_waits_of_zero(starts, waits) -> None:
     frame = pl.DataFrame({"submit_s": submits, "start_s": starts, "queue_s": queue_s})
     jobs = without_equal_times(frame.lazy()).collect()
     assert jobs["queue_s"].to_list() == waits
-    metrics = Metrics()
     blank = {name: pl.lit(None, dtype) for name, dtype in JOB_COLUMNS.items() if name not in frame.columns}
-    of_jobs(metrics, jobs.with_columns(**blank | {"outcome": pl.lit("success")}), pl.DataFrame(schema=NODE_COLUMNS))
+    jobs = jobs.with_columns(**blank | {"outcome": pl.lit("success")}).lazy()
+    summary = summarise_jobs(jobs, pl.DataFrame(schema=NODE_COLUMNS))
+    metrics = metrics_of("split_outcomes", {"jobs_summary": summary})
     said_of = {line.what: line.found for line in lines(trace_of(), Numbers(metrics))}
     if waits[0] is None:
         assert said_of["Waits in the queue"] == "Every start equals its submission, so no waiting is computed."

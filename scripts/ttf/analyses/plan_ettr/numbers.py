@@ -32,7 +32,7 @@ NUMBERS = [
     cells(TARGET_RUN, "ettr.wall", _WALL),
     cells(TARGET_RUN, "actions.requeue", "saved_s=requeue_saved_s"),
     cells(TARGET_RUN, "sizes.check", _CHECK),
-    cells(ETTR, "ettr.{rate}", "ettr=ettr_renewal queue_s", n="failures", of_target=True),
+    cells(ETTR, "ettr.{rate}", "ettr=ettr_renewal queue_s", known="ettr_renewal", n="failures", of_target=True),
     cells(ETTR, "ettr.{rate}", _bounds("_clustered"), n="failures", of_target=True, clustered=True),
     cells(ETTR, "ettr.{rate}", _bounds(""), n="failures", of_target=True, clustered=False),
     cells(ETTR, "ettr.measured_rate", "mttf_s", n="failures", of_target=True, rate="measured_rate"),
