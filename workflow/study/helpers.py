@@ -12,8 +12,6 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-from study.memory import remembered
-
 
 @cache
 def helpers(script: Path, *modules: str, rooms: tuple[Path, ...] = ()) -> tuple[Path, ...]:
@@ -83,9 +81,8 @@ def _imports(text: str, file: Path) -> list[tuple[str, str, int, int]]:
 
 @cache
 def _imported(file: Path, roots: tuple[Path, ...]) -> tuple[Path, ...]:
-    content, files = _content(file), []
-    imports = remembered(lambda: _imports(content.decode("utf-8"), file), _content(Path(__file__)), content)
-    for module, name, level, line in imports:
+    files: list[Path] = []
+    for module, name, level, line in _imports(_content(file).decode("utf-8"), file):
         if level:
             raise ImportError(f"{file}, line {line}: a relative import; write `from ttf. ... import ...`")
         files += _files_of(f"{module}.{name}" if name else module, roots, may_be_a_name=bool(name))
