@@ -1,8 +1,6 @@
 """`make check-resources`: did any job of the finished study use more memory or time than its rule asks for?
 
-One line for each that did; exit code 1 if any. Further arguments are the folders of other studies, looked at together.
---write makes workflow/resources.yaml anew from these studies, small and large, and says what the declarations of
-analyses are to say.
+One line for each that did; exit code 1 if any. Arguments are the folders of other studies, looked at together.
 """
 
 import sys
@@ -16,14 +14,12 @@ CHECKOUT = Path(__file__).parents[1]
 TABLE = CHECKOUT / "workflow" / "resources.yaml"
 sys.path.insert(0, str(CHECKOUT / "workflow"))
 
-from study.resources import gigabytes, megabytes, minutes, rounded_up, rule_of_benchmark, used, with_rooms  # noqa: E402
+from study.resources import gigabytes, megabytes, minutes, rule_of_benchmark, used, with_rooms  # noqa: E402
 from study.studies import STUDIES  # noqa: E402
 from ttf.provenance.seal import NotIntact, unsealed  # noqa: E402
 from ttf.rooms import rooms  # noqa: E402
 
 READERS = ("ingest", "ingest_part", "merge_parts")  # the rules whose inputs are raw tables
-LEAST_GB = 0.02  # a trace with next to nothing of a GB says nothing about a GB
-LEAST_MB = 150  # what Python and Polars take; a job of a moment is measured before it has them
 
 
 class Job(NamedTuple):
@@ -74,49 +70,9 @@ def problems(jobs: list[Job], measured: dict[str, Any]) -> list[str]:
     return found
 
 
-def table_of(jobs: list[Job], fixed: dict[str, Any]) -> dict[str, Any]:
-    """The table that follows from these jobs: of each rule a line for each format, and a base that lifts it above them.
-
-    A line is as steep as memory grew up to the largest trace of its format, from one of half its size or less: what
-    streams stays flat.
-    """
-    rules = {}
-    for rule in sorted({job.rule for job in jobs}):
-        of_rule = [job for job in jobs if job.rule == rule]
-        slopes = {
-            name: steep for name in sorted({job.format or "" for job in of_rule}) if (steep := _slope(of_rule, name))
-        }
-        base = max(job.megabytes - slopes.get(job.format, 0) * job.raw_gb for job in of_rule)
-        lines = {name: rounded_up(steep) for name, steep in slopes.items()}
-        rules[rule] = {"base_mb": max(rounded_up(base), 100)} | ({"mb_per_gb": lines} if lines else {})
-    return fixed | {"rules": rules}
-
-
-def _slope(jobs: list[Job], name: str) -> float:
-    """MB per GB of raw tables up to the largest size of a format, from the largest at most half of it; 0 if unknown."""
-    smallest = min(jobs, key=lambda job: job.raw_gb)
-    of_size = {0.0: max(smallest.megabytes, LEAST_MB)}
-    for job in jobs:
-        if job.format == name and job.raw_gb >= LEAST_GB:
-            of_size[job.raw_gb] = max(job.megabytes, of_size.get(job.raw_gb, 0.0))
-    larger = max(of_size)
-    smaller = max(size for size in of_size if size <= larger / 2)
-    return max(of_size[larger] - of_size[smaller], 0.0) / (larger - smaller) if larger else 0.0
-
-
-def write(measured: dict[str, Any]) -> None:
-    comments = TABLE.read_text(encoding="utf-8").partition("\nsnakemake_mb")[0]
-    fixed = yaml.safe_dump({key: measured[key] for key in measured if key != "rules"}, sort_keys=False)
-    lines = [
-        f"  {rule}: {yaml.safe_dump(about, default_flow_style=True, width=1000, sort_keys=False).strip()}\n"
-        for rule, about in measured["rules"].items()
-    ]
-    TABLE.write_text(f"{comments}\n{fixed}rules:\n{''.join(lines)}", encoding="utf-8")
-
-
 def main(arguments: list[str]) -> int:
     measured = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
-    folders = [Path(), *(Path(argument) for argument in arguments if not argument.startswith("--"))]
+    folders = [Path(), *map(Path, arguments)]
     if missing := [path for folder in folders if not any((path := folder / STUDIES).glob("*/manifest.json"))]:
         print(f"{missing[0]}: not found; run the study first: make report", file=sys.stderr)
         return 1
@@ -125,13 +81,6 @@ def main(arguments: list[str]) -> int:
     except NotIntact as error:
         print(f"{error}. Delete it and run `make report`.", file=sys.stderr)
         return 1
-    if "--write" in arguments:
-        table = table_of(jobs, {key: measured[key] for key in measured if key != "rules"})
-        of_rooms = {name: table["rules"].pop(name) for name in rooms() if name in table["rules"]}
-        write(table)
-        for name, about in of_rooms.items():
-            print(f"analysis {name}: memory_mb={about['base_mb']}, mb_per_gb={about.get('mb_per_gb', {})}")
-        return 0
     found = problems(jobs, with_rooms(measured, rooms()))
     print("\n".join(found) or f"{len(jobs)} jobs: none used more memory or time than its rule asks for.")
     return bool(found)

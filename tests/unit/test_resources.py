@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from resources import Job, table_of
 from study.resources import gigabytes, megabytes, minutes, rule_of_benchmark, used
 from ttf.provenance.seal import sealed
 from ttf.rooms import rooms
@@ -86,18 +87,16 @@ def test_a_job_that_used_more_than_it_asks_for_is_named(finished):
         "fit": 0.002,
         "ingest_part": 0.001,
     }
-    table = check["table_of"](list(check["jobs_of"](finished)), {})
+    table = table_of(list(check["jobs_of"](finished)), {})
     assert table == {"rules": {"draw": {"base_mb": 270}, "fit": {"base_mb": 200}, "ingest_part": {"base_mb": 100}}}
 
 
 def test_a_rule_asks_for_what_grows_and_not_for_what_streams():
-    check = runpy.run_path(ROOT / "scripts" / "check_resources.py")
-
     def jobs(rule, *used):
-        return [check["Job"](None, rule, "pai2020", gb, mb, 1.0) for gb, mb in zip((0.01, 4, 40), used, strict=True)]
+        return [Job(None, rule, "pai2020", gb, mb, 1.0) for gb, mb in zip((0.01, 4, 40), used, strict=True)]
 
     flat, linear = jobs("flat", 200, 600, 640), jobs("linear", 200, 600, 4200)
-    table = check["table_of"]([*flat, *linear], {})
+    table = table_of([*flat, *linear], {})
     assert table["rules"] == {
         "flat": {"base_mb": 750, "mb_per_gb": {"pai2020": 10}},
         "linear": {"base_mb": 250, "mb_per_gb": {"pai2020": 130}},

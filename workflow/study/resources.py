@@ -66,8 +66,3 @@ def rule_of_benchmark(benchmark: Path, folder: Path) -> tuple[str | None, str]:
     """(trace, rule) of benchmarks/TRACE/RULE.tsv, TRACE/RULE/PART.tsv, and studies/NAME/RULE.tsv, of no trace."""
     trace, rule, *_ = benchmark.relative_to(folder).with_suffix("").parts
     return (None, benchmark.stem) if trace == "studies" else (trace, rule)
-
-
-def rounded_up(megabytes: float) -> int:
-    """The next 10 MB, a quarter more than was measured."""
-    return math.ceil(megabytes * 1.25 / 10) * 10
