@@ -7,7 +7,7 @@ import polars as pl
 
 from ttf.given import SCHEMA
 from ttf.on_disk import scan_parquet
-from ttf.raw_tables import Reader, TableSchema, read_table, table_schemas, texts_of_lines, with_more_rules
+from ttf.raw_tables import Reader, TableSchema, raw_lines, read_table, table_schemas, with_more_rules
 
 SCHEMAS = table_schemas(SCHEMA)
 _LOSS = pl.col("loss").str.strip_chars().cast(pl.Float64, strict=False)
@@ -17,7 +17,7 @@ def _read_losses(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame
     return with_more_rules(read_table(path, schema), path, schema, [("not_a_number", "loss", _LOSS.is_null())])
 
 
-READERS = {"loss": Reader(_read_losses, texts_of_lines)}
+READERS = {"loss": Reader(_read_losses, raw_lines)}
 
 
 def health_events(raw: str | Path) -> pl.DataFrame:

@@ -89,22 +89,18 @@ class Kept:
             return _opened(place, made)
         return _held(made)
 
-    def of_frame(self, block: pl.DataFrame, make: Callable[..., Frames], *told: Any) -> dict[str, pl.DataFrame]:
-        """make(block, *told), kept by what the frame holds.
-
-        block: of it only columns that `make` looks at. told: what JSON can say. make: a pure function; its result
-        should be much smaller than the block.
-        """
-        return self.of_frames([block], make, *told)
-
     def of_frames(
         self, of_block: Sequence[pl.DataFrame | None], make: Callable[..., Frames], *told: Any
     ) -> dict[str, pl.DataFrame]:
-        """make(*of_block, *told), kept by what the frames hold; None for one that the trace does not have."""
+        """make(*of_block, *told), kept by what the frames hold; None for one that the trace does not have.
+
+        of_block: only columns that `make` looks at. told: what JSON can say. make: a pure function; its result should
+        be much smaller than the block.
+        """
         return self.frames(_key(of_block, make, told), lambda: make(*of_block, *told))
 
     def scans_of_frame(self, block: pl.DataFrame, make: Callable[..., Frames], *told: Any) -> dict[str, pl.LazyFrame]:
-        """As `of_frame`, to be read when they are used: for results that are not small."""
+        """As `of_frames` of one, to be read when they are used: for results that are not small."""
         return self.scans(_key([block], make, told), lambda: make(block, *told))
 
     def forget_others(self) -> None:

@@ -315,8 +315,8 @@ def _sound_plan(
     )
 
 
-def raw_lines(path: Path, numbers: set[int]) -> dict[int, str]:
-    """The text of the lines with these numbers, from a second reading of the file."""
+def raw_lines(path: Path, _: TableSchema, numbers: set[int]) -> dict[int, str]:
+    """Reader.texts of a table of lines: the text of those with these numbers, from a second reading of the file."""
     found: dict[int, str] = {}
     wanted = sorted(numbers, reverse=True)
     next_line = 1
@@ -330,11 +330,6 @@ def raw_lines(path: Path, numbers: set[int]) -> dict[int, str]:
                 number = wanted.pop()
                 found[number] = _shown(lines[number - first])
     return found
-
-
-def texts_of_lines(path: Path, _: TableSchema, numbers: set[int]) -> dict[int, str]:
-    """Reader.texts of a table of lines."""
-    return raw_lines(path, numbers)
 
 
 def with_more_rules(
@@ -352,13 +347,13 @@ def with_more_rules(
             kept = kept.filter(~is_broken)
         yield kept, aside
     if broken:
-        texts = raw_lines(path, {line for line, _, _ in broken})
+        texts = raw_lines(path, schema, {line for line, _, _ in broken})
         found = [(schema.name, line, reason, column, texts.get(line)) for line, reason, column in broken]
         yield pl.DataFrame(schema=schema.stored), pl.DataFrame(found, schema=ASIDE_SCHEMA, orient="row")
 
 
 # A plain table of lines.
-LINES = Reader(read_table, texts_of_lines)
+LINES = Reader(read_table, raw_lines)
 
 
 def file_labels(paths: Sequence[Path]) -> list[str]:

@@ -34,7 +34,7 @@ def jobs(tmp_path):
 def summed(folder, jobs, *told, made_by=("code 1",)):
     """The sums of all blocks of eight rows, and how many blocks were looked at anew."""
     before, kept = len(CALLS), Kept(folder, made_by)
-    blocks = [kept.of_frame(block, by_user, *told)["sums"] for block in blocks_of(jobs, 8)]
+    blocks = [kept.of_frames([block], by_user, *told)["sums"] for block in blocks_of(jobs, 8)]
     kept.forget_others()
     return pl.concat(blocks), len(CALLS) - before
 
@@ -109,7 +109,7 @@ KEY = bytes(range(32))
 def keyed(folder, jobs, key=KEY):
     """As `summed`, sealed with a key."""
     before, kept = len(CALLS), Kept(folder, ("code 1",), lambda: key)
-    return pl.concat([kept.of_frame(block, by_user)["sums"] for block in blocks_of(jobs, 8)]), len(CALLS) - before
+    return pl.concat([kept.of_frames([block], by_user)["sums"] for block in blocks_of(jobs, 8)]), len(CALLS) - before
 
 
 def poison(result, key=None):
@@ -177,15 +177,15 @@ def test_a_rule_seals_with_the_key_of_the_study(tmp_path, jobs, monkeypatch):
     rule = SimpleNamespace(params=Params(["code"]), wildcards=SimpleNamespace(trace="mine"), rule="count")
     kept = Kept.of_rule(rule)
     assert not KEY_OF_STUDY.exists(), "made for the first result"
-    kept.of_frame(jobs.collect(), by_user)
+    kept.of_frames([jobs.collect()], by_user)
     (result,) = Path(".snakemake/kept/mine/count").iterdir()
     assert len(KEY_OF_STUDY.read_bytes()) == 32
     poison(result, b"")
-    Kept.of_rule(rule).of_frame(jobs.collect(), by_user)
+    Kept.of_rule(rule).of_frames([jobs.collect()], by_user)
     assert len(CALLS) == 2
     KEY_OF_STUDY.unlink()
     KEY_OF_STUDY.mkdir()
-    Kept.of_rule(rule).of_frame(jobs.collect(), by_user)
+    Kept.of_rule(rule).of_frames([jobs.collect()], by_user)
     assert len(CALLS) == 3, "without a key nothing is used"
 
 

@@ -262,10 +262,11 @@ def test_a_header_and_no_rows(table):
         assert aside.is_empty()
 
 
-def test_raw_lines(tmp_path, small_blocks):
+def test_raw_lines(tmp_path, small_blocks, schemas):
+    schema = schemas["pai2020"]["task"]
     path = tmp_path / "table.csv"
     path.write_bytes(b"\xef\xbb\xbf" + b"".join(b"line %d\r\n" % n for n in range(1, 100)) + b"\nlast\xff")
-    assert raw_lines(path, {1, 2, 50, 99, 100, 101}) == {
+    assert raw_lines(path, schema, {1, 2, 50, 99, 100, 101}) == {
         1: "line 1",
         2: "line 2",
         50: "line 50",
@@ -273,7 +274,7 @@ def test_raw_lines(tmp_path, small_blocks):
         100: "",
         101: "last\ufffd",
     }
-    assert raw_lines(path, set()) == {}
+    assert raw_lines(path, schema, set()) == {}
 
 
 def test_a_schema_says_where_it_is_wrong():
@@ -347,7 +348,7 @@ def test_any_mix_of_lines_in_any_blocks(schemas, tmp_path_factory, lines, block_
     with patch.context() as context:
         context.setattr(raw_files, "BLOCK_BYTES", block_bytes)
         blocks = list(read_table(path, schemas["pai2020"]["job"]))
-        reread = raw_lines(path, set(range(1, len(lines) + 2)))
+        reread = raw_lines(path, schemas["pai2020"]["job"], set(range(1, len(lines) + 2)))
     seen = (text if text.endswith(b"\n") else text + b"\n").replace(b"\r\n", b"\n").split(b"\n")[:-1]
     verdicts = {number: verdict(line) for number, line in enumerate(seen, start=1)}
 

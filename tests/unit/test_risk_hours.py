@@ -156,7 +156,7 @@ def test_without_jobs_that_run_it_is_the_regression_of_the_failures():
     )
     assert found.coefficients == pytest.approx(point[:3], abs=1e-6)
     assert found.sigma == pytest.approx(np.exp(point[3]), rel=1e-6)
-    assert found.horizon == pytest.approx(np.exp(log_h[failed].max()))
+    assert found.horizon_h == pytest.approx(np.exp(log_h[failed].max()))
     assert (found.failures, found.censored) == (failed.sum(), 0)
 
 
@@ -179,7 +179,7 @@ def test_failures_of_unknown_time_do_not_count():
 def test_runs_of_0_hours_and_runs_all_alike_have_an_end():
     design = column_of_ones(50)
     at_once = fit_hours(design, np.zeros(50), np.ones(50, dtype=bool), np.zeros(50, dtype=bool), np.ones(50), NO_OTHERS)
-    assert at_once.horizon == pytest.approx(SHORTEST_H)
+    assert at_once.horizon_h == pytest.approx(SHORTEST_H)
     assert np.isfinite(at_once.expected(design)).all()
     alike = fit_hours(
         design, np.full(50, 2.0), np.ones(50, dtype=bool), np.zeros(50, dtype=bool), np.ones(50), NO_OTHERS

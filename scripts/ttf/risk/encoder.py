@@ -89,7 +89,7 @@ class Encoder:
 
         A feature that is blank everywhere, or the same, is left out of the design.
         """
-        return cls(tuple(features), {feature.name: _learn(feature, rows) for feature in features})
+        return cls(tuple(features), {feature.name: _LEARN[feature.kind](feature, rows) for feature in features})
 
     @property
     def terms(self) -> list[Term]:
@@ -158,10 +158,6 @@ class Encoder:
 
 
 # What is learnt ------------------------------------------------------------------------------------------------
-
-
-def _learn(feature: Feature, rows: Submitted) -> dict[str, Any]:
-    return _LEARN[feature.kind](feature, rows)
 
 
 def _learn_numeric(feature: Feature, rows: Submitted) -> dict[str, Any]:

@@ -24,11 +24,11 @@ FEWEST = 20
 
 @dataclass(frozen=True)
 class Hours:
-    """coefficients (p,) of the logarithm of hours; sigma: its standard deviation; horizon: the longest seen, hours."""
+    """coefficients (p,) of the logarithm of hours; sigma: its standard deviation; horizon_h: the longest seen."""
 
     coefficients: np.ndarray
     sigma: float
-    horizon: float
+    horizon_h: float
     failures: int
     censored: float
     converged: bool
@@ -43,7 +43,7 @@ class Hours:
         E min(T, h) = exp(mu + sigma^2 / 2) Phi((ln h - mu - sigma^2) / sigma) + h (1 - Phi((ln h - mu) / sigma)).
         """
         mu, sigma = design.dot(self.coefficients), self.sigma
-        h = np.full(len(design), self.horizon if until is None else until, dtype=float)
+        h = np.full(len(design), self.horizon_h if until is None else until, dtype=float)
         away = (np.log(h) - mu) / sigma
         # In logarithms, as the mean of a wide distribution is beyond any number.
         below = np.exp(np.minimum(mu + sigma**2 / 2 + log_ndtr(away - sigma), 700))

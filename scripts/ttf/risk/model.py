@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -80,7 +80,7 @@ class Model:
         return parts, design.dot(weights) - self.centre @ weights
 
     def to_json(self) -> dict[str, Any]:
-        about = {
+        return {
             "digest": self.encoder.digest,
             "features": self.encoder.to_json(),
             "terms": [f"{term.feature}: {term.name}" for term in self.encoder.terms],
@@ -92,18 +92,8 @@ class Model:
             "recalibration": {"shift": self.shift, "slope": self.slope},
             "centre": self.centre.tolist(),
             "trained_on": {"jobs": self.n, "failures": self.failures, "until_s": self.until_s},
-            "hours": None,
+            "hours": self.hours and asdict(self.hours) | {"coefficients": self.hours.coefficients.tolist()},
         }
-        if self.hours is not None:
-            about["hours"] = {
-                "coefficients": self.hours.coefficients.tolist(),
-                "sigma": self.hours.sigma,
-                "horizon_h": self.hours.horizon,
-                "failures": self.hours.failures,
-                "censored": self.hours.censored,
-                "converged": self.hours.converged,
-            }
-        return about
 
     @classmethod
     def from_json(cls, said: Mapping[str, Any], features: Sequence[Feature]) -> Model:
@@ -115,15 +105,7 @@ class Model:
             weights=np.array(said["weights"]),
             shift=again["shift"],
             slope=again["slope"],
-            hours=hours
-            and Hours(
-                np.array(hours["coefficients"]),
-                hours["sigma"],
-                hours["horizon_h"],
-                hours["failures"],
-                hours["censored"],
-                hours["converged"],
-            ),
+            hours=hours and Hours(**hours | {"coefficients": np.array(hours["coefficients"])}),
             centre=np.array(said["centre"]),
             n=on["jobs"],
             failures=on["failures"],

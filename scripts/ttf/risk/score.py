@@ -91,7 +91,7 @@ def model_of(said: Mapping[str, Any]) -> Model:
         same = same and model.encoder.digest == said["digest"] and model.kind in KINDS
         of_terms = [model.fit.coefficients, model.weights, model.centre]
         of_terms += [model.hours.coefficients] if model.hours else []
-        numbers = [model.shift, model.slope, *([model.hours.sigma, model.hours.horizon] if model.hours else [])]
+        numbers = [model.shift, model.slope, *([model.hours.sigma, model.hours.horizon_h] if model.hours else [])]
         same = same and all(len(of) == 1 + len(terms) for of in of_terms)
         same = same and bool(np.isfinite(np.concatenate([*of_terms, numbers])).all())
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -149,6 +149,7 @@ def scored(
     hours = np.full(known.n, np.nan) if model.hours is None else model.hours.expected(design)
     why = ["; ".join(said) or None for said in _why((np.isnan(hours), NO_HOURS), (np.isnan(gpus), NO_GPUS))]
     beyond = beyond_features(model, known)
+    group = next((list(feature.columns) for feature in _used(model) if feature.kind == HISTORY), [])
     return SCORES.typed(
         pl.DataFrame(
             {
@@ -160,8 +161,8 @@ def scored(
                 **reasons(model, jobs, known),
                 "beyond_range": [bool(names) for names in beyond],
                 "beyond_feature": pl.Series([", ".join(names) or None for names in beyond], dtype=pl.String),
-                "unseen_user": unseen(jobs, trained, _by_user(model)),
-                "unseen_group": unseen(jobs, trained, _by_group(model)),
+                "unseen_user": unseen(jobs, trained, ["user"] if "user" in needed(model) else []),
+                "unseen_group": unseen(jobs, trained, group),
                 "reason": pl.Series(why, dtype=pl.String),
             }
         )
@@ -205,14 +206,6 @@ def _used(model: Model) -> list[Feature]:
     return [feature for feature in model.encoder.features if feature.name in names]
 
 
-def _by_user(model: Model) -> list[str]:
-    return ["user"] if "user" in needed(model) else []
-
-
-def _by_group(model: Model) -> list[str]:
-    return next((list(feature.columns) for feature in _used(model) if feature.kind == HISTORY), [])
-
-
 # Why -----------------------------------------------------------------------------------------------------------
 
 
@@ -252,16 +245,14 @@ def _values(feature: Feature, level: str, model: Model, jobs: pl.DataFrame, know
         return lambda row: f"{failed[row]:,} of {ended[row]:,} failed" if ended[row] else "none ended yet"
     if feature.kind == CLOCK:
         hour, weekend = known.numbers[feature.name], known.weekend[feature.name]
-        return lambda row: f"{_clock(hour[row])}{', Saturday or Sunday' if weekend[row] else ''}"
+        return lambda row: (
+            f"{int(hour[row]):02d}:{round(hour[row] % 1 * 60):02d}{', Saturday or Sunday' if weekend[row] else ''}"
+        )
     if feature.kind in (CATEGORY, HASHED):
         labels, codes = known.labels[feature.name], known.codes[feature.name]
         return lambda row: _short(labels[codes[row]]) if codes[row] >= 0 else "blank"
     column = jobs[feature.column] if feature.column in jobs.columns else pl.Series([None] * jobs.height)
     return lambda row: in_unit(feature.column, column[row])
-
-
-def _clock(hour: float) -> str:
-    return f"{int(hour):02d}:{round(hour % 1 * 60):02d}"
 
 
 def _short(value: str) -> str:

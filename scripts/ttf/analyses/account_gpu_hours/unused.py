@@ -201,7 +201,7 @@ def account_by_windows(
             continue
         edges = [begin, *(edge for edge in edges_s if begin < edge < end), end]
         told = [edge - begin for edge in edges], capacity_milli, len(away_milli), waits is not None
-        found = kept.of_frame(_as_rows(of_window, begin), _account_of_rows, *told)
+        found = kept.of_frames([_as_rows(of_window, begin)], _account_of_rows, *told)
         for name, values in found["account"].to_dict(as_series=False).items():
             for month, value in enumerate(values, start=bisect_right(edges_s, begin) - 1):
                 sums[name][month] += value

@@ -67,7 +67,7 @@ def by_block(given: Inputs, size: int = BLOCK_ROWS) -> pl.DataFrame:
     else:
         failed = [failed_attempts(block) for block in blocks(given.scan("jobs", OF_JOBS), size)]
     taxonomy = given.settings.taxonomy
-    found = (given.kept.of_frame(some, _classified, taxonomy)["classified"] for some in failed)
+    found = (given.kept.of_frames([some], _classified, taxonomy)["classified"] for some in failed)
     return pl.concat([classify(pl.DataFrame(schema=ATTEMPT_COLUMNS), taxonomy), *found])
 
 

@@ -155,7 +155,7 @@ def _without_features(data: Data, trial: Tried, hours: Hours) -> tuple[float, fl
     told = trial.split.learn | trial.split.recalibrate
     seen = data.jobs.hours[told & data.jobs.failed]
     seen = seen[np.isfinite(seen)]
-    return float(np.median(seen)), float(np.minimum(seen, hours.horizon).mean())
+    return float(np.median(seen)), float(np.minimum(seen, hours.horizon_h).mean())
 
 
 # Landmark ------------------------------------------------------------------------------------------------------

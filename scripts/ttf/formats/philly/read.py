@@ -26,8 +26,8 @@ from ttf.raw_tables import (
     TableSchema,
     check_rows,
     columns_by_header,
+    raw_lines,
     read_block,
-    texts_of_lines,
 )
 
 # A record of the job log as it is in the file.
@@ -116,9 +116,9 @@ def _with_zones(text: pl.Expr) -> pl.Expr:
     return text
 
 
-_telemetry = Reader(partial(read_lines, rewrite=_with_offsets, restore=_with_zones), texts_of_lines)
+_telemetry = Reader(partial(read_lines, rewrite=_with_offsets, restore=_with_zones), raw_lines)
 _without_blanks = partial(re.sub, rb"[ \t]*,[ \t]*", b",")
-_machine_list = Reader(partial(read_lines, rewrite=_without_blanks, restore=lambda text: text), texts_of_lines)
+_machine_list = Reader(partial(read_lines, rewrite=_without_blanks, restore=lambda text: text), raw_lines)
 
 READERS = {
     "job_log": Reader(read_job_log, texts_of_records),

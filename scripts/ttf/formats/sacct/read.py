@@ -13,7 +13,7 @@ from ttf.formats.sacct.hostlist import is_no_hostlist
 from ttf.formats.sacct.lines import rows_as_lines
 from ttf.formats.sacct.tres import has_unreadable, mebibytes
 from ttf.formats.slurm_events import read as slurm_events
-from ttf.raw_tables import Reader, TableSchema, read_table, texts_of_lines, with_more_rules
+from ttf.raw_tables import Reader, TableSchema, raw_lines, read_table, with_more_rules
 
 OUTCOMES = outcomes_of("sacct")
 # A run that the scheduler ended for reasons of its own: it neither failed nor finished.
@@ -59,5 +59,5 @@ def words_read(schema: TableSchema) -> set[str]:
     return {word for column in schema.columns if column.is_read for word in (column.name, *column.also)}
 
 
-READERS = {"record": Reader(read_records, texts_of_lines)} | slurm_events.READERS
+READERS = {"record": Reader(read_records, raw_lines)} | slurm_events.READERS
 READING = Reading(READERS)

@@ -15,7 +15,7 @@ from ttf.errors import StudyError
 from ttf.formats.protocol import Reading
 from ttf.formats.sacct.lines import BAR, rows_as_lines
 from ttf.headers import BYTE_ORDER_MARK, names_of
-from ttf.raw_tables import Reader, TableSchema, read_table, texts_of_lines
+from ttf.raw_tables import Reader, TableSchema, raw_lines, read_table
 
 COMMAND = "sacctmgr -P show event All_Time Event=Node format=Cluster,NodeName,Start,End,State,StateRaw,Reason,User"
 # As many bytes as a reason has at most.
@@ -61,5 +61,5 @@ def _names(path: Path, header: bytes) -> list[str]:
     return names
 
 
-READERS = {"node_event": Reader(read_events, texts_of_lines)}
+READERS = {"node_event": Reader(read_events, raw_lines)}
 READING = Reading(READERS)

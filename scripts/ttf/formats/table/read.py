@@ -120,7 +120,7 @@ def read_rows(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame, p
 def texts(path: Path, schema: TableSchema, numbers: set[int]) -> dict[int, str]:
     """The text of the rows with these numbers, as the quarantine keeps it."""
     if not path.name.lower().endswith(".parquet"):
-        return raw_lines(path, numbers)
+        return raw_lines(path, schema, numbers)
     wanted = pl.DataFrame({"line": sorted(numbers)}, schema={"line": pl.Int64})
     scan = scan_parquet(path)
     types = scan.collect_schema()
@@ -283,10 +283,10 @@ def _csv_rows(path: Path, schema: TableSchema, plain: TableSchema) -> Iterator[t
         yield kept, aside
         unknown |= dict(words.iter_rows())
         if len(unknown) >= HELD_ROWS:
-            yield nothing, _unknown_words(unknown, raw_lines(path, set(unknown)), schema)
+            yield nothing, _unknown_words(unknown, raw_lines(path, schema, set(unknown)), schema)
             unknown = {}
     if unknown:
-        yield nothing, _unknown_words(unknown, raw_lines(path, set(unknown)), schema)
+        yield nothing, _unknown_words(unknown, raw_lines(path, schema, set(unknown)), schema)
 
 
 def _check_header(path: Path, schema: TableSchema) -> None:
