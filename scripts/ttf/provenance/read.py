@@ -1,15 +1,18 @@
 """The manifest as a graph: which job made a file, and what follows from one; and whether files are still as it says."""
 
-import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import yaml
+from jsonschema import Draft202012Validator
+
 from ttf.errors import StudyError
 from ttf.plain_files import what_lies_at
 from ttf.provenance import seal
 from ttf.provenance.digests import (
+    CHECKOUT,
     MEMORY,
     TIMESTAMP,
     Memory,
@@ -20,37 +23,14 @@ from ttf.provenance.digests import (
     sha256,
     touched,
 )
-from ttf.provenance.seal import NotIntact, is_entry, is_inside, printable, unsealed
+from ttf.provenance.seal import NotIntact, is_inside, printable, unsealed
 from ttf.raw_files import is_ignored
 from ttf.words import plural
-
-
-def _is_name(value: Any) -> bool:
-    return isinstance(value, str) and value.isidentifier() and len(value) < 200
-
-
-def _is_revision(value: Any) -> bool:
-    return value is None or (isinstance(value, str) and re.fullmatch(r"[0-9a-f]{40,64}", value) is not None)
-
 
 # The folder of a study has one of these at least.
 _OF_A_STUDY = ("config.yaml", "study.yaml", "manifest.json")
 _ANEW = "Delete it and run `make report`."
-_ENTRIES = {str: is_entry}
-_TEXTS = {str: str}
-_JOB = {"rule": _is_name, "wildcards": dict, "parameters": dict, "inputs": _TEXTS, "code": _TEXTS, "outputs": [str]}
-_FORM = {
-    "study": [str],
-    "configuration": _TEXTS,
-    "git": {"revision": _is_revision},
-    "python": str,
-    "packages": dict,
-    "raw": _ENTRIES,
-    "folders": {str: [str]},
-    "code": _ENTRIES,
-    "jobs": {str: {"script": lambda script: script is None or isinstance(script, str)} | _JOB},
-    "products": {str: lambda about: is_entry(about) and _fits(about, {"rule": _is_name, "job": str})},
-}
+_FORM = CHECKOUT / "workflow" / "schemas" / "manifest.yaml"
 
 
 class Manifest(dict):
@@ -68,7 +48,8 @@ class Manifest(dict):
             raise StudyError(f"{file}: there is no manifest yet. Run `make report`, which writes it.") from None
         except NotIntact as error:
             raise NotIntact(f"{error}. {_ANEW}") from None
-        if not _fits(found, _FORM) or not all(map(found.is_product, found["products"])):
+        form = Draft202012Validator(yaml.safe_load(_FORM.read_text(encoding="utf-8")))
+        if not form.is_valid(found) or not all(map(found.is_product, found["products"])):
             raise NotIntact(f"{file}: is no manifest of a study. {_ANEW}")
         if Memory(MEMORY).last(str(file)) not in (None, seal.digest_of(file)):
             raise NotIntact(f"{file}: is another than the one that the last run here wrote. {_ANEW}")
@@ -113,23 +94,6 @@ class Manifest(dict):
                 behind.add(name)
                 pending += [user for output in self["jobs"][name]["outputs"] for user in self.users(output)]
         return {file for file, product in self["products"].items() if product["job"] in behind}
-
-
-def _fits(value: Any, form: Any) -> bool:
-    """Whether JSON is of a form: a type, [a form] of each in a list, {str: a form} of each value, {key: a form} of
-    these keys, a function that says so.
-    """
-    if isinstance(form, type):
-        return isinstance(value, form)
-    if isinstance(form, list):
-        return isinstance(value, list) and all(_fits(one, form[0]) for one in value)
-    if not isinstance(form, dict):
-        return form(value)
-    if not isinstance(value, dict):
-        return False
-    if str in form:
-        return all(_fits(one, form[str]) for one in value.values())
-    return all(key in value and _fits(value[key], form[key]) for key in form)
 
 
 def problems(manifest: Manifest, own: Path) -> list[str]:
