@@ -96,53 +96,30 @@ def _by_value(value):
 
 
 def _edited(text: str, changes: Sequence[Suggestion], expected: dict) -> str:
-    """The text with the changed columns and keys written over, and a comment line above each."""
+    """The text with the changed columns written over, new keys at the head of tables, and a comment line above each."""
     root = yaml.compose(text, Loader=yaml.SafeLoader)
-    edits: list[tuple[int, int, str]] = []  # from, to, what stands there instead
     version = _value(root, "version")
-    edits.append((version.start_mark.index, version.end_mark.index, str(expected["version"])))
-    # A mapping may be changed for several reasons, and a key of it by more than one: the last has taken in the others.
-    changed: dict[int, tuple[yaml.MappingNode, dict]] = {}
+    # From and to which character -> what stands there instead.
+    edits = {(version.start_mark.index, version.end_mark.index): str(expected["version"])}
     for change in changes:
-        table = _value(_value(root, "tables"), change.table)
-        wanted = expected["tables"][change.table]
-        if change.table_keys:
-            edits.append(_comment(text, table.value[0][0], change))
-            changed.setdefault(table.start_mark.index, (table, {}))[1].update(change.table_keys)
+        table, wanted = _value(_value(root, "tables"), change.table), expected["tables"][change.table]
+        node = table.value[0][0]
+        end, instead = node.start_mark.index, ""
         if change.column_keys:
-            columns = _value(table, "columns").value
-            node = columns[wanted["columns"].index(_column_of(wanted, change.column))]
-            edits.append(_comment(text, node, change))
-            changed.setdefault(node.start_mark.index, (node, {}))[1].update(change.column_keys)
-    edits += [edit for node, keys in changed.values() for edit in _keys(text, node, keys)]
-    # From the end, so that the places before stay where they are; at one place the last first, for the same reason.
-    for _, (start, end, instead) in sorted(enumerate(edits), key=lambda edit: (edit[1][0], edit[0]), reverse=True):
+            column = _column_of(wanted, change.column)
+            node = _value(table, "columns").value[wanted["columns"].index(column)]
+            end, instead = _end(node), _flow(column)
+        elif change.table_keys:
+            between = ", " if table.flow_style else "\n" + " " * node.start_mark.column
+            instead = "".join(f"{key}: {_flow(value)}{between}" for key, value in change.table_keys.items())
+        edits[node.start_mark.index, end] = instead
+        at = text.rfind("\n", 0, node.start_mark.index) + 1
+        line = text[at : node.start_mark.index]
+        edits[at, at] = f"{edits.get((at, at), '')}{line[: len(line) - len(line.lstrip())]}{why(change)}\n"
+    # From the end, so that the places before stay where they are.
+    for (start, end), instead in sorted(edits.items(), reverse=True):
         text = text[:start] + instead + text[end:]
     return text
-
-
-def _comment(text: str, node: yaml.Node, change: Suggestion) -> tuple[int, int, str]:
-    """The comment, on a line of its own above the one where the node begins."""
-    at = text.rfind("\n", 0, node.start_mark.index) + 1
-    line = text[at : node.start_mark.index]
-    return at, at, f"{line[: len(line) - len(line.lstrip())]}{why(change)}\n"
-
-
-def _keys(text: str, node: yaml.MappingNode, keys: dict) -> list[tuple[int, int, str]]:
-    """The mapping's keys with these values: written over where they stand, else added at the end."""
-    edits = []
-    standing = {name.value: value for name, value in node.value}
-    for key, value in keys.items():
-        if key in standing:
-            edits.append((standing[key].start_mark.index, _end(standing[key]), _flow(value)))
-        elif node.flow_style:
-            end = node.end_mark.index - 1
-            edits.append((end, end, f", {key}: {_flow(value)}"))
-        else:
-            end = text.find("\n", _end(node))
-            end = len(text) if end < 0 else end
-            edits.append((end, end, f"\n{' ' * node.value[0][0].start_mark.column}{key}: {_flow(value)}"))
-    return edits
 
 
 def _value(mapping: yaml.MappingNode, key: str) -> yaml.Node:
