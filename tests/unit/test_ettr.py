@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from plan_inputs import wall_by_first_steps
 from scipy.optimize import minimize_scalar
 from ttf.stats.ettr import (
-    APPROXIMATION_LIMIT,
     Plan,
     daly_young_interval_s,
     ettr_combined,
@@ -199,16 +198,6 @@ def test_the_simulation_is_that_of_its_seed() -> None:
     assert (one != other).any()
 
 
-def test_runs_of_different_plans_are_played_at_once() -> None:
-    rates = np.repeat([0.0, 1e-5, 1e-4], 2000)
-    wall, interruptions = simulate(replace(PLAN, failures_per_s=rates), np.random.default_rng(5))
-    for rate in (1e-5, 1e-4):
-        plan = replace(PLAN, failures_per_s=rate)
-        estimate, error = simulated_ettr(plan.productive_s, wall[rates == rate])
-        assert abs(estimate - ettr_renewal(plan)) < 4 * error
-    assert not interruptions[rates == 0].any()
-
-
 def test_a_standard_error_needs_two_runs() -> None:
     with pytest.raises(ValueError, match="two runs"):
         simulated_ettr(1.0, np.array([2.0]))
@@ -242,11 +231,6 @@ def test_the_error_of_the_approximations(plan: Plan, form, error_percent: float)
     assert 100 * (form(plan) / ettr_renewal(plan) - 1) == pytest.approx(error_percent, abs=0.45)
 
 
-def test_the_bias_grows_beyond_the_limit() -> None:
-    inside, outside = of_gpus(8000), of_gpus(100_000, interval_s=420)
-    assert inside.lost_share < APPROXIMATION_LIMIT < outside.lost_share
-
-
 # The best interval ----------------------------------------------------------------------------------------
 
 
@@ -274,13 +258,6 @@ def test_the_best_interval_solves_its_equation(load: float) -> None:
     x = optimal_interval_s(1.0, load)
     # 1 - e^(-(x + load)) = x, solved for the load, in which small x keep their digits.
     assert -np.log1p(-x) - x == pytest.approx(load, rel=1e-5)
-
-
-@given(st.floats(1e-8, 1e-3), st.floats(0.1, 1e4), st.floats(0.3, 3), st.floats(0, 1e4), st.floats(0, 1e5))
-def test_no_other_interval_is_better(rate: float, write: float, factor: float, restart: float, queue: float) -> None:
-    best = Plan(rate, optimal_interval_s(rate, write), write, restart, queue, 1)
-    other = replace(best, interval_s=best.interval_s * factor)
-    assert ettr_long_run(other) <= ettr_long_run(best) * (1 + 1e-12)
 
 
 def test_ends_of_the_best_interval() -> None:

@@ -108,7 +108,10 @@ def test_one_failure_in_ten_thousand() -> None:
             assert fit["loglik"] >= loglik(model, *by_scipy(model, seconds, failed), seconds, failed)
 
 
-@pytest.mark.parametrize(("model", "names"), [("lognormal", ("sigma", "mu_log_s")), ("gamma", ("shape", "scale_s"))])
+@pytest.mark.parametrize(
+    ("model", "names"),
+    [("lognormal", ("sigma", "mu_log_s")), ("gamma", ("shape", "scale_s")), ("weibull", ("shape", "scale_s"))],
+)
 def test_standard_errors_are_the_observed_information(model: str, names: tuple[str, str]) -> None:
     seconds, failed = simulated(7, 400, 0.7, 0.5)
     fit = fitted(seconds, failed)[model]
@@ -152,6 +155,7 @@ def test_gamma_without_censoring_has_the_mean_of_the_lives() -> None:
         ([0] * 50 + [1] * 50, []),
         ([0, 1], [10**9] * 3000),
         ([0, 10**9], []),
+        ([10**9, 10**9 + 1], []),
         ([1000, 1001] * 300, [10**9]),
         ([10**9 - 1, 10**9], list(range(0, 10**6, 300))),
         (list(range(10_000, 10_100)), [3] * 1000),

@@ -13,7 +13,6 @@ from ttf.stats import predictions
 from ttf.stats.clustered import UNCLUSTERED
 from ttf.stats.predictions import (
     SCORED,
-    Alike,
     average_precision,
     brier,
     brier_parts,
@@ -106,16 +105,6 @@ def test_calibration_is_the_cluster_robust_regression_of_statsmodels():
         assert ours.estimate == pytest.approx(theirs.params[place], abs=1e-7)
         se = (ours.high - ours.low) / 2 / t.ppf(0.975, ours.clusters - 1)
         assert theirs.bse[place] < se < 1.02 * theirs.bse[place]
-
-
-def test_spread_of_the_slope_is_that_of_the_jackknife():
-    sm = pytest.importorskip("statsmodels.api")
-    failed, probability, _, user = drawn(5, 1_500, 12, 10_000)
-    x = sm.add_constant(logit(probability))
-    slope = calibration(failed, probability, user, "user").slope
-    without = [sm.Logit(failed[user != of], x[user != of]).fit(disp=0).params[1] for of in range(12)]
-    jackknife = np.sqrt(((np.array(without) - slope.estimate) ** 2).sum())
-    assert (slope.high - slope.low) / 2 / t.ppf(0.975, slope.clusters - 1) == pytest.approx(jackknife, rel=0.02)
 
 
 # Influences --------------------------------------------------------------------------------------------------
@@ -415,8 +404,3 @@ def test_one_cluster_that_holds_all_that_is_known_of_the_slope():
     slope = calibration(rng.random(user.size) < probability, probability, user, "user").slope
     assert slope.estimate is not None
     assert slope.low is None
-
-
-def test_sums_are_by_cluster():
-    alike = Alike.of(np.array([7, -1, 7, 3]), "user")
-    assert alike.sum(np.array([1.0, 2, 4, 8])).tolist() == [2, 8, 5]

@@ -48,29 +48,14 @@ def test_coefficients_and_information_are_those_of_statsmodels(n):
     assert np.diag(np.linalg.inv(found.information)) == pytest.approx(theirs.bse**2, rel=1e-6)
 
 
-def test_weights_are_those_of_statsmodels_and_count_as_rows_written_twice():
-    design, failed, _ = drawn(400)
-    weights = np.random.default_rng(2).integers(0, 4, 400)
-    rows, family = design.rows(slice(None)), sm.families.Binomial()
-    theirs = sm.GLM(failed.astype(float), rows, family=family, freq_weights=weights).fit(tol=1e-14, maxiter=100)
-    found = fit(design, failed, flat(design.width), weights.astype(float))
-    assert found.coefficients == pytest.approx(theirs.params, rel=1e-8, abs=1e-8)
-    often = np.repeat(np.arange(400), weights)
-    of_rows, of_weights = fit(design.take(often), failed[often]), fit(design, failed, weights=weights.astype(float))
-    assert of_weights.coefficients == pytest.approx(of_rows.coefficients, abs=1e-7)
-    assert of_weights.information == pytest.approx(of_rows.information, rel=1e-7)
-
-
-@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("with_prior", [False, True])
-def test_many_rows_are_fitted_as_few_are(monkeypatch, weighted, with_prior):
+def test_many_rows_are_fitted_as_few_are(monkeypatch, with_prior):
     """A part of them first, then all from there."""
     design, failed, _ = drawn(1_000)
-    weights = np.random.default_rng(2).random(1_000) if weighted else None
     prior = Prior(np.full(design.width, 0.3), 5 * np.eye(design.width)) if with_prior else None
-    once = fit(design, failed, prior, weights)
+    once = fit(design, failed, prior)
     monkeypatch.setattr(logistic, "FIRST_ROWS", 70)
-    in_two = fit(design, failed, prior, weights)
+    in_two = fit(design, failed, prior)
     assert in_two.converged
     assert in_two.coefficients == pytest.approx(once.coefficients, abs=1e-6)
     assert in_two.information == pytest.approx(once.information, rel=1e-5)
@@ -93,15 +78,6 @@ def test_numbers_of_clusters_that_have_no_row_do_not_count():
     found = fit(design, failed)
     apart = clustered_covariance(design, failed, found, 7 * user + 3)
     assert apart == pytest.approx(clustered_covariance(design, failed, found, user), rel=1e-12)
-
-
-def test_with_each_row_a_cluster_the_covariance_is_near_that_of_the_model():
-    rng = np.random.default_rng(4)
-    design = Design(rng.normal(size=(8_000, 2)), ())
-    failed = rng.random(8_000) < expit(-1 + design.numbers @ [0.5, -0.3])
-    found = fit(design, failed)
-    robust = clustered_covariance(design, failed, found, np.arange(8_000))
-    assert np.diag(robust) == pytest.approx(np.diag(np.linalg.inv(found.information)), rel=0.1)
 
 
 # The prior ---------------------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ class Fit:
     converged: bool
 
 
-def fit(design: Design, failed: np.ndarray, prior: Prior | None = None, weights: np.ndarray | None = None) -> Fit:
+def fit(design: Design, failed: np.ndarray, prior: Prior | None = None) -> Fit:
     """The coefficients with the largest posterior density; without `prior` a vague one. failed: truth values, n.
 
     The log-likelihood is that of McCullagh & Nelder (1989, 4.4), less half the squared distance from the prior's mean
@@ -48,7 +48,7 @@ def fit(design: Design, failed: np.ndarray, prior: Prior | None = None, weights:
     start = prior.mean.copy()
     if len(failed) >= 2 * FIRST_ROWS:
         part = slice(None, None, len(failed) // FIRST_ROWS)
-        start = fit(design.take(part), failed[part], prior, weights if weights is None else weights[part]).coefficients
+        start = fit(design.take(part), failed[part], prior).coefficients
     elif not start.any():
         share = (failed.sum() + 0.5) / (len(failed) + 1)
         start[0] = np.log(share / (1 - share))
@@ -61,10 +61,9 @@ def fit(design: Design, failed: np.ndarray, prior: Prior | None = None, weights:
         for rows, block in design.blocks():
             eta = block @ point
             p = expit(eta)
-            w = 1.0 if weights is None else weights[rows]
-            level += float((w * (y[rows] * eta - np.logaddexp(0, eta))).sum())
-            slope += block.T @ (w * (y[rows] - p))
-            curvature -= block.T @ (block * (w * p * (1 - p))[:, None])
+            level += float((y[rows] * eta - np.logaddexp(0, eta)).sum())
+            slope += block.T @ (y[rows] - p)
+            curvature -= block.T @ (block * (p * (1 - p))[:, None])
         return level, slope, curvature
 
     point, converged = ascend(likelihood, start)
