@@ -1,12 +1,10 @@
 """The lives of one stratum as the lifetime models read them, and fast sums over the censored ones."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.optimize import brentq
 
 from ttf.stats.strata import Times
 
@@ -77,7 +75,8 @@ def _interpolating(log_times: np.ndarray, lives: np.ndarray, panels: int, width:
     return Points(nodes.ravel(), weights.ravel(), moments[0][held])
 
 
-@dataclass(frozen=True)
+# A sample is itself alone: so fits of it can be remembered.
+@dataclass(frozen=True, eq=False)
 class Sample:
     """One stratum's lives by distinct duration, ascending, as float arrays of one length.
 
@@ -127,39 +126,3 @@ class Sample:
         lives = self.ended - self.events
         left = lives > 0
         return condensed(self.log_times[left], lives[left], width)
-
-    @cached_property
-    def weibull(self) -> tuple[float, float, bool]:
-        """(shape, log of scale (s) over the longest life, converged) of the likeliest Weibull.
-
-        The searches of other models start there. Raises CannotFit where the lives have no shape: where no life outlasts
-        an event, the likelihood rises with the shape without end. Events at one time do have one, if lives outlast it.
-        """
-        if self.events[-1] == self.total_events:
-            raise CannotFit("every event is at the longest duration: the shape has no finite estimate")
-        # In logarithms relative to the longest life every power is at most 1: nothing overflows.
-        logs = np.log(self.seconds / self.seconds[-1])
-        event_mean = float((self.events * logs).sum()) / self.total_events
-
-        def profile_score(shape: float) -> float:
-            # The derivative of the profile likelihood in the shape, over -events: it rises with the shape, from
-            # minus infinity to minus the events' mean log, which is positive as not all events are at the end.
-            powers = self.ended * np.exp(shape * logs)
-            return float((powers * logs).sum()) / float(powers.sum()) - 1 / shape - event_mean
-
-        shape, converged = _root(profile_score)
-        powers = self.ended * np.exp(shape * logs)
-        return shape, math.log(float(powers.sum()) / self.total_events) / shape, converged
-
-
-def _root(rising: Callable[[float], float]) -> tuple[float, bool]:
-    """The zero of a function that rises from below 0 to above it on the positive numbers, to rounding."""
-    low = high = 1.0
-    while rising(low) > 0:
-        low /= 2
-    while rising(high) < 0:
-        high *= 2
-    if low == high:
-        return low, True
-    root, outcome = brentq(rising, low, high, xtol=1e-15, rtol=1e-14, maxiter=200, full_output=True, disp=False)
-    return root, bool(outcome.converged)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 
 import numpy as np
 import polars as pl
@@ -17,6 +18,7 @@ FARTHEST = 1_000
 # A double ends at e^709.
 LARGEST_LOG = 600
 NO_SCALE = "the scale is too large for a number"
+NO_END = "the search for the maximum of the likelihood did not converge"
 TOO_ALIKE = "the events are too alike for a gamma: it would be a normal distribution"
 
 HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
@@ -31,6 +33,9 @@ _STEP = 3e-3  # of the differences in the log of the shape
 _FIRST = np.array([1, -8, 0, 8, -1]) / (12 * _STEP)
 _SECOND = np.array([-1, 16, -30, 16, -1]) / (12 * _STEP**2)
 
+# The log density and the log survival at z, each with its first and second derivative.
+Laws = tuple[tuple[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
+Law = Callable[[np.ndarray], Laws]
 # (parameters) -> log-likelihood, its gradient, its matrix of second derivatives, and the error of a condensed sum.
 Likelihood = Callable[[np.ndarray], tuple[float, np.ndarray, np.ndarray, float]]
 
@@ -106,68 +111,23 @@ def exponential(sample: Sample) -> dict:
 
 
 def weibull(sample: Sample) -> dict:
-    shape, log_ratio, converged = sample.weibull
-    if log_ratio > LARGEST_LOG:
-        raise CannotFit(NO_SCALE)
-    events = sample.total_events
-    longest = float(sample.seconds[-1])
-    scale = longest * math.exp(log_ratio)
-    logs = np.log(sample.seconds / longest)
-    event_logs = float((sample.events * logs).sum())
-
-    # The observed information of (shape, scale). At the maximum the cumulative hazard sums to the events.
-    relative = logs - log_ratio
-    hazards = sample.ended * np.exp(shape * relative)
-    first = float((hazards * relative).sum())
-    second = float((hazards * relative * relative).sum())
-    info_shape = events / shape**2 + second
-    info_scale = events * shape**2  # times scale^-2
-    info_both = -shape * first  # times scale^-1
-    determinant = info_shape * info_scale - info_both**2
-
-    loglik = (
-        events * (math.log(shape) - math.log(scale))
-        + (shape - 1) * (event_logs - events * log_ratio)
-        - float(hazards.sum())
-    )
-    fit = {
-        "shape": shape,
-        "shape_se": math.sqrt(info_scale / determinant),
-        "scale_s": scale,
-        "scale_se_s": scale * math.sqrt(info_shape / determinant),
-        "median_s": scale * math.log(2) ** (1 / shape),
-        "loglik": loglik,
-        "converged": converged,
-    }
-    if not converged:
-        fit["reason"] = "the shape's equation did not converge"
+    point, *found = _likeliest_weibull(sample)
+    mu, sigma, mu_se, log_sigma_se, fit = _location_and_scale(sample, point, *found)
+    scale = math.exp(mu)
+    fit |= {"shape": 1 / sigma, "shape_se": log_sigma_se / sigma, "scale_s": scale, "scale_se_s": scale * mu_se}
     # The mean grows without bound as the shape falls.
-    return _with_mean(fit, math.log(scale) + math.lgamma(1 + 1 / shape), "Weibull")
+    return _with_mean(fit | {"median_s": scale * math.log(2) ** sigma}, mu + math.lgamma(1 + sigma), "Weibull")
 
 
 def lognormal(sample: Sample) -> dict:
-    """The search is in a and log(1 / sigma), with a how many sigma the events' mean log time lies above mu."""
     _, shape, hazard = _near_the_events(sample)
     start_a = float(ndtri(-math.expm1(-hazard)))
     density = math.exp(-(start_a**2) / 2 - HALF_LOG_2_PI)
     start = np.array([start_a, math.log(shape * hazard * math.exp(-hazard) / density)])
-    (a, log_inverse), loglik, information, converged = _maximum(sample, start, _lognormal_likelihood)
-    sigma = math.exp(-log_inverse)
-    mu = sample.centre - a * sigma
-    if mu > LARGEST_LOG:
-        raise CannotFit(NO_SCALE)
-    covariance = np.linalg.inv(information)
-    to_mu = np.array([-sigma, a * sigma])
-    fit = {
-        "mu_log_s": mu,
-        "mu_log_se": math.sqrt(to_mu @ covariance @ to_mu),
-        "sigma": sigma,
-        "sigma_se": sigma * math.sqrt(covariance[1, 1]),
-        "median_s": math.exp(mu),
-        "loglik": loglik,
-        "converged": converged,
-    }
-    return _with_mean(fit, mu + sigma**2 / 2, "lognormal")
+    found = _maximum(sample, start, partial(_log_time_likelihood, _normal))
+    mu, sigma, mu_se, log_sigma_se, fit = _location_and_scale(sample, *found)
+    fit |= {"mu_log_s": mu, "mu_log_se": mu_se, "sigma": sigma, "sigma_se": sigma * log_sigma_se}
+    return _with_mean(fit | {"median_s": math.exp(mu)}, mu + sigma**2 / 2, "lognormal")
 
 
 def gamma(sample: Sample) -> dict:
@@ -204,11 +164,41 @@ def _with_mean(fit: dict, log_mean: float, model: str) -> dict:
     return {"reason": f"the mean of so wide a {model} is too large for a number"} | fit
 
 
+@lru_cache(maxsize=1)
+def _likeliest_weibull(sample: Sample) -> tuple[np.ndarray, float, np.ndarray, bool]:
+    """`_maximum` of the Weibull, from the exponential; the searches of other models start there.
+
+    Raises CannotFit where no life outlasts an event: the likelihood rises with the shape without end. Events at one
+    time do have a shape, if lives outlast them.
+    """
+    if sample.events[-1] == sample.total_events:
+        raise CannotFit("every event is at the longest duration: the shape has no finite estimate")
+    start = np.array([sample.centre - math.log((sample.seconds * sample.ended).sum() / sample.total_events), 0.0])
+    return _maximum(sample, start, partial(_log_time_likelihood, _smallest))
+
+
 def _near_the_events(sample: Sample) -> tuple[float, float, float]:
     """The likeliest Weibull: log scale (s), shape, and its cumulative hazard at the events' mean log time."""
-    shape, log_ratio, _ = sample.weibull
-    log_scale = math.log(sample.seconds[-1]) + log_ratio
-    return log_scale, shape, math.exp(shape * (sample.centre - log_scale))
+    (a, log_shape), *_ = _likeliest_weibull(sample)
+    shape = math.exp(log_shape)
+    return sample.centre - a / shape, shape, math.exp(a)
+
+
+def _location_and_scale(
+    sample: Sample, point: np.ndarray, loglik: float, information: np.ndarray, converged: bool
+) -> tuple[float, float, float, float, dict]:
+    """mu and sigma of log seconds, the errors of mu and of log sigma, and the cells that models share.
+
+    point: a, how many sigma the events' mean log time lies above mu, and log(1 / sigma). Raises CannotFit where e^mu
+    is no number.
+    """
+    a, sigma = point[0], math.exp(-point[1])
+    mu = sample.centre - a * sigma
+    if mu > LARGEST_LOG:
+        raise CannotFit(NO_SCALE)
+    covariance, to_mu = np.linalg.inv(information), np.array([-sigma, a * sigma])
+    fit = {"loglik": loglik, "converged": converged} | ({} if converged else {"reason": NO_END})
+    return mu, sigma, math.sqrt(to_mu @ covariance @ to_mu), math.sqrt(covariance[1, 1]), fit
 
 
 def _maximum(
@@ -235,31 +225,37 @@ def _maximum(
         width /= 4
 
 
-def _lognormal_likelihood(sample: Sample, points: Points) -> Likelihood:
-    events, squares = sample.total_events, float((sample.events * sample.log_times**2).sum())
+def _log_time_likelihood(law: Law, sample: Sample, points: Points) -> Likelihood:
+    """Of a law of z = a + log time / sigma, at the point of `_location_and_scale`."""
+    hit = sample.events > 0
+    times = np.concatenate([sample.log_times[hit], points.log_times])
+    weights = np.concatenate([sample.events[hit], points.weights])
+    ends = np.count_nonzero(hit)
 
     def likelihood(point: np.ndarray) -> tuple[float, np.ndarray, np.ndarray, float]:
-        a, log_inverse = point
-        inverse = math.exp(log_inverse)
-        stretched = inverse * points.log_times
-        z = a + stretched
-        survival = log_ndtr(-z)
-        # The normal hazard, and its product with its excess over z: minus the second derivative of the log survival.
-        hazard = math.sqrt(2 / math.pi) / erfcx(z / math.sqrt(2))
-        bend = points.weights * hazard * (hazard - z)
-        hazard *= points.weights
-        level = events * (log_inverse - HALF_LOG_2_PI) - 0.5 * (events * a**2 + inverse**2 * squares)
-        slope = [-events * a, events - inverse**2 * squares - float((hazard * stretched).sum())]
-        slope[0] -= float(hazard.sum())
-        both = -float((bend * stretched).sum())
-        curvature = [
-            [-events - float(bend.sum()), both],
-            [both, -2 * inverse**2 * squares - float((bend * stretched**2 + hazard * stretched).sum())],
-        ]
-        level += float((points.weights * survival).sum())
-        return level, np.array(slope), np.array(curvature), points.error(survival)
+        stretched = math.exp(point[1]) * times
+        z = point[0] + stretched
+        density, survival = law(z[:ends])[0], law(z[ends:])[1]
+        level, slope, bend = (np.concatenate(parts) * weights for parts in zip(density, survival, strict=True))
+        both = float((bend * stretched).sum())
+        gradient = np.array([slope.sum(), (slope * stretched).sum() + sample.total_events])
+        curvature = np.array([[bend.sum(), both], [both, (bend * stretched**2 + slope * stretched).sum()]])
+        return float(level.sum()) + sample.total_events * point[1], gradient, curvature, points.error(survival[0])
 
     return likelihood
+
+
+def _smallest(z: np.ndarray) -> Laws:
+    """Of the log of a Weibull: the smallest extreme value."""
+    power = np.exp(z)
+    return (z - power, 1 - power, -power), (-power, -power, -power)
+
+
+def _normal(z: np.ndarray) -> Laws:
+    # The hazard, and its product with its excess over z: minus the second derivative of the log survival.
+    hazard = math.sqrt(2 / math.pi) / erfcx(z / math.sqrt(2))
+    density = -0.5 * z**2 - HALF_LOG_2_PI, -z, np.full(z.shape, -1.0)
+    return density, (log_ndtr(-z), -hazard, -hazard * (hazard - z))
 
 
 def _gamma_likelihood(sample: Sample, points: Points) -> Likelihood:
