@@ -8,6 +8,7 @@ it is first used, which is here in a fork.
 import atexit
 import contextlib
 import ctypes
+import gc
 import json
 import os
 import runpy
@@ -149,6 +150,8 @@ def _serve(control: socket.socket, preloaded: Iterator[str]) -> tuple[socket.soc
             if not request:
                 os._exit(0)
             job = socket.socket(fileno=descriptors[0])
+            # To collect garbage among all that is imported would copy it, in each fork: 2.8 s of 15 s of 51 jobs.
+            gc.freeze()
             if not (process := os.fork()):
                 for ended, (_, other) in at_work.items():
                     os.close(ended)
