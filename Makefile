@@ -2,7 +2,7 @@
 PYTHON ?= python3
 # What is typed goes to programs by the environment, where no shell reads it, and make expands nothing in it: a name may
 # hold quotes, $(...) or line breaks. Not what a shell happens to have exported under the common ones of these names.
-COMMON := DATA STUDY PART SURE FILE FOLDER MODEL OUT RULES AGAINST ONLY
+COMMON := DATA STUDY PART SURE FILE FOLDER MODEL OUT RULES AGAINST ONLY VERBOSE
 TYPED := $(COMMON) CONFIG TRACE KEY PROFILE CORES
 $(foreach name,$(COMMON),$(if $(findstring environment,$(origin $(name))),$(eval override $(name) :=)))
 $(foreach name,$(TYPED),$(eval override $(name) := $$(value $(name))))
@@ -71,7 +71,7 @@ verify: $(ENVIRONMENT)  ## compare the results, or FOLDER, with their manifest: 
 	@$(RUN) scripts/verify_results.py --study="$$STUDY" $(if $(FOLDER),--folder="$$FOLDER")
 
 explain: $(ENVIRONMENT)  ## trace FILE, or the number KEY of a metrics.json, back to the raw files
-	@$(RUN) scripts/explain_product.py --study="$$STUDY" -- $(if $(FILE),"$$FILE") $(if $(KEY),"$$KEY")
+	@$(RUN) scripts/explain_product.py --study="$$STUDY" --file="$$FILE" --key="$$KEY" $(if $(VERBOSE),--verbose)
 
 check: $(ENVIRONMENT)  ## compare the numbers of the study with thresholds, for cron or CI; with AGAINST: which numbers moved, and why
 	@$(RUN) scripts/check_thresholds.py --study="$$STUDY" --rules="$$RULES" --against="$$AGAINST"

@@ -1,4 +1,4 @@
-"""`make explain FILE=results/...`: the chain from a product, or a number of the report, back to the raw files."""
+"""`make explain FILE=results/... KEY=...`: where a product, or a number of the report, comes from."""
 
 from ttf.stopping import stop_on_request
 
@@ -21,8 +21,9 @@ from ttf.provenance.read import Manifest
 
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("file", help="a product, such as results/sample/tables/mttf.csv")
-    arguments.add_argument("key", nargs="?", help="a number in a metrics.json, such as mttf.mttf_s")
+    arguments.add_argument("--file", default="", help="a product, such as results/sample/tables/mttf.csv")
+    arguments.add_argument("--key", default="", help="a number in a metrics.json, such as mttf.mttf_s")
+    arguments.add_argument("--verbose", action="store_true", help="of a number too every job down to the raw files")
     arguments.add_argument("--study", default="", help="by default that of the file, or the study made last")
     given = arguments.parse_args()
     try:
@@ -30,7 +31,8 @@ def main() -> int:
         name = chosen(given.study or (parts[2] if parts[:2] == STUDIES.parts and len(parts) > 3 else ""))
         print(f"study {name}", file=sys.stderr)
         manifest = Manifest.read(STUDIES / name / "manifest.json")
-        print(explain(manifest, given.file, given.key, shutil.get_terminal_size((100, 24)).columns))
+        width = shutil.get_terminal_size((100, 24)).columns
+        print(explain(manifest, given.file or None, given.key or None, given.verbose, width))
     except (ConfigError, StudyError) as error:
         print(error, file=sys.stderr)
         return 1

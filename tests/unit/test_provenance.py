@@ -209,17 +209,19 @@ def test_the_tree_of_a_product(study):
 
 def test_the_tree_of_a_number(study):
     metrics = "results/mine/metrics.json"
-    value = {"value": 12.5, "unit": "s", "n": 1200, "source": "table.csv"}
+    value = {"value": 12.5, "unit": "s", "n": 1200, "source": "table.csv", "column": "mttf_s", "line": 3}
     Path(metrics).write_text(json.dumps({"mttf.all": value, "gpu": value | {"value": "\x1b[2J", "n": None}}))
     jobs = [*JOBS, job("summarise", [metrics], ["results/mine/table.csv"])]
     known = Manifest(manifest(jobs, ["mine"], {}, Memory(Path(".snakemake/sha256.json"))))
-    tree = explain(known, metrics, "mttf.all").splitlines()
-    assert tree[:4] == [
+    table = f"results/mine/table.csv, 4 bytes, sha256 {hashed(TEXTS['results/mine/table.csv'])[:12]}"
+    cell = [
         "mttf.all = 12.5 s (n = 1,200), in results/mine/metrics.json",
-        "  by summarise: scripts/write_config.py and 1 module",
-        f"    from results/mine/table.csv, 4 bytes, sha256 {hashed(TEXTS['results/mine/table.csv'])[:12]}",
-        "      by count: scripts/write_config.py and 1 module",
+        f"  is the cell mttf_s in line 3 of {table}",
     ]
+    tree = [f"  from {table}", "    by count: scripts/write_config.py and 1 module"]
+    assert explain(known, metrics, "mttf.all").splitlines()[:4] == cell + tree
+    short = explain(known, None, "mttf.all", verbose=False).splitlines()
+    assert short[:2] == cell and "  of the raw files raw.csv" in short
     assert "\x1b" not in explain(known, metrics, "gpu")
     with pytest.raises(StudyError, match=r"no number mtf\.all\. Did you mean mttf\.all\?"):
         explain(known, metrics, "mtf.all")

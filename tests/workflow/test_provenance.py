@@ -9,6 +9,7 @@ import sys
 import polars as pl
 import polars.selectors as cs
 import pytest
+from named_cells import wrong_cells
 from study_runs import OWN, PAGE, SMALL, Checkout, environment
 from ttf.kept import DIGESTS
 
@@ -133,10 +134,10 @@ CHAIN = ["fit_mttf", "derive_runtimes", "ingest", "make_sample_pai2020"]
 @pytest.mark.parametrize(
     ("arguments", "rules"),
     [
-        ([TABLE], CHAIN),
-        (["results/sample/figures/survival_by_gpu_type.svg"], ["draw_charts_pai2020", *CHAIN]),
-        (["results/sample/metrics.json", "mttf.mttf_s"], ["summarise", *CHAIN]),
-        ([PAGE], ["render_page", "write_page_source", "summarise", *CHAIN]),
+        ([f"--file={TABLE}"], CHAIN),
+        (["--file=results/sample/figures/survival_by_gpu_type.svg"], ["draw_charts_pai2020", *CHAIN]),
+        (["--key=mttf.mttf_s", "--verbose"], CHAIN),
+        ([f"--file={PAGE}"], ["render_page", "write_page_source", "summarise", *CHAIN]),
     ],
     ids=["table", "chart", "number", "page"],
 )
@@ -147,22 +148,33 @@ def test_explain_goes_back_to_the_raw_files(finished_study, arguments, rules):
     assert set(rules) <= set(told)
     assert len(told) == len(set(told)), "a job is told once"
     assert re.search(r"^ +from data/sample/pai_task_table\.csv, [\d,]+ bytes, sha256 \w{12}, raw$", said, re.MULTILINE)
-    if arguments == [TABLE]:
+    if arguments == [f"--file={TABLE}"]:
         assert told == [*CHAIN, "derive_lives"]
         depths = [len(re.search(rf"^( *)by {rule}: ", said, re.MULTILINE)[1]) for rule in CHAIN[:3]]
         assert depths == sorted(set(depths)), "each step of the chain is set in below the one before it"
-    if len(arguments) == 2:
-        number = json.loads((finished_study.folder / arguments[0]).read_text())["mttf.mttf_s"]
-        assert said.startswith(f"mttf.mttf_s = {number['value']} s (n = {number['n']:,}), in {arguments[0]}\n")
-        assert f"from {TABLE}" in said
+
+
+def test_a_number_is_explained_in_ten_lines(finished_study):
+    code, said = run(finished_study, "explain_product", "--key=mttf.mttf_s")
+    metrics = "results/sample/metrics.json"
+    number = json.loads((finished_study.folder / metrics).read_text())["mttf.mttf_s"]
+    assert code == 0 and len(said.splitlines()) <= 10
+    assert said.startswith(f"mttf.mttf_s = {number['value']} s (n = {number['n']:,}), in {metrics}\n")
+    assert f"is the cell mttf_s in line {number['line']} of {TABLE}" in said
+    assert "made by fit_mttf" in said and "pai_task_table.csv" in said
+
+
+@pytest.mark.parametrize("trace", ["sample"])
+def test_every_number_is_the_cell_that_it_names(finished_study, trace):
+    assert wrong_cells(finished_study.folder / "results" / trace) == []
 
 
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [
-        (["results/sample/tables/mtf.csv"], "Did you mean results/sample/tables/mttf.csv"),
-        (["results/sample/metrics.json", "mttf.mtf_s"], "Did you mean mttf.mttf_s"),
-        ([TABLE, "mttf_s"], "holds no numbers by key"),
+        (["--file=results/sample/tables/mtf.csv"], "Did you mean results/sample/tables/mttf.csv"),
+        (["--file=results/sample/metrics.json", "--key=mttf.mtf_s"], "Did you mean mttf.mttf_s"),
+        ([f"--file={TABLE}", "--key=mttf_s"], "holds no numbers by key"),
     ],
 )
 def test_a_wrong_name_is_answered_with_the_nearest(finished_study, arguments, hint):

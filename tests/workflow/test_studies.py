@@ -59,10 +59,10 @@ def test_a_second_study_makes_nothing_again_that_the_first_has_made(study):
     shown = (done.stdout + done.stderr).split("Job stats:")[1]
     counts = dict(re.findall(r"^(write_page_source|render_page) +(\d)$", shown, re.MULTILINE))
     assert counts == {"write_page_source": "1", "render_page": "2"}, "its page, and the comparison"
-    explained = python(study, "scripts/explain_product.py", "results/studies/sample/scorecard.csv")
+    explained = python(study, "scripts/explain_product.py", "--file=results/studies/sample/scorecard.csv")
     assert explained.stdout.startswith("results/studies/sample/scorecard.csv")
     assert explained.stderr == "study sample\n"
-    assert python(study, "scripts/explain_product.py", "results/mine/tables/mttf.csv").stderr == "study both\n"
+    assert python(study, "scripts/explain_product.py", "--file=results/mine/tables/mttf.csv").stderr == "study both\n"
 
 
 def test_two_studies_started_at_the_same_time_both_end_well(checkout, finished_study):

@@ -14,20 +14,32 @@ from ttf.words import plural
 # A parameter is shown up to this length, a list of texts up to so many of them.
 _LONGEST = 60
 _MOST_TEXTS = 3
+_MOST_NAMES = 5
 
 
-def explain(manifest: Manifest, file: str, key: str | None = None, width: int = 100) -> str:
-    """The tree of a product; with a key, of that number of a metrics.json. A job stands once, then is referred to.
+def explain(
+    manifest: Manifest, file: str | None, key: str | None = None, verbose: bool = True, width: int = 100
+) -> str:
+    """Explain where a product, or with a key a number of a metrics.json, comes from.
 
+    Of a product, and of a number if verbose: the tree of jobs down to the raw files, each job once. Of a number else:
+    its cell, the job that made the table, and the raw files. No file: the first metrics.json of the study with the key.
     Raises StudyError for a file that the manifest does not hold and for a key that is not in the file.
     """
-    file = _known(manifest, file)
+    file = _metrics_with(manifest, key) if file is None else _known(manifest, file)
     tree = _Tree(manifest, width)
     if key is None:
         tree.product(file)
     else:
-        tree.number(file, key)
+        tree.number(file, key, verbose)
     return "\n".join(tree.lines)
+
+
+def _metrics_with(manifest: Manifest, key: str | None) -> str:
+    files = [name for name in manifest["products"] if name.endswith("/metrics.json")]
+    if key is None or not files:
+        raise StudyError("say FILE=results/..., KEY=number or both.")
+    return next((file for file in files if key in json.loads(Path(file).read_text(encoding="utf-8"))), files[0])
 
 
 def _known(manifest: Manifest, file: str) -> str:
@@ -46,7 +58,7 @@ class _Tree:
         self.lines: list[str] = []
         self._manifest, self._width, self._told = manifest, width, set()
 
-    def number(self, file: str, key: str) -> None:
+    def number(self, file: str, key: str, verbose: bool) -> None:
         numbers = json.loads(Path(file).read_text(encoding="utf-8")) if file.endswith("metrics.json") else {}
         if not numbers:
             raise StudyError(
@@ -58,13 +70,29 @@ class _Tree:
         about = numbers[key]
         n = "" if about["n"] is None else f" (n = {about['n']:,})"
         self._write(0, f"{key} = {about['value']} {about['unit']}{n}, in {file}")
-        job = self._manifest["jobs"][self._manifest.maker[file]]
-        self._write(1, f"by {job['rule']}: {self._code(job)}")
         source = str(Path(file).parent / about["source"])
-        if source in self._manifest.maker:
-            self.product(source, 2, "from ")
-        else:
-            self._write(2, f"from {about['source']}")
+        cell = f"the cell {about['column']}" + (f" in line {about['line']}" if about["line"] else "")
+        self._write(1, f"is {cell} of {self._named(source)}")
+        if verbose:
+            self.product(source, 1, "from ")
+            return
+        job = self._manifest["jobs"][self._manifest.maker[source]]
+        inputs = [Path(name).name for name in _behind(source, job["inputs"]) if name not in self._manifest["code"]]
+        self._write(1, f"made by {job['rule']} ({job['script']}) from {_listed(inputs)}")
+        raw = [Path(name).name for name in self._raw_behind(source)]
+        self._write(1, f"of the raw files {_listed(raw)}")
+        self._write(1, "VERBOSE=1 shows every job and file between.")
+
+    def _raw_behind(self, product: str) -> list[str]:
+        """The raw files that a product was made from, by name."""
+        files, seen = [product], set()
+        while files:
+            if (file := files.pop()) in seen:
+                continue
+            seen.add(file)
+            if (maker := self._manifest.maker.get(file)) is not None:
+                files += _behind(file, self._manifest["jobs"][maker]["inputs"])
+        return sorted(seen & set(self._manifest["raw"]))
 
     def product(self, file: str, depth: int = 0, words: str = "") -> None:
         """A product, the job that made it and what the job was given."""
@@ -135,6 +163,11 @@ def _behind(file: str, inputs: list[str]) -> list[str]:
     return (
         [given for given in inputs if given == chart or not given.endswith(".vl.json")] if chart in inputs else inputs
     )
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return f"{', '.join(names[:_MOST_NAMES])}{more}" if names else "none"
 
 
 def _short(value: Any) -> str:
