@@ -179,13 +179,6 @@ def test_constant_hazards_that_differ_are_no_falling_one():
     assert alike > 0.5 * runs
 
 
-@pytest.mark.parametrize("users", [20, 100])
-def test_the_interval_of_the_shape_covers(users):
-    held = [found(made(seed, 0.85, users=users)) for seed in range(150)]
-    covered = np.mean([row["shape_within_ci_low"] < 0.85 < row["shape_within_ci_high"] for row in held])
-    assert covered >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / 150)
-
-
 @pytest.mark.parametrize(
     ("shape", "n", "said"),
     [(0.6, 3_000, "falls"), (1.0, 3_000, MIXTURE), (1.0, 20_000, "stays"), (1.6, 3_000, "rises")],
