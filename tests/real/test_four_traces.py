@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 import whole_study
 from acceptance import CHROMIUM, browsing, faults, faults_of_other_page, opened
+from named_cells import wrong_cells
 from prefixes import cut
 from prose import faults_of_page
 from study_runs import PAGE
@@ -32,6 +33,11 @@ def results(tmp_path_factory, shared_data):
     done = whole_study.run(config, folder)
     assert (done.job, done.refused, done.crash, done.warned) == (None, None, None, [])
     return folder / "results"
+
+
+@pytest.mark.parametrize("trace", [*TRACES, "comparison"])
+def test_every_number_is_the_cell_that_it_names(results, trace):
+    assert wrong_cells(results / ("studies/study/comparison" if trace == "comparison" else trace)) == []
 
 
 def test_known_answers(results):

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 from acceptance import CHROMIUM, browsing
+from named_cells import wrong_cells
 from sacct_story import CLUSTER_FIELDS, FIELDS, FIXTURES, NODE_FIELDS
 from study.thresholds import known_numbers
 from study_runs import ROOT, clone, environment, pods, write_pods
@@ -255,3 +256,7 @@ def test_every_number_of_a_study_has_its_key_in_the_docs(study):
     beside = re.compile(r".*(ci|failure_share|median)_(low|high)(_.*)?|.*\.(cluster_by|clusters)")
     unknown = [key for key in keys if not known.fullmatch(key) and not beside.fullmatch(key)]
     assert not unknown, "make report TRACE=all, make docs"
+
+
+def test_every_number_of_a_study_is_the_cell_that_it_names(study):
+    assert wrong_cells(study / "results/sample_slurm") == []
