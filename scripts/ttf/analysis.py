@@ -6,7 +6,7 @@ of the workflow loads it. Beside it stand
     compute.py    compute(given) -> {table: frame}, or pairs of them one after the other; given: ttf.inputs.Inputs.
                   Of a folder {folder: {name of a file: its text}}
     charts.py     CHARTS: chart -> a function of (tables, Study) -> Figure
-    numbers.py    numbers(metrics, given): what the sentences need
+    numbers.py    NUMBERS: the cells of tables that sentences need (ttf.numbers.metrics.cells)
     page.py       tables(trace) -> {name: ttf.page.tables.Shown}; head(trace, m) and lines(trace, m): ttf.page.head
     <section>.qmd what the fold of each section says
 of which an analysis has what it needs.
