@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print("\n".join(told_of_moves(then, now)))
             return 0
         lines, code = held_against(Path(given.rules), now, then)
-    except (ConfigError, StudyError) as error:
+    except StudyError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except OSError as error:

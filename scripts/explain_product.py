@@ -12,7 +12,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "workflow"))
 
-from study.messages import ConfigError
 from study.studies import STUDIES, chosen
 from ttf.errors import StudyError
 from ttf.provenance.explain import explain
@@ -33,7 +32,7 @@ def main() -> int:
         manifest = Manifest.read(STUDIES / name / "manifest.json")
         width = shutil.get_terminal_size((100, 24)).columns
         print(explain(manifest, given.file or None, given.key or None, given.verbose, width))
-    except (ConfigError, StudyError) as error:
+    except StudyError as error:
         print(error, file=sys.stderr)
         return 1
     return 0

@@ -231,7 +231,7 @@ def main(arguments: Sequence[str]) -> int:
         check_products(study, trace.name)
         for line in score(trace, given.file, given.part, given.model, to):
             print(line)
-    except (ConfigError, StudyError) as error:
+    except StudyError as error:
         print(error, file=sys.stderr)
         return 1
     return 0

@@ -51,16 +51,12 @@ def _of_folder(folder: Path) -> tuple[list[str], str]:
 
 def _of_study(name: str) -> tuple[list[str], str]:
     sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "workflow"))
-    from study.messages import ConfigError
     from study.studies import STUDIES, chosen
     from ttf.provenance.digests import CHECKOUT
     from ttf.provenance.manifest import revision
     from ttf.provenance.read import Manifest, commit, in_order, problems
 
-    try:
-        name = chosen(name)
-    except ConfigError as error:
-        raise StudyError(str(error)) from None
+    name = chosen(name)
     manifest = Manifest.read(STUDIES / name / "manifest.json")
     print(f"study {name}{commit(manifest['git'], revision(CHECKOUT))}", file=sys.stderr)
     return problems(manifest, STUDIES / name), in_order(manifest)

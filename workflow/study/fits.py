@@ -162,18 +162,17 @@ def shapes_of(formats: dict, registry: dict) -> Iterator[Shape]:
 
 def files_beside(shape: Shape, files: Sequence[str]) -> dict[str, str]:
     """Key of the registry -> the file in the folder that it is for, called as in the format's sample."""
-    beside = {key: name for key, name in shape.declared.get("sample", {}).items() if key in BESIDE}
-    return {key: name for key, name in beside.items() if name in files}
+    return {key: name for key, name in shape.declared.get("sample", {}).items() if key in BESIDE and name in files}
 
 
 def tables_beside(folder: Folder, shape: Shape) -> dict[str, list[str]]:
     """Table -> the files in the folder that are it by their header, of the tables that the registry has a key for."""
-    tables = [table for table, spec in shape.declared["tables"].items() if "beside" in spec]
-    found = {
-        table: [file for file in folder.files[:MOST_FILES] if folder.known(file, shape.layouts[table])]
-        for table in tables
+    return {
+        table: files
+        for table, spec in shape.declared["tables"].items()
+        if "beside" in spec
+        and (files := [file for file in folder.files[:MOST_FILES] if folder.known(file, shape.layouts[table])])
     }
-    return {table: files for table, files in found.items() if files}
 
 
 def fit_of(folder: Folder, shape: Shape) -> Fit:

@@ -5,11 +5,13 @@ import itertools
 import re
 from typing import Any
 
+from ttf.errors import StudyError
+
 # A message fits a screen of 40 lines of 120 characters, with those that programs put above it.
 MOST_LINES, WIDTH, LONGEST_LINE = 34, 120, 1500
 
 
-class ConfigError(Exception):
+class ConfigError(StudyError):
     """What is wrong with the configuration, one problem a line, for the user to read.
 
     Of many problems the first, of a long line its beginning; characters that a terminal would act on are written out.

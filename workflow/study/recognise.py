@@ -4,6 +4,7 @@ What decides are the headers of the files and their names, by the declarations o
 (the format table) is known by the mappings of the registry's own traces.
 """
 
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -109,9 +110,7 @@ def _trace_names(folder: Path, registry: dict) -> Iterator[str]:
     same = [known for known in registry if known.replace("-", "_") == name.replace("-", "_")]
     yield from (word for word in (*same, name) if child(SCHEMA["properties"]["registry"], word) is not None)
     yield f"my_{name}"
-    number = 1
-    while number := number + 1:
-        yield f"my_{name}_{number}"
+    yield from (f"my_{name}_{number}" for number in itertools.count(2))
 
 
 def _is_free(name: str, entry: dict, registry: dict, formats: dict) -> bool:

@@ -83,13 +83,10 @@ class Study:
                 "volume that every job mounts, as docs/cluster.md says of raw tables."
             )
         try:
-            self.tables = contracts(self.folders)
-            placed = places(self.folders)
-            self.rooms = {
-                name: Room(name, declared, placed[name], self) for name, declared in rooms(self.folders).items()
-            }
+            self.tables, placed, declared = contracts(self.folders), places(self.folders), rooms(self.folders)
         except StudyError as error:
             raise ConfigError(f"analyses: {error}") from None
+        self.rooms = {name: Room(name, room, placed[name], self) for name, room in declared.items()}
         self._maker = {table: name for name, room in self.rooms.items() for table in room.tables}
         self.measured = resources.with_rooms(self.measured, {name: room.declared for name, room in self.rooms.items()})
         self.claim_files = [(str(root / CLAIMS), CLAIMS), *((path, path) for path in self.config.get("claims", []))]
