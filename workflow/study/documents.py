@@ -152,12 +152,12 @@ def key_paths(schema: dict, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple
 
 def schema_problems(value: Any, schema: dict) -> Iterator[Problem]:
     """What breaks the schema, at any depth; of a value that is no mapping one problem."""
-    seen = set()
+    explained = set()
     for error in _Validator(schema).iter_errors(value):
         path = tuple(error.absolute_path)
-        one = (path, error.validator if isinstance(error.instance, dict) else "")
-        if one not in seen:
-            seen.add(one)
+        step = (path, error.validator if isinstance(error.instance, dict) else "")
+        if step not in explained:
+            explained.add(step)
             yield from (Problem((*path, *key), text) for key, text in _explain(error, schema))
 
 
@@ -173,8 +173,8 @@ def _explain(error: ValidationError, whole: dict) -> Iterator[tuple[KeyPath, str
         case "required":
             keys = schema["properties"]
             # What was probably meant by an unknown key is not missing too.
-            there = {key if child(schema, key) else _nearest(key, keys) for key in value}
-            for key in [key for key in schema["required"] if key not in there]:
+            meant = {key if child(schema, key) else _nearest(key, keys) for key in value}
+            for key in [key for key in schema["required"] if key not in meant]:
                 yield (key,), f"is missing; expected {expected(keys[key])}."
         case "properties":
             yield (), error.message
@@ -193,12 +193,8 @@ def _explain(error: ValidationError, whole: dict) -> Iterator[tuple[KeyPath, str
             yield (), f"{show(value)} is not allowed{mean(value, schema['enum'])} Allowed: {', '.join(schema['enum'])}."
         case "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum":
             yield (), f"{value} is out of range; expected {expected(schema)}."
-        case "pattern" | "minLength" | "minItems":
-            what = (
-                "is empty"
-                if not value and {"minLength", "minItems"} & schema.keys()
-                else f"{show(value)} is not allowed"
-            )
+        case "minLength" | "minItems" | "pattern" as keyword:
+            what = f"{show(value)} is not allowed" if keyword == "pattern" else "is empty"
             yield (), f"{what}; expected {expected(schema)}."
 
 
@@ -211,12 +207,18 @@ def _check_properties(validator: Any, properties: dict, value: Any, schema: dict
     for key, other, words in companions:
         # A misspelt word, and a misspelt key, is reported as such.
         is_word = value.get(other) in properties[other].get("enum", [value.get(other)])
-        is_there = key in value or any(_nearest(name, [key]) for name in value.keys() - properties.keys())
+        is_meant = key in value or any(_nearest(name, [key]) for name in value.keys() - properties.keys())
         if key in value and isinstance(value.get(other), str) and is_word and value[other] not in words:
             text = f"works with the {other} {' or '.join(words)} only, and the {other} here is {value[other]}."
             yield ValidationError(text, path=[key])
-        elif properties[key].get("needed") and value.get(other) in words and not is_there:
+        elif properties[key].get("needed") and value.get(other) in words and not is_meant:
             yield ValidationError(f"is missing; expected {expected(properties[key])}.", path=[key])
+
+
+def _check_uniqueness(validator: Any, is_asked: bool, value: Any, schema: dict) -> Iterator[ValidationError]:
+    """Keyword `uniqueItems`: jsonschema compares each item with each, in minutes, where a list has several types."""
+    if isinstance(value, list) and len(set(map(repr, value))) < len(value):
+        yield ValidationError("stands twice")
 
 
 # Unlike in JSON, 2000.0 is no integer here, true no number, and nan and inf are neither.
@@ -226,7 +228,8 @@ _TYPES = Draft202012Validator.TYPE_CHECKER.redefine_many(
         "number": lambda _, value: type(value) in (int, float) and abs(value) < float("inf"),
     }
 )
-_Validator = extend(Draft202012Validator, {"properties": _check_properties}, type_checker=_TYPES)
+_KEYWORDS = {"properties": _check_properties, "uniqueItems": _check_uniqueness}
+_Validator = extend(Draft202012Validator, _KEYWORDS, type_checker=_TYPES)
 
 
 # Words ------------------------------------------------------------------------------------------------

@@ -97,9 +97,11 @@ class Study:
 
     def check_headers(self) -> None:
         """Raises ConfigError for raw tables whose first line is not the header that ingest expects."""
-        traces = self.traces.items()
-        if wrong := [line for name, of in traces for line in wrong_headers(name, of.entry, of.raw_files, of.format)]:
-            raise ConfigError("\n".join(wrong))
+        headers = (
+            wrong_headers(trace.name, trace.entry, trace.raw_files, trace.format) for trace in self.traces.values()
+        )
+        if problems := [line for lines in headers for line in lines]:
+            raise ConfigError("\n".join(problems))
 
     def _claims(self, path: str, label: str) -> list[dict]:
         claims = load_claims(path, label)["claims"]
