@@ -12,8 +12,9 @@ def wilson_interval(successes: np.ndarray, trials: np.ndarray) -> tuple[np.ndarr
     with np.errstate(invalid="ignore", divide="ignore"):
         low, high = proportion_confint(np.asarray(successes), np.asarray(trials), method="wilson")
     # At the ends the limits are exactly 0 and 1; rounding must not put them a hair off.
-    some = np.asarray(trials) > 0
-    return np.where(some & (successes == 0), 0.0, low), np.where(some & (successes == trials), 1.0, high)
+    has_trials = np.asarray(trials) > 0
+    low = np.where(has_trials & (successes == 0), 0.0, low)
+    return low, np.where(has_trials & (successes == trials), 1.0, high)
 
 
 def part_of(part: int, whole: int) -> float | None:

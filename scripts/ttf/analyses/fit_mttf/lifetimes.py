@@ -111,8 +111,7 @@ def exponential(sample: Sample) -> dict:
 
 
 def weibull(sample: Sample) -> dict:
-    point, *found = _likeliest_weibull(sample)
-    mu, sigma, mu_se, log_sigma_se, fit = _location_and_scale(sample, point, *found)
+    mu, sigma, mu_se, log_sigma_se, fit = _location_and_scale(sample, *_likeliest_weibull(sample))
     scale = math.exp(mu)
     fit |= {"shape": 1 / sigma, "shape_se": log_sigma_se / sigma, "scale_s": scale, "scale_se_s": scale * mu_se}
     # The mean grows without bound as the shape falls.
@@ -124,8 +123,8 @@ def lognormal(sample: Sample) -> dict:
     start_a = float(ndtri(-math.expm1(-hazard)))
     density = math.exp(-(start_a**2) / 2 - HALF_LOG_2_PI)
     start = np.array([start_a, math.log(shape * hazard * math.exp(-hazard) / density)])
-    found = _maximum(sample, start, partial(_log_time_likelihood, _normal))
-    mu, sigma, mu_se, log_sigma_se, fit = _location_and_scale(sample, *found)
+    maximum = _maximum(sample, start, partial(_log_time_likelihood, _normal))
+    mu, sigma, mu_se, log_sigma_se, fit = _location_and_scale(sample, *maximum)
     fit |= {"mu_log_s": mu, "mu_log_se": mu_se, "sigma": sigma, "sigma_se": sigma * log_sigma_se}
     return _with_mean(fit | {"median_s": math.exp(mu)}, mu + sigma**2 / 2, "lognormal")
 
@@ -227,15 +226,15 @@ def _maximum(
 
 def _log_time_likelihood(law: Law, sample: Sample, points: Points) -> Likelihood:
     """Of a law of z = a + log time / sigma, at the point of `_location_and_scale`."""
-    hit = sample.events > 0
-    times = np.concatenate([sample.log_times[hit], points.log_times])
-    weights = np.concatenate([sample.events[hit], points.weights])
-    ends = np.count_nonzero(hit)
+    has_events = sample.events > 0
+    times = np.concatenate([sample.log_times[has_events], points.log_times])
+    weights = np.concatenate([sample.events[has_events], points.weights])
+    event_times = np.count_nonzero(has_events)
 
     def likelihood(point: np.ndarray) -> tuple[float, np.ndarray, np.ndarray, float]:
         stretched = math.exp(point[1]) * times
         z = point[0] + stretched
-        density, survival = law(z[:ends])[0], law(z[ends:])[1]
+        density, survival = law(z[:event_times])[0], law(z[event_times:])[1]
         level, slope, bend = (np.concatenate(parts) * weights for parts in zip(density, survival, strict=True))
         both = float((bend * stretched).sum())
         gradient = np.array([slope.sum(), (slope * stretched).sum() + sample.total_events])
