@@ -1,4 +1,7 @@
-"""A tar file that has the same bytes whenever its files have, and .zenodo.json with the fields of a deposit."""
+"""A tar file that has the same bytes whenever its files have, and .zenodo.json with the fields of a deposit.
+
+No bag (BagIt): its files lie below data/, away from where ro-crate-metadata.json and the pages look for them.
+"""
 
 import io
 import json

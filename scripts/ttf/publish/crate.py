@@ -1,4 +1,7 @@
-"""ro-crate-metadata.json: RO-Crate 1.1, in the profile for workflows, Workflow RO-Crate 1.0, and for how they ran."""
+"""ro-crate-metadata.json: RO-Crate 1.1, in the profile for workflows, Workflow RO-Crate 1.0, and for how they ran.
+
+By our own code, as nearly every line names a fact: the library rocrate would be told each of them all the same.
+"""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -206,7 +206,10 @@ def simple_models(
     failed = lesson.failed[lesson.learn]
     if reason := why_not(failed):
         return reason
-    encoder, design = _learnt(lesson, features, encoder)
+    part = lesson.known.take(lesson.learn)
+    # Of a warm start the encoder is given.
+    encoder = encoder or Encoder.fit(features, part)
+    design = encoder.design(part)
     if design.width == 1:
         return NO_FEATURES
     regression = fit(design, failed, prior)
@@ -267,13 +270,6 @@ def choose_kind(lesson: Lesson, models: Mapping[str, Model], prior: Prior | None
         [SCORED[name](lesson.failed[late], p).score for name in ("average_precision", "log_loss")] for p in both
     )
     return LOGISTIC if regression[0] > history[0] and regression[1] < history[1] else NESTED
-
-
-def _learnt(lesson: Lesson, features: Sequence[Feature], encoder: Encoder | None) -> tuple[Encoder, Design]:
-    """The encoder, made of the jobs that are learnt from where it is not given, and their design."""
-    part = lesson.known.take(lesson.learn)
-    encoder = encoder or Encoder.fit(features, part)
-    return encoder, encoder.design(part)
 
 
 def recalibrated(model: Model, design: Design, failed: np.ndarray) -> Model:

@@ -10,7 +10,6 @@ from ttf.raw_json import records_in, shown, texts_of_records, whole
 from ttf.raw_tables import ASIDE_SCHEMA, Reader, TableSchema, check_rows
 
 KIND = "fault_type"
-BROKEN_SCHEMA = {name: dtype for name, dtype in ASIDE_SCHEMA.items() if name != "table"}
 
 
 class _Number(str):

@@ -311,7 +311,10 @@ def _checked(records: pl.DataFrame, schema: TableSchema) -> tuple[pl.DataFrame, 
     )
     jobs = records.drop("attempts").join(stored, on="line", how="left", maintain_order="left")
     jobs = jobs.with_columns(_json(pl.col("attempts").fill_null([])))
-    kept, failed = check_rows(jobs, tuple(_of_any_length(column) for column in schema.columns), schema)
+    # The attempts, which are written as JSON, may be as long as they are.
+    longest = {"attempts": LARGEST_BYTES}
+    columns = (replace(column, longest=longest.get(column.name, column.longest)) for column in schema.columns)
+    kept, failed = check_rows(jobs, tuple(columns), schema)
     broken = pl.concat([failed.select("line", "reason", "column"), broken])
     broken = broken.unique("line", keep="first", maintain_order=True).sort("line")
     texts = records.filter(pl.col("line").is_in(broken["line"].implode())).select(
@@ -319,11 +322,6 @@ def _checked(records: pl.DataFrame, schema: TableSchema) -> tuple[pl.DataFrame, 
     )
     kept = kept.filter(~pl.col("line").is_in(broken["line"].implode()))
     return kept, broken.join(texts, on="line", how="left", maintain_order="left")
-
-
-def _of_any_length(column: Column) -> Column:
-    """The column of the attempts, which are written as JSON, may be as long as it is."""
-    return replace(column, longest=LARGEST_BYTES) if column.name == "attempts" else column
 
 
 def _attempt_times(tried: pl.DataFrame, schema: TableSchema) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -115,19 +115,8 @@ def _jobs(records: pl.DataFrame, zone: str) -> pl.DataFrame:
     queue_s = pl.col("start_s") - pl.col("submit_s")
     return conform(
         frame.select(
-            *(
-                "job_id",
-                "user",
-                "account",
-                "submit_s",
-                "start_s",
-                "end_s",
-                "runtime_s",
-                "cpu_milli",
-                "mem_mib",
-                "nodes",
-            ),
-            *(*_PLACE, "job_id_shown"),
+            *("job_id", "user", "account", "submit_s", "start_s", "end_s", "runtime_s", "cpu_milli", "mem_mib"),
+            *("nodes", *_PLACE, "job_id_shown"),
             pl.col("cluster").alias("slurm_cluster"),
             _text("partition", "qos", "exit_code", "derived_exit_code", "slurm_reason", "flags"),
             *("cancelled_by", "eligible_s", "planned_s", "timelimit_s"),

@@ -1,6 +1,7 @@
 """Checksums of the pages of a Parquet file, which Polars reads past.
 
-A page's header may hold the CRC-32 of the page. parquet-java (Spark, Hive) writes it, Polars and DuckDB do not.
+A page's header may hold the CRC-32 of the page. parquet-java (Spark, Hive) writes it, Polars and DuckDB do not. Our
+own, as pyarrow, which checks it, is a large library that nothing else here needs.
 """
 
 import os
