@@ -121,7 +121,7 @@ def top_owners(ranked_by: str) -> dict[str, Column]:
         "ranked_by": words("Ranked by", ranked_by),
         "top_share": share("Top", "So many of the owners, rounded up to whole ones."),
         "owners": count("Owners", "Owners in all.", unit="owners"),
-        "owners_in_top": count("of them", "Owners that the row is of.", unit="owners"),
+        "owners_in_top": count("of them", "Owners that the row is of.", unit="owners", n="owners"),
     }
 
 

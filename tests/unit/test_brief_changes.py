@@ -2,13 +2,12 @@
 
 from dataclasses import asdict
 
-import polars as pl
 import pytest
+from given_tables import metrics_of
 from made_numbers import ABOUT, numbers
 from ttf.analyses.compare_parts import CHANGES, FORECAST, NEW_SUSPECTS, NEW_WORDS
+from ttf.analyses.compare_parts.compute import summarise_changes
 from ttf.analyses.compare_parts.forecast import WEEK_S, rolling
-from ttf.analyses.compare_parts.numbers import of_changes, of_forecast
-from ttf.numbers.metrics import Metrics
 from ttf.page import phrases
 from ttf.page.brief import MOST_BESIDE_CHANGES, brief_of
 from ttf.page.changes import changes
@@ -46,12 +45,12 @@ def made(verdicts=None, parts=8, base=None):
         }
         row |= {"verdict": (verdicts or {}).get(name, "within chance")}
         rows.append(row | ({} if row["verdict"].startswith("too few") else values))
-    metrics = Metrics(base or {})
-    of_changes(metrics, CHANGES.frame(rows))
+    table = CHANGES.frame(rows)
     weeks = [row | {"what": "failed_jobs"} for row in rolling([100, 120, 90, 110, 100, 120, 90, 110, 300], 9 * WEEK_S)]
-    weeks.append({"what": "infra_failures", "week": 1, "weeks_before": 0, "reason": "no whole week"})
-    of_forecast(metrics, FORECAST.frame(weeks))
-    return Numbers(metrics)
+    weeks.append({"what": "infra_failures", "week": 1, "weeks_before": 0, "tried": 0, "reason": "no whole week"})
+    tables = {"changes": table, "changes_summary": summarise_changes(table, *NEW.values())}
+    metrics = metrics_of("compare_parts", tables | {"week_forecast": FORECAST.frame(weeks)})
+    return Numbers((base or {}) | metrics)
 
 
 def sentence(**given):
@@ -105,7 +104,4 @@ def test_the_brief_has_it_with_numbers_that_may_be_said(withheld, tmp_path):
 
 def test_a_trace_without_parts_has_none():
     assert changes(numbers(), {}, "job") is None
-    metrics = Metrics()
-    of_changes(metrics, CHANGES.frame([]))
-    of_forecast(metrics, FORECAST.frame([]))
-    assert metrics == {} and pl.DataFrame(CHANGES.frame([])).height == 0
+    assert not metrics_of("compare_parts", {"changes": CHANGES.frame([]), "week_forecast": FORECAST.frame([])})

@@ -6,12 +6,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from given_tables import metrics_of
 from scipy import stats
 from ttf.analyses.compare_parts import FORECAST
 from ttf.analyses.compare_parts.forecast import FEWEST_WEEKS, TOO_FEW_WEEKS, WEEK_S, next_week, rolling
-from ttf.analyses.compare_parts.numbers import of_forecast
-from ttf.numbers.metrics import Metrics
-from ttf.stats.shares import wilson_interval
 
 SIMULATED = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "coverage_changes.py"))
 
@@ -78,17 +76,14 @@ def test_each_week_is_forecast_from_those_before_alone():
     assert rows[8] | next_week(weeks[:8]) == rows[8]
     assert rows[-1] | next_week(weeks) == rows[-1] and rows[-1]["observed"] is None
     FORECAST.check(FORECAST.frame(row | {"what": "failed_jobs"} for row in rows))
-    metrics = Metrics()
-    of_forecast(metrics, FORECAST.frame(row | {"what": "failed_jobs"} for row in rows))
+    table = FORECAST.frame(row | {"what": "failed_jobs"} for row in rows)
+    metrics = metrics_of("compare_parts", {"week_forecast": table})
     value = {key.removeprefix("forecast.failed_jobs."): about["value"] for key, about in metrics.items()}
-    assert (value["held"], value["tried"], value["coverage"], value["weeks"]) == (1, 2, 0.5, 10)
-    low, high = wilson_interval(np.array([1]), np.array([2]))
-    assert (value["coverage_low"], value["coverage_high"]) == (low[0], high[0])
+    assert (value["held"], value["tried"], value["weeks"]) == (1, 2, 10)
 
 
 def test_no_whole_week_is_a_reason():
-    metrics = Metrics()
-    blank = FORECAST.frame([{"what": "failed_jobs", "week": 1, "weeks_before": 0, "reason": "none"}])
-    of_forecast(metrics, blank)
+    blank = FORECAST.frame([{"what": "failed_jobs", "week": 1, "weeks_before": 0, "tried": 0, "reason": "none"}])
+    metrics = metrics_of("compare_parts", {"week_forecast": blank})
     assert metrics["forecast.failed_jobs.reason"]["value"] == "none"
     assert "forecast.failed_jobs.high" not in metrics and pl.Series(blank["held"]).is_null().all()

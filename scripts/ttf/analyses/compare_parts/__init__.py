@@ -12,6 +12,7 @@ FEWEST_PARTS = 4
 
 _NO_TEST = f"nothing was tested, no clusters are known, or fewer than {FEWEST_CLUSTERS} effective ones"
 _NOT_TESTED = "nothing was tested"
+_NOT_LOST = "the measure is not lost time"
 
 CHANGES = table(
     "changes",
@@ -23,8 +24,8 @@ CHANGES = table(
     from_s=whole_seconds("From", "When the part begins, on the clock of the trace.", blank=REASON),
     to_s=whole_seconds("To", "When the records end.", blank=REASON),
     follow_up_s=whole_seconds("Follow-up", "Jobs count that ended within it.", blank="the measure goes by time"),
-    before=number("Before", "In the parts before.", blank=REASON),
-    after=number("After", "In the part.", blank=REASON),
+    before=number("Before", "In the parts before.", blank=REASON, n="n_before"),
+    after=number("After", "In the part.", blank=REASON, n="n_after"),
     difference=number("Difference", "After less before.", blank=REASON),
     ci_low=number("95% from", "Lower end of its 95% CI, the wider of both tests'.", blank=REASON),
     ci_high=number("95% to", "Upper end of it.", blank=REASON),
@@ -33,13 +34,13 @@ CHANGES = table(
         "After over before of a change that is found with 80% power if it is the only one.",
         blank="nothing was tested, the measure is a list, or no share is so high",
     ),
-    events_before=count("Events", "Failures, or what is counted, before.", blank=REASON),
-    events_after=count("Events after", "The same in the part.", blank=REASON),
+    events_before=count("Events", "Failures, or what is counted, before.", REASON, "events", n="n_before"),
+    events_after=count("Events after", "The same in the part.", REASON, "events", n="n_after"),
     n_of=words("n of", "What n counts."),
     n_before=count("n", "Before.", blank=REASON),
     n_after=count("n after", "In the part.", blank=REASON),
-    amount_before=number("GPU-hours", "Lost before.", blank="the measure is not lost time", unit="GPU-hours"),
-    amount_after=number("GPU-hours after", "Lost in the part.", blank="the measure is not lost time", unit="GPU-hours"),
+    amount_before=number("GPU-hours", "Lost before.", _NOT_LOST, "GPU-hours", n="n_before"),
+    amount_after=number("GPU-hours after", "Lost in the part.", _NOT_LOST, "GPU-hours", n="n_after"),
     cluster_by=words("Clustered by", "What fails alike.", blank="the trace names nothing that does, or no such test"),
     clusters=number("Effective clusters", "Kish's effective number of them.", blank=_NO_TEST),
     p_clustered=number("p, clustered", "Two-sided, of no difference where clusters differ.", blank=_NO_TEST),
@@ -52,6 +53,15 @@ CHANGES = table(
     p_adjusted=number("adjusted p", "Holm over the measures tested.", blank=_NOT_TESTED),
     verdict=words("Verdict", "changed, within chance, too few to tell or too few weeks to tell."),
     reason=reason(),
+)
+CHANGES_SUMMARY = table(
+    "changes_summary",
+    "How many measures of changes.csv changed, and how much is new; no row where there is one part.",
+    measures=count("Measures", "Rows of changes.csv.", unit="measures"),
+    tested=count("Tested", "Those with an adjusted p.", unit="measures", n="measures"),
+    changed=count("Changed", "Those with that verdict.", unit="measures", n="measures"),
+    new_failure_words=count("New words", "Rows of new_failure_words.csv.", unit="failure words"),
+    new_suspect_nodes=count("New nodes", "Rows of new_suspect_nodes.csv.", unit="suspect nodes"),
 )
 NEW_WORDS = table(
     "new_failure_words",
@@ -84,6 +94,8 @@ FORECAST = table(
     low=count("90% from", "Lower end of the 90% prediction interval.", REASON, "failures"),
     high=count("90% to", "Upper end of it.", REASON, "failures"),
     dispersion=number("Dispersion", "Variance over mean of the weeks before; 1: Poisson.", blank=REASON),
+    tried=count("Tried", "Weeks before it with a forecast.", unit="weeks"),
+    held_of_tried=count("held", "Those within their interval.", "no week was tried", "weeks", n="tried"),
     held=truth("Held", "Whether the week was within the interval.", blank="there is no forecast, or not yet"),
     reason=reason(),
 )
@@ -96,7 +108,7 @@ ANALYSIS = Analysis(
     uses=["attempts", "placements", "reasons", "lemon_nodes", "mttf_by_gpus", "ettr_assumptions"],
     applies=lambda trace: trace.has_jobs and len(trace.parts) > 1,
     settings={"parts": lambda trace: list(trace.parts), "false_discovery": "lemons/false_discovery"},
-    tables=(CHANGES, NEW_WORDS, NEW_SUSPECTS, FORECAST),
+    tables=(CHANGES, CHANGES_SUMMARY, NEW_WORDS, NEW_SUSPECTS, FORECAST),
     sections=["changes"],
     keeps_freed_memory=True,
     in_size_unit=True,

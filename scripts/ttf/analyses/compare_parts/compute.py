@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from ttf.analyses.compare_parts import CHANGES, FORECAST, NEW_SUSPECTS, NEW_WORDS
+from ttf.analyses.compare_parts import CHANGED, CHANGES, CHANGES_SUMMARY, FORECAST, NEW_SUSPECTS, NEW_WORDS
 from ttf.analyses.compare_parts.calendar import ONE_PART, Calendar, calendar_of
 from ttf.analyses.compare_parts.forecast import NO_CAUSES, NO_WEEK, WEEK_S, rolling
 from ttf.analyses.compare_parts.judged import compared, verdict_of
@@ -36,7 +36,7 @@ def compute(given: Inputs) -> dict[str, pl.DataFrame]:
     jobs = given.scan("jobs")
     calendar = calendar_of(jobs, settings.parts)
     if calendar.why == ONE_PART:
-        tables = (CHANGES, NEW_WORDS, NEW_SUSPECTS, FORECAST)
+        tables = (CHANGES, CHANGES_SUMMARY, NEW_WORDS, NEW_SUSPECTS, FORECAST)
         return {table.name: table.frame([]) for table in tables}
     cluster_by = level_names(jobs)[0]
     measured = (
@@ -47,12 +47,21 @@ def compute(given: Inputs) -> dict[str, pl.DataFrame]:
     border_s = int(calendar.begins_s[-1]) if calendar.why is None else None
     nodes, measured["suspect_nodes"] = new_suspects(given, border_s, settings.false_discovery)
     words, measured["failure_words"] = _words(given, jobs, calendar.names[-1], cluster_by is not None)
+    table = changes(measured, calendar, cluster_by)
     return {
-        "changes": changes(measured, calendar, cluster_by),
+        "changes": table,
+        "changes_summary": summarise_changes(table, words, nodes),
         "new_failure_words": words,
         "new_suspect_nodes": nodes,
         "week_forecast": forecasts(given, jobs, calendar),
     }
+
+
+def summarise_changes(table: pl.DataFrame, words: pl.DataFrame, nodes: pl.DataFrame) -> pl.DataFrame:
+    """The one row of CHANGES_SUMMARY; of CHANGES, NEW_WORDS and NEW_SUSPECTS."""
+    row = {"measures": table.height, "tested": table["p_adjusted"].count()}
+    row |= {"changed": (table["verdict"] == CHANGED).sum()}
+    return CHANGES_SUMMARY.frame([row | {"new_failure_words": words.height, "new_suspect_nodes": nodes.height}])
 
 
 _BY_TIME = ("failure_share", "infra_rate", "ettr", "lost_time")
@@ -183,7 +192,7 @@ def forecasts(given: Inputs, jobs: pl.LazyFrame, calendar: Calendar) -> pl.DataF
         why = NO_CAUSES if what == "infra_failures" and basis == PROXY else calendar.why
         weeks = [] if why else _by_week(ended, calendar)
         if not weeks:
-            rows.append({"what": what, "week": 1, "weeks_before": 0, "reason": why or NO_WEEK})
+            rows.append({"what": what, "week": 1, "weeks_before": 0, "tried": 0, "reason": why or NO_WEEK})
         rows += [row | {"what": what} for row in (rolling(weeks, calendar.end_s) if weeks else [])]
     return FORECAST.frame(rows)
 

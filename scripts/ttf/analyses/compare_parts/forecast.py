@@ -51,12 +51,14 @@ def rolling(counts: Sequence[int], end_s: int) -> list[dict]:
 
     counts: of whole weeks in their order, the last of which ends at end_s.
     """
-    rows = []
+    rows, helds = [], []
     for week in range(len(counts) + 1):
         is_over = week < len(counts)
         row = {"week": week + 1, "weeks_before": week, "start_s": end_s - (len(counts) - week) * WEEK_S}
+        row |= {"tried": len(helds), "held_of_tried": sum(helds) if helds else None}
         row |= next_week(counts[:week]) | {"observed": int(counts[week]) if is_over else None}
         if is_over and row.get("high") is not None:
             row["held"] = row["low"] <= row["observed"] <= row["high"]
+            helds.append(row["held"])
         rows.append(row)
     return rows

@@ -17,7 +17,7 @@ _GPUS = {
     "gpus_low": count("GPUs from", "Fewest GPUs of the range.", blank="the row is of all"),
     "gpus_high": count("GPUs to", "Most GPUs of the range.", blank="the row is of all, or there is no most"),
 }
-_JOBS = {"jobs": count("Jobs", "GPU jobs.", blank=REASON)}
+_JOBS = {"jobs": count("Jobs", "GPU jobs.", blank=REASON, unit="jobs")}
 _OUTCOME = {"outcome": words("Outcome", "Outcome of the jobs.")}
 
 
@@ -73,8 +73,8 @@ FAILURE_SHARE = _compared(
     **_TRACE,
     **_GPUS,
     **_JOBS,
-    ended=count("Ended", "Those that ended in success or failure.", blank=REASON),
-    failures=count("Failures", "Those that failed.", blank=REASON),
+    ended=count("Ended", "Those that ended in success or failure.", blank=REASON, unit="jobs"),
+    failures=count("Failures", "Those that failed.", blank=REASON, unit="jobs"),
     failure_share=share("Failure share", "Failures over ended.", blank=REASON),
     ci_low=share("Interval from", "Lower end of its 95% CI (Wilson).", blank=REASON),
     ci_high=share("Interval to", "Its upper end.", blank=REASON),
@@ -87,9 +87,9 @@ MTTF = _compared(
     **_TRACE,
     **_GIVES,
     **_GPUS,
-    n=count("At risk", "Jobs or components of known duration.", blank=REASON),
-    events=count("Failures", "Those that ended by a failure.", blank=REASON),
-    without_end=count("without an end", "Failures of unknown duration, in no estimate.", blank=REASON),
+    n=count("At risk", "Jobs or components of known duration.", blank=REASON, unit="lives"),
+    events=count("Failures", "Those that ended by a failure.", blank=REASON, unit="failures"),
+    without_end=count("without an end", "Failures of unknown duration.", blank=REASON, unit="failures"),
     exposure_s=whole_seconds("Time at risk", "Sum of the durations.", blank=REASON),
     mttf_s=seconds("Mean time to failure", "Time at risk over failures.", blank=REASON),
     confidence=number("Confidence", "Of the interval."),
@@ -97,9 +97,9 @@ MTTF = _compared(
     ci_high_s=seconds("Interval to", "Its upper end.", blank=REASON),
     **clustered(seconds, "_s"),
     gpu_days=number("GPU-days", "Time at risk times GPUs.", blank=REASON, unit="GPU-days"),
-    failures_per_1000_gpu_days=number("per 1000 GPU-days", "Failures per 1000 GPU-days.", blank=REASON),
+    failures_per_1000_gpu_days=number("per 1000 GPU-days", "Failures over gpu_days.", REASON, "per 1000 GPU-days"),
     node_days=number("Node-days", "Time at risk times nodes.", blank=REASON, unit="node-days"),
-    failures_per_1000_node_days=number("per 1000 node-days", "Failures per 1000 node-days.", blank=REASON),
+    failures_per_1000_node_days=number("per 1000 node-days", "Failures over node_days.", REASON, "per 1000 node-days"),
     reason=reason(),
 )
 _OF_COMPONENTS = "the trace gives components, no jobs"
@@ -110,10 +110,10 @@ TRACES = _compared(
     unit=_TRACE["unit"],
     **_GIVES,
     synthetic=_TRACE["synthetic"],
-    jobs=count("Jobs", "Jobs of the trace.", blank=_OF_COMPONENTS),
-    gpu_jobs=count("Requested a GPU", "Jobs that requested a GPU.", blank=_OF_COMPONENTS),
-    blank_request=count("Request blank", "Jobs of which the trace does not say.", blank=_OF_COMPONENTS),
-    timeouts=count("At time limit", "Failures of GPU jobs that a time limit ended.", blank=_OF_COMPONENTS),
+    jobs=count("Jobs", "Jobs of the trace.", blank=_OF_COMPONENTS, unit="jobs"),
+    gpu_jobs=count("Requested a GPU", "Jobs that requested a GPU.", blank=_OF_COMPONENTS, unit="jobs"),
+    blank_request=count("Request blank", "Jobs of which the trace does not say.", blank=_OF_COMPONENTS, unit="jobs"),
+    timeouts=count("At time limit", "Failures of GPU jobs that a time limit ended.", _OF_COMPONENTS, unit="jobs"),
 )
 
 ANALYSIS = Analysis(

@@ -3,14 +3,13 @@
 import polars as pl
 
 from ttf.analyses import describe_attempts as attempts
-from ttf.analyses.describe_attempts.delays import ALL, ATTEMPTS, SCOPES
-from ttf.analyses.describe_attempts.retries import AT_LEAST
 from ttf.numbers.metrics import CI, FEWEST_ENDED, cells
 
 # A step at 3 minutes is named where its span holds so many times as many delays as those beside it, and so many at all.
 STEP_RATIO = 2
 STEP_SHARE = 0.02
 
+ALL = "all"
 _STEEP = pl.col("step_180_s_share") >= pl.max_horizontal(STEP_SHARE, STEP_RATIO * pl.col("beside_180_s_share"))
 _OF_ALL = {"group_by": ALL, "gpu_bucket": ALL, "zeros_kept": True}
 _ENDED, _ANY, _HAS_JOBS = pl.col("n") >= FEWEST_ENDED, pl.col("n") > 0, pl.col("n").sum() > 0
@@ -18,8 +17,7 @@ _OF_SIZE = (pl.col("gpu_bucket") != ALL) & (pl.col("gpu_hours_share") > 0)
 
 
 def _delays(columns: str, *where: pl.Expr, n: str = "n"):
-    which = pl.col("which").is_in(ATTEMPTS)
-    return cells(attempts.DELAYS, "queueing.{which}", columns, which, *where, n=n, **_OF_ALL)
+    return cells(attempts.DELAYS, "queueing.{which}", columns, *where, n=n, **_OF_ALL)
 
 
 NUMBERS = [
@@ -31,7 +29,6 @@ NUMBERS = [
         "queueing.{scope}",
         "out_of_order_share overtaken_share",
         pl.col("n") > 1,
-        pl.col("scope").is_in(SCOPES),
         gpu_bucket=ALL,
     ),
     cells(attempts.RETRIES, "retries", f"retries_mean retried_share unsuccessful_share {CI}", group_by=ALL),
@@ -56,7 +53,7 @@ NUMBERS = [
             _ANY,
             at_least=least,
         )
-        for least in AT_LEAST
+        for least in (2, 5, 10)
     ),
     cells(
         attempts.OUTCOMES_WINDOW,

@@ -3,7 +3,6 @@
 import polars as pl
 
 from ttf.analyses.measure_losses import FAILURE_CONCENTRATION, LOST_WORK_ALL, LOST_WORK_BY_MONTH, REPEATS, WHAT_IF
-from ttf.analyses.measure_losses.what_if import TRIAL
 from ttf.numbers.metrics import cells
 
 _COUNTS = "runs failed_runs failed_without_time infra_failures infra_without_time preemptions linked_preemptions"
@@ -12,6 +11,7 @@ _LOSSES = f"{_COUNTS} {_HOURS} failed_gpu_hours_share"
 _SHARES = "infra_gpu_hours_share first_order_gpu_hours_share failed_above_8_gpus_share"
 _SHARES_OF_TOP = "owners=owners_in_top ended_share failures_share failed_gpu_hours_share"
 _AMOUNTS = "saved_gpu_hours cost_gpu_hours net_gpu_hours given_up_gpu_hours net_share"
+TRIAL = "trial_on_one_gpu"
 _OTHER, _SCENARIO = pl.col("scenario") != TRIAL, f"trial_s n affected given_up {_AMOUNTS}"
 
 

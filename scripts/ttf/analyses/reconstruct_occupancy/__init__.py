@@ -4,6 +4,11 @@ from ttf.analysis import Analysis
 from ttf.columns import clustered, wilson
 from ttf.contract import REASON, count, number, reason, share, table, whole_seconds, words
 
+# A shorter wait is what a scheduler takes to come by.
+LONGEST_PLAIN_WAIT_S = 60
+# Of the reasons for waiting what the page says and draws; the others do not show why a job waited.
+RECOGNISED = ("full", "fragmentation")
+
 _LOAD = words("GPUs in use", "Tenth of the load: GPUs in use as a share of all; all: all the time.")
 _TIME = whole_seconds("Time", "How long the load was there.")
 _STRETCHES = count("n", "Stretches of time in which no placement starts or ends.")
@@ -29,10 +34,11 @@ OCCUPANCY_BASIS = table(
     servers=count("Servers", "Servers of the trace.", unit="servers"),
     servers_by_use=count("by use", "Those whose GPUs are known by use alone.", blank=REASON, unit="servers"),
     gpus=count("GPUs", "Whole GPUs of all servers.", unit="GPUs"),
-    placements=count("Placements", "Placements that hold a GPU."),
-    left_out=count("Left out", "Those without a known time."),
-    spread=count("Spread", "Those whose GPUs are their attempt's, spread evenly over its servers."),
+    placements=count("Placements", "Placements that hold a GPU.", unit="placements"),
+    left_out=count("Left out", "Those without a known time.", unit="placements"),
+    spread=count("Spread", "Those whose GPUs are their attempt's, spread evenly over its servers.", unit="placements"),
     above_capacity_share=share("Above capacity", "GPU time beyond what servers hold, which is cut off.", blank=REASON),
+    peak_share=share("Peak", "Most GPUs in use at any moment, of all.", blank=REASON),
     start_s=whole_seconds("From", "The first moment that a GPU was held.", blank=REASON),
     end_s=whole_seconds("To", "The last moment that a GPU was held.", blank=REASON),
     reason=reason(),
@@ -82,6 +88,8 @@ DELAY_CAUSES = table(
     **clustered(share),
     wait_s=whole_seconds("Waiting time", "Of the jobs with this reason.", blank=REASON),
     wait_share=share("Share of waiting time", "Of that of the jobs that waited.", blank=REASON),
+    unrecognised_share=share("not recognised", "Of n: fair_share and room together.", blank=REASON),
+    unrecognised_wait_share=share("their waiting time", "The same of the waiting time.", blank=REASON),
     reason=reason(),
 )
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import altair as alt
 import polars as pl
 
-from ttf.analyses.reconstruct_occupancy.delay_causes import LONGEST_PLAIN_WAIT_S
+from ttf.analyses.reconstruct_occupancy import LONGEST_PLAIN_WAIT_S
 from ttf.analyses.reconstruct_occupancy.occupancy import NOTHING_HELD
 from ttf.charts.axes import percent_axis
 from ttf.charts.encodings import coloured, picked

@@ -47,12 +47,12 @@ def occupancy_tables(
         by_load.add(window)
         load.add(window)
         causes.add(window)
-    occupancy, fragmentation = by_load.tables()
+    (occupancy, fragmentation), over_time = by_load.tables(), load.table()
     return {
-        "occupancy_basis": basis(held, servers),
+        "occupancy_basis": basis(held, servers, over_time),
         "server_sharing": server_sharing(sizes, servers),
         "occupancy": occupancy,
         "fragmentation": fragmentation,
-        "load_over_time": load.table(),
+        "load_over_time": over_time,
         "delay_causes": causes.table(),
     }

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from ttf.analyses.reconstruct_occupancy import DELAY_CAUSES
+from ttf.analyses.reconstruct_occupancy import DELAY_CAUSES, LONGEST_PLAIN_WAIT_S, RECOGNISED
 from ttf.analyses.reconstruct_occupancy.holdings import GPU, Holdings, Spill
 from ttf.analyses.reconstruct_occupancy.servers import Servers, Sum, Window, has_free
 from ttf.jobs import GPU_BUCKETS, whole_gpus
@@ -20,13 +20,9 @@ from ttf.stats.exact import group_sums
 from ttf.stats.order import numbered, running
 from ttf.stats.shares import with_wilson
 
-# A shorter wait is what a scheduler takes to come by.
-LONGEST_PLAIN_WAIT_S = 60
 CONFIDENCE = 0.95
 # In the order in which they are asked about.
 CAUSES = ("fair_share", "full", "fragmentation", "room")
-# Of these what the page says and draws; the others do not show why a job waited.
-RECOGNISED = ("full", "fragmentation")
 NOT_RELIABLE = "not reliable: recognised for 14 of 298 such waits of the synthetic Philly trace"
 NO_ACCOUNT = "the trace names no account that a quota could belong to"
 
@@ -190,6 +186,9 @@ def _rows(name: str, counts: np.ndarray, waits: np.ndarray, started: int) -> lis
     shared = {"group": name, "started": started, "n": n}
     if not n:
         return [shared | {"reason": f"no job of this size waited more than {LONGEST_PLAIN_WAIT_S} s"}]
+    rest = [place for place, cause in enumerate(CAUSES) if cause not in RECOGNISED]
+    shared["unrecognised_share"] = int(counts[rest].sum()) / n
+    shared["unrecognised_wait_share"] = int(waits[rest].sum()) / wait_s
     return [
         shared
         | {"cause": cause, "jobs": jobs, "wait_s": wait, "wait_share": wait / wait_s}

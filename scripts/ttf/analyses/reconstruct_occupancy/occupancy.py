@@ -19,8 +19,6 @@ from ttf.stats.order import first_of_each
 from ttf.stats.shares import part_of
 
 BINS = 10
-# The load that Jeon et al. are quoted for.
-TWO_THIRDS = "60-70%"
 # Free GPUs of a server that are asked about: what jobs ask for.
 LEVELS = (1, 2, 4, 8)
 # A server with more free GPUs counts as one with so many.
@@ -34,8 +32,8 @@ STEPS_S = (60, 600, 3_600, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800, 2_5
 MOST_STEPS = 150
 
 
-def basis(held: Holdings, servers: Servers) -> pl.DataFrame:
-    """What the occupancy rests on (OCCUPANCY_BASIS), one row.
+def basis(held: Holdings, servers: Servers, load: pl.DataFrame) -> pl.DataFrame:
+    """What the occupancy rests on (OCCUPANCY_BASIS), one row; load: LOAD_OVER_TIME.
 
     gpus: of all servers, all the time, as nothing says when a server came or went. GPU time above capacity is cut off.
     """
@@ -47,6 +45,7 @@ def basis(held: Holdings, servers: Servers) -> pl.DataFrame:
         row |= {
             "servers_by_use": count - int((held.known_milli > 0).sum()),
             "above_capacity_share": servers.above_milli_s / servers.in_use_milli_s,
+            "peak_share": (load["gpus_in_use_max"] / load["gpus"]).max(),
             "start_s": held.first_s,
             "end_s": held.last_s,
         }

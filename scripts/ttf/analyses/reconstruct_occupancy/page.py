@@ -3,7 +3,8 @@
 import polars as pl
 
 from ttf import words
-from ttf.analyses.reconstruct_occupancy import DELAY_CAUSES, OCCUPANCY, SERVER_SHARING
+from ttf.analyses.reconstruct_occupancy import DELAY_CAUSES, LONGEST_PLAIN_WAIT_S, OCCUPANCY, SERVER_SHARING
+from ttf.page.numbers import Numbers
 from ttf.page.tables import Shown, span
 from ttf.page.trace import Trace
 
@@ -14,6 +15,10 @@ CAUSES = {
     "fragmentation": "GPUs free, but scattered",
     "room": "there was room",
 }
+
+
+def context(trace: Trace, m: Numbers) -> dict:
+    return {"longest_plain_wait_s": LONGEST_PLAIN_WAIT_S}
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
