@@ -53,6 +53,7 @@ def test_two_servers_by_hand():
         "left_out": 0,
         "spread": 0,
         "above_capacity_share": 0.0,
+        "peak_share": 0.75,
         "start_s": 0,
         "end_s": 20,
         "reason": None,

@@ -8,8 +8,7 @@ _ENDS = "failure_share_low=ci_low failure_share_high=ci_high"
 _MTTF = "mttf_events=events mttf_s mttf_low_s=ci_low_s mttf_high_s=ci_high_s"
 NUMBERS = [
     cells(TRACES, _TRACE, "jobs gpu_jobs blank_request timeouts", n="jobs", gives="jobs"),
-    cells(OUTCOMES, _OUTCOME, "jobs_share", n=""),
-    cells(OUTCOMES, _OUTCOME, "gpu_hours_share"),
+    cells(OUTCOMES, _OUTCOME, "jobs_share gpu_hours_share", n=""),
     cells(FAILURE_SHARE, _TRACE, f"ended failures failure_share {_ENDS}", n="ended", **_ALL),
     cells(FAILURE_SHARE, f"{_TRACE}.failure_share", CI, n="ended", **_ALL),
     cells(RUN_TIMES, _OUTCOME, "runtime_mean_s runtime_median_s runtime_p90_s"),
