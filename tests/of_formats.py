@@ -7,6 +7,7 @@ import yaml
 from study.formats import declarations, load_formats, meaning_of, schema_text
 from study.watch import watch_of
 from ttf.formats.protocol import Source, code_of
+from ttf.ingest import ingest
 from ttf.raw_tables import table_schemas
 
 FORMATS = load_formats()
@@ -74,6 +75,19 @@ d,lab,7,30,9,strange,0,,1,1,
 def raw_schemas(name):
     """Table -> the schema of a format's raw table."""
     return table_schemas(yaml.safe_load(schema_text(FILES[name])))
+
+
+def typed(name, folder, max_share=1.0, readers=None, **tables):
+    """(typed raw tables, row account, quarantine) of a format's tables, each given as a text or a list of files."""
+    folder.mkdir(exist_ok=True)
+    files = {}
+    for table, given in tables.items():
+        files[table] = given
+        if not isinstance(given, list):
+            files[table] = [folder / f"{table}.csv"]
+            files[table][0].write_bytes(given if isinstance(given, bytes) else given.encode())
+    found = ingest(files, raw_schemas(name), folder, max_share, readers or {})
+    return scanned(folder, *files), *found
 
 
 def table_of(name, product, raw, entry=None):

@@ -4,14 +4,13 @@ by other routes."""
 import numpy as np
 import polars as pl
 import pytest
-from of_formats import raw_schemas, table_of
+from of_formats import table_of, typed
 from outage_traces import DAY, infinitehbd
 from ttf.analyses.follow_outages import GROWTH
 from ttf.analyses.follow_outages.compute import follow
 from ttf.analyses.measure_availability import AVAILABILITY
 from ttf.analyses.measure_availability.compute import availability, causes
 from ttf.analyses.measure_availability.outage_free import outage_free
-from ttf.ingest import ingest
 from ttf.outages.causes import with_rules
 from ttf.outages.faults import faults as faults_of
 from ttf.outages.records import began_under_watch, exposure_of, outages_of
@@ -69,8 +68,7 @@ def test_lanl(shared_data, tmp_path):
     file = shared_data / "lanl" / "LA-UR-05-7318-failure-data-1996-2005.csv"
     if not file.is_file():
         pytest.skip("the LANL data are not beside the checkout")
-    ingest({"outages": [file]}, raw_schemas("lanl"), tmp_path, 0)
-    raw = {"outages": pl.scan_parquet(tmp_path / "outages.parquet")}
+    raw, *_ = typed("lanl", tmp_path, 0, outages=[file])
     exposure = exposure_of("lanl", table_of("lanl", "exposure", raw))
     outages, records = outages_of("lanl", with_rules(table_of("lanl", "outage_records", raw), []), exposure)
     table = availability(outages, records, exposure, 7, "system")

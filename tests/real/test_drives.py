@@ -7,10 +7,9 @@ from datetime import date, timedelta
 
 import polars as pl
 import pytest
-from of_formats import raw_schemas, table_of
+from of_formats import table_of, typed
 from scipy import stats
 from ttf.analyses.annual_failure_rate.compute import annual_failure_rates
-from ttf.ingest import ingest
 from ttf.outages.causes import with_rules
 from ttf.outages.records import outages_of
 
@@ -25,10 +24,9 @@ def days(shared_data):
 
 @pytest.fixture(scope="module")
 def lives(days, tmp_path_factory):
-    into = tmp_path_factory.mktemp("backblaze")
-    account, _ = ingest({"days": days}, raw_schemas("backblaze"), into, 0)
+    raw, account, _ = typed("backblaze", tmp_path_factory.mktemp("backblaze"), 0, days=days)
     assert account.rows() == [("days", 431_087, 431_087, 0)]
-    return table_of("backblaze", "lives", {"days": pl.scan_parquet(into / "days.parquet")})
+    return table_of("backblaze", "lives", raw)
 
 
 @pytest.fixture(scope="module")
@@ -100,9 +98,9 @@ def tickets(shared_data):
 
 
 def test_every_ticket_is_an_outage(tickets, tmp_path):
-    account, _ = ingest({"tickets": [tickets]}, raw_schemas("alibaba_ssd"), tmp_path, 0)
+    raw, account, _ = typed("alibaba_ssd", tmp_path, 0, tickets=[tickets])
     assert account.rows() == [("tickets", 18_387, 18_387, 0)]
-    records = table_of("alibaba_ssd", "outage_records", {"tickets": pl.scan_parquet(tmp_path / "tickets.parquet")})
+    records = table_of("alibaba_ssd", "outage_records", raw)
     outages, kept = outages_of("t", with_rules(records, []), None)
     assert outages.height == kept.height == 18_387
     with tickets.open(newline="") as text:

@@ -5,12 +5,11 @@ from collections import Counter
 
 import polars as pl
 import pytest
-from of_formats import raw_schemas, scanned, table_of
+from of_formats import table_of, typed
 from outage_traces import DAY, infinitehbd
 from study.yaml_files import load_yaml
 from study_runs import ROOT
 from ttf.formats.infinitehbd.read import READING
-from ttf.ingest import ingest
 from ttf.outages.causes import with_rules
 from ttf.outages.lives import lives_of_outages
 from ttf.outages.records import exposure_of, outages_of
@@ -28,10 +27,8 @@ def folder(shared_data):
 @pytest.fixture(scope="module")
 def made(folder, tmp_path_factory):
     """(row account, outages, records, exposure) as the study makes them, without the rules of causes."""
-    into = tmp_path_factory.mktemp("infinitehbd")
-    files = {"events": [folder / "fault_trace.json"]}
-    account, _ = ingest(files, raw_schemas("infinitehbd"), into, 0, READING.readers)
-    raw = scanned(into, "events")
+    into, files = tmp_path_factory.mktemp("infinitehbd"), [folder / "fault_trace.json"]
+    raw, account, _ = typed("infinitehbd", into, 0, READING.readers, events=files)
     exposure = exposure_of("t", table_of("infinitehbd", "exposure", raw, ENTRY))
     records = with_rules(table_of("infinitehbd", "outage_records", raw, ENTRY), [])
     return account, *outages_of("t", records, exposure), exposure

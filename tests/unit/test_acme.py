@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 
 import polars as pl
 import pytest
-from of_formats import raw_schemas, table_of
+from given_tables import one_row
+from of_formats import table_of, typed
 from ttf.errors import StudyError
-from ttf.ingest import ingest
 from ttf.jobs import JOB_COLUMNS
 from ttf.lives import lives_of_jobs
 
@@ -60,29 +60,19 @@ dlc-last,u2,1,1,1,1,,Debug,FAILED,14:00:00,14:00:00,14:00:00,,14:00:20,0,0.0,0
 """)
 
 
-@pytest.fixture(scope="module")
-def tables():
-    return raw_schemas("acme")
-
-
 @pytest.fixture
-def cluster(tables, tmp_path):
+def cluster(tmp_path):
     """Text of the tables -> (jobs, account, quarantine)."""
 
     def run(**texts):
-        files = {}
-        for name, text in texts.items():
-            files[name] = [tmp_path / f"trace_{name}.csv"]
-            files[name][0].write_text(text)
-        account, quarantine = ingest(files, tables, tmp_path, 1.0)
-        jobs = table_of("acme", "jobs", {name: pl.scan_parquet(tmp_path / f"{name}.parquet") for name in texts})
-        return jobs, account, quarantine
+        raw, *found = typed("acme", tmp_path, **texts)
+        return table_of("acme", "jobs", raw), *found
 
     return run
 
 
 def row(jobs, job_id):
-    return jobs.row(by_predicate=pl.col("job_id") == job_id, named=True)
+    return one_row(jobs, job_id=job_id)
 
 
 def epoch(*moment):

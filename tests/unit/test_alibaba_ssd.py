@@ -4,12 +4,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from of_formats import raw_schemas, table_of
+from of_formats import table_of, typed
 from study.messages import ConfigError
 from study.study import Study
 from ttf.analyses.measure_availability import AVAILABILITY
 from ttf.analyses.measure_availability.compute import availability
-from ttf.ingest import ingest
 from ttf.outages.causes import with_rules
 from ttf.outages.records import outages_of
 
@@ -23,9 +22,8 @@ TICKETS = [
 
 def read(folder, rows):
     (folder / "ssd_failure_tag.csv").write_text("".join(f"{row}\n" for row in [HEADER, *rows]))
-    files = {"tickets": [folder / "ssd_failure_tag.csv"]}
-    _, quarantine = ingest(files, raw_schemas("alibaba_ssd"), folder, 1.0)
-    return {"tickets": pl.scan_parquet(folder / "tickets.parquet")}, quarantine
+    raw, _, quarantine = typed("alibaba_ssd", folder, tickets=[folder / "ssd_failure_tag.csv"])
+    return raw, quarantine
 
 
 def test_a_ticket_is_an_outage_whose_end_nobody_wrote(tmp_path):

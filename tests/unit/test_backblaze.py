@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from of_formats import raw_schemas, table_of
+from of_formats import raw_schemas, table_of, typed
 from ttf.errors import StudyError
 from ttf.formats.backblaze import derive
 from ttf.ingest import Part, ingest, ingest_part, merge
@@ -26,8 +26,8 @@ def read(folder, files, max_share=1.0):
     """(raw tables, quarantine) of the rows in each file, by name."""
     for name, rows in files.items():
         (folder / name).write_text("".join(f"{line}\n" for line in [HEADER, *rows]))
-    _, quarantine = ingest({"days": [folder / name for name in files]}, SCHEMAS, folder, max_share)
-    return {"days": pl.scan_parquet(folder / "days.parquet")}, quarantine
+    raw, _, quarantine = typed("backblaze", folder, max_share, days=[folder / name for name in files])
+    return raw, quarantine
 
 
 def lives_of(raw):

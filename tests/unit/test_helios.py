@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import polars as pl
 import pytest
-from of_formats import raw_schemas, table_of
-from ttf.ingest import ingest
+from given_tables import one_row
+from of_formats import table_of, typed
 from ttf.jobs import JOB_COLUMNS
 from ttf.lives import lives_of_jobs
 
@@ -27,31 +27,19 @@ LOG = HEADER + (
 )
 
 
-@pytest.fixture(scope="module")
-def tables():
-    return raw_schemas("helios")
-
-
 @pytest.fixture
-def cluster(tables, tmp_path):
+def cluster(tmp_path):
     """Text of the tables -> (jobs, account, quarantine)."""
 
     def run(folder="venus", max_share=1.0, **texts):
-        raw = tmp_path / folder
-        raw.mkdir()
-        files = {}
-        for name, text in texts.items():
-            files[name] = [raw / f"{name}.csv"]
-            files[name][0].write_text(text)
-        account, quarantine = ingest(files, tables, raw, max_share)
-        jobs = table_of("helios", "jobs", {name: pl.scan_parquet(raw / f"{name}.parquet") for name in texts})
-        return jobs, account, quarantine
+        raw, *found = typed("helios", tmp_path / folder, max_share, **texts)
+        return table_of("helios", "jobs", raw), *found
 
     return run
 
 
 def row(jobs, job_id):
-    return jobs.row(by_predicate=pl.col("job_id") == job_id, named=True)
+    return one_row(jobs, job_id=job_id)
 
 
 def epoch(*moment):

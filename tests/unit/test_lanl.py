@@ -6,14 +6,12 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 import pytest
-from of_formats import raw_schemas, table_of
+from of_formats import raw_schemas, table_of, typed
 from ttf.formats.lanl import derive as lanl
-from ttf.ingest import ingest
 from ttf.lives import LIFE_COLUMNS
 
 ROOT = Path(__file__).resolve().parents[2]
-SCHEMAS = raw_schemas("lanl")
-COLUMNS = [column.name for column in SCHEMAS["outages"].columns]
+COLUMNS = [column.name for column in raw_schemas("lanl")["outages"].columns]
 DENVER = ZoneInfo("America/Denver")
 DAY, HOUR = 86_400, 3600
 
@@ -25,10 +23,8 @@ def raw(tmp_path):
     def run(*rows):
         usual = {"System": "1", "nodes": "1", "nodenumz": "0", "node prod": "1-Jan", "node decom": "current"}
         lines = [",".join((usual | row).get(name, "") for name in COLUMNS) for row in rows]
-        file = tmp_path / "outages.csv"
-        file.write_text("\n".join([",".join(COLUMNS), *lines, ""]))
-        _, run.quarantine = ingest({"outages": [file]}, SCHEMAS, tmp_path, 1.0)
-        return {"outages": pl.scan_parquet(tmp_path / "outages.parquet")}
+        tables, _, run.quarantine = typed("lanl", tmp_path, outages="\n".join([",".join(COLUMNS), *lines, ""]))
+        return tables
 
     return run
 

@@ -6,7 +6,7 @@ from datetime import date
 
 import polars as pl
 import pytest
-from of_formats import raw_schemas, scanned, table_of
+from of_formats import scanned, table_of, typed
 from ttf.errors import StudyError
 from ttf.formats.infinitehbd.read import READING
 from ttf.formats.table.read import READERS, schema_document
@@ -48,10 +48,9 @@ def hbd(tmp_path):
     """Reads events, or a text, in the layout of InfiniteHBD."""
 
     def read(events, entry=WATCHED):
-        file = tmp_path / "fault_trace.json"
-        file.write_text(events if isinstance(events, str) else json.dumps(events))
-        found = ingest({"events": [file]}, raw_schemas("infinitehbd"), tmp_path, 1, READING.readers)
-        return Read("infinitehbd", scanned(tmp_path, "events"), entry, found[1])
+        text = events if isinstance(events, str) else json.dumps(events)
+        raw, _, aside = typed("infinitehbd", tmp_path, 1, READING.readers, events=text)
+        return Read("infinitehbd", raw, entry, aside)
 
     return read
 
@@ -139,7 +138,7 @@ def test_a_record_of_another_form_is_quarantined(hbd, record, problem):
 def test_a_file_that_is_cut_in_the_middle(hbd):
     text = json.dumps([event("a", 1), event("a", 2, "end")])
     for cut in range(1, len(text), 7):
-        with pytest.raises(StudyError, match=r"fault_trace\.json: (line 1: record [12] of the array is|.* empty)"):
+        with pytest.raises(StudyError, match=r"events\.csv: (line 1: record [12] of the array is|.* empty)"):
             hbd(text[:cut])
 
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from of_formats import raw_schemas, table_of
+from of_formats import raw_schemas, table_of, typed
 from ttf import raw_files, raw_json
 from ttf.analyses.check_philly.compute import listed_machines, summarise_machines, summarise_starts
 from ttf.errors import StudyError
@@ -17,7 +17,7 @@ from ttf.formats.philly import read as philly_raw
 from ttf.formats.philly.gpu_use import gpu_use
 from ttf.formats.philly.read import READERS
 from ttf.infra import infra_lives
-from ttf.ingest import REASONS, anomalies, ingest
+from ttf.ingest import REASONS, anomalies
 from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS, PLACEMENT_COLUMNS
 from ttf.lives import lives_of_jobs
 from ttf.raw_tables import ASIDE_SCHEMA
@@ -73,16 +73,10 @@ def raw(tmp_path):
                 ]
                 log = json.dumps(log)
             tables = {"job_log": log} | tables
-        files = {}
-        for name, content in tables.items():
-            files[name] = [tmp_path / f"cluster_{name}"]
-            files[name][0].write_bytes(content if isinstance(content, bytes) else content.encode())
-        folder = tmp_path / "raw"
-        folder.mkdir(exist_ok=True)
-        run.account, run.quarantine = ingest(files, SCHEMAS, folder, max_share, READERS)
+        found, run.account, run.quarantine = typed("philly", tmp_path / "raw", max_share, READERS, **tables)
         for _, read, kept, aside in run.account.iter_rows():
             assert read == kept + aside
-        return {name: pl.scan_parquet(folder / f"{name}.parquet") for name in files}
+        return found
 
     return run
 
@@ -454,7 +448,7 @@ def test_the_text_put_aside_is_cut(raw):
 def test_a_file_that_is_no_array_or_is_cut_short(raw, text, message):
     with pytest.raises(StudyError, match=message) as caught:
         raw(text)
-    assert "cluster_job_log" in str(caught.value)
+    assert "job_log.csv" in str(caught.value)
 
 
 def test_an_empty_array_has_no_rows(raw):

@@ -6,13 +6,12 @@ import numpy as np
 import polars as pl
 import pytest
 import yaml
-from of_formats import FILES, FORMATS, raw_schemas
+from of_formats import FILES, FORMATS, raw_schemas, typed
 from sacct_story import FIXTURES
 from ttf.errors import StudyError
 from ttf.formats.protocol import Source, code_of
 from ttf.formats.sacct import sample, sample_events
 from ttf.formats.slurm_events.read import READERS
-from ttf.ingest import ingest
 from ttf.outages.causes import with_rules
 from ttf.outages.records import exposure_of, outages_of
 
@@ -29,8 +28,8 @@ def source_of(folder, *dumps, limit=0.0, **meaning):
     for number, dump in enumerate(dumps):
         files.append(folder / f"{number}.txt")
         files[-1].write_bytes(dump if isinstance(dump, bytes) else dump.encode())
-    account, aside = ingest({"node_event": files}, raw_schemas("slurm_events"), folder, limit, READERS)
-    return Source({"node_event": pl.scan_parquet(folder / "node_event.parquet")}, meaning), account, aside
+    raw, *found = typed("slurm_events", folder, limit, READERS, node_event=files)
+    return Source(raw, meaning), *found
 
 
 def derived(source, rules=RULES, exposed=True):

@@ -4,12 +4,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from of_formats import raw_schemas, table_of
-from ttf.ingest import ingest
+from of_formats import table_of, typed
 from ttf.lives import LIFE_COLUMNS
 
 ROOT = Path(__file__).resolve().parents[2]
-SCHEMAS = raw_schemas("titan")
 HEADER = "SN,location,insert,remove,duration,out,event\n"
 END = "2019-08-01 20:07:33"
 
@@ -19,10 +17,8 @@ def raw(tmp_path):
     """Ingest rows of the table: returns the raw tables; the quarantine stands in `raw.quarantine`."""
 
     def run(*rows):
-        file = tmp_path / "gc_full.csv"
-        file.write_text(HEADER + "".join(f"{row}\n" for row in rows))
-        _, run.quarantine = ingest({"stays": [file]}, SCHEMAS, tmp_path, 1.0)
-        return {"stays": pl.scan_parquet(tmp_path / "stays.parquet")}
+        tables, _, run.quarantine = typed("titan", tmp_path, stays=HEADER + "".join(f"{row}\n" for row in rows))
+        return tables
 
     return run
 
