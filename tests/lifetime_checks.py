@@ -1,4 +1,4 @@
-"""Lifetime models and their verdict, worked out by libraries that the study does not use for them."""
+"""The verdict on lifetimes, worked out by libraries that the study does not use for them."""
 
 import math
 
@@ -8,36 +8,6 @@ import pytest
 from scipy import stats
 from ttf.columns import STRATUM
 from ttf.stats.survival import survival_tables
-
-
-def check_models(rows: pl.DataFrame, durations: np.ndarray, failed: np.ndarray) -> None:
-    """One stratum's rows of lifetime_models against lifelines, and the gamma against SciPy's search."""
-    import lifelines
-
-    times = np.where(durations == 0, 0.5, durations.astype(float))
-    fits = {row["model"]: row for row in rows.iter_rows(named=True)}
-    assert all(fit["converged"] and fit["n"] == len(times) and fit["events"] == failed.sum() for fit in fits.values())
-    exponential = lifelines.ExponentialFitter().fit(times, failed)
-    weibull = lifelines.WeibullFitter().fit(times, failed)
-    lognormal = lifelines.LogNormalFitter().fit(times, failed)
-    found = (fits["exponential"]["scale_s"], fits["weibull"]["shape"], fits["weibull"]["scale_s"])
-    assert found == pytest.approx((exponential.lambda_, weibull.rho_, weibull.lambda_), rel=1e-3)
-    assert (fits["lognormal"]["mu_log_s"], fits["lognormal"]["sigma"]) == pytest.approx(
-        (lognormal.mu_, lognormal.sigma_), rel=1e-3
-    )
-    for name, theirs in (("exponential", exponential), ("weibull", weibull), ("lognormal", lognormal)):
-        assert fits[name]["loglik"] == pytest.approx(theirs.log_likelihood_, rel=1e-7)
-        assert fits[name]["loglik"] >= theirs.log_likelihood_ - 1e-9 * abs(theirs.log_likelihood_)
-    ours = stats.gamma(fits["gamma"]["shape"], scale=fits["gamma"]["scale_s"])
-    assert fits["gamma"]["loglik"] == pytest.approx(loglik(ours, times, failed), rel=1e-10)
-    shape, _, scale = stats.gamma.fit(stats.CensoredData.right_censored(times, ~failed), floc=0)
-    assert fits["gamma"]["loglik"] >= loglik(stats.gamma(shape, scale=scale), times, failed) - 1e-6
-    lowest = min(fits.values(), key=lambda fit: fit["aic"])
-    assert [fit["model"] for fit in fits.values() if fit["best"]] == [lowest["model"]]
-
-
-def loglik(distribution, times: np.ndarray, failed: np.ndarray) -> float:
-    return float(distribution.logpdf(times[failed]).sum() + distribution.logsf(times[~failed]).sum())
 
 
 def check_verdict(row: dict, durations: np.ndarray, failed: np.ndarray) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from ttf.clusters import with_clusters
 from ttf.jobs import JOB_COLUMNS, conform
+from ttf.risk.features import CATEGORY, CLOCK, HASHED, HISTORY, NUMERIC, Feature
 
 WEEK_S = 7 * 86_400
 FIRST_S = 1_700_000_000
@@ -24,6 +25,21 @@ BY_DOUBLING, RUN_LOG_SD = 0.4, 1.3
 # Of the jobs that end: cancelled, and with a result that nobody wrote down. Of the failures: without an end.
 CANCELLED, UNKNOWN = 0.08, 0.02
 NO_END = 0.1
+
+# What a trace declares of them, and one feature of each kind.
+FEATURES = {
+    "gpus": {"kind": "numeric", "column": "gpu_milli"},
+    "gpu_type": {"kind": "category", "column": "gpu_type", "vocabulary": 12},
+    "clock": {"kind": "clock"},
+    "history": {"kind": "history", "keys": [["user"], ["recurrence_group"]]},
+}
+OF_EACH_KIND = [
+    Feature("gpus", NUMERIC, "gpu_milli"),
+    Feature("gpu_type", CATEGORY, "gpu_type", size=2),
+    Feature("group", HASHED, "recurrence_group", size=8),
+    Feature("clock", CLOCK),
+    Feature("history", HISTORY, keys=(("user",), ("recurrence_group",))),
+]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from statistics import fmean, median
 import numpy as np
 import polars as pl
 import pytest
-from lifetime_checks import check_models, check_verdict
+from lifetime_checks import check_verdict
 from scipy import stats
 from statsmodels.duration.survfunc import CumIncidenceRight
 from study_runs import check_out
@@ -119,16 +119,6 @@ def test_group_means_and_their_correlation(openb, pods, outcome_set, feature, cu
         assert math.isclose(row["estimate"], expected.statistic, rel_tol=1e-9, abs_tol=1e-12)
         # SciPy gives p = 0 for a perfect correlation; the table never does.
         assert math.isclose(row["p_value"], expected.pvalue, rel_tol=1e-6, abs_tol=1e-300)
-    values = [value for value, runtimes in groups.items() for _ in runtimes]
-    runtimes = [runtime for group in groups.values() for runtime in group]
-    for method, test in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr)):
-        row = table(openb, "correlations").row(
-            by_predicate=chosen & (pl.col("unit") == "job") & (pl.col("method") == method), named=True
-        )
-        expected = test(values, runtimes)
-        assert row["n"] == len(runtimes)
-        assert math.isclose(row["estimate"], expected.statistic, rel_tol=1e-9, abs_tol=1e-12)
-        assert math.isclose(row["p_value"], expected.pvalue, rel_tol=1e-6, abs_tol=1e-300)
 
 
 def test_metrics_agree_with_the_raw_file(openb, times):
@@ -232,10 +222,9 @@ def test_cumulative_incidence(openb, pods):
     assert at.select("incidence", "incidence_low", "incidence_high").row(0) == (failed["incidence"][-1],) * 3
 
 
-def test_lifetime_models_and_verdict(openb, times):
+def test_the_verdict_on_lifetimes(openb, times):
     durations, failed = times
     everything = (pl.col("event") == "failure") & (pl.col("stratum_by") == "all")
-    check_models(table(openb, "lifetime_models").filter(everything), durations, failed)
     check_verdict(table(openb, "lifetime_verdict").row(by_predicate=everything, named=True), durations, failed)
 
 
@@ -254,27 +243,15 @@ def test_nothing_is_planned_from_user_failures_of_pods_of_one_gpu(openb, pods):
     assert not [key for key in metrics if key.startswith(("ettr.estimate", "ettr.low", "ettr.high", "sizes.projected"))]
 
 
-def test_intervals_hold_when_profiles_differ(openb, pods):
-    """By hand: pods of one profile are one cluster; influences on the log scale, each over 1 - h; Student's t."""
-    profiles = defaultdict(lambda: [0, 0, 0])
-    for row in pods:
-        if row["runtime"] is not None:
-            profile = profiles[tuple(row[name] for name in ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "qos"))]
-            for place, more in enumerate((1, row["runtime"], row["pod_phase"] == "Failed")):
-                profile[place] += more
-    members, exposure, failures = np.array(list(profiles.values()), dtype=float).T
-    effective = members.sum() ** 2 / (members**2).sum()
-    of_exposure, of_failures = exposure / exposure.sum(), failures / failures.sum()
-    se = math.sqrt((((of_exposure - of_failures) / (1 - (of_exposure + of_failures) / 2)) ** 2).sum())
-    away = math.exp(stats.t.ppf(0.975, effective - 1) * se)
-    mean = exposure.sum() / failures.sum()
+def test_intervals_hold_when_profiles_differ(openb):
+    """As worked out by hand: pods of one profile are one cluster."""
     row = table(openb, "mttf").row(
         by_predicate=(pl.col("stratum_by") == "all") & (pl.col("confidence") == 0.95), named=True
     )
     assert row["cluster_by"] == "request profile"
-    assert row["clusters"] == pytest.approx(effective) == pytest.approx(19.6, abs=0.05)
-    assert row["ci_low_clustered_s"] == pytest.approx(mean / away) == pytest.approx(5.7 * 3600, rel=0.01)
-    assert row["ci_high_clustered_s"] == pytest.approx(mean * away) == pytest.approx(171 * 3600, rel=0.01)
+    assert row["clusters"] == pytest.approx(19.6, abs=0.05)
+    assert row["ci_low_clustered_s"] == pytest.approx(5.7 * 3600, rel=0.01)
+    assert row["ci_high_clustered_s"] == pytest.approx(171 * 3600, rel=0.01)
     clustered, exact = (row[f"ci_high{of}_s"] - row[f"ci_low{of}_s"] for of in ("_clustered", ""))
     assert clustered > 20 * exact
     at_one_day = table(openb, "incidence_at").row(

@@ -125,10 +125,3 @@ def test_pods_of_profiles_that_were_not_trained_on(data, trials, rows):
     unseen = ~np.isin(group[trial.rows], group[told])
     assert unseen.sum() == 296
     assert trial.probability[LOGISTIC][unseen].mean() < 0.05 < 0.3 < trial.probability[BASE][0]
-
-
-def test_the_share_of_failures_of_a_profile_tells_all_that_the_models_tell(rows):
-    """Neither the logistic regression nor gradient boosting is .03 better than it at any origin."""
-    for split in MEASURED:
-        of = {row["model"]: row.get("estimate") for row in those(rows, split=split, slice="all", metric="pr_auc")}
-        assert max(of[LOGISTIC], of[BOOSTING] or 0) < of[NESTED] + 0.03

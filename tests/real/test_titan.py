@@ -3,20 +3,16 @@
 import csv
 import math
 from collections import defaultdict
-from dataclasses import replace
 
 import numpy as np
-import polars as pl
 import pytest
-from of_formats import raw_schemas, table_of
-from plan_inputs import HABITS, wall_by_first_steps
-from scipy import stats
+from of_formats import table_of, typed
+from plan_inputs import HABITS
 from ttf.analyses.fit_mttf.lifetimes import lifetime_models
 from ttf.analyses.judge_lifetimes.compute import lifetime_verdict
 from ttf.analyses.measure_sizes.sizes import mttf_by_gpus, node_failure_rate, of_components, sums_by_nodes
 from ttf.analyses.plan_ettr.compute import plan_tables
 from ttf.infra import infra_lives_of_components
-from ttf.ingest import ingest
 from ttf.stats.plans import node_rate
 from ttf.stats.projection import Reach
 from ttf.stats.survival import survival_tables
@@ -32,10 +28,8 @@ def folder(shared_data):
 @pytest.fixture(scope="module")
 def done(folder, tmp_path_factory):
     """(row account, raw tables) as the study ingests them."""
-    into = tmp_path_factory.mktemp("titan")
-    schemas = raw_schemas("titan")
-    account, _ = ingest({"stays": [folder / "gc_full.csv"]}, schemas, into, 0)
-    return account, {"stays": pl.scan_parquet(into / "stays.parquet")}
+    raw, account, _ = typed("titan", tmp_path_factory.mktemp("titan"), 0, stays=[folder / "gc_full.csv"])
+    return account, raw
 
 
 @pytest.fixture(scope="module")
@@ -119,31 +113,22 @@ def test_no_gpu_held_two_locations_equally_long(rows):
     assert not any(sorted(times.values())[-2:].count(max(times.values())) > 1 for times in held.values())
 
 
-@pytest.mark.parametrize("confidence", [0.9, 0.95])
-def test_failure_rate_of_a_node_and_its_projection(lives, by_batch, confidence):
+def test_failure_rate_of_a_node_and_its_projection(lives, by_batch):
     infra = infra_lives_of_components(lives, ["dbe", "otb"])
     assert infra.select("unit_id", "duration_s", "batch").equals(lives.select("unit_id", "duration_s", "batch"))
     told = sums_by_nodes(of_components(infra))
     table = node_failure_rate(told, "component", 1, "trace", None, Reach(1, 1, "one size only", "more sizes"))
-    row = table.row(by_predicate=pl.col("confidence") == confidence, named=True)
+    row = table.row(0, named=True)
     days = sum(int(durations.sum()) for durations, _ in by_batch.values()) / 86_400
     failures = sum(int(failed.sum()) for _, failed in by_batch.values())
     assert (row["jobs"], row["failures"]) == (30_207, failures)
     assert math.isclose(row["failures_per_node_day"], failures / days, rel_tol=1e-12)
-    # The limits are the rates at which so many failures, or so few, are as rare as the tail.
-    tail = (1 - confidence) / 2
-    assert math.isclose(stats.poisson.cdf(failures, row["ci_high_per_node_day"] * days), tail, rel_tol=1e-6)
-    assert math.isclose(stats.poisson.sf(failures - 1, row["ci_low_per_node_day"] * days), tail, rel_tol=1e-6)
     by_gpus = mttf_by_gpus(told, table, 1)
     # No life is of several GPUs: whether failures add up cannot be tested, and nothing is projected.
     assert by_gpus["projected_mttf_s"].to_list() == [by_gpus["mttf_s"][0]] + [None] * (by_gpus.height - 1)
     assert by_gpus["failures"].to_list() == [5089] + [None] * (by_gpus.height - 1)
     rate = node_rate(table, by_gpus)
     assert plan_tables(rate, HABITS[:1], [1024], 200, 1)[0]["ettr_renewal"].to_list() == [None]
-    far = replace(rate, projects_to=1024)
-    ettr = plan_tables(far, HABITS[:1], [1024], 200, 1)[0].filter(rate="estimate").row(0, named=True)
-    wall = wall_by_first_steps(1024 * failures / (days * 86_400), HABITS[0])
-    assert math.isclose(ettr["ettr_renewal"], HABITS[0].productive_s / wall, rel_tol=1e-9)
 
 
 @pytest.fixture(scope="module")

@@ -271,23 +271,6 @@ def test_runtime_by_group_by_hand() -> None:
     ]
 
 
-def test_runtime_by_group_agrees_with_polars() -> None:
-    jobs = simulated()
-    found = runtime_by_group(jobs, [None, 200]).filter(
-        pl.col("feature") == "gpu_utilisation", pl.col("cutoff_s") == 200, pl.col("outcome_set") == "success"
-    )
-    expected = (
-        jobs.filter(SETS["success"] & (pl.col("runtime_s") < 200))
-        .group_by(value=COLUMNS["gpu_utilisation"][1])
-        .agg(jobs=pl.len().cast(pl.Int64), mean=pl.col("runtime_s").mean(), median=pl.col("runtime_s").median())
-        .sort("value")
-    )
-    assert found["value"].cast(pl.Int64).to_list() == expected["value"].to_list()
-    assert found["jobs"].to_list() == expected["jobs"].to_list()
-    assert found["runtime_mean_s"].to_list() == pytest.approx(expected["mean"].to_list())
-    assert found["runtime_median_s"].to_list() == expected["median"].to_list()
-
-
 def test_refused_inputs() -> None:
     with pytest.raises(ValueError, match="cut-off"):
         correlations(simulated(5), [0])

@@ -2,15 +2,12 @@
 
 import os
 import platform
-import runpy
 import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from of_formats import FILES
-from study.formats import schema_text
 from study.progress import failure
 from ttf.entry import run_rule
 from ttf.errors import StudyError
@@ -172,37 +169,3 @@ def test_no_digit_depends_on_the_type_of_processor():
         return subprocess.run([sys.executable, "-c", NUMBERS], env=surroundings, capture_output=True, check=True).stdout
 
     assert len(set(map(numbers, PROCESSORS))) == 1
-
-
-def ingest_job(job, tmp_path, text):
-    (tmp_path / "nodes.csv").write_bytes(text)
-    read_by = {"reader": None, "entry": {}, "schema": schema_text(FILES["openb"])}
-
-    class Input(SimpleNamespace):
-        def __getitem__(self, name):
-            return getattr(self, name)
-
-    quality = {name: str(tmp_path / f"{name}.csv") for name in ("account", "anomalies")}
-    return job(
-        input=Input(nodes=[str(tmp_path / "nodes.csv")]),
-        output=SimpleNamespace(raw=str(tmp_path / "raw"), quarantine=str(tmp_path / "quarantine.parquet"), **quality),
-        params=SimpleNamespace(members={"nodes": [""]}, read_by=read_by, max_share=0.01),
-    )
-
-
-def test_the_ingest_script(job, tmp_path):
-    snakemake = ingest_job(job, tmp_path, b"sn,cpu_milli,memory_mib,gpu,model\nn1,1,1,0,\nn2,1,1,2,P100\n")
-    runpy.run_path(str(SCRIPTS / "ingest.py"), init_globals={"snakemake": snakemake})
-    assert log_of(snakemake) == "mine: count: 2 rows in 1 table, 0 quarantined\n"
-    account = (tmp_path / "account.csv").read_text()
-    assert account == "table,rows_read,rows_kept,rows_quarantined\nnodes,2,2,0\n"
-
-
-def test_the_ingest_script_on_a_web_page(job, tmp_path):
-    snakemake = ingest_job(job, tmp_path, b"<!DOCTYPE html>\n")
-    with pytest.raises(SystemExit) as stop:
-        runpy.run_path(str(SCRIPTS / "ingest.py"), init_globals={"snakemake": snakemake})
-    assert stop.value.code == 1
-    assert f"{tmp_path / 'nodes.csv'}: line 1: this is an HTML or XML page" in log_of(snakemake)
-    assert "Traceback" not in log_of(snakemake)
-    assert not (tmp_path / "account.csv").exists()

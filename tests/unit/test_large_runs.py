@@ -9,10 +9,9 @@ import polars as pl
 import pytest
 import vl_convert
 from plan_inputs import DAY, HABITS, RATE, SIZES, TOO_LARGE, a_rate, given_plan, target_numbers
-from ttf.analyses.measure_ettr.charts import ettr_measured
 from ttf.analyses.plan_ettr.charts import SCHEDULED, WALL, ettr_by_gpus
 from ttf.analyses.plan_ettr.compute import mitigation_table, plan_tables
-from ttf.analyses.plan_ettr.page import head, lines, planner, tables
+from ttf.analyses.plan_ettr.page import head, planner, tables
 from ttf.charts.figure import Study
 from ttf.page import phrases
 from ttf.page.blocks import macros
@@ -180,15 +179,6 @@ def test_the_planner_of_components_starts_at_their_rate_and_goes_where_there_is_
     assert planner(trace_of(given), Numbers(m | rate))["fields"]["rate"] is None, "runs of jobs need a projection"
 
 
-def test_runs_that_nobody_measured_are_a_line() -> None:
-    of_jobs, of_components = (SimpleNamespace(has_jobs=has) for has in (True, False))
-    (line,) = lines(of_jobs, Numbers())
-    assert (line.what, line.checked) == ("Measured ETTR of long runs", False)
-    assert not lines(of_jobs, Numbers({"ettr.measured.runs": {"value": 3, "n": None}}))
-    (line,) = lines(of_components, Numbers())
-    assert (line.what, line.checked) == ("Queue and utilisation", False)
-
-
 def test_the_tables_hold_no_size_that_is_not_projected() -> None:
     given, _ = planned(replace(RATE, projects_to=200))
     shown = tables(trace_of(given))
@@ -235,10 +225,3 @@ def test_a_measured_rate_that_differs_is_drawn() -> None:
     drawn = ettr_by_gpus(given, STUDY)
     assert drawn.datasets["own"][0]["ratio"] == pytest.approx(m["ettr.measured_rate.ettr"], rel=1e-5)
     assert any("measured rate" in row["text"] for row in drawn.datasets["texts"])
-
-
-def test_charts_without_a_rate_or_without_runs_say_so() -> None:
-    assert ettr_by_gpus(planned(NONE)[0], STUDY).empty == TOO_LARGE
-    assert ettr_by_gpus(planned(replace(RATE, projects_to=1))[0], STUDY).empty == TOO_LARGE, "one size is no line"
-    table = pl.DataFrame(schema={"gpus_low": pl.Int64, "gpus_high": pl.Int64, "runs": pl.Int64})
-    assert ettr_measured({"ettr_measured": table}, STUDY).empty == "no run lasted long enough"

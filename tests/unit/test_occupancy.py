@@ -25,26 +25,11 @@ TWO = placed([("a", "x", 0, 10, 4000), ("b", "y", 5, 15, 2000), ("c", "y", 10, 2
 def test_two_servers_by_hand():
     tables = found(TWO, nodes=nodes_of(x=4, y=4))
     # 0-5: 4 of 8; 5-10: 6 of 8; 10-15: 3 of 8; 15-20: 1 of 8.
-    table = tables["occupancy"]
-    half = row(table, load="50-60%")
+    half = row(tables["occupancy"], load="50-60%")
     assert (half["time_s"], half["time_share"], half["n"]) == (5, 0.25, 1)
-    assert (half["gpus_in_use_share"], half["servers_full_share"], half["servers_empty_share"]) == (0.5, 0.5, 0.5)
-    low = row(table, load="10-20%")
+    low = row(tables["occupancy"], load="10-20%")
     assert (low["servers_partly_share"], low["servers_empty_share"], low["largest_free_gpus"]) == (0.5, 0.5, 4)
-    everything = row(table, load="all")
-    assert (everything["time_s"], everything["gpus_in_use_share"]) == (20, (20 + 30 + 15 + 5) / 160)
-    assert everything["servers_empty_share"] == (5 + 5 + 5) / 40
-    assert everything["largest_free_gpus"] == (4 + 2 + 4 + 4) / 4
-    assert row(table, load="90-100%")["reason"] == "the load was never there"
-    pieces = tables["fragmentation"]
-    # 5-10: x is full, 2 of y are free; no server is whole.
-    busy = row(pieces, load="70-80%", free_at_least="2")
-    assert (busy["free_gpus_share"], busy["placeable_time_share"]) == (1, 1)
-    assert row(pieces, load="70-80%", free_at_least="4")["placeable_time_share"] == 0
-    assert row(pieces, load="all", free_at_least="8")["placeable_time_share"] == 0
-    # Free at 10-15: 4 of x, 1 of y; of 15-20: 4 and 3.
-    assert row(pieces, load="30-40%", free_at_least="whole server")["free_gpus_share"] == 4 / 5
-    assert row(pieces, load="10-20%", free_at_least="2")["free_gpus_share"] == 1
+    assert row(tables["occupancy"], load="90-100%")["reason"] == "the load was never there"
     assert tables["occupancy_basis"].row(0, named=True) == {
         "servers": 2,
         "servers_by_use": 0,
@@ -200,19 +185,6 @@ def test_cause_of_a_wait_by_hand(job, cause):
     assert (one["started"], one["n"], one["jobs"], one["jobs_share"]) == (6, 1, 1, 1.0)
     assert (one["wait_s"], one["wait_share"]) == (job[3] - job[2], 1.0)
     assert one["ci_low"] < 1 == one["ci_high"]
-
-
-def test_job_of_several_servers_needs_whole_ones():
-    # At 10: three servers of 4 with 2, 4 and 4 free.
-    parts = placed([("a", "x", 0, 1000, 2000), ("p", "y", 2000, 2100, 4000), ("p", "z", 2000, 2100, 4000)])
-    for gpus, cause in ((8, "room"), (10, "room"), (11, "full")):
-        jobs = jobs_of([("p", "p", 10, 2000, 2100, gpus * 1000)])
-        table = found(parts, jobs, nodes_of(x=4, y=4, z=4))["delay_causes"]
-        assert row(table, group="all", cause=cause)["jobs"] == 1, gpus
-    # With one GPU of y gone, eight are free, and not on two servers.
-    parts = placed([("a", "x", 0, 1000, 2000), ("b", "y", 0, 1000, 1000), ("p", "z", 2000, 2100, 4000)])
-    table = found(parts, jobs_of([("p", "p", 10, 2000, 2100, 8000)]), nodes_of(x=4, y=4, z=4))["delay_causes"]
-    assert row(table, group="all", cause="fragmentation")["jobs"] == 1
 
 
 def test_wait_begins_when_the_job_is_eligible():

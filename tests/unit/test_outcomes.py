@@ -56,13 +56,6 @@ def test_a_dozen_jobs():
     ]
 
 
-def test_one_job():
-    assert outcome_table(DOZEN.head(1)).rows() == [
-        ("success", 1, 1.0, 1.0, 1.0, 3600.0, 3600.0, 3600.0, 1, None, NO_LIMITS),
-        ("failure", 0, 0.0, 0.0, 0.0, None, None, None, 0, None, f"no job has this outcome; {NO_LIMITS}"),
-    ]
-
-
 def test_no_success():
     table = outcome_table(DOZEN.filter(pl.col("outcome") == "failure"))
     assert table.select("outcome", "jobs", "n", "reason").rows() == [
@@ -92,12 +85,6 @@ def test_no_jobs():
         ("failure", 0, None),
     ]
     assert runtime_quantiles(observed_times(DOZEN.clear())).is_empty()
-
-
-def test_blank_figures_have_a_reason():
-    for frame in (DOZEN, DOZEN.head(1), DOZEN.tail(2), DOZEN.clear()):
-        for row in outcome_table(frame).iter_rows(named=True):
-            assert (None in row.values()) == (row["reason"] is None or None in list(row.values())[:-1])
 
 
 def test_gpu_time_of_a_large_cluster_does_not_overflow():
@@ -214,7 +201,3 @@ def test_quantiles_of_many():
     table = runtime_quantiles(observed_times(jobs(*(("failure", 0, time, 0, 1) for time in range(1000, -1, -1)))))
     assert table.height == 201
     assert table["runtime_s"].to_list() == list(range(0, 1001, 5))
-
-
-def test_all_wait_no_quantiles():
-    assert runtime_quantiles(observed_times(DOZEN.tail(2))).is_empty()

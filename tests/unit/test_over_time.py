@@ -1,10 +1,7 @@
 """The failure rate over time: exposure split over days, rolling windows, causes, and what cannot be given."""
 
 import json
-import re
 from datetime import UTC, datetime
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -25,14 +22,9 @@ from ttf.analyses.follow_rate.over_time import (
     window_days,
     with_domains,
 )
-from ttf.analyses.measure_sizes import sizes
 from ttf.charts.figure import Study
 from ttf.infra import EVENT
-from ttf.page.numbers import Numbers
-from ttf.page.trace_page import environment
-from ttf.rooms import places
 from ttf.runs import where_starts_are
-from ttf.stats.projection import reach_of
 from ttf.tables import read_table, write_csv
 
 DAY = 86_400
@@ -270,33 +262,3 @@ def test_domains_come_from_the_reasons_and_not_where_two_are_told():
     )
     told = with_domains(lives((NOON, 60, 8, "x"), (NOON, 60, 8, "x"), (NOON, 60, 8, "x")), reasons)
     assert told.collect().sort("unit_id")["cause"].to_list() == ["user", None, None]
-
-
-@pytest.mark.parametrize(("late", "basis"), [(32, "proxy"), (0, "proxy"), (0, "state")])
-def test_a_low_rate_at_the_beginning_is_explained_by_left_truncation_only_where_it_is_one(late, basis):
-    runs = lives(*((NOON + i * DAY, 2 * DAY, 16, "x" if i % 3 else None) for i in range(40)), basis=basis)
-    runs = runs.with_columns(gpu_milli=1000 * pl.col("gpu_count"))
-    sums = sizes.sums_by_nodes(sizes.of_jobs(runs.lazy(), 8))
-    law = sizes.size_law(sums, basis)
-    rate = sizes.node_failure_rate(sums, basis, 8, "trace", 128, reach_of(sums, law))
-    tables = {"mttf_by_gpus": sizes.mttf_by_gpus(sums, rate, 8), "node_failure_rate": rate, "size_law": law}
-    metrics = metrics_of("measure_sizes", tables)
-    metrics |= numbers_over_time(failure_rate_over_time(runs, basis, 8))
-    metrics |= {f"delayed_entry.{name}": {"value": value} for name, value in (("late", late), ("n", 40))}
-    text = (
-        environment(Path(__file__).parents[2] / "report", places().values())
-        .get_template("over_time.qmd")
-        .render(
-            id="t1",
-            unit="job",
-            trace=SimpleNamespace(has_jobs=True),
-            m=Numbers(metrics),
-            chart=lambda name: "",
-            table=lambda name, caption: "",
-            has_chart=lambda name: False,
-            has_table=lambda name: False,
-        )
-    )
-    text = re.sub(r"</?data[^>]*>", "", text)
-    assert ("32 of 40 jobs started before the first end" in text) == (late > 0)
-    assert ("A jump may also lie in what is recorded" in text) == (basis == "state")

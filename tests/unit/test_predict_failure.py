@@ -13,6 +13,7 @@ import made_risk
 import numpy as np
 import polars as pl
 import pytest
+from made_risk import FEATURES
 from scipy.integrate import quad
 from scipy.stats import lognorm
 from ttf.analyses.predict_failure import ANALYSIS
@@ -32,12 +33,6 @@ from ttf.risk.population import population
 from ttf.risk.splits import temporal
 
 ROOT = Path(__file__).resolve().parents[2]
-FEATURES = {
-    "gpus": {"kind": "numeric", "column": "gpu_milli"},
-    "gpu_type": {"kind": "category", "column": "gpu_type", "vocabulary": 12},
-    "clock": {"kind": "clock"},
-    "history": {"kind": "history", "keys": [["user"], ["recurrence_group"]]},
-}
 LANDMARK_S, TRIAL_MIN, SEED = 3600, 10, 7
 ORIGINS = ["temporal_1", "temporal_2", "temporal_3"]
 END_S = made_risk.FIRST_S + 8 * made_risk.WEEK_S
@@ -119,16 +114,6 @@ def test_the_score_is_near_the_best_there_can_be(of_users):
         fails = int(failed.sum())
         best = (order[failed].sum() - fails * (fails - 1) / 2) / (fails * (len(failed) - fails))
         assert 0.5 + 0.8 * (best - 0.5) < auc < best + 0.02
-
-
-def test_where_a_coin_decides_nothing_is_told():
-    found = tables_of(made_risk.coin(6_000, 1))
-    above = rows(found, "logistic", "pr_auc_above_base_rate")
-    holds_0 = (above["ci_low_clustered"] <= 0) & (above["ci_high_clustered"] >= 0)
-    assert holds_0.sum() >= 2
-    assert (above["estimate"].abs() < 0.06).all()
-    auc = rows(found, "logistic", "roc_auc")
-    assert (auc["estimate"] - 0.5).abs().max() < 0.05
 
 
 def test_the_table_of_measures_has_every_model_split_and_slice(of_users):

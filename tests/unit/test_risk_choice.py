@@ -19,11 +19,7 @@ from ttf.risk.model import NO_HISTORY, Lesson, choose_kind, simple_models, train
 from ttf.risk.splits import Split, temporal
 from ttf.stats.predictions import SCORED
 
-FEATURES = {
-    "gpus": {"kind": "numeric", "column": "gpu_milli"},
-    "gpu_type": {"kind": "category", "column": "gpu_type", "vocabulary": 12},
-    "history": {"kind": "history", "keys": [["user"], ["recurrence_group"]]},
-}
+FEATURES = {name: about for name, about in made_risk.FEATURES.items() if name != "clock"}
 DICE, SIDES = 8, 30
 NOT_ASKED = Challenger("not tried here", 1)
 

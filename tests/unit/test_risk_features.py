@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_risk import OF_EACH_KIND as FEATURES
 from scipy.special import logit
 from ttf.risk.encoder import BLANK, BLOCK, OTHER, Encoder
 from ttf.risk.features import (
@@ -16,7 +17,6 @@ from ttf.risk.features import (
     CATEGORY,
     CLOCK,
     HASHED,
-    HISTORY,
     NUMERIC,
     STRENGTH,
     Data,
@@ -32,14 +32,6 @@ from ttf.risk.population import EARLIER, NEVER, population
 # A summer and a winter noon in Berlin, and the hours beside the end of summer time (29 October 2023, 01:00 UTC).
 SUMMER_NOON, WINTER_NOON = 1_688_205_600, 1_700_910_000
 BEFORE_THE_CHANGE, AFTER_THE_CHANGE = 1_698_539_400, 1_698_543_000
-
-FEATURES = [
-    Feature("gpus", NUMERIC, "gpu_milli"),
-    Feature("gpu_type", CATEGORY, "gpu_type", size=2),
-    Feature("group", HASHED, "recurrence_group", size=8),
-    Feature("clock", CLOCK),
-    Feature("history", HISTORY, keys=(("user",), ("recurrence_group",))),
-]
 
 
 def jobs_of(*rows: tuple, **columns: list) -> pl.DataFrame:

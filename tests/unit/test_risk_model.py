@@ -9,11 +9,12 @@ import pytest
 import statsmodels.api as sm
 from hypothesis import given
 from hypothesis import strategies as st
+from made_risk import OF_EACH_KIND as FEATURES
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 from ttf.jobs import JOB_COLUMNS
 from ttf.risk.encoder import Design
-from ttf.risk.features import CATEGORY, CLOCK, HASHED, HISTORY, NUMERIC, Feature, submitted
+from ttf.risk.features import NUMERIC, Feature, submitted
 from ttf.risk.model import (
     FEWEST_JOBS,
     FEWEST_OF_A_KIND,
@@ -31,14 +32,6 @@ from ttf.risk.model import (
 from ttf.risk.model import trained as trained_on
 from ttf.risk.population import ENDED, LATE, NEVER, population
 from ttf.risk.splits import at_random, temporal
-
-FEATURES = [
-    Feature("gpus", NUMERIC, "gpu_milli"),
-    Feature("gpu_type", CATEGORY, "gpu_type", size=2),
-    Feature("group", HASHED, "recurrence_group", size=8),
-    Feature("clock", CLOCK),
-    Feature("history", HISTORY, keys=(("user",), ("recurrence_group",))),
-]
 
 
 def made(n: int = 3_000, seed: int = 5):

@@ -352,13 +352,6 @@ def test_without_intervals_the_data_cannot_say() -> None:
     assert found.charts == () and found.text == ()
 
 
-def test_what_has_no_result_is_named() -> None:
-    m = numbers_of(study_of(), **{"outcomes.unknown.jobs_share": 0.633})
-    callout = told(m).callout
-    assert plain(callout.lead) == "63.3% of jobs end unrecorded." and "recorded failure" in callout.text
-    assert told(numbers_of(study_of(), **{"outcomes.unknown.jobs_share": 0.05})).callout is None
-
-
 def test_a_trace_without_a_model_is_a_line() -> None:
     none = [
         measured("pr_auc", None, split=split, n=0, failures=0, serves=False, reason="fewer than 50 failures")
@@ -371,13 +364,6 @@ def test_a_trace_without_a_model_is_a_line() -> None:
         "Failure risk", "failure prediction cannot be tested: fewer than 50 failures", "risk_evaluation", checked=False
     )
     assert not m.has("risk.verdict") and lines(trace_of(), m) == [] and tables(trace_of(given)) == {}
-
-
-def test_no_trial_is_a_line() -> None:
-    why = measured("gpu_hours_saved", None, reason="no test job has more than one GPU")
-    m = numbers_of(study_of(evaluation=evaluation(*TELLING, savings=None, more=[why])))
-    assert [line.found for line in lines(trace_of(), m)] == ["no test job has more than one GPU"]
-    assert [key.label for key in told(m).keys] == ["PR-AUC of logistic regression, last origin", "Above the base rate"]
 
 
 # Sentences -----------------------------------------------------------------------------------------------------

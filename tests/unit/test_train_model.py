@@ -10,16 +10,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from given_tables import Given, metrics_of
-from made_risk import FIRST_S, WEEK_S, coin, shuffled_in, with_users
-from ttf.analyses.train_model import LINEAGE, MODELS_SUMMARY
-from ttf.analyses.train_model.charts import CHARTS
+from made_risk import FEATURES, FIRST_S, WEEK_S, coin, shuffled_in, with_users
+from ttf.analyses.train_model import LINEAGE
 from ttf.analyses.train_model.checks import Looked, counted, largest_drift
-from ttf.analyses.train_model.compute import summarise_decisions
 from ttf.analyses.train_model.gate import PROMOTED, UNTOLD, WORSE, decide, tolerance_of
 from ttf.analyses.train_model.lineage import DRIFT, ONLY, PENDING, SCHEMA, lineage, settled, warm_prior
 from ttf.analyses.train_model.windows import windows_of
-from ttf.charts.figure import Study
 from ttf.jobs import OUTCOMES
 from ttf.risk import LOGISTIC
 from ttf.risk.encoder import Encoder
@@ -31,12 +27,6 @@ from ttf.tables import write_folder
 
 N, WEEKS = 25_000, 5
 WEEKLY = {"by": "week"}
-FEATURES = {
-    "gpus": {"kind": "numeric", "column": "gpu_milli"},
-    "gpu_type": {"kind": "category", "column": "gpu_type", "vocabulary": 12},
-    "clock": {"kind": "clock"},
-    "history": {"kind": "history", "keys": [["user"], ["recurrence_group"]]},
-}
 
 
 def data_of(jobs: pl.DataFrame, features=FEATURES) -> Data:
@@ -427,15 +417,6 @@ def test_the_same_bytes_with_any_number_of_threads():
     assert len(found) == 1
 
 
-def test_the_same_bytes_twice(steady):
-    table, files = lineage_of(steady_jobs())
-    assert files == steady[1]
-    assert table.equals(steady[0])
-    for text in files.values():
-        said = json.loads(text)
-        assert text == json.dumps(said, sort_keys=True, indent=1) + "\n"
-
-
 def test_a_folder_is_written_whole_and_without_what_was_there(tmp_path):
     folder = tmp_path / "models"
     assert write_folder({"a.json": "1", "b.json": "é\n"}, folder) == 2
@@ -445,21 +426,3 @@ def test_a_folder_is_written_whole_and_without_what_was_there(tmp_path):
         with pytest.raises(ValueError, match="is no name of a file"):
             write_folder({"g.json": "3", name: "4"}, folder)
     assert [file.name for file in tmp_path.rglob("*")] == ["models", "c.json"], "as it was"
-
-
-def test_the_chart_and_the_numbers(steady):
-    table = steady[0]
-    given = Given({"model_lineage": table})
-    figure = CHARTS["model_lineage"](given, Study("job"))
-    figure.spec(validate=True)
-    assert figure.caption == "n = 4 windows, 4 promoted. 1 window without a test not drawn."
-    assert len(figure.datasets["losses"]) == 4 * 4 - 1, "the first has no model in use"
-    assert {point["decided"] for point in figure.datasets["decisions"]} == {"promoted"}
-    only = CHARTS["model_lineage"](Given({"model_lineage": lineage_of(with_users(3_000, 1, 2), {})[0]}), Study("job"))
-    assert only.empty
-    metrics = metrics_of("train_model", given | {"models_summary": summarise_decisions(table)})
-    said = {name: about["value"] for name, about in metrics.items()}
-    wanted = {"windows": 5, "trained": 5, "promoted": 4, "worse": 0, "untold": 0, "not_trained": 0}
-    assert {name: said[f"models.{name}"] for name in wanted} == wanted
-    assert said["models.current"] == "week 4"
-    MODELS_SUMMARY.check(summarise_decisions(table.clear()))
