@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from of_formats import FORMATS
 from study.yaml_files import load_yaml
 from study_runs import ROOT
-from ttf.charts.text import plural
 from ttf.columns import GAP
 from ttf.contract import THINGS, Table
 from ttf.page.phrases import noun
 from ttf.rooms import rooms
+from ttf.words import many
 
 CONTRACTS = [table for room in rooms().values() for table in room.tables]
 
@@ -44,7 +44,7 @@ def wrong_nouns(text: str, metrics: Mapping, contracts: Iterable[Table], about: 
     """
     tables = {table.path: table for table in contracts}
     things = {thing: Table(thing, "", "", {}, counted=thing) for thing in THINGS}
-    known = {plural(noun(table, about)) for table in things.values()} | {*THINGS}
+    known = {many(noun(table, about)) for table in things.values()} | {*THINGS}
     plurals = "|".join(sorted(known, key=len, reverse=True))
     faults = []
     for key, shown, after in numbers_in(text):
@@ -54,6 +54,6 @@ def wrong_nouns(text: str, metrics: Mapping, contracts: Iterable[Table], about: 
             continue
         words, between = (after, _OF) if unit == "share" else (f"{shown}{after}", r"[\d,]+")
         said = re.match(rf"{between} ({plurals})\b", words)
-        if said and said[1] != plural(noun(counted, about)):
+        if said and said[1] != many(noun(counted, about)):
             faults.append(f"{key}: {shown}{after[:40]!r}, and {counted.name} counts {counted.counts}")
     return faults

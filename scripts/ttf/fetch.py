@@ -200,7 +200,7 @@ class _Transfer:
         try:
             retrying(self._attempt)
         except AttemptError as problem:
-            raise SourceError(f"{problem} ({plural(self.attempts, 'try', 'tries')})") from None
+            raise SourceError(f"{problem} ({plural(self.attempts, 'try')})") from None
 
     def _judge(self, state: tenacity.RetryCallState) -> None:
         """Keep or drop what has arrived; a try that made progress starts the count of tries, and the waits, anew."""

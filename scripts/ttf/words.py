@@ -4,7 +4,7 @@ import html
 import math
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 
 NO_BREAK = "\u00a0"  # between a number and its unit
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9 ]")
@@ -68,12 +68,15 @@ def unbroken(text: str) -> str:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """A number to so many significant digits, never in powers of ten between 0.0001 and a billion: 0.0123, 12,300."""
-    if value == 0:
-        return "0"
+    """A number to so many significant digits, never in powers of ten between 0.0001 and a billion: 0.0123, 12,300.
+
+    A count of fewer digits has no decimals.
+    """
+    if value == 0 or (isinstance(value, int) and abs(value) < 10**digits):
+        return count(value)
     if not 1e-4 <= abs(value) < 1e9:
         mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
-        return f"{mantissa} × 10{str(int(exponent)).translate(_SUPERSCRIPT)}"
+        return f"{mantissa.replace('-', '−')} × 10{str(int(exponent)).translate(_SUPERSCRIPT)}"
     rounded = float(f"{value:.{digits}g}")
     # The power of ten of the first digit gives how many decimals leave `digits` significant ones.
     decimals = max(digits - 1 - math.floor(math.log10(abs(rounded))), 0)
@@ -86,14 +89,22 @@ def near_one(share: float) -> str:
     return f"{100 * share:.{max(1, 1 + math.ceil(-math.log10(lacks))) if lacks > 0 else 0}f}%"
 
 
+def near_zero(share: float) -> str:
+    """A share in per cent to two significant digits: 0.35%."""
+    return f"{number(100 * share, 2)}%"
+
+
 def share(value: float) -> str:
-    """A share in per cent: 22.9%. Below a tenth of a per cent, two significant digits; <0.001% is the least."""
+    """A share in per cent: 22.9%. Below a tenth of a per cent, two significant digits, but not below 0.001%.
+
+    What is not quite nothing or everything never reads 0.0% or 100.0%.
+    """
     percent = 100 * value
     if 0 < percent < 0.001:
         return "<0.001%"
-    if 0 < percent < 0.1:
-        return f"{number(percent, 2)}%"
-    return f"{percent:.1f}%"
+    if 0 < abs(percent) < 0.1:
+        return f"{number(percent, 2) if abs(percent) >= 0.001 else '0.0'}%"
+    return ">99.9%" if 99.95 <= percent < 100 else f"{percent:.1f}%".replace("-", "−")
 
 
 def part(value: float) -> str:
@@ -122,8 +133,13 @@ def wait(seconds: float) -> str:
 
 
 def in_unit(unit: str) -> Callable[[float], str]:
-    """The words of times in one unit."""
-    return lambda seconds: f"{number(seconds / SECONDS[unit])}{NO_BREAK}{unit}"
+    """The words of times in one unit; whole ones, such as limits, without decimals: 1 h."""
+
+    def worded(seconds: float) -> str:
+        whole, rest = divmod(seconds, SECONDS[unit])
+        return f"{number(seconds / SECONDS[unit] if rest else int(whole))}{NO_BREAK}{unit}"
+
+    return worded
 
 
 def alike(like: float, *times_s: float) -> list[str]:
@@ -178,7 +194,17 @@ def p_value(value: float) -> str:
 
 def coefficient(value: float) -> str:
     """A correlation to two digits, with a minus sign."""
-    return f"{value:.2f}".replace("-", "−")
+    return _fixed(value, 2)
+
+
+def points(share: float) -> str:
+    """A difference of shares in percentage points: −1.2."""
+    return _fixed(100 * share, 1)
+
+
+def _fixed(value: float, decimals: int) -> str:
+    # Adding 0 makes minus nothing plain nothing.
+    return f"{round(value, decimals) + 0:.{decimals}f}".replace("-", "−")
 
 
 def article(said: str) -> str:
@@ -186,6 +212,51 @@ def article(said: str) -> str:
     return "an" if re.match(r"8|1[18]\b", said) else "a"
 
 
-def plural(value: float, one: str, many: str | None = None) -> str:
+def plural(value: float, one: str) -> str:
     """A count with its noun: 1 failure, 2 failures."""
-    return f"{count(value)} {one if value == 1 else many or one + 's'}"
+    return f"{count(value)} {one if value == 1 else many(one)}"
+
+
+def many(noun: str) -> str:
+    """With -s, but for those in -y after a consonant (histories, but delays) and strata: gaps between outages."""
+    if noun == "stratum":
+        return "strata"
+    head, of, rest = next((noun.partition(word) for word in (" at ", " between ") if word in noun), (noun, "", ""))
+    if of:
+        return f"{many(head)}{of}{rest}"
+    return f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2] not in "aeo" else f"{noun}s"
+
+
+def capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def listed(parts: Sequence[str]) -> str:
+    """a; a and b; a, b and c."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def gpu_hours(hours: float) -> str:
+    """1 GPU-hour, 12.3 GPU-hours."""
+    return "1 GPU-hour" if hours == 1 else f"{number(hours)} GPU-hours"
+
+
+def gpus_label(low: int, high: int) -> str:
+    """A bucket of numbers of GPUs: 1; 3–4; 1,025–2,048."""
+    return f"{high:,}" if low == high else f"{low:,}–{high:,}"
+
+
+def in_words(stratum_by: str) -> str:
+    """What divides lives into strata, in a sentence; a trace's own strata are words already."""
+    return {"gpu_type": "GPU type", "gpu_count": "number of GPUs", "gpus": "number of GPUs"}.get(
+        stratum_by, stratum_by.replace("_", " ")
+    )
+
+
+def clustering(names: Collection[str]) -> str:
+    """What intervals are clustered by, in words, and whether they allow for weeks; names: as in cluster_by."""
+    units, blocks = (sorted({name.partition(" and ")[part] for name in names}) for part in (0, 2))
+    text = " or ".join(units)
+    if blocks == [""]:
+        return f"{text}, weeks not allowed for"
+    return f"{text} and {blocks[-1]}" if "" not in blocks else f"{text}, and {blocks[-1]} where enough are seen"

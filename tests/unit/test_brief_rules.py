@@ -163,7 +163,7 @@ def test_r8_fewer_than_ten_failures_stand_in_grey(failures, state, badge):
 def test_r9_few_ended_is_said_where_it_matters():
     m = numbers(outcomes__ended_share=0.2529)
     assert [tile(m, name).badge for name in ("failure_rate", "failed_gpu_time", "when")].count("") == 0
-    assert all(plain(tile(m, name).badge) == "25% ended" for name in ("failure_rate", "failed_gpu_time", "when"))
+    assert all(plain(tile(m, name).badge) == "25.3% ended" for name in ("failure_rate", "failed_gpu_time", "when"))
 
 
 def test_r10_a_step_of_a_time_limit_is_no_failure():
@@ -171,7 +171,7 @@ def test_r10_a_step_of_a_time_limit_is_no_failure():
     m = numbers(**step, survival__steps__timeout_share=(0.9, "share"), survival__limits__1__time_s=(86_400, "s"))
     # The median failed job ran for 13.7 minutes: no badge of a limit of 24 hours.
     assert (plain(tile(m, "when").value), tile(m, "when").badge) == ("13.7", "")
-    assert plain(tile(m, "when").means) == "Many jobs hit their time limit at 24.0 h, so survival drops by 8.0% there."
+    assert plain(tile(m, "when").means) == "Many jobs hit their time limit at 24 h, so survival drops by 8.0% there."
     at_limit = m["outcomes.failure.runtime_median_s"]
     m = numbers(**step, survival__steps__timeout_share=(0.9, "share"), survival__limits__1__time_s=(at_limit, "s"))
     assert tile(m, "when").badge == "time limit" and "The median is a time limit" in plain(tile(m, "when").means)

@@ -99,11 +99,11 @@ def test_the_bottom_line_names_what_holds_most_and_how_sure_it_is():
     first, second = bottom_line(numbers(), ABOUT)
     assert plain(first) == "31.8% of ended jobs failed, and failed attempts used 48.6% of GPU time."
     assert plain(second).startswith(
-        "Time limits account for 53% of that; a 1,024-GPU run can expect an interruption every"
+        "Time limits account for 53.0% of that; a 1,024-GPU run can expect an interruption every"
     )
     assert "(90% CI 16.8–24.5 h)" in plain(second)
     first, second = bottom_line(TRACES["few ended"][0], ABOUT)
-    assert plain(first).startswith("Of the 25% of jobs that ended, 31.8% failed")
+    assert plain(first).startswith("Of the 25.0% of jobs that ended, 31.8% failed")
     assert "cannot be estimated: causes are not recorded" in plain(bottom_line(proxy(), ABOUT)[1])
 
 
@@ -111,11 +111,11 @@ def test_the_bottom_line_names_what_holds_most_and_how_sure_it_is():
     ("changed", "grade", "reason"),
     [
         ({}, "A", None),
-        ({"quality__quarantined_share": 0.02}, "B", "2% of rows quarantined"),
-        ({"without_end__share": 0.06}, "B", "6% of failures without an end"),
-        ({"taxonomy__unmatched_share": 0.39}, "B", "39% of causes unknown"),
-        ({"outcomes__unresolved_share": 0.75}, "B", "75% without a recorded result"),
-        ({"without_end__share": 0.06, "taxonomy__unmatched_share": 0.39}, "C", "6% of failures without an end"),
+        ({"quality__quarantined_share": 0.02}, "B", "2.0% of rows quarantined"),
+        ({"without_end__share": 0.06}, "B", "6.0% of failures without an end"),
+        ({"taxonomy__unmatched_share": 0.39}, "B", "39.0% of causes unknown"),
+        ({"outcomes__unresolved_share": 0.75}, "B", "75.0% without a recorded result"),
+        ({"without_end__share": 0.06, "taxonomy__unmatched_share": 0.39}, "C", "6.0% of failures without an end"),
         (
             {
                 "quality__quarantined_share": 0.02,
@@ -124,7 +124,7 @@ def test_the_bottom_line_names_what_holds_most_and_how_sure_it_is():
                 "outcomes__unresolved_share": 0.75,
             },
             "D",
-            "2% of rows quarantined",
+            "2.0% of rows quarantined",
         ),
     ],
 )

@@ -13,15 +13,15 @@ import polars as pl
 import pytest
 import vl_convert
 from given_tables import correlations, runtime_by_group
+from ttf import words
 from ttf.analyses.correlate.compute import failure_share
 from ttf.analyses.correlate.run_time_charts import points
 from ttf.analyses.fit_mttf.compute import survival_at, survival_steps
 from ttf.analyses.split_outcomes.compute import observed_times, outcome_table, outcomes_by_gpus, runtime_quantiles
-from ttf.charts.axes import time_domain
 from ttf.charts.figure import Figure, Study, chart_of
 from ttf.charts.inline import bare, inline
 from ttf.charts.saving import save_charts
-from ttf.charts.text import count, duration, labels, listed, percent, significant, wrapped
+from ttf.charts.text import labels
 from ttf.charts.theme import WIDE
 from ttf.jobs import JOB_COLUMNS, conform
 from ttf.lives import lives_of_jobs, strata_in
@@ -271,7 +271,7 @@ def test_the_curve_of_all_names_its_estimates_beside_a_constant_rate(all_tables)
     for study in (STUDY, replace(STUDY, narrow=True)):
         drawn = BUILDERS["still_running"](tables, study)
         assert drawn.title == "Pods still running without failure"
-        assert drawn.datasets["spots"][-1]["label"] == f"{percent(at)} at 1 day"
+        assert drawn.datasets["spots"][-1]["label"] == f"{words.share(at)} at 1 day"
         assert drawn.caption == f"n = {n:,} pods, {events:,} failures"
         assert all(
             row["v"] == pytest.approx(math.exp(-row["x"] / mean), rel=1e-4) for row in drawn.datasets["constant"]
@@ -292,8 +292,8 @@ def test_a_curve_that_is_cut_short_gives_the_estimates_of_the_whole_one(all_tabl
             for tables in (whole, cut_short)
         )
         assert spot["v"] == pytest.approx(left, rel=1e-5)
-        assert spot["label"] == f"{percent(left)} at {'1 day' if spot['x'] == 86_400 else '1 h'}"
-        assert percent(left) != percent(left_of_few)
+        assert spot["label"] == f"{words.share(left)} at {'1 day' if spot['x'] == 86_400 else '1 h'}"
+        assert words.share(left) != words.share(left_of_few)
         assert spot["label"] in drawn.alt
 
 
@@ -302,7 +302,7 @@ def test_steps_of_time_limits_are_named_and_others_are_not(all_tables):
     frame = frame.with_columns(
         outcome=pl.when(pl.col("runtime_s") == 3_600).then(pl.lit("failure")).otherwise("outcome")
     )
-    for status, labelled in (("TIMEOUT", ["1 h limit"]), ("FAILED", [])):
+    for status, labelled in (("TIMEOUT", ["1\xa0h limit"]), ("FAILED", [])):
         tables = tables_of(frame.with_columns(status_raw=pl.lit(status)))
         drawn = BUILDERS["still_running"](tables, STUDY)
         assert [row["label"] for row in drawn.datasets["limits"]] == labelled
@@ -365,39 +365,6 @@ def test_many_groups_are_merged_without_losing_a_job():
     few = points(groups.head(250))
     assert not few.merged
     assert len(few.rows) == 250
-
-
-@pytest.mark.parametrize(
-    ("share", "text"),
-    [
-        (0, "0%"),
-        (1, "100%"),
-        (0.0001, "less than 0.1%"),
-        (0.99999, "more than 99.9%"),
-        (0.0042, "0.4%"),
-        (0.0994, "9.9%"),
-        (0.0996, "10%"),
-        (0.62, "62%"),
-        (0.996, "99.6%"),
-    ],
-)
-def test_percent(share, text):
-    assert percent(share) == text
-
-
-def test_numbers_in_words():
-    assert [duration(s) for s in (0, 59, 90, 3_600, 100_000, 864_000)] == [
-        "0 s", "59 s", "1.5 min", "1 h", "27.8 h", "10 d",
-    ]  # fmt: skip
-    assert [significant(x) for x in (0.012345, 1.5, 99.96, 123.4, 1_234_567)] == [
-        "0.0123", "1.5", "100", "123", "1,230,000",
-    ]  # fmt: skip
-    assert [significant(0.0000561, 2), significant(-0.00002)] == ["0.000056", "-0.00002"]
-    assert [count(1, "life"), count(1, "pod"), count(2_000, "task")] == ["1 life", "1 pod", "2,000 tasks"]
-    assert [count(2, "history"), count(2, "delay")] == ["2 histories", "2 delays"]
-    assert [listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])] == ["a", "a and b", "a, b and c"]
-    assert wrapped("Half of them ended within 9.98 min", 31) == ["Half of them ended within", "9.98 min"]
-    assert time_domain([0.2]) == [1, 10]
 
 
 def test_a_chart_by_one_stratum_of_all_lives_is_not_drawn_again(all_tables):

@@ -13,7 +13,6 @@ import vl_convert
 from given_tables import metrics_of
 from given_tables import one_row as row_of
 from scipy.stats import chi2
-from ttf import words
 from ttf.analyses.compare_traces import ANALYSIS, MTTF
 from ttf.analyses.compare_traces import OUTCOMES as COMPARED_OUTCOMES
 from ttf.analyses.compare_traces.charts import CHARTS
@@ -36,7 +35,6 @@ from ttf.charts.theme import WIDE
 from ttf.inputs import Inputs
 from ttf.jobs import JOB_COLUMNS, OUTCOMES, conform
 from ttf.lives import lives_of_jobs
-from ttf.page import phrases
 from ttf.page.citation import Citation
 from ttf.page.comparison import WIDTH, Cell, bottom_line, comparison_page, decades, dot
 from ttf.page.comparison import row_of as row_in_page
@@ -470,7 +468,7 @@ def trace_of(folder: Path, name: str, entry: dict, basis: str = "event", title: 
     }
     m = Numbers(numbers)
     tiles = [
-        Tile(kind, kind, state.get(kind, "shown"), phrases.number(m, key, words.share if "share" in key else None))
+        Tile(kind, kind, state.get(kind, "shown"), m.keyed(key, m.words(key)))
         if state.get(kind) != "withheld"
         else Tile(kind, kind, "withheld", "Cannot be estimated", means=f"No {kind}: {HOSTILE}.")
         for kind, key in (("failure_rate", share), ("node_rate", rate), ("ettr", ettr))

@@ -11,6 +11,7 @@ import pytest
 from given_tables import metrics_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_numbers import ABOUT
 from made_numbers import numbers as numbers_of
 from made_runs import trace_of
 from polars.testing import assert_frame_equal
@@ -25,7 +26,7 @@ from ttf.kept import Kept
 from ttf.page.blocks import macros
 from ttf.page.model import Brief, Tile
 from ttf.page.numbers import interval_about
-from ttf.page.strata import MAKERS, MOST, MOST_BYTES, eligible, strata_json, stratum_in_words
+from ttf.page.strata import MOST, MOST_BYTES, TILES, eligible, strata_json, stratum_in_words
 from ttf.stats.clustered import CLUSTERED, clustered_median, clustered_shares
 from ttf.stats.counts import Counted, counts
 from ttf.stats.mttf import mean_time_to_failure
@@ -212,8 +213,8 @@ def made(count: int = 3, name="project{}".format, **changed) -> pl.DataFrame:
     return STRATA.frame([every, *rows])
 
 
-def told(table: pl.DataFrame, m=None, tiles=tuple(MAKERS)) -> dict:
-    text = strata_json(table, tiles, m or numbers_of(), "job")
+def told(table: pl.DataFrame, m=None, tiles=tuple(TILES)) -> dict:
+    text = strata_json(table, tiles, m or numbers_of(), ABOUT)
     return json.loads(text)["groups"]["Account"]["project0"]
 
 
@@ -227,11 +228,11 @@ def test_tiles_of_a_stratum_in_words():
         "means": "20.0% without the 600 jobs that reached a time limit. All jobs: 30.0%.",
     }
     assert tiles["failed_gpu_time"]["value"] == "25.0%"
-    assert tiles["failed_gpu_time"]["unit"] == "of 2.00 M GPU-h"
+    assert tiles["failed_gpu_time"]["unit"] == "of 2,000,000 GPU-h"
     assert tiles["failed_gpu_time"]["means"].startswith("Infrastructure failures ended 40.0% of it.")
     assert tiles["node_rate"]["interval"] == "95% CI 6.00–10.5 if independent · 40 failures"
     assert tiles["when"]["value"] == "13.7"
-    assert tiles["when"]["interval"] == "95% CI 11.7–15.0\u00a0min if independent · n = 1,800 failures"
+    assert tiles["when"]["interval"] == "95% CI 11.7–15\u00a0min if independent · n = 1,800 failures"
 
 
 def test_clustered_intervals_come_first():
@@ -271,7 +272,7 @@ def test_rules_hold_for_a_stratum():
     none = told(made(infra_failures=0, failures_per_1000_node_days=0.0, rate_ci_low=0.0))["node_rate"]
     assert (none["value"], none["badge"]) == ("< 10.5", "upper bound")
     assert "0 failures" in none["interval"]
-    assert told(made(jobs=200_000))["failure_rate"]["badge"] == "3% ended"
+    assert told(made(jobs=200_000))["failure_rate"]["badge"] == "3.0% ended"
     assert told(made(timeouts=1_000))["when"]["badge"] == "time limit"
     nothing = told(made(failures_per_1000_node_days=None, rate_ci_low=None, rate_ci_high=None))["node_rate"]
     assert nothing["state"] == "withheld"
@@ -286,15 +287,15 @@ def test_rules_of_the_trace_hold_for_its_strata():
 
 
 def test_without_a_stratum_large_enough_there_is_no_choice():
-    assert strata_json(made(jobs=29), MAKERS, numbers_of(), "job") is None
-    assert strata_json(made(failures=9), MAKERS, numbers_of(), "job") is None
-    assert strata_json(made(), ("mttf", "ettr"), numbers_of(), "job") is None
+    assert strata_json(made(jobs=29), TILES, numbers_of(), ABOUT) is None
+    assert strata_json(made(failures=9), TILES, numbers_of(), ABOUT) is None
+    assert strata_json(made(), ("mttf", "ettr"), numbers_of(), ABOUT) is None
 
 
 @pytest.mark.parametrize("sign", ["<script>", "</script><b>", "\u202e\U0001f525", "\u2028\u0085```", "\\\"'{{<"])
 def test_two_thousand_accounts_with_hostile_names(sign):
     table = made(2_000, lambda at: sign * 40 + str(at))
-    text = strata_json(table, MAKERS, numbers_of(), "job")
+    text = strata_json(table, TILES, numbers_of(), ABOUT)
     assert len(text.encode()) <= MOST_BYTES
     assert "<" not in text
     assert len(text.splitlines()) == 1
@@ -308,7 +309,7 @@ def test_two_thousand_accounts_with_hostile_names(sign):
 
 def test_names_that_are_cut_alike_stay_apart():
     names = ["x (2)", "x", "x ", "x\t"]
-    groups = json.loads(strata_json(made(4, names.__getitem__), MAKERS, numbers_of(), "job"))["groups"]
+    groups = json.loads(strata_json(made(4, names.__getitem__), TILES, numbers_of(), ABOUT))["groups"]
     assert list(groups["Account"]) == ["x (2)", "x", "x (3)", "x (4)"]
 
 
@@ -330,11 +331,11 @@ def test_a_stratum_is_chosen_by_the_keyboard():
     from playwright.sync_api import sync_playwright
 
     tiles = [
-        Tile(name, name, "shown", f"{name} of all", "each", badge="seen", means="All.") for name in (*MAKERS, "ettr")
+        Tile(name, name, "shown", f"{name} of all", "each", badge="seen", means="All.") for name in (*TILES, "ettr")
     ]
     brief = Brief("", (), "A", (), ("First.",), tuple(tiles))
     overview = macros(REPORT).overview(SimpleNamespace(title="Made", synthetic=False, pseudonyms=False), brief, {})
-    text = strata_json(made(2, lambda at: f"<b>{at}</b>"), MAKERS, numbers_of(), "job")
+    text = strata_json(made(2, lambda at: f"<b>{at}</b>"), TILES, numbers_of(), ABOUT)
     scripts = "".join(file.read_text(encoding="utf-8") for file in sorted((REPORT / "page").glob("*.js")))
     style = (REPORT / "page" / "page.css").read_text(encoding="utf-8")
     with sync_playwright() as playwright:

@@ -165,7 +165,7 @@ def test_the_charts_of_outcomes_in_both_widths(narrow):
         assert "</svg>" in vl_convert.vegalite_to_svg(json.dumps(spec), allowed_base_urls=[])
     parts = jobs_and_gpu_time(given, study).datasets["parts"]
     assert [row["to"] for row in parts if row["outcome"] == "cancelled"] == [1, 1]
-    assert [row["label"] for row in failure_rate_by_gpus(given, study).datasets["sizes"]] == ["25%", "90%"]
+    assert [row["label"] for row in failure_rate_by_gpus(given, study).datasets["sizes"]] == ["25.0%", "90.0%"]
 
 
 # ---- causes

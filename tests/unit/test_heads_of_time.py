@@ -13,6 +13,7 @@ from ttf.page import rules
 from ttf.page.head import Head, Line
 from ttf.page.numbers import Numbers
 from ttf.page.phrases import keys, length, plain
+from ttf.page.rules import WITHOUT_ENDS
 
 DAY = 86_400
 LIVES = {"survival.n": 900, "survival.events": 200, "survival.1h.survival": 0.756, "mttf.mttf_s": 109_100.0}
@@ -46,7 +47,14 @@ FOUND = NODES | {"lemons.lemons": 2, "lemons.share_of_failures": 0.139}
 
 
 def numbers(*values):
-    units = {"_s": "s", "share": "share", "survival": "share"}
+    units = {
+        "_s": "s",
+        "share": "share",
+        "survival": "share",
+        "incidence_low": "share",
+        "incidence_high": "share",
+        "of_failures": "share",
+    }
     return Numbers(
         {
             key: {
@@ -85,8 +93,8 @@ def open_of(head, m):
         (HAZARD | {"lifetimes.verdict_within": "stays"}, "; no change of hazard with age is seen"),
         ({"lifetimes.verdict": "falls"}, "; their hazard decreases, or jobs differ in risk"),
         ({}, "After 1 hour 75.6% of jobs have not failed"),
-        (HAZARD | LIMITS, "Jobs fail early, and in steps at the time limits of 1, 4 and 24 hours"),
-        ({"survival.limits.1.time_s": 1_800}, "Jobs fail in a step at the time limit of 30 min"),
+        (HAZARD | LIMITS, "Jobs fail early, and in steps at the time limits of 1\xa0h, 4\xa0h and 24\xa0h"),
+        ({"survival.limits.1.time_s": 1_800}, "Jobs fail in a step at the time limit of 30\xa0min"),
     ],
 )
 def test_the_claim_of_time_to_failure_is_the_verdict(more, claim):
@@ -108,7 +116,7 @@ def test_the_shape_is_that_within_what_repeats_and_named_so():
 def test_a_median_that_is_a_limit_is_said():
     m = numbers(LIVES, HAZARD, LIMITS, {"survival.median_s": 14_400})
     text = plain(" ".join(mttf.head(trace(), m).text))
-    assert "the median of 4.00\u00a0h is a limit" in text
+    assert "the median of 4\u00a0h is a limit" in text
     early = numbers(LIVES, LIMITS, {"survival.median_s": 600})
     assert "median" not in " ".join(mttf.head(trace(), early).text)
     between = numbers(LIVES, LIMITS, {"survival.median_s": 18_000})
@@ -119,7 +127,7 @@ def test_an_mttf_that_missing_ends_decide_is_a_range():
     m = numbers(LIVES, {"mttf.range.low_s": 3_600.0, "mttf.range.high_s": 7_200.0, "mttf.range.why": "8% lack an end"})
     head = mttf.head(trace(), m)
     open_of(head, m)
-    assert [plain(key.value) for key in head.keys if "range" in key.label] == ["1.00–2.00\u00a0h"]
+    assert [plain(key.value) for key in head.keys if "range" in key.label] == ["1–2\u00a0h"]
     assert head.callout.text == "8% lack an end."
 
 
@@ -137,16 +145,16 @@ def test_nothing_is_worked_out_from_the_few_failures_with_an_end():
     assert plain(head.text[0]) == "Only 9 of 90 failures have a recorded end; the others are in the range alone."
     for page in (sizes, rate):
         line = page.head(trace(), m)
-        assert isinstance(line, Line) and line.found == sizes.WITHOUT_ENDS
+        assert isinstance(line, Line) and line.found == WITHOUT_ENDS
     assert hazards.head(trace(), m) is None
-    assert [line.found for line in hazards.lines(trace(), m)] == [sizes.WITHOUT_ENDS]
+    assert [line.found for line in hazards.lines(trace(), m)] == [WITHOUT_ENDS]
 
 
 @pytest.mark.parametrize(
     ("values", "found"),
     [
         ({}, "no job failed"),
-        ({"survival.n": 1, "survival.events": 0, "mttf.exposure_s": 3_600}, "no job failed in 1.00\u00a0h"),
+        ({"survival.n": 1, "survival.events": 0, "mttf.exposure_s": 3_600}, "no job failed in 1\u00a0h"),
         ({"survival.n": 3, "survival.events": 0, "without_end.failures": 9}, "9 failures, all of unknown end"),
     ],
 )
@@ -159,7 +167,7 @@ def test_one_job_and_components_have_a_claim():
     one = numbers(
         {"survival.n": 1, "survival.events": 1, "mttf.mttf_s": 5.0, "mttf.ci_low_s": 1.0, "mttf.ci_high_s": 200.0}
     )
-    assert open_of(mttf.head(trace(), one), one) == "One failure occurred per 5.00\u00a0s at risk"
+    assert open_of(mttf.head(trace(), one), one) == "One failure occurred per 5\u00a0s at risk"
     gpus = numbers(LIVES, HAZARD, {"survival.1y.survival": 0.999})
     assert open_of(mttf.head(trace("GPU", False), gpus), gpus).startswith("After 1 year 99.9% of GPUs")
 

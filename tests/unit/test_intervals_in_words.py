@@ -3,9 +3,9 @@
 import polars as pl
 import pytest
 from ttf.charts.intervals import by_what, shown
-from ttf.charts.text import clustering
 from ttf.numbers.metrics import Metrics, ends
 from ttf.page.numbers import Numbers
+from ttf.words import clustering
 
 HOUR = 3600
 ROW = {

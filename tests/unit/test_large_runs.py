@@ -72,9 +72,7 @@ def test_a_run_that_mostly_waits() -> None:
     m = of[1]
     assert m["ettr.estimate.queued_s"] == pytest.approx(9 * DAY * (1 + m["ettr.estimate.interruptions"]))
     share = 100 * m["ettr.estimate.scheduled_share"]
-    claim = (
-        f"A 1,024-GPU run keeps {share:.1f}% of its scheduled time productive; each start waits 9.00 days in the queue"
-    )
+    claim = f"A 1,024-GPU run keeps {share:.1f}% of its scheduled time productive; each start waits 9 days in the queue"
     assert phrases.plain(found.claim).replace("\u00a0", " ") == claim
 
 
@@ -97,12 +95,15 @@ def test_a_run_without_headway_or_without_failures() -> None:
 )
 def test_what_cannot_be_estimated_says_why_and_what_it_takes(basis, verdict, why) -> None:
     given, m = planned(NONE, basis=basis)
-    m |= {} if verdict is None else {"sizes.law.verdict": {"value": verdict, "n": 1}}
+    m |= {} if verdict is None else {"sizes.law.verdict": {"value": verdict, "n": 1, "unit": "label"}}
     found = told(given, m)
     assert phrases.plain(found.claim) == f"The ETTR of a 1,024-GPU run cannot be estimated: {why}"
     assert (found.callout.kind, found.callout.text) == ("stop", "Needed: larger runs.")
     assert not found.charts and not found.keys
-    measured = {"ettr.measured.runs": {"value": 7, "n": None}, "ettr.measured.mean": {"value": 0.9, "n": 7}}
+    measured = {
+        "ettr.measured.runs": {"value": 7, "n": None, "unit": "runs"},
+        "ettr.measured.mean": {"value": 0.9, "n": 7, "unit": "share"},
+    }
     found = told(given, Numbers(m | measured))
     assert found.charts == ("ettr_measured",)
     assert phrases.plain(found.keys[0].value) == "90.0%"
@@ -122,8 +123,8 @@ def test_withheld_values_stand_nowhere() -> None:
 def test_the_measured_rate_of_the_size_is_named_where_it_differs() -> None:
     given, m = planned(RATE)
     checked = {"observed": 4, "expected": 11.6, "p_value": 0.02}
-    m |= {f"sizes.check.{name}": {"value": value, "n": 1} for name, value in checked.items()}
-    m |= {"ettr.measured_rate.ettr": {"value": 0.5, "n": 4}}
+    m |= {f"sizes.check.{name}": {"value": value, "n": 1, "unit": "failures"} for name, value in checked.items()}
+    m |= {"ettr.measured_rate.ettr": {"value": 0.5, "n": 4, "unit": "share"}}
     found = told(given, m)
     assert (found.callout.kind, found.callout.lead) == ("care", "Measured differs.")
     assert phrases.plain(found.callout.text).endswith("at their own rate ETTR is 50.0%.")

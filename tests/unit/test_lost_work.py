@@ -381,7 +381,7 @@ def test_chart_of_losses(basis: str, narrow: bool) -> None:
     other = {("5–8", "failed, cause unknown"): 8.0, ("1", "failed, cause unknown"): 1.0}
     known = {("5–8", "failed: infrastructure"): 8.0, ("1", "failed: other"): 1.0}
     assert parts == (other if basis == "proxy" else known) | {("2", "not failed"): 2.0}
-    assert [row["label"] for row in drawn.datasets["ends"]] == ["100%", "0%", "100%"]
+    assert [row["label"] for row in drawn.datasets["ends"]] == ["100.0%", "0.0%", "100.0%"]
     assert drawn.caption == "n = 4 attempts"
 
 

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from scipy import stats
 from ttf.analyses.fit_mttf import FAILURES_WITHOUT_END, MTTF
 from ttf.analyses.fit_mttf.compute import failures_without_end, far_groups
-from ttf.analyses.fit_mttf.page import by_group
 from ttf.clusters import with_levels
 from ttf.page.numbers import Numbers
-from ttf.page.phrases import plain
+from ttf.page.phrases import by_group, fill, plain
 from ttf.stats.clustered import UNCLUSTERED
 from ttf.stats.mttf import garwood_interval, mean_time_to_failure
 
@@ -237,7 +236,7 @@ def test_groups_far_apart_are_said_before_a_mean_that_describes_neither():
     metrics = metrics_of("fit_mttf", {"far_groups": far_groups(mttf, curve, ["batch"])})
     assert metrics["groups.highest.years"]["value"] == 3
     assert metrics["groups.highest.failed_share"]["value"] == pytest.approx(0.3)
-    said_of_it = plain(by_group(Numbers(metrics), "GPUs"))
+    said_of_it = plain(fill(by_group(m := Numbers(metrics), "GPUs"), m))
     assert said_of_it == "30.0% of GPUs of batch old had failed by year 3, 12 of 500 of new"
     near = mttf.with_columns(ci_low_clustered_s=pl.lit(1.9e8))
     assert far_groups(near, curve, ["batch"]).is_empty()

@@ -22,7 +22,8 @@ CAUSES = {"occupancy.causes.unrecognised.jobs_share": 0.68, "occupancy.causes.fu
 
 
 def made(**values) -> Numbers:
-    return Numbers({key: {"value": value, "n": 3724, "unit": "s"} for key, value in values.items()})
+    units = {key: "share" if key.endswith("share") else "s" for key in values}
+    return Numbers({key: {"value": value, "n": 3724, "unit": units[key]} for key, value in values.items()})
 
 
 def trace_of(*drawn, unit="job"):

@@ -490,7 +490,7 @@ def test_the_calibration_has_every_tenth_and_intervals_of_the_last_origin_alone(
     assert max(row["high"] or 0 for row in tenths) <= top <= 1
     slope = measured("calibration_slope", 0.9, 0.55, 1.25)
     given = study_of(evaluation=evaluation(*TELLING, more=[slope]))
-    assert "slope 0.9, right: 1" in CHARTS["risk_calibration"](given, Study()).caption
+    assert "slope 0.900, right: 1" in CHARTS["risk_calibration"](given, Study()).caption
 
 
 def test_the_importance_has_each_feature_once_and_all_history_last() -> None:
@@ -538,7 +538,7 @@ def test_hostile_values_of_features_stay_labels() -> None:
 @pytest.mark.parametrize(
     ("value", "kind", "columns", "shown"),
     [
-        ("10800", "numeric", "timelimit_s", "3.00\u00a0h"),
+        ("10800", "numeric", "timelimit_s", "3\u00a0h"),
         ("8000", "numeric", "gpu_requested_milli", "8"),
         ("500", "numeric", "gpu_milli", "0.500"),
         ("16384", "numeric", "mem_mib", "16"),

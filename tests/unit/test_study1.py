@@ -155,7 +155,7 @@ def test_every_question_stands_once():
     failure = row(table, question="mean_run_time", outcome="failure", value="T4")
     # The study: the mean of what did not succeed. Asked well: 100 + 200 + 1000 s of run time and one failure.
     assert (failure["study_estimate"], failure["asked_estimate"], failure["asked_n"]) == (200, 1300, 1)
-    assert "6.5 times the mean" in failure["change"]
+    assert "6.50 times the mean" in failure["change"]
     summary = summarise_verdicts(table)
     STUDY1_SUMMARY.check(summary)
     assert summary["gpu_types"].item() == 2 and summary["highest_ratio"].item() == 6.5

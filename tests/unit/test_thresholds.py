@@ -106,7 +106,7 @@ def test_texts_and_truths(key, kind, limit, state):
         ),
         (
             {"number": "mttf.mttf_s", "kind": "above", "limit": 1800.0},
-            "slurm: mttf.mttf_s is 2.00 h (CI 1.00 h or more, if independent), above 30.0 min with the whole interval.",
+            "slurm: mttf.mttf_s is 2 h (CI 1 h or more, if independent), above 30 min with the whole interval.",
         ),
         # Rounded they would be the same.
         (

@@ -8,9 +8,10 @@ import altair as alt
 import polars as pl
 from altair.utils.schemapi import disable_debug_mode
 
-from ttf.charts.text import plural, wrapped
+from ttf.charts.text import wrapped
 from ttf.charts.theme import FAINT, NARROW, WIDE, time_to_failure
 from ttf.size_unit import GPU, SizeUnit
+from ttf.words import many
 
 alt.theme.register("time_to_failure", enable=True)(time_to_failure)
 # Or Altair checks each part of a chart as it is put together. The tests check charts as wholes (`Figure.spec`).
@@ -47,11 +48,11 @@ class Study:
 
     @property
     def units(self) -> str:
-        return plural(self.unit)
+        return many(self.unit)
 
     @property
     def lives(self) -> str:
-        return plural(self.life)
+        return many(self.life)
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import altair as alt
 import polars as pl
 
-from ttf.charts.text import clustering
 from ttf.charts.theme import FAINT
+from ttf.words import clustering
 
 # Of a mark whose interval holds only if jobs are independent.
 DASHED = alt.condition("datum.independent", alt.value([3, 3]), alt.value([1, 0]))

@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 
 import altair as alt
 
+from ttf import words
 from ttf.charts.encodings import coloured
 from ttf.charts.figure import Study, chart_of
-from ttf.charts.text import listed, percent, plural
 from ttf.charts.theme import INK
+from ttf.words import listed, many
 
 # Of a row of bars, of the names beside them on a phone and of the percentages at their ends, in px.
 _STEP, _NAMES_NARROW, _LABEL = 27, 136, 40
@@ -15,7 +16,7 @@ _STEP, _NAMES_NARROW, _LABEL = 27, 136, 40
 
 def with_percentages(rows: Sequence[Mapping], measures: Mapping[str, str]) -> list[dict]:
     """The rows with each of their shares as text, as `share_panels` shows it."""
-    return [{**row} | {f"{measure}_label": percent(row[measure]) for measure in measures} for row in rows]
+    return [{**row} | {f"{measure}_label": words.share(row[measure]) for measure in measures} for row in rows]
 
 
 def share_panels(
@@ -39,7 +40,7 @@ def share_panels(
     axis |= {"minExtent": names, "maxExtent": names}
     panels = []
     for measure, heading in measures.items():
-        base = chart_of(plural(name)).encode(
+        base = chart_of(many(name)).encode(
             x=alt.X(f"{measure}:Q", scale=alt.Scale(domain=[0, most], nice=False), axis=None),
             y=alt.Y(
                 f"{name}:N",

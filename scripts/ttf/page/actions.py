@@ -4,7 +4,7 @@ from ttf import words
 from ttf.page import rules
 from ttf.page.model import Action
 from ttf.page.numbers import Numbers
-from ttf.page.phrases import number, plural
+from ttf.page.phrases import with_numbers
 
 # Below this share of the GPU time an action is not worth doing; of the wall clock of a run too little to name.
 WORTH, WORTH_OF_RUN = 0.001, 0.01
@@ -12,6 +12,7 @@ MOST = 5
 UPPER, MODEL, MEASURED = "upper bound", "model", "measured"
 
 
+@with_numbers
 def actions(m: Numbers, unit: str) -> tuple[tuple[Action, ...], tuple[str, ...], str]:
     """At most five actions, what was tested and is not worth doing, and the finding over them."""
     if rules.r12_few_gpus(m):
@@ -29,7 +30,7 @@ def actions(m: Numbers, unit: str) -> tuple[tuple[Action, ...], tuple[str, ...],
     found = [asked[name] for name in worth] + [made for made in (_requeue(m), _writes(m)) if made]
     not_worth = tuple(_not_worth(m, name) for name in asked if name not in worth)
     if m.value("lemons.lemons", 1) == 0 and m.value("lemons.tested", 0) and not rules.r11_no_power(m):
-        not_worth += (f"draining nodes (none of {number(m, 'lemons.tested', words.count)} flagged)",)
+        not_worth += ("draining nodes (none of [lemons.tested] flagged)",)
     return tuple(found[:MOST]), not_worth, _claim(m, worth)
 
 
@@ -48,7 +49,7 @@ def _claim(m: Numbers, worth: list[str]) -> str:
         "drain": "Draining nodes with excess failures",
     }[worth[0]]
     most = "" if worth[0] in ("no_retry", "trial_on_one_gpu") else "at most "
-    return f"{what} could recover {most}{number(m, share, words.share)} of the GPU time"
+    return f"{what} could recover {most}[{share}] of the GPU time"
 
 
 def _key(m: Numbers, name: str) -> str:
@@ -60,15 +61,15 @@ def _key(m: Numbers, name: str) -> str:
 def _effect(m: Numbers, name: str, bound: str = "≤ ") -> tuple[str, str]:
     """≤ 895,000; GPU-h in 99 days, 25.8% of all."""
     hours, share = f"actions.{name}.gpu_hours", f"actions.{name}.share"
-    within = f" in {number(m, 'period.days', words.count)} days" if m.has("period.days") else ""
-    of = f", {number(m, share, words.share)} of all" if m.has(share) else ""
-    return f"{bound}{number(m, hours)}", f"GPU-h{within}{of}"
+    within = " in [period.days] days" if m.has("period.days") else ""
+    of = f", [{share}] of all" if m.has(share) else ""
+    return f"{bound}[{hours}]", f"GPU-h{within}{of}"
 
 
 def _save_state(m: Numbers, unit: str) -> Action | None:
     if not m.value("actions.save_state.gpu_hours", 0.0):
         return None
-    ended = f"{plural(m, 'states.timeouts', 'attempt')} ended at a time limit."
+    ended = "[states.timeouts attempt] ended at a time limit."
     evidence = f"{ended} Checkpoint before it, or request longer limits."
     return Action("Save state before the time limit", evidence, *_effect(m, "save_state"), UPPER, "causes")
 
@@ -77,15 +78,13 @@ def _checkpoint(m: Numbers, unit: str) -> Action | None:
     if not m.value("actions.checkpoint.gpu_hours", 0.0):
         return None
     above = m["actions.checkpoint.above_gpus"]
-    large = f"{unit}s above {plural(m, 'actions.checkpoint.above_gpus', 'GPU')}" if above else f"{unit}s"
+    large = f"{unit}s above [actions.checkpoint.above_gpus GPU]" if above else f"{unit}s"
     every = "hourly" if m["lost_work.checkpoint_interval_s"] == 3600 else "often"
     proxy = rules.r1_cause_unknown(m)
     kind = "failures of any cause" if proxy else "infrastructure failures"
     hit = (
-        f"{number(m, 'actions.checkpoint.failures', words.count)} of "
-        f"{number(m, 'lost_work.infra_failures', words.count)} {kind} hit them and ended "
-        f"{number(m, 'actions.checkpoint.ended')} GPU-h; with checkpoints "
-        f"{number(m, 'actions.checkpoint.lost')} would be lost."
+        f"[actions.checkpoint.failures] of [lost_work.infra_failures] {kind} hit them and ended "
+        "[actions.checkpoint.ended] GPU-h; with checkpoints [actions.checkpoint.lost] would be lost."
     )
     if proxy:
         hit += " Errors that would recur are included."
@@ -97,11 +96,11 @@ def _no_retry(m: Numbers, unit: str) -> Action | None:
     if not m.has(f"actions.{name}.gpu_hours") or not m.has(f"what_if.{name}.affected"):
         return None
     kind = "deterministic failures" if name == "no_retry_of_deterministic" else "failures"
-    evidence = f"{plural(m, f'what_if.{name}.affected', unit)} had such retries."
+    evidence = f"[what_if.{name}.affected {unit}] had such retries."
     if m.value(f"what_if.{name}.given_up", 0):
         evidence += (
-            f" {number(m, f'what_if.{name}.given_up', words.count)} of them succeeded in the end: their "
-            f"{number(m, f'what_if.{name}.given_up_gpu_hours')} GPU-h are subtracted."
+            f" [what_if.{name}.given_up] of them succeeded in the end: their "
+            f"[what_if.{name}.given_up_gpu_hours] GPU-h are subtracted."
         )
     return Action(f"Stop automatic retries of {kind}", evidence, *_effect(m, name, ""), MEASURED, "lost")
 
@@ -111,8 +110,8 @@ def _trial(m: Numbers, unit: str) -> Action | None:
     if not m.has(f"actions.{name}.gpu_hours"):
         return None
     evidence = (
-        f"{number(m, f'what_if.{name}.trial_s', words.duration)} on one GPU first would have caught "
-        f"{plural(m, f'what_if.{name}.affected', unit)} of {number(m, f'what_if.{name}.n', words.count)}."
+        f"[what_if.{name}.trial_s] on one GPU first would have caught [what_if.{name}.affected {unit}] "
+        f"of [what_if.{name}.n]."
     )
     return Action("Run large jobs on one GPU first", evidence, *_effect(m, name, ""), MEASURED, "lost")
 
@@ -120,13 +119,13 @@ def _trial(m: Numbers, unit: str) -> Action | None:
 def _drain(m: Numbers) -> Action | None:
     if not m.value("lemons.lemons", 0) or not m.has("lemons.share_of_failures"):
         return None
-    flagged = f"{number(m, 'lemons.lemons', words.count)} of {number(m, 'lemons.tested', words.count)} nodes"
+    flagged = "[lemons.lemons] of [lemons.tested] nodes"
     verb = "has" if m["lemons.lemons"] == 1 else "have"
-    evidence = f"{flagged} {verb} excess failures, {number(m, 'lemons.share_of_failures', words.share)} of all."
+    evidence = f"{flagged} {verb} excess failures, [lemons.share_of_failures] of all."
     if m.has("actions.drain.gpu_hours"):
         evidence += " Assumes failures of average cost."
         return Action("Check or drain nodes with excess failures", evidence, *_effect(m, "drain"), UPPER, "nodes")
-    effect = f"≤ {number(m, 'lemons.share_of_failures', words.share)}"
+    effect = "≤ [lemons.share_of_failures]"
     return Action("Check or replace nodes with excess failures", evidence, effect, "of the failures", UPPER, "nodes")
 
 
@@ -136,24 +135,21 @@ def _requeue(m: Numbers) -> Action | None:
         return None
     by = f"ettr.{m['ettr.by']}"
     evidence = (
-        f"Each of {number(m, f'{by}.interruptions')} expected restarts waits "
-        f"{number(m, f'{by}.queue_s', words.duration)}. Requeue with priority or keep spares."
+        f"Each of [{by}.interruptions] expected restarts waits [{by}.queue_s]. Requeue with priority or keep spares."
     )
-    effect = f"−{number(m, 'actions.requeue.saved_s', words.duration)}"
-    note = f"of {number(m, f'{by}.wall_s', words.duration)}, per run on {rules.target(m)}"
+    effect = "−[actions.requeue.saved_s]"
+    note = f"of [{by}.wall_s], per run on {rules.target(m)}"
     return Action("Let interrupted large runs restart without queueing", evidence, effect, note, MODEL, "large-runs")
 
 
 def _writes(m: Numbers) -> Action | None:
     if m.value("actions.writes.gpu_hours", 0.0) <= 0:
         return None
-    now = number(m, "ettr.assumed.checkpoint_write", words.duration)
-    faster = number(m, "actions.writes.write_s", words.duration)
-    evidence = f"From {now} (assumed) to {faster}, for one run on {rules.target(m)}."
-    note = "GPU-h per week of work"
-    return Action(
-        "Make checkpoint writes faster", evidence, number(m, "actions.writes.gpu_hours"), note, MODEL, "large-runs"
+    evidence = (
+        f"From [ettr.assumed.checkpoint_write] (assumed) to [actions.writes.write_s], for one run on {rules.target(m)}."
     )
+    note = "GPU-h per week of work"
+    return Action("Make checkpoint writes faster", evidence, "[actions.writes.gpu_hours]", note, MODEL, "large-runs")
 
 
 def _not_worth(m: Numbers, name: str) -> str:
@@ -166,5 +162,5 @@ def _not_worth(m: Numbers, name: str) -> str:
     }[name]
     key = _key(m, name)
     share = m.value(f"actions.{key}.share", 0.0)
-    of = f", {number(m, f'actions.{key}.share', words.share)}" if share > 0 else ""
-    return f"{said} (net {number(m, f'actions.{key}.gpu_hours')} GPU-h{of})"
+    of = f", [actions.{key}.share]" if share > 0 else ""
+    return f"{said} (net [actions.{key}.gpu_hours] GPU-h{of})"

@@ -3,26 +3,14 @@
 from collections.abc import Mapping
 
 from ttf import words
-from ttf.analyses.fit_mttf.page import by_group
-from ttf.charts.text import plural as plural_of
 from ttf.page import rules
 from ttf.page.numbers import Numbers
-from ttf.page.phrases import (
-    fraction,
-    interval,
-    is_fraction,
-    length,
-    number,
-    plain,
-    plural,
-    span,
-    whole_percent,
-    with_age,
-)
+from ttf.page.phrases import by_group, fill, fraction, is_fraction, length, plain, with_age, with_numbers
 
 MOST_WORDS = 45
 
 
+@with_numbers
 def bottom_line(m: Numbers, about: Mapping) -> tuple[str, ...]:
     return _of_jobs(m, about["unit"]) if about["gives"] == "jobs" else _of_components(m, about)
 
@@ -31,26 +19,26 @@ def _of_jobs(m: Numbers, unit: str) -> tuple[str, ...]:
     if not m.has("outcomes.failure_share"):
         return (f"No {unit} of this trace has ended in success or failure.",)
     time = "lost_work.failed_gpu_hours_share"
-    failed = f"{number(m, 'outcomes.failure_share', words.share)} of ended {unit}s failed"
+    failed = f"[outcomes.failure_share] of ended {unit}s failed"
     if is_fraction(m, "outcomes.failure_share"):
         failed = f"About {fraction(m, 'outcomes.failure_share')} ended {unit}s failed"
     if rules.r9_few_ended(m):
-        ended = number(m, "outcomes.ended_share", whole_percent)
-        failed = f"Of the {ended} of {unit}s {_known(m)}, {number(m, 'outcomes.failure_share', words.share)} failed"
+        failed = f"Of the [outcomes.ended_share] of {unit}s {_known(m)}, [outcomes.failure_share] failed"
     first = f"{failed}."
     has_time = m.has(time) and not rules.r12_few_gpus(m)
     if has_time and not rules.failed_time_is_bound(m):
         link = "but" if m[time] < 0.5 * m["outcomes.failure_share"] else "and"
-        first = f"{failed}, {link} failed attempts used {number(m, time, words.share)} of GPU time."
-    return _with_second(first, [[_running(m, unit)], [_cause(m) if has_time else ""], _target(m, unit)])
+        first = f"{failed}, {link} failed attempts used [{time}] of GPU time."
+    return _with_second(m, first, [[_running(m, unit)], [_cause(m) if has_time else ""], _target(m, unit)])
 
 
 def _known(m: Numbers) -> str:
     return "with a recorded result" if m.value("outcomes.unknown.jobs", 0) else "that ended"
 
 
-def _with_second(first: str, clauses: list[list[str]]) -> tuple[str, ...]:
+def _with_second(m: Numbers, first: str, clauses: list[list[str]]) -> tuple[str, ...]:
     """The first sentence, and a second of the clauses, the longest wording of each that has room."""
+    first, clauses = fill((first, clauses), m)
     second: list[str] = []
     for wordings in clauses:
         room = MOST_WORDS - length(first) - length("; ".join(second))
@@ -62,9 +50,7 @@ def _with_second(first: str, clauses: list[list[str]]) -> tuple[str, ...]:
 def _running(m: Numbers, unit: str) -> str:
     """Jobs of which nobody knows yet how they end, where they hold most of the GPU time."""
     key = "outcomes.running.gpu_hours_share"
-    return (
-        f"{unit}s still running hold {number(m, key, whole_percent)} of all GPU time" if m.value(key, 0.0) > 0.5 else ""
-    )
+    return f"{unit}s still running hold [{key}] of all GPU time" if m.value(key, 0.0) > 0.5 else ""
 
 
 def _cause(m: Numbers) -> str:
@@ -74,7 +60,7 @@ def _cause(m: Numbers) -> str:
     most = max(("limit", "infra"), key=lambda part: m[f"failed_time.{part}.share"])
     share = f"failed_time.{most}.share"
     who = {"limit": "time limits", "infra": "failures attributed to infrastructure"}[most]
-    return f"{who} account for {number(m, share, whole_percent)} of that" if m[share] else ""
+    return f"{who} account for [{share}] of that" if m[share] else ""
 
 
 def _target(m: Numbers, unit: str) -> list[str]:
@@ -90,42 +76,42 @@ def _target(m: Numbers, unit: str) -> list[str]:
     if not m.has("ettr.mttf_s"):
         return []
     verb = "is projected to be interrupted" if rules.is_projection(m) else "can expect an interruption"
-    said = f"{run} {verb} every {number(m, 'ettr.mttf_s', words.duration)}"
+    said = f"{run} {verb} every [ettr.mttf_s]"
     if rules.r5_measured_differs(m):
         return [f"{said}, but the rate seen at that size differs", said]
     ci = ""
     if m.has("ettr.mttf_low_s") and m.has("ettr.mttf_high_s"):
-        ends = span(m, "ettr.mttf_low_s", "ettr.mttf_high_s", lambda time: words.alike(m["ettr.mttf_s"], time)[0])
+        ends = m.span("ettr.mttf_low_s", "ettr.mttf_high_s", "ettr.mttf_s")
         ci = f" (90% CI {ends})"
     ettr = f"ettr.{m['ettr.by']}.ettr"
-    productive = f", and to be productive {number(m, ettr, whole_percent)} of its time"
+    productive = f", and to be productive [{ettr}] of its time"
     return [f"{said}{ci}{productive}", f"{said}{ci}", said]
 
 
 def _of_components(m: Numbers, about: Mapping) -> tuple[str, ...]:
     unit = about["unit"]
     if not m.has("lives.units"):
-        outages = f"{plural(m, 'data.outages', 'outage')} of {plural(m, 'data.units_with_outage', unit)}"
+        outages = f"[data.outages outage] of [data.units_with_outage {unit}]"
         return (f"{outages}; how many {unit}s were watched is not known, so there is no failure rate.",)
     if not m.has("mttf.mttf_s"):
         return (f"No {unit} of this trace failed.",)
-    ci = interval(m, "mttf.ci_{}_s", "mttf.mttf_s")
-    mean = number(m, "mttf.mttf_s", words.duration)
-    failures = plural(m, "mttf.events", "failure")
+    ci = m.keyed_interval("mttf.ci_{}_s", "mttf.mttf_s")
+    mean = "[mttf.mttf_s]"
+    failures = "[mttf.events failure]"
     first = f"{failures}: one per {unit} every {mean} of service ({ci})."
     clauses = []
     verdict = m.value("lifetimes.verdict", "")
     if m.has("afr.afr"):
-        rate = f"{number(m, 'afr.afr')}% of {plural_of(unit)} fail in a year ({interval(m, 'afr.ci_{}')})"
-        first = f"{rate}: {failures} in {plural(m, 'period.days', 'day')}."
+        rate = f"[afr.afr]% of {words.many(unit)} fail in a year ({m.keyed_interval('afr.ci_{}')})"
+        first = f"{rate}: {failures} in [period.days day]."
     elif m.has("groups.highest.failed_share"):
-        first = f"{by_group(m, plural_of(unit))}."
+        first = f"{by_group(m, words.many(unit))}."
         clauses.append(f"one failure per {unit} every {mean} of service ({ci}) describes neither")
     elif verdict in ("falls", "rises"):
         way = "decreases" if verdict == "falls" else "increases"
         clauses.append(f"the hazard {way} {with_age(about)}, so this mean does not describe every moment")
     if m.value("lemons.lemons", 0) and m.has("lemons.share_of_failures"):
-        nodes = f"{number(m, 'lemons.lemons', words.count)} of {number(m, 'lemons.tested', words.count)} nodes"
+        nodes = "[lemons.lemons] of [lemons.tested] nodes"
         verb = "holds" if m["lemons.lemons"] == 1 else "hold"
-        clauses.append(f"{nodes} with excess failures {verb} {number(m, 'lemons.share_of_failures', whole_percent)}")
-    return _with_second(first, [[clause] for clause in clauses])
+        clauses.append(f"{nodes} with excess failures {verb} [lemons.share_of_failures]")
+    return _with_second(m, first, [[clause] for clause in clauses])

@@ -5,11 +5,9 @@ from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 from ttf import words
-from ttf.charts.text import capital
-from ttf.charts.text import plural as nouns
 from ttf.page.model import Fact
 from ttf.page.numbers import Numbers
-from ttf.page.phrases import large, number, of_trace, plural
+from ttf.page.phrases import of_trace, with_numbers
 
 # A clock that shows an earlier moment counts from an origin of its own: no trace is ten years from it.
 YEAR_1980_S = 315_532_800
@@ -22,12 +20,13 @@ _CAUSES = {
 LONGEST_WORDS = 120
 
 
+@with_numbers
 def subtitle(m: Numbers, about: Mapping) -> str:
     """How reliably its jobs ran, 1 March to 7 June 2025 (99 days)."""
     what = f"How reliably its {about['unit']}s {'ran' if about['gives'] == 'jobs' else 'served'}"
     if not m.has("period.days"):
         return what
-    days, dates = plural(m, "period.days", "day"), period(m, about)
+    days, dates = "[period.days day]", period(m, about)
     return f"{what}, {dates} ({days})" if dates else f"{what}, over {days}"
 
 
@@ -48,6 +47,7 @@ def _dates(first_s: int, last_s: int, zone: str) -> str:
     return f"{start}{'' if first.year == last.year else f' {first.year}'} to {end}"
 
 
+@with_numbers
 def facts(m: Numbers, about: Mapping) -> tuple[Fact, ...]:
     found = _of_jobs(m, about) if about["gives"] == "jobs" else _of_components(m, about)
     basis = m.value("sizes.basis", "proxy" if about["gives"] == "jobs" else "component")
@@ -62,42 +62,45 @@ def facts(m: Numbers, about: Mapping) -> tuple[Fact, ...]:
 def _of_jobs(m: Numbers, about: Mapping) -> list[Fact]:
     unit = about["unit"]
     known = "with a result" if m.value("outcomes.unknown.jobs", 0) else "ended"
-    ended = f"{number(m, 'outcomes.ended', words.count)} {known}"
-    found = [Fact(f"{capital(unit)}s", number(m, "data.jobs", words.count), ended)]
+    ended = f"[outcomes.ended] {known}"
+    found = [Fact(f"{words.capital(unit)}s", "[data.jobs]", ended)]
     if not m.size.is_gpu:
-        found += [Fact("Nodes", number(m, "data.nodes", words.count))] if m.has("data.nodes") else []
+        found += [Fact("Nodes", "[data.nodes]")] if m.has("data.nodes") else []
     elif m.has("data.gpus"):
-        found.append(Fact("GPUs", number(m, "data.gpus", words.count), f"on {plural(m, 'data.nodes', 'node')}"))
+        found.append(Fact("GPUs", "[data.gpus]", "on [data.nodes node]"))
     elif m.value("occupancy.gpus", 0):
-        seen = f"seen in use on {plural(m, 'occupancy.servers', 'node')}"
-        found.append(Fact("GPUs", number(m, "occupancy.gpus", words.count), seen))
+        seen = "seen in use on [occupancy.servers node]"
+        found.append(Fact("GPUs", "[occupancy.gpus]", seen))
     if m.has("lost_work.gpu_hours"):
-        found.append(Fact("GPU time", number(m, "lost_work.gpu_hours", large), "GPU-hours"))
+        found.append(Fact("GPU time", "[lost_work.gpu_hours]", "GPU-hours"))
     if m.has("data.users"):
         of = "concentration.account.owners"
-        accounts = f"in {plural(m, of, 'account')}" if m.has(of) else ""
-        found.append(Fact("Users", number(m, "data.users", words.count), accounts))
+        accounts = f"in [{of} account]" if m.has(of) else ""
+        found.append(Fact("Users", "[data.users]", accounts))
     return found
 
 
 def _of_components(m: Numbers, about: Mapping) -> list[Fact]:
     unit = about["unit"]
     if not m.has("lives.units"):
-        having = plural(m, "data.units_with_outage", unit)
         return [
-            Fact("Outages", number(m, "data.outages", words.count), f"of {having}; how many were watched is not known")
+            Fact(
+                "Outages",
+                "[data.outages]",
+                f"of [data.units_with_outage {unit}]; how many were watched is not known",
+            )
         ]
     found = [
-        Fact(f"{unit if unit.isupper() else capital(unit)}s", number(m, "lives.units", words.count)),
-        Fact("Failures", number(m, "lives.failures", words.count), _periods(m, about)),
+        Fact(f"{unit if unit.isupper() else words.capital(unit)}s", "[lives.units]"),
+        Fact("Failures", "[lives.failures]", _periods(m, about)),
     ]
     # Of units that were never at risk there is none.
     if m.has("mttf.node_days"):
-        found.append(Fact("Time at risk", number(m, "mttf.node_days", large), f"{unit}-days"))
+        found.append(Fact("Time at risk", "[mttf.node_days]", f"{unit}-days"))
     return found
 
 
 def _periods(m: Numbers, about: Mapping) -> str:
     """In how many lives, where a unit may have several."""
-    lives = f"{number(m, 'lives.lives', words.count)} {nouns(about['life'])}"
+    lives = f"[lives.lives] {words.many(about['life'])}"
     return "" if about["life"] == about["unit"] else f"in {lives}"

@@ -2,23 +2,24 @@
 
 from ttf.page import rules
 from ttf.page.numbers import Numbers
-from ttf.page.phrases import number, whole_percent
+from ttf.page.phrases import with_numbers
 
 GRADES = "ABCD"
 MOST_QUARANTINED, MOST_UNKNOWN, MOST_OPEN = 0.01, 0.25, 0.5
 
 
+@with_numbers
 def grade_of(m: Numbers, unit: str = "job") -> tuple[str, tuple[str, ...]]:
     """The grade and why, the first reason first; none for an A."""
     reasons = []
     if m.value("quality.quarantined_share", 0.0) > MOST_QUARANTINED:
-        reasons.append(f"{number(m, 'quality.quarantined_share', whole_percent)} of rows quarantined")
+        reasons.append("[quality.quarantined_share] of rows quarantined")
     if rules.r6_ends_unknown(m):
-        reasons.append(f"{number(m, 'without_end.share', whole_percent)} of failures without an end")
+        reasons.append("[without_end.share] of failures without an end")
     if m.value("taxonomy.unmatched_share", 0.0) > MOST_UNKNOWN:
-        reasons.append(f"{number(m, 'taxonomy.unmatched_share', whole_percent)} of causes unknown")
+        reasons.append("[taxonomy.unmatched_share] of causes unknown")
     if m.value("outcomes.unresolved_share", 0.0) > MOST_OPEN:
-        reasons.append(f"{number(m, 'outcomes.unresolved_share', whole_percent)} without a recorded result")
+        reasons.append("[outcomes.unresolved_share] without a recorded result")
     if m.value("sizes.basis", "") == "proxy" and not m.has("taxonomy.trials"):
         reasons.append("causes not recorded")
     if rules.r12_few_gpus(m):

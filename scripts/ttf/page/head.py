@@ -29,7 +29,7 @@ class Callout:
 class Head:
     """claim: the finding, a sentence of at most 18 words with its number and without interval or p; charts: names of
     charts, the first beside the keys; keys: at most four; text: paragraphs of at most 60 words in all; details: what
-    the fold below holds, in some words: "states as recorded, outcomes by month".
+    the fold below holds, in some words: "states as recorded, outcomes by month"; planner: at what a planner starts.
     """
 
     claim: str
@@ -38,6 +38,7 @@ class Head:
     text: tuple[str, ...] = ()
     callout: Callout | None = None
     details: str = ""
+    planner: dict | None = None
 
 
 @dataclass(frozen=True)

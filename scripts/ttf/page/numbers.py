@@ -4,12 +4,13 @@ import re
 from collections.abc import Callable, Mapping
 
 from ttf import words
-from ttf.charts.text import clustering
 from ttf.columns import FEWEST_CLUSTERS
 from ttf.size_unit import GPU, SizeUnit
 
 # Ends of intervals, and by what they are clustered.
 _BESIDE = re.compile(r"(.*_)?(low|high)(_.*)?|cluster_by|clusters")
+# A number in a text, and its words.
+KEYED = re.compile(r"\{([\w.:-]+)\|([^{}|]*)\}")
 # How numbers of a unit are worded where nothing else is said.
 _WORDED = {"s": words.duration, "share": words.share}
 
@@ -60,54 +61,79 @@ class Numbers(dict):
     def source(self, key: str) -> str:
         return super().__getitem__(key)["source"]
 
-    def words(self, key: str) -> str:
-        """A number in the words of its unit."""
+    def words(self, key: str, how: str = "") -> str:
+        """A number in the words of its unit; how: a function of `ttf.words` instead, or so many significant digits."""
         value = super().__getitem__(key)["value"]
         if isinstance(value, str):
             return value
-        worded = _WORDED.get(self.unit(key), words.count if isinstance(value, int) else words.number)
-        return worded(value)
+        if how.isdigit():
+            return words.number(value, int(how))
+        return getattr(words, how)(value) if how else self._worded(key)(value)
 
-    def interval(self, ends: str, like: str | None = None, confidence: str = "95") -> str:
-        """The interval that a sentence gives, in words: the clustered one, else the exact one with its proviso.
+    def keyed(self, key: str, text: str) -> str:
+        """A text of the page that knows the number it gives: "{outcomes.failure_share|31.8%}"."""
+        return f"{{{key}|{text}}}"
+
+    def span(self, low: str, high: str, like: str | None = None, worded: Callable[[float], str] | None = None) -> str:
+        """From one number to another, the unit once, each with its key; like: the key whose unit a time is given in."""
+        ends = [self[low], self[high]]
+        if worded is None and self.unit(low) == "s":
+            texts = words.alike(self[like or low], *ends)
+        else:
+            texts = list(map(worded or self._worded(low), ends))
+        both = words.span(*texts)
+        between = " to " if " to " in both else "–"
+        first, _, last = both.partition(between)
+        return f"{self.keyed(low, first)}{between}{self.keyed(high, last)}"
+
+    def keyed_interval(self, ends: str, like: str | None = None, confidence: str = "95") -> str:
+        """The interval that a sentence gives: the clustered one, else the exact one with its proviso, "" without any.
 
         ends: the keys of the ends with braces for `low` and `high`, and `low_clustered` and `high_clustered`, such as
         mttf.ci_{}_s; like: the key of the estimate, in whose unit a time is given.
         """
-        clustered = self._ends(ends, "_clustered", like)
-        exact = self._ends(ends, "", like)
-        if clustered is None and exact is None:
-            return "no interval"
-        return f"{confidence}% CI {clustered or f'{exact} if independent'}"
+        for kind, proviso in (("_clustered", ""), ("", " if independent")):
+            if told := self._ends(ends, kind, like):
+                return f"{confidence}% CI {told}{proviso}"
+        return ""
+
+    def interval(self, ends: str, like: str | None = None, confidence: str = "95") -> str:
+        """The same without keys, and in words where there is none."""
+        return KEYED.sub(r"\2", self.keyed_interval(ends, like, confidence)) or "no interval"
 
     def independent(self, ends: str, unit: str, like: str | None = None) -> str:
         """The sentence that says by what the interval is clustered, and what the exact one would be."""
-        exact, about = self._ends(ends, "", like), ends.partition("{")[0].rpartition(".")[0]
+        about = ends.partition("{")[0].rpartition(".")[0]
         by = self.value(f"{about}.cluster_by", None)
         if by is None:
             return (
                 f"The interval holds if {unit}s fail independently; the trace names nothing that they have in common."
             )
         clusters = f"{words.number(self[f'{about}.clusters'])} effective clusters"
-        if self._ends(ends, "_clustered", like) is None:
+        if not self._ends(ends, "_clustered", like):
             text = f"The interval holds only if {unit}s fail independently: by {by} there are {clusters}"
             few = self[f"{about}.clusters"] < FEWEST_CLUSTERS
             return f"{text}, {'too few' if few else 'too much alike'} to tell."
-        return f"Clustered by {clustering([by])} ({clusters}); if {unit}s failed independently, it would be {exact}."
+        exact = KEYED.sub(r"\2", self._ends(ends, "", like))
+        return (
+            f"Clustered by {words.clustering([by])} ({clusters}); if {unit}s failed independently, it would be {exact}."
+        )
 
-    def _ends(self, ends: str, kind: str, like: str | None) -> str | None:
+    def _ends(self, ends: str, kind: str, like: str | None) -> str:
         low, high = (ends.format(end + kind) for end in ("low", "high"))
-        if low not in self and high not in self:
-            return None
-        unit = self.unit(low if low in self else high)
-        worded = _WORDED.get(unit, words.number)
-        if low not in self:
-            return f"{worded(self[high])} or less"
-        if high not in self:
-            return f"{worded(self[low])} or more"
-        if unit == "s":
-            return words.until(self[low], self[high], self[like] if like else None)
-        return words.span(worded(self[low]), worded(self[high]))
+        if low in self and high in self:
+            return self.span(low, high, like)
+        for key, bound in ((low, "or more"), (high, "or less")):
+            if key in self:
+                return f"{self.keyed(key, self._worded(key, like)(self[key]))} {bound}"
+        return ""
+
+    def _worded(self, key: str, like: str | None = None) -> Callable[[float], str]:
+        if (unit := self.unit(key)) == "s" and like is not None:
+            return lambda seconds: words.alike(self[like], seconds)[0]
+        return _WORDED.get(unit) or (
+            words.count if isinstance(super().__getitem__(key)["value"], int) else words.number
+        )
 
 
 def handle(key: str, shown: str) -> str:

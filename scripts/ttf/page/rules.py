@@ -4,10 +4,9 @@ import math
 from dataclasses import dataclass
 
 from ttf import words
-from ttf.analyses.fit_mttf import MOST_LIMITS, MOST_WITHOUT_END
+from ttf.analyses.fit_mttf import MOST_WITHOUT_END
 from ttf.numbers.metrics import FEWEST_FAILURES
 from ttf.page.numbers import Numbers
-from ttf.page.phrases import number
 from ttf.stats.projection import FURTHEST
 
 FEWEST_ENDED_SHARE = 0.5
@@ -29,6 +28,9 @@ AT_TARGET = (
     ),
     *("ettr.assumed.failure_rate", "ettr.limit.", "changes.ettr."),
 )
+# Where the rate of nodes, and what rests on ends, cannot be told.
+NO_NODES = "neither nodes nor causes of failures are recorded"
+WITHOUT_ENDS = "cannot be told: most failures have no recorded end"
 HEADLINES = ("ettr.estimate.ettr", "ettr.mttf_s", "ettr.assumed.failure_rate")
 
 
@@ -103,6 +105,39 @@ def r11_no_power(m: Numbers, test: str = "lemons") -> bool:
     return not found and m.value(f"{test}.detectable_ratio", math.inf) > MOST_DETECTABLE
 
 
+def has_no_nodes(m: Numbers) -> bool:
+    """Whether neither nodes nor causes are recorded: failures of users per assumed node would be a rate of nothing."""
+    return m.value("sizes.basis", "") == "proxy" and m.value("sizes.node_gpus_from", "") == "default"
+
+
+def choose_shape(m: Numbers) -> tuple[str, str]:
+    """The key of the Weibull shape that pages give, and of what it is: "within a user", or "" over all at risk."""
+    if not m.has("lifetimes.shape_within"):
+        return "lifetimes.shape", ""
+    return "lifetimes.shape_within", f"within a {m['lifetimes.within']}"
+
+
+def limit_keys(m: Numbers) -> list[str]:
+    """The keys of the seconds at which time limits make steps, in their order."""
+    return [key for key in m if key.startswith("survival.limits.") and key.endswith(".time_s")]
+
+
+def few_name_nodes(m: Numbers) -> bool:
+    """Whether most failures are attributed to no node."""
+    return m.value("lemons.attributed_share", 1) < 0.5
+
+
+def why_no_finding(m: Numbers) -> str:
+    """What the test of nodes lacks where it has no power: 6 of 69 failures name a node."""
+    failures = "[lemons.window_failures failure]"
+    if few_name_nodes(m):
+        return f"[lemons.failures] of {failures} name a node"
+    differ = ""
+    if m.has("lemons.first.ordinary_cv"):
+        differ = " that differ (CV [lemons.first.ordinary_cv:2])"
+    return f"{failures} are too few for [lemons.tested node]{differ}"
+
+
 def r12_few_gpus(m: Numbers) -> bool:
     """Fewer than 5% of the jobs have a GPU, but sizes are told in GPUs: shares of GPU time are theirs alone."""
     return m.size.is_gpu and 0 < m.value("data.gpu_jobs", 0) < FEWEST_WITH_GPUS * m.value("data.jobs", 0)
@@ -110,8 +145,7 @@ def r12_few_gpus(m: Numbers) -> bool:
 
 def few_gpus(m: Numbers, unit: str) -> str:
     """4 of 1,000 jobs have GPUs."""
-    have, every = (number(m, f"data.{key}", words.count) for key in ("gpu_jobs", "jobs"))
-    return f"{have} of {every} {unit}s {'has' if m['data.gpu_jobs'] == 1 else 'have'} GPUs"
+    return f"[data.gpu_jobs] of [data.jobs] {unit}s {'has' if m['data.gpu_jobs'] == 1 else 'have'} GPUs"
 
 
 @dataclass(frozen=True)
@@ -166,21 +200,3 @@ def _times_largest(m: Numbers) -> float:
     """How many times as large as the largest run the target is, in GPUs of whole nodes."""
     largest = m.value("sizes.largest_run.gpus", 0)
     return m.value("ettr.assumed.size_of_the_run", 0) / largest if largest else 0.0
-
-
-def has_no_nodes(m: Numbers) -> bool:
-    """Whether neither nodes nor causes are recorded: failures of users per assumed node would be a rate of nothing."""
-    return m.value("sizes.basis", "") == "proxy" and m.value("sizes.node_gpus_from", "") == "default"
-
-
-def choose_shape(m: Numbers) -> tuple[str, str]:
-    """The key of the Weibull shape that pages give, and of what it is: "within a user", or "" over all at risk."""
-    if not m.has("lifetimes.shape_within"):
-        return "lifetimes.shape", ""
-    return "lifetimes.shape_within", f"within a {m['lifetimes.within']}"
-
-
-def limit_keys(m: Numbers) -> list[str]:
-    """The keys of the seconds at which time limits make steps of the survival curve, in their order."""
-    keys = (f"survival.limits.{number}.time_s" for number in range(1, MOST_LIMITS + 1))
-    return [key for key in keys if m.has(key)]

@@ -2,23 +2,53 @@
 
 import itertools
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 
 import polars as pl
 
 from ttf import words
-from ttf.charts.text import capital, in_words
+from ttf.analyses.describe_strata import STRATA
 from ttf.numbers.metrics import FEWEST_FAILURES
-from ttf.page import phrases, rules
-from ttf.page.model import FEW, SHOWN, WITHHELD
+from ttf.page import phrases, rules, tiles
+from ttf.page.model import WITHHELD
 from ttf.page.numbers import Numbers
-from ttf.page.phrases import UNITS, hours, joined, whole_percent
+from ttf.page.phrases import fill
 from ttf.size_unit import SizeUnit
 
 FEWEST_JOBS, MOST, MOST_BYTES = 30, 24, 25_000
 # Of a name in a list to choose from.
 LONGEST_NAME = 40
 Row = Mapping[str, object]
+# The columns of a stratum under the keys that tiles name, and their units.
+_KEYS = {
+    "data.jobs": ("jobs", "jobs"),
+    "outcomes.ended": ("ended", "jobs"),
+    "outcomes.failure.jobs": ("failures", "jobs"),
+    "outcomes.failure.with_runtime": ("failures_with_runtime", "jobs"),
+    "outcomes.failure.runtime_median_s": ("failure_median_s", "s"),
+    "outcomes.failure_share": ("failure_share", "share"),
+    "outcomes.timeouts": ("timeouts", "jobs"),
+    "lost_work.gpu_hours": ("gpu_hours", "GPU hours"),
+    "lost_work.failed_gpu_hours_share": ("failed_gpu_hours_share", "share"),
+    "lost_work.failed_without_time": ("failed_without_time", "attempts"),
+    "sizes.rate.failures": ("infra_failures", "failures"),
+    "sizes.rate.failures_per_1000_node_days": ("failures_per_1000_node_days", ""),
+    "sizes.rate.node_days": ("node_days", "node days"),
+}
+_INTERVALS = {
+    "outcomes.failure_share_{}": ("ci_{}", "share"),
+    "outcomes.failure.runtime_median_{}_s": ("median_ci_{}_s", "s"),
+    "lost_work.failed_gpu_hours_share_ci_{}": ("failed_gpu_ci_{}", "share"),
+    "sizes.rate.ci_{}": ("rate_ci_{}", ""),
+}
+_ENDS = ("low", "high", "low_clustered", "high_clustered")
+# Tile that a stratum has -> the key of its number.
+TILES = {
+    "failure_rate": "outcomes.failure_share",
+    "failed_gpu_time": "lost_work.failed_gpu_hours_share",
+    "node_rate": "sizes.rate.failures_per_1000_node_days",
+    "when": "outcomes.failure.runtime_median_s",
+}
 
 
 def eligible(table: pl.DataFrame) -> pl.DataFrame:
@@ -40,22 +70,22 @@ def under_its_heading(stratum_by: str, stratum: str) -> str:
     return "–".join(map(words.grouped, stratum.split("-"))) if stratum_by == "gpus" else stratum
 
 
-def strata_json(table: pl.DataFrame, tiles: Collection[str], m: Numbers, unit: str) -> str | None:
+def strata_json(table: pl.DataFrame, names: Collection[str], m: Numbers, about: Mapping) -> str | None:
     """{"groups": {Account: {name: {tile: its parts}}}}, safe within a <script>; None where no stratum is large enough.
 
-    table: STRATA; tiles: names of the tiles that the page shows and does not withhold. Of more than MOST_BYTES the
-    smallest strata are left out.
+    table: STRATA; names: of the tiles that the page shows and does not withhold. Of more than MOST_BYTES the smallest
+    strata are left out.
     """
-    (every,) = table.filter(stratum_by="all").to_dicts() or [{}]
-    makers = {name: make for name, make in MAKERS.items() if name in tiles}
-    if rules.r6_ends_unknown(m) or not m.has("outcomes.failure.runtime_median_s"):
-        makers.pop("when", None)  # The tile gives the range of the mean instead, or no time at all.
+    every = [_numbers(row, m) for row in table.filter(stratum_by="all").iter_rows(named=True)]
+    names = [name for name in TILES if name in names]
+    if "when" in names and (rules.r6_ends_unknown(m) or not m.has(TILES["when"])):
+        names.remove("when")  # The tile gives the range of the mean instead, or no time at all.
     chosen = eligible(table)
-    while chosen.height and makers:
+    while chosen.height and names:
         groups: dict[str, dict] = {}
         for row in chosen.iter_rows(named=True):
-            group = groups.setdefault(m.size.worded(capital(in_words(row["stratum_by"]))), {})
-            parts = {name: make(row, every, m, unit) for name, make in makers.items()}
+            group = groups.setdefault(m.size.worded(words.capital(words.in_words(row["stratum_by"]))), {})
+            parts = {name: _tile(name, row, every[0], m, about) for name in names}
             group[_name(row, group, m.size)] = phrases.in_unit(parts, m.size)
         text = json.dumps({"groups": groups}, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
         if len(text.encode()) <= MOST_BYTES:
@@ -73,105 +103,51 @@ def _name(row: Row, taken: Collection[str], size: SizeUnit) -> str:
     return name if name not in taken else next(other for other in numbered if other not in taken)
 
 
-def failure_rate(row: Row, every: Row, m: Numbers, unit: str) -> dict:
-    means = f"All {unit}s: {words.share(every['failure_share'])}."
-    if row["timeouts"]:
-        without = words.share((row["failures"] - row["timeouts"]) / row["ended"])
-        means = f"{without} without the {words.plural(row['timeouts'], unit)} that reached a time limit. {means}"
-    return _tile(
-        words.share(row["failure_share"]),
-        f"of ended {unit}s",
-        joined(_interval(row, "ci_{}", words.share), f"n = {words.count(row['ended'])}"),
-        means,
-        _ended(row),
-        row["failures"],
+def _numbers(row: Row, m: Numbers) -> Numbers:
+    """The numbers of a stratum that its tiles name; m: those of the trace."""
+    found = Numbers()
+
+    def put(key: str, value: object, unit: str) -> None:
+        if value is not None:
+            found[key] = {"value": value, "unit": unit, "n": None, "source": STRATA.path}
+
+    for key, (column, unit) in _KEYS.items():
+        put(key, row[column], unit)
+    for key, (column, unit) in _INTERVALS.items():
+        for end in _ENDS:
+            put(key.format(end), row.get(column.format(end)), unit)
+    put("sizes.basis", m.value("sizes.basis", None), "label")
+    put("outcomes.ended_share", row["ended"] / row["jobs"], "share")
+    if row["timeouts"] and row["ended"]:
+        put("outcomes.failure_share_without_timeout", (row["failures"] - row["timeouts"]) / row["ended"], "share")
+    if rate := row["failures_per_1000_node_days"]:
+        put("sizes.rate.days_a_failure", 1000 / rate, "days")
+    if (failed := row["failed_gpu_hours"]) and not rules.r1_cause_unknown(m):
+        ended = {"limit": row["timeout_gpu_hours"], "infra": row["infra_gpu_hours"]}
+        for name, hours in (ended | {"other": max(0.0, failed - sum(ended.values()))}).items():
+            put(f"failed_time.{name}.share", min(1.0, hours / failed), "share")
+    return found
+
+
+def _tile(name: str, row: Row, every: Numbers, m: Numbers, about: Mapping) -> dict[str, str]:
+    """The parts of a tile of the stratum, with the same number of all jobs beside."""
+    numbers, key = _numbers(row, m), TILES[name]
+    tile = fill(
+        {
+            "failure_rate": lambda: tiles.failure_rate(numbers, about["unit"], {}),
+            "failed_gpu_time": lambda: tiles.failed_gpu_time(numbers, about["unit"], {}),
+            "node_rate": lambda: tiles.node_rate(numbers, {}, {}, confidence="95"),
+            "when": lambda: tiles.when(numbers, {}, about),
+        }[name](),
+        numbers,
     )
-
-
-def failed_gpu_time(row: Row, every: Row, m: Numbers, unit: str) -> dict:
-    if row["failed_gpu_hours_share"] is None:
-        return _withheld("No GPU time was seen.")
-    means = f"All {unit}s: {words.share(every['failed_gpu_hours_share'])}."
-    if failed := row["failed_gpu_hours"]:
-        parts = {"Time limits ended": row["timeout_gpu_hours"]}
-        if not rules.r1_cause_unknown(m):
-            parts["Infrastructure failures ended"] = row["infra_gpu_hours"]
-        by, most = max(parts.items(), key=lambda part: part[1])
-        if most:
-            means = f"{by} {words.share(min(1.0, most / failed))} of it. {means}"
-    counted = ""
-    if missing := row["failed_without_time"]:
-        lack = f"{words.plural(missing, 'failed attempt')} {'lacks' if missing == 1 else 'lack'}"
-        counted = f"{lack} a run time and count{'s' if missing == 1 else ''} as 0"
-    return _tile(
-        *(words.share(row["failed_gpu_hours_share"]), f"of {hours(row['gpu_hours'])} GPU-h"),
-        *(joined(_interval(row, "failed_gpu_ci_{}", words.share), counted), means, _ended(row)),
-    )
-
-
-def node_rate(row: Row, every: Row, m: Numbers, unit: str) -> dict:
-    rate, failures, days = (row[name] for name in ("failures_per_1000_node_days", "infra_failures", "node_days"))
-    if rate is None:
-        return _withheld("Less than one node-day was seen.")
-    per, badge = "per 1,000 node-days", "any failure" if rules.r1_cause_unknown(m) else ""
-    means = "Attempts of every size count"
-    if every["failures_per_1000_node_days"]:
-        means += f"; so counted, all {unit}s: {words.number(every['failures_per_1000_node_days'])}"
-    if not failures:
-        seen = f"95% confidence · 0 failures in {words.number(days)} node-days"
-        return _tile(f"< {words.number(row['rate_ci_high'])}", per, seen, f"{means}.", "upper bound")
-    counted = words.plural(failures, "failure")
-    ci = _interval(row, "rate_ci_{}", words.number)
-    return _tile(words.number(rate), per, joined(ci, counted), f"{means}.", badge, failures)
-
-
-def when(row: Row, every: Row, m: Numbers, unit: str) -> dict:
-    median, failures = row["failure_median_s"], row["failures_with_runtime"]
-    if median is None:
-        return _withheld("No failure has a known run time.")
-    value, _, of = words.duration(median).partition(words.NO_BREAK)
-    ci = _interval(row, "median_ci_{}_s", lambda seconds: words.alike(median, seconds)[0])
-    limited = row["timeouts"] > rules.MOSTLY * row["failures"]
-    return _tile(
-        *(value, f"{UNITS.get(of, of)}, median failed {unit}"),
-        joined(ci, f"n = {words.plural(failures, 'failure')}"),
-        f"All {unit}s: {words.duration(every['failure_median_s'])}.",
-        "time limit" if limited else _ended(row),
-        failures,
-    )
-
-
-MAKERS: dict[str, Callable[[Row, Row, Numbers, str], dict]] = {
-    "failure_rate": failure_rate,
-    "failed_gpu_time": failed_gpu_time,
-    "node_rate": node_rate,
-    "when": when,
-}
-
-
-def _tile(value: str, unit: str, interval: str, means: str, badge: str = "", failures: int | None = None) -> dict:
-    """The parts of a tile; with few failures its value is grey."""
-    few = failures is not None and rules.r8_few(failures)
-    badge = badge or ("few events" if few else "")
-    state = FEW if few else SHOWN
-    parts = {"value": value, "unit": unit, "interval": interval, "badge": badge, "state": state, "means": means}
-    return {name: part for name, part in parts.items() if part}
-
-
-def _withheld(why: str) -> dict:
-    return {"value": "Cannot be estimated", "state": WITHHELD, "means": why}
-
-
-def _interval(row: Row, ends: str, worded: Callable[[float], str]) -> str:
-    """The clustered interval, else the exact one with what it supposes; "" where there is none."""
-    *names, last = ends.rpartition("{}")
-    clustered = [f"{names[0]}{end}_clustered{last}" for end in ("low", "high")]
-    for (low, high), proviso in ((clustered, ""), ([ends.format("low"), ends.format("high")], " if independent")):
-        if row.get(low) is not None and row.get(high) is not None:
-            return f"95% CI {words.span(worded(row[low]), worded(row[high]))}{proviso}"
-    return ""
-
-
-def _ended(row: Row) -> str:
-    share = row["ended"] / row["jobs"]
-    return f"{whole_percent(share)} ended" if share < rules.FEWEST_ENDED_SHARE else ""
+    if tile is None or tile.state == WITHHELD:
+        why = phrases.plain(tile.means) if tile else "No run time or no GPU time was seen."
+        return {"value": "Cannot be estimated", "state": WITHHELD, "means": why}
+    of_all = f"All {about['unit']}s: {every.words(key)}{', attempts of every size counted' * (name == 'node_rate')}."
+    parts = {part: phrases.plain(getattr(tile, part)) for part in ("value", "unit", "interval", "badge", "state")}
+    if name == "when" and row["timeouts"] > rules.MOSTLY * row["failures"]:
+        parts["badge"] = "time limit"
+    # Of no failed time there are no parts.
+    own = "" if name == "failed_gpu_time" and not row["failed_gpu_hours"] else phrases.plain(tile.means)
+    return {part: text for part, text in parts.items() if text} | {"means": f"{own} {of_all}".strip()}

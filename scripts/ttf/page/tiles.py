@@ -3,32 +3,12 @@
 from collections.abc import Mapping
 
 from ttf import words
-from ttf.analyses.find_lemon_nodes.page import why_no_finding
 from ttf.analyses.fit_mttf import SURVIVAL_AT
-from ttf.analyses.follow_rate.page import NO_NODES
 from ttf.analyses.measure_availability import OUTAGE_FREE
-from ttf.charts.text import capital
-from ttf.charts.text import plural as nouns
-from ttf.page import mini_data, rules
+from ttf.page import minis, rules
 from ttf.page.model import FEW, SHOWN, WITHHELD, Tile
 from ttf.page.numbers import Numbers
-from ttf.page.phrases import (
-    fraction,
-    hours,
-    interval,
-    is_fraction,
-    is_repaired,
-    joined,
-    noun,
-    number,
-    plain,
-    plural,
-    span,
-    timed,
-    whole_percent,
-    with_age,
-)
-from ttf.page.rules import has_no_nodes, limit_keys
+from ttf.page.phrases import fraction, is_fraction, is_repaired, joined, noun, plain, timed, with_age, with_numbers
 from ttf.size_unit import GPU
 
 CANNOT = "Cannot be estimated from this trace"
@@ -37,6 +17,7 @@ CONDITIONS = 4
 MANY_WITHOUT_GPU = 0.1
 
 
+@with_numbers
 def tiles(m: Numbers, given: Mapping, about: Mapping) -> tuple[Tile, ...]:
     made = _of_jobs if about["gives"] == "jobs" else _of_components
     return tuple(tile for tile in made(m, given, about) if tile)
@@ -69,28 +50,30 @@ def _of_components(m: Numbers, given: Mapping, about: Mapping) -> list[Tile | No
 
 def failure_rate(m: Numbers, unit: str, targets: Mapping) -> Tile:
     name, key = "failure_rate", "outcomes.failure_share"
-    title, link = f"{capital(unit)} failure rate", "outcomes"
+    title, link = f"{words.capital(unit)} failure rate", "outcomes"
     if not m.has(key):
         return Tile(name, title, WITHHELD, CANNOT, means=f"No {unit} has ended in success or failure.", link=link)
     means = f"Cancelled, running and waiting {unit}s are not counted."
     if is_fraction(m, key):
         means = f"About {fraction(m, key)} {unit}s that ended had failed."
     if m.value("outcomes.timeouts", 0):
-        without = number(m, "outcomes.failure_share_without_timeout", words.share)
-        means = f"{without} without the {plural(m, 'outcomes.timeouts', unit)} that reached a time limit."
+        means = (
+            f"[outcomes.failure_share_without_timeout] without the [outcomes.timeouts {unit}] that reached "
+            "a time limit."
+        )
     if rules.r9_few_ended(m):
-        means = f"Only {_ended(m)} of {number(m, 'data.jobs', words.count)} {unit}s ended with a recorded result."
+        means = f"Only {_ended(m)} of [data.jobs] {unit}s ended with a recorded result."
         if m.has("outcomes.failure_share_at_least"):
-            at = span(m, "outcomes.failure_share_at_least", "outcomes.failure_share_at_most", words.share)
+            at = m.span("outcomes.failure_share_at_least", "outcomes.failure_share_at_most")
             means += f" With those of unknown result: {at}."
-    ended = f"n = {number(m, 'outcomes.ended', words.count)}"
+    ended = "n = [outcomes.ended]"
     return Tile(
-        *(name, title, _state(m.value("outcomes.failure.jobs", 0)), number(m, key, words.share), f"of ended {unit}s"),
-        interval=joined(interval(m, "outcomes.failure_share_{}"), ended),
+        *(name, title, _state(m.value("outcomes.failure.jobs", 0)), f"[{key}]", f"of ended {unit}s"),
+        interval=joined(m.keyed_interval("outcomes.failure_share_{}"), ended),
         means=means,
         badge=_part(m) or _few(m.value("outcomes.failure.jobs", 0)),
         link=link,
-        mini=mini_data.of_outcomes(m),
+        mini=minis.of_outcomes(m),
         target=_at_most(m, key, targets, "failure_rate", words.share, "outcomes.failure_share_{}"),
     )
 
@@ -99,76 +82,75 @@ def failed_gpu_time(m: Numbers, unit: str, targets: Mapping) -> Tile | None:
     key = "lost_work.failed_gpu_hours_share"
     if not m.has(key) or rules.r12_few_gpus(m):
         return None
-    counted = f"n = {plural(m, 'lost_work.runs', 'attempt')}"
+    counted = "n = [lost_work.runs attempt]" if m.has("lost_work.runs") else ""
     if missing := m.value("lost_work.failed_without_time", 0):
-        lacks = "lacks" if missing == 1 else "lack"
-        counted = f"{plural(m, 'lost_work.failed_without_time', 'failed attempt')} {lacks} a run time and count as 0"
+        verbs = ("lacks", "counts") if missing == 1 else ("lack", "count")
+        counted = "[lost_work.failed_without_time failed attempt] {} a run time and {} as 0".format(*verbs)
     at_least = "≥ " if rules.failed_time_is_bound(m) else ""
     if m.size == GPU and m.value("data.jobs_without_gpu", 0) > MANY_WITHOUT_GPU * m["data.jobs"]:
-        counted += f"; {plural(m, 'data.jobs_without_gpu', unit)} had no GPU"
+        counted += f"; [data.jobs_without_gpu {unit}] had no GPU"
     if m.value("outcomes.running.gpu_hours_share", 0.0) > 0.5:
-        running = number(m, "outcomes.running.gpu_hours_share", words.share)
-        means = f"{capital(unit)}s still running hold {running} of the GPU time."
+        means = f"{words.capital(unit)}s still running hold [outcomes.running.gpu_hours_share] of the GPU time."
     elif m.has("failed_time.infra.share"):
         most = max(("limit", "infra", "other"), key=lambda part: m[f"failed_time.{part}.share"])
         by = {"limit": "Time limits ended", "infra": "Infrastructure failures ended", "other": "Other failures ended"}
-        means = f"{by[most]} {number(m, f'failed_time.{most}.share', words.share)} of it."
+        means = f"{by[most]} [failed_time.{most}.share] of it."
     else:
         means = "Causes are not recorded: errors of programs and of the hardware count alike."
     return Tile(
-        *("failed_gpu_time", "GPU time in failed attempts", SHOWN, at_least + number(m, key, words.share)),
-        f"of {number(m, 'lost_work.gpu_hours', hours)} GPU-h",
-        interval=joined(interval(m, f"{key}_ci_{{}}"), counted),
+        *("failed_gpu_time", "GPU time in failed attempts", SHOWN, at_least + f"[{key}]"),
+        "of [lost_work.gpu_hours] GPU-h",
+        interval=joined(m.keyed_interval(f"{key}_ci_{{}}"), counted),
         means=means,
         badge="lower bound" if at_least else _part(m),
         link="lost",
-        mini=mini_data.of_failed_time(m),
+        mini=minis.of_failed_time(m),
         target=_at_most(m, key, targets, "failed_gpu_time", words.share, f"{key}_ci_{{}}"),
     )
 
 
-def node_rate(m: Numbers, given: Mapping, targets: Mapping, unit: str = "node") -> Tile:
+def node_rate(m: Numbers, given: Mapping, targets: Mapping, unit: str = "node", confidence: str = "90") -> Tile:
     name, link, key = "node_rate", "nodes", "sizes.rate.failures_per_1000_node_days"
     proxy = rules.r1_cause_unknown(m)
     title = "Failure rate per node" if proxy else "Infrastructure failure rate"
     if m.value("sizes.basis", "component" if m.has("data.outages") else "") == "component":
         title = f"Failure rate per {unit}"
     per = f"per 1,000 {unit}-days"
-    if has_no_nodes(m):
-        return Tile(name, title, WITHHELD, CANNOT, means=f"{capital(NO_NODES)}.", link=link)
+    if rules.has_no_nodes(m):
+        return Tile(name, title, WITHHELD, CANNOT, means=f"{words.capital(rules.NO_NODES)}.", link=link)
     if not m.has(key) and not m.has("sizes.rate.ci_high"):
         unknown = f"how many {unit}s were watched is not known"
         why = m.value("sizes.rate.reason", unknown if m.has("data.outages") else "no node was seen at work")
-        return Tile(name, title, WITHHELD, CANNOT, means=f"{capital(why)}.", link=link)
+        return Tile(name, title, WITHHELD, CANNOT, means=f"{words.capital(why)}.", link=link)
     if rules.ends_mostly_unknown(m):
         missing = f"{_without_end(m)} have no recorded end, and so no time at risk."
         return Tile(name, title, WITHHELD, CANNOT, means=missing, link=link)
     failures = m["sizes.rate.failures"]
     if rules.r7_no_failures(m):
-        seen = f"95% confidence · 0 failures in {number(m, 'sizes.rate.node_days', words.number)} {unit}-days"
-        bound = f"< {number(m, 'sizes.rate.ci_high')}"
-        means = f"No failure was observed. The true rate may be zero or up to {number(m, 'sizes.rate.ci_high')}."
+        seen = f"95% confidence · 0 failures in [sizes.rate.node_days] {unit}-days"
+        bound = "< [sizes.rate.ci_high]"
+        means = "No failure was observed. The true rate may be zero or up to [sizes.rate.ci_high]."
         means += _assumed_nodes(m)
         return Tile(name, title, SHOWN, bound, per, seen, means, "upper bound", link)
     above = m.value("sizes.rate.above_gpus", 0)
-    counted = plural(m, "sizes.rate.failures", "failure")
+    counted = "[sizes.rate.failures failure]"
     every = "lost_work.infra_failures"
     if above and m.value(every, 0) > failures:
         # One set, of which the rate takes the large jobs.
-        counted = f"{number(m, 'sizes.rate.failures', words.count)} of {plural(m, every, 'failure')}"
+        counted = f"[sizes.rate.failures] of [{every} failure]"
     if above:
-        counted += f", jobs > {number(m, 'sizes.rate.above_gpus', words.count)} GPUs"
-    means = f"One failure per {unit} every {number(m, 'sizes.rate.days_a_failure')} days of use."
+        counted += ", jobs > [sizes.rate.above_gpus] GPUs"
+    means = f"One failure per {unit} every [sizes.rate.days_a_failure] days of use."
     if proxy:
         means = "User errors are included: not comparable with infrastructure rates."
     means += _assumed_nodes(m)
     return Tile(
-        *(name, title, _state(failures), number(m, key), per),
-        interval=joined(interval(m, "sizes.rate.ci_{}", confidence="90"), counted),
+        *(name, title, _state(failures), f"[{key}]", per),
+        interval=joined(m.keyed_interval("sizes.rate.ci_{}", confidence=confidence), counted),
         means=means,
         badge="any failure" if proxy else _few(failures),
         link=link,
-        mini=mini_data.over_time(m, given),
+        mini=minis.over_time(m, given),
         target=_at_most(m, key, targets, "node_rate", words.number, "sizes.rate.ci_{}"),
     )
 
@@ -176,14 +158,14 @@ def node_rate(m: Numbers, given: Mapping, targets: Mapping, unit: str = "node") 
 def _assumed_nodes(m: Numbers) -> str:
     if m.value("sizes.node_gpus_from", "") != "default":
         return ""
-    return f" Nodes of {number(m, 'sizes.node_gpus', words.count)} GPUs are assumed."
+    return " Nodes of [sizes.node_gpus] GPUs are assumed."
 
 
 def mttf_at_target(m: Numbers, given: Mapping, targets: Mapping) -> Tile:
     title, link = f"MTTF of {words.article(plain(_target(m)))} {_target(m)} job", "scaling"
     if why := rules.withheld_at_target(m):
         unmet = f"{len(why.reasons)} of {CONDITIONS} conditions for this estimate not met"
-        means, needed = f"{capital(why.text)}.", f"Needed: {why.needed}." if why.needed else ""
+        means, needed = f"{words.capital(why.text)}.", f"Needed: {why.needed}." if why.needed else ""
         return Tile("mttf", title, WITHHELD, CANNOT, "", unmet, means, "not estimated", link, needed)
     value, unit = timed(m, "ettr.mttf_s")
     failures = m.n(f"ettr.{m['ettr.by']}.ettr") or 0
@@ -192,17 +174,16 @@ def mttf_at_target(m: Numbers, given: Mapping, targets: Mapping) -> Tile:
     means = "A constant failure rate, in proportion to the nodes, is assumed."
     badge = "projection" if rules.is_projection(m) else _few(failures)
     if rules.is_projection(m):
-        largest = number(m, "sizes.largest_run.gpus", words.count)
-        means = f"No run was larger than {largest} GPUs."
+        means = "No run was larger than [sizes.largest_run.gpus] GPUs."
     if rules.r5_measured_differs(m):
         badge = "measured differs"
-        means = f"{plural(m, 'sizes.check.observed', 'failure')} seen, {number(m, 'sizes.check.expected')} expected"
+        means = "[sizes.check.observed failure] seen, [sizes.check.expected] expected"
         if m.has("ettr.measured_rate.mttf_s"):
-            means += f": they give {number(m, 'ettr.measured_rate.mttf_s', words.duration)}"
+            means += ": they give [ettr.measured_rate.mttf_s]"
         means += "."
     infra = m.value("lost_work.infra_failures", 0)
     if infra and m.value("lost_work.infra_without_time", 0) > rules.MOST_WITHOUT_END * infra:
-        means = f"{plural(m, 'lost_work.infra_without_time', 'failure')} without a written end count as 0 s of use."
+        means = "[lost_work.infra_without_time failure] without a written end count as 0 s of use."
     means += _assumed_nodes(m)
     return Tile(
         *("mttf", title, _state(failures), value, unit),
@@ -210,7 +191,7 @@ def mttf_at_target(m: Numbers, given: Mapping, targets: Mapping) -> Tile:
         means=means,
         badge=badge,
         link=link,
-        mini=mini_data.fall(m, given),
+        mini=minis.fall(m, given),
         target=_mttf_target(m, targets),
     )
 
@@ -225,29 +206,29 @@ def ettr(m: Numbers, targets: Mapping) -> Tile:
     by = m["ettr.by"]
     key, failures = f"ettr.{by}.ettr", m.n(f"ettr.{by}.ettr") or 0
     ends = f"{key}_ci_{{}}"
-    ci = interval(m, ends, confidence="90") or capital(m.value("ettr.no_interval", ""))
+    ci = m.keyed_interval(ends, confidence="90") or words.capital(m.value("ettr.no_interval", ""))
     expected = f"ettr.{by}.interruptions"
-    interrupted = f"{number(m, expected)} interruptions" if m.has(expected) else ""
+    interrupted = f"[{expected}] interruptions" if m.has(expected) else ""
     scheduled = f"ettr.{by}.scheduled_share"
     of = "of wall-clock time"
     if m.has(scheduled):
-        of = f"of wall-clock, {number(m, scheduled, words.share)} of scheduled time"
+        of = f"of wall-clock, [{scheduled}] of scheduled time"
     means = ""
     if m.value("ettr.wall.queued_s", 0.0) > m.value("ettr.assumed.work_of_the_run", 0):
-        means = f"Each start waits {number(m, f'ettr.{by}.queue_s', words.duration)} in the queue."
+        means = f"Each start waits [ettr.{by}.queue_s] in the queue."
     badge = "projection" if rules.is_projection(m) else _few(failures)
     if rules.r5_measured_differs(m):
         badge = "measured differs"
         if m.has("ettr.measured_rate.ettr"):
-            means += f" With the measured MTTF the ETTR is {number(m, 'ettr.measured_rate.ettr', words.share)}."
+            means += " With the measured MTTF the ETTR is [ettr.measured_rate.ettr]."
     means += f" {_ASSUMED}"
     return Tile(
-        *("ettr", title, _state(failures), number(m, key, words.share), of),
+        *("ettr", title, _state(failures), f"[{key}]", of),
         interval=joined(ci, interrupted),
         means=means.strip(),
         badge=badge,
         link=link,
-        mini=mini_data.wall_clock(m),
+        mini=minis.wall_clock(m),
         target=_at_least(m, key, targets, "ettr", words.share, _ends(m, ends)),
     )
 
@@ -257,7 +238,7 @@ _ASSUMED = "Checkpoint habits are assumed."
 
 def when(m: Numbers, given: Mapping, about: Mapping) -> Tile | None:
     """The median failed job and the hazard; a range of the mean where the ends of many failures are not known."""
-    unit, link, mini = about["unit"], "time-to-failure", mini_data.steps(m, given)
+    unit, link, mini = about["unit"], "time-to-failure", minis.steps(m, given)
     if rules.r6_ends_unknown(m):
         return _as_range(m, link)
     key = "outcomes.failure.runtime_median_s"
@@ -265,16 +246,17 @@ def when(m: Numbers, given: Mapping, about: Mapping) -> Tile | None:
         value, of = timed(m, key)
         ends = "outcomes.failure.runtime_median_{}_s"
         known, failures = "outcomes.failure.with_runtime", m["outcomes.failure.with_runtime"]
-        means, is_limit = _hazard(m), m[key] in [m[limit] for limit in limit_keys(m)]
+        means, is_limit = _hazard(m), m[key] in [m[limit] for limit in rules.limit_keys(m)]
         if is_limit:
             means = f"The median is a time limit, at which many {unit}s end."
         elif rules.r10_steps(m):
-            at = number(m, "survival.steps.time_s", words.duration)
-            drop = number(m, "survival.steps.drop", words.share)
-            means = f"Many {unit}s hit their time limit at {at}, so survival drops by {drop} there."
+            means = (
+                f"Many {unit}s hit their time limit at [survival.steps.time_s], so survival drops by "
+                "[survival.steps.drop] there."
+            )
         return Tile(
             *("when", f"When {unit}s fail", _state(failures), value, f"{of}, median failed {unit}"),
-            interval=joined(_median_ends(m, ends, key), f"n = {plural(m, known, 'failure')}"),
+            interval=joined(m.keyed_interval(ends, key), f"n = [{known} failure]"),
             means=means,
             badge="time limit" if is_limit else _part(m),
             link=link,
@@ -286,10 +268,10 @@ def when(m: Numbers, given: Mapping, about: Mapping) -> Tile | None:
         # The curve is that of gaps.
         mini = None
     if m.has(key):
-        of = f"of {nouns(noun(table, about))} {last}"
+        of = f"of {words.many(noun(table, about))} {last}"
         return Tile(
-            *("when", f"When {unit}s fail", SHOWN, number(m, key, words.share), of),
-            interval=joined(interval(m, f"{year}.ci_{{}}"), plural(m, "survival.events", "failure")),
+            *("when", f"When {unit}s fail", SHOWN, f"[{key}]", of),
+            interval=joined(m.keyed_interval(f"{year}.ci_{{}}"), "[survival.events failure]"),
             means=_hazard(m, with_age(about)),
             link=link,
             mini=mini,
@@ -299,7 +281,7 @@ def when(m: Numbers, given: Mapping, about: Mapping) -> Tile | None:
 
 def _as_range(m: Numbers, link: str) -> Tile:
     low, high = "mttf.range.low_s", "mttf.range.high_s"
-    value = span(m, low, high, lambda seconds: words.alike(m[high], seconds)[0])
+    value = m.span(low, high, high)
     means = "The range is over all that missing ends and open records allow."
     return Tile(
         *("when", "Mean time to failure", SHOWN, value, "", f"{_without_end(m)} have no recorded end", means),
@@ -309,18 +291,17 @@ def _as_range(m: Numbers, link: str) -> Tile:
 
 
 def _without_end(m: Numbers) -> str:
-    missing = number(m, "without_end.without_end", words.count)
-    return f"{missing} of {plural(m, 'without_end.failures', 'failure')}"
+    return "[without_end.without_end] of [without_end.failures failure]"
 
 
 def annual_rate(m: Numbers, unit: str) -> Tile | None:
     key = "afr.afr"
     if not m.has(key):
         return None
-    failures, days = plural(m, "afr.failures", "failure"), plural(m, "period.days", "day")
+    failures, days = "[afr.failures failure]", "[period.days day]"
     return Tile(
-        *("afr", "Annual failure rate", _state(m["afr.failures"]), f"{number(m, key)}%", f"of {nouns(unit)} a year"),
-        interval=joined(interval(m, "afr.ci_{}"), failures),
+        *("afr", "Annual failure rate", _state(m["afr.failures"]), f"[{key}]%", f"of {words.many(unit)} a year"),
+        interval=joined(m.keyed_interval("afr.ci_{}"), failures),
         means=f"Seen for {days}, not for a year.",
         link="time-to-failure",
     )
@@ -332,7 +313,7 @@ def mean_time(m: Numbers, about: Mapping) -> Tile | None:
     value, of = timed(m, "mttf.mttf_s")
     return Tile(
         *("mttf", "Mean time to failure", _state(m["mttf.events"]), value, f"{of} of service"),
-        interval=joined(interval(m, "mttf.ci_{}_s", "mttf.mttf_s"), plural(m, "mttf.events", "failure")),
+        interval=joined(m.keyed_interval("mttf.ci_{}_s", "mttf.mttf_s"), "[mttf.events failure]"),
         means=f"Time at risk over failures, of all {about['unit']}s. {_varies(m, with_age(about))}".strip(),
         link="time-to-failure",
     )
@@ -342,11 +323,10 @@ def repair(m: Numbers, unit: str) -> Tile | None:
     if not m.has("repair.median_s"):
         return None
     value, of = timed(m, "repair.median_s")
-    mean = number(m, "repair.mean_s", words.duration)
     return Tile(
         *("repair", "Time to repair", SHOWN, value, f"{of}, median"),
         interval=f"All {words.count(m.n('repair.median_s'))} recorded repairs counted",
-        means=f"The mean is {mean}: few long repairs make most of the time.",
+        means="The mean is [repair.mean_s]: few long repairs make most of the time.",
         link="nodes",
     )
 
@@ -358,26 +338,28 @@ def availability(m: Numbers) -> Tile | None:
     by = "_clustered" if m.has("outages.up.ci_low_clustered") else ""
     ends = [f"outages.up.ci_{end}{by}" for end in ("low", "high")]
     return Tile(
-        *("availability", "Availability", SHOWN, number(m, key, words.near_one), "of the time watched"),
-        interval=f"95% CI {span(m, *ends, words.near_one)}" if all(map(m.has, ends)) else "",
-        means=f"The rest was lost in {plural(m, 'outages.outages', 'outage')}.",
+        *("availability", "Availability", SHOWN, f"[{key}:near_one]", "of the time watched"),
+        interval=f"95% CI {m.span(*ends, worded=words.near_one)}" if all(map(m.has, ends)) else "",
+        means="The rest was lost in [outages.outages outage].",
         link="outages",
     )
 
 
+@with_numbers
 def excess(m: Numbers) -> Tile | None:
     if not m.value("lemons.tested", 0):
         return None
     name, title, link = "excess", "Nodes with excess failures", "nodes"
     if rules.r11_no_power(m):
-        means = f"{capital(why_no_finding(m))}: a node that fails five times as often as the others could be missed."
+        could = "a node that fails five times as often as the others could be missed"
+        means = f"{words.capital(rules.why_no_finding(m))}: {could}."
         return Tile(name, title, WITHHELD, CANNOT, means=means, link=link)
-    tested = f"of {number(m, 'lemons.tested', words.count)} tested"
+    tested = "of [lemons.tested] tested"
     means = "No node has significantly more failures than expected."
     if m.has("lemons.share_of_failures") and m["lemons.lemons"]:
-        means = f"They account for {number(m, 'lemons.share_of_failures', words.share)} of the failures."
+        means = "They account for [lemons.share_of_failures] of the failures."
     rate = "False-discovery rate controlled over the nodes tested"
-    return Tile(name, title, SHOWN, number(m, "lemons.lemons", words.count), tested, rate, means, link=link)
+    return Tile(name, title, SHOWN, "[lemons.lemons]", tested, rate, means, link=link)
 
 
 def _hazard(m: Numbers, since: str = "with age") -> str:
@@ -389,11 +371,7 @@ def _hazard(m: Numbers, since: str = "with age") -> str:
     within = m.value("lifetimes.verdict_within", "") == verdict
     if not within:
         return f"Over all, the hazard {way} {since}; a mixture of unlike rates may look so."
-    shape = (
-        f" (Weibull shape {number(m, 'lifetimes.shape_within')} within groups)"
-        if m.has("lifetimes.shape_within")
-        else ""
-    )
+    shape = " (Weibull shape [lifetimes.shape_within] within groups)" if m.has("lifetimes.shape_within") else ""
     return f"The hazard {way} {since}{shape}: no single MTTF fits all ages."
 
 
@@ -402,20 +380,11 @@ def _varies(m: Numbers, since: str) -> str:
     return f"The hazard {way} {since}." if way else ""
 
 
-def _median_ends(m: Numbers, ends: str, like: str) -> str:
-    """The interval of a median, whose clustered keys end in _clustered_s; the exact one where clusters are too few."""
-    by, proviso = ("_clustered", "") if m.has(ends.format("low_clustered")) else ("", " if independent")
-    low, high = ends.format(f"low{by}"), ends.format(f"high{by}")
-    if not m.has(low) or not m.has(high):
-        return ""
-    return f"95% CI {span(m, low, high, lambda seconds: words.alike(m[like], seconds)[0])}{proviso}"
-
-
 def _of_rate(m: Numbers, ends: str, like: str) -> str:
     low, high = ends.format("low"), ends.format("high")
     if not m.has(low) or not m.has(high):
         return ""
-    return f"90% CI {span(m, low, high, lambda seconds: words.alike(m[like], seconds)[0])}{_proviso(m)}"
+    return f"90% CI {m.span(low, high, like)}{_proviso(m)}"
 
 
 def _proviso(m: Numbers) -> str:
@@ -428,7 +397,7 @@ def _target(m: Numbers) -> str:
 
 
 def _ended(m: Numbers) -> str:
-    return number(m, "outcomes.ended_share", whole_percent)
+    return "[outcomes.ended_share]"
 
 
 def _part(m: Numbers) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from ttf.charts.text import capital, in_words
+from ttf import words
 from ttf.contract import Table
 from ttf.page.model import Brief, read_brief
 from ttf.page.numbers import Numbers
@@ -65,7 +65,9 @@ class Trace:
 
 def strata_in_words(frame: pl.DataFrame, name: str = "stratum_by") -> pl.DataFrame:
     """The frame with what distinguishes its strata as a heading: GPU type, Number of GPUs."""
-    return frame.with_columns(pl.Series(name, [capital(in_words(kind)) for kind in frame[name]], dtype=pl.String))
+    return frame.with_columns(
+        pl.Series(name, [words.capital(words.in_words(kind)) for kind in frame[name]], dtype=pl.String)
+    )
 
 
 def largest_strata(frame: pl.DataFrame) -> pl.DataFrame:

@@ -18,7 +18,6 @@ from markupsafe import Markup
 
 from ttf import words
 from ttf.analyses import contracts_of
-from ttf.charts.text import plural
 from ttf.contract import Table
 from ttf.page import all_numbers, phrases, quality, quality_lines, rules
 from ttf.page.blocks import Blocks, counted, macros, raw
@@ -142,7 +141,7 @@ class TracePage:
             "trace": trace,
             "unit": trace.about["unit"],
             "life": trace.about["life"],
-            "lives": plural(trace.about["life"]),
+            "lives": words.many(trace.about["life"]),
             "is_repaired": phrases.is_repaired(trace.about),
             "m": self.m,
             "rules": rules,
@@ -227,9 +226,7 @@ class TracePage:
         about = self.sections[theme]
         figures = [Markup(figure) for name in head.charts if (figure := self.blocks.figure(name))]
         opened = str(self._macros.head(about, head, figures))
-        if theme == "large_runs":
-            plans = (page.planner(self.trace, self.m) for page in self._pages.values() if "planner" in vars(page))
-            opened += "".join(str(self._macros.planner(plan)) for plan in plans if plan)
+        opened += str(self._macros.planner(head.planner)) if head.planner else ""
         fold = self._fold(f"{about.anchor}-details", "Details", head.details, self._text(theme))
         return raw(opened) + fold + raw("</section>")
 
@@ -307,7 +304,7 @@ class TracePage:
         if "describe_strata" not in self.trace.analyses:
             return None
         tiles = [tile.name for tile in self.brief.tiles if tile.state != WITHHELD]
-        return strata_json(self.trace.table("strata"), tiles, self.m, self.trace.about["unit"])
+        return strata_json(self.trace.table("strata"), tiles, self.m, self.trace.about)
 
     def _reasons(self) -> str:
         """Why the data have their grade."""

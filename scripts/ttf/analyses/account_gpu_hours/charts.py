@@ -3,15 +3,16 @@
 import altair as alt
 import polars as pl
 
+from ttf import words
 from ttf.analyses import account_gpu_hours as category
 from ttf.analyses.account_gpu_hours import UNUSED
 from ttf.analyses.account_gpu_hours.labels import LABELS
 from ttf.charts.axes import percent_axis
 from ttf.charts.encodings import coloured, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
-from ttf.charts.text import gpu_hours, listed, percent
 from ttf.charts.theme import CANCELLED, FAILURE, INFRA, INK, SUCCESS, THIRD
 from ttf.inputs import Inputs
+from ttf.words import gpu_hours, listed
 
 _KINDS = {"productive": SUCCESS, "failed": FAILURE, "infrastructure": INFRA, "other use": THIRD, "not used": CANCELLED}
 _KIND_OF = {
@@ -33,7 +34,7 @@ def gpu_hours_account(given: Inputs, study: Study) -> Figure:
     for row in known.iter_rows(named=True):
         of, share = row["category"], row["share"]
         kind = _KIND_OF.get(of, "not used" if of in UNUSED else "other use")
-        rows.append({"category": LABELS[of], "kind": kind, "from": at, "to": at + share, "label": percent(share)})
+        rows.append({"category": LABELS[of], "kind": kind, "from": at, "to": at + share, "label": words.share(share)})
         rows[-1] |= {"hours": row["gpu_hours"], "key": f"ledger.{of}.share"}
         at += share
     is_all = known["category"].is_in(UNUSED).any()
@@ -49,11 +50,11 @@ def gpu_hours_account(given: Inputs, study: Study) -> Figure:
         color=coloured("kind", present, title=None, orient="bottom", columns=5),
         tooltip=[*tips("category"), *tips(form=",.0f", hours="GPU-hours")],
     )
-    words = base.mark_text(align="left", dx=5, fontSize=12, color=INK).encode(x="to:Q", y=y, text="label:N")
+    texts = base.mark_text(align="left", dx=5, fontSize=12, color=INK).encode(x="to:Q", y=y, text="label:N")
     beyond = f". The bars reach beyond 100%: {gpu_hours(-above)} are used above capacity" if above else ""
     spoken = listed([f"{row['category']}: {row['label']}" for row in rows])
     return figure(
-        fitted(bars + words, study, 22 * len(rows) + 70),
+        fitted(bars + texts, study, 22 * len(rows) + 70),
         {"parts": rows},
         study,
         title=what,

@@ -2,12 +2,11 @@
 
 import polars as pl
 
-from ttf import words
 from ttf.analyses.account_gpu_hours import LEDGER, RUNNING, UNKNOWN
 from ttf.analyses.account_gpu_hours.labels import LABELS
 from ttf.page.head import Key
 from ttf.page.numbers import Numbers
-from ttf.page.phrases import number
+from ttf.page.phrases import with_numbers
 from ttf.page.tables import Shown
 from ttf.page.trace import Trace
 
@@ -20,6 +19,7 @@ MOST_ABOVE = 0.05
 MOST_OPEN = 0.5
 
 
+@with_numbers
 def productive(m: Numbers) -> list[Key]:
     """What of all GPU hours was productive, where results and the number of GPUs are known and the records fit it."""
     open_hours = sum(m.value(f"ledger.{category}.gpu_hours", 0) for category in (RUNNING, UNKNOWN))
@@ -28,8 +28,7 @@ def productive(m: Numbers) -> list[Key]:
     above = -m.value("ledger.above_capacity.share", 0)
     if not m.has("ledger.capacity_gpu_hours") or not m.has("ledger.productive.share") or above > MOST_ABOVE:
         return []
-    whole = number(m, "ledger.capacity_gpu_hours")
-    return [Key("Productive", number(m, "ledger.productive.share", words.share), f"of capacity, {whole} GPU-h")]
+    return [Key("Productive", "[ledger.productive.share]", "of capacity, [ledger.capacity_gpu_hours] GPU-h")]
 
 
 def tables(trace: Trace) -> dict[str, Shown]:

@@ -7,10 +7,10 @@ import polars as pl
 
 from ttf.analyses import account_gpu_hours as category
 from ttf.analyses.account_gpu_hours import LEDGER, LEDGER_SUMMARY, UNUSED, USED
-from ttf.charts.text import duration
 from ttf.infra import PROXY
 from ttf.runs import GPU_HOUR
 from ttf.stats.shares import part_of
+from ttf.words import duration
 
 OTHER = "other"
 # In the order of the account; the last of what is used takes off what is not there.

@@ -9,9 +9,10 @@ from ttf.charts.axes import log_axis, log_domain, log_scale
 from ttf.charts.encodings import picked, side_notes, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.intervals import by_what, draw_bounds, draw_intervals, shown
-from ttf.charts.text import capital, count, in_words, labels
+from ttf.charts.text import labels
 from ttf.charts.theme import ACCENT, FAINT
 from ttf.inputs import Inputs
+from ttf.words import capital, in_words, plural
 
 MOST_ROWS = 20
 
@@ -29,7 +30,9 @@ def afr(given: Inputs, study: Study) -> Figure:
     names = labels(drawn["stratum"].to_list())
     rows = [_row(row, names[row["stratum"]]) for row in drawn.iter_rows(named=True)]
     whole = table.filter(pl.col("afr") > 0, stratum_by="all")["afr"].to_list()
-    caption = f"n = {count(int(drawn['drives'].sum()), study.unit)}, {count(int(drawn['failures'].sum()), 'failure')}."
+    caption = (
+        f"n = {plural(int(drawn['drives'].sum()), study.unit)}, {plural(int(drawn['failures'].sum()), 'failure')}."
+    )
     if drawn["failures"].sum():
         caption += f" {by_what(drawn.filter(pl.col('failures') > 0))}"
     if (drawn["failures"] == 0).any():
@@ -43,12 +46,12 @@ def afr(given: Inputs, study: Study) -> Figure:
         title=what,
         subtitle=f"Failures per 100 {study.units} and year, 95% CI" + ("; dashed: all" if whole else ""),
         caption=caption,
-        alt_text=f"{what}: points with intervals on a logarithmic axis in percent, {count(drawn.height, 'model')}.",
+        alt_text=f"{what}: points with intervals on a logarithmic axis in percent, {plural(drawn.height, 'model')}.",
     )
 
 
 def _row(row: dict, name: str) -> dict:
-    found = {"model": name, "note": count(row["failures"], "failure")} | picked(row, "drive_days", "failures")
+    found = {"model": name, "note": plural(row["failures"], "failure")} | picked(row, "drive_days", "failures")
     if not row["failures"]:
         return found | {"bound": row["ci_high"]}
     return found | picked(row, "afr", "low", "high", "independent")

@@ -4,10 +4,9 @@ import polars as pl
 
 from ttf import words
 from ttf.analyses.annual_failure_rate import AFR
-from ttf.charts.text import capital, plural
 from ttf.page.head import Head, Key
 from ttf.page.numbers import Numbers
-from ttf.page.phrases import number, of_trace
+from ttf.page.phrases import of_trace, with_numbers
 from ttf.page.tables import WITH_INTERVAL, Shown
 from ttf.page.trace import MOST_STRATA, Trace
 
@@ -18,33 +17,27 @@ def tables(trace: Trace) -> dict[str, Shown]:
     return {"afr": Shown(afr, columns, AFR)}
 
 
+@with_numbers
 def head(trace: Trace, m: Numbers) -> Head | None:
     """The rate of all, and of the models with the lowest and the highest that can be told."""
     if not m.has("afr.afr"):
         return None
     unit = trace.about["unit"]
-    failures = number(m, "afr.failures", lambda n: words.plural(n, "failure"))
-    days = number(m, "afr.drive_days", words.count)
-    keys = [Key("Annual failure rate", number(m, "afr.afr", _percent), f"{m.interval('afr.ci_{}')}; {failures}")]
+    failures = "[afr.failures failure]"
+    keys = [Key("Annual failure rate", "[afr.afr]%", f"{m.interval('afr.ci_{}')}; {failures}")]
     for end in ("lowest", "highest") if m.has("afr.highest.afr") else ():
         name = of_trace(m[f"afr.{end}.model"], 24)
-        keys.append(Key(f"{capital(end)}, {name}", number(m, f"afr.{end}.afr", _percent), _told(m, end)))
-    share, seen = number(m, "afr.afr", _percent), f"by {failures}"
+        keys.append(Key(f"{words.capital(end)}, {name}", f"[afr.{end}.afr]%", _told(m, end)))
+    share, seen = "[afr.afr]%", f"by {failures}"
     if not m["afr.failures"]:
-        share, seen = f"Fewer than {number(m, 'afr.ci_high', _percent)}", "by none"
+        share, seen = "Fewer than [afr.ci_high]%", "by none"
     return Head(
-        claim=f"{share} of {plural(unit)} fail in a year, {seen} in {days} {unit}-days",
+        claim=f"{share} of {words.many(unit)} fail in a year, {seen} in [afr.drive_days] {unit}-days",
         charts=("afr",),
         keys=tuple(keys),
         details="rates by model, survival, hazard by age",
     )
 
 
-def _percent(value: float) -> str:
-    return f"{words.number(value, 3)}%"
-
-
 def _told(m: Numbers, end: str) -> str:
-    return (
-        f"{m.interval(f'afr.{end}.ci_{{}}')}; {number(m, f'afr.{end}.failures', lambda n: words.plural(n, 'failure'))}"
-    )
+    return f"{m.interval(f'afr.{end}.ci_{{}}')}; [afr.{end}.failures failure]"

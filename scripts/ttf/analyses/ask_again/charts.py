@@ -6,9 +6,10 @@ import polars as pl
 from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.intervals import by_what, draw_intervals, shown
-from ttf.charts.text import FEATURE_NAMES, capital
+from ttf.charts.text import FEATURE_NAMES
 from ttf.charts.theme import ACCENT, FAINT, THIRD
 from ttf.inputs import Inputs
+from ttf.words import capital
 
 _STUDY = "as published: r of group means"
 

@@ -13,7 +13,7 @@ import polars as pl
 from scipy.special import bdtr, bdtrc, betaincinv
 
 from ttf.analyses.ask_again import STUDY1, STUDY1_SUMMARY
-from ttf.charts.text import FEATURE_NAMES, FEATURE_UNITS, capital, coefficient, duration, plural, significant
+from ttf.charts.text import FEATURE_NAMES, FEATURE_UNITS
 from ttf.clusters import READ_OF_JOBS
 from ttf.inputs import Inputs
 from ttf.jobs import Frame, observed_s
@@ -23,6 +23,7 @@ from ttf.stats.features import FEATURES, Feature, correlation_row
 from ttf.stats.holm import holm
 from ttf.stats.median import median_interval
 from ttf.stats.p_value import never_zero
+from ttf.words import capital, coefficient, duration, many, number
 
 # Its five features are the GPU type and these.
 NUMERIC = ("gpu_request", "cpu_request", "memory_request", "size")
@@ -49,7 +50,7 @@ _JOBS = ["outcome", "runtime_s", "start_s", "trace_end_s", *(feature.column for 
 
 def compute(given: Inputs) -> dict[str, pl.DataFrame]:
     tables = [given[name] for name in ("correlations", "runtime_by_group", "mttf")]
-    units, significance = plural(given.settings.unit), given.settings.significance
+    units, significance = many(given.settings.unit), given.settings.significance
     table = ask_again(given.scan("jobs", _JOBS), *tables, units, significance)
     return {"study1": table, "study1_summary": summarise_verdicts(table)}
 
@@ -279,15 +280,15 @@ def _rate_clause(rate: dict, feature: str, units: str, significance: float) -> s
     if "rate_p" not in rate:
         return f"failure rates cannot be compared: {rate['reason']}"
     unit = "instance" if (feature, rate["split_value"]) == ("size", "1") else FEATURE_UNITS[feature]
-    where = f"a {FEATURE_NAMES[feature]} above {significant(float(rate['split_value']), 4)} {unit}"
+    where = f"a {FEATURE_NAMES[feature]} above {float(rate['split_value']):,.4g} {unit}"
     if rate.get("rate_ratio") is None:
-        low = significant(rate["rate_ci_low"])
+        low = number(rate["rate_ci_low"])
         return f"with {where} {units} fail at least {low} times as often per hour of run time (lower limit)"
-    ratio = f"{significant(rate['rate_ratio'])} times as often per hour of run time"
+    ratio = f"{number(rate['rate_ratio'])} times as often per hour of run time"
     p = rate["rate_p_adjusted_clustered"]
     if p is None:
         return f"with {where} {units} fail {ratio}, which cannot be tested, for want of clusters"
-    low, high = (significant(rate[f"rate_ci_{end}_clustered"]) for end in ("low", "high"))
+    low, high = (number(rate[f"rate_ci_{end}_clustered"]) for end in ("low", "high"))
     return f"with {where} {units} fail {ratio} ({low} to {high}){', not significant' if p >= significance else ''}"
 
 
@@ -330,7 +331,7 @@ def _median(times: Counted, mean: dict, units: str, clustered: dict | None) -> d
     if middle <= 0:
         return row | {"change": f"Half of these {units} took no time at all."}
     ratio = mean["runtime_mean_s"] / middle
-    said = f"Half of these {units} took at most {duration(middle)}; the mean is {significant(ratio)} times as long"
+    said = f"Half of these {units} took at most {duration(middle)}; the mean is {number(ratio)} times as long"
     return row | {"change": said + (", made by the few that ran long." if ratio >= TWICE else ".")}
 
 
@@ -354,4 +355,4 @@ def _time_to_failure(mttf: pl.DataFrame, mean: dict, units: str) -> dict:
     if mean["runtime_mean_s"] <= 0:
         return row | {"change": f"A failure comes once in {times} of run time."}
     ratio = life["mttf_s"] / mean["runtime_mean_s"]
-    return row | {"change": f"A failure comes once in {times} of run time: {significant(ratio)} times the mean."}
+    return row | {"change": f"A failure comes once in {times} of run time: {number(ratio)} times the mean."}

@@ -6,9 +6,10 @@ from ttf.analyses.classify_failures.compute import NO_RULE, kind_of
 from ttf.charts.encodings import picked
 from ttf.charts.figure import Figure, Study, figure, nothing_to_draw
 from ttf.charts.share_panels import share_panels, spoken_shares, with_percentages
-from ttf.charts.text import capital, count, labels
+from ttf.charts.text import labels
 from ttf.charts.theme import CANCELLED, FAILURE, INFRA, THIRD
 from ttf.inputs import Inputs
+from ttf.words import capital, plural
 
 MOST_BARS = 8
 NO_REASON = "No reason recorded"
@@ -40,7 +41,7 @@ def failed_attempts_by_reason(given: Inputs, study: Study) -> Figure:
         study,
         title=what,
         subtitle=f"Share of failed attempts{of_time}{infra}",
-        caption=f"n = {count(trials, 'failed attempt')}",
+        caption=f"n = {plural(trials, 'failed attempt')}",
         alt_text=f"Bars of the share of failed attempts{of_time}: {spoken_shares('reason', rows, measures)}.",
     )
 
@@ -63,7 +64,7 @@ def _of_most_time(every: pl.DataFrame) -> list[dict]:
     kept, rest = known[: MOST_BARS - 1 - len(none)], known[MOST_BARS - 1 - len(none) :]
     together = {name: sum(row[name] or 0 for row in rest) for name in ("trials", *_MEASURES)}
     shown = sorted([*kept, *none], key=ranked.index)
-    other = {"reason": count(len(rest), "other reason"), "kind": "other"} | together
+    other = {"reason": plural(len(rest), "other reason"), "kind": "other"} | together
     return [row | {"reason": capital(row["reason"])} for row in [*shown, other]]
 
 

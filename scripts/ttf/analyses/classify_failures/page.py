@@ -5,10 +5,9 @@ import polars as pl
 from ttf import words
 from ttf.analyses.classify_failures import LOG_TAILS, TAXONOMY, UNMATCHED
 from ttf.analyses.classify_failures.compute import TIME_LIMIT
-from ttf.charts.text import listed
 from ttf.page.head import Callout, Head, Key, Line
 from ttf.page.numbers import Numbers
-from ttf.page.phrases import number, of_trace
+from ttf.page.phrases import of_trace, with_numbers
 from ttf.page.tables import Shown
 from ttf.page.trace import Trace
 
@@ -27,6 +26,7 @@ _COUNTS, _TIMES = ("trials", "jobs", "users"), ("rtf_p50_s", "rtf_p90_s")
 _DEMAND, _SHARES = ("gpu_none", "gpu_1", "gpu_2_4", "gpu_gt4"), ("rtf_total_share", "rtf_x_demand_share")
 
 
+@with_numbers
 def head(trace: Trace, m: Numbers) -> Head | Line:
     if not m["taxonomy.trials"]:
         return Line("Causes of failures", "no attempt failed", "taxonomy")
@@ -43,71 +43,65 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
 
 def _claim(m: Numbers) -> str:
     if not m["taxonomy.matched"]:
-        trials = number(m, "taxonomy.trials", words.count)
         one = m["taxonomy.trials"] == 1
         return (
             "The only failed attempt has no recorded reason"
             if one
-            else (f"None of {trials} failed attempts has a recorded reason")
+            else ("None of [taxonomy.trials] failed attempts has a recorded reason")
         )
     key = next((key for key in _MOST if m.has(f"{key}.reason")), None)
     if key is None:
-        return f"{number(m, 'taxonomy.matched_share', words.share)} of failed attempts have a recorded reason"
+        return "[taxonomy.matched_share] of failed attempts have a recorded reason"
     reason = m[f"{key}.reason"]
     name = "Time limits" if reason == TIME_LIMIT else of_trace(reason[:1].upper() + reason[1:], 36)
     if m[f"{key}.trials"] == m["taxonomy.trials"]:
         every = m["taxonomy.trials"]
-        all_of = f"all {number(m, 'taxonomy.trials', words.count)} failed attempts"
+        all_of = "all [taxonomy.trials] failed attempts"
         return f"{name} ended {'the only failed attempt' if every == 1 else all_of}"
-    claim = f"{name} ended {number(m, f'{key}.trials_share', words.share)} of failed attempts"
+    claim = f"{name} ended [{key}.trials_share] of failed attempts"
     if not m.has(f"{key}.rtf_x_demand_share"):
         return claim
     part, time = m[f"{key}.trials_share"], m[f"{key}.rtf_x_demand_share"]
     but = "but" if max(part, time) >= 2 * min(part, time) else "and"
-    return f"{claim} {but} {number(m, f'{key}.rtf_x_demand_share', words.share)} of their GPU time"
+    return f"{claim} {but} [{key}.rtf_x_demand_share] of their GPU time"
 
 
 def _keys(m: Numbers) -> list[Key]:
-    trials, kinds = number(m, "taxonomy.trials", words.count), {"limit": "Time limits", "infra": "Infrastructure"}
-    of = f"{number(m, 'taxonomy.matched', words.count)} of {trials} failed attempts"
-    keys = [Key("Reason recorded", number(m, "taxonomy.matched_share", words.share), of)]
+    trials, kinds = "[taxonomy.trials]", {"limit": "Time limits", "infra": "Infrastructure"}
+    of = f"[taxonomy.matched] of {trials} failed attempts"
+    keys = [Key("Reason recorded", "[taxonomy.matched_share]", of)]
     for kind, label in kinds.items():
         key = f"taxonomy.kind.{kind}"
         if m.value(f"{key}.trials", 0):
-            note = number(m, f"{key}.trials", _attempts)
+            note = f"[{key}.trials attempt]"
             if m.has(f"{key}.gpu_share"):
-                note += f", {number(m, f'{key}.gpu_share', words.share)} of failed GPU time"
-            keys.append(Key(label, number(m, f"{key}.trials_share", words.share), note))
+                note += f", [{key}.gpu_share] of failed GPU time"
+            keys.append(Key(label, f"[{key}.trials_share]", note))
     if m.value("taxonomy.deterministic.trials", 0):
-        note = number(m, "taxonomy.deterministic.trials", _attempts)
-        keys.append(Key("Would recur on a retry", number(m, "taxonomy.deterministic.trials_share", words.share), note))
+        note = "[taxonomy.deterministic.trials attempt]"
+        keys.append(Key("Would recur on a retry", "[taxonomy.deterministic.trials_share]", note))
     return keys
-
-
-def _attempts(value: float) -> str:
-    return words.plural(value, "attempt")
 
 
 def _text(m: Numbers) -> list[str]:
     told = {by: words_of for by, words_of in _EVIDENCE.items() if m.value(f"taxonomy.by_{by}", 0)}
     if not told:
         return []
-    parts = [f"{words_of} ({number(m, f'taxonomy.by_{by}', words.count)})" for by, words_of in told.items()]
-    text = f"Reasons come from {listed(parts)}."
+    parts = [f"{words_of} ([taxonomy.by_{by}])" for by, words_of in told.items()]
+    text = f"Reasons come from {words.listed(parts)}."
     return [text]
 
 
 def _callout(m: Numbers) -> Callout | None:
     if m["taxonomy.unmatched_share"] < MANY_UNKNOWN:
         return None
-    share = number(m, "taxonomy.unmatched_share", words.share)
     text = []
     if m.has("taxonomy.kind.none.gpu_share"):
-        text.append(f"They used {number(m, 'taxonomy.kind.none.gpu_share', words.share)} of failed GPU time.")
+        text.append("They used [taxonomy.kind.none.gpu_share] of failed GPU time.")
     if m.has("taxonomy.unmatched_line"):
-        line, count = of_trace(m["taxonomy.unmatched_line"]), number(m, "taxonomy.unmatched_line_trials", words.count)
+        line, count = of_trace(m["taxonomy.unmatched_line"]), "[taxonomy.unmatched_line_trials]"
         text.append(f"A taxonomy rule for “{line}” ({count}) would help.")
-    return Callout("care", f"{share} of failed attempts have no recorded reason.", " ".join(text))
+    return Callout("care", "[taxonomy.unmatched_share] of failed attempts have no recorded reason.", " ".join(text))
 
 
 def tables(trace: Trace) -> dict[str, Shown]:

@@ -10,8 +10,8 @@ from ttf.analyses.compare_traces.labels import OF_THE_WHOLE, reasons, trace_labe
 from ttf.charts.axes import log_scale, on_log_time, time_axis, time_domain
 from ttf.charts.encodings import picked, side_notes, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
-from ttf.charts.text import capital, count, listed
 from ttf.charts.theme import FAINT
+from ttf.words import capital, listed, plural
 
 MOST_TRACES = 8
 LABEL_WIDTH = 230
@@ -61,7 +61,9 @@ class Traces:
                 names = [*names[: MOST_TRACES - 1], f"{len(names) - MOST_TRACES + 1} more"]
             text += f" {listed(names)}: {reason}."
         if self._left_out:
-            text += f" The first {MOST_TRACES} traces of the study; {count(self._left_out, 'other')} in the table only."
+            text += (
+                f" The first {MOST_TRACES} traces of the study; {plural(self._left_out, 'other')} in the table only."
+            )
         return text
 
 

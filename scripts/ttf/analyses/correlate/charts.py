@@ -15,9 +15,10 @@ from ttf.charts.axes import log_time, on_log_time, percent_axis
 from ttf.charts.encodings import picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.intervals import by_what, draw_intervals, shown
-from ttf.charts.text import FEATURE_NAMES, count, feature_title, labels, listed, significant
+from ttf.charts.text import FEATURE_NAMES, feature_title, labels
 from ttf.charts.theme import FAINT, OUTCOME_COLOURS
 from ttf.inputs import Inputs
+from ttf.words import listed, plural
 
 MOST_TYPES = 20
 
@@ -63,9 +64,9 @@ def runtime_by_gpu_type(given: Inputs, study: Study) -> Figure:
     notes = base.transform_filter("isValid(datum.note)").mark_text(align="left", fontSize=10, baseline="middle")
     notes = notes.encode(x=alt.value(488), text="note:N", color=alt.value(FAINT))
     chart = alt.layer(spans, *marks, notes).properties(width=480, height=alt.Step(20 if len(names) > 1 else 34))
-    caption = f"n = {count(drawn['jobs'].sum(), study.unit)}{few_in_a_mean(rows, study)}"
+    caption = f"n = {plural(drawn['jobs'].sum(), study.unit)}{few_in_a_mean(rows, study)}"
     if left_out := jobs.height - len(names):
-        caption += f"; {count(left_out, 'rarer type')} left out"
+        caption += f"; {plural(left_out, 'rarer type')} left out"
     return figure(
         chart,
         {"types": rows},
@@ -73,7 +74,7 @@ def runtime_by_gpu_type(given: Inputs, study: Study) -> Figure:
         title=what,
         subtitle=f"Mean (circle) and median (diamond) of {study.units} by outcome",
         caption=caption,
-        alt_text=f"Points on a logarithmic time axis, two rows for each of {count(len(names), 'GPU type')}.",
+        alt_text=f"Points on a logarithmic time axis, two rows for each of {plural(len(names), 'GPU type')}.",
     )
 
 
@@ -98,7 +99,7 @@ def failure_share(given: Inputs, study: Study) -> Figure:
     chart = alt.concat(*(panel.chart(study) for panel in features), columns=COLUMNS, spacing={"row": 18, "column": 12})
     chart = chart.resolve_scale(x="shared", y="independent")
     drawn = pl.concat(panel.kept for panel in features)
-    caption = f"n = {count(failures + successes, study.unit)}, {count(failures, 'failure')}. {by_what(drawn)}"
+    caption = f"n = {plural(failures + successes, study.unit)}, {plural(failures, 'failure')}. {by_what(drawn)}"
     if limited := outcomes.filter(outcome="failure")["at_time_limit"].sum():
         caption += f" {limited:,} of the failures ended at their time limit."
     if cut := [FEATURE_NAMES[feature] for feature, part in parts.items() if part.height > MOST_VALUES]:
@@ -124,7 +125,7 @@ class _Panel:
         kept = shown(kept).sort("value" if feature == "gpu_type" else _NUMERIC_ORDER)
         values = kept["value"]
         if feature != "gpu_type":
-            values = values.map_elements(lambda text: significant(float(text), 4), pl.String)
+            values = values.map_elements(lambda text: f"{float(text):,.4g}", pl.String)
         if values.n_unique() < values.len():
             values = kept["value"]
         named = labels(values)

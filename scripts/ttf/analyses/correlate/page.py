@@ -4,10 +4,10 @@ import polars as pl
 
 from ttf import words
 from ttf.analyses.correlate import CORRELATIONS
-from ttf.charts.text import FEATURE_NAMES, capital, plural
+from ttf.charts.text import FEATURE_NAMES
 from ttf.page.head import Head, Key, Line
 from ttf.page.numbers import Numbers
-from ttf.page.phrases import number
+from ttf.page.phrases import with_numbers
 from ttf.page.run_time import NAMES, clearest, drawn, keys_of
 from ttf.page.tables import Shown, texts
 from ttf.page.trace import Trace
@@ -50,7 +50,7 @@ def context(trace: Trace, metrics: Numbers) -> dict:
 
     return {
         "features": [
-            (name, capital(feature))
+            (name, words.capital(feature))
             for name, feature in FEATURE_WORDS.items()
             if metrics.has(f"failure_share.{name}.highest.value")
         ],
@@ -59,6 +59,7 @@ def context(trace: Trace, metrics: Numbers) -> dict:
     }
 
 
+@with_numbers
 def head(trace: Trace, m: Numbers) -> Head | None:
     """The clearest correlation of a request with run time: leads where no hazard ratio could be computed."""
     if not drawn(m):
@@ -75,15 +76,16 @@ def head(trace: Trace, m: Numbers) -> Head | None:
     rho = m[f"{key}.estimate"]
     of = {"success": "that succeeded", "failure": "that failed"}[outcome]
     moves = "rises" if rho > 0 else "falls"
-    claim = f"Run time {moves} with {NAMES[feature]} among {plural(trace.about['unit'])} {of} (ρ = {_rho(m, key)})"
+    claim = f"Run time {moves} with {NAMES[feature]} among {words.many(trace.about['unit'])} {of} (ρ = {_rho(m, key)})"
     return Head(claim, ("factors_of_run_time",), _keys(m), details="correlations with run time")
 
 
+@with_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     """Group means that do not correlate, as in the published study."""
     means = keys_of(m, "group_mean")
     if not means:
-        why = f"fewer than three values of a request among {plural(trace.about['unit'])} that ended"
+        why = f"fewer than three values of a request among {words.many(trace.about['unit'])} that ended"
         return [Line("Request against mean run time", why, "tables/correlations.csv", checked=False)]
     tested = [key for key in means if m.has(f"{key}.reject")]
     if not tested:
@@ -94,7 +96,7 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
     most = max(tested, key=lambda key: abs(m[f"{key}.estimate"]))
     said = f"no significant correlation of group means (r = {_rho(m, most)}, n = {m.n(f'{most}.estimate'):,}"
     if m.has(f"{most}.p_adjusted"):
-        said += f", adjusted p {number(m, f'{most}.p_adjusted', words.p_value)}"
+        said += f", adjusted p [{most}.p_adjusted:p_value]"
     return [Line("Request against mean run time", f"{said})", "tables/correlations.csv")]
 
 
@@ -103,7 +105,7 @@ def _keys(m: Numbers) -> tuple[Key, ...]:
     found = sorted(keys_of(m, "job"), key=lambda key: -abs(m[f"{key}.estimate"]))[:4]
     return tuple(
         Key(
-            f"{capital(NAMES[key.split('.')[2]])}, {key.split('.')[1]}",
+            f"{words.capital(NAMES[key.split('.')[2]])}, {key.split('.')[1]}",
             f"ρ = {_rho(m, key)}",
             (f"{m.interval(f'{key}.ci_{{}}')}, " if m.has(f"{key}.ci_low") else "") + f"n = {m.n(f'{key}.estimate'):,}",
         )
@@ -112,7 +114,7 @@ def _keys(m: Numbers) -> tuple[Key, ...]:
 
 
 def _rho(m: Numbers, key: str) -> str:
-    return number(m, f"{key}.estimate", words.coefficient)
+    return f"[{key}.estimate:coefficient]"
 
 
 def _headline(metrics: Numbers) -> tuple[str, str] | None:

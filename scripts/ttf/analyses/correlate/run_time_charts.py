@@ -10,11 +10,12 @@ import polars as pl
 from ttf.charts.axes import log_axis, log_domain, log_scale, on_log_time, time_axis, time_domain
 from ttf.charts.encodings import picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
-from ttf.charts.text import FEATURE_NAMES, capital, coefficient, count, listed
+from ttf.charts.text import FEATURE_NAMES
 from ttf.charts.theme import INK, OUTCOME_COLOURS
 from ttf.inputs import Inputs
 from ttf.numbers.metrics import FEWEST_ENDED
 from ttf.stats.features import correlation_row
+from ttf.words import capital, coefficient, listed, plural
 
 REQUESTS = ("gpu_request", "cpu_request", "memory_request", "size")
 MEASURED = ("gpu_utilisation", "cpu_usage", "memory_usage")
@@ -125,9 +126,9 @@ def run_time_by(given: Inputs, study: Study, *, features: Sequence[str], what: s
     panels = [_panel(name, by_feature[name], rows, len(shown), study) for name in shown]
     chart = alt.concat(*panels, columns=1 if study.narrow else 2, spacing={"row": 24, "column": 28})
     jobs = max(sum(row["jobs"] for row in mine) for mine in by_feature.values())
-    caption = f"n = {count(jobs, study.unit)}{few_in_a_mean(rows, study)}"
+    caption = f"n = {plural(jobs, study.unit)}{few_in_a_mean(rows, study)}"
     if ready.zeros:
-        caption += f"; {count(ready.zeros, 'group')} at 0 not drawn"
+        caption += f"; {plural(ready.zeros, 'group')} at 0 not drawn"
     if ready.merged:
         caption += f"; neighbouring values of {listed([FEATURE_NAMES[name] for name in ready.merged])} merged"
     if same := [FEATURE_NAMES[name] for name in notes if name not in shown]:
@@ -207,12 +208,12 @@ def _texts(feature: str) -> list[alt.Chart]:
     """Above the plot, a line for each outcome: what it is, and its two correlations."""
     notes = chart_of(f"{feature}_notes")
     y = alt.Y("outcome:N", scale=alt.Scale(domain=list(SETS), range=[-36, -6]), axis=None)
-    words = notes.mark_text(align="left", fontSize=11, color=INK).encode(y=y)
+    notes_text = notes.mark_text(align="left", fontSize=11, color=INK).encode(y=y)
     outcome = notes.mark_text(align="left", fontSize=11, fontWeight="bold").encode(
         x=alt.value(-50), y=y, text="outcome:N", color=alt.Color("outcome:N", scale=COLOURS, legend=None)
     )
     columns = {"means:N": 6, "over_jobs:N": 138}
-    return [outcome, *(words.encode(x=alt.value(x), text=text) for text, x in columns.items())]
+    return [outcome, *(notes_text.encode(x=alt.value(x), text=text) for text, x in columns.items())]
 
 
 factors_of_run_time = partial(

@@ -5,10 +5,10 @@ import polars as pl
 from ttf.analyses.describe_attempts.delays import ALL, FIRST, LATER
 from ttf.analyses.describe_attempts.retries import PROXY
 from ttf.charts.figure import Figure, Study, nothing_to_draw
-from ttf.charts.text import count
 from ttf.charts.time_ranges import placed, ranges
 from ttf.inputs import Inputs
 from ttf.jobs import GPU_BUCKETS, gpus_of
+from ttf.words import plural
 
 _BY_PROXY = " Any failure, cause unknown: an attempt that was followed by another counts as failed."
 KINDS = {FIRST: "first attempt", LATER: "later attempt"}
@@ -32,7 +32,7 @@ def delay_first_later(given: Inputs, study: Study) -> Figure:
         "Wait",
         f"GPUs of the {study.unit}",
         title=what,
-        caption=f"n = {count(n, 'known wait')}. First: from submission to start; later: from the end of the attempt "
+        caption=f"n = {plural(n, 'known wait')}. First: from submission to start; later: from the end of the attempt "
         "before. Waits below 1 s stand at 1 s.",
         alt_text=f"Ranges on a logarithmic time axis by {study.unit} size, of first and of later attempts.",
     )
@@ -56,8 +56,8 @@ def runtime_to_failure(given: Inputs, study: Study) -> Figure:
         times=times,
         title=what,
         subtitle="Line: median; circles: 90th and 95th percentile",
-        caption=f"n = {count(known['n'][0], 'failed attempt')}.{_BY_PROXY if PROXY in table['basis'] else ''}",
-        alt_text=f"Ranges on a logarithmic time axis for {count(len(rows), 'group')} of failed attempts.",
+        caption=f"n = {plural(known['n'][0], 'failed attempt')}.{_BY_PROXY if PROXY in table['basis'] else ''}",
+        alt_text=f"Ranges on a logarithmic time axis for {plural(len(rows), 'group')} of failed attempts.",
     )
 
 

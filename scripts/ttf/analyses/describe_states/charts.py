@@ -6,9 +6,9 @@ import polars as pl
 from ttf.charts.axes import percent_axis
 from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
-from ttf.charts.text import capital, count, gpus_label
 from ttf.charts.theme import ACCENT, AXIS
 from ttf.inputs import Inputs
+from ttf.words import capital, gpus_label, plural
 
 
 def size_mix_chart(given: Inputs, study: Study) -> Figure:
@@ -35,10 +35,10 @@ def size_mix_chart(given: Inputs, study: Study) -> Figure:
         color=coloured("measure", dict(zip(measures, (ACCENT, AXIS), strict=False)), title=None, orient="bottom"),
         tooltip=[*tooltip, *tips(form=",", n=study.units)],
     )
-    caption = f"n = {count(sized['n'][0], study.unit)} with a GPU; a share of one counts as 1."
+    caption = f"n = {plural(sized['n'][0], study.unit)} with a GPU; a share of one counts as 1."
     without = mix.filter(pl.col("gpus_high") == 0)["jobs"].sum()
     if without:
-        caption += f" {capital(count(without, study.unit))} without a GPU left out."
+        caption += f" {capital(plural(without, study.unit))} without a GPU left out."
     return figure(
         fitted(bars.mark_bar(), study, 260),
         {"sizes": rows},
@@ -46,7 +46,7 @@ def size_mix_chart(given: Inputs, study: Study) -> Figure:
         title=what,
         subtitle=f"Share of the {study.units} with a GPU, and of all GPU time",
         caption=caption,
-        alt_text=f"Paired bars for {count(sized.height, 'size')}.",
+        alt_text=f"Paired bars for {plural(sized.height, 'size')}.",
     )
 
 

@@ -2,10 +2,11 @@
 
 import polars as pl
 
+from ttf import words
 from ttf.analyses.describe_states import CLUSTER_SUMMARY, SIZE_MIX, STATES
-from ttf.charts.text import gpus_label
 from ttf.page.head import Line
 from ttf.page.numbers import Numbers
+from ttf.page.phrases import with_numbers
 from ttf.page.tables import Mean, Shown
 from ttf.page.trace import Trace
 
@@ -21,6 +22,7 @@ _SUMMARY = dict.fromkeys(
 ) | {"runtime_mean_s": Mean(of="runtime_n"), "queue_mean_s": Mean(of="queue_n")}
 
 
+@with_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     if m.has("taxonomy.trials"):
         return []
@@ -37,7 +39,7 @@ def tables(trace: Trace) -> dict[str, Shown]:
         unit=pl.col("unit").replace_strict(_KINDS),
     )
     mix = trace.table("size_mix")
-    labels = [gpus_label(low, high) for low, high in mix.select("gpus_low", "gpus_high").iter_rows()]
+    labels = [words.gpus_label(low, high) for low, high in mix.select("gpus_low", "gpus_high").iter_rows()]
     mix = mix.with_columns(gpus=pl.Series(labels, dtype=pl.String))
     summary = trace.table("cluster_summary").filter(pl.col("jobs") > 0)
     summary = summary.with_columns(population=pl.col("population").replace_strict(_POPULATIONS))

@@ -7,10 +7,11 @@ from ttf.charts.axes import percent_axis
 from ttf.charts.encodings import coloured, picked, side_notes
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.intervals import by_what, draw_intervals, shown
-from ttf.charts.text import capital, count, labels
+from ttf.charts.text import labels
 from ttf.charts.theme import FAILURE, FAINT, SUCCESS, THIRD
 from ttf.charts.time_ranges import placed, ranges
 from ttf.inputs import Inputs
+from ttf.words import capital, plural
 
 RESOURCES = {"cpu": "CPU", "gpu": "GPU", "memory": "memory"}
 MOST_ROLES = 24
@@ -35,8 +36,8 @@ def queue_by_gpus(given: Inputs, study: Study) -> Figure:
         "Wait",
         f"GPUs of the {study.unit}",
         title=what,
-        caption=f"n = {count(known['n'].sum(), study.unit)} with a known wait; below 1 s at 1 s",
-        alt_text=f"Ranges on a logarithmic time axis, a row for each of {count(len(rows), 'kind')}.",
+        caption=f"n = {plural(known['n'].sum(), study.unit)} with a known wait; below 1 s at 1 s",
+        alt_text=f"Ranges on a logarithmic time axis, a row for each of {plural(len(rows), 'kind')}.",
     )
 
 
@@ -66,7 +67,7 @@ def request_use(given: Inputs, study: Study) -> Figure:
         title=what,
         subtitle="Request per instance against mean measured use; the rest to 100% is equal",
         caption=f"{capital(study.units)} with a request and a measured use; n beside each bar.",
-        alt_text=f"Stacked bars of shares for {count(known.height, 'resource')}.",
+        alt_text=f"Stacked bars of shares for {plural(known.height, 'resource')}.",
     )
 
 
@@ -92,7 +93,7 @@ def roles(given: Inputs, study: Study) -> Figure:
     failed = draw_intervals(ended, low, strokeWidth=1.6, color=FAILURE, opacity=0.6)
     failed += ended.mark_circle(size=34, color=FAILURE, opacity=1).encode(x="failed:Q")
     panels = [part.properties(width=width, height=alt.Step(18)) for part, width in ((shares, 330), (failed, 210))]
-    caption = f"n = {count(drawn['n'][0], study.unit)} with a role. {by_what(drawn)}"
+    caption = f"n = {plural(drawn['n'][0], study.unit)} with a role. {by_what(drawn)}"
     if table.height > drawn.height:
         caption += f" The {MOST_ROLES} most frequent of {drawn['roles'][0]:,} roles."
     return figure(
@@ -102,7 +103,7 @@ def roles(given: Inputs, study: Study) -> Figure:
         title=f"{capital(study.units)} and failures by role",
         subtitle=f"Share of {study.units}; share of ended ones that failed, with 95% CI",
         caption=caption,
-        alt_text=f"Bars of the share of {count(len(rows), 'role')}, and of the failures in each.",
+        alt_text=f"Bars of the share of {plural(len(rows), 'role')}, and of the failures in each.",
     )
 
 

@@ -4,11 +4,10 @@ import polars as pl
 
 from ttf import words
 from ttf.analyses.describe_workload import PERCENTILES
-from ttf.charts.text import capital
 from ttf.jobs import gpus_of
 from ttf.page.head import Callout, Head, Key, Line
 from ttf.page.numbers import Numbers
-from ttf.page.phrases import number
+from ttf.page.phrases import with_numbers
 from ttf.page.tables import Mean, Shown, span
 from ttf.page.trace import Trace
 
@@ -18,6 +17,7 @@ MOST_ABOVE = 0.05
 _USE, _WAIT = "occupancy.all.gpus_in_use_share", "workload.queue.all"
 
 
+@with_numbers
 def head(trace: Trace, m: Numbers) -> Head | None:
     """GPUs in use and how long jobs waited; None where neither is known."""
     unit, has_use, has_wait = trace.about["unit"], m.size.is_gpu and m.has(_USE), m.has(f"{_WAIT}.median_s")
@@ -25,9 +25,9 @@ def head(trace: Trace, m: Numbers) -> Head | None:
         return None
     keys = []
     if has_use:
-        over = f"mean over {number(m, 'occupancy.all.time_s', words.duration)}"
-        peak = f"; peak {number(m, 'occupancy.peak_share', words.share)}" if m.has("occupancy.peak_share") else ""
-        keys.append(Key("GPUs in use", number(m, _USE, words.share), over + peak))
+        over = "mean over [occupancy.all.time_s]"
+        peak = "; peak [occupancy.peak_share]" if m.has("occupancy.peak_share") else ""
+        keys.append(Key("GPUs in use", f"[{_USE}]", over + peak))
     if has_wait:
         n = words.plural(m.n(f"{_WAIT}.median_s"), unit)
         keys.append(_waited("Median wait", m, f"{_WAIT}.median_s", f"{_WAIT}.p90_s", n))
@@ -37,7 +37,7 @@ def head(trace: Trace, m: Numbers) -> Head | None:
         gpus = gpus_of(m[f"{largest}.gpus"])
         keys.append(_waited(f"Median wait, {gpus}", m, f"{largest}.median_s", f"{largest}.p90_s", n))
     if m.size.is_gpu and m.has("use.gpu.all.mean_share"):
-        keys.append(Key("GPU activity", number(m, "use.gpu.all.mean_share", words.share), "mean while held"))
+        keys.append(Key("GPU activity", "[use.gpu.all.mean_share]", "mean while held"))
     charts = ("gpus_in_use", "queue_by_gpus")[not m.size.is_gpu :]
     drawn = [name for name in charts if not trace.figures.get(name, {"empty": "none"})["empty"]]
     return Head(
@@ -50,6 +50,7 @@ def head(trace: Trace, m: Numbers) -> Head | None:
     )
 
 
+@with_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     """What the trace does not tell of queue and utilisation."""
     no_wait = m.value("queue.reason", "no submission with a later start is recorded")
@@ -62,26 +63,25 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
             "Reasons for waiting": m.value("occupancy.causes.reason", None),
             "GPU activity": None if m.has(known) or m.has("workload.machines.gpu.mean") else "no readings of it",
         }
-    return [Line(what, f"{capital(why)}.", checked=False) for what, why in absent.items() if why]
+    return [Line(what, f"{words.capital(why)}.", checked=False) for what, why in absent.items() if why]
 
 
 def _claim(m: Numbers, unit: str, has_use: bool, has_wait: bool) -> str:
-    used = f"{number(m, _USE, words.share)} of GPUs were in use" if has_use else ""
+    used = f"[{_USE}] of GPUs were in use" if has_use else ""
     if not has_wait:
         return f"{used} on average"
-    median, ninth = (number(m, f"{_WAIT}.{name}", words.duration) for name in ("median_s", "p90_s"))
     if m[f"{_WAIT}.p90_s"] == 0:
         waited = f"nine in ten {unit}s started at once"
     elif m[f"{_WAIT}.median_s"] == 0:
-        waited = f"half of {unit}s started at once, nine in ten within {ninth}"
+        waited = f"half of {unit}s started at once, nine in ten within [{_WAIT}.p90_s]"
     else:
-        waited = f"the median {unit} waited {median}"
-        waited += "" if has_use else f", one in ten longer than {ninth}"
-    return f"{used}; {waited}" if has_use else capital(waited)
+        waited = f"the median {unit} waited [{_WAIT}.median_s]"
+        waited += "" if has_use else f", one in ten longer than [{_WAIT}.p90_s]"
+    return f"{used}; {waited}" if has_use else words.capital(waited)
 
 
 def _waited(label: str, m: Numbers, median: str, ninth: str, n: str) -> Key:
-    return Key(label, number(m, median, words.duration), f"90th percentile {number(m, ninth, words.duration)}; n = {n}")
+    return Key(label, f"[{median}]", f"90th percentile [{ninth}]; n = {n}")
 
 
 def _why(m: Numbers, unit: str) -> tuple[str, ...]:
@@ -91,19 +91,21 @@ def _why(m: Numbers, unit: str) -> tuple[str, ...]:
         return ()
     if m[free] > 0.5:
         said = (
-            f"Of {words.plural(m.n(free), unit)} that waited over a minute, {number(m, free, words.share)} found "
-            "enough GPUs free (inferred): priorities or limits are likelier reasons than capacity."
+            f"Of {words.plural(m.n(free), unit)} that waited over a minute, [{free}] found enough GPUs "
+            "free (inferred): priorities or limits are likelier reasons than capacity."
         )
     else:
-        few = number(m, full, words.share)
-        said = f"For {few} of waits over a minute, too few GPUs were free (inferred)."
+        said = f"For [{full}] of waits over a minute, too few GPUs were free (inferred)."
     return (said,)
 
 
 def _callout(m: Numbers) -> Callout | None:
     if m.value("occupancy.above_capacity_share", 0) > MOST_ABOVE:
-        above = number(m, "occupancy.above_capacity_share", words.share)
-        return Callout("care", "Placements exceed the machines.", f"{above} of GPU time lies above capacity: left out.")
+        return Callout(
+            "care",
+            "Placements exceed the machines.",
+            "[occupancy.above_capacity_share] of GPU time lies above capacity: left out.",
+        )
     return None
 
 

@@ -10,9 +10,9 @@ from ttf.charts.axes import TIME_TICKS_S, log_time, percent_axis
 from ttf.charts.encodings import coloured
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.steps import bands, step_curves, step_rows
-from ttf.charts.text import capital, count, listed
 from ttf.charts.theme import CATEGORY_COLOURS, OUTCOME_COLOURS
 from ttf.stats.survival import thin
+from ttf.words import capital, listed, plural
 
 MOST_ENDS = len(CATEGORY_COLOURS)
 MOST_STEPS = 120  # of one curve
@@ -50,7 +50,7 @@ def cumulative_incidence(given: Mapping[str, pl.DataFrame], study: Study) -> Fig
     if unseen := [f"{end} {lives:,}" for end, _, lives in every.iter_rows() if lives]:
         caption += f" Of unknown duration, left out: {listed(unseen)}."
     if (rare := ranked.slice(MOST_ENDS)).height:
-        caption += f" {count(rare.height, 'rarer end')} left out, of {rare['events_so_far'].sum():,}."
+        caption += f" {plural(rare.height, 'rarer end')} left out, of {rare['events_so_far'].sum():,}."
     return figure(
         _incidence_lines(rows, names, study),
         {"incidence": rows},

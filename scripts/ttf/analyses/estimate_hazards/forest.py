@@ -11,11 +11,12 @@ from ttf.charts.axes import log_domain, log_scale, log_ticks, percent_axis
 from ttf.charts.encodings import picked
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.intervals import draw_intervals, shown
-from ttf.charts.text import capital, count, in_words, labels, percent, significant
+from ttf.charts.text import labels
 from ttf.charts.theme import ACCENT, FAILURE, FAINT, INK
 from ttf.inputs import Inputs
 from ttf.numbers.metrics import FEWEST_ENDED
 from ttf.size_unit import NODE, SizeUnit
+from ttf.words import capital, in_words, plural, share
 
 MOST_ROWS, MOST_REQUESTS = 8, 3
 STEP = 20
@@ -37,9 +38,9 @@ def factors_of_failure(given: Inputs, study: Study) -> Figure:
     by += "; dashed: if independent" if any(exact) and not all(exact) else ""
     # A component is at risk once for each of its lives.
     caption = f"n = {whole['n']:,} {study.lives}{' at risk' * has_jobs}, "
-    caption += count(whole["events"], "failure")
+    caption += plural(whole["events"], "failure")
     if left_out := ratios.height - sum("low" in row for row in rows):
-        caption += f"; {count(left_out, 'more ratio')} in the table"
+        caption += f"; {plural(left_out, 'more ratio')} in the table"
     return figure(
         # Other fonts than the one that is measured here are wider.
         _chart(rows, has_shares, study).properties(padding={"left": 14, "right": 14, "top": 5, "bottom": 5}),
@@ -48,7 +49,7 @@ def factors_of_failure(given: Inputs, study: Study) -> Figure:
         title=what if has_shares else "Hazard ratio of failure by factor",
         subtitle=f"Cox regression, adjusted for the other factors; 95% CI {by}",
         caption=caption,
-        alt_text=f"{count(len(rows), 'row')} with points and intervals: "
+        alt_text=f"{plural(len(rows), 'row')} with points and intervals: "
         f"{'shares that failed, and ' if has_shares else ''}hazard ratios on a logarithmic axis.",
     )
 
@@ -110,7 +111,7 @@ def _shares_of(shares: pl.DataFrame | None, feature: str) -> dict[str, dict]:
     known = shown(shares.filter(pl.col("ended") >= FEWEST_ENDED, feature=feature))
     cells = {"share": "failure_share", "share_low": "low", "share_high": "high", "share_independent": "independent"}
     return {
-        row["value"]: picked(row, **cells) | {"share_text": percent(row["failure_share"]), "jobs": row["jobs"]}
+        row["value"]: picked(row, **cells) | {"share_text": share(row["failure_share"]), "jobs": row["jobs"]}
         for row in known.iter_rows(named=True)
     }
 
@@ -123,7 +124,7 @@ def _requests(shares: pl.DataFrame | None) -> dict[str, dict]:
 
 
 def _gpus(number: float) -> str:
-    return f"{significant(number) if number else 'No'} GPU{'s' if number > 1 else ''}"
+    return f"{f'{number:,.3g}' if number else 'No'} GPU{'s' if number > 1 else ''}"
 
 
 def _chart(rows: list[dict], has_shares: bool, study: Study) -> alt.TopLevelMixin:

@@ -5,13 +5,11 @@ import polars as pl
 from ttf import words
 from ttf.analyses.estimate_hazards import COX, DOUBLING, INCIDENCE_AT, JOB_SIZE, LOGRANK, SURVIVAL_SUMMARY_DELAYED_ENTRY
 from ttf.analyses.estimate_hazards.total import SIGNIFICANCE
-from ttf.analyses.measure_sizes.page import WITHOUT_ENDS
-from ttf.charts.text import capital, in_words, plural
 from ttf.numbers.metrics import FEWEST_FAILURES
 from ttf.page.head import Head, Key, Line
 from ttf.page.numbers import Numbers
-from ttf.page.phrases import number, of_trace, own_ends
-from ttf.page.rules import ends_mostly_unknown
+from ttf.page.phrases import of_trace, own_ends, with_numbers
+from ttf.page.rules import WITHOUT_ENDS, ends_mostly_unknown
 from ttf.page.run_time import NAMES, clearest, drawn
 from ttf.page.tables import CLUSTERED, Column, Shown
 from ttf.page.trace import Trace, largest_strata, strata_in_words
@@ -56,6 +54,7 @@ def _stratifications(m: Numbers) -> list[str]:
     return [key.split(".")[1] for key in m if key.startswith("logrank.") and key.endswith(".strata")]
 
 
+@with_numbers
 def head(trace: Trace, m: Numbers) -> Head | None:
     """The strongest hazard ratio; of run time the clearest correlation. None where no ratio could be computed."""
     if not m.value("cox.total.ratios", 0) or ends_mostly_unknown(m):
@@ -67,13 +66,14 @@ def head(trace: Trace, m: Numbers) -> Head | None:
     keys += [_tested(m), *_run_time(m, unit)]
     text = "Ratios show association, not cause."
     if m.value("cox.changing", 0):
-        changing, of = number(m, "cox.changing", words.count), number(m, "cox.covariates", words.count)
+        changing, of = "[cox.changing]", "[cox.covariates]"
         text = f"Ratios show association, not cause; {changing} of {of} change with age and are averages."
     text += own_ends(m)
     details = "hazard ratios, log-rank tests" + (", correlations" if drawn(m) else "")
     return Head(_claim(m, unit), ("factors_of_failure",), tuple(keys), (text,), details=details)
 
 
+@with_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     """Strata that do not differ, but those of the claim, which adjusts for the others; a trace without a ratio."""
     if not m.value("cox.total.ratios", 0):
@@ -86,10 +86,13 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
     for name in _stratifications(m):
         key = f"logrank.{name}"
         if name != of_claim and m.value(f"{key}.p_adjusted_clustered", 0) >= SIGNIFICANCE:
-            p = number(m, f"{key}.p_adjusted_clustered", words.p_value)
-            strata = number(m, f"{key}.strata", words.count)
-            said = f"no significant difference (log-rank, {strata} strata, adjusted p {p})"
-            found.append(Line(f"Time to failure by {in_words(name).replace('cpu', 'CPU')}", said, "tables/logrank.csv"))
+            said = (
+                f"no significant difference (log-rank, [{key}.strata] strata, adjusted p "
+                f"[{key}.p_adjusted_clustered:p_value])"
+            )
+            found.append(
+                Line(f"Time to failure by {words.in_words(name).replace('cpu', 'CPU')}", said, "tables/logrank.csv")
+            )
     return found
 
 
@@ -107,37 +110,38 @@ def _is_none(m: Numbers) -> bool:
 
 
 def _claim(m: Numbers, unit: str) -> str:
-    units = plural(unit)
-    ratios = number(m, "cox.total.ratios", words.count)
+    units = words.many(unit)
     if m["cox.total.untold"] == m["cox.total.ratios"]:
-        of = number(m, "cox.total.ratios", lambda n: words.plural(n, "hazard ratio"))
+        of = "[cox.total.ratios hazard ratio]"
         return f"Too few clusters to test whether {of} differ{'s' * (m['cox.total.ratios'] == 1)} from 1"
     if not m.has("cox.strongest.hazard_ratio"):
         if m["cox.total.clear"]:
             return f"No factor with {FEWEST_FAILURES} failures or more is significantly associated with failure"
-        clear = number(m, "cox.total.clear", words.count)
-        of = f"{clear} of {ratios} hazard ratios{_untested(m)}"
+        of = f"[cox.total.clear] of [cox.total.ratios] hazard ratios{_untested(m)}"
         return f"No factor is significantly associated with failure ({of})"
-    ratio = number(m, "cox.strongest.hazard_ratio", lambda value: words.number(value, 2))
+    ratio = "[cox.strongest.hazard_ratio:2]"
     if _is_size(m):
         of = "nodes" if m["cox.strongest.covariate"] == "nodes" else "GPUs"
         sooner = "sooner" if m["cox.strongest.hazard_ratio"] > 1 else "later"
-        return f"{capital(units)} on more {of} fail {sooner}: each doubling multiplies the adjusted hazard by {ratio}"
+        effect = f"each doubling multiplies the adjusted hazard by {ratio}"
+        return f"{words.capital(units)} on more {of} fail {sooner}: {effect}"
     if _is_none(m):
         what = "node" if m["cox.strongest.covariate"] == "nodes" else "GPU"
-        return f"{capital(units)} without a {what} have {ratio} times the adjusted hazard of those on one"
+        return f"{words.capital(units)} without a {what} have {ratio} times the adjusted hazard of those on one"
     level, against = (of_trace(m[f"cox.strongest.{name}"], LONGEST_NAME) for name in ("level", "reference"))
     factor = _factor(m)
     within = "in" if m["cox.strongest.covariate"] in PLACES else "of"
-    return f"{capital(units)} {within} {factor} {level} have {ratio} times the adjusted hazard of {factor} {against}"
+    return (
+        f"{words.capital(units)} {within} {factor} {level} have {ratio} times the adjusted hazard of {factor} {against}"
+    )
 
 
 def _untested(m: Numbers) -> str:
-    return f", {number(m, 'cox.total.untold', words.count)} untested" if m["cox.total.untold"] else ""
+    return ", [cox.total.untold] untested" if m["cox.total.untold"] else ""
 
 
 def _factor(m: Numbers) -> str:
-    return in_words(m["cox.strongest.covariate"]).replace("cpu", "CPU")
+    return words.in_words(m["cox.strongest.covariate"]).replace("cpu", "CPU")
 
 
 def _compared(m: Numbers) -> str:
@@ -156,14 +160,17 @@ def _key(m: Numbers, key: str, label: str) -> Key:
     # The total of all amounts is no coefficient, whose p would be adjusted.
     p = next((name for name in ("p_adjusted_clustered", "p_clustered") if m.has(f"{key}.{name}")), None)
     if p and key == "cox.strongest":
-        note += f", p {number(m, f'{key}.{p}', words.p_value)}"
-    return Key(label, number(m, f"{key}.hazard_ratio"), note)
+        note += f", p [{key}.{p}:p_value]"
+    return Key(label, f"[{key}.hazard_ratio]", note)
 
 
 def _tested(m: Numbers) -> Key:
-    clear, ratios = (number(m, f"cox.total.{name}", words.count) for name in ("clear", "ratios"))
     by = f", clustered by {of_trace(m['cox.cluster_by'])}" if m.has("cox.cluster_by") else ""
-    return Key("Significant hazard ratios", f"{clear} of {ratios}{_untested(m)}", f"adjusted p < {SIGNIFICANCE:g}{by}")
+    return Key(
+        "Significant hazard ratios",
+        f"[cox.total.clear] of [cox.total.ratios]{_untested(m)}",
+        f"adjusted p < {SIGNIFICANCE:g}{by}",
+    )
 
 
 def _run_time(m: Numbers, unit: str) -> list[Key]:
@@ -172,8 +179,8 @@ def _run_time(m: Numbers, unit: str) -> list[Key]:
         return []
     _, outcome, feature, _ = key.split(".")
     of = {"success": "succeeded", "failure": "failed"}[outcome]
-    note = f"{m.n(f'{key}.estimate'):,} {plural(unit)} that {of}, {m.interval(f'{key}.ci_{{}}')}"
-    return [Key(f"Run time against {NAMES[feature]}", f"ρ = {number(m, f'{key}.estimate', words.coefficient)}", note)]
+    note = f"{m.n(f'{key}.estimate'):,} {words.many(unit)} that {of}, {m.interval(f'{key}.ci_{{}}')}"
+    return [Key(f"Run time against {NAMES[feature]}", f"ρ = [{key}.estimate:coefficient]", note)]
 
 
 def _incidence(trace: Trace) -> Shown:

@@ -8,8 +8,8 @@ import polars as pl
 from ttf.charts.axes import log_scale, percent_axis, time_axis
 from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
-from ttf.charts.text import count, listed
 from ttf.charts.theme import CATEGORY_COLOURS
+from ttf.words import listed, plural
 
 OBSERVED, CHANCE = "observed", "by chance"
 WHAT = "Unplanned outages with another near in time"
@@ -46,7 +46,7 @@ def bursts(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
         study,
         title=WHAT,
         subtitle="In the same place, 95% CI; dashed: times exchanged, shifted or jittered, the highest",
-        caption=f"n = {count(found['n'].max(), 'outage')}. Where chance gives all, a window says nothing.",
+        caption=f"n = {plural(found['n'].max(), 'outage')}. Where chance gives all, a window says nothing.",
         alt_text=f"{WHAT}: a line by window for {listed(places)}, and a dashed one for chance.",
     )
 

@@ -12,9 +12,10 @@ from ttf.analyses.find_lemon_nodes.excess import Ordinary, typical_detectable
 from ttf.charts.axes import log_domain, log_scale, log_ticks
 from ttf.charts.encodings import picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
-from ttf.charts.text import count, labels, percent, significant
+from ttf.charts.text import labels
 from ttf.charts.theme import CANCELLED, FAILURE, FAINT, INK
 from ttf.inputs import Inputs
+from ttf.words import number, plural, share
 
 MOST_LABELLED = 10
 MOST_LEMONS = 60
@@ -49,22 +50,22 @@ def lemon_funnel(given: Inputs, study: Study) -> Figure:
     limit = [row for row in _limit(domain, cut, ordinary) if row["ratio"] <= top]
     _label([row for row in rows if row["lemon"]], domain, top)
     n = int(tested["counted"].sum())
-    caption = f"n = {count(tested.height, 'node')}, {count(n, 'failure')} counted."
+    caption = f"n = {plural(tested.height, 'node')}, {plural(n, 'failure')} counted."
     if ratio := _detectable(tested):
         caption += f" Found with 80% power: a typical node with {ratio}."
     if unattributed := _unattributed(nodes):
         caption += f" {unattributed}."
     if untested := nodes.height - tested.height:
-        caption += f" {count(untested, 'node')} without a test left out."
+        caption += f" {plural(untested, 'node')} without a test left out."
     if (more := lemons.height - MOST_LEMONS) > 0:
         caption += f" Marked: the {MOST_LEMONS} of lowest p; {more:,} more are in lemon_nodes.csv."
-    found = f"{lemons.height:,} of {count(tested.height, 'node')} significant"
+    found = f"{lemons.height:,} of {plural(tested.height, 'node')} significant"
     return figure(
         fitted(_funnel(domain, top), study, _HEIGHT),
         {"nodes": rows, "limit": limit},
         study,
         title=what,
-        subtitle=f"One-sided exact tests, false-discovery rate {percent(false_discovery)}; rust: significant; "
+        subtitle=f"One-sided exact tests, false-discovery rate {share(false_discovery)}; rust: significant; "
         f"dashed: {'Poisson limit' if ordinary is None else 'limit of ordinary nodes'}",
         caption=caption,
         alt_text=f"{what}: a funnel plot of failures counted over expected, by failures expected; {found}.",
@@ -87,7 +88,7 @@ def _together(nodes: pl.DataFrame) -> list[dict]:
         ).sort("place", "level")
         if binned.height <= MOST_DOTS:
             break
-    return [_dot(row, count(row["nodes"], "node"), row["nodes"]) for row in binned.iter_rows(named=True)]
+    return [_dot(row, plural(row["nodes"], "node"), row["nodes"]) for row in binned.iter_rows(named=True)]
 
 
 def _ordinary(tested: pl.DataFrame) -> Ordinary | None:
@@ -151,7 +152,7 @@ def _unattributed(nodes: pl.DataFrame) -> str:
     for row in nodes.head(1).iter_rows(named=True):
         failures, attributed = row["window_failures"], row["attributed_failures"]
         if 2 * attributed < failures:
-            return f"{failures - attributed:,} of {count(failures, 'failure')} could not be attributed to a node"
+            return f"{failures - attributed:,} of {plural(failures, 'failure')} could not be attributed to a node"
     return ""
 
 
@@ -160,7 +161,7 @@ def _detectable(tested: pl.DataFrame) -> str:
     if ratio is None:
         return ""
     what = "the failures expected" if tested["basis"][0] == "proxy" else "the fleet's rate"
-    return f"{significant(ratio)} times {what}"
+    return f"{number(ratio)} times {what}"
 
 
 CHARTS = {"lemons": lemon_funnel}

@@ -2,12 +2,11 @@
 
 import polars as pl
 
-from ttf import words
 from ttf.analyses.find_lemon_nodes import LEMON_EFFECT, LEMON_NODES
 from ttf.page import rules
 from ttf.page.head import Head, Key, Line
 from ttf.page.numbers import Numbers
-from ttf.page.phrases import number, of_trace
+from ttf.page.phrases import of_trace, with_numbers
 from ttf.page.tables import Interval, Shown, yes_or_no
 from ttf.page.trace import Trace
 
@@ -47,94 +46,74 @@ def tables(trace: Trace) -> dict[str, Shown]:
     return found
 
 
+@with_numbers
 def nodes_in_words(m: Numbers) -> str:
     """The end of a finding: how many nodes stand out; nothing where none could be tested."""
     if not m.value("lemons.tested", 0):
         return ""
     if rules.r11_no_power(m):
-        if _few_are_named(m):
+        if rules.few_name_nodes(m):
             return "too few failures name a node"
         differ = m.has("lemons.first.ordinary_cv")
         return "no node can be told from others that differ" if differ else "too few failures to compare nodes"
     if not m["lemons.lemons"]:
         return "no node has excess failures"
     has = "has" if m["lemons.lemons"] == 1 else "have"
-    return f"{number(m, 'lemons.lemons', lambda n: words.plural(n, 'node'))} {has} excess failures"
-
-
-def _few_are_named(m: Numbers) -> bool:
-    return m.value("lemons.attributed_share", 1) < 0.5
-
-
-def why_no_finding(m: Numbers) -> str:
-    """What the test of nodes lacks where it has no power: 6 of 69 failures name a node."""
-    failures = number(m, "lemons.window_failures", lambda n: words.plural(n, "failure"))
-    if _few_are_named(m):
-        return f"{number(m, 'lemons.failures', words.count)} of {failures} name a node"
-    differ = ""
-    if m.has("lemons.first.ordinary_cv"):
-        differ = f" that differ (CV {number(m, 'lemons.first.ordinary_cv', _two)})"
-    return f"{failures} are too few for {number(m, 'lemons.tested', lambda n: words.plural(n, 'node'))}{differ}"
+    return f"[lemons.lemons node] {has} excess failures"
 
 
 def _needed(m: Numbers) -> str:
     """What data would give the test power."""
-    if _few_are_named(m):
+    if rules.few_name_nodes(m):
         return "FailedNode or health events"
     return "states or health events" if m["lemons.basis"] == "proxy" else "a longer record"
 
 
+@with_numbers
 def of_nodes(trace: Trace, m: Numbers) -> list[Key]:
     """How many nodes have excess failures, the first of them by name; the power of the test."""
     if not m.value("lemons.tested", 0):
         return []
-    found, tested = (number(m, f"lemons.{key}", words.count) for key in ("lemons", "tested"))
-    value, note = f"{found} of {tested}", _named(trace, m)
+    value, note = "[lemons.lemons] of [lemons.tested]", _named(trace, m)
     if rules.r11_no_power(m):
-        value, note = "cannot tell", why_no_finding(m)
+        value, note = "cannot tell", rules.why_no_finding(m)
     keys = [Key("Nodes with excess failures", value, note)]
     if m.has("lemons.detectable_ratio") and not m["lemons.lemons"]:
         than = "the failures expected" if m["lemons.basis"] == "proxy" else "the rate of its fleet"
-        keys.append(Key("Detectable with 80% power", f"{number(m, 'lemons.detectable_ratio', _two)} times", than))
+        keys.append(Key("Detectable with 80% power", "[lemons.detectable_ratio:2] times", than))
     return keys
-
-
-def _two(value: float) -> str:
-    return words.number(value, 2)
 
 
 def _named(trace: Trace, m: Numbers) -> str:
     if not m["lemons.lemons"]:
-        return f"of {number(m, 'lemons.counted', lambda n: words.plural(n, 'failure'))}"
+        return "of [lemons.counted failure]"
     names = trace.table("lemon_nodes").filter(pl.col("lemon"))["node"].head(MOST_NAMED)
     more = "…" if m["lemons.lemons"] > MOST_NAMED else ""
-    share = number(m, "lemons.share_of_failures", words.share)
-    return f"{', '.join(of_trace(name, 20) for name in names)}{more}; {share} of failures"
+    return f"{', '.join(of_trace(name, 20) for name in names)}{more}; [lemons.share_of_failures] of failures"
 
 
+@with_numbers
 def head(trace: Trace, m: Numbers) -> Head | None:
     """Where the rate cannot be followed over time, what is known of nodes leads."""
     if not m.value("lemons.tested", 0):
         return None
-    found, tested = (number(m, f"lemons.{key}", words.count) for key in ("lemons", "tested"))
-    claim = f"{found} of {tested} nodes have significantly more failures than expected"
+    claim = "[lemons.lemons] of [lemons.tested] nodes have significantly more failures than expected"
     if rules.r11_no_power(m):
-        claim = f"Whether any of {tested} nodes fails more than the others cannot be told"
+        claim = "Whether any of [lemons.tested] nodes fails more than the others cannot be told"
     return Head(claim, ("lemons",), tuple(of_nodes(trace, m)), details="nodes by rate, power of the test")
 
 
+@with_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     tested = m.value("lemons.tested", 0)
     if not m.has("lemons.nodes") or (tested and m["lemons.lemons"]):
         return []
     what, table = "Nodes with excess failures", "tables/lemon_nodes.csv"
     if not tested:
-        failures = number(m, "lemons.failures", lambda n: words.plural(n, "failure"))
-        return [Line(what, f"no node can be compared: {failures} attributed to nodes", table)]
+        return [Line(what, "no node can be compared: [lemons.failures failure] attributed to nodes", table)]
     if rules.r11_no_power(m):
-        return [
-            Line(what, f"cannot tell: {why_no_finding(m)}; with {_needed(m)} it could be told", table, checked=False)
-        ]
-    ratio = number(m, "lemons.detectable_ratio", _two)
+        why = f"cannot tell: {rules.why_no_finding(m)}; with {_needed(m)} it could be told"
+        return [Line(what, why, table, checked=False)]
+    ratio = "[lemons.detectable_ratio:2]"
     power = f"a typical node with {ratio} times the failures would be found with 80% power"
-    return [Line(what, f"0 of {number(m, 'lemons.tested', words.count)}; {power}", table)]
+    return [Line(what, f"0 of [lemons.tested]; {power}", table)]

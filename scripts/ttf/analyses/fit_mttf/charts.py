@@ -13,10 +13,11 @@ from ttf.charts.encodings import coloured, picked, side_notes, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw, one_for_all
 from ttf.charts.intervals import by_what, draw_lower_bounds, estimates_with_intervals, shown
 from ttf.charts.steps import CLUSTERED, bands, step_curves, step_rows
-from ttf.charts.text import HOUR_S, capital, count, duration, in_words, labels, listed, percent
+from ttf.charts.text import HOUR_S, labels
 from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, FAILURE, FAINT, INK, ORDER_COLOURS
 from ttf.columns import GAP
 from ttf.stats.survival import thin
+from ttf.words import capital, duration, in_words, listed, plural, share
 
 MOST_STRATA = 6
 MOST_STEPS = 160  # of one curve: a step every four pixels
@@ -84,7 +85,7 @@ def still_running(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
         study,
         title=what,
         subtitle=f"Kaplan–Meier estimate, {band}; {study.lives} that ended otherwise are censored",
-        caption=f"n = {count(n, study.life)}, {count(events, 'failure')}",
+        caption=f"n = {plural(n, study.life)}, {plural(events, 'failure')}",
         alt_text=f"{alt_text}time to failure of {duration(mean)}.",
     )
 
@@ -92,16 +93,16 @@ def still_running(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
 def _spots(at_ages: pl.DataFrame, mean: float, low: float) -> list[dict]:
     """The estimate at the last two ages that the curve reaches; `above`: where its label has room."""
     left = dict(at_ages.filter(pl.col("time_s") > low).select("time_s", "survival").iter_rows())
-    reached = [(name, age_s, words) for name, (age_s, words) in AGES.items() if age_s in left]
+    reached = [(name, age_s, age) for name, (age_s, age) in AGES.items() if age_s in left]
     return [
         {
             "x": age_s,
             "v": left[age_s],
-            "label": f"{percent(left[age_s])} at {words}",
+            "label": f"{share(left[age_s])} at {age}",
             "above": left[age_s] > math.exp(-age_s / mean),
             "key": f"survival.{name}.survival",
         }
-        for name, age_s, words in reached[-2:]
+        for name, age_s, age in reached[-2:]
         if left[age_s] < 1 - TO_BE_SEEN / 20
     ]
 
@@ -164,15 +165,15 @@ def survival_by(given: Mapping[str, pl.DataFrame], study: Study, stratum_by: str
     drawn = mine.filter(is_drawn)
     names = labels(drawn["stratum"].to_list())
     if stratum_by == "gpu_count":
-        names = {gpus: count(int(gpus), study.size) for gpus in names}
+        names = {gpus: plural(int(gpus), study.size) for gpus in names}
     chosen = curves.filter(is_drawn & pl.col("survival").is_not_null(), event="failure", stratum_by=stratum_by)
     legend = {row["stratum"]: f"{names[row['stratum']]} (n = {row['n']:,})" for row in drawn.iter_rows(named=True)}
     limits, about_bands = bands(chosen, study.units)
     rows = _rows(thin(chosen, min(MOST_STEPS, MOST_ROWS // drawn.height)), legend, limits)
-    caption = f"n = {count(drawn['n'].sum(), study.unit)}, {count(drawn['events'].sum(), 'failure')}. {about_bands}"
+    caption = f"n = {plural(drawn['n'].sum(), study.unit)}, {plural(drawn['events'].sum(), 'failure')}. {about_bands}"
     if (left_out := mine.filter(~is_drawn)).height:
         caption += (
-            f" The {MOST_STRATA} with the most {study.units}; {count(left_out.height, 'stratum')} left out, with "
+            f" The {MOST_STRATA} with the most {study.units}; {plural(left_out.height, 'stratum')} left out, with "
             f"{left_out['n'].sum():,} ({_left_out(stratum_by, left_out['stratum'].to_list())})."
         )
     return figure(
@@ -182,7 +183,7 @@ def survival_by(given: Mapping[str, pl.DataFrame], study: Study, stratum_by: str
         title=what,
         subtitle=f"Kaplan–Meier estimate with 95% CI; {study.units} that ended otherwise are censored",
         caption=caption,
-        alt_text=f"{what}: {count(drawn.height, 'falling step curve')} on a logarithmic time axis.",
+        alt_text=f"{what}: {plural(drawn.height, 'falling step curve')} on a logarithmic time axis.",
     )
 
 
@@ -236,16 +237,16 @@ def mttf_by(given: Mapping[str, pl.DataFrame], study: Study, stratum_by: str) ->
     overall = mttf.filter(pl.col("mttf_s").is_not_null(), stratum_by="all")["mttf_s"].head(1).to_list()
     n, failures = sum(row["n"] for row in drawn), sum(row["events"] for row in drawn)
     by = by_what(shown(mine.filter(pl.col("events") > 0), "_s"))
-    caption = f"n = {count(n, study.life)}, {count(failures, 'failure')}. {by}"
+    caption = f"n = {plural(n, study.life)}, {plural(failures, 'failure')}. {by}"
     if any(row["events"] == 0 for row in drawn):
         caption += " Triangle: no failure, so a 95% lower bound only."
     if len(strata) > len(drawn):
         caption += f" The {MOST_ROWS_OF_MTTF} strata with the most at risk; {len(strata) - len(drawn):,} left out."
     if without := mine["stratum"].n_unique() - len(strata):
-        caption += f" {count(without, 'stratum')} without exposure left out."
+        caption += f" {plural(without, 'stratum')} without exposure left out."
     everything = mttf.filter(stratum_by="all")["n"].max() or 0
     if overall and (unknown := everything - mine.filter(confidence=0.95)["n"].sum()):
-        caption += f" The whole trace includes {count(unknown, study.life)} without a known {in_words(stratum_by)}."
+        caption += f" The whole trace includes {plural(unknown, study.life)} without a known {in_words(stratum_by)}."
     return figure(
         _mttf_rows(rows, overall, stratum_by),
         {"strata": rows} | ({"whole": [{"mean": overall[0] / HOUR_S}]} if overall else {}),
@@ -253,7 +254,7 @@ def mttf_by(given: Mapping[str, pl.DataFrame], study: Study, stratum_by: str) ->
         title=what,
         subtitle="Time at risk per failure; thick: 90%, thin: 95% CI" + ("; dashed: all" if overall else ""),
         caption=caption,
-        alt_text=f"{what}: points with intervals on a logarithmic axis in hours, {count(len(drawn), 'stratum')}.",
+        alt_text=f"{what}: points with intervals on a logarithmic axis in hours, {plural(len(drawn), 'stratum')}.",
     )
 
 
@@ -269,7 +270,7 @@ def _by_stratum(mine: pl.DataFrame) -> list[dict]:
 
 
 def _row(row: dict, name: str) -> dict:
-    drawn = {"stratum": name, "note": count(row["events"], "failure")} | picked(
+    drawn = {"stratum": name, "note": plural(row["events"], "failure")} | picked(
         row, "n", failures="events", low95="low"
     )
     if row["events"] == 0:

@@ -5,10 +5,10 @@ import polars as pl
 
 from ttf.charts.encodings import tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
-from ttf.charts.text import count
 from ttf.charts.theme import FAINT, INFRA
 from ttf.inputs import Inputs
 from ttf.stats.survival import thinned
+from ttf.words import plural
 
 MOST_POINTS = 200
 DAY_S = 86_400
@@ -42,7 +42,7 @@ def mcf(given: Inputs, study: Study) -> Figure:
         study,
         title=what,
         subtitle="Mean cumulative function, 95% CI that holds when units differ; dashed: a constant rate",
-        caption=f"n = {count(every['n'], 'fault')}",
+        caption=f"n = {plural(every['n'], 'fault')}",
         alt_text=f"A rising line with a band, beside a straight one: {rows[-1]['mean']:.3g} faults at the end.",
     )
 

@@ -6,7 +6,7 @@ from ttf import words
 from ttf.analyses.follow_outages import GROWTH
 from ttf.page.head import Line
 from ttf.page.numbers import Numbers
-from ttf.page.phrases import number
+from ttf.page.phrases import with_numbers
 from ttf.page.tables import Interval, Shown
 from ttf.page.trace import Trace, largest_strata
 
@@ -16,6 +16,7 @@ _TRENDS = {"worse": "more frequent", "better": "less frequent", "none": "none"}
 DIFFER = 0.05
 
 
+@with_numbers
 def trend_in_words(m: Numbers) -> str:
     """Whether faults become more frequent, and in how many groups; nothing where there were too few to tell."""
     return f"{_trend(m)}{_groups(m)}" if m.has("growth.trend") else ""
@@ -26,9 +27,9 @@ def _trend(m: Numbers) -> str:
     grow = ""
     if m.has("growth.beta_within_ci_low"):
         ends = words.span(*(words.number(m[f"growth.beta_within_ci_{end}"]) for end in ("low", "high")))
-        grow = f"{'common ' if divided else ''}growth β {number(m, 'growth.beta_within')}, 95% CI {ends}; "
+        grow = f"{'common ' if divided else ''}growth β [growth.beta_within], 95% CI {ends}; "
     told = f"({grow}p {_p(m, 'trend_p')})"
-    within = f" within {number(m, 'growth.strata', words.count)} groups" if divided else ""
+    within = " within [growth.strata] groups" if divided else ""
     if m["growth.trend"] == "none":
         return f"No {'common ' if divided else ''}trend in faults{within} {told}."
     return f"Faults became {_TRENDS[m['growth.trend']]}{within} {told}."
@@ -38,24 +39,24 @@ def _groups(m: Numbers) -> str:
     """How many groups of units became better, and worse, where there are several."""
     if m.value("growth.groups.n", 0) < 2:
         return ""
-    groups, better, worse = (number(m, f"growth.groups.{name}", words.count) for name in ("n", "better", "worse"))
     differ = m.has("growth.homogeneity_p") and m["growth.homogeneity_p"] < DIFFER
-    of = f"Groups differ (p {_p(m, 'homogeneity_p')}): of {groups}" if differ else f"Of {groups}"
-    return f" {of}, {better} became less, {worse} more frequent."
+    of = f"Groups differ (p {_p(m, 'homogeneity_p')}): of [growth.groups.n]" if differ else "Of [growth.groups.n]"
+    return f" {of}, [growth.groups.better] became less, [growth.groups.worse] more frequent."
 
 
 def _p(m: Numbers, test: str) -> str:
-    return number(m, f"growth.{test}", words.p_value)
+    return f"[growth.{test}:p_value]"
 
 
 def _p_value(value: float) -> str:
     return words.p_value(value).removeprefix("= ")
 
 
+@with_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     if m.has("growth.trend"):
         return []
-    found = f"{number(m, 'growth.n', lambda n: words.plural(n, 'fault'))}: too few, or in too few weeks, for a trend"
+    found = "[growth.n fault]: too few, or in too few weeks, for a trend"
     return [Line("Change of the rate of faults", found, "tables/growth.csv", checked=False)]
 
 

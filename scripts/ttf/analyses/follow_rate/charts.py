@@ -10,8 +10,8 @@ from ttf.analyses.follow_rate.over_time import EVERY
 from ttf.charts.encodings import tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
 from ttf.charts.intervals import shown
-from ttf.charts.text import capital, clustering, count, significant
 from ttf.charts.theme import FAILURE, INFRA, INK
+from ttf.words import capital, clustering, number, plural
 
 # Windows of one line, which overlap: so many show its course.
 MOST_POINTS = 60
@@ -39,7 +39,7 @@ def failure_rate_over_time(given: Mapping[str, pl.DataFrame], study: Study) -> F
     banded = _banded(shown(every))
     rows = _rows(_thinned(banded, MOST_POINTS)).to_dicts()
     ends = _ends(rows)
-    length = count(every["window_days"][0], "day")
+    length = plural(every["window_days"][0], "day")
     independent = banded["independent"].all()
     by = "if independent" if independent else f"clustered by {clustering(banded['cluster_by'].drop_nulls().unique())}"
     said = ", ".join(f"{row['label']} ({row['window']})" for row in ends)
@@ -50,7 +50,7 @@ def failure_rate_over_time(given: Mapping[str, pl.DataFrame], study: Study) -> F
         study,
         title=what,
         subtitle=f"Rolling windows of {length} by last day, 90% CI {by}",
-        caption=f"n = {count(every.height, 'window')}",
+        caption=f"n = {plural(every.height, 'window')}",
         alt_text=f"{what}: a line over time with a band; lowest and highest: {said}.",
     )
 
@@ -83,9 +83,7 @@ def _ends(rows: list[dict]) -> list[dict]:
     ranked = sorted(rows, key=lambda row: (row["rate"], row["to_day"]))
     ends = [("lowest", ranked[0]), ("highest", ranked[-1])][-min(2, len(rows)) :]
     return [
-        row
-        | {"highest": end == "highest", "label": significant(row["rate"])}
-        | {"key": f"sizes.over_time.{end}.{RATE}"}
+        row | {"highest": end == "highest", "label": number(row["rate"])} | {"key": f"sizes.over_time.{end}.{RATE}"}
         for end, row in ends
     ]
 

@@ -2,29 +2,30 @@
 
 from ttf import words
 from ttf.analyses.find_lemon_nodes.page import nodes_in_words, of_nodes
-from ttf.analyses.measure_sizes.page import WITHOUT_ENDS
-from ttf.charts.text import capital
 from ttf.page.head import Head, Key, Line
 from ttf.page.numbers import Numbers
-from ttf.page.phrases import number
-from ttf.page.rules import ends_mostly_unknown, has_no_nodes
+from ttf.page.phrases import with_numbers
+from ttf.page.rules import NO_NODES, WITHOUT_ENDS, ends_mostly_unknown, has_no_nodes
 from ttf.page.trace import Trace
 
 _RATE = {"proxy": "failure rate (any cause)", "component": "failure rate"}
 WINDOW = "sizes.over_time"
-NO_NODES = "neither nodes nor causes of failures are recorded"
 
 
+@with_numbers
 def head(trace: Trace, m: Numbers) -> Head | Line | None:
     what = _RATE.get(m.value("sizes.basis", ""), "infrastructure failure rate")
     if has_no_nodes(m) or not m.has(f"{WINDOW}.windows"):
         why = NO_NODES if has_no_nodes(m) else m.value(f"{WINDOW}.reason", "no node was at work")
-        return Line(f"{capital(what)} over time", why, "tables/failure_rate_over_time.csv", checked=False)
+        return Line(f"{words.capital(what)} over time", why, "tables/failure_rate_over_time.csv", checked=False)
     if ends_mostly_unknown(m):
-        return Line(f"{capital(what)} over time", WITHOUT_ENDS, "tables/failures_without_end.csv", checked=False)
+        return Line(f"{words.capital(what)} over time", WITHOUT_ENDS, "tables/failures_without_end.csv", checked=False)
     if not m[f"{WINDOW}.failures_in_windows"]:
-        windows = number(m, f"{WINDOW}.windows", lambda n: words.plural(n, "window"))
-        return Line(f"{capital(what)} over time", f"no failure in {windows}", "tables/failure_rate_over_time.csv")
+        return Line(
+            f"{words.capital(what)} over time",
+            f"no failure in [{WINDOW}.windows window]",
+            "tables/failure_rate_over_time.csv",
+        )
     named, nodes = nodes_in_words(m), of_nodes(trace, m)
     # Where nothing changed, the extremes say nothing.
     extremes = _keys(m) if _changed(m) or not nodes else ()
@@ -39,7 +40,7 @@ def head(trace: Trace, m: Numbers) -> Head | Line | None:
 
 
 def _rate(m: Numbers, end: str) -> str:
-    return number(m, f"{WINDOW}.{end}.failures_per_1000_node_days")
+    return f"[{WINDOW}.{end}.failures_per_1000_node_days]"
 
 
 def _changed(m: Numbers) -> bool:
@@ -53,8 +54,7 @@ def _claim(m: Numbers, what: str) -> str:
         return f"The {what} was {_rate(m, 'highest')} per 1,000 node-days"
     low, high = _closest(m)
     if not _changed(m):
-        windows = number(m, f"{WINDOW}.windows", words.count)
-        return f"The {what} shows no significant change over {windows} windows"
+        return f"The {what} shows no significant change over [{WINDOW}.windows] windows"
     verb = "ranged from {} to" if low is None or high is None else "varied between {} and"
     return f"The {what} {verb.format(_rate(m, 'lowest'))} {_rate(m, 'highest')} per 1,000 node-days"
 
@@ -73,29 +73,32 @@ def _closest(m: Numbers) -> tuple[float | None, float | None]:
 def _keys(m: Numbers):
     for end in ("highest", "lowest")[: m[f"{WINDOW}.windows"]]:
         interval = m.interval(f"{WINDOW}.{end}.ci_{{}}", confidence="90")
-        yield Key(f"{capital(end)} rate, {m[f'{WINDOW}.{end}.window']}", _rate(m, end), interval)
+        yield Key(f"{words.capital(end)} rate, {m[f'{WINDOW}.{end}.window']}", _rate(m, end), interval)
 
 
 def _texts(m: Numbers):
     windows = m[f"{WINDOW}.windows"]
     if m.has(f"{WINDOW}.days_before"):
-        days, runs = number(m, f"{WINDOW}.days_before", words.count), number(m, f"{WINDOW}.runs_before", words.count)
+        days, runs = f"[{WINDOW}.days_before]", f"[{WINDOW}.runs_before]"
         yield f"The first {days} days are left out: only {runs} of the starts recorded lie there."
     if windows > 1:
         low, high = _closest(m)
-        extremes = f"the extremes of {number(m, f'{WINDOW}.windows', lambda n: words.plural(n, 'window'))}"
+        extremes = f"the extremes of [{WINDOW}.windows window]"
         if low is None or high is None:
             yield f"No test of the change: too few clusters in {extremes}."
         elif low < high:
             yield f"These are {extremes}: part of the change may be chance."
     if m.value("lemons.unattributed", 0) and m.value("lemons.attributed_share", 1) < 0.5:
-        lost, failures = (number(m, f"lemons.{key}", words.count) for key in ("unattributed", "window_failures"))
-        yield f"{lost} of {failures} failures could not be attributed to a node, so the test of nodes has little power."
+        yield (
+            "[lemons.unattributed] of [lemons.window_failures] failures could not be attributed to a "
+            "node, so the test of nodes has little power."
+        )
 
 
 _ENDS = (("lowest", "ci_high"), ("highest", "ci_low"))
 
 
+@with_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     if m.has("lemons.nodes"):
         return []

@@ -6,6 +6,7 @@ from ttf import words
 from ttf.analyses.match_outages import OUTAGE_MATCHES
 from ttf.page.head import Line
 from ttf.page.numbers import Numbers
+from ttf.page.phrases import with_numbers
 from ttf.page.tables import CLUSTERED, Shown, texts
 from ttf.page.trace import Trace
 
@@ -18,6 +19,7 @@ LABELS = {
 }
 
 
+@with_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     if m.has("outage_matches.failures.n"):
         return []

@@ -5,9 +5,10 @@ import polars as pl
 from ttf.analyses.measure_availability.compute import CAUSE
 from ttf.charts.figure import Figure, Study, figure, nothing_to_draw
 from ttf.charts.share_panels import share_panels, spoken_shares, with_percentages
-from ttf.charts.text import capital, count, labels
+from ttf.charts.text import labels
 from ttf.charts.theme import CANCELLED, INFRA, THIRD
 from ttf.inputs import Inputs
+from ttf.words import capital, plural
 
 MOST_BARS = 6
 _MEASURES = {"share": "records", "downtime_share": "their time down"}
@@ -33,7 +34,7 @@ def outage_causes(given: Inputs, study: Study) -> Figure:
         study,
         title=what,
         subtitle=f"Share of {of}{planned}",
-        caption=f"n = {count(int(every['events'].sum()), 'record')} of outages",
+        caption=f"n = {plural(int(every['events'].sum()), 'record')} of outages",
         alt_text=f"Bars of the share of {of}: {spoken_shares('cause', rows, measures)}.",
     )
 

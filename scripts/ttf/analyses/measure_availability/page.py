@@ -5,10 +5,9 @@ import polars as pl
 from ttf import words
 from ttf.analyses.follow_outages.page import trend_in_words
 from ttf.analyses.measure_availability import AVAILABILITY, OUTAGE_CAUSES
-from ttf.charts.text import capital
 from ttf.page.head import Head, Key, Line
 from ttf.page.numbers import Numbers
-from ttf.page.phrases import number, of_trace
+from ttf.page.phrases import of_trace, with_numbers
 from ttf.page.tables import Interval, Shown
 from ttf.page.trace import Trace
 
@@ -18,13 +17,10 @@ FAIL_TOGETHER = 1.5
 _KINDS = {"all": "All outages", "group": "By group", "planned": "By plan", "level": "By level of cause"}
 
 
+@with_numbers
 def head(trace: Trace, m: Numbers) -> Head | Line:
     if not m.value("outages.outages", 0):
-        units = (
-            f"of {number(m, 'outages.units', lambda n: words.plural(n, m['outages.unit']))} "
-            if m.has("outages.units")
-            else ""
-        )
+        units = f"of [outages.units {m['outages.unit']}] " if m.has("outages.units") else ""
         return Line("Node outages", f"no outage {units}is recorded", "tables/availability.csv")
     return Head(
         claim=_claim(m),
@@ -35,24 +31,21 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
     )
 
 
-def _small(share: float) -> str:
-    return f"{words.number(100 * share, 2)}%"
-
-
 def _claim(m: Numbers) -> str:
-    outages = number(m, "outages.outages", lambda n: words.plural(n, "outage"))
+    outages = "[outages.outages outage]"
     half = ""
     if m.has("outages.repair.median_s"):
-        half = f"half lasted less than {number(m, 'outages.repair.median_s', words.duration)}"
+        half = "half lasted less than [outages.repair.median_s]"
     if not m.has("outages.down_share"):
         recorded = f"{outages} {'are' if m['outages.outages'] > 1 else 'is'} recorded"
         near = next((f"{said} {where}" for where, said, _ in _near(m)), "")
         return "; ".join(filter(None, (recorded, half or near)))
-    unit, share = m["outages.unit"], number(m, "outages.down_share", _small)
-    down = f"{capital(unit)}s were down {share} of the time"
+    unit, share = m["outages.unit"], "[outages.down_share:near_zero]"
+    down = f"{words.capital(unit)}s were down {share} of the time"
     if m.value("spares.p99.observed", 0) > FAIL_TOGETHER * m.value("spares.p99.binomial", 0):
-        spares, alone = (number(m, f"spares.p99.{of}", words.count) for of in ("observed", "binomial"))
-        together = f"{spares} spares cover 99% of the time, {alone} if {unit}s failed independently"
+        together = (
+            f"[spares.p99.observed] spares cover 99% of the time, [spares.p99.binomial] if {unit}s failed independently"
+        )
         return f"{together}; {unit}s were down {share}"
     return f"{down}, in {outages}{f'; {half}' if half else ''}"
 
@@ -63,31 +56,33 @@ def _near(m: Numbers):
     for place in ("rack", "node"):
         key = f"bursts.{place}.30_min"
         if m.value(f"{key}.is_burst", False):
-            chance = number(m, f"{key}.chance", words.share)
             interval = f"{m.interval(key + '.ci_{}')}, " if m.has(f"{key}.ci_low_clustered") else ""
-            share = number(m, f"{key}.share", words.share)
+            share = f"[{key}.share]"
             yield (
                 f"in the same {place} within 30 min",
                 f"{share} have another",
-                (share, f"{interval}by chance {chance}"),
+                (share, f"{interval}by chance [{key}.chance]"),
             )
 
 
 def _keys(m: Numbers):
     unit = m["outages.unit"]
     if m.has("outages.up.availability"):
-        yield Key("Availability", number(m, "outages.up.availability", words.near_one), _about_availability(m))
+        yield Key("Availability", "[outages.up.availability:near_one]", _about_availability(m))
     for label, key in ((f"Outage of a {unit} every", "between.mtbf_s"), ("Mean repair", "repair.mttr_s")):
         key = f"outages.{key}"
         if m.has(key):
-            yield Key(label, number(m, key, words.duration), _about_time(m, key))
+            yield Key(label, f"[{key}]", _about_time(m, key))
     if not m.has("outages.down_share"):
         yield from (Key(f"Another {where}", *said) for where, _, said in _near(m))
     if m.has("spares.p99.observed"):
-        yield Key("Spares for 99% of time", number(m, "spares.p99.observed", words.count), _about_spares(m))
+        yield Key("Spares for 99% of time", "[spares.p99.observed]", _about_spares(m))
     elif m.has("outages.most.level.name"):
-        share = number(m, "outages.most.level.downtime_share", words.share)
-        yield Key("Most time down", of_trace(m["outages.most.level.name"], 24), f"{share} of it")
+        yield Key(
+            "Most time down",
+            of_trace(m["outages.most.level.name"], 24),
+            "[outages.most.level.downtime_share] of it",
+        )
 
 
 def _about_availability(m: Numbers) -> str:
@@ -108,18 +103,20 @@ def _about_time(m: Numbers, key: str) -> str:
 def _about_spares(m: Numbers) -> str:
     low, high = (m.value(f"spares.p99.{end}", None) for end in ("low", "high"))
     ends = "" if low is None or high is None else f"95% CI {words.span(words.count(low), words.count(high))}; "
-    return f"{ends}binomial {number(m, 'spares.p99.binomial', words.count)}"
+    return f"{ends}binomial [spares.p99.binomial]"
 
 
 def _excess(m: Numbers) -> str:
     """How many nodes stand out, by the room that ranks them."""
     if not m.value("drains.listed", 0):
         return ""
-    listed, nodes = (number(m, f"drains.{name}", words.count) for name in ("listed", "nodes"))
-    share = number(m, "drains.share_of_outages", words.share)
-    return f"{listed} of {nodes} nodes {'has' if m['drains.listed'] == 1 else 'have'} excess outages ({share} of all)."
+    return (
+        f"[drains.listed] of [drains.nodes] nodes {'has' if m['drains.listed'] == 1 else 'have'} "
+        "excess outages ([drains.share_of_outages] of all)."
+    )
 
 
+@with_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     if m.has("outages.units") or not m.value("outages.outages", 0):
         return []

@@ -6,11 +6,13 @@ import re
 import altair as alt
 import polars as pl
 
+from ttf import words
 from ttf.charts.encodings import picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
-from ttf.charts.text import count, duration, labels, percent, significant
+from ttf.charts.text import labels
 from ttf.charts.theme import FAILURE, FAINT, INK, SUCCESS, SUNKEN
 from ttf.inputs import Inputs
+from ttf.words import duration, plural, share
 
 MOST_MEASURES = 18
 MOST_WINDOWS = 40
@@ -69,7 +71,7 @@ def drift_chart(given: Inputs, study: Study) -> Figure:
     one = len({(row["window"], row["against"]) for row in drawn}) == 1
     chart = _bars(rows, order, study) if one else _cells(rows, order, columns, study)
     moved = sum(row["moved"] for row in rows)
-    caption = f"n = {count(len(rows), 'comparison')}, {moved} significant (adjusted p < {SIGNIFICANCE}, {_by(drift)})."
+    caption = f"n = {plural(len(rows), 'comparison')}, {moved} significant (adjusted p < {SIGNIFICANCE}, {_by(drift)})."
     if others:
         caption += " The comparison with the other trace is in drift.csv."
     if left_out:
@@ -86,7 +88,7 @@ def drift_chart(given: Inputs, study: Study) -> Figure:
         title="Change of shares and medians over time" if timed.height else "Shares and medians against another trace",
         subtitle=f"{against}: significant; Cohen's h of shares, Cliff's delta of medians",
         caption=caption,
-        alt_text=f"Effect sizes of {count(len(order), 'measure')}.",
+        alt_text=f"Effect sizes of {plural(len(order), 'measure')}.",
     )
 
 
@@ -121,12 +123,12 @@ def _worded(row: dict, value: float | None) -> str:
     if value is None:
         return "–"
     if row["statistic"] != "median":
-        return percent(value)
+        return share(value)
     if row["column"].endswith("_s"):
         return duration(value)
     if row["column"] == "mem_mib":
-        return f"{significant(value / 1024)} GiB"
-    return f"{significant(value / 10)}%" if row["column"].endswith("_milli") else significant(value)
+        return f"{words.number(value / 1024)} GiB"
+    return f"{words.number(value / 10)}%" if row["column"].endswith("_milli") else words.number(value)
 
 
 def _scale(rows: list[dict]) -> alt.Scale:

@@ -7,8 +7,8 @@ from ttf.charts.axes import percent_axis
 from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.intervals import by_what, draw_intervals, shown
-from ttf.charts.text import count
 from ttf.charts.theme import OUTCOME_COLOURS
+from ttf.words import plural
 
 PANELS = {"lowest": "lowest loss", "within_0.1_percent": "within 0.1% of the lowest"}
 
@@ -50,7 +50,7 @@ def epochs(given, study: Study) -> Figure:
         title=f"{study.units.capitalize()} at their lowest loss, by share of their epochs",
         subtitle="Share that had come to it; bars: 95% CI",
         caption=f"n = {numbers}. {by_what(table, study.units)}",
-        alt_text=f"Two panels with {count(len(present), 'rising line')} each.",
+        alt_text=f"Two panels with {plural(len(present), 'rising line')} each.",
     )
 
 

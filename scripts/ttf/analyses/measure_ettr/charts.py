@@ -5,9 +5,9 @@ import altair as alt
 from ttf.charts.axes import percent_axis
 from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
 from ttf.charts.intervals import by_what, draw_intervals, shown
-from ttf.charts.text import count, gpus_label
 from ttf.charts.theme import INK, SUCCESS
 from ttf.inputs import Inputs
+from ttf.words import gpus_label, plural
 
 _LINE = 26
 
@@ -43,7 +43,7 @@ def ettr_measured(given: Inputs, study: Study) -> Figure:
         study,
         title=what,
         subtitle="Mean over runs with 95% CI" + ("; diamonds: expected by the exact model" if has_model else ""),
-        caption=f"n = {count(measured['runs'].sum(), 'run')}. {by_what(measured, 'runs')}".strip(),
+        caption=f"n = {plural(measured['runs'].sum(), 'run')}. {by_what(measured, 'runs')}".strip(),
         alt_text="Points with intervals by number of GPUs on an axis from 0 to 100%: the measured ETTR.",
     )
 

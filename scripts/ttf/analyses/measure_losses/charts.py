@@ -3,13 +3,14 @@
 import altair as alt
 import polars as pl
 
+from ttf import words
 from ttf.charts.axes import percent_axis
 from ttf.charts.encodings import coloured, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
-from ttf.charts.text import count, gpus_label, listed, percent, plural
 from ttf.charts.theme import ACCENT, FAILURE, FAINT, INFRA, INK, OPEN, OPEN_LINE
 from ttf.infra import PROXY
 from ttf.inputs import Inputs
+from ttf.words import gpus_label, listed, many, plural
 
 _INFRA, _OTHER, _FAILED, _REST = "failed: infrastructure", "failed: other", "failed, cause unknown", "not failed"
 _COLOURS = {_INFRA: INFRA, _OTHER: FAILURE, _FAILED: FAILURE, _REST: OPEN}
@@ -33,7 +34,7 @@ def gpu_hours_by_size(given: Inputs, study: Study) -> Figure:
             if row[part] > 0:
                 rows.append({"gpus": gpus, "part": part, "from": at, "to": at + row[part]})
                 at += row[part]
-        share = percent(row["failed"] / row["gpu_hours"])
+        share = words.share(row["failed"] / row["gpu_hours"])
         ends.append({"gpus": gpus, "hours": row["gpu_hours"], "label": share})
     present = [part for part in parts if any(row["part"] == part for row in rows)]
     colours = [_COLOURS[part] for part in present]
@@ -54,17 +55,17 @@ def gpu_hours_by_size(given: Inputs, study: Study) -> Figure:
         stroke=alt.Stroke("part:N", scale=alt.Scale(domain=present, range=strokes)),
     )
     bars = bars.mark_bar(height=15, strokeWidth=1)
-    words = chart_of("ends").encode(x="hours:Q", y=y, text="label:N")
-    words = words.mark_text(align="left", dx=6, fontSize=12, color=INK)
+    texts = chart_of("ends").encode(x="hours:Q", y=y, text="label:N")
+    texts = texts.mark_text(align="left", dx=6, fontSize=12, color=INK)
     infra_of = ", of which ended by infrastructure," if known else ""
     spoken = listed([f"{row['gpus']}: {row['label']} failed" for row in ends])
     return figure(
-        fitted(bars + words, study, 22 * len(ends) + 70),
+        fitted(bars + texts, study, 22 * len(ends) + 70),
         {"parts": rows, "ends": ends},
         study,
         title=what,
         subtitle=f"Failed attempts{infra_of} and all other attempts",
-        caption=f"n = {count(given['lost_work']['runs'].sum(), 'attempt')}",
+        caption=f"n = {plural(given['lost_work']['runs'].sum(), 'attempt')}",
         alt_text=f"Bars of GPU-hours by GPUs; {spoken}.",
     )
 
@@ -93,7 +94,7 @@ def failure_concentration(given, study: Study) -> Figure:
     rows = list({(row["curve"], row["owners"]): row for row in rows}.values())
     rows += [{"curve": name, "top": 0, "owners": 0, "share": 0} for name in colours]
     ticks = [0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1]
-    axis = percent_axis(f"Share of the {plural(owner_by)} (root scale)", values=ticks)
+    axis = percent_axis(f"Share of the {many(owner_by)} (root scale)", values=ticks)
     legend = {"title": None, "orient": "bottom", "direction": "vertical", "symbolType": "stroke", "labelLimit": 300}
     lines = chart_of("curves").encode(
         x=alt.X("top:Q", scale=alt.Scale(type="sqrt", domain=[0, 1]), axis=axis),
@@ -101,7 +102,7 @@ def failure_concentration(given, study: Study) -> Figure:
         color=coloured("curve", colours, **legend),
         strokeDash=alt.StrokeDash("curve:N", scale=alt.Scale(domain=list(colours), range=[[1, 0], [1, 0], [4, 3]])),
         order="top:Q",
-        tooltip=[*tips("curve"), *tips(form=",", owners=plural(owner_by)), *tips("share", form=".1%")],
+        tooltip=[*tips("curve"), *tips(form=",", owners=many(owner_by)), *tips("share", form=".1%")],
     )
     lines = lines.mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=28))
     # All of them: the last row.
@@ -111,15 +112,15 @@ def failure_concentration(given, study: Study) -> Figure:
         fitted(lines, study, 300),
         {"curves": rows},
         study,
-        title=f"Failures of the most active {plural(owner_by)}",
-        subtitle=f"Share of ended {study.units} and of failures that comes from so many {plural(owner_by)}",
+        title=f"Failures of the most active {many(owner_by)}",
+        subtitle=f"Share of ended {study.units} and of failures that comes from so many {many(owner_by)}",
         caption=(
-            f"n = {count(owners, owner_by)}, {count(ended, f'ended {study.unit}')}, {count(failures, 'failure')}. "
+            f"n = {plural(owners, owner_by)}, {plural(ended, f'ended {study.unit}')}, {plural(failures, 'failure')}. "
             f"Dashed: ranked by failures instead of ended {study.units}."
         ),
         alt_text=(
-            f"Three rising curves from 0% to 100%. The most active {count(tenth['owners_in_top'], owner_by)}: "
-            f"{percent(tenth['ended_share'])} of {study.units}, {percent(tenth['failures_share'])} of failures."
+            f"Three rising curves from 0% to 100%. The most active {plural(tenth['owners_in_top'], owner_by)}: "
+            f"{words.share(tenth['ended_share'])} of {study.units}, {words.share(tenth['failures_share'])} of failures."
         ),
     )
 

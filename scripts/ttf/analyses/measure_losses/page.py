@@ -8,11 +8,10 @@ from ttf import words
 from ttf.analyses.account_gpu_hours.page import productive
 from ttf.analyses.measure_losses import FAILURES_BY_OWNER, LOST_WORK, LOST_WORK_BY_MONTH, REPEATS, WHAT_IF
 from ttf.analyses.measure_losses.what_if import NO_CERTAIN_RETRY, NO_RETRY, TRIAL
-from ttf.charts.text import gpus_label
 from ttf.infra import PROXY
 from ttf.page.head import Head, Key, Line
 from ttf.page.numbers import Numbers
-from ttf.page.phrases import number
+from ttf.page.phrases import with_numbers
 from ttf.page.rules import failed_time_is_bound, few_gpus, r12_few_gpus
 from ttf.page.tables import CLUSTERED, Interval, Shown, in_words, texts
 from ttf.page.trace import Trace
@@ -47,12 +46,13 @@ _GROUPS = {
 }
 
 
+@with_numbers
 def head(trace: Trace, m: Numbers) -> Head | Line:
     unit = trace.about["unit"]
     if not m.value("lost_work.runs", 0):
         return Line("Lost GPU time", f"no {unit} has run", "lost_work", checked=False)
     if not m["lost_work.failed_runs"] and not m["lost_work.infra_failures"]:
-        return Line("Lost GPU time", f"no attempt failed, of {number(m, 'lost_work.runs', words.count)}", "lost_work")
+        return Line("Lost GPU time", "no attempt failed, of [lost_work.runs]", "lost_work")
     if not m.value("lost_work.failed_gpu_hours", 0):
         found = "no failed attempt has a GPU and a known run time"
         return Line("Lost GPU time", found, "lost_work", checked=False)
@@ -60,8 +60,7 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
         return Line("Lost GPU time", f"{few_gpus(m, unit)}: it is theirs alone", "lost_work", checked=False)
     text = ["Not all of it is lost: work saved in a checkpoint remains. Checkpoints are not recorded."]
     if m["lost_work.failed_without_time"]:
-        count = number(m, "lost_work.failed_without_time", words.count)
-        text.append(f"Failed attempts without a recorded run time ({count}) add none.")
+        text.append("Failed attempts without a recorded run time ([lost_work.failed_without_time]) add none.")
     return Head(
         claim=_claim(m),
         charts=("gpu_hours_by_size",),
@@ -71,6 +70,7 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
     )
 
 
+@with_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     if not m.value("lost_work.runs", 0) or m.has("lost_work.second_order_gpu_hours"):
         return []
@@ -78,23 +78,23 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
 
 
 def _claim(m: Numbers) -> str:
-    used = f"Failed attempts used {number(m, 'lost_work.failed_gpu_hours')} GPU-hours"
+    used = "Failed attempts used [lost_work.failed_gpu_hours] GPU-hours"
     if failed_time_is_bound(m):
         return used.replace("used", "used at least")
     if m["lost_work.failed_above_8_gpus_share"] >= 0.5:
-        return f"{used}; {number(m, 'lost_work.failed_above_8_gpus_share', words.share)} of them on more than 8 GPUs"
-    return f"{used}, {number(m, 'lost_work.failed_gpu_hours_share', words.share)} of all GPU time"
+        return f"{used}; [lost_work.failed_above_8_gpus_share] of them on more than 8 GPUs"
+    return f"{used}, [lost_work.failed_gpu_hours_share] of all GPU time"
 
 
 def _keys(m: Numbers) -> list[Key]:
     def hours(name: str) -> str:
-        return f"{number(m, f'lost_work.{name}_gpu_hours')} GPU-h"
+        return f"[lost_work.{name}_gpu_hours] GPU-h"
 
     def of_all(name: str) -> str:
-        return f"{number(m, f'lost_work.{name}_gpu_hours_share', words.share)} of all"
+        return f"[lost_work.{name}_gpu_hours_share] of all"
 
     def attempts(name: str) -> str:
-        return f"{number(m, f'lost_work.{name}', words.count)} attempt{'' if m[f'lost_work.{name}'] == 1 else 's'}"
+        return f"[lost_work.{name}] attempt{'' if m[f'lost_work.{name}'] == 1 else 's'}"
 
     keys = [Key("Failed attempts", hours("failed"), f"{of_all('failed')}, {attempts('failed_runs')}")]
     known, infra = m["lost_work.infra_basis"] != PROXY, m["lost_work.infra_failures"]
@@ -118,7 +118,7 @@ def tables(trace: Trace) -> dict[str, Shown]:
     shown = {}
     # Where nothing failed, the text says so in a sentence.
     if by_gpus.select(pl.sum_horizontal("failed_runs", "infra_failures", "preemptions").sum()).item():
-        named = by_gpus.with_columns(gpus=texts(by_gpus, ("gpus_low", "gpus_high"), gpus_label))
+        named = by_gpus.with_columns(gpus=texts(by_gpus, ("gpus_low", "gpus_high"), words.gpus_label))
         columns = {"gpus": ("GPUs", str)} | dict.fromkeys(_present(named, LOSSES))
         shown["lost-work"] = Shown(named, columns, LOST_WORK)
         names = texts(by_month, ("window", "complete"), lambda name, whole: name if whole else f"{name} (in part)")

@@ -11,9 +11,9 @@ from ttf.charts.axes import TIME_TICKS_S, log_domain, log_scale, time_axis
 from ttf.charts.encodings import picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
 from ttf.charts.intervals import draw_bounds, draw_intervals, shown
-from ttf.charts.text import clustering, count, duration, gpus_label
 from ttf.charts.theme import AXIS, FAILURE, FAINT, INFRA, INK, SUNKEN
 from ttf.stats.projection import FEWEST_MEASURED
+from ttf.words import clustering, duration, gpus_label, plural
 
 # What fails, by the basis of the table.
 FAILURES = {"proxy": "failure of any cause", "component": "failure"}
@@ -43,7 +43,7 @@ def mttf_by_gpus(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     seen = max(row["gpus"] for row in points)
     beyond = [{"from": 2**0.5 * seen}] if line and line[-1]["gpus"] > 1.5 * seen else []
     dashed = "; dashed: 1/N projection" if line else "; no projection"
-    of = count(measured["jobs"].sum(), study.life if basis == "component" else "attempt")
+    of = plural(measured["jobs"].sum(), study.life if basis == "component" else "attempt")
     spoken = ", ".join(f"{row['label']} at {row['gpus']:,.0f} GPUs" for row in named)
     limits = shown(measured, "_s")
     by = limits.filter(~pl.col("independent"))["cluster_by"].unique().sort().to_list()
@@ -54,8 +54,8 @@ def mttf_by_gpus(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
         study,
         title=what,
         subtitle=f"Measured, 90% CI{clustered}{dashed}",
-        caption=f"n = {of}, {count(measured['failures'].sum(), 'failure')}",
-        alt_text=f"{what}: {count(len(points), 'measured point')} with intervals on logarithmic axes"
+        caption=f"n = {of}, {plural(measured['failures'].sum(), 'failure')}",
+        alt_text=f"{what}: {plural(len(points), 'measured point')} with intervals on logarithmic axes"
         + (f", and a falling line; {spoken}." if named else "."),
     )
 

@@ -4,12 +4,11 @@ import polars as pl
 
 from ttf import words
 from ttf.analyses.measure_sizes import MTTF_BY_GPUS
-from ttf.charts.text import capital, plural
 from ttf.numbers.metrics import FEWEST_FAILURES
 from ttf.page.head import Callout, Head, Key, Line
 from ttf.page.numbers import Numbers
-from ttf.page.phrases import number
-from ttf.page.rules import ends_mostly_unknown, has_no_nodes
+from ttf.page.phrases import with_numbers
+from ttf.page.rules import WITHOUT_ENDS, ends_mostly_unknown, has_no_nodes
 from ttf.page.tables import Interval, Shown
 from ttf.page.trace import Trace
 
@@ -37,14 +36,14 @@ def tables(trace: Trace) -> dict[str, Shown]:
 # What the mean time is to, by the basis.
 _MTTF = {"proxy": "MTTF (any cause)", "component": "MTTF"}
 WHAT = "Scaling with job size"
-WITHOUT_ENDS = "cannot be told: most failures have no recorded end"
 
 
+@with_numbers
 def head(trace: Trace, m: Numbers) -> Head | Line | None:
     unit, basis = trace.about["unit"], m.value("sizes.basis", "state")
     if not trace.has_jobs or not m.has("sizes.rate.ci_high"):
         why = m.value("sizes.rate.reason", f"no {unit} requested a GPU")
-        why = why if trace.has_jobs else f"lifetimes of {plural(unit)}, no jobs"
+        why = why if trace.has_jobs else f"lifetimes of {words.many(unit)}, no jobs"
         return Line(WHAT, why, checked=False)
     if ends_mostly_unknown(m):
         return Line(WHAT, WITHOUT_ENDS, "tables/failures_without_end.csv", checked=False)
@@ -69,15 +68,15 @@ def _claim(m: Numbers, mttf: str, unit: str) -> str:
             return f"No {unit} used more than {_gpus(m, largest)}, so scaling with size cannot be tested"
         return f"{words.plural(m['sizes.rate.failures'], 'failure')} cannot tell how MTTF falls with size"
     slope, verdict = m["sizes.law.slope"], m["sizes.law.verdict"]
-    said = number(m, "sizes.law.slope", lambda value: words.number(value, 2))
+    said = "[sizes.law.slope:2]"
     if m.has("sizes.law.no_clusters") or verdict not in ("agrees", "rejected"):
         return f"{mttf} has slope {said} in size; the data are too few to confirm 1/N"
     if verdict == "agrees":
         at = _target(m)
         if at and m.has(f"sizes.projected.{at}.mttf_s"):
-            time = number(m, f"sizes.projected.{at}.mttf_s", words.duration)
             return (
-                f"{mttf} falls in proportion to GPUs, to {time} at {_gpus(m, f'sizes.projected.{at}.gpus')} (projected)"
+                f"{mttf} falls in proportion to GPUs, to [sizes.projected.{at}.mttf_s] at "
+                f"{_gpus(m, f'sizes.projected.{at}.gpus')} (projected)"
             )
         return f"{mttf} falls in proportion to GPUs: slope {said}, where 1/N gives −1"
     how = "falls faster than 1/N" if slope < -1 else "falls more slowly than 1/N"
@@ -87,11 +86,11 @@ def _claim(m: Numbers, mttf: str, unit: str) -> str:
 
 
 def _node_days(m: Numbers) -> str:
-    return f"{number(m, 'sizes.rate.node_days')} node-days"
+    return "[sizes.rate.node_days] node-days"
 
 
 def _gpus(m: Numbers, key: str) -> str:
-    return number(m, key, lambda gpus: words.plural(gpus, "GPU"))
+    return f"[{key} GPU]"
 
 
 def _target(m: Numbers) -> int | None:
@@ -110,25 +109,24 @@ def _keys(m: Numbers, mttf: str):
             why = (
                 f"95% CI {words.span(low, high)}{'' if m.has('sizes.law.cluster_by') else ' if independent'}; 1/N is −1"
             )
-        slope = number(m, "sizes.law.slope", lambda value: words.number(value, 2))
+        slope = "[sizes.law.slope:2]"
         yield Key("Slope of log MTTF on log nodes", slope, why)
     at = _target(m)
     projected, measured = f"sizes.projected.{at}", f"sizes.measured.{at}"
     if m.has(f"{projected}.mttf_s"):
         span = words.until(m[f"{projected}.low_s"], m[f"{projected}.high_s"], m[f"{projected}.mttf_s"])
         label = f"{mttf} at {_gpus(m, f'{projected}.gpus')}, projected"
-        yield Key(label, number(m, f"{projected}.mttf_s", words.duration), f"90% CI {span}")
+        yield Key(label, f"[{projected}.mttf_s]", f"90% CI {span}")
     if not m.has(f"{measured}.mttf_s") and m.has("sizes.largest.mttf_s"):
         measured = "sizes.largest"
     if m.has(f"{measured}.mttf_s") and m[f"{measured}.failures"] >= FEWEST_FAILURES:
-        failures = number(m, f"{measured}.failures", lambda n: words.plural(n, "failure"))
-        size = f"{number(m, 'sizes.largest.gpus_low', words.count)}–" if measured == "sizes.largest" else "up to "
+        size = "[sizes.largest.gpus_low]–" if measured == "sizes.largest" else "up to "
         size += _gpus(m, "sizes.largest.gpus_high") if measured == "sizes.largest" else f"{at:,} GPUs"
-        note = f"{m.interval(measured + '.ci_{}_s', f'{measured}.mttf_s', '90')}, {failures}"
-        yield Key(f"{mttf} at {size}, measured", number(m, f"{measured}.mttf_s", words.duration), note)
+        note = f"{m.interval(measured + '.ci_{}_s', f'{measured}.mttf_s', '90')}, [{measured}.failures failure]"
+        yield Key(f"{mttf} at {size}, measured", f"[{measured}.mttf_s]", note)
     # Beside an MTTF it is left to the tile of the first screen.
     elif m.has("sizes.rate.failures_per_1000_node_days") and not has_no_nodes(m):
-        rate = number(m, "sizes.rate.failures_per_1000_node_days")
+        rate = "[sizes.rate.failures_per_1000_node_days]"
         any_cause = ", any cause" if m["sizes.basis"] == "proxy" else ""
         yield Key(f"Failures per 1,000 node-days{any_cause}", rate, m.interval("sizes.rate.ci_{}", confidence="90"))
 
@@ -141,10 +139,10 @@ def _texts(m: Numbers, unit: str):
 def _callout(m: Numbers) -> Callout | None:
     """Where the size asked for measured another rate than is projected; else why nothing larger is projected."""
     if m.value("sizes.check.p_value", 1) < 0.05 and m.has(f"sizes.projected.{_target(m)}.mttf_s"):
-        seen, expected = number(m, "sizes.check.observed", words.count), number(m, "sizes.check.expected")
+        seen, expected = "[sizes.check.observed]", "[sizes.check.expected]"
         lead = f"Projection and measurement disagree at {_gpus(m, 'ettr.assumed.size_of_the_run')}."
         return Callout("care", lead, f"{seen} failures seen, {expected} expected from the other sizes.")
     if m.value("sizes.projects_to_nodes", 0) == 0 and m.has("sizes.no_projection"):
-        text = f"{capital(m['sizes.no_projection'])}."
+        text = f"{words.capital(m['sizes.no_projection'])}."
         return Callout("stop", "MTTF at larger sizes cannot be estimated.", text)
     return None

@@ -6,9 +6,9 @@ import polars as pl
 from ttf.charts.axes import percent_axis
 from ttf.charts.encodings import coloured
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
-from ttf.charts.text import count
 from ttf.charts.theme import INK, OUTCOME_COLOURS
 from ttf.inputs import Inputs
+from ttf.words import plural
 
 EVERY = "all together"
 COLOURS = {name: OUTCOME_COLOURS[name] for name in ("success", "failure", "cancelled")} | {EVERY: INK}
@@ -49,9 +49,9 @@ def gpu_use(given: Inputs, study: Study) -> Figure:
         study,
         title=what,
         subtitle="Bar: middle half; line: median; diamond: mean; circles: 90th and 95th percentile",
-        caption=f"n = {count(n, 'reading')}, one per GPU and minute, pooled: a {study.unit} counts by its GPUs and "
+        caption=f"n = {plural(n, 'reading')}, one per GPU and minute, pooled: a {study.unit} counts by its GPUs and "
         "minutes.",
-        alt_text=f"Ranges of GPU activity for {count(known.height, 'kind')} of {study.units}.",
+        alt_text=f"Ranges of GPU activity for {plural(known.height, 'kind')} of {study.units}.",
     )
 
 

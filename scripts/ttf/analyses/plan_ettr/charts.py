@@ -8,11 +8,11 @@ import polars as pl
 from ttf.charts.axes import log_axis, log_domain, log_scale, percent_axis, time_axis
 from ttf.charts.encodings import coloured, picked
 from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
-from ttf.charts.text import count, duration, percent, significant
 from ttf.charts.theme import FAILURE, FAINT, INK, ORDER_COLOURS, SUCCESS, SUNKEN
 from ttf.inputs import Inputs
 from ttf.size_unit import NODE
 from ttf.stats.plans import ESTIMATE, MEASURED, Habits, habits_of, node_rate, rate_row
+from ttf.words import duration, number, plural, share
 
 WHAT = "Effective training time ratio (ETTR) by job size"
 SCHEDULED, WALL = "scheduled time only", "wall-clock time, with the queue"
@@ -49,7 +49,7 @@ def ettr_by_gpus(given: Inputs, study: Study) -> Figure:
     texts = [_label(row, names[0], target, unit, study, max(known["size"])) for row in at_target]
     own = _own_rate(given, known, target) if projected else None
     if own is not None:
-        words = f"{percent(own)} at its measured rate"
+        words = f"{share(own)} at its measured rate"
         text = {"size": target, "ratio": own, "text": words, "series": WALL, "dy": -14, "align": "right"}
         texts.append(text | {"key": f"ettr.{MEASURED[0]}.ettr"})
     texts += _names(rows, study) if projected else []
@@ -63,7 +63,7 @@ def ettr_by_gpus(given: Inputs, study: Study) -> Figure:
         study,
         title=WHAT.replace("job", "run") if known["gpus"].null_count() else WHAT,
         subtitle=_habits(habit, "90% band" if projected else "rates measured by size, 90% CI"),
-        caption=f"n = {count(rate['failures'], 'failure')}",
+        caption=f"n = {plural(rate['failures'], 'failure')}",
         alt_text=f"Two lines of the effective training time ratio against the number of {unit}s: of scheduled time, "
         "and of wall-clock time with the queue.",
     )
@@ -99,7 +99,7 @@ def _own_rate(given: Inputs, known: pl.DataFrame, target: float) -> float | None
 
 def _label(row: Mapping, rate: str, target: float, unit: str, study: Study, last: int) -> dict:
     above = row["series"] == SCHEDULED
-    words = percent(row["ratio"]) + (f" at {count(int(target), unit)}" if above and not study.narrow else "")
+    words = share(row["ratio"]) + (f" at {plural(int(target), unit)}" if above and not study.narrow else "")
     align, dy = "right" if target * 2 >= last else "center", -12 if above else 14
     if not above and row["ratio"] < LOW:
         align, dy = "beside", 0
@@ -187,7 +187,7 @@ def contour_chart(given: Inputs, study: Study) -> Figure:
         return nothing_to_draw(what, mine["reason"][0])
     unit = study.size if known["gpus"].count() else NODE
     levels = known["ettr"].unique().sort().to_list()
-    names = [percent(level) for level in levels]
+    names = [share(level) for level in levels]
     rows = [
         {"level": names[levels.index(row["ettr"])]}
         | picked(row, interval="checkpoint_interval_s", rate="failures_per_1000_node_days")
@@ -209,15 +209,15 @@ def contour_chart(given: Inputs, study: Study) -> Figure:
         base = chart_of("own").encode(y=alt.Y("rate:Q", scale=y_scale))
         layers.append(base.mark_rule(color=FAINT, strokeDash=[5, 4]))
         layers.append(base.mark_point(filled=True, color=INK, size=60, opacity=1).encode(x=x))
-        said = f" Dashed: the rate of this trace, {significant(own)}; dot: the planned checkpoint interval."
+        said = f" Dashed: the rate of this trace, {number(own)}; dot: the planned checkpoint interval."
     return figure(
         alt.layer(*layers).properties(width=_WIDTH, height=_HEIGHT),
         datasets,
         study,
         title=what,
-        subtitle=f"By ETTR to keep and checkpoint interval, {count(size, unit)}; exact renewal model",
+        subtitle=f"By ETTR to keep and checkpoint interval, {plural(size, unit)}; exact renewal model",
         caption=f"Model alone, not data of the trace.{said}",
-        alt_text=f"Contour lines over two logarithmic axes: {what.lower()}, of {count(size, unit)}.",
+        alt_text=f"Contour lines over two logarithmic axes: {what.lower()}, of {plural(size, unit)}.",
     )
 
 

@@ -1,15 +1,15 @@
 """What a planned run can expect, in the report: the finding, the planner's start, and the tables."""
 
+from dataclasses import replace
 from functools import partial
 
 import polars as pl
 
 from ttf import words
 from ttf.analyses.plan_ettr import ETTR, ETTR_ASSUMPTIONS, MITIGATIONS
-from ttf.charts.text import capital
 from ttf.page.head import Callout, Head, Key, Line
 from ttf.page.numbers import Numbers
-from ttf.page.phrases import interval, number, plain
+from ttf.page.phrases import with_numbers
 from ttf.page.tables import Shown, texts
 from ttf.page.trace import Trace
 from ttf.size_unit import UNITS
@@ -36,17 +36,21 @@ _WORDED = {
     **{f"{unit}s": partial(words.plural, one=unit) for unit in UNITS},
     "share": words.share,
 }
-_ANSWERS = ("ettr", "scheduled", "wall", "interruptions", "mttf", "best")
+_ANSWERS = {"ettr": "ettr", "scheduled": "scheduled_share", "wall": "wall_s", "interruptions": "interruptions"}
 
 
+@with_numbers
 def head(trace: Trace, m: Numbers) -> Head:
     """The run of the target size: what it can expect, or why that cannot be estimated."""
     by = m.value("ettr.by", None)
     if by and m.has(f"ettr.{by}.ettr"):
-        return _planned(trace, m, f"ettr.{by}")
-    return _of_components(trace, m) if _component_rate(trace, m) else _withheld(m)
+        found = _planned(trace, m, f"ettr.{by}")
+    else:
+        found = _of_components(trace, m) if _component_rate(trace, m) else _withheld(m)
+    return replace(found, planner=planner(trace, m))
 
 
+@with_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     if m.value("ettr.measured.runs", 0):
         return []
@@ -60,16 +64,16 @@ def _planned(trace: Trace, m: Numbers, by: str) -> Head:
     run, ratio = _run(m), f"{by}.ettr"
     low, high = _ends(by)
     n = words.plural(m.n(ratio), "failure")
-    ci = interval(m, f"{ratio}_ci_{{}}", confidence="90") or m.value("ettr.no_interval", "")
-    keys = [Key("ETTR (wall-clock)", number(m, ratio, words.share), _noted(ci, f"n = {n}"))]
+    ci = m.keyed_interval(f"{ratio}_ci_{{}}", confidence="90") or m.value("ettr.no_interval", "")
+    keys = [Key("ETTR (wall-clock)", f"[{ratio}]", _noted(ci, f"n = {n}"))]
     if m.has(f"{by}.interruptions"):
-        every = f"one every {number(m, 'ettr.mttf_s', words.duration)}" if m.has("ettr.mttf_s") else None
+        every = "one every [ettr.mttf_s]" if m.has("ettr.mttf_s") else None
         ends = f"{low}.interruptions", f"{high}.interruptions"
-        ci = f"90% CI {_span(m, *ends, words.number)}" if all(map(m.has, ends)) else ""
-        keys.append(Key("Interruptions", number(m, f"{by}.interruptions"), _noted(ci, every)))
+        ci = f"90% CI {m.span(*ends)}" if all(map(m.has, ends)) else ""
+        keys.append(Key("Interruptions", f"[{by}.interruptions]", _noted(ci, every)))
     if m.has("ettr.optimal_interval_s") and m.value("ettr.at_optimum", 0) >= NO_HEADWAY:
-        best = f"ETTR {number(m, 'ettr.at_optimum', words.share)} with it"
-        keys.append(Key("Best checkpoint interval", number(m, "ettr.optimal_interval_s", words.duration), best))
+        best = "ETTR [ettr.at_optimum] with it"
+        keys.append(Key("Best checkpoint interval", "[ettr.optimal_interval_s]", best))
     return Head(
         _claim(m, by, run),
         charts=_charts(trace),
@@ -82,26 +86,25 @@ def _planned(trace: Trace, m: Numbers, by: str) -> Head:
 
 def _claim(m: Numbers, by: str, run: str) -> str:
     wall, ratio = m.value(f"{by}.wall_s", CENTURY_S), m[f"{by}.ettr"]
-    run = f"{capital(words.article(plain(run)))} {run} run"
+    run = f"{words.capital(_article(m))} {run} run"
     if wall >= CENTURY_S or ratio < NO_HEADWAY:
-        return f"{run} would make almost no progress: a failure every {number(m, 'ettr.mttf_s', words.duration)}"
+        return f"{run} would make almost no progress: a failure every [ettr.mttf_s]"
     if 2 * m.value(f"{by}.queued_s", 0) > wall:
-        share, wait = number(m, f"{by}.scheduled_share", words.share), number(m, f"{by}.queue_s", words.duration)
+        share, wait = f"[{by}.scheduled_share]", f"[{by}.queue_s]"
         return f"{run} keeps {share} of its scheduled time productive; each start waits {wait} in the queue"
-    times = number(m, f"{by}.interruptions") if m.has(f"{by}.interruptions") else "some"
-    return f"{run} keeps {number(m, f'{by}.ettr', words.share)} of its time productive, with {times} interruptions"
+    times = f"[{by}.interruptions]" if m.has(f"{by}.interruptions") else "some"
+    return f"{run} keeps [{by}.ettr] of its time productive, with {times} interruptions"
 
 
 def _callout(m: Numbers, by: str, run: str) -> Callout | None:
     """What weighs most: runs of this size failed differently; no projection; beyond the largest run; machines alone."""
     if m.value("sizes.check.p_value", 1) < 0.05:
-        seen, expected = (number(m, f"sizes.check.{name}", words.number) for name in ("observed", "expected"))
-        text = f"{seen} failures of {run} runs, {expected} expected from the other sizes"
+        text = f"[sizes.check.observed] failures of {run} runs, [sizes.check.expected] expected from the other sizes"
         if not by.endswith("measured_rate") and m.has("ettr.measured_rate.ettr"):
-            text += f"; at their own rate ETTR is {number(m, 'ettr.measured_rate.ettr', words.share)}"
+            text += "; at their own rate ETTR is [ettr.measured_rate.ettr]"
         return Callout("care", "Measured differs.", f"{text}.")
     if m.has("ettr.withheld"):
-        return Callout("care", "Measured, not projected.", f"{capital(m['ettr.withheld'])}.")
+        return Callout("care", "Measured, not projected.", f"{words.capital(m['ettr.withheld'])}.")
     if m.value("ettr.basis", None) == "component":
         return Callout("care", "Hardware only.", "Failures of software and users come on top.")
     return None
@@ -120,9 +123,7 @@ def _of_components(trace: Trace, m: Numbers) -> Head:
     untested = f"That a run on many {unit}s fails as many times as often is not tested."
     return Head(
         f"The trace holds no runs: the planner starts from the measured rate of a {unit}",
-        keys=(
-            Key(f"Failures per 1,000 {unit}-days", number(m, RATE), m.interval("sizes.rate.ci_{}", confidence="90")),
-        ),
+        keys=(Key(f"Failures per 1,000 {unit}-days", f"[{RATE}]", m.interval("sizes.rate.ci_{}", confidence="90")),),
         text=(_ETTR,),
         callout=Callout("care", "No runs.", f"{untested} Failures of software and users come on top."),
         details="assumptions, bearable failure rate",
@@ -142,11 +143,11 @@ def _withheld(m: Numbers) -> Head:
     why = reasons.get(kind, sizes)
     keys = []
     if m.value("ettr.measured.runs", 0) and m.has("ettr.measured.mean"):
-        runs = number(m, "ettr.measured.runs", lambda runs: words.plural(runs, "long run"))
-        keys.append(Key("Measured ETTR", number(m, "ettr.measured.mean", words.share), f"mean of {runs}, any size"))
+        runs = "[ettr.measured.runs long run]"
+        keys.append(Key("Measured ETTR", "[ettr.measured.mean]", f"mean of {runs}, any size"))
     needed = f"Needed: {m['ettr.needed']}." if m.has("ettr.needed") else ""
     return Head(
-        f"The ETTR of {words.article(plain(_run(m)))} {_run(m)} run cannot be estimated: {why}",
+        f"The ETTR of {_article(m)} {_run(m)} run cannot be estimated: {why}",
         charts=("ettr_measured",) if keys else (),
         keys=tuple(keys),
         text=(_ETTR,),
@@ -158,10 +159,10 @@ def _withheld(m: Numbers) -> Head:
 def _measured(m: Numbers) -> tuple[str, ...]:
     if not m.value("ettr.measured.runs", 0):
         return ()
-    runs = number(m, "ettr.measured.runs", lambda runs: words.plural(runs, "long run"))
-    text = f"{runs} measured kept {number(m, 'ettr.measured.mean', words.share)} on average"
+    runs = "[ettr.measured.runs long run]"
+    text = f"{runs} measured kept [ettr.measured.mean] on average"
     if m.has("ettr.measured.expected"):
-        text += f"; the model expects {number(m, 'ettr.measured.expected', words.share)}"
+        text += "; the model expects [ettr.measured.expected]"
     return (f"{text}.",)
 
 
@@ -175,7 +176,11 @@ def _unit(m: Numbers) -> str:
 
 def _run(m: Numbers) -> str:
     """1,024-GPU."""
-    return f"{number(m, 'ettr.assumed.size_of_the_run', words.count)}-{_unit(m)}"
+    return f"[ettr.assumed.size_of_the_run:count]-{_unit(m)}"
+
+
+def _article(m: Numbers) -> str:
+    return words.article(m.words("ettr.assumed.size_of_the_run", "count"))
 
 
 def _ends(by: str) -> tuple[str, str]:
@@ -183,17 +188,11 @@ def _ends(by: str) -> tuple[str, str]:
     return (f"{by}_low", f"{by}_high") if by.endswith("measured_rate") else ("ettr.low", "ettr.high")
 
 
-def _span(m: Numbers, low: str, high: str, worded) -> str:
-    texts = (worded(m[low]), worded(m[high]))
-    joint = " to " if "−" in "".join(texts) else "–"
-    ends = words.span(*texts).split(joint)
-    return joint.join(number(m, key, text=end) for key, end in zip((low, high), ends, strict=True))
-
-
 def _noted(*parts: str | None) -> str:
     return "; ".join(part for part in parts if part)
 
 
+@with_numbers
 def planner(trace: Trace, m: Numbers) -> dict | None:
     """What the planner starts at; None where a trace of components gives nothing to reckon with.
 
@@ -218,17 +217,17 @@ def planner(trace: Trace, m: Numbers) -> dict | None:
     if not (trace.has_jobs or rate is not None or down):
         return None
     fields |= {"spares": 0} if down else {}
-    keys = (f"{by}.ettr", f"{by}.scheduled_share", f"{by}.wall_s", f"{by}.interruptions", "ettr.mttf_s")
-    worded = (words.share, words.share, words.duration, words.number, words.duration, words.duration)
-    answers = zip(_ANSWERS, (*keys, "ettr.optimal_interval_s"), worded, strict=True)
+    answers = {name: f"{by}.{key}" for name, key in _ANSWERS.items()}
+    answers |= {"mttf": "ettr.mttf_s", "best": "ettr.optimal_interval_s"}
+    why = f"{words.capital(m.value('ettr.withheld', 'the failure rate is not known'))}."
     return {
         "unit": m.value("ettr.unit", "GPUs"),
         "node_gpus": node_gpus,
         "largest": largest,
         "of": "GPU" if trace.about["unit"] == "GPU" else "node",
-        "withheld": f"{capital(m.value('ettr.withheld', 'the failure rate is not known'))}." if rate is None else None,
+        "withheld": why if rate is None else None,
         "fields": fields,
-        "said": {name: number(m, key, text) if planned and m.has(key) else "–" for name, key, text in answers},
+        "said": {name: f"[{key}]" if planned and m.has(key) else "–" for name, key in answers.items()},
         "down": down,
     }
 

@@ -11,9 +11,10 @@ from ttf.analyses.predict_failure.numbers import Origin, origins, reported
 from ttf.charts.axes import percent_axis
 from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
-from ttf.charts.text import capital, count, labels, listed, percent, significant
+from ttf.charts.text import labels
 from ttf.charts.theme import ACCENT, CANCELLED, FAILURE, FAINT, INFRA, INK, OPEN_LINE, THIRD
 from ttf.inputs import Inputs
+from ttf.words import capital, listed, number, plural, share
 
 # Of a feature with many values those that most jobs have.
 MOST_VALUES = 11
@@ -71,13 +72,13 @@ def risk_calibration(given: Inputs, study: Study) -> Figure:
 
 
 def _n(tenths: pl.DataFrame, study: Study) -> str:
-    return f"n = {count(tenths['n'].sum(), study.unit)}, {count(tenths['failures'].sum(), 'failure')}"
+    return f"n = {plural(tenths['n'].sum(), study.unit)}, {plural(tenths['failures'].sum(), 'failure')}"
 
 
 def _slope(origin: Origin) -> str:
     """The slope of calibration, where it is known."""
     slope = origin.measures.get("calibration_slope", {}).get("estimate")
-    return "" if slope is None else f"; slope {_plain(slope)}, right: 1"
+    return "" if slope is None else f"; slope {number(slope)}, right: 1"
 
 
 def _clusters(rows: pl.DataFrame) -> str:
@@ -90,11 +91,7 @@ def _clusters(rows: pl.DataFrame) -> str:
 
 def _spoken(tenths: pl.DataFrame) -> str:
     ends = [tenths.sort("predicted").row(place, named=True) for place in (0, -1)]
-    return listed([f"predicted {percent(row['predicted'])}, failed {percent(row['observed'])}" for row in ends])
-
-
-def _plain(value: float) -> str:
-    return significant(abs(value)) if value >= 0 else f"−{significant(-value)}"
+    return listed([f"predicted {share(row['predicted'])}, failed {share(row['observed'])}" for row in ends])
 
 
 def risk_importance(given: Inputs, study: Study) -> Figure:
@@ -123,14 +120,14 @@ def risk_importance(given: Inputs, study: Study) -> Figure:
     nought = chart_of("features").mark_rule(color=FAINT, strokeDash=[3, 3]).encode(x=alt.datum(0))
     rules = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=1.8).encode(x="low:Q", x2="high:Q")
     first = known.row(0, named=True)
-    spoken = listed([f"{row['feature']} {_plain(row['drop'])}" for row in rows[:4]])
+    spoken = listed([f"{row['feature']} {number(row['drop'])}" for row in rows[:4]])
     return figure(
         fitted(nought + rules + base.mark_circle(size=55, opacity=1).encode(x=x), study, 22 * len(order) + 70),
         {"features": rows},
         study,
         title=what,
         subtitle=f"Of the model that serves, on the test {study.units} of the last tested origin; 95% CI",
-        caption=f"n = {count(first['n'], study.unit)}, {count(first['failures'], 'failure')}. {_clusters(known)}",
+        caption=f"n = {plural(first['n'], study.unit)}, {plural(first['failures'], 'failure')}. {_clusters(known)}",
         alt_text=f"Points with intervals; {spoken}.",
     )
 
@@ -157,7 +154,7 @@ def risk_dependence(given: Inputs, study: Study) -> Figure:
         study,
         title=what,
         subtitle=f"Mean over the test {study.units} were the feature the same in all of them; last tested origin",
-        caption=f"n = {count(first, study.unit)}. Size of a point: {study.units} of about that value.",
+        caption=f"n = {plural(first, study.unit)}. Size of a point: {study.units} of about that value.",
         alt_text=f"Points by value, a panel each of {listed([feature_name(label) for label in named.values()])}.",
     )
 
@@ -228,15 +225,15 @@ def risk_decisions(given: Inputs, study: Study) -> Figure:
     nought = chart_of("all").mark_rule(color=OPEN_LINE, strokeDash=[3, 3]).encode(y=alt.datum(0))
     best = table.filter(model="oracle")["net_gpu_hours"].max()
     mine = next((row["net"] for row in chosen if row["by"] == MODELS.get(served)), None)
-    told = "" if mine is None else f"; {MODELS[served]}, which serves, {_plain(mine)}"
+    told = "" if mine is None else f"; {MODELS[served]}, which serves, {number(mine)}"
     return figure(
         fitted(ends + nought + lines + points + end, study, 300),
         {"band": band, "curves": curves, "chosen": chosen, "all": notes},
         study,
         title=what,
         subtitle=f"{capital(study.units)} by expected saving; dot: those above 0; band: 95% CI; last tested origin",
-        caption=f"n = {count(everyone['flagged'], study.unit)} of more than one GPU. An upper bound.",
-        alt_text=f"Curves of net GPU-hours; were all failures known {_plain(best or 0)}{told}.",
+        caption=f"n = {plural(everyone['flagged'], study.unit)} of more than one GPU. An upper bound.",
+        alt_text=f"Curves of net GPU-hours; were all failures known {number(best or 0)}{told}.",
     )
 
 

@@ -23,10 +23,9 @@ from ttf.analyses.predict_failure.names import (
     feature_name,
 )
 from ttf.analyses.predict_failure.numbers import origins, reported
-from ttf.charts.text import plural
 from ttf.page.head import Callout, Head, Key, Line
 from ttf.page.numbers import Numbers
-from ttf.page.phrases import number, of_trace
+from ttf.page.phrases import of_trace, with_numbers
 from ttf.page.tables import CLUSTERED, Interval, Shown, texts, yes_or_no
 from ttf.page.trace import Trace
 from ttf.risk import KINDS, NESTED
@@ -43,9 +42,10 @@ LEAST_SHARE = 0.05
 SAID_WHAT = " whether failure can be predicted"
 
 
+@with_numbers
 def head(trace: Trace, m: Numbers) -> Head | Line:
     """The finding in figures; its chart, calibration, is for those who open the fold."""
-    unit, units = trace.about["unit"], plural(trace.about["unit"])
+    unit, units = trace.about["unit"], words.many(trace.about["unit"])
     if not m.has("risk.verdict"):
         why = m.value(f"risk.{ORIGINS[-1]}.reason", f"no {unit} has ended")
         return Line("Failure risk", f"failure prediction cannot be tested: {why}", "risk_evaluation", checked=False)
@@ -58,6 +58,7 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
     )
 
 
+@with_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     """Of a score that is worth no trial: a line, where there is one at all."""
     if not m.has("risk.verdict") or m.has("risk.savings.gpu_hours"):
@@ -73,16 +74,16 @@ def _served(m: Numbers) -> str:
 
 def _claim(m: Numbers) -> str:
     served, said = _served(m), SAID[m["risk.verdict"]]
-    pr_auc, base = number(m, f"{served}.pr_auc"), number(m, f"risk.{m['risk.origin']}.base_rate.pr_auc")
+    pr_auc, base = f"[{served}.pr_auc]", f"[risk.{m['risk.origin']}.base_rate.pr_auc]"
     low = m.value(f"{served}.pr_auc_above_base_rate_ci_low_clustered", None)
     if m.has("risk.without_most.pr_auc") and m.has(f"{served}.cluster_by"):
-        held, every = (number(m, key, words.count) for key in ("risk.without_most.held", _failures(m)))
+        held, every = (f"[{key}]" for key in ("risk.without_most.held", _failures(m)))
         of_one = f"{held} of {every} failures are of one {m[f'{served}.cluster_by']}"
-        rest, short = number(m, "risk.without_most.pr_auc"), said.partition(",")[0].removesuffix(SAID_WHAT)
+        rest, short = "[risk.without_most.pr_auc]", said.partition(",")[0].removesuffix(SAID_WHAT)
         return f"{short}: {of_one}; PR{NO_BREAK_HYPHEN}AUC {pr_auc}, without {rest}"
     if m["risk.verdict"] == CANNOT_SAY:
         if m.has(clusters := f"{served}.clusters") and not m.has(f"{served}.pr_auc_ci_low_clustered"):
-            return f"{said}: failures are of {number(m, clusters)} effective {plural(m[f'{served}.cluster_by'])}"
+            return f"{said}: failures are of [{clusters}] effective {words.many(m[f'{served}.cluster_by'])}"
     elif low is not None and (low > 0) == (m["risk.verdict"] == NONE):
         # The figures of an origin that the others outvote would contradict the verdict.
         return f"{said}: above the base rate at {_of_origins(m, 'risk.origins_predicted')}"
@@ -96,25 +97,25 @@ def _failures(m: Numbers) -> str:
 def _keys(m: Numbers, units: str) -> list[Key]:
     served, saved = _served(m), "risk.savings.gpu_hours"
     origin = m["risk.origin"]
-    n = f"n = {number(m, f'risk.{origin}.jobs', words.count)}"
+    n = f"n = [risk.{origin}.jobs]"
     label = f"PR-AUC of {m[served]}, {SPLITS[origin].lower()}"
-    keys = [Key(label, number(m, f"{served}.pr_auc"), _joined(interval(m, f"{served}.pr_auc") or _few(m), n))]
+    keys = [Key(label, f"[{served}.pr_auc]", _joined(interval(m, f"{served}.pr_auc") or _few(m), n))]
     if m["risk.verdict"] == CANNOT_SAY:
         return keys
     if m.has(above := f"{served}.pr_auc_above_base_rate"):
         told = f"> 0 at {_of_origins(m, 'risk.origins_predicted')}"
-        keys.append(Key("Above the base rate", number(m, above), _joined(interval(m, above), told)))
+        keys.append(Key("Above the base rate", f"[{above}]", _joined(interval(m, above), told)))
     if m.has(over := f"{served}.pr_auc_above_nested_rate"):
-        keys.append(Key(f"Above {KINDS[NESTED]}", number(m, over), interval(m, over)))
+        keys.append(Key(f"Above {KINDS[NESTED]}", f"[{over}]", interval(m, over)))
     if m.has(saved):
         label = f"Saved by trying {units} at risk on one GPU first"
-        keys.append(Key(label, f"{number(m, saved)} GPU-h", _joined(interval(m, saved), worth(m))))
+        keys.append(Key(label, f"[{saved}] GPU-h", _joined(interval(m, saved), worth(m))))
     return keys
 
 
 def _of_origins(m: Numbers, key: str) -> str:
     """At how many origins something holds, of those where it is known: 2 of 3 origins."""
-    return f"{number(m, key, words.count)} of {words.plural(m.n(key), 'origin')}"
+    return f"[{key}] of {words.plural(m.n(key), 'origin')}"
 
 
 def interval(m: Numbers, key: str) -> str:
@@ -126,13 +127,14 @@ def _few(m: Numbers) -> str:
     clusters = f"{_served(m)}.clusters"
     if not m.has(clusters):
         return "no interval"
-    return f"no interval: {number(m, clusters)} effective {plural(m[f'{_served(m)}.cluster_by'])}"
+    return f"no interval: [{clusters}] effective {words.many(m[f'{_served(m)}.cluster_by'])}"
 
 
 def _joined(*parts: str) -> str:
     return ", ".join(part for part in parts if part)
 
 
+@with_numbers
 def worth(m: Numbers) -> str:
     """Whether acting on the score saves more than it costs, at how many origins; an upper bound."""
     if not m.n("risk.origins_paying"):
@@ -140,7 +142,7 @@ def worth(m: Numbers) -> str:
     told = f"above its cost at {_of_origins(m, 'risk.origins_paying')}"
     if not m["risk.origins_paying"] or not m.has("risk.savings.of_oracle"):
         return told
-    return f"{told}, {number(m, 'risk.savings.of_oracle', words.share)} of what knowing all failures would save"
+    return f"{told}, [risk.savings.of_oracle] of what knowing all failures would save"
 
 
 def _text(m: Numbers) -> list[str]:
@@ -154,6 +156,7 @@ def _text(m: Numbers) -> list[str]:
     return [" ".join(filter(None, left_out))] if any(left_out) else []
 
 
+@with_numbers
 def carried(m: Numbers) -> str:
     """A sentence: the features that predict best, and what is left without any history."""
     if m[_served(m)] == KINDS[NESTED]:
@@ -174,8 +177,7 @@ def _without_history(m: Numbers) -> str:
         if m[low] <= 0 and m["risk.history.share_of_gain"] < LEAST_SHARE:
             return f"the {'user' if m.value('risk.features_of_user', 0) else 'job'}'s history adds nothing measurable"
         noted = " (CI includes 0)" if m[low] <= 0 else ""
-    told = number(m, "risk.history.share_of_gain", words.share)
-    return f"without history it loses {told} of its gain{noted}"
+    return f"without history it loses [risk.history.share_of_gain] of its gain{noted}"
 
 
 def _feature(m: Numbers, place: str) -> str:
@@ -186,9 +188,10 @@ def _feature(m: Numbers, place: str) -> str:
 def _callout(m: Numbers, units: str) -> Callout | None:
     if m.value("outcomes.unknown.jobs_share", 0) < MANY_UNKNOWN:
         return None
-    unknown = number(m, "outcomes.unknown.jobs_share", words.share)
     return Callout(
-        "care", f"{unknown} of {units} end unrecorded.", "Predicted is a recorded failure, against all other ends."
+        "care",
+        f"[outcomes.unknown.jobs_share] of {units} end unrecorded.",
+        "Predicted is a recorded failure, against all other ends.",
     )
 
 

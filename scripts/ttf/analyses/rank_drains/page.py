@@ -2,12 +2,11 @@
 
 import polars as pl
 
-from ttf import words
 from ttf.analyses.rank_drains import DRAIN_BACKTEST, DRAIN_LIST
 from ttf.page import rules
 from ttf.page.head import Line
 from ttf.page.numbers import Numbers
-from ttf.page.phrases import number
+from ttf.page.phrases import with_numbers
 from ttf.page.tables import CLUSTERED, Interval, Shown
 from ttf.page.trace import Trace
 
@@ -16,17 +15,18 @@ MOST_NODES = 15
 NEXT = 5
 
 
+@with_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     what, table = "Nodes with excess outages", "tables/drain_list.csv"
     if not m.has("drains.nodes"):
         return [Line(what, "no node can be compared with others", table, checked=False)]
     if m["drains.listed"]:
         return []
-    outages = number(m, "drains.outages", lambda n: words.plural(n, "outage"))
-    nodes = number(m, "drains.nodes", words.count)
+    outages = "[drains.outages outage]"
+    nodes = "[drains.nodes]"
     if rules.r11_no_power(m, "drains"):
         return [Line(what, f"cannot tell: {outages} are too few for {nodes} nodes", table, checked=False)]
-    ratio = number(m, "drains.detectable_ratio", lambda ratio: words.number(ratio, 2))
+    ratio = "[drains.detectable_ratio:2]"
     power = f"a typical node with {ratio} times the outages would be found with 80% power"
     return [Line(what, f"0 of {nodes}, of {outages}; {power}", table)]
 

@@ -10,9 +10,10 @@ from ttf.analyses.reconstruct_occupancy.occupancy import NOTHING_HELD
 from ttf.charts.axes import percent_axis
 from ttf.charts.encodings import coloured, picked
 from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
-from ttf.charts.text import DAY_S, HOUR_S, count, duration
+from ttf.charts.text import DAY_S, HOUR_S
 from ttf.charts.theme import CANCELLED, FAILURE, FAINT, SUCCESS, THIRD
 from ttf.inputs import Inputs
+from ttf.words import duration, plural
 
 CAUSES = {"full": "too few GPUs were free", "fragmentation": "enough were free, but scattered"}
 _UNRECOGNISED = "enough were free: other reasons"
@@ -56,14 +57,14 @@ def gpus_in_use(given: Inputs, study: Study) -> Figure:
     area = chart_of("load").mark_area(color=SUCCESS, opacity=0.16).encode(x=x, y=y)
     line = chart_of("load").mark_line(color=SUCCESS, strokeWidth=1.8).encode(x=x, y=y)
     daily = by_day and step <= DAY_S
-    gpus, steps = count(table["gpus"][0], "GPU"), "" if daily else f", steps of {duration(step)}"
+    gpus, steps = plural(table["gpus"][0], "GPU"), "" if daily else f", steps of {duration(step)}"
     return figure(
         fitted(area + line, study, 190),
         {"load": rows},
         study,
         title="GPUs in use by day" if daily else "GPUs in use over time",
         subtitle=f"Mean share of {gpus}{steps}; reconstructed from placements",
-        caption=f"n = {count(given['occupancy_basis']['placements'][0], 'placement')}",
+        caption=f"n = {plural(given['occupancy_basis']['placements'][0], 'placement')}",
         alt_text=f"An area over time: the mean share of {gpus} in use.",
     )
 
@@ -88,8 +89,8 @@ def delay_causes(given, study: Study) -> Figure:
         study,
         title=what,
         subtitle=f"From the GPUs free when a wait over {LONGEST_PLAIN_WAIT_S} s began",
-        caption=f"n = {count(every['n'][0], study.unit)} that waited, of {every['started'][0]:,} that started. Not the "
-        "scheduler's reasons: those are not recorded.",
+        caption=f"n = {plural(every['n'][0], study.unit)} that waited, of {every['started'][0]:,} that started. Not "
+        "the scheduler's reasons: those are not recorded.",
         alt_text=f"Stacked bars of inferred reasons of waiting by {study.unit} size.",
     )
 

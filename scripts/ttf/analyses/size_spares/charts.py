@@ -8,9 +8,9 @@ import polars as pl
 from ttf.charts.axes import log_scale
 from ttf.charts.encodings import coloured, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
-from ttf.charts.text import capital, count, significant
 from ttf.charts.theme import CANCELLED, FAILURE
 from ttf.outages.strata import ALL
+from ttf.words import capital, plural
 
 # What is rarer is chance.
 RAREST = 1e-4
@@ -38,7 +38,7 @@ def units_down(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
         tooltip=tooltip,
     )
     lines = lines.mark_line(interpolate="step-before", strokeWidth=2, point={"size": 14})
-    units = f"{significant(of_all['units'][0], 4)} {study.unit if of_all['units'][0] == 1 else study.units}"
+    units = f"{of_all['units'][0]:,.4g} {study.unit if of_all['units'][0] == 1 else study.units}"
     needed = given["spares"].filter(stratum_by=ALL, outages=ALL, p=0.99).row(0, named=True)
     said = f"99% of the time at most {needed['spares_observed']} down; binomial {needed['spares_binomial']}"
     return figure(
@@ -47,7 +47,7 @@ def units_down(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
         study,
         title=f"{what}: share of the time with so many or more",
         subtitle="Observed, and of independent units that are each down as often",
-        caption=f"n = {count(of_all['n'][0], 'outage')}, {units} watched.",
+        caption=f"n = {plural(of_all['n'][0], 'outage')}, {units} watched.",
         alt_text=f"Two falling step lines; {said}.",
     )
 

@@ -3,11 +3,11 @@
 import altair as alt
 import polars as pl
 
+from ttf import words
 from ttf.charts.axes import log_time, on_log_time, percent_axis
 from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
 from ttf.charts.intervals import draw_intervals, shown
-from ttf.charts.text import capital, clustering, count, gpus_label, listed, percent
 from ttf.charts.theme import (
     CANCELLED,
     FAILURE,
@@ -24,6 +24,7 @@ from ttf.charts.theme import (
 from ttf.inputs import Inputs
 from ttf.jobs import OUTCOMES
 from ttf.numbers.metrics import FEWEST_ENDED
+from ttf.words import capital, clustering, gpus_label, listed, plural
 
 # Of an axis of names: neither line nor ticks.
 BARE = {"domain": False, "ticks": False, "labelPadding": 8}
@@ -59,13 +60,13 @@ def jobs_and_gpu_time(given: Inputs, study: Study) -> Figure:
         at, whole, parts = 0.0, outcomes[column].sum(), dict(outcomes.select("outcome", column).iter_rows())
         for name in present:
             share = parts[name] / whole
-            label = percent(share) if share >= room else ""
+            label = words.share(share) if share >= room else ""
             rows.append({"bar": bar, "outcome": name, "from": at, "to": at + share, "label": label})
             if label and name in OUTCOMES:
                 rows[-1]["key"] = f"outcomes.{name}.{column}_share"
             at += share
         shares = {name: parts[name] / whole for name in present if parts[name]}
-        spoken.append(f"{bar}: {listed([f'{name} {percent(share)}' for name, share in shares.items()])}.")
+        spoken.append(f"{bar}: {listed([f'{name} {words.share(share)}' for name, share in shares.items()])}.")
     base = chart_of("parts").encode(
         x=alt.X("from:Q", scale=alt.Scale(domain=[0, 1], nice=False), axis=None),
         x2="to:Q",
@@ -80,15 +81,15 @@ def jobs_and_gpu_time(given: Inputs, study: Study) -> Figure:
         fill=alt.Fill("outcome:N", scale=scale, legend=alt.Legend(**legend)),
         stroke=alt.Stroke("outcome:N", scale=alt.Scale(domain=present, range=strokes)),
     )
-    words = base.mark_text(align="left", dx=8, fontSize=12, fontWeight="bold")
-    words = words.encode(text="label:N", color=coloured("outcome", inks))
+    texts = base.mark_text(align="left", dx=8, fontSize=12, fontWeight="bold")
+    texts = texts.encode(text="label:N", color=coloured("outcome", inks))
     return figure(
-        fitted(alt.layer(blocks, words).resolve_scale(color="independent"), study, 44 * len(bars) + 40),
+        fitted(alt.layer(blocks, texts).resolve_scale(color="independent"), study, 44 * len(bars) + 40),
         {"parts": rows},
         study,
         title=what if hours else f"{capital(study.units)} by outcome",
         subtitle=f"Share of {study.units}{' and of their GPU-hours' if hours else ''}",
-        caption=f"n = {count(total, study.unit)}",
+        caption=f"n = {plural(total, study.unit)}",
         alt_text=f"Bars divided by outcome. {' '.join(spoken)}",
     )
 
@@ -102,7 +103,11 @@ def failure_rate_by_gpus(given: Inputs, study: Study) -> Figure:
     ended = dict(given["outcomes"].select("outcome", "jobs").iter_rows())
     share = ended["failure"] / (ended["success"] + ended["failure"])
     rows = [
-        {"gpus": gpus_label(row["gpus_low"], row["gpus_high"]), "label": percent(row["failure_share"]), "all": share}
+        {
+            "gpus": gpus_label(row["gpus_low"], row["gpus_high"]),
+            "label": words.share(row["failure_share"]),
+            "all": share,
+        }
         | picked(row, "failure_share", "low", "high", "independent", "ended")
         for row in sizes.iter_rows(named=True)
     ]
@@ -121,10 +126,10 @@ def failure_rate_by_gpus(given: Inputs, study: Study) -> Figure:
     if not study.narrow:
         # Off the line of all jobs.
         aside = alt.ExprRef("datum.failure_share < datum.all ? 8 : -8")
-        words = base.encode(y="failure_share:Q", text="label:N")
-        layers.append(words.mark_text(align="left", dx=7, dy=aside, fontSize=12, color=INK))
-    n = count(sizes["ended"].sum(), f"ended {study.unit}")
-    whole = {"share": share, "label": f"all\n{percent(share)}", "key": "outcomes.failure_share"}
+        texts = base.encode(y="failure_share:Q", text="label:N")
+        layers.append(texts.mark_text(align="left", dx=7, dy=aside, fontSize=12, color=INK))
+    n = plural(sizes["ended"].sum(), f"ended {study.unit}")
+    whole = {"share": share, "label": f"all\n{words.share(share)}", "key": "outcomes.failure_share"}
     return figure(
         fitted(alt.layer(*layers), study, 200),
         {"sizes": rows, "all": [whole]},
@@ -134,7 +139,7 @@ def failure_rate_by_gpus(given: Inputs, study: Study) -> Figure:
         caption=f"n = {n}, ≥ {FEWEST_ENDED} a size",
         alt_text="Points with intervals by GPUs. "
         + listed([f"{row['gpus']}: {row['label']}" for row in rows])
-        + f"; all {study.units} {percent(share)}.",
+        + f"; all {study.units} {words.share(share)}.",
     )
 
 

@@ -2,11 +2,10 @@
 
 from ttf import words
 from ttf.analyses.split_outcomes import OUTCOMES, OUTCOMES_BY_GPUS
-from ttf.charts.text import capital, gpus_label, listed, plural
 from ttf.numbers.metrics import FEWEST_ENDED
 from ttf.page.head import Callout, Head, Key, Line
 from ttf.page.numbers import Numbers
-from ttf.page.phrases import number
+from ttf.page.phrases import with_numbers
 from ttf.page.rules import r12_few_gpus
 from ttf.page.tables import CLUSTERED, Mean, Shown, texts
 from ttf.page.trace import Trace
@@ -14,8 +13,9 @@ from ttf.page.trace import Trace
 _SMALL, _LARGE = "outcomes.up_to_8_gpus", "outcomes.above_8_gpus"
 
 
+@with_numbers
 def head(trace: Trace, m: Numbers) -> Head | Line:
-    unit, units = trace.about["unit"], plural(trace.about["unit"])
+    unit, units = trace.about["unit"], words.many(trace.about["unit"])
     if not m.value("outcomes.jobs", 0):
         return Line("Outcomes", f"the trace has no {unit}", "outcomes", checked=False)
     sized = _is_sized(m)
@@ -24,11 +24,10 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
     names = [name for name, key in excluded.items() if m.value(key, 0)]
     text = []
     if sized:
-        small = number(m, f"{_SMALL}.failure_share", words.share)
         which = {True: "; the intervals do not overlap", False: "; the intervals overlap", None: ""}[_differ(m)]
-        text.append(f"On up to 8 GPUs {small} failed{which}.{_without_gpu(m, units)}")
+        text.append(f"On up to 8 GPUs [{_SMALL}.failure_share] failed{which}.{_without_gpu(m, units)}")
     elif names:
-        text.append(f"{capital(listed(names))} {units} are excluded from the failure rate.")
+        text.append(f"{words.capital(words.listed(names))} {units} are excluded from the failure rate.")
     return Head(
         claim=_claim(m, unit, units),
         charts=("jobs_and_gpu_time",),
@@ -39,6 +38,7 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
     )
 
 
+@with_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     unit = trace.about["unit"]
     if not m.has("outcomes.timeouts"):
@@ -49,7 +49,7 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
 
 def tables(trace: Trace) -> dict[str, Shown]:
     outcomes, sizes = trace.table("outcomes"), trace.table("outcomes_by_gpus")
-    units = capital(plural(trace.about["unit"]))
+    units = words.capital(words.many(trace.about["unit"]))
     columns = {
         **dict.fromkeys(("outcome", "jobs", "jobs_share", "gpu_hours", "gpu_hours_share", "n")),
         "jobs": units,
@@ -59,7 +59,7 @@ def tables(trace: Trace) -> dict[str, Shown]:
     if outcomes["at_time_limit"].sum():
         columns["at_time_limit"] = None
     by_gpus = {"gpus": ("GPUs", str), "jobs": units, "ended": None, "failures": None, "failure_share": CLUSTERED}
-    named = sizes.with_columns(gpus=texts(sizes, ("gpus_low", "gpus_high"), gpus_label))
+    named = sizes.with_columns(gpus=texts(sizes, ("gpus_low", "gpus_high"), words.gpus_label))
     return {
         "outcomes": Shown(outcomes, columns, OUTCOMES),
         "outcomes-by-gpus": Shown(named, by_gpus, OUTCOMES_BY_GPUS),
@@ -74,8 +74,7 @@ def _without_gpu(m: Numbers, units: str) -> str:
     """The jobs that are of neither size: they lower the share of all."""
     if not m.has("outcomes.no_gpu.failure_share"):
         return ""
-    ended = number(m, "outcomes.no_gpu.ended", words.count)
-    return f" Of {ended} ended {units} without a GPU {number(m, 'outcomes.no_gpu.failure_share', words.share)} failed."
+    return f" Of [outcomes.no_gpu.ended] ended {units} without a GPU [outcomes.no_gpu.failure_share] failed."
 
 
 def _differ(m: Numbers) -> bool | None:
@@ -90,56 +89,51 @@ def _differ(m: Numbers) -> bool | None:
 def _claim(m: Numbers, unit: str, units: str) -> str:
     ended, failed = m["outcomes.ended"], m["outcomes.failure.jobs"]
     if not ended:
-        every = number(m, "outcomes.jobs", words.count)
         return (
-            f"None of {every} {units} has ended in success or failure"
+            f"None of [outcomes.jobs] {units} has ended in success or failure"
             if m["outcomes.jobs"] > 1
             else (f"The only {unit} has not ended in success or failure")
         )
     if ended == 1:
         return f"The only ended {unit} {'failed' if failed else 'succeeded'}"
     if failed in (0, ended):
-        return f"{'All' if failed else 'None of'} {number(m, 'outcomes.ended', words.count)} ended {units} failed"
-    share = number(m, "outcomes.failure_share", words.share)
+        return f"{'All' if failed else 'None of'} [outcomes.ended] ended {units} failed"
+    share = "[outcomes.failure_share]"
     if m.has("outcomes.concentration.share"):
         key = "outcomes.concentration"
-        without, of_one = (number(m, f"{key}.{of}", words.share) for of in ("failure_share_without", "share"))
         known = "with a result" if m.value("outcomes.unknown.jobs", 0) else "that ended"
-        return f"{share} of {units} {known} failed, {without} without one {m[f'{key}.by']} ({of_one} of failures)"
-    if m.value("outcomes.unknown.jobs_share", 0) >= 0.5:
-        unknown = number(m, "outcomes.unknown.jobs_share", words.share)
-        return f"{share} of {units} with a recorded result failed; {unknown} of {units} have none"
-    if m["outcomes.ended_share"] < 0.5:
-        part = number(m, "outcomes.ended_share", words.share)
-        return f"{share} of ended {units} failed, but only {part} of {units} have ended"
-    if _is_sized(m) and _differ(m):
         return (
-            f"{share} of ended {units} failed, {number(m, f'{_LARGE}.failure_share', words.share)} on more than 8 GPUs"
+            f"{share} of {units} {known} failed, [{key}.failure_share_without] without one "
+            f"{m[f'{key}.by']} ([{key}.share] of failures)"
         )
+    if m.value("outcomes.unknown.jobs_share", 0) >= 0.5:
+        return f"{share} of {units} with a recorded result failed; [outcomes.unknown.jobs_share] of {units} have none"
+    if m["outcomes.ended_share"] < 0.5:
+        return f"{share} of ended {units} failed, but only [outcomes.ended_share] of {units} have ended"
+    if _is_sized(m) and _differ(m):
+        return f"{share} of ended {units} failed, [{_LARGE}.failure_share] on more than 8 GPUs"
     has_time = m.has("outcomes.failure.gpu_hours_share") and not r12_few_gpus(m)
     if has_time and m["outcomes.failure.with_runtime"] == failed:
-        time = number(m, "outcomes.failure.gpu_hours_share", words.share)
-        return f"{share} of ended {units} failed; failed {units} used {time} of GPU time"
+        return f"{share} of ended {units} failed; failed {units} used [outcomes.failure.gpu_hours_share] of GPU time"
     return f"{share} of ended {units} failed"
 
 
 def _keys(m: Numbers, unit: str, units: str, sized: bool) -> list[Key]:
     def counted(key: str) -> str:
-        return f"{number(m, key, words.count)} {unit if m[key] == 1 else units}"
+        return f"[{key}] {unit if m[key] == 1 else units}"
 
     keys = []
     if ended := m["outcomes.ended"]:
         known = "with a result" if m.value("outcomes.unknown.jobs", 0) else "ended"
-        of = f"{number(m, 'outcomes.failure_share', words.share)} of {number(m, 'outcomes.ended', words.count)} {known}"
+        of = f"[outcomes.failure_share] of [outcomes.ended] {known}"
         keys.append(Key("Failed", counted("outcomes.failure.jobs"), f"{of}, {m.interval('outcomes.failure_share_{}')}"))
         if m.has("outcomes.failure_share_without_timeout"):
-            share = number(m, "outcomes.failure_share_without_timeout", words.share)
-            rest = number(m, "outcomes.failures_without_timeout", words.count)
-            note = f"{rest} of {words.count(ended)} ended {units}"
+            share = "[outcomes.failure_share_without_timeout]"
+            note = f"[outcomes.failures_without_timeout] of {words.count(ended)} ended {units}"
             keys.append(Key("Failed, time limits not counted", share, note))
     if sized:
-        share, interval = number(m, f"{_LARGE}.failure_share", words.share), m.interval(f"{_LARGE}.failure_share_{{}}")
-        note = f"{interval}, n = {number(m, f'{_LARGE}.ended', words.count)}"
+        share, interval = f"[{_LARGE}.failure_share]", m.interval(f"{_LARGE}.failure_share_{{}}")
+        note = f"{interval}, n = [{_LARGE}.ended]"
         keys.append(Key("Failed on more than 8 GPUs", share, note))
     for label, key, note in (
         ("No result recorded", "outcomes.unknown.jobs", ""),
@@ -147,7 +141,7 @@ def _keys(m: Numbers, unit: str, units: str, sized: bool) -> list[Key]:
     ):
         # A few that are still open are in the chart alone.
         if m.value(key, 0) and (key != "outcomes.open" or m["outcomes.ended_share"] < 0.5):
-            of = f"{number(m, f'{key}_share', words.share)} of all {units}" if m.has(f"{key}_share") else ""
+            of = f"[{key}_share] of all {units}" if m.has(f"{key}_share") else ""
             keys.append(Key(label, counted(key), note or of))
     return keys
 
@@ -156,12 +150,16 @@ def _callout(m: Numbers, units: str) -> Callout | None:
     many = m["outcomes.ended_share"] >= 0.5 and m.value("outcomes.unknown.jobs_share", 0) < 0.1
     if not m["outcomes.ended"] or many:
         return None
-    lead = f"Only {number(m, 'outcomes.ended_share', words.share)} of {units} have a recorded result."
+    lead = f"Only [outcomes.ended_share] of {units} have a recorded result."
     if not m.has("outcomes.failure_share_at_least"):
         return Callout(
-            "care", lead, f"{capital(units)} that are still open may fail; those that end soon are counted first."
+            "care", lead, f"{words.capital(units)} that are still open may fail; those that end soon are counted first."
         )
-    low, high = (number(m, f"outcomes.failure_share_at_{end}", words.share) for end in ("least", "most"))
     return Callout(
-        "care", lead, f"With the {units} that ended unrecorded, the failure rate lies between {low} and {high}."
+        "care",
+        lead,
+        (
+            f"With the {units} that ended unrecorded, the failure rate lies between "
+            "[outcomes.failure_share_at_least] and [outcomes.failure_share_at_most]."
+        ),
     )

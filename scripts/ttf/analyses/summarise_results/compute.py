@@ -5,10 +5,10 @@ import polars as pl
 from ttf.analyses.fit_mttf import MOST_RUNNING, MOST_WITHOUT_END
 from ttf.analyses.measure_losses.what_if import TRIAL
 from ttf.analyses.summarise_results import ACTIONS, FAILED_TIME, MTTF_RANGE, QUALITY_SUMMARY
-from ttf.charts.text import listed
 from ttf.inputs import Inputs
 from ttf.jobs import TIME_LIMITS
 from ttf.stats.shares import part_of
+from ttf.words import listed
 
 # Attempts above a size are named where they hold so much of the GPU time that infrastructure failures ended.
 MOST_OF_IT = 0.9

@@ -5,9 +5,10 @@ import polars as pl
 
 from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
-from ttf.charts.text import count, labels
+from ttf.charts.text import labels
 from ttf.charts.theme import ACCENT, CANCELLED, INFRA, INK, THIRD
 from ttf.inputs import Inputs
+from ttf.words import plural
 
 MOST_WINDOWS, FEWEST_WINDOWS = 40, 2
 # Log-loss of what: column -> name, in the order of the legend; the last is drawn over the others.
@@ -49,9 +50,9 @@ def model_lineage(given: Inputs, study: Study) -> Figure:
     marks = chart_of("decisions").encode(x=x, y=y, shape=shape, tooltip=[*tips("decision"), *tooltip])
     marks = marks.mark_point(size=130, strokeWidth=1.8, color=INK)
     promoted = sum(point["decided"] == PROMOTED for point in points)
-    caption = f"n = {count(len(points), 'window')}, {promoted} promoted."
+    caption = f"n = {plural(len(points), 'window')}, {promoted} promoted."
     if left_out := table.height - tested.height:
-        caption += f" {count(left_out, 'window')} without a test not drawn."
+        caption += f" {plural(left_out, 'window')} without a test not drawn."
     return figure(
         fitted(alt.layer(lines, marks), study, 260),
         {"losses": rows, "decisions": points},
@@ -59,7 +60,7 @@ def model_lineage(given: Inputs, study: Study) -> Figure:
         title=WHAT,
         subtitle=f"Mean over the {study.units} of the next window that ended; lower is better",
         caption=caption,
-        alt_text=f"{WHAT}: lines of {', '.join(MODELS.values())}, over {count(len(points), 'window')}.",
+        alt_text=f"{WHAT}: lines of {', '.join(MODELS.values())}, over {plural(len(points), 'window')}.",
     )
 
 
