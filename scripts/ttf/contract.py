@@ -236,7 +236,9 @@ def _types(value: object) -> str:
 
 
 def table(name: str, about: str, counted: str = "", /, **columns: Column) -> Table:
-    """A CSV under tables/."""
+    """A CSV under tables/. If a cell may be blank for a REASON, the last column is `reason`, unless it is given."""
+    if "reason" not in columns and any(column.blank == REASON for column in columns.values()):
+        columns["reason"] = reason()
     return Table(name, about, f"tables/{name}.csv", columns, counted=counted)
 
 

@@ -79,7 +79,6 @@ STATISTICS = _quality(
     mean=number("Mean", "In the stored unit.", blank=REASON),
     commonest=text("Most frequent", "Values with their share of the cells that are not blank.", blank=REASON),
     longest=count("Longest", "Characters of the longest text.", blank=REASON),
-    reason=reason(),
 )
 RUNTIME_AGREEMENT = table(
     "runtime_agreement",
@@ -94,7 +93,6 @@ RUNTIME_AGREEMENT = table(
     difference_p95_s=seconds("95th percentile", "As above.", blank=REASON),
     difference_p99_s=seconds("99th percentile", "As above.", blank=REASON),
     difference_mean_s=seconds("Mean", "As above.", blank=REASON),
-    reason=reason(),
 )
 SIZE_UNIT = table(
     "size_unit",

@@ -1,7 +1,7 @@
 """Where did every GPU hour of the trace go?"""
 
 from ttf.analysis import Analysis
-from ttf.contract import REASON, count, name, number, reason, share, table, words
+from ttf.contract import REASON, count, name, number, share, table, words
 
 # What becomes of a GPU hour, in the order of the account: used by attempts, then used by none.
 PRODUCTIVE, FAILED, FAILED_UNRECORDED, TIME_LIMIT = "productive", "failed", "failed_unrecorded", "time_limit"
@@ -30,7 +30,6 @@ LEDGER = table(
     kwh=number("kWh", "At the power of a GPU in use, or idle.", blank=REASON, unit="kWh"),
     co2_kg=number("CO2, kg", "At the emissions of a kWh.", blank=REASON, unit="kg"),
     note=words("Note", "What is assumed, or cannot be told apart.", blank="nothing is to be known"),
-    reason=reason(),
 )
 _HOURS = "GPU-hours"
 LEDGER_SUMMARY = table(

@@ -4,7 +4,7 @@ from functools import partial
 
 from ttf.analysis import Analysis, block_days_of_units
 from ttf.columns import clustered, ends
-from ttf.contract import REASON, count, name, number, reason, table, words
+from ttf.contract import REASON, count, name, number, table, words
 
 _PERCENT = partial(number, unit="% a year")
 
@@ -21,7 +21,6 @@ AFR = table(
     **clustered(_PERCENT),
     models=count("Models", "Of the drives of the row.", unit="models"),
     without_failure=count("Models without a failure", "Those of them.", unit="models", n="models"),
-    reason=reason(),
 )
 
 ANALYSIS = Analysis(

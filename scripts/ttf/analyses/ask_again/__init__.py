@@ -2,7 +2,7 @@
 
 from ttf.analysis import Analysis
 from ttf.columns import clustered
-from ttf.contract import REASON, Column, count, name, number, reason, table, truth, whole_seconds, words
+from ttf.contract import REASON, Column, count, name, number, table, truth, whole_seconds, words
 
 _NO_INTERVAL = "nothing is estimated, the points are too few for an interval, or it is a mean run time"
 _NO_TEST = "nothing is estimated, or it is a run time: nothing is tested"
@@ -63,7 +63,6 @@ STUDY1 = table(
         blank="the question is not of a correlation",
     ),
     change=words("What changes", "The clustered verdict as a sentence."),
-    reason=reason(),
 )
 
 

@@ -4,7 +4,7 @@ from functools import partial
 
 from ttf.analysis import Analysis
 from ttf.columns import FEWEST_CLUSTERS
-from ttf.contract import REASON, count, name, number, reason, table, text, truth, whole_seconds, words
+from ttf.contract import REASON, count, name, number, table, text, truth, whole_seconds, words
 
 CHANGED, CHANCE, TOO_FEW, TOO_FEW_WEEKS = "changed", "within chance", "too few to tell", "too few weeks to tell"
 # With fewer parts before, what parts do among themselves is not known.
@@ -52,7 +52,6 @@ CHANGES = table(
     p_value=number("p", "The largest of these.", blank=_NOT_TESTED),
     p_adjusted=number("adjusted p", "Holm over the measures tested.", blank=_NOT_TESTED),
     verdict=words("Verdict", "changed, within chance, too few to tell or too few weeks to tell."),
-    reason=reason(),
 )
 CHANGES_SUMMARY = table(
     "changes_summary",
@@ -97,7 +96,6 @@ FORECAST = table(
     tried=count("Tried", "Weeks before it with a forecast.", unit="weeks"),
     held_of_tried=count("held", "Those within their interval.", "no week was tried", "weeks", n="tried"),
     held=truth("Held", "Whether the week was within the interval.", blank="there is no forecast, or not yet"),
-    reason=reason(),
 )
 
 ANALYSIS = Analysis(

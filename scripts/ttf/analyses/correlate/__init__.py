@@ -2,7 +2,7 @@
 
 from ttf.analysis import Analysis
 from ttf.columns import clustered
-from ttf.contract import REASON, count, number, reason, seconds, share, table, truth, whole_seconds, words
+from ttf.contract import REASON, count, number, seconds, share, table, truth, whole_seconds, words
 
 _SET = words("Outcome", "success, failure or not_success (all but success).")
 _FEATURE = words("Feature", "A request of the job, its size, its GPU type or its measured use.")
@@ -20,7 +20,6 @@ FAILURE_SHARE = table(
     ci_low=share("from", "Lower end of Wilson's 95% CI.", blank=REASON),
     ci_high=share("to", "Upper end.", blank=REASON),
     **clustered(share),
-    reason=reason(),
 )
 RUNTIME_BY_GROUP = table(
     "runtime_by_group",
@@ -52,7 +51,6 @@ CORRELATIONS = table(
     p_adjusted_clustered=number("adjusted p, clustered", "Holm over the same features.", blank=REASON),
     reject=truth("Significant", "Whether the adjusted p is below the level of the study.", blank=REASON),
     reject_clustered=truth("Significant, clustered", "Whether the clustered one is.", blank=REASON),
-    reason=reason(),
 )
 
 ANALYSIS = Analysis(

@@ -2,7 +2,7 @@
 
 from ttf.analysis import Analysis
 from ttf.columns import clustered, percentiles
-from ttf.contract import REASON, count, name, number, reason, seconds, share, table, truth, whole_seconds, words
+from ttf.contract import REASON, count, name, number, seconds, share, table, truth, whole_seconds, words
 
 _BUCKET = words("GPUs", "GPUs of the job: all, or 1, 2-4, 5-8, >8.")
 _NEGATIVE = count("Negative", "Delays below 0, excluded.", unit="attempts")
@@ -31,7 +31,6 @@ DELAYS = table(
     step_180_s_share=share("At 3 min", "Of n: delays of 170 to 200 s.", blank=REASON),
     beside_180_s_share=share("Around 3 min", "Of n: mean of 139 to 169 s and 201 to 231 s.", blank=REASON),
     **_TIMES,
-    reason=reason(),
 )
 DELAY_BY_NODES = table(
     "delay_by_nodes",
@@ -43,7 +42,6 @@ DELAY_BY_NODES = table(
     unknown=_UNKNOWN,
     **_TIMES,
     longest_s=whole_seconds("Longest", "Longest delay.", blank=REASON),
-    reason=reason(),
 )
 OUT_OF_ORDER = table(
     "out_of_order",
@@ -56,7 +54,6 @@ OUT_OF_ORDER = table(
     overtaken=count("Overtaken", "Jobs that a later submitted one started before.", unit="jobs"),
     overtaken_share=share("Overtaken", "Of n.", blank=REASON),
     left_out=count("Excluded", "Jobs of the size that are not among n.", unit="jobs"),
-    reason=reason(),
 )
 RETRIES = table(
     "retries",
@@ -76,7 +73,6 @@ RETRIES = table(
     ci_low=share("from", "Lower end of Wilson's 95% CI."),
     ci_high=share("to", "Upper end."),
     **clustered(share),
-    reason=reason(),
 )
 _BASIS = words("Basis", "recorded, or proxy (any failure, cause unknown): an attempt followed by another has failed.")
 RUNTIME_TO_FAILURE = table(
@@ -93,7 +89,6 @@ RUNTIME_TO_FAILURE = table(
     rtf_share=share("Share of the time", "Of the time of all failed attempts.", blank="they ran for 0 s in all"),
     gpu_hours=number("GPU-hours", "GPUs times run time of n, summed.", unit="h"),
     gpu_hours_share=share("Share", "Of the GPU-hours of all failed attempts.", blank="they took no GPU time"),
-    reason=reason(),
 )
 _NO_CLUSTERED = "there is no exact one either, or the column reason says why"
 FAILED_ATTEMPTS = table(
@@ -111,7 +106,6 @@ FAILED_ATTEMPTS = table(
     trials=count("Failed attempts", "Of all n.", unit="attempts"),
     trials_mean=number("Mean", "trials by n.", blank=REASON, unit="attempts"),
     trials_share=share("Their share of the failed attempts", "Failed attempts of `groups`, of all.", blank=REASON),
-    reason=reason(),
 )
 OUTCOMES_WINDOW = table(
     "outcomes_window",
@@ -128,7 +122,6 @@ OUTCOMES_WINDOW = table(
     without_end=count("Attempts without a time", "Without a known run time: no GPU time.", unit="attempts"),
     window_from_s=whole_seconds("From", "On the clock of the trace.", blank="the row is of the whole trace"),
     window_to_s=whole_seconds("Until", "Not included.", blank="the row is of the whole trace"),
-    reason=reason(),
 )
 
 ANALYSIS = Analysis(

@@ -1,7 +1,7 @@
 """In which states do jobs end, and how large are they?"""
 
 from ttf.analysis import Analysis
-from ttf.contract import REASON, count, number, reason, seconds, share, table, whole_seconds, words
+from ttf.contract import REASON, count, number, seconds, share, table, whole_seconds, words
 
 STATES = table(
     "states",
@@ -21,7 +21,6 @@ STATES = table(
     infra_basis=words(
         "Basis", "How infrastructure is recognised; proxy: every failure counts.", blank="of kind state, or no life"
     ),
-    reason=reason(),
 )
 SIZE_MIX = table(
     "size_mix",
@@ -37,7 +36,6 @@ SIZE_MIX = table(
     gpu_hours_share=share("Share", "Of all GPU-hours.", blank=REASON),
     gpu_hours_up_to_share=share("up to here", "Of all GPU-hours: jobs of up to gpus_high GPUs.", blank=REASON),
     gpu_hours_at_least_share=share("from here on", "Of all GPU-hours: jobs of gpus_high GPUs or more.", blank=REASON),
-    reason=reason(),
 )
 _NO_SPAN = "no submission or start is known"
 _NO_GPUS = "no job of the row has a known number of GPUs"
@@ -62,7 +60,6 @@ CLUSTER_SUMMARY = table(
     queue_mean_s=seconds("Delay, mean", "Over queue_n jobs.", blank=REASON),
     queue_median_s=seconds("median", "Of the queueing delays.", blank=REASON),
     queue_max_s=whole_seconds("longest", "Longest queueing delay.", blank=REASON),
-    reason=reason(),
 )
 
 ANALYSIS = Analysis(

@@ -2,7 +2,7 @@
 
 from ttf.analysis import Analysis
 from ttf.columns import BASIS, NO_CLUSTERS, clustered, ends, wilson
-from ttf.contract import REASON, count, name, number, reason, seconds, share, table, words
+from ttf.contract import REASON, count, name, number, seconds, share, table, words
 
 # Values of one column that have a row: those with the most jobs.
 MOST = 100
@@ -58,7 +58,6 @@ STRATA = table(
     ),
     median_ci_high_s=seconds("95% to", "Upper end of it.", "six failures or more are needed"),
     **_limits(seconds, "_s", "median_"),
-    reason=reason(),
 )
 
 ANALYSIS = Analysis(

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from ttf.analysis import Analysis
 from ttf.columns import clustered, percentiles, top_owners, wilson
-from ttf.contract import REASON, count, name, number, reason, seconds, share, table, whole_seconds, words
+from ttf.contract import REASON, count, name, number, seconds, share, table, whole_seconds, words
 
 _GROUP = {
     "group_by": words("By", "What jobs are divided by."),
@@ -48,7 +48,6 @@ REQUEST_USE = table(
     used_more=count("Used more", "Jobs that use more than they request.", blank=REASON, unit="jobs"),
     used_more_share=share("Share", "Those over n.", blank=REASON),
     used_median_share=number("Used, median", "Median of use over request.", "nobody requested it", unit="share"),
-    reason=reason(),
 )
 RECURRENCE = table(
     "recurrence",
@@ -72,7 +71,6 @@ SUBMISSIONS = table(
     clock_hours=count("Such hours", "From the first submission to the last.", blank=REASON, unit="h"),
     jobs_per_hour=number("Jobs an hour", "Jobs over such hours.", blank=REASON, unit="jobs/h", n="jobs"),
     first_submit_s=whole_seconds("First", "The first of these submissions, since 1970.", blank=REASON),
-    reason=reason(),
 )
 ROLES = table(
     "roles",
@@ -88,7 +86,6 @@ ROLES = table(
     **wilson(blank=REASON),
     **clustered(share),
     failures_share=share("Of all failures", "Failures over those of all roles.", blank=REASON),
-    reason=reason(),
 )
 ACTIVITY = table(
     "activity",
@@ -99,7 +96,6 @@ ACTIVITY = table(
     jobs_share=_JOBS["jobs_share"],
     gpu_hours=number("GPU-hours", "GPU time of their jobs.", unit="GPU-hours"),
     gpu_hours_share=share("Share of GPU-hours", "Of that of all users.", blank=REASON),
-    reason=reason(),
 )
 GANGS = table(
     "gangs",
@@ -113,7 +109,6 @@ GANGS = table(
     instances_ended=count("Ended", "Instances of jobs with success or failure."),
     instances_failed=count("Failed", "Instances of jobs that failed."),
     instances_failed_share=share("Share failed", "Of the instances that ended.", blank=REASON),
-    reason=reason(),
 )
 REQUEST_PERCENTILES = table(
     "request_percentiles",
@@ -124,7 +119,6 @@ REQUEST_PERCENTILES = table(
     n=count("n", "Jobs, or instances, that request some."),
     **percentiles(number, "", {p: f"{p}th percentile, in `unit`." for p in (50, 75, 90, 95, 99)}, REASON),
     largest=number("Largest", "The largest request, in `unit`.", blank=REASON),
-    reason=reason(),
 )
 WAIT_SHARE = table(
     "wait_share",
@@ -146,7 +140,6 @@ MACHINES = replace(
         nodes_share=share("Share of machines", "Of all machines."),
         gpus=count("GPUs", "GPUs of these machines, as far as known.", unit="GPUs"),
         gpus_share=share("Share of GPUs", "Of the GPUs of all machines.", blank=REASON),
-        reason=reason(),
     ),
     of_gpus=True,
 )
@@ -175,7 +168,6 @@ MACHINE_LOAD = table(
         {p: f"Value that {'half' if p == 50 else f'{p}%'} of the seconds do not exceed." for p in (25, 50, 75, 90, 95)},
         REASON,
     ),
-    reason=reason(),
 )
 
 ANALYSIS = Analysis(

@@ -25,7 +25,6 @@ CUMULATIVE_HAZARD = table(
     variance=number("Variance", "Aalen's, of the cumulative hazard.", REASON),
     **ends(number, "its log interval", REASON),
     **clustered(number),
-    reason=reason(),
 )
 CUMULATIVE_INCIDENCE = table(
     "cumulative_incidence",
@@ -40,7 +39,6 @@ CUMULATIVE_INCIDENCE = table(
     se=number("Standard error", "Of the incidence.", REASON),
     **ends(share, "its log-log interval", REASON),
     **clustered(share),
-    reason=reason(),
 )
 INCIDENCE_AT = table(
     "incidence_at",
@@ -54,7 +52,6 @@ INCIDENCE_AT = table(
     **clustered(share),
     incidence_low=share("At least", "The least that the incidence can be with the units without an end.", REASON),
     incidence_high=share("at most", "The most that it can be with them.", REASON),
-    reason=reason(),
 )
 LOGRANK = table(
     "logrank",
@@ -76,7 +73,6 @@ LOGRANK = table(
     pairs=count("Pairs", "Of the strata, tested.", _OF_PAIR, "pairs"),
     pairs_apart=count("Pairs apart", "That differ significantly where clusters differ.", _OF_PAIR, "pairs", n="pairs"),
     pairs_untold=count("Pairs untold", "With too few clusters to tell.", _OF_PAIR, "pairs", n="pairs"),
-    reason=reason(),
 )
 COX = table(
     "cox",

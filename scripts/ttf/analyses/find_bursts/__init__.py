@@ -2,7 +2,7 @@
 
 from ttf.analysis import Analysis
 from ttf.columns import clustered
-from ttf.contract import REASON, count, number, reason, share, table, truth, whole_seconds, words
+from ttf.contract import REASON, count, number, share, table, truth, whole_seconds, words
 
 _CLUSTERED = clustered(share)
 
@@ -44,7 +44,6 @@ BURSTS = table(
         "In chains", "Of n, those in chains of two or more in the place with gaps to the window.", REASON
     ),
     longest_chain=count("Longest chain", "The most outages in such a chain, of one unit too.", REASON, "outages"),
-    reason=reason(),
 )
 AGAIN_AFTER_REPAIR = table(
     "again_after_repair",
@@ -57,7 +56,6 @@ AGAIN_AFTER_REPAIR = table(
     **_CLUSTERED,
     expected_fleet=share("Expected, fleet", "At the failure rate of all units while up, constant.", REASON),
     expected_own=share("Expected, own rate", "If the unit's other outages fell anywhere in its time up.", REASON),
-    reason=reason(),
 )
 OUTAGE_COUNTS = table(
     "outage_counts",
@@ -69,7 +67,6 @@ OUTAGE_COUNTS = table(
     variance=number("Variance", "Of the counts.", REASON),
     dispersion=number("Dispersion", "Variance over mean; 1 if outages are independent at a constant rate.", REASON),
     most=count("Most", "In one period.", REASON, "outages"),
-    reason=reason(),
 )
 
 ANALYSIS = Analysis(

@@ -2,7 +2,7 @@
 
 from ttf.analysis import Analysis
 from ttf.columns import NO_CLUSTERS, clustered
-from ttf.contract import REASON, count, name, number, reason, seconds, share, table, truth, whole_seconds, words
+from ttf.contract import REASON, count, name, number, seconds, share, table, truth, whole_seconds, words
 
 _DATED = "components at risk bear no dates"
 _PLACED = "components have no placements"
@@ -62,7 +62,6 @@ LEMON_NODES = table(
     window_failures=count("Failures in the window", "Of all nodes, those attributed to none among them."),
     attributed_failures=count("Attributed failures", "Those of them that are attributed to a node."),
     attributed_share=share("Attributed", "Share of the failures in the window.", blank="no failure in the window"),
-    reason=reason(),
 )
 LEMON_SUMMARY = table(
     "lemon_summary",
@@ -104,7 +103,6 @@ LEMON_EFFECT = table(
     ci_low_clustered_without_s=seconds("Interval from, without", "The same, clustered by node.", blank=NO_CLUSTERS),
     ci_high_clustered_without_s=seconds("Interval to, without", "Its upper end.", blank=NO_CLUSTERS),
     mttf_ratio=number("Ratio", "Time per failure without over with these nodes.", blank=REASON),
-    reason=reason(),
 )
 
 ANALYSIS = Analysis(

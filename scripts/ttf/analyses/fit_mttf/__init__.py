@@ -3,7 +3,7 @@
 from ttf import columns
 from ttf.analysis import Analysis, block_days_of_units
 from ttf.columns import COUNTED, STRATUM
-from ttf.contract import REASON, count, number, parquet, reason, seconds, share, table, truth, whole_seconds, words
+from ttf.contract import REASON, count, number, parquet, seconds, share, table, truth, whole_seconds, words
 
 # From these shares on, what is not known of the ends moves a mean time to failure more than chance does: of failures
 # without an end, or jobs that ended with no result recorded; of the time at risk that is of jobs still running.
@@ -28,7 +28,6 @@ SURVIVAL_AT = table(
     n=count("n", "Units at risk.", unit="lives"),
     **{name: columns.CURVES[name] for name in ("survival", "ci_low", "ci_high")},
     **columns.CLUSTERED,
-    reason=reason(),
 )
 SURVIVAL_SUMMARY = table("survival_summary", "A stratum, and how long its units at risk last.", **columns.SUMMARY)
 SURVIVAL_STEPS = table(
@@ -79,7 +78,6 @@ FAILURES_WITHOUT_END = table(
     mttf_s=seconds("Mean time to failure", "Time at risk over the failures with an end.", REASON),
     mttf_low_s=seconds("At least", "If those without an end had failed at once.", REASON),
     mttf_high_s=seconds("at most", "If they had lasted to the trace's end.", REASON),
-    reason=reason(),
 )
 LIFETIME_MODELS = table(
     "lifetime_models",
@@ -103,7 +101,6 @@ LIFETIME_MODELS = table(
     bic=number("BIC", "Bayesian criterion: with ln(n) a parameter in place of 2.", REASON),
     converged=truth("Converged", "Whether the search found a maximum."),
     best=truth("Best", "Whether its AIC is the lowest of the stratum."),
-    reason=reason(),
 )
 
 

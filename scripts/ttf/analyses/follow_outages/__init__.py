@@ -1,7 +1,7 @@
 """Do faults become more or less frequent, and when did their rate change?"""
 
 from ttf.analysis import Analysis
-from ttf.contract import REASON, count, name, number, reason, table, whole_seconds, words
+from ttf.contract import REASON, count, name, number, table, whole_seconds, words
 
 _STRATUM = {
     "stratum_by": words("Strata", "all, group (of units) or level (of causes); of either the 20 with most faults."),
@@ -39,7 +39,6 @@ GROWTH = table(
     groups_tested=count("Groups tested", "Those with a trend, or none.", _OF_ALL, "groups"),
     groups_better=count("Groups better", "Those of them.", _OF_ALL, "groups"),
     groups_worse=count("Groups worse", "Those of them.", _OF_ALL, "groups"),
-    reason=reason(),
 )
 MCF = table(
     "mcf",
@@ -50,7 +49,6 @@ MCF = table(
     mcf=number("Mean faults", "Mean cumulative function: faults of a unit so far.", unit="faults"),
     ci_low=number("95% from", "Lower end of the robust interval, on the log scale.", REASON, "faults"),
     ci_high=number("95% to", "Upper end of it.", REASON, "faults"),
-    reason=reason(),
 )
 
 ANALYSIS = Analysis(

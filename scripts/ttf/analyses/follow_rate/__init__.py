@@ -4,7 +4,7 @@ from functools import partial
 
 from ttf.analysis import Analysis
 from ttf.columns import BASIS, NO_CLUSTERS, clustered
-from ttf.contract import REASON, count, number, reason, table, whole_seconds, words
+from ttf.contract import REASON, count, number, table, whole_seconds, words
 
 _PER_1000 = {"unit": "per 1000 node-days"}
 
@@ -29,7 +29,6 @@ FAILURE_RATE_OVER_TIME = table(
     basis=BASIS,
     runs_before=count("Runs before", "Started before the first window, where few starts are recorded.", REASON, "runs"),
     days_before=count("Days before", "Of the time before the first window.", REASON, "days"),
-    reason=reason(),
 )
 FAILURE_RATE_WINDOWS = table(
     "failure_rate_windows",
@@ -42,7 +41,6 @@ FAILURE_RATE_WINDOWS = table(
     by=words("By", "What the failures are divided by besides: cause or domain.", "they are not divided"),
     last=number("Last rate", "Of the last window.", REASON, n="last_failures", **_PER_1000),
     last_failures=count("Failures", "In the last window.", REASON, "failures"),
-    reason=reason(),
 )
 
 ANALYSIS = Analysis(

@@ -2,7 +2,7 @@
 
 from ttf.analysis import Analysis
 from ttf.columns import COUNTED, STRATUM, clustered, ends
-from ttf.contract import REASON, count, number, reason, seconds, share, table, truth, whole_seconds, words
+from ttf.contract import REASON, count, number, seconds, share, table, truth, whole_seconds, words
 
 # Below so many failures the interval of the Weibull shape covers less than it says: tests/unit/test_coverage.py.
 FEWEST_FAILURES = 100
@@ -46,7 +46,6 @@ LIFETIME_VERDICT = table(
     young_mttf_s=seconds("Mean, young", "Mean time to failure up to that age.", REASON),
     old_mttf_s=seconds("Mean, old", "Mean time to failure after that age.", REASON),
     mttf_ratio=number("Ratio", "Mean, old, over mean, young.", REASON),
-    reason=reason(),
 )
 LIFETIME_VERDICTS = table(
     "lifetime_verdicts",

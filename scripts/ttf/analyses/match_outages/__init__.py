@@ -2,7 +2,7 @@
 
 from ttf.analysis import Analysis
 from ttf.columns import clustered, wilson
-from ttf.contract import REASON, count, reason, seconds, share, table, whole_seconds, words
+from ttf.contract import REASON, count, seconds, share, table, whole_seconds, words
 
 OUTAGE_MATCHES = table(
     "outage_matches",
@@ -19,7 +19,6 @@ OUTAGE_MATCHES = table(
     **clustered(share),
     expected=share("Expected", "The share if each node's outages were shifted by a random time.", blank=REASON),
     median_s=seconds("Median time to the outage", "From the failure; below 0 the outage was first.", blank=REASON),
-    reason=reason(),
 )
 
 ANALYSIS = Analysis(

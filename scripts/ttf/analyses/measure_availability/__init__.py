@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from ttf.analysis import Analysis
 from ttf.columns import clustered
-from ttf.contract import REASON, Column, count, name, number, reason, seconds, share, table, text, whole_seconds, words
+from ttf.contract import REASON, Column, count, name, number, seconds, share, table, text, whole_seconds, words
 
 OUTAGE_CAUSES = table(
     "outage_causes",
@@ -25,7 +25,6 @@ OUTAGE_CAUSES = table(
     repair_median_s=seconds("Median repair", "Kaplan-Meier, open records censored.", REASON),
     repair_p90_s=seconds("90% repaired by", "Kaplan-Meier, open records censored.", REASON),
     planned=count("Planned", "Those of them that somebody scheduled.", unit="records"),
-    reason=reason(),
 )
 
 
@@ -96,7 +95,6 @@ AVAILABILITY = table(
     records_ci_high_clustered=_per_1000("to, clustered", "Upper end of it."),
     cluster_by=words("Clustered by", "What fails alike: node, unit or system, and week where these count."),
     clusters=number("Effective clusters", "Kish's effective number of them, by the time watched."),
-    reason=reason(),
 )
 # The spans (s) for which units go without an outage, by their part of a key, and their words.
 SPANS = {"1d": (86_400, "a day"), "1w": (604_800, "a week"), "30d": (2_592_000, "a month")}
@@ -122,7 +120,6 @@ OUTAGE_FREE = table(
         "Free of outage", "Part of these moments after which no outage, planned or not, began by then.", REASON
     ),
     **clustered(share),
-    reason=reason(),
 )
 
 

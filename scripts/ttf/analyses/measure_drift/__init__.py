@@ -2,7 +2,7 @@
 
 from ttf.analysis import Analysis
 from ttf.columns import FEWEST_CLUSTERS, WINDOWS
-from ttf.contract import REASON, count, name, number, reason, table, text, words
+from ttf.contract import REASON, count, name, number, table, text, words
 
 _NO_TEST = f"nothing was tested, no clusters are known, or fewer than {FEWEST_CLUSTERS} effective ones"
 
@@ -27,7 +27,6 @@ DRIFT = table(
     p_adjusted_clustered=number("adjusted p, clustered", "Holm over all comparisons.", blank=_NO_TEST),
     effect_name=words("Effect size", "cohen_h, cramer_v or cliff_delta."),
     effect=number("Effect", "Above 0 where it rose; of a distribution always above.", blank=REASON),
-    reason=reason(),
 )
 # Of the adjusted p of a comparison.
 SIGNIFICANCE = 0.05

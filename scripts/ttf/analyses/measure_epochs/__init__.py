@@ -2,7 +2,7 @@
 
 from ttf.analysis import Analysis
 from ttf.columns import clustered, wilson
-from ttf.contract import REASON, count, reason, share, table, words
+from ttf.contract import REASON, count, share, table, words
 
 EPOCHS = table(
     "epochs",
@@ -15,7 +15,6 @@ EPOCHS = table(
     jobs_share=share("Share of jobs", "Jobs over n."),
     **wilson(),
     **clustered(share),
-    reason=reason(),
 )
 EPOCHS_SUMMARY = table(
     "epochs_summary",
@@ -35,7 +34,6 @@ EPOCHS_SUMMARY = table(
     after_near_gpu_time_share=share(
         "of all their GPU time", "The same of it.", "no timed job has known GPUs", n="timed_jobs"
     ),
-    reason=reason(),
 )
 
 ANALYSIS = Analysis(

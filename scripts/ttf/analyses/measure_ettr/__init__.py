@@ -2,7 +2,7 @@
 
 from ttf.analysis import Analysis
 from ttf.columns import clustered
-from ttf.contract import REASON, count, reason, share, table
+from ttf.contract import REASON, count, share, table
 
 _NO_RUNS = "there is no run"
 ETTR_MEASURED = table(
@@ -19,7 +19,6 @@ ETTR_MEASURED = table(
     **clustered(share),
     ettr_if_all_interrupted_mean=share("ETTR, all interrupted", "The mean, if every attempt had been interrupted."),
     expected_ettr=share("ETTR, expected", "Mean of the exact model over the same runs.", blank=REASON),
-    reason=reason(),
 )
 ETTR_MEASURED_ALL = table(
     "ettr_measured_all",

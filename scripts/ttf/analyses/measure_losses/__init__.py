@@ -57,7 +57,6 @@ LOST_WORK_ALL = table(
         blank="no failed attempt has GPU time",
         n="failed_runs",
     ),
-    reason=reason(),
 )
 LOST_WORK_BY_MONTH = table(
     "lost_work_by_month",
@@ -81,7 +80,6 @@ FAILURES_BY_OWNER = table(
     failed_runs=count("Failed attempts", "Also of jobs that then succeeded.", unit="attempts"),
     failed_gpu_hours=number("GPU-hours of failed attempts", "Their whole GPU time.", unit=_HOURS),
     failed_gpu_hours_share=share("Share of them", "Of that of all owners.", blank=REASON),
-    reason=reason(),
 )
 FAILURE_CONCENTRATION = table(
     "failure_concentration",
@@ -93,7 +91,6 @@ FAILURE_CONCENTRATION = table(
     failures_share=share("Share of failures", "Of those of all owners.", blank=REASON),
     failed_gpu_hours=number("GPU-hours of failed attempts", "Whole GPU time of their failed attempts.", unit=_HOURS),
     failed_gpu_hours_share=share("Share of them", "Of that of all owners.", blank=REASON),
-    reason=reason(),
 )
 REPEATS = table(
     "repeats",
@@ -124,7 +121,6 @@ WHAT_IF = table(
         "Later successes", "Jobs that succeeded on a later attempt, and would not have.", _TRIAL, unit="jobs"
     ),
     given_up_gpu_hours=number("their GPU-hours", "Of their later attempts.", _TRIAL, unit=_HOURS),
-    reason=reason(),
 )
 
 ANALYSIS = Analysis(

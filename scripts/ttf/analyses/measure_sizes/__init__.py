@@ -37,7 +37,6 @@ MTTF_BY_GPUS = table(
     expected_failures=number("Expected failures", "At the rate that a node has in all other sizes.", _NO_OTHER),
     p_value=number("p", "Exact test that the size has the rate of the others.", _NO_OTHER),
     p_clustered=number("p, clustered", "The same where clusters differ.", _NO_OTHER + ", or too few clusters"),
-    reason=reason(),
 )
 NODE_FAILURE_RATE = table(
     "node_failure_rate",
@@ -94,7 +93,6 @@ SIZE_LAW = table(
     dispersion=number("Dispersion", "Pearson's chi-squared over df: 1 is chance alone.", _FEW_POOLS),
     verdict=words("Verdict", "agrees, rejected or too few failures to tell.", REASON),
     converged=truth("Converged", "Whether the regression came to an end.", REASON),
-    reason=reason(),
 )
 SURVIVAL_SUMMARY_INFRA = table(
     "survival_summary_infra",

@@ -2,7 +2,7 @@
 
 from ttf.analysis import Analysis
 from ttf.columns import percentiles
-from ttf.contract import REASON, count, reason, share, table, truth, words
+from ttf.contract import REASON, count, share, table, truth, words
 
 USE = {
     "n": count("Readings", "Readings, one per minute."),
@@ -25,7 +25,6 @@ GPU_USE = table(
     coverage_share=share("Measured", "Readings over the GPU minutes held.", blank=REASON),
     held_gpu_minutes_in_span=count("in span", "Those while readings exist.", blank=REASON, unit="GPU minutes"),
     coverage_in_span_share=share("Measured in span", "Readings over these.", blank=REASON),
-    reason=reason(),
 )
 HOST_USE = table(
     "host_use",
@@ -34,7 +33,6 @@ HOST_USE = table(
     machine_minutes=words("Machine-minutes", "all, or held: those at which a GPU of the machine was held."),
     **USE,
     out_of_range=count("Out of range", "Readings below 0 or above all, excluded.", blank=REASON),
-    reason=reason(),
 )
 
 TELEMETRY = {"gpu_util", "cpu_util", "mem_util"}

@@ -1,7 +1,7 @@
 """What can a run of so many nodes expect with so many spares, and how many spares does it take?"""
 
 from ttf.analysis import Analysis
-from ttf.contract import REASON, count, reason, share, table, truth, words
+from ttf.contract import REASON, count, share, table, truth, words
 
 WEEK_HOURS = 168
 _RUN = {
@@ -43,7 +43,6 @@ CAPACITY = table(
     **_estimate("capacity_share", "Capacity", "Node-hours available to the run over those it asks for."),
     simulations=count("Simulations", "Runs simulated.", _ERROR),
     largest=truth("Largest", f"{_LARGEST} with the fewest spares."),
-    reason=reason(),
 )
 SPARES_NEEDED = table(
     "spares_needed",
@@ -54,7 +53,6 @@ SPARES_NEEDED = table(
     spares=count("Spares", "The fewest nodes beside those of the run.", REASON, "nodes"),
     **_estimate("p_never_short", "Never short", "P(never short) with so many."),
     largest=truth("Largest", f"{_LARGEST} at the highest probability."),
-    reason=reason(),
 )
 
 ANALYSIS = Analysis(

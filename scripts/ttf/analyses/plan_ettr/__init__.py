@@ -57,7 +57,6 @@ ETTR = table(
     approximation_valid=truth("Valid", "Whether failures take at most 0.3 of the scheduled time.", blank=REASON),
     clustered=truth("Clustered", "Whether the interval holds when users and weeks differ."),
     **_TARGET,
-    reason=reason(),
 )
 ETTR_OUTLOOK = table(
     "ettr_outlook",
@@ -77,7 +76,6 @@ ETTR_OUTLOOK = table(
     **_BEST,
     ettr_at_optimum=share("ETTR at the best interval", "Exact ETTR with a checkpoint at that interval.", blank=REASON),
     **_TARGET,
-    reason=reason(),
 )
 MITIGATIONS = table(
     "mitigations",
@@ -97,7 +95,6 @@ MITIGATIONS = table(
         unit="GPU-hours",
     ),
     of_target=truth("Target", "Whether the run is the one planned for."),
-    reason=reason(),
 )
 ETTR_ASSUMPTIONS = table(
     "ettr_assumptions",
@@ -148,7 +145,6 @@ ETTR_CONTOUR = table(
     **_INTERVAL,
     **_OTHER_HABITS,
     failures_per_1000_node_days=number("per 1,000 node-days", "Highest failure rate of a node.", blank=REASON),
-    reason=reason(),
 )
 
 # Of the settings of ETTR those that are of runs already done.

@@ -33,7 +33,6 @@ EVALUATION = table(
     failures=count("Failures", "Of them."),
     estimate=number("Estimate", "In the unit of the measure.", REASON),
     **_CI,
-    reason=reason(),
 )
 CALIBRATION = table(
     "risk_calibration",
@@ -46,7 +45,6 @@ CALIBRATION = table(
     predicted=share("Predicted", "Mean probability."),
     observed=share("Failed", "Share that failed."),
     **clustered(share),
-    reason=reason(),
 )
 COEFFICIENTS = table(
     "risk_coefficients",
@@ -59,7 +57,6 @@ COEFFICIENTS = table(
     odds_ratio=number("Odds ratio", "exp(coefficient).", REASON),
     n=count("n", "Jobs it was trained on."),
     **_CI,
-    reason=reason(),
 )
 IMPORTANCE = table(
     "risk_importance",
@@ -71,7 +68,6 @@ IMPORTANCE = table(
     drop=number("Drop of PR-AUC", "With it less without it.", REASON),
     **_CI,
     share_of_gain=number("of the gain", "Of the PR-AUC above the base rate.", REASON),
-    reason=reason(),
 )
 DEPENDENCE = table(
     "risk_dependence",
@@ -110,7 +106,6 @@ EXTRAPOLATION = table(
     failures=count("Failures", "Of them."),
     estimate=number("Estimate", "In the unit of the measure.", REASON),
     **_CI,
-    reason=reason(),
 )
 FEATURES = table(
     "risk_features",

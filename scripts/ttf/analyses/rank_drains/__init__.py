@@ -2,7 +2,7 @@
 
 from ttf.analysis import Analysis
 from ttf.columns import clustered
-from ttf.contract import REASON, count, name, number, reason, share, table, text, truth, whole_seconds, words
+from ttf.contract import REASON, count, name, number, share, table, text, truth, whole_seconds, words
 
 _NODE_HOURS, _GPU_HOURS = "node-hours", "GPU-hours"
 _PER_1000 = "per 1000 node-days"
@@ -39,7 +39,6 @@ DRAIN_LIST = table(
     detectable_ratio=number(
         "Detectable ratio", "Smallest ratio found with 80% power, of a typical node.", blank="it is not compared"
     ),
-    reason=reason(),
 )
 _NONE_LISTED = "no node is listed, or it is not known of one"
 DRAIN_SUMMARY = table(
@@ -69,7 +68,6 @@ DRAIN_BACKTEST = table(
     expected=number("Expected", "Of the listed, at the base share of the fleet of each.", blank=REASON, unit="nodes"),
     ratio=number("Ratio", "Failed over expected.", blank=REASON),
     **clustered(number),
-    reason=reason(),
 )
 
 ANALYSIS = Analysis(

@@ -1,7 +1,7 @@
 """How many units are down at once, and how many spares does that take?"""
 
 from ttf.analysis import Analysis
-from ttf.contract import REASON, count, name, number, reason, share, table, whole_seconds, words
+from ttf.contract import REASON, count, name, number, share, table, whole_seconds, words
 
 STRATUM = {
     "stratum_by": words("Strata", "What the units are divided by: all (not at all) or group."),
@@ -25,7 +25,6 @@ UNITS_DOWN = table(
     binomial_cumulative=share("At most, binomial", "Share with so many down or fewer, of the same.", REASON),
     **FLEET,
     fleet=words("Fleet", "One number of units, or several: then a mixture of binomials, each for its time.", REASON),
-    reason=reason(),
 )
 SPARES = table(
     "spares",
@@ -48,7 +47,6 @@ SPARES = table(
     **FLEET,
     block_s=whole_seconds("Block", "A week (inference.block_days), or four outages under way if longer.", REASON),
     blocks=count("Blocks", "Those in which any unit was watched.", REASON, "blocks"),
-    reason=reason(),
 )
 
 ANALYSIS = Analysis(

@@ -30,7 +30,6 @@ OUTCOMES = table(
     runtime_median_high_clustered_s=seconds("to, clustered", "Upper end of it.", _NO_MEDIAN),
     cluster_by=words("Clustered by", "What fails alike: user and week, say.", _NO_MEDIAN),
     clusters=number("Effective clusters", "Behind that interval.", _NO_MEDIAN),
-    reason=reason(),
 )
 _NONE_ENDED, _NO_LIMITS = "no job ended", "no status says that a time limit ended a job, or none did"
 _NOT_ONE = "no user, group or request profile has more than half of the failures"
@@ -117,7 +116,6 @@ OUTCOMES_BY_GPUS = table(
     failure_share=share("Failed", "Failures over the jobs that ended.", blank=REASON),
     **wilson(blank=REASON),
     **clustered(share),
-    reason=reason(),
 )
 RUNTIME_QUANTILES = table(
     "runtime_quantiles",
