@@ -1,6 +1,6 @@
 """The common job record: what every format's raw tables are turned into, and everything after reads."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 import polars as pl
@@ -78,6 +78,11 @@ def outcome_of(status: str, outcomes: Mapping[str, str]) -> pl.Expr:
     return pl.col(status).replace_strict(outcomes, default="unknown", return_dtype=pl.String)
 
 
+def status_word(status: str, is_phrase: bool) -> pl.Expr:
+    """The word in this column that gives the outcome: of a phrase the first one."""
+    return pl.col(status).str.extract(r"^\s*(\S+)") if is_phrase else pl.col(status).str.strip_chars()
+
+
 def at_time_limit(status: str) -> pl.Expr:
     """Whether the status word in this column says that a time limit ended the run; false where there is none."""
     return pl.col(status).is_in(TIME_LIMITS).fill_null(False)
@@ -97,6 +102,13 @@ def came_twice(column: str, zone: str) -> pl.Expr:
     wall = pl.from_epoch(column, time_unit="s").dt.convert_time_zone(zone).dt.replace_time_zone(None)
     first, second = (wall.dt.replace_time_zone(zone, ambiguous=which) for which in ("earliest", "latest"))
     return (first != second).fill_null(False)
+
+
+def last_moment(tables: Iterable[pl.LazyFrame]) -> int | None:
+    """The last start or end in any of the tables; None where there is none."""
+    last = pl.max_horizontal(pl.col("start_s").max(), pl.col("end_s").max())
+    moments = (table.select(last).collect(engine="streaming").item() for table in tables)
+    return max((moment for moment in moments if moment is not None), default=None)
 
 
 def observed_s() -> pl.Expr:

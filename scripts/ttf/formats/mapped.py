@@ -18,7 +18,7 @@ import polars as pl
 
 from ttf.formats.declared import BYTES_OF_A_MIB, UNITS, UNITS_IN_BYTES, outcome_by_word
 from ttf.formats.protocol import Format, Source
-from ttf.jobs import JOB_COLUMNS, conform, ended_unrecorded, outcome_of
+from ttf.jobs import JOB_COLUMNS, conform, ended_unrecorded, outcome_of, status_word
 
 DAY_S = 86_400
 _TEXTS = ("job_id", "task", "user", "account", "status", "gpu_type")
@@ -36,11 +36,12 @@ def jobs(source: Source) -> pl.DataFrame:
     after the mapped task if there is one. trace_end_s is the last moment any row names.
     """
     mapping, outcomes = source.meaning["mapping"], outcome_by_word(source.meaning["outcomes"])
-    has_runtime = "runtime" in mapping
+    has_runtime, status = "runtime" in mapping, mapping["status"]
+    word = status_word("status", isinstance(status, Mapping) and status.get("first_word", False))
     rows = (
         source.raw[mapping["table"]]
         .select(**{key: _value(mapping, key) for key in _KEYS}, **_extras(mapping), file="file")
-        .with_columns(word=_word(mapping), end=pl.col("start") + pl.col("runtime") if has_runtime else "end")
+        .with_columns(word=word, end=pl.col("start") + pl.col("runtime") if has_runtime else "end")
         .with_columns(
             outcome=outcome_of("word", outcomes), trace_end_s=pl.max_horizontal("submit", "start", "end").max()
         )
@@ -106,12 +107,6 @@ def _extras(mapping: Mapping) -> dict[str, pl.Expr]:
     stated = {"stated": pl.col(mapping["stated_runtime"])} if "stated_runtime" in mapping else {}
     extras = {name: pl.col(name) for name in mapping.get("extras", [])} | stated | flags
     return {f"extra {name}": value for name, value in extras.items()}
-
-
-def _word(mapping: Mapping) -> pl.Expr:
-    """The word that gives the outcome."""
-    is_phrase = isinstance(mapping["status"], Mapping) and mapping["status"].get("first_word", False)
-    return pl.col("status").str.extract(r"^\s*(\S+)") if is_phrase else pl.col("status").str.strip_chars()
 
 
 def _of_day_of_start(rows: pl.LazyFrame, source: Source) -> tuple[list[str], pl.LazyFrame]:

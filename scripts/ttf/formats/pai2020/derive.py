@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from ttf.formats.declared import outcomes_of
 from ttf.formats.protocol import Format, Source
-from ttf.jobs import JOB_COLUMNS, as_placements, conform, ended_unrecorded, outcome_of
+from ttf.jobs import JOB_COLUMNS, as_placements, conform, ended_unrecorded, last_moment, outcome_of
 from ttf.partitions import Partitions, beside, check_keys, one_by_one
 
 OUTCOMES = outcomes_of("pai2020")
@@ -43,7 +43,7 @@ def jobs(source: Source) -> pl.LazyFrame:
     source.results: those of `task_totals`. size is the number of instances, or inst_num for a task that has none;
     attempts the most tries of one of them.
     """
-    end_s = _trace_end(source.raw)
+    end_s = last_moment(source.raw[table] for table in ("job", "task", "instance") if table in source.raw)
     return beside(tasks_in(source.raw), pl.lit(True), source.results, lambda tasks: _job_record(tasks, end_s))
 
 
@@ -322,16 +322,3 @@ def _measured(sensor: pl.LazyFrame) -> pl.LazyFrame:
         (pl.col(name).sum() / pl.col(name).count()).round(0, mode="half_away_from_zero").cast(pl.Int64, strict=False)
         for name in MEASURED
     )
-
-
-def _trace_end(raw: Mapping[str, pl.LazyFrame]) -> int | None:
-    """The last moment seen in the job, task and instance tables, seconds on the trace's clock."""
-    last = [
-        raw[table]
-        .select(pl.max_horizontal(pl.col("start_s").max(), pl.col("end_s").max()))
-        .collect(engine="streaming")
-        .item()
-        for table in ("job", "task", "instance")
-        if table in raw
-    ]
-    return max((moment for moment in last if moment is not None), default=None)

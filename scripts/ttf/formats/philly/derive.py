@@ -148,7 +148,10 @@ def nodes(source: Source) -> pl.DataFrame:
     seen = [
         _held(tries).lazy().group_by("machine").agg(gpu_count=pl.col("gpu").max() + 1),
         # A server may be held without a GPU.
-        _servers(tries).lazy().with_columns(gpu_count=pl.lit(0, dtype=pl.Int64)),
+        tries.lazy()
+        .select(pl.lit(0, pl.Int64).alias("gpu_count"), machine=_machines())
+        .explode("machine")
+        .drop_nulls(),
     ]
     if "gpu_util" in raw:
         highest = pl.max_horizontal(
@@ -224,10 +227,8 @@ def _log(raw: Mapping[str, pl.LazyFrame]) -> pl.LazyFrame:
     """The job log with its outcomes, attempts as lists, and `row`: a job's place in it."""
     return (
         raw["job_log"]
-        .select(
-            "file", "job_id", "status", "vc", "user", "submit_s", "attempts", outcome=outcome_of("status", OUTCOMES)
-        )
-        .with_columns(pl.col("attempts").str.json_decode(ATTEMPTS))
+        .select("file", "job_id", "status", "vc", "user", "submit_s", pl.col("attempts").str.json_decode(ATTEMPTS))
+        .with_columns(outcome=outcome_of("status", OUTCOMES))
         .with_row_index("row")
     )
 
@@ -280,11 +281,6 @@ def _by_job(tries: pl.DataFrame) -> pl.DataFrame:
         )
         .with_columns(runtime_s=pl.when("has_end").then("runtime_s"))
     )
-
-
-def _servers(tries: pl.DataFrame) -> pl.DataFrame:
-    """The machines of all attempts, each once."""
-    return tries.select(machine=_machines()).explode("machine").drop_nulls().unique(maintain_order=True)
 
 
 def _held(tries: pl.DataFrame) -> pl.DataFrame:

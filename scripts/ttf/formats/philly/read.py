@@ -277,28 +277,15 @@ def _checked(records: pl.DataFrame, schema: TableSchema) -> tuple[pl.DataFrame, 
     index = pl.element().str.extract(r"^gpu([0-9]{1,2})$", 1).cast(pl.Int64)
     gpu = pl.element().struct.field("gpus").fill_null([]).list.eval(index)
     # What is missing in a list of lists: counted, as a condition on all of them at once cannot be had.
-    placed = tried.select(
-        "line",
-        "row",
-        detail=pl.col("detail")
-        .fill_null([])
-        .list.eval(pl.struct(pl.element().struct.field("ip").alias("machine"), gpus=gpu)),
-    )
+    placement = pl.struct(pl.element().struct.field("ip").alias("machine"), gpus=gpu)
+    placed = tried.select("line", "row", pl.col("detail").fill_null([]).list.eval(placement))
     nameless = pl.element().struct.field("machine").str.strip_chars().fill_null("").eq("").any()
     no_gpu = pl.element().struct.field("gpus").list.eval(pl.element().is_null()).list.any().any()
-    amiss = placed.select(
-        "line",
-        "row",
-        nameless=pl.col("detail").list.eval(nameless).list.first().fill_null(False),
-        no_gpu=pl.col("detail").list.eval(no_gpu).list.first().fill_null(False),
-    )
-    told = [
-        ("nameless", "missing_value", "attempts[].detail[].ip"),
-        ("no_gpu", "unknown_value", "attempts[].detail[].gpus"),
-    ]
     unplaced = [
-        amiss.filter(flag).select("line", "row", reason=pl.lit(reason), column=pl.lit(column))
-        for flag, reason, column in told
+        placed.filter(pl.col("detail").list.eval(is_amiss).list.first().fill_null(False)).select(
+            "line", "row", reason=pl.lit(reason), column=pl.lit(f"attempts[].detail[].{field}")
+        )
+        for is_amiss, reason, field in ((nameless, "missing_value", "ip"), (no_gpu, "unknown_value", "gpus"))
     ]
     broken = pl.concat([late, *unplaced]).sort("row", maintain_order=True)
     broken = broken.unique("line", keep="first", maintain_order=True).select("line", "reason", "column")

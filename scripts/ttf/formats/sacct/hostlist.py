@@ -2,6 +2,7 @@
 
 import re
 from itertools import product
+from math import prod
 
 import polars as pl
 from ttf.errors import StudyError
@@ -25,7 +26,7 @@ def expand(text: str, most: int = MOST_NODES) -> list[str]:
     return [
         "".join(name)
         for word in _sized_words(text, most)
-        for name in product(*(part if isinstance(part, list) else list(_numbers(part)) for part in word))
+        for name in product(*(part if isinstance(part, list) else _numbers(part) for part in word))
     ]
 
 
@@ -129,12 +130,8 @@ def _ranges(word: list[tuple[str, str]]) -> list[list]:
 
 
 def _size(word: list) -> int:
-    size = 1
-    for part in word:
-        size *= 1 if isinstance(part, list) else sum(high - low + 1 for low, high, _ in part)
-    return size
+    return prod(1 if isinstance(part, list) else sum(high - low + 1 for low, high, _ in part) for part in word)
 
 
-def _numbers(ranges: tuple[tuple[int, int, int], ...]):
-    for low, high, width in ranges:
-        yield from (f"{number:0{width}d}" for number in range(low, high + 1))
+def _numbers(ranges: tuple[tuple[int, int, int], ...]) -> list[str]:
+    return [f"{number:0{width}d}" for low, high, width in ranges for number in range(low, high + 1)]

@@ -57,10 +57,9 @@ def _readable(block: bytes, names: list[str], read: Collection[str]) -> bytes:
     for number, line in enumerate(lines):
         cells = line.split(b"|") if not is_utf8(line) else []
         if len(cells) == len(names):
-            unread = (_replaced(cell) if name not in read else cell for name, cell in zip(names, cells, strict=True))
-            lines[number] = b"|".join(unread)
+            cells = [
+                cell if name in read else cell.decode(errors="replace").encode()
+                for name, cell in zip(names, cells, strict=True)
+            ]
+            lines[number] = b"|".join(cells)
     return b"\n".join(lines)
-
-
-def _replaced(cell: bytes) -> bytes:
-    return cell.decode("utf-8", errors="replace").encode()

@@ -16,6 +16,7 @@ import polars as pl
 from ttf.errors import StudyError
 from ttf.formats.protocol import Format, Source
 from ttf.formats.sacct.hostlist import node_lists
+from ttf.jobs import last_moment
 from ttf.outages.exposure import watched
 
 # What Slurm writes by itself, from the beginning of a reason on, in any case of letters: kind -> pattern.
@@ -99,7 +100,7 @@ def node_rows(source: Source) -> pl.DataFrame:
     rows = every.filter(pl.col("node").is_not_null()).with_columns(pl.col("cluster").fill_null(""))
     rows = rows.with_columns(dumped_s=latest.over("cluster", "file"))
     is_last = pl.col("dumped_s") == pl.col("dumped_s").max().over("cluster")
-    seen = pl.when(is_last).then(pl.lit(last_moment(source), pl.Int64)).otherwise("dumped_s")
+    seen = pl.when(is_last).then(pl.lit(trace_end_s(source), pl.Int64)).otherwise("dumped_s")
     told = ("state", "state_raw", "reason", "user")
     once = (
         rows.with_columns(seen_until_s=seen)
@@ -158,7 +159,7 @@ def exposure(source: Source) -> pl.DataFrame:
     if registered.height:
         return registered
     rows = node_rows(source)
-    first, last = rows["start_s"].min(), last_moment(source)
+    first, last = rows["start_s"].min(), trace_end_s(source)
     seen = rows.select("unit_id", "node", "group")
     if source.placements is not None:
         first = source.placements.select(pl.col("start_s").min()).collect().item()
@@ -189,7 +190,7 @@ def registered_nodes(source: Source) -> pl.DataFrame:
         .agg(pl.col("end_s").max(), pl.col("cluster_nodes").last())
     )
     following = pl.col("start_s").shift(-1).over("cluster")
-    once = once.with_columns(until_s=pl.coalesce("end_s", following, pl.lit(last_moment(source), pl.Int64)))
+    once = once.with_columns(until_s=pl.coalesce("end_s", following, pl.lit(trace_end_s(source), pl.Int64)))
     once = once.hstack(node_lists(once["cluster_nodes"]))
     if (unread := once["node_list_reason"].drop_nulls()).len():
         raise StudyError(
@@ -211,13 +212,9 @@ def registered_nodes(source: Source) -> pl.DataFrame:
     )
 
 
-def last_moment(source: Source) -> int | None:
+def trace_end_s(source: Source) -> int | None:
     """The last moment that any row of the trace names, of jobs too."""
-    moments = source.raw["node_event"].select(pl.max_horizontal("start_s", "end_s").max()).collect().item()
-    if source.placements is None:
-        return moments
-    of_jobs = source.placements.select(pl.max_horizontal("start_s", "end_s").max()).collect().item()
-    return max((moment for moment in (moments, of_jobs) if moment is not None), default=None)
+    return last_moment([source.raw["node_event"], *([] if source.placements is None else [source.placements])])
 
 
 def unit(cluster: str, node: str, several: bool) -> pl.Expr:

@@ -19,6 +19,7 @@ from ttf.formats.declared import BYTES_OF_A_MIB, UNITS, UNITS_IN_BYTES, outcome_
 from ttf.formats.protocol import Reading
 from ttf.formats.table.page_checksums import damaged_column
 from ttf.headers import BYTE_ORDER_MARK, DELIMITERS, found_and_missing, names_of
+from ttf.jobs import status_word
 from ttf.on_disk import scan_parquet
 from ttf.raw_files import blocks_of_lines
 from ttf.raw_tables import (
@@ -88,7 +89,7 @@ def schema_document(entry: dict) -> dict:
     blank = list(dict.fromkeys(["", *entry.get("blank", [])]))
     table = {
         "columns": [
-            {"name": _theirs(mapping[key]), "as": stored_as(key, mapping[key]), "blank": blank}
+            {"name": _option(mapping[key], "column", mapping[key]), "as": stored_as(key, mapping[key]), "blank": blank}
             | _kind(key, mapping[key], times, entry)
             for key in COLUMNS
             if key in mapping
@@ -135,11 +136,6 @@ READING = Reading(READERS, schema_document)
 
 
 # The entry ----------------------------------------------------------------------------------------------
-
-
-def _theirs(part: str | dict) -> str:
-    """Their name of a column; a mapping gives it bare or under `column`."""
-    return part["column"] if isinstance(part, dict) else part
 
 
 def _option(part: str | dict, key: str, default):
@@ -228,12 +224,6 @@ def _check_format(format_: str) -> None:
 # Rows ---------------------------------------------------------------------------------------------------
 
 
-def _word(status: str) -> pl.Expr:
-    """The word that gives the outcome, from the column that the status is stored as."""
-    text = pl.col(status)
-    return text.str.extract(r"^\s*(\S+)") if status == PHRASE else text.str.strip_chars()
-
-
 def _status(schema: TableSchema) -> Column | None:
     """The column of the status, which jobs have."""
     return next((column for column in schema.columns if _key(column) == "status"), None)
@@ -244,7 +234,7 @@ def _by_word(rows: pl.DataFrame, schema: TableSchema) -> tuple[pl.DataFrame, pl.
     status = _status(schema)
     if status is None:
         return rows, pl.DataFrame(schema={"line": pl.Int64, "word": pl.String})
-    rows = rows.with_columns(_word(status.as_).alias("word"))
+    rows = rows.with_columns(word=status_word(status.as_, status.as_ == PHRASE))
     known = pl.col("word").is_in(status.values)
     return rows.filter(known).drop("word"), rows.filter(~known.fill_null(False)).select("line", "word")
 
