@@ -11,6 +11,7 @@ import polars as pl
 from ttf.clusters import with_clusters
 from ttf.jobs import JOB_COLUMNS, conform
 from ttf.risk.features import CATEGORY, CLOCK, HASHED, HISTORY, NUMERIC, Feature
+from ttf.risk.model import Lesson, trained
 
 WEEK_S = 7 * 86_400
 FIRST_S = 1_700_000_000
@@ -162,3 +163,8 @@ def _records(rng: np.random.Generator, sent: Sent, risk: np.ndarray, fails: np.n
         trace_end_s=pl.lit(FIRST_S + last_s, dtype=pl.Int64),
     )
     return with_clusters(conform(jobs, JOB_COLUMNS))
+
+
+def train(jobs, known, features, learn, recalibrate, until_s, with_hours=True, kind=None):
+    """The model of the jobs in `learn`, recalibrated on those in `recalibrate`, or why there is none."""
+    return trained(Lesson.of(jobs, known, learn, recalibrate, until_s, with_hours), features, kind=kind)

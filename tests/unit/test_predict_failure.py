@@ -328,7 +328,7 @@ def test_the_kinds_left_out_are_the_largest_and_the_last():
     assert (value, why) == (f"{limit:g}", None) if held is not None else value == f"{limit:g}"
     if held is not None:
         assert (held == (data.jobs.gpus > limit)).all()
-    value, held, _ = newest(data, trial)
+    value, held, _ = newest(data)
     types = data.jobs.jobs["gpu_type"].cast(pl.String).to_numpy()
     assert value == "C"
     assert (held == (types == "C")).all()

@@ -15,7 +15,7 @@ from ttf.analyses.predict_failure.numbers import origins, verdict
 from ttf.analyses.predict_failure.trials import Tried, tried
 from ttf.risk import LOGISTIC, NESTED
 from ttf.risk.features import Data, features_of
-from ttf.risk.model import NO_HISTORY, Lesson, choose_kind, simple_models, train
+from ttf.risk.model import NO_HISTORY, Lesson, choose_kind, simple_models
 from ttf.risk.splits import Split, temporal
 from ttf.stats.predictions import SCORED
 
@@ -52,7 +52,9 @@ def test_history_alone_is_the_share_of_earlier_failures():
     """Its log-odds are those of the shrunken share of user and group, against the share of all, on a line."""
     data = data_of(made_risk.with_users(3_000, 5))
     split = temporal(data.jobs)[-1]
-    model = train(data.jobs, data.known, data.features, split.learn, split.recalibrate, split.until_s, kind=NESTED)
+    model = made_risk.train(
+        data.jobs, data.known, data.features, split.learn, split.recalibrate, split.until_s, kind=NESTED
+    )
     rates = data.known.rates["history"]
     line = np.polyfit(
         logit(rates[:, -1]) - logit(rates[:, 0]), logit(model.probability(model.encoder.design(data.known))), 1
@@ -72,7 +74,9 @@ def test_without_a_history_the_regression_serves():
     assert trial.lacks == {NESTED: NO_HISTORY, "gradient_boosting": "not tried here"}
     split = trial.split
     assert (
-        train(data.jobs, data.known, data.features, split.learn, split.recalibrate, split.until_s, kind=NESTED)
+        made_risk.train(
+            data.jobs, data.known, data.features, split.learn, split.recalibrate, split.until_s, kind=NESTED
+        )
         == NO_HISTORY
     )
 

@@ -12,7 +12,6 @@ from of_formats import FORMATS
 from study.risk import LATER, risk_of
 from ttf.risk.encoder import Encoder
 from ttf.risk.features import HISTORY, NUMERIC, Data, Feature, features_of, submitted
-from ttf.risk.model import train
 from ttf.risk.population import NEVER, population
 
 OF_JOBS = sorted(name for name, about in FORMATS.items() if about["gives"] == "jobs")
@@ -204,7 +203,7 @@ def model_at(jobs: pl.DataFrame, features: list[Feature], learn_s: int, until_s:
     past = data.jobs
     learn = past.ended & (past.submit_s < learn_s) & (past.known_s < learn_s)
     again = past.ended & (past.submit_s >= learn_s) & (past.submit_s < until_s) & (past.known_s < until_s)
-    model = train(past, data.known, features, learn, again, until_s)
+    model = made_risk.train(past, data.known, features, learn, again, until_s)
     return json.dumps(model.to_json())
 
 

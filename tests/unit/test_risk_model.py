@@ -26,7 +26,6 @@ from ttf.risk.model import (
     Model,
     log_odds,
     platt,
-    train,
     why_not,
 )
 from ttf.risk.model import trained as trained_on
@@ -48,7 +47,7 @@ def by_feature(model: Model, design: Design) -> tuple[list[str], np.ndarray]:
 @pytest.fixture(scope="module")
 def trained():
     jobs, known, split = made()
-    return jobs, known, split, train(jobs, known, FEATURES, split.learn, split.recalibrate, split.until_s)
+    return jobs, known, split, made_risk.train(jobs, known, FEATURES, split.learn, split.recalibrate, split.until_s)
 
 
 # The jobs ----------------------------------------------------------------------------------------------------
@@ -221,8 +220,8 @@ def test_what_does_not_differ_is_no_model():
     jobs, known, split = made()
     only = [Feature("gpus", NUMERIC, "trace_end_s")]
     known = submitted(jobs.jobs, only, None, jobs)
-    assert train(jobs, known, only, split.learn, split.recalibrate, split.until_s) == NO_FEATURES
-    assert train(jobs, known, [], split.learn, split.recalibrate, split.until_s) == NO_FEATURES
+    assert made_risk.train(jobs, known, only, split.learn, split.recalibrate, split.until_s) == NO_FEATURES
+    assert made_risk.train(jobs, known, [], split.learn, split.recalibrate, split.until_s) == NO_FEATURES
 
 
 def test_a_model_says_what_it_was_trained_on(trained):
@@ -248,14 +247,14 @@ def test_a_model_read_again_gives_the_same_scores_to_the_last_bit(trained):
 
 def test_a_model_without_hours_is_read_again():
     jobs, known, split = made(1_500)
-    model = train(jobs, known, FEATURES, split.learn, split.recalibrate, split.until_s, with_hours=False)
+    model = made_risk.train(jobs, known, FEATURES, split.learn, split.recalibrate, split.until_s, with_hours=False)
     assert model.hours is None
     assert Model.from_json(json.loads(json.dumps(model.to_json())), FEATURES).hours is None
 
 
 def test_two_trainings_are_one(trained):
     jobs, known, split, model = trained
-    again = train(jobs, known, FEATURES, split.learn, split.recalibrate, split.until_s)
+    again = made_risk.train(jobs, known, FEATURES, split.learn, split.recalibrate, split.until_s)
     assert json.dumps(again.to_json()) == json.dumps(model.to_json())
 
 

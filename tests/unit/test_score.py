@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_risk import WEEK_S, with_users
+from made_risk import WEEK_S, train, with_users
 from scipy.special import logit
 from scipy.stats import mannwhitneyu
 from scipy.stats.contingency import association
@@ -19,7 +19,6 @@ from ttf.analyses.predict_failure.names import CANNOT_SAY, NONE, SAID, UNPRICED
 from ttf.errors import StudyError
 from ttf.risk import served
 from ttf.risk.features import Feature, submitted
-from ttf.risk.model import train
 from ttf.risk.new_jobs import Asked, read_new_jobs
 from ttf.risk.population import population
 from ttf.risk.score import (

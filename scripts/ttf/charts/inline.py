@@ -66,7 +66,11 @@ def _light(element: ET.Element, identifier: str) -> list[ET.Element]:
         return []
     children = [part for child in element for part in _light(child, identifier)]
     tag = element.tag.rpartition("}")[2]
-    said = {name: _short(name, value, identifier) for name, value in element.items() if _matters(name)}
+    said = {
+        name: _short(name, value, identifier)
+        for name, value in element.items()
+        if name not in _DROPPED and not name.startswith(("aria-", "{"))
+    }
     defaults = _DEFAULTS | ({"x2": "0", "y2": "0"} if tag == "line" else {})
     attributes = {name: value for name, value in said.items() if defaults.get(name) != value}
     if attributes.get("font-size") == _FONT_SIZE and tag == "text":
@@ -74,7 +78,7 @@ def _light(element: ET.Element, identifier: str) -> list[ET.Element]:
     if tag == "g":
         if not children:
             return []
-        attributes |= _common(children, attributes)
+        attributes |= _common(children)
         if not attributes:
             return children
     light = ET.Element(tag, attributes)
@@ -88,10 +92,6 @@ def _unseen(element: ET.Element) -> bool:
         return True
     # The ground of a view without a colour.
     return element.get("class") == "background" and not {"fill", "stroke"}.intersection(element.keys())
-
-
-def _matters(name: str) -> bool:
-    return name not in _DROPPED and not name.startswith("aria-") and not name.startswith("{")
 
 
 def _short(name: str, value: str, identifier: str) -> str:
@@ -120,7 +120,7 @@ def _stepped(path: str) -> str:
     return _POINT.sub(shorter, path)
 
 
-def _common(children: list[ET.Element], mine: dict[str, str]) -> dict[str, str]:
+def _common(children: list[ET.Element]) -> dict[str, str]:
     """What all children say alike, taken from them; but what a child leaves to its group stays as it is."""
     found = {}
     for name in _INHERITED:

@@ -234,7 +234,7 @@ def _within(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The keys of past jobs (the rows `done`) and of jobs, with a column more; a blank is a value like any other."""
     if past is jobs:
-        number = numbered(of_jobs, _codes(jobs, column))
+        number = numbered(of_jobs, codes_of(_column(jobs, column)))
         return number[done], number
     both = [_column(past, column)[done], _column(jobs, column)]
     if both[0].dtype != both[1].dtype:
@@ -246,10 +246,6 @@ def _within(
 
 def _column(jobs: pl.DataFrame, column: str) -> pl.Series:
     return jobs[column] if column in jobs.columns else pl.Series([None] * jobs.height, dtype=pl.String)
-
-
-def _codes(jobs: pl.DataFrame, column: str) -> np.ndarray:
-    return codes_of(_column(jobs, column))
 
 
 def as_of(

@@ -167,20 +167,6 @@ class Lesson:
         return np.flatnonzero(self.learn | self.again | self.running)
 
 
-def train(
-    jobs: Population,
-    known: Submitted,
-    features: Sequence[Feature],
-    learn: np.ndarray,
-    recalibrate: np.ndarray,
-    until_s: int,
-    with_hours: bool = True,
-    kind: str | None = None,
-) -> Model | str:
-    """The model of the jobs in `learn`, recalibrated on those in `recalibrate`: see `Lesson.of` and `trained`."""
-    return trained(Lesson.of(jobs, known, learn, recalibrate, until_s, with_hours), features, kind=kind)
-
-
 def trained(
     lesson: Lesson,
     features: Sequence[Feature],

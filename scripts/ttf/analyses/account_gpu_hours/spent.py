@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 import polars as pl
 
 from ttf.analyses import account_gpu_hours as category
-from ttf.analyses.measure_losses.lost_work import WINDOW_S, YEAR_2000_S
+from ttf.analyses.measure_losses.lost_work import WINDOW_S, has_calendar, month_name, next_month_s
 from ttf.infra import PROXY
 
 # What each stretch of an attempt is counted by.
@@ -25,29 +24,19 @@ class Months:
     end_s: int
 
     @property
-    def has_calendar(self) -> bool:
-        return self.begin_s >= YEAR_2000_S
-
-    @property
     def edges_s(self) -> list[int]:
-        if not self.has_calendar:
-            return [*range(self.begin_s, self.end_s, WINDOW_S), self.end_s]
-        first, last = (datetime.fromtimestamp(at, UTC) for at in (self.begin_s, self.end_s - 1))
-        months = range(first.year * 12 + first.month, last.year * 12 + last.month)
-        begins = [datetime(month // 12, month % 12 + 1, 1, tzinfo=UTC) for month in months]
-        return [self.begin_s, *(int(begin.timestamp()) for begin in begins), self.end_s]
+        edges = [self.begin_s]
+        while (following := next_month_s(edges[-1], self.begin_s)) < self.end_s:
+            edges.append(following)
+        return [*edges, self.end_s]
 
     @property
     def names(self) -> list[str]:
-        begins = self.edges_s[:-1]
-        if self.has_calendar:
-            return [datetime.fromtimestamp(at, UTC).strftime("%Y-%m") for at in begins]
-        days = [(at - self.begin_s) // 86_400 for at in begins]
-        return [f"days {day + 1} to {day + 28}" for day in days]
+        return [month_name(at, self.begin_s) for at in self.edges_s[:-1]]
 
     def of(self, at_s: pl.Expr) -> pl.Expr:
         """The number of the month that a moment is in, from 0 on."""
-        if not self.has_calendar:
+        if not has_calendar(self.begin_s):
             return (at_s - self.begin_s) // WINDOW_S
 
         def number(at: pl.Expr) -> pl.Expr:

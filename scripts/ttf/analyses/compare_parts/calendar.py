@@ -37,11 +37,6 @@ class Calendar:
         return int(self.end_s - self.begins_s[-1]) // 7
 
 
-def part_number(parts: Sequence[str]) -> pl.Expr:
-    """The place of a job's part among the names."""
-    return pl.col("part").cast(pl.Enum(list(parts))).to_physical().cast(pl.Int64)
-
-
 def calendar_of(jobs: pl.LazyFrame, parts: Sequence[str]) -> Calendar:
     """jobs: part, submit_s, start_s, end_s, trace_end_s; parts: all names in order.
 
@@ -54,7 +49,8 @@ def calendar_of(jobs: pl.LazyFrame, parts: Sequence[str]) -> Calendar:
         first=pl.col("end_s").min(),
         last=pl.col("trace_end_s").max(),
     )
-    found = found.collect(engine="streaming").with_columns(number=part_number(parts)).sort("number", "quarter")
+    number = pl.col("part").cast(pl.Enum(list(parts))).to_physical().cast(pl.Int64)
+    found = found.collect(engine="streaming").with_columns(number=number).sort("number", "quarter")
     of_parts = found.group_by("number", maintain_order=True).agg(pl.col("jobs").sum())
     names, sizes = [parts[number] for number in of_parts["number"]], of_parts["jobs"].to_numpy()
     first_s, end_s = found["first"].min(), found["last"].max()

@@ -39,12 +39,10 @@ def compute(given: Inputs) -> dict[str, pl.DataFrame]:
         tables = (CHANGES, CHANGES_SUMMARY, NEW_WORDS, NEW_SUSPECTS, FORECAST)
         return {table.name: table.frame([]) for table in tables}
     cluster_by = level_names(jobs)[0]
-    measured = (
-        _measured(given, jobs, calendar)
-        if calendar.why is None
-        else {name: {"reason": calendar.why} for name in _BY_TIME}
-    )
-    border_s = int(calendar.begins_s[-1]) if calendar.why is None else None
+    measured = {name: {"reason": calendar.why} for name in _BY_TIME}
+    border_s = None
+    if calendar.why is None:
+        measured, border_s = _measured(given, jobs, calendar), int(calendar.begins_s[-1])
     nodes, measured["suspect_nodes"] = new_suspects(given, border_s, settings.false_discovery)
     words, measured["failure_words"] = _words(given, jobs, calendar.names[-1], cluster_by is not None)
     table = changes(measured, calendar, cluster_by)
@@ -116,9 +114,10 @@ def _measured(given: Inputs, jobs: pl.LazyFrame, calendar: Calendar) -> dict[str
     lost_row = compared(lost, is_share=False, is_count=False)
     of_sides = {"before": lost.top[:-1].sum(), "after": lost.top[-1].sum()}
     per_day = compared(rate, is_share=False, is_count=True)
+    rates_of_row = [name for name in ("before", "after", "difference", "ci_low", "ci_high") if name in per_day]
     return {
         "failure_share": compared(ended_jobs(jobs, calendar), is_share=True, is_count=False),
-        "infra_rate": _per_1000(per_day),
+        "infra_rate": per_day | {name: 1000 * per_day[name] for name in rates_of_row},
         "ettr": _ettr(given, per_day, rates["basis"]),
         "lost_time": lost_row | {f"amount_{side}": float(hours) for side, hours in of_sides.items()},
     }
@@ -131,13 +130,6 @@ def _failed(given: Inputs, jobs: pl.LazyFrame) -> pl.LazyFrame:
     else:
         runs = jobs.filter(pl.col("outcome") != "waiting")
     return runs.select(failed=(pl.col("outcome") == "failure").fill_null(False))
-
-
-def _per_1000(row: dict) -> dict:
-    """A row of failures per node-day as per 1000 of them."""
-    return row | {
-        name: 1000 * row[name] for name in ("before", "after", "difference", "ci_low", "ci_high") if name in row
-    }
 
 
 def _ettr(given: Inputs, rate: dict, basis: str) -> dict:
@@ -203,8 +195,5 @@ def _by_week(ended: pl.LazyFrame, calendar: Calendar) -> Sequence[int]:
     ago = (calendar.end_s - pl.col("end_s")) // WEEK_S
     counts = ended.filter(pl.col("end_s") <= calendar.end_s).group_by(ago=ago).agg(n=pl.len())
     counts = counts.filter(pl.col("ago") < weeks).collect(engine="streaming")
-    return (
-        np.bincount(weeks - 1 - counts["ago"].to_numpy(), weights=counts["n"].to_numpy(), minlength=weeks)
-        .astype(int)
-        .tolist()
-    )
+    n = np.bincount(weeks - 1 - counts["ago"].to_numpy(), weights=counts["n"].to_numpy(), minlength=weeks)
+    return n.astype(int).tolist()

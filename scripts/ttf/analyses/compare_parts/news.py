@@ -16,6 +16,7 @@ from ttf.stats.p_value import never_zero
 # Column of the jobs -> what its words are called; the last of several words for one failure is no more than they say.
 KINDS = {"status_raw": "state", "exit_code": "exit code", "slurm_reason": "reason"}
 CLASS = "class"
+_WORDS = {"kind": pl.String, "word": pl.String, "cluster": pl.UInt32, "is_last": pl.Boolean, "failures": pl.Int64}
 LIST = "a list of what is new: no interval"
 NO_NODES = "the trace does not say on which nodes jobs ran"
 NO_NODE_TEST = "no node can be compared with others"
@@ -41,7 +42,7 @@ def words_of_failures(jobs: pl.LazyFrame, reasons: pl.LazyFrame | None, last: st
     owners = counted.group_by(keys).agg(pl.col("failures").sum())
     if reasons is not None:
         named.append(_classes(jobs.filter(pl.col("part") == last), reasons))
-    return pl.concat(named, how="diagonal_relaxed") if named else _no_words(), owners
+    return pl.concat(named, how="diagonal_relaxed") if named else pl.DataFrame(schema=_WORDS), owners
 
 
 def _classes(of_last: pl.LazyFrame, reasons: pl.LazyFrame) -> pl.DataFrame:
@@ -60,11 +61,6 @@ def _classes(of_last: pl.LazyFrame, reasons: pl.LazyFrame) -> pl.DataFrame:
     )
     both = [found.with_columns(is_last=pl.lit(True)), before.filter(pl.col("failures") > 0)]
     return pl.concat(both, how="diagonal_relaxed").with_columns(kind=pl.lit(CLASS))
-
-
-def _no_words() -> pl.DataFrame:
-    kinds = {"kind": pl.String, "word": pl.String, "cluster": pl.UInt32, "is_last": pl.Boolean, "failures": pl.Int64}
-    return pl.DataFrame(schema=kinds)
 
 
 def new_words(words: pl.DataFrame, owners: pl.DataFrame, has_clusters: bool) -> tuple[pl.DataFrame, dict]:

@@ -49,7 +49,6 @@ OUTCOMES = _compared(
     n=count("n", "Those of the jobs whose GPU time is known.", blank=REASON),
     gpu_hours=number("GPU time", "GPUs requested times the time seen to run.", blank=REASON, unit="GPU-hours"),
     gpu_hours_share=share("Share of their GPU time", "Of that of the GPU jobs of the trace.", blank=REASON),
-    reason=reason(),
 )
 RUN_TIMES = _compared(
     "run_times",
@@ -79,7 +78,6 @@ FAILURE_SHARE = _compared(
     ci_low=share("Interval from", "Lower end of its 95% CI (Wilson).", blank=REASON),
     ci_high=share("Interval to", "Its upper end.", blank=REASON),
     **clustered(share),
-    reason=reason(),
 )
 MTTF = _compared(
     "mttf",
@@ -100,7 +98,6 @@ MTTF = _compared(
     failures_per_1000_gpu_days=number("per 1000 GPU-days", "Failures over gpu_days.", REASON, "per 1000 GPU-days"),
     node_days=number("Node-days", "Time at risk times nodes.", blank=REASON, unit="node-days"),
     failures_per_1000_node_days=number("per 1000 node-days", "Failures over node_days.", REASON, "per 1000 node-days"),
-    reason=reason(),
 )
 _OF_COMPONENTS = "the trace gives components, no jobs"
 TRACES = _compared(

@@ -100,10 +100,6 @@ def ranges(
     return panels_of(rows, panels, drawn.labels(), layers)
 
 
-def trace_axis() -> alt.Axis:
-    return alt.Axis(labelLimit=LABEL_WIDTH, labelOverlap=False, ticks=False)
-
-
 def one_colour(colour: str) -> alt.SchemaBase:
     """One colour for all traces, grey for made-up ones."""
     return alt.condition("datum.synthetic", alt.value(FAINT), alt.value(colour))
@@ -126,7 +122,8 @@ def panels_of(
     for number, panel in enumerate(panels):
         name = f"panel{number}"
         datasets[name] = [row for row in rows if row["panel"] == panel]
-        base = chart_of(name).encode(y=alt.Y("trace:N", title=None, sort=order, axis=trace_axis()))
+        axis = alt.Axis(labelLimit=LABEL_WIDTH, labelOverlap=False, ticks=False)
+        base = chart_of(name).encode(y=alt.Y("trace:N", title=None, sort=order, axis=axis))
         drawn = layers(base, panel == panels[-1])
         heading = alt.TitleParams(panel, fontSize=12, anchor="start", frame="group", offset=5)
         charts.append(drawn.properties(width=PANEL_WIDTH, height=alt.Step(18), title=heading))

@@ -82,10 +82,8 @@ def _together(nodes: pl.DataFrame) -> list[dict]:
     """Nodes that are no lemons by number expected (in logarithmic bins) and failures counted, at most MOST_DOTS."""
     for bins, step in ((40, 1), (30, 2), (20, 5), (12, 20), (8, 100), (4, 10_000)):
         place = (pl.col("expected").log(10) * bins).round(0)
-        binned = nodes.group_by(place=place, level=pl.col("counted") // step)
-        binned = binned.agg(
-            pl.col("expected").sort().mean(), pl.mean("counted"), nodes=pl.len(), q_spread=pl.min("q_spread")
-        ).sort("place", "level")
+        means = [pl.col("expected").sort().mean(), pl.mean("counted"), pl.min("q_spread"), pl.len().alias("nodes")]
+        binned = nodes.group_by(place=place, level=pl.col("counted") // step).agg(means).sort("place", "level")
         if binned.height <= MOST_DOTS:
             break
     return [_dot(row, plural(row["nodes"], "node"), row["nodes"]) for row in binned.iter_rows(named=True)]

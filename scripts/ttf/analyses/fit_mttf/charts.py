@@ -50,10 +50,8 @@ def still_running(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     limits, _ = bands(curve, study.lives)
     # A large step begins and ends where it does.
     at_step = pl.col("time_s").is_in(given["survival_steps"]["time_s"].implode())
-    drawn = pl.concat(
-        [thin(curve, MOST_STEPS // 2 if study.narrow else MOST_STEPS), curve.filter(at_step | at_step.shift(-1))]
-    )
-    drawn = drawn.unique("time_s").sort("time_s")
+    thinned = thin(curve, MOST_STEPS // 2 if study.narrow else MOST_STEPS)
+    drawn = pl.concat([thinned, curve.filter(at_step | at_step.shift(-1))]).unique("time_s").sort("time_s")
     rows = _rows(drawn, {"all": "all"}, limits)
     fallen = curve.filter(pl.col("survival") < 1 - TO_BE_SEEN)["time_s"].min()
     domain = time_domain([on_log_time(fallen or 0), max(row["x"] for row in rows)])
@@ -67,12 +65,8 @@ def still_running(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     steps = given["survival_steps"].filter((pl.col("drop") > STEP) & (2 * pl.col("time_limits") > pl.col("failures")))
     steps = steps.sort("drop", descending=True).head(MOST_LIMITS).sort("time_s")
     marked = [
-        {
-            "x": row["time_s"],
-            "v": row["survival"] + row["drop"] / 2,
-            "label": f"{duration(row['time_s'])} limit",
-            "key": f"survival.limits.{number}.time_s",
-        }
+        {"x": row["time_s"], "v": row["survival"] + row["drop"] / 2}
+        | {"label": f"{duration(row['time_s'])} limit", "key": f"survival.limits.{number}.time_s"}
         for number, row in enumerate(steps.iter_rows(named=True), start=1)
     ]
     by = drawn["cluster_by"].drop_nulls().unique().sort().to_list() if limits is CLUSTERED else []
@@ -95,6 +89,7 @@ def _spots(at_ages: pl.DataFrame, mean: float, low: float) -> list[dict]:
     left = dict(at_ages.filter(pl.col("time_s") > low).select("time_s", "survival").iter_rows())
     reached = [(name, age_s, age) for name, (age_s, age) in AGES.items() if age_s in left]
     return [
+<<<<<<< HEAD
         {
             "x": age_s,
             "v": left[age_s],
@@ -103,6 +98,11 @@ def _spots(at_ages: pl.DataFrame, mean: float, low: float) -> list[dict]:
             "key": f"survival.{name}.survival",
         }
         for name, age_s, age in reached[-2:]
+=======
+        {"x": age_s, "v": left[age_s], "label": f"{percent(left[age_s])} at {words}"}
+        | {"above": left[age_s] > math.exp(-age_s / mean), "key": f"survival.{name}.survival"}
+        for name, age_s, words in reached[-2:]
+>>>>>>> a0db7562 (Reckon months of losses and of the ledger by the same functions)
         if left[age_s] < 1 - TO_BE_SEEN / 20
     ]
 
@@ -260,19 +260,20 @@ def mttf_by(given: Mapping[str, pl.DataFrame], study: Study, stratum_by: str) ->
 
 def _by_stratum(mine: pl.DataFrame) -> list[dict]:
     """One row a stratum with both intervals, in hours."""
-    wide, narrow = (
-        shown(mine.filter(confidence=confidence), "_s").with_columns(
-            pl.col("low", "high") / HOUR_S, mttf=pl.col("mttf_s") / HOUR_S
-        )
-        for confidence in (0.95, 0.9)
-    )
+    in_hours = [pl.col("low", "high") / HOUR_S, (pl.col("mttf_s") / HOUR_S).alias("mttf")]
+    wide, narrow = (shown(mine.filter(confidence=of), "_s").with_columns(in_hours) for of in (0.95, 0.9))
     return wide.join(narrow, on="stratum", suffix="_90", maintain_order="left").to_dicts()
 
 
 def _row(row: dict, name: str) -> dict:
+<<<<<<< HEAD
     drawn = {"stratum": name, "note": plural(row["events"], "failure")} | picked(
         row, "n", failures="events", low95="low"
     )
+=======
+    drawn = {"stratum": name, "note": count(row["events"], "failure")}
+    drawn |= picked(row, "n", failures="events", low95="low")
+>>>>>>> a0db7562 (Reckon months of losses and of the ledger by the same functions)
     if row["events"] == 0:
         return drawn
     return drawn | picked(row, "mttf", "independent", high95="high", low90="low_90", high90="high_90")

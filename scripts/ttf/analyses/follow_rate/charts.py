@@ -45,7 +45,7 @@ def failure_rate_over_time(given: Mapping[str, pl.DataFrame], study: Study) -> F
     said = ", ".join(f"{row['label']} ({row['window']})" for row in ends)
     colour = FAILURE if basis == "proxy" else INFRA
     return figure(
-        fitted(_rate(rows, colour, _scale(rows), study), study, 210),
+        fitted(_rate(rows, colour, _scale(rows)), study, 210),
         {"rate": rows, "ends": ends},
         study,
         title=what,
@@ -97,11 +97,7 @@ def _scale(rows: list[dict]) -> alt.Scale:
     return alt.Scale(type=kind, domain=[0, top], nice=True)
 
 
-def _titled(scale: alt.Scale) -> str | None:
-    return "square root scale" if scale.type == "sqrt" else None
-
-
-def _x(rows: list[dict], study: Study) -> alt.X:
+def _x(rows: list[dict]) -> alt.X:
     if "date" not in rows[0]:
         axis = alt.Axis(tickMinStep=1, grid=False, tickCount=4)
         return alt.X("day:Q", title="Day of the trace", axis=axis)
@@ -110,8 +106,9 @@ def _x(rows: list[dict], study: Study) -> alt.X:
     return alt.X("date:T", title=None, scale=alt.Scale(type="utc"), axis=axis)
 
 
-def _rate(rows: list[dict], colour: str, scale: alt.Scale, study: Study) -> alt.LayerChart:
-    x, y = _x(rows, study), alt.Y("rate:Q", title=_titled(scale), scale=scale)
+def _rate(rows: list[dict], colour: str, scale: alt.Scale) -> alt.LayerChart:
+    title = "square root scale" if scale.type == "sqrt" else None
+    x, y = _x(rows), alt.Y("rate:Q", title=title, scale=scale)
     base = chart_of("rate").encode(x=x)
     # A band of one window has no width.
     band = base.mark_rule(color=colour) if len(rows) == 1 else base.mark_area(opacity=0.18, color=colour, clip=True)

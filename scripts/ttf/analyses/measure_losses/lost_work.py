@@ -158,10 +158,11 @@ def lost_work_by_month(sums: pl.DataFrame, begin_s: int | None, end_s: int | Non
         if first is None:
             rows.append(losses | {"reason": "; ".join(filter(None, [NO_END, losses["reason"]]))})
             continue
-        after = _next_month(first) if _has_calendar(begin_s) else first + WINDOW_S
+        after = next_month_s(first, begin_s)
         complete = begins_s <= first and end_s is not None and after <= end_s
-        name = _window_name(first, begin_s)
-        rows.append({"window": name, "start_s": first, "end_s": after, "complete": complete} | losses)
+        rows.append(
+            {"window": month_name(first, begin_s), "start_s": first, "end_s": after, "complete": complete} | losses
+        )
     return LOST_WORK_BY_MONTH.frame(rows)
 
 
@@ -190,14 +191,15 @@ def linked_preemptions(preempted: pl.DataFrame, restarts: pl.DataFrame, window_s
     return found.filter(pl.col("failed_s") <= pl.col("end_s"))["run"].unique().sort()
 
 
-def _has_calendar(begin_s: int | None) -> bool:
+def has_calendar(begin_s: int | None) -> bool:
+    """Whether months are those of the calendar, as the clock counts from 1970; else they are windows of 28 days."""
     return begin_s is not None and begin_s >= YEAR_2000_S
 
 
 def _month(begin_s: int | None) -> pl.Expr:
     """When the month began in which a run ended, or the window since the trace began."""
     at = pl.col("end_s")
-    if _has_calendar(begin_s):
+    if has_calendar(begin_s):
         return pl.from_epoch(at, time_unit="s").dt.truncate("1mo").dt.epoch("s")
     return (begin_s or 0) + (at - (begin_s or 0)) // WINDOW_S * WINDOW_S
 
@@ -231,14 +233,18 @@ def _losses(row: dict, total: int, sums: pl.DataFrame) -> dict:
     return losses | {"reason": "; ".join(reasons) or None}
 
 
-def _next_month(first_s: int) -> int:
+def next_month_s(first_s: int, begin_s: int | None) -> int:
+    """When the month after the one of first_s begins."""
+    if not has_calendar(begin_s):
+        return first_s + WINDOW_S
     month = datetime.fromtimestamp(first_s, UTC)
     year, number = divmod(month.year * 12 + month.month, 12)
     return int(datetime(year, number + 1, 1, tzinfo=UTC).timestamp())
 
 
-def _window_name(first_s: int, begin_s: int | None) -> str:
-    if _has_calendar(begin_s):
+def month_name(first_s: int, begin_s: int | None) -> str:
+    """2020-07, or the days since the trace began."""
+    if has_calendar(begin_s):
         return datetime.fromtimestamp(first_s, UTC).strftime("%Y-%m")
     day = (first_s - (begin_s or 0)) // 86_400
     return f"days {day + 1} to {day + 28}"

@@ -38,7 +38,8 @@ def mttf_by_gpus(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     if measured.height == 1 and projected.height < 2:
         return nothing_to_draw(what, "runs of one size, and no projection to others")
     points = [_point(row) for row in shown(measured, "_s").iter_rows(named=True)]
-    line = [_projected(row) for row in projected.iter_rows(named=True)]
+    columns = {"gpus": "gpus_high", "low": "projected_low_s", "mttf": "projected_mttf_s", "high": "projected_high_s"}
+    line = projected.select(**columns).to_dicts()
     named = _named(points, line)
     seen = max(row["gpus"] for row in points)
     beyond = [{"from": 2**0.5 * seen}] if line and line[-1]["gpus"] > 1.5 * seen else []
@@ -66,10 +67,6 @@ def _point(row: dict) -> dict:
     if not row["mttf_s"]:
         return point
     return point | picked(row, "independent", mttf="mttf_s", high="high")
-
-
-def _projected(row: dict) -> dict:
-    return picked(row, gpus="gpus_high", low="projected_low_s", mttf="projected_mttf_s", high="projected_high_s")
 
 
 def _named(points: list[dict], line: list[dict]) -> list[dict]:

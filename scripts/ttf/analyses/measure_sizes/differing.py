@@ -7,7 +7,7 @@ from ttf.stats.clustered import FEWEST, LEVELS, UNCLUSTERED, Clusters, in_strata
 
 
 def limits(sums: pl.DataFrame, top: str, bottom: str, confidence: float) -> dict:
-    """cluster_by, clusters, low and high (`Clusters.ratio`) of sum(top) / sum(bottom); nothing without clusters.
+    """cluster_by, clusters and the clustered interval (`Clusters.ratio`) of sum(top) / sum(bottom), if there are any.
 
     sums: of `sizes.sums_by_cluster`, of the sizes that count.
     """
@@ -16,13 +16,7 @@ def limits(sums: pl.DataFrame, top: str, bottom: str, confidence: float) -> dict
         return {}
     strata, rows, clusters = told
     parts = (rows[name].to_numpy().astype(float) for name in (top, bottom))
-    row = with_limits(strata, *clusters.ratio(*parts, confidence, both=True)).row(0, named=True)
-    return {
-        "cluster_by": row["cluster_by"],
-        "clusters": row["clusters"],
-        "low": row["ci_low_clustered"],
-        "high": row["ci_high_clustered"],
-    }
+    return with_limits(strata, *clusters.ratio(*parts, confidence, both=True)).row(0, named=True)
 
 
 def against_the_others(sums: pl.DataFrame, low: int, high: int) -> float | None:

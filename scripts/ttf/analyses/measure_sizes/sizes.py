@@ -194,8 +194,9 @@ def node_failure_rate(
 
 def _clustered(found: Mapping, times: float = 1, suffix: str = "") -> dict:
     """The cells of a clustered interval, of `differing.limits`, in the unit of the row."""
-    ends = {f"ci_{end}_clustered{suffix}": found[end] * times for end in ("low", "high") if found.get(end)}
-    return {name: found.get(name) for name in ("cluster_by", "clusters")} | ends
+    ends = {name: found[name] * times for name in ("ci_low_clustered", "ci_high_clustered") if found.get(name)}
+    shared = {name: found.get(name) for name in ("cluster_by", "clusters")}
+    return shared | {f"{name}{suffix}": value for name, value in ends.items()}
 
 
 def projected_mttf_s(nodes: int, rate: Mapping[str, float | None]) -> dict[str, float]:

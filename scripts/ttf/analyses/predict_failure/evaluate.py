@@ -9,16 +9,7 @@ import numpy as np
 from ttf.analyses.predict_failure import HOURS, PROBABILITY
 from ttf.analyses.predict_failure.rows import Row, cells, interval
 from ttf.analyses.predict_failure.savings import Savings
-from ttf.analyses.predict_failure.trials import (
-    ALL,
-    BASE,
-    BOOSTING,
-    FEWEST,
-    MODELS,
-    Tried,
-    at_risk,
-    slices,
-)
+from ttf.analyses.predict_failure.trials import ALL, BASE, BOOSTING, FEWEST, MODELS, Tried, at_risk, slices
 from ttf.risk import LOGISTIC, NESTED
 from ttf.risk.features import Data
 from ttf.stats.predictions import (
@@ -71,9 +62,8 @@ def of_probability(data: Data, trial: Tried, stage: str, savings: Savings | None
                 yield row | {"metric": "pr_auc", "reason": lacks}
                 continue
             part = {known: of[among] for known, of in trial.probability.items()}
-            yield from (
-                row | found for found in _measures(model, part, failed[among], cluster[among], by, whole=name == ALL)
-            )
+            measures = _measures(model, part, failed[among], cluster[among], by, whole=name == ALL)
+            yield from (row | found for found in measures)
             if savings and name == ALL:
                 yield from (row | found for found in savings.rows(model))
 
@@ -93,11 +83,8 @@ def _measures(
     for name in ("reliability", "resolution", "uncertainty", "within"):
         yield {"metric": f"brier_{name}", "estimate": getattr(parts, name), "reason": "a part of the Brier score"}
     for metric in AFTER.get(model, ()):
-        if AGAINST[metric] not in probability:
-            continue
-        yield {"metric": metric} | cells(
-            difference("average_precision", failed, p, probability[AGAINST[metric]], cluster, by)
-        )
+        if (other := probability.get(AGAINST[metric])) is not None:
+            yield {"metric": metric} | cells(difference("average_precision", failed, p, other, cluster, by))
 
 
 def of_hours(data: Data, trial: Tried) -> Iterator[Row]:
@@ -118,25 +105,20 @@ def of_hours(data: Data, trial: Tried) -> Iterator[Row]:
         if told.sum() < FEWEST:
             yield row | {"metric": "median_factor_off", "n": int(told.sum()), "reason": TOO_FEW}
             continue
-        yield (
-            row
-            | {"metric": "median_factor_off"}
-            | cells(median_factor_off(median[told], found.hours[told], cluster[told], by))
-        )
         # Those that ended otherwise are no failures to come: the others are censored where they were seen last.
         pairs = told | (data.jobs.running[found.rows] & seen)
-        yield (
-            row
-            | {"metric": "concordance"}
-            | cells(concordance(found.hours[pairs], found.failed[pairs], median[pairs], cluster[pairs], by))
-        )
-        yield row | {"metric": "r2_log"} | cells(r2_log(median[told], found.hours[told], cluster[told], by))
         # Of a failure whose time nobody wrote the GPU time is not known either.
         ended = ~data.jobs.running[found.rows] & (~found.failed | seen)
         gpus = data.jobs.gpus[found.rows][ended]
         staked = found.probability[ended] * gpus * expected[ended]
         lost = np.where(found.failed[ended], gpus * np.nan_to_num(found.hours[ended]), 0)
-        yield row | {"metric": "gpu_hours_predicted_over_seen"} | cells(mean_ratio(staked, lost, cluster[ended], by))
+        measured = {
+            "median_factor_off": median_factor_off(median[told], found.hours[told], cluster[told], by),
+            "concordance": concordance(found.hours[pairs], found.failed[pairs], median[pairs], cluster[pairs], by),
+            "r2_log": r2_log(median[told], found.hours[told], cluster[told], by),
+            "gpu_hours_predicted_over_seen": mean_ratio(staked, lost, cluster[ended], by),
+        }
+        yield from (row | {"metric": metric} | cells(estimate) for metric, estimate in measured.items())
 
 
 def of_calibration(data: Data, trial: Tried) -> Iterator[Row]:

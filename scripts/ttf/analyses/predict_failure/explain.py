@@ -16,7 +16,7 @@ from ttf.columns import FEWEST_CLUSTERS
 from ttf.risk import LOGISTIC
 from ttf.risk.features import CATEGORY, CLOCK, HASHED, HISTORY, Data, Feature, Submitted
 from ttf.risk.logistic import clustered_covariance
-from ttf.risk.model import Model, train
+from ttf.risk.model import Lesson, Model, trained
 from ttf.stats.clustered import UNCLUSTERED, too_few
 from ttf.stats.predictions import difference, mean_difference
 
@@ -85,7 +85,8 @@ def _without_history(data: Data, trial: Tried, model: Model, about: Row, gain: f
         return
     row = about | {"feature": "history", "how": LEFT_OUT}
     split, rows = trial.split, trial.rows
-    other = train(data.jobs, data.known, rest, split.learn, split.recalibrate, split.until_s, with_hours=False)
+    lesson = Lesson.of(data.jobs, data.known, split.learn, split.recalibrate, split.until_s, with_hours=False)
+    other = trained(lesson, rest)
     if isinstance(other, str):
         yield row | {"reason": other}
         return

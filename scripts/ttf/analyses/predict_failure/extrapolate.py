@@ -11,7 +11,7 @@ from ttf.analyses.predict_failure.evaluate import OF_PREDICTIONS
 from ttf.analyses.predict_failure.rows import Row, cells
 from ttf.analyses.predict_failure.trials import FEWEST, Tried
 from ttf.risk.features import Data
-from ttf.risk.model import train
+from ttf.risk.model import Lesson, trained
 from ttf.stats.predictions import calibration, difference
 
 # The largest jobs are those of more GPUs than this share of the jobs have.
@@ -24,7 +24,7 @@ def extrapolation(data: Data, trial: Tried) -> Iterator[Row]:
     """Rows of risk_extrapolation: both models tested on the same jobs of that kind, in the tests of a trial."""
     for held_out, (value, held, why) in {
         "largest_jobs": largest(data, trial),
-        "newest_gpu_type": newest(data, trial),
+        "newest_gpu_type": newest(data),
     }.items():
         row = {"held_out": held_out, "value": value}
         if held is None or isinstance(trial.model, str):
@@ -48,7 +48,7 @@ def largest(data: Data, trial: Tried) -> tuple[str | None, np.ndarray | None, st
     return f"{limit:g}", held, None
 
 
-def newest(data: Data, trial: Tried) -> tuple[str | None, np.ndarray | None, str | None]:
+def newest(data: Data) -> tuple[str | None, np.ndarray | None, str | None]:
     """(the GPU type that came last, which jobs, why none)."""
     codes = data.jobs.codes("gpu_type")
     if codes is None:
@@ -71,18 +71,19 @@ def _compared(data: Data, trial: Tried, held: np.ndarray) -> Iterator[Row]:
         yield about | {"trained": WITHOUT, "metric": "pr_auc", "reason": why}
         return
     kind, learn, again = trial.model.kind, split.learn & ~held, split.recalibrate & ~held
-    other = train(jobs, data.known, data.features, learn, again, split.until_s, with_hours=False, kind=kind)
+    lesson = Lesson.of(jobs, data.known, learn, again, split.until_s, with_hours=False)
+    other = trained(lesson, data.features, kind=kind)
     if isinstance(other, str):
         yield about | {"trained": WITHOUT, "metric": "pr_auc", "reason": other}
         return
     without = other.probability(other.encoder.design(data.known.take(rows)))
     among = held[trial.rows]
     full = trial.probability[kind][among]
-    for trained, p in ((WITHOUT, without), (WITH, full)):
+    for training, p in ((WITHOUT, without), (WITH, full)):
         for metric in MEASURED:
             found = cells(OF_PREDICTIONS[metric](failed, p, cluster, by))
-            yield about | {"trained": trained, "metric": metric} | found
+            yield about | {"trained": training, "metric": metric} | found
         slope = cells(calibration(failed, p, cluster, by).slope)
-        yield about | {"trained": trained, "metric": "calibration_slope"} | slope
+        yield about | {"trained": training, "metric": "calibration_slope"} | slope
     lost = cells(difference("average_precision", failed, full, without, cluster, by))
     yield about | {"trained": DIFFERENCE, "metric": "pr_auc"} | lost

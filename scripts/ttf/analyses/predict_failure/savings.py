@@ -100,14 +100,16 @@ class Savings:
         saved, cost = float(self.saved[which].sum()), float(self.cost[which].sum())
         net = np.zeros(len(self.saved))
         net[which] = (self.saved - self.cost)[which]
-        return {
-            "model": model,
-            "flagged": len(which),
-            "flagged_share": len(which) / len(self.saved),
-            "chosen": chosen,
-            "caught": int(self.caught[which].sum()),
-            "saved_gpu_hours": saved,
-            "cost_gpu_hours": cost,
-            "net_gpu_hours": saved - cost,
-            "share_of_oracle": (saved - cost) / self.oracle if self.oracle else None,
-        } | interval(total(net, self._cluster, self._by))
+        flagged = {"model": model, "flagged": len(which), "flagged_share": len(which) / len(self.saved)}
+        return (
+            flagged
+            | {
+                "chosen": chosen,
+                "caught": int(self.caught[which].sum()),
+                "saved_gpu_hours": saved,
+                "cost_gpu_hours": cost,
+                "net_gpu_hours": saved - cost,
+                "share_of_oracle": (saved - cost) / self.oracle if self.oracle else None,
+            }
+            | interval(total(net, self._cluster, self._by))
+        )

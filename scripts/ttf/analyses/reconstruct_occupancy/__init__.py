@@ -2,7 +2,7 @@
 
 from ttf.analysis import Analysis
 from ttf.columns import clustered, wilson
-from ttf.contract import REASON, count, number, reason, share, table, whole_seconds, words
+from ttf.contract import REASON, count, number, share, table, whole_seconds, words
 
 # A shorter wait is what a scheduler takes to come by.
 LONGEST_PLAIN_WAIT_S = 60
@@ -26,7 +26,6 @@ OCCUPANCY = table(
     servers_full_share=share("full", "Servers with all GPUs in use, of all.", blank=REASON),
     free_gpus=number("Free GPUs", "GPUs not in use.", blank=REASON, unit="GPUs"),
     largest_free_gpus=number("Most free on one", "Whole free GPUs of a server.", blank=REASON, unit="GPUs"),
-    reason=reason(),
 )
 OCCUPANCY_BASIS = table(
     "occupancy_basis",
@@ -41,7 +40,6 @@ OCCUPANCY_BASIS = table(
     peak_share=share("Peak", "Most GPUs in use at any moment, of all.", blank=REASON),
     start_s=whole_seconds("From", "The first moment that a GPU was held.", blank=REASON),
     end_s=whole_seconds("To", "The last moment that a GPU was held.", blank=REASON),
-    reason=reason(),
 )
 FRAGMENTATION = table(
     "fragmentation",
@@ -52,7 +50,6 @@ FRAGMENTATION = table(
     n=_STRETCHES,
     free_gpus_share=share("Share of free GPUs", "Free GPUs on servers with at least so many free.", blank=REASON),
     placeable_time_share=share("Share of time", "Time with such a server, of the time at this load.", blank=REASON),
-    reason=reason(),
 )
 LOAD_OVER_TIME = table(
     "load_over_time",
@@ -73,7 +70,6 @@ SERVER_SHARING = table(
     attempts=count("Attempts", "Attempts of this size."),
     gpu_hours=number("GPU-hours", "Their GPU time.", unit="GPU-hours"),
     dedicated_share=share("on servers to themselves", "GPU time while no other held a GPU there.", blank=REASON),
-    reason=reason(),
 )
 DELAY_CAUSES = table(
     "delay_causes",
@@ -90,7 +86,6 @@ DELAY_CAUSES = table(
     wait_share=share("Share of waiting time", "Of that of the jobs that waited.", blank=REASON),
     unrecognised_share=share("not recognised", "Of n: fair_share and room together.", blank=REASON),
     unrecognised_wait_share=share("their waiting time", "The same of the waiting time.", blank=REASON),
-    reason=reason(),
 )
 
 ANALYSIS = Analysis(

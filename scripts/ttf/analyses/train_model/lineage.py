@@ -242,17 +242,10 @@ def tested_on(data: Data, trained: Trained, current: Trained | None, window: Win
     cells |= {f"log_loss_{name}": loss for name, loss in losses.items()}
     cells |= {"gain": gain.estimate, "gain_lower": gain.lower, "cluster_by": gain.cluster_by, "clusters": gain.clusters}
     if change is not None:
-        cells |= {
-            "difference": change.estimate,
-            "difference_lower": change.lower,
-            "difference_upper": change.upper,
-        }
+        cells |= {"difference": change.estimate, "difference_lower": change.lower, "difference_upper": change.upper}
     if trained.parent and cold:
-        cells |= {
-            "warm_minus_cold": apart["warm"].estimate,
-            "ci_low_clustered": apart["warm"].low,
-            "ci_high_clustered": apart["warm"].high,
-        }
+        warm = apart["warm"]
+        cells |= {"warm_minus_cold": warm.estimate, "ci_low_clustered": warm.low, "ci_high_clustered": warm.high}
     return cells | {"decision": decide(change, gain, of_current)}
 
 
