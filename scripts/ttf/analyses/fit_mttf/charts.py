@@ -89,20 +89,9 @@ def _spots(at_ages: pl.DataFrame, mean: float, low: float) -> list[dict]:
     left = dict(at_ages.filter(pl.col("time_s") > low).select("time_s", "survival").iter_rows())
     reached = [(name, age_s, age) for name, (age_s, age) in AGES.items() if age_s in left]
     return [
-<<<<<<< HEAD
-        {
-            "x": age_s,
-            "v": left[age_s],
-            "label": f"{share(left[age_s])} at {age}",
-            "above": left[age_s] > math.exp(-age_s / mean),
-            "key": f"survival.{name}.survival",
-        }
-        for name, age_s, age in reached[-2:]
-=======
-        {"x": age_s, "v": left[age_s], "label": f"{percent(left[age_s])} at {words}"}
+        {"x": age_s, "v": left[age_s], "label": f"{share(left[age_s])} at {age}"}
         | {"above": left[age_s] > math.exp(-age_s / mean), "key": f"survival.{name}.survival"}
-        for name, age_s, words in reached[-2:]
->>>>>>> a0db7562 (Reckon months of losses and of the ledger by the same functions)
+        for name, age_s, age in reached[-2:]
         if left[age_s] < 1 - TO_BE_SEEN / 20
     ]
 
@@ -266,14 +255,8 @@ def _by_stratum(mine: pl.DataFrame) -> list[dict]:
 
 
 def _row(row: dict, name: str) -> dict:
-<<<<<<< HEAD
-    drawn = {"stratum": name, "note": plural(row["events"], "failure")} | picked(
-        row, "n", failures="events", low95="low"
-    )
-=======
-    drawn = {"stratum": name, "note": count(row["events"], "failure")}
+    drawn = {"stratum": name, "note": plural(row["events"], "failure")}
     drawn |= picked(row, "n", failures="events", low95="low")
->>>>>>> a0db7562 (Reckon months of losses and of the ledger by the same functions)
     if row["events"] == 0:
         return drawn
     return drawn | picked(row, "mttf", "independent", high95="high", low90="low_90", high90="high_90")

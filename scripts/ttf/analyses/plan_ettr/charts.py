@@ -11,12 +11,8 @@ from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_t
 from ttf.charts.theme import FAILURE, FAINT, INK, ORDER_COLOURS, SUCCESS, SUNKEN
 from ttf.inputs import Inputs
 from ttf.size_unit import NODE
-<<<<<<< HEAD
-from ttf.stats.plans import ESTIMATE, MEASURED, Habits, habits_of, node_rate, rate_row
-from ttf.words import duration, number, plural, share
-=======
 from ttf.stats.plans import ESTIMATE, MEASURED, habits_of, node_rate, rate_row
->>>>>>> a0db7562 (Reckon months of losses and of the ledger by the same functions)
+from ttf.words import duration, number, plural, share
 
 WHAT = "Effective training time ratio (ETTR) by job size"
 SCHEDULED, WALL = "scheduled time only", "wall-clock time, with the queue"
@@ -68,13 +64,8 @@ def ettr_by_gpus(given: Inputs, study: Study) -> Figure:
         datasets,
         study,
         title=WHAT.replace("job", "run") if known["gpus"].null_count() else WHAT,
-<<<<<<< HEAD
-        subtitle=_habits(habit, "90% band" if projected else "rates measured by size, 90% CI"),
-        caption=f"n = {plural(rate['failures'], 'failure')}",
-=======
         subtitle=f"{habits}; {band}",
-        caption=f"n = {count(rate['failures'], 'failure')}",
->>>>>>> a0db7562 (Reckon months of losses and of the ledger by the same functions)
+        caption=f"n = {plural(rate['failures'], 'failure')}",
         alt_text=f"Two lines of the effective training time ratio against the number of {unit}s: of scheduled time, "
         "and of wall-clock time with the queue.",
     )

@@ -60,7 +60,7 @@ def risk_calibration(given: Inputs, study: Study) -> Figure:
     points = base.mark_circle(opacity=1).encode(y=y, size=size, tooltip=tooltip)
     lines = base.transform_filter(f"!({is_last})").mark_line(strokeWidth=1).encode(y=y)
     chart = right + lines + rules.encode(y="low:Q", y2="high:Q") + points
-    n = f"n = {count(last['n'].sum(), study.unit)}, {count(last['failures'].sum(), 'failure')}"
+    n = f"n = {plural(last['n'].sum(), study.unit)}, {plural(last['failures'].sum(), 'failure')}"
     return figure(
         fitted(chart, study, 290),
         {"tenths": rows, "right": [{"at": 0}, {"at": top}]},
@@ -72,13 +72,6 @@ def risk_calibration(given: Inputs, study: Study) -> Figure:
     )
 
 
-<<<<<<< HEAD
-def _n(tenths: pl.DataFrame, study: Study) -> str:
-    return f"n = {plural(tenths['n'].sum(), study.unit)}, {plural(tenths['failures'].sum(), 'failure')}"
-
-
-=======
->>>>>>> a0db7562 (Reckon months of losses and of the ledger by the same functions)
 def _slope(origin: Origin) -> str:
     """The slope of calibration, where it is known."""
     slope = origin.measures.get("calibration_slope", {}).get("estimate")
