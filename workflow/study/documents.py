@@ -24,7 +24,7 @@ from jsonschema.validators import extend
 from study.given import contents
 from study.memory import remembered
 from study.messages import ConfigError, cut, found, key_text, show
-from study.yaml_files import KeyPath, at, load_yaml
+from study.yaml_files import Document, KeyPath, at, load_yaml
 
 MOST_PROBLEMS = 200
 SCHEMAS = Path(__file__).resolve().parents[1] / "schemas"
@@ -53,15 +53,15 @@ def load_document(
     """
     label = str(path) if label is None else label
 
-    def refuse(problems: Iterable[Problem]) -> None:
+    def refuse(problems: Iterable[Problem], document: Document | None = None) -> None:
         if problems := some(problems):
-            document = load_yaml(path, label)
+            document = document or load_yaml(path, label)  # what is remembered comes without its lines
             lines = sorted((document.place(path), dotted(path, document), text) for path, text, _ in problems)
             raise ConfigError("\n".join(f"{label}: {at(place)}{where}: {text}" for place, where, text in lines))
 
     def work_out() -> dict:
         document = load_yaml(path, label)
-        refuse(schema_problems(document, load_schema(schema)))
+        refuse(schema_problems(document, load_schema(schema)), document)
         return document
 
     # To read and check the findings, 220 kB, takes 0.3 s of a start of 1 s.
