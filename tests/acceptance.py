@@ -168,7 +168,7 @@ def wrong_numbers(seen: dict, metrics: dict, withheld: dict) -> list[str]:
     for key, (exact, unit) in rows.items():
         about = metrics.get(key, {"value": None, "unit": ""})
         value = about["value"]
-        if unit != about["unit"] or (
+        if " ".join(unit.split()) != about["unit"] or (
             not cut(exact, value)
             if isinstance(value, str)
             else isinstance(value, int | float) and exact not in (repr(value), f"{value:,}", "–")
