@@ -1,38 +1,50 @@
 """The sections of a trace's page, in their order: eleven questions, then the appendix. Nothing else lists them."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from string import ascii_uppercase
 from typing import NamedTuple
 
 
 class Theme(NamedTuple):
-    """number: 1 to 11, in the appendix a letter, without a gap where a page leaves some out; question: its question."""
+    """number: that of the section on a page, a letter in the appendix; question: what a section of results answers."""
 
-    number: str
     title: str
     anchor: str
     question: str = ""
+    number: str = ""
 
 
-THEMES = {
-    "outcomes": Theme("1", "Outcomes", "outcomes", "How do jobs end?"),
-    "causes": Theme("2", "Causes", "causes", "Why do attempts fail?"),
-    "factors": Theme("3", "Factors", "factors", "What is associated with failure, and with run time?"),
-    "time_to_failure": Theme("4", "Time to failure", "time-to-failure", "When do jobs fail?"),
-    "scaling": Theme("5", "Scaling with job size", "scaling", "How does reliability fall with size?"),
-    "lost": Theme("6", "Lost GPU time", "lost", "What do failures cost?"),
-    "large_runs": Theme("7", "Large runs, planner", "large-runs", "What can a large run expect?"),
-    "nodes": Theme("8", "Nodes and periods", "nodes", "Is it always, and everywhere, the same?"),
-    "outages": Theme("9", "Node outages", "outages", "When are nodes down, for how long, and what does it take?"),
-    "queue": Theme("10", "Queue and utilisation", "queue", "How long do jobs wait, how full is the cluster?"),
-    "risk": Theme("11", "Failure risk", "risk", "Can failure be told in advance?"),
-    "quality": Theme("A", "Data quality", "quality"),
-    "replication": Theme("B", "Published analyses, repeated", "replication"),
-    "comparison": Theme("", "Comparison of the traces", "comparison"),
-    "claims": Theme("", "Published findings", "scorecard"),
+RESULTS = {
+    "outcomes": Theme("Outcomes", "outcomes", "How do jobs end?"),
+    "causes": Theme("Causes", "causes", "Why do attempts fail?"),
+    "factors": Theme("Factors", "factors", "What is associated with failure, and with run time?"),
+    "time_to_failure": Theme("Time to failure", "time-to-failure", "When do jobs fail?"),
+    "scaling": Theme("Scaling with job size", "scaling", "How does reliability fall with size?"),
+    "lost": Theme("Lost GPU time", "lost", "What do failures cost?"),
+    "large_runs": Theme("Large runs, planner", "large-runs", "What can a large run expect?"),
+    "nodes": Theme("Nodes and periods", "nodes", "Is it always, and everywhere, the same?"),
+    "outages": Theme("Node outages", "outages", "When are nodes down, for how long, and what does it take?"),
+    "queue": Theme("Queue and utilisation", "queue", "How long do jobs wait, how full is the cluster?"),
+    "risk": Theme("Failure risk", "risk", "Can failure be told in advance?"),
+}
+APPENDIX = {
+    "quality": Theme("Data quality", "quality"),
+    "replication": Theme("Published analyses, repeated", "replication"),
+    "methods": Theme("Methods", "methods"),
+    "numbers": Theme("All numbers", "numbers"),
+    "reproduce": Theme("Reproduce and cite", "reproduce"),
+}
+# Those that an analysis may name.
+THEMES = RESULTS | {
+    "quality": APPENDIX["quality"],
+    "replication": APPENDIX["replication"],
+    "comparison": Theme("Comparison of the traces", "comparison"),
+    "claims": Theme("Published findings", "scorecard"),
 }
 
 
-def number_sections(shown: Collection[str]) -> dict[str, Theme]:
-    """Number the sections that a page shows from 1 on, without a gap where others are left out."""
-    order = [theme for theme in THEMES if theme in shown]
-    return {theme: THEMES[theme]._replace(number=str(number)) for number, theme in enumerate(order, start=1)}
+def number_sections(shown: Collection[str], among: Mapping[str, Theme] = RESULTS) -> dict[str, Theme]:
+    """Number the sections that a page shows in their order, without a gap where others are left out."""
+    numbers = map(str, range(1, len(among) + 1)) if among is RESULTS else ascii_uppercase
+    order = [theme for theme in among if theme in shown]
+    return {theme: among[theme]._replace(number=number) for theme, number in zip(order, numbers, strict=False)}

@@ -1,13 +1,11 @@
 """The order of the page: every section of the rooms in one theme, and headings of folds below those of sections."""
 
 import re
-from itertools import groupby
 from pathlib import Path
 
 import pytest
-from ttf.page.trace_page import METHODS, NUMBERS, REPRODUCE
 from ttf.rooms import BUILT_IN, rooms
-from ttf.themes import THEMES, number_sections
+from ttf.themes import APPENDIX, RESULTS, THEMES, number_sections
 
 REPORT = Path(__file__).parents[2] / "report"
 # A page of its own renders it.
@@ -38,19 +36,12 @@ def test_every_template_of_a_room_stands_in_one_theme():
     assert {theme for theme, _ in placed()} <= {*THEMES}
 
 
-def test_sections_are_numbered_in_the_order_of_the_page_and_the_appendix_goes_on():
-    kinds = [(theme.number.isdigit(), theme.number.isalpha()) for theme in THEMES.values()]
-    assert [kind for kind, _ in groupby(kinds)] == [(True, False), (False, True), (False, False)]
-    numbers = [theme.number for theme in (*THEMES.values(), METHODS, NUMBERS, REPRODUCE) if theme.number]
-    assert numbers == [*map(str, range(1, 12)), *"ABCDE"]
-
-
 def test_every_place_is_named_once_and_every_section_asks():
-    every = [*THEMES.values(), METHODS, NUMBERS, REPRODUCE]
+    every = [*{**THEMES, **APPENDIX}.values()]
     anchors = [theme.anchor for theme in every]
     assert len(anchors) == len({*anchors, "overview", "actions", "nothing", "absent", "checked"}) - 5
     assert all(re.fullmatch(r"[a-z]+(-[a-z]+)*", anchor) for anchor in anchors)
-    assert all(theme.question.endswith("?") == theme.number.isdigit() for theme in every)
+    assert all(theme.question.endswith("?") == (theme in RESULTS.values()) for theme in every)
 
 
 def test_every_section_is_led_by_a_room():
@@ -60,7 +51,7 @@ def test_every_section_is_led_by_a_room():
         for name, room in rooms().items()
         if (page := BUILT_IN / name / "page.py").is_file() and "\ndef head(" in page.read_text(encoding="utf-8")
     }
-    assert led == {name for name, theme in THEMES.items() if theme.number.isdigit()}
+    assert led == {*RESULTS}
 
 
 @pytest.mark.parametrize("file", templates(), ids=lambda file: f"{file.parent.name}/{file.stem}")
@@ -80,3 +71,4 @@ def test_sections_that_a_page_shows_are_numbered_on_without_a_gap():
         "large_runs": "3",
     }
     assert [*numbered] == ["factors", "time_to_failure", "large_runs"]
+    assert [theme.number for theme in number_sections({"numbers", "quality"}, APPENDIX).values()] == ["A", "B"]

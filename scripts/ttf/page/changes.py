@@ -75,13 +75,14 @@ def _change(m: Numbers, given: Mapping, name: str, unit: str) -> Change:
     key = f"changes.{name}"
     # What may not be said of the run is out of the numbers.
     verdict = m.value(f"{key}.verdict", TOO_FEW)
+    how = ":count" if _MEASURES[name].new else ""
     both = m.has(f"{key}.before") and m.has(f"{key}.after")
     any_failure = name == "infra_rate" and rules.r1_cause_unknown(m)
     return Change(
         name=name,
         title="Failure rate per node" if any_failure else _MEASURES[name].title.format(unit),
-        before=f"[{key}.before]" if both else "",
-        after=f"[{key}.after]" if both else "",
+        before=f"[{key}.before{how}]" if both else "",
+        after=f"[{key}.after{how}]" if both else "",
         verdict=verdict,
         mark=MARKS[verdict],
         details=_details(m, given, name, verdict),

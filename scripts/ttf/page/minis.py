@@ -111,8 +111,7 @@ def steps(m: Numbers, given: Mapping) -> dict | None:
     for key in [key for key in AGES if m.value(f"survival.{key}.survival", 1.0) < 0.9995][-2:]:
         moment, worded = AGES[key]
         value = m[f"survival.{key}.survival"]
-        shown = words.share(value) if value > 0.99 else f"{100 * value:.0f}%"
-        labels.append([moment, value, f"{shown} at {worded}"])
+        labels.append([moment, value, f"{words.share(value)} at {worded}"])
     return {"kind": "steps", "points": _thinned(points), "labels": labels}
 
 

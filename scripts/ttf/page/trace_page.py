@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from string import ascii_uppercase
 from types import ModuleType
 
 import jinja2
@@ -33,13 +32,9 @@ from ttf.page.tables import Shown
 from ttf.page.trace import Trace
 from ttf.rooms import rooms
 from ttf.size_unit import GPU, SizeUnit
-from ttf.themes import THEMES, Theme, number_sections
+from ttf.themes import APPENDIX, RESULTS, Theme, number_sections
 
-_NUMBERED = [theme for theme, about in THEMES.items() if about.number.isdigit()]
 _OF_STAGES = {"quality": ["sections/data", "sections/quality"]}
-METHODS = Theme("C", "Methods", "methods")
-NUMBERS = Theme("D", "All numbers", "numbers")
-REPRODUCE = Theme("E", "Reproduce and cite", "reproduce")
 _HANDLED = ("count", "number", "share", "duration", "plural", "part", "wait", "p_value")
 
 
@@ -201,7 +196,7 @@ class TracePage:
         """Theme -> what stands open of it, by the first of its rooms with something to say; and lines of the others."""
         heads, lines = {}, []
         declared = rooms(self._folders)
-        for theme in _NUMBERED:
+        for theme in RESULTS:
             leading = [name for name, page in self._pages.items() if declared[name].theme == theme]
             found = [head for name in leading for head in self._said(name, "head")]
             head = next((one for one in found if isinstance(one, Head)), None)
@@ -232,9 +227,9 @@ class TracePage:
 
     def _without_head(self) -> str:
         """Folds of themes of which nothing stands open, where their rooms have tables or charts all the same."""
-        texts = {theme: self._text(theme) for theme in _NUMBERED if theme not in self.heads}
+        texts = {theme: self._text(theme) for theme in RESULTS if theme not in self.heads}
         return "".join(
-            self._fold(THEMES[theme].anchor, self.m.size.worded(THEMES[theme].title), "", text)
+            self._fold(RESULTS[theme].anchor, self.m.size.worded(RESULTS[theme].title), "", text)
             for theme, text in texts.items()
             if any(counted(text))
         )
@@ -258,20 +253,19 @@ class TracePage:
         references = "\n\n### References {#references}\n\n::: {#refs}\n:::\n"
         numbers = self._macros.all_numbers(*all_numbers.rows(self.m, self._contracts()))
         texts = {
-            THEMES["quality"]: self._reasons() + self._text("quality"),
-            THEMES["replication"]: self._text("replication"),
-            METHODS: self._template("sections/methods") + references,
-            NUMBERS: raw(numbers),
-            REPRODUCE: "\n\n".join(map(self._template, self._of_reproduce())),
+            "quality": self._reasons() + self._text("quality"),
+            "replication": self._text("replication"),
+            "methods": self._template("sections/methods") + references,
+            "numbers": raw(numbers),
+            "reproduce": "\n\n".join(map(self._template, self._of_reproduce())),
         }
         whats = {"quality": f"grade {self.brief.grade}: rows and checks", "numbers": "filter, copy, cite, download"}
-        folds, letters = "", iter(ascii_uppercase)
-        for theme, text in texts.items():
-            if text.strip():
-                about = theme._replace(number=next(letters))
-                self.appendix.append(about)
-                title = f"{about.number} {about.title}"
-                folds += self._fold(about.anchor, title, whats.get(about.anchor, ""), text)
+        numbered = number_sections([name for name, text in texts.items() if text.strip()], APPENDIX)
+        self.appendix = list(numbered.values())
+        folds = "".join(
+            self._fold(theme.anchor, f"{theme.number} {theme.title}", whats.get(name, ""), texts[name])
+            for name, theme in numbered.items()
+        )
         return raw('<section id="appendix"><h2 class="kicker">Appendix</h2>') + folds + raw("</section>")
 
     def _contracts(self) -> Iterable[Table]:
