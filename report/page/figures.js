@@ -2,26 +2,11 @@
 let packedCharts;
 
 // Undoes scripts/ttf/page/packing.py.
-function unpacked(node, shared) {
-  const inside = (value) => unpacked(value, shared);
-  if (Array.isArray(node)) return node.map(inside);
-  if (node === null || typeof node !== "object") return node;
-  if ("$shared" in node) return inside(shared[node.$shared]);
-  if ("$runs" in node) {
-    const runs = inside(node.$runs), values = [];
-    for (let at = 0; at < runs.length; at += 2) for (let n = 0; n < runs[at + 1]; n++) values.push(runs[at]);
-    return values;
-  }
-  if ("$among" in node) {
-    const values = inside(node.$among);
-    return inside(node.at).map((at) => values[at]);
-  }
-  if ("$rows" in node) {
-    const columns = Object.entries(inside(node.columns));
-    return Array.from({length: node.$rows}, (_, row) =>
-      Object.fromEntries(columns.map(([name, column]) => [name, column[row]]).filter(([, value]) => value !== null)));
-  }
-  return Object.fromEntries(Object.entries(node).map(([name, value]) => [name, inside(value)]));
+function unpacked(spec) {
+  const rowsOf = ({rows, columns}) => Array.from({length: rows}, (_, row) =>
+    Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, column[row]]).filter(([, value]) => value !== null)));
+  const datasets = Object.entries(spec.datasets ?? {}).map(([name, packed]) => [name, rowsOf(packed)]);
+  return {...spec, datasets: Object.fromEntries(datasets)};
 }
 
 // What stands deflated in the page.
@@ -32,7 +17,7 @@ async function inflated(store) {
 
 async function specOf(figure) {
   packedCharts ??= JSON.parse(await inflated(element("charts-packed")));
-  return unpacked(packedCharts.charts[figure.dataset.chart], packedCharts.shared);
+  return unpacked(packedCharts[figure.dataset.chart]);
 }
 const LOOK = {background: null, font: "Arial, sans-serif"};
 const figureOf = (button) => button.closest(".figure");

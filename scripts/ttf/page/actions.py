@@ -10,6 +10,14 @@ from ttf.page.phrases import with_numbers
 WORTH, WORTH_OF_RUN = 0.001, 0.01
 MOST = 5
 UPPER, MODEL, MEASURED = "upper bound", "model", "measured"
+# What an action is called where it leads, and where it is not worth doing.
+_CALLED = {
+    "save_state": ("Saving state before the time limit could recover at most", "saving state before the time limit"),
+    "checkpoint": ("Checkpoints could recover at most", "more checkpoints"),
+    "no_retry": ("Fewer retries could recover", "stopping retries"),
+    "trial_on_one_gpu": ("A trial run on one GPU could recover", "trial run on one GPU"),
+    "drain": ("Draining nodes with excess failures could recover at most", "draining nodes"),
+}
 
 
 @with_numbers
@@ -41,15 +49,7 @@ def _claim(m: Numbers, worth: list[str]) -> str:
     share = f"actions.{_key(m, worth[0])}.share"
     if not m.has(share):
         return ""
-    what = {
-        "save_state": "Saving state before the time limit",
-        "checkpoint": "Checkpoints",
-        "no_retry": "Fewer retries",
-        "trial_on_one_gpu": "A trial run on one GPU",
-        "drain": "Draining nodes with excess failures",
-    }[worth[0]]
-    most = "" if worth[0] in ("no_retry", "trial_on_one_gpu") else "at most "
-    return f"{what} could recover {most}[{share}] of the GPU time"
+    return f"{_CALLED[worth[0]][0]} [{share}] of the GPU time"
 
 
 def _key(m: Numbers, name: str) -> str:
@@ -153,14 +153,7 @@ def _writes(m: Numbers) -> Action | None:
 
 
 def _not_worth(m: Numbers, name: str) -> str:
-    said = {
-        "save_state": "saving state before the time limit",
-        "checkpoint": "more checkpoints",
-        "no_retry": "stopping retries",
-        "trial_on_one_gpu": "trial run on one GPU",
-        "drain": "draining nodes",
-    }[name]
     key = _key(m, name)
     share = m.value(f"actions.{key}.share", 0.0)
     of = f", [actions.{key}.share]" if share > 0 else ""
-    return f"{said} (net [actions.{key}.gpu_hours] GPU-h{of})"
+    return f"{_CALLED[name][1]} (net [actions.{key}.gpu_hours] GPU-h{of})"

@@ -62,7 +62,7 @@ def failure_rate(m: Numbers, unit: str, targets: Mapping) -> Tile:
             "a time limit."
         )
     if rules.r9_few_ended(m):
-        means = f"Only {_ended(m)} of [data.jobs] {unit}s ended with a recorded result."
+        means = f"Only [outcomes.ended_share] of [data.jobs] {unit}s ended with a recorded result."
         if m.has("outcomes.failure_share_at_least"):
             at = m.span("outcomes.failure_share_at_least", "outcomes.failure_share_at_most")
             means += f" With those of unknown result: {at}."
@@ -396,15 +396,11 @@ def _target(m: Numbers) -> str:
     return rules.target(m).replace(" ", "-").replace(words.NO_BREAK, "-").removesuffix("s")
 
 
-def _ended(m: Numbers) -> str:
-    return "[outcomes.ended_share]"
-
-
 def _part(m: Numbers) -> str:
     """The badge of a trace of which most jobs did not end, or ended with no result recorded."""
     if not rules.r9_few_ended(m):
         return ""
-    return f"{_ended(m)} {'with a result' if m.value('outcomes.unknown.jobs', 0) else 'ended'}"
+    return f"[outcomes.ended_share] {'with a result' if m.value('outcomes.unknown.jobs', 0) else 'ended'}"
 
 
 def _few(failures: int) -> str:

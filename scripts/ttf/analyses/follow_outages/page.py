@@ -28,7 +28,7 @@ def _trend(m: Numbers) -> str:
     if m.has("growth.beta_within_ci_low"):
         ends = words.span(*(words.number(m[f"growth.beta_within_ci_{end}"]) for end in ("low", "high")))
         grow = f"{'common ' if divided else ''}growth β [growth.beta_within], 95% CI {ends}; "
-    told = f"({grow}p {_p(m, 'trend_p')})"
+    told = f"({grow}p [growth.trend_p:p_value])"
     within = " within [growth.strata] groups" if divided else ""
     if m["growth.trend"] == "none":
         return f"No {'common ' if divided else ''}trend in faults{within} {told}."
@@ -40,12 +40,8 @@ def _groups(m: Numbers) -> str:
     if m.value("growth.groups.n", 0) < 2:
         return ""
     differ = m.has("growth.homogeneity_p") and m["growth.homogeneity_p"] < DIFFER
-    of = f"Groups differ (p {_p(m, 'homogeneity_p')}): of [growth.groups.n]" if differ else "Of [growth.groups.n]"
+    of = "Groups differ (p [growth.homogeneity_p:p_value]): of [growth.groups.n]" if differ else "Of [growth.groups.n]"
     return f" {of}, [growth.groups.better] became less, [growth.groups.worse] more frequent."
-
-
-def _p(m: Numbers, test: str) -> str:
-    return f"[growth.{test}:p_value]"
 
 
 def _p_value(value: float) -> str:

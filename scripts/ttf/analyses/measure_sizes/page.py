@@ -62,10 +62,11 @@ def _claim(m: Numbers, mttf: str, unit: str) -> str:
     """The verdict on 1/N, where it can be told."""
     largest = "sizes.largest_run.gpus"
     if not m.value("sizes.rate.failures", 0):
-        return f"No {mttf.removesuffix(' MTTF').lower() + ' ' if 'Infra' in mttf else ''}failure in {_node_days(m)}"
+        of = f"{mttf.removesuffix(' MTTF').lower()} " if "Infra" in mttf else ""
+        return f"No {of}failure in [sizes.rate.node_days] node-days"
     if not m.has("sizes.law.slope"):
         if m["sizes.law.reason"] == "one size only" and m.has(largest):
-            return f"No {unit} used more than {_gpus(m, largest)}, so scaling with size cannot be tested"
+            return f"No {unit} used more than [{largest} GPU], so scaling with size cannot be tested"
         return f"{words.plural(m['sizes.rate.failures'], 'failure')} cannot tell how MTTF falls with size"
     slope, verdict = m["sizes.law.slope"], m["sizes.law.verdict"]
     said = "[sizes.law.slope:2]"
@@ -76,21 +77,13 @@ def _claim(m: Numbers, mttf: str, unit: str) -> str:
         if at and m.has(f"sizes.projected.{at}.mttf_s"):
             return (
                 f"{mttf} falls in proportion to GPUs, to [sizes.projected.{at}.mttf_s] at "
-                f"{_gpus(m, f'sizes.projected.{at}.gpus')} (projected)"
+                f"[sizes.projected.{at}.gpus GPU] (projected)"
             )
         return f"{mttf} falls in proportion to GPUs: slope {said}, where 1/N gives −1"
     how = "falls faster than 1/N" if slope < -1 else "falls more slowly than 1/N"
     if m["sizes.law.ci_high"] >= 0:
         how = "shows no significant fall with size"
     return f"{mttf} {how}: slope {said}, where 1/N gives −1"
-
-
-def _node_days(m: Numbers) -> str:
-    return "[sizes.rate.node_days] node-days"
-
-
-def _gpus(m: Numbers, key: str) -> str:
-    return f"[{key} GPU]"
 
 
 def _target(m: Numbers) -> int | None:
@@ -115,13 +108,13 @@ def _keys(m: Numbers, mttf: str):
     projected, measured = f"sizes.projected.{at}", f"sizes.measured.{at}"
     if m.has(f"{projected}.mttf_s"):
         span = words.until(m[f"{projected}.low_s"], m[f"{projected}.high_s"], m[f"{projected}.mttf_s"])
-        label = f"{mttf} at {_gpus(m, f'{projected}.gpus')}, projected"
+        label = f"{mttf} at [{projected}.gpus GPU], projected"
         yield Key(label, f"[{projected}.mttf_s]", f"90% CI {span}")
     if not m.has(f"{measured}.mttf_s") and m.has("sizes.largest.mttf_s"):
         measured = "sizes.largest"
     if m.has(f"{measured}.mttf_s") and m[f"{measured}.failures"] >= FEWEST_FAILURES:
         size = "[sizes.largest.gpus_low]–" if measured == "sizes.largest" else "up to "
-        size += _gpus(m, "sizes.largest.gpus_high") if measured == "sizes.largest" else f"{at:,} GPUs"
+        size += "[sizes.largest.gpus_high GPU]" if measured == "sizes.largest" else f"{at:,} GPUs"
         note = f"{m.interval(measured + '.ci_{}_s', f'{measured}.mttf_s', '90')}, [{measured}.failures failure]"
         yield Key(f"{mttf} at {size}, measured", f"[{measured}.mttf_s]", note)
     # Beside an MTTF it is left to the tile of the first screen.
@@ -140,7 +133,7 @@ def _callout(m: Numbers) -> Callout | None:
     """Where the size asked for measured another rate than is projected; else why nothing larger is projected."""
     if m.value("sizes.check.p_value", 1) < 0.05 and m.has(f"sizes.projected.{_target(m)}.mttf_s"):
         seen, expected = "[sizes.check.observed]", "[sizes.check.expected]"
-        lead = f"Projection and measurement disagree at {_gpus(m, 'ettr.assumed.size_of_the_run')}."
+        lead = "Projection and measurement disagree at [ettr.assumed.size_of_the_run GPU]."
         return Callout("care", lead, f"{seen} failures seen, {expected} expected from the other sizes.")
     if m.value("sizes.projects_to_nodes", 0) == 0 and m.has("sizes.no_projection"):
         text = f"{words.capital(m['sizes.no_projection'])}."
