@@ -12,8 +12,8 @@ from ttf.analyses.predict_failure import EVALUATION
 from ttf.analyses.predict_failure.challenger import Challenger
 from ttf.analyses.predict_failure.evaluate import of_probability
 from ttf.analyses.predict_failure.names import CANNOT_SAY
-from ttf.analyses.predict_failure.numbers import origins, verdict
 from ttf.analyses.predict_failure.trials import BASE, BOOSTING, NOTHING_NAMED, tried
+from ttf.analyses.predict_failure.verdict import origins, verdict
 from ttf.clusters import with_clusters
 from ttf.ingest import ingest
 from ttf.risk import LOGISTIC, NESTED

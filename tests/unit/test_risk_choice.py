@@ -11,8 +11,8 @@ from threadpoolctl import threadpool_limits
 from ttf.analyses.predict_failure.challenger import Challenger
 from ttf.analyses.predict_failure.compute import evaluated
 from ttf.analyses.predict_failure.names import CANNOT_SAY, NONE
-from ttf.analyses.predict_failure.numbers import origins, verdict
 from ttf.analyses.predict_failure.trials import Tried, tried
+from ttf.analyses.predict_failure.verdict import origins, verdict
 from ttf.risk import LOGISTIC, NESTED
 from ttf.risk.features import Data, features_of
 from ttf.risk.model import NO_HISTORY, Lesson, choose_kind, simple_models

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 import vl_convert
+from given_tables import metrics_of
 from ttf.analyses import predict_failure as room
 from ttf.analyses.predict_failure.charts import CHARTS, MOST_VALUES
 from ttf.analyses.predict_failure.names import (
@@ -17,10 +18,9 @@ from ttf.analyses.predict_failure.names import (
     WEAK,
     feature_value,
 )
-from ttf.analyses.predict_failure.numbers import Origin, numbers, verdict
 from ttf.analyses.predict_failure.page import carried, head, interval, lines, models, tables
+from ttf.analyses.predict_failure.verdict import Origin, summarise, verdict
 from ttf.charts.figure import Study
-from ttf.numbers.metrics import Metrics
 from ttf.page import phrases
 from ttf.page.head import Head, Line
 from ttf.page.numbers import Numbers
@@ -110,6 +110,8 @@ def decisions() -> pl.DataFrame:
     return room.DECISIONS.frame(
         row
         | {
+            "serves": row["model"] == "logistic",
+            "n": 378,
             "flagged_share": row["flagged"] / 378,
             "net_gpu_hours": row["saved_gpu_hours"] - row["cost_gpu_hours"],
             "share_of_oracle": (row["saved_gpu_hours"] - row["cost_gpu_hours"]) / 22.4,
@@ -165,8 +167,9 @@ def study_of(**changed) -> dict[str, pl.DataFrame]:
 
 
 def numbers_of(given: dict[str, pl.DataFrame], **others) -> Numbers:
-    metrics = Metrics()
-    numbers(metrics, given)
+    verdict_row = summarise(*(given[f"risk_{name}"] for name in ("evaluation", "features", "importance")))
+    room.VERDICT.check(verdict_row)
+    metrics = metrics_of("predict_failure", given | {"risk_verdict": verdict_row})
     return Numbers(metrics | {key: {"value": value, "unit": "share", "n": 1} for key, value in others.items()})
 
 
@@ -291,7 +294,7 @@ def test_where_history_serves_it_is_named_and_the_regression_is_not_reported() -
     m = numbers_of(study_of(evaluation=table, importance=importance(("history", 0.11, 0.06))))
     found = told(m)
     assert plain(found.claim) == "Failure can be predicted: history alone has PR-AUC 0.338, base rate 0.222"
-    assert m["risk.temporal_3.served"] == "history alone" and m["risk.temporal_3.logistic.pr_auc"] == 0.279
+    assert m["risk.temporal_3.served"] == "nested_rate" and m["risk.temporal_3.logistic.pr_auc"] == 0.279
     assert [key.label for key in found.keys][:2] == ["PR-AUC of history alone, last origin", "Above the base rate"]
     assert "Above history alone" not in [key.label for key in found.keys]
     assert plain(carried(m)) == (

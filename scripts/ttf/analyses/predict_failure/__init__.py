@@ -29,9 +29,10 @@ EVALUATION = table(
         "without the cluster that more than half of the failures are of.",
     ),
     metric=words("Measure", "pr_auc, roc_auc, brier, log_loss, calibration_slope, median_factor_off ..."),
-    n=count("n", "Test jobs."),
-    failures=count("Failures", "Of them."),
-    estimate=number("Estimate", "In the unit of the measure.", REASON),
+    n=count("n", "Test jobs.", unit="jobs"),
+    failures=count("Failures", "Of them.", unit="failures"),
+    unit=words("Unit", "Of the estimate.", "it has none"),
+    estimate=number("Estimate", "In its unit.", REASON),
     **_CI,
 )
 CALIBRATION = table(
@@ -67,7 +68,7 @@ IMPORTANCE = table(
     failures=count("Failures", "Of them."),
     drop=number("Drop of PR-AUC", "With it less without it.", REASON),
     **_CI,
-    share_of_gain=number("of the gain", "Of the PR-AUC above the base rate.", REASON),
+    share_of_gain=number("of the gain", "Of the PR-AUC above the base rate.", REASON, unit="share"),
 )
 DEPENDENCE = table(
     "risk_dependence",
@@ -84,10 +85,12 @@ DECISIONS = table(
     "risk_decisions",
     "GPU time saved had the jobs at highest risk been tried on one GPU first, in the tests of the last tested origin.",
     model=words("Model", "A model's; oracle (who will fail within the trial is known); everyone (all are tried)."),
-    flagged=count("Tried", "Jobs tried, the highest expected saving first."),
+    serves=truth("Serves", "Whether it is the model that serves."),
+    n=count("n", "Test jobs of more than one GPU.", unit="jobs"),
+    flagged=count("Tried", "Jobs tried, the highest expected saving first.", unit="jobs"),
     flagged_share=share("Tried", "Of the jobs of more than one GPU."),
     chosen=truth("Chosen", "Whether these are the jobs whose expected saving is above 0."),
-    caught=count("Caught", "Those of them that failed within the trial."),
+    caught=count("Caught", "Those of them that failed within the trial.", unit="jobs", n="flagged"),
     saved_gpu_hours=number("Saved", "GPU-hours that the failed ones held beyond one GPU.", unit="GPU-hours"),
     cost_gpu_hours=number("Cost", "GPU-hours of the trials of the others.", unit="GPU-hours"),
     net_gpu_hours=number("Net", "Saved less cost.", unit="GPU-hours"),
@@ -102,8 +105,8 @@ EXTRAPOLATION = table(
     value=words("Which", "More than so many GPUs, or the type.", blank=REASON),
     trained=words("Trained", "without these jobs, with them, or difference (with less without)."),
     metric=words("Measure", "pr_auc, roc_auc, log_loss or calibration_slope."),
-    n=count("n", "Test jobs of that kind."),
-    failures=count("Failures", "Of them."),
+    n=count("n", "Test jobs of that kind.", unit="jobs"),
+    failures=count("Failures", "Of them.", unit="failures"),
     estimate=number("Estimate", "In the unit of the measure.", REASON),
     **_CI,
 )
@@ -123,8 +126,37 @@ TAKEN = table(
     "risk_jobs",
     "The jobs of the trace by what part they take.",
     jobs_are=words("Which", "ended, running, waiting, earlier, no submission or ended before it was submitted."),
-    jobs=count("n", "Jobs."),
+    jobs=count("n", "Jobs.", unit="jobs"),
     part=words("Part", "learnt from and tested on; right-censored in hours; of the history alone; or left out."),
+)
+
+_UNTESTED, _NO_BOOSTING = "no origin could be tested", "gradient boosting was not tried, or not tested"
+_FEW = "fewer than half of the failures are of one cluster, or no origin could be tested"
+
+
+def _origins(heading: str, about: str, n: str = ""):
+    return count(heading, about, _UNTESTED, "origins", n=n)
+
+
+VERDICT = table(
+    "risk_verdict",
+    "Whether failure is told in advance, and acting on it pays, by all origins together.",
+    verdict=words("Verdict", "Each step needs two of three origins.", _UNTESTED, n="origins"),
+    origin=words("Origin", "The last that could be tested.", _UNTESTED),
+    origins=_origins("Origins", "All of them."),
+    origins_tested=_origins("Tested", "Those that could be tested.", "origins"),
+    origins_predicted_of=_origins("n", "Those with an interval of what is gained on the base rate."),
+    origins_predicted=_origins("Predicted", "Those where that is above 0.", "origins_predicted_of"),
+    origins_paying_of=_origins("n", "Those where the saving is known."),
+    origins_paying=_origins("Paying", "Those where it is above 0.", "origins_paying_of"),
+    failures=count("Failures", "Test jobs of the origin that failed.", _FEW, "failures"),
+    failures_of_most=count("of one", "Those of one cluster.", _FEW, "failures", n="failures"),
+    boosting_tested=count("Boosting", "Origins with gradient boosting.", _NO_BOOSTING, "origins"),
+    boosting_won=count("won", "Those where it is better.", _NO_BOOSTING, "origins", n="boosting_tested"),
+    features=count("Features", "Rows of risk_features.csv.", unit="features"),
+    features_used=count("used", "Those that the last model has.", unit="features", n="features"),
+    features_of_user=count("of the user", "Those made of the user.", unit="features", n="features_used"),
+    features_that_matter=count("that matter", "Those whose loss is above 0.", unit="features"),
 )
 
 ANALYSIS = Analysis(
@@ -141,7 +173,18 @@ ANALYSIS = Analysis(
         "trial_minutes": "risk/trial_minutes",
         "seed": "risk/seed",
     },
-    tables=[EVALUATION, CALIBRATION, COEFFICIENTS, IMPORTANCE, DEPENDENCE, DECISIONS, EXTRAPOLATION, FEATURES, TAKEN],
+    tables=[
+        VERDICT,
+        EVALUATION,
+        CALIBRATION,
+        COEFFICIENTS,
+        IMPORTANCE,
+        DEPENDENCE,
+        DECISIONS,
+        EXTRAPOLATION,
+        FEATURES,
+        TAKEN,
+    ],
     charts={
         "risk_calibration": ("risk_calibration", "risk_evaluation"),
         "risk_importance": "risk_importance",

@@ -7,7 +7,7 @@ import polars as pl
 
 from ttf.analyses.predict_failure import PROBABILITY
 from ttf.analyses.predict_failure.names import MODELS, RANDOM, feature_name, feature_unit, feature_value
-from ttf.analyses.predict_failure.numbers import Origin, origins, reported
+from ttf.analyses.predict_failure.verdict import Origin, origins, reported
 from ttf.charts.axes import percent_axis
 from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw

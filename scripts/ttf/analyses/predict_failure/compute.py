@@ -25,6 +25,7 @@ from ttf.analyses.predict_failure.explain import PERMUTED, coefficients, depende
 from ttf.analyses.predict_failure.extrapolate import extrapolation
 from ttf.analyses.predict_failure.savings import Savings
 from ttf.analyses.predict_failure.trials import Tried, is_tested, still_running, tried
+from ttf.analyses.predict_failure.verdict import summarise
 from ttf.inputs import Inputs
 from ttf.risk.features import HISTORY, Data, Feature, features_of
 from ttf.risk.model import NO_FEATURES, Model
@@ -32,6 +33,8 @@ from ttf.risk.population import EARLIER, Population
 from ttf.risk.splits import at_random, temporal
 
 LEFT_OUT = "left out"
+# Of measures that have one.
+UNITS = {"gpu_hours_saved": "GPU-hours", "gpu_hours_saved_of_oracle": "share"}
 
 
 def compute(given: Inputs) -> dict[str, pl.DataFrame]:
@@ -66,17 +69,20 @@ def evaluated(
         rows += of_probability(data, tried(data, trial.split, challenger, stay, with_hours=False), LANDMARK)
     matter = importance(data, last, seed)
     order = [row["feature"] for row in matter if row["how"] == PERMUTED]
+    evaluation = EVALUATION.frame(row | {"unit": UNITS.get(row["metric"])} for row in rows)
+    features, matter = FEATURES.frame(used_features(data, last)), IMPORTANCE.frame(matter)
     return {
-        "risk_evaluation": EVALUATION.frame(rows),
+        "risk_verdict": summarise(evaluation, features, matter),
+        "risk_evaluation": evaluation,
         "risk_calibration": CALIBRATION.frame(
             row for trial in (*origins, at_once) for row in of_calibration(data, trial)
         ),
         "risk_coefficients": COEFFICIENTS.frame(coefficients(data, last)),
-        "risk_importance": IMPORTANCE.frame(matter),
+        "risk_importance": matter,
         "risk_dependence": DEPENDENCE.frame(dependence(data, last, order)),
         "risk_decisions": DECISIONS.frame(savings[last.split.name].curve()),
         "risk_extrapolation": EXTRAPOLATION.frame(extrapolation(data, last)),
-        "risk_features": FEATURES.frame(used_features(data, last)),
+        "risk_features": features,
         "risk_jobs": TAKEN.frame(taken(data.jobs)),
     }
 

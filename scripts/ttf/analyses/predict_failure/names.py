@@ -13,6 +13,8 @@ RANDOM = "random"
 ORIGINS = ("temporal_1", "temporal_2", "temporal_3")
 MODELS = {"base_rate": "base rate", **KINDS, "gradient_boosting": "gradient boosting"}
 SPLITS = {**dict(zip(ORIGINS, ("First origin", "Second origin", "Last origin"), strict=True)), RANDOM: "Random split"}
+# Without the jobs of the one user, or what else clusters are, of whom more than half of the failures are.
+WITHOUT_MOST = "without_most"
 UNSEEN = {
     "unseen_user": "users never seen",
     "unseen_group": "groups never seen",

@@ -22,7 +22,7 @@ from ttf.analyses.predict_failure.names import (
     UNSEEN,
     feature_name,
 )
-from ttf.analyses.predict_failure.numbers import origins, reported
+from ttf.analyses.predict_failure.verdict import origins, reported
 from ttf.page.head import Callout, Head, Key, Line
 from ttf.page.numbers import Numbers
 from ttf.page.phrases import of_trace, with_numbers
@@ -40,6 +40,10 @@ MANY_UNKNOWN = 0.1
 LEAST_SHARE = 0.05
 # What the verdict is about, left out where the claim is long.
 SAID_WHAT = " whether failure can be predicted"
+
+
+def context(trace: Trace, m: Numbers) -> dict:
+    return {"name_of_model": MODELS.get}
 
 
 @with_numbers
@@ -87,7 +91,7 @@ def _claim(m: Numbers) -> str:
     elif low is not None and (low > 0) == (m["risk.verdict"] == NONE):
         # The figures of an origin that the others outvote would contradict the verdict.
         return f"{said}: above the base rate at {_of_origins(m, 'risk.origins_predicted')}"
-    return f"{said}: {m[served]} has PR{NO_BREAK_HYPHEN}AUC {pr_auc}, base rate {base}"
+    return f"{said}: {MODELS[m[served]]} has PR{NO_BREAK_HYPHEN}AUC {pr_auc}, base rate {base}"
 
 
 def _failures(m: Numbers) -> str:
@@ -98,7 +102,7 @@ def _keys(m: Numbers, units: str) -> list[Key]:
     served, saved = _served(m), "risk.savings.gpu_hours"
     origin = m["risk.origin"]
     n = f"n = [risk.{origin}.jobs]"
-    label = f"PR-AUC of {m[served]}, {SPLITS[origin].lower()}"
+    label = f"PR-AUC of {MODELS[m[served]]}, {SPLITS[origin].lower()}"
     keys = [Key(label, f"[{served}.pr_auc]", _joined(interval(m, f"{served}.pr_auc") or _few(m), n))]
     if m["risk.verdict"] == CANNOT_SAY:
         return keys
@@ -159,9 +163,9 @@ def _text(m: Numbers) -> list[str]:
 @with_numbers
 def carried(m: Numbers) -> str:
     """A sentence: the features that predict best, and what is left without any history."""
-    if m[_served(m)] == KINDS[NESTED]:
+    if m[_served(m)] == NESTED:
         return "On earlier jobs a regression on all features was not shown to be better than history alone."
-    names = [_feature(m, place) for place in ("first", "second") if m.has(f"risk.importance.{place}.drop")]
+    names = [_feature(m, place) for place in (1, 2) if m.has(f"risk.importance.{place}.drop")]
     if not names:
         return ""
     best = ", then ".join([f"The {names[0]} predicts best", *names[1:]])
@@ -180,7 +184,7 @@ def _without_history(m: Numbers) -> str:
     return f"without history it loses [risk.history.share_of_gain] of its gain{noted}"
 
 
-def _feature(m: Numbers, place: str) -> str:
+def _feature(m: Numbers, place: int) -> str:
     name = m[f"risk.importance.{place}.feature"]
     return "history of failures" if name == "history" else of_trace(feature_name(name))
 

@@ -41,6 +41,7 @@ class Savings:
         if self.lacks:
             return
         assert isinstance(model, Model) and model.hours is not None
+        self._served = model.kind
         rows = trial.rows[self._large]
         self._cluster, self._by = jobs.cluster[rows], jobs.by
         design = trial.design.take(self._large)
@@ -100,10 +101,11 @@ class Savings:
         saved, cost = float(self.saved[which].sum()), float(self.cost[which].sum())
         net = np.zeros(len(self.saved))
         net[which] = (self.saved - self.cost)[which]
-        flagged = {"model": model, "flagged": len(which), "flagged_share": len(which) / len(self.saved)}
+        flagged = {"model": model, "serves": model == self._served, "n": len(self.saved), "flagged": len(which)}
         return (
             flagged
             | {
+                "flagged_share": len(which) / len(self.saved),
                 "chosen": chosen,
                 "caught": int(self.caught[which].sum()),
                 "saved_gpu_hours": saved,

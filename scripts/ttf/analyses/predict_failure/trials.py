@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ttf.analyses.predict_failure.challenger import Challenger
+from ttf.analyses.predict_failure.names import WITHOUT_MOST
 from ttf.risk import LOGISTIC, NESTED
 from ttf.risk.encoder import Design
 from ttf.risk.features import Data
@@ -76,8 +77,6 @@ ALL, BEYOND = "all", "beyond_range"
 UNSEEN = {"unseen_user": "user", "unseen_group": "group", "unseen_gpu_type": "gpu_type"}
 NOTHING_NAMED = "the trace names no {}"
 NONE_OF_THEM = "no test job is one"
-# Without the jobs of the one user, or what else clusters are, of whom more than half of the failures are.
-WITHOUT_MOST = "without_most"
 
 
 def slices(data: Data, trial: Tried) -> Iterator[tuple[str, np.ndarray | str]]:

@@ -6,7 +6,7 @@ import polars as pl
 
 from ttf.analyses.predict_failure import PROBABILITY
 from ttf.analyses.predict_failure.names import CANNOT_SAY, MODELS, SAID, SPLITS, UNSEEN
-from ttf.analyses.predict_failure.numbers import Origin, origins, reported, verdict
+from ttf.analyses.predict_failure.verdict import Origin, origins, reported, verdict
 
 SLICES = {"all": "all jobs", **UNSEEN}
 
