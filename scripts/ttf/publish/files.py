@@ -10,7 +10,8 @@ from pathlib import Path
 
 from ttf.contract import Column, Table
 from ttf.publish.names import neutral
-from ttf.tables import read_as_written, unit_of_file
+from ttf.tables import read_as_written
+from ttf.words import plural
 
 MEDIA_TYPES = {
     ".bib": "application/x-bibtex",
@@ -109,8 +110,6 @@ def published(source: Path, path: str, charts: Mapping[str, Mapping], tables: Ma
     """
     table = table_at(path, tables)
     content = content_of(source, table)
-    if table and source.suffix == ".csv":
-        table = table.in_unit(unit_of_file(source, table))
     name = Path(path).name
     stem = name.split(".")[0]
     about = charts.get(f"{source.parent}/{stem}")
@@ -119,7 +118,8 @@ def published(source: Path, path: str, charts: Mapping[str, Mapping], tables: Ma
     if about:
         return Published(path, content, stem.replace("_", " "), f"Nothing to draw: {about['empty']}.")
     if table:
-        what = f"{table.about} {columns_of(content)}"
+        frame, table = read_as_written(source, table)
+        what = f"{table.about} {plural(frame.height, 'row')} of {', '.join(frame.columns)}"
         return Published(path, content, stem.replace("_", " "), what, table.columns)
     return Published(path, content, stem.replace("_", " "), _ONCE.get(name, ""))
 
@@ -128,18 +128,6 @@ def page_of_report(source: Path, path: str) -> Published:
     """The same of a page of the report, or of what it is on paper."""
     what = "The report on paper" if source.suffix == ".pdf" else "A page of the report, which needs no network"
     return Published(path, source.read_bytes(), source.stem, what)
-
-
-def columns_of(content: bytes) -> str:
-    """In words: 12 rows of event, stratum, n. Read as text: no value of a table may change how many there are."""
-    header, _, rows = content.decode("utf-8", "replace").partition("\n")
-    # A line break inside quotes is none: an odd number of quotes before it says so.
-    count, quotes = 0, 0
-    for line in rows.splitlines() if '"' in rows else ():
-        quotes += line.count('"')
-        count += quotes % 2 == 0
-    count = count if '"' in rows else rows.count("\n")
-    return f"{count:,} {'row' if count == 1 else 'rows'} of {', '.join(header.strip().split(','))}"
 
 
 def png_of(svg: str) -> bytes:
