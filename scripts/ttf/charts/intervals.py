@@ -1,7 +1,4 @@
-"""Which interval a chart draws: the clustered one, and where there is none the exact one, marked as such.
-
-And how it draws it.
-"""
+"""Intervals of charts: the clustered one is drawn, and where there is none the exact one, marked as such."""
 
 from collections.abc import Callable
 
@@ -48,9 +45,7 @@ def draw_bounds(base: alt.Chart, side: str, size: int = 80, **channels: object) 
     return mark.encode(**channels)
 
 
-def estimates_with_intervals(
-    base: alt.Chart, at: Callable[[str], alt.X], size: int, **colour: object
-) -> list[alt.Chart]:
+def draw_estimates(base: alt.Chart, at: Callable[[str], alt.X], size: int, **colour: object) -> list[alt.Chart]:
     """The layers of estimates with a 90% and a 95% interval, thick and thin. at: a field -> its channel.
 
     The rows have mttf, low90, high90, low95, high95 and independent; only clustered intervals are drawn thick.

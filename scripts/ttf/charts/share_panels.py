@@ -14,12 +14,12 @@ from ttf.words import listed, many
 _STEP, _NAMES_NARROW, _LABEL = 27, 136, 40
 
 
-def with_percentages(rows: Sequence[Mapping], measures: Mapping[str, str]) -> list[dict]:
-    """The rows with each of their shares as text, as `share_panels` shows it."""
+def add_percentages(rows: Sequence[Mapping], measures: Mapping[str, str]) -> list[dict]:
+    """The rows with each of their shares as text, as `draw_share_panels` shows it."""
     return [{**row} | {f"{measure}_label": words.share(row[measure]) for measure in measures} for row in rows]
 
 
-def share_panels(
+def draw_share_panels(
     name: str,
     rows: Sequence[Mapping],
     measures: Mapping[str, str],
@@ -28,7 +28,7 @@ def share_panels(
     names_width: int,
     **axis: object,
 ) -> alt.HConcatChart:
-    """The panels of rows of `with_percentages`, which are the dataset called as the plural of `name`.
+    """The panels of rows of `add_percentages`, which are the dataset called as the plural of `name`.
 
     The rows have their names in the field `name`, and in `kind` a key of `colours`. measures: column of a share ->
     heading of its panel. names_width: px for the names on a desk. axis: further options of their axis.
@@ -56,7 +56,7 @@ def share_panels(
     return alt.hconcat(*panels, spacing=16 + _LABEL, bounds="flush")
 
 
-def spoken_shares(name: str, rows: Sequence[Mapping], measures: Mapping[str, str]) -> str:
+def describe_shares(name: str, rows: Sequence[Mapping], measures: Mapping[str, str]) -> str:
     """The rows in words, for who cannot see the bars."""
     shares = [" and ".join(row[f"{measure}_label"] for measure in measures) for row in rows]
     return listed([f"{row[name]} {share}" for row, share in zip(rows, shares, strict=True)])

@@ -5,7 +5,7 @@ import polars as pl
 from ttf.analyses.classify_failures.compute import NO_RULE, kind_of
 from ttf.charts.encodings import picked
 from ttf.charts.figure import Figure, Study, figure, nothing_to_draw
-from ttf.charts.share_panels import share_panels, spoken_shares, with_percentages
+from ttf.charts.share_panels import add_percentages, describe_shares, draw_share_panels
 from ttf.charts.text import labels
 from ttf.charts.theme import CANCELLED, FAILURE, INFRA, THIRD
 from ttf.inputs import Inputs
@@ -31,18 +31,18 @@ def failed_attempts_by_reason(given: Inputs, study: Study) -> Figure:
         {"reason": named[row["reason"]]} | picked(row, "kind", "trials") | {name: row[name] or 0 for name in measures}
         for row in reasons
     ]
-    rows = with_percentages(rows, measures)
+    rows = add_percentages(rows, measures)
     trials = int(every["trials"].sum())
     of_time = " and of their GPU time" if len(measures) > 1 else ""
     infra = "; violet: infrastructure" if any(row["kind"] == "infra" for row in rows) else ""
     return figure(
-        share_panels("reason", rows, measures, _COLOURS, study, _NAMES_WIDTH, labelFontWeight="bold"),
+        draw_share_panels("reason", rows, measures, _COLOURS, study, _NAMES_WIDTH, labelFontWeight="bold"),
         {"reasons": rows},
         study,
         title=what,
         subtitle=f"Share of failed attempts{of_time}{infra}",
         caption=f"n = {plural(trials, 'failed attempt')}",
-        alt_text=f"Bars of the share of failed attempts{of_time}: {spoken_shares('reason', rows, measures)}.",
+        alt_text=f"Bars of the share of failed attempts{of_time}: {describe_shares('reason', rows, measures)}.",
     )
 
 

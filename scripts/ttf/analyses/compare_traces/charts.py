@@ -19,7 +19,7 @@ from ttf.analyses.compare_traces.trace_rows import (
 from ttf.charts.axes import log_axis, log_domain, log_scale, percent_axis
 from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study
-from ttf.charts.intervals import by_what, draw_intervals, draw_lower_bounds, estimates_with_intervals, shown
+from ttf.charts.intervals import by_what, draw_estimates, draw_intervals, draw_lower_bounds, shown
 from ttf.charts.text import HOUR_S, labels
 from ttf.charts.theme import ACCENT, OUTCOME_COLOURS
 from ttf.inputs import Inputs
@@ -149,7 +149,7 @@ def _mttf_layers(rows: list[dict]) -> Layers:
         seen = base.transform_filter("isValid(datum.mttf)").encode(color=one_colour(ACCENT))
         bound = base.transform_filter("!isValid(datum.mttf) && isValid(datum.low95)")
         at = partial(alt.X, scale=log_scale(domain), axis=axis)
-        estimates = estimates_with_intervals(seen, at, size=55)
+        estimates = draw_estimates(seen, at, size=55)
         return alt.layer(*estimates, *draw_lower_bounds(bound, at("low95:Q"), size=75), notes(base))
 
     return layers

@@ -11,7 +11,7 @@ from ttf.analyses.fit_mttf import AGES, STEP
 from ttf.charts.axes import log_axis, log_domain, log_scale, log_time, on_log_time, percent_axis, time_axis, time_domain
 from ttf.charts.encodings import coloured, picked, side_notes, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw, one_for_all
-from ttf.charts.intervals import by_what, draw_lower_bounds, estimates_with_intervals, shown
+from ttf.charts.intervals import by_what, draw_estimates, draw_lower_bounds, shown
 from ttf.charts.steps import CLUSTERED, bands, step_curves, step_rows
 from ttf.charts.text import HOUR_S, labels
 from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, FAILURE, FAINT, INK, ORDER_COLOURS
@@ -277,7 +277,7 @@ def _mttf_rows(rows: list[dict], overall: list[float], stratum_by: str) -> alt.L
         *tips(form=",.1f", low95="95% from (h)", high95="95% to (h)"),
     ]
     base = chart_of("strata").encode(tooltip=tooltip, y=stratum)
-    layers = estimates_with_intervals(base.transform_filter("isValid(datum.mttf)"), at, size=60, color=ACCENT)
+    layers = draw_estimates(base.transform_filter("isValid(datum.mttf)"), at, size=60, color=ACCENT)
     if any("mttf" not in row for row in rows):
         layers += draw_lower_bounds(base.transform_filter("!isValid(datum.mttf)"), at("low95:Q"), size=80)
     if overall:

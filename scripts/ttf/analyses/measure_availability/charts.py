@@ -4,7 +4,7 @@ import polars as pl
 
 from ttf.analyses.measure_availability.compute import CAUSE
 from ttf.charts.figure import Figure, Study, figure, nothing_to_draw
-from ttf.charts.share_panels import share_panels, spoken_shares, with_percentages
+from ttf.charts.share_panels import add_percentages, describe_shares, draw_share_panels
 from ttf.charts.text import labels
 from ttf.charts.theme import CANCELLED, INFRA, THIRD
 from ttf.inputs import Inputs
@@ -25,17 +25,17 @@ def outage_causes(given: Inputs, study: Study) -> Figure:
     what, every = f"Outages by {depth}", causes.filter(pl.col("depth") == depth)
     rows = _most(every, depth)
     measures = {name: words for name, words in _MEASURES.items() if every[name].sum()}
-    rows = with_percentages(rows, measures)
+    rows = add_percentages(rows, measures)
     planned = "; yellow: planned" if any(row["kind"] == "planned" for row in rows) else ""
     of = " and of ".join(measures.values())
     return figure(
-        share_panels("cause", rows, measures, _COLOURS, study, _NAMES_WIDTH),
+        draw_share_panels("cause", rows, measures, _COLOURS, study, _NAMES_WIDTH),
         {"causes": rows},
         study,
         title=what,
         subtitle=f"Share of {of}{planned}",
         caption=f"n = {plural(int(every['events'].sum()), 'record')} of outages",
-        alt_text=f"Bars of the share of {of}: {spoken_shares('cause', rows, measures)}.",
+        alt_text=f"Bars of the share of {of}: {describe_shares('cause', rows, measures)}.",
     )
 
 
