@@ -20,14 +20,11 @@ def main(snakemake):
     files, contracts = dict(snakemake.input.items()), contracts_of(params.analyses) | {of.name: of for of in TABLES}
     metrics = Metrics()
     metrics.add(NUMBERS, Inputs(files, contracts, {}))
-    for analysis, settings in params.analyses.items():
+    for analysis in params.analyses:
         in_unit = import_module(f"ttf.analyses.{analysis}").ANALYSIS.in_size_unit
-        given = Inputs(files, contracts, settings, in_size_unit=in_unit)
+        given = Inputs(files, contracts, {}, in_size_unit=in_unit)
         metrics.unit = given.unit
-        module = import_module(f"ttf.analyses.{analysis}.numbers")
-        if hasattr(module, "numbers"):
-            module.numbers(metrics, given)
-        metrics.add(getattr(module, "NUMBERS", ()), given)
+        metrics.add(import_module(f"ttf.analyses.{analysis}.numbers").NUMBERS, given)
     if params.about:
         given = Inputs(files, contracts, {}, in_size_unit=True)
         metrics.unit = given.unit

@@ -30,9 +30,7 @@ NOT_COMPUTING = frozenset(
         "xlsxwriter",
     ]
 )
-# The parameter of the job that writes numbers with the settings of each analysis.
-_SETTINGS_OF = "analyses"
-_ROOMS = "scripts/ttf/analyses/"
+_ANALYSES = "scripts/ttf/analyses/"
 
 
 @dataclass(frozen=True)
@@ -147,21 +145,14 @@ class _Behind(NamedTuple):
                 else:
                     behind.data[digest] += 1
         if start != writer:
-            behind._add_writer(manifest["jobs"][writer], writer, manifest["jobs"][start]["rule"])
+            # Which cells are numbers: of all analyses' lists that of the one whose table it is.
+            rule = manifest["jobs"][start]["rule"]
+            behind.code.update(
+                (file, digest)
+                for file, digest in manifest["jobs"][writer]["code"].items()
+                if not file.startswith(_ANALYSES) or file.startswith(f"{_ANALYSES}{rule}/")
+            )
         return behind
-
-    def _add_writer(self, job: Mapping[str, Any], name: str, room: str) -> None:
-        """What makes a number of the source: of all rooms' numbers those of the room that the source is of."""
-        analyses = job["parameters"].get(_SETTINGS_OF, {})
-        others = {of for of in analyses if of != room} if room in analyses else set()
-        self.code.update(
-            (file, digest)
-            for file, digest in job["code"].items()
-            if not (file.startswith(_ROOMS) and file.removeprefix(_ROOMS).partition("/")[0] in others)
-        )
-        self.parameters[name] = job["parameters"] | {
-            _SETTINGS_OF: {of: settings for of, settings in analyses.items() if of not in others}
-        }
 
 
 def _makes_parameters(file: str) -> bool:
