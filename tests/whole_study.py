@@ -198,11 +198,10 @@ def jobs_of(study: Study, pdf: bool = False) -> Iterator[Job]:
     """Every job of a study in an order in which each finds its inputs; without shares, downloads and manifest."""
     for name in study.names:
         yield from _to_lives(study, name)
+        yield _tables(study, name)
     yield from _rooms(study)
     for subject in study.subjects:
         yield _charts(study, subject)
-        if subject != OF_STUDY:
-            yield _tables(study, subject)
         yield _numbers(study, subject)
     yield from _report(study, pdf)
 
