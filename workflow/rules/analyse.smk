@@ -133,9 +133,7 @@ for name, traces in SUMMED_UP.items():
                     for module in (room.module, *room.module_of("numbers"))
                 ],
             ),
-            analyses=lambda wildcards: [
-                room.name for room in STUDY.rooms_of(wildcards.trace) if room.has("numbers")
-            ],
+            analyses=lambda wildcards: [room.name for room in STUDY.rooms_of(wildcards.trace) if room.has("numbers")],
             folders=lambda wildcards: STUDY.folders_of(room.name for room in STUDY.rooms_of(wildcards.trace)),
             about=lambda wildcards: STUDY.briefed(wildcards.trace),
         script:
