@@ -44,7 +44,7 @@ SNAKEMAKE = $(RUN) scripts/run_study.py --study="$$STUDY" --config="$$CONFIG" --
 ## SEEDS=numbers, a space between two
 
 .DEFAULT_GOAL := report
-.PHONY: help report pdf publish archive remove gallery docs coverage snakemake-report verify explain check score check-resources test test-module test-slurm test-store test-faults test-tools bench bench-growth lint format lock clean
+.PHONY: help report pdf publish archive remove gallery docs coverage snakemake-report verify explain check score check-resources test test-module test-slurm test-store test-faults test-tools bench bench-growth samples lint format lock clean
 
 help:  ## list the targets and variables
 	@$(PYTHON) setup/help.py Makefile
@@ -118,6 +118,9 @@ bench: .venv/requirements-test.lock  ## measure time and memory of the study, pa
 
 bench-growth: .venv/requirements-test.lock  ## measure the same at 0.1, 1, 3 and 10 times the full size; some 30 min and 40 GB of disk
 	@$(BIN)/python bench/run.py growth
+
+samples: .venv/requirements-test.lock  ## draw the embedded samples anew and pack them, the same bytes: samples/
+	@$(BIN)/python bench/samples/make.py
 
 lint: .venv/requirements-test.lock  ## check all files as .pre-commit-config.yaml says: ruff, snakefmt, snakemake --lint, codespell, yamllint
 	@$(BIN)/pre-commit run --all-files

@@ -9,12 +9,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 from clock import ENVIRONMENT, Cost, cost_of, machine, tell
-from runs import command, cost_of_jobs, forget_products
+from runs import command, cost_of_jobs, forget_products, make_tables
 
 # The smallest synthetic trace there is: what is left is the cost of a trace itself.
 TASKS = 1000
 # What a study has of each of them: jobs, each with so many products and inputs from up to so many jobs before.
-JOBS, PRODUCTS, BEFORE = 29, 6, 5
+JOBS, PRODUCTS, BEFORE = 28, 6, 5
 
 
 def compare(folder: Path, planned: int = 50, run: int = 8) -> dict:
@@ -52,7 +52,8 @@ def _command(folder: Path, traces: int, *arguments: str) -> list[str]:
     registry = {
         f"small_{number:02}": {
             "format": "pai2020",
-            "generate": {"tasks": TASKS, "seed": number},
+            "folder": str(make_tables(folder / "raw" / f"small_{number:02}", TASKS, number)),
+            "synthetic": True,
             "title": f"Small trace {number}",
         }
         for number in range(traces)

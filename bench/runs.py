@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from clock import ENVIRONMENT, ROOT, tell
+from clock import ROOT, tell
 
 sys.path.insert(0, str(ROOT / "workflow"))
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -16,13 +16,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 from study.resources import rule_of_benchmark
 
 FULL_SIZE = 1_261_050
-MAKE = """
-import sys
-from pathlib import Path
-from ttf.formats.pai2020.sample import write_sample
-folder, tasks, seed = sys.argv[1:]
-write_sample(Path(folder), int(tasks), int(seed))
-"""
+MAKE = ROOT / "bench" / "samples" / "make.py"
 REQUIRED = ("pai_job_table.csv", "pai_task_table.csv", "pai_instance_table.csv")
 
 
@@ -31,7 +25,8 @@ def make_tables(folder: Path, tasks: int, seed: int = 2020) -> Path:
     if not folder.exists():
         tell(f"making a sample of {tasks:,} tasks")
         # In a process of its own: what this one holds in memory would count as that of the processes it starts.
-        subprocess.run([sys.executable, "-c", MAKE, str(folder), str(tasks), str(seed)], check=True, env=ENVIRONMENT)
+        asked = ("pai2020", "--size", str(tasks), "--seed", str(seed), "--out", str(folder))
+        subprocess.run([sys.executable, str(MAKE), *asked], check=True)
     return folder
 
 

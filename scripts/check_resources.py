@@ -53,8 +53,8 @@ def jobs_of(folder: Path) -> Iterator[Job]:
             whole_study = sum(size for whole, size in sizes.items() if whole in registry)
             yield Job(benchmark, rule, None, whole_study, *used(benchmark))
         elif trace in sizes:
-            # The tables of a sample are not there yet when the job that makes them asks.
-            raw_gb = 0.0 if rule == "make_sample" else sizes.get((trace, benchmark.stem), sizes[trace])
+            # The tables of a sample are not there yet when the job that unpacks them asks.
+            raw_gb = 0.0 if rule == "unpack_sample" else sizes.get((trace, benchmark.stem), sizes[trace])
             yield Job(benchmark, rule, registry[trace]["format"], raw_gb, *used(benchmark))
 
 

@@ -46,8 +46,8 @@ def typed(study: str, config: str, trace: str, data: str, scatter: str) -> list[
 
 
 def samples() -> list[str]:
-    """The traces of the registry that are made, not given."""
-    return [name for name, entry in load_yaml(CHECKOUT / "config" / "traces.yaml").items() if "generate" in entry]
+    """The embedded samples of the registry."""
+    return [name for name, entry in load_yaml(CHECKOUT / "config" / "traces.yaml").items() if "embedded" in entry]
 
 
 def written_for(data: Path) -> str:

@@ -2,8 +2,8 @@
 
 import csv
 
+from samples.sacct.sample import write_sample
 from ttf.formats.sacct.hostlist import expand
-from ttf.formats.sacct.sample import write_sample
 
 HOSTILE = [
     "<script>window.broken=1</script>",

@@ -3,7 +3,7 @@
 import subprocess
 from pathlib import Path
 
-from study_runs import ROOT, SMALL
+from study_runs import ROOT, SMALL, TASKS, pack_tasks
 
 
 def committed(folder: Path) -> Path:
@@ -12,6 +12,7 @@ def committed(folder: Path) -> Path:
     for name in [name for name in listed.splitlines() if (ROOT / name).is_file()]:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes((ROOT / name).read_bytes())
+    pack_tasks(folder, TASKS)
     for words in (["init", "-q"], ["add", "--all"], ["commit", "-q", "-m", "all"], ["tag", "v1"]):
         author = ["-c", "user.name=nobody", "-c", "user.email=nobody@example.org"]
         subprocess.run(["git", "-C", str(folder), *author, *words], check=True)

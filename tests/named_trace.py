@@ -4,8 +4,8 @@ import random
 import string
 from pathlib import Path
 
+from samples.sacct.sample import write_sample
 from ttf.formats.sacct.hostlist import expand
-from ttf.formats.sacct.sample import write_sample
 
 
 class Names(dict):

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import made_traces
 import yaml
+from samples.pai2020 import sample as pai_sample
+from samples.philly import sample as philly_sample
+from samples.sacct import sample as sacct_sample
 from study_runs import PODS_HEADER, ROOT, SHARED_DATA, pods
-from ttf.formats.pai2020 import sample as pai_sample
-from ttf.formats.philly import sample as philly_sample
-from ttf.formats.sacct import sample as sacct_sample
 
 ROWS = (1, 2, 3, 5, 10, 20, 50, 60, 100, 200, 500, 1000, 2000)
 MOST_MADE = 500
@@ -35,7 +35,7 @@ _REAL = {
 }
 # What the registry says of a trace, without where it is.
 _SAID = {
-    name: {key: value for key, value in entry.items() if key not in ("folder", "download", "generate")}
+    name: {key: value for key, value in entry.items() if key not in ("folder", "download", "embedded", "synthetic")}
     for name, entry in _REGISTRY.items()
 }
 

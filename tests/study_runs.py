@@ -11,9 +11,11 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import yaml
+from samples.pack import packed_sample
 from warm_snakemake import WarmSnakemake
 
 ROOT = Path(__file__).parents[1]
@@ -24,6 +26,7 @@ CHECKOUT = (
     "config",
     "profiles",
     "report",
+    "samples",
     "environment.yml",
     "pyproject.toml",
     "README.md",
@@ -159,6 +162,7 @@ def check_out(folder: Path) -> Checkout:
             shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("*.pyc.*", ".snakemake"))
         else:
             shutil.copy2(source, folder / name)
+    pack_tasks(folder, TASKS)
     return Checkout(folder)
 
 
@@ -198,7 +202,25 @@ def tables_without_sense(trace: Path) -> list[str]:
     return [file.name for file in files if none & set(re.split(r"[,\n]", file.read_text(encoding="utf-8").lower()))]
 
 
-SMALL = {"study": ["sample"], "registry": {"sample": {"generate": {"tasks": 2000}}}}
+# In a copy of the checkout, which has a smaller sample of this format.
+SMALL = {"study": ["sample"], "registry": {"sample": {}}}
+TASKS = 2000
+
+
+@cache
+def packed_tasks(tasks: int) -> bytes:
+    """The packed file of a sample of the format pai2020."""
+    return packed_sample("pai2020", tasks, 2020).encode()
+
+
+def pack_tasks(folder: Path, tasks: int) -> None:
+    """Give a copy of the checkout an embedded sample of so many tasks in place of 20,000."""
+    content = packed_tasks(tasks)
+    (folder / "samples/pai2020.json").write_bytes(content)
+    declaration = folder / "scripts/ttf/formats/pai2020/format.yaml"
+    digest = f"  sha256: {hashlib.sha256(content).hexdigest()}"
+    declaration.write_text(re.sub("^  sha256: .*", digest, declaration.read_text(), count=1, flags=re.MULTILINE))
+
 
 PODS_HEADER = (
     "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time"

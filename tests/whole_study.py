@@ -209,9 +209,9 @@ def jobs_of(study: Study, pdf: bool = False) -> Iterator[Job]:
 def _to_lives(study: Study, name: str) -> Iterator[Job]:
     trace, config, here = study.traces[name], study.config, f"results/{name}"
     of = {"trace": name}
-    if trace.synthetic:
-        about = {"format": trace.entry["format"], "generate": trace.entry["generate"]}
-        yield Job("make_sample", {}, trace.made_files, about, of)
+    if trace.made_files:
+        sample = trace.format["sample"]
+        yield Job("unpack_sample", {"packed": sample["packed"]}, trace.made_files, {"sha256": sample["sha256"]}, of)
     raw = {"raw": f"{here}/raw"}
     of_jobs = {"agreement": f"{here}/tables/runtime_agreement.csv", "size_unit": f"{here}/tables/size_unit.csv"}
     adopted = {"adopted": trace.entry.get("schema", [])}

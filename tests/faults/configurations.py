@@ -41,7 +41,11 @@ _TABLE = {
     "windows": {"by": "week"},
 }
 CONFIGURATIONS: list[dict] = [
-    {"study": ["sample"], "registry": {"sample": {"generate": {"tasks": 2000, "seed": 7}}}, "name": "weekly"},
+    {
+        "study": ["mine"],
+        "registry": {"mine": {"format": "pai2020", "embedded": True, "synthetic": True}},
+        "name": "weekly",
+    },
     {
         "study": ["sample", "mine"],
         "registry": {"mine": _TABLE},

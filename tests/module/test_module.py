@@ -76,7 +76,7 @@ def test_the_lines_by_hand_of_the_docs_run(web, tmp_path):
     folder = user(tmp_path / "use", snakefile)
     planned = snakemake(folder, "--dry-run", "--", "mine", env=web)
     assert "ttf_render_page" in planned.stdout
-    assert "results/studies/small/report/index.html" in planned.stdout
+    assert "results/studies/sample_philly/report/index.html" in planned.stdout
 
 
 def test_a_clone_by_its_path_is_used_as_it_stands_and_pandas_is_left_to_others(repository, tmp_path):

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 from acceptance import CHROMIUM, browsing, faults
 from of_formats import raw_schemas
+from samples.pai2020.sample import write_sample
 from study_runs import check_out
-from ttf.formats.pai2020.sample import write_sample
 
 JOBS, TASKS, MACHINES, ROWS = 5_135, 6_080, 1_773, 27_583
 PAGE = "results/studies/pai/report/index.html"

@@ -28,8 +28,8 @@ def run_peer(monkeypatch, capsys, name: str, *arguments: object) -> list[str]:
 @pytest.fixture(scope="module")
 def pai(tmp_path_factory):
     """(folder of raw tables, jobs of the study) of a small synthetic trace."""
-    from ttf.formats.pai2020.sample import FILES as SAMPLE
-    from ttf.formats.pai2020.sample import write_sample
+    from samples.pai2020.sample import FILES as SAMPLE
+    from samples.pai2020.sample import write_sample
 
     folder = tmp_path_factory.mktemp("bench_pai")
     write_sample(folder, 2_000, seed=5)

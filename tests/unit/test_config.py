@@ -61,7 +61,6 @@ def yaml_error(path, content):
 def test_the_defaults_alone_run_the_simulated_slurm_cluster():
     result, own = resolved(), {"sample_slurm": TRACES["sample_slurm"]}
     assert result == DEFAULTS[1] | {"name": "sample_slurm", "registry": own}
-    assert TRACES["sample"]["generate"] == {"tasks": 20000, "seed": 2020}
     samples = ("sample", "sample_philly", "sample_slurm")
     assert all("Synthetic" in TRACES[name]["title"] and "Synthetic" in TRACES[name]["note"] for name in samples)
 
@@ -146,19 +145,12 @@ def test_mappings_merge_deep_and_lists_replace():
     assert entry == TRACES["pai2020"] | {"folder": "a", "files": {"job": "j.csv"}}
 
 
-def test_generate_gets_its_defaults_and_keys_their_order():
-    entry = {"note": "n", "generate": {}, "files": {"task": "t", "job": "j"}, "format": "pai2020"}
+def test_keys_get_their_order():
+    entry = {"note": "n", "embedded": True, "files": {"task": "t", "job": "j"}, "format": "pai2020"}
     result = resolved({"study": ["b", "a"], "registry": {"a": MINE, "b": entry}, "survival": {}})
     assert list(result["registry"]) == ["b", "a"]
-    assert list(result["registry"]["b"]) == ["format", "generate", "files", "note"]
+    assert list(result["registry"]["b"]) == ["format", "embedded", "files", "note"]
     assert list(result["registry"]["b"]["files"]) == ["job", "task"]
-    assert list(result["registry"]["b"]["generate"].items()) == [("tasks", 20000), ("seed", 2020)]
-
-
-def test_a_sample_of_another_format_has_a_size_of_its_own():
-    entry = {"format": "philly", "generate": {"seed": 1}}
-    result = resolved({"study": ["b"], "registry": {"b": entry}})
-    assert result["registry"]["b"]["generate"] == {"jobs": 3000, "seed": 1}
 
 
 def test_the_inputs_are_left_alone_and_not_shared():
@@ -328,17 +320,16 @@ def trace(**keys):
         ),
         (
             {"registry": {"mine": {"format": "openb"}}},
-            "registry.mine: has neither folder nor generate; say where its raw tables are, "
-            "for example folder: path/to/the/csv/files.",
+            "registry.mine: has no folder; say where its raw tables are, for example folder: path/to/the/csv/files.",
         ),
         (
             {"registry": {"sample": {"folder": "x"}}},
-            "registry.sample: has both folder and generate once all files are merged; "
-            "a trace has one of them. Give your own data a name of its own.",
+            "registry.sample: is an embedded sample, and has a folder once all files are merged. "
+            "Give your own data a name of its own.",
         ),
         (
-            {"registry": {"mine": {"format": "openb", "generate": {}}}},
-            "registry.mine.generate: works with the format pai2020 or philly or sacct only, "
+            {"registry": {"mine": {"format": "openb", "embedded": True}}},
+            "registry.mine.embedded: works with the format pai2020 or philly or sacct only, "
             "and the format here is openb.",
         ),
         (
@@ -348,11 +339,6 @@ def trace(**keys):
         (
             {"claims": [__file__, "no/such"]},
             "claims[1]: no/such: there is no such file (seen from where the command is typed).",
-        ),
-        (
-            {"registry": {"mine": {"format": "philly", "generate": {"tasks": 5000}}}},
-            "registry.mine.generate.tasks: a sample of the format philly is as large as jobs says; "
-            "write jobs in place of tasks.",
         ),
         (
             trace(files={"pod": "a.csv"}),
@@ -491,9 +477,8 @@ FULL = {
         "table_too": TABLE_TOO,
         "outages": OUTAGES,
         "windowed": {"format": "philly", "folder": "x", "window": {"from": 0, "to": "2017-12-16T00:00:00-08:00"}},
-        "made": {"format": "pai2020", "generate": {"tasks": 1000, "seed": 1}, "citation": "x", "note": "x"},
+        "made": {"format": "pai2020", "embedded": True, "synthetic": True, "citation": "x", "note": "x"},
         "events": {"format": "sacct", "folder": "x", "node_events": ["n.txt", "c.txt"]},
-        "made_too": {"format": "philly", "generate": {"jobs": 300}},
     },
     "taxonomy": "reasons.yaml",
     "outage_causes": "causes.yaml",

@@ -112,7 +112,7 @@ def test_the_loss_log_is_there_and_of_a_format_with_jobs(tmp_path):
     assert file_beside("loss_log", "t", {"format": "philly"}, {"gives": "jobs"}) is None
     with pytest.raises(ConfigError, match=r"^registry\.t\.loss_log: .*there is no such file"):
         file_beside("loss_log", "t", entry, {"gives": "jobs"})
-    # That of a sample is made with its tables.
+    # That of an embedded sample is unpacked with its tables.
     assert file_beside("loss_log", "t", entry, {"gives": "jobs"}, [str(file)]) == str(file)
     file.touch()
     assert file_beside("loss_log", "t", entry, {"gives": "jobs"}) == str(file)

@@ -363,7 +363,7 @@ def test_health_events_are_there_and_of_a_format_with_attempts(tmp_path):
     file.touch()
     assert file_beside("health_events", "t", entry, {"gives": "jobs", "attempts": True}) == str(file)
     made = "data/t/health_events.csv"
-    of_sample = {"format": "sacct", "generate": {}, "health_events": made}
+    of_sample = {"format": "sacct", "embedded": True, "health_events": made}
     assert file_beside("health_events", "t", of_sample, {"gives": "jobs", "attempts": True}, [made]) == made
     with pytest.raises(ConfigError, match="the format openb does not tell on which nodes"):
         file_beside("health_events", "t", entry | {"format": "openb"}, {"gives": "jobs"})

@@ -9,13 +9,13 @@ from given_tables import one_row as row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_placements import PLACED, found, jobs_of, nodes_of, placed
+from samples.philly import sample as philly
 from ttf.analyses.reconstruct_occupancy import holdings
 from ttf.analyses.reconstruct_occupancy.charts import gpus_in_use
 from ttf.analyses.reconstruct_occupancy.delay_causes import CAUSES
 from ttf.analyses.reconstruct_occupancy.holdings import Spill, spread
 from ttf.analyses.reconstruct_occupancy.servers import are_all_equal
 from ttf.charts.figure import Study
-from ttf.formats.philly import sample as philly
 from ttf.rooms import BUILT_IN
 
 # Two servers of 4 GPUs. a: 4 GPUs of x from 0 to 10; b: 2 of y from 5 to 15; c: 1 of y from 10 to 20.

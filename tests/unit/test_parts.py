@@ -241,7 +241,7 @@ def test_each_folder_of_a_list(tmp_path):
     }
     assert raw_tables("t", entry, FORMATS) == {"pods": [f"{jan}/{pods}", f"{feb}/{pods}"], "nodes": [f"{feb}/{nodes}"]}
     assert parts_of("t", {"format": "openb", "folder": jan}, FORMATS) == {}
-    assert parts_of("t", {"format": "pai2020", "generate": {}}, FORMATS) == {}
+    assert parts_of("t", {"format": "pai2020", "embedded": True}, FORMATS) == {}
 
 
 @pytest.mark.parametrize(

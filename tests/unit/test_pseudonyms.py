@@ -159,7 +159,7 @@ def test_names_are_hidden_where_nobody_says_that_they_are_public(tmp_path):
 
 def test_every_trace_of_the_registry_says_that_its_names_are_public():
     registry = load_yaml(ROOT / "config" / "traces.yaml")
-    assert [of for of, entry in registry.items() if "generate" not in entry and entry.get("names") != "public"] == []
+    assert [of for of, entry in registry.items() if "synthetic" not in entry and entry.get("names") != "public"] == []
 
 
 def test_no_folder_and_no_file_of_a_study_is_in_the_configuration_that_is_published():

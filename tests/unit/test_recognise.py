@@ -1,7 +1,6 @@
 """Which format a folder is in, from its files alone; and headers that ingest would refuse, told before any job."""
 
 import gzip
-import importlib
 import io
 import json
 import lzma
@@ -17,6 +16,7 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from of_formats import FILES, FORMATS
+from samples.pack import write_tables
 from study.config import DEFAULTS, resolve
 from study.formats import schema_text
 from study.headers import MOST_BYTES, layouts_of, wrong_headers
@@ -37,7 +37,7 @@ ENTRIES["outages"] = {"format": "outages", "mapping": {"unit": "unit", "start": 
 # A table with a mapping is known by the registry's own traces, of which none is of this format.
 KNOWN = [name for name in FORMATS if name != "outages"]
 LAYOUTS = {name: layouts_of(ENTRIES[name], FORMATS[name]) for name in FORMATS}
-SMALL = {"pai2020": {"tasks": 1000}, "philly": {"jobs": 300}, "sacct": {"jobs": 300}}
+SMALL = {"pai2020": 1000, "philly": 300, "sacct": 300}
 HELIOS = LAYOUTS["helios"]["log"]
 
 
@@ -97,15 +97,16 @@ def refused(data):
 def test_a_sample(name, tmp_path):
     folder = tmp_path / "trace"
     folder.mkdir()
-    importlib.import_module(f"ttf.formats.{name}.sample").write_sample(folder, **SMALL[name])
+    write_tables(name, SMALL[name], 2025, folder)
     found = recognise(folder)
     assert (found.format, found.name) == (name, "trace")
-    beside = {key: f"{folder}/{file}" for key, file in FORMATS[name]["sample"].items() if key not in LAYOUTS[name]}
+    files = FORMATS[name]["sample"]["files"]
+    beside = {key: f"{folder}/{file}" for key, file in files.items() if key not in LAYOUTS[name]}
     for table, spec in FORMATS[name]["tables"].items():
         if "beside" in spec:
-            beside[spec["beside"]] = [f"{folder}/{file}" for file in FORMATS[name]["sample"][table]]
+            beside[spec["beside"]] = [f"{folder}/{file}" for file in files[table]]
     assert found.entry == {"format": name, "folder": str(folder)} | beside
-    made = {table: [files] if isinstance(files, str) else files for table, files in FORMATS[name]["sample"].items()}
+    made = {table: [names] if isinstance(names, str) else names for table, names in files.items()}
     files_of = loaded(found).raw_files
     there = {table: [Path(file).name for file in files_of[table]] for table in LAYOUTS[name]}
     assert there == {table: made[table] for table in LAYOUTS[name]}

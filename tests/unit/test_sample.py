@@ -10,12 +10,13 @@ import polars as pl
 import pytest
 from cluster_effects import alike, design_effect, log_sd
 from of_formats import raw_schemas
+from samples.pai2020 import sample
+from samples.pai2020 import sample_published as known
+from samples.pai2020.sample import FILES, write_sample
+from samples.pai2020.sample_tables import make_machines
 from ttf.errors import StudyError
-from ttf.formats.pai2020 import sample
-from ttf.formats.pai2020 import sample_published as known
-from ttf.formats.pai2020.sample import FILES, write_sample
-from ttf.formats.pai2020.sample_tables import make_machines
 
+ROOT = Path(__file__).parents[2]
 TASKS = 20_000
 DAY_S = 86_400
 KEY = ["job_name", "task_name"]
@@ -98,12 +99,12 @@ def test_same_seed_same_bytes_and_another_seed_others(tmp_path):
 
 def test_thread_count_does_not_change_a_byte(tmp_path):
     code = (
-        "import sys; sys.path.append(sys.argv[1]); from pathlib import Path; "
-        "from ttf.formats.pai2020.sample import write_sample; write_sample(Path(sys.argv[2]), 3_000)"
+        "import sys; sys.path += sys.argv[1:3]; from pathlib import Path; "
+        "from samples.pai2020.sample import write_sample; write_sample(Path(sys.argv[3]), 3_000)"
     )
     for threads in ("1", "2"):
         env = {**os.environ, "POLARS_MAX_THREADS": threads}
-        command = [sys.executable, "-c", code, str(Path(sample.__file__).parents[3]), str(tmp_path / threads)]
+        command = [sys.executable, "-c", code, str(ROOT / "scripts"), str(ROOT / "bench"), str(tmp_path / threads)]
         subprocess.run(command, env=env, check=True)
     assert digests(tmp_path / "1") == digests(tmp_path / "2")
 

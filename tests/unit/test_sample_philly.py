@@ -14,11 +14,11 @@ import polars as pl
 import pytest
 from cluster_effects import design_effect, log_sd
 from of_formats import raw_schemas, table_of
+from samples.philly import sample, sample_telemetry
+from samples.philly.sample import NEEDS_ALL_SHARE, WITHIN_BY_40_SHARE
+from samples.philly.sample_cluster import RETRY_TIMER_S
 from ttf.errors import StudyError
 from ttf.formats.philly import read as philly_raw
-from ttf.formats.philly import sample, sample_telemetry
-from ttf.formats.philly.sample import NEEDS_ALL_SHARE, WITHIN_BY_40_SHARE
-from ttf.formats.philly.sample_cluster import RETRY_TIMER_S
 from ttf.ingest import ingest
 
 ROOT = Path(__file__).parents[2]
@@ -72,10 +72,10 @@ def test_same_seed_same_bytes_whatever_the_threads_and_another_seed_others(tmp_p
     sample.write_sample(tmp_path / "a", 400, seed=1)
     sample.write_sample(tmp_path / "c", 400, seed=2)
     code = (
-        "import sys; sys.path.append(sys.argv[1]); from pathlib import Path; "
-        "from ttf.formats.philly.sample import write_sample; write_sample(Path(sys.argv[2]), 400, seed=1)"
+        "import sys; sys.path += [sys.argv[1], sys.argv[3]]; from pathlib import Path; "
+        "from samples.philly.sample import write_sample; write_sample(Path(sys.argv[2]), 400, seed=1)"
     )
-    command = [sys.executable, "-c", code, str(ROOT / "scripts"), str(tmp_path / "b")]
+    command = [sys.executable, "-c", code, str(ROOT / "scripts"), str(tmp_path / "b"), str(ROOT / "bench")]
     subprocess.run(command, env={**os.environ, "POLARS_MAX_THREADS": "1"}, check=True)
     first, again, other = (digests(tmp_path / name) for name in "abc")
     assert first == again

@@ -14,14 +14,14 @@ import pytest
 from cluster_effects import design_effect, log_sd
 from given_tables import ingested as ingested_beside
 from of_formats import raw_schemas, table_of
+from samples.sacct import sample
+from samples.sacct.sample_cluster import NODE_GPUS, PREEMPTIBLE_AFTER_S
 from ttf.analyses.find_lemon_nodes.compute import lemon_nodes
 from ttf.analyses.find_lemon_nodes.node_runs import halves_of, last_window
 from ttf.analyses.measure_sizes.sizes import node_failure_rate, of_jobs, sums_by_nodes
 from ttf.errors import StudyError
 from ttf.formats.sacct import read as sacct_reader
-from ttf.formats.sacct import sample
 from ttf.formats.sacct.hostlist import node_lists
-from ttf.formats.sacct.sample_cluster import NODE_GPUS, PREEMPTIBLE_AFTER_S
 from ttf.given_reader import health_events
 from ttf.infra import EVENT, infra_lives
 from ttf.ingest import ingest
@@ -76,10 +76,10 @@ def test_same_seed_same_bytes_whatever_the_threads_and_another_seed_others(tmp_p
     for name, seed in (("a", 1), ("c", 2)):
         sample.write_sample(tmp_path / name, 400, seed=seed)
     code = (
-        "import sys; sys.path.append(sys.argv[1]); from pathlib import Path; "
-        "from ttf.formats.sacct.sample import write_sample; write_sample(Path(sys.argv[2]), 400, seed=1)"
+        "import sys; sys.path += [sys.argv[1], sys.argv[3]]; from pathlib import Path; "
+        "from samples.sacct.sample import write_sample; write_sample(Path(sys.argv[2]), 400, seed=1)"
     )
-    command = [sys.executable, "-c", code, str(ROOT / "scripts"), str(tmp_path / "b")]
+    command = [sys.executable, "-c", code, str(ROOT / "scripts"), str(tmp_path / "b"), str(ROOT / "bench")]
     subprocess.run(command, env={**os.environ, "POLARS_MAX_THREADS": "1"}, check=True)
     first, again, other = (
         {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in (tmp_path / name).iterdir()}

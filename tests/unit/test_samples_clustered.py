@@ -4,12 +4,13 @@ import numpy as np
 import polars as pl
 import pytest
 from cluster_effects import alike, design_effect, log_sd
-from ttf.formats import draws
-from ttf.formats.pai2020 import sample_published as pai
-from ttf.formats.pai2020.sample_plan import plan_sample
-from ttf.formats.pai2020.sample_tables import machines_of, make_machines, place_instances
-from ttf.formats.philly import sample as philly
-from ttf.formats.sacct import sample as sacct
+from samples.pai2020 import sample_published as pai
+from samples.pai2020.sample_plan import plan_sample
+from samples.pai2020.sample_tables import machines_of, make_machines, place_instances
+from samples.philly import sample as philly
+from samples.sacct import sample as sacct
+
+from samples import draws
 
 SEEDS = range(6)
 

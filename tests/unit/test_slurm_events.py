@@ -8,9 +8,9 @@ import pytest
 import yaml
 from of_formats import FILES, FORMATS, raw_schemas, typed
 from sacct_story import FIXTURES
+from samples.sacct import sample, sample_events
 from ttf.errors import StudyError
 from ttf.formats.protocol import Source, code_of
-from ttf.formats.sacct import sample, sample_events
 from ttf.formats.slurm_events.read import READERS
 from ttf.outages.causes import with_rules
 from ttf.outages.records import exposure_of, outages_of

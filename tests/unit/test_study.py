@@ -55,7 +55,7 @@ def own(name: str, **declared) -> str:
 
 def test_no_trace_takes_the_place_of_another_page():
     names = ["index", *OF_THE_SITE, "mine"]
-    made = {name: {"format": "pai2020", "generate": {"tasks": 1000}} for name in names}
+    made = {name: {"format": "pai2020", "embedded": True} for name in names}
     study = study_of(study=names, registry=made)
     assert study.pages == {f"trace-{name}": name for name in names[:-1]} | {"mine": "mine"}
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from study.shares import BYTES_A_JOB, shares_of
+from study.shares import shares_of
 
 SCATTER = {"jobs": 16, "above_mb": 1}
 
@@ -28,8 +28,8 @@ def test_a_download_counts_before_it_is_there(tmp_path):
     assert shares_of(entry, files, SCATTER) == 1
 
 
-def test_a_synthetic_trace_counts_by_its_jobs(tmp_path):
-    entry = {"generate": {"tasks": 2_000_000 // BYTES_A_JOB, "seed": 1}}
+def test_an_embedded_sample_counts_the_same_before_and_after_it_is_unpacked(tmp_path):
+    entry = {"embedded": True}
     path = tmp_path / "task.csv"
     assert shares_of(entry, {"task": [str(path)]}, SCATTER) == 16
     path.write_bytes(b"")

@@ -128,7 +128,7 @@ def test_nothing_to_do_is_said_and_the_report_named(finished_study):
 
 
 # Down to the raw files; what stands in two products is told of the first.
-CHAIN = ["fit_mttf", "derive_runtimes", "ingest", "make_sample_pai2020"]
+CHAIN = ["fit_mttf", "derive_runtimes", "ingest", "unpack_sample_pai2020"]
 
 
 @pytest.mark.parametrize(

@@ -136,8 +136,7 @@ def test_edited_files_beside_the_modules_rerun_their_rules(study_of_module, with
     with study_of_module.appended(
         "scripts/ttf/formats/pai2020/format.yaml", text="        - {name: more, type: text}\n"
     ):
-        # The sample has the columns that it names.
-        assert study_of_module.planned(**SMALL) == with_what_follows("make_sample_pai2020", "ingest", "describe_tables")
+        assert study_of_module.planned(**SMALL) == with_what_follows("ingest", "describe_tables")
 
 
 def test_a_plan_tells_which_module_was_edited(study_of_module):
@@ -203,12 +202,8 @@ CHANGED_KEYS = {
     "ettr.run_key, of traces that tell attempts apart": (with_config(ettr={"run_key": ["user"]}), set()),
     "infra_failures.states": (with_config(infra_failures={"states": ["Failed"]}), {"derive_infra_lives"}),
     "quarantine.max_share": (with_config(quarantine={"max_share": 0.5}), {"ingest"}),
-    "registry.sample.generate.seed": (
-        with_config(registry={"sample": {"generate": {"tasks": 2000, "seed": 7}}}),
-        {"make_sample_pai2020"},
-    ),
     "registry.sample.title": (
-        with_config(registry={"sample": {"generate": {"tasks": 2000}, "title": "Another title"}}),
+        with_config(registry={"sample": {"title": "Another title"}}),
         {"summarise", "write_page_source"},
     ),
 }
@@ -221,7 +216,7 @@ def test_changed_key_reruns_what_reads_it(study_of_module, with_what_follows, ke
 
 
 def test_changed_registry_of_another_trace_reruns_nothing(study_of_module):
-    registry = {"sample": {"generate": {"tasks": 2000}}, "openb": {"title": "Another title"}}
+    registry = {"sample": {}, "openb": {"title": "Another title"}}
     assert study_of_module.planned(**with_config(registry=registry)) == set()
 
 

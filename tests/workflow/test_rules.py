@@ -115,8 +115,6 @@ def modules_named(job, study) -> list[str]:
         return [study.traces[job.wildcards["trace"]].format["code"]]
     if job.script == "write_dictionary":
         return [room.module for room in study.rooms.values()]
-    if job.script == "make_sample":
-        return [f"ttf.formats.{job.params['format']}.sample"]
     of_trace = study.rooms_of(job.wildcards["trace"]) if "trace" in job.wildcards else study.rooms.values()
     parts = {"draw_charts": "charts", "summarise": "numbers", "write_page_source": "page"}
     if job.script not in parts:
@@ -134,7 +132,7 @@ def test_a_job_has_the_modules_that_it_imports_as_parameters_and_no_others(plann
     for job in jobs:
         used = {str(file.relative_to(ROOT)) for file in followed(job.script, *modules_named(job, study))}
         assert set(stamped(job.code)) == used, job.rule
-        if (trace := study.traces.get(job.wildcards.get("trace"))) and job.script != "make_sample":
+        if trace := study.traces.get(job.wildcards.get("trace")):
             formats = {Path(file).parts[3] for file in used if file.startswith("scripts/ttf/formats/")}
             of_slurm = {"sacct", "slurm_events"}  # these two read node events alike
             own = {trace.entry["format"]}

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 import whole_study
 from prose import faults_of_page
+from samples.sacct.sample import write_sample
 from study_runs import tables_without_sense
-from ttf.formats.sacct.sample import write_sample
 
 # What GPUs alone have, named where a trace has none of it.
 OF_GPUS_ALONE = r"GPU (type|activity)|no GPU|placement held a GPU|GPUs in use, and free GPUs|GPUs numeric"

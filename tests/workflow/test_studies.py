@@ -89,16 +89,16 @@ def test_two_studies_started_at_the_same_time_both_end_well(checkout, finished_s
 
 def test_other_settings_of_a_shared_trace_are_refused_before_the_first_job(study):
     config = both(study) | {"survival": {"max_steps": 50}}
-    config["registry"]["sample"] = {"generate": {"tasks": 3000}}
+    config["registry"]["sample"] = {"infra_failures": {"states": ["Failed"]}}
     refused = study.snakemake(check=False, **config)
     assert refused.returncode == 1
     assert "sample: also in the study sample, which has other settings" in refused.stderr
     assert "survival.max_steps is 50 here and 2000 there" in refused.stderr
-    assert "registry.sample.generate.tasks is 3000 here and 2000 there" in refused.stderr
+    assert "registry.sample.infra_failures is {states: [Failed]} here and nothing there" in refused.stderr
     assert "make remove STUDY=sample" in refused.stderr
     assert not (study.folder / "results/studies/both").exists()
     # Under another name of the trace both can stand.
-    config["registry"]["other"] = {"format": "pai2020", **config["registry"].pop("sample")}
+    config["registry"]["other"] = {"format": "pai2020", "embedded": True, **config["registry"].pop("sample")}
     assert "ingest" in study.planned(**config | {"study": ["other", "mine"]})
 
 

@@ -1,35 +1,37 @@
-# Raw tables that the workflow makes or downloads. All others lie in a folder that the registry names.
+# Raw tables that the workflow unpacks or downloads. All others lie in a folder that the registry names.
 import re
 
 from study.raw_tables import sample_files
 
 # A trace of each format is made of files of its own.
-for sample_format in sorted({trace.entry["format"] for trace in STUDY.traces.values() if trace.synthetic}):
+for sample_format in sorted({trace.entry["format"] for trace in STUDY.traces.values() if trace.made_files}):
 
     rule:
-        """A synthetic trace in the layout of the format, from a seed: the same bytes every time."""
+        """The raw tables of an embedded sample, out of its packed file."""
         name:
-            f"make_sample_{sample_format}"
+            f"unpack_sample_{sample_format}"
+        input:
+            # Its checksum, a parameter, says when it changed.
+            packed=ancient(there(seen_from_here(ROOT / STUDY.formats[sample_format]["sample"]["packed"]))),
         output:
             **sample_files("{trace}", {"format": sample_format}, STUDY.formats),
         log:
-            "logs/{trace}/make_sample.log",
+            "logs/{trace}/unpack_sample.log",
         benchmark:
-            "benchmarks/{trace}/make_sample.tsv"
+            "benchmarks/{trace}/unpack_sample.tsv"
         wildcard_constraints:
-            trace=any_of(STUDY.traces_where(lambda trace: trace.synthetic and trace.entry["format"] == sample_format)),
+            trace=any_of(STUDY.traces_where(lambda trace: trace.made_files and trace.entry["format"] == sample_format)),
         # Everything waits for it.
         priority: 10
         conda:
             ENVIRONMENT
         resources:
-            **asks_for("make_sample"),
+            **asks_for("unpack_sample"),
         params:
-            *code_of("make_sample", f"ttf.formats.{sample_format}.sample"),
-            format=sample_format,
-            generate=lambda wildcards: trace_of(wildcards).entry["generate"],
+            *code_of("unpack_sample"),
+            sha256=STUDY.formats[sample_format]["sample"]["sha256"],
         script:
-            "../../scripts/make_sample.py"
+            "../../scripts/unpack_sample.py"
 
 
 rule fetch:

@@ -27,8 +27,6 @@ from study.yaml_files import Document, KeyPath, at, load_yaml, parse_yaml
 DEFAULTS = Path(__file__).resolve().parents[2] / "config" / "config.yaml"
 TRACES_FILE = "config/traces.yaml"
 OVERRIDES = "--config"
-# Format -> what says how large a synthetic trace of it is.
-SAMPLE_SIZES = {"pai2020": "tasks", "philly": "jobs", "sacct": "jobs"}
 
 Layer = tuple[str, dict]
 
@@ -146,10 +144,6 @@ def resolve(layers: list[Layer], traces: dict, tables: Mapping[str, Iterable[str
     if problems:
         raise ConfigError(in_files(problems, stack))
     resolved = _complete(SCHEMA, merged)
-    for entry in resolved["registry"].values():
-        if "generate" in entry:
-            size = SAMPLE_SIZES[entry["format"]]
-            entry["generate"] = {key: entry["generate"][key] for key in (size, "seed")}
     resolved["registry"] = {name: resolved["registry"][name] for name in resolved["study"]}
     resolved["name"] = resolved["name"] or (resolved["study"][0] if len(resolved["study"]) == 1 else "study")
     return resolved
@@ -240,21 +234,15 @@ def _contradictions(
 
 def _in_entry(entry: dict, tables: list[str]) -> Iterator[Problem]:
     """The same of a trace in the registry; paths are within its entry. `tables` are those of its format, if known."""
-    if "folder" in entry and "generate" in entry:
-        text = "has both folder and generate once all files are merged; a trace has one of them. "
-        yield Problem((), text + "Give your own data a name of its own.", at=[("folder",), ("generate",)])
-    elif "folder" not in entry and "generate" not in entry:
-        text = "has neither folder nor generate; say where its raw tables are, for example "
-        yield Problem((), text + "folder: path/to/the/csv/files.")
+    if "folder" in entry and entry.get("embedded"):
+        text = "is an embedded sample, and has a folder once all files are merged. "
+        yield Problem((), text + "Give your own data a name of its own.", at=[("folder",), ("embedded",)])
+    elif "folder" not in entry and not entry.get("embedded"):
+        yield Problem((), "has no folder; say where its raw tables are, for example folder: path/to/the/csv/files.")
     for key in ("files", "download") if tables else ():
         for table in [table for table in entry.get(key, {}) if table not in tables]:
             text = f"the format {entry['format']} has no such table{mean(table, tables)} "
             yield Problem((key, table), text + f"Allowed here: {', '.join(tables)}.")
-    if "generate" in entry:
-        size = SAMPLE_SIZES[entry["format"]]
-        for key in [key for key in entry["generate"] if key not in (size, "seed")]:
-            text = f"a sample of the format {entry['format']} is as large as {size} says; "
-            yield Problem(("generate", key), f"{text}write {size} in place of {key}.")
     checks = [window_problems(entry)]
     checks += [mapping_problems(entry)] if entry["format"] in MAPPED else []
     checks += [zone_problems(entry)] if entry["format"] in (*MAPPED, "sacct") else []

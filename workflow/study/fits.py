@@ -162,7 +162,8 @@ def shapes_of(formats: dict, registry: dict) -> Iterator[Shape]:
 
 def files_beside(shape: Shape, files: Sequence[str]) -> dict[str, str]:
     """Key of the registry -> the file in the folder that it is for, called as in the format's sample."""
-    return {key: name for key, name in shape.declared.get("sample", {}).items() if key in BESIDE and name in files}
+    named = shape.declared["sample"]["files"] if "sample" in shape.declared else {}
+    return {key: name for key, name in named.items() if key in BESIDE and name in files}
 
 
 def tables_beside(folder: Folder, shape: Shape) -> dict[str, list[str]]:

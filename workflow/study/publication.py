@@ -15,7 +15,7 @@ SOURCES = (
     *("sbom.cdx.json", "requirements-sbom.lock", "requirements-crate.lock"),
     *("requirements-cluster.lock", "requirements-cluster-test.lock"),
     *("requirements-kubernetes.lock", "requirements-kubernetes-test.lock"),
-    *("workflow", "scripts", "config", "profiles", "report", "setup"),
+    *("workflow", "scripts", "config", "profiles", "report", "samples", "setup"),
 )
 
 

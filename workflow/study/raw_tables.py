@@ -27,13 +27,13 @@ BESIDE = ("health_events", "loss_log", "log_tails", "node_events")
 def raw_tables(trace: str, entry: dict, formats: dict) -> dict[str, list[str]]:
     """Table -> its files, as the user typed their folder, in the format's order; only the tables that are there.
 
-    The files of a generated trace are the ones that rule make_sample writes, there or not yet; a table that is missing
-    and can be downloaded is the file that rule fetch writes (see to_fetch).
+    The files of an embedded sample are the ones that rule unpack_sample writes, there or not yet; a table that is
+    missing and can be downloaded is the file that rule fetch writes (see to_fetch).
     Raises ConfigError for a folder that is not there, a required table that is not in it, two files for a table of one
     file, and a download that cannot be what was meant.
     """
     tables = formats[entry["format"]]["tables"]
-    if "generate" in entry:
+    if entry.get("embedded"):
         made = sample_files(trace, entry, formats)
         own = {table: made[table] for table, spec in tables.items() if table in made and "beside" not in spec}
         return own | tables_beside(trace, entry, tables, [file for files in made.values() for file in files])
@@ -101,7 +101,7 @@ def entries_left_out(trace: str, entry: dict, formats: dict) -> dict[str, str]:
     if isinstance(entry.get("folder"), list):
         parts = ((folder, entries_left_out(trace, entry | {"folder": folder}, formats)) for folder in entry["folder"])
         return {f"{part_of(folder)}/{name}": reason for folder, found in parts for name, reason in found.items()}
-    if "generate" in entry or not Path(entry["folder"]).is_dir():
+    if entry.get("embedded") or not Path(entry["folder"]).is_dir():
         return {}
     found = raw_tables(trace, entry, formats)
     tables = {table: spec for table, spec in formats[entry["format"]]["tables"].items() if "beside" not in spec}
@@ -140,8 +140,8 @@ def paths_of(entry: dict, key: str) -> list[str]:
 
 
 def sample_files(trace: str, entry: dict, formats: dict) -> dict[str, list[str]]:
-    """Name -> the files that the rule make_sample writes for a generated trace: its tables, and what is beside them."""
-    names = formats[entry["format"]]["sample"].items()
+    """Name -> the files that rule unpack_sample writes for an embedded sample: its tables, and what is beside them."""
+    names = formats[entry["format"]]["sample"]["files"].items()
     return {
         name: [f"data/{trace}/{file}" for file in ([files] if isinstance(files, str) else files)]
         for name, files in names

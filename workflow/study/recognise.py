@@ -118,7 +118,7 @@ def _is_free(name: str, entry: dict, registry: dict, formats: dict) -> bool:
     shipped = registry.get(name)
     if not shipped:
         return True
-    if "generate" in shipped or shipped["format"] != entry["format"]:
+    if "embedded" in shipped or shipped["format"] != entry["format"]:
         return False
     try:
         is_same = raw_tables(name, shipped | entry, formats) == raw_tables(name, entry, formats)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from study.raw_tables import on_disk
 
-# Of the raw files of a synthetic trace, whether they are there yet or not.
-BYTES_A_JOB = 2500
+# Of an embedded sample, whether its raw files are there yet or not: the largest has so many.
+EMBEDDED_BYTES = 50_000_000
 
 
 def shares_of(entry: dict, files: dict[str, list[str]], scatter: dict) -> int:
@@ -15,8 +15,8 @@ def shares_of(entry: dict, files: dict[str, list[str]], scatter: dict) -> int:
 
 def _size(entry: dict, files: dict[str, list[str]]) -> int:
     """Bytes of the raw files as they lie on the disk; of one that is not there yet what the registry says of it."""
-    if "generate" in entry:
-        return BYTES_A_JOB * next(iter(entry["generate"].values()))
+    if entry.get("embedded"):
+        return EMBEDDED_BYTES
     announced = {
         on_disk(path): entry.get("download", {}).get(table, {}).get("bytes", 0)
         for table, paths in files.items()

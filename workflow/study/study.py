@@ -111,7 +111,7 @@ class Study:
     def _trace(self, name: str, entry: dict, with_jobs: list[str]) -> Trace:
         format, formats = self.formats[entry["format"]], self.formats
         files, parts = raw_tables(name, entry, formats), parts_of(name, entry, formats)
-        made = sample_files(name, entry, formats) if "generate" in entry else {}
+        made = sample_files(name, entry, formats) if entry.get("embedded") else {}
         shares = shares_of(entry, files, self.config["scatter"]) if format.get("large") else 1
         of_rule = [file for files in made.values() for file in files]
         given = given_tables(name, entry, format, of_rule)

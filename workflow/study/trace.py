@@ -27,7 +27,7 @@ class Trace:
     """entry: of the registry; format: its declaration; raw_files: table -> files; parts: part -> table -> file.
 
     left_out: entry of its folders -> why it is not read; sources: name -> what lies beside the common tables: the typed
-    raw tables for health events and losses, or the tails of logs; made_files: by table, of a synthetic trace; windows:
+    raw tables for health events and losses, or the tails of logs; made_files: by table, of an embedded sample; windows:
     between which its drift is measured; shares: jobs that share the work on its tables.
     """
 
@@ -103,7 +103,7 @@ class Trace:
 
     @property
     def synthetic(self) -> bool:
-        return "generate" in self.entry
+        return self.entry.get("synthetic", False)
 
     @property
     def strata(self) -> list[str]:
@@ -231,7 +231,7 @@ class Trace:
 
     @property
     def folders_of_raw(self) -> dict[str, list[str]]:
-        """Folder of its raw tables -> the entries that are not read; nothing of a synthetic trace."""
+        """Folder of its raw tables -> the entries that are not read; nothing of an embedded sample."""
         folder = self.entry.get("folder")
         if isinstance(folder, list):
             parts = {name: f"{part_of(name)}/" for name in folder}

@@ -13,7 +13,8 @@ from typing import Any
 from ttf.provenance.digests import CHECKOUT, Memory, members, name_of, of_folder, of_workflow, touched
 
 # What git is asked about: nothing else has a part in results, a profile only in where and when jobs run.
-_CODE = ["Snakefile", "workflow", "scripts", "config", "report", "pyproject.toml", "environment.yml", "CITATION.cff"]
+_CODE = ["Snakefile", "workflow", "scripts", "config", "report", "samples"]
+_CODE += ["pyproject.toml", "environment.yml", "CITATION.cff"]
 _RESULTS = "results/"
 
 

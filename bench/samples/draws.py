@@ -15,9 +15,8 @@ from typing import BinaryIO
 
 import numpy as np
 import polars as pl
-from numpy.polynomial.hermite_e import hermegauss
-
 from ttf.errors import StudyError
+from ttf.packed_samples import identifiers
 
 Ints = np.ndarray
 Floats = np.ndarray
@@ -141,10 +140,6 @@ def whole(values: Floats) -> Ints:
 
 # ---- jobs that are not independent ----
 
-# Points of a standard normal distribution and their weights, for a mean over what cannot be seen.
-_POINTS, _WEIGHTS = hermegauss(32)
-UNSEEN = (_POINTS, _WEIGHTS / _WEIGHTS.sum())
-
 
 def normal_scores(rng: Random, count: int) -> Floats:
     """Standard normal quantiles, evenly spread, in random order."""
@@ -181,59 +176,6 @@ def which_fail(rng: Random, number: int, odds: Floats) -> Bools:
     return chosen
 
 
-def scale_of(odds: Floats, number: float, unseen_log_sd: float = 0.0) -> float:
-    """The c with which the probabilities that `chance` gives these odds add up to `number`: 0 for 0, infinite for all.
-
-    Newton's method on log c, kept within bounds: none fails more often than it would with the largest odds of all.
-    """
-    entries = len(odds)
-    if not 0 < number < entries:
-        return 0.0 if number <= 0 else math.inf
-    values, times = np.unique(odds, return_counts=True)
-    log_odds = np.log(values)
-    even = math.log(number / (entries - number))
-    margin = unseen_log_sd * float(UNSEEN[0].max()) + 1e-9
-    low, high = even - log_odds.max() - margin, even - log_odds.min() + margin
-    at = (low + high) / 2
-    for _ in range(200):
-        chances = _logistic((at + log_odds)[:, None] + unseen_log_sd * UNSEEN[0])
-        gap = float(times @ (chances @ UNSEEN[1])) - number
-        low, high = (low, at) if gap > 0 else (at, high)
-        slope = float(times @ ((chances * (1 - chances)) @ UNSEEN[1]))
-        step = at - gap / slope if slope > 0 else math.inf
-        after = step if low < step < high else (low + high) / 2
-        if abs(after - at) <= 4e-16 * max(1.0, abs(at)):
-            break
-        at = after
-    return math.exp(at)
-
-
-def chance(scale: float, odds: Floats, unseen_log_sd: float = 0.0) -> Floats:
-    """c o / (1 + c o) of each entry, c the scale and o its odds.
-
-    unseen_log_sd: where a lognormal factor of the odds that cannot be seen comes on top (`lognormal`), the standard
-    deviation of its logarithm; the mean over it, by 32 points of Gauss and Hermite.
-    """
-    values, place = np.unique(odds, return_inverse=True)
-    with np.errstate(divide="ignore"):
-        log_odds = np.log(scale) + np.log(values)
-    return (_logistic(log_odds[:, None] + unseen_log_sd * UNSEEN[0]) @ UNSEEN[1])[place]
-
-
-def risk_of(odds: Floats, number: float, unseen_log_sd: float = 0.0) -> Floats:
-    """The probability with which each entry fails where `which_fail` lets `number` of them fail.
-
-    That of the logistic model behind it, whose c makes the probabilities add up to `number`, which need not be whole.
-    `which_fail` has a c of its own in each draw, so that of few entries (some tens) the probabilities lie a little
-    closer together than here. unseen_log_sd: see `chance`.
-    """
-    return chance(scale_of(odds, number, unseen_log_sd), odds, unseen_log_sd)
-
-
-def _logistic(log_odds: Floats) -> Floats:
-    return np.exp(-np.logaddexp(0, -log_odds))
-
-
 def sent_again(rng: Random, request: Ints, near: np.ndarray, size: QuantileFunction) -> Ints:
     """Group of each job, from 0: jobs with one request that lie side by side in the order of `near`.
 
@@ -252,29 +194,19 @@ def sent_again(rng: Random, request: Ints, near: np.ndarray, size: QuantileFunct
 
 # ---- identifiers ----
 
-_HEX_PAIRS = np.frombuffer(b"".join(b"%02x" % byte for byte in range(256)), dtype=np.uint16)
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-
-
-def mixed(numbers: Ints) -> Ints:
-    """SplitMix64: a one-to-one scrambling of 64-bit numbers."""
-    z = numbers * _GOLDEN
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
-
 
 def hex_ids(seed: int, kind: int, numbers: Ints, digits: int) -> pl.Series:
     """Hexadecimal identifiers, the same for the same (seed, kind, number).
 
     From 16 digits on they are unique, because the scrambling of the first word is one-to-one.
     """
-    words = -(-digits // 16)
-    salt = np.random.SeedSequence([seed, kind]).generate_state(1, np.uint64)[0]
-    counters = numbers.astype(np.uint64)[:, None] * np.uint64(words) + np.arange(words, dtype=np.uint64)
-    raw = mixed(counters + salt).astype(">u8").view(np.uint8)
-    text = _HEX_PAIRS[raw[:, : digits // 2]].view(f"S{digits}").reshape(-1)
-    return pl.Series(text, dtype=pl.Binary).cast(pl.String)
+    ids = identifiers(salt_of(seed, kind), numbers, digits)
+    return pl.Series(ids, dtype=pl.Binary).cast(pl.String)
+
+
+def salt_of(seed: int, kind: int) -> int:
+    """What keeps the identifiers of two kinds apart, and those of two seeds."""
+    return int(np.random.SeedSequence([seed, kind]).generate_state(1, np.uint64)[0])
 
 
 def thousandths(values: Floats) -> Floats:

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
-from ttf.formats.draws import Bools, Floats, Ints, QuantileFunction, Random
-from ttf.formats.philly.sample_cluster import Attempt, fewest_servers
+
+from samples.draws import Bools, Floats, Ints, QuantileFunction, Random
+from samples.philly.sample_cluster import Attempt, fewest_servers
 
 MINUTE_S = 60
 # Six hours each, from (UTC): 2017-10-03 00:00 PDT, 10-10 09:00, 10-17 15:00, 10-24 09:00, 10-31 15:00, 11-04 23:00.

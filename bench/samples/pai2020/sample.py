@@ -61,7 +61,7 @@ Jobs are not independent. The totals above stay as published; who makes them up 
   - the machine: where the first instance ran, the odds differ by a factor of MACHINE_LOG_SD.
 The scheduler puts the jobs that a user submits on one day into one rack, and a gang on one machine after another.
 
-Same (tasks, seed), same bytes: see ttf.formats.draws. Instances are made in blocks of `BLOCK_TASKS` tasks, each with
+Same (tasks, seed), same bytes: see samples.draws. Instances are made in blocks of `BLOCK_TASKS` tasks, each with
 a generator of its own, which bounds the memory.
 """
 
@@ -73,11 +73,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 from ttf.formats.declared import declared
-from ttf.formats.draws import Floats, Ints, chance, check_asked, hex_ids, risk_of, scale_of, staged_files
-from ttf.formats.pai2020.sample_plan import Sample, plan_sample
-from ttf.formats.pai2020.sample_published import FAILED, NO_GPU, NO_TYPE, ROLES, TERMINATED
-from ttf.formats.pai2020.sample_tables import (
-    JOB_NAME,
+
+from samples.draws import check_asked, staged_files
+from samples.pai2020.sample_plan import plan_sample
+from samples.pai2020.sample_tables import (
     instance_frame,
     instance_names,
     job_frame,
@@ -88,10 +87,9 @@ from ttf.formats.pai2020.sample_tables import (
     sensor_frame,
     tag_frame,
     task_frame,
-    words,
 )
 
-FILES = declared("pai2020")["sample"]
+FILES = declared("pai2020")["sample"]["files"]
 FEWEST_TASKS = 1_000
 BLOCK_TASKS = 50_000
 
@@ -131,59 +129,3 @@ def write_sample(folder: Path, tasks: int = 20_000, seed: int = 2020) -> dict[st
             write("sensor", sensor_frame(sample, rng, instances, names, measured, written["sensor"]))
             write("machine_metric", metric_frame(rng, instances, names, measured, machines))
     return written
-
-
-def true_risk(tasks: int = 20_000, seed: int = 2020) -> pl.DataFrame:
-    """The probability with which each task of `write_sample` fails, if it ends, as it stood at its submission.
-
-    job_id, task and risk, in the order of the task table. Of the first task of a job, which fails when its job does,
-    given
-
-    - what it asks for. Within one type (or without a GPU) all requests fail alike, so that of each request a share of
-      the jobs fails that is the type's, shared out by the odds of users and groups. How many fail of just this request
-      is not known at submission: its expectation stands in.
-    - its user and recurrence group, by their odds.
-    - whether it is of the last quarter of the submissions, a gang, one of several tasks of its job. These are drawn by
-      the outcome alone, so that each multiplies the odds by how many times as common it is among failures.
-
-    Where a task runs is not known yet, and is drawn by the outcome: it takes nothing from these probabilities. Of
-    further tasks few fail, and what tells which is left out: all have the share of those that do.
-    """
-    sample = plan_sample(tasks, seed)
-    of_jobs, of_tasks = sample.jobs, sample.tasks
-    is_first = np.diff(of_tasks.job, prepend=-1) > 0
-    failed, ended = of_tasks.status == FAILED, np.isin(of_tasks.status, (FAILED, TERMINATED))
-    further = ended & ~is_first
-    risk = np.full(tasks, failed[further].mean())
-    risk[is_first] = _first_tasks(sample, np.flatnonzero(is_first))
-    number = np.arange(len(of_jobs.status))
-    return pl.DataFrame(
-        {
-            "job_id": hex_ids(seed, JOB_NAME, number, 24).gather(of_tasks.job),
-            "task": words(ROLES, of_tasks.role),
-            "risk": risk,
-        }
-    )
-
-
-def _first_tasks(sample: Sample, rows: Ints) -> Floats:
-    """The risk of the first task of each job, in `rows`; see `true_risk`."""
-    jobs, tasks = sample.jobs, sample.tasks
-    plan_gpu, gpu_type = tasks.plan_gpu[rows], tasks.gpu_type[rows]
-    failed, terminated = jobs.status == FAILED, jobs.status == TERMINATED
-    asks = plan_gpu != NO_GPU
-    # Tasks with a GPU and without a type are too few to have a share of their own.
-    share = np.array([failed[asks & (gpu_type == code)].mean() for code in range(NO_TYPE)] + [failed[asks].mean()])
-    expected = np.where(asks, share[gpu_type], failed[~asks].mean())
-    risk = np.zeros(len(rows))
-    request = gpu_type * 1_000 + plan_gpu
-    order = np.argsort(request, kind="stable")
-    for alike in np.split(order, np.flatnonzero(np.diff(request[order])) + 1):
-        risk[alike] = risk_of(jobs.odds[alike], expected[alike].sum())
-    odds = risk / (1 - risk)
-    several = np.bincount(tasks.job) > 1
-    late = jobs.submit_s >= np.sort(jobs.submit_s)[3 * len(rows) // 4]
-    for habit in (late, tasks.instances[rows] > 1, several):
-        of_failed, of_others = habit[failed].mean(), habit[terminated].mean()
-        odds *= np.where(habit, of_failed / of_others, (1 - of_failed) / (1 - of_others))
-    return chance(scale_of(odds[failed | terminated], failed.sum()), odds)

@@ -27,13 +27,12 @@ Jobs are not independent. The shares of the statuses by GPUs stay as given; who 
 - the machines of the last attempt: the mean of their factors, of MACHINE_LOG_SD. The scheduler fills the machine that
   fits best, the first of such, so that what is submitted together lands together.
 
-Same (jobs, seed), same bytes: see ttf.formats.draws.
+Same (jobs, seed), same bytes: see samples.draws.
 """
 
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -41,7 +40,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 from ttf.formats.declared import declared
-from ttf.formats.draws import (
+
+from samples.draws import (
     Bools,
     Floats,
     Ints,
@@ -54,7 +54,6 @@ from ttf.formats.draws import (
     hex_ids,
     lognormal,
     pick,
-    risk_of,
     sent_again,
     shuffled,
     spread,
@@ -62,10 +61,10 @@ from ttf.formats.draws import (
     which_fail,
     whole,
 )
-from ttf.formats.philly import sample_cluster, sample_telemetry
-from ttf.formats.philly.sample_cluster import Attempt
+from samples.philly import sample_cluster, sample_telemetry
+from samples.philly.sample_cluster import Attempt
 
-FILES = declared("philly")["sample"]
+FILES = declared("philly")["sample"]["files"]
 FEWEST_JOBS = 300
 
 # ---- what was published ----
@@ -146,7 +145,6 @@ class Plan:
     account: Ints
     user: Ints
     campaign: Ints
-    user_odds: Floats  # that the job fails, by its user; relative
     odds: Floats  # the same by its user and campaign
     durations_s: list[list[int]]  # of each attempt; none for jobs that were never scheduled
 
@@ -190,7 +188,6 @@ def plan(jobs: int, seed: int) -> Plan:
         account=account,
         user=user,
         campaign=campaign,
-        user_odds=user_odds,
         odds=odds,
         durations_s=_durations(rng, run_s, retries, never),
     )
@@ -411,22 +408,3 @@ def write_sample(folder: Path, jobs: int = 3_000, seed: int = 2017) -> dict[str,
             frame.write_csv(files[name], include_header=False)
             rows[name] = frame.height
     return rows
-
-
-def true_risk(jobs: int = 3_000, seed: int = 2017) -> pl.DataFrame:
-    """The probability with which each job of `write_sample` fails, as it stood at its submission: job_id, risk.
-
-    Given its user and the bucket of its GPUs, in which a given number fails. The campaign, which nothing in the record
-    names, and the machines, which nobody knows yet, are unseen: the mean over one lognormal factor with the variance
-    of both. Machines matter a little less than that (their factor is drawn among jobs with as many attempts, which tell
-    of failures already; a job on several has the mean of theirs), so that the log odds lie too close together, by one
-    or two per cent.
-    """
-    planned = plan(jobs, seed)
-    unseen_log_sd = math.hypot(GROUP_LOG_SD, MACHINE_LOG_SD)
-    risk = np.zeros(jobs)
-    for code in range(len(BUCKETS)):
-        rows = np.flatnonzero(planned.bucket == code)
-        failed = int((planned.status[rows] == FAILED).sum())
-        risk[rows] = risk_of(planned.user_odds[rows], failed, unseen_log_sd)
-    return pl.DataFrame({"job_id": job_ids(planned), "risk": risk})

@@ -27,7 +27,7 @@ Jobs are not independent. As many end in each state as is given; who fails depen
 The scheduler gives small jobs the node that they fill best, the first of such, and others idle nodes one after another:
 what is submitted together lands together.
 
-Same (jobs, seed), same bytes: see ttf.formats.draws.
+Same (jobs, seed), same bytes: see samples.draws.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-import polars as pl
-from ttf.formats.draws import (
+
+from samples.draws import (
     Floats,
     Ints,
     QuantileFunction,
@@ -49,7 +49,6 @@ from ttf.formats.draws import (
     check_asked,
     lognormal,
     pick,
-    risk_of,
     sent_again,
     shuffled,
     spread,
@@ -57,8 +56,8 @@ from ttf.formats.draws import (
     which_fail,
     whole,
 )
-from ttf.formats.sacct import sample_events
-from ttf.formats.sacct.sample_cluster import HIGH, LOW, NODE_GPUS, NORMAL, Cluster, Failure, Jobs, Run
+from samples.sacct import sample_events
+from samples.sacct.sample_cluster import HIGH, LOW, NODE_GPUS, NORMAL, Cluster, Failure, Jobs, Run
 
 FILES = {"record_a": "2025-a.txt", "record_b": "2025-b.txt", "health_events": "health_events.csv"}
 FILES |= {"node_events": "node_events.txt", "cluster_events": "cluster_events.txt"}
@@ -137,7 +136,6 @@ class Plan:
     user: Ints
     account: Ints
     campaign: Ints
-    user_odds: Floats  # that the job fails, by its user; relative
     limit_min: Ints
     exit_code: list[str]
     never_started: Ints  # how long after its submission a job was cancelled that never started; 0 for the others
@@ -202,7 +200,6 @@ def plan(jobs: int, seed: int) -> Plan:
         user=user,
         account=account,
         campaign=campaign,
-        user_odds=user_odds,
         limit_min=limit_min,
         exit_code=exit_code,
         never_started=np.where(never, rng.integers(1, 3_600, jobs), 0),
@@ -379,16 +376,3 @@ def outages_of_nodes(
     """Every time in which a node of the sample was out of use: see sample_events."""
     rng = np.random.default_rng([seed, 2])
     return sample_events.outages(rng, runs, failures, events, nodes, FIRST_S, END_S)
-
-
-def true_risk(jobs: int = 3_000, seed: int = 2025) -> pl.DataFrame:
-    """The probability with which each job of `write_sample` fails, as it stood at its submission: job_id, risk.
-
-    Given its user, and that neither a node nor the scheduler ends it: failures of nodes, which large jobs meet more
-    often, come on top in the record. The campaign, which nothing there names, is unseen: the mean over its factor. What
-    a job asks for says nothing of how it ends by itself.
-    """
-    planned = plan(jobs, seed)
-    failed = int(np.isin(planned.jobs.state, FAILURES).sum())
-    ids = [str(raw) for raw, _ in planned.job_id]
-    return pl.DataFrame({"job_id": ids, "risk": risk_of(planned.user_odds, failed, GROUP_LOG_SD)})

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from ttf.formats.draws import QuantileFunction, Random, whole
-from ttf.formats.sacct.sample_cluster import Failure, Run
+from samples.draws import QuantileFunction, Random, whole
+from samples.sacct.sample_cluster import Failure, Run
 
 NODE_COLUMNS = ("Cluster", "NodeName", "TimeStart", "TimeEnd", "State", "StateRaw", "Reason", "User")
 CLUSTER_COLUMNS = ("Cluster", "Cluster Nodes", "TimeStart", "TimeEnd", "TRES", "Reason")

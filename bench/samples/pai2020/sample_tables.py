@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from ttf.formats.draws import Bools, Floats, Ints, QuantileFunction, Random, hex_ids, lognormal, mixed, thousandths
-from ttf.formats.pai2020.sample_plan import Sample
-from ttf.formats.pai2020.sample_published import (
+from ttf.packed_samples import scrambled
+
+from samples.draws import Bools, Floats, Ints, QuantileFunction, Random, hex_ids, lognormal, thousandths
+from samples.pai2020.sample_plan import Sample
+from samples.pai2020.sample_published import (
     ALL_MACHINES_AT_TASKS,
     CARD_MEM_GB,
     CPU_USE,
@@ -46,6 +48,8 @@ from ttf.formats.pai2020.sample_published import (
 
 # Kinds of identifiers: each gets numbers of its own, so that no two kinds share an id.
 JOB_NAME, JOB_INST, USER, GROUP, ORPHAN, MACHINE, INSTANCE, WORKER = range(8)
+# Kind -> digits of its identifiers.
+DIGITS = {JOB_NAME: 24, JOB_INST: 64, USER: 12, GROUP: 24, ORPHAN: 64, MACHINE: 24, INSTANCE: 24, WORKER: 64}
 
 
 # ---- columns and frames ----
@@ -111,9 +115,9 @@ def tag_frame(sample: Sample, rows: slice, rng: Random) -> pl.DataFrame:
     demanded = np.where(rng.random(len(like)) < 0.04, rng.integers(0, NO_TYPE, len(like)), NO_TYPE)
     # The workload belongs to the group: all jobs of one have it or none.
     kinds = np.repeat(np.arange(len(WORKLOADS)), list(WORKLOADS.values()))
-    scrambled = mixed(jobs.group[like].astype(np.uint64) + np.uint64(seed))
-    workload = kinds[scrambled % np.uint64(len(kinds))]
-    named = scrambled >> np.uint64(32) < np.uint64(95 * 2**32 // 1_000)
+    bits = scrambled(jobs.group[like].astype(np.uint64) + np.uint64(seed))
+    workload = kinds[bits % np.uint64(len(kinds))]
+    named = bits >> np.uint64(32) < np.uint64(95 * 2**32 // 1_000)
     return pl.DataFrame(
         {
             "inst_id": pl.concat(ids),
@@ -178,7 +182,9 @@ def machines_of(rng: Random, sample: Sample, block: slice, machines: Machines) -
     job, on = tasks.job[block], tasks.gpu_type[block]
     day = sample.jobs.submit_s[job] // DAY_S
     racks = -(-machines.count[on] // RACK_MACHINES)
-    rack = (mixed((sample.jobs.user[job] * 1_000 + day).astype(np.uint64)) % racks.astype(np.uint64)).astype(np.int64)
+    rack = (scrambled((sample.jobs.user[job] * 1_000 + day).astype(np.uint64)) % racks.astype(np.uint64)).astype(
+        np.int64
+    )
     low, high = (machines.first[on] + (rack + end) * machines.count[on] // racks for end in (0, 1))
     draw = rng.random(len(job))
     edges = machines.edges

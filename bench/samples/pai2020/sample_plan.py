@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from ttf.formats.draws import (
+
+from samples.draws import (
     Bools,
     Floats,
     Ints,
@@ -25,7 +26,7 @@ from ttf.formats.draws import (
     which_fail,
     whole,
 )
-from ttf.formats.pai2020.sample_published import (
+from samples.pai2020.sample_published import (
     CPU_ROLES,
     EARLIER_TRIES,
     EXTRA_TASKS,
@@ -102,7 +103,6 @@ class Jobs:
     submit_s: Ints
     user: Ints
     group: Ints
-    odds: Floats  # that the job fails, by its user and group; relative within a request
     tagged: Bools
     end_s: Ints  # 0 where no task wrote an end
 
@@ -330,10 +330,10 @@ def roles_of(rng: Random, job: Ints, position: Ints, no_gpu: Bools, families: In
     return role
 
 
-def users_and_groups(rng: Random, request: Ints, failed: Bools) -> tuple[Ints, Ints, Floats]:
-    """User, recurrence group and odds to fail of each job.
+def users_and_groups(rng: Random, request: Ints, failed: Bools) -> tuple[Ints, Ints]:
+    """User and recurrence group of each job.
 
-    Jobs with one request lie in groups of very uneven size, each of one user; the odds are those of user and group.
+    Jobs with one request lie in groups of very uneven size, each of one user.
 
     As many jobs of a request fail as did before; which of its users and groups have them is drawn here.
     """
@@ -346,7 +346,7 @@ def users_and_groups(rng: Random, request: Ints, failed: Bools) -> tuple[Ints, I
         fails = which_fail(rng, int(failed[rows].sum()), odds[group[rows]])
         of_failed, of_others = group[rows[fails]], group[rows[~fails]]
         group[rows[failed[rows]]], group[rows[~failed[rows]]] = rng.permutation(of_failed), rng.permutation(of_others)
-    return user_of[group], group, odds[group]
+    return user_of[group], group
 
 
 def users_of(rng: Random, groups: int) -> Ints:
@@ -410,7 +410,7 @@ def plan_sample(tasks: int, seed: int) -> Sample:
     gpu_type = gpu_types(rng, status, no_gpu, first_row[job])
     plan_gpu = gpu_requests(rng, no_gpu, gpu_type)
     request = (gpu_type * 1_000 + plan_gpu)[first_row]
-    user, group, odds = users_and_groups(rng, request, job_status == FAILED)
+    user, group = users_and_groups(rng, request, job_status == FAILED)
     # A group asks for the same each time. Who asks for more GPU asks for more cores and memory too, loosely.
     cores, memory = rng.random((2, int(position.max()) + 1, int(group.max()) + 1))[:, position, group[job]]
     appetite = np.clip(plan_gpu, 0, 400) / 200
@@ -445,7 +445,6 @@ def plan_sample(tasks: int, seed: int) -> Sample:
         submit_s=submit_s,
         user=user,
         group=group,
-        odds=odds,
         tagged=~pick(rng, np.ones(jobs, dtype=bool), 1 - PUBLISHED_TAGGED_JOBS / PUBLISHED_JOBS),
         end_s=job_end_s,
     )

@@ -1,0 +1,95 @@
+"""Unpack an embedded sample: a file of JSON that holds raw tables column by column (samples/README.md).
+
+It is text: a workflow that fetches this one through git gets no binary file whole. Columns pack in half the room that
+rows take, and identifiers, which look random and do not pack at all, are numbers that a one-to-one function scrambles.
+"""
+
+import base64
+import bz2
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+
+from ttf.errors import StudyError
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_HEX_PAIRS = np.frombuffer(b"".join(b"%02x" % byte for byte in range(256)), dtype=np.uint16)
+
+
+def unpack_sample(packed: Path, sha256: str, folder: Path) -> int:
+    """Write the raw tables of a sample into `folder`; return their number.
+
+    Raises StudyError where the packed file is another one than its format declares.
+    """
+    content = packed.read_bytes()
+    actual = hashlib.sha256(content).hexdigest()
+    if actual != sha256:
+        raise StudyError(
+            f"{packed}: the SHA-256 is {actual}; expected {sha256}. The file was edited or cut short: "
+            "get it anew, in a checkout with git restore samples."
+        )
+    tables = json.loads(content)
+    for name, table in tables.items():
+        text = table_text(table)
+        if hashlib.sha256(text).hexdigest() != table["sha256"]:
+            raise StudyError(f"{packed}: {name} does not unpack to the bytes that were packed.")
+        (folder / name).write_bytes(text)
+    return len(tables)
+
+
+def table_text(table: dict) -> bytes:
+    """The bytes of a raw table: its first line as it stands, and its columns side by side."""
+    columns = [column_values(column) for column in table["columns"]]
+    rows = map(table["separator"].join, zip(*columns, strict=True))
+    return "".join(f"{line}\n" for line in (table["first_line"], *rows)).encode()
+
+
+def column_values(column: dict) -> list[str]:
+    """The values of a column below the first line.
+
+    Packed as text, or as whole numbers, byte by byte, the lowest of all rows first. The smallest stand for `words`, the
+    others for what `number_texts` says.
+    """
+    content = bz2.decompress(base64.b85decode(column["packed"]))
+    if column["kind"] == "text":
+        return content.decode().split("\n")
+    places = np.frombuffer(content, dtype=np.uint8).reshape(column["width"], -1).astype(np.int64)
+    codes = np.sum(places << (8 * np.arange(column["width"]))[:, None], axis=0)
+    words = column["words"]
+    is_number = codes >= len(words)
+    numbers = iter(number_texts(codes[is_number] - len(words), column))
+    return [
+        next(numbers) if is_one else words[code]
+        for code, is_one in zip(codes.tolist(), is_number.tolist(), strict=True)
+    ]
+
+
+def number_texts(numbers: np.ndarray, column: dict) -> list[str]:
+    """Numbers as the column writes them: identifiers, whole numbers, or with decimals where it has a divisor.
+
+    differences: each number is its difference to the one above, doubled, and less one with its sign changed if below 0.
+    """
+    if column["differences"]:
+        numbers = np.cumsum((numbers >> 1) ^ -(numbers & 1))
+    if column["kind"] == "ids":
+        return identifiers(column["salt"], numbers, column["digits"]).astype(str).tolist()
+    divisor = column["divisor"]
+    return [repr(number / divisor) for number in numbers.tolist()] if divisor else [str(n) for n in numbers.tolist()]
+
+
+def identifiers(salt: int, numbers: np.ndarray, digits: int) -> np.ndarray:
+    """Hexadecimal identifiers of whole numbers, as bytes; from 16 digits on different ones for different numbers."""
+    words = -(-digits // 16)
+    counters = numbers.astype(np.uint64)[:, None] * np.uint64(words) + np.arange(words, dtype=np.uint64)
+    raw = scrambled(counters + np.uint64(salt)).astype(">u8").view(np.uint8)
+    return _HEX_PAIRS[raw[:, : digits // 2]].view(f"S{digits}").reshape(-1)
+
+
+def scrambled(numbers: np.ndarray) -> np.ndarray:
+    """SplitMix64: a one-to-one scrambling of 64-bit numbers."""
+    z = numbers * _GOLDEN
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))

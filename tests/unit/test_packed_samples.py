@@ -1,0 +1,67 @@
+"""The embedded samples are what the generators write, and unpack to the tables that their formats declare."""
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from of_formats import FORMATS
+from samples.draws import hex_ids
+from samples.pack import EMBEDDED, Identifiers, pack_table, packed_sample
+from study.raw_tables import parts_of, raw_tables, sample_files
+from study_runs import ROOT
+from ttf.errors import StudyError
+from ttf.packed_samples import table_text, unpack_sample
+
+
+def test_formats_with_a_sample_have_a_generator():
+    assert {name for name, format in FORMATS.items() if "sample" in format} == set(EMBEDDED)
+
+
+@pytest.mark.parametrize("name", EMBEDDED)
+def test_a_sample_unpacks_to_the_files_that_its_format_declares(tmp_path, name):
+    sample = FORMATS[name]["sample"]
+    count = unpack_sample(ROOT / sample["packed"], sample["sha256"], tmp_path)
+    names = sample_files("t", {"format": name}, FORMATS)
+    expected = sorted(Path(file).name for files in names.values() for file in files)
+    assert sorted(path.name for path in tmp_path.iterdir()) == expected
+    assert count == len(expected)
+
+
+def test_the_generators_remake_a_sample_bit_for_bit():
+    content = packed_sample("sacct", *EMBEDDED["sacct"]).encode()
+    assert hashlib.sha256(content).hexdigest() == FORMATS["sacct"]["sample"]["sha256"]
+
+
+def test_an_edited_file_is_refused(tmp_path):
+    sample = FORMATS["sacct"]["sample"]
+    path = tmp_path / "sacct.json"
+    path.write_bytes((ROOT / sample["packed"]).read_bytes() + b" ")
+    with pytest.raises(StudyError, match=r"sacct\.json: the SHA-256 is \w{64}; expected \w{64}\. The file was edited"):
+        unpack_sample(path, sample["sha256"], tmp_path)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_each_form_of_a_column_unpacks_to_its_own_bytes():
+    ids = Identifiers(7, {1: 24, 2: 64}, 999)
+    first, second = (hex_ids(7, kind, np.arange(300), digits).to_list() for kind, digits in ((1, 24), (2, 64)))
+    columns = [
+        ("ids", first),
+        ("ids", [*second[:298], "", "another"]),
+        ("numbers", [str(number * number % 977) for number in range(300)]),
+        ("numbers", [*(str(number * 7919 % 100_003 / 1000) for number in range(299)), "NA"]),
+        ("numbers", ["", *(f"{1_500_000_000 - 61 * number}.0" for number in range(299))]),
+        ("text", ["007", *("ab" * number for number in range(299))]),
+    ]
+    kinds, values = zip(*columns, strict=True)
+    text = "\n".join(map(",".join, [kinds, *zip(*values, strict=True)])) + "\n"
+    table = pack_table(text.encode(), ids)
+    assert table_text(table) == text.encode()
+    assert tuple(column["kind"] for column in table["columns"]) == kinds
+
+
+def test_tables_of_a_sample_are_read_and_what_is_beside_them_is_not():
+    entry = {"format": "sacct", "embedded": True}
+    assert raw_tables("t", entry, FORMATS) == {"record": ["data/t/2025-a.txt", "data/t/2025-b.txt"]}
+    assert list(parts_of("t", entry, FORMATS)) == ["2025-a.txt", "2025-b.txt"]
+    assert "loss_log" not in raw_tables("t", {"format": "philly", "embedded": True}, FORMATS)
