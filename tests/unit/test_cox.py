@@ -5,6 +5,7 @@ import math
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 from statsmodels.duration.hazard_regression import PHReg
 from statsmodels.stats.multitest import multipletests
 from ttf.analyses.estimate_hazards import COX, cox
@@ -122,6 +123,22 @@ def test_proportionality_against_the_likelihood_written_out():
     for statistic, group in zip(proportionality(lives, found, groups), groups, strict=True):
         reference = proportionality_written_out(seconds, failed, columns, found.coefficients, group)
         assert statistic == pytest.approx(reference, rel=1e-9)
+
+
+def test_proportionality_holds_its_level_and_finds_what_changes():
+    rng = np.random.default_rng(5)
+    statistics = []
+    for _ in range(300):
+        side = rng.random(120) < 0.5
+        seconds = np.ceil(rng.exponential(1e6 / (1 + side))).astype(np.int64)
+        lives = Lives(seconds, rng.random(120) < 0.8, [side])
+        statistics += proportionality(lives, fit(lives), [[0]])
+    # Three standard errors of a share of 300 are 0.038.
+    assert abs((np.array(statistics) > stats.chi2.ppf(0.95, 1)).mean() - 0.05) < 0.038
+    shapes = np.where(side := rng.random(1000) < 0.5, 0.5, 2)
+    seconds = np.ceil(1e6 * rng.weibull(shapes)).astype(np.int64)
+    lives = Lives(seconds, np.full(1000, True), [side])
+    assert proportionality(lives, fit(lives), [[0]])[0] > 100
 
 
 @pytest.mark.parametrize(

@@ -182,6 +182,38 @@ def test_the_growth_that_groups_have_in_common_is_none_where_the_later_ones_fail
     assert (every["trend"], every["strata"]) == ("none", 2) and every["homogeneity_p"] > 0.05
 
 
+@pytest.mark.parametrize(("bursts", "exact"), [(3, 0.75), (10, 0.5)])
+def test_the_interval_of_growth_holds_when_faults_come_in_bursts(bursts, exact):
+    """The exact one holds in 60% and 35%."""
+    rng, held, known = np.random.default_rng(bursts), [], 0
+    for _ in range(150):
+        stratum = in_weeks(rng, np.full(52, 6.0), bursts)
+        within, alone = common_growth([stratum]), growth(stratum.at, 1.0)
+        if "ci_low" in within:
+            known += 1
+            held.append([one["ci_low"] <= 1 <= one["ci_high"] for one in (within, alone)])
+    by_blocks, by_poisson = np.mean(held, axis=0)
+    assert by_blocks > 0.92 and by_poisson < exact and known > 130
+
+
+def test_a_rate_that_drifts_is_no_trend_and_a_trend_is_one():
+    """Weekly rates of log SD 0.5: Lewis and Robinson's test rejects a third of those without any trend."""
+    rng = np.random.default_rng(5)
+
+    def rejected(growth_of):
+        found = []
+        for _ in range(150):
+            stratum = in_weeks(rng, 20 * np.exp(0.5 * rng.normal(size=52)), growth=growth_of)
+            found.append(
+                [common_growth([stratum])["trend_p"] < 0.05, growth(stratum.at, 1.0)["lewis_robinson_p"] < 0.05]
+            )
+        return np.mean(found, axis=0)
+
+    by_blocks, by_gaps = rejected(1)
+    assert by_blocks < 0.08 and by_gaps > 0.2
+    assert rejected(1.6)[0] > 0.9
+
+
 def test_groups_of_different_growth_differ_and_have_no_common_trend():
     rng, rate = np.random.default_rng(6), np.full(104, 10.0)
     strata = [in_weeks(rng, rate, 2, growth) for growth in (0.5, 0.5, 2, 2)]

@@ -154,6 +154,30 @@ def test_thinned_curves_keep_their_rows():
         assert thinned.join(curves, on=curves.columns, nulls_equal=True, how="semi").height == thinned.height
 
 
+@pytest.mark.parametrize("n", [50, 200])
+def test_incidence_interval_covers(n):
+    """Two exponential ends and uniform censoring: the 95 % interval at the median time, 400 samples of a seed."""
+    rng = np.random.default_rng(20)
+    repeats, at = 400, 1.0
+    time = rng.exponential(1, (repeats, n))
+    is_failure = rng.random((repeats, n)) < 0.3
+    until = rng.uniform(0, 4, (repeats, n))
+    truth = 0.3 * (1 - math.exp(-at))
+    # In integers, finely: the estimator reads seconds.
+    seconds = np.floor(np.minimum(time, until) * 1e6).astype(np.int64)
+    event = np.where(until < time, "", np.where(is_failure, "failure", "success"))
+    lives = pl.DataFrame(
+        {"duration_s": seconds.ravel(), "event": event.ravel(), "sample": np.repeat(np.arange(repeats), n)}
+    )
+    curves = cumulative_incidence(lives, ["failure", "success"], ["sample"])
+    last = curves.filter((pl.col("event") == "failure") & (pl.col("time_s") <= at * 1e6)).group_by("stratum").last()
+    known = last.drop_nulls("ci_low")
+    assert known.height > 0.99 * repeats
+    covered = ((known["ci_low"] <= truth) & (truth <= known["ci_high"])).mean()
+    # Three standard errors of a share of 400 are 0.033.
+    assert abs(covered - 0.95) < 0.033
+
+
 def test_causes_that_come_together_are_an_end_of_their_own():
     lives = pl.DataFrame(
         {

@@ -78,6 +78,17 @@ def _alone():
     return one, "state", 8, "trace", 0, reach_of(one, law(None, reason="one size only"))
 
 
+def test_under_one_rate_the_test_rejects_as_often_as_it_says():
+    rng = np.random.default_rng(12)
+    reach, low = reach_of(ROWS, law("agrees")), 0
+    for _ in range(400):
+        sizes = ((1, 400), (4, 90), (64, 5))
+        told = sums(*((nodes, 9, int(rng.poisson(0.05 * nodes * days)), days * DAY) for nodes, days in sizes))
+        table = mttf_by_gpus(told, node_failure_rate(told, "state", 8, "trace", 0, reach), 8)
+        low += table.filter(gpus_low=257)["p_value"].item() < 0.05
+    assert low / 400 <= 0.05 + 3 * (0.05 * 0.95 / 400) ** 0.5
+
+
 def test_buckets_double():
     assert list(buckets(20)) == [(1, 1), (2, 2), (3, 4), (5, 8), (9, 16), (17, 20)]
     assert list(buckets(0)) == []

@@ -343,6 +343,18 @@ def simulated(nodes, failures, slope, dispersion, rounds, seed):
         yield size_law(told, "state")
 
 
+@pytest.mark.parametrize("dispersion", [1, 4])
+@pytest.mark.parametrize("sizes", [3, 5, 8])
+def test_the_law_is_rejected_in_one_of_twenty_runs_under_it_at_the_most(sizes, dispersion):
+    tables = list(simulated(2 ** np.arange(sizes), 300, -1, dispersion, 200, sizes))
+    rejected = [(table["p_value"][1] or 1) < 0.05 for table in tables]
+    assert sum(rejected) <= 200 * 0.05 + 3 * (200 * 0.05 * 0.95) ** 0.5
+    told = [table["verdict"][0] for table in tables]
+    assert [verdict == REJECTED for verdict in told] == rejected
+    # Three sizes leave one degree of freedom, by which nothing can be told.
+    assert told.count(AGREES) > 160 or sizes == 3
+
+
 @pytest.mark.parametrize("sizes", [2, 3, 5, 8])
 @pytest.mark.parametrize("failures", [10, 30])
 def test_few_failures_that_do_not_depend_on_size_are_not_said_to_agree(failures, sizes):

@@ -201,6 +201,17 @@ def test_without_an_event_that_a_life_outlasts_there_is_no_error_of_the_mean(row
     assert "no standard error of the restricted mean" in found["reason"]
 
 
+def test_the_error_of_the_restricted_mean_covers() -> None:
+    rng, truth, covered = np.random.default_rng(4), 1000 * (1 - math.exp(-1)), 0
+    for _ in range(300):
+        life, until = rng.exponential(1000, 120), rng.uniform(500, 3000, 120)
+        end = np.minimum(until, 1000)
+        rows = [(math.ceil(min(x, c)), "failure" if x <= c else None) for x, c in zip(life, end, strict=True)]
+        found = survival_tables(lives_of(rows), "failure", ["all"])[1].row(0, named=True)
+        covered += abs(found["restricted_mean_s"] - truth) <= 1.96 * found["restricted_mean_se_s"]
+    assert covered >= 300 * 0.95 - 3 * (300 * 0.95 * 0.05) ** 0.5
+
+
 def test_strata_are_in_order_and_labelled_by_the_raw_value() -> None:
     lives = simulated().with_columns(gpu_type=pl.when(pl.col("duration_s") > 20).then("gpu_type"))
     curves, summary = survival_tables(lives, "failure", ["all", "gpu_count", "gpu_type"])
