@@ -33,6 +33,7 @@ SNAKEMAKE = $(RUN) scripts/run_study.py --study="$$STUDY" --config="$$CONFIG" --
 ## SURE=yes: remove what was listed
 ## FILE=a product under results/, or a table of new jobs
 ## KEY=the key of a number in a metrics.json
+## VERBOSE=yes: every job behind a number, down to the raw files
 ## FOLDER=an unpacked archive or a site
 ## RULES=a file of thresholds
 ## AGAINST=a folder of earlier results

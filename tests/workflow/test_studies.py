@@ -14,7 +14,7 @@ import run_tests
 import yaml
 from study import studies
 from study.messages import ConfigError
-from study_runs import OWN, ROOT, SMALL, Checkout, environment, pods, write_pods
+from study_runs import ROOT, SMALL, Checkout, environment, pods, write_pods
 
 SHARED = {"registry": SMALL["registry"]}
 
@@ -175,16 +175,6 @@ def test_a_link_is_not_removed_and_nothing_else_either(tmp_path, monkeypatch, su
     said = "error: results/t/parts/a.csv is a link: what it leads to is not removed. Remove the link first.\n"
     assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
     assert Path("elsewhere/raw").is_dir() and Path("logs/t/ingest_part/a.csv.log").exists()
-
-
-def test_products_of_an_older_version_are_named(study):
-    for name in ("report", "manifest.json"):
-        shutil.copytree(study.folder / OWN / name, study.folder / "results" / name) if name == "report" else (
-            study.folder / "results" / name
-        ).write_text("{}")
-    said = study.snakemake(**SMALL).stderr
-    assert "note: results/report, results/manifest.json are of an older version" in said
-    assert "rm -r results/report results/manifest.json" in said
 
 
 # Which study a command is for ---------------------------------------------------------------------------------
@@ -357,12 +347,11 @@ HOSTILE += [
 def test_what_is_typed_reaches_the_program_as_it_is_and_no_shell(made, tmp_path, value):
     typed = {"report": "STUDY CONFIG TRACE DATA CORES", "score": "STUDY TRACE FILE PART MODEL OUT"}
     typed |= {"remove": "STUDY TRACE PART SURE", "verify": "STUDY FOLDER", "check": "STUDY RULES AGAINST"}
-    typed |= {"test": "ONLY"}
+    typed |= {"test": "ONLY", "explain": "STUDY FILE KEY"}
     for target, names in typed.items():
         said = made(target, *(f"{name}={value}" for name in names.split()))
         assert {f"--{name.lower()}={value}" for name in names.split()} <= {*said}
     assert made("report", f"PROFILE={value}", "VENV=.venv", "ENVIRONMENT=")[-1] == f"--workflow-profile={value}"
-    assert made("explain", f"FILE={value}", f"KEY={value}")[-3:] == ["--", value, value]
     assert not (tmp_path / "owned").exists()
 
 
