@@ -192,6 +192,11 @@ def p_value(value: float) -> str:
     return "< 0.0001" if value < 1e-4 else f"= {number(value, 2)}"
 
 
+def plain_p_value(value: float) -> str:
+    """A p-value under a heading that says so: 0.012, < 0.0001."""
+    return p_value(value).removeprefix("= ")
+
+
 def coefficient(value: float) -> str:
     """A correlation to two digits, with a minus sign."""
     return _fixed(value, 2)

@@ -18,6 +18,7 @@ from ttf.page import phrases
 from ttf.page.blocks import Blocks, counted, macros, raw
 from ttf.page.model import FEW, WITHHELD, Tile
 from ttf.page.numbers import interval_about
+from ttf.page.phrases import joined
 from ttf.page.rules import choose_shape
 from ttf.page.trace import Trace
 from ttf.page.trace_page import Entry, Frame, data_of_scripts
@@ -69,7 +70,7 @@ def row_of(trace: Trace, href: str) -> Row:
     shape = replace(_cell(m, key, words.number), within=within)
     if not trace.has_jobs:
         per = Cell(reason=f"its rate is of a {about['unit']} in service, not of a node that jobs use", says="not alike")
-        return Row(href, trace.title, _joined(says), Cell(), Cell(), per, Cell(), Cell(), shape)
+        return Row(href, trace.title, joined(*says, by=", "), Cell(), Cell(), per, Cell(), Cell(), shape)
     ended = words.count(m.n("outcomes.failure_share")) if m.has("outcomes.failure_share") else "0"
     rate = _of_tile(trace, "node_rate", words.number)
     if m.value(_CAUSES, "proxy") == "proxy":
@@ -80,7 +81,7 @@ def row_of(trace: Trace, href: str) -> Row:
         note = f"{words.count(m['ettr.assumed.size_of_the_run'])} {unit}"
         ettr = replace(ettr, note=note)
     return Row(
-        *(href, trace.title, _joined(says)),
+        *(href, trace.title, joined(*says, by=", ")),
         jobs=Cell(words.count(m["data.jobs"]) if m.has("data.jobs") else "", f"{ended} ended"),
         failed=_of_tile(trace, "failure_rate", words.share),
         rate=rate,
@@ -118,10 +119,6 @@ def _cell(m, key: str, worded: Callable[[float], str], few: bool = False) -> Cel
     clustered = any(f"{end}_clustered" in m for end in ends)
     note = words.span(worded(low), worded(high)) + ("" if clustered else "*")
     return Cell(worded(m[key]), note, exact=m[key], ends=(low, high), few=few)
-
-
-def _joined(parts: Sequence[str]) -> str:
-    return ", ".join(part for part in parts if part)
 
 
 def dot(cell: Cell, low: float, high: float, colour: str, log: bool = False) -> str:

@@ -156,8 +156,8 @@ def timed(m: Numbers, key: str) -> tuple[str, str]:
     return m.keyed(key, value), UNITS.get(unit, unit)
 
 
-def joined(*parts: str) -> str:
-    return " · ".join(part for part in parts if part)
+def joined(*parts: str | None, by: str = " · ") -> str:
+    return by.join(part for part in parts if part)
 
 
 def own_ends(m: Numbers) -> str:

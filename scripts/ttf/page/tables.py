@@ -89,6 +89,11 @@ def texts(frame: pl.DataFrame, columns: Sequence[str], worded: Callable[..., str
     return pl.Series([None if row[0] is None else worded(*row) for row in rows], dtype=pl.String)
 
 
+def with_sizes(frame: pl.DataFrame) -> pl.DataFrame:
+    """The rows with the GPUs of their bucket in words: 1; 3–4."""
+    return frame.with_columns(gpus=texts(frame, ("gpus_low", "gpus_high"), words.gpus_label))
+
+
 def html_table(
     frame: pl.DataFrame,
     columns: Mapping[str, Column] | Sequence[str],

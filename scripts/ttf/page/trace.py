@@ -63,6 +63,11 @@ class Trace:
         return read_table(self.folder / contract.path, contract)
 
 
+def drawn_charts(trace: Trace, *names: str) -> tuple[str, ...]:
+    """Those of the charts that the trace has and that are not empty."""
+    return tuple(name for name in names if name in trace.figures and not trace.figures[name]["empty"])
+
+
 def strata_in_words(frame: pl.DataFrame, name: str = "stratum_by") -> pl.DataFrame:
     """The frame with what distinguishes its strata as a heading: GPU type, Number of GPUs."""
     return frame.with_columns(

@@ -132,7 +132,7 @@ def _side_by_side(table: pl.DataFrame) -> pl.DataFrame:
         part = chosen.filter(unit=unit, method=method)
         columns = ("estimate", f"reject{of}", f"ci_low{of}", f"ci_high{of}")
         estimates = texts(part, columns, _coefficient).alias(unit)
-        p_values = texts(part, (f"p_adjusted{of}",), lambda p: words.p_value(p).removeprefix("= ")).alias(f"{unit}_p")
+        p_values = texts(part, (f"p_adjusted{of}",), words.plain_p_value).alias(f"{unit}_p")
         of_units.append(part.select(*keys, estimates, pl.col("n").alias(f"{unit}_n"), p_values))
     found = of_units[0].join(of_units[1], on=keys, how="left", maintain_order="left")
     # A feature without any estimate has no row.

@@ -2,12 +2,11 @@
 
 import polars as pl
 
-from ttf import words
 from ttf.analyses.describe_states import CLUSTER_SUMMARY, SIZE_MIX, STATES
 from ttf.page.head import Line
 from ttf.page.numbers import Numbers
 from ttf.page.phrases import with_numbers
-from ttf.page.tables import Mean, Shown
+from ttf.page.tables import Mean, Shown, with_sizes
 from ttf.page.trace import Trace
 
 _KINDS = {"job": "By job, its last state", "attempt": "By attempt"}
@@ -38,9 +37,7 @@ def tables(trace: Trace) -> dict[str, Shown]:
         state=pl.when(kind="infra").then(infra).otherwise(pl.col("state").fill_null("none given")),
         unit=pl.col("unit").replace_strict(_KINDS),
     )
-    mix = trace.table("size_mix")
-    labels = [words.gpus_label(low, high) for low, high in mix.select("gpus_low", "gpus_high").iter_rows()]
-    mix = mix.with_columns(gpus=pl.Series(labels, dtype=pl.String))
+    mix = with_sizes(trace.table("size_mix"))
     summary = trace.table("cluster_summary").filter(pl.col("jobs") > 0)
     summary = summary.with_columns(population=pl.col("population").replace_strict(_POPULATIONS))
     return {

@@ -9,7 +9,7 @@ from ttf.page.head import Callout, Head, Key, Line
 from ttf.page.numbers import Numbers
 from ttf.page.phrases import with_numbers
 from ttf.page.tables import Mean, Shown, span
-from ttf.page.trace import Trace
+from ttf.page.trace import Trace, drawn_charts
 
 SHOWN = ("p25_s", "p50_s", "p75_s", "p90_s", "p95_s")
 # More GPU time than this above what servers hold: placements and machines are not of the same cluster.
@@ -39,10 +39,9 @@ def head(trace: Trace, m: Numbers) -> Head | None:
     if m.size.is_gpu and m.has("use.gpu.all.mean_share"):
         keys.append(Key("GPU activity", "[use.gpu.all.mean_share]", "mean while held"))
     charts = ("gpus_in_use", "queue_by_gpus")[not m.size.is_gpu :]
-    drawn = [name for name in charts if not trace.figures.get(name, {"empty": "none"})["empty"]]
     return Head(
         _claim(m, unit, has_use, has_wait),
-        charts=tuple(drawn[:1]),
+        charts=drawn_charts(trace, *charts)[:1],
         keys=tuple(keys[:4]),
         text=_why(m, unit) if m.size.is_gpu else (),
         callout=_callout(m) if m.size.is_gpu else None,

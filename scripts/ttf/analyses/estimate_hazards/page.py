@@ -28,11 +28,10 @@ PLACES = ("cage", "cabinet", "row", "column", "system", "account")
 FAILURE = pl.col("event") == "failure"
 
 
-def _p(value: float) -> str:
-    return words.p_value(value).removeprefix("= ")
-
-
-ADJUSTED = {"p_adjusted_clustered": ("p, adjusted", _p), "p_adjusted": ("p if independent", _p)}
+ADJUSTED = {
+    "p_adjusted_clustered": ("p, adjusted", words.plain_p_value),
+    "p_adjusted": ("p if independent", words.plain_p_value),
+}
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
@@ -235,7 +234,7 @@ def _cox(trace: Trace) -> Shown:
     columns = dict.fromkeys(("level", "reference", "n", "events")) | {
         "hazard_ratio": CLUSTERED,
         "p_adjusted_clustered": ADJUSTED["p_adjusted_clustered"],
-        "proportionality_p": ("p, proportional", _p),
+        "proportionality_p": ("p, proportional", words.plain_p_value),
         "reason": "Remark",
     }
     frame = strata_in_words(trace.table("cox").filter(FAILURE), "covariate")

@@ -44,10 +44,6 @@ def _groups(m: Numbers) -> str:
     return f" {of}, [growth.groups.better] became less, [growth.groups.worse] more frequent."
 
 
-def _p_value(value: float) -> str:
-    return words.p_value(value).removeprefix("= ")
-
-
 @with_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     if m.has("growth.trend"):
@@ -66,7 +62,7 @@ def tables(trace: Trace) -> dict[str, Shown]:
         "n": None,
         "strata": None,
         "beta_within": Interval(low="beta_within_ci_low", high="beta_within_ci_high"),
-        **{name: (GROWTH.columns[name].heading, _p_value) for name in ("homogeneity_p", "trend_p_adjusted")},
+        **{name: (GROWTH.columns[name].heading, words.plain_p_value) for name in ("homogeneity_p", "trend_p_adjusted")},
         "trend": ("Trend", None),
     }
     return {"growth": Shown(named, columns, GROWTH, "stratum_by")}

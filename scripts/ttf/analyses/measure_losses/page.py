@@ -13,7 +13,7 @@ from ttf.page.head import Head, Key, Line
 from ttf.page.numbers import Numbers
 from ttf.page.phrases import with_numbers
 from ttf.page.rules import failed_time_is_bound, few_gpus, r12_few_gpus
-from ttf.page.tables import CLUSTERED, Interval, Shown, in_words, texts
+from ttf.page.tables import CLUSTERED, Interval, Shown, in_words, texts, with_sizes
 from ttf.page.trace import Trace
 
 MOST_MONTHS = 24
@@ -118,7 +118,7 @@ def tables(trace: Trace) -> dict[str, Shown]:
     shown = {}
     # Where nothing failed, the text says so in a sentence.
     if by_gpus.select(pl.sum_horizontal("failed_runs", "infra_failures", "preemptions").sum()).item():
-        named = by_gpus.with_columns(gpus=texts(by_gpus, ("gpus_low", "gpus_high"), words.gpus_label))
+        named = with_sizes(by_gpus)
         columns = {"gpus": ("GPUs", str)} | dict.fromkeys(_present(named, LOSSES))
         shown["lost-work"] = Shown(named, columns, LOST_WORK)
         names = texts(by_month, ("window", "complete"), lambda name, whole: name if whole else f"{name} (in part)")

@@ -9,18 +9,14 @@ from ttf.page.head import Callout, Head, Key, Line
 from ttf.page.numbers import Numbers
 from ttf.page.phrases import with_numbers
 from ttf.page.rules import WITHOUT_ENDS, ends_mostly_unknown, has_no_nodes
-from ttf.page.tables import Interval, Shown
-from ttf.page.trace import Trace
+from ttf.page.tables import Interval, Shown, with_sizes
+from ttf.page.trace import Trace, drawn_charts
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
     """Measured beside projected, a row per bucket; none where the units hold no GPU or none was at risk."""
     known = pl.col("ci_low_s").is_not_null() | pl.col("projected_mttf_s").is_not_null()
     by_gpus = trace.table("mttf_by_gpus").filter(known)
-    sizes = [
-        words.count(high) if low == high else f"{words.count(low)} to {words.count(high)}"
-        for low, high in by_gpus.select("gpus_low", "gpus_high").iter_rows()
-    ]
     columns = {
         "gpus": ("GPUs", None),
         "jobs": "Runs" if trace.has_jobs else "At risk",
@@ -30,7 +26,7 @@ def tables(trace: Trace) -> dict[str, Shown]:
     }
     if not by_gpus["projected_mttf_s"].count():
         del columns["projected_mttf_s"]
-    return {"sizes": Shown(by_gpus.with_columns(gpus=pl.Series(sizes, dtype=pl.String)), columns, MTTF_BY_GPUS)}
+    return {"sizes": Shown(with_sizes(by_gpus), columns, MTTF_BY_GPUS)}
 
 
 # What the mean time is to, by the basis.
@@ -50,7 +46,7 @@ def head(trace: Trace, m: Numbers) -> Head | Line | None:
     mttf = _MTTF.get(basis, "Infrastructure MTTF")
     return Head(
         claim=_claim(m, mttf, unit),
-        charts=() if trace.figures["mttf_by_gpus"]["empty"] else ("mttf_by_gpus",),
+        charts=drawn_charts(trace, "mttf_by_gpus"),
         keys=tuple(_keys(m, mttf)),
         text=tuple(_texts(m, unit)),
         callout=_callout(m),

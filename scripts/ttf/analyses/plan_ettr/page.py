@@ -9,9 +9,9 @@ from ttf import words
 from ttf.analyses.plan_ettr import ETTR, ETTR_ASSUMPTIONS, MITIGATIONS
 from ttf.page.head import Callout, Head, Key, Line
 from ttf.page.numbers import Numbers
-from ttf.page.phrases import with_numbers
+from ttf.page.phrases import joined, with_numbers
 from ttf.page.tables import Shown, texts
-from ttf.page.trace import Trace
+from ttf.page.trace import Trace, drawn_charts
 from ttf.size_unit import UNITS
 from ttf.stats.plans import RATE_UNIT, rate_row
 
@@ -65,18 +65,18 @@ def _planned(trace: Trace, m: Numbers, by: str) -> Head:
     low, high = _ends(by)
     n = words.plural(m.n(ratio), "failure")
     ci = m.keyed_interval(f"{ratio}_ci_{{}}", confidence="90") or m.value("ettr.no_interval", "")
-    keys = [Key("ETTR (wall-clock)", f"[{ratio}]", _noted(ci, f"n = {n}"))]
+    keys = [Key("ETTR (wall-clock)", f"[{ratio}]", joined(ci, f"n = {n}", by="; "))]
     if m.has(f"{by}.interruptions"):
         every = "one every [ettr.mttf_s]" if m.has("ettr.mttf_s") else None
         ends = f"{low}.interruptions", f"{high}.interruptions"
         ci = f"90% CI {m.span(*ends)}" if all(map(m.has, ends)) else ""
-        keys.append(Key("Interruptions", f"[{by}.interruptions]", _noted(ci, every)))
+        keys.append(Key("Interruptions", f"[{by}.interruptions]", joined(ci, every, by="; ")))
     if m.has("ettr.optimal_interval_s") and m.value("ettr.at_optimum", 0) >= NO_HEADWAY:
         best = "ETTR [ettr.at_optimum] with it"
         keys.append(Key("Best checkpoint interval", "[ettr.optimal_interval_s]", best))
     return Head(
         _claim(m, by, run),
-        charts=_charts(trace),
+        charts=drawn_charts(trace, "ettr_by_gpus"),
         keys=tuple(keys),
         text=_measured(m),
         callout=_callout(m, by, run),
@@ -166,10 +166,6 @@ def _measured(m: Numbers) -> tuple[str, ...]:
     return (f"{text}.",)
 
 
-def _charts(trace: Trace) -> tuple[str, ...]:
-    return ("ettr_by_gpus",) if not trace.figures.get("ettr_by_gpus", {"empty": True})["empty"] else ()
-
-
 def _unit(m: Numbers) -> str:
     return m.value("ettr.unit", "GPUs").removesuffix("s")
 
@@ -186,10 +182,6 @@ def _article(m: Numbers) -> str:
 def _ends(by: str) -> tuple[str, str]:
     """The keys of the same at the lower and at the upper end of the failure rate."""
     return (f"{by}_low", f"{by}_high") if by.endswith("measured_rate") else ("ettr.low", "ettr.high")
-
-
-def _noted(*parts: str | None) -> str:
-    return "; ".join(part for part in parts if part)
 
 
 @with_numbers

@@ -25,7 +25,7 @@ from ttf.analyses.predict_failure.names import (
 from ttf.analyses.predict_failure.verdict import origins, reported
 from ttf.page.head import Callout, Head, Key, Line
 from ttf.page.numbers import Numbers
-from ttf.page.phrases import of_trace, with_numbers
+from ttf.page.phrases import joined, of_trace, with_numbers
 from ttf.page.tables import CLUSTERED, Interval, Shown, texts, yes_or_no
 from ttf.page.trace import Trace
 from ttf.risk import KINDS, NESTED
@@ -103,17 +103,17 @@ def _keys(m: Numbers, units: str) -> list[Key]:
     origin = m["risk.origin"]
     n = f"n = [risk.{origin}.jobs]"
     label = f"PR-AUC of {MODELS[m[served]]}, {SPLITS[origin].lower()}"
-    keys = [Key(label, f"[{served}.pr_auc]", _joined(interval(m, f"{served}.pr_auc") or _few(m), n))]
+    keys = [Key(label, f"[{served}.pr_auc]", joined(interval(m, f"{served}.pr_auc") or _few(m), n, by=", "))]
     if m["risk.verdict"] == CANNOT_SAY:
         return keys
     if m.has(above := f"{served}.pr_auc_above_base_rate"):
         told = f"> 0 at {_of_origins(m, 'risk.origins_predicted')}"
-        keys.append(Key("Above the base rate", f"[{above}]", _joined(interval(m, above), told)))
+        keys.append(Key("Above the base rate", f"[{above}]", joined(interval(m, above), told, by=", ")))
     if m.has(over := f"{served}.pr_auc_above_nested_rate"):
         keys.append(Key(f"Above {KINDS[NESTED]}", f"[{over}]", interval(m, over)))
     if m.has(saved):
         label = f"Saved by trying {units} at risk on one GPU first"
-        keys.append(Key(label, f"[{saved}] GPU-h", _joined(interval(m, saved), worth(m))))
+        keys.append(Key(label, f"[{saved}] GPU-h", joined(interval(m, saved), worth(m), by=", ")))
     return keys
 
 
@@ -132,10 +132,6 @@ def _few(m: Numbers) -> str:
     if not m.has(clusters):
         return "no interval"
     return f"no interval: [{clusters}] effective {words.many(m[f'{_served(m)}.cluster_by'])}"
-
-
-def _joined(*parts: str) -> str:
-    return ", ".join(part for part in parts if part)
 
 
 @with_numbers

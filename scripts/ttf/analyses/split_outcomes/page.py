@@ -7,7 +7,7 @@ from ttf.page.head import Callout, Head, Key, Line
 from ttf.page.numbers import Numbers
 from ttf.page.phrases import with_numbers
 from ttf.page.rules import r12_few_gpus
-from ttf.page.tables import CLUSTERED, Mean, Shown, texts
+from ttf.page.tables import CLUSTERED, Mean, Shown, with_sizes
 from ttf.page.trace import Trace
 
 _SMALL, _LARGE = "outcomes.up_to_8_gpus", "outcomes.above_8_gpus"
@@ -59,10 +59,9 @@ def tables(trace: Trace) -> dict[str, Shown]:
     if outcomes["at_time_limit"].sum():
         columns["at_time_limit"] = None
     by_gpus = {"gpus": ("GPUs", str), "jobs": units, "ended": None, "failures": None, "failure_share": CLUSTERED}
-    named = sizes.with_columns(gpus=texts(sizes, ("gpus_low", "gpus_high"), words.gpus_label))
     return {
         "outcomes": Shown(outcomes, columns, OUTCOMES),
-        "outcomes-by-gpus": Shown(named, by_gpus, OUTCOMES_BY_GPUS),
+        "outcomes-by-gpus": Shown(with_sizes(sizes), by_gpus, OUTCOMES_BY_GPUS),
     }
 
 
