@@ -14,14 +14,13 @@ from ttf.analyses.classify_failures.compute import NO_RULE, failure_kinds, summa
 from ttf.analyses.describe_states import page as states
 from ttf.analyses.measure_losses import LOST_WORK_ALL
 from ttf.analyses.measure_losses import page as losses
-from ttf.analyses.split_outcomes import numbers as outcomes_numbers
 from ttf.analyses.split_outcomes import page as outcomes
+from ttf.analyses.split_outcomes import summaries
 from ttf.analyses.split_outcomes.charts import failure_rate_by_gpus, jobs_and_gpu_time
 from ttf.analyses.split_outcomes.compute import outcome_table, outcomes_by_gpus
 from ttf.charts.figure import Study
 from ttf.clusters import with_clusters
 from ttf.jobs import JOB_COLUMNS
-from ttf.numbers.metrics import Metrics
 from ttf.page import phrases
 from ttf.page.head import Head, Line
 from ttf.page.numbers import Numbers
@@ -68,19 +67,16 @@ def jobs(*groups: tuple) -> pl.DataFrame:
     return pl.DataFrame([{name: row.get(name) for name in JOB_COLUMNS} for row in rows], schema=JOB_COLUMNS)
 
 
-class Given(dict):
-    """Tables by name, and the jobs."""
-
-    def scan(self, name, columns=None):
-        return self[name].lazy()
-
-
-def of_outcomes(frame: pl.DataFrame, words=("TIMEOUT",)) -> tuple[Given, Numbers]:
+def of_outcomes(frame: pl.DataFrame, words=("TIMEOUT",)) -> tuple[dict, Numbers]:
     frame = with_clusters(frame)
-    given = Given(jobs=frame, outcomes=outcome_table(frame, words=words), outcomes_by_gpus=outcomes_by_gpus(frame))
-    metrics = Metrics()
-    outcomes_numbers.numbers(metrics, given)
-    return given, Numbers(metrics)
+    table = outcome_table(frame, words=words)
+    given = {
+        "outcomes": summaries.with_median_intervals(table, frame.lazy()),
+        "outcomes_by_gpus": outcomes_by_gpus(frame),
+    }
+    given |= {"ended_jobs": summaries.ended_jobs(table, frame.lazy())}
+    given |= {"ended_by_node": summaries.ended_by_node(frame.lazy())}
+    return given, Numbers(metrics_of("split_outcomes", given))
 
 
 MIXED = jobs((300, "success", 1), (100, "failure", 1), (90, "failure", 16), (10, "success", 16), (7, "cancelled", 2))
@@ -333,22 +329,14 @@ def test_nothing_lost_is_a_line(losses_of_all, found, is_checked):
     assert line.checked is is_checked
 
 
-def ended_jobs(**failures):
-    """Of each user ten ended jobs of whom so many failed."""
-    rows = [(user, "failure" if job < failed else "success") for user, failed in failures.items() for job in range(10)]
-    jobs = pl.DataFrame(rows, schema=["user", "outcome"], orient="row")
-    number = pl.col("user").rank("dense").cast(pl.UInt32)
-    by = {name: pl.lit("user") for name in ("cluster_by", "group_by")}
-    return jobs.with_columns(**by, cluster=number, group=number).lazy()
-
-
 def test_one_user_of_most_failures_is_said_with_the_share_without():
-    metrics = Metrics()
-    outcomes_numbers.of_concentration(metrics, ended_jobs(a=10, b=2, c=3, d=1, e=2))
-    key = "outcomes.concentration"
-    assert [metrics[f"{key}.{of}"]["value"] for of in ("by", "failures")] == ["user", 10]
-    assert metrics[f"{key}.share"]["value"] == pytest.approx(10 / 18)
-    assert metrics[f"{key}.failure_share_without"]["value"] == pytest.approx(8 / 40)
-    few = Metrics()
-    outcomes_numbers.of_concentration(few, ended_jobs(a=9, b=3, c=3, d=1, e=2))
-    assert few == {}
+    def numbers(**failures):
+        """Of each user ten ended jobs of whom so many failed."""
+        failed = [(n, "failure", 1, {"user": user}) for user, n in failures.items()]
+        return of_outcomes(jobs(*failed, *((10 - n, "success", 1, {"user": user}) for user, n in failures.items())))[1]
+
+    m, key = numbers(a=10, b=2, c=3, d=1, e=2), "outcomes.concentration"
+    assert (m[f"{key}.by"], m[f"{key}.failures"]) == ("user", 10)
+    assert m[f"{key}.share"] == pytest.approx(10 / 18)
+    assert m[f"{key}.failure_share_without"] == pytest.approx(8 / 40)
+    assert not numbers(a=9, b=3, c=3, d=1, e=2).has(f"{key}.share")
