@@ -67,6 +67,11 @@ def unbroken(text: str) -> str:
     return _UNBROKEN.sub(NO_BREAK, text)
 
 
+def plain_spaces(text: str) -> str:
+    """A text for a file: lines may break at all of its spaces."""
+    return text.replace(NO_BREAK, " ")
+
+
 def number(value: float, digits: int = 3) -> str:
     """A number to so many significant digits, never in powers of ten between 0.0001 and a billion: 0.0123, 12,300.
 

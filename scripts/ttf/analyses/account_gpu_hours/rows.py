@@ -10,7 +10,7 @@ from ttf.analyses.account_gpu_hours import LEDGER, LEDGER_SUMMARY, UNUSED, USED
 from ttf.infra import PROXY
 from ttf.runs import GPU_HOUR
 from ttf.stats.shares import part_of
-from ttf.words import duration
+from ttf.words import duration, plain_spaces
 
 OTHER = "other"
 # In the order of the account; the last of what is used takes off what is not there.
@@ -36,10 +36,10 @@ def named(unused: Mapping[str, list[int]], has_outages: bool, has_waits: bool) -
 
 def notes_of(checkpoint_interval_s: int, restart_s: int, has_attempts: bool, unsized: int) -> dict[str, str]:
     """Category -> what is assumed, or cannot be told apart."""
-    half = duration(checkpoint_interval_s // 2)
+    half = plain_spaces(duration(checkpoint_interval_s // 2))
     kept = f"all but the last {half}: lost_work.checkpoint_interval_s is assumed"
     lost = f"the last {half}, or all of a shorter attempt: lost_work.checkpoint_interval_s is assumed"
-    restart = f"the first {duration(restart_s)} of each retry: ettr.restart_s is assumed"
+    restart = f"the first {plain_spaces(duration(restart_s))} of each retry: ettr.restart_s is assumed"
     unsized_said = f"; nodes without a known GPU, left out: {unsized:,}" if unsized else ""
     return {
         category.FAILED: "not attributed to infrastructure: failures by users, and what nothing recorded",

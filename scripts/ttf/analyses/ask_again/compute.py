@@ -23,7 +23,7 @@ from ttf.stats.features import FEATURES, Feature, correlation_row
 from ttf.stats.holm import holm
 from ttf.stats.median import median_interval
 from ttf.stats.p_value import never_zero
-from ttf.words import capital, coefficient, duration, many, number
+from ttf.words import capital, coefficient, duration, many, number, plain_spaces
 
 # Its five features are the GPU type and these.
 NUMERIC = ("gpu_request", "cpu_request", "memory_request", "size")
@@ -331,7 +331,8 @@ def _median(times: Counted, mean: dict, units: str, clustered: dict | None) -> d
     if middle <= 0:
         return row | {"change": f"Half of these {units} took no time at all."}
     ratio = mean["runtime_mean_s"] / middle
-    said = f"Half of these {units} took at most {duration(middle)}; the mean is {number(ratio)} times as long"
+    half = plain_spaces(duration(middle))
+    said = f"Half of these {units} took at most {half}; the mean is {number(ratio)} times as long"
     return row | {"change": said + (", made by the few that ran long." if ratio >= TWICE else ".")}
 
 
@@ -351,7 +352,7 @@ def _time_to_failure(mttf: pl.DataFrame, mean: dict, units: str) -> dict:
     if not clustered:
         row["reason"] = life["reason"]
     if_independent = "" if clustered else f" if {units} were independent"
-    times = f"{duration(life['mttf_s'])} ({duration(low)} to {duration(high)}{if_independent})"
+    times = plain_spaces(f"{duration(life['mttf_s'])} ({duration(low)} to {duration(high)}{if_independent})")
     if mean["runtime_mean_s"] <= 0:
         return row | {"change": f"A failure comes once in {times} of run time."}
     ratio = life["mttf_s"] / mean["runtime_mean_s"]
