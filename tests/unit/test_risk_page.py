@@ -19,7 +19,7 @@ from ttf.analyses.predict_failure.names import (
     feature_value,
 )
 from ttf.analyses.predict_failure.page import carried, head, interval, lines, models, tables
-from ttf.analyses.predict_failure.verdict import Origin, summarise, verdict
+from ttf.analyses.predict_failure.verdict import Origin, summarise_tests, verdict
 from ttf.charts.figure import Study
 from ttf.page import phrases
 from ttf.page.head import Head, Line
@@ -167,7 +167,7 @@ def study_of(**changed) -> dict[str, pl.DataFrame]:
 
 
 def numbers_of(given: dict[str, pl.DataFrame], **others) -> Numbers:
-    verdict_row = summarise(*(given[f"risk_{name}"] for name in ("evaluation", "features", "importance")))
+    verdict_row = summarise_tests(*(given[f"risk_{name}"] for name in ("evaluation", "features", "importance")))
     room.VERDICT.check(verdict_row)
     metrics = metrics_of("predict_failure", given | {"risk_verdict": verdict_row})
     return Numbers(metrics | {key: {"value": value, "unit": "share", "n": 1} for key, value in others.items()})

@@ -36,8 +36,8 @@ def summarise_machines(machines: pl.DataFrame) -> dict:
     """Cells of PHILLY_SUMMARY. machines: LISTED_MACHINES."""
     row = {}
     for name in ("listed", "found"):
-        known = machines.drop_nulls(f"{name}_gpus")
-        row |= {name: known["nodes"].sum(), f"{name}_gpus": (known[f"{name}_gpus"] * known["nodes"]).sum()}
+        rows = machines.drop_nulls(f"{name}_gpus")
+        row |= {name: rows["nodes"].sum(), f"{name}_gpus": (rows[f"{name}_gpus"] * rows["nodes"]).sum()}
     both = machines.drop_nulls(["listed_gpus", "found_gpus"])
     if both.height:
         agree = both.filter(pl.col("listed_gpus") == pl.col("found_gpus"))

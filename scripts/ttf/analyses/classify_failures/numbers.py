@@ -10,7 +10,7 @@ _GROUP = "trials trials_share rtf_total_share rtf_x_demand_share rtf_p50_s rtf_p
 _REASONS = (pl.col("by") == "reason") & pl.col("domain").is_not_null()
 
 
-def _leads(column: str) -> pl.Expr:
+def _is_leading(column: str) -> pl.Expr:
     """Whether the row is the one reason with the highest value."""
     is_highest = _REASONS & (pl.col(column) == pl.col(column).filter(_REASONS).max())
     return is_highest & (is_highest.sum() == 1)
@@ -30,7 +30,7 @@ NUMBERS = [
     ),
     cells(TAXONOMY, "taxonomy.deterministic", _GROUP, n="trials", by="deterministic", deterministic=True),
     *(
-        cells(TAXONOMY, f"taxonomy.most.{name}", f"reason domain {_GROUP}", _leads(f"{name}_share"), n="trials")
+        cells(TAXONOMY, f"taxonomy.most.{name}", f"reason domain {_GROUP}", _is_leading(f"{name}_share"), n="trials")
         for name in ("trials", "rtf_x_demand")
     ),
     cells(UNMATCHED, "taxonomy", "unmatched_line=line unmatched_line_trials=trials", n="trials", take=1),

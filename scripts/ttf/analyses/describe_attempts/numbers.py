@@ -16,14 +16,14 @@ _ENDED, _ANY, _HAS_JOBS = pl.col("n") >= FEWEST_ENDED, pl.col("n") > 0, pl.col("
 _OF_SIZE = (pl.col("gpu_bucket") != ALL) & (pl.col("gpu_hours_share") > 0)
 
 
-def _delays(columns: str, *where: pl.Expr, n: str = "n"):
+def _select_delays(columns: str, *where: pl.Expr, n: str = "n"):
     return cells(attempts.DELAYS, "queueing.{which}", columns, *where, n=n, **_OF_ALL)
 
 
 NUMBERS = [
-    _delays("negative unknown zeros", n=""),
-    _delays("p50_s p90_s within_600_s_share"),
-    _delays("step_share=step_180_s_share beside_share=beside_180_s_share", _ENDED, _STEEP),
+    _select_delays("negative unknown zeros", n=""),
+    _select_delays("p50_s p90_s within_600_s_share"),
+    _select_delays("step_share=step_180_s_share beside_share=beside_180_s_share", _ENDED, _STEEP),
     cells(
         attempts.OUT_OF_ORDER,
         "queueing.{scope}",

@@ -15,7 +15,7 @@ TRIAL = "trial_on_one_gpu"
 _OTHER, _SCENARIO = pl.col("scenario") != TRIAL, f"trial_s n affected given_up {_AMOUNTS}"
 
 
-def _of_top(key: str, columns: str, percent: int):
+def _select_top(key: str, columns: str, percent: int):
     key = f"concentration.{{owner_by}}{key}"
     return cells(FAILURE_CONCENTRATION, key, columns, n="owners", ranked_by="ended", top_share=percent / 100)
 
@@ -24,8 +24,8 @@ NUMBERS = [
     cells(LOST_WORK_ALL, "lost_work", f"infra_basis checkpoint_interval_s {_LOSSES} {_SHARES}", n="runs"),
     # The last month that the trace covers whole.
     cells(LOST_WORK_BY_MONTH, "lost_work.month", f"window {_LOSSES}", pl.col("complete"), n="runs", take=-1),
-    _of_top("", "owners", 10),
-    *(_of_top(f".top_{percent}", _SHARES_OF_TOP, percent) for percent in (1, 5, 10)),
+    _select_top("", "owners", 10),
+    *(_select_top(f".top_{percent}", _SHARES_OF_TOP, percent) for percent in (1, 5, 10)),
     cells(REPEATS, "repeats.{group_by}.{measure}", "estimate ci_low ci_high", unit_by="unit"),
     cells(REPEATS, "repeats.{group_by}.{measure}", "groups events", known="estimate"),
     # Of the trials the one that saves most in the net.

@@ -25,7 +25,7 @@ from ttf.analyses.predict_failure.explain import PERMUTED, coefficients, depende
 from ttf.analyses.predict_failure.extrapolate import extrapolation
 from ttf.analyses.predict_failure.savings import Savings
 from ttf.analyses.predict_failure.trials import Tried, is_tested, still_running, tried
-from ttf.analyses.predict_failure.verdict import summarise
+from ttf.analyses.predict_failure.verdict import summarise_tests
 from ttf.inputs import Inputs
 from ttf.risk.features import HISTORY, Data, Feature, features_of
 from ttf.risk.model import NO_FEATURES, Model
@@ -72,7 +72,7 @@ def evaluated(
     evaluation = EVALUATION.frame(row | {"unit": UNITS.get(row["metric"])} for row in rows)
     features, matter = FEATURES.frame(used_features(data, last)), IMPORTANCE.frame(matter)
     return {
-        "risk_verdict": summarise(evaluation, features, matter),
+        "risk_verdict": summarise_tests(evaluation, features, matter),
         "risk_evaluation": evaluation,
         "risk_calibration": CALIBRATION.frame(
             row for trial in (*origins, at_once) for row in of_calibration(data, trial)

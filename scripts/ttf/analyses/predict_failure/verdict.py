@@ -88,14 +88,14 @@ def _agreed(answers: Iterable[bool | None]) -> bool | None:
     return next((answer for answer in (True, False) if answers.count(answer) >= MOST_ORIGINS), None)
 
 
-def summarise(evaluation: pl.DataFrame, features: pl.DataFrame, importance: pl.DataFrame) -> pl.DataFrame:
+def summarise_tests(evaluation: pl.DataFrame, features: pl.DataFrame, importance: pl.DataFrame) -> pl.DataFrame:
     """The one row of VERDICT; of risk_evaluation, risk_features and risk_importance."""
     tests, used = origins(evaluation), features.filter("used")
-    of_user = used.filter(pl.col("columns").str.split(", ").list.contains("user"))
-    row = {"features": features.height, "features_used": used.height, "features_of_user": of_user.height}
+    from_user = used.filter(pl.col("columns").str.split(", ").list.contains("user"))
+    row = {"features": features.height, "features_used": used.height, "features_of_user": from_user.height}
     row["features_that_matter"] = importance.filter(pl.col("ci_low_clustered") > 0, how="permuted").height
-    against = evaluation.filter(slice="all", metric="pr_auc_above_logistic").filter(pl.col("split").is_in(ORIGINS))
-    against = against.drop_nulls("estimate")
+    against = evaluation.filter(pl.col("split").is_in(ORIGINS), stage=PROBABILITY, metric="pr_auc_above_logistic")
+    against = against.filter(slice="all").drop_nulls("estimate")
     if against.height:
         row |= {"boosting_tested": against.height, "boosting_won": (against["ci_low_clustered"] > 0).sum()}
     if not (last := reported(tests)):
@@ -106,8 +106,8 @@ def summarise(evaluation: pl.DataFrame, features: pl.DataFrame, importance: pl.D
         ("predicted", [test.is_predicted for test in tests]),
         ("paying", [test.pays for test in tests]),
     ):
-        known = [answer for answer in answers if answer is not None]
-        row |= {f"origins_{name}": sum(known), f"origins_{name}_of": len(known)}
+        definite = [answer for answer in answers if answer is not None]
+        row |= {f"origins_{name}": sum(definite), f"origins_{name}_of": len(definite)}
     rest = evaluation.filter("serves", stage=PROBABILITY, split=last.split, slice=WITHOUT_MOST, metric="pr_auc")
     if rest.height:
         row["failures"] = last.measures["pr_auc"]["failures"]

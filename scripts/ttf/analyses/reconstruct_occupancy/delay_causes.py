@@ -186,7 +186,7 @@ def _rows(name: str, counts: np.ndarray, waits: np.ndarray, started: int) -> lis
     shared = {"group": name, "started": started, "n": n}
     if not n:
         return [shared | {"reason": f"no job of this size waited more than {LONGEST_PLAIN_WAIT_S} s"}]
-    rest = [place for place, cause in enumerate(CAUSES) if cause not in RECOGNISED]
+    rest = [index for index, cause in enumerate(CAUSES) if cause not in RECOGNISED]
     shared["unrecognised_share"] = int(counts[rest].sum()) / n
     shared["unrecognised_wait_share"] = int(waits[rest].sum()) / wait_s
     return [
