@@ -107,7 +107,7 @@ def simulate() -> None:
         Exponential(5 * 86_400),
     )
     for size in batches(NODES, REPLICATES):
-        paths_of(renewals(rng, NODES, size, year, up, repair), size, year).most()
+        paths_of(renewals(rng, NODES, size, year, up, repair), size, year).time_down()
 
 
 if __name__ == "__main__":

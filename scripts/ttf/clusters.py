@@ -167,6 +167,11 @@ def level_names(rows: Frame) -> tuple[str | None, ...]:
     return tuple((first or [{}])[0].get(name) for name in LEVEL_NAMES)
 
 
+def with_level_names(rows: Frame, levels: Sequence[str | None]) -> Frame:
+    """The rows with `level_names` of their trace in LEVEL_NAMES."""
+    return rows.with_columns(pl.lit(name, pl.String).alias(by) for by, name in zip(LEVEL_NAMES, levels, strict=True))
+
+
 @dataclass(frozen=True)
 class Level:
     """What jobs are alike by, and its number as a column of theirs; by: None where the trace names nothing."""

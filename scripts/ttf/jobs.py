@@ -34,6 +34,12 @@ def conform(frame: Frame, columns: Mapping[str, type[pl.DataType]]) -> Frame:
     return frame.with_columns(missing).select(*(pl.col(name).cast(dtype) for name, dtype in columns.items()), *extras)
 
 
+def reason_where(reasons: Mapping[str, pl.Expr]) -> pl.Expr:
+    """The reasons that hold, with semicolons between them; blank where none does. reasons: text -> whether it holds."""
+    texts = (pl.when(holds).then(pl.lit(text)) for text, holds in reasons.items())
+    return pl.concat_str(*texts, separator="; ", ignore_nulls=True).replace("", None)
+
+
 def as_placements(parts: pl.LazyFrame) -> pl.LazyFrame:
     """The parts with PLACEMENT_COLUMNS and no others, blank where they have none; the rows in their order.
 

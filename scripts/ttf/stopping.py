@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 WORDS = "stopped; the same command goes on from here"
@@ -104,16 +104,12 @@ def _stop(request: int, frame: Any) -> None:
 
 
 def _cancel(request: int, frame: Any) -> None:
-    if _asked["status"] is None and any(code.co_name == "schedule" for code in _calls(frame)):
+    from traceback import walk_stack
+
+    if _asked["status"] is None and any(call.f_code.co_name == "schedule" for call, _ in walk_stack(frame)):
         _asked.update(status=REQUESTS[signal.Signals(request)], at=time.monotonic())
         raise KeyboardInterrupt
     _stop(request, frame)
-
-
-def _calls(frame: Any) -> Iterator[Any]:
-    while frame:
-        yield frame.f_code
-        frame = frame.f_back
 
 
 def _leave() -> None:

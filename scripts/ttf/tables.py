@@ -145,16 +145,11 @@ def write_blocks(blocks: Iterable[pl.DataFrame], schema: Mapping[str, pl.DataTyp
     stream_parquet(register_io_source(lambda *_unused: iter(blocks), schema=schema), path)
 
 
-def read_columns(path: str | Path, columns: Sequence[str]) -> pl.DataFrame:
-    """These columns of a Parquet file, in this order; one that the file does not have is left out.
-
-    A trace's format decides which extras its tables have: `recurrence_group` or measured use, for one.
-    """
-    return scan_columns(path, columns).collect()
-
-
 def scan_columns(path: str | Path, columns: Sequence[str]) -> pl.LazyFrame:
-    """The same, to be read when it is used."""
+    """These columns of a Parquet file, in this order, to be read when it is used.
+
+    One that the file does not have is left out: a trace's format decides which extras its tables have.
+    """
     there = pl.read_parquet_schema(path)
     return scan_parquet(path).select(name for name in dict.fromkeys(columns) if name in there)
 

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from ttf.on_disk import read_csv, read_parquet, scan_csv, scan_ipc, scan_parquet
 from ttf.stages import ROW_ACCOUNT
-from ttf.tables import read_columns, read_table
+from ttf.tables import read_table, scan_columns
 
 ROOT = Path(__file__).parents[2]
 BY_PATH = re.compile(r"\bpl\.(scan|read)_(parquet|csv|ipc|ipc_stream|ndjson|lines|avro|delta|excel)\(")
@@ -34,7 +34,7 @@ def test_the_name_of_a_file_is_no_pattern(folders, name):
     for read in (read_parquet, scan_parquet):
         assert read(folder / "t.parquet").lazy().collect().rows() == [(name,)]
     assert scan_ipc(folder / "t.ipc").collect().rows() == [(name,)]
-    assert read_columns(folder / "t.parquet", ["name"]).rows() == [(name,)]
+    assert scan_columns(folder / "t.parquet", ["name"]).collect().rows() == [(name,)]
 
 
 def test_the_account_of_a_part_is_its_own(tmp_path):

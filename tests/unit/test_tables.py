@@ -12,7 +12,7 @@ from ttf.derived import runtime_agreement
 from ttf.inputs import Inputs
 from ttf.rooms import contracts
 from ttf.stages import RUNTIME_AGREEMENT
-from ttf.tables import read_columns, read_table, stream_parquet, write_blocks, write_csv, write_parquet
+from ttf.tables import read_table, scan_columns, stream_parquet, write_blocks, write_csv, write_parquet
 
 CONTRACT = table("t", "A row.", value=text("", ""), n=count("", ""), estimate=number("", ""))
 
@@ -84,7 +84,9 @@ def test_blocks_are_written_as_their_rows_are(tmp_path):
 
 def test_columns_that_a_file_does_not_have_are_left_out(tmp_path: Path) -> None:
     pl.DataFrame({"a": [1], "b": [2], "c": [3]}).write_parquet(tmp_path / "some.parquet")
-    assert read_columns(tmp_path / "some.parquet", ["c", "x", "a", "c"]).rows(named=True) == [{"c": 3, "a": 1}]
+    assert scan_columns(tmp_path / "some.parquet", ["c", "x", "a", "c"]).collect().rows(named=True) == [
+        {"c": 3, "a": 1}
+    ]
 
 
 def test_a_table_is_read_when_it_is_asked_for(tmp_path: Path) -> None:

@@ -48,18 +48,24 @@ class Course:
     def time_down_by(self, length_s: int) -> np.ndarray:
         """The same by block of so many seconds, counted from the begin on: a row for each."""
         first = self.begin_s - self.begin_s[0]
-        block, last = first // length_s, (first + self.length_s - 1) // length_s
-        row = np.repeat(np.arange(len(first)), last - block + 1)
-        nth = np.arange(len(row)) - np.searchsorted(row, row)
-        begin = (block[row] + nth) * length_s
-        inside = np.minimum((first + self.length_s)[row], begin + length_s) - np.maximum(first[row], begin)
-        shape = (int(last.max()) + 1, int(self.down.max()) + 1)
-        return _sums((block[row] + nth) * shape[1] + self.down[row], inside, shape[0] * shape[1]).reshape(shape)
+        end = first + self.length_s
+        row, block = expand_ranges(first // length_s, (end - 1) // length_s)
+        begin = block * length_s
+        inside = np.minimum(end[row], begin + length_s) - np.maximum(first[row], begin)
+        shape = (int(block[-1]) + 1, int(self.down.max()) + 1)
+        return _sums(block * shape[1] + self.down[row], inside, shape[0] * shape[1]).reshape(shape)
 
     def fleets(self) -> tuple[np.ndarray, np.ndarray]:
         """(numbers of units watched at once, share of the time with each)."""
         sizes, place = np.unique(self.watched, return_inverse=True)
         return sizes, _sums(place, self.length_s) / self.total_s
+
+
+def expand_ranges(first: np.ndarray, last: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(row, number) of all whole numbers from `first` to `last` of each row, both included, row by row."""
+    numbers = last - first + 1
+    row = np.repeat(np.arange(numbers.size), numbers)
+    return row, np.arange(row.size) + np.repeat(first - (np.cumsum(numbers) - numbers), numbers)
 
 
 def _sums(place: np.ndarray, weights: np.ndarray, least: int = 0) -> np.ndarray:

@@ -13,6 +13,8 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
+from ttf.outages.down import expand_ranges
+
 # Units of all replicates that are worked on together: some 100 MB.
 MOST_UNITS = 1 << 19
 # Points that stand for a distribution of observed times.
@@ -112,12 +114,10 @@ def times_of(spans: pl.DataFrame, exposure: pl.DataFrame) -> tuple[Times, Times]
     """(up, repair): from a repair to the next outage, and from an outage to its repair.
 
     Their means are time up and time down over the outages that began, so that the share of the time down is that of
-    the trace. spans: of `ttf.outages.down.spans_of`; `why_no_times` is None. Raises ValueError of units always down.
+    the trace. spans: of `ttf.outages.down.spans_of`; `why_no_times` is None.
     """
     watched_s = (exposure["until_s"] - exposure["from_s"]).sum()
     down_s, began = (spans["end_s"] - spans["start_s"]).sum(), spans["inside"].sum()
-    if down_s >= watched_s:
-        raise ValueError("units that are always down have no time up")
     following = pl.col("start_s").shift(-1).over("unit")
     up = (
         spans.sort("unit", "start_s")
@@ -192,10 +192,8 @@ def blocks_of(spans: pl.DataFrame, exposure: pl.DataFrame, length_s: int) -> Blo
     number = (until - origin) // length_s
     unit, start, end = (spans[name].to_numpy().astype(np.int64) for name in ("unit", "start_s", "end_s"))
     start, end = start - origin, end - origin
-    block = start // length_s
-    parts = np.maximum((end - 1) // length_s - block + 1, 1)
-    row = np.repeat(np.arange(len(start)), parts)
-    block = block[row] + np.arange(len(row)) - np.repeat(np.cumsum(parts) - parts, parts)
+    first = start // length_s
+    row, block = expand_ranges(first, np.maximum((end - 1) // length_s, first))
     order = np.argsort(block, kind="stable")
     row, block = row[order], block[order]
     begin = block * length_s
@@ -227,11 +225,9 @@ def up_at_begin(blocks: Blocks) -> Blocks:
 def resampled(rng: np.random.Generator, blocks: Blocks, units: int, replicates: int, horizon_s: int) -> Spans:
     """Units of the trace, of a random order the first `units` of each block, in blocks of the trace drawn at random.
 
-    Blocks with fewer are left out. Raises ValueError where no block has so many.
+    Blocks with fewer are left out; one at least has so many.
     """
     enough = np.flatnonzero(blocks.watched.sum(axis=1) >= units)
-    if not len(enough):
-        raise ValueError(f"no block with {units} units")
     each = -(-horizon_s // blocks.length_s)
     picked = enough[rng.integers(len(enough), size=(replicates, each))]
     order = rng.permuted(np.tile(np.arange(blocks.watched.shape[1], dtype=np.int32), (replicates, 1)), axis=1)
@@ -241,9 +237,7 @@ def resampled(rng: np.random.Generator, blocks: Blocks, units: int, replicates: 
         if len(mine):
             there = order[mine][:, blocks.watched[block]]
             last[mine, nth] = np.partition(there, units - 1, axis=1)[:, units - 1]
-    begin, rows = blocks.first[picked].ravel(), np.diff(blocks.first)[picked].ravel()
-    row = np.repeat(begin - (np.cumsum(rows) - rows), rows) + np.arange(rows.sum())
-    place = np.repeat(np.arange(picked.size), rows)
+    place, row = expand_ranges(blocks.first[picked].ravel(), blocks.first[picked + 1].ravel() - 1)
     replicate, nth = np.divmod(place, each)
     unit, block = blocks.unit[row], picked.ravel()[place]
     taken = (order[replicate, unit] <= last.ravel()[place]) & blocks.watched[block, unit]
@@ -262,40 +256,25 @@ class Paths:
     replicates: int
     horizon_s: int
 
-    def most(self) -> np.ndarray:
-        """The most units down at once, of each replicate."""
-        most = np.zeros(self.replicates, np.int64)
-        if len(self.down):
-            there, first = np.unique(self.replicate, return_index=True)
-            most[there] = np.maximum.reduceat(self.down, first)
-        return most
-
     def time_down(self) -> np.ndarray:
         """Seconds with 0, 1, 2 ... units down at once, of all replicates together (Int64)."""
         time = np.bincount(self.down, weights=self.length_s, minlength=1).astype(np.int64)
         time[0] = self.replicates * self.horizon_s - time.sum()
         return time
 
-    def time_above(self, spares: int) -> np.ndarray:
-        """Seconds with more units down than that, of each replicate."""
-        return self._sum(self.length_s * (self.down > spares))
-
-    def lacking(self, spares: int) -> np.ndarray:
-        """Unit-seconds that more spares would have filled, of each replicate."""
-        return self._sum(self.length_s * np.maximum(self.down - spares, 0))
-
     def of_replicates(self, spares: int, units: int) -> dict[str, np.ndarray]:
         """Of each replicate of `units` units and spares beside them: whether it was never short (1 or 0), the share of
         the time in which all `units` were up, and the mean share of them that was."""
-        time, lacking = self.time_above(spares), self.lacking(spares)
+        lacking = np.maximum(self.down - spares, 0)
+        short_s, lacking_s = (
+            np.bincount(self.replicate, weights=self.length_s * each, minlength=self.replicates)
+            for each in (lacking > 0, lacking)
+        )
         return {
-            "never_short": (self.most() <= spares).astype(float),
-            "full": 1 - time / self.horizon_s,
-            "capacity": 1 - lacking / (self.horizon_s * units),
+            "never_short": (short_s == 0).astype(float),
+            "full": 1 - short_s / self.horizon_s,
+            "capacity": 1 - lacking_s / (self.horizon_s * units),
         }
-
-    def _sum(self, values: np.ndarray) -> np.ndarray:
-        return np.bincount(self.replicate, weights=values, minlength=self.replicates)
 
 
 def paths_of(spans: Spans, replicates: int, horizon_s: int) -> Paths:

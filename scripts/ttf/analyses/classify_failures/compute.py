@@ -3,6 +3,8 @@
 The failed attempts of a block of jobs are kept with their reasons; all of them are counted anew.
 """
 
+from collections.abc import Iterator
+
 import polars as pl
 
 from ttf.analyses.classify_failures import FAILURE_KINDS, LOG_TAILS, REASONS, TAXONOMY, TAXONOMY_SUMMARY, UNMATCHED
@@ -14,13 +16,12 @@ from ttf.analyses.classify_failures.rules import (
     OF_JOBS,
     OF_TRIED_JOBS,
     classify,
-    described,
     every_attempt,
-    failed_attempts,
     most_characters,
 )
 from ttf.infra import EVENT
 from ttf.inputs import Inputs
+from ttf.jobs import reason_where
 from ttf.jobs_of_attempts import in_blocks
 from ttf.kept import BLOCK_ROWS
 from ttf.tables import blocks
@@ -52,27 +53,28 @@ def compute(given: Inputs) -> dict:
 def _with_logs(given: Inputs) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """(the failed attempts, what the logs say of them, LOG_TAILS); nothing is kept, as a line may be of any attempt."""
     taxonomy = given.settings.taxonomy
-    if "attempts" in given:
-        every = pl.concat([every_attempt(*block) for block in in_blocks(given, OF_TRIED_JOBS, OF_ATTEMPTS)])
-    else:
-        every = every_attempt(given.read("jobs", OF_JOBS))
+    every = pl.concat([pl.DataFrame(schema=ATTEMPT_COLUMNS), *_attempts_by_block(given)])
     of_logs, lines = in_tails(read_tails(given.path("tails"), most_characters(taxonomy)), every, taxonomy)
     return classify(every.filter("failed"), taxonomy, of_logs), of_logs, lines
 
 
 def by_block(given: Inputs, size: int = BLOCK_ROWS) -> pl.DataFrame:
     """The failed attempts, of so many jobs at a time."""
-    if "attempts" in given:
-        failed = [failed_attempts(*block) for block in in_blocks(given, OF_TRIED_JOBS, OF_ATTEMPTS, size)]
-    else:
-        failed = [failed_attempts(block) for block in blocks(given.scan("jobs", OF_JOBS), size)]
-    taxonomy = given.settings.taxonomy
+    taxonomy, failed = given.settings.taxonomy, _attempts_by_block(given, size, pl.col("failed"))
     found = (given.kept.of_frames([some], _classified, taxonomy)["classified"] for some in failed)
     return pl.concat([classify(pl.DataFrame(schema=ATTEMPT_COLUMNS), taxonomy), *found])
 
 
+def _attempts_by_block(given: Inputs, size: int = BLOCK_ROWS, chosen: pl.Expr | bool = True) -> Iterator[pl.DataFrame]:
+    if "attempts" in given:
+        found = in_blocks(given, OF_TRIED_JOBS, OF_ATTEMPTS, size)
+    else:
+        found = ((jobs, None) for jobs in blocks(given.scan("jobs", OF_JOBS), size))
+    return (every_attempt(*block, chosen) for block in found)
+
+
 def _classified(failed: pl.DataFrame, taxonomy: dict) -> dict[str, pl.DataFrame]:
-    return {"classified": classify(described(failed), taxonomy)}
+    return {"classified": classify(failed, taxonomy)}
 
 
 def with_health_events(classified: pl.DataFrame, lives: pl.LazyFrame) -> pl.DataFrame:
@@ -138,22 +140,19 @@ def taxonomy_table(classified: pl.DataFrame) -> pl.DataFrame:
     table = pl.concat(parts, how="diagonal")
     total = parts[-1].select("trials", "rtf_total_s", "product").row(0, named=True) if rows.height else {}
     grouped_by = pl.coalesce(pl.when(pl.col("by") == by).then(pl.col(by).is_null()) for by in groups)
-    notes = [
-        pl.when(grouped_by).then(pl.lit("no rule matches")),
-        pl.when(pl.col("users").is_null()).then(pl.lit("no user is known")),
-        pl.when(pl.col("rtf_total_s").is_null()).then(pl.lit("no run time is known")),
-        pl.when(pl.col("product").is_null() & pl.col("rtf_total_s").is_not_null()).then(
-            pl.lit("no GPU demand is known")
-        ),
-    ]
-    note = pl.concat_str(*notes, separator="; ", ignore_nulls=True)
+    notes = {
+        "no rule matches": grouped_by,
+        "no user is known": pl.col("users").is_null(),
+        "no run time is known": pl.col("rtf_total_s").is_null(),
+        "no GPU demand is known": pl.col("product").is_null() & pl.col("rtf_total_s").is_not_null(),
+    }
     table = table.with_columns(
         _over(table["trials"], total.get("trials")).alias("trials_share"),
         _over(table["rtf_total_s"], total.get("rtf_total_s")).alias("rtf_total_share"),
         _over(table["product"], total.get("product")).alias("rtf_x_demand_share"),
         _over(table["product"], 1000).alias("rtf_x_demand_gpu_s"),
         pl.when(pl.col("by") == "reason").then(pl.col("reason").fill_null(NO_RULE)).alias("reason"),
-        note=pl.when(note != "").then(note),
+        note=reason_where(notes),
     )
     return table.select(*TAXONOMY.columns).cast(TAXONOMY.schema)
 

@@ -37,23 +37,22 @@ OF_TRIED_JOBS = ("task", "user", "derived_exit_code")
 OF_ATTEMPTS = ("job_id", "attempt", "outcome", "runtime_s", "gpu_milli", "state", "exit_code", "slurm_reason")
 
 
-def every_attempt(jobs: pl.DataFrame, attempts: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Every attempt in the order of the trace, with ATTEMPT_COLUMNS; without `attempts` each job is one.
+def every_attempt(
+    jobs: pl.DataFrame, attempts: pl.DataFrame | None = None, chosen: pl.Expr | bool = True
+) -> pl.DataFrame:
+    """The attempts in the order of the trace, with ATTEMPT_COLUMNS; without `attempts` each job is one.
 
     attempts: with `job`, the row of theirs, where it is known. An attempt failed if its outcome is failure, or if the
     trace gives it none and another one followed (Philly). gpu_milli: GPUs of the whole attempt. exit_code:
     `code:signal`; of the last attempt also that of the job's steps (sacct's DerivedExitCode) where its own says
-    nothing.
+    nothing. chosen: which attempts, by is_last and failed.
     """
-    return described(_with_failed(jobs, attempts))
+    every = _with_failed(jobs, attempts, chosen)
+    exit_code = pl.coalesce(_code(pl.col("exit_code")), _code(pl.col("derived_exit_code")))
+    return every.with_columns(exit_code=exit_code).select(*ATTEMPT_COLUMNS).cast(ATTEMPT_COLUMNS)
 
 
-def failed_attempts(jobs: pl.DataFrame, attempts: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Of the same those that failed, as `described` takes them."""
-    return _with_failed(jobs, attempts, pl.col("failed"))
-
-
-def _with_failed(jobs: pl.DataFrame, attempts: pl.DataFrame | None, chosen: pl.Expr | bool = True) -> pl.DataFrame:
+def _with_failed(jobs: pl.DataFrame, attempts: pl.DataFrame | None, chosen: pl.Expr | bool) -> pl.DataFrame:
     """The attempts that are chosen with is_last and failed, and what their jobs say of them."""
     if attempts is None:
         blank = _with_blanks(jobs, "reason", "exit_code", "derived_exit_code")
@@ -70,12 +69,6 @@ def _with_failed(jobs: pl.DataFrame, attempts: pl.DataFrame | None, chosen: pl.E
     about = _with_blanks(jobs, "derived_exit_code").select("task", "user", "derived_exit_code")
     every = every.drop("job").hstack(about[every["job"]])
     return every.with_columns(pl.when("is_last").then("derived_exit_code"), failure_reason="slurm_reason")
-
-
-def described(attempts: pl.DataFrame) -> pl.DataFrame:
-    """Attempts of `failed_attempts` with ATTEMPT_COLUMNS."""
-    exit_code = pl.coalesce(_code(pl.col("exit_code")), _code(pl.col("derived_exit_code")))
-    return attempts.with_columns(exit_code=exit_code).select(*ATTEMPT_COLUMNS).cast(ATTEMPT_COLUMNS)
 
 
 def _with_blanks(frame: pl.DataFrame, *names: str) -> pl.DataFrame:

@@ -18,7 +18,7 @@ from ttf.jobs import GPU_BUCKETS, OUTCOMES, Frame, at_time_limit, gpu_bucket, gp
 from ttf.stats.clustered import CLUSTERED, beside, clustered_shares
 from ttf.stats.mttf import mean_time_to_failure
 from ttf.stats.shares import ENDED, with_wilson
-from ttf.tables import read_columns, scan_columns
+from ttf.tables import scan_columns
 
 # All that is read of jobs.parquet and lives.parquet.
 JOBS_READ = ["outcome", "status_raw", "start_s", "queue_s", "runtime_s", "gpu_milli", "size", "trace_end_s"]
@@ -39,7 +39,7 @@ def compute(given: Inputs) -> dict[str, pl.DataFrame]:
             lives = scan_columns(next(lives_files), [*LIVES_READ, *CLUSTER_COLUMNS])
         if subject.gives == "jobs":
             file = next(jobs_files)
-            jobs, alike = read_columns(file, JOBS_READ), scan_columns(file, [*JOBS_READ, *READ_OF_JOBS])
+            jobs, alike = scan_columns(file, JOBS_READ).collect(), scan_columns(file, [*JOBS_READ, *READ_OF_JOBS])
         for name, of_trace in compared(subject, jobs, lives, alike).items():
             rows[name] += of_trace
     return {table.name: table.frame(rows[table.name]) for table in ANALYSIS.tables}

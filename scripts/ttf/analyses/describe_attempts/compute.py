@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import polars as pl
 
 from ttf.analyses.describe_attempts import delays, retries
-from ttf.clusters import LEVEL_NAMES, level_names
+from ttf.clusters import level_names, with_level_names
 from ttf.inputs import Inputs
 from ttf.jobs_of_attempts import in_blocks
 from ttf.kept import BLOCK_ROWS
@@ -32,7 +32,7 @@ def of_block(
 
     levels: what the clusters and the groups of all jobs are, and the blocks (`ttf.clusters.level_names`).
     """
-    jobs = jobs.with_columns(pl.lit(name, pl.String).alias(by) for by, name in zip(LEVEL_NAMES, levels, strict=True))
+    jobs = with_level_names(jobs, levels)
     placed = delays.placed(jobs, attempts)
     waits, tries = delays.waits(placed), retries.tries(placed)
     return {

@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 
 from ttf.analyses.describe_strata import MOST, STRATA
-from ttf.clusters import CLUSTER_COLUMNS, LEVEL_NAMES, READ_OF_JOBS, level_names, with_clusters
+from ttf.clusters import CLUSTER_COLUMNS, LEVEL_NAMES, READ_OF_JOBS, level_names, with_clusters, with_level_names
 from ttf.inputs import Inputs
-from ttf.jobs import Frame, at_time_limit, doubling, whole_gpus
+from ttf.jobs import Frame, at_time_limit, doubling, reason_where, whole_gpus
 from ttf.kept import BLOCK_ROWS, Frames, Kept
 from ttf.lives import nodes_at_work
 from ttf.runs import GPU_HOUR, gpu_time, in_blocks, runs
@@ -97,7 +97,7 @@ def strata(
         for of, sums in (("runs", _OF_RUNS), ("lives", _AT_RISK)):
             found = found.join(_summed(every[of], name, sums), on="stratum", how="left", maintain_order="left")
         found = found.with_columns(pl.col(*_OF_RUNS, *_AT_RISK).fill_null(0))
-        of_clusters = (_with_names(every[of], levels) for of in ("jobs", "runs", "lives"))
+        of_clusters = (with_level_names(every[of], levels) for of in ("jobs", "runs", "lives"))
         found = _estimated(found, *(_of_strata(rows, name, found["stratum"]) for rows in (failed, *of_clusters)))
         tables.append(found.with_columns(stratum=_label(name), stratum_by=pl.lit(name)))
     return STRATA.typed(pl.concat(tables).with_columns(basis=pl.lit(basis, pl.String)))
@@ -164,17 +164,14 @@ def _estimated(
         failures_with_runtime=pl.col("failures_with_runtime").fill_null(0),
         **{name: pl.when(rated).then(count * _PER_1000_DAYS / pl.col("node_s")) for name, count in rates.items()},
     )
-    blank = {
+    reasons = {
         "no job of the stratum ended": pl.col("ended") == 0,
         "no GPU time was seen": gpu == 0,
         NO_NODE_DAY: ~rated,
         "no failed job has a known run time": pl.col("failure_median_s").is_null(),
     }
-    why = pl.concat_str(
-        [pl.when(is_so).then(pl.lit(why)) for why, is_so in blank.items()], separator="; ", ignore_nulls=True
-    )
     found = beside(
-        found.with_columns(reason=pl.when(why != "").then(why)),
+        found.with_columns(reason=reason_where(reasons)),
         clustered_shares(of_jobs, ["stratum"], *(pl.col(name).sum() for name in ("failures", "ended"))),
         ["stratum"],
     )
@@ -216,12 +213,6 @@ def _summed(sums: pl.DataFrame, by: str, names: Iterable[str]) -> pl.DataFrame:
     """Sums by all that jobs differ by, made sums by one thing."""
     label = pl.lit("all") if by == "all" else pl.col(by)
     return sums.group_by(stratum=label).agg(pl.col(*names).sum()).drop_nulls("stratum")
-
-
-def _with_names(sums: pl.DataFrame, levels: tuple[str | None, ...]) -> pl.LazyFrame:
-    """The sums with CLUSTER_COLUMNS."""
-    names = (pl.lit(name, pl.String).alias(by) for by, name in zip(LEVEL_NAMES, levels, strict=True))
-    return sums.lazy().with_columns(names)
 
 
 def _of_strata(rows: Frame, by: str, strata: pl.Series) -> pl.LazyFrame:

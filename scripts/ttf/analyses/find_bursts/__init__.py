@@ -2,9 +2,19 @@
 
 from ttf.analysis import Analysis
 from ttf.columns import clustered
-from ttf.contract import REASON, count, number, share, table, truth, whole_seconds, words
+from ttf.contract import REASON, Column, count, number, share, table, truth, whole_seconds, words
 
 _CLUSTERED = clustered(share)
+
+
+def _null(name: str, heading: str, moved: str) -> dict[str, Column]:
+    """The columns of the share when outages are moved at random, with the ends of 95% of the simulations."""
+    return {
+        name: share(heading, f"What it is on average when {moved}.", REASON),
+        f"{name}_low": share("95% from", "Lower end of 95% of these.", REASON),
+        f"{name}_high": share("95% to", "Upper end of them.", REASON),
+    }
+
 
 BURSTS = table(
     "bursts",
@@ -16,27 +26,9 @@ BURSTS = table(
     share=share("Share", "Of n.", REASON),
     **_CLUSTERED,
     null_uniform=share("Uniform", "What it would be if the others fell anywhere in the time watched.", REASON),
-    null_permuted=share(
-        "Times exchanged",
-        "What it is on average when outages, of one kind where kinds are known, exchange times.",
-        REASON,
-    ),
-    null_permuted_low=share("95% from", "Lower end of 95% of these.", REASON),
-    null_permuted_high=share("95% to", "Upper end of them.", REASON),
-    null_shifted=share(
-        "Shifted",
-        "What it is on average when the history of each other member is shifted at random, in a ring.",
-        REASON,
-    ),
-    null_shifted_low=share("95% from", "Lower end of 95% of these.", REASON),
-    null_shifted_high=share("95% to", "Upper end of them.", REASON),
-    null_jittered=share(
-        "Jittered",
-        "What it is on average when each outage is moved by up to outages.jitter_s either way: drift stays.",
-        REASON,
-    ),
-    null_jittered_low=share("95% from", "Lower end of 95% of these.", REASON),
-    null_jittered_high=share("95% to", "Upper end of them.", REASON),
+    **_null("null_permuted", "Times exchanged", "outages, of one kind where kinds are known, exchange times"),
+    **_null("null_shifted", "Shifted", "the history of each other member is shifted at random, in a ring"),
+    **_null("null_jittered", "Jittered", "each outage is moved by up to outages.jitter_s either way: drift stays"),
     chance=share("By chance", "The highest mean of exchanged, shifted and jittered times.", REASON),
     is_burst=truth("In bursts", "Whether the share is above the upper end of each of these.", REASON),
     simulations=count("Simulations", "Of each way.", REASON),

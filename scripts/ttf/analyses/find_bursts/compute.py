@@ -22,7 +22,7 @@ from ttf.outages.nearness import (
     replicates,
     shifted,
 )
-from ttf.stats.clustered import Clusters, why_not
+from ttf.stats.clustered import Clusters, with_limits
 
 HOUR_S, DAY_S, WEEK_S = 3600, 86_400, 604_800
 WINDOWS_S = (60, 1800, HOUR_S, DAY_S, WEEK_S, 30 * DAY_S)
@@ -173,12 +173,8 @@ def _clustered(hit: np.ndarray, cluster: np.ndarray, by: str) -> dict:
     _, cluster = np.unique(cluster, return_inverse=True)
     whole, part = np.bincount(cluster).astype(float), np.bincount(cluster, weights=hit)
     clusters = Clusters(np.zeros(len(whole), np.int64), whole, 1)
-    low, high = (float(end[0]) for end in clusters.proportion(part, whole, 0.95)[:2])
-    effective = float(clusters.effective[0])
-    found = {"cluster_by": by, "clusters": effective}
-    if np.isfinite(low) and np.isfinite(high):
-        return found | {"ci_low_clustered": low, "ci_high_clustered": high}
-    return found | {"reason": why_not(effective, by)}
+    limits = with_limits(pl.DataFrame({"cluster_by": [by]}), *clusters.proportion(part, whole, 0.95))
+    return limits.rename({"why_not": "reason"}).row(0, named=True)
 
 
 def again_after_repair(outages: pl.DataFrame, exposure: pl.DataFrame | None) -> pl.DataFrame:

@@ -437,22 +437,20 @@ def with_verdict(
     A lemon fails more than chance explains (p_value), and more than ordinary nodes do if they `differ`: p_spread is the
     larger of both p-values.
     """
-    is_tested = tested["p_value"].is_not_null().to_numpy()
-    names = ("q_value", "p_spread", "q_spread", "ordinary_cv", "ordinary_expected")
-    found, ordinary = {name: np.full(tested.height, np.nan) for name in names}, None
-    if is_tested.any():
-        p_values, counted, expected = (
-            tested[name].to_numpy()[is_tested].astype(float) for name in ("p_value", "counted", "expected")
-        )
-        p_spread, of_ordinary = p_values, (np.nan, np.nan)
-        if differ:
-            ordinary = ordinary_nodes(counted, expected)
-            p_spread = np.maximum(p_values, ordinary.tail(counted, expected))
-            of_ordinary = (ordinary.cv, ordinary.level * expected)
-        values = (benjamini_hochberg(p_values), p_spread, benjamini_hochberg(p_spread), *of_ordinary)
-        for name, of_tested in zip(names, values, strict=True):
-            found[name][is_tested] = of_tested
-    judged = tested.with_columns(pl.Series(name, values).fill_nan(None) for name, values in found.items())
+    # NaN where a node has no test.
+    p_values, counted, expected = (tested[name].to_numpy().astype(float) for name in ("p_value", "counted", "expected"))
+    is_tested, p_spread, ordinary, cv, level = ~np.isnan(p_values), p_values, None, np.nan, np.nan
+    if differ and is_tested.any():
+        ordinary = ordinary_nodes(counted[is_tested], expected[is_tested])
+        p_spread, cv, level = np.maximum(p_values, ordinary.tail(counted, expected)), ordinary.cv, ordinary.level
+    columns = {
+        "q_value": benjamini_hochberg(p_values),
+        "p_spread": p_spread,
+        "q_spread": benjamini_hochberg(p_spread),
+        "ordinary_cv": np.where(is_tested, cv, np.nan),
+        "ordinary_expected": level * expected,
+    }
+    judged = tested.with_columns(pl.Series(name, values).fill_nan(None) for name, values in columns.items())
     return judged.with_columns(lemon=pl.col("q_spread") <= false_discovery), ordinary
 
 

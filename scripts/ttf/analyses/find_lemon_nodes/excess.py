@@ -203,11 +203,14 @@ def poisson_binomial_tail(chances: Sequence[Sequence[float]], counts: Sequence[i
 
 
 def benjamini_hochberg(p_values: np.ndarray) -> np.ndarray:
-    """The p-values (one at least) adjusted for the rate of false discoveries among them (1995)."""
+    """The p-values adjusted for the rate of false discoveries among them (1995); NaN, of no test, stays."""
     # Imported here: see `ttf.stats.shares.wilson_interval`.
     from statsmodels.stats.multitest import multipletests
 
-    return multipletests(p_values, method="fdr_bh")[1]
+    adjusted, is_tested = np.full(p_values.size, np.nan), ~np.isnan(p_values)
+    if is_tested.any():
+        adjusted[is_tested] = multipletests(p_values[is_tested], method="fdr_bh")[1]
+    return adjusted
 
 
 def threshold_of_next(p_values: pl.Series, found: pl.Series, false_discovery: float) -> float:

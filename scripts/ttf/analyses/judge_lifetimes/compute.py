@@ -101,7 +101,7 @@ def _verdict(exponential: dict, weibull: dict, curve: pl.DataFrame | None) -> di
         low, high = shape / factor, shape * factor
         # Rounding can leave the wider model a hair below the narrower.
         statistic = max(0.0, 2 * (weibull["loglik"] - exponential["loglik"]))
-        found |= {"verdict": _word(low, high), "shape": shape, "shape_ci_low": low, "shape_ci_high": high}
+        found |= {"verdict": _verdict_word(low, high), "shape": shape, "shape_ci_low": low, "shape_ci_high": high}
         found |= {"lr_statistic": statistic, "p_value": float(chdtrc(1, statistic))}
         if exponential["events"] < FEWEST_FAILURES:
             reasons.append(f"fewer than {FEWEST_FAILURES} failures: the interval of the shape covers less than 95%")
@@ -120,12 +120,12 @@ def _verdict(exponential: dict, weibull: dict, curve: pl.DataFrame | None) -> di
     return found | {"reason": "; ".join(reasons) or None}
 
 
-def _word(low: float, high: float) -> str:
-    if high < 1:
+def _verdict_word(low: float, high: float, falling: float = 1.0, otherwise: str = "unclear") -> str:
+    if high < falling:
         return "falls"
-    if low > 1:
+    if low > 1 / falling:
         return "rises"
-    return "stays" if low >= 1 / NEARLY_CONSTANT and high <= NEARLY_CONSTANT else "unclear"
+    return "stays" if low >= 1 / NEARLY_CONSTANT and high <= NEARLY_CONSTANT else otherwise
 
 
 def _gap(curve: pl.DataFrame, mean_s: float) -> dict:
@@ -155,19 +155,11 @@ def _clustered(row: dict, found: dict | None) -> dict:
     if "misleads" in row and "p_clustered" in row:
         row["misleads_clustered"] = _misleads(row, row["p_clustered"])
     if "shape_within" in row:
-        row["verdict_within"] = _word_within(row["verdict"], row["shape_within_ci_low"], row["shape_within_ci_high"])
+        otherwise = MIXTURE if row["verdict"] in ("falls", "rises") else "unclear"
+        limits = row["shape_within_ci_low"], row["shape_within_ci_high"]
+        row["verdict_within"] = _verdict_word(*limits, FALLING, otherwise)
     reasons = [row.get("reason"), found.get("why_not"), found.get("why_not_within")]
     return row | {"reason": "; ".join(filter(None, reasons)) or None}
-
-
-def _word_within(over_all: str, low: float, high: float) -> str:
-    if high < FALLING:
-        return "falls"
-    if low > 1 / FALLING:
-        return "rises"
-    if low >= 1 / NEARLY_CONSTANT and high <= NEARLY_CONSTANT:
-        return "stays"
-    return MIXTURE if over_all in ("falls", "rises") else "unclear"
 
 
 def _misleads(found: dict, p_value: float) -> bool | None:

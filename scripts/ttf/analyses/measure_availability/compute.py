@@ -25,6 +25,7 @@ OF_OUTAGES = {
 _OUTAGES = ("unit_id", "node", "group", "start_s", "end_s", "seen_until_s", "duration_s", "level", "planned", "counted")
 _RECORDS = ("unit_id", "start_s", "end_s", *CAUSE, "planned", "outage")
 _EXPOSURE = ("unit_id", "group", "from_s", "until_s")
+REPAIR_TIMES = ("median_s", "p90_s", "restricted_mean_s", "horizon_s")
 NO_TIMES = repair_times(np.zeros(0, np.int64), np.zeros(0, bool))
 _SUMS = ("down_s", "outages", "under_way", "repairs", "records")
 
@@ -121,7 +122,9 @@ def availability(
             row["down_share"] = None if row.get("availability") is None else row["down_s"] / row["exposure_s"]
             if row["units"] is not None and of == cluster_by:
                 row["units"] = units.height
-            rows.append(_with_times(row, times.get(row["stratum"], NO_TIMES)))
+            of_repairs = times.get(row["stratum"], NO_TIMES)
+            row |= {f"repair_{name}": of_repairs.get(name) for name in REPAIR_TIMES} | {"open": of_repairs["open"]}
+            rows.append(row | {"reason": "; ".join(row["reasons"] + of_repairs["reasons"]) or None})
     return AVAILABILITY.frame(rows)
 
 
@@ -235,10 +238,3 @@ def _repairs(outages: pl.DataFrame) -> Iterator[tuple[str, np.ndarray, np.ndarra
     )
     for (label,), part in times.group_by("stratum"):
         yield label, part["seconds"].to_numpy(), part["ended"].to_numpy()
-
-
-def _with_times(row: dict, times: dict) -> dict:
-    """A row of `availability`: estimates with the times of repair."""
-    columns = {f"repair_{name}": times.get(name) for name in ("median_s", "p90_s", "restricted_mean_s", "horizon_s")}
-    reasons = row["reasons"] + times["reasons"]
-    return row | columns | {"open": times["open"], "reason": "; ".join(reasons) or None}

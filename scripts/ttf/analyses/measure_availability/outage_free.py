@@ -6,7 +6,7 @@ import polars as pl
 from ttf.analyses.measure_availability import OUTAGE_FREE, SPANS
 from ttf.clusters import DAY_S, block_name, split_by_block
 from ttf.outages.lives import lives_of_outages
-from ttf.stats.clustered import Clusters, why_not
+from ttf.stats.clustered import Clusters, with_limits
 from ttf.stats.renewal import NOT_WATCHED
 
 # Units times blocks of time that are held; of more, blocks are longer.
@@ -100,8 +100,5 @@ class _Cells:
         """The columns of the interval of 1 - taken / whole, or why it lacks; by: what a cluster is called."""
         by = f"{by} and {self._name}" if self._clusters.counts_blocks[0] else by
         limits = self._clusters.proportion(whole - taken, whole, 0.95)
-        low, high, effective = (float(each[0]) for each in limits)
-        row = {"cluster_by": by, "clusters": effective}
-        if np.isfinite(low) and np.isfinite(high):
-            return row | {"ci_low_clustered": low, "ci_high_clustered": high}
-        return row | {"reason": why_not(effective, by)}
+        row = with_limits(pl.DataFrame({"cluster_by": [by]}), *limits)
+        return row.rename({"why_not": "reason"}).row(0, named=True)

@@ -36,17 +36,16 @@ def loss_parts(runs: Frame, checkpoint_interval_s: int, begin_s: int | None = No
 
     runs: `ttf.runs.runs`; begin_s: the first moment of the trace, on its clock. sums: by size of the run and month.
     preempted, restarts: the runs that `linked_preemptions` looks at.
-    Raises ValueError when the interval is negative.
     """
-    if checkpoint_interval_s < 0:
-        raise ValueError("a checkpoint interval cannot be negative")
     keys = {
         "gpus_high": doubling((pl.col("gpu_milli") + 999) // 1000),
         "start_s": _month(begin_s),
         "infra_basis": pl.col("basis"),
         "checkpoint_interval_s": pl.lit(checkpoint_interval_s),
     }
-    loss = _loss(checkpoint_interval_s)
+    # What a run would lose if it were interrupted, in milli-GPU half seconds; blank where its run time is.
+    half_s = pl.min_horizontal(2 * pl.col("runtime_s"), pl.lit(checkpoint_interval_s))
+    loss = pl.when(pl.col("runtime_s").is_not_null()).then(pl.col("gpu_milli").cast(pl.Int128) * half_s)
     failed_s = pl.col("end_s").shift(1)
     found = {
         "sums": runs.lazy().select(**keys, **_parts(loss)).group_by(*keys).agg(pl.all().sum()),
@@ -64,10 +63,7 @@ def loss_sums(parts: Sequence[Mapping[str, pl.DataFrame]], link_window_s: int) -
 
     parts: `loss_parts` of all jobs, in their order. gpus_high: see `lost_work`; start_s: of the month; infra_basis,
     checkpoint_interval_s: of all; the others add up, in milli-GPU half seconds where they are no counts.
-    Raises ValueError when the window is negative.
     """
-    if link_window_s < 0:
-        raise ValueError("a window of time cannot be negative")
     sums, preempted, restarts = (pl.concat(part[name] for part in parts) for name in ("sums", "preempted", "restarts"))
     if preempted.height and sums["restarts"].sum():
         preempted = preempted.with_row_index("run")
@@ -75,12 +71,6 @@ def loss_sums(parts: Sequence[Mapping[str, pl.DataFrame]], link_window_s: int) -
         linked = linked.select(*_KEYS, "linked", linked_preemptions=pl.lit(1, pl.Int64))
         sums = pl.concat([sums, linked], how="diagonal")
     return sums.group_by(*_KEYS).agg(pl.all().sum())
-
-
-def _loss(interval_s: int) -> pl.Expr:
-    """What a run would lose if it were interrupted, in milli-GPU half seconds; blank where its run time is."""
-    half = pl.min_horizontal(2 * pl.col("runtime_s"), pl.lit(interval_s))
-    return pl.when(pl.col("runtime_s").is_not_null()).then(pl.col("gpu_milli").cast(pl.Int128) * half)
 
 
 def _parts(loss: pl.Expr) -> dict[str, pl.Expr]:

@@ -8,7 +8,7 @@ import polars as pl
 
 from ttf.analyses.plan_ettr import ETTR, ETTR_ASSUMPTIONS, ETTR_CONTOUR, ETTR_OUTLOOK, MITIGATIONS
 from ttf.analyses.plan_ettr.target_run import with_target
-from ttf.clusters import CLUSTER_COLUMNS, LEVEL_NAMES, level_names, with_levels
+from ttf.clusters import CLUSTER_COLUMNS, level_names, with_level_names, with_levels
 from ttf.columns import FEWEST_CLUSTERS
 from ttf.infra import EVENT
 from ttf.inputs import Inputs
@@ -111,8 +111,7 @@ def queue_of(runs: Frame, configured: float | None) -> dict:
         chosen = known.filter(kind)
         if (n := chosen.height) >= fewest:
             found = {"value": chosen["wait"].sum() / n, "n": n, "median_s": chosen["wait"].median()}
-            names = zip(LEVEL_NAMES, level_names(runs), strict=True)
-            error = _error_of_mean(chosen.with_columns(pl.lit(name, pl.String).alias(by) for by, name in names))
+            error = _error_of_mean(with_level_names(chosen, level_names(runs)))
             return found | {"source": f"the trace, mean of {whose}"} | error
     return {"value": 0.0, "source": "the trace knows no waits: none assumed"}
 

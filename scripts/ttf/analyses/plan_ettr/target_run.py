@@ -26,7 +26,9 @@ def with_target(
     bucket = by_gpus.filter(pl.lit(has_runs) & (pl.col("gpus_low") <= size) & (size <= pl.col("gpus_high")))
     observed = bucket["failures"].first() if bucket.height else None
     of_target = ettr.filter(is_size & at_first)
-    by = _answering_rate(of_target)
+    # The rate that the text answers by: the projected one, else the one measured in runs of that size.
+    rates_known = of_target.drop_nulls("ettr_renewal")["rate"].to_list()
+    by = next((name for name in (ESTIMATE[0], MEASURED[0]) if name in rates_known), None)
     is_measured = pl.col("rate").is_in(MEASURED)
     marks = {
         "failures": pl.when(is_measured).then(pl.lit(observed, pl.Int64)).otherwise(pl.lit(failures, pl.Int64)),
@@ -61,12 +63,6 @@ def with_target(
         "mitigations": MITIGATIONS.typed(mitigations.with_columns(of_target=is_size.fill_null(False))),
         "target_run": TARGET_RUN.frame([row]),
     }
-
-
-def _answering_rate(ettr: pl.DataFrame) -> str | None:
-    """The rate that the text answers by: the projected one, else the one measured in runs of that size."""
-    rates = ettr.drop_nulls("ettr_renewal")["rate"].to_list()
-    return next((name for name in (ESTIMATE[0], MEASURED[0]) if name in rates), None)
 
 
 def _answer(ettr: pl.DataFrame, outlook: dict) -> dict:

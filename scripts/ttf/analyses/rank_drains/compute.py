@@ -14,6 +14,7 @@ from ttf.analyses.rank_drains.history import History
 from ttf.analyses.rank_drains.hostlist import SAFE, hostlist
 from ttf.infra import EVENT
 from ttf.inputs import Inputs
+from ttf.jobs import reason_where
 from ttf.outages.records import of_nodes
 from ttf.runs import GPU_HOUR
 
@@ -101,8 +102,10 @@ def drain_list(
         gpus=pl.Series(gpus, dtype=pl.Float64),
         in_service=pl.Series(history.in_service, dtype=pl.Boolean),
     )
-    nodes = nodes.join(causes_of(outages), on="node", how="left", maintain_order="left")
-    nodes = nodes.join(_down(outages), on="node", how="left", maintain_order="left")
+    unplanned = outages.filter(~pl.col("planned"), "counted")
+    down = unplanned.group_by("node").agg(down_s=(pl.col("seen_until_s") - pl.col("start_s")).sum())
+    for columns in (causes_of(unplanned), down):
+        nodes = nodes.join(columns, on="node", how="left", maintain_order="left")
     if lost is None:
         nodes = nodes.with_columns(jobs_lost=pl.lit(None, pl.Int64), job_hours=pl.lit(0.0))
     else:
@@ -146,9 +149,7 @@ def drain_list(
         ci_low="posterior_ci_low",
         ci_high="posterior_ci_high",
         above_1="posterior_above_1",
-        reason=pl.concat_str(
-            *(pl.when(holds).then(pl.lit(why)) for why, holds in reasons.items()), separator="; ", ignore_nulls=True
-        ).replace("", None),
+        reason=reason_where(reasons),
     )
     saved = pl.coalesce("saved_gpu_hours", "saved_node_hours")
     order = nodes.sort("listed", saved, "p_value", "node", descending=[True, True, False, False], nulls_last=True)
@@ -159,19 +160,10 @@ def _per_1000(events: str, seconds: str) -> pl.Expr:
     return pl.when(pl.col(seconds) > 0).then(pl.col(events) / pl.col(seconds) * (1000 * DAY))
 
 
-def _down(outages: pl.DataFrame) -> pl.DataFrame:
-    """node, down_s: of its unplanned outages under watch."""
-    lasts = pl.col("seen_until_s") - pl.col("start_s")
-    mine = outages.filter(~pl.col("planned"), "counted")
-    return mine.group_by("node").agg(down_s=lasts.sum())
-
-
 def causes_of(outages: pl.DataFrame) -> pl.DataFrame:
-    """node, causes: of its unplanned outages under watch the most frequent three, each with how often."""
-    cause = pl.coalesce("cause", "class", "level")
-    mine = outages.filter(~pl.col("planned"), "counted").select("node", cause=cause.str.slice(0, LONGEST_CAUSE))
-    counts = (
-        mine.drop_nulls().group_by("node", "cause").len().sort("node", "len", "cause", descending=[False, True, False])
-    )
+    """node, causes: of its outages the most frequent three, each with how often."""
+    cause = pl.coalesce("cause", "class", "level").str.slice(0, LONGEST_CAUSE)
+    counts = outages.select("node", cause=cause).drop_nulls().group_by("node", "cause").len()
+    counts = counts.sort("node", "len", "cause", descending=[False, True, False])
     named = pl.format("{} ({})", "cause", "len").head(MOST_CAUSES).str.join(", ")
     return counts.group_by("node", maintain_order=True).agg(causes=named)

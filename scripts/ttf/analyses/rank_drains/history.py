@@ -100,10 +100,7 @@ class History:
         """A row of each node, of `compared_by_exposure`, with q_value and listed: by what is known up to a moment."""
         known = {"fleet": self.fleets, "counted": self.counted(at_s), "exposure_s": self.up_s(at_s)}
         nodes = compared_by_exposure(pl.DataFrame(known))
-        tested = nodes["p_value"].is_not_null().to_numpy()
-        q_values = np.full(nodes.height, np.nan)
-        if tested.any():
-            q_values[tested] = benjamini_hochberg(nodes["p_value"].to_numpy()[tested])
+        q_values = benjamini_hochberg(nodes["p_value"].to_numpy())
         nodes = nodes.with_columns(q_value=pl.Series(q_values).fill_nan(None))
         return nodes.with_columns(listed=(pl.col("q_value") <= false_discovery).fill_null(False))
 
