@@ -94,23 +94,6 @@ def test_batches_that_fail_together_need_more_spares_than_the_binomial_says(tmp_
     assert charts["units_down"].empty is None
 
 
-def test_batches_have_the_variance_of_the_formula():
-    """Batches at random moments, of units each repaired by itself: mean + rate E[B(B-1)] times the integral of S^2."""
-    rng = np.random.default_rng(5)
-    years, size, repair = 400, 6, 10 * 3600
-    starts = np.sort(rng.integers(0, years * 365 * DAY, 100 * years))
-    starts = np.repeat(starts, size)
-    # A unit for each outage: what counts is how many are down.
-    moments = np.concatenate([starts, starts + rng.exponential(repair, len(starts))])
-    order = np.argsort(moments, kind="stable")
-    down, length = np.cumsum(np.repeat([1, -1], len(starts))[order])[:-1], np.diff(moments[order])
-    mean = (down * length).sum() / length.sum()
-    variance = ((down - mean) ** 2 * length).sum() / length.sum()
-    rate = 100 / (365 * DAY)
-    assert mean == pytest.approx(rate * size * repair, rel=0.03)
-    assert variance == pytest.approx(mean + rate * size * (size - 1) * repair / 2, rel=0.05)
-
-
 def test_groups_and_planned_outages_have_rows_of_their_own(tmp_path):
     racks = {"a": [(10, 20)], "b": [(10, 30)]}
     outages, _, exposure = made(racks, 100)

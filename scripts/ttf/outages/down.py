@@ -12,6 +12,7 @@ import polars as pl
 from scipy.special import bdtr, nbdtr
 
 from ttf.outages.records import began_under_watch
+from ttf.stats.order import running
 
 # Rounding of a share of the time may not cost a spare.
 ROUNDING = 1e-12
@@ -99,18 +100,12 @@ def spans_of(outages: pl.DataFrame, exposure: pl.DataFrame) -> pl.DataFrame:
 
 def course_of(spans: pl.DataFrame, exposure: pl.DataFrame) -> Course:
     """spans: of `spans_of`. Time in which no unit was watched is left out."""
-    watch = [exposure[name].to_numpy() for name in ("from_s", "until_s")]
-    outage = [spans[name].to_numpy() for name in ("start_s", "end_s")]
-    at = np.concatenate([*watch, *outage])
-    ones = [np.repeat([1, -1], len(pair[0])) for pair in (watch, outage)]
-    none = [np.zeros_like(one) for one in ones]
-    moments, place = np.unique(at, return_inverse=True)
-    watched, down = (np.zeros(len(moments), np.int64) for _ in range(2))
-    np.add.at(watched, place, np.concatenate([ones[0], none[1]]))
-    np.add.at(down, place, np.concatenate([none[0], ones[1]]))
-    watched, down = np.cumsum(watched)[:-1], np.cumsum(down)[:-1]
-    kept = watched > 0
-    return Course(moments[:-1][kept], np.diff(moments)[kept], watched[kept], down[kept])
+    at = np.concatenate([*exposure.select("from_s", "until_s"), *spans.select("start_s", "end_s")])
+    watches, outages = exposure.height, spans.height
+    moments, watched = running(at, np.repeat([1, -1, 0], [watches, watches, 2 * outages]))
+    _, down = running(at, np.repeat([0, 1, -1], [2 * watches, outages, outages]))
+    is_watched = np.flatnonzero(watched)
+    return Course(moments[is_watched], np.diff(moments)[is_watched], watched[is_watched], down[is_watched])
 
 
 def binomial_cumulative(course: Course, most: int) -> np.ndarray:

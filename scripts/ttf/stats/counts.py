@@ -91,7 +91,7 @@ class Counted:
         return int(self._ends[up_to - 1] if up_to else 0) - int(self._ends[below - 1] if below else 0)
 
     def mean(self) -> float:
-        """Of whole numbers, none of them negative: their exact sum, divided once."""
+        """Of whole numbers: their exact sum, divided once."""
         return dot(self.values, self.counts) / self.size
 
     def median(self) -> float:

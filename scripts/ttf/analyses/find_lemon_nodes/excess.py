@@ -147,30 +147,26 @@ def compared_by_exposure(nodes: pl.DataFrame) -> pl.DataFrame:
     sums = nodes.with_columns(
         fleet_counted=pl.col("counted").sum().over("fleet"), fleet_s=pl.col("exposure_s").sum().over("fleet")
     )
-    counted, total = sums["counted"].to_numpy(), sums["fleet_counted"].to_numpy()
-    exposure, whole = sums["exposure_s"].to_numpy(), sums["fleet_s"].to_numpy()
-    can = (exposure > 0) & (exposure < whole) & (total > 0)
-    k, n, e = counted[can], total[can], exposure[can] / whole[can]
-    rest = (1 - e) / e
+    names = ("counted", "fleet_counted", "exposure_s", "fleet_s")
+    k, n, exposure, whole = (sums[name].to_numpy() for name in names)
+    is_compared = (exposure > 0) & (exposure < whole) & (n > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
+        e = exposure / whole
+        rest = (1 - e) / e
         ratio = k / (n - k) * rest
         # With all failures or none there is one limit only, which has the whole of what the confidence leaves.
         tail = (1 - CONFIDENCE) / np.where((k > 0) & (k < n), 2, 1)
         low = np.where(k > 0, betaincinv(k, n - k + 1, tail), 0.0)
         high = np.where(k < n, betaincinv(k + 1, n - k, 1 - tail), np.nan)
-        found = {
+        columns = {
             "expected": n * e,
             "p_value": np.where(k > 0, betainc(k, n - k + 1, e), 1.0),
             "rate_ratio": np.where(k < n, ratio, np.nan),
             "ci_low": low / (1 - low) * rest,
             "ci_high": high / (1 - high) * rest,
         }
-    columns = []
-    for name, values in found.items():
-        column = np.full(nodes.height, np.nan)
-        column[can] = values
-        columns.append(pl.Series(name, column).fill_nan(None))
-    return nodes.hstack(columns)
+    blank = ((name, np.where(is_compared, values, np.nan)) for name, values in columns.items())
+    return nodes.hstack([pl.Series(name, values).fill_nan(None) for name, values in blank])
 
 
 def poisson_binomial_tail(chances: Sequence[Sequence[float]], counts: Sequence[int]) -> np.ndarray:

@@ -11,6 +11,7 @@ from ttf.clusters import DAY_S
 from ttf.inputs import Inputs
 from ttf.outages.faults import faults
 from ttf.outages.records import began_under_watch
+from ttf.stats.counts import commonest
 from ttf.stats.growth import Stratum, common_growth, cumulative, growth
 from ttf.stats.holm import with_holm
 from ttf.stats.mcf import mean_cumulative
@@ -78,9 +79,7 @@ def _fleets(records: pl.DataFrame, exposure: pl.DataFrame, begin: int) -> Iterat
 
     yield "all", "all", *with_parts(began)
     for stratum_by in ("group", "level"):
-        known = began.drop_nulls(stratum_by).group_by(stratum_by).len()
-        most = known.sort("len", stratum_by, descending=[True, False]).head(MOST_STRATA)
-        for stratum in most[stratum_by].sort():
+        for stratum in sorted(commonest(began, stratum_by, MOST_STRATA)):
             mine = began.filter(pl.col(stratum_by) == stratum)
             if stratum_by == "level":
                 yield stratum_by, stratum, *with_parts(mine)
