@@ -14,8 +14,8 @@ import polars as pl
 
 from ttf.clusters import CLUSTER_COLUMNS, block_columns, with_clusters
 from ttf.errors import StudyError
-from ttf.jobs import Frame, at_time_limit, conform
-from ttf.lives import READ_OF_JOBS, first_end_s, life_columns, with_longest
+from ttf.jobs import Frame, at_time_limit, conform, with_blanks
+from ttf.lives import LONGEST, READ_OF_JOBS, first_end_s, life_columns
 from ttf.stages import LIVES_INFRA
 
 INFRA_COLUMNS = LIVES_INFRA.schema
@@ -279,7 +279,7 @@ def _runs(jobs: Frame, attempts: pl.DataFrame | None, first: int = 0) -> Frame:
         )
     there = runs.collect_schema().names()
     reason = next((name for name in ("slurm_reason", "reason") if name in there), None)
-    return with_longest(runs.rename({reason: "reason"}) if reason else runs)
+    return with_blanks(runs.rename({reason: "reason"}) if reason else runs, LONGEST)
 
 
 def _told_causes(runs: Frame, rules: Mapping) -> list[pl.Expr]:
@@ -324,8 +324,7 @@ def _with_events(runs: Frame, rules: Mapping, events: pl.DataFrame | None) -> Fr
     node as failed.
     """
     if events is None:
-        blank = {"event_code": pl.String, "event_node": pl.String, "event_victim": pl.UInt32}
-        return runs.with_columns(pl.lit(None, dtype).alias(name) for name, dtype in blank.items())
+        return with_blanks(runs, {"event_code": pl.String, "event_node": pl.String, "event_victim": pl.UInt32})
     if "node_list" not in runs.columns:
         raise StudyError(
             "health_events are given, but the trace does not say on which nodes a run was: no event can be attributed "
@@ -355,8 +354,7 @@ def _with_events(runs: Frame, rules: Mapping, events: pl.DataFrame | None) -> Fr
 def _with_outages(runs: Frame, are_looked_at: pl.Expr, outages: pl.DataFrame | None) -> Frame:
     """The runs with outage_node, which `went_down`, and outage_victim, the run that its outage hit."""
     if outages is None or "node_list" not in runs.collect_schema():
-        blank = {"outage_node": pl.String, "outage_victim": pl.UInt32}
-        return runs.with_columns(pl.lit(None, dtype).alias(name) for name, dtype in blank.items())
+        return with_blanks(runs, {"outage_node": pl.String, "outage_victim": pl.UInt32})
     told = runs.filter(are_looked_at).select("end_s", "node_list", run="attempt_id")
     if told.schema["node_list"] == pl.String:
         told = told.with_columns(pl.col("node_list").str.split(","))

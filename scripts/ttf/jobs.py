@@ -28,10 +28,15 @@ GPU_BUCKETS = {"1": (1, 1), "2-4": (2, 4), "5-8": (5, 8), ">8": (9, None)}
 
 def conform(frame: Frame, columns: Mapping[str, type[pl.DataType]]) -> Frame:
     """The frame with `columns` first, in order and type (blank where the format has none), its extras after them."""
-    given = frame.collect_schema().names()
-    missing = [pl.lit(None, dtype=dtype).alias(name) for name, dtype in columns.items() if name not in given]
-    extras = [name for name in given if name not in columns]
-    return frame.with_columns(missing).select(*(pl.col(name).cast(dtype) for name, dtype in columns.items()), *extras)
+    extras = [name for name in frame.collect_schema().names() if name not in columns]
+    frame = with_blanks(frame, columns)
+    return frame.select(*(pl.col(name).cast(dtype) for name, dtype in columns.items()), *extras)
+
+
+def with_blanks(frame: Frame, columns: Mapping[str, type[pl.DataType]]) -> Frame:
+    """The frame with these columns, blank where it has none of the name."""
+    given = frame.collect_schema()
+    return frame.with_columns(pl.lit(None, dtype).alias(name) for name, dtype in columns.items() if name not in given)
 
 
 def reason_where(reasons: Mapping[str, pl.Expr]) -> pl.Expr:

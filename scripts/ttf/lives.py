@@ -3,13 +3,15 @@
 import polars as pl
 
 from ttf.clusters import CLUSTER_COLUMNS, with_clusters
-from ttf.jobs import Frame, observed_s
+from ttf.jobs import Frame, observed_s, with_blanks
 from ttf.stages import LIVES
 
 # What ends a job; each competes with the others.
 ENDS = ("failure", "success", "cancelled", "unknown")
 
 LIFE_COLUMNS = LIVES.schema
+# What jobs may have beside a run time, and attempts never.
+LONGEST = {"runtime_max_s": pl.Int64}
 # What `lives_of_jobs` reads of jobs.
 READ_OF_JOBS = (
     *("trace", "job_id", "task", "account", "outcome", "start_s", "end_s", "runtime_s", "runtime_max_s", "trace_end_s"),
@@ -36,7 +38,7 @@ def lives_of_jobs(jobs: Frame) -> Frame:
     was recorded before, and costs little where nothing was missed. Age is wall clock since the start, at most the
     duration: too high for a job with gaps between attempts. Estimators without delayed entry do not read it.
     """
-    of_jobs = with_longest(with_clusters(jobs)).filter(pl.col("outcome") != "waiting")
+    of_jobs = with_blanks(with_clusters(jobs), LONGEST).filter(pl.col("outcome") != "waiting")
     return of_jobs.select(**life_columns(first_end_s(of_jobs))).cast(LIFE_COLUMNS)
 
 
@@ -45,17 +47,10 @@ def first_end_s(jobs: Frame) -> int | None:
     return jobs.lazy().select(pl.col("end_s").min()).collect(engine="streaming").item()
 
 
-def with_longest(runs: Frame) -> Frame:
-    """The runs with runtime_max_s, blank where the table has no such column: attempts have a run time or none."""
-    if "runtime_max_s" in runs.collect_schema():
-        return runs
-    return runs.with_columns(runtime_max_s=pl.lit(None, dtype=pl.Int64))
-
-
 def life_columns(first_end: int | None) -> dict[str, pl.Expr]:
     """LIFE_COLUMNS of jobs that no longer wait, of each from its own row; see `lives_of_jobs` and `first_end_s`.
 
-    The jobs are those of `with_clusters` and `with_longest`.
+    The jobs have CLUSTER_COLUMNS and LONGEST.
     """
     gpu_milli = pl.col("gpu_milli") * pl.col("size")
     ended = pl.col("outcome").is_in(ENDS)

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 import polars as pl
 
 from ttf.analyses.classify_failures import TAXONOMY
+from ttf.jobs import with_blanks
 from ttf.jobs_of_attempts import with_jobs
 
 KEY = ["job_id", "task", "attempt"]
@@ -55,25 +56,20 @@ def every_attempt(
 def _with_failed(jobs: pl.DataFrame, attempts: pl.DataFrame | None, chosen: pl.Expr | bool) -> pl.DataFrame:
     """The attempts that are chosen with is_last and failed, and what their jobs say of them."""
     if attempts is None:
-        blank = _with_blanks(jobs, "reason", "exit_code", "derived_exit_code")
+        blank = with_blanks(jobs, dict.fromkeys(("reason", "exit_code", "derived_exit_code"), pl.String))
         of_job = {"gpu_milli": pl.col("gpu_milli") * pl.col("size"), "attempt": pl.lit(0, pl.Int64)}
         every = blank.with_columns(**of_job, is_last=pl.lit(True), failed=pl.col("outcome") == "failure")
         return every.filter(chosen).with_columns(state="status_raw", failure_reason="reason")
     if "job" not in attempts.columns:
         attempts = with_jobs(jobs, attempts)
     is_last = pl.col("attempt") == pl.col("attempt").max().over("job")
-    every = _with_blanks(attempts, "state", "exit_code", "slurm_reason").with_columns(
+    every = with_blanks(attempts, dict.fromkeys(("state", "exit_code", "slurm_reason"), pl.String)).with_columns(
         is_last=is_last, failed=(pl.col("outcome") == "failure").fill_null(~is_last)
     )
     every = every.filter(chosen)
-    about = _with_blanks(jobs, "derived_exit_code").select("task", "user", "derived_exit_code")
+    about = with_blanks(jobs, {"derived_exit_code": pl.String}).select("task", "user", "derived_exit_code")
     every = every.drop("job").hstack(about[every["job"]])
     return every.with_columns(pl.when("is_last").then("derived_exit_code"), failure_reason="slurm_reason")
-
-
-def _with_blanks(frame: pl.DataFrame, *names: str) -> pl.DataFrame:
-    """The frame with these columns of text, blank where it has none of the name."""
-    return frame.with_columns(pl.lit(None, pl.String).alias(name) for name in names if name not in frame.columns)
 
 
 def folded(text: pl.Expr) -> pl.Expr:

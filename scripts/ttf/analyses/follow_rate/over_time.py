@@ -10,7 +10,7 @@ import polars as pl
 from ttf.analyses.follow_rate import FAILURE_RATE_OVER_TIME
 from ttf.clusters import CLUSTER_COLUMNS
 from ttf.infra import EVENT
-from ttf.jobs import Frame
+from ttf.jobs import Frame, with_blanks
 from ttf.lives import nodes_at_work
 from ttf.runs import where_starts_are
 from ttf.stats.clustered import Clusters
@@ -157,7 +157,7 @@ def exposure_by_day(runs: Frame, origin: int, days: int, clusters: int = 1) -> n
     return (sums + np.cumsum(steps, axis=1))[:, :days]
 
 
-def _by_day(rows: pl.DataFrame, number: pl.Series, days: int, clusters: int = 1) -> np.ndarray:
+def _by_day(rows: pl.DataFrame, number: pl.Series, days: int, clusters: int) -> np.ndarray:
     """The sum of the numbers on each day from 0 on: Int64, a row per cluster."""
     sums = np.zeros((clusters, days), dtype=np.int64)
     whose = rows["cluster"].to_numpy() if clusters > 1 else np.zeros(rows.height, dtype=np.int64)
@@ -167,11 +167,11 @@ def _by_day(rows: pl.DataFrame, number: pl.Series, days: int, clusters: int = 1)
 
 def _at_work(lives: pl.LazyFrame, basis: str | None, nodes: pl.Expr) -> pl.LazyFrame:
     """start_s, end_s, nodes, failed and cause of the runs whose time at risk is known."""
-    there = lives.collect_schema()
+    lives = with_blanks(lives, _CLUSTER)
     return lives.select(
         "start_s",
         "cause",
-        *(pl.col(name) if name in there else pl.lit(None, kind).alias(name) for name, kind in _CLUSTER.items()),
+        *_CLUSTER,
         end_s=pl.col("start_s") + pl.col("duration_s"),
         nodes=pl.col("nodes") if basis == "component" else nodes,
         failed=(pl.col("event") == EVENT).fill_null(False),

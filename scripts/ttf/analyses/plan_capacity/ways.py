@@ -6,7 +6,8 @@ begins with all of them up; short is a run while fewer than N of the N + s nodes
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
 from math import sqrt
 
 import numpy as np
@@ -47,7 +48,6 @@ class Planner:
     exposure: pl.DataFrame
     simulations: int
     seed: int
-    _known: dict = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.units = self.exposure["unit_id"].n_unique()
@@ -55,6 +55,7 @@ class Planner:
         self.up, self.repair = times_of(self.spans, self.exposure)
         self._blocks = {length: blocks_of(self.spans, self.exposure, length) for length in (DAY_S, WEEK_S)}
         self._begun_up = {length: up_at_begin(blocks) for length, blocks in self._blocks.items()}
+        self.fares, self.no_interruption = cache(self.fares), cache(self.no_interruption)
 
     def why_not(self, way: str, nodes: int, time_s: int) -> str | None:
         """Why so many nodes, spares among them, cannot be reckoned with that way."""
@@ -71,27 +72,23 @@ class Planner:
 
     def fares(self, way: str, nodes: int, spares: int, time_s: int) -> dict[str, tuple[float, float | None]]:
         """never_short, full and capacity, each with its standard error (None where none is seen)."""
-        key = (way, nodes, spares, time_s)
-        if key not in self._known:
-            self._known[key] = self._by_formula(*key[1:]) if way == "exponential" else self._simulated(*key)
-        return self._known[key]
+        if way == "exponential":
+            return self._by_formula(nodes, spares, time_s)
+        return self._simulated(way, nodes, spares, time_s)
 
     def no_interruption(self, way: str, nodes: int, time_s: int) -> tuple[float | None, float | None]:
         """P(no interruption), with its standard error; None where too few blocks have so many nodes up at the begin."""
         if way != "weeks":
             up: Times = Exponential(self.up.mean) if way == "exponential" else self.up
             return up.left_longer(time_s) ** nodes, None
-        key = (way, nodes, time_s)
-        if key not in self._known:
-            blocks = self._begun_up[self._of(time_s).length_s]
-            if (blocks.watched.sum(axis=1) >= nodes).sum() < FEWEST_BLOCKS:
-                return None, None
-            rng, free = np.random.default_rng([self.seed, nodes, time_s]), []
-            for size in batches(self.units, self.runs(way, nodes)):
-                spans = resampled(rng, blocks, nodes, size, time_s)
-                free.append(np.bincount(spans.replicate[spans.began], minlength=size) == 0)
-            self._known[key] = _mean(np.concatenate(free).astype(float))
-        return self._known[key]
+        blocks = self._begun_up[self._of(time_s).length_s]
+        if (blocks.watched.sum(axis=1) >= nodes).sum() < FEWEST_BLOCKS:
+            return None, None
+        rng, free = np.random.default_rng([self.seed, nodes, time_s]), []
+        for size in batches(self.units, self.runs(way, nodes)):
+            spans = resampled(rng, blocks, nodes, size, time_s)
+            free.append(np.bincount(spans.replicate[spans.began], minlength=size) == 0)
+        return _mean(np.concatenate(free).astype(float))
 
     def _of(self, time_s: int) -> Blocks:
         return self._blocks[DAY_S if time_s < WEEK_S else WEEK_S]
