@@ -124,7 +124,7 @@ def test_chart_of_concentration() -> None:
     drawn = failure_concentration(given, Study("pod"))
     drawn.spec(validate=True)
     assert drawn.title == "Failures of the most active users"
-    assert "The most active 1 user: 60% of pods, 67% of failures." in drawn.alt
+    assert "The most active 1 user: 60.0% of pods, 66.7% of failures." in drawn.alt
     assert HOSTILE not in str(drawn.datasets)
 
 
