@@ -2,8 +2,9 @@
 
 import polars as pl
 import pytest
+from ttf.analyses.fit_mttf import MTTF
 from ttf.charts.intervals import by_what, shown
-from ttf.numbers.metrics import Metrics, ends
+from ttf.numbers.metrics import CI_S, Metrics, cells
 from ttf.page.numbers import Numbers
 from ttf.words import clustering
 
@@ -21,7 +22,7 @@ ROW = {
 
 def numbers(**changed):
     metrics = Metrics()
-    metrics.put_row("mttf", ROW | changed, {"mttf_s": "s"} | ends("s", "_s"), "tables/mttf.csv", 7255)
+    metrics.add([cells(MTTF, "mttf", f"mttf_s {CI_S}")], {"mttf": MTTF.frame([ROW | changed])})
     return Numbers(metrics)
 
 
