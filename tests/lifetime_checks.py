@@ -9,6 +9,12 @@ from scipy import stats
 from ttf.columns import STRATUM
 from ttf.stats.survival import survival_tables
 
+LIVES = {"duration_s": pl.Int64, "event": pl.String}
+
+
+def lives_of(rows: list[tuple]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema=LIVES, orient="row")
+
 
 def check_verdict(row: dict, durations: np.ndarray, failed: np.ndarray) -> None:
     """One row of lifetime_verdict: the gap by SciPy's ecdf, the halves of the exposure by adding up life by life."""

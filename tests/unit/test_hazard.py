@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lifetime_checks import kaplan_meier
+from lifetime_checks import LIVES, kaplan_meier, lives_of
 from scipy import stats
 from statsmodels.duration.hazard_regression import PHReg
 from statsmodels.duration.survfunc import CumIncidenceRight, survdiff
@@ -27,12 +27,7 @@ from ttf.stats.strata import NO_LIFE
 from ttf.stats.survival import thin
 
 ENDS = ["failure", "success", "cancelled"]
-LIVES = {"duration_s": pl.Int64, "event": pl.String}
 ROWS = st.lists(st.tuples(st.none() | st.integers(0, 30), st.sampled_from([*ENDS, None])), max_size=40)
-
-
-def lives_of(rows):
-    return pl.DataFrame(rows, schema=LIVES, orient="row")
 
 
 def simulated(n=600, seed=3, strata=4, censored=True):

@@ -7,16 +7,11 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lifetime_checks import LIVES, lives_of
 from scipy.optimize import fmin
 from scipy.stats import CensoredData, gamma, lognorm, weibull_min
 from ttf.analyses.fit_mttf import LIFETIME_MODELS
 from ttf.analyses.fit_mttf.lifetimes import lifetime_models
-
-LIVES = {"duration_s": pl.Int64, "event": pl.String}
-
-
-def lives_of(rows: list[tuple]) -> pl.DataFrame:
-    return pl.DataFrame(rows, schema=LIVES, orient="row")
 
 
 def simulated(shape: float, scale: float, n: int, seed: int, censored_at: float | None = None) -> pl.DataFrame:

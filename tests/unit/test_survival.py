@@ -7,19 +7,14 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lifetime_checks import kaplan_meier
+from lifetime_checks import LIVES, kaplan_meier, lives_of
 from scipy.stats import CensoredData, ecdf
 from statsmodels.duration.survfunc import SurvfuncRight
 from ttf.analyses.fit_mttf import SURVIVAL, SURVIVAL_SUMMARY
 from ttf.columns import STRATUM
 from ttf.stats.survival import survival_tables, thin
 
-LIVES = {"duration_s": pl.Int64, "event": pl.String}
 ROWS = st.lists(st.tuples(st.none() | st.integers(0, 40), st.sampled_from(["failure", "success", None])), max_size=40)
-
-
-def lives_of(rows: list[tuple]) -> pl.DataFrame:
-    return pl.DataFrame(rows, schema=LIVES, orient="row")
 
 
 def simulated(n: int = 400, seed: int = 5) -> pl.DataFrame:
