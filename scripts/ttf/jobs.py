@@ -39,10 +39,15 @@ def with_blanks(frame: Frame, columns: Mapping[str, type[pl.DataType]]) -> Frame
     return frame.with_columns(pl.lit(None, dtype).alias(name) for name, dtype in columns.items() if name not in given)
 
 
-def reason_where(reasons: Mapping[str, pl.Expr]) -> pl.Expr:
+def join_reasons(reasons: Mapping[str, pl.Expr]) -> pl.Expr:
     """The reasons that hold, with semicolons between them; blank where none does. reasons: text -> whether it holds."""
     texts = (pl.when(holds).then(pl.lit(text)) for text, holds in reasons.items())
     return pl.concat_str(*texts, separator="; ", ignore_nulls=True).replace("", None)
+
+
+def choose_text(texts: Mapping[str, pl.Expr]) -> pl.Expr:
+    """The first text that holds; blank where none does. texts: text -> whether it holds."""
+    return pl.coalesce(pl.when(holds).then(pl.lit(text)) for text, holds in texts.items())
 
 
 def as_placements(parts: pl.LazyFrame) -> pl.LazyFrame:

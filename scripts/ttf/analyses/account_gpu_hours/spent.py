@@ -8,6 +8,7 @@ import polars as pl
 from ttf.analyses import account_gpu_hours as category
 from ttf.analyses.measure_losses.lost_work import WINDOW_S, has_calendar, month_name, next_month_s
 from ttf.infra import PROXY
+from ttf.jobs import choose_text
 
 # What each stretch of an attempt is counted by.
 KEYS = ("category", "account", "partition", "month")
@@ -57,19 +58,14 @@ def category_of() -> pl.Expr:
     is_proxy = pl.col("basis") == PROXY
     by_outcome = {"success": category.PRODUCTIVE, "cancelled": category.CANCELLED, "running": category.RUNNING}
     ended = pl.col("outcome").replace_strict(by_outcome, default=category.UNKNOWN, return_dtype=pl.String)
-    return (
-        pl.when(_is_infra())
-        .then(pl.lit(category.INFRA_KEPT))
-        .when("timed_out")
-        .then(pl.lit(category.TIME_LIMIT))
-        .when("preempted")
-        .then(pl.lit(category.PREEMPTED))
-        .when(pl.col("failed") & is_proxy)
-        .then(pl.lit(category.FAILED_UNRECORDED))
-        .when("failed")
-        .then(pl.lit(category.FAILED))
-        .otherwise(ended.fill_null(category.UNKNOWN))
-    )
+    failed_or_stopped = {
+        category.INFRA_KEPT: _is_infra(),
+        category.TIME_LIMIT: pl.col("timed_out"),
+        category.PREEMPTED: pl.col("preempted"),
+        category.FAILED_UNRECORDED: pl.col("failed") & is_proxy,
+        category.FAILED: pl.col("failed"),
+    }
+    return pl.coalesce(choose_text(failed_or_stopped), ended.fill_null(category.UNKNOWN))
 
 
 def _is_infra() -> pl.Expr:

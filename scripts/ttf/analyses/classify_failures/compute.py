@@ -21,7 +21,7 @@ from ttf.analyses.classify_failures.rules import (
 )
 from ttf.infra import EVENT
 from ttf.inputs import Inputs
-from ttf.jobs import reason_where
+from ttf.jobs import join_reasons
 from ttf.jobs_of_attempts import in_blocks
 from ttf.kept import BLOCK_ROWS
 from ttf.tables import blocks
@@ -152,7 +152,7 @@ def taxonomy_table(classified: pl.DataFrame) -> pl.DataFrame:
         _over(table["product"], total.get("product")).alias("rtf_x_demand_share"),
         _over(table["product"], 1000).alias("rtf_x_demand_gpu_s"),
         pl.when(pl.col("by") == "reason").then(pl.col("reason").fill_null(NO_RULE)).alias("reason"),
-        note=reason_where(notes),
+        note=join_reasons(notes),
     )
     return table.select(*TAXONOMY.columns).cast(TAXONOMY.schema)
 

@@ -10,6 +10,7 @@ import polars as pl
 
 from ttf.analyses.classify_failures import LOG_TAILS
 from ttf.analyses.classify_failures.rules import ATTEMPT_COLUMNS, KEY, search
+from ttf.jobs import choose_text
 from ttf.raw_files import unpacked
 
 # What is wrong with a line, by code.
@@ -53,15 +54,14 @@ def read_tails(path: Path, most_characters: int) -> Iterator[tuple[pl.DataFrame,
             length=pl.col("raw").str.len_bytes(),
         )
         number = pl.col("attempt").str.strip_chars().cast(pl.Int64, strict=False)
-        wrong = (
-            pl.when(pl.col("length") > LONGEST_LINE_BYTES)
-            .then(pl.lit("too_long"))
-            .when(pl.any_horizontal(pl.col("job_id", "text").is_null()))
-            .then(pl.lit("not_json"))
-            .when(pl.col("attempt").is_not_null() & ~(number >= 0).fill_null(False))
-            .then(pl.lit("not_an_attempt"))
+        wrong = {
+            "too_long": pl.col("length") > LONGEST_LINE_BYTES,
+            "not_json": pl.any_horizontal(pl.col("job_id", "text").is_null()),
+            "not_an_attempt": pl.col("attempt").is_not_null() & ~(number >= 0).fill_null(False),
+        }
+        found = found.with_columns(
+            code=choose_text(wrong), attempt=number, text=pl.col("text").str.tail(most_characters)
         )
-        found = found.with_columns(code=wrong, attempt=number, text=pl.col("text").str.tail(most_characters))
         right = found.filter(pl.col("code").is_null()).select(*COLUMNS)
         yield right, found.filter(pl.col("code").is_not_null()).select("line", "code")
 
@@ -109,15 +109,12 @@ def in_tails(
         of_tail = of_tail.with_columns(pl.coalesce("attempt", "last")).join(
             attempts, on=KEY, how="left", nulls_equal=True, maintain_order="left"
         )
-        code = (
-            pl.when(pl.col("last").is_null())
-            .then(pl.lit("unknown_job"))
-            .when(pl.col("failed").is_null())
-            .then(pl.lit("unknown_attempt"))
-            .when(~pl.col("failed"))
-            .then(pl.lit("not_failed"))
-        )
-        of_tail = of_tail.with_columns(code=code)
+        unused = {
+            "unknown_job": pl.col("last").is_null(),
+            "unknown_attempt": pl.col("failed").is_null(),
+            "not_failed": ~pl.col("failed"),
+        }
+        of_tail = of_tail.with_columns(code=choose_text(unused))
         lines += [wrong, of_tail.select("line", "code")]
         of_tail = of_tail.filter(pl.col("code").is_null())
         of_tail = of_tail.with_columns(rule=search(of_tail["text"], taxonomy["rules"]))

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import polars as pl
 
 from ttf.analyses.classify_failures import TAXONOMY
-from ttf.jobs import with_blanks
+from ttf.jobs import choose_text, with_blanks
 from ttf.jobs_of_attempts import with_jobs
 
 KEY = ["job_id", "task", "attempt"]
@@ -155,7 +155,7 @@ def classify(failed: pl.DataFrame, taxonomy: dict, of_logs: pl.DataFrame | None 
         by_attempt = of_logs.group_by(KEY, maintain_order=True).agg(pl.col("rule").min())
         text = failed.select(KEY).join(by_attempt, on=KEY, how="left", nulls_equal=True, maintain_order="left")["rule"]
     found = found.with_columns(text=text).with_columns(rule=pl.min_horizontal(EVIDENCE))
-    decided = pl.coalesce(pl.when(pl.col(name) == pl.col("rule")).then(pl.lit(name)) for name in EVIDENCE)
+    decided = choose_text({name: pl.col(name) == pl.col("rule") for name in EVIDENCE})
     reasons = taxonomy["reasons"]
     described = pl.DataFrame(
         [

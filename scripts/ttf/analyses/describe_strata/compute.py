@@ -8,7 +8,7 @@ import polars as pl
 from ttf.analyses.describe_strata import MOST, STRATA
 from ttf.clusters import CLUSTER_COLUMNS, LEVEL_NAMES, READ_OF_JOBS, level_names, with_clusters, with_level_names
 from ttf.inputs import Inputs
-from ttf.jobs import Frame, at_time_limit, doubling, reason_where, whole_gpus
+from ttf.jobs import Frame, at_time_limit, doubling, join_reasons, whole_gpus
 from ttf.kept import BLOCK_ROWS, Frames, Kept
 from ttf.lives import nodes_at_work
 from ttf.runs import GPU_HOUR, gpu_time, in_blocks, runs
@@ -171,7 +171,7 @@ def _estimated(
         "no failed job has a known run time": pl.col("failure_median_s").is_null(),
     }
     found = beside(
-        found.with_columns(reason=reason_where(reasons)),
+        found.with_columns(reason=join_reasons(reasons)),
         clustered_shares(of_jobs, ["stratum"], *(pl.col(name).sum() for name in ("failures", "ended"))),
         ["stratum"],
     )

@@ -14,7 +14,7 @@ from ttf.analyses.describe_workload import (
     ROLES,
     SUBMISSIONS,
 )
-from ttf.jobs import OUTCOMES, gpu_seconds_milli, whole_gpus
+from ttf.jobs import OUTCOMES, choose_text, gpu_seconds_milli, whole_gpus
 from ttf.stats.clustered import beside, clustered_shares
 from ttf.stats.counts import Rows, code, counts
 from ttf.stats.shares import ENDED, failure_shares, part_of
@@ -238,10 +238,7 @@ def submissions(jobs: Rows, zone: str | None) -> pl.DataFrame:
                 clock_hours="clock_hours",
                 jobs_per_hour=pl.when(seen).then(pl.col("jobs") / pl.col("clock_hours")),
                 first_submit_s="first_submit_s",
-                reason=pl.when(~seen)
-                .then(pl.lit("the trace has no such hour"))
-                .when(pl.col("jobs") == 0)
-                .then(pl.lit("no submission then")),
+                reason=choose_text({"the trace has no such hour": ~seen, "no submission then": pl.col("jobs") == 0}),
             )
         )
     return pl.concat(parts).cast(SUBMISSIONS.schema)

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from ttf.analyses.estimate_hazards import CUMULATIVE_HAZARD, CUMULATIVE_INCIDENCE, INCIDENCE_AT
-from ttf.jobs import Frame
+from ttf.jobs import Frame, choose_text
 from ttf.stats.clustered_lives import ClusterLives, Influences, about, limits_log_log, with_why
 from ttf.stats.normal import Z_95
 from ttf.stats.order import first_of_each
@@ -75,14 +75,7 @@ def cumulative_incidence(
         return CUMULATIVE_INCIDENCE.frame([])
     incidence = pl.col("incidence")
     inside = (incidence > 0) & (incidence < ONE)
-    reason = (
-        pl.when(incidence == 0)
-        .then(pl.lit(NO_EVENT_YET))
-        .when(incidence.is_null())
-        .then(pl.lit(NO_LIFE))
-        .when(~inside)
-        .then(pl.lit(EVERYBODY))
-    )
+    reason = choose_text({NO_EVENT_YET: incidence == 0, NO_LIFE: incidence.is_null(), EVERYBODY: ~inside})
     table = stacked(curves).with_columns(pl.when(inside).then(pl.col(_LIMITS)), reason=reason)
     return CUMULATIVE_INCIDENCE.typed(with_why(table))
 

@@ -56,7 +56,7 @@ from ttf.analyses.find_lemon_nodes.node_runs import LIVES_READ, Runs, basis_of, 
 from ttf.analyses.find_lemon_nodes.trials import chances_by_order
 from ttf.infra import EVENT
 from ttf.inputs import Inputs
-from ttf.jobs import conform
+from ttf.jobs import choose_text, conform
 from ttf.partitions import Partitions, partitions_of
 from ttf.stats.clustered import Clusters
 from ttf.stats.exact import group_sums
@@ -389,17 +389,14 @@ def _over(count: pl.Expr, of: pl.Expr) -> pl.Expr:
 
 
 def _no_exposure_test() -> pl.Expr:
-    alone = pl.col("exposure_s") == pl.col("exposure_s").sum().over("fleet")
-    return (
-        pl.when(pl.col("exposure_s") == 0)
-        .then(pl.lit("no time at risk is known"))
-        .when(alone)
-        .then(pl.lit("no other node of its fleet to compare it with"))
-        .when(pl.col("p_value").is_null())
-        .then(pl.lit("no failure in its fleet"))
-        .when(pl.col("rate_ratio").is_null())
-        .then(pl.lit("no failure in the rest of its fleet: lower limit of the ratio only"))
-    )
+    exposure_s = pl.col("exposure_s")
+    reasons = {
+        "no time at risk is known": exposure_s == 0,
+        "no other node of its fleet to compare it with": exposure_s == exposure_s.sum().over("fleet"),
+        "no failure in its fleet": pl.col("p_value").is_null(),
+        "no failure in the rest of its fleet: lower limit of the ratio only": pl.col("rate_ratio").is_null(),
+    }
+    return choose_text(reasons)
 
 
 def _judged_by_exposure(

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from ttf.analyses.measure_losses import FAILURE_CONCENTRATION, FAILURES_BY_OWNER
-from ttf.jobs import Frame, reason_where
+from ttf.jobs import Frame, join_reasons
 from ttf.runs import GPU_HOUR, gpu_time
 from ttf.stats.clustered import beside, clustered_shares
 from ttf.stats.shares import ENDED, failure_shares, part_of
@@ -66,7 +66,7 @@ def failures_by_owner(owners: Mapping[str, pl.DataFrame], most: int, jobs: Frame
             **failure_shares(top),
             failed_gpu_hours=pl.Series([value / GPU_HOUR for value in of_failed], dtype=pl.Float64),
             failed_gpu_hours_share=pl.Series([part_of(value, total) for value in of_failed], dtype=pl.Float64),
-            reason=reason_where(
+            reason=join_reasons(
                 {"no job of this owner ended": pl.col("ended") == 0, NO_FAILED_TIME: pl.lit(not total)}
             ),
         )

@@ -14,7 +14,7 @@ from ttf.analyses.rank_drains.history import History
 from ttf.analyses.rank_drains.hostlist import SAFE, hostlist
 from ttf.infra import EVENT
 from ttf.inputs import Inputs
-from ttf.jobs import reason_where
+from ttf.jobs import join_reasons
 from ttf.outages.records import of_nodes
 from ttf.runs import GPU_HOUR
 
@@ -149,7 +149,7 @@ def drain_list(
         ci_low="posterior_ci_low",
         ci_high="posterior_ci_high",
         above_1="posterior_above_1",
-        reason=reason_where(reasons),
+        reason=join_reasons(reasons),
     )
     saved = pl.coalesce("saved_gpu_hours", "saved_node_hours")
     order = nodes.sort("listed", saved, "p_value", "node", descending=[True, True, False, False], nulls_last=True)
