@@ -16,7 +16,7 @@ from made_numbers import numbers as numbers_of
 from made_runs import trace_of
 from polars.testing import assert_frame_equal
 from ttf.analyses.describe_strata import STRATA
-from ttf.analyses.describe_strata.compute import strata
+from ttf.analyses.describe_strata.compute import strata, with_shares
 from ttf.analyses.measure_losses.lost_work import lost_work
 from ttf.analyses.split_outcomes.compute import outcomes_by_gpus
 from ttf.clusters import CLUSTER_COLUMNS, block_columns, with_clusters
@@ -210,7 +210,7 @@ def made(count: int = 3, name="project{}".format, **changed) -> pl.DataFrame:
     row |= {"failure_median_s": 822.0, "median_ci_low_s": 700.0, "median_ci_high_s": 900.0}
     every = row | {"stratum_by": "all", "stratum": "all", "jobs": 10**6}
     rows = [row | {"stratum_by": "account", "stratum": name(at), "jobs": 10**4 - at} | changed for at in range(count)]
-    return STRATA.frame([every, *rows])
+    return with_shares(STRATA.frame([every, *rows]))
 
 
 def told(table: pl.DataFrame, m=None, tiles=tuple(TILES)) -> dict:
@@ -279,7 +279,7 @@ def test_rules_hold_for_a_stratum():
 
 
 def test_rules_of_the_trace_hold_for_its_strata():
-    proxy = told(made(), numbers_of(sizes__basis=("proxy", "label")))
+    proxy = told(made(basis="proxy"), numbers_of(sizes__basis=("proxy", "label")))
     assert proxy["node_rate"]["badge"] == "any failure"
     assert "Infrastructure" not in json.dumps(proxy)
     assert "when" not in told(made(), numbers_of(without_end__share=0.06))

@@ -31,7 +31,8 @@ def of(**given) -> Numbers:
     made = {}
     for key, value in given.items():
         value, unit = value if isinstance(value, tuple) else (value, "jobs")
-        made[key.replace("__", ".")] = {"value": value, "unit": unit, "n": 1_200, "source": "tables/shares.csv"}
+        about = {"value": value, "unit": unit, "n": 1_200, "source": "tables/shares.csv"}
+        made[key.replace("__", ".")] = about | {"column": key.rpartition("__")[2]}
     return Numbers(made)
 
 

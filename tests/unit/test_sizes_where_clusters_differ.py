@@ -90,7 +90,7 @@ def test_two_sizes_of_the_same_users_are_compared_within_users():
     jitter = sums.with_columns(failures=pl.col("failures") + pl.Series([0, 1] * 8))
     assert against_the_others(jitter, 2, 2) < 1e-4
     apart = limits(sums.filter(nodes=1), "failures", "node_s", 0.95)
-    assert apart["high"] / apart["low"] > 4
+    assert apart["ci_high_clustered"] / apart["ci_low_clustered"] > 4
 
 
 def test_no_clusters_no_interval():

@@ -32,7 +32,8 @@ def rows(metrics: Numbers, tables: Iterable[Table]) -> tuple[list[Row], list[str
 
 
 def _row(metrics: Numbers, key: str, tables: Mapping[str, Table], whats: dict[str, int]) -> Row:
-    value, unit, n, source = (dict.__getitem__(metrics, key)[name] for name in ("value", "unit", "n", "source"))
+    names = ("value", "unit", "n", "source", "column")
+    value, unit, n, source, column = (dict.__getitem__(metrics, key)[name] for name in names)
     is_text = isinstance(value, str)
     low, high, ci = "", "", ""
     if found := interval_about(metrics, key):
@@ -49,7 +50,7 @@ def _row(metrics: Numbers, key: str, tables: Mapping[str, Table], whats: dict[st
         low,
         high,
         ci,
-        whats.setdefault(what, len(whats)) if (what := _what(key, tables.get(source))) else None,
+        whats.setdefault(what, len(whats)) if (what := _what(column, tables.get(source))) else None,
     )
 
 
@@ -57,9 +58,8 @@ def _exact(value: float | None) -> str:
     return "" if value is None else repr(value)
 
 
-def _what(key: str, table: Table | None) -> str:
-    """What the contract of its table says of the column that a key ends in, else of the table."""
+def _what(column: str, table: Table | None) -> str:
+    """What the contract of its table says of the column, else of the table."""
     if table is None:
         return ""
-    column = table.columns.get(key.rpartition(".")[2])
-    return column.about if column else table.about
+    return table.columns[column].about if column in table.columns else table.about

@@ -8,7 +8,7 @@ import polars as pl
 
 from ttf import words
 from ttf.analyses.describe_strata import STRATA
-from ttf.numbers.metrics import FEWEST_FAILURES
+from ttf.numbers.metrics import FEWEST_FAILURES, Metrics, cells
 from ttf.page import phrases, rules, tiles
 from ttf.page.model import WITHHELD
 from ttf.page.numbers import Numbers
@@ -19,29 +19,29 @@ FEWEST_JOBS, MOST, MOST_BYTES = 30, 24, 25_000
 # Of a name in a list to choose from.
 LONGEST_NAME = 40
 Row = Mapping[str, object]
-# The columns of a stratum under the keys that tiles name, and their units.
-_KEYS = {
-    "data.jobs": ("jobs", "jobs"),
-    "outcomes.ended": ("ended", "jobs"),
-    "outcomes.failure.jobs": ("failures", "jobs"),
-    "outcomes.failure.with_runtime": ("failures_with_runtime", "jobs"),
-    "outcomes.failure.runtime_median_s": ("failure_median_s", "s"),
-    "outcomes.failure_share": ("failure_share", "share"),
-    "outcomes.timeouts": ("timeouts", "jobs"),
-    "lost_work.gpu_hours": ("gpu_hours", "GPU hours"),
-    "lost_work.failed_gpu_hours_share": ("failed_gpu_hours_share", "share"),
-    "lost_work.failed_without_time": ("failed_without_time", "attempts"),
-    "sizes.rate.failures": ("infra_failures", "failures"),
-    "sizes.rate.failures_per_1000_node_days": ("failures_per_1000_node_days", ""),
-    "sizes.rate.node_days": ("node_days", "node days"),
-}
-_INTERVALS = {
-    "outcomes.failure_share_{}": ("ci_{}", "share"),
-    "outcomes.failure.runtime_median_{}_s": ("median_ci_{}_s", "s"),
-    "lost_work.failed_gpu_hours_share_ci_{}": ("failed_gpu_ci_{}", "share"),
-    "sizes.rate.ci_{}": ("rate_ci_{}", ""),
-}
-_ENDS = ("low", "high", "low_clustered", "high_clustered")
+_ENDS = ("low", "high")
+
+
+def _limits(key: str, column: str) -> str:
+    """Names and columns of both intervals, with {} for low, high, and these with _clustered."""
+    ends = (f"{end}{kind}" for kind in ("", "_clustered") for end in _ENDS)
+    return " ".join(f"{key.format(end)}={column.format(end)}" for end in ends if column.format(end) in STRATA.columns)
+
+
+_RATE = f"failures=infra_failures failures_per_1000_node_days node_days days_a_failure {_limits('ci_{}', 'rate_ci_{}')}"
+_MEDIAN = f"runtime_median_s=failure_median_s {_limits('runtime_median_{}_s', 'median_ci_{}_s')}"
+_FAILED_TIME = _limits("failed_gpu_hours_share_ci_{}", "failed_gpu_ci_{}")
+# The columns of a stratum under the keys that tiles name.
+_CELLS = [
+    cells(STRATA, "data", "jobs"),
+    cells(STRATA, "outcomes", "ended ended_share timeouts failure_share failure_share_without_timeout"),
+    cells(STRATA, "outcomes", _limits("failure_share_{}", "ci_{}")),
+    cells(STRATA, "outcomes.failure", f"jobs=failures with_runtime=failures_with_runtime {_MEDIAN}"),
+    cells(STRATA, "lost_work", f"gpu_hours failed_gpu_hours_share failed_without_time {_FAILED_TIME}"),
+    cells(STRATA, "sizes", "basis"),
+    cells(STRATA, "sizes.rate", _RATE),
+    cells(STRATA, "failed_time", "limit.share=limit_share infra.share=infra_share other.share=other_share"),
+]
 # Tile that a stratum has -> the key of its number.
 TILES = {
     "failure_rate": "outcomes.failure_share",
@@ -76,7 +76,7 @@ def strata_json(table: pl.DataFrame, names: Collection[str], m: Numbers, about: 
     table: STRATA; names: of the tiles that the page shows and does not withhold. Of more than MOST_BYTES the smallest
     strata are left out.
     """
-    every = [_numbers(row, m) for row in table.filter(stratum_by="all").iter_rows(named=True)]
+    every = [_numbers(row) for row in table.filter(stratum_by="all").iter_rows(named=True)]
     names = [name for name in TILES if name in names]
     if "when" in names and (rules.r6_ends_unknown(m) or not m.has(TILES["when"])):
         names.remove("when")  # The tile gives the range of the mean instead, or no time at all.
@@ -103,35 +103,16 @@ def _name(row: Row, taken: Collection[str], size: SizeUnit) -> str:
     return name if name not in taken else next(other for other in numbered if other not in taken)
 
 
-def _numbers(row: Row, m: Numbers) -> Numbers:
-    """The numbers of a stratum that its tiles name; m: those of the trace."""
-    found = Numbers()
-
-    def put(key: str, value: object, unit: str) -> None:
-        if value is not None:
-            found[key] = {"value": value, "unit": unit, "n": None, "source": STRATA.path}
-
-    for key, (column, unit) in _KEYS.items():
-        put(key, row[column], unit)
-    for key, (column, unit) in _INTERVALS.items():
-        for end in _ENDS:
-            put(key.format(end), row.get(column.format(end)), unit)
-    put("sizes.basis", m.value("sizes.basis", None), "label")
-    put("outcomes.ended_share", row["ended"] / row["jobs"], "share")
-    if row["timeouts"] and row["ended"]:
-        put("outcomes.failure_share_without_timeout", (row["failures"] - row["timeouts"]) / row["ended"], "share")
-    if rate := row["failures_per_1000_node_days"]:
-        put("sizes.rate.days_a_failure", 1000 / rate, "days")
-    if (failed := row["failed_gpu_hours"]) and not rules.r1_cause_unknown(m):
-        ended = {"limit": row["timeout_gpu_hours"], "infra": row["infra_gpu_hours"]}
-        for name, hours in (ended | {"other": max(0.0, failed - sum(ended.values()))}).items():
-            put(f"failed_time.{name}.share", min(1.0, hours / failed), "share")
-    return found
+def _numbers(row: Row) -> Numbers:
+    """The numbers of a stratum that its tiles name."""
+    metrics = Metrics()
+    metrics.add(_CELLS, {STRATA.name: STRATA.frame([row])})
+    return Numbers(metrics)
 
 
 def _tile(name: str, row: Row, every: Numbers, m: Numbers, about: Mapping) -> dict[str, str]:
     """The parts of a tile of the stratum, with the same number of all jobs beside."""
-    numbers, key = _numbers(row, m), TILES[name]
+    numbers, key = _numbers(row), TILES[name]
     tile = fill(
         {
             "failure_rate": lambda: tiles.failure_rate(numbers, about["unit"], {}),

@@ -100,7 +100,22 @@ def strata(
         of_clusters = (with_level_names(every[of], levels) for of in ("jobs", "runs", "lives"))
         found = _estimated(found, *(_of_strata(rows, name, found["stratum"]) for rows in (failed, *of_clusters)))
         tables.append(found.with_columns(stratum=_label(name), stratum_by=pl.lit(name)))
-    return STRATA.typed(pl.concat(tables).with_columns(basis=pl.lit(basis, pl.String)))
+    return STRATA.typed(with_shares(pl.concat(tables).with_columns(basis=pl.lit(basis, pl.String))))
+
+
+def with_shares(strata: pl.DataFrame) -> pl.DataFrame:
+    """The columns of STRATA that follow from others of its row: shares, and days per failure."""
+    failed, ended, rate = pl.col("failed_gpu_hours"), pl.col("ended"), pl.col("failures_per_1000_node_days")
+    other = (failed - pl.col("timeout_gpu_hours") - pl.col("infra_gpu_hours")).clip(0)
+    hours = {"limit": pl.col("timeout_gpu_hours"), "infra": pl.col("infra_gpu_hours"), "other": other}
+    has_cause = (failed > 0) & (pl.col("basis") != "proxy")
+    without = (pl.col("failures") - pl.col("timeouts")) / ended
+    return strata.with_columns(
+        **{f"{part}_share": pl.when(has_cause).then((of_part / failed).clip(0, 1)) for part, of_part in hours.items()},
+        ended_share=ended / pl.col("jobs"),
+        failure_share_without_timeout=pl.when(pl.col("timeouts") > 0, ended > 0).then(without),
+        days_a_failure=pl.when(rate > 0).then(1000 / rate),
+    )
 
 
 def _looked_at(jobs: pl.LazyFrame, has_attempts: bool) -> pl.LazyFrame:

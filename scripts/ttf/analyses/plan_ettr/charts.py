@@ -185,7 +185,7 @@ def contour_chart(given: Inputs, study: Study) -> Figure:
         return nothing_to_draw(what, mine["reason"][0])
     unit = study.size if known["gpus"].count() else NODE
     levels = known["ettr"].unique().sort().to_list()
-    names = [share(level) for level in levels]
+    names = [f"{level:.0%}" for level in levels]
     rows = [
         {"level": names[levels.index(row["ettr"])]}
         | picked(row, interval="checkpoint_interval_s", rate="failures_per_1000_node_days")
