@@ -14,6 +14,8 @@ import numpy as np
 
 from ttf.errors import StudyError
 
+_BASE85 = np.zeros(256, dtype=np.int64)
+_BASE85[[base64.b85encode(digit.to_bytes(4))[-1] for digit in range(85)]] = np.arange(85)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _HEX_PAIRS = np.frombuffer(b"".join(b"%02x" % byte for byte in range(256)), dtype=np.uint16)
 
@@ -52,18 +54,24 @@ def column_values(column: dict) -> list[str]:
     Packed as text, or as whole numbers, byte by byte, the lowest of all rows first. The smallest stand for `words`, the
     others for what `number_texts` says.
     """
-    content = bz2.decompress(base64.b85decode(column["packed"]))
+    content = bz2.decompress(decode_base85(column["packed"]))
     if column["kind"] == "text":
         return content.decode().split("\n")
     places = np.frombuffer(content, dtype=np.uint8).reshape(column["width"], -1).astype(np.int64)
     codes = np.sum(places << (8 * np.arange(column["width"]))[:, None], axis=0)
-    words = column["words"]
-    is_number = codes >= len(words)
-    numbers = iter(number_texts(codes[is_number] - len(words), column))
-    return [
-        next(numbers) if is_one else words[code]
-        for code, is_one in zip(codes.tolist(), is_number.tolist(), strict=True)
-    ]
+    words = np.array(column["words"], dtype=object)
+    is_number = codes >= words.size
+    values = np.empty(codes.size, dtype=object)
+    values[is_number] = number_texts(codes[is_number] - words.size, column)
+    values[~is_number] = words[codes[~is_number]]
+    return values.tolist()
+
+
+def decode_base85(text: str) -> bytes:
+    """As base64.b85decode, which takes 0.25 s more for a sample."""
+    digits = _BASE85[np.frombuffer(text.encode() + b"~" * (-len(text) % 5), dtype=np.uint8)].reshape(-1, 5)
+    numbers = digits @ 85 ** np.arange(4, -1, -1)
+    return numbers.astype(">u4").tobytes()[: len(text) * 4 // 5]
 
 
 def number_texts(numbers: np.ndarray, column: dict) -> list[str]:
