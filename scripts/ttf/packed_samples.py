@@ -11,6 +11,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
 from ttf.errors import StudyError
 
@@ -43,28 +44,31 @@ def unpack_sample(packed: Path, sha256: str, folder: Path) -> int:
 
 def table_text(table: dict) -> bytes:
     """The bytes of a raw table: its first line as it stands, and its columns side by side."""
-    columns = [column_values(column) for column in table["columns"]]
-    rows = map(table["separator"].join, zip(*columns, strict=True))
-    return "".join(f"{line}\n" for line in (table["first_line"], *rows)).encode()
+    columns = [column_values(column).alias(str(number)) for number, column in enumerate(table["columns"])]
+    separator = table["separator"] or ","  # of one column there is none
+    rows = pl.DataFrame(columns).write_csv(include_header=False, separator=separator, quote_style="never")
+    return f"{table['first_line']}\n{rows}".encode()
 
 
-def column_values(column: dict) -> list[str]:
+def column_values(column: dict) -> pl.Series:
     """The values of a column below the first line.
 
     Packed as text, or as whole numbers, byte by byte, the lowest of all rows first. The smallest stand for `words`, the
-    others for what `number_texts` says.
+    others for what `unscaled_numbers` says.
     """
     content = bz2.decompress(decode_base85(column["packed"]))
     if column["kind"] == "text":
-        return content.decode().split("\n")
+        return pl.Series(content.decode().split("\n"))
     places = np.frombuffer(content, dtype=np.uint8).reshape(column["width"], -1).astype(np.int64)
     codes = np.sum(places << (8 * np.arange(column["width"]))[:, None], axis=0)
-    words = np.array(column["words"], dtype=object)
-    is_number = codes >= words.size
-    values = np.empty(codes.size, dtype=object)
-    values[is_number] = number_texts(codes[is_number] - words.size, column)
-    values[~is_number] = words[codes[~is_number]]
-    return values.tolist()
+    words = pl.Series(column["words"], dtype=pl.String)
+    is_number = codes >= words.len()
+    numbers = unscaled_numbers(codes[is_number] - words.len(), column)
+    if is_number.all():
+        return numbers
+    # All words first, then all numbers: the row of each value among them.
+    rows = np.where(is_number, words.len() + np.cumsum(is_number) - 1, codes)
+    return pl.concat([words, numbers.cast(pl.String)]).gather(rows)
 
 
 def decode_base85(text: str) -> bytes:
@@ -74,17 +78,17 @@ def decode_base85(text: str) -> bytes:
     return numbers.astype(">u4").tobytes()[: len(text) * 4 // 5]
 
 
-def number_texts(numbers: np.ndarray, column: dict) -> list[str]:
-    """Numbers as the column writes them: identifiers, whole numbers, or with decimals where it has a divisor.
+def unscaled_numbers(numbers: np.ndarray, column: dict) -> pl.Series:
+    """Numbers as the column has them: identifiers, whole numbers, or with decimals where it has a divisor.
 
     differences: each number is its difference to the one above, doubled, and less one with its sign changed if below 0.
     """
     if column["differences"]:
         numbers = np.cumsum((numbers >> 1) ^ -(numbers & 1))
     if column["kind"] == "ids":
-        return identifiers(column["salt"], numbers, column["digits"]).astype(str).tolist()
+        return pl.Series(identifiers(column["salt"], numbers, column["digits"]).astype(str))
     divisor = column["divisor"]
-    return [repr(number / divisor) for number in numbers.tolist()] if divisor else [str(n) for n in numbers.tolist()]
+    return pl.Series(numbers / divisor if divisor else numbers)
 
 
 def identifiers(salt: int, numbers: np.ndarray, digits: int) -> np.ndarray:
