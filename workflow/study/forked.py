@@ -152,7 +152,7 @@ def _serve(control: socket.socket, preloaded: Iterator[str]) -> tuple[socket.soc
             job = socket.socket(fileno=descriptors[0])
             # To collect garbage among all that is imported would copy it, in each fork: 2.8 s of 15 s of 51 jobs.
             gc.freeze()
-            # Little of a job is garbage: to look for it at every 700th object takes 3% of the processor time of a sample.
+            # Little of a job is garbage: to look for it at every 700th object takes 3% of the time of a sample.
             gc.set_threshold(100_000, 20, 20)
             if not (process := os.fork()):
                 for ended, (_, other) in at_work.items():
