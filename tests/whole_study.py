@@ -31,7 +31,8 @@ from study.yaml_files import load_yaml
 from ttf import entry
 from ttf.errors import StudyError
 
-ROOT = Path(__file__).parents[1]
+# The checkout; of `run_apart` a copy of it, too.
+ROOT = Path(os.environ.get("TTF_CHECKOUT", Path(__file__).parents[1]))
 _load_cached_claims = functools.cache(load_claims)
 
 
@@ -124,13 +125,19 @@ def run(
 
 
 def run_apart(
-    config: Mapping, folder: Path, threads: int = 1, pdf: bool = False, umask: int = -1, **surroundings: str
+    config: Mapping,
+    folder: Path,
+    threads: int = 1,
+    pdf: bool = False,
+    umask: int = -1,
+    checkout: Path = ROOT,
+    **surroundings: str,
 ) -> Result:
     """The same in a process of its own, with these variables in its environment; the crash of one that dies, too."""
-    paths = os.pathsep.join(str(ROOT / name) for name in ("scripts", "workflow", "tests"))
+    paths = os.pathsep.join(map(str, (checkout / "scripts", checkout / "workflow", Path(__file__).parent)))
     told = json.dumps({"config": config, "threads": threads, "pdf": pdf})
     given = {"input": told, "text": True, "capture_output": True, "encoding": "utf-8", "umask": umask}
-    environment = os.environ | {"PYTHONPATH": paths} | surroundings
+    environment = os.environ | {"PYTHONPATH": paths, "TTF_CHECKOUT": str(checkout)} | surroundings
     ended = subprocess.run([sys.executable, __file__], **given, cwd=folder, env=environment, check=False)
     if ended.returncode:
         return Result(job="process", crash=f"exit code {ended.returncode}: {ended.stderr[-2000:]}")
@@ -211,7 +218,13 @@ def _to_lives(study: Study, name: str) -> Iterator[Job]:
     of = {"trace": name}
     if trace.made_files:
         sample = trace.format["sample"]
-        yield Job("unpack_sample", {"packed": sample["packed"]}, trace.made_files, {"sha256": sample["sha256"]}, of)
+        yield Job(
+            "unpack_sample",
+            {"packed": str(ROOT / sample["packed"])},
+            trace.made_files,
+            {"sha256": sample["sha256"]},
+            of,
+        )
     raw = {"raw": f"{here}/raw"}
     of_jobs = {"agreement": f"{here}/tables/runtime_agreement.csv", "size_unit": f"{here}/tables/size_unit.csv"}
     adopted = {"adopted": trace.entry.get("schema", [])}

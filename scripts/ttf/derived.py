@@ -14,7 +14,6 @@ from ttf.jobs import nodes, size_units, with_parts
 from ttf.on_disk import scan_parquet
 from ttf.partitions import partitions_of, read_results, results_of
 from ttf.stages import ATTEMPTS, JOBS, NODES, PLACEMENTS, RUNTIME_AGREEMENT, SIZE_UNIT
-from ttf.stats.counts import Counted
 from ttf.tables import stream_parquet, write_product
 
 QUANTILES = {"difference_p01_s": 0.01, "difference_p05_s": 0.05, "difference_median_s": 0.5}
@@ -113,17 +112,25 @@ def runtime_agreement(jobs: pl.LazyFrame) -> pl.DataFrame:
     end = pl.col("end_s") - pl.col("task_end_s")
     times = {"start": start, "end": end, "runtime": end - start}
     # Millions of jobs differ by some thousand whole numbers of seconds.
-    counted = [compared.group_by(difference=difference).len("n").sort("difference") for difference in times.values()]
+    counted = [compared.group_by(difference=difference).len("jobs").sort("difference") for difference in times.values()]
     found = zip(times, pl.collect_all(counted, engine="streaming"), strict=True)
-    rows = [{"time": time} | _agreement(Counted.of(differences, "difference")) for time, differences in found]
+    rows = [{"time": time} | _agreement(differences) for time, differences in found]
     return RUNTIME_AGREEMENT.frame(rows)
 
 
-def _agreement(differences: Counted) -> dict[str, int | float | str]:
-    """The columns of a time from its differences."""
-    if not differences.size:
+def _agreement(differences: pl.DataFrame) -> dict[str, int | float | str | None]:
+    """The columns of a time from its differences, ascending, and the number of jobs with each."""
+    n = differences["jobs"].sum()
+    if not n:
         return {"n": 0, "equal": 0, "reason": "no successful job has its times from two sources"}
-    n, equal = differences.size, differences.between(0, 0)
-    # The nearest rank.
-    quantiles = {name: float(differences.at(math.floor((n - 1) * q + 0.5))) for name, q in QUANTILES.items()}
-    return {"n": n, "equal": equal, "equal_share": equal / n, **quantiles, "difference_mean_s": differences.mean()}
+    equal = differences.filter(pl.col("difference") == 0)["jobs"].sum()
+    up_to = differences["jobs"].cum_sum()
+    return (
+        {"n": n, "equal": equal, "equal_share": equal / n}
+        # The nearest rank.
+        | {
+            name: float(differences["difference"][up_to.search_sorted(math.floor((n - 1) * q + 0.5), side="right")])
+            for name, q in QUANTILES.items()
+        }
+        | {"difference_mean_s": (differences["difference"] * differences["jobs"]).sum() / n, "reason": None}
+    )

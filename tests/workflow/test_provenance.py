@@ -161,7 +161,7 @@ def test_a_number_is_explained_in_ten_lines(finished_study):
     assert code == 0 and len(said.splitlines()) <= 10
     assert said.startswith(f"mttf.mttf_s = {number['value']} s (n = {number['n']:,}), in {metrics}\n")
     assert f"is the cell mttf_s in line {number['line']} of {TABLE}" in said
-    assert "made by fit_mttf" in said and "pai_task_table.csv" in said
+    assert "made by fit_mttf" in said and "pai_group_tag_table.csv" in said
 
 
 @pytest.mark.parametrize("trace", ["sample"])

@@ -77,7 +77,7 @@ def test_a_new_column_plans_its_analysis_and_what_reads_its_tables(study_of_modu
         tables = {table.name for name in planned for table in declared[name].tables}
         planned |= {name for name, other in declared.items() if tables & {*other.needs, *other.uses}}
     planned &= {job.rule for job in jobs}
-    assert len(planned) == {ROOM: 1, "fit_mttf": 3}[room]
+    assert len(planned) == {ROOM: 2, "fit_mttf": 4}[room]
     with study_of_module.appended(f"scripts/ttf/analyses/{room}/__init__.py", text=NEW_COLUMN):
         expected = {*planned, *drawing(jobs), "summarise", "write_dictionary", *REPORT}
         assert study_of_module.planned(**SMALL) == expected

@@ -15,7 +15,7 @@ def test_the_same_bytes_in_other_surroundings_and_without_snakemake(finished_stu
     asked = {key: value for of in known.values() for key, value in of.items()}
     asked |= known.get("tr_TR", known["plain C locale"])
     (tmp_path / "study").mkdir()
-    again = run_apart(SMALL, tmp_path / "study", **asked)
+    again = run_apart(SMALL, tmp_path / "study", checkout=finished_study.folder, **asked)
     assert again.ok, again
     made = {name: of for name, of in finished_study.hashes().items() if not name.endswith(NOT_COMPARED)}
     assert {name for name in made.keys() | again.hashes.keys() if made.get(name) != again.hashes.get(name)} == set()

@@ -153,7 +153,8 @@ def _fraction(share: float) -> str | None:
 def timed(m: Numbers, key: str) -> tuple[str, str]:
     """A time as value and unit: 13.7, minutes."""
     value, _, unit = words.duration(m[key]).partition(words.NO_BREAK)
-    return m.keyed(key, value), UNITS.get(unit, unit)
+    unit = UNITS.get(unit, unit)
+    return m.keyed(key, value), unit.removesuffix("s") if value == "1" else unit
 
 
 def joined(*parts: str | None, by: str = " · ") -> str:
