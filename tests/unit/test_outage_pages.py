@@ -13,7 +13,7 @@ from ttf.analyses import follow_outages, measure_availability
 from ttf.analyses.follow_outages import charts as growth_charts
 from ttf.analyses.follow_outages import compute as growth
 from ttf.analyses.follow_outages import page as growth_page
-from ttf.analyses.measure_availability import charts, compute, page
+from ttf.analyses.measure_availability import ANALYSIS, charts, compute, page
 from ttf.charts.figure import Study
 from ttf.outages.lives import lives_of_outages
 from ttf.page.head import Head, Line
@@ -208,3 +208,11 @@ def test_any_fleet_keeps_the_contracts(fleet, watched):
         whole, planned = (sums.filter(stratum_by=kind).row(0)[1:] for kind in ("all", "planned"))
         assert whole == planned
         assert tables["availability"].row(0, named=True)["down_s"] <= 100 * len(fleet)
+
+
+@pytest.mark.parametrize(("products", "has_period"), [({"outages", "lives"}, False), ({"outages"}, True)])
+def test_the_period_is_that_of_outages_only_where_nothing_else_was_watched(products, has_period):
+    outages = pl.DataFrame({"unit_id": ["a"], "start_s": [0], "seen_until_s": [90_000]})
+    is_all = ANALYSIS.settings["is_all"](SimpleNamespace(products=products))
+    summary = compute.summarise_outages(outages, None, is_all)
+    assert ("period.days" in metrics_of("measure_availability", {"outages_summary": summary})) == has_period

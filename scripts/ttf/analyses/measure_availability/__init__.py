@@ -138,7 +138,7 @@ ANALYSIS = Analysis(
     settings={
         "block_days": "inference/block_days",
         "cluster_by": _coarser_than_units,
-        "is_all": lambda trace: trace.gives == "outages",
+        "is_all": lambda trace: "lives" not in trace.products,
     },
     tables=[OUTAGE_CAUSES, AVAILABILITY, OUTAGES_SUMMARY, OUTAGE_FREE],
     charts={"outage_causes": "outage_causes"},

@@ -43,7 +43,7 @@ def compute(given: Inputs) -> dict[str, pl.DataFrame]:
 
 
 def summarise_outages(outages: pl.DataFrame, exposure: pl.DataFrame | None, is_all: bool) -> pl.DataFrame:
-    """The one row of OUTAGES_SUMMARY. is_all: whether the trace gives nothing but outages."""
+    """The one row of OUTAGES_SUMMARY. is_all: whether the trace has nothing else."""
     row = {"outages": outages.height, "units_with_outage": outages["unit_id"].n_unique()}
     row["units_watched"] = None if exposure is None else exposure["unit_id"].n_unique()
     if is_all and outages.height:
