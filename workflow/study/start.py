@@ -27,7 +27,7 @@ def study_of(workflow: Any, root: Path, stored: bool) -> Study:
             check_writable()
             hold(Path(".snakemake"))
         if started:
-            remember_in(Path(".snakemake/ttf/memory"))
+            remember_in(Path(".snakemake/ttf-memory"))
         refuse_prefix(workflow.modifier)
         study = Study(layers_of(workflow), root, stored)
         if started:

@@ -79,8 +79,7 @@ class _Tree:
         job = self._manifest["jobs"][self._manifest.maker[source]]
         inputs = [Path(name).name for name in _behind(source, job["inputs"]) if name not in self._manifest["code"]]
         self._write(1, f"made by {job['rule']} ({job['script']}) from {_listed(inputs)}")
-        raw = [Path(name).name for name in self._raw_behind(source)]
-        self._write(1, f"of the raw files {_listed(raw)}")
+        self._write(1, f"of the raw files {_listed(self._raw_behind(source))}")
         self._write(1, "VERBOSE=1 shows every job and file between.")
 
     def _raw_behind(self, product: str) -> list[str]:
