@@ -96,7 +96,7 @@ docs: .venv/requirements-test.lock  ## write docs/tables.md, docs/metrics.md (af
 coverage: .venv/requirements-test.lock  ## simulate how often intervals hold the truth and tests reject true nulls: docs/coverage.md; some 10 min
 	@$(BIN)/python docs/coverage.py docs/coverage.md
 
-test: .venv/requirements-test.lock .venv-crate/requirements-crate.lock  ## run the tests; without `make test-tools` those in a browser and against R are skipped; 10 min on two cores
+test: .venv/requirements-test.lock .venv-crate/requirements-crate.lock  ## run the tests; without `make test-tools` those in a browser and against R are skipped; 9 min on two cores
 	@$(BIN)/python tests/run_tests.py --only="$$ONLY"
 
 test-module: .venv/requirements-test.lock  ## run the study as a module of another workflow, and docs/tutorial.md; not in `make test`; 4 min
