@@ -7,7 +7,7 @@ def main(snakemake):
     from collections.abc import Mapping
     from importlib import import_module
 
-    from ttf.analyses import contracts_of, join
+    from ttf.analyses import contracts_of_inputs, join
     from ttf.memory import keep_freed_memory
 
     params, output = snakemake.params, snakemake.output
@@ -18,13 +18,11 @@ def main(snakemake):
     room = import_module(f"ttf.analyses.{params.analysis}.compute")
     from ttf.inputs import Inputs
     from ttf.kept import Kept
-    from ttf.stages import TABLES
     from ttf.tables import write_folder, write_product
 
     files, trace = dict(snakemake.input.items()), snakemake.wildcards.trace
     kept, in_unit = Kept.of_rule(snakemake), analysis.in_size_unit
-    contracts = contracts_of(params.reads) | {table.name: table for table in TABLES}
-    given = Inputs(files, contracts, params.settings, trace, output[0], kept, in_unit)
+    given = Inputs(files, contracts_of_inputs(params.reads), params.settings, trace, output[0], kept, in_unit)
     computed, declared = room.compute(given), {table.name: table for table in analysis.tables}
     folders, rows, files = list(analysis.folders), 0, 0
     for name, product in computed.items() if isinstance(computed, Mapping) else computed:

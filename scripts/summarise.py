@@ -8,25 +8,23 @@ def main(snakemake):
     from importlib import import_module
     from pathlib import Path
 
-    from ttf.analyses import contracts_of, join
+    from ttf.analyses import contracts_of_inputs, join
     from ttf.inputs import Inputs
     from ttf.numbers.metrics import Metrics
     from ttf.numbers.stages import NUMBERS
     from ttf.page.brief import summed_up
-    from ttf.stages import TABLES
+    from ttf.size_unit import GPU
 
     params = snakemake.params
     join(params.folders)
-    files, contracts = dict(snakemake.input.items()), contracts_of(params.analyses) | {of.name: of for of in TABLES}
+    given = Inputs(dict(snakemake.input.items()), contracts_of_inputs(params.analyses), {}, in_size_unit=True)
     metrics = Metrics()
-    metrics.add(NUMBERS, Inputs(files, contracts, {}))
+    metrics.add(NUMBERS, given)
     for analysis in params.analyses:
         in_unit = import_module(f"ttf.analyses.{analysis}").ANALYSIS.in_size_unit
-        given = Inputs(files, contracts, {}, in_size_unit=in_unit)
-        metrics.unit = given.unit
+        metrics.unit = given.unit if in_unit else GPU
         metrics.add(import_module(f"ttf.analyses.{analysis}.numbers").NUMBERS, given)
     if params.about:
-        given = Inputs(files, contracts, {}, in_size_unit=True)
         metrics.unit = given.unit
         brief = summed_up(metrics, given, params.about)
         Path(snakemake.output.brief).write_text(brief.text(), encoding="utf-8")

@@ -17,7 +17,7 @@ from ttf.analyses.measure_losses import page as losses
 from ttf.analyses.split_outcomes import page as outcomes
 from ttf.analyses.split_outcomes import summaries
 from ttf.analyses.split_outcomes.charts import failure_rate_by_gpus, jobs_and_gpu_time
-from ttf.analyses.split_outcomes.compute import outcome_table, outcomes_by_gpus
+from ttf.analyses.split_outcomes.compute import observed_times, outcome_table, outcomes_by_gpus
 from ttf.charts.figure import Study
 from ttf.clusters import with_clusters
 from ttf.jobs import JOB_COLUMNS
@@ -71,11 +71,11 @@ def of_outcomes(frame: pl.DataFrame, words=("TIMEOUT",)) -> tuple[dict, Numbers]
     frame = with_clusters(frame)
     table = outcome_table(frame, words=words)
     given = {
-        "outcomes": summaries.with_median_intervals(table, frame.lazy()),
+        "outcomes": summaries.with_median_intervals(table, observed_times(frame), frame.lazy()),
         "outcomes_by_gpus": outcomes_by_gpus(frame),
     }
     given |= {"ended_jobs": summaries.ended_jobs(table, frame.lazy())}
-    given |= {"ended_by_node": summaries.ended_by_node(frame.lazy())}
+    given |= {"ended_by_node": summaries.ended_by_node(given["outcomes_by_gpus"], frame.lazy())}
     return given, Numbers(metrics_of("split_outcomes", given))
 
 

@@ -20,3 +20,10 @@ def contracts_of(analyses: Iterable[str]) -> Mapping[str, "Table"]:
     """Table -> its contract, of these analyses."""
     declared = (import_module(f"{__name__}.{name}").ANALYSIS for name in analyses)
     return {table.name: table for analysis in declared for table in analysis.tables}
+
+
+def contracts_of_inputs(analyses: Iterable[str]) -> Mapping[str, "Table"]:
+    """Table -> its contract, of all that a job may read: of the stages and of these analyses."""
+    from ttf.stages import TABLES
+
+    return {table.name: table for table in TABLES} | contracts_of(analyses)

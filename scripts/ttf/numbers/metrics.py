@@ -56,7 +56,7 @@ def cells(
     key: str,
     columns: str = "",
     *where: pl.Expr,
-    known: str = "",
+    not_blank: str = "",
     n: str = "n",
     sort: str = "",
     take: int = 0,
@@ -70,10 +70,10 @@ def cells(
     ----------
     table : contract of the table.
     key : with names of columns in braces for the row's cells there (a space becomes _), {rank} for the row's rank.
-    columns : names of columns; `name=column` where the number is not named like its column. Default: all columns of
-        numbers and words but `reason`.
+    columns : names of columns; `name=column` where the number is not named like its column. Default: all columns
+        but `reason`.
     where, equal : which rows have the numbers.
-    known : columns that are not blank in these rows.
+    not_blank : columns that are not blank in these rows.
     n : the column of the n of columns whose contract names none; ignored where the table lacks it.
     sort : columns to sort the rows by, with - before the name for descending order; blanks last.
     take : so many rows from the first, or from the last if negative.
@@ -84,7 +84,7 @@ def cells(
     pairs = (name.partition("=") for name in names)
     by_name = {name: column or name for name, _, column in pairs}
     wanted = [pl.col(name) == value for name, value in equal.items()]
-    wanted += [pl.col(name).is_not_null() for name in known.split()]
+    wanted += [pl.col(name).is_not_null() for name in not_blank.split()]
     return Cells(table, key, by_name, (*where, *wanted), n, tuple(sort.split()), take, tuple(ends.split()), unit_by)
 
 

@@ -4,6 +4,8 @@ from ttf.analyses.account_gpu_hours import LEDGER, LEDGER_SUMMARY
 from ttf.numbers.metrics import cells
 
 NUMBERS = [
-    cells(LEDGER, "ledger.{category}", "gpu_hours share cost kwh co2_kg", known="share", n="attempts", scope_by="all"),
+    cells(
+        LEDGER, "ledger.{category}", "gpu_hours share cost kwh co2_kg", not_blank="share", n="attempts", scope_by="all"
+    ),
     cells(LEDGER_SUMMARY, "ledger"),
 ]

@@ -12,7 +12,7 @@ NUMBERS = [
     cells(CHANGES, _MEASURE, "events_before events_after gpu_hours_before=amount_before gpu_hours_after=amount_after"),
     cells(CHANGES, _MEASURE, "verdict p_value p_adjusted detectable_ratio follow_up_s reason"),
     cells(CHANGES, "changes", "part parts_before from_s to_s", take=1),
-    cells(CHANGES, "changes", "cluster_by", known="cluster_by", take=1),
+    cells(CHANGES, "changes", "cluster_by", not_blank="cluster_by", take=1),
     cells(CHANGES_SUMMARY, "changes"),
     cells(FORECAST, _WHAT, "expected low high dispersion", _NEXT, n="weeks_before"),
     cells(FORECAST, _WHAT, "weeks=weeks_before tried held=held_of_tried", _NEXT),

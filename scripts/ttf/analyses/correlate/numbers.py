@@ -47,7 +47,7 @@ NUMBERS = [
             "correlations.{outcome_set}.{feature}.{unit}",
             f"estimate {CI} {_TESTS}",
             _ALL_TIMES,
-            known="estimate",
+            not_blank="estimate",
             unit=unit,
             method=method,
         )

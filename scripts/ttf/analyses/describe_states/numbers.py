@@ -11,7 +11,7 @@ _SHARES = "share=count_share gpu_hours_share"
 _GPUS = "jobs jobs_per_day gpus_mean gpus_max runtime_mean_s runtime_median_s runtime_max_s"
 NUMBERS = [
     cells(STATES, "states", "unit timeouts", take=-1),
-    cells(STATES, "states.most", f"state {_SHARES}", _LAST_UNIT, known="state", kind="state", take=1),
+    cells(STATES, "states.most", f"state {_SHARES}", _LAST_UNIT, not_blank="state", kind="state", take=1),
     cells(STATES, "states.infra", f"basis=infra_basis count {_SHARES}", kind="infra"),
     cells(SIZE_MIX, "states.sizes", "jobs=n", _SIZED, take=1),
     cells(SIZE_MIX, "states.sizes.one", "jobs_share gpu_hours_share", _SIZED, take=1),

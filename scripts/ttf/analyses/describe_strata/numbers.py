@@ -10,7 +10,7 @@ NUMBERS = [
         STRATA,
         "lost_work",
         " ".join(f"{name}=failed_gpu_{column}" for name, column in _COLUMNS.items()),
-        known="failed_gpu_ci_low_clustered",
+        not_blank="failed_gpu_ci_low_clustered",
         stratum_by="all",
     )
 ]

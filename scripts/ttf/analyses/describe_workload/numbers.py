@@ -16,7 +16,9 @@ def _select_times(key: str, columns: str, *where: pl.Expr, quantity: str = "queu
 
 def _select_hour(key: str, columns: str, take: int):
     key = f"workload.submissions{key}"
-    return cells(workload.SUBMISSIONS, key, columns, known="jobs_per_hour", sort="jobs_per_hour", take=take, by="hour")
+    return cells(
+        workload.SUBMISSIONS, key, columns, not_blank="jobs_per_hour", sort="jobs_per_hour", take=take, by="hour"
+    )
 
 
 def _select_active(ranked_by: str):

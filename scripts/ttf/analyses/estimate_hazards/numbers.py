@@ -27,16 +27,16 @@ _LATE_TIMES = "median_s median_ci_low_s median_ci_high_s restricted_mean_s restr
 
 NUMBERS = [
     *(
-        cells(INCIDENCE_AT, f"incidence.{{event}}.{word}", f"incidence {CI}", known="incidence", time_s=time_s)
+        cells(INCIDENCE_AT, f"incidence.{{event}}.{word}", f"incidence {CI}", not_blank="incidence", time_s=time_s)
         for time_s, word in {3_600: "1h", 86_400: "1d", 31_536_000: "1y"}.items()
     ),
-    cells(INCIDENCE_AT, "incidence.{event}", "without_end", _WITHOUT_END, known="incidence"),
+    cells(INCIDENCE_AT, "incidence.{event}", "without_end", _WITHOUT_END, not_blank="incidence"),
     cells(
         INCIDENCE_AT,
         "incidence.{event}.{time_s}s",
         "incidence incidence_low incidence_high",
         _WITHOUT_END,
-        known="incidence",
+        not_blank="incidence",
     ),
     cells(
         LOGRANK,
@@ -49,8 +49,8 @@ NUMBERS = [
     cells(COX, "cox", f"proportionality_p proportionality_df {CLUSTERS}", n="events", event="failure", covariate="all"),
     cells(COX_SUMMARY, "cox", "ratios clear clear_if_independent untold covariates changing"),
     cells(COX_SUMMARY, "cox.total", "ratios=total_ratios clear=total_clear untold=total_untold"),
-    cells(COX, "cox.gpus", f"hazard_ratio {CI} {_P_VALUES}", _IS_DOUBLING, known="hazard_ratio", event="failure"),
-    cells(COX, "cox.job", f"covariate hazard_ratio {CI}", _IS_JOB, known="hazard_ratio", event="failure"),
+    cells(COX, "cox.gpus", f"hazard_ratio {CI} {_P_VALUES}", _IS_DOUBLING, not_blank="hazard_ratio", event="failure"),
+    cells(COX, "cox.job", f"covariate hazard_ratio {CI}", _IS_JOB, not_blank="hazard_ratio", event="failure"),
     cells(COX, "cox.strongest", _STRONGEST, IS_STRONGEST, take=1),
     cells(
         SURVIVAL_SUMMARY_DELAYED_ENTRY,

@@ -16,7 +16,7 @@ NUMBERS = [
             BURSTS,
             f"bursts.{{within}}.{window}",
             f"share {_INTERVAL} chance chain_share longest_chain is_burst",
-            known="share",
+            not_blank="share",
             window_s=window_s,
         )
         for window_s, window in _WINDOWS.items()
@@ -26,11 +26,11 @@ NUMBERS = [
             AGAIN_AFTER_REPAIR,
             f"again.{after}",
             f"observed {_INTERVAL} expected_fleet expected_own",
-            known="observed",
+            not_blank="observed",
             n="repairs",
             within_s=within_s,
         )
         for within_s, after in _AFTER.items()
     ),
-    cells(OUTAGE_COUNTS, "bursts.daily", "mean dispersion most", known="mean", n="periods", period_s=86_400),
+    cells(OUTAGE_COUNTS, "bursts.daily", "mean dispersion most", not_blank="mean", n="periods", period_s=86_400),
 ]

@@ -9,12 +9,12 @@ _FIRST = "node counted expected rate_ratio ci_low ci_high q_value q_spread ordin
 
 NUMBERS = [
     cells(LEMON_SUMMARY, "lemons"),
-    cells(LEMON_NODES, "lemons.first", _FIRST, known="p_value", n="failures", take=1),
+    cells(LEMON_NODES, "lemons.first", _FIRST, not_blank="p_value", n="failures", take=1),
     cells(
         LEMON_NODES,
         "lemons.likely",
         "node likely_failures likely_ratio",
-        known="likely_ratio",
+        not_blank="likely_ratio",
         sort="-likely_ratio node",
         take=1,
     ),

@@ -12,14 +12,14 @@ NUMBERS = [
         FAILURE_RATE_WINDOWS,
         "sizes.over_time",
         "windows window_days failures_in_windows runs_before days_before by last",
-        known="window_days",
+        not_blank="window_days",
     ),
     *(
         cells(
             FAILURE_RATE_OVER_TIME,
             f"sizes.over_time.{name}",
             _RATE,
-            known="ci_high",
+            not_blank="ci_high",
             n="failures",
             sort=_RANKED,
             take=take,

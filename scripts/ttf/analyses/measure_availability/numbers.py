@@ -41,7 +41,7 @@ NUMBERS = [
             OUTAGE_FREE,
             f"free.{name}",
             f"share ci_low_clustered ci_high_clustered {CLUSTERS}",
-            known="share",
+            not_blank="share",
             span_s=span_s,
         )
         for name, (span_s, _) in SPANS.items()
@@ -52,7 +52,7 @@ NUMBERS = [
             OUTAGE_CAUSES,
             f"outages.most.{depth}",
             f"name={depth} share downtime_share",
-            known=f"{depth} downtime_share",
+            not_blank=f"{depth} downtime_share",
             n="events",
             sort="-downtime_share -events",
             take=1,

@@ -9,5 +9,5 @@ _MOVED = pl.col("p_adjusted_clustered") < SIGNIFICANCE
 _MOST = "window against column value statistic effect_name before after effect p_adjusted_clustered"
 NUMBERS = [
     cells(DRIFT_SUMMARY, "drift"),
-    cells(DRIFT, "drift.most", _MOST, _MOVED, known="before", take=1),
+    cells(DRIFT, "drift.most", _MOST, _MOVED, not_blank="before", take=1),
 ]

@@ -27,10 +27,16 @@ NUMBERS = [
     _select_top("", "owners", 10),
     *(_select_top(f".top_{percent}", _SHARES_OF_TOP, percent) for percent in (1, 5, 10)),
     cells(REPEATS, "repeats.{group_by}.{measure}", "estimate ci_low ci_high", unit_by="unit"),
-    cells(REPEATS, "repeats.{group_by}.{measure}", "groups events", known="estimate"),
+    cells(REPEATS, "repeats.{group_by}.{measure}", "groups events", not_blank="estimate"),
     # Of the trials the one that saves most in the net.
     cells(
-        WHAT_IF, "what_if.{scenario}", _SCENARIO, scenario=TRIAL, known="net_gpu_hours", sort="-net_gpu_hours", take=1
+        WHAT_IF,
+        "what_if.{scenario}",
+        _SCENARIO,
+        scenario=TRIAL,
+        not_blank="net_gpu_hours",
+        sort="-net_gpu_hours",
+        take=1,
     ),
-    cells(WHAT_IF, "what_if.{scenario}", _SCENARIO, _OTHER, known="net_gpu_hours"),
+    cells(WHAT_IF, "what_if.{scenario}", _SCENARIO, _OTHER, not_blank="net_gpu_hours"),
 ]

@@ -42,9 +42,9 @@ NUMBERS = [
         ends="smallest largest",
     ),
     cells(MTTF_BY_GPUS, "sizes.measured.{gpus_high}", _MEASURED, pl.col("failures") > 0, n="jobs"),
-    cells(MTTF_BY_GPUS, "sizes.projected.{gpus_high}", _PROJECTED, _LARGEST_RUN, known="projected_mttf_s"),
+    cells(MTTF_BY_GPUS, "sizes.projected.{gpus_high}", _PROJECTED, _LARGEST_RUN, not_blank="projected_mttf_s"),
     *(
-        cells(MTTF_BY_GPUS, f"sizes.projected.{gpus}", _PROJECTED, _bucket(gpus), known="projected_mttf_s")
+        cells(MTTF_BY_GPUS, f"sizes.projected.{gpus}", _PROJECTED, _bucket(gpus), not_blank="projected_mttf_s")
         for gpus in NAMED_GPUS
     ),
     cells(SIZE_LAW, "sizes.law", "verdict", n="failures", take=1),

@@ -28,11 +28,11 @@ def _bounds(suffix: str) -> str:
 NUMBERS = [
     cells(ETTR_ASSUMPTIONS, "ettr.assumed.{assumption}", "=amount", unit_by="unit"),
     cells(TARGET_RUN, "ettr", _TARGET),
-    cells(TARGET_RUN, "ettr.{by}", "queued_s", known="by"),
+    cells(TARGET_RUN, "ettr.{by}", "queued_s", not_blank="by"),
     cells(TARGET_RUN, "ettr.wall", _WALL),
     cells(TARGET_RUN, "actions.requeue", "saved_s=requeue_saved_s"),
     cells(TARGET_RUN, "sizes.check", _CHECK),
-    cells(ETTR, "ettr.{rate}", "ettr=ettr_renewal queue_s", known="ettr_renewal", n="failures", of_target=True),
+    cells(ETTR, "ettr.{rate}", "ettr=ettr_renewal queue_s", not_blank="ettr_renewal", n="failures", of_target=True),
     cells(ETTR, "ettr.{rate}", _bounds("_clustered"), n="failures", of_target=True, clustered=True),
     cells(ETTR, "ettr.{rate}", _bounds(""), n="failures", of_target=True, clustered=False),
     cells(ETTR, "ettr.measured_rate", "mttf_s", n="failures", of_target=True, rate="measured_rate"),

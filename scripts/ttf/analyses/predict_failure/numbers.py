@@ -81,9 +81,9 @@ NUMBERS = [
     cells(VERDICT, "risk.importance", "features=features_that_matter"),
     # The two whose loss is told from 0 and largest, and a model without any history.
     cells(IMPORTANCE, "risk.importance.{rank}", _DROP, *_MATTERS, sort="-drop feature", take=2),
-    cells(IMPORTANCE, "risk.history", _DROP, known="drop", feature="history", how="left_out"),
+    cells(IMPORTANCE, "risk.history", _DROP, not_blank="drop", feature="history", how="left_out"),
     cells(EXTRAPOLATION, "risk.{held_out}", "which=value", n="", metric="pr_auc"),
-    cells(EXTRAPOLATION, "risk.{held_out}", "jobs=n failures", known="estimate", metric="pr_auc"),
+    cells(EXTRAPOLATION, "risk.{held_out}", "jobs=n failures", not_blank="estimate", metric="pr_auc"),
     cells(EXTRAPOLATION, "risk.{held_out}", "reason", _UNKNOWN, metric="pr_auc"),
     cells(EXTRAPOLATION, "risk.{held_out}.{trained}", _list_columns("pr_auc"), metric="pr_auc"),
     cells(VERDICT, "risk.gradient_boosting", "origins_won=boosting_won"),

@@ -28,14 +28,14 @@ def compute(given: Inputs) -> dict[str, pl.DataFrame | pl.LazyFrame]:
     jobs = given.scan("jobs")
     times_of, words = observed_times(jobs), given.settings.words
     clustered = with_clusters(given.scan("jobs", [*READ_OF_JOBS, *_SIZED, "runtime_s"]))
-    outcomes = outcome_table(jobs, times_of, words)
+    outcomes, by_gpus = outcome_table(jobs, times_of, words), outcomes_by_gpus(clustered)
     return split_outcomes(jobs) | {
-        "outcomes": with_median_intervals(outcomes, clustered),
+        "outcomes": with_median_intervals(outcomes, times_of, clustered),
         # Published shares are mostly of the jobs that asked for a GPU.
         "outcomes_gpu": outcome_table(jobs.filter(pl.col("gpu_milli") > 0), words=words),
-        "outcomes_by_gpus": outcomes_by_gpus(clustered),
+        "outcomes_by_gpus": by_gpus,
         "ended_jobs": ended_jobs(outcomes, clustered),
-        "ended_by_node": ended_by_node(clustered),
+        "ended_by_node": ended_by_node(by_gpus, clustered),
         "jobs_summary": summarise_jobs(given.scan_as_recorded("jobs"), given.read("nodes")),
         "runtime_quantiles": runtime_quantiles(times_of),
     }

@@ -1,5 +1,7 @@
 """What is said of all jobs: how many ended and failed, whose the failures are, medians, and what the trace covers."""
 
+from collections.abc import Mapping
+
 import polars as pl
 
 from ttf.analyses.split_outcomes import ENDED_BY_NODE, ENDED_JOBS, JOBS_SUMMARY, OUTCOMES
@@ -17,13 +19,14 @@ SMALL_GPUS = 8
 EQUAL_TIMES = "every start equals its submission, so no waiting is computed"
 
 
-def with_median_intervals(outcomes: pl.DataFrame, jobs: pl.LazyFrame) -> pl.DataFrame:
+def with_median_intervals(
+    outcomes: pl.DataFrame, times_by_outcome: Mapping[str, Counted], jobs: pl.LazyFrame
+) -> pl.DataFrame:
     """OUTCOMES: with the intervals of the median run times of success and failure. jobs: with CLUSTER_COLUMNS."""
     names = ("low_clustered_s", "high_clustered_s")
     limits = []
     for outcome in ("success", "failure"):
-        rows = jobs.filter(pl.col("outcome") == outcome)
-        times = Counted.of(counts(rows, time=pl.col("runtime_s")), "time")
+        rows, times = jobs.filter(pl.col("outcome") == outcome), times_by_outcome[outcome]
         low, high = median_interval(times.size, times.at)
         row = {"outcome": outcome, "runtime_median_low_s": low, "runtime_median_high_s": high}
         for clustered in clustered_median(rows, "runtime_s", times).iter_rows(named=True):
@@ -56,16 +59,23 @@ def ended_jobs(outcomes: pl.DataFrame, jobs: pl.LazyFrame) -> pl.DataFrame:
     return ENDED_JOBS.frame([row])
 
 
-def ended_by_node(jobs: pl.LazyFrame) -> pl.DataFrame:
-    """ENDED_BY_NODE; no row unless jobs of both sizes ended. jobs: as `ended_jobs`, with gpu_milli and size."""
-    gpus = whole_gpus()
-    sizes = {"up_to_8_gpus": gpus.is_between(1, SMALL_GPUS), "above_8_gpus": gpus > SMALL_GPUS}
-    rows = []
-    for size, is_of_size in sizes.items():
-        of_size = jobs.filter(is_of_size)
-        ended, failures = of_size.select(**ENDED).collect(engine="streaming").row(0)
-        rows.append({"size": size, "ended": ended} | _failure_share(of_size, failures, ended))
-    return ENDED_BY_NODE.frame(rows if all(row["ended"] for row in rows) else [])
+def ended_by_node(by_gpus: pl.DataFrame, jobs: pl.LazyFrame) -> pl.DataFrame:
+    """ENDED_BY_NODE; no row unless jobs of both sizes ended.
+
+    by_gpus: OUTCOMES_BY_GPUS; jobs: as `ended_jobs`, with gpu_milli and size.
+    """
+    sizes = {"up_to_8_gpus": (1, SMALL_GPUS), "above_8_gpus": (SMALL_GPUS + 1, 2**62)}
+    counts = {
+        size: by_gpus.filter(pl.col("gpus_high").is_between(*gpus)).select("failures", "ended").sum().row(0)
+        for size, gpus in sizes.items()
+    }
+    if not all(ended for _, ended in counts.values()):
+        return ENDED_BY_NODE.frame([])
+    return ENDED_BY_NODE.frame(
+        {"size": size, "ended": ended}
+        | _failure_share(jobs.filter(whole_gpus().is_between(*sizes[size])), failures, ended)
+        for size, (failures, ended) in counts.items()
+    )
 
 
 def _failure_share(jobs: pl.LazyFrame, failures: int, ended: int) -> dict:
