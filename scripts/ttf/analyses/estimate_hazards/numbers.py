@@ -13,7 +13,7 @@ from ttf.analyses.estimate_hazards import (
     SURVIVAL_SUMMARY_DELAYED_ENTRY,
 )
 from ttf.analyses.estimate_hazards.total import IS_STRONGEST
-from ttf.numbers.metrics import CI, CLUSTERS, cells
+from ttf.numbers.metrics import CI, CI_S, CLUSTERS, cells
 
 _TEST = f"strata statistic df p_value p_adjusted p_clustered p_adjusted_clustered {CLUSTERS}"
 _WITHOUT_END = pl.col("without_end") > 0
@@ -62,7 +62,7 @@ NUMBERS = [
     cells(
         MTTF_DELAYED_ENTRY,
         "delayed_entry",
-        "events exposure_s mttf_s ci_low_s ci_high_s",
+        f"events exposure_s mttf_s {CI_S}",
         event="failure",
         stratum_by="all",
         confidence=0.95,
