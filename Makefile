@@ -16,8 +16,7 @@ VENV := $(if $(PROFILE),$(CLUSTER),.venv)
 ENVIRONMENT := $(VENV)/$(if $(PROFILE),$(CLUSTER:.venv-%=requirements-%),requirements).lock
 BIN := $(VENV)/bin
 
-# Until the script says what a request to stop does (scripts/ttf/stopping.py), it does nothing.
-RUN = trap '' INT HUP TERM; TTF_MAKE=$$PPID exec $(BIN)/python
+RUN = exec $(BIN)/python
 
 # The study: TRACE=name, CONFIG=file or DATA=folder say what it is made of, STUDY=name is one that was made. Without any
 # of them it is the one made last.
@@ -45,7 +44,7 @@ SNAKEMAKE = $(RUN) scripts/run_study.py --study="$$STUDY" --config="$$CONFIG" --
 ## SEEDS=numbers, a space between two
 
 .DEFAULT_GOAL := report
-.PHONY: help report pdf publish archive remove gallery docs coverage snakemake-report verify explain check score check-resources test test-module test-slurm test-store test-faults test-tools bench bench-growth samples lint format lock clean
+.PHONY: help report pdf publish archive remove gallery docs rules coverage snakemake-report verify explain check score check-resources test test-module test-slurm test-store test-faults test-tools bench bench-growth samples lint format lock clean
 
 help:  ## list the targets and variables
 	@$(PYTHON) setup/help.py Makefile
@@ -92,6 +91,9 @@ docs: .venv/requirements-test.lock  ## write docs/tables.md, docs/metrics.md (af
 	@$(BIN)/python docs/metrics.py docs/metrics.md $(wildcard results/sample*/metrics.json)
 	@$(BIN)/python docs/configuration.py config/README.md
 	@$(BIN)/python docs/workflow_files.py
+
+rules: .venv/requirements-test.lock  ## write workflow/rules/analyses.smk out of the declarations of the analyses
+	@$(BIN)/python workflow/write_rules.py
 
 coverage: .venv/requirements-test.lock  ## simulate how often intervals hold the truth and tests reject true nulls: docs/coverage.md; some 10 min
 	@$(BIN)/python docs/coverage.py docs/coverage.md

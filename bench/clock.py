@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-# For processes that call functions of the study by themselves.
-ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT / "scripts")}
+# For processes that call functions of the study by themselves, and for Snakemake, which finds its plugins there.
+PACKAGES = ("scripts", "workflow", "workflow/plugins")
+ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(str(ROOT / name) for name in PACKAGES)}
 # Without bytecode, as some containers have it, each process of a study would compile every module again.
 ENVIRONMENT.pop("PYTHONDONTWRITEBYTECODE", None)
 

@@ -27,7 +27,7 @@ def compare(folder: Path, planned: int = 50, run: int = 8) -> dict:
     forget_products(folder)
     graph_seconds = statistics.median(_graph_seconds(folder, planned) for _ in range(3))
     costs = {
-        "plan": _study(folder, planned, "--dry-run"),
+        "plan": _study(folder, planned, plan=True),
         "bare": _bare_plan(folder / "bare", planned),
         "study": _study(folder, run),
         "again": _study(folder, run),
@@ -42,13 +42,13 @@ def compare(folder: Path, planned: int = 50, run: int = 8) -> dict:
     }
 
 
-def _study(folder: Path, traces: int, *arguments: str) -> Cost:
-    cost = cost_of(_command(folder, traces, *arguments), folder)
-    tell(f"{traces} traces {' '.join(arguments)}: {cost.seconds:.1f} s, CPU {cost.cpu_seconds:.1f} s")
+def _study(folder: Path, traces: int, plan: bool = False) -> Cost:
+    cost = cost_of(_command(folder, traces, plan), folder)
+    tell(f"{'plan of ' if plan else ''}{traces} traces: {cost.seconds:.1f} s, CPU {cost.cpu_seconds:.1f} s")
     return cost
 
 
-def _command(folder: Path, traces: int, *arguments: str) -> list[str]:
+def _command(folder: Path, traces: int, plan: bool) -> list[str]:
     registry = {
         f"small_{number:02}": {
             "format": "pai2020",
@@ -60,14 +60,14 @@ def _command(folder: Path, traces: int, *arguments: str) -> list[str]:
     }
     config = folder / "many.json"
     config.write_text(json.dumps({"study": list(registry), "registry": registry}))
-    return [*command(), "--configfile", str(config), *arguments]
+    return [*command(plan), "--configfile", str(config)]
 
 
 def _graph_seconds(folder: Path, traces: int) -> float:
     """From where Snakemake says that it puts the graph of the jobs together to where it says what jobs there are."""
     said = {}
     with subprocess.Popen(
-        _command(folder, traces, "--dry-run"),
+        _command(folder, traces, plan=True),
         cwd=folder,
         env=ENVIRONMENT | {"PYTHONUNBUFFERED": "1"},
         stdout=subprocess.PIPE,

@@ -48,11 +48,12 @@ def snakemake(folder: Path, target: str, tables: Path | Sequence[Path]) -> list[
     return [*command(), "--configfile", str(config), "--", target]
 
 
-def command(checkout: Path = ROOT) -> list[str]:
-    """Snakemake with the workflow and the default profile of a checkout, on all cores."""
+def command(plan: bool = False) -> list[str]:
+    """Snakemake as `make report` starts it, on all cores; plan: a dry run."""
     return [
-        *(sys.executable, "-m", "snakemake", "--snakefile", str(checkout / "Snakefile")),
-        *("--workflow-profile", str(checkout / "profiles" / "default"), "--cores", "all"),
+        *(sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile")),
+        *("--workflow-profile", str(ROOT / "profiles" / "default"), "--cores", "all"),
+        *(("--dry-run",) if plan else ("--logger", "progress", "--executor", "forks")),
     ]
 
 

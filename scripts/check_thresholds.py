@@ -3,10 +3,10 @@
 Exit code 0: no rule is crossed; 1: at least one is; 2: it cannot be told, as the rules or the results cannot be used.
 """
 
-from ttf.stopping import stop_on_request
+from ttf.stopping import run_apart
 
 if __name__ == "__main__":
-    stop_on_request()
+    run_apart()
 
 import argparse
 import sys

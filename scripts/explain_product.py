@@ -1,9 +1,9 @@
 """`make explain FILE=results/... KEY=...`: where a product, or a number of the report, comes from."""
 
-from ttf.stopping import stop_on_request
+from ttf.stopping import run_apart
 
 if __name__ == "__main__":
-    stop_on_request()
+    run_apart()
 
 import argparse
 import shutil

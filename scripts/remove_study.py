@@ -3,10 +3,10 @@
 Of a study: its own folder, and the results of the traces that no other study has. Raw tables and configurations stay.
 """
 
-from ttf.stopping import stop_on_request
+from ttf.stopping import run_apart
 
 if __name__ == "__main__":
-    stop_on_request()
+    run_apart()
 
 import argparse
 import shutil

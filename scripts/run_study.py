@@ -4,19 +4,31 @@ STUDY names a study that was made; CONFIG, TRACE and DATA say what one is made o
 last, and in a new folder that of config/config.yaml. What follows goes to Snakemake.
 """
 
-from ttf.stopping import end_at_once, no_more, stop_on_request
+import sys
+
+from ttf.stopping import end_at_once, ignore_requests, run_apart
+
+
+def is_remote(arguments: list[str]) -> bool:
+    """Whether a profile, which may be of a cluster, runs the jobs."""
+    return any(word.startswith("--workflow-profile") for word in arguments)
+
 
 if __name__ == "__main__":
-    stop_on_request()
+    run_apart(is_remote(sys.argv))
 
 import argparse
+import atexit
+import fcntl
+import os
 import re
-import sys
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(CHECKOUT / "workflow"))
+# Where Snakemake looks for its plugins, as soon as it is imported.
+sys.path[:0] = [str(CHECKOUT / "workflow"), str(CHECKOUT / "workflow" / "plugins")]
 
 from study import studies
 from study.check import check_typed
@@ -67,12 +79,34 @@ def written_for(data: Path) -> str:
     return str(file)
 
 
-def spare_imports(arguments: Sequence[str]) -> None:
-    """Have Snakemake do without what it would import, at each start, for its own report alone, and for configurations
-    with arrays of NumPy, of which there are none: together a sixth of a start with nothing to do."""
-    if not any(word.startswith("--report") for word in arguments):
-        sys.modules.setdefault("snakemake.report", None)
-    sys.modules.setdefault("numpy", None)
+def unfinished(folder: Path) -> bool:
+    """Hold the folder until this process and those that it forks have ended; whether the run before was killed.
+
+    Snakemake's own lock is a file that a killed run leaves behind; the kernel lets go of this one. Waits while another
+    run by `make` has it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    file = os.open(folder / "run", os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        print("Another run is at work in this folder; waiting until it has ended.", file=sys.stderr, flush=True)
+        fcntl.flock(file, fcntl.LOCK_EX)
+    killed = bool(os.read(file, 1))
+    os.pwrite(file, b"1", 0)
+    atexit.register(os.ftruncate, file, 0)
+    return killed
+
+
+def with_plugins(arguments: Sequence[str], here: bool) -> list[str]:
+    """Snakemake's arguments for a run that tells of its progress and, where its jobs run here, forks their scripts.
+
+    Not for other uses of Snakemake, of which its own output is wanted.
+    """
+    others = ("-n", "--dry-run", "--dryrun", "--lint", "--quiet", "-q", "--report", "--summary", "--verbose")
+    if any(word.split("=")[0] in others for word in arguments):
+        return [*arguments]
+    return ["--logger", "progress", *(["--executor", "forks"] if here else []), *arguments]
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -87,19 +121,22 @@ def main(arguments: Sequence[str]) -> None:
     except ConfigError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)
-    sys.argv[1:] = [*words, *rest]  # which the profile reads too
-    check_typed(sys.argv[1:])
-    spare_imports(sys.argv)
-    # In this process: it is the one that is asked to stop, from its first line on.
+    check_typed([*words, *rest])
+    killed = unfinished(Path(".snakemake/ttf"))
+    # In this process, which has imported most of it.
     from snakemake.cli import main as snakemake
 
+    if killed:
+        snakemake_of_its_own = [sys.executable, "-m", "snakemake", "--quiet", "all", "--unlock"]
+        subprocess.run([*snakemake_of_its_own, *words, *rest], check=False, stderr=subprocess.DEVNULL)
     code = None
     try:
-        snakemake(sys.argv[1:])
+        snakemake(with_plugins([*words, *rest], here=not is_remote(rest)))
     except SystemExit as end:
         code = end.code
-    finally:
-        no_more()
+    except KeyboardInterrupt:
+        code = 130
+    ignore_requests()
     end_at_once(code)
 
 

@@ -4,10 +4,10 @@ The model is the one that serves the trace, of a part the one made before it, or
 message where the jobs cannot be scored; then nothing is written.
 """
 
-from ttf.stopping import stop_on_request
+from ttf.stopping import run_apart
 
 if __name__ == "__main__":
-    stop_on_request()
+    run_apart()
 
 import argparse
 import os

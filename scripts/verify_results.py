@@ -4,10 +4,10 @@ A line for each that is not. Exit code 0: all is; 1: not all is; 2: it cannot be
 list, or as something cannot be read.
 """
 
-from ttf.stopping import stop_on_request
+from ttf.stopping import run_apart
 
 if __name__ == "__main__":
-    stop_on_request()
+    run_apart()
 
 import argparse
 import sys

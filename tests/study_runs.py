@@ -34,6 +34,8 @@ CHECKOUT = (
 )
 SHARED_DATA = ROOT.parent / "shared" / "data"
 WARM = WarmSnakemake()
+# With these Snakemake's own output is wanted.
+OF_SNAKEMAKE = ("--dry-run", "-n", "--lint", "--list-rules", "--quiet", "--report", "--summary", "--verbose")
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,10 @@ class Checkout:
             arguments = ("--configfile", "my.yaml", *arguments)
         if one_process:
             arguments = ("--cores", "1", *arguments)
-        done = WARM.run([*arguments], self.folder, environment(), one_process)
+        plugins = not set(arguments).intersection(OF_SNAKEMAKE)
+        if plugins:
+            arguments = ("--logger", "progress", *(() if one_process else ("--executor", "forks")), *arguments)
+        done = WARM.run([*arguments], self.folder, environment(), one_process, plugins)
         if check:
             assert done.returncode == 0, done.stdout + done.stderr
         return done
@@ -78,12 +83,13 @@ class Checkout:
         }
 
     @contextmanager
-    def appended(self, *files: str, text: str = "\n") -> Iterator[None]:
-        """Each file longer by this text, an empty line, for a while."""
+    def appended(self, *files: str, text: str = "") -> Iterator[None]:
+        """Each file longer by this text for a while; default: a statement, or an empty line where it is no module."""
         paths = [self.folder / file for file in files]
         before = [(path.read_bytes(), path.stat().st_mtime_ns) for path in paths]
         for path, (content, _) in zip(paths, before, strict=True):
-            path.write_bytes(content + text.encode())
+            more = text or ("\nEDITED = True\n" if path.suffix == ".py" else "\n")
+            path.write_bytes(content + more.encode())
         try:
             yield
         finally:

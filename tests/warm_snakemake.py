@@ -5,6 +5,7 @@ is a process of its own, forked before anything of a checkout has been imported.
 """
 
 import atexit
+import importlib
 import json
 import os
 import subprocess
@@ -23,8 +24,10 @@ class WarmSnakemake:
     def __init__(self):
         self._server = None
 
-    def run(self, arguments: list[str], cwd: Path, env: dict[str, str], one_process=False):
-        """What subprocess.run gives of `snakemake ARGUMENTS`; `one_process`: the run does its jobs itself."""
+    def run(self, arguments: list[str], cwd: Path, env: dict[str, str], one_process=False, plugins=False):
+        """What subprocess.run gives of `snakemake ARGUMENTS`; `one_process`: the run does its jobs itself; `plugins`:
+        it knows those of the checkout, as a run by `make` does.
+        """
         if self._server is None:
             # Only a process without threads can be forked; NumPy would start some for its linear algebra.
             server_env = env | {"OPENBLAS_NUM_THREADS": "1"}
@@ -33,7 +36,7 @@ class WarmSnakemake:
             atexit.register(self._server.communicate)
         with tempfile.TemporaryDirectory() as folder:
             out, err = (Path(folder) / name for name in ("out", "err"))
-            request = {"arguments": arguments, "env": env, "one_process": one_process}
+            request = {"arguments": arguments, "env": env, "one_process": one_process, "plugins": plugins}
             request |= {"cwd": str(cwd), "out": str(out), "err": str(err)}
             self._server.stdin.write(json.dumps(request) + "\n")
             self._server.stdin.flush()
@@ -75,9 +78,8 @@ def _run_scripts_here() -> None:
 
     def execute_script(script, file, edit=False):
         code, path = compile(Path(file).read_bytes(), file, "exec"), sys.path[:]
-        for library in ("pandas", "polars", "numpy"):
-            if sys.modules.get(library, "not there") is None:  # kept from Snakemake alone (progress.smk, main.smk)
-                del sys.modules[library]
+        # A request to stop is for the main thread, which is Snakemake's.
+        importlib.import_module("ttf.entry").end_job_on_request = lambda: None
         with benchmarked(benchmark_record=script.bench_record):
             try:
                 exec(code, {"__name__": "__main__", "__file__": file})
@@ -90,11 +92,25 @@ def _run_scripts_here() -> None:
     PythonScript.execute_script = execute_script
 
 
+def _find_plugins(checkout: Path) -> None:
+    """Snakemake has looked for plugins when it was imported: those of the checkout it is told of."""
+    from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
+    from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
+
+    sys.path[:0] = [str(checkout / part) for part in ("workflow", "workflow/plugins", "scripts")]
+    for registry in (ExecutorPluginRegistry(), LoggerPluginRegistry()):
+        for package in (checkout / "workflow" / "plugins").glob(f"{registry.module_prefix}*"):
+            registry.register_plugin(package.name, importlib.import_module(package.name))
+
+
 if __name__ == "__main__":
     for module in PRELOADED:
         __import__(module)
     asked = _serve()
     _become(asked)
+    if asked.plugins:
+        snakefile = dict(zip(asked.arguments, asked.arguments[1:], strict=False)).get("--snakefile", "Snakefile")
+        _find_plugins(Path(snakefile).absolute().parent)
     if asked.one_process:
         _run_scripts_here()
     sys.modules["snakemake.cli"].main()

@@ -51,20 +51,7 @@ rule analysed:
     localrule: True
 
 
-# Jobs are sent in groups, so many at a time (--jobs); of a plan for one machine the groups would be a tenth.
-if workflow.resource_settings.nodes is None and not in_module(workflow):
-    for each in workflow.rules:
-        each.group = None
-
-
 onstart:
-    remember(STUDY.name, workflow.config_settings)
     if not in_module(workflow):
-        # Snakemake takes SIGTERM for its own when it is ready to run jobs.
-        stop_on_request(not workflow.local_exec, workflow.snakemake_tmp_dir)
-        take_each_once()
-        # As of pandas (progress.smk): no parameter is a frame or an array. By now the study's own modules are imported.
-        for library in ("polars", "numpy"):
-            sys.modules.setdefault(library, None)
-        if workflow.local_exec:
-            fork_scripts(len(list(workflow.dag.needrun_jobs())))
+        remember(STUDY.name, workflow.config_settings)
+        interrupts_are_errors()

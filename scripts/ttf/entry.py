@@ -17,7 +17,7 @@ from typing import Any
 from ttf.errors import StudyError
 from ttf.links import by_own_names
 from ttf.machine import OF_LIBRARIES, full, refused
-from ttf.stopping import end_with_the_run
+from ttf.stopping import end_job_on_request
 
 
 def run_rule(main: Callable[[Any], str | None], snakemake: SimpleNamespace) -> None:
@@ -28,7 +28,7 @@ def run_rule(main: Callable[[Any], str | None], snakemake: SimpleNamespace) -> N
     If a library ends the process, the log has what the library wrote.
     Libraries learn how many threads they may use before `main` imports them.
     """
-    end_with_the_run()
+    end_job_on_request()
     limit_libraries(snakemake.threads)
     subject = getattr(snakemake.wildcards, "trace", None)
     stage = f"{subject}: {snakemake.rule}" if subject else snakemake.rule
@@ -95,7 +95,7 @@ def limit_libraries(threads: int) -> None:
     os.environ["POLARS_ENGINE_AFFINITY"] = "in-memory"
     # Row groups read ahead wait in memory, the more of them the larger the file, and nothing is the sooner for it.
     os.environ["POLARS_ROW_GROUP_PREFETCH_SIZE"] = "1"
-    # Of a process that was forked from one where Polars has been imported (study.forked).
+    # Of a process that was forked from one where Polars has been imported (snakemake_executor_plugin_forks).
     if polars := sys.modules.get("polars"):
         polars.Config.load("{}")
 

@@ -36,7 +36,10 @@ _WAYS = [
     "SIGHUP group",
     "SIGKILL group",
     "SIGKILL alone",
+    "SIGKILL all",
 ]
+# Which a terminal sends to the group, and make does not pass on.
+_NOT_TO_MAKE = "SIGINT alone"
 _STATUS = {"SIGINT": {130, -2}, "SIGTERM": {143, -15}, "SIGHUP": {143, -1}}
 
 
@@ -59,10 +62,11 @@ def judge(case: tuple) -> Verdict:
 def _chain(folder: Path, chance: random.Random) -> str:
     """What fell short of a study that is interrupted and then left alone; "" if nothing did."""
     command = prepared(folder, by_make=chance.random() < 0.5)
+    ways = [way for way in _WAYS if command[0] != "make" or way != _NOT_TO_MAKE]
     for _ in range(INTERRUPTIONS):
         # Half of them while Python imports and Snakemake plans, which is a small part of a large study.
         after_s = chance.uniform(0, 3.5 if chance.random() < 0.5 else LATEST_S)
-        if fault := interrupted(command, folder, *chance.choice(_WAYS).split(), after_s):
+        if fault := interrupted(command, folder, *chance.choice(ways).split(), after_s):
             return fault
     done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, check=False)
     if done.returncode:
@@ -72,8 +76,8 @@ def _chain(folder: Path, chance: random.Random) -> str:
 
 
 def interrupted(command: list[str], folder: Path, request: str, whom: str, after_s: float) -> str:
-    """What fell short of a run that was sent the request so long after its start, to its `group` or `alone`."""
-    which = f"{request} to {'the group of ' if whom == 'group' else ''}{command[0]} after {after_s:.2f} s"
+    """What fell short of a run that was sent the request so long after its start: `alone`, its `group` or `all`."""
+    which = f"{request} to {'' if whom == 'alone' else f'{whom} of '}{command[0]} after {after_s:.2f} s"
     with tempfile.TemporaryFile("w+") as said:
         process = subprocess.Popen(
             command,
@@ -87,7 +91,10 @@ def interrupted(command: list[str], folder: Path, request: str, whom: str, after
         try:
             process.wait(after_s)
         except subprocess.TimeoutExpired:
-            (os.killpg if whom == "group" else os.kill)(process.pid, getattr(signal, request))
+            if whom == "all":
+                _end(process.pid)
+            else:
+                (os.killpg if whom == "group" else os.kill)(process.pid, getattr(signal, request))
         try:
             status = process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
@@ -100,15 +107,16 @@ def interrupted(command: list[str], folder: Path, request: str, whom: str, after
     if left:
         _end(process.pid)
         return f"processes: {which}: left {left[:3]}"
-    if "Traceback" in text or "\nerror" in text:
+    # Before Python starts, which takes the longer the more others are at work, there is nobody to say it.
+    early = after_s <= 0.5 * max(os.getloadavg()[0], 1)
+    if ("Traceback" in text and not (early and "KeyboardInterrupt" in text)) or "\nerror" in text:
         return f"traceback: {which}: {text[-1500:]}"
     over = status == 0 or "\nThe report: " in text or "Nothing to do" in text
     if request == "SIGKILL" or over:
         return ""
     if status not in _STATUS[request]:
         return f"status: {which}: exit {status}: {text[-500:]}"
-    # Before Python starts, which takes the longer the more others are at work, there is nobody to say it.
-    if text.count(WORDS) != 1 and after_s > 0.5 * max(os.getloadavg()[0], 1):
+    if text.count(WORDS) != 1 and not early:
         return f"words: {which}: said {text.count(WORDS)} times: {text[-500:]}"
     return ""
 

@@ -9,8 +9,8 @@ import pytest
 from made_numbers import ABOUT, numbers, proxy
 from snakemake.common import NOTHING_TO_BE_DONE_MSG
 from snakemake.logging import LogEvent
-from study.progress import Progress, failure, line, said_of, stage
-from ttf import stopping
+from study import progress
+from study.progress import STOPPED, Progress, end_of_run, failure, line, said_of, stage
 from ttf.page.brief import brief_of
 
 
@@ -21,7 +21,7 @@ def record(message=None, level=logging.INFO, **extra):
 
 
 @pytest.fixture
-def run(tmp_path):
+def run(tmp_path, monkeypatch):
     """A run of one job, `fit` of the trace `mine`, as Snakemake tells of it."""
 
     class Run:
@@ -30,10 +30,10 @@ def run(tmp_path):
         page = "results/report/index.html"
 
         def __init__(self):
-            self.progress = Progress(lambda: self.page, stream=self.stream)
+            self.progress = Progress(None, stream=self.stream)
 
-        def tell(self, event=None, message=None, **extra):
-            self.progress.handle(record(message, event=event, **extra))
+        def tell(self, event=None, message=None, level=logging.INFO, **extra):
+            self.progress.handle(record(message, level, event=event, **extra))
 
         def start(self):
             self.tell(LogEvent.RUN_INFO, stats={"fit": 1, "other": 11, "all": 1, "total": 13})
@@ -44,7 +44,9 @@ def run(tmp_path):
             return self.stream.getvalue()
 
     Run.stream = io.StringIO()
-    return Run()
+    made = Run()
+    monkeypatch.setattr(progress, "at_rest", lambda: made.page)
+    return made
 
 
 def test_a_finished_job_is_one_line_from_its_log(run):
@@ -68,25 +70,24 @@ def test_a_failed_job_is_its_message_and_nothing_of_snakemake(run):
     run.log.write_text("data/x.csv: line 3: \x1b[31mbroken\x07.\n  Mend it.\n")
     run.tell(LogEvent.JOB_ERROR, jobid=4, rule_name="fit")
     assert run.said.endswith("\nerror in mine: fit\ndata/x.csv: line 3: \\x1b[31mbroken\\x07.\n  Mend it.\n\n")
-    hidden = [
-        record("Error in rule fit", logging.ERROR, event=LogEvent.JOB_ERROR),
-        record("CalledProcessError in file ...", logging.ERROR, event=LogEvent.ERROR, exception="RuleException"),
-        record("Exiting because a job execution failed. Look above", logging.ERROR),
-        record("WorkflowError:\nAt least one job did not complete successfully.", logging.ERROR),
-        record("Building DAG of jobs..."),
-    ]
-    assert not any(run.progress.leaves_to_snakemake(each) for each in hidden)
-    shown = [
-        record("MissingInputException in rule fit", logging.ERROR, event=LogEvent.ERROR, exception="RuleException"),
-        record("a warning", logging.WARNING),
-    ]
-    assert all(run.progress.leaves_to_snakemake(each) for each in shown)
+    before = run.said
+    run.tell(LogEvent.ERROR, "CalledProcessError in file ...", logging.ERROR, exception="RuleException")
+    run.tell(None, "Exiting because a job execution failed. Look above", logging.ERROR)
+    run.tell(None, "WorkflowError:\nAt least one job did not complete successfully.", logging.ERROR)
+    run.tell(None, "Building DAG of jobs...")
+    assert run.said == before
 
 
-def test_without_a_graph_snakemake_speaks_for_itself():
-    lint = Progress(lambda: None, runs=lambda: False)
-    assert lint.leaves_to_snakemake(record("Congratulations"))
-    assert not lint.leaves_to_snakemake(record("Config file x is extended"))
+def test_what_snakemake_warns_of_itself_is_shown(run):
+    run.tell(LogEvent.ERROR, "MissingInputException in rule fit", logging.ERROR, exception="RuleException")
+    run.tell(None, "a warning", logging.WARNING)
+    run.tell(None, "WorkflowError:\nAt least one job did not complete successfully.", logging.ERROR)
+    assert run.said.splitlines() == [
+        "MissingInputException in rule fit",
+        "a warning",
+        "WorkflowError:",
+        "At least one job did not complete successfully.",
+    ]
 
 
 @pytest.mark.parametrize("page", ["results/report/index.html", None])
@@ -113,22 +114,23 @@ def test_a_job_that_left_no_word_was_killed(run):
     assert "error in mine: fit\nIt ended without a word. Was it killed" in run.said
 
 
-def test_a_job_that_the_stop_of_the_run_ended_is_no_error(run, monkeypatch):
-    monkeypatch.setitem(stopping._asked, "status", 130)
+def test_a_job_that_the_stop_of_the_run_ended_is_no_error(run):
     run.start()
     before = run.said
+    run.tell(message="Terminating processes on user request, this might take some time.")
     run.tell(LogEvent.JOB_ERROR, jobid=4, rule_name="fit")
+    run.tell(message=STOPPED, of_study=True)
     assert run.said == before
 
 
 def test_snakemakes_own_account_without_room_is_told_once_and_in_our_words(run):
     run.start()
     text = "Error recording metadata ([Errno 28] No space left on device). Please ensure write permissions"
-    assert not run.progress.leaves_to_snakemake(record(text, logging.ERROR))
-    assert not run.progress.leaves_to_snakemake(record(f"OSError: {text}", logging.ERROR))
+    run.tell(None, text, logging.ERROR)
+    run.tell(None, f"OSError: {text}", logging.ERROR)
     run.tell(LogEvent.JOB_ERROR, jobid=4, rule_name="fit")
     assert run.said.count("the disk is full") == 1
-    assert "It ended without a word" not in run.said
+    assert "It ended without a word" not in run.said and "recording" not in run.said
 
 
 SLURM_LOG = """Building DAG of jobs...
@@ -207,7 +209,9 @@ def test_of_several_traces_each_has_a_line():
 
 
 def test_the_end_names_the_report(run):
-    run.progress = Progress(lambda: run.page, stream=run.stream, briefs=lambda: {"one": brief_of(numbers(), {}, ABOUT)})
-    run.progress.succeeded()
+    run.tell(message=end_of_run(run.page, lambda: {"one": brief_of(numbers(), {}, ABOUT)}), of_study=True)
     assert "31.8% of ended jobs failed" in run.said
     assert run.said.endswith(f"\nThe report: {run.page} (0 s)\n")
+    run.tell(message=end_of_run(None, dict), of_study=True)
+    run.tell(message=STOPPED, of_study=True)
+    assert run.said.endswith(f"\nDone. (0 s)\n{STOPPED}\n")

@@ -2,12 +2,14 @@
 
 import gzip
 import os
+import subprocess
+import sys
 import tarfile
 
 import polars as pl
 import pytest
 import whole_study
-from study_runs import Checkout, check_out, pods, write_pods
+from study_runs import Checkout, check_out, environment, pods, write_pods
 
 
 @pytest.fixture(scope="module")
@@ -118,5 +120,7 @@ def test_a_configuration_is_checked_before_snakemake_reads_it(folder_with_workfl
         ("pipe", "pipe: it is a pipe; expected a plain file."),
         ("open.yaml", "open.yaml: line 2, column 5: "),
     ):
-        message = refused(folder_with_workflow, {}, "--dry-run", "--configfile", name)
-        assert f"error in the configuration\n{says}" in message
+        command = [sys.executable, "scripts/run_study.py", f"--config={name}", "--dry-run"]
+        done = subprocess.run(command, cwd=folder, env=environment(), stderr=subprocess.PIPE, text=True, timeout=60)
+        assert (done.returncode, done.stderr.count("\n") < 9) == (1, True)
+        assert done.stderr.startswith(f"error in the configuration\n{says}")

@@ -131,6 +131,7 @@ def test_a_killed_download_goes_on_where_it_was(checkout, site, config):
         run.wait()
     assert part.stat().st_size == 1000
     site.habits.clear()
+    checkout.snakemake("--unlock", **config)
     ingested(checkout, config)
     assert site.ranges(f"/{PODS}")[-1] == "bytes=1000-"
     assert account(checkout) == [("pods", 200), ("nodes", 1)]

@@ -10,7 +10,7 @@ def test_braces_blanks_and_quotes_in_every_path(tmp_path):
     given = write_pods(study, pods(20))
     (study.folder / "raw").rename(study.folder / "raw {f} <g>")
     given["registry"]["mine"] |= {"title": "Of {trace} and <b>", "folder": "raw {f} <g>/mine"}
-    snakefile = ("-s", str(root / "Snakefile"))
+    snakefile = ("--snakefile", str(root / "Snakefile"))
     planned = study.planned(*snakefile, "--", "all", "archive_results", **given)
     assert {"ingest", "score_claims", "write_page_source", "archive_results"} <= planned
     config, account = "results/studies/mine/config.yaml", "results/mine/quality/row_account.csv"

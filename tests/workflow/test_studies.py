@@ -69,11 +69,14 @@ def test_two_studies_started_at_the_same_time_both_end_well(checkout, finished_s
     """From nothing, to the jobs of the trace that they share; whole studies in the tests above and of reruns."""
     (checkout.folder / "both.yaml").write_text(yaml.safe_dump(both(checkout)))
     (checkout.folder / "one.yaml").write_text(yaml.safe_dump(SMALL))
-    command = [sys.executable, "-m", "snakemake", "--cores", "1", "--configfile"]
+    command = [sys.executable, "scripts/run_study.py", "--cores=1"]
     tables = [f"results/{trace}/jobs.parquet" for trace in ("sample", "mine")]
     runs = [
         subprocess.Popen(
-            [*command, f"{name}.yaml", "--", *targets], cwd=checkout.folder, env=environment(), stderr=subprocess.PIPE
+            [*command, f"--config={name}.yaml", "--", *targets],
+            cwd=checkout.folder,
+            env=environment(),
+            stderr=subprocess.PIPE,
         )
         for name, targets in (("both", tables), ("one", tables[:1]))
     ]

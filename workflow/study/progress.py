@@ -15,90 +15,65 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
+from snakemake_interface_logger_plugins.base import LogHandlerBase
 from ttf.machine import OF_LIBRARIES, full, refused_in
 from ttf.page.model import WITHHELD, Brief
 from ttf.page.phrases import plain
-from ttf.stopping import asked
 
 _INDENT = 17
 _LONGEST_ERROR = 12  # lines
 MOST_TRACES = 6
 _KILLED = "It ended without a word. Was it killed, for want of memory? Fewer jobs at a time: make report CORES=1"
 _WRITTEN = ("results", "logs", "benchmarks", ".snakemake", tempfile.gettempdir())
-_CONTINUES = "A rerun continues from here; the log of every rule is in logs/."
+STOPPED = "The study stopped. A rerun continues from here; the log of every rule is in logs/."
 
 
-def follow(
-    workflow: Any,
-    report: Callable[[], str | None],
-    started: Callable[[], None],
-    briefs: Callable[[], Mapping[str, Brief]],
-) -> "Progress | None":
-    """Report the run in place of Snakemake; not in a dry run, nor where its own output is wanted or shut off.
-
-    `report` gives the path of the page, if it is among what was asked for; `started` is called where nothing is to do;
-    `briefs` gives the brief of each trace.
-    """
-    settings = workflow.output_settings
-    logger = logging.getLogger("snakemake.logging")
-    ours = [handler for handler in logger.handlers if handler.name == "DefaultStreamHandler"]
-    quiet = {str(about) for about in settings.quiet or ()}
-    if (
-        settings.dryrun
-        or settings.verbose
-        or "all" in quiet
-        or workflow.subprocess_exec
-        or workflow.remote_exec
-        or not ours
-    ):
-        return None
-    # Of a graph to run; what --lint and --list-rules say is theirs to say.
-    progress = Progress(report, lambda: workflow.dag_settings is not None, nothing_to_do=started, briefs=briefs)
-    for handler in ours:
-        handler.addFilter(progress.leaves_to_snakemake)
-    logger.addHandler(progress)
-    return progress
+def at_rest() -> str | None:
+    """Where nothing is to do: the page of the report, if the run is for it. The workflow puts its own in this place."""
+    return None
 
 
-class Progress(logging.Handler):
-    """Listens to Snakemake's events."""
+def end_of_run(page: str | None, briefs: Callable[[], Mapping[str, Brief]]) -> str:
+    """What is said when all is done: what was found, and where the report is."""
+    return "\n".join(["", *said_of(briefs()), f"The report: {page}"]) if page else "Done."
 
-    def __init__(
-        self,
-        report: Callable[[], str | None],
-        runs: Callable[[], bool] = lambda: True,
-        stream: TextIO = sys.stderr,
-        nothing_to_do: Callable[[], None] = lambda: None,
-        briefs: Callable[[], Mapping[str, Brief]] = dict,
-    ):
-        super().__init__()
-        self._report, self._runs, self._stream, self._nothing_to_do = report, runs, stream, nothing_to_do
-        self._briefs = briefs
+
+class Progress(LogHandlerBase):
+    """Listens to Snakemake's events. stream: where it writes to."""
+
+    writes_to_stream, writes_to_file, needs_rulegraph = True, False, False
+    has_filter = has_formatter = True
+
+    def __init__(self, common_settings: Any, settings: Any = None, stream: TextIO = sys.stderr):
+        super().__init__(common_settings, settings)
+        self._stream = stream
         self._jobs: dict[int, dict[str, Any]] = {}
         self._done, self._total, self._start = 0, 0, time.monotonic()
-        self._failed = self._refused = False
+        self._failed = self._refused = self._stopped = False
 
-    def leaves_to_snakemake(self, record: logging.LogRecord) -> bool:
-        """What Snakemake says itself: warnings and errors, but not how it runs a script that has said why it failed."""
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            if self._stopped:
+                return
+            if record.levelno >= logging.WARNING and self._event(record) not in ("job_error", "group_error"):
+                self._warn(record)
+            else:
+                self._tell(record)
+        except Exception:
+            self.handleError(record)
+
+    def _warn(self, record: logging.LogRecord) -> None:
+        """What Snakemake says itself, but not that a job failed, which has said why."""
         text = str(record.msg)
-        if record.levelno < logging.WARNING:
-            return not self._runs() and not text.startswith("Config file ")
-        if self._event(record) in ("job_error", "group_error"):
-            return False
         if words := refused_in(text, _WRITTEN):
             # Its own account finds no room, where a job has told of it or none has.
             if not self._failed:
                 self._say(f"\nerror\n{words}\n")
             self._failed = self._refused = True
-            return False
-        of_a_script = "CalledProcessError" in text and getattr(record, "exception", "") == "RuleException"
-        return not (of_a_script or (self._failed and _says_only_that_a_job_failed(text)))
-
-    def emit(self, record: logging.LogRecord) -> None:
-        try:
-            self._tell(record)
-        except Exception:
-            self.handleError(record)
+        elif not ("CalledProcessError" in text and getattr(record, "exception", "") == "RuleException") and not (
+            self._failed and _says_only_that_a_job_failed(text)
+        ):
+            self._say(text)
 
     def _tell(self, record: logging.LogRecord) -> None:
         event = self._event(record)
@@ -132,11 +107,13 @@ class Progress(logging.Handler):
         elif str(record.msg).startswith("Trying to restart job"):
             self._say("It is tried again, with more memory and time.\n")
         elif "Nothing to be done" in str(record.msg):
-            self._nothing_to_do()
-            page = self._report()
+            page = at_rest()
             self._say("Nothing to do: every product is up to date." + (f"\nThe report: {page}" if page else ""))
         elif str(record.msg).startswith("Terminating processes on user request"):
-            self._failed = True
+            self._stopped = True
+        elif getattr(record, "of_study", False):
+            ended = record.msg if record.msg == STOPPED else f"{record.msg} ({time.monotonic() - self._start:.0f} s)"
+            self._say(ended)
 
     def _finished(self, job: dict[str, Any]) -> None:
         words = next((text.strip() for log in job["logs"] if (text := _read(log, job["started"]))), job["stage"])
@@ -145,8 +122,6 @@ class Progress(logging.Handler):
 
     def _stumbled(self, jobids: Iterable[int], name: str, account: str) -> None:
         """Why these jobs failed, each by its log; those without a message together, by the account of who ran them."""
-        if asked():
-            return
         silent = []
         # A job that Slurm killed may have written by then what it had done, which is no reason.
         killed = re.search(r"^slurmstepd\S* error: ", account, re.MULTILINE)
@@ -158,19 +133,6 @@ class Progress(logging.Handler):
                 silent.append(job["stage"])
         if silent and not self._refused:
             self._say(f"\nerror in {', '.join(silent)}\n{scheduler_words(account) or full(_WRITTEN) or _KILLED}\n")
-
-    def succeeded(self) -> None:
-        """The end of a good run: what was found, and where the report is."""
-        page = self._report()
-        if page is None:
-            self._say(f"Done in {time.monotonic() - self._start:.0f} s.")
-            return
-        found = "\n".join(said_of(self._briefs()))
-        self._say(f"\n{found}\nThe report: {page} ({time.monotonic() - self._start:.0f} s)")
-
-    def stopped(self) -> None:
-        """The end of a run that failed."""
-        self._say(f"The study stopped. {_CONTINUES}")
 
     def _say(self, text: str) -> None:
         print(_without_control(text), file=self._stream, flush=True)

@@ -6,7 +6,6 @@ from typing import Any
 
 from study.config import layers_of
 from study.disk import MachineError, check_room, check_writable
-from study.lock import hold
 from study.memory import remember_in
 from study.messages import ConfigError
 from study.module import refuse_prefix
@@ -17,15 +16,14 @@ from study.study import Study
 def study_of(workflow: Any, root: Path, stored: bool) -> Study:
     """The study that this start is for, of the workflow in `root`; stored: its products lie in a store.
 
-    A run waits here until no other one is at work in the folder. A job, which is run by a process of its own, is of a
-    study that was checked when the run started. What is wrong is printed, and ends the process with exit code 1.
+    A job, which is run by a process of its own, is of a study that was checked when the run started. What is wrong is
+    printed, and ends the process with exit code 1.
     """
     started = workflow.is_main_process
     runs = started and not workflow.output_settings.dryrun
     try:
         if runs:
             check_writable()
-            hold(Path(".snakemake"))
         if started:
             remember_in(Path(".snakemake/ttf-memory"))
         refuse_prefix(workflow.modifier)

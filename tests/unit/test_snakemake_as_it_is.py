@@ -1,0 +1,53 @@
+"""Snakemake is used as it is: nothing of it is replaced or private, and no module is put in the place of another."""
+
+import re
+
+import pytest
+from study_runs import ROOT
+
+FILES = sorted(
+    path
+    for folder in ("workflow", "scripts", "profiles")
+    for path in (ROOT / folder).rglob("*")
+    if path.suffix in (".py", ".smk", ".yaml")
+)
+_IMPORTS = re.compile(r"^\s*from snakemake\S* import (?:\(([^)]*)\)|(.*))|^\s*import (snakemake\S*(?: as \w+)?)", re.M)
+
+
+def misuses(text: str) -> list[str]:
+    """What a file of Python or of rules does to Snakemake, by its words."""
+    lists = [",".join(parts) for parts in _IMPORTS.findall(text)]
+    imported = {part.split()[-1].split(".")[0] for names in lists for part in names.split(",") if part.strip()}
+    # `workflow` is Snakemake's own object in each file of rules.
+    names = "|".join(sorted({"workflow"} | imported))
+    chain = rf"\b(?:{names})(?:\.\w+|\[[^\]\n]*\])+"
+    private = sorted(name for name in imported if name.startswith("_") and not name.startswith("__"))
+    return private + [
+        found[0]
+        for pattern in (
+            rf"{chain} *[-+|]?=(?!=)",
+            rf"\bsetattr\((?:{names})\b",
+            rf"\b(?:{names})(?:\.\w+)*\._[a-z]\w*",
+            r"sys\.modules(?:\[|\.(?!get\b)\w+)",
+            r"nolock|__use_yte__|__definitions__",
+        )
+        for found in re.finditer(pattern, text)
+    ]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_nothing_of_snakemake_is_replaced(path):
+    assert misuses(path.read_text(encoding="utf-8")) == []
+
+
+def test_what_would_be_one_is_found():
+    for text in (
+        "from snakemake.script import PythonScript\nPythonScript.execute_script = run",
+        "from snakemake import (\n    jobs as them,\n    dag,\n)\nthem.Job.outputs = 3",
+        "import snakemake.dag as graph\nsetattr(graph, 'x', 1)",
+        "from snakemake.logging import logger\nlogger._handlers",
+        "from snakemake.utils import _private",
+        "sys.modules['pandas'] = None",
+        "sys.modules.setdefault('numpy', None)",
+    ):
+        assert misuses(text), text
