@@ -1,6 +1,7 @@
 """`make docs`: workflow/files.txt, what a workflow that uses this one from elsewhere fetches of it.
 
-The first line is a digest of all files, the others are their names. A test keeps it in step.
+The first line is a digest of all files, the others are their names. It is made anew for a release alone: at other
+commits the digest is of another state of the files, and whoever fetches them is told to name a release.
 """
 
 import hashlib

@@ -20,7 +20,8 @@ def main(snakemake):
     from ttf.kept import Kept
     from ttf.tables import write_folder, write_product
 
-    files, trace = dict(snakemake.input.items()), snakemake.wildcards.trace
+    files = {name: given for name, given in snakemake.input.items() if given}  # else the trace has none
+    trace = snakemake.wildcards.trace
     kept, in_unit = Kept.of_rule(snakemake), analysis.in_size_unit
     given = Inputs(files, contracts_of_inputs(params.reads), params.settings, trace, output[0], kept, in_unit)
     computed, declared = room.compute(given), {table.name: table for table in analysis.tables}

@@ -1,6 +1,7 @@
 """A workflow that uses this one as a module."""
 
 import subprocess
+import sys
 from pathlib import Path
 
 from study_runs import ROOT, SMALL, TASKS, pack_tasks
@@ -13,9 +14,17 @@ def committed(folder: Path) -> Path:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes((ROOT / name).read_bytes())
     pack_tasks(folder, TASKS)
-    for words in (["init", "-q"], ["add", "--all"], ["commit", "-q", "-m", "all"], ["tag", "v1"]):
-        author = ["-c", "user.name=nobody", "-c", "user.email=nobody@example.org"]
+    author = ["-c", "user.name=nobody", "-c", "user.email=nobody@example.org"]
+
+    def git(*words: str) -> None:
         subprocess.run(["git", "-C", str(folder), *author, *words], check=True)
+
+    git("init", "-q")
+    git("add", "--all")
+    # As at a release.
+    subprocess.run([sys.executable, folder / "docs/workflow_files.py"], check=True)
+    git("commit", "-q", "--all", "-m", "all")
+    git("tag", "v1")
     return folder
 
 

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 
 def jobs_of(checkout, *configfiles: str) -> list[SimpleNamespace]:
-    """Every job: what _shown has; code: the stamps of modules among its parameters, params: those with a name."""
+    """Every job: what _shown has; code: the modules that its script imports, params: the other parameters."""
     from study_runs import environment
 
     command = [sys.executable, __file__, *configfiles]
@@ -21,9 +21,9 @@ def jobs_of(checkout, *configfiles: str) -> list[SimpleNamespace]:
     return [SimpleNamespace(**json.loads(line)) for line in done.stdout.splitlines()]
 
 
-def _shown(job) -> dict:
+def _shown(job, code_files: dict[str, list[str]]) -> dict:
     named = dict(job.params.items())
-    code = [stamp for given in job.params[: len(job.params) - len(named)] for stamp in _flat(given)]
+    code = code_files[named.pop("code")]
     return {
         "rule": job.rule.name,
         "script": Path(job.rule.script).stem,
@@ -51,7 +51,8 @@ def main(configfiles: list[str]) -> None:
         given = ConfigSettings(configfiles=[Path(file) for file in configfiles])
         study = api.workflow(ResourceSettings(cores=8), config_settings=given, snakefile=Path("Snakefile"))
         study.dag().execute_workflow(executor="dryrun")
-        jobs = [_shown(job) for job in study._workflow.dag.jobs if job.rule.script]
+        code_files = study._workflow.globals["STUDY"].code_files
+        jobs = [_shown(job, code_files) for job in study._workflow.dag.jobs if job.rule.script]
     for job in jobs:
         print(json.dumps(job, default=list))
 

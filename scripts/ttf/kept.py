@@ -56,8 +56,7 @@ class Kept:
     @classmethod
     def of_rule(cls, snakemake: SimpleNamespace) -> Kept:
         """That of the rule of a script, whose parameters without a name are its code; settings go into the keys."""
-        params = list(snakemake.params)
-        code = params[: len(params) - len(list(snakemake.params.keys()))]
+        code = snakemake.params.code
         folder = FOLDER / snakemake.wildcards.trace / snakemake.rule
         return cls(folder, [json.dumps(code)], lambda: made_key(KEY).read_bytes())
 

@@ -317,7 +317,7 @@ KINDS: dict[str, Callable[[Finished, random.Random], object]] = {
     **{f"a manifest: {what}": _in_manifest(lambda *_, text=text: text) for what, text in TEXTS_OF_MANIFEST.items()},
     "a rule edited": _to_content("code", lambda content, _: content + b"# more\n", "workflow/rules/"),
     "a format edited": _to_content("code", lambda content, _: content + b"# more\n", "scripts/ttf/formats/"),
-    "a script edited": _to_content("code", lambda content, _: content + b"\n", "scripts/"),
+    "a script edited": _to_content("code", lambda content, _: content + b"\nx = 1\n", "scripts/"),
     "a setting edited": _to_content("code", lambda content, _: content + b"# more\n", "config/"),
     "a file of the workflow removed": _removed("code", "workflow/rules/"),
     "a file of the page added": _added(lambda study, seed: study.folder / "report/page/more.js"),

@@ -50,7 +50,7 @@ def test_a_clone_gives_the_same_bytes_under_names_of_its_own(repository, finishe
     assert "sample_slurm" not in ran, "the module's config was not heard"
     same_as_a_checkout(folder, finished_study.hashes())
     (unpacked,) = (folder / ".snakemake/ttf").glob("*/workflow/main.smk")
-    assert unpacked.parents[1].name == (ROOT / "workflow/files.txt").read_text().split("\n")[0]
+    assert unpacked.parents[1].name == (repository / "workflow/files.txt").read_text().split("\n")[0]
 
 
 def test_snakedeploy_and_github_give_the_same_bytes(web, finished_study, tmp_path):

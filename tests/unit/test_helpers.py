@@ -5,7 +5,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from study.helpers import _content, _stamp, helpers, stamped, stamps
+from study.helpers import code_digest, helpers
+from ttf.provenance.syntax import Memory
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 TREE = {
@@ -70,16 +71,35 @@ def test_modules_named_beside_the_script(tree):
     assert closure(tree, "plain.py", "ttf.chosen") == {"ttf/__init__.py", "ttf/chosen.py", "ttf/a.py", "ttf/b.py"}
 
 
-def test_a_stamp_is_another_once_the_file_holds_something_else(tree):
+@pytest.mark.parametrize(
+    ("text", "is_another"),
+    [
+        ('"""A docstring."""\n\ndef f(x):\n    """Another."""\n    return x + 1  # why\n', False),
+        ("def f(x):\n\n    return (x + 1)", False),
+        ("def f(x): return x + 2\n", True),
+        ("def f(x): return x + 1\n\n'no docstring'\n", True),
+        ("def f(x, y=0): return x + 1\n", True),
+    ],
+)
+def test_the_digest_is_another_once_a_module_tells_the_computer_something_else(tree, text, is_another):
     files = helpers(tree / "direct.py")
-    before = stamps(tree, files)
-    assert stamped(before) == ["ttf/__init__.py", "ttf/a.py", "ttf/b.py"]
-    (tree / "ttf/a.py").touch()
-    (tree / "ttf/b.py").write_text("x = 1\n")
-    for function in (_stamp, _content):
-        function.cache_clear()
-    changed = [new for new, old in zip(stamps(tree, files), before, strict=True) if new != old]
-    assert stamped(changed) == ["ttf/b.py"]
+    (tree / "ttf/b.py").write_text("def f(x):\n    return x + 1\n")
+    before = code_digest(files)
+    (tree / "ttf/b.py").write_text(text)
+    assert (code_digest(files) != before) == is_another
+    assert code_digest(files, {tree / "ttf/b.py": "what counts"}) != code_digest(files)
+
+
+def test_what_was_parsed_is_kept_for_other_processes_and_damage_is_not_believed(tmp_path):
+    file, content = tmp_path / "__pycache__/syntax.json", b"import os  # why\n"
+    first = Memory(file)
+    syntax = first.get("a", content, Path("a.py"))
+    first.write()
+    assert Memory(file).get("a", b"not read", Path("a.py")).digest == syntax.digest
+    assert syntax.imports == [("os", "", 0, 1)]
+    for damage in (b"", b"[]", b'{"a": 1}', b"\xff"):
+        file.write_bytes(damage)
+        assert Memory(file).get("a", content, Path("a.py")) == syntax
 
 
 def test_sorted_so_that_the_parameters_of_a_rule_do_not_change(tree):
@@ -92,7 +112,7 @@ def test_sorted_so_that_the_parameters_of_a_rule_do_not_change(tree):
         ("missing.py", [], ModuleNotFoundError, "no module ttf.absent"),
         ("plain.py", ["ttf.chosn"], ModuleNotFoundError, "no module ttf.chosn"),
         ("relative.py", [], ImportError, r"relative\.py, line 1"),
-        ("broken.py", [], SyntaxError, "broken"),
+        ("broken.py", [], SyntaxError, "never closed"),
     ],
 )
 def test_what_cannot_be_followed(tree, script, modules, error, says):

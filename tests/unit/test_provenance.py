@@ -286,13 +286,12 @@ def test_the_revision_of_a_checkout(tmp_path, monkeypatch):
 
 
 def test_jobs_behind_products():
-    def of_graph(rule, *output, script="../../scripts/a.py", code=(), **inputs):
+    def of_graph(rule, *output, script="../../scripts/a.py", code="0", **inputs):
         given = InputFiles()
         for name, paths in inputs.items():
             given.extend(paths)
             given._set_name(name, len(given) - len(paths), len(given))
-        params = Params([*code, 3])
-        params._add_name("most")
+        params = Params(fromdict={"code": code, "most": 3})
 
         class Job(SimpleNamespace):
             __hash__ = object.__hash__
@@ -306,21 +305,21 @@ def test_jobs_behind_products():
             temp_output={path for path in output if "shares" in path},
         )
 
-    stamp = "scripts/ttf/m.py 0a1b"
+    code_files = {"0a": ["scripts/ttf/m.py"], "1b": ["scripts/ttf/k.py", "scripts/ttf/m.py"]}
     graph = [
         of_graph("last", "results/c", made=["results/b", "results/d.csv"]),
         of_graph("other", "results/d.csv", "results/e.csv", "results/f.svg", made=["results/a"]),
         of_graph("nobody's", "results/g", made=["results/a"]),
-        of_graph("middle", "results/b", made=["results/a", "text.qmd", "results/shares/1"], code=[stamp]),
+        of_graph("middle", "results/b", made=["results/a", "text.qmd", "results/shares/1"], code="0a"),
         # Of how the work was divided nothing is said.
         of_graph("share", "results/shares/1", made=["results/a"]),
-        of_graph("first", "results/a", raw=["raw.csv"], code=[stamp, ["scripts/ttf/k.py 2c"]]),
+        of_graph("first", "results/a", raw=["raw.csv"], code="1b"),
     ]
 
     def read_beside(rule, wildcards):
         return ["results/e.csv"] if (rule, wildcards) == ("last", {}) else []
 
-    found = jobs_behind(["results/c"], graph, Path("/checkout"), read_beside)
+    found = jobs_behind(["results/c"], graph, Path("/checkout"), read_beside, code_files)
     assert [about["rule"] for about in found] == ["first", "middle", "last", "other"]
     assert found[2]["inputs"] == ["results/b", "results/d.csv", "results/e.csv"]
     assert found[1] == {
@@ -333,4 +332,4 @@ def test_jobs_behind_products():
         "outputs": ["results/b"],
     }
     assert found[0]["code"] == ["scripts/ttf/k.py", "scripts/ttf/m.py"]
-    assert jobs_behind(["raw.csv"], graph, Path("/checkout"), read_beside) == []
+    assert jobs_behind(["raw.csv"], graph, Path("/checkout"), read_beside, code_files) == []

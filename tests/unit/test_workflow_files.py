@@ -1,22 +1,16 @@
-"""workflow/files.txt, by which another workflow fetches this one, and what the bootstrap takes for granted."""
+"""What the start of a workflow that fetches this one takes for granted (workflow/Snakefile, tests/module)."""
 
-import importlib.util
+import subprocess
 
 import yaml
+from study.publication import SOURCES
 from study_runs import ROOT
-
-SPEC = importlib.util.spec_from_file_location("workflow_files", ROOT / "docs/workflow_files.py")
-
-
-def test_the_list_is_that_of_the_files():
-    module = importlib.util.module_from_spec(SPEC)
-    SPEC.loader.exec_module(module)
-    assert (ROOT / module.FILES).read_text(encoding="utf-8") == module.text(), "run: make docs"
 
 
 def test_every_file_is_text_that_ends_with_one_line_break():
     """What git shows comes without the last line break, which the bootstrap puts back."""
-    for name in (ROOT / "workflow/files.txt").read_text(encoding="utf-8").splitlines()[1:]:
+    listed = subprocess.run(["git", "-C", str(ROOT), "ls-files", "--", *SOURCES], capture_output=True, text=True)
+    for name in filter(lambda name: (ROOT / name).is_file(), listed.stdout.splitlines()):
         content = (ROOT / name).read_bytes()
         assert content == (content and content.rstrip(b"\n") + b"\n"), name
         content.decode("utf-8")

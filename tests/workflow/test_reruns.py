@@ -1,17 +1,15 @@
 """A rerun does what is needed and nothing else; a killed run goes on to the same bytes."""
 
 import os
-import re
 import signal
 import subprocess
 import sys
 import time
-from threading import Timer
 
+import psutil
 import pytest
 from planned_jobs import jobs_of
-from study.helpers import stamped
-from study_runs import PAGE, SMALL, Checkout, environment, quarto_in
+from study_runs import SMALL, Checkout, environment, quarto_in
 from ttf.rooms import rooms
 
 REPORT = {"write_page_source", "render_page", "write_manifest"}
@@ -42,7 +40,7 @@ def with_what_follows(jobs):
 @pytest.fixture(scope="module")
 def rules_with(jobs):
     """A module -> the rules that import it."""
-    return lambda file: {job.rule for job in jobs if file in stamped(job.code)}
+    return lambda file: {job.rule for job in jobs if file in job.code}
 
 
 def drawing(jobs) -> set[str]:
@@ -139,17 +137,17 @@ def test_edited_files_beside_the_modules_rerun_their_rules(study_of_module, with
         assert study_of_module.planned(**SMALL) == with_what_follows("ingest", "describe_tables")
 
 
-def test_a_plan_tells_which_module_was_edited(study_of_module):
+def test_a_plan_tells_that_a_module_was_edited_and_a_comment_plans_nothing(study_of_module):
+    for file in (f"{AT}/cox.py", "scripts/compute.py", "scripts/ttf/stats/mttf.py"):
+        with study_of_module.appended(file, text="\n\n# A comment.\n"):
+            assert study_of_module.planned(**SMALL) == set()
     with study_of_module.appended(f"{AT}/cox.py"):
-        said = study_of_module.snakemake("--dry-run", "--quiet", "host", **SMALL).stdout
-    reason = next(line for line in said.splitlines() if "Params have changed" in line)
-    assert re.findall(r"'(\S+) \w{12}'", reason) == ["scripts/ttf/analyses/estimate_hazards/cox.py"] * 2, (
-        "as it was, and as it is"
-    )
+        said = study_of_module.snakemake("--dry-run", **SMALL).stdout
+    assert f"rule {ROOM}:" in said and "Params have changed since last execution" in said
 
 
 def test_edited_files_that_the_study_does_not_use_rerun_nothing_but_the_manifest(study_of_module, jobs):
-    used = {file for job in jobs for file in stamped(job.code)} | {f"scripts/{job.script}.py" for job in jobs}
+    used = {file for job in jobs for file in job.code} | {f"scripts/{job.script}.py" for job in jobs}
     scripts = study_of_module.folder / "scripts"
     every = {str(file.relative_to(study_of_module.folder)) for file in scripts.rglob("*.py")}
     unused = every - used - {f"{at}/__init__.py" for at in map(str, (scripts / "ttf/analyses").glob("*"))}
@@ -231,28 +229,10 @@ def test_touched_files_and_edits_taken_back_rerun_nothing(study_of_module):
     assert study_of_module.planned(**SMALL) == set()
 
 
-def test_only_one_run_at_a_time(study):
-    holder = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            "from pathlib import Path; from study.lock import hold;"
-            "hold(Path('.snakemake')); print('held', flush=True); input()",
-        ],
-        cwd=study.folder,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environment() | {"PYTHONPATH": str(study.folder / "workflow")},
-    )
-    assert holder.stdout.readline() == "held\n"
-    (study.folder / PAGE).unlink()
-    # A dry run holds nothing up; a run waits for the other, and then goes on.
-    assert study.planned(**SMALL) == {"render_page", "write_manifest"}
-    Timer(3, lambda: holder.communicate("\n")).start()
-    waited = study.snakemake(**SMALL)
-    assert "Another run is at work in this folder; waiting until it has ended." in waited.stderr
-    assert (study.folder / PAGE).exists()
+def started(checkout: Checkout, *words: str) -> subprocess.Popen:
+    """`make report` of a small study, on one core."""
+    command = [sys.executable, "scripts/run_study.py", "--config=my.yaml", "--cores=1", *words]
+    return subprocess.Popen(command, cwd=checkout.folder, stderr=subprocess.PIPE, text=True, env=environment())
 
 
 def test_a_run_killed_twice_and_robbed_of_a_table_goes_on_to_the_same_bytes(checkout: Checkout, finished_study):
@@ -261,22 +241,21 @@ def test_a_run_killed_twice_and_robbed_of_a_table_goes_on_to_the_same_bytes(chec
     """
     checkout.snakemake("--dry-run", **SMALL)
     table = "results/sample/tables/correlations.csv"
-    reader = "results/sample/tables/study1.csv"
+    # To a table made of that one, and no further.
+    words = ("--", "results/sample/tables/study1.csv")
     for moment in ("results/sample/raw", table):
-        # To a table made of that one, and no further.
-        run = subprocess.Popen(
-            [sys.executable, "-m", "snakemake", "--cores", "1", "--configfile", "my.yaml", "--", reader],
-            cwd=checkout.folder,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            env=environment(),
-        )
+        run = started(checkout, *words)
         deadline = time.monotonic() + 120
         while not (checkout.folder / moment).exists() and run.poll() is None and time.monotonic() < deadline:
             time.sleep(0.01)
-        os.killpg(run.pid, signal.SIGKILL)
-        assert run.wait() == -signal.SIGKILL, "the run ended before it could be killed"
+        (snakemake,) = psutil.Process(run.pid).children()
+        os.killpg(snakemake.pid, signal.SIGKILL)
+        run.communicate()
+        assert run.returncode == 128 + signal.SIGKILL, "the run ended before it could be killed"
+        assert [*(checkout.folder / ".snakemake/locks").iterdir()], "the lock of Snakemake, which a rerun takes away"
     (checkout.folder / "results/sample/nodes.parquet").unlink()
+    run = started(checkout, *words)
+    said = run.communicate()[1]
+    assert run.returncode == 0, said
     checkout.snakemake(one_process=True, **SMALL)
     assert checkout.hashes() == finished_study.hashes()

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -9,12 +10,12 @@ import yaml
 from import_graph import followed
 from made_traces import write_all
 from planned_jobs import jobs_of
-from study.helpers import stamped
 from study.products import paths_in
 from study.resources import megabytes
 from study.room import OF_STUDY
 from study.study import Study
 from study_runs import ROOT, check_out
+from write_rules import rules_text
 
 # As large as no made-up trace is; so that what a job asks for by the GB shows.
 GROWN = ("raw/philly/cluster_gpu_util", "raw/sacct/large.txt")
@@ -52,6 +53,17 @@ def test_every_analysis_has_its_rule_and_runs_on_the_traces_that_have_it(planned
     assert {room.name for room, _, _ in of_rooms} == set(study.rooms), "an analysis that no trace here has"
     asked = sorted((room.name, trace) for room in study.rooms.values() for trace in room.traces)
     assert sorted((room.name, trace) for room, trace, _ in of_rooms) == asked
+
+
+def test_rules_are_found_by_their_names(planned):
+    rules = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "workflow/rules").glob("*.smk"))
+    # Made for each kind of trace: the name begins with what stands there.
+    made = {
+        rule for rule in {job.rule for job in planned[1]} if re.match("draw_charts_|unpack_sample_|pseudonymise_", rule)
+    }
+    for rule in {job.rule for job in planned[1]} - made:
+        assert re.search(rf"^ *(use rule \w+ as |rule ){rule}(:| with:)", rules, re.MULTILINE), rule
+    assert (ROOT / "workflow/rules/analyses.smk").read_text(encoding="utf-8") == rules_text(), "run: make rules"
 
 
 def test_the_rule_of_an_analysis_is_its_declaration(planned, of_rooms):
@@ -131,7 +143,7 @@ def test_a_job_has_the_modules_that_it_imports_as_parameters_and_no_others(plann
     study, jobs = planned
     for job in jobs:
         used = {str(file.relative_to(ROOT)) for file in followed(job.script, *modules_named(job, study))}
-        assert set(stamped(job.code)) == used, job.rule
+        assert set(job.code) == used, job.rule
         if trace := study.traces.get(job.wildcards.get("trace")):
             formats = {Path(file).parts[3] for file in used if file.startswith("scripts/ttf/formats/")}
             of_slurm = {"sacct", "slurm_events"}  # these two read node events alike
@@ -142,7 +154,7 @@ def test_a_job_has_the_modules_that_it_imports_as_parameters_and_no_others(plann
 def test_only_what_draws_depends_on_how_charts_look(planned):
     for job in planned[1]:
         if job.script not in ("draw_charts", "write_page_source", "write_comparison_source", "write_page_template"):
-            for file in stamped(job.code):
+            for file in job.code:
                 assert Path(file).name != "theme.py", job.rule
                 assert "import altair" not in (ROOT / file).read_text(encoding="utf-8"), (job.rule, file)
 

@@ -28,7 +28,7 @@ for sample_format in sorted({trace.entry["format"] for trace in STUDY.traces.val
         resources:
             **asks_for("unpack_sample"),
         params:
-            *code_of("unpack_sample"),
+            code=code_of("unpack_sample"),
             sha256=STUDY.formats[sample_format]["sample"]["sha256"],
         script:
             "../../scripts/unpack_sample.py"
@@ -51,7 +51,7 @@ rule fetch:
     resources:
         **asks_for("fetch"),
     params:
-        *code_of("fetch"),
+        code=code_of("fetch"),
         download=lambda wildcards: STUDY.to_fetch[wildcards.trace, wildcards.file],
     script:
         "../../scripts/fetch.py"

@@ -1,8 +1,13 @@
-# Every analysis: its rule follows from its declaration (scripts/ttf/analyses/<name>/__init__.py). Then all charts of a
-# trace, drawn from the tables alone.
+# Every analysis, a rule each; then all charts of a trace, drawn from the tables alone, and its numbers.
 
 
-for room in STUDY.rooms.values():
+include: "analyses.smk"
+
+
+RULES_OF_TRACES |= {name: room.traces for name, room in STUDY.rooms.items()}
+
+# Analyses of folders outside the checkout, which a study's configuration names.
+for room in STUDY.rooms_outside:
 
     rule:
         name:
@@ -10,32 +15,23 @@ for room in STUDY.rooms.values():
         input:
             unpack(lambda wildcards, room=room: given(room.inputs(wildcards.trace))),
         output:
-            **{name: in_report(path, "table", room.title) for name, path in room.outputs().items()},
+            **{name: table(path, room.title) for name, path in room.outputs().items()},
             **{name: directory(path) for name, path in room.folders().items()},
         log:
             f"logs/{STUDY.home(room.traces)}/{room.name}.log",
         benchmark:
             f"benchmarks/{STUDY.home(room.traces)}/{room.name}.tsv"
-        wildcard_constraints:
-            trace=any_of(room.traces),
         group:
-            group_of
+            GROUP["report" if room.declared.of_study else "analyses"]
         conda:
             ENVIRONMENT
         threads: room.declared.threads
         resources:
             **asks_for(room.name),
         params:
-            *code_of("compute", f"{room.module}.compute", *(f"ttf.analyses.{name}" for name in room.reads)),
-            analysis=room.name,
-            folders=STUDY.folders_of([room.name, *room.reads]),
-            reads=room.reads,
-            settings=lambda wildcards, room=room: room.settings(wildcards.trace),
+            **told(room.name),
         script:
             "../../scripts/compute.py"
-
-    getattr(rules, room.name).rule.docstring = room.declared.question
-    RULES_OF_TRACES[room.name] = room.traces
 
 
 # Traces with the same charts have a rule of their own: named after their format.
@@ -66,13 +62,13 @@ for edition, root in EDITIONS.items():
             wildcard_constraints:
                 trace=any_of(traces),
             group:
-                "published" if edition else group_of
+                GROUP["published" if edition else "report" if OF_STUDY in traces else "analyses"]
             conda:
                 ENVIRONMENT
             resources:
                 **asks_for("draw_charts"),
             params:
-                *code_of(
+                code=code_of(
                     "draw_charts",
                     by_trace=lambda wildcards: [f"{room.module}.charts" for room in STUDY.drawing(wildcards.trace)],
                 ),
@@ -96,48 +92,64 @@ for edition, root in EDITIONS.items():
             RULES_OF_TRACES[f"draw_charts_{kind}"] = traces
 
 
-SUMMED_UP = {"summarise": STUDY.names, "summarise_comparison": STUDY.subjects[len(STUDY.names) :]}
-SUMMED_UP |= {"summarise_published": STUDY.pseudonymised} if STUDY.pseudonymised else {}
+rule summarise:
+    """Every number that the report's sentences use, and of a trace its brief: what its first screen says."""
+    input:
+        unpack(lambda wildcards: given(STUDY.summed_up(wildcards.trace))),
+    output:
+        brief="results/{trace}/brief.json",
+        metrics="results/{trace}/metrics.json",
+    log:
+        "logs/{trace}/summarise.log",
+    benchmark:
+        "benchmarks/{trace}/summarise.tsv"
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    resources:
+        **asks_for("summarise"),
+    params:
+        code=code_of(
+            "summarise",
+            by_trace=lambda wildcards: [
+                module
+                for room in STUDY.rooms_of(wildcards.trace)
+                for module in (room.module, *room.module_of("numbers"))
+            ],
+        ),
+        analyses=lambda wildcards: [room.name for room in STUDY.rooms_of(wildcards.trace) if room.has("numbers")],
+        folders=lambda wildcards: STUDY.folders_of(room.name for room in STUDY.rooms_of(wildcards.trace)),
+        about=lambda wildcards: STUDY.briefed(wildcards.trace),
+    script:
+        "../../scripts/summarise.py"
 
-for name, traces in SUMMED_UP.items():
-    root = PUBLIC if name == "summarise_published" else "results"
-    logs = f"{HOME}/published/{{trace}}" if root != "results" else STUDY.home(traces)
 
-    rule:
-        """Every number that the report's sentences use, and of a trace its brief: what its first screen says."""
-        name:
-            name
+use rule summarise as summarise_comparison with:
+    output:
+        metrics=f"{OWN}/{{trace}}/metrics.json",
+    log:
+        f"logs/{HOME}/{{trace}}/summarise.log",
+    benchmark:
+        f"benchmarks/{HOME}/{{trace}}/summarise.tsv"
+    group:
+        GROUP["report"]
+
+
+if STUDY.pseudonymised:
+
+    use rule summarise as summarise_published with:
         input:
-            unpack(lambda wildcards, root=root: given(under(root, STUDY.summed_up(wildcards.trace)))),
+            unpack(lambda wildcards: given(under(PUBLIC, STUDY.summed_up(wildcards.trace)))),
         output:
-            **({} if name == "summarise_comparison" else {"brief": f"{root}/{STUDY.home(traces)}/brief.json"}),
-            metrics=f"{root}/{STUDY.home(traces)}/metrics.json",
+            brief=f"{PUBLIC}/{{trace}}/brief.json",
+            metrics=f"{PUBLIC}/{{trace}}/metrics.json",
         log:
-            f"logs/{logs}/summarise.log",
+            f"logs/{HOME}/published/{{trace}}/summarise.log",
         benchmark:
-            f"benchmarks/{logs}/summarise.tsv"
-        wildcard_constraints:
-            trace=any_of(traces),
+            f"benchmarks/{HOME}/published/{{trace}}/summarise.tsv"
         group:
-            group_of if root == "results" else "published"
-        conda:
-            ENVIRONMENT
-        resources:
-            **asks_for("summarise"),
-        params:
-            *code_of(
-                "summarise",
-                by_trace=lambda wildcards: [
-                    module
-                    for room in STUDY.rooms_of(wildcards.trace)
-                    for module in (room.module, *room.module_of("numbers"))
-                ],
-            ),
-            analyses=lambda wildcards: [room.name for room in STUDY.rooms_of(wildcards.trace) if room.has("numbers")],
-            folders=lambda wildcards: STUDY.folders_of(room.name for room in STUDY.rooms_of(wildcards.trace)),
-            about=lambda wildcards: STUDY.briefed(wildcards.trace),
-        script:
-            "../../scripts/summarise.py"
+            GROUP["published"]
 
-    if root == "results":
-        RULES_OF_TRACES[name] = traces
+
+RULES_OF_TRACES |= {"summarise": STUDY.names, "summarise_comparison": STUDY.subjects[len(STUDY.names) :]}

@@ -21,7 +21,7 @@ rule derive_share:
         trace=any_of(STUDY.traces_where(lambda trace: trace.shares > 1)),
         share="[0-9]+",
     group:
-        "parts"
+        GROUP["parts"]
     conda:
         ENVIRONMENT
     threads: 2
@@ -30,7 +30,7 @@ rule derive_share:
         partition_rows=config["scatter"]["partition_rows"],
         shares=lambda wildcards: trace_of(wildcards).shares,
     params:
-        *code_of("derive_share", by_trace=lambda wildcards: [trace_of(wildcards).format["code"]]),
+        code=code_of("derive_share", by_trace=lambda wildcards: [trace_of(wildcards).format["code"]]),
         derived_by=lambda wildcards: trace_of(wildcards).derived_by,
     script:
         "../../scripts/derive_share.py"
@@ -60,7 +60,7 @@ rule derive_runtimes:
         # No parameter: how the rows are divided is no part of what they say.
         partition_rows=config["scatter"]["partition_rows"],
     params:
-        *code_of("derive_runtimes", by_trace=lambda wildcards: [trace_of(wildcards).format["code"]]),
+        code=code_of("derive_runtimes", by_trace=lambda wildcards: [trace_of(wildcards).format["code"]]),
         derived_by=lambda wildcards: trace_of(wildcards).derived_by,
         node_table=lambda wildcards: trace_of(wildcards).format.get("node_table"),
         parts=lambda wildcards: list(trace_of(wildcards).parts),
@@ -93,7 +93,7 @@ rule derive_attempts:
     resources:
         **asks_for("derive_attempts"),
     params:
-        *code_of("derive_attempts", by_trace=lambda wildcards: [trace_of(wildcards).format["code"]]),
+        code=code_of("derive_attempts", by_trace=lambda wildcards: [trace_of(wildcards).format["code"]]),
         derived_by=lambda wildcards: trace_of(wildcards).derived_by,
         node_table=lambda wildcards: trace_of(wildcards).format.get("node_table"),
         parts=lambda wildcards: list(trace_of(wildcards).parts),
@@ -124,48 +124,56 @@ rule derive_placements:
         # No parameter: how the rows are divided is no part of what they say.
         partition_rows=config["scatter"]["partition_rows"],
     params:
-        *code_of("derive_placements", by_trace=lambda wildcards: [trace_of(wildcards).format["code"]]),
+        code=code_of("derive_placements", by_trace=lambda wildcards: [trace_of(wildcards).format["code"]]),
         derived_by=lambda wildcards: trace_of(wildcards).derived_by,
     script:
         "../../scripts/derive_placements.py"
 
 
 # Whether it is known which units were watched decides what the rule writes.
-for name, exposed in {"derive_outages": True, "derive_outages_unwatched": False}.items():
-    with_outages = STUDY.traces_where(lambda trace: trace.has_outages and trace.has_exposure == exposed)
+WITH_OUTAGES = STUDY.traces_where(lambda trace: trace.has_outages and trace.has_exposure)
+UNWATCHED = STUDY.traces_where(lambda trace: trace.has_outages and not trace.has_exposure)
 
-    rule:
-        """Outages of nodes or components, the records they are merged of, and the time that units were watched."""
-        name:
-            name
-        input:
-            unpack(lambda wildcards: given(trace_of(wildcards).derived_from("derive_outages"))),
-            raw="results/{trace}/raw",
-        output:
-            **({"exposure": "results/{trace}/exposure.parquet"} if exposed else {}),
-            outages="results/{trace}/outages.parquet",
-            records="results/{trace}/outage_records.parquet",
-        log:
-            "logs/{trace}/derive_outages.log",
-        benchmark:
-            "benchmarks/{trace}/derive_outages.tsv"
-        wildcard_constraints:
-            trace=any_of(with_outages),
-        group:
-            "analyses"
-        conda:
-            ENVIRONMENT
-        threads: 1
-        resources:
-            **asks_for("derive_outages"),
-        params:
-            *code_of("derive_outages", by_trace=lambda wildcards: [trace_of(wildcards).format["code"]]),
-            derived_by=lambda wildcards: trace_of(wildcards).outages_by,
-            rules=lambda wildcards: trace_of(wildcards).outage_rules,
-        script:
-            "../../scripts/derive_outages.py"
 
-    RULES_OF_TRACES[name] = with_outages
+rule derive_outages:
+    """Outages of nodes or components, the records they are merged of, and the time that units were watched."""
+    input:
+        unpack(lambda wildcards: given(trace_of(wildcards).derived_from("derive_outages"))),
+        raw="results/{trace}/raw",
+    output:
+        exposure="results/{trace}/exposure.parquet",
+        outages="results/{trace}/outages.parquet",
+        records="results/{trace}/outage_records.parquet",
+    log:
+        "logs/{trace}/derive_outages.log",
+    benchmark:
+        "benchmarks/{trace}/derive_outages.tsv"
+    wildcard_constraints:
+        trace=any_of(WITH_OUTAGES),
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    resources:
+        **asks_for("derive_outages"),
+    params:
+        code=code_of("derive_outages", by_trace=lambda wildcards: [trace_of(wildcards).format["code"]]),
+        derived_by=lambda wildcards: trace_of(wildcards).outages_by,
+        rules=lambda wildcards: trace_of(wildcards).outage_rules,
+    script:
+        "../../scripts/derive_outages.py"
+
+
+use rule derive_outages as derive_outages_unwatched with:
+    output:
+        outages="results/{trace}/outages.parquet",
+        records="results/{trace}/outage_records.parquet",
+    log:
+        "logs/{trace}/derive_outages.log",
+    benchmark:
+        "benchmarks/{trace}/derive_outages.tsv"
+    wildcard_constraints:
+        trace=any_of(UNWATCHED),
 
 
 rule derive_lives:
@@ -179,14 +187,14 @@ rule derive_lives:
     benchmark:
         "benchmarks/{trace}/derive_lives.tsv"
     group:
-        "analyses"
+        GROUP["analyses"]
     conda:
         ENVIRONMENT
     threads: 1
     resources:
         **asks_for("derive_lives"),
     params:
-        *code_of("derive_lives", by_trace=lambda wildcards: [trace_of(wildcards).format["code"]]),
+        code=code_of("derive_lives", by_trace=lambda wildcards: [trace_of(wildcards).format["code"]]),
         derived_by=lambda wildcards: trace_of(wildcards).derived_by,
         of_outages=lambda wildcards: {
             "causes": trace_of(wildcards).causes,
@@ -207,14 +215,14 @@ rule derive_infra_lives:
     benchmark:
         "benchmarks/{trace}/derive_infra_lives.tsv"
     group:
-        "analyses"
+        GROUP["analyses"]
     conda:
         ENVIRONMENT
     threads: 1
     resources:
         **asks_for("derive_infra_lives"),
     params:
-        *code_of("derive_infra_lives"),
+        code=code_of("derive_infra_lives"),
         rules=lambda wildcards: trace_of(wildcards).infra_failures,
         block_days=config["inference"]["block_days"],
         causes=lambda wildcards: trace_of(wildcards).causes,
@@ -226,6 +234,8 @@ RULES_OF_TRACES |= {
     "derive_runtimes": WITHOUT_ATTEMPTS,
     "derive_attempts": WITH_ATTEMPTS,
     "derive_placements": WITH_PLACEMENTS,
+    "derive_outages": WITH_OUTAGES,
+    "derive_outages_unwatched": UNWATCHED,
     "derive_lives": WITH_LIVES,
     "derive_infra_lives": WITH_LIVES,
 }

@@ -23,7 +23,7 @@ rule ingest:
     resources:
         **asks_for("ingest"),
     params:
-        *code_of("ingest", by_trace=lambda wildcards: trace_of(wildcards).reader),
+        code=code_of("ingest", by_trace=lambda wildcards: trace_of(wildcards).reader),
         members=lambda wildcards: trace_of(wildcards).members,
         read_by=lambda wildcards: trace_of(wildcards).read_by,
         max_share=lookup("quarantine/max_share", within=config),
@@ -48,7 +48,7 @@ rule ingest_part:
         trace=any_of(STUDY.traces_where(lambda trace: trace.parts)),
         part="[^/]+",
     group:
-        "parts"
+        GROUP["parts"]
     conda:
         ENVIRONMENT
     # Parts are read side by side; a single one has the machine to itself.
@@ -56,7 +56,7 @@ rule ingest_part:
     resources:
         **asks_for("ingest_part"),
     params:
-        *code_of("ingest_part", by_trace=lambda wildcards: trace_of(wildcards).reader),
+        code=code_of("ingest_part", by_trace=lambda wildcards: trace_of(wildcards).reader),
         members=lambda wildcards: trace_of(wildcards).members_of_parts[wildcards.part],
         read_by=lambda wildcards: trace_of(wildcards).read_by,
         # Whether too many rows break a rule is said of the whole trace; another limit leaves most parts as they are.
@@ -91,7 +91,7 @@ rule merge_parts:
     resources:
         **asks_for("merge_parts"),
     params:
-        *code_of("merge_parts", by_trace=lambda wildcards: trace_of(wildcards).reader),
+        code=code_of("merge_parts", by_trace=lambda wildcards: trace_of(wildcards).reader),
         parts=lambda wildcards: trace_of(wildcards).members_of_parts,
         read_by=lambda wildcards: trace_of(wildcards).read_by,
         max_share=lookup("quarantine/max_share", within=config),

@@ -23,12 +23,14 @@ rule write_manifest:
         ENVIRONMENT
     threads: 4
     params:
-        *code_of("write_manifest"),
+        code=code_of("write_manifest"),
         study=STUDY.names,
         # By which a file that came into one later is known.
         folders=lambda _: STUDY.folders_of_raw,
         workflow=lambda _: stamp_of_workflow(),
         # Asked of the graph once it is whole, so that a new rule needs no mention here.
-        jobs=lambda _, input: jobs_behind(input.products, workflow.dag.jobs, ROOT, read_beside, OWN_NAME),
+        jobs=lambda _, input: jobs_behind(
+            input.products, workflow.dag.jobs, ROOT, read_beside, STUDY.code_files, OWN_NAME
+        ),
     script:
         "../../scripts/write_manifest.py"

@@ -32,13 +32,13 @@ for trace in STUDY.pseudonymised:
         benchmark:
             f"benchmarks/{HOME}/published/pseudonymise_{trace}.tsv"
         group:
-            "published"
+            GROUP["published"]
         conda:
             ENVIRONMENT
         resources:
             **asks_for("publish_site"),
         params:
-            *code_of("pseudonymise", *(room.module for room in STUDY.rooms.values()), words=True),
+            code=code_of("pseudonymise", *(room.module for room in STUDY.rooms.values()), words=True),
             folders=STUDY.folders,
         script:
             "../../scripts/pseudonymise.py"
@@ -142,7 +142,7 @@ rule write_site_source:
     resources:
         **asks_for("write_site_source"),
     params:
-        *code_of("write_site_source", *(room.module for room in STUDY.rooms.values()), words=True),
+        code=code_of("write_site_source", *(room.module for room in STUDY.rooms.values()), words=True),
         folders=STUDY.folders,
         settings=lookup("publish", within=config),
         traces=ABOUT_TRACES,
@@ -171,7 +171,7 @@ rule publish_site:
     resources:
         **asks_for("publish_site"),
     params:
-        *code_of("publish_site", *(room.module for room in STUDY.rooms.values()), words=True),
+        code=code_of("publish_site", *(room.module for room in STUDY.rooms.values()), words=True),
         folders=STUDY.folders,
         settings=lookup("publish", within=config),
         traces=ABOUT_TRACES,
@@ -200,7 +200,7 @@ rule archive_results:
     resources:
         **asks_for("archive_results"),
     params:
-        *code_of("archive_results", *(room.module for room in STUDY.rooms.values()), words=True),
+        code=code_of("archive_results", *(room.module for room in STUDY.rooms.values()), words=True),
         folders=STUDY.folders,
         settings=lookup("publish", within=config),
         traces=ABOUT_TRACES,

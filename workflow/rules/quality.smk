@@ -23,14 +23,14 @@ rule describe_tables:
     # Only the summary waits for it: it runs while charts are drawn, on one core.
     priority: -10
     group:
-        "analyses"
+        GROUP["analyses"]
     conda:
         ENVIRONMENT
     threads: 1
     resources:
         **asks_for("describe_tables"),
     params:
-        *code_of("describe_tables", by_trace=lambda wildcards: trace_of(wildcards).reader),
+        code=code_of("describe_tables", by_trace=lambda wildcards: trace_of(wildcards).reader),
         members=lambda wildcards: trace_of(wildcards).members,
         entries=lambda wildcards: trace_of(wildcards).entries,
         read_by=lambda wildcards: trace_of(wildcards).read_by,

@@ -14,13 +14,13 @@ rule score_claims:
     benchmark:
         f"benchmarks/{HOME}/score_claims.tsv"
     group:
-        "report"
+        GROUP["report"]
     conda:
         ENVIRONMENT
     resources:
         **asks_for("score_claims"),
     params:
-        *code_of("score_claims"),
+        code=code_of("score_claims"),
         study=STUDY.names,
         folders=STUDY.folders,
         # In the order of the input.
@@ -38,12 +38,12 @@ rule recompute_ettr:
     benchmark:
         f"benchmarks/{HOME}/recompute_ettr.tsv"
     group:
-        "report"
+        GROUP["report"]
     conda:
         ENVIRONMENT
     resources:
         **asks_for("recompute_ettr"),
     params:
-        *code_of("recompute_ettr"),
+        code=code_of("recompute_ettr"),
     script:
         "../../scripts/recompute_ettr.py"

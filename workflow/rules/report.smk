@@ -8,13 +8,13 @@ rule write_config:
     benchmark:
         f"benchmarks/{HOME}/write_config.tsv"
     group:
-        "report"
+        GROUP["report"]
     conda:
         ENVIRONMENT
     resources:
         **asks_for("write_config"),
     params:
-        *code_of("write_config"),
+        code=code_of("write_config"),
         text=as_it_is(dump(STUDY.config)),
     script:
         "../../scripts/write_config.py"
@@ -29,13 +29,13 @@ rule write_dictionary:
     benchmark:
         f"benchmarks/{HOME}/write_dictionary.tsv"
     group:
-        "report"
+        GROUP["report"]
     conda:
         ENVIRONMENT
     resources:
         **asks_for("write_dictionary"),
     params:
-        *code_of("write_dictionary", *(room.module for room in STUDY.rooms.values()), words=True),
+        code=code_of("write_dictionary", *(room.module for room in STUDY.rooms.values()), words=True),
         folders=STUDY.folders,
     script:
         "../../scripts/write_dictionary.py"
@@ -50,13 +50,13 @@ rule bundle_vega:
     benchmark:
         f"benchmarks/{HOME}/bundle_vega.tsv"
     group:
-        "report"
+        GROUP["report"]
     conda:
         ENVIRONMENT
     resources:
         **asks_for("bundle_vega"),
     params:
-        *code_of("bundle_vega"),
+        code=code_of("bundle_vega"),
     script:
         "../../scripts/bundle_vega.py"
 
@@ -84,13 +84,13 @@ rule write_page_template:
     benchmark:
         f"benchmarks/{HOME}/write_page_template.tsv"
     group:
-        "report"
+        GROUP["report"]
     conda:
         ENVIRONMENT
     resources:
         **asks_for("write_page_template"),
     params:
-        *code_of("write_page_template"),
+        code=code_of("write_page_template"),
     script:
         "../../scripts/write_page_template.py"
 
@@ -110,14 +110,14 @@ rule write_page_source:
     wildcard_constraints:
         page=any_of(STUDY.pages),
     group:
-        "report"
+        GROUP["report"]
     conda:
         ENVIRONMENT
     resources:
         **asks_for("write_page_source"),
     params:
-        *code_of("write_page_source", *MODULES_OF_PAGES, words=True),
         **about_page("page"),
+        code=code_of("write_page_source", *MODULES_OF_PAGES, words=True),
         significance=lookup("correlation/significance", within=config),
     script:
         "../../scripts/write_page_source.py"
@@ -138,13 +138,13 @@ if len(STUDY.names) > 1:
         benchmark:
             f"benchmarks/{HOME}/write_comparison_source.tsv"
         group:
-            "report"
+            GROUP["report"]
         conda:
             ENVIRONMENT
         resources:
             **asks_for("write_comparison_source"),
         params:
-            *code_of("write_comparison_source", words=True),
+            code=code_of("write_comparison_source", words=True),
             about={name: of_registry(name) for name in STUDY.names},
             pages=PAGES,
             page_of={trace: page for page, trace in STUDY.pages.items()},
@@ -169,13 +169,13 @@ rule render_page:
     wildcard_constraints:
         page=any_of(PAGES),
     group:
-        "report"
+        GROUP["report"]
     conda:
         ENVIRONMENT
     resources:
         **asks_for("render_page"),
     params:
-        *code_of("render_page"),
+        code=code_of("render_page"),
         renderer=lambda _: page_renderer(),
     script:
         "../../scripts/render_page.py"
@@ -198,8 +198,8 @@ rule render_paper:
     resources:
         **asks_for("render_paper"),
     params:
-        *code_of("render_paper", *MODULES_OF_PAGES, words=True),
         **about_page("paper"),
+        code=code_of("render_paper", *MODULES_OF_PAGES, words=True),
     script:
         "../../scripts/render_paper.py"
 

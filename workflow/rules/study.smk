@@ -18,6 +18,11 @@ ENVIRONMENT = str(ROOT / "environment.yml").replace("{", "{{").replace("}", "}}"
 STORE = f"{(workflow.storage_settings.default_storage_prefix or '').rstrip('/')}/"
 STORED = workflow.storage_settings.default_storage_provider is not None
 
+# Where jobs are sent elsewhere, those of a group are sent together, so many at a time (--jobs); where all run here,
+# groups would be a tenth of a plan.
+SENT = workflow.resource_settings.nodes is not None or in_module(workflow)
+GROUP = {name: name if SENT else None for name in ("parts", "analyses", "report", "published")}
+
 STUDY = study_of(workflow, ROOT, STORED)
 HOME, OWN = STUDY.own, f"results/{STUDY.own}"
 config = STUDY.config  # another workflow that uses this one keeps its own
@@ -28,18 +33,15 @@ def trace_of(wildcards):
 
 
 def code_of(script, *modules, by_trace=None, words=False):
-    """The modules that a script imports, as parameters of its rule, of which Snakemake keeps account; beside them the
-    named modules, and those that `by_trace` names for the wildcards of a job. A file that is only newer reruns nothing.
+    """A digest of the modules that a script imports, a parameter of its rule, of which Snakemake keeps account; of the
+    named modules too, and those that `by_trace` names for the wildcards of a job. A comment reruns nothing.
     words: the sentences of declarations count.
     """
-    always = STUDY.code(script, *modules, words=words)
-    # A parameter each, so that a plan tells which one was edited.
-    stamps = [as_it_is(stamp) if {"{", "}"}.intersection(stamp) else stamp for stamp in always]
     if by_trace is None:
-        return stamps
+        return STUDY.code(script, *modules, words=words)
     # Traces of one format have the same.
-    others = cache(lambda *named: [stamp for stamp in STUDY.code(script, *modules, *named) if stamp not in always])
-    return [*stamps, lambda wildcards: others(*by_trace(wildcards))]
+    digest = cache(lambda *named: STUDY.code(script, *modules, *named, words=words))
+    return lambda wildcards: digest(*by_trace(wildcards))
 
 
 def as_it_is(value):
@@ -131,9 +133,42 @@ def in_report(path, kind, theme, trace="{trace}"):
     return report(path, caption=f"../report/{kind}.rst", category=theme, labels=labels)
 
 
-def group_of(wildcards):
-    """Whose jobs are sent together: those of a trace, or those that put the traces together."""
-    return "report" if wildcards.trace == OF_STUDY else "analyses"
+def told(name):
+    """The parameters of the rule of an analysis."""
+    room = STUDY.rooms[name]
+    return {
+        "code": code_of("compute", f"{room.module}.compute", *(f"ttf.analyses.{other}" for other in room.reads)),
+        "analysis": name,
+        "folders": STUDY.folders_of([name, *room.reads]),
+        "reads": room.reads,
+        "settings": lambda wildcards: room.settings(wildcards.trace),
+    }
+
+
+def if_there(path):
+    """An input that not every trace has."""
+    return lambda wildcards: (
+        file if (file := path.format(trace=wildcards.trace)) in STUDY.paths(wildcards.trace) else []
+    )
+
+
+def of_each_trace(path):
+    """The files of all traces of the study that have one."""
+    return lambda _: [file for trace in STUDY.traces if (file := path.format(trace=trace)) in STUDY.paths(trace)]
+
+
+def source(name):
+    """A file that the registry names beside the raw tables."""
+    return lambda wildcards: given(STUDY.file(wildcards.trace, name) or [])
+
+
+def size_unit(wildcards):
+    """The table that says in which unit the sizes of jobs are told."""
+    return STUDY.size_unit(wildcards.trace)
+
+
+def table(path, theme):
+    return in_report(path, "table", theme)
 
 
 def of_every_trace(pattern):

@@ -4,13 +4,13 @@ Snakemake follows a script, not what it imports; without this an edited helper w
 not as inputs: Snakemake looks up every input of every job, and would be three times as long about a plan.
 """
 
-import ast
 import hashlib
-import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
+
+from ttf.provenance.syntax import syntax_of
 
 
 @cache
@@ -33,56 +33,18 @@ def helpers(script: Path, *modules: str, rooms: tuple[Path, ...] = ()) -> tuple[
     return tuple(sorted(found))
 
 
-def stamps(root: Path, files: Iterable[Path], declared: Mapping[Path, str] = MappingProxyType({})) -> list[str]:
-    """Each file by its path, under `root` or as it was typed, and a digest of what it holds: another text once the file
-    is another. declared: what counts of a file, if it is not all."""
-    return [_stamp(root, file, declared.get(file)) for file in files]
-
-
-@cache
-def _stamp(root: Path, file: Path, declared: str | None) -> str:
-    name = file.relative_to(root) if file.is_relative_to(root) else file
-    content = _content(file) if declared is None else declared.encode()
-    return f"{name} {hashlib.sha256(content).hexdigest()[:12]}"
-
-
-@cache
-def _content(file: Path) -> bytes:
-    # Most modules are those of many rules: each is read once.
-    return file.read_bytes()
-
-
-def stamped(stamps: Iterable[str]) -> list[str]:
-    """The paths of these stamps."""
-    return [stamp.rpartition(" ")[0] for stamp in stamps]
-
-
-# A statement that may import a module of ttf, or a relative import. Parsing just these takes a tenth of the time that
-# whole files take, and every start of the workflow waits for it.
-_STATEMENT = re.compile(r"^[ \t]*(?:import[ \t]|from[ \t]+(?:ttf\b|\.))[^\n(]*(?:\([^)]*\))?", re.MULTILINE)
-
-
-def _imports(text: str, file: Path) -> list[tuple[str, str, int, int]]:
-    """What a module imports: of each name (module, name, level, line); `import x` has no name."""
-    statements = "\n".join(found.group().strip() for found in _STATEMENT.finditer(text))
-    try:
-        tree = ast.parse(statements)
-    except SyntaxError:
-        # A docstring with a line that begins like one, or a bracket in a comment.
-        tree = ast.parse(text, filename=str(file))
-    found = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            found += [(alias.name, "", 0, node.lineno) for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            found += [(node.module or "", alias.name, node.level, node.lineno) for alias in node.names]
-    return found
+def code_digest(files: Iterable[Path], declared: Mapping[Path, str] = MappingProxyType({})) -> str:
+    """One digest of what these files tell the computer. declared: what counts of a file, if it is not all."""
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update((declared[file] if file in declared else syntax_of(file).digest).encode())
+    return digest.hexdigest()[:16]
 
 
 @cache
 def _imported(file: Path, roots: tuple[Path, ...]) -> tuple[Path, ...]:
     files: list[Path] = []
-    for module, name, level, line in _imports(_content(file).decode("utf-8"), file):
+    for module, name, level, line in syntax_of(file).imports:
         if level:
             raise ImportError(f"{file}, line {line}: a relative import; write `from ttf. ... import ...`")
         files += _files_of(f"{module}.{name}" if name else module, roots, may_be_a_name=bool(name))

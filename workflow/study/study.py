@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from ttf.analysis import PRODUCTS
 from ttf.contract import Table, types_in
 from ttf.errors import StudyError
 from ttf.given import TABLES
@@ -27,11 +28,11 @@ from study.documents import load_extended
 from study.entries import left_out_words, one_look
 from study.formats import declarations, load_formats
 from study.headers import wrong_headers
-from study.helpers import helpers, stamps
+from study.helpers import code_digest, helpers
 from study.messages import ConfigError
 from study.raw_tables import entries_left_out, parts_of, raw_tables, sample_files, to_fetch
 from study.risk import risk_problems
-from study.room import OF_STUDY, Room, known
+from study.room import OF_STUDY, SOURCES, Room, known
 from study.shares import shares_of
 from study.studies import STUDIES
 from study.table_schema import schema_of
@@ -55,6 +56,8 @@ class Study:
 
     def __init__(self, layers: list, root: Path, stored: bool = False) -> None:
         self.root, workflow = root, root / "workflow"
+        # Digest of code -> the modules that it is of.
+        self.code_files: dict[str, list[str]] = {}
         self.formats, self._declarations = load_formats(), declarations()
         self.measured = yaml.safe_load((workflow / "resources.yaml").read_text(encoding="utf-8"))
         registry = load_yaml(root / "config" / "traces.yaml", "config/traces.yaml")
@@ -239,6 +242,16 @@ class Study:
         return self.traces[trace].file(name)
 
     @functools.cache  # noqa: B019 one study a process
+    def paths(self, trace: str) -> set[str]:
+        """Every product, source and table that a trace has."""
+        return {file for name in (*PRODUCTS, *SOURCES, *self.tables) if (file := self.file(trace, name))}
+
+    @property
+    def rooms_outside(self) -> list[Room]:
+        """The analyses of folders outside the checkout."""
+        return [room for room in self.rooms.values() if not room.place.is_relative_to(self.root)]
+
+    @functools.cache  # noqa: B019 one study a process
     def charts(self, trace: str) -> dict[str, Room]:
         """Chart -> its analysis, of all that a trace has, in the order of the page."""
         return {chart: room for room in self.rooms_of(trace) for chart in room.charts(trace)}
@@ -325,14 +338,17 @@ class Study:
 
     # What jobs depend on and ask for -----------------------------------------------------------------------------
 
-    def code(self, script: str, *modules: str, words: bool = False) -> list[str]:
-        """The modules that a script imports, and those named, each with a digest: an edited one reruns its rules.
+    def code(self, script: str, *modules: str, words: bool = False) -> str:
+        """One digest of a script, the modules that it imports, and those named: another one reruns the script's rules.
 
         Of a declaration counts what computing and drawing go by; with `words` also its headings and sentences.
         """
-        files = helpers(self.root / "scripts" / f"{script}.py", *modules, rooms=tuple(map(Path, self.folders)))
-        declared = {} if words else self._declared
-        return stamps(self.root, sorted(files, key=declared.__contains__), declared)
+        entry = self.root / "scripts" / f"{script}.py"
+        files = (entry, *helpers(entry, *modules, rooms=tuple(map(Path, self.folders))))
+        digest = code_digest(files, {} if words else self._declared)
+        names = (file.relative_to(self.root) if file.is_relative_to(self.root) else file for file in files[1:])
+        self.code_files[digest] = sorted(map(str, names))
+        return digest
 
     @cached_property
     def _declared(self) -> dict[Path, str]:

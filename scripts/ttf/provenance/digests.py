@@ -1,11 +1,14 @@
 """SHA-256 of files and folders, and whether a product is still what its rule left behind."""
 
+import contextlib
 import hashlib
 import json
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+from ttf.provenance.syntax import syntax_of
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 SNAKEMAKE = Path(".snakemake")
@@ -66,12 +69,15 @@ def of_folder(path: str, digests: dict[str, str]) -> str:
 
 
 def sha256(paths: Iterable[Path]) -> list[str]:
-    """The digest of each file, several at a time."""
+    """The digest of each file, several at a time; of a Python module that of its syntax."""
     with ThreadPoolExecutor(4) as pool:
         return list(pool.map(_sha256, paths))
 
 
 def _sha256(path: Path) -> str:
+    if path.suffix == ".py":
+        with contextlib.suppress(SyntaxError, ValueError):
+            return syntax_of(path).digest
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -23,10 +23,10 @@ def manifest(
 ) -> dict[str, Any]:
     """The manifest of these jobs (study.graph.jobs_behind), whose files are all there.
 
-    `products`, `raw` and `code` name each file with SHA-256 and size in bytes, and say where it is a link, of the
-    workflow also what no job was given; `jobs` what each job was given, with the digests of its inputs. A product that
-    was written to after its rule had finished is `edited`. `folders`: folder of raw tables -> its entries that are not
-    read.
+    `products`, `raw` and `code` name each file with SHA-256 and size in bytes, and say where it is a link and where, of
+    a Python module, the digest is of its syntax; of the workflow also what no job was given; `jobs` what each job was
+    given, with the digests of its inputs. A product that was written to after its rule had finished is `edited`.
+    `folders`: folder of raw tables -> its entries that are not read.
     """
     made_by = {file: (job, output) for job in jobs for output in job["outputs"] for file in members(output)}
     read = {file for job in jobs for path in [*job["inputs"], *_code(job)] for file in members(path)}
@@ -39,7 +39,8 @@ def manifest(
 
     def about(file: str) -> dict[str, Any]:
         link = {"link": True} if Path(file).is_symlink() else {}
-        return {"sha256": digests[file], "size": Path(file).stat().st_size} | link
+        syntax = {"of": "syntax"} if file.endswith(".py") else {}
+        return {"sha256": digests[file], "size": Path(file).stat().st_size} | syntax | link
 
     def digested(paths: Iterable[str]) -> dict[str, str]:
         # In the order of their names, wherever the workflow lies.

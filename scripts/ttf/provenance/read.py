@@ -192,9 +192,11 @@ def in_order(manifest: Manifest) -> str:
 
 
 def _digests_now(manifest: Manifest, files: Iterable[str]) -> dict[str, str | None]:
-    """The digest of each file; None where there is none. One of another size than it had is not read."""
+    """The digest of each file; None where there is none. One of another size than it had is not read, but of a Python
+    module, of which the syntax counts.
+    """
     sizes = {file: located(file).stat().st_size for file in files if located(file).is_file()}
-    same = [file for file, size in sizes.items() if size == manifest.files[file]["size"]]
+    same = [file for file, size in sizes.items() if file.endswith(".py") or size == manifest.files[file]["size"]]
     found = dict(zip(same, sha256(map(located, same)), strict=True)) | dict.fromkeys(
         sizes.keys() - same, "of another size"
     )

@@ -1,0 +1,1013 @@
+# Every analysis: what it reads and writes. Written by `make rules` out of the declarations in
+# scripts/ttf/analyses/<name>/__init__.py; an input that a trace does not have is left out (analyse.smk).
+
+
+rule split_outcomes:
+    """How do jobs end, and after what run time?"""
+    input:
+        unpack(size_unit),
+        jobs="results/{trace}/jobs.parquet",
+        nodes="results/{trace}/nodes.parquet",
+    output:
+        outcomes=table("results/{trace}/tables/outcomes.csv", "Outcomes"),
+        outcomes_gpu=table("results/{trace}/tables/outcomes_gpu.csv", "Outcomes"),
+        outcomes_by_gpus=table("results/{trace}/tables/outcomes_by_gpus.csv", "Outcomes"),
+        ended_jobs=table("results/{trace}/tables/ended_jobs.csv", "Outcomes"),
+        ended_by_node=table("results/{trace}/tables/ended_by_node.csv", "Outcomes"),
+        jobs_summary=table("results/{trace}/tables/jobs_summary.csv", "Outcomes"),
+        runtime_quantiles=table("results/{trace}/tables/runtime_quantiles.csv", "Outcomes"),
+        success="results/{trace}/success.parquet",
+        failure="results/{trace}/failure.parquet",
+        unresolved="results/{trace}/unresolved.parquet",
+        cancelled="results/{trace}/cancelled.parquet",
+    log:
+        "logs/{trace}/split_outcomes.log",
+    benchmark:
+        "benchmarks/{trace}/split_outcomes.tsv"
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    resources:
+        **asks_for("split_outcomes"),
+    params:
+        **told("split_outcomes"),
+    script:
+        "../../scripts/compute.py"
+
+
+rule describe_states:
+    """In which states do jobs end, and how large are they?"""
+    input:
+        unpack(size_unit),
+        jobs="results/{trace}/jobs.parquet",
+        lives_infra="results/{trace}/lives_infra.parquet",
+    output:
+        states=table("results/{trace}/tables/states.csv", "Outcomes"),
+        size_mix=table("results/{trace}/tables/size_mix.csv", "Outcomes"),
+        cluster_summary=table("results/{trace}/tables/cluster_summary.csv", "Outcomes"),
+    log:
+        "logs/{trace}/describe_states.log",
+    benchmark:
+        "benchmarks/{trace}/describe_states.tsv"
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    resources:
+        **asks_for("describe_states"),
+    params:
+        **told("describe_states"),
+    script:
+        "../../scripts/compute.py"
+
+
+rule describe_strata:
+    """How do the first numbers differ by account, partition, GPU type and size?"""
+    input:
+        unpack(size_unit),
+        jobs="results/{trace}/jobs.parquet",
+        lives_infra="results/{trace}/lives_infra.parquet",
+        node_failure_rate="results/{trace}/tables/node_failure_rate.csv",
+        attempts=if_there("results/{trace}/attempts.parquet"),
+    output:
+        strata=table("results/{trace}/tables/strata.csv", "Outcomes"),
+    log:
+        "logs/{trace}/describe_strata.log",
+    benchmark:
+        "benchmarks/{trace}/describe_strata.tsv"
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    resources:
+        **asks_for("describe_strata"),
+    params:
+        **told("describe_strata"),
+    script:
+        "../../scripts/compute.py"
+
+
+rule classify_failures:
+    """Why do jobs fail, as far as log texts, reasons, exit codes or states say?"""
+    input:
+        unpack(size_unit),
+        jobs="results/{trace}/jobs.parquet",
+        attempts=if_there("results/{trace}/attempts.parquet"),
+        tails=source("tails"),
+        lives_infra=if_there("results/{trace}/lives_infra.parquet"),
+    output:
+        taxonomy=table("results/{trace}/tables/taxonomy.csv", "Causes"),
+        failure_kinds=table("results/{trace}/tables/failure_kinds.csv", "Causes"),
+        taxonomy_summary=table("results/{trace}/tables/taxonomy_summary.csv", "Causes"),
+        unmatched=table("results/{trace}/tables/unmatched.csv", "Causes"),
+        log_tails=table("results/{trace}/tables/log_tails.csv", "Causes"),
+        reasons="results/{trace}/reasons.parquet",
+    log:
+        "logs/{trace}/classify_failures.log",
+    benchmark:
+        "benchmarks/{trace}/classify_failures.tsv"
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    resources:
+        **asks_for("classify_failures"),
+    params:
+        **told("classify_failures"),
+    script:
+        "../../scripts/compute.py"
+
+
+rule estimate_hazards:
+    """Which factors are associated with failure, and which end comes when?"""
+    input:
+        unpack(size_unit),
+        lives="results/{trace}/lives.parquet",
+    output:
+        cumulative_hazard=table("results/{trace}/tables/cumulative_hazard.csv", "Factors"),
+        cumulative_incidence=table("results/{trace}/tables/cumulative_incidence.csv", "Factors"),
+        incidence_at=table("results/{trace}/tables/incidence_at.csv", "Factors"),
+        logrank=table("results/{trace}/tables/logrank.csv", "Factors"),
+        cox=table("results/{trace}/tables/cox.csv", "Factors"),
+        cox_summary=table("results/{trace}/tables/cox_summary.csv", "Factors"),
+        survival_summary_delayed_entry=table("results/{trace}/tables/survival_summary_delayed_entry.csv", "Factors"),
+        mttf_delayed_entry=table("results/{trace}/tables/mttf_delayed_entry.csv", "Factors"),
+    log:
+        "logs/{trace}/estimate_hazards.log",
+    benchmark:
+        "benchmarks/{trace}/estimate_hazards.tsv"
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    resources:
+        **asks_for("estimate_hazards"),
+    params:
+        **told("estimate_hazards"),
+    script:
+        "../../scripts/compute.py"
+
+
+rule correlate:
+    """Which features are associated with run time and failure?"""
+    input:
+        jobs="results/{trace}/jobs.parquet",
+    output:
+        failure_share=table("results/{trace}/tables/failure_share.csv", "Factors"),
+        runtime_by_group=table("results/{trace}/tables/runtime_by_group.csv", "Factors"),
+        correlations=table("results/{trace}/tables/correlations.csv", "Factors"),
+    log:
+        "logs/{trace}/correlate.log",
+    benchmark:
+        "benchmarks/{trace}/correlate.tsv"
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    resources:
+        **asks_for("correlate"),
+    params:
+        **told("correlate"),
+    script:
+        "../../scripts/compute.py"
+
+
+rule annual_failure_rate:
+    """How many of a hundred drives of each model fail in a year?"""
+    input:
+        lives="results/{trace}/lives.parquet",
+    output:
+        afr=table("results/{trace}/tables/afr.csv", "Time to failure"),
+    log:
+        "logs/{trace}/annual_failure_rate.log",
+    benchmark:
+        "benchmarks/{trace}/annual_failure_rate.tsv"
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    resources:
+        **asks_for("annual_failure_rate"),
+    params:
+        **told("annual_failure_rate"),
+    script:
+        "../../scripts/compute.py"
+
+
+rule fit_mttf:
+    """How long until a failure, and what is the mean time to failure?"""
+    input:
+        unpack(size_unit),
+        lives="results/{trace}/lives.parquet",
+        jobs=if_there("results/{trace}/jobs.parquet"),
+    output:
+        survival=table("results/{trace}/tables/survival.csv", "Time to failure"),
+        survival_at=table("results/{trace}/tables/survival_at.csv", "Time to failure"),
+        survival_summary=table("results/{trace}/tables/survival_summary.csv", "Time to failure"),
+        survival_steps=table("results/{trace}/tables/survival_steps.csv", "Time to failure"),
+        mttf=table("results/{trace}/tables/mttf.csv", "Time to failure"),
+        failures_without_end=table("results/{trace}/tables/failures_without_end.csv", "Time to failure"),
+        lifetime_models=table("results/{trace}/tables/lifetime_models.csv", "Time to failure"),
+        lives_summary=table("results/{trace}/tables/lives_summary.csv", "Time to failure"),
+        far_groups=table("results/{trace}/tables/far_groups.csv", "Time to failure"),
+        survival_curves="results/{trace}/tables/survival.parquet",
+    log:
+        "logs/{trace}/fit_mttf.log",
+    benchmark:
+        "benchmarks/{trace}/fit_mttf.tsv"
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    resources:
+        **asks_for("fit_mttf"),
+    params:
+        **told("fit_mttf"),
+    script:
+        "../../scripts/compute.py"
+
+
+rule judge_lifetimes:
+    """Does the hazard decrease, stay or increase with age, and where does a constant one mislead?"""
+    input:
+        unpack(size_unit),
+        survival_curves="results/{trace}/tables/survival.parquet",
+        lifetime_models="results/{trace}/tables/lifetime_models.csv",
+        lives="results/{trace}/lives.parquet",
+    output:
+        lifetime_verdict=table("results/{trace}/tables/lifetime_verdict.csv", "Time to failure"),
+        lifetime_verdicts=table("results/{trace}/tables/lifetime_verdicts.csv", "Time to failure"),
+    log:
+        "logs/{trace}/judge_lifetimes.log",
+    benchmark:
+        "benchmarks/{trace}/judge_lifetimes.tsv"
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    resources:
+        **asks_for("judge_lifetimes"),
+    params:
+        **told("judge_lifetimes"),
+    script:
+        "../../scripts/compute.py"
+
+
+rule measure_sizes:
+    """What is the mean time to failure at every job size, and the failure rate of a node?"""
+    input:
+        unpack(size_unit),
+        lives_infra="results/{trace}/lives_infra.parquet",
+        nodes=if_there("results/{trace}/nodes.parquet"),
+    output:
+        mttf_by_gpus=table("results/{trace}/tables/mttf_by_gpus.csv", "Scaling with job size"),
+        node_failure_rate=table("results/{trace}/tables/node_failure_rate.csv", "Scaling with job size"),
+        size_law=table("results/{trace}/tables/size_law.csv", "Scaling with job size"),
+        survival_summary_infra=table("results/{trace}/tables/survival_summary_infra.csv", "Scaling with job size"),
+        mttf_infra=table("results/{trace}/tables/mttf_infra.csv", "Scaling with job size"),
+    log:
+        "logs/{trace}/measure_sizes.log",
+    benchmark:
+        "benchmarks/{trace}/measure_sizes.tsv"
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    resources:
+        **asks_for("measure_sizes"),
+    params:
+        **told("measure_sizes"),
+    script:
+        "../../scripts/compute.py"
+
+
+rule measure_losses:
+    """What did failures cost, whose were they, how do they repeat, and what would have saved some of it?"""
+    input:
+        unpack(size_unit),
+        jobs="results/{trace}/jobs.parquet",
+        lives_infra="results/{trace}/lives_infra.parquet",
+        attempts=if_there("results/{trace}/attempts.parquet"),
+        reasons=if_there("results/{trace}/reasons.parquet"),
+        placements=if_there("results/{trace}/placements.parquet"),
+    output:
+        lost_work=table("results/{trace}/tables/lost_work.csv", "Lost GPU time"),
+        lost_work_all=table("results/{trace}/tables/lost_work_all.csv", "Lost GPU time"),
+        lost_work_by_month=table("results/{trace}/tables/lost_work_by_month.csv", "Lost GPU time"),
+        failures_by_owner=table("results/{trace}/tables/failures_by_owner.csv", "Lost GPU time"),
+        failure_concentration=table("results/{trace}/tables/failure_concentration.csv", "Lost GPU time"),
+        repeats=table("results/{trace}/tables/repeats.csv", "Lost GPU time"),
+        what_if=table("results/{trace}/tables/what_if.csv", "Lost GPU time"),
+    log:
+        "logs/{trace}/measure_losses.log",
+    benchmark:
+        "benchmarks/{trace}/measure_losses.tsv"
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    resources:
+        **asks_for("measure_losses"),
+    params:
+        **told("measure_losses"),
+    script:
+        "../../scripts/compute.py"
+
+
+rule account_gpu_hours:
+    """Where did every GPU hour of the trace go?"""
+    input:
+        unpack(size_unit),
+        jobs="results/{trace}/jobs.parquet",
+        lives_infra="results/{trace}/lives_infra.parquet",
+        attempts=if_there("results/{trace}/attempts.parquet"),
+        placements=if_there("results/{trace}/placements.parquet"),
+        nodes=if_there("results/{trace}/nodes.parquet"),
+        outages=if_there("results/{trace}/outages.parquet"),
+        exposure=if_there("results/{trace}/exposure.parquet"),
+        occupancy_basis=if_there("results/{trace}/tables/occupancy_basis.csv"),
+    output:
+        ledger=table("results/{trace}/tables/ledger.csv", "Lost GPU time"),
+        ledger_summary=table("results/{trace}/tables/ledger_summary.csv", "Lost GPU time"),
+    log:
+        "logs/{trace}/account_gpu_hours.log",
+    benchmark:
+        "benchmarks/{trace}/account_gpu_hours.tsv"
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    resources:
+        **asks_for("account_gpu_hours"),
+    params:
+        **told("account_gpu_hours"),
+    script:
+        "../../scripts/compute.py"
+
+
+rule plan_ettr:
+    """What is to be expected of a job run at every size: its effective training time ratio, its interruptions?"""
+    input:
+        unpack(size_unit),
+        lives_infra="results/{trace}/lives_infra.parquet",
+        node_failure_rate="results/{trace}/tables/node_failure_rate.csv",
+        mttf_by_gpus="results/{trace}/tables/mttf_by_gpus.csv",
+    output:
+        ettr=table("results/{trace}/tables/ettr.csv", "Large runs, planner"),
+        ettr_outlook=table("results/{trace}/tables/ettr_outlook.csv", "Large runs, planner"),
+        mitigations=table("results/{trace}/tables/mitigations.csv", "Large runs, planner"),
+        target_run=table("results/{trace}/tables/target_run.csv", "Large runs, planner"),
+        ettr_assumptions=table("results/{trace}/tables/ettr_assumptions.csv", "Large runs, planner"),
+        ettr_contour=table("results/{trace}/tables/ettr_contour.csv", "Large runs, planner"),
+    log:
+        "logs/{trace}/plan_ettr.log",
+    benchmark:
+        "benchmarks/{trace}/plan_ettr.tsv"
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    resources:
+        **asks_for("plan_ettr"),
+    params:
+        **told("plan_ettr"),
+    script:
+        "../../scripts/compute.py"
+
+
+rule measure_ettr:
+    """What did the time of job runs go into, beside what the model expects?"""
+    input:
+        unpack(size_unit),
+        jobs="results/{trace}/jobs.parquet",
+        lives_infra="results/{trace}/lives_infra.parquet",
+        node_failure_rate="results/{trace}/tables/node_failure_rate.csv",
+        mttf_by_gpus="results/{trace}/tables/mttf_by_gpus.csv",
+    output:
+        ettr_measured=table("results/{trace}/tables/ettr_measured.csv", "Large runs, planner"),
+        ettr_measured_all=table("results/{trace}/tables/ettr_measured_all.csv", "Large runs, planner"),
+    log:
+        "logs/{trace}/measure_ettr.log",
+    benchmark:
+        "benchmarks/{trace}/measure_ettr.tsv"
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    resources:
+        **asks_for("measure_ettr"),
+    params:
+        **told("measure_ettr"),
+    script:
+        "../../scripts/compute.py"
+
+
+rule follow_rate:
+    """How often does a node at work fail over the time of the trace, and by what cause?"""
+    input:
+        unpack(size_unit),
+        lives_infra="results/{trace}/lives_infra.parquet",
+        node_failure_rate="results/{trace}/tables/node_failure_rate.csv",
+        reasons=if_there("results/{trace}/reasons.parquet"),
+    output:
+        failure_rate_over_time=table("results/{trace}/tables/failure_rate_over_time.csv", "Nodes and periods"),
+        failure_rate_windows=table("results/{trace}/tables/failure_rate_windows.csv", "Nodes and periods"),
+    log:
+        "logs/{trace}/follow_rate.log",
+    benchmark:
+        "benchmarks/{trace}/follow_rate.tsv"
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    resources:
+        **asks_for("follow_rate"),
+    params:
+        **told("follow_rate"),
+    script:
+        "../../scripts/compute.py"
+
+
+rule find_lemon_nodes:
+    """On which nodes does more fail than their use explains?"""
+    input:
+        lives_infra="results/{trace}/lives_infra.parquet",
+        placements=if_there("results/{trace}/placements.parquet"),
+    output:
+        lemon_nodes=table("results/{trace}/tables/lemon_nodes.csv", "Nodes and periods"),
+        lemon_summary=table("results/{trace}/tables/lemon_summary.csv", "Nodes and periods"),
+        lemon_effect=table("results/{trace}/tables/lemon_effect.csv", "Nodes and periods"),
+    log:
+        "logs/{trace}/find_lemon_nodes.log",
+    benchmark:
+        "benchmarks/{trace}/find_lemon_nodes.tsv"
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    resources:
+        **asks_for("find_lemon_nodes"),
+    params:
+        **told("find_lemon_nodes"),
+    script:
+        "../../scripts/compute.py"
+
+
+rule measure_availability:
+    """How often are nodes down, for how long, what for, and what share of the time are they up?"""
+    input:
+        outages="results/{trace}/outages.parquet",
+        outage_records="results/{trace}/outage_records.parquet",
+        exposure=if_there("results/{trace}/exposure.parquet"),
+    output:
+        outage_causes=table("results/{trace}/tables/outage_causes.csv", "Node outages"),
+        availability=table("results/{trace}/tables/availability.csv", "Node outages"),
+        outages_summary=table("results/{trace}/tables/outages_summary.csv", "Node outages"),
+        outage_free=table("results/{trace}/tables/outage_free.csv", "Node outages"),
+    log:
+        "logs/{trace}/measure_availability.log",
+    benchmark:
+        "benchmarks/{trace}/measure_availability.tsv"
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    resources:
+        **asks_for("measure_availability"),
+    params:
+        **told("measure_availability"),
+    script:
+        "../../scripts/compute.py"
+
+
+rule size_spares:
+    """How many units are down at once, and how many spares does that take?"""
+    input:
+        outages="results/{trace}/outages.parquet",
+        exposure="results/{trace}/exposure.parquet",
+    output:
+        units_down=table("results/{trace}/tables/units_down.csv", "Node outages"),
+        spares=table("results/{trace}/tables/spares.csv", "Node outages"),
+    log:
+        "logs/{trace}/size_spares.log",
+    benchmark:
+        "benchmarks/{trace}/size_spares.tsv"
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    resources:
+        **asks_for("size_spares"),
+    params:
+        **told("size_spares"),
+    script:
+        "../../scripts/compute.py"
+
+
+rule follow_outages:
+    """Do faults become more or less frequent, and when did their rate change?"""
+    input:
+        outages="results/{trace}/outages.parquet",
+        outage_records="results/{trace}/outage_records.parquet",
+        exposure="results/{trace}/exposure.parquet",
+    output:
+        growth=table("results/{trace}/tables/growth.csv", "Node outages"),
+        mcf=table("results/{trace}/tables/mcf.csv", "Node outages"),
+    log:
+        "logs/{trace}/follow_outages.log",
+    benchmark:
+        "benchmarks/{trace}/follow_outages.tsv"
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    resources:
+        **asks_for("follow_outages"),
+    params:
+        **told("follow_outages"),
+    script:
+        "../../scripts/compute.py"
+
+
+rule find_bursts:
+    """Do units fail together, and do they fail again soon after a repair?"""
+    input:
+        outages="results/{trace}/outages.parquet",
+        exposure=if_there("results/{trace}/exposure.parquet"),
+    output:
+        bursts=table("results/{trace}/tables/bursts.csv", "Node outages"),
+        again_after_repair=table("results/{trace}/tables/again_after_repair.csv", "Node outages"),
+        outage_counts=table("results/{trace}/tables/outage_counts.csv", "Node outages"),
+    log:
+        "logs/{trace}/find_bursts.log",
+    benchmark:
+        "benchmarks/{trace}/find_bursts.tsv"
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    resources:
+        **asks_for("find_bursts"),
+    params:
+        **told("find_bursts"),
+    script:
+        "../../scripts/compute.py"
+
+
+rule match_outages:
+    """Do jobs fail when their nodes go down, and what do outages end?"""
+    input:
+        outages="results/{trace}/outages.parquet",
+        exposure="results/{trace}/exposure.parquet",
+        lives_infra="results/{trace}/lives_infra.parquet",
+        placements="results/{trace}/placements.parquet",
+    output:
+        outage_matches=table("results/{trace}/tables/outage_matches.csv", "Node outages"),
+    log:
+        "logs/{trace}/match_outages.log",
+    benchmark:
+        "benchmarks/{trace}/match_outages.tsv"
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    resources:
+        **asks_for("match_outages"),
+    params:
+        **told("match_outages"),
+    script:
+        "../../scripts/compute.py"
+
+
+rule plan_capacity:
+    """What can a run of so many nodes expect with so many spares, and how many spares does it take?"""
+    input:
+        unpack(size_unit),
+        outages="results/{trace}/outages.parquet",
+        exposure="results/{trace}/exposure.parquet",
+        node_failure_rate=if_there("results/{trace}/tables/node_failure_rate.csv"),
+    output:
+        capacity=table("results/{trace}/tables/capacity.csv", "Node outages"),
+        spares_needed=table("results/{trace}/tables/spares_needed.csv", "Node outages"),
+    log:
+        "logs/{trace}/plan_capacity.log",
+    benchmark:
+        "benchmarks/{trace}/plan_capacity.tsv"
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    resources:
+        **asks_for("plan_capacity"),
+    params:
+        **told("plan_capacity"),
+    script:
+        "../../scripts/compute.py"
+
+
+rule rank_drains:
+    """Which nodes go down more than others, what would draining them save, and were such lists right?"""
+    input:
+        outages="results/{trace}/outages.parquet",
+        exposure="results/{trace}/exposure.parquet",
+        nodes=if_there("results/{trace}/nodes.parquet"),
+        lives_infra=if_there("results/{trace}/lives_infra.parquet"),
+        lemon_nodes=if_there("results/{trace}/tables/lemon_nodes.csv"),
+        occupancy_basis=if_there("results/{trace}/tables/occupancy_basis.csv"),
+    output:
+        drain_list=table("results/{trace}/tables/drain_list.csv", "Node outages"),
+        drain_summary=table("results/{trace}/tables/drain_summary.csv", "Node outages"),
+        drain_backtest=table("results/{trace}/tables/drain_backtest.csv", "Node outages"),
+        drains=directory("results/{trace}/drains"),
+    log:
+        "logs/{trace}/rank_drains.log",
+    benchmark:
+        "benchmarks/{trace}/rank_drains.tsv"
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    resources:
+        **asks_for("rank_drains"),
+    params:
+        **told("rank_drains"),
+    script:
+        "../../scripts/compute.py"
+
+
+rule describe_attempts:
+    """How long do attempts wait, how often are jobs tried, and how long does an attempt run until it fails?"""
+    input:
+        unpack(size_unit),
+        jobs="results/{trace}/jobs.parquet",
+        attempts="results/{trace}/attempts.parquet",
+    output:
+        delays=table("results/{trace}/tables/delays.csv", "Queue and utilisation"),
+        delay_by_nodes=table("results/{trace}/tables/delay_by_nodes.csv", "Queue and utilisation"),
+        out_of_order=table("results/{trace}/tables/out_of_order.csv", "Queue and utilisation"),
+        retries=table("results/{trace}/tables/retries.csv", "Queue and utilisation"),
+        runtime_to_failure=table("results/{trace}/tables/runtime_to_failure.csv", "Queue and utilisation"),
+        failed_attempts=table("results/{trace}/tables/failed_attempts.csv", "Queue and utilisation"),
+        outcomes_window=table("results/{trace}/tables/outcomes_window.csv", "Queue and utilisation"),
+    log:
+        "logs/{trace}/describe_attempts.log",
+    benchmark:
+        "benchmarks/{trace}/describe_attempts.tsv"
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    resources:
+        **asks_for("describe_attempts"),
+    params:
+        **told("describe_attempts"),
+    script:
+        "../../scripts/compute.py"
+
+
+rule reconstruct_occupancy:
+    """How full was the cluster, and what does that say of waits?"""
+    input:
+        placements="results/{trace}/placements.parquet",
+        jobs="results/{trace}/jobs.parquet",
+        nodes="results/{trace}/nodes.parquet",
+        attempts=if_there("results/{trace}/attempts.parquet"),
+    output:
+        occupancy=table("results/{trace}/tables/occupancy.csv", "Queue and utilisation"),
+        occupancy_basis=table("results/{trace}/tables/occupancy_basis.csv", "Queue and utilisation"),
+        fragmentation=table("results/{trace}/tables/fragmentation.csv", "Queue and utilisation"),
+        load_over_time=table("results/{trace}/tables/load_over_time.csv", "Queue and utilisation"),
+        server_sharing=table("results/{trace}/tables/server_sharing.csv", "Queue and utilisation"),
+        delay_causes=table("results/{trace}/tables/delay_causes.csv", "Queue and utilisation"),
+    log:
+        "logs/{trace}/reconstruct_occupancy.log",
+    benchmark:
+        "benchmarks/{trace}/reconstruct_occupancy.tsv"
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    resources:
+        **asks_for("reconstruct_occupancy"),
+    params:
+        **told("reconstruct_occupancy"),
+    script:
+        "../../scripts/compute.py"
+
+
+rule describe_workload:
+    """What was requested, when, by whom and what for, and how long did it wait and run?"""
+    input:
+        unpack(size_unit),
+        jobs="results/{trace}/jobs.parquet",
+        nodes="results/{trace}/nodes.parquet",
+        raw=if_there("results/{trace}/raw"),
+    output:
+        percentiles=table("results/{trace}/tables/percentiles.csv", "Queue and utilisation"),
+        gpu_requests=table("results/{trace}/tables/gpu_requests.csv", "Queue and utilisation"),
+        request_use=table("results/{trace}/tables/request_use.csv", "Queue and utilisation"),
+        recurrence=table("results/{trace}/tables/recurrence.csv", "Queue and utilisation"),
+        submissions=table("results/{trace}/tables/submissions.csv", "Queue and utilisation"),
+        roles=table("results/{trace}/tables/roles.csv", "Queue and utilisation"),
+        activity=table("results/{trace}/tables/activity.csv", "Queue and utilisation"),
+        gangs=table("results/{trace}/tables/gangs.csv", "Queue and utilisation"),
+        request_percentiles=table("results/{trace}/tables/request_percentiles.csv", "Queue and utilisation"),
+        wait_share=table("results/{trace}/tables/wait_share.csv", "Queue and utilisation"),
+        machines=table("results/{trace}/tables/machines.csv", "Queue and utilisation"),
+        job_status=table("results/{trace}/tables/job_status.csv", "Queue and utilisation"),
+        machine_load=table("results/{trace}/tables/machine_load.csv", "Queue and utilisation"),
+    log:
+        "logs/{trace}/describe_workload.log",
+    benchmark:
+        "benchmarks/{trace}/describe_workload.tsv"
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    resources:
+        **asks_for("describe_workload"),
+    params:
+        **told("describe_workload"),
+    script:
+        "../../scripts/compute.py"
+
+
+rule measure_use:
+    """How busy were GPUs and hosts?"""
+    input:
+        raw="results/{trace}/raw",
+    output:
+        gpu_use=table("results/{trace}/tables/gpu_use.csv", "Queue and utilisation"),
+        host_use=table("results/{trace}/tables/host_use.csv", "Queue and utilisation"),
+    log:
+        "logs/{trace}/measure_use.log",
+    benchmark:
+        "benchmarks/{trace}/measure_use.tsv"
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    resources:
+        **asks_for("measure_use"),
+    params:
+        **told("measure_use"),
+    script:
+        "../../scripts/compute.py"
+
+
+rule predict_failure:
+    """Can failure be told in advance, when, and what is it worth?"""
+    input:
+        unpack(size_unit),
+        jobs="results/{trace}/jobs.parquet",
+    output:
+        risk_verdict=table("results/{trace}/tables/risk_verdict.csv", "Failure risk"),
+        risk_evaluation=table("results/{trace}/tables/risk_evaluation.csv", "Failure risk"),
+        risk_calibration=table("results/{trace}/tables/risk_calibration.csv", "Failure risk"),
+        risk_coefficients=table("results/{trace}/tables/risk_coefficients.csv", "Failure risk"),
+        risk_importance=table("results/{trace}/tables/risk_importance.csv", "Failure risk"),
+        risk_dependence=table("results/{trace}/tables/risk_dependence.csv", "Failure risk"),
+        risk_decisions=table("results/{trace}/tables/risk_decisions.csv", "Failure risk"),
+        risk_extrapolation=table("results/{trace}/tables/risk_extrapolation.csv", "Failure risk"),
+        risk_features=table("results/{trace}/tables/risk_features.csv", "Failure risk"),
+        risk_jobs=table("results/{trace}/tables/risk_jobs.csv", "Failure risk"),
+    log:
+        "logs/{trace}/predict_failure.log",
+    benchmark:
+        "benchmarks/{trace}/predict_failure.tsv"
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    resources:
+        **asks_for("predict_failure"),
+    params:
+        **told("predict_failure"),
+    script:
+        "../../scripts/compute.py"
+
+
+rule train_model:
+    """Is a model that is trained on from window to window still good enough to be used?"""
+    input:
+        jobs="results/{trace}/jobs.parquet",
+    output:
+        model_lineage=table("results/{trace}/tables/model_lineage.csv", "Failure risk"),
+        models_summary=table("results/{trace}/tables/models_summary.csv", "Failure risk"),
+        models=directory("results/{trace}/models"),
+    log:
+        "logs/{trace}/train_model.log",
+    benchmark:
+        "benchmarks/{trace}/train_model.tsv"
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    resources:
+        **asks_for("train_model"),
+    params:
+        **told("train_model"),
+    script:
+        "../../scripts/compute.py"
+
+
+rule summarise_results:
+    """What do the results come to?"""
+    input:
+        unpack(size_unit),
+        row_account=if_there("results/{trace}/quality/row_account.csv"),
+        anomalies=if_there("results/{trace}/quality/anomalies.csv"),
+        statistics=if_there("results/{trace}/quality/statistics.csv"),
+        jobs_summary=if_there("results/{trace}/tables/jobs_summary.csv"),
+        outcomes=if_there("results/{trace}/tables/outcomes.csv"),
+        ended_jobs=if_there("results/{trace}/tables/ended_jobs.csv"),
+        states=if_there("results/{trace}/tables/states.csv"),
+        mttf=if_there("results/{trace}/tables/mttf.csv"),
+        failures_without_end=if_there("results/{trace}/tables/failures_without_end.csv"),
+        mttf_delayed_entry=if_there("results/{trace}/tables/mttf_delayed_entry.csv"),
+        lost_work=if_there("results/{trace}/tables/lost_work.csv"),
+        what_if=if_there("results/{trace}/tables/what_if.csv"),
+        lemon_summary=if_there("results/{trace}/tables/lemon_summary.csv"),
+    output:
+        quality_summary=table("results/{trace}/tables/quality_summary.csv", "Data quality"),
+        mttf_range=table("results/{trace}/tables/mttf_range.csv", "Data quality"),
+        failed_time=table("results/{trace}/tables/failed_time.csv", "Data quality"),
+        actions=table("results/{trace}/tables/actions.csv", "Data quality"),
+    log:
+        "logs/{trace}/summarise_results.log",
+    benchmark:
+        "benchmarks/{trace}/summarise_results.tsv"
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    resources:
+        **asks_for("summarise_results"),
+    params:
+        **told("summarise_results"),
+    script:
+        "../../scripts/compute.py"
+
+
+rule compare_parts:
+    """What changed since the last part of the records, and what does the next week bring?"""
+    input:
+        unpack(size_unit),
+        jobs="results/{trace}/jobs.parquet",
+        lives_infra="results/{trace}/lives_infra.parquet",
+        node_failure_rate="results/{trace}/tables/node_failure_rate.csv",
+        attempts=if_there("results/{trace}/attempts.parquet"),
+        placements=if_there("results/{trace}/placements.parquet"),
+        reasons=if_there("results/{trace}/reasons.parquet"),
+        lemon_nodes=if_there("results/{trace}/tables/lemon_nodes.csv"),
+        mttf_by_gpus=if_there("results/{trace}/tables/mttf_by_gpus.csv"),
+        ettr_assumptions=if_there("results/{trace}/tables/ettr_assumptions.csv"),
+    output:
+        changes=table("results/{trace}/tables/changes.csv", "Data quality"),
+        changes_summary=table("results/{trace}/tables/changes_summary.csv", "Data quality"),
+        new_failure_words=table("results/{trace}/tables/new_failure_words.csv", "Data quality"),
+        new_suspect_nodes=table("results/{trace}/tables/new_suspect_nodes.csv", "Data quality"),
+        week_forecast=table("results/{trace}/tables/week_forecast.csv", "Data quality"),
+    log:
+        "logs/{trace}/compare_parts.log",
+    benchmark:
+        "benchmarks/{trace}/compare_parts.tsv"
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    resources:
+        **asks_for("compare_parts"),
+    params:
+        **told("compare_parts"),
+    script:
+        "../../scripts/compute.py"
+
+
+rule measure_drift:
+    """What moved between windows of the submission, or against another trace?"""
+    input:
+        jobs="results/{trace}/jobs.parquet",
+        jobs_against=source("jobs_against"),
+    output:
+        drift=table("results/{trace}/tables/drift.csv", "Data quality"),
+        drift_summary=table("results/{trace}/tables/drift_summary.csv", "Data quality"),
+    log:
+        "logs/{trace}/measure_drift.log",
+    benchmark:
+        "benchmarks/{trace}/measure_drift.tsv"
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    resources:
+        **asks_for("measure_drift"),
+    params:
+        **told("measure_drift"),
+    script:
+        "../../scripts/compute.py"
+
+
+rule check_philly:
+    """Can the times of the Philly log be of the zone assumed, and how far is its list of machines wrong?"""
+    input:
+        jobs="results/{trace}/jobs.parquet",
+        nodes="results/{trace}/nodes.parquet",
+    output:
+        zone_evidence=table("results/{trace}/tables/zone_evidence.csv", "Data quality"),
+        listed_machines=table("results/{trace}/tables/listed_machines.csv", "Data quality"),
+        philly_summary=table("results/{trace}/tables/philly_summary.csv", "Data quality"),
+    log:
+        "logs/{trace}/check_philly.log",
+    benchmark:
+        "benchmarks/{trace}/check_philly.tsv"
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    resources:
+        **asks_for("check_philly"),
+    params:
+        **told("check_philly"),
+    script:
+        "../../scripts/compute.py"
+
+
+rule ask_again:
+    """What do the published analyses give here, and the same questions at job level, censored?"""
+    input:
+        jobs="results/{trace}/jobs.parquet",
+        correlations="results/{trace}/tables/correlations.csv",
+        runtime_by_group="results/{trace}/tables/runtime_by_group.csv",
+        mttf="results/{trace}/tables/mttf.csv",
+    output:
+        study1=table("results/{trace}/tables/study1.csv", "Published analyses, repeated"),
+        study1_summary=table("results/{trace}/tables/study1_summary.csv", "Published analyses, repeated"),
+    log:
+        "logs/{trace}/ask_again.log",
+    benchmark:
+        "benchmarks/{trace}/ask_again.tsv"
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    resources:
+        **asks_for("ask_again"),
+    params:
+        **told("ask_again"),
+    script:
+        "../../scripts/compute.py"
+
+
+rule measure_epochs:
+    """By which of its epochs did a job come to its lowest loss?"""
+    input:
+        losses=source("losses"),
+        jobs="results/{trace}/jobs.parquet",
+    output:
+        epochs=table("results/{trace}/tables/epochs.csv", "Published analyses, repeated"),
+        epochs_summary=table("results/{trace}/tables/epochs_summary.csv", "Published analyses, repeated"),
+    log:
+        "logs/{trace}/measure_epochs.log",
+    benchmark:
+        "benchmarks/{trace}/measure_epochs.tsv"
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    resources:
+        **asks_for("measure_epochs"),
+    params:
+        **told("measure_epochs"),
+    script:
+        "../../scripts/compute.py"
+
+
+rule compare_traces:
+    """How do the traces compare, on jobs that requested a GPU?"""
+    input:
+        lives=of_each_trace("results/{trace}/lives.parquet"),
+        jobs=of_each_trace("results/{trace}/jobs.parquet"),
+    output:
+        compared_traces=table(f"results/{HOME}/{{trace}}/traces.csv", "Comparison of the traces"),
+        compared_outcomes=table(f"results/{HOME}/{{trace}}/outcomes.csv", "Comparison of the traces"),
+        compared_run_times=table(f"results/{HOME}/{{trace}}/run_times.csv", "Comparison of the traces"),
+        compared_queueing=table(f"results/{HOME}/{{trace}}/queueing.csv", "Comparison of the traces"),
+        compared_failure_share=table(f"results/{HOME}/{{trace}}/failure_share.csv", "Comparison of the traces"),
+        compared_mttf=table(f"results/{HOME}/{{trace}}/mttf.csv", "Comparison of the traces"),
+    log:
+        f"logs/{HOME}/{{trace}}/compare_traces.log",
+    benchmark:
+        f"benchmarks/{HOME}/{{trace}}/compare_traces.tsv"
+    group:
+        GROUP["report"]
+    conda:
+        ENVIRONMENT
+    threads: 2
+    resources:
+        **asks_for("compare_traces"),
+    params:
+        **told("compare_traces"),
+    script:
+        "../../scripts/compute.py"

@@ -1,0 +1,70 @@
+"""`make rules`: write rules/analyses.smk, a rule for each analysis of the workflow, out of their declarations."""
+
+import sys
+from pathlib import Path
+
+WORKFLOW = Path(__file__).resolve().parent
+sys.path.insert(0, str(WORKFLOW.parent / "scripts"))
+
+from ttf.analysis import PRODUCTS, Analysis  # noqa: E402
+from ttf.rooms import contracts, rooms  # noqa: E402
+from ttf.themes import THEMES  # noqa: E402
+
+HEAD = """\
+# Every analysis: what it reads and writes. Written by `make rules` out of the declarations in
+# scripts/ttf/analyses/<name>/__init__.py; an input that a trace does not have is left out (analyse.smk).
+"""
+
+
+def rules_text() -> str:
+    """The rules of all analyses of the workflow, in the order of the page."""
+    return HEAD + "".join(_rule(name, analysis) for name, analysis in rooms().items())
+
+
+def _rule(name: str, analysis: Analysis) -> str:
+    home, mark = ("{HOME}/{{trace}}", "f") if analysis.of_study else ("{trace}", "")
+    theme = THEMES[analysis.theme].title
+    inputs = [_input(asked, analysis) for asked in (*analysis.needs, *analysis.uses)]
+    inputs = [*(["unpack(size_unit),"] if analysis.in_size_unit else []), *inputs]
+    outputs = [_output(table.name, f"results/{home}/{table.path}", theme, mark) for table in analysis.tables]
+    outputs += [f'{folder}=directory({mark}"results/{home}/{folder}"),' for folder in analysis.folders]
+    directives = {
+        "input": inputs,
+        "output": outputs,
+        "log": [f'{mark}"logs/{home}/{name}.log",'],
+        "benchmark": [f'{mark}"benchmarks/{home}/{name}.tsv"'],
+        "group": ['GROUP["report"]' if analysis.of_study else 'GROUP["analyses"]'],
+        "conda": ["ENVIRONMENT"],
+        **({"threads": str(analysis.threads)} if analysis.threads != 1 else {}),
+        "resources": [f'**asks_for("{name}"),'],
+        "params": [f'**told("{name}"),'],
+        "script": ['"../../scripts/compute.py"'],
+    }
+    lines = ["", "", f"rule {name}:", f'    """{analysis.question}"""']
+    for directive, values in directives.items():
+        if isinstance(values, str):
+            lines.append(f"    {directive}: {values}")
+        else:
+            lines += [f"    {directive}:", *(f"        {value}" for value in values)]
+    return "\n".join(lines) + "\n"
+
+
+def _input(name: str, analysis: Analysis) -> str:
+    table = contracts().get(name)
+    path = PRODUCTS.get(name) or (table and table.path)
+    written = f'"results/{{trace}}/{path}"' if path else "files_of_trace"
+    if analysis.of_study:
+        return f"{name}=of_each_trace({written}),"
+    if path and name in analysis.needs:
+        return f"{name}={written},"
+    return f"{name}=if_there({written})," if path else f'{name}=source("{name}"),'
+
+
+def _output(name: str, path: str, theme: str, mark: str) -> str:
+    if path.endswith(".parquet"):
+        return f'{name}={mark}"{path}",'
+    return f'{name}=table({mark}"{path}", "{theme}"),'
+
+
+if __name__ == "__main__":
+    (WORKFLOW / "rules" / "analyses.smk").write_text(rules_text(), encoding="utf-8")
