@@ -17,13 +17,15 @@ def main(snakemake):
         keep_freed_memory()  # before Polars is imported
     room = import_module(f"ttf.analyses.{params.analysis}.compute")
     from ttf.inputs import Inputs
-    from ttf.kept import Kept
+    from ttf.on_disk import read_parquet
+    from ttf.provenance.digests import is_intact
     from ttf.tables import write_folder, write_product
 
     files = {name: given for name, given in snakemake.input.items() if given}  # else the trace has none
+    contracts, in_unit = contracts_of_inputs(params.reads), analysis.in_size_unit
+    previous = {name: read_parquet(output[name]) for name in analysis.updated if is_intact(output[name])}
     trace = snakemake.wildcards.trace
-    kept, in_unit = Kept.of_rule(snakemake), analysis.in_size_unit
-    given = Inputs(files, contracts_of_inputs(params.reads), params.settings, trace, output[0], kept, in_unit)
+    given = Inputs(files, contracts, params.settings, trace, output[0], in_unit, previous, params.code)
     computed, declared = room.compute(given), {table.name: table for table in analysis.tables}
     folders, rows, files = list(analysis.folders), 0, 0
     for name, product in computed.items() if isinstance(computed, Mapping) else computed:
@@ -34,7 +36,6 @@ def main(snakemake):
             rows += write_product(product, declared.pop(name), output[name], given.unit)
     if lacking := [*declared, *folders]:
         raise ValueError(f"computed no {', '.join(lacking)}")
-    given.kept.forget_others()
     tables = len(analysis.tables)
     said = f"{rows:,} rows in {tables} table{'s' * (tables != 1)}"
     return f"{said}, {files} file{'s' * (files != 1)} in {', '.join(analysis.folders)}" if analysis.folders else said

@@ -9,16 +9,15 @@ def main(snakemake):
     from ttf.derived import write_attempts, write_jobs, write_placements
     from ttf.formats.protocol import format_and_source
     from ttf.given_reader import health_events
-    from ttf.kept import Kept
     from ttf.on_disk import scan_parquet
     from ttf.partitions import spill_beside
 
     output, params, trace = snakemake.output, snakemake.params, snakemake.wildcards.trace
     format_, source = format_and_source(snakemake.input.raw, **params.derived_by)
-    given, kept = dict(snakemake.input.items()), Kept.of_rule(snakemake)
+    given = dict(snakemake.input.items())
     events = health_events(given["events"]) if "events" in given else None
     with spill_beside(output.jobs) as spilled:
-        source = replace(source, kept=kept)
+        source = replace(source, spilled=spilled)
         source = replace(source, records=format_.records(source))
         told = params.parts, params.node_table, params.block_days
         jobs = write_jobs(format_, source, trace, *told, spilled, output)
@@ -26,7 +25,6 @@ def main(snakemake):
         if format_.placements_of_attempts:
             source = replace(source, records=None, attempts=scan_parquet(output.attempts))
         placements = write_placements(format_, source, trace, output.placements)
-    kept.forget_others()
     return f"{jobs}; {attempts}, {placements}"
 
 

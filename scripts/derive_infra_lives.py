@@ -16,10 +16,9 @@ def main(snakemake):
     )
     from ttf.infra import infra_lives_of_components as of_components
     from ttf.inputs import Inputs
-    from ttf.jobs_of_attempts import in_blocks
     from ttf.on_disk import scan_parquet
     from ttf.stages import LIVES_INFRA
-    from ttf.tables import write_product
+    from ttf.tables import blocks_with_attempts, write_product
 
     given = Inputs(snakemake.input, {}, {})
     if "lives" in given:
@@ -29,9 +28,9 @@ def main(snakemake):
         outages = given.read("outages") if "outages" in given else None
         about = snakemake.params.rules, events, outages, snakemake.params.block_days
         if "attempts" in given:
-            of_attempts = list(given.scan("attempts").collect_schema())
-            first_end = first_end_of_runs(given.scan("attempts"))
-            lives = infra_lives_in_blocks(lambda: in_blocks(given, INFRA_READ_OF_JOBS, of_attempts), first_end, *about)
+            tables = given.scan("jobs", INFRA_READ_OF_JOBS), given.scan("attempts")
+            first_end = first_end_of_runs(tables[1])
+            lives = infra_lives_in_blocks(lambda: blocks_with_attempts(*tables), first_end, *about)
         else:
             jobs = given.scan("jobs", INFRA_READ_OF_JOBS)
             lives = infra_lives(jobs if events is outages is None else jobs.collect(), None, *about).lazy()

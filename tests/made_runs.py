@@ -68,5 +68,10 @@ def trace_of(seed: int, n: int, with_attempts: bool) -> tuple[pl.DataFrame, pl.D
                     "node_list": [f"n{rng.integers(3)}"],
                 }
             )
-    attempts = pl.DataFrame(rows, schema=ATTEMPTS)
-    return jobs, attempts
+    return jobs, with_jobs(jobs, pl.DataFrame(rows, schema=ATTEMPTS))
+
+
+def with_jobs(jobs: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:
+    """The attempts with `job`, the row of their job; both have job_id."""
+    rows = jobs.select("job_id").with_row_index("job")
+    return attempts.drop("job", strict=False).join(rows, on="job_id", how="left", maintain_order="left", validate="m:1")

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 import polars as pl
+from made_runs import with_jobs
 from ttf.analyses.measure_losses import lost_work, owners, repeats, what_if
 from ttf.jobs import Frame
-from ttf.jobs_of_attempts import with_jobs
 from ttf.partitions import Partitions
 from ttf.runs import ended, runs
 

@@ -26,7 +26,10 @@ def _rule(name: str, analysis: Analysis) -> str:
     theme = THEMES[analysis.theme].title
     inputs = [_input(asked, analysis) for asked in (*analysis.needs, *analysis.uses)]
     inputs = [*(["unpack(size_unit),"] if analysis.in_size_unit else []), *inputs]
-    outputs = [_output(table.name, f"results/{home}/{table.path}", theme, mark) for table in analysis.tables]
+    outputs = [
+        _output(table.name, f'{mark}"results/{home}/{table.path}"', theme, table.name in analysis.updated)
+        for table in analysis.tables
+    ]
     outputs += [f'{folder}=directory({mark}"results/{home}/{folder}"),' for folder in analysis.folders]
     directives = {
         "input": inputs,
@@ -60,10 +63,9 @@ def _input(name: str, analysis: Analysis) -> str:
     return f"{name}=if_there({written})," if path else f'{name}=source("{name}"),'
 
 
-def _output(name: str, path: str, theme: str, mark: str) -> str:
-    if path.endswith(".parquet"):
-        return f'{name}={mark}"{path}",'
-    return f'{name}=table({mark}"{path}", "{theme}"),'
+def _output(name: str, path: str, theme: str, is_updated: bool) -> str:
+    shown = path if path.endswith('.parquet"') else f'table({path}, "{theme}")'
+    return f"{name}={f'update({shown})' if is_updated else shown},"
 
 
 if __name__ == "__main__":

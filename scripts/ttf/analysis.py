@@ -38,6 +38,7 @@ class Analysis:
     run; uses: those it takes where the trace has them. applies: whether a trace that has what it needs
     (study.trace.Trace) has the analysis.
     settings: name -> key of the configuration ("lemons/window_days"), or a function of the trace.
+    updated: names of tables of its own that it reads as its last run left them, where nobody has edited them.
     folders: names of folders of text files that it writes beside the tables: which files, only the data say.
     charts: name -> the tables that its numbers stand in; or a function of the trace that gives that. The first of
     `tables` whose name a chart has is meant where none is named.
@@ -57,6 +58,7 @@ class Analysis:
     applies: Callable[[Any], bool] = lambda trace: True
     settings: Mapping[str, str | Callable[[Any], Any]] = field(default_factory=dict)
     tables: Sequence[Table] = ()
+    updated: Sequence[str] = ()
     folders: Sequence[str] = ()
     charts: Mapping[str, str | Sequence[str]] | Callable[[Any], Mapping[str, str | Sequence[str]]] = field(
         default_factory=dict

@@ -85,7 +85,7 @@ def infra_lives_in_blocks(
     outages: pl.DataFrame | None = None,
     block_days: int | None = None,
 ) -> Iterator[pl.DataFrame]:
-    """The same of jobs and their attempts block by block (`ttf.jobs_of_attempts.in_blocks`), read anew at each call.
+    """The same of jobs and their attempts block by block (`blocks_with_attempts`), read anew at each call.
 
     first_end: `first_end_of_runs` of all attempts.
     """

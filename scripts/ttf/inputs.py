@@ -3,14 +3,13 @@
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import polars as pl
 
 from ttf.contract import Table
 from ttf.jobs import in_size_unit
-from ttf.kept import Kept
 from ttf.on_disk import scan_parquet
 from ttf.partitions import spill_beside
 from ttf.size_unit import GPU, SizeUnit
@@ -29,9 +28,10 @@ def size_unit_of(path: str | Path | None) -> SizeUnit:
 class Inputs:
     """files: name -> a path, or a list of them; contracts: of the tables among them; settings: as attributes.
 
-    trace: what the files are of. product: a path that the rule writes, beside which there is room for a while. kept:
-    what the rule made of blocks of rows before. in_size_unit: jobs, attempts and lives have their sizes in the unit of
-    the trace (`ttf.size_unit`), in the columns of GPUs; `unit` is the unit that they have.
+    trace: what the files are of. product: a path that the rule writes, beside which there is room for a while.
+    in_size_unit: jobs, attempts and lives have their sizes in the unit of the trace (`ttf.size_unit`), in the columns
+    of GPUs; `unit` is the unit that they have. previous: tables of its own as the last run left them; code: digests of
+    the code of the rule, by which it knows whether they are of this code.
     """
 
     def __init__(
@@ -41,13 +41,14 @@ class Inputs:
         settings: Mapping[str, Any],
         trace: str | None = None,
         product: str = ".",
-        kept: Kept | None = None,
         in_size_unit: bool = False,
+        previous: Mapping[str, pl.DataFrame] = MappingProxyType({}),
+        code: Sequence[str] = (),
     ) -> None:
         self.files, self.contracts, self.trace = dict(files), contracts, trace
         self.settings = SimpleNamespace(**settings)
-        self.kept = kept or Kept()
         self._product, self._read = product, {}
+        self.previous, self.code = previous, code
         self.unit = size_unit_of(self.files.get("size_unit")) if in_size_unit else GPU
 
     def __contains__(self, name: str) -> bool:

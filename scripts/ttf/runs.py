@@ -5,10 +5,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ttf.infra import ENDED_BY
-from ttf.jobs import OUTCOMES, Frame, at_time_limit, conform, observed_s
-from ttf.jobs_of_attempts import places, some_of
-from ttf.kept import BLOCK_ROWS
+from ttf.jobs import Frame, at_time_limit, conform, observed_s
+from ttf.tables import BLOCK_ROWS, blocks_with_attempts, read_rows
 
 RUN_COLUMNS = {
     **dict.fromkeys(("job", "attempt"), pl.Int64),
@@ -51,35 +49,20 @@ def in_blocks(
     All are tables on the disk, and of them those columns that are looked at; what `runs` does not ask for may lack.
     reasons: the rows of reasons.parquet, one for each failed attempt, or failed job where there are no attempts; where
     they are given, these have `deterministic`.
-    Cut between jobs, so that a block of which nothing has changed stays the same when later jobs come: names that tell
-    jobs apart are left out, and `trace_end_s` stands in running jobs only. Where attempts do not stand in the order of
-    their jobs, all is one block.
     """
-    found = places(jobs, attempts, size)
-    jobs, attempts = (None if rows is None else _told_briefly(rows) for rows in (jobs, attempts))
-    infra_lives = ended(infra_lives).with_columns(pl.col("basis").cast(pl.Enum(list(ENDED_BY))))
-    job, attempt, life, reason = 0, 0, 0, 0
-    for number, (n_jobs, of_job) in enumerate(found, start=1):
-        tries = of_jobs = some_of(jobs, job, n_jobs)
-        if attempts is not None:
-            tries = some_of(attempts, attempt, of_job.len()).with_columns(of_job)
-            attempt += tries.height
-        has_life = pl.col("outcome") != "waiting" if attempts is None else pl.col("start_s").is_not_null()
-        n_lives = tries.select(has_life.sum()).item()
+    infra_lives, n_jobs = ended(infra_lives), jobs.select(pl.len()).collect().item()
+    job = life = reason = 0
+    for of_jobs, of_attempts in blocks_with_attempts(jobs, attempts, size):
+        tries = of_jobs if of_attempts is None else of_attempts
+        has_life = pl.col("outcome") != "waiting" if of_attempts is None else pl.col("start_s").is_not_null()
+        n_lives, job = tries.select(has_life.sum()).item(), job + of_jobs.height
         # The last block has all the rest, so that lives too many are seen as lives too few are (`runs`).
-        of_lives = some_of(infra_lives, life, None if number == len(found) else n_lives)
+        of_lives = read_rows(infra_lives, life, n_lives if job < n_jobs else None)
         if reasons is not None:
-            told = some_of(reasons, reason, _failed(tries).sum())
+            told = read_rows(reasons, reason, _failed(tries).sum())
             tries, reason = with_reasons(tries, told), reason + told.height
-        yield Block(tries, None, of_lives) if attempts is None else Block(of_jobs, tries, of_lives)
-        job, life = job + n_jobs, life + n_lives
-
-
-def _told_briefly(rows: pl.LazyFrame) -> pl.LazyFrame:
-    brief = {"outcome": pl.col("outcome").cast(pl.Enum(OUTCOMES))}
-    if "trace_end_s" in rows.collect_schema():
-        brief["trace_end_s"] = pl.when(pl.col("outcome") == "running").then("trace_end_s")
-    return rows.drop("job_id", "task", strict=False).with_columns(**brief)
+        yield Block(tries, None, of_lives) if of_attempts is None else Block(of_jobs, tries, of_lives)
+        life += n_lives
 
 
 def runs(
@@ -87,7 +70,7 @@ def runs(
 ) -> pl.LazyFrame:
     """One row per run that started, in the order of jobs and attempts, with RUN_COLUMNS; not held without attempts.
 
-    jobs: the job record; attempts: of the same trace with `job` (ttf.jobs_of_attempts), where the format tells them
+    jobs: the job record; attempts: of the same trace with `job`, the row of theirs, where the format tells them
     apart, else None; infra_lives: `ended` of what `ttf.infra.infra_lives` makes of the two, a row each: else what uses
     the runs raises Polars' ShapeError. job: the row of the job in `jobs`, from 0. runtime_s: seconds seen, blank where
     no end was written. end_s: when the run ended or was last seen. gpu_milli: of the whole run, 0 where nothing is
@@ -156,11 +139,10 @@ def held(jobs: pl.LazyFrame, attempts: pl.LazyFrame | None) -> pl.DataFrame:
         runtime_s, gpus = observed_s(), _gpu_milli()
         tries = jobs.filter(pl.col("outcome") != "waiting").select("start_s", runtime_s=runtime_s, gpu_milli=gpus)
     else:
-        tries = attempts.select("job_id", "start_s", "runtime_s", "gpu_milli")
+        tries = attempts.select("job", "start_s", "runtime_s", "gpu_milli")
         if tries.select(pl.col("gpu_milli").null_count()).collect(engine="streaming").item():
-            of_jobs = jobs.select("job_id", of_job=_gpu_milli())
-            tries = tries.join(of_jobs, on="job_id", how="left", maintain_order="left")
-            tries = tries.with_columns(pl.coalesce("gpu_milli", "of_job"))
+            of_jobs = jobs.select(of_job=_gpu_milli()).collect()["of_job"]
+            tries = tries.with_columns(pl.coalesce("gpu_milli", pl.lit(of_jobs).gather("job")))
     spans = tries.select("start_s", "gpu_milli", until_s=pl.col("start_s") + pl.col("runtime_s"))
     spans = spans.filter(pl.col("gpu_milli") > 0, pl.col("start_s") < pl.col("until_s"))
     return spans.collect(engine="streaming")

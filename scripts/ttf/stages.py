@@ -191,6 +191,7 @@ ATTEMPTS = parquet(
     outcome=words("Outcome", "In the words of a job's.", blank="the trace does not say how it ended"),
     gpu_milli=count("GPUs", "Thousandths of a GPU, of all its machines.", blank=_NOT_SAID, unit="milli-GPU"),
     nodes=_NODES,
+    job=row_number("Row of the job", "In jobs.parquet."),
 )
 PLACEMENTS = parquet(
     "placements",

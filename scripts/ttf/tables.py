@@ -13,6 +13,8 @@ from ttf.on_disk import read_csv, scan_parquet
 from ttf.size_unit import GPU, UNITS, SizeUnit
 
 ROWS_A_GROUP = 1 << 18
+# Jobs, or other rows, that are looked at together.
+BLOCK_ROWS = 1 << 17
 # Words for sizes of jobs, and the columns that say by them what a row is of; and columns of sentences of ours.
 SIZES = {"gpu_count": ("stratum_by", "group_by", "covariate"), "gpus": ("stratum_by", "group_by")}
 REASONS = ("reason", "no_projection", "needed")
@@ -154,10 +156,35 @@ def scan_columns(path: str | Path, columns: Sequence[str]) -> pl.LazyFrame:
     return scan_parquet(path).select(name for name in dict.fromkeys(columns) if name in there)
 
 
-def blocks(table: pl.LazyFrame, rows: int = 1 << 17) -> Iterator[pl.DataFrame]:
+def blocks(table: pl.LazyFrame, rows: int = BLOCK_ROWS) -> Iterator[pl.DataFrame]:
     """The rows of a table on the disk in their order, so many at a time.
 
     table: each row looked at by itself, and none left out, or more is read than is given.
     """
     for first in range(0, table.select(pl.len()).collect().item(), rows):
-        yield table.slice(first, rows).collect(engine="streaming")
+        yield read_rows(table, first, rows)
+
+
+def blocks_with_attempts(
+    jobs: pl.LazyFrame, attempts: pl.LazyFrame | None, rows: int = BLOCK_ROWS
+) -> Iterator[tuple[pl.DataFrame, pl.DataFrame | None]]:
+    """Jobs in their order, so many at a time and at least one block, with their attempts.
+
+    jobs, attempts: tables on the disk, as `blocks` takes them; attempts are None where the trace has none. `job` of an
+    attempt is the row of its job, ascending; in a block it is the row among the jobs of the block.
+    """
+    job = None if attempts is None else attempts.select("job").collect()["job"]
+    n_jobs, attempt = jobs.select(pl.len()).collect().item(), 0
+    for first in range(0, max(n_jobs, 1), rows):
+        of_jobs = read_rows(jobs, first, rows)
+        if job is None:
+            yield of_jobs, None
+            continue
+        end = job.search_sorted(first + rows)
+        yield of_jobs, read_rows(attempts, attempt, end - attempt).with_columns(pl.col("job") - first)
+        attempt = end
+
+
+def read_rows(table: pl.LazyFrame, first: int, rows: int | None) -> pl.DataFrame:
+    """Rows of a table on the disk from `first` on: so many, or all that follow."""
+    return table.slice(first, rows).collect(engine="streaming")

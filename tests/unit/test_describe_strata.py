@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_numbers import ABOUT
 from made_numbers import numbers as numbers_of
-from made_runs import trace_of
+from made_runs import trace_of, with_jobs
 from polars.testing import assert_frame_equal
 from ttf.analyses.describe_strata import STRATA
 from ttf.analyses.describe_strata.compute import strata, with_shares
@@ -22,7 +22,6 @@ from ttf.analyses.split_outcomes.compute import outcomes_by_gpus
 from ttf.clusters import CLUSTER_COLUMNS, block_columns, with_clusters
 from ttf.infra import EVENT, infra_lives
 from ttf.jobs import JOB_COLUMNS, conform
-from ttf.kept import Kept
 from ttf.page.blocks import macros
 from ttf.page.model import Brief, Tile
 from ttf.page.numbers import interval_about
@@ -77,12 +76,12 @@ def attempts_of(jobs: pl.DataFrame) -> pl.DataFrame:
     )
     lists = {"node_list": pl.lit(None, pl.List(pl.String)), "failed_node": pl.lit(None, pl.String)}
     both = pl.concat([first, again]).rename({"status_raw": "state"}).with_columns(**lists)
-    return both.sort(pl.col("job_id").str.slice(3).cast(pl.Int64), "attempt")
+    return with_jobs(jobs, both.sort(pl.col("job_id").str.slice(3).cast(pl.Int64), "attempt"))
 
 
 def table_of(jobs: pl.DataFrame, attempts: pl.DataFrame | None = None, **more) -> pl.DataFrame:
     lives, tries = infra_lives(jobs, attempts, RULES).lazy(), None if attempts is None else attempts.lazy()
-    found = strata(Kept(), jobs.lazy(), tries, lives, (8, None), **more)
+    found = strata(jobs.lazy(), tries, lives, (8, None), **more)
     STRATA.check(found)
     return found
 

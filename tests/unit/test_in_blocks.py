@@ -1,8 +1,5 @@
 """Runs made of blocks of jobs are those of the whole trace, and so are the tables that are put together from them."""
 
-from pathlib import Path
-from tempfile import TemporaryDirectory
-
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -12,8 +9,6 @@ from polars.testing import assert_frame_equal
 from ttf.analyses.measure_losses import compute as losses
 from ttf.analyses.measure_losses import lost_work, owners, what_if
 from ttf.infra import infra_lives
-from ttf.jobs_of_attempts import with_jobs
-from ttf.kept import Kept
 from ttf.runs import ended, in_blocks, runs, with_reasons
 
 RULES = {"states": ["NODE_FAIL"]}
@@ -44,7 +39,7 @@ def whole(jobs, attempts):
     lives = ended(infra_lives(jobs, attempts, RULES))
     if attempts is None:
         return runs(with_reasons(jobs, reasons_of(jobs, None)), None, lives).collect()
-    tries = with_reasons(with_jobs(jobs, attempts), reasons_of(jobs, attempts))
+    tries = with_reasons(attempts, reasons_of(jobs, attempts))
     return runs(jobs, tries, lives).collect()
 
 
@@ -59,14 +54,6 @@ def test_the_runs_of_blocks_are_those_of_the_trace(trace, size) -> None:
     assert_frame_equal(pl.concat(found), whole(*trace))
 
 
-def test_attempts_in_another_order_than_their_jobs_are_one_block() -> None:
-    jobs, attempts = trace_of(1, 20, True)
-    mixed = attempts.sort("job_id", "attempt")
-    lives = infra_lives(jobs, mixed, RULES).lazy()
-    (block,) = in_blocks(jobs.lazy(), mixed.lazy(), lives, None, 4)
-    assert_frame_equal(runs(*block).collect().drop("deterministic"), whole(jobs, attempts).drop("deterministic"))
-
-
 def test_lives_of_another_trace_are_refused() -> None:
     jobs, attempts = trace_of(2, 20, True)
     lives = infra_lives(jobs, attempts, RULES)
@@ -77,27 +64,12 @@ def test_lives_of_another_trace_are_refused() -> None:
 
 
 @few
-@given(st.integers(0, 10_000), st.integers(1, 40), st.booleans())
-def test_later_jobs_change_no_block_before(seed, n, with_attempts) -> None:
-    jobs, attempts = trace_of(seed, n + 8, with_attempts)
-    kept = 6 * (n // 6)
-    first = jobs.head(n).with_columns(trace_end_s=pl.lit(19_000, pl.Int64))
-    of_first = None if attempts is None else attempts.join(first.select("job_id"), on="job_id", how="semi")
-    before, after = blocks_of(first, of_first, 6), blocks_of(jobs, attempts, 6)
-    for earlier, later in zip(before[: kept // 6], after, strict=False):
-        running = pl.col("outcome") == "running"
-        assert_frame_equal(earlier.jobs.filter(~running), later.jobs.filter(~running))
-        assert (earlier.attempts is None) or earlier.attempts.equals(later.attempts)
-        assert_frame_equal(earlier.infra_lives, later.infra_lives)
-
-
-@few
 @given(TRACES, SIZES)
 def test_losses_put_together_from_blocks_are_those_of_the_trace(trace, size) -> None:
     told = (3600, 0, [60, 600])
 
-    def tables(blocks, kept):
-        parts = [kept.of_frames(block, losses.of_block, *told) for block in blocks]
+    def tables(size):
+        parts = [losses.of_block(*block, *told) for block in blocks_of(*trace, size)]
         sums = lost_work.loss_sums(parts, 300)
         return [
             lost_work.lost_work(sums),
@@ -107,9 +79,5 @@ def test_losses_put_together_from_blocks_are_those_of_the_trace(trace, size) -> 
             pl.concat(part["times"] for part in parts).sort(pl.all()),
         ]
 
-    once = tables(blocks_of(*trace, 1000), Kept())
-    blocks = blocks_of(*trace, size)
-    with TemporaryDirectory() as folder:
-        for _ in range(2):
-            for table, of_all in zip(tables(blocks, Kept(Path(folder))), once, strict=True):
-                assert_frame_equal(table, of_all)
+    for table, whole_table in zip(tables(size), tables(1000), strict=True):
+        assert_frame_equal(table, whole_table)

@@ -27,7 +27,6 @@ from ttf.analyses.measure_losses.lost_work import (
 from ttf.charts.figure import Study
 from ttf.infra import infra_lives
 from ttf.jobs import JOB_COLUMNS, conform
-from ttf.jobs_of_attempts import with_jobs
 from ttf.runs import RUN_COLUMNS, ended, with_reasons, with_runs_before
 from ttf.runs import runs as tries_of
 from whole_losses import linked_preemptions, loss_sums
@@ -282,7 +281,7 @@ def test_a_real_slurm(tmp_path) -> None:
     taxonomy = taxonomy_of(Path(__file__).parents[2] / "config" / "taxonomy.yaml")
     reasons = classify(every_attempt(jobs, attempts).filter("failed"), taxonomy)
     lives = infra_lives(jobs, attempts, SACCT)
-    reasoned = tries_of(jobs, with_reasons(with_jobs(jobs, attempts), reasons), ended(lives)).collect()
+    reasoned = tries_of(jobs, with_reasons(attempts, reasons), ended(lives)).collect()
     assert reasoned.drop("deterministic").equals(of_runs.drop("deterministic"))
     told = {(row["job_id"], row["attempt"]): row["deterministic"] for row in reasons.to_dicts()}
     failed = reasoned.filter("failed").with_columns(job_id=jobs["job_id"].gather(reasoned.filter("failed")["job"]))

@@ -108,10 +108,13 @@ def test_nothing_held():
 def test_gpus_of_a_run_are_spread_over_its_nodes():
     names = ("job_id", "attempt", "node", "start_s", "end_s", "gpu_milli")
     parts = placed([("a", 0, n, 0, 9, None) for n in "wxyz"] + [("a", 1, "w", 9, 12, 2000)], names)
-    attempts = pl.DataFrame({"job_id": ["a", "a", "b"], "attempt": [0, 1, 0], "gpu_milli": [10_000, 2000, 1]})
+    attempts = pl.DataFrame(
+        {"job": [0, 0, 1], "job_id": ["a", "a", "b"], "attempt": [0, 1, 0], "gpu_milli": [10_000, 2000, 1]}
+    )
     place = np.arange(4)
     assert spread(np.full(4, 10_000), np.full(4, 4), place).tolist() == [3000, 3000, 2000, 2000]
-    about = found(parts, attempts=attempts)["occupancy_basis"].row(0, named=True)
+    jobs = jobs_of([(name, None, 0, 0, 12, 1000) for name in "ab"])
+    about = found(parts, jobs, attempts=attempts)["occupancy_basis"].row(0, named=True)
     assert (about["spread"], about["placements"], about["gpus"]) == (4, 5, 3 + 3 + 2 + 2)
     assert spread(np.full(4, 1250), np.full(4, 4), place).tolist() == [313, 313, 312, 312]
 

@@ -219,7 +219,7 @@ def test_a_job_without_attempts_keeps_its_outcome_and_has_no_run_time(raw):
 OF_ATTEMPTS = dict.fromkeys(("job_id", "attempt", "queued_from_s", "queue_s", "start_s", "end_s"), pl.Int64)
 OF_ATTEMPTS |= {"job_id": pl.String, "runtime_s": pl.Int64, "outcome": pl.String, "gpu_milli": pl.Int64}
 OF_ATTEMPTS |= {"nodes": pl.Int64, "node_list": pl.String}
-OF_ATTEMPTS |= dict.fromkeys(("negative_queue", "negative_run", "dst_ambiguous"), pl.Boolean)
+OF_ATTEMPTS |= dict.fromkeys(("negative_queue", "negative_run", "dst_ambiguous"), pl.Boolean) | {"job": pl.UInt32}
 
 
 def test_a_log_in_which_no_job_was_ever_tried(raw):
@@ -325,6 +325,7 @@ def test_attempts_in_sequence(raw):
         "negative_queue": False,
         "negative_run": False,
         "dst_ambiguous": False,
+        "job": 0,
     }
     assert (second["attempt"], second["queued_from_s"], second["queue_s"]) == (1, T + 70, 180)
     assert second["outcome"] == "failure"

@@ -16,10 +16,10 @@ from ttf.charts.figure import Study
 from ttf.clusters import level_names, with_clusters
 from ttf.inputs import Inputs
 from ttf.jobs import GPU_BUCKETS, JOB_COLUMNS, conform, gpu_bucket
-from ttf.kept import Kept
 from ttf.stats import exact
 
 ATTEMPT = {
+    "job": pl.UInt32,
     "job_id": pl.String,
     "attempt": pl.Int64,
     "start_s": pl.Int64,
@@ -53,7 +53,7 @@ def made(*rows: dict) -> tuple[pl.DataFrame, pl.DataFrame]:
         for place, (start, end, *rest) in enumerate(tried):
             outcome, nodes = (*rest, None, None)[:2] if rest else (None, None)
             runtime = None if start is None or end is None else end - start
-            attempts.append((f"j{number}", place, start, end, runtime, outcome, None, nodes))
+            attempts.append((number, f"j{number}", place, start, end, runtime, outcome, None, nodes))
     schema = {name: kind for name, kind in JOB_COLUMNS.items() if jobs and name in jobs[0]}
     return (
         conform(pl.DataFrame(jobs, schema=schema), JOB_COLUMNS),
@@ -222,16 +222,15 @@ def test_sums_and_percentiles_are_exact():
 
 @settings(deadline=None, max_examples=10)
 @given(st.lists(JOB, min_size=1, max_size=8), st.integers(1, 9))
-def test_blocks_of_any_size_give_the_same_kept_or_not(tmp_path_factory, rows, size):
+def test_blocks_of_any_size_give_the_same(tmp_path_factory, rows, size):
     folder, (jobs, attempts) = tmp_path_factory.mktemp("blocks"), made(*rows)
     files = {"jobs": folder / "jobs.parquet", "attempts": folder / "attempts.parquet"}
     with_clusters(jobs).write_parquet(files["jobs"])
     attempts.write_parquet(files["attempts"])
     whole = tables_of(jobs, attempts, window=(10, 30))
-    for kept in (Kept(), Kept(folder / "kept"), Kept(folder / "kept")):
-        found = compute(Inputs(files, {}, {"window": [10, 30]}, kept=kept), size)
-        for name, table in whole.items():
-            assert table.equals(found[name]), name
+    found = compute(Inputs(files, {}, {"window": [10, 30]}), size)
+    for name, table in whole.items():
+        assert table.equals(found[name]), name
 
 
 # Overtaking -------------------------------------------------------------------------------------------------

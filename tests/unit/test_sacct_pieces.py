@@ -1,6 +1,5 @@
-"""Dumps are looked at one by one, and what came of them is kept: the same jobs and attempts as of all at once."""
+"""Dumps are looked at one by one: the same jobs and attempts as of all at once."""
 
-import functools
 from dataclasses import replace
 
 import polars as pl
@@ -13,7 +12,6 @@ from ttf.formats.protocol import Source
 from ttf.formats.sacct import derive
 from ttf.formats.sacct import read as sacct_reader
 from ttf.ingest import ingest
-from ttf.kept import Kept
 
 COLUMNS = "JobIDRaw|JobID|Cluster|User|State|Submit|Start|End|ElapsedRaw|NNodes|NodeList|ReqTRES|AllocTRES|Restarts"
 DAY = 86_400
@@ -66,39 +64,9 @@ def test_dump_by_dump_gives_what_all_at_once_give(tmp_path_factory, texts):
     folder = tmp_path_factory.mktemp("dumps")
     source = source_of(folder, [[line(*record) for record in dump] for dump in texts])
     whole = at_once(source)
-    kept = Kept(folder / "kept", ["code"])
-    for _ in range(2):
-        for ours, theirs in zip(derived(replace(source, kept=kept)), whole, strict=True):
-            assert_frame_equal(ours, theirs)
-
-
-def test_a_new_dump_is_looked_at_with_those_whose_jobs_it_tells_of(tmp_path, monkeypatch):
-    week = [[line(job, "COMPLETED", 7 * DAY * number + job, 60, "ana", "") for job in (10 * number, 10 * number + 1)]
-            for number in range(4)]  # fmt: skip
-    week[2].append(line(29, "RUNNING", 20 * DAY, DAY, "bo", ""))
-    looked_at, of_piece = [], derive._of_piece
-
-    @functools.wraps(of_piece)
-    def noted(raw, number, *more):
-        looked_at.append(number)
-        return of_piece(raw, number, *more)
-
-    monkeypatch.setattr(derive, "_of_piece", noted)
-
-    def look(name, texts):
-        """Which dumps were looked at anew."""
-        (tmp_path / name).mkdir()
-        source = source_of(tmp_path / name, texts)
-        kept = Kept(tmp_path / "kept", ["code"])
-        looked_at.clear()
-        found, anew = derived(replace(source, kept=kept)), sorted(looked_at)
-        kept.forget_others()
-        for ours, theirs in zip(found, derived(source), strict=True):
-            assert_frame_equal(ours, theirs)
-        return anew
-
-    assert look("three", week[:3]) == [0, 1, 2]
-    # Of the last week before, a job still ran, and of the first an id is given out anew.
-    week[3] += [line(29, "COMPLETED", 20 * DAY, 2 * DAY, "bo", ""), line(1, "FAILED", 22 * DAY, 9, "ana", "")]
-    assert look("four", week) == [0, 2, 3]
-    assert look("again", week) == []
+    for spilled in (None, folder):
+        jobs, attempts = derived(replace(source, spilled=spilled))
+        assert_frame_equal(jobs, whole[0])
+        assert_frame_equal(attempts, whole[1])
+        assert jobs["job_id"].gather(attempts["job"]).equals(attempts["job_id"])
+        assert attempts["job"].is_sorted()

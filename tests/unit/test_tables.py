@@ -12,7 +12,15 @@ from ttf.derived import runtime_agreement
 from ttf.inputs import Inputs
 from ttf.rooms import contracts
 from ttf.stages import RUNTIME_AGREEMENT
-from ttf.tables import read_table, scan_columns, stream_parquet, write_blocks, write_csv, write_parquet
+from ttf.tables import (
+    blocks_with_attempts,
+    read_table,
+    scan_columns,
+    stream_parquet,
+    write_blocks,
+    write_csv,
+    write_parquet,
+)
 
 CONTRACT = table("t", "A row.", value=text("", ""), n=count("", ""), estimate=number("", ""))
 
@@ -94,3 +102,19 @@ def test_a_table_is_read_when_it_is_asked_for(tmp_path: Path) -> None:
     inputs = Inputs({"a": tmp_path / "a.csv", "b": tmp_path / "missing.csv"}, {"a": CONTRACT, "b": CONTRACT}, {"x": 1})
     assert inputs["a"] is inputs["a"] and inputs["a"]["n"].to_list() == [1]
     assert "b" in inputs and "c" not in inputs and inputs.settings.x == 1
+
+
+@given(st.lists(st.integers(0, 3), max_size=12), st.integers(1, 13))
+def test_blocks_are_all_rows_and_each_job_has_its_attempts(tries, size):
+    jobs = pl.DataFrame({"job_id": [f"j{number}" for number in range(len(tries))], "tries": tries})
+    rows = jobs.with_row_index("job").select("job", "job_id", attempt=pl.int_ranges("tries"))
+    attempts = rows.explode("attempt", empty_as_null=False)
+    blocks = list(blocks_with_attempts(jobs.lazy(), attempts.lazy(), size))
+    assert len(blocks) == max(-(-jobs.height // size), 1)
+    assert pl.concat(block for block, _ in blocks).equals(jobs)
+    assert pl.concat(of_jobs.drop("job") for _, of_jobs in blocks).equals(attempts.drop("job"))
+    for block, of_jobs in blocks:
+        assert block["job_id"].gather(of_jobs["job"]).equals(of_jobs["job_id"])
+    assert [block.height for block, none in blocks_with_attempts(jobs.lazy(), None, size) if none is None] == [
+        block.height for block, _ in blocks
+    ]

@@ -26,8 +26,6 @@ from ttf.analyses.classify_failures.rules import ATTEMPT_COLUMNS, classify, ever
 from ttf.charts.figure import Study
 from ttf.errors import StudyError
 from ttf.inputs import Inputs
-from ttf.jobs_of_attempts import with_jobs
-from ttf.kept import Kept
 from ttf.page.trace import Trace
 from ttf.runs import with_reasons
 from ttf.tables import read_table, write_product
@@ -351,6 +349,7 @@ def test_philly_an_attempt_of_unknown_outcome_that_was_followed_failed():
     jobs = jobs_of(job_id=["a", "b"], outcome=["success", "failure"])
     attempts = pl.DataFrame(
         {
+            "job": [0, 0, 1],
             "job_id": ["a", "a", "b"],
             "attempt": [0, 1, 0],
             "runtime_s": [5, 6, 7],
@@ -381,7 +380,7 @@ def test_the_reasons_of_a_real_slurm(tmp_path):
 
 
 @pytest.mark.parametrize("has_attempts", [True, False])
-def test_blocks_of_any_size_give_the_same_kept_or_not(tmp_path, has_attempts):
+def test_blocks_of_any_size_give_the_same(tmp_path, has_attempts):
     _, jobs, attempts = study(FIXTURES / "real_readme.txt", folder=tmp_path)
     whole = classify(every_attempt(jobs, attempts if has_attempts else None).filter("failed"), TAXONOMY)
     assert whole.height
@@ -389,14 +388,14 @@ def test_blocks_of_any_size_give_the_same_kept_or_not(tmp_path, has_attempts):
     jobs.write_parquet(files["jobs"])
     attempts.write_parquet(tmp_path / "attempts.parquet")
     for size in (1, 2, 5, 1000):
-        for kept in (Kept(), Kept(tmp_path / "kept"), Kept(tmp_path / "kept")):
-            assert by_block(Inputs(files, {}, {"taxonomy": TAXONOMY}, kept=kept), size).equals(whole)
+        assert by_block(Inputs(files, {}, {"taxonomy": TAXONOMY}), size).equals(whole)
 
 
 def test_the_derived_exit_code_stands_in_at_the_last_attempt(tmp_path):
     jobs = jobs_of(job_id=["a", "b"]).with_columns(derived_exit_code=pl.Series(["139:0", "139:0"]))
     attempts = pl.DataFrame(
         {
+            "job": [0, 0, 1],
             "job_id": ["a", "a", "b"],
             "attempt": [0, 1, 0],
             "runtime_s": [5, 6, 7],
@@ -455,9 +454,8 @@ def test_of_several_logs_of_an_attempt_the_first_rule_counts(tails):
 
 def test_an_attempt_that_is_not_named_is_the_last(tails):
     jobs = jobs_of(job_id=["a"])
-    attempts = pl.DataFrame(
-        {"job_id": ["a"] * 2, "attempt": [0, 1], "runtime_s": [1, 2], "gpu_milli": [0, 0], "outcome": ["failure"] * 2}
-    )
+    about = {"job": [0, 0], "job_id": ["a"] * 2, "attempt": [0, 1], "runtime_s": [1, 2], "gpu_milli": [0, 0]}
+    attempts = pl.DataFrame(about | {"outcome": ["failure"] * 2})
     told, _, _ = tails({"job_id": "a", "text": "Killed"}, jobs=jobs, attempts=attempts)
     assert told["reason"].to_list() == [None, "Killed"]
 
@@ -704,12 +702,13 @@ def test_reasons_come_back_to_their_jobs_and_attempts():
     of_jobs = with_reasons(jobs, told.select(list(REASONS.columns)))
     assert of_jobs["deterministic"].to_list() == [False, None, False]
     assert of_jobs.drop("deterministic").equals(jobs)
-    attempts = pl.DataFrame({"job_id": ["8", "8"], "attempt": [0, 1], "state": ["OUT_OF_MEMORY", "COMPLETED"]})
+    about = {"job": [0, 0], "job_id": ["8", "8"], "attempt": [0, 1], "state": ["OUT_OF_MEMORY", "COMPLETED"]}
+    attempts = pl.DataFrame(about)
     attempts = attempts.with_columns(
         runtime_s=pl.lit(1), gpu_milli=pl.lit(0), outcome=pl.Series(["failure", "success"])
     )
     told = classify(every_attempt(jobs.tail(1), attempts).filter("failed"), TAXONOMY)
-    of_attempts = with_reasons(with_jobs(jobs.tail(1), attempts), told.select(list(REASONS.columns)))
+    of_attempts = with_reasons(attempts, told.select(list(REASONS.columns)))
     assert of_attempts["deterministic"].to_list() == [True, None]
 
 

@@ -127,11 +127,10 @@ def test_another_study_of_the_same_name_is_told_of():
 
 def test_removing_a_study_names_what_goes_and_keeps_what_others_use(study):
     study.snakemake("--", "results/studies/both/config.yaml", "results/mine/jobs.parquet", **both(study))
-    (study.folder / ".snakemake/kept/mine").mkdir(parents=True)
     remove = ("scripts/remove_study.py", "--study", "both")
     would = python(study, *remove).stdout
     gone = {"results/studies/both", "logs/studies/both", "benchmarks/studies/both"}
-    gone |= {f"{kind}/mine" for kind in ("results", "logs", "benchmarks", ".snakemake/kept")}
+    gone |= {f"{kind}/mine" for kind in ("results", "logs", "benchmarks")}
     assert {line.removeprefix("would be removed: ") for line in would.splitlines()[:-1]} == gone
     assert "SURE=yes" in would
     before = study.hashes()
@@ -149,8 +148,6 @@ def test_removing_a_part_leaves_the_rest(tmp_path, monkeypatch, capsys):
     for path in [*of_part, *(path.replace("a.csv", "b.csv") for path in of_part)]:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         Path(path).mkdir() if path.startswith("results") else Path(path).write_text("")
-    of_part.append(".snakemake/kept/t")
-    Path(of_part[-1]).mkdir(parents=True)
     for path in ("dumps/a.csv", "results/studies/t/config.yaml"):
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         Path(path).write_text("{study: [t], registry: {t: {format: sacct, folder: dumps}}}")

@@ -795,6 +795,7 @@ rule train_model:
     output:
         model_lineage=table("results/{trace}/tables/model_lineage.csv", "Failure risk"),
         models_summary=table("results/{trace}/tables/models_summary.csv", "Failure risk"),
+        model_cache=update("results/{trace}/model_cache.parquet"),
         models=directory("results/{trace}/models"),
     log:
         "logs/{trace}/train_model.log",

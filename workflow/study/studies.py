@@ -167,11 +167,11 @@ def typed_for(name: str) -> list[str]:
 
 
 def of_study(name: str) -> list[Path]:
-    """The folders that only this study has: its own, and those of traces that no other study has, what is kept too."""
+    """The folders that only this study has: its own, and those of traces that no other study has."""
     studies = made()
     elsewhere = {trace for other, config in studies.items() if other != name for trace in config["study"]}
     traces = [trace for trace in studies.get(name, {"study": []})["study"] if trace not in elsewhere]
-    return [*_there([f"{STUDIES.name}/{name}", *traces]), *(path for path in map(_kept, traces) if path.exists())]
+    return list(_there([f"{STUDIES.name}/{name}", *traces]))
 
 
 def of_part(trace: str, part: str) -> list[Path]:
@@ -180,9 +180,7 @@ def of_part(trace: str, part: str) -> list[Path]:
         if name in ("", ".", "..") or Path(name).name != name:
             raise ConfigError(f"{show(name)} is no name of a trace or a part.")
     logs = [Path(kind) / trace / "ingest_part" / f"{part}.{ending}" for kind, ending in _LOGS.items()]
-    found = [path for path in [Path("results") / trace / "parts" / part, *logs] if path.exists()]
-    # Of what is kept nobody knows which is of the part.
-    return [*found, *(path for path in [_kept(trace)] if found and path.exists())]
+    return [path for path in [Path("results") / trace / "parts" / part, *logs] if path.exists()]
 
 
 def raw_of_part(trace: str, part: str) -> list[Path]:
@@ -198,11 +196,6 @@ def raw_of_part(trace: str, part: str) -> list[Path]:
 
 
 _LOGS = {"logs": "log", "benchmarks": "tsv"}
-
-
-def _kept(trace: str) -> Path:
-    """What rules have kept for their next run (ttf.kept)."""
-    return Path(".snakemake/kept") / trace
 
 
 def _there(places: Iterable[str]) -> Iterator[Path]:

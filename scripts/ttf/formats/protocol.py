@@ -10,7 +10,6 @@ import polars as pl
 import yaml
 
 from ttf import given_reader
-from ttf.kept import Kept
 from ttf.on_disk import scan_parquet
 from ttf.partitions import Make, Results
 from ttf.raw_tables import Reader, TableSchema, table_schemas
@@ -21,8 +20,8 @@ class Source:
     """What the tables of a trace are derived from.
 
     raw: its typed raw tables by name. meaning: the mapping, words and zone by which they are read (meaning_of in
-    workflow/study/formats.py). records, attempts, placements, results: what was made of them before, see Format. kept:
-    what was made of rows in an earlier run.
+    workflow/study/formats.py). records, attempts, placements, results: what was made of them before, see Format.
+    spilled: a folder for a while; None where all may be held.
     """
 
     raw: Mapping[str, pl.LazyFrame]
@@ -31,7 +30,7 @@ class Source:
     attempts: pl.LazyFrame | None = None
     placements: pl.LazyFrame | None = None
     results: Results | None = None
-    kept: Kept = field(default_factory=Kept)
+    spilled: Path | None = None
 
 
 Rows = pl.DataFrame | pl.LazyFrame

@@ -112,6 +112,11 @@ class Memory:
         unfinished.replace(self._file)
 
 
+def is_intact(path: str) -> bool:
+    """Whether a product is there as the last manifest has it, in which it was not edited."""
+    return Path(path).is_file() and Memory(MEMORY).last(path) == _sha256(Path(path))
+
+
 def _state(path: str) -> list[int]:
     status = Path(path).stat()
     return [status.st_size, status.st_mtime_ns]

@@ -1,4 +1,4 @@
-"""The key of the pseudonyms and of cached results: beside the raw data, for its owner alone, and never published."""
+"""The key of the pseudonyms: beside the raw data, for its owner alone, and never published."""
 
 import contextlib
 import os

@@ -18,7 +18,6 @@ from ttf.analyses.account_gpu_hours.unused import (
 )
 from ttf.analyses.reconstruct_occupancy.holdings import GPU, holdings
 from ttf.inputs import Inputs
-from ttf.kept import Frames
 from ttf.outages.records import of_nodes
 from ttf.runs import held, in_blocks, runs, where_starts_are
 from ttf.size_unit import GPU as GPU_UNIT
@@ -27,9 +26,9 @@ JOBS = (
     *("job_id", "task", "user", "account", "partition", "outcome", "gpu_milli", "size", "attempts"),
     *("submit_s", "eligible_s", "start_s", "end_s", "runtime_s", "trace_end_s"),
 )
-OF_RUNS = ("job_id", "account", "partition", "outcome", "gpu_milli", "size")
+OF_RUNS = ("account", "partition", "outcome", "gpu_milli", "size")
 TIMES = ("start_s", "end_s", "runtime_s", "trace_end_s")
-ATTEMPTS = ("job_id", "attempt", "start_s", "end_s", "runtime_s", "outcome", "gpu_milli")
+ATTEMPTS = ("job", "attempt", "start_s", "end_s", "runtime_s", "outcome", "gpu_milli")
 
 
 def compute(given: Inputs) -> dict:
@@ -43,13 +42,13 @@ def compute(given: Inputs) -> dict:
     months = Months(in_use["start_s"].min(), in_use["until_s"].max())
     told = months.begin_s, settings.checkpoint_interval_s, settings.restart_s
     blocks = in_blocks(given.scan("jobs", [*OF_RUNS, *(TIMES if attempts is None else [])]), attempts, lives)
-    sums = put_together(given.kept.of_frames(block, of_block, *told)["spent"] for block in blocks)
+    sums = put_together(of_block(*block, *told) for block in blocks)
     there, waits, unused = _there(given, months), waiting(jobs), {}
     # Of a record whose start is cut off nobody knows what the GPUs did before.
     begin_s, _ = where_starts_are(in_use["start_s"], months.end_s)
     if there.capacity_milli and begin_s == months.begin_s:
         used = changes_of(in_use["start_s"], in_use["until_s"], in_use["gpu_milli"])
-        unused = account_by_windows(given.kept, used, there.capacity_milli, there.changes, waits, months.edges_s)
+        unused = account_by_windows(used, there.capacity_milli, there.changes, waits, months.edges_s)
         unused = named(unused, "outages" in given, waits is not None)
     basis = lives.head(1).select("basis").collect().item()
     notes = notes_of(settings.checkpoint_interval_s, settings.restart_s, attempts is not None, there.unsized)
@@ -65,13 +64,13 @@ def of_block(
     begin_s: int,
     checkpoint_interval_s: int,
     restart_s: int,
-) -> Frames:
+) -> pl.DataFrame:
     """GPU time of some jobs (`ttf.runs.Block`) of a trace that begins at begin_s."""
     of_jobs = runs(jobs, attempts, infra_lives).collect()
     partition = jobs["partition"].gather(of_jobs["job"]) if "partition" in jobs.columns else pl.lit(None, pl.String)
     of_jobs = timed(of_jobs.lazy().with_columns(partition=partition)).collect()
     until_s = max(of_jobs["until_s"].max() or begin_s, begin_s + 1)
-    return {"spent": spent(of_jobs.lazy(), Months(begin_s, until_s), checkpoint_interval_s, restart_s)}
+    return spent(of_jobs.lazy(), Months(begin_s, until_s), checkpoint_interval_s, restart_s)
 
 
 def _there(given: Inputs, months: Months) -> Away:

@@ -16,7 +16,6 @@ import polars as pl
 from ttf.analyses.account_gpu_hours import ABOVE, DOWN, FREE, FREE_WAITED, MAINTENANCE, NOT_WATCHED
 from ttf.analyses.reconstruct_occupancy.holdings import GPU, Holdings
 from ttf.jobs import whole_gpus
-from ttf.kept import Frames, Kept
 from ttf.outages.records import of_nodes
 from ttf.stats.order import distinct, first_of_each, order_by, running
 
@@ -174,7 +173,6 @@ def _swept(
 
 
 def account_by_windows(
-    kept: Kept,
     used: Changes,
     capacity_milli: int,
     away_milli: Sequence[Changes],
@@ -182,10 +180,9 @@ def account_by_windows(
     edges_s: Sequence[int],
     window_s: int = WINDOW_S,
 ) -> dict[str, list[int]]:
-    """`account_of` of what is in use, away and waited for, each window of the time by itself and kept.
+    """`account_of` of what is in use, away and waited for, each window of the time by itself.
 
-    What a window is told are the changes in it, and what there was at its beginning: later jobs change the last ones.
-    Another capacity changes all of them.
+    What a window is told are the changes in it, and what there was at its beginning.
     """
     every = [used, *away_milli, *([] if waits is None else [waits])]
     # What was before the first edge is as if it were at it.
@@ -200,9 +197,9 @@ def account_by_windows(
         if begin == end:
             continue
         edges = [begin, *(edge for edge in edges_s if begin < edge < end), end]
-        told = [edge - begin for edge in edges], capacity_milli, len(away_milli), waits is not None
-        found = kept.of_frames([_as_rows(of_window, begin)], _account_of_rows, *told)
-        for name, values in found["account"].to_dict(as_series=False).items():
+        in_use, *others = (Steps.of(*changes) for changes in of_window)
+        waited = None if waits is None else others.pop()
+        for name, values in account_of(in_use, capacity_milli, others, waited, edges).items():
             for month, value in enumerate(values, start=bisect_right(edges_s, begin) - 1):
                 sums[name][month] += value
     return dict(sums)
@@ -217,27 +214,6 @@ def _in_windows(place: np.ndarray, times: np.ndarray, changes: np.ndarray, first
     for begin, end in pairwise([0, *np.searchsorted(place, first, side="right").tolist()]):
         yield np.append(_LONG_BEFORE, times[begin:end]), np.append(level, changes[begin:end])
         level += int(changes[begin:end].sum())
-
-
-def _as_rows(of_window: Sequence[Changes], begin_s: int) -> pl.DataFrame:
-    """of (the place among them), at_s, change, in as few bits as they need."""
-    columns = {
-        "of": np.repeat(np.arange(len(of_window)), [times.size for times, _ in of_window]),
-        "at_s": np.concatenate([np.maximum(times, begin_s) - begin_s for times, _ in of_window]),
-        "change": np.concatenate([change for _, change in of_window]),
-    }
-    return pl.DataFrame([pl.Series(name, values).shrink_dtype() for name, values in columns.items()])
-
-
-def _account_of_rows(
-    rows: pl.DataFrame, edges_s: Sequence[int], capacity_milli: int, reasons: int, has_waits: bool
-) -> Frames:
-    used, *others = (
-        Steps.of(*(mine[name].to_numpy() for name in ("at_s", "change")))
-        for mine in (rows.filter(of=place) for place in range(1 + reasons + has_waits))
-    )
-    waits = others[-1] if has_waits else None
-    return {"account": pl.DataFrame(account_of(used, capacity_milli, others[:reasons], waits, edges_s))}
 
 
 def account_of(

@@ -1,7 +1,4 @@
-"""Reasons of failed attempts, and what is known of those that no rule matches.
-
-The failed attempts of a block of jobs are kept with their reasons; all of them are counted anew.
-"""
+"""Reasons of failed attempts, and what is known of those that no rule matches."""
 
 from collections.abc import Iterator
 
@@ -22,9 +19,7 @@ from ttf.analyses.classify_failures.rules import (
 from ttf.infra import EVENT
 from ttf.inputs import Inputs
 from ttf.jobs import join_reasons
-from ttf.jobs_of_attempts import in_blocks
-from ttf.kept import BLOCK_ROWS
-from ttf.tables import blocks
+from ttf.tables import BLOCK_ROWS, blocks_with_attempts
 
 # In place of a reason.
 NO_RULE = "unmatched"
@@ -51,9 +46,9 @@ def compute(given: Inputs) -> dict:
 
 
 def _with_logs(given: Inputs) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """(the failed attempts, what the logs say of them, LOG_TAILS); nothing is kept, as a line may be of any attempt."""
+    """(the failed attempts, what the logs say of them, LOG_TAILS)."""
     taxonomy = given.settings.taxonomy
-    every = pl.concat([pl.DataFrame(schema=ATTEMPT_COLUMNS), *_attempts_by_block(given)])
+    every = pl.concat(_attempts_by_block(given))
     of_logs, lines = in_tails(read_tails(given.path("tails"), most_characters(taxonomy)), every, taxonomy)
     return classify(every.filter("failed"), taxonomy, of_logs), of_logs, lines
 
@@ -61,20 +56,13 @@ def _with_logs(given: Inputs) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]
 def by_block(given: Inputs, size: int = BLOCK_ROWS) -> pl.DataFrame:
     """The failed attempts, of so many jobs at a time."""
     taxonomy, failed = given.settings.taxonomy, _attempts_by_block(given, size, pl.col("failed"))
-    found = (given.kept.of_frames([some], _classified, taxonomy)["classified"] for some in failed)
-    return pl.concat([classify(pl.DataFrame(schema=ATTEMPT_COLUMNS), taxonomy), *found])
+    return pl.concat([classify(some, taxonomy) for some in failed])
 
 
 def _attempts_by_block(given: Inputs, size: int = BLOCK_ROWS, chosen: pl.Expr | bool = True) -> Iterator[pl.DataFrame]:
-    if "attempts" in given:
-        found = in_blocks(given, OF_TRIED_JOBS, OF_ATTEMPTS, size)
-    else:
-        found = ((jobs, None) for jobs in blocks(given.scan("jobs", OF_JOBS), size))
-    return (every_attempt(*block, chosen) for block in found)
-
-
-def _classified(failed: pl.DataFrame, taxonomy: dict) -> dict[str, pl.DataFrame]:
-    return {"classified": classify(failed, taxonomy)}
+    attempts = given.scan("attempts", OF_ATTEMPTS) if "attempts" in given else None
+    jobs = given.scan("jobs", OF_JOBS if attempts is None else OF_TRIED_JOBS)
+    return (every_attempt(*block, chosen) for block in blocks_with_attempts(jobs, attempts, size))
 
 
 def with_health_events(classified: pl.DataFrame, lives: pl.LazyFrame) -> pl.DataFrame:

@@ -12,7 +12,6 @@ import polars as pl
 
 from ttf.analyses.classify_failures import TAXONOMY
 from ttf.jobs import choose_text, with_blanks
-from ttf.jobs_of_attempts import with_jobs
 
 KEY = ["job_id", "task", "attempt"]
 ATTEMPT_COLUMNS = {
@@ -35,7 +34,7 @@ _OF_REASON = ("reason", "domain", "category", "deterministic")
 OF_JOBS = ("job_id", "task", "user", "outcome", "runtime_s", "gpu_milli", "size", "status_raw", "reason", "exit_code")
 OF_JOBS += ("derived_exit_code",)
 OF_TRIED_JOBS = ("task", "user", "derived_exit_code")
-OF_ATTEMPTS = ("job_id", "attempt", "outcome", "runtime_s", "gpu_milli", "state", "exit_code", "slurm_reason")
+OF_ATTEMPTS = ("job", "job_id", "attempt", "outcome", "runtime_s", "gpu_milli", "state", "exit_code", "slurm_reason")
 
 
 def every_attempt(
@@ -43,7 +42,7 @@ def every_attempt(
 ) -> pl.DataFrame:
     """The attempts in the order of the trace, with ATTEMPT_COLUMNS; without `attempts` each job is one.
 
-    attempts: with `job`, the row of theirs, where it is known. An attempt failed if its outcome is failure, or if the
+    attempts: with `job`, the row of theirs. An attempt failed if its outcome is failure, or if the
     trace gives it none and another one followed (Philly). gpu_milli: GPUs of the whole attempt. exit_code:
     `code:signal`; of the last attempt also that of the job's steps (sacct's DerivedExitCode) where its own says
     nothing. chosen: which attempts, by is_last and failed.
@@ -60,8 +59,6 @@ def _with_failed(jobs: pl.DataFrame, attempts: pl.DataFrame | None, chosen: pl.E
         of_job = {"gpu_milli": pl.col("gpu_milli") * pl.col("size"), "attempt": pl.lit(0, pl.Int64)}
         every = blank.with_columns(**of_job, is_last=pl.lit(True), failed=pl.col("outcome") == "failure")
         return every.filter(chosen).with_columns(state="status_raw", failure_reason="reason")
-    if "job" not in attempts.columns:
-        attempts = with_jobs(jobs, attempts)
     is_last = pl.col("attempt") == pl.col("attempt").max().over("job")
     every = with_blanks(attempts, dict.fromkeys(("state", "exit_code", "slurm_reason"), pl.String)).with_columns(
         is_last=is_last, failed=(pl.col("outcome") == "failure").fill_null(~is_last)

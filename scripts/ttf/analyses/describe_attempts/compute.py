@@ -1,7 +1,4 @@
-"""How long attempts wait, how often jobs are tried, how long attempts run until they fail.
-
-What a block of jobs and their attempts adds to each table is kept.
-"""
+"""How long attempts wait, how often jobs are tried, how long attempts run until they fail."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -10,18 +7,17 @@ import polars as pl
 from ttf.analyses.describe_attempts import delays, retries
 from ttf.clusters import level_names, with_level_names
 from ttf.inputs import Inputs
-from ttf.jobs_of_attempts import in_blocks
-from ttf.kept import BLOCK_ROWS
+from ttf.tables import BLOCK_ROWS, blocks_with_attempts
 
 JOBS = ("user", "account", "outcome", "gpu_milli", "size", "attempts", "submit_s", "cluster", "group", "block")
-ATTEMPTS = ("attempt", "start_s", "end_s", "runtime_s", "outcome", "gpu_milli", "nodes")
+ATTEMPTS = ("job", "attempt", "start_s", "end_s", "runtime_s", "outcome", "gpu_milli", "nodes")
 OF_ORDER = ("account", "submit_s", "start_s", "gpu_milli", "size")
 
 
 def compute(given: Inputs, size: int = BLOCK_ROWS) -> dict:
     window, levels = given.settings.window, level_names(given.scan("jobs"))
-    found = (given.kept.of_frames(block, of_block, levels, window) for block in in_blocks(given, JOBS, ATTEMPTS, size))
-    found = tables(found, window)
+    blocks = blocks_with_attempts(given.scan("jobs", JOBS), given.scan("attempts", ATTEMPTS), size)
+    found = tables((of_block(*block, levels, window) for block in blocks), window)
     return found | {"out_of_order": delays.out_of_order(given.read("jobs", OF_ORDER))}
 
 

@@ -5,7 +5,6 @@ import polars as pl
 
 from ttf.analyses.describe_attempts import DELAY_BY_NODES, DELAYS, OUT_OF_ORDER
 from ttf.jobs import GPU_BUCKETS, gpu_bucket, whole_gpus
-from ttf.jobs_of_attempts import with_jobs
 from ttf.runs import in_sequence
 from ttf.stats.counts import Counted, code
 from ttf.stats.exact import parts_of
@@ -40,7 +39,7 @@ def bucket_of() -> pl.Expr:
 def placed(jobs: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:
     """The attempts in order of jobs and in sequence, with `job`, the row of theirs in `jobs`, and what that says.
 
-    attempts: with `job` where it is known. bucket: see `bucket_of`; job_gpu_milli: of all instances of the job.
+    attempts: with `job`. bucket: see `bucket_of`; job_gpu_milli: of all instances of the job.
     """
     about = jobs.select(
         "account",
@@ -50,8 +49,6 @@ def placed(jobs: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:
         bucket=bucket_of(),
         job_gpu_milli=pl.col("gpu_milli") * pl.col("size"),
     )
-    if "job" not in attempts.columns:
-        attempts = with_jobs(jobs, attempts)
     tries = attempts.select("job", "attempt", "start_s", "end_s", "runtime_s", "outcome", "gpu_milli", "nodes")
     tries = in_sequence(tries).drop("attempt")
     return tries.hstack(about[tries["job"]])

@@ -9,7 +9,6 @@ from ttf.analyses.describe_strata import MOST, STRATA
 from ttf.clusters import CLUSTER_COLUMNS, LEVEL_NAMES, READ_OF_JOBS, level_names, with_clusters, with_level_names
 from ttf.inputs import Inputs
 from ttf.jobs import Frame, at_time_limit, doubling, join_reasons, whole_gpus
-from ttf.kept import BLOCK_ROWS, Frames, Kept
 from ttf.lives import nodes_at_work
 from ttf.runs import GPU_HOUR, gpu_time, in_blocks, runs
 from ttf.stats.clustered import (
@@ -26,12 +25,13 @@ from ttf.stats.counts import Counted
 from ttf.stats.median import CONFIDENCE, median_interval
 from ttf.stats.mttf import NO_NODE_DAY, SECONDS_A_DAY, poisson_limits
 from ttf.stats.shares import ENDED, failure_shares
+from ttf.tables import BLOCK_ROWS
 
 # What jobs differ by where the trace says so, and what it always says.
 OF_JOB, GPUS = ("account", "partition", "gpu_type"), "gpus"
-JOBS = ("job_id", "user", "outcome", "status_raw", "gpu_milli", "size", *OF_JOB, *READ_OF_JOBS, "runtime_s")
+JOBS = ("user", "outcome", "status_raw", "gpu_milli", "size", *OF_JOB, *READ_OF_JOBS, "runtime_s")
 TIMES = ("start_s", "end_s", "trace_end_s")
-ATTEMPTS = ("job_id", "attempt", "start_s", "end_s", "runtime_s", "outcome", "gpu_milli")
+ATTEMPTS = ("job", "attempt", "start_s", "end_s", "runtime_s", "outcome", "gpu_milli")
 LIVES = ("event", "state", "basis", "duration_s", "gpu_count", "nodes", *CLUSTER_COLUMNS)
 _LEVELS = ("cluster", "group", "block")
 _REQUESTED = doubling(whole_gpus().fill_null(0))
@@ -61,11 +61,10 @@ def compute(given: Inputs) -> dict[str, pl.DataFrame]:
     attempts = given.scan("attempts", ATTEMPTS) if "attempts" in given else None
     jobs = given.scan("jobs", [*JOBS, *(TIMES if attempts is None else [])])
     node_gpus = given["node_failure_rate"].select("node_gpus", "node_gpus_from").row(0)
-    return {"strata": strata(given.kept, jobs, attempts, given.scan("lives_infra", LIVES), node_gpus)}
+    return {"strata": strata(jobs, attempts, given.scan("lives_infra", LIVES), node_gpus)}
 
 
 def strata(
-    kept: Kept,
     jobs: pl.LazyFrame,
     attempts: pl.LazyFrame | None,
     lives: pl.LazyFrame,
@@ -87,7 +86,7 @@ def strata(
     failed = failed.select(*there, GPUS, "runtime_s", *CLUSTER_COLUMNS).collect(engine="streaming")
     lives = lives.select(name for name in LIVES if name not in LEVEL_NAMES)
     blocks = in_blocks(_looked_at(jobs, attempts is not None), attempts, lives, size=size)
-    parts = [kept.of_frames(block, of_block, *node_gpus) for block in blocks]
+    parts = [of_block(*block, *node_gpus) for block in blocks]
     every = {name: pl.concat(part[name] for part in parts) for name in parts[0]}
     by = [name for name in there if every["jobs"][name].drop_nulls().n_unique() > 1]
     tables = []
@@ -131,7 +130,7 @@ def of_block(
     infra_lives: pl.DataFrame,
     node_gpus: int,
     node_gpus_from: str | None,
-) -> Frames:
+) -> dict[str, pl.DataFrame]:
     """Sums over some jobs (`ttf.runs.Block`), their runs and their lives at risk, by all that jobs differ by."""
     by = [name for name in OF_JOB if name in jobs.columns]
     if attempts is None:

@@ -8,14 +8,13 @@ from ttf.analyses.measure_losses.repeats import repeats, times_of_runs
 from ttf.analyses.measure_losses.what_if import what_if, what_if_sums
 from ttf.clusters import READ_OF_JOBS
 from ttf.inputs import Inputs
-from ttf.kept import Frames
 from ttf.partitions import partitions_of
 from ttf.runs import Block, in_blocks, runs
 
-# Of which runs are made; attempts are found by the names of jobs.
+# Of which runs are made.
 JOBS = ("user", "account", "outcome", "gpu_milli", "size")
 TIMES = ("start_s", "end_s", "runtime_s", "trace_end_s")
-ATTEMPTS = ("job_id", "attempt", "start_s", "end_s", "runtime_s", "outcome", "gpu_milli", "node_list")
+ATTEMPTS = ("job", "attempt", "start_s", "end_s", "runtime_s", "outcome", "gpu_milli", "node_list")
 REASONS = ("attempt", "deterministic")
 PARTS = ("job_id", "task", "placement", "attempt", "node", "outcome", "own_outcome")
 # Jobs looked at together for how failures repeat.
@@ -29,7 +28,7 @@ def compute(given: Inputs) -> dict:
     begin_s = pl.min_horizontal(pl.col("submit_s").min(), pl.col("start_s").min())
     begin_s, end_s = jobs.select(begin_s, pl.col("trace_end_s").max()).collect(engine="streaming").row(0)
     told = settings["checkpoint_interval_s"], begin_s, trials_s
-    parts = [given.kept.of_frames(block, of_block, *told) for block in _blocks(given)]
+    parts = [of_block(*block, *told) for block in _blocks(given)]
     owners, losses = owner_counts(parts), loss_sums(parts, settings["preemption_window_s"])
     with given.scratch() as spilled:
         of_runs = pl.concat(part["times"] for part in parts)
@@ -50,7 +49,7 @@ def compute(given: Inputs) -> dict:
 def _blocks(given: Inputs) -> Iterator[Block]:
     attempts = given.scan("attempts", ATTEMPTS) if "attempts" in given else None
     reasons = given.scan("reasons", REASONS) if "reasons" in given else None
-    jobs = given.scan("jobs", [*JOBS, *(TIMES if attempts is None else ["job_id"])])
+    jobs = given.scan("jobs", [*JOBS, *(TIMES if attempts is None else [])])
     return in_blocks(jobs, attempts, given.scan("lives_infra", ["event", "state", "basis"]), reasons)
 
 
@@ -61,7 +60,7 @@ def of_block(
     interval_s: int,
     begin_s: int | None,
     trials_s: Sequence[int],
-) -> Frames:
+) -> dict[str, pl.DataFrame]:
     """What the tables are put together from, of some jobs (`ttf.runs.Block`)."""
     of_jobs = runs(jobs, attempts, infra_lives).collect()
     return {

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from ttf.jobs_of_attempts import places
 from ttf.stats.names import Numbers
 
 # Rows that wait in memory until they are written, sorted by part.
@@ -113,7 +112,7 @@ def holdings(
 ) -> tuple[Holdings, np.ndarray]:
     """(what was held, milli-GPU of each attempt in all its parts).
 
-    placements: PLACEMENT_COLUMNS; jobs, nodes: the common records; attempts: job_id, gpu_milli, None where jobs are
+    placements: PLACEMENT_COLUMNS; jobs, nodes: the common records; attempts: job, gpu_milli, None where jobs are
     attempts; folder: for what is spilled. attempt_id is the row of the attempt, or of the job where there are no
     attempts, so that nothing is joined by texts. A placement without an end counts to the trace's end if its outcome is
     `running`; otherwise nobody knows how long it held its GPUs, and it is excluded, as is one without a start or with
@@ -181,11 +180,7 @@ def _accounts(jobs: pl.LazyFrame, attempts: pl.LazyFrame | None) -> tuple[list[s
     names = account.drop_nulls().unique().sort()
     code = account.cast(pl.Enum(names)).to_physical().cast(pl.Int32)
     if attempts is not None:
-        first, of_attempts = 0, []
-        for n_jobs, of_job in places(jobs, attempts, BLOCK_ROWS):
-            of_attempts.append(code.slice(first, n_jobs).gather(of_job))
-            first += n_jobs
-        code = pl.concat(of_attempts)
+        code = code.gather(attempts.select("job").collect()["job"])
     return names.to_list(), code.fill_null(-1).to_numpy()
 
 

@@ -2,7 +2,7 @@
 
 from ttf.analysis import Analysis
 from ttf.columns import WINDOWS, clustered
-from ttf.contract import REASON, Column, count, number, reason, table, text, truth, words
+from ttf.contract import REASON, Column, count, number, parquet, reason, table, text, truth, words
 
 _NATS = "Mean of minus the log of the probability of what came."
 
@@ -65,6 +65,17 @@ MODELS_SUMMARY = table(
     untold=_models("not told", "Not promoted: too few jobs to tell."),
 )
 
+MODEL_CACHE = parquet(
+    "model_cache",
+    "A window with a model: what the next run uses again where the digests are the same.",
+    "model_cache.parquet",
+    window=text("Window", "As in model_lineage.csv.", ours=WINDOWS),
+    lesson=words("Lesson", "SHA-256 of all that the model was trained on."),
+    model=words("Model", "In JSON."),
+    test=words("Test", "SHA-256 of all that its test rests on.", blank="it was not tested"),
+    tested=words("Tested", "What the test told, in JSON.", blank="it was not tested"),
+)
+
 ANALYSIS = Analysis(
     question="Is a model that is trained on from window to window still good enough to be used?",
     theme="risk",
@@ -77,7 +88,8 @@ ANALYSIS = Analysis(
         "parts": lambda trace: list(trace.parts),
         "drift_limit": "risk/drift_limit",
     },
-    tables=[LINEAGE, MODELS_SUMMARY],
+    tables=[LINEAGE, MODELS_SUMMARY, MODEL_CACHE],
+    updated=["model_cache"],
     folders=["models"],
     # With one window there is nothing to compare.
     charts=lambda trace: {"model_lineage": "model_lineage"} if trace.windows.get("by") or len(trace.parts) > 1 else {},

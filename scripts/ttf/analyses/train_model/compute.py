@@ -5,6 +5,7 @@ from typing import Any
 import polars as pl
 
 from ttf.analyses.train_model import LINEAGE, MODELS_SUMMARY
+from ttf.analyses.train_model.cache import Cache
 from ttf.analyses.train_model.gate import PROMOTED, UNTOLD, WORSE
 from ttf.analyses.train_model.lineage import ONLY, lineage
 from ttf.analyses.train_model.windows import windows_of
@@ -13,14 +14,13 @@ from ttf.risk.features import Data, features_of
 
 
 def compute(given: Inputs) -> dict[str, Any]:
-    """A trace that grew by a window costs the features of all jobs, which each run makes anew, the models of the last
-    two windows, and one from nothing, of all jobs before: the others and their tests are kept (`before`).
-    """
     settings = given.settings
     data = Data.of(given.scan("jobs"), features_of(settings.risk["features"]), settings.risk["clock"])
-    found = lineage(data, windows_of(data.jobs, settings.windows, settings.parts), settings.drift_limit, given.kept)
+    cache = Cache(data, given.previous.get("model_cache"), given.code)
+    found = lineage(data, windows_of(data.jobs, settings.windows, settings.parts), settings.drift_limit, cache)
     table = LINEAGE.frame(found.rows)
-    return {"model_lineage": table, "models_summary": summarise_decisions(table), "models": found.files}
+    tables = {"model_lineage": table, "models_summary": summarise_decisions(table), "model_cache": cache.table()}
+    return tables | {"models": found.files}
 
 
 def summarise_decisions(lineage: pl.DataFrame) -> pl.DataFrame:

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from ttf.analyses.train_model.before import Before
+from ttf.analyses.train_model.cache import Cache
 from ttf.analyses.train_model.checks import Counts, Looked, counted, largest_drift, schema_problem
 from ttf.analyses.train_model.gate import PROMOTED, Decision, decide
 from ttf.analyses.train_model.windows import Window
-from ttf.kept import Kept
 from ttf.risk import LOGISTIC
 from ttf.risk.features import Data
 from ttf.risk.logistic import PRECISION, Prior
 from ttf.risk.model import FEWEST_JOBS, NO_FEATURES, ONE_KIND, TOO_FEW, Lesson, Model
+from ttf.risk.model import trained as model_of
 from ttf.risk.population import Population
 from ttf.stats.predictions import Estimate, difference, log_loss
 
@@ -47,13 +47,15 @@ SETTLED = 0.95
 class Trained:
     """The model after a window, trained on from its parent.
 
-    learnt: truth value of each job, whether it or a model that it goes back to has learnt from it; again: whether it
-    was recalibrated on it; ended: whether its end was known when the model was made.
+    digest: of all that it rests on (`Cache`). learnt: truth value of each job, whether it or a model that it goes back
+    to has learnt from it; again: whether it was recalibrated on it; ended: whether its end was known when the model was
+    made.
     """
 
     window: Window
     parent: str | None
     model: Model
+    digest: str
     learnt: np.ndarray
     again: np.ndarray
     ended: np.ndarray
@@ -73,13 +75,13 @@ class Lineage:
     current_text: str | None = None
 
 
-def lineage(data: Data, windows: Sequence[Window], drift_limit: float, kept: Kept | None = None) -> Lineage:
+def lineage(data: Data, windows: Sequence[Window], drift_limit: float, cache: Cache | None = None) -> Lineage:
     """The models of the windows in order. drift_limit: the effect size above which a window trains nothing.
 
     The jobs of a window that was refused have no part in later training, nor are later windows compared with them;
     those of a window with too few to learn from wait for the next.
     """
-    found, last, before = Lineage(), None, Before(data, kept or Kept())
+    found, last, cache = Lineage(), None, cache or Cache(data)
     counts = counted(data.features, data.known) if len(windows) > 1 else []
     taken, looked_at = np.zeros(len(data.jobs), dtype=bool), None
     for place, window in enumerate(windows):
@@ -100,12 +102,12 @@ def lineage(data: Data, windows: Sequence[Window], drift_limit: float, kept: Kep
             continue
         taken[window.rows] = True
         looked_at = looked_at + here if looked_at else here
-        trained = trained_after(data, window, taken, last, before)
+        trained = trained_after(data, window, taken, last, cache)
         if isinstance(trained, str):
             found.rows.append(row | _said(Decision(NOT_TRAINED[trained], trained), found))
             continue
         last = trained
-        tested = {} if following is None else tested_on(data, trained, found.current, following, before)
+        tested = {} if following is None else tested_on(data, trained, found.current, following, cache)
         decision = tested.pop("decision", Decision(ONLY, ONE_WINDOW) if window.is_all else Decision(PENDING, NO_NEXT))
         row |= {"trained": True, "parent": trained.parent, "n": trained.model.n, "model": trained.name}
         row |= {"kind": trained.model.kind} | tested
@@ -150,7 +152,7 @@ def checked(
 # Training ------------------------------------------------------------------------------------------------------
 
 
-def trained_after(data: Data, window: Window, taken: np.ndarray, last: Trained | None, before: Before) -> Trained | str:
+def trained_after(data: Data, window: Window, taken: np.ndarray, last: Trained | None, cache: Cache) -> Trained | str:
     """The model after a window, or why there is none. taken: truth values, the jobs of windows that train.
 
     Of what had ended by then it learns what its parent had not; the latest fifth of that recalibrates, and is left for
@@ -167,14 +169,19 @@ def trained_after(data: Data, window: Window, taken: np.ndarray, last: Trained |
     learn[new] = True
     learn &= ~again
     lesson = Lesson.of(jobs, data.known, learn, again, window.end_s)
-    parent, prior = (last.model, warm_prior(last.model)) if last else (None, None)
-    model = before.model(ended, lesson, parent, prior)
+    digest = cache.lesson_digest(ended, lesson, last and last.digest)
+
+    def train() -> Model | str:
+        prior, encoder = (warm_prior(last.model), last.model.encoder) if last else (None, None)
+        return model_of(lesson, data.features, prior, encoder)
+
+    model = cache.model(window.name, digest, train)
     if isinstance(model, str):
         return model
-    return Trained(window, last and last.name, model, learn | last.learnt if last else learn, again, ended)
+    return Trained(window, last and last.name, model, digest, learn | last.learnt if last else learn, again, ended)
 
 
-def from_nothing(data: Data, trained: Trained, before: Before) -> Model | None:
+def from_nothing(data: Data, trained: Trained) -> Model | None:
     """The regression of all jobs that had ended when another was made, with which that is compared.
 
     None where history alone serves, which has no warm start. Of all that is trained it costs the most: as much for each
@@ -186,7 +193,7 @@ def from_nothing(data: Data, trained: Trained, before: Before) -> Model | None:
         return trained.model
     learn = trained.ended & ~trained.again
     lesson = Lesson.of(data.jobs, data.known, learn, trained.again, trained.window.end_s, with_hours=False)
-    cold = before.model(trained.ended, lesson, kind=LOGISTIC)
+    cold = model_of(lesson, data.features, kind=LOGISTIC)
     return cold if isinstance(cold, Model) else None
 
 
@@ -224,17 +231,17 @@ def warm_prior(parent: Model) -> Prior:
 # Testing -------------------------------------------------------------------------------------------------------
 
 
-def tested_on(data: Data, trained: Trained, current: Trained | None, window: Window, before: Before) -> dict[str, Any]:
+def tested_on(data: Data, trained: Trained, current: Trained | None, window: Window, cache: Cache) -> dict[str, Any]:
     """Cells of the row from the test on a window's jobs that ended, and the decision."""
     jobs = data.jobs
     rows = window.rows[jobs.ended[window.rows]]
-    cold = from_nothing(data, trained, before)
-    models = {"new": trained.model, "cold": cold, "current": current and current.model}
-    models = {name: model for name, model in models.items() if model is not None}
     base_rate = float(jobs.failed[trained.learnt].mean())
-    said = before.test(
-        rows, list(models.values()), [list(models), base_rate], lambda: _compared(data, rows, models, base_rate)
-    )
+
+    def compare() -> dict[str, Any]:
+        models = {"new": trained.model, "cold": from_nothing(data, trained), "current": current and current.model}
+        return _compared(data, rows, {name: model for name, model in models.items() if model is not None}, base_rate)
+
+    said = cache.test(rows, [trained.digest, current and current.digest, base_rate], compare)
     losses, apart = said["losses"], {name: Estimate(**of) for name, of in said["apart"].items()}
     gain, change = apart["gain"], apart.get("change")
     of_current = losses["base_rate"] - losses["current"] if current and len(rows) else 0.0
@@ -243,7 +250,7 @@ def tested_on(data: Data, trained: Trained, current: Trained | None, window: Win
     cells |= {"gain": gain.estimate, "gain_lower": gain.lower, "cluster_by": gain.cluster_by, "clusters": gain.clusters}
     if change is not None:
         cells |= {"difference": change.estimate, "difference_lower": change.lower, "difference_upper": change.upper}
-    if trained.parent and cold:
+    if trained.parent and "warm" in apart:
         warm = apart["warm"]
         cells |= {"warm_minus_cold": warm.estimate, "ci_low_clustered": warm.low, "ci_high_clustered": warm.high}
     return cells | {"decision": decide(change, gain, of_current)}

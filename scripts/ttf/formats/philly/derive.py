@@ -104,6 +104,7 @@ def attempts(source: Source) -> pl.DataFrame:
         _machines().list.join(",").alias("node_list"),
         (queue_s < 0).fill_null(False).alias("negative_queue"),
         *("negative_run", "dst_ambiguous"),
+        job="row",
     )
 
 

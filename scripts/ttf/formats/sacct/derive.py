@@ -13,6 +13,7 @@ Facts of Slurm 22.05 this rests on (tried on a real one; tests/fixtures/sacct/re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -30,6 +31,8 @@ from ttf.formats.sacct.read import (
 from ttf.formats.sacct.tres import mebibytes, tres
 from ttf.formats.slurm_events.derive import FORMAT as NODE_EVENTS
 from ttf.jobs import JOB_COLUMNS, as_placements, came_twice, conform, outcome_of
+from ttf.on_disk import scan_parquet
+from ttf.tables import write_parquet
 
 # A requeued job is submitted again at once. A longer gap means that the id was given out anew.
 LONGEST_REQUEUE_S = 24 * 3600
@@ -233,7 +236,9 @@ def _text(*columns: str) -> pl.Expr:
 
 @dataclass(frozen=True)
 class Records:
-    """What all tables come from, a piece for each dump, in the order of jobs: jobs with `line`, attempts with _PLACE.
+    """What all tables come from, a piece for each dump, in the order of jobs: jobs with `line`, attempts with _PLACE
+
+    and `job`, the row of their job among all jobs.
 
     last_seen: the last moment that any record tells of; None where none does.
     """
@@ -244,7 +249,7 @@ class Records:
 
 
 def records(source: Source) -> Records:
-    """The jobs and the runs of the records, worked out dump by dump and kept: a new dump leaves most others alone.
+    """The jobs and the runs of the records, worked out dump by dump.
 
     A dump has the ids that no earlier one has, with what later ones tell of them: a job on the border of two weeks, a
     requeued one, an id that was given out anew. Jobs of different ids are none of each other's business.
@@ -254,12 +259,22 @@ def records(source: Source) -> Records:
     zone = source.meaning.get("times", {}).get("zone", "UTC")
     pieces, last_seen = [], []
     for number, rows in _by_first_dump(source.raw["record"]):
-        found = source.kept.scans_of_frame(rows, _of_piece, number, said, zone)
-        seen, elsewhere = found.pop("about").collect().row(0)
+        piece, seen = _piece_of(rows, number, said, zone, source.spilled)
         last_seen += [] if seen is None else [seen]
-        pieces.append(Piece(number, elsewhere, **found))
+        pieces.append(piece)
     pieces = _in_order_of_jobs(pieces[::-1])
-    return Records([piece.jobs for piece in pieces], [piece.attempts for piece in pieces], max(last_seen, default=None))
+    return Records([piece.jobs for piece in pieces], _attempts_with_job(pieces), max(last_seen, default=None))
+
+
+def _attempts_with_job(pieces: Sequence["Piece"]) -> list[pl.LazyFrame]:
+    """The attempts of each piece with `job`, the row of their job among the jobs of all pieces."""
+    attempts, first = [], 0
+    for piece in pieces:
+        places = piece.jobs.select(_PLACE).collect()
+        rows = places.with_row_index("job", first).lazy()
+        attempts.append(piece.attempts.join(rows, on=_PLACE, how="left", maintain_order="left", validate="m:1"))
+        first += places.height
+    return attempts
 
 
 @dataclass(frozen=True)
@@ -275,13 +290,23 @@ class Piece:
         return replace(self, jobs=self.jobs.filter(is_here), attempts=self.attempts.filter(is_here))
 
 
-def _of_piece(raw: pl.DataFrame, number: int, said: Mapping[str, Any], zone: str) -> dict[str, pl.DataFrame]:
-    """raw: all records of some ids; number: of the dump that has them first. about: last_seen, elsewhere."""
-    found = _records(raw, said)
-    jobs = _jobs(found, zone)
-    about = found.select(pl.max_horizontal("submit_s", "start_s", "end_s").max().alias("last_seen"))
-    about = about.with_columns(elsewhere=pl.lit((jobs["file"] != number).sum(), pl.Int64))
-    return {"jobs": jobs, "attempts": _attempts(found, zone), "about": about}
+def _piece_of(
+    raw: pl.DataFrame, number: int, said: Mapping[str, Any], zone: str, folder: Path | None
+) -> tuple[Piece, int | None]:
+    """(the piece, the last moment that its records tell of). raw: all records of some ids; number: of the dump that has
+
+    them first; folder: where the piece is written, None where it is held.
+    """
+    records = _records(raw, said)
+    tables = {"jobs": _jobs(records, zone), "attempts": _attempts(records, zone)}
+    elsewhere = (tables["jobs"]["file"] != number).sum()
+    scans = {name: table.lazy() for name, table in tables.items()}
+    if folder is not None:
+        for name, table in tables.items():
+            write_parquet(table, folder / f"{name}-{number}.parquet")
+            scans[name] = scan_parquet(folder / f"{name}-{number}.parquet")
+    last_seen = records.select(pl.max_horizontal("submit_s", "start_s", "end_s").max()).item()
+    return Piece(number, elsewhere, **scans), last_seen
 
 
 def _by_first_dump(raw: pl.LazyFrame) -> Iterator[tuple[int, pl.DataFrame]]:

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_risk import FIRST_S, WEEK_S
-from ttf.analyses.train_model import before as keeping
-from ttf.analyses.train_model.before import Before
+from ttf.analyses.train_model import MODEL_CACHE
+from ttf.analyses.train_model import lineage as lineages
+from ttf.analyses.train_model.cache import Cache
 from ttf.analyses.train_model.lineage import lineage
 from ttf.analyses.train_model.windows import windows_of
-from ttf.kept import Kept
 from ttf.risk.features import Data, features_of, submitted
 from ttf.risk.model import Lesson
 
@@ -48,33 +48,26 @@ def as_known_after(jobs: pl.DataFrame, weeks: int) -> pl.DataFrame:
 
 
 class Counting:
-    """How many models were trained and how many tests made, rather than found."""
+    """How many lessons were learnt, rather than found: a lesson is one of a model of a window, or from nothing."""
 
     def __init__(self, monkeypatch):
-        self.models, self.tests = 0, 0
-        trained, test = keeping.trained, Before.test
+        self.models = 0
+        trained = lineages.model_of
 
-        def counted(*given):
+        def counted(*given, **more):
             self.models += 1
-            return trained(*given)
+            return trained(*given, **more)
 
-        def counted_test(before, rows, models, told, make):
-            def made():
-                self.tests += 1
-                return make()
+        monkeypatch.setattr(lineages, "model_of", counted)
 
-            return test(before, rows, models, told, made)
-
-        monkeypatch.setattr(keeping, "trained", counted)
-        monkeypatch.setattr(Before, "test", counted_test)
-
-    def __call__(self, jobs, folder=None, declared=DECLARED):
-        """(the lineage, models trained, tests made)."""
-        self.models = self.tests = 0
-        data, kept = Data.of(jobs.lazy(), features_of(declared), "UTC"), Kept(folder)
-        found = lineage(data, windows_of(data.jobs, {"by": "week"}, []), 1.0, kept)
-        kept.forget_others()
-        return found, self.models, self.tests
+    def __call__(self, jobs, table=None, declared=DECLARED, code=("code",)):
+        """(the lineage, models trained, MODEL_CACHE)."""
+        self.models = 0
+        data = Data.of(jobs.lazy(), features_of(declared), "UTC")
+        cache = Cache(data, table, code)
+        found = lineage(data, windows_of(data.jobs, {"by": "week"}, []), 1.0, cache)
+        MODEL_CACHE.check(cache.table())
+        return found, self.models, cache.table()
 
 
 @pytest.fixture
@@ -86,19 +79,18 @@ def same(one, other) -> bool:
     return one.rows == other.rows and one.files == other.files
 
 
-def test_a_new_week_trains_what_is_new(tmp_path, jobs, count):
+def test_a_new_week_trains_what_is_new(jobs, count):
     alone = [count(as_known_after(jobs, weeks)) for weeks in (WEEKS - 1, WEEKS)]
     # Warm after each week, and from nothing after each but the first, and but the last as nothing tests it.
-    assert [made[1:] for made in alone] == [(2 * (WEEKS - 1) - 2, WEEKS - 2), (2 * WEEKS - 2, WEEKS - 1)]
-    first = count(as_known_after(jobs, WEEKS - 1), tmp_path)
-    assert same(first[0], alone[0][0]) and first[1:] == alone[0][1:]
-    later = count(as_known_after(jobs, WEEKS), tmp_path)
-    assert same(later[0], alone[1][0])
+    assert [made[1] for made in alone] == [2 * (WEEKS - 1) - 2, 2 * WEEKS - 2]
+    later = count(as_known_after(jobs, WEEKS), alone[0][2])
+    assert same(later[0], alone[1][0]) and later[2].equals(alone[1][2])
     # The new week's model; that of the week before, which ended with the trace and now ends with the next submission's
-    # week, with the one from nothing that it is compared with; and the test on that week, more of which has ended.
-    assert later[1:] == (3, 2)
-    again = count(as_known_after(jobs, WEEKS), tmp_path)
-    assert same(again[0], alone[1][0]) and again[1:] == (0, 0)
+    # week, with the one from nothing that it is compared with; and that of the test on that week, more of which ended.
+    assert later[1] == 4
+    again = count(as_known_after(jobs, WEEKS), later[2])
+    assert same(again[0], alone[1][0]) and again[1] == 0 and again[2].equals(later[2])
+    assert count(as_known_after(jobs, WEEKS), later[2], code=("other code",))[1] == alone[1][1]
 
 
 def changed(column: str, value) -> pl.Expr:
@@ -118,23 +110,13 @@ def changed(column: str, value) -> pl.Expr:
         changed("end_s", pl.col("end_s") + 5 * 86_400),
     ],
 )
-def test_another_value_of_one_job_trains_all_anew_that_learnt_from_it(tmp_path, jobs, count, change):
+def test_another_value_of_one_job_trains_all_anew_that_learnt_from_it(jobs, count, change):
     of_it = jobs.filter(job_id="job40").row(0, named=True)
     assert of_it["end_s"] < FIRST_S + 2 * 86_400 and of_it["outcome"] in ("success", "failure")
-    count(jobs, tmp_path)
     other = jobs.with_columns(change)
-    found = count(other, tmp_path)
+    found = count(other, count(jobs)[2])
     assert same(found[0], count(other)[0])
     assert found[1] >= WEEKS, "at least every warm one"
-
-
-def test_where_a_model_comes_out_the_same_those_trained_on_from_it_stay(tmp_path, jobs, count):
-    """A success is none of the failures whose hours the first week's model tells."""
-    count(jobs, tmp_path)
-    assert jobs.filter(job_id="job40")["outcome"].item() == "success"
-    other = jobs.with_columns(changed("runtime_s", pl.col("runtime_s") + 1))
-    found = count(other, tmp_path)
-    assert same(found[0], count(other)[0]) and found[1] == 1
 
 
 @pytest.mark.parametrize(
@@ -145,20 +127,18 @@ def test_where_a_model_comes_out_the_same_those_trained_on_from_it_stay(tmp_path
         {name: DECLARED[name] for name in reversed(DECLARED)},
     ],
 )
-def test_other_features_train_all_anew(tmp_path, jobs, count, declared):
-    count(jobs, tmp_path)
-    found = count(jobs, tmp_path, declared)
+def test_other_features_train_all_anew(jobs, count, declared):
+    found = count(jobs, count(jobs)[2], declared)
     assert same(found[0], count(jobs, None, declared)[0])
     assert found[1] == 2 * WEEKS - 2
 
 
-def test_other_clusters_test_anew_and_train_nothing(tmp_path, jobs, count):
-    count(jobs, tmp_path)
+def test_other_clusters_test_anew_and_train_nothing_on(jobs, count):
     other = jobs.with_columns(cluster=pl.col("cluster") // 2)
-    found = count(other, tmp_path)
+    found = count(other, count(jobs)[2])
     assert same(found[0], count(other)[0])
-    assert found[1] == 0 or found[0].rows != count(jobs)[0].rows
-    assert found[2] == WEEKS - 1
+    # From nothing alone, for the tests.
+    assert found[1] == WEEKS - 2
 
 
 # What a key is made of ----------------------------------------------------------------------------------------
@@ -175,10 +155,10 @@ def lesson_of(data: Data) -> tuple[np.ndarray, Lesson]:
 
 
 def key_of(data: Data, lesson: Lesson, ended: np.ndarray):
-    return Before(replace(data, known=lesson.known), Kept())._lesson(ended, lesson)
+    return Cache(replace(data, known=lesson.known)).lesson_digest(ended, lesson, None)
 
 
-@pytest.mark.parametrize("field", ["learn", "again", "failed", "running", "hours", "until_s"])
+@pytest.mark.parametrize("field", ["running", "hours", "until_s"])
 def test_a_key_tells_every_part_of_a_lesson(jobs, field):
     data = data_of(jobs)
     ended, lesson = lesson_of(data)
@@ -187,11 +167,10 @@ def test_a_key_tells_every_part_of_a_lesson(jobs, field):
         other = value + 1
     else:
         other = value.copy()
-        of_it = np.flatnonzero(lesson.running if field == "running" else ended)[7] if field != "hours" else 7
+        of_it = 7 if field == "hours" else np.flatnonzero(lesson.running)[7]
         other[of_it] = other[of_it] + 1 if field == "hours" else ~other[of_it]
     assert key_of(data, lesson, ended) == key_of(data, lesson, ended)
     assert key_of(data, replace(lesson, **{field: other}), ended) != key_of(data, lesson, ended)
-    assert key_of(data, replace(lesson, hours=None), ended) != key_of(data, lesson, ended)
 
 
 @pytest.mark.parametrize("part", ["numbers", "codes", "rates", "ended", "weekend"])
@@ -206,6 +185,16 @@ def test_a_key_tells_all_that_is_known_of_its_jobs_and_nothing_of_others(jobs, p
             key = key_of(data, replace(lesson, known=known), ended)
             assert (key != key_of(data, lesson, ended)) == is_other
     assert ended[3] and not ended[-1] and not lesson.running[-1]
+
+
+class Jobs:
+    """So many jobs, none of which failed."""
+
+    def __init__(self, n: int) -> None:
+        self.failed = np.zeros(n, dtype=bool)
+
+    def __len__(self) -> int:
+        return len(self.failed)
 
 
 TEXTS = st.lists(st.sampled_from(["a", "b", "ü", "", None]), min_size=1, max_size=8)
@@ -234,11 +223,11 @@ def test_jobs_that_came_in_elsewhere_are_others(steps):
     step_of, alike = (np.array(values) for values in zip(*steps, strict=True))
     frame = pl.DataFrame({"submit_s": [0] * len(steps), "x": pl.Series(alike.astype(float))})
     known = submitted(frame, features_of({"x": {"kind": "numeric", "column": "x"}}), None)
-    data = Data(np.empty(len(steps)), known, ())
+    data = Data(Jobs(len(steps)), known, ())
 
     def digests(of):
-        before = Before(data, Kept())
-        return [before._go_on(of <= step) or before._digest.hexdigest() for step in range(4)]
+        cache = Cache(data)
+        return [cache._add_ended(of <= step) or cache._digest.hexdigest() for step in range(4)]
 
     assert digests(step_of) == digests(step_of)
     for job in range(len(steps)):
@@ -246,8 +235,8 @@ def test_jobs_that_came_in_elsewhere_are_others(steps):
         other[job] = (other[job] + 1) % 4
         assert digests(other) != digests(step_of)
     # Where jobs go away it begins anew.
-    before, anew = Before(data, Kept()), Before(data, Kept())
+    before, anew = Cache(data), Cache(data)
     for of_it, limits in ((before, (3, 1)), (anew, (1,))):
         for limit in limits:
-            of_it._go_on(step_of <= limit)
+            of_it._add_ended(step_of <= limit)
     assert before._digest.hexdigest() == anew._digest.hexdigest()

@@ -1,0 +1,96 @@
+"""Models and tests of earlier windows, used again where nothing that they rest on has changed.
+
+A later week changes no job that had ended before, so that the models of the windows before it stay. The digest of the
+jobs that had ended goes on from window to window, so that each job is digested once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ttf.analyses.train_model import MODEL_CACHE
+from ttf.risk.features import Data
+from ttf.risk.model import Lesson, Model
+
+LIBRARIES = ("numpy", "scipy")
+
+
+class Cache:
+    """Models and tests of one trace. table: MODEL_CACHE as the last run left it; code: of the rule."""
+
+    def __init__(self, data: Data, table: pl.DataFrame | None = None, code: Sequence[str] = ()) -> None:
+        declared = [[feature.name, feature.declared] for feature in data.features]
+        self._made_by = json.dumps([list(code), sys.version, [*map(version, LIBRARIES)], declared])
+        self._data, self._rows = data, []
+        table = MODEL_CACHE.frame([]) if table is None else table
+        self._models = dict(table.select("lesson", "model").iter_rows())
+        self._tests = dict(table.drop_nulls("test").select("test", "tested").iter_rows())
+        self._digest, self._ended = hashlib.sha256(), np.zeros(len(data.jobs), dtype=bool)
+
+    def lesson_digest(self, ended: np.ndarray, lesson: Lesson, parent: str | None) -> str:
+        """Digest of all that the model of a lesson rests on.
+
+        ended: truth values, the jobs whose end the model knows, those of its parent among them; parent: its digest.
+        """
+        self._add_ended(ended)
+        rows, running = lesson.rows, np.flatnonzero(lesson.running)
+        about = [self._made_by, parent, lesson.until_s, self._digest.hexdigest()]
+        parts = [
+            np.packbits(lesson.running[rows]).tobytes(),
+            lesson.hours.tobytes(),
+            *lesson.known.take(running).told(),
+        ]
+        return _digest([json.dumps(about).encode(), *parts])
+
+    def model(self, window: str, digest: str, train: Callable[[], Model | str]) -> Model | str:
+        """The model of a window, as cached under the digest of its lesson, else train(); or a reason."""
+        if digest in self._models:
+            model = Model.from_json(json.loads(self._models[digest]), self._data.features)
+        elif isinstance(model := train(), str):
+            return model
+        self._rows.append({"window": window, "lesson": digest, "model": json.dumps(model.to_json())})
+        return model
+
+    def test(self, rows: np.ndarray, about: Sequence[Any], compare: Callable[[], Any]) -> Any:
+        """compare(), which JSON can say, of the last model and others on the jobs `rows`. about: the digests of models
+
+        and what else it rests on.
+        """
+        jobs = self._data.jobs
+        about = json.dumps([self._made_by, *about, jobs.by]).encode()
+        parts = [jobs.failed[rows].tobytes(), jobs.cluster[rows].tobytes(), *self._data.known.take(rows).told()]
+        digest = _digest([about, *parts])
+        tested = self._tests.get(digest) or json.dumps(compare())
+        self._rows[-1] |= {"test": digest, "tested": tested}
+        return json.loads(tested)
+
+    def table(self) -> pl.DataFrame:
+        """MODEL_CACHE of this run."""
+        return MODEL_CACHE.frame(self._rows)
+
+    def _add_ended(self, ended: np.ndarray) -> None:
+        """Let the digest go on with the jobs that are new among those that had ended, and their places there."""
+        if (self._ended & ~ended).any():
+            self._digest, self._ended = hashlib.sha256(), np.zeros(len(ended), dtype=bool)
+        new = ended & ~self._ended
+        if new.any():
+            places = np.flatnonzero(new[ended])
+            parts = [places.tobytes(), self._data.jobs.failed[new].tobytes(), *self._data.known.take(new).told()]
+            self._digest.update(_digest(parts).encode())
+            self._ended = ended
+
+
+def _digest(parts: Iterable[bytes]) -> str:
+    found = hashlib.sha256()
+    for part in parts:
+        found.update(len(part).to_bytes(8, "big"))
+        found.update(part)
+    return found.hexdigest()
