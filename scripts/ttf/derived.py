@@ -37,8 +37,10 @@ def write_jobs(
     """
     jobs = with_parts(format_.jobs(source).lazy().with_columns(trace=pl.lit(trace)), parts)
     # What repeats is looked up several times: worked out once, they are read from the disk.
-    stream_parquet(jobs, spilled / "jobs.parquet")
-    jobs = without_equal_times(scan_parquet(spilled / "jobs.parquet"))
+    if not format_.jobs_on_disk:
+        stream_parquet(jobs, spilled / "jobs.parquet")
+        jobs = scan_parquet(spilled / "jobs.parquet")
+    jobs = without_equal_times(jobs)
     write_product(with_clusters(jobs).with_columns(**block_columns(block_days)), JOBS, output.jobs)
     write_product(format_.nodes(source) if format_.nodes else nodes(source.raw, node_table), NODES, output.nodes)
     written = scan_parquet(output.jobs)

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import polars as pl
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from of_formats import raw_schemas
@@ -46,16 +45,21 @@ def source_of(folder, texts):
 
 
 def derived(source):
-    source = replace(source, records=derive.records(source))
-    return [table(source).collect() for table in (derive.jobs, derive.attempts)]
+    return tables_of(source, derive.records(source))
+
+
+def tables_of(source, records):
+    return [table(replace(source, records=records)).collect() for table in (derive.jobs, derive.attempts)]
 
 
 def at_once(source):
     """The same of all dumps as one piece."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(derive, "_by_first_dump", lambda raw: [(0, raw.collect())])
-        patch.setattr(derive, "_in_order_of_jobs", lambda pieces: pieces)
-        return derived(source)
+    raw, place = source.raw["record"], ["file", "line"]
+    found = derive._records(raw.collect(), derive._said_in_all(raw))
+    jobs, attempts = derive._jobs(found, "UTC"), derive._attempts(found, "UTC")
+    attempts = attempts.join(jobs.select(place).with_row_index("job"), on=place, how="left", maintain_order="left")
+    last_seen = found.select(pl.max_horizontal("submit_s", "start_s", "end_s").max()).item()
+    return tables_of(source, derive.Records(jobs.lazy(), attempts.lazy(), last_seen))
 
 
 @settings(max_examples=60, deadline=None)

@@ -46,7 +46,8 @@ class Format:
     EXPOSURE; None where the trace does not tell which units were watched, and since when. Both are given the placements
     of a trace with jobs.
     nodes: where no raw table is that of the nodes. records: of a format with attempts what all its tables
-    come from, worked out once and given to them. placements_of_attempts: placements come from the attempts instead, so
+    come from, worked out once and given to them. jobs_on_disk: of these, jobs are read from the disk, so that they may
+    be read several times. placements_of_attempts: placements come from the attempts instead, so
     that the records need not be held any longer. by_partition: of a large trace, product -> what is made of each
     partition for it, and given to it as `results`.
     """
@@ -59,6 +60,7 @@ class Format:
     outage_records: Derive | None = None
     exposure: Derive | None = None
     records: Callable[[Source], Any] | None = None
+    jobs_on_disk: bool = False
     placements_of_attempts: bool = False
     by_partition: Mapping[str, Make] = field(default_factory=dict)
 

@@ -16,7 +16,7 @@ JOBS = ("user", "account", "outcome", "gpu_milli", "size")
 TIMES = ("start_s", "end_s", "runtime_s", "trace_end_s")
 ATTEMPTS = ("job", "attempt", "start_s", "end_s", "runtime_s", "outcome", "gpu_milli", "node_list")
 REASONS = ("attempt", "deterministic")
-PARTS = ("job_id", "task", "placement", "attempt", "node", "outcome", "own_outcome")
+PARTS = ("attempt_id", "placement", "attempt", "node", "outcome", "own_outcome")
 # Jobs looked at together for how failures repeat.
 PARTITION_ROWS = 1 << 21
 
@@ -33,7 +33,9 @@ def compute(given: Inputs) -> dict:
     with given.scratch() as spilled:
         of_runs = pl.concat(part["times"] for part in parts)
         placements = given.scan("placements", PARTS) if "placements" in given else None
-        of_repeats = repeats(jobs, of_runs, partitions_of([jobs], PARTITION_ROWS, spilled), placements)
+        attempt_jobs = given.read("attempts", ["job"])["job"] if "attempts" in given else None
+        partitions = partitions_of([jobs], PARTITION_ROWS, spilled)
+        of_repeats = repeats(jobs, of_runs, partitions, placements, attempt_jobs)
     alike = given.scan("jobs", ["outcome", *OWNERS, *READ_OF_JOBS])
     return {
         "lost_work": lost_work(losses),

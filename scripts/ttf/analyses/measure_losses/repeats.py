@@ -33,13 +33,18 @@ NO_UPPER = "the interval has no upper end"
 
 
 def repeats(
-    jobs: pl.LazyFrame, of_runs: pl.DataFrame, partitions: Partitions = WHOLE, placements: pl.LazyFrame | None = None
+    jobs: pl.LazyFrame,
+    of_runs: pl.DataFrame,
+    partitions: Partitions = WHOLE,
+    placements: pl.LazyFrame | None = None,
+    attempt_jobs: pl.Series | None = None,
 ) -> pl.DataFrame:
     """How failures repeat (REPEATS): a row per kind of group and measure.
 
     jobs: the job record; of_runs: `times_of_runs` of it; partitions: of the jobs, one of which is held at a time;
-    placements: see `part_retries`. Only jobs that ended in success or failure are looked at. The job before a job is
-    the one of its group that ended last before it started; of several that ended in one second, a failure counts.
+    placements, attempt_jobs: see `part_retries`. Only jobs that ended in success or failure are looked at. The job
+    before a job is the one of its group that ended last before it started; of several that ended in one second, a
+    failure counts.
 
     not_first_share: failures that are not the first of their group, among all. failures_per_group: failures over the
     groups with a failure (ATC'19 call it the repetition factor). preceded_share: failures whose job before had failed,
@@ -63,33 +68,36 @@ def repeats(
     if of_runs.height:
         rows.append({"group_by": OF_ONE_JOB, "groups": of_runs.height, **_first_failure(of_runs)})
     if placements is not None:
-        rows += part_retries(placements)
+        rows += part_retries(placements, attempt_jobs)
     return REPEATS.frame(rows)
 
 
-def part_retries(placements: pl.LazyFrame) -> list[dict]:
+def part_retries(placements: pl.LazyFrame, attempt_jobs: pl.Series | None = None) -> list[dict]:
     """How parts of jobs fare that failed on one node and were tried again: rows of REPEATS, none without a retry.
 
-    placements: PLACEMENT_COLUMNS. A part is what stands under one number in the attempts at a job; a try that failed
-    counts where the failure is known to be its own. retried_share: failed tries that were tried again.
-    failure_on_same_node, failure_on_other_node: next tries that failed too, of those that ended in success or failure.
-    Jobs are the groups.
+    placements: PLACEMENT_COLUMNS; attempt_jobs: `job` of each attempt, None where jobs are attempts. A part is what
+    stands under one number in the attempts at a job; a try that failed counts where the failure is known to be its own.
+    retried_share: failed tries that were tried again. failure_on_same_node, failure_on_other_node: next tries that
+    failed too, of those that ended in success or failure. Jobs are the groups.
     """
-    part = ["job_id", "task", "placement"]
-    is_later = pl.col("attempt") > 0
-    later = placements.filter(is_later).select(pl.col("placement").unique()).collect(engine="streaming").to_series()
-    if not later.len():
-        return []
     failed = ((pl.col("outcome") == "failure") & pl.col("own_outcome")).fill_null(False)
-    # Of a table of millions few rows are left.
-    tries = placements.filter(failed | pl.col("placement").is_in(later.implode()))
-    tries = tries.select(*part, "attempt", "node", "outcome", failed=failed).collect(engine="streaming")
-    tries = tries.unique([*part, "attempt"]).sort(*part, "attempt")
-    # The tries of a part stand one after another; a window over its names takes longer than all else.
-    is_followed = pl.all_horizontal(pl.col(name).eq_missing(pl.col(name).shift(-1)) for name in part)
-    following = pl.when(is_followed).then(pl.col("attempt", "node", "outcome").shift(-1)).name.prefix("next_")
-    job = pl.struct("job_id", "task").rle_id().cast(pl.Int64)
-    tries = tries.with_columns(following, group=job).filter("failed")
+    # What a failed try is followed by is not the first one. Numbers are sorted sooner than names.
+    tries = placements.filter(failed | (pl.col("attempt") > 0))
+    tries = tries.select("attempt_id", "placement", "attempt", "node", "outcome", failed=failed)
+    tries = tries.collect(engine="streaming")
+    if not (tries["attempt"] > 0).any():
+        return []
+    job = tries["attempt_id"] if attempt_jobs is None else attempt_jobs.gather(tries["attempt_id"])
+    part = job.cast(pl.Int64) * (tries["placement"].max() + 1) + tries["placement"]
+    tries = tries.with_columns(group=job.cast(pl.Int64), part=part).sort("part", "attempt", maintain_order=True)
+    is_again = (pl.col("part") == pl.col("part").shift(1)) & (pl.col("attempt") == pl.col("attempt").shift(1))
+    tries = tries.filter(~is_again.fill_null(False))
+    following = (
+        pl.when(pl.col("part") == pl.col("part").shift(-1))
+        .then(pl.col("attempt", "node", "outcome").shift(-1))
+        .name.prefix("next_")
+    )
+    tries = tries.with_columns(following).filter("failed")
     shares = {"retried_share": tries.select("group", hit=pl.col("next_attempt").is_not_null())}
     ended = tries.filter(pl.col("next_outcome").is_in(["success", "failure"]))
     for measure, where in (

@@ -11,7 +11,7 @@ Facts of Slurm 22.05 this rests on (tried on a real one; tests/fixtures/sacct/re
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -73,7 +73,7 @@ def jobs(source: Source) -> pl.LazyFrame:
     needs no zone).
     """
     last_seen = pl.lit(source.records.last_seen, dtype=pl.Int64)
-    found = pl.concat(source.records.jobs)
+    found = source.records.jobs
     # Between two runs for so long: a record that came now would be another job's, of the same id.
     comes_no_more = (pl.col("outcome") == "running") & pl.col("status_raw").is_in(CONTINUED)
     comes_no_more &= pl.col("end_s") < last_seen - LONGEST_REQUEUE_S
@@ -161,7 +161,7 @@ def attempts(source: Source) -> pl.LazyFrame:
     it had at its end. Extras: suspended_s, exit_code, slurm_reason, failed_node; dst_ambiguous: as of jobs.
     Raises StudyError where all node lists together would not fit into memory.
     """
-    return pl.concat(source.records.attempts).drop(_PLACE)
+    return source.records.attempts.drop(_PLACE)
 
 
 def _attempts(records: pl.DataFrame, zone: str) -> pl.DataFrame:
@@ -209,22 +209,23 @@ def placements(source: Source) -> pl.LazyFrame:
     not say what lay where. Of a run on several nodes that infrastructure ended, infra_failure is true for the node that
     the record names as failed and false for the others; blank for all where it names none of them.
     """
-    runs = source.attempts.with_row_index("attempt_id").drop_nulls("node_list")
-    failed_here = pl.col("failed_node") == pl.col("node")
-    is_told = failed_here.fill_null(False).any().over("job_id", "attempt")
+    # What a window over all rows would say is known of each run: nothing is held.
+    node, on_one = pl.col("node_list").list.unique(maintain_order=True).list.drop_nulls(), pl.col("parts") == 1
+    runs = source.attempts.with_row_index("attempt_id").with_columns(node=node, parts=node.list.len())
+    runs = runs.filter(pl.col("parts") > 0).with_columns(
+        placement=pl.int_ranges(pl.col("parts").cast(pl.Int64)),
+        gpu_milli=pl.when(on_one).then("gpu_milli"),
+        is_told=pl.col("node").list.contains(pl.col("failed_node")).fill_null(False),
+    )
+    failed_here = (pl.col("failed_node") == pl.col("node")).fill_null(False)
+    infra_failure = pl.when(~pl.col("infra_failure") | on_one).then("infra_failure").when("is_told").then(failed_here)
     return as_placements(
-        runs.with_columns(node=pl.col("node_list").list.unique(maintain_order=True))
-        .drop("node_list")
-        .explode("node")
-        .drop_nulls("node")
+        runs.drop("node_list")
+        .explode("node", "placement")
         .select(
             *("job_id", "attempt", "node", "start_s", "end_s", "runtime_s", "outcome", "nodes", "attempt_id"),
-            placement=pl.int_range(pl.len(), dtype=pl.Int64).over("job_id", "attempt"),
-            gpu_milli=pl.when(pl.len().over("job_id", "attempt") == 1).then("gpu_milli"),
-            infra_failure=pl.when(~pl.col("infra_failure") | (pl.len().over("job_id", "attempt") == 1))
-            .then("infra_failure")
-            .when(is_told)
-            .then(failed_here.fill_null(False)),
+            *("placement", "gpu_milli"),
+            infra_failure=infra_failure,
         )
     )
 
@@ -236,15 +237,13 @@ def _text(*columns: str) -> pl.Expr:
 
 @dataclass(frozen=True)
 class Records:
-    """What all tables come from, a piece for each dump, in the order of jobs: jobs with `line`, attempts with _PLACE
-
-    and `job`, the row of their job among all jobs.
+    """What all tables come from, in the order of jobs: jobs with `line`, attempts with _PLACE and `job`.
 
     last_seen: the last moment that any record tells of; None where none does.
     """
 
-    jobs: list[pl.LazyFrame]
-    attempts: list[pl.LazyFrame]
+    jobs: pl.LazyFrame
+    attempts: pl.LazyFrame
     last_seen: int | None
 
 
@@ -254,100 +253,59 @@ def records(source: Source) -> Records:
     A dump has the ids that no earlier one has, with what later ones tell of them: a job on the border of two weeks, a
     requeued one, an id that was given out anew. Jobs of different ids are none of each other's business.
     """
-    raw = source.raw["record"].filter(~pl.col("job_id_raw").str.contains(".", literal=True))
-    said = _said_in_all(raw)
-    zone = source.meaning.get("times", {}).get("zone", "UTC")
-    pieces, last_seen = [], []
-    for number, rows in _by_first_dump(source.raw["record"]):
-        piece, seen = _piece_of(rows, number, said, zone, source.spilled)
-        last_seen += [] if seen is None else [seen]
-        pieces.append(piece)
-    pieces = _in_order_of_jobs(pieces[::-1])
-    return Records([piece.jobs for piece in pieces], _attempts_with_job(pieces), max(last_seen, default=None))
-
-
-def _attempts_with_job(pieces: Sequence["Piece"]) -> list[pl.LazyFrame]:
-    """The attempts of each piece with `job`, the row of their job among the jobs of all pieces."""
-    attempts, first = [], 0
-    for piece in pieces:
-        places = piece.jobs.select(_PLACE).collect()
-        rows = places.with_row_index("job", first).lazy()
-        attempts.append(piece.attempts.join(rows, on=_PLACE, how="left", maintain_order="left", validate="m:1"))
-        first += places.height
-    return attempts
-
-
-@dataclass(frozen=True)
-class Piece:
-    """What came of the ids that a dump is the first to have; elsewhere: how many jobs have their first record later."""
-
-    number: int
-    elsewhere: int
-    jobs: pl.LazyFrame
-    attempts: pl.LazyFrame
-
-    def of(self, is_here: pl.Expr) -> "Piece":
-        return replace(self, jobs=self.jobs.filter(is_here), attempts=self.attempts.filter(is_here))
-
-
-def _piece_of(
-    raw: pl.DataFrame, number: int, said: Mapping[str, Any], zone: str, folder: Path | None
-) -> tuple[Piece, int | None]:
-    """(the piece, the last moment that its records tell of). raw: all records of some ids; number: of the dump that has
-
-    them first; folder: where the piece is written, None where it is held.
-    """
-    records = _records(raw, said)
-    tables = {"jobs": _jobs(records, zone), "attempts": _attempts(records, zone)}
-    elsewhere = (tables["jobs"]["file"] != number).sum()
-    scans = {name: table.lazy() for name, table in tables.items()}
-    if folder is not None:
+    raw = source.raw["record"]
+    said, zone = _said_in_all(raw.filter(_is_no_step())), source.meaning.get("times", {}).get("zone", "UTC")
+    pieces, last_seen, n_jobs = {"jobs": [], "attempts": []}, [], 0
+    moved = {name: defaultdict(list) for name in pieces}
+    for number, rows in _by_first_dump(raw):
+        found = _records(rows, said)
+        last_seen.append(found.select(pl.max_horizontal("submit_s", "start_s", "end_s").max()).item())
+        tables = {"jobs": _jobs(found, zone), "attempts": _attempts(found, zone)}
         for name, table in tables.items():
-            write_parquet(table, folder / f"{name}-{number}.parquet")
-            scans[name] = scan_parquet(folder / f"{name}-{number}.parquet")
-    last_seen = records.select(pl.max_horizontal("submit_s", "start_s", "end_s").max()).item()
-    return Piece(number, elsewhere, **scans), last_seen
+            # An id that was given out anew is that of a job whose first record a later dump has.
+            is_here, others = pl.col("file") == number, moved[name].pop(number, [])
+            for (later,), some in table.filter(~is_here).group_by("file"):
+                moved[name][later].append(some)
+            here = pl.concat([table.filter(is_here), *others])
+            tables[name] = here.sort(_PLACE, maintain_order=True) if others else here
+        rows = tables["jobs"].select(_PLACE).with_row_index("job", n_jobs)
+        n_jobs += rows.height
+        tables["attempts"] = tables["attempts"].join(rows, on=_PLACE, how="left", maintain_order="left", validate="m:1")
+        for name, table in tables.items():
+            pieces[name].append(_spilled(table, source.spilled, f"{name}-{number}"))
+    scans = {name: pl.concat(of_dumps) for name, of_dumps in pieces.items()}
+    return Records(**scans, last_seen=max((seen for seen in last_seen if seen is not None), default=None))
+
+
+def _spilled(table: pl.DataFrame, folder: Path | None, name: str) -> pl.LazyFrame:
+    """The table, to be read from the folder; held where there is none."""
+    if folder is None:
+        return table.lazy()
+    write_parquet(table, folder / f"{name}.parquet")
+    return scan_parquet(folder / f"{name}.parquet")
+
+
+def _is_no_step() -> pl.Expr:
+    return ~pl.col("job_id_raw").str.contains(".", literal=True)
 
 
 def _by_first_dump(raw: pl.LazyFrame) -> Iterator[tuple[int, pl.DataFrame]]:
-    """(number of the dump, the records of the ids that it is the first to have), the last dump first; without steps.
-
-    From the last on, so that each dump is read once: what belongs to an earlier one waits for it.
-    """
+    """(number of the dump, the records of the ids that it is the first to have), dump by dump; without steps."""
     heights = raw.group_by("file").len().sort("file").collect(engine="streaming")
-    ids = raw.select("file", id=pl.col("job_id_raw").hash(0))
-    owners = ids.group_by("id").agg(owner=pl.col("file").min(), last=pl.col("file").max())
     # Two ids with one hash are looked at together, which changes nothing.
+    raw = raw.with_columns(id=pl.col("job_id_raw").hash(0))
+    owners = raw.group_by("id").agg(owner=pl.col("file").min(), last=pl.col("file").max())
     owners = owners.filter(pl.col("last") > pl.col("owner")).select("id", "owner").collect(engine="streaming")
-    waiting: dict[int, list[pl.DataFrame]] = defaultdict(list)
-    end = heights["len"].sum()
-    for number, height in heights.reverse().iter_rows():
-        end -= height
-        rows = raw.slice(end, height).filter(~pl.col("job_id_raw").str.contains(".", literal=True)).collect()
-        rows = rows.with_columns(id=pl.col("job_id_raw").hash(0))
+    told_later = raw.filter(_is_no_step()).join(owners.lazy(), on="id").filter(pl.col("file") > pl.col("owner"))
+    waiting = told_later.collect(engine="streaming").partition_by("owner", as_dict=True, include_key=False)
+    first = 0
+    for number, height in heights.iter_rows():
+        rows = raw.slice(first, height).filter(_is_no_step()).collect()
         rows = rows.join(owners, on="id", how="left", maintain_order="left")
-        is_own = (pl.col("owner").is_null() | (pl.col("owner") == number)).fill_null(True)
-        for (owner,), some in rows.filter(~is_own).group_by("owner", maintain_order=True):
-            waiting[owner].append(some)
-        whole = pl.concat([rows.filter(is_own), *reversed(waiting.pop(number, []))])
-        yield number, whole.drop("id", "owner")
-
-
-def _in_order_of_jobs(pieces: Sequence[Piece]) -> list[Piece]:
-    """The pieces, each with the jobs whose first record its dump has: one of an id given out anew moves to its own."""
-    found = list(pieces)
-    for piece in pieces:
-        if not piece.elsewhere:
-            continue
-        found[piece.number] = found[piece.number].of(pl.col("file") == piece.number)
-        for number in piece.jobs.select(pl.col("file").unique()).collect()["file"].to_list():
-            if number != piece.number:
-                here, more = found[number], piece.of(pl.col("file") == number)
-                both = {name: pl.concat([getattr(here, name), getattr(more, name)]) for name in ("jobs", "attempts")}
-                found[number] = replace(
-                    here, **{name: rows.sort(_PLACE, maintain_order=True) for name, rows in both.items()}
-                )
-    return found
+        own = rows.filter((pl.col("owner") >= number).fill_null(True)).drop("owner")
+        later = waiting.pop((number,), own.clear())
+        yield number, pl.concat([own, later]).drop("id")
+        first += height
 
 
 def _said_in_all(raw: pl.LazyFrame) -> dict[str, Any]:
@@ -396,7 +354,7 @@ def _records(raw: pl.DataFrame, said: Mapping[str, Any]) -> pl.DataFrame:
 
 
 _OF_JOBS = {"jobs": jobs, "attempts": attempts, "placements": placements, "records": records}
-FORMAT = replace(NODE_EVENTS, **_OF_JOBS, placements_of_attempts=True)
+FORMAT = replace(NODE_EVENTS, **_OF_JOBS, jobs_on_disk=True, placements_of_attempts=True)
 
 
 def _typed(records: pl.LazyFrame, said: Mapping[str, Any]) -> pl.LazyFrame:

@@ -60,32 +60,58 @@ def node_lists(texts: pl.Series, most: int = MOST_NODES, most_in_all: int = MOST
     A blank text gives a blank list; so does one that cannot be expanded, and the reason says why. Each distinct text
     is expanded once. Raises StudyError where all the lists together have more than `most_in_all` nodes.
     """
-    distinct = texts.drop_nulls().value_counts(sort=False, name="rows")
-    expanded, reasons, in_all, known = [], [], 0, {}
-    for text, rows in distinct.iter_rows():
+    distinct = texts.rename("text").drop_nulls().value_counts(sort=False, name="rows").with_columns(_one_range(most))
+    # Written out one by one, 300,000 of them take 13 s.
+    is_simple = distinct["nodes"].is_not_null()
+    in_all = _refuse_too_many(0, distinct.select((pl.col("rows") * pl.col("nodes")).sum()).item(), most_in_all)
+    expanded, reasons, known = [], [], {}
+    for text, rows in distinct.filter(~is_simple).select("text", "rows").iter_rows():
         try:
             # One object for each node's name, as a node stands in many lists.
             nodes = [known.setdefault(node, node) for node in expand(text, most)]
             reason = None
-            in_all += rows * len(nodes)
+            in_all = _refuse_too_many(in_all, rows * len(nodes), most_in_all)
         except ValueError as error:
             nodes, reason = None, f"NodeList cannot be expanded: {error}"
-        if in_all > most_in_all:
-            raise StudyError(
-                f"NodeList: the records name more than {most_in_all:,} nodes in all, which does not fit into memory. "
-                "Check that the column is what sacct printed, or study a shorter time at once."
-            )
         expanded.append(nodes)
         reasons.append(reason)
-    table = pl.DataFrame(
-        [
-            distinct[texts.name].alias("text"),
-            pl.Series("node_list", expanded, dtype=pl.List(pl.String)),
-            pl.Series("node_list_reason", reasons, dtype=pl.String),
-        ]
+    others = pl.DataFrame(
+        {"text": distinct.filter(~is_simple)["text"], "node_list": expanded, "node_list_reason": reasons},
+        schema={"text": pl.String, "node_list": pl.List(pl.String), "node_list_reason": pl.String},
     )
+    table = pl.concat([_expand_ranges(distinct.filter(is_simple)), others], how="diagonal")
     joined = texts.rename("text").to_frame().join(table, on="text", how="left", maintain_order="left")
     return joined.select("node_list", "node_list_reason")
+
+
+def _refuse_too_many(in_all: int, more: int, most_in_all: int) -> int:
+    """The sum. Raises StudyError where it is more than `most_in_all`."""
+    if in_all + more > most_in_all:
+        raise StudyError(
+            f"NodeList: the records name more than {most_in_all:,} nodes in all, which does not fit into memory. "
+            "Check that the column is what sacct printed, or study a shorter time at once."
+        )
+    return in_all + more
+
+
+def _one_range(most: int) -> list[pl.Expr]:
+    """Of texts such as n7 or n[001-003]: prefix, low, high, width and how many `nodes`; blank of any others."""
+    name, text = r"^([^\[\],]+)", pl.col("text")
+    low, high = (text.str.extract(name + r"\[(\d{1,18})-(\d{1,18})\]$", group) for group in (2, 3))
+    size = high.cast(pl.Int64) - low.cast(pl.Int64) + 1
+    nodes = pl.when(~text.str.contains(r"[\[\],]") & (text != "")).then(1).when(size.is_between(1, most)).then(size)
+    width = low.str.len_chars()
+    return [text.str.extract(name).alias("prefix"), low.alias("low"), width.alias("width"), nodes.alias("nodes")]
+
+
+def _expand_ranges(texts: pl.DataFrame) -> pl.DataFrame:
+    """text, node_list of texts with the columns of `_one_range`."""
+    low = pl.col("low").cast(pl.Int64)
+    number = pl.int_ranges(low.fill_null(0), low.fill_null(0) + pl.col("nodes"))
+    digits = pl.col("number").cast(pl.String).str.zfill(pl.col("width"))
+    each = texts.with_columns(number=number).explode("number")
+    node = pl.when(pl.col("low").is_null()).then("prefix").otherwise(pl.format("{}{}", "prefix", digits))
+    return each.group_by("text", maintain_order=True).agg(node_list=node)
 
 
 def _words(text: str) -> list[list[tuple[str, str]]]:
