@@ -85,9 +85,9 @@ def blocks_of_lines(path: Path, block_bytes: int | None = None) -> Iterator[byte
             header = block[: block.find(b"\n")].partition(b"\r")[0]
         if b"\r" in block:
             _refuse_lone_returns(path, block, header, lines)
-        for piece in _of_few_lines(block):
-            lines += piece.count(b"\n")
-            yield piece
+        count = count_lines(block)
+        lines += count
+        yield from _of_few_lines(block) if count > MOST_LINES else (block,)
 
 
 def _whole_blocks(path: Path, block_bytes: int | None) -> Iterator[bytes]:
@@ -129,13 +129,22 @@ def may_have_a_line_of(block: bytes, longest: int) -> bool:
     return any(block.find(b"\n", start, start + half) < 0 for start in range(0, len(block) - half, half))
 
 
+def count_lines(block: bytes) -> int:
+    """Number of line ends."""
+    if len(block) < 1 << 20:  # NumPy is imported for large tables alone
+        return block.count(b"\n")
+    import numpy as np  # a quarter of the time that bytes.count takes
+
+    return int(np.count_nonzero(np.frombuffer(block, np.uint8) == ord("\n")))
+
+
 def _too_long_a_line(path: Path) -> StudyError:
     return StudyError(f"{path}: a line longer than {LONGEST_LINE_BYTES:,} bytes: not a table. {_FETCH_AGAIN}")
 
 
 def _of_few_lines(block: bytes) -> Iterator[bytes]:
     """The block, in pieces where it has more than MOST_LINES."""
-    if len(block) <= MOST_LINES or block.count(b"\n") <= MOST_LINES:
+    if count_lines(block) <= MOST_LINES:
         yield block
         return
     middle = block.find(b"\n", len(block) // 2) + 1
