@@ -1,18 +1,18 @@
-"""Rule derive_placements: typed raw tables -> every part of a job on one machine."""
+"""Rule derive_placements: typed raw tables and jobs -> every part of a job on one machine."""
 
 from ttf.entry import run_rule
 
 
 def main(snakemake):
-    from ttf.derived import with_results, write_placements
+    from dataclasses import replace
+
+    from ttf.derived import write_placements
     from ttf.formats.protocol import format_and_source
-    from ttf.partitions import spill_beside
+    from ttf.on_disk import scan_parquet
 
     format_, source = format_and_source(snakemake.input.raw, **snakemake.params.derived_by)
-    with spill_beside(snakemake.output.placements) as spilled:
-        rows = snakemake.resources.partition_rows
-        source = with_results(format_, "placements", source, snakemake.input.get("shares", []), rows, spilled)
-        return write_placements(format_, source, snakemake.wildcards.trace, snakemake.output.placements)
+    source = replace(source, jobs=scan_parquet(snakemake.input.jobs))
+    return write_placements(format_, source, snakemake.wildcards.trace, snakemake.output.placements)
 
 
 run_rule(main, snakemake)

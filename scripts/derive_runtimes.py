@@ -12,7 +12,7 @@ def main(snakemake):
     format_, source = format_and_source(snakemake.input.raw, **params.derived_by)
     with spill_beside(output.jobs) as spilled:
         rows = snakemake.resources.partition_rows
-        source = with_results(format_, "jobs", source, snakemake.input.get("shares", []), rows, spilled)
+        source = with_results(format_, source, snakemake.input.get("shares", []), rows, spilled)
         told = params.parts, params.node_table, params.block_days
         return write_jobs(format_, source, snakemake.wildcards.trace, *told, spilled, output)
 

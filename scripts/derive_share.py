@@ -1,4 +1,4 @@
-"""Rule derive_share: some of the jobs of a large trace, for derive_runtimes and derive_placements to put together."""
+"""Rule derive_share: some of the jobs of a large trace, for derive_runtimes to put together."""
 
 from ttf.entry import run_rule
 
@@ -13,8 +13,7 @@ def main(snakemake):
     share, shares = int(snakemake.wildcards.share), snakemake.resources.shares
     with spill_beside(snakemake.output[0]) as spilled:
         partitions = partitions_of(source.raw.values(), snakemake.resources.partition_rows, spilled, share, shares)
-        for make in format_.by_partition.values():
-            write_results(make, source.raw, partitions, Path(snakemake.output[0]))
+        write_results(format_.by_partition, source.raw, partitions, Path(snakemake.output[0]))
     return f"share {share + 1} of {shares}"
 
 

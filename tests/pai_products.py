@@ -10,18 +10,16 @@ from ttf.partitions import Partitions, read_results, results_of, write_results
 
 
 def jobs_of(raw, number: int = 1, shares: int = 1) -> pl.DataFrame:
-    return _made(pai2020.task_totals, pai2020.jobs, raw, number, shares)
-
-
-def placements_of(raw, number: int = 1, shares: int = 1) -> pl.DataFrame:
-    return _made(pai2020.instance_tasks, pai2020.placements, raw, number, shares)
-
-
-def _made(make, product, raw, number, shares):
     with tempfile.TemporaryDirectory() as folder:
         if shares == 1:
-            return product(Source(raw, results=results_of(make, raw, Partitions(Path(folder), number)))).collect()
-        folders = [Path(folder, str(share)) for share in range(shares)]
-        for share, written in enumerate(folders):
-            write_results(make, raw, Partitions(Path(folder), number, share, shares), written)
-        return product(Source(raw, results=read_results(make, folders))).collect()
+            results = results_of(pai2020.task_totals, raw, Partitions(Path(folder), number))
+        else:
+            folders = [Path(folder, str(share)) for share in range(shares)]
+            for share, written in enumerate(folders):
+                write_results(pai2020.task_totals, raw, Partitions(Path(folder), number, share, shares), written)
+            results = read_results(pai2020.task_totals, folders)
+        return pai2020.jobs(Source(raw, results=results)).collect()
+
+
+def placements_of(raw) -> pl.DataFrame:
+    return pai2020.placements(Source(raw, jobs=jobs_of(raw).lazy())).collect()

@@ -267,7 +267,7 @@ def _to_lives(study: Study, name: str) -> Iterator[Job]:
             yield Job("derive_runtimes", raw | {"shares": []}, outputs, derived | of_nodes, of)
             if "placements" in trace.products:
                 made = {"placements": common["placements"]}
-                yield Job("derive_placements", raw | {"shares": []}, made, derived, of)
+                yield Job("derive_placements", raw | {"jobs": common["jobs"]}, made, derived, of)
     if trace.has_outages:
         made = {"outages": f"{here}/outages.parquet", "records": f"{here}/outage_records.parquet"}
         made |= {"exposure": f"{here}/exposure.parquet"} if trace.has_exposure else {}

@@ -79,14 +79,14 @@ def height(path: str | Path) -> int:
     return scan_parquet(path).select(pl.len()).collect().item()
 
 
-def with_results(format_: Format, product: str, source: Source, shares: Sequence, rows: int, spilled: Path) -> Source:
-    """The source with what is made of each partition for a product, of a format whose tables may be large.
+def with_results(format_: Format, source: Source, shares: Sequence, rows: int, spilled: Path) -> Source:
+    """The source with what is made of each partition for the jobs, of a format whose tables may be large.
 
     shares: folders with what was made of a share each; none: it is made here, of partitions of so many `rows`.
     """
-    if product not in format_.by_partition:
+    make = format_.by_partition
+    if make is None:
         return source
-    make = format_.by_partition[product]
     results = read_results(make, shares) or results_of(
         make, source.raw, partitions_of(source.raw.values(), rows, spilled)
     )

@@ -17,7 +17,7 @@ from polars.io.plugins import register_io_source
 
 from ttf.errors import StudyError
 from ttf.on_disk import scan_parquet
-from ttf.partitions import number_of
+from ttf.partitions import key_hashes, number_of
 from ttf.raw_tables import ASIDE_SCHEMA, LINES, LONGEST_FIELD, Reader, TableSchema, file_labels, first_places, printable
 from ttf.stages import ANOMALIES, ROW_ACCOUNT, ROW_ACCOUNT_BY_PART
 
@@ -290,8 +290,7 @@ def _orphans(target: Path, schema: TableSchema, folder: Path) -> dict[Place, tup
     # A trace may come without the table of the owners.
     if not owner or not (folder / f"{owner}.parquet").is_file():
         return {}
-    # Two hashes of 64 bits stand for a key: shorter than its texts, and no two of a trace's keys agree in both.
-    hashes = {"hash": number_of(by, 0), "hash_too": number_of(by, len(by))}
+    hashes = key_hashes(by)
     owners = scan_parquet(folder / f"{owner}.parquet").select(**hashes)
     rows = scan_parquet(target).select("file", "line", **hashes)
 

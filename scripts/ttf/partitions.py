@@ -38,6 +38,11 @@ def number_of(columns: Sequence[str], seed: int) -> pl.Expr:
     return reduce(operator.xor, (pl.col(name).hash(seed + place) for place, name in enumerate(columns)))
 
 
+def key_hashes(columns: Sequence[str]) -> dict[str, pl.Expr]:
+    """Two 64-bit numbers that stand for the texts in these columns: no two keys of a trace agree in both."""
+    return {"hash": number_of(columns, 0), "second_hash": number_of(columns, len(columns))}
+
+
 class SharedKeyError(Exception):
     """Two rows with different names have the same key."""
 

@@ -1,10 +1,11 @@
 """Partitions and shares: the same rows in the same order as of one piece, the folder empty again, no two keys alike."""
 
+from functools import partial
 from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pai_products import jobs_of, placements_of
 from polars.testing import assert_frame_equal
@@ -12,6 +13,7 @@ from ttf import partitions
 from ttf.errors import StudyError
 from ttf.formats.pai2020 import derive as pai2020
 from ttf.partitions import Partitions, beside, partitions_of, results_of, spill_beside
+from ttf.tables import blocks
 
 moment = st.none() | st.integers(1, 50)
 JOBS = st.integers(0, 8).map("j{}".format)
@@ -55,7 +57,7 @@ def raw_tables(draw):
         "instance": table(
             [(*owner, *rest, line) for line, (owner, *rest) in enumerate(instances, 1)],
             NAMES | {"instance": pl.UInt64} | TIMES | {"machine": pl.String, "status": pl.String, "line": pl.Int64},
-        ),
+        ).with_columns(file=pl.lit(0, pl.Int32)),
         "sensor": table([(*owner, *rest) for owner, *rest in sensors], NAMES | USE),
         "group_tag": table(
             [("i0", "g0", "bert"), ("i2", "g2", None)],
@@ -69,8 +71,49 @@ def raw_tables(draw):
 def test_any_partitions_give_the_same(raw, each, shares, rows_a_block):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(partitions, "BLOCK_ROWS", rows_a_block)
-        for made in (jobs_of, placements_of):
-            assert_frame_equal(made(raw, each * shares, shares), made(raw))
+        assert_frame_equal(jobs_of(raw, each * shares, shares), jobs_of(raw))
+
+
+@given(raw_tables(), st.sampled_from([["group_tag"], ["task"]]), st.sampled_from([1, 3, 1000]))
+@settings(max_examples=20, deadline=None)
+def test_placements_are_what_a_loop_over_the_instances_finds(raw, left_out, rows_a_block):
+    assume(raw["instance"].collect().height)  # a table without rows is refused before
+    raw = {name: table for name, table in raw.items() if name not in left_out}
+    tasks = {
+        (row["job_name"], row["task_name"]): (place, row) for place, row in enumerate(_rows(pai2020.tasks_in(raw)))
+    }
+    instances = [row for row in _rows(raw["instance"]) if row["machine"]]
+    expected = []
+    for row in instances:
+        task_row, task = tasks[row["job_name"], row["task_name"]]
+        of_task = [other for other in instances if _same(row, other, "job_name", "task_name")]
+        tries = [other for other in of_task if row["instance"] and other["instance"] == row["instance"]] or [row]
+        moments = sorted({_moment(one, tries) for one in tries})
+        machines = {other["machine"] for other in of_task}
+        outcome = pai2020.OUTCOMES.get(row["status"] or task["status"], "unknown")
+        own = row["status"] is not None or len(machines) == 1
+        found = (task_row, moments.index(_moment(row, tries)), min(one["line"] for one in tries), row["machine"])
+        expected.append((*found, task["gpu_milli"], len(machines), outcome, own))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pai2020, "blocks", partial(blocks, rows=rows_a_block))
+        made = placements_of(raw)
+    columns = ("attempt_id", "attempt", "placement", "node", "gpu_milli", "nodes", "outcome", "own_outcome")
+    assert made.select(columns).rows() == expected
+
+
+def _rows(table):
+    return table.collect().to_dicts()
+
+
+def _same(row, other, *names):
+    return all(row[name] == other[name] for name in names)
+
+
+def _moment(row, tries):
+    """By which a try comes before another: its time, else last, and the line of the first row that is the same try."""
+    times = [time for time in (row["start_s"], row["end_s"]) if time is not None]
+    same = [other["line"] for other in tries if _same(row, other, "start_s", "end_s", "machine")]
+    return not times, tuple(times[:1]), min(same)
 
 
 def test_the_number_of_partitions_follows_from_the_rows(tmp_path):
@@ -110,19 +153,18 @@ def test_two_tasks_with_the_same_key_are_told_apart_by_another(monkeypatch, numb
         return (pl.lit(7, pl.UInt64) if self.seed < 2 else right_key(self, *columns)).alias("key")
 
     count = range(60)
-    tasks = {"job_name": [f"j{n}" for n in count], "task_name": ["t"] * 60, "status": ["Failed"] * 60}
+    names = {"job_name": [f"j{n}" for n in count], "task_name": ["t"] * 60, "status": ["Failed"] * 60}
+    times = {"start_s": list(count), "end_s": list(count)}
+    asked = dict.fromkeys(("gpu_type", "gpu_milli", "cpu_milli", "mem_mib", "inst_num", "file"), [1] * 60)
     raw = {
-        "task": pl.LazyFrame(tasks | {"gpu_milli": list(count)}),
+        "task": pl.LazyFrame(names | times | asked),
         "instance": pl.LazyFrame(
-            tasks
-            | {"machine": [f"m{n}" for n in count], "line": list(count), "instance": list(count)}
-            | dict.fromkeys(TIMES, [5] * 60),
-            schema_overrides={"instance": pl.UInt64},
+            names | times | {"machine": ["m"] * 60, "instance": list(count)}, schema_overrides={"instance": pl.UInt64}
         ),
     }
     right_key = Partitions.key
     monkeypatch.setattr(Partitions, "key", poor_key)
-    assert placements_of(raw, number)["gpu_milli"].to_list() == list(count)
+    assert jobs_of(raw, number)["end_s"].to_list() == list(count)
     assert seeds == [0, 1, 2]
 
 

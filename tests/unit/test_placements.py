@@ -1,13 +1,15 @@
 """Placements: which part of an attempt ran on which machine, format by format."""
 
+from functools import partial
+
 import polars as pl
 import pytest
 from of_formats import table_of
 from pai_products import jobs_of, placements_of
 from sacct_story import FIXTURES, study
-from ttf import partitions
+from ttf.formats.pai2020 import derive as pai2020
 from ttf.jobs import PLACEMENT_COLUMNS
-from ttf.tables import stream_parquet
+from ttf.tables import blocks, stream_parquet
 
 SACCT = "JobIDRaw|User|State|Submit|Start|End|NNodes|NodeList|AllocTRES|FailedNode\n"
 
@@ -39,7 +41,7 @@ INSTANCES = [
 
 @pytest.mark.parametrize("rows_a_block", [1, 2, 100])
 def test_instances_of_pai_are_placements_in_file_order(pai, monkeypatch, rows_a_block):
-    monkeypatch.setattr(partitions, "BLOCK_ROWS", rows_a_block)
+    monkeypatch.setattr(pai2020, "blocks", partial(blocks, rows=rows_a_block))
     # A time that runs backwards is put aside in ingest: the last instance is not among the rows.
     found = placements_of(pai(TASKS, INSTANCES))
     assert found.schema == pl.Schema(PLACEMENT_COLUMNS)
@@ -64,7 +66,7 @@ def test_the_file_is_the_same_whatever_the_blocks(pai, monkeypatch, tmp_path):
     tables = pai(TASKS, INSTANCES)
     written = []
     for rows in (1, 3, 100):
-        monkeypatch.setattr(partitions, "BLOCK_ROWS", rows)
+        monkeypatch.setattr(pai2020, "blocks", partial(blocks, rows=rows))
         stream_parquet(placements_of(tables).lazy(), tmp_path / "placements.parquet")
         written.append((tmp_path / "placements.parquet").read_bytes())
     assert len(set(written)) == 1

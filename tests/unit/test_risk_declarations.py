@@ -87,7 +87,7 @@ def jobs_of(tmp_path_factory):
         format_, source = format_and_source(folder, about["code"], meaning_of(entry, about), files)
         if format_.records:
             source = replace(source, records=format_.records(source))
-        source = with_results(format_, "jobs", source, [], 10**6, folder)
+        source = with_results(format_, source, [], 10**6, folder)
         (folder / "spilled").mkdir()
         output = Written(
             *(folder / f"out_{product}" for product in ("jobs", "nodes.parquet", "agreement.csv", "size_unit.csv"))

@@ -8,7 +8,7 @@ WITH_LIVES = STUDY.traces_where(lambda trace: "lives" in trace.products)
 
 
 rule derive_share:
-    """A share of the jobs of a large trace: what its other tables say of each task, and its tasks of each instance."""
+    """A share of the jobs of a large trace: what its other tables say of each task."""
     input:
         raw="results/{trace}/raw",
     output:
@@ -107,7 +107,7 @@ rule derive_placements:
     """Every part of a job on one machine, where a format says that and tells no attempts apart."""
     input:
         raw="results/{trace}/raw",
-        shares=lambda wildcards: trace_of(wildcards).of_shares,
+        jobs="results/{trace}/jobs.parquet",
     output:
         placements="results/{trace}/placements.parquet",
     log:
@@ -121,8 +121,6 @@ rule derive_placements:
     threads: 1
     resources:
         **asks_for("derive_placements"),
-        # No parameter: how the rows are divided is no part of what they say.
-        partition_rows=config["scatter"]["partition_rows"],
     params:
         code=code_of("derive_placements", by_trace=lambda wildcards: [trace_of(wildcards).format["code"]]),
         derived_by=lambda wildcards: trace_of(wildcards).derived_by,

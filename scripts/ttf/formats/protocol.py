@@ -20,13 +20,14 @@ class Source:
     """What the tables of a trace are derived from.
 
     raw: its typed raw tables by name. meaning: the mapping, words and zone by which they are read (meaning_of in
-    workflow/study/formats.py). records, attempts, placements, results: what was made of them before, see Format.
+    workflow/study/formats.py). records, jobs, attempts, placements, results: what was made of them before, see Format.
     spilled: a folder for a while; None where all may be held.
     """
 
     raw: Mapping[str, pl.LazyFrame]
     meaning: Mapping = field(default_factory=dict)
     records: Any = None
+    jobs: pl.LazyFrame | None = None
     attempts: pl.LazyFrame | None = None
     placements: pl.LazyFrame | None = None
     results: Results | None = None
@@ -47,9 +48,9 @@ class Format:
     of a trace with jobs.
     nodes: where no raw table is that of the nodes. records: of a format with attempts what all its tables
     come from, worked out once and given to them. jobs_on_disk: of these, jobs are read from the disk, so that they may
-    be read several times. placements_of_attempts: placements come from the attempts instead, so
-    that the records need not be held any longer. by_partition: of a large trace, product -> what is made of each
-    partition for it, and given to it as `results`.
+    be read several times. placements_of_attempts: placements come from the attempts instead, so that the records need
+    not be held any longer. by_partition: of a large trace, what is made of each partition for its jobs, and given to
+    them as `results`.
     """
 
     jobs: Derive | None = None
@@ -62,7 +63,7 @@ class Format:
     records: Callable[[Source], Any] | None = None
     jobs_on_disk: bool = False
     placements_of_attempts: bool = False
-    by_partition: Mapping[str, Make] = field(default_factory=dict)
+    by_partition: Make | None = None
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,12 @@ from dataclasses import replace
 
 import numpy as np
 import polars as pl
+from polars.io.plugins import register_io_source
 from ttf.formats.declared import outcomes_of
 from ttf.formats.protocol import Format, Source
-from ttf.jobs import JOB_COLUMNS, as_placements, conform, ended_unrecorded, last_moment, outcome_of
-from ttf.partitions import Partitions, beside, check_keys, one_by_one
+from ttf.jobs import JOB_COLUMNS, PLACEMENT_COLUMNS, as_placements, conform, ended_unrecorded, last_moment, outcome_of
+from ttf.partitions import Partitions, beside, check_keys, key_hashes, one_by_one
+from ttf.tables import blocks
 
 OUTCOMES = outcomes_of("pai2020")
 TASK = ["job_name", "task_name"]
@@ -124,51 +126,58 @@ def placements(source: Source) -> pl.LazyFrame:
     task. gpu_milli is what the task asked for per instance. An end before the start leaves the run time blank.
     infra_failure is blank: nothing in the trace tells causes apart.
 
-    source.results: those of `instance_tasks`.
+    source.jobs: those of `jobs`.
     """
+    # These columns alone are joined: wider rows would all be held.
+    hashes = source.jobs.select(**key_hashes(["job_id", "task"])).with_row_index("attempt_id")
+    numbers = (
+        source.raw["instance"]
+        .select(**key_hashes(TASK))
+        .join(hashes, on=list(key_hashes(TASK)), how="left", maintain_order="left")
+    )
+    task_rows = numbers.select("attempt_id").collect(engine="streaming").to_series()
+    status, of_one_try = pl.col("status_raw").cast(pl.Categorical), pl.col("attempts").eq_missing(1)
+    tasks = source.jobs.select("gpu_milli", "nodes", status, of_one_try=of_one_try).collect(engine="streaming")
 
-    def as_rows(parts: pl.LazyFrame) -> pl.LazyFrame:
-        is_own = pl.col("status").is_not_null()
-        return as_placements(
-            parts.with_columns(is_own=is_own, status=pl.coalesce("status", "task_status")).select(
-                *("start_s", "end_s", "gpu_milli", "nodes", "attempt_id", "attempt"),
-                job_id="job_name",
-                task="task_name",
-                placement=pl.coalesce("first_line", "line"),
-                node="machine",
-                outcome=outcome_of("status", OUTCOMES),
-                own_outcome=pl.col("is_own") | (pl.col("nodes") == 1),
-            )
-        )
+    def seen(*columns: str) -> Iterator[pl.DataFrame]:
+        first = 0
+        for block in blocks(source.raw["instance"].select(columns)):
+            rows = block.with_columns(task_rows.slice(first, block.height)).with_row_index("row", first)
+            yield rows.filter(pl.col("machine").is_not_null())
+            first += block.height
 
-    return beside(source.raw["instance"], pl.col("machine").is_not_null(), source.results, as_rows)
+    # Nobody has counted the machines of a task that waits.
+    retried = pl.concat(
+        rows.filter(~tasks["of_one_try"][rows["attempt_id"]]) for rows in seen("instance", "line", *TRY)
+    )
+    machines = retried.group_by("attempt_id").agg(pl.col("machine").n_unique().cast(pl.Int64))
+    tasks = tasks.with_columns(nodes=tasks["nodes"].scatter(*machines))
+    tries = _tries(retried)
 
+    def rows_of_placements(*_unused) -> Iterator[pl.DataFrame]:
+        for rows in seen(*TASK, *TRY, "status", "line"):
+            rows = rows.hstack(tasks[rows["attempt_id"]].drop("of_one_try"))
+            numbered = tries.filter(pl.col("row").is_between(rows["row"].min(), rows["row"].max()))
+            rows = rows.join(numbered, on="row", how="left", maintain_order="left")
+            is_own = pl.col("status").is_not_null()
+            rows = rows.with_columns(is_own=is_own, status=pl.coalesce("status", pl.col("status_raw").cast(pl.String)))
+            yield as_placements(
+                rows.lazy().select(
+                    *("start_s", "end_s", "gpu_milli", "nodes", "attempt_id"),
+                    attempt=pl.col("attempt").fill_null(0),
+                    job_id="job_name",
+                    task="task_name",
+                    placement=pl.coalesce("first_line", "line"),
+                    node="machine",
+                    outcome=outcome_of("status", OUTCOMES),
+                    own_outcome=pl.col("is_own") | (pl.col("nodes") == 1),
+                )
+            ).collect()
 
-def instance_tasks(raw: Mapping[str, pl.LazyFrame], partitions: Partitions) -> Iterator[pl.DataFrame]:
-    """Per instance that a machine is written of what its task says of it, partition by partition, for `placements`.
-
-    Columns: row, its place in the instance table; attempt_id, gpu_milli and task_status of its task; nodes, on how
-    many machines the task's instances were seen; attempt, the number of its try, and first_line, the line of the first
-    try of its instance (blank for an instance with one). Raises SharedKeyError as `task_totals` does.
-    """
-    split, key = partitions.split, partitions.key(*TASK)
-    tasks = tasks_in(raw).with_row_index("attempt_id").rename({"status": "task_status"})
-    seen = raw["instance"].with_row_index("row").filter(pl.col("machine").is_not_null())
-    parts = [
-        split("task", tasks, "job_name", key, "attempt_id", "gpu_milli", "task_status"),
-        split("instance", seen, "job_name", "row", key, "instance", _machine()),
-    ]
-    for tasks, instances in zip(*parts, strict=True):
-        task_rows = tasks.collect(engine="streaming")
-        check_keys(task_rows)
-        machines = instances.group_by("key").agg(nodes=pl.col("machine").n_unique().cast(pl.Int64))
-        task_rows = task_rows.lazy().join(machines, on="key")
-        rows = instances.select("row", "key").join(task_rows, on="key", how="left").drop("key")
-        rows = rows.sort("row").collect(engine="streaming")
-        yield _with_tries(rows, _tries(instances, seen))
+    return register_io_source(rows_of_placements, schema=PLACEMENT_COLUMNS)
 
 
-FORMAT = Format(jobs=jobs, placements=placements, by_partition={"jobs": task_totals, "placements": instance_tasks})
+FORMAT = Format(jobs=jobs, placements=placements, by_partition=task_totals)
 
 
 def _job_record(tasks: pl.LazyFrame, end_s: int | None) -> pl.LazyFrame:
@@ -282,15 +291,12 @@ def _several_tries(instances: pl.LazyFrame) -> pl.LazyFrame:
     return tries.group_by("key").agg(again=(pl.col("rows") - 1).sum(), tries=pl.col("rows").max())
 
 
-def _tries(instances: pl.LazyFrame, table: pl.LazyFrame) -> pl.DataFrame:
-    """Of the rows of instances with several: row, attempt (from 0, by time), first_line; table: all rows with `row`."""
+def _tries(rows: pl.DataFrame) -> pl.DataFrame:
+    """Of instances with several rows: row, attempt (from 0, by time), first_line."""
     moment = pl.coalesce("start_s", "end_s")
-    instance = ["key", "instance"]
-    # Of rows that are one try the first stands for all: numbers of machines differ from partition to partition.
-    retried = _retried(instances).collect(engine="streaming")
-    # Times and lines are looked up for these few alone, so that no partition holds them of all rows.
-    times = table.select("row", "line", "start_s", "end_s").filter(pl.col("row").is_in(retried["row"].implode()))
-    rows = retried.join(times.collect(engine="streaming"), on="row")
+    instance = ["attempt_id", "instance"]
+    rows = rows.filter(pl.col("instance").is_not_null() & (pl.len().over(instance) > 1))
+    # Of rows that are one try the first stands for all.
     rows = rows.with_columns(first=pl.col("row").min().over(*instance, *TRY)).sort(
         *instance, moment, "first", "row", nulls_last=True
     )
@@ -300,15 +306,6 @@ def _tries(instances: pl.LazyFrame, table: pl.LazyFrame) -> pl.DataFrame:
         attempt=is_next.cast(pl.Int64).cum_sum().over(instance) - 1,
         first_line=pl.col("line").min().over(instance),
     )
-
-
-def _with_tries(rows: pl.DataFrame, tries: pl.DataFrame) -> pl.DataFrame:
-    """Rows by their number with attempt and first_line of the few that have any; else 0 and blank."""
-    attempt, first_line = np.zeros((2, rows.height), np.int64)
-    at = rows["row"].search_sorted(tries["row"]).to_numpy()
-    attempt[at], first_line[at] = tries["attempt"].to_numpy(), tries["first_line"].to_numpy()
-    line = pl.Series("first_line", first_line)
-    return rows.with_columns(pl.Series("attempt", attempt), line.set(line == 0, None))
 
 
 def _machine() -> pl.Expr:
