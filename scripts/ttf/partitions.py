@@ -65,16 +65,19 @@ class Partitions:
         """Whether a row is worked on here: decided by the text in this column, alike in every share."""
         return self._partition(by) % self.shares == self.share
 
-    def split(self, name: str, rows: pl.LazyFrame, by: str, *columns: str | pl.Expr) -> list[pl.LazyFrame]:
+    def split(
+        self, name: str, rows: pl.LazyFrame, by: str, *columns: str | pl.Expr, **named: pl.Expr
+    ) -> list[pl.LazyFrame]:
         """These columns of the rows of each partition of this share; `by` as in `is_of_share`.
 
         A single partition is not spilled. Of several, the rows are read once and never held as a whole.
         """
-        wanted = rows.select(*columns)
+        wanted = rows.select(*columns, **named)
         if self.number == 1:
             return [wanted]
         folder = self.folder / name
-        rows.filter(self.is_of_share(by)).select(*columns, partition=self._partition(by)).sink_ipc(
+        here = rows.filter(self.is_of_share(by)) if self.shares > 1 else rows
+        here.select(*columns, **named, partition=self._partition(by)).sink_ipc(
             pl.PartitionBy(folder, key="partition", include_key=False),
             record_batch_size=WAITING_ROWS,
             mkdir=True,

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import polars as pl
 from polars.io.plugins import register_io_source
@@ -156,13 +157,16 @@ def scan_columns(path: str | Path, columns: Sequence[str]) -> pl.LazyFrame:
     return scan_parquet(path).select(name for name in dict.fromkeys(columns) if name in there)
 
 
-def blocks(table: pl.LazyFrame, rows: int = BLOCK_ROWS) -> Iterator[pl.DataFrame]:
-    """The rows of a table on the disk in their order, so many at a time.
+def blocks(
+    table: pl.LazyFrame, rows: int = BLOCK_ROWS, beside: Mapping[str, pl.Series] = MappingProxyType({})
+) -> Iterator[pl.DataFrame]:
+    """The rows of a table on the disk in their order, so many at a time, with a value of each series beside each row.
 
     table: each row looked at by itself, and none left out, or more is read than is given.
     """
     for first in range(0, table.select(pl.len()).collect().item(), rows):
-        yield read_rows(table, first, rows)
+        block = read_rows(table, first, rows)
+        yield block.with_columns(**{name: values.slice(first, rows) for name, values in beside.items()})
 
 
 def blocks_with_attempts(
