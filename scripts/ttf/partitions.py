@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 from polars.io.plugins import register_io_source
@@ -38,13 +37,9 @@ def number_of(columns: Sequence[str], seed: int) -> pl.Expr:
     return reduce(operator.xor, (pl.col(name).hash(seed + place) for place, name in enumerate(columns)))
 
 
-def key_hashes(columns: Sequence[str]) -> dict[str, pl.Expr]:
+def key_hashes(columns: Sequence[str], name: str = "hash") -> dict[str, pl.Expr]:
     """Two 64-bit numbers that stand for the texts in these columns: no two keys of a trace agree in both."""
-    return {"hash": number_of(columns, 0), "second_hash": number_of(columns, len(columns))}
-
-
-class SharedKeyError(Exception):
-    """Two rows with different names have the same key."""
+    return {name: number_of(columns, 0), f"second_{name}": number_of(columns, len(columns))}
 
 
 @dataclass(frozen=True)
@@ -55,11 +50,6 @@ class Partitions:
     number: int = 1
     share: int = 0
     shares: int = 1
-    seed: int = 0
-
-    def key(self, *columns: str) -> pl.Expr:
-        """`key`, a 64-bit number that stands for the texts of these columns in joins and groups, by the seed."""
-        return number_of(columns, 1 + self.seed * len(columns)).alias("key")
 
     def is_of_share(self, by: str) -> pl.Expr:
         """Whether a row is worked on here: decided by the text in this column, alike in every share."""
@@ -103,7 +93,7 @@ class Partitions:
 Tables = Mapping[str, pl.LazyFrame]
 # Stretch of STRETCH_BLOCKS blocks of the table, from 0 -> the results of its rows, in any order.
 Results = Mapping[int, pl.LazyFrame]
-# Yields the result of each partition of the tables. Raises SharedKeyError where two rows of one share a key.
+# Yields the result of each partition of the tables.
 Make = Callable[[Tables, Partitions], Iterator[pl.DataFrame]]
 
 
@@ -113,12 +103,6 @@ def partitions_of(
     """Partitions of some `rows_each` rows of the longest table at most, as many in each share."""
     longest = max(table.select(pl.len()).collect().item() for table in tables)
     return Partitions(folder, shares * max(1, -(-longest // (rows_each * shares))), share, shares)
-
-
-def check_keys(rows: pl.DataFrame) -> None:
-    """Raise SharedKeyError unless each row has a key of its own."""
-    if rows["key"].n_unique() < rows.height:
-        raise SharedKeyError
 
 
 @contextmanager
@@ -136,7 +120,7 @@ def spill_beside(product: str | Path) -> Iterator[Path]:
 def results_of(make: Make, raw: Tables, partitions: Partitions) -> Results:
     """What `make` yields of each partition: in memory where there is one, else written to partitions.folder."""
     if partitions.number == 1:
-        (result,) = _with_own_keys(lambda tried: list(make(raw, tried)), partitions)
+        (result,) = make(raw, partitions)
         return {stretch: rows.lazy() for stretch, rows in _by_stretch(result)}
     write_results(make, raw, partitions, partitions.folder)
     return read_results(make, [partitions.folder])
@@ -145,13 +129,10 @@ def results_of(make: Make, raw: Tables, partitions: Partitions) -> Results:
 def write_results(make: Make, raw: Tables, partitions: Partitions, folder: Path) -> None:
     """Write what `make` yields of each partition into the folder, for `read_results`."""
     (folder / make.__name__).mkdir(parents=True)
-
-    def write(tried: Partitions) -> None:
-        for place, result in enumerate(make(raw, tried)):
+    with tempfile.TemporaryDirectory(dir=partitions.folder) as spilled:
+        for place, result in enumerate(make(raw, replace(partitions, folder=Path(spilled)))):
             for stretch, rows in _by_stretch(result):
                 rows.write_ipc(folder / make.__name__ / f"{stretch}-{place}.ipc")
-
-    _with_own_keys(write, partitions)
 
 
 def read_results(make: Make, folders: Iterable[str | Path]) -> Results:
@@ -173,16 +154,6 @@ def _by_stretch(result: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:
         first += length
 
 
-def _with_own_keys(tried: Callable[[Partitions], Any], partitions: Partitions) -> Any:
-    """tried() of the partitions with the first seed under which no two rows have the same key."""
-    while True:
-        with tempfile.TemporaryDirectory(dir=partitions.folder) as folder:
-            try:
-                return tried(replace(partitions, folder=Path(folder)))
-            except SharedKeyError:
-                partitions = replace(partitions, seed=partitions.seed + 1)
-
-
 def one_by_one(frames: Sequence[pl.LazyFrame]) -> pl.LazyFrame:
     """The rows of all the frames, of which one at a time is held."""
 
@@ -193,10 +164,8 @@ def one_by_one(frames: Sequence[pl.LazyFrame]) -> pl.LazyFrame:
     return register_io_source(collected, schema=frames[0].collect_schema())
 
 
-def beside(
-    table: pl.LazyFrame, has_result: pl.Expr, results: Results, made: Callable[[pl.LazyFrame], pl.LazyFrame]
-) -> pl.LazyFrame:
-    """made() of the table's rows that have a result, with the columns of the result, in file order and block by block.
+def beside(table: pl.LazyFrame, results: Results, made: Callable[[pl.LazyFrame], pl.LazyFrame]) -> pl.LazyFrame:
+    """made() of the table's rows with the columns of their results, in file order and block by block.
 
     made: looks at each row by itself. Raises StudyError where the results are not those of the table's rows.
     """
@@ -209,8 +178,7 @@ def beside(
             of_rows = results.get(stretch, nothing).sort("row").collect(engine="streaming")
             first, last = stretch * stretch_rows, min((stretch + 1) * stretch_rows, rows)
             for block in range(first, last, BLOCK_ROWS):
-                here = table.slice(block, BLOCK_ROWS).with_row_index("row", block).filter(has_result)
-                here = here.collect(engine="streaming")
+                here = table.slice(block, BLOCK_ROWS).with_row_index("row", block).collect(engine="streaming")
                 found, of_rows = of_rows.head(here.height), of_rows.slice(here.height)
                 if not here["row"].equals(found["row"]):
                     raise _other_results()

@@ -1,7 +1,6 @@
-"""Partitions and shares: the same rows in the same order as of one piece, the folder empty again, no two keys alike."""
+"""Partitions and shares: the same rows in the same order as of one piece, and the folder empty again."""
 
 from functools import partial
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -12,7 +11,7 @@ from polars.testing import assert_frame_equal
 from ttf import partitions
 from ttf.errors import StudyError
 from ttf.formats.pai2020 import derive as pai2020
-from ttf.partitions import Partitions, beside, partitions_of, results_of, spill_beside
+from ttf.partitions import Partitions, beside, key_hashes, partitions_of, results_of, spill_beside
 from ttf.tables import blocks
 
 moment = st.none() | st.integers(1, 50)
@@ -143,37 +142,12 @@ def test_nothing_stays_on_the_disk(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("number", [1, 3])
-def test_two_tasks_with_the_same_key_are_told_apart_by_another(monkeypatch, number):
-    """A hash of 64 bits that two names share must not give one the times of the other."""
-    seeds = []
-
-    def poor_key(self, *columns):
-        seeds.append(self.seed)
-        return (pl.lit(7, pl.UInt64) if self.seed < 2 else right_key(self, *columns)).alias("key")
-
-    count = range(60)
-    names = {"job_name": [f"j{n}" for n in count], "task_name": ["t"] * 60, "status": ["Failed"] * 60}
-    times = {"start_s": list(count), "end_s": list(count)}
-    asked = dict.fromkeys(("gpu_type", "gpu_milli", "cpu_milli", "mem_mib", "inst_num", "file"), [1] * 60)
-    raw = {
-        "task": pl.LazyFrame(names | times | asked),
-        "instance": pl.LazyFrame(
-            names | times | {"machine": ["m"] * 60, "instance": list(count)}, schema_overrides={"instance": pl.UInt64}
-        ),
-    }
-    right_key = Partitions.key
-    monkeypatch.setattr(Partitions, "key", poor_key)
-    assert jobs_of(raw, number)["end_s"].to_list() == list(count)
-    assert seeds == [0, 1, 2]
-
-
 @pytest.mark.parametrize("rows", [[0, 1, 3], [0, 1, 1, 2, 3], [0, 1, 2, 3, 4]])
 def test_results_of_other_rows_are_refused(rows):
     """Such as of a share that was left out, or made twice."""
     result = pl.LazyFrame({"row": rows}, schema={"row": pl.get_index_type()})
     with pytest.raises(StudyError, match="do not fit together"):
-        beside(pl.LazyFrame({"a": range(4)}), pl.lit(True), {0: result}, lambda rows: rows).collect()
+        beside(pl.LazyFrame({"a": range(4)}), {0: result}, lambda rows: rows).collect()
 
 
 def test_results_beyond_the_table_are_refused(monkeypatch):
@@ -182,9 +156,7 @@ def test_results_beyond_the_table_are_refused(monkeypatch):
     monkeypatch.setattr(partitions, "STRETCH_BLOCKS", 2)
     row = pl.LazyFrame({"row": range(5)}, schema={"row": pl.get_index_type()})
     with pytest.raises(StudyError, match="do not fit together"):
-        beside(
-            pl.LazyFrame({"a": range(4)}), pl.lit(True), {0: row.head(4), 1: row.slice(4)}, lambda rows: rows
-        ).collect()
+        beside(pl.LazyFrame({"a": range(4)}), {0: row.head(4), 1: row.slice(4)}, lambda rows: rows).collect()
 
 
 def test_what_is_held_does_not_grow_with_the_table(tmp_path, monkeypatch):
@@ -204,11 +176,12 @@ def test_what_is_held_does_not_grow_with_the_table(tmp_path, monkeypatch):
 
     results = results_of(names, {"name": table}, Partitions(tmp_path, 3))
     assert [results[stretch].collect().height for stretch in range(5)] == [20, 20, 20, 20, 15]
-    assert beside(table, pl.lit(True), results, made).collect().equals(table.collect())
+    assert beside(table, results, made).collect().equals(table.collect())
     assert heights == [0, *[10] * 9, 5]
 
 
-def test_the_seeds_of_a_key_differ(tmp_path):
+def test_the_hashes_of_keys_differ():
+    """Of names in another order, and the two of one key."""
     names = pl.DataFrame({"a": ["x", "y"], "b": ["y", "x"]})
-    keys = [names.select(Partitions(Path(tmp_path), seed=seed).key("a", "b"))["key"].to_list() for seed in (0, 1)]
-    assert len({*keys[0], *keys[1]}) == 4
+    hashes = names.select(**key_hashes(["a", "b"]))
+    assert len({*hashes["hash"], *hashes["second_hash"]}) == 4

@@ -18,13 +18,16 @@ from polars.io.plugins import register_io_source
 from ttf.formats.declared import outcomes_of
 from ttf.formats.protocol import Format, Source
 from ttf.jobs import JOB_COLUMNS, PLACEMENT_COLUMNS, as_placements, conform, ended_unrecorded, last_moment, outcome_of
-from ttf.partitions import Partitions, beside, check_keys, key_hashes, one_by_one
+from ttf.partitions import Partitions, beside, key_hashes, one_by_one
 from ttf.tables import blocks
 
 OUTCOMES = outcomes_of("pai2020")
 TASK = ["job_name", "task_name"]
 # What tells two rows of one instance apart; rows that agree in all of it are one try.
-TRY = ["start_s", "end_s", "machine"]
+TIMES = ("start_s", "end_s")
+TRY = [*TIMES, "machine"]
+# The hashes of a task's names.
+KEY = ("hash", "second_hash")
 MEASURED = ("gpu_used_milli", "cpu_used_milli", "mem_used_mib")
 
 
@@ -46,7 +49,7 @@ def jobs(source: Source) -> pl.LazyFrame:
     attempts the most tries of one of them.
     """
     end_s = last_moment(source.raw[table] for table in ("job", "task", "instance") if table in source.raw)
-    return beside(tasks_in(source.raw), pl.lit(True), source.results, lambda tasks: _job_record(tasks, end_s))
+    return beside(tasks_in(source.raw), source.results, lambda tasks: _job_record(tasks, end_s))
 
 
 def tasks_in(raw: Mapping[str, pl.LazyFrame]) -> pl.LazyFrame:
@@ -91,32 +94,28 @@ def task_totals(raw: Mapping[str, pl.LazyFrame], partitions: Partitions) -> Iter
     (tries); the earliest start and latest end of any row (instance_start_s, instance_end_s), whether a failed row has
     an end (failed_end) and on how many machines they were seen (nodes, blank for none); the mean use by its sensor
     rows and its job's tags, where the trace has these tables.
-    Raises SharedKeyError where two tasks of a partition have the same key.
     """
-    split, key = partitions.split, partitions.key(*TASK)
-    # Of the names of jobs and tags their hashes go along: to move and join the texts took 0.8 of 3.5 seconds.
-    job = key_hashes(["job_name"])
+    # Of the names their hashes go along: to move and join the texts of jobs and tags took 0.8 of 3.5 seconds.
+    split, job, task = partitions.split, key_hashes(["job_name"], "job_hash"), key_hashes(TASK)
     failed = (pl.col("status") == "Failed").fill_null(False).alias("failed")
     parts = [
         split("user", _users(raw, partitions), "job_name", pl.exclude("job_name"), **job),
-        split("task", tasks_in(raw).with_row_index("row"), "job_name", "row", key, **job),
-        split("instance", raw["instance"], "job_name", key, "instance", "start_s", "end_s", failed, _machine()),
+        split("task", tasks_in(raw).with_row_index("row"), "job_name", "row", **job, **task),
+        split("instance", raw["instance"], "job_name", "instance", *TIMES, failed, _machine(), **task),
     ]
     if "sensor" in raw:
-        parts.append(split("sensor", raw["sensor"], "job_name", key, *MEASURED))
+        parts.append(split("sensor", raw["sensor"], "job_name", *MEASURED, **task))
     for users, tasks, instances, *sensors in zip(*parts, strict=True):
         jobs = tasks.group_by(*job).agg(job_tasks=pl.len().cast(pl.Int64))
         of_tasks = tasks.join(users, on=[*job], how="left").join(jobs, on=[*job], how="left")
-        of_tasks = of_tasks.join(_instances(instances), on="key", how="left")
-        of_tasks = of_tasks.join(_several_tries(instances), on="key", how="left").with_columns(
+        of_tasks = of_tasks.join(_instances(instances), on=[*task], how="left")
+        of_tasks = of_tasks.join(_several_tries(instances), on=[*task], how="left").with_columns(
             tries=pl.when(pl.col("instance_rows") > 0).then(pl.col("tries").fill_null(1)),
             instances=pl.col("instance_rows") - pl.col("again").fill_null(0),
         )
         for sensor in sensors:
-            of_tasks = of_tasks.join(_measured(sensor), on="key", how="left")
-        of_tasks = of_tasks.drop(*job).sort("row").collect(engine="streaming")
-        check_keys(of_tasks)
-        yield of_tasks.drop("key")
+            of_tasks = of_tasks.join(_measured(sensor), on=[*task], how="left")
+        yield of_tasks.drop(*job, *task).sort("row").collect(engine="streaming")
 
 
 def placements(source: Source) -> pl.LazyFrame:
@@ -134,7 +133,7 @@ def placements(source: Source) -> pl.LazyFrame:
     hashes = source.jobs.select(**key_hashes(["job_id", "task"])).with_row_index("attempt_id")
     instances = source.raw["instance"].with_row_index("row")
     keys = instances.select(**key_hashes(TASK))
-    numbers = keys.join(hashes, on=list(key_hashes(TASK)), how="left", maintain_order="left")
+    numbers = keys.join(hashes, on=[*KEY], how="left", maintain_order="left")
     task_rows = numbers.select("attempt_id").collect(engine="streaming").to_series()
     status, of_one_try = pl.col("status_raw").cast(pl.Categorical), pl.col("attempts").eq_missing(1)
     tasks = source.jobs.select("gpu_milli", "nodes", status, of_one_try=of_one_try).collect(engine="streaming")
@@ -260,7 +259,7 @@ def _instances(instance: pl.LazyFrame) -> pl.LazyFrame:
     """
     machines = pl.col("machine").drop_nulls().n_unique().cast(pl.Int64)
     return (
-        instance.group_by("key")
+        instance.group_by(*KEY)
         .agg(
             instance_rows=pl.len().cast(pl.Int64),
             rows_ended=pl.col("end_s").count().cast(pl.Int64),
@@ -274,8 +273,8 @@ def _instances(instance: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _retried(instances: pl.LazyFrame) -> pl.LazyFrame:
-    """The rows of instances of which there are several; instances: key and instance, two numbers."""
-    pair = pl.col("key") ^ pl.col("instance")
+    """The rows of instances of which there are several, and perhaps few others; instances: with KEY and instance."""
+    pair = pl.col("hash") ^ pl.col("instance")
     # NumPy sorts millions of numbers in a tenth of a second.
     numbers = np.sort(instances.select(pair.alias("pair")).drop_nulls().collect(engine="streaming")["pair"].to_numpy())
     again = pl.Series(numbers[1:][numbers[1:] == numbers[:-1]]).unique()
@@ -285,8 +284,8 @@ def _retried(instances: pl.LazyFrame) -> pl.LazyFrame:
 def _several_tries(instances: pl.LazyFrame) -> pl.LazyFrame:
     """Per task with an instance that has several rows: those after the first (again), the most of one (tries)."""
     rows = pl.len().cast(pl.Int64)
-    tries = _retried(instances).group_by("key", "instance").agg(rows=rows)
-    return tries.group_by("key").agg(again=(pl.col("rows") - 1).sum(), tries=pl.col("rows").max())
+    tries = _retried(instances).group_by(*KEY, "instance").agg(rows=rows)
+    return tries.group_by(*KEY).agg(again=(pl.col("rows") - 1).sum(), tries=pl.col("rows").max())
 
 
 def _tries(rows: pl.DataFrame) -> pl.DataFrame:
@@ -313,7 +312,7 @@ def _machine() -> pl.Expr:
 
 def _measured(sensor: pl.LazyFrame) -> pl.LazyFrame:
     """Per task: mean measured use over its sensor rows, from exact sums, rounded to the small unit."""
-    return sensor.group_by("key").agg(
+    return sensor.group_by(*KEY).agg(
         (pl.col(name).sum() / pl.col(name).count()).round(0, mode="half_away_from_zero").cast(pl.Int64, strict=False)
         for name in MEASURED
     )
