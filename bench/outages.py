@@ -98,7 +98,7 @@ def bursts(folder: str) -> None:
 
 def simulate() -> None:
     """A year of 10,000 nodes 1,000 times over, each down 1.5 times for five days: at InfiniteHBD's rates."""
-    from ttf.outages.simulate import Exponential, batches, paths_of, renewals
+    from ttf.outages.simulate import Exponential, batches, renewals, time_down
 
     rng, year, up, repair = (
         np.random.default_rng(SEED),
@@ -107,7 +107,7 @@ def simulate() -> None:
         Exponential(5 * 86_400),
     )
     for size in batches(NODES, REPLICATES):
-        paths_of(renewals(rng, NODES, size, year, up, repair), size, year).time_down()
+        time_down(renewals(rng, NODES, size, year, up, repair), size, year)
 
 
 if __name__ == "__main__":

@@ -14,11 +14,13 @@ from ttf.outages.simulate import (
     Exponential,
     Spans,
     batches,
+    block_shortfalls,
     blocks_of,
     observed_times,
-    paths_of,
     renewals,
     resampled,
+    shortfalls,
+    time_down,
     times_of,
     up_at_begin,
 )
@@ -26,22 +28,19 @@ from ttf.outages.simulate import (
 UP, REPAIR = 9 * DAY, DAY
 
 
-def shares(paths):
-    time = paths.time_down()
-    return time / time.sum()
+def shares(spans, replicates, horizon):
+    return time_down(spans, replicates, horizon) / (replicates * horizon)
 
 
 @pytest.mark.parametrize("repair", [Exponential(REPAIR), Drawn(np.array([0.1, 0.1, 2.8]) * DAY)], ids=["exp", "drawn"])
 def test_independent_units_are_binomial_at_any_moment_whatever_their_repair_times(repair):
     units, replicates, horizon = 20, 4000, 30 * DAY
-    paths = paths_of(
-        renewals(np.random.default_rng(1), units, replicates, horizon, Exponential(UP), repair), replicates, horizon
-    )
+    spans = renewals(np.random.default_rng(1), units, replicates, horizon, Exponential(UP), repair)
     expected = stats.binom.pmf(np.arange(8), units, 0.1)
-    assert shares(paths)[:8] == pytest.approx(expected, abs=0.004)
+    assert shares(spans, replicates, horizon)[:8] == pytest.approx(expected, abs=0.004)
     # From the first moment on: stationary, so that the first hour is like the last.
     spans = renewals(np.random.default_rng(2), units, replicates, 3600, Exponential(UP), repair)
-    assert shares(paths_of(spans, replicates, 3600))[:8] == pytest.approx(expected, abs=0.02)
+    assert shares(spans, replicates, 3600)[:8] == pytest.approx(expected, abs=0.02)
 
 
 def test_the_number_of_outages_of_a_stationary_renewal_process_is_the_time_over_the_cycle():
@@ -70,24 +69,54 @@ def test_exponential_units_are_never_short_as_the_birth_and_death_chain_says():
             chain[down, down - 1] = down * repaired
     never = stats.binom.pmf(np.arange(spares + 1), units, 0.1) @ expm(chain * horizon).sum(axis=1)
     spans = renewals(np.random.default_rng(6), units, replicates, horizon, Exponential(UP), Exponential(REPAIR))
-    simulated = paths_of(spans, replicates, horizon).of_replicates(spares, units - spares)["never_short"]
+    simulated = shortfalls(spans, spares, replicates, horizon)[0] == 0
     error = np.sqrt(never * (1 - never) / replicates)
     assert abs(simulated.mean() - never) < 4 * error
 
 
 @settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 30), st.integers(0, 30)), max_size=20), st.integers(0, 3))
-def test_paths_count_every_second(rows, spares):
-    replicate = np.array(sorted(row[0] for row in rows), np.int64)
-    start = np.array([min(row[1:]) for row in sorted(rows)], np.int64)
-    end = np.array([max(row[1:]) for row in sorted(rows)], np.int64)
-    paths = paths_of(Spans(replicate, start, end, np.ones(len(rows), bool)), 3, 30)
+def test_every_second_counts(rows, spares):
+    replicate = np.array([row[0] for row in rows], np.int64)
+    start, end = (np.array([limit(row[1:]) for row in rows], np.int64) for limit in (min, max))
+    spans = Spans(30 * replicate + start, 30 * replicate + end, np.ones(len(rows), bool))
     down = np.array([[((replicate == r) & (start <= s) & (s < end)).sum() for s in range(30)] for r in range(3)])
-    assert paths.time_down().tolist() == np.bincount(down.ravel()).tolist()
-    fares = paths.of_replicates(spares, 5)
-    assert fares["never_short"].tolist() == (down.max(axis=1) <= spares).tolist()
-    assert fares["full"].tolist() == pytest.approx((down <= spares).mean(axis=1))
-    assert fares["capacity"].tolist() == pytest.approx(1 - np.maximum(down - spares, 0).mean(axis=1) / 5)
+    assert time_down(spans, 3, 30).tolist() == np.bincount(down.ravel()).tolist()
+    short_s, lacking_s = shortfalls(spans, spares, 3, 30)
+    assert short_s.tolist() == (down > spares).sum(axis=1).tolist()
+    assert lacking_s.tolist() == np.maximum(down - spares, 0).sum(axis=1).tolist()
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 60), st.integers(0, 25)), max_size=20),
+    st.integers(1, 4),
+    st.integers(0, 2),
+    st.sampled_from([7, 10, 25]),
+)
+def test_resampled_blocks_count_every_second_of_the_units_they_take(rows, taken, spares, horizon):
+    """Six blocks of 10 s of four units: all in each, but for the last two, which the fourth unit leaves."""
+    intervals = {unit: sorted((at, at + lasts) for who, at, lasts in rows if who == n) for n, unit in enumerate("abcd")}
+    outages, *_, exposure = made(intervals, 60)
+    exposure = exposure.with_columns(until_s=pl.when(unit_id="d").then(40).otherwise("until_s"))
+    spans = spans_of(outages, exposure)
+    blocks = blocks_of(spans, exposure, 10)
+    is_down = np.zeros((4, 60), bool)
+    for unit, start, end in spans.select("unit", "start_s", "end_s").iter_rows():
+        is_down[unit, start:end] = True
+    rng, each = np.random.default_rng(5), -(-horizon // 10)
+    picked = rng.integers(4 if taken == 4 else 6, size=(50, each))
+    order = rng.permuted(np.tile(np.arange(4), (50, 1)), axis=1)
+    down = np.zeros((50, 10 * each), np.int64)
+    for run in range(50):
+        for nth, block in enumerate(picked[run]):
+            there = [unit for unit in np.argsort(order[run]) if blocks.watched[block, unit]][:taken]
+            down[run, 10 * nth : 10 * nth + 10] = is_down[there, 10 * block : 10 * block + 10].sum(axis=0)
+    lacking = np.maximum(down[:, :horizon] - spares, 0)
+    drawn = resampled(np.random.default_rng(5), blocks, taken, 50, horizon)
+    short_s, lacking_s = block_shortfalls(drawn, blocks, spares, 50)
+    assert short_s.tolist() == (lacking > 0).sum(axis=1).tolist()
+    assert lacking_s.tolist() == lacking.sum(axis=1).tolist()
 
 
 def weekly_trace(weeks=6):
@@ -104,26 +133,21 @@ def test_resampled_weeks_of_all_units_keep_what_fails_together():
     outages, exposure = weekly_trace()
     spans = spans_of(outages, exposure)
     blocks = blocks_of(spans, exposure, 7 * DAY)
-    assert blocks.number == 6
-    assert blocks.watched.sum(axis=1).tolist() == [5, 5, 5, 5, 5, 4]
+    assert blocks.units.tolist() == [5, 5, 5, 5, 5, 4]
     # d is down over the end of a week: a part in each, of which the second did not begin there.
-    assert [
-        (s, e, b) for u, s, e, b in zip(blocks.unit, blocks.start_s, blocks.end_s, blocks.began, strict=True) if u == 3
-    ] == [
-        (7 * DAY - 3600, 7 * DAY, True),
-        (0, 3600, False),
+    d = blocks.unit == 3
+    assert [each[d].tolist() for each in (blocks.at_s, blocks.step, blocks.began)] == [
+        [7 * DAY - 3600, 7 * DAY, 0, 3600],
+        [1, -1, 1, -1],
+        [True, False, False, False],
     ]
-    horizon, replicates = 35 * DAY, 4000
-    drawn = resampled(np.random.default_rng(1), blocks, 4, replicates, horizon)
-    paths = paths_of(drawn, replicates, horizon)
-    assert paths.time_down().size == 4
+    drawn = resampled(np.random.default_rng(1), blocks, 4, 4000, 35 * DAY)
+    _, down_s = block_shortfalls(drawn, blocks, 0, 4000)
     # Four of five units in a week of five, all four in the last: what is down is 4/5 of the whole, or all of it.
     whole = [3 * (n + 1) * 3600 for n in range(6)]
     whole[0] += 3600
     whole[1] += 3600
-    expected = (0.8 * sum(whole[:5]) + whole[5]) / 6 * 5
-    found = (paths.time_down() * np.arange(4)).sum() / replicates
-    assert found == pytest.approx(expected, rel=0.02)
+    assert down_s.mean() == pytest.approx((0.8 * sum(whole[:5]) + whole[5]) / 6 * 5, rel=0.02)
     up = up_at_begin(blocks)
     assert up.watched[1].tolist() == [True, True, True, False, True]
 
@@ -132,9 +156,11 @@ def test_resampled_weeks_give_the_distribution_of_the_trace_back():
     outages, exposure = weekly_trace()
     exposure = exposure.with_columns(until_s=42 * DAY)
     spans = spans_of(outages, exposure)
-    drawn = resampled(np.random.default_rng(1), blocks_of(spans, exposure, 7 * DAY), 5, 3000, 42 * DAY)
-    time = course_of(spans, exposure).time_down()
-    assert shares(paths_of(drawn, 3000, 42 * DAY)) == pytest.approx(time / time.sum(), rel=0.03)
+    blocks, time = blocks_of(spans, exposure, 7 * DAY), course_of(spans, exposure).time_down()
+    for spares, more in enumerate(np.cumsum(time[::-1])[-2::-1]):
+        drawn = resampled(np.random.default_rng(1), blocks, 5, 3000, 42 * DAY)
+        short_s, _ = block_shortfalls(drawn, blocks, spares, 3000)
+        assert short_s.mean() == pytest.approx(more, rel=0.03)
 
 
 def test_times_keep_the_share_down_of_the_trace_and_its_failures():

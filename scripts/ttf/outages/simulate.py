@@ -3,17 +3,18 @@
 Two ways. `renewals`: independent units, each up and down in turn, with times drawn from a distribution; stationary from
 the first moment on (who is down is drawn, and the time left is that of a random moment: Cox 1962, Renewal Theory,
 section 5.4). `resampled`: the trace's own days or weeks of all units together, put behind each other at random (Kuensch
-1989), which keeps what fails together. Of both, the numbers of units down come from one sorted list of starts and ends.
+1989), which keeps what fails together.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import polars as pl
 
 from ttf.outages.down import expand_ranges
+from ttf.stats.order import order_by
 
 # Units of all replicates that are worked on together: some 100 MB.
 MOST_UNITS = 1 << 19
@@ -21,6 +22,8 @@ MOST_UNITS = 1 << 19
 POINTS, MET = 4096, 1 << 16
 # Fewer observed times than that tell no shape.
 FEWEST_TIMES = 10
+Rows = np.ndarray | slice
+ALL = slice(None)
 
 
 @dataclass(frozen=True)
@@ -29,12 +32,12 @@ class Exponential:
 
     mean: float
 
-    def draw(self, rng: np.random.Generator, n: int) -> np.ndarray:
-        return rng.exponential(self.mean, n)
+    def draw(self, rng: np.random.Generator, n: int, rows: Rows = ALL) -> np.ndarray:
+        """The times in these rows of n that are drawn."""
+        return rng.exponential(self.mean, n)[rows]
 
-    def left(self, rng: np.random.Generator, n: int) -> np.ndarray:
-        """What is left, at a random moment, of the time under way."""
-        return rng.exponential(self.mean, n)
+    # What is left, at a random moment, of the time under way.
+    left = draw
 
     def left_longer(self, time_s: float) -> float:
         """P(what is left > time_s)."""
@@ -51,12 +54,13 @@ class Drawn:
     def mean(self) -> float:
         return float(self.values.mean())
 
-    def draw(self, rng: np.random.Generator, n: int) -> np.ndarray:
-        return self.values[rng.integers(len(self.values), size=n)]
+    def draw(self, rng: np.random.Generator, n: int, rows: Rows = ALL) -> np.ndarray:
+        """The times in these rows of n that are drawn."""
+        return self.values[rng.integers(len(self.values), size=n)[rows]]
 
-    def left(self, rng: np.random.Generator, n: int) -> np.ndarray:
+    def left(self, rng: np.random.Generator, n: int, rows: Rows = ALL) -> np.ndarray:
         """What is left, at a random moment, of the time under way: long ones are met more often."""
-        return self._met[rng.integers(len(self._met), size=n)] * rng.random(n)
+        return self._met[rng.integers(len(self._met), size=n)[rows]] * rng.random(n)[rows]
 
     @cached_property
     def _met(self) -> np.ndarray:
@@ -134,10 +138,9 @@ def times_of(spans: pl.DataFrame, exposure: pl.DataFrame) -> tuple[Times, Times]
 
 @dataclass(frozen=True)
 class Spans:
-    """Outages of simulated units: replicate (from 0 on), start_s and end_s from 0 to the horizon (Int64), and began:
-    whether the outage began there, and not before the first moment."""
+    """Simulated outages, replicate after replicate: start_s and end_s (Int64), where replicate r lasts from r to r + 1
+    horizons; and began: whether the outage began there, and not before the first moment."""
 
-    replicate: np.ndarray
     start_s: np.ndarray
     end_s: np.ndarray
     began: np.ndarray
@@ -152,38 +155,68 @@ def batches(units: int, replicates: int) -> Iterator[int]:
 
 def renewals(rng: np.random.Generator, units: int, replicates: int, horizon_s: int, up: Times, repair: Times) -> Spans:
     """Independent units that are up and down in turn, stationary from the first moment on."""
-    replicate = np.repeat(np.arange(replicates), units)
-    is_down = rng.random(len(replicate)) < repair.mean / (up.mean + repair.mean)
-    now = np.where(is_down, 0.0, up.left(rng, len(replicate)))
-    end = now + np.where(is_down, repair.left(rng, len(replicate)), repair.draw(rng, len(replicate)))
-    began, found = ~is_down, []
-    while (alive := now < horizon_s).any():
-        replicate, now, end, began = (each[alive] for each in (replicate, now, end, began))
-        found.append((replicate, now, end, began))
-        now = end + up.draw(rng, len(end))
-        end, began = now + repair.draw(rng, len(now)), np.ones(len(now), bool)
-    columns = [np.concatenate(each) for each in zip(*found, strict=True)] if found else [np.zeros(0, np.int64)] * 4
-    start, end = (np.minimum(each, horizon_s).astype(np.int64) for each in columns[1:3])
-    return Spans(columns[0], start, end, columns[3].astype(bool))
+    n = units * replicates
+    is_down = rng.random(n) < repair.mean / (up.mean + repair.mean)
+    now = np.where(is_down, 0.0, up.left(rng, n))
+    rows = np.flatnonzero(now < horizon_s)
+    origin, now, is_down = rows // units * horizon_s, now[rows], is_down[rows]
+    lasts = np.where(is_down, repair.left(rng, n, rows), repair.draw(rng, n, rows))
+    began, rounds = ~is_down, [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, bool))]
+    while n := len(now):
+        end = now + lasts
+        rounds.append((origin + now.astype(np.int64), origin + np.minimum(end, horizon_s).astype(np.int64), began))
+        now = end + up.draw(rng, n)
+        rows = np.flatnonzero(now < horizon_s)
+        origin, now, lasts, began = origin[rows], now[rows], repair.draw(rng, n, rows), np.ones(len(rows), bool)
+    return Spans(*(np.concatenate(each) for each in zip(*rounds, strict=True)))
+
+
+def time_down(spans: Spans, replicates: int, horizon_s: int) -> np.ndarray:
+    """Seconds with 0, 1, 2 ... units down at once, of all replicates together (Int64)."""
+    # One whole number for each start and end: sorted at a fraction of the cost of sorting by several columns.
+    keys = np.concatenate([spans.start_s << 1 | 1, spans.end_s << 1])
+    keys.sort()
+    down, length = np.cumsum(((keys & 1) << 1) - 1)[:-1], np.diff(keys >> 1)
+    rows = np.flatnonzero(length)
+    time = np.bincount(down[rows], weights=length[rows], minlength=1).astype(np.int64)
+    time[0] = replicates * horizon_s - time[1:].sum()
+    return time
+
+
+def shortfalls(spans: Spans, spares: int, replicates: int, horizon_s: int) -> tuple[np.ndarray, np.ndarray]:
+    """Of each replicate the seconds with more units down than spares, and the unit-seconds beyond them.
+
+    As many are down at any moment if the nth start of a replicate is paired with its nth end. Then one more than the
+    spares is down from each start to the end of the pair that is `spares` before.
+    """
+    start, end = np.sort(spans.start_s), np.sort(spans.end_s)
+    start, end = start[spares:], end[: max(len(end) - spares, 0)]
+    lacking = np.maximum(end - start, 0)
+    short = np.append(np.minimum(lacking[:-1], np.diff(start)), lacking[-1:])
+    first = np.searchsorted(start, np.arange(replicates + 1) * horizon_s)
+    short_s, lacking_s = (np.diff(np.append(0, np.cumsum(time))[first]) for time in (short, lacking))
+    return short_s, lacking_s
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """Whole days, or weeks, of a trace: of outages by block and unit, start_s and end_s from the block's begin, and
-    whether they began there. first: the first row of each block, and the number of rows; watched: a row per block and
-    a column per unit, whether it was watched throughout; length_s: of a block."""
+    """Whole days, or weeks, of a trace: the starts and ends of its outages by block and time. unit; at_s, from the
+    block's begin; step: 1 or -1; began: of a start, whether the outage began there. first: the first row of each block,
+    and the number of rows; watched: a row per block and a column per unit, whether it was watched throughout; length_s:
+    of a block."""
 
     unit: np.ndarray
-    start_s: np.ndarray
-    end_s: np.ndarray
+    at_s: np.ndarray
+    step: np.ndarray
     began: np.ndarray
     first: np.ndarray
     watched: np.ndarray
     length_s: int
 
-    @property
-    def number(self) -> int:
-        return len(self.first) - 1
+    @cached_property
+    def units(self) -> np.ndarray:
+        """Of each block the number of units watched throughout."""
+        return self.watched.sum(axis=1)
 
 
 def blocks_of(spans: pl.DataFrame, exposure: pl.DataFrame, length_s: int) -> Blocks:
@@ -194,98 +227,70 @@ def blocks_of(spans: pl.DataFrame, exposure: pl.DataFrame, length_s: int) -> Blo
     start, end = start - origin, end - origin
     first = start // length_s
     row, block = expand_ranges(first, np.maximum((end - 1) // length_s, first))
-    order = np.argsort(block, kind="stable")
-    row, block = row[order], block[order]
     begin = block * length_s
+    at_s = np.concatenate([np.maximum(start[row] - begin, 0), np.minimum(end[row] - begin, length_s)])
+    began = np.concatenate([(start[row] >= begin) & spans["inside"].to_numpy()[row], np.zeros(len(row), bool)])
+    block, step = np.tile(block, 2), np.repeat(np.array([1, -1], np.int32), len(row))
+    order = order_by(block, at_s)
     names = exposure["unit_id"].unique().sort()
     watched = np.zeros((number, len(names)), bool)
     units = names.search_sorted(exposure["unit_id"])
     for who, since, to in zip(units, exposure["from_s"] - origin, exposure["until_s"] - origin, strict=True):
         watched[-(-since // length_s) : to // length_s, who] = True
-    return Blocks(
-        unit[row],
-        np.maximum(start[row] - begin, 0),
-        np.minimum(end[row] - begin, length_s),
-        (start[row] >= begin) & spans["inside"].to_numpy()[row],
-        np.searchsorted(block, np.arange(number + 1)),
-        watched,
-        length_s,
-    )
+    columns = (each[order] for each in (np.tile(unit[row], 2), at_s, step, began))
+    return Blocks(*columns, np.searchsorted(block[order], np.arange(number + 1)), watched, length_s)
 
 
 def up_at_begin(blocks: Blocks) -> Blocks:
     """The same blocks, as a run takes their units: those that were up when the block began."""
     watched = blocks.watched.copy()
-    block = np.repeat(np.arange(blocks.number), np.diff(blocks.first))
-    down = (blocks.start_s[: len(block)] == 0) & ~blocks.began[: len(block)]
-    watched[block[down], blocks.unit[: len(block)][down]] = False
-    return Blocks(blocks.unit, blocks.start_s, blocks.end_s, blocks.began, blocks.first, watched, blocks.length_s)
+    block = np.repeat(np.arange(len(blocks.units)), np.diff(blocks.first))
+    down = np.flatnonzero(((blocks.at_s == 0) & (blocks.step > 0) & ~blocks.began)[: len(block)])
+    watched[block[down], blocks.unit[down]] = False
+    return replace(blocks, watched=watched)
 
 
-def resampled(rng: np.random.Generator, blocks: Blocks, units: int, replicates: int, horizon_s: int) -> Spans:
+Resampled = Iterator[tuple[np.ndarray, np.ndarray, slice, int]]
+
+
+def resampled(rng: np.random.Generator, blocks: Blocks, units: int, replicates: int, horizon_s: int) -> Resampled:
     """Units of the trace, of a random order the first `units` of each block, in blocks of the trace drawn at random.
 
-    Blocks with fewer are left out; one at least has so many.
+    Yields, of replicates that hold the same block: their numbers; whether the unit is taken, a row per replicate and a
+    column per row of the block; these rows; and the seconds of the block before the horizon. Blocks with fewer units
+    are left out; one at least has so many.
     """
-    enough = np.flatnonzero(blocks.watched.sum(axis=1) >= units)
-    each = -(-horizon_s // blocks.length_s)
-    picked = enough[rng.integers(len(enough), size=(replicates, each))]
-    order = rng.permuted(np.tile(np.arange(blocks.watched.shape[1], dtype=np.int32), (replicates, 1)), axis=1)
-    last = np.full(picked.shape, units - 1, np.int32)
-    for block in np.flatnonzero(~blocks.watched.all(axis=1)):
-        mine, nth = np.nonzero(picked == block)
-        if len(mine):
-            there = order[mine][:, blocks.watched[block]]
-            last[mine, nth] = np.partition(there, units - 1, axis=1)[:, units - 1]
-    place, row = expand_ranges(blocks.first[picked].ravel(), blocks.first[picked + 1].ravel() - 1)
-    replicate, nth = np.divmod(place, each)
-    unit, block = blocks.unit[row], picked.ravel()[place]
-    taken = (order[replicate, unit] <= last.ravel()[place]) & blocks.watched[block, unit]
-    row, replicate, offset = row[taken], replicate[taken], nth[taken] * blocks.length_s
-    start, end = (np.minimum(offset + part[row], horizon_s) for part in (blocks.start_s, blocks.end_s))
-    return Spans(replicate, start, end, blocks.began[row] & (start < horizon_s))
+    enough, all_units = np.flatnonzero(blocks.units >= units), blocks.watched.shape[1]
+    each, begin = -(-horizon_s // blocks.length_s), 0
+    picked, order = np.zeros((replicates, each), np.int64), np.tile(np.arange(all_units), (replicates, 1))
+    for size in batches(all_units, replicates):
+        batch, begin = slice(begin, begin + size), begin + size
+        picked[batch] = enough[rng.integers(len(enough), size=(size, each))]
+        rng.permuted(order[batch], axis=1, out=order[batch])
+    is_first, rest_s = order < units, horizon_s - (each - 1) * blocks.length_s
+    for part, seconds in ((picked[:, :-1], blocks.length_s), (picked[:, -1:], rest_s)):
+        for block in np.unique(part):
+            replicate = np.flatnonzero(part == block) // part.shape[1]
+            first, end = blocks.first[block : block + 2]
+            rows = slice(first, first + np.searchsorted(blocks.at_s[first:end], seconds))
+            taken, watched = is_first[replicate], blocks.watched[block]
+            if blocks.units[block] < all_units:
+                ranks = order[replicate]
+                last = np.partition(ranks[:, watched], units - 1, axis=1)[:, units - 1 : units]
+                taken = (ranks <= last) & watched
+            yield replicate, taken.take(blocks.unit[rows], axis=1), rows, seconds
 
 
-@dataclass(frozen=True)
-class Paths:
-    """Stretches of time with one unit down or more: replicate, length_s and down, by replicate and time."""
-
-    replicate: np.ndarray
-    length_s: np.ndarray
-    down: np.ndarray
-    replicates: int
-    horizon_s: int
-
-    def time_down(self) -> np.ndarray:
-        """Seconds with 0, 1, 2 ... units down at once, of all replicates together (Int64)."""
-        time = np.bincount(self.down, weights=self.length_s, minlength=1).astype(np.int64)
-        time[0] = self.replicates * self.horizon_s - time.sum()
-        return time
-
-    def of_replicates(self, spares: int, units: int) -> dict[str, np.ndarray]:
-        """Of each replicate of `units` units and spares beside them: whether it was never short (1 or 0), the share of
-        the time in which all `units` were up, and the mean share of them that was."""
-        lacking = np.maximum(self.down - spares, 0)
-        short_s, lacking_s = (
-            np.bincount(self.replicate, weights=self.length_s * each, minlength=self.replicates)
-            for each in (lacking > 0, lacking)
-        )
-        return {
-            "never_short": (short_s == 0).astype(float),
-            "full": 1 - short_s / self.horizon_s,
-            "capacity": 1 - lacking_s / (self.horizon_s * units),
-        }
-
-
-def paths_of(spans: Spans, replicates: int, horizon_s: int) -> Paths:
-    """How many units are down when. All of a replicate that begins also ends, at the horizon if not before."""
-    # One whole number for each start and end: sorted at a fraction of the cost of sorting by several columns.
-    begin = spans.replicate * horizon_s
-    keys = np.concatenate([(begin + spans.start_s) << 1 | 1, (begin + spans.end_s) << 1])
-    keys.sort()
-    down = np.cumsum(((keys & 1) << 1) - 1)[:-1]
-    at = keys >> 1
-    length = np.diff(at)
-    kept = (length > 0) & (down > 0)
-    at, length, down = at[:-1][kept], length[kept], down[kept]
-    return Paths(at // horizon_s, length, down, replicates, horizon_s)
+def block_shortfalls(drawn: Resampled, blocks: Blocks, spares: int, replicates: int) -> tuple[np.ndarray, np.ndarray]:
+    """The same of blocks drawn by `resampled`."""
+    short_s, lacking_s = np.zeros(replicates), np.zeros(replicates)
+    for replicate, taken, rows, seconds in drawn:
+        lacking = taken * blocks.step[rows]
+        np.cumsum(lacking, axis=1, out=lacking)
+        lacking -= spares
+        np.maximum(lacking, 0, out=lacking)
+        at_s = np.append(blocks.at_s[rows], seconds).astype(float)
+        time = at_s[1:] - at_s[:-1]
+        np.add.at(short_s, replicate, (lacking > 0) @ time)
+        np.add.at(lacking_s, replicate, lacking @ time)
+    return short_s, lacking_s

@@ -67,6 +67,7 @@ ANALYSIS = Analysis(
     },
     tables=(CAPACITY, SPARES_NEEDED),
     sections=["capacity"],
+    keeps_freed_memory=True,
     in_size_unit=True,
     memory_mb=500,
 )

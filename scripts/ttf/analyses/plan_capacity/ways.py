@@ -21,10 +21,11 @@ from ttf.outages.simulate import (
     Exponential,
     Times,
     batches,
+    block_shortfalls,
     blocks_of,
-    paths_of,
     renewals,
     resampled,
+    shortfalls,
     times_of,
     up_at_begin,
 )
@@ -62,7 +63,7 @@ class Planner:
         if way != "weeks":
             return None
         blocks, name = self._of(time_s), "days" if time_s < WEEK_S else "weeks"
-        enough = int((blocks.watched.sum(axis=1) >= nodes).sum())
+        enough = int((blocks.units >= nodes).sum())
         return None if enough >= FEWEST_BLOCKS else f"{enough} {name} with {nodes:,} nodes, fewer than {FEWEST_BLOCKS}"
 
     def runs(self, way: str, nodes: int) -> int:
@@ -82,13 +83,13 @@ class Planner:
             up: Times = Exponential(self.up.mean) if way == "exponential" else self.up
             return up.left_longer(time_s) ** nodes, None
         blocks = self._begun_up[self._of(time_s).length_s]
-        if (blocks.watched.sum(axis=1) >= nodes).sum() < FEWEST_BLOCKS:
+        if (blocks.units >= nodes).sum() < FEWEST_BLOCKS:
             return None, None
-        rng, free = np.random.default_rng([self.seed, nodes, time_s]), []
-        for size in batches(self.units, self.runs(way, nodes)):
-            spans = resampled(rng, blocks, nodes, size, time_s)
-            free.append(np.bincount(spans.replicate[spans.began], minlength=size) == 0)
-        return _mean(np.concatenate(free).astype(float))
+        rng, runs = np.random.default_rng([self.seed, nodes, time_s]), self.runs(way, nodes)
+        is_free = np.ones(runs, bool)
+        for run, taken, rows, _ in resampled(rng, blocks, nodes, runs, time_s):
+            is_free[run[(taken & blocks.began[rows]).any(axis=1)]] = False
+        return _mean(is_free.astype(float))
 
     def _of(self, time_s: int) -> Blocks:
         return self._blocks[DAY_S if time_s < WEEK_S else WEEK_S]
@@ -106,14 +107,22 @@ class Planner:
 
     def _simulated(self, way: str, nodes: int, spares: int, time_s: int) -> dict[str, tuple[float, float | None]]:
         rng, taken = np.random.default_rng([self.seed, nodes, spares, time_s, WAYS.index(way)]), nodes + spares
-        parts = []
-        for size in batches(taken if way == "observed" else self.units, self.runs(way, taken)):
-            if way == "observed":
-                spans = renewals(rng, taken, size, time_s, self.up, self.repair)
-            else:
-                spans = resampled(rng, self._of(time_s), taken, size, time_s)
-            parts.append(paths_of(spans, size, time_s).of_replicates(spares, nodes))
-        return {name: _mean(np.concatenate([part[name] for part in parts])) for name in parts[0]}
+        runs = self.runs(way, taken)
+        if way == "observed":
+            parts = (
+                shortfalls(renewals(rng, taken, size, time_s, self.up, self.repair), spares, size, time_s)
+                for size in batches(taken, runs)
+            )
+            short_s, lacking_s = (np.concatenate(each) for each in zip(*parts, strict=True))
+        else:
+            blocks = self._of(time_s)
+            drawn = resampled(rng, blocks, taken, runs, time_s)
+            short_s, lacking_s = block_shortfalls(drawn, blocks, spares, runs)
+        return {
+            "never_short": _mean((short_s == 0).astype(float)),
+            "full": _mean(1 - short_s / time_s),
+            "capacity": _mean(1 - lacking_s / (time_s * nodes)),
+        }
 
 
 def _mean(values: np.ndarray) -> tuple[float, float | None]:

@@ -10,7 +10,7 @@ from ttf.analyses.size_spares import SPARES, UNITS_DOWN
 from ttf.clusters import DAY_S
 from ttf.inputs import Inputs
 from ttf.outages.down import Course, binomial_cumulative, course_of, smallest, spares_beside
-from ttf.outages.simulate import batches, paths_of, renewals, times_of, why_no_times
+from ttf.outages.simulate import batches, renewals, time_down, times_of, why_no_times
 from ttf.outages.strata import READ_OF_EXPOSURE, READ_OF_OUTAGES, Part, parts_of
 from ttf.stats.clustered import block_spread
 
@@ -136,6 +136,6 @@ def _simulated(part: Part, course: Course, rng: np.random.Generator) -> tuple[np
     horizon = min(YEAR_S, int(cycles * (up.mean + repair.mean)) + 1)
     total = np.zeros(units + 1, np.int64)
     for size in batches(units, REPLICATES):
-        time = paths_of(renewals(rng, units, size, horizon, up, repair), size, horizon).time_down()
+        time = time_down(renewals(rng, units, size, horizon, up, repair), size, horizon)
         total[: len(time)] += time
     return np.cumsum(total) / total.sum(), None
