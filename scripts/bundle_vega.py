@@ -4,12 +4,13 @@ from ttf.entry import run_rule
 
 
 def main(snakemake):
+    import sys
     from pathlib import Path
 
-    import vl_convert
-    from ttf.page.packing import deflated
+    from ttf.page.packing import chart_program, deflated
 
-    Path(snakemake.output.vega).write_text(deflated(vl_convert.javascript_bundle()), encoding="ascii")
+    program = chart_program(Path(sys.prefix, "share", "time-to-failure"))
+    Path(snakemake.output.vega).write_text(deflated(program), encoding="ascii")
 
 
 run_rule(main, snakemake)

@@ -5,7 +5,8 @@ import json
 import zlib
 from types import SimpleNamespace
 
-from ttf.page.packing import as_json, deflated, packed
+import vl_convert
+from ttf.page.packing import as_json, chart_program, deflated, packed
 from ttf.rooms import rooms
 
 
@@ -24,6 +25,20 @@ def test_text_of_a_trace_cannot_end_the_script():
     assert "<" not in text
     assert "\u2028" not in text
     assert json.loads(text)["p"]["datasets"]["d"]["columns"] == {"s": [hostile]}
+
+
+def test_the_program_of_the_charts_is_made_once_for_an_environment(tmp_path, monkeypatch):
+    made = []
+    monkeypatch.setattr(vl_convert, "javascript_bundle", lambda: made.append("a\r\n\u00e9") or made[-1])
+    (tmp_path / "file").touch()
+    assert chart_program(tmp_path / "file" / "share") == made[0]  # where it cannot be written
+    folder = tmp_path / "environment" / "share"
+    assert chart_program(folder) == chart_program(folder) == made[0]
+    assert len(made) == 2
+    # Of other packages it is another program.
+    monkeypatch.setattr("ttf.page.packing.version", lambda name: "0")
+    assert chart_program(folder) == made[0]
+    assert (len(made), len(list(folder.iterdir()))) == (3, 2)
 
 
 def test_a_program_comes_back_and_cannot_end_its_element():

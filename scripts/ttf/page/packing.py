@@ -6,8 +6,12 @@ figures/ stay as they are. Both are base64 of deflated text, which the page infl
 
 import base64
 import json
+import os
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
 
 # What is left of a number: more than can be seen, and enough for a tooltip.
 DIGITS = 5
@@ -30,6 +34,25 @@ def as_json(value: object) -> str:
 def deflated(text: str) -> str:
     """A text as base64 of what deflate makes of it: less than half as long."""
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode("ascii")
+
+
+def chart_program(folder: Path) -> str:
+    """Read the program that draws charts from a file in `folder`; without one, make it and write it there if possible.
+
+    The folder belongs to the environment, whose packages make the same program each time: 1.4 s of processor time.
+    """
+    path = folder / f"vega-{version('vl-convert-python')}.js"
+    with suppress(OSError):
+        return path.read_bytes().decode()
+    import vl_convert
+
+    program = vl_convert.javascript_bundle()
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        half = path.with_suffix(f".{os.getpid()}")
+        half.write_bytes(program.encode())
+        half.replace(path)
+    return program
 
 
 def _light(spec: dict) -> dict:
