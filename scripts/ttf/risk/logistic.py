@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit
 
 from ttf.risk.encoder import Design
-from ttf.stats.newton import ascend
+from ttf.stats.newton import ascend, softplus
 
 # The prior of every coefficient but the intercept: normal about 0, of this precision. Numbers are in standard
 # deviations, so that it says little; it keeps finite what no data speak of.
@@ -61,7 +61,7 @@ def fit(design: Design, failed: np.ndarray, prior: Prior | None = None) -> Fit:
         for rows, block in design.blocks():
             eta = block @ point
             p = expit(eta)
-            level += float((y[rows] * eta - np.logaddexp(0, eta)).sum())
+            level += float((y[rows] * eta - softplus(eta)).sum())
             slope += block.T @ (y[rows] - p)
             curvature -= block.T @ (block * (p * (1 - p))[:, None])
         return level, slope, curvature

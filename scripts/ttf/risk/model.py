@@ -15,7 +15,7 @@ from ttf.risk.features import HISTORY, Feature, Submitted
 from ttf.risk.hours import Hours, fit_hours
 from ttf.risk.logistic import Fit, Prior, fit
 from ttf.risk.population import NEVER, Population
-from ttf.stats.newton import ascend
+from ttf.stats.newton import ascend, softplus
 from ttf.stats.predictions import SCORED
 
 # With fewer jobs that ended, or fewer of either kind, a score would have no meaning.
@@ -280,7 +280,7 @@ def platt(eta: np.ndarray, failed: np.ndarray) -> tuple[float, float]:
         p = expit(line)
         w = p * (1 - p)
         residual, cross = y - p, -float(w @ eta)
-        level = float(y @ line - np.logaddexp(0, line).sum()) - precision * away**2 / 2
+        level = float(y @ line - softplus(line).sum()) - precision * away**2 / 2
         curvature = np.array([[-float(w.sum()), cross], [cross, -float(w @ eta**2) - precision]])
         return level, np.array([residual.sum(), residual @ eta - precision * away]), curvature
 

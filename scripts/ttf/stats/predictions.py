@@ -21,7 +21,7 @@ from scipy.special import expit, logit
 
 from ttf.stats.clustered import FEWEST, NO_SPREAD, UNCLUSTERED, Clusters, at_share, too_few
 from ttf.stats.counts import Counted
-from ttf.stats.newton import ascend
+from ttf.stats.newton import ascend, softplus
 from ttf.stats.order import numbered
 
 CONFIDENCE = 0.95
@@ -411,7 +411,7 @@ def _logistic(failed: np.ndarray, x: np.ndarray, point: np.ndarray) -> tuple[flo
     eta = point[0] + point[1] * x
     mean = expit(eta)
     residual, weight = failed - mean, mean * (1 - mean)
-    level = float(eta[failed].sum() - np.logaddexp(0, eta).sum())
+    level = float(eta[failed].sum() - softplus(eta).sum())
     crossed = float(weight @ x)
     second = -np.array([[float(weight.sum()), crossed], [crossed, float(weight @ x**2)]])
     return level, np.array([residual.sum(), residual @ x]), second
