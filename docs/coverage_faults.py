@@ -133,11 +133,9 @@ def spares(sigma: float, years: float, repetitions: int, seed: int) -> Iterator[
     at_most = bdtr(np.arange(units, dtype=float), units, 5.5 / 245.5)
     held: dict[float, list[bool]] = {0.9: [], 0.95: []}
     for _ in range(repetitions):
-        drawn = renewals(rng, units, 1, horizon, up, repair)
-        length_s = max(WEEK_S, block_length_s(drawn.end_s - drawn.start_s, int(drawn.began.sum())))
-        blocks = course_of(pl.DataFrame({"start_s": drawn.start_s, "end_s": drawn.end_s}), exposure).time_down_by(
-            length_s
-        )
+        start_s, end_s = renewals(rng, units, 1, horizon, up, repair)
+        length_s = max(WEEK_S, block_length_s(end_s - start_s, np.count_nonzero(start_s)))
+        blocks = course_of(pl.DataFrame({"start_s": start_s, "end_s": end_s}), exposure).time_down_by(length_s)
         for p, inside in held.items():
             if (1 - p) * horizon >= length_s:
                 low, high = spares_limits(blocks, p)

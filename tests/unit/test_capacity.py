@@ -53,8 +53,8 @@ def test_ways_agree_on_independent_nodes_with_exponential_times(planner):
             units, share = nodes + spares, planner.down_share
             above = np.arange(spares + 1, units + 1)
             lacking = ((above - spares) * stats.binom.pmf(above, units, share)).sum()
-            assert formula["full"][0] == pytest.approx(stats.binom.cdf(spares, units, share))
-            assert formula["capacity"][0] == pytest.approx(1 - lacking / nodes)
+            assert formula["full_share"][0] == pytest.approx(stats.binom.cdf(spares, units, share))
+            assert formula["capacity_share"][0] == pytest.approx(1 - lacking / nodes)
             for way, slack in (("observed", 0.01), ("weeks", 0.05)):
                 for name, (value, error) in planner.fares(way, nodes, spares, time_s).items():
                     assert abs(value - formula[name][0]) < 4 * (error or 0) + slack, (way, name, nodes, time_s)

@@ -151,10 +151,10 @@ def test_the_interval_covers_what_independent_units_need_or_there_is_none(units,
     exposure = pl.DataFrame({"from_s": [0] * units, "until_s": [days * DAY] * units})
     truth, given, covered, rng = stats.binom.ppf(p, units, 1 / 41), 0, 0, np.random.default_rng(1)
     for _ in range(60):
-        drawn = renewals(rng, units, 1, days * DAY, up, down)
-        length_s = max(7 * DAY, block_length_s(drawn.end_s - drawn.start_s, int(drawn.began.sum())))
+        start_s, end_s = renewals(rng, units, 1, days * DAY, up, down)
+        length_s = max(7 * DAY, block_length_s(end_s - start_s, np.count_nonzero(start_s)))
         if (1 - p) * days * DAY >= length_s:
-            course = course_of(pl.DataFrame({"start_s": drawn.start_s, "end_s": drawn.end_s}), exposure)
+            course = course_of(pl.DataFrame({"start_s": start_s, "end_s": end_s}), exposure)
             low, high = spares_limits(course.time_down_by(length_s), p)
             given, covered = given + 1, covered + (low <= truth <= high)
     assert given == 0 if sigma == 2 else given > 54 and covered >= 0.9 * given

@@ -24,6 +24,8 @@ POINTS, MET = 4096, 1 << 16
 FEWEST_TIMES = 10
 Rows = np.ndarray | slice
 ALL = slice(None)
+# Starts and ends of simulated outages (Int64 each), where replicate r lasts from r to r + 1 horizons.
+Spans = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -136,16 +138,6 @@ def times_of(spans: pl.DataFrame, exposure: pl.DataFrame) -> tuple[Times, Times]
     )
 
 
-@dataclass(frozen=True)
-class Spans:
-    """Simulated outages, replicate after replicate: start_s and end_s (Int64), where replicate r lasts from r to r + 1
-    horizons; and began: whether the outage began there, and not before the first moment."""
-
-    start_s: np.ndarray
-    end_s: np.ndarray
-    began: np.ndarray
-
-
 def batches(units: int, replicates: int) -> Iterator[int]:
     """Numbers of replicates that add up to `replicates`, few enough to be held at a time."""
     size = max(1, MOST_UNITS // max(units, 1))
@@ -159,22 +151,22 @@ def renewals(rng: np.random.Generator, units: int, replicates: int, horizon_s: i
     is_down = rng.random(n) < repair.mean / (up.mean + repair.mean)
     now = np.where(is_down, 0.0, up.left(rng, n))
     rows = np.flatnonzero(now < horizon_s)
-    origin, now, is_down = rows // units * horizon_s, now[rows], is_down[rows]
-    lasts = np.where(is_down, repair.left(rng, n, rows), repair.draw(rng, n, rows))
-    began, rounds = ~is_down, [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, bool))]
+    lasts = np.where(is_down[rows], repair.left(rng, n, rows), repair.draw(rng, n, rows))
+    origin, now, rounds = rows // units * horizon_s, now[rows], [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
     while n := len(now):
         end = now + lasts
-        rounds.append((origin + now.astype(np.int64), origin + np.minimum(end, horizon_s).astype(np.int64), began))
+        rounds.append((origin + now.astype(np.int64), origin + np.minimum(end, horizon_s).astype(np.int64)))
         now = end + up.draw(rng, n)
         rows = np.flatnonzero(now < horizon_s)
-        origin, now, lasts, began = origin[rows], now[rows], repair.draw(rng, n, rows), np.ones(len(rows), bool)
-    return Spans(*(np.concatenate(each) for each in zip(*rounds, strict=True)))
+        origin, now, lasts = origin[rows], now[rows], repair.draw(rng, n, rows)
+    start, end = (np.concatenate(each) for each in zip(*rounds, strict=True))
+    return start, end
 
 
 def time_down(spans: Spans, replicates: int, horizon_s: int) -> np.ndarray:
     """Seconds with 0, 1, 2 ... units down at once, of all replicates together (Int64)."""
     # One whole number for each start and end: sorted at a fraction of the cost of sorting by several columns.
-    keys = np.concatenate([spans.start_s << 1 | 1, spans.end_s << 1])
+    keys = np.concatenate([spans[0] << 1 | 1, spans[1] << 1])
     keys.sort()
     down, length = np.cumsum(((keys & 1) << 1) - 1)[:-1], np.diff(keys >> 1)
     rows = np.flatnonzero(length)
@@ -189,8 +181,7 @@ def shortfalls(spans: Spans, spares: int, replicates: int, horizon_s: int) -> tu
     As many are down at any moment if the nth start of a replicate is paired with its nth end. Then one more than the
     spares is down from each start to the end of the pair that is `spares` before.
     """
-    start, end = np.sort(spans.start_s), np.sort(spans.end_s)
-    start, end = start[spares:], end[: max(len(end) - spares, 0)]
+    start, end = np.sort(spans[0])[spares:], np.sort(spans[1])[: max(len(spans[1]) - spares, 0)]
     lacking = np.maximum(end - start, 0)
     short = np.append(np.minimum(lacking[:-1], np.diff(start)), lacking[-1:])
     first = np.searchsorted(start, np.arange(replicates + 1) * horizon_s)
@@ -202,8 +193,7 @@ def shortfalls(spans: Spans, spares: int, replicates: int, horizon_s: int) -> tu
 class Blocks:
     """Whole days, or weeks, of a trace: the starts and ends of its outages by block and time. unit; at_s, from the
     block's begin; step: 1 or -1; began: of a start, whether the outage began there. first: the first row of each block,
-    and the number of rows; watched: a row per block and a column per unit, whether it was watched throughout; length_s:
-    of a block."""
+    and the number of rows; watched: a row per block and a column per unit, whether it was watched throughout."""
 
     unit: np.ndarray
     at_s: np.ndarray

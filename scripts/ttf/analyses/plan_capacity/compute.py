@@ -88,16 +88,11 @@ def capacity(planner: Planner, run: dict, spares: list[int]) -> Iterator[dict]:
             if why := planner.why_not(way, nodes + number, time_s):
                 yield row | {"reason": why}
                 continue
-            fares = planner.fares(way, nodes, number, time_s)
             alone = planner.no_interruption(way, nodes, time_s)
-            named = zip(
-                ("p_no_interruption", "p_never_short", "full_share", "capacity_share"),
-                (alone, fares["never_short"], fares["full"], fares["capacity"]),
-                strict=True,
-            )
             if alone[0] is None:
                 row["reason"] = f"too seldom were {nodes:,} nodes up at once"
-            for name, (value, error) in named:
+            fares = {"p_no_interruption": alone} | planner.fares(way, nodes, number, time_s)
+            for name, (value, error) in fares.items():
                 row |= {name: value, f"{name}_se": error}
             yield row | {"simulations": None if way == "exponential" else planner.runs(way, nodes + number)}
 
@@ -117,10 +112,10 @@ def needed(planner: Planner, run: dict, targets: list[float]) -> Iterator[dict]:
             def reached(spares: int, way: str = way) -> float:
                 if planner.why_not(way, nodes + spares, time_s):
                     return -1.0
-                return planner.fares(way, nodes, spares, time_s)["never_short"][0]
+                return planner.fares(way, nodes, spares, time_s)["p_never_short"][0]
 
             if (found := fewest(target, most, reached)) is None:
                 yield row | {"reason": f"not reached with {most:,} spares"}
                 continue
-            value, error = planner.fares(way, nodes, found, time_s)["never_short"]
+            value, error = planner.fares(way, nodes, found, time_s)["p_never_short"]
             yield row | {"spares": found, "p_never_short": value, "p_never_short_se": error}

@@ -32,6 +32,7 @@ from ttf.outages.simulate import (
 
 DAY_S, WEEK_S = 86_400, 604_800
 WAYS = ("exponential", "observed", "weeks")
+FARES = ("p_never_short", "full_share", "capacity_share")
 # Of a large fleet fewer runs are simulated, so that all have so many nodes together; FEWEST_RUNS at least.
 MOST_NODES, FEWEST_RUNS = 1 << 21, 100
 # With fewer blocks the same few would come again and again.
@@ -72,10 +73,25 @@ class Planner:
         return min(self.simulations, max(MOST_NODES // held, FEWEST_RUNS))
 
     def fares(self, way: str, nodes: int, spares: int, time_s: int) -> dict[str, tuple[float, float | None]]:
-        """never_short, full and capacity, each with its standard error (None where none is seen)."""
+        """FARES, each with its standard error (None where none is seen)."""
+        taken = nodes + spares
         if way == "exponential":
-            return self._by_formula(nodes, spares, time_s)
-        return self._simulated(way, nodes, spares, time_s)
+            never = never_short(nodes, spares, time_s, self.up.mean, self.repair.mean)
+            # The mean of what lacks is the sum of P(more than k down), k from the spares on.
+            lacking = (1 - at_most(np.arange(spares, taken), taken, self.down_share)).sum()
+            shares = never, float(at_most(spares, taken, self.down_share)), float(1 - lacking / nodes)
+            return dict(zip(FARES, ((share, None) for share in shares), strict=True))
+        rng = np.random.default_rng([self.seed, nodes, spares, time_s, WAYS.index(way)])
+        runs, blocks = self.runs(way, taken), self._of(time_s)
+        if way == "weeks":
+            drawn = resampled(rng, blocks, taken, runs, time_s)
+            short_s, lacking_s = block_shortfalls(drawn, blocks, spares, runs)
+        else:
+            sizes, times = batches(taken, runs), (self.up, self.repair)
+            parts = (shortfalls(renewals(rng, taken, n, time_s, *times), spares, n, time_s) for n in sizes)
+            short_s, lacking_s = (np.concatenate(each) for each in zip(*parts, strict=True))
+        shares = (short_s == 0).astype(float), 1 - short_s / time_s, 1 - lacking_s / (time_s * nodes)
+        return dict(zip(FARES, map(_mean, shares), strict=True))
 
     def no_interruption(self, way: str, nodes: int, time_s: int) -> tuple[float | None, float | None]:
         """P(no interruption), with its standard error; None where too few blocks have so many nodes up at the begin."""
@@ -93,36 +109,6 @@ class Planner:
 
     def _of(self, time_s: int) -> Blocks:
         return self._blocks[DAY_S if time_s < WEEK_S else WEEK_S]
-
-    def _by_formula(self, nodes: int, spares: int, time_s: int) -> dict[str, tuple[float, None]]:
-        units = nodes + spares
-        # The mean of what lacks is the sum of P(more than k down), k from the spares on.
-        lacking = (1 - at_most(np.arange(spares, units), units, self.down_share)).sum()
-        found = {
-            "never_short": never_short(nodes, spares, time_s, self.up.mean, self.repair.mean),
-            "full": float(at_most(spares, units, self.down_share)),
-            "capacity": float(1 - lacking / nodes),
-        }
-        return {name: (value, None) for name, value in found.items()}
-
-    def _simulated(self, way: str, nodes: int, spares: int, time_s: int) -> dict[str, tuple[float, float | None]]:
-        rng, taken = np.random.default_rng([self.seed, nodes, spares, time_s, WAYS.index(way)]), nodes + spares
-        runs = self.runs(way, taken)
-        if way == "observed":
-            parts = (
-                shortfalls(renewals(rng, taken, size, time_s, self.up, self.repair), spares, size, time_s)
-                for size in batches(taken, runs)
-            )
-            short_s, lacking_s = (np.concatenate(each) for each in zip(*parts, strict=True))
-        else:
-            blocks = self._of(time_s)
-            drawn = resampled(rng, blocks, taken, runs, time_s)
-            short_s, lacking_s = block_shortfalls(drawn, blocks, spares, runs)
-        return {
-            "never_short": _mean((short_s == 0).astype(float)),
-            "full": _mean(1 - short_s / time_s),
-            "capacity": _mean(1 - lacking_s / (time_s * nodes)),
-        }
 
 
 def _mean(values: np.ndarray) -> tuple[float, float | None]:
