@@ -30,8 +30,8 @@ class Inputs:
 
     trace: what the files are of. product: a path that the rule writes, beside which there is room for a while.
     in_size_unit: jobs, attempts and lives have their sizes in the unit of the trace (`ttf.size_unit`), in the columns
-    of GPUs; `unit` is the unit that they have. previous: tables of its own as the last run left them; code: digests of
-    the code of the rule, by which it knows whether they are of this code.
+    of GPUs; `unit` is the unit that they have. previous: tables of its own as the last run left them; code: a digest
+    of the code of the rule, by which it knows whether they are of this code.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Inputs:
         product: str = ".",
         in_size_unit: bool = False,
         previous: Mapping[str, pl.DataFrame] = MappingProxyType({}),
-        code: Sequence[str] = (),
+        code: str = "",
     ) -> None:
         self.files, self.contracts, self.trace = dict(files), contracts, trace
         self.settings = SimpleNamespace(**settings)

@@ -26,9 +26,9 @@ LIBRARIES = ("numpy", "scipy")
 class Cache:
     """Models and tests of one trace. table: MODEL_CACHE as the last run left it; code: of the rule."""
 
-    def __init__(self, data: Data, table: pl.DataFrame | None = None, code: Sequence[str] = ()) -> None:
+    def __init__(self, data: Data, table: pl.DataFrame | None = None, code: str = "") -> None:
         declared = [[feature.name, feature.declared] for feature in data.features]
-        self._made_by = json.dumps([list(code), sys.version, [*map(version, LIBRARIES)], declared])
+        self._made_by = json.dumps([code, sys.version, [*map(version, LIBRARIES)], declared])
         self._data, self._rows = data, []
         table = MODEL_CACHE.frame([]) if table is None else table
         self._models = dict(table.select("lesson", "model").iter_rows())
