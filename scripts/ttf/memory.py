@@ -4,7 +4,7 @@ import ctypes
 import os
 
 # Parameters of glibc's mallopt, from malloc.h.
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 
 
 def keep_freed_memory() -> None:
@@ -23,3 +23,5 @@ def keep_freed_arrays() -> None:
     if hasattr(library, "mallopt"):
         library.mallopt(_MMAP_THRESHOLD, 1 << 25)  # the largest that glibc allows
         library.mallopt(_TRIM_THRESHOLD, 1 << 30)
+        # Every thread would keep memory of its own, in heaps that hold three blocks of a table: 0.13 GB more.
+        library.mallopt(_ARENA_MAX, 1)
