@@ -16,7 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from ttf import raw_files
 from ttf.errors import StudyError
-from ttf.raw_files import blocks_of_lines
+from ttf.raw_files import blocks_of_lines, count_lines
 
 TEXT = "".join(f"job{n},{n * n},Terminated\n" for n in range(40)).encode()
 PAGE = b"\xef\xbb\xbf\r\n <!DOCTYPE html>\n<html><title>404 Not Found</title></html>\n"
@@ -279,13 +279,20 @@ def test_a_file_that_changes_while_it_is_read(tmp_path, change):
         list(blocks)
 
 
-def test_a_block_has_only_so_many_lines(tmp_path, monkeypatch):
+@pytest.mark.parametrize("long", [5_000, 1 << 20])
+def test_a_block_has_only_so_many_lines(tmp_path, monkeypatch, long):
     monkeypatch.setattr(raw_files, "MOST_LINES", 100)
-    text = b"x" * 5_000 + b"\n" * 1_000 + b"y" * 5_000 + b"\nz\n"
+    text = b"x" * long + b"\n" * 1_000 + b"y" * long + b"\nz\n"
     blocks = list(blocks_of_lines(written(tmp_path, ".csv", text)))
     assert b"".join(blocks) == text
     assert max(block.count(b"\n") for block in blocks) <= 100
     assert all(block.endswith(b"\n") for block in blocks)
+
+
+@pytest.mark.parametrize("size", [30, 1 << 20])
+def test_lines_of_small_and_large_blocks_are_counted(size):
+    block = random.Random(size).randbytes(size)
+    assert count_lines(block) == block.count(b"\n")
 
 
 @given(body=st.binary(max_size=300), ending=st.sampled_from(list(PACK)), block_bytes=st.integers(1, 400))
