@@ -23,10 +23,13 @@ def main(snakemake):
 
     files = {name: given for name, given in snakemake.input.items() if given}  # else the trace has none
     contracts, in_unit = contracts_of_inputs(params.reads), analysis.in_size_unit
+    declared = {table.name: table for table in analysis.tables}
     previous = {name: read_parquet(output[name]) for name in analysis.updated if is_intact(output[name])}
+    # Another version of the workflow wrote other columns.
+    previous = {name: table for name, table in previous.items() if table.schema == declared[name].schema}
     trace = snakemake.wildcards.trace
     given = Inputs(files, contracts, params.settings, trace, output[0], in_unit, previous, params.code)
-    computed, declared = room.compute(given), {table.name: table for table in analysis.tables}
+    computed = room.compute(given)
     folders, rows, files = list(analysis.folders), 0, 0
     for name, product in computed.items() if isinstance(computed, Mapping) else computed:
         if name in folders:

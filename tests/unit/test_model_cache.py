@@ -14,6 +14,7 @@ from ttf.analyses.train_model import lineage as lineages
 from ttf.analyses.train_model.cache import Cache
 from ttf.analyses.train_model.lineage import lineage
 from ttf.analyses.train_model.windows import windows_of
+from ttf.provenance.digests import MEMORY, Memory, is_intact
 from ttf.risk.features import Data, features_of, submitted
 from ttf.risk.model import Lesson
 
@@ -91,6 +92,20 @@ def test_a_new_week_trains_what_is_new(jobs, count):
     again = count(as_known_after(jobs, WEEKS), later[2])
     assert same(again[0], alone[1][0]) and again[1] == 0 and again[2].equals(later[2])
     assert count(as_known_after(jobs, WEEKS), later[2], code=("other code",))[1] == alone[1][1]
+
+
+def test_a_cache_that_was_edited_is_not_intact(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".snakemake").mkdir()
+    (tmp_path / "cache").write_text("as the manifest has it")
+    assert not is_intact("cache"), "no manifest has it"
+    memory = Memory(MEMORY)
+    memory.keep(memory.digests(["cache"]))
+    assert is_intact("cache")
+    (tmp_path / "cache").write_text("as somebody edited it.")
+    assert not is_intact("cache")
+    (tmp_path / "cache").unlink()
+    assert not is_intact("cache")
 
 
 def changed(column: str, value) -> pl.Expr:

@@ -136,5 +136,5 @@ ANALYSIS = Analysis(
     sections=["lost_work"],
     in_size_unit=True,
     memory_mb=420,
-    mb_per_gb={"pai2020": 10, "sacct": 3450},
+    mb_per_gb={"pai2020": 10, "sacct": 350},
 )
