@@ -167,7 +167,7 @@ def done(job: Job, threads: int = 1) -> str | None:
     for path in Named(job.output):
         Path(path).parent.mkdir(parents=True, exist_ok=True)
     told = {name: Named(getattr(job, name)) for name in ("input", "output", "wildcards")}
-    told["params"] = Params(job.params)
+    told["params"] = Params({"code": "", **job.params})
     resources = Named(partition_rows=2_000_000)
     return _main(job.script)(SimpleNamespace(**told, resources=resources, rule=job.name, threads=threads))
 

@@ -60,7 +60,14 @@ def tables() -> dict[str, pl.DataFrame]:
     )
     attempts = pl.DataFrame(
         [
-            {"job_id": f"j{number}", "attempt": k, "start_s": start, "end_s": end, "runtime_s": end - start}
+            {
+                "job": number,
+                "job_id": f"j{number}",
+                "attempt": k,
+                "start_s": start,
+                "end_s": end,
+                "runtime_s": end - start,
+            }
             | {"outcome": job["outcome"] if k == len(job["spans"]) - 1 else None}
             | {"gpu_milli": 1000 * job["gpus"], "nodes": 1}
             for number, job in enumerate(JOBS)

@@ -188,7 +188,7 @@ def test_tasks_by_the_instance_table_alone(ingested, tmp_path):
     ]
     for blank in ("user", "gpu_milli", "submit_s", "inst_num"):
         assert jobs[blank].null_count() == jobs.height
-    tried = placements_of(raw, number=2).filter(pl.col("job_id") == "again")
+    tried = placements_of(raw).filter(pl.col("job_id") == "again")
     assert tried.select("outcome", "attempt", "placement", "start_s").rows() == [
         ("success", 1, 1, 20),
         ("failure", 0, 1, None),

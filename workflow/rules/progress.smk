@@ -36,7 +36,7 @@ def briefs():
 
 
 def at_rest():
-    """Where nothing is to do: the report, if it was asked for; the study is the one made last all the same."""
+    """Where nothing is to do: the report, if the run is for it; the study is the most recent one all the same."""
     remember(STUDY.name, workflow.config_settings)
     return page_asked_for()
 
