@@ -9,8 +9,8 @@ def main(snakemake):
 
     from ttf.page.packing import chart_program, deflated
 
-    program = chart_program(Path(sys.prefix, "share", "time-to-failure"))
-    Path(snakemake.output.vega).write_text(deflated(program), encoding="ascii")
+    text = deflated(chart_program(Path(sys.prefix, "share", "time-to-failure")))
+    Path(snakemake.output.vega).write_text(text, encoding="ascii")
 
 
 run_rule(main, snakemake)

@@ -22,10 +22,9 @@ MOST_UNITS = 1 << 19
 POINTS, MET = 4096, 1 << 16
 # Fewer observed times than that tell no shape.
 FEWEST_TIMES = 10
-Rows = np.ndarray | slice
-ALL = slice(None)
 # Starts and ends of simulated outages (Int64 each), where replicate r lasts from r to r + 1 horizons.
 Spans = tuple[np.ndarray, np.ndarray]
+Resampled = Iterator[tuple[np.ndarray, np.ndarray, slice, int]]
 
 
 @dataclass(frozen=True)
@@ -34,9 +33,8 @@ class Exponential:
 
     mean: float
 
-    def draw(self, rng: np.random.Generator, n: int, rows: Rows = ALL) -> np.ndarray:
-        """The times in these rows of n that are drawn."""
-        return rng.exponential(self.mean, n)[rows]
+    def draw(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        return rng.exponential(self.mean, n)
 
     # What is left, at a random moment, of the time under way.
     left = draw
@@ -56,13 +54,12 @@ class Drawn:
     def mean(self) -> float:
         return float(self.values.mean())
 
-    def draw(self, rng: np.random.Generator, n: int, rows: Rows = ALL) -> np.ndarray:
-        """The times in these rows of n that are drawn."""
-        return self.values[rng.integers(len(self.values), size=n)[rows]]
+    def draw(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        return self.values[rng.integers(len(self.values), size=n)]
 
-    def left(self, rng: np.random.Generator, n: int, rows: Rows = ALL) -> np.ndarray:
+    def left(self, rng: np.random.Generator, n: int) -> np.ndarray:
         """What is left, at a random moment, of the time under way: long ones are met more often."""
-        return self._met[rng.integers(len(self._met), size=n)[rows]] * rng.random(n)[rows]
+        return self._met[rng.integers(len(self._met), size=n)] * rng.random(n)
 
     @cached_property
     def _met(self) -> np.ndarray:
@@ -150,15 +147,13 @@ def renewals(rng: np.random.Generator, units: int, replicates: int, horizon_s: i
     n = units * replicates
     is_down = rng.random(n) < repair.mean / (up.mean + repair.mean)
     now = np.where(is_down, 0.0, up.left(rng, n))
-    rows = np.flatnonzero(now < horizon_s)
-    lasts = np.where(is_down[rows], repair.left(rng, n, rows), repair.draw(rng, n, rows))
-    origin, now, rounds = rows // units * horizon_s, now[rows], [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
-    while n := len(now):
+    lasts, origin = np.where(is_down, repair.left(rng, n), repair.draw(rng, n)), np.arange(n) // units * horizon_s
+    rounds = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
+    while (rows := np.flatnonzero(now < horizon_s)).size:
+        origin, now, lasts = origin[rows], now[rows], lasts[rows]
         end = now + lasts
         rounds.append((origin + now.astype(np.int64), origin + np.minimum(end, horizon_s).astype(np.int64)))
-        now = end + up.draw(rng, n)
-        rows = np.flatnonzero(now < horizon_s)
-        origin, now, lasts = origin[rows], now[rows], repair.draw(rng, n, rows)
+        now, lasts = end + up.draw(rng, len(end)), repair.draw(rng, len(end))
     start, end = (np.concatenate(each) for each in zip(*rounds, strict=True))
     return start, end
 
@@ -238,9 +233,6 @@ def up_at_begin(blocks: Blocks) -> Blocks:
     down = np.flatnonzero(((blocks.at_s == 0) & (blocks.step > 0) & ~blocks.began)[: len(block)])
     watched[block[down], blocks.unit[down]] = False
     return replace(blocks, watched=watched)
-
-
-Resampled = Iterator[tuple[np.ndarray, np.ndarray, slice, int]]
 
 
 def resampled(rng: np.random.Generator, blocks: Blocks, units: int, replicates: int, horizon_s: int) -> Resampled:

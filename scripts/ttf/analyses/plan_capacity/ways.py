@@ -15,20 +15,8 @@ import polars as pl
 from scipy.linalg import expm
 from scipy.special import bdtr
 
+from ttf.outages import simulate
 from ttf.outages.down import at_most, course_of
-from ttf.outages.simulate import (
-    Blocks,
-    Exponential,
-    Times,
-    batches,
-    block_shortfalls,
-    blocks_of,
-    renewals,
-    resampled,
-    shortfalls,
-    times_of,
-    up_at_begin,
-)
 
 DAY_S, WEEK_S = 86_400, 604_800
 WAYS = ("exponential", "observed", "weeks")
@@ -54,9 +42,9 @@ class Planner:
     def __post_init__(self) -> None:
         self.units = self.exposure["unit_id"].n_unique()
         self.down_share = course_of(self.spans, self.exposure).down_share
-        self.up, self.repair = times_of(self.spans, self.exposure)
-        self._blocks = {length: blocks_of(self.spans, self.exposure, length) for length in (DAY_S, WEEK_S)}
-        self._begun_up = {length: up_at_begin(blocks) for length, blocks in self._blocks.items()}
+        self.up, self.repair = simulate.times_of(self.spans, self.exposure)
+        self._blocks = {length: simulate.blocks_of(self.spans, self.exposure, length) for length in (DAY_S, WEEK_S)}
+        self._begun_up = {length: simulate.up_at_begin(blocks) for length, blocks in self._blocks.items()}
         self.fares, self.no_interruption = cache(self.fares), cache(self.no_interruption)
 
     def why_not(self, way: str, nodes: int, time_s: int) -> str | None:
@@ -84,11 +72,12 @@ class Planner:
         rng = np.random.default_rng([self.seed, nodes, spares, time_s, WAYS.index(way)])
         runs, blocks = self.runs(way, taken), self._of(time_s)
         if way == "weeks":
-            drawn = resampled(rng, blocks, taken, runs, time_s)
-            short_s, lacking_s = block_shortfalls(drawn, blocks, spares, runs)
+            drawn = simulate.resampled(rng, blocks, taken, runs, time_s)
+            short_s, lacking_s = simulate.block_shortfalls(drawn, blocks, spares, runs)
         else:
-            sizes, times = batches(taken, runs), (self.up, self.repair)
-            parts = (shortfalls(renewals(rng, taken, n, time_s, *times), spares, n, time_s) for n in sizes)
+            sizes, times = simulate.batches(taken, runs), (self.up, self.repair)
+            drawn = ((n, simulate.renewals(rng, taken, n, time_s, *times)) for n in sizes)
+            parts = (simulate.shortfalls(spans, spares, n, time_s) for n, spans in drawn)
             short_s, lacking_s = (np.concatenate(each) for each in zip(*parts, strict=True))
         shares = (short_s == 0).astype(float), 1 - short_s / time_s, 1 - lacking_s / (time_s * nodes)
         return dict(zip(FARES, map(_mean, shares), strict=True))
@@ -96,18 +85,18 @@ class Planner:
     def no_interruption(self, way: str, nodes: int, time_s: int) -> tuple[float | None, float | None]:
         """P(no interruption), with its standard error; None where too few blocks have so many nodes up at the begin."""
         if way != "weeks":
-            up: Times = Exponential(self.up.mean) if way == "exponential" else self.up
+            up: simulate.Times = simulate.Exponential(self.up.mean) if way == "exponential" else self.up
             return up.left_longer(time_s) ** nodes, None
         blocks = self._begun_up[self._of(time_s).length_s]
         if (blocks.units >= nodes).sum() < FEWEST_BLOCKS:
             return None, None
         rng, runs = np.random.default_rng([self.seed, nodes, time_s]), self.runs(way, nodes)
         is_free = np.ones(runs, bool)
-        for run, taken, rows, _ in resampled(rng, blocks, nodes, runs, time_s):
+        for run, taken, rows, _ in simulate.resampled(rng, blocks, nodes, runs, time_s):
             is_free[run[(taken & blocks.began[rows]).any(axis=1)]] = False
         return _mean(is_free.astype(float))
 
-    def _of(self, time_s: int) -> Blocks:
+    def _of(self, time_s: int) -> simulate.Blocks:
         return self._blocks[DAY_S if time_s < WEEK_S else WEEK_S]
 
 
