@@ -93,7 +93,7 @@ docs: .venv/requirements-test.lock  ## write docs/tables.md, docs/metrics.md (af
 	@$(BIN)/python docs/workflow_files.py
 
 rules: .venv/requirements-test.lock  ## write workflow/rules/analyses.smk out of the declarations of the analyses
-	@$(BIN)/python workflow/write_rules.py
+	@$(BIN)/python docs/analysis_rules.py
 
 coverage: .venv/requirements-test.lock  ## simulate how often intervals hold the truth and tests reject true nulls: docs/coverage.md; some 10 min
 	@$(BIN)/python docs/coverage.py docs/coverage.md

@@ -63,9 +63,11 @@ def test_verify_finds_what_was_edited_is_missing_or_is_out_of_date(study):
         table.write("\n")
     (study.folder / "results/sample/figures/still_running.svg").unlink()
     with (study.folder / "scripts/ttf/analyses/estimate_hazards/cox.py").open("a") as module:
-        module.write("\n")
+        module.write("EDITED = True\n")
     with (study.folder / "data/sample/pai_task_table.csv").open("a") as raw:
         raw.write("\n")
+    with (study.folder / "scripts/ttf/analyses/fit_mttf/compute.py").open("a") as module:
+        module.write("# A comment.\n")
     code, said = run(study, "verify_results")
     assert code == 1
     lines = dict(line.split(": ", 1) for line in said.splitlines())

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,6 @@ from study.resources import megabytes
 from study.room import OF_STUDY
 from study.study import Study
 from study_runs import ROOT, check_out
-from write_rules import rules_text
 
 # As large as no made-up trace is; so that what a job asks for by the GB shows.
 GROWN = ("raw/philly/cluster_gpu_util", "raw/sacct/large.txt")
@@ -63,7 +63,10 @@ def test_rules_are_found_by_their_names(planned):
     }
     for rule in {job.rule for job in planned[1]} - made:
         assert re.search(rf"^ *(use rule \w+ as |rule ){rule}(:| with:)", rules, re.MULTILINE), rule
-    assert (ROOT / "workflow/rules/analyses.smk").read_text(encoding="utf-8") == rules_text(), "run: make rules"
+    generator = runpy.run_path(str(ROOT / "docs/analysis_rules.py"))
+    assert (ROOT / "workflow/rules/analyses.smk").read_text(encoding="utf-8") == generator["rules_text"](), (
+        "run: make rules"
+    )
 
 
 def test_the_rule_of_an_analysis_is_its_declaration(planned, of_rooms):

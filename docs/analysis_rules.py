@@ -1,10 +1,10 @@
-"""`make rules`: write rules/analyses.smk, a rule for each analysis of the workflow, out of their declarations."""
+"""`make rules`: write workflow/rules/analyses.smk, a rule for each analysis, out of the declarations."""
 
 import sys
 from pathlib import Path
 
-WORKFLOW = Path(__file__).resolve().parent
-sys.path.insert(0, str(WORKFLOW.parent / "scripts"))
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "scripts"))
 
 from ttf.analysis import PRODUCTS, Analysis  # noqa: E402
 from ttf.rooms import contracts, rooms  # noqa: E402
@@ -55,7 +55,7 @@ def _rule(name: str, analysis: Analysis) -> str:
 def _input(name: str, analysis: Analysis) -> str:
     table = contracts().get(name)
     path = PRODUCTS.get(name) or (table and table.path)
-    written = f'"results/{{trace}}/{path}"' if path else "files_of_trace"
+    written = f'"results/{{trace}}/{path}"'
     if analysis.of_study:
         return f"{name}=of_each_trace({written}),"
     if path and name in analysis.needs:
@@ -69,4 +69,4 @@ def _output(name: str, path: str, theme: str, is_updated: bool) -> str:
 
 
 if __name__ == "__main__":
-    (WORKFLOW / "rules" / "analyses.smk").write_text(rules_text(), encoding="utf-8")
+    (ROOT / "workflow" / "rules" / "analyses.smk").write_text(rules_text(), encoding="utf-8")
