@@ -11,6 +11,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import version
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -43,12 +44,8 @@ class Cache:
         self._add_ended(ended)
         rows, running = lesson.rows, np.flatnonzero(lesson.running)
         about = [self._made_by, parent, lesson.until_s, self._digest.hexdigest()]
-        parts = [
-            np.packbits(lesson.running[rows]).tobytes(),
-            lesson.hours.tobytes(),
-            *lesson.known.take(running).told(),
-        ]
-        return _digest([json.dumps(about).encode(), *parts])
+        parts = json.dumps(about).encode(), np.packbits(lesson.running[rows]).tobytes(), lesson.hours.tobytes()
+        return _digest(chain(parts, lesson.known.take(running).told()))
 
     def model(self, window: str, digest: str, train: Callable[[], Model | str]) -> Model | str:
         """The model of a window, as cached under the digest of its lesson, else train(); or a reason."""
@@ -65,9 +62,9 @@ class Cache:
         and what else it rests on.
         """
         jobs = self._data.jobs
-        about = json.dumps([self._made_by, *about, jobs.by]).encode()
-        parts = [jobs.failed[rows].tobytes(), jobs.cluster[rows].tobytes(), *self._data.known.take(rows).told()]
-        digest = _digest([about, *parts])
+        about = json.dumps([self._made_by, *about, jobs.by])
+        parts = about.encode(), jobs.failed[rows].tobytes(), jobs.cluster[rows].tobytes()
+        digest = _digest(chain(parts, self._data.known.take(rows).told()))
         tested = self._tests.get(digest) or json.dumps(compare())
         self._rows[-1] |= {"test": digest, "tested": tested}
         return json.loads(tested)
@@ -83,8 +80,9 @@ class Cache:
         new = ended & ~self._ended
         if new.any():
             places = np.flatnonzero(new[ended])
-            parts = [places.tobytes(), self._data.jobs.failed[new].tobytes(), *self._data.known.take(new).told()]
-            self._digest.update(_digest(parts).encode())
+            parts = places.tobytes(), self._data.jobs.failed[new].tobytes()
+            # One column after the other: all of them are as large as the features.
+            self._digest.update(_digest(chain(parts, self._data.known.take(new).told())).encode())
             self._ended = ended
 
 
