@@ -16,14 +16,12 @@ def in_module(workflow: Any) -> bool:
 
 def refuse_prefix(modifier: Any) -> None:
     """Raises ConfigError where the other workflow puts a prefix before paths: products are named in many places."""
-    modifiers = modifier.path_modifier
-    while modifiers is not None:
-        if modifiers.prefix or modifiers._prefix_replacements:
-            raise ConfigError(
-                "prefix: this workflow writes to results/, logs/ and benchmarks/ of the folder where it is started; to "
-                "have them elsewhere, give Snakemake --directory, or the module a `name:` in its config."
-            )
-        modifiers = modifiers.inner_modifier
+    paths = [f"{folder}/any" for folder in ("results", "logs", "benchmarks", "data")]
+    if any(modifier.path_modifier.replace_prefix(path) != path for path in paths):
+        raise ConfigError(
+            "prefix: this workflow writes to results/, logs/ and benchmarks/ of the folder where it is started; to "
+            "have them elsewhere, give Snakemake --directory, or the module a `name:` in its config."
+        )
 
 
 def own_name_of(modifier: Any) -> Callable[[str], str]:
