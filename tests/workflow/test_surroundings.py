@@ -4,8 +4,7 @@ from study_runs import SMALL
 from surroundings import surroundings
 from whole_study import run_apart
 
-# Of Snakemake alone.
-# The first two have digests of the code, which only the rules know.
+# Of Snakemake alone; the first two have digests of the code, which only the rules know.
 NOT_COMPARED = ("manifest.json", "model_cache.parquet", ".snakemake_timestamp")
 
 
@@ -18,5 +17,6 @@ def test_the_same_bytes_in_other_surroundings_and_without_snakemake(finished_stu
     (tmp_path / "study").mkdir()
     again = run_apart(SMALL, tmp_path / "study", checkout=finished_study.folder, **asked)
     assert again.ok, again
-    made = {name: of for name, of in finished_study.hashes().items() if not name.endswith(NOT_COMPARED)}
-    assert {name for name in made.keys() | again.hashes.keys() if made.get(name) != again.hashes.get(name)} == set()
+    made = finished_study.hashes()
+    differ = {name for name in made.keys() | again.hashes.keys() if made.get(name) != again.hashes.get(name)}
+    assert {name for name in differ if not name.endswith(NOT_COMPARED)} == set()

@@ -13,6 +13,7 @@ import os
 import sys
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import NamedTuple
 
 # More than the modules of the workflow; others are of earlier versions of it.
@@ -46,15 +47,16 @@ class Memory:
             }
         except (OSError, ValueError, TypeError, AttributeError, RecursionError):
             self._known = {}
-        self._new = False
+        self._new, self._lock = False, Lock()
 
     def get(self, raw: str, content: bytes, file: Path) -> Syntax:
         """The syntax of a text."""
-        if raw not in self._known:
-            self._known[raw] = _parsed(content, file)
-            if not self._new and not sys.dont_write_bytecode:
-                atexit.register(self.write)
-            self._new = True
+        with self._lock:  # Python 3.11 cannot parse in two threads at once
+            if raw not in self._known:
+                self._known[raw] = _parsed(content, file)
+                if not self._new and not sys.dont_write_bytecode:
+                    atexit.register(self.write)
+                self._new = True
         return self._used.setdefault(raw, self._known[raw])
 
     def write(self) -> None:
