@@ -18,7 +18,7 @@ from ttf.analysis import PRODUCTS
 from ttf.contract import Table, types_in
 from ttf.errors import StudyError
 from ttf.given import TABLES
-from ttf.rooms import contracts, places, rooms
+from ttf.rooms import BUILT_IN, contracts, places, rooms
 
 from study import resources
 from study.beside import file_beside, given_tables, windows_of, with_given_parts
@@ -249,7 +249,7 @@ class Study:
     @property
     def rooms_outside(self) -> list[Room]:
         """The analyses of folders outside the checkout."""
-        return [room for room in self.rooms.values() if not room.place.is_relative_to(self.root)]
+        return [room for room in self.rooms.values() if room.place.parent != BUILT_IN]
 
     @functools.cache  # noqa: B019 one study a process
     def charts(self, trace: str) -> dict[str, Room]:
