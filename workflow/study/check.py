@@ -2,7 +2,7 @@
 
 Snakemake reads the files of --configfile before it comes to the Snakefile. Of one that it cannot read it shows a
 traceback, or neither file nor line; a few lines of aliases, or a pipe, hold it up for ever; code in a template is run.
-`make` and profiles/default come here first.
+`make` comes here first.
 """
 
 import argparse
