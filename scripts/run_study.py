@@ -123,12 +123,12 @@ def main(arguments: Sequence[str]) -> None:
         sys.exit(1)
     check_typed([*words, *rest])
     killed = unfinished(Path(".snakemake/ttf"))
-    # In this process, which has imported most of it.
+    if killed:
+        unlock = [sys.executable, "-m", "snakemake", "--quiet", "all", "--unlock"]
+        subprocess.run([*unlock, *words, *rest], check=False, stderr=subprocess.DEVNULL)
+    # In this process: it is the one that is asked to stop.
     from snakemake.cli import main as snakemake
 
-    if killed:
-        snakemake_of_its_own = [sys.executable, "-m", "snakemake", "--quiet", "all", "--unlock"]
-        subprocess.run([*snakemake_of_its_own, *words, *rest], check=False, stderr=subprocess.DEVNULL)
     code = None
     try:
         snakemake(with_plugins([*words, *rest], here=not is_remote(rest)))

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from study.helpers import code_digest, helpers
+from study.helpers import _syntax, code_digest, helpers
 from ttf.provenance.syntax import Memory
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
@@ -82,10 +82,11 @@ def test_modules_named_beside_the_script(tree):
     ],
 )
 def test_the_digest_is_another_once_a_module_tells_the_computer_something_else(tree, text, is_another):
-    files = helpers(tree / "direct.py")
     (tree / "ttf/b.py").write_text("def f(x):\n    return x + 1\n")
+    files = helpers(tree / "direct.py")
     before = code_digest(files)
     (tree / "ttf/b.py").write_text(text)
+    _syntax.cache_clear()
     assert (code_digest(files) != before) == is_another
     assert code_digest(files, {tree / "ttf/b.py": "what counts"}) != code_digest(files)
 

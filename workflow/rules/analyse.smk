@@ -15,7 +15,7 @@ for room in STUDY.rooms_outside:
         input:
             unpack(lambda wildcards, room=room: given(room.inputs(wildcards.trace))),
         output:
-            **{name: table(path, room.title) for name, path in room.outputs().items()},
+            **{name: table(path, room.title, name in room.declared.updated) for name, path in room.outputs().items()},
             **{name: directory(path) for name, path in room.folders().items()},
         log:
             f"logs/{STUDY.home(room.traces)}/{room.name}.log",

@@ -167,8 +167,10 @@ def size_unit(wildcards):
     return STUDY.size_unit(wildcards.trace)
 
 
-def table(path, theme):
-    return in_report(path, "table", theme)
+def table(path, theme, is_updated=False):
+    """A table of an analysis; is_updated: its last run's is there when it runs."""
+    shown = in_report(path, "table", theme)
+    return update(shown) if is_updated else shown
 
 
 def of_every_trace(pattern):

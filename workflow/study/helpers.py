@@ -12,6 +12,9 @@ from types import MappingProxyType
 
 from ttf.provenance.syntax import syntax_of
 
+# Most modules are those of many rules: each is read once.
+_syntax = cache(syntax_of)
+
 
 @cache
 def helpers(script: Path, *modules: str, rooms: tuple[Path, ...] = ()) -> tuple[Path, ...]:
@@ -37,14 +40,14 @@ def code_digest(files: Iterable[Path], declared: Mapping[Path, str] = MappingPro
     """One digest of what these files tell the computer. declared: what counts of a file, if it is not all."""
     digest = hashlib.sha256()
     for file in files:
-        digest.update((declared[file] if file in declared else syntax_of(file).digest).encode())
+        digest.update((declared[file] if file in declared else _syntax(file).digest).encode())
     return digest.hexdigest()[:16]
 
 
 @cache
 def _imported(file: Path, roots: tuple[Path, ...]) -> tuple[Path, ...]:
     files: list[Path] = []
-    for module, name, level, line in syntax_of(file).imports:
+    for module, name, level, line in _syntax(file).imports:
         if level:
             raise ImportError(f"{file}, line {line}: a relative import; write `from ttf. ... import ...`")
         files += _files_of(f"{module}.{name}" if name else module, roots, may_be_a_name=bool(name))

@@ -48,9 +48,9 @@ def compute(given: Inputs) -> dict:
 def _with_logs(given: Inputs) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """(the failed attempts, what the logs say of them, LOG_TAILS)."""
     taxonomy = given.settings.taxonomy
-    every = pl.concat(_attempts_by_block(given))
-    of_logs, lines = in_tails(read_tails(given.path("tails"), most_characters(taxonomy)), every, taxonomy)
-    return classify(every.filter("failed"), taxonomy, of_logs), of_logs, lines
+    attempts = pl.concat(_attempts_by_block(given))
+    of_logs, lines = in_tails(read_tails(given.path("tails"), most_characters(taxonomy)), attempts, taxonomy)
+    return classify(attempts.filter("failed"), taxonomy, of_logs), of_logs, lines
 
 
 def by_block(given: Inputs, size: int = BLOCK_ROWS) -> pl.DataFrame:

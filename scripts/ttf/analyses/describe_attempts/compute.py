@@ -17,8 +17,8 @@ OF_ORDER = ("account", "submit_s", "start_s", "gpu_milli", "size")
 def compute(given: Inputs, size: int = BLOCK_ROWS) -> dict:
     window, levels = given.settings.window, level_names(given.scan("jobs"))
     blocks = blocks_with_attempts(given.scan("jobs", JOBS), given.scan("attempts", ATTEMPTS), size)
-    found = tables((of_block(*block, levels, window) for block in blocks), window)
-    return found | {"out_of_order": delays.out_of_order(given.read("jobs", OF_ORDER))}
+    attempt_tables = tables((of_block(*block, levels, window) for block in blocks), window)
+    return attempt_tables | {"out_of_order": delays.out_of_order(given.read("jobs", OF_ORDER))}
 
 
 def of_block(

@@ -43,8 +43,8 @@ class Cache:
         """
         self._add_ended(ended)
         rows, running = lesson.rows, np.flatnonzero(lesson.running)
-        about = [self._made_by, parent, lesson.until_s, self._digest.hexdigest()]
-        parts = json.dumps(about).encode(), np.packbits(lesson.running[rows]).tobytes(), lesson.hours.tobytes()
+        settings = json.dumps([self._made_by, parent, lesson.until_s, self._digest.hexdigest()])
+        parts = settings.encode(), np.packbits(lesson.running[rows]).tobytes(), lesson.hours.tobytes()
         return _digest(chain(parts, lesson.known.take(running).told()))
 
     def model(self, window: str, digest: str, train: Callable[[], Model | str]) -> Model | str:
@@ -62,8 +62,8 @@ class Cache:
         and what else it rests on.
         """
         jobs = self._data.jobs
-        about = json.dumps([self._made_by, *about, jobs.by])
-        parts = about.encode(), jobs.failed[rows].tobytes(), jobs.cluster[rows].tobytes()
+        settings = json.dumps([self._made_by, *about, jobs.by])
+        parts = settings.encode(), jobs.failed[rows].tobytes(), jobs.cluster[rows].tobytes()
         digest = _digest(chain(parts, self._data.known.take(rows).told()))
         tested = self._tests.get(digest) or json.dumps(compare())
         self._rows[-1] |= {"test": digest, "tested": tested}
@@ -79,16 +79,16 @@ class Cache:
             self._digest, self._ended = hashlib.sha256(), np.zeros(len(ended), dtype=bool)
         new = ended & ~self._ended
         if new.any():
-            places = np.flatnonzero(new[ended])
-            parts = places.tobytes(), self._data.jobs.failed[new].tobytes()
+            positions = np.flatnonzero(new[ended])
+            parts = positions.tobytes(), self._data.jobs.failed[new].tobytes()
             # One column after the other: all of them are as large as the features.
             self._digest.update(_digest(chain(parts, self._data.known.take(new).told())).encode())
             self._ended = ended
 
 
 def _digest(parts: Iterable[bytes]) -> str:
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for part in parts:
-        found.update(len(part).to_bytes(8, "big"))
-        found.update(part)
-    return found.hexdigest()
+        digest.update(len(part).to_bytes(8, "big"))
+        digest.update(part)
+    return digest.hexdigest()
