@@ -34,7 +34,7 @@ OTHERS = [
     for path, text in BLOCKS
     if text != FIRST and path.name != "tutorial.md" and not re.search("snakedeploy|my_slurm|ssh-keygen|cosign", text)
 ]
-LONGEST_README = 900
+LONGEST_README = 700
 (PAGE,) = re.findall(r"The page is `(.*?)`", README)
 # Commands that look at a finished study, or only name what they would do.
 QUICK = ("verify", "check", "explain", "remove", "score")
@@ -146,6 +146,8 @@ def study(world) -> Path:
     shutil.copytree(checkout / "raw/mine", checkout / "path/to/the/csv/files")
     (checkout / "path/to/folder").mkdir()
     shutil.copy(FIXTURES / "real_readme.txt", checkout / "path/to/folder/2025.txt")
+    (checkout / "runs").mkdir()
+    (checkout / "runs/2025.csv").write_text("id,owner,started,ended,state,gpus\n1,ann,2025-01-01 00:00:00,2025-01-01 01:00:00,done,8\n")
     given = (ROOT / "docs/risk.md").read_text(encoding="utf-8")
     (checkout / "new_jobs.csv").write_text(re.search(r"```csv\n(.*?)```", given, re.DOTALL)[1])
     return checkout
