@@ -10,6 +10,24 @@ from study_runs import OWN, PAGE, ROOT, SMALL
 
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 ROOM = re.compile(r"^`(describe_weekdays/[\w.]+)`:.*?^```(?:python)?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+# An analysis that goes on from its own last table.
+COUNT_RUNS = {
+    "__init__.py": """
+from ttf.analysis import Analysis
+from ttf.contract import count, parquet
+
+RUNS = parquet("run_count", "How often the analysis ran.", "run_count.parquet", runs=count("Runs", "So far."))
+ANALYSIS = Analysis("How often did this run?", "quality", needs=["jobs"], tables=[RUNS], updated=["run_count"])
+""",
+    "compute.py": """
+import polars as pl
+
+
+def compute(inputs):
+    last = inputs.previous.get("run_count")
+    return {"run_count": pl.DataFrame({"runs": [1 + (0 if last is None else last["runs"].item())]})}
+""",
+}
 CLAIM = re.compile(r"^```yaml\n(  - id: .*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -66,6 +84,22 @@ def test_the_example_runs_from_outside_the_checkout(own, tmp_path):
     section = tmp_path / "mine/describe_weekdays/weekdays.qmd"
     section.write_text(section.read_text(encoding="utf-8") + "\nOne more sentence.\n", encoding="utf-8")
     assert study.planned(**config) == {"write_page_source", "render_page", "write_manifest"}
+
+
+def test_an_analysis_of_ones_own_goes_on_from_its_last_table(study, tmp_path):
+    (tmp_path / "mine/count_runs").mkdir(parents=True)
+    for name, text in COUNT_RUNS.items():
+        (tmp_path / "mine/count_runs" / name).write_text(text, encoding="utf-8")
+    config, table = SMALL | {"analyses": ["../mine"]}, study.folder / "results/sample/run_count.parquet"
+
+    def runs(*options: str) -> int:
+        study.snakemake(*options, one_process=True, **config)
+        return pl.read_parquet(table)["runs"].item()
+
+    assert runs() == 1
+    assert runs("--forcerun", "count_runs") == 2
+    pl.DataFrame({"runs": [40]}).write_parquet(table)
+    assert runs("--forcerun", "count_runs") == 1, "a table that somebody edited is not used"
 
 
 def test_a_name_that_is_taken_names_both_folders(own, tmp_path):

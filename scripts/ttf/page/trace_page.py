@@ -188,6 +188,8 @@ class TracePage:
             tables |= {table: shown._replace(unit=self._unit_of(name)) for table, shown in of_page.items()}
         declared = contracts_of(name for name in self.trace.analyses if name not in self._pages)
         for name, contract in declared.items():
+            if not contract.path.endswith(".csv"):
+                continue
             frame = self.trace.table(name)
             tables[name] = Shown(frame, [column for column in contract.columns if frame[column].count()], contract)
         return {name: shown for name, shown in tables.items() if shown.frame.height}
