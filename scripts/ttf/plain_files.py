@@ -37,3 +37,8 @@ def what_lies_at(path: Path) -> str:
 def kind_of(mode: int) -> str:
     """What has this mode, in words: "a pipe"; nothing of a file."""
     return "" if stat.S_ISREG(mode) else _KINDS.get(stat.S_IFMT(mode), "a device")
+
+
+def is_ignored(name: str) -> bool:
+    """Whether a file is no part of the data in any folder: hidden, or a README."""
+    return name.startswith(".") or name.lower().partition(".")[0] == "readme"

@@ -58,11 +58,6 @@ _LINE_ENDS = (
 _DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile)
 
 
-def is_ignored(name: str) -> bool:
-    """Whether a file is no part of the data in any folder: hidden, or a README."""
-    return name.startswith(".") or name.lower().partition(".")[0] == "readme"
-
-
 def tables_in(given: Mapping[str, Sequence[str]], members: Mapping[str, Sequence[str]]) -> dict[str, list[Path]]:
     """Table -> the files it is read from: those that are given for it, or what `members` names in these archives."""
     return {

@@ -17,6 +17,7 @@ from made_runs import trace_of, with_jobs
 from polars.testing import assert_frame_equal
 from ttf.analyses.describe_strata import STRATA
 from ttf.analyses.describe_strata.compute import strata, with_shares
+from ttf.analyses.describe_strata.page import MOST, eligible, stratum_in_words
 from ttf.analyses.measure_losses.lost_work import lost_work
 from ttf.analyses.split_outcomes.compute import outcomes_by_gpus
 from ttf.clusters import CLUSTER_COLUMNS, block_columns, with_clusters
@@ -25,7 +26,7 @@ from ttf.jobs import JOB_COLUMNS, conform
 from ttf.page.blocks import macros
 from ttf.page.model import Brief, Tile
 from ttf.page.numbers import interval_about
-from ttf.page.strata import MOST, MOST_BYTES, TILES, eligible, strata_json, stratum_in_words
+from ttf.page.strata import MOST_BYTES, TILES, strata_json
 from ttf.stats.clustered import CLUSTERED, clustered_median, clustered_shares
 from ttf.stats.counts import Counted, counts
 from ttf.stats.mttf import mean_time_to_failure

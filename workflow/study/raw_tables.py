@@ -4,7 +4,8 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
-from ttf.raw_files import ARCHIVES, archive_and_member, is_ignored
+from ttf.plain_files import is_ignored
+from ttf.raw_files import ARCHIVES, archive_and_member
 
 from study.entries import (
     Entry,

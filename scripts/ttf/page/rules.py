@@ -4,9 +4,9 @@ import math
 from dataclasses import dataclass
 
 from ttf import words
-from ttf.analyses.fit_mttf import MOST_WITHOUT_END
 from ttf.numbers.metrics import FEWEST_FAILURES
 from ttf.page.numbers import Numbers
+from ttf.stats.missing_ends import MOST_WITHOUT_END
 from ttf.stats.projection import FURTHEST
 
 FEWEST_ENDED_SHARE = 0.5

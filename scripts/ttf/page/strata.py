@@ -8,14 +8,15 @@ import polars as pl
 
 from ttf import words
 from ttf.analyses.describe_strata import STRATA
-from ttf.numbers.metrics import FEWEST_FAILURES, Metrics, cells
+from ttf.analyses.describe_strata.page import eligible, stratum_in_words
+from ttf.numbers.metrics import Metrics, cells
 from ttf.page import phrases, rules, tiles
 from ttf.page.model import WITHHELD
 from ttf.page.numbers import Numbers
 from ttf.page.phrases import fill
 from ttf.size_unit import SizeUnit
 
-FEWEST_JOBS, MOST, MOST_BYTES = 30, 24, 25_000
+MOST_BYTES = 25_000
 # Of a name in a list to choose from.
 LONGEST_NAME = 40
 Row = Mapping[str, object]
@@ -49,25 +50,6 @@ TILES = {
     "node_rate": "sizes.rate.failures_per_1000_node_days",
     "when": "outcomes.failure.runtime_median_s",
 }
-
-
-def eligible(table: pl.DataFrame) -> pl.DataFrame:
-    """The strata with enough jobs and failures, of these the largest; the rows of `strata` in their order."""
-    enough = (pl.col("jobs") >= FEWEST_JOBS) & (pl.col("failures") >= FEWEST_FAILURES)
-    found = table.with_row_index("row").filter(enough, pl.col("stratum_by") != "all")
-    return found.sort("jobs", "row", descending=[True, False]).head(MOST).sort("row").drop("row")
-
-
-def stratum_in_words(stratum_by: str, stratum: str) -> str:
-    """The name of a stratum as it stands alone: 5–8 GPUs."""
-    if stratum_by != "gpus" or stratum == "0":
-        return "no GPU" if stratum_by == "gpus" else stratum
-    return f"{under_its_heading(stratum_by, stratum)}{words.NO_BREAK}GPU{'' if stratum == '1' else 's'}"
-
-
-def under_its_heading(stratum_by: str, stratum: str) -> str:
-    """Its name where a heading says what it is of: 5–8."""
-    return "–".join(map(words.grouped, stratum.split("-"))) if stratum_by == "gpus" else stratum
 
 
 def strata_json(table: pl.DataFrame, names: Collection[str], m: Numbers, about: Mapping) -> str | None:

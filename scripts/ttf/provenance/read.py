@@ -9,7 +9,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from ttf.errors import StudyError
-from ttf.plain_files import what_lies_at
+from ttf.plain_files import is_ignored, what_lies_at
 from ttf.provenance import seal
 from ttf.provenance.digests import (
     CHECKOUT,
@@ -24,7 +24,6 @@ from ttf.provenance.digests import (
     touched,
 )
 from ttf.provenance.seal import NotIntact, is_inside, printable, unsealed
-from ttf.raw_files import is_ignored
 from ttf.words import plural
 
 # The folder of a study has one of these at least.

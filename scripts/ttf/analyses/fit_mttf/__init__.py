@@ -5,9 +5,6 @@ from ttf.analysis import Analysis, block_days_of_units
 from ttf.columns import COUNTED, STRATUM
 from ttf.contract import REASON, count, number, parquet, seconds, share, table, truth, whole_seconds, words
 
-# From these shares on, what is not known of the ends moves a mean time to failure more than chance does: of failures
-# without an end, or jobs that ended with no result recorded; of the time at risk that is of jobs still running.
-MOST_WITHOUT_END, MOST_RUNNING = 0.05, 0.5
 # A step of the survival curve of which more of the failures are time limits is one of a limit; so many are told.
 MOSTLY, MOST_LIMITS = 0.5, 3
 # A fall of the survival curve by more at one second is a step of its own.

@@ -2,11 +2,11 @@
 
 import polars as pl
 
-from ttf.analyses.fit_mttf import MOST_RUNNING, MOST_WITHOUT_END
 from ttf.analyses.measure_losses.what_if import TRIAL
 from ttf.analyses.summarise_results import ACTIONS, FAILED_TIME, MTTF_RANGE, QUALITY_SUMMARY
 from ttf.inputs import Inputs
 from ttf.jobs import TIME_LIMITS
+from ttf.stats.missing_ends import MOST_RUNNING, MOST_WITHOUT_END
 from ttf.stats.shares import part_of
 from ttf.words import listed
 
