@@ -7,7 +7,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 
 from ttf.analysis import PRODUCTS, Analysis  # noqa: E402
-from ttf.rooms import contracts, rooms  # noqa: E402
+from ttf.results_tables import contracts  # noqa: E402
+from ttf.rooms import rooms  # noqa: E402
 from ttf.themes import THEMES  # noqa: E402
 
 HEAD = """\

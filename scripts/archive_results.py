@@ -15,7 +15,7 @@ def main(snakemake):
     from ttf.publish.files import Published, page_of_report, product_of, published, table_at, words_of_charts
     from ttf.publish.more_tables import Filled, more_tables
     from ttf.publish.site import readme_of
-    from ttf.rooms import contracts
+    from ttf.results_tables import contracts
     from ttf.tables import read_as_written
 
     files, params = snakemake.input, snakemake.params

@@ -17,7 +17,7 @@ def main(snakemake):
     from ttf.infra import infra_lives_of_components as of_components
     from ttf.inputs import Inputs
     from ttf.on_disk import scan_parquet
-    from ttf.stages import LIVES_INFRA
+    from ttf.record_contracts import LIVES_INFRA
     from ttf.tables import blocks_with_attempts, write_product
 
     given = Inputs(snakemake.input, {}, {})

@@ -9,7 +9,7 @@ def main(snakemake):
     from ttf.lives import READ_OF_JOBS, lives_of_jobs
     from ttf.on_disk import read_parquet, scan_parquet
     from ttf.outages.lives import lives_of_outages
-    from ttf.stages import LIVES
+    from ttf.record_contracts import LIVES
     from ttf.tables import scan_columns, write_product
 
     given = dict(snakemake.input.items())

@@ -10,7 +10,7 @@ def main(snakemake):
     from ttf.on_disk import scan_parquet
     from ttf.outages.causes import with_rules
     from ttf.outages.records import exposure_of, outages_of
-    from ttf.stages import EXPOSURE, OUTAGE_RECORDS, OUTAGES
+    from ttf.record_contracts import EXPOSURE, OUTAGE_RECORDS, OUTAGES
     from ttf.tables import write_product
 
     trace, given, output = snakemake.wildcards.trace, dict(snakemake.input.items()), snakemake.output

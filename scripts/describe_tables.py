@@ -14,9 +14,9 @@ def main(snakemake):
     from ttf.quality.statistics import table_statistics
     from ttf.quality.suggested_schema import schema_text, suggested_schema
     from ttf.quality.suggestions import suggest
+    from ttf.raw_contracts import RAW_FILES, ROW_ACCOUNT, ROW_ACCOUNT_BY_PART, STATISTICS
     from ttf.raw_files import tables_in
     from ttf.raw_tables import table_schemas
-    from ttf.stages import RAW_FILES, ROW_ACCOUNT, ROW_ACCOUNT_BY_PART, STATISTICS
     from ttf.tables import read_table, write_product
 
     read_by = snakemake.params.read_by

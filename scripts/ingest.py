@@ -12,8 +12,8 @@ def main(snakemake):
     from ttf.formats.protocol import schemas_and_readers
     from ttf.ingest import anomalies, ingest
     from ttf.quality.suggestions import suggest, suggestion_words
+    from ttf.raw_contracts import ANOMALIES, ROW_ACCOUNT
     from ttf.raw_files import tables_in
-    from ttf.stages import ANOMALIES, ROW_ACCOUNT
     from ttf.tables import write_parquet, write_product
 
     schemas, readers = schemas_and_readers(**snakemake.params.read_by)

@@ -11,7 +11,7 @@ def main(snakemake):
     keep_freed_memory()  # before Polars is imported
     from ttf.formats.protocol import schemas_and_readers
     from ttf.ingest import ingest_part
-    from ttf.stages import ROW_ACCOUNT
+    from ttf.raw_contracts import ROW_ACCOUNT
     from ttf.tables import write_parquet, write_product
 
     schemas, readers = schemas_and_readers(**snakemake.params.read_by)

@@ -10,7 +10,7 @@ def main(snakemake):
     from ttf.ingest import Part, anomalies, merge
     from ttf.on_disk import read_parquet
     from ttf.quality.suggestions import suggest, suggestion_words
-    from ttf.stages import ANOMALIES, ROW_ACCOUNT, ROW_ACCOUNT_BY_PART
+    from ttf.raw_contracts import ANOMALIES, ROW_ACCOUNT, ROW_ACCOUNT_BY_PART
     from ttf.tables import read_table, write_parquet, write_product
 
     schemas, readers = schemas_and_readers(**snakemake.params.read_by)

@@ -7,7 +7,7 @@ def main(snakemake):
     from pathlib import Path
 
     from ttf.publish.names import pseudonymised
-    from ttf.rooms import contracts
+    from ttf.results_tables import contracts
     from ttf.tables import read_as_written, write_csv
 
     files, made = snakemake.input, snakemake.output.tables

@@ -14,7 +14,7 @@ def main(snakemake):
     from ttf.publish import site
     from ttf.publish.about import describe
     from ttf.publish.files import content_of, place_of, png_of, table_at
-    from ttf.rooms import contracts
+    from ttf.results_tables import contracts
 
     hide_system_fonts()
     files, params = snakemake.input, snakemake.params

@@ -4,7 +4,7 @@ from ttf.entry import run_rule
 
 
 def main(snakemake):
-    from ttf.stages import ETTR_REFERENCE
+    from ttf.report_contracts import ETTR_REFERENCE
     from ttf.stats.ettr_reference import reference_table
     from ttf.tables import write_product
 

@@ -9,8 +9,8 @@ def main(snakemake):
 
     import yaml
     from ttf.replication.scorecard import implied_counts, scorecard
-    from ttf.rooms import contracts
-    from ttf.stages import IMPLIED_N, SCORECARD
+    from ttf.report_contracts import IMPLIED_N, SCORECARD
+    from ttf.results_tables import contracts
     from ttf.tables import read_table, write_product
 
     # libyaml's loader, where it is there, takes a seventh of the time.

@@ -12,7 +12,8 @@ def main(snakemake):
     from ttf.page.trace import Trace
     from ttf.page.trace_page import Entry, Frame, environment
     from ttf.publish.about import describe
-    from ttf.rooms import contracts, places
+    from ttf.results_tables import contracts
+    from ttf.rooms import places
 
     given, params = snakemake.input, snakemake.params
     templates = Path(next(path for path in given.templates if path.endswith("blocks.html"))).parent

@@ -11,7 +11,7 @@ def main(snakemake):
     from ttf.publish.about import describe
     from ttf.publish.dictionary import as_html, by_analysis
     from ttf.publish.files import Published, page_of_report, place_of, published, words_of_charts
-    from ttf.rooms import contracts
+    from ttf.results_tables import contracts
 
     files, params = snakemake.input, snakemake.params
     about = describe(Path(files.citation).read_text(encoding="utf-8"), params.settings, params.traces)

@@ -37,7 +37,7 @@ def nodes_of(**counts) -> pl.DataFrame:
 
 
 def of_the_trace(placements, jobs, attempts=None) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame | None]:
-    """The three, with the rows that placements are of, and attempt_id as ttf.stages.PLACEMENTS has it."""
+    """The three, with the rows that placements are of, and attempt_id as ttf.record_contracts.PLACEMENTS has it."""
     keys, rows = (["job_id"], jobs) if attempts is None else (["job_id", "attempt"], attempts)
     lacking = placements.select(keys).unique(maintain_order=True).join(rows, on=keys, how="anti", maintain_order="left")
     rows = pl.concat([rows, lacking], how="diagonal")

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ttf.contract import Table
-from ttf.stages import OF_TRACES
+from ttf.record_contracts import OF_TRACES
 
 # What a trace may have besides tables: the products of the stages before the analyses.
 PRODUCTS = {product.name: product.path for product in OF_TRACES} | {"raw": "raw"}

@@ -13,7 +13,7 @@ from ttf.infra import with_infra_failures
 from ttf.jobs import nodes, size_units, with_parts
 from ttf.on_disk import scan_parquet
 from ttf.partitions import partitions_of, read_results, results_of
-from ttf.stages import ATTEMPTS, JOBS, NODES, PLACEMENTS, RUNTIME_AGREEMENT, SIZE_UNIT
+from ttf.record_contracts import ATTEMPTS, JOBS, NODES, PLACEMENTS, RUNTIME_AGREEMENT, SIZE_UNIT
 from ttf.tables import stream_parquet, write_product
 
 QUANTILES = {"difference_p01_s": 0.01, "difference_p05_s": 0.05, "difference_median_s": 0.5}

@@ -16,7 +16,7 @@ from ttf.clusters import CLUSTER_COLUMNS, block_columns, with_clusters
 from ttf.errors import StudyError
 from ttf.jobs import Frame, at_time_limit, conform, with_blanks
 from ttf.lives import LONGEST, READ_OF_JOBS, first_end_s, life_columns
-from ttf.stages import LIVES_INFRA
+from ttf.record_contracts import LIVES_INFRA
 
 INFRA_COLUMNS = LIVES_INFRA.schema
 EVENT = "infra_failure"

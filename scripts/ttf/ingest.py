@@ -18,8 +18,8 @@ from polars.io.plugins import register_io_source
 from ttf.errors import StudyError
 from ttf.on_disk import scan_parquet
 from ttf.partitions import key_hashes, number_of
+from ttf.raw_contracts import ANOMALIES, ROW_ACCOUNT, ROW_ACCOUNT_BY_PART
 from ttf.raw_tables import ASIDE_SCHEMA, LINES, LONGEST_FIELD, Reader, TableSchema, file_labels, first_places, printable
-from ttf.stages import ANOMALIES, ROW_ACCOUNT, ROW_ACCOUNT_BY_PART
 
 QUARANTINE_SCHEMA = {"table": pl.String, "file": pl.String} | ASIDE_SCHEMA
 

@@ -12,8 +12,8 @@ from ttf.contract import Table
 from ttf.jobs import in_size_unit
 from ttf.on_disk import scan_parquet
 from ttf.partitions import spill_beside
+from ttf.record_contracts import SIZE_UNIT
 from ttf.size_unit import GPU, SizeUnit
-from ttf.stages import SIZE_UNIT
 from ttf.tables import read_table, scan_columns
 
 # What has sizes of jobs, and the columns that they are told by in other units than GPUs.

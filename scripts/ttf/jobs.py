@@ -5,8 +5,8 @@ from typing import TypeVar
 
 import polars as pl
 
+from ttf.record_contracts import JOBS, NODES, PLACEMENTS, SIZE_UNIT
 from ttf.size_unit import CORE, GPU, JOB, NODE, UNITS, SizeUnit
-from ttf.stages import JOBS, NODES, PLACEMENTS, SIZE_UNIT
 
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 

@@ -4,7 +4,7 @@ import polars as pl
 
 from ttf.clusters import CLUSTER_COLUMNS, with_clusters
 from ttf.jobs import Frame, observed_s, with_blanks
-from ttf.stages import LIVES
+from ttf.record_contracts import LIVES
 
 # What ends a job; each competes with the others.
 ENDS = ("failure", "success", "cancelled", "unknown")

@@ -8,9 +8,7 @@ from pathlib import Path
 
 from ttf.analyses import join
 from ttf.analysis import Analysis
-from ttf.contract import Table
 from ttf.errors import StudyError
-from ttf.stages import TABLES as OF_STAGES
 from ttf.themes import THEMES
 
 BUILT_IN = Path(__file__).parent / "analyses"
@@ -66,15 +64,3 @@ def _declaration(name: str, place: Path) -> Analysis:
     if analysis.theme not in THEMES:
         raise StudyError(f"{place / '__init__.py'}: theme {analysis.theme!r}; there are {', '.join(THEMES)}.")
     return analysis
-
-
-@cache
-def contracts(folders: tuple[str, ...] = ()) -> Mapping[str, Table]:
-    """Table -> its contract, of the stages and of all analyses. Raises StudyError where two have one name."""
-    found: dict[str, Table] = {table.name: table for table in OF_STAGES}
-    for name, analysis in rooms(folders).items():
-        for table in analysis.tables:
-            if table.name in found:
-                raise StudyError(f"analysis {name}: there is another table {table.name}.")
-            found[table.name] = table
-    return found

@@ -12,7 +12,7 @@ from named_cells import wrong_cells
 from prefixes import cut
 from prose import faults_of_page
 from study_runs import PAGE
-from ttf.rooms import contracts
+from ttf.results_tables import contracts
 from ttf.tables import read_table
 
 TRACES = ("openb", "titan", "lanl", "eagle")

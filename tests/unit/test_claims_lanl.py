@@ -6,8 +6,8 @@ from of_claims import CLAIMS
 from outage_traces import made
 from ttf.analyses.fit_mttf.lifetimes import lifetime_models
 from ttf.analyses.measure_availability.compute import availability
+from ttf.raw_contracts import ROW_ACCOUNT
 from ttf.replication.scorecard import scorecard
-from ttf.stages import ROW_ACCOUNT
 from ttf.stats.strata import CountedLives
 
 MINE = [claim for claim in CLAIMS if claim["id"].startswith("lanl-")]

@@ -22,7 +22,8 @@ from ttf.page.numbers import Numbers
 from ttf.page.phrases import length, plain
 from ttf.page.trace import Trace
 from ttf.page.trace_page import environment
-from ttf.rooms import contracts, places
+from ttf.results_tables import contracts
+from ttf.rooms import places
 from ttf.stats.mttf import mean_time_to_failure
 from ttf.stats.survival import survival_tables
 from ttf.tables import write_product

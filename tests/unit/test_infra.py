@@ -26,7 +26,7 @@ from ttf.infra import (
 )
 from ttf.jobs import JOB_COLUMNS
 from ttf.lives import LIFE_COLUMNS, lives_of_jobs
-from ttf.stages import OUTAGES
+from ttf.record_contracts import OUTAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULTS = {"states": ["NODE_FAIL", "BOOT_FAIL"]}

@@ -39,8 +39,8 @@ from ttf.infra import infra_lives
 from ttf.inputs import Inputs
 from ttf.page import phrases
 from ttf.page.numbers import Numbers
+from ttf.record_contracts import EXPOSURE, OUTAGES
 from ttf.runs import GPU_HOUR, RUN_COLUMNS, held, in_blocks
-from ttf.stages import EXPOSURE, OUTAGES
 
 HOUR, DAY = 3600, 86_400
 SETTINGS = {"checkpoint_interval_s": 2 * HOUR, "restart_s": 300, "owners": 2, "prices": {}}

@@ -12,7 +12,7 @@ from ttf.analyses.match_outages.compute import DAY, DID, HOUR, NEAR, chances, co
 from ttf.analyses.match_outages.page import LABELS
 from ttf.infra import AFTER_S, BEFORE_S, EVENT
 from ttf.inputs import Inputs
-from ttf.stages import EXPOSURE, LIVES_INFRA, OUTAGES
+from ttf.record_contracts import EXPOSURE, LIVES_INFRA, OUTAGES
 
 SPAN = 100 * DAY
 

@@ -12,7 +12,7 @@ from ttf.contract import count, number, table, text, truth
 from ttf.publish import more_tables as module
 from ttf.publish.dictionary import as_table
 from ttf.publish.more_tables import CONTENTS, Filled, more_tables, parquet_of, sheets_of, workbook_of
-from ttf.stages import DICTIONARY
+from ttf.report_contracts import DICTIONARY
 
 THINGS = table(
     "things",

@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from ttf.on_disk import read_csv, read_parquet, scan_csv, scan_ipc, scan_parquet
-from ttf.stages import ROW_ACCOUNT
+from ttf.raw_contracts import ROW_ACCOUNT
 from ttf.tables import read_table, scan_columns
 
 ROOT = Path(__file__).parents[2]

@@ -19,7 +19,7 @@ from ttf.clusters import with_levels
 from ttf.errors import StudyError
 from ttf.infra import infra_lives
 from ttf.numbers.metrics import Metrics
-from ttf.stages import ETTR_REFERENCE
+from ttf.report_contracts import ETTR_REFERENCE
 from ttf.stats.clustered import Clusters
 from ttf.stats.ettr import Plan, ettr_renewal, expected_scheduled_s, expected_wall_s
 from ttf.stats.ettr_reference import reference_table

@@ -13,8 +13,8 @@ from ttf.contract import ANYBODY, NOBODY, SOMEBODY, TEXT, Column, count, name, n
 from ttf.provenance.key import KEY, made_key
 from ttf.publish.files import content_of
 from ttf.publish.names import neutral, pseudonym, pseudonymised
-from ttf.rooms import contracts
-from ttf.stages import OF_TRACES, OUTAGES
+from ttf.record_contracts import OF_TRACES, OUTAGES
+from ttf.results_tables import contracts
 
 ROOT = Path(__file__).parents[2]
 OWNERS = table(

@@ -15,7 +15,7 @@ from ttf.page import quality_lines
 from ttf.page.numbers import Numbers
 from ttf.page.phrases import keys, plain
 from ttf.page.trace_page import environment
-from ttf.stages import ANOMALIES, ROW_ACCOUNT, STATISTICS
+from ttf.raw_contracts import ANOMALIES, ROW_ACCOUNT, STATISTICS
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ttf.quality import statistics
 from ttf.quality.statistics import ALL_BLANK, NO_ROWS, NOT_STORED, table_statistics
+from ttf.raw_contracts import STATISTICS
 from ttf.raw_tables import Column, TableSchema
-from ttf.stages import STATISTICS
 
 SCHEMA = TableSchema(
     name="t",

@@ -18,7 +18,7 @@ from study.yaml_files import load_yaml
 from ttf.derived import with_results, write_jobs
 from ttf.formats.protocol import format_and_source, schemas_and_readers
 from ttf.ingest import ingest
-from ttf.stages import JOBS
+from ttf.record_contracts import JOBS
 
 ROOT = Path(__file__).resolve().parents[2]
 OF_JOBS = [name for name, about in FORMATS.items() if about["gives"] == "jobs"]

@@ -10,7 +10,8 @@ import ttf.analyses
 from ttf.analysis import PRODUCTS, Analysis
 from ttf.contract import REASON
 from ttf.errors import StudyError
-from ttf.rooms import BUILT_IN, contracts, places, rooms
+from ttf.results_tables import contracts
+from ttf.rooms import BUILT_IN, places, rooms
 from ttf.themes import THEMES
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
@@ -37,7 +38,7 @@ def outside(tmp_path, monkeypatch):
 
 def test_declarations_import_neither_polars_nor_numpy_nor_altair():
     """Every start of the workflow loads them all."""
-    program = "import sys; from ttf.rooms import contracts; assert len(contracts()) > 80; print(*sys.modules)"
+    program = "import sys; from ttf.results_tables import contracts; assert len(contracts()) > 80; print(*sys.modules)"
     run = subprocess.run(
         [sys.executable, "-c", program], env={"PYTHONPATH": str(SCRIPTS)}, capture_output=True, text=True, check=True
     )

@@ -12,7 +12,7 @@ from ttf.clusters import with_clusters
 from ttf.page.numbers import Numbers
 from ttf.page.phrases import keys, length, plain
 from ttf.page.trace import Trace
-from ttf.rooms import contracts
+from ttf.results_tables import contracts
 
 CONTRACTS = contracts()
 REQUESTS = ("gpu_milli", "cpu_milli", "mem_mib", "size")

@@ -14,7 +14,7 @@ from ttf.formats.sacct.tres import mebibytes, tres
 from ttf.ingest import anomalies, ingest
 from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS, nodes
 from ttf.lives import lives_of_jobs
-from ttf.stages import ATTEMPTS
+from ttf.record_contracts import ATTEMPTS
 
 COLUMNS = ["JobIDRaw", "User", "State", "Submit", "Start", "End", "NodeList", "AllocTRES"]
 

@@ -16,7 +16,7 @@ from ttf.replication.scorecard import (
     REPRODUCED,
     SUSPECT,
 )
-from ttf.stages import IMPLIED_N, SCORECARD
+from ttf.report_contracts import IMPLIED_N, SCORECARD
 from ttf.tables import write_csv
 
 JINJA = environment(Path(__file__).resolve().parents[2] / "report")

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from ttf.contract import count, number, table, text
 from ttf.derived import runtime_agreement
 from ttf.inputs import Inputs
-from ttf.rooms import contracts
-from ttf.stages import RUNTIME_AGREEMENT
+from ttf.record_contracts import RUNTIME_AGREEMENT
+from ttf.results_tables import contracts
 from ttf.tables import (
     blocks_with_attempts,
     read_table,

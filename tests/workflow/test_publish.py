@@ -27,7 +27,7 @@ from ttf.page.render import render
 from ttf.provenance import seal
 from ttf.provenance.key import KEY
 from ttf.publish.more_tables import CONTENTS
-from ttf.rooms import contracts
+from ttf.results_tables import contracts
 from ttf.tables import read_table
 
 PUBLISH = {"date": "2025-01-31", "tables": ["parquet", "xlsx"]}

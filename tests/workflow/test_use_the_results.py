@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 from study_runs import OWN, ROOT
 from ttf.publish.dictionary import as_table, by_analysis
-from ttf.rooms import contracts
-from ttf.stages import DICTIONARY
+from ttf.report_contracts import DICTIONARY
+from ttf.results_tables import contracts
 from ttf.tables import read_table
 
 # Of the small study of the tests.

@@ -18,7 +18,8 @@ from ttf.analysis import PRODUCTS
 from ttf.contract import Table, types_in
 from ttf.errors import StudyError
 from ttf.given import TABLES
-from ttf.rooms import BUILT_IN, contracts, places, rooms
+from ttf.results_tables import contracts
+from ttf.rooms import BUILT_IN, places, rooms
 
 from study import resources
 from study.beside import file_beside, given_tables, windows_of, with_given_parts
@@ -43,6 +44,8 @@ from study.yaml_files import load_yaml
 
 # Raw tables below this are read in a moment by one thread. Those of the samples are.
 SMALL_GB = 0.1
+# The modules of contracts of tables besides the analyses.
+CONTRACTS = ("ttf.columns", "ttf.raw_contracts", "ttf.record_contracts", "ttf.report_contracts")
 # The comparison, and the pages that a site adds (ttf.publish.pages).
 _OTHER_PAGES = ("index", "files", "tables", "search")
 CLAIMS = "config/claims.yaml"
@@ -354,7 +357,7 @@ class Study:
     def _declared(self) -> dict[Path, str]:
         """Module of contracts -> what computing and drawing go by in it."""
         modules = {room.place / "__init__.py": room.module for room in self.rooms.values()}
-        modules |= {self.root / "scripts" / "ttf" / f"{name}.py": f"ttf.{name}" for name in ("columns", "stages")}
+        modules |= {self.root / "scripts" / f"{name.replace('.', '/')}.py": name for name in CONTRACTS}
         return {file: types_in(importlib.import_module(module)) for file, module in modules.items()}
 
     def raw_of(self, trace: str | None = None, part: str | None = None) -> tuple[str | None, float]:

@@ -24,6 +24,6 @@ def contracts_of(analyses: Iterable[str]) -> Mapping[str, "Table"]:
 
 def contracts_of_inputs(analyses: Iterable[str]) -> Mapping[str, "Table"]:
     """Table -> its contract, of all that a job may read: of the stages and of these analyses."""
-    from ttf.stages import TABLES
+    from ttf import raw_contracts, record_contracts
 
-    return {table.name: table for table in TABLES} | contracts_of(analyses)
+    return {table.name: table for table in (*raw_contracts.TABLES, *record_contracts.TABLES)} | contracts_of(analyses)

@@ -42,7 +42,7 @@ Derive = Callable[[Source], Rows]
 class Format:
     """The code of a format: functions of a Source. None: the format has no such table, and its declaration says so.
 
-    jobs, attempts, placements, lives, nodes: the common tables, with the columns of ttf.stages.
+    jobs, attempts, placements, lives, nodes: the common tables, with the columns of ttf.record_contracts.
     outage_records: a row per record of an outage, with RECORD_COLUMNS of ttf.outages.records. exposure: the columns of
     EXPOSURE; None where the trace does not tell which units were watched, and since when. Both are given the placements
     of a trace with jobs.

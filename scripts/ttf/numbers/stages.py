@@ -3,7 +3,8 @@
 import polars as pl
 
 from ttf.numbers.metrics import cells
-from ttf.stages import ANOMALIES, RUNTIME_AGREEMENT, SIZE_UNIT
+from ttf.raw_contracts import ANOMALIES
+from ttf.record_contracts import RUNTIME_AGREEMENT, SIZE_UNIT
 
 NUMBERS = [
     cells(ANOMALIES, "quality.worst", "table sentence rows share", sort="-rows", take=1),

@@ -3,7 +3,7 @@
 import polars as pl
 
 from ttf.jobs import conform
-from ttf.stages import EXPOSURE, OUTAGE_RECORDS, OUTAGES
+from ttf.record_contracts import EXPOSURE, OUTAGE_RECORDS, OUTAGES
 
 CAUSE = ("level", "class", "cause", "domain")
 PLACE = ("node", "rack", "group", "kind")

@@ -10,7 +10,7 @@ import polars as pl
 from ttf import words
 from ttf.page.tables import Shown
 from ttf.replication import scorecard as cards
-from ttf.stages import IMPLIED_N, SCORECARD
+from ttf.report_contracts import IMPLIED_N, SCORECARD
 from ttf.tables import read_table
 
 LONGEST_NOTE = 220

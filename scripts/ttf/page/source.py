@@ -7,7 +7,8 @@ from ttf.page.citation import cited
 from ttf.page.trace import Trace
 from ttf.page.trace_page import Entry, Frame, TracePage, environment
 from ttf.publish.about import Publication, describe
-from ttf.rooms import contracts, places
+from ttf.results_tables import contracts
+from ttf.rooms import places
 
 
 def opened(given: SimpleNamespace, params: SimpleNamespace) -> tuple[TracePage, Publication, Path]:

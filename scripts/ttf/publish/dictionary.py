@@ -7,9 +7,10 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from ttf.contract import Column, Table
+from ttf.record_contracts import OF_TRACES
+from ttf.report_contracts import DICTIONARY
+from ttf.results_tables import OF_STAGES
 from ttf.rooms import rooms
-from ttf.stages import DICTIONARY, OF_TRACES
-from ttf.stages import TABLES as OF_STAGES
 
 if TYPE_CHECKING:
     import polars as pl

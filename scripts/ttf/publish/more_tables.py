@@ -9,7 +9,7 @@ from typing import NamedTuple
 import polars as pl
 
 from ttf.contract import Table
-from ttf.stages import DICTIONARY
+from ttf.report_contracts import DICTIONARY
 
 # Of Excel: rows of a sheet with its heading, characters of a cell, of the name of a sheet; larger numbers lose digits.
 MOST_ROWS, LONGEST_TEXT, LONGEST_NAME, MOST_WHOLE = 1_048_576, 32_767, 31, 2**53

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from ttf.stages import RAW_FILES
+from ttf.raw_contracts import RAW_FILES
 
 _TOGETHER = "several files are read as one table"
 

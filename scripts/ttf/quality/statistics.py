@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from ttf.raw_contracts import STATISTICS
 from ttf.raw_tables import Column, TableSchema, printable
-from ttf.stages import STATISTICS
 from ttf.stats.counts import counted
 from ttf.words import shorten
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 import polars as pl
 
 from ttf.replication.implied_n import implied_n
-from ttf.stages import IMPLIED_N, SCORECARD
+from ttf.report_contracts import IMPLIED_N, SCORECARD
 from ttf.stats.ettr import Plan, daly_young_interval_s, ettr_combined, ettr_renewal, ettr_v1, ettr_v2
 from ttf.stats.mttf import SECONDS_A_DAY
 

@@ -6,7 +6,7 @@ minutes and Daly-Young intervals; 8 GPUs a node, and failures per 1000 node-days
 
 import polars as pl
 
-from ttf.stages import ETTR_REFERENCE
+from ttf.report_contracts import ETTR_REFERENCE
 from ttf.stats.ettr import Plan, daly_young_interval_s, ettr_long_run, ettr_renewal, ettr_v1, ettr_v2
 from ttf.stats.mttf import SECONDS_A_DAY
 from ttf.stats.plans import habit_columns

@@ -1,15 +1,10 @@
-"""The contracts of what the stages around the analyses write: quality, the common record, published findings."""
-
-from dataclasses import replace
+"""The contracts of the common records: jobs, attempts, placements, lives, outages, and the unit of sizes."""
 
 from ttf.contract import (
     REASON,
-    Table,
     count,
     name,
-    number,
     parquet,
-    reason,
     row_number,
     seconds,
     share,
@@ -20,66 +15,6 @@ from ttf.contract import (
     words,
 )
 
-_ACCOUNT = {
-    "table": words("Table", "Raw table."),
-    "rows_read": count("Rows read", "Rows of its files.", unit="rows"),
-    "rows_kept": count("kept", "Rows that went on; those folded into others count as kept.", unit="rows"),
-    "rows_quarantined": count("quarantined", "Rows that break a rule of the schema and are excluded.", unit="rows"),
-}
-
-
-def _quality(name: str, about: str, /, **columns) -> Table:
-    return replace(table(name, about, **columns), path=f"quality/{name}.csv")
-
-
-ROW_ACCOUNT = _quality("row_account", "A raw table and what became of its rows.", **_ACCOUNT)
-ROW_ACCOUNT_BY_PART = _quality(
-    "row_account_by_part",
-    "The same of a part of a trace that is given in parts.",
-    part=text("Part", "File or folder that is read by itself."),
-    **_ACCOUNT,
-)
-RAW_FILES = _quality(
-    "raw_files",
-    "A file of the trace, or another entry of its folders: which table it is read for, or why it is left out.",
-    file=text("File", "Its name in the folder; with that of the folder, where a trace is given in several."),
-    table=words("Table", "Raw table that it is read for.", blank="it is left out"),
-    rows_read=count("Rows read", "Rows of it for the table.", unit="rows", blank=REASON),
-    reason=reason("Why it is left out, or why its rows are not known."),
-)
-ANOMALIES = _quality(
-    "anomalies",
-    "A finding about the raw tables, with what to do about it.",
-    table=words("Table", "Raw table."),
-    column=words("Column", "Its column.", blank="the finding is of whole rows or of the table"),
-    code=words("Code", "Stable name of the kind of finding."),
-    severity=words("Severity", "error, warning or note."),
-    rows=count("Rows", "Rows concerned.", unit="rows", blank="the finding is not of rows"),
-    share=share("Share of the table", "Of the rows of the table.", blank="the finding is not of rows"),
-    first_lines=text("Lines", "The first lines concerned.", "the finding is not of lines", ours=r"[\d, ]+"),
-    sentence=words("What is wrong", "The finding in words."),
-    suggestion=text("Suggestion", "What to do about it.", "there is nothing to do", ours="none: .*"),
-)
-STATISTICS = _quality(
-    "statistics",
-    "A column of a raw table and what it holds, of the rows kept.",
-    table=words("Table", "Raw table."),
-    column=words("Column", "Column as the file names it."),
-    stored_as=words("Stored as", "Its name here.", blank="the column is not stored"),
-    type=words("Type", "Type by the schema."),
-    rows=count("Rows", "Rows kept.", unit="rows"),
-    blank=count("Blank", "Blank cells.", unit="rows", blank=REASON),
-    blank_share=share("Blank", "Of the rows.", blank=REASON),
-    distinct=count("Distinct", "Different values.", blank=REASON),
-    minimum=count("Smallest", "In the stored unit.", blank=REASON),
-    first_quartile=count("25%", "Nearest rank.", blank=REASON),
-    middle=count("Median", "Nearest rank.", blank=REASON),
-    third_quartile=count("75%", "Nearest rank.", blank=REASON),
-    maximum=count("Largest", "In the stored unit.", blank=REASON),
-    mean=number("Mean", "In the stored unit.", blank=REASON),
-    commonest=text("Most frequent", "Values with their share of the cells that are not blank.", blank=REASON),
-    longest=count("Longest", "Characters of the longest text.", blank=REASON),
-)
 RUNTIME_AGREEMENT = table(
     "runtime_agreement",
     "A time that successful jobs have from two sources, and by how much the two differ.",
@@ -260,87 +195,6 @@ LIVES_INFRA = parquet(
         "Incident", "attempt_id of the attempt that the failure hit.", blank="no infra failure, or no cause is recorded"
     ),
 )
-_CLAIM = {
-    "id": words("Id", "Of the claim."),
-    "trace": words("Trace", "Trace that it is about."),
-    "source": words("Source", "Where it was published."),
-    "statement": words("Finding", "What was published."),
-}
-SCORECARD = replace(
-    table(
-        "scorecard",
-        "A published finding and what the data give.",
-        **_CLAIM,
-        published=number("Published", "In `unit`."),
-        computed=number("Computed", "In `unit`.", blank="see note"),
-        tolerance=number("Tolerance", "By how much the two may differ.", blank="it is not computable"),
-        verdict=words("Verdict", "reproduced, differs, suspect in the source, not computable or not run."),
-        note=words("Note", "Why it is not computed, why it differs, or why the tolerance is what it is."),
-        n=count("n", "What the computed number rests on.", blank="the table does not say"),
-        unit=words("Unit", "Of the numbers.", blank="the claim names none"),
-        evidence=words("Evidence", "printed, digitised or second-hand."),
-    ),
-    path="scorecard.csv",
-)
-IMPLIED_N = replace(
-    table(
-        "implied_n",
-        "The number of points that a printed correlation and its printed p-value imply.",
-        **_CLAIM,
-        printed_r=words("r", "As printed."),
-        printed_p=words("p", "As printed."),
-        n_low=count("at least", "Smallest n that gives both as printed.", blank="no n does, or r or p is no number"),
-        n_best=count("best", "The n that comes nearest.", blank="as above"),
-        n_high=count("at most", "Largest n that gives both as printed.", blank="as above, or there is no largest"),
-        n_found=count("found", "n in the data.", blank="the trace is not in the study"),
-        verdict=words("Verdict", "agrees, differs, not run, malformed, impossible or identical."),
-        note=words("Note", "What is to be known.", blank="nothing is amiss"),
-    ),
-    path="implied_n.csv",
-)
-_NO_PART = "it plays no part"
-ETTR_REFERENCE = replace(
-    table(
-        "ettr_reference",
-        "A published statement on the effective training time ratio (ETTR) or mean time to failure, computed again.",
-        statement=words("Statement", "What was published."),
-        source=words("Source", "Where it was published."),
-        quantity=words("Quantity", "ettr, mttf_h (hours) or error_percent (of an approximation)."),
-        gpus=count("GPUs", "GPUs of the run."),
-        failures_per_1000_node_days=number("per 1000 node-days", "Failure rate of a node."),
-        checkpoint_interval_s=seconds("Checkpoint interval", "Work between two checkpoints.", blank=_NO_PART),
-        checkpoint_write_s=seconds("Checkpoint write", "How long writing one blocks the work.", blank=_NO_PART),
-        restart_s=seconds("Start-up", "From being scheduled to working.", blank=_NO_PART),
-        queue_s=seconds("Queue", "Wait at each start.", blank=_NO_PART),
-        published=number("Published", "As published, in the unit of the quantity."),
-        computed=number("Formula", "By the formula of the same paper."),
-        exact=number("Exact", "By the exact renewal model.", blank="the statement is not of a ratio"),
-        tolerance=number("Tolerance", "By how much the two may differ."),
-        reproduced=truth("Verdict", "Whether the formula gives what is published."),
-        note=words("Note", "What is to be known.", blank="nothing is amiss"),
-    ),
-    path="ettr_reference.csv",
-)
-
-_OF_FILE = "the table is a Parquet file, of which the trace's format decides the columns"
-DICTIONARY = replace(
-    table(
-        "dictionary",
-        "A column of a table that a study writes.",
-        path=words("Path", "Of the table, below the folder of its trace or of the study."),
-        table=words("Table", "Its name."),
-        analysis=words("Analysis", "What makes it.", blank="it is made before or around the analyses"),
-        row=words("A row", "What a row of the table is."),
-        column=words("Column", "Its name in the table.", blank=_OF_FILE),
-        heading=words("Heading", "What the page calls it.", blank=_OF_FILE),
-        type=words("Type", "text, truth value, whole number, number or row number.", blank=_OF_FILE),
-        unit=words("Unit", "Of its numbers.", blank="it has none"),
-        meaning=words("Meaning", "What it holds.", blank=_OF_FILE),
-        blank_where=words("Blank where", "Why a cell may be blank.", blank="no cell is"),
-    ),
-    path="dictionary.csv",
-)
-
 _UNIT = {
     "trace": words("Trace", "Name of the trace."),
     "unit_id": name("Unit", "The node or component, one name each.", of="node"),
@@ -395,9 +249,6 @@ EXPOSURE = parquet(
     until_s=whole_seconds("To", "When it ended."),
 )
 
-TABLES = (
-    *(ROW_ACCOUNT, ROW_ACCOUNT_BY_PART, RAW_FILES, ANOMALIES, STATISTICS, RUNTIME_AGREEMENT, SIZE_UNIT),
-    *(SCORECARD, IMPLIED_N, ETTR_REFERENCE, DICTIONARY),
-)
+TABLES = (RUNTIME_AGREEMENT, SIZE_UNIT)
 # What a trace has where its format gives it; analyses ask for it by name (ttf.analysis.PRODUCTS).
 OF_TRACES = (JOBS, NODES, ATTEMPTS, PLACEMENTS, LIVES, LIVES_INFRA, OUTAGES, OUTAGE_RECORDS, EXPOSURE)
