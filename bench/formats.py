@@ -21,11 +21,11 @@ from dataclasses import replace
 from pathlib import Path
 import polars as pl
 from ttf.formats.protocol import Source, code_of, reading_in
-from ttf.ingest import ingest
-from ttf.raw_tables import table_schemas
+from ttf.raw.ingest import ingest
+from ttf.raw.raw_tables import table_schemas
 root, file, name, table = sys.argv[1:]
 sys.path.append(str(Path(root, "workflow")))
-from study.formats import load_formats
+from study.format_declarations import load_formats
 about = load_formats()[name]
 schemas, readers = table_schemas(about["schema"]), reading_in(about["reader"]).readers
 folder = Path(file).parent / "typed"

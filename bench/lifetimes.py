@@ -33,8 +33,8 @@ def timed(call: Callable[[], object]) -> tuple[float, object]:
 
 def ours(seconds: np.ndarray, failed: np.ndarray, rounds: int) -> tuple[float, float, dict[str, float]]:
     """Medians (s) of the survival tables and of the four models; the log-likelihood of each model."""
-    from ttf.analyses.fit_mttf.lifetimes import lifetime_models
-    from ttf.stats.survival import survival_tables
+    from ttf.analyses.time_to_failure.fit_mttf.lifetimes import lifetime_models
+    from ttf.stats.durations.survival import survival_tables
 
     lives = pl.DataFrame({"duration_s": seconds, "event": np.where(failed, "failure", "success")})
     survival, models = [], []

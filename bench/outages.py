@@ -64,8 +64,8 @@ def make(records: str, exposure: str) -> None:
 
 def merge(records: str, exposure: str, folder: str) -> None:
     import polars as pl
-    from ttf.outages.causes import with_rules
-    from ttf.outages.records import exposure_of, outages_of
+    from ttf.records.outages.outage_causes import with_rules
+    from ttf.records.outages.outage_records import exposure_of, outages_of
 
     watched = exposure_of("t", pl.read_csv(exposure))
     frames = *outages_of("t", with_rules(pl.read_csv(records), []), watched), watched
@@ -74,9 +74,9 @@ def merge(records: str, exposure: str, folder: str) -> None:
 
 
 def rooms(folder: str) -> None:
-    from ttf.analyses.follow_outages.compute import compute as follow
-    from ttf.analyses.measure_availability.compute import compute as measure
-    from ttf.inputs import Inputs
+    from ttf.analyses.outages.follow_outages.compute import compute as follow
+    from ttf.analyses.outages.measure_availability.compute import compute as measure
+    from ttf.records.inputs import Inputs
 
     given = Inputs({name: str(Path(folder, f"{name}.parquet")) for name in PRODUCTS}, {}, {"block_days": 7})
     for room in (measure, follow):
@@ -85,9 +85,9 @@ def rooms(folder: str) -> None:
 
 
 def bursts(folder: str) -> None:
-    from ttf.analyses.find_bursts.compute import compute as find
-    from ttf.analyses.size_spares.compute import compute as size
-    from ttf.inputs import Inputs
+    from ttf.analyses.outages.find_bursts.compute import compute as find
+    from ttf.analyses.outages.size_spares.compute import compute as size
+    from ttf.records.inputs import Inputs
 
     files = {name: str(Path(folder, f"{name}.parquet")) for name in PRODUCTS}
     settings = {"seed": SEED, "simulations": 1000, "block_days": 7, "jitter_s": 43_200}
@@ -98,7 +98,7 @@ def bursts(folder: str) -> None:
 
 def simulate() -> None:
     """A year of 10,000 nodes 1,000 times over, each down 1.5 times for five days: at InfiniteHBD's rates."""
-    from ttf.outages.simulate import Exponential, batches, renewals, time_down
+    from ttf.analyses.shared.outages.outage_simulation import Exponential, batches, renewals, time_down
 
     rng, year, up, repair = (
         np.random.default_rng(SEED),

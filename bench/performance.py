@@ -269,9 +269,9 @@ def growth_chart(found: dict) -> str:
     """Time and memory by the number of tasks, both axes logarithmic, as SVG."""
     sys.path.insert(0, str(ROOT / "scripts"))
     import altair as alt
-    import ttf.charts.figure  # noqa: F401 registers the look of every chart
+    import ttf.display.charts.figure  # noqa: F401 registers the look of every chart
     import vl_convert
-    from ttf.charts.theme import CATEGORY_COLOURS
+    from ttf.display.charts.theme import CATEGORY_COLOURS
 
     points = [
         {"tasks": size["tasks"], "what": what, "value": size[name][key], "measure": measure}

@@ -25,8 +25,8 @@ BLOCK_MINUTES = 1_000
 INGEST = """
 import sys, yaml
 from pathlib import Path
-from ttf.ingest import ingest
-from ttf.raw_tables import table_schemas
+from ttf.raw.ingest import ingest
+from ttf.raw.raw_tables import table_schemas
 from ttf.formats.philly.read import READERS
 root, folder, *tables = sys.argv[1:]
 schemas = table_schemas(yaml.safe_load((Path(root) / "scripts/ttf/formats/philly/format.yaml").read_text())["schema"])

@@ -11,7 +11,7 @@ from runs import forget_products
 
 # Of a checkout: what is no part of the workflow.
 LEFT_OUT = {".venv", ".git", "results", "data", "logs", "benchmarks", ".snakemake", "tests", "bench"}
-CHART, BEFORE, AFTER = "scripts/ttf/analyses/fit_mttf/charts.py", "TOOLTIPS = 50", "TOOLTIPS = 60"
+CHART, BEFORE, AFTER = "scripts/ttf/analyses/time_to_failure/fit_mttf/charts.py", "TOOLTIPS = 50", "TOOLTIPS = 60"
 ONE_SAMPLE = ["sample"]
 
 

@@ -13,7 +13,7 @@ import yaml
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
 
 from check_resources import TABLE, Job, jobs_of
-from ttf.rooms import rooms
+from ttf.analyses.catalogue import rooms
 
 LEAST_GB = 0.02  # a trace with next to nothing of a GB says nothing about a GB
 LEAST_MB = 150  # what Python and Polars take; a job of a moment is measured before it has them

@@ -54,8 +54,8 @@ def make(file: str) -> None:
 
 
 def room(file: str, challenger: str) -> None:
-    from ttf.analyses.predict_failure.compute import compute
-    from ttf.inputs import Inputs
+    from ttf.analyses.risk.predict_failure.compute import compute
+    from ttf.records.inputs import Inputs
 
     risk = {"features": FEATURES, "clock": "UTC", "unit": "job"}
     tables = compute(Inputs({"jobs": file}, {}, SETTINGS | {"risk": risk, "challenger": bool(challenger)}))
@@ -64,10 +64,10 @@ def room(file: str, challenger: str) -> None:
 
 def design(file: str, to: str) -> None:
     import polars as pl
-    from ttf.risk.encoder import Encoder
-    from ttf.risk.features import features_of, submitted
-    from ttf.risk.population import population
-    from ttf.risk.splits import temporal
+    from ttf.analyses.shared.risk.encoder import Encoder
+    from ttf.analyses.shared.risk.features import features_of, submitted
+    from ttf.analyses.shared.risk.splits import temporal
+    from ttf.analyses.shared.risk.training_jobs import population
 
     features = features_of(FEATURES)
     jobs = population(pl.scan_parquet(file), [column for feature in features for column in feature.columns])
@@ -84,8 +84,8 @@ def start(file: str) -> None:
 
 
 def ours(file: str) -> None:
-    from ttf.risk.encoder import Design
-    from ttf.risk.logistic import fit
+    from ttf.analyses.shared.risk.encoder import Design
+    from ttf.analyses.shared.risk.logistic import fit
 
     with np.load(file) as held:
         assert fit(Design(held["rows"], ()), held["failed"]).converged

@@ -6,14 +6,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from ttf.analysis import PRODUCTS, Analysis  # noqa: E402
-from ttf.results_tables import contracts  # noqa: E402
-from ttf.rooms import rooms  # noqa: E402
-from ttf.themes import THEMES  # noqa: E402
+from ttf.analyses.catalogue import rooms  # noqa: E402
+from ttf.analyses.declaration import PRODUCTS, Analysis  # noqa: E402
+from ttf.analyses.sections import THEMES  # noqa: E402
+from ttf.page.results_tables import contracts  # noqa: E402
 
 HEAD = """\
 # Every analysis: what it reads and writes. Written by `make rules` out of the declarations in
-# scripts/ttf/analyses/<name>/__init__.py; an input that a trace does not have is left out (analyse.smk).
+# scripts/ttf/analyses/<section>/<name>/__init__.py; an input that a trace does not have is left out (analyse.smk).
 """
 
 

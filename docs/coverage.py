@@ -25,22 +25,22 @@ import coverage_outages
 import coverage_weeks
 from scipy.optimize import brentq
 from scipy.special import expit, gamma, ndtr
-from ttf.analyses.find_lemon_nodes.compute import with_verdict
-from ttf.analyses.find_lemon_nodes.excess import USUAL_CV, compared_by_exposure
-from ttf.analyses.fit_mttf.lifetime_sample import Sample
-from ttf.analyses.fit_mttf.lifetimes import weibull
-from ttf.analyses.judge_lifetimes.compute import FALLING
-from ttf.analyses.judge_lifetimes.within import shapes
-from ttf.analyses.plan_ettr.compute import plan_tables, queue_of
-from ttf.clusters import DAY_S, with_clusters, with_levels
+from ttf.analyses.large_runs.plan_ettr.compute import plan_tables, queue_of
+from ttf.analyses.nodes.find_lemon_nodes.compute import with_verdict
+from ttf.analyses.nodes.find_lemon_nodes.excess import USUAL_CV, compared_by_exposure
+from ttf.analyses.time_to_failure.fit_mttf.lifetime_sample import Sample
+from ttf.analyses.time_to_failure.fit_mttf.lifetimes import weibull
+from ttf.analyses.time_to_failure.judge_lifetimes.compute import FALLING
+from ttf.analyses.time_to_failure.judge_lifetimes.pooled_shapes import shapes
+from ttf.records.clusters import DAY_S, with_clusters, with_levels
 from ttf.stats import predictions
+from ttf.stats.basics.median import median_interval
 from ttf.stats.clustered import Clusters
-from ttf.stats.ettr import ettr_renewal
-from ttf.stats.median import median_interval
-from ttf.stats.mttf import garwood_interval, poisson_limits
-from ttf.stats.plans import Habits, NodeRate
+from ttf.stats.durations.mttf import garwood_interval, poisson_limits
+from ttf.stats.durations.strata import times_by_stratum
+from ttf.stats.large_runs.ettr import ettr_renewal
+from ttf.stats.large_runs.plans import Habits, NodeRate
 from ttf.stats.shares import wilson_interval
-from ttf.stats.strata import times_by_stratum
 
 CONFIDENCE, SIGNIFICANCE, Z_95 = 0.95, 0.05, 1.959963984540054
 HOUR = 3_600
@@ -213,17 +213,17 @@ def _preferred(rng: np.random.Generator, user: np.ndarray, choices: list) -> np.
 
 
 def _logrank(lives: pl.DataFrame) -> pl.DataFrame:
-    test = import_module("ttf.analyses.estimate_hazards.logrank").logrank
+    test = import_module("ttf.analyses.factors.estimate_hazards.logrank").logrank
     return test(lives, "failure", ["gpu_type"]).filter(kind="overall")
 
 
 def _cox(lives: pl.DataFrame) -> pl.DataFrame:
-    test = import_module("ttf.analyses.estimate_hazards.hazard_ratios").hazard_ratios
+    test = import_module("ttf.analyses.factors.estimate_hazards.hazard_ratios").hazard_ratios
     return test(lives, "failure", ["gpu_type"]).drop_nulls("p_value").sort("level").head(1)
 
 
 def _drift(lives: pl.DataFrame) -> pl.DataFrame:
-    room = import_module("ttf.analyses.measure_drift.compute")
+    room = import_module("ttf.analyses.quality.measure_drift.compute")
     jobs = lives.rename({"event": "outcome", "duration_s": "runtime_s"})
     blank = dict.fromkeys(set(room.NUMBERS) - set(jobs.columns), pl.lit(None, dtype=pl.Int64))
     jobs = jobs.with_columns(**blank)

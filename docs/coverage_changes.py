@@ -13,13 +13,13 @@ import polars as pl
 
 sys.path.append(str(Path(__file__).parents[1] / "scripts"))
 
-from ttf.analyses.compare_parts.forecast import next_week
-from ttf.analyses.compare_parts.judged import SIGNIFICANCE, compared
-from ttf.analyses.compare_parts.news import suspects
-from ttf.analyses.compare_parts.sums import Sums
-from ttf.analyses.find_lemon_nodes.compute import with_verdict
-from ttf.analyses.find_lemon_nodes.excess import compared_by_exposure
-from ttf.stats.holm import holm
+from ttf.analyses.nodes.find_lemon_nodes.compute import with_verdict
+from ttf.analyses.nodes.find_lemon_nodes.excess import compared_by_exposure
+from ttf.analyses.quality.compare_parts.forecast import next_week
+from ttf.analyses.quality.compare_parts.news import suspects
+from ttf.analyses.quality.compare_parts.part_tests import SIGNIFICANCE, compared
+from ttf.analyses.quality.compare_parts.sums import Sums
+from ttf.stats.basics.holm import holm
 
 USERS = 40
 DAY_S = 86_400

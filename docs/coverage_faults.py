@@ -17,12 +17,12 @@ sys.path.append(str(Path(__file__).parents[1] / "scripts"))
 sys.path.append(str(Path(__file__).parent))
 
 from coverage_weeks import World
-from ttf.analyses.find_bursts.compute import WINDOWS_S, Events, burst_rows
-from ttf.analyses.measure_availability.outage_free import outage_free
-from ttf.analyses.size_spares.compute import block_length_s, spares_limits
-from ttf.outages.down import course_of
-from ttf.outages.simulate import Drawn, Exponential, renewals
-from ttf.stats.growth import Stratum, common_growth, growth
+from ttf.analyses.outages.find_bursts.compute import WINDOWS_S, Events, burst_rows
+from ttf.analyses.outages.measure_availability.outage_free import outage_free
+from ttf.analyses.outages.size_spares.compute import block_length_s, spares_limits
+from ttf.analyses.shared.outages.outage_simulation import Drawn, Exponential, renewals
+from ttf.analyses.shared.outages.units_down import course_of
+from ttf.stats.durations.growth import Stratum, common_growth, growth
 
 DAY_S, WEEK_S = 86_400, 7 * 86_400
 JITTER_S = DAY_S // 2

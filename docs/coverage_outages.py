@@ -15,8 +15,8 @@ from scipy.special import gammaincinv, ndtri
 sys.path.append(str(Path(__file__).parents[1] / "scripts"))
 
 from ttf.stats.clustered import Clusters, Limits
-from ttf.stats.mttf import poisson_limits
-from ttf.stats.renewal import availability, exponential_availability, mean_between, mean_repair
+from ttf.stats.durations.mttf import poisson_limits
+from ttf.stats.durations.renewal import availability, exponential_availability, mean_between, mean_repair
 
 Z_95 = 1.959963984540054
 # Fleets made at a time.

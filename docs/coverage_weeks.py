@@ -15,7 +15,7 @@ import numpy as np
 sys.path.append(str(Path(__file__).parents[1] / "scripts"))
 
 from ttf.stats.clustered import Clusters, Limits
-from ttf.stats.renewal import mean_between
+from ttf.stats.durations.renewal import mean_between
 
 CONFIDENCE = 0.95
 # Traces made at a time.

@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1] / "scripts"))
 
-from ttf.publish.dictionary import by_analysis
+from ttf.page.publish.dictionary import by_analysis
 
 INTRODUCTION = """\
 # Numbers

@@ -8,7 +8,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1] / "scripts"))
 
-from ttf.publish.dictionary import as_markdown, by_analysis
+from ttf.page.publish.dictionary import as_markdown, by_analysis
 
 if __name__ == "__main__":
     Path(sys.argv[1]).write_text(as_markdown(by_analysis()), encoding="utf-8")

@@ -1,6 +1,6 @@
 """Rule archive_results: results, workflow, configuration and environment in one file that says what it is."""
 
-from ttf.entry import run_rule
+from ttf.engine.process.entry import run_rule
 
 
 def main(snakemake):
@@ -8,15 +8,15 @@ def main(snakemake):
     from pathlib import Path
 
     from snakemake import __version__ as snakemake_version
-    from ttf.provenance import seal
-    from ttf.publish.about import checked_date, describe
-    from ttf.publish.archive import deposit, tar_of
-    from ttf.publish.crate import METADATA, crate
-    from ttf.publish.files import Published, page_of_report, product_of, published, table_at, words_of_charts
-    from ttf.publish.more_tables import Filled, more_tables
-    from ttf.publish.site import readme_of
-    from ttf.results_tables import contracts
-    from ttf.tables import read_as_written
+    from ttf.engine.provenance import seal
+    from ttf.engine.storage.tables import read_as_written
+    from ttf.page.publication_record import checked_date, describe
+    from ttf.page.publish.archive import deposit, tar_of
+    from ttf.page.publish.crate import METADATA, crate
+    from ttf.page.publish.files import Published, page_of_report, product_of, published, table_at, words_of_charts
+    from ttf.page.publish.site import readme_of
+    from ttf.page.publish.table_copies import Filled, more_tables
+    from ttf.page.results_tables import contracts
 
     files, params = snakemake.input, snakemake.params
     date = checked_date(params.date)

@@ -1,13 +1,13 @@
 """Rule bundle_vega: the program that draws a chart anew when a reader explores it, as text for the page."""
 
-from ttf.entry import run_rule
+from ttf.engine.process.entry import run_rule
 
 
 def main(snakemake):
     import sys
     from pathlib import Path
 
-    from ttf.page.packing import chart_program, deflated
+    from ttf.page.render.packing import chart_program, deflated
 
     text = deflated(chart_program(Path(sys.prefix, "share", "time-to-failure")))
     Path(snakemake.output.vega).write_text(text, encoding="ascii")

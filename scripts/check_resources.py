@@ -16,8 +16,8 @@ sys.path.insert(0, str(CHECKOUT / "workflow"))
 
 from study.resources import gigabytes, megabytes, minutes, rule_of_benchmark, used, with_rooms  # noqa: E402
 from study.studies import STUDIES  # noqa: E402
-from ttf.provenance.seal import NotIntact, unsealed  # noqa: E402
-from ttf.rooms import rooms  # noqa: E402
+from ttf.analyses.catalogue import rooms  # noqa: E402
+from ttf.engine.provenance.seal import NotIntact, unsealed  # noqa: E402
 
 READERS = ("ingest", "ingest_part", "merge_parts")  # the rules whose inputs are raw tables
 

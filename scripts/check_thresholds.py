@@ -3,7 +3,7 @@
 Exit code 0: no rule is crossed; 1: at least one is; 2: it cannot be told, as the rules or the results cannot be used.
 """
 
-from ttf.stopping import run_apart
+from ttf.engine.process.stopping import run_apart
 
 if __name__ == "__main__":
     run_apart()
@@ -18,14 +18,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "workflow"))
 
 from study.finished import earlier, results_of, subject_of
 from study.messages import ConfigError
-from study.room import OF_STUDY
 from study.studies import chosen
-from study.thresholds import load_rules
-from ttf.errors import StudyError
-from ttf.provenance import seal
-from ttf.provenance.moved import Results, because, moves, told_of_moves, was
-from ttf.thresholds import CROSSED, UNTOLD, answer
-from ttf.words import plural
+from study.study_analysis import OF_STUDY
+from study.threshold_file import load_rules
+from ttf.engine.errors import StudyError
+from ttf.engine.provenance import seal
+from ttf.engine.words import plural
+from ttf.page.checks.changed_numbers import Results, because, moves, told_of_moves, was
+from ttf.page.checks.thresholds import CROSSED, UNTOLD, answer
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

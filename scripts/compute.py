@@ -1,25 +1,25 @@
 """Any analysis: what its room computes, checked against the contracts of its tables, and folders of texts."""
 
-from ttf.entry import run_rule
+from ttf.engine.process.entry import run_rule
 
 
 def main(snakemake):
     from collections.abc import Mapping
     from importlib import import_module
 
-    from ttf.analyses import contracts_of_inputs, join
-    from ttf.memory import keep_freed_memory
+    from ttf.analyses import contracts_of_inputs, declaration_of, join, module_name
+    from ttf.engine.process.memory import keep_freed_memory
 
     params, output = snakemake.params, snakemake.output
     join(params.folders)
-    analysis = import_module(f"ttf.analyses.{params.analysis}").ANALYSIS
+    analysis = declaration_of(params.analysis)
     if analysis.keeps_freed_memory:
         keep_freed_memory()  # before Polars is imported
-    room = import_module(f"ttf.analyses.{params.analysis}.compute")
-    from ttf.inputs import Inputs
-    from ttf.on_disk import read_parquet
-    from ttf.provenance.digests import is_intact
-    from ttf.tables import write_folder, write_product
+    room = import_module(f"{module_name(params.analysis)}.compute")
+    from ttf.engine.provenance.digests import is_intact
+    from ttf.engine.storage.on_disk import read_parquet
+    from ttf.engine.storage.tables import write_folder, write_product
+    from ttf.records.inputs import Inputs
 
     files = {name: given for name, given in snakemake.input.items() if given}  # else the trace has none
     contracts, in_unit = contracts_of_inputs(params.reads), analysis.in_size_unit

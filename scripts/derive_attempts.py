@@ -1,16 +1,16 @@
 """Rule derive_attempts: typed raw tables -> jobs, every try at one, and every part of a try on one machine."""
 
-from ttf.entry import run_rule
+from ttf.engine.process.entry import run_rule
 
 
 def main(snakemake):
     from dataclasses import replace
 
-    from ttf.derived import write_attempts, write_jobs, write_placements
+    from ttf.engine.storage.on_disk import scan_parquet
+    from ttf.engine.storage.partitions import spill_beside
+    from ttf.formats.common_tables import write_attempts, write_jobs, write_placements
     from ttf.formats.protocol import format_and_source
-    from ttf.given_reader import health_events
-    from ttf.on_disk import scan_parquet
-    from ttf.partitions import spill_beside
+    from ttf.raw.extra_table_reader import health_events
 
     output, params, trace = snakemake.output, snakemake.params, snakemake.wildcards.trace
     format_, source = format_and_source(snakemake.input.raw, **params.derived_by)

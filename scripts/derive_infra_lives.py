@@ -1,12 +1,14 @@
 """Rule derive_infra_lives: attempts and jobs, or the lives of components -> lives that infrastructure failures end."""
 
-from ttf.entry import run_rule
+from ttf.engine.process.entry import run_rule
 
 
 def main(snakemake):
     import polars as pl
-    from ttf.given_reader import health_events
-    from ttf.infra import (
+    from ttf.engine.storage.on_disk import scan_parquet
+    from ttf.engine.storage.tables import blocks_with_attempts, write_product
+    from ttf.raw.extra_table_reader import health_events
+    from ttf.records.infra import (
         ENDED_BY,
         EVENT,
         INFRA_READ_OF_JOBS,
@@ -14,11 +16,9 @@ def main(snakemake):
         infra_lives,
         infra_lives_in_blocks,
     )
-    from ttf.infra import infra_lives_of_components as of_components
-    from ttf.inputs import Inputs
-    from ttf.on_disk import scan_parquet
-    from ttf.record_contracts import LIVES_INFRA
-    from ttf.tables import blocks_with_attempts, write_product
+    from ttf.records.infra import infra_lives_of_components as of_components
+    from ttf.records.inputs import Inputs
+    from ttf.records.record_contracts import LIVES_INFRA
 
     given = Inputs(snakemake.input, {}, {})
     if "lives" in given:

@@ -1,16 +1,16 @@
 """Rule derive_lives: jobs, outages, or the raw tables of components -> lives, the one thing survival rules read."""
 
-from ttf.entry import run_rule
+from ttf.engine.process.entry import run_rule
 
 
 def main(snakemake):
     import polars as pl
+    from ttf.engine.storage.on_disk import read_parquet, scan_parquet
+    from ttf.engine.storage.tables import scan_columns, write_product
     from ttf.formats.protocol import format_and_source
-    from ttf.lives import READ_OF_JOBS, lives_of_jobs
-    from ttf.on_disk import read_parquet, scan_parquet
-    from ttf.outages.lives import lives_of_outages
-    from ttf.record_contracts import LIVES
-    from ttf.tables import scan_columns, write_product
+    from ttf.records.lives import READ_OF_JOBS, lives_of_jobs
+    from ttf.records.outages.outage_lives import lives_of_outages
+    from ttf.records.record_contracts import LIVES
 
     given = dict(snakemake.input.items())
     if "jobs" in given:

@@ -1,17 +1,17 @@
 """Rule derive_outages: raw tables -> outages, the records they are merged of, and the time that units were watched."""
 
-from ttf.entry import run_rule
+from ttf.engine.process.entry import run_rule
 
 
 def main(snakemake):
     from dataclasses import replace
 
+    from ttf.engine.storage.on_disk import scan_parquet
+    from ttf.engine.storage.tables import write_product
     from ttf.formats.protocol import format_and_source
-    from ttf.on_disk import scan_parquet
-    from ttf.outages.causes import with_rules
-    from ttf.outages.records import exposure_of, outages_of
-    from ttf.record_contracts import EXPOSURE, OUTAGE_RECORDS, OUTAGES
-    from ttf.tables import write_product
+    from ttf.records.outages.outage_causes import with_rules
+    from ttf.records.outages.outage_records import exposure_of, outages_of
+    from ttf.records.record_contracts import EXPOSURE, OUTAGE_RECORDS, OUTAGES
 
     trace, given, output = snakemake.wildcards.trace, dict(snakemake.input.items()), snakemake.output
     format_, source = format_and_source(given["raw"], **snakemake.params.derived_by)

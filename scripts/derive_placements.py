@@ -1,14 +1,14 @@
 """Rule derive_placements: typed raw tables and jobs -> every part of a job on one machine."""
 
-from ttf.entry import run_rule
+from ttf.engine.process.entry import run_rule
 
 
 def main(snakemake):
     from dataclasses import replace
 
-    from ttf.derived import write_placements
+    from ttf.engine.storage.on_disk import scan_parquet
+    from ttf.formats.common_tables import write_placements
     from ttf.formats.protocol import format_and_source
-    from ttf.on_disk import scan_parquet
 
     format_, source = format_and_source(snakemake.input.raw, **snakemake.params.derived_by)
     source = replace(source, jobs=scan_parquet(snakemake.input.jobs))

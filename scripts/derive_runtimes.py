@@ -1,12 +1,12 @@
 """Rule derive_runtimes: typed raw tables -> the common job record, with run times; and the nodes."""
 
-from ttf.entry import run_rule
+from ttf.engine.process.entry import run_rule
 
 
 def main(snakemake):
-    from ttf.derived import with_results, write_jobs
+    from ttf.engine.storage.partitions import spill_beside
+    from ttf.formats.common_tables import with_results, write_jobs
     from ttf.formats.protocol import format_and_source
-    from ttf.partitions import spill_beside
 
     output, params = snakemake.output, snakemake.params
     format_, source = format_and_source(snakemake.input.raw, **params.derived_by)

@@ -1,13 +1,13 @@
 """Rule derive_share: some of the jobs of a large trace, for derive_runtimes to put together."""
 
-from ttf.entry import run_rule
+from ttf.engine.process.entry import run_rule
 
 
 def main(snakemake):
     from pathlib import Path
 
+    from ttf.engine.storage.partitions import partitions_of, spill_beside, write_results
     from ttf.formats.protocol import format_and_source
-    from ttf.partitions import partitions_of, spill_beside, write_results
 
     format_, source = format_and_source(snakemake.input.raw, **snakemake.params.derived_by)
     share, shares = int(snakemake.wildcards.share), snakemake.resources.shares

@@ -1,23 +1,23 @@
 """Rule describe_tables: what the rows hold that were kept, and the schema that the others suggest."""
 
-from ttf.entry import run_rule
+from ttf.engine.process.entry import run_rule
 
 
 def main(snakemake):
     from pathlib import Path
 
     import yaml
+    from ttf.engine.storage.on_disk import read_parquet, scan_parquet
+    from ttf.engine.storage.tables import read_table, write_product
     from ttf.formats.protocol import reading_in
-    from ttf.given_reader import SCHEMAS
-    from ttf.on_disk import read_parquet, scan_parquet
-    from ttf.quality.raw_files import raw_files
-    from ttf.quality.statistics import table_statistics
-    from ttf.quality.suggested_schema import schema_text, suggested_schema
-    from ttf.quality.suggestions import suggest
-    from ttf.raw_contracts import RAW_FILES, ROW_ACCOUNT, ROW_ACCOUNT_BY_PART, STATISTICS
-    from ttf.raw_files import tables_in
-    from ttf.raw_tables import table_schemas
-    from ttf.tables import read_table, write_product
+    from ttf.raw.extra_table_reader import SCHEMAS
+    from ttf.raw.quality.file_account import raw_files
+    from ttf.raw.quality.statistics import table_statistics
+    from ttf.raw.quality.suggested_schema import schema_text, suggested_schema
+    from ttf.raw.quality.suggestions import suggest
+    from ttf.raw.raw_contracts import RAW_FILES, ROW_ACCOUNT, ROW_ACCOUNT_BY_PART, STATISTICS
+    from ttf.raw.raw_files import tables_in
+    from ttf.raw.raw_tables import table_schemas
 
     read_by = snakemake.params.read_by
     from_entry = "mapping" in read_by["entry"]
@@ -28,7 +28,7 @@ def main(snakemake):
     folder = Path(snakemake.input.raw)
     tables = {table: scan_parquet(folder / f"{table}.parquet") for table in files}
     suggestions = suggest(read_parquet(snakemake.input.quarantine), schemas, files)
-    # The tables of ttf.given have no schema that could be changed.
+    # The tables of ttf.raw.extra_tables have no schema that could be changed.
     suggestions = [suggestion for suggestion in suggestions if suggestion.table in shipped]
     account = read_table(snakemake.input.account, ROW_ACCOUNT)
     by_part = [read_table(path, ROW_ACCOUNT_BY_PART) for path in snakemake.input.by_part]

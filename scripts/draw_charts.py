@@ -1,17 +1,17 @@
 """All charts of a trace, or of the comparison, from the tables alone: as Vega-Lite and as pictures."""
 
-from ttf.entry import run_rule
+from ttf.engine.process.entry import run_rule
 
 
 def main(snakemake):
     from importlib import import_module
 
-    from ttf.analyses import contracts_of, join
-    from ttf.charts.figure import Study
-    from ttf.charts.saving import save_charts
-    from ttf.fonts import hide_system_fonts
-    from ttf.inputs import Inputs, size_unit_of
-    from ttf.size_unit import GPU
+    from ttf.analyses import contracts_of, declaration_of, join, module_name
+    from ttf.display.charts.figure import Study
+    from ttf.display.charts.saving import save_charts
+    from ttf.engine.process.fonts import hide_system_fonts
+    from ttf.engine.size_unit import GPU
+    from ttf.records.inputs import Inputs, size_unit_of
 
     hide_system_fonts()
     params, output = snakemake.params, snakemake.output
@@ -24,11 +24,11 @@ def main(snakemake):
 
     def drawn():
         for analysis, (charts, settings) in params.charts.items():
-            given, of_analysis = Inputs(files, contracts, settings), import_module(f"ttf.analyses.{analysis}").ANALYSIS
+            given, of_analysis = Inputs(files, contracts, settings), declaration_of(analysis)
             size = unit if of_analysis.in_size_unit else GPU
             about = params.unit, params.synthetic
             study, small = (Study(*about, narrow, params.life, size) for narrow in (False, True))
-            build = import_module(f"ttf.analyses.{analysis}.charts").CHARTS
+            build = import_module(f"{module_name(analysis)}.charts").CHARTS
             for name in charts:
                 yield name, build[name](given, study), build[name](given, small) if name in params.main else None
 

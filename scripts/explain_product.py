@@ -1,6 +1,6 @@
 """`make explain FILE=results/... KEY=...`: where a product, or a number of the report, comes from."""
 
-from ttf.stopping import run_apart
+from ttf.engine.process.stopping import run_apart
 
 if __name__ == "__main__":
     run_apart()
@@ -13,9 +13,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "workflow"))
 
 from study.studies import STUDIES, chosen
-from ttf.errors import StudyError
-from ttf.provenance.explain import explain
-from ttf.provenance.read import Manifest
+from ttf.engine.errors import StudyError
+from ttf.engine.provenance.explain import explain
+from ttf.engine.provenance.manifest_graph import Manifest
 
 
 def main() -> int:

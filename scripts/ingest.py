@@ -1,20 +1,20 @@
 """Rule ingest: raw tables -> typed, checked Parquet with the row account, the anomalies and the quarantine."""
 
-from ttf.entry import run_rule
+from ttf.engine.process.entry import run_rule
 
 
 def main(snakemake):
     from pathlib import Path
 
-    from ttf.memory import keep_freed_memory
+    from ttf.engine.process.memory import keep_freed_memory
 
     keep_freed_memory()  # before Polars is imported
+    from ttf.engine.storage.tables import write_parquet, write_product
     from ttf.formats.protocol import schemas_and_readers
-    from ttf.ingest import anomalies, ingest
-    from ttf.quality.suggestions import suggest, suggestion_words
-    from ttf.raw_contracts import ANOMALIES, ROW_ACCOUNT
-    from ttf.raw_files import tables_in
-    from ttf.tables import write_parquet, write_product
+    from ttf.raw.ingest import anomalies, ingest
+    from ttf.raw.quality.suggestions import suggest, suggestion_words
+    from ttf.raw.raw_contracts import ANOMALIES, ROW_ACCOUNT
+    from ttf.raw.raw_files import tables_in
 
     schemas, readers = schemas_and_readers(**snakemake.params.read_by)
     files = tables_in(snakemake.input, snakemake.params.members)

@@ -1,18 +1,18 @@
 """Rule ingest_part: the raw tables of one part of a trace -> typed, checked Parquet, for merge_parts."""
 
-from ttf.entry import run_rule
+from ttf.engine.process.entry import run_rule
 
 
 def main(snakemake):
     from pathlib import Path
 
-    from ttf.memory import keep_freed_memory
+    from ttf.engine.process.memory import keep_freed_memory
 
     keep_freed_memory()  # before Polars is imported
+    from ttf.engine.storage.tables import write_parquet, write_product
     from ttf.formats.protocol import schemas_and_readers
-    from ttf.ingest import ingest_part
-    from ttf.raw_contracts import ROW_ACCOUNT
-    from ttf.tables import write_parquet, write_product
+    from ttf.raw.ingest import ingest_part
+    from ttf.raw.raw_contracts import ROW_ACCOUNT
 
     schemas, readers = schemas_and_readers(**snakemake.params.read_by)
     files = {table: Path(snakemake.input[table]) / member for table, member in snakemake.params.members.items()}

@@ -1,17 +1,17 @@
 """Rule merge_parts: the parts of a trace -> its typed tables with the row account, the anomalies and the quarantine."""
 
-from ttf.entry import run_rule
+from ttf.engine.process.entry import run_rule
 
 
 def main(snakemake):
     from pathlib import Path
 
+    from ttf.engine.storage.on_disk import read_parquet
+    from ttf.engine.storage.tables import read_table, write_parquet, write_product
     from ttf.formats.protocol import schemas_and_readers
-    from ttf.ingest import Part, anomalies, merge
-    from ttf.on_disk import read_parquet
-    from ttf.quality.suggestions import suggest, suggestion_words
-    from ttf.raw_contracts import ANOMALIES, ROW_ACCOUNT, ROW_ACCOUNT_BY_PART
-    from ttf.tables import read_table, write_parquet, write_product
+    from ttf.raw.ingest import Part, anomalies, merge
+    from ttf.raw.quality.suggestions import suggest, suggestion_words
+    from ttf.raw.raw_contracts import ANOMALIES, ROW_ACCOUNT, ROW_ACCOUNT_BY_PART
 
     schemas, readers = schemas_and_readers(**snakemake.params.read_by)
     raw_files = {table: iter(paths) for table, paths in snakemake.input.items() if table in schemas}

@@ -1,14 +1,14 @@
 """Rule pseudonymise: the tables of a trace as they are published, without the names of people and machines."""
 
-from ttf.entry import run_rule
+from ttf.engine.process.entry import run_rule
 
 
 def main(snakemake):
     from pathlib import Path
 
-    from ttf.publish.names import pseudonymised
-    from ttf.results_tables import contracts
-    from ttf.tables import read_as_written, write_csv
+    from ttf.engine.storage.tables import read_as_written, write_csv
+    from ttf.page.publish.pseudonyms import pseudonymised
+    from ttf.page.results_tables import contracts
 
     files, made = snakemake.input, snakemake.output.tables
     tables = {Path(table.path): table for table in contracts(tuple(snakemake.params.folders)).values()}

@@ -1,20 +1,20 @@
 """Rule publish_site: results/studies/<name>/site/, ready for any host of static files."""
 
-from ttf.entry import run_rule
+from ttf.engine.process.entry import run_rule
 
 
 def main(snakemake):
     import shutil
     from pathlib import Path
 
-    from ttf.charts.saving import still
-    from ttf.fonts import hide_system_fonts
-    from ttf.page.render import render
-    from ttf.provenance import seal
-    from ttf.publish import site
-    from ttf.publish.about import describe
-    from ttf.publish.files import content_of, place_of, png_of, table_at
-    from ttf.results_tables import contracts
+    from ttf.display.charts.saving import still
+    from ttf.engine.process.fonts import hide_system_fonts
+    from ttf.engine.provenance import seal
+    from ttf.page.publication_record import describe
+    from ttf.page.publish import site
+    from ttf.page.publish.files import content_of, place_of, png_of, table_at
+    from ttf.page.render.render import render
+    from ttf.page.results_tables import contracts
 
     hide_system_fonts()
     files, params = snakemake.input, snakemake.params

@@ -1,12 +1,12 @@
 """Rule recompute_ettr: what the paper states about effective training time, computed anew."""
 
-from ttf.entry import run_rule
+from ttf.engine.process.entry import run_rule
 
 
 def main(snakemake):
-    from ttf.report_contracts import ETTR_REFERENCE
-    from ttf.stats.ettr_reference import reference_table
-    from ttf.tables import write_product
+    from ttf.engine.storage.tables import write_product
+    from ttf.page.replication.ettr_reference import reference_table
+    from ttf.page.report_contracts import ETTR_REFERENCE
 
     table = reference_table()
     write_product(table, ETTR_REFERENCE, snakemake.output.reference)

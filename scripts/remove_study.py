@@ -3,7 +3,7 @@
 Of a study: its own folder, and the results of the traces that no other study has. Raw tables and configurations stay.
 """
 
-from ttf.stopping import run_apart
+from ttf.engine.process.stopping import run_apart
 
 if __name__ == "__main__":
     run_apart()

@@ -1,12 +1,12 @@
 """Rule render_page: a page, by Quarto where it is on the PATH, else by Pandoc."""
 
-from ttf.entry import run_rule
+from ttf.engine.process.entry import run_rule
 
 
 def main(snakemake):
     from pathlib import Path
 
-    from ttf.page.render import render
+    from ttf.page.render.render import render
 
     page = Path(snakemake.output.page)
     renderer = render(Path(snakemake.input.source), page)

@@ -1,6 +1,6 @@
 """Rule render_paper: the page of a trace on paper."""
 
-from ttf.entry import run_rule
+from ttf.engine.process.entry import run_rule
 
 
 def main(snakemake):
@@ -8,8 +8,8 @@ def main(snakemake):
     import tempfile
     from pathlib import Path
 
-    from ttf.page.paper import paper
-    from ttf.page.source import opened
+    from ttf.page.report.paper import paper
+    from ttf.page.report.source import opened
 
     page, about, templates = opened(snakemake.input, snakemake.params)
     product = Path(snakemake.output.pdf)

@@ -6,7 +6,7 @@ last, and in a new folder that of config/config.yaml. What follows goes to Snake
 
 import sys
 
-from ttf.stopping import end_at_once, ignore_requests, run_apart
+from ttf.engine.process.stopping import end_at_once, ignore_requests, run_apart
 
 
 def is_remote(arguments: list[str]) -> bool:

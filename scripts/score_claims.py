@@ -1,6 +1,6 @@
 """Rule score_claims: published findings beside what the tables of the study give."""
 
-from ttf.entry import run_rule
+from ttf.engine.process.entry import run_rule
 
 
 def main(snakemake):
@@ -8,10 +8,10 @@ def main(snakemake):
     from pathlib import Path
 
     import yaml
-    from ttf.replication.scorecard import implied_counts, scorecard
-    from ttf.report_contracts import IMPLIED_N, SCORECARD
-    from ttf.results_tables import contracts
-    from ttf.tables import read_table, write_product
+    from ttf.engine.storage.tables import read_table, write_product
+    from ttf.page.replication.scorecard import implied_counts, scorecard
+    from ttf.page.report_contracts import IMPLIED_N, SCORECARD
+    from ttf.page.results_tables import contracts
 
     # libyaml's loader, where it is there, takes a seventh of the time.
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

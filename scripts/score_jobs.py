@@ -4,7 +4,7 @@ The model is the one that serves the trace, of a part the one made before it, or
 message where the jobs cannot be scored; then nothing is written.
 """
 
-from ttf.stopping import run_apart
+from ttf.engine.process.stopping import run_apart
 
 if __name__ == "__main__":
     run_apart()
@@ -22,14 +22,14 @@ sys.path.insert(0, str(CHECKOUT / "workflow"))
 
 from study import studies
 from study.documents import mean
-from study.formats import load_formats
-from study.given import given_file
+from study.format_declarations import load_formats
 from study.messages import ConfigError
-from study.risk import LATER
+from study.model_features import LATER
+from study.named_files import given_file
 from study.trace import Trace
-from ttf.entry import limit_libraries
-from ttf.errors import StudyError
-from ttf.provenance.digests import MEMORY, Memory
+from ttf.engine.errors import StudyError
+from ttf.engine.process.entry import limit_libraries
+from ttf.engine.provenance.digests import MEMORY, Memory
 
 
 def trace_of(study: str, name: str) -> tuple[str, Trace]:
@@ -83,7 +83,7 @@ def places(trace: Trace, file: str, part: str, out: str) -> tuple[Path, Path]:
 
 def check_products(study: str, trace: str) -> None:
     """Raises StudyError where the models of a trace, or what is read beside them, are not as the study made them."""
-    from ttf.provenance.read import Manifest, not_as_made
+    from ttf.engine.provenance.manifest_graph import Manifest, not_as_made
 
     folder, manifest = Path("results") / trace, Manifest.read(studies.STUDIES / study / "manifest.json")
     files = [*sorted(folder.glob("models/*.json")), folder / "jobs.parquet", folder / "tables" / "risk_evaluation.csv"]
@@ -94,11 +94,11 @@ def check_products(study: str, trace: str) -> None:
 def score(trace: Trace, file: str, part: str, window: str, to: tuple[Path, Path]) -> Iterator[str]:
     """Write the scores and the skew; what is said of them, line by line."""
     import polars as pl
-    from ttf.on_disk import scan_parquet
-    from ttf.risk.features import submitted
-    from ttf.risk.new_jobs import read_new_jobs
-    from ttf.risk.population import population
-    from ttf.risk.score import gpu_columns, known_besides, needed, scored, skew
+    from ttf.analyses.shared.risk.features import submitted
+    from ttf.analyses.shared.risk.new_jobs import read_new_jobs
+    from ttf.analyses.shared.risk.score import gpu_columns, known_besides, needed, scored, skew
+    from ttf.analyses.shared.risk.training_jobs import population
+    from ttf.engine.storage.on_disk import scan_parquet
 
     folder = Path("results") / trace.name
     if not (folder / "jobs.parquet").is_file():
@@ -137,18 +137,18 @@ def score(trace: Trace, file: str, part: str, window: str, to: tuple[Path, Path]
 def _model(folder: Path, record: Any, part: str, window: str, trace: str) -> tuple[str, Any]:
     """(the window of the model that scores, the model). record: the jobs of the trace."""
     import polars as pl
-    from ttf.risk import served
-    from ttf.risk.population import NEVER
-    from ttf.risk.score import model_of
+    from ttf.analyses.shared.risk import served_models
+    from ttf.analyses.shared.risk.score import model_of
+    from ttf.analyses.shared.risk.training_jobs import NEVER
 
     parts = _parts(record, part, trace)
     if window:
-        stored = served.chosen(folder, window)
+        stored = served_models.chosen(folder, window)
     elif part:
         first_s = record.filter(part=part).select(pl.col("submit_s").min()).collect().item()
-        stored = served.before_part(folder, part, parts, NEVER if first_s is None else first_s)
+        stored = served_models.before_part(folder, part, parts, NEVER if first_s is None else first_s)
     else:
-        stored = served.current(folder)
+        stored = served_models.current(folder)
     try:
         return stored.window, model_of(stored.said)
     except StudyError as error:
@@ -169,7 +169,7 @@ def _parts(record: Any, part: str, trace: str) -> list[str]:
 
 def _asked(trace: Trace, columns: Any, types: Any, besides: Sequence[str], submit_s: Any) -> Any:
     """What a file of new jobs of the trace is to hold. submit_s: of the jobs that are there, ascending."""
-    from ttf.risk.new_jobs import Asked
+    from ttf.analyses.shared.risk.new_jobs import Asked
 
     later = (*LATER, *trace.format["written_later"])
     seen = (int(submit_s[0]), int(submit_s[-1])) if len(submit_s) else (0, 0)
@@ -178,8 +178,8 @@ def _asked(trace: Trace, columns: Any, types: Any, besides: Sequence[str], submi
 
 def _said(trace: Trace, folder: Path, scores: Any, differs: Any, window: str, kind: str) -> Iterator[str]:
     """How far the scores can be trusted: the verdict of the evaluation first."""
-    from ttf.analyses.predict_failure import EVALUATION, trust
-    from ttf.tables import read_table
+    from ttf.analyses.risk.predict_failure import EVALUATION, trust
+    from ttf.engine.storage.tables import read_table
 
     table = folder / EVALUATION.path
     verdict, *more = trust.of_evaluation(read_table(table, EVALUATION) if table.is_file() else None)
@@ -193,8 +193,8 @@ def _said(trace: Trace, folder: Path, scores: Any, differs: Any, window: str, ki
 
 def _write(scores: Any, skew: Any, to: tuple[Path, Path]) -> None:
     """Both tables, checked, or neither: they get their names when both are whole."""
-    from ttf.risk.score import SCORES, SKEW
-    from ttf.tables import write_product
+    from ttf.analyses.shared.risk.score import SCORES, SKEW
+    from ttf.engine.storage.tables import write_product
 
     unfinished = [place.with_name(f".{place.name}.{os.getpid()}.csv") for place in to]
     try:

@@ -1,6 +1,6 @@
 """Every number that the report's sentences use: a cell of a table; of a trace its brief besides."""
 
-from ttf.entry import run_rule
+from ttf.engine.process.entry import run_rule
 
 
 def main(snakemake):
@@ -8,12 +8,12 @@ def main(snakemake):
     from importlib import import_module
     from pathlib import Path
 
-    from ttf.analyses import contracts_of_inputs, join
-    from ttf.inputs import Inputs
-    from ttf.numbers.metrics import Metrics
-    from ttf.numbers.stages import NUMBERS
-    from ttf.page.brief import summed_up
-    from ttf.size_unit import GPU
+    from ttf.analyses import contracts_of_inputs, declaration_of, join, module_name
+    from ttf.display.metrics import Metrics
+    from ttf.engine.size_unit import GPU
+    from ttf.page.brief.brief import summed_up
+    from ttf.page.data_numbers import NUMBERS
+    from ttf.records.inputs import Inputs
 
     params = snakemake.params
     join(params.folders)
@@ -21,9 +21,9 @@ def main(snakemake):
     metrics = Metrics()
     metrics.add(NUMBERS, given)
     for analysis in params.analyses:
-        in_unit = import_module(f"ttf.analyses.{analysis}").ANALYSIS.in_size_unit
+        in_unit = declaration_of(analysis).in_size_unit
         metrics.unit = given.unit if in_unit else GPU
-        metrics.add(import_module(f"ttf.analyses.{analysis}.numbers").NUMBERS, given)
+        metrics.add(import_module(f"{module_name(analysis)}.numbers").NUMBERS, given)
     if params.about:
         metrics.unit = given.unit
         brief = summed_up(metrics, given, params.about)

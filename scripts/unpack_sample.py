@@ -1,12 +1,12 @@
 """Rule unpack_sample: the raw tables of an embedded sample, out of its packed file."""
 
-from ttf.entry import run_rule
+from ttf.engine.process.entry import run_rule
 
 
 def main(snakemake):
     from pathlib import Path
 
-    from ttf.packed_samples import unpack_sample
+    from ttf.raw.packed_samples import unpack_sample
 
     tables = unpack_sample(Path(snakemake.input.packed), snakemake.params.sha256, Path(snakemake.output[0]).parent)
     return f"{tables} files (synthetic)"

@@ -4,7 +4,7 @@ A line for each that is not. Exit code 0: all is; 1: not all is; 2: it cannot be
 list, or as something cannot be read.
 """
 
-from ttf.stopping import run_apart
+from ttf.engine.process.stopping import run_apart
 
 if __name__ == "__main__":
     run_apart()
@@ -14,8 +14,8 @@ import sys
 from pathlib import Path
 
 # Nothing but Python's own library here and for a folder: whoever received one has no environment.
-from ttf.errors import StudyError
-from ttf.provenance import seal
+from ttf.engine.errors import StudyError
+from ttf.engine.provenance import seal
 
 # More is told by their number: with what stands around them a message is 40 lines at most.
 MOST_LINES = 38
@@ -52,9 +52,9 @@ def _of_folder(folder: Path) -> tuple[list[str], str]:
 def _of_study(name: str) -> tuple[list[str], str]:
     sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "workflow"))
     from study.studies import STUDIES, chosen
-    from ttf.provenance.digests import CHECKOUT
-    from ttf.provenance.manifest import revision
-    from ttf.provenance.read import Manifest, commit, in_order, problems
+    from ttf.engine.provenance.digests import CHECKOUT
+    from ttf.engine.provenance.manifest import revision
+    from ttf.engine.provenance.manifest_graph import Manifest, commit, in_order, problems
 
     name = chosen(name)
     manifest = Manifest.read(STUDIES / name / "manifest.json")

@@ -1,19 +1,19 @@
 """Rule write_comparison_source: the page that compares the traces of the study as .qmd."""
 
-from ttf.entry import run_rule
+from ttf.engine.process.entry import run_rule
 
 
 def main(snakemake):
     from pathlib import Path
 
-    from ttf import words
-    from ttf.page.citation import cited
-    from ttf.page.comparison import comparison_page
-    from ttf.page.trace import Trace
-    from ttf.page.trace_page import Entry, Frame, environment
-    from ttf.publish.about import describe
-    from ttf.results_tables import contracts
-    from ttf.rooms import places
+    from ttf.analyses.catalogue import places
+    from ttf.display.report_trace import Trace
+    from ttf.engine import words
+    from ttf.page.publication_record import describe
+    from ttf.page.report.citation import cited
+    from ttf.page.report.comparison import comparison_page
+    from ttf.page.report.trace_page import Entry, Frame, environment
+    from ttf.page.results_tables import contracts
 
     given, params = snakemake.input, snakemake.params
     templates = Path(next(path for path in given.templates if path.endswith("blocks.html"))).parent

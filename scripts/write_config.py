@@ -1,6 +1,6 @@
 """Rule write_config: the resolved configuration beside the results."""
 
-from ttf.entry import run_rule
+from ttf.engine.process.entry import run_rule
 
 
 def main(snakemake):

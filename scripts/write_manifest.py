@@ -1,14 +1,14 @@
 """Rule write_manifest: hashes, rules, scripts, inputs and parameters of every product."""
 
-from ttf.entry import run_rule
+from ttf.engine.process.entry import run_rule
 
 
 def main(snakemake):
     from pathlib import Path
 
-    from ttf.provenance.digests import MEMORY, Memory
-    from ttf.provenance.manifest import manifest
-    from ttf.provenance.seal import sealed
+    from ttf.engine.provenance.digests import MEMORY, Memory
+    from ttf.engine.provenance.manifest import manifest
+    from ttf.engine.provenance.seal import sealed
 
     memory, file, params = Memory(MEMORY), snakemake.output.manifest, snakemake.params
     made = manifest(params.jobs, params.study, params.folders, memory)

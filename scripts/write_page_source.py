@@ -1,14 +1,14 @@
 """Rule write_page_source: the page of a trace as .qmd, from templates, brief, numbers, tables and charts."""
 
-from ttf.entry import run_rule
+from ttf.engine.process.entry import run_rule
 
 
 def main(snakemake):
     from pathlib import Path
 
-    from ttf import words
-    from ttf.page.scorecard import scored_of
-    from ttf.page.source import opened
+    from ttf.engine import words
+    from ttf.page.report.scorecard_section import scored_of
+    from ttf.page.report.source import opened
 
     given, params = snakemake.input, snakemake.params
     page, _, _ = opened(given, params)

@@ -1,13 +1,13 @@
 """Rule write_page_template: what all pages of the study have in common."""
 
-from ttf.entry import run_rule
+from ttf.engine.process.entry import run_rule
 
 
 def main(snakemake):
     import shutil
     from pathlib import Path
 
-    from ttf.page.template import template
+    from ttf.page.render.template import template
 
     given, made = snakemake.input, snakemake.output
     folder = Path(next(path for path in given.files if path.endswith("page.html"))).parent

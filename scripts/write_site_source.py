@@ -1,17 +1,17 @@
 """Rule write_site_source: report/site-source/ of a study, the pages of the site as .qmd, which Quarto renders too."""
 
-from ttf.entry import run_rule
+from ttf.engine.process.entry import run_rule
 
 
 def main(snakemake):
     from pathlib import Path
 
-    from ttf.page.blocks import macros
-    from ttf.publish import pages, site
-    from ttf.publish.about import describe
-    from ttf.publish.dictionary import as_html, by_analysis
-    from ttf.publish.files import Published, page_of_report, place_of, published, words_of_charts
-    from ttf.results_tables import contracts
+    from ttf.page.publication_record import describe
+    from ttf.page.publish import pages, site
+    from ttf.page.publish.dictionary import as_html, by_analysis
+    from ttf.page.publish.files import Published, page_of_report, place_of, published, words_of_charts
+    from ttf.page.report.blocks import macros
+    from ttf.page.results_tables import contracts
 
     files, params = snakemake.input, snakemake.params
     about = describe(Path(files.citation).read_text(encoding="utf-8"), params.settings, params.traces)

@@ -10,7 +10,7 @@ from unittest.mock import patch
 import hypothesis
 import pytest
 from study_runs import SHARED_DATA, SMALL, Checkout, check_out, copied, hide_quarto
-from ttf.entry import take_common_code
+from ttf.engine.process.entry import take_common_code
 from whole_study import load_claims_once
 
 # The digits of a study, whatever the processor.

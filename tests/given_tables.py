@@ -5,14 +5,15 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import polars as pl
-from ttf.analyses.correlate.compute import groups_and_correlations
-from ttf.given_reader import READERS, SCHEMAS
-from ttf.ingest import ingest
-from ttf.numbers.metrics import Metrics
+from ttf.analyses import module_name
+from ttf.analyses.factors.correlate.compute import groups_and_correlations
+from ttf.display.metrics import Metrics
+from ttf.raw.extra_table_reader import READERS, SCHEMAS
+from ttf.raw.ingest import ingest
 
 
 class Given(dict):
-    """Table -> frame, with the settings of the analysis as attributes (see ttf.inputs)."""
+    """Table -> frame, with the settings of the analysis as attributes (see ttf.records.inputs)."""
 
     def __init__(self, tables, **settings) -> None:
         super().__init__(tables)
@@ -26,7 +27,7 @@ def one_row(table: pl.DataFrame, **values) -> dict:
 
 
 def ingested(table: str, file: Path, folder: Path, max_share: float = 0.0):
-    """A table of ttf.given as ingest stores it in the folder; returns its row account and its quarantine."""
+    """A table of ttf.raw.extra_tables as ingest stores it in the folder; returns its row account and its quarantine."""
     return ingest({table: [file]}, SCHEMAS, folder, max_share, READERS)
 
 
@@ -48,5 +49,5 @@ def correlations(jobs, cutoffs):
 def metrics_of(analysis: str, tables) -> Metrics:
     """The numbers of an analysis on tables at hand, by name; it may lack some."""
     metrics = Metrics()
-    metrics.add(import_module(f"ttf.analyses.{analysis}.numbers").NUMBERS, tables)
+    metrics.add(import_module(f"{module_name(analysis)}.numbers").NUMBERS, tables)
     return metrics

@@ -21,7 +21,7 @@ def imported(file: Path) -> frozenset[Path]:
                 names, module = what
                 for name in (module, *(f"{module}.{name}" for name in names or ())):
                     found |= files_of(name)
-                if "ttf.formats.declared" in (module, *(f"{module}.{name}" for name in names or ())):
+                if "ttf.formats.format_declaration" in (module, *(f"{module}.{name}" for name in names or ())):
                     found |= {file.with_name("format.yaml")} & {*file.parent.iterdir()}  # which it reads
     return frozenset(found)
 

@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
-from ttf.columns import STRATUM
-from ttf.stats.survival import survival_tables
+from ttf.engine.columns import STRATUM
+from ttf.stats.durations.survival import survival_tables
 
 LIVES = {"duration_s": pl.Int64, "event": pl.String}
 

@@ -1,7 +1,7 @@
 """Numbers of a trace made up for tests of the brief: a Slurm cluster about which everything may be said."""
 
-from ttf.columns import GAP
-from ttf.page.numbers import Numbers
+from ttf.display.trace_numbers import Numbers
+from ttf.engine.columns import GAP
 
 ABOUT = {
     "unit": "job",

@@ -4,10 +4,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import polars as pl
-from ttf.analyses.reconstruct_occupancy.compute import occupancy_tables
-from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS, PLACEMENT_COLUMNS
+from ttf.analyses.queue.reconstruct_occupancy.compute import occupancy_tables
+from ttf.records.jobs import JOB_COLUMNS, NODE_COLUMNS, PLACEMENT_COLUMNS
 
-# Of frames in any order; see `ttf.jobs`.
+# Of frames in any order; see `ttf.records.jobs`.
 ATTEMPT_ID = pl.struct("job_id", "attempt").rank("dense").cast(pl.UInt32)
 PLACED = ("job_id", "node", "start_s", "end_s", "gpu_milli")
 
@@ -37,7 +37,8 @@ def nodes_of(**counts) -> pl.DataFrame:
 
 
 def of_the_trace(placements, jobs, attempts=None) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame | None]:
-    """The three, with the rows that placements are of, and attempt_id as ttf.record_contracts.PLACEMENTS has it."""
+    """The three, with the rows that placements are of, and attempt_id as ttf.records.record_contracts.PLACEMENTS has
+    it."""
     keys, rows = (["job_id"], jobs) if attempts is None else (["job_id", "attempt"], attempts)
     lacking = placements.select(keys).unique(maintain_order=True).join(rows, on=keys, how="anti", maintain_order="left")
     rows = pl.concat([rows, lacking], how="diagonal")

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from ttf.clusters import with_clusters
-from ttf.jobs import JOB_COLUMNS, conform
-from ttf.risk.features import CATEGORY, CLOCK, HASHED, HISTORY, NUMERIC, Feature
-from ttf.risk.model import Lesson, trained
+from ttf.analyses.shared.risk.features import CATEGORY, CLOCK, HASHED, HISTORY, NUMERIC, Feature
+from ttf.analyses.shared.risk.model import Lesson, trained
+from ttf.records.clusters import with_clusters
+from ttf.records.jobs import JOB_COLUMNS, conform
 
 WEEK_S = 7 * 86_400
 FIRST_S = 1_700_000_000

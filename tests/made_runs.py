@@ -2,8 +2,8 @@
 
 import numpy as np
 import polars as pl
-from ttf.clusters import with_clusters
-from ttf.jobs import JOB_COLUMNS, conform
+from ttf.records.clusters import with_clusters
+from ttf.records.jobs import JOB_COLUMNS, conform
 
 STATES = {"COMPLETED": "success", "FAILED": "failure", "NODE_FAIL": "failure", "PREEMPTED": "cancelled"}
 ATTEMPTS = {

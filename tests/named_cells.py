@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import polars as pl
-from ttf.size_unit import UNITS
+from ttf.engine.size_unit import UNITS
 
 
 def wrong_cells(folder: Path) -> list[str]:

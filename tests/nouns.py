@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from of_formats import FORMATS
 from study.yaml_files import load_yaml
 from study_runs import ROOT
-from ttf.columns import GAP
-from ttf.contract import THINGS, Table
-from ttf.page.phrases import noun
-from ttf.rooms import rooms
-from ttf.words import many
+from ttf.analyses.catalogue import rooms
+from ttf.display.phrases import noun
+from ttf.engine.columns import GAP
+from ttf.engine.contract import THINGS, Table
+from ttf.engine.words import many
 
 CONTRACTS = [table for room in rooms().values() for table in room.tables]
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import polars as pl
 import yaml
-from study.formats import declarations, load_formats, meaning_of, schema_text
+from study.format_declarations import declarations, load_formats, meaning_of, schema_text
 from study.watch import watch_of
 from ttf.formats.protocol import Source, code_of
-from ttf.ingest import ingest
-from ttf.raw_tables import table_schemas
+from ttf.raw.ingest import ingest
+from ttf.raw.raw_tables import table_schemas
 
 FORMATS = load_formats()
 FILES = declarations()

@@ -8,11 +8,12 @@ from types import SimpleNamespace
 
 import vl_convert
 from given_tables import Given, metrics_of
-from ttf.charts.figure import Study
-from ttf.page.numbers import Numbers
-from ttf.page.trace_page import environment
-from ttf.rooms import places, rooms
-from ttf.tables import read_table, write_csv
+from ttf.analyses import module_name
+from ttf.analyses.catalogue import places, rooms
+from ttf.display.charts.figure import Study
+from ttf.display.trace_numbers import Numbers
+from ttf.engine.storage.tables import read_table, write_csv
+from ttf.page.report.trace_page import environment
 
 ROOT = Path(__file__).parents[1]
 
@@ -26,7 +27,7 @@ class Frames(Given):
 
 def tables_of(room: str, given: Frames, folder: Path) -> Given:
     """The tables of a room, each checked against its contract, written and read back."""
-    computed = import_module(f"ttf.analyses.{room}.compute").compute(given)
+    computed = import_module(f"{module_name(room)}.compute").compute(given)
     contracts = {table.name: table for table in rooms()[room].tables}
     assert list(computed) == list(contracts)
     for name, table in computed.items():
@@ -38,13 +39,13 @@ def tables_of(room: str, given: Frames, folder: Path) -> Given:
 def on_page(room: str, given: Given) -> tuple[Numbers, str, dict]:
     """(numbers, text of the fold without markup, chart -> Figure) of a room; every chart is drawn at both widths."""
     metrics, drawn = metrics_of(room, given), {}
-    charts = import_module(f"ttf.analyses.{room}.charts").CHARTS if rooms()[room].charts else {}
+    charts = import_module(f"{module_name(room)}.charts").CHARTS if rooms()[room].charts else {}
     for name, chart in charts.items():
         for study in (Study("node"), Study("node", narrow=True)):
             drawn[name] = chart(given, study)
             spec = json.dumps(drawn[name].spec(validate=True))
             assert vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]).startswith("<svg")
-    page = import_module(f"ttf.analyses.{room}.page")
+    page = import_module(f"{module_name(room)}.page")
     shown = page.tables(SimpleNamespace(table=given.__getitem__))
     told = {
         "unit": "node",

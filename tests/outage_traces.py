@@ -5,8 +5,8 @@ from collections import defaultdict
 from pathlib import Path
 
 import polars as pl
-from ttf.outages.causes import with_rules
-from ttf.outages.records import exposure_of, outages_of
+from ttf.records.outages.outage_causes import with_rules
+from ttf.records.outages.outage_records import exposure_of, outages_of
 
 DAY = 86_400
 

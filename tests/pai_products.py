@@ -4,9 +4,9 @@ import tempfile
 from pathlib import Path
 
 import polars as pl
+from ttf.engine.storage.partitions import Partitions, read_results, results_of, write_results
 from ttf.formats.pai2020 import derive as pai2020
 from ttf.formats.protocol import Source
-from ttf.partitions import Partitions, read_results, results_of, write_results
 
 
 def jobs_of(raw, number: int = 1, shares: int = 1) -> pl.DataFrame:

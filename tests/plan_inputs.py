@@ -5,10 +5,10 @@ import math
 import polars as pl
 from given_tables import Given, metrics_of
 from scipy.integrate import quad
-from ttf.analyses.plan_ettr.compute import assumptions
-from ttf.analyses.plan_ettr.target_run import with_target
-from ttf.numbers.metrics import Metrics
-from ttf.stats.plans import Habits, NodeRate
+from ttf.analyses.large_runs.plan_ettr.compute import assumptions
+from ttf.analyses.large_runs.plan_ettr.target_run import with_target
+from ttf.display.metrics import Metrics
+from ttf.stats.large_runs.plans import Habits, NodeRate
 
 DAY = 86_400
 FAR = 10**6

@@ -13,7 +13,7 @@ from pathlib import Path
 import polars as pl
 from of_formats import raw_schemas, table_of
 from ttf.formats.sacct import read as sacct_reader
-from ttf.ingest import ingest
+from ttf.raw.ingest import ingest
 
 FIXTURES = Path(__file__).parent / "fixtures" / "sacct"
 

@@ -13,14 +13,14 @@ import numpy as np
 import polars as pl
 from given_tables import ingested
 from of_formats import raw_schemas, table_of
-from ttf.analyses.find_lemon_nodes.compute import lemon_effect, lemon_nodes
-from ttf.analyses.find_lemon_nodes.node_runs import halves_of, last_window
+from ttf.analyses.nodes.find_lemon_nodes.compute import lemon_effect, lemon_nodes
+from ttf.analyses.nodes.find_lemon_nodes.node_runs import halves_of, last_window
+from ttf.engine.storage.partitions import Partitions
 from ttf.formats.sacct import read as sacct_reader
-from ttf.given_reader import health_events
-from ttf.infra import infra_lives
-from ttf.ingest import ingest
-from ttf.outages.records import outages_of
-from ttf.partitions import Partitions
+from ttf.raw.extra_table_reader import health_events
+from ttf.raw.ingest import ingest
+from ttf.records.infra import infra_lives
+from ttf.records.outages.outage_records import outages_of
 
 RULES = {"states": ["NODE_FAIL", "BOOT_FAIL"], "events": {"severities": ["high"]}}
 FIRST_S, DAY = 1_735_689_600, 86_400

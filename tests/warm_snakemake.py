@@ -79,7 +79,7 @@ def _run_scripts_here() -> None:
     def execute_script(script, file, edit=False):
         code, path = compile(Path(file).read_bytes(), file, "exec"), sys.path[:]
         # A request to stop is for the main thread, which is Snakemake's.
-        importlib.import_module("ttf.entry").end_job_on_request = lambda: None
+        importlib.import_module("ttf.engine.process.entry").end_job_on_request = lambda: None
         with benchmarked(benchmark_record=script.bench_record):
             try:
                 exec(code, {"__name__": "__main__", "__file__": file})

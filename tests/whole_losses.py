@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import polars as pl
 from made_runs import with_jobs
-from ttf.analyses.measure_losses import lost_work, owners, repeats, what_if
-from ttf.jobs import Frame
-from ttf.partitions import Partitions
-from ttf.runs import ended, runs
+from ttf.analyses.lost.measure_losses import lost_work, owners, repeats, what_if
+from ttf.engine.storage.partitions import Partitions
+from ttf.records.jobs import Frame
+from ttf.records.runs import ended, runs
 
 
 def runs_of(jobs: pl.DataFrame, attempts: pl.DataFrame | None, lives: Frame) -> pl.LazyFrame:

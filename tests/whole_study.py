@@ -25,11 +25,11 @@ from unittest.mock import patch
 from study.claims import load_claims
 from study.config import DEFAULTS, dump
 from study.messages import ConfigError
-from study.room import OF_STUDY
 from study.study import Study
+from study.study_analysis import OF_STUDY
 from study.yaml_files import load_yaml
-from ttf import entry
-from ttf.errors import StudyError
+from ttf.engine.errors import StudyError
+from ttf.engine.process import entry
 
 # The checkout; of `run_apart` a copy of it, too.
 ROOT = Path(os.environ.get("TTF_CHECKOUT", Path(__file__).parents[1]))

@@ -15,8 +15,8 @@ from typing import BinaryIO
 
 import numpy as np
 import polars as pl
-from ttf.errors import StudyError
-from ttf.packed_samples import identifiers
+from ttf.engine.errors import StudyError
+from ttf.raw.packed_samples import identifiers
 
 Ints = np.ndarray
 Floats = np.ndarray

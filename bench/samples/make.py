@@ -12,8 +12,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "scripts")]
 
-from ttf.errors import StudyError  # noqa: E402
-from ttf.formats.declared import declared  # noqa: E402
+from ttf.engine.errors import StudyError  # noqa: E402
+from ttf.formats.format_declaration import declared  # noqa: E402
 
 from samples.pack import EMBEDDED, packed_sample, write_tables  # noqa: E402
 

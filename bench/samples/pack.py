@@ -1,4 +1,5 @@
-"""Pack the raw tables of a sample into one file of JSON, which ttf.packed_samples unpacks; the same bytes every time.
+"""Pack the raw tables of a sample into one file of JSON, which ttf.raw.packed_samples unpacks; the same bytes every
+time.
 
 bzip2 packs the columns: it packs them as well as LZMA, and its library writes the same bytes in every version.
 """
@@ -14,8 +15,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from ttf.formats.declared import declared
-from ttf.packed_samples import identifiers, table_text
+from ttf.formats.format_declaration import declared
+from ttf.raw.packed_samples import identifiers, table_text
 
 from samples.draws import salt_of
 from samples.pai2020.sample_tables import DIGITS

@@ -1,7 +1,7 @@
 // Figures: what they are made of, to save or to explore. Vega is compiled at the first wish to explore.
 let packedCharts;
 
-// Undoes scripts/ttf/page/packing.py.
+// Undoes scripts/ttf/page/render/packing.py.
 function unpacked(spec) {
   const rowsOf = ({rows, columns}) => Array.from({length: rows}, (_, row) =>
     Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, column[row]]).filter(([, value]) => value !== null)));

@@ -1,4 +1,4 @@
-// The planner: what a run can expect, by the exact renewal formula of scripts/ttf/stats/ettr.py, which says why.
+// The planner: what a run can expect, by the exact renewal formula of scripts/ttf/stats/large_runs/ettr.py, which says why.
 
 // (e^x - 1) / x, which is 1 at 0.
 const exprel = (x) => (x === 0 ? 1 : Math.expm1(x) / x);

@@ -21,7 +21,7 @@ import psutil
 import yaml
 from faults.verdict import Verdict
 from study_runs import CHECKOUT, ROOT, Checkout, environment, pods, write_pods
-from ttf.stopping import REQUESTS, WORDS
+from ttf.engine.process.stopping import REQUESTS, WORDS
 
 INTERRUPTIONS = 10
 # From the start of a command; planning takes the first seconds.

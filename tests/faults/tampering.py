@@ -21,7 +21,7 @@ from pathlib import Path
 
 import study_runs
 from faults.verdict import LONGEST_S, Verdict, fault_of_message
-from ttf.provenance.seal import sealed
+from ttf.engine.provenance.seal import sealed
 
 
 @dataclass

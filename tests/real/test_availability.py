@@ -6,14 +6,14 @@ import polars as pl
 import pytest
 from of_formats import table_of, typed
 from outage_traces import DAY, infinitehbd
-from ttf.analyses.follow_outages import GROWTH
-from ttf.analyses.follow_outages.compute import follow
-from ttf.analyses.measure_availability import AVAILABILITY
-from ttf.analyses.measure_availability.compute import availability, causes
-from ttf.analyses.measure_availability.outage_free import outage_free
-from ttf.outages.causes import with_rules
-from ttf.outages.faults import faults as faults_of
-from ttf.outages.records import began_under_watch, exposure_of, outages_of
+from ttf.analyses.outages.follow_outages import GROWTH
+from ttf.analyses.outages.follow_outages.compute import follow
+from ttf.analyses.outages.measure_availability import AVAILABILITY
+from ttf.analyses.outages.measure_availability.compute import availability, causes
+from ttf.analyses.outages.measure_availability.outage_free import outage_free
+from ttf.analyses.shared.outages.faults import faults as faults_of
+from ttf.records.outages.outage_causes import with_rules
+from ttf.records.outages.outage_records import began_under_watch, exposure_of, outages_of
 
 HOUR = 3_600
 

@@ -3,9 +3,9 @@
 import pytest
 from given_tables import metrics_of
 from outage_traces import infinitehbd
-from ttf.analyses.rank_drains.compute import compute
+from ttf.analyses.outages.rank_drains.compute import compute
 from ttf.formats.sacct.hostlist import expand
-from ttf.inputs import Inputs
+from ttf.records.inputs import Inputs
 
 
 def test_on_faults_of_a_real_cluster(shared_data, tmp_path):

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 from of_formats import table_of, typed
 from scipy import stats
-from ttf.analyses.annual_failure_rate.compute import annual_failure_rates
-from ttf.outages.causes import with_rules
-from ttf.outages.records import outages_of
+from ttf.analyses.time_to_failure.annual_failure_rate.compute import annual_failure_rates
+from ttf.records.outages.outage_causes import with_rules
+from ttf.records.outages.outage_records import outages_of
 
 
 @pytest.fixture(scope="module")

@@ -11,11 +11,11 @@ import pytest
 from of_formats import table_of
 from study.config import resolve
 from study.yaml_files import load_yaml
-from ttf.analyses.split_outcomes.compute import outcome_table
+from ttf.analyses.outcomes.split_outcomes.compute import outcome_table
 from ttf.formats.table import read as table
-from ttf.ingest import ingest
-from ttf.lives import lives_of_jobs
-from ttf.raw_tables import table_schemas
+from ttf.raw.ingest import ingest
+from ttf.raw.raw_tables import table_schemas
+from ttf.records.lives import lives_of_jobs
 
 ROOT = Path(__file__).resolve().parents[2]
 DENVER = ZoneInfo("America/Denver")

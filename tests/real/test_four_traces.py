@@ -12,8 +12,8 @@ from named_cells import wrong_cells
 from prefixes import cut
 from prose import faults_of_page
 from study_runs import PAGE
-from ttf.results_tables import contracts
-from ttf.tables import read_table
+from ttf.engine.storage.tables import read_table
+from ttf.page.results_tables import contracts
 
 TRACES = ("openb", "titan", "lanl", "eagle")
 LANL_ROWS = 4_000

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from of_formats import raw_schemas
 from sacct_story import study
-from ttf.errors import StudyError
+from ttf.engine.errors import StudyError
 from ttf.formats.sacct.read import read_records
 
 RECORD = raw_schemas("sacct")["record"]

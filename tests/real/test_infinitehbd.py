@@ -10,9 +10,9 @@ from outage_traces import DAY, infinitehbd
 from study.yaml_files import load_yaml
 from study_runs import ROOT
 from ttf.formats.infinitehbd.read import READING
-from ttf.outages.causes import with_rules
-from ttf.outages.lives import lives_of_outages
-from ttf.outages.records import exposure_of, outages_of
+from ttf.records.outages.outage_causes import with_rules
+from ttf.records.outages.outage_lives import lives_of_outages
+from ttf.records.outages.outage_records import exposure_of, outages_of
 
 ENTRY = load_yaml(ROOT / "config/traces.yaml")["infinitehbd"]
 

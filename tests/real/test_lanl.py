@@ -11,15 +11,15 @@ from lifetime_checks import kaplan_meier
 from of_formats import table_of, typed
 from study.yaml_files import load_yaml
 from study_runs import ROOT
-from ttf.analyses.estimate_hazards.hazard_ratios import ARE_CLUSTERS, hazard_ratios
-from ttf.analyses.estimate_hazards.incidence import cumulative_incidence, exclusive_causes
-from ttf.analyses.measure_sizes.sizes import node_failure_rate, of_components, sums_by_nodes
+from ttf.analyses.factors.estimate_hazards.hazard_ratios import ARE_CLUSTERS, hazard_ratios
+from ttf.analyses.factors.estimate_hazards.incidence import cumulative_incidence, exclusive_causes
+from ttf.analyses.scaling.measure_sizes.sizes import node_failure_rate, of_components, sums_by_nodes
 from ttf.formats.lanl import derive as lanl
-from ttf.infra import infra_lives_of_components
-from ttf.outages.causes import with_rules
-from ttf.outages.records import exposure_of, outages_of
-from ttf.stats.mttf import mean_time_to_failure
-from ttf.stats.projection import Reach
+from ttf.records.infra import infra_lives_of_components
+from ttf.records.outages.outage_causes import with_rules
+from ttf.records.outages.outage_records import exposure_of, outages_of
+from ttf.stats.durations.mttf import mean_time_to_failure
+from ttf.stats.large_runs.projection import Reach
 
 FILE = "LA-UR-05-7318-failure-data-1996-2005.csv"
 DENVER = ZoneInfo("America/Denver")

@@ -7,18 +7,18 @@ import numpy as np
 import polars as pl
 import pytest
 from of_formats import FORMATS, raw_schemas, table_of
-from study.risk import risk_of
-from ttf.analyses.predict_failure import EVALUATION
-from ttf.analyses.predict_failure.challenger import Challenger
-from ttf.analyses.predict_failure.evaluate import of_probability
-from ttf.analyses.predict_failure.names import CANNOT_SAY
-from ttf.analyses.predict_failure.trials import BASE, BOOSTING, NOTHING_NAMED, tried
-from ttf.analyses.predict_failure.verdict import origins, verdict
-from ttf.clusters import with_clusters
-from ttf.ingest import ingest
-from ttf.risk import LOGISTIC, NESTED
-from ttf.risk.features import Data, features_of
-from ttf.risk.splits import temporal
+from study.model_features import risk_of
+from ttf.analyses.risk.predict_failure import EVALUATION
+from ttf.analyses.risk.predict_failure.challenger import Challenger
+from ttf.analyses.risk.predict_failure.evaluate import of_probability
+from ttf.analyses.risk.predict_failure.model_trials import BASE, BOOSTING, NOTHING_NAMED, tried
+from ttf.analyses.risk.predict_failure.risk_labels import CANNOT_SAY
+from ttf.analyses.risk.predict_failure.verdict import origins, verdict
+from ttf.analyses.shared.risk import LOGISTIC, NESTED
+from ttf.analyses.shared.risk.features import Data, features_of
+from ttf.analyses.shared.risk.splits import temporal
+from ttf.raw.ingest import ingest
+from ttf.records.clusters import with_clusters
 from ttf.stats.clustered import FEWEST
 
 # Split -> test pods, failures among them; PR-AUC by model.
@@ -49,8 +49,8 @@ def trials(data):
 
 
 def one_thread():
-    """What a rule has by `ttf.entry`: gradient boosting on more threads than there are free cores takes many times as
-    long. It comes with scikit-learn."""
+    """What a rule has by `ttf.engine.process.entry`: gradient boosting on more threads than there are free cores takes
+    many times as long. It comes with scikit-learn."""
     if find_spec("sklearn") is None:
         return nullcontext()
     import sklearn.ensemble  # noqa: F401  its libraries are limited once they are loaded

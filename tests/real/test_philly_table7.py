@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 from study.taxonomy import taxonomy_of
 from study_runs import ROOT
-from ttf.analyses.classify_failures.compute import taxonomy_table
-from ttf.analyses.classify_failures.rules import ATTEMPT_COLUMNS, classify
+from ttf.analyses.causes.classify_failures.compute import taxonomy_table
+from ttf.analyses.causes.classify_failures.reason_rules import ATTEMPT_COLUMNS, classify
 
 TABLE_7 = ROOT.parent / "shared" / "reference" / "philly_table7.csv"
 TAXONOMY = taxonomy_of(Path(ROOT / "config" / "taxonomy.yaml"))

@@ -3,7 +3,7 @@
 import pytest
 from of_formats import FORMATS
 from study.config import DEFAULTS, TRACES_FILE
-from study.headers import wrong_headers
+from study.first_lines import wrong_headers
 from study.messages import ConfigError
 from study.recognise import configuration_text, recognise
 from study.study import Study

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from of_formats import table_of, typed
 from plan_inputs import HABITS
-from ttf.analyses.fit_mttf.lifetimes import lifetime_models
-from ttf.analyses.judge_lifetimes.compute import lifetime_verdict
-from ttf.analyses.measure_sizes.sizes import mttf_by_gpus, node_failure_rate, of_components, sums_by_nodes
-from ttf.analyses.plan_ettr.compute import plan_tables
-from ttf.infra import infra_lives_of_components
-from ttf.stats.plans import node_rate
-from ttf.stats.projection import Reach
-from ttf.stats.survival import survival_tables
+from ttf.analyses.large_runs.plan_ettr.compute import plan_tables
+from ttf.analyses.scaling.measure_sizes.sizes import mttf_by_gpus, node_failure_rate, of_components, sums_by_nodes
+from ttf.analyses.time_to_failure.fit_mttf.lifetimes import lifetime_models
+from ttf.analyses.time_to_failure.judge_lifetimes.compute import lifetime_verdict
+from ttf.records.infra import infra_lives_of_components
+from ttf.stats.durations.survival import survival_tables
+from ttf.stats.large_runs.plans import node_rate
+from ttf.stats.large_runs.projection import Reach
 
 
 @pytest.fixture(scope="module")

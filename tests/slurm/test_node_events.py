@@ -13,9 +13,9 @@ from one_machine_slurm import Slurm, until
 from study_runs import ROOT, environment
 from ttf.formats.protocol import Source, code_of
 from ttf.formats.sacct.read import READERS
-from ttf.ingest import ingest
-from ttf.outages.causes import with_rules
-from ttf.outages.records import exposure_of, outages_of
+from ttf.raw.ingest import ingest
+from ttf.records.outages.outage_causes import with_rules
+from ttf.records.outages.outage_records import exposure_of, outages_of
 
 RULES = yaml.safe_load((ROOT / "config/outage_causes.yaml").read_text())["rules"]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

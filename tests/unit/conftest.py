@@ -2,8 +2,8 @@
 
 import pytest
 from of_formats import raw_schemas
-from ttf import raw_files
-from ttf.ingest import ingest
+from ttf.raw import raw_files
+from ttf.raw.ingest import ingest
 
 
 @pytest.fixture(scope="session")

@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 from given_tables import one_row
 from of_formats import table_of, typed
-from ttf.errors import StudyError
-from ttf.jobs import JOB_COLUMNS
-from ttf.lives import lives_of_jobs
+from ttf.engine.errors import StudyError
+from ttf.records.jobs import JOB_COLUMNS
+from ttf.records.lives import lives_of_jobs
 
 SEREN_HEADER = (
     "job_id,user,node_num,gpu_num,cpu_num,type,state,submit_time,start_time,end_time,duration,queue,gpu_time\n"

@@ -9,19 +9,19 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 import pytest
-from ttf.analyses.estimate_hazards.cox import Lives, fit
-from ttf.analyses.estimate_hazards.cox_clusters import Alike, moves
-from ttf.analyses.estimate_hazards.hazard_ratios import hazard_ratios
-from ttf.analyses.estimate_hazards.incidence import _curves, cumulative_incidence
-from ttf.analyses.estimate_hazards.logrank import logrank
-from ttf.analyses.fit_mttf.lifetimes import lifetime_models
-from ttf.clusters import with_levels
-from ttf.stats.clustered_lives import Influences
-from ttf.stats.mcf import mean_cumulative
-from ttf.stats.normal import Z_95
-from ttf.stats.renewal import repair_times
-from ttf.stats.strata import CountedLives, competing_times_by_stratum
-from ttf.stats.survival import _of_log_survival, _steps, survival_tables
+from ttf.analyses.factors.estimate_hazards.cox import Lives, fit
+from ttf.analyses.factors.estimate_hazards.cox_clusters import Alike, moves
+from ttf.analyses.factors.estimate_hazards.hazard_ratios import hazard_ratios
+from ttf.analyses.factors.estimate_hazards.incidence import _curves, cumulative_incidence
+from ttf.analyses.factors.estimate_hazards.logrank import logrank
+from ttf.analyses.time_to_failure.fit_mttf.lifetimes import lifetime_models
+from ttf.records.clusters import with_levels
+from ttf.stats.basics.normal import Z_95
+from ttf.stats.durations.clustered_lives import Influences
+from ttf.stats.durations.mcf import mean_cumulative
+from ttf.stats.durations.renewal import repair_times
+from ttf.stats.durations.strata import CountedLives, competing_times_by_stratum
+from ttf.stats.durations.survival import _of_log_survival, _steps, survival_tables
 
 SCRIPT = """
 library(survival)

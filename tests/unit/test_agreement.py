@@ -1,7 +1,7 @@
 """Two sources for one time, against figures worked out by hand."""
 
 import polars as pl
-from ttf.derived import runtime_agreement
+from ttf.formats.common_tables import runtime_agreement
 
 NAMES = ("outcome", "runtime_from", "start_s", "end_s", "task_start_s", "task_end_s")
 SCHEMA = dict(zip(NAMES, (pl.String, pl.String, *[pl.Int64] * 4), strict=True))

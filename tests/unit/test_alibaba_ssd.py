@@ -7,10 +7,10 @@ import pytest
 from of_formats import table_of, typed
 from study.messages import ConfigError
 from study.study import Study
-from ttf.analyses.measure_availability import AVAILABILITY
-from ttf.analyses.measure_availability.compute import availability
-from ttf.outages.causes import with_rules
-from ttf.outages.records import outages_of
+from ttf.analyses.outages.measure_availability import AVAILABILITY
+from ttf.analyses.outages.measure_availability.compute import availability
+from ttf.records.outages.outage_causes import with_rules
+from ttf.records.outages.outage_records import outages_of
 
 HEADER = "model,failure_time,failure,app,r_5,n_5,disk_id,node_id,rack_id,machine_room_id"
 TICKETS = [

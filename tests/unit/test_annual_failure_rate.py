@@ -8,16 +8,16 @@ import polars as pl
 import pytest
 from given_tables import metrics_of
 from scipy import stats
-from ttf.analyses.annual_failure_rate import AFR
-from ttf.analyses.annual_failure_rate.charts import afr
-from ttf.analyses.annual_failure_rate.compute import rates_of_all_and_models
-from ttf.analyses.annual_failure_rate.page import head
-from ttf.charts.figure import Study
-from ttf.clusters import with_levels
-from ttf.page.numbers import Numbers
-from ttf.page.trace_page import environment
-from ttf.rooms import places
-from ttf.stats.mttf import mean_time_to_failure
+from ttf.analyses.catalogue import places
+from ttf.analyses.time_to_failure.annual_failure_rate import AFR
+from ttf.analyses.time_to_failure.annual_failure_rate.charts import afr
+from ttf.analyses.time_to_failure.annual_failure_rate.compute import rates_of_all_and_models
+from ttf.analyses.time_to_failure.annual_failure_rate.page import head
+from ttf.display.charts.figure import Study
+from ttf.display.trace_numbers import Numbers
+from ttf.page.report.trace_page import environment
+from ttf.records.clusters import with_levels
+from ttf.stats.durations.mttf import mean_time_to_failure
 
 DAY_S = 86_400
 # Model -> (drives, days of each, failures): six models, the last without a failure.

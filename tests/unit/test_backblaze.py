@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from of_formats import raw_schemas, table_of, typed
-from ttf.errors import StudyError
+from ttf.engine.errors import StudyError
 from ttf.formats.backblaze import derive
-from ttf.ingest import Part, ingest, ingest_part, merge
-from ttf.lives import LIFE_COLUMNS
+from ttf.raw.ingest import Part, ingest, ingest_part, merge
+from ttf.records.lives import LIFE_COLUMNS
 
 SCHEMAS = raw_schemas("backblaze")
 HEADER = "date,serial_number,model,capacity_bytes,failure,smart_1_raw,smart_9_normalized,smart_9_raw"

@@ -7,8 +7,8 @@ import pytest
 from faults.configurations import PLACES, checked, mutated, prepared
 from study.check import check, check_typed
 from study.config import DEFAULTS, resolve
-from study.given import TABLE_MB, given_file
 from study.messages import LONGEST_LINE, MOST_LINES, WIDTH, ConfigError
+from study.named_files import TABLE_MB, given_file
 from study.study import Study
 from study.yaml_files import load_yaml
 

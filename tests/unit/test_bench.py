@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 from of_formats import FILES, FORMATS, raw_schemas, table_of
 from pai_products import jobs_of
-from study.formats import schema_text
+from study.format_declarations import schema_text
 from study_runs import ROOT, environment
 from ttf.formats.protocol import schemas_and_readers
-from ttf.ingest import ingest
+from ttf.raw.ingest import ingest
 
 PEERS = ROOT / "bench" / "peers"
 

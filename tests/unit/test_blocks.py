@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from outage_traces import DAY, made
-from ttf.analyses.annual_failure_rate.compute import annual_failure_rates
-from ttf.analyses.measure_availability.compute import availability
-from ttf.clusters import lives_by_block, runs_of_steps, split_by_block, steps_by_block, with_levels
+from ttf.analyses.outages.measure_availability.compute import availability
+from ttf.analyses.time_to_failure.annual_failure_rate.compute import annual_failure_rates
+from ttf.records.clusters import lives_by_block, runs_of_steps, split_by_block, steps_by_block, with_levels
 from ttf.stats.clustered import Clusters
-from ttf.stats.mttf import mean_time_to_failure
+from ttf.stats.durations.mttf import mean_time_to_failure
 
 WEEK = 7 * DAY
 SPANS = st.lists(st.tuples(st.integers(-3 * WEEK, 3 * WEEK), st.integers(0, 4 * WEEK)), min_size=1, max_size=8)

@@ -5,15 +5,15 @@ from dataclasses import asdict
 import pytest
 from given_tables import metrics_of
 from made_numbers import ABOUT, numbers
-from ttf.analyses.compare_parts import CHANGES, FORECAST, NEW_SUSPECTS, NEW_WORDS
-from ttf.analyses.compare_parts.compute import summarise_changes
-from ttf.analyses.compare_parts.forecast import WEEK_S, rolling
-from ttf.page import phrases
-from ttf.page.brief import MOST_BESIDE_CHANGES, brief_of
-from ttf.page.changes import changes
-from ttf.page.model import read_brief
-from ttf.page.numbers import Numbers
-from ttf.page.rules import withhold
+from ttf.analyses.quality.compare_parts import CHANGES, FORECAST, NEW_SUSPECTS, NEW_WORDS
+from ttf.analyses.quality.compare_parts.compute import summarise_changes
+from ttf.analyses.quality.compare_parts.forecast import WEEK_S, rolling
+from ttf.display import phrases
+from ttf.display.brief_model import read_brief
+from ttf.display.statement_rules import withhold
+from ttf.display.trace_numbers import Numbers
+from ttf.page.brief.brief import MOST_BESIDE_CHANGES, brief_of
+from ttf.page.brief.changes import changes
 
 NAMES = ("failure_share", "infra_rate", "ettr", "lost_time", "suspect_nodes", "failure_words")
 NEW = {

@@ -2,12 +2,12 @@
 
 import pytest
 from made_numbers import ABOUT, COMPONENTS, numbers, proxy
-from ttf.page import phrases, rules
-from ttf.page.actions import actions
-from ttf.page.bottom_line import bottom_line
-from ttf.page.grade import grade_of
-from ttf.page.model import WITHHELD
-from ttf.page.tiles import CANNOT, tiles
+from ttf.display import phrases, statement_rules
+from ttf.display.brief_model import WITHHELD
+from ttf.page.brief.actions import actions
+from ttf.page.brief.bottom_line import bottom_line
+from ttf.page.brief.grade import grade_of
+from ttf.page.brief.tiles import CANNOT, tiles
 
 
 def plain(text):
@@ -24,7 +24,7 @@ def test_all_is_said_of_a_trace_that_tells_everything():
         *("failure_rate", "failed_gpu_time", "node_rate", "mttf", "ettr", "when")
     ]
     assert {one.state for one in tiles(m, {}, ABOUT)} == {"shown"}
-    assert rules.withheld_at_target(m) is None and rules.withhold(m) == {}
+    assert statement_rules.withheld_at_target(m) is None and statement_rules.withhold(m) == {}
     shown = tile(m, "failure_rate")
     assert (plain(shown.value), plain(shown.interval)) == ("31.8%", "95% CI 29.0–35.0% · n = 40,226")
     assert "23.1% without the 3,501 jobs" in plain(shown.means)
@@ -42,7 +42,7 @@ def test_all_is_said_of_a_trace_that_tells_everything():
 
 def test_r1_causes_unknown_any_failure_counts_and_nothing_is_said_of_large_runs():
     m = proxy()
-    assert rules.r1_cause_unknown(m)
+    assert statement_rules.r1_cause_unknown(m)
     rate = tile(m, "node_rate")
     assert (rate.title, rate.badge, plain(rate.value)) == ("Failure rate per node", "any failure", "9.28")
     for name in ("mttf", "ettr"):
@@ -62,14 +62,14 @@ def test_a_rate_per_node_is_not_told_where_neither_nodes_nor_causes_are_recorded
 
 def test_r12_gpu_time_of_a_few_jobs_is_neither_a_tile_nor_a_headline_nor_an_a():
     few = numbers(data__gpu_jobs=(4, "jobs"), data__jobs=(1_000, "jobs"))
-    assert rules.r12_few_gpus(few) and not rules.r12_few_gpus(numbers(data__gpu_jobs=(0, "jobs")))
+    assert statement_rules.r12_few_gpus(few) and not statement_rules.r12_few_gpus(numbers(data__gpu_jobs=(0, "jobs")))
     assert "failed_gpu_time" not in [one.name for one in tiles(few, {}, ABOUT)]
     assert plain(" ".join(bottom_line(few, ABOUT))) == "31.8% of ended jobs failed. 4 of 1,000 jobs have GPUs."
     assert [plain(reason) for reason in grade_of(few)[1]] == ["4 of 1,000 jobs have GPUs"]
     assert actions(few, "job") == ((), (), "")
-    assert not rules.r12_few_gpus(numbers(data__gpu_jobs=(60, "jobs"), data__jobs=(1_000, "jobs")))
+    assert not statement_rules.r12_few_gpus(numbers(data__gpu_jobs=(60, "jobs"), data__jobs=(1_000, "jobs")))
     few["data.size_unit"] = {"value": "node", "unit": "label", "n": None, "source": "x"}
-    assert not rules.r12_few_gpus(few), "node time is that of all jobs"
+    assert not statement_rules.r12_few_gpus(few), "node time is that of all jobs"
 
 
 def test_an_annual_failure_rate_leads_and_says_how_long_drives_were_seen():
@@ -86,15 +86,15 @@ def test_an_annual_failure_rate_leads_and_says_how_long_drives_were_seen():
 
 def test_r2_scaling_untested_and_no_size_measured():
     m = numbers("ettr.by", sizes__law__reason=("one size only", "label"))
-    assert rules.r2_scaling_untested(m)
+    assert statement_rules.r2_scaling_untested(m)
     assert "untestable (one size only)" in tile(m, "mttf").means
     measured = numbers(sizes__law__reason=("one size only", "label"))
-    assert not rules.r2_scaling_untested(measured) and tile(measured, "mttf").state == "shown"
+    assert not statement_rules.r2_scaling_untested(measured) and tile(measured, "mttf").state == "shown"
 
 
 def test_r3_scaling_rejected_leaves_what_was_measured_at_that_size():
     m = numbers("ettr.by", sizes__law__verdict="rejected")
-    assert rules.r3_scaling_rejected(m) and tile(m, "mttf").state == "withheld"
+    assert statement_rules.r3_scaling_rejected(m) and tile(m, "mttf").state == "withheld"
     measured = numbers(
         sizes__law__verdict="rejected",
         ettr__by="measured_rate",
@@ -102,7 +102,7 @@ def test_r3_scaling_rejected_leaves_what_was_measured_at_that_size():
         ettr__measured_rate__interruptions=(6.0, "interruptions"),
         ettr__measured_rate__queue_s=(739_584, "s"),
     )
-    assert not rules.r3_scaling_rejected(measured)
+    assert not statement_rules.r3_scaling_rejected(measured)
     assert "at this size" in plain(tile(measured, "mttf").interval)
     assert plain(tile(measured, "ettr").value) == "18.0%"
 
@@ -115,7 +115,7 @@ def test_r4_up_to_four_times_the_largest_run_is_a_projection(largest, state, bad
 
 def test_r4_farther_is_withheld():
     m = numbers("ettr.by", sizes__largest_run__gpus=255)
-    assert rules.r4_too_far(m)
+    assert statement_rules.r4_too_far(m)
     assert "1,024 GPUs is more than 4 times the largest run" in tile(m, "mttf").means
 
 
@@ -131,7 +131,7 @@ def test_r5_measured_differs_gives_both():
     assert mttf.badge == ettr.badge == "measured differs"
     assert plain(mttf.means) == "4 failures seen, 11.6 expected: they give 2.45 days."
     assert "With the measured MTTF the ETTR is 18.0%." in plain(ettr.means)
-    assert not rules.r5_measured_differs(numbers(sizes__check__p_value=(0.06, "p")))
+    assert not statement_rules.r5_measured_differs(numbers(sizes__check__p_value=(0.06, "p")))
 
 
 def test_r6_many_failures_without_an_end_make_a_range():
@@ -176,13 +176,13 @@ def test_r10_a_step_of_a_time_limit_is_no_failure():
     m = numbers(**step, survival__steps__timeout_share=(0.9, "share"), survival__limits__1__time_s=(at_limit, "s"))
     assert tile(m, "when").badge == "time limit" and "The median is a time limit" in plain(tile(m, "when").means)
     other = numbers(**step, survival__steps__timeout_share=(0.2, "share"))
-    assert not rules.r10_steps(other) and tile(other, "when").badge == ""
+    assert not statement_rules.r10_steps(other) and tile(other, "when").badge == ""
 
 
 def test_what_is_withheld_leaves_the_numbers():
     m = proxy()
     assert m.has("ettr.assumed.failure_rate")
-    gone = rules.withhold(m)
+    gone = statement_rules.withhold(m)
     assert "ettr.estimate.ettr" in gone and "ettr.assumed.failure_rate" in gone
     assert not any(key in m for key in gone)
     assert "every failure would count" in gone["ettr.mttf_s"]

@@ -5,17 +5,17 @@ from dataclasses import asdict
 
 import pytest
 from made_numbers import ABOUT, COMPONENTS, numbers, proxy
-from ttf.page import phrases
-from ttf.page.actions import actions
-from ttf.page.bottom_line import MOST_WORDS, bottom_line
-from ttf.page.brief import brief_of
-from ttf.page.facts import facts, subtitle
-from ttf.page.grade import grade_of
-from ttf.page.minis import mini
-from ttf.page.model import WITHHELD, read_brief
-from ttf.page.phrases import html, keys, length
-from ttf.page.rules import withhold
-from ttf.page.tiles import CANNOT, excess
+from ttf.display import phrases
+from ttf.display.brief_model import WITHHELD, read_brief
+from ttf.display.phrases import html, keys, length
+from ttf.display.statement_rules import withhold
+from ttf.page.brief.actions import actions
+from ttf.page.brief.bottom_line import MOST_WORDS, bottom_line
+from ttf.page.brief.brief import brief_of
+from ttf.page.brief.facts import facts, subtitle
+from ttf.page.brief.grade import grade_of
+from ttf.page.brief.mini_charts import mini
+from ttf.page.brief.tiles import CANNOT, excess
 
 
 def plain(text):

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from outage_rooms import Frames, on_page, tables_of
 from outage_traces import DAY, made
-from ttf.analyses.find_bursts.compute import DRIFTS, NO_OUTAGE, NOT_WATCHED, WINDOWS_S, Events, burst_rows
-from ttf.outages.nearness import (
+from ttf.analyses.outages.find_bursts.compute import DRIFTS, NO_OUTAGE, NOT_WATCHED, WINDOWS_S, Events, burst_rows
+from ttf.analyses.shared.outages.nearness import (
     NEVER,
     by_chance,
     jittered,

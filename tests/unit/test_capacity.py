@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from outage_rooms import Frames, on_page, tables_of
 from outage_traces import DAY, made
 from scipy import stats
-from ttf.analyses.plan_capacity.compute import COMPONENTS, TOO_SMALL
-from ttf.analyses.plan_capacity.ways import WAYS, Planner, fewest, never_short
-from ttf.outages.down import spans_of
-from ttf.outages.simulate import ALWAYS_DOWN, NO_OUTAGE, NO_TIME_DOWN
+from ttf.analyses.outages.plan_capacity.compute import COMPONENTS, TOO_SMALL
+from ttf.analyses.outages.plan_capacity.ways import WAYS, Planner, fewest, never_short
+from ttf.analyses.shared.outages.outage_simulation import ALWAYS_DOWN, NO_OUTAGE, NO_TIME_DOWN
+from ttf.analyses.shared.outages.units_down import spans_of
 
 UP, REPAIR = 20 * DAY, DAY
 ASKED = {"spare_targets": [0.9], "spares": [0, 2], "simulations": 400, "seed": 1, "sizes": [1, 8, 30, 500]}

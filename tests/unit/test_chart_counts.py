@@ -5,14 +5,14 @@ import re
 import numpy as np
 import polars as pl
 import pytest
-from ttf.analyses.describe_workload.charts import roles as roles_chart
-from ttf.analyses.describe_workload.population import roles
-from ttf.analyses.estimate_hazards.charts import MOST_ENDS
-from ttf.analyses.estimate_hazards.charts import cumulative_incidence as incidence_chart
-from ttf.analyses.estimate_hazards.incidence import cumulative_incidence
-from ttf.analyses.fit_mttf.charts import survival_by
-from ttf.charts.figure import Study
-from ttf.stats.survival import survival_tables, thin
+from ttf.analyses.factors.estimate_hazards.charts import MOST_ENDS
+from ttf.analyses.factors.estimate_hazards.charts import cumulative_incidence as incidence_chart
+from ttf.analyses.factors.estimate_hazards.incidence import cumulative_incidence
+from ttf.analyses.queue.describe_workload.charts import roles as roles_chart
+from ttf.analyses.queue.describe_workload.population import roles
+from ttf.analyses.time_to_failure.fit_mttf.charts import survival_by
+from ttf.display.charts.figure import Study
+from ttf.stats.durations.survival import survival_tables, thin
 
 PODS = Study("pod", synthetic=False)
 

@@ -13,27 +13,33 @@ import polars as pl
 import pytest
 import vl_convert
 from given_tables import correlations, runtime_by_group
-from ttf import words
-from ttf.analyses.correlate.compute import failure_share
-from ttf.analyses.correlate.run_time_charts import points
-from ttf.analyses.fit_mttf.compute import survival_at, survival_steps
-from ttf.analyses.split_outcomes.compute import observed_times, outcome_table, outcomes_by_gpus, runtime_quantiles
-from ttf.charts.figure import Figure, Study, chart_of
-from ttf.charts.inline import bare, inline
-from ttf.charts.saving import save_charts
-from ttf.charts.text import labels
-from ttf.charts.theme import WIDE
-from ttf.jobs import JOB_COLUMNS, conform
-from ttf.lives import lives_of_jobs, strata_in
-from ttf.rooms import rooms
-from ttf.stats.mttf import mean_time_to_failure
-from ttf.stats.survival import survival_tables, thin
+from ttf.analyses import module_name
+from ttf.analyses.catalogue import rooms
+from ttf.analyses.factors.correlate.compute import failure_share
+from ttf.analyses.factors.correlate.run_time_charts import points
+from ttf.analyses.outcomes.split_outcomes.compute import (
+    observed_times,
+    outcome_table,
+    outcomes_by_gpus,
+    runtime_quantiles,
+)
+from ttf.analyses.time_to_failure.fit_mttf.compute import survival_at, survival_steps
+from ttf.display.charts.figure import Figure, Study, chart_of
+from ttf.display.charts.inline import bare, inline
+from ttf.display.charts.saving import save_charts
+from ttf.display.charts.text import labels
+from ttf.display.charts.theme import WIDE
+from ttf.engine import words
+from ttf.records.jobs import JOB_COLUMNS, conform
+from ttf.records.lives import lives_of_jobs, strata_in
+from ttf.stats.durations.mttf import mean_time_to_failure
+from ttf.stats.durations.survival import survival_tables, thin
 
 STUDY = Study("pod")
 CUTOFFS = [None, 20_000, 50_000, 100_000]
 # Every chart of jobs of these analyses; of each kind, which one function draws, some are pictured and validated.
 BUILDERS = {
-    name: import_module(f"ttf.analyses.{room}.charts").CHARTS[name]
+    name: import_module(f"{module_name(room)}.charts").CHARTS[name]
     for room in ("split_outcomes", "correlate", "fit_mttf")
     for charts in [rooms()[room].charts]
     for name in (charts(SimpleNamespace(has_jobs=True)) | {"mttf_by_gpu_type": "mttf"} if callable(charts) else charts)

@@ -4,11 +4,11 @@ import polars as pl
 import pytest
 from of_claims import CLAIMS
 from outage_traces import made
-from ttf.analyses.fit_mttf.lifetimes import lifetime_models
-from ttf.analyses.measure_availability.compute import availability
-from ttf.raw_contracts import ROW_ACCOUNT
-from ttf.replication.scorecard import scorecard
-from ttf.stats.strata import CountedLives
+from ttf.analyses.outages.measure_availability.compute import availability
+from ttf.analyses.time_to_failure.fit_mttf.lifetimes import lifetime_models
+from ttf.page.replication.scorecard import scorecard
+from ttf.raw.raw_contracts import ROW_ACCOUNT
+from ttf.stats.durations.strata import CountedLives
 
 MINE = [claim for claim in CLAIMS if claim["id"].startswith("lanl-")]
 # Repairs of half an hour and an hour and a half in one system, of 30 hours in the other.

@@ -3,7 +3,7 @@
 import pytest
 from made_placements import found, nodes_of, placed
 from of_claims import CLAIMS
-from ttf.replication.scorecard import scorecard
+from ttf.page.replication.scorecard import scorecard
 
 # Three servers of 8 GPUs, 24 in all. From 0 to 1000 there are 8 in use of x, 6 of y and 1 of z, 62.5 % of all; from
 # 1000 to 3000 8 of x and 8 of y, two thirds; then 8 of x alone.

@@ -7,10 +7,10 @@ import pytest
 from claims_tested import ELSEWHERE
 from of_claims import CLAIMS
 from outage_traces import made
-from ttf.analyses.measure_availability.compute import causes
-from ttf.outages.causes import with_rules
-from ttf.outages.records import outages_of
-from ttf.replication.scorecard import scorecard
+from ttf.analyses.outages.measure_availability.compute import causes
+from ttf.page.replication.scorecard import scorecard
+from ttf.records.outages.outage_causes import with_rules
+from ttf.records.outages.outage_records import outages_of
 
 BEGINNINGS = tuple(begin for begin, file in ELSEWHERE.items() if file == Path(__file__).name)
 MINE = [claim for claim in CLAIMS if claim["id"].startswith(BEGINNINGS)]

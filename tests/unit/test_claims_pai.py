@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 from claims_tested import ELSEWHERE
 from of_claims import CLAIMS
-from ttf.analyses.describe_workload.population import (
+from ttf.analyses.outcomes.split_outcomes.compute import outcome_table
+from ttf.analyses.queue.describe_workload.population import (
     activity,
     gangs,
     job_status,
@@ -16,10 +17,9 @@ from ttf.analyses.describe_workload.population import (
     roles,
     submissions,
 )
-from ttf.analyses.describe_workload.workload import gpu_requests, percentiles, wait_share
-from ttf.analyses.split_outcomes.compute import outcome_table
-from ttf.jobs import JOB_COLUMNS
-from ttf.replication.scorecard import scorecard
+from ttf.analyses.queue.describe_workload.workload import gpu_requests, percentiles, wait_share
+from ttf.page.replication.scorecard import scorecard
+from ttf.records.jobs import JOB_COLUMNS
 
 HERE = tuple(start for start, file in ELSEWHERE.items() if file == Path(__file__).name)
 TYPES = ("T4", "MISC", "P100", "V100", "V100M32")

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from claims_tested import ELSEWHERE
 from of_claims import CLAIMS
-from ttf.replication.scorecard import scorecard
+from ttf.page.replication.scorecard import scorecard
 
 BEGINNINGS = tuple(begin for begin, file in ELSEWHERE.items() if file == Path(__file__).name)
 MINE = [claim for claim in CLAIMS if claim["id"].startswith(BEGINNINGS)]

@@ -7,11 +7,11 @@ import polars as pl
 import pytest
 from claims_tested import ELSEWHERE
 from of_claims import CLAIMS as SHIPPED
-from ttf.analyses.describe_attempts.compute import of_block
-from ttf.analyses.describe_attempts.compute import tables as tables_of
-from ttf.clusters import level_names, with_clusters
-from ttf.jobs import JOB_COLUMNS, conform
-from ttf.replication.scorecard import scorecard
+from ttf.analyses.queue.describe_attempts.compute import of_block
+from ttf.analyses.queue.describe_attempts.compute import tables as tables_of
+from ttf.page.replication.scorecard import scorecard
+from ttf.records.clusters import level_names, with_clusters
+from ttf.records.jobs import JOB_COLUMNS, conform
 
 MINE = tuple(start for start, file in ELSEWHERE.items() if file == Path(__file__).name)
 CLAIMS = [claim for claim in SHIPPED if claim["id"].startswith(MINE) and "quantity" in claim]

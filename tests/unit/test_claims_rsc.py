@@ -11,19 +11,19 @@ import pytest
 from claims_tested import ELSEWHERE
 from of_claims import CLAIMS
 from plan_inputs import a_rate
-from ttf.analyses.describe_states.compute import cluster_summary, size_mix, states
-from ttf.analyses.find_lemon_nodes import LEMON_NODES
-from ttf.analyses.find_lemon_nodes.compute import lemon_effect
-from ttf.analyses.measure_ettr.compute import measured_table
-from ttf.analyses.measure_losses.lost_work import lost_work
-from ttf.analyses.measure_sizes.sizes import SUMS_SCHEMA, mttf_by_gpus, node_failure_rate
-from ttf.analyses.split_outcomes.compute import outcome_table
-from ttf.infra import infra_lives
-from ttf.jobs import JOB_COLUMNS
-from ttf.replication.scorecard import scorecard, traces_of
-from ttf.runs import RUN_COLUMNS, with_runs_before
-from ttf.stats.plans import Habits
-from ttf.stats.projection import Reach
+from ttf.analyses.large_runs.measure_ettr.compute import measured_table
+from ttf.analyses.lost.measure_losses.lost_work import lost_work
+from ttf.analyses.nodes.find_lemon_nodes import LEMON_NODES
+from ttf.analyses.nodes.find_lemon_nodes.compute import lemon_effect
+from ttf.analyses.outcomes.describe_states.compute import cluster_summary, size_mix, states
+from ttf.analyses.outcomes.split_outcomes.compute import outcome_table
+from ttf.analyses.scaling.measure_sizes.sizes import SUMS_SCHEMA, mttf_by_gpus, node_failure_rate
+from ttf.page.replication.scorecard import scorecard, traces_of
+from ttf.records.infra import infra_lives
+from ttf.records.jobs import JOB_COLUMNS
+from ttf.records.runs import RUN_COLUMNS, with_runs_before
+from ttf.stats.large_runs.plans import Habits
+from ttf.stats.large_runs.projection import Reach
 from whole_losses import loss_sums
 
 BEGINNINGS = tuple(begin for begin, file in ELSEWHERE.items() if file == Path(__file__).name)

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 from claims_tested import ELSEWHERE
 from of_claims import CLAIMS as SHIPPED
-from ttf.analyses.measure_use.compute import gpu_use_by_kind, host_use
-from ttf.replication.scorecard import scorecard
+from ttf.analyses.queue.measure_use.compute import gpu_use_by_kind, host_use
+from ttf.page.replication.scorecard import scorecard
 
 MINE = tuple(start for start, file in ELSEWHERE.items() if file == Path(__file__).name)
 CLAIMS = [claim for claim in SHIPPED if claim["id"].startswith(MINE) and "quantity" in claim]

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 from scipy.stats import t
-from ttf.clusters import block_columns, with_clusters
-from ttf.columns import FEWEST_BLOCKS
+from ttf.engine.columns import FEWEST_BLOCKS
+from ttf.records.clusters import block_columns, with_clusters
 from ttf.stats.clustered import (
     CLUSTERED,
     FEWEST,

@@ -4,17 +4,17 @@ import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
-from ttf.analyses.estimate_hazards import cox_clusters
-from ttf.analyses.estimate_hazards.cox import Lives, fit
-from ttf.analyses.estimate_hazards.cox_clusters import Alike, moves
-from ttf.analyses.estimate_hazards.hazard_ratios import ARE_CLUSTERS, hazard_ratios
-from ttf.analyses.estimate_hazards.incidence import cumulative_hazard, cumulative_incidence
-from ttf.analyses.estimate_hazards.logrank import _scores, _Stratum, logrank
-from ttf.clusters import with_clusters, with_levels
+from ttf.analyses.factors.estimate_hazards import cox_clusters
+from ttf.analyses.factors.estimate_hazards.cox import Lives, fit
+from ttf.analyses.factors.estimate_hazards.cox_clusters import Alike, moves
+from ttf.analyses.factors.estimate_hazards.hazard_ratios import ARE_CLUSTERS, hazard_ratios
+from ttf.analyses.factors.estimate_hazards.incidence import cumulative_hazard, cumulative_incidence
+from ttf.analyses.factors.estimate_hazards.logrank import _scores, _Stratum, logrank
+from ttf.records.clusters import with_clusters, with_levels
 from ttf.stats.clustered import FEWEST, UNCLUSTERED
-from ttf.stats.clustered_lives import Influences
-from ttf.stats.strata import CountedLives, times_by_stratum
-from ttf.stats.survival import NOT_WITH_ENTRIES, survival_summary, survival_tables
+from ttf.stats.durations.clustered_lives import Influences
+from ttf.stats.durations.strata import CountedLives, times_by_stratum
+from ttf.stats.durations.survival import NOT_WITH_ENTRIES, survival_summary, survival_tables
 
 ENDS = ["failure", "success", "cancelled"]
 

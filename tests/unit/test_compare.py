@@ -13,10 +13,10 @@ import vl_convert
 from given_tables import metrics_of
 from given_tables import one_row as row_of
 from scipy.stats import chi2
-from ttf.analyses.compare_traces import ANALYSIS, MTTF
-from ttf.analyses.compare_traces import OUTCOMES as COMPARED_OUTCOMES
-from ttf.analyses.compare_traces.charts import CHARTS
-from ttf.analyses.compare_traces.compute import (
+from ttf.analyses.comparison.compare_traces import ANALYSIS, MTTF
+from ttf.analyses.comparison.compare_traces import OUTCOMES as COMPARED_OUTCOMES
+from ttf.analyses.comparison.compare_traces.charts import CHARTS
+from ttf.analyses.comparison.compare_traces.compute import (
     JOBS_READ,
     LIVES_READ,
     QUANTILES,
@@ -25,25 +25,23 @@ from ttf.analyses.compare_traces.compute import (
     no_gpu_jobs,
     population,
 )
-from ttf.analyses.compare_traces.compute import (
-    compared as rows_of,
-)
-from ttf.analyses.compare_traces.labels import LABEL_LENGTH, reasons, trace_labels
-from ttf.charts.figure import Study
-from ttf.charts.saving import save_charts
-from ttf.charts.theme import WIDE
-from ttf.inputs import Inputs
-from ttf.jobs import JOB_COLUMNS, OUTCOMES, conform
-from ttf.lives import lives_of_jobs
-from ttf.page.citation import Citation
-from ttf.page.comparison import WIDTH, Cell, bottom_line, comparison_page, decades, dot
-from ttf.page.comparison import row_of as row_in_page
-from ttf.page.model import Brief, Tile
-from ttf.page.numbers import Numbers
-from ttf.page.trace import Trace
-from ttf.page.trace_page import Entry, Frame, environment
+from ttf.analyses.comparison.compare_traces.compute import compared as rows_of
+from ttf.analyses.comparison.compare_traces.trace_labels import LABEL_LENGTH, reasons, trace_labels
+from ttf.display.brief_model import Brief, Tile
+from ttf.display.charts.figure import Study
+from ttf.display.charts.saving import save_charts
+from ttf.display.charts.theme import WIDE
+from ttf.display.report_trace import Trace
+from ttf.display.trace_numbers import Numbers
+from ttf.engine.storage.tables import read_table, write_product
+from ttf.page.report.citation import Citation
+from ttf.page.report.comparison import WIDTH, Cell, bottom_line, comparison_page, decades, dot
+from ttf.page.report.comparison import row_of as row_in_page
+from ttf.page.report.trace_page import Entry, Frame, environment
+from ttf.records.inputs import Inputs
+from ttf.records.jobs import JOB_COLUMNS, OUTCOMES, conform
+from ttf.records.lives import lives_of_jobs
 from ttf.stats.shares import wilson_interval
-from ttf.tables import read_table, write_product
 
 ROOT = Path(__file__).parents[2]
 ALL_OUTCOMES = frozenset(OUTCOMES)
@@ -481,7 +479,7 @@ def trace_of(folder: Path, name: str, entry: dict, basis: str = "event", title: 
 
 
 def page_of(traces: list[Trace], folder: Path) -> str:
-    jinja = environment(ROOT / "report", [ROOT / "scripts/ttf/analyses"])
+    jinja = environment(ROOT / "report", [ROOT / "scripts/ttf/analyses/comparison"])
     compared = Trace("comparison", {}, folder, CONTRACTS)
     frame = Frame(f"Comparison of {len(traces)} traces", False, "1", CITED, [Entry("Comparison", "index.html")])
     hrefs = {trace.name: f"{trace.name}.html" for trace in traces}

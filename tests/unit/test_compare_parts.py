@@ -8,18 +8,26 @@ import polars as pl
 import pytest
 from scipy import stats
 from ttf.analyses import contracts_of
-from ttf.analyses.compare_parts import ANALYSIS, CHANCE, CHANGED, TOO_FEW, TOO_FEW_WEEKS
-from ttf.analyses.compare_parts.calendar import ONE_PART, OVERLAP, Calendar, calendar_of
-from ttf.analyses.compare_parts.compute import changes, compute
-from ttf.analyses.compare_parts.judged import RARE, UNTESTED, by_clusters, by_parts, compared, exact, verdict_of
-from ttf.analyses.compare_parts.news import new_words, suspects, words_of_failures
-from ttf.analyses.compare_parts.sums import Sums, ended_jobs, runs_by_time
-from ttf.analyses.find_lemon_nodes.excess import benjamini_hochberg
-from ttf.analyses.measure_drift.differing import of_means
-from ttf.analyses.measure_sizes import NODE_FAILURE_RATE
-from ttf.inputs import Inputs
-from ttf.stats.holm import holm
-from ttf.tables import write_csv
+from ttf.analyses.nodes.find_lemon_nodes.excess import benjamini_hochberg
+from ttf.analyses.quality.compare_parts import ANALYSIS, CHANCE, CHANGED, TOO_FEW, TOO_FEW_WEEKS
+from ttf.analyses.quality.compare_parts.calendar import ONE_PART, OVERLAP, Calendar, calendar_of
+from ttf.analyses.quality.compare_parts.compute import changes, compute
+from ttf.analyses.quality.compare_parts.news import new_words, suspects, words_of_failures
+from ttf.analyses.quality.compare_parts.part_tests import (
+    RARE,
+    UNTESTED,
+    by_clusters,
+    by_parts,
+    compared,
+    exact,
+    verdict_of,
+)
+from ttf.analyses.quality.compare_parts.sums import Sums, ended_jobs, runs_by_time
+from ttf.analyses.quality.measure_drift.window_tests import of_means
+from ttf.analyses.scaling.measure_sizes import NODE_FAILURE_RATE
+from ttf.engine.storage.tables import write_csv
+from ttf.records.inputs import Inputs
+from ttf.stats.basics.holm import holm
 
 SIMULATED = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "coverage_changes.py"))
 DAY, WEEK = 86_400, 7 * 86_400

@@ -18,7 +18,7 @@ from jsonschema import Draft202012Validator
 from snakemake.utils import update_config
 from study.config import SCHEMA, _merge, dump, layers_of, resolve
 from study.documents import SCHEMAS, key_paths, load_schema
-from study.formats import load_formats
+from study.format_declarations import load_formats
 from study.messages import ConfigError
 from study.yaml_files import load_yaml
 

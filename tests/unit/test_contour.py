@@ -8,13 +8,13 @@ import vl_convert
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan_inputs import DAY, HABITS, RATE, a_rate, given_plan
-from ttf.analyses.plan_ettr import ETTR_CONTOUR
-from ttf.analyses.plan_ettr.charts import contour_chart
-from ttf.analyses.plan_ettr.compute import INTERVALS_S, LARGE_GPUS, LEVELS, NEVER, ettr_contour
-from ttf.charts.figure import Study
-from ttf.stats.ettr import Plan, ettr_renewal
-from ttf.stats.plans import Habits
-from ttf.tables import read_table, write_product
+from ttf.analyses.large_runs.plan_ettr import ETTR_CONTOUR
+from ttf.analyses.large_runs.plan_ettr.charts import contour_chart
+from ttf.analyses.large_runs.plan_ettr.compute import INTERVALS_S, LARGE_GPUS, LEVELS, NEVER, ettr_contour
+from ttf.display.charts.figure import Study
+from ttf.engine.storage.tables import read_table, write_product
+from ttf.stats.large_runs.ettr import Plan, ettr_renewal
+from ttf.stats.large_runs.plans import Habits
 
 
 def ratio_at(row):

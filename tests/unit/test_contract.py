@@ -6,10 +6,10 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ttf.contract import REASON, Column, count, number, parquet, reason, seconds, share, table, text, truth
-from ttf.contract import whole_seconds as whole
-from ttf.errors import StudyError
-from ttf.tables import read_table, write_product
+from ttf.engine.contract import REASON, Column, count, number, parquet, reason, seconds, share, table, text, truth
+from ttf.engine.contract import whole_seconds as whole
+from ttf.engine.errors import StudyError
+from ttf.engine.storage.tables import read_table, write_product
 
 TABLE = table(
     "lives",

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
-from ttf.analyses.correlate import CORRELATIONS
-from ttf.analyses.correlate.clustered import OF_MEANS
+from ttf.analyses.factors.correlate import CORRELATIONS
+from ttf.analyses.factors.correlate.clustered_correlations import OF_MEANS
+from ttf.stats.basics.p_value import SMALLEST_P
 from ttf.stats.clustered import UNCLUSTERED
-from ttf.stats.p_value import SMALLEST_P
 
 SCHEMA = {
     "outcome": pl.String,

@@ -8,9 +8,9 @@ import pytest
 from given_tables import correlations
 from polars.testing import assert_frame_equal
 from scipy import stats
-from ttf.analyses.correlate.clustered import INFLUENCES, OF_MEANS
-from ttf.analyses.correlate.run_times import samples
-from ttf.clusters import CLUSTER_COLUMNS, Level, with_clusters
+from ttf.analyses.factors.correlate.clustered_correlations import INFLUENCES, OF_MEANS
+from ttf.analyses.factors.correlate.run_times import samples
+from ttf.records.clusters import CLUSTER_COLUMNS, Level, with_clusters
 from ttf.stats.clustered import FEWEST, UNCLUSTERED
 
 SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr}

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ttf.stats.counts import Counted, code, commonest, counted, counts, labels
+from ttf.engine.counts import Counted, code, commonest, counted, counts, labels
 
 SMALL, WIDE = st.integers(-3, 3), st.integers(-(2**62), 2**62)
 
@@ -46,7 +46,7 @@ def test_a_column_is_counted_through_or_sorted(numbers, most_room):
     known = Counter(number for number in numbers if number is not None)
     table = pl.LazyFrame({"x": numbers}, schema={"x": pl.Int64})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ttf.stats.counts.MOST_ROOM", most_room)
+        patch.setattr("ttf.engine.counts.MOST_ROOM", most_room)
         found = counted(table, "x", min(known), max(known))
     assert dict(zip(found.values.tolist(), found.counts.tolist(), strict=True)) == known
     assert found.values.tolist() == sorted(known)

@@ -1,6 +1,7 @@
 """How often intervals cover what they should, in seeded simulations: at the sizes where their theory holds, and below.
 
-The report names these sizes; `ttf.analyses.judge_lifetimes.compute.FEWEST_FAILURES` is the one of the Weibull shape.
+The report names these sizes; `ttf.analyses.time_to_failure.judge_lifetimes.compute.FEWEST_FAILURES` is the one of the
+Weibull shape.
 """
 
 import math
@@ -8,13 +9,13 @@ import math
 import numpy as np
 import pytest
 from scipy.stats import poisson
-from ttf.analyses.fit_mttf.lifetime_sample import CannotFit, Sample
-from ttf.analyses.fit_mttf.lifetimes import weibull
-from ttf.analyses.judge_lifetimes.compute import FEWEST_FAILURES
-from ttf.stats import survival
-from ttf.stats.mttf import garwood_interval, poisson_limits
-from ttf.stats.normal import Z_95
-from ttf.stats.strata import Times
+from ttf.analyses.time_to_failure.fit_mttf.lifetime_sample import CannotFit, Sample
+from ttf.analyses.time_to_failure.fit_mttf.lifetimes import weibull
+from ttf.analyses.time_to_failure.judge_lifetimes.compute import FEWEST_FAILURES
+from ttf.stats.basics.normal import Z_95
+from ttf.stats.durations import survival
+from ttf.stats.durations.mttf import garwood_interval, poisson_limits
+from ttf.stats.durations.strata import Times
 
 ROUNDS = 2000
 # Three standard errors of a share of 95 % in so many rounds.

@@ -8,9 +8,9 @@ import pytest
 from scipy import stats
 from statsmodels.duration.hazard_regression import PHReg
 from statsmodels.stats.multitest import multipletests
-from ttf.analyses.estimate_hazards import COX, cox
-from ttf.analyses.estimate_hazards.cox import Lives, NoFit, fit, independent, proportionality
-from ttf.analyses.estimate_hazards.hazard_ratios import (
+from ttf.analyses.factors.estimate_hazards import COX, cox
+from ttf.analyses.factors.estimate_hazards.cox import Lives, NoFit, fit, independent, proportionality
+from ttf.analyses.factors.estimate_hazards.hazard_ratios import (
     ARE_CLUSTERS,
     COLLINEAR,
     CONSTANT,
@@ -25,7 +25,7 @@ from ttf.analyses.estimate_hazards.hazard_ratios import (
     hazard_ratios,
 )
 from ttf.stats.clustered import UNCLUSTERED
-from ttf.stats.strata import NO_LIFE
+from ttf.stats.durations.strata import NO_LIFE
 
 
 def simulated(n=800, seed=1, longest=10_000, slope=0.5):

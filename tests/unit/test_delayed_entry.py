@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.duration.survfunc import SurvfuncRight
-from ttf.analyses.estimate_hazards import SURVIVAL_SUMMARY_DELAYED_ENTRY
-from ttf.stats.mttf import mean_time_to_failure
-from ttf.stats.strata import since_watched
-from ttf.stats.survival import survival_tables
+from ttf.analyses.factors.estimate_hazards import SURVIVAL_SUMMARY_DELAYED_ENTRY
+from ttf.stats.durations.mttf import mean_time_to_failure
+from ttf.stats.durations.strata import since_watched
+from ttf.stats.durations.survival import survival_tables
 
 LIVES = {"duration_s": pl.Int64, "entry_s": pl.Int64, "event": pl.String}
 

@@ -15,21 +15,21 @@ from made_numbers import ABOUT
 from made_numbers import numbers as numbers_of
 from made_runs import trace_of, with_jobs
 from polars.testing import assert_frame_equal
-from ttf.analyses.describe_strata import STRATA
-from ttf.analyses.describe_strata.compute import strata, with_shares
-from ttf.analyses.describe_strata.page import MOST, eligible, stratum_in_words
-from ttf.analyses.measure_losses.lost_work import lost_work
-from ttf.analyses.split_outcomes.compute import outcomes_by_gpus
-from ttf.clusters import CLUSTER_COLUMNS, block_columns, with_clusters
-from ttf.infra import EVENT, infra_lives
-from ttf.jobs import JOB_COLUMNS, conform
-from ttf.page.blocks import macros
-from ttf.page.model import Brief, Tile
-from ttf.page.numbers import interval_about
-from ttf.page.strata import MOST_BYTES, TILES, strata_json
+from ttf.analyses.lost.measure_losses.lost_work import lost_work
+from ttf.analyses.outcomes.describe_strata import STRATA
+from ttf.analyses.outcomes.describe_strata.compute import strata, with_shares
+from ttf.analyses.outcomes.describe_strata.page import MOST, eligible, stratum_in_words
+from ttf.analyses.outcomes.split_outcomes.compute import outcomes_by_gpus
+from ttf.display.brief_model import Brief, Tile
+from ttf.display.trace_numbers import interval_about
+from ttf.engine.counts import Counted, counts
+from ttf.page.brief.stratum_tiles import MOST_BYTES, TILES, strata_json
+from ttf.page.report.blocks import macros
+from ttf.records.clusters import CLUSTER_COLUMNS, block_columns, with_clusters
+from ttf.records.infra import EVENT, infra_lives
+from ttf.records.jobs import JOB_COLUMNS, conform
 from ttf.stats.clustered import CLUSTERED, clustered_median, clustered_shares
-from ttf.stats.counts import Counted, counts
-from ttf.stats.mttf import mean_time_to_failure
+from ttf.stats.durations.mttf import mean_time_to_failure
 from whole_losses import loss_sums, runs_of
 
 REPORT = Path(__file__).parents[2] / "report"

@@ -4,11 +4,11 @@ import json
 from html.parser import HTMLParser
 from pathlib import Path
 
-from ttf.contract import REASON, count, parquet, reason, seconds, share, table
-from ttf.publish.about import describe
-from ttf.publish.crate import crate
-from ttf.publish.dictionary import as_html, as_markdown, by_analysis
-from ttf.publish.files import published
+from ttf.engine.contract import REASON, count, parquet, reason, seconds, share, table
+from ttf.page.publication_record import describe
+from ttf.page.publish.crate import crate
+from ttf.page.publish.dictionary import as_html, as_markdown, by_analysis
+from ttf.page.publish.files import published
 
 ROOT = Path(__file__).parents[2]
 HOSTILE = "<script>alert(1)</script>\"'&<img src=x>"

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from ttf.stats import differences
+from ttf.stats.basics.p_value import SMALLEST_P, TINY_P
 from ttf.stats.differences import compare_distributions, compare_medians, compare_shares
-from ttf.stats.p_value import SMALLEST_P, TINY_P
 
 
 def counts_of(values, sample):

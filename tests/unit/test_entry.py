@@ -9,9 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 from study.progress import failure
-from ttf.entry import run_rule
-from ttf.errors import StudyError
-from ttf.machine import OF_LIBRARIES
+from ttf.engine.errors import StudyError
+from ttf.engine.process.entry import run_rule
+from ttf.engine.process.machine import OF_LIBRARIES
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 
@@ -19,7 +19,7 @@ SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 @pytest.fixture(autouse=True)
 def environment(monkeypatch):
     """run_rule is for a process of its own: here that is the tests', which Ctrl-C ends as ever."""
-    monkeypatch.setattr("ttf.entry.end_job_on_request", lambda: None)
+    monkeypatch.setattr("ttf.engine.process.entry.end_job_on_request", lambda: None)
     for name in ("POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         monkeypatch.setenv(name, "7")
     for name in ("NPY_DISABLE_CPU_FEATURES", "OPENBLAS_CORETYPE"):
@@ -109,7 +109,7 @@ def test_threads_are_limited_before_the_work(job):
 ABORTED = """
 import os, sys, warnings
 from types import SimpleNamespace
-from ttf.entry import run_rule
+from ttf.engine.process.entry import run_rule
 
 def main(snakemake):
     warnings.warn("of Python")
@@ -147,7 +147,7 @@ def test_a_job_that_was_killed_has_no_words_in_its_log(tmp_path):
 
 NUMBERS = """
 import hashlib
-from ttf.entry import limit_libraries
+from ttf.engine.process.entry import limit_libraries
 limit_libraries(1)
 import numpy as np
 x = np.random.default_rng(1).uniform(1e-6, 30, 20_000)

@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from study.beside import file_beside
 from study.messages import ConfigError
-from ttf.analyses.measure_epochs.compute import best_epochs, epochs_summary, epochs_table, of_jobs
+from study.registry_options import file_beside
+from ttf.analyses.replication.measure_epochs.compute import best_epochs, epochs_summary, epochs_table, of_jobs
 
 LOSSES = {"job": pl.String, "epoch": pl.Int64, "loss": pl.Float64, "time_s": pl.Int64}
 JOBS = {

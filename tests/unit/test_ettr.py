@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plan_inputs import wall_by_first_steps
 from scipy.optimize import minimize_scalar
-from ttf.stats.ettr import (
+from ttf.stats.large_runs.ettr import (
     Plan,
     daly_young_interval_s,
     ettr_combined,
@@ -23,7 +23,7 @@ from ttf.stats.ettr import (
     simulate,
     simulated_ettr,
 )
-from ttf.stats.plans import Habits
+from ttf.stats.large_runs.plans import Habits
 
 DAY = 86_400
 PLAN = Plan(

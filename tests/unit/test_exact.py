@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 from statsmodels.stats.multitest import multipletests
-from ttf.stats.exact import dot, doubled_ranks, group_sums
-from ttf.stats.holm import holm
+from ttf.engine.exact_sums import dot, doubled_ranks, group_sums
+from ttf.stats.basics.holm import holm
 
 LARGE = st.integers(0, 2**45)
 

@@ -2,7 +2,7 @@
 
 import polars as pl
 import pytest
-from ttf.stats.features import FEATURES, features_of
+from ttf.stats.job_features import FEATURES, features_of
 
 BY_NAME = {feature.name: feature for feature in FEATURES}
 

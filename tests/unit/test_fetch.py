@@ -32,11 +32,11 @@ from loopback import (
 )
 from of_formats import FORMATS
 from study.messages import ConfigError
-from study.raw_tables import raw_tables, to_fetch
+from study.trace_files import raw_tables, to_fetch
 from study.yaml_files import load_yaml
-from ttf import raw_files
-from ttf.errors import StudyError
-from ttf.fetch import Download, _with_progress, fetch
+from ttf.engine.errors import StudyError
+from ttf.raw import raw_files
+from ttf.raw.fetch import Download, _with_progress, fetch
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = b"".join(b"job%d,%d,Terminated\n" % (n, n * n) for n in range(40_000))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from study.finished import earlier, numbers_in, results_of, subject_of
-from ttf.errors import StudyError
-from ttf.provenance.seal import sealed
+from ttf.engine.errors import StudyError
+from ttf.engine.provenance.seal import sealed
 
 NUMBER = {"value": 1, "unit": "jobs", "n": None, "source": "tables/outcomes.csv"}
 OWN = "results/studies/two"

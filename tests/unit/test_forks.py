@@ -119,7 +119,7 @@ POLARS = """
 import sys
 sys.path.append({scripts!r})
 there = "polars" in sys.modules
-from ttf.entry import limit_libraries
+from ttf.engine.process.entry import limit_libraries
 limit_libraries(3)
 import polars as pl
 frame = pl.DataFrame({{"x": range(50_000)}})

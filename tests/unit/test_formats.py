@@ -5,11 +5,11 @@ import pytest
 import yaml
 from of_formats import FILES, FORMATS, MADE_UP, RUNS
 from study.documents import load_document
-from study.formats import FOLDER, load_formats, meaning_of, schema_text
+from study.format_declarations import FOLDER, load_formats, meaning_of, schema_text
 from ttf.formats.protocol import Reading, Source, code_of, reading_in
-from ttf.ingest import ingest
-from ttf.jobs import JOB_COLUMNS, OUTCOMES, nodes
-from ttf.raw_tables import table_schemas
+from ttf.raw.ingest import ingest
+from ttf.raw.raw_tables import table_schemas
+from ttf.records.jobs import JOB_COLUMNS, OUTCOMES, nodes
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -9,14 +9,14 @@ from polars.testing import assert_frame_equal
 from scipy.integrate import quad
 from scipy.optimize import approx_fprime, minimize
 from scipy.stats import gamma
-from ttf.analyses.fit_mttf.lifetimes import lifetime_models
-from ttf.analyses.judge_lifetimes import LIFETIME_VERDICT, MIXTURE
-from ttf.analyses.judge_lifetimes.compute import lifetime_verdict
-from ttf.analyses.judge_lifetimes.frailty import Ages, Units, age_bin, likelihood, pooled, within
-from ttf.analyses.judge_lifetimes.within import shapes
-from ttf.clusters import CLUSTER_COLUMNS, with_clusters
-from ttf.stats.normal import Z_95
-from ttf.stats.survival import survival_tables
+from ttf.analyses.time_to_failure.fit_mttf.lifetimes import lifetime_models
+from ttf.analyses.time_to_failure.judge_lifetimes import LIFETIME_VERDICT, MIXTURE
+from ttf.analyses.time_to_failure.judge_lifetimes.compute import lifetime_verdict
+from ttf.analyses.time_to_failure.judge_lifetimes.frailty import Ages, Units, age_bin, likelihood, pooled, within
+from ttf.analyses.time_to_failure.judge_lifetimes.pooled_shapes import shapes
+from ttf.records.clusters import CLUSTER_COLUMNS, with_clusters
+from ttf.stats.basics.normal import Z_95
+from ttf.stats.durations.survival import survival_tables
 
 FAILED = {"failure": (pl.col("event") == "failure").fill_null(False)}
 

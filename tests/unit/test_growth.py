@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from outage_traces import made
 from scipy import stats
-from ttf.analyses.follow_outages import GROWTH, MCF
-from ttf.analyses.follow_outages.compute import follow
-from ttf.outages.faults import faults
-from ttf.stats.growth import Stratum, common_growth, cumulative, growth
-from ttf.stats.mcf import mean_cumulative
+from ttf.analyses.outages.follow_outages import GROWTH, MCF
+from ttf.analyses.outages.follow_outages.compute import follow
+from ttf.analyses.shared.outages.faults import faults
+from ttf.stats.durations.growth import Stratum, common_growth, cumulative, growth
+from ttf.stats.durations.mcf import mean_cumulative
 
 # Failures of a system on test for 620 hours (ReliaWiki, Crow-AMSAA, the example of developmental testing).
 HOURS = [2.7, 10.3, 12.5, 30.6, 57, 61.3, 80, 109.5, 125, 128.6, 143.8, 167.9, 229.2, 296.7, 320.6, 328.2, 366.2, 396.7]

@@ -12,19 +12,19 @@ from scipy import stats
 from statsmodels.duration.hazard_regression import PHReg
 from statsmodels.duration.survfunc import CumIncidenceRight, survdiff
 from statsmodels.stats.multitest import multipletests
-from ttf.analyses.estimate_hazards import CUMULATIVE_HAZARD, CUMULATIVE_INCIDENCE, LOGRANK
-from ttf.analyses.estimate_hazards.incidence import (
+from ttf.analyses.factors.estimate_hazards import CUMULATIVE_HAZARD, CUMULATIVE_INCIDENCE, LOGRANK
+from ttf.analyses.factors.estimate_hazards.incidence import (
     EVERYBODY,
     NO_EVENT_YET,
     cumulative_hazard,
     cumulative_incidence,
     exclusive_causes,
 )
-from ttf.analyses.estimate_hazards.logrank import MOST_STRATA, NO_CONTRAST, ROUGH, TOO_FEW_STRATA, logrank
+from ttf.analyses.factors.estimate_hazards.logrank import MOST_STRATA, NO_CONTRAST, ROUGH, TOO_FEW_STRATA, logrank
+from ttf.stats.basics.p_value import SMALLEST_P
 from ttf.stats.clustered import UNCLUSTERED
-from ttf.stats.p_value import SMALLEST_P
-from ttf.stats.strata import NO_LIFE
-from ttf.stats.survival import thin
+from ttf.stats.durations.strata import NO_LIFE
+from ttf.stats.durations.survival import thin
 
 ENDS = ["failure", "success", "cancelled"]
 ROWS = st.lists(st.tuples(st.none() | st.integers(0, 30), st.sampled_from([*ENDS, None])), max_size=40)

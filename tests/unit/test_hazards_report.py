@@ -8,25 +8,25 @@ import numpy as np
 import polars as pl
 import pytest
 from given_tables import metrics_of
-from ttf import words
-from ttf.analyses.estimate_hazards import ANALYSIS, page
-from ttf.analyses.estimate_hazards.charts import CHARTS
-from ttf.analyses.estimate_hazards.compute import compute, summarise_ratios
-from ttf.analyses.estimate_hazards.forest import MOST_ROWS
-from ttf.analyses.fit_mttf.compute import failures_without_end, summarise_lives, survival_at
-from ttf.charts.figure import Study
-from ttf.charts.saving import save_charts
-from ttf.inputs import Inputs
-from ttf.lives import LIFE_COLUMNS
-from ttf.page.numbers import Numbers
-from ttf.page.phrases import length, plain
-from ttf.page.trace import Trace
-from ttf.page.trace_page import environment
-from ttf.results_tables import contracts
-from ttf.rooms import places
-from ttf.stats.mttf import mean_time_to_failure
-from ttf.stats.survival import survival_tables
-from ttf.tables import write_product
+from ttf.analyses.catalogue import places
+from ttf.analyses.factors.estimate_hazards import ANALYSIS, page
+from ttf.analyses.factors.estimate_hazards.charts import CHARTS
+from ttf.analyses.factors.estimate_hazards.compute import compute, summarise_ratios
+from ttf.analyses.factors.estimate_hazards.forest import MOST_ROWS
+from ttf.analyses.time_to_failure.fit_mttf.compute import failures_without_end, summarise_lives, survival_at
+from ttf.display.charts.figure import Study
+from ttf.display.charts.saving import save_charts
+from ttf.display.phrases import length, plain
+from ttf.display.report_trace import Trace
+from ttf.display.trace_numbers import Numbers
+from ttf.engine import words
+from ttf.engine.storage.tables import write_product
+from ttf.page.report.trace_page import environment
+from ttf.page.results_tables import contracts
+from ttf.records.inputs import Inputs
+from ttf.records.lives import LIFE_COLUMNS
+from ttf.stats.durations.mttf import mean_time_to_failure
+from ttf.stats.durations.survival import survival_tables
 
 ROOT = Path(__file__).resolve().parents[2]
 CONTRACTS = contracts()

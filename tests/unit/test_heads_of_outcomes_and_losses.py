@@ -7,23 +7,23 @@ import polars as pl
 import pytest
 import vl_convert
 from given_tables import metrics_of
-from ttf.analyses.classify_failures import LOG_TAILS, TAXONOMY, UNMATCHED
-from ttf.analyses.classify_failures import page as causes
-from ttf.analyses.classify_failures.charts import MOST_BARS, failed_attempts_by_reason
-from ttf.analyses.classify_failures.compute import NO_RULE, failure_kinds, summarise_taxonomy
-from ttf.analyses.describe_states import page as states
-from ttf.analyses.measure_losses import LOST_WORK_ALL
-from ttf.analyses.measure_losses import page as losses
-from ttf.analyses.split_outcomes import page as outcomes
-from ttf.analyses.split_outcomes import summaries
-from ttf.analyses.split_outcomes.charts import failure_rate_by_gpus, jobs_and_gpu_time
-from ttf.analyses.split_outcomes.compute import observed_times, outcome_table, outcomes_by_gpus
-from ttf.charts.figure import Study
-from ttf.clusters import with_clusters
-from ttf.jobs import JOB_COLUMNS
-from ttf.page import phrases
-from ttf.page.head import Head, Line
-from ttf.page.numbers import Numbers
+from ttf.analyses.causes.classify_failures import LOG_TAILS, TAXONOMY, UNMATCHED
+from ttf.analyses.causes.classify_failures import page as causes
+from ttf.analyses.causes.classify_failures.charts import MOST_BARS, failed_attempts_by_reason
+from ttf.analyses.causes.classify_failures.compute import NO_RULE, failure_kinds, summarise_taxonomy
+from ttf.analyses.lost.measure_losses import LOST_WORK_ALL
+from ttf.analyses.lost.measure_losses import page as losses
+from ttf.analyses.outcomes.describe_states import page as states
+from ttf.analyses.outcomes.split_outcomes import page as outcomes
+from ttf.analyses.outcomes.split_outcomes import summaries
+from ttf.analyses.outcomes.split_outcomes.charts import failure_rate_by_gpus, jobs_and_gpu_time
+from ttf.analyses.outcomes.split_outcomes.compute import observed_times, outcome_table, outcomes_by_gpus
+from ttf.display import phrases
+from ttf.display.charts.figure import Study
+from ttf.display.section_head import Head, Line
+from ttf.display.trace_numbers import Numbers
+from ttf.records.clusters import with_clusters
+from ttf.records.jobs import JOB_COLUMNS
 
 PODS = SimpleNamespace(about={"unit": "pod"})
 HOSTILE = "<script>alert(1)</script>\u202e{outcomes.failure_share|1%}" + "long" * 2_500

@@ -4,16 +4,16 @@ from types import SimpleNamespace
 
 import polars as pl
 import pytest
-from ttf.analyses.estimate_hazards import page as hazards
-from ttf.analyses.find_lemon_nodes import page as lemons
-from ttf.analyses.fit_mttf import page as mttf
-from ttf.analyses.follow_rate import page as rate
-from ttf.analyses.measure_sizes import page as sizes
-from ttf.page import rules
-from ttf.page.head import Head, Line
-from ttf.page.numbers import Numbers
-from ttf.page.phrases import keys, length, plain
-from ttf.page.rules import WITHOUT_ENDS
+from ttf.analyses.factors.estimate_hazards import page as hazards
+from ttf.analyses.nodes.find_lemon_nodes import page as lemons
+from ttf.analyses.nodes.follow_rate import page as rate
+from ttf.analyses.scaling.measure_sizes import page as sizes
+from ttf.analyses.time_to_failure.fit_mttf import page as mttf
+from ttf.display import statement_rules
+from ttf.display.phrases import keys, length, plain
+from ttf.display.section_head import Head, Line
+from ttf.display.statement_rules import WITHOUT_ENDS
+from ttf.display.trace_numbers import Numbers
 
 DAY = 86_400
 LIVES = {"survival.n": 900, "survival.events": 200, "survival.1h.survival": 0.756, "mttf.mttf_s": 109_100.0}
@@ -315,7 +315,7 @@ def test_power_is_a_matter_where_none_was_found(ratio, found, told):
     known = {"lemons.lemons": found, "drains.listed": found}
     known |= {"lemons.detectable_ratio": ratio, "drains.detectable_ratio": ratio} if ratio else {}
     for test in ("lemons", "drains"):
-        assert rules.r11_no_power(numbers(known), test) is not told
+        assert statement_rules.r11_no_power(numbers(known), test) is not told
 
 
 def test_without_times_or_nodes_there_are_lines_and_nodes_lead_alone():

@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 from given_tables import one_row
 from of_formats import table_of, typed
-from ttf.jobs import JOB_COLUMNS
-from ttf.lives import lives_of_jobs
+from ttf.records.jobs import JOB_COLUMNS
+from ttf.records.lives import lives_of_jobs
 
 HEADER = "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n"
 # The three rows of the publishers' README, and nine more in their manner.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from study.helpers import _syntax, code_digest, helpers
-from ttf.provenance.syntax import Memory
+from ttf.engine.provenance.syntax import Memory
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 TREE = {
@@ -123,8 +123,9 @@ def test_what_cannot_be_followed(tree, script, modules, error, says):
 
 def test_ingest_needs_no_statistics():
     found = closure(SCRIPTS, "ingest.py")
-    assert {"ttf/entry.py", "ttf/errors.py", "ttf/ingest.py", "ttf/raw_files.py", "ttf/raw_tables.py"} <= found
-    assert not any(name.startswith(("ttf/stats/", "ttf/formats/sacct/", "ttf/charts/")) for name in found)
+    modules = ("engine/process/entry", "engine/errors", "raw/ingest", "raw/raw_files", "raw/raw_tables")
+    assert {f"ttf/{name}.py" for name in modules} <= found
+    assert not any(name.startswith(("ttf/stats/", "ttf/formats/sacct/", "ttf/display/")) for name in found)
 
 
 @pytest.mark.parametrize(("format_", "other"), [("acme", "pai2020"), ("pai2020", "acme")])
@@ -132,7 +133,7 @@ def test_a_format_needs_no_other(format_, other):
     found = closure(SCRIPTS, "derive_runtimes.py", f"ttf.formats.{format_}.derive")
     assert {f"ttf/formats/{format_}/derive.py", f"ttf/formats/{format_}/format.yaml"} <= found
     assert not any(name.startswith(f"ttf/formats/{other}/") for name in found)
-    assert "ttf/jobs.py" in found
+    assert "ttf/records/jobs.py" in found
     assert not any(name.startswith("ttf/stats/") for name in found)
 
 
@@ -140,10 +141,13 @@ def test_a_format_needs_no_other(format_, other):
     "script", sorted(path.name for path in SCRIPTS.glob("*.py") if "run_rule(" in path.read_text())
 )
 def test_every_entry_can_be_followed(script):
-    assert "ttf/entry.py" in closure(SCRIPTS, script)
+    assert "ttf/engine/process/entry.py" in closure(SCRIPTS, script)
 
 
-@pytest.mark.parametrize("module", ["ttf.formats.mapped", "ttf.ingest", "ttf.derived", "ttf.stats.survival"])
+@pytest.mark.parametrize(
+    "module",
+    ["ttf.formats.column_mapping", "ttf.raw.ingest", "ttf.formats.common_tables", "ttf.stats.durations.survival"],
+)
 def test_the_closure_is_what_python_imports(tmp_path, module):
     program = (
         f"import sys, {module}\n"

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ttf.errors import StudyError
+from ttf.engine.errors import StudyError
 from ttf.formats.sacct.hostlist import expand, node_lists
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import pearsonr
-from ttf.replication.implied_n import Printed, implied_n, p_value
+from ttf.page.replication.implied_n import Printed, implied_n, p_value
 
 # The ranges that a study of the PAI trace implies, solved independently by others.
 RANGES = {

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_runs import trace_of
 from polars.testing import assert_frame_equal
-from ttf.analyses.measure_losses import compute as losses
-from ttf.analyses.measure_losses import lost_work, owners, what_if
-from ttf.infra import infra_lives
-from ttf.runs import ended, in_blocks, runs, with_reasons
+from ttf.analyses.lost.measure_losses import compute as losses
+from ttf.analyses.lost.measure_losses import lost_work, owners, what_if
+from ttf.records.infra import infra_lives
+from ttf.records.runs import ended, in_blocks, runs, with_reasons
 
 RULES = {"states": ["NODE_FAIL"]}
 SIZES = st.integers(1, 9)

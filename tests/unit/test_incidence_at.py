@@ -6,9 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.duration.survfunc import CumIncidenceRight
-from ttf.analyses.estimate_hazards import INCIDENCE_AT
-from ttf.analyses.estimate_hazards.incidence import AGES_S, NO_EVENT_YET, TOO_LATE, cumulative_incidence, incidence_at
-from ttf.stats.strata import NO_LIFE, CountedLives
+from ttf.analyses.factors.estimate_hazards import INCIDENCE_AT
+from ttf.analyses.factors.estimate_hazards.incidence import (
+    AGES_S,
+    NO_EVENT_YET,
+    TOO_LATE,
+    cumulative_incidence,
+    incidence_at,
+)
+from ttf.stats.durations.strata import NO_LIFE, CountedLives
 
 ENDS = ["failure", "success"]
 LIVES = {"duration_s": pl.Int64, "duration_max_s": pl.Int64, "event": pl.String}

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sacct_story import FIXTURES, study
-from study.beside import file_beside, infra_failures_of
 from study.messages import ConfigError
-from ttf.analyses.classify_failures.compute import HEALTH_EVENT, NO_RULE, kind_of, with_health_events
-from ttf.errors import StudyError
-from ttf.infra import (
+from study.registry_options import file_beside, infra_failures_of
+from ttf.analyses.causes.classify_failures.compute import HEALTH_EVENT, NO_RULE, kind_of, with_health_events
+from ttf.engine.errors import StudyError
+from ttf.records.infra import (
     AFTER_S,
     BEFORE_S,
     INFRA_COLUMNS,
@@ -24,9 +24,9 @@ from ttf.infra import (
     went_down,
     with_infra_failures,
 )
-from ttf.jobs import JOB_COLUMNS
-from ttf.lives import LIFE_COLUMNS, lives_of_jobs
-from ttf.record_contracts import OUTAGES
+from ttf.records.jobs import JOB_COLUMNS
+from ttf.records.lives import LIFE_COLUMNS, lives_of_jobs
+from ttf.records.record_contracts import OUTAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULTS = {"states": ["NODE_FAIL", "BOOT_FAIL"]}

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from of_formats import FILES
-from ttf import ingest as ingest_module
-from ttf import raw_files
-from ttf.errors import StudyError
-from ttf.ingest import QUARANTINE_SCHEMA, REASONS, anomalies, ingest
+from ttf.engine.errors import StudyError
+from ttf.raw import ingest as ingest_module
+from ttf.raw import raw_files
+from ttf.raw.ingest import QUARANTINE_SCHEMA, REASONS, anomalies, ingest
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 
@@ -216,8 +216,8 @@ def test_any_number_of_threads_gives_the_same_bytes(tmp_path):
     for name, row in (("job", job), ("task", task), ("instance", instance)):
         (tmp_path / f"{name}.csv").write_text("".join(row(n % 700) for n in range(2000)))
     program = (
-        "import sys, yaml\nfrom pathlib import Path\nfrom ttf import raw_files\nfrom ttf.ingest import ingest\n"
-        "from ttf.raw_tables import table_schemas\n"
+        "import sys, yaml\nfrom pathlib import Path\nfrom ttf.raw import raw_files\nfrom ttf.raw.ingest import ingest\n"
+        "from ttf.raw.raw_tables import table_schemas\n"
         "raw_files.BLOCK_BYTES = 1000\n"
         f"schemas = table_schemas(yaml.safe_load(Path({str(FILES['pai2020'])!r}).read_text())['schema'])\n"
         "files = {name: Path(name + '.csv') for name in ('job', 'task', 'instance')}\n"

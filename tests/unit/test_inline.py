@@ -5,10 +5,10 @@ import re
 import xml.etree.ElementTree as ET
 
 import pytest
-from ttf.charts.figure import Study, chart_of, figure, fitted, nothing_to_draw
-from ttf.charts.inline import bare, inline
-from ttf.charts.saving import drawing_of, headed, picture_of
-from ttf.charts.theme import FAILURE, LIGHT
+from ttf.display.charts.figure import Study, chart_of, figure, fitted, nothing_to_draw
+from ttf.display.charts.inline import bare, inline
+from ttf.display.charts.saving import drawing_of, headed, picture_of
+from ttf.display.charts.theme import FAILURE, LIGHT
 
 HOSTILE = "</svg><script>x</script> & \"'"
 SVG = "{http://www.w3.org/2000/svg}"

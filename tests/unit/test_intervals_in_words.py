@@ -2,11 +2,11 @@
 
 import polars as pl
 import pytest
-from ttf.analyses.fit_mttf import MTTF
-from ttf.charts.intervals import by_what, shown
-from ttf.numbers.metrics import CI_S, Metrics, cells
-from ttf.page.numbers import Numbers
-from ttf.words import clustering
+from ttf.analyses.time_to_failure.fit_mttf import MTTF
+from ttf.display.charts.intervals import by_what, shown
+from ttf.display.metrics import CI_S, Metrics, cells
+from ttf.display.trace_numbers import Numbers
+from ttf.engine.words import clustering
 
 HOUR = 3600
 ROW = {

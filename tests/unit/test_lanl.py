@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from of_formats import raw_schemas, table_of, typed
 from ttf.formats.lanl import derive as lanl
-from ttf.lives import LIFE_COLUMNS
+from ttf.records.lives import LIFE_COLUMNS
 
 ROOT = Path(__file__).resolve().parents[2]
 COLUMNS = [column.name for column in raw_schemas("lanl")["outages"].columns]

@@ -9,14 +9,14 @@ import polars as pl
 import pytest
 import vl_convert
 from plan_inputs import DAY, HABITS, RATE, SIZES, TOO_LARGE, a_rate, given_plan, target_numbers
-from ttf.analyses.plan_ettr.charts import SCHEDULED, WALL, ettr_by_gpus
-from ttf.analyses.plan_ettr.compute import mitigation_table, plan_tables
-from ttf.analyses.plan_ettr.page import head, planner, tables
-from ttf.charts.figure import Study
-from ttf.page import phrases
-from ttf.page.blocks import macros
-from ttf.page.numbers import Numbers
-from ttf.stats.plans import Habits
+from ttf.analyses.large_runs.plan_ettr.charts import SCHEDULED, WALL, ettr_by_gpus
+from ttf.analyses.large_runs.plan_ettr.compute import mitigation_table, plan_tables
+from ttf.analyses.large_runs.plan_ettr.page import head, planner, tables
+from ttf.display import phrases
+from ttf.display.charts.figure import Study
+from ttf.display.trace_numbers import Numbers
+from ttf.page.report.blocks import macros
+from ttf.stats.large_runs.plans import Habits
 
 STUDY = Study("job")
 QUEUED = [replace(HABITS[0], queue_s=9 * DAY)]

@@ -14,15 +14,22 @@ from hypothesis import strategies as st
 from made_placements import jobs_of, nodes_of, of_the_trace, placed
 from made_runs import trace_of
 from polars.testing import assert_frame_equal
-from ttf.analyses import account_gpu_hours as category
-from ttf.analyses.account_gpu_hours import LEDGER, UNUSED, USED
-from ttf.analyses.account_gpu_hours.charts import gpu_hours_account
-from ttf.analyses.account_gpu_hours.compute import compute, of_block
-from ttf.analyses.account_gpu_hours.labels import LABELS
-from ttf.analyses.account_gpu_hours.page import productive
-from ttf.analyses.account_gpu_hours.rows import NO_CAPACITY, categories_of, ledger, named, notes_of, summarise_ledger
-from ttf.analyses.account_gpu_hours.spent import Months, put_together, spent, timed
-from ttf.analyses.account_gpu_hours.unused import (
+from ttf.analyses.lost import account_gpu_hours as category
+from ttf.analyses.lost.account_gpu_hours import LEDGER, UNUSED, USED
+from ttf.analyses.lost.account_gpu_hours.category_labels import LABELS
+from ttf.analyses.lost.account_gpu_hours.charts import gpu_hours_account
+from ttf.analyses.lost.account_gpu_hours.compute import compute, of_block
+from ttf.analyses.lost.account_gpu_hours.ledger_rows import (
+    NO_CAPACITY,
+    categories_of,
+    ledger,
+    named,
+    notes_of,
+    summarise_ledger,
+)
+from ttf.analyses.lost.account_gpu_hours.page import productive
+from ttf.analyses.lost.account_gpu_hours.spent import Months, put_together, spent, timed
+from ttf.analyses.lost.account_gpu_hours.unused import (
     AWAY,
     Steps,
     account_by_windows,
@@ -32,15 +39,15 @@ from ttf.analyses.account_gpu_hours.unused import (
     intervals,
     waiting,
 )
-from ttf.analyses.reconstruct_occupancy import OCCUPANCY_BASIS
-from ttf.analyses.reconstruct_occupancy.holdings import holdings
-from ttf.charts.figure import Study
-from ttf.infra import infra_lives
-from ttf.inputs import Inputs
-from ttf.page import phrases
-from ttf.page.numbers import Numbers
-from ttf.record_contracts import EXPOSURE, OUTAGES
-from ttf.runs import GPU_HOUR, RUN_COLUMNS, held, in_blocks
+from ttf.analyses.queue.reconstruct_occupancy import OCCUPANCY_BASIS
+from ttf.analyses.queue.reconstruct_occupancy.holdings import holdings
+from ttf.display import phrases
+from ttf.display.charts.figure import Study
+from ttf.display.trace_numbers import Numbers
+from ttf.records.infra import infra_lives
+from ttf.records.inputs import Inputs
+from ttf.records.record_contracts import EXPOSURE, OUTAGES
+from ttf.records.runs import GPU_HOUR, RUN_COLUMNS, held, in_blocks
 
 HOUR, DAY = 3600, 86_400
 SETTINGS = {"checkpoint_interval_s": 2 * HOUR, "restart_s": 300, "owners": 2, "prices": {}}

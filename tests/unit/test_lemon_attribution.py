@@ -8,12 +8,12 @@ import pytest
 from given_tables import given_lemons
 from scipy import stats
 from simulated_cluster import judged, simulate
-from ttf.analyses.find_lemon_nodes.charts import lemon_funnel
-from ttf.analyses.find_lemon_nodes.compute import lemon_nodes
-from ttf.analyses.find_lemon_nodes.excess import blamed, ordinary_nodes
-from ttf.charts.figure import Study
-from ttf.jobs import PLACEMENT_COLUMNS
-from ttf.partitions import Partitions
+from ttf.analyses.nodes.find_lemon_nodes.charts import lemon_funnel
+from ttf.analyses.nodes.find_lemon_nodes.compute import lemon_nodes
+from ttf.analyses.nodes.find_lemon_nodes.excess import blamed, ordinary_nodes
+from ttf.display.charts.figure import Study
+from ttf.engine.storage.partitions import Partitions
+from ttf.records.jobs import PLACEMENT_COLUMNS
 
 DAY = 86_400
 

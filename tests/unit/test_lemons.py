@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_placements import ATTEMPT_ID
 from scipy import integrate, stats
-from ttf.analyses.find_lemon_nodes import LEMON_EFFECT, LEMON_NODES
-from ttf.analyses.find_lemon_nodes.charts import highest_by_chance, lemon_funnel
-from ttf.analyses.find_lemon_nodes.compute import (
+from ttf.analyses.nodes.find_lemon_nodes import LEMON_EFFECT, LEMON_NODES
+from ttf.analyses.nodes.find_lemon_nodes.charts import highest_by_chance, lemon_funnel
+from ttf.analyses.nodes.find_lemon_nodes.compute import (
     chances_of,
     halves_of_lives,
     informative_trials,
@@ -25,18 +25,18 @@ from ttf.analyses.find_lemon_nodes.compute import (
     nodes_in,
     trials_of,
 )
-from ttf.analyses.find_lemon_nodes.excess import (
+from ttf.analyses.nodes.find_lemon_nodes.excess import (
     compared_by_exposure,
     compared_by_trials,
     poisson_binomial_tail,
     with_posterior,
     with_power,
 )
-from ttf.analyses.find_lemon_nodes.node_runs import halves_of, last_window, order_in_day, runs_by_node
-from ttf.analyses.find_lemon_nodes.trials import Strata, chances_given_count
-from ttf.charts.figure import Study
-from ttf.jobs import PLACEMENT_COLUMNS
-from ttf.partitions import Partitions
+from ttf.analyses.nodes.find_lemon_nodes.node_runs import halves_of, last_window, order_in_day, runs_by_node
+from ttf.analyses.nodes.find_lemon_nodes.trial_odds import Strata, chances_given_count
+from ttf.display.charts.figure import Study
+from ttf.engine.storage.partitions import Partitions
+from ttf.records.jobs import PLACEMENT_COLUMNS
 
 DAY = 86_400
 WINDOW = (0, 28 * DAY)

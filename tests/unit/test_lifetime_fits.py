@@ -10,9 +10,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.special import gammainc, logsumexp
 from scipy.stats import CensoredData, gamma, lognorm, weibull_min
-from ttf.analyses.fit_mttf import lifetime_sample
-from ttf.analyses.fit_mttf.lifetime_sample import condensed
-from ttf.analyses.fit_mttf.lifetimes import FARTHEST, LARGEST_GAMMA_SHAPE, lifetime_models, log_survival_of_gamma
+from ttf.analyses.time_to_failure.fit_mttf import lifetime_sample
+from ttf.analyses.time_to_failure.fit_mttf.lifetime_sample import condensed
+from ttf.analyses.time_to_failure.fit_mttf.lifetimes import (
+    FARTHEST,
+    LARGEST_GAMMA_SHAPE,
+    lifetime_models,
+    log_survival_of_gamma,
+)
 
 DISTRIBUTIONS = {"weibull": weibull_min, "lognormal": lognorm, "gamma": gamma}
 

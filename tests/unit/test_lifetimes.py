@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from lifetime_checks import LIVES, lives_of
 from scipy.optimize import fmin
 from scipy.stats import CensoredData, gamma, lognorm, weibull_min
-from ttf.analyses.fit_mttf import LIFETIME_MODELS
-from ttf.analyses.fit_mttf.lifetimes import lifetime_models
+from ttf.analyses.time_to_failure.fit_mttf import LIFETIME_MODELS
+from ttf.analyses.time_to_failure.fit_mttf.lifetimes import lifetime_models
 
 
 def simulated(shape: float, scale: float, n: int, seed: int, censored_at: float | None = None) -> pl.DataFrame:

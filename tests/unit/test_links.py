@@ -2,7 +2,7 @@
 
 import pytest
 from snakemake.iocontainers import InputFiles
-from ttf.links import by_own_names, linked, own_name
+from ttf.engine.storage.links import by_own_names, linked, own_name
 
 
 @pytest.fixture(autouse=True)

@@ -2,8 +2,8 @@
 
 import polars as pl
 import pytest
-from ttf.jobs import JOB_COLUMNS
-from ttf.lives import LIFE_COLUMNS, lives_of_jobs, strata_in
+from ttf.records.jobs import JOB_COLUMNS
+from ttf.records.lives import LIFE_COLUMNS, lives_of_jobs, strata_in
 
 
 def jobs(**columns):

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacct_story import FIXTURES, study
 from study.taxonomy import taxonomy_of
-from ttf.analyses.classify_failures.rules import classify, every_attempt
-from ttf.analyses.measure_losses import LOST_WORK, LOST_WORK_ALL, LOST_WORK_BY_MONTH
-from ttf.analyses.measure_losses.charts import gpu_hours_by_size as draw
-from ttf.analyses.measure_losses.lost_work import (
+from ttf.analyses.causes.classify_failures.reason_rules import classify, every_attempt
+from ttf.analyses.lost.measure_losses import LOST_WORK, LOST_WORK_ALL, LOST_WORK_BY_MONTH
+from ttf.analyses.lost.measure_losses.charts import gpu_hours_by_size as draw
+from ttf.analyses.lost.measure_losses.lost_work import (
     NO_END,
     NO_NODES,
     NO_PREEMPTION,
@@ -24,11 +24,11 @@ from ttf.analyses.measure_losses.lost_work import (
     lost_work_all,
     lost_work_by_month,
 )
-from ttf.charts.figure import Study
-from ttf.infra import infra_lives
-from ttf.jobs import JOB_COLUMNS, conform
-from ttf.runs import RUN_COLUMNS, ended, with_reasons, with_runs_before
-from ttf.runs import runs as tries_of
+from ttf.display.charts.figure import Study
+from ttf.records.infra import infra_lives
+from ttf.records.jobs import JOB_COLUMNS, conform
+from ttf.records.runs import RUN_COLUMNS, ended, with_reasons, with_runs_before
+from ttf.records.runs import runs as tries_of
 from whole_losses import linked_preemptions, loss_sums
 from whole_losses import runs_of as runs
 

@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 from study import disk
 from study.disk import MachineError, check_room, check_writable
-from ttf.entry import run_rule
-from ttf.machine import full, refused, refused_in
+from ttf.engine.process.entry import run_rule
+from ttf.engine.process.machine import full, refused, refused_in
 
 MEASURED = {"disk": {"base_mb": 20, "mb_per_gb": 1500}}
 
@@ -49,7 +49,7 @@ def test_a_copy_that_finds_no_room_is_named_and_not_what_is_copied(tmp_path):
 
 def test_what_says_nothing_of_a_full_disk_is_known_by_the_disk(tmp_path, monkeypatch):
     """Such as the process that draws, which has no room to say it, and a page that was written half."""
-    monkeypatch.setattr("ttf.entry.limit_libraries", lambda _: None)
+    monkeypatch.setattr("ttf.engine.process.entry.limit_libraries", lambda _: None)
     with small_disk(tmp_path / "disk") as folder:
 
         def draw(_):
@@ -87,7 +87,7 @@ def test_snakemakes_second_message_is_ours():
 
 @pytest.mark.parametrize("write", ["write_csv", "write_parquet", "sink_parquet", "sink_csv"])
 def test_a_full_disk_as_polars_tells_it(tmp_path, monkeypatch, write):
-    monkeypatch.setattr("ttf.entry.limit_libraries", lambda _: None)
+    monkeypatch.setattr("ttf.engine.process.entry.limit_libraries", lambda _: None)
     frame = pl.DataFrame({"a": [str(n) * 9 for n in range(90_000)]})
     with small_disk(tmp_path / "disk") as folder:
         target = folder / "table"

@@ -7,12 +7,12 @@ from given_tables import metrics_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_placements import placed
-from ttf.analyses.match_outages import OUTAGE_MATCHES
-from ttf.analyses.match_outages.compute import DAY, DID, HOUR, NEAR, chances, compute, covered
-from ttf.analyses.match_outages.page import LABELS
-from ttf.infra import AFTER_S, BEFORE_S, EVENT
-from ttf.inputs import Inputs
-from ttf.record_contracts import EXPOSURE, LIVES_INFRA, OUTAGES
+from ttf.analyses.outages.match_outages import OUTAGE_MATCHES
+from ttf.analyses.outages.match_outages.compute import DAY, DID, HOUR, NEAR, chances, compute, covered
+from ttf.analyses.outages.match_outages.page import LABELS
+from ttf.records.infra import AFTER_S, BEFORE_S, EVENT
+from ttf.records.inputs import Inputs
+from ttf.records.record_contracts import EXPOSURE, LIVES_INFRA, OUTAGES
 
 SPAN = 100 * DAY
 

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_risk import FIRST_S, WEEK_S
-from ttf.analyses.train_model import MODEL_CACHE
-from ttf.analyses.train_model import lineage as lineages
-from ttf.analyses.train_model.cache import Cache
-from ttf.analyses.train_model.lineage import lineage
-from ttf.analyses.train_model.windows import windows_of
-from ttf.provenance.digests import MEMORY, Memory, is_intact
-from ttf.risk.features import Data, features_of, submitted
-from ttf.risk.model import Lesson
+from ttf.analyses.risk.train_model import MODEL_CACHE
+from ttf.analyses.risk.train_model import lineage as lineages
+from ttf.analyses.risk.train_model.cache import Cache
+from ttf.analyses.risk.train_model.lineage import lineage
+from ttf.analyses.risk.train_model.training_windows import windows_of
+from ttf.analyses.shared.risk.features import Data, features_of, submitted
+from ttf.analyses.shared.risk.model import Lesson
+from ttf.engine.provenance.digests import MEMORY, Memory, is_intact
 
 WEEKS = 5
 DECLARED = {

@@ -8,13 +8,13 @@ from given_tables import metrics_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from ttf.analyses.fit_mttf import FAILURES_WITHOUT_END, MTTF
-from ttf.analyses.fit_mttf.compute import failures_without_end, far_groups
-from ttf.clusters import with_levels
-from ttf.page.numbers import Numbers
-from ttf.page.phrases import by_group, fill, plain
+from ttf.analyses.time_to_failure.fit_mttf import FAILURES_WITHOUT_END, MTTF
+from ttf.analyses.time_to_failure.fit_mttf.compute import failures_without_end, far_groups
+from ttf.display.phrases import by_group, fill, plain
+from ttf.display.trace_numbers import Numbers
+from ttf.records.clusters import with_levels
 from ttf.stats.clustered import UNCLUSTERED
-from ttf.stats.mttf import garwood_interval, mean_time_to_failure
+from ttf.stats.durations.mttf import garwood_interval, mean_time_to_failure
 
 SCHEMA = {
     "duration_s": pl.Int64,

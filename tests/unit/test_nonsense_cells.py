@@ -8,12 +8,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from of_formats import FILES, FORMATS
-from study.formats import schema_text
-from ttf.errors import StudyError
+from study.format_declarations import schema_text
+from ttf.engine.errors import StudyError
 from ttf.formats.protocol import schemas_and_readers
-from ttf.given_reader import SCHEMAS
-from ttf.ingest import anomalies, ingest
-from ttf.quality.suggestions import suggest, suggestion_words
+from ttf.raw.extra_table_reader import SCHEMAS
+from ttf.raw.ingest import anomalies, ingest
+from ttf.raw.quality.suggestions import suggest, suggestion_words
 
 MOMENT = datetime(2005, 1, 3, tzinfo=UTC)
 # What a column with a pattern, or with a rule of its reader, may hold.

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from nouns import CONTRACTS, words_of, wrong_nouns
 from outage_traces import DAY, made
-from ttf.analyses.fit_mttf.page import head
-from ttf.analyses.measure_availability import OUTAGE_FREE, SPANS
-from ttf.analyses.measure_availability.outage_free import outage_free
-from ttf.columns import GAP
-from ttf.page.numbers import Numbers
-from ttf.page.phrases import noun, plain
-from ttf.page.tiles import tiles
+from ttf.analyses.outages.measure_availability import OUTAGE_FREE, SPANS
+from ttf.analyses.outages.measure_availability.outage_free import outage_free
+from ttf.analyses.time_to_failure.fit_mttf.page import head
+from ttf.display.phrases import noun, plain
+from ttf.display.trace_numbers import Numbers
+from ttf.engine.columns import GAP
+from ttf.page.brief.tiles import tiles
 
 NODES = {"unit": "node", "life": GAP, "gives": "lives"}
 AT = {"survival.1y.survival": 0.235, "survival.1d.survival": 0.885}

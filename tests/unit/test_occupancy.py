@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_placements import PLACED, found, jobs_of, nodes_of, placed
 from samples.philly import sample as philly
-from ttf.analyses.reconstruct_occupancy import holdings
-from ttf.analyses.reconstruct_occupancy.charts import gpus_in_use
-from ttf.analyses.reconstruct_occupancy.delay_causes import CAUSES
-from ttf.analyses.reconstruct_occupancy.holdings import Spill, spread
-from ttf.analyses.reconstruct_occupancy.servers import are_all_equal
-from ttf.charts.figure import Study
-from ttf.rooms import BUILT_IN
+from ttf.analyses import BUILT_IN
+from ttf.analyses.queue.reconstruct_occupancy import holdings
+from ttf.analyses.queue.reconstruct_occupancy.charts import gpus_in_use
+from ttf.analyses.queue.reconstruct_occupancy.delay_causes import CAUSES
+from ttf.analyses.queue.reconstruct_occupancy.holdings import Spill, spread
+from ttf.analyses.queue.reconstruct_occupancy.servers import are_all_equal
+from ttf.display.charts.figure import Study
 
 # Two servers of 4 GPUs. a: 4 GPUs of x from 0 to 10; b: 2 of y from 5 to 15; c: 1 of y from 10 to 20.
 TWO = placed([("a", "x", 0, 10, 4000), ("b", "y", 5, 15, 2000), ("c", "y", 10, 20, 1000)])
@@ -239,7 +239,7 @@ def test_how_well_the_proxy_does_where_the_reasons_are_known():
     recognised, of = told["fair_share"]["fair_share"], sum(told["fair_share"].values())
     said = f"not reliable: recognised for {recognised} of {of} such waits of the synthetic Philly trace"
     assert table.filter(cause="fair_share")["reason"].str.starts_with(said).all()
-    section = (BUILT_IN / "reconstruct_occupancy" / "occupancy.qmd").read_text(encoding="utf-8")
+    section = (BUILT_IN / "queue" / "reconstruct_occupancy" / "occupancy.qmd").read_text(encoding="utf-8")
     assert f"{recognised} of {of} were found" in " ".join(section.split())
 
 

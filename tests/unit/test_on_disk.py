@@ -5,9 +5,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from ttf.on_disk import read_csv, read_parquet, scan_csv, scan_ipc, scan_parquet
-from ttf.raw_contracts import ROW_ACCOUNT
-from ttf.tables import read_table, scan_columns
+from ttf.engine.storage.on_disk import read_csv, read_parquet, scan_csv, scan_ipc, scan_parquet
+from ttf.engine.storage.tables import read_table, scan_columns
+from ttf.raw.raw_contracts import ROW_ACCOUNT
 
 ROOT = Path(__file__).parents[2]
 BY_PATH = re.compile(r"\bpl\.(scan|read)_(parquet|csv|ipc|ipc_stream|ndjson|lines|avro|delta|excel)\(")

@@ -3,8 +3,8 @@
 import polars as pl
 import pytest
 from of_formats import FORMATS, table_of
-from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS, nodes
-from ttf.lives import lives_of_jobs
+from ttf.records.jobs import JOB_COLUMNS, NODE_COLUMNS, nodes
+from ttf.records.lives import lives_of_jobs
 
 HEADER = (
     "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"

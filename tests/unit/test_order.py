@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ttf.stats.order import (
+from ttf.stats.basics.order import (
     distinct,
     distinct_rows,
     first_of_each,

@@ -7,14 +7,14 @@ from datetime import date
 import polars as pl
 import pytest
 from of_formats import scanned, table_of, typed
-from ttf.errors import StudyError
+from ttf.engine.errors import StudyError
 from ttf.formats.infinitehbd.read import READING
 from ttf.formats.table.read import READERS, schema_document
-from ttf.ingest import ingest
-from ttf.outages.causes import with_rules
-from ttf.outages.lives import lives_of_outages
-from ttf.outages.records import exposure_of, outages_of
-from ttf.raw_tables import table_schemas
+from ttf.raw.ingest import ingest
+from ttf.raw.raw_tables import table_schemas
+from ttf.records.outages.outage_causes import with_rules
+from ttf.records.outages.outage_lives import lives_of_outages
+from ttf.records.outages.outage_records import exposure_of, outages_of
 
 DAY = 86_400
 KIND = {"Level": "Hardware Failure", "Class": "GPU", "Desc": "GPU lost"}

@@ -9,17 +9,17 @@ from given_tables import metrics_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from outage_traces import DAY, made
-from ttf.analyses import follow_outages, measure_availability
-from ttf.analyses.follow_outages import charts as growth_charts
-from ttf.analyses.follow_outages import compute as growth
-from ttf.analyses.follow_outages import page as growth_page
-from ttf.analyses.measure_availability import ANALYSIS, charts, compute, page
-from ttf.charts.figure import Study
-from ttf.outages.lives import lives_of_outages
-from ttf.page.head import Head, Line
-from ttf.page.numbers import Numbers
-from ttf.page.phrases import keys, length, plain
-from ttf.stats.mttf import mean_time_to_failure
+from ttf.analyses.outages import follow_outages, measure_availability
+from ttf.analyses.outages.follow_outages import charts as growth_charts
+from ttf.analyses.outages.follow_outages import compute as growth
+from ttf.analyses.outages.follow_outages import page as growth_page
+from ttf.analyses.outages.measure_availability import ANALYSIS, charts, compute, page
+from ttf.display.charts.figure import Study
+from ttf.display.phrases import keys, length, plain
+from ttf.display.section_head import Head, Line
+from ttf.display.trace_numbers import Numbers
+from ttf.records.outages.outage_lives import lives_of_outages
+from ttf.stats.durations.mttf import mean_time_to_failure
 
 UNTIL = 400 * DAY
 

@@ -6,8 +6,8 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 from outage_traces import made
-from ttf.outages.causes import with_rules
-from ttf.outages.records import outages_of
+from ttf.records.outages.outage_causes import with_rules
+from ttf.records.outages.outage_records import outages_of
 
 
 def test_records_that_overlap_or_touch_are_one_outage():

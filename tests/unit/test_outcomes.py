@@ -4,18 +4,18 @@ import polars as pl
 import pytest
 from given_tables import metrics_of
 from of_formats import FORMATS
-from ttf.analyses.split_outcomes import OUTCOMES_GPU
-from ttf.analyses.split_outcomes.compute import (
+from ttf.analyses.outcomes.split_outcomes import OUTCOMES_GPU
+from ttf.analyses.outcomes.split_outcomes.compute import (
     NO_LIMITS,
     observed_times,
     outcome_table,
     runtime_quantiles,
     split_outcomes,
 )
-from ttf.analyses.split_outcomes.summaries import ended_jobs
-from ttf.clusters import with_clusters
-from ttf.formats.declared import outcome_by_word
-from ttf.jobs import JOB_COLUMNS, OUTCOMES, gpu_seconds_milli, observed_s, outcome_of
+from ttf.analyses.outcomes.split_outcomes.summaries import ended_jobs
+from ttf.formats.format_declaration import outcome_by_word
+from ttf.records.clusters import with_clusters
+from ttf.records.jobs import JOB_COLUMNS, OUTCOMES, gpu_seconds_milli, observed_s, outcome_of
 
 
 def jobs(*rows, trace_end_s=7300):

@@ -12,20 +12,20 @@ from given_tables import one_row as at
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from ttf.analyses.follow_rate import FAILURE_RATE_OVER_TIME
-from ttf.analyses.follow_rate.charts import CHARTS
-from ttf.analyses.follow_rate.compute import summarise_windows
-from ttf.analyses.follow_rate.over_time import (
+from ttf.analyses.nodes.follow_rate import FAILURE_RATE_OVER_TIME
+from ttf.analyses.nodes.follow_rate.charts import CHARTS
+from ttf.analyses.nodes.follow_rate.compute import summarise_windows
+from ttf.analyses.nodes.follow_rate.over_time import (
     MOST_WINDOWS,
     exposure_by_day,
     failure_rate_over_time,
     window_days,
     with_domains,
 )
-from ttf.charts.figure import Study
-from ttf.infra import EVENT
-from ttf.runs import where_starts_are
-from ttf.tables import read_table, write_csv
+from ttf.display.charts.figure import Study
+from ttf.engine.storage.tables import read_table, write_csv
+from ttf.records.infra import EVENT
+from ttf.records.runs import where_starts_are
 
 DAY = 86_400
 NOON = int(datetime(2023, 5, 1, 12, tzinfo=UTC).timestamp())

@@ -10,10 +10,10 @@ import statsmodels.api as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
-from ttf.analyses.measure_losses import FAILURE_CONCENTRATION, FAILURES_BY_OWNER, REPEATS
-from ttf.analyses.measure_losses.charts import failure_concentration
-from ttf.analyses.measure_losses.owners import concentration, failures_by_owner
-from ttf.analyses.measure_losses.repeats import (
+from ttf.analyses.lost.measure_losses import FAILURE_CONCENTRATION, FAILURES_BY_OWNER, REPEATS
+from ttf.analyses.lost.measure_losses.charts import failure_concentration
+from ttf.analyses.lost.measure_losses.owners import concentration, failures_by_owner
+from ttf.analyses.lost.measure_losses.repeats import (
     NO_FAILURE,
     NOTHING_BEFORE,
     ONE_GROUP,
@@ -21,10 +21,10 @@ from ttf.analyses.measure_losses.repeats import (
     previous_outcome,
     share_over_groups,
 )
-from ttf.charts.figure import Study
-from ttf.jobs import JOB_COLUMNS, conform
-from ttf.partitions import Partitions
-from ttf.runs import RUN_COLUMNS, with_runs_before
+from ttf.display.charts.figure import Study
+from ttf.engine.storage.partitions import Partitions
+from ttf.records.jobs import JOB_COLUMNS, conform
+from ttf.records.runs import RUN_COLUMNS, with_runs_before
 from ttf.stats.clustered import UNCLUSTERED
 from ttf.stats.shares import wilson_interval
 from whole_losses import owner_counts, repeats_of

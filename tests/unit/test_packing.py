@@ -6,8 +6,8 @@ import zlib
 from types import SimpleNamespace
 
 import vl_convert
-from ttf.page.packing import as_json, chart_program, deflated, packed
-from ttf.rooms import rooms
+from ttf.analyses.catalogue import rooms
+from ttf.page.render.packing import as_json, chart_program, deflated, packed
 
 
 def test_the_look_and_the_title_are_the_pages_and_numbers_are_as_long_as_can_be_seen():
@@ -36,7 +36,7 @@ def test_the_program_of_the_charts_is_made_once_for_an_environment(tmp_path, mon
     assert chart_program(folder) == chart_program(folder) == made[0]
     assert len(made) == 2
     # Of other packages it is another program.
-    monkeypatch.setattr("ttf.page.packing.version", lambda name: "0")
+    monkeypatch.setattr("ttf.page.render.packing.version", lambda name: "0")
     assert chart_program(folder) == made[0]
     assert (len(made), len(list(folder.iterdir()))) == (3, 2)
 

@@ -5,21 +5,21 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from ttf import words
-from ttf.analysis import Analysis
-from ttf.contract import share, table
-from ttf.page import all_numbers
-from ttf.page.blocks import counted, macros, raw
-from ttf.page.citation import cited
-from ttf.page.head import Callout, Head, Key, Line
-from ttf.page.model import Action, Brief, Fact, Tile
-from ttf.page.numbers import Numbers, handled, interval_about
-from ttf.page.paper import paper
-from ttf.page.phrases import of_trace
-from ttf.page.template import template
-from ttf.page.trace_page import Entry, Frame, TracePage, environment
-from ttf.publish.about import Creator, Publication
-from ttf.themes import THEMES
+from ttf.analyses.declaration import Analysis
+from ttf.analyses.sections import THEMES
+from ttf.display.brief_model import Action, Brief, Fact, Tile
+from ttf.display.phrases import of_trace
+from ttf.display.section_head import Callout, Head, Key, Line
+from ttf.display.trace_numbers import Numbers, handled, interval_about
+from ttf.engine import words
+from ttf.engine.contract import share, table
+from ttf.page.publication_record import Creator, Publication
+from ttf.page.render.template import template
+from ttf.page.report import all_numbers
+from ttf.page.report.blocks import counted, macros, raw
+from ttf.page.report.citation import cited
+from ttf.page.report.paper import paper
+from ttf.page.report.trace_page import Entry, Frame, TracePage, environment
 
 REPORT = Path(__file__).resolve().parents[2] / "report"
 HOSTILE = "<script>x</script>\"'& {a.b|1} `[a](b)` ${y}"
@@ -189,10 +189,10 @@ def a_page(monkeypatch, tmp_path):
             contracts={},
         )
         declared = {name: Analysis("Why?", "outcomes") for name in of_rooms}
-        monkeypatch.setattr("ttf.page.trace_page._page", of_rooms.get)
-        monkeypatch.setattr("ttf.page.trace_page.rooms", lambda folders: declared)
-        monkeypatch.setattr("ttf.page.trace_page.quality.tables", lambda trace: {})
-        monkeypatch.setattr("ttf.page.trace_page.quality_lines.lines", lambda trace, m: [])
+        monkeypatch.setattr("ttf.page.report.trace_page._page", of_rooms.get)
+        monkeypatch.setattr("ttf.page.report.trace_page.rooms", lambda folders: declared)
+        monkeypatch.setattr("ttf.page.report.trace_page.quality_tables.tables", lambda trace: {})
+        monkeypatch.setattr("ttf.page.report.trace_page.quality_lines.lines", lambda trace, m: [])
         frame = Frame(HOSTILE, True, "1.2", cited(ABOUT, HOSTILE, "", "t"))
         return TracePage(environment(REPORT), REPORT, trace, frame)
 
@@ -228,7 +228,9 @@ def test_a_room_without_a_page_stands_as_its_contract_says(a_page, monkeypatch):
     page = a_page(Head("Claim"), None)
     given = {"shares": SHARES.frame([{"failure_share": 1 / 3}])}
     page.trace.analyses, page.trace.table = ["weekdays"], given.__getitem__
-    monkeypatch.setattr("ttf.page.trace_page.contracts_of", lambda names: {name: SHARES for name in given if [*names]})
+    monkeypatch.setattr(
+        "ttf.page.report.trace_page.contracts_of", lambda names: {name: SHARES for name in given if [*names]}
+    )
     html = page._tables()["shares"].html("shares")
     assert "Failed</th>" in html and "33.3%" in html
     given["shares"] = SHARES.frame([])

@@ -13,9 +13,9 @@ import polars as pl
 import pytest
 from plan_inputs import a_rate
 from scipy.stats import hypergeom
-from ttf.analyses.plan_ettr.compute import plan_tables
-from ttf.page.packing import packed
-from ttf.stats.ettr import (
+from ttf.analyses.large_runs.plan_ettr.compute import plan_tables
+from ttf.page.render.packing import packed
+from ttf.stats.large_runs.ettr import (
     Plan,
     ettr_renewal,
     expected_interruptions,
@@ -23,7 +23,7 @@ from ttf.stats.ettr import (
     expected_wall_s,
     optimal_interval_s,
 )
-from ttf.stats.plans import Habits
+from ttf.stats.large_runs.plans import Habits
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed: make test-tools")

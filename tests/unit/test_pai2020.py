@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from of_formats import FORMATS
 from pai_products import jobs_of, placements_of
-from ttf.analyses.split_outcomes.compute import outcome_table
+from ttf.analyses.outcomes.split_outcomes.compute import outcome_table
 from ttf.formats.pai2020 import derive as pai2020
-from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS, nodes
-from ttf.lives import lives_of_jobs
+from ttf.records.jobs import JOB_COLUMNS, NODE_COLUMNS, nodes
+from ttf.records.lives import lives_of_jobs
 
 END = 5000  # of the trace, written in a job of its own
 EXTRAS = {

@@ -8,11 +8,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pai_products import jobs_of, placements_of
 from polars.testing import assert_frame_equal
-from ttf import partitions
-from ttf.errors import StudyError
+from ttf.engine.errors import StudyError
+from ttf.engine.storage import partitions
+from ttf.engine.storage.partitions import Partitions, beside, key_hashes, partitions_of, results_of, spill_beside
+from ttf.engine.storage.tables import blocks
 from ttf.formats.pai2020 import derive as pai2020
-from ttf.partitions import Partitions, beside, key_hashes, partitions_of, results_of, spill_beside
-from ttf.tables import blocks
 
 moment = st.none() | st.integers(1, 50)
 JOBS = st.integers(0, 8).map("j{}".format)

@@ -10,16 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from of_formats import FORMATS, raw_schemas, table_of
 from study.messages import ConfigError
-from study.raw_tables import parts_of, raw_tables
-from ttf import ingest as ingest_module
-from ttf.analyses.measure_drift.compute import by_window, drift_table
-from ttf.errors import StudyError
+from study.trace_files import parts_of, raw_tables
+from ttf.analyses.quality.measure_drift.compute import by_window, drift_table
+from ttf.engine.errors import StudyError
+from ttf.engine.storage.tables import write_parquet
 from ttf.formats.sacct import read as sacct_reader
 from ttf.formats.table import read as table
-from ttf.ingest import NO_READERS, Part, anomalies, ingest, ingest_part, merge
-from ttf.jobs import with_parts
-from ttf.raw_tables import table_schemas
-from ttf.tables import write_parquet
+from ttf.raw import ingest as ingest_module
+from ttf.raw.ingest import NO_READERS, Part, anomalies, ingest, ingest_part, merge
+from ttf.raw.raw_tables import table_schemas
+from ttf.records.jobs import with_parts
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from of_formats import raw_schemas, table_of, typed
-from ttf import raw_files, raw_json
-from ttf.analyses.check_philly.compute import listed_machines, summarise_machines, summarise_starts
-from ttf.errors import StudyError
+from ttf.analyses.quality.check_philly.compute import listed_machines, summarise_machines, summarise_starts
+from ttf.engine.errors import StudyError
 from ttf.formats.philly import derive as philly
 from ttf.formats.philly import read as philly_raw
 from ttf.formats.philly.gpu_use import gpu_use
 from ttf.formats.philly.read import READERS
-from ttf.infra import infra_lives
-from ttf.ingest import REASONS, anomalies
-from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS, PLACEMENT_COLUMNS
-from ttf.lives import lives_of_jobs
-from ttf.raw_tables import ASIDE_SCHEMA
+from ttf.raw import raw_files, raw_json
+from ttf.raw.ingest import REASONS, anomalies
+from ttf.raw.raw_tables import ASIDE_SCHEMA
+from ttf.records.infra import infra_lives
+from ttf.records.jobs import JOB_COLUMNS, NODE_COLUMNS, PLACEMENT_COLUMNS
+from ttf.records.lives import lives_of_jobs
 
 SCHEMAS = raw_schemas("philly")
 FLAGS = [

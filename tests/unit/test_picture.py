@@ -10,9 +10,9 @@ from pathlib import Path
 
 import altair as alt
 import pytest
-import ttf.charts.figure  # noqa: F401 registers the look of every chart
-from ttf.charts.glyphs import SPELLED, spelled
-from ttf.charts.saving import drawing_of, picture_of, renumbered, still
+import ttf.display.charts.figure  # noqa: F401 registers the look of every chart
+from ttf.display.charts.glyphs import SPELLED, spelled
+from ttf.display.charts.saving import drawing_of, picture_of, renumbered, still
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 # As the entry draws, in a process of its own: fonts are looked for once in a process.
@@ -21,8 +21,8 @@ import sys
 from pathlib import Path
 
 sys.path.append(sys.argv[1])
-from ttf.charts.saving import picture_of
-from ttf.fonts import hide_system_fonts
+from ttf.display.charts.saving import picture_of
+from ttf.engine.process.fonts import hide_system_fonts
 
 hide_system_fonts()
 for svg in map(Path, sys.argv[2:]):
@@ -107,8 +107,8 @@ def test_only_names_are_renumbered():
 PROBE = """
 import sys, unicodedata
 sys.path.append(sys.argv[1])
-from ttf.charts.glyphs import lacks
-from ttf.fonts import hide_system_fonts
+from ttf.display.charts.glyphs import lacks
+from ttf.engine.process.fonts import hide_system_fonts
 hide_system_fonts()
 import typst, vl_convert
 

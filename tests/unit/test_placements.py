@@ -7,9 +7,9 @@ import pytest
 from of_formats import table_of
 from pai_products import jobs_of, placements_of
 from sacct_story import FIXTURES, study
+from ttf.engine.storage.tables import blocks, stream_parquet
 from ttf.formats.pai2020 import derive as pai2020
-from ttf.jobs import PLACEMENT_COLUMNS
-from ttf.tables import blocks, stream_parquet
+from ttf.records.jobs import PLACEMENT_COLUMNS
 
 SACCT = "JobIDRaw|User|State|Submit|Start|End|NNodes|NodeList|AllocTRES|FailedNode\n"
 

@@ -11,19 +11,19 @@ from hypothesis import strategies as st
 from made_runs import trace_of
 from plan_inputs import DAY, HABITS, RATE, SIZES, TOO_LARGE, a_rate, rates_of, target_numbers
 from polars.testing import assert_frame_equal
-from ttf.analyses.measure_ettr import ETTR_MEASURED
-from ttf.analyses.measure_ettr.compute import job_runs, measured_table
-from ttf.analyses.plan_ettr import ETTR_ASSUMPTIONS
-from ttf.analyses.plan_ettr.compute import ONE_WAIT, assumptions, mitigation_table, plan_tables, queue_of
-from ttf.clusters import with_levels
-from ttf.errors import StudyError
-from ttf.infra import infra_lives
-from ttf.numbers.metrics import Metrics
-from ttf.report_contracts import ETTR_REFERENCE
+from ttf.analyses.large_runs.measure_ettr import ETTR_MEASURED
+from ttf.analyses.large_runs.measure_ettr.compute import job_runs, measured_table
+from ttf.analyses.large_runs.plan_ettr import ETTR_ASSUMPTIONS
+from ttf.analyses.large_runs.plan_ettr.compute import ONE_WAIT, assumptions, mitigation_table, plan_tables, queue_of
+from ttf.display.metrics import Metrics
+from ttf.engine.errors import StudyError
+from ttf.page.replication.ettr_reference import reference_table
+from ttf.page.report_contracts import ETTR_REFERENCE
+from ttf.records.clusters import with_levels
+from ttf.records.infra import infra_lives
 from ttf.stats.clustered import Clusters
-from ttf.stats.ettr import Plan, ettr_renewal, expected_scheduled_s, expected_wall_s
-from ttf.stats.ettr_reference import reference_table
-from ttf.stats.plans import Habits, NodeRate, node_rate, target_size
+from ttf.stats.large_runs.ettr import Plan, ettr_renewal, expected_scheduled_s, expected_wall_s
+from ttf.stats.large_runs.plans import Habits, NodeRate, node_rate, target_size
 
 
 def test_a_row_is_what_the_formulas_give() -> None:

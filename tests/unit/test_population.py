@@ -11,10 +11,10 @@ import pytest
 from given_tables import one_row as row
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ttf.analyses.describe_workload import population
-from ttf.analyses.describe_workload.machine_load import QUANTITIES, machine_load
-from ttf.analyses.describe_workload.population import WEEKDAYS, submissions
-from ttf.analyses.describe_workload.workload import (
+from ttf.analyses.queue.describe_workload import population
+from ttf.analyses.queue.describe_workload.machine_load import QUANTITIES, machine_load
+from ttf.analyses.queue.describe_workload.population import WEEKDAYS, submissions
+from ttf.analyses.queue.describe_workload.workload import (
     PERCENTS,
     gpu_requests,
     percentiles,
@@ -22,7 +22,7 @@ from ttf.analyses.describe_workload.workload import (
     request_against_use,
     wait_share,
 )
-from ttf.tables import blocks
+from ttf.engine.storage.tables import blocks
 
 COLUMNS = {
     "task": pl.String,
@@ -244,8 +244,8 @@ def test_load_weighs_by_the_length_of_a_life():
 
 @pytest.mark.parametrize(("furthest", "bins"), [(3_000, 1 << 17), (3_000, 2), (3_000, 100), (10**12, 1 << 17)])
 def test_load_is_that_of_each_value_repeated_for_every_second(furthest, bins, monkeypatch):
-    monkeypatch.setattr("ttf.analyses.describe_workload.machine_load.MOST_BINS", bins)
-    monkeypatch.setattr("ttf.analyses.describe_workload.machine_load.blocks", partial(blocks, rows=7))
+    monkeypatch.setattr("ttf.analyses.queue.describe_workload.machine_load.MOST_BINS", bins)
+    monkeypatch.setattr("ttf.analyses.queue.describe_workload.machine_load.blocks", partial(blocks, rows=7))
     rng = np.random.default_rng(3)
     rows = [(f"m{rng.integers(1, 3)}", 0, int(rng.integers(1, 9)), int(rng.integers(0, 3_000))) for _ in range(40)]
     rows.append(("m2", 0, 1, furthest))

@@ -16,21 +16,21 @@ import pytest
 from made_risk import FEATURES
 from scipy.integrate import quad
 from scipy.stats import lognorm
-from ttf.analyses.predict_failure import ANALYSIS
-from ttf.analyses.predict_failure.challenger import NOT_ASKED, NOT_INSTALLED, Challenger
-from ttf.analyses.predict_failure.compute import compute, evaluated
-from ttf.analyses.predict_failure.extrapolate import largest, newest
-from ttf.analyses.predict_failure.savings import NO_HOURS, NO_LARGE, Savings
-from ttf.analyses.predict_failure.trials import Tried, still_running, tried
-from ttf.inputs import Inputs
-from ttf.risk import LOGISTIC, NESTED
-from ttf.risk.encoder import Design
-from ttf.risk.features import Data, features_of
-from ttf.risk.hours import Hours
-from ttf.risk.logistic import Fit
-from ttf.risk.model import NO_FEATURES, NO_HISTORY, ONE_KIND, TOO_FEW, Model
-from ttf.risk.population import population
-from ttf.risk.splits import temporal
+from ttf.analyses.risk.predict_failure import ANALYSIS
+from ttf.analyses.risk.predict_failure.challenger import NOT_ASKED, NOT_INSTALLED, Challenger
+from ttf.analyses.risk.predict_failure.compute import compute, evaluated
+from ttf.analyses.risk.predict_failure.extrapolate import largest, newest
+from ttf.analyses.risk.predict_failure.model_trials import Tried, still_running, tried
+from ttf.analyses.risk.predict_failure.savings import NO_HOURS, NO_LARGE, Savings
+from ttf.analyses.shared.risk import LOGISTIC, NESTED
+from ttf.analyses.shared.risk.encoder import Design
+from ttf.analyses.shared.risk.features import Data, features_of
+from ttf.analyses.shared.risk.hours import Hours
+from ttf.analyses.shared.risk.logistic import Fit
+from ttf.analyses.shared.risk.model import NO_FEATURES, NO_HISTORY, ONE_KIND, TOO_FEW, Model
+from ttf.analyses.shared.risk.splits import temporal
+from ttf.analyses.shared.risk.training_jobs import population
+from ttf.records.inputs import Inputs
 
 ROOT = Path(__file__).resolve().parents[2]
 LANDMARK_S, TRIAL_MIN, SEED = 3600, 10, 7
@@ -453,7 +453,7 @@ def test_of_the_latest_jobs_alone(tmp_path):
 
 @pytest.fixture
 def one_thread():
-    """As `ttf.entry` sees to it: with more threads than cores are free the boosting stands still."""
+    """As `ttf.engine.process.entry` sees to it: with more threads than cores are free the boosting stands still."""
     pytest.importorskip("sklearn")
     with importlib.import_module("threadpoolctl").threadpool_limits(1):
         yield
@@ -486,7 +486,7 @@ def test_a_challenger_of_many_levels_and_few_features(one_thread):
 
 
 def test_without_scikit_learn_the_challenger_says_so(monkeypatch):
-    monkeypatch.setattr("ttf.analyses.predict_failure.challenger.find_spec", lambda _: None)
+    monkeypatch.setattr("ttf.analyses.risk.predict_failure.challenger.find_spec", lambda _: None)
     assert Challenger.of(True, 1).lacks == NOT_INSTALLED
     assert Challenger.of(False, 1).lacks == NOT_ASKED
     found = tables_of(MADE.head(900), challenger=True)
@@ -505,9 +505,9 @@ SETTINGS = {
 }
 COMPUTED = """
 import json, sys
-import ttf.entry
-from ttf.analyses.predict_failure.compute import compute
-from ttf.inputs import Inputs
+import ttf.engine.process.entry
+from ttf.analyses.risk.predict_failure.compute import compute
+from ttf.records.inputs import Inputs
 for name, table in compute(Inputs({"jobs": sys.argv[1]}, {}, json.loads(sys.argv[3]))).items():
     table.write_csv(f"{sys.argv[2]}/{name}.csv")
 """

@@ -10,7 +10,7 @@ import random
 import pytest
 from prefixes import MADE, MOST_MADE, ROWS, SHAPES, all_cases, config_of
 from study_runs import tables_without_sense
-from ttf.charts import saving
+from ttf.display.charts import saving
 from whole_study import run
 
 LONG = {"pai2020", "philly", "philly_sample", "sacct_with_events"}

@@ -11,7 +11,7 @@ from snakemake.common import NOTHING_TO_BE_DONE_MSG
 from snakemake.logging import LogEvent
 from study import progress
 from study.progress import STOPPED, Progress, end_of_run, failure, line, said_of, stage
-from ttf.page.brief import brief_of
+from ttf.page.brief.brief import brief_of
 
 
 def record(message=None, level=logging.INFO, **extra):

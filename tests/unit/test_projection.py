@@ -4,8 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
-from ttf.analyses.measure_sizes.sizes import SUMS_SCHEMA, mttf_by_gpus, node_failure_rate
-from ttf.stats.projection import buckets, reach_of
+from ttf.analyses.scaling.measure_sizes.sizes import SUMS_SCHEMA, mttf_by_gpus, node_failure_rate
+from ttf.stats.large_runs.projection import buckets, reach_of
 
 DAY = 86_400
 

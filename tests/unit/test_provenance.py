@@ -11,12 +11,12 @@ from types import SimpleNamespace
 import pytest
 from snakemake.iocontainers import InputFiles, Params
 from study.graph import jobs_behind
-from ttf.errors import StudyError
-from ttf.provenance import digests
-from ttf.provenance.digests import CHECKOUT, Memory, of_folder, touched
-from ttf.provenance.explain import explain
-from ttf.provenance.manifest import manifest, revision
-from ttf.provenance.read import Manifest, commit, in_order, problems
+from ttf.engine.errors import StudyError
+from ttf.engine.provenance import digests
+from ttf.engine.provenance.digests import CHECKOUT, Memory, of_folder, touched
+from ttf.engine.provenance.explain import explain
+from ttf.engine.provenance.manifest import manifest, revision
+from ttf.engine.provenance.manifest_graph import Manifest, commit, in_order, problems
 
 
 def job(rule, outputs, inputs, **parameters):
@@ -27,7 +27,7 @@ def job(rule, outputs, inputs, **parameters):
         "script": script,
         "parameters": parameters,
         "inputs": inputs,
-        "code": [str(CHECKOUT / "scripts/ttf/errors.py")],
+        "code": [str(CHECKOUT / "scripts/ttf/engine/errors.py")],
         "outputs": outputs,
     }
 
@@ -57,7 +57,7 @@ def hashed(text):
 @pytest.fixture
 def study(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(digests, "WORKFLOW", ("scripts/ttf/errors.py", "scripts/write_config.py"))
+    monkeypatch.setattr(digests, "WORKFLOW", ("scripts/ttf/engine/errors.py", "scripts/write_config.py"))
     for name, text in TEXTS.items():
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text(text)
@@ -94,7 +94,9 @@ def test_the_manifest(study):
     }
     assert list(known["products"]) == sorted(name for name in TEXTS if name[0] == "r" and "stamp" not in name)[1:]
     assert known["raw"] == {"raw.csv": {"sha256": hashed("a,b\n"), "size": 4}}
-    assert list(known["code"]) == ["scripts/ttf/errors.py", "scripts/write_config.py"], "of the checkout, from there"
+    assert list(known["code"]) == ["scripts/ttf/engine/errors.py", "scripts/write_config.py"], (
+        "of the checkout, from there"
+    )
     folder = of_folder("results/mine/raw", {name: hashed(text) for name, text in TEXTS.items()})
     assert known["jobs"]["mine/count"]["inputs"] == {"results/mine/raw": folder}
     assert known["jobs"]["mine/count"]["parameters"] == {"most": 3, "blank": None}

@@ -9,12 +9,12 @@ import yaml
 from study.publication import PATHS, PATHS_OF_TRACES, SOURCES, sources_of_study, without_paths
 from study.study import Study
 from study.yaml_files import load_yaml
-from ttf.contract import ANYBODY, NOBODY, SOMEBODY, TEXT, Column, count, name, number, table, text, words
-from ttf.provenance.key import KEY, made_key
-from ttf.publish.files import content_of
-from ttf.publish.names import neutral, pseudonym, pseudonymised
-from ttf.record_contracts import OF_TRACES, OUTAGES
-from ttf.results_tables import contracts
+from ttf.engine.contract import ANYBODY, NOBODY, SOMEBODY, TEXT, Column, count, name, number, table, text, words
+from ttf.engine.provenance.key import KEY, made_key
+from ttf.page.publish.files import content_of
+from ttf.page.publish.pseudonyms import neutral, pseudonym, pseudonymised
+from ttf.page.results_tables import contracts
+from ttf.records.record_contracts import OF_TRACES, OUTAGES
 
 ROOT = Path(__file__).parents[2]
 OWNERS = table(

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 import yaml
 from study.publication import published_on, sources_of_study
-from ttf.errors import StudyError
-from ttf.page.blocks import macros
-from ttf.page.render import render
-from ttf.publish import pages, site
-from ttf.publish.about import Creator, checked_date, describe
-from ttf.publish.archive import deposit, tar_of
-from ttf.publish.crate import crate
-from ttf.publish.files import Published, png_of, published, words_of_charts
+from ttf.engine.errors import StudyError
+from ttf.page.publication_record import Creator, checked_date, describe
+from ttf.page.publish import pages, site
+from ttf.page.publish.archive import deposit, tar_of
+from ttf.page.publish.crate import crate
+from ttf.page.publish.files import Published, png_of, published, words_of_charts
+from ttf.page.render.render import render
+from ttf.page.report.blocks import macros
 
 ROOT = Path(__file__).parents[2]
 CITATION = """

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from ttf.results_tables import contracts
+from ttf.page.results_tables import contracts
 
 ROOT = Path(__file__).parents[2]
 SECTION = (ROOT / "docs/scorecard.md").read_text().split("## Published figures, made again")[1].split("\n## ")[0]

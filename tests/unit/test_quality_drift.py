@@ -8,16 +8,16 @@ import polars as pl
 import pytest
 import vl_convert
 from statsmodels.stats.multitest import multipletests
-from ttf.analyses.measure_drift import DRIFT
-from ttf.analyses.measure_drift import compute as drift
-from ttf.analyses.measure_drift.charts import drift_chart
-from ttf.analyses.measure_drift.compute import between, by_window, drift_table
-from ttf.analyses.measure_drift.differing import of_cells, of_means
-from ttf.charts.figure import Study
-from ttf.clusters import with_clusters
-from ttf.jobs import JOB_COLUMNS, conform
+from ttf.analyses.quality.measure_drift import DRIFT
+from ttf.analyses.quality.measure_drift import compute as drift
+from ttf.analyses.quality.measure_drift.charts import drift_chart
+from ttf.analyses.quality.measure_drift.compute import between, by_window, drift_table
+from ttf.analyses.quality.measure_drift.window_tests import of_cells, of_means
+from ttf.display.charts.figure import Study
+from ttf.engine.storage.tables import read_table, write_csv
+from ttf.records.clusters import with_clusters
+from ttf.records.jobs import JOB_COLUMNS, conform
 from ttf.stats.differences import compare_distributions
-from ttf.tables import read_table, write_csv
 
 DAY = 86_400
 

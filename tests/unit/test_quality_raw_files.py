@@ -4,8 +4,8 @@ import os
 
 import polars as pl
 from study.trace import Trace
-from ttf.quality.raw_files import raw_files
-from ttf.raw_contracts import RAW_FILES, ROW_ACCOUNT, ROW_ACCOUNT_BY_PART
+from ttf.raw.quality.file_account import raw_files
+from ttf.raw.raw_contracts import RAW_FILES, ROW_ACCOUNT, ROW_ACCOUNT_BY_PART
 
 
 def account(contract, *rows):

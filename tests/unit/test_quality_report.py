@@ -6,16 +6,16 @@ from pathlib import Path
 import polars as pl
 import pytest
 from given_tables import metrics_of
-from ttf.analyses.measure_drift import DRIFT
-from ttf.analyses.measure_drift.compute import summarise_drift
-from ttf.analyses.measure_drift.numbers import NUMBERS
-from ttf.analyses.summarise_results.compute import summarise_quality
-from ttf.numbers.stages import NUMBERS as STAGE_NUMBERS
-from ttf.page import quality_lines
-from ttf.page.numbers import Numbers
-from ttf.page.phrases import keys, plain
-from ttf.page.trace_page import environment
-from ttf.raw_contracts import ANOMALIES, ROW_ACCOUNT, STATISTICS
+from ttf.analyses.quality.measure_drift import DRIFT
+from ttf.analyses.quality.measure_drift.compute import summarise_drift
+from ttf.analyses.quality.measure_drift.numbers import NUMBERS
+from ttf.analyses.quality.summarise_results.compute import summarise_quality
+from ttf.display.phrases import keys, plain
+from ttf.display.trace_numbers import Numbers
+from ttf.page.data_numbers import NUMBERS as STAGE_NUMBERS
+from ttf.page.report import quality_lines
+from ttf.page.report.trace_page import environment
+from ttf.raw.raw_contracts import ANOMALIES, ROW_ACCOUNT, STATISTICS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -58,7 +58,7 @@ def section(metrics, tables=()):
         shown.append(name)
         return f"[{name}]"
 
-    jinja = environment(ROOT / "report", [ROOT / "scripts" / "ttf" / "analyses" / "measure_drift"])
+    jinja = environment(ROOT / "report", [ROOT / "scripts" / "ttf" / "analyses" / "quality" / "measure_drift"])
     text = "".join(
         jinja.get_template(name).render(
             id="t1",

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 import yaml
 from of_formats import FILES, FORMATS
-from study.beside import windows_of
 from study.documents import load_schema
 from study.messages import ConfigError
+from study.registry_options import windows_of
 from study.table_schema import contradictions, schema_of
 from study.yaml_files import load_yaml
-from ttf.raw_tables import Column, TableSchema, table_schemas
+from ttf.raw.raw_tables import Column, TableSchema, table_schemas
 
 SHIPPED = {name: FILES[name] for name, about in FORMATS.items() if "schema" in about}
 OPENB = FILES["openb"]

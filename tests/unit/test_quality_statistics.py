@@ -6,10 +6,10 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ttf.quality import statistics
-from ttf.quality.statistics import ALL_BLANK, NO_ROWS, NOT_STORED, table_statistics
-from ttf.raw_contracts import STATISTICS
-from ttf.raw_tables import Column, TableSchema
+from ttf.raw.quality import statistics
+from ttf.raw.quality.statistics import ALL_BLANK, NO_ROWS, NOT_STORED, table_statistics
+from ttf.raw.raw_contracts import STATISTICS
+from ttf.raw.raw_tables import Column, TableSchema
 
 SCHEMA = TableSchema(
     name="t",

@@ -4,11 +4,11 @@ import polars as pl
 import pytest
 import yaml
 from of_formats import FILES
-from study.formats import schema_text
-from ttf.ingest import REASONS, anomalies, ingest
-from ttf.quality.suggested_schema import suggested_schema
-from ttf.quality.suggestions import NO_CHANGE, suggest, suggestion_words
-from ttf.raw_tables import table_schemas
+from study.format_declarations import schema_text
+from ttf.raw.ingest import REASONS, anomalies, ingest
+from ttf.raw.quality.suggested_schema import suggested_schema
+from ttf.raw.quality.suggestions import NO_CHANGE, suggest, suggestion_words
+from ttf.raw.raw_tables import table_schemas
 
 PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time"
 

@@ -5,12 +5,12 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 from given_tables import metrics_of
-from ttf.analyses.describe_workload.page import head, lines
-from ttf.analyses.split_outcomes.summaries import summarise_jobs
-from ttf.derived import without_equal_times
-from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS
-from ttf.page import phrases
-from ttf.page.numbers import Numbers
+from ttf.analyses.outcomes.split_outcomes.summaries import summarise_jobs
+from ttf.analyses.queue.describe_workload.page import head, lines
+from ttf.display import phrases
+from ttf.display.trace_numbers import Numbers
+from ttf.formats.common_tables import without_equal_times
+from ttf.records.jobs import JOB_COLUMNS, NODE_COLUMNS
 
 HOUR = 3600.0
 USE = {"occupancy.all.gpus_in_use_share": 0.914, "occupancy.all.time_s": 79 * 24 * HOUR, "occupancy.peak_share": 1.0}

@@ -7,16 +7,16 @@ from given_tables import one_row as row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacct_story import EXPECTED, FIXTURES, study
-from ttf.analyses import describe_attempts as contracts
-from ttf.analyses.describe_attempts.charts import CHARTS
-from ttf.analyses.describe_attempts.compute import compute, of_block, tables
-from ttf.analyses.describe_attempts.delays import BUCKETS, NO_DELAY, NO_POSITIVE, out_of_order, placed
-from ttf.analyses.describe_attempts.delays import waits as waits_of
-from ttf.charts.figure import Study
-from ttf.clusters import level_names, with_clusters
-from ttf.inputs import Inputs
-from ttf.jobs import GPU_BUCKETS, JOB_COLUMNS, conform, gpu_bucket
-from ttf.stats import exact
+from ttf.analyses.queue import describe_attempts as contracts
+from ttf.analyses.queue.describe_attempts.charts import CHARTS
+from ttf.analyses.queue.describe_attempts.compute import compute, of_block, tables
+from ttf.analyses.queue.describe_attempts.delays import BUCKETS, NO_DELAY, NO_POSITIVE, out_of_order, placed
+from ttf.analyses.queue.describe_attempts.delays import waits as waits_of
+from ttf.display.charts.figure import Study
+from ttf.engine import exact_sums
+from ttf.records.clusters import level_names, with_clusters
+from ttf.records.inputs import Inputs
+from ttf.records.jobs import GPU_BUCKETS, JOB_COLUMNS, conform, gpu_bucket
 
 ATTEMPT = {
     "job": pl.UInt32,
@@ -212,12 +212,12 @@ def test_delay_by_nodes_of_first_attempts_of_large_jobs():
 
 def test_sums_and_percentiles_are_exact():
     large = np.array([2**62, 2**62, 2**62 + 1], dtype=np.int64)
-    assert exact.total(large) == 3 * 2**62 + 1
-    assert exact.total(large[:0]) == 0
-    assert exact.percentile(np.array([1, 3]), 50) == 2
-    parts = {code: part.tolist() for code, part in exact.parts_of(np.array([1, 2, 3, 4]), np.array([1, -1, 0, 1]))}
+    assert exact_sums.total(large) == 3 * 2**62 + 1
+    assert exact_sums.total(large[:0]) == 0
+    assert exact_sums.percentile(np.array([1, 3]), 50) == 2
+    parts = {code: part.tolist() for code, part in exact_sums.parts_of(np.array([1, 2, 3, 4]), np.array([1, -1, 0, 1]))}
     assert parts == {0: [3], 1: [1, 4]}
-    assert list(exact.parts_of(np.empty(0), np.empty(0, dtype=int))) == []
+    assert list(exact_sums.parts_of(np.empty(0), np.empty(0, dtype=int))) == []
 
 
 @settings(deadline=None, max_examples=10)

@@ -8,15 +8,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from outage_traces import made
 from scipy import stats
-from ttf.analyses.find_lemon_nodes.excess import with_posterior
-from ttf.analyses.rank_drains import DRAIN_BACKTEST, DRAIN_LIST, page
-from ttf.analyses.rank_drains.backtest import DAY, LEAST_S, TOO_SHORT, WEEK, backtest
-from ttf.analyses.rank_drains.compute import ALIKE, NO_GPUS, NO_JOBS, NO_TEST, causes_of, drain_list, summarise_drains
-from ttf.analyses.rank_drains.history import History
-from ttf.analyses.rank_drains.hostlist import SAFE, hostlist
+from ttf.analyses.nodes.find_lemon_nodes.excess import with_posterior
+from ttf.analyses.outages.rank_drains import DRAIN_BACKTEST, DRAIN_LIST, page
+from ttf.analyses.outages.rank_drains.backtest import DAY, LEAST_S, TOO_SHORT, WEEK, backtest
+from ttf.analyses.outages.rank_drains.compute import (
+    ALIKE,
+    NO_GPUS,
+    NO_JOBS,
+    NO_TEST,
+    causes_of,
+    drain_list,
+    summarise_drains,
+)
+from ttf.analyses.outages.rank_drains.history import History
+from ttf.analyses.outages.rank_drains.node_ranges import SAFE, hostlist
+from ttf.display.phrases import plain
+from ttf.display.trace_numbers import Numbers
 from ttf.formats.sacct.hostlist import expand
-from ttf.page.numbers import Numbers
-from ttf.page.phrases import plain
 
 HOUR = 3_600
 

@@ -14,9 +14,9 @@ import pytest
 import zstandard
 from hypothesis import example, given
 from hypothesis import strategies as st
-from ttf import raw_files
-from ttf.errors import StudyError
-from ttf.raw_files import blocks_of_lines, count_lines
+from ttf.engine.errors import StudyError
+from ttf.raw import raw_files
+from ttf.raw.raw_files import blocks_of_lines, count_lines
 
 TEXT = "".join(f"job{n},{n * n},Terminated\n" for n in range(40)).encode()
 PAGE = b"\xef\xbb\xbf\r\n <!DOCTYPE html>\n<html><title>404 Not Found</title></html>\n"

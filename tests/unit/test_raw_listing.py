@@ -8,8 +8,8 @@ import yaml
 from of_formats import FORMATS
 from study.entries import one_look
 from study.messages import ConfigError
-from study.raw_tables import entries_left_out, on_disk, parts_of, raw_tables, to_fetch
-from ttf.raw_files import ARCHIVES, PACKED
+from study.trace_files import entries_left_out, on_disk, parts_of, raw_tables, to_fetch
+from ttf.raw.raw_files import ARCHIVES, PACKED
 
 ROOT = Path(__file__).resolve().parents[2]
 REQUIRED = ("pai_job_table", "pai_task_table", "pai_instance_table")

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from of_formats import FORMATS, raw_schemas
-from ttf import raw_files, raw_tables
-from ttf.errors import StudyError
-from ttf.ingest import REASONS
-from ttf.raw_tables import ASIDE_SCHEMA, raw_lines, read_block, read_table, sound_rows, table_schemas
+from ttf.engine.errors import StudyError
+from ttf.raw import raw_files, raw_tables
+from ttf.raw.ingest import REASONS
+from ttf.raw.raw_tables import ASIDE_SCHEMA, raw_lines, read_block, read_table, sound_rows, table_schemas
 
 JOB = "j{n},i{n},u1,Terminated,100.0,200.0\n"
 TASK = "j1,worker,2.0,Terminated,100.0,200.0,600.0,29.296875,50.0,T4"

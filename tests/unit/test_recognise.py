@@ -18,15 +18,15 @@ from hypothesis import strategies as st
 from of_formats import FILES, FORMATS
 from samples.pack import write_tables
 from study.config import DEFAULTS, resolve
-from study.formats import schema_text
-from study.headers import MOST_BYTES, layouts_of, wrong_headers
+from study.first_lines import MOST_BYTES, layouts_of, wrong_headers
+from study.format_declarations import schema_text
 from study.messages import ConfigError
 from study.recognise import configuration_text, recognise
 from study.study import Study
 from study.yaml_files import load_yaml, parse_yaml
-from ttf.errors import StudyError
+from ttf.engine.errors import StudyError
 from ttf.formats.protocol import schemas_and_readers
-from ttf.raw_tables import LINES
+from ttf.raw.raw_tables import LINES
 
 ROOT = Path(__file__).resolve().parents[2]
 REGISTRY = load_yaml(ROOT / "config" / "traces.yaml")

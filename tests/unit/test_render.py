@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 from study_runs import quarto_in
-from ttf.errors import StudyError
-from ttf.page.citation import cited
-from ttf.page.references import resolved
-from ttf.page.render import _run, render, renderer
-from ttf.page.template import template
-from ttf.page.trace_page import Frame
-from ttf.publish.about import Creator, Publication
+from ttf.engine.errors import StudyError
+from ttf.page.publication_record import Creator, Publication
+from ttf.page.render.references import resolved
+from ttf.page.render.render import _run, render, renderer
+from ttf.page.render.template import template
+from ttf.page.report.citation import cited
+from ttf.page.report.trace_page import Frame
 
 REPORT = Path(__file__).resolve().parents[2] / "report"
 ABOUT = Publication("T", "", [Creator("Doe, Jane"), Creator("A & B", person=False)], "MIT", "1.2", [], "", "W", "")

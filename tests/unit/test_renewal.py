@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from outage_traces import DAY, made
 from scipy import stats
-from ttf.analyses.measure_availability import AVAILABILITY, OUTAGE_CAUSES
-from ttf.analyses.measure_availability.compute import availability, causes
+from ttf.analyses.outages.measure_availability import AVAILABILITY, OUTAGE_CAUSES
+from ttf.analyses.outages.measure_availability.compute import availability, causes
 from ttf.stats.clustered import Clusters
-from ttf.stats.renewal import exponential_availability, mean_repair, repair_times
+from ttf.stats.durations.renewal import exponential_availability, mean_repair, repair_times
 
 
 @pytest.mark.parametrize(("up", "down", "n", "low", "high"), [(999, 1, 1, 0.9624, 1), (9990, 10, 10, 0.9975, 0.9996)])

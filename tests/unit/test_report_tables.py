@@ -4,10 +4,10 @@ import re
 
 import polars as pl
 import pytest
-from ttf import words
-from ttf.analyses.ask_again.page import _estimate
-from ttf.contract import count, seconds, share, table, text
-from ttf.page.tables import Interval, Mean, html_table, span
+from ttf.analyses.replication.ask_again.page import _estimate
+from ttf.display.report_tables import Interval, Mean, html_table, span
+from ttf.engine import words
+from ttf.engine.contract import count, seconds, share, table, text
 
 FRAME = pl.DataFrame(
     {

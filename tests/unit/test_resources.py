@@ -7,8 +7,8 @@ import pytest
 import yaml
 from resources import Job, table_of
 from study.resources import gigabytes, megabytes, minutes, rule_of_benchmark, used
-from ttf.provenance.seal import sealed
-from ttf.rooms import rooms
+from ttf.analyses.catalogue import rooms
+from ttf.engine.provenance.seal import sealed
 
 ROOT = Path(__file__).parents[2]
 MEASURED = {

@@ -8,15 +8,15 @@ import polars as pl
 import pytest
 from scipy.special import expit, logit
 from threadpoolctl import threadpool_limits
-from ttf.analyses.predict_failure.challenger import Challenger
-from ttf.analyses.predict_failure.compute import evaluated
-from ttf.analyses.predict_failure.names import CANNOT_SAY, NONE
-from ttf.analyses.predict_failure.trials import Tried, tried
-from ttf.analyses.predict_failure.verdict import origins, verdict
-from ttf.risk import LOGISTIC, NESTED
-from ttf.risk.features import Data, features_of
-from ttf.risk.model import NO_HISTORY, Lesson, choose_kind, simple_models
-from ttf.risk.splits import Split, temporal
+from ttf.analyses.risk.predict_failure.challenger import Challenger
+from ttf.analyses.risk.predict_failure.compute import evaluated
+from ttf.analyses.risk.predict_failure.model_trials import Tried, tried
+from ttf.analyses.risk.predict_failure.risk_labels import CANNOT_SAY, NONE
+from ttf.analyses.risk.predict_failure.verdict import origins, verdict
+from ttf.analyses.shared.risk import LOGISTIC, NESTED
+from ttf.analyses.shared.risk.features import Data, features_of
+from ttf.analyses.shared.risk.model import NO_HISTORY, Lesson, choose_kind, simple_models
+from ttf.analyses.shared.risk.splits import Split, temporal
 from ttf.stats.predictions import SCORED
 
 FEATURES = {name: about for name, about in made_risk.FEATURES.items() if name != "clock"}

@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from of_formats import FILES, FORMATS
 from samples.pai2020.sample import write_sample as write_pai
-from study.formats import meaning_of, schema_text
+from study.format_declarations import meaning_of, schema_text
 from study.messages import ConfigError
-from study.risk import COMMON, LATER, column_problem, risk_of, usable_columns
+from study.model_features import COMMON, LATER, column_problem, risk_of, usable_columns
 from study.study import Study
 from study.yaml_files import load_yaml
-from ttf.derived import with_results, write_jobs
+from ttf.formats.common_tables import with_results, write_jobs
 from ttf.formats.protocol import format_and_source, schemas_and_readers
-from ttf.ingest import ingest
-from ttf.record_contracts import JOBS
+from ttf.raw.ingest import ingest
+from ttf.records.record_contracts import JOBS
 
 ROOT = Path(__file__).resolve().parents[2]
 OF_JOBS = [name for name, about in FORMATS.items() if about["gives"] == "jobs"]

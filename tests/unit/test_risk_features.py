@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_risk import OF_EACH_KIND as FEATURES
 from scipy.special import logit
-from ttf.risk.encoder import BLANK, BLOCK, OTHER, Encoder
-from ttf.risk.features import (
+from ttf.analyses.shared.risk.encoder import BLANK, BLOCK, OTHER, Encoder
+from ttf.analyses.shared.risk.features import (
     AT_FIRST,
     CATEGORY,
     CLOCK,
@@ -27,7 +27,7 @@ from ttf.risk.features import (
     increments,
     submitted,
 )
-from ttf.risk.population import EARLIER, NEVER, population
+from ttf.analyses.shared.risk.training_jobs import EARLIER, NEVER, population
 
 # A summer and a winter noon in Berlin, and the hours beside the end of summer time (29 October 2023, 01:00 UTC).
 SUMMER_NOON, WINTER_NOON = 1_688_205_600, 1_700_910_000

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from lifelines import KaplanMeierFitter, LogNormalAFTFitter
 from scipy.integrate import quad
 from scipy.stats import lognorm, norm
-from ttf.risk import hours as module
-from ttf.risk.encoder import Design
-from ttf.risk.hours import FEWEST, SHORTEST_H, Hours, censored_lognormal, fit_hours
-from ttf.risk.logistic import PRECISION
+from ttf.analyses.shared.risk import hours as module
+from ttf.analyses.shared.risk.encoder import Design
+from ttf.analyses.shared.risk.hours import FEWEST, SHORTEST_H, Hours, censored_lognormal, fit_hours
+from ttf.analyses.shared.risk.logistic import PRECISION
 
 NO_OTHERS = np.empty(0)
 

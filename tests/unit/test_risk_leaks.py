@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from of_formats import FORMATS
-from study.risk import LATER, risk_of
-from ttf.risk.encoder import Encoder
-from ttf.risk.features import HISTORY, NUMERIC, Data, Feature, features_of, submitted
-from ttf.risk.population import NEVER, population
+from study.model_features import LATER, risk_of
+from ttf.analyses.shared.risk.encoder import Encoder
+from ttf.analyses.shared.risk.features import HISTORY, NUMERIC, Data, Feature, features_of, submitted
+from ttf.analyses.shared.risk.training_jobs import NEVER, population
 
 OF_JOBS = sorted(name for name, about in FORMATS.items() if about["gives"] == "jobs")
 OUTCOMES = ["success", "failure", "cancelled", "unknown"]

@@ -6,9 +6,9 @@ import statsmodels.api as sm
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit
-from ttf.risk import logistic
-from ttf.risk.encoder import BLOCK, Design
-from ttf.risk.logistic import PRECISION, Prior, clustered_covariance, fit
+from ttf.analyses.shared.risk import logistic
+from ttf.analyses.shared.risk.encoder import BLOCK, Design
+from ttf.analyses.shared.risk.logistic import PRECISION, Prior, clustered_covariance, fit
 
 
 def drawn(n: int = 1500, seed: int = 1, users: int = 40):

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from made_risk import OF_EACH_KIND as FEATURES
 from scipy.optimize import minimize
 from scipy.special import expit, logit
-from ttf.jobs import JOB_COLUMNS
-from ttf.risk.encoder import Design
-from ttf.risk.features import NUMERIC, Feature, submitted
-from ttf.risk.model import (
+from ttf.analyses.shared.risk.encoder import Design
+from ttf.analyses.shared.risk.features import NUMERIC, Feature, submitted
+from ttf.analyses.shared.risk.model import (
     FEWEST_JOBS,
     FEWEST_OF_A_KIND,
     NO_FEATURES,
@@ -28,9 +27,10 @@ from ttf.risk.model import (
     platt,
     why_not,
 )
-from ttf.risk.model import trained as trained_on
-from ttf.risk.population import ENDED, LATE, NEVER, population
-from ttf.risk.splits import at_random, temporal
+from ttf.analyses.shared.risk.model import trained as trained_on
+from ttf.analyses.shared.risk.splits import at_random, temporal
+from ttf.analyses.shared.risk.training_jobs import ENDED, LATE, NEVER, population
+from ttf.records.jobs import JOB_COLUMNS
 
 
 def made(n: int = 3_000, seed: int = 5):
@@ -297,7 +297,7 @@ def test_recalibration_is_the_logistic_regression_on_the_log_odds(monkeypatch):
         options={"gtol": 1e-4},
     )
     assert drawn == pytest.approx(tuple(best.x), abs=1e-5)
-    monkeypatch.setattr("ttf.risk.model.SLOPE_SD", 1e6)
+    monkeypatch.setattr("ttf.analyses.shared.risk.model.SLOPE_SD", 1e6)
     assert platt(eta, failed) == pytest.approx(tuple(theirs), abs=1e-6)
 
 

@@ -7,9 +7,10 @@ import polars as pl
 import pytest
 import vl_convert
 from given_tables import metrics_of
-from ttf.analyses import predict_failure as room
-from ttf.analyses.predict_failure.charts import CHARTS, MOST_VALUES
-from ttf.analyses.predict_failure.names import (
+from ttf.analyses.risk import predict_failure as room
+from ttf.analyses.risk.predict_failure.charts import CHARTS, MOST_VALUES
+from ttf.analyses.risk.predict_failure.page import carried, head, interval, lines, models, tables
+from ttf.analyses.risk.predict_failure.risk_labels import (
     CANNOT_SAY,
     MODERATE,
     NONE,
@@ -18,12 +19,11 @@ from ttf.analyses.predict_failure.names import (
     WEAK,
     feature_value,
 )
-from ttf.analyses.predict_failure.page import carried, head, interval, lines, models, tables
-from ttf.analyses.predict_failure.verdict import Origin, summarise_tests, verdict
-from ttf.charts.figure import Study
-from ttf.page import phrases
-from ttf.page.head import Head, Line
-from ttf.page.numbers import Numbers
+from ttf.analyses.risk.predict_failure.verdict import Origin, summarise_tests, verdict
+from ttf.display import phrases
+from ttf.display.charts.figure import Study
+from ttf.display.section_head import Head, Line
+from ttf.display.trace_numbers import Numbers
 
 HOSTILE = ["<script>alert(1)</script>", "'; datum.x || \"", "V100\u202e001V\x00", "long" * 2_500, "{risk.a|0}", ""]
 ORIGINS = ("temporal_1", "temporal_2", "temporal_3")

@@ -5,14 +5,14 @@ from pathlib import Path
 import polars as pl
 import pytest
 from given_tables import correlations, metrics_of, runtime_by_group
-from ttf.analyses.correlate import FAILURE_SHARE, page
-from ttf.analyses.correlate.charts import CHARTS
-from ttf.charts.figure import Study
-from ttf.clusters import with_clusters
-from ttf.page.numbers import Numbers
-from ttf.page.phrases import keys, length, plain
-from ttf.page.trace import Trace
-from ttf.results_tables import contracts
+from ttf.analyses.factors.correlate import FAILURE_SHARE, page
+from ttf.analyses.factors.correlate.charts import CHARTS
+from ttf.display.charts.figure import Study
+from ttf.display.phrases import keys, length, plain
+from ttf.display.report_trace import Trace
+from ttf.display.trace_numbers import Numbers
+from ttf.page.results_tables import contracts
+from ttf.records.clusters import with_clusters
 
 CONTRACTS = contracts()
 REQUESTS = ("gpu_milli", "cpu_milli", "mem_mib", "size")

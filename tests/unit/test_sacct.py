@@ -7,14 +7,14 @@ import polars as pl
 import pytest
 from of_formats import FILES, FORMATS, raw_schemas, table_of
 from sacct_story import EXPECTED, FIXTURES, check_story, study
-from study.formats import schema_text
+from study.format_declarations import schema_text
 from ttf.formats.protocol import schemas_and_readers
 from ttf.formats.sacct import read as sacct_reader
 from ttf.formats.sacct.tres import mebibytes, tres
-from ttf.ingest import anomalies, ingest
-from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS, nodes
-from ttf.lives import lives_of_jobs
-from ttf.record_contracts import ATTEMPTS
+from ttf.raw.ingest import anomalies, ingest
+from ttf.records.jobs import JOB_COLUMNS, NODE_COLUMNS, nodes
+from ttf.records.lives import lives_of_jobs
+from ttf.records.record_contracts import ATTEMPTS
 
 COLUMNS = ["JobIDRaw", "User", "State", "Submit", "Start", "End", "NodeList", "AllocTRES"]
 

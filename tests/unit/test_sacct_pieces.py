@@ -10,7 +10,7 @@ from polars.testing import assert_frame_equal
 from ttf.formats.protocol import Source
 from ttf.formats.sacct import derive
 from ttf.formats.sacct import read as sacct_reader
-from ttf.ingest import ingest
+from ttf.raw.ingest import ingest
 
 COLUMNS = "JobIDRaw|JobID|Cluster|User|State|Submit|Start|End|ElapsedRaw|NNodes|NodeList|ReqTRES|AllocTRES|Restarts"
 DAY = 86_400

@@ -10,7 +10,7 @@ from of_formats import raw_schemas
 from samples.pai2020 import sample_published as known
 from samples.pai2020.sample import FILES, write_sample
 from samples.pai2020.sample_tables import make_machines
-from ttf.errors import StudyError
+from ttf.engine.errors import StudyError
 
 TASKS = 20_000
 DAY_S = 86_400

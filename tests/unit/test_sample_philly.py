@@ -17,9 +17,9 @@ from of_formats import raw_schemas, table_of
 from samples.philly import sample, sample_telemetry
 from samples.philly.sample import NEEDS_ALL_SHARE, WITHIN_BY_40_SHARE
 from samples.philly.sample_cluster import RETRY_TIMER_S
-from ttf.errors import StudyError
+from ttf.engine.errors import StudyError
 from ttf.formats.philly import read as philly_raw
-from ttf.ingest import ingest
+from ttf.raw.ingest import ingest
 
 ROOT = Path(__file__).parents[2]
 JOBS = 3_000

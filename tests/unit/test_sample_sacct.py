@@ -16,18 +16,18 @@ from given_tables import ingested as ingested_beside
 from of_formats import raw_schemas, table_of
 from samples.sacct import sample
 from samples.sacct.sample_cluster import NODE_GPUS, PREEMPTIBLE_AFTER_S
-from ttf.analyses.find_lemon_nodes.compute import lemon_nodes
-from ttf.analyses.find_lemon_nodes.node_runs import halves_of, last_window
-from ttf.analyses.measure_sizes.sizes import node_failure_rate, of_jobs, sums_by_nodes
-from ttf.errors import StudyError
+from ttf.analyses.nodes.find_lemon_nodes.compute import lemon_nodes
+from ttf.analyses.nodes.find_lemon_nodes.node_runs import halves_of, last_window
+from ttf.analyses.scaling.measure_sizes.sizes import node_failure_rate, of_jobs, sums_by_nodes
+from ttf.engine.errors import StudyError
+from ttf.engine.storage.partitions import Partitions
 from ttf.formats.sacct import read as sacct_reader
 from ttf.formats.sacct.hostlist import node_lists
-from ttf.given_reader import health_events
-from ttf.infra import EVENT, infra_lives
-from ttf.ingest import ingest
-from ttf.partitions import Partitions
-from ttf.stats.mttf import garwood_interval
-from ttf.stats.projection import Reach
+from ttf.raw.extra_table_reader import health_events
+from ttf.raw.ingest import ingest
+from ttf.records.infra import EVENT, infra_lives
+from ttf.stats.durations.mttf import garwood_interval
+from ttf.stats.large_runs.projection import Reach
 
 ROOT = Path(__file__).parents[2]
 JOBS = 4_000

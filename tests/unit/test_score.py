@@ -14,14 +14,12 @@ from scipy.special import logit
 from scipy.stats import mannwhitneyu
 from scipy.stats.contingency import association
 from sklearn.metrics import average_precision_score
-from ttf.analyses.predict_failure import EVALUATION, trust
-from ttf.analyses.predict_failure.names import CANNOT_SAY, NONE, SAID, UNPRICED
-from ttf.errors import StudyError
-from ttf.risk import served
-from ttf.risk.features import Feature, submitted
-from ttf.risk.new_jobs import Asked, read_new_jobs
-from ttf.risk.population import population
-from ttf.risk.score import (
+from ttf.analyses.risk.predict_failure import EVALUATION, trust
+from ttf.analyses.risk.predict_failure.risk_labels import CANNOT_SAY, NONE, SAID, UNPRICED
+from ttf.analyses.shared.risk import served_models
+from ttf.analyses.shared.risk.features import Feature, submitted
+from ttf.analyses.shared.risk.new_jobs import Asked, read_new_jobs
+from ttf.analyses.shared.risk.score import (
     NO_GPUS,
     NO_HOURS,
     SCORES,
@@ -34,6 +32,8 @@ from ttf.risk.score import (
     scored,
     skew,
 )
+from ttf.analyses.shared.risk.training_jobs import population
+from ttf.engine.errors import StudyError
 
 FEATURES = [
     Feature("gpus", "numeric", "gpu_milli"),
@@ -405,22 +405,22 @@ def stored(folder, name: str, window: str, until_s: int, decision: str = "promot
 
 def test_the_model_that_serves(tmp_path):
     with pytest.raises(StudyError, match="there is no model yet"):
-        served.current(tmp_path)
+        served_models.current(tmp_path)
     stored(tmp_path, "week_1", "week 1", 10, "not promoted: worse")
     (tmp_path / "current.json").write_text(json.dumps({"model": None, "why": "none was better than the base rate"}))
     with pytest.raises(StudyError, match=r"none was better than the base rate.*MODEL='week 1'"):
-        served.current(tmp_path)
+        served_models.current(tmp_path)
     stored(tmp_path, "week_2", "week 2", 20)
     stored(tmp_path, "current", "week 2", 20)
-    assert served.current(tmp_path).window == "week 2"
-    assert served.chosen(tmp_path, "week 1").until_s == served.chosen(tmp_path, "week_1").until_s == 10
+    assert served_models.current(tmp_path).window == "week 2"
+    assert served_models.chosen(tmp_path, "week 1").until_s == served_models.chosen(tmp_path, "week_1").until_s == 10
     for wrong in ("../week_1", "week 3", "current"):
         with pytest.raises(StudyError, match="there: week 1, week 2"):
-            served.chosen(tmp_path, wrong)
+            served_models.chosen(tmp_path, wrong)
     for text in ("{", "[]", "{}", '{"coefficients": []}', '{"trained_on": {"until_s": "x"}}'):
         (tmp_path / "week_2.json").write_text(text)
         with pytest.raises(StudyError, match=r"week_2.json: .*not as train_model wrote it"):
-            served.chosen(tmp_path, "week 1")
+            served_models.chosen(tmp_path, "week 1")
 
 
 def test_a_part_has_the_newest_promoted_model_made_before_it(tmp_path):
@@ -429,20 +429,20 @@ def test_a_part_has_the_newest_promoted_model_made_before_it(tmp_path):
     stored(tmp_path, "2", "part 2: b.txt", 20, "not promoted: too few to tell")
     stored(tmp_path, "3", "part 3: c.txt", 30, "pending")
     # Part b has a job that was submitted before the last of a: the order of the parts counts.
-    assert served.before_part(tmp_path, "b.txt", parts, 8).window == "part 1: a.txt"
-    assert served.before_part(tmp_path, "c.txt", parts, 25).window == "part 1: a.txt"
+    assert served_models.before_part(tmp_path, "b.txt", parts, 8).window == "part 1: a.txt"
+    assert served_models.before_part(tmp_path, "c.txt", parts, 25).window == "part 1: a.txt"
     with pytest.raises(StudyError, match=r"no promoted model was made before the part a\.txt"):
-        served.before_part(tmp_path, "a.txt", parts, 0)
+        served_models.before_part(tmp_path, "a.txt", parts, 0)
     stored(tmp_path, "1", "part 1: a.txt", 10, "not promoted: worse")
     with pytest.raises(StudyError, match=r"not promoted: part 1: a\.txt, part 2: b\.txt \(MODEL=\)"):
-        served.before_part(tmp_path, "c.txt", parts, 25)
+        served_models.before_part(tmp_path, "c.txt", parts, 25)
 
 
 def test_windows_of_time_count_by_their_last_moment(tmp_path):
     for week in (1, 2, 3):
         stored(tmp_path, f"week_{week}", f"week {week}", 10 * week)
     for first_s, window in ((10, "week 1"), (29, "week 2"), (99, "week 3")):
-        assert served.before_part(tmp_path, "b", ["a", "b"], first_s).window == window
+        assert served_models.before_part(tmp_path, "b", ["a", "b"], first_s).window == window
 
 
 # What it is worth ----------------------------------------------------------------------------------------------

@@ -10,18 +10,18 @@ from given_tables import correlations, runtime_by_group
 from of_claims import CLAIMS
 from study.claims import load_claims
 from study.messages import ConfigError
-from ttf.analyses.correlate.compute import failure_share
-from ttf.analyses.describe_workload.workload import (
+from ttf.analyses.factors.correlate.compute import failure_share
+from ttf.analyses.outcomes.split_outcomes.compute import outcome_table
+from ttf.analyses.queue.describe_workload.workload import (
     RESOURCES,
     gpu_requests,
     percentiles,
     recurrence,
     request_against_use,
 )
-from ttf.analyses.split_outcomes.compute import outcome_table
-from ttf.jobs import JOB_COLUMNS
-from ttf.replication.scorecard import NotComputable, implied_counts, quantity, scorecard
-from ttf.stats.mttf import mean_time_to_failure
+from ttf.page.replication.scorecard import NotComputable, implied_counts, quantity, scorecard
+from ttf.records.jobs import JOB_COLUMNS
+from ttf.stats.durations.mttf import mean_time_to_failure
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -7,17 +7,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 from prose import slips
-from ttf.page.scorecard import MOST_ROWS, scored_of
-from ttf.page.trace_page import environment
-from ttf.replication.scorecard import (
-    DIFFERS,
-    NOT_COMPUTABLE,
-    NOT_RUN,
-    REPRODUCED,
-    SUSPECT,
-)
-from ttf.report_contracts import IMPLIED_N, SCORECARD
-from ttf.tables import write_csv
+from ttf.engine.storage.tables import write_csv
+from ttf.page.replication.scorecard import DIFFERS, NOT_COMPUTABLE, NOT_RUN, REPRODUCED, SUSPECT
+from ttf.page.report.scorecard_section import MOST_ROWS, scored_of
+from ttf.page.report.trace_page import environment
+from ttf.page.report_contracts import IMPLIED_N, SCORECARD
 
 JINJA = environment(Path(__file__).resolve().parents[2] / "report")
 VERDICTS = (REPRODUCED, DIFFERS, SUSPECT, NOT_COMPUTABLE, NOT_RUN)

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from ttf.errors import StudyError
-from ttf.provenance import seal
+from ttf.engine.errors import StudyError
+from ttf.engine.provenance import seal
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXTS = {"index.html": "<p>", "tables/a.csv": "n\n1\n", "tables/deeper/ä b.csv": "", ".nojekyll": "", "c\n.csv": "x"}

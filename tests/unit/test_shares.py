@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtri
-from ttf.analyses.correlate import FAILURE_SHARE
-from ttf.analyses.correlate.compute import failure_share
+from ttf.analyses.factors.correlate import FAILURE_SHARE
+from ttf.analyses.factors.correlate.compute import failure_share
+from ttf.stats.basics.normal import Z_95
 from ttf.stats.clustered import UNCLUSTERED
-from ttf.stats.normal import Z_95
 from ttf.stats.shares import wilson_interval
 
 OUTCOMES = ["success", "failure", "cancelled", "running", "waiting"]

@@ -7,22 +7,22 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
-from ttf.analyses.ask_again.compute import rate_ratio
-from ttf.analyses.compare_traces import FAILURE_SHARE
-from ttf.analyses.compare_traces.compute import JOBS_READ, Subject, compared_jobs, compared_lives
-from ttf.analyses.correlate.compute import failure_share
-from ttf.analyses.describe_attempts.retries import ended, failed_attempts, retries, trials
-from ttf.analyses.describe_workload.population import roles
-from ttf.analyses.measure_epochs import EPOCHS
-from ttf.analyses.measure_epochs.compute import epochs_summary, epochs_table
-from ttf.analyses.measure_ettr.compute import _clustered as clustered_ettr
-from ttf.analyses.measure_losses.owners import failures_by_owner
-from ttf.analyses.reconstruct_occupancy.delay_causes import CAUSES, DelayCauses
-from ttf.clusters import with_clusters, with_levels
-from ttf.jobs import GPU_BUCKETS, JOB_COLUMNS, conform
-from ttf.runs import RUN_COLUMNS
+from ttf.analyses.comparison.compare_traces import FAILURE_SHARE
+from ttf.analyses.comparison.compare_traces.compute import JOBS_READ, Subject, compared_jobs, compared_lives
+from ttf.analyses.factors.correlate.compute import failure_share
+from ttf.analyses.large_runs.measure_ettr.compute import _clustered as clustered_ettr
+from ttf.analyses.lost.measure_losses.owners import failures_by_owner
+from ttf.analyses.queue.describe_attempts.retries import ended, failed_attempts, retries, trials
+from ttf.analyses.queue.describe_workload.population import roles
+from ttf.analyses.queue.reconstruct_occupancy.delay_causes import CAUSES, DelayCauses
+from ttf.analyses.replication.ask_again.compute import rate_ratio
+from ttf.analyses.replication.measure_epochs import EPOCHS
+from ttf.analyses.replication.measure_epochs.compute import epochs_summary, epochs_table
+from ttf.records.clusters import with_clusters, with_levels
+from ttf.records.jobs import GPU_BUCKETS, JOB_COLUMNS, conform
+from ttf.records.runs import RUN_COLUMNS
 from ttf.stats.clustered import CLUSTERED, clustered_ratios, clustered_shares
-from ttf.stats.features import FEATURES
+from ttf.stats.job_features import FEATURES
 from ttf.stats.shares import ENDED
 from whole_losses import owner_counts
 

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from ttf.provenance import seal
+from ttf.engine.provenance import seal
 
 DOCS = (Path(__file__).resolve().parents[2] / "docs/publishing.md").read_text(encoding="utf-8")
 ARCHIVE = "results/studies/sample_slurm/archive/time-to-failure-results.tar.xz"

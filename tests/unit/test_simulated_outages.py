@@ -7,9 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from outage_traces import DAY, made
 from scipy import stats
-from ttf.outages import simulate
-from ttf.outages.down import course_of, spans_of
-from ttf.outages.simulate import (
+from ttf.analyses.shared.outages import outage_simulation
+from ttf.analyses.shared.outages.outage_simulation import (
     Drawn,
     Exponential,
     batches,
@@ -23,6 +22,7 @@ from ttf.outages.simulate import (
     times_of,
     up_at_begin,
 )
+from ttf.analyses.shared.outages.units_down import course_of, spans_of
 
 UP, REPAIR = 9 * DAY, DAY
 
@@ -188,6 +188,6 @@ def test_observed_times_are_kaplan_and_meiers_with_an_exponential_rest():
 
 
 def test_batches_add_up(monkeypatch):
-    monkeypatch.setattr(simulate, "MOST_UNITS", 10)
+    monkeypatch.setattr(outage_simulation, "MOST_UNITS", 10)
     assert [*batches(3, 8)] == [3, 3, 2]
     assert [*batches(100, 2)] == [1, 1]

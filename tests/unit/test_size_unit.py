@@ -4,11 +4,11 @@ from typing import NamedTuple
 
 import polars as pl
 import pytest
-from ttf.jobs import in_size_unit, size_units
-from ttf.page import phrases
-from ttf.rooms import rooms
-from ttf.size_unit import CORE, GPU, JOB, NODE, UNITS
-from ttf.tables import read_as_written, read_table, unit_of_file, write_product
+from ttf.analyses.catalogue import rooms
+from ttf.display import phrases
+from ttf.engine.size_unit import CORE, GPU, JOB, NODE, UNITS
+from ttf.engine.storage.tables import read_as_written, read_table, unit_of_file, write_product
+from ttf.records.jobs import in_size_unit, size_units
 
 OTHERS = (NODE, CORE, JOB)
 TABLES = {

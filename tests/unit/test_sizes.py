@@ -14,8 +14,8 @@ from given_tables import one_row as at
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
-from ttf.analyses.measure_sizes import MTTF_BY_GPUS, NODE_FAILURE_RATE, SIZE_LAW, charts
-from ttf.analyses.measure_sizes.sizes import (
+from ttf.analyses.scaling.measure_sizes import MTTF_BY_GPUS, NODE_FAILURE_RATE, SIZE_LAW, charts
+from ttf.analyses.scaling.measure_sizes.sizes import (
     NO_GPU_JOB,
     SUMS_SCHEMA,
     mttf_by_gpus,
@@ -28,9 +28,9 @@ from ttf.analyses.measure_sizes.sizes import (
     size_law,
     sums_by_nodes,
 )
-from ttf.charts.figure import Study
-from ttf.lives import nodes_at_work
-from ttf.stats.projection import Reach
+from ttf.display.charts.figure import Study
+from ttf.records.lives import nodes_at_work
+from ttf.stats.large_runs.projection import Reach
 
 EVERYWHERE = Reach(16_384, 131_072, "it goes no further", "larger runs")
 DAY = 86_400

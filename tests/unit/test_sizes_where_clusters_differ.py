@@ -5,9 +5,9 @@ import math
 import numpy as np
 import polars as pl
 import pytest
-from ttf.analyses.measure_sizes import MTTF_BY_GPUS, NODE_FAILURE_RATE, SIZE_LAW
-from ttf.analyses.measure_sizes.differing import against_the_others, limits, slope_of_clusters
-from ttf.analyses.measure_sizes.sizes import (
+from ttf.analyses.scaling.measure_sizes import MTTF_BY_GPUS, NODE_FAILURE_RATE, SIZE_LAW
+from ttf.analyses.scaling.measure_sizes.clustered_sizes import against_the_others, limits, slope_of_clusters
+from ttf.analyses.scaling.measure_sizes.sizes import (
     mttf_by_gpus,
     node_failure_rate,
     of_jobs,
@@ -16,8 +16,8 @@ from ttf.analyses.measure_sizes.sizes import (
     sums_by_cluster,
     sums_by_nodes,
 )
-from ttf.clusters import with_clusters
-from ttf.stats.projection import Reach
+from ttf.records.clusters import with_clusters
+from ttf.stats.large_runs.projection import Reach
 
 DAY = 86_400
 EVERYWHERE = Reach(10**6, 10**6, "", "")

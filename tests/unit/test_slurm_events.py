@@ -9,11 +9,11 @@ import yaml
 from of_formats import FILES, FORMATS, raw_schemas, typed
 from sacct_story import FIXTURES
 from samples.sacct import sample, sample_events
-from ttf.errors import StudyError
+from ttf.engine.errors import StudyError
 from ttf.formats.protocol import Source, code_of
 from ttf.formats.slurm_events.read import READERS
-from ttf.outages.causes import with_rules
-from ttf.outages.records import exposure_of, outages_of
+from ttf.records.outages.outage_causes import with_rules
+from ttf.records.outages.outage_records import exposure_of, outages_of
 
 RULES = yaml.safe_load((FILES["sacct"].parents[4] / "config/outage_causes.yaml").read_text())["rules"]
 NODES = "Cluster|NodeName|TimeStart|TimeEnd|State|StateRaw|Reason|User"

@@ -8,9 +8,16 @@ from hypothesis import strategies as st
 from outage_rooms import Frames, on_page, tables_of
 from outage_traces import DAY, made
 from scipy import stats
-from ttf.analyses.size_spares.compute import NOT_WATCHED, TOO_RARE, block_length_s, spares_limits
-from ttf.outages.down import at_most, binomial_cumulative, course_of, smallest, spans_of, spares_beside
-from ttf.outages.simulate import ALWAYS_DOWN, NO_OUTAGE, Drawn, Exponential, renewals
+from ttf.analyses.outages.size_spares.compute import NOT_WATCHED, TOO_RARE, block_length_s, spares_limits
+from ttf.analyses.shared.outages.outage_simulation import ALWAYS_DOWN, NO_OUTAGE, Drawn, Exponential, renewals
+from ttf.analyses.shared.outages.units_down import (
+    at_most,
+    binomial_cumulative,
+    course_of,
+    smallest,
+    spans_of,
+    spares_beside,
+)
 
 
 def spares_of(folder, outages, exposure):

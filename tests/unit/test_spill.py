@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ttf.analyses.reconstruct_occupancy import holdings
-from ttf.analyses.reconstruct_occupancy.holdings import Spill
+from ttf.analyses.queue.reconstruct_occupancy import holdings
+from ttf.analyses.queue.reconstruct_occupancy.holdings import Spill
 
 PARTS = 4
 narrow, wide = st.integers(-(2**31), 2**31 - 1), st.integers(-(2**62), 2**62)

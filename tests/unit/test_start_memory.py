@@ -5,17 +5,17 @@ import sys
 from pathlib import Path
 
 import pytest
-from study import documents, memory
+from study import documents, start_cache
 from study.claims import load_claims
-from study.memory import remember_in, remembered
 from study.messages import ConfigError
+from study.start_cache import remember_in, remembered
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(memory, "_folder", None)
+    monkeypatch.setattr(start_cache, "_folder", None)
     remember_in(tmp_path / "memory")
     return tmp_path / "memory"
 
@@ -57,7 +57,7 @@ def test_a_folder_that_cannot_be_written_stops_nothing_and_leaves_no_half(folder
 
 
 def test_of_more_than_are_kept_those_written_last(folder, monkeypatch):
-    monkeypatch.setattr(memory, "_MOST", 3)
+    monkeypatch.setattr(start_cache, "_MOST", 3)
     for text in (b"1", b"2", b"3", b"4"):
         asked(text)
     assert [asked(text)[1] for text in (b"4", b"3", b"2", b"1")] == [0, 0, 0, 1]
@@ -68,10 +68,10 @@ def test_processes_at_the_same_time(tmp_path):
     code = f"""
 import sys; sys.path[:0] = [{str(ROOT / "workflow")!r}, {str(ROOT / "scripts")!r}]
 from pathlib import Path
-from study import memory
-memory.remember_in(Path({str(tmp_path)!r}))
+from study import start_cache
+start_cache.remember_in(Path({str(tmp_path)!r}))
 for number in [*range(50)] * 5:
-    assert memory.remembered(lambda: [number] * 99, b"%d" % number) == [number] * 99
+    assert start_cache.remembered(lambda: [number] * 99, b"%d" % number) == [number] * 99
 """
     runs = [subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE) for _ in range(4)]
     assert [(run.communicate(timeout=60)[1], run.returncode) for run in runs] == [(b"", 0)] * 4

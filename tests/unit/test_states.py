@@ -6,13 +6,13 @@ from given_tables import metrics_of
 from given_tables import one_row as at
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ttf.analyses.describe_states import CLUSTER_SUMMARY, SIZE_MIX, STATES
-from ttf.analyses.describe_states.charts import size_mix_chart
-from ttf.analyses.describe_states.compute import MOST_STATES, cluster_summary, size_mix, states
-from ttf.analyses.split_outcomes.compute import outcome_table
-from ttf.charts.figure import Study
-from ttf.infra import infra_lives
-from ttf.jobs import JOB_COLUMNS
+from ttf.analyses.outcomes.describe_states import CLUSTER_SUMMARY, SIZE_MIX, STATES
+from ttf.analyses.outcomes.describe_states.charts import size_mix_chart
+from ttf.analyses.outcomes.describe_states.compute import MOST_STATES, cluster_summary, size_mix, states
+from ttf.analyses.outcomes.split_outcomes.compute import outcome_table
+from ttf.display.charts.figure import Study
+from ttf.records.infra import infra_lives
+from ttf.records.jobs import JOB_COLUMNS
 
 OUTCOMES = {"COMPLETED": "success", "FAILED": "failure", "NODE_FAIL": "failure", "PENDING": "waiting"}
 RULES = {"states": ["NODE_FAIL"]}

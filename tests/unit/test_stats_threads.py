@@ -13,16 +13,16 @@ import hashlib, sys
 sys.path[:0] = sys.argv[1:]
 import numpy as np
 import polars as pl
-from ttf.clusters import with_clusters
-from ttf.infra import infra_lives
-from ttf.jobs import JOB_COLUMNS, conform
-from ttf.analyses.correlate import compute as correlate
-from ttf.analyses.estimate_hazards import hazard_ratios, incidence, logrank
-from ttf.analyses.fit_mttf import compute as fit_mttf
-from ttf.analyses.fit_mttf import lifetimes
-from ttf.analyses.judge_lifetimes import compute as verdict
-from ttf.analyses.measure_losses import lost_work, owners
-from ttf.stats import mttf, survival
+from ttf.records.clusters import with_clusters
+from ttf.records.infra import infra_lives
+from ttf.records.jobs import JOB_COLUMNS, conform
+from ttf.analyses.factors.correlate import compute as correlate
+from ttf.analyses.factors.estimate_hazards import hazard_ratios, incidence, logrank
+from ttf.analyses.time_to_failure.fit_mttf import compute as fit_mttf
+from ttf.analyses.time_to_failure.fit_mttf import lifetimes
+from ttf.analyses.time_to_failure.judge_lifetimes import compute as verdict
+from ttf.analyses.lost.measure_losses import lost_work, owners
+from ttf.stats.durations import mttf, survival
 import whole_losses
 
 rng = np.random.default_rng(11)

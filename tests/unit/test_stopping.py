@@ -10,9 +10,9 @@ import psutil
 import pytest
 from faults.stopping import heard
 from study_runs import ROOT, environment
-from ttf.stopping import WORDS
+from ttf.engine.process.stopping import WORDS
 
-START = "import os, signal, subprocess, sys, time; from ttf.stopping import *; run_apart()\n"
+START = "import os, signal, subprocess, sys, time; from ttf.engine.process.stopping import *; run_apart()\n"
 # Each process is named on a line of its own: the one that watches, the one that it watches, and what that has started.
 CHILD = (
     "child = subprocess.Popen([sys.executable, '-c', {!r}]); print(os.getppid(), os.getpid(), child.pid, flush=True)\n"
@@ -131,7 +131,7 @@ def test_ctrl_z_pauses_all_until_they_are_let_go_on():
 
 @pytest.mark.parametrize(("request_", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_job_removes_its_temporary_files(tmp_path, request_, status):
-    code = "import os, tempfile, time; from ttf.stopping import *; end_job_on_request()\n"
+    code = "import os, tempfile, time; from ttf.engine.process.stopping import *; end_job_on_request()\n"
     code += f"folder = tempfile.TemporaryDirectory(dir={str(tmp_path)!r}); print(os.getpid(), flush=True); {WAITS}"
     job, _ = started(code)
     assert list(tmp_path.iterdir())

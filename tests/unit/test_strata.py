@@ -6,10 +6,10 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ttf.stats import survival
-from ttf.stats.strata import CountedLives, by_stratum, times_by_stratum
-from ttf.stats.survival import survival_tables
-from ttf.tables import blocks
+from ttf.engine.storage.tables import blocks
+from ttf.stats.durations import survival
+from ttf.stats.durations.strata import CountedLives, by_stratum, times_by_stratum
+from ttf.stats.durations.survival import survival_tables
 
 LIVES = {"duration_s": pl.Int64, "event": pl.String, "entry_s": pl.Int64, "gpu_count": pl.Int64, "account": pl.String}
 EVENTS = ("failure", "success")

@@ -12,9 +12,9 @@ from study.claims import check_claims
 from study.messages import ConfigError
 from study.products import paths_in
 from study.study import Study, any_of
-from ttf.contract import Table, count, seconds, table
-from ttf.publish.pages import OF_THE_SITE
-from ttf.rooms import rooms
+from ttf.analyses.catalogue import rooms
+from ttf.engine.contract import Table, count, seconds, table
+from ttf.page.publish.pages import OF_THE_SITE
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ("sample", "sample_philly", "sample_slurm")
@@ -47,7 +47,8 @@ def own(name: str, **declared) -> str:
     """A folder with a declaration of an analysis of one's own in it."""
     Path("own", name).mkdir(parents=True)
     words = ", ".join(f"{key}={value!r}" for key, value in declared.items())
-    text = f'from ttf.analysis import Analysis\nANALYSIS = Analysis(question="Why?", theme="outcomes", {words})\n'
+    declaration = f'Analysis(question="Why?", theme="outcomes", {words})'
+    text = f"from ttf.analyses.declaration import Analysis\nANALYSIS = {declaration}\n"
     Path("own", name, "__init__.py").write_text(text)
     return str(Path("own").resolve())
 
@@ -326,7 +327,7 @@ def test_the_code_of_a_rule_has_of_a_declaration_what_computing_goes_by(samples,
 
     before, whole = code(), code(words=True)
     assert before != whole and samples.code_files[before] == samples.code_files[whole]
-    assert f"scripts/ttf/analyses/{room.name}/__init__.py" in samples.code_files[before]
+    assert f"scripts/ttf/analyses/{room.declared.theme}/{room.name}/__init__.py" in samples.code_files[before]
     monkeypatch.setattr(Table, "types", "others")
     monkeypatch.delitem(vars(samples), "_declared")  # read once in a study
     assert code() != before and code(words=True) == whole

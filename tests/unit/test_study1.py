@@ -7,13 +7,13 @@ from given_tables import one_row as row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
-from ttf.analyses.ask_again import STUDY1, STUDY1_SUMMARY
-from ttf.analyses.ask_again.compute import _compared, ask_again, rate_ratio, summarise_verdicts
-from ttf.jobs import JOB_COLUMNS
-from ttf.lives import lives_of_jobs
-from ttf.stats.features import FEATURES
-from ttf.stats.median import median_interval
-from ttf.stats.mttf import mean_time_to_failure
+from ttf.analyses.replication.ask_again import STUDY1, STUDY1_SUMMARY
+from ttf.analyses.replication.ask_again.compute import _compared, ask_again, rate_ratio, summarise_verdicts
+from ttf.records.jobs import JOB_COLUMNS
+from ttf.records.lives import lives_of_jobs
+from ttf.stats.basics.median import median_interval
+from ttf.stats.durations.mttf import mean_time_to_failure
+from ttf.stats.job_features import FEATURES
 
 GPU = next(feature for feature in FEATURES if feature.name == "gpu_request")
 TRACE_END_S = 1000

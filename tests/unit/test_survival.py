@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from lifetime_checks import LIVES, kaplan_meier, lives_of
 from scipy.stats import CensoredData, ecdf
 from statsmodels.duration.survfunc import SurvfuncRight
-from ttf.analyses.fit_mttf import SURVIVAL, SURVIVAL_SUMMARY
-from ttf.columns import STRATUM
-from ttf.stats.survival import survival_tables, thin
+from ttf.analyses.time_to_failure.fit_mttf import SURVIVAL, SURVIVAL_SUMMARY
+from ttf.engine.columns import STRATUM
+from ttf.stats.durations.survival import survival_tables, thin
 
 ROWS = st.lists(st.tuples(st.none() | st.integers(0, 40), st.sampled_from(["failure", "success", None])), max_size=40)
 

@@ -19,13 +19,13 @@ from study.config import SCHEMA, resolve
 from study.documents import load_schema, schema_problems
 from study.messages import ConfigError
 from study.yaml_files import load_yaml
-from ttf.errors import StudyError
+from ttf.engine.errors import StudyError
 from ttf.formats.table import read as table
 from ttf.formats.table.page_checksums import damaged_column
-from ttf.ingest import anomalies, ingest
-from ttf.jobs import JOB_COLUMNS
-from ttf.lives import lives_of_jobs
-from ttf.raw_tables import table_schemas
+from ttf.raw.ingest import anomalies, ingest
+from ttf.raw.raw_tables import table_schemas
+from ttf.records.jobs import JOB_COLUMNS
+from ttf.records.lives import lives_of_jobs
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTRY_SCHEMA = next(iter(SCHEMA["properties"]["registry"]["patternProperties"].values()))["properties"]

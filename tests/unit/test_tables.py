@@ -7,12 +7,8 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ttf.contract import count, number, table, text
-from ttf.derived import runtime_agreement
-from ttf.inputs import Inputs
-from ttf.record_contracts import RUNTIME_AGREEMENT
-from ttf.results_tables import contracts
-from ttf.tables import (
+from ttf.engine.contract import count, number, table, text
+from ttf.engine.storage.tables import (
     blocks_with_attempts,
     read_table,
     scan_columns,
@@ -21,6 +17,10 @@ from ttf.tables import (
     write_csv,
     write_parquet,
 )
+from ttf.formats.common_tables import runtime_agreement
+from ttf.page.results_tables import contracts
+from ttf.records.inputs import Inputs
+from ttf.records.record_contracts import RUNTIME_AGREEMENT
 
 CONTRACT = table("t", "A row.", value=text("", ""), n=count("", ""), estimate=number("", ""))
 

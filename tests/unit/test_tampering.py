@@ -10,11 +10,11 @@ import pytest
 import score_jobs
 import verify_results
 from faults.tampering import KINDS, Finished, tampered
-from ttf.provenance import digests
-from ttf.provenance import manifest as of_manifest
-from ttf.provenance.digests import MEMORY, Memory
-from ttf.provenance.seal import sealed
-from ttf.risk.score import SCORES, SKEW
+from ttf.analyses.shared.risk.score import SCORES, SKEW
+from ttf.engine.provenance import digests
+from ttf.engine.provenance import manifest as of_manifest
+from ttf.engine.provenance.digests import MEMORY, Memory
+from ttf.engine.provenance.seal import sealed
 
 FILES = {
     "data/raw.csv": "a,b\n" * 9,

@@ -11,24 +11,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacct_story import FIXTURES, study
 from study.taxonomy import taxonomy_of
-from ttf.analyses.classify_failures import ANALYSIS, REASONS
-from ttf.analyses.classify_failures.charts import CHARTS
-from ttf.analyses.classify_failures.compute import (
+from ttf.analyses.causes.classify_failures import ANALYSIS, REASONS
+from ttf.analyses.causes.classify_failures.charts import CHARTS
+from ttf.analyses.causes.classify_failures.compute import (
     MOST_LINES,
     by_block,
     summarise_taxonomy,
     taxonomy_table,
     unmatched_table,
 )
-from ttf.analyses.classify_failures.log_tails import in_tails, read_tails, telling_line
-from ttf.analyses.classify_failures.page import tables as taxonomy_tables
-from ttf.analyses.classify_failures.rules import ATTEMPT_COLUMNS, classify, every_attempt, search
-from ttf.charts.figure import Study
-from ttf.errors import StudyError
-from ttf.inputs import Inputs
-from ttf.page.trace import Trace
-from ttf.runs import with_reasons
-from ttf.tables import read_table, write_product
+from ttf.analyses.causes.classify_failures.log_tails import in_tails, read_tails, telling_line
+from ttf.analyses.causes.classify_failures.page import tables as taxonomy_tables
+from ttf.analyses.causes.classify_failures.reason_rules import ATTEMPT_COLUMNS, classify, every_attempt, search
+from ttf.display.charts.figure import Study
+from ttf.display.report_trace import Trace
+from ttf.engine.errors import StudyError
+from ttf.engine.storage.tables import read_table, write_product
+from ttf.records.inputs import Inputs
+from ttf.records.runs import with_reasons
 
 ROOT = Path(__file__).parents[2]
 CONTRACTS = {table.name: table for table in ANALYSIS.tables}

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from of_formats import FORMATS
-from study.beside import file_beside
 from study.documents import load_schema
 from study.messages import ConfigError
+from study.registry_options import file_beside
 from study.taxonomy import pattern_problem, taxonomy_of, tells_reasons
 
 ROOT = Path(__file__).parents[2]

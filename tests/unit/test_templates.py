@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from ttf.rooms import rooms
+from ttf.analyses.catalogue import rooms
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -7,7 +7,9 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from ttf.charts.theme import (
+from ttf.analyses import module_name
+from ttf.analyses.catalogue import rooms
+from ttf.display.charts.theme import (
     CATEGORY_COLOURS,
     FAINT,
     INFRA,
@@ -22,7 +24,6 @@ from ttf.charts.theme import (
     TOKENS,
     tokens_style,
 )
-from ttf.rooms import rooms
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 DARK = dict(TOKENS.values())
@@ -85,10 +86,10 @@ def test_every_token_takes_the_place_of_its_colour_and_paper_is_light():
 def test_charts_of_the_open_page_are_charts():
     for name, declared in rooms().items():
         if declared.main:
-            assert set(declared.main) <= set(import_module(f"ttf.analyses.{name}.charts").CHARTS), name
+            assert set(declared.main) <= set(import_module(f"{module_name(name)}.charts").CHARTS), name
 
 
 def test_the_report_is_written_without_altair():
     # It takes as long to import as all else that the rule does.
-    asked = "import sys, ttf.page.trace_page, ttf.page.comparison; sys.exit('altair' in sys.modules)"
+    asked = "import sys, ttf.page.report.trace_page, ttf.page.report.comparison; sys.exit('altair' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", asked], cwd=SCRIPTS).returncode == 0

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from study.messages import ConfigError
-from study.thresholds import known_numbers, limit_of, load_rules
-from ttf.thresholds import CROSSED, HELD, UNTOLD, Interval, Rule, Subject, answer, in_words, interval_of
+from study.threshold_file import known_numbers, limit_of, load_rules
+from ttf.page.checks.thresholds import CROSSED, HELD, UNTOLD, Interval, Rule, Subject, answer, in_words, interval_of
 
 EXAMPLE = Path(__file__).parents[2] / "config" / "thresholds.yaml"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from of_formats import table_of, typed
-from ttf.lives import LIFE_COLUMNS
+from ttf.records.lives import LIFE_COLUMNS
 
 ROOT = Path(__file__).resolve().parents[2]
 HEADER = "SN,location,insert,remove,duration,out,event\n"

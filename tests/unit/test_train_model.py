@@ -11,19 +11,19 @@ import numpy as np
 import polars as pl
 import pytest
 from made_risk import FEATURES, FIRST_S, WEEK_S, coin, shuffled_in, with_users
-from ttf.analyses.train_model import LINEAGE
-from ttf.analyses.train_model.checks import Looked, counted, largest_drift
-from ttf.analyses.train_model.gate import PROMOTED, UNTOLD, WORSE, decide, tolerance_of
-from ttf.analyses.train_model.lineage import DRIFT, ONLY, PENDING, SCHEMA, lineage, settled, warm_prior
-from ttf.analyses.train_model.windows import windows_of
-from ttf.jobs import OUTCOMES
-from ttf.risk import LOGISTIC
-from ttf.risk.encoder import Encoder
-from ttf.risk.features import Data, features_of
-from ttf.risk.logistic import Prior, fit
-from ttf.risk.model import Model
+from ttf.analyses.risk.train_model import LINEAGE
+from ttf.analyses.risk.train_model.checks import Looked, counted, largest_drift
+from ttf.analyses.risk.train_model.gate import PROMOTED, UNTOLD, WORSE, decide, tolerance_of
+from ttf.analyses.risk.train_model.lineage import DRIFT, ONLY, PENDING, SCHEMA, lineage, settled, warm_prior
+from ttf.analyses.risk.train_model.training_windows import windows_of
+from ttf.analyses.shared.risk import LOGISTIC
+from ttf.analyses.shared.risk.encoder import Encoder
+from ttf.analyses.shared.risk.features import Data, features_of
+from ttf.analyses.shared.risk.logistic import Prior, fit
+from ttf.analyses.shared.risk.model import Model
+from ttf.engine.storage.tables import write_folder
+from ttf.records.jobs import OUTCOMES
 from ttf.stats.predictions import Estimate
-from ttf.tables import write_folder
 
 N, WEEKS = 25_000, 5
 WEEKLY = {"by": "week"}

@@ -6,8 +6,8 @@ import pytest
 from given_tables import one_row as row
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ttf.analyses.measure_use import GPU_USE, HOST_USE
-from ttf.analyses.measure_use.compute import PERCENTS, VALUES, gpu_use_by_kind, host_use, of_counts
+from ttf.analyses.queue.measure_use import GPU_USE, HOST_USE
+from ttf.analyses.queue.measure_use.compute import PERCENTS, VALUES, gpu_use_by_kind, host_use, of_counts
 
 HELD = {
     "owner": pl.Int64,
@@ -138,7 +138,7 @@ def test_use_against_reading_by_reading_in_any_pieces(spans, rows, chunk):
 
 def test_many_intervals_at_once_are_looked_up_in_pieces(monkeypatch):
     whole = gpu_use_by_kind(JOBS, READINGS)
-    monkeypatch.setattr("ttf.analyses.measure_use.compute._READINGS_AT_ONCE", 2)
+    monkeypatch.setattr("ttf.analyses.queue.measure_use.compute._READINGS_AT_ONCE", 2)
     assert gpu_use_by_kind(JOBS, READINGS).equals(whole)
 
 

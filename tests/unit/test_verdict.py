@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
-from ttf.analyses.fit_mttf.lifetimes import lifetime_models
-from ttf.analyses.judge_lifetimes import LIFETIME_VERDICT
-from ttf.analyses.judge_lifetimes.compute import _misleads, lifetime_verdict
+from ttf.analyses.time_to_failure.fit_mttf.lifetimes import lifetime_models
+from ttf.analyses.time_to_failure.judge_lifetimes import LIFETIME_VERDICT
+from ttf.analyses.time_to_failure.judge_lifetimes.compute import _misleads, lifetime_verdict
+from ttf.engine.storage.tables import read_table, write_csv
 from ttf.stats.clustered import UNCLUSTERED
-from ttf.stats.survival import survival_tables
-from ttf.tables import read_table, write_csv
+from ttf.stats.durations.survival import survival_tables
 
 LIVES = {"duration_s": pl.Int64, "event": pl.String}
 

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 from given_tables import metrics_of
 from scipy import stats
-from ttf.analyses.compare_parts import FORECAST
-from ttf.analyses.compare_parts.forecast import FEWEST_WEEKS, TOO_FEW_WEEKS, WEEK_S, next_week, rolling
+from ttf.analyses.quality.compare_parts import FORECAST
+from ttf.analyses.quality.compare_parts.forecast import FEWEST_WEEKS, TOO_FEW_WEEKS, WEEK_S, next_week, rolling
 
 SIMULATED = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "coverage_changes.py"))
 

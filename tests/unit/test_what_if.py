@@ -5,8 +5,8 @@ from fractions import Fraction
 import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ttf.analyses.measure_losses import WHAT_IF
-from ttf.analyses.measure_losses.what_if import (
+from ttf.analyses.lost.measure_losses import WHAT_IF
+from ttf.analyses.lost.measure_losses.what_if import (
     NO_CERTAIN_RETRY,
     NO_LARGE,
     NO_REASONS,
@@ -15,7 +15,7 @@ from ttf.analyses.measure_losses.what_if import (
     NO_TIME,
     TRIAL,
 )
-from ttf.runs import RUN_COLUMNS, with_runs_before
+from ttf.records.runs import RUN_COLUMNS, with_runs_before
 from whole_losses import what_if_of
 
 HOUR = 3600

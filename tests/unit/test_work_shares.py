@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from study.shares import shares_of
+from study.parallel_jobs import shares_of
 
 SCATTER = {"jobs": 16, "above_mb": 1}
 

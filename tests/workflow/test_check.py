@@ -6,10 +6,10 @@ import sys
 
 import pytest
 from study_runs import OWN, ROOT, SMALL, Checkout, copied, environment
-from ttf.provenance import seal
+from ttf.engine.provenance import seal
 
 METRICS = "results/sample/metrics.json"
-MODULE = "scripts/ttf/analyses/correlate/clustered.py"
+MODULE = "scripts/ttf/analyses/factors/correlate/clustered_correlations.py"
 
 
 def check(study: Checkout, *arguments: str) -> tuple[int, str]:

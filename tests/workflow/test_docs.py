@@ -20,7 +20,7 @@ import pytest
 from acceptance import CHROMIUM, browsing
 from named_cells import wrong_cells
 from sacct_story import CLUSTER_FIELDS, FIELDS, FIXTURES, NODE_FIELDS
-from study.thresholds import known_numbers
+from study.threshold_file import known_numbers
 from study_runs import ROOT, clone, environment, pods, write_pods
 
 DOCS = sorted(path for pattern in ("*.md", "docs/*.md", "config/*.md") for path in ROOT.glob(pattern))

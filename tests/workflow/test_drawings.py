@@ -3,8 +3,8 @@
 import json
 import re
 
-from ttf.charts.inline import bare, inline
-from ttf.charts.theme import LIGHT, NARROW, WIDE
+from ttf.display.charts.inline import bare, inline
+from ttf.display.charts.theme import LIGHT, NARROW, WIDE
 
 _PAINT = re.compile(r' (?:fill|stroke|stop-color)="([^"]*)"')
 

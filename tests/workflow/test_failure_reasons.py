@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 from sacct_story import FIXTURES
 from study_runs import Checkout, check_out
-from ttf.analyses.classify_failures import LOG_TAILS
-from ttf.analyses.measure_losses import WHAT_IF
-from ttf.tables import read_table
+from ttf.analyses.causes.classify_failures import LOG_TAILS
+from ttf.analyses.lost.measure_losses import WHAT_IF
+from ttf.engine.storage.tables import read_table
 
 OWN = """\
 reasons:

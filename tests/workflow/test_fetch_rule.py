@@ -67,7 +67,7 @@ def test_downloaded_once_then_a_source_file_like_any_other(checkout, site, confi
     assert log.startswith(f"mine: fetch: {PODS}: 0.0 MB from 127.0.0.1:")
     site.asked.clear()
     # Nothing that makes another rule run again makes this one remove a file or ask for it again.
-    with (checkout.folder / "scripts/ttf/fetch.py").open("a") as code:
+    with (checkout.folder / "scripts/ttf/raw/fetch.py").open("a") as code:
         code.write("\n")
     entry = config["registry"]["mine"]
     entry["note"] = "another note"

@@ -109,7 +109,7 @@ def test_a_name_that_is_taken_names_both_folders(own, tmp_path):
     assert done.returncode == 1
     message = done.stdout + done.stderr
     assert "two analyses are called describe_states" in message
-    assert "scripts/ttf/analyses/describe_states" in message
+    assert "scripts/ttf/analyses/outcomes/describe_states" in message
     assert "../mine/describe_states" in message
     assert "Traceback" not in message
 

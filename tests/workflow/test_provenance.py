@@ -41,9 +41,11 @@ def test_the_manifest_holds_every_product_with_what_it_was_made_of(finished_stud
     assert job["parameters"]["settings"]["max_steps"] == 2000
     read = [f"results/sample/{name}" for name in ("jobs.parquet", "lives.parquet", "tables/size_unit.csv")]
     assert job["inputs"] == {path: there[path] for path in read}
-    assert {"scripts/compute.py", "scripts/ttf/analyses/fit_mttf/compute.py", "scripts/ttf/stats/mttf.py"} < job[
-        "code"
-    ].keys()
+    assert {
+        "scripts/compute.py",
+        "scripts/ttf/analyses/time_to_failure/fit_mttf/compute.py",
+        "scripts/ttf/stats/durations/mttf.py",
+    } < job["code"].keys()
     assert {name for name in manifest["raw"] if "machine" not in name} == {
         f"data/sample/pai_{table}_table.csv" for table in ("job", "task", "instance", "sensor", "group_tag")
     }
@@ -62,11 +64,11 @@ def test_verify_finds_what_was_edited_is_missing_or_is_out_of_date(study):
     with (study.folder / TABLE).open("a") as table:
         table.write("\n")
     (study.folder / "results/sample/figures/still_running.svg").unlink()
-    with (study.folder / "scripts/ttf/analyses/estimate_hazards/cox.py").open("a") as module:
+    with (study.folder / "scripts/ttf/analyses/factors/estimate_hazards/cox.py").open("a") as module:
         module.write("EDITED = True\n")
     with (study.folder / "data/sample/pai_task_table.csv").open("a") as raw:
         raw.write("\n")
-    with (study.folder / "scripts/ttf/analyses/fit_mttf/compute.py").open("a") as module:
+    with (study.folder / "scripts/ttf/analyses/time_to_failure/fit_mttf/compute.py").open("a") as module:
         module.write("# A comment.\n")
     code, said = run(study, "verify_results")
     assert code == 1
@@ -74,12 +76,12 @@ def test_verify_finds_what_was_edited_is_missing_or_is_out_of_date(study):
     assert lines.keys() == {
         TABLE,
         "results/sample/figures/still_running.svg",
-        "scripts/ttf/analyses/estimate_hazards/cox.py",
+        "scripts/ttf/analyses/factors/estimate_hazards/cox.py",
         "data/sample/pai_task_table.csv",
     }
     assert "edited since fit_mttf made it. Delete it" in lines[TABLE]
     assert "missing" in lines["results/sample/figures/still_running.svg"]
-    assert "changed since estimate_hazards used it" in lines["scripts/ttf/analyses/estimate_hazards/cox.py"]
+    assert "changed since estimate_hazards used it" in lines["scripts/ttf/analyses/factors/estimate_hazards/cox.py"]
     assert "out of date" in lines["data/sample/pai_task_table.csv"]
 
 

@@ -23,12 +23,12 @@ import pytest
 import yaml
 from qmd_lint import faults
 from study_runs import OWN, PAGE, ROOT, SMALL, Checkout, check_out, copied, quarto_in
-from ttf.page.render import render
-from ttf.provenance import seal
-from ttf.provenance.key import KEY
-from ttf.publish.more_tables import CONTENTS
-from ttf.results_tables import contracts
-from ttf.tables import read_table
+from ttf.engine.provenance import seal
+from ttf.engine.provenance.key import KEY
+from ttf.engine.storage.tables import read_table
+from ttf.page.publish.table_copies import CONTENTS
+from ttf.page.render.render import render
+from ttf.page.results_tables import contracts
 
 PUBLISH = {"date": "2025-01-31", "tables": ["parquet", "xlsx"]}
 

@@ -10,12 +10,12 @@ import psutil
 import pytest
 from planned_jobs import jobs_of
 from study_runs import SMALL, Checkout, environment, quarto_in
-from ttf.rooms import rooms
+from ttf.analyses.catalogue import rooms
 
 REPORT = {"write_page_source", "render_page", "write_manifest"}
 # An analysis with every part, whose tables no other one reads.
 ROOM = "estimate_hazards"
-AT = f"scripts/ttf/analyses/{ROOM}"
+AT = f"scripts/ttf/analyses/factors/{ROOM}"
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def test_second_run_has_nothing_to_do(finished_study):
 
 # What may stand at the end of a declaration.
 NEW_COLUMN = """
-from ttf.contract import number
+from ttf.engine.contract import number
 ANALYSIS.tables[0].columns["more"] = number("More", "A new column.")
 """
 OTHER_WORDS = """
@@ -76,7 +76,7 @@ def test_a_new_column_plans_its_analysis_and_what_reads_its_tables(study_of_modu
         planned |= {name for name, other in declared.items() if tables & {*other.needs, *other.uses}}
     planned &= {job.rule for job in jobs}
     assert len(planned) == {ROOM: 2, "fit_mttf": 4}[room]
-    with study_of_module.appended(f"scripts/ttf/analyses/{room}/__init__.py", text=NEW_COLUMN):
+    with study_of_module.appended(f"scripts/ttf/analyses/{declared[room].theme}/{room}/__init__.py", text=NEW_COLUMN):
         expected = {*planned, *drawing(jobs), "summarise", "write_dictionary", *REPORT}
         assert study_of_module.planned(**SMALL) == expected
 
@@ -93,7 +93,7 @@ def test_an_edited_sentence_of_a_section_plans_the_report_alone(study_of_module)
 
 
 def test_an_edited_theme_plans_no_rule_that_computes(study_of_module, jobs):
-    with study_of_module.appended("scripts/ttf/charts/theme.py"):
+    with study_of_module.appended("scripts/ttf/display/charts/theme.py"):
         planned = study_of_module.planned(**SMALL)
     assert drawing(jobs) <= planned
     assert not planned & computing(jobs)
@@ -111,7 +111,7 @@ def test_an_edited_part_of_an_analysis_reruns_what_it_is_for(study_of_module, jo
         assert study_of_module.planned(**SMALL) == with_what_follows(*of_parts[part])
 
 
-@pytest.mark.parametrize("file", ["scripts/ttf/stats/mttf.py", "scripts/ttf/lives.py"])
+@pytest.mark.parametrize("file", ["scripts/ttf/stats/durations/mttf.py", "scripts/ttf/records/lives.py"])
 def test_an_edited_module_that_several_share_reruns_all_of_them(
     study_of_module, jobs, rules_with, with_what_follows, file
 ):
@@ -138,7 +138,7 @@ def test_edited_files_beside_the_modules_rerun_their_rules(study_of_module, with
 
 
 def test_a_plan_tells_that_a_module_was_edited_and_a_comment_plans_nothing(study_of_module):
-    for file in (f"{AT}/cox.py", "scripts/compute.py", "scripts/ttf/stats/mttf.py"):
+    for file in (f"{AT}/cox.py", "scripts/compute.py", "scripts/ttf/stats/durations/mttf.py"):
         with study_of_module.appended(file, text="\n\n# A comment.\n"):
             assert study_of_module.planned(**SMALL) == set()
     with study_of_module.appended(f"{AT}/cox.py"):
@@ -150,7 +150,8 @@ def test_edited_files_that_the_study_does_not_use_rerun_nothing_but_the_manifest
     used = {file for job in jobs for file in job.code} | {f"scripts/{job.script}.py" for job in jobs}
     scripts = study_of_module.folder / "scripts"
     every = {str(file.relative_to(study_of_module.folder)) for file in scripts.rglob("*.py")}
-    unused = every - used - {f"{at}/__init__.py" for at in map(str, (scripts / "ttf/analyses").glob("*"))}
+    declarations = {f"scripts/ttf/analyses/{room.theme}/{name}/__init__.py" for name, room in rooms().items()}
+    unused = every - used - declarations
     assert any("openb" in file or "philly" in file for file in unused)
     with study_of_module.appended(*unused, "config/taxonomy.yaml", "scripts/ttf/formats/openb.yaml", "README.md"):
         assert study_of_module.planned(**SMALL) == {"write_manifest"}
@@ -169,15 +170,15 @@ def _pandoc():
 
 def test_a_study_is_planned_where_only_its_jobs_have_pandoc(study_of_module):
     """As with --sdm conda."""
-    with study_of_module.appended("scripts/ttf/page/render.py", text=NOT_INSTALLED):
+    with study_of_module.appended("scripts/ttf/page/render/render.py", text=NOT_INSTALLED):
         assert study_of_module.planned(**SMALL) == {"render_page", "write_manifest"}
 
 
 REVERSED = """
-import ttf.rooms
+import ttf.analyses.catalogue
 def _reversed(folders=()):
     return dict(reversed(places(folders).items()))
-ttf.rooms.places = _reversed
+ttf.analyses.catalogue.places = _reversed
 """
 
 
@@ -224,7 +225,7 @@ def test_edited_raw_file_reruns_its_trace(study_of_module, with_what_follows):
 
 
 def test_touched_files_and_edits_taken_back_rerun_nothing(study_of_module):
-    for file in ("data/sample/pai_task_table.csv", "scripts/ttf/stats/mttf.py", "report/page/page.css"):
+    for file in ("data/sample/pai_task_table.csv", "scripts/ttf/stats/durations/mttf.py", "report/page/page.css"):
         (study_of_module.folder / file).touch()
     assert study_of_module.planned(**SMALL) == set()
 

@@ -13,8 +13,8 @@ from made_traces import write_all
 from planned_jobs import jobs_of
 from study.products import paths_in
 from study.resources import megabytes
-from study.room import OF_STUDY
 from study.study import Study
+from study.study_analysis import OF_STUDY
 from study_runs import ROOT, check_out
 
 # As large as no made-up trace is; so that what a job asks for by the GB shows.

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 from sklearn.metrics import average_precision_score
 from study_runs import ROOT, Checkout, check_out, copied, environment
-from ttf.risk.score import SCORES, SKEW
-from ttf.tables import read_table
+from ttf.analyses.shared.risk.score import SCORES, SKEW
+from ttf.engine.storage.tables import read_table
 
 DOCS = (ROOT / "docs/risk.md").read_text(encoding="utf-8")
 EXAMPLE = DOCS.split("```csv\n")[1].split("```")[0]

@@ -9,10 +9,10 @@ import duckdb
 import polars as pl
 import pytest
 from study_runs import OWN, ROOT
-from ttf.publish.dictionary import as_table, by_analysis
-from ttf.report_contracts import DICTIONARY
-from ttf.results_tables import contracts
-from ttf.tables import read_table
+from ttf.engine.storage.tables import read_table
+from ttf.page.publish.dictionary import as_table, by_analysis
+from ttf.page.report_contracts import DICTIONARY
+from ttf.page.results_tables import contracts
 
 # Of the small study of the tests.
 TEXT = (ROOT / "docs/use-the-results.md").read_text(encoding="utf-8").replace("sample_slurm", "sample")

@@ -1,7 +1,7 @@
 # Raw tables that the workflow unpacks or downloads. All others lie in a folder that the registry names.
 import re
 
-from study.raw_tables import sample_files
+from study.trace_files import sample_files
 
 # A trace of each format is made of files of its own.
 for sample_format in sorted({trace.entry["format"] for trace in STUDY.traces.values() if trace.made_files}):

@@ -1,5 +1,5 @@
 # Every analysis: what it reads and writes. Written by `make rules` out of the declarations in
-# scripts/ttf/analyses/<name>/__init__.py; an input that a trace does not have is left out (analyse.smk).
+# scripts/ttf/analyses/<section>/<name>/__init__.py; an input that a trace does not have is left out (analyse.smk).
 
 
 rule split_outcomes:

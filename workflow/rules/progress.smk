@@ -12,8 +12,8 @@ sys.path[:0] = [str(WORKFLOW), str(WORKFLOW.parent / "scripts")]
 from study import progress
 from study.module import in_module
 from study.studies import remember
-from ttf.page.model import read_brief
-from ttf.stopping import ignore_requests, interrupts_are_errors
+from ttf.display.brief_model import read_brief
+from ttf.engine.process.stopping import ignore_requests, interrupts_are_errors
 
 # A graph is some hundred objects a file, all of them kept: looking through them for garbage is a tenth of building it.
 gc.set_threshold(100_000)

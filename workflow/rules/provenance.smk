@@ -1,7 +1,7 @@
 # Where every product comes from: hashes of products, raw files and code; rules, scripts and parameters.
 from study.graph import jobs_behind
 from study.module import own_name_of
-from ttf.provenance.digests import stamp_of_workflow
+from ttf.engine.provenance.digests import stamp_of_workflow
 
 OWN_NAME = own_name_of(workflow.modifier)
 

@@ -1,6 +1,6 @@
 # What leaves the study: a site for any host of static files, and an archive for a repository. Neither is made by default.
 from study.publication import published_on, sources_of_study, without_paths
-from ttf.provenance.key import KEY, made_key
+from ttf.engine.provenance.key import KEY, made_key
 
 # Tables, charts, numbers; what was run, and how each file came about.
 PUBLISHED = (".csv", ".vl.json", ".svg", "metrics.json", "brief.json", f"{OWN}/config.yaml", f"{OWN}/manifest.json")

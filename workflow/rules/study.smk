@@ -3,13 +3,13 @@ import re
 from functools import cache
 
 from study.config import dump
-from study.room import OF_STUDY
+from study.study_analysis import OF_STUDY
 from study.products import asked_of, deleted_of, one_of_each, paths_in
 from study.start import study_of
 from study.study import SMALL_GB, any_of, seen_from_here
-from ttf.errors import StudyError
-from ttf.links import linked
-from ttf.page.render import renderer
+from ttf.engine.errors import StudyError
+from ttf.engine.storage.links import linked
+from ttf.page.render.render import renderer
 
 ROOT = WORKFLOW.parent
 # Snakemake fills in what stands in the braces of this path, once it is whole: those of a folder's name are doubled.
@@ -137,7 +137,7 @@ def told(name):
     """The parameters of the rule of an analysis."""
     room = STUDY.rooms[name]
     return {
-        "code": code_of("compute", f"{room.module}.compute", *(f"ttf.analyses.{other}" for other in room.reads)),
+        "code": code_of("compute", f"{room.module}.compute", *(STUDY.rooms[other].module for other in room.reads)),
         "analysis": name,
         "folders": STUDY.folders_of([name, *room.reads]),
         "reads": room.reads,

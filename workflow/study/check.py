@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from study.given import folder_problem
 from study.messages import ConfigError
+from study.named_files import folder_problem
 
 
 def check(files: Iterable[str | Path], words: Iterable[str]) -> list[tuple[str, Any]]:

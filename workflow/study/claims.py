@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from ttf.contract import Table
+from ttf.engine.contract import Table
 
 from study.documents import Problem, load_document, mean
 from study.messages import ConfigError

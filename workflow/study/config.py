@@ -18,10 +18,10 @@ from typing import Any
 import yaml
 
 from study.documents import MOST_PROBLEMS, Problem, child, dotted, load_schema, mean, schema_problems, some
-from study.given import file_problem, folder_problem
 from study.mapping import MAPPED, mapping_problems, window_problems, zone_problems
 from study.messages import ConfigError, show
 from study.module import OF_MODULE, in_module
+from study.named_files import file_problem, folder_problem
 from study.yaml_files import Document, KeyPath, at, load_yaml, parse_yaml
 
 DEFAULTS = Path(__file__).resolve().parents[2] / "config" / "config.yaml"

@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from ttf.machine import free_bytes, refused
+from ttf.engine.process.machine import free_bytes, refused
 
 from study.messages import ConfigError
 

@@ -21,9 +21,9 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
-from study.given import contents
-from study.memory import remembered
 from study.messages import ConfigError, cut, found, key_text, show
+from study.named_files import contents
+from study.start_cache import remembered
 from study.yaml_files import Document, KeyPath, at, load_yaml
 
 MOST_PROBLEMS = 200

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from ttf.plain_files import is_ignored, kind_of
-from ttf.raw_files import ARCHIVES, PACKED
+from ttf.engine.storage.plain_files import is_ignored, kind_of
+from ttf.raw.raw_files import ARCHIVES, PACKED
 
 from study.messages import show
 

@@ -3,14 +3,14 @@
 import json
 from pathlib import Path
 
-from ttf.errors import StudyError
-from ttf.provenance import seal
-from ttf.provenance.moved import Results
-from ttf.provenance.read import Manifest, others_than_made
-from ttf.thresholds import Subject
+from ttf.engine.errors import StudyError
+from ttf.engine.provenance import seal
+from ttf.engine.provenance.manifest_graph import Manifest, others_than_made
+from ttf.page.checks.changed_numbers import Results
+from ttf.page.checks.thresholds import Subject
 
-from study.room import OF_STUDY
 from study.studies import STUDIES
+from study.study_analysis import OF_STUDY
 from study.yaml_files import parse_yaml
 
 

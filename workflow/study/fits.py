@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from ttf.headers import found_and_missing
+from ttf.raw.headers import found_and_missing
 
 from study.entries import files_of, listing
-from study.formats import OF_READING
-from study.headers import Layout, first_bytes, header_problem, is_right, layouts_of, names_at_start, names_in, said
+from study.first_lines import Layout, first_bytes, header_problem, is_right, layouts_of, names_at_start, names_in, said
+from study.format_declarations import OF_READING
 from study.messages import ConfigError
-from study.raw_tables import BESIDE
+from study.trace_files import BESIDE
 
 # Of a folder with more files, these are looked into: all of them are when the study is loaded.
 MOST_FILES = 1_000

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ttf.links import own_name
+from ttf.engine.storage.links import own_name
 
 
 def jobs_behind(

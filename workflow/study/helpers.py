@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-from ttf.provenance.syntax import syntax_of
+from ttf.engine.provenance.syntax import syntax_of
 
 # Most modules are those of many rules: each is read once.
 _syntax = cache(syntax_of)
@@ -18,11 +18,11 @@ _syntax = cache(syntax_of)
 
 @cache
 def helpers(script: Path, *modules: str, rooms: tuple[Path, ...] = ()) -> tuple[Path, ...]:
-    """Files of the ttf package that `script` and the named modules (such as "ttf.stats.mttf") need, sorted.
+    """Files of the ttf package that `script` and the named modules (such as "ttf.stats.durations.mttf") need, sorted.
 
     rooms: folders outside the checkout whose modules belong to ttf.analyses. Only absolute imports count
-    (`from ttf.stats.survival import ...`), wherever in the file they stand. A package's __init__.py runs when a module
-    of it is imported, so it is needed too; so is the declaration that a format's code reads.
+    (`from ttf.stats.durations.survival import ...`), wherever in the file they stand. A package's __init__.py runs when
+    a module of it is imported, so it is needed too; so is the declaration that a format's code reads.
     Raises ModuleNotFoundError for a module that is not there, ImportError for a relative import.
     """
     roots = (script.parent, *rooms)
@@ -52,7 +52,7 @@ def _imported(file: Path, roots: tuple[Path, ...]) -> tuple[Path, ...]:
             raise ImportError(f"{file}, line {line}: a relative import; write `from ttf. ... import ...`")
         files += _files_of(f"{module}.{name}" if name else module, roots, may_be_a_name=bool(name))
     declaration = file.with_name("format.yaml")
-    if roots[0] / "ttf" / "formats" / "declared.py" in files and declaration.is_file():
+    if roots[0] / "ttf" / "formats" / "format_declaration.py" in files and declaration.is_file():
         files.append(declaration)
     return tuple(files)
 

@@ -5,7 +5,7 @@ import itertools
 import re
 from typing import Any
 
-from ttf.errors import StudyError
+from ttf.engine.errors import StudyError
 
 # A message fits a screen of 40 lines of 120 characters, with those that programs put above it.
 MOST_LINES, WIDTH, LONGEST_LINE = 34, 120, 1500

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from snakemake_interface_logger_plugins.base import LogHandlerBase
-from ttf.machine import OF_LIBRARIES, full, refused_in
-from ttf.page.model import WITHHELD, Brief
-from ttf.page.phrases import plain
+from ttf.display.brief_model import WITHHELD, Brief
+from ttf.display.phrases import plain
+from ttf.engine.process.machine import OF_LIBRARIES, full, refused_in
 
 _INDENT = 17
 _LONGEST_ERROR = 12  # lines

@@ -15,11 +15,11 @@ import yaml
 from study.config import SCHEMA, TRACES_FILE
 from study.documents import child
 from study.entries import expected_file, files_of, listing
+from study.first_lines import said
 from study.fits import Fit, Folder, files_beside, fit_of, folder_of, shapes_of, share_of
-from study.formats import OF_READING, load_formats
-from study.headers import said
+from study.format_declarations import OF_READING, load_formats
 from study.messages import ConfigError
-from study.raw_tables import archives_of, raw_tables
+from study.trace_files import archives_of, raw_tables
 from study.yaml_files import load_yaml
 
 TRACES = Path(__file__).resolve().parents[2] / TRACES_FILE

@@ -8,10 +8,10 @@ import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from ttf.analysis import Analysis
-from ttf.raw_files import ARCHIVES, PACKED
+from ttf.analyses.declaration import Analysis
+from ttf.raw.raw_files import ARCHIVES, PACKED
 
-from study.raw_tables import on_disk
+from study.trace_files import on_disk
 
 _UNPACKED = 8  # how much larger a table is than its packed file
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from study.config import layers_of
 from study.disk import MachineError, check_room, check_writable
-from study.memory import remember_in
 from study.messages import ConfigError
 from study.module import refuse_prefix
+from study.start_cache import remember_in
 from study.studies import check_shared, made, replaced
 from study.study import Study
 

@@ -14,39 +14,40 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from ttf.analysis import PRODUCTS
-from ttf.contract import Table, types_in
-from ttf.errors import StudyError
-from ttf.given import TABLES
-from ttf.results_tables import contracts
-from ttf.rooms import BUILT_IN, places, rooms
+from ttf.analyses import BUILT_IN
+from ttf.analyses.catalogue import places, rooms
+from ttf.analyses.declaration import PRODUCTS
+from ttf.engine.contract import Table, types_in
+from ttf.engine.errors import StudyError
+from ttf.page.results_tables import contracts
+from ttf.raw.extra_tables import TABLES
 
 from study import resources
-from study.beside import file_beside, given_tables, windows_of, with_given_parts
 from study.claims import check_claims, load_claims
 from study.config import in_files, resolve, stacked
 from study.documents import load_extended
 from study.entries import left_out_words, one_look
-from study.formats import declarations, load_formats
-from study.headers import wrong_headers
+from study.first_lines import wrong_headers
+from study.format_declarations import declarations, load_formats
 from study.helpers import code_digest, helpers
 from study.messages import ConfigError
-from study.raw_tables import entries_left_out, parts_of, raw_tables, sample_files, to_fetch
-from study.risk import risk_problems
-from study.room import OF_STUDY, SOURCES, Room, known
-from study.shares import shares_of
+from study.model_features import risk_problems
+from study.parallel_jobs import shares_of
+from study.registry_options import file_beside, given_tables, windows_of, with_given_parts
 from study.studies import STUDIES
+from study.study_analysis import OF_STUDY, SOURCES, Room, known
 from study.table_schema import schema_of
 from study.taxonomy import taxonomy_of, tells_reasons
 from study.trace import Trace
+from study.trace_files import entries_left_out, parts_of, raw_tables, sample_files, to_fetch
 from study.watch import unwatched, watch_problems
 from study.yaml_files import load_yaml
 
 # Raw tables below this are read in a moment by one thread. Those of the samples are.
 SMALL_GB = 0.1
 # The modules of contracts of tables besides the analyses.
-CONTRACTS = ("ttf.columns", "ttf.raw_contracts", "ttf.record_contracts", "ttf.report_contracts")
-# The comparison, and the pages that a site adds (ttf.publish.pages).
+CONTRACTS = ("ttf.engine.columns", "ttf.raw.raw_contracts", "ttf.records.record_contracts", "ttf.page.report_contracts")
+# The comparison, and the pages that a site adds (ttf.page.publish.pages).
 _OTHER_PAGES = ("index", "files", "tables", "search")
 CLAIMS = "config/claims.yaml"
 
@@ -252,7 +253,7 @@ class Study:
     @property
     def rooms_outside(self) -> list[Room]:
         """The analyses of folders outside the checkout."""
-        return [room for room in self.rooms.values() if room.place.parent != BUILT_IN]
+        return [room for room in self.rooms.values() if not room.place.is_relative_to(BUILT_IN)]
 
     @functools.cache  # noqa: B019 one study a process
     def charts(self, trace: str) -> dict[str, Room]:

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from study.documents import Problem, load_document
-from study.formats import schema_text
-from study.given import DOCUMENT_MB, given_file
+from study.format_declarations import schema_text
 from study.mapping import MAPPED
 from study.messages import ConfigError
+from study.named_files import DOCUMENT_MB, given_file
 from study.taxonomy import pattern_problem
 from study.yaml_files import load_yaml
 

@@ -53,7 +53,7 @@ def tells_reasons(entry: dict, format: Mapping, taxonomy: dict) -> bool:
 
 
 def _folded(word: str) -> str:
-    """A word as it is compared: see `ttf.analyses.classify_failures.rules.folded`."""
+    """A word as it is compared: see `ttf.analyses.causes.classify_failures.reason_rules.folded`."""
     return re.sub(r"[\s_-]+", " ", word.strip().lower())
 
 

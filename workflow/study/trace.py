@@ -7,16 +7,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ttf.analysis import PRODUCTS
-from ttf.columns import GAP
-from ttf.given import SCHEMA
+from ttf.analyses.declaration import PRODUCTS
+from ttf.engine.columns import GAP
+from ttf.raw.extra_tables import SCHEMA
 
-from study.beside import infra_failures_of
-from study.formats import OF_READING, meaning_of
-from study.headers import layouts_of, names_in
+from study.first_lines import layouts_of, names_in
+from study.format_declarations import OF_READING, meaning_of
 from study.mapping import window_of
-from study.raw_tables import member_of, on_disk, part_of
-from study.risk import risk_of
+from study.model_features import risk_of
+from study.registry_options import infra_failures_of
+from study.trace_files import member_of, on_disk, part_of
 from study.watch import watch_of
 
 STRATA_OF_JOBS = ["gpu_type", "gpu_count", "account"]

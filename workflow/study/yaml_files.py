@@ -11,8 +11,8 @@ from typing import Any
 
 import yaml
 
-from study.given import CONFIGURATION_MB, DOCUMENT_MB, contents
 from study.messages import ConfigError, found, key_text, one_line, show
+from study.named_files import CONFIGURATION_MB, DOCUMENT_MB, contents
 
 KeyPath = tuple[str | int, ...]
 

@@ -72,7 +72,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from ttf.formats.declared import declared
+from ttf.formats.format_declaration import declared
 
 from samples.draws import check_asked, staged_files
 from samples.pai2020.sample_plan import plan_sample

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from ttf.packed_samples import scrambled
+from ttf.raw.packed_samples import scrambled
 
 from samples.draws import Bools, Floats, Ints, QuantileFunction, Random, hex_ids, lognormal, thousandths
 from samples.pai2020.sample_plan import Sample

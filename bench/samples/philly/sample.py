@@ -39,7 +39,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from ttf.formats.declared import declared
+from ttf.formats.format_declaration import declared
 
 from samples.draws import (
     Bools,

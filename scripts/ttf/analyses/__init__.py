@@ -1,4 +1,7 @@
-"""A room for every analysis: see ttf.analysis. A study may have more of them in folders of its own."""
+"""The analyses, each in the folder of its section of the page: see ttf.analyses.declaration.
+
+A study may have more of them in folders of its own, of which each holds its analyses side by side.
+"""
 
 from collections.abc import Iterable, Mapping
 from importlib import import_module
@@ -6,24 +9,38 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ttf.contract import Table
+    from ttf.analyses.declaration import Analysis
+    from ttf.engine.contract import Table
+
+BUILT_IN = Path(__file__).parent
 
 
 def join(folders: Iterable[str]) -> None:
-    """Make the rooms in these folders modules of this package: they run as code."""
+    """Make the analyses in these folders modules of this package: they run as code."""
     for folder in folders:
         if (path := str(Path(folder).resolve())) not in __path__:
             __path__.append(path)
 
 
+def module_name(analysis: str) -> str:
+    """The module of an analysis: ttf.analyses.<section>.<name>; of a study's own, which has no section, without it."""
+    sections = (folder.name for folder in BUILT_IN.iterdir() if (folder / analysis / "__init__.py").is_file())
+    return ".".join([__name__, *sections, analysis])
+
+
+def declaration_of(analysis: str) -> "Analysis":
+    """What the analysis declares."""
+    return import_module(module_name(analysis)).ANALYSIS
+
+
 def contracts_of(analyses: Iterable[str]) -> Mapping[str, "Table"]:
     """Table -> its contract, of these analyses."""
-    declared = (import_module(f"{__name__}.{name}").ANALYSIS for name in analyses)
-    return {table.name: table for analysis in declared for table in analysis.tables}
+    return {table.name: table for analysis in map(declaration_of, analyses) for table in analysis.tables}
 
 
 def contracts_of_inputs(analyses: Iterable[str]) -> Mapping[str, "Table"]:
     """Table -> its contract, of all that a job may read: of the stages and of these analyses."""
-    from ttf import raw_contracts, record_contracts
+    from ttf.raw import raw_contracts
+    from ttf.records import record_contracts
 
     return {table.name: table for table in (*raw_contracts.TABLES, *record_contracts.TABLES)} | contracts_of(analyses)

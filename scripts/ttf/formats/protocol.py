@@ -9,10 +9,10 @@ from typing import Any
 import polars as pl
 import yaml
 
-from ttf import given_reader
-from ttf.on_disk import scan_parquet
-from ttf.partitions import Make, Results
-from ttf.raw_tables import Reader, TableSchema, table_schemas
+from ttf.engine.storage.on_disk import scan_parquet
+from ttf.engine.storage.partitions import Make, Results
+from ttf.raw import extra_table_reader
+from ttf.raw.raw_tables import Reader, TableSchema, table_schemas
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,8 @@ class Source:
     """What the tables of a trace are derived from.
 
     raw: its typed raw tables by name. meaning: the mapping, words and zone by which they are read (meaning_of in
-    workflow/study/formats.py). records, jobs, attempts, placements, results: what was made of them before, see Format.
+    workflow/study/format_declarations.py). records, jobs, attempts, placements, results: what was made of them before,
+    see Format.
     spilled: a folder for a while; None where all may be held.
     """
 
@@ -42,10 +43,10 @@ Derive = Callable[[Source], Rows]
 class Format:
     """The code of a format: functions of a Source. None: the format has no such table, and its declaration says so.
 
-    jobs, attempts, placements, lives, nodes: the common tables, with the columns of ttf.record_contracts.
-    outage_records: a row per record of an outage, with RECORD_COLUMNS of ttf.outages.records. exposure: the columns of
-    EXPOSURE; None where the trace does not tell which units were watched, and since when. Both are given the placements
-    of a trace with jobs.
+    jobs, attempts, placements, lives, nodes: the common tables, with the columns of ttf.records.record_contracts.
+    outage_records: a row per record of an outage, with RECORD_COLUMNS of ttf.records.outages.outage_records. exposure:
+    the columns of EXPOSURE; None where the trace does not tell which units were watched, and since when. Both are given
+    the placements of a trace with jobs.
     nodes: where no raw table is that of the nodes. records: of a format with attempts what all its tables
     come from, worked out once and given to them. jobs_on_disk: of these, jobs are read from the disk, so that they may
     be read several times. placements_of_attempts: placements come from the attempts instead, so that the records need
@@ -85,22 +86,23 @@ def reading_in(module: str | None) -> Reading:
 def schemas_and_readers(
     reader: str | None, entry: Mapping, schema: str
 ) -> tuple[dict[str, TableSchema], Mapping[str, Reader]]:
-    """Table -> schema, and table -> reader (of those that are no plain tables of lines); also those of ttf.given.
+    """Table -> schema, and table -> reader (of those that are no plain tables of lines); also those of
+    ttf.raw.extra_tables.
 
     reader: the module that the format declares. entry: what the registry says of how the trace is read. In the format
     table the schema follows from its mapping; else it is the YAML text `schema`, and `times` may name the zone of its
     times. Raises StudyError as ttf.formats.table.read.schema_document does.
     """
     reading = reading_in(reader)
-    readers = given_reader.READERS | dict(reading.readers)
+    readers = extra_table_reader.READERS | dict(reading.readers)
     if "mapping" in entry:
-        return table_schemas(reading.schema(entry)) | given_reader.SCHEMAS, readers
+        return table_schemas(reading.schema(entry)) | extra_table_reader.SCHEMAS, readers
     schemas = table_schemas(yaml.safe_load(schema))
     if zone := entry.get("times", {}).get("zone"):
         for name, table in schemas.items():
             columns = (replace(column, zone=zone) if column.type == "time" else column for column in table.columns)
             schemas[name] = replace(table, columns=tuple(columns))
-    return schemas | given_reader.SCHEMAS, readers
+    return schemas | extra_table_reader.SCHEMAS, readers
 
 
 def code_of(module: str) -> Format:

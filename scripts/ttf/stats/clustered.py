@@ -23,10 +23,10 @@ import numpy as np
 import polars as pl
 from scipy.special import expit, logit, stdtr, stdtrit
 
-from ttf.clusters import CLUSTER_COLUMNS, level_names
-from ttf.columns import FEWEST_BLOCKS, FEWEST_CLUSTERS
-from ttf.jobs import Frame
-from ttf.stats.counts import Counted
+from ttf.engine.columns import FEWEST_BLOCKS, FEWEST_CLUSTERS
+from ttf.engine.counts import Counted
+from ttf.records.clusters import CLUSTER_COLUMNS, level_names
+from ttf.records.jobs import Frame
 
 FEWEST = FEWEST_CLUSTERS
 # With fewer degrees of freedom one cluster makes nearly all of the spread: Student's quantile is 4.3 at 2, 12.7 at 1.
@@ -343,8 +343,8 @@ def by_cluster(
 ) -> pl.DataFrame:
     """Sums over the rows of each cluster and block of each stratum: *by, LEVELS, *sums, in their order.
 
-    rows: of `ttf.clusters`; by: columns that form the strata, none for one of all rows. divided: a stratum that is one
-    cluster alone (an account of one user, one system of several) is divided by its groups. summed: columns `by`,
+    rows: of `ttf.records.clusters`; by: columns that form the strata, none for one of all rows. divided: a stratum that
+    is one cluster alone (an account of one user, one system of several) is divided by its groups. summed: columns `by`,
     `cluster`, `block` and the sums over some rows of them, of each row once; then only what is divided is read of the
     rows. No rows where the trace names no clusters. Rows without a column `block` are in no block.
     """

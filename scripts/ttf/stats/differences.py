@@ -11,8 +11,8 @@ import math
 import numpy as np
 from scipy.special import chdtrc, ndtr
 
-from ttf.stats.counts import Counted
-from ttf.stats.p_value import never_zero
+from ttf.engine.counts import Counted
+from ttf.stats.basics.p_value import never_zero
 
 # Fewer jobs than these in one of the two say nothing of it: neither an effect nor a p-value is given.
 FEWEST_VALUES = 8

@@ -19,10 +19,10 @@ from functools import cached_property
 import numpy as np
 from scipy.special import expit, logit
 
+from ttf.engine.counts import Counted
+from ttf.stats.basics.newton import ascend, softplus
+from ttf.stats.basics.order import numbered
 from ttf.stats.clustered import FEWEST, NO_SPREAD, UNCLUSTERED, Clusters, at_share, too_few
-from ttf.stats.counts import Counted
-from ttf.stats.newton import ascend, softplus
-from ttf.stats.order import numbered
 
 CONFIDENCE = 0.95
 # Two-sided intervals of this confidence end at the one-sided bounds of CONFIDENCE.

@@ -168,12 +168,12 @@ def _become(told: int, script: str, folder: str, environment: Mapping[str, str])
 
 
 if __name__ == "__main__":
-    # Ctrl-C reaches all processes of a terminal, and the run ends its jobs itself (ttf.stopping).
+    # Ctrl-C reaches all processes of a terminal, and the run ends its jobs itself (ttf.engine.process.stopping).
     for request in (signal.SIGINT, signal.SIGHUP):
         signal.signal(request, signal.SIG_IGN)
     sys.path.append(str(Path(__file__).resolve().parents[3] / "scripts"))
-    from ttf.entry import limit_libraries
-    from ttf.stopping import end_at_once, end_with_parent
+    from ttf.engine.process.entry import limit_libraries
+    from ttf.engine.process.stopping import end_at_once, end_with_parent
 
     limit_libraries(1)
     asked = _serve(socket.socket(fileno=os.dup(0)), iter(sys.argv[1:]))

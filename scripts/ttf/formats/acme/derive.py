@@ -7,10 +7,10 @@ table of its own. No attempts, placement, quota owners or reasons of failures we
 from collections.abc import Mapping
 
 import polars as pl
-from ttf.errors import StudyError
-from ttf.formats.declared import outcomes_of
+from ttf.engine.errors import StudyError
+from ttf.formats.format_declaration import outcomes_of
 from ttf.formats.protocol import Format, Source
-from ttf.jobs import JOB_COLUMNS, conform, ended_unrecorded, outcome_of
+from ttf.records.jobs import JOB_COLUMNS, conform, ended_unrecorded, outcome_of
 
 OUTCOMES = outcomes_of("acme")
 FILES = {"seren": "trace_seren.csv", "kalos": "trace_kalos.csv"}

@@ -14,8 +14,8 @@ Raw table `tickets` (ssd_failure_tag.csv of alibaba-edu/dcbrain). What is made o
 
 import polars as pl
 from ttf.formats.protocol import Format, Source
-from ttf.jobs import conform
-from ttf.outages.records import RECORD_COLUMNS
+from ttf.records.jobs import conform
+from ttf.records.outages.outage_records import RECORD_COLUMNS
 
 
 def outage_records(source: Source) -> pl.DataFrame:

@@ -14,12 +14,12 @@ Raw table `days` (Drive Stats). What is made of it:
 """
 
 import polars as pl
-from ttf.clusters import with_levels
-from ttf.formats.declared import declared
+from ttf.engine.storage.partitions import number_of
+from ttf.formats.format_declaration import declared
 from ttf.formats.protocol import Format, Source
-from ttf.jobs import conform
-from ttf.lives import LIFE_COLUMNS
-from ttf.partitions import number_of
+from ttf.records.clusters import with_levels
+from ttf.records.jobs import conform
+from ttf.records.lives import LIFE_COLUMNS
 
 CLUSTERS = declared("backblaze")["clusters"]
 DAY_S = 86_400

@@ -2,7 +2,7 @@
 
 import polars as pl
 from ttf.formats.protocol import Format, Source
-from ttf.outages.exposure import watched
+from ttf.records.outages.exposure import watched
 
 START, END = "fault_start", "fault_end"
 # A fault has no id: this is what an end has in common with its start.

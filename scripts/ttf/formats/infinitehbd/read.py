@@ -6,8 +6,8 @@ from pathlib import Path
 import polars as pl
 from ttf.formats.infinitehbd.derive import has_begun
 from ttf.formats.protocol import Reading
-from ttf.raw_json import records_in, shown, texts_of_records, whole
-from ttf.raw_tables import ASIDE_SCHEMA, Reader, TableSchema, check_rows
+from ttf.raw.raw_json import records_in, shown, texts_of_records, whole
+from ttf.raw.raw_tables import ASIDE_SCHEMA, Reader, TableSchema, check_rows
 
 KIND = "fault_type"
 

@@ -30,11 +30,11 @@ Raw table `outages` (LA-UR-05-7318). All its 23,739 rows are kept; what is made 
 from bisect import bisect_left
 
 import polars as pl
-from ttf.clusters import with_levels
-from ttf.formats.declared import declared
+from ttf.formats.format_declaration import declared
 from ttf.formats.protocol import Format, Source
-from ttf.jobs import conform
-from ttf.lives import LIFE_COLUMNS
+from ttf.records.clusters import with_levels
+from ttf.records.jobs import conform
+from ttf.records.lives import LIFE_COLUMNS
 
 ZONE, CAUSES, STRATA, CLUSTERS = (declared("lanl")[key] for key in ("zone", "causes", "strata", "clusters"))
 NODE = ["system", "node"]

@@ -3,9 +3,9 @@
 import polars as pl
 from ttf.formats.protocol import Format, Source
 from ttf.formats.table.read import TABLE
-from ttf.jobs import conform
-from ttf.outages.exposure import watched
-from ttf.outages.records import RECORD_COLUMNS
+from ttf.records.jobs import conform
+from ttf.records.outages.exposure import watched
+from ttf.records.outages.outage_records import RECORD_COLUMNS
 
 # What the column `planned` holds of a planned outage, if the mapping does not say.
 PLANNED = ("planned", "scheduled", "true", "yes", "1")

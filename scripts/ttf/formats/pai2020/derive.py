@@ -15,11 +15,19 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 from polars.io.plugins import register_io_source
-from ttf.formats.declared import outcomes_of
+from ttf.engine.storage.partitions import Partitions, beside, key_hashes, one_by_one
+from ttf.engine.storage.tables import blocks
+from ttf.formats.format_declaration import outcomes_of
 from ttf.formats.protocol import Format, Source
-from ttf.jobs import JOB_COLUMNS, PLACEMENT_COLUMNS, as_placements, conform, ended_unrecorded, last_moment, outcome_of
-from ttf.partitions import Partitions, beside, key_hashes, one_by_one
-from ttf.tables import blocks
+from ttf.records.jobs import (
+    JOB_COLUMNS,
+    PLACEMENT_COLUMNS,
+    as_placements,
+    conform,
+    ended_unrecorded,
+    last_moment,
+    outcome_of,
+)
 
 OUTCOMES = outcomes_of("pai2020")
 TASK = ["job_name", "task_name"]

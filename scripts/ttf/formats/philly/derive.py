@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import polars as pl
-from ttf.formats.declared import declared, outcomes_of
+from ttf.formats.format_declaration import declared, outcomes_of
 from ttf.formats.philly.gpu_use import GPUS, gpu_use
 from ttf.formats.philly.read import ATTEMPTS
 from ttf.formats.protocol import Format, Source
-from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS, as_placements, came_twice, conform, outcome_of
+from ttf.records.jobs import JOB_COLUMNS, NODE_COLUMNS, as_placements, came_twice, conform, outcome_of
 
 OUTCOMES = outcomes_of("philly")
 ZONE = declared("philly")["zone"]

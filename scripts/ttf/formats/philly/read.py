@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 from ttf.formats.protocol import Reading
-from ttf.raw_files import blocks_of_lines
-from ttf.raw_json import LARGEST_BYTES, records_in, shown, texts_of_records, whole
-from ttf.raw_tables import (
+from ttf.raw.raw_files import blocks_of_lines
+from ttf.raw.raw_json import LARGEST_BYTES, records_in, shown, texts_of_records, whole
+from ttf.raw.raw_tables import (
     ASIDE_SCHEMA,
     LONGEST_TEXT_SHOWN,
     Column,

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from ttf.engine.storage.on_disk import scan_parquet
+from ttf.engine.storage.tables import write_parquet
 from ttf.formats.protocol import Source
 from ttf.formats.sacct.hostlist import node_lists
 from ttf.formats.sacct.read import (
@@ -30,9 +32,7 @@ from ttf.formats.sacct.read import (
 )
 from ttf.formats.sacct.tres import mebibytes, tres
 from ttf.formats.slurm_events.derive import FORMAT as NODE_EVENTS
-from ttf.jobs import JOB_COLUMNS, as_placements, came_twice, conform, outcome_of
-from ttf.on_disk import scan_parquet
-from ttf.tables import write_parquet
+from ttf.records.jobs import JOB_COLUMNS, as_placements, came_twice, conform, outcome_of
 
 # A requeued job is submitted again at once. A longer gap means that the id was given out anew.
 LONGEST_REQUEUE_S = 24 * 3600
@@ -156,7 +156,7 @@ def attempts(source: Source) -> pl.LazyFrame:
 
     attempt counts from 0. runtime_s is without suspended time. outcome: what ended this run; a run that was requeued
     or preempted is `cancelled`, as the scheduler ended it. infra_failure: NODE_FAIL or BOOT_FAIL, until
-    `ttf.infra.with_infra_failures` says it by the rules and health events of the trace. gpu_milli is what
+    `ttf.records.infra.with_infra_failures` says it by the rules and health events of the trace. gpu_milli is what
     the run got (or asked for, where the dump does not say). A run that changed size is one run with the nodes and GPUs
     it had at its end. Extras: suspended_s, exit_code, slurm_reason, failed_node; dst_ambiguous: as of jobs.
     Raises StudyError where all node lists together would not fit into memory.

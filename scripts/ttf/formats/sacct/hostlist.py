@@ -5,7 +5,7 @@ from itertools import product
 from math import prod
 
 import polars as pl
-from ttf.errors import StudyError
+from ttf.engine.errors import StudyError
 
 # Slurm itself refuses a longer range. A dump is untrusted: n[1-999999999] must not fill the memory.
 MOST_NODES = 65_536

@@ -8,9 +8,9 @@
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from ttf.headers import has_marked_names, names_of
-from ttf.raw_files import blocks_of_lines
-from ttf.raw_tables import is_utf8
+from ttf.raw.headers import has_marked_names, names_of
+from ttf.raw.raw_files import blocks_of_lines
+from ttf.raw.raw_tables import is_utf8
 
 # Stands in a cell for `|`, which is the delimiter.
 BAR = "¦".encode()

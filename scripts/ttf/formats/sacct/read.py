@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
-from ttf.formats.declared import declared, outcomes_of
+from ttf.formats.format_declaration import declared, outcomes_of
 from ttf.formats.protocol import Reading
 from ttf.formats.sacct.hostlist import is_no_hostlist
 from ttf.formats.sacct.lines import rows_as_lines
 from ttf.formats.sacct.tres import has_unreadable, mebibytes
 from ttf.formats.slurm_events import read as slurm_events
-from ttf.raw_tables import Reader, TableSchema, raw_lines, read_table, with_more_rules
+from ttf.raw.raw_tables import Reader, TableSchema, raw_lines, read_table, with_more_rules
 
 OUTCOMES = outcomes_of("sacct")
 # A run that the scheduler ended for reasons of its own: it neither failed nor finished.

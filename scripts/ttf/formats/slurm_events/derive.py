@@ -13,11 +13,11 @@ Slurm writes a row when a node becomes unusable: down, failing, or drained (aske
 """
 
 import polars as pl
-from ttf.errors import StudyError
+from ttf.engine.errors import StudyError
 from ttf.formats.protocol import Format, Source
 from ttf.formats.sacct.hostlist import node_lists
-from ttf.jobs import last_moment
-from ttf.outages.exposure import watched
+from ttf.records.jobs import last_moment
+from ttf.records.outages.exposure import watched
 
 # What Slurm writes by itself, from the beginning of a reason on, in any case of letters: kind -> pattern.
 KINDS = {

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
-from ttf.errors import StudyError
+from ttf.engine.errors import StudyError
 from ttf.formats.protocol import Reading
 from ttf.formats.sacct.lines import BAR, rows_as_lines
-from ttf.headers import BYTE_ORDER_MARK, names_of
-from ttf.raw_tables import Reader, TableSchema, raw_lines, read_table
+from ttf.raw.headers import BYTE_ORDER_MARK, names_of
+from ttf.raw.raw_tables import Reader, TableSchema, raw_lines, read_table
 
 COMMAND = "sacctmgr -P show event All_Time Event=Node format=Cluster,NodeName,Start,End,State,StateRaw,Reason,User"
 # As many bytes as a reason has at most.

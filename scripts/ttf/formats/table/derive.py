@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import polars as pl
-from ttf.formats import mapped
+from ttf.formats import column_mapping
 from ttf.formats.protocol import Format, Source
 from ttf.formats.table.read import BYTES, COLUMNS, EXTRAS, PHRASE, TABLE, stored_as
 
@@ -16,7 +16,7 @@ def jobs(source: Source) -> pl.DataFrame:
     if mapping.get("memory") == BYTES:
         mapping["memory"] = {"column": BYTES, "unit": "B"}
     mapping |= {"table": TABLE, "attempts": 1, "extras": [key for key in EXTRAS if key in theirs]}
-    return mapped.jobs(replace(source, meaning=dict(source.meaning) | {"mapping": mapping}))
+    return column_mapping.jobs(replace(source, meaning=dict(source.meaning) | {"mapping": mapping}))
 
 
 FORMAT = Format(jobs=jobs)

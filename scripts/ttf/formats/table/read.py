@@ -14,15 +14,14 @@ from datetime import datetime
 from pathlib import Path
 
 import polars as pl
-from ttf.errors import StudyError
-from ttf.formats.declared import BYTES_OF_A_MIB, UNITS, UNITS_IN_BYTES, outcome_by_word
+from ttf.engine.errors import StudyError
+from ttf.engine.storage.on_disk import scan_parquet
+from ttf.formats.format_declaration import BYTES_OF_A_MIB, UNITS, UNITS_IN_BYTES, outcome_by_word
 from ttf.formats.protocol import Reading
 from ttf.formats.table.page_checksums import damaged_column
-from ttf.headers import BYTE_ORDER_MARK, DELIMITERS, found_and_missing, names_of
-from ttf.jobs import status_word
-from ttf.on_disk import scan_parquet
-from ttf.raw_files import blocks_of_lines
-from ttf.raw_tables import (
+from ttf.raw.headers import BYTE_ORDER_MARK, DELIMITERS, found_and_missing, names_of
+from ttf.raw.raw_files import blocks_of_lines
+from ttf.raw.raw_tables import (
     ASIDE_SCHEMA,
     LARGEST_NUMBER,
     LONGEST_TEXT_SHOWN,
@@ -34,6 +33,7 @@ from ttf.raw_tables import (
     raw_lines,
     read_table,
 )
+from ttf.records.jobs import status_word
 
 TABLE = "rows"
 

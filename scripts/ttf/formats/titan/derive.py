@@ -19,11 +19,11 @@ list of service nodes (titan.service.txt) is not read either: no GPU sits in one
 """
 
 import polars as pl
-from ttf.clusters import with_levels
-from ttf.formats.declared import declared
+from ttf.formats.format_declaration import declared
 from ttf.formats.protocol import Format, Source
-from ttf.jobs import conform
-from ttf.lives import LIFE_COLUMNS
+from ttf.records.clusters import with_levels
+from ttf.records.jobs import conform
+from ttf.records.lives import LIFE_COLUMNS
 
 ZONE, CLUSTERS = (declared("titan")[key] for key in ("zone", "clusters"))
 # Cause -> its word in the table.

@@ -1,0 +1,1 @@
+"""Causes: Why do attempts fail?"""

@@ -1,0 +1,37 @@
+"""How many failed attempts have a reason, by what evidence, the reasons and domains that matter, the log lines."""
+
+import polars as pl
+
+from ttf.analyses.causes.classify_failures import FAILURE_KINDS, TAXONOMY, TAXONOMY_SUMMARY, UNMATCHED
+from ttf.display.metrics import cells
+
+_DOMAINS = {"user": "user program", "system": "system software", "hardware": "hardware"}
+_GROUP = "trials trials_share rtf_total_share rtf_x_demand_share rtf_p50_s rtf_p90_s"
+_REASONS = (pl.col("by") == "reason") & pl.col("domain").is_not_null()
+
+
+def _is_leading(column: str) -> pl.Expr:
+    """Whether the row is the one reason with the highest value."""
+    is_highest = _REASONS & (pl.col(column) == pl.col(column).filter(_REASONS).max())
+    return is_highest & (is_highest.sum() == 1)
+
+
+NUMBERS = [
+    cells(TAXONOMY_SUMMARY, "taxonomy"),
+    cells(FAILURE_KINDS, "taxonomy.kind.{kind}", "trials trials_share gpu_share"),
+    cells(TAXONOMY, "taxonomy.all", _GROUP, n="trials", by="all"),
+    *(
+        cells(TAXONOMY, "taxonomy", f"by_{name}=trials", n="", by="evidence", evidence=name)
+        for name in ("event", "text", "reason", "exit_code", "state")
+    ),
+    *(
+        cells(TAXONOMY, f"taxonomy.{name}", _GROUP, n="trials", by="domain", domain=domain)
+        for name, domain in _DOMAINS.items()
+    ),
+    cells(TAXONOMY, "taxonomy.deterministic", _GROUP, n="trials", by="deterministic", deterministic=True),
+    *(
+        cells(TAXONOMY, f"taxonomy.most.{name}", f"reason domain {_GROUP}", _is_leading(f"{name}_share"), n="trials")
+        for name in ("trials", "rtf_x_demand")
+    ),
+    cells(UNMATCHED, "taxonomy", "unmatched_line=line unmatched_line_trials=trials", n="trials", take=1),
+]

@@ -1,0 +1,121 @@
+"""What the section on causes says in the open, and the tables of the reasons of failures."""
+
+import polars as pl
+
+from ttf.analyses.causes.classify_failures import LOG_TAILS, TAXONOMY, UNMATCHED
+from ttf.analyses.causes.classify_failures.compute import TIME_LIMIT
+from ttf.display.phrases import of_trace, with_numbers
+from ttf.display.report_tables import Shown
+from ttf.display.report_trace import Trace
+from ttf.display.section_head import Callout, Head, Key, Line
+from ttf.display.trace_numbers import Numbers
+from ttf.engine import words
+
+MOST_LINES = 15
+# From here on the part without a reason is something to know.
+MANY_UNKNOWN = 0.25
+_EVIDENCE = {
+    "event": "a failed health check",
+    "text": "the log",
+    "reason": "the recorded reason",
+    "exit_code": "the exit code",
+    "state": "the state alone",
+}
+_MOST = ("taxonomy.most.rtf_x_demand", "taxonomy.most.trials")
+_COUNTS, _TIMES = ("trials", "jobs", "users"), ("rtf_p50_s", "rtf_p90_s")
+_DEMAND, _SHARES = ("gpu_none", "gpu_1", "gpu_2_4", "gpu_gt4"), ("rtf_total_share", "rtf_x_demand_share")
+
+
+@with_numbers
+def head(trace: Trace, m: Numbers) -> Head | Line:
+    if not m["taxonomy.trials"]:
+        return Line("Causes of failures", "no attempt failed", "taxonomy")
+    callout = _callout(m)
+    return Head(
+        claim=_claim(m),
+        charts=("failed_attempts_by_reason",),
+        keys=tuple(_keys(m)),
+        text=() if callout else tuple(_text(m)),
+        callout=callout,
+        details="RTF, GPUs and domain by reason, unmatched lines",
+    )
+
+
+def _claim(m: Numbers) -> str:
+    if not m["taxonomy.matched"]:
+        one = m["taxonomy.trials"] == 1
+        return (
+            "The only failed attempt has no recorded reason"
+            if one
+            else ("None of [taxonomy.trials] failed attempts has a recorded reason")
+        )
+    key = next((key for key in _MOST if m.has(f"{key}.reason")), None)
+    if key is None:
+        return "[taxonomy.matched_share] of failed attempts have a recorded reason"
+    reason = m[f"{key}.reason"]
+    name = "Time limits" if reason == TIME_LIMIT else of_trace(reason[:1].upper() + reason[1:], 36)
+    if m[f"{key}.trials"] == m["taxonomy.trials"]:
+        every = m["taxonomy.trials"]
+        all_of = "all [taxonomy.trials] failed attempts"
+        return f"{name} ended {'the only failed attempt' if every == 1 else all_of}"
+    claim = f"{name} ended [{key}.trials_share] of failed attempts"
+    if not m.has(f"{key}.rtf_x_demand_share"):
+        return claim
+    part, time = m[f"{key}.trials_share"], m[f"{key}.rtf_x_demand_share"]
+    but = "but" if max(part, time) >= 2 * min(part, time) else "and"
+    return f"{claim} {but} [{key}.rtf_x_demand_share] of their GPU time"
+
+
+def _keys(m: Numbers) -> list[Key]:
+    trials, kinds = "[taxonomy.trials]", {"limit": "Time limits", "infra": "Infrastructure"}
+    of = f"[taxonomy.matched] of {trials} failed attempts"
+    keys = [Key("Reason recorded", "[taxonomy.matched_share]", of)]
+    for kind, label in kinds.items():
+        key = f"taxonomy.kind.{kind}"
+        if m.value(f"{key}.trials", 0):
+            note = f"[{key}.trials attempt]"
+            if m.has(f"{key}.gpu_share"):
+                note += f", [{key}.gpu_share] of failed GPU time"
+            keys.append(Key(label, f"[{key}.trials_share]", note))
+    if m.value("taxonomy.deterministic.trials", 0):
+        note = "[taxonomy.deterministic.trials attempt]"
+        keys.append(Key("Would recur on a retry", "[taxonomy.deterministic.trials_share]", note))
+    return keys
+
+
+def _text(m: Numbers) -> list[str]:
+    told = {by: words_of for by, words_of in _EVIDENCE.items() if m.value(f"taxonomy.by_{by}", 0)}
+    if not told:
+        return []
+    parts = [f"{words_of} ([taxonomy.by_{by}])" for by, words_of in told.items()]
+    text = f"Reasons come from {words.listed(parts)}."
+    return [text]
+
+
+def _callout(m: Numbers) -> Callout | None:
+    if m["taxonomy.unmatched_share"] < MANY_UNKNOWN:
+        return None
+    text = []
+    if m.has("taxonomy.kind.none.gpu_share"):
+        text.append("They used [taxonomy.kind.none.gpu_share] of failed GPU time.")
+    if m.has("taxonomy.unmatched_line"):
+        line, count = of_trace(m["taxonomy.unmatched_line"]), "[taxonomy.unmatched_line_trials]"
+        text.append(f"A taxonomy rule for “{line}” ({count}) would help.")
+    return Callout("care", "[taxonomy.unmatched_share] of failed attempts have no recorded reason.", " ".join(text))
+
+
+def tables(trace: Trace) -> dict[str, Shown]:
+    """`reasons` and `demand`: the columns of Philly's Table 7; `domains`: totals; `unmatched`, `tails`: lines."""
+    table = trace.table("taxonomy").with_columns(pl.col("domain").fill_null("unmatched"))
+    reasons = table.filter(pl.col("by") == "reason")
+    domains = table.filter((pl.col("by") == "domain") & pl.lit(reasons.height > 0))
+    unmatched, tails = trace.table("unmatched"), trace.table("log_tails")
+    lines = ("line", "source", "trials", "trials_share", "jobs", "users")
+    tail = ("sentence", "rows", "share", "first_lines")
+    return {
+        "reasons": Shown(reasons, ("reason", "category", *_COUNTS, *_TIMES, "rtf_p95_s"), TAXONOMY, "domain"),
+        "demand": Shown(reasons, ("reason", *_DEMAND, *_SHARES), TAXONOMY),
+        "domains": Shown(domains, ("domain", *_COUNTS, *_TIMES, *_SHARES), TAXONOMY),
+        "unmatched": Shown(unmatched.head(MOST_LINES), lines, UNMATCHED, longest=200),
+        "tails": Shown(tails.filter(pl.col("code") != "lines"), tail, LOG_TAILS, longest=100),
+    }

@@ -1,9 +1,0 @@
-"""The numbers of what the Philly trace leaves open: the zone of its log, and its list of machines."""
-
-from ttf.analyses.check_philly import PHILLY_SUMMARY
-from ttf.numbers.metrics import cells
-
-NUMBERS = [
-    cells(PHILLY_SUMMARY, "zone", "starts pacific_ruled_out utc_ruled_out"),
-    cells(PHILLY_SUMMARY, "machine_list", "listed listed_gpus found_gpus compared agree"),
-]

@@ -1,0 +1,1 @@
+"""Comparison of the traces: the analyses of this section of the page."""

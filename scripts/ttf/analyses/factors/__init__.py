@@ -1,0 +1,1 @@
+"""Factors: What is associated with failure, and with run time?"""

@@ -1,0 +1,73 @@
+"""Which features are associated with run time and failure?"""
+
+from ttf.analyses.declaration import Analysis
+from ttf.engine.columns import clustered
+from ttf.engine.contract import REASON, count, number, seconds, share, table, truth, whole_seconds, words
+
+_SET = words("Outcome", "success, failure or not_success (all but success).")
+_FEATURE = words("Feature", "A request of the job, its size, its GPU type or its measured use.")
+_VALUE = words("Value", "Value of the feature, in % of a GPU or core, GiB or instances.")
+_CUTOFF = whole_seconds("Cut-off", "Only run times below it count.", blank="there is no cut-off")
+FAILURE_SHARE = table(
+    "failure_share",
+    "A value of a feature: how many of the jobs with it failed.",
+    feature=_FEATURE,
+    value=_VALUE,
+    jobs=count("Jobs", "Jobs with this value.", unit="jobs"),
+    ended=count("Ended", "Those that succeeded or failed.", unit="jobs"),
+    failures=count("Failures", "Those that failed.", unit="jobs"),
+    failure_share=share("Failure share", "failures of ended.", blank=REASON),
+    ci_low=share("from", "Lower end of Wilson's 95% CI.", blank=REASON),
+    ci_high=share("to", "Upper end.", blank=REASON),
+    **clustered(share),
+)
+RUNTIME_BY_GROUP = table(
+    "runtime_by_group",
+    "A value of a feature: the run times of the jobs with it, by outcome and cut-off.",
+    outcome_set=_SET,
+    feature=_FEATURE,
+    cutoff_s=_CUTOFF,
+    value=_VALUE,
+    jobs=count("n", "Jobs with this value and a known run time.", unit="jobs"),
+    runtime_mean_s=seconds("Mean run time", "Of n jobs."),
+    runtime_median_s=seconds("Median", "Of the run times of n jobs."),
+)
+CORRELATIONS = table(
+    "correlations",
+    "A correlation of a numeric feature with run time, by outcome and cut-off.",
+    outcome_set=_SET,
+    feature=_FEATURE,
+    cutoff_s=_CUTOFF,
+    unit=words("Unit", "group_mean (a point per distinct value, at the mean run time) or job."),
+    method=words("Method", "pearson, spearman or kendall (tau-b)."),
+    n=count("n", "Points.", unit="points"),
+    estimate=number("r", "The coefficient, from -1 to 1.", blank=REASON),
+    ci_low=number("from", "Lower end of the 95% CI.", blank=REASON),
+    ci_high=number("to", "Upper end.", blank=REASON),
+    **clustered(number),
+    p_value=number("p", "Two-sided, of no correlation.", blank=REASON),
+    p_adjusted=number("adjusted p", "Holm over the features of an outcome set, cut-off, unit, method.", blank=REASON),
+    p_clustered=number("p, clustered", "The same, of jobs whose clusters differ.", blank=REASON),
+    p_adjusted_clustered=number("adjusted p, clustered", "Holm over the same features.", blank=REASON),
+    reject=truth("Significant", "Whether the adjusted p is below the level of the study.", blank=REASON),
+    reject_clustered=truth("Significant, clustered", "Whether the clustered one is.", blank=REASON),
+)
+
+ANALYSIS = Analysis(
+    question="Which features are associated with run time and failure?",
+    theme="factors",
+    rank=20,
+    needs=["jobs"],
+    settings={"cutoffs_s": "correlation/cutoffs_s", "significance": "correlation/significance"},
+    tables=[FAILURE_SHARE, RUNTIME_BY_GROUP, CORRELATIONS],
+    charts={
+        "factors_of_run_time": ["runtime_by_group", "correlations"],
+        "runtime_by_gpu_type": "runtime_by_group",
+        "runtime_by_measured_use": ["runtime_by_group", "correlations"],
+        "failure_share": ["failure_share", "outcomes"],
+    },
+    main=["factors_of_run_time"],
+    sections=["correlations"],
+    memory_mb=250,
+    mb_per_gb={"pai2020": 60, "philly": 60, "sacct": 400},
+)

@@ -1,0 +1,56 @@
+"""The numbers of failure shares, of run times by GPU type and of correlations.
+
+Of each feature the values with the highest and the lowest failure share, of GPU types the longest and the shortest mean
+run time, where FEWEST_ENDED jobs or more ended; of correlations those over group means and over jobs.
+"""
+
+import polars as pl
+
+from ttf.analyses.factors.correlate import CORRELATIONS, FAILURE_SHARE, RUNTIME_BY_GROUP
+from ttf.display.metrics import CI, FEWEST_ENDED, cells
+from ttf.stats.job_features import FEATURES
+
+_ALL_TIMES = pl.col("cutoff_s").is_null()
+_TESTS = "p_value p_adjusted reject p_clustered p_adjusted_clustered reject_clustered"
+NUMBERS = [
+    *(
+        cells(
+            FAILURE_SHARE,
+            f"failure_share.{feature.name}",
+            f"value failure_share {CI}",
+            pl.col("ended") >= FEWEST_ENDED,
+            n="ended",
+            sort="failure_share",
+            ends="lowest highest",
+            feature=feature.name,
+        )
+        for feature in FEATURES
+    ),
+    *(
+        cells(
+            RUNTIME_BY_GROUP,
+            f"runtime_by_gpu_type.{outcome}",
+            "value runtime_mean_s",
+            _ALL_TIMES,
+            pl.col("jobs") >= FEWEST_ENDED,
+            n="jobs",
+            sort="runtime_mean_s",
+            ends="shortest longest",
+            feature="gpu_type",
+            outcome_set=outcome,
+        )
+        for outcome in ("success", "failure")
+    ),
+    *(
+        cells(
+            CORRELATIONS,
+            "correlations.{outcome_set}.{feature}.{unit}",
+            f"estimate {CI} {_TESTS}",
+            _ALL_TIMES,
+            not_blank="estimate",
+            unit=unit,
+            method=method,
+        )
+        for unit, method in (("group_mean", "pearson"), ("job", "spearman"))
+    ),
+]

@@ -1,0 +1,271 @@
+"""Factors of failure: what stands open, and the tables of hazard ratios, strata, competing risks and delayed entry."""
+
+import polars as pl
+
+from ttf.analyses.factors.estimate_hazards import (
+    COX,
+    DOUBLING,
+    INCIDENCE_AT,
+    JOB_SIZE,
+    LOGRANK,
+    SURVIVAL_SUMMARY_DELAYED_ENTRY,
+)
+from ttf.analyses.factors.estimate_hazards.total import SIGNIFICANCE
+from ttf.display.metrics import FEWEST_FAILURES
+from ttf.display.phrases import of_trace, own_ends, with_numbers
+from ttf.display.report_tables import CLUSTERED, Column, Shown
+from ttf.display.report_trace import Trace, largest_strata, strata_in_words
+from ttf.display.run_time import NAMES, clearest, drawn
+from ttf.display.section_head import Head, Key, Line
+from ttf.display.statement_rules import WITHOUT_ENDS, ends_mostly_unknown
+from ttf.display.trace_numbers import Numbers
+from ttf.engine import words
+
+MOST_PAIRS = 15
+DAY_S = 86_400
+# Ages at which the incidence is shown: name of the column, heading.
+OF_JOBS = {3_600: ("h", "After 1 h"), DAY_S: ("d", "1 day"), 7 * DAY_S: ("w", "7 days")}
+OF_COMPONENTS = {30 * DAY_S: ("m", "After 30 days"), 365 * DAY_S: ("y", "1 year"), 5 * 365 * DAY_S: ("5y", "5 years")}
+BOUNDED_AT_S = (3_600, DAY_S, 7 * DAY_S, 30 * DAY_S)
+LONGEST_REMARK = 160
+# Of a level in the claim.
+LONGEST_NAME = 24
+# Factors that are places.
+PLACES = ("cage", "cabinet", "row", "column", "system", "account")
+FAILURE = pl.col("event") == "failure"
+
+
+ADJUSTED = {
+    "p_adjusted_clustered": ("p, adjusted", words.plain_p_value),
+    "p_adjusted": ("p if independent", words.plain_p_value),
+}
+
+
+def tables(trace: Trace) -> dict[str, Shown]:
+    return {
+        "incidence": _incidence(trace),
+        "incidence-bounds": _bounds(trace),
+        "logrank": _logrank(trace),
+        "pairs": _pairs(trace),
+        "cox": _cox(trace),
+        "delayed": _delayed_entry(trace),
+    }
+
+
+def context(trace: Trace, metrics: Numbers) -> dict:
+    return {"logrank": _stratifications(metrics)}
+
+
+def _stratifications(m: Numbers) -> list[str]:
+    return [key.split(".")[1] for key in m if key.startswith("logrank.") and key.endswith(".strata")]
+
+
+@with_numbers
+def head(trace: Trace, m: Numbers) -> Head | None:
+    """The strongest hazard ratio; of run time the clearest correlation. None where no ratio could be computed."""
+    if not m.value("cox.total.ratios", 0) or ends_mostly_unknown(m):
+        return None
+    unit = trace.about["unit"]
+    keys = [_key(m, "cox.strongest", _compared(m))] if m.has("cox.strongest.hazard_ratio") else []
+    if m.has("cox.job.hazard_ratio") and not _is_size(m):
+        keys.append(_key(m, "cox.job", f"Hazard ratio per doubling of {_amounts(m)}"))
+    keys += [_tested(m), *_run_time(m, unit)]
+    text = "Ratios show association, not cause."
+    if m.value("cox.changing", 0):
+        changing, of = "[cox.changing]", "[cox.covariates]"
+        text = f"Ratios show association, not cause; {changing} of {of} change with age and are averages."
+    text += own_ends(m)
+    details = "hazard ratios, log-rank tests" + (", correlations" if drawn(m) else "")
+    return Head(_claim(m, unit), ("factors_of_failure",), tuple(keys), (text,), details=details)
+
+
+@with_numbers
+def lines(trace: Trace, m: Numbers) -> list[Line]:
+    """Strata that do not differ, but those of the claim, which adjusts for the others; a trace without a ratio."""
+    if not m.value("cox.total.ratios", 0):
+        why = f": {of_trace(m['cox.reason'])}" if m.has("cox.reason") else ""
+        return [Line("Hazard ratios", f"not estimated{why}", "tables/cox.csv", checked=False)]
+    if ends_mostly_unknown(m):
+        return [Line("Hazard ratios", WITHOUT_ENDS, "tables/failures_without_end.csv", checked=False)]
+    of_claim = "gpu_count" if m.has("cox.strongest.level") and _is_size(m) else m.value("cox.strongest.covariate", "")
+    found = []
+    for name in _stratifications(m):
+        key = f"logrank.{name}"
+        if name != of_claim and m.value(f"{key}.p_adjusted_clustered", 0) >= SIGNIFICANCE:
+            said = (
+                f"no significant difference (log-rank, [{key}.strata] strata, adjusted p "
+                f"[{key}.p_adjusted_clustered:p_value])"
+            )
+            found.append(
+                Line(f"Time to failure by {words.in_words(name).replace('cpu', 'CPU')}", said, "tables/logrank.csv")
+            )
+    return found
+
+
+def _is_size(m: Numbers) -> bool:
+    return m.value("cox.strongest.level", "").startswith(DOUBLING)
+
+
+def _amounts(m: Numbers) -> str:
+    """What is doubled in a job twice as large."""
+    return "GPUs and nodes" if m["cox.job.covariate"] == JOB_SIZE else "GPUs"
+
+
+def _is_none(m: Numbers) -> bool:
+    return (m["cox.strongest.covariate"], m["cox.strongest.level"]) in (("gpu_count", "0"), ("nodes", "0"))
+
+
+def _claim(m: Numbers, unit: str) -> str:
+    units = words.many(unit)
+    if m["cox.total.untold"] == m["cox.total.ratios"]:
+        of = "[cox.total.ratios hazard ratio]"
+        return f"Too few clusters to test whether {of} differ{'s' * (m['cox.total.ratios'] == 1)} from 1"
+    if not m.has("cox.strongest.hazard_ratio"):
+        if m["cox.total.clear"]:
+            return f"No factor with {FEWEST_FAILURES} failures or more is significantly associated with failure"
+        of = f"[cox.total.clear] of [cox.total.ratios] hazard ratios{_untested(m)}"
+        return f"No factor is significantly associated with failure ({of})"
+    ratio = "[cox.strongest.hazard_ratio:2]"
+    if _is_size(m):
+        of = "nodes" if m["cox.strongest.covariate"] == "nodes" else "GPUs"
+        sooner = "sooner" if m["cox.strongest.hazard_ratio"] > 1 else "later"
+        effect = f"each doubling multiplies the adjusted hazard by {ratio}"
+        return f"{words.capital(units)} on more {of} fail {sooner}: {effect}"
+    if _is_none(m):
+        what = "node" if m["cox.strongest.covariate"] == "nodes" else "GPU"
+        return f"{words.capital(units)} without a {what} have {ratio} times the adjusted hazard of those on one"
+    level, against = (of_trace(m[f"cox.strongest.{name}"], LONGEST_NAME) for name in ("level", "reference"))
+    factor = _factor(m)
+    within = "in" if m["cox.strongest.covariate"] in PLACES else "of"
+    return (
+        f"{words.capital(units)} {within} {factor} {level} have {ratio} times the adjusted hazard of {factor} {against}"
+    )
+
+
+def _untested(m: Numbers) -> str:
+    return ", [cox.total.untold] untested" if m["cox.total.untold"] else ""
+
+
+def _factor(m: Numbers) -> str:
+    return words.in_words(m["cox.strongest.covariate"]).replace("cpu", "CPU")
+
+
+def _compared(m: Numbers) -> str:
+    """What the strongest ratio is of."""
+    if _is_size(m):
+        of = _amounts(m) if m["cox.strongest.covariate"] == JOB_SIZE else _factor(m).replace("number of ", "")
+        return f"Hazard ratio per doubling of {of}"
+    if _is_none(m):
+        return "Hazard ratio, none against one"
+    level, against = (of_trace(m[f"cox.strongest.{name}"], LONGEST_NAME) for name in ("level", "reference"))
+    return f"Hazard ratio, {level} against {against}"
+
+
+def _key(m: Numbers, key: str, label: str) -> Key:
+    note = m.interval(f"{key}.ci_{{}}")
+    # The total of all amounts is no coefficient, whose p would be adjusted.
+    p = next((name for name in ("p_adjusted_clustered", "p_clustered") if m.has(f"{key}.{name}")), None)
+    if p and key == "cox.strongest":
+        note += f", p [{key}.{p}:p_value]"
+    return Key(label, f"[{key}.hazard_ratio]", note)
+
+
+def _tested(m: Numbers) -> Key:
+    by = f", clustered by {of_trace(m['cox.cluster_by'])}" if m.has("cox.cluster_by") else ""
+    return Key(
+        "Significant hazard ratios",
+        f"[cox.total.clear] of [cox.total.ratios]{_untested(m)}",
+        f"adjusted p < {SIGNIFICANCE:g}{by}",
+    )
+
+
+def _run_time(m: Numbers, unit: str) -> list[Key]:
+    """The clearest correlation over jobs of a request with run time."""
+    if (key := clearest(m)) is None:
+        return []
+    _, outcome, feature, _ = key.split(".")
+    of = {"success": "succeeded", "failure": "failed"}[outcome]
+    note = f"{m.n(f'{key}.estimate'):,} {words.many(unit)} that {of}, {m.interval(f'{key}.ci_{{}}')}"
+    return [Key(f"Run time against {NAMES[feature]}", f"ρ = [{key}.estimate:coefficient]", note)]
+
+
+def _incidence(trace: Trace) -> Shown:
+    """The share that each end has come to at a few ages: no age that the lives do not reach."""
+    known = trace.table("incidence_at").filter(pl.col("incidence").is_not_null())
+    frame = known.group_by("event", maintain_order=True).agg(pl.col("n").first())
+    columns: dict[str, Column] = {"event": None, "n": None}
+    for moment, (name, heading) in (OF_JOBS if trace.has_jobs else OF_COMPONENTS).items():
+        rows = known.filter(time_s=moment)
+        if not rows.height:
+            break
+        cells = [_share_with_interval(row) for row in rows.iter_rows(named=True)]
+        frame = frame.join(rows.select("event", pl.Series(name, cells)), on="event", how="left", maintain_order="left")
+        columns[name] = (heading, str)
+    return Shown(frame if len(columns) > 2 else frame.head(0), columns, INCIDENCE_AT)
+
+
+def _bounds(trace: Trace) -> Shown:
+    """Between what the incidence of an end lies whose time is not always written."""
+    known = (pl.col("without_end") > 0) & pl.col("incidence").is_not_null()
+    table = trace.table("incidence_at").filter(known & pl.col("time_s").is_in(BOUNDED_AT_S))
+    columns = dict.fromkeys(("time_s", "n", "without_end", "incidence_low", "incidence_high"))
+    columns |= {"incidence": CLUSTERED}
+    return Shown(table, columns, INCIDENCE_AT, "event", LONGEST_REMARK)
+
+
+def _share_with_interval(row: dict) -> str:
+    ends = [row["ci_low_clustered"], row["ci_high_clustered"]]
+    return words.interval(*(None if value is None else words.share(value) for value in (row["incidence"], *ends)))
+
+
+def _logrank(trace: Trace) -> Shown:
+    frame = trace.table("logrank").filter(FAILURE & (pl.col("kind") == "overall"))
+    columns = dict.fromkeys(("stratum_by", "strata", "n", "events", "statistic", "df"))
+    columns |= ADJUSTED | {"clusters": None, "reason": "Remark"}
+    return Shown(strata_in_words(frame), columns, LOGRANK, longest=LONGEST_REMARK)
+
+
+def _pairs(trace: Trace) -> Shown:
+    """The pairs whose difference is statistically significant, those farthest apart first."""
+    pairs = trace.table("logrank").filter(FAILURE & (pl.col("kind") == "pairwise"))
+    pairs = pairs.filter(pl.col("p_adjusted_clustered") < SIGNIFICANCE)
+    # Of pairs with p too small for a number the statistic still gives the order.
+    pairs = pairs.sort("statistic", descending=True, maintain_order=True)
+    frame = pairs.group_by("stratum_by", maintain_order=True).head(MOST_PAIRS).sort("stratum_by", maintain_order=True)
+    columns = dict.fromkeys(("stratum_a", "stratum_b", "n", "events", "statistic"))
+    columns |= ADJUSTED | {"clusters": None}
+    return Shown(strata_in_words(frame), columns, LOGRANK, "stratum_by", LONGEST_REMARK)
+
+
+def _cox(trace: Trace) -> Shown:
+    columns = dict.fromkeys(("level", "reference", "n", "events")) | {
+        "hazard_ratio": CLUSTERED,
+        "p_adjusted_clustered": ADJUSTED["p_adjusted_clustered"],
+        "proportionality_p": ("p, proportional", words.plain_p_value),
+        "reason": "Remark",
+    }
+    frame = strata_in_words(trace.table("cox").filter(FAILURE), "covariate")
+    return Shown(frame, columns, COX, "covariate", LONGEST_REMARK)
+
+
+def _delayed_entry(trace: Trace) -> Shown:
+    """The estimates with and without delayed entry side by side, where any life entered late."""
+    summary = trace.table("survival_summary_delayed_entry").filter(FAILURE)
+    if not summary.height or not summary["entered_late"].sum():
+        return Shown(summary.head(0), {}, SURVIVAL_SUMMARY_DELAYED_ENTRY)
+    keys = ["stratum_by", "stratum"]
+    at_95 = FAILURE & (pl.col("confidence") == 0.95)
+    frame = summary.select(*keys, "n", "entered_late", late_median_s="median_s")
+    for table, name in (("mttf_delayed_entry", "late_mttf_s"), ("mttf", "mttf_s")):
+        mttf = trace.table(table).filter(at_95).select(*keys, pl.col("mttf_s").alias(name))
+        frame = frame.join(mttf, on=keys, how="left", maintain_order="left")
+    plain = trace.table("survival_summary").filter(FAILURE).select(*keys, "median_s")
+    frame = largest_strata(frame.join(plain, on=keys, how="left", maintain_order="left"))
+    columns = {
+        **dict.fromkeys(("stratum", "n", "entered_late")),
+        "median_s": "Median without",
+        "late_median_s": ("with delayed entry", words.duration),
+        "mttf_s": ("MTTF without", words.duration),
+        "late_mttf_s": ("with delayed entry", words.duration),
+    }
+    return Shown(strata_in_words(frame), columns, SURVIVAL_SUMMARY_DELAYED_ENTRY, "stratum_by", LONGEST_REMARK)

@@ -1,0 +1,1 @@
+"""Large runs, planner: What can a large run expect?"""

@@ -1,0 +1,1 @@
+"""Lost GPU time: What do failures cost?"""

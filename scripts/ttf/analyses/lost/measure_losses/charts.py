@@ -1,0 +1,128 @@
+"""What failures cost by size of the run, and how far they come from a few users."""
+
+import altair as alt
+import polars as pl
+
+from ttf.display.charts.axes import percent_axis
+from ttf.display.charts.encodings import coloured, tips
+from ttf.display.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
+from ttf.display.charts.theme import ACCENT, FAILURE, FAINT, INFRA, INK, OPEN, OPEN_LINE
+from ttf.engine import words
+from ttf.engine.words import gpus_label, listed, many, plural
+from ttf.records.infra import PROXY
+from ttf.records.inputs import Inputs
+
+_INFRA, _OTHER, _FAILED, _REST = "failed: infrastructure", "failed: other", "failed, cause unknown", "not failed"
+_COLOURS = {_INFRA: INFRA, _OTHER: FAILURE, _FAILED: FAILURE, _REST: OPEN}
+
+
+def gpu_hours_by_size(given: Inputs, study: Study) -> Figure:
+    """GPU-hours of runs by their size: those that failed, by infrastructure and otherwise, and those that did not."""
+    what = "GPU-hours by job size"
+    sizes = given["lost_work"].filter((pl.col("gpus_high") > 0) & (pl.col("gpu_hours") > 0))
+    if not sizes["failed_runs"].sum() and not sizes["infra_failures"].sum():
+        return nothing_to_draw(what, f"no {study.unit} that failed has GPU time")
+    # An infra failure may end a run that the trace does not count as failed: nothing is drawn below zero.
+    known = sizes["infra_basis"][0] != PROXY
+    infra = pl.col("infra_gpu_hours") if known else pl.lit(0.0)
+    failed = pl.max_horizontal("failed_gpu_hours", infra)
+    parts = {_INFRA: infra, (_OTHER if known else _FAILED): failed - infra, _REST: pl.col("gpu_hours") - failed}
+    rows, ends = [], []
+    for row in sizes.with_columns(failed=failed, **parts).iter_rows(named=True):
+        gpus, at = gpus_label(row["gpus_low"], row["gpus_high"]), 0.0
+        for part in parts:
+            if row[part] > 0:
+                rows.append({"gpus": gpus, "part": part, "from": at, "to": at + row[part]})
+                at += row[part]
+        share = words.share(row["failed"] / row["gpu_hours"])
+        ends.append({"gpus": gpus, "hours": row["gpu_hours"], "label": share})
+    present = [part for part in parts if any(row["part"] == part for row in rows)]
+    colours = [_COLOURS[part] for part in present]
+    strokes = [OPEN_LINE if part == _REST else _COLOURS[part] for part in present]
+    legend = {"title": None, "orient": "bottom", "symbolType": "square", "symbolStrokeWidth": 1, "labelFontSize": 12}
+    legend |= {"columns": 2} if study.narrow else {}
+    most = max(row["hours"] for row in ends)
+    axis = alt.Axis(title="GPU-hours", grid=False, tickCount=4, format=".2~s" if study.narrow else ",.6~g")
+    # Room for the words beside the longest bar.
+    scale = alt.Scale(domain=[0, most * (1.36 if study.narrow else 1.14)], nice=False)
+    names = alt.Axis(domain=False, ticks=False, labelPadding=8, labelFontWeight="bold", labelColor=INK)
+    y = alt.Y("gpus:N", sort=[row["gpus"] for row in ends], title="GPUs", axis=names)
+    bars = chart_of("parts").encode(
+        x=alt.X("from:Q", scale=scale, axis=axis),
+        x2="to:Q",
+        y=y,
+        fill=alt.Fill("part:N", scale=alt.Scale(domain=present, range=colours), legend=alt.Legend(**legend)),
+        stroke=alt.Stroke("part:N", scale=alt.Scale(domain=present, range=strokes)),
+    )
+    bars = bars.mark_bar(height=15, strokeWidth=1)
+    texts = chart_of("ends").encode(x="hours:Q", y=y, text="label:N")
+    texts = texts.mark_text(align="left", dx=6, fontSize=12, color=INK)
+    infra_of = ", of which ended by infrastructure," if known else ""
+    spoken = listed([f"{row['gpus']}: {row['label']} failed" for row in ends])
+    return figure(
+        fitted(bars + texts, study, 22 * len(ends) + 70),
+        {"parts": rows, "ends": ends},
+        study,
+        title=what,
+        subtitle=f"Failed attempts{infra_of} and all other attempts",
+        caption=f"n = {plural(given['lost_work']['runs'].sum(), 'attempt')}",
+        alt_text=f"Bars of GPU-hours by GPUs; {spoken}.",
+    )
+
+
+def failure_concentration(given, study: Study) -> Figure:
+    """The share of failures that comes from the most active users (or accounts)."""
+    top, what = given["failure_concentration"], "Failures by user"
+    if not top.height:
+        return nothing_to_draw(what, f"the trace names no owner of a {study.unit} that ended")
+    if not top["failures"].sum():
+        return nothing_to_draw(what, f"no {study.unit} failed")
+    owner_by = "user" if "user" in top["owner_by"] else top["owner_by"][0]
+    mine = top.filter(pl.col("owner_by") == owner_by)
+    owners = mine["owners"][0]
+    if owners < 2:
+        return nothing_to_draw(what, f"the trace has one {owner_by} only")
+    of_jobs = f"{study.units} of the most active"
+    of_failures, of_most = "failures of the most active", "failures of those with the most failures"
+    colours = {of_jobs: ACCENT, of_failures: FAILURE, of_most: FAINT}
+    rows = []
+    curves = {"ended": {of_jobs: "ended_share", of_failures: "failures_share"}, "failures": {of_most: "failures_share"}}
+    for row in mine.iter_rows(named=True):
+        at = {"top": row["owners_in_top"] / owners, "owners": row["owners_in_top"]}
+        rows += [at | {"curve": name, "share": row[share]} for name, share in curves[row["ranked_by"]].items()]
+    # Few owners make several rows alike: one point for each.
+    rows = list({(row["curve"], row["owners"]): row for row in rows}.values())
+    rows += [{"curve": name, "top": 0, "owners": 0, "share": 0} for name in colours]
+    ticks = [0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1]
+    axis = percent_axis(f"Share of the {many(owner_by)} (root scale)", values=ticks)
+    legend = {"title": None, "orient": "bottom", "direction": "vertical", "symbolType": "stroke", "labelLimit": 300}
+    lines = chart_of("curves").encode(
+        x=alt.X("top:Q", scale=alt.Scale(type="sqrt", domain=[0, 1]), axis=axis),
+        y=alt.Y("share:Q", scale=alt.Scale(domain=[0, 1]), axis=percent_axis("Share of all")),
+        color=coloured("curve", colours, **legend),
+        strokeDash=alt.StrokeDash("curve:N", scale=alt.Scale(domain=list(colours), range=[[1, 0], [1, 0], [4, 3]])),
+        order="top:Q",
+        tooltip=[*tips("curve"), *tips(form=",", owners=many(owner_by)), *tips("share", form=".1%")],
+    )
+    lines = lines.mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=28))
+    # All of them: the last row.
+    ended, failures = mine["ended"].max(), mine["failures"].max()
+    tenth = mine.filter(ranked_by="ended", top_share=0.1).row(0, named=True)
+    return figure(
+        fitted(lines, study, 300),
+        {"curves": rows},
+        study,
+        title=f"Failures of the most active {many(owner_by)}",
+        subtitle=f"Share of ended {study.units} and of failures that comes from so many {many(owner_by)}",
+        caption=(
+            f"n = {plural(owners, owner_by)}, {plural(ended, f'ended {study.unit}')}, {plural(failures, 'failure')}. "
+            f"Dashed: ranked by failures instead of ended {study.units}."
+        ),
+        alt_text=(
+            f"Three rising curves from 0% to 100%. The most active {plural(tenth['owners_in_top'], owner_by)}: "
+            f"{words.share(tenth['ended_share'])} of {study.units}, {words.share(tenth['failures_share'])} of failures."
+        ),
+    )
+
+
+CHARTS = {"gpu_hours_by_size": gpu_hours_by_size, "failure_concentration": failure_concentration}

@@ -1,0 +1,164 @@
+"""What the section on lost GPU time says in the open, and its tables."""
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from ttf.analyses.lost.account_gpu_hours.page import productive
+from ttf.analyses.lost.measure_losses import FAILURES_BY_OWNER, LOST_WORK, LOST_WORK_BY_MONTH, REPEATS, WHAT_IF
+from ttf.analyses.lost.measure_losses.what_if import NO_CERTAIN_RETRY, NO_RETRY, TRIAL
+from ttf.display.phrases import with_numbers
+from ttf.display.report_tables import CLUSTERED, Interval, Shown, in_words, texts, with_sizes
+from ttf.display.report_trace import Trace
+from ttf.display.section_head import Head, Key, Line
+from ttf.display.statement_rules import failed_time_is_bound, few_gpus, r12_few_gpus
+from ttf.display.trace_numbers import Numbers
+from ttf.engine import words
+from ttf.records.infra import PROXY
+
+MOST_MONTHS = 24
+MOST_OWNERS = 10
+LOSSES = (
+    *("runs", "gpu_hours", "failed_runs", "failed_gpu_hours", "failed_gpu_hours_share"),
+    *("infra_failures", "first_order_gpu_hours", "preemptions", "second_order_gpu_hours", "linked_gpu_hours"),
+)
+SCENARIOS = (
+    *("scenario", "n", "affected", "saved_gpu_hours", "cost_gpu_hours", "net_gpu_hours"),
+    *("given_up", "given_up_gpu_hours"),
+)
+
+_MEASURES = {
+    "not_first_share": "Failures that are not the first of their group",
+    "failures_per_group": "Failures per group with a failure",
+    "preceded_share": "Failures whose job before had failed",
+    "failure_after_failure": "Jobs that failed, after a failure",
+    "failure_after_success": "Jobs that failed, after a success",
+    "first_failure_s": "Median time to the first failure",
+    "retried_share": "Failed tries that were tried again",
+    "failure_on_same_node": "Tries that failed, after a failure on the same node",
+    "failure_on_other_node": "Tries that failed, after a failure on another node",
+}
+_GROUPS = {
+    "user": "By user",
+    "recurrence_group": "By recurrence group",
+    "job": "Jobs of several attempts",
+    "part": "Parts of jobs, tried again",
+}
+
+
+@with_numbers
+def head(trace: Trace, m: Numbers) -> Head | Line:
+    unit = trace.about["unit"]
+    if not m.value("lost_work.runs", 0):
+        return Line("Lost GPU time", f"no {unit} has run", "lost_work", checked=False)
+    if not m["lost_work.failed_runs"] and not m["lost_work.infra_failures"]:
+        return Line("Lost GPU time", "no attempt failed, of [lost_work.runs]", "lost_work")
+    if not m.value("lost_work.failed_gpu_hours", 0):
+        found = "no failed attempt has a GPU and a known run time"
+        return Line("Lost GPU time", found, "lost_work", checked=False)
+    if r12_few_gpus(m):
+        return Line("Lost GPU time", f"{few_gpus(m, unit)}: it is theirs alone", "lost_work", checked=False)
+    text = ["Not all of it is lost: work saved in a checkpoint remains. Checkpoints are not recorded."]
+    if m["lost_work.failed_without_time"]:
+        text.append("Failed attempts without a recorded run time ([lost_work.failed_without_time]) add none.")
+    return Head(
+        claim=_claim(m),
+        charts=("gpu_hours_by_size",),
+        keys=tuple(_keys(m)),
+        text=tuple(text),
+        details="by size, month and user, repeated failures, what-ifs",
+    )
+
+
+@with_numbers
+def lines(trace: Trace, m: Numbers) -> list[Line]:
+    if not m.value("lost_work.runs", 0) or m.has("lost_work.second_order_gpu_hours"):
+        return []
+    return [Line("Preemption", "no attempt is recorded as preempted", "lost_work", checked=False)]
+
+
+def _claim(m: Numbers) -> str:
+    used = "Failed attempts used [lost_work.failed_gpu_hours] GPU-hours"
+    if failed_time_is_bound(m):
+        return used.replace("used", "used at least")
+    if m["lost_work.failed_above_8_gpus_share"] >= 0.5:
+        return f"{used}; [lost_work.failed_above_8_gpus_share] of them on more than 8 GPUs"
+    return f"{used}, [lost_work.failed_gpu_hours_share] of all GPU time"
+
+
+def _keys(m: Numbers) -> list[Key]:
+    def hours(name: str) -> str:
+        return f"[lost_work.{name}_gpu_hours] GPU-h"
+
+    def of_all(name: str) -> str:
+        return f"[lost_work.{name}_gpu_hours_share] of all"
+
+    def attempts(name: str) -> str:
+        return f"[lost_work.{name}] attempt{'' if m[f'lost_work.{name}'] == 1 else 's'}"
+
+    keys = [Key("Failed attempts", hours("failed"), f"{of_all('failed')}, {attempts('failed_runs')}")]
+    known, infra = m["lost_work.infra_basis"] != PROXY, m["lost_work.infra_failures"]
+    if known and infra:
+        keys.append(Key("Ended by infrastructure", hours("infra"), f"{of_all('infra')}, {attempts('infra_failures')}"))
+    if infra and m["lost_work.checkpoint_interval_s"]:
+        interval = m["lost_work.checkpoint_interval_s"]
+        every = "with hourly checkpoints" if interval == 3600 else f"with checkpoints every {words.duration(interval)}"
+        label = f"… lost {every}" if known else f"Lost {every}, any failure"
+        keys.append(Key(label, hours("first_order"), f"{of_all('first_order')}, assumed"))
+    keys += productive(m)
+    # The fourth at most.
+    if len(keys) < 4 and m.value("lost_work.preemptions", 0) and m.has("lost_work.second_order_gpu_hours"):
+        keys.append(Key("Preempted", hours("second_order"), f"upper bound, {attempts('preemptions')}"))
+    return keys
+
+
+def tables(trace: Trace) -> dict[str, Shown]:
+    by_gpus, by_month = trace.table("lost_work"), trace.table("lost_work_by_month").tail(MOST_MONTHS)
+    owners = trace.table("failures_by_owner").group_by("owner_by", maintain_order=True).head(MOST_OWNERS)
+    shown = {}
+    # Where nothing failed, the text says so in a sentence.
+    if by_gpus.select(pl.sum_horizontal("failed_runs", "infra_failures", "preemptions").sum()).item():
+        named = with_sizes(by_gpus)
+        columns = {"gpus": ("GPUs", str)} | dict.fromkeys(_present(named, LOSSES))
+        shown["lost-work"] = Shown(named, columns, LOST_WORK)
+        names = texts(by_month, ("window", "complete"), lambda name, whole: name if whole else f"{name} (in part)")
+        named = by_month.with_columns(window=names.fill_null("no recorded end"))
+        shown["lost-work-by-month"] = Shown(named, ("window", *_present(named, LOSSES)), LOST_WORK_BY_MONTH)
+    if owners["failures"].sum():
+        columns = {
+            **dict.fromkeys(("owner", "ended", "failures")),
+            "failure_share": CLUSTERED,
+            **dict.fromkeys(("failed_gpu_hours", "failed_gpu_hours_share")),
+        }
+        shown["owners"] = Shown(owners, columns, FAILURES_BY_OWNER, "owner_by")
+    repeats = _in_words(trace.table("repeats").filter(pl.col("estimate").is_not_null()))
+    columns = dict.fromkeys(("measure", "n", "groups"))
+    columns |= {"estimate": Interval(worded=str, low="ci_low", high="ci_high")}
+    shown["repeats"] = Shown(repeats, columns, REPEATS, "group")
+    what_if = trace.table("what_if").filter(pl.col("net_gpu_hours").is_not_null())
+    what_if = what_if.with_columns(scenario=texts(what_if, ("scenario", "trial_s"), _scenario))
+    unit = (f"{trace.about['unit'].capitalize()}s", words.count)
+    columns = {name: unit if name == "n" else None for name in _present(what_if, SCENARIOS)}
+    return shown | {"what-if": Shown(what_if, columns, WHAT_IF)}
+
+
+def _present(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
+    return [name for name in columns if frame[name].count()]
+
+
+def _scenario(scenario: str, trial_s: int | None) -> str:
+    if scenario == TRIAL:
+        return f"First {words.duration(trial_s)} on one GPU"
+    return {NO_RETRY: "No retry after a failure", NO_CERTAIN_RETRY: "No retry after a deterministic failure"}[scenario]
+
+
+def _in_words(repeats: pl.DataFrame) -> pl.DataFrame:
+    """Estimates and limits in the words of their unit, under the name of their kind of group."""
+    worded = {"share": words.share, "s": words.duration, "failures": words.number}
+    names = ("estimate", "ci_low", "ci_high")
+    estimates = [in_words(row, worded[unit]) for unit, *row in repeats.select("unit", *names).iter_rows()]
+    return repeats.with_columns(
+        pl.col("measure").replace_strict(_MEASURES),
+        *pl.DataFrame(estimates, schema=dict.fromkeys(names, pl.String), orient="row").get_columns(),
+        group=pl.col("group_by").replace_strict(_GROUPS),
+    )

@@ -1,0 +1,1 @@
+"""Nodes and periods: Is it always, and everywhere, the same?"""

@@ -1,0 +1,1 @@
+"""Node outages: When are nodes down, for how long, and what does it take?"""

@@ -1,0 +1,50 @@
+"""The mean cumulative function of all units: a straight line where the rate is constant."""
+
+import altair as alt
+import polars as pl
+
+from ttf.display.charts.encodings import tips
+from ttf.display.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
+from ttf.display.charts.theme import FAINT, INFRA
+from ttf.engine.words import plural
+from ttf.records.inputs import Inputs
+from ttf.stats.durations.survival import thinned
+
+MOST_POINTS = 200
+DAY_S = 86_400
+
+
+def mcf(given: Inputs, study: Study) -> Figure:
+    """The curve with its band, and the straight line of the same end."""
+    what = "Faults of a unit so far, on average"
+    curve = given["mcf"].filter(pl.col("stratum_by") == "all")
+    if curve.height < 2:
+        return nothing_to_draw(what, "fewer than two faults began while units were watched")
+    every = given["growth"].filter(pl.col("stratum_by") == "all").row(0, named=True)
+    columns = {name: curve[name].to_numpy() for name in ("time_s", "at_risk", "mcf", "ci_low", "ci_high")}
+    kept = pl.DataFrame(thinned(columns | {"events": curve["at_risk"].to_numpy()}, MOST_POINTS))
+    low, high = (pl.col(end).fill_nan(None) for end in ("ci_low", "ci_high"))
+    rows = kept.select(day=pl.col("time_s") / DAY_S, units="at_risk", mean="mcf", low=low, high=high).to_dicts()
+    ends = [{"day": 0, "mean": 0}, {"day": rows[-1]["day"], "mean": rows[-1]["mean"]}]
+    x = alt.X("day:Q", title="Days since the first unit was watched", axis=alt.Axis(grid=False, tickCount=6))
+    y = alt.Y("mean:Q", title=None)
+    base = chart_of("curve").encode(x=x)
+    tooltip = [*tips(form=",.1f", day="day"), *tips(form=",.3~g", mean="faults", low="95% from", high="95% to")]
+    tooltip += tips(form=",", units="units watched")
+    layers = [
+        base.mark_area(interpolate="step-after", opacity=0.18, color=INFRA).encode(y=alt.Y("low:Q"), y2="high:Q"),
+        chart_of("constant").mark_line(color=FAINT, strokeDash=[4, 4]).encode(x=x, y=y),
+        base.mark_line(interpolate="step-after", strokeWidth=2, color=INFRA).encode(y=y, tooltip=tooltip),
+    ]
+    return figure(
+        fitted(alt.layer(*layers), study, 240),
+        {"curve": rows, "constant": ends},
+        study,
+        title=what,
+        subtitle="Mean cumulative function, 95% CI that holds when units differ; dashed: a constant rate",
+        caption=f"n = {plural(every['n'], 'fault')}",
+        alt_text=f"A rising line with a band, beside a straight one: {rows[-1]['mean']:.3g} faults at the end.",
+    )
+
+
+CHARTS = {"mcf": mcf}

@@ -1,0 +1,12 @@
+"""The numbers of the growth of faults: the trend, within groups and in how many of them."""
+
+from ttf.analyses.outages.follow_outages import GROWTH, MCF
+from ttf.display.metrics import cells
+
+_TREND = "n trend strata trend_p homogeneity_p beta_within beta_within_ci_low beta_within_ci_high"
+_GROUPS = "groups.n=groups_tested groups.better=groups_better groups.worse=groups_worse"
+
+NUMBERS = [
+    cells(GROWTH, "growth", f"{_TREND} {_GROUPS}", stratum_by="all"),
+    cells(MCF, "growth.mcf", "mcf ci_low ci_high", take=-1, stratum_by="all"),
+]

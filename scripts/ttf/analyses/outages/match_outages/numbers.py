@@ -1,0 +1,24 @@
+"""The numbers of failures near outages: their share, what chance would give, and what outages ended."""
+
+import polars as pl
+
+from ttf.analyses.outages.match_outages import OUTAGE_MATCHES
+from ttf.analyses.outages.match_outages.compute import DID, NEAR
+from ttf.display.metrics import CI, cells
+from ttf.records.infra import AFTER_S, BEFORE_S
+
+_IN_WINDOW = (pl.col("n") > 0) & (pl.col("before_s") == BEFORE_S) & (pl.col("after_s") == AFTER_S)
+_UNPLANNED = _IN_WINDOW & (pl.col("kind") == "unplanned")
+_OF_OUTAGES = _UNPLANNED & pl.col("measure").is_in(DID)
+
+NUMBERS = [
+    cells(
+        OUTAGE_MATCHES,
+        "outage_matches.failures",
+        f"n events share expected median_s basis {CI}",
+        _UNPLANNED,
+        measure=NEAR,
+    ),
+    cells(OUTAGE_MATCHES, "outage_matches", "outages=n", _OF_OUTAGES, take=1),
+    cells(OUTAGE_MATCHES, "outage_matches.{measure}", "events share", _OF_OUTAGES),
+]

@@ -1,0 +1,141 @@
+"""The units that were down at once, weighted by time, and the spares that this takes."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+from scipy.special import expit, logit, stdtrit
+
+from ttf.analyses.outages.size_spares import SPARES, UNITS_DOWN
+from ttf.analyses.shared.outages.outage_simulation import batches, renewals, time_down, times_of, why_no_times
+from ttf.analyses.shared.outages.outage_strata import READ_OF_EXPOSURE, READ_OF_OUTAGES, Part, parts_of
+from ttf.analyses.shared.outages.units_down import Course, binomial_cumulative, course_of, smallest, spares_beside
+from ttf.records.clusters import DAY_S
+from ttf.records.inputs import Inputs
+from ttf.stats.clustered import block_spread
+
+SHARES = (0.9, 0.95, 0.99, 0.999)
+# Blocks are so many times as long as an outage under way lasts on average: with weeks, or with mean repairs of long
+# tails, intervals held 52% to 89% in simulations.
+BLOCK_OUTAGES = 4
+# Of the simulation of independent units.
+REPLICATES = 100
+YEAR_S = 365 * 86_400
+MOST_CYCLES, MOST_OUTAGES = 200, 2_000_000
+TOO_RARE = "the rest of the time is shorter than a block of time, {:.3g} days: no interval"
+NOT_WATCHED = "no unit was watched for any time"
+
+
+def compute(given: Inputs) -> dict[str, pl.DataFrame]:
+    exposure = given.read("exposure", READ_OF_EXPOSURE).filter(pl.col("until_s") > pl.col("from_s"))
+    parts = list(parts_of(given.read("outages", READ_OF_OUTAGES), exposure))
+    courses = [course_of(part.spans, part.exposure) if part.exposure.height else None for part in parts]
+    both = list(zip(parts, courses, strict=True))
+    return {
+        "units_down": pl.concat([units_down(part, course) for part, course in both]),
+        "spares": pl.concat([spares(part, course, given.settings) for part, course in both]),
+    }
+
+
+def units_down(part: Part, course: Course | None) -> pl.DataFrame:
+    """The rows of a part, from 0 down to the most that were, or to what the binomial gives 1 in 10,000 of the time."""
+    names = part.names | {"n": part.began}
+    if course is None:
+        return UNITS_DOWN.frame([names | {"reason": NOT_WATCHED}])
+    time = course.time_down()
+    cumulative = binomial_cumulative(course, int(course.watched.max()))
+    most = max(len(time), smallest(cumulative, 1 - 1e-4) + 1)
+    time = np.pad(time, (0, most - len(time)))
+    cumulative = np.minimum(cumulative[:most], 1)
+    sizes, _ = course.fleets()
+    fleet = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}: a mixture of binomials"
+    rows = pl.DataFrame(
+        {
+            "down": np.arange(most),
+            "time_s": time,
+            "time_share": time / course.total_s,
+            "cumulative": np.cumsum(time) / course.total_s,
+            "binomial": np.diff(cumulative, prepend=0).clip(0),
+            "binomial_cumulative": cumulative,
+        }
+    )
+    told = {name: pl.lit(value) for name, value in names.items()}
+    return UNITS_DOWN.typed(
+        rows.with_columns(**told, units=course.units, fleet=pl.lit(fleet), reason=pl.lit(None, pl.String))
+    )
+
+
+def spares(part: Part, course: Course | None, settings: SimpleNamespace) -> pl.DataFrame:
+    """A row for each of SHARES."""
+    names = part.names | {"n": part.began}
+    if course is None:
+        return SPARES.frame(names | {"p": p, "reason": NOT_WATCHED} for p in SHARES)
+    time = course.time_down()
+    observed = np.cumsum(time) / course.total_s
+    binomial = binomial_cumulative(course, int(course.watched.max()))
+    simulated, why = _simulated(part, course, np.random.default_rng(settings.seed))
+    down_s = (part.spans["end_s"] - part.spans["start_s"]).to_numpy()
+    length_s = max(settings.block_days * DAY_S, block_length_s(down_s, part.began))
+    blocks = course.time_down_by(length_s)
+    shared = names | {"units": course.units, "block_s": length_s, "blocks": int(blocks.any(axis=1).sum())}
+    rows = []
+    for p in SHARES:
+        row = shared | {"p": p, "spares_observed": smallest(observed, p), "spares_binomial": smallest(binomial, p)}
+        row["short_share"] = int(time[row["spares_binomial"] + 1 :].sum()) / course.total_s
+        reasons = [why] if why else []
+        if course.down_share < 1:
+            row["spares_beside"] = spares_beside(round(course.units), course.down_share, p)
+        if simulated is not None:
+            row["spares_simulated"] = smallest(simulated, p)
+        if (1 - p) * course.total_s < length_s:
+            reasons.append(TOO_RARE.format(length_s / DAY_S))
+        else:
+            row["observed_low"], row["observed_high"] = spares_limits(blocks, p)
+        rows.append(row | {"reason": "; ".join(reasons) or None})
+    return SPARES.frame(rows)
+
+
+def block_length_s(down_s: np.ndarray, began: int) -> int:
+    """Length of blocks of time that are nearly independent: BLOCK_OUTAGES times as long as outages last.
+
+    down_s: time down of each outage. The longer counts of the mean outage and of what is left, at a random moment, of
+    one under way (sum of squares over twice the sum), which long tails of repairs make many times as long.
+    """
+    total_s = float(down_s.sum())
+    if not total_s:
+        return 0
+    left_s = float((down_s.astype(float) ** 2).sum()) / (2 * total_s)
+    return int(BLOCK_OUTAGES * max(total_s / max(began, 1), left_s))
+
+
+def spares_limits(blocks: np.ndarray, p: float) -> tuple[int, int]:
+    """The 95% interval of the smallest number that at most so many units are down for the share p of the time.
+
+    blocks: seconds with 0, 1, 2 ... units down, a row a block. The numbers at which the share of the time with so many
+    down or fewer differs from p by no more than chance (Woodruff 1952; `ttf.stats.clustered.block_spread`).
+    """
+    at_most = np.cumsum(blocks, axis=1)
+    whole = at_most[:, -1:]
+    share = at_most.sum(axis=0) / whole.sum()
+    with np.errstate(invalid="ignore", divide="ignore"):
+        influence = (at_most - share * whole) / (whole.sum() * share * (1 - share))
+        se, effective = block_spread(influence, np.broadcast_to(whole / whole.sum(), influence.shape))
+        away, centre = se * stdtrit(effective - 1, 0.975), logit(share)
+        # Without any spread, as where no block has more down, the share itself.
+        low, high = (np.where(np.isfinite(away), expit(centre + sign * away), share) for sign in (-1, 1))
+    return smallest(np.maximum.accumulate(high), p), smallest(np.maximum.accumulate(low), p)
+
+
+def _simulated(part: Part, course: Course, rng: np.random.Generator) -> tuple[np.ndarray | None, str | None]:
+    """Cumulative shares of the time with 0, 1, 2 ... of as many independent units down; or why there are none."""
+    if why := why_no_times(part.began, course.down_share):
+        return None, why
+    up, repair = times_of(part.spans, part.exposure)
+    units = round(course.units)
+    cycles = min(MOST_CYCLES, MOST_OUTAGES / REPLICATES / units)
+    horizon = min(YEAR_S, int(cycles * (up.mean + repair.mean)) + 1)
+    total = np.zeros(units + 1, np.int64)
+    for size in batches(units, REPLICATES):
+        time = time_down(renewals(rng, units, size, horizon, up, repair), size, horizon)
+        total[: len(time)] += time
+    return np.cumsum(total) / total.sum(), None

@@ -1,0 +1,1 @@
+"""Outcomes: How do jobs end?"""

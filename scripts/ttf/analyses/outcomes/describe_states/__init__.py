@@ -1,0 +1,77 @@
+"""In which states do jobs end, and how large are they?"""
+
+from ttf.analyses.declaration import Analysis
+from ttf.engine.contract import REASON, count, number, seconds, share, table, whole_seconds, words
+
+STATES = table(
+    "states",
+    "A state in which jobs or attempts end, the most frequent first; then what is attributed to infrastructure.",
+    unit=words("Unit", "job (by its last state) or attempt, where the trace has attempts."),
+    kind=words("Kind", "state, or infra: the failures attributed to infrastructure, which are among the states too."),
+    state=words("State", "Status as the trace writes it.", blank="the trace gives none, or the row is of kind infra"),
+    count=count("Number", "Jobs or attempts that ended so.", unit="ends"),
+    n=count("n", "All jobs or attempts.", unit="ends"),
+    timeouts=count("at a time limit", "Those of n that a time limit ended.", unit="ends"),
+    count_share=share("Share", "count of n.", blank=REASON),
+    with_gpu=count("With a GPU", "Those of count that requested a GPU."),
+    n_with_gpu=count("n with a GPU", "All that requested a GPU."),
+    with_gpu_share=share("Share", "with_gpu of n_with_gpu.", blank=REASON),
+    gpu_hours=number("GPU-hours", "GPUs requested times run time, summed over count.", unit="h"),
+    gpu_hours_share=share("Share", "Of the GPU-hours of all n.", blank=REASON),
+    infra_basis=words(
+        "Basis", "How infrastructure is recognised; proxy: every failure counts.", blank="of kind state, or no life"
+    ),
+)
+SIZE_MIX = table(
+    "size_mix",
+    "Jobs by number of GPUs: 0, 1, 2, 3 to 4, 5 to 8 and so on; a share of one GPU counts as 1.",
+    gpus_low=count("GPUs from", "Fewest GPUs of the row.", unit="GPUs"),
+    gpus_high=count("GPUs to", "Most GPUs of the row.", unit="GPUs"),
+    jobs=count("Number", "Jobs of this size.", unit="jobs"),
+    n=count("n", "All jobs that requested a GPU.", unit="jobs"),
+    jobs_share=share("Share", "jobs of n.", blank=REASON),
+    jobs_up_to_share=share("up to here", "Of n: jobs of up to gpus_high GPUs.", blank=REASON),
+    jobs_at_least_share=share("from here on", "Of n: jobs of gpus_high GPUs or more.", blank=REASON),
+    gpu_hours=number("GPU-hours", "GPUs requested times run time, summed.", blank=REASON, unit="h"),
+    gpu_hours_share=share("Share", "Of all GPU-hours.", blank=REASON),
+    gpu_hours_up_to_share=share("up to here", "Of all GPU-hours: jobs of up to gpus_high GPUs.", blank=REASON),
+    gpu_hours_at_least_share=share("from here on", "Of all GPU-hours: jobs of gpus_high GPUs or more.", blank=REASON),
+)
+_NO_SPAN = "no submission or start is known"
+_NO_GPUS = "no job of the row has a known number of GPUs"
+CLUSTER_SUMMARY = table(
+    "cluster_summary",
+    "The trace in a row: all jobs, those that requested a GPU, those that did not.",
+    population=words("Which", "all, gpu or no_gpu."),
+    jobs=count("Number", "Jobs of the row.", unit="jobs"),
+    days=number("Days", "From the first submission (or start) of the trace to the last.", blank=_NO_SPAN, unit="days"),
+    jobs_per_day=number("a day", "jobs by days.", blank=f"{_NO_SPAN}, or all are at one moment", unit="jobs a day"),
+    gpu_hours=number("GPU-hours", "GPUs requested times run time, summed.", unit="h"),
+    gpus_mean=number("GPUs, mean", "Of the jobs with a GPU; shares of one count as such.", blank=_NO_GPUS, unit="GPUs"),
+    gpus_max=count("most", "Whole GPUs of the largest job.", blank=_NO_GPUS, unit="GPUs"),
+    gpus_sum=number("GPUs, sum", "Over the jobs with a GPU.", blank=_NO_GPUS, unit="GPUs"),
+    runtime_n=count("n of run times", "Jobs with a known run time.", unit="jobs"),
+    runtime_sum_s=whole_seconds("Run time, sum", "Over runtime_n jobs.", blank=REASON),
+    runtime_mean_s=seconds("Run time, mean", "Over runtime_n jobs.", blank=REASON, n="runtime_n"),
+    runtime_median_s=seconds("median", "Of the run times.", blank=REASON, n="runtime_n"),
+    runtime_max_s=whole_seconds("longest", "Longest run time.", blank=REASON, n="runtime_n"),
+    queue_n=count("n of delays", "Jobs with a known queueing delay.", unit="jobs"),
+    queue_sum_s=whole_seconds("Delay, sum", "Over queue_n jobs.", blank=REASON),
+    queue_mean_s=seconds("Delay, mean", "Over queue_n jobs.", blank=REASON),
+    queue_median_s=seconds("median", "Of the queueing delays.", blank=REASON),
+    queue_max_s=whole_seconds("longest", "Longest queueing delay.", blank=REASON),
+)
+
+ANALYSIS = Analysis(
+    question="In which states do jobs end, and how large are they?",
+    theme="outcomes",
+    rank=20,
+    needs=["jobs", "lives_infra"],
+    settings={"attempts": lambda trace: "attempts" in trace.products},
+    tables=[STATES, SIZE_MIX, CLUSTER_SUMMARY],
+    charts={"size_mix": "size_mix"},
+    sections=["states"],
+    in_size_unit=True,
+    memory_mb=260,
+    mb_per_gb={"pai2020": 10, "sacct": 560},
+)

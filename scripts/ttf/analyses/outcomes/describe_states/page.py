@@ -1,0 +1,47 @@
+"""The tables of jobs by state and by size, and the line on causes that are not recorded."""
+
+import polars as pl
+
+from ttf.analyses.outcomes.describe_states import CLUSTER_SUMMARY, SIZE_MIX, STATES
+from ttf.display.phrases import with_numbers
+from ttf.display.report_tables import Mean, Shown, with_sizes
+from ttf.display.report_trace import Trace
+from ttf.display.section_head import Line
+from ttf.display.trace_numbers import Numbers
+
+_KINDS = {"job": "By job, its last state", "attempt": "By attempt"}
+_POPULATIONS = {"all": "All", "gpu": "With a GPU", "no_gpu": "Without"}
+_STATES = ("state", "count", "count_share", "with_gpu", "with_gpu_share", "gpu_hours", "gpu_hours_share")
+_MIX = ("jobs", "jobs_share", "jobs_up_to_share", "gpu_hours", "gpu_hours_share", "gpu_hours_up_to_share")
+_SUMMARY = dict.fromkeys(
+    (
+        *("population", "jobs", "jobs_per_day", "runtime_mean_s", "runtime_median_s", "runtime_max_s"),
+        *("queue_mean_s", "queue_median_s", "gpus_mean", "gpus_max"),
+    )
+) | {"runtime_mean_s": Mean(of="runtime_n"), "queue_mean_s": Mean(of="queue_n")}
+
+
+@with_numbers
+def lines(trace: Trace, m: Numbers) -> list[Line]:
+    if m.has("taxonomy.trials"):
+        return []
+    found = f"no state, exit code or reason in this trace tells why a {trace.about['unit']} failed"
+    return [Line("Causes of failures", found, "states", checked=False)]
+
+
+def tables(trace: Trace) -> dict[str, Shown]:
+    """States, sizes and the summary."""
+    by_proxy = pl.lit("any failure, cause unknown")
+    infra = pl.when(infra_basis="proxy").then(by_proxy).otherwise(pl.lit("attributed to infrastructure"))
+    states = trace.table("states").with_columns(
+        state=pl.when(kind="infra").then(infra).otherwise(pl.col("state").fill_null("none given")),
+        unit=pl.col("unit").replace_strict(_KINDS),
+    )
+    mix = with_sizes(trace.table("size_mix"))
+    summary = trace.table("cluster_summary").filter(pl.col("jobs") > 0)
+    summary = summary.with_columns(population=pl.col("population").replace_strict(_POPULATIONS))
+    return {
+        "states": Shown(states, _STATES, STATES, "unit"),
+        "size-mix": Shown(mix, {"gpus": ("GPUs", str)} | dict.fromkeys(_MIX), SIZE_MIX),
+        "cluster-summary": Shown(summary, _SUMMARY, CLUSTER_SUMMARY),
+    }

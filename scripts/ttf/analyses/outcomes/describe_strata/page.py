@@ -1,0 +1,53 @@
+"""The table of the strata that have enough jobs and failures."""
+
+import polars as pl
+
+from ttf.analyses.outcomes.describe_strata import STRATA
+from ttf.display.metrics import FEWEST_FAILURES
+from ttf.display.report_tables import CLUSTERED, Interval, Shown, texts
+from ttf.display.report_trace import Trace, strata_in_words
+from ttf.engine import words
+
+FEWEST_JOBS, MOST = 30, 24
+_RATE = Interval(low="rate_ci_low_clustered", high="rate_ci_high_clustered")
+_MEDIAN = Interval(low="median_ci_low_clustered_s", high="median_ci_high_clustered_s")
+
+
+def tables(trace: Trace) -> dict[str, Shown]:
+    every = trace.table("strata")
+    found = eligible(every)
+    found = pl.concat([every.filter(stratum_by="all"), found]) if found.height else found
+    named = texts(found, ("stratum_by", "stratum"), under_its_heading)
+    columns = {
+        "stratum": "Stratum",
+        "jobs": None,
+        "ended": None,
+        "failures": None,
+        "failure_share": CLUSTERED,
+        **dict.fromkeys(("gpu_hours", "failed_gpu_hours_share", "infra_failures")),
+        "failures_per_1000_node_days": _RATE,
+        "failure_median_s": _MEDIAN,
+    }
+    # Of no failure nothing but an upper bound is known.
+    bound = pl.when(infra_failures=0).then("rate_ci_high").otherwise("rate_ci_high_clustered")
+    shown = strata_in_words(found).with_columns(stratum=named, rate_ci_high_clustered=bound)
+    return {"strata": Shown(shown, columns, STRATA, "stratum_by")}
+
+
+def eligible(table: pl.DataFrame) -> pl.DataFrame:
+    """The strata with enough jobs and failures, of these the largest; the rows of `strata` in their order."""
+    enough = (pl.col("jobs") >= FEWEST_JOBS) & (pl.col("failures") >= FEWEST_FAILURES)
+    found = table.with_row_index("row").filter(enough, pl.col("stratum_by") != "all")
+    return found.sort("jobs", "row", descending=[True, False]).head(MOST).sort("row").drop("row")
+
+
+def stratum_in_words(stratum_by: str, stratum: str) -> str:
+    """The name of a stratum as it stands alone: 5–8 GPUs."""
+    if stratum_by != "gpus" or stratum == "0":
+        return "no GPU" if stratum_by == "gpus" else stratum
+    return f"{under_its_heading(stratum_by, stratum)}{words.NO_BREAK}GPU{'' if stratum == '1' else 's'}"
+
+
+def under_its_heading(stratum_by: str, stratum: str) -> str:
+    """Its name where a heading says what it is of: 5–8."""
+    return "–".join(map(words.grouped, stratum.split("-"))) if stratum_by == "gpus" else stratum

@@ -1,0 +1,155 @@
+"""How do jobs end, and after what run time?"""
+
+from ttf.analyses.declaration import Analysis
+from ttf.engine.columns import NO_CLUSTERS, clustered, wilson
+from ttf.engine.contract import REASON, count, number, parquet, reason, seconds, share, table, whole_seconds, words
+
+_OUTCOMES = {
+    "outcome": words(
+        "Outcome", "success, failure, cancelled, unknown (ended, no result recorded), running or waiting."
+    ),
+    "jobs": count("Jobs", "Jobs of this outcome.", unit="jobs"),
+    "jobs_share": share("Share", "Of all jobs.", blank=REASON),
+    "gpu_hours": number("GPU-hours", "GPUs requested times the time seen to run, summed.", unit="h"),
+    "gpu_hours_share": share("Share", "Of the GPU-hours of all jobs.", blank=REASON),
+    "runtime_mean_s": seconds("Mean run time", "Of n jobs; of running jobs the time so far.", blank=REASON),
+    "runtime_median_s": seconds("Median", "Of the run times of n jobs.", blank=REASON),
+    "runtime_p90_s": seconds("90th percentile", "Of the run times of n jobs, linear between ranks.", blank=REASON),
+    "n": count("n", "Jobs of this outcome with a known run time.", unit="jobs"),
+    "at_time_limit": count("At time limit", "Jobs that a time limit ended.", blank=REASON, unit="jobs"),
+    "reason": reason(),
+}
+_NO_MEDIAN = "the row is not of success or failure, or the interval is not known"
+OUTCOMES = table(
+    "outcomes",
+    "An outcome, of all jobs; success and failure always have a row.",
+    **{name: column for name, column in _OUTCOMES.items() if name != "reason"},
+    runtime_median_low_s=whole_seconds("Median from", "95% CI of the median by ranks.", _NO_MEDIAN),
+    runtime_median_high_s=whole_seconds("to", "Its upper end.", _NO_MEDIAN),
+    runtime_median_low_clustered_s=seconds("from, clustered", "That holds when clusters differ.", _NO_MEDIAN),
+    runtime_median_high_clustered_s=seconds("to, clustered", "Upper end of it.", _NO_MEDIAN),
+    cluster_by=words("Clustered by", "What fails alike: user and week, say.", _NO_MEDIAN),
+    clusters=number("Effective clusters", "Behind that interval.", _NO_MEDIAN),
+)
+_NONE_ENDED, _NO_LIMITS = "no job ended", "no status says that a time limit ended a job, or none did"
+_NOT_ONE = "no user, group or request profile has more than half of the failures"
+_NO_UNKNOWN = "every end has a recorded result"
+_SHARE = {
+    "failure_share": share("Failed", "Failures over the jobs that ended.", _NONE_ENDED, n="ended"),
+    "failure_share_low": share("95% from", "Lower end of Wilson's interval.", _NONE_ENDED, n="ended"),
+    "failure_share_high": share("95% to", "Its upper end.", _NONE_ENDED, n="ended"),
+    "cluster_by": words("Clustered by", "What fails alike.", NO_CLUSTERS),
+    "clusters": number("Effective clusters", "Behind the clustered interval.", NO_CLUSTERS),
+    "failure_share_low_clustered": share("from, clustered", "That holds when they differ.", NO_CLUSTERS, n="ended"),
+    "failure_share_high_clustered": share("to, clustered", "Upper end of it.", NO_CLUSTERS, n="ended"),
+}
+ENDED_JOBS = table(
+    "ended_jobs",
+    "All jobs: how many ended, and how many of these failed.",
+    jobs=count("Jobs", "All of them.", unit="jobs"),
+    ended=count("Ended", "In success or failure.", unit="jobs"),
+    open=count("Open", "Running or waiting.", unit="jobs"),
+    ended_share=share("Ended", "Of all jobs.", "there is no job", n="jobs"),
+    unresolved_share=share("Unresolved", "Neither ended nor cancelled, of all jobs.", "there is no job", n="jobs"),
+    **_SHARE,
+    ended_or_unknown=count("Ended or unknown", "With those that ended with no result recorded.", unit="jobs"),
+    failure_share_at_least=share("At least", "If all of unknown result succeeded.", _NO_UNKNOWN, n="ended_or_unknown"),
+    failure_share_at_most=share("at most", "If all of them failed.", _NO_UNKNOWN, n="ended_or_unknown"),
+    failures=count("Failures", "Jobs that failed.", unit="jobs", n="ended"),
+    timeouts=count("Time limits", "Failures by a time limit.", _NO_LIMITS, "jobs", n="failures"),
+    timeout_share=share("Time limits", "Of the failures.", _NO_LIMITS, n="failures"),
+    failures_without_timeout=count("Other failures", "Not by a time limit.", _NO_LIMITS, "jobs", n="ended"),
+    failure_share_without_timeout=share("Failed otherwise", "Of the jobs that ended.", _NO_LIMITS, n="ended"),
+    concentrated_by=words("Concentrated by", "What has more than half of the failures: user, say.", _NOT_ONE),
+    concentrated_failures=count("Concentrated failures", "Its failures.", _NOT_ONE, "failures", n="failures"),
+    concentrated_share=share("Share of the failures", "Of all.", _NOT_ONE, n="failures"),
+    ended_without=count("Ended without it", "Jobs of all others.", _NOT_ONE, "jobs"),
+    failure_share_without=share("Failed without it", "Of these.", _NOT_ONE, n="ended_without"),
+)
+ENDED_BY_NODE = table(
+    "ended_by_node",
+    "Jobs on at most the GPUs of a common node, or on more: how many ended, and how many of these failed.",
+    size=words("Size", "up_to_8_gpus or above_8_gpus."),
+    ended=count("Ended", "In success or failure.", unit="jobs"),
+    **_SHARE,
+)
+_NO_QUEUE, _NO_TIMES = "no wait is known", "the trace gives no times"
+_ONE_SOURCE = "the format has one source of times"
+JOBS_SUMMARY = table(
+    "jobs_summary",
+    "All jobs as recorded, their users and nodes, and the time that the trace covers.",
+    jobs=count("Jobs", "All of them.", unit="jobs"),
+    gpu_jobs=count("With GPUs", "Jobs that requested a GPU.", unit="jobs", n="jobs"),
+    jobs_without_gpu=count("Without GPUs", "All others.", unit="jobs", n="jobs"),
+    users=count("Users", "Who submitted them.", "the trace names none", "users", n="jobs_of_users"),
+    jobs_of_users=count("Jobs of users", "Jobs whose user is known.", unit="jobs"),
+    nodes=count("Nodes", "Of the table of nodes.", "the trace lists none", "nodes"),
+    gpus=count("GPUs", "Of these nodes.", "the trace lists none", "GPUs", n="nodes"),
+    from_s=whole_seconds("From", "First submission, on the clock of the trace.", _NO_TIMES),
+    to_s=whole_seconds("To", "End of the trace.", _NO_TIMES),
+    span_s=whole_seconds("Span", "Between the two.", _NO_TIMES, n="jobs"),
+    days=count("Days", "The same, rounded up.", _NO_TIMES, "days"),
+    runtime_from_task=count("Run time of the task", "Jobs with it.", _ONE_SOURCE, "jobs", n="jobs"),
+    runtime_from_siblings=count("Run time of siblings", "Jobs with it.", _ONE_SOURCE, "jobs", n="jobs"),
+    negative_queue=count("Negative waits", "Jobs that start before they are submitted.", _ONE_SOURCE, "jobs", n="jobs"),
+    negative_run=count("Negative run times", "Jobs that end before they start.", _ONE_SOURCE, "jobs", n="jobs"),
+    retried=count("Retried", "Jobs of more than one attempt.", _ONE_SOURCE, "jobs", n="jobs"),
+    timed=count("Timed", "Jobs seen to run for a known time.", unit="jobs"),
+    timeouts=count("Time limits", "Failures by one, of known duration.", unit="failures", n="timed"),
+    running_time_share=share("Running", "Jobs still running, of the time seen.", "no time is known", n="timed"),
+    unknown_time_share=share("Unknown result", "Jobs of one, of the time seen.", "no time is known", n="timed"),
+    waits=count("Waits", "Jobs with a known wait.", unit="jobs"),
+    queue_median_s=seconds("Median wait", "Of these.", _NO_QUEUE, n="waits"),
+    queue_p90_s=seconds("90th percentile", "Of these, linear between ranks.", _NO_QUEUE, n="waits"),
+    equal_times=count("Equal times", "Jobs that start when they are submitted.", unit="jobs"),
+    no_queue=words("No waits", "Why no wait is computed.", "waits are known, or no start is", n="equal_times"),
+)
+OUTCOMES_GPU = table("outcomes_gpu", "An outcome, of the jobs that requested a GPU.", **_OUTCOMES)
+OUTCOMES_BY_GPUS = table(
+    "outcomes_by_gpus",
+    "Failures among the ended jobs of one size: 1, 2, 3 to 4, 5 to 8 GPUs and so on; 0: none requested, or unknown.",
+    gpus_low=count("GPUs from", "Fewest GPUs of the job; a share of one counts as 1.", unit="GPUs"),
+    gpus_high=count("GPUs to", "Most GPUs of the job.", unit="GPUs"),
+    jobs=count("Jobs", "Jobs of this size.", unit="jobs"),
+    ended=count("Ended", "Those that ended in success or failure.", unit="jobs"),
+    failures=count("Failures", "Those that failed.", unit="jobs"),
+    failure_share=share("Failed", "Failures over the jobs that ended.", blank=REASON),
+    **wilson(blank=REASON),
+    **clustered(share),
+)
+RUNTIME_QUANTILES = table(
+    "runtime_quantiles",
+    "A quantile (nearest rank) of the run times of an outcome: 201 of each that has any.",
+    outcome=words("Outcome", "Outcome of the jobs."),
+    n=count("n", "Jobs of the outcome with a known run time.", unit="jobs"),
+    share=share("Share", "Of n: jobs that ran at most so long."),
+    runtime_s=whole_seconds("Run time", "The quantile; of running jobs the time so far counts."),
+)
+SUCCESS = parquet("success", "A job that succeeded.", "success.parquet", open=True)
+FAILURE = parquet("failure", "A job that failed.", "failure.parquet", open=True)
+UNRESOLVED = parquet(
+    "unresolved", "A job without a result: unknown, running or waiting.", "unresolved.parquet", open=True
+)
+CANCELLED = parquet("cancelled", "A job that was cancelled.", "cancelled.parquet", open=True)
+
+ANALYSIS = Analysis(
+    question="How do jobs end, and after what run time?",
+    theme="outcomes",
+    rank=10,
+    needs=["jobs", "nodes"],
+    settings={"words": lambda trace: trace.words},
+    tables=[
+        *(OUTCOMES, OUTCOMES_GPU, OUTCOMES_BY_GPUS, ENDED_JOBS, ENDED_BY_NODE, JOBS_SUMMARY, RUNTIME_QUANTILES),
+        *(SUCCESS, FAILURE, UNRESOLVED, CANCELLED),
+    ],
+    charts={
+        "jobs_and_gpu_time": "outcomes",
+        "failure_rate_by_gpus": ["outcomes_by_gpus", "outcomes"],
+        "runtime_distribution": ["runtime_quantiles", "outcomes"],
+    },
+    main=("jobs_and_gpu_time",),
+    sections=["outcomes", "run_times"],
+    in_size_unit=True,
+    memory_mb=460,
+    mb_per_gb={"pai2020": 10},
+)

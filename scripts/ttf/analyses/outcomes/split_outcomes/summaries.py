@@ -1,0 +1,144 @@
+"""What is said of all jobs: how many ended and failed, whose the failures are, medians, and what the trace covers."""
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from ttf.analyses.outcomes.split_outcomes import ENDED_BY_NODE, ENDED_JOBS, JOBS_SUMMARY, OUTCOMES
+from ttf.display.metrics import FEWEST_ENDED, FEWEST_FAILURES
+from ttf.engine.counts import Counted, counts
+from ttf.records.clusters import DAY_S
+from ttf.records.jobs import OUTCOMES as NAMES
+from ttf.records.jobs import at_time_limit, observed_s, whole_gpus
+from ttf.stats.basics.median import median_interval
+from ttf.stats.clustered import clustered_median, clustered_shares
+from ttf.stats.shares import ENDED, part_of, with_wilson
+
+# The GPUs of a common node.
+SMALL_GPUS = 8
+EQUAL_TIMES = "every start equals its submission, so no waiting is computed"
+
+
+def with_median_intervals(
+    outcomes: pl.DataFrame, times_by_outcome: Mapping[str, Counted], jobs: pl.LazyFrame
+) -> pl.DataFrame:
+    """OUTCOMES: with the intervals of the median run times of success and failure. jobs: with CLUSTER_COLUMNS."""
+    names = ("low_clustered_s", "high_clustered_s")
+    limits = []
+    for outcome in ("success", "failure"):
+        rows, times = jobs.filter(pl.col("outcome") == outcome), times_by_outcome[outcome]
+        low, high = median_interval(times.size, times.at)
+        row = {"outcome": outcome, "runtime_median_low_s": low, "runtime_median_high_s": high}
+        for clustered in clustered_median(rows, "runtime_s", times).iter_rows(named=True):
+            row |= {name: clustered[name] for name in ("cluster_by", "clusters")}
+            row |= {f"runtime_median_{name}": clustered[f"ci_{name[:-2]}"] for name in names}
+        limits.append(row)
+    columns = [name for name in OUTCOMES.columns if name == "outcome" or name not in outcomes.columns]
+    intervals = OUTCOMES.frame(limits).select(columns)
+    return OUTCOMES.typed(outcomes.join(intervals, on="outcome", how="left", maintain_order="left"))
+
+
+def ended_jobs(outcomes: pl.DataFrame, jobs: pl.LazyFrame) -> pl.DataFrame:
+    """The one row of ENDED_JOBS. outcomes: OUTCOMES; jobs: outcome and CLUSTER_COLUMNS."""
+    by_outcome = dict.fromkeys(NAMES, 0) | dict(outcomes.select("outcome", "jobs").iter_rows())
+    total, failures, unknown = sum(by_outcome.values()), by_outcome["failure"], by_outcome["unknown"]
+    ended = by_outcome["success"] + failures
+    row = {"jobs": total, "ended": ended, "open": by_outcome["running"] + by_outcome["waiting"], "failures": failures}
+    row |= {"ended_share": part_of(ended, total), "ended_or_unknown": ended + unknown}
+    if total:
+        # A cancelled job has ended, though neither in success nor in failure.
+        row["unresolved_share"] = max(0.0, 1 - (ended / total + by_outcome["cancelled"] / total))
+    row |= _failure_share(jobs, failures, ended) | _concentration(jobs)
+    if unknown:
+        row["failure_share_at_least"] = failures / (ended + unknown)
+        row["failure_share_at_most"] = (failures + unknown) / (ended + unknown)
+    row["timeouts"] = next(iter(outcomes.filter(outcome="failure")["at_time_limit"]), None)
+    if at_limit := row["timeouts"]:
+        row |= {"timeout_share": at_limit / failures, "failures_without_timeout": failures - at_limit}
+        row["failure_share_without_timeout"] = (failures - at_limit) / ended
+    return ENDED_JOBS.frame([row])
+
+
+def ended_by_node(by_gpus: pl.DataFrame, jobs: pl.LazyFrame) -> pl.DataFrame:
+    """ENDED_BY_NODE; no row unless jobs of both sizes ended.
+
+    by_gpus: OUTCOMES_BY_GPUS; jobs: as `ended_jobs`, with gpu_milli and size.
+    """
+    sizes = {"up_to_8_gpus": (1, SMALL_GPUS), "above_8_gpus": (SMALL_GPUS + 1, 2**62)}
+    counts = {
+        size: by_gpus.filter(pl.col("gpus_high").is_between(*gpus)).select("failures", "ended").sum().row(0)
+        for size, gpus in sizes.items()
+    }
+    if not all(ended for _, ended in counts.values()):
+        return ENDED_BY_NODE.frame([])
+    return ENDED_BY_NODE.frame(
+        {"size": size, "ended": ended}
+        | _failure_share(jobs.filter(whole_gpus().is_between(*sizes[size])), failures, ended)
+        for size, (failures, ended) in counts.items()
+    )
+
+
+def _failure_share(jobs: pl.LazyFrame, failures: int, ended: int) -> dict:
+    """The share of failures among the jobs that ended, with both intervals."""
+    exact = with_wilson("failure_share", failures, ended)
+    row = {name.replace("ci", "failure_share"): value for name, value in exact.items()}
+    for clustered in clustered_shares(jobs, [], ENDED["failures"], ENDED["ended"]).iter_rows(named=True):
+        row |= {name: clustered[name] for name in ("cluster_by", "clusters")}
+        row |= {f"failure_share_{end}_clustered": clustered[f"ci_{end}_clustered"] for end in ("low", "high")}
+    return row
+
+
+def _concentration(jobs: pl.LazyFrame) -> dict:
+    """The one user, group or request profile of whom more than half of the failures are, and the share without it."""
+    for level in ("cluster", "group"):
+        members = jobs.group_by(level, by=f"{level}_by").agg(**ENDED).collect(engine="streaming").drop_nulls(level)
+        failures, ended = int(members["failures"].sum()), int(members["ended"].sum())
+        for row in members.sort("failures", level, descending=[True, False]).head(1).iter_rows(named=True):
+            rest = ended - row["ended"]
+            if 2 * row["failures"] > failures >= FEWEST_FAILURES and rest >= FEWEST_ENDED:
+                return {
+                    "concentrated_by": row["by"],
+                    "concentrated_failures": row["failures"],
+                    "concentrated_share": row["failures"] / failures,
+                    "ended_without": rest,
+                    "failure_share_without": (failures - row["failures"]) / rest,
+                }
+    return {}
+
+
+def summarise_jobs(jobs: pl.LazyFrame, nodes: pl.DataFrame) -> pl.DataFrame:
+    """The one row of JOBS_SUMMARY. jobs: as recorded; nodes: gpu_count."""
+    outcome_s = {name: pl.when(pl.col("outcome") == name).then(observed_s()).sum() for name in ("running", "unknown")}
+    is_timeout = (pl.col("outcome") == "failure") & at_time_limit("status_raw") & observed_s().is_not_null()
+    sums = {
+        "jobs": pl.len(),
+        "from_s": pl.col("submit_s").min(),
+        "to_s": pl.col("trace_end_s").max(),
+        "equal_times": (pl.col("submit_s") == pl.col("start_s")).sum(),
+        "gpu_jobs": (pl.col("gpu_milli") > 0).sum(),
+        "timed": observed_s().count(),
+        "timed_s": observed_s().sum(),
+        "timeouts": is_timeout.sum(),
+        **outcome_s,
+    }
+    if "runtime_from" in jobs.collect_schema():
+        sums |= {f"runtime_from_{name}": (pl.col("runtime_from") == name).sum() for name in ("task", "siblings")}
+        sums |= {name: pl.col(name).sum() for name in ("negative_queue", "negative_run")}
+        sums["retried"] = (pl.col("attempts") > 1).sum()
+    row = jobs.select(**sums).collect(engine="streaming").row(0, named=True)
+    users = jobs.group_by("user").agg(jobs=pl.len()).drop_nulls().collect(engine="streaming")
+    row |= {"users": users.height or None, "jobs_of_users": int(users["jobs"].sum())}
+    row |= {"nodes": nodes.height or None, "gpus": int(nodes["gpu_count"].sum()) or None}
+    row["jobs_without_gpu"] = row["jobs"] - row["gpu_jobs"]
+    if None not in (row["from_s"], row["to_s"]):
+        row["span_s"] = row["to_s"] - row["from_s"]
+        row["days"] = -(-row["span_s"] // DAY_S)
+    for name in outcome_s:
+        row[f"{name}_time_share"] = part_of(row[name], row["timed_s"])
+    waits = Counted.of(counts(jobs, queue_s=pl.col("queue_s")), "queue_s")
+    row["waits"] = waits.size
+    if waits.size:
+        row |= {"queue_median_s": waits.median(), "queue_p90_s": waits.percentile(90)}
+    elif row["equal_times"]:
+        row["no_queue"] = EQUAL_TIMES
+    return JOBS_SUMMARY.frame([row])

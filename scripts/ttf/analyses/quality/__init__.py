@@ -1,0 +1,1 @@
+"""Data quality: the analyses of this section of the page."""

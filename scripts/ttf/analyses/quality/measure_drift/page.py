@@ -1,0 +1,18 @@
+"""The table of what moved most."""
+
+import polars as pl
+
+from ttf.analyses.quality.measure_drift import DRIFT, SIGNIFICANCE
+from ttf.display.report_tables import Shown
+from ttf.display.report_trace import Trace
+
+_COLUMNS = (
+    *("window", "against", "column", "value", "statistic"),
+    *("before", "after", "n_before", "n_after", "effect"),
+)
+
+
+def tables(trace: Trace) -> dict[str, Shown]:
+    moved = pl.col("p_adjusted_clustered") < SIGNIFICANCE
+    drift = trace.table("drift").filter(moved & pl.col("before").is_not_null()).head(15)
+    return {"drift": Shown(drift, _COLUMNS, DRIFT)}

@@ -1,0 +1,14 @@
+"""The numbers of raw tables, of the range of the mean time to failure, of lost time and of what would save it."""
+
+from ttf.analyses.quality.summarise_results import ACTIONS, FAILED_TIME, MTTF_RANGE, QUALITY_SUMMARY
+from ttf.display.metrics import cells
+
+_COLUMNS = "anomalies rows_concerned suggestions rows_suggested tables columns columns_stored columns_blank"
+
+NUMBERS = [
+    cells(QUALITY_SUMMARY, "data", "rows_read rows_kept rows_quarantined"),
+    cells(QUALITY_SUMMARY, "quality", f"quarantined_share {_COLUMNS}"),
+    cells(MTTF_RANGE, "mttf.range", "low_s high_s why"),
+    cells(FAILED_TIME, "failed_time.{part}", "gpu_hours share"),
+    cells(ACTIONS, "actions.{action}", "gpu_hours share above_gpus failures ended lost"),
+]

@@ -1,0 +1,1 @@
+"""Queue and utilisation: How long do jobs wait, how full is the cluster?"""

@@ -1,0 +1,68 @@
+"""The numbers of delays of attempts, retries, run time to failure, overtaking and outcomes in a window."""
+
+import polars as pl
+
+from ttf.analyses.queue import describe_attempts as attempts
+from ttf.display.metrics import CI, FEWEST_ENDED, cells
+
+# A step at 3 minutes is named where its span holds so many times as many delays as those beside it, and so many at all.
+STEP_RATIO = 2
+STEP_SHARE = 0.02
+
+ALL = "all"
+_STEEP = pl.col("step_180_s_share") >= pl.max_horizontal(STEP_SHARE, STEP_RATIO * pl.col("beside_180_s_share"))
+_OF_ALL = {"group_by": ALL, "gpu_bucket": ALL, "zeros_kept": True}
+_ENDED, _ANY, _HAS_JOBS = pl.col("n") >= FEWEST_ENDED, pl.col("n") > 0, pl.col("n").sum() > 0
+_OF_SIZE = (pl.col("gpu_bucket") != ALL) & (pl.col("gpu_hours_share") > 0)
+
+
+def _select_delays(columns: str, *where: pl.Expr, n: str = "n"):
+    return cells(attempts.DELAYS, "queueing.{which}", columns, *where, n=n, **_OF_ALL)
+
+
+NUMBERS = [
+    _select_delays("negative unknown zeros", n=""),
+    _select_delays("p50_s p90_s within_600_s_share"),
+    _select_delays("step_share=step_180_s_share beside_share=beside_180_s_share", _ENDED, _STEEP),
+    cells(
+        attempts.OUT_OF_ORDER,
+        "queueing.{scope}",
+        "out_of_order_share overtaken_share",
+        pl.col("n") > 1,
+        gpu_bucket=ALL,
+    ),
+    cells(attempts.RETRIES, "retries", f"retries_mean retried_share unsuccessful_share {CI}", group_by=ALL),
+    cells(attempts.RUNTIME_TO_FAILURE, "rtf", "basis trials", n="", take=1),
+    cells(attempts.RUNTIME_TO_FAILURE, "rtf", "mean_s p50_s p90_s p95_s", take=1),
+    cells(attempts.RUNTIME_TO_FAILURE, "rtf", "gpu_hours", pl.col("gpu_hours") > 0, take=1),
+    # Of the sizes whose share of GPU time is known: the one with the most.
+    cells(
+        attempts.RUNTIME_TO_FAILURE,
+        "rtf.most",
+        "gpus=gpu_bucket trials_share rtf_share gpu_hours_share",
+        _OF_SIZE & (_OF_SIZE.sum() >= 2),
+        n="trials",
+        sort="-gpu_hours",
+        take=1,
+    ),
+    *(
+        cells(
+            attempts.FAILED_ATTEMPTS,
+            "failed_attempts.{group_by}",
+            f"mean=trials_mean at_least_{least}=groups_share trials_of_{least}=trials_share",
+            _ANY,
+            at_least=least,
+        )
+        for least in (2, 5, 10)
+    ),
+    cells(
+        attempts.OUTCOMES_WINDOW,
+        "outcomes.{window}",
+        "jobs=total from=window_from_s to=window_to_s",
+        _HAS_JOBS,
+        n="",
+        unit="job",
+        outcome="success",
+    ),
+    cells(attempts.OUTCOMES_WINDOW, "outcomes.{window}.{outcome}", "n_share gpu_hours_share", _HAS_JOBS, unit="job"),
+]

@@ -1,0 +1,74 @@
+"""The tables of the section on attempts: delays, overtaking, retries, run time to failure, outcomes in a window."""
+
+from datetime import UTC, datetime
+
+import polars as pl
+
+from ttf.analyses.queue import describe_attempts as attempts
+from ttf.analyses.queue.describe_attempts.delays import ALL
+from ttf.display.report_tables import CLUSTERED, MEAN_OF_N, Interval, Shown, span
+from ttf.display.report_trace import Trace
+from ttf.display.trace_numbers import Numbers
+from ttf.records.jobs import gpus_of
+
+MOST_ACCOUNTS = 10
+_WHICH = {"first": "First attempts", "later": "Later attempts"}
+_GROUPS = {"failed_job": "A job that failed", "job": "A job with a failed attempt", "user": "A user with one"}
+_SCOPES = {"account": "Within an account", "cluster": "In the whole cluster"}
+_TIMES = {"n": None, "mean_s": MEAN_OF_N} | dict.fromkeys(("p50_s", "p90_s", "p95_s"))
+_WITHIN = dict.fromkeys(("n", "within_60_s_share", "within_600_s_share", "within_3600_s_share"))
+_DELAYS = _WITHIN | _TIMES
+_ORDER = ("gpu_bucket", "n", "out_of_order_share", "overtaken_share")
+_RETRIES = {
+    "group": None,
+    "n": None,
+    "retries_mean": Interval(low="retries_ci_low_clustered", high="retries_ci_high_clustered"),
+    "retried_share": None,
+    "unsuccessful_share": CLUSTERED,
+}
+_TRIALS = dict.fromkeys(("gpu_bucket", "trials", "trials_share"))
+_RTF = _TRIALS | _TIMES | dict.fromkeys(("rtf_share", "gpu_hours", "gpu_hours_share"))
+_FAILED = {"at_least": None, "groups": None, "n": None, "groups_share": CLUSTERED, "trials_share": None}
+_OUTCOMES = ("outcome", "n", "n_share", "gpu_hours", "gpu_hours_share", "without_end")
+
+
+def context(trace: Trace, m: Numbers) -> dict:
+    return {"moment": moment, "sizes_of": lambda bucket: m.size.worded(gpus_of(bucket))}
+
+
+def moment(seconds: int) -> str:
+    """A moment in words, or in seconds where the calendar does not reach."""
+    try:
+        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
+    except (ValueError, OverflowError, OSError):
+        return f"{seconds:,} s"
+
+
+def tables(trace: Trace) -> dict[str, Shown]:
+    """Delays by size and by account, overtaking, retries, failures, outcomes."""
+    delays = trace.table("delays").with_columns(span("gpu_bucket")).filter(pl.col("zeros_kept") & (pl.col("n") > 0))
+    by_size = delays.filter((pl.col("group_by") == ALL) & pl.col("which").is_in(list(_WHICH)))
+    by_size = by_size.with_columns(pl.col("which").replace_strict(_WHICH)).sort("which", maintain_order=True)
+    found = {"delays": Shown(by_size, {"gpu_bucket": None} | _DELAYS, attempts.DELAYS, "which")}
+    by_account = delays.filter(
+        (pl.col("group_by") == "account") & (pl.col("which") == "every") & (pl.col("gpu_bucket") == ALL)
+    ).head(MOST_ACCOUNTS)
+    found["delays-by-account"] = Shown(by_account, {"group": None} | _DELAYS, attempts.DELAYS)
+    order = trace.table("out_of_order").filter(pl.col("n") > 1)
+    order = order.with_columns(pl.col("scope").replace_strict(_SCOPES), span("gpu_bucket"))
+    found["out-of-order"] = Shown(order, _ORDER, attempts.OUT_OF_ORDER, "scope")
+    retries = trace.table("retries").with_columns(span("group")).filter(pl.col("group_by") != "gpu_count")
+    found["retries"] = Shown(retries, _RETRIES, attempts.RETRIES)
+    rtf = trace.table("runtime_to_failure").with_columns(span("gpu_bucket")).filter(pl.col("n") > 0)
+    found["runtime-to-failure"] = Shown(rtf, _RTF, attempts.RUNTIME_TO_FAILURE)
+    failed = trace.table("failed_attempts").filter((pl.col("n") > 0) & (pl.col("at_least") > 1))
+    failed = failed.with_columns(pl.col("group_by").replace_strict(_GROUPS))
+    found["failed-attempts"] = Shown(failed, _FAILED, attempts.FAILED_ATTEMPTS, "group_by")
+    outcomes = trace.table("outcomes_window")
+    if outcomes["n"].sum():
+        what = {"job": f"{trace.about['unit'].capitalize()}s", "attempt": "Attempts"}
+        where = {"all": "in the whole trace", "window": "in the window"}
+        names = [f"{what[unit]} {where[window]}" for window, unit in outcomes.select("window", "unit").iter_rows()]
+        named = outcomes.with_columns(part=pl.Series(names))
+        found["outcomes-window"] = Shown(named, _OUTCOMES, attempts.OUTCOMES_WINDOW, "part")
+    return found

@@ -1,0 +1,28 @@
+from ttf.analyses.queue.describe_workload import population, workload
+from ttf.analyses.queue.describe_workload.machine_load import machine_load
+from ttf.analyses.queue.describe_workload.population import submissions
+from ttf.engine.storage.on_disk import scan_parquet
+from ttf.records.inputs import Inputs
+
+
+def compute(given: Inputs) -> dict:
+    raw = {}
+    if "raw" in given:
+        raw = {name: scan_parquet(given.path("raw") / f"{name}.parquet") for name in given.settings.tables}
+    jobs = given.scan_as_recorded("jobs")
+    sized = given.scan("jobs")
+    return {
+        "percentiles": workload.percentiles(sized),
+        "gpu_requests": workload.gpu_requests(jobs),
+        "request_use": workload.request_against_use(jobs),
+        "recurrence": workload.recurrence(jobs),
+        "submissions": submissions(jobs, given.settings.zone),
+        "roles": population.roles(jobs),
+        "activity": population.activity(sized),
+        "gangs": population.gangs(jobs),
+        "request_percentiles": population.request_percentiles(jobs),
+        "wait_share": workload.wait_share(jobs),
+        "machines": population.machines(given.read("nodes")),
+        "job_status": population.job_status(raw.get("job")),
+        "machine_load": machine_load(raw),
+    }

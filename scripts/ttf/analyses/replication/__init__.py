@@ -1,0 +1,1 @@
+"""Published analyses, repeated: the analyses of this section of the page."""

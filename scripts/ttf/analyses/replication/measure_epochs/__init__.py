@@ -1,0 +1,48 @@
+"""By which of its epochs did a job come to its lowest loss?"""
+
+from ttf.analyses.declaration import Analysis
+from ttf.engine.columns import clustered, wilson
+from ttf.engine.contract import REASON, count, share, table, words
+
+EPOCHS = table(
+    "epochs",
+    "Jobs of one outcome that have come to their lowest loss, or near it, by a share of their epochs.",
+    outcome=words("Outcome", "success, cancelled or failure."),
+    quantity=words("Loss", "lowest, or within_0.1_percent of it."),
+    epochs_share=share("Share of epochs", "Of the epochs that the job ran."),
+    jobs=count("Jobs", "Jobs that have come to it by then.", unit="jobs"),
+    n=count("n", "Jobs of the loss log with a loss that is a number.", unit="jobs"),
+    jobs_share=share("Share of jobs", "Jobs over n."),
+    **wilson(),
+    **clustered(share),
+)
+EPOCHS_SUMMARY = table(
+    "epochs_summary",
+    "Jobs of one outcome in the loss log: how many needed all epochs, and their time after coming near.",
+    outcome=words("Outcome", "success, cancelled, failure, or not_in_trace: no job or several have the id."),
+    jobs_logged=count("Jobs logged", "Jobs in the loss log.", unit="jobs"),
+    n=count("with a loss", "Those with a loss that is a number.", unit="jobs"),
+    epochs=count("Epochs", "Epochs of these.", blank=REASON),
+    needing_all=count("Lowest in the last epoch", "Jobs whose lowest loss is in it.", blank=REASON, unit="jobs"),
+    needing_all_share=share("Share", "Those over n.", blank=REASON),
+    **wilson(blank=REASON),
+    **clustered(share),
+    timed_jobs=count("Jobs timed", "Jobs with a start before the near epoch's end.", blank=REASON, unit="jobs"),
+    after_near_share_mean=share(
+        "Time on the last 0.1%, mean", "After the near epoch, of all.", blank=REASON, n="timed_jobs"
+    ),
+    after_near_gpu_time_share=share(
+        "of all their GPU time", "The same of it.", "no timed job has known GPUs", n="timed_jobs"
+    ),
+)
+
+ANALYSIS = Analysis(
+    question="By which of its epochs did a job come to its lowest loss?",
+    theme="replication",
+    rank=20,
+    needs=["losses", "jobs"],
+    tables=(EPOCHS, EPOCHS_SUMMARY),
+    charts={"epochs": ["epochs", "epochs_summary"]},
+    sections=["epochs"],
+    memory_mb=250,
+)

@@ -1,0 +1,1 @@
+"""Failure risk: Can failure be told in advance?"""

@@ -1,0 +1,67 @@
+"""How good the model of each window was on the next, and what was decided."""
+
+import altair as alt
+import polars as pl
+
+from ttf.display.charts.encodings import coloured, picked, tips
+from ttf.display.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
+from ttf.display.charts.text import labels
+from ttf.display.charts.theme import ACCENT, CANCELLED, INFRA, INK, THIRD
+from ttf.engine.words import plural
+from ttf.records.inputs import Inputs
+
+MOST_WINDOWS, FEWEST_WINDOWS = 40, 2
+# Log-loss of what: column -> name, in the order of the legend; the last is drawn over the others.
+MODELS = {
+    "log_loss_base_rate": "base rate",
+    "log_loss_current": "model in use",
+    "log_loss_cold": "trained from nothing",
+    "log_loss_new": "new model",
+}
+COLOURS = dict(zip(MODELS.values(), (CANCELLED, INFRA, THIRD, ACCENT), strict=True))
+PROMOTED, NOT_PROMOTED = "promoted", "not promoted"
+WHAT = "Log-loss on the next window"
+
+
+def model_lineage(given: Inputs, study: Study) -> Figure:
+    """A line for each of new model, model from nothing, model in use and base rate; the decisions as points."""
+    table = given["model_lineage"]
+    tested = table.filter(pl.col("log_loss_new").is_not_null()).tail(MOST_WINDOWS)
+    if tested.height < FEWEST_WINDOWS:
+        return nothing_to_draw(WHAT, f"fewer than {FEWEST_WINDOWS} models have been tested on a later window")
+    names = labels(table["window"])
+    windows = [names[window] for window in tested["window"]]
+    rows, points = [], []
+    for row in tested.iter_rows(named=True):
+        about = {"window": names[row["window"]], "tested_on": names[row["tested_on"]]} | picked(row, n="n_test")
+        known = {name: row[column] for column, name in MODELS.items() if row[column] is not None}
+        rows += [about | {"model": name, "log_loss": loss} for name, loss in known.items()]
+        decided = PROMOTED if row["decision"] == PROMOTED else NOT_PROMOTED
+        points.append(about | {"decided": decided, "log_loss": row["log_loss_new"]} | picked(row, "decision"))
+    x = alt.X("window:N", sort=windows, title="Trained after", axis=alt.Axis(labelAngle=-60, labelLimit=140))
+    y = alt.Y("log_loss:Q", title="Log-loss", scale=alt.Scale(zero=False))
+    tooltip = tips("window", tested_on="tested on")
+    tooltip += [*tips(form=",.3~g", log_loss="log-loss"), *tips(form=",", n="n")]
+    colour = coloured("model", COLOURS, ordered=True, title=None, orient="bottom", columns=4)
+    lines = chart_of("losses").encode(x=x, y=y, color=colour, tooltip=[*tips("model"), *tooltip])
+    lines = lines.mark_line(strokeWidth=1.8, point={"size": 14})
+    shapes = alt.Scale(domain=[PROMOTED, NOT_PROMOTED], range=["circle", "cross"])
+    shape = alt.Shape("decided:N", scale=shapes, legend=alt.Legend(title=None, orient="bottom"))
+    marks = chart_of("decisions").encode(x=x, y=y, shape=shape, tooltip=[*tips("decision"), *tooltip])
+    marks = marks.mark_point(size=130, strokeWidth=1.8, color=INK)
+    promoted = sum(point["decided"] == PROMOTED for point in points)
+    caption = f"n = {plural(len(points), 'window')}, {promoted} promoted."
+    if left_out := table.height - tested.height:
+        caption += f" {plural(left_out, 'window')} without a test not drawn."
+    return figure(
+        fitted(alt.layer(lines, marks), study, 260),
+        {"losses": rows, "decisions": points},
+        study,
+        title=WHAT,
+        subtitle=f"Mean over the {study.units} of the next window that ended; lower is better",
+        caption=caption,
+        alt_text=f"{WHAT}: lines of {', '.join(MODELS.values())}, over {plural(len(points), 'window')}.",
+    )
+
+
+CHARTS = {"model_lineage": model_lineage}

@@ -1,0 +1,1 @@
+"""Scaling with job size: How does reliability fall with size?"""

@@ -1,0 +1,41 @@
+import polars as pl
+
+from ttf.analyses.scaling.measure_sizes import sizes
+from ttf.records.clusters import CLUSTER_COLUMNS, lives_by_block
+from ttf.records.infra import EVENT
+from ttf.records.inputs import Inputs
+from ttf.records.lives import strata_in
+from ttf.stats.durations.mttf import mean_time_to_failure
+from ttf.stats.durations.survival import survival_summary
+from ttf.stats.large_runs.projection import reach_of
+
+LIVES = ("basis", "event", "cause", "start_s", "duration_s", "gpu_count", "gpu_milli", "nodes", *CLUSTER_COLUMNS)
+
+
+def compute(given: Inputs) -> dict:
+    settings = given.settings
+    lives = given.scan("lives_infra", [*LIVES, *settings.strata])
+    basis = lives.head(1).select(pl.col("basis").first()).collect().item()
+    if not given.unit.has_nodes:
+        runs, gpus_a_node, came_from, above_gpus = lives.clear(), None, None, None
+    elif settings.gives == "jobs":
+        gpus_a_node, came_from = sizes.node_gpus(given.read("nodes"), settings.node_gpus, lives)
+        runs, above_gpus = sizes.of_jobs(lives, gpus_a_node, came_from), settings.above_gpus
+    else:
+        # A component is a node or stands in one; one of LANL's nodes has no GPU.
+        gpus_a_node = lives.select(pl.col("gpu_count").max()).collect(engine="streaming").item()
+        runs, above_gpus = sizes.of_components(lives), None
+        came_from = gpus_a_node and "trace"
+    sums, clusters = sizes.sums_by_nodes(runs), sizes.sums_by_cluster(lives_by_block(runs, settings.block_days))
+    law = sizes.size_law(sums, basis, clusters)
+    rate = sizes.node_failure_rate(sums, basis, gpus_a_node, came_from, above_gpus, reach_of(sums, law), clusters)
+    strata = strata_in(lives, settings.strata)
+    # On what ground the event is one of infrastructure: by proxy it is any failure.
+    ground = pl.lit(basis, pl.String).alias("basis")
+    return {
+        "mttf_by_gpus": sizes.mttf_by_gpus(sums, rate, gpus_a_node, clusters),
+        "node_failure_rate": rate,
+        "size_law": law,
+        "survival_summary_infra": survival_summary(lives, EVENT, strata).with_columns(ground),
+        "mttf_infra": mean_time_to_failure(lives, EVENT, strata, block_days=settings.block_days).with_columns(ground),
+    }

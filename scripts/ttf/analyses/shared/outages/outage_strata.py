@@ -1,0 +1,44 @@
+"""What outages are counted in: all units or those of a group; every outage or only those nobody scheduled."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import polars as pl
+
+from ttf.analyses.shared.outages.units_down import spans_of
+
+ALL, UNPLANNED = "all", "unplanned"
+# Groups with the most units that have rows of their own.
+MOST_GROUPS = 30
+READ_OF_OUTAGES = ("unit_id", "start_s", "end_s", "seen_until_s", "planned")
+READ_OF_EXPOSURE = ("unit_id", "group", "from_s", "until_s")
+
+
+@dataclass(frozen=True)
+class Part:
+    """names: the cells stratum_by, stratum and outages; exposure: of its units; spans: of `spans_of`."""
+
+    names: dict[str, str]
+    exposure: pl.DataFrame
+    spans: pl.DataFrame
+
+    @property
+    def began(self) -> int:
+        """Outages that began while their unit was watched."""
+        return int(self.spans["inside"].sum())
+
+
+def parts_of(outages: pl.DataFrame, exposure: pl.DataFrame, groups: bool = True) -> Iterator[Part]:
+    """All units, then those of each group where there are several, by name; of each all outages, then the unplanned
+    ones where any was planned. outages: READ_OF_OUTAGES; exposure: READ_OF_EXPOSURE."""
+    named = exposure.drop_nulls("group").group_by("group").agg(units=pl.col("unit_id").n_unique())
+    largest = named.sort("units", "group", descending=[True, False])["group"].head(MOST_GROUPS).sort()
+    strata = [(ALL, ALL, exposure)]
+    if groups and len(largest) > 1:
+        strata += [("group", group, exposure.filter(group=group)) for group in largest]
+    for stratum_by, stratum, watched in strata:
+        names = {"stratum_by": stratum_by, "stratum": stratum}
+        mine = outages.join(watched.select("unit_id").unique(), on="unit_id", how="semi")
+        yield Part(names | {"outages": ALL}, watched, spans_of(mine, watched))
+        if mine["planned"].any():
+            yield Part(names | {"outages": UNPLANNED}, watched, spans_of(mine.filter(~pl.col("planned")), watched))

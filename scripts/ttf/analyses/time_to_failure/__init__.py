@@ -1,0 +1,1 @@
+"""Time to failure: When do jobs fail?"""

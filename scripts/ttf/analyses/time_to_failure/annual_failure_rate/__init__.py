@@ -1,0 +1,38 @@
+"""How many of a hundred drives of each model fail in a year?"""
+
+from functools import partial
+
+from ttf.analyses.declaration import Analysis, block_days_of_units
+from ttf.engine.columns import clustered, ends
+from ttf.engine.contract import REASON, count, name, number, table, words
+
+_PERCENT = partial(number, unit="% a year")
+
+AFR = table(
+    "afr",
+    "A model, or all of them: its annual failure rate.",
+    stratum_by=words("Strata", "all, or the column of lives.parquet that divides the drives."),
+    stratum=name("Stratum", "The value that the drives of the row have of it.", by="stratum_by", sorted=True),
+    drives=count("Drives", "Drives that were seen.", unit="drives"),
+    drive_days=count("Drive-days", "Days on which a drive was seen, of all of them.", unit="days"),
+    failures=count("Failures", "Drives that failed.", unit="failures"),
+    afr=_PERCENT("Annual failure rate", "100 times failures over years of 365 drive-days.", REASON),
+    **ends(_PERCENT, "Garwood's 95% CI of it; without a failure a one-sided bound", REASON),
+    **clustered(_PERCENT),
+    models=count("Models", "Of the drives of the row.", unit="models"),
+    without_failure=count("Models without a failure", "Those of them.", unit="models", n="models"),
+)
+
+ANALYSIS = Analysis(
+    question="How many of a hundred drives of each model fail in a year?",
+    theme="time_to_failure",
+    rank=5,
+    needs=["lives"],
+    applies=lambda trace: "annual_failure_rate" in trace.format,
+    settings={"by": lambda trace: trace.format["annual_failure_rate"], "block_days": block_days_of_units},
+    tables=[AFR],
+    charts={"afr": "afr"},
+    main=["afr"],
+    sections=["afr"],
+    memory_mb=250,
+)

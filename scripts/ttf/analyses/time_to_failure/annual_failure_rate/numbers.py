@@ -1,0 +1,23 @@
+"""The annual failure rate of all drives, and the lowest and highest of a model."""
+
+import polars as pl
+
+from ttf.analyses.time_to_failure.annual_failure_rate import AFR
+from ttf.display.metrics import CI, FEWEST_FAILURES, cells
+
+_RATE = f"failures afr {CI}"
+_HAS_ENOUGH = pl.col("failures") >= FEWEST_FAILURES
+
+NUMBERS = [
+    cells(AFR, "afr", f"drives drive_days models without_failure {_RATE}", n="drives", stratum_by="all"),
+    cells(
+        AFR,
+        "afr",
+        f"model=stratum {_RATE}",
+        _HAS_ENOUGH,
+        pl.col("stratum_by") != "all",
+        n="drives",
+        sort="afr stratum",
+        ends="lowest highest",
+    ),
+]

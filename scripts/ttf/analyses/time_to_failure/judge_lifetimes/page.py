@@ -1,0 +1,46 @@
+"""The tables of lifetime models and of what they say of the failure rate."""
+
+import polars as pl
+
+from ttf.analyses.time_to_failure.fit_mttf import LIFETIME_MODELS
+from ttf.analyses.time_to_failure.judge_lifetimes import LIFETIME_VERDICT
+from ttf.display.report_tables import Interval, Shown
+from ttf.display.report_trace import Trace, largest_strata, strata_in_words
+from ttf.engine import words
+
+
+def tables(trace: Trace) -> dict[str, Shown]:
+    models = trace.table("lifetime_models").filter(pl.col("converged"), event="failure")
+    models = largest_strata(models.filter(pl.col("stratum_by") != "gpu_count"))
+    verdict = trace.table("lifetime_verdict").filter(pl.col("verdict").is_not_null(), event="failure")
+    return {"verdict": _verdict(largest_strata(verdict)), "models": _models(models)}
+
+
+def _models(models: pl.DataFrame) -> Shown:
+    models = models.with_columns(
+        # As far out of sight as the median.
+        scale_s=pl.when(pl.col("median_s").is_not_null()).then("scale_s"),
+        stratum=pl.when(pl.col("stratum_by") == "all")
+        .then(pl.lit("All"))
+        .otherwise(pl.concat_str(strata_in_words(models)["stratum_by"], pl.lit(": "), "stratum")),
+    )
+    columns = dict.fromkeys(("model", "n", "events", "shape", "scale_s", "sigma", "mean_s", "median_s"))
+    return Shown(models, columns | {"aic": ("AIC", words.count)}, LIFETIME_MODELS, "stratum")
+
+
+def _verdict(verdict: pl.DataFrame) -> Shown:
+    columns = dict.fromkeys(("stratum", "events", "verdict_within")) | {
+        "shape_within": Interval(low="shape_within_ci_low", high="shape_within_ci_high"),
+        "shape": Interval("Shape over all", low="shape_ci_low_clustered", high="shape_ci_high_clustered"),
+        "young_mttf_s": None,
+        "old_mttf_s": None,
+        "largest_gap": ("Largest gap", _points),
+        "at_s": None,
+        "misleads_clustered": ("A single MTTF misleads", lambda value: "yes" if value else "no"),
+    }
+    return Shown(strata_in_words(verdict), columns, LIFETIME_VERDICT, "stratum_by")
+
+
+def _points(share: float) -> str:
+    """A difference of two shares in percentage points, with its sign."""
+    return f"{'+' if share > 0 else ''}{words.number(100 * share, 2)}"

@@ -1,0 +1,1 @@
+"""What analyses draw and word with: charts, tables, numbers and phrases of the page."""

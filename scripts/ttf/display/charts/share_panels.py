@@ -1,0 +1,62 @@
+"""Bars of several shares of the same rows: a panel for each share, the names beside the first of them."""
+
+from collections.abc import Mapping, Sequence
+
+import altair as alt
+
+from ttf.display.charts.encodings import coloured
+from ttf.display.charts.figure import Study, chart_of
+from ttf.display.charts.theme import INK
+from ttf.engine import words
+from ttf.engine.words import listed, many
+
+# Of a row of bars, of the names beside them on a phone and of the percentages at their ends, in px.
+_STEP, _NAMES_NARROW, _LABEL = 27, 136, 40
+
+
+def add_percentages(rows: Sequence[Mapping], measures: Mapping[str, str]) -> list[dict]:
+    """The rows with each of their shares as text, as `draw_share_panels` shows it."""
+    return [{**row} | {f"{measure}_label": words.share(row[measure]) for measure in measures} for row in rows]
+
+
+def draw_share_panels(
+    name: str,
+    rows: Sequence[Mapping],
+    measures: Mapping[str, str],
+    colours: Mapping[str, str],
+    study: Study,
+    names_width: int,
+    **axis: object,
+) -> alt.HConcatChart:
+    """The panels of rows of `add_percentages`, which are the dataset called as the plural of `name`.
+
+    The rows have their names in the field `name`, and in `kind` a key of `colours`. measures: column of a share ->
+    heading of its panel. names_width: px for the names on a desk. axis: further options of their axis.
+    """
+    names = _NAMES_NARROW if study.narrow else names_width
+    width = (study.width - names - _LABEL * len(measures) - 16 * (len(measures) - 1)) // len(measures)
+    most = max(row[measure] for row in rows for measure in measures) or 1
+    axis |= {"labelColor": INK, "domain": False, "ticks": False, "labelPadding": 8, "labelLimit": names - 10}
+    axis |= {"minExtent": names, "maxExtent": names}
+    panels = []
+    for measure, heading in measures.items():
+        base = chart_of(many(name)).encode(
+            x=alt.X(f"{measure}:Q", scale=alt.Scale(domain=[0, most], nice=False), axis=None),
+            y=alt.Y(
+                f"{name}:N",
+                sort=[row[name] for row in rows],
+                title=None,
+                axis=None if panels else alt.Axis(**axis),
+            ),
+        )
+        bars = base.mark_bar(height=17, cornerRadius=1).encode(color=coloured("kind", colours))
+        shares = base.mark_text(align="left", dx=5, fontSize=12, color=INK).encode(text=f"{measure}_label:N")
+        title = alt.TitleParams(heading, fontSize=12, fontWeight="normal", anchor="start", frame="group", offset=6)
+        panels.append((bars + shares).properties(width=width, height=_STEP * len(rows), title=title))
+    return alt.hconcat(*panels, spacing=16 + _LABEL, bounds="flush")
+
+
+def describe_shares(name: str, rows: Sequence[Mapping], measures: Mapping[str, str]) -> str:
+    """The rows in words, for who cannot see the bars."""
+    shares = [" and ".join(row[f"{measure}_label"] for measure in measures) for row in rows]
+    return listed([f"{row[name]} {share}" for row, share in zip(rows, shares, strict=True)])

@@ -1,0 +1,1 @@
+"""What every wing may use: words, contracts, tables on the disk, the process of a job, provenance."""

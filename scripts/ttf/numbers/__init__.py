@@ -1,1 +1,0 @@
-"""The numbers that the report's prose uses, a module per theme; prose reads them from nowhere else."""

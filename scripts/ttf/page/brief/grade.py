@@ -1,0 +1,28 @@
+"""The grade of the data: A, one step down for each thing that is amiss, D at worst."""
+
+from ttf.display import statement_rules
+from ttf.display.phrases import with_numbers
+from ttf.display.trace_numbers import Numbers
+
+GRADES = "ABCD"
+MOST_QUARANTINED, MOST_UNKNOWN, MOST_OPEN = 0.01, 0.25, 0.5
+
+
+@with_numbers
+def grade_of(m: Numbers, unit: str = "job") -> tuple[str, tuple[str, ...]]:
+    """The grade and why, the first reason first; none for an A."""
+    reasons = []
+    if m.value("quality.quarantined_share", 0.0) > MOST_QUARANTINED:
+        reasons.append("[quality.quarantined_share] of rows quarantined")
+    if statement_rules.r6_ends_unknown(m):
+        reasons.append("[without_end.share] of failures without an end")
+    if m.value("taxonomy.unmatched_share", 0.0) > MOST_UNKNOWN:
+        reasons.append("[taxonomy.unmatched_share] of causes unknown")
+    if m.value("outcomes.unresolved_share", 0.0) > MOST_OPEN:
+        reasons.append("[outcomes.unresolved_share] without a recorded result")
+    if m.value("sizes.basis", "") == "proxy" and not m.has("taxonomy.trials"):
+        reasons.append("causes not recorded")
+    if statement_rules.r12_few_gpus(m):
+        reasons.append(statement_rules.few_gpus(m, unit))
+    grade = GRADES[min(len(reasons), len(GRADES) - 1)]
+    return grade, tuple(reasons)

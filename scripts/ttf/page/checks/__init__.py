@@ -1,0 +1,1 @@
+"""The numbers of a study against thresholds and against earlier ones."""

@@ -1,0 +1,1 @@
+"""The pages of a study: of each trace, of their comparison, and on paper."""

@@ -1,0 +1,15 @@
+"""The line at the end of the page that says that no row was quarantined."""
+
+from ttf.display.phrases import with_numbers
+from ttf.display.report_trace import Trace
+from ttf.display.section_head import Line
+from ttf.display.trace_numbers import Numbers
+
+
+@with_numbers
+def lines(trace: Trace, m: Numbers) -> list[Line]:
+    """The number of rows checked, where none was quarantined; else appendix A lists those that were."""
+    if m["data.rows_quarantined"]:
+        return []
+    rows = "[data.rows_quarantined] of [data.rows_read]"
+    return [Line("Quarantined rows", rows, "quality/row_account.csv")]

@@ -1,0 +1,1 @@
+"""Files as they come: fetched, unpacked, read against their schema, ingested."""

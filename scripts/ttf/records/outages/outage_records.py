@@ -1,0 +1,110 @@
+"""Records of outages -> outages: the maximal intervals in which a unit could not be used."""
+
+import polars as pl
+
+from ttf.records.jobs import conform
+from ttf.records.record_contracts import EXPOSURE, OUTAGE_RECORDS, OUTAGES
+
+CAUSE = ("level", "class", "cause", "domain")
+PLACE = ("node", "rack", "group", "kind")
+# What a format's `outage_records` gives, besides columns of its own; blank where it does not say. seen_until_s: of a
+# record without an end, the last moment at which the unit was still down. flagged: what is odd about the record.
+RECORD_COLUMNS = {
+    **dict.fromkeys(("unit_id", *PLACE), pl.String),
+    **dict.fromkeys(("start_s", "end_s", "seen_until_s"), pl.Int64),
+    **dict.fromkeys(CAUSE, pl.String),
+    "planned": pl.Boolean,
+    "flagged": pl.String,
+}
+NO_TIME = "starts and ends in the same second"
+SEVERAL_CAUSES = "records that overlap name several causes"
+OUTSIDE = "reaches beyond the time in which the unit was watched"
+STILL_DOWN = "no end was written"
+
+
+def outages_of(trace: str, records: pl.DataFrame, exposure: pl.DataFrame | None) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """(outages, records), with the columns of OUTAGES and of OUTAGE_RECORDS, by unit and time.
+
+    records: RECORD_COLUMNS, none with an end before its start. exposure: of EXPOSURE, None where no one knows which
+    units were watched; every outage then counts, and an open one lasts to the last moment that any record names.
+
+    Records of a unit that overlap or touch are one outage. Its cause is that of the record with the earliest start (of
+    several the first by name); it is planned if every record is. An open record makes the outage open.
+    """
+    columns = [name for name in records.columns if name not in RECORD_COLUMNS]
+    records = conform(records, RECORD_COLUMNS).with_columns(pl.col("planned").fill_null(False))
+    last = records.select(pl.max_horizontal("start_s", "end_s", "seen_until_s").max()).item()
+    watched = None if exposure is None else exposure.group_by("unit_id").agg(watched_until=pl.col("until_s").max())
+    until = pl.coalesce("end_s", "seen_until_s", *([] if watched is None else ["watched_until"]), pl.lit(last))
+    if watched is not None:
+        records = records.join(watched, on="unit_id", how="left", maintain_order="left")
+    records = records.with_columns(seen_until_s=pl.max_horizontal("start_s", until)).sort(
+        "unit_id", "start_s", "seen_until_s", *CAUSE, nulls_last=True, maintain_order=True
+    )
+    so_far = pl.col("seen_until_s").cum_max().shift().over("unit_id")
+    is_first = (pl.col("start_s") > so_far).fill_null(True)
+    records = records.with_columns(outage=(is_first.cum_sum() - 1).cast(pl.UInt32))
+    is_open = pl.col("end_s").is_null().any()
+    several = pl.struct(CAUSE).n_unique() > 1
+    merged = records.group_by("outage", "unit_id", maintain_order=True).agg(
+        pl.col(*PLACE).drop_nulls().first(),
+        pl.col("start_s").min(),
+        end_s=pl.when(~is_open).then(pl.col("end_s").max()),
+        seen_until_s=pl.col("seen_until_s").max(),
+        **{name: pl.col(name).first() for name in CAUSE},
+        planned=pl.col("planned").all(),
+        flags=pl.col("flagged").drop_nulls().unique(maintain_order=True),
+        several=several,
+        records=pl.len().cast(pl.Int64),
+    )
+    merged = _counted(merged, exposure).with_columns(duration_s=pl.col("end_s") - pl.col("start_s"))
+    flags = {
+        STILL_DOWN: pl.col("end_s").is_null(),
+        NO_TIME: pl.col("duration_s") == 0,
+        SEVERAL_CAUSES: pl.col("several"),
+        OUTSIDE: pl.col("outside"),
+    }
+    said = pl.concat_list("flags", *(pl.when(holds).then(pl.lit(flag)) for flag, holds in flags.items()))
+    flagged = said.list.drop_nulls().list.unique(maintain_order=True).list.join("; ")
+    merged = merged.with_columns(flagged=pl.when(flagged != "").then(flagged), trace=pl.lit(trace))
+    of_records = conform(records.with_columns(trace=pl.lit(trace)), OUTAGE_RECORDS.schema)
+    return (
+        conform(merged, OUTAGES.schema).select(list(OUTAGES.schema)),
+        of_records.select(*OUTAGE_RECORDS.schema, *columns),
+    )
+
+
+def _counted(outages: pl.DataFrame, exposure: pl.DataFrame | None) -> pl.DataFrame:
+    """The outages with counted, and outside: whether any part of it lies where the unit was not watched."""
+    if exposure is None:
+        return outages.with_columns(counted=pl.lit(True), outside=pl.lit(False))
+    windows = outages.select("outage", "unit_id", "start_s", "seen_until_s").join(
+        exposure.select("unit_id", "from_s", "until_s"), on="unit_id", how="inner"
+    )
+    inside = pl.min_horizontal("seen_until_s", "until_s") - pl.max_horizontal("start_s", "from_s")
+    found = windows.group_by("outage").agg(
+        counted=began_under_watch().any(),
+        inside_s=inside.clip(lower_bound=0).sum(),
+    )
+    lasts = pl.col("seen_until_s") - pl.col("start_s")
+    return (
+        outages.join(found, on="outage", how="left", maintain_order="left")
+        .with_columns(pl.col("counted").fill_null(False), outside=pl.col("inside_s").fill_null(0) < lasts)
+        .drop("inside_s")
+    )
+
+
+def began_under_watch() -> pl.Expr:
+    """Whether start_s lies in the watch from from_s to until_s; a unit down when the watch begins was down before."""
+    return (pl.col("start_s") > pl.col("from_s")) & (pl.col("start_s") <= pl.col("until_s"))
+
+
+def of_nodes(units: pl.DataFrame) -> pl.DataFrame:
+    """The rows of units that are nodes, not parts of one; node: their name."""
+    node = pl.coalesce("node", "unit_id")
+    return units.filter(pl.col("unit_id") == node).with_columns(node=node)
+
+
+def exposure_of(trace: str, units: pl.DataFrame) -> pl.DataFrame:
+    """The columns of EXPOSURE, by unit and time. units: unit_id, from_s, until_s, and node, rack, group where known."""
+    return conform(units.with_columns(trace=pl.lit(trace)), EXPOSURE.schema).sort("unit_id", "from_s")

@@ -1,0 +1,1 @@
+"""What estimators are made of: sorting, quantiles, maxima of likelihoods, p-values."""

@@ -1,0 +1,1 @@
+"""How long until the event: survival, mean time to failure, recurrent events."""

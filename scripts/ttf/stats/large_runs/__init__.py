@@ -1,0 +1,1 @@
+"""What a large run can expect of failures."""

@@ -1,0 +1,125 @@
+"""Tables in the archive as Parquet and as one workbook, read back by other libraries."""
+
+import io
+
+import openpyxl
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+from ttf.engine.contract import count, number, table, text, truth
+from ttf.page.publish import table_copies as module
+from ttf.page.publish.dictionary import as_table
+from ttf.page.publish.table_copies import CONTENTS, Filled, more_tables, parquet_of, sheets_of, workbook_of
+from ttf.page.report_contracts import DICTIONARY
+
+THINGS = table(
+    "things",
+    "A thing.",
+    what=text("What", "Its name.", blank="it has none"),
+    is_it=truth("Is it", "Whether it is.", blank="nobody knows"),
+    n=count("n", "How many.", blank="nobody counted"),
+    share=number("Share", "Of all.", blank="nobody knows", unit="share"),
+)
+COUNTS = table("counts", "A count.", trace=text("Trace", "Which."), n=count("n", "How many.", blank="none"))
+DAY = "2025-01-31"
+ROWS = [
+    {"what": "=1+1", "is_it": True, "n": 3, "share": 0.1},
+    {"what": "+cmd|' /C calc'!A0", "is_it": False, "n": -(2**60), "share": -0.5},
+    {"what": "https://example.org", "is_it": None, "n": None, "share": None},
+    {"what": None, "is_it": True, "n": 0, "share": 1e-300},
+]
+
+
+def filled(rows=ROWS, path="results/sample/tables/things.csv") -> Filled:
+    return Filled(path, THINGS, THINGS.frame(rows))
+
+
+def read(content: bytes) -> dict[str, list[tuple]]:
+    book = openpyxl.load_workbook(io.BytesIO(content))
+    return {sheet.title: [tuple(cell.value for cell in row) for row in sheet.iter_rows()] for sheet in book}
+
+
+def test_numbers_are_numbers_texts_are_texts_and_blanks_are_blank():
+    content = workbook_of([filled()], as_table({"made: why": (THINGS,)}), DAY)
+    sheet = openpyxl.load_workbook(io.BytesIO(content))["things"]
+    assert [cell.value for cell in sheet[1]] == ["trace", "what", "is_it", "n", "share"]
+    assert [cell.value for cell in sheet[2]] == ["sample", "=1+1", True, 3, 0.1]
+    assert [cell.value for cell in sheet[3]] == ["sample", "+cmd|' /C calc'!A0", False, str(-(2**60)), -0.5]
+    assert [cell.value for cell in sheet[4]] == ["sample", "https://example.org", None, None, None]
+    assert [cell.value for cell in sheet[5]] == ["sample", None, True, 0, 1e-300]
+    assert {cell.data_type for row in sheet.iter_rows() for cell in row} == {"s", "n", "b"}, "no formula"
+    assert not any(cell.hyperlink for row in sheet.iter_rows() for cell in row)
+
+
+def test_the_first_sheet_says_what_every_column_is():
+    content = workbook_of([filled()], as_table({"made: why": (THINGS, COUNTS)}), DAY)
+    head, *rows = read(content)[CONTENTS]
+    assert list(read(content)) == [CONTENTS, "things"]
+    found = [dict(zip(head, row, strict=True)) for row in rows]
+    assert [row["column"] for row in found] == ["what", "is_it", "n", "share"]
+    assert {(row["sheet"], row["rows"], row["row"]) for row in found} == {("things", 4, "A thing.")}
+    assert found[3]["unit"] == "share" and found[3]["meaning"] == "Of all."
+
+
+def test_a_table_of_two_traces_is_one_sheet_and_the_traces_stand_in_it():
+    tables = [filled(), filled(ROWS[:1], "results/other/tables/things.csv")]
+    tables.append(Filled("results/studies/a/counts.csv", COUNTS, COUNTS.frame([{"trace": "other", "n": 1}])))
+    sheets = sheets_of(tables)
+    assert list(sheets) == ["counts", "things"]
+    assert sheets["things"][1]["trace"].to_list() == ["sample"] * 4 + ["other"]
+    assert sheets["counts"][1].columns == ["trace", "n"]
+
+
+def test_names_of_sheets_are_those_that_excel_takes():
+    long = [table(f"{'a' * 40}_{number}", "A.", n=count("n", "How many.")) for number in range(12)]
+    tables = [Filled(f"results/sample/{of.path}", of, of.frame([{"n": 1}])) for of in long]
+    named = table(CONTENTS, "A.", n=count("n", "How many."))
+    names = [*sheets_of([*tables, Filled(f"results/sample/{named.path}", named, named.frame([]))])]
+    assert len(names) == 13 and max(map(len, names)) == 31 and CONTENTS not in names
+    assert len(read(workbook_of(tables, as_table({}), DAY))) == 13
+
+
+def test_a_table_that_no_sheet_can_hold_is_named_as_left_out(monkeypatch):
+    monkeypatch.setattr(module, "MOST_ROWS", 4)
+    found = read(workbook_of([filled()], as_table({"made: why": (THINGS,)}), DAY))
+    assert [*found] == [CONTENTS]
+    assert found[CONTENTS][1][:2] == ("left out: too many rows", 4)
+
+
+def test_the_same_tables_give_the_same_bytes_and_another_day_others():
+    dictionary = as_table({"made: why": (THINGS,)})
+    assert workbook_of([filled()], dictionary, DAY) == workbook_of([filled()], dictionary, DAY)
+    assert workbook_of([filled()], dictionary, DAY) != workbook_of([filled()], dictionary, "2025-02-01")
+
+
+@given(
+    st.lists(st.fixed_dictionaries({"what": st.none() | st.text(), "share": st.floats(allow_nan=False)}), max_size=5)
+)
+def test_parquet_holds_what_the_table_does(rows):
+    frame = THINGS.frame(rows)
+    assert_frame_equal(pl.read_parquet(parquet_of(frame)), frame)
+    assert parquet_of(frame) == parquet_of(pl.concat([frame[:2], frame[2:]], rechunk=False))
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\r"), min_size=1, max_size=20), max_size=4))
+def test_any_text_comes_back_from_the_workbook(texts):
+    frame = THINGS.frame({"what": text, "n": 1} for text in texts)
+    rows = read(workbook_of([Filled("results/a/tables/things.csv", THINGS, frame)], as_table({}), DAY))["things"]
+    # XML has no other characters, which Excel and its readers write as _x0007_.
+    came = [openpyxl.utils.escape.unescape(row[1]) for row in rows[1:]]
+    assert came == texts
+
+
+@pytest.mark.parametrize(("asked", "paths"), [(["parquet"], [".parquet"] * 2), (["xlsx"], [".xlsx"]), ([], [])])
+def test_what_is_asked_for_is_made(asked, paths):
+    dictionary = Filled("results/studies/a/dictionary.csv", DICTIONARY, as_table({}))
+    made = more_tables(asked, [filled(), dictionary], DAY)
+    assert [path[path.rindex(".") :] for path, _, _ in made] == paths
+
+
+def test_the_dictionary_is_no_sheet_of_its_own():
+    dictionary = as_table({"made: why": (THINGS,)})
+    tables = [filled(), Filled("results/studies/a/dictionary.csv", DICTIONARY, dictionary)]
+    assert [*read(workbook_of(tables, dictionary, DAY))] == [CONTENTS, "things"]
