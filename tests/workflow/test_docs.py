@@ -147,7 +147,8 @@ def study(world) -> Path:
     (checkout / "path/to/folder").mkdir()
     shutil.copy(FIXTURES / "real_readme.txt", checkout / "path/to/folder/2025.txt")
     (checkout / "runs").mkdir()
-    (checkout / "runs/2025.csv").write_text("id,owner,started,ended,state,gpus\n1,ann,2025-01-01 00:00:00,2025-01-01 01:00:00,done,8\n")
+    times = "2025-01-01 00:00:00,2025-01-01 01:00:00"
+    (checkout / "runs/2025.csv").write_text(f"id,owner,started,ended,state,gpus\n1,ann,{times},done,8\n")
     given = (ROOT / "docs/risk.md").read_text(encoding="utf-8")
     (checkout / "new_jobs.csv").write_text(re.search(r"```csv\n(.*?)```", given, re.DOTALL)[1])
     return checkout

@@ -13,8 +13,8 @@ ROOM = re.compile(r"^`(describe_weekdays/[\w.]+)`:.*?^```(?:python)?\n(.*?)^```$
 # An analysis that goes on from its own last table.
 COUNT_RUNS = {
     "__init__.py": """
-from ttf.analysis import Analysis
-from ttf.contract import count, parquet
+from ttf.analyses.declaration import Analysis
+from ttf.engine.contract import count, parquet
 
 RUNS = parquet("run_count", "How often the analysis ran.", "run_count.parquet", runs=count("Runs", "So far."))
 ANALYSIS = Analysis("How often did this run?", "quality", needs=["jobs"], tables=[RUNS], updated=["run_count"])
