@@ -90,6 +90,7 @@ docs: .venv/requirements-test.lock  ## write docs/tables.md, docs/metrics.md (af
 	@$(BIN)/python docs/tables.py docs/tables.md
 	@$(BIN)/python docs/metrics.py docs/metrics.md $(wildcard results/sample*/metrics.json)
 	@$(BIN)/python docs/configuration.py config/README.md
+	@$(BIN)/python docs/wings_diagram.py docs/architecture.md
 	@$(BIN)/python docs/workflow_files.py
 
 rules: .venv/requirements-test.lock  ## write workflow/rules/analyses.smk out of the declarations of the analyses

@@ -1,6 +1,7 @@
 """The house of ttf: wings in the order in which data travel, and no module imports from a later one."""
 
 import ast
+import runpy
 from collections import defaultdict
 from functools import cache
 from graphlib import TopologicalSorter
@@ -12,8 +13,7 @@ from import_graph import SCRIPTS, imported
 
 ROOT = SCRIPTS.parent
 TTF, STUDY = SCRIPTS / "ttf", ROOT / "workflow" / "study"
-# A module imports from its own wing and from those before it.
-WINGS = ["engine", "raw", "records", "formats", "stats", "display", "analyses", "page"]
+WINGS = list(runpy.run_path(str(ROOT / "docs" / "wings_diagram.py"))["WINGS"])
 # Within the page: the brief of a trace, then the pages, then what is published of them.
 PAGE = [{"brief", "replication", "render"}, {"report"}, {"publish"}]
 # A folder has more modules only where these are the parts of one analysis.
