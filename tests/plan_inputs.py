@@ -6,7 +6,7 @@ import polars as pl
 from given_tables import Given, metrics_of
 from scipy.integrate import quad
 from ttf.analyses.large_runs.plan_ettr.compute import assumptions
-from ttf.analyses.large_runs.plan_ettr.target_run import with_target
+from ttf.analyses.large_runs.plan_ettr.target_run import mark_target
 from ttf.display.metrics import Metrics
 from ttf.stats.large_runs.plans import Habits, NodeRate
 
@@ -64,7 +64,7 @@ def given_plan(rate: NodeRate, habit: Habits, run_gpus: int, tables: dict | None
 def target_numbers(given) -> Metrics:
     """Mark the rows of the target in the tables of plans that are given; returns the numbers of plan_ettr."""
     plans = (given[name] for name in ("ettr", "ettr_outlook", "mitigations", "ettr_assumptions"))
-    given |= with_target(*plans, given["node_failure_rate"], given["mttf_by_gpus"])
+    given |= mark_target(*plans, given["node_failure_rate"], given["mttf_by_gpus"])
     return metrics_of("plan_ettr", given)
 
 

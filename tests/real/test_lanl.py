@@ -13,7 +13,7 @@ from study.yaml_files import load_yaml
 from study_runs import ROOT
 from ttf.analyses.factors.estimate_hazards.hazard_ratios import ARE_CLUSTERS, hazard_ratios
 from ttf.analyses.factors.estimate_hazards.incidence import cumulative_incidence, exclusive_causes
-from ttf.analyses.scaling.measure_sizes.sizes import node_failure_rate, of_components, sums_by_nodes
+from ttf.analyses.scaling.measure_sizes.sizes import node_failure_rate, select_component_runs, sums_by_nodes
 from ttf.formats.lanl import derive as lanl
 from ttf.records.infra import infra_lives_of_components
 from ttf.records.outages.outage_causes import with_rules
@@ -261,7 +261,7 @@ def test_systems_differ_more_than_chance_and_the_interval_says_so(lives):
 def test_failure_rate_of_a_node(lives, outages):
     infra = infra_lives_of_components(lives, lanl.CAUSES)
     reach = Reach(1, 1, "one size only", "more sizes")
-    table = node_failure_rate(sums_by_nodes(of_components(infra)), "component", None, None, None, reach)
+    table = node_failure_rate(sums_by_nodes(select_component_runs(infra)), "component", None, None, None, reach)
     begun = sum(len(list(starts(spans))) for spans in outages.values())
     failures, days = begun - len(BEFORE_TRACKING), sum(lives["duration_s"].to_list()) / 86_400
     # The nodes hold no GPUs.

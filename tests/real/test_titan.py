@@ -9,7 +9,12 @@ import pytest
 from of_formats import table_of, typed
 from plan_inputs import HABITS
 from ttf.analyses.large_runs.plan_ettr.compute import plan_tables
-from ttf.analyses.scaling.measure_sizes.sizes import mttf_by_gpus, node_failure_rate, of_components, sums_by_nodes
+from ttf.analyses.scaling.measure_sizes.sizes import (
+    mttf_by_gpus,
+    node_failure_rate,
+    select_component_runs,
+    sums_by_nodes,
+)
 from ttf.analyses.time_to_failure.fit_mttf.lifetimes import lifetime_models
 from ttf.analyses.time_to_failure.judge_lifetimes.compute import lifetime_verdict
 from ttf.records.infra import infra_lives_of_components
@@ -116,7 +121,7 @@ def test_no_gpu_held_two_locations_equally_long(rows):
 def test_failure_rate_of_a_node_and_its_projection(lives, by_batch):
     infra = infra_lives_of_components(lives, ["dbe", "otb"])
     assert infra.select("unit_id", "duration_s", "batch").equals(lives.select("unit_id", "duration_s", "batch"))
-    told = sums_by_nodes(of_components(infra))
+    told = sums_by_nodes(select_component_runs(infra))
     table = node_failure_rate(told, "component", 1, "trace", None, Reach(1, 1, "one size only", "more sizes"))
     row = table.row(0, named=True)
     days = sum(int(durations.sum()) for durations, _ in by_batch.values()) / 86_400

@@ -12,7 +12,7 @@ from outage_rooms import Frames, on_page, tables_of
 from outage_traces import DAY, made
 from scipy import stats
 from ttf.analyses.outages.plan_capacity.compute import COMPONENTS, TOO_SMALL
-from ttf.analyses.outages.plan_capacity.ways import WAYS, Planner, fewest, never_short
+from ttf.analyses.outages.plan_capacity.ways import METHODS, Planner, fewest_spares, never_short
 from ttf.analyses.shared.outages.outage_simulation import ALWAYS_DOWN, NO_OUTAGE, NO_TIME_DOWN
 from ttf.analyses.shared.outages.units_down import spans_of
 
@@ -49,16 +49,16 @@ def test_one_node_without_spares_is_never_short_while_it_stays_up():
 def test_ways_agree_on_independent_nodes_with_exponential_times(planner):
     for nodes, spares in ((8, 1), (30, 4)):
         for time_s in (DAY, 7 * DAY):
-            formula = planner.fares("exponential", nodes, spares, time_s)
+            formula = planner.estimate("exponential", nodes, spares, time_s)
             units, share = nodes + spares, planner.down_share
             above = np.arange(spares + 1, units + 1)
             lacking = ((above - spares) * stats.binom.pmf(above, units, share)).sum()
             assert formula["full_share"][0] == pytest.approx(stats.binom.cdf(spares, units, share))
             assert formula["capacity_share"][0] == pytest.approx(1 - lacking / nodes)
             for way, slack in (("observed", 0.01), ("weeks", 0.05)):
-                for name, (value, error) in planner.fares(way, nodes, spares, time_s).items():
+                for name, (value, error) in planner.estimate(way, nodes, spares, time_s).items():
                     assert abs(value - formula[name][0]) < 4 * (error or 0) + slack, (way, name, nodes, time_s)
-            alone = [planner.no_interruption(way, nodes, time_s)[0] for way in WAYS]
+            alone = [planner.p_no_interruption(way, nodes, time_s)[0] for way in METHODS]
             assert alone[0] == pytest.approx(exp(-nodes * time_s / planner.up.mean))
             assert alone[1:] == pytest.approx([alone[0]] * 2, abs=0.06)
 
@@ -66,8 +66,8 @@ def test_ways_agree_on_independent_nodes_with_exponential_times(planner):
 def test_the_same_is_said_whatever_was_asked_before(planner):
     outages, exposure = independent(np.random.default_rng(1))
     other = Planner(spans_of(outages, exposure), exposure, 3000, 1)
-    assert other.fares("weeks", 30, 4, DAY) == planner.fares("weeks", 30, 4, DAY)
-    assert other.fares("observed", 30, 4, DAY) == planner.fares("observed", 30, 4, DAY)
+    assert other.estimate("weeks", 30, 4, DAY) == planner.estimate("weeks", 30, 4, DAY)
+    assert other.estimate("observed", 30, 4, DAY) == planner.estimate("observed", 30, 4, DAY)
 
 
 def test_of_a_large_fleet_fewer_runs_are_simulated(planner):
@@ -79,7 +79,7 @@ def test_of_a_large_fleet_fewer_runs_are_simulated(planner):
 def test_the_fewest_spares_are_those_of_trying_each(chances, target):
     rising = np.sort(chances)
     each = next((n for n, chance in enumerate(rising) if chance >= target), None)
-    assert fewest(target, len(rising) - 1, lambda spares: rising[spares]) == each
+    assert fewest_spares(target, len(rising) - 1, lambda spares: rising[spares]) == each
 
 
 def test_nodes_that_fail_together_take_more_spares(tmp_path):
@@ -97,14 +97,14 @@ def test_nodes_that_fail_together_take_more_spares(tmp_path):
     # All 40 nodes hold the twenty: there are but ten to spare.
     assert needed[30, 720, "weeks"] is None
     capacity = given["capacity"].filter(nodes=30, hours=168, spares=2)
-    assert capacity["way"].to_list() == list(WAYS)
+    assert capacity["way"].to_list() == list(METHODS)
     # A week without the twenty is as good as certain to be free of interruptions, whatever the number of nodes.
     alone = dict(capacity.select("way", "p_no_interruption").iter_rows())
     assert alone["weeks"] > 0.6 > 0.1 > alone["exponential"]
     m, text, _ = on_page("plan_capacity", given)
     assert m["capacity.nodes"] == 8
     assert "Fewest spares" in text
-    assert "For a run of 8 nodes to be never short in a week" in text
+    assert "A run of 8 nodes that is never short in a week" in text
 
 
 def test_gpus_are_rounded_up_to_nodes_and_a_run_lies_in_one_group(tmp_path):

@@ -114,14 +114,16 @@ def test_a_name_of_a_module_beside_the_analyses_is_taken(outside, name):
 
 def test_a_table_that_there_is_already(outside):
     folder, name = outside(table="mttf")
-    with pytest.raises(StudyError, match=f"{name}: there is another table mttf|fit_mttf: there is another table mttf"):
+    with pytest.raises(
+        StudyError, match=f"{name}: another table is called mttf|fit_mttf: another table is called mttf"
+    ):
         contracts((folder,))
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (DECLARATION.replace('"outcomes"', '"outcome"'), "theme 'outcome'; there are outcomes, causes, "),
+        (DECLARATION.replace('"outcomes"', '"outcome"'), "theme 'outcome'; expected outcomes, causes, "),
         ("ANALYSIS = None\n", "no ANALYSIS = Analysis"),
         ("", "no ANALYSIS = Analysis"),
     ],

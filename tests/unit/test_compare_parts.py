@@ -23,7 +23,7 @@ from ttf.analyses.quality.compare_parts.part_tests import (
     verdict_of,
 )
 from ttf.analyses.quality.compare_parts.sums import Sums, ended_jobs, runs_by_time
-from ttf.analyses.quality.measure_drift.window_tests import of_means
+from ttf.analyses.quality.measure_drift.window_tests import compare_means
 from ttf.analyses.scaling.measure_sizes import NODE_FAILURE_RATE
 from ttf.engine.storage.tables import write_csv
 from ttf.records.inputs import Inputs
@@ -182,7 +182,7 @@ def test_the_clustered_p_is_that_of_drift():
     n = rng.integers(5, 40, (2, 20))
     k = rng.binomial(n, 0.3)
     row, test = compared(made(k, n), is_share=True, is_count=False), by_clusters(made(k, n))
-    assert test.p == row["p_clustered"] == of_means(k[0], n[0], k[1], n[1])["p_clustered"]
+    assert test.p == row["p_clustered"] == compare_means(k[0], n[0], k[1], n[1])["p_clustered"]
     # The interval is that of the same test: it just holds 0 at a confidence of 1 - p.
     t = stats.t.isf(row["p_clustered"] / 2, row["clusters"] - 1) / stats.t.isf(0.025, row["clusters"] - 1)
     assert test.away * t == pytest.approx(abs(row["difference"]))

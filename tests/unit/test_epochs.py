@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from study.messages import ConfigError
 from study.registry_options import file_beside
-from ttf.analyses.replication.measure_epochs.compute import best_epochs, epochs_summary, epochs_table, of_jobs
+from ttf.analyses.replication.measure_epochs.compute import best_epochs, epochs_summary, epochs_table, match_jobs
 
 LOSSES = {"job": pl.String, "epoch": pl.Int64, "loss": pl.Float64, "time_s": pl.Int64}
 JOBS = {
@@ -60,7 +60,7 @@ def test_shares_of_jobs_and_of_time_by_outcome():
         ("e", "failure", 0, 1000),
         ("g", "failure", 0, 1000),
     )
-    best = of_jobs(losses, known)
+    best = match_jobs(losses, known)
     summary = {row["outcome"]: row for row in epochs_summary(best).iter_rows(named=True)}
     success = summary["success"]
     assert (success["n"], success["epochs"], success["needing_all"], success["needing_all_share"]) == (2, 8, 1, 0.5)
@@ -81,7 +81,7 @@ def test_shares_of_jobs_and_of_time_by_outcome():
 
 def test_an_id_of_several_jobs_is_no_job():
     twice = jobs(("a", "success", 0, 1000), ("a", "failure", 0, 1000))
-    assert epochs_summary(of_jobs(log(a=[1.0]), twice)).row(-1, named=True)["outcome"] == "not_in_trace"
+    assert epochs_summary(match_jobs(log(a=[1.0]), twice)).row(-1, named=True)["outcome"] == "not_in_trace"
 
 
 values = st.one_of(st.sampled_from([0.0, -1.0, 1.0, 1.0009, math.nan, math.inf, -math.inf]), st.floats(-1e6, 1e6))

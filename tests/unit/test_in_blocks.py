@@ -69,7 +69,7 @@ def test_losses_put_together_from_blocks_are_those_of_the_trace(trace, size) -> 
     told = (3600, 0, [60, 600])
 
     def tables(size):
-        parts = [losses.of_block(*block, *told) for block in blocks_of(*trace, size)]
+        parts = [losses.sum_block(*block, *told) for block in blocks_of(*trace, size)]
         sums = lost_work.loss_sums(parts, 300)
         return [
             lost_work.lost_work(sums),

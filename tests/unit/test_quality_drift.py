@@ -12,7 +12,7 @@ from ttf.analyses.quality.measure_drift import DRIFT
 from ttf.analyses.quality.measure_drift import compute as drift
 from ttf.analyses.quality.measure_drift.charts import drift_chart
 from ttf.analyses.quality.measure_drift.compute import between, by_window, drift_table
-from ttf.analyses.quality.measure_drift.window_tests import of_cells, of_means
+from ttf.analyses.quality.measure_drift.window_tests import compare_cells, compare_means
 from ttf.display.charts.figure import Study
 from ttf.engine.storage.tables import read_table, write_csv
 from ttf.records.clusters import with_clusters
@@ -63,20 +63,20 @@ def test_a_user_in_both_windows_counts_once():
     """Every user fails more in the second week: users differ widely, and there is no doubt all the same."""
     before, n = np.array([1.0, 5, 20, 60, 30, 8, 90, 45]), np.full(8, 100.0)
     after = before + np.array([8.0, 9, 8, 9, 8, 9, 8, 9])
-    assert of_means(before, n, after, n)["p_clustered"] < 1e-3
+    assert compare_means(before, n, after, n)["p_clustered"] < 1e-3
     # The same difference between other users says nothing.
     apart = [np.concatenate(pair) for pair in ((before, 0 * n), (n, 0 * n), (0 * n, after), (0 * n, n))]
-    assert of_means(*apart)["p_clustered"] > 0.3
+    assert compare_means(*apart)["p_clustered"] > 0.3
 
 
 def test_two_cells_are_one_share():
     random = np.random.default_rng(8)
     before, after = random.poisson(30, (25, 2)).astype(float), random.poisson(33, (25, 2)).astype(float)
     _, cells, chi2 = compare_distributions(before.sum(axis=0).astype(int), after.sum(axis=0).astype(int))
-    of_both = of_cells(before, after, cells, chi2)
-    share = of_means(before[:, 0], before.sum(axis=1), after[:, 0], after.sum(axis=1))
+    of_both = compare_cells(before, after, cells, chi2)
+    share = compare_means(before[:, 0], before.sum(axis=1), after[:, 0], after.sum(axis=1))
     assert of_both["p_clustered"] == pytest.approx(share["p_clustered"], rel=1e-9)
-    assert of_cells(before[:3], after[:3], cells, chi2).keys() == {"clusters"}
+    assert compare_cells(before[:3], after[:3], cells, chi2).keys() == {"clusters"}
 
 
 def jobs(n, seed=1, days=30, failures=0.3, runtime=600):

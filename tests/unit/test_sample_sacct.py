@@ -18,7 +18,7 @@ from samples.sacct import sample
 from samples.sacct.sample_cluster import NODE_GPUS, PREEMPTIBLE_AFTER_S
 from ttf.analyses.nodes.find_lemon_nodes.compute import lemon_nodes
 from ttf.analyses.nodes.find_lemon_nodes.node_runs import halves_of, last_window
-from ttf.analyses.scaling.measure_sizes.sizes import node_failure_rate, of_jobs, sums_by_nodes
+from ttf.analyses.scaling.measure_sizes.sizes import node_failure_rate, select_job_runs, sums_by_nodes
 from ttf.engine.errors import StudyError
 from ttf.engine.storage.partitions import Partitions
 from ttf.formats.sacct import read as sacct_reader
@@ -205,7 +205,7 @@ def test_the_study_finds_every_failure_that_ended_a_run(ingested):
     assert set(lives["basis"]) == {"event"}
     assert (lives["event"] == EVENT).sum() == sum(run.failed_node is not None for run in runs)
     table = node_failure_rate(
-        sums_by_nodes(of_jobs(lives, NODE_GPUS)), "event", NODE_GPUS, "default", 128, Reach(64, 256, "", "")
+        sums_by_nodes(select_job_runs(lives, NODE_GPUS)), "event", NODE_GPUS, "default", 128, Reach(64, 256, "", "")
     )
     for row in table.to_dicts():
         assert row["ci_low"] < HAZARD.failures_per_1000_node_days < row["ci_high"]

@@ -10,7 +10,7 @@ from scipy import stats
 from ttf.analyses.comparison.compare_traces import FAILURE_SHARE
 from ttf.analyses.comparison.compare_traces.compute import JOBS_READ, Subject, compared_jobs, compared_lives
 from ttf.analyses.factors.correlate.compute import failure_share
-from ttf.analyses.large_runs.measure_ettr.compute import _clustered as clustered_ettr
+from ttf.analyses.large_runs.measure_ettr.compute import _clustered_interval as clustered_ettr
 from ttf.analyses.lost.measure_losses.owners import failures_by_owner
 from ttf.analyses.queue.describe_attempts.retries import ended, failed_attempts, retries, trials
 from ttf.analyses.queue.describe_workload.population import roles

@@ -21,10 +21,10 @@ from ttf.analyses.scaling.measure_sizes.sizes import (
     mttf_by_gpus,
     node_failure_rate,
     node_gpus,
-    of_components,
-    of_jobs,
     poisson_line,
     projected_mttf_s,
+    select_component_runs,
+    select_job_runs,
     size_law,
     sums_by_nodes,
 )
@@ -56,7 +56,7 @@ def chart(by_gpus, rate, study):
 
 def test_sums_are_of_gpu_jobs_by_whole_nodes():
     found = sums_by_nodes(
-        of_jobs(
+        select_job_runs(
             lives(
                 (1, 10, "infra_failure"),
                 (8, 20, None),
@@ -160,7 +160,7 @@ def test_no_failure_and_no_exposure():
 
 
 def test_components_count_by_their_own_nodes():
-    told = sums_by_nodes(of_components(lives((None, DAY, "infra_failure"), (None, 3 * DAY, None))))
+    told = sums_by_nodes(select_component_runs(lives((None, DAY, "infra_failure"), (None, 3 * DAY, None))))
     table = node_failure_rate(told, "component", None, None, None, EVERYWHERE)
     assert at(table, confidence=0.9)["failures_per_node_day"] == 0.25
     assert table["above_gpus"].to_list() == [None, None]
@@ -215,12 +215,13 @@ def test_recorded_nodes_count_for_the_rate():
     """Nodes of 8 GPUs, which were assumed, would be 50 node-days of 220."""
     runs = on_nodes((1, 1, 20), (4, 4, 10), (32, 32, 5))
     gpus_a_node, came_from = node_gpus(pl.DataFrame(schema={"gpu_count": pl.Int64}), None, runs)
-    told = sums_by_nodes(of_jobs(runs, gpus_a_node, came_from))
+    told = sums_by_nodes(select_job_runs(runs, gpus_a_node, came_from))
     assert told["nodes"].to_list() == [1, 4, 32]
     rate = node_failure_rate(told, "state", gpus_a_node, came_from, 128, EVERYWHERE).row(0, named=True)
     assert rate["node_days"] == 20 + 40 + 160
     assert rate["failures_per_1000_node_days"] == pytest.approx(3 / 220 * 1000)
-    assert sums_by_nodes(of_jobs(runs, 8)).select((pl.col("nodes") * pl.col("exposure_s")).sum()).item() == 50 * DAY
+    sums = sums_by_nodes(select_job_runs(runs, 8))
+    assert sums.select((pl.col("nodes") * pl.col("exposure_s")).sum()).item() == 50 * DAY
 
 
 @pytest.mark.parametrize(
@@ -403,7 +404,7 @@ def test_a_simulated_cluster_is_covered_and_has_slope_minus_one():
         failure = rng.exponential(1 / (truth * nodes))
         days = np.minimum(limit, failure)
         told = sums_by_nodes(
-            of_jobs(
+            select_job_runs(
                 pl.DataFrame(
                     {
                         "gpu_count": 8 * nodes,

@@ -6,12 +6,12 @@ import numpy as np
 import polars as pl
 import pytest
 from ttf.analyses.scaling.measure_sizes import MTTF_BY_GPUS, NODE_FAILURE_RATE, SIZE_LAW
-from ttf.analyses.scaling.measure_sizes.clustered_sizes import against_the_others, limits, slope_of_clusters
+from ttf.analyses.scaling.measure_sizes.clustered_sizes import clustered_slope, compare_with_other_sizes, interval
 from ttf.analyses.scaling.measure_sizes.sizes import (
     mttf_by_gpus,
     node_failure_rate,
-    of_jobs,
     poisson_line,
+    select_job_runs,
     size_law,
     sums_by_cluster,
     sums_by_nodes,
@@ -40,7 +40,7 @@ def runs(seed, users=40, jobs=2_000, spread=1.0, per_node_day=0.05, of_user=Fals
             "event": ["infra_failure" if hit else None for hit in failure < until],
         }
     )
-    return of_jobs(with_clusters(lives), 8)
+    return select_job_runs(with_clusters(lives), 8)
 
 
 def test_the_slope_has_the_sandwich_of_statsmodels_a_little_widened():
@@ -48,7 +48,7 @@ def test_the_slope_has_the_sandwich_of_statsmodels_a_little_widened():
     told = runs(1)
     by_cluster, sums = sums_by_cluster(told), sums_by_nodes(told)
     fit = poisson_line(*(sums[name].to_numpy() for name in ("failures", "nodes", "exposure_s")))
-    found = slope_of_clusters(by_cluster, dict(zip(sums["nodes"], fit.fitted.tolist(), strict=True)))
+    found = clustered_slope(by_cluster, dict(zip(sums["nodes"], fit.fitted.tolist(), strict=True)))
     design = sm.add_constant(np.log(by_cluster["nodes"].to_numpy()))
     robust = sm.GLM(
         by_cluster["failures"].to_numpy(),
@@ -88,8 +88,8 @@ def test_two_sizes_of_the_same_users_are_compared_within_users():
         cluster_by=pl.lit("user"), block_by=None, block=None
     )
     jitter = sums.with_columns(failures=pl.col("failures") + pl.Series([0, 1] * 8))
-    assert against_the_others(jitter, 2, 2) < 1e-4
-    apart = limits(sums.filter(nodes=1), "failures", "node_s", 0.95)
+    assert compare_with_other_sizes(jitter, 2, 2) < 1e-4
+    apart = interval(sums.filter(nodes=1), "failures", "node_s", 0.95)
     assert apart["ci_high_clustered"] / apart["ci_low_clustered"] > 4
 
 
@@ -97,8 +97,8 @@ def test_no_clusters_no_interval():
     told = runs(3).drop("cluster_by", "cluster", "group_by", "group")
     by_cluster, sums = sums_by_cluster(told), sums_by_nodes(told)
     assert not by_cluster.height
-    assert limits(by_cluster, "failures", "node_s", 0.9) == {}
-    assert against_the_others(by_cluster, 1, 1) is None
+    assert interval(by_cluster, "failures", "node_s", 0.9) == {}
+    assert compare_with_other_sizes(by_cluster, 1, 1) is None
     assert size_law(sums, "state", by_cluster)["model"].to_list() == ["poisson", "quasi_poisson"]
 
 

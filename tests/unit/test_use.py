@@ -7,7 +7,7 @@ from given_tables import one_row as row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ttf.analyses.queue.measure_use import GPU_USE, HOST_USE
-from ttf.analyses.queue.measure_use.compute import PERCENTS, VALUES, gpu_use_by_kind, host_use, of_counts
+from ttf.analyses.queue.measure_use.compute import PERCENTS, VALUES, gpu_use_by_kind, host_use, summarise_readings
 
 HELD = {
     "owner": pl.Int64,
@@ -40,7 +40,7 @@ def gpu_util(*rows):
 
 @given(st.lists(st.integers(0, VALUES - 1), max_size=50))
 def test_percentiles_of_counts_are_numpys(readings):
-    use = of_counts(np.bincount(np.array(readings, dtype=np.int64), minlength=VALUES))
+    use = summarise_readings(np.bincount(np.array(readings, dtype=np.int64), minlength=VALUES))
     assert use["n"] == len(readings)
     if readings:
         shares = np.array(readings) / 100_000

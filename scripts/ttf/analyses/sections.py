@@ -1,4 +1,4 @@
-"""The sections of a trace's page, in their order: eleven questions, then the appendix. Nothing else lists them."""
+"""The sections of a trace's page in order: eleven questions, then the appendix. No other module lists them."""
 
 from collections.abc import Collection, Mapping
 from string import ascii_uppercase
@@ -22,10 +22,10 @@ RESULTS = {
     "scaling": Theme("Scaling with job size", "scaling", "How does reliability fall with size?"),
     "lost": Theme("Lost GPU time", "lost", "What do failures cost?"),
     "large_runs": Theme("Large runs, planner", "large-runs", "What can a large run expect?"),
-    "nodes": Theme("Nodes and periods", "nodes", "Is it always, and everywhere, the same?"),
-    "outages": Theme("Node outages", "outages", "When are nodes down, for how long, and what does it take?"),
-    "queue": Theme("Queue and utilisation", "queue", "How long do jobs wait, how full is the cluster?"),
-    "risk": Theme("Failure risk", "risk", "Can failure be told in advance?"),
+    "nodes": Theme("Nodes and periods", "nodes", "Does reliability vary by node or over time?"),
+    "outages": Theme("Node outages", "outages", "When are nodes down, for how long, and how many spares are needed?"),
+    "queue": Theme("Queue and utilisation", "queue", "How long do jobs wait, and how full is the cluster?"),
+    "risk": Theme("Failure risk", "risk", "Can failures be predicted?"),
 }
 APPENDIX = {
     "quality": Theme("Data quality", "quality"),
@@ -34,7 +34,7 @@ APPENDIX = {
     "numbers": Theme("All numbers", "numbers"),
     "reproduce": Theme("Reproduce and cite", "reproduce"),
 }
-# Those that an analysis may name.
+# The themes that an analysis may name.
 THEMES = RESULTS | {
     "quality": APPENDIX["quality"],
     "replication": APPENDIX["replication"],
@@ -44,7 +44,7 @@ THEMES = RESULTS | {
 
 
 def number_sections(shown: Collection[str], among: Mapping[str, Theme] = RESULTS) -> dict[str, Theme]:
-    """Number the sections that a page shows in their order, without a gap where others are left out."""
+    """Number the sections that a page shows, in order and without gaps."""
     numbers = map(str, range(1, len(among) + 1)) if among is RESULTS else ascii_uppercase
     order = [theme for theme in among if theme in shown]
     return {theme: among[theme]._replace(number=number) for theme, number in zip(order, numbers, strict=False)}

@@ -1,4 +1,4 @@
-"""What did the time of job runs go into, beside what the model expects?"""
+"""How much time of job runs was productive, and how much does the model expect?"""
 
 from ttf.analyses.declaration import Analysis
 from ttf.engine.columns import clustered
@@ -10,35 +10,35 @@ ETTR_MEASURED = table(
     "A range of GPUs and the job runs of that size: their effective training time ratio (ETTR).",
     gpus_low=count("GPUs from", "Fewest GPUs of the range."),
     gpus_high=count("GPUs to", "Most GPUs of the range."),
-    runs=count("Runs", "Job runs: attempts that work on the same thing.", unit="runs"),
+    runs=count("Runs", "Job runs: attempts at the same work.", unit="runs"),
     attempts=count("Attempts", "Attempts of these runs.", unit="attempts"),
-    interruptions=count("Interruptions", "Attempts that another one follows, or that infrastructure ended."),
-    ettr_mean=share("ETTR, measured", "Mean over the runs of the productive time over the time run and waited."),
-    ci_low=share("Interval from", "Lower end of Student's 95% CI of the mean.", blank=REASON),
-    ci_high=share("Interval to", "Its upper end.", blank=REASON),
+    interruptions=count("Interruptions", "Attempts followed by another one, or ended by infrastructure."),
+    ettr_mean=share("ETTR, measured", "Mean over runs of productive time over run time plus wait."),
+    ci_low=share("Interval from", "Lower bound of Student's 95% CI of the mean.", blank=REASON),
+    ci_high=share("Interval to", "Upper bound of Student's 95% CI of the mean.", blank=REASON),
     **clustered(share),
-    ettr_if_all_interrupted_mean=share("ETTR, all interrupted", "The mean, if every attempt had been interrupted."),
+    ettr_if_all_interrupted_mean=share("ETTR, all interrupted", "Mean if every attempt had been interrupted."),
     expected_ettr=share("ETTR, expected", "Mean of the exact model over the same runs.", blank=REASON),
 )
 ETTR_MEASURED_ALL = table(
     "ettr_measured_all",
     "The runs of all sizes together.",
     runs=count("Runs", "Job runs.", unit="runs"),
-    interruptions=count("Interruptions", "Of them.", _NO_RUNS, "interruptions", n="runs"),
+    interruptions=count("Interruptions", "Interruptions of these runs.", _NO_RUNS, "interruptions", n="runs"),
     mean=share("ETTR, measured", "Mean over the runs.", _NO_RUNS, n="runs"),
-    expected=share("ETTR, expected", "Mean of the exact model.", f"{_NO_RUNS}, or it is not known of a size", n="runs"),
-    if_all_interrupted=share("ETTR, all interrupted", "The mean, if every attempt had been.", _NO_RUNS, n="runs"),
+    expected=share("ETTR, expected", "Mean of the exact model.", f"{_NO_RUNS}, or unknown for some size", n="runs"),
+    if_all_interrupted=share("ETTR, all interrupted", "Mean if all attempts had been.", _NO_RUNS, n="runs"),
 )
 
-READ = ("checkpoint_intervals_s", "checkpoint_write_s", "restart_s", "productive_s", "run_key", "run_at_least_s")
+SETTINGS = ("checkpoint_intervals_s", "checkpoint_write_s", "restart_s", "productive_s", "run_key", "run_at_least_s")
 
 ANALYSIS = Analysis(
-    question="What did the time of job runs go into, beside what the model expects?",
+    question="How much time of job runs was productive, and how much does the model expect?",
     theme="large_runs",
     rank=20,
     needs=["jobs", "lives_infra", "node_failure_rate", "mttf_by_gpus"],
     applies=lambda trace: "attempts" in trace.products,
-    settings={"ettr": lambda trace: {key: trace.settings["ettr"][key] for key in READ}},
+    settings={"ettr": lambda trace: {key: trace.settings["ettr"][key] for key in SETTINGS}},
     tables=(ETTR_MEASURED, ETTR_MEASURED_ALL),
     charts={"ettr_measured": "ettr_measured"},
     main=["ettr_measured"],

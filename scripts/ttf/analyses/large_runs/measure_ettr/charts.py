@@ -1,4 +1,4 @@
-"""Effective training time ratio as measured, by the size of a run."""
+"""Measured effective training time ratio, by size of the run."""
 
 import altair as alt
 
@@ -12,25 +12,25 @@ from ttf.records.inputs import Inputs
 _LINE = 26
 
 
-def ettr_measured(given: Inputs, study: Study) -> Figure:
-    """The mean ratio of the runs of each size with its interval, beside what the model expects of the same runs."""
-    measured, what = given["ettr_measured"], "Measured ETTR of long runs by size"
+def ettr_measured(inputs: Inputs, study: Study) -> Figure:
+    """Draw the mean ratio of the runs of each size with its interval, and what the model expects of these runs."""
+    measured, title = inputs["ettr_measured"], "Measured ETTR of long runs by size"
     if not measured.height:
-        return nothing_to_draw(what, "no run lasted long enough")
+        return nothing_to_draw(title, "no run lasted long enough")
     measured, rows = shown(measured), []
     names = ("ettr_mean", "low", "high", "independent", "expected_ettr")
     for row in measured.iter_rows(named=True):
         size = gpus_label(row["gpus_low"], row["gpus_high"])
-        drawn = {"size": f"{size} (n = {row['runs']:,})", "runs": row["runs"]}
-        rows.append(drawn | {name: row[name] for name in names if row[name] is not None})
+        point = {"size": f"{size} (n = {row['runs']:,})", "runs": row["runs"]}
+        rows.append(point | {name: row[name] for name in names if row[name] is not None})
     has_model = any("expected_ettr" in row for row in rows)
     scale = alt.Scale(domain=[0, 1])
     axis = percent_axis("ETTR, mean over runs", values=[0, 0.25, 0.5, 0.75, 1])
     x = alt.X("ettr_mean:Q", scale=scale, axis=axis)
     base = chart_of("runs").encode(y=alt.Y("size:N", sort=[row["size"] for row in rows], title="GPUs of the run"))
-    known, low = base.transform_filter("isValid(datum.low)"), alt.X("low:Q", scale=scale)
+    interval_base, low = base.transform_filter("isValid(datum.low)"), alt.X("low:Q", scale=scale)
     layers = [
-        draw_intervals(known, low, strokeWidth=1.5, color=SUCCESS),
+        draw_intervals(interval_base, low, strokeWidth=1.5, color=SUCCESS),
         base.mark_point(filled=True, size=60, color=SUCCESS, opacity=1).encode(x=x),
     ]
     if has_model:
@@ -41,7 +41,7 @@ def ettr_measured(given: Inputs, study: Study) -> Figure:
         fitted(alt.layer(*layers), study, 60 + _LINE * len(rows)),
         {"runs": rows},
         study,
-        title=what,
+        title=title,
         subtitle="Mean over runs with 95% CI" + ("; diamonds: expected by the exact model" if has_model else ""),
         caption=f"n = {plural(measured['runs'].sum(), 'run')}. {by_what(measured, 'runs')}".strip(),
         alt_text="Points with intervals by number of GPUs on an axis from 0 to 100%: the measured ETTR.",

@@ -1,4 +1,4 @@
-"""How many job runs were measured, and their mean ratio beside the expected one."""
+"""The number of measured job runs, and their mean ratio next to the expected one."""
 
 from ttf.analyses.large_runs.measure_ettr import ETTR_MEASURED_ALL
 from ttf.display.metrics import cells

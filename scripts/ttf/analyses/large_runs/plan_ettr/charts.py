@@ -14,56 +14,57 @@ from ttf.engine.words import duration, number, plural, share
 from ttf.records.inputs import Inputs
 from ttf.stats.large_runs.plans import ESTIMATE, MEASURED, habits_of, node_rate, rate_row
 
-WHAT = "Effective training time ratio (ETTR) by job size"
+TITLE = "Effective training time ratio (ETTR) by job size"
 SCHEDULED, WALL = "scheduled time only", "wall-clock time, with the queue"
 COLOURS = {SCHEDULED: SUCCESS, WALL: FAILURE}
-# A rate of the size's own that differs by more than chance: in the words of the report, p < 0.05.
+# Below this p the measured rate of a size differs significantly from the other sizes.
 SIGNIFICANT = 0.05
-# A ratio under which no text has room.
-LOW = 0.1
+# Below this ratio there is no room for text.
+LOW_RATIO = 0.1
 _TICKS_S = (60, 300, 900, 3600, 14_400, 57_600)
 _WIDTH, _HEIGHT = 560, 270
 
 
-def ettr_by_gpus(given: Inputs, study: Study) -> Figure:
-    """The ratio against the size at the first checkpoint interval: of scheduled time, and with the waits.
+def ettr_by_gpus(inputs: Inputs, study: Study) -> Figure:
+    """Draw the ratio by size at the first checkpoint interval: of scheduled time, and with the waits.
 
-    A line where the failure rate of a node may be projected, with a band at the ends of its interval; else points of
-    the sizes that have a rate of their own.
+    A line with a band from the bounds of the failure rate, if the rate of a node may be projected; else points for the
+    sizes with a measured rate.
     """
-    ettr, assumed, rates = given["ettr"], given["ettr_assumptions"], given["node_failure_rate"]
-    habit, rate = habits_of(assumed), rate_row(rates)
-    target = assumed.filter(assumption="size of the run")["amount"].item()
-    known = ettr.with_columns(given["ettr_outlook"]["scheduled_share"], size=pl.coalesce("gpus", "nodes"))
-    known = known.filter(pl.col("ettr_renewal").is_not_null(), checkpoint_interval_s=habit.interval_s)
-    # A run on a part of a node takes the node.
-    known = known.filter(pl.col("size") >= (rate["node_gpus"] or 1))
-    projected = known.filter(rate=ESTIMATE[0]).height > 1
-    names = ESTIMATE if projected else MEASURED
-    rows = _with_ends(known, names)
+    ettr, assumptions, rates = inputs["ettr"], inputs["ettr_assumptions"], inputs["node_failure_rate"]
+    habit, rate = habits_of(assumptions), rate_row(rates)
+    target = assumptions.filter(assumption="size of the run")["amount"].item()
+    plans = ettr.with_columns(inputs["ettr_outlook"]["scheduled_share"], size=pl.coalesce("gpus", "nodes"))
+    plans = plans.filter(pl.col("ettr_renewal").is_not_null(), checkpoint_interval_s=habit.interval_s)
+    # A run on part of a node uses the whole node.
+    plans = plans.filter(pl.col("size") >= (rate["node_gpus"] or 1))
+    projected = plans.filter(rate=ESTIMATE[0]).height > 1
+    rate_names = ESTIMATE if projected else MEASURED
+    rows = _list_points(plans, rate_names)
     if len({row["size"] for row in rows}) < 2:
-        return nothing_to_draw(WHAT, ettr.filter(pl.col("ettr_renewal").is_null())["reason"].first() or "one size only")
-    unit = NODE if known["gpus"].null_count() else study.size
+        reason = ettr.filter(pl.col("ettr_renewal").is_null())["reason"].first()
+        return nothing_to_draw(TITLE, reason or "one size only")
+    unit = NODE if plans["gpus"].null_count() else study.size
     largest = rate["largest_run_nodes"] * (rate["node_gpus"] or 1)
-    at_target = [row for row in rows if row["size"] == target]
-    texts = [_label(row, names[0], target, unit, study, max(known["size"])) for row in at_target]
-    own = _own_rate(given, known, target) if projected else None
-    if own is not None:
-        words = f"{share(own)} at its measured rate"
-        text = {"size": target, "ratio": own, "text": words, "series": WALL, "dy": -14, "align": "right"}
+    target_rows = [row for row in rows if row["size"] == target]
+    texts = [_label_point(row, rate_names[0], target, unit, study, max(plans["size"])) for row in target_rows]
+    measured = _measured_ratio(inputs, plans, target) if projected else None
+    if measured is not None:
+        label = f"{share(measured)} at its measured rate"
+        text = {"size": target, "ratio": measured, "text": label, "series": WALL, "dy": -14, "align": "right"}
         texts.append(text | {"key": f"ettr.{MEASURED[0]}.ettr"})
-    texts += _names(rows, study) if projected else []
-    shade = [{"low": largest, "high": max(known["size"])}] if largest < max(known["size"]) else []
-    datasets = {"lines": rows, "target": at_target, "texts": texts, "shade": shade}
-    datasets["note"] = _note(rows, largest) if shade else []
+    texts += _label_lines(rows, study) if projected else []
+    shade = [{"low": largest, "high": max(plans["size"])}] if largest < max(plans["size"]) else []
+    datasets = {"lines": rows, "target": target_rows, "texts": texts, "shade": shade}
+    datasets["note"] = _shade_note(rows, largest) if shade else []
     habits = f"{duration(habit.productive_s)} of work, a checkpoint every {duration(habit.interval_s)}"
     band = "90% band" if projected else "rates measured by size, 90% CI"
-    datasets["own"] = [] if own is None else [{"size": target, "ratio": own, "series": WALL}]
+    datasets["own"] = [] if measured is None else [{"size": target, "ratio": measured, "series": WALL}]
     return figure(
-        fitted(_by_size(datasets, unit, projected), study, 230),
+        fitted(_draw_sizes(datasets, unit, projected), study, 230),
         datasets,
         study,
-        title=WHAT.replace("job", "run") if known["gpus"].null_count() else WHAT,
+        title=TITLE.replace("job", "run") if plans["gpus"].null_count() else TITLE,
         subtitle=f"{habits}; {band}",
         caption=f"n = {plural(rate['failures'], 'failure')}",
         alt_text=f"Two lines of the effective training time ratio against the number of {unit}s: of scheduled time, "
@@ -71,75 +72,75 @@ def ettr_by_gpus(given: Inputs, study: Study) -> Figure:
     )
 
 
-def _with_ends(known: pl.DataFrame, names: Sequence[str]) -> list[dict]:
-    """A row for each size and line: the ratio at the rate, and at the ends of its interval as low and high."""
+def _list_points(plans: pl.DataFrame, rate_names: Sequence[str]) -> list[dict]:
+    """Return a row for each size and line: the ratio at the rate, and at the bounds of its interval as low and high."""
     rows = []
-    for (size,), mine in known.group_by("size", maintain_order=True):
-        at = {row["rate"]: row for row in mine.iter_rows(named=True)}
+    for (size,), size_rows in plans.group_by("size", maintain_order=True):
+        row_by_rate = {row["rate"]: row for row in size_rows.iter_rows(named=True)}
         for series, column in ((SCHEDULED, "scheduled_share"), (WALL, "ettr_renewal")):
             # The higher the failure rate, the lower the ratio.
-            ratio, high, low = (at.get(name, {}).get(column) for name in names)
+            ratio, high, low = (row_by_rate.get(name, {}).get(column) for name in rate_names)
             if ratio is not None and series == WALL:
-                low, high = (at[names[0]][f"ettr_ci_{end}"] for end in ("low", "high"))
+                low, high = (row_by_rate[rate_names[0]][f"ettr_ci_{bound}"] for bound in ("low", "high"))
             if ratio is not None:
-                ends = {} if low is None or high is None else {"low": low, "high": high}
-                rows.append({"size": size, "ratio": ratio, "series": series} | ends)
+                interval = {} if low is None or high is None else {"low": low, "high": high}
+                rows.append({"size": size, "ratio": ratio, "series": series} | interval)
     return rows
 
 
-def _own_rate(given: Inputs, known: pl.DataFrame, target: float) -> float | None:
-    """The ratio at the rate of the runs of the target's size, where that differs significantly from the others'."""
-    mine = known.filter(size=target, rate=MEASURED[0])
-    bucket = given["mttf_by_gpus"].filter((pl.col("gpus_low") <= target) & (target <= pl.col("gpus_high")))
+def _measured_ratio(inputs: Inputs, plans: pl.DataFrame, target: float) -> float | None:
+    """Return the ratio at the measured rate of the target's size, if it differs significantly from other sizes."""
+    rows = plans.filter(size=target, rate=MEASURED[0])
+    bucket = inputs["mttf_by_gpus"].filter((pl.col("gpus_low") <= target) & (target <= pl.col("gpus_high")))
     differs = (bucket["p_clustered"].fill_null(1) < SIGNIFICANT).any() if "p_clustered" in bucket.columns else False
-    return mine["ettr_renewal"].item() if differs and mine.height else None
+    return rows["ettr_renewal"].item() if differs and rows.height else None
 
 
-def _label(row: Mapping, rate: str, target: float, unit: str, study: Study, last: int) -> dict:
-    above = row["series"] == SCHEDULED
-    words = share(row["ratio"]) + (f" at {plural(int(target), unit)}" if above and not study.narrow else "")
-    align, dy = "right" if target * 2 >= last else "center", -12 if above else 14
-    if not above and row["ratio"] < LOW:
+def _label_point(row: Mapping, rate: str, target: float, unit: str, study: Study, largest: int) -> dict:
+    is_scheduled = row["series"] == SCHEDULED
+    text = share(row["ratio"]) + (f" at {plural(int(target), unit)}" if is_scheduled and not study.narrow else "")
+    align, dy = "right" if target * 2 >= largest else "center", -12 if is_scheduled else 14
+    if not is_scheduled and row["ratio"] < LOW_RATIO:
         align, dy = "beside", 0
-    key = f"ettr.{rate}.{'scheduled_share' if above else 'ettr'}"
-    return picked(row, "size", "ratio", "series") | {"text": words, "dy": dy, "align": align, "key": key}
+    key = f"ettr.{rate}.{'scheduled_share' if is_scheduled else 'ettr'}"
+    return picked(row, "size", "ratio", "series") | {"text": text, "dy": dy, "align": align, "key": key}
 
 
-def _names(rows: list[dict], study: Study) -> list[dict]:
-    """The name of each line: over its left end, or under it where the other line is near."""
+def _label_lines(rows: list[dict], study: Study) -> list[dict]:
+    """Return the name of each line: over its left end, or below it if the other line is near."""
     sizes = sorted({row["size"] for row in rows})
     upper, lower = ({row["size"]: row for row in rows if row["series"] == series} for series in COLOURS)
-    # So far reaches a text from the left end.
-    beside = [size for size in sizes if size <= sizes[0] * (sizes[-1] / sizes[0]) ** (0.5 if study.narrow else 0.4)]
+    # Sizes that a text at the left end covers.
+    covered = [size for size in sizes if size <= sizes[0] * (sizes[-1] / sizes[0]) ** (0.5 if study.narrow else 0.4)]
     text = {"size": sizes[0], "align": "left"}
-    named = [text | {"ratio": upper[sizes[0]]["ratio"], "text": SCHEDULED, "series": SCHEDULED, "dy": -11}]
-    apart = min(upper[size]["ratio"] for size in beside) - lower[sizes[0]]["ratio"] > 0.15
-    under = min(lower[size].get("low", lower[size]["ratio"]) for size in beside)
-    place = lower[sizes[0]]["ratio"] if apart else max(under, LOW)
-    wall = "with the queue" if study.narrow else WALL
-    return [*named, text | {"ratio": place, "text": wall, "series": WALL, "dy": -12 if apart else 14}]
+    labels = [text | {"ratio": upper[sizes[0]]["ratio"], "text": SCHEDULED, "series": SCHEDULED, "dy": -11}]
+    is_apart = min(upper[size]["ratio"] for size in covered) - lower[sizes[0]]["ratio"] > 0.15
+    lowest = min(lower[size].get("low", lower[size]["ratio"]) for size in covered)
+    ratio = lower[sizes[0]]["ratio"] if is_apart else max(lowest, LOW_RATIO)
+    wall_label = "with the queue" if study.narrow else WALL
+    return [*labels, text | {"ratio": ratio, "text": wall_label, "series": WALL, "dy": -12 if is_apart else 14}]
 
 
-def _note(rows: list[dict], largest: int) -> list[dict]:
-    """What the shaded sizes are, where the lines leave most room."""
-    beyond = [row for row in rows if row["size"] >= largest]
-    top, bottom = ([row["ratio"] for row in beyond if row["series"] == series] or [0] for series in COLOURS)
+def _shade_note(rows: list[dict], largest: int) -> list[dict]:
+    """Return the note on the shaded sizes, at the largest gap between the lines."""
+    shaded_rows = [row for row in rows if row["size"] >= largest]
+    top, bottom = ([row["ratio"] for row in shaded_rows if row["series"] == series] or [0] for series in COLOURS)
     gaps = ((0, min(bottom)), (max(bottom), min(top)), (max(top), 1))
-    room, middle = max((high - low, (low + high) / 2) for low, high in gaps)
+    gap, middle = max((high - low, (low + high) / 2) for low, high in gaps)
     note = "no job this large:\nprojection only"
-    return [{"size": max(row["size"] for row in rows), "ratio": middle, "text": note}] if room > 0.15 else []
+    return [{"size": max(row["size"] for row in rows), "ratio": middle, "text": note}] if gap > 0.15 else []
 
 
-def _by_size(datasets: Mapping[str, list], unit: str, projected: bool) -> alt.LayerChart:
+def _draw_sizes(datasets: Mapping[str, list], unit: str, projected: bool) -> alt.LayerChart:
     sizes = sorted({row["size"] for row in datasets["lines"]})
     ticks = [size for size in sizes if size & (size - 1) == 0] or sizes
     axis = alt.Axis(values=ticks, format=",", title=f"{unit}s of the run", labelOverlap=True, grid=False)
     scale = alt.Scale(type="log", base=2, domain=[sizes[0], max(sizes[-1], 2 * sizes[0])], nice=False)
     x = alt.X("size:Q", scale=scale, axis=axis)
     y = alt.Y("ratio:Q", scale=alt.Scale(domain=[0, 1]), axis=percent_axis(values=[0, 0.25, 0.5, 0.75, 1]))
-    # Lines have their names at them, points a legend.
+    # Lines are labelled directly, points by a legend.
     colour = coloured("series", COLOURS, **({} if projected else {"title": None, "orient": "top"}))
-    of_low = alt.Y("low:Q", scale=alt.Scale(domain=[0, 1]))
+    y_low = alt.Y("low:Q", scale=alt.Scale(domain=[0, 1]))
     layers = []
     if datasets["shade"]:
         shade = chart_of("shade").encode(x=alt.X("low:Q", scale=scale), x2="high:Q")
@@ -147,11 +148,11 @@ def _by_size(datasets: Mapping[str, list], unit: str, projected: bool) -> alt.La
     lines = chart_of("lines").encode(x=x, color=colour)
     if projected:
         band = lines.mark_area(opacity=0.18).transform_filter("isValid(datum.low)")
-        layers += [band.encode(y=of_low, y2="high:Q"), lines.mark_line(strokeWidth=2).encode(y=y)]
+        layers += [band.encode(y=y_low, y2="high:Q"), lines.mark_line(strokeWidth=2).encode(y=y)]
     else:
         rules = lines.mark_rule(strokeWidth=1.5).transform_filter("isValid(datum.low)")
         points = lines.mark_point(filled=True, size=60, opacity=1).encode(y=y)
-        layers += [rules.encode(y=of_low, y2="high:Q"), points]
+        layers += [rules.encode(y=y_low, y2="high:Q"), points]
     if datasets["target"] and projected:
         points = chart_of("target").mark_point(filled=True, size=70, opacity=1)
         layers.append(points.encode(x=x, y=y, color=colour))
@@ -162,37 +163,37 @@ def _by_size(datasets: Mapping[str, list], unit: str, projected: bool) -> alt.La
         note = chart_of("note").mark_text(align="right", dx=-4, color=FAINT, fontSize=12, lineBreak="\n")
         layers.append(note.encode(x=x, y=y, text="text:N"))
     for dy, align in sorted({(text["dy"], text["align"]) for text in datasets["texts"]}):
-        of_place = f"datum.dy == {dy} && datum.align == '{align}'"
-        # Beside: at the left of the point.
+        is_position = f"datum.dy == {dy} && datum.align == '{align}'"
+        # "beside": to the left of the point.
         side, dx = ("right", -10) if align == "beside" else (align, {"left": 6, "right": 8}.get(align, 0))
         text = chart_of("texts").mark_text(align=side, dx=dx, dy=dy, fontSize=12, fontWeight="bold", color=INK)
-        layers.append(text.transform_filter(of_place).encode(x=x, y=y, text="text:N"))
+        layers.append(text.transform_filter(is_position).encode(x=x, y=y, text="text:N"))
     return alt.layer(*layers)
 
 
-def contour_chart(given: Inputs, study: Study) -> Figure:
-    """Of ettr_contour.csv the size of the run: a line for each ratio.
+def contour_chart(inputs: Inputs, study: Study) -> Figure:
+    """Draw ettr_contour.csv for the size of the run: a line for each ratio.
 
-    Dashed: the rate of the trace, where it may be projected to that size.
+    Dashed: the rate of the trace, if it may be projected to that size.
     """
-    contour, assumed = given["ettr_contour"], given["ettr_assumptions"]
-    rate, habit = node_rate(given["node_failure_rate"], given["mttf_by_gpus"]), habits_of(assumed)
-    size = int(assumed.filter(assumption="size of the run")["amount"].item())
-    mine = contour.filter(pl.coalesce("gpus", "nodes") == size)
-    known = mine.filter(pl.col("failures_per_1000_node_days").is_not_null())
-    what = "Highest failure rate of a node that a run can bear"
-    if not known.height:
-        return nothing_to_draw(what, mine["reason"][0])
-    unit = study.size if known["gpus"].count() else NODE
-    levels = known["ettr"].unique().sort().to_list()
+    contour, assumptions = inputs["ettr_contour"], inputs["ettr_assumptions"]
+    rate, habit = node_rate(inputs["node_failure_rate"], inputs["mttf_by_gpus"]), habits_of(assumptions)
+    size = int(assumptions.filter(assumption="size of the run")["amount"].item())
+    size_rows = contour.filter(pl.coalesce("gpus", "nodes") == size)
+    solved = size_rows.filter(pl.col("failures_per_1000_node_days").is_not_null())
+    title = "Highest failure rate of a node that a run can bear"
+    if not solved.height:
+        return nothing_to_draw(title, size_rows["reason"][0])
+    unit = study.size if solved["gpus"].count() else NODE
+    levels = solved["ettr"].unique().sort().to_list()
     names = [f"{level:.0%}" for level in levels]
     rows = [
         {"level": names[levels.index(row["ettr"])]}
         | picked(row, interval="checkpoint_interval_s", rate="failures_per_1000_node_days")
-        for row in known.iter_rows(named=True)
+        for row in solved.iter_rows(named=True)
     ]
-    own = 1000 * rate.estimate if rate.estimate and not rate.why_not(known["nodes"][0]) else None
-    y_domain = log_domain([row["rate"] for row in rows] + ([own] if own else []), 1.5, 1.5)
+    trace_rate = 1000 * rate.estimate if rate.estimate and not rate.why_not(solved["nodes"][0]) else None
+    y_domain = log_domain([row["rate"] for row in rows] + ([trace_rate] if trace_rate else []), 1.5, 1.5)
     axis = time_axis("Work between two checkpoints", _TICKS_S, grid=False)
     x = alt.X("interval:Q", scale=log_scale([50, 75_000]), axis=axis)
     y_scale = log_scale(y_domain)
@@ -201,21 +202,21 @@ def contour_chart(given: Inputs, study: Study) -> Figure:
     colour = coloured("level", colours, ordered=True, title="ETTR", orient="right")
     layers = [chart_of("contours").mark_line(strokeWidth=2).encode(x=x, y=y, color=colour)]
     datasets = {"contours": rows}
-    said = ""
-    if own:
-        datasets["own"] = [{"rate": own, "interval": habit.interval_s}]
+    trace_note = ""
+    if trace_rate:
+        datasets["own"] = [{"rate": trace_rate, "interval": habit.interval_s}]
         base = chart_of("own").encode(y=alt.Y("rate:Q", scale=y_scale))
         layers.append(base.mark_rule(color=FAINT, strokeDash=[5, 4]))
         layers.append(base.mark_point(filled=True, color=INK, size=60, opacity=1).encode(x=x))
-        said = f" Dashed: the rate of this trace, {number(own)}; dot: the planned checkpoint interval."
+        trace_note = f" Dashed: the rate of this trace, {number(trace_rate)}; dot: the planned checkpoint interval."
     return figure(
         alt.layer(*layers).properties(width=_WIDTH, height=_HEIGHT),
         datasets,
         study,
-        title=what,
+        title=title,
         subtitle=f"By ETTR to keep and checkpoint interval, {plural(size, unit)}; exact renewal model",
-        caption=f"Model alone, not data of the trace.{said}",
-        alt_text=f"Contour lines over two logarithmic axes: {what.lower()}, of {plural(size, unit)}.",
+        caption=f"Model alone, not data of the trace.{trace_note}",
+        alt_text=f"Contour lines over two logarithmic axes: {title.lower()}, of {plural(size, unit)}.",
     )
 
 

@@ -1,4 +1,4 @@
-"""What to expect of a job run at every size, from the failure rate of a node and one's habits of checkpointing."""
+"""What a job run of each size can expect, from the failure rate of a node and checkpointing habits."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from ttf.analyses.large_runs.plan_ettr import ETTR, ETTR_ASSUMPTIONS, ETTR_CONTOUR, ETTR_OUTLOOK, MITIGATIONS
-from ttf.analyses.large_runs.plan_ettr.target_run import with_target
+from ttf.analyses.large_runs.plan_ettr.target_run import mark_target
 from ttf.engine.columns import FEWEST_CLUSTERS
 from ttf.engine.size_unit import GPU, SizeUnit
 from ttf.records.clusters import CLUSTER_COLUMNS, level_names, with_level_names, with_levels
@@ -48,10 +48,10 @@ from ttf.stats.large_runs.plans import (
 from ttf.stats.large_runs.projection import FEWEST_MEASURED
 
 LIVES = ("unit_id", "life_id", "submit_s", "start_s", "event", "gpu_milli", *CLUSTER_COLUMNS)
-# Where three waits of fewer hold as large a part of all, the mean is theirs.
-FEWEST_WAITS, PART_OF_THREE = 30, 0.25
+# With fewer waits, if three make up this share of the total, they dominate the mean.
+FEWEST_WAITS, SHARE_OF_THREE = 30, 0.25
 ONE_WAIT = "one wait makes nearly all of the spread: no interval of the ETTR"
-# A simulation draws one failure after the other: where this many would not do for FEWEST_RUNS, none is made.
+# Most failures drawn by a simulation; if they do not suffice for FEWEST_RUNS, none is made.
 MOST_DRAWS = 200_000
 FEWEST_RUNS = 30
 WEEK_H = 7 * 24
@@ -59,98 +59,98 @@ WEEK_H = 7 * 24
 LEVELS = (0.5, 0.7, 0.8, 0.9, 0.95)
 # From a minute to 17 hours, by factors of the square root of two.
 INTERVALS_S = tuple(round(60 * 2 ** (step / 2)) for step in range(21))
-# The scale at which the paper asks what a run has to bear.
+# The scale for which the paper computes bearable failure rates.
 LARGE_GPUS = 100_000
-# Failures per second of the whole run: the rates looked at are between one in 300,000 years and ten a second.
+# Failures per second of the whole run: the search is from one in 300,000 years to ten a second.
 _LOWEST, _HIGHEST = 1e-13, 10.0
 _STEPS = 60
 NEVER = "not reached even without failures"
 
 
-def compute(given: Inputs) -> dict:
-    asked, rates = given.settings.ettr, given["node_failure_rate"]
-    target = target_size(rate_row(rates), asked["target_gpus"])
-    rate = node_rate(rates, given["mttf_by_gpus"])
-    queue = queue_of(given.scan("lives_infra", LIVES), asked.get("queue_s"))
-    habits = habits_asked(asked, queue["value"])
-    sizes = sorted({*asked["gpus"], target})
-    ettr, outlook = plan_tables(rate, habits, sizes, asked["simulations"], asked["seed"], queue)
-    assumed = assumptions(rates, habits[0], queue, target, given.unit)
+def compute(inputs: Inputs) -> dict:
+    settings, rates = inputs.settings.ettr, inputs["node_failure_rate"]
+    target = target_size(rate_row(rates), settings["target_gpus"])
+    rate = node_rate(rates, inputs["mttf_by_gpus"])
+    queue = queue_of(inputs.scan("lives_infra", LIVES), settings.get("queue_s"))
+    habits = habits_asked(settings, queue["value"])
+    sizes = sorted({*settings["gpus"], target})
+    ettr, outlook = plan_tables(rate, habits, sizes, settings["simulations"], settings["seed"], queue)
+    assumptions_table = assumptions(rates, habits[0], queue, target, inputs.unit)
     mitigations = mitigation_table(rate, habits[0], sizes)
     return {
-        **with_target(ettr, outlook, mitigations, assumed, rates, given["mttf_by_gpus"]),
-        "ettr_assumptions": assumed,
+        **mark_target(ettr, outlook, mitigations, assumptions_table, rates, inputs["mttf_by_gpus"]),
+        "ettr_assumptions": assumptions_table,
         "ettr_contour": ettr_contour(rate, habits[0], target),
     }
 
 
 def queue_of(runs: Frame, configured: float | None) -> dict:
-    """The wait to plan with, at the submission and before each restart: value (s), source, n, median_s and its error.
+    """Estimate the wait at the submission and before each restart: value (s), source, n, median_s and interval.
 
-    The configured one, if there is one. Else a mean, which is what the renewal form asks for (waits are skewed, and
-    every one of them counts in full): of the attempts requeued after an infrastructure failure, else of all requeued
-    attempts, where there are FEWEST_MEASURED or more, else of the submissions; of runs with a GPU, unless none has one.
-    A wait below 0 is not known, nor is any if all are 0. Without any: 0. The error: see `_error_of_mean`.
+    A configured wait comes first. Otherwise it is a mean, which the renewal form needs (waits are skewed, and each
+    counts in full): over attempts requeued after an infrastructure failure, else over all requeued attempts, if there
+    are FEWEST_MEASURED or more, else over submissions. Only runs with a GPU count, unless no run has one. Waits below 0
+    are unknown, and so are all waits if all are 0. Without any wait: 0. Interval: see `_mean_interval`.
 
     runs: unit_id, life_id (0 for the first attempt of a job), submit_s, start_s, event and gpu_milli of infra lives,
-    the attempts of a job in sequence.
+    with the attempts of a job in sequence.
     """
     if configured is not None:
         return {"value": configured, "source": "configuration"}
     wait, requeued = pl.col("start_s") - pl.col("submit_s"), pl.col("life_id") > 0
     follows = (pl.col("unit_id") == pl.col("unit_id").shift(1)) & (pl.col("event").shift(1) == EVENT)
     levels = [name for name in ("cluster", "group", "block") if name in runs.collect_schema()]
-    known = runs.lazy().select("gpu_milli", *levels, wait=wait, requeued=requeued, after=follows)
-    known = known.filter(pl.col("wait") >= 0, pl.col("wait").max() > 0).collect(engine="in-memory")
-    known = with_gpu if (with_gpu := known.filter(pl.col("gpu_milli") > 0)).height else known
-    for whose, kind, fewest in (
-        ("attempts requeued after an infrastructure failure", pl.col("after"), FEWEST_MEASURED),
+    waits = runs.lazy().select("gpu_milli", *levels, wait=wait, requeued=requeued, after_failure=follows)
+    waits = waits.filter(pl.col("wait") >= 0, pl.col("wait").max() > 0).collect(engine="in-memory")
+    waits = gpu_waits if (gpu_waits := waits.filter(pl.col("gpu_milli") > 0)).height else waits
+    for source, is_kind, fewest in (
+        ("attempts requeued after an infrastructure failure", pl.col("after_failure"), FEWEST_MEASURED),
         ("requeued attempts", pl.col("requeued"), FEWEST_MEASURED),
         ("submissions", ~pl.col("requeued"), 1),
     ):
-        chosen = known.filter(kind)
-        if (n := chosen.height) >= fewest:
-            found = {"value": chosen["wait"].sum() / n, "n": n, "median_s": chosen["wait"].median()}
-            error = _error_of_mean(with_level_names(chosen, level_names(runs)))
-            return found | {"source": f"the trace, mean of {whose}"} | error
+        selected = waits.filter(is_kind)
+        if (n := selected.height) >= fewest:
+            estimate = {"value": selected["wait"].sum() / n, "n": n, "median_s": selected["wait"].median()}
+            interval = _mean_interval(with_level_names(selected, level_names(runs)))
+            return estimate | {"source": f"the trace, mean of {source}"} | interval
     return {"value": 0.0, "source": "the trace knows no waits: none assumed"}
 
 
-def _error_of_mean(waits: pl.DataFrame) -> dict:
-    """low and high of the mean at CONFIDENCE, or the reason why they lack; longest: the part of the three longest.
+def _mean_interval(waits: pl.DataFrame) -> dict:
+    """Return low and high of the mean at CONFIDENCE, or why they are missing; longest: share of the three longest.
 
-    waits: wait, and CLUSTER_COLUMNS as far as the trace has them. By user and week where there are enough, else as if
-    waits were independent. A few waits may make most of the sum: degrees of freedom go by influence.
+    waits: wait, and CLUSTER_COLUMNS if the trace has them. Clusters are user and week if there are enough, else each
+    wait. A few waits may make up most of the sum, so degrees of freedom are weighted by influence.
     """
     n, total = waits.height, waits["wait"].sum()
     if not total:
         return {"low": 0.0, "high": 0.0}
     longest = waits["wait"].top_k(3).sum() / total
-    found = {"longest": longest}
-    if n < FEWEST_WAITS and longest >= PART_OF_THREE:
-        return found | {"reason": f"three of {n} waits hold {longest:.0%} of the time waited: no interval of the ETTR"}
-    alone = with_levels(waits.select("wait").with_row_index("restart"), {"wait": ["restart"]})
+    cells = {"longest": longest}
+    if n < FEWEST_WAITS and longest >= SHARE_OF_THREE:
+        return cells | {"reason": f"three of {n} waits hold {longest:.0%} of the time waited: no interval of the ETTR"}
+    separate_waits = with_levels(waits.select("wait").with_row_index("restart"), {"wait": ["restart"]})
     sums = pl.col("wait").sum(), pl.len(), pl.len()
     mean = clustered_ratios(waits, [], *sums, CONFIDENCE, by_influence=True)
     if not (mean["clusters"] >= FEWEST_CLUSTERS).any():
-        mean = clustered_ratios(alone, [], *sums, CONFIDENCE, by_influence=True)
-    low, high = (mean[f"ci_{end}_clustered"].item() for end in ("low", "high"))
-    return found | ({"reason": ONE_WAIT} if low is None else {"low": low, "high": high})
+        mean = clustered_ratios(separate_waits, [], *sums, CONFIDENCE, by_influence=True)
+    low, high = (mean[f"ci_{bound}_clustered"].item() for bound in ("low", "high"))
+    return cells | ({"reason": ONE_WAIT} if low is None else {"low": low, "high": high})
 
 
 def assumptions(
     rates: pl.DataFrame, habit: Habits, queue: Mapping, target_gpus: int, size_unit: SizeUnit = GPU
 ) -> pl.DataFrame:
-    """What a plan rests on, a row each, with where it is from: the trace or the configuration.
+    """Return the assumptions of a plan, a row each, with their source: the trace or the configuration.
 
-    The source of the failure rate is its basis. rates: node_failure_rate.csv; queue: of `queue_of`; size_unit: of the
-    trace's jobs, in which the size of the run is told.
+    The source of the failure rate is its basis. rates: node_failure_rate.csv. queue: of `queue_of`. size_unit: unit of
+    the trace's job sizes, used for the size of the run.
     """
     rate = rate_row(rates)
     basis, configured = rate["basis"], "configuration"
-    low, high = (None if end is None else 1000 * end for end in interval_of_rate(rate))
-    of_nodes = {"trace": "the trace", "jobs": "the runs of the trace", "config": configured, "default": "assumed"}
-    node_gpus_from = of_nodes.get(rate["node_gpus_from"])
+    low, high = (None if bound is None else 1000 * bound for bound in interval_of_rate(rate))
+    source_by_key = {"trace": "the trace", "jobs": "the runs of the trace", "config": configured, "default": "assumed"}
+    node_gpus_from = source_by_key.get(rate["node_gpus_from"])
     rows = [
         ("failure rate", rate["failures_per_1000_node_days"], RATE_UNIT, rate["failures"], basis),
         ("failure rate, low", low, RATE_UNIT, rate["failures"], basis),
@@ -167,9 +167,9 @@ def assumptions(
         ("queue, three longest", queue.get("longest"), "share", queue.get("n"), "the same waits: part of their sum"),
         ("queue, median", queue.get("median_s"), "s", queue.get("n"), "the same waits: not planned with"),
     ]
-    whys = {"failure rate": rate["reason"], "queue": queue.get("reason")}
+    reason_by_assumption = {"failure rate": rate["reason"], "queue": queue.get("reason")}
     return ETTR_ASSUMPTIONS.frame(
-        dict(zip(ETTR_ASSUMPTIONS.columns, (*row, whys.get(row[0])), strict=True))
+        dict(zip(ETTR_ASSUMPTIONS.columns, (*row, reason_by_assumption.get(row[0])), strict=True))
         for row in rows
         if row[1] is not None or "rate" in row[0]
     )
@@ -183,46 +183,45 @@ def plan_tables(
     seed: int,
     queue: Mapping | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """ettr.csv and its outlook: a row for every size, habit and bound of the failure rate, in this order.
+    """Return ettr.csv and its outlook: a row for every size, habit and bound of the failure rate, in this order.
 
-    rate `low` and `high` are the rows at the ends of the rate's interval (`interval_of_rate`). Each row is simulated up
-    to `simulations` times (see MOST_DRAWS), all from one generator seeded by `seed`.
+    rate `low` and `high` are the bounds of the rate's interval (`interval_of_rate`). Each row is simulated up to
+    `simulations` times (see MOST_DRAWS), all from one generator seeded by `seed`. ettr_ci_low and ettr_ci_high allow
+    for the errors of both the rate and the mean wait (`combined_interval`); queue: of `queue_of`, None if waits are
+    known.
 
-    ettr_ci_low and ettr_ci_high of the rows between the ends are for both errors, that of the rate and that of the mean
-    wait (`combined_interval`); queue: of `queue_of`, None where the waits are known.
+    Rows `measured_rate`, `measured_rate_low` and `measured_rate_high` use the failure rate of the runs of that size, if
+    there are enough failures. Beyond the projection limit, a row `estimate` is blank and has the reason.
+    scheduled_share: the work over the time that the run holds its nodes, without the wait in the queue.
 
-    Rows `measured_rate`, `measured_rate_low` and `measured_rate_high` are at the failure rate of the runs of that size,
-    where there are failures enough; a size to which the rate may not be projected has a blank row `estimate` with the
-    reason. scheduled_share: the work over the time that the run holds its nodes, without the wait in the queue.
-
-    ettr_renewal is the exact mean of the model for the finite work of the row, ettr_simulated its simulation,
-    ettr_long_run of the outlook what it comes to in long runs; mttf_s that of the whole run, 1 / (nodes x rate).
-    optimal_interval_s is the best for long runs, at most the whole work. The interruptions and wall clocks p05 and p95
-    are percentiles of the simulated runs: chance alone, at a rate that is known. approximation_valid is false where
-    lambda (u0 + dt / 2) is above APPROXIMATION_LIMIT. What cannot be given is blank, with a reason.
+    ettr_renewal: exact mean of the model for the finite work of the row; ettr_simulated: its simulation; ettr_long_run:
+    its limit in long runs. mttf_s: of the whole run, 1 / (nodes x rate). optimal_interval_s: the best for long runs, at
+    most the whole work. Interruptions and wall clocks p05 and p95: percentiles of the simulated runs, that is random
+    variation at a known rate. approximation_valid: lambda (u0 + dt / 2) is at most APPROXIMATION_LIMIT. Blank cells
+    have a reason.
     """
     rows, plans = [], []
     for gpus, nodes in rate.sizes(sizes):
         for habit in habits:
-            if why := rate.why_not(nodes):
-                rows.append(_row(gpus, nodes, None, habit) | {"rate": ESTIMATE[0], "reason": why})
+            if reason := rate.why_not(nodes):
+                rows.append(_plan_cells(gpus, nodes, None, habit) | {"rate": ESTIMATE[0], "reason": reason})
             for name, per_day in rate.bounds(gpus, nodes):
                 plans.append(habit.plan(nodes * per_day / SECONDS_A_DAY))
-                rows.append(_row(gpus, nodes, per_day, habit) | {"rate": name})
+                rows.append(_plan_cells(gpus, nodes, per_day, habit) | {"rate": name})
     if plans:
         columns = (np.array([getattr(plan, name) for plan in plans], float) for name in Plan.__dataclass_fields__)
-        computed = _computed(Plan(*columns), simulations, seed)
-        rows = [row if "reason" in row else row | next(computed) for row in rows]
+        computed_rows = _compute_rows(Plan(*columns), simulations, seed)
+        rows = [row if "reason" in row else row | next(computed_rows) for row in rows]
         _add_intervals(rows, rate, queue or {})
     return ETTR.frame(rows), ETTR_OUTLOOK.frame(rows)
 
 
 def _add_intervals(rows: Sequence[dict], rate: NodeRate, queue: Mapping) -> None:
-    """Adds ettr_ci_low and ettr_ci_high, or why they lack, to rows at a rate that has both ends."""
-    at = {(row["gpus"], row["nodes"], row["checkpoint_interval_s"], row["rate"]): row for row in rows}
-    for (*run, name), row in at.items():
-        ends = next((names[1:] for names in (ESTIMATE, MEASURED) if names[0] == name), ())
-        low, high = (at.get((*run, end), {}).get("ettr_renewal") for end in (ends or (None, None)))
+    """Add ettr_ci_low and ettr_ci_high, or the reason that they are missing, to rows whose rate has both bounds."""
+    row_by_key = {(row["gpus"], row["nodes"], row["checkpoint_interval_s"], row["rate"]): row for row in rows}
+    for (*run, name), row in row_by_key.items():
+        bound_names = next((names[1:] for names in (ESTIMATE, MEASURED) if names[0] == name), ())
+        low, high = (row_by_key.get((*run, bound), {}).get("ettr_renewal") for bound in (bound_names or (None, None)))
         if low is None or high is None:
             continue
         if "reason" in queue:
@@ -231,70 +230,70 @@ def _add_intervals(rows: Sequence[dict], rate: NodeRate, queue: Mapping) -> None
         per_s = 1 / row["mttf_s"] if "mttf_s" in row else 0.0
         habit = Habits(*(row[name] for name in habit_columns(Habits(0, 0, 0, 0, 0))))
         short, long = (
-            float(ettr_renewal(replace(habit, queue_s=queue.get(end, habit.queue_s)).plan(per_s)))
-            for end in ("low", "high")
+            float(ettr_renewal(replace(habit, queue_s=queue.get(bound, habit.queue_s)).plan(per_s)))
+            for bound in ("low", "high")
         )
         # The higher the failure rate and the longer the wait, the lower the ratio.
         row["ettr_ci_low"], row["ettr_ci_high"] = combined_interval(row["ettr_renewal"], (high, long), (low, short))
 
 
 def mitigation_table(rate: NodeRate, habit: Habits, sizes: Sequence[int]) -> pl.DataFrame:
-    """What one change at a time brings at every size, by the exact renewal form.
+    """Return the effect of one change at a time at every size, by the exact renewal form.
 
-    At the projected failure rate; where there is none, at the one measured in runs of that size. The columns of the
-    plan are those after the change. Saved: node-hours (and GPU-hours) that the run holds its nodes for each week of
-    work done, start-ups, writes and lost work included; waiting in the queue holds none.
+    The rate is the projected one, or else the one measured in runs of that size. The columns of the plan are those
+    after the change. Saved: node-hours (and GPU-hours) of allocation per week of work done, including start-ups, writes
+    and lost work. Waiting in the queue allocates none.
     """
     rows = []
     for gpus, nodes in rate.sizes(sizes):
         bounds = dict(rate.bounds(gpus, nodes))
-        by = next((name for name in (ESTIMATE[0], MEASURED[0]) if name in bounds), None)
-        if by is None:
+        rate_name = next((name for name in (ESTIMATE[0], MEASURED[0]) if name in bounds), None)
+        if rate_name is None:
             rows.append({"gpus": gpus, "nodes": nodes, "reason": rate.why_not(nodes)})
             continue
-        before = habit.plan(nodes * bounds[by] / SECONDS_A_DAY)
-        for name, after in _mitigated(before):
-            rows.append(_mitigation(gpus, nodes, name, before, after))
+        plan = habit.plan(nodes * bounds[rate_name] / SECONDS_A_DAY)
+        for name, changed_plan in _list_mitigations(plan):
+            rows.append(_mitigation_row(gpus, nodes, name, plan, changed_plan))
     return MITIGATIONS.frame(rows)
 
 
-def _mitigated(plan: Plan) -> list[tuple[str, Plan]]:
+def _list_mitigations(plan: Plan) -> list[tuple[str, Plan]]:
     best = _best_interval(plan)
-    changed = [
+    mitigations = [
         ("failure rate halved", replace(plan, failures_per_s=plan.failures_per_s / 2)),
         ("start-up time halved", replace(plan, restart_s=plan.restart_s / 2)),
         ("queue time halved", replace(plan, queue_s=plan.queue_s / 2)),
         (FASTER_WRITES, replace(plan, write_s=plan.write_s / 10)),
     ]
     if np.isfinite(best) and best > 0:
-        changed.append((BEST_INTERVAL, replace(plan, interval_s=best)))
-    return changed
+        mitigations.append((BEST_INTERVAL, replace(plan, interval_s=best)))
+    return mitigations
 
 
-def _mitigation(gpus: int | None, nodes: int, name: str, before: Plan, after: Plan) -> dict:
-    row = _row(gpus, nodes, after.failures_per_s * SECONDS_A_DAY / nodes, after) | {"mitigation": name}
-    row |= {"ettr_before": float(ettr_renewal(before)), "ettr_after": float(ettr_renewal(after))}
-    held = [float(expected_scheduled_s(plan)) / plan.productive_s for plan in (before, after)]
-    if not np.isfinite(held[0]):
+def _mitigation_row(gpus: int | None, nodes: int, name: str, plan_before: Plan, plan_after: Plan) -> dict:
+    row = _plan_cells(gpus, nodes, plan_after.failures_per_s * SECONDS_A_DAY / nodes, plan_after) | {"mitigation": name}
+    row |= {"ettr_before": float(ettr_renewal(plan_before)), "ettr_after": float(ettr_renewal(plan_after))}
+    held_per_work = [float(expected_scheduled_s(plan)) / plan.productive_s for plan in (plan_before, plan_after)]
+    if not np.isfinite(held_per_work[0]):
         return row | {"reason": "without it the run would not end"}
-    saved = WEEK_H * nodes * (held[0] - held[1])
+    saved = WEEK_H * nodes * (held_per_work[0] - held_per_work[1])
     row["node_hours_saved_per_productive_week"] = saved
     if gpus is not None:
         row["gpu_hours_saved_per_productive_week"] = saved / nodes * gpus
     return row
 
 
-def _row(gpus: int | None, nodes: int | None, per_day: float | None, habit: Habits | Plan) -> dict:
+def _plan_cells(gpus: int | None, nodes: int | None, per_day: float | None, habit: Habits | Plan) -> dict:
     return {"gpus": gpus, "nodes": nodes, "failure_rate_per_node_day": per_day} | habit_columns(habit)
 
 
 def _best_interval(plan: Plan) -> np.ndarray:
-    """At most the work itself: then the one checkpoint is the result."""
+    """Return the best interval, at most the whole work: then the only checkpoint is the result."""
     return np.minimum(optimal_interval_s(plan.failures_per_s, plan.write_s), plan.productive_s)
 
 
-def _computed(plan: Plan, simulations: int, seed: int) -> Iterator[dict]:
-    """The computed columns of each plan, a mapping each, without those that cannot be given."""
+def _compute_rows(plan: Plan, simulations: int, seed: int) -> Iterator[dict]:
+    """Yield the computed columns of each plan, without blank ones."""
     best = _best_interval(plan)
     has_best = np.isfinite(best) & (best > 0)
     at_best = replace(plan, interval_s=np.where(has_best, best, plan.interval_s))
@@ -306,23 +305,23 @@ def _computed(plan: Plan, simulations: int, seed: int) -> Iterator[dict]:
         "optimal_interval_s": np.where(has_best, best, np.nan),
         "ettr_at_optimum": np.where(has_best, ettr_renewal(at_best), np.nan),
     }
-    simulated = _simulated(plan, simulations, seed)
-    for i, lost in enumerate(plan.lost_share):
+    simulated = _simulate_rows(plan, simulations, seed)
+    for i, lost_share in enumerate(plan.lost_share):
         row = {name: float(values[i]) for name, values in columns.items() if np.isfinite(values[i])}
-        row |= simulated[i] | {"approximation_valid": bool(lost <= APPROXIMATION_LIMIT)}
-        yield row | {"reason": "; ".join(_reasons(row, lost)) or None}
+        row |= simulated[i] | {"approximation_valid": bool(lost_share <= APPROXIMATION_LIMIT)}
+        yield row | {"reason": "; ".join(_list_reasons(row, lost_share)) or None}
 
 
-def _reasons(row: dict, lost: float) -> list[str]:
+def _list_reasons(row: dict, lost_share: float) -> list[str]:
     reasons = []
     if "mttf_s" not in row:
         reasons.append("no failures at this rate")
     elif "optimal_interval_s" not in row:
         reasons.append("writes are free: the shorter the interval, the better")
-    if lost > APPROXIMATION_LIMIT:
-        fail = "fail" if lost < 1 else "do not exist"
-        share = f"{lost:.2g}" if lost < 10 else f"{lost:,.0f}"
-        reasons.append(f"λ (u0 + Δt/2) = {share} is above {APPROXIMATION_LIMIT}: the approximations {fail}")
+    if lost_share > APPROXIMATION_LIMIT:
+        verdict = "fail" if lost_share < 1 else "do not exist"
+        share = f"{lost_share:.2g}" if lost_share < 10 else f"{lost_share:,.0f}"
+        reasons.append(f"λ (u0 + Δt/2) = {share} is above {APPROXIMATION_LIMIT}: the approximations {verdict}")
     if "expected_wall_s" not in row:
         reasons.append("the run would not end in any time that can be written down")
     if "ettr_simulated" not in row:
@@ -332,45 +331,45 @@ def _reasons(row: dict, lost: float) -> list[str]:
     return reasons
 
 
-def _simulated(plan: Plan, simulations: int, seed: int) -> list[dict]:
-    """The simulated columns of each plan, a mapping each, empty where it was not simulated. All are played at once."""
-    # The first failure, or the end, takes a draw too.
+def _simulate_rows(plan: Plan, simulations: int, seed: int) -> list[dict]:
+    """Return the simulated columns of each plan, empty if it was not simulated. All plans are simulated at once."""
+    # The first failure, or the end, needs a draw too.
     draws = expected_interruptions(plan) + 1
     runs = np.minimum(np.floor(MOST_DRAWS / draws), simulations).astype(int)
     runs[runs < min(FEWEST_RUNS, simulations)] = 0
-    played = Plan(*(np.repeat(getattr(plan, name), runs) for name in Plan.__dataclass_fields__))
-    wall, interruptions = simulate(played, np.random.default_rng(seed))
+    repeated_plan = Plan(*(np.repeat(getattr(plan, name), runs) for name in Plan.__dataclass_fields__))
+    wall, interruptions = simulate(repeated_plan, np.random.default_rng(seed))
     rows = []
     for productive, end, count in zip(plan.productive_s, np.cumsum(runs), runs, strict=True):
         if count < 2:
             rows.append({})
             continue
-        mine = slice(end - count, end)
-        estimate, error = simulated_ettr(productive, wall[mine])
+        run_slice = slice(end - count, end)
+        estimate, se = simulated_ettr(productive, wall[run_slice])
         row = {"ettr_simulated": estimate, "simulated_runs": int(count)}
-        if interruptions[mine].any():
-            row["ettr_simulated_se"] = float(error)
+        if interruptions[run_slice].any():
+            row["ettr_simulated_se"] = float(se)
         for name, values in (("interruptions_p{}", interruptions), ("wall_p{}_s", wall)):
             for percent in ("05", "95"):
-                found = np.quantile(values[mine], int(percent) / 100, method="inverted_cdf")
-                row["simulated_" + name.format(percent)] = float(found)
+                quantile = np.quantile(values[run_slice], int(percent) / 100, method="inverted_cdf")
+                row["simulated_" + name.format(percent)] = float(quantile)
         rows.append(row)
     return rows
 
 
 def ettr_contour(rate: NodeRate, habit: Habits, target_gpus: int) -> pl.DataFrame:
-    """The highest failure rate of a node that leaves a run the ratio `ettr`: ETTR_CONTOUR.
+    """Return the highest failure rate of a node that leaves a run the ratio `ettr`: ETTR_CONTOUR.
 
-    After figure 10 of Kokolis et al. (HPCA 2025), by the model alone: of the trace come the size of a node and the
-    wait. A row for `target_gpus` and LARGE_GPUS (nodes where the machines hold no GPUs), for each of LEVELS and
-    INTERVALS_S, in this order; the interval of `habit` plays no part. By the exact renewal form, which falls with the
-    rate; found by bisection to 12 digits. Blank, with a reason, where the writes, start-up and wait alone leave less.
+    After figure 10 of Kokolis et al. (HPCA 2025), by the model alone: only the size of a node and the wait come from
+    the trace. A row for `target_gpus` and LARGE_GPUS (nodes if the machines hold no GPUs), for each of LEVELS and
+    INTERVALS_S, in this order; the interval of `habit` is not used. The exact renewal form falls with the rate, so
+    bisection finds the rate to 12 digits. Blank, with a reason, if writes, start-up and wait alone leave less.
     """
     levels, intervals = (grid.ravel() for grid in np.meshgrid(LEVELS, INTERVALS_S, indexing="ij"))
-    bearable = _bearable(levels, intervals.astype(float), habit)
+    rates_per_s = _bearable_rates(levels, intervals.astype(float), habit)
     rows = []
     for gpus, nodes in rate.sizes(sorted({target_gpus, LARGE_GPUS})):
-        for level, interval, per_s in zip(levels.tolist(), intervals.tolist(), bearable.tolist(), strict=True):
+        for level, interval, per_s in zip(levels.tolist(), intervals.tolist(), rates_per_s.tolist(), strict=True):
             row = {"gpus": gpus, "nodes": nodes, "ettr": level} | habit_columns(replace(habit, interval_s=interval))
             if per_s != per_s:
                 row["reason"] = NEVER
@@ -380,8 +379,8 @@ def ettr_contour(rate: NodeRate, habit: Habits, target_gpus: int) -> pl.DataFram
     return ETTR_CONTOUR.frame(rows)
 
 
-def _bearable(levels: np.ndarray, intervals: np.ndarray, habit: Habits) -> np.ndarray:
-    """Failures per second of the run at which the ratio is the level; NaN where it is below without any."""
+def _bearable_rates(levels: np.ndarray, intervals: np.ndarray, habit: Habits) -> np.ndarray:
+    """Return the failures per second of the run at which the ratio is the level; NaN if it is lower without any."""
 
     def ratio(per_s: np.ndarray) -> np.ndarray:
         return ettr_renewal(replace(habit, interval_s=intervals).plan(per_s))
@@ -389,6 +388,6 @@ def _bearable(levels: np.ndarray, intervals: np.ndarray, habit: Habits) -> np.nd
     low, high = np.full_like(levels, np.log(_LOWEST)), np.full_like(levels, np.log(_HIGHEST))
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        keeps = ratio(np.exp(middle)) >= levels
-        low, high = np.where(keeps, middle, low), np.where(keeps, high, middle)
+        is_kept = ratio(np.exp(middle)) >= levels
+        low, high = np.where(is_kept, middle, low), np.where(is_kept, high, middle)
     return np.where(ratio(np.full_like(levels, _LOWEST)) >= levels, np.exp(low), np.nan)

@@ -1,4 +1,4 @@
-"""The numbers of the effective training time ratio (ETTR): what the run of the target size has to expect."""
+"""The numbers of the effective training time ratio (ETTR): what the run of the target size can expect."""
 
 import polars as pl
 
@@ -22,7 +22,7 @@ _BY_SAVING = "-node_hours_saved_per_productive_week"
 
 
 def _bounds(suffix: str) -> str:
-    return " ".join(f"ettr_ci_{end}{suffix}=ettr_ci_{end}" for end in ("low", "high"))
+    return " ".join(f"ettr_ci_{bound}{suffix}=ettr_ci_{bound}" for bound in ("low", "high"))
 
 
 NUMBERS = [
@@ -40,7 +40,7 @@ NUMBERS = [
     cells(ETTR_OUTLOOK, "ettr.{rate}", _EXPECTED, n="failures", of_target=True),
     cells(ETTR_OUTLOOK, "ettr", _OPTIMUM, n="failures", answers=True),
     cells(ETTR_OUTLOOK, "ettr.simulated", _SIMULATED, n="simulated_runs", answers=True),
-    # Less waiting raises the ratio most, and saves no node anything.
+    # A shorter queue raises the ratio most, but saves no node time.
     cells(
         MITIGATIONS,
         "ettr.mitigation",

@@ -1,4 +1,4 @@
-"""What is told of the run planned for: its rows in the tables of plans, and its row of TARGET_RUN."""
+"""The planned run: its rows in the tables of plans, and its row of TARGET_RUN."""
 
 import polars as pl
 
@@ -6,57 +6,57 @@ from ttf.analyses.large_runs.plan_ettr import ETTR, ETTR_OUTLOOK, MITIGATIONS, T
 from ttf.stats.large_runs.plans import ESTIMATE, MEASURED, rate_row
 
 
-def with_target(
+def mark_target(
     ettr: pl.DataFrame,
     outlook: pl.DataFrame,
     mitigations: pl.DataFrame,
-    assumed: pl.DataFrame,
+    assumptions: pl.DataFrame,
     rates: pl.DataFrame,
-    by_gpus: pl.DataFrame,
+    sizes: pl.DataFrame,
 ) -> dict[str, pl.DataFrame]:
-    """The tables of these names with their rows of the target marked, and target_run.
+    """Return the tables of these names with their rows of the target marked, and target_run.
 
-    assumed: ETTR_ASSUMPTIONS; rates: node_failure_rate.csv; by_gpus: mttf_by_gpus.csv.
+    assumptions: ETTR_ASSUMPTIONS; rates: node_failure_rate.csv; sizes: mttf_by_gpus.csv.
     """
-    settings = {row["assumption"]: row for row in assumed.iter_rows(named=True)}
+    settings = {row["assumption"]: row for row in assumptions.iter_rows(named=True)}
     size, failures = settings["size of the run"]["amount"], settings["failure rate"]["n"]
-    at_first = pl.col("checkpoint_interval_s") == settings["checkpoint interval"]["amount"]
+    is_first_interval = pl.col("checkpoint_interval_s") == settings["checkpoint interval"]["amount"]
     is_size = pl.coalesce("gpus", "nodes") == size
     has_runs = rates["node_gpus"].first() is not None
-    bucket = by_gpus.filter(pl.lit(has_runs) & (pl.col("gpus_low") <= size) & (size <= pl.col("gpus_high")))
+    bucket = sizes.filter(pl.lit(has_runs) & (pl.col("gpus_low") <= size) & (size <= pl.col("gpus_high")))
     observed = bucket["failures"].first() if bucket.height else None
-    of_target = ettr.filter(is_size & at_first)
-    # The rate that the text answers by: the projected one, else the one measured in runs of that size.
-    rates_known = of_target.drop_nulls("ettr_renewal")["rate"].to_list()
-    by = next((name for name in (ESTIMATE[0], MEASURED[0]) if name in rates_known), None)
+    target_rows = ettr.filter(is_size & is_first_interval)
+    # The rate that the page quotes: the projected one, else the one measured in runs of that size.
+    known_rates = target_rows.drop_nulls("ettr_renewal")["rate"].to_list()
+    rate_name = next((name for name in (ESTIMATE[0], MEASURED[0]) if name in known_rates), None)
     is_measured = pl.col("rate").is_in(MEASURED)
     marks = {
         "failures": pl.when(is_measured).then(pl.lit(observed, pl.Int64)).otherwise(pl.lit(failures, pl.Int64)),
-        "of_target": is_size & at_first,
-        "answers": (is_size & at_first & (pl.col("rate") == pl.lit(by, pl.String))).fill_null(False),
+        "of_target": is_size & is_first_interval,
+        "answers": (is_size & is_first_interval & (pl.col("rate") == pl.lit(rate_name, pl.String))).fill_null(False),
     }
-    clustered = rate_row(rates).get("ci_low_clustered") is not None, bucket["ci_low_clustered_s"].count() > 0
-    is_clustered = pl.when(is_measured).then(pl.lit(clustered[1])).otherwise(pl.lit(clustered[0]))
-    ettr, outlook = ettr.with_columns(clustered=is_clustered, **marks), outlook.with_columns(**marks)
-    beyond = ettr.filter(~pl.col("approximation_valid"), at_first, rate=ESTIMATE[0])
+    are_clustered = rate_row(rates).get("ci_low_clustered") is not None, bucket["ci_low_clustered_s"].count() > 0
+    clustered_cell = pl.when(is_measured).then(pl.lit(are_clustered[1])).otherwise(pl.lit(are_clustered[0]))
+    ettr, outlook = ettr.with_columns(clustered=clustered_cell, **marks), outlook.with_columns(**marks)
+    invalid_rows = ettr.filter(~pl.col("approximation_valid"), is_first_interval, rate=ESTIMATE[0])
     row = {
-        "by": by,
+        "by": rate_name,
         "basis": settings["failure rate"]["source"],
         "rate_failures": failures,
         "unit": settings["size of the run"]["unit"],
         "queue_source": settings["queue"]["source"],
         "no_interval": settings["queue"]["reason"],
         "waits": settings["queue"]["n"],
-        "limit_size": beyond.select(pl.coalesce("gpus", "nodes").min()).item(),
+        "limit_size": invalid_rows.select(pl.coalesce("gpus", "nodes").min()).item(),
     }
     for test in bucket.filter(pl.col("p_clustered").is_not_null()).iter_rows(named=True):
         row |= {"check_runs": test["jobs"], "check_observed": observed, "check_p_value": test["p_clustered"]}
         row["check_expected"] = test["expected_failures"]
-    estimate = of_target.row(by_predicate=pl.col("rate") == ESTIMATE[0], named=True)
+    estimate = target_rows.row(by_predicate=pl.col("rate") == ESTIMATE[0], named=True)
     if estimate["ettr_renewal"] is None:
         row |= {"withheld": estimate["reason"], "needed": rates["needed"].first()}
-    if by is not None:
-        row |= _answer(ettr, outlook.row(by_predicate=pl.col("answers"), named=True))
+    if rate_name is not None:
+        row |= _answer_cells(ettr, outlook.row(by_predicate=pl.col("answers"), named=True))
     return {
         "ettr": ETTR.typed(ettr),
         "ettr_outlook": ETTR_OUTLOOK.typed(outlook),
@@ -65,18 +65,17 @@ def with_target(
     }
 
 
-def _answer(ettr: pl.DataFrame, outlook: dict) -> dict:
-    """Cells of TARGET_RUN. ettr: with marks; outlook: the row that answers."""
+def _answer_cells(ettr: pl.DataFrame, outlook: dict) -> dict:
     row = ettr.row(by_predicate=pl.col("answers"), named=True)
     mttf_by_rate = dict(ettr.filter("of_target").select("rate", "mttf_s").iter_rows())
-    # A higher rate is a shorter time.
+    # A higher rate means a shorter time between failures.
     low, high = ("high", "low") if row["rate"] == ESTIMATE[0] else ("measured_rate_high", "measured_rate_low")
     interruptions = outlook["expected_interruptions"] or 0
-    answer = {"failures": row["failures"], "queued_s": outlook["queue_s"] * (1 + interruptions)}
-    answer |= {"mttf_low_s": mttf_by_rate.get(low), "mttf_high_s": mttf_by_rate.get(high)}
+    cells = {"failures": row["failures"], "queued_s": outlook["queue_s"] * (1 + interruptions)}
+    cells |= {"mttf_low_s": mttf_by_rate.get(low), "mttf_high_s": mttf_by_rate.get(high)}
     if outlook["expected_wall_s"] is not None and outlook["scheduled_share"]:
-        work, held = row["productive_s"], row["productive_s"] / outlook["scheduled_share"]
-        answer |= {"wall_productive_s": work, "wall_overhead_s": max(0.0, held - work)}
-        answer["wall_queued_s"] = max(0.0, outlook["expected_wall_s"] - held)
-        answer["requeue_saved_s"] = interruptions * row["queue_s"]
-    return answer
+        work_s, held_s = row["productive_s"], row["productive_s"] / outlook["scheduled_share"]
+        cells |= {"wall_productive_s": work_s, "wall_overhead_s": max(0.0, held_s - work_s)}
+        cells["wall_queued_s"] = max(0.0, outlook["expected_wall_s"] - held_s)
+        cells["requeue_saved_s"] = interruptions * row["queue_s"]
+    return cells

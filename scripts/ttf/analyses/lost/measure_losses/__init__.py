@@ -1,4 +1,4 @@
-"""What did failures cost, whose were they, how do they repeat, and what would have saved some of it?"""
+"""What did failures cost, who had them, how do they repeat, and what would have saved some of it?"""
 
 from ttf.analyses.declaration import Analysis
 from ttf.engine.columns import clustered, ends, top_owners, wilson
@@ -7,27 +7,27 @@ from ttf.engine.contract import REASON, count, name, number, reason, share, tabl
 _HOURS = "GPU-hours"
 _LOSSES = {
     "runs": count("Attempts", "Attempts that started.", unit="attempts"),
-    "gpu_hours": number("GPU-hours", "GPU time of the attempts.", unit=_HOURS),
+    "gpu_hours": number("GPU-hours", "GPU time of these attempts.", unit=_HOURS),
     "gpu_hours_share": share("Share of GPU-hours", "Of the GPU time of all attempts.", blank=REASON),
     "failed_runs": count("Failed", "Attempts that failed.", unit="attempts"),
-    "failed_without_time": count("without a time", "Those without a known run time.", unit="attempts"),
+    "failed_without_time": count("without a time", "Attempts without a known run time.", unit="attempts"),
     "failed_gpu_hours": number("their GPU-hours", "Whole GPU time of failed attempts.", unit=_HOURS),
     "failed_gpu_hours_share": share(
-        "Share", "Of the GPU time: of all attempts, or by month of its attempts.", blank=REASON
+        "Share", "Of the GPU time of all attempts; by month, of the month's attempts.", blank=REASON
     ),
-    "infra_basis": words("Basis", "How infrastructure failures are known; proxy: any failure, cause unknown."),
+    "infra_basis": words("Basis", "How infrastructure failures are identified; proxy: any failure, cause unknown."),
     "infra_failures": count("Infrastructure failures", "Attempts that infrastructure ended.", unit="attempts"),
-    "infra_without_time": count("without a time", "Those without a known run time.", unit="attempts"),
+    "infra_without_time": count("without a time", "Attempts without a known run time.", unit="attempts"),
     "infra_gpu_hours": number("GPU-hours of infrastructure failures", "Whole GPU time of these attempts.", unit=_HOURS),
     "infra_gpu_hours_share": share(
-        "Share", "Of the GPU time: of all attempts, or by month of its attempts.", blank=REASON
+        "Share", "Of the GPU time of all attempts; by month, of the month's attempts.", blank=REASON
     ),
-    "checkpoint_interval_s": whole_seconds("Checkpoint interval", "Assumed: half of it is lost."),
+    "checkpoint_interval_s": whole_seconds("Checkpoint interval", "Assumed; half of it is lost."),
     "first_order_gpu_hours": number(
         "GPU-hours lost", "Since the last checkpoint, at infrastructure failures.", unit=_HOURS
     ),
     "preemptions": count("Preempted", "Attempts that the scheduler preempted.", blank=REASON, unit="attempts"),
-    "second_order_gpu_hours": number("lost, at most", "At all preemptions: an upper bound.", blank=REASON, unit=_HOURS),
+    "second_order_gpu_hours": number("lost, at most", "At all preemptions; an upper bound.", blank=REASON, unit=_HOURS),
     "linked_preemptions": count(
         "Linked", "Preempted for an attempt after an infrastructure failure.", blank=REASON, unit="attempts"
     ),
@@ -39,7 +39,7 @@ _LOSSES = {
 }
 LOST_WORK = table(
     "lost_work",
-    "What failures cost in attempts of one size.",
+    "Cost of failures in attempts of one size.",
     gpus_low=count("GPUs from", "Fewest GPUs of the attempt; a share of one counts as 1.", unit="GPUs"),
     gpus_high=count("GPUs to", "Most GPUs of the attempt.", unit="GPUs"),
     **_LOSSES,
@@ -48,83 +48,83 @@ LOST_WORK = table(
 SMALL_GPUS = 8
 LOST_WORK_ALL = table(
     "lost_work_all",
-    "What failures cost in all attempts.",
+    "Cost of failures in all attempts.",
     **{name: column for name, column in _LOSSES.items() if name != "reason"},
-    first_order_gpu_hours_share=share("Share lost", "first_order_gpu_hours of gpu_hours.", blank=REASON),
+    first_order_gpu_hours_share=share("Share lost", "first_order_gpu_hours over gpu_hours.", blank=REASON),
     failed_above_8_gpus_share=share(
         "Share of large ones",
-        f"Of the GPU time of failed attempts: of those on more than {SMALL_GPUS} GPUs.",
+        f"GPU time of failed attempts on more than {SMALL_GPUS} GPUs, over that of all failed ones.",
         blank="no failed attempt has GPU time",
         n="failed_runs",
     ),
 )
 LOST_WORK_BY_MONTH = table(
     "lost_work_by_month",
-    "What failures cost in attempts that ended, or were last seen, in one month.",
+    "Cost of failures in attempts that ended, or were last seen, in one month.",
     window=words("Month", "Of the calendar (UTC), or 28 days from the trace's beginning.", blank=REASON),
     start_s=whole_seconds("From", "Start of the month.", blank=REASON),
-    end_s=whole_seconds("To", "Start of the next one.", blank=REASON),
+    end_s=whole_seconds("To", "Start of the next month.", blank=REASON),
     complete=truth("Complete", "The trace covers the whole month.", blank=REASON),
     **_LOSSES,
 )
 FAILURES_BY_OWNER = table(
     "failures_by_owner",
-    "A user or an account: those with the most GPU time in failed attempts.",
+    "A user or an account with the most GPU time in failed attempts.",
     owner_by=words("By", "user or account."),
-    owner=name("Owner", "As the trace names it.", by="owner_by"),
+    owner=name("Owner", "Name in the trace.", by="owner_by"),
     ended=count("Ended", "Jobs with success or failure.", unit="jobs"),
     failures=count("Failures", "Jobs that failed.", unit="jobs"),
-    failure_share=share("Share", "Failures over the jobs that ended.", blank=REASON),
+    failure_share=share("Share", "Failures over ended jobs.", blank=REASON),
     **wilson(blank=REASON),
     **clustered(share),
-    failed_runs=count("Failed attempts", "Also of jobs that then succeeded.", unit="attempts"),
+    failed_runs=count("Failed attempts", "Including those of jobs that then succeeded.", unit="attempts"),
     failed_gpu_hours=number("GPU-hours of failed attempts", "Their whole GPU time.", unit=_HOURS),
-    failed_gpu_hours_share=share("Share of them", "Of that of all owners.", blank=REASON),
+    failed_gpu_hours_share=share("Share of them", "Of the GPU time of failed attempts of all owners.", blank=REASON),
 )
 FAILURE_CONCENTRATION = table(
     "failure_concentration",
-    "The first users, or accounts, by their ended jobs or their failures, and what is theirs.",
+    "The top users, or accounts, by ended jobs or by failures, and their shares.",
     **top_owners("ended (most ended jobs first) or failures (most failures first)."),
     ended=count("Ended", "Their jobs with success or failure.", unit="jobs"),
-    ended_share=share("Share of ended", "Of those of all owners."),
+    ended_share=share("Share of ended", "Of the ended jobs of all owners."),
     failures=count("Failures", "Their jobs that failed.", unit="jobs"),
-    failures_share=share("Share of failures", "Of those of all owners.", blank=REASON),
+    failures_share=share("Share of failures", "Of the failures of all owners.", blank=REASON),
     failed_gpu_hours=number("GPU-hours of failed attempts", "Whole GPU time of their failed attempts.", unit=_HOURS),
-    failed_gpu_hours_share=share("Share of them", "Of that of all owners.", blank=REASON),
+    failed_gpu_hours_share=share("Share of them", "Of the GPU time of failed attempts of all owners.", blank=REASON),
 )
 REPEATS = table(
     "repeats",
     "A measure of how failures repeat within groups of jobs.",
     group_by=words("Group", "user, recurrence_group, job (attempts of one job) or part (tries of one part of a job)."),
     measure=words("What", "What is estimated."),
-    n=count("n", "Jobs, for times groups, of parts tries."),
-    groups=count("Groups", "Groups that they are of.", unit="groups"),
-    events=count("Events", "Those of them that count.", blank=REASON, unit="failures"),
+    n=count("n", "Jobs; groups for times; tries for parts."),
+    groups=count("Groups", "Groups of these jobs.", unit="groups"),
+    events=count("Events", "Jobs, groups or tries with the event.", blank=REASON, unit="failures"),
     unit=words("Unit", "Of the estimate: share, failures or s.", blank=REASON),
     estimate=number("Estimate", "Share, ratio or median time, in `unit`.", blank=REASON),
-    **ends(number, "the 95% CI, in `unit`; the groups are its clusters", REASON),
-    reason=reason("Why cells of the row are blank, or that the estimate has no interval."),
+    **ends(number, "the 95% CI, in `unit`, clustered by group", REASON),
+    reason=reason("Why cells of the row are blank, or why the estimate has no interval."),
 )
 _NO_TRIAL, _TRIAL = "the scenario has no trial", "the scenario is a trial, or the column reason says why"
 WHAT_IF = table(
     "what_if",
-    "A piece of advice: GPU time that it would have saved, and what it would have cost.",
+    "A change of practice: GPU time that it would have saved, and its cost.",
     scenario=words("What if", "trial_on_one_gpu, no_retry or no_retry_of_deterministic."),
     trial_s=whole_seconds("Trial run", "Length of the trial run on one GPU.", _NO_TRIAL),
-    n=count("Jobs", "Jobs that the advice is for.", blank=REASON, unit="jobs"),
-    affected=count("Affected", "Those that it would have caught.", blank=REASON, unit="jobs"),
+    n=count("Jobs", "Jobs that the change concerns.", blank=REASON, unit="jobs"),
+    affected=count("Affected", "Jobs that it would have caught.", blank=REASON, unit="jobs"),
     saved_gpu_hours=number("GPU-hours saved", "An upper bound.", blank=REASON, unit=_HOURS),
-    cost_gpu_hours=number("Cost of the trial runs", "Of jobs that it would not catch.", blank=REASON, unit=_HOURS),
-    net_gpu_hours=number("Net", "Saved less cost.", blank=REASON, unit=_HOURS),
-    net_share=number("Net share", "Net over the GPU time of all attempts.", blank=REASON, unit="share"),
-    given_up=count(
-        "Later successes", "Jobs that succeeded on a later attempt, and would not have.", _TRIAL, unit="jobs"
+    cost_gpu_hours=number(
+        "Cost of the trial runs", "Cost for jobs that it would not catch.", blank=REASON, unit=_HOURS
     ),
-    given_up_gpu_hours=number("their GPU-hours", "Of their later attempts.", _TRIAL, unit=_HOURS),
+    net_gpu_hours=number("Net", "Saved minus cost.", blank=REASON, unit=_HOURS),
+    net_share=number("Net share", "Net over the GPU time of all attempts.", blank=REASON, unit="share"),
+    given_up=count("Later successes", "Jobs that would have lost a success on a later attempt.", _TRIAL, unit="jobs"),
+    given_up_gpu_hours=number("their GPU-hours", "GPU-hours of their later attempts.", _TRIAL, unit=_HOURS),
 )
 
 ANALYSIS = Analysis(
-    question="What did failures cost, whose were they, how do they repeat, and what would have saved some of it?",
+    question="What did failures cost, who had them, how do they repeat, and what would have saved some of it?",
     theme="lost",
     rank=10,
     needs=["jobs", "lives_infra"],

@@ -1,4 +1,4 @@
-"""What failures cost by size of the run, and how far they come from a few users."""
+"""Cost of failures by size of the run, and how concentrated they are among few users."""
 
 import altair as alt
 import polars as pl
@@ -12,85 +12,89 @@ from ttf.engine.words import gpus_label, listed, many, plural
 from ttf.records.infra import PROXY
 from ttf.records.inputs import Inputs
 
-_INFRA, _OTHER, _FAILED, _REST = "failed: infrastructure", "failed: other", "failed, cause unknown", "not failed"
-_COLOURS = {_INFRA: INFRA, _OTHER: FAILURE, _FAILED: FAILURE, _REST: OPEN}
+_INFRA, _OTHER, _FAILED, _NOT_FAILED = "failed: infrastructure", "failed: other", "failed, cause unknown", "not failed"
+_COLOURS = {_INFRA: INFRA, _OTHER: FAILURE, _FAILED: FAILURE, _NOT_FAILED: OPEN}
 
 
-def gpu_hours_by_size(given: Inputs, study: Study) -> Figure:
-    """GPU-hours of runs by their size: those that failed, by infrastructure and otherwise, and those that did not."""
-    what = "GPU-hours by job size"
-    sizes = given["lost_work"].filter((pl.col("gpus_high") > 0) & (pl.col("gpu_hours") > 0))
+def gpu_hours_by_size(inputs: Inputs, study: Study) -> Figure:
+    """Draw GPU-hours of runs by size: failed by infrastructure, failed otherwise, and not failed."""
+    title = "GPU-hours by job size"
+    sizes = inputs["lost_work"].filter((pl.col("gpus_high") > 0) & (pl.col("gpu_hours") > 0))
     if not sizes["failed_runs"].sum() and not sizes["infra_failures"].sum():
-        return nothing_to_draw(what, f"no {study.unit} that failed has GPU time")
-    # An infra failure may end a run that the trace does not count as failed: nothing is drawn below zero.
-    known = sizes["infra_basis"][0] != PROXY
-    infra = pl.col("infra_gpu_hours") if known else pl.lit(0.0)
+        return nothing_to_draw(title, f"no {study.unit} that failed has GPU time")
+    # Infrastructure may end a run that the trace does not count as failed; no bar may be negative.
+    has_cause = sizes["infra_basis"][0] != PROXY
+    infra = pl.col("infra_gpu_hours") if has_cause else pl.lit(0.0)
     failed = pl.max_horizontal("failed_gpu_hours", infra)
-    parts = {_INFRA: infra, (_OTHER if known else _FAILED): failed - infra, _REST: pl.col("gpu_hours") - failed}
-    rows, ends = [], []
+    parts = {
+        _INFRA: infra,
+        (_OTHER if has_cause else _FAILED): failed - infra,
+        _NOT_FAILED: pl.col("gpu_hours") - failed,
+    }
+    rows, totals = [], []
     for row in sizes.with_columns(failed=failed, **parts).iter_rows(named=True):
-        gpus, at = gpus_label(row["gpus_low"], row["gpus_high"]), 0.0
+        gpus, bar_end = gpus_label(row["gpus_low"], row["gpus_high"]), 0.0
         for part in parts:
             if row[part] > 0:
-                rows.append({"gpus": gpus, "part": part, "from": at, "to": at + row[part]})
-                at += row[part]
+                rows.append({"gpus": gpus, "part": part, "from": bar_end, "to": bar_end + row[part]})
+                bar_end += row[part]
         share = words.share(row["failed"] / row["gpu_hours"])
-        ends.append({"gpus": gpus, "hours": row["gpu_hours"], "label": share})
-    present = [part for part in parts if any(row["part"] == part for row in rows)]
-    colours = [_COLOURS[part] for part in present]
-    strokes = [OPEN_LINE if part == _REST else _COLOURS[part] for part in present]
+        totals.append({"gpus": gpus, "hours": row["gpu_hours"], "label": share})
+    drawn_parts = [part for part in parts if any(row["part"] == part for row in rows)]
+    colours = [_COLOURS[part] for part in drawn_parts]
+    strokes = [OPEN_LINE if part == _NOT_FAILED else _COLOURS[part] for part in drawn_parts]
     legend = {"title": None, "orient": "bottom", "symbolType": "square", "symbolStrokeWidth": 1, "labelFontSize": 12}
     legend |= {"columns": 2} if study.narrow else {}
-    most = max(row["hours"] for row in ends)
+    most_hours = max(row["hours"] for row in totals)
     axis = alt.Axis(title="GPU-hours", grid=False, tickCount=4, format=".2~s" if study.narrow else ",.6~g")
-    # Room for the words beside the longest bar.
-    scale = alt.Scale(domain=[0, most * (1.36 if study.narrow else 1.14)], nice=False)
+    # Room for the label next to the longest bar.
+    scale = alt.Scale(domain=[0, most_hours * (1.36 if study.narrow else 1.14)], nice=False)
     names = alt.Axis(domain=False, ticks=False, labelPadding=8, labelFontWeight="bold", labelColor=INK)
-    y = alt.Y("gpus:N", sort=[row["gpus"] for row in ends], title="GPUs", axis=names)
+    y = alt.Y("gpus:N", sort=[row["gpus"] for row in totals], title="GPUs", axis=names)
     bars = chart_of("parts").encode(
         x=alt.X("from:Q", scale=scale, axis=axis),
         x2="to:Q",
         y=y,
-        fill=alt.Fill("part:N", scale=alt.Scale(domain=present, range=colours), legend=alt.Legend(**legend)),
-        stroke=alt.Stroke("part:N", scale=alt.Scale(domain=present, range=strokes)),
+        fill=alt.Fill("part:N", scale=alt.Scale(domain=drawn_parts, range=colours), legend=alt.Legend(**legend)),
+        stroke=alt.Stroke("part:N", scale=alt.Scale(domain=drawn_parts, range=strokes)),
     )
     bars = bars.mark_bar(height=15, strokeWidth=1)
     texts = chart_of("ends").encode(x="hours:Q", y=y, text="label:N")
     texts = texts.mark_text(align="left", dx=6, fontSize=12, color=INK)
-    infra_of = ", of which ended by infrastructure," if known else ""
-    spoken = listed([f"{row['gpus']}: {row['label']} failed" for row in ends])
+    infra_note = ", of which ended by infrastructure," if has_cause else ""
+    size_texts = listed([f"{row['gpus']}: {row['label']} failed" for row in totals])
     return figure(
-        fitted(bars + texts, study, 22 * len(ends) + 70),
-        {"parts": rows, "ends": ends},
+        fitted(bars + texts, study, 22 * len(totals) + 70),
+        {"parts": rows, "ends": totals},
         study,
-        title=what,
-        subtitle=f"Failed attempts{infra_of} and all other attempts",
-        caption=f"n = {plural(given['lost_work']['runs'].sum(), 'attempt')}",
-        alt_text=f"Bars of GPU-hours by GPUs; {spoken}.",
+        title=title,
+        subtitle=f"Failed attempts{infra_note} and all other attempts",
+        caption=f"n = {plural(inputs['lost_work']['runs'].sum(), 'attempt')}",
+        alt_text=f"Bars of GPU-hours by GPUs; {size_texts}.",
     )
 
 
-def failure_concentration(given, study: Study) -> Figure:
-    """The share of failures that comes from the most active users (or accounts)."""
-    top, what = given["failure_concentration"], "Failures by user"
+def failure_concentration(inputs, study: Study) -> Figure:
+    """Draw the share of failures of the most active users, or accounts."""
+    top, title = inputs["failure_concentration"], "Failures by user"
     if not top.height:
-        return nothing_to_draw(what, f"the trace names no owner of a {study.unit} that ended")
+        return nothing_to_draw(title, f"the trace names no owner of a {study.unit} that ended")
     if not top["failures"].sum():
-        return nothing_to_draw(what, f"no {study.unit} failed")
+        return nothing_to_draw(title, f"no {study.unit} failed")
     owner_by = "user" if "user" in top["owner_by"] else top["owner_by"][0]
-    mine = top.filter(pl.col("owner_by") == owner_by)
-    owners = mine["owners"][0]
+    ranking = top.filter(pl.col("owner_by") == owner_by)
+    owners = ranking["owners"][0]
     if owners < 2:
-        return nothing_to_draw(what, f"the trace has one {owner_by} only")
-    of_jobs = f"{study.units} of the most active"
-    of_failures, of_most = "failures of the most active", "failures of those with the most failures"
-    colours = {of_jobs: ACCENT, of_failures: FAILURE, of_most: FAINT}
+        return nothing_to_draw(title, f"the trace has one {owner_by} only")
+    jobs = f"{study.units} of the most active"
+    failed, ranked = "failures of the most active", "failures of those with the most failures"
+    colours = {jobs: ACCENT, failed: FAILURE, ranked: FAINT}
     rows = []
-    curves = {"ended": {of_jobs: "ended_share", of_failures: "failures_share"}, "failures": {of_most: "failures_share"}}
-    for row in mine.iter_rows(named=True):
-        at = {"top": row["owners_in_top"] / owners, "owners": row["owners_in_top"]}
-        rows += [at | {"curve": name, "share": row[share]} for name, share in curves[row["ranked_by"]].items()]
-    # Few owners make several rows alike: one point for each.
+    curves = {"ended": {jobs: "ended_share", failed: "failures_share"}, "failures": {ranked: "failures_share"}}
+    for row in ranking.iter_rows(named=True):
+        point = {"top": row["owners_in_top"] / owners, "owners": row["owners_in_top"]}
+        rows += [point | {"curve": name, "share": row[share]} for name, share in curves[row["ranked_by"]].items()]
+    # With few owners several rows are equal: draw each point once.
     rows = list({(row["curve"], row["owners"]): row for row in rows}.values())
     rows += [{"curve": name, "top": 0, "owners": 0, "share": 0} for name in colours]
     ticks = [0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1]
@@ -105,9 +109,9 @@ def failure_concentration(given, study: Study) -> Figure:
         tooltip=[*tips("curve"), *tips(form=",", owners=many(owner_by)), *tips("share", form=".1%")],
     )
     lines = lines.mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=28))
-    # All of them: the last row.
-    ended, failures = mine["ended"].max(), mine["failures"].max()
-    tenth = mine.filter(ranked_by="ended", top_share=0.1).row(0, named=True)
+    # The last row holds all owners.
+    ended, failures = ranking["ended"].max(), ranking["failures"].max()
+    tenth = ranking.filter(ranked_by="ended", top_share=0.1).row(0, named=True)
     return figure(
         fitted(lines, study, 300),
         {"curves": rows},

@@ -17,51 +17,51 @@ from ttf.records.clusters import READ_OF_JOBS
 from ttf.records.inputs import Inputs
 from ttf.records.runs import Block, in_blocks, runs
 
-# Of which runs are made.
+# Columns from which runs are made.
 JOBS = ("user", "account", "outcome", "gpu_milli", "size")
 TIMES = ("start_s", "end_s", "runtime_s", "trace_end_s")
 ATTEMPTS = ("job", "attempt", "start_s", "end_s", "runtime_s", "outcome", "gpu_milli", "node_list")
 REASONS = ("attempt", "deterministic")
 PARTS = ("attempt_id", "placement", "attempt", "node", "outcome", "own_outcome")
-# Jobs looked at together for how failures repeat.
+# Jobs in memory at once for repeated failures.
 PARTITION_ROWS = 1 << 21
 
 
-def compute(given: Inputs) -> dict:
-    settings = given.settings.lost_work
+def compute(inputs: Inputs) -> dict:
+    settings = inputs.settings.lost_work
     trials_s = [60 * minutes for minutes in settings["trial_minutes"]]
-    jobs = given.scan("jobs", ["outcome", *OWNERS, "recurrence_group", "submit_s", *TIMES])
+    jobs = inputs.scan("jobs", ["outcome", *OWNERS, "recurrence_group", "submit_s", *TIMES])
     begin_s = pl.min_horizontal(pl.col("submit_s").min(), pl.col("start_s").min())
     begin_s, end_s = jobs.select(begin_s, pl.col("trace_end_s").max()).collect(engine="streaming").row(0)
-    told = settings["checkpoint_interval_s"], begin_s, trials_s
-    parts = [of_block(*block, *told) for block in _blocks(given)]
+    block_settings = settings["checkpoint_interval_s"], begin_s, trials_s
+    parts = [sum_block(*block, *block_settings) for block in _blocks(inputs)]
     owners, losses = owner_counts(parts), loss_sums(parts, settings["preemption_window_s"])
-    with given.scratch() as spilled:
-        of_runs = pl.concat(part["times"] for part in parts)
-        placements = given.scan("placements", PARTS) if "placements" in given else None
-        attempt_jobs = given.read("attempts", ["job"])["job"] if "attempts" in given else None
-        partitions = partitions_of([jobs], PARTITION_ROWS, spilled)
-        of_repeats = repeats(jobs, of_runs, partitions, placements, attempt_jobs)
-    alike = given.scan("jobs", ["outcome", *OWNERS, *READ_OF_JOBS])
+    with inputs.scratch() as scratch_folder:
+        run_times = pl.concat(part["times"] for part in parts)
+        placements = inputs.scan("placements", PARTS) if "placements" in inputs else None
+        attempt_jobs = inputs.read("attempts", ["job"])["job"] if "attempts" in inputs else None
+        partitions = partitions_of([jobs], PARTITION_ROWS, scratch_folder)
+        repeats_table = repeats(jobs, run_times, partitions, placements, attempt_jobs)
+    clustered_jobs = inputs.scan("jobs", ["outcome", *OWNERS, *READ_OF_JOBS])
     return {
         "lost_work": lost_work(losses),
         "lost_work_all": lost_work_all(losses),
         "lost_work_by_month": lost_work_by_month(losses, begin_s, end_s),
-        "failures_by_owner": failures_by_owner(owners, settings["owners"], alike),
+        "failures_by_owner": failures_by_owner(owners, settings["owners"], clustered_jobs),
         "failure_concentration": concentration(owners),
-        "repeats": of_repeats,
+        "repeats": repeats_table,
         "what_if": what_if(pl.concat(part["what_if"] for part in parts), trials_s),
     }
 
 
-def _blocks(given: Inputs) -> Iterator[Block]:
-    attempts = given.scan("attempts", ATTEMPTS) if "attempts" in given else None
-    reasons = given.scan("reasons", REASONS) if "reasons" in given else None
-    jobs = given.scan("jobs", [*JOBS, *(TIMES if attempts is None else [])])
-    return in_blocks(jobs, attempts, given.scan("lives_infra", ["event", "state", "basis"]), reasons)
+def _blocks(inputs: Inputs) -> Iterator[Block]:
+    attempts = inputs.scan("attempts", ATTEMPTS) if "attempts" in inputs else None
+    reasons = inputs.scan("reasons", REASONS) if "reasons" in inputs else None
+    jobs = inputs.scan("jobs", [*JOBS, *(TIMES if attempts is None else [])])
+    return in_blocks(jobs, attempts, inputs.scan("lives_infra", ["event", "state", "basis"]), reasons)
 
 
-def of_block(
+def sum_block(
     jobs: pl.DataFrame,
     attempts: pl.DataFrame | None,
     infra_lives: pl.DataFrame,
@@ -69,11 +69,11 @@ def of_block(
     begin_s: int | None,
     trials_s: Sequence[int],
 ) -> dict[str, pl.DataFrame]:
-    """What the tables are put together from, of some jobs (`ttf.records.runs.Block`)."""
-    of_jobs = runs(jobs, attempts, infra_lives).collect()
+    """Return the partial sums of some jobs (`ttf.records.runs.Block`) from which the tables are made."""
+    block_runs = runs(jobs, attempts, infra_lives).collect()
     return {
-        **owner_sums(jobs, of_jobs),
-        **loss_parts(of_jobs, interval_s, begin_s),
-        "times": times_of_runs(of_jobs),
-        "what_if": what_if_sums(of_jobs, trials_s),
+        **owner_sums(jobs, block_runs),
+        **loss_parts(block_runs, interval_s, begin_s),
+        "times": times_of_runs(block_runs),
+        "what_if": what_if_sums(block_runs, trials_s),
     }

@@ -1,9 +1,9 @@
-"""GPU time that failures cost, by size of the run and by month (Kokolis et al., HPCA'25, their figure 8).
+"""GPU time lost to failures, by size of the run and by month (Kokolis et al., HPCA'25, figure 8).
 
-A run that ends at a random moment between two checkpoints loses half an interval in the mean, and never more than it
+A run that ends at a random moment between two checkpoints loses half an interval on average, and never more than it
 ran: loss = min(run time, interval / 2) x GPUs. First order: runs that ended in an infra failure. Second order: runs
-preempted because such a run was to start anew. Every sum is one of integers (milli-GPU seconds, twice over, so that
-half of an odd interval is whole); hours are made of it at the end, with one rounding.
+preempted because such a run was to restart. All sums are integers (milli-GPU half seconds, so half of an odd interval
+is an integer). Hours are computed at the end, with one rounding.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from ttf.stats.shares import part_of
 # An hour of one GPU, in milli-GPU half seconds.
 _GPU_HOUR = 2 * GPU_HOUR
 WINDOW_S = 28 * 86_400
-# A clock that shows a later moment than this when the trace begins counts from 1970: no trace is 30 years long.
+# A trace that starts after this on its clock has a calendar: no trace is 30 years long.
 YEAR_2000_S = 946_684_800
 
 _KEYS = ("gpus_high", "start_s", "infra_basis", "checkpoint_interval_s")
@@ -32,37 +32,37 @@ NO_END = "attempts without a recorded end: no GPU time, no month"
 
 
 def loss_parts(runs: Frame, checkpoint_interval_s: int, begin_s: int | None = None) -> dict[str, pl.DataFrame]:
-    """What `loss_sums` of a whole trace are put together from, of the runs of some of its jobs.
+    """Return the parts from which `loss_sums` of a whole trace is made, for the runs of some of its jobs.
 
-    runs: `ttf.records.runs.runs`; begin_s: the first moment of the trace, on its clock. sums: by size of the run and
-    month. preempted, restarts: the runs that `linked_preemptions` looks at.
+    runs: `ttf.records.runs.runs`. begin_s: first moment of the trace, on its clock. sums: by size of the run and month.
+    preempted, restarts: the runs that `linked_preemptions` reads.
     """
     keys = {
         "gpus_high": doubling((pl.col("gpu_milli") + 999) // 1000),
-        "start_s": _month(begin_s),
+        "start_s": _month_start(begin_s),
         "infra_basis": pl.col("basis"),
         "checkpoint_interval_s": pl.lit(checkpoint_interval_s),
     }
-    # What a run would lose if it were interrupted, in milli-GPU half seconds; blank where its run time is.
+    # Loss of a run if it were interrupted, in milli-GPU half seconds; blank if its run time is.
     half_s = pl.min_horizontal(2 * pl.col("runtime_s"), pl.lit(checkpoint_interval_s))
     loss = pl.when(pl.col("runtime_s").is_not_null()).then(pl.col("gpu_milli").cast(pl.Int128) * half_s)
     failed_s = pl.col("end_s").shift(1)
-    found = {
-        "sums": runs.lazy().select(**keys, **_parts(loss)).group_by(*keys).agg(pl.all().sum()),
+    queries = {
+        "sums": runs.lazy().select(**keys, **_run_terms(loss)).group_by(*keys).agg(pl.all().sum()),
         "preempted": runs.lazy().filter("preempted").select(**keys, linked=loss, end_s="end_s", node_list="node_list"),
         "restarts": runs.lazy()
         .with_columns(failed_s=failed_s, again_s="start_s")
         .filter("after_infra")
         .select("failed_s", "again_s", "node_list"),
     }
-    return dict(zip(found, pl.collect_all(found.values()), strict=True))
+    return dict(zip(queries, pl.collect_all(queries.values()), strict=True))
 
 
 def loss_sums(parts: Sequence[Mapping[str, pl.DataFrame]], link_window_s: int) -> pl.DataFrame:
-    """What `lost_work` and `lost_work_by_month` are made of: sums by size of the run and month.
+    """Return the sums from which `lost_work` and `lost_work_by_month` are made, by size of the run and month.
 
-    parts: `loss_parts` of all jobs, in their order. gpus_high: see `lost_work`; start_s: of the month; infra_basis,
-    checkpoint_interval_s: of all; the others add up, in milli-GPU half seconds where they are no counts.
+    parts: `loss_parts` of all jobs, in their order. gpus_high: see `lost_work`. start_s: start of the month.
+    infra_basis, checkpoint_interval_s: constant. Other columns add up: counts, and amounts in milli-GPU half seconds.
     """
     sums, preempted, restarts = (pl.concat(part[name] for part in parts) for name in ("sums", "preempted", "restarts"))
     if preempted.height and sums["restarts"].sum():
@@ -73,18 +73,18 @@ def loss_sums(parts: Sequence[Mapping[str, pl.DataFrame]], link_window_s: int) -
     return sums.group_by(*_KEYS).agg(pl.all().sum())
 
 
-def _parts(loss: pl.Expr) -> dict[str, pl.Expr]:
-    """What each run adds to which sum, in milli-GPU half seconds where it is no count."""
+def _run_terms(loss: pl.Expr) -> dict[str, pl.Expr]:
+    """Return what each run adds to each sum: counts, and amounts in milli-GPU half seconds."""
     failed, infra, preempted = (pl.col(name) for name in ("failed", "infra", "preempted"))
-    timeless, gpu = pl.col("runtime_s").is_null(), 2 * gpu_time()
+    has_no_time, gpu = pl.col("runtime_s").is_null(), 2 * gpu_time()
     return {
         "runs": pl.lit(1, dtype=pl.Int64),
         "gpu": gpu,
         "failed_runs": failed,
-        "failed_without_time": failed & timeless,
+        "failed_without_time": failed & has_no_time,
         "failed_gpu": pl.when(failed).then(gpu),
         "infra_failures": infra,
-        "infra_without_time": infra & timeless,
+        "infra_without_time": infra & has_no_time,
         "infra_gpu": pl.when(infra).then(gpu),
         "first_order": pl.when(infra).then(loss),
         "preemptions": preempted,
@@ -96,81 +96,80 @@ def _parts(loss: pl.Expr) -> dict[str, pl.Expr]:
 
 
 def lost_work(sums: pl.DataFrame) -> pl.DataFrame:
-    """What failures cost, a row per size of the run in GPUs that occurs (LOST_WORK), ascending.
+    """Return the cost of failures, a row per size of the run in GPUs that occurs (LOST_WORK), ascending.
 
-    sums: `loss_sums`. gpus_low, gpus_high: 0, 1, 2, 3-4, 5-8 ... GPUs, a share of one GPU counting as 1. Shares are
-    of the GPU time of all runs. failed_gpu_hours: whole GPU time of runs that failed, infra_gpu_hours of those that
-    ended in an infra failure; infra_basis says how these are known (`ttf.records.infra`; `proxy`: every failure is
-    taken for one). first_order_gpu_hours: lost by infra failures. second_order_gpu_hours: lost by all preemptions,
-    whatever their cause: an upper bound, as accounting does not say for whom a run was preempted. linked_gpu_hours: of
-    those that `linked_preemptions` attributes to a failed run; first_and_linked_gpu_hours: these and the first order.
-    Runs without a known run time count, but have no GPU time: failed_without_time and infra_without_time say how many
-    these are.
-    What cannot be given is blank, with a reason.
+    sums: `loss_sums`. gpus_low, gpus_high: 0, 1, 2, 3-4, 5-8 ... GPUs; a share of one GPU counts as 1. Shares are of
+    the GPU time of all runs. failed_gpu_hours: whole GPU time of failed runs; infra_gpu_hours: of those that ended in
+    an infra failure. infra_basis: how these are identified (`ttf.records.infra`; `proxy`: every failure counts as one).
+    first_order_gpu_hours: lost by infra failures. second_order_gpu_hours: lost by all preemptions, an upper bound,
+    because accounting does not record for whom a run was preempted. linked_gpu_hours: lost by the preemptions that
+    `linked_preemptions` attributes to a failed run; first_and_linked_gpu_hours: these and the first order. Runs without
+    a known run time count, but have no GPU time; failed_without_time and infra_without_time are their numbers. Blank
+    cells have a reason.
     """
-    by_size = _sums_by(sums, "gpus_high")
-    total = sum(by_size["gpu"].to_list())
+    size_sums = _sum_by(sums, "gpus_high")
+    total = sum(size_sums["gpu"].to_list())
     return LOST_WORK.frame(
         {"gpus_low": high // 2 + 1 if (high := row["gpus_high"]) > 1 else high, "gpus_high": high}
-        | _losses(row, total, sums)
-        for row in by_size.iter_rows(named=True)
+        | _loss_cells(row, total, sums)
+        for row in size_sums.iter_rows(named=True)
     )
 
 
 def lost_work_all(sums: pl.DataFrame) -> pl.DataFrame:
-    """What failures cost in all (LOST_WORK_ALL); no row where there are no runs. sums: `loss_sums`."""
+    """Return the cost of failures in all runs (LOST_WORK_ALL); no row without runs. sums: `loss_sums`."""
     if not sums.height:
         return LOST_WORK_ALL.frame([])
-    (whole,) = sums.select(pl.exclude(_KEYS).sum()).iter_rows(named=True)
-    large = sum(sums.filter(pl.col("gpus_high") > SMALL_GPUS)["failed_gpu"].to_list())
-    row = _losses(whole, whole["gpu"], sums)
-    row["first_order_gpu_hours_share"] = part_of(whole["first_order"], whole["gpu"])
-    row["failed_above_8_gpus_share"] = part_of(large, whole["failed_gpu"])
+    (totals,) = sums.select(pl.exclude(_KEYS).sum()).iter_rows(named=True)
+    large_failed = sum(sums.filter(pl.col("gpus_high") > SMALL_GPUS)["failed_gpu"].to_list())
+    row = _loss_cells(totals, totals["gpu"], sums)
+    row["first_order_gpu_hours_share"] = part_of(totals["first_order"], totals["gpu"])
+    row["failed_above_8_gpus_share"] = part_of(large_failed, totals["failed_gpu"])
     return LOST_WORK_ALL.frame([row])
 
 
 def lost_work_by_month(sums: pl.DataFrame, begin_s: int | None, end_s: int | None) -> pl.DataFrame:
-    """What failures cost month by month (LOST_WORK_BY_MONTH), in the order of time; months without a run have no row.
+    """Return the cost of failures by month (LOST_WORK_BY_MONTH), in order of time; months without a run have no row.
 
-    sums: `loss_sums` from begin_s on. begin_s, end_s: the first and the last moment of the trace, on its clock. A run
-    counts, with all its GPU time, in the month in which it ended or was last seen; gpu_hours_share is of all GPU time,
-    the other shares of that of the month's runs. Months are those of the calendar (UTC) where the clock counts from
-    1970, else windows of 28 days from the trace's first moment.
-    complete: the trace covers the month from its first to its last second. Runs that have no end are in a last row
-    without a month. The columns of losses are those of `lost_work`.
+    sums: `loss_sums` from begin_s on. begin_s, end_s: first and last moment of the trace, on its clock. A run counts,
+    with all its GPU time, in the month in which it ended or was last seen. gpu_hours_share is of all GPU time; the
+    other shares are of that of the month's runs. Months are those of the calendar (UTC) if the clock counts from 1970,
+    else windows of 28 days from the trace's first moment. complete: the trace covers the whole month. Runs without an
+    end are in a last row without a month. The columns of losses are those of `lost_work`.
     """
-    by_month = _sums_by(sums, "start_s")
-    total = sum(by_month["gpu"].to_list())
+    month_sums = _sum_by(sums, "start_s")
+    total = sum(month_sums["gpu"].to_list())
     rows = []
-    for row in by_month.iter_rows(named=True):
-        losses = _losses(row, row["gpu"], sums) | {"gpu_hours_share": part_of(row["gpu"], total)}
-        first, begins_s = row["start_s"], begin_s or 0
-        if first is None:
+    for row in month_sums.iter_rows(named=True):
+        losses = _loss_cells(row, row["gpu"], sums) | {"gpu_hours_share": part_of(row["gpu"], total)}
+        from_s, trace_start_s = row["start_s"], begin_s or 0
+        if from_s is None:
             rows.append(losses | {"reason": "; ".join(filter(None, [NO_END, losses["reason"]]))})
             continue
-        after = next_month_s(first, begin_s)
-        complete = begins_s <= first and end_s is not None and after <= end_s
+        to_s = next_month_s(from_s, begin_s)
+        complete = trace_start_s <= from_s and end_s is not None and to_s <= end_s
         rows.append(
-            {"window": month_name(first, begin_s), "start_s": first, "end_s": after, "complete": complete} | losses
+            {"window": month_name(from_s, begin_s), "start_s": from_s, "end_s": to_s, "complete": complete} | losses
         )
     return LOST_WORK_BY_MONTH.frame(rows)
 
 
 def linked_preemptions(preempted: pl.DataFrame, restarts: pl.DataFrame, window_s: int) -> pl.Series:
-    """The runs that were preempted for a job that an infra failure had ended.
+    """Return the runs that were preempted for a job that an infra failure had ended.
 
-    preempted: run (a number), end_s, node_list; restarts: of runs of which the one before ended so failed_s, its end,
-    again_s, when they started, and node_list.
-    They were, as far as accounting shows, where within `window_s` after the preemption, on one of the run's nodes, a
-    job started again whose run before ended in an infra failure, and not after the preemption. Runs without a list of
-    nodes are not linked. The rule is ours: how Slurm's own logs link the two is not known from the paper.
+    preempted: run (a number), end_s, node_list. restarts: runs whose previous run ended in an infra failure: failed_s
+    (end of that run), again_s (their start) and node_list.
+
+    A preemption is linked if, within `window_s` after it, such a job restarts on one of the run's nodes, and the
+    failure was not after the preemption. Runs without a list of nodes are not linked. The rule is our own: the paper
+    does not say how Slurm's logs link the two.
     """
 
-    def on_nodes(of_runs: pl.DataFrame, *order: str) -> pl.DataFrame:
-        return of_runs.select("node_list", *order).explode("node_list").drop_nulls().sort(*order, "node_list")
+    def explode_nodes(runs: pl.DataFrame, *times: str) -> pl.DataFrame:
+        return runs.select("node_list", *times).explode("node_list").drop_nulls().sort(*times, "node_list")
 
-    found = on_nodes(preempted, "end_s", "run").join_asof(
-        on_nodes(restarts, "again_s", "failed_s"),
+    next_restarts = explode_nodes(preempted, "end_s", "run").join_asof(
+        explode_nodes(restarts, "again_s", "failed_s"),
         left_on="end_s",
         right_on="again_s",
         by="node_list",
@@ -178,30 +177,29 @@ def linked_preemptions(preempted: pl.DataFrame, restarts: pl.DataFrame, window_s
         tolerance=window_s,
         check_sortedness=False,
     )
-    return found.filter(pl.col("failed_s") <= pl.col("end_s"))["run"].unique().sort()
+    return next_restarts.filter(pl.col("failed_s") <= pl.col("end_s"))["run"].unique().sort()
 
 
 def has_calendar(begin_s: int | None) -> bool:
-    """Whether months are those of the calendar, as the clock counts from 1970; else they are windows of 28 days."""
+    """Return whether months are calendar months, as the clock counts from 1970; else windows of 28 days."""
     return begin_s is not None and begin_s >= YEAR_2000_S
 
 
-def _month(begin_s: int | None) -> pl.Expr:
-    """When the month began in which a run ended, or the window since the trace began."""
-    at = pl.col("end_s")
+def _month_start(begin_s: int | None) -> pl.Expr:
+    end_s = pl.col("end_s")
     if has_calendar(begin_s):
-        return pl.from_epoch(at, time_unit="s").dt.truncate("1mo").dt.epoch("s")
-    return (begin_s or 0) + (at - (begin_s or 0)) // WINDOW_S * WINDOW_S
+        return pl.from_epoch(end_s, time_unit="s").dt.truncate("1mo").dt.epoch("s")
+    return (begin_s or 0) + (end_s - (begin_s or 0)) // WINDOW_S * WINDOW_S
 
 
-def _sums_by(sums: pl.DataFrame, by: str) -> pl.DataFrame:
-    return sums.group_by(by).agg(pl.exclude(_KEYS).sum()).sort(by, nulls_last=True)
+def _sum_by(sums: pl.DataFrame, column: str) -> pl.DataFrame:
+    return sums.group_by(column).agg(pl.exclude(_KEYS).sum()).sort(column, nulls_last=True)
 
 
-def _losses(row: dict, total: int, sums: pl.DataFrame) -> dict:
-    """The columns of losses of one group; total: the GPU time that its shares are of."""
-    known = bool(sums["preemptions"].sum())
-    linkable = known and bool(sums["restarts"].sum())
+def _loss_cells(row: dict, total: int, sums: pl.DataFrame) -> dict:
+    """Return the columns of losses of one group; total: the GPU time of which its shares are."""
+    has_preemptions = bool(sums["preemptions"].sum())
+    has_links = has_preemptions and bool(sums["restarts"].sum())
     reasons = [] if total else [NO_TIME]
     losses = {name: row[name] for name in _COUNTS} | {
         "infra_basis": sums["infra_basis"].first(),
@@ -211,20 +209,20 @@ def _losses(row: dict, total: int, sums: pl.DataFrame) -> dict:
     for name in ("gpu", "failed_gpu", "infra_gpu"):
         losses[f"{name}_hours"] = row[name] / _GPU_HOUR
         losses[f"{name}_hours_share"] = part_of(row[name], total)
-    if known:
+    if has_preemptions:
         losses |= {"preemptions": row["preemptions"], "second_order_gpu_hours": row["second_order"] / _GPU_HOUR}
     else:
         reasons.append(NO_PREEMPTION)
-    if linkable:
+    if has_links:
         losses |= {"linked_preemptions": row["linked_preemptions"], "linked_gpu_hours": row["linked"] / _GPU_HOUR}
         losses["first_and_linked_gpu_hours"] = (row["first_order"] + row["linked"]) / _GPU_HOUR
-    elif known:
+    elif has_preemptions:
         reasons.append(NO_NODES)
     return losses | {"reason": "; ".join(reasons) or None}
 
 
 def next_month_s(first_s: int, begin_s: int | None) -> int:
-    """When the month after the one of first_s begins."""
+    """Return the start of the month after the one of first_s."""
     if not has_calendar(begin_s):
         return first_s + WINDOW_S
     month = datetime.fromtimestamp(first_s, UTC)
@@ -233,7 +231,7 @@ def next_month_s(first_s: int, begin_s: int | None) -> int:
 
 
 def month_name(first_s: int, begin_s: int | None) -> str:
-    """2020-07, or the days since the trace began."""
+    """Return the month as 2020-07, or the days since the trace began."""
     if has_calendar(begin_s):
         return datetime.fromtimestamp(first_s, UTC).strftime("%Y-%m")
     day = (first_s - (begin_s or 0)) // 86_400

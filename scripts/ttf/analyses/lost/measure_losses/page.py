@@ -1,4 +1,4 @@
-"""What the section on lost GPU time says in the open, and its tables."""
+"""The visible part of the section on lost GPU time, and its tables."""
 
 from collections.abc import Sequence
 
@@ -27,10 +27,10 @@ SCENARIOS = (
     *("given_up", "given_up_gpu_hours"),
 )
 
-_MEASURES = {
+_MEASURE_LABELS = {
     "not_first_share": "Failures that are not the first of their group",
     "failures_per_group": "Failures per group with a failure",
-    "preceded_share": "Failures whose job before had failed",
+    "preceded_share": "Failures whose previous job had failed",
     "failure_after_failure": "Jobs that failed, after a failure",
     "failure_after_success": "Jobs that failed, after a success",
     "first_failure_s": "Median time to the first failure",
@@ -38,7 +38,7 @@ _MEASURES = {
     "failure_on_same_node": "Tries that failed, after a failure on the same node",
     "failure_on_other_node": "Tries that failed, after a failure on another node",
 }
-_GROUPS = {
+_GROUP_LABELS = {
     "user": "By user",
     "recurrence_group": "By recurrence group",
     "job": "Jobs of several attempts",
@@ -54,18 +54,18 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
     if not m["lost_work.failed_runs"] and not m["lost_work.infra_failures"]:
         return Line("Lost GPU time", "no attempt failed, of [lost_work.runs]", "lost_work")
     if not m.value("lost_work.failed_gpu_hours", 0):
-        found = "no failed attempt has a GPU and a known run time"
-        return Line("Lost GPU time", found, "lost_work", checked=False)
+        reason = "no failed attempt has a GPU and a known run time"
+        return Line("Lost GPU time", reason, "lost_work", checked=False)
     if r12_few_gpus(m):
-        return Line("Lost GPU time", f"{few_gpus(m, unit)}: it is theirs alone", "lost_work", checked=False)
-    text = ["Not all of it is lost: work saved in a checkpoint remains. Checkpoints are not recorded."]
+        return Line("Lost GPU time", f"{few_gpus(m, unit)}: the time is theirs alone", "lost_work", checked=False)
+    sentences = ["Not all of this time is lost: work saved in a checkpoint remains. Checkpoints are not recorded."]
     if m["lost_work.failed_without_time"]:
-        text.append("Failed attempts without a recorded run time ([lost_work.failed_without_time]) add none.")
+        sentences.append("Failed attempts without a recorded run time ([lost_work.failed_without_time]) add none.")
     return Head(
-        claim=_claim(m),
+        claim=_format_claim(m),
         charts=("gpu_hours_by_size",),
-        keys=tuple(_keys(m)),
-        text=tuple(text),
+        keys=tuple(_list_keys(m)),
+        text=tuple(sentences),
         details="by size, month and user, repeated failures, what-ifs",
     )
 
@@ -77,88 +77,92 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
     return [Line("Preemption", "no attempt is recorded as preempted", "lost_work", checked=False)]
 
 
-def _claim(m: Numbers) -> str:
-    used = "Failed attempts used [lost_work.failed_gpu_hours] GPU-hours"
+def _format_claim(m: Numbers) -> str:
+    usage = "Failed attempts used [lost_work.failed_gpu_hours] GPU-hours"
     if failed_time_is_bound(m):
-        return used.replace("used", "used at least")
+        return usage.replace("used", "used at least")
     if m["lost_work.failed_above_8_gpus_share"] >= 0.5:
-        return f"{used}; [lost_work.failed_above_8_gpus_share] of them on more than 8 GPUs"
-    return f"{used}, [lost_work.failed_gpu_hours_share] of all GPU time"
+        return f"{usage}; [lost_work.failed_above_8_gpus_share] of them on more than 8 GPUs"
+    return f"{usage}, [lost_work.failed_gpu_hours_share] of all GPU time"
 
 
-def _keys(m: Numbers) -> list[Key]:
+def _list_keys(m: Numbers) -> list[Key]:
     def hours(name: str) -> str:
         return f"[lost_work.{name}_gpu_hours] GPU-h"
 
-    def of_all(name: str) -> str:
+    def share_of_all(name: str) -> str:
         return f"[lost_work.{name}_gpu_hours_share] of all"
 
     def attempts(name: str) -> str:
         return f"[lost_work.{name}] attempt{'' if m[f'lost_work.{name}'] == 1 else 's'}"
 
-    keys = [Key("Failed attempts", hours("failed"), f"{of_all('failed')}, {attempts('failed_runs')}")]
-    known, infra = m["lost_work.infra_basis"] != PROXY, m["lost_work.infra_failures"]
-    if known and infra:
-        keys.append(Key("Ended by infrastructure", hours("infra"), f"{of_all('infra')}, {attempts('infra_failures')}"))
+    keys = [Key("Failed attempts", hours("failed"), f"{share_of_all('failed')}, {attempts('failed_runs')}")]
+    has_causes, infra = m["lost_work.infra_basis"] != PROXY, m["lost_work.infra_failures"]
+    if has_causes and infra:
+        keys.append(
+            Key("Ended by infrastructure", hours("infra"), f"{share_of_all('infra')}, {attempts('infra_failures')}")
+        )
     if infra and m["lost_work.checkpoint_interval_s"]:
         interval = m["lost_work.checkpoint_interval_s"]
-        every = "with hourly checkpoints" if interval == 3600 else f"with checkpoints every {words.duration(interval)}"
-        label = f"… lost {every}" if known else f"Lost {every}, any failure"
-        keys.append(Key(label, hours("first_order"), f"{of_all('first_order')}, assumed"))
+        pace = "with hourly checkpoints" if interval == 3600 else f"with checkpoints every {words.duration(interval)}"
+        label = f"… lost {pace}" if has_causes else f"Lost {pace}, any failure"
+        keys.append(Key(label, hours("first_order"), f"{share_of_all('first_order')}, assumed"))
     keys += productive(m)
-    # The fourth at most.
+    # At most four keys.
     if len(keys) < 4 and m.value("lost_work.preemptions", 0) and m.has("lost_work.second_order_gpu_hours"):
         keys.append(Key("Preempted", hours("second_order"), f"upper bound, {attempts('preemptions')}"))
     return keys
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
-    by_gpus, by_month = trace.table("lost_work"), trace.table("lost_work_by_month").tail(MOST_MONTHS)
+    sizes, months = trace.table("lost_work"), trace.table("lost_work_by_month").tail(MOST_MONTHS)
     owners = trace.table("failures_by_owner").group_by("owner_by", maintain_order=True).head(MOST_OWNERS)
-    shown = {}
-    # Where nothing failed, the text says so in a sentence.
-    if by_gpus.select(pl.sum_horizontal("failed_runs", "infra_failures", "preemptions").sum()).item():
-        named = with_sizes(by_gpus)
-        columns = {"gpus": ("GPUs", str)} | dict.fromkeys(_present(named, LOSSES))
-        shown["lost-work"] = Shown(named, columns, LOST_WORK)
-        names = texts(by_month, ("window", "complete"), lambda name, whole: name if whole else f"{name} (in part)")
-        named = by_month.with_columns(window=names.fill_null("no recorded end"))
-        shown["lost-work-by-month"] = Shown(named, ("window", *_present(named, LOSSES)), LOST_WORK_BY_MONTH)
+    page_tables = {}
+    # If nothing failed, a sentence says so instead.
+    if sizes.select(pl.sum_horizontal("failed_runs", "infra_failures", "preemptions").sum()).item():
+        labelled = with_sizes(sizes)
+        columns = {"gpus": ("GPUs", str)} | dict.fromkeys(_nonblank(labelled, LOSSES))
+        page_tables["lost-work"] = Shown(labelled, columns, LOST_WORK)
+        names = texts(months, ("window", "complete"), lambda name, whole: name if whole else f"{name} (in part)")
+        labelled = months.with_columns(window=names.fill_null("no recorded end"))
+        page_tables["lost-work-by-month"] = Shown(
+            labelled, ("window", *_nonblank(labelled, LOSSES)), LOST_WORK_BY_MONTH
+        )
     if owners["failures"].sum():
         columns = {
             **dict.fromkeys(("owner", "ended", "failures")),
             "failure_share": CLUSTERED,
             **dict.fromkeys(("failed_gpu_hours", "failed_gpu_hours_share")),
         }
-        shown["owners"] = Shown(owners, columns, FAILURES_BY_OWNER, "owner_by")
-    repeats = _in_words(trace.table("repeats").filter(pl.col("estimate").is_not_null()))
+        page_tables["owners"] = Shown(owners, columns, FAILURES_BY_OWNER, "owner_by")
+    repeats = _format_estimates(trace.table("repeats").filter(pl.col("estimate").is_not_null()))
     columns = dict.fromkeys(("measure", "n", "groups"))
     columns |= {"estimate": Interval(worded=str, low="ci_low", high="ci_high")}
-    shown["repeats"] = Shown(repeats, columns, REPEATS, "group")
-    what_if = trace.table("what_if").filter(pl.col("net_gpu_hours").is_not_null())
-    what_if = what_if.with_columns(scenario=texts(what_if, ("scenario", "trial_s"), _scenario))
+    page_tables["repeats"] = Shown(repeats, columns, REPEATS, "group")
+    scenarios = trace.table("what_if").filter(pl.col("net_gpu_hours").is_not_null())
+    scenarios = scenarios.with_columns(scenario=texts(scenarios, ("scenario", "trial_s"), _scenario_label))
     unit = (f"{trace.about['unit'].capitalize()}s", words.count)
-    columns = {name: unit if name == "n" else None for name in _present(what_if, SCENARIOS)}
-    return shown | {"what-if": Shown(what_if, columns, WHAT_IF)}
+    columns = {name: unit if name == "n" else None for name in _nonblank(scenarios, SCENARIOS)}
+    return page_tables | {"what-if": Shown(scenarios, columns, WHAT_IF)}
 
 
-def _present(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
+def _nonblank(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
     return [name for name in columns if frame[name].count()]
 
 
-def _scenario(scenario: str, trial_s: int | None) -> str:
+def _scenario_label(scenario: str, trial_s: int | None) -> str:
     if scenario == TRIAL:
         return f"First {words.duration(trial_s)} on one GPU"
     return {NO_RETRY: "No retry after a failure", NO_CERTAIN_RETRY: "No retry after a deterministic failure"}[scenario]
 
 
-def _in_words(repeats: pl.DataFrame) -> pl.DataFrame:
-    """Estimates and limits in the words of their unit, under the name of their kind of group."""
-    worded = {"share": words.share, "s": words.duration, "failures": words.number}
+def _format_estimates(repeats: pl.DataFrame) -> pl.DataFrame:
+    """Return estimates and limits formatted by their unit, with the label of their kind of group."""
+    format_by_unit = {"share": words.share, "s": words.duration, "failures": words.number}
     names = ("estimate", "ci_low", "ci_high")
-    estimates = [in_words(row, worded[unit]) for unit, *row in repeats.select("unit", *names).iter_rows()]
+    estimates = [in_words(row, format_by_unit[unit]) for unit, *row in repeats.select("unit", *names).iter_rows()]
     return repeats.with_columns(
-        pl.col("measure").replace_strict(_MEASURES),
+        pl.col("measure").replace_strict(_MEASURE_LABELS),
         *pl.DataFrame(estimates, schema=dict.fromkeys(names, pl.String), orient="row").get_columns(),
-        group=pl.col("group_by").replace_strict(_GROUPS),
+        group=pl.col("group_by").replace_strict(_GROUP_LABELS),
     )

@@ -1,4 +1,4 @@
-"""What units were down for: the share of each cause in the records of outages, and in their time down."""
+"""Outage causes: the share of each in the outage records and in their time down."""
 
 import polars as pl
 
@@ -16,55 +16,57 @@ _COLOURS = {"other": INFRA, "planned": THIRD, "rest": CANCELLED}
 _NAMES_WIDTH = 190
 
 
-def outage_causes(given: Inputs, study: Study) -> Figure:
-    """Bars of causes in one or two panels, those with most time down first."""
-    causes = given["outage_causes"]
-    depth = _depth(causes)
+def outage_causes(inputs: Inputs, study: Study) -> Figure:
+    """Draw bars of causes in one or two panels, those with the most time down first."""
+    causes = inputs["outage_causes"]
+    depth = _choose_depth(causes)
     if depth is None:
         return nothing_to_draw("Outages by cause", "no record of an outage names a cause" if causes.height else "none")
-    what, every = f"Outages by {depth}", causes.filter(pl.col("depth") == depth)
-    rows = _most(every, depth)
-    measures = {name: words for name, words in _MEASURES.items() if every[name].sum()}
+    title, causes_at_depth = f"Outages by {depth}", causes.filter(pl.col("depth") == depth)
+    rows = _rank_causes(causes_at_depth, depth)
+    measures = {name: label for name, label in _MEASURES.items() if causes_at_depth[name].sum()}
     rows = add_percentages(rows, measures)
     planned = "; yellow: planned" if any(row["kind"] == "planned" for row in rows) else ""
-    of = " and of ".join(measures.values())
+    measure_words = " and of ".join(measures.values())
     return figure(
         draw_share_panels("cause", rows, measures, _COLOURS, study, _NAMES_WIDTH),
         {"causes": rows},
         study,
-        title=what,
-        subtitle=f"Share of {of}{planned}",
-        caption=f"n = {plural(int(every['events'].sum()), 'record')} of outages",
-        alt_text=f"Bars of the share of {of}: {describe_shares('cause', rows, measures)}.",
+        title=title,
+        subtitle=f"Share of {measure_words}{planned}",
+        caption=f"n = {plural(int(causes_at_depth['events'].sum()), 'record')} of outages",
+        alt_text=f"Bars of the share of {measure_words}: {describe_shares('cause', rows, measures)}.",
     )
 
 
-def _depth(causes: pl.DataFrame) -> str | None:
-    """The classes of causes, or the levels, or the causes: which is told apart; None where no record names any."""
-    named = [name for name in ("class", "level", "cause") if causes[name].count()]
-    apart = [name for name in named if causes.filter(pl.col("depth") == name)[name].n_unique() > 1]
-    return next(iter([*apart, *named]), None)
+def _choose_depth(causes: pl.DataFrame) -> str | None:
+    """Return the first of class, level and cause that records divide, else that they name; None if they name none."""
+    named_depths = [name for name in ("class", "level", "cause") if causes[name].count()]
+    divided_depths = [name for name in named_depths if causes.filter(pl.col("depth") == name)[name].n_unique() > 1]
+    return next(iter([*divided_depths, *named_depths]), None)
 
 
-def _most(every: pl.DataFrame, depth: str) -> list[dict]:
-    """The causes with most time down, the others together, in at most MOST_BARS; of one name with their level."""
-    twice = every[depth].is_duplicated() & every[depth].is_not_null()
-    above = CAUSE[: CAUSE.index(depth)]
-    full = pl.concat_str(depth, pl.format(" ({})", above[0]), ignore_nulls=True) if above else pl.col(depth)
-    names = every.select(pl.when(twice).then(full).otherwise(pl.col(depth)).fill_null("No cause named")).to_series()
-    short = labels(names)
+def _rank_causes(causes: pl.DataFrame, depth: str) -> list[dict]:
+    """Return MOST_BARS causes with the most time down; the last sums the rest. Duplicate names get their level."""
+    is_double = causes[depth].is_duplicated() & causes[depth].is_not_null()
+    parents = CAUSE[: CAUSE.index(depth)]
+    label = pl.concat_str(depth, pl.format(" ({})", parents[0]), ignore_nulls=True) if parents else pl.col(depth)
+    names = causes.select(
+        pl.when(is_double).then(label).otherwise(pl.col(depth)).fill_null("No cause named")
+    ).to_series()
+    short_names = labels(names)
     ranked = [
-        {"cause": capital(short[name])}
+        {"cause": capital(short_names[name])}
         | {"kind": "planned" if 2 * row["planned"] > row["events"] else "other", "records": row["events"]}
         | {measure: row[measure] or 0 for measure in _MEASURES}
-        for name, row in zip(names, every.iter_rows(named=True), strict=True)
+        for name, row in zip(names, causes.iter_rows(named=True), strict=True)
     ]
     ranked.sort(key=lambda row: (-row["downtime_share"], -row["records"], row["cause"]))
     if len(ranked) <= MOST_BARS:
         return ranked
-    rest = ranked[MOST_BARS - 1 :]
-    together = {name: sum(row[name] for row in rest) for name in ("records", *_MEASURES)}
-    return [*ranked[: MOST_BARS - 1], {"cause": f"{len(rest)} others", "kind": "rest"} | together]
+    smallest = ranked[MOST_BARS - 1 :]
+    totals = {name: sum(row[name] for row in smallest) for name in ("records", *_MEASURES)}
+    return [*ranked[: MOST_BARS - 1], {"cause": f"{len(smallest)} others", "kind": "rest"} | totals]
 
 
 CHARTS = {"outage_causes": outage_causes}

@@ -1,4 +1,4 @@
-"""Outages and their records -> how often, how long, what for, and the share of the time up."""
+"""How often units are down, for how long, why, and the share of time up: from outages and their records."""
 
 from collections.abc import Iterator, Sequence
 
@@ -16,9 +16,9 @@ from ttf.stats.durations.renewal import estimates, repair_times
 CAUSE = ("level", "class", "cause")
 DEPTHS = {"all": (), "level": CAUSE[:1], "class": CAUSE[:2], "cause": CAUSE}
 MOST_CAUSES, MOST_LEVELS = 500, 20
-# What divides units, and what divides their outages.
-OF_UNITS = {"all": pl.lit("all"), "group": pl.col("group")}
-OF_OUTAGES = {
+# Expressions that divide the units, and that divide their outages.
+UNIT_STRATA = {"all": pl.lit("all"), "group": pl.col("group")}
+OUTAGE_STRATA = {
     "planned": pl.when("planned").then(pl.lit("planned")).otherwise(pl.lit("unplanned")),
     "level": pl.col("level"),
 }
@@ -30,20 +30,20 @@ NO_TIMES = repair_times(np.zeros(0, np.int64), np.zeros(0, bool))
 _SUMS = ("down_s", "outages", "under_way", "repairs", "records")
 
 
-def compute(given: Inputs) -> dict[str, pl.DataFrame]:
-    outages, records = given.read("outages", _OUTAGES), given.read("outage_records", _RECORDS)
-    exposure = given.read("exposure", _EXPOSURE) if "exposure" in given else None
-    clusters = {name: getattr(given.settings, name) for name in ("block_days", "cluster_by")}
+def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
+    outages, records = inputs.read("outages", _OUTAGES), inputs.read("outage_records", _RECORDS)
+    exposure = inputs.read("exposure", _EXPOSURE) if "exposure" in inputs else None
+    cluster_settings = {name: getattr(inputs.settings, name) for name in ("block_days", "cluster_by")}
     return {
         "outage_causes": causes(outages, records),
-        "availability": availability(outages, records, exposure, **clusters),
-        "outages_summary": summarise_outages(outages, exposure, given.settings.is_all),
-        "outage_free": outage_free(outages, exposure, **clusters),
+        "availability": availability(outages, records, exposure, **cluster_settings),
+        "outages_summary": summarise_outages(outages, exposure, inputs.settings.is_all),
+        "outage_free": outage_free(outages, exposure, **cluster_settings),
     }
 
 
 def summarise_outages(outages: pl.DataFrame, exposure: pl.DataFrame | None, is_all: bool) -> pl.DataFrame:
-    """The one row of OUTAGES_SUMMARY. is_all: whether the trace has nothing else."""
+    """Return the one row of OUTAGES_SUMMARY. is_all: whether the trace records nothing but outages."""
     row = {"outages": outages.height, "units_with_outage": outages["unit_id"].n_unique()}
     row["units_watched"] = None if exposure is None else exposure["unit_id"].n_unique()
     if is_all and outages.height:
@@ -53,35 +53,34 @@ def summarise_outages(outages: pl.DataFrame, exposure: pl.DataFrame | None, is_a
 
 
 def causes(outages: pl.DataFrame, records: pl.DataFrame) -> pl.DataFrame:
-    """The records by cause (OUTAGE_CAUSES), of a depth the most frequent first; of those that overlap each counts."""
-    until = pl.coalesce("end_s", outages["seen_until_s"].gather(records["outage"]))
-    records = records.with_columns(seconds=until - pl.col("start_s"), ended=pl.col("end_s").is_not_null())
-    groups = [
-        records.group_by(pl.lit(depth).alias("depth"), *by)
+    """Return the outage records by cause (OUTAGE_CAUSES), the most frequent first. Overlapping records each count."""
+    until_s = pl.coalesce("end_s", outages["seen_until_s"].gather(records["outage"]))
+    records = records.with_columns(seconds=until_s - pl.col("start_s"), ended=pl.col("end_s").is_not_null())
+    parts = [
+        records.group_by(pl.lit(depth).alias("depth"), *columns)
         .agg("seconds", "ended", pl.col("planned").sum().cast(pl.Int64), events=pl.len().cast(pl.Int64))
         .filter(pl.col("events") > 0)
-        .sort("events", *by, descending=[True, *(False for _ in by)], nulls_last=True)
+        .sort("events", *columns, descending=[True, *(False for _ in columns)], nulls_last=True)
         .head(MOST_CAUSES)
-        for depth, by in DEPTHS.items()
+        for depth, columns in DEPTHS.items()
         if depth == "all" or records[depth].count()
     ]
     downtime = records["seconds"].sum()
-    found = pl.concat(groups, how="diagonal")
-    rows = found.drop("seconds", "ended").iter_rows(named=True)
-    times = zip(rows, found["seconds"], found["ended"], strict=True)
-    return OUTAGE_CAUSES.frame(_cause(row, *of, records.height, downtime) for row, *of in times)
+    groups = pl.concat(parts, how="diagonal")
+    rows = groups.drop("seconds", "ended").iter_rows(named=True)
+    timed_rows = zip(rows, groups["seconds"], groups["ended"], strict=True)
+    return OUTAGE_CAUSES.frame(_cause_row(row, *times, records.height, downtime) for row, *times in timed_rows)
 
 
-def _cause(row: dict, seconds: pl.Series, ended: pl.Series, events: int, downtime: int) -> dict:
-    """A row of `causes`; row: its names and counts."""
+def _cause_row(row: dict, seconds: pl.Series, ended: pl.Series, events: int, downtime: int) -> dict:
     seconds, ended = seconds.to_numpy(), ended.to_numpy()
-    down, repairs, times = int(seconds.sum()), int(ended.sum()), repair_times(seconds, ended)
+    down_s, repairs, times = int(seconds.sum()), int(ended.sum()), repair_times(seconds, ended)
     reasons = ["no record has ended: no mean"] * (not repairs) + times["reasons"]
     return row | {
         "share": row["events"] / events,
-        "downtime_s": down,
-        "downtime_share": down / downtime if downtime else None,
-        "repair_mean_s": down / repairs if repairs else None,
+        "downtime_s": down_s,
+        "downtime_share": down_s / downtime if downtime else None,
+        "repair_mean_s": down_s / repairs if repairs else None,
         "repair_median_s": times.get("median_s"),
         "repair_p90_s": times.get("p90_s"),
         "reason": "; ".join(reasons + ["no record lasts"] * (not downtime)) or None,
@@ -95,67 +94,69 @@ def availability(
     block_days: int,
     cluster_by: str | None = None,
 ) -> pl.DataFrame:
-    """Of all units and of each group of them, and of outages planned or not and by level (AVAILABILITY).
+    """Return the availability of all units, of each group, and of outages by plan and level (AVAILABILITY).
 
-    Intervals allow for blocks of so many days where the watch is known; of levels, which are many, by unit alone.
-    cluster_by: what groups of units are, where intervals go by them, as those of lives do; else they go by unit.
+    Intervals allow for correlation within blocks of time if the watched time is known; those of levels, which are many,
+    only within units. cluster_by: the group by which intervals of lives are clustered; default: unit.
     """
     unit = "node" if outages["unit_id"].equals(outages["node"]) else "unit"
-    units, windows = _watched(outages, exposure)
+    units, windows = _watched_units(outages, exposure)
     numbers = units.select("unit_id", cluster=pl.col("group").rank("dense")).sort("unit_id").with_row_index("unit")
     units, windows = (frame.join(numbers, on="unit_id") for frame in (units, windows))
-    outages, records = _in_windows(outages, faults(records), windows)
-    whole = [units, outages, records]
-    steps = whole if exposure is None else _steps(windows, outages, records, block_days)
+    outages, records = _cut_to_windows(outages, faults(records), windows)
+    whole_frames = [units, outages, records]
+    steps = whole_frames if exposure is None else _blocks(windows, outages, records, block_days)
     rows = []
-    for stratum_by, kind in (OF_UNITS | OF_OUTAGES).items():
-        every, *events = whole if stratum_by == "level" else steps
-        events = [_labelled(frame, kind) for frame in events]
-        of_units = _labelled(every, kind) if stratum_by in OF_UNITS else _kinds(stratum_by, events[0], every)
-        times = {label: repair_times(*of) for label, *of in _repairs(_labelled(outages, kind))}
-        frames, of = [of_units, *events], unit
+    for stratum_by, strata in (UNIT_STRATA | OUTAGE_STRATA).items():
+        watched, *events = whole_frames if stratum_by == "level" else steps
+        events = [_stratify(frame, strata) for frame in events]
+        units_frame = (
+            _stratify(watched, strata) if stratum_by in UNIT_STRATA else _cross(stratum_by, events[0], watched)
+        )
+        times = {stratum: repair_times(*spells) for stratum, *spells in _repairs(_stratify(outages, strata))}
+        frames, label = [units_frame, *events], unit
         if cluster_by and stratum_by != "group":
-            frames, of = [frame.with_columns(unit=pl.col("cluster").fill_null(0)) for frame in frames], cluster_by
-        # The sums are held no longer than their rows are made.
-        for row in estimates(_sums(frames), ["stratum"], of, block_name(block_days), of == cluster_by):
+            frames, label = [frame.with_columns(unit=pl.col("cluster").fill_null(0)) for frame in frames], cluster_by
+        # The sums are freed as soon as their rows exist.
+        for row in estimates(_sum_strata(frames), ["stratum"], label, block_name(block_days), label == cluster_by):
             row |= {"stratum_by": stratum_by, "unit": unit}
             row["down_share"] = None if row.get("availability") is None else row["down_s"] / row["exposure_s"]
-            if row["units"] is not None and of == cluster_by:
+            if row["units"] is not None and label == cluster_by:
                 row["units"] = units.height
-            of_repairs = times.get(row["stratum"], NO_TIMES)
-            row |= {f"repair_{name}": of_repairs.get(name) for name in REPAIR_TIMES} | {"open": of_repairs["open"]}
-            rows.append(row | {"reason": "; ".join(row["reasons"] + of_repairs["reasons"]) or None})
+            repair = times.get(row["stratum"], NO_TIMES)
+            row |= {f"repair_{name}": repair.get(name) for name in REPAIR_TIMES} | {"open": repair["open"]}
+            rows.append(row | {"reason": "; ".join(row["reasons"] + repair["reasons"]) or None})
     return AVAILABILITY.frame(rows)
 
 
-def _watched(outages: pl.DataFrame, exposure: pl.DataFrame | None) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """(units, windows): unit_id, group, exposure_s of each unit watched; unit_id, group, from_s, until_s of each watch.
+def _watched_units(outages: pl.DataFrame, exposure: pl.DataFrame | None) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return (units: unit_id, group, exposure_s; windows: unit_id, group, from_s, until_s of each watch).
 
-    Where nobody knows which units were watched: those with an outage, all the time, exposure_s blank.
+    If the trace does not say which units were watched: units with an outage, over the whole period, exposure_s blank.
     """
     groups = outages.group_by("unit_id").agg(pl.col("group").drop_nulls().first())
     if exposure is None:
-        ends = outages.select(from_s=pl.col("start_s").min() - 1, until_s=pl.col("seen_until_s").max())
-        return groups.with_columns(exposure_s=pl.lit(None, pl.Int64)), groups.join(ends, how="cross")
+        period = outages.select(from_s=pl.col("start_s").min() - 1, until_s=pl.col("seen_until_s").max())
+        return groups.with_columns(exposure_s=pl.lit(None, pl.Int64)), groups.join(period, how="cross")
     windows = exposure.join(groups, on="unit_id", how="left", suffix="_of_outages").select(
         "unit_id", "from_s", "until_s", group=pl.coalesce("group", "group_of_outages")
     )
-    watched = windows.group_by("unit_id").agg(
+    units = windows.group_by("unit_id").agg(
         pl.col("group").drop_nulls().first(), exposure_s=(pl.col("until_s") - pl.col("from_s")).sum()
     )
-    return watched, windows
+    return units, windows
 
 
-def _in_windows(
+def _cut_to_windows(
     outages: pl.DataFrame, records: pl.DataFrame, windows: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Outages and records in each watch of their unit, with what the sums are of (Int64)."""
+    """Return outages and records within each watch of their unit, with the Int64 columns that are summed."""
     keys = ("unit", "cluster", "group", "planned", "level")
-    inside = pl.min_horizontal("seen_until_s", "until_s") - pl.max_horizontal("start_s", "from_s")
+    overlap_s = pl.min_horizontal("seen_until_s", "until_s") - pl.max_horizontal("start_s", "from_s")
     ended = (pl.col("end_s") > pl.col("from_s")) & (pl.col("end_s") <= pl.col("until_s"))
     sums = {
         "outages": began_under_watch(),
-        "under_way": (pl.col("start_s") <= pl.col("from_s")) & (inside > 0),
+        "under_way": (pl.col("start_s") <= pl.col("from_s")) & (overlap_s > 0),
         "repairs": ended.fill_null(False),
     }
     times = ("start_s", "end_s", "seen_until_s", "from_s", "until_s")
@@ -165,8 +166,8 @@ def _in_windows(
         .select(
             *keys,
             *times,
-            down_s=inside.clip(lower_bound=0),
-            **{name: of.cast(pl.Int64) for name, of in sums.items()},
+            down_s=overlap_s.clip(lower_bound=0),
+            **{name: flag.cast(pl.Int64) for name, flag in sums.items()},
         ),
         records.drop("group", strict=False)
         .join(windows, on="unit_id")
@@ -174,8 +175,8 @@ def _in_windows(
     )
 
 
-def _steps(windows: pl.DataFrame, outages: pl.DataFrame, records: pl.DataFrame, block_days: int) -> list[pl.DataFrame]:
-    """[units, events] as steps by block of time: an outage begins in its first block and ends in its last."""
+def _blocks(windows: pl.DataFrame, outages: pl.DataFrame, records: pl.DataFrame, block_days: int) -> list[pl.DataFrame]:
+    """Return [units, events] by block of time. An outage begins in its first block and ends in its last."""
     keys = ("unit", "cluster", "group")
     windows = windows.with_columns(watched=pl.lit(1))
     units = steps_by_block(
@@ -183,56 +184,55 @@ def _steps(windows: pl.DataFrame, outages: pl.DataFrame, records: pl.DataFrame, 
     )
     keys += ("planned",)
     start_s, end_s = pl.max_horizontal("start_s", "from_s"), pl.min_horizontal("seen_until_s", "until_s")
-    seen = outages.filter(start_s <= end_s)
-    began, ended = ("outages", "under_way"), ("repairs",)
-    of_outages = steps_by_block(seen, keys, start_s, end_s, block_days, "down_s", at_start=began, at_end=ended)
-    at = pl.col("start_s")
-    of_records = steps_by_block(records.filter(records=1), keys, at, at, block_days, at_start=["records"])
-    # Most records begin with an outage.
-    events = pl.concat([of_outages, of_records], how="diagonal").lazy().group_by(*keys, "block").agg(pl.all().sum())
+    observed = outages.filter(start_s <= end_s)
+    starts, ends = ("outages", "under_way"), ("repairs",)
+    outage_steps = steps_by_block(observed, keys, start_s, end_s, block_days, "down_s", at_start=starts, at_end=ends)
+    time_s = pl.col("start_s")
+    record_steps = steps_by_block(records.filter(records=1), keys, time_s, time_s, block_days, at_start=["records"])
+    # Most records begin with an outage, so their rows merge.
+    events = pl.concat([outage_steps, record_steps], how="diagonal").lazy().group_by(*keys, "block").agg(pl.all().sum())
     return [units, events.collect(engine="streaming")]
 
 
-def _labelled(frame: pl.DataFrame, kind: pl.Expr) -> pl.DataFrame:
-    return frame.with_columns(stratum=kind).drop_nulls("stratum")
+def _stratify(frame: pl.DataFrame, strata: pl.Expr) -> pl.DataFrame:
+    return frame.with_columns(stratum=strata).drop_nulls("stratum")
 
 
-def _kinds(stratum_by: str, outages: pl.DataFrame, units: pl.DataFrame) -> pl.DataFrame:
-    """All units in each of the strata of outages."""
+def _cross(stratum_by: str, outages: pl.DataFrame, units: pl.DataFrame) -> pl.DataFrame:
     if stratum_by == "planned":
         return pl.DataFrame({"stratum": ["planned", "unplanned"]}).join(units, how="cross")
     counted = outages.group_by("stratum").agg(n=pl.col("outages").sum())
-    most = counted.sort("n", "stratum", descending=[True, False]).head(MOST_LEVELS)
-    return most.select("stratum").join(units, how="cross")
+    largest = counted.sort("n", "stratum", descending=[True, False]).head(MOST_LEVELS)
+    return largest.select("stratum").join(units, how="cross")
 
 
-def _sums(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """What `ttf.stats.durations.renewal.estimates` takes, by stratum, unit and run of blocks, of steps or of whole
-    units."""
-    names, of = ("stratum", "unit", "block"), ("watched", "exposure_s", *_SUMS)
-    frames = [frame.select(name for name in (*names, *of) if name in frame.columns) for frame in frames]
+def _sum_strata(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Return the input of `ttf.stats.durations.renewal.estimates`: sums by stratum, unit and run of blocks, or by whole
+    unit."""
+    names, summed = ("stratum", "unit", "block"), ("watched", "exposure_s", *_SUMS)
+    frames = [frame.select(name for name in (*names, *summed) if name in frame.columns) for frame in frames]
     labels = pl.concat([frame["stratum"].unique() for frame in frames]).unique().sort()
     units = max(frame["unit"].max() or 0 for frame in frames) + 1
     key = pl.col("stratum").cast(pl.Enum(labels)).to_physical().cast(pl.Int64) * units + pl.col("unit")
-    together = pl.concat(
+    combined = pl.concat(
         [frame.lazy().select(pl.exclude("stratum", "unit"), key=key) for frame in frames], how="diagonal"
     )
     if "block" in frames[0].columns:
-        sums = runs_of_steps(together)
+        sums = runs_of_steps(combined)
     else:
-        sums = together.group_by("key").agg(pl.all().sum()).sort("key")
+        sums = combined.group_by("key").agg(pl.all().sum()).sort("key")
         sums = sums.with_columns(block=pl.lit(None), blocks=pl.lit(None)).collect(engine="streaming")
     if not frames[0]["exposure_s"].count():
-        # Nobody knows how long they were watched.
+        # The watched time is not known.
         sums = sums.with_columns(exposure_s=pl.lit(None, pl.Int64))
     stratum = pl.lit(labels.cast(pl.Enum(labels))).gather(pl.col("key") // units)
     return sums.select(pl.exclude("key"), stratum=stratum, unit=pl.col("key") % units)
 
 
 def _repairs(outages: pl.DataFrame) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """(stratum, seconds down, whether they ended) of the outages that began while the unit was watched.
+    """Yield (stratum, seconds down, whether they ended) of the outages that began while the unit was watched.
 
-    Those under way when the watch began are left out: of them the long ones are met more often.
+    Outages under way when the watch began are excluded: they are more often long ones.
     """
     times = outages.filter(outages=1).select(
         "stratum", seconds=pl.col("seen_until_s") - pl.col("start_s"), ended=pl.col("end_s").is_not_null()

@@ -1,25 +1,25 @@
-"""The numbers of outages: how often, how long, what share of the time, and what for."""
+"""The numbers of outages: how often, how long, what share of the time, and why."""
 
 import polars as pl
 
 from ttf.analyses.outages.measure_availability import AVAILABILITY, OUTAGE_CAUSES, OUTAGE_FREE, OUTAGES_SUMMARY, SPANS
 from ttf.display.metrics import CLUSTERS, cells
 
-_ENDS = ("ci_low", "ci_high", "ci_low_clustered", "ci_high_clustered")
+_BOUNDS = ("ci_low", "ci_high", "ci_low_clustered", "ci_high_clustered")
 _COUNTS = "unit outages units repairs open records under_way down_share"
 _REPAIR = "mttr_s ci_low_clustered_s=mttr_ci_low_s ci_high_clustered_s=mttr_ci_high_s"
 _REPAIR_TIMES = " ".join(f"{name}=repair_{name}" for name in ("median_s", "p90_s", "restricted_mean_s", "horizon_s"))
-_FAULTS = " ".join(f"{name}=records_{name}" for name in ("per_1000_unit_days", *_ENDS))
+_FAULTS = " ".join(f"{name}=records_{name}" for name in ("per_1000_unit_days", *_BOUNDS))
 _UP = f"availability method=availability_method {CLUSTERS}"
 _IS_CLUSTERED = pl.col("availability_method") == "clustered"
 _IS_DOWN = pl.col("outages") > 0
 
 
-def _mean(name: str) -> str:
-    return f"{name}_s {' '.join(f'{end}_s={name}_{end}_s' for end in _ENDS)} {CLUSTERS}"
+def _mean_cells(name: str) -> str:
+    return f"{name}_s {' '.join(f'{bound}_s={name}_{bound}_s' for bound in _BOUNDS)} {CLUSTERS}"
 
 
-def _limits(suffix: str) -> str:
+def _ci_cells(suffix: str) -> str:
     return f"ci_low{suffix}=availability_ci_low ci_high{suffix}=availability_ci_high"
 
 
@@ -27,14 +27,14 @@ NUMBERS = [
     cells(OUTAGES_SUMMARY, "data", "outages units_with_outage units_watched"),
     cells(OUTAGES_SUMMARY, "period", "from_s to_s days"),
     cells(AVAILABILITY, "outages", _COUNTS, n="", stratum_by="all"),
-    cells(AVAILABILITY, "outages.between", _mean("mtbf"), n="outages", stratum_by="all"),
-    cells(AVAILABILITY, "outages.up_time", _mean("mttf"), n="outages", stratum_by="all"),
+    cells(AVAILABILITY, "outages.between", _mean_cells("mtbf"), n="outages", stratum_by="all"),
+    cells(AVAILABILITY, "outages.up_time", _mean_cells("mttf"), n="outages", stratum_by="all"),
     cells(AVAILABILITY, "outages.repair", f"{_REPAIR} {CLUSTERS}", n="repairs", stratum_by="all"),
     cells(AVAILABILITY, "outages.repair", _REPAIR_TIMES, n="outages", stratum_by="all"),
     cells(AVAILABILITY, "outages.faults", f"{_FAULTS} {CLUSTERS}", n="records", stratum_by="all"),
-    # The interval is a clustered one or, of few units, an exact one.
-    cells(AVAILABILITY, "outages.up", f"{_UP} {_limits('_clustered')}", _IS_CLUSTERED, n="outages", stratum_by="all"),
-    cells(AVAILABILITY, "outages.up", f"{_UP} {_limits('')}", ~_IS_CLUSTERED, n="outages", stratum_by="all"),
+    # The interval is clustered or, for few units, exact.
+    cells(AVAILABILITY, "outages.up", f"{_UP} {_ci_cells('_clustered')}", _IS_CLUSTERED, n="outages", stratum_by="all"),
+    cells(AVAILABILITY, "outages.up", f"{_UP} {_ci_cells('')}", ~_IS_CLUSTERED, n="outages", stratum_by="all"),
     cells(AVAILABILITY, "outages.planned", "outages down_s", _IS_DOWN, n="", stratum_by="planned", stratum="planned"),
     *(
         cells(
@@ -46,7 +46,7 @@ NUMBERS = [
         )
         for name, (span_s, _) in SPANS.items()
     ),
-    # Of levels, and of classes: that with most time down.
+    # The level, and the class, with the most time down.
     *(
         cells(
             OUTAGE_CAUSES,

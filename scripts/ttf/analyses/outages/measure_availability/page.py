@@ -1,4 +1,4 @@
-"""What stands open of node outages, and their tables."""
+"""The visible part of the section on node outages, and its tables."""
 
 import polars as pl
 
@@ -12,7 +12,7 @@ from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
 
 MOST_STRATA, MOST_CAUSES = 12, 30
-# Spares by what was observed, over those of units that fail independently, from which on they lead.
+# The claim leads with spares if more than this many times as many are observed as for independent units.
 FAIL_TOGETHER = 1.5
 _KINDS = {"all": "All outages", "group": "By group", "planned": "By plan", "level": "By level of cause"}
 
@@ -23,60 +23,59 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
         units = f"of [outages.units {m['outages.unit']}] " if m.has("outages.units") else ""
         return Line("Node outages", f"no outage {units}is recorded", "tables/availability.csv")
     return Head(
-        claim=_claim(m),
+        claim=_format_claim(m),
         charts=("outage_causes",),
-        keys=tuple(_keys(m))[:4],
-        text=(text,) if (text := " ".join(filter(None, (trend_in_words(m), _excess(m))))) else (),
+        keys=tuple(_list_keys(m))[:4],
+        text=(summary,) if (summary := " ".join(filter(None, (trend_in_words(m), _excess_note(m))))) else (),
         details="by cause and group, change over time",
     )
 
 
-def _claim(m: Numbers) -> str:
+def _format_claim(m: Numbers) -> str:
     outages = "[outages.outages outage]"
-    half = ""
+    median = ""
     if m.has("outages.repair.median_s"):
-        half = "half lasted less than [outages.repair.median_s]"
+        median = "half lasted less than [outages.repair.median_s]"
     if not m.has("outages.down_share"):
         recorded = f"{outages} {'are' if m['outages.outages'] > 1 else 'is'} recorded"
-        near = next((f"{said} {where}" for where, said, _ in _near(m)), "")
-        return "; ".join(filter(None, (recorded, half or near)))
+        burst = next((f"{text} {location}" for location, text, _ in _bursts(m)), "")
+        return "; ".join(filter(None, (recorded, median or burst)))
     unit, share = m["outages.unit"], "[outages.down_share:near_zero]"
     down = f"{words.capital(unit)}s were down {share} of the time"
     if m.value("spares.p99.observed", 0) > FAIL_TOGETHER * m.value("spares.p99.binomial", 0):
-        together = (
+        spares = (
             f"[spares.p99.observed] spares cover 99% of the time, [spares.p99.binomial] if {unit}s failed independently"
         )
-        return f"{together}; {unit}s were down {share}"
-    return f"{down}, in {outages}{f'; {half}' if half else ''}"
+        return f"{spares}; {unit}s were down {share}"
+    return f"{down}, in {outages}{f'; {median}' if median else ''}"
 
 
-def _near(m: Numbers):
-    """Place, share of outages with another there within half an hour, and the most that chance and drift give; the
-    widest place first."""
-    for place in ("rack", "node"):
-        key = f"bursts.{place}.30_min"
+def _bursts(m: Numbers):
+    """Yield location, share of outages with another there within 30 min, and its expected value; racks first."""
+    for location in ("rack", "node"):
+        key = f"bursts.{location}.30_min"
         if m.value(f"{key}.is_burst", False):
             interval = f"{m.interval(key + '.ci_{}')}, " if m.has(f"{key}.ci_low_clustered") else ""
             share = f"[{key}.share]"
             yield (
-                f"in the same {place} within 30 min",
+                f"in the same {location} within 30 min",
                 f"{share} have another",
                 (share, f"{interval}by chance [{key}.chance]"),
             )
 
 
-def _keys(m: Numbers):
+def _list_keys(m: Numbers):
     unit = m["outages.unit"]
     if m.has("outages.up.availability"):
-        yield Key("Availability", "[outages.up.availability:near_one]", _about_availability(m))
+        yield Key("Availability", "[outages.up.availability:near_one]", _availability_note(m))
     for label, key in ((f"Outage of a {unit} every", "between.mtbf_s"), ("Mean repair", "repair.mttr_s")):
         key = f"outages.{key}"
         if m.has(key):
-            yield Key(label, f"[{key}]", _about_time(m, key))
+            yield Key(label, f"[{key}]", _time_note(m, key))
     if not m.has("outages.down_share"):
-        yield from (Key(f"Another {where}", *said) for where, _, said in _near(m))
+        yield from (Key(f"Another {location}", *texts) for location, _, texts in _bursts(m))
     if m.has("spares.p99.observed"):
-        yield Key("Spares for 99% of time", "[spares.p99.observed]", _about_spares(m))
+        yield Key("Spares for 99% of time", "[spares.p99.observed]", _spares_note(m))
     elif m.has("outages.most.level.name"):
         yield Key(
             "Most time down",
@@ -85,29 +84,27 @@ def _keys(m: Numbers):
         )
 
 
-def _about_availability(m: Numbers) -> str:
-    """Its interval: the clustered one, or that of few units."""
+def _availability_note(m: Numbers) -> str:
     for kind in ("_clustered", ""):
         if m.has(f"outages.up.ci_low{kind}"):
-            ends = (words.near_one(m[f"outages.up.ci_{end}{kind}"]) for end in ("low", "high"))
-            return f"95% CI {words.span(*ends)}{'' if kind else ', exponential times'}"
+            bounds = (words.near_one(m[f"outages.up.ci_{bound}{kind}"]) for bound in ("low", "high"))
+            return f"95% CI {words.span(*bounds)}{'' if kind else ', exponential times'}"
     return "no interval"
 
 
-def _about_time(m: Numbers, key: str) -> str:
-    ends = f"{key.rpartition('.')[0]}.ci_{{}}_s"
-    known = m.has(ends.format("low_clustered")) or m.has(ends.format("low"))
-    return m.interval(ends, key) if known else "no interval"
+def _time_note(m: Numbers, key: str) -> str:
+    pattern = f"{key.rpartition('.')[0]}.ci_{{}}_s"
+    has_interval = m.has(pattern.format("low_clustered")) or m.has(pattern.format("low"))
+    return m.interval(pattern, key) if has_interval else "no interval"
 
 
-def _about_spares(m: Numbers) -> str:
-    low, high = (m.value(f"spares.p99.{end}", None) for end in ("low", "high"))
-    ends = "" if low is None or high is None else f"95% CI {words.span(words.count(low), words.count(high))}; "
-    return f"{ends}binomial [spares.p99.binomial]"
+def _spares_note(m: Numbers) -> str:
+    low, high = (m.value(f"spares.p99.{bound}", None) for bound in ("low", "high"))
+    interval = "" if low is None or high is None else f"95% CI {words.span(words.count(low), words.count(high))}; "
+    return f"{interval}binomial [spares.p99.binomial]"
 
 
-def _excess(m: Numbers) -> str:
-    """How many nodes stand out, by the room that ranks them."""
+def _excess_note(m: Numbers) -> str:
     if not m.value("drains.listed", 0):
         return ""
     return (
@@ -120,16 +117,16 @@ def _excess(m: Numbers) -> str:
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     if m.has("outages.units") or not m.value("outages.outages", 0):
         return []
-    why = "no one knows how many units were watched"
-    why += "; repairs are known" if m["outages.repairs"] else ", or when outages ended"
-    return [Line("Availability, time between outages", why, "tables/availability.csv", checked=False)]
+    reason = "the number of watched units is not known"
+    reason += "; repairs are known" if m["outages.repairs"] else ", nor when outages ended"
+    return [Line("Availability, time between outages", reason, "tables/availability.csv", checked=False)]
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
-    every = trace.table("availability").filter((pl.col("outages") > 0) | (pl.col("stratum_by") == "all"))
-    most = every.sort("outages", descending=True, maintain_order=True).group_by("stratum_by", maintain_order=True)
-    kept = every.join(most.head(MOST_STRATA), on=["stratum_by", "stratum"], how="semi", maintain_order="left")
-    under_way = ["under_way"] if kept["under_way"].sum() else []
+    strata = trace.table("availability").filter((pl.col("outages") > 0) | (pl.col("stratum_by") == "all"))
+    groups = strata.sort("outages", descending=True, maintain_order=True).group_by("stratum_by", maintain_order=True)
+    top_strata = strata.join(groups.head(MOST_STRATA), on=["stratum_by", "stratum"], how="semi", maintain_order="left")
+    under_way = ["under_way"] if top_strata["under_way"].sum() else []
     columns = {"stratum": ("Stratum", None)} | dict.fromkeys(("units", "outages", *under_way, "open"), None)
     columns |= {
         "mtbf_s": Interval(low="mtbf_ci_low_clustered_s", high="mtbf_ci_high_clustered_s"),
@@ -137,13 +134,13 @@ def tables(trace: Trace) -> dict[str, Shown]:
         **dict.fromkeys(("repair_median_s", "repair_p90_s"), None),
         "availability": Interval(worded=words.near_one, low="availability_ci_low", high="availability_ci_high"),
     }
-    present = {name: column for name, column in columns.items() if kept[name].count()}
-    named = kept.with_columns(pl.col("stratum_by").replace_strict(_KINDS))
+    present = {name: column for name, column in columns.items() if top_strata[name].count()}
+    labelled = top_strata.with_columns(pl.col("stratum_by").replace_strict(_KINDS))
     causes = trace.table("outage_causes").filter(pl.col("depth") != "all").head(MOST_CAUSES)
-    depths = causes.with_columns(depth=pl.format("By {}", "depth"))
-    of_causes = [name for name in ("level", "class", "cause") if causes[name].count()]
-    of_causes += ["events", "share", "downtime_share", "repair_mean_s", "repair_median_s", "planned"]
+    labelled_causes = causes.with_columns(depth=pl.format("By {}", "depth"))
+    cause_columns = [name for name in ("level", "class", "cause") if causes[name].count()]
+    cause_columns += ["events", "share", "downtime_share", "repair_mean_s", "repair_median_s", "planned"]
     return {
-        "availability": Shown(named, present, AVAILABILITY, "stratum_by"),
-        "outage-causes": Shown(depths, of_causes, OUTAGE_CAUSES, "depth"),
+        "availability": Shown(labelled, present, AVAILABILITY, "stratum_by"),
+        "outage-causes": Shown(labelled_causes, cause_columns, OUTAGE_CAUSES, "depth"),
     }

@@ -1,11 +1,11 @@
-"""Runs of every size that the fleet has nodes for, with spares."""
+"""Plans with spares for runs of every size that the fleet has nodes for."""
 
 from collections.abc import Iterator
 
 import polars as pl
 
 from ttf.analyses.outages.plan_capacity import CAPACITY, SPARES_NEEDED, WEEK_HOURS
-from ttf.analyses.outages.plan_capacity.ways import WAYS, Planner, fewest
+from ttf.analyses.outages.plan_capacity.ways import METHODS, Planner, fewest_spares
 from ttf.analyses.shared.outages.outage_simulation import why_no_times
 from ttf.analyses.shared.outages.outage_strata import READ_OF_EXPOSURE, READ_OF_OUTAGES
 from ttf.analyses.shared.outages.units_down import course_of, spans_of
@@ -18,47 +18,47 @@ COMPONENTS = "the units are parts of nodes, and runs are planned on whole ones"
 TOO_SMALL = "no size of a run that is asked about fits the fleet"
 
 
-def compute(given: Inputs) -> dict[str, pl.DataFrame]:
-    asked, watched = given.settings, given.read("exposure", (*READ_OF_EXPOSURE, "node"))
-    stratum, exposure = _of_a_run(watched.filter(pl.col("until_s") > pl.col("from_s")))
-    spans = spans_of(given.read("outages", READ_OF_OUTAGES), exposure)
-    if why := _why_not(spans, exposure):
-        return _no_runs(why)
-    node_gpus = rate_row(given["node_failure_rate"])["node_gpus"] if "node_failure_rate" in given else None
-    if not (sizes := _sizes(asked.sizes, node_gpus, exposure["unit_id"].n_unique())):
-        return _no_runs(TOO_SMALL)
-    planner = Planner(spans, exposure, asked.simulations, asked.seed)
+def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
+    options, exposure = inputs.settings, inputs.read("exposure", (*READ_OF_EXPOSURE, "node"))
+    stratum, run_exposure = _select_units(exposure.filter(pl.col("until_s") > pl.col("from_s")))
+    spans = spans_of(inputs.read("outages", READ_OF_OUTAGES), run_exposure)
+    if reason := _limitation(spans, run_exposure):
+        return _blank_tables(reason)
+    node_gpus = rate_row(inputs["node_failure_rate"])["node_gpus"] if "node_failure_rate" in inputs else None
+    if not (sizes := _gpus_by_nodes(options.sizes, node_gpus, run_exposure["unit_id"].n_unique())):
+        return _blank_tables(TOO_SMALL)
+    planner = Planner(spans, run_exposure, options.simulations, options.seed)
     runs = [
         {"stratum": stratum, "gpus": gpus, "nodes": nodes, "hours": hours}
         for nodes, gpus in sizes.items()
         for hours in HOURS
     ]
-    fares = [row | {"largest": False} for run in runs for row in capacity(planner, run, asked.spares)]
-    spares = [row | {"largest": False} for run in runs for row in needed(planner, run, asked.spare_targets)]
-    return mark_largest(CAPACITY.frame(fares), SPARES_NEEDED.frame(spares))
+    capacity_rows = [row | {"largest": False} for run in runs for row in plan_capacity(planner, run, options.spares)]
+    needed = [row | {"largest": False} for run in runs for row in plan_spares(planner, run, options.spare_targets)]
+    return mark_largest(CAPACITY.frame(capacity_rows), SPARES_NEEDED.frame(needed))
 
 
-def _no_runs(why: str) -> dict[str, pl.DataFrame]:
-    return {table.name: table.frame([{"reason": why, "largest": False}]) for table in (CAPACITY, SPARES_NEEDED)}
+def _blank_tables(reason: str) -> dict[str, pl.DataFrame]:
+    return {table.name: table.frame([{"reason": reason, "largest": False}]) for table in (CAPACITY, SPARES_NEEDED)}
 
 
-def mark_largest(fares: pl.DataFrame, spares: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Both tables, with the rows marked of a week of the largest run that every way can be asked about."""
+def mark_largest(capacity: pl.DataFrame, spares: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Return both tables, and mark the rows of a week of the largest run that every method covers."""
     is_week = (pl.col("hours") == WEEK_HOURS) & (pl.col("target") == pl.col("target").max())
     weeks = spares.filter(is_week).drop_nulls("spares")
-    by_size = weeks.group_by("nodes").agg(pl.col("way").n_unique())
-    nodes = by_size.filter(pl.col("way") == weeks["way"].n_unique())["nodes"].max()
+    methods_by_nodes = weeks.group_by("nodes").agg(pl.col("way").n_unique())
+    nodes = methods_by_nodes.filter(pl.col("way") == weeks["way"].n_unique())["nodes"].max()
     is_largest = (pl.col("hours") == WEEK_HOURS) & (pl.col("nodes") == (nodes or 0))
     is_fewest = pl.col("spares") == pl.col("spares").min()
     is_needed = is_week & pl.col("spares").is_not_null()
     return {
-        "capacity": fares.with_columns(largest=(is_largest & is_fewest).fill_null(False)),
+        "capacity": capacity.with_columns(largest=(is_largest & is_fewest).fill_null(False)),
         "spares_needed": spares.with_columns(largest=(is_largest & is_needed).fill_null(False)),
     }
 
 
-def _of_a_run(exposure: pl.DataFrame) -> tuple[str, pl.DataFrame]:
-    """(name, exposure) of the units that a run may be on: all, or of several groups that with the most time."""
+def _select_units(exposure: pl.DataFrame) -> tuple[str, pl.DataFrame]:
+    """Return (name, exposure) of the units that a run may use: all, or the group with the most time."""
     groups = exposure.drop_nulls("group").group_by("group").agg(time=(pl.col("until_s") - pl.col("from_s")).sum())
     if groups.height < 2:
         return "all", exposure
@@ -66,56 +66,56 @@ def _of_a_run(exposure: pl.DataFrame) -> tuple[str, pl.DataFrame]:
     return largest, exposure.filter(group=largest)
 
 
-def _why_not(spans: pl.DataFrame, exposure: pl.DataFrame) -> str | None:
+def _limitation(spans: pl.DataFrame, exposure: pl.DataFrame) -> str | None:
     if exposure.drop_nulls("node").select(pl.struct("node").n_unique() < pl.col("unit_id").n_unique()).item():
         return COMPONENTS
     return why_no_times(spans["inside"].sum(), course_of(spans, exposure).down_share)
 
 
-def _sizes(sizes: list[int], node_gpus: int | None, units: int) -> dict[int, int | None]:
-    """Nodes -> GPUs of the runs asked for that the fleet has nodes for; of two with as many nodes the larger."""
+def _gpus_by_nodes(sizes: list[int], node_gpus: int | None, n_units: int) -> dict[int, int | None]:
+    """Return the requested runs that fit the fleet: nodes -> GPUs; of equal nodes the larger size."""
     if node_gpus is None:
-        return {size: None for size in sorted(sizes) if size <= units}
-    return {nodes: size for size in sorted(sizes) if (nodes := -(-size // node_gpus)) <= units}
+        return {size: None for size in sorted(sizes) if size <= n_units}
+    return {nodes: size for size in sorted(sizes) if (nodes := -(-size // node_gpus)) <= n_units}
 
 
-def capacity(planner: Planner, run: dict, spares: list[int]) -> Iterator[dict]:
-    """The rows of CAPACITY of a run: each number of spares by each way."""
+def plan_capacity(planner: Planner, run: dict, spares: list[int]) -> Iterator[dict]:
+    """Yield the rows of CAPACITY of a run: each number of spares by each method."""
     nodes, time_s = run["nodes"], 3600 * run["hours"]
-    for number in sorted(spares):
-        for way in WAYS:
-            row = run | {"spares": number, "way": way}
-            if why := planner.why_not(way, nodes + number, time_s):
-                yield row | {"reason": why}
+    for n_spares in sorted(spares):
+        for method in METHODS:
+            row = run | {"spares": n_spares, "way": method}
+            if reason := planner.limitation(method, nodes + n_spares, time_s):
+                yield row | {"reason": reason}
                 continue
-            alone = planner.no_interruption(way, nodes, time_s)
-            if alone[0] is None:
+            no_interruption = planner.p_no_interruption(method, nodes, time_s)
+            if no_interruption[0] is None:
                 row["reason"] = f"too seldom were {nodes:,} nodes up at once"
-            fares = {"p_no_interruption": alone} | planner.fares(way, nodes, number, time_s)
-            for name, (value, error) in fares.items():
-                row |= {name: value, f"{name}_se": error}
-            yield row | {"simulations": None if way == "exponential" else planner.runs(way, nodes + number)}
+            estimates = {"p_no_interruption": no_interruption} | planner.estimate(method, nodes, n_spares, time_s)
+            for name, (value, se) in estimates.items():
+                row |= {name: value, f"{name}_se": se}
+            yield row | {"simulations": None if method == "exponential" else planner.runs(method, nodes + n_spares)}
 
 
-def needed(planner: Planner, run: dict, targets: list[float]) -> Iterator[dict]:
-    """The rows of SPARES_NEEDED of a run: each probability by each way."""
+def plan_spares(planner: Planner, run: dict, targets: list[float]) -> Iterator[dict]:
+    """Yield the rows of SPARES_NEEDED of a run: each probability by each method."""
     nodes, time_s = run["nodes"], 3600 * run["hours"]
     for target in sorted(targets):
-        for way in WAYS:
-            row = run | {"target": target, "way": way}
-            # As many spares as nodes, and in weeks of the trace no more than it has.
-            most = nodes if way != "weeks" else min(nodes, planner.units - nodes)
-            if why := planner.why_not(way, nodes, time_s):
-                yield row | {"reason": why}
+        for method in METHODS:
+            row = run | {"target": target, "way": method}
+            # At most as many spares as nodes; for weeks of the trace, no more than the fleet has.
+            most_spares = nodes if method != "weeks" else min(nodes, planner.units - nodes)
+            if reason := planner.limitation(method, nodes, time_s):
+                yield row | {"reason": reason}
                 continue
 
-            def reached(spares: int, way: str = way) -> float:
-                if planner.why_not(way, nodes + spares, time_s):
+            def p_never_short(spares: int, method: str = method) -> float:
+                if planner.limitation(method, nodes + spares, time_s):
                     return -1.0
-                return planner.fares(way, nodes, spares, time_s)["p_never_short"][0]
+                return planner.estimate(method, nodes, spares, time_s)["p_never_short"][0]
 
-            if (found := fewest(target, most, reached)) is None:
-                yield row | {"reason": f"not reached with {most:,} spares"}
+            if (n_spares := fewest_spares(target, most_spares, p_never_short)) is None:
+                yield row | {"reason": f"not reached with {most_spares:,} spares"}
                 continue
-            value, error = planner.fares(way, nodes, found, time_s)["p_never_short"]
-            yield row | {"spares": found, "p_never_short": value, "p_never_short_se": error}
+            value, se = planner.estimate(method, nodes, n_spares, time_s)["p_never_short"]
+            yield row | {"spares": n_spares, "p_never_short": value, "p_never_short_se": se}

@@ -1,8 +1,8 @@
-"""The ways to reckon what a run of N nodes with s spares beside them can expect in T seconds.
+"""Methods to estimate what a run of N nodes with s spare nodes can expect in T seconds.
 
-All say the same of independent nodes with exponential times. Observed times change how long a run lasts, not how many
-nodes are down at a moment; what fails together changes both. An interruption is an outage of any node of the run, which
-begins with all of them up; short is a run while fewer than N of the N + s nodes are up.
+All methods agree for independent nodes with exponential times. Observed times change how long a run lasts, but not how
+many nodes are down at a moment; correlated failures change both. An interruption is an outage of any node of the run,
+which begins with all of them up. A run is short while fewer than N of the N + s nodes are up.
 """
 
 from collections.abc import Callable
@@ -19,20 +19,20 @@ from ttf.analyses.shared.outages import outage_simulation
 from ttf.analyses.shared.outages.units_down import at_most, course_of
 
 DAY_S, WEEK_S = 86_400, 604_800
-WAYS = ("exponential", "observed", "weeks")
-FARES = ("p_never_short", "full_share", "capacity_share")
-# Of a large fleet fewer runs are simulated, so that all have so many nodes together; FEWEST_RUNS at least.
+METHODS = ("exponential", "observed", "weeks")
+MEASURES = ("p_never_short", "full_share", "capacity_share")
+# Most simulated nodes over all runs: a large fleet has fewer runs, but at least FEWEST_RUNS.
 MOST_NODES, FEWEST_RUNS = 1 << 21, 100
-# With fewer blocks the same few would come again and again.
+# With fewer blocks, resampling repeats the same few.
 FEWEST_BLOCKS = 8
 
 
 @dataclass
 class Planner:
-    """spans: of `ttf.analyses.shared.outages.units_down.spans_of`, one at least that began, and not down all the time;
-    exposure: of these.
+    """Estimates for runs on one fleet; results are cached.
 
-    What is asked again is not reckoned again; each simulation has a seed of its own, whatever is asked before it.
+    spans: `ttf.analyses.shared.outages.units_down.spans_of`; at least one began, not all time is down. exposure: of
+    these units. Each simulation has its own seed, so the order of calls does not matter.
     """
 
     spans: pl.DataFrame
@@ -47,95 +47,97 @@ class Planner:
         self._blocks = {
             length: outage_simulation.blocks_of(self.spans, self.exposure, length) for length in (DAY_S, WEEK_S)
         }
-        self._begun_up = {length: outage_simulation.up_at_begin(blocks) for length, blocks in self._blocks.items()}
-        self.fares, self.no_interruption = cache(self.fares), cache(self.no_interruption)
+        self._blocks_begun_up = {
+            length: outage_simulation.up_at_begin(blocks) for length, blocks in self._blocks.items()
+        }
+        self.estimate, self.p_no_interruption = cache(self.estimate), cache(self.p_no_interruption)
 
-    def why_not(self, way: str, nodes: int, time_s: int) -> str | None:
-        """Why so many nodes, spares among them, cannot be reckoned with that way."""
-        if way != "weeks":
+    def limitation(self, method: str, nodes: int, time_s: int) -> str | None:
+        """Return why the method cannot estimate runs on this many nodes, including spares, or None."""
+        if method != "weeks":
             return None
-        blocks, name = self._of(time_s), "days" if time_s < WEEK_S else "weeks"
-        enough = int((blocks.units >= nodes).sum())
-        return None if enough >= FEWEST_BLOCKS else f"{enough} {name} with {nodes:,} nodes, fewer than {FEWEST_BLOCKS}"
+        blocks, name = self._select_blocks(time_s), "days" if time_s < WEEK_S else "weeks"
+        count = int((blocks.units >= nodes).sum())
+        return None if count >= FEWEST_BLOCKS else f"{count} {name} with {nodes:,} nodes, fewer than {FEWEST_BLOCKS}"
 
-    def runs(self, way: str, nodes: int) -> int:
-        """How many runs are simulated, on so many nodes with the spares: weeks are resampled of all nodes together."""
-        held = nodes if way == "observed" else self.units
-        return min(self.simulations, max(MOST_NODES // held, FEWEST_RUNS))
+    def runs(self, method: str, nodes: int) -> int:
+        """Return the number of simulated runs on `nodes`, including spares; weeks are resampled for the whole fleet."""
+        nodes_per_run = nodes if method == "observed" else self.units
+        return min(self.simulations, max(MOST_NODES // nodes_per_run, FEWEST_RUNS))
 
-    def fares(self, way: str, nodes: int, spares: int, time_s: int) -> dict[str, tuple[float, float | None]]:
-        """FARES, each with its standard error (None where none is seen)."""
-        taken = nodes + spares
-        if way == "exponential":
-            never = never_short(nodes, spares, time_s, self.up.mean, self.repair.mean)
-            # The mean of what lacks is the sum of P(more than k down), k from the spares on.
-            lacking = (1 - at_most(np.arange(spares, taken), taken, self.down_share)).sum()
-            shares = never, float(at_most(spares, taken, self.down_share)), float(1 - lacking / nodes)
-            return dict(zip(FARES, ((share, None) for share in shares), strict=True))
-        rng = np.random.default_rng([self.seed, nodes, spares, time_s, WAYS.index(way)])
-        runs, blocks = self.runs(way, taken), self._of(time_s)
-        if way == "weeks":
-            drawn = outage_simulation.resampled(rng, blocks, taken, runs, time_s)
-            short_s, lacking_s = outage_simulation.block_shortfalls(drawn, blocks, spares, runs)
+    def estimate(self, method: str, nodes: int, spares: int, time_s: int) -> dict[str, tuple[float, float | None]]:
+        """Return MEASURES, each with its standard error (None if there is none)."""
+        n_nodes = nodes + spares
+        if method == "exponential":
+            p_never_short = never_short(nodes, spares, time_s, self.up.mean, self.repair.mean)
+            # The mean number of missing nodes is the sum of P(more than k down) over k from the spares on.
+            missing_nodes = (1 - at_most(np.arange(spares, n_nodes), n_nodes, self.down_share)).sum()
+            shares = p_never_short, float(at_most(spares, n_nodes, self.down_share)), float(1 - missing_nodes / nodes)
+            return dict(zip(MEASURES, ((share, None) for share in shares), strict=True))
+        rng = np.random.default_rng([self.seed, nodes, spares, time_s, METHODS.index(method)])
+        runs, blocks = self.runs(method, n_nodes), self._select_blocks(time_s)
+        if method == "weeks":
+            samples = outage_simulation.resampled(rng, blocks, n_nodes, runs, time_s)
+            short_s, missing_s = outage_simulation.block_shortfalls(samples, blocks, spares, runs)
         else:
-            sizes, times = outage_simulation.batches(taken, runs), (self.up, self.repair)
-            drawn = ((n, outage_simulation.renewals(rng, taken, n, time_s, *times)) for n in sizes)
-            parts = (outage_simulation.shortfalls(spans, spares, n, time_s) for n, spans in drawn)
-            short_s, lacking_s = (np.concatenate(each) for each in zip(*parts, strict=True))
-        shares = (short_s == 0).astype(float), 1 - short_s / time_s, 1 - lacking_s / (time_s * nodes)
-        return dict(zip(FARES, map(_mean, shares), strict=True))
+            sizes, times = outage_simulation.batches(n_nodes, runs), (self.up, self.repair)
+            samples = ((n, outage_simulation.renewals(rng, n_nodes, n, time_s, *times)) for n in sizes)
+            parts = (outage_simulation.shortfalls(spans, spares, n, time_s) for n, spans in samples)
+            short_s, missing_s = (np.concatenate(values) for values in zip(*parts, strict=True))
+        shares = (short_s == 0).astype(float), 1 - short_s / time_s, 1 - missing_s / (time_s * nodes)
+        return dict(zip(MEASURES, map(_mean_and_se, shares), strict=True))
 
-    def no_interruption(self, way: str, nodes: int, time_s: int) -> tuple[float | None, float | None]:
-        """P(no interruption), with its standard error; None where too few blocks have so many nodes up at the begin."""
-        if way != "weeks":
-            up: outage_simulation.Times = (
-                outage_simulation.Exponential(self.up.mean) if way == "exponential" else self.up
+    def p_no_interruption(self, method: str, nodes: int, time_s: int) -> tuple[float | None, float | None]:
+        """Return P(no interruption) and its standard error; None if too few blocks begin with this many nodes up."""
+        if method != "weeks":
+            up_times: outage_simulation.Times = (
+                outage_simulation.Exponential(self.up.mean) if method == "exponential" else self.up
             )
-            return up.left_longer(time_s) ** nodes, None
-        blocks = self._begun_up[self._of(time_s).length_s]
+            return up_times.left_longer(time_s) ** nodes, None
+        blocks = self._blocks_begun_up[self._select_blocks(time_s).length_s]
         if (blocks.units >= nodes).sum() < FEWEST_BLOCKS:
             return None, None
-        rng, runs = np.random.default_rng([self.seed, nodes, time_s]), self.runs(way, nodes)
+        rng, runs = np.random.default_rng([self.seed, nodes, time_s]), self.runs(method, nodes)
         is_free = np.ones(runs, bool)
-        for run, taken, rows, _ in outage_simulation.resampled(rng, blocks, nodes, runs, time_s):
-            is_free[run[(taken & blocks.began[rows]).any(axis=1)]] = False
-        return _mean(is_free.astype(float))
+        for run, sampled, block_rows, _ in outage_simulation.resampled(rng, blocks, nodes, runs, time_s):
+            is_free[run[(sampled & blocks.began[block_rows]).any(axis=1)]] = False
+        return _mean_and_se(is_free.astype(float))
 
-    def _of(self, time_s: int) -> outage_simulation.Blocks:
+    def _select_blocks(self, time_s: int) -> outage_simulation.Blocks:
         return self._blocks[DAY_S if time_s < WEEK_S else WEEK_S]
 
 
-def _mean(values: np.ndarray) -> tuple[float, float | None]:
-    """The mean of simulated runs and its standard error: None of runs that were all alike, which show none."""
-    alike = (values == values[0]).all()
-    return float(values.mean()), None if alike else float(values.std(ddof=1) / sqrt(len(values)))
+def _mean_and_se(values: np.ndarray) -> tuple[float, float | None]:
+    """Return the mean of simulated runs and its standard error; None for equal runs, which do not show one."""
+    is_constant = (values == values[0]).all()
+    return float(values.mean()), None if is_constant else float(values.std(ddof=1) / sqrt(len(values)))
 
 
 def never_short(nodes: int, spares: int, time_s: float, up_s: float, repair_s: float) -> float:
-    """P(at no moment of time_s are more than `spares` of nodes + spares down), with exponential times, stationary.
+    """Return P(at no moment of time_s are more than `spares` of nodes + spares down), for exponential stationary times.
 
-    The number down, k, is a birth and death chain: up by (nodes + spares - k) / up_s, down by k / repair_s (the machine
-    repair model: Feller 1968, XVII.7). Short is a state that is not left again; the matrix exponential is exact.
+    The number of nodes down, k, is a birth-death chain: up at (nodes + spares - k) / up_s, down at k / repair_s
+    (machine repair model: Feller 1968, XVII.7). Short is an absorbing state; the matrix exponential is exact.
     """
     down = np.arange(spares + 1)
-    fails, repaired = (nodes + spares - down) / up_s, down / repair_s
-    chain = np.diag(-fails - repaired) + np.diag(fails[:-1], 1) + np.diag(repaired[1:], -1)
+    failure_rate, repair_rate = (nodes + spares - down) / up_s, down / repair_s
+    chain = np.diag(-failure_rate - repair_rate) + np.diag(failure_rate[:-1], 1) + np.diag(repair_rate[1:], -1)
     share = repair_s / (up_s + repair_s)
     start = np.diff(bdtr(down.astype(float), nodes + spares, share), prepend=0)
     return float(np.clip(start @ expm(chain * time_s).sum(axis=1), 0, 1))
 
 
-def fewest(target: float, most: int, reached: Callable[[int], float]) -> int | None:
-    """The fewest spares, from 0 to `most`, with which `reached` is the target or more; None where no number is."""
+def fewest_spares(target: float, most_spares: int, probability: Callable[[int], float]) -> int | None:
+    """Return the fewest spares, 0 to `most_spares`, whose `probability` is at least the target; None if none."""
     high = 0
-    while reached(min(high, most)) < target:
-        if high >= most:
+    while probability(min(high, most_spares)) < target:
+        if high >= most_spares:
             return None
         low, high = high, max(1, 2 * high)
     if not high:
         return 0
-    high = min(high, most)
+    high = min(high, most_spares)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if reached(middle) >= target else (middle, high)
+        low, high = (low, middle) if probability(middle) >= target else (middle, high)
     return high

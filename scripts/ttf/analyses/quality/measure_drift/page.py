@@ -1,4 +1,4 @@
-"""The table of what moved most."""
+"""The table of the largest changes."""
 
 import polars as pl
 
@@ -13,6 +13,6 @@ _COLUMNS = (
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
-    moved = pl.col("p_adjusted_clustered") < SIGNIFICANCE
-    drift = trace.table("drift").filter(moved & pl.col("before").is_not_null()).head(15)
+    is_significant = pl.col("p_adjusted_clustered") < SIGNIFICANCE
+    drift = trace.table("drift").filter(is_significant & pl.col("before").is_not_null()).head(15)
     return {"drift": Shown(drift, _COLUMNS, DRIFT)}

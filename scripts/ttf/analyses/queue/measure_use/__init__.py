@@ -7,30 +7,30 @@ from ttf.engine.contract import REASON, count, share, table, truth, words
 USE = {
     "n": count("Readings", "Readings, one per minute."),
     "mean_share": share("Mean", "Mean of the readings.", blank=REASON),
-    "zero_share": share("At 0%", "Readings of exactly 0, of all.", blank=REASON),
+    "zero_share": share("At 0%", "Share of readings that are exactly 0.", blank=REASON),
     **percentiles(share, "_share", {25: "25th percentile, linear between ranks."}, REASON),
     **percentiles(share, "_share", {p: f"{p}th percentile." for p in (50, 75, 90, 95)}, REASON),
 }
 
 GPU_USE = table(
     "gpu_use",
-    "How busy the GPUs were that jobs of one size and outcome held.",
-    job_gpus=words("GPUs", "GPUs of the job, exactly so many, or all."),
-    outcome=words("Outcome", "How the job ended, whatever the attempt did, or all."),
-    servers=count("Servers", "Servers of the attempt.", "the row is of any number of them", unit="servers"),
-    dedicated=truth("Dedicated", "Only attempts with their servers to themselves.", "the row is of all attempts"),
+    "GPU activity of the GPUs that jobs of one size and outcome held.",
+    job_gpus=words("GPUs", "Exact number of GPUs of the job, or all."),
+    outcome=words("Outcome", "How the job ended, regardless of the attempt, or all."),
+    servers=count("Servers", "Servers of the attempt.", "the row covers any number of servers", unit="servers"),
+    dedicated=truth("Dedicated", "Only attempts with their servers to themselves.", "the row covers all attempts"),
     jobs=count("Jobs", "Jobs with a reading.", blank=REASON, unit="jobs"),
     **USE,
-    held_gpu_minutes=count("GPU minutes held", "By attempts with both times.", blank=REASON, unit="GPU minutes"),
+    held_gpu_minutes=count("GPU minutes held", "By attempts with start and end.", blank=REASON, unit="GPU minutes"),
     coverage_share=share("Measured", "Readings over the GPU minutes held.", blank=REASON),
-    held_gpu_minutes_in_span=count("in span", "Those while readings exist.", blank=REASON, unit="GPU minutes"),
-    coverage_in_span_share=share("Measured in span", "Readings over these.", blank=REASON),
+    held_gpu_minutes_in_span=count("in span", "Held while readings exist.", blank=REASON, unit="GPU minutes"),
+    coverage_in_span_share=share("Measured in span", "Readings over the GPU minutes in span.", blank=REASON),
 )
 HOST_USE = table(
     "host_use",
     "How much of the CPU or memory of the machines was in use.",
     resource=words("Of", "cpu or memory (with the page cache)."),
-    machine_minutes=words("Machine-minutes", "all, or held: those at which a GPU of the machine was held."),
+    machine_minutes=words("Machine-minutes", "all, or held: minutes with a GPU of the machine held."),
     **USE,
     out_of_range=count("Out of range", "Readings below 0 or above all, excluded.", blank=REASON),
 )

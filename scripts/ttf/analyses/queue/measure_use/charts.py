@@ -1,4 +1,4 @@
-"""How busy GPUs were, as ranges of readings by the minute."""
+"""GPU activity, as ranges of readings by the minute."""
 
 import altair as alt
 import polars as pl
@@ -10,26 +10,26 @@ from ttf.display.charts.theme import INK, OUTCOME_COLOURS
 from ttf.engine.words import plural
 from ttf.records.inputs import Inputs
 
-EVERY = "all together"
-COLOURS = {name: OUTCOME_COLOURS[name] for name in ("success", "failure", "cancelled")} | {EVERY: INK}
+ALL_OUTCOMES = "all together"
+COLOURS = {name: OUTCOME_COLOURS[name] for name in ("success", "failure", "cancelled")} | {ALL_OUTCOMES: INK}
 _SHARES = ("p25_share", "p50_share", "p75_share", "p90_share", "p95_share")
 
 
-def gpu_use(given: Inputs, study: Study) -> Figure:
-    """GPU use by job size and outcome."""
-    what = f"GPU activity by {study.unit} size and outcome"
-    known = given["gpu_use"].filter(pl.col("n") > 0, pl.col("servers").is_null())
-    if not known.height:
-        return nothing_to_draw(what, f"no GPU that a {study.unit} held has a reading")
+def gpu_use(inputs: Inputs, study: Study) -> Figure:
+    """Draw GPU activity by job size and outcome."""
+    title = f"GPU activity by {study.unit} size and outcome"
+    kinds = inputs["gpu_use"].filter(pl.col("n") > 0, pl.col("servers").is_null())
+    if not kinds.height:
+        return nothing_to_draw(title, f"no GPU that a {study.unit} held has a reading")
     size = pl.concat_str("job_gpus", pl.when(job_gpus="1").then(pl.lit(" GPU")).otherwise(pl.lit(" GPUs")))
-    known = known.with_columns(
+    kinds = kinds.with_columns(
         row=pl.when(job_gpus="all").then(pl.lit(f"all {study.units}")).otherwise(size),
-        kind=pl.col("outcome").replace({"all": EVERY}),
+        kind=pl.col("outcome").replace({"all": ALL_OUTCOMES}),
     )
-    colours = {name: colour for name, colour in COLOURS.items() if name in set(known["kind"])}
+    colours = {name: colour for name, colour in COLOURS.items() if name in set(kinds["kind"])}
     legend = {"title": None, "orient": "top", "symbolType": "square"}
     base = chart_of("ranges").encode(
-        y=alt.Y("row:N", title=None, sort=known["row"].unique(maintain_order=True).to_list()),
+        y=alt.Y("row:N", title=None, sort=kinds["row"].unique(maintain_order=True).to_list()),
         yOffset=alt.YOffset("kind:N", sort=list(colours)),
         color=coloured("kind", colours, **legend),
     )
@@ -42,16 +42,16 @@ def gpu_use(given: Inputs, study: Study) -> Figure:
         + base.mark_point(shape="circle", filled=True, size=18).encode(x="p90_share:Q")
         + base.mark_point(shape="circle", filled=False, size=18).encode(x="p95_share:Q")
     )
-    n = known.filter(job_gpus="all", outcome="all")["n"].sum()
+    n = kinds.filter(job_gpus="all", outcome="all")["n"].sum()
     return figure(
         marks.properties(width=520, height=alt.Step(9)),
-        {"ranges": known.select("row", "kind", "n", "mean_share", "zero_share", *_SHARES).to_dicts()},
+        {"ranges": kinds.select("row", "kind", "n", "mean_share", "zero_share", *_SHARES).to_dicts()},
         study,
-        title=what,
+        title=title,
         subtitle="Bar: middle half; line: median; diamond: mean; circles: 90th and 95th percentile",
         caption=f"n = {plural(n, 'reading')}, one per GPU and minute, pooled: a {study.unit} counts by its GPUs and "
         "minutes.",
-        alt_text=f"Ranges of GPU activity for {plural(known.height, 'kind')} of {study.units}.",
+        alt_text=f"Ranges of GPU activity for {plural(kinds.height, 'kind')} of {study.units}.",
     )
 
 

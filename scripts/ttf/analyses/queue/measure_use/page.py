@@ -1,4 +1,4 @@
-"""The tables of GPU and host use."""
+"""The tables of GPU and host activity."""
 
 import polars as pl
 
@@ -8,7 +8,7 @@ from ttf.display.report_trace import Trace
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
-    """GPU use by size, outcome and servers; host use."""
+    """Return GPU activity by size, outcome and servers, and host activity."""
     gpus = trace.table("gpu_use").filter(pl.col("n") > 0)
     servers = pl.concat_str(
         pl.lit(" on "), "servers", pl.when(servers=1).then(pl.lit(" server")).otherwise(pl.lit(" servers"))

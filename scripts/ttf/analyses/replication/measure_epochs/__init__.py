@@ -1,4 +1,4 @@
-"""By which of its epochs did a job come to its lowest loss?"""
+"""By which of its epochs did a job reach its lowest loss?"""
 
 from ttf.analyses.declaration import Analysis
 from ttf.engine.columns import clustered, wilson
@@ -6,38 +6,38 @@ from ttf.engine.contract import REASON, count, share, table, words
 
 EPOCHS = table(
     "epochs",
-    "Jobs of one outcome that have come to their lowest loss, or near it, by a share of their epochs.",
+    "Jobs of one outcome that have reached their lowest loss, or near it, by a share of their epochs.",
     outcome=words("Outcome", "success, cancelled or failure."),
     quantity=words("Loss", "lowest, or within_0.1_percent of it."),
-    epochs_share=share("Share of epochs", "Of the epochs that the job ran."),
-    jobs=count("Jobs", "Jobs that have come to it by then.", unit="jobs"),
-    n=count("n", "Jobs of the loss log with a loss that is a number.", unit="jobs"),
+    epochs_share=share("Share of epochs", "Share of the epochs that the job ran."),
+    jobs=count("Jobs", "Jobs that have reached it by then.", unit="jobs"),
+    n=count("n", "Jobs of the loss log with a finite loss.", unit="jobs"),
     jobs_share=share("Share of jobs", "Jobs over n."),
     **wilson(),
     **clustered(share),
 )
 EPOCHS_SUMMARY = table(
     "epochs_summary",
-    "Jobs of one outcome in the loss log: how many needed all epochs, and their time after coming near.",
-    outcome=words("Outcome", "success, cancelled, failure, or not_in_trace: no job or several have the id."),
+    "Jobs of one outcome in the loss log: how many needed all epochs, and their time after the near epoch.",
+    outcome=words("Outcome", "success, cancelled, failure, or not_in_trace: the id matches no job, or several."),
     jobs_logged=count("Jobs logged", "Jobs in the loss log.", unit="jobs"),
-    n=count("with a loss", "Those with a loss that is a number.", unit="jobs"),
-    epochs=count("Epochs", "Epochs of these.", blank=REASON),
-    needing_all=count("Lowest in the last epoch", "Jobs whose lowest loss is in it.", blank=REASON, unit="jobs"),
-    needing_all_share=share("Share", "Those over n.", blank=REASON),
+    n=count("with a loss", "Logged jobs with a finite loss.", unit="jobs"),
+    epochs=count("Epochs", "Epochs of these jobs.", blank=REASON),
+    needing_all=count("Lowest in the last epoch", "Jobs whose last epoch has it.", blank=REASON, unit="jobs"),
+    needing_all_share=share("Share", "These jobs over n.", blank=REASON),
     **wilson(blank=REASON),
     **clustered(share),
     timed_jobs=count("Jobs timed", "Jobs with a start before the near epoch's end.", blank=REASON, unit="jobs"),
     after_near_share_mean=share(
-        "Time on the last 0.1%, mean", "After the near epoch, of all.", blank=REASON, n="timed_jobs"
+        "Time on the last 0.1%, mean", "Time after the near epoch over all time.", blank=REASON, n="timed_jobs"
     ),
     after_near_gpu_time_share=share(
-        "of all their GPU time", "The same of it.", "no timed job has known GPUs", n="timed_jobs"
+        "of all their GPU time", "The same share of GPU time.", "no timed job has known GPUs", n="timed_jobs"
     ),
 )
 
 ANALYSIS = Analysis(
-    question="By which of its epochs did a job come to its lowest loss?",
+    question="By which of its epochs did a job reach its lowest loss?",
     theme="replication",
     rank=20,
     needs=["losses", "jobs"],

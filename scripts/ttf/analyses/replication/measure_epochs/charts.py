@@ -1,4 +1,4 @@
-"""By which of their epochs jobs came to their lowest loss, and near it, as distributions over jobs."""
+"""Epochs by which jobs reached their lowest loss, and near it, as distributions over jobs."""
 
 import altair as alt
 
@@ -13,9 +13,9 @@ from ttf.engine.words import plural
 PANELS = {"lowest": "lowest loss", "within_0.1_percent": "within 0.1% of the lowest"}
 
 
-def epochs(given, study: Study) -> Figure:
-    """Share of jobs that have come to their lowest loss, and near it, by the share of their epochs."""
-    table, summary = shown(given["epochs"]), given["epochs_summary"]
+def epochs(inputs, study: Study) -> Figure:
+    """Draw the share of jobs that have reached their lowest loss, and near it, by share of their epochs."""
+    table, summary = shown(inputs["epochs"]), inputs["epochs_summary"]
     if not table.height:
         return nothing_to_draw(
             "Epochs to the lowest loss", f"no {study.unit} of the loss log has a loss that is a number"
@@ -35,21 +35,21 @@ def epochs(given, study: Study) -> Figure:
     y = alt.Y("jobs_share:Q", scale=alt.Scale(domain=[0, 1]), axis=percent_axis(f"Share of {study.units}"))
     low = alt.Y("low:Q", scale=alt.Scale(domain=[0, 1]))
     panel = draw_intervals(base, low, opacity=0.5, strokeWidth=2) + base.mark_line(strokeWidth=2).encode(y=y)
-    # Side by side, or the intervals would hide each other.
+    # Shifted: otherwise the intervals would hide each other.
     rows = [
         {"panel": PANELS[row["quantity"]], "x": row["epochs_share"] + 0.007 * (present.index(row["outcome"]) - 1)}
         | picked(row, "outcome", "quantity", "epochs_share", "n", "jobs_share", "low", "high", "independent")
         for row in table.iter_rows(named=True)
     ]
     panels = alt.Facet("panel:N", title=None, sort=list(PANELS.values()))
-    numbers = ", ".join(f"{row['n']:,} {row['outcome']}" for row in summary.iter_rows(named=True) if row["n"])
+    counts = ", ".join(f"{row['n']:,} {row['outcome']}" for row in summary.iter_rows(named=True) if row["n"])
     return figure(
         panel.properties(width=300, height=240).facet(facet=panels, columns=2),
         {"shares": rows},
         study,
         title=f"{study.units.capitalize()} at their lowest loss, by share of their epochs",
         subtitle="Share that had come to it; bars: 95% CI",
-        caption=f"n = {numbers}. {by_what(table, study.units)}",
+        caption=f"n = {counts}. {by_what(table, study.units)}",
         alt_text=f"Two panels with {plural(len(present), 'rising line')} each.",
     )
 

@@ -1,4 +1,4 @@
-"""The numbers of epochs to the lowest loss: who needed all of them, and what they spent on the last bit."""
+"""The numbers of epochs to the lowest loss: who needed all of them, and the time spent on the last 0.1%."""
 
 import polars as pl
 

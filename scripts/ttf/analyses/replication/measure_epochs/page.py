@@ -8,7 +8,7 @@ from ttf.display.report_trace import Trace
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
-    """Per outcome how many jobs needed all epochs, and their time after they had come near the lowest loss."""
+    """Return by outcome how many jobs needed all epochs, and their time after the near epoch."""
     summary = trace.table("epochs_summary").filter(pl.col("n") > 0)
     columns = {
         **dict.fromkeys(("outcome", "jobs_logged", "n", "needing_all")),

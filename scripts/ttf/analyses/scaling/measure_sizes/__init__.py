@@ -8,91 +8,85 @@ from ttf.engine.contract import REASON, count, number, reason, seconds, table, t
 
 _PER_1000 = {"unit": "per 1000 node-days"}
 _PER_DAY = {"unit": "per node-day"}
-_NOT_PROJECTED = "the size is larger than is projected to, or the rate of a node has no estimate above 0"
-_NO_OTHER = "there is no failure, or no time at risk in this size or in the others"
-_FEW_POOLS = "there are fewer than three pools of sizes, or the reason says why"
+_NOT_PROJECTED = "the size is above the projection limit, or the rate of a node has no estimate above 0"
+_UNTESTED = "there is no failure, or no time at risk in this size or in the other sizes"
+_FEW_POOLS = "there are fewer than three pools of sizes, or the column reason says why"
 
 MTTF_BY_GPUS = table(
     "mttf_by_gpus",
-    "A size of jobs in whole nodes: its mean time to failure, measured and projected from the rate of a node.",
+    "A job size in whole nodes: its mean time to failure, measured and projected from the rate of a node.",
     gpus_low=count("GPUs from", "Fewest GPUs of the size.", REASON, "GPUs"),
     gpus_high=count("GPUs to", "Most GPUs of the size.", REASON, "GPUs"),
-    jobs=count("Runs", "Runs of the size with a known time; of components those at risk.", unit="attempts"),
-    failures=count("Failures", "Those of them that infrastructure ended, by the basis.", REASON, "failures"),
+    jobs=count("Runs", "Runs of the size with a known time; for components, those at risk.", unit="attempts"),
+    failures=count("Failures", "Runs that infrastructure ended, by the basis.", REASON, "failures"),
     exposure_s=whole_seconds("Time at risk", "Sum of their durations.", REASON),
     mttf_s=seconds("Measured", "Time at risk over failures.", REASON),
-    ci_low_s=seconds("from", "Lower end of Garwood's interval; without a failure a one-sided bound.", REASON),
-    ci_high_s=seconds("to", "Upper end of Garwood's interval.", REASON),
+    ci_low_s=seconds("from", "Lower bound of Garwood's interval; one-sided without a failure.", REASON),
+    ci_high_s=seconds("to", "Upper bound of Garwood's interval.", REASON),
     **clustered(seconds, "_s", NO_CLUSTERS),
-    projected_mttf_s=seconds("Projected", "For gpus_high, 1 over its nodes times the rate of a node.", _NOT_PROJECTED),
-    projected_low_s=seconds(
-        "from", "From the upper end of the rate's interval, clustered where it can be.", _NOT_PROJECTED
-    ),
-    projected_high_s=seconds(
-        "to", "From the lower end of the rate's interval, clustered where it can be.", _NOT_PROJECTED
-    ),
-    gpus_mean=number("GPUs, mean", "GPUs of the whole nodes, over the time at risk.", REASON, "GPUs"),
+    projected_mttf_s=seconds("Projected", "1 / (nodes of gpus_high x rate of a node).", _NOT_PROJECTED),
+    projected_low_s=seconds("from", "From the upper bound of the rate, clustered if possible.", _NOT_PROJECTED),
+    projected_high_s=seconds("to", "From the lower bound of the rate, clustered if possible.", _NOT_PROJECTED),
+    gpus_mean=number("GPUs, mean", "Mean GPUs of the whole nodes over the time at risk.", REASON, "GPUs"),
     confidence=number("Confidence", "Of the intervals."),
     basis=BASIS,
-    expected_failures=number("Expected failures", "At the rate that a node has in all other sizes.", _NO_OTHER),
-    p_value=number("p", "Exact test that the size has the rate of the others.", _NO_OTHER),
-    p_clustered=number("p, clustered", "The same where clusters differ.", _NO_OTHER + ", or too few clusters"),
+    expected_failures=number("Expected failures", "At the rate of a node in all other sizes.", _UNTESTED),
+    p_value=number("p", "Exact test that the size has the rate of the other sizes.", _UNTESTED),
+    p_clustered=number("p, clustered", "Holds when clusters differ.", _UNTESTED + ", or too few clusters"),
 )
 NODE_FAILURE_RATE = table(
     "node_failure_rate",
-    "A confidence: how often a node at work fails, and how far that may be projected.",
+    "A confidence level: how often a node at work fails, and the projection limit.",
     basis=BASIS,
-    above_gpus=count("Above GPUs", "Larger jobs count for the rate.", "components all count", "GPUs"),
-    node_gpus=count(
-        "GPUs of a node", "By which GPUs are told as nodes, and nodes as GPUs.", "the units hold no GPUs", "GPUs"
-    ),
+    above_gpus=count("Above GPUs", "Only larger jobs count for the rate.", "components all count", "GPUs"),
+    node_gpus=count("GPUs of a node", "Factor between GPUs and nodes.", "the units hold no GPUs", "GPUs"),
     node_gpus_from=words(
-        "From", "config, trace, jobs (their recorded nodes, which then count) or default.", "the units hold no GPUs"
+        "From", "config, trace, jobs (their recorded nodes are used) or default.", "the units hold no GPUs"
     ),
-    jobs=count("Runs", "Runs that count, with a known time; of components those at risk.", unit="attempts"),
-    failures=count("Failures", "Those of them that infrastructure ended, by the basis.", unit="failures"),
+    jobs=count("Runs", "Runs that count, with a known time; for components, those at risk.", unit="attempts"),
+    failures=count("Failures", "Runs that infrastructure ended, by the basis.", unit="failures"),
     node_days=number("Node-days", "Their nodes times their durations.", unit="node-days"),
     failures_per_1000_node_days=number("Failures per 1000 node-days", "Failures over node-days.", REASON, **_PER_1000),
     confidence=number("Confidence", "Of the interval."),
-    ci_low=number("from", "Lower end of Garwood's interval.", REASON, **_PER_1000),
-    ci_high=number("to", "Upper end of it; without a failure a one-sided bound.", REASON, **_PER_1000),
+    ci_low=number("from", "Lower bound of Garwood's interval.", REASON, **_PER_1000),
+    ci_high=number("to", "Upper bound of it; one-sided without a failure.", REASON, **_PER_1000),
     **clustered(partial(number, **_PER_1000), blank=NO_CLUSTERS),
-    days_a_failure=number("Days per failure", "Days of use of a node.", "no failure", "days", n="failures"),
-    failures_per_node_day=number("Failures per node-day", "The same of one node-day.", REASON, **_PER_DAY),
-    ci_low_per_node_day=number("from", "The same of one node-day.", REASON, **_PER_DAY),
-    ci_high_per_node_day=number("to", "The same of one node-day.", REASON, **_PER_DAY),
+    days_a_failure=number("Days per failure", "Days of use of a node per failure.", "no failure", "days", n="failures"),
+    failures_per_node_day=number("Failures per node-day", "The same per node-day.", REASON, **_PER_DAY),
+    ci_low_per_node_day=number("from", "The same per node-day.", REASON, **_PER_DAY),
+    ci_high_per_node_day=number("to", "The same per node-day.", REASON, **_PER_DAY),
     largest_run_nodes=count("Largest run", "Nodes of the largest run.", unit="nodes"),
     largest_run_gpus=count("Largest run, GPUs", "Whole nodes times their GPUs.", "either is not known", "GPUs"),
-    projects_to_nodes=count("Projected to", "Most nodes of a run that the rate is projected to.", unit="nodes"),
+    projects_to_nodes=count("Projected to", "Projection limit: most nodes of a projected run.", unit="nodes"),
     no_projection=words("No projection", "Why no larger run is projected."),
-    needed=words("Needed", "What data would tell of larger runs."),
-    reason=reason("Why the rate is blank, or why it is of other sizes than requested."),
+    needed=words("Needed", "Data needed to project to larger runs."),
+    reason=reason("Why the rate is blank, or why it is for other sizes than requested."),
 )
 SIZE_LAW = table(
     "size_law",
-    "A model of how the mean time to failure goes with the nodes of a run: a line on logarithmic axes.",
+    "A model of the mean time to failure by nodes of a run: a line on logarithmic axes.",
     basis=BASIS,
     model=words("Model", "poisson; quasi_poisson, with errors widened by the dispersion; clustered, by the clusters."),
-    cluster_by=words("Clustered by", "What fails alike.", "the model does not go by clusters"),
-    clusters=number("Effective clusters", "Kish's effective number of them.", "the model does not go by clusters"),
+    cluster_by=words("Clustered by", "Level of correlated failures.", "the model is not clustered"),
+    clusters=number("Effective clusters", "Kish's effective number of clusters.", "the model is not clustered"),
     sizes=count("Sizes", "Numbers of nodes with time at risk.", unit="sizes"),
     jobs=count("Runs", "Runs of these sizes.", unit="attempts"),
-    failures=count("Failures", "Those of them that infrastructure ended, by the basis.", unit="failures"),
-    slope=number("Slope", "Of the log of the mean time to failure by the log of nodes.", REASON),
+    failures=count("Failures", "Runs that infrastructure ended, by the basis.", unit="failures"),
+    slope=number("Slope", "Slope of log mean time to failure on log nodes.", REASON),
     slope_se=number("Standard error", "Of the slope.", REASON),
     confidence=number("Confidence", "Of the interval."),
-    ci_low=number("from", "Lower end of the slope's interval.", REASON),
-    ci_high=number("to", "Upper end of the slope's interval.", REASON),
-    expected_slope=number("Expected slope", "Under the law 1/N: -1."),
-    p_value=number("p", "Wald's, of the expected slope.", REASON),
+    ci_low=number("from", "Lower bound of the slope.", REASON),
+    ci_high=number("to", "Upper bound of the slope.", REASON),
+    expected_slope=number("Expected slope", "Slope under the law 1/N: -1."),
+    p_value=number("p", "Wald test of the expected slope.", REASON),
     detectable_difference=number("Detectable difference", "From -1, with a power of 80%.", REASON),
-    detectable_low=number("Detectable from", "Expected slope less that difference.", REASON),
+    detectable_low=number("Detectable from", "Expected slope minus that difference.", REASON),
     detectable_high=number("Detectable to", "Expected slope plus that difference.", REASON),
-    deviance=number("Deviance", "Of the failures of pools of sizes from the line.", _FEW_POOLS),
-    df=count("df", "Pools less 2.", _FEW_POOLS),
-    dispersion=number("Dispersion", "Pearson's chi-squared over df: 1 is chance alone.", _FEW_POOLS),
+    deviance=number("Deviance", "Of pooled failures from the line.", _FEW_POOLS),
+    df=count("df", "Pools minus 2.", _FEW_POOLS),
+    dispersion=number("Dispersion", "Pearson's chi-squared over df; 1 is Poisson variation.", _FEW_POOLS),
     verdict=words("Verdict", "agrees, rejected or too few failures to tell.", REASON),
-    converged=truth("Converged", "Whether the regression came to an end.", REASON),
+    converged=truth("Converged", "Whether the regression converged.", REASON),
 )
 SURVIVAL_SUMMARY_INFRA = table(
     "survival_summary_infra",

@@ -1,4 +1,4 @@
-"""Mean time to failure against job size, measured, and projected as far as that can be defended."""
+"""Mean time to failure by job size, measured, and projected up to the projection limit."""
 
 import math
 from collections.abc import Mapping
@@ -15,53 +15,53 @@ from ttf.display.charts.theme import AXIS, FAILURE, FAINT, INFRA, INK, SUNKEN
 from ttf.engine.words import clustering, duration, gpus_label, plural
 from ttf.stats.large_runs.projection import FEWEST_MEASURED
 
-# What fails, by the basis of the table.
-FAILURES = {"proxy": "failure of any cause", "component": "failure"}
+# Name of the failure, by the basis of the table.
+FAILURE_LABELS = {"proxy": "failure of any cause", "component": "failure"}
 # A large machine may fail more often than once a second.
 TICKS_S = (0.001, 0.01, 0.1, *TIME_TICKS_S[:7], 604_800, 2_592_000, 15_552_000, 86_400_000, 864_000_000)
-# What is said where no run was so large, as far as there is room.
-SHADED = ("no job this large: projection only", "projection only", "projection", "")
-# The size whose projection is labelled, where the projection goes as far; else the largest.
+# Label of sizes larger than any run: the longest that fits.
+SHADES = ("no job this large: projection only", "projection only", "projection", "")
+# Size whose projection is labelled, or else the largest projected one.
 NAMED_GPUS = 1024
 
 
-def mttf_by_gpus(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
-    """Measured points with 90% intervals and the projection with its band; sizes that no run had are shaded."""
-    by_gpus, rate = given["mttf_by_gpus"], given["node_failure_rate"].row(0, named=True)
-    basis = by_gpus["basis"][0]
-    failure = FAILURES.get(basis, "infrastructure failure")
-    what = f"Mean time to {failure} by GPUs of the {'job' if basis == 'component' else study.unit}"
-    measured = by_gpus.filter(pl.col("ci_low_s") > 0)
+def mttf_by_gpus(inputs: Mapping[str, pl.DataFrame], study: Study) -> Figure:
+    """Draw measured points with 90% intervals and the projection with its band; shade sizes beyond any run."""
+    sizes, rate = inputs["mttf_by_gpus"], inputs["node_failure_rate"].row(0, named=True)
+    basis = sizes["basis"][0]
+    failure = FAILURE_LABELS.get(basis, "infrastructure failure")
+    title = f"Mean time to {failure} by GPUs of the {'job' if basis == 'component' else study.unit}"
+    measured = sizes.filter(pl.col("ci_low_s") > 0)
     if not measured.height:
-        return nothing_to_draw(what, by_gpus["reason"].first() if by_gpus.height == 1 else NO_GPU_JOB)
-    projected = by_gpus.filter(pl.col("projected_mttf_s").is_not_null()).sort("gpus_high")
+        return nothing_to_draw(title, sizes["reason"].first() if sizes.height == 1 else NO_GPU_JOB)
+    projected = sizes.filter(pl.col("projected_mttf_s").is_not_null()).sort("gpus_high")
     if measured.height == 1 and projected.height < 2:
-        return nothing_to_draw(what, "runs of one size, and no projection to others")
-    points = [_point(row) for row in shown(measured, "_s").iter_rows(named=True)]
+        return nothing_to_draw(title, "runs of one size, and no projection to others")
+    points = [_format_point(row) for row in shown(measured, "_s").iter_rows(named=True)]
     columns = {"gpus": "gpus_high", "low": "projected_low_s", "mttf": "projected_mttf_s", "high": "projected_high_s"}
     line = projected.select(**columns).to_dicts()
-    named = _named(points, line)
-    seen = max(row["gpus"] for row in points)
-    beyond = [{"from": 2**0.5 * seen}] if line and line[-1]["gpus"] > 1.5 * seen else []
-    dashed = "; dashed: 1/N projection" if line else "; no projection"
-    of = plural(measured["jobs"].sum(), study.life if basis == "component" else "attempt")
-    spoken = ", ".join(f"{row['label']} at {row['gpus']:,.0f} GPUs" for row in named)
-    limits = shown(measured, "_s")
-    by = limits.filter(~pl.col("independent"))["cluster_by"].unique().sort().to_list()
-    clustered = f" clustered by {clustering(by)}" if by else " if independent"
+    labels = _list_labels(points, line)
+    largest_measured = max(row["gpus"] for row in points)
+    shade = [{"from": 2**0.5 * largest_measured}] if line and line[-1]["gpus"] > 1.5 * largest_measured else []
+    line_note = "; dashed: 1/N projection" if line else "; no projection"
+    n_text = plural(measured["jobs"].sum(), study.life if basis == "component" else "attempt")
+    label_texts = ", ".join(f"{row['label']} at {row['gpus']:,.0f} GPUs" for row in labels)
+    intervals = shown(measured, "_s")
+    cluster_names = intervals.filter(~pl.col("independent"))["cluster_by"].unique().sort().to_list()
+    interval_note = f" clustered by {clustering(cluster_names)}" if cluster_names else " if independent"
     return figure(
-        fitted(_drawing(points, line, beyond, rate["node_gpus"], basis, study), study, 270),
-        {"measured": points, "projected": line, "named": named, "beyond": beyond},
+        fitted(_draw_layers(points, line, shade, rate["node_gpus"], basis, study), study, 270),
+        {"measured": points, "projected": line, "named": labels, "beyond": shade},
         study,
-        title=what,
-        subtitle=f"Measured, 90% CI{clustered}{dashed}",
-        caption=f"n = {of}, {plural(measured['failures'].sum(), 'failure')}",
-        alt_text=f"{what}: {plural(len(points), 'measured point')} with intervals on logarithmic axes"
-        + (f", and a falling line; {spoken}." if named else "."),
+        title=title,
+        subtitle=f"Measured, 90% CI{interval_note}{line_note}",
+        caption=f"n = {n_text}, {plural(measured['failures'].sum(), 'failure')}",
+        alt_text=f"{title}: {plural(len(points), 'measured point')} with intervals on logarithmic axes"
+        + (f", and a falling line; {label_texts}." if labels else "."),
     )
 
 
-def _point(row: dict) -> dict:
+def _format_point(row: dict) -> dict:
     point = {"sizes": gpus_label(row["gpus_low"], row["gpus_high"])}
     point |= picked(row, "failures", gpus="gpus_mean", high_gpus="gpus_high", runs="jobs", low="low")
     if not row["mttf_s"]:
@@ -69,34 +69,34 @@ def _point(row: dict) -> dict:
     return point | picked(row, "independent", mttf="mttf_s", high="high")
 
 
-def _named(points: list[dict], line: list[dict]) -> list[dict]:
-    """The projected value at NAMED_GPUS or the largest size below; the measured one there, or of the largest size."""
-    named, size = [], None
+def _list_labels(points: list[dict], line: list[dict]) -> list[dict]:
+    """Return the label of the projection at NAMED_GPUS, or the largest size below, and of the measured value there."""
+    labels, size = [], None
     if line:
-        at = ([row for row in line if row["gpus"] <= NAMED_GPUS] or line[:1])[-1]
-        size = at["gpus"]
-        words = {"label": f"{duration(at['mttf'])} projected", "side": -1, "key": f"sizes.projected.{size}.mttf_s"}
-        named = [picked(at, "gpus", "mttf") | words]
-    known = [row for row in points if "mttf" in row]
-    enough = [row for row in known if row["high_gpus"] == size]
-    enough = enough or [row for row in known if row["failures"] >= FEWEST_MEASURED and not line][-1:]
-    measured = " measured" if line else ""
-    return named + [
+        base = ([row for row in line if row["gpus"] <= NAMED_GPUS] or line[:1])[-1]
+        size = base["gpus"]
+        label = {"label": f"{duration(base['mttf'])} projected", "side": -1, "key": f"sizes.projected.{size}.mttf_s"}
+        labels = [picked(base, "gpus", "mttf") | label]
+    measured = [row for row in points if "mttf" in row]
+    labelled = [row for row in measured if row["high_gpus"] == size]
+    labelled = labelled or [row for row in measured if row["failures"] >= FEWEST_MEASURED and not line][-1:]
+    suffix = " measured" if line else ""
+    return labels + [
         picked(row, "gpus", "mttf")
-        | {"label": duration(row["mttf"]) + measured, "side": 1 if line else -1}
+        | {"label": duration(row["mttf"]) + suffix, "side": 1 if line else -1}
         | {"key": f"sizes.measured.{row['high_gpus']}.mttf_s"}
-        for row in enough
+        for row in labelled
     ]
 
 
-def _drawing(
-    points: list[dict], line: list[dict], beyond: list[dict], gpus_a_node: int, basis: str, study: Study
+def _draw_layers(
+    points: list[dict], line: list[dict], shade_rows: list[dict], gpus_per_node: int, basis: str, study: Study
 ) -> alt.LayerChart:
     times = [row[name] for row in (*points, *line) for name in ("low", "mttf", "high") if name in row]
     gpus = [row["gpus"] for row in (*points, *line)]
-    y_domain, x_domain = log_domain(times, 1.6, 1.6), log_domain([gpus_a_node, *gpus], 1.3, 1.3)
+    y_domain, x_domain = log_domain(times, 1.6, 1.6), log_domain([gpus_per_node, *gpus], 1.3, 1.3)
     step = 4 if study.narrow or x_domain[1] / x_domain[0] > 10_000 else 2
-    ticks = [gpus_a_node * step**power for power in range(24) if gpus_a_node * step**power <= x_domain[1]]
+    ticks = [gpus_per_node * step**power for power in range(24) if gpus_per_node * step**power <= x_domain[1]]
     title = f"GPUs{', in whole nodes' if study.size.is_gpu else ''} (logarithmic)"
     axis = alt.Axis(values=ticks, format=",", title=title, grid=False)
     x = alt.X("gpus:Q", scale=log_scale(x_domain), axis=axis)
@@ -104,37 +104,37 @@ def _drawing(
     y = alt.Y("mttf:Q", scale=log_scale(y_domain), axis=time_axis(None, ticks))
     colour = FAILURE if basis == "proxy" else INFRA
     measured = chart_of("measured").encode(x=x)
-    seen = measured.transform_filter("isValid(datum.mttf)")
+    mttf_base = measured.transform_filter("isValid(datum.mttf)")
     low = alt.Y("low:Q", scale=log_scale(y_domain))
     projected = chart_of("projected").encode(x=x)
-    named = chart_of("named").encode(x=x, y=y, text="label:N")
+    labels = chart_of("named").encode(x=x, y=y, text="label:N")
     bold = {"fontSize": 12, "fontWeight": "bold", "color": INK}
     layers = []
-    if beyond:
-        shade = chart_of("beyond").encode(x=alt.X("from:Q", scale=log_scale(x_domain)))
-        share = math.log(x_domain[1] / beyond[0]["from"]) / math.log(x_domain[1] / x_domain[0])
-        shaded = next(text for text in SHADED if 7 * len(text) < share * (study.width - 60) or text == SHADED[-1])
+    if shade_rows:
+        shade_base = chart_of("beyond").encode(x=alt.X("from:Q", scale=log_scale(x_domain)))
+        share = math.log(x_domain[1] / shade_rows[0]["from"]) / math.log(x_domain[1] / x_domain[0])
+        shade = next(text for text in SHADES if 7 * len(text) < share * (study.width - 60) or text == SHADES[-1])
         corner = {"x": alt.value("width"), "y": alt.value(12)}
         layers = [
-            shade.mark_rect(color=SUNKEN).encode(x2=alt.X2Value("width"), y=alt.value(0), y2=alt.value("height")),
-            shade.mark_text(text=shaded, align="right", dx=-6, fontSize=12, color=FAINT).encode(**corner),
+            shade_base.mark_rect(color=SUNKEN).encode(x2=alt.X2Value("width"), y=alt.value(0), y2=alt.value("height")),
+            shade_base.mark_text(text=shade, align="right", dx=-6, fontSize=12, color=FAINT).encode(**corner),
         ]
     layers += [
         projected.mark_area(color=AXIS, opacity=0.3).encode(y=low, y2="high:Q"),
         projected.mark_line(color=INK, strokeDash=[5, 4], strokeWidth=1.5).encode(y=y),
-        draw_intervals(seen, low, strokeWidth=2, color=colour),
-        seen.mark_point(filled=True, size=65, color=colour, opacity=1).encode(
+        draw_intervals(mttf_base, low, strokeWidth=2, color=colour),
+        mttf_base.mark_point(filled=True, size=65, color=colour, opacity=1).encode(
             y=y, tooltip=[*tips(sizes="GPUs"), *tips("runs", "failures", form=",")]
         ),
     ]
     if any("mttf" not in row for row in points):
         layers.append(draw_bounds(measured.transform_filter("!isValid(datum.mttf)"), "up", y=low))
     if not study.narrow:
-        counts = seen.mark_text(align="left", dx=7, dy=-9, fontSize=12, color=FAINT)
+        counts = mttf_base.mark_text(align="left", dx=7, dy=-9, fontSize=12, color=FAINT)
         layers.append(counts.encode(y=y, text=alt.Text("failures:Q", format=",")))
     layers += [
-        named.transform_filter("datum.side < 0").mark_text(align="right", dx=-8, dy=14, **bold),
-        named.transform_filter("datum.side > 0").mark_text(align="left", dx=8, dy=6, **bold),
+        labels.transform_filter("datum.side < 0").mark_text(align="right", dx=-8, dy=14, **bold),
+        labels.transform_filter("datum.side > 0").mark_text(align="left", dx=8, dy=6, **bold),
     ]
     return alt.layer(*layers)
 

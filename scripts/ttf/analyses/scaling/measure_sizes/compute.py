@@ -12,28 +12,28 @@ from ttf.stats.large_runs.projection import reach_of
 LIVES = ("basis", "event", "cause", "start_s", "duration_s", "gpu_count", "gpu_milli", "nodes", *CLUSTER_COLUMNS)
 
 
-def compute(given: Inputs) -> dict:
-    settings = given.settings
-    lives = given.scan("lives_infra", [*LIVES, *settings.strata])
+def compute(inputs: Inputs) -> dict:
+    settings = inputs.settings
+    lives = inputs.scan("lives_infra", [*LIVES, *settings.strata])
     basis = lives.head(1).select(pl.col("basis").first()).collect().item()
-    if not given.unit.has_nodes:
-        runs, gpus_a_node, came_from, above_gpus = lives.clear(), None, None, None
+    if not inputs.unit.has_nodes:
+        runs, gpus_per_node, source, above_gpus = lives.clear(), None, None, None
     elif settings.gives == "jobs":
-        gpus_a_node, came_from = sizes.node_gpus(given.read("nodes"), settings.node_gpus, lives)
-        runs, above_gpus = sizes.of_jobs(lives, gpus_a_node, came_from), settings.above_gpus
+        gpus_per_node, source = sizes.node_gpus(inputs.read("nodes"), settings.node_gpus, lives)
+        runs, above_gpus = sizes.select_job_runs(lives, gpus_per_node, source), settings.above_gpus
     else:
-        # A component is a node or stands in one; one of LANL's nodes has no GPU.
-        gpus_a_node = lives.select(pl.col("gpu_count").max()).collect(engine="streaming").item()
-        runs, above_gpus = sizes.of_components(lives), None
-        came_from = gpus_a_node and "trace"
+        # A component is a node or is part of one; one of LANL's nodes has no GPU.
+        gpus_per_node = lives.select(pl.col("gpu_count").max()).collect(engine="streaming").item()
+        runs, above_gpus = sizes.select_component_runs(lives), None
+        source = gpus_per_node and "trace"
     sums, clusters = sizes.sums_by_nodes(runs), sizes.sums_by_cluster(lives_by_block(runs, settings.block_days))
     law = sizes.size_law(sums, basis, clusters)
-    rate = sizes.node_failure_rate(sums, basis, gpus_a_node, came_from, above_gpus, reach_of(sums, law), clusters)
+    rate = sizes.node_failure_rate(sums, basis, gpus_per_node, source, above_gpus, reach_of(sums, law), clusters)
     strata = strata_in(lives, settings.strata)
-    # On what ground the event is one of infrastructure: by proxy it is any failure.
+    # Basis on which an event counts as infrastructure; with proxy every failure does.
     ground = pl.lit(basis, pl.String).alias("basis")
     return {
-        "mttf_by_gpus": sizes.mttf_by_gpus(sums, rate, gpus_a_node, clusters),
+        "mttf_by_gpus": sizes.mttf_by_gpus(sums, rate, gpus_per_node, clusters),
         "node_failure_rate": rate,
         "size_law": law,
         "survival_summary_infra": survival_summary(lives, EVENT, strata).with_columns(ground),

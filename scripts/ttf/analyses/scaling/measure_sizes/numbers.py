@@ -5,20 +5,19 @@ import polars as pl
 from ttf.analyses.scaling.measure_sizes import MTTF_BY_GPUS, NODE_FAILURE_RATE, SIZE_LAW
 from ttf.display.metrics import CI, CI_S, CLUSTERS, FEWEST_FAILURES, cells
 
-# Sizes that the text names, as far as the projection goes.
+# Sizes that the text names, up to the projection limit.
 NAMED_GPUS = (1024, 16_384, 131_072)
-# Without a failure the upper bound is all there is to say: at 95 %.
+# Without a failure there is only an upper bound, at 95 %.
 _CONFIDENCE = pl.col("confidence") == pl.when(pl.col("failures").sum() > 0).then(0.9).otherwise(0.95)
 _NODE = "basis node_gpus node_gpus_from projects_to_nodes no_projection needed"
 _MEASURED = f"failures mttf_s {CI_S}"
 _PROJECTED = "gpus=gpus_high mttf_s=projected_mttf_s low_s=projected_low_s high_s=projected_high_s"
-_LARGEST_RUN = pl.col("gpus_high") == pl.col("gpus_high").filter(pl.col("jobs") > 0).last()
+_IS_LARGEST = pl.col("gpus_high") == pl.col("gpus_high").filter(pl.col("jobs") > 0).last()
 _LAW = "slope ci_low ci_high dispersion deviance df detectable_low detectable_high model sizes failures"
 _HAS_SLOPE = pl.col("slope").is_not_null()
 
 
-def _bucket(gpus: int) -> pl.Expr:
-    """The bucket of sizes that holds so many GPUs."""
+def _is_bucket(gpus: int) -> pl.Expr:
     return pl.col("gpus_high") == pl.col("gpus_high").filter(pl.col("gpus_high") >= gpus).min()
 
 
@@ -42,9 +41,9 @@ NUMBERS = [
         ends="smallest largest",
     ),
     cells(MTTF_BY_GPUS, "sizes.measured.{gpus_high}", _MEASURED, pl.col("failures") > 0, n="jobs"),
-    cells(MTTF_BY_GPUS, "sizes.projected.{gpus_high}", _PROJECTED, _LARGEST_RUN, not_blank="projected_mttf_s"),
+    cells(MTTF_BY_GPUS, "sizes.projected.{gpus_high}", _PROJECTED, _IS_LARGEST, not_blank="projected_mttf_s"),
     *(
-        cells(MTTF_BY_GPUS, f"sizes.projected.{gpus}", _PROJECTED, _bucket(gpus), not_blank="projected_mttf_s")
+        cells(MTTF_BY_GPUS, f"sizes.projected.{gpus}", _PROJECTED, _is_bucket(gpus), not_blank="projected_mttf_s")
         for gpus in NAMED_GPUS
     ),
     cells(SIZE_LAW, "sizes.law", "verdict", n="failures", take=1),

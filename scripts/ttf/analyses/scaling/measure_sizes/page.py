@@ -1,4 +1,4 @@
-"""The table of mean time to failure by job size."""
+"""The section on scaling with job size: its visible part and its table."""
 
 import polars as pl
 
@@ -14,9 +14,9 @@ from ttf.engine import words
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
-    """Measured beside projected, a row per bucket; none where the units hold no GPU or none was at risk."""
-    known = pl.col("ci_low_s").is_not_null() | pl.col("projected_mttf_s").is_not_null()
-    by_gpus = trace.table("mttf_by_gpus").filter(known)
+    """Return measured and projected values, a row per bucket; none without GPUs or time at risk."""
+    has_value = pl.col("ci_low_s").is_not_null() | pl.col("projected_mttf_s").is_not_null()
+    sizes = trace.table("mttf_by_gpus").filter(has_value)
     columns = {
         "gpus": ("GPUs", None),
         "jobs": "Runs" if trace.has_jobs else "At risk",
@@ -24,84 +24,83 @@ def tables(trace: Trace) -> dict[str, Shown]:
         "mttf_s": Interval(low="ci_low_clustered_s", high="ci_high_clustered_s"),
         "projected_mttf_s": Interval(low="projected_low_s", high="projected_high_s"),
     }
-    if not by_gpus["projected_mttf_s"].count():
+    if not sizes["projected_mttf_s"].count():
         del columns["projected_mttf_s"]
-    return {"sizes": Shown(with_sizes(by_gpus), columns, MTTF_BY_GPUS)}
+    return {"sizes": Shown(with_sizes(sizes), columns, MTTF_BY_GPUS)}
 
 
-# What the mean time is to, by the basis.
+# Label of the mean time to failure, by the basis.
 _MTTF = {"proxy": "MTTF (any cause)", "component": "MTTF"}
-WHAT = "Scaling with job size"
+TITLE = "Scaling with job size"
 
 
 @with_numbers
 def head(trace: Trace, m: Numbers) -> Head | Line | None:
     unit, basis = trace.about["unit"], m.value("sizes.basis", "state")
     if not trace.has_jobs or not m.has("sizes.rate.ci_high"):
-        why = m.value("sizes.rate.reason", f"no {unit} requested a GPU")
-        why = why if trace.has_jobs else f"lifetimes of {words.many(unit)}, no jobs"
-        return Line(WHAT, why, checked=False)
+        reason = m.value("sizes.rate.reason", f"no {unit} requested a GPU")
+        reason = reason if trace.has_jobs else f"lifetimes of {words.many(unit)}, no jobs"
+        return Line(TITLE, reason, checked=False)
     if ends_mostly_unknown(m):
-        return Line(WHAT, WITHOUT_ENDS, "tables/failures_without_end.csv", checked=False)
+        return Line(TITLE, WITHOUT_ENDS, "tables/failures_without_end.csv", checked=False)
     mttf = _MTTF.get(basis, "Infrastructure MTTF")
     return Head(
-        claim=_claim(m, mttf, unit),
+        claim=_format_claim(m, mttf, unit),
         charts=drawn_charts(trace, "mttf_by_gpus"),
-        keys=tuple(_keys(m, mttf)),
-        text=tuple(_texts(m, unit)),
-        callout=_callout(m),
+        keys=tuple(_list_keys(m, mttf)),
+        text=tuple(_list_texts(m, unit)),
+        callout=_choose_callout(m),
         details="MTTF by size, regression",
     )
 
 
-def _claim(m: Numbers, mttf: str, unit: str) -> str:
-    """The verdict on 1/N, where it can be told."""
+def _format_claim(m: Numbers, mttf: str, unit: str) -> str:
     largest = "sizes.largest_run.gpus"
     if not m.value("sizes.rate.failures", 0):
-        of = f"{mttf.removesuffix(' MTTF').lower()} " if "Infra" in mttf else ""
-        return f"No {of}failure in [sizes.rate.node_days] node-days"
+        kind = f"{mttf.removesuffix(' MTTF').lower()} " if "Infra" in mttf else ""
+        return f"No {kind}failure in [sizes.rate.node_days] node-days"
     if not m.has("sizes.law.slope"):
         if m["sizes.law.reason"] == "one size only" and m.has(largest):
             return f"No {unit} used more than [{largest} GPU], so scaling with size cannot be tested"
         return f"{words.plural(m['sizes.rate.failures'], 'failure')} cannot tell how MTTF falls with size"
     slope, verdict = m["sizes.law.slope"], m["sizes.law.verdict"]
-    said = "[sizes.law.slope:2]"
+    slope_text = "[sizes.law.slope:2]"
     if m.has("sizes.law.no_clusters") or verdict not in ("agrees", "rejected"):
-        return f"{mttf} has slope {said} in size; the data are too few to confirm 1/N"
+        return f"{mttf} has slope {slope_text} in size; the data are too few to confirm 1/N"
     if verdict == "agrees":
-        at = _target(m)
-        if at and m.has(f"sizes.projected.{at}.mttf_s"):
+        gpus = _target_size(m)
+        if gpus and m.has(f"sizes.projected.{gpus}.mttf_s"):
             return (
-                f"{mttf} falls in proportion to GPUs, to [sizes.projected.{at}.mttf_s] at "
-                f"[sizes.projected.{at}.gpus GPU] (projected)"
+                f"{mttf} falls in proportion to GPUs, to [sizes.projected.{gpus}.mttf_s] at "
+                f"[sizes.projected.{gpus}.gpus GPU] (projected)"
             )
-        return f"{mttf} falls in proportion to GPUs: slope {said}, where 1/N gives −1"
-    how = "falls faster than 1/N" if slope < -1 else "falls more slowly than 1/N"
+        return f"{mttf} falls in proportion to GPUs: slope {slope_text}, where 1/N gives −1"
+    trend = "falls faster than 1/N" if slope < -1 else "falls more slowly than 1/N"
     if m["sizes.law.ci_high"] >= 0:
-        how = "shows no significant fall with size"
-    return f"{mttf} {how}: slope {said}, where 1/N gives −1"
+        trend = "shows no significant fall with size"
+    return f"{mttf} {trend}: slope {slope_text}, where 1/N gives −1"
 
 
-def _target(m: Numbers) -> int | None:
-    """The size of the run that the report answers for, as the keys of sizes name it; None where they have none."""
-    wanted = m.value("ettr.assumed.size_of_the_run", 1024)
+def _target_size(m: Numbers) -> int | None:
+    """Return the size of the planned run, as the keys of sizes name it; None if no key is that large."""
+    planned_size = m.value("ettr.assumed.size_of_the_run", 1024)
     sizes = {int(key.split(".")[2]) for key in m if key.startswith(("sizes.projected.", "sizes.measured."))}
-    return min((size for size in sizes if size >= wanted), default=None)
+    return min((size for size in sizes if size >= planned_size), default=None)
 
 
-def _keys(m: Numbers, mttf: str):
+def _list_keys(m: Numbers, mttf: str):
     if m.has("sizes.law.slope"):
-        low, high = (words.number(m[f"sizes.law.ci_{end}"], 2) for end in ("low", "high"))
+        low, high = (words.number(m[f"sizes.law.ci_{bound}"], 2) for bound in ("low", "high"))
         if m.has("sizes.law.no_clusters"):
-            why = "too few clusters for an interval"
+            slope_note = "too few clusters for an interval"
         else:
-            why = (
+            slope_note = (
                 f"95% CI {words.span(low, high)}{'' if m.has('sizes.law.cluster_by') else ' if independent'}; 1/N is −1"
             )
         slope = "[sizes.law.slope:2]"
-        yield Key("Slope of log MTTF on log nodes", slope, why)
-    at = _target(m)
-    projected, measured = f"sizes.projected.{at}", f"sizes.measured.{at}"
+        yield Key("Slope of log MTTF on log nodes", slope, slope_note)
+    gpus = _target_size(m)
+    projected, measured = f"sizes.projected.{gpus}", f"sizes.measured.{gpus}"
     if m.has(f"{projected}.mttf_s"):
         span = words.until(m[f"{projected}.low_s"], m[f"{projected}.high_s"], m[f"{projected}.mttf_s"])
         label = f"{mttf} at [{projected}.gpus GPU], projected"
@@ -110,27 +109,27 @@ def _keys(m: Numbers, mttf: str):
         measured = "sizes.largest"
     if m.has(f"{measured}.mttf_s") and m[f"{measured}.failures"] >= FEWEST_FAILURES:
         size = "[sizes.largest.gpus_low]–" if measured == "sizes.largest" else "up to "
-        size += "[sizes.largest.gpus_high GPU]" if measured == "sizes.largest" else f"{at:,} GPUs"
+        size += "[sizes.largest.gpus_high GPU]" if measured == "sizes.largest" else f"{gpus:,} GPUs"
         note = f"{m.interval(measured + '.ci_{}_s', f'{measured}.mttf_s', '90')}, [{measured}.failures failure]"
         yield Key(f"{mttf} at {size}, measured", f"[{measured}.mttf_s]", note)
-    # Beside an MTTF it is left to the tile of the first screen.
+    # Otherwise the MTTF is shown, and the rate is in a tile of the first screen.
     elif m.has("sizes.rate.failures_per_1000_node_days") and not has_no_nodes(m):
         rate = "[sizes.rate.failures_per_1000_node_days]"
         any_cause = ", any cause" if m["sizes.basis"] == "proxy" else ""
         yield Key(f"Failures per 1,000 node-days{any_cause}", rate, m.interval("sizes.rate.ci_{}", confidence="90"))
 
 
-def _texts(m: Numbers, unit: str):
+def _list_texts(m: Numbers, unit: str):
     if m.value("sizes.basis", "") == "proxy":
         yield "Causes are not recorded: every failure counts, user errors included."
 
 
-def _callout(m: Numbers) -> Callout | None:
-    """Where the size asked for measured another rate than is projected; else why nothing larger is projected."""
-    if m.value("sizes.check.p_value", 1) < 0.05 and m.has(f"sizes.projected.{_target(m)}.mttf_s"):
-        seen, expected = "[sizes.check.observed]", "[sizes.check.expected]"
+def _choose_callout(m: Numbers) -> Callout | None:
+    """Return a warning if measurement and projection disagree, else why nothing larger is projected."""
+    if m.value("sizes.check.p_value", 1) < 0.05 and m.has(f"sizes.projected.{_target_size(m)}.mttf_s"):
+        observed, expected = "[sizes.check.observed]", "[sizes.check.expected]"
         lead = "Projection and measurement disagree at [ettr.assumed.size_of_the_run GPU]."
-        return Callout("care", lead, f"{seen} failures seen, {expected} expected from the other sizes.")
+        return Callout("care", lead, f"{observed} failures seen, {expected} expected from the other sizes.")
     if m.value("sizes.projects_to_nodes", 0) == 0 and m.has("sizes.no_projection"):
         text = f"{words.capital(m['sizes.no_projection'])}."
         return Callout("stop", "MTTF at larger sizes cannot be estimated.", text)
