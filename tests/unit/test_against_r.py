@@ -21,7 +21,7 @@ from ttf.stats.durations.clustered_lives import Influences
 from ttf.stats.durations.mcf import mean_cumulative
 from ttf.stats.durations.renewal import repair_times
 from ttf.stats.durations.strata import CountedLives, competing_times_by_stratum
-from ttf.stats.durations.survival import _of_log_survival, _steps, survival_tables
+from ttf.stats.durations.survival import _log_survival_parts, _steps, survival_tables
 
 SCRIPT = """
 library(survival)
@@ -156,7 +156,7 @@ def test_spread_over_clusters_of_curves(both):
     competing = [times.from_zero() for times in competing]
     steps = _steps(competing[0])
     influences = Influences(of, steps["time_s"])
-    survival = influences.added(*_of_log_survival(steps["at_risk"], steps["events"], 1)).se()
+    survival = influences.added(*_log_survival_parts(steps["at_risk"], steps["events"], 1)).se()
     assert (steps["survival"] * survival)[1:] == pytest.approx(said["robust"][:, 1], rel=1e-9)
     passed = np.cumsum(steps["events"] / steps["at_risk"] ** 2)
     hazard = influences.added([None, 1 / steps["at_risk"]], passed).se()

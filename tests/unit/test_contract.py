@@ -38,15 +38,15 @@ def test_a_frame_of_the_contract_is_in_order():
 @pytest.mark.parametrize(
     ("broken", "says"),
     [
-        (frame().drop("n", "best"), "table lives: no best, n than its declaration says"),
-        (frame().rename({"n": "jobs"}), "table lives: no n; also jobs than its declaration says"),
-        (frame().select("n", pl.exclude("n")), "table lives: another order than its declaration says"),
-        (frame(n=pl.lit(3, pl.Int32)), r"table lives, column n: is declared a whole number \(Int64\), and is Int32"),
-        (frame(best=pl.lit("yes")), r"table lives, column best: is declared a truth value \(Boolean\), and is String"),
-        (frame({"stratum": None}, {}), "table lives, column stratum: blank in 1 rows, and declared never blank"),
+        (frame().drop("n", "best"), "table lives: no best, n, unlike its declaration"),
+        (frame().rename({"n": "jobs"}), "table lives: no n; also jobs, unlike its declaration"),
+        (frame().select("n", pl.exclude("n")), "table lives: another order, unlike its declaration"),
+        (frame(n=pl.lit(3, pl.Int32)), r"table lives, column n: is declared as whole number \(Int64\), but is Int32"),
+        (frame(best=pl.lit("yes")), r"table lives, column best: is declared as truth value \(Boolean\), but is String"),
+        (frame({"stratum": None}, {}), "table lives, column stratum: blank in 1 rows, but declared never blank"),
         (frame({"mttf_s": None}), "table lives, column mttf_s: blank in 1 rows whose reason is blank too"),
         *(
-            (frame({"mttf_s": bad}, {}), "table lives, column mttf_s: holds NaN or an infinity")
+            (frame({"mttf_s": bad}, {}), "table lives, column mttf_s: contains NaN or infinity")
             for bad in (math.nan, math.inf, -math.inf)
         ),
     ],
@@ -97,9 +97,9 @@ def test_an_open_table_has_more_columns_than_its_own(tmp_path):
     jobs = parquet("jobs", "A job.", "jobs.parquet", open=True, **columns)
     frame = pl.DataFrame({"job_id": ["a"], "extra": [1], "user": ["b"]})
     jobs.check(frame)
-    with pytest.raises(StudyError, match="table jobs: no job_id than"):
+    with pytest.raises(StudyError, match="table jobs: no job_id, unlike"):
         jobs.check(frame.drop("job_id"))
-    with pytest.raises(StudyError, match="table jobs: another order than"):
+    with pytest.raises(StudyError, match="table jobs: another order, unlike"):
         jobs.check(frame.select("user", "job_id"))
     closed = parquet("jobs", "A job.", "jobs.parquet", **columns)
     with pytest.raises(StudyError, match="table jobs: also extra"):
@@ -109,10 +109,10 @@ def test_an_open_table_has_more_columns_than_its_own(tmp_path):
 def test_what_is_not_held_is_checked_by_its_types(tmp_path):
     jobs = parquet("jobs", "A job.", "jobs.parquet", job_id=text("Job", "Its name."), n=count("n", "Tasks."))
     path = tmp_path / "jobs.parquet"
-    with pytest.raises(StudyError, match="table jobs, column n: is declared a whole number"):
+    with pytest.raises(StudyError, match="table jobs, column n: is declared as whole number"):
         write_product(pl.LazyFrame({"job_id": ["a"], "n": ["1"]}), jobs, str(path))
     assert not path.exists()
-    with pytest.raises(StudyError, match="table jobs, column job_id: blank in 2 rows, and declared never blank"):
+    with pytest.raises(StudyError, match="table jobs, column job_id: blank in 2 rows, but declared never blank"):
         write_product(pl.LazyFrame({"job_id": ["a", None, None], "n": [1, 2, 3]}), jobs, path)
     assert not path.exists()
     whole_frame = pl.DataFrame({"job_id": ["a", "b"], "n": [1, 2]})

@@ -167,7 +167,7 @@ def test_attempts_without_outcomes_are_censored_and_the_last_has_the_jobs_status
 def test_a_rule_on_what_the_trace_does_not_have_is_an_error(key):
     with pytest.raises(StudyError, match=rf"^infra_failures\.{key} is set, but the trace has no"):
         infra_lives(jobs(("a", "failure", "x")), None, {key: ["1"]})
-    with pytest.raises(StudyError, match="does not say on which nodes"):
+    with pytest.raises(StudyError, match="does not record the nodes"):
         infra_lives(jobs(("a", "failure", "x")), None, {}, events())
 
 

@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 import pytest
 from ttf.display.charts.figure import Study, chart_of, figure, fitted, nothing_to_draw
 from ttf.display.charts.inline import bare, inline
-from ttf.display.charts.saving import drawing_of, headed, picture_of
+from ttf.display.charts.saving import add_heading, render_drawing, render_picture
 from ttf.display.charts.theme import FAILURE, LIGHT
 
 HOSTILE = "</svg><script>x</script> & \"'"
@@ -41,12 +41,12 @@ def colours(svg: str) -> set[str]:
 
 @pytest.fixture(scope="module")
 def drawing() -> str:
-    return drawing_of(drawn().spec())
+    return render_drawing(drawn().spec())
 
 
 def test_all_colours_are_tokens(drawing):
     assert 'fill="white"' not in drawing
-    for svg in (drawing, drawing_of(nothing_to_draw("A", "no rows").spec())):
+    for svg in (drawing, render_drawing(nothing_to_draw("A", "no rows").spec())):
         element = inline(svg, "p", "t", "a")
         assert colours(element) <= set(LIGHT.values())
     assert FAILURE in inline(drawing, "p", "t", "a")
@@ -104,18 +104,18 @@ def test_two_drawings_of_a_page_share_no_names(drawing):
 
 def test_a_picture_has_its_title_above_and_gives_its_drawing_back(drawing):
 
-    picture = picture_of(json.dumps(drawn().spec()))
+    picture = render_picture(json.dumps(drawn().spec()))
     texts = [element.text for element in ET.fromstring(picture) if element.tag == f"{SVG}text"]
     assert texts == [HOSTILE, "a & b"]
     assert ET.fromstring(bare(picture)).attrib | {"y": None} == ET.fromstring(drawing).attrib | {"y": None}
     assert inline(bare(picture), "p", "t", "a") == inline(drawing, "p", "t", "a")
     assert bare(drawing) == drawing
     # No line of a title is cut off.
-    tall = ET.fromstring(headed(drawing, ["M" * 90, "b"], []))
+    tall = ET.fromstring(add_heading(drawing, ["M" * 90, "b"], []))
     assert float(tall.get("width")) > float(ET.fromstring(drawing).get("width"))
     assert float(tall.get("height")) > float(ET.fromstring(drawing).get("height"))
 
 
 @pytest.mark.parametrize(("narrow", "width"), [(False, 720), (True, 340)])
 def test_a_chart_is_as_wide_as_the_page_has_room_for(narrow, width):
-    assert float(ET.fromstring(drawing_of(drawn(narrow).spec())).get("width")) == width
+    assert float(ET.fromstring(render_drawing(drawn(narrow).spec())).get("width")) == width

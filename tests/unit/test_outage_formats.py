@@ -143,7 +143,7 @@ def test_a_file_that_is_cut_in_the_middle(hbd):
 
 
 def test_more_nodes_named_than_were_watched(hbd):
-    with pytest.raises(StudyError, match=r"nodes: 1 nodes were watched, but the tables name 2.*under two names"):
+    with pytest.raises(StudyError, match=r"nodes: 1 nodes were watched, but the tables name 2.*has two names"):
         hbd([event("a", 1), event("b", 2)], {"nodes": 1})
 
 

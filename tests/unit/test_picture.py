@@ -12,7 +12,7 @@ import altair as alt
 import pytest
 import ttf.display.charts.figure  # noqa: F401 registers the look of every chart
 from ttf.display.charts.glyphs import SPELLED, spelled
-from ttf.display.charts.saving import drawing_of, picture_of, renumbered, still
+from ttf.display.charts.saving import render_drawing, render_picture, renumber_ids, still
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 # As the entry draws, in a process of its own: fonts are looked for once in a process.
@@ -21,12 +21,12 @@ import sys
 from pathlib import Path
 
 sys.path.append(sys.argv[1])
-from ttf.display.charts.saving import picture_of
+from ttf.display.charts.saving import render_picture
 from ttf.engine.process.fonts import hide_system_fonts
 
 hide_system_fonts()
 for svg in map(Path, sys.argv[2:]):
-    svg.write_text(picture_of(svg.with_suffix(".vl.json").read_text(encoding="utf-8")), encoding="utf-8")
+    svg.write_text(render_picture(svg.with_suffix(".vl.json").read_text(encoding="utf-8")), encoding="utf-8")
 """
 
 
@@ -95,7 +95,7 @@ def test_only_names_are_renumbered():
         '<g clip-path="url(#clip9)"/><defs><clipPath id="clip7"/><clipPath id="clip9"/>'
         '<linearGradient id="gradient_7" x1="0"/></defs></svg>'
     )
-    assert renumbered(svg) == (
+    assert renumber_ids(svg) == (
         '<svg class="marks"><g clip-path="url(#clip0)" aria-label="url(#clip7) id=&quot;clip7&quot;">'
         '<text fill="#000">id="clip7" fill="url(#clip7)"</text></g><path d="M0" fill="url(#gradient_1)"/>'
         '<g clip-path="url(#clip2)"/><defs><clipPath id="clip0"/><clipPath id="clip2"/>'
@@ -141,7 +141,7 @@ def test_names_in_scripts_without_a_font_come_right_in_a_browser_and_spelled_els
     chart = alt.Chart(alt.Data(values=values)).mark_point().encode(x="value:Q", y="name:N").to_json()
     picture = tmp_path / "users.svg"
     picture.with_suffix(".vl.json").write_text(chart, encoding="utf-8")
-    picture.write_text(picture_of(chart), encoding="utf-8")
+    picture.write_text(render_picture(chart), encoding="utf-8")
     shown, told = picture.read_text(encoding="utf-8"), still(picture)
     assert [f">{name}</text>" in shown for name in NAMES] == [True] * len(NAMES)
     assert [f">{spelled(name)}</text>" in told for name in NAMES] == [True] * len(NAMES)
@@ -154,6 +154,6 @@ def test_a_label_has_the_room_that_a_browser_needs_for_it():
     """A Chinese sign is as wide as it is high; the box that stands for it is half of that."""
 
     def width(name: str) -> float:
-        return float(re.search(r'width="([\d.]+)"', drawing_of(json.loads(spec_of(name))))[1])
+        return float(re.search(r'width="([\d.]+)"', render_drawing(json.loads(spec_of(name))))[1])
 
     assert width("张伟王芳李娜") - width("") >= 6 * 10

@@ -19,6 +19,7 @@ from ttf.stats.predictions import (
     calibration,
     calibration_tenths,
     concordance,
+    concordance_influence,
     difference,
     log_loss,
     mean_difference,
@@ -26,7 +27,6 @@ from ttf.stats.predictions import (
     median_factor_off,
     r2_log,
     roc_auc,
-    scored_concordance,
     tenths,
     total,
 )
@@ -152,7 +152,7 @@ def test_influences_are_derivatives_in_the_weights(rows):
         for name, of_weights in (("average_precision", weighted_average_precision), ("roc_auc", weighted_roc_auc)):
             found = SCORED[name](failed, score)
             assert_is_derivative(found, lambda weights, of=of_weights: of(failed, score, weights), failed.size)
-    found = scored_concordance(hours, failed, score)
+    found = concordance_influence(hours, failed, score)
     if found is not None:
         assert_is_derivative(found, lambda weights: weighted_concordance(hours, failed, score, weights), failed.size)
 
@@ -257,7 +257,7 @@ def test_a_mean_of_users_of_one_size_is_students():
 
 
 def test_a_ratio_of_nothing_has_no_value():
-    assert mean_ratio(np.ones(9), np.zeros(9), np.arange(9), "user").reason == predictions.NOTHING
+    assert mean_ratio(np.ones(9), np.zeros(9), np.arange(9), "user").reason == predictions.NO_DENOMINATOR
     assert mean_ratio(np.zeros(0), np.zeros(0), np.zeros(0, np.int64), "user").reason == predictions.NO_ROWS
     assert total(np.zeros(9), np.arange(9), "user").estimate == 0
 
@@ -335,10 +335,10 @@ ALONE = np.arange(20)
         (np.zeros(20, bool), np.linspace(0, 1, 20), "roc_auc", predictions.NO_FAILURE),
         (np.ones(20, bool), np.linspace(0, 1, 20), "average_precision", predictions.ALL_FAILED),
         (np.zeros(0, bool), np.zeros(0), "brier", predictions.NO_ROWS),
-        (ALONE % 2 == 0, np.full(20, 0.5), "slope", predictions.ALL_ALIKE),
-        (ALONE > 9, np.linspace(0, 1, 20), "slope", predictions.SEPARATED),
+        (ALONE % 2 == 0, np.full(20, 0.5), "slope", predictions.EQUAL_PREDICTIONS),
+        (ALONE > 9, np.linspace(0, 1, 20), "slope", predictions.PERFECT_SEPARATION),
         (np.zeros(20, bool), np.linspace(0, 1, 20), "concordance", predictions.NO_PAIR),
-        (ALONE % 2 == 0, np.full(20, 0.5), "r2", predictions.ALL_OF_ONE_TIME),
+        (ALONE % 2 == 0, np.full(20, 0.5), "r2", predictions.EQUAL_TIMES),
     ],
 )
 def test_what_cannot_be_estimated_says_why(failed, probability, of, reason):
@@ -359,8 +359,8 @@ def test_a_perfect_score_has_no_interval():
     failed = ALONE > 9
     for name in ("average_precision", "roc_auc"):
         found = OF_FAILURES[name](failed, ALONE / 20, ALONE, "user")
-        assert (found.estimate, found.low, found.reason) == (1, None, predictions.AT_AN_END)
-    assert brier(failed, failed.astype(float), ALONE, "user").reason == predictions.AT_AN_END
+        assert (found.estimate, found.low, found.reason) == (1, None, predictions.AT_SCALE_LIMIT)
+    assert brier(failed, failed.astype(float), ALONE, "user").reason == predictions.AT_SCALE_LIMIT
 
 
 def test_without_clusters_or_with_few_there_is_no_interval():

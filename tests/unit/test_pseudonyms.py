@@ -94,7 +94,7 @@ def test_what_divides_a_cluster_is_listed_among_what_is_published_as_it_is():
     listed = docs.partition("What divides a cluster is published as it is: ")[2].partition(".")[0]
     group = OUTAGES.columns["group"]
     assert group.names == NOBODY
-    named = group.about.removeprefix("What divides the units: ").rstrip(".").replace(" or ", ", ").split(", ")
+    named = group.about.removeprefix("Group of the unit: ").rstrip(".").replace(" or ", ", ").split(", ")
     assert len(named) == 4 and [word for word in [*named, "rack", "`machine_room_id`"] if word not in listed] == []
 
 

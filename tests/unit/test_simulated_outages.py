@@ -50,8 +50,8 @@ def test_the_number_of_outages_of_a_stationary_renewal_process_is_the_time_over_
     assert began == pytest.approx(horizon / (up.mean + REPAIR), rel=0.01)
     # Up at a random moment, and for so long after it: the integrated tail over the mean (Cox 1962).
     for days in (1, 5):
-        left = up.left(np.random.default_rng(4), 200_000) > days * DAY
-        assert left.mean() == pytest.approx(up.left_longer(days * DAY), abs=0.005)
+        residual = up.draw_residual(np.random.default_rng(4), 200_000) > days * DAY
+        assert residual.mean() == pytest.approx(up.left_longer(days * DAY), abs=0.005)
 
 
 def test_exponential_units_are_never_short_as_the_birth_and_death_chain_says():

@@ -1,4 +1,4 @@
-"""The numbers of the report: each is a cell of a table, with its unit, its n and where it stands."""
+"""Numbers of the report: each is a cell of a table, with its unit, n and position."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from ttf.engine.contract import TEXT, TRUTH, Column, Table
 from ttf.engine.size_unit import GPU, SizeUnit
 from ttf.records.inputs import Inputs
 
-# A value of a feature is named in the prose only if at least so many of its jobs ended; a job size, if so many failed.
+# Fewest ended jobs of a feature value that the prose names; fewest failed jobs of a job size.
 FEWEST_ENDED = 30
 FEWEST_FAILURES = 10
-# Columns of an interval and of what it is clustered by; with _S of an interval in seconds.
+# Columns of an interval and of its clusters; with _S of an interval in seconds.
 CLUSTERS = "cluster_by clusters"
 CI = f"ci_low ci_high ci_low_clustered ci_high_clustered {CLUSTERS}"
 CI_S = f"ci_low_s ci_high_s ci_low_clustered_s ci_high_clustered_s {CLUSTERS}"
@@ -22,7 +22,7 @@ _HEADER_LINES = 1
 
 @dataclass(frozen=True)
 class Cells:
-    """Cells of the rows of a table that `where` keeps, in the order of `sort`: see `cells`."""
+    """Cells of the rows of a table that match `where`, in the order of `sort`: see `cells`."""
 
     table: Table
     key: str
@@ -35,7 +35,7 @@ class Cells:
     unit_by: str
 
     def rows(self, frame: pl.DataFrame) -> Iterator[tuple[str, dict]]:
-        """(key, row) of each row that has numbers; the row holds its line in the file besides."""
+        """Yield (key, row) of each row with numbers; the row also has its line in the file."""
         rows = frame.with_row_index(_LINE, offset=_HEADER_LINES + 1).filter(*self.where)
         if self.sort:
             descending = [name.startswith("-") for name in self.sort]
@@ -46,8 +46,8 @@ class Cells:
         if self.ends:
             rows = pl.concat([rows.head(1), rows.tail(1)]) if rows.height > 1 else rows.clear()
         for number, row in enumerate(rows.iter_rows(named=True)):
-            words = {name: str(value).replace(", ", "_").replace(" ", "_") for name, value in row.items()}
-            key = self.key.format(**words, rank=number + 1)
+            cell_words = {name: str(value).replace(", ", "_").replace(" ", "_") for name, value in row.items()}
+            key = self.key.format(**cell_words, rank=number + 1)
             yield f"{key}.{self.ends[number]}" if self.ends else key, row
 
 
@@ -68,43 +68,43 @@ def cells(
 
     Parameters
     ----------
-    table : contract of the table.
-    key : with names of columns in braces for the row's cells there (a space becomes _), {rank} for the row's rank.
-    columns : names of columns; `name=column` where the number is not named like its column. Default: all columns
-        but `reason`.
-    where, equal : which rows have the numbers.
-    not_blank : columns that are not blank in these rows.
-    n : the column of the n of columns whose contract names none; ignored where the table lacks it.
-    sort : columns to sort the rows by, with - before the name for descending order; blanks last.
-    take : so many rows from the first, or from the last if negative.
-    ends : two words: of two rows or more the first and the last are meant, and the key ends in `.word`.
-    unit_by : the column of the row that holds the unit of its numbers.
+    table: contract of the table.
+    key: with column names in braces for the row's cells (a space becomes _), {rank} for the row's rank.
+    columns: column names; `name=column` for a number with another name. Default: all columns but `reason`.
+    where, equal: conditions on the rows.
+    not_blank: columns that are not blank in these rows.
+    n: column with the n of columns whose contract has none; ignored if the table lacks it.
+    sort: columns to sort the rows by, with - before the name for descending order; blanks last.
+    take: number of rows from the first, or from the last if negative.
+    ends: two words; the numbers are those of the first and the last of at least two rows, with keys that end in
+    `.word`.
+    unit_by: column of the row that holds the unit of its numbers.
     """
     names = columns.split() or [name for name in table.columns if name != "reason"]
     pairs = (name.partition("=") for name in names)
-    by_name = {name: column or name for name, _, column in pairs}
-    wanted = [pl.col(name) == value for name, value in equal.items()]
-    wanted += [pl.col(name).is_not_null() for name in not_blank.split()]
-    return Cells(table, key, by_name, (*where, *wanted), n, tuple(sort.split()), take, tuple(ends.split()), unit_by)
+    mapping = {name: column or name for name, _, column in pairs}
+    tests = [pl.col(name) == value for name, value in equal.items()]
+    tests += [pl.col(name).is_not_null() for name in not_blank.split()]
+    return Cells(table, key, mapping, (*where, *tests), n, tuple(sort.split()), take, tuple(ends.split()), unit_by)
 
 
 class Metrics(dict):
     """Key -> {value, unit, n, source, column, line}: the cell in that line and column of the table `source`.
 
-    A blank cell is no number: sentences go without it. unit: in which the sizes of jobs are told.
+    A blank cell is no number; sentences omit it. unit: unit of the sizes of jobs.
     """
 
     unit: SizeUnit = GPU
 
     def add(self, declared: Iterable[Cells], inputs: Inputs) -> None:
-        """Read the cells that are declared of tables among the inputs."""
+        """Read the declared cells of tables among the inputs."""
         for selection in declared:
             if selection.table.name in inputs:
                 for key, row in selection.rows(inputs[selection.table.name]):
                     self._add_row(selection, key, row)
 
     def _add_row(self, selection: Cells, key: str, row: Mapping) -> None:
-        table, in_file = selection.table, selection.table.names_in(self.unit)
+        table, file_columns = selection.table, selection.table.names_in(self.unit)
         for name, column in selection.columns.items():
             if row[column] is None:
                 continue
@@ -114,13 +114,13 @@ class Metrics(dict):
                 "unit": self.unit.named(row.get(selection.unit_by) or unit_of(column, table.columns[column])),
                 "n": row[n] if n and n != column else None,
                 "source": table.path,
-                "column": in_file[column],
+                "column": file_columns[column],
                 "line": row[_LINE],
             }
 
 
 def unit_of(name: str, column: Column) -> str:
-    """The unit of the numbers of a column, as metrics.json and the page write it."""
+    """Return the unit of the numbers of a column, as in metrics.json and on the page."""
     if column.kind in (TEXT, TRUTH):
         return "label" if column.kind == TEXT else "truth"
     if column.unit == "h" and "_hours" in name:

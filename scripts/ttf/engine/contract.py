@@ -1,8 +1,8 @@
-"""The contract of a table: what each of its columns is called, holds and means, in one place.
+"""Contract of a table: the name, content and meaning of each of its columns, in one place.
 
 It serves typed reading, a check when the table is written, the headings of the report, the data dictionary, and the
-check of claims and charts when a study is loaded. The workflow loads every declaration at each start, so that nothing
-here imports Polars before a frame is at hand.
+check of claims and charts when a study is loaded. The workflow loads every declaration at each start, so this module
+imports Polars only when a frame exists.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from ttf.engine.size_unit import SizeUnit
 if TYPE_CHECKING:
     import polars as pl
 
-# Blank where the row's own column `reason` says why.
+# A cell is blank if the row's own column `reason` explains it.
 REASON = "the column reason says why"
 TEXT, TRUTH, WHOLE, REAL, ROW = "text", "truth value", "whole number", "number", "row number"
-# What a text may name (ttf.page.publish.pseudonyms): nobody, as in our own words and those of a cluster for its parts
-# and states; a user, an account or a node; or anybody, as in what people wrote.
+# Whom a text may name (ttf.page.publish.pseudonyms): nobody, as in the project's words and a cluster's names of parts
+# and states; a user, an account or a node; or anybody, as in free text.
 NOBODY, SOMEBODY, ANYBODY = "nobody", "somebody", "anybody"
-# What tables count, which sentences must not exchange for each other.
+# What tables count; sentences must not mix them.
 THINGS = ("lives", "jobs", "units", "attempts", "runs", "outages", "faults", "records", "repairs", "nodes")
 _DTYPES = {TEXT: "String", TRUTH: "Boolean", WHOLE: "Int64", REAL: "Float64", ROW: "UInt32"}
 
 
 @dataclass(frozen=True)
 class Column:
-    """kind: TEXT, TRUTH, WHOLE, REAL or ROW; unit: "" for none; heading: on the page; about: a plain sentence.
+    """kind: TEXT, TRUTH, WHOLE, REAL or ROW. unit: "" for none. heading: on the page. about: description.
 
-    blank: why a cell may be blank, REASON where the row says it, None where no cell may be. n: the column of the row
-    that says from how many the cell is computed. Of a text, names: NOBODY, SOMEBODY or ANYBODY; of: whom, "user"; by:
-    the column that says it of each row; ours: a pattern of texts that name nobody; sorted: as of `name`.
+    blank: why a cell may be blank, REASON if the row explains it, None if no cell may be. n: column of the row with the
+    number of observations behind the cell. For a text, names: NOBODY, SOMEBODY or ANYBODY; of: whom, such as "user";
+    by: column with that kind for each row; ours: pattern of texts that name nobody; sorted: as of `name`.
     """
 
     kind: str
@@ -55,27 +55,27 @@ class Column:
         return f"{self.kind}:{self.unit}:{self.blank == REASON}"
 
     def in_unit(self, unit: SizeUnit) -> Column:
-        """The column of a trace whose sizes are told in this unit."""
-        words = {name: unit.worded(getattr(self, name)) for name in ("heading", "about")}
-        return replace(self, unit=unit.named(self.unit), **words)
+        """Return the column of a trace whose sizes are in this unit."""
+        texts = {name: unit.worded(getattr(self, name)) for name in ("heading", "about")}
+        return replace(self, unit=unit.named(self.unit), **texts)
 
 
 def text(heading: str, about: str, blank: str | None = None, ours: str = "") -> Column:
-    """Text that may name anybody: it is never published, but for what matches `ours` as a whole."""
+    """Text that may name anybody: only values that match `ours` as a whole are published."""
     return Column(TEXT, "", heading, about, blank, ANYBODY, ours=ours)
 
 
 def words(heading: str, about: str, blank: str | None = None, n: str = "") -> Column:
-    """Words of ours, or of a cluster for its partitions, states and parts: they name nobody."""
+    """Words of the project, or a cluster's names of partitions, states and parts: they name nobody."""
     return Column(TEXT, "", heading, about, blank, NOBODY, n=n)
 
 
 def name(
     heading: str, about: str, blank: str | None = None, of: str = "name", by: str = "", sorted: bool = False
 ) -> Column:
-    """A name. of: of whom, a user, an account or a node; by: the column of the table that says it of each row.
+    """A name. of: whose, a user, an account or a node; by: column of the table with that kind for each row.
 
-    sorted: rows that are alike in the texts before it stand in the order of the names, which tells of them too.
+    sorted: rows with equal preceding texts are in the order of the names, which reveals something about them.
     """
     return Column(TEXT, "", heading, about, blank, SOMEBODY, of, by, sorted=sorted)
 
@@ -90,7 +90,7 @@ def count(heading: str, about: str, blank: str | None = None, unit: str = "", n:
 
 
 def row_number(heading: str, about: str, blank: str | None = None) -> Column:
-    """The place of a row in another product, from 0 on, as Polars counts rows."""
+    """Index of a row in another product, from 0 on, as Polars counts rows."""
     return Column(ROW, "", heading, about, blank)
 
 
@@ -112,18 +112,18 @@ def number(heading: str, about: str, blank: str | None = None, unit: str = "", n
 
 
 def reason(about: str = "Why cells of the row are blank.") -> Column:
-    return words("Reason", about, blank="nothing is amiss")
+    return words("Reason", about, blank="no cell needs a reason")
 
 
 def schema_of(columns: Mapping[str, Column]) -> dict[str, pl.DataType]:
-    """Column -> the type that Polars has for it."""
+    """Return column -> its Polars type."""
     import polars as pl
 
     return {name: getattr(pl, _DTYPES[column.kind]) for name, column in columns.items()}
 
 
 def frame_of(columns: Mapping[str, Column], rows: Iterable[Mapping]) -> pl.DataFrame:
-    """The rows as a frame of these columns; what a row does not have is blank, what the columns lack left out."""
+    """Return the rows as a frame of these columns; missing values are blank, extra values are dropped."""
     import polars as pl
 
     return pl.DataFrame([{name: row.get(name) for name in columns} for row in rows], schema=schema_of(columns))
@@ -131,11 +131,11 @@ def frame_of(columns: Mapping[str, Column], rows: Iterable[Mapping]) -> pl.DataF
 
 @dataclass(frozen=True)
 class Table:
-    """A product with rows and columns. about: what a row is; path: under the folder of its trace.
+    """A product with rows and columns. about: description of a row. path: under the folder of its trace.
 
-    open: a Parquet file of which a trace's format decides the further columns; they may stand between those here.
-    counted: what the shares and rates of a row are of, where its counts do not say it by their units.
-    of_gpus: GPUs are meant, in whatever unit the sizes of the trace's jobs are told.
+    open: a Parquet file with further columns by the trace's format, which may stand between those here. counted: what
+    the shares and rates of a row count, if the units of its counts do not show it. of_gpus: GPUs are meant, in any size
+    unit.
     """
 
     name: str
@@ -148,83 +148,83 @@ class Table:
 
     @property
     def counts(self) -> str:
-        """What a row counts, one of THINGS: the unit of its n, else of its first count. Sentences take their noun from
-        here; "" where the table counts none."""
+        """Return what a row counts, a noun of THINGS: the unit of its n, else of its first count; "" for none."""
         units = [self.columns[name].unit for name in sorted(self.columns, key=lambda name: name != "n")]
         return self.counted or next((unit for unit in units if unit in THINGS), "")
 
     @property
     def schema(self) -> dict[str, pl.DataType]:
-        """Column -> the type that Polars has for it."""
+        """Return column -> its Polars type."""
         return schema_of(self.columns)
 
     def names_in(self, unit: SizeUnit) -> dict[str, str]:
-        """Column -> its name in the file of a trace whose sizes are told in this unit.
+        """Return column -> its name in the file of a trace whose sizes are in this unit.
 
-        Two may have one name: what the contract has of GPUs and of nodes is the same where the unit is nodes.
+        Two columns may share a name: with nodes as the unit, columns of GPUs and of nodes are equal.
         """
         if self.of_gpus:
             return dict(zip(self.columns, self.columns, strict=True))
         return {name: name if name.startswith("node_gpus") else unit.named(name) for name in self.columns}
 
     def in_unit(self, unit: SizeUnit) -> Table:
-        """The contract of that file."""
+        """Return the contract of that file."""
         if self.of_gpus:
             return self
         names = self.names_in(unit).items()
         columns = {
-            there: self.columns[name].in_unit(unit)
-            for name, there in names
-            if name == there or there not in self.columns
+            file_name: self.columns[name].in_unit(unit)
+            for name, file_name in names
+            if name == file_name or file_name not in self.columns
         }
         return replace(self, about=unit.worded(self.about), columns=columns)
 
     @property
     def types(self) -> str:
-        """All that computing and drawing depend on: no heading and no sentence."""
+        """Return all that computing and drawing depend on: no headings and no sentences."""
         return f"{self.path} {_types(self.columns)}{' ...' if self.open else ''}"
 
     def frame(self, rows: Iterable[Mapping]) -> pl.DataFrame:
-        """The rows as a table of this contract; what a row does not have is blank, what the contract lacks left out."""
+        """Return the rows as a table of this contract; missing values are blank, extra values are dropped."""
         return frame_of(self.columns, rows)
 
     def typed(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """The columns of this contract out of a frame that has them, with their types and in their order."""
+        """Return the columns of this contract from a frame, with their types and in their order."""
         return frame.select(frame[name].cast(dtype) for name, dtype in self.schema.items())
 
     def check(self, frame: pl.DataFrame) -> None:
-        """Raises StudyError, with table, column and rule, for a frame that breaks the contract."""
+        """Raise StudyError, with table, column and rule, for a frame that breaks the contract."""
         columns = [name for name in frame.columns if name in self.columns or not self.open]
         if columns != list(self.columns):
-            missing, more = set(self.columns) - set(columns), set(columns) - set(self.columns)
-            said = [f"{what} {', '.join(sorted(names))}" for what, names in (("no", missing), ("also", more)) if names]
-            raise StudyError(f"table {self.name}: {'; '.join(said) or 'another order'} than its declaration says")
+            missing, extra = set(self.columns) - set(columns), set(columns) - set(self.columns)
+            parts = (("no", missing), ("also", extra))
+            problems = [f"{word} {', '.join(sorted(names))}" for word, names in parts if names]
+            raise StudyError(f"table {self.name}: {'; '.join(problems) or 'another order'}, unlike its declaration")
         for name, column in self.columns.items():
             if problem := self._problem(frame, name, column):
                 raise StudyError(f"table {self.name}, column {name}: {problem}")
             self.check_blanks({name: frame[name].null_count()})
 
     def check_blanks(self, blanks: Mapping[str, int]) -> None:
-        """Raises StudyError where a column that is never to be blank has blanks. blanks: column -> how many."""
+        """Raise StudyError if a column that is never blank has blanks. blanks: column -> number of blank rows."""
         for name, rows in blanks.items():
             if rows and self.columns[name].blank is None:
-                raise StudyError(f"table {self.name}, column {name}: blank in {rows:,} rows, and declared never blank")
+                raise StudyError(f"table {self.name}, column {name}: blank in {rows:,} rows, but declared never blank")
 
     def _problem(self, frame: pl.DataFrame, name: str, column: Column) -> str | None:
         values, dtype = frame[name], self.schema[name]
         if values.dtype != dtype:
-            return f"is declared a {column.kind} ({dtype}), and is {values.dtype}"
+            return f"is declared as {column.kind} ({dtype}), but is {values.dtype}"
         if column.kind == REAL and not values.drop_nulls().is_finite().all():
-            return "holds NaN or an infinity; what cannot be computed is blank, with a reason"
-        if column.blank == REASON and (unsaid := (values.is_null() & frame["reason"].is_null()).sum()):
-            return f"blank in {unsaid:,} rows whose reason is blank too"
+            return "contains NaN or infinity; a value that cannot be computed must be blank, with a reason"
+        if column.blank == REASON and (unexplained := (values.is_null() & frame["reason"].is_null()).sum()):
+            return f"blank in {unexplained:,} rows whose reason is blank too"
         return None
 
 
 def types_in(module: ModuleType) -> str:
-    """What computing and drawing go by in a module of contracts: tables, columns, and constants that are public."""
-    typed = {name: _types(value) for name, value in vars(module).items() if not name.startswith("_")}
-    return "\n".join(f"{name} {types}" for name, types in typed.items() if types)
+    """Return the types of a module of contracts that computing and drawing use: tables, columns, public constants."""
+    types_by_name = {name: _types(value) for name, value in vars(module).items() if not name.startswith("_")}
+    return "\n".join(f"{name} {types}" for name, types in types_by_name.items() if types)
 
 
 def _types(value: object) -> str:
@@ -236,7 +236,7 @@ def _types(value: object) -> str:
 
 
 def table(name: str, about: str, counted: str = "", /, **columns: Column) -> Table:
-    """A CSV under tables/. If a cell may be blank for a REASON, the last column is `reason`, unless it is given."""
+    """A CSV under tables/. If a cell may be blank for a REASON, the last column is `reason`, unless it is declared."""
     if "reason" not in columns and any(column.blank == REASON for column in columns.values()):
         columns["reason"] = reason()
     return Table(name, about, f"tables/{name}.csv", columns, counted=counted)

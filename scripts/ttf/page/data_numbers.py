@@ -1,4 +1,4 @@
-"""The numbers of what comes before the analyses."""
+"""Numbers of the stages before the analyses."""
 
 import polars as pl
 

@@ -7,7 +7,7 @@ from ttf.engine.contract import REASON, Table, count, number, reason, share, tab
 _ACCOUNT = {
     "table": words("Table", "Raw table."),
     "rows_read": count("Rows read", "Rows of its files.", unit="rows"),
-    "rows_kept": count("kept", "Rows that went on; those folded into others count as kept.", unit="rows"),
+    "rows_kept": count("kept", "Rows accepted, including those merged into others.", unit="rows"),
     "rows_quarantined": count("quarantined", "Rows that break a rule of the schema and are excluded.", unit="rows"),
 }
 
@@ -16,45 +16,45 @@ def _quality(name: str, about: str, /, **columns) -> Table:
     return replace(table(name, about, **columns), path=f"quality/{name}.csv")
 
 
-ROW_ACCOUNT = _quality("row_account", "A raw table and what became of its rows.", **_ACCOUNT)
+ROW_ACCOUNT = _quality("row_account", "A raw table, with the numbers of its accepted and quarantined rows.", **_ACCOUNT)
 ROW_ACCOUNT_BY_PART = _quality(
     "row_account_by_part",
-    "The same of a part of a trace that is given in parts.",
-    part=text("Part", "File or folder that is read by itself."),
+    "A raw table of one part of a trace that comes in parts, with its numbers of rows.",
+    part=text("Part", "File or folder that is read separately."),
     **_ACCOUNT,
 )
 RAW_FILES = _quality(
     "raw_files",
-    "A file of the trace, or another entry of its folders: which table it is read for, or why it is left out.",
-    file=text("File", "Its name in the folder; with that of the folder, where a trace is given in several."),
-    table=words("Table", "Raw table that it is read for.", blank="it is left out"),
-    rows_read=count("Rows read", "Rows of it for the table.", unit="rows", blank=REASON),
-    reason=reason("Why it is left out, or why its rows are not known."),
+    "A file of the trace, or another entry of its folders: its table, or why it is ignored.",
+    file=text("File", "Name in the folder; with the folder's name if the trace has several."),
+    table=words("Table", "Raw table of the file.", blank="it is ignored"),
+    rows_read=count("Rows read", "Rows of the file for the table.", unit="rows", blank=REASON),
+    reason=reason("Why it is ignored, or why its rows are unknown."),
 )
 ANOMALIES = _quality(
     "anomalies",
-    "A finding about the raw tables, with what to do about it.",
+    "A problem found in the raw tables, with a suggestion.",
     table=words("Table", "Raw table."),
-    column=words("Column", "Its column.", blank="the finding is of whole rows or of the table"),
+    column=words("Column", "Column of the table.", blank="the finding concerns whole rows or the table"),
     code=words("Code", "Stable name of the kind of finding."),
     severity=words("Severity", "error, warning or note."),
-    rows=count("Rows", "Rows concerned.", unit="rows", blank="the finding is not of rows"),
-    share=share("Share of the table", "Of the rows of the table.", blank="the finding is not of rows"),
-    first_lines=text("Lines", "The first lines concerned.", "the finding is not of lines", ours=r"[\d, ]+"),
+    rows=count("Rows", "Rows concerned.", unit="rows", blank="the finding does not concern rows"),
+    share=share("Share of the table", "Rows concerned, of all rows.", blank="the finding does not concern rows"),
+    first_lines=text("Lines", "First lines concerned.", "the finding does not concern lines", ours=r"[\d, ]+"),
     sentence=words("What is wrong", "The finding in words."),
-    suggestion=text("Suggestion", "What to do about it.", "there is nothing to do", ours="none: .*"),
+    suggestion=text("Suggestion", "Suggested action.", "no action is needed", ours="none: .*"),
 )
 STATISTICS = _quality(
     "statistics",
-    "A column of a raw table and what it holds, of the rows kept.",
+    "A column of a raw table, with statistics of its accepted rows.",
     table=words("Table", "Raw table."),
-    column=words("Column", "Column as the file names it."),
-    stored_as=words("Stored as", "Its name here.", blank="the column is not stored"),
+    column=words("Column", "Name in the file."),
+    stored_as=words("Stored as", "Name in the study.", blank="the column is not stored"),
     type=words("Type", "Type by the schema."),
-    rows=count("Rows", "Rows kept.", unit="rows"),
+    rows=count("Rows", "Rows accepted.", unit="rows"),
     blank=count("Blank", "Blank cells.", unit="rows", blank=REASON),
-    blank_share=share("Blank", "Of the rows.", blank=REASON),
-    distinct=count("Distinct", "Different values.", blank=REASON),
+    blank_share=share("Blank", "Blank cells, of the rows.", blank=REASON),
+    distinct=count("Distinct", "Distinct values.", blank=REASON),
     minimum=count("Smallest", "In the stored unit.", blank=REASON),
     first_quartile=count("25%", "Nearest rank.", blank=REASON),
     middle=count("Median", "Nearest rank.", blank=REASON),

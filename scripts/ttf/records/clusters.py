@@ -1,7 +1,7 @@
-"""What repeats in a trace: jobs of one user fail alike, nodes of one system too, and intervals must know of it.
+"""Clusters of a trace: jobs of one user, or nodes of one system, fail together, and intervals must allow for it.
 
-A cluster is the coarsest unit that a trace gives whose members are alike, a group the finest one within it. A block is
-a week (`inference.block_days`): weeks differ whoever submits.
+A cluster is the coarsest unit in the trace whose members are similar, a group the finest one within it. A block is a
+week (`inference.block_days`): weeks differ for all users.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,72 +11,77 @@ import polars as pl
 
 from ttf.records.jobs import Frame
 
-# What a job asks for, where the trace gives it; jobs of one profile are mostly one job sent again.
+# Columns of a job's request; jobs with one profile are mostly one job submitted again.
 REQUEST = ("gpu_milli", "size", "num_gpu", "cpu_milli", "mem_mib", "qos", "partition", "timelimit_s")
 SOURCES = ("user", "recurrence_group", "account", *REQUEST)
 CLUSTER_COLUMNS = {"cluster_by": pl.String, "cluster": pl.UInt32, "group_by": pl.String, "group": pl.UInt32}
-# What happens in one block of time, a week by default, is alike too.
+# Events in one block of time, by default a week, are also similar.
 CLUSTER_COLUMNS |= {"block_by": pl.String, "block": pl.Int64}
-# As jobs.parquet has them.
+# As in jobs.parquet.
 READ_OF_JOBS = tuple(CLUSTER_COLUMNS)
 PROFILE = "request profile"
 DAY_S = 86_400
 
 
 def with_clusters(jobs: Frame) -> Frame:
-    """The jobs in their order, with CLUSTER_COLUMNS; as they are where they have them, as those of jobs.parquet.
+    """Add CLUSTER_COLUMNS to the jobs, in their order; jobs that have them, as in jobs.parquet, stay as they are.
 
-    cluster: number of the job's user; of a trace without users that of its recurrence group, else of its request
-    profile (the columns of REQUEST that it gives), else of its account; cluster_by names which. group: number of the
-    recurrence group, else of the request profile within the cluster. Where all jobs are of one cluster, the groups are
-    the clusters. Numbers follow the order in which what they stand for appears: that of a job stays as it is when later
-    jobs come.
-    Jobs of which it is blank are one cluster: nobody knows that they differ. All blank where the trace gives none.
+    cluster: number of the job's user; in a trace without users that of its recurrence group, else of its request
+    profile (its columns of REQUEST), else of its account; cluster_by is its kind. group: number of the recurrence
+    group, else of the request profile within the cluster. If all jobs form one cluster, the groups are the clusters.
+    Numbers follow the order of first appearance, so a job's number does not change when later jobs arrive. Jobs with a
+    blank key form one cluster, because they cannot be distinguished. All are blank if the trace has none of the keys.
     """
-    there = jobs.collect_schema()
-    if "cluster_by" in there:
+    schema = jobs.collect_schema()
+    if "cluster_by" in schema:
         return jobs
-    given = [name for name in SOURCES if name in there]
-    counted = jobs.lazy().select(pl.col(given).count()).collect(engine="streaming")
-    known = [name for name in given if counted[name].item()]
-    request = [name for name in REQUEST if name in known]
-    # How many parts a job has is by itself no request that tells jobs apart.
+    sources = [name for name in SOURCES if name in schema]
+    value_counts = jobs.lazy().select(pl.col(sources).count()).collect(engine="streaming")
+    filled = [name for name in sources if value_counts[name].item()]
+    request = [name for name in REQUEST if name in filled]
+    # The number of parts alone does not distinguish requests.
     request = [] if request == ["size"] else request
-    ways = {"user": ["user"], "recurrence group": ["recurrence_group"], PROFILE: request, "account": ["account"]}
-    ways = {way: columns for way, columns in ways.items() if columns and columns[0] in known}
-    if not ways:
+    keys = {
+        "user": ["user"],
+        "recurrence group": ["recurrence_group"],
+        PROFILE: request,
+        "account": ["account"],
+    }
+    keys = {kind: keys for kind, keys in keys.items() if keys and keys[0] in filled}
+    if not keys:
         return with_levels(jobs, {})
-    by = next(iter(ways))
-    if "recurrence group" in ways:
-        groups = {"recurrence group": ways["recurrence group"]}
-    elif by == PROFILE or not request:
-        groups = {by: ways[by]}
+    cluster_by = next(iter(keys))
+    if "recurrence group" in keys:
+        groups = {"recurrence group": keys["recurrence group"]}
+    elif cluster_by == PROFILE or not request:
+        groups = {cluster_by: keys[cluster_by]}
     else:
-        groups = {f"{PROFILE} of one {by}": [*ways[by], *request]}
-    return with_levels(jobs, {by: ways[by]} | groups)
+        groups = {f"{PROFILE} of one {cluster_by}": [*keys[cluster_by], *request]}
+    return with_levels(jobs, {cluster_by: keys[cluster_by]} | groups)
 
 
 def block_name(block_days: int) -> str:
-    """What a block of so many days is called."""
+    """Return the name of a block of this length."""
     return {1: "day", 7: "week"}.get(block_days, f"{block_days} days")
 
 
 def block_columns(block_days: int) -> dict[str, pl.Expr]:
-    """block_by and block of jobs or attempts: the length of a block, and the number of that in which each ended.
+    """Return block_by and block of jobs or attempts: the length of a block, and the number of each one's last block.
 
-    On the clock of the trace; of what did not end, or nobody knows when, the block in which it was last seen. A failure
-    belongs to the week in which it happens, whenever it was submitted.
+    The last block is that of the end, on the clock of the trace; without a known end, that in which the job was last
+    seen. A failure belongs to the week in which it happens, regardless of its submission.
     """
-    still = pl.when(pl.col("outcome") == "running").then("trace_end_s")
-    last_seen_s = pl.coalesce("end_s", still, "start_s", "submit_s")
+    running_end_s = pl.when(pl.col("outcome") == "running").then("trace_end_s")
+    last_seen_s = pl.coalesce("end_s", running_end_s, "start_s", "submit_s")
     return {"block_by": pl.lit(block_name(block_days)), "block": last_seen_s // (block_days * DAY_S)}
 
 
 def split_by_block(rows: Frame, start_s: pl.Expr, end_s: pl.Expr, block_days: int) -> Frame:
-    """A row for each block of time that a row touches between two moments (end_s not before start_s), in their order.
+    """Split each row into one row per block of time that it touches, in order.
 
-    With block_by and block, block_s, the seconds in that block, and is_first and is_last: whether it is that of the
-    start, and that of the end. What ends as a block begins ends in the one before.
+    The row lasts from start_s to end_s, which is not before start_s. Adds block_by, block, block_s (seconds in that
+    block), and is_first and is_last: whether the block has the start and the end. An end exactly at the begin of a
+    block belongs to the one before.
     """
     length = block_days * DAY_S
     rows = rows.with_columns(_from_s=start_s, _until_s=end_s)
@@ -102,10 +107,11 @@ def steps_by_block(
     at_start: Sequence[str] = (),
     at_end: Sequence[str] = (),
 ) -> pl.DataFrame:
-    """What the parts of `split_by_block` would add up to, as its change from each block to the next: four rows each.
+    """Return the sums over the parts of `split_by_block` as changes from each block to the next: four rows each.
 
-    *keys, block, and Int64 columns: `seconds`, those in a block; and what counts in each block, the first, or the last.
-    Steps add up over rows, and their running sum by block is the sum of the parts: see `runs_of_steps`.
+    Columns: *keys, block, and Int64 columns: `seconds`, those in a block, and columns that count in each block
+    (`throughout`), in the first (`at_start`) or the last (`at_end`). Steps add up over rows. Their running sum by block
+    is the sum of the parts: see `runs_of_steps`.
     """
     length = block_days * DAY_S
     first, last = start_s // length, pl.max_horizontal(start_s, end_s - 1) // length
@@ -113,40 +119,40 @@ def steps_by_block(
     columns = {seconds: (head, length - head, tail - length, -tail)} if seconds else {}
     signs = dict.fromkeys(throughout, (1, 0, 0, -1)) | dict.fromkeys(at_start, (1, -1, 0, 0))
     signs |= dict.fromkeys(at_end, (0, 0, 1, -1))
-    columns |= {name: [pl.col(name).cast(pl.Int32) * sign for sign in of] for name, of in signs.items()}
+    columns |= {name: [pl.col(name).cast(pl.Int32) * sign for sign in weights] for name, weights in signs.items()}
     steps = (
-        rows.lazy().select(*keys, block=block, **{name: of[n] for name, of in columns.items()})
-        for n, block in enumerate((first, first + 1, last, last + 1))
+        rows.lazy().select(*keys, block=block, **{name: weights[position] for name, weights in columns.items()})
+        for position, block in enumerate((first, first + 1, last, last + 1))
     )
     return pl.concat(steps).group_by(*keys, "block").agg(pl.col(list(columns)).sum()).collect(engine="streaming")
 
 
 def runs_of_steps(steps: pl.LazyFrame) -> pl.DataFrame:
-    """Sums by key and block, a row for each run of blocks that are alike: key, block (the first), blocks, the sums.
+    """Return sums by key and block, a row for each run of equal blocks: key, block (the first), blocks, the sums.
 
     steps: key (whole numbers from 0 on), block and values of `steps_by_block`, any number of rows for a key and block.
-    In order of key and block; blocks without anything are in no row.
+    Rows are sorted by key and block; empty blocks have no row.
     """
     values, block = pl.exclude("code"), pl.col("block")
     first, last = (
         steps.select(block.min().fill_null(0), last=block.max().fill_null(0)).collect(engine="streaming").row(0)
     )
     width = last - first + 1
-    # Sorted by one number, in a quarter of the time that two take.
+    # Sorting one number takes a quarter of the time of sorting two.
     code = pl.col("key").cast(pl.Int64) * width + (block - first)
     sums = steps.select(pl.exclude("key", "block"), code=code).group_by("code").agg(values.sum()).sort("code")
-    # The steps of a key add up to nothing, so that each begins at 0, and its last row is one of nothing.
+    # The steps of a key sum to zero, so each key begins at 0, and its last row is empty.
     runs = sums.with_columns(values.cum_sum(), blocks=pl.col("code").shift(-1, fill_value=0) - pl.col("code"))
     runs = runs.filter(pl.any_horizontal(pl.exclude("code", "blocks") != 0))
-    place = {"key": pl.col("code") // width, "block": pl.col("code") % width + first}
-    return runs.select(pl.exclude("code"), **place).collect(engine="streaming")
+    keys = {"key": pl.col("code") // width, "block": pl.col("code") % width + first}
+    return runs.select(pl.exclude("code"), **keys).collect(engine="streaming")
 
 
 def lives_by_block(lives: Frame, block_days: int | None) -> Frame:
-    """Lives of units that have start_s as parts, one for each block of time: the last has the event, and is_last.
+    """Split durations of units with start_s into one part per block of time: the last has the event, and is_last.
 
-    Units are at risk for longer than a block, so that neither their time nor what the blocks share is that of one.
-    Without block_days, the lives.
+    Units are at risk for longer than a block, so their time and the variance between blocks belong to several blocks.
+    Without block_days the durations are returned unchanged.
     """
     if block_days is None or "start_s" not in lives.collect_schema():
         return lives
@@ -156,44 +162,44 @@ def lives_by_block(lives: Frame, block_days: int | None) -> Frame:
     return parts.with_columns(duration_s=duration_s, event=pl.when(is_last).then("event"), is_last=is_last)
 
 
-# The columns that say what clusters and groups are, and how long the blocks.
+# Columns with the kinds of clusters and groups, and the length of blocks.
 LEVEL_NAMES = ("cluster_by", "group_by", "block_by")
 
 
 def level_names(rows: Frame) -> tuple[str | None, ...]:
-    """LEVEL_NAMES of the rows of one trace; None where it names nothing, or has no rows."""
-    there = [name for name in LEVEL_NAMES if name in rows.collect_schema()]
-    first = rows.lazy().select(there).head(1).collect(engine="streaming").to_dicts()
-    return tuple((first or [{}])[0].get(name) for name in LEVEL_NAMES)
+    """Return LEVEL_NAMES of the rows of one trace; None for a missing level, and without rows."""
+    present = [name for name in LEVEL_NAMES if name in rows.collect_schema()]
+    first_rows = rows.lazy().select(present).head(1).collect(engine="streaming").to_dicts()
+    return tuple((first_rows or [{}])[0].get(name) for name in LEVEL_NAMES)
 
 
 def with_level_names(rows: Frame, levels: Sequence[str | None]) -> Frame:
-    """The rows with `level_names` of their trace in LEVEL_NAMES."""
-    return rows.with_columns(pl.lit(name, pl.String).alias(by) for by, name in zip(LEVEL_NAMES, levels, strict=True))
+    """Add LEVEL_NAMES with these values to the rows."""
+    return rows.with_columns(pl.lit(name, pl.String).alias(key) for key, name in zip(LEVEL_NAMES, levels, strict=True))
 
 
 @dataclass(frozen=True)
 class Level:
-    """What jobs are alike by, and its number as a column of theirs; by: None where the trace names nothing."""
+    """Kind of the clusters of jobs, and the column with their number; by: None if the trace has no clusters."""
 
     by: str | None
     number: pl.Expr
 
     @classmethod
     def of(cls, jobs: Frame) -> "Level":
-        """Of jobs `with_clusters`."""
+        """Return the level of jobs `with_clusters`."""
         by, *_ = level_names(jobs)
         return cls(by, pl.lit(0) if by is None else pl.col("cluster"))
 
 
 def with_levels(rows: Frame, levels: Mapping[str, Sequence[str]]) -> Frame:
-    """The rows with CLUSTER_COLUMNS by the first (clusters) and the last (groups) of some levels: name -> columns.
+    """Add CLUSTER_COLUMNS to the rows by the first (clusters) and the last (groups) of some levels: name -> columns.
 
-    Of one cluster alone (a trace of one system) the groups are the clusters: nothing else tells how rows differ. The
-    blocks are blank, unless the rows have them: see `block_columns`.
+    If there is only one cluster (a trace of one system) the groups are the clusters: nothing else distinguishes the
+    rows. The blocks are blank, unless the rows have them: see `block_columns`.
     """
-    there = rows.collect_schema()
-    columns = {name: pl.lit(None, kind) for name, kind in CLUSTER_COLUMNS.items() if name not in there}
+    schema = rows.collect_schema()
+    columns = {name: pl.lit(None, kind) for name, kind in CLUSTER_COLUMNS.items() if name not in schema}
     if not levels:
         return rows.with_columns(**columns)
     cluster_by, group_by = next(iter(levels)), next(reversed(levels))
@@ -203,15 +209,15 @@ def with_levels(rows: Frame, levels: Mapping[str, Sequence[str]]) -> Frame:
     columns |= {"cluster_by": pl.lit(cluster_by), "group_by": pl.lit(group_by)}
     if isinstance(rows, pl.DataFrame):
         return rows.with_columns(**columns | {"cluster": cluster, "group": group})
-    # Beside rows yet to be read stand the numbers alone: carried through a join, the rows would be held.
+    # Lazy rows are joined with the numbers only: carried through a join, the rows would be held in memory.
     numbers = pl.LazyFrame({"cluster": cluster, "group": group})
     columns |= {"cluster": pl.col("cluster"), "group": pl.col("group")}
     return pl.concat([rows, numbers], how="horizontal").select(pl.exclude(columns), **columns)
 
 
 def numbers_of(rows: pl.LazyFrame, keys: list[str]) -> pl.Series:
-    """The place of each row's keys among all that differ, in the order of their first rows; blank is a key too."""
+    """Number each row by its keys, in the order of their first rows; blank is a key too."""
     first = rows.select(keys).with_row_index("first").group_by(keys).agg(pl.col("first").min())
-    known = first.collect(engine="streaming").sort("first").drop("first").with_row_index("number")
-    numbered = rows.select(keys).join(known.lazy(), on=keys, how="left", nulls_equal=True, maintain_order="left")
+    key_numbers = first.collect(engine="streaming").sort("first").drop("first").with_row_index("number")
+    numbered = rows.select(keys).join(key_numbers.lazy(), on=keys, how="left", nulls_equal=True, maintain_order="left")
     return numbered.select("number").collect(engine="streaming")["number"]

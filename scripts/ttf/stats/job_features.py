@@ -1,4 +1,4 @@
-"""What a job is described by: its requests, its size, its GPU type, and measured use where a trace has it."""
+"""Features of a job: its requests, size and GPU type, and measured use where a trace has it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,12 +11,10 @@ import polars as pl
 class Feature:
     """One feature of a job.
 
-    name: as in the results tables, such as `gpu_request`.
-    column: its column in the jobs table.
-    per_unit: how many of the column's integer units make one of the unit people use (10 milli-GPU are
-        1 % of a GPU, 1024 MiB are 1 GiB).
-    kind: `text` has groups but no numeric order; `request` is grouped by its exact integer; `measured` is
-        grouped at whole units of people, because nearly every measured value would else be its own group.
+    name: as in the results tables, such as `gpu_request`. column: its column in the jobs table. per_unit: integer units
+    of the column per displayed unit (10 milli-GPU are 1 % of a GPU, 1024 MiB are 1 GiB). kind: `text` has groups
+    without an order. `request` is grouped by its exact integer. `measured` is grouped by whole displayed units, because
+    otherwise nearly every value would be its own group.
     """
 
     name: str
@@ -29,9 +27,9 @@ class Feature:
         return self.kind != "text"
 
     def group_key(self) -> pl.Expr:
-        """The value a job is grouped by: String for text, else Int64; null where the job has no value.
+        """Return the grouping value of a job: String for text, else Int64; null where the job has no value.
 
-        Measured values are rounded half up, in integers: (2 v + d) // 2 d.
+        Measured values are rounded half up in integers: (2 v + d) // 2 d.
         """
         column = pl.col(self.column)
         if self.kind == "text":
@@ -41,7 +39,7 @@ class Feature:
         return column.cast(pl.Int64)
 
     def labels(self, keys: Iterable[int | str]) -> pl.Series:
-        """Group keys in the unit people use, as text: shortest round trip, integers without ".0"."""
+        """Return group keys in displayed units as text: shortest round trip, integers without ".0"."""
         if self.kind == "request":
             texts = [_quotient_text(key, self.per_unit) for key in keys]
         else:
@@ -50,8 +48,8 @@ class Feature:
 
 
 def _quotient_text(integer: int, divisor: int) -> str:
-    whole, rest = divmod(integer, divisor)
-    return str(whole) if rest == 0 else repr(integer / divisor)
+    whole, remainder = divmod(integer, divisor)
+    return str(whole) if remainder == 0 else repr(integer / divisor)
 
 
 # In the order of the results tables.
@@ -68,10 +66,10 @@ FEATURES = (
 
 
 def features_of(jobs: pl.DataFrame | pl.LazyFrame) -> list[Feature]:
-    """The features that this jobs table has a column for, in the order of the results tables.
+    """Return the features for which this jobs table has a column, in the order of the results tables.
 
-    The GPU type, the requests and the size are part of every jobs table; a column of nulls is kept, so that
-    the tables say that nothing is known. Measured use is listed where the trace's format brings the column.
+    GPU type, requests and size are columns of every jobs table; columns of nulls stay, so that the tables report
+    missing data. Measured use is included where the trace's format has the column.
     """
     return [feature for feature in FEATURES if feature.column in jobs.collect_schema()]
 
@@ -79,7 +77,7 @@ def features_of(jobs: pl.DataFrame | pl.LazyFrame) -> list[Feature]:
 def correlation_row(
     table: pl.DataFrame, outcome_set: str, feature: str, cutoff: int | None, unit: str, method: str
 ) -> dict | None:
-    """The row of correlations.csv of these; None where there is none."""
-    of_cutoff = pl.col("cutoff_s").eq_missing(cutoff)
-    found = table.filter(of_cutoff, outcome_set=outcome_set, feature=feature, unit=unit, method=method)
-    return found.row(0, named=True) if found.height else None
+    """Return the matching row of correlations.csv, or None."""
+    has_cutoff = pl.col("cutoff_s").eq_missing(cutoff)
+    matches = table.filter(has_cutoff, outcome_set=outcome_set, feature=feature, unit=unit, method=method)
+    return matches.row(0, named=True) if matches.height else None

@@ -1,15 +1,15 @@
-"""How good predictions are, with intervals that hold when users differ.
+"""Scores of predictions, with intervals that hold when users differ.
 
-A score is worked out from all rows (jobs with a prediction) at once, and so is what each row adds to it: its influence,
-the derivative of the score in the row's weight. The spread is that of the clusters' sums of influences, each over
-1 - h, h being the cluster's share of what the score rests on; Student's t with the effective number of these shares:
-`ttf.stats.clustered`. What tells failures from other jobs rests on those of the two that are of fewer effective
-clusters, mostly the failures; a mean on all rows. Nothing is drawn at random.
+A score is computed from all rows (jobs with a prediction) together. The influence of a row is the derivative of the
+score in the row's weight. The variance is the sum of the squared influences of clusters, each divided by 1 - h, where h
+is the cluster's share of the score's weights. Quantiles are Student's t with the effective number of clusters:
+`ttf.stats.clustered`. Scores that separate failures from other jobs weigh the class with fewer effective clusters,
+usually the failures; means weigh all rows. No random numbers are used.
 
-Of all functions: failed, event: bool arrays; score, probability, hours: float arrays, finite; cluster: whole numbers,
-one for each user or what else repeats, those of -1 being one more (nobody knows that they differ); by: what the
-clusters are, None where the trace names nothing. All of one length. Raises ValueError where lengths differ or a float
-is not finite. What cannot be told is None, with a reason.
+Arguments of all functions: failed, event: bool arrays. score, probability, hours: finite float arrays. cluster: whole
+numbers, one for each user or other kind of cluster; all -1 form one more cluster, because they cannot be distinguished.
+cluster_by: kind of clusters, None if the trace has none. All have one length. Raises ValueError for different lengths
+and for floats that are not finite. Missing values are None, with a reason.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,39 +25,39 @@ from ttf.stats.basics.order import numbered
 from ttf.stats.clustered import FEWEST, NO_SPREAD, UNCLUSTERED, Clusters, at_share, too_few
 
 CONFIDENCE = 0.95
-# Two-sided intervals of this confidence end at the one-sided bounds of CONFIDENCE.
+# Two-sided intervals of this confidence have the one-sided bounds of CONFIDENCE as limits.
 TWICE_ONE_SIDED = 2 * CONFIDENCE - 1
 TENTHS = 10
-# Probabilities are no nearer to 0 and 1 in logarithms and logits.
-NEAREST = 1e-12
-# Of all information: what is left below this without a cluster is rounding.
-LEAST_KNOWN = 1e-9
-# Times are written in whole seconds: what took less than one (in hours) counts as one where logarithms are taken.
+# Probabilities are clipped this far from 0 and 1 before logarithms and logits.
+MIN_PROBABILITY = 1e-12
+# A share of the information below this, left without a cluster, is a rounding error.
+MIN_INFORMATION = 1e-9
+# Times are in whole seconds: before logarithms, times (in hours) below one second count as one.
 SHORTEST_HOURS = 1 / 3_600
 
-# Lower and upper ends, an array each.
+# Arrays of lower and upper limits.
 Limits = tuple[np.ndarray, ...]
 
-NOTHING = "there is nothing to hold it against"
+NO_DENOMINATOR = "there is nothing to hold it against"
 NO_ROWS = "no job with a prediction"
 NO_FAILURE = "no job failed"
 NO_HOURS = "no failure with a recorded time"
 ALL_FAILED = "all jobs failed"
-ALL_ALIKE = "all predictions are equal"
-SEPARATED = "a threshold on the prediction tells all failures from the others: the slope has no upper end"
+EQUAL_PREDICTIONS = "all predictions are equal"
+PERFECT_SEPARATION = "a threshold on the prediction tells all failures from the others: the slope has no upper end"
 NO_PAIR = "no pair of jobs of which one is known to have failed first"
-ALL_OF_ONE_TIME = "all failures took the same time"
+EQUAL_TIMES = "all failures took the same time"
 NO_MAXIMUM = "the search for the best fit came to no end"
-AT_AN_END = "the estimate lies at an end of its scale: no clustered interval"
-HOLDS_ALL = "one cluster by {} holds all that the estimate rests on: no clustered interval"
+AT_SCALE_LIMIT = "the estimate lies at an end of its scale: no clustered interval"
+SINGLE_CLUSTER = "one cluster by {} holds all that the estimate rests on: no clustered interval"
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number and how well it is known.
+    """An estimate and its interval.
 
-    n: rows. low, high: the ends of the 95 % interval; lower, upper: the one-sided 95 % bounds. cluster_by, clusters:
-    what repeats, and the effective number of them. reason: why the estimate lacks, or its interval.
+    n: rows. low, high: limits of the 95 % interval. lower, upper: one-sided 95 % bounds. cluster_by, clusters: kind of
+    clusters, and their effective number. reason: why the estimate or its interval is missing.
     """
 
     n: int
@@ -72,148 +72,151 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Alike:
-    """Which rows are of one cluster. code: of each row, 0 to number - 1; by: None where the trace names nothing."""
+class Grouping:
+    """Cluster of each row. code: 0 to number - 1; cluster_by: None if the trace has no clusters."""
 
     code: np.ndarray
-    by: str | None
+    cluster_by: str | None
 
     @classmethod
-    def of(cls, cluster: np.ndarray, by: str | None, *columns: np.ndarray) -> "Alike":
-        """columns: of the same rows; errors: see the module."""
+    def from_rows(cls, cluster: np.ndarray, cluster_by: str | None, *columns: np.ndarray) -> "Grouping":
+        """columns: arrays of the same rows. Raises ValueError as the module describes."""
         for column in columns:
             if column.shape != cluster.shape:
                 raise ValueError(f"{column.size} values of {cluster.size} rows")
             if column.dtype != bool and not np.isfinite(column).all():
                 raise ValueError("a value is not finite")
-        nothing = by is None or not cluster.size or cluster.max() < 0
-        return cls(numbered(np.maximum(cluster, -1)), None if nothing else by)
+        is_unknown = cluster_by is None or not cluster.size or cluster.max() < 0
+        return cls(numbered(np.maximum(cluster, -1)), None if is_unknown else cluster_by)
 
     @cached_property
     def number(self) -> int:
         return int(self.code.max(initial=-1)) + 1
 
     def sum(self, values: np.ndarray) -> np.ndarray:
-        """Of a value of each row, the sum by cluster."""
+        """Sum a value of each row by cluster."""
         return np.bincount(self.code, weights=values, minlength=self.number)
 
-    def clusters(self, *rests_on: np.ndarray) -> Clusters:
-        """The clusters as one stratum, their members being the rows.
+    def clusters(self, *weights: np.ndarray) -> Clusters:
+        """Return the clusters as one stratum, with rows as members.
 
-        rests_on: what an estimate rests on of each row instead; of several that of fewest effective clusters.
+        weights: values of each row that replace the count of rows; of several, those with the fewest effective
+        clusters.
         """
-        place = np.zeros(self.number, np.int64)
-        all_of = [self.sum(values) for values in rests_on or [np.ones(self.code.size)]]
-        return min((Clusters(place, members, 1) for members in all_of), key=lambda of: of.effective.sum())
+        stratum = np.zeros(self.number, np.int64)
+        totals = [self.sum(values) for values in weights or [np.ones(self.code.size)]]
+        return min((Clusters(stratum, members, 1) for members in totals), key=lambda clusters: clusters.effective.sum())
 
     def blank(self, reason: str) -> Estimate:
-        return Estimate(self.code.size, cluster_by=self.by, reason=reason)
+        return Estimate(self.code.size, cluster_by=self.cluster_by, reason=reason)
 
 
 @dataclass(frozen=True)
-class Scored:
-    """A score of rows, and the influence of each (they sum to 0); rests_on: see `Alike.clusters`."""
+class ScoreInfluence:
+    """A score of rows, and the influence of each row (their sum is 0). weights: see `Grouping.clusters`."""
 
     score: float
     influence: np.ndarray
-    rests_on: tuple[np.ndarray, ...]
+    weights: tuple[np.ndarray, ...]
 
 
 # Scores of one set of predictions ----------------------------------------------------------------------------
 
 
-def average_precision(failed: np.ndarray, score: np.ndarray, cluster: np.ndarray, by: str | None) -> Estimate:
-    """The area under the curve of precision by recall, as the mean precision at the failures; not interpolated.
+def average_precision(failed: np.ndarray, score: np.ndarray, cluster: np.ndarray, cluster_by: str | None) -> Estimate:
+    """Return the area under the precision-recall curve: the mean precision at the failures, not interpolated.
 
-    Rows of one score count at once, as in scikit-learn's average_precision_score. The interval is symmetric on the
+    Rows with equal scores count at once, as in scikit-learn's average_precision_score. The interval is symmetric on the
     logit scale.
     """
-    alike = Alike.of(cluster, by, failed, score)
-    why = _one_class(failed)
-    return alike.blank(why) if why else _within_0_and_1(alike, scored_average_precision(failed, score))
+    grouping = Grouping.from_rows(cluster, cluster_by, failed, score)
+    if reason := _missing_class_reason(failed):
+        return grouping.blank(reason)
+    return _logit_estimate(grouping, average_precision_influence(failed, score))
 
 
-def roc_auc(failed: np.ndarray, score: np.ndarray, cluster: np.ndarray, by: str | None) -> Estimate:
-    """How often a failure has a higher score than another job, ties a half: the area under the ROC curve.
+def roc_auc(failed: np.ndarray, score: np.ndarray, cluster: np.ndarray, cluster_by: str | None) -> Estimate:
+    """Return the probability that a failure scores higher than another job, ties a half: the area under the ROC curve.
 
-    The influences are the structural components of DeLong et al. (1988), summed by cluster as by Obuchowski (1997); the
+    The influences are the structural components of DeLong et al. (1988), summed by cluster as by Obuchowski (1997). The
     interval is symmetric on the logit scale.
     """
-    alike = Alike.of(cluster, by, failed, score)
-    why = _one_class(failed)
-    return alike.blank(why) if why else _within_0_and_1(alike, scored_roc_auc(failed, score))
+    grouping = Grouping.from_rows(cluster, cluster_by, failed, score)
+    if reason := _missing_class_reason(failed):
+        return grouping.blank(reason)
+    return _logit_estimate(grouping, roc_auc_influence(failed, score))
 
 
-def brier(failed: np.ndarray, probability: np.ndarray, cluster: np.ndarray, by: str | None) -> Estimate:
-    """The mean square of what the probability is off by (Brier 1950); the interval is symmetric on the log scale."""
-    alike = Alike.of(cluster, by, failed, probability)
-    return _mean(alike, _squares(failed, probability))
+def brier(failed: np.ndarray, probability: np.ndarray, cluster: np.ndarray, cluster_by: str | None) -> Estimate:
+    """Return the mean squared error of the probability (Brier 1950); the interval is symmetric on the log scale."""
+    grouping = Grouping.from_rows(cluster, cluster_by, failed, probability)
+    return _mean_estimate(grouping, _squared_errors(failed, probability))
 
 
-def log_loss(failed: np.ndarray, probability: np.ndarray, cluster: np.ndarray, by: str | None) -> Estimate:
-    """The mean of minus the log of the probability of what came; the interval is symmetric on the log scale.
+def log_loss(failed: np.ndarray, probability: np.ndarray, cluster: np.ndarray, cluster_by: str | None) -> Estimate:
+    """Return the mean negative log probability of the outcome; the interval is symmetric on the log scale.
 
-    Probabilities below NEAREST count as NEAREST, those above 1 - NEAREST as that.
+    Probabilities are clipped to MIN_PROBABILITY and 1 - MIN_PROBABILITY.
     """
-    alike = Alike.of(cluster, by, failed, probability)
-    return _mean(alike, _logs(failed, probability))
+    grouping = Grouping.from_rows(cluster, cluster_by, failed, probability)
+    return _mean_estimate(grouping, _log_losses(failed, probability))
 
 
-def scored_average_precision(failed: np.ndarray, score: np.ndarray) -> Scored:
-    """Of rows of both classes.
+def average_precision_influence(failed: np.ndarray, score: np.ndarray) -> ScoreInfluence:
+    """Return the score and its influences; the rows include both classes.
 
-    With weights w the score is sum_i w_i y_i T_i / N_i / sum_i w_i y_i, T and N being the weights of the failures and
-    of all rows with a score as high or higher. So a row adds T / N at its own place if it failed, and by its part in
-    T and N to each failure whose score is as low or lower.
+    With weights w the score is sum_i w_i y_i T_i / N_i / sum_i w_i y_i, where T and N are the weights of the failures
+    and of all rows with an equal or higher score. So a row contributes T / N at its own score if it failed, and changes
+    T and N of each failure with an equal or lower score.
     """
-    place, failures, rows = _by_level(failed, score)
+    level, failures, rows = _group_by_score(failed, score)
     failures_above, rows_above = failures[::-1].cumsum()[::-1], rows[::-1].cumsum()[::-1]
     precision = failures_above / rows_above
-    found = int(failures_above[0])
-    value = float((failures * precision).sum() / found)
-    # Of a level, over the failures at it and below.
-    each = np.cumsum(failures / rows_above)
-    passed = np.cumsum(failures * precision / rows_above)
-    influence = np.where(failed, (precision + each)[place] - value, 0) - passed[place]
-    return Scored(value, influence / found, (failed, ~failed))
+    n_failures = int(failures_above[0])
+    value = float((failures * precision).sum() / n_failures)
+    # Sums for each level over the failures at and below it.
+    row_terms = np.cumsum(failures / rows_above)
+    lower_terms = np.cumsum(failures * precision / rows_above)
+    influence = np.where(failed, (precision + row_terms)[level] - value, 0) - lower_terms[level]
+    return ScoreInfluence(value, influence / n_failures, (failed, ~failed))
 
 
-def scored_roc_auc(failed: np.ndarray, score: np.ndarray) -> Scored:
-    """Of rows of both classes."""
-    place, failures, rows = _by_level(failed, score)
-    others = rows - failures
-    found, left = int(failures.sum()), int(others.sum())
-    # Doubled, ties counting one: whole numbers, and a product of two numbers of rows fits 64 bits.
-    below = 2 * (np.cumsum(others) - others) + others
-    above = 2 * (found - np.cumsum(failures)) + failures
-    value = int((failures * below).sum()) / (2 * found * left)
-    of_failed, of_others = (below / (2 * left) - value) / found, (above / (2 * found) - value) / left
-    influence = np.where(failed, of_failed[place], of_others[place])
-    return Scored(value, influence, (failed, ~failed))
+def roc_auc_influence(failed: np.ndarray, score: np.ndarray) -> ScoreInfluence:
+    """Return the score and its influences; the rows include both classes."""
+    level, failures, rows = _group_by_score(failed, score)
+    non_failures = rows - failures
+    n_failures, n_others = int(failures.sum()), int(non_failures.sum())
+    # Doubled, with ties as one: whole numbers, and a product of two numbers of rows fits 64 bits.
+    doubled_below = 2 * (np.cumsum(non_failures) - non_failures) + non_failures
+    doubled_above = 2 * (n_failures - np.cumsum(failures)) + failures
+    value = int((failures * doubled_below).sum()) / (2 * n_failures * n_others)
+    failure_terms = (doubled_below / (2 * n_others) - value) / n_failures
+    other_terms = (doubled_above / (2 * n_failures) - value) / n_others
+    influence = np.where(failed, failure_terms[level], other_terms[level])
+    return ScoreInfluence(value, influence, (failed, ~failed))
 
 
-def _by_level(failed: np.ndarray, score: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(place of each row among the distinct scores, ascending; failures and rows by place, Int64)."""
-    levels, place = np.unique(score, return_inverse=True)
-    rows = np.bincount(place, minlength=levels.size)
-    return place, np.bincount(place[failed], minlength=levels.size), rows
+def _group_by_score(failed: np.ndarray, score: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(index of each row among the distinct scores; failures and rows by index, Int64)."""
+    levels, level = np.unique(score, return_inverse=True)
+    rows = np.bincount(level, minlength=levels.size)
+    return level, np.bincount(level[failed], minlength=levels.size), rows
 
 
-def _squares(failed: np.ndarray, probability: np.ndarray) -> np.ndarray:
+def _squared_errors(failed: np.ndarray, probability: np.ndarray) -> np.ndarray:
     return (probability - failed) ** 2
 
 
-def _logs(failed: np.ndarray, probability: np.ndarray) -> np.ndarray:
-    clipped = _clipped(probability)
+def _log_losses(failed: np.ndarray, probability: np.ndarray) -> np.ndarray:
+    clipped = _clip(probability)
     return -np.log(np.where(failed, clipped, 1 - clipped))
 
 
-def _clipped(probability: np.ndarray) -> np.ndarray:
-    return np.clip(probability, NEAREST, 1 - NEAREST)
+def _clip(probability: np.ndarray) -> np.ndarray:
+    return np.clip(probability, MIN_PROBABILITY, 1 - MIN_PROBABILITY)
 
 
-def _one_class(failed: np.ndarray) -> str | None:
-    """Why failures cannot be told from other jobs here."""
+def _missing_class_reason(failed: np.ndarray) -> str | None:
     if not failed.size:
         return NO_ROWS
     if failed.all():
@@ -224,53 +227,61 @@ def _one_class(failed: np.ndarray) -> str | None:
 # Two sets of predictions of the same rows --------------------------------------------------------------------
 
 
-def _scored_mean(of_row: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Callable[[np.ndarray, np.ndarray], Scored]:
-    def scored(failed: np.ndarray, probability: np.ndarray) -> Scored:
-        values = of_row(failed, probability)
+def _mean_influence(
+    row_values: Callable[[np.ndarray, np.ndarray], np.ndarray],
+) -> Callable[[np.ndarray, np.ndarray], ScoreInfluence]:
+    def mean_influence(failed: np.ndarray, probability: np.ndarray) -> ScoreInfluence:
+        values = row_values(failed, probability)
         mean = float(values.mean())
-        return Scored(mean, (values - mean) / values.size, ())
+        return ScoreInfluence(mean, (values - mean) / values.size, ())
 
-    return scored
+    return mean_influence
 
 
 SCORED = {
-    "average_precision": scored_average_precision,
-    "roc_auc": scored_roc_auc,
-    "brier": _scored_mean(_squares),
-    "log_loss": _scored_mean(_logs),
+    "average_precision": average_precision_influence,
+    "roc_auc": roc_auc_influence,
+    "brier": _mean_influence(_squared_errors),
+    "log_loss": _mean_influence(_log_losses),
 }
-OF_BOTH_CLASSES = ("average_precision", "roc_auc")
+TWO_CLASS_SCORES = ("average_precision", "roc_auc")
 
 
 def difference(
-    of: str, failed: np.ndarray, one: np.ndarray, other: np.ndarray, cluster: np.ndarray, by: str | None
+    score_name: str,
+    failed: np.ndarray,
+    predictions: np.ndarray,
+    baseline: np.ndarray,
+    cluster: np.ndarray,
+    cluster_by: str | None,
 ) -> Estimate:
-    """A score (`of`: a name of SCORED) of one set of predictions less that of another of the same rows.
+    """Return a score (a name of SCORED) of predictions less that of a baseline for the same rows.
 
-    The influences are subtracted, so that what both have in common does not count; the interval is symmetric.
+    The influences are subtracted, so their common part does not count; the interval is symmetric.
     """
-    return mean_difference(of, failed, one, [other], cluster, by)
+    return mean_difference(score_name, failed, predictions, [baseline], cluster, cluster_by)
 
 
 def mean_difference(
-    of: str,
+    score_name: str,
     failed: np.ndarray,
-    one: np.ndarray,
-    others: Sequence[np.ndarray],
+    predictions: np.ndarray,
+    baselines: Sequence[np.ndarray],
     cluster: np.ndarray,
-    by: str | None,
+    cluster_by: str | None,
 ) -> Estimate:
-    """A score of one set of predictions less the mean of that of others, one or more: see `difference`."""
-    alike = Alike.of(cluster, by, failed, one, *others)
-    why = _one_class(failed) if of in OF_BOTH_CLASSES else None if failed.size else NO_ROWS
-    if why:
-        return alike.blank(why)
-    first, rest = SCORED[of](failed, one), [SCORED[of](failed, other) for other in others]
-    influence = first.influence - sum(scored.influence for scored in rest) / len(rest)
-    clusters = alike.clusters(*first.rests_on)
-    change = first.score - sum(scored.score for scored in rest) / len(rest)
-    se = clusters.se(alike.sum(influence), clusters.share(clusters.members))
-    return _estimate(alike, clusters, change, _around(clusters, change, se))
+    """Return a score of predictions less the mean score of one or more baselines: see `difference`."""
+    grouping = Grouping.from_rows(cluster, cluster_by, failed, predictions, *baselines)
+    reason = _missing_class_reason(failed) if score_name in TWO_CLASS_SCORES else None if failed.size else NO_ROWS
+    if reason:
+        return grouping.blank(reason)
+    score = SCORED[score_name]
+    model, references = score(failed, predictions), [score(failed, baseline) for baseline in baselines]
+    influence = model.influence - sum(reference.influence for reference in references) / len(references)
+    clusters = grouping.clusters(*model.weights)
+    change = model.score - sum(reference.score for reference in references) / len(references)
+    se = clusters.se(grouping.sum(influence), clusters.share(clusters.members))
+    return _make_estimate(grouping, clusters, change, _symmetric_limits(clusters, change, se))
 
 
 # How well probabilities are calibrated -----------------------------------------------------------------------
@@ -278,12 +289,12 @@ def mean_difference(
 
 @dataclass(frozen=True)
 class BrierParts:
-    """Of the Brier score (Murphy 1973): reliability - resolution + uncertainty + within.
+    """Parts of the Brier score (Murphy 1973): reliability - resolution + uncertainty + within.
 
-    reliability: mean square of what the mean probability of a tenth of the rows is off its share of failures (0 is
-    best); resolution: that of the shares off the share of all; uncertainty: the score of the share of all. within: what
-    is left over as the probabilities of a tenth are not one: their variance less twice their covariance with the
-    failures (Stephenson, Coelho & Jolliffe 2008).
+    reliability: mean squared difference of a tenth's mean probability and its share of failures (0 is best).
+    resolution: that of the shares and the overall share. uncertainty: score of the overall share. within: remainder
+    from differing probabilities in a tenth, their variance less twice their covariance with the failures (Stephenson,
+    Coelho & Jolliffe 2008).
     """
 
     reliability: float
@@ -293,40 +304,40 @@ class BrierParts:
 
 
 def brier_parts(failed: np.ndarray, probability: np.ndarray) -> BrierParts | None:
-    """Over the groups of `tenths`; None without rows."""
+    """Decompose the Brier score over the groups of `tenths`; None without rows."""
     if not failed.size:
         return None
     tenth = tenths(probability)
     n = np.bincount(tenth, minlength=TENTHS)
-    kept = n > 0
+    has_rows = n > 0
     share, mean = (
-        np.divide(np.bincount(tenth, weights=values, minlength=TENTHS), n, out=np.zeros(TENTHS), where=kept)
+        np.divide(np.bincount(tenth, weights=values, minlength=TENTHS), n, out=np.zeros(TENTHS), where=has_rows)
         for values in (failed, probability)
     )
     overall = int(failed.sum()) / failed.size
-    off = probability - mean[tenth]
-    within = off**2 - 2 * off * (failed - share[tenth])
+    deviation = probability - mean[tenth]
+    within_terms = deviation**2 - 2 * deviation * (failed - share[tenth])
     return BrierParts(
         float(n @ (mean - share) ** 2) / failed.size,
         float(n @ (share - overall) ** 2) / failed.size,
         float(overall * (1 - overall)),
-        float(within.mean()),
+        float(within_terms.mean()),
     )
 
 
 def tenths(score: np.ndarray) -> np.ndarray:
-    """Of each row the tenth of all that it is in by its score, 0 the lowest (Int64).
+    """Return the tenth of each row by its score, 0 the lowest (Int64).
 
-    Rows of one score are in one tenth, that of the middle of their ranks, so that some tenths may have none.
+    Rows of one score share a tenth, that of the middle of their ranks, so a tenth may be empty.
     """
-    _, place, n = np.unique(score, return_inverse=True, return_counts=True)
-    middle = 2 * (np.cumsum(n) - n) + n
-    return (TENTHS * middle // (2 * max(score.size, 1)))[place]
+    _, level, n = np.unique(score, return_inverse=True, return_counts=True)
+    doubled_middle = 2 * (np.cumsum(n) - n) + n
+    return (TENTHS * doubled_middle // (2 * max(score.size, 1)))[level]
 
 
 @dataclass(frozen=True)
 class Tenth:
-    """The rows of a tenth by score. number: 1 the lowest; predicted: their mean; observed: the share that failed."""
+    """Rows of a tenth by score. number: 1 is the lowest; predicted: mean prediction; observed: share that failed."""
 
     number: int
     predicted: float
@@ -334,154 +345,162 @@ class Tenth:
     observed: Estimate
 
 
-def calibration_tenths(failed: np.ndarray, probability: np.ndarray, cluster: np.ndarray, by: str | None) -> list[Tenth]:
-    """The groups of `tenths` that have rows, in order; intervals symmetric on the logit scale."""
-    alike, tenth = Alike.of(cluster, by, failed, probability), tenths(probability)
+def calibration_tenths(
+    failed: np.ndarray, probability: np.ndarray, cluster: np.ndarray, cluster_by: str | None
+) -> list[Tenth]:
+    """Return the groups of `tenths` that have rows, in order; intervals are symmetric on the logit scale."""
+    grouping, tenth = Grouping.from_rows(cluster, cluster_by, failed, probability), tenths(probability)
     rows = np.bincount(tenth, minlength=TENTHS)
     failures = np.bincount(tenth[failed], minlength=TENTHS)
     total = np.bincount(tenth, weights=probability, minlength=TENTHS)
-    found = []
+    groups = []
     for number in np.flatnonzero(rows).tolist():
-        here = tenth == number
-        part = Alike(numbered(alike.code[here]), alike.by)
+        in_tenth = tenth == number
+        tenth_clusters = Grouping(numbered(grouping.code[in_tenth]), grouping.cluster_by)
         share = int(failures[number]) / int(rows[number])
-        observed = _share(part, failed[here], share)
-        found.append(Tenth(number + 1, float(total[number] / rows[number]), int(failures[number]), observed))
-    return found
+        observed = _share_estimate(tenth_clusters, failed[in_tenth], share)
+        groups.append(Tenth(number + 1, float(total[number] / rows[number]), int(failures[number]), observed))
+    return groups
 
 
-def _share(alike: Alike, failed: np.ndarray, share: float) -> Estimate:
-    clusters = alike.clusters()
+def _share_estimate(grouping: Grouping, failed: np.ndarray, share: float) -> Estimate:
+    clusters = grouping.clusters()
     if not 0 < share < 1:
-        return _estimate(alike, clusters, share, None)
-    part = alike.sum(failed)
-    return _estimate(alike, clusters, share, lambda c: clusters.proportion(part, clusters.members, c))
+        return _make_estimate(grouping, clusters, share, None)
+    part = grouping.sum(failed)
+    return _make_estimate(grouping, clusters, share, lambda c: clusters.proportion(part, clusters.members, c))
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """intercept: 0 is best; slope: 1 is best, below it predictions lie too far apart, above it too close together."""
+    """intercept: 0 is best. slope: 1 is best; below 1 predictions are too extreme, above 1 too close together."""
 
     intercept: Estimate
     slope: Estimate
 
 
-def calibration(failed: np.ndarray, probability: np.ndarray, cluster: np.ndarray, by: str | None) -> Calibration:
-    """The logistic regression of failure on the logit of the probability (Cox 1958), by Newton's method.
+def calibration(
+    failed: np.ndarray, probability: np.ndarray, cluster: np.ndarray, cluster_by: str | None
+) -> Calibration:
+    """Fit the logistic regression of failure on the logit of the probability (Cox 1958), by Newton's method.
 
-    Of each cluster 1 - h is a matrix, h its share of the information, so that its influence is the step that the fit
-    takes without it (one step of the jackknife); the interval is symmetric. Probabilities as in `log_loss`.
+    For each cluster 1 - h is a matrix, where h is its share of the information. So its influence is the step of the fit
+    without it (one step of the jackknife). The interval is symmetric. Probabilities are clipped as in `log_loss`.
     """
-    alike = Alike.of(cluster, by, failed, probability)
-    x = logit(_clipped(probability))
-    # About their mean, as rounding would take most of what little all but equal predictions differ by.
-    middle = float(x.mean()) if x.size else 0.0
-    x -= middle
-    why = _one_class(failed) or _no_slope(x[failed], x[~failed])
-    if not why:
-        fit, has_ended = ascend(lambda point: _logistic(failed, x, point), np.array([_odds(failed), 0.0]))
-        why = None if has_ended else NO_MAXIMUM
-    if why:
-        return Calibration(alike.blank(why), alike.blank(why))
-    clusters, (of_level, of_slope) = _steps_without(alike, failed, x, fit)
+    grouping = Grouping.from_rows(cluster, cluster_by, failed, probability)
+    x = logit(_clip(probability))
+    # Centred, because rounding would hide the differences of nearly equal predictions.
+    mean_x = float(x.mean()) if x.size else 0.0
+    x -= mean_x
+    reason = _missing_class_reason(failed) or _no_slope_reason(x[failed], x[~failed])
+    if not reason:
+        fit, converged = ascend(lambda point: _likelihood(failed, x, point), np.array([_log_odds(failed), 0.0]))
+        reason = None if converged else NO_MAXIMUM
+    if reason:
+        return Calibration(grouping.blank(reason), grouping.blank(reason))
+    clusters, (level_steps, slope_steps) = _jackknife_steps(grouping, failed, x, fit)
     level, slope = fit.tolist()
     with np.errstate(invalid="ignore"):
-        of_intercept = np.where(np.isinf(of_slope), np.inf, of_level - middle * of_slope)
-    found = []
-    for value, influence in ((level - middle * slope, of_intercept), (slope, of_slope)):
-        se = clusters.se(influence, np.zeros(alike.number))
-        found.append(_estimate(alike, clusters, value, _around(clusters, value, se)))
-    return Calibration(*found)
+        intercept_steps = np.where(np.isinf(slope_steps), np.inf, level_steps - mean_x * slope_steps)
+    estimates = []
+    for value, influence in ((level - mean_x * slope, intercept_steps), (slope, slope_steps)):
+        se = clusters.se(influence, np.zeros(grouping.number))
+        estimates.append(_make_estimate(grouping, clusters, value, _symmetric_limits(clusters, value, se)))
+    return Calibration(*estimates)
 
 
-def _odds(failed: np.ndarray) -> float:
+def _log_odds(failed: np.ndarray) -> float:
     return float(logit(failed.mean()))
 
 
-def _no_slope(of_failed: np.ndarray, of_others: np.ndarray) -> str | None:
-    """Why the likelihood has no maximum (Albert & Anderson 1984); arrays with a row or more."""
-    low, high, low_others, high_others = of_failed.min(), of_failed.max(), of_others.min(), of_others.max()
-    if low == high == low_others == high_others:
-        return ALL_ALIKE
-    return SEPARATED if low >= high_others or high <= low_others else None
+def _no_slope_reason(failed_x: np.ndarray, other_x: np.ndarray) -> str | None:
+    """Return why the likelihood has no maximum (Albert & Anderson 1984); arrays are not empty."""
+    low, high, low_other, high_other = failed_x.min(), failed_x.max(), other_x.min(), other_x.max()
+    if low == high == low_other == high_other:
+        return EQUAL_PREDICTIONS
+    return PERFECT_SEPARATION if low >= high_other or high <= low_other else None
 
 
-def _logistic(failed: np.ndarray, x: np.ndarray, point: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-    """(log-likelihood, gradient, second derivatives) of intercept and slope."""
+def _likelihood(failed: np.ndarray, x: np.ndarray, point: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
     eta = point[0] + point[1] * x
     mean = expit(eta)
     residual, weight = failed - mean, mean * (1 - mean)
     level = float(eta[failed].sum() - softplus(eta).sum())
-    crossed = float(weight @ x)
-    second = -np.array([[float(weight.sum()), crossed], [crossed, float(weight @ x**2)]])
-    return level, np.array([residual.sum(), residual @ x]), second
+    cross_term = float(weight @ x)
+    curvature = -np.array([[float(weight.sum()), cross_term], [cross_term, float(weight @ x**2)]])
+    return level, np.array([residual.sum(), residual @ x]), curvature
 
 
-def _steps_without(
-    alike: Alike, failed: np.ndarray, x: np.ndarray, fit: np.ndarray
+def _jackknife_steps(
+    grouping: Grouping, failed: np.ndarray, x: np.ndarray, fit: np.ndarray
 ) -> tuple[Clusters, tuple[np.ndarray, np.ndarray]]:
-    """(clusters by their shares of the information, their influences on intercept and slope without their pull).
+    """(clusters by their shares of the information, their jackknife influences on intercept and slope).
 
-    An influence is infinite where nothing is known without the cluster.
+    An influence is infinite if no information is left without the cluster.
     """
     mean = expit(fit[0] + fit[1] * x)
     residual, weight = failed - mean, mean * (1 - mean)
-    of_one, of_both, of_x = (alike.sum(values) for values in (weight, weight * x, weight * x**2))
-    one, both, xx = of_one.sum(), of_both.sum(), of_x.sum()
-    # The trace of the inverse of all information times that of the cluster, over 2.
-    share = np.maximum(xx * of_one - 2 * both * of_both + one * of_x, 0) / (2 * (one * xx - both**2))
-    rest_one, rest_both, rest_x = one - of_one, both - of_both, xx - of_x
-    determinant = rest_one * rest_x - rest_both**2
-    known = determinant > LEAST_KNOWN * (one * xx - both**2)
-    sums = alike.sum(residual), alike.sum(residual * x)
-    intercept, slope = rest_x * sums[0] - rest_both * sums[1], rest_one * sums[1] - rest_both * sums[0]
-    steps = (np.divide(step, determinant, out=np.full(step.size, np.inf), where=known) for step in (intercept, slope))
-    return Clusters(np.zeros(alike.number, np.int64), share, 1), tuple(steps)
+    cluster_1, cluster_x, cluster_xx = (grouping.sum(values) for values in (weight, weight * x, weight * x**2))
+    sum_1, sum_x, sum_xx = cluster_1.sum(), cluster_x.sum(), cluster_xx.sum()
+    # The trace of (inverse of all information, times the cluster's information) / 2.
+    information = sum_1 * sum_xx - sum_x**2
+    share = np.maximum(sum_xx * cluster_1 - 2 * sum_x * cluster_x + sum_1 * cluster_xx, 0) / (2 * information)
+    rest_1, rest_x, rest_xx = sum_1 - cluster_1, sum_x - cluster_x, sum_xx - cluster_xx
+    determinant = rest_1 * rest_xx - rest_x**2
+    is_known = determinant > MIN_INFORMATION * information
+    sums = grouping.sum(residual), grouping.sum(residual * x)
+    intercept, slope = rest_xx * sums[0] - rest_x * sums[1], rest_1 * sums[1] - rest_x * sums[0]
+    blank = np.full(determinant.size, np.inf)
+    steps = (np.divide(step, determinant, out=blank.copy(), where=is_known) for step in (intercept, slope))
+    return Clusters(np.zeros(grouping.number, np.int64), share, 1), tuple(steps)
 
 
 # Hours until failure -----------------------------------------------------------------------------------------
 
 
-def median_factor_off(predicted: np.ndarray, observed: np.ndarray, cluster: np.ndarray, by: str | None) -> Estimate:
-    """The median of the factor by which hours are off, up or down: the larger of predicted / observed and its inverse.
+def median_factor_off(
+    predicted: np.ndarray, observed: np.ndarray, cluster: np.ndarray, cluster_by: str | None
+) -> Estimate:
+    """Return the median factor of error in hours: the larger of predicted / observed and its inverse.
 
-    1 is best. Rows: failures. The interval is that of the ranks about the middle (Woodruff 1952).
+    1 is best. Rows: failures. The interval is that of the ranks about the median (Woodruff 1952).
     """
-    alike = Alike.of(cluster, by, predicted, observed)
+    grouping = Grouping.from_rows(cluster, cluster_by, predicted, observed)
     if not observed.size:
-        return alike.blank(NO_HOURS)
+        return grouping.blank(NO_HOURS)
     factor = np.exp(np.abs(_log_hours(predicted) - _log_hours(observed)))
     values = Counted(np.sort(factor), np.ones(factor.size, np.int64))
-    middle, clusters = values.median(), alike.clusters()
-    below = alike.sum(factor <= middle)
+    middle, clusters = values.median(), grouping.clusters()
+    n_below = grouping.sum(factor <= middle)
 
     def limits(confidence: float) -> Limits:
-        ranks = clusters.around_the_middle(below, clusters.members, confidence)
-        return tuple(np.array([at_share(values, end) for end in rank]) for rank in ranks[:2])
+        ranks = clusters.around_the_middle(n_below, clusters.members, confidence)
+        return tuple(np.array([at_share(values, share) for share in rank]) for rank in ranks[:2])
 
-    return _estimate(alike, clusters, float(middle), limits)
+    return _make_estimate(grouping, clusters, float(middle), limits)
 
 
-def r2_log(predicted: np.ndarray, observed: np.ndarray, cluster: np.ndarray, by: str | None) -> Estimate:
-    """1 less the squares that log hours are off by, over those that they are off their mean by. Rows: failures.
+def r2_log(predicted: np.ndarray, observed: np.ndarray, cluster: np.ndarray, cluster_by: str | None) -> Estimate:
+    """Return R squared of log hours: 1 - squared errors / squared deviations from their mean. Rows: failures.
 
-    1 is best, 0 as good as one prediction for all, below 0 worse. The interval is that of the ratio of the two sums,
+    1 is best, 0 as good as a constant prediction, below 0 worse. The interval is that of the ratio of the two sums,
     symmetric on the log scale.
     """
-    alike = Alike.of(cluster, by, predicted, observed)
+    grouping = Grouping.from_rows(cluster, cluster_by, predicted, observed)
     if not observed.size:
-        return alike.blank(NO_HOURS)
+        return grouping.blank(NO_HOURS)
     logs = _log_hours(observed)
     if logs.min() == logs.max():
-        return alike.blank(ALL_OF_ONE_TIME)
-    off, spread, clusters = (_log_hours(predicted) - logs) ** 2, (logs - logs.mean()) ** 2, alike.clusters()
-    top, bottom, value = alike.sum(off), alike.sum(spread), float(1 - off.sum() / spread.sum())
+        return grouping.blank(EQUAL_TIMES)
+    errors, deviations = (_log_hours(predicted) - logs) ** 2, (logs - logs.mean()) ** 2
+    clusters, value = grouping.clusters(), float(1 - errors.sum() / deviations.sum())
+    top, bottom = grouping.sum(errors), grouping.sum(deviations)
 
     def limits(confidence: float) -> Limits:
         low, high, _ = clusters.ratio(top, bottom, confidence, both=True)
         return 1 - high, 1 - low
 
-    return _estimate(alike, clusters, value, limits if off.any() else None)
+    return _make_estimate(grouping, clusters, value, limits if errors.any() else None)
 
 
 def _log_hours(hours: np.ndarray) -> np.ndarray:
@@ -489,165 +508,163 @@ def _log_hours(hours: np.ndarray) -> np.ndarray:
 
 
 def concordance(
-    hours: np.ndarray, event: np.ndarray, predicted: np.ndarray, cluster: np.ndarray, by: str | None
+    hours: np.ndarray, event: np.ndarray, predicted: np.ndarray, cluster: np.ndarray, cluster_by: str | None
 ) -> Estimate:
-    """How often the job that failed first has the fewer predicted hours, ties a half: Harrell's C (1982, 1996).
+    """Return Harrell's C (1982, 1996): the share of pairs whose earlier failure has fewer predicted hours, ties a half.
 
-    hours: until failure (event), or until the job was last seen without one. A pair counts where one job failed and
-    the other did later, or was seen without a failure at that hour or later; as lifelines' concordance_index. The
-    interval is symmetric on the logit scale; influences are of pairs, so that of a cluster its pairs with all others.
+    hours: until failure (event), or until the job was last seen without one. A pair counts if one job failed, and the
+    other failed later or was seen without a failure at that hour or later; as lifelines' concordance_index. The
+    interval is symmetric on the logit scale. Influences are those of pairs, so a cluster's influence is its pairs with
+    all others.
     """
-    alike = Alike.of(cluster, by, hours, event, predicted)
-    scored = scored_concordance(hours, event, predicted)
-    if scored is None:
-        return alike.blank(NO_PAIR if hours.size else NO_ROWS)
-    return _within_0_and_1(alike, scored)
+    grouping = Grouping.from_rows(cluster, cluster_by, hours, event, predicted)
+    score_influence = concordance_influence(hours, event, predicted)
+    if score_influence is None:
+        return grouping.blank(NO_PAIR if hours.size else NO_ROWS)
+    return _logit_estimate(grouping, score_influence)
 
 
-def scored_concordance(hours: np.ndarray, event: np.ndarray, predicted: np.ndarray) -> Scored | None:
-    """None where there is no pair."""
-    pairs, doubled = _pairs(hours, event, predicted)
+def concordance_influence(hours: np.ndarray, event: np.ndarray, predicted: np.ndarray) -> ScoreInfluence | None:
+    """Return the score and its influences; None if there is no pair."""
+    pairs, doubled_concordant = _count_pairs(hours, event, predicted)
     if not pairs.any():
         return None
     # Each pair is counted in both of its rows.
-    value = int(doubled.sum()) / (2 * int(pairs.sum()))
+    value = int(doubled_concordant.sum()) / (2 * int(pairs.sum()))
     total = int(pairs.sum()) / 2
-    return Scored(value, (doubled / 2 - value * pairs) / total, (pairs,))
+    return ScoreInfluence(value, (doubled_concordant / 2 - value * pairs) / total, (pairs,))
 
 
-def _pairs(hours: np.ndarray, event: np.ndarray, predicted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(pairs that a row is in, twice those of them that are predicted in the right order, ties counting one); Int64.
+def _count_pairs(hours: np.ndarray, event: np.ndarray, predicted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(pairs of each row, twice its correctly ordered pairs with ties as one); Int64.
 
-    Of the ranks by hours one binary digit after the other is looked at, the highest first. Each two rows of different
-    rank come apart at one digit, the earlier one having 0; of the rows that do there, in order of what is predicted,
-    running sums count the pairs.
+    The algorithm splits the ranks by hours at one binary digit after another, the highest first. Any two rows of
+    different rank separate at one digit, where the earlier has 0. Among the rows that separate there, sorted by
+    prediction, running sums count the pairs.
     """
     times = np.unique(hours[event])
-    # A failure comes before all rows of a higher rank: one last seen at the hour of a failure has a higher one.
+    # A failure precedes all rows of a higher rank: a row last seen at the hour of a failure has a higher one.
     rank = np.where(event, np.searchsorted(times, hours), np.searchsorted(times, hours, side="right"))
     level = np.unique(predicted, return_inverse=True)[1]
-    upto = _running(np.bincount(rank, minlength=times.size + 1))
-    failed_upto = _running(np.bincount(rank[event], minlength=times.size + 1))
-    pairs = failed_upto[rank] + np.where(event, rank.size - upto[rank + 1], 0)
-    doubled = np.zeros(rank.size, np.int64)
-    # The rows in order of the digits that have been looked at, then of what is predicted.
+    rows_upto = _cumulative_counts(np.bincount(rank, minlength=times.size + 1))
+    failures_upto = _cumulative_counts(np.bincount(rank[event], minlength=times.size + 1))
+    pairs = failures_upto[rank] + np.where(event, rank.size - rows_upto[rank + 1], 0)
+    doubled_concordant = np.zeros(rank.size, np.int64)
+    # Rows sorted by the digits already used, then by prediction.
     order = np.argsort(level, kind="stable")
     for digit in reversed(range(int(times.size).bit_length())):
-        rank_here, first = rank[order], event[order]
-        of_digits = rank_here >> (digit + 1)
-        begin, end = (upto[np.minimum((of_digits + one) << (digit + 1), upto.size - 1)] for one in (0, 1))
-        late = (rank_here >> digit & 1).astype(bool)
-        doubled[order] += _doubled(level[order], first, late, begin, end)
-        # Those with 0 first, each half in the order that it has.
-        zeros = _running(~late)
-        place, zeros_before = np.arange(rank.size), zeros[:-1] - zeros[begin]
-        to = np.where(late, place - zeros_before + zeros[end] - zeros[begin], begin + zeros_before)
-        parted = np.empty_like(order)
-        parted[to] = order
-        order = parted
-    return pairs, doubled
+        ranks, is_failure = rank[order], event[order]
+        prefix = ranks >> (digit + 1)
+        begin, end = (rows_upto[np.minimum((prefix + offset) << (digit + 1), rows_upto.size - 1)] for offset in (0, 1))
+        is_late = (ranks >> digit & 1).astype(bool)
+        doubled_concordant[order] += _count_concordant(level[order], is_failure, is_late, begin, end)
+        # Rows with digit 0 first; each half keeps its order.
+        zeros = _cumulative_counts(~is_late)
+        position, zeros_before = np.arange(rank.size), zeros[:-1] - zeros[begin]
+        target = np.where(is_late, position - zeros_before + zeros[end] - zeros[begin], begin + zeros_before)
+        partitioned = np.empty_like(order)
+        partitioned[target] = order
+        order = partitioned
+    return pairs, doubled_concordant
 
 
-def _doubled(level: np.ndarray, first: np.ndarray, late: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """Twice the pairs of each row that are predicted in the right order, ties counting one.
+def _count_concordant(
+    level: np.ndarray, is_failure: np.ndarray, is_late: np.ndarray, begin: np.ndarray, end: np.ndarray
+) -> np.ndarray:
+    """Twice the correctly ordered pairs of each row, ties counting one.
 
-    A pair is of a row that is `late` and of a failure (`first`) that is not, both within the same begin and end, the
-    places between which the rows are in order of the level.
+    A pair is a late row and a failure that is not late, between the same `begin` and `end`. Rows between them are
+    sorted by level.
     """
-    new = np.append(True, (level[1:] != level[:-1]) | (begin[1:] != begin[:-1]))[: level.size]
-    run, starts = np.cumsum(new) - 1, np.flatnonzero(new)
-    ends = np.append(starts[1:], level.size)
-    early_upto, late_upto = _running(first & ~late), _running(late)
-    below = (early_upto[starts] + early_upto[ends])[run] - 2 * early_upto[begin]
-    above = 2 * late_upto[end] - (late_upto[starts] + late_upto[ends])[run]
-    return np.where(late, below, np.where(first, above, 0))
+    is_new = np.append(True, (level[1:] != level[:-1]) | (begin[1:] != begin[:-1]))[: level.size]
+    run, run_starts = np.cumsum(is_new) - 1, np.flatnonzero(is_new)
+    run_ends = np.append(run_starts[1:], level.size)
+    early_upto, late_upto = _cumulative_counts(is_failure & ~is_late), _cumulative_counts(is_late)
+    pairs_if_late = (early_upto[run_starts] + early_upto[run_ends])[run] - 2 * early_upto[begin]
+    pairs_if_early = 2 * late_upto[end] - (late_upto[run_starts] + late_upto[run_ends])[run]
+    return np.where(is_late, pairs_if_late, np.where(is_failure, pairs_if_early, 0))
 
 
-def _running(values: np.ndarray) -> np.ndarray:
-    """The sums of the first 0, 1, 2 ... values (Int64)."""
+def _cumulative_counts(values: np.ndarray) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(values, dtype=np.int64)])
 
 
 # Intervals ---------------------------------------------------------------------------------------------------
 
 
-def _within_0_and_1(alike: Alike, scored: Scored) -> Estimate:
-    """The interval symmetric on the logit scale; none at 0 and 1."""
-    value, clusters = scored.score, alike.clusters(*scored.rests_on)
+def _logit_estimate(grouping: Grouping, score_influence: ScoreInfluence) -> Estimate:
+    value, clusters = score_influence.score, grouping.clusters(*score_influence.weights)
     if not 0 < value < 1:
-        return _estimate(alike, clusters, value, None)
-    influence = alike.sum(scored.influence) / (value * (1 - value))
+        return _make_estimate(grouping, clusters, value, None)
+    influence = grouping.sum(score_influence.influence) / (value * (1 - value))
     se, centre = clusters.se(influence, clusters.share(clusters.members)), logit(value)
 
     def limits(confidence: float) -> Limits:
-        low, high = _symmetric(centre, se, clusters.student(confidence))
+        low, high = _symmetric_bounds(centre, se, clusters.student(confidence))
         return expit(low), expit(high)
 
-    # Without a finite spread that, as the logit scale would make 0 and 1 of an infinite one.
-    return _estimate(alike, clusters, value, limits if np.isfinite(se).all() else lambda _: (se, se))
+    # An infinite standard error is passed on, because the logit scale would turn it into limits of 0 and 1.
+    return _make_estimate(grouping, clusters, value, limits if np.isfinite(se).all() else lambda _: (se, se))
 
 
-def _mean(alike: Alike, values: np.ndarray) -> Estimate:
-    """Of values from 0 on: the interval symmetric on the log scale."""
+def _mean_estimate(grouping: Grouping, values: np.ndarray) -> Estimate:
     if not values.size:
-        return alike.blank(NO_ROWS)
-    clusters, total = alike.clusters(), alike.sum(values)
+        return grouping.blank(NO_ROWS)
+    clusters, total = grouping.clusters(), grouping.sum(values)
     ratio = (lambda c: clusters.ratio(total, clusters.members, c)) if values.any() else None
-    return _estimate(alike, clusters, float(values.mean()), ratio)
+    return _make_estimate(grouping, clusters, float(values.mean()), ratio)
 
 
-def _around(clusters: Clusters, value: float, se: np.ndarray) -> Callable[[float], Limits]:
-    return lambda confidence: _symmetric(value, se, clusters.student(confidence))
+def _symmetric_limits(clusters: Clusters, value: float, se: np.ndarray) -> Callable[[float], Limits]:
+    return lambda confidence: _symmetric_bounds(value, se, clusters.student(confidence))
 
 
-def _symmetric(value: float, se: np.ndarray, student: np.ndarray) -> Limits:
-    away = se * student
-    return value - away, value + away
+def _symmetric_bounds(value: float, se: np.ndarray, student: np.ndarray) -> Limits:
+    half_width = se * student
+    return value - half_width, value + half_width
 
 
-def _estimate(alike: Alike, clusters: Clusters, value: float, limits: Callable[[float], Limits] | None) -> Estimate:
-    """limits: (low, high) of a confidence, of one stratum; None where the estimate is at an end of its scale."""
-    n, effective = alike.code.size, float(clusters.effective[0])
-    if alike.by is None:
+def _make_estimate(
+    grouping: Grouping, clusters: Clusters, value: float, limits: Callable[[float], Limits] | None
+) -> Estimate:
+    """limits: confidence -> (low, high) of the stratum; None if the estimate is at a limit of its scale."""
+    n, n_effective = grouping.code.size, float(clusters.effective[0])
+    if grouping.cluster_by is None:
         return Estimate(n, value, reason=UNCLUSTERED)
-    about = {"cluster_by": alike.by, "clusters": effective}
-    if effective < FEWEST:
-        return Estimate(n, value, **about, reason=too_few(effective, alike.by))
+    cluster_cells = {"cluster_by": grouping.cluster_by, "clusters": n_effective}
+    if n_effective < FEWEST:
+        return Estimate(n, value, **cluster_cells, reason=too_few(n_effective, grouping.cluster_by))
     if limits is None:
-        return Estimate(n, value, **about, reason=AT_AN_END)
-    low, high = (float(end[0]) for end in limits(CONFIDENCE)[:2])
+        return Estimate(n, value, **cluster_cells, reason=AT_SCALE_LIMIT)
+    low, high = (float(bound[0]) for bound in limits(CONFIDENCE)[:2])
     if not (np.isfinite(low) and np.isfinite(high)):
-        held = np.isinf(low) or np.isinf(high)
-        why = HOLDS_ALL.format(alike.by) if held else f"{NO_SPREAD}: no clustered interval"
-        return Estimate(n, value, **about, reason=why)
-    lower, upper = (float(end[0]) for end in limits(TWICE_ONE_SIDED)[:2])
-    return Estimate(n, value, low, high, lower, upper, **about)
+        is_single = np.isinf(low) or np.isinf(high)
+        reason = SINGLE_CLUSTER.format(grouping.cluster_by) if is_single else f"{NO_SPREAD}: no clustered interval"
+        return Estimate(n, value, **cluster_cells, reason=reason)
+    lower, upper = (float(bound[0]) for bound in limits(TWICE_ONE_SIDED)[:2])
+    return Estimate(n, value, low, high, lower, upper, **cluster_cells)
 
 
 # Sums --------------------------------------------------------------------------------------------------------
 
 
-def total(values: np.ndarray, cluster: np.ndarray, by: str | None) -> Estimate:
-    """The sum of values of any sign; the interval is that of their mean, symmetric, times their number."""
-    found = mean_ratio(values, np.ones(values.size), cluster, by)
+def total(values: np.ndarray, cluster: np.ndarray, cluster_by: str | None) -> Estimate:
+    """Return the sum of values of any sign; its interval is that of their mean, symmetric, times their number."""
+    mean = mean_ratio(values, np.ones(values.size), cluster, cluster_by)
     n = values.size
-    told = {
-        name: value and value * n
-        for name in ("estimate", "low", "high", "lower", "upper")
-        for value in [getattr(found, name)]
-    }
-    return replace(found, **told)
+    values_by_name = {name: getattr(mean, name) for name in ("estimate", "low", "high", "lower", "upper")}
+    return replace(mean, **{name: value and value * n for name, value in values_by_name.items()})
 
 
-def mean_ratio(top: np.ndarray, bottom: np.ndarray, cluster: np.ndarray, by: str | None) -> Estimate:
-    """sum(top) / sum(bottom), bottom from 0 on; top may have any sign, so that the interval is symmetric."""
-    alike = Alike.of(cluster, by, top, bottom)
+def mean_ratio(top: np.ndarray, bottom: np.ndarray, cluster: np.ndarray, cluster_by: str | None) -> Estimate:
+    """Return sum(top) / sum(bottom), bottom not negative, top of any sign; the interval is symmetric."""
+    grouping = Grouping.from_rows(cluster, cluster_by, top, bottom)
     if not top.size:
-        return alike.blank(NO_ROWS)
-    whole = float(bottom.sum())
-    if whole <= 0:
-        return alike.blank(NOTHING)
-    value, clusters = float(top.sum()) / whole, alike.clusters()
-    of_top, of_bottom = alike.sum(top), alike.sum(bottom)
-    se = clusters.se((of_top - value * of_bottom) / whole, of_bottom / whole)
-    return _estimate(alike, clusters, value, _around(clusters, value, se))
+        return grouping.blank(NO_ROWS)
+    total_bottom = float(bottom.sum())
+    if total_bottom <= 0:
+        return grouping.blank(NO_DENOMINATOR)
+    value, clusters = float(top.sum()) / total_bottom, grouping.clusters()
+    top_sums, bottom_sums = grouping.sum(top), grouping.sum(bottom)
+    se = clusters.se((top_sums - value * bottom_sums) / total_bottom, bottom_sums / total_bottom)
+    return _make_estimate(grouping, clusters, value, _symmetric_limits(clusters, value, se))

@@ -1,4 +1,4 @@
-"""A chart with the words that belong to it, and the shared parts that charts are made of."""
+"""A chart with its title and texts, and the shared parts of charts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,28 +8,27 @@ import altair as alt
 import polars as pl
 from altair.utils.schemapi import disable_debug_mode
 
-from ttf.display.charts.text import wrapped
+from ttf.display.charts.text import wrap_lines
 from ttf.display.charts.theme import FAINT, NARROW, WIDE, time_to_failure
 from ttf.engine.size_unit import GPU, SizeUnit
 from ttf.engine.words import many
 
 alt.theme.register("time_to_failure", enable=True)(time_to_failure)
-# Or Altair checks each part of a chart as it is put together. The tests check charts as wholes (`Figure.spec`).
+# Otherwise Altair checks each part of a chart as it is built. The tests check whole charts (`Figure.spec`).
 disable_debug_mode()
 
 TITLE_CHARACTERS = 84
 SUBTITLE_CHARACTERS = 104
-# How high a drawing for a phone is, of that for a desk.
-LOWER = 0.72
+# Height of a drawing for a phone, relative to that for a desk.
+NARROW_HEIGHT = 0.72
 
 
 @dataclass(frozen=True)
 class Study:
-    """What the words of a chart need to know about a trace.
+    """Words of a trace for its charts.
 
-    unit: what a job is called, in the singular. synthetic: whether the trace is made up. narrow: whether it is drawn
-    for a phone. life: what its lives are, the unit unless it says otherwise. size: the unit in which sizes of jobs are
-    told.
+    unit: name of a job, in the singular. synthetic: whether the trace is simulated. narrow: whether the chart is for a
+    phone. life: name of a duration's subject; default: the unit. size: unit of the sizes of jobs.
     """
 
     unit: str = "job"
@@ -43,7 +42,7 @@ class Study:
 
     @property
     def width(self) -> int:
-        """Of the chart with its axes, in px."""
+        """Return the width of the chart with its axes, in px."""
         return NARROW if self.narrow else WIDE
 
     @property
@@ -57,9 +56,9 @@ class Study:
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart, its title (what is plotted), subtitle (method and interval), caption (n) and text for who cannot see it.
+    """A chart, its title (quantity), subtitle (method and interval), caption (n) and alternative text.
 
-    datasets: the rows behind the chart, by the names it knows them by. empty: why there is nothing to draw, or None.
+    datasets: rows of the chart, by dataset name. empty: why there is nothing to draw, or None.
     """
 
     chart: alt.TopLevelMixin
@@ -72,12 +71,12 @@ class Figure:
     size: SizeUnit = GPU
 
     def spec(self, validate: bool = False) -> dict:
-        """The whole Vega-Lite specification, with its data.
+        """Return the complete Vega-Lite specification, with its data.
 
-        The data come in here, not in the chart, because Altair copies and checks a chart's data value by value.
-        Checking the chart itself takes a third of the time that drawing it does, so only the tests ask for it.
+        The data are added here, because Altair copies and checks the data of a chart value by value. Validating the
+        chart takes a third of the time of drawing it, so only the tests do.
         """
-        return _with_titles(self.chart.to_dict(validate=validate), self.size) | {"datasets": self.datasets}
+        return _word_titles(self.chart.to_dict(validate=validate), self.size) | {"datasets": self.datasets}
 
 
 def figure(
@@ -90,100 +89,97 @@ def figure(
     caption: str,
     alt_text: str,
 ) -> Figure:
-    """The chart under its title. Trace text in the words has to be a label (`ttf.display.charts.text.labels`)."""
+    """Return the chart under its title. Trace text in the words must be a label (`ttf.display.charts.text.labels`)."""
     title, subtitle, caption, alt_text = map(study.size.worded, (title, subtitle, caption, alt_text))
-    lines = wrapped(subtitle, SUBTITLE_CHARACTERS)
+    lines = wrap_lines(subtitle, SUBTITLE_CHARACTERS)
     if study.synthetic:
         lines.append("Synthetic sample: no finding about a real cluster.")
-    heading = alt.TitleParams(text=wrapped(title, TITLE_CHARACTERS), subtitle=lines)
-    drawn = {name: [_drawn(row) for row in rows] for name, rows in datasets.items()}
+    heading = alt.TitleParams(text=wrap_lines(title, TITLE_CHARACTERS), subtitle=lines)
+    rounded = {name: [_round_floats(row) for row in rows] for name, rows in datasets.items()}
     chart = chart.properties(title=heading, description=alt_text)
-    return Figure(chart, drawn, title, subtitle, caption, alt_text, size=study.size)
+    return Figure(chart, rounded, title, subtitle, caption, alt_text, size=study.size)
 
 
-def _with_titles(spec: Any, size: SizeUnit) -> Any:
-    """A specification with the titles of axes, legends and tooltips in the unit of sizes."""
+def _word_titles(spec: Any, size: SizeUnit) -> Any:
     if size == GPU or not isinstance(spec, dict | list):
         return spec
     if isinstance(spec, list):
-        return [_with_titles(part, size) for part in spec]
+        return [_word_titles(part, size) for part in spec]
     return {
-        name: _worded(part, size) if name in ("title", "description") else _with_titles(part, size)
+        name: _word_title(part, size) if name in ("title", "description") else _word_titles(part, size)
         for name, part in spec.items()
     }
 
 
-def _worded(title: Any, size: SizeUnit) -> Any:
-    """A title: a text, or texts with how they look."""
+def _word_title(title: Any, size: SizeUnit) -> Any:
     if isinstance(title, list):
-        return [_worded(part, size) for part in title]
+        return [_word_title(part, size) for part in title]
     if isinstance(title, dict):
-        return {name: _worded(part, size) for name, part in title.items()}
+        return {name: _word_title(part, size) for name, part in title.items()}
     return size.worded(title) if isinstance(title, str) else title
 
 
-def nothing_to_draw(what: str, reason: str) -> Figure:
-    """A chart that says why it is empty. what: what would have been drawn; reason: a clause without a stop."""
-    title, sentence = f"{what}: nothing to draw", f"Nothing to draw: {reason}."
+def nothing_to_draw(subject: str, reason: str) -> Figure:
+    """Return a chart that explains why it is empty. subject: missing chart; reason: clause without a full stop."""
+    title, sentence = f"{subject}: nothing to draw", f"Nothing to draw: {reason}."
     chart = (
         chart_of("reason")
         .mark_text(fontSize=12, color=FAINT, lineBreak="\n", baseline="middle")
         .encode(text="text:N")
         .properties(width=680, height=70, title=alt.TitleParams(title), description=sentence)
     )
-    datasets = {"reason": [{"text": "\n".join(wrapped(sentence, 90))}]}
-    return Figure(chart, datasets, title, "", sentence, f"{what}. {sentence}", reason)
+    datasets = {"reason": [{"text": "\n".join(wrap_lines(sentence, 90))}]}
+    return Figure(chart, datasets, title, "", sentence, f"{subject}. {sentence}", reason)
 
 
 def one_for_all(table: pl.DataFrame, stratum_by: str) -> bool:
-    """Whether all lives are of one stratum, so that a chart by strata would be that of the whole once more.
+    """Return whether all durations are of one stratum, so that a chart by strata would repeat that of the whole.
 
-    table: stratum_by, stratum, n; other rows of a stratum have the same n.
+    table: stratum_by, stratum, n; rows of a stratum have the same n.
     """
-    known = table.filter(pl.col("n") > 0).select("stratum_by", "stratum", "n").unique(maintain_order=True)
-    mine, whole = (known.filter(pl.col("stratum_by") == kind)["n"].to_list() for kind in (stratum_by, "all"))
-    return stratum_by != "all" and len(mine) == 1 and mine == whole
+    counts = table.filter(pl.col("n") > 0).select("stratum_by", "stratum", "n").unique(maintain_order=True)
+    part, whole = (counts.filter(pl.col("stratum_by") == kind)["n"].to_list() for kind in (stratum_by, "all"))
+    return stratum_by != "all" and len(part) == 1 and part == whole
 
 
 class _Chart(alt.Chart):
-    """One that is put together in a third of the time.
+    """A chart that is built in a third of the time.
 
-    Altair copies every part of a chart, each with some hundred options that are not set, at each step; and it goes
-    through all its classes for the one that a shorthand, a value or a datum stands for. Parts are never edited here.
+    At each step Altair copies every part of a chart, each with a hundred unset options. It also searches all its
+    classes for the one that a shorthand, a value or a datum stands for. Parts are never edited here.
     """
 
     def __deepcopy__(self, memo: object) -> "_Chart":
         return self.copy(deep=False)
 
-    def encode(self, *channels: object, **named: object) -> "_Chart":
-        return super().encode(*channels, **{name: _channel(name, given) for name, given in named.items()})
+    def encode(self, *channels: object, **options: object) -> "_Chart":
+        return super().encode(*channels, **{name: _channel(name, value) for name, value in options.items()})
 
 
-def _channel(name: str, given: object) -> object:
-    """What Altair makes of `x="field:Q"`, `x=alt.value(0)` or `x=alt.datum(0)`."""
+def _channel(name: str, value: object) -> object:
+    """Return the Altair channel of `x="field:Q"`, `x=alt.value(0)` or `x=alt.datum(0)`."""
     channel = name[0].upper() + name[1:]
-    if isinstance(given, str):
-        return getattr(alt, channel)(given)
-    if isinstance(given, dict):
-        kind = next((kind for kind in ("Value", "Datum") if kind.lower() in given), "")
-        return getattr(alt, channel + kind)(**given)
-    return given
+    if isinstance(value, str):
+        return getattr(alt, channel)(value)
+    if isinstance(value, dict):
+        kind = next((kind for kind in ("Value", "Datum") if kind.lower() in value), "")
+        return getattr(alt, channel + kind)(**value)
+    return value
 
 
 def chart_of(dataset: str) -> alt.Chart:
-    """An unmarked chart of the rows that `Figure.datasets` holds under that name."""
+    """Return an unmarked chart of the dataset with this name in `Figure.datasets`."""
     return _Chart(alt.NamedData(name=dataset))
 
 
 def fitted(chart: alt.TopLevelMixin, study: Study, height: int) -> alt.TopLevelMixin:
-    """A chart of one view, or of layers, as wide with its axes as the page has room for; on a phone lower too."""
+    """Return a chart of one view, or of layers, with the page's width including axes; lower on a phone."""
     return chart.properties(
         width=study.width,
-        height=round(LOWER * height) if study.narrow else height,
+        height=round(NARROW_HEIGHT * height) if study.narrow else height,
         autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
     )
 
 
-def _drawn(row: Mapping) -> dict:
-    """Floats to 6 significant digits, so that pages stay small; integers as they are."""
+def _round_floats(row: Mapping) -> dict:
     return {name: float(f"{value:.6g}") if isinstance(value, float) else value for name, value in row.items()}

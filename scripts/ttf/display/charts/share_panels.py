@@ -1,4 +1,4 @@
-"""Bars of several shares of the same rows: a panel for each share, the names beside the first of them."""
+"""Bars of several shares of the same rows: a panel for each share, with names next to the first."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,12 +10,12 @@ from ttf.display.charts.theme import INK
 from ttf.engine import words
 from ttf.engine.words import listed, many
 
-# Of a row of bars, of the names beside them on a phone and of the percentages at their ends, in px.
+# px: height of a row of bars, width of the names on a phone, and of the percentages at the bars' ends.
 _STEP, _NAMES_NARROW, _LABEL = 27, 136, 40
 
 
 def add_percentages(rows: Sequence[Mapping], measures: Mapping[str, str]) -> list[dict]:
-    """The rows with each of their shares as text, as `draw_share_panels` shows it."""
+    """Add each share as text, as `draw_share_panels` shows it."""
     return [{**row} | {f"{measure}_label": words.share(row[measure]) for measure in measures} for row in rows]
 
 
@@ -28,20 +28,20 @@ def draw_share_panels(
     names_width: int,
     **axis: object,
 ) -> alt.HConcatChart:
-    """The panels of rows of `add_percentages`, which are the dataset called as the plural of `name`.
+    """Draw the panels of rows of `add_percentages`; the dataset's name is the plural of `name`.
 
     The rows have their names in the field `name`, and in `kind` a key of `colours`. measures: column of a share ->
     heading of its panel. names_width: px for the names on a desk. axis: further options of their axis.
     """
     names = _NAMES_NARROW if study.narrow else names_width
     width = (study.width - names - _LABEL * len(measures) - 16 * (len(measures) - 1)) // len(measures)
-    most = max(row[measure] for row in rows for measure in measures) or 1
+    largest = max(row[measure] for row in rows for measure in measures) or 1
     axis |= {"labelColor": INK, "domain": False, "ticks": False, "labelPadding": 8, "labelLimit": names - 10}
     axis |= {"minExtent": names, "maxExtent": names}
     panels = []
     for measure, heading in measures.items():
         base = chart_of(many(name)).encode(
-            x=alt.X(f"{measure}:Q", scale=alt.Scale(domain=[0, most], nice=False), axis=None),
+            x=alt.X(f"{measure}:Q", scale=alt.Scale(domain=[0, largest], nice=False), axis=None),
             y=alt.Y(
                 f"{name}:N",
                 sort=[row[name] for row in rows],
@@ -57,6 +57,6 @@ def draw_share_panels(
 
 
 def describe_shares(name: str, rows: Sequence[Mapping], measures: Mapping[str, str]) -> str:
-    """The rows in words, for who cannot see the bars."""
+    """Return the rows in words, as alternative text of the bars."""
     shares = [" and ".join(row[f"{measure}_label"] for measure in measures) for row in rows]
     return listed([f"{row[name]} {share}" for row, share in zip(rows, shares, strict=True)])

@@ -1,4 +1,4 @@
-"""Step curves with their bands: survival and incidence are drawn alike."""
+"""Step curves with bands, for survival and incidence."""
 
 from collections.abc import Mapping
 
@@ -12,32 +12,29 @@ INDEPENDENT = {"l": "ci_low", "h": "ci_high"}
 
 
 def bands(curves: pl.DataFrame, units: str) -> tuple[dict[str, str], str]:
-    """(which limits the bands of these curves have, as `step_rows` takes them; the sentence about them).
+    """Return the limits of these curves' bands, for `step_rows`, and a sentence about them.
 
-    Clustered ones, and none where a curve has no such limits; where no curve has any, those of independent units.
+    Clustered limits; a curve without them has no band. If no curve has any, those of independent units.
     """
-    by = curves.drop_nulls("ci_low_clustered")["cluster_by"].unique().sort().to_list()
-    if not by:
-        why = "nothing tells whether they do" if curves["cluster_by"].count() else "the trace names nothing in common"
-        return INDEPENDENT, f"Bands: 95% if {units} end independently; {why}."
-    lacks = (
-        curves.filter(pl.col("ci_low").is_not_null())
-        .group_by("event", "stratum")
-        .agg(pl.col(*CLUSTERED.values()).count())
-    )
-    without = " A curve with too few clusters has none." if (lacks["ci_low_clustered"] == 0).any() else ""
-    return CLUSTERED, f"Bands: 95%, clustered by {' or '.join(by)}.{without}"
+    cluster_names = curves.drop_nulls("ci_low_clustered")["cluster_by"].unique().sort().to_list()
+    if not cluster_names:
+        cause = "nothing tells whether they do" if curves["cluster_by"].count() else "the trace names nothing in common"
+        return INDEPENDENT, f"Bands: 95% if {units} end independently; {cause}."
+    estimated = curves.filter(pl.col("ci_low").is_not_null())
+    limit_counts = estimated.group_by("event", "stratum").agg(pl.col(*CLUSTERED.values()).count())
+    note = " A curve with too few clusters has none." if (limit_counts["ci_low_clustered"] == 0).any() else ""
+    return CLUSTERED, f"Bands: 95%, clustered by {' or '.join(cluster_names)}.{note}"
 
 
 def step_rows(
     curve: pl.DataFrame, name: str, estimate: str, begin: int, tooltips: int, limits: Mapping[str, str] = INDEPENDENT
 ) -> list[dict]:
-    """The rows of one curve, none before `begin` (s), about so many with a tooltip; in short names."""
-    every = max(1, curve.height // tooltips)
+    """Return the rows of one curve, none before `begin` (s), about `tooltips` of them with a tooltip."""
+    tooltip_step = max(1, curve.height // tooltips)
     rows = []
     for number, row in enumerate(curve.iter_rows(named=True)):
         drawn = {"s": name, "x": max(row["time_s"], begin)} | picked(row, v=estimate, **limits)
-        if number % every == 0 or number == curve.height - 1:
+        if number % tooltip_step == 0 or number == curve.height - 1:
             drawn |= picked(row, t="time_s", r="at_risk")
         rows.append(drawn)
     return rows
@@ -46,9 +43,9 @@ def step_rows(
 def step_curves(
     base: alt.Chart, scale: alt.Scale, axis: alt.Axis, curve: str, estimate: str, units: str
 ) -> alt.LayerChart:
-    """Lines, 95 % bands and tooltips of rows s (which curve), t (s), v, l, h (shares) and r (at risk, or blank).
+    """Draw lines, 95 % bands and tooltips of rows s (curve), t (s), v, l, h (shares) and r (at risk, or blank).
 
-    base: with its x and its colour. curve, estimate: what s and v are called in a tooltip; units: who is at risk.
+    base: chart with x and colour. curve, estimate: names of s and v in a tooltip. units: name of those at risk.
     """
     y = {name: alt.Y(f"{name}:Q", scale=scale, axis=axis) for name in "lv"}
     bands = (

@@ -1,13 +1,13 @@
-"""The one look of every chart: colours that colour-blind readers can tell apart, readable sizes.
+"""Theme of all charts: colours that colour-blind readers can distinguish, and readable sizes.
 
-Without Altair, which takes as long to import as the report takes to write: it learns of it in display/charts/figure.py.
+This module does not import Altair, whose import takes as long as writing the report; ttf/charts/figure.py registers it.
 """
 
-# Of a chart with its axes, in px: on a desk, and on a phone, for which main charts are drawn once more.
+# Width of a chart with its axes, in px: on a desk, and on a phone, for which main charts are drawn again.
 WIDE, NARROW = 720, 340
 
-# The colours of the page by name, in the light and in the dark; report/page.html has them as CSS variables of the same
-# names, and a drawing takes those: whatever stands in a chart is one of the light ones.
+# Colours of the page by name, light and dark. report/page.html has CSS variables of the same names. Charts use only
+# light colours; a drawing in the page replaces them with the variables.
 TOKENS = {
     "bg": ("#f6f7f9", "#0e1217"),
     "surface": ("#ffffff", "#161b22"),
@@ -33,13 +33,13 @@ TOKENS = {
     "c-open-line": ("#87919d", "#7f8b98"),
     "grid": ("#e7ebef", "#29313b"),
     "axis": ("#9aa4af", "#5f6975"),
-    # A text on a bar of colour.
+    # Text on a coloured bar.
     "on-light": ("#14181e", "#0e1218"),
     "on-dark": ("#fffffe", "#0e1219"),
-    # An order, from the first to the last of at most six.
+    # Ordered colours, for up to six steps.
     **{
-        f"o{place}": pair
-        for place, pair in enumerate(
+        f"o{step}": pair
+        for step, pair in enumerate(
             zip(
                 ("#9fc3e6", "#74a5d6", "#4d87c3", "#2f6aa9", "#1b4e86", "#0d3461"),
                 ("#2f5f92", "#4479b3", "#5f94cf", "#80b0e4", "#a6caf2", "#cfe3fa"),
@@ -55,7 +55,7 @@ SUCCESS, FAILURE, INFRA = (LIGHT[name] for name in ("c-success", "c-failure", "c
 CANCELLED, OPEN, OPEN_LINE = (LIGHT[name] for name in ("c-cancelled", "c-open", "c-open-line"))
 THIRD, FOURTH, SUNKEN = (LIGHT[name] for name in ("c3", "c4", "sunken"))
 ON_LIGHT, ON_DARK_BAR = LIGHT["on-light"], LIGHT["on-dark"]
-# One colour per outcome, wherever an outcome is drawn.
+# One colour per outcome in all charts.
 OUTCOME_COLOURS = {
     "success": SUCCESS,
     "failure": FAILURE,
@@ -64,17 +64,17 @@ OUTCOME_COLOURS = {
     "running": OPEN,
     "waiting": OPEN,
 }
-# For things without an order, such as GPU types; for things with one, such as numbers of GPUs.
+# For unordered categories, such as GPU types; for ordered ones, such as numbers of GPUs.
 CATEGORY_COLOURS = (SUCCESS, FAILURE, INFRA, THIRD, FOURTH, CANCELLED)
-ORDER_COLOURS = tuple(LIGHT[f"o{place}"] for place in range(1, 7))
+ORDER_COLOURS = tuple(LIGHT[f"o{step}"] for step in range(1, 7))
 
-# The one that the converter to SVG carries itself, and others of the same widths: a picture is the same whatever fonts
-# a machine has. (A font of the machine is opened anew for each text that is measured: half of the time of a picture.)
+# The font in the converter to SVG, then others of the same widths: a picture does not depend on installed fonts. (An
+# installed font is opened for each measured text: half of the time of a picture.)
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 
 
 def time_to_failure() -> dict:
-    """The theme, as Vega-Lite. Sizes are in pixels of a page with text of 16."""
+    """Return the theme, as Vega-Lite. Sizes are in pixels of a page with text of 16."""
     axis = {
         "labelFontSize": 12,
         "titleFontSize": 12,
@@ -91,9 +91,9 @@ def time_to_failure() -> dict:
         "config": {
             "background": "white",
             "font": FONT,
-            # The figure's alternative text speaks for the chart: a label on each of a thousand points would not.
+            # The figure has an alternative text; a label on each of a thousand points would not help.
             "mark": {"aria": False, "tooltip": None},
-            # Or what says no colour is black.
+            # Marks without a colour would be black.
             "rule": {"color": INK},
             "text": {"color": INK, "fontSize": 12},
             "tick": {"color": INK},
@@ -132,10 +132,10 @@ def time_to_failure() -> dict:
 
 
 def tokens_style() -> str:
-    """CSS: the tokens in the light and in the dark, and what takes their place in a drawing."""
+    """Return CSS of the light and dark tokens, and of the replacement of light colours in a drawing."""
 
-    def values(place: int) -> str:
-        return ";".join(f"--{name}:{pair[place]}" for name, pair in TOKENS.items())
+    def values(theme_index: int) -> str:
+        return ";".join(f"--{name}:{pair[theme_index]}" for name, pair in TOKENS.items())
 
     paints = "\n".join(
         f'svg [{paint}="{light}"]{{{paint}:var(--{name})}}'

@@ -1,4 +1,4 @@
-"""Times of several kinds of job as ranges of percentiles: a row for each kind on a logarithmic axis."""
+"""Times of several kinds of jobs as percentile ranges: a row for each kind on a logarithmic axis."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,9 +15,9 @@ _KIND_COLOURS = (SUCCESS, THIRD)
 
 
 def placed(row: Mapping, label: str, kind: str = "", times: Sequence[str] = QUARTILES) -> dict:
-    """A row of `ranges`: its percentiles (s) as they are and as they stand on the axis, and n."""
-    about = {"label": label, "kind": kind, "n": row["n"]}
-    return about | {time: row[time] for time in times} | {_at(time): on_log_time(row[time]) for time in times}
+    """Return a row of `ranges`: its percentiles (s), their positions on the axis, and n."""
+    cells = {"label": label, "kind": kind, "n": row["n"]}
+    return cells | {time: row[time] for time in times} | {_axis_field(time): on_log_time(row[time]) for time in times}
 
 
 def ranges(
@@ -30,38 +30,38 @@ def ranges(
     subtitle: str = SUBTITLE,
     **words: object,
 ) -> Figure:
-    """The figure of rows that `placed` made: one for each label, in `order`, and each kind of it.
+    """Return the figure of rows of `placed`: one for each label, in `order`, and each kind of it.
 
-    x, y: the titles of the axes. times: the percentiles, ascending. The last two are circles, the median is a line;
-    from p25 on a bar reaches to p75, else a line from the median to the last. words: of `figure`.
+    x, y: titles of the axes. times: ascending percentiles. The last two are circles, the median is a line. If p25 is
+    among them, a bar reaches from it to p75, else a line from the median to the last. words: of `figure`.
     """
-    scale = log_scale(time_domain([row[_at(time)] for row in rows for time in times], 1.3))
+    scale = log_scale(time_domain([row[_axis_field(time)] for row in rows for time in times], 1.3))
     kinds = list(dict.fromkeys(row["kind"] for row in rows))
-    several = len(kinds) > 1
+    has_kinds = len(kinds) > 1
     title = alt.Axis(labelLimit=110 if study.narrow else 200, labelOverlap=False)
     base = chart_of("ranges").encode(y=alt.Y("label:N", title=y, sort=list(order), axis=title))
     colour = alt.value(SUCCESS)
-    if several:
+    if has_kinds:
         base = base.encode(yOffset=alt.YOffset("kind:N", sort=kinds))
         colour = coloured("kind", dict(zip(kinds, _KIND_COLOURS, strict=False)), title=None, orient="top")
-    painted = base.encode(color=colour)
+    tinted = base.encode(color=colour)
 
-    def at(time: str) -> alt.X:
-        return alt.X(f"{_at(time)}:Q", scale=scale, axis=time_axis(x))
+    def encode_time(time: str) -> alt.X:
+        return alt.X(f"{_axis_field(time)}:Q", scale=scale, axis=time_axis(x))
 
     if "p25_s" in times:
-        span = painted.mark_bar(height=8 if several else 10, opacity=0.35).encode(x=at("p25_s"), x2="x75:Q")
+        bars = tinted.mark_bar(height=8 if has_kinds else 10, opacity=0.35).encode(x=encode_time("p25_s"), x2="x75:Q")
     else:
-        span = painted.mark_rule(opacity=0.5).encode(x=at("p50_s"), x2=f"{_at(times[-1])}:Q")
+        bars = tinted.mark_rule(opacity=0.5).encode(x=encode_time("p50_s"), x2=f"{_axis_field(times[-1])}:Q")
     marks = (
-        span
-        + painted.mark_tick(thickness=3, size=14 if several else 16).encode(x=at("p50_s"))
-        + painted.mark_point(shape="circle", filled=True, size=45).encode(x=at(times[-2]))
-        + painted.mark_point(shape="circle", filled=False, size=45).encode(x=at(times[-1]))
+        bars
+        + tinted.mark_tick(thickness=3, size=14 if has_kinds else 16).encode(x=encode_time("p50_s"))
+        + tinted.mark_point(shape="circle", filled=True, size=45).encode(x=encode_time(times[-2]))
+        + tinted.mark_point(shape="circle", filled=False, size=45).encode(x=encode_time(times[-1]))
     )
-    height = len({row["label"] for row in rows}) * (36 if several else 26) + (90 if several else 60)
+    height = len({row["label"] for row in rows}) * (36 if has_kinds else 26) + (90 if has_kinds else 60)
     return figure(fitted(marks, study, height), {"ranges": rows}, study, subtitle=subtitle, **words)
 
 
-def _at(time: str) -> str:
+def _axis_field(time: str) -> str:
     return f"x{time[1:3]}"

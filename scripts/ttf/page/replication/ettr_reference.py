@@ -1,7 +1,7 @@
-"""What the paper states about effective training time, computed anew: which statements the formulas give back.
+"""Recompute the paper's statements about effective training time: which ones the formulas reproduce.
 
-Kokolis et al., arXiv 2410.21680. Version 1 has free writes and an hour between checkpoints, version 2 writes of 5
-minutes and Daly-Young intervals; 8 GPUs a node, and failures per 1000 node-days of 6.50 (RSC-1) and 2.34 (RSC-2).
+Kokolis et al., arXiv 2410.21680. Version 1 has free writes and hourly checkpoints. Version 2 has writes of 5 minutes
+and Daly-Young intervals. Nodes have 8 GPUs; failures per 1000 node-days are 6.50 (RSC-1) and 2.34 (RSC-2).
 """
 
 import polars as pl
@@ -16,41 +16,40 @@ NODE_GPUS = 8
 
 
 def reference_table() -> pl.DataFrame:
-    """A row for each statement: its inputs, what is published, what our formula gives, and whether that is the same.
+    """Return a row for each statement: inputs, published value, computed value, and whether they agree.
 
-    quantity: `ettr`, `mttf_h` (hours) or `error_percent` (of the approximation against the exact mean). computed: by
-    the paper's own approximation (for the mean time to failure 1 / (nodes x rate)); exact: by the renewal form, blank
-    where it has none. tolerance: half a unit of the last digit that is published, and for errors, which others
-    simulated, half a per cent. Blank inputs play no part.
+    quantity: `ettr`, `mttf_h` (hours) or `error_percent` (of the approximation against the exact mean). computed: the
+    paper's own approximation (for the mean time to failure 1 / (nodes x rate)). exact: the renewal form, blank without
+    one. tolerance: half a unit of the last published digit, and half a per cent for simulated errors. Unused inputs are
+    blank.
     """
-    return ETTR_REFERENCE.frame([*_what_ifs(), *_errors(), *_mttfs()])
+    return ETTR_REFERENCE.frame([*_what_if_rows(), *_error_rows(), *_mttf_rows()])
 
 
-def _row(quantity: str, source: str, statement: str, of_run: dict, published: tuple[float, float], **found) -> dict:
-    """published: the number and its tolerance; found: computed, and exact and a note where there are any."""
+def _row(quantity: str, source: str, statement: str, inputs: dict, published: tuple[float, float], **results) -> dict:
+    """published: number and tolerance. results: computed, and exact and a note if there are any."""
     number, tolerance = published
-    reproduced = bool(abs(found["computed"] - number) <= tolerance * (1 + 1e-9))
+    reproduced = bool(abs(results["computed"] - number) <= tolerance * (1 + 1e-9))
     row = {"quantity": quantity, "source": source, "statement": statement, "published": number, "tolerance": tolerance}
-    return row | of_run | found | {"reproduced": reproduced}
+    return row | inputs | results | {"reproduced": reproduced}
 
 
 def _plan(gpus: int, per_1000: float, **habits: float) -> tuple[dict, Plan]:
-    """The inputs as they stand in the table, and the plan of them."""
-    usual = {"interval_s": 3600, "write_s": 0, "restart_s": 300, "queue_s": 0, "productive_s": 14 * SECONDS_A_DAY}
-    plan = Plan(gpus / NODE_GPUS * per_1000 / 1000 / SECONDS_A_DAY, **(usual | habits))
-    return _inputs(gpus, per_1000) | habit_columns(plan), plan
+    defaults = {"interval_s": 3600, "write_s": 0, "restart_s": 300, "queue_s": 0, "productive_s": 14 * SECONDS_A_DAY}
+    plan = Plan(gpus / NODE_GPUS * per_1000 / 1000 / SECONDS_A_DAY, **(defaults | habits))
+    return _rate_inputs(gpus, per_1000) | habit_columns(plan), plan
 
 
-def _inputs(gpus: int, per_1000: float) -> dict:
+def _rate_inputs(gpus: int, per_1000: float) -> dict:
     return {"gpus": gpus, "failures_per_1000_node_days": per_1000}
 
 
-def _what_ifs() -> list[dict]:
+def _what_if_rows() -> list[dict]:
     rows = []
-    unsaid = "the queue is not stated: none assumed"
+    unstated = "the queue is not stated: none assumed"
     for gpus, per_1000, habits, published, statement, note in (
-        (16_000, RSC_1, {}, (0.7, 0.05), "all of RSC-1, a checkpoint an hour", unsaid),
-        (16_000, RSC_1, {"interval_s": 300}, (0.93, 0.005), "all of RSC-1, one in 5 minutes", unsaid),
+        (16_000, RSC_1, {}, (0.7, 0.05), "all of RSC-1, a checkpoint an hour", unstated),
+        (16_000, RSC_1, {"interval_s": 300}, (0.93, 0.005), "all of RSC-1, one in 5 minutes", unstated),
         (8_000, RSC_1, {"interval_s": 1800, "queue_s": 60}, (0.9, 0.05), "half of RSC-1, one in 30 minutes", None),
         (
             100_000,
@@ -58,7 +57,7 @@ def _what_ifs() -> list[dict]:
             {"interval_s": 420},
             (0.5, 0.05),
             "100,000 GPUs at the rate of RSC-1, one in 7 minutes",
-            unsaid,
+            unstated,
         ),
         (
             *(100_000, RSC_2, {"interval_s": 1260}, (0.5, 0.05)),
@@ -68,26 +67,26 @@ def _what_ifs() -> list[dict]:
         (
             *(100_000, RSC_2, {"interval_s": 120, "restart_s": 120}, (0.9, 0.05)),
             "100,000 GPUs at the rate of RSC-2, one in 2 minutes and a start-up of 2 minutes",
-            unsaid,
+            unstated,
         ),
     ):
-        of_run, plan = _plan(gpus, per_1000, **habits)
-        found = {"computed": float(ettr_v1(plan)), "exact": float(ettr_renewal(plan)), "note": note}
-        rows.append(_row("ettr", "version 1", statement, of_run, published, **found))
+        run_inputs, plan = _plan(gpus, per_1000, **habits)
+        results = {"computed": float(ettr_v1(plan)), "exact": float(ettr_renewal(plan)), "note": note}
+        rows.append(_row("ettr", "version 1", statement, run_inputs, published, **results))
     for per_1000, write, statement in (
         (1.0, 300, "12,000 GPUs reach it at one failure per 1000 node-days"),
         (RSC_1, 10, "12,000 GPUs reach it with a write of 10 s"),
     ):
         _, plan = _plan(12_000, per_1000, write_s=write)
-        best = float(daly_young_interval_s(plan.failures_per_s, write))
-        of_run, plan = _plan(12_000, per_1000, write_s=write, interval_s=best)
-        found = {"computed": float(ettr_v2(plan)), "exact": float(ettr_long_run(plan))}
+        best_interval = float(daly_young_interval_s(plan.failures_per_s, write))
+        run_inputs, plan = _plan(12_000, per_1000, write_s=write, interval_s=best_interval)
+        results = {"computed": float(ettr_v2(plan)), "exact": float(ettr_long_run(plan))}
         note = "at the Daly-Young interval"
-        rows.append(_row("ettr", "version 2", statement, of_run, (0.9, 0.05), note=note, **found))
+        rows.append(_row("ettr", "version 2", statement, run_inputs, (0.9, 0.05), note=note, **results))
     return rows
 
 
-def _errors() -> list[dict]:
+def _error_rows() -> list[dict]:
     rows = []
     for gpus, habits, form, published in (
         (8_000, {}, ettr_v1, -1.0),
@@ -97,18 +96,18 @@ def _errors() -> list[dict]:
         (16_000, {}, ettr_v1, -5.0),
         (100_000, {"interval_s": 420}, ettr_v1, -15.0),
     ):
-        of_run, plan = _plan(gpus, RSC_1, **habits)
+        run_inputs, plan = _plan(gpus, RSC_1, **habits)
         error = 100 * (float(form(plan)) / float(ettr_renewal(plan)) - 1)
         statement = f"error of the approximation of version {1 if form is ettr_v1 else 2} at {gpus:,} GPUs"
         source = "an earlier simulation"
-        rows.append(_row("error_percent", source, statement, of_run, (published, 0.5), computed=error))
+        rows.append(_row("error_percent", source, statement, run_inputs, (published, 0.5), computed=error))
     worst = {"computed": min(row["computed"] for row in rows if row["gpus"] == 8_000)}
     worst["note"] = "the largest error found here"
-    within = "the approximation is within 5% of a simulation, also for long runs of 8,000 GPUs"
-    return [_row("error_percent", "version 1", within, _inputs(8_000, RSC_1), (0.0, 5.0), **worst), *rows]
+    statement = "the approximation is within 5% of a simulation, also for long runs of 8,000 GPUs"
+    return [_row("error_percent", "version 1", statement, _rate_inputs(8_000, RSC_1), (0.0, 5.0), **worst), *rows]
 
 
-def _mttfs() -> list[dict]:
+def _mttf_rows() -> list[dict]:
     rows = []
     measured = "measured by the paper; its own projection gives another value"
     for gpus, hours, tolerance, note in (
@@ -119,6 +118,6 @@ def _mttfs() -> list[dict]:
         (131_072, 0.23, 0.005, None),
     ):
         computed = 24 / (gpus / NODE_GPUS * RSC_1 / 1000)
-        statement, of_run = f"mean time to failure of {gpus:,} GPUs on RSC-1", _inputs(gpus, RSC_1)
-        rows.append(_row("mttf_h", "version 1", statement, of_run, (hours, tolerance), computed=computed, note=note))
+        statement, inputs = f"mean time to failure of {gpus:,} GPUs on RSC-1", _rate_inputs(gpus, RSC_1)
+        rows.append(_row("mttf_h", "version 1", statement, inputs, (hours, tolerance), computed=computed, note=note))
     return rows

@@ -1,4 +1,4 @@
-"""The rules of outage causes: what is planned, what is no outage at all, and in which domain a cause can lie."""
+"""Rules of outage causes: planned or not, an outage or not, and the possible domains of a cause."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,37 +7,35 @@ import polars as pl
 from ttf.records.jobs import conform
 from ttf.records.outages.outage_records import RECORD_COLUMNS
 
-# What a rule looks at: each a list of patterns of which one must be found, whatever the case of letters.
-LOOKS_AT = ("level", "class", "cause")
-# And what it says of the records it holds for.
-SAYS = ("planned", "outage", "domain", "part")
+# Columns that a rule matches: each has a list of patterns of which one must match, ignoring case.
+PATTERN_COLUMNS = ("level", "class", "cause")
+# Values that a rule assigns to the records that it matches.
+KEYS = ("planned", "outage", "domain", "part")
 
 
 def with_rules(records: pl.DataFrame, rules: Sequence[Mapping]) -> pl.DataFrame:
-    """The records that are outages, with `planned` and `domain` where a rule says them and the record does not.
+    """Return the records that are outages, with `planned` and `domain` from the rules where the record has none.
 
     rules: each {level, class, cause: patterns of Rust's regex; planned, outage: true or false; domain: texts; part: a
-    text, which takes the place of the class}, tried in order: of each thing said the first rule that holds and says it
-    counts. A rule holds where all it looks at fits; a blank text fits no pattern. Records of which `outage: false`
-    holds are left out.
+    text that replaces the class}, tried in order: the first matching rule that assigns a key sets it. A rule matches if
+    all its patterns do; a blank text matches no pattern. Records with `outage: false` are dropped.
     """
     records = conform(records, RECORD_COLUMNS)
-    said = {key: pl.coalesce(*(_where(rule, key) for rule in rules if key in rule), pl.lit(None)) for key in SAYS}
+    assigned = {key: pl.coalesce(*(_value(rule, key) for rule in rules if key in rule), pl.lit(None)) for key in KEYS}
     frame = records.with_columns(
-        planned=pl.coalesce("planned", said["planned"].cast(pl.Boolean)).fill_null(False),
-        domain=pl.coalesce("domain", said["domain"].cast(pl.String)),
-        **{"class": pl.coalesce(said["part"].cast(pl.String), "class")},
-        is_outage=said["outage"].cast(pl.Boolean).fill_null(True),
+        planned=pl.coalesce("planned", assigned["planned"].cast(pl.Boolean)).fill_null(False),
+        domain=pl.coalesce("domain", assigned["domain"].cast(pl.String)),
+        **{"class": pl.coalesce(assigned["part"].cast(pl.String), "class")},
+        is_outage=assigned["outage"].cast(pl.Boolean).fill_null(True),
     )
     return frame.filter("is_outage").drop("is_outage")
 
 
-def _where(rule: Mapping, key: str) -> pl.Expr:
-    """What the rule says, where it holds; blank elsewhere."""
-    holds = [
+def _value(rule: Mapping, key: str) -> pl.Expr:
+    matches = [
         pl.any_horizontal(pl.col(name).str.contains(f"(?i){pattern}") for pattern in rule[name])
-        for name in LOOKS_AT
+        for name in PATTERN_COLUMNS
         if name in rule
     ]
     value = ", ".join(rule[key]) if key == "domain" else rule[key]
-    return pl.when(pl.all_horizontal(holds or [pl.lit(True)])).then(pl.lit(value))
+    return pl.when(pl.all_horizontal(matches or [pl.lit(True)])).then(pl.lit(value))

@@ -1,4 +1,4 @@
-"""Lives of units that have outages: the time they were up, from the watch's begin or a repair to the next outage."""
+"""Durations of units with outages: up times from the begin of the watch or a repair to the next outage."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,36 +12,35 @@ from ttf.records.lives import LIFE_COLUMNS
 def lives_of_outages(
     outages: pl.DataFrame, exposure: pl.DataFrame, causes: Sequence[str], clusters: Mapping[str, Sequence[str]]
 ) -> pl.DataFrame:
-    """A row per up period within the watch, by unit and time, with LIFE_COLUMNS and these columns:
+    """Return a row per up period within the watch, by unit and time, with LIFE_COLUMNS and more columns.
 
-    system, the group of EXPOSURE; a Boolean per cause, whether it is the level of the outage that ended the life
-    (`Human Error` is human_error); start_s: when the life began; repair_s: seconds that outage lasted, blank if none
-    ended it or it was still open. A life ends in failure where a counted outage begins that nobody planned; a planned
-    one and the end of the watch censor it. A period of no time is no life. clusters: name -> the columns that units
-    have in common.
+    system: the group of EXPOSURE. A Boolean per cause: whether it is the level of the outage that ended the period
+    (`Human Error` is human_error). start_s: begin of the period. repair_s: length of that outage, blank if none or
+    still open. A period ends in failure at a counted unplanned outage; a planned outage and the end of the watch censor
+    it. Periods of no length are dropped. clusters: name -> the columns that units have in common.
     """
     watch = exposure.select("unit_id", "from_s", "until_s", division="group").with_row_index("watch")
     down = watch.join(outages, on="unit_id").filter(
         pl.col("start_s") <= pl.col("until_s"), pl.col("seen_until_s") >= pl.col("from_s")
     )
-    # Outages of a unit do not overlap: each is the end of a period, and the end of the watch that of the last one.
+    # Outages of a unit do not overlap: each ends a period, and the end of the watch ends the last one.
     ends = pl.concat([down, watch.with_columns(start_s="until_s")], how="diagonal").sort(
         "watch", "start_s", "seen_until_s", nulls_last=True
     )
-    begins = pl.max_horizontal("from_s", pl.col("seen_until_s").shift().over("watch"))
-    failed = pl.col("counted").fill_null(False) & ~pl.col("planned").fill_null(True)
+    begin_s = pl.max_horizontal("from_s", pl.col("seen_until_s").shift().over("watch"))
+    is_failure = pl.col("counted").fill_null(False) & ~pl.col("planned").fill_null(True)
     level = pl.col("level").str.to_lowercase().str.replace_all(" ", "_")
-    lives = ends.with_columns(begins=begins, failed=failed).filter(pl.col("start_s") > pl.col("begins"))
+    lives = ends.with_columns(begin_s=begin_s, is_failure=is_failure).filter(pl.col("start_s") > pl.col("begin_s"))
     frame = lives.select(
         unit_id="unit_id",
         life_id=pl.int_range(pl.len()).over("unit_id"),
         entry_s=pl.lit(0),
-        duration_s=pl.col("start_s") - pl.col("begins"),
-        event=pl.when("failed").then(pl.lit("failure")),
+        duration_s=pl.col("start_s") - pl.col("begin_s"),
+        event=pl.when("is_failure").then(pl.lit("failure")),
         nodes=pl.lit(1),
         system="division",
-        **{cause: (pl.col("failed") & (level == cause)).fill_null(False) for cause in causes},
-        start_s="begins",
-        repair_s=pl.when("failed").then("duration_s"),
+        **{cause: (pl.col("is_failure") & (level == cause)).fill_null(False) for cause in causes},
+        start_s="begin_s",
+        repair_s=pl.when("is_failure").then("duration_s"),
     )
     return conform(with_levels(frame, clusters), LIFE_COLUMNS)

@@ -7,8 +7,8 @@ from ttf.records.record_contracts import EXPOSURE, OUTAGE_RECORDS, OUTAGES
 
 CAUSE = ("level", "class", "cause", "domain")
 PLACE = ("node", "rack", "group", "kind")
-# What a format's `outage_records` gives, besides columns of its own; blank where it does not say. seen_until_s: of a
-# record without an end, the last moment at which the unit was still down. flagged: what is odd about the record.
+# Columns of a format's `outage_records`, besides its own; blank if unknown. seen_until_s: for a record without an end,
+# the last moment at which the unit was still down. flagged: oddities of the record.
 RECORD_COLUMNS = {
     **dict.fromkeys(("unit_id", *PLACE), pl.String),
     **dict.fromkeys(("start_s", "end_s", "seen_until_s"), pl.Int64),
@@ -23,29 +23,29 @@ STILL_DOWN = "no end was written"
 
 
 def outages_of(trace: str, records: pl.DataFrame, exposure: pl.DataFrame | None) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """(outages, records), with the columns of OUTAGES and of OUTAGE_RECORDS, by unit and time.
+    """Return (outages, records), with the columns of OUTAGES and of OUTAGE_RECORDS, by unit and time.
 
-    records: RECORD_COLUMNS, none with an end before its start. exposure: of EXPOSURE, None where no one knows which
-    units were watched; every outage then counts, and an open one lasts to the last moment that any record names.
+    records: RECORD_COLUMNS, none with an end before its start. exposure: of EXPOSURE, None if the watched units are
+    unknown; every outage then counts, and an open one lasts to the last moment in any record.
 
     Records of a unit that overlap or touch are one outage. Its cause is that of the record with the earliest start (of
-    several the first by name); it is planned if every record is. An open record makes the outage open.
+    several the first by name). It is planned if every record is. An open record makes the outage open.
     """
     columns = [name for name in records.columns if name not in RECORD_COLUMNS]
     records = conform(records, RECORD_COLUMNS).with_columns(pl.col("planned").fill_null(False))
     last = records.select(pl.max_horizontal("start_s", "end_s", "seen_until_s").max()).item()
-    watched = None if exposure is None else exposure.group_by("unit_id").agg(watched_until=pl.col("until_s").max())
-    until = pl.coalesce("end_s", "seen_until_s", *([] if watched is None else ["watched_until"]), pl.lit(last))
+    watched = None if exposure is None else exposure.group_by("unit_id").agg(watch_end_s=pl.col("until_s").max())
+    latest_s = pl.coalesce("end_s", "seen_until_s", *([] if watched is None else ["watch_end_s"]), pl.lit(last))
     if watched is not None:
         records = records.join(watched, on="unit_id", how="left", maintain_order="left")
-    records = records.with_columns(seen_until_s=pl.max_horizontal("start_s", until)).sort(
+    records = records.with_columns(seen_until_s=pl.max_horizontal("start_s", latest_s)).sort(
         "unit_id", "start_s", "seen_until_s", *CAUSE, nulls_last=True, maintain_order=True
     )
-    so_far = pl.col("seen_until_s").cum_max().shift().over("unit_id")
-    is_first = (pl.col("start_s") > so_far).fill_null(True)
+    latest_end = pl.col("seen_until_s").cum_max().shift().over("unit_id")
+    is_first = (pl.col("start_s") > latest_end).fill_null(True)
     records = records.with_columns(outage=(is_first.cum_sum() - 1).cast(pl.UInt32))
     is_open = pl.col("end_s").is_null().any()
-    several = pl.struct(CAUSE).n_unique() > 1
+    has_several_causes = pl.struct(CAUSE).n_unique() > 1
     merged = records.group_by("outage", "unit_id", maintain_order=True).agg(
         pl.col(*PLACE).drop_nulls().first(),
         pl.col("start_s").min(),
@@ -54,57 +54,57 @@ def outages_of(trace: str, records: pl.DataFrame, exposure: pl.DataFrame | None)
         **{name: pl.col(name).first() for name in CAUSE},
         planned=pl.col("planned").all(),
         flags=pl.col("flagged").drop_nulls().unique(maintain_order=True),
-        several=several,
+        has_several_causes=has_several_causes,
         records=pl.len().cast(pl.Int64),
     )
-    merged = _counted(merged, exposure).with_columns(duration_s=pl.col("end_s") - pl.col("start_s"))
+    merged = _add_counted(merged, exposure).with_columns(duration_s=pl.col("end_s") - pl.col("start_s"))
     flags = {
         STILL_DOWN: pl.col("end_s").is_null(),
         NO_TIME: pl.col("duration_s") == 0,
-        SEVERAL_CAUSES: pl.col("several"),
-        OUTSIDE: pl.col("outside"),
+        SEVERAL_CAUSES: pl.col("has_several_causes"),
+        OUTSIDE: pl.col("is_outside"),
     }
-    said = pl.concat_list("flags", *(pl.when(holds).then(pl.lit(flag)) for flag, holds in flags.items()))
-    flagged = said.list.drop_nulls().list.unique(maintain_order=True).list.join("; ")
+    flag_texts = pl.concat_list("flags", *(pl.when(holds).then(pl.lit(flag)) for flag, holds in flags.items()))
+    flagged = flag_texts.list.drop_nulls().list.unique(maintain_order=True).list.join("; ")
     merged = merged.with_columns(flagged=pl.when(flagged != "").then(flagged), trace=pl.lit(trace))
-    of_records = conform(records.with_columns(trace=pl.lit(trace)), OUTAGE_RECORDS.schema)
+    record_rows = conform(records.with_columns(trace=pl.lit(trace)), OUTAGE_RECORDS.schema)
     return (
         conform(merged, OUTAGES.schema).select(list(OUTAGES.schema)),
-        of_records.select(*OUTAGE_RECORDS.schema, *columns),
+        record_rows.select(*OUTAGE_RECORDS.schema, *columns),
     )
 
 
-def _counted(outages: pl.DataFrame, exposure: pl.DataFrame | None) -> pl.DataFrame:
-    """The outages with counted, and outside: whether any part of it lies where the unit was not watched."""
+def _add_counted(outages: pl.DataFrame, exposure: pl.DataFrame | None) -> pl.DataFrame:
+    """Add `counted`, and `is_outside`: whether part of the outage lies outside the unit's watch."""
     if exposure is None:
-        return outages.with_columns(counted=pl.lit(True), outside=pl.lit(False))
+        return outages.with_columns(counted=pl.lit(True), is_outside=pl.lit(False))
     windows = outages.select("outage", "unit_id", "start_s", "seen_until_s").join(
         exposure.select("unit_id", "from_s", "until_s"), on="unit_id", how="inner"
     )
-    inside = pl.min_horizontal("seen_until_s", "until_s") - pl.max_horizontal("start_s", "from_s")
-    found = windows.group_by("outage").agg(
+    overlap_s = pl.min_horizontal("seen_until_s", "until_s") - pl.max_horizontal("start_s", "from_s")
+    overlaps = windows.group_by("outage").agg(
         counted=began_under_watch().any(),
-        inside_s=inside.clip(lower_bound=0).sum(),
+        inside_s=overlap_s.clip(lower_bound=0).sum(),
     )
-    lasts = pl.col("seen_until_s") - pl.col("start_s")
+    length_s = pl.col("seen_until_s") - pl.col("start_s")
     return (
-        outages.join(found, on="outage", how="left", maintain_order="left")
-        .with_columns(pl.col("counted").fill_null(False), outside=pl.col("inside_s").fill_null(0) < lasts)
+        outages.join(overlaps, on="outage", how="left", maintain_order="left")
+        .with_columns(pl.col("counted").fill_null(False), is_outside=pl.col("inside_s").fill_null(0) < length_s)
         .drop("inside_s")
     )
 
 
 def began_under_watch() -> pl.Expr:
-    """Whether start_s lies in the watch from from_s to until_s; a unit down when the watch begins was down before."""
+    """Return whether start_s lies in the watch, after from_s: a unit down at from_s was down before."""
     return (pl.col("start_s") > pl.col("from_s")) & (pl.col("start_s") <= pl.col("until_s"))
 
 
 def of_nodes(units: pl.DataFrame) -> pl.DataFrame:
-    """The rows of units that are nodes, not parts of one; node: their name."""
+    """Return the rows of units that are whole nodes; node: their name."""
     node = pl.coalesce("node", "unit_id")
     return units.filter(pl.col("unit_id") == node).with_columns(node=node)
 
 
 def exposure_of(trace: str, units: pl.DataFrame) -> pl.DataFrame:
-    """The columns of EXPOSURE, by unit and time. units: unit_id, from_s, until_s, and node, rack, group where known."""
+    """Return the columns of EXPOSURE, by unit and time. units: unit_id, from_s, until_s; optional node, rack, group."""
     return conform(units.with_columns(trace=pl.lit(trace)), EXPOSURE.schema).sort("unit_id", "from_s")

@@ -1,4 +1,4 @@
-"""How well a median is known."""
+"""Distribution-free interval of a median."""
 
 import math
 from collections.abc import Callable
@@ -10,14 +10,14 @@ CONFIDENCE = 0.95
 
 
 def median_interval(n: int, at: Callable[[int], int]) -> tuple[float | None, float | None]:
-    """The distribution-free 95% CI of a median: the l-th smallest and the l-th largest of n values.
+    """Return the distribution-free 95% CI of a median: the l-th smallest and the l-th largest of n values.
 
-    at: gives the value of a rank, 0 the smallest. l is the largest for which at most 2.5 % of the binomial of n and 1/2
-    lie below it; with fewer than 6 values there is none.
+    at: function of a rank (0 the smallest) that returns its value. l: the largest with at most 2.5 % of the binomial of
+    n and 1/2 below it. With fewer than 6 values there is no interval.
     """
     first = max(0, math.floor(n / 2 - 3 * math.sqrt(n)))
-    tries = np.arange(first, n // 2 + 1)
-    enough = tries[bdtr(tries, n, 0.5) <= (1 - CONFIDENCE) / 2] if n else tries[:0]
-    if not enough.size:
+    candidates = np.arange(first, n // 2 + 1)
+    valid = candidates[bdtr(candidates, n, 0.5) <= (1 - CONFIDENCE) / 2] if n else candidates[:0]
+    if not valid.size:
         return None, None
-    return float(at(enough[-1])), float(at(n - 1 - enough[-1]))
+    return float(at(valid[-1])), float(at(n - 1 - valid[-1]))

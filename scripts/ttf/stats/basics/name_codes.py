@@ -1,36 +1,36 @@
-"""Names as whole numbers."""
+"""Numbers for names."""
 
 import numpy as np
 import polars as pl
 
 
-def places_of(names: pl.Series, *others: str) -> tuple[pl.Series, np.ndarray]:
-    """(every name of a Categorical series, and the others, sorted; the place there of each of the series, Int32).
+def places_of(names: pl.Series, *extra_names: str) -> tuple[pl.Series, np.ndarray]:
+    """Return all distinct names of a Categorical series and of `extra_names`, sorted, and their indices.
 
-    Raises ValueError where the series has blanks.
+    The second array (Int32) has the index of each name of the series. Raises ValueError if the series has blanks.
     """
     if names.null_count():
         raise ValueError(f"{names.name} has blanks")
-    seen = names.unique()
-    every = pl.concat([seen.cast(pl.String), pl.Series(others, dtype=pl.String)]).unique().sort()
-    code = seen.to_physical().to_numpy()
-    place_of = np.zeros(int(code.max(initial=0)) + 1, np.int32)
-    place_of[code] = every.search_sorted(seen.cast(pl.String)).to_numpy()
-    return every, place_of[names.to_physical().to_numpy()]
+    distinct = names.unique()
+    sorted_names = pl.concat([distinct.cast(pl.String), pl.Series(extra_names, dtype=pl.String)]).unique().sort()
+    code = distinct.to_physical().to_numpy()
+    index_by_code = np.zeros(int(code.max(initial=0)) + 1, np.int32)
+    index_by_code[code] = sorted_names.search_sorted(distinct.cast(pl.String)).to_numpy()
+    return sorted_names, index_by_code[names.to_physical().to_numpy()]
 
 
 class Numbers:
-    """Numbers of names, from 0 on: alike in all frames as long as this is there; the first names have the first."""
+    """Map names to numbers from 0 on, the same in all frames during the object's lifetime; `first_names` start at 0."""
 
-    def __init__(self, *first: str) -> None:
+    def __init__(self, *first_names: str) -> None:
         self._dtype = pl.Categorical(pl.Categories.random())
-        # Polars forgets them when nothing has them.
-        self._held = pl.Series(first, dtype=pl.String).cast(self._dtype)
+        # Polars drops categories that no series holds.
+        self._first_categories = pl.Series(first_names, dtype=pl.String).cast(self._dtype)
 
     def of(self, names: pl.Expr) -> pl.Expr:
-        """The numbers of names."""
+        """Return the numbers of names."""
         return names.cast(self._dtype).to_physical()
 
     def named(self, numbers: pl.Series) -> pl.Series:
-        """The names of numbers that `of` has given: Categorical."""
+        """Return the names (Categorical) of numbers that `of` returned."""
         return numbers.cat.to(self._dtype)

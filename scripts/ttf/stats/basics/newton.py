@@ -1,4 +1,4 @@
-"""The search for the maximum of a likelihood of a few parameters whose derivatives are known."""
+"""Maximise a likelihood of a few parameters with known derivatives, by Newton's method."""
 
 from collections.abc import Callable
 
@@ -6,22 +6,26 @@ import numpy as np
 
 MOST_STEPS = 200
 LONGEST_STEP = 2.0
-# In log-likelihood: a gain of that little is a step of a hundred-thousandth of a standard error.
+# In log-likelihood: a gain this small is a step of a hundred-thousandth of a standard error.
 LEAST_GAIN = 1e-10
 
 
 def softplus(x: np.ndarray) -> np.ndarray:
-    """Return log(1 + exp(x)): 2 ns a number in place of 14 by np.logaddexp(0, x)."""
+    """Return log(1 + exp(x)): 2 ns per number, against 14 by np.logaddexp(0, x)."""
     return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
 
 
 def ascend(likelihood: Callable[[np.ndarray], tuple], point: np.ndarray) -> tuple[np.ndarray, bool]:
-    """(where the likelihood is highest, whether the search came to its end): Newton's method, always uphill.
+    """Return the point of highest likelihood, and whether the search converged.
 
-    Where the surface bends upwards, the step goes along it all the same (eigenvalues by their size); a step that would
-    lead down is halved.
+    Newton's method, always uphill. Where the surface curves upwards, the step uses the absolute eigenvalues. A step
+    that would lead down is halved.
 
-    likelihood: (point) -> its log, the gradient, the matrix of second derivatives, and anything more.
+    Parameters
+    ----------
+    likelihood: point -> its log, gradient, matrix of second derivatives, and anything else
+    point: (k,) floats
+        Start of the search.
     """
     level, slope, curvature = likelihood(point)[:3]
     for _ in range(MOST_STEPS):
@@ -34,15 +38,15 @@ def ascend(likelihood: Callable[[np.ndarray], tuple], point: np.ndarray) -> tupl
         if gain < LEAST_GAIN:
             return point + step, True
         step *= min(1.0, LONGEST_STEP / float(np.abs(step).max()))
-        # What rounding takes from a sum of this size is no way down.
+        # A decrease within the rounding error of a sum of this size is no decrease.
         rounding = 1e-13 * abs(level)
         for _ in range(40):
-            found = likelihood(point + step)
-            if found[0] >= level - rounding:
+            candidate = likelihood(point + step)
+            if candidate[0] >= level - rounding:
                 break
             step /= 2
         else:
             return point, False
         point = point + step
-        level, slope, curvature = found[:3]
+        level, slope, curvature = candidate[:3]
     return point, False

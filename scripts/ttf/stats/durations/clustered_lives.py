@@ -1,13 +1,13 @@
-"""What estimates of survival owe to each cluster of lives, and intervals that hold when clusters differ.
+"""Influence of each cluster on survival estimates, and intervals that hold when clusters differ.
 
-An estimate by age is a sum over lives of what each adds by its end, less what it had to expect of the hazards that it
-went through (a martingale); the sum over the lives of a cluster is its influence, and the spread of an estimate that of
-the influences (the infinitesimal jackknife, as `survfit` of R's survival has it with `cluster`), each over 1 - h, h
-being the cluster's share of the lives. Quantiles are Student's: see `ttf.stats.clustered`.
+An estimate by age is a sum over durations. Each adds a value at its end, less the value expected from the hazards that
+it passed (a martingale). The sum over the durations of a cluster is the cluster's influence. The variance is the sum of
+squared influences (the infinitesimal jackknife, `survfit` of R's survival with `cluster`), each divided by 1 - h, where
+h is the cluster's share of the durations. Quantiles are Student's: see `ttf.stats.clustered`.
 
-What a life owes depends on who else was at risk, so that one life more changes what all others owe: none of this is a
-sum over blocks of lives that could be kept for the next run, nor is a Cox regression. With 1.3 million lives of 600
-users the curves, tests and regression of `estimate_hazards` are worked out anew in 4 s of processor time.
+The influence of one duration depends on all that were at risk with it, so one more duration changes all influences. No
+sums over blocks of durations can be cached for the next run, here or in a Cox regression. With 1.3 million durations of
+600 users the curves, tests and regression of `estimate_hazards` take 4 s of processor time.
 """
 
 from collections.abc import Sequence
@@ -21,17 +21,17 @@ import polars as pl
 from ttf.stats.basics.order import distinct_rows, first_of_each, places
 from ttf.stats.clustered import UNCLUSTERED, Clusters, why_not
 
-# A sum of squares that falls to this share of its terms is what rounding leaves of them.
+# A sum of squares below this share of its terms is a rounding error.
 ROUNDING = 1e-10
 
 
 @dataclass(frozen=True)
 class ClusterLives:
-    """The lives of one stratum by cluster, age and end: arrays of one length, in the order of these.
+    """Durations of one stratum by cluster, age and end: arrays of one length, sorted by these.
 
-    by: what the clusters are (user, ...). cluster: their numbers. seconds: the durations. code: 0 for a life that none
-    of some events ended, 1 for the first of the events, ... lives: how many a row stands for. divided: the number of
-    the one cluster that the stratum is, where `cluster` numbers the groups within it.
+    by: kind of clusters (user, ...). cluster: their numbers. seconds: durations. code: 0 if none of the given events
+    ended the duration, 1 for the first of the events, ... lives: number of durations of a row. divided: if the stratum
+    is a single cluster, the number of that cluster; then `cluster` numbers its groups.
     """
 
     by: str
@@ -43,12 +43,12 @@ class ClusterLives:
 
     @cached_property
     def first(self) -> np.ndarray:
-        """The first row of each cluster."""
+        """Return the index of the first row of each cluster."""
         return first_of_each(self.cluster)
 
     @cached_property
     def members(self) -> np.ndarray:
-        """The lives of each cluster."""
+        """Return the number of durations of each cluster."""
         return np.add.reduceat(self.lives, self.first).astype(float)
 
     @cached_property
@@ -61,159 +61,163 @@ class ClusterLives:
 
     @cached_property
     def pull(self) -> np.ndarray:
-        """1 / (1 - h) of each cluster; 0 where it holds all lives, of which nothing can be told."""
-        left = 1 - self.clusters.share(self.members)
-        return np.divide(1, left, out=np.zeros(left.size), where=left > 0)
+        """Return 1 / (1 - h) of each cluster; 0 where it holds all durations, so that no variance is estimable."""
+        remainder = 1 - self.clusters.share(self.members)
+        return np.divide(1, remainder, out=np.zeros(remainder.size), where=remainder > 0)
 
     def student(self) -> float:
-        """Student's quantile of a 95% CI; NaN below FEWEST."""
+        """Return Student's quantile of a 95% CI; NaN below FEWEST clusters."""
         return float(self.clusters.student(0.95)[0])
 
     def about(self) -> dict[str, str | float | None]:
-        """cluster_by, clusters, and why_not: why an interval lacks, where it does."""
+        """Return cluster_by, clusters, and why_not: the reason for a missing interval."""
         return {"cluster_by": self.by, "clusters": self.effective, "why_not": why_not(self.effective, self.by)}
 
     def by_cluster(self, values: np.ndarray) -> np.ndarray:
-        """The sum of a value of each row, by cluster."""
+        """Sum a value of each row by cluster."""
         return np.add.reduceat(values, self.first)
 
 
 def about(lives: ClusterLives | None) -> dict[str, str | float | None]:
-    """`ClusterLives.about`; of lives without clusters that there are none."""
+    """Return `ClusterLives.about`; without clusters, the reason that there are none."""
     return {"cluster_by": None, "clusters": None, "why_not": UNCLUSTERED} if lives is None else lives.about()
 
 
 class Influences:
-    """By age, sums over clusters of products of what their lives have added so far.
+    """Sums over clusters, by age, of products of their accumulated values.
 
-    lives: of one stratum; seconds: the ages, ascending, all durations among them. pull: a weight of each cluster, by
-    which its influence is multiplied.
+    lives: durations of one stratum. seconds: ages, ascending, that include all durations. pull: weight of each cluster,
+    by which its influence is multiplied.
 
-    A life adds `own` (of the age and the way it ended) less `passed` of that age when it ends; until then it has passed
-    what there was of it up to now. So the influence of a cluster on an estimate is its sum of what has been added less
-    passed times its lives still at risk, and only ages at which lives of a cluster end change its sums: of ever so many
-    clusters and ages no more is worked out than of the rows.
+    A duration adds `jumps` (a function of age and of its end) less `compensator` of that age when it ends. Until then
+    its value is minus `compensator` of the current age. So the influence of a cluster is its accumulated sum less
+    `compensator` times its durations still at risk. Only ages at which a cluster's durations end change its sums, so
+    the work grows with the number of rows, not with clusters times ages.
     """
 
     def __init__(self, lives: ClusterLives, seconds: np.ndarray, pull: np.ndarray | None = None) -> None:
         self.lives, self.size = lives, seconds.size
-        self.place = places(seconds, lives.seconds).astype(np.int32, copy=False)
+        self.age_index = places(seconds, lives.seconds).astype(np.int32, copy=False)
         self.rows = np.diff(np.append(lives.first, lives.cluster.size))
         self.pull = lives.pull if pull is None else pull
-        of_clusters = lives.members * self.pull
-        self.at_risk = np.repeat(of_clusters, self.rows) - self._so_far(lives.lives * np.repeat(self.pull, self.rows))
-        self.still = self.products(self.at_risk, self.at_risk, np.square(of_clusters))
+        weights = lives.members * self.pull
+        self.at_risk = np.repeat(weights, self.rows) - self._accumulate(lives.lives * np.repeat(self.pull, self.rows))
+        self.at_risk_squares = self.products(self.at_risk, self.at_risk, np.square(weights))
 
-    def added(self, own: Sequence[np.ndarray | None], passed: np.ndarray) -> "Added":
-        """own: by age what lives add that end by no event, the first event, ...; None: nothing."""
+    def added(self, jumps: Sequence[np.ndarray | None], compensator: np.ndarray) -> "InfluenceSums":
+        """Return the accumulated influences of an estimate.
+
+        jumps: by age, the value added by a duration that ends without an event, with the first event, ...; None for
+        zero.
+        """
         lives = self.lives
-        gains = np.tile(-passed, (max(len(own), int(lives.code.max(initial=0)) + 1), 1))
-        for gain, values in zip(gains, own, strict=False):
+        gains = np.tile(-compensator, (max(len(jumps), int(lives.code.max(initial=0)) + 1), 1))
+        for gain, values in zip(gains, jumps, strict=False):
             if values is not None:
                 gain += values
-        # Looked up in one table by end and age, in a third of the time that it takes end by end.
-        at = np.multiply(lives.code, self.size, dtype=np.int64)
-        at += self.place
-        gain = gains.ravel()[at]
-        del at
+        # One lookup table by end and age takes a third of the time of one table for each end.
+        index = np.multiply(lives.code, self.size, dtype=np.int64)
+        index += self.age_index
+        gain = gains.ravel()[index]
+        del index
         gain *= lives.lives
         gain *= np.repeat(self.pull, self.rows)
-        return Added(self, self._so_far(gain), passed)
+        return InfluenceSums(self, self._accumulate(gain), compensator)
 
-    def _so_far(self, values: np.ndarray) -> np.ndarray:
-        """The sum of the values of a cluster up to each of its rows."""
+    def _accumulate(self, values: np.ndarray) -> np.ndarray:
         total, first = np.cumsum(values), self.lives.first
         total -= np.repeat(total[first] - values[first], self.rows)
         return total
 
-    def products(self, one: np.ndarray, other: np.ndarray, at_first: np.ndarray | float = 0.0) -> np.ndarray:
-        """By age the sum over clusters of the product of two sums after each row; at_first: before their first rows."""
-        product, first = one * other, self.lives.first
+    def products(self, left: np.ndarray, right: np.ndarray, at_first: np.ndarray | float = 0.0) -> np.ndarray:
+        """Sum the product of two running sums over clusters, by age; at_first: product before the first rows."""
+        product, first = left * right, self.lives.first
         change = np.empty_like(product)
         np.subtract(product[1:], product[:-1], out=change[1:])
         change[first] = product[first] - at_first
-        return np.sum(at_first) + np.cumsum(np.bincount(self.place, change, self.size))
+        return np.sum(at_first) + np.cumsum(np.bincount(self.age_index, change, self.size))
 
 
 @dataclass(frozen=True)
-class Added:
-    """One of the sums that `Influences` is about: that of a cluster after each row; passed: by age."""
+class InfluenceSums:
+    """Running sums of each cluster after each row, and the compensator by age: see `Influences`."""
 
     influences: Influences
     sums: np.ndarray
-    passed: np.ndarray
+    compensator: np.ndarray
 
     @cached_property
     def squares(self) -> np.ndarray:
         return self.times(self)
 
     @cached_property
-    def with_still(self) -> np.ndarray:
+    def at_risk_products(self) -> np.ndarray:
         return self.influences.products(self.sums, self.influences.at_risk)
 
-    def times(self, other: "Added") -> np.ndarray:
+    def times(self, other: "InfluenceSums") -> np.ndarray:
         return self.influences.products(self.sums, other.sums)
 
-    def se(self, less: "Added | None" = None, factor: np.ndarray | float = 0.0) -> np.ndarray:
-        """By age the standard error of what has these influences, or these less a factor by age times others."""
-        still, passed = self.influences.still, self.passed
-        crossed, squares = self.with_still, self.squares
-        if less is not None:
-            passed = passed - factor * less.passed
-            crossed = crossed - factor * less.with_still
-            squares = squares - 2 * factor * self.times(less) + factor**2 * less.squares
-        terms = squares - 2 * passed * crossed + passed**2 * still
-        return np.sqrt(np.where(terms > ROUNDING * (squares + passed**2 * still), terms, 0.0))
+    def se(self, subtracted: "InfluenceSums | None" = None, factor: np.ndarray | float = 0.0) -> np.ndarray:
+        """Return the standard error by age of these influences, less `factor` (by age) times those of `subtracted`."""
+        at_risk_squares, compensator = self.influences.at_risk_squares, self.compensator
+        at_risk_products, squares = self.at_risk_products, self.squares
+        if subtracted is not None:
+            compensator = compensator - factor * subtracted.compensator
+            at_risk_products = at_risk_products - factor * subtracted.at_risk_products
+            squares = squares - 2 * factor * self.times(subtracted) + factor**2 * subtracted.squares
+        terms = squares - 2 * compensator * at_risk_products + compensator**2 * at_risk_squares
+        return np.sqrt(np.where(terms > ROUNDING * (squares + compensator**2 * at_risk_squares), terms, 0.0))
 
 
 def with_why(table: pl.DataFrame) -> pl.DataFrame:
-    """The table with its why_not added to `reason` where an exact interval stands without a clustered one."""
-    lacks = pl.col("ci_low").is_not_null() & pl.col("ci_low_clustered").is_null()
-    reason = pl.concat_str("reason", pl.when(lacks).then("why_not"), separator="; ", ignore_nulls=True)
+    """Add why_not to `reason` where an exact interval has no clustered counterpart."""
+    is_missing = pl.col("ci_low").is_not_null() & pl.col("ci_low_clustered").is_null()
+    reason = pl.concat_str("reason", pl.when(is_missing).then("why_not"), separator="; ", ignore_nulls=True)
     return table.with_columns(reason=pl.when(reason != "").then(reason)).drop("why_not")
 
 
 def limits_log_log(estimate: np.ndarray, se: np.ndarray, student: float) -> tuple[np.ndarray, np.ndarray]:
-    """(low, high) of shares strictly between 0 and 1, symmetric on the scale log(-log); NaN where se is not above 0.
+    """Return (low, high) of shares strictly between 0 and 1, symmetric on the scale log(-log); NaN if se is 0.
 
-    se: of the logarithm of the estimate.
+    se: standard error of the logarithm of the estimate.
     """
-    inside = (estimate > 0) & (estimate < 1) & (se > 0)
-    base = np.where(inside, estimate, 0.5)
-    # A spread beyond e^30 is an interval from 0 to 1 already.
+    has_interval = (estimate > 0) & (estimate < 1) & (se > 0)
+    base = np.where(has_interval, estimate, 0.5)
+    # An exponent beyond e^30 is already an interval from 0 to 1.
     spread = np.exp(np.minimum(student * se / -np.log(base), 30))
-    return np.where(inside, base**spread, np.nan), np.where(inside, base ** (1 / spread), np.nan)
+    return np.where(has_interval, base**spread, np.nan), np.where(has_interval, base ** (1 / spread), np.nan)
 
 
-def counted(
+def group_by_cluster(
     lives: pl.LazyFrame, stratum: pl.Expr | None, labels: Sequence, level: tuple[str, str], events: Sequence[str]
 ) -> dict[int, ClusterLives]:
-    """The lives of some strata by cluster: place of the label -> `ClusterLives`.
+    """Group the durations of several strata by cluster: index of the label -> `ClusterLives`.
 
-    lives: with duration_s not blank, event and the columns of `ttf.records.clusters`. stratum: the column of the
-    strata, None for one of all; labels: its values that are asked for. level: the column of the clusters, and what
-    these are.
+    lives: with duration_s not blank, event and the columns of `ttf.records.clusters`. stratum: column of the strata,
+    None for one stratum of all. labels: wanted values of it. level: column of the clusters, and their kind.
     """
-    hits = ((pl.col("event") == event).fill_null(False) * pl.lit(code, pl.Int8) for code, event in enumerate(events, 1))
-    code = pl.sum_horizontal(pl.lit(0, pl.Int8), *hits).cast(pl.Int8)
-    wanted = {"cluster": pl.col(level[0]), "duration_s": pl.col("duration_s"), "code": code}
+    codes = ((pl.col("event") == event).fill_null(False) * pl.lit(n, pl.Int8) for n, event in enumerate(events, 1))
+    code = pl.sum_horizontal(pl.lit(0, pl.Int8), *codes).cast(pl.Int8)
+    columns = {"cluster": pl.col(level[0]), "duration_s": pl.col("duration_s"), "code": code}
     if stratum is None:
-        found = lives.select(**wanted).collect(engine="streaming")
-        place = np.zeros(found.height, np.int8)
+        frame = lives.select(**columns).collect(engine="streaming")
+        stratum_index = np.zeros(frame.height, np.int8)
     else:
-        # A join streams; in which order it leaves the rows does not matter.
-        numbers = pl.LazyFrame({"stratum": labels}).with_row_index("place")
-        found = lives.select(stratum=stratum, **wanted).join(numbers, on="stratum").drop("stratum")
-        found = found.collect(engine="streaming")
-        place = found["place"].to_numpy()
-    rows, lives_of = distinct_rows(place, *(found[name].to_numpy() for name in wanted))
-    del found
-    # Of ten million lives: as small as they can be.
+        # A join streams. The order of its rows does not matter.
+        numbers = pl.LazyFrame({"stratum": labels}).with_row_index("stratum_index")
+        frame = lives.select(stratum=stratum, **columns).join(numbers, on="stratum").drop("stratum")
+        frame = frame.collect(engine="streaming")
+        stratum_index = frame["stratum_index"].to_numpy()
+    rows, life_counts = distinct_rows(stratum_index, *(frame[name].to_numpy() for name in columns))
+    del frame
+    # The smallest types that fit, for ten million durations.
     types = (np.int32, np.uint32, np.int64, np.int8)
-    place, cluster, seconds, code = (column.astype(dtype) for column, dtype in zip(rows, types, strict=True))
-    lives_of = lives_of.astype(np.int32)
+    stratum_index, cluster, seconds, code = (column.astype(dtype) for column, dtype in zip(rows, types, strict=True))
+    life_counts = life_counts.astype(np.int32)
     del rows
     return {
-        int(place[start]): ClusterLives(level[1], *(column[start:end] for column in (cluster, seconds, code, lives_of)))
-        for start, end in pairwise([*first_of_each(place), place.size])
+        int(stratum_index[start]): ClusterLives(
+            level[1], *(column[start:end] for column in (cluster, seconds, code, life_counts))
+        )
+        for start, end in pairwise([*first_of_each(stratum_index), stratum_index.size])
     }

@@ -15,18 +15,18 @@ from ttf.stats.durations.strata import ALL, NO_LIFE, alike, by_stratum
 
 SECONDS_A_DAY = 86_400
 MILLI = 1000
-# A rate per 1000 days from less than one day is thousands of times what was seen.
+# A rate per 1000 days from less than one day would be thousands of times the observed count.
 NO_GPU_DAY = "less than one GPU-day: no rate per GPU-day"
 NO_NODE_DAY = "less than one node-day: no rate per node-day"
 
 
 def poisson_limits(failures: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
-    """The exact limits of the expected number of failures, given how many there were (arrays of one length).
+    """Return the exact limits of the expected number of failures for observed numbers (arrays of one length).
 
-    chi2(a/2; 2k) / 2 and chi2(1 - a/2; 2k + 2) / 2, with k the failures and a = 1 - confidence (Garwood 1936). Without
-    failures there is no lower limit (0), and a is not shared with it: the upper limit is the one-sided bound -ln(a) at
-    that confidence (3.0 at 95 %: Hanley & Lippman-Hand 1983). Where about three failures are expected, intervals and
-    bounds taken together cover a little less than stated: 93.8 % in place of 95, 87.0 % in place of 90 at the least.
+    chi2(a/2; 2k) / 2 and chi2(1 - a/2; 2k + 2) / 2, with k failures and a = 1 - confidence (Garwood 1936). Without
+    failures the lower limit is 0, and the upper limit is the one-sided bound -ln(a) at that confidence (3.0 at 95 %:
+    Hanley & Lippman-Hand 1983). Where about three failures are expected, intervals and bounds together cover slightly
+    less than stated: at least 93.8 % for 95, and 87.0 % for 90.
     """
     tail = (1 - confidence) / 2
     # Half a chi-squared quantile with 2k degrees of freedom is a gamma quantile of shape k.
@@ -35,10 +35,10 @@ def poisson_limits(failures: np.ndarray, confidence: float) -> tuple[np.ndarray,
 
 
 def garwood_interval(exposure_s: float, failures: int, confidence: float) -> tuple[float, float | None]:
-    """The exact interval (s) of a mean time to failure: T over the `poisson_limits`, with T the exposure.
+    """Return the exact interval (s) of a mean time to failure: T over the `poisson_limits`, with T the exposure.
 
-    Without failures there is no upper limit (None), and the lower one, T / -ln(1 - confidence), is a one-sided bound.
-    Raises ValueError unless 0 < confidence < 1 and failures >= 0.
+    Without failures there is no upper limit (None). The lower limit, T / -ln(1 - confidence), is then a one-sided
+    bound. Raises ValueError unless 0 < confidence < 1 and failures >= 0.
     """
     if not 0 < confidence < 1 or failures < 0:
         raise ValueError(f"no interval for {failures} failures at confidence {confidence}")
@@ -53,64 +53,69 @@ def mean_time_to_failure(
     confidences: Sequence[float] = (0.9, 0.95),
     block_days: int | None = None,
 ) -> pl.DataFrame:
-    """Mean time to the event by stratum, a row per confidence.
+    """Return the mean time to the event by stratum, a row per confidence.
 
-    lives: duration_s (Int64 s; null is excluded), event, gpu_milli (of the whole life) and nodes (both may
-    be null), and a column per stratification (`all` needs none). Lives that did not end by `event` are
-    censored: their time counts, their end does not.
+    exposure_s is the exact sum of the durations, mttf_s = exposure_s / events, with `garwood_interval`. GPU-days,
+    node-days and the rates count only durations that requested a GPU, events and time alike. The node rate counts those
+    of them with known nodes (all durations, if gpu_milli is blank in all). Missing values are blank, with a reason; so
+    is a rate from less than one GPU-day or node-day. With the columns of `ttf.records.clusters` there is a clustered
+    interval (`Clusters.ratio`).
 
-    exposure_s is the exact sum of the durations, mttf_s = exposure_s / events, its interval that of `garwood_interval`.
-    GPU-days, node-days and the rates count only the lives that asked for a GPU, events and time alike; the node rate
-    only those of them whose nodes are known (where gpu_milli is blank in every life: of all lives). What cannot be
-    given is blank, with a reason; so is a rate from less than one GPU-day or node-day. Where the lives have the columns
-    of `ttf.records.clusters`, the clustered interval stands beside the exact one (`Clusters.ratio`). block_days: for
-    it, lives that have start_s are divided into blocks of so many days (`lives_by_block`); None: each is in one block.
-    Raises ValueError when a stratification has no column, a duration is negative, or a confidence lies
-    outside (0, 1).
+    Parameters
+    ----------
+    lives: durations
+        duration_s (Int64 s; nulls are excluded), event, gpu_milli (of the whole duration) and nodes (both nullable),
+        and a column per stratification (`all` needs none). Durations without `event` are censored.
+    event, strata, confidences: event that counts, stratifications, and confidence levels
+    block_days: length of the blocks into which durations with start_s are split (`lives_by_block`); None: one block
+
+    Raises
+    ------
+    ValueError for a stratification without a column, a negative duration, or a confidence outside (0, 1)
     """
-    sums_of, columns = _sums(lives, event), [name for name in strata if name != ALL]
+    sum_expressions, columns = _sum_expressions(lives, event), [name for name in strata if name != ALL]
     parts = lives_by_block(lives, block_days)
-    # A column `cluster` by itself is a trace's own: Slurm's name of a whole cluster.
-    there = parts.lazy().collect_schema()
-    levels = [name for name in ("cluster", "block") if "cluster_by" in there and name in there]
-    summed = alike(lives, columns, *(levels if parts is lives else []), **sums_of)
-    of_parts = {name: sums_of[name] for name in ("n", "events", "exposure_s")}
-    by_part = summed if parts is lives else alike(parts, columns, *levels, **of_parts)
-    rows, found = [], []
+    # A column `cluster` without cluster_by belongs to the trace: Slurm's name of a whole cluster.
+    schema = parts.lazy().collect_schema()
+    levels = [name for name in ("cluster", "block") if "cluster_by" in schema and name in schema]
+    sums_by_stratum = alike(lives, columns, *(levels if parts is lives else []), **sum_expressions)
+    part_sums = {name: sum_expressions[name] for name in ("n", "events", "exposure_s")}
+    sums_by_part = sums_by_stratum if parts is lives else alike(parts, columns, *levels, **part_sums)
+    rows, limits = [], []
     for stratum_by in strata:
-        in_order = by_stratum(summed, stratum_by, **{name: pl.col(name).sum() for name in sums_of})
-        for sums in in_order.with_columns(pl.col("stratum").cast(pl.String)).iter_rows(named=True):
+        strata_sums = by_stratum(sums_by_stratum, stratum_by, **{name: pl.col(name).sum() for name in sum_expressions})
+        for sums in strata_sums.with_columns(pl.col("stratum").cast(pl.String)).iter_rows(named=True):
             shared = {"event": event, "stratum_by": stratum_by, **sums}
-            rates, rate_reasons = _rates(sums)
+            rates, rate_reasons = _rate_columns(sums)
             for confidence in confidences:
-                mean, mean_reasons = _mean(sums, event, confidence)
+                mean, mean_reasons = _mean_columns(sums, event, confidence)
                 reason = "; ".join(mean_reasons + rate_reasons) or None
                 rows.append(shared | mean | rates | {"confidence": confidence, "reason": reason})
-        found += _clustered(parts, by_part if levels else None, stratum_by, of_parts, confidences)
+        limits += _clustered_intervals(parts, sums_by_part if levels else None, stratum_by, part_sums, confidences)
     exact = frame_of({name: column for name, column in MTTF.items() if "cluster" not in name}, rows)
     keys = ["stratum_by", "stratum", "confidence"]
-    of_clusters = pl.concat(found).rename({f"ci_{end}_clustered": f"ci_{end}_clustered_s" for end in ("low", "high")})
-    return beside(exact, of_clusters, keys, "ci_high_s", "ci_low_clustered_s").select(list(MTTF))
+    clustered = pl.concat(limits).rename({f"ci_{side}_clustered": f"ci_{side}_clustered_s" for side in ("low", "high")})
+    return beside(exact, clustered, keys, "ci_high_s", "ci_low_clustered_s").select(list(MTTF))
 
 
-def _clustered(
+def _clustered_intervals(
     lives: Frame,
-    summed: pl.DataFrame | None,
+    sums_by_part: pl.DataFrame | None,
     stratum_by: str,
-    sums_of: Mapping[str, pl.Expr],
+    sum_expressions: Mapping[str, pl.Expr],
     confidences: Sequence[float],
 ) -> Iterator[pl.DataFrame]:
-    """The intervals that hold when clusters differ, a frame per confidence with stratum_by, stratum, confidence.
+    """Yield the clustered intervals of each confidence, with stratum_by, stratum and confidence.
 
-    summed: `alike` lives of one cluster; None where nothing names clusters.
+    sums_by_part: `alike` durations of one cluster; None if the trace has no clusters.
     """
     labels = pl.lit(ALL) if stratum_by == ALL else pl.col(stratum_by).cast(pl.String)
     labelled = [
         None if frame is None else frame.lazy().with_columns(stratum=labels).drop_nulls("stratum")
-        for frame in (lives, summed)
+        for frame in (lives, sums_by_part)
     ]
-    sums = by_cluster(labelled[0], ["stratum"], summed=labelled[1], **sums_of)
-    # Parts of lives count by their time.
+    sums = by_cluster(labelled[0], ["stratum"], summed=labelled[1], **sum_expressions)
+    # Parts of durations count by their time.
     members = "exposure_s" if "is_last" in lives.lazy().collect_schema() else "n"
     strata, rows, clusters = in_strata(sums, ["stratum"], members)
     exposure, events = (rows[name].to_numpy().astype(float) for name in ("exposure_s", "events"))
@@ -119,30 +124,29 @@ def _clustered(
         yield with_limits(strata, *limits).with_columns(stratum_by=pl.lit(stratum_by), confidence=pl.lit(confidence))
 
 
-def _sums(lives: Frame, event: str) -> dict[str, pl.Expr]:
-    """Counts and exact sums of some of the lives, by their names."""
-    known = pl.col("duration_s").is_not_null()
-    hit = known & (pl.col("event") == event).fill_null(False)
-    with_gpu = (known & (pl.col("gpu_milli") > 0)).fill_null(False)
-    # Where GPUs are not in question (blank in every life: a trace of machines), node-days are those of all lives.
-    of_gpus = lives.lazy().select(pl.col("gpu_milli").count()).collect(engine="streaming").item()
-    with_node = (with_gpu if of_gpus else known) & (pl.col("nodes") > 0).fill_null(False)
-    # Seconds times milli-GPU of a large cluster's years do not fit 64 bits.
-    wide = pl.col("duration_s").cast(pl.Int128)
+def _sum_expressions(lives: Frame, event: str) -> dict[str, pl.Expr]:
+    has_duration = pl.col("duration_s").is_not_null()
+    is_event = has_duration & (pl.col("event") == event).fill_null(False)
+    has_gpu = (has_duration & (pl.col("gpu_milli") > 0)).fill_null(False)
+    # For a trace of machines (gpu_milli blank in every row) node-days are those of all durations.
+    n_gpu_requests = lives.lazy().select(pl.col("gpu_milli").count()).collect(engine="streaming").item()
+    has_node = (has_gpu if n_gpu_requests else has_duration) & (pl.col("nodes") > 0).fill_null(False)
+    # Seconds times milli-GPU over years of a large cluster do not fit 64 bits.
+    duration_s = pl.col("duration_s").cast(pl.Int128)
     return {
-        "n": known.sum(),
-        "events": hit.sum(),
+        "n": has_duration.sum(),
+        "events": is_event.sum(),
         "exposure_s": pl.col("duration_s").cast(pl.Int64).sum(),
-        "gpu_lives": with_gpu.sum(),
-        "gpu_events": (hit & with_gpu).sum(),
-        "gpu_milli_s": pl.when(with_gpu).then(wide * pl.col("gpu_milli")).sum(),
-        "node_lives": with_node.sum(),
-        "node_events": (hit & with_node).sum(),
-        "node_s": pl.when(with_node).then(wide * pl.col("nodes")).sum(),
+        "gpu_lives": has_gpu.sum(),
+        "gpu_events": (is_event & has_gpu).sum(),
+        "gpu_milli_s": pl.when(has_gpu).then(duration_s * pl.col("gpu_milli")).sum(),
+        "node_lives": has_node.sum(),
+        "node_events": (is_event & has_node).sum(),
+        "node_s": pl.when(has_node).then(duration_s * pl.col("nodes")).sum(),
     }
 
 
-def _mean(sums: dict, event: str, confidence: float) -> tuple[dict, list[str]]:
+def _mean_columns(sums: dict, event: str, confidence: float) -> tuple[dict, list[str]]:
     exposure, events = sums["exposure_s"], sums["events"]
     if sums["n"] == 0:
         return {}, [NO_LIFE]
@@ -150,17 +154,17 @@ def _mean(sums: dict, event: str, confidence: float) -> tuple[dict, list[str]]:
         return {}, ["no exposure: every life lasted 0 s"]
     low, high = garwood_interval(exposure, events, confidence)
     if events == 0:
-        none = "no failures" if event == "failure" else f"no {event}"
-        return {"ci_low_s": low}, [f"{none}: lower bound only"]
+        event_words = "no failures" if event == "failure" else f"no {event}"
+        return {"ci_low_s": low}, [f"{event_words}: lower bound only"]
     return {"mttf_s": exposure / events, "ci_low_s": low, "ci_high_s": high}, []
 
 
-def _rates(sums: dict) -> tuple[dict, list[str]]:
-    of_gpus = sums["gpu_lives"] > 0
-    reasons = [] if of_gpus or not sums["n"] else ["none requested a GPU"]
+def _rate_columns(sums: dict) -> tuple[dict, list[str]]:
+    has_gpus = sums["gpu_lives"] > 0
+    reasons = [] if has_gpus or not sums["n"] else ["none requested a GPU"]
     rates = {}
-    if of_gpus:
-        # Integers of any size are divided with one rounding.
+    if has_gpus:
+        # Python divides integers of any size with one rounding.
         rates["gpu_days"] = sums["gpu_milli_s"] / (MILLI * SECONDS_A_DAY)
         if sums["gpu_milli_s"] == 0:
             reasons.append("those that requested a GPU lasted 0 s")
@@ -171,7 +175,7 @@ def _rates(sums: dict) -> tuple[dict, list[str]]:
             rates["failures_per_1000_gpu_days"] = per_day / sums["gpu_milli_s"]
         if sums["node_lives"] == 0:
             reasons.append("none that requested a GPU has its nodes written")
-    if sums["node_s"] > 0 or (of_gpus and sums["node_lives"]):
+    if sums["node_s"] > 0 or (has_gpus and sums["node_lives"]):
         rates["node_days"] = sums["node_s"] / SECONDS_A_DAY
     if sums["node_s"] >= SECONDS_A_DAY:
         rates["failures_per_1000_node_days"] = sums["node_events"] * 1000 * SECONDS_A_DAY / sums["node_s"]

@@ -1,4 +1,4 @@
-"""Lives by stratum, counted up per distinct duration: the one form that every survival estimator reads."""
+"""Counts of durations by stratum and distinct duration: the form that every survival estimator reads."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -8,24 +8,23 @@ import polars as pl
 
 from ttf.records.clusters import level_names
 from ttf.records.jobs import Frame
-from ttf.stats.durations.clustered_lives import ClusterLives, counted
+from ttf.stats.durations.clustered_lives import ClusterLives, group_by_cluster
 
 NO_LIFE = "no life with a known duration"
 ALL = "all"
 NOBODY = np.zeros(0, dtype=np.int64)
 
-# Of more rows only those of the stratification that was asked for last are kept.
-MOST_KEPT = 1 << 23
+# With more rows, only those of the latest stratification stay cached.
+MAX_CACHED_ROWS = 1 << 23
 
 
 @dataclass(frozen=True)
 class Times:
-    """The lives of one stratum by distinct duration, ascending: three Int64 arrays of one length.
+    """Durations of one stratum by distinct length, ascending: three Int64 arrays of one length.
 
-    seconds: the durations. ended: lives that lasted as long. events: those of them that ended by the event;
-    the rest are censored there. late: the ages above 0, ascending, at which lives came under watch (delayed entry);
-    all others were watched from age 0. without_time: lives of unknown duration that ended by the event, which are in
-    none of these.
+    seconds: the durations. ended: number of that length. events: number of these that ended by the event; the others
+    are censored. late: entry ages above 0, ascending (delayed entry); all others were watched from age 0. without_time:
+    number of unknown length that ended by the event; the arrays exclude them.
     """
 
     seconds: np.ndarray
@@ -47,185 +46,188 @@ class Times:
         return int((self.seconds * self.ended).sum() - self.late.sum())
 
     def from_zero(self) -> "Times":
-        """The same lives with a first row at age 0, where nobody ends, unless there is one already."""
+        """Return the same durations with a first row at age 0, where none ends, unless there is one."""
         if self.seconds.size and self.seconds[0] == 0:
             return self
         columns = (np.concatenate(([0], column)) for column in (self.seconds, self.ended, self.events))
         return Times(*columns, self.late, self.without_time)
 
     def at_risk(self, seconds: np.ndarray) -> np.ndarray:
-        """How many lives were under watch and had not ended just before each of some ages, ascending or not.
+        """Return the number of durations at risk just before each age, in any order of ages.
 
-        A life that came under watch at an age is at risk after it; one watched from the start also at age 0.
+        A duration with delayed entry is at risk after its entry age; one watched from the start also at age 0.
         """
-        gone = np.concatenate(([0], np.cumsum(self.ended)))[np.searchsorted(self.seconds, seconds)]
-        still_to_come = self.late.size - np.searchsorted(self.late, seconds)
-        return self.lives - gone - still_to_come
+        n_ended = np.concatenate(([0], np.cumsum(self.ended)))[np.searchsorted(self.seconds, seconds)]
+        n_not_entered = self.late.size - np.searchsorted(self.late, seconds)
+        return self.lives - n_ended - n_not_entered
 
 
-def by_stratum(lives: Frame, stratum_by: str, /, *beside: str, **sums: pl.Expr) -> pl.DataFrame:
-    """Sums of whole numbers over the lives of each stratum, or of each of its combinations with the columns beside.
+def by_stratum(lives: Frame, stratum_by: str, /, *group_columns: str, **sums: pl.Expr) -> pl.DataFrame:
+    """Return sums of whole numbers over the durations of each stratum, or of its combinations with `group_columns`.
 
-    lives: a frame, or one yet to be read; of this the sums are held alone. `all` is one stratum `all`, there without
-    lives too; otherwise `stratum_by` names a column, and lives with null there form none. Rows are in the order of
-    stratum (raw: numbers as numbers, text by text) and of the columns beside, null last.
-    Raises ValueError when there is no such column or a duration (duration_s) is negative.
+    `all` is one stratum `all`, present even without durations; otherwise `stratum_by` names a column, and durations
+    with null there belong to no stratum. A lazy frame stays lazy; only the sums are held. Rows are sorted by stratum
+    (raw: numbers as numbers, text by text) and the group columns, null last. Raises ValueError for a missing column or
+    a negative duration_s.
     """
     lives = lives.lazy()
     if stratum_by == "all":
-        by = [*beside]
+        keys = [*group_columns]
     elif stratum_by in lives.collect_schema():
         lives = lives.drop_nulls(stratum_by)
-        by = [pl.col(stratum_by).alias("stratum"), *beside]
+        keys = [pl.col(stratum_by).alias("stratum"), *group_columns]
     else:
         raise ValueError(f"there is no column {stratum_by!r} to form strata by")
-    # Where durations distinguish groups, each has one.
-    shortest = {} if "duration_s" in beside else {"shortest_s": pl.col("duration_s").min()}
-    # Whole numbers: what order they are added in, a block at a time, does not matter.
-    found = lives.group_by(by).agg(**sums, **shortest) if by else lives.select(**sums, **shortest)
-    found = found.collect(engine="streaming")
-    if (found["shortest_s" if shortest else "duration_s"] < 0).any():
+    # With duration_s among the group columns, each group has one.
+    shortest = {} if "duration_s" in group_columns else {"shortest_s": pl.col("duration_s").min()}
+    # Whole numbers: the order of addition, block by block, does not matter.
+    totals = lives.group_by(keys).agg(**sums, **shortest) if keys else lives.select(**sums, **shortest)
+    totals = totals.collect(engine="streaming")
+    if (totals["shortest_s" if shortest else "duration_s"] < 0).any():
         raise ValueError("a duration is negative")
     if stratum_by == "all":
-        found = found if found.height else found.clear(1).with_columns(pl.col(*sums).fill_null(0))
-        found = found.with_columns(stratum=pl.lit("all"))
-    found = found.select("stratum", *beside, *sums)
-    if not beside:
-        return found.sort("stratum")
-    # To sort each stratum takes a fifth of what it takes to sort all of them together.
-    strata = sorted(found.partition_by("stratum"), key=lambda rows: rows["stratum"][0])
-    return pl.concat([found.clear(), *(rows.sort(beside, nulls_last=True) for rows in strata)])
+        totals = totals if totals.height else totals.clear(1).with_columns(pl.col(*sums).fill_null(0))
+        totals = totals.with_columns(stratum=pl.lit("all"))
+    totals = totals.select("stratum", *group_columns, *sums)
+    if not group_columns:
+        return totals.sort("stratum")
+    # Sorting each stratum takes a fifth of the time of sorting all together.
+    strata = sorted(totals.partition_by("stratum"), key=lambda rows: rows["stratum"][0])
+    return pl.concat([totals.clear(), *(rows.sort(group_columns, nulls_last=True) for rows in strata)])
 
 
-def alike(lives: Frame, strata: Sequence[str], *beside: str, **sums: pl.Expr) -> pl.DataFrame:
-    """Sums of whole numbers over the lives that are alike in every stratum and in the columns beside; duration_s: of
+def alike(lives: Frame, strata: Sequence[str], *group_columns: str, **sums: pl.Expr) -> pl.DataFrame:
+    """Return sums of whole numbers over the durations with equal strata and group columns, and the shortest duration_s.
 
-    the shortest of them. What adds up over these adds up over the lives, which are read once for all stratifications.
+    Sums over these add up to sums over all, so the durations are read once for all stratifications.
     """
-    there = lives.lazy().collect_schema()
-    # One that has no column is for `by_stratum` to name.
-    by = [*(name for name in strata if name in there), *beside]
+    schema = lives.lazy().collect_schema()
+    # `by_stratum` reports a stratification without a column.
+    keys = [*(name for name in strata if name in schema), *group_columns]
     sums = {**sums, "duration_s": pl.col("duration_s").min()}
-    return (lives.lazy().group_by(by).agg(**sums) if by else lives.lazy().select(**sums)).collect(engine="streaming")
+    lazy = lives.lazy().group_by(keys).agg(**sums) if keys else lives.lazy().select(**sums)
+    return lazy.collect(engine="streaming")
 
 
-# A life that ended no later than it came under watch never was at risk.
+# A duration that ended no later than its entry was never at risk.
 _UNDER_WATCH = (pl.col("entry_s") == 0) | (pl.col("duration_s") > pl.col("entry_s"))
 
 
 def since_watched(lives: Frame) -> Frame:
-    """The lives that were ever under watch, with the time (duration_s) that each was: what adds up to exposure."""
+    """Return the durations that were ever at risk, with duration_s from entry on: their exposure."""
     return lives.filter(_UNDER_WATCH).with_columns(duration_s=pl.col("duration_s") - pl.col("entry_s"))
 
 
 class CountedLives:
-    """Lives counted by stratum and duration, each stratification once, when it is first asked for.
+    """Durations counted by stratum and length, each stratification once, on first use.
 
-    lives: a frame, or one yet to be read, with duration_s (Int64 seconds; null, unknown, is excluded), event (String;
-    null and any other than one of `events` censor) and the strata's columns; for delayed entry also entry_s (Int64
-    seconds, not negative): such a life is at risk from that age on, and one never at risk is excluded.
-    Durations being whole seconds, the counts grow far more slowly than the lives.
+    lives: frame or lazy frame with duration_s (Int64 seconds; null is excluded), event (String; null and words outside
+    `events` censor) and the columns of the strata; for delayed entry also entry_s (Int64 seconds, not negative): such a
+    duration is at risk from that age on, and excluded if never at risk. Durations are whole seconds, so the counts grow
+    far more slowly than the rows.
     """
 
     def __init__(self, lives: Frame, events: Sequence[str]) -> None:
         self.lives, self.events = lives.lazy(), list(events)
-        self._counted: dict[str, dict[str, list[np.ndarray]]] = {}
-        # Of unknown duration, ended by each event.
+        self._counts: dict[str, dict[str, list[np.ndarray]]] = {}
+        # Number of unknown duration that ended by each event.
         self._without_time: dict[str, dict[str, list[int]]] = {}
         self._by_cluster: dict[str, dict[str, ClusterLives]] = {}
-        self._named: tuple[str | None, ...] | None = None
+        self._cluster_names: tuple[str | None, ...] | None = None
 
     def times(self, stratum_by: str, delayed_entry: bool = False) -> Iterator[tuple[str, list[Times]]]:
-        """(label, times of each event) of each stratum in order; errors: see `by_stratum`.
+        """Yield (label, times of each event) of each stratum in order; errors as in `by_stratum`.
 
-        A stratum whose lives all lack a duration comes with empty times. Labels are the raw values as text.
+        A stratum with only unknown durations has empty times. Labels are the raw values as text.
         """
-        if stratum_by not in self._counted:
-            counted = self._count(self.lives, stratum_by)
-            self._counted[stratum_by] = dict(_columns(counted))
-            unknown = counted.filter(pl.col("duration_s").is_null()).drop("duration_s", "ended")
+        if stratum_by not in self._counts:
+            totals = self._count(self.lives, stratum_by)
+            self._counts[stratum_by] = dict(_strata_columns(totals))
+            unknown = totals.filter(pl.col("duration_s").is_null()).drop("duration_s", "ended")
             unknown = unknown.with_columns(pl.col("stratum").cast(pl.String))
-            self._without_time[stratum_by] = {label: hits for label, *hits in unknown.iter_rows()}
-        gone, late = {}, {}
+            self._without_time[stratum_by] = {label: n_events for label, *n_events in unknown.iter_rows()}
+        excluded, late_entries = {}, {}
         if delayed_entry:
-            gone = dict(_columns(self._count(self.lives.filter(~_UNDER_WATCH.fill_null(False)), stratum_by)))
-            came = self.lives.filter(_UNDER_WATCH & (pl.col("entry_s") > 0))
-            late = dict(_columns(by_stratum(came, stratum_by, "entry_s", lives=pl.len())))
-        for label, columns in self._counted[stratum_by].items():
+            never_watched = self.lives.filter(~_UNDER_WATCH.fill_null(False))
+            excluded = dict(_strata_columns(self._count(never_watched, stratum_by)))
+            late_lives = self.lives.filter(_UNDER_WATCH & (pl.col("entry_s") > 0))
+            late_entries = dict(_strata_columns(by_stratum(late_lives, stratum_by, "entry_s", lives=pl.len())))
+        for label, columns in self._counts[stratum_by].items():
             seconds, *counts = (column.astype(np.int64) for column in columns)
-            if label in gone:
-                places = np.searchsorted(seconds, gone[label][0])
-                for count, never in zip(counts, gone[label][1:], strict=True):
-                    count[places] -= never
-                left = counts[0] > 0
-                seconds, *counts = (column[left] for column in (seconds, *counts))
-            ended, *hits = counts
-            entries = np.repeat(*late[label]) if label in late else NOBODY
-            unknown = self._without_time[stratum_by].get(label, [0] * len(hits))
-            yield label, [Times(seconds, ended, hit, entries, of) for hit, of in zip(hits, unknown, strict=True)]
+            if label in excluded:
+                indices = np.searchsorted(seconds, excluded[label][0])
+                for count, n_never in zip(counts, excluded[label][1:], strict=True):
+                    count[indices] -= n_never
+                remains = counts[0] > 0
+                seconds, *counts = (column[remains] for column in (seconds, *counts))
+            ended, *event_counts = counts
+            entries = np.repeat(*late_entries[label]) if label in late_entries else NOBODY
+            unknown = self._without_time[stratum_by].get(label, [0] * len(event_counts))
+            events = zip(event_counts, unknown, strict=True)
+            yield label, [Times(seconds, ended, n_events, entries, n_unknown) for n_events, n_unknown in events]
 
     def by_cluster(self, stratum_by: str) -> dict[str, ClusterLives]:
-        """Label -> the lives of each stratum by cluster, those of known duration; nothing where nothing names clusters.
+        """Return label -> durations of known length by cluster of each stratum; {} if the trace has no clusters.
 
-        A stratum that is one cluster alone (an account of one user, one system of several) is divided by its groups.
+        A stratum that is a single cluster (an account of one user, one system) is split by its groups.
         """
         if stratum_by not in self._by_cluster:
-            if not (named := self._named_clusters()):
+            if not (level_words := self._get_cluster_names()):
                 return {}
-            known = self.lives.filter(pl.col("duration_s").is_not_null())
+            timed = self.lives.filter(pl.col("duration_s").is_not_null())
             stratum, labels = None, [ALL]
             if stratum_by != ALL:
                 stratum = pl.col(stratum_by)
-                labels = known.select(stratum).drop_nulls().unique().collect(engine="streaming").to_series().sort()
-            found = counted(known, stratum, labels, ("cluster", named[0]), self.events)
-            if alone := [place for place, of in found.items() if of.first.size == 1]:
-                within = (
-                    known if stratum is None else known.filter(stratum.is_in(pl.Series(labels).gather(alone).implode()))
-                )
-                groups = counted(within, stratum, labels, ("group", named[1]), self.events)
-                found |= {place: replace(groups[place], divided=int(found[place].cluster[0])) for place in alone}
+                labels = timed.select(stratum).drop_nulls().unique().collect(engine="streaming").to_series().sort()
+            strata = group_by_cluster(timed, stratum, labels, ("cluster", level_words[0]), self.events)
+            if single := [index for index, members in strata.items() if members.first.size == 1]:
+                split = timed
+                if stratum is not None:
+                    split = timed.filter(stratum.is_in(pl.Series(labels).gather(single).implode()))
+                groups = group_by_cluster(split, stratum, labels, ("group", level_words[1]), self.events)
+                strata |= {index: replace(groups[index], divided=int(strata[index].cluster[0])) for index in single}
             names = pl.Series(labels).cast(pl.String).to_list()
-            rows = sum(of.cluster.size for of in found.values())
-            if rows + sum(of.cluster.size for kept in self._by_cluster.values() for of in kept.values()) > MOST_KEPT:
+            rows = sum(members.cluster.size for members in strata.values())
+            cached = (members for cached_strata in self._by_cluster.values() for members in cached_strata.values())
+            if rows + sum(members.cluster.size for members in cached) > MAX_CACHED_ROWS:
                 self._by_cluster.clear()
-            self._by_cluster[stratum_by] = {names[place]: of for place, of in found.items()}
+            self._by_cluster[stratum_by] = {names[index]: members for index, members in strata.items()}
         return self._by_cluster[stratum_by]
 
-    def _named_clusters(self) -> tuple[str | None, ...]:
-        """What the clusters and the groups of these lives are; nothing where nothing names any."""
-        if self._named is None:
+    def _get_cluster_names(self) -> tuple[str | None, ...]:
+        if self._cluster_names is None:
             names = level_names(self.lives)
-            self._named = () if names[0] is None else names
-        return self._named
+            self._cluster_names = () if names[0] is None else names
+        return self._cluster_names
 
     def _count(self, lives: pl.LazyFrame, stratum_by: str) -> pl.DataFrame:
-        hits = {str(place): (pl.col("event") == event).sum() for place, event in enumerate(self.events)}
-        return by_stratum(lives, stratum_by, "duration_s", ended=pl.len(), **hits)
+        event_counts = {str(index): (pl.col("event") == event).sum() for index, event in enumerate(self.events)}
+        return by_stratum(lives, stratum_by, "duration_s", ended=pl.len(), **event_counts)
 
 
-def _columns(counted: pl.DataFrame) -> Iterator[tuple[str, list[np.ndarray]]]:
-    """(label, its columns) of each stratum of `by_stratum` with a column beside; without the row where that is null."""
-    beside = counted.columns[1]
-    strata = counted.group_by("stratum", maintain_order=True).agg(rows=pl.col(beside).count())
-    columns = [column.to_numpy() for column in counted.drop_nulls(beside).drop("stratum")]
-    first = 0
+def _strata_columns(totals: pl.DataFrame) -> Iterator[tuple[str, list[np.ndarray]]]:
+    """Yield (label, columns) of each stratum of `by_stratum` with one group column; without rows where it is null."""
+    group_column = totals.columns[1]
+    strata = totals.group_by("stratum", maintain_order=True).agg(rows=pl.col(group_column).count())
+    columns = [column.to_numpy() for column in totals.drop_nulls(group_column).drop("stratum")]
+    start = 0
     for label, rows in strata.with_columns(pl.col("stratum").cast(pl.String)).iter_rows():
-        yield label, [column[first : first + rows] for column in columns]
-        first += rows
+        yield label, [column[start : start + rows] for column in columns]
+        start += rows
 
 
 Lives = pl.DataFrame | pl.LazyFrame | CountedLives
 
 
 def counted_lives(lives: Lives, events: Sequence[str]) -> CountedLives:
-    """The lives counted, unless they are already."""
+    """Count the durations, unless they are counted already."""
     return lives if isinstance(lives, CountedLives) else CountedLives(lives, events)
 
 
 def times_by_stratum(
     lives: Lives, event: str, stratum_by: str, delayed_entry: bool = False
 ) -> Iterator[tuple[str, Times]]:
-    """(label, times) of each stratum in order: `CountedLives.times` of one event, any other being censoring."""
+    """Yield (label, times) of each stratum in order: `CountedLives.times` of one event; others censor."""
     for label, (times,) in competing_times_by_stratum(lives, [event], stratum_by, delayed_entry):
         yield label, times
 
@@ -233,20 +235,20 @@ def times_by_stratum(
 def competing_times_by_stratum(
     lives: Lives, events: Sequence[str], stratum_by: str, delayed_entry: bool = False
 ) -> Iterator[tuple[str, list[Times]]]:
-    """(label, times of each event) of each stratum in order: `times_by_stratum` of some events that end lives."""
-    of_strata = counted_lives(lives, events)
-    places = [of_strata.events.index(event) for event in events]
-    for label, times in of_strata.times(stratum_by, delayed_entry):
-        yield label, [times[place] for place in places]
+    """Yield (label, times of each event) of each stratum in order: `times_by_stratum` of competing events."""
+    counted = counted_lives(lives, events)
+    indices = [counted.events.index(event) for event in events]
+    for label, times in counted.times(stratum_by, delayed_entry):
+        yield label, [times[index] for index in indices]
 
 
 def stacked(curves: Sequence[tuple[Mapping[str, str], Mapping[str, np.ndarray]]]) -> pl.DataFrame:
-    """Curves, each of (labels, columns), one below the other: the labels on each of its rows; blank where NaN.
+    """Concatenate curves of (labels, columns): the labels repeat on each row; NaN becomes blank.
 
-    At least one curve; all have the same labels and columns, the columns of one curve are of one length.
+    At least one curve; all have the same labels and columns, and the columns of one curve have one length.
     """
     labels = pl.DataFrame([names for names, _ in curves])
-    columns = {name: np.concatenate([of[name] for _, of in curves]) for name in curves[0][1]}
-    rows = [next(iter(of.values())).size for _, of in curves]
+    columns = {name: np.concatenate([curve[name] for _, curve in curves]) for name in curves[0][1]}
+    rows = [next(iter(curve.values())).size for _, curve in curves]
     frame = labels[np.repeat(np.arange(len(curves)), rows)].hstack(pl.DataFrame(columns))
     return frame.with_columns(pl.selectors.float().fill_nan(None))

@@ -1,4 +1,4 @@
-"""The failure rate of a node that runs are planned with, and one's habits of checkpointing."""
+"""Failure rate of a node for planning runs, and checkpointing habits."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field
@@ -9,21 +9,21 @@ from ttf.stats.durations.mttf import SECONDS_A_DAY
 from ttf.stats.large_runs.ettr import Plan
 from ttf.stats.large_runs.projection import FEWEST_MEASURED
 
-# The interval of a node's failure rate that the rows `low` and `high` are at.
+# Confidence of the rows `low` and `high` of a node's failure rate.
 CONFIDENCE = 0.9
-# The size, in GPUs, that the report answers for where a run of LARGE_TRACE was seen.
+# The report plans a run of LARGE_RUN GPUs if the trace has a run of LARGE_TRACE.
 LARGE_RUN, LARGE_TRACE = 1024, 256
 RATE_UNIT = "failures per 1000 node-days"
 BEST_INTERVAL = "best checkpoint interval"
 FASTER_WRITES = "checkpoint write ten times faster"
-# The rows of ettr.csv for a run: at the projected failure rate and at that of the runs of its size, each with its ends.
+# Rows of ettr.csv for a run: the projected failure rate, and that of runs of its size, each with limits.
 ESTIMATE = ("estimate", "low", "high")
 MEASURED = ("measured_rate", "measured_rate_low", "measured_rate_high")
 
 
 @dataclass(frozen=True)
 class Habits:
-    """How runs are made, in seconds: work between checkpoints, writing one, starting up, waiting, work to do."""
+    """Habits of a run in seconds: work between checkpoints, one write, start-up, queue wait, total work."""
 
     interval_s: float
     write_s: float
@@ -35,16 +35,16 @@ class Habits:
         return Plan(failures_per_s, *astuple(self))
 
 
-def habits_asked(asked: Mapping, queue_s: float) -> list[Habits]:
-    """Those that the configuration asks about: one for each checkpoint interval."""
+def habits_asked(settings: Mapping, queue_s: float) -> list[Habits]:
+    """Return the habits that the configuration lists: one for each checkpoint interval."""
     return [
-        Habits(interval, asked["checkpoint_write_s"], asked["restart_s"], queue_s, asked["productive_s"])
-        for interval in asked["checkpoint_intervals_s"]
+        Habits(interval, settings["checkpoint_write_s"], settings["restart_s"], queue_s, settings["productive_s"])
+        for interval in settings["checkpoint_intervals_s"]
     ]
 
 
 def habit_columns(habit: Habits | Plan) -> dict[str, float]:
-    """Their columns in the tables of plans."""
+    """Return the habits as columns of the tables of plans."""
     return {
         "checkpoint_interval_s": habit.interval_s,
         "checkpoint_write_s": habit.write_s,
@@ -56,11 +56,11 @@ def habit_columns(habit: Habits | Plan) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class NodeRate:
-    """Failures per node and day with an interval, and the GPUs of a node (None: the machines have none, or unknown).
+    """Failures per node and day with an interval, and the GPUs of a node (None: no GPUs, or unknown).
 
-    A bound that cannot be had is None; so is the estimate, and then `reason` says why. projects_to: the most nodes of a
-    run that it may be projected to, no_projection: why no larger (`ttf.stats.large_runs.projection.reach_of`).
-    measured: of sizes with failures enough, (fewest GPUs, most GPUs) -> mean time to failure (s) of such runs with its
+    A missing bound is None. A missing estimate is None, and `reason` explains it. projects_to: largest number of nodes
+    for which the rate may be projected. no_projection: why no larger one (`ttf.stats.large_runs.projection.reach_of`).
+    measured: for sizes with enough failures, (fewest GPUs, most GPUs) -> mean time to failure (s) of such runs and its
     interval.
     """
 
@@ -75,49 +75,50 @@ class NodeRate:
 
     @property
     def in_nodes(self) -> bool:
-        """Whether sizes are numbers of nodes, because GPUs are not in question."""
+        """Return whether sizes are numbers of nodes, because the data have no GPUs."""
         return self.node_gpus is None
 
     def bounds(self, gpus: int | None, nodes: int | None) -> list[tuple[str, float]]:
-        """The failures per node and day that a run of this size can be planned with, named as in ettr.csv.
+        """Return the failures per node and day for planning a run of this size, named as in ettr.csv.
 
-        `estimate`, `low` and `high`, as far as the rate may be projected; `measured_rate` and its ends, of runs of this
-        size. A bound that cannot be had is left out.
+        `estimate`, `low` and `high`, if the rate may be projected that far; `measured_rate` and its limits, of runs of
+        this size. Missing bounds are left out.
         """
-        named: list[tuple[str, float | None]] = []
+        rates: list[tuple[str, float | None]] = []
         if not self.why_not(nodes):
-            named += zip(ESTIMATE, (self.estimate, self.low, self.high), strict=True)
-        for (fewest, most), times in self.measured.items():
+            rates += zip(ESTIMATE, (self.estimate, self.low, self.high), strict=True)
+        for (fewest, most), times_s in self.measured.items():
             if gpus is not None and fewest <= gpus <= most:
-                named += zip(MEASURED, (SECONDS_A_DAY / (nodes * time) for time in times), strict=True)
-        return [(name, rate) for name, rate in named if rate is not None]
+                rates += zip(MEASURED, (SECONDS_A_DAY / (nodes * time_s) for time_s in times_s), strict=True)
+        return [(name, rate) for name, rate in rates if rate is not None]
 
     def why_not(self, nodes: int | None) -> str | None:
-        """Why a run of so many nodes has no projected rate; None where it has."""
+        """Return why a run of this many nodes has no projected rate; None if it has one."""
         if self.estimate is None:
             return self.reason or "the failure rate of a node is not known"
         return self.no_projection if nodes > self.projects_to else None
 
     def sizes(self, sizes: Sequence[int]) -> list[tuple[int | None, int | None]]:
-        """(GPUs, nodes) of each size; whole nodes, rounded up."""
+        """Return (GPUs, nodes) of each size; nodes are rounded up to whole ones."""
         if self.in_nodes:
             return [(None, size) for size in sizes]
         return [(size, None if self.node_gpus is None else -(-size // self.node_gpus)) for size in sizes]
 
 
-def node_rate(table: pl.DataFrame, by_gpus: pl.DataFrame) -> NodeRate:
-    """The failure rate of a node from node_failure_rate.csv and mttf_by_gpus.csv, with its interval at CONFIDENCE.
+def node_rate(table: pl.DataFrame, mttf_by_gpus: pl.DataFrame) -> NodeRate:
+    """Return the failure rate of a node from node_failure_rate.csv and mttf_by_gpus.csv, with its interval.
 
-    Where failures of any kind stand for those of infrastructure, no size counts as measured.
+    The interval is at CONFIDENCE. If failures of any kind replace infrastructure failures, no size counts as measured.
     """
     row = rate_row(table)
     # Without time at risk there is no mean.
-    enough = (pl.col("failures") >= FEWEST_MEASURED) & (pl.col("mttf_s") > 0)
-    sizes = by_gpus.filter(enough & (row["basis"] != "proxy"))
-    # A higher rate is a shorter time: its lower end is the upper one of the mean time.
-    clustered = pl.col("ci_low_clustered_s").is_not_null()
-    ends = (pl.when(clustered).then(f"ci_{end}_clustered_s").otherwise(f"ci_{end}_s") for end in ("high", "low"))
-    measured = sizes.select("gpus_low", "gpus_high", "mttf_s", *ends).iter_rows()
+    has_enough = (pl.col("failures") >= FEWEST_MEASURED) & (pl.col("mttf_s") > 0)
+    sizes = mttf_by_gpus.filter(has_enough & (row["basis"] != "proxy"))
+    # A higher rate is a shorter time: the lower limit of the rate is the upper limit of the mean time.
+    is_clustered = pl.col("ci_low_clustered_s").is_not_null()
+    sides = ("high", "low")
+    bounds = (pl.when(is_clustered).then(f"ci_{side}_clustered_s").otherwise(f"ci_{side}_s") for side in sides)
+    measured = sizes.select("gpus_low", "gpus_high", "mttf_s", *bounds).iter_rows()
     return NodeRate(
         row["failures_per_node_day"],
         *interval_of_rate(row),
@@ -125,40 +126,40 @@ def node_rate(table: pl.DataFrame, by_gpus: pl.DataFrame) -> NodeRate:
         row["reason"],
         row["projects_to_nodes"],
         row["no_projection"],
-        {(low, high): tuple(times) for low, high, *times in measured},
+        {(low, high): tuple(durations_s) for low, high, *durations_s in measured},
     )
 
 
 def interval_of_rate(row: Mapping[str, float | None]) -> tuple[float | None, float | None]:
-    """The ends of the failures per node and day, of a row of node_failure_rate.csv: clustered where there are any."""
+    """Return the limits of the failures per node and day of a row of node_failure_rate.csv, clustered if any."""
     if row.get("ci_low_clustered") is not None:
         return row["ci_low_clustered"] / 1000, row["ci_high_clustered"] / 1000
     return row["ci_low_per_node_day"], row["ci_high_per_node_day"]
 
 
 def rate_row(table: pl.DataFrame) -> dict:
-    """The row of node_failure_rate.csv that is at CONFIDENCE."""
+    """Return the row of node_failure_rate.csv at CONFIDENCE."""
     return table.row(by_predicate=pl.col("confidence") == CONFIDENCE, named=True)
 
 
-def target_size(row: Mapping, asked: int | str) -> int:
-    """The size of the run that the report answers for: as asked; `auto`: LARGE_RUN, else the largest run of the trace.
+def target_size(row: Mapping, setting: int | str) -> int:
+    """Return the size of the run that the report plans: as configured, else LARGE_RUN or the largest run.
 
-    row: of `rate_row`. Components form no runs, and of some traces no size is known: theirs is LARGE_RUN.
+    row: of `rate_row`. Components form no runs, and some traces have no known sizes: both get LARGE_RUN.
     """
     largest = row["largest_run_nodes"] * (row["node_gpus"] or 1)
-    if asked != "auto":
-        return asked
+    if setting != "auto":
+        return setting
     return LARGE_RUN if row["basis"] == "component" or largest >= LARGE_TRACE or not largest else largest
 
 
-def size_of_the_run(assumed: pl.DataFrame) -> int:
-    """The size that `target_size` gave, out of ettr_assumptions.csv."""
-    return int(assumed.filter(assumption="size of the run")["amount"].item())
+def size_of_the_run(assumptions: pl.DataFrame) -> int:
+    """Return the size that `target_size` chose, from ettr_assumptions.csv."""
+    return int(assumptions.filter(assumption="size of the run")["amount"].item())
 
 
-def habits_of(assumed: pl.DataFrame) -> Habits:
-    """The habits that a plan rests on, out of ettr_assumptions.csv."""
-    amounts = dict(assumed.select("assumption", "amount").iter_rows())
+def habits_of(assumptions: pl.DataFrame) -> Habits:
+    """Return the habits of a plan from ettr_assumptions.csv."""
+    amounts = dict(assumptions.select("assumption", "amount").iter_rows())
     kinds = ("checkpoint interval", "checkpoint write", "start-up", "queue", "work of the run")
     return Habits(*(amounts[kind] for kind in kinds))

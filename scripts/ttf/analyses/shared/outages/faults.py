@@ -1,17 +1,17 @@
-"""Records -> faults: what began anew, in an outage or not."""
+"""Records -> faults: records that start a new fault, in an outage or not."""
 
 import polars as pl
 
 
 def faults(records: pl.DataFrame) -> pl.DataFrame:
-    """The records that are faults of their own, by unit and time; records: of OUTAGE_RECORDS.
+    """Return the records that are new faults, by unit and time; records: of OUTAGE_RECORDS.
 
-    One that goes on at the very end of another of its unit is the same fault, named anew (as Slurm does when the reason
-    changes), and one that starts with another is its repetition.
+    A record that starts exactly at the end of another of its unit is the same fault with a new name (Slurm writes one
+    when the reason changes). A record that starts with another repeats it.
     """
     records = records.sort("unit_id", "start_s", "end_s", nulls_last=True, maintain_order=True)
-    # An open one ends after all others.
-    so_far = pl.col("end_s").fill_null(pl.lit(2**62)).cum_max().shift().over("unit_id")
-    before = pl.col("start_s").shift().over("unit_id")
-    anew = (pl.col("start_s") != so_far) & (pl.col("start_s") != before)
-    return records.filter(anew.fill_null(True))
+    # An open record ends after all others.
+    latest_end = pl.col("end_s").fill_null(pl.lit(2**62)).cum_max().shift().over("unit_id")
+    previous_start = pl.col("start_s").shift().over("unit_id")
+    is_new = (pl.col("start_s") != latest_end) & (pl.col("start_s") != previous_start)
+    return records.filter(is_new.fill_null(True))

@@ -1,9 +1,9 @@
-"""Simulated outages of many units over some time, many times over, all at once.
+"""Simulate outages of many units over some time, in many replicates at once.
 
-Two ways. `renewals`: independent units, each up and down in turn, with times drawn from a distribution; stationary from
-the first moment on (who is down is drawn, and the time left is that of a random moment: Cox 1962, Renewal Theory,
-section 5.4). `resampled`: the trace's own days or weeks of all units together, put behind each other at random (Kuensch
-1989), which keeps what fails together.
+`renewals` simulates independent units that alternate between up and down times drawn from a distribution. They are
+stationary from the first moment: the initial state is drawn, and the residual time is that of a random moment (Cox
+1962, Renewal Theory, section 5.4). `resampled` joins the trace's own days or weeks of all units in random order
+(Kuensch 1989), which keeps simultaneous failures together.
 """
 
 from collections.abc import Iterator
@@ -16,37 +16,37 @@ import polars as pl
 from ttf.analyses.shared.outages.units_down import expand_ranges
 from ttf.stats.basics.order import order_by
 
-# Units of all replicates that are worked on together: some 100 MB.
+# Units of all replicates in one batch: some 100 MB.
 MOST_UNITS = 1 << 19
-# Points that stand for a distribution of observed times.
-POINTS, MET = 4096, 1 << 16
-# Fewer observed times than that tell no shape.
+# Points that represent a distribution of observed times, and of times under way at a random moment.
+POINTS, LENGTH_BIASED_POINTS = 4096, 1 << 16
+# With fewer observed times the distribution is taken as exponential.
 FEWEST_TIMES = 10
-# Starts and ends of simulated outages (Int64 each), where replicate r lasts from r to r + 1 horizons.
+# Starts and ends of simulated outages (Int64 each); replicate r lasts from r to r + 1 horizons.
 Spans = tuple[np.ndarray, np.ndarray]
 Resampled = Iterator[tuple[np.ndarray, np.ndarray, slice, int]]
 
 
 @dataclass(frozen=True)
 class Exponential:
-    """mean: in s."""
+    """Exponential times. mean: in s."""
 
     mean: float
 
     def draw(self, rng: np.random.Generator, n: int) -> np.ndarray:
         return rng.exponential(self.mean, n)
 
-    # What is left, at a random moment, of the time under way.
-    left = draw
+    # The residual time at a random moment has the same distribution.
+    draw_residual = draw
 
     def left_longer(self, time_s: float) -> float:
-        """P(what is left > time_s)."""
+        """Return P(residual time > time_s)."""
         return float(np.exp(-time_s / self.mean))
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """values: times (s) of which each is as likely."""
+    """Times drawn from equally likely values (s)."""
 
     values: np.ndarray
 
@@ -57,19 +57,19 @@ class Drawn:
     def draw(self, rng: np.random.Generator, n: int) -> np.ndarray:
         return self.values[rng.integers(len(self.values), size=n)]
 
-    def left(self, rng: np.random.Generator, n: int) -> np.ndarray:
-        """What is left, at a random moment, of the time under way: long ones are met more often."""
-        return self._met[rng.integers(len(self._met), size=n)] * rng.random(n)
+    def draw_residual(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        """Draw residual times at a random moment: long times are under way more often."""
+        return self._length_biased[rng.integers(len(self._length_biased), size=n)] * rng.random(n)
 
     @cached_property
-    def _met(self) -> np.ndarray:
-        """Equally likely times under way at a random moment: looked up once, not for each draw."""
-        ends = np.cumsum(self.values)
-        at = (np.arange(MET) + 0.5) / MET * ends[-1]
-        return self.values[np.minimum(np.searchsorted(ends, at, side="right"), len(ends) - 1)]
+    def _length_biased(self) -> np.ndarray:
+        """Equally likely times under way at a random moment, computed once, not for each draw."""
+        cumulative = np.cumsum(self.values)
+        targets = (np.arange(LENGTH_BIASED_POINTS) + 0.5) / LENGTH_BIASED_POINTS * cumulative[-1]
+        return self.values[np.minimum(np.searchsorted(cumulative, targets, side="right"), len(cumulative) - 1)]
 
     def left_longer(self, time_s: float) -> float:
-        """P(what is left > time_s): the mean of what lasts beyond it over the mean."""
+        """Return P(residual time > time_s): the mean time beyond it over the mean."""
         return float(np.maximum(self.values - time_s, 0).sum() / self.values.sum())
 
 
@@ -77,25 +77,25 @@ Times = Exponential | Drawn
 
 
 def observed_times(time_s: np.ndarray, ended: np.ndarray, mean_s: float) -> Times:
-    """The distribution of observed times of which some had not ended when last seen, scaled to a mean.
+    """Return the distribution of observed times, some censored, scaled to a mean.
 
-    Kaplan and Meier's estimate, at POINTS equally likely points; what it leaves open is longer than all, by exponential
-    times. The mean is given because units that fail often have most of the times that were seen whole. Fewer than
-    FEWEST_TIMES whole ones tell no shape: exponential.
+    Kaplan and Meier's estimate at POINTS equally likely points; its open rest lies beyond all times, by exponential
+    times. The mean is an argument because units that fail often have most of the complete times. With fewer than
+    FEWEST_TIMES complete times the distribution is exponential.
     """
     if ended.sum() < FEWEST_TIMES:
         return Exponential(mean_s)
-    times, place = np.unique(time_s, return_inverse=True)
-    seen, ends = np.bincount(place), np.bincount(place, weights=ended)
-    at_risk = seen[::-1].cumsum()[::-1]
-    gone = 1 - np.cumprod(1 - ends / at_risk)
+    times, index = np.unique(time_s, return_inverse=True)
+    n_seen, n_ended = np.bincount(index), np.bincount(index, weights=ended)
+    at_risk = n_seen[::-1].cumsum()[::-1]
+    cumulative = 1 - np.cumprod(1 - n_ended / at_risk)
     points = (np.arange(POINTS) + 0.5) / POINTS
-    met = np.searchsorted(gone, points)
-    beyond = met >= len(times)
-    values = times[np.minimum(met, len(times) - 1)].astype(float)
-    open_share = 1 - gone[-1]
-    if beyond.any():
-        values[beyond] += mean_s * np.log(open_share / (1 - points[beyond]))
+    indices = np.searchsorted(cumulative, points)
+    is_beyond = indices >= len(times)
+    values = times[np.minimum(indices, len(times) - 1)].astype(float)
+    open_share = 1 - cumulative[-1]
+    if is_beyond.any():
+        values[is_beyond] += mean_s * np.log(open_share / (1 - points[is_beyond]))
     return Drawn(values * (mean_s / values.mean()))
 
 
@@ -104,63 +104,64 @@ ALWAYS_DOWN = "the units were down all the time"
 NO_TIME_DOWN = "no outage took any time"
 
 
-def why_no_times(began: int, down_share: float) -> str | None:
-    """Why units cannot be simulated of which so many outages began, down for this share of their time; else None."""
+def why_no_times(n_began: int, down_share: float) -> str | None:
+    """Return why units with this many outages and share of down time cannot be simulated; None if they can."""
     if down_share >= 1:
         return ALWAYS_DOWN
-    if not began:
+    if not n_began:
         return NO_OUTAGE
     return None if down_share else NO_TIME_DOWN
 
 
 def times_of(spans: pl.DataFrame, exposure: pl.DataFrame) -> tuple[Times, Times]:
-    """(up, repair): from a repair to the next outage, and from an outage to its repair.
+    """Return (up, repair): the time from a repair to the next outage, and from an outage to its repair.
 
-    Their means are time up and time down over the outages that began, so that the share of the time down is that of
-    the trace. spans: of `ttf.analyses.shared.outages.units_down.spans_of`; `why_no_times` is None.
+    Their means are time up and time down over the outages that began, so the share of down time is that of the trace.
+    spans: of `ttf.analyses.shared.outages.units_down.spans_of`. `why_no_times` must be None.
     """
     watched_s = (exposure["until_s"] - exposure["from_s"]).sum()
-    down_s, began = (spans["end_s"] - spans["start_s"]).sum(), spans["inside"].sum()
-    following = pl.col("start_s").shift(-1).over("unit")
+    down_s, n_began = (spans["end_s"] - spans["start_s"]).sum(), spans["inside"].sum()
+    next_start_s = pl.col("start_s").shift(-1).over("unit")
     up = (
         spans.sort("unit", "start_s")
-        .with_columns(following=pl.when(following <= pl.col("until_s")).then(following))
+        .with_columns(next_start_s=pl.when(next_start_s <= pl.col("until_s")).then(next_start_s))
         .filter(pl.col("repaired") & (pl.col("end_s") < pl.col("until_s")))
-        .select(pl.coalesce("following", "until_s") - pl.col("end_s"), ended=pl.col("following").is_not_null())
+        .select(pl.coalesce("next_start_s", "until_s") - pl.col("end_s"), ended=pl.col("next_start_s").is_not_null())
     )
     repair = spans.filter("inside").select(pl.col("end_s") - pl.col("start_s"), "repaired")
     return (
-        observed_times(*(column.to_numpy() for column in up), (watched_s - down_s) / began),
-        observed_times(*(column.to_numpy() for column in repair), down_s / began),
+        observed_times(*(column.to_numpy() for column in up), (watched_s - down_s) / n_began),
+        observed_times(*(column.to_numpy() for column in repair), down_s / n_began),
     )
 
 
 def batches(units: int, replicates: int) -> Iterator[int]:
-    """Numbers of replicates that add up to `replicates`, few enough to be held at a time."""
+    """Yield numbers of replicates that sum to `replicates`, each small enough to hold in memory."""
     size = max(1, MOST_UNITS // max(units, 1))
     for first in range(0, replicates, size):
         yield min(size, replicates - first)
 
 
 def renewals(rng: np.random.Generator, units: int, replicates: int, horizon_s: int, up: Times, repair: Times) -> Spans:
-    """Independent units that are up and down in turn, stationary from the first moment on."""
+    """Simulate independent units that alternate between up and down, stationary from the first moment."""
     n = units * replicates
     is_down = rng.random(n) < repair.mean / (up.mean + repair.mean)
-    now = np.where(is_down, 0.0, up.left(rng, n))
-    lasts, origin = np.where(is_down, repair.left(rng, n), repair.draw(rng, n)), np.arange(n) // units * horizon_s
+    time_s = np.where(is_down, 0.0, up.draw_residual(rng, n))
+    origin = np.arange(n) // units * horizon_s
+    length_s = np.where(is_down, repair.draw_residual(rng, n), repair.draw(rng, n))
     rounds = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
-    while (rows := np.flatnonzero(now < horizon_s)).size:
-        origin, now, lasts = origin[rows], now[rows], lasts[rows]
-        end = now + lasts
-        rounds.append((origin + now.astype(np.int64), origin + np.minimum(end, horizon_s).astype(np.int64)))
-        now, lasts = end + up.draw(rng, len(end)), repair.draw(rng, len(end))
-    start, end = (np.concatenate(each) for each in zip(*rounds, strict=True))
+    while (rows := np.flatnonzero(time_s < horizon_s)).size:
+        origin, time_s, length_s = origin[rows], time_s[rows], length_s[rows]
+        end = time_s + length_s
+        rounds.append((origin + time_s.astype(np.int64), origin + np.minimum(end, horizon_s).astype(np.int64)))
+        time_s, length_s = end + up.draw(rng, len(end)), repair.draw(rng, len(end))
+    start, end = (np.concatenate(column) for column in zip(*rounds, strict=True))
     return start, end
 
 
 def time_down(spans: Spans, replicates: int, horizon_s: int) -> np.ndarray:
-    """Seconds with 0, 1, 2 ... units down at once, of all replicates together (Int64)."""
-    # One whole number for each start and end: sorted at a fraction of the cost of sorting by several columns.
+    """Return the seconds with 0, 1, 2 ... units down at once, over all replicates (Int64)."""
+    # One integer for each start and end sorts at a fraction of the cost of sorting by several columns.
     keys = np.concatenate([spans[0] << 1 | 1, spans[1] << 1])
     keys.sort()
     down, length = np.cumsum(((keys & 1) << 1) - 1)[:-1], np.diff(keys >> 1)
@@ -171,24 +172,26 @@ def time_down(spans: Spans, replicates: int, horizon_s: int) -> np.ndarray:
 
 
 def shortfalls(spans: Spans, spares: int, replicates: int, horizon_s: int) -> tuple[np.ndarray, np.ndarray]:
-    """Of each replicate the seconds with more units down than spares, and the unit-seconds beyond them.
+    """Return for each replicate the seconds with more units down than spares, and the unit-seconds beyond them.
 
-    As many are down at any moment if the nth start of a replicate is paired with its nth end. Then one more than the
-    spares is down from each start to the end of the pair that is `spares` before.
+    Pairing the nth start of a replicate with its nth end keeps the number down at any moment. Then one unit more than
+    the spares is down from each start to the end of the pair `spares` earlier.
     """
     start, end = np.sort(spans[0])[spares:], np.sort(spans[1])[: max(len(spans[1]) - spares, 0)]
-    lacking = np.maximum(end - start, 0)
-    short = np.append(np.minimum(lacking[:-1], np.diff(start)), lacking[-1:])
+    excess = np.maximum(end - start, 0)
+    shortage = np.append(np.minimum(excess[:-1], np.diff(start)), excess[-1:])
     first = np.searchsorted(start, np.arange(replicates + 1) * horizon_s)
-    short_s, lacking_s = (np.diff(np.append(0, np.cumsum(time))[first]) for time in (short, lacking))
-    return short_s, lacking_s
+    shortage_s, excess_s = (np.diff(np.append(0, np.cumsum(time))[first]) for time in (shortage, excess))
+    return shortage_s, excess_s
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """Whole days, or weeks, of a trace: the starts and ends of its outages by block and time. unit; at_s, from the
-    block's begin; step: 1 or -1; began: of a start, whether the outage began there. first: the first row of each block,
-    and the number of rows; watched: a row per block and a column per unit, whether it was watched throughout."""
+    """Whole days, or weeks, of a trace: the starts and ends of its outages, sorted by block and time.
+
+    at_s: from the block's begin. step: 1 or -1. began: for a start, whether the outage began there. first: first row of
+    each block, and the number of rows. watched: (blocks, units), whether the unit was watched throughout.
+    """
 
     unit: np.ndarray
     at_s: np.ndarray
@@ -200,15 +203,15 @@ class Blocks:
 
     @cached_property
     def units(self) -> np.ndarray:
-        """Of each block the number of units watched throughout."""
+        """Return the number of units of each block watched throughout."""
         return self.watched.sum(axis=1)
 
 
 def blocks_of(spans: pl.DataFrame, exposure: pl.DataFrame, length_s: int) -> Blocks:
-    """The whole blocks of this length from the begin of the watch on. spans: of
+    """Return the whole blocks of this length from the begin of the watch on. spans: of
     `ttf.analyses.shared.outages.units_down.spans_of`."""
-    origin, until = exposure["from_s"].min(), exposure["until_s"].max()
-    number = (until - origin) // length_s
+    origin, end_of_watch = exposure["from_s"].min(), exposure["until_s"].max()
+    number = (end_of_watch - origin) // length_s
     unit, start, end = (spans[name].to_numpy().astype(np.int64) for name in ("unit", "start_s", "end_s"))
     start, end = start - origin, end - origin
     first = start // length_s
@@ -221,14 +224,14 @@ def blocks_of(spans: pl.DataFrame, exposure: pl.DataFrame, length_s: int) -> Blo
     names = exposure["unit_id"].unique().sort()
     watched = np.zeros((number, len(names)), bool)
     units = names.search_sorted(exposure["unit_id"])
-    for who, since, to in zip(units, exposure["from_s"] - origin, exposure["until_s"] - origin, strict=True):
-        watched[-(-since // length_s) : to // length_s, who] = True
-    columns = (each[order] for each in (np.tile(unit[row], 2), at_s, step, began))
+    for column, from_s, until_s in zip(units, exposure["from_s"] - origin, exposure["until_s"] - origin, strict=True):
+        watched[-(-from_s // length_s) : until_s // length_s, column] = True
+    columns = (values[order] for values in (np.tile(unit[row], 2), at_s, step, began))
     return Blocks(*columns, np.searchsorted(block[order], np.arange(number + 1)), watched, length_s)
 
 
 def up_at_begin(blocks: Blocks) -> Blocks:
-    """The same blocks, as a run takes their units: those that were up when the block began."""
+    """Return the same blocks with only the units that were up at the begin of each block, as a run takes them."""
     watched = blocks.watched.copy()
     block = np.repeat(np.arange(len(blocks.units)), np.diff(blocks.first))
     down = np.flatnonzero(((blocks.at_s == 0) & (blocks.step > 0) & ~blocks.began)[: len(block)])
@@ -237,43 +240,43 @@ def up_at_begin(blocks: Blocks) -> Blocks:
 
 
 def resampled(rng: np.random.Generator, blocks: Blocks, units: int, replicates: int, horizon_s: int) -> Resampled:
-    """Units of the trace, of a random order the first `units` of each block, in blocks of the trace drawn at random.
+    """Yield blocks of the trace drawn at random, each with the first `units` of its units in a random order.
 
-    Yields, of replicates that hold the same block: their numbers; whether the unit is taken, a row per replicate and a
-    column per row of the block; these rows; and the seconds of the block before the horizon. Blocks with fewer units
-    are left out; one at least has so many.
+    Yields for replicates with the same block: their numbers; whether the unit is taken (replicates, rows of the block);
+    these rows; and the seconds of the block before the horizon. Blocks with fewer units are left out; at least one has
+    enough.
     """
-    enough, all_units = np.flatnonzero(blocks.units >= units), blocks.watched.shape[1]
-    each, begin = -(-horizon_s // blocks.length_s), 0
-    picked, order = np.zeros((replicates, each), np.int64), np.tile(np.arange(all_units), (replicates, 1))
+    eligible, all_units = np.flatnonzero(blocks.units >= units), blocks.watched.shape[1]
+    n_blocks, begin = -(-horizon_s // blocks.length_s), 0
+    drawn, order = np.zeros((replicates, n_blocks), np.int64), np.tile(np.arange(all_units), (replicates, 1))
     for size in batches(all_units, replicates):
         batch, begin = slice(begin, begin + size), begin + size
-        picked[batch] = enough[rng.integers(len(enough), size=(size, each))]
+        drawn[batch] = eligible[rng.integers(len(eligible), size=(size, n_blocks))]
         rng.permuted(order[batch], axis=1, out=order[batch])
-    is_first, rest_s = order < units, horizon_s - (each - 1) * blocks.length_s
-    for part, seconds in ((picked[:, :-1], blocks.length_s), (picked[:, -1:], rest_s)):
+    is_first, rest_s = order < units, horizon_s - (n_blocks - 1) * blocks.length_s
+    for part, seconds in ((drawn[:, :-1], blocks.length_s), (drawn[:, -1:], rest_s)):
         for block in np.unique(part):
             replicate = np.flatnonzero(part == block) // part.shape[1]
             first, end = blocks.first[block : block + 2]
             rows = slice(first, first + np.searchsorted(blocks.at_s[first:end], seconds))
-            taken, watched = is_first[replicate], blocks.watched[block]
+            is_taken, watched = is_first[replicate], blocks.watched[block]
             if blocks.units[block] < all_units:
                 ranks = order[replicate]
                 last = np.partition(ranks[:, watched], units - 1, axis=1)[:, units - 1 : units]
-                taken = (ranks <= last) & watched
-            yield replicate, taken.take(blocks.unit[rows], axis=1), rows, seconds
+                is_taken = (ranks <= last) & watched
+            yield replicate, is_taken.take(blocks.unit[rows], axis=1), rows, seconds
 
 
 def block_shortfalls(drawn: Resampled, blocks: Blocks, spares: int, replicates: int) -> tuple[np.ndarray, np.ndarray]:
-    """The same of blocks drawn by `resampled`."""
-    short_s, lacking_s = np.zeros(replicates), np.zeros(replicates)
-    for replicate, taken, rows, seconds in drawn:
-        lacking = taken * blocks.step[rows]
-        np.cumsum(lacking, axis=1, out=lacking)
-        lacking -= spares
-        np.maximum(lacking, 0, out=lacking)
+    """Return the same as `shortfalls` for blocks drawn by `resampled`."""
+    shortage_s, excess_s = np.zeros(replicates), np.zeros(replicates)
+    for replicate, is_taken, rows, seconds in drawn:
+        excess = is_taken * blocks.step[rows]
+        np.cumsum(excess, axis=1, out=excess)
+        excess -= spares
+        np.maximum(excess, 0, out=excess)
         at_s = np.append(blocks.at_s[rows], seconds).astype(float)
         time = at_s[1:] - at_s[:-1]
-        np.add.at(short_s, replicate, (lacking > 0) @ time)
-        np.add.at(lacking_s, replicate, lacking @ time)
-    return short_s, lacking_s
+        np.add.at(shortage_s, replicate, (excess > 0) @ time)
+        np.add.at(excess_s, replicate, excess @ time)
+    return shortage_s, excess_s

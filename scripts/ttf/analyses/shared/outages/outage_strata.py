@@ -1,4 +1,4 @@
-"""What outages are counted in: all units or those of a group; every outage or only those nobody scheduled."""
+"""Strata of outages: all units or one group; all outages or only unplanned ones."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import polars as pl
 from ttf.analyses.shared.outages.units_down import spans_of
 
 ALL, UNPLANNED = "all", "unplanned"
-# Groups with the most units that have rows of their own.
+# Number of groups, by units, that have rows of their own.
 MOST_GROUPS = 30
 READ_OF_OUTAGES = ("unit_id", "start_s", "end_s", "seen_until_s", "planned")
 READ_OF_EXPOSURE = ("unit_id", "group", "from_s", "until_s")
@@ -24,21 +24,23 @@ class Part:
 
     @property
     def began(self) -> int:
-        """Outages that began while their unit was watched."""
+        """Return the number of outages that began while their unit was watched."""
         return int(self.spans["inside"].sum())
 
 
 def parts_of(outages: pl.DataFrame, exposure: pl.DataFrame, groups: bool = True) -> Iterator[Part]:
-    """All units, then those of each group where there are several, by name; of each all outages, then the unplanned
-    ones where any was planned. outages: READ_OF_OUTAGES; exposure: READ_OF_EXPOSURE."""
-    named = exposure.drop_nulls("group").group_by("group").agg(units=pl.col("unit_id").n_unique())
-    largest = named.sort("units", "group", descending=[True, False])["group"].head(MOST_GROUPS).sort()
+    """Yield all units, then each group by name if there are several; each with all, then with unplanned outages.
+
+    Unplanned outages have a part only if some are planned. outages: READ_OF_OUTAGES. exposure: READ_OF_EXPOSURE.
+    """
+    group_sizes = exposure.drop_nulls("group").group_by("group").agg(units=pl.col("unit_id").n_unique())
+    largest = group_sizes.sort("units", "group", descending=[True, False])["group"].head(MOST_GROUPS).sort()
     strata = [(ALL, ALL, exposure)]
     if groups and len(largest) > 1:
         strata += [("group", group, exposure.filter(group=group)) for group in largest]
     for stratum_by, stratum, watched in strata:
         names = {"stratum_by": stratum_by, "stratum": stratum}
-        mine = outages.join(watched.select("unit_id").unique(), on="unit_id", how="semi")
-        yield Part(names | {"outages": ALL}, watched, spans_of(mine, watched))
-        if mine["planned"].any():
-            yield Part(names | {"outages": UNPLANNED}, watched, spans_of(mine.filter(~pl.col("planned")), watched))
+        selected = outages.join(watched.select("unit_id").unique(), on="unit_id", how="semi")
+        yield Part(names | {"outages": ALL}, watched, spans_of(selected, watched))
+        if selected["planned"].any():
+            yield Part(names | {"outages": UNPLANNED}, watched, spans_of(selected.filter(~pl.col("planned")), watched))
