@@ -1,9 +1,9 @@
-// What the other scripts share. The page is whole without any of them: they sort, copy, save and reckon.
-// All stand in one function, in the order of their names; what a click does is found by `data-do` of its button.
+// Shared helpers. The page is complete without scripts; they sort, copy, save and calculate.
+// All scripts share one function scope, in alphabetical order; `data-do` of a button names its action in DO.
 const DO = {};
 const element = (id) => document.getElementById(id);
 
-function made(tag, attributes = {}, ...children) {
+function makeElement(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
   node.append(...children);
@@ -15,58 +15,58 @@ document.addEventListener("click", (event) => {
   if (button && Object.hasOwn(DO, button.dataset.do)) DO[button.dataset.do](button);
 });
 
-// Work for when the browser has nothing better to do, a little at a time: step() says whether there is more.
-function whenIdle(step) {
-  const later = window.requestIdleCallback ?? ((call) => setTimeout(call, 50));
-  later((left) => {
-    const until = performance.now() + Math.min(left?.timeRemaining() ?? 10, 10);
+// Run step() in idle time until it returns false.
+function runWhenIdle(step) {
+  const schedule = window.requestIdleCallback ?? ((call) => setTimeout(call, 50));
+  schedule((idle) => {
+    const deadline = performance.now() + Math.min(idle?.timeRemaining() ?? 10, 10);
     let more = true;
-    while (more && performance.now() < until) more = step();
-    if (more) whenIdle(step);
+    while (more && performance.now() < deadline) more = step();
+    if (more) runWhenIdle(step);
   });
 }
 
-function debounced(wait, call) {
-  let waiting;
-  return () => { clearTimeout(waiting); waiting = setTimeout(call, wait); };
+function debounce(wait, call) {
+  let timer;
+  return () => { clearTimeout(timer); timer = setTimeout(call, wait); };
 }
 
-// A line for those who listen to the page.
-function say(text) {
-  const line = element("said") ?? document.body.appendChild(made("p", {id: "said", class: "unseen", role: "status"}));
+// Announce a text to screen readers.
+function announce(text) {
+  const line = element("said") ?? document.body.appendChild(makeElement("p", {id: "said", class: "unseen", role: "status"}));
   line.textContent = text;
 }
 
 function download(name, type, ...parts) {
   const address = URL.createObjectURL(new Blob(parts, {type}));
-  made("a", {href: address, download: name}).click();
+  makeElement("a", {href: address, download: name}).click();
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }
 
 async function copy(text, button) {
-  let done = true;
+  let isCopied = true;
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    // A file of one's own disk may not be allowed the clipboard: the old way, through a field.
-    const field = document.body.appendChild(made("textarea", {class: "unseen", "aria-hidden": "true"}));
+    // A page opened from disk may have no clipboard access: copy through a field.
+    const field = document.body.appendChild(makeElement("textarea", {class: "unseen", "aria-hidden": "true"}));
     field.value = text;
     field.select();
-    done = document.execCommand("copy");
+    isCopied = document.execCommand("copy");
     field.remove();
     button.focus({preventScroll: true});
   }
   button.dataset.label ??= button.textContent;
-  button.textContent = done ? "Copied" : "Not allowed";
-  say(done ? "Copied" : "Copying is not allowed here");
+  button.textContent = isCopied ? "Copied" : "Not allowed";
+  announce(isCopied ? "Copied" : "Copying is not allowed here");
   setTimeout(() => { button.textContent = button.dataset.label; }, 1500);
 }
 
-// Where one finds this place again, and how one cites it.
+// The address of a place, and its citation.
 const addressOf = (id) => location.href.split("#")[0] + "#" + id;
-function cited(what, id) {
+function makeCitation(subject, id) {
   const page = document.querySelector(".cite code")?.textContent.trim() ?? document.title;
-  return `${what}. ${page}. ${addressOf(id)}`;
+  return `${subject}. ${page}. ${addressOf(id)}`;
 }
 
 DO.bibtex = () => download("report.bib", "text/plain", element("bibtex").textContent.trim() + "\n");

@@ -1,4 +1,4 @@
-// Where one is in the page, and how one gets elsewhere.
+// Mark the current place in the contents; navigate by links and keys.
 const entries = [...document.querySelectorAll('.contents a[href^="#"]')];
 const places = [...new Set(entries.map((entry) => element(entry.hash.slice(1))))].filter(Boolean);
 
@@ -9,45 +9,45 @@ function markPlace(place) {
   }
 }
 
-// The last place that has reached the upper third of the window; one that was chosen stays marked until one scrolls,
-// since the last ones of the page can't get there.
-const inSight = new Set();
-let chosen = null;
-function spy(seen) {
-  for (const {target, isIntersecting} of seen) inSight[isIntersecting ? "add" : "delete"](target);
-  const place = chosen ?? places.findLast((one) => inSight.has(one));
+// Mark the last place that has reached the upper third of the window. A chosen place stays marked until the reader
+// scrolls, because the last places of a page cannot reach that third.
+const visiblePlaces = new Set();
+let chosenPlace = null;
+function updateMark(changes) {
+  for (const {target, isIntersecting} of changes) visiblePlaces[isIntersecting ? "add" : "delete"](target);
+  const place = chosenPlace ?? places.findLast((candidate) => visiblePlaces.has(candidate));
   if (place) markPlace(place);
 }
-const observer = new IntersectionObserver(spy, {rootMargin: "-20% 0px -65% 0px"});
+const observer = new IntersectionObserver(updateMark, {rootMargin: "-20% 0px -65% 0px"});
 for (const place of places) observer.observe(place);
 for (const kind of ["wheel", "touchmove", "pointerdown", "keydown"]) {
-  addEventListener(kind, () => { chosen = null; }, {passive: true, capture: true});
+  addEventListener(kind, () => { chosenPlace = null; }, {passive: true, capture: true});
 }
 
-// Every address opens what it lies in: folds, and a row that the filter hides.
-function follow(hash = location.hash) {
+// Open the folds around the target of an address, and show a row that the filter hides.
+function openAddress(hash = location.hash) {
   let name = hash.slice(1).split("?")[0];
-  try { name = decodeURIComponent(name); } catch { /* A percent sign that means itself. */ }
+  try { name = decodeURIComponent(name); } catch { /* A literal percent sign. */ }
   const place = element(name);
   if (!place) return;
   for (let fold = place.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
   if (place.hidden) clearFilter();
-  chosen = places.findLast((one) => one.contains(place)) ?? null;
-  if (chosen) markPlace(chosen);
+  chosenPlace = places.findLast((candidate) => candidate.contains(place)) ?? null;
+  if (chosenPlace) markPlace(chosenPlace);
   place.scrollIntoView({block: place.tagName === "TR" ? "center" : "start"});
 }
-addEventListener("hashchange", () => follow());
-// The same address once more is no change of it.
+addEventListener("hashchange", () => openAddress());
+// A click on the current address triggers no hashchange.
 document.addEventListener("click", (event) => {
   const link = event.target.closest?.('a[href^="#"]');
   if (!link) return;
   link.closest(".menu")?.removeAttribute("open");
-  if (link.hash === location.hash) follow();
+  if (link.hash === location.hash) openAddress();
 });
 if (location.hash) {
-  follow();
-  // What is folded, and how high, is known only when all is laid out.
-  addEventListener("load", () => follow());
+  openAddress();
+  // Heights are final only after the layout.
+  addEventListener("load", () => openAddress());
 }
 
 document.addEventListener("keydown", (event) => {
@@ -61,21 +61,21 @@ document.addEventListener("keydown", (event) => {
   const sections = [...document.querySelectorAll("main > section[id]")];
   const margin = parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop) || 0;
   const tops = sections.map((section) => section.getBoundingClientRect().top - margin);
-  const at = event.key === "j" ? tops.findIndex((top) => top > 30) : tops.findLastIndex((top) => top < -4);
-  const next = sections[at];
+  const index = event.key === "j" ? tops.findIndex((top) => top > 30) : tops.findLastIndex((top) => top < -4);
+  const next = sections[index];
   if (!next) return;
   next.tabIndex = -1;
   next.focus({preventScroll: true});
   next.scrollIntoView();
-  chosen = places.includes(next) ? next : null;
-  if (chosen) markPlace(next);
+  chosenPlace = places.includes(next) ? next : null;
+  if (chosenPlace) markPlace(next);
 });
 document.addEventListener("click", (event) => {
   const menu = document.querySelector(".menu[open]");
   if (menu && !menu.contains(event.target)) menu.open = false;
 });
 
-// One fold after another, so that the page answers in between.
+// One fold per frame, so that the page stays responsive.
 DO["open-all"] = () => {
   const folds = [...document.querySelectorAll("main details.details")];
   const open = folds.some((fold) => !fold.open);

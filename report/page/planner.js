@@ -1,11 +1,11 @@
-// The planner: what a run can expect, by the exact renewal formula of scripts/ttf/stats/large_runs/ettr.py, which says why.
+// The planner: expectations for a run by the exact renewal formula, explained in scripts/ttf/stats/large_runs/ettr.py.
 
 // (e^x - 1) / x, which is 1 at 0.
 const exprel = (x) => (x === 0 ? 1 : Math.expm1(x) / x);
 
-// Of a run by its rate (failures per s of scheduled time), interval, write, restart, queue and work (s): means, in s.
-function expected({rate, interval, write, restart, queue, work}) {
-  // An interval that divides the work but for its last digit leaves no piece of no length.
+// Mean times (s) of a run, from rate (failures per s of scheduled time), interval, write, restart, queue and work (s).
+function expectedTimes({rate, interval, write, restart, queue, work}) {
+  // The factor avoids an empty last piece if the interval divides the work up to rounding.
   const pieces = Math.ceil((work / interval) * (1 - 1e-12)), period = interval + write;
   const last = work - (pieces - 1) * interval + write;
   const whole = pieces > 1 ? (pieces - 1) * period * exprel(rate * period) : 0;
@@ -15,8 +15,8 @@ function expected({rate, interval, write, restart, queue, work}) {
   return {scheduled, interruptions, queued, wall, ettr: work / wall, share: work / scheduled, writes: pieces * write};
 }
 
-// The interval of the highest ETTR in long runs, (1 + W(-e^(-1 - load))) / rate with Lambert's W: y / rate of the y
-// that solves 1 - e^-(y + load) = y, by Newton from the series for small loads, which is better itself below 1e-6.
+// The interval with the highest ETTR in long runs, (1 + W(-e^(-1 - load))) / rate with Lambert's W, that is y / rate
+// with 1 - e^-(y + load) = y. Newton's method starts from the series for small loads, which is exact enough below 1e-6.
 function bestInterval(rate, write) {
   if (rate === 0) return write > 0 ? Infinity : NaN;
   const load = rate * write, root = Math.sqrt(2 * load);
@@ -28,93 +28,93 @@ function bestInterval(rate, write) {
   return y / rate;
 }
 
-// Share of the time in which a run on nodes + spares of the units, drawn at random, has more than the spares down, by the
-// shares of the time with 0, 1, 2 ... of all units down: each a hypergeometric distribution. NaN where units are too few.
-function shortShare(shares, units, nodes, spares) {
-  const taken = nodes + spares, ln = [0];
-  if (taken > units) return NaN;
+// Share of the time in which a run on randomly drawn nodes + spares has more nodes down than spares. shares: the shares
+// of the time with 0, 1, 2 ... of all units down, each a hypergeometric distribution. NaN if there are too few units.
+function shortageShare(shares, units, nodes, spares) {
+  const drawn = nodes + spares, ln = [0];
+  if (drawn > units) return NaN;
   for (let n = 1; n <= units; n++) ln.push(ln[n - 1] + Math.log(n));
-  const ways = (n, k) => (k < 0 || k > n ? -Infinity : ln[n] - ln[k] - ln[n - k]);
+  const logWays = (n, k) => (k < 0 || k > n ? -Infinity : ln[n] - ln[k] - ln[n - k]);
   return shares.reduce((sum, share, down) => {
     let enough = 0;
-    for (let k = 0; k <= Math.min(spares, down); k++) enough += Math.exp(ways(down, k) + ways(units - down, taken - k) - ways(units, taken));
+    for (let k = 0; k <= Math.min(spares, down); k++) enough += Math.exp(logWays(down, k) + logWays(units - down, drawn - k) - logWays(units, drawn));
     return sum + share * Math.max(1 - enough, 0);
   }, 0);
 }
 
-// The fields: how many of the formula's units one of theirs is, and the ends of the slider, which is logarithmic.
+// The fields: conversion to the formula's units, and the bounds of the logarithmic slider.
 const FIELDS = {
-  gpus: {unit: 1, from: 1, to: 131_072, above: true},
+  gpus: {unit: 1, from: 1, to: 131_072, isPositive: true},
   rate: {unit: 1 / 86_400_000, from: 0.1, to: 1000},
-  interval: {unit: 60, from: 1, to: 1440, above: true},
+  interval: {unit: 60, from: 1, to: 1440, isPositive: true},
   write: {unit: 60, from: 0.1, to: 60},
   restart: {unit: 60, from: 0.1, to: 120},
   queue: {unit: 86_400, from: 0.001, to: 100},
-  work: {unit: 86_400, from: 0.1, to: 365, above: true},
-  spares: {unit: 1, from: 1, to: 1000}, // only where it is known how many nodes were down at once
+  work: {unit: 86_400, from: 0.1, to: 365, isPositive: true},
+  spares: {unit: 1, from: 1, to: 1000}, // only if the number of nodes down at once is known
 };
 const STEPS = 1000;
 const UNITS = [["s", 1, 60], ["min", 60, 3600], ["h", 3600, 172_800], ["d", 86_400, 63_115_200], ["years", 31_557_600, Infinity]];
 
 const percent = (share) => `${(100 * share).toFixed(1)}%`;
 const threeDigits = (value) => (Math.abs(value) < 1000 ? String(Number(value.toPrecision(3))) : Math.round(value).toLocaleString("en"));
-const unitOf = (seconds) => UNITS.find(([, , until]) => seconds < until) ?? UNITS.at(-1);
-function timeIn(seconds) {
+const timeUnit = (seconds) => UNITS.find(([, , until]) => seconds < until) ?? UNITS.at(-1);
+function formatTime(seconds) {
   if (!Number.isFinite(seconds)) return Number.isNaN(seconds) ? "–" : "never";
-  const [unit, size] = unitOf(seconds);
+  const [unit, size] = timeUnit(seconds);
   return `${threeDigits(seconds / size)}\u00a0${unit}`;
 }
 
-// In the formula's units; null where a field is empty or makes no sense, which the field then says itself.
-function planOf(form) {
+// The plan in the formula's units; null if a field is empty or invalid, which marks the field.
+function readPlan(form) {
   const plan = {};
-  for (const [name, {unit, above}] of Object.entries(FIELDS)) {
+  for (const [name, {unit, isPositive}] of Object.entries(FIELDS)) {
     const input = form.elements[name], value = input?.valueAsNumber;
     if (!input) continue;
     plan[name] = value * unit;
-    const fits = Number.isFinite(value) && (above ? value > 0 : value >= 0);
-    if (fits || input.value === "") input.removeAttribute("aria-invalid");
+    const isValid = Number.isFinite(value) && (isPositive ? value > 0 : value >= 0);
+    if (isValid || input.value === "") input.removeAttribute("aria-invalid");
     else input.setAttribute("aria-invalid", "true");
-    if (!fits) plan.blank = true;
+    if (!isValid) plan.blank = true;
   }
   plan.rate *= Math.ceil(plan.gpus / (Number(form.dataset.nodeGpus) || 1));
   return plan.blank ? null : plan;
 }
 
-// Needs no failure rate: what it goes by is how many nodes were down.
-function shortIn(form) {
+// Needs no failure rate, only how many nodes were down.
+function shortageText(form) {
   const [gpus, spares] = ["gpus", "spares"].map((name) => form.elements[name].valueAsNumber);
   const nodes = Math.ceil(gpus / (Number(form.dataset.nodeGpus) || 1));
-  const share = shortShare(JSON.parse(form.dataset.down), Number(form.dataset.units), nodes, Math.floor(spares));
+  const share = shortageShare(JSON.parse(form.dataset.down), Number(form.dataset.units), nodes, Math.floor(spares));
   return gpus > 0 && spares >= 0 && !Number.isNaN(share) ? percent(share) : "–";
 }
 
 function showPlan(form) {
-  const plan = planOf(form), told = plan && expected(plan), best = plan && bestInterval(plan.rate, plan.write);
-  const answers = plan && {ettr: percent(told.ettr), scheduled: percent(told.share), wall: timeIn(told.wall),
-    interruptions: threeDigits(told.interruptions), mttf: timeIn(1 / plan.rate), best: timeIn(best)};
+  const plan = readPlan(form), times = plan && expectedTimes(plan), best = plan && bestInterval(plan.rate, plan.write);
+  const answers = plan && {ettr: percent(times.ettr), scheduled: percent(times.share), wall: formatTime(times.wall),
+    interruptions: threeDigits(times.interruptions), mttf: formatTime(1 / plan.rate), best: formatTime(best)};
   for (const output of form.querySelectorAll(".answers output")) output.value = answers?.[output.name] ?? "–";
-  if (form.dataset.down) form.elements.short.value = shortIn(form);
-  showTime(form, plan, told);
-  form.querySelector(".curve").replaceChildren(...(plan ? curveOf(plan, told, best) : []));
-  const beyond = plan && plan.gpus > Number(form.dataset.largest);
+  if (form.dataset.down) form.elements.short.value = shortageText(form);
+  showTime(form, plan, times);
+  form.querySelector(".curve").replaceChildren(...(plan ? drawCurve(plan, times, best) : []));
+  const isBeyond = plan && plan.gpus > Number(form.dataset.largest);
   form.querySelector(".beyond")?.remove();
-  if (beyond) form.querySelector(".assumes").append(made("b", {class: "beyond"}, " A projection."));
+  if (isBeyond) form.querySelector(".assumes").append(makeElement("b", {class: "beyond"}, " A projection."));
 }
 
-function showTime(form, plan, told) {
-  const parts = told && Number.isFinite(told.wall) ? [["work", "productive", plan.work], ["write", "checkpoint writes", told.writes],
-    ["lost", "restart and lost work", Math.max(told.scheduled - plan.work - told.writes, 0)], ["queue", "queue", told.queued]] : [];
+function showTime(form, plan, times) {
+  const parts = times && Number.isFinite(times.wall) ? [["work", "productive", plan.work], ["write", "checkpoint writes", times.writes],
+    ["lost", "restart and lost work", Math.max(times.scheduled - plan.work - times.writes, 0)], ["queue", "queue", times.queued]] : [];
   form.querySelector(".timebar").replaceChildren(...parts.map(([kind, , time]) =>
-    made("span", {class: `of-${kind}`, style: `width: ${(100 * time) / told.wall}%`})));
-  // All in the unit of the whole.
-  const [unit, size] = unitOf(told?.wall ?? 0), short = (value) => (value < 10 ? String(Number(value.toPrecision(2))) : Math.round(value).toLocaleString("en"));
+    makeElement("span", {class: `of-${kind}`, style: `width: ${(100 * time) / times.wall}%`})));
+  // All times in the unit of the total.
+  const [unit, size] = timeUnit(times?.wall ?? 0), short = (value) => (value < 10 ? String(Number(value.toPrecision(2))) : Math.round(value).toLocaleString("en"));
   form.querySelector(".timekey").replaceChildren(...parts.map(([kind, words, time]) =>
-    made("span", {}, made("i", {class: `of-${kind}`}), `${words} `, made("b", {}, `${short(time / size)}\u00a0${unit}`))));
+    makeElement("span", {}, makeElement("i", {class: `of-${kind}`}), `${words} `, makeElement("b", {}, `${short(time / size)}\u00a0${unit}`))));
 }
 
-// Productive share of the scheduled time by the interval, from a minute to a day, with the one planned and the best.
-function curveOf(plan, told, best) {
+// Productive share of the scheduled time by interval, from a minute to a day, with the planned and the best interval.
+function drawCurve(plan, times, best) {
   const [left, right, top, bottom] = [44, 530, 14, 116], from = Math.log(60), to = Math.log(86_400);
   const x = (interval) => left + ((right - left) * (Math.log(interval) - from)) / (to - from);
   const y = (share) => bottom - (bottom - top) * share;
@@ -128,35 +128,35 @@ function curveOf(plan, told, best) {
     svg("text", {x: at, y: height, "text-anchor": anchor, "font-size": 12.5, "font-weight": weight, fill: `var(--ink${weight > 400 ? "" : "-2"})`}, text);
   const line = (x1, y1, x2, y2, colour) => svg("line", {x1, y1, x2, y2, stroke: `var(--${colour})`});
   const points = Array.from({length: 81}, (_, n) => Math.exp(from + ((to - from) * n) / 80))
-    .map((interval) => `${x(interval).toFixed(1)},${y(expected({...plan, interval}).share).toFixed(1)}`);
+    .map((interval) => `${x(interval).toFixed(1)},${y(expectedTimes({...plan, interval}).share).toFixed(1)}`);
   const within = (interval) => interval >= 60 && interval <= 86_400;
-  const picture = svg("svg", {viewBox: "0 0 560 140", role: "img", "aria-label": `Now ${percent(told.share)}; best at ${timeIn(best)}`});
+  const picture = svg("svg", {viewBox: "0 0 560 140", role: "img", "aria-label": `Now ${percent(times.share)}; best at ${formatTime(best)}`});
   picture.append(
     ...[0, 0.5, 1].flatMap((share) => [line(left, y(share), right, y(share), "c-open"), words(left - 6, y(share) + 4, `${100 * share}%`, "end")]),
     ...[[60, "1 min"], [600, "10 min"], [3600, "1 h"], [21_600, "6 h"], [86_400, "1 d"]].map(([at, text]) => words(x(at), 135, text, "middle")));
   if (within(best)) {
-    const beyond = x(best) > 420;
-    picture.append(line(x(best), y(expected({...plan, interval: best}).share), x(best), bottom, "axis"),
-      words(x(best) + (beyond ? -5 : 5), bottom - 6, `best ${timeIn(best)}`, beyond ? "end" : "start"));
+    const isBeyond = x(best) > 420;
+    picture.append(line(x(best), y(expectedTimes({...plan, interval: best}).share), x(best), bottom, "axis"),
+      words(x(best) + (isBeyond ? -5 : 5), bottom - 6, `best ${formatTime(best)}`, isBeyond ? "end" : "start"));
   }
   picture.append(svg("polyline", {points: points.join(" "), fill: "none", stroke: "var(--c-success)", "stroke-width": 2}));
   if (within(plan.interval)) {
-    const [at, height] = [x(plan.interval), y(told.share)];
+    const [at, height] = [x(plan.interval), y(times.share)];
     picture.append(svg("circle", {cx: at, cy: height, r: 4.5, fill: "var(--c-success)"}),
-      words(at + (at < 120 ? 8 : -8), height > 90 ? height - 10 : height + 18, `now ${percent(told.share)}`, at < 120 ? "start" : "end", 650));
+      words(at + (at < 120 ? 8 : -8), height > 90 ? height - 10 : height + 18, `now ${percent(times.share)}`, at < 120 ? "start" : "end", 650));
   }
-  return [made("figcaption", {}, "Productive share of scheduled time, by checkpoint interval"), picture];
+  return [makeElement("figcaption", {}, "Productive share of scheduled time, by checkpoint interval"), picture];
 }
 
-// A slider under a field, one of whose ends is 0 where the field may be.
+// A slider below a field; its lower end is 0 if the field allows 0.
 function addSlider(input, changed) {
-  const {from, to, above} = FIELDS[input.name], field = input.closest(".field");
+  const {from, to, isPositive} = FIELDS[input.name], field = input.closest(".field");
   const label = field.querySelector("label").textContent.trim();
-  const slider = field.appendChild(made("input", {type: "range", min: 0, max: STEPS, "aria-label": `${label}, slider`}));
+  const slider = field.appendChild(makeElement("input", {type: "range", min: 0, max: STEPS, "aria-label": `${label}, slider`}));
   slider.addEventListener("input", () => {
     const value = from * (to / from) ** (slider.value / STEPS);
     const short = input.name === "gpus" || input.name === "spares" ? Math.round(Number(value.toPrecision(3))) : Number(value.toPrecision(3));
-    input.value = !above && slider.value === "0" ? 0 : short;
+    input.value = !isPositive && slider.value === "0" ? 0 : short;
     changed();
   });
   return () => {
@@ -166,17 +166,17 @@ function addSlider(input, changed) {
   };
 }
 
-// The state is in the address as soon as something has been changed.
+// The address holds the state after the first change.
 function startPlanner(form) {
   const inputs = Object.keys(FIELDS).map((name) => form.elements[name]).filter(Boolean), section = form.closest("section").id;
   const state = () => `${section}?${new URLSearchParams(inputs.map((input) => [input.name, input.value]))}`;
-  const remember = debounced(400, () => history.replaceState(null, "", "#" + state()));
+  const remember = debounce(400, () => history.replaceState(null, "", "#" + state()));
   const show = () => { showPlan(form); for (const place of sliders) place(); };
   const sliders = inputs.map((input) => addSlider(input, () => { show(); remember(); }));
   const fromAddress = () => {
-    const [place, told] = location.hash.slice(1).split("?");
-    if (place !== section || !told) return;
-    for (const [name, value] of new URLSearchParams(told)) if (Object.hasOwn(FIELDS, name) && form.elements[name]) form.elements[name].value = value;
+    const [place, query] = location.hash.slice(1).split("?");
+    if (place !== section || !query) return;
+    for (const [name, value] of new URLSearchParams(query)) if (Object.hasOwn(FIELDS, name) && form.elements[name]) form.elements[name].value = value;
     show();
   };
   for (const input of inputs) input.addEventListener("input", () => { show(); remember(); });

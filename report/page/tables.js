@@ -1,53 +1,53 @@
-// Tables: sorted by their headings, filtered, saved.
-const letters = new Intl.Collator("en", {numeric: true});
+// Tables: sort by headings, filter, save.
+const collator = new Intl.Collator("en", {numeric: true});
 const asNumber = (text) => (/^[-+]?(\d|\.\d)[\d.]*(e[-+]?\d+)?$/i.test(text) ? Number(text) : NaN);
 const textOf = (cell) => cell.dataset.v ?? cell.textContent.trim();
-const sortable = "table[data-name], #all-numbers";
-// The rows of each body in the order of the page, without the heading of the group.
-const inOrder = new WeakMap();
-const rowsOf = (body) => inOrder.get(body) ?? [...body.rows].filter((row) => row.cells[0]?.scope !== "rowgroup");
+const SORTABLE = "table[data-name], #all-numbers";
+// The rows of each body in original order, without the heading of the group.
+const originalRows = new WeakMap();
+const rowsOf = (body) => originalRows.get(body) ?? [...body.rows].filter((row) => row.cells[0]?.scope !== "rowgroup");
 
-// Headings become buttons when their table can first be seen.
+// Headings become buttons when their table is first visible.
 function addSorting(table) {
   if (table.tHead?.querySelector("button") || ![...table.tBodies].some((body) => rowsOf(body).length > 2)) return;
   for (const heading of table.tHead?.rows[table.tHead.rows.length - 1].cells ?? []) {
     if (heading.colSpan === 1 && heading.textContent.trim()) {
-      heading.append(made("button", {type: "button", "data-do": "sort"}, ...heading.childNodes));
+      heading.append(makeElement("button", {type: "button", "data-do": "sort"}, ...heading.childNodes));
     }
   }
 }
 document.addEventListener("toggle", ({target}) => {
-  if (target.open) for (const table of target.querySelectorAll(sortable)) addSorting(table);
+  if (target.open) for (const table of target.querySelectorAll(SORTABLE)) addSorting(table);
 }, true);
-for (const table of document.querySelectorAll(sortable)) {
+for (const table of document.querySelectorAll(SORTABLE)) {
   if (!table.closest("details:not([open])")) addSorting(table);
 }
 
-// Up, down, as it was. The sort is stable, and what is blank stays at the end.
-function sorted(rows, place, sign) {
+// Ascending, descending, original. The sort is stable; blanks stay at the end.
+function sortRows(rows, column, sign) {
   const cells = rows.map((row) => {
-    const text = row.cells[place] ? textOf(row.cells[place]) : "";
+    const text = row.cells[column] ? textOf(row.cells[column]) : "";
     return {row, text, blank: text === "" || text === "–", value: asNumber(text.replaceAll(",", ""))};
   });
   const numbers = cells.every(({blank, value}) => blank || !Number.isNaN(value));
   for (const cell of cells) cell.words = cell.text.replace(/(\d),(?=\d{3})/g, "$1");
-  const compare = numbers ? (a, b) => a.value - b.value : (a, b) => letters.compare(a.words, b.words);
+  const compare = numbers ? (a, b) => a.value - b.value : (a, b) => collator.compare(a.words, b.words);
   return cells.sort((a, b) => a.blank - b.blank || (a.blank ? 0 : sign * compare(a, b))).map(({row}) => row);
 }
 
 DO.sort = (button) => {
-  const heading = button.closest("th"), table = heading.closest("table"), place = heading.cellIndex;
+  const heading = button.closest("th"), table = heading.closest("table"), column = heading.cellIndex;
   const next = {ascending: "descending", descending: null}[heading.getAttribute("aria-sort") ?? ""];
   const order = next === undefined ? "ascending" : next;
   for (const other of heading.parentElement.cells) other.removeAttribute("aria-sort");
   if (order) heading.setAttribute("aria-sort", order);
   for (const body of table.tBodies) {
-    if (!inOrder.has(body)) inOrder.set(body, rowsOf(body));
-    body.append(...(order ? sorted(rowsOf(body), place, order === "ascending" ? 1 : -1) : rowsOf(body)));
+    if (!originalRows.has(body)) originalRows.set(body, rowsOf(body));
+    body.append(...(order ? sortRows(rowsOf(body), column, order === "ascending" ? 1 : -1) : rowsOf(body)));
   }
 };
 
-// A spreadsheet would reckon with a text that begins like a formula.
+// A spreadsheet would evaluate a text that starts like a formula.
 function csvCell(value) {
   let text = value === null || value === undefined ? "" : String(value);
   if (/^[=+\-@\t\r]/.test(text) && Number.isNaN(asNumber(text))) text = "'" + text;
@@ -55,7 +55,7 @@ function csvCell(value) {
 }
 const csvOf = (rows) => rows.map((row) => row.map(csvCell).join(",") + "\n").join("");
 
-// As built, whatever it is sorted by; the heading of a group of rows becomes a column.
+// In original order, whatever the sorting; the heading of a group of rows becomes a column.
 function tableCsv(table) {
   const names = [...table.tHead.rows[table.tHead.rows.length - 1].cells].map((cell) => cell.dataset.name ?? cell.textContent.trim());
   const groups = [...table.tBodies].map((body) => {
@@ -75,7 +75,7 @@ DO.csv = async (button) => {
   return download(table.dataset.name + ".csv", "text/csv", tableCsv(table));
 };
 
-// What the rows of all numbers hold, as metrics.json has it.
+// The rows of all numbers in the form of metrics.json.
 function metrics() {
   const plain = (text) => {
     if (text === undefined || text === "" || text === "–") return null;
@@ -85,9 +85,9 @@ function metrics() {
   };
   return Object.fromEntries(rowsOf(element("all-numbers").tBodies[0]).map((row) => {
     const [, , unit, n, source] = [...row.cells].map((cell) => cell.textContent.trim());
-    const {low, high} = row.dataset, v = exactOf(row);
+    const {low, high} = row.dataset, v = exactText(row);
     const interval = low ? {low: plain(low), high: plain(high)} : {};
-    // What is a name stays one, though it may be "8".
+    // A label stays text, even "8".
     const value = plain(v);
     return [row.id.slice(2), {value: unit === "label" && typeof value === "number" ? v : value, unit, n: plain(n.replaceAll(",", "")), source, ...interval}];
   }));
@@ -95,7 +95,7 @@ function metrics() {
 const metricsJson = () => JSON.stringify(metrics(), null, 1) + "\n";
 DO["metrics-json"] = () => download("metrics.json", "application/json", metricsJson());
 DO["metrics-csv"] = () => {
-  const rows = Object.entries(metrics()).map(([key, of]) => [key, of.value, of.unit, of.n, of.source, of.low, of.high]);
+  const rows = Object.entries(metrics()).map(([key, number]) => [key, number.value, number.unit, number.n, number.source, number.low, number.high]);
   download("metrics.csv", "text/csv", csvOf([["key", "value", "unit", "n", "source", "low", "high"], ...rows]));
 };
 
@@ -105,45 +105,45 @@ const CRC = Uint32Array.from({length: 256}, (_, n) => {
 });
 const crc32 = (bytes) => ~bytes.reduce((sum, byte) => CRC[(sum ^ byte) & 255] ^ (sum >>> 8), -1) >>> 0;
 
-// An archive that stores its files as they are (APPNOTE 4.3): names in UTF-8, all of the first day of 1980.
-function zipped(files) {
+// An uncompressed ZIP archive (APPNOTE 4.3): names in UTF-8, all dated 1 January 1980.
+function makeZip(files) {
   const parts = [], directory = [];
-  let at = 0;
+  let offset = 0;
   for (const [name, text] of Object.entries(files)) {
     const [title, bytes] = [name, text].map((words) => new TextEncoder().encode(words));
-    const about = [20, 0x800, 0, 0, 33, ...halves(crc32(bytes)), ...halves(bytes.length), ...halves(bytes.length), title.length, 0];
-    parts.push(shorts(0x4b50, 0x0403, ...about), title, bytes);
-    directory.push(shorts(0x4b50, 0x0201, 20, ...about, 0, 0, 0, 0, 0, ...halves(at)), title);
-    at += 30 + title.length + bytes.length;
+    const header = [20, 0x800, 0, 0, 33, ...splitWords(crc32(bytes)), ...splitWords(bytes.length), ...splitWords(bytes.length), title.length, 0];
+    parts.push(packWords(0x4b50, 0x0403, ...header), title, bytes);
+    directory.push(packWords(0x4b50, 0x0201, 20, ...header, 0, 0, 0, 0, 0, ...splitWords(offset)), title);
+    offset += 30 + title.length + bytes.length;
   }
   const size = directory.reduce((sum, part) => sum + part.length, 0), count = directory.length / 2;
-  return [...parts, ...directory, shorts(0x4b50, 0x0605, 0, 0, count, count, ...halves(size), ...halves(at), 0)];
+  return [...parts, ...directory, packWords(0x4b50, 0x0605, 0, 0, count, count, ...splitWords(size), ...splitWords(offset), 0)];
 }
-const halves = (number) => [number & 0xffff, number >>> 16];
-const shorts = (...numbers) => Uint8Array.from(numbers.flatMap((number) => [number & 255, number >>> 8]));
+const splitWords = (number) => [number & 0xffff, number >>> 16];
+const packWords = (...numbers) => Uint8Array.from(numbers.flatMap((number) => [number & 255, number >>> 8]));
 
 DO["all-tables"] = () => {
   const files = {"metrics.json": metricsJson()};
   for (const table of document.querySelectorAll("table[data-name]")) files[`tables/${table.dataset.name}.csv`] = tableCsv(table);
-  download("tables.zip", "application/zip", ...zipped(files));
+  download("tables.zip", "application/zip", ...makeZip(files));
 };
 
-// The filter of all numbers: each word has to stand in the row.
-let needles;
+// The filter of all numbers: a row must contain every word.
+let searchTexts;
 function filterNumbers() {
   const words = element("filter").value.toLowerCase().split(/\s+/).filter(Boolean);
-  needles ??= rowsOf(element("all-numbers").tBodies[0]).map((row) => [row, row.textContent.toLowerCase()]);
-  let found = 0;
-  for (const [row, text] of needles) {
-    const fits = words.every((word) => text.includes(word));
-    if (row.hidden === fits) row.hidden = !fits;
-    found += fits;
+  searchTexts ??= rowsOf(element("all-numbers").tBodies[0]).map((row) => [row, row.textContent.toLowerCase()]);
+  let matchCount = 0;
+  for (const [row, text] of searchTexts) {
+    const matches = words.every((word) => text.includes(word));
+    if (row.hidden === matches) row.hidden = !matches;
+    matchCount += matches;
   }
-  element("found").textContent = found === 1 ? "1 value" : `${found.toLocaleString("en")} values`;
+  element("found").textContent = matchCount === 1 ? "1 value" : `${matchCount.toLocaleString("en")} values`;
 }
 function clearFilter() {
   if (!element("filter")) return;
   element("filter").value = "";
   filterNumbers();
 }
-element("filter")?.addEventListener("input", debounced(120, filterNumbers));
+element("filter")?.addEventListener("input", debounce(120, filterNumbers));

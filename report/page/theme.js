@@ -1,7 +1,7 @@
-// Light, dark, or as the system has it; on paper always light.
+// Light, dark or system theme; print is always light.
 const THEMES = ["auto", "light", "dark"];
 let theme = "auto";
-try { theme = localStorage.getItem("theme") ?? "auto"; } catch { /* A browser may forbid it: auto, then. */ }
+try { theme = localStorage.getItem("theme") ?? "auto"; } catch { /* Storage may be forbidden: auto. */ }
 
 function showTheme() {
   if (!THEMES.includes(theme)) theme = "auto";
@@ -11,7 +11,7 @@ function showTheme() {
 }
 DO.theme = () => {
   theme = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length];
-  try { localStorage.setItem("theme", theme); } catch { /* It holds for this visit. */ }
+  try { localStorage.setItem("theme", theme); } catch { /* The theme lasts for this visit. */ }
   showTheme();
 };
 showTheme();

@@ -1,4 +1,4 @@
-"""Disks that are full at seeded sizes, or can be read only, and what the same command makes of it with room.
+"""Disks that are full at seeded sizes, or is read-only, and what the same command makes of it with room.
 
 `cases(seed, count)` gives chains: a study on a disk that is too small, then on somewhat larger ones, then with room.
 `judge` says whether each was told in one message, and whether the products have the bytes of an undisturbed study. To
@@ -53,7 +53,7 @@ def _chain(folder: Path, chance: random.Random) -> str:
             return f"{fault} ({which})"
         if wrong := [words for words in _WRONG if words in text]:
             return f"words: {which}: {wrong}: {text[-1500:]}"
-        told = text.count("the disk is full") + text.count("the disk can be read only")
+        told = text.count("the disk is full") + text.count("the disk is read-only")
         if code and told != 1:
             return f"words: {which}: told {told} times: {text[-1500:]}"
     code, text = _run(command, folder, {})

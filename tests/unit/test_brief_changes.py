@@ -12,7 +12,7 @@ from ttf.display import phrases
 from ttf.display.brief_model import read_brief
 from ttf.display.statement_rules import withhold
 from ttf.display.trace_numbers import Numbers
-from ttf.page.brief.brief import MOST_BESIDE_CHANGES, brief_of
+from ttf.page.brief.brief import MAX_ACTIONS_WITH_CHANGES, make_brief
 from ttf.page.brief.changes import changes
 
 NAMES = ("failure_share", "infra_rate", "ettr", "lost_time", "suspect_nodes", "failure_words")
@@ -58,15 +58,17 @@ def sentence(**given):
 
 
 def test_the_sentence_counts_and_names_what_changed():
-    assert sentence() == "None of 6 measures changed; 6 within chance (≈)."
+    assert sentence() == "No measurable change in 6 measures: 6 within normal variation (≈)."
     one = {"failure_share": "changed", "lost_time": "too few to tell"}
     assert sentence(verdicts=one) == (
-        "1 of 6 measures changed (≠): the failure share; 4 within chance (≈); 1 too few to tell (?)."
+        "1 of 6 measures changed (≠): the failure share; 4 within normal variation (≈); 1 with too little data (?)."
     )
     two = {"infra_rate": "changed", "ettr": "changed"}
     assert sentence(verdicts=two).startswith("2 of 6 measures changed (≠): the failure rate of nodes and the ETTR;")
     few = dict.fromkeys(("failure_share", "infra_rate"), "too few weeks to tell")
-    assert sentence(verdicts=few) == "None of 6 measures changed; 4 within chance (≈); 2 too few weeks to tell (?)."
+    assert sentence(verdicts=few) == (
+        "No measurable change in 6 measures: 4 within normal variation (≈); 2 with too few weeks (?)."
+    )
 
 
 def test_differences_stand_with_their_intervals_and_n():
@@ -82,7 +84,7 @@ def test_differences_stand_with_their_intervals_and_n():
 def test_the_forecast_says_how_often_it_held():
     text = phrases.plain(changes(made(), NEW, "job").forecast)
     assert text.startswith("Next week: 182 failed jobs (90% PI ")
-    assert "; 0 of 1 weeks held), infrastructure failures: no forecast (no whole week)." in text
+    assert "; 0 of 1 past weeks inside), infrastructure failures: no forecast (no whole week)." in text
 
 
 @pytest.mark.parametrize("withheld", [False, True])
@@ -90,14 +92,14 @@ def test_the_brief_has_it_with_numbers_that_may_be_said(withheld, tmp_path):
     base = numbers("ettr.by") if withheld else numbers()
     m = made({"ettr": "changed"}, base=dict(base))
     why = withhold(m)
-    brief = brief_of(m, NEW, ABOUT, why)
+    brief = make_brief(m, NEW, ABOUT, why)
     texts = [brief.changes.summary, brief.changes.forecast, *brief.changes.notes]
     texts += [text for row in brief.changes.rows for text in (row.before, row.after, row.details)]
     named = {key for text in texts for key in phrases.keys(text)}
     assert named <= set(m) and not named & set(brief.withheld)
     ettr = next(row for row in brief.changes.rows if row.name == "ettr")
     assert (ettr.verdict, bool(ettr.before)) == (("too few to tell", False) if withheld else ("changed", True))
-    assert len(brief.actions) <= MOST_BESIDE_CHANGES
+    assert len(brief.actions) <= MAX_ACTIONS_WITH_CHANGES
     (tmp_path / "brief.json").write_text(brief.text(), encoding="utf-8")
     assert asdict(read_brief(tmp_path / "brief.json")) == asdict(brief)
 

@@ -6,7 +6,7 @@ from ttf.display import phrases, statement_rules
 from ttf.display.brief_model import WITHHELD
 from ttf.page.brief.actions import actions
 from ttf.page.brief.bottom_line import bottom_line
-from ttf.page.brief.grade import grade_of
+from ttf.page.brief.grade import grade_data
 from ttf.page.brief.tiles import CANNOT, tiles
 
 
@@ -27,7 +27,7 @@ def test_all_is_said_of_a_trace_that_tells_everything():
     assert statement_rules.withheld_at_target(m) is None and statement_rules.withhold(m) == {}
     shown = tile(m, "failure_rate")
     assert (plain(shown.value), plain(shown.interval)) == ("31.8%", "95% CI 29.0–35.0% · n = 40,226")
-    assert "23.1% without the 3,501 jobs" in plain(shown.means)
+    assert "Excluding the 3,501 jobs" in plain(shown.means)
     assert plain(tile(m, "failed_gpu_time").interval) == "n = 42,613 attempts"
     ends = {f"lost_work__failed_gpu_hours_share_ci_{end}_clustered": at for end, at in (("low", 0.4), ("high", 0.55))}
     lost = numbers(**{name: (at, "share") for name, at in ends.items()})
@@ -65,7 +65,7 @@ def test_r12_gpu_time_of_a_few_jobs_is_neither_a_tile_nor_a_headline_nor_an_a():
     assert statement_rules.r12_few_gpus(few) and not statement_rules.r12_few_gpus(numbers(data__gpu_jobs=(0, "jobs")))
     assert "failed_gpu_time" not in [one.name for one in tiles(few, {}, ABOUT)]
     assert plain(" ".join(bottom_line(few, ABOUT))) == "31.8% of ended jobs failed. 4 of 1,000 jobs have GPUs."
-    assert [plain(reason) for reason in grade_of(few)[1]] == ["4 of 1,000 jobs have GPUs"]
+    assert [plain(reason) for reason in grade_data(few)[1]] == ["4 of 1,000 jobs have GPUs"]
     assert actions(few, "job") == ((), (), "")
     assert not statement_rules.r12_few_gpus(numbers(data__gpu_jobs=(60, "jobs"), data__jobs=(1_000, "jobs")))
     few["data.size_unit"] = {"value": "node", "unit": "label", "n": None, "source": "x"}
@@ -81,13 +81,17 @@ def test_an_annual_failure_rate_leads_and_says_how_long_drives_were_seen():
     said_of_it = plain(bottom_line(m, about)[0])
     assert said_of_it == "3.64% of drives fail in a year (95% CI 1.07–12.3): 43 failures in 20 days."
     first = tiles(m, {}, about)[0]
-    assert (first.name, plain(first.value), plain(first.means)) == ("afr", "3.64%", "Seen for 20 days, not for a year.")
+    assert (first.name, plain(first.value), plain(first.means)) == (
+        "afr",
+        "3.64%",
+        "Observed for 20 days, scaled to a year.",
+    )
 
 
 def test_r2_scaling_untested_and_no_size_measured():
     m = numbers("ettr.by", sizes__law__reason=("one size only", "label"))
     assert statement_rules.r2_scaling_untested(m)
-    assert "untestable (one size only)" in tile(m, "mttf").means
+    assert "cannot be tested (one size only)" in tile(m, "mttf").means
     measured = numbers(sizes__law__reason=("one size only", "label"))
     assert not statement_rules.r2_scaling_untested(measured) and tile(measured, "mttf").state == "shown"
 
@@ -129,7 +133,7 @@ def test_r5_measured_differs_gives_both():
     )
     mttf, ettr = tile(m, "mttf"), tile(m, "ettr")
     assert mttf.badge == ettr.badge == "measured differs"
-    assert plain(mttf.means) == "4 failures seen, 11.6 expected: they give 2.45 days."
+    assert plain(mttf.means) == "4 failures observed, 11.6 expected; the observed MTTF is 2.45 days."
     assert "With the measured MTTF the ETTR is 18.0%." in plain(ettr.means)
     assert not statement_rules.r5_measured_differs(numbers(sizes__check__p_value=(0.06, "p")))
 
@@ -174,7 +178,7 @@ def test_r10_a_step_of_a_time_limit_is_no_failure():
     assert plain(tile(m, "when").means) == "Many jobs hit their time limit at 24 h, so survival drops by 8.0% there."
     at_limit = m["outcomes.failure.runtime_median_s"]
     m = numbers(**step, survival__steps__timeout_share=(0.9, "share"), survival__limits__1__time_s=(at_limit, "s"))
-    assert tile(m, "when").badge == "time limit" and "The median is a time limit" in plain(tile(m, "when").means)
+    assert tile(m, "when").badge == "time limit" and "The median equals a time limit" in plain(tile(m, "when").means)
     other = numbers(**step, survival__steps__timeout_share=(0.2, "share"))
     assert not statement_rules.r10_steps(other) and tile(other, "when").badge == ""
 
@@ -196,7 +200,7 @@ def test_an_assumed_node_is_said_in_the_tile_whatever_the_rate_is(of, assumed):
     m["sizes.node_gpus_from"] = {"value": "default" if assumed else "jobs", "unit": "label", "n": None, "source": "x"}
     m["sizes.node_gpus"] = {"value": 8, "unit": "GPUs", "n": None, "source": "x"}
     shown = [one for one in tiles(m, {}, ABOUT) if one.name in ("node_rate", "mttf") and one.state != WITHHELD]
-    assert shown and all(("Nodes of 8 GPUs are assumed." in plain(one.means)) is assumed for one in shown)
+    assert shown and all(("Assumes 8 GPUs per node." in plain(one.means)) is assumed for one in shown)
 
 
 def test_an_exact_interval_says_what_it_supposes():
@@ -204,7 +208,9 @@ def test_an_exact_interval_says_what_it_supposes():
     assert plain(tile(m, "failure_rate").interval) == "95% CI 31.4–32.3% if independent · n = 40,226"
 
 
-@pytest.mark.parametrize(("asked", "said"), [(0.05, "missed"), (0.3, "missed, but within the interval"), (0.4, "met")])
+@pytest.mark.parametrize(
+    ("asked", "said"), [(0.05, "missed"), (0.3, "missed, but the interval includes it"), (0.4, "met")]
+)
 def test_a_target_is_met_or_missed(asked, said):
     about = ABOUT | {"targets": {"failure_rate": asked}}
     shown = next(one for one in tiles(numbers(), {}, about) if one.name == "failure_rate")
@@ -227,7 +233,7 @@ def test_a_target_without_an_interval_is_held_against_the_estimate_alone(name, a
     def target(m):
         return next(one for one in tiles(m, {}, ABOUT | {"targets": targets}) if one.name == name).target
 
-    assert target(numbers()).endswith("but within the interval")
+    assert target(numbers()).endswith("but the interval includes it")
     for end in ends:
         gone = {end.format(kind) for kind in ("", "_clustered")} & set(numbers())
         assert target(numbers(*gone)).endswith("by the estimate, which has no interval")

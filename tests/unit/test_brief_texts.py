@@ -11,10 +11,10 @@ from ttf.display.phrases import html, keys, length
 from ttf.display.statement_rules import withhold
 from ttf.page.brief.actions import actions
 from ttf.page.brief.bottom_line import MOST_WORDS, bottom_line
-from ttf.page.brief.brief import brief_of
+from ttf.page.brief.brief import make_brief
 from ttf.page.brief.facts import facts, subtitle
-from ttf.page.brief.grade import grade_of
-from ttf.page.brief.mini_charts import mini
+from ttf.page.brief.grade import grade_data
+from ttf.page.brief.mini_charts import draw_mini
 from ttf.page.brief.tiles import CANNOT, excess
 
 
@@ -67,7 +67,7 @@ def strings(value):
 def made(name):
     m, about = TRACES[name]
     m = type(m)(m)
-    return m, brief_of(m, {}, about, withhold(m))
+    return m, make_brief(m, {}, about, withhold(m))
 
 
 @pytest.mark.parametrize("name", TRACES)
@@ -129,12 +129,12 @@ def test_the_bottom_line_names_what_holds_most_and_how_sure_it_is():
     ],
 )
 def test_the_grade_falls_by_one_for_each_thing_amiss(changed, grade, reason):
-    found, reasons = grade_of(numbers(**changed))
+    found, reasons = grade_data(numbers(**changed))
     assert (found, plain(reasons[0]) if reasons else None) == (grade, reason)
 
 
 def test_causes_that_nobody_records_cost_a_grade():
-    assert grade_of(proxy()) == ("B", ("causes not recorded",))
+    assert grade_data(proxy()) == ("B", ("causes not recorded",))
 
 
 def test_totals_of_the_trace_come_first_then_effects_on_one_run():
@@ -186,9 +186,9 @@ def test_small_charts_are_escaped_and_stay_within_their_box():
     rate = [[float(day), 5 + day % 3, 1.0, 900.0] for day in range(70)]
     curve = [[float(2**step), 1 - step / 20] for step in range(18)]
     made = [
-        mini({"kind": "bar", "parts": parts}),
-        mini({"kind": "line", "points": rate, "last": "7.0 last"}),
-        mini(
+        draw_mini({"kind": "bar", "parts": parts}),
+        draw_mini({"kind": "line", "points": rate, "last": "7.0 last"}),
+        draw_mini(
             {
                 "kind": "fall",
                 "points": [[8, 9e6, 5e6, 2e7]],
@@ -196,7 +196,9 @@ def test_small_charts_are_escaped_and_stay_within_their_box():
                 "target": [1024, 7e4, "1,024 GPUs"],
             }
         ),
-        mini({"kind": "steps", "points": curve, "labels": [[3600, 0.6, "60% at 1 h"], [86400, 0.3, "30% at 1 day"]]}),
+        draw_mini(
+            {"kind": "steps", "points": curve, "labels": [[3600, 0.6, "60% at 1 h"], [86400, 0.3, "30% at 1 day"]]}
+        ),
     ]
     for svg in made:
         assert svg.startswith("<svg") and 'role="img"' in svg and "<b>" not in svg
@@ -207,7 +209,7 @@ def test_small_charts_are_escaped_and_stay_within_their_box():
             assert 0 <= float(across) <= 320
         for up in re.findall(r'(?:cy|y)="([\d.-]+)"', svg):
             assert 0 <= float(up) <= 46
-    assert mini(None) == ""
+    assert draw_mini(None) == ""
 
 
 def test_what_most_failures_without_an_end_would_falsify_is_withheld():
@@ -219,7 +221,7 @@ def test_what_most_failures_without_an_end_would_falsify_is_withheld():
         mttf__range__low_s=(3_600.0, "s"),
         mttf__range__high_s=(7_200.0, "s"),
     )
-    found = {tile.name: tile for tile in brief_of(m, {}, ABOUT).tiles}
+    found = {tile.name: tile for tile in make_brief(m, {}, ABOUT).tiles}
     assert plain(found["failed_gpu_time"].value) == "≥ 48.6%" and found["failed_gpu_time"].badge == "lower bound"
     assert found["node_rate"].state == WITHHELD
     assert plain(found["node_rate"].means).startswith("9,000 of 12,806 failures have no recorded end")

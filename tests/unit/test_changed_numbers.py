@@ -194,14 +194,14 @@ def test_without_a_manifest_texts_are_left_out_and_nothing_is_attributed():
     then = Results({"slurm": THEN})
     found = moves(then, results(NOW))
     assert [(move.key, move.causes) for move in found] == [("outcomes.failure_share", None), ("outages.outages", None)]
-    assert because(None, then, results(NOW)).startswith("and why cannot be told: there is no manifest of then")
+    assert because(None, then, results(NOW)).startswith("for an unknown reason: ")
 
 
 def test_the_words():
     def say(*causes, now=lambda facts: None):
         return because(frozenset(causes), results(THEN), results(NOW, now))
 
-    assert say(DATA) == "because the data did"
+    assert say(DATA) == "because the data changed"
     assert say(PROGRAM, now=lambda facts: facts.update(version="1.0.0")) == (
         "because the program changed (0.1.0 → 1.0.0)"
     )
@@ -216,22 +216,22 @@ def test_the_words():
     )
     assert say(CONFIGURATION) == "because the configuration changed"
     assert say(DATA, PROGRAM) == (
-        "and the program changed, and the data did too: which of them moved it cannot be told; run the old data again "
-        "with what is new"
+        "because the program changed and the data changed; to separate the causes, run the old data with the new "
+        "program and configuration"
     )
-    assert say() == "though by the two manifests neither data nor program, libraries or configuration did"
+    assert say() == "although data, program, libraries and configuration are the same in both manifests"
 
 
 def test_the_list_has_each_number_under_its_cause_and_counts_the_rest():
     now = NOW | {"new": number(1), "\x1b[2J": number(2)}
     then = {key: about for key, about in THEN.items() if key != "outcomes.most"} | {"\x1b[2J": number(1)}
     assert list(told_of_moves(results(then), results(now, new_dump))) == [
-        "3 numbers moved because the data did:",
+        "3 numbers moved because the data changed:",
         "  slurm: outcomes.failure_share: 31.0% (CI 20.0–40.0%, if independent; n = 10); "
         "was 30.0% (CI 20.0–40.0%, if independent; n = 10)",
         "  slurm: outages.outages: 6 outages (n = 10); was 5 outages (n = 10)",
         "  slurm: \\x1b[2J: 200.0% (n = 10); was 100.0% (n = 10)",
-        "6 numbers compared, with the ends of intervals; 2 are new, 0 are gone.",
+        "6 numbers compared, including interval bounds; 2 are new, 0 are gone.",
     ]
 
 

@@ -35,8 +35,8 @@ from ttf.display.report_trace import Trace
 from ttf.display.trace_numbers import Numbers
 from ttf.engine.storage.tables import read_table, write_product
 from ttf.page.report.citation import Citation
-from ttf.page.report.comparison import WIDTH, Cell, bottom_line, comparison_page, decades, dot
-from ttf.page.report.comparison import row_of as row_in_page
+from ttf.page.report.comparison import WIDTH, Cell, bottom_line, comparison_page, draw_dot, rate_axis
+from ttf.page.report.comparison import make_row as row_in_page
 from ttf.page.report.trace_page import Entry, Frame, environment
 from ttf.records.inputs import Inputs
 from ttf.records.jobs import JOB_COLUMNS, OUTCOMES, conform
@@ -489,11 +489,11 @@ def page_of(traces: list[Trace], folder: Path) -> str:
 def test_a_row_gives_what_the_page_of_its_trace_gives(tmp_path):
     row = row_in_page(trace_of(tmp_path, "mine", ABOUT["mine"]), "mine.html")
     assert (row.jobs.value, row.jobs.note) == ("53,806", "40,226 ended")
-    assert (row.failed.value, row.failed.note, row.failed.ends) == ("31.8%", "30.0–33.0%", (0.3, 0.33))
+    assert (row.failed.value, row.failed.note, row.failed.bounds) == ("31.8%", "30.0–33.0%", (0.3, 0.33))
     assert (row.rate.value, row.rate.note) == ("9.28", "7.64–11.2*"), "not clustered"
     assert (row.ettr.value, row.ettr.note) == ("7.6%", "1,024 GPUs")
     assert (row.largest.value, row.shape.value) == ("48", "0.463")
-    assert row.about == "1 March to 7 June 2025"
+    assert row.subtitle == "1 March to 7 June 2025"
 
 
 def test_the_shape_is_the_one_that_pages_give(tmp_path):
@@ -503,7 +503,7 @@ def test_the_shape_is_the_one_that_pages_give(tmp_path):
     mine.metrics.update({f"lifetimes.{name}": number_of(value, "1") for name, value in within.items()})
     mine.metrics["lifetimes.within"] = number_of("node", "label")
     shape = row_in_page(mine, "mine.html").shape
-    assert (shape.value, shape.note, shape.within) == ("0.630", "0.540–0.740", "within a node")
+    assert (shape.value, shape.note, shape.scope) == ("0.630", "0.540–0.740", "within a node")
 
 
 def test_what_is_withheld_is_not_estimated(tmp_path):
@@ -512,8 +512,8 @@ def test_what_is_withheld_is_not_estimated(tmp_path):
     assert (row.ettr.value, row.rate.value) == ("", "")
     assert row.ettr.reason.startswith("No ettr")
     by_proxy = row_in_page(trace_of(tmp_path, "made", ABOUT["made"], basis="proxy"), "made.html")
-    assert (by_proxy.rate.value, by_proxy.rate.says) == ("", "causes not recorded")
-    assert by_proxy.about.startswith("synthetic, ")
+    assert (by_proxy.rate.value, by_proxy.rate.placeholder) == ("", "causes not recorded")
+    assert by_proxy.subtitle.startswith("synthetic, ")
     of_gpus = row_in_page(trace_of(tmp_path, "titan", ABOUT["titan"], basis="component"), "titan.html")
     assert of_gpus.jobs == of_gpus.failed == of_gpus.ettr == Cell()
     assert (of_gpus.rate.value, of_gpus.shape.value) == ("", "0.463")
@@ -541,14 +541,14 @@ def test_the_bottom_line_counts_who_records_causes(bases, said_first, tmp_path):
 
 
 def test_dots_stand_where_their_values_are():
-    cell = Cell("1", exact=0.5, ends=(0.25, 1.0))
-    middle = ET.fromstring(dot(cell, 0, 1, "#7b3fb0")).find("circle").get("cx")
+    cell = Cell("1", exact=0.5, bounds=(0.25, 1.0))
+    middle = ET.fromstring(draw_dot(cell, 0, 1, "#7b3fb0")).find("circle").get("cx")
     assert float(middle) == WIDTH / 2
-    ten = ET.fromstring(dot(Cell("10", exact=10.0), 1, 100, "#7b3fb0", log=True)).find("circle").get("cx")
+    ten = ET.fromstring(draw_dot(Cell("10", exact=10.0), 1, 100, "#7b3fb0", log=True)).find("circle").get("cx")
     assert float(ten) == WIDTH / 2
-    assert dot(Cell(reason="none"), 0, 1, "#7b3fb0") == ""
-    assert decades([Cell("9", exact=9.28, ends=(0.7, 11.2)), Cell()]) == (0.1, 100)
-    assert decades([Cell()]) == (1, 10)
+    assert draw_dot(Cell(reason="none"), 0, 1, "#7b3fb0") == ""
+    assert rate_axis([Cell("9", exact=9.28, bounds=(0.7, 11.2)), Cell()]) == (0.1, 100)
+    assert rate_axis([Cell()]) == (1, 10)
 
 
 def test_the_page_has_a_row_for_each_trace_and_the_rest_in_a_fold(compared, tmp_path):

@@ -18,12 +18,12 @@ from polars.testing import assert_frame_equal
 from ttf.analyses.lost.measure_losses.lost_work import lost_work
 from ttf.analyses.outcomes.describe_strata import STRATA
 from ttf.analyses.outcomes.describe_strata.compute import strata, with_shares
-from ttf.analyses.outcomes.describe_strata.page import MOST, eligible, stratum_in_words
+from ttf.analyses.outcomes.describe_strata.page import MAX_STRATA, eligible, format_stratum
 from ttf.analyses.outcomes.split_outcomes.compute import outcomes_by_gpus
 from ttf.display.brief_model import Brief, Tile
 from ttf.display.trace_numbers import interval_about
 from ttf.engine.counts import Counted, counts
-from ttf.page.brief.stratum_tiles import MOST_BYTES, TILES, strata_json
+from ttf.page.brief.stratum_tiles import KEY_BY_TILE, MOST_BYTES, strata_json
 from ttf.page.report.blocks import macros
 from ttf.records.clusters import CLUSTER_COLUMNS, block_columns, with_clusters
 from ttf.records.infra import EVENT, infra_lives
@@ -213,7 +213,7 @@ def made(count: int = 3, name="project{}".format, **changed) -> pl.DataFrame:
     return with_shares(STRATA.frame([every, *rows]))
 
 
-def told(table: pl.DataFrame, m=None, tiles=tuple(TILES)) -> dict:
+def told(table: pl.DataFrame, m=None, tiles=tuple(KEY_BY_TILE)) -> dict:
     text = strata_json(table, tiles, m or numbers_of(), ABOUT)
     return json.loads(text)["groups"]["Account"]["project0"]
 
@@ -225,11 +225,11 @@ def test_tiles_of_a_stratum_in_words():
         "unit": "of ended jobs",
         "interval": "95% CI 25.0–35.0% if independent · n = 6,000",
         "state": "shown",
-        "means": "20.0% without the 600 jobs that reached a time limit. All jobs: 30.0%.",
+        "means": "Excluding the 600 jobs that reached a time limit: 20.0%. All jobs: 30.0%.",
     }
     assert tiles["failed_gpu_time"]["value"] == "25.0%"
     assert tiles["failed_gpu_time"]["unit"] == "of 2,000,000 GPU-h"
-    assert tiles["failed_gpu_time"]["means"].startswith("Infrastructure failures ended 40.0% of it.")
+    assert tiles["failed_gpu_time"]["means"].startswith("Infrastructure failures account for 40.0% of it.")
     assert tiles["node_rate"]["interval"] == "95% CI 6.00–10.5 if independent · 40 failures"
     assert tiles["when"]["value"] == "13.7"
     assert tiles["when"]["interval"] == "95% CI 11.7–15\u00a0min if independent · n = 1,800 failures"
@@ -287,29 +287,29 @@ def test_rules_of_the_trace_hold_for_its_strata():
 
 
 def test_without_a_stratum_large_enough_there_is_no_choice():
-    assert strata_json(made(jobs=29), TILES, numbers_of(), ABOUT) is None
-    assert strata_json(made(failures=9), TILES, numbers_of(), ABOUT) is None
+    assert strata_json(made(jobs=29), KEY_BY_TILE, numbers_of(), ABOUT) is None
+    assert strata_json(made(failures=9), KEY_BY_TILE, numbers_of(), ABOUT) is None
     assert strata_json(made(), ("mttf", "ettr"), numbers_of(), ABOUT) is None
 
 
 @pytest.mark.parametrize("sign", ["<script>", "</script><b>", "\u202e\U0001f525", "\u2028\u0085```", "\\\"'{{<"])
 def test_two_thousand_accounts_with_hostile_names(sign):
     table = made(2_000, lambda at: sign * 40 + str(at))
-    text = strata_json(table, TILES, numbers_of(), ABOUT)
+    text = strata_json(table, KEY_BY_TILE, numbers_of(), ABOUT)
     assert len(text.encode()) <= MOST_BYTES
     assert "<" not in text
     assert len(text.splitlines()) == 1
     names = list(json.loads(text)["groups"]["Account"])
-    assert len(names) == len(set(names)) <= MOST
+    assert len(names) == len(set(names)) <= MAX_STRATA
     assert len(names) >= 10
     assert all(len(name) <= 46 for name in names)
     # The largest of those with jobs enough.
-    assert eligible(table)["jobs"].to_list() == [10**4 - at for at in range(MOST)]
+    assert eligible(table)["jobs"].to_list() == [10**4 - at for at in range(MAX_STRATA)]
 
 
 def test_names_that_are_cut_alike_stay_apart():
     names = ["x (2)", "x", "x ", "x\t"]
-    groups = json.loads(strata_json(made(4, names.__getitem__), TILES, numbers_of(), ABOUT))["groups"]
+    groups = json.loads(strata_json(made(4, names.__getitem__), KEY_BY_TILE, numbers_of(), ABOUT))["groups"]
     assert list(groups["Account"]) == ["x (2)", "x", "x (3)", "x (4)"]
 
 
@@ -323,7 +323,7 @@ def test_names_that_are_cut_alike_stay_apart():
     ],
 )
 def test_names_of_strata(by, stratum, words):
-    assert stratum_in_words(by, stratum) == words
+    assert format_stratum(by, stratum) == words
 
 
 @pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed: make test-tools")
@@ -331,11 +331,12 @@ def test_a_stratum_is_chosen_by_the_keyboard():
     from playwright.sync_api import sync_playwright
 
     tiles = [
-        Tile(name, name, "shown", f"{name} of all", "each", badge="seen", means="All.") for name in (*TILES, "ettr")
+        Tile(name, name, "shown", f"{name} of all", "each", badge="seen", means="All.")
+        for name in (*KEY_BY_TILE, "ettr")
     ]
     brief = Brief("", (), "A", (), ("First.",), tuple(tiles))
     overview = macros(REPORT).overview(SimpleNamespace(title="Made", synthetic=False, pseudonyms=False), brief, {})
-    text = strata_json(made(2, lambda at: f"<b>{at}</b>"), TILES, numbers_of(), ABOUT)
+    text = strata_json(made(2, lambda at: f"<b>{at}</b>"), KEY_BY_TILE, numbers_of(), ABOUT)
     scripts = "".join(file.read_text(encoding="utf-8") for file in sorted((REPORT / "page").glob("*.js")))
     style = (REPORT / "page" / "page.css").read_text(encoding="utf-8")
     with sync_playwright() as playwright:

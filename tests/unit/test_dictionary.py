@@ -63,7 +63,7 @@ def test_a_column_has_its_unit_and_why_it_may_be_blank():
     assert "<br>`jobs` whole number (jobs): Jobs that waited.<br>" in text
     assert f"`wait_s` number (s): Their mean wait. Blank where {REASON}." in text
     open_table = parquet("mine", "A job.", "mine.parquet", open=True)
-    assert "**mine.parquet** A job.\n<br>and the columns of its trace's format\n" in as_markdown({"": (open_table,)})
+    assert "**mine.parquet** A job.\n<br>plus the columns of the trace's format\n" in as_markdown({"": (open_table,)})
 
 
 def test_the_page_escapes_what_a_study_declares():

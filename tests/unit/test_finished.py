@@ -70,7 +70,7 @@ def test_numbers_that_are_not_those_of_the_manifest_are_refused(folder):
 @pytest.mark.parametrize("other", [{"packages": []}, {"python": None}, {"git": {}}, {"jobs": []}])
 def test_a_manifest_that_was_made_up_is_refused(folder, other):
     write_manifest(folder, **other)
-    with pytest.raises(StudyError, match="is no manifest of a study"):
+    with pytest.raises(StudyError, match="is not a manifest of a study"):
         results_of(folder / "results", "two")
 
 

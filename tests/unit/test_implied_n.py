@@ -60,9 +60,9 @@ def test_a_pair_that_no_number_of_points_gives():
 
 
 def test_the_interval_of_what_was_printed():
-    assert Printed.of("2.01e-02") == Printed(0.0201, 0.02005, 0.02015)
-    assert Printed.of("-0.14") == Printed(-0.14, -0.145, -0.135)
-    assert Printed.of("7") == Printed(7.0, 6.5, 7.5)
+    assert Printed.parse("2.01e-02") == Printed(0.0201, 0.02005, 0.02015)
+    assert Printed.parse("-0.14") == Printed(-0.14, -0.145, -0.135)
+    assert Printed.parse("7") == Printed(7.0, 6.5, 7.5)
 
 
 @pytest.mark.parametrize(("r", "p"), [("0.1", "3.19e-0.1"), ("nan", "0.5"), ("1.2", "0.5"), ("0.5", "0"), ("", "0.1")])

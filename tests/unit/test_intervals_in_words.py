@@ -42,24 +42,24 @@ FEW = {"ci_low_clustered_s": None, "ci_high_clustered_s": None, "clusters": 2.4}
             FEW,
             "95% CI 29.8–32.7 h if independent",
             "The interval holds only if pods fail independently: by request profile there are 2.40 effective clusters, "
-            "too few to tell.",
+            "too few for a clustered interval.",
         ),
         (
             FEW | {"cluster_by": None, "clusters": None},
             "95% CI 29.8–32.7 h if independent",
-            "The interval holds if pods fail independently; the trace names nothing that they have in common.",
+            "The interval holds if pods fail independently; the trace records nothing that they share.",
         ),
         (
             FEW | {"ci_low_s": None},
             "95% CI 32.7 h or less if independent",
             "The interval holds only if pods fail independently: by request profile there are 2.40 effective clusters, "
-            "too few to tell.",
+            "too few for a clustered interval.",
         ),
         (
             FEW | {"ci_high_s": None},
             "95% CI 29.8 h or more if independent",
             "The interval holds only if pods fail independently: by request profile there are 2.40 effective clusters, "
-            "too few to tell.",
+            "too few for a clustered interval.",
         ),
     ],
 )

@@ -113,7 +113,7 @@ def test_folders_that_can_only_be_read_are_named_before_the_first_job(tmp_path, 
     check_writable()
     with (
         small_disk(tmp_path / "shut", "ro,size=64k"),
-        pytest.raises(MachineError, match=r"^shut/logs: the disk can be read only"),
+        pytest.raises(MachineError, match=r"^shut/logs: the disk is read-only"),
     ):
         check_writable(("results", "shut/logs"))
 

@@ -85,18 +85,18 @@ def test_the_interval_of_a_number_is_the_clustered_one_of_its_unit():
 
 
 def test_every_number_has_a_row_and_what_it_is_once():
-    rows, whats = all_numbers.rows(M, [SHARES])
+    rows, descriptions = all_numbers.rows(M, [SHARES])
     assert [row.key for row in rows] == list(M)
     first = rows[0]
     assert (first.words, first.exact, first.n, first.low, first.high) == ("33.3%", repr(1 / 3), "1,200", "0.2", "0.5")
-    assert first.ci == "clustered by user" and whats[first.what] == "Failures of those that ended."
-    assert whats == ["Failures of those that ended.", "A row for each user."]
-    html = macros(REPORT).all_numbers(rows, whats)
+    assert first.ci == "clustered by user" and descriptions[first.description_index] == "Failures of those that ended."
+    assert descriptions == ["Failures of those that ended.", "A row for each user."]
+    html = macros(REPORT).all_numbers(rows, descriptions)
     seen = Seen(html)
     assert "script" not in seen.tags and HOSTILE in seen.text
     assert seen.rows[1] == {"id": "m:a.failure_share", "data-v": repr(1 / 3), "data-low": "0.2", "data-high": "0.5"} | {
         "data-ci": "clustered by user",
-        "data-what": "0",
+        "data-description": "0",
     }
     assert "data-high" not in next(row for row in seen.rows if row.get("id") == "m:b.mttf_s")
 
@@ -144,7 +144,7 @@ def test_a_citation_is_one_line_and_balanced_bibtex():
 
 
 def test_the_foot_of_print_holds_any_title():
-    style = Frame('a"</style>\n}', False, "1", cited(ABOUT, "a", "", "a")).footer_of_print()
+    style = Frame('a"</style>\n}', False, "1", cited(ABOUT, "a", "", "a")).print_footer()
     assert style.count("</style>") == 1 and style.count('"') == 4
 
 
@@ -189,7 +189,7 @@ def a_page(monkeypatch, tmp_path):
             contracts={},
         )
         declared = {name: Analysis("Why?", "outcomes") for name in of_rooms}
-        monkeypatch.setattr("ttf.page.report.trace_page._page", of_rooms.get)
+        monkeypatch.setattr("ttf.page.report.trace_page._page_module", of_rooms.get)
         monkeypatch.setattr("ttf.page.report.trace_page.rooms", lambda folders: declared)
         monkeypatch.setattr("ttf.page.report.trace_page.quality_tables.tables", lambda trace: {})
         monkeypatch.setattr("ttf.page.report.trace_page.quality_lines.lines", lambda trace, m: [])

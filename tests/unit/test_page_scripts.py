@@ -63,7 +63,7 @@ NAMES = ("rate", "interval", "write", "restart", "queue", "work")
 def reckoned(page, plans: list[tuple[float, ...]]) -> list[dict[str, float]]:
     """What the planner says of runs; JSON has no infinity, so that stands as null."""
     return page.evaluate(
-        "(plans) => plans.map((plan) => ({...expected(plan), best: bestInterval(plan.rate, plan.write)}))",
+        "(plans) => plans.map((plan) => ({...expectedTimes(plan), best: bestInterval(plan.rate, plan.write)}))",
         [dict(zip(NAMES, plan, strict=True)) for plan in plans],
     )
 
@@ -109,7 +109,7 @@ def test_the_planner_says_how_long_a_run_is_short_of_nodes(page):
     shares = [0.6, 0.2, 0.1, 0.0, 0.05, 0.05]
     asked = [(1, 0), (8, 0), (8, 2), (30, 3), (35, 5), (40, 0)]
     found = page.evaluate(
-        "([shares, asked]) => asked.map(([nodes, spares]) => shortShare(shares, 40, nodes, spares))", [shares, asked]
+        "([shares, asked]) => asked.map(([nodes, spares]) => shortageShare(shares, 40, nodes, spares))", [shares, asked]
     )
     right = [
         sum(share * hypergeom.sf(spares, 40, down, nodes + spares) for down, share in enumerate(shares))
@@ -117,7 +117,7 @@ def test_the_planner_says_how_long_a_run_is_short_of_nodes(page):
     ]
     assert found == pytest.approx(right, abs=1e-9)
     assert found[-1] == pytest.approx(0.4)
-    assert page.evaluate("Number.isNaN(shortShare([1], 40, 39, 2))")
+    assert page.evaluate("Number.isNaN(shortageShare([1], 40, 39, 2))")
     form = """<form data-units="40" data-down="[0.5, 0.5]" data-node-gpus="8">
     <input type="number" name="gpus"><input type="number" name="spares"></form>"""
     told = page.evaluate(
@@ -126,7 +126,7 @@ def test_the_planner_says_how_long_a_run_is_short_of_nodes(page):
             node.innerHTML = form;
             const [first, second] = node.querySelectorAll("input");
             [first.value, second.value] = [gpus, spares];
-            return shortIn(node.firstChild);
+            return shortageText(node.firstChild);
         })""",
         form,
     )
@@ -137,7 +137,7 @@ def test_what_is_packed_comes_back_in_the_page(page):
     rows = [{"x": n // 3, "s": "aaaaaaaaaa" if n % 2 else "b", "y": None if n == 4 else n} for n in range(12)]
     spec = {"mark": "line", "encoding": {"x": {"field": "x", "title": "Time since the start"}}, "datasets": {"d": rows}}
     small = packed({"p": spec})["p"]
-    back = page.evaluate("unpacked", small)
+    back = page.evaluate("unpackSpec", small)
     whole = spec | {
         "datasets": {"d": [{name: value for name, value in row.items() if value is not None} for row in rows]}
     }
@@ -196,5 +196,5 @@ def test_the_card_of_a_number_works_by_the_keyboard(page):
 def test_an_address_opens_the_fold_that_it_lies_in(page):
     row = page.locator("[id='m:a.b']")
     assert not row.is_visible()
-    page.evaluate("follow('#m:a.b')")
+    page.evaluate("openAddress('#m:a.b')")
     assert row.is_visible()

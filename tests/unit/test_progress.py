@@ -11,7 +11,7 @@ from snakemake.common import NOTHING_TO_BE_DONE_MSG
 from snakemake.logging import LogEvent
 from study import progress
 from study.progress import STOPPED, Progress, end_of_run, failure, line, said_of, stage
-from ttf.page.brief.brief import brief_of
+from ttf.page.brief.brief import make_brief
 
 
 def record(message=None, level=logging.INFO, **extra):
@@ -193,7 +193,7 @@ def test_a_stage_names_what_it_is_about():
 
 
 def test_the_end_of_a_study_of_one_trace_is_its_brief_in_some_lines():
-    said = said_of({"one": brief_of(proxy(), {}, ABOUT)}, width=80)
+    said = said_of({"one": make_brief(proxy(), {}, ABOUT)}, width=80)
     assert said[0].startswith("31.8% of ended jobs failed, and failed attempts used 48.6% of GPU time.")
     assert any(line.startswith("Withheld: MTTF of a 1,024-GPU job; ETTR") for line in said)
     assert any(line.startswith("Next: Save state before the time limit (≤ 895,000 GPU-h in 99 days") for line in said)
@@ -202,14 +202,14 @@ def test_the_end_of_a_study_of_one_trace_is_its_brief_in_some_lines():
 
 
 def test_of_several_traces_each_has_a_line():
-    briefs = {f"trace {place}": brief_of(numbers(), {}, ABOUT) for place in range(8)}
+    briefs = {f"trace {place}": make_brief(numbers(), {}, ABOUT) for place in range(8)}
     said = said_of(briefs, width=80)
     assert said[1].startswith("trace 1: 31.8% of ended jobs failed") and said[-1] == "and 2 more"
     assert len(said) == 7
 
 
 def test_the_end_names_the_report(run):
-    run.tell(message=end_of_run(run.page, lambda: {"one": brief_of(numbers(), {}, ABOUT)}), of_study=True)
+    run.tell(message=end_of_run(run.page, lambda: {"one": make_brief(numbers(), {}, ABOUT)}), of_study=True)
     assert "31.8% of ended jobs failed" in run.said
     assert run.said.endswith(f"\nThe report: {run.page} (0 s)\n")
     run.tell(message=end_of_run(None, dict), of_study=True)

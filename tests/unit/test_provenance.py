@@ -13,7 +13,7 @@ from snakemake.iocontainers import InputFiles, Params
 from study.graph import jobs_behind
 from ttf.engine.errors import StudyError
 from ttf.engine.provenance import digests
-from ttf.engine.provenance.digests import CHECKOUT, Memory, of_folder, touched
+from ttf.engine.provenance.digests import CHECKOUT, Memory, digest_folder, is_touched
 from ttf.engine.provenance.explain import explain
 from ttf.engine.provenance.manifest import manifest, revision
 from ttf.engine.provenance.manifest_graph import Manifest, commit, in_order, problems
@@ -97,7 +97,7 @@ def test_the_manifest(study):
     assert list(known["code"]) == ["scripts/ttf/engine/errors.py", "scripts/write_config.py"], (
         "of the checkout, from there"
     )
-    folder = of_folder("results/mine/raw", {name: hashed(text) for name, text in TEXTS.items()})
+    folder = digest_folder("results/mine/raw", {name: hashed(text) for name, text in TEXTS.items()})
     assert known["jobs"]["mine/count"]["inputs"] == {"results/mine/raw": folder}
     assert known["jobs"]["mine/count"]["parameters"] == {"most": 3, "blank": None}
     assert made() == known, "from memory"
@@ -118,7 +118,7 @@ def test_an_edited_product_stays_edited_until_its_rule_makes_it_again(study, fil
     output = file if file.endswith("csv") else "results/mine/raw"
     made()
     edit(file)
-    assert touched(file, output)
+    assert is_touched(file, output)
     for _ in range(2):
         assert [name for name, about in made()["products"].items() if "edited" in about] == [file]
     assert problems(made(), OWN) == [
@@ -135,7 +135,7 @@ def test_an_edited_product_stays_edited_until_its_rule_makes_it_again(study, fil
 def test_a_touched_product_is_not_edited(study):
     made()
     edit("results/mine/table.csv", TEXTS["results/mine/table.csv"])
-    assert touched("results/mine/table.csv", "results/mine/table.csv")
+    assert is_touched("results/mine/table.csv", "results/mine/table.csv")
     assert not any("edited" in about for about in made()["products"].values())
 
 
@@ -147,7 +147,7 @@ def test_a_record_with_a_long_name(study):
     record = Path(".snakemake/metadata", f"@{name[:254]}", name[254:])
     record.parent.mkdir()
     record.write_text(json.dumps({"endtime": 7.5}))
-    assert digests.made_at(output) == 7.5
+    assert digests.read_end_time(output) == 7.5
 
 
 def test_all_in_order(study):
@@ -166,8 +166,8 @@ def test_what_is_wrong_has_a_line_each(study):
     assert problems(known, OWN) == [
         "raw.csv: changed since read used it; 5 products out of date. Run `make report`.",
         "results/mine/raw/one.parquet: edited since read made it. Delete it and run `make report`.",
-        "results/mine/table.csv: made anew by count since the manifest was written. "
-        "Run `make report`, which writes it.",
+        "results/mine/table.csv: made again by count after the manifest was written. "
+        "Run `make report` to update the manifest.",
         "results/page.html: missing. Run `make report`: show makes it again.",
     ]
     Path("raw.csv").unlink()
@@ -237,7 +237,7 @@ def test_every_file_of_the_workflow_is_in_the_manifest_used_or_not(study, monkey
     before = digests.stamp_of_workflow()
     monkeypatch.undo()
     monkeypatch.chdir(study)
-    names = digests.of_workflow()
+    names = digests.list_workflow_files()
     assert {"Snakefile", "workflow/rules/ingest.smk", "scripts/ttf/formats/openb.yaml", "config/claims.yaml"} < {*names}
     assert not any("__pycache__" in name for name in names)
     assert digests.stamp_of_workflow() != before
@@ -248,7 +248,7 @@ def test_the_commit_is_said_where_git_knows_it():
     assert commit(none, one) == ""
     assert commit(one, one) == commit(one, none) == f", made at commit {'a' * 12}"
     assert commit(one | {"changed": True}, other) == (
-        f", made at commit {'a' * 12}, with changes that it does not have; the checkout is at {'b' * 12} now"
+        f", made at commit {'a' * 12}, with uncommitted changes; the checkout is now at {'b' * 12}"
     )
 
 

@@ -12,7 +12,7 @@ from study.yaml_files import load_yaml
 from ttf.engine.contract import ANYBODY, NOBODY, SOMEBODY, TEXT, Column, count, name, number, table, text, words
 from ttf.engine.provenance.key import KEY, made_key
 from ttf.page.publish.files import content_of
-from ttf.page.publish.pseudonyms import neutral, pseudonym, pseudonymised
+from ttf.page.publish.pseudonyms import escape_formulas, pseudonym, pseudonymised
 from ttf.page.results_tables import contracts
 from ttf.records.record_contracts import OF_TRACES, OUTAGES
 
@@ -107,13 +107,13 @@ CELLS = table("cells", "", text=words("", "", ""), number=number("", "", ""))
     "cell", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", " =1", "\u200b=1", "\uff1d1", "\tx", "\rx", "-0.5"]
 )
 def test_a_text_that_begins_like_a_formula_is_a_text_in_a_spreadsheet(cell):
-    shown = neutral(pl.DataFrame({"text": [cell], "number": [-0.5]}), CELLS)
+    shown = escape_formulas(pl.DataFrame({"text": [cell], "number": [-0.5]}), CELLS)
     assert shown.row(0) == (f"'{cell}", -0.5)
 
 
 @pytest.mark.parametrize("cell", ["a=1", "1-2", "", None, "'=1", "2-4"])
 def test_other_texts_are_as_they_were(cell):
-    assert neutral(pl.DataFrame({"text": [cell], "number": [1.0]}, CELLS.schema), CELLS).row(0) == (cell, 1.0)
+    assert escape_formulas(pl.DataFrame({"text": [cell], "number": [1.0]}, CELLS.schema), CELLS).row(0) == (cell, 1.0)
 
 
 def test_published_tables_are_safe_and_those_of_the_study_true(tmp_path):

@@ -216,7 +216,7 @@ def texts_of(bodies=None, **settings):
 
 
 def test_sections_headings_charts_tables_and_numbers_of_a_page_are_found():
-    found = {entry["id"]: entry for entry in pages.found_in(QMD, "index", "mine")}
+    found = {entry["id"]: entry for entry in pages.index_page(QMD, "index", "mine")}
     assert list(found) == ["outcomes", "chart-outcomes", "outcomes-details", "table-states", "m:outcomes.july"]
     assert {(entry["page"], entry["trace"]) for entry in found.values()} == {("index.html", "mine")}
     assert found["outcomes"]["text"] == "Outcomes 31.8% <b> failed"
@@ -243,7 +243,7 @@ def test_every_page_of_the_site_links_every_other():
         links = Seen(texts[f"{page}.qmd"]).links
         assert [link for link in links if not link.startswith("#")] == [*ours, *pdf]
         assert pages.MARK not in texts[f"{page}.qmd"]
-    for name in pages.OF_THE_SITE:
+    for name in pages.SITE_PAGES:
         text = texts[f"{name}.qmd"]
         links = Seen(text).links
         for link in ("index.html", "other.html", *ours):
@@ -258,7 +258,7 @@ def test_hostile_titles_and_descriptions_are_text_in_the_pages_of_the_site(tmp_p
     monkeypatch.setattr("shutil.which", lambda name: None)
     texts = texts_of(title=HOSTILE, description=HOSTILE)
     pages.write(texts, [ROOT / "report/page.html", ROOT / "report/references.bib"], tmp_path)
-    for name in pages.OF_THE_SITE:
+    for name in pages.SITE_PAGES:
         front, _, body = texts[f"{name}.qmd"].partition("\n---\n")
         yaml.safe_load(front)
         assert "<script>window" not in body
@@ -266,7 +266,7 @@ def test_hostile_titles_and_descriptions_are_text_in_the_pages_of_the_site(tmp_p
         assert "<script" not in front
         render(tmp_path / f"{name}.qmd", tmp_path / "made.html")
         described = Seen((tmp_path / "made.html").read_text(encoding="utf-8")).described
-        assert described == f"{pages.OF_THE_SITE[name]}. {HOSTILE}"
+        assert described == f"{pages.SITE_PAGES[name]}. {HOSTILE}"
 
 
 # Archive --------------------------------------------------------------------------------------------------

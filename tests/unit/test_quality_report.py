@@ -86,17 +86,17 @@ def test_what_is_wrong_is_told_and_escaped():
     assert metrics["quality.worst.rows"]["value"] == 9
     text, shown = section(metrics)
     assert "12 rows break a rule and were quarantined." in text
-    assert "Another schema would admit 3 rows with 1 anomaly" in text
+    assert "A changed schema would accept 3 rows with 1 anomaly" in text
     assert "a &#60;b&#62; is &#124; wrong (9 rows, 9.0% of the table)" in text
     assert shown == ["suggestions", "statistics"]
     text, _ = section(numbers([anomaly(1, None)]))
     assert "1 row breaks a rule and was quarantined." in text
-    assert "No other schema would be right" in text
+    assert "No schema change would be right" in text
 
 
 def test_what_was_left_out_of_the_folder_stands_where_there_is_such():
     text, shown = section(numbers(), tables=["left_out"])
-    assert "Not all that lies in the folder of the trace was read." in text
+    assert "Some files in the folder of the trace were not read." in text
     assert shown == ["left_out", "statistics"]
 
 

@@ -6,7 +6,7 @@ import pytest
 from study_runs import quarto_in
 from ttf.engine.errors import StudyError
 from ttf.page.publication_record import Creator, Publication
-from ttf.page.render.references import resolved
+from ttf.page.render.references import resolve_references
 from ttf.page.render.render import _run, render, renderer
 from ttf.page.render.template import template
 from ttf.page.report.citation import cited
@@ -130,12 +130,12 @@ def test_a_full_disk_as_pandoc_tells_it(tmp_path):
 def test_references_become_links_and_headings_html_in_prose_alone():
     text = "### One & only {#sec-one}\n\nSee @tbl-a (@fig-b-c), @sec-one and [@kaplan1958].\n\n"
     text += "```{=html}\n<p>@tbl-x</p>\n```\n"
-    made = resolved(text, {"tbl-a": "Table 1", "fig-b-c": "Figure 2"})
+    made = resolve_references(text, {"tbl-a": "Table 1", "fig-b-c": "Figure 2"})
     assert '<h3 id="sec-one">One & only</h3>' in made
     assert "[Table\u00a01](#table-a) ([Figure\u00a02](#chart-b-c)), [there](#sec-one) and [@kaplan1958]" in made
     assert "<p>@tbl-x</p>" in made
     with pytest.raises(StudyError, match="@tbl-z"):
-        resolved("See @tbl-z.", {})
+        resolve_references("See @tbl-z.", {})
 
 
 def test_a_citation_names_authors_and_escapes_what_tex_would_read():

@@ -125,4 +125,4 @@ def test_a_manifest_that_was_tampered_with_is_named(tmp_path, monkeypatch, capsy
     (own / "manifest.json").write_text("[]")
     check = runpy.run_path(ROOT / "scripts" / "check_resources.py")
     assert check["main"]([]) == 1
-    assert capsys.readouterr().err.startswith("results/studies/mine/manifest.json: has no digest of itself")
+    assert capsys.readouterr().err.startswith("results/studies/mine/manifest.json: has no digest in its second line")

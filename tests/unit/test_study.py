@@ -14,7 +14,7 @@ from study.products import paths_in
 from study.study import Study, any_of
 from ttf.analyses.catalogue import rooms
 from ttf.engine.contract import Table, count, seconds, table
-from ttf.page.publish.pages import OF_THE_SITE
+from ttf.page.publish.pages import SITE_PAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ("sample", "sample_philly", "sample_slurm")
@@ -54,7 +54,7 @@ def own(name: str, **declared) -> str:
 
 
 def test_no_trace_takes_the_place_of_another_page():
-    names = ["index", *OF_THE_SITE, "mine"]
+    names = ["index", *SITE_PAGES, "mine"]
     made = {name: {"format": "pai2020", "embedded": True} for name in names}
     study = study_of(study=names, registry=made)
     assert study.pages == {f"trace-{name}": name for name in names[:-1]} | {"mine": "mine"}

@@ -11,7 +11,7 @@ from polars.testing import assert_frame_equal
 from ttf.engine.contract import count, number, table, text, truth
 from ttf.page.publish import table_copies as module
 from ttf.page.publish.dictionary import as_table
-from ttf.page.publish.table_copies import CONTENTS, Filled, more_tables, parquet_of, sheets_of, workbook_of
+from ttf.page.publish.table_copies import CONTENTS, Filled, more_tables, name_sheets, write_parquet, write_workbook
 from ttf.page.report_contracts import DICTIONARY
 
 THINGS = table(
@@ -42,7 +42,7 @@ def read(content: bytes) -> dict[str, list[tuple]]:
 
 
 def test_numbers_are_numbers_texts_are_texts_and_blanks_are_blank():
-    content = workbook_of([filled()], as_table({"made: why": (THINGS,)}), DAY)
+    content = write_workbook([filled()], as_table({"made: why": (THINGS,)}), DAY)
     sheet = openpyxl.load_workbook(io.BytesIO(content))["things"]
     assert [cell.value for cell in sheet[1]] == ["trace", "what", "is_it", "n", "share"]
     assert [cell.value for cell in sheet[2]] == ["sample", "=1+1", True, 3, 0.1]
@@ -54,7 +54,7 @@ def test_numbers_are_numbers_texts_are_texts_and_blanks_are_blank():
 
 
 def test_the_first_sheet_says_what_every_column_is():
-    content = workbook_of([filled()], as_table({"made: why": (THINGS, COUNTS)}), DAY)
+    content = write_workbook([filled()], as_table({"made: why": (THINGS, COUNTS)}), DAY)
     head, *rows = read(content)[CONTENTS]
     assert list(read(content)) == [CONTENTS, "things"]
     found = [dict(zip(head, row, strict=True)) for row in rows]
@@ -66,7 +66,7 @@ def test_the_first_sheet_says_what_every_column_is():
 def test_a_table_of_two_traces_is_one_sheet_and_the_traces_stand_in_it():
     tables = [filled(), filled(ROWS[:1], "results/other/tables/things.csv")]
     tables.append(Filled("results/studies/a/counts.csv", COUNTS, COUNTS.frame([{"trace": "other", "n": 1}])))
-    sheets = sheets_of(tables)
+    sheets = name_sheets(tables)
     assert list(sheets) == ["counts", "things"]
     assert sheets["things"][1]["trace"].to_list() == ["sample"] * 4 + ["other"]
     assert sheets["counts"][1].columns == ["trace", "n"]
@@ -76,22 +76,22 @@ def test_names_of_sheets_are_those_that_excel_takes():
     long = [table(f"{'a' * 40}_{number}", "A.", n=count("n", "How many.")) for number in range(12)]
     tables = [Filled(f"results/sample/{of.path}", of, of.frame([{"n": 1}])) for of in long]
     named = table(CONTENTS, "A.", n=count("n", "How many."))
-    names = [*sheets_of([*tables, Filled(f"results/sample/{named.path}", named, named.frame([]))])]
+    names = [*name_sheets([*tables, Filled(f"results/sample/{named.path}", named, named.frame([]))])]
     assert len(names) == 13 and max(map(len, names)) == 31 and CONTENTS not in names
-    assert len(read(workbook_of(tables, as_table({}), DAY))) == 13
+    assert len(read(write_workbook(tables, as_table({}), DAY))) == 13
 
 
 def test_a_table_that_no_sheet_can_hold_is_named_as_left_out(monkeypatch):
     monkeypatch.setattr(module, "MOST_ROWS", 4)
-    found = read(workbook_of([filled()], as_table({"made: why": (THINGS,)}), DAY))
+    found = read(write_workbook([filled()], as_table({"made: why": (THINGS,)}), DAY))
     assert [*found] == [CONTENTS]
     assert found[CONTENTS][1][:2] == ("left out: too many rows", 4)
 
 
 def test_the_same_tables_give_the_same_bytes_and_another_day_others():
     dictionary = as_table({"made: why": (THINGS,)})
-    assert workbook_of([filled()], dictionary, DAY) == workbook_of([filled()], dictionary, DAY)
-    assert workbook_of([filled()], dictionary, DAY) != workbook_of([filled()], dictionary, "2025-02-01")
+    assert write_workbook([filled()], dictionary, DAY) == write_workbook([filled()], dictionary, DAY)
+    assert write_workbook([filled()], dictionary, DAY) != write_workbook([filled()], dictionary, "2025-02-01")
 
 
 @given(
@@ -99,14 +99,14 @@ def test_the_same_tables_give_the_same_bytes_and_another_day_others():
 )
 def test_parquet_holds_what_the_table_does(rows):
     frame = THINGS.frame(rows)
-    assert_frame_equal(pl.read_parquet(parquet_of(frame)), frame)
-    assert parquet_of(frame) == parquet_of(pl.concat([frame[:2], frame[2:]], rechunk=False))
+    assert_frame_equal(pl.read_parquet(write_parquet(frame)), frame)
+    assert write_parquet(frame) == write_parquet(pl.concat([frame[:2], frame[2:]], rechunk=False))
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\r"), min_size=1, max_size=20), max_size=4))
 def test_any_text_comes_back_from_the_workbook(texts):
     frame = THINGS.frame({"what": text, "n": 1} for text in texts)
-    rows = read(workbook_of([Filled("results/a/tables/things.csv", THINGS, frame)], as_table({}), DAY))["things"]
+    rows = read(write_workbook([Filled("results/a/tables/things.csv", THINGS, frame)], as_table({}), DAY))["things"]
     # XML has no other characters, which Excel and its readers write as _x0007_.
     came = [openpyxl.utils.escape.unescape(row[1]) for row in rows[1:]]
     assert came == texts
@@ -122,4 +122,4 @@ def test_what_is_asked_for_is_made(asked, paths):
 def test_the_dictionary_is_no_sheet_of_its_own():
     dictionary = as_table({"made: why": (THINGS,)})
     tables = [filled(), Filled("results/studies/a/dictionary.csv", DICTIONARY, dictionary)]
-    assert [*read(workbook_of(tables, dictionary, DAY))] == [CONTENTS, "things"]
+    assert [*read(write_workbook(tables, dictionary, DAY))] == [CONTENTS, "things"]

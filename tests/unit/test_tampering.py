@@ -83,7 +83,7 @@ def test_an_edited_product_of_its_old_date_was_not_made_anew(study, capsys):
     with tampered(study, "a bit of a product, with its old date", 1):
         said = verify(capsys)[1]
     assert "edited since" in said
-    assert "made anew" not in said
+    assert "made again" not in said
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -183,4 +183,4 @@ def test_a_site_that_has_its_list_is_verified_with_the_study(study, capsys):
             Path(f"{signed}{ending}").touch()
     assert verify(capsys)[0] == 0, "a signature is no addition"
     (site / "index.html").write_text("more")
-    assert verify(capsys) == (1, "results/studies/mine/site/index.html: changed; it has 4 bytes and had 0\n")
+    assert verify(capsys) == (1, "results/studies/mine/site/index.html: changed; it has 4 bytes instead of 0\n")

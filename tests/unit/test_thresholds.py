@@ -130,11 +130,11 @@ def test_the_sentence_has_value_interval_n_and_limit(rule, sentence):
     [
         ("ettr.measured_rate.ettr", "the 1/N law is rejected"),
         ("sizes.rate.failures", "no node was seen at work"),
-        ("lemons.lemons", "what the trace records does not give it"),
+        ("lemons.lemons", "the records of the trace do not contain it"),
     ],
 )
 def test_of_a_missing_number_the_reason_is_said_and_only_where_asked_it_fails(key, why):
-    sentence = f"slurm: {key} cannot be told: {why}."
+    sentence = f"slurm: {key} is not available: {why}."
     for if_missing, state in (("tell", UNTOLD), ("ignore", UNTOLD), ("fail", CROSSED)):
         assert told(number=key, kind="above", limit=1, if_missing=if_missing) == (state, sentence)
 

@@ -47,7 +47,7 @@ def test_a_number_that_this_trace_cannot_have_is_told_of(study_of_module):
     (study_of_module.folder / "docs").mkdir()
     shutil.copy(ROOT / "docs/metrics.md", study_of_module.folder / "docs")
     rule = "number: outages.repair.median_s, above: 12 h"
-    missing = "sample: outages.repair.median_s cannot be told: what the trace records does not give it.\n"
+    missing = "sample: outages.repair.median_s is not available: the records of the trace do not contain it.\n"
     expected = {
         "": (0, f"{missing}1 rule held against the study: none crossed.\n"),
         ", if_missing: ignore": (0, "1 rule held against the study: none crossed.\n"),
@@ -109,7 +109,7 @@ def test_what_moved_is_laid_to_the_program_or_to_the_data(finished_study, tmp_pa
         return [line for line in said.splitlines() if not line.startswith("  ")]
 
     first = keep("first")
-    assert check(study, first)[1].endswith(" numbers compared, with the ends of intervals; 0 are new, 0 are gone.\n")
+    assert check(study, first)[1].endswith(" numbers compared, including interval bounds; 0 are new, 0 are gone.\n")
     study.edit(MODULE, "CONFIDENCE = 0.95", "CONFIDENCE = 0.9")
     code, said = check(study, first)
     assert code == 2, "out of date"
@@ -127,12 +127,12 @@ def test_what_moved_is_laid_to_the_program_or_to_the_data(finished_study, tmp_pa
     table.write_bytes(table.read_bytes().replace(b"Terminated", b"Failed", 100))
     study.snakemake(one_process=True, **SMALL)
     heads = of(check(study, second)[1])[:-1]
-    assert [head.partition(" ")[2] for head in heads] == ["numbers moved because the data did:"]
+    assert [head.partition(" ")[2] for head in heads] == ["numbers moved because the data changed:"]
     heads = of(check(study, first)[1])[:-1]
     assert [head.partition(" ")[2] for head in heads] == [
-        "numbers moved because the data did:",
-        "numbers moved and the program changed, and the data did too: which of them moved it cannot be told; "
-        "run the old data again with what is new:",
+        "numbers moved because the data changed:",
+        "numbers moved because the program changed and the data changed; to separate the causes, run the old data "
+        "with the new program and configuration:",
     ]
     # The rule says how its own number came about, and counts the others.
     code, said = check(study, rule, first)
@@ -154,7 +154,7 @@ def test_an_archive_with_pseudonyms_tells_what_moved_and_not_why(study_of_module
     seal.seal(archive)
     code, said = check(study_of_module, "--against=archive")
     assert code == 0
-    assert "moved and why cannot be told: there is no manifest of then, as what is published with pseudonyms" in said
+    assert "moved for an unknown reason: results published with pseudonyms have no manifest" in said
     numbers.write_text(text)
     code, said = check(study_of_module, "--against=archive")
     assert (code, said.count("\n")) == (2, 1)

@@ -138,7 +138,7 @@ def test_rates_and_times_to_failure_are_by_recorded_nodes(results, raw, trace):
         hours = sum(job["hours"] for job in mine)
         assert row["jobs"] == len(mine)
         assert row["mttf_s"] == pytest.approx(3600 * hours / sum(job["state"] == "FAILED" for job in mine))
-    assert "are assumed" not in findings(results, trace)
+    assert "per node." not in findings(results, trace)
 
 
 def test_without_nodes_there_is_no_rate_of_a_node(results):

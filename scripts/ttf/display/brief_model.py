@@ -1,4 +1,4 @@
-"""What a brief is made of, and its file."""
+"""The data classes of a brief, and its file brief.json."""
 
 import json
 from dataclasses import asdict, dataclass, field
@@ -10,7 +10,7 @@ SHOWN, FEW, WITHHELD = "shown", "few", "withheld"
 
 @dataclass(frozen=True)
 class Fact:
-    """A field of the header: 53,806 under Jobs, beside it 40,226 ended."""
+    """A field of the header: label Jobs, value 53,806, note "40,226 ended"."""
 
     label: str
     value: str
@@ -19,11 +19,11 @@ class Fact:
 
 @dataclass(frozen=True)
 class Tile:
-    """name: of the tile, `failure_rate`; state: shown, few (few events, greyed) or withheld.
+    """A tile of the first screen; state: shown, few (few events, greyed) or withheld.
 
-    value, unit, interval: as they stand under each other; of a tile that is withheld value says so and means gives the
-    reason, needed what data it would take. badge: in a word what to mind. link: anchor of a section. mini: what
-    ttf.page.brief.mini_charts draws. target: whether the configuration's target is met, in words.
+    value, unit, interval: the texts from top to bottom. In a withheld tile, means states the reason and needed the data
+    that would allow an estimate. badge: a short caveat. link: anchor of a section. mini: input of
+    ttf.page.brief.mini_charts. target: whether the target of the configuration is met.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Tile:
 
 @dataclass(frozen=True)
 class Action:
-    """Something to do: its evidence, the expected effect, and the basis: upper bound, model or measured."""
+    """An action with its evidence, expected effect, and basis: upper bound, model or measured."""
 
     title: str
     evidence: str
@@ -54,9 +54,9 @@ class Action:
 
 @dataclass(frozen=True)
 class Change:
-    """A measure before and after, in words ("" where there is none); verdict: one of three, mark: its sign; details:
+    """A measure before and after, formatted ("" if missing), with its verdict and the sign of the verdict.
 
-    difference, interval and n, or what is new.
+    details: difference, interval and n, or the new entries.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Changes:
-    """What changed with the last part of the records. summary, forecast: a sentence; notes: how it was tested."""
+    """Changes with the last part of the records; summary, forecast: one sentence each; notes: the tests."""
 
     title: str
     summary: str
@@ -81,10 +81,10 @@ class Changes:
 
 @dataclass(frozen=True)
 class Brief:
-    """bottom_line: two sentences, the first is the bold one. withheld: key of a number -> why it is not given.
+    """The brief of a trace. bottom_line: two sentences, the first one bold. withheld: key of a number -> reason.
 
-    not_worth: what was tested and is not worth doing; actions_claim: the heading over the actions. period: of the data,
-    "1 March to 7 June 2025", or "". changes: of a trace in two or more parts that have jobs.
+    not_worth: tested actions that are not worth doing; actions_claim: the heading over the actions. period: such as
+    "1 March to 7 June 2025", or "". changes: only for a trace with at least two parts that have jobs.
     """
 
     subtitle: str
@@ -104,16 +104,16 @@ class Brief:
         return next(tile for tile in self.tiles if tile.name == name)
 
     def text(self) -> str:
-        """As JSON."""
+        """Return the brief as JSON."""
         return json.dumps(asdict(self), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def read_brief(file: Path) -> Brief:
-    kept = json.loads(file.read_text(encoding="utf-8"))
-    of = {"facts": Fact, "tiles": Tile, "actions": Action}
-    made = {name: tuple(kind(**row) for row in kept[name]) for name, kind in of.items()}
-    lists = {name: tuple(kept[name]) for name in ("grade_reasons", "bottom_line", "not_worth")}
-    if changes := kept["changes"]:
+    stored = json.loads(file.read_text(encoding="utf-8"))
+    class_by_field = {"facts": Fact, "tiles": Tile, "actions": Action}
+    parsed = {name: tuple(kind(**row) for row in stored[name]) for name, kind in class_by_field.items()}
+    lists = {name: tuple(stored[name]) for name in ("grade_reasons", "bottom_line", "not_worth")}
+    if changes := stored["changes"]:
         rows = tuple(Change(**row) for row in changes["rows"])
-        made["changes"] = Changes(**changes | {"rows": rows, "notes": tuple(changes["notes"])})
-    return Brief(**kept | made | lists)
+        parsed["changes"] = Changes(**changes | {"rows": rows, "notes": tuple(changes["notes"])})
+    return Brief(**stored | parsed | lists)

@@ -1,4 +1,4 @@
-"""A trace of the study as the report sees it."""
+"""A trace of the study, as the report reads it."""
 
 import json
 from collections.abc import Mapping
@@ -14,13 +14,13 @@ from ttf.engine import words
 from ttf.engine.contract import Table
 from ttf.engine.storage.tables import read_table
 
-# Rows of a table by stratum: so many of each kind.
+# Rows per stratification in a table by stratum.
 MOST_STRATA = 12
 
 
 @dataclass(frozen=True)
 class Trace:
-    """One trace of the study: what the registry says of it, and where its products lie."""
+    """One trace of the study: its registry entry, and the folder of its products."""
 
     name: str
     about: dict
@@ -33,12 +33,12 @@ class Trace:
 
     @property
     def has_jobs(self) -> bool:
-        """False for component lifetimes: the trace has lives and what follows from them, nothing of jobs."""
+        """Whether the trace has jobs; component lifetimes have durations only."""
         return self.about["gives"] == "jobs"
 
     @property
     def analyses(self) -> list[str]:
-        """The names of the analyses with a rule of their own that this trace has."""
+        """The names of the analyses that run for this trace."""
         return self.about["analyses"]
 
     @cached_property
@@ -55,7 +55,7 @@ class Trace:
         return json.loads((self.folder / "figures" / "index.json").read_text(encoding="utf-8"))
 
     def spec(self, chart: str) -> dict:
-        """A chart as Vega-Lite."""
+        """Return a chart as Vega-Lite."""
         return json.loads((self.folder / "figures" / f"{chart}.vl.json").read_text(encoding="utf-8"))
 
     def table(self, name: str) -> pl.DataFrame:
@@ -64,20 +64,20 @@ class Trace:
 
 
 def drawn_charts(trace: Trace, *names: str) -> tuple[str, ...]:
-    """Those of the charts that the trace has and that are not empty."""
+    """Return the charts of `names` that exist and are not empty."""
     return tuple(name for name in names if name in trace.figures and not trace.figures[name]["empty"])
 
 
 def strata_in_words(frame: pl.DataFrame, name: str = "stratum_by") -> pl.DataFrame:
-    """The frame with what distinguishes its strata as a heading: GPU type, Number of GPUs."""
+    """Replace the stratification names by headings: GPU type, Number of GPUs."""
     return frame.with_columns(
         pl.Series(name, [words.capital(words.in_words(kind)) for kind in frame[name]], dtype=pl.String)
     )
 
 
 def largest_strata(frame: pl.DataFrame) -> pl.DataFrame:
-    """The MOST_STRATA strata with the most lives of each stratification, in the order of the table; none without."""
+    """Return the MOST_STRATA largest strata of each stratification, in the order of the table, without empty ones."""
     frame = frame.filter(pl.col("n") > 0)
-    by_size = frame.sort("n", descending=True, maintain_order=True).select("stratum_by", "stratum")
-    largest = by_size.unique(maintain_order=True).group_by("stratum_by", maintain_order=True).head(MOST_STRATA)
+    strata_by_size = frame.sort("n", descending=True, maintain_order=True).select("stratum_by", "stratum")
+    largest = strata_by_size.unique(maintain_order=True).group_by("stratum_by", maintain_order=True).head(MOST_STRATA)
     return frame.join(largest, on=["stratum_by", "stratum"], how="semi", maintain_order="left")

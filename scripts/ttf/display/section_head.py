@@ -1,8 +1,8 @@
-"""What stands open of a section of the page: its finding, one chart or two, a few key values and a few sentences.
+"""The open part of a section of the page: its finding, one or two charts, a few key values and a few sentences.
 
-All texts are those of `ttf.display.phrases`. The room that leads a section gives its head by `head(trace, m)` in
-page.py; what was looked for and not found, or is not in the trace, is a line for the section at the end: `lines(trace,
-m)`.
+All texts follow `ttf.display.phrases`. The analysis that leads a section returns its head by `head(trace, m)` in
+page.py. `lines(trace, m)` returns what was tested without a finding, or is not in the trace, for the section at the
+end.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Key:
-    """A key value: what it is, the value, and beside it its interval, n or what it is a share of."""
+    """A key value with its label; note: interval, n, or the base of a share."""
 
     label: str
     value: str
@@ -19,7 +19,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Callout:
-    """One thing to know: `info`, `care` (read with care) or `stop` (not estimated)."""
+    """A highlighted remark; kind: `info`, `care` (read with care) or `stop` (not estimated)."""
 
     kind: str
     lead: str
@@ -28,9 +28,9 @@ class Callout:
 
 @dataclass(frozen=True)
 class Head:
-    """claim: the finding, a sentence of at most 18 words with its number and without interval or p; charts: names of
-    charts, the first beside the keys; keys: at most four; text: paragraphs of at most 60 words in all; details: what
-    the fold below holds, in some words: "states as recorded, outcomes by month"; planner: at what a planner starts.
+    """claim: the finding in at most 18 words, with its number, without interval or p; charts: names of charts; keys: at
+    most four; text: paragraphs of at most 60 words in all; details: summary of the fold below, such as "states as
+    recorded, outcomes by month"; planner: initial values of the planner.
     """
 
     claim: str
@@ -44,7 +44,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Line:
-    """A line of "Checked, nothing found" (`checked`), or of "Not in this trace": what, what was found, its table."""
+    """A line of "Checked, nothing found" (`checked`) or of "Not in this trace": subject, result, table."""
 
     what: str
     found: str

@@ -1,4 +1,4 @@
-"""What is published, in the words of the registry, CITATION.cff and the section `publish` of the configuration."""
+"""Publication metadata from the registry, CITATION.cff and the section `publish` of the configuration."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -25,9 +25,9 @@ class Creator:
 
 @dataclass(frozen=True)
 class Publication:
-    """What site and archive say of themselves. `traces`: name -> what the registry says of it, and `synthetic`.
+    """Metadata of site and archive. traces: name -> registry entry, with `synthetic`.
 
-    workflow, code_url: the title of the workflow and where its code is; url: where the results are.
+    workflow, code_url: title of the workflow and address of its code; url: address of the results.
     """
 
     title: str
@@ -43,43 +43,43 @@ class Publication:
 
     @property
     def pseudonyms(self) -> bool:
-        """Whether users, accounts and nodes of any trace have other names in what is published."""
+        """Whether any trace is published with pseudonyms of users, accounts and nodes."""
         return any(entry.get("pseudonyms") for entry in self.traces.values())
 
     def sources(self) -> list[str]:
-        """Addresses of the data, each once."""
-        return _found(_ADDRESS, self.traces.values(), "source")
+        """Return the distinct addresses of the data."""
+        return _find_texts(_ADDRESS, self.traces.values(), "source")
 
     def dois(self) -> list[str]:
-        """DOIs of what the registry asks to cite, each once."""
-        return _found(_DOI, self.traces.values(), "citation")
+        """Return the distinct DOIs that the registry asks to cite."""
+        return _find_texts(_DOI, self.traces.values(), "citation")
 
 
 def describe(citation: str, settings: Mapping, traces: Mapping[str, Mapping]) -> Publication:
-    """From the text of CITATION.cff; the settings of `publish` come first."""
-    cited = yaml.safe_load(citation)
-    given = settings.get("creators") or []
-    creators = [Creator(**{"person": "," in entry["name"], **entry}) for entry in given]
-    names = ", ".join(f"{name} (synthetic)" if about["synthetic"] else name for name, about in traces.items())
+    """Build the metadata from the settings of `publish`, else from the text of CITATION.cff."""
+    metadata = yaml.safe_load(citation)
+    settings_creators = settings.get("creators") or []
+    creators = [Creator(**{"person": "," in entry["name"], **entry}) for entry in settings_creators]
+    names = ", ".join(f"{name} (synthetic)" if entry["synthetic"] else name for name, entry in traces.items())
     return Publication(
-        title=settings.get("title") or f"{cited['title']}. Results: {names}",
-        description=settings.get("description") or " ".join(cited["abstract"].split()),
-        creators=creators or [_creator(author) for author in cited["authors"]],
-        license=settings.get("license") or cited["license"],
-        version=str(cited["version"]),
-        keywords=list(settings.get("keywords") or cited.get("keywords", [])),
-        url=settings.get("url") or cited.get("url", ""),
-        workflow=cited["title"],
-        code_url=cited.get("repository-code", ""),
-        traces={name: dict(about) for name, about in traces.items()},
+        title=settings.get("title") or f"{metadata['title']}. Results: {names}",
+        description=settings.get("description") or " ".join(metadata["abstract"].split()),
+        creators=creators or [_creator(author) for author in metadata["authors"]],
+        license=settings.get("license") or metadata["license"],
+        version=str(metadata["version"]),
+        keywords=list(settings.get("keywords") or metadata.get("keywords", [])),
+        url=settings.get("url") or metadata.get("url", ""),
+        workflow=metadata["title"],
+        code_url=metadata.get("repository-code", ""),
+        traces={name: dict(entry) for name, entry in traces.items()},
     )
 
 
 def checked_date(date: str) -> str:
-    """The day of publication. It is asked for, never taken from a clock: the same study gives the same archive."""
+    """Return the publication date if it is valid; never the current date, so a study always gives the same archive."""
     if not _DATE.fullmatch(date):
         raise StudyError(
-            "the archive needs the day it is published, and neither the configuration, SOURCE_DATE_EPOCH, CITATION.cff "
+            "the archive needs a publication date, and neither the configuration, SOURCE_DATE_EPOCH, CITATION.cff "
             "(date-released) nor a git commit gives one.\nWrite into your configuration   publish: {date: '2025-01-31'}"
         )
     return date
@@ -94,7 +94,7 @@ def _creator(author: Mapping) -> Creator:
     return Creator(", ".join(filter(None, (family, author.get("given-names")))), True, affiliation, orcid)
 
 
-def _found(pattern: re.Pattern, entries: Iterable[Mapping], key: str) -> list[str]:
-    """What the pattern finds in these texts, without the punctuation after it; no address with a blank to fill in."""
-    found = [text.rstrip(".,;:)\"'") for about in entries for text in pattern.findall(about.get(key, ""))]
-    return list(dict.fromkeys(text for text in found if "<" not in text))
+def _find_texts(pattern: re.Pattern, entries: Iterable[Mapping], key: str) -> list[str]:
+    """Return the distinct matches without trailing punctuation and without placeholders in <>."""
+    texts = [text.rstrip(".,;:)\"'") for entry in entries for text in pattern.findall(entry.get(key, ""))]
+    return list(dict.fromkeys(text for text in texts if "<" not in text))

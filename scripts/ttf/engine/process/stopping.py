@@ -1,7 +1,7 @@
-"""Stopping on request (Ctrl-C, SIGTERM, SIGHUP): one sentence, the exit status of a stop, and no process left behind.
+"""Stop on request (Ctrl-C, SIGTERM, SIGHUP) with one sentence, the right exit status, and no process left behind.
 
-Import it before all else: what it imports itself takes no time. A product that is half written when its job is ended is
-known to Snakemake as unfinished, however it ends; so nothing is waited for but that jobs remove their temporary files.
+Import it first; its own imports take no time. Snakemake knows half-written products as unfinished, however their job
+ends, so a stop waits only until jobs have removed their temporary files.
 """
 
 import atexit
@@ -16,78 +16,78 @@ from typing import Any
 WORDS = "stopped; the same command goes on from here"
 # Signal -> exit status.
 REQUESTS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 143}
-# Seconds that processes are given to end: those of this machine, and those that cancel jobs on others.
+# Seconds for processes to end: local ones, and those that cancel jobs on other machines.
 _GRACE_S, _REMOTE_GRACE_S = 3.0, 60.0
-# `make`, `timeout` and a terminal may each send the same request.
-_SAME_REQUEST_S = 0.5
-# Numbers of Linux's prctl: a signal when the parent ends; orphans below this process become its children.
-_PARENT_ENDS, _ADOPT = 1, 36
+# Signals within this time are one request: `make`, `timeout` and a terminal may each send it.
+_REPEAT_S = 0.5
+# Options of Linux's prctl: a signal when the parent ends; orphaned descendants become children.
+_PARENT_DEATH_SIGNAL, _ADOPT_ORPHANS = 1, 36
 
 
 def run_apart(remote: bool = False) -> None:
-    """Return in a child process with a process group of its own; this one waits and ends with the child's status.
+    """Return in a child process with its own process group; this process waits and exits with the child's status.
 
-    A request to stop ends the whole group, and the program says so in one sentence. What whoever started it ignores
-    (`nohup`) stays ignored. remote: the child is Snakemake with jobs elsewhere, and is left to cancel them. The child
-    dies of SIGINT without a word until it says otherwise (`interrupts_are_errors`).
+    A request to stop ends the whole group and prints one sentence. Signals that the caller ignores (`nohup`) stay
+    ignored. remote: the child is Snakemake with jobs on other machines, and gets time to cancel them. Until it calls
+    `interrupts_are_errors`, the child ends silently on SIGINT.
     """
-    # Until both processes have their answer, a request waits.
+    # Requests wait until both processes have their handlers.
     signal.pthread_sigmask(signal.SIG_BLOCK, REQUESTS)
-    _ask_kernel(_PARENT_ENDS, signal.SIGTERM)
-    _ask_kernel(_ADOPT, 1)
+    _set_process_option(_PARENT_DEATH_SIGNAL, signal.SIGTERM)
+    _set_process_option(_ADOPT_ORPHANS, 1)
     if child := os.fork():
-        _Watch(child, remote).wait()
+        _Watcher(child, remote).wait()
     os.setpgid(0, 0)
-    _ask_kernel(_PARENT_ENDS, signal.SIGINT)
+    _set_process_option(_PARENT_DEATH_SIGNAL, signal.SIGINT)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, REQUESTS)
 
 
 def interrupts_are_errors() -> None:
-    """From now on SIGINT is a KeyboardInterrupt, of which Snakemake ends its jobs and gives back its lock."""
+    """Make SIGINT raise KeyboardInterrupt, on which Snakemake ends its jobs and releases its lock."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def ignore_requests() -> None:
-    """All is done and told: a request that comes now changes nothing."""
+    """Ignore requests to stop from now on: all work is done and reported."""
     for request in REQUESTS:
         signal.signal(request, signal.SIG_IGN)
 
 
 def end_job_on_request() -> None:
-    """Of a job: end at once when asked to, temporary files removed."""
+    """Make this job end at once on request, after removing its temporary files."""
     for request in (signal.SIGINT, signal.SIGTERM):
         signal.signal(request, _end_job)
 
 
 def end_with_parent() -> None:
-    """Ask this process to end as soon as the one that forked it has."""
-    _ask_kernel(_PARENT_ENDS, signal.SIGTERM)
+    """Make this process end when its parent ends."""
+    _set_process_option(_PARENT_DEATH_SIGNAL, signal.SIGTERM)
 
 
 def end_at_once(code: Any) -> None:
-    """End this process with the code of a SystemExit, what is to be done at its end done.
+    """Exit with the code of a SystemExit after running exit handlers.
 
-    Not by the end of Python itself, which takes every object apart: of a start of the study with nothing to do a sixth.
+    Skips the interpreter's shutdown, which takes a sixth of a study's start with nothing to do.
     """
     if code is not None and not isinstance(code, int):
         print(code, file=sys.stderr)
         code = 1
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError):  # nobody reads any more
+        with contextlib.suppress(OSError, ValueError):  # the reader is gone
             stream.flush()
     os._exit(code or 0)
 
 
-class _Watch:
-    """Waits for a child, the first of its process group, and passes requests on."""
+class _Watcher:
+    """Waits for a child, the leader of its process group, and forwards requests."""
 
     def __init__(self, child: int, remote: bool) -> None:
         self._child, self._remote = child, remote
         self._status: int | None = None
-        self._asked_s: float | None = None
+        self._first_request_s: float | None = None
         with contextlib.suppress(OSError):  # the child was faster
             os.setpgid(child, child)
         for request in REQUESTS:
@@ -97,15 +97,15 @@ class _Watch:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, REQUESTS)
 
     def wait(self) -> None:
-        """End this process as the child ends."""
+        """Wait for the child and exit with its status."""
         while self._status is None:
             self._reap(0)
         ignore_requests()
-        self._send(signal.SIGKILL)  # what it left behind
+        self._send(signal.SIGKILL)  # remaining processes of the group
         os._exit(self._status if self._status >= 0 else 128 - self._status)
 
     def _reap(self, options: int) -> bool:
-        """Note which process has ended; whether there may be more to wait for."""
+        """Wait for one process; return whether more may follow."""
         try:
             process, status = os.waitpid(-1, options)
         except ChildProcessError:
@@ -115,37 +115,37 @@ class _Watch:
         return True
 
     def _stop(self, request: int, frame: Any) -> None:
-        if self._asked_s is not None:
-            if request == signal.SIGINT and time.monotonic() - self._asked_s > _SAME_REQUEST_S:
-                self._leave(request)
+        if self._first_request_s is not None:
+            if request == signal.SIGINT and time.monotonic() - self._first_request_s > _REPEAT_S:
+                self._end_all(request)
             return
-        self._asked_s = time.monotonic()
+        self._first_request_s = time.monotonic()
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._child, signal.SIGINT)
         if not self._remote:
-            # A moment later, so that Snakemake takes no job for failed. It lets SIGTERM pass.
+            # Delayed, so that Snakemake does not see failed jobs. It ignores SIGTERM.
             self._wait_for_all(0.1)
             self._send(signal.SIGTERM)
         self._wait_for_all(_REMOTE_GRACE_S if self._remote else _GRACE_S)
-        if self._status == 0:  # it was done
+        if self._status == 0:  # the child had finished
             os._exit(0)
-        self._leave(request)
+        self._end_all(request)
 
     def _wait_for_all(self, seconds: float) -> None:
-        until = time.monotonic() + seconds
-        while self._reap(os.WNOHANG) and time.monotonic() < until:
+        deadline = time.monotonic() + seconds
+        while self._reap(os.WNOHANG) and time.monotonic() < deadline:
             time.sleep(0.01)
 
-    def _leave(self, request: int) -> None:
+    def _end_all(self, request: int) -> None:
         self._send(signal.SIGKILL)
         self._wait_for_all(_GRACE_S)
-        # Not by `print`: the request may have come in the middle of one.
+        # Not `print`: the signal may have interrupted one.
         with contextlib.suppress(OSError):  # the terminal is gone
             os.write(2, f"{WORDS}\n".encode())
         os._exit(REQUESTS[signal.Signals(request)])
 
     def _pause(self, request: int, frame: Any) -> None:
-        """Ctrl-Z, until the shell lets both go on."""
+        """Pause on Ctrl-Z until the shell resumes both processes."""
         self._send(signal.SIGSTOP)
         os.kill(os.getpid(), signal.SIGSTOP)
         self._send(signal.SIGCONT)
@@ -156,14 +156,14 @@ class _Watch:
 
 
 def _end_job(request: int, frame: Any) -> None:
-    """Not by an exception, which some library may catch, or tell of."""
+    """End without an exception, which a library could catch or print."""
     signal.signal(request, signal.SIG_IGN)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     atexit._run_exitfuncs()  # temporary folders
     os._exit(REQUESTS[signal.Signals(request)])
 
 
-def _ask_kernel(what: int, value: int) -> None:
-    """Where the kernel is Linux."""
+def _set_process_option(option: int, value: int) -> None:
+    """Call prctl, on Linux only."""
     with contextlib.suppress(AttributeError):
-        ctypes.CDLL(None).prctl(what, value)
+        ctypes.CDLL(None).prctl(option, value)

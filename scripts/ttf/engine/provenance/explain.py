@@ -1,4 +1,4 @@
-"""The chain from a product, or from a number of the report, back to the raw files, as an indented tree."""
+"""The origin of a product or a number of the report, back to the raw files, as an indented tree."""
 
 import json
 import textwrap
@@ -7,26 +7,26 @@ from pathlib import Path
 from typing import Any
 
 from ttf.engine.errors import StudyError
-from ttf.engine.provenance.digests import located, name_of, sha256
+from ttf.engine.provenance.digests import locate_file, manifest_name, sha256
 from ttf.engine.provenance.manifest_graph import Manifest
 from ttf.engine.words import plural
 
-# A parameter is shown up to this length, a list of texts up to so many of them.
-_LONGEST = 60
-_MOST_TEXTS = 3
-_MOST_NAMES = 5
+# Limits of the display: characters of a parameter, files of the workflow, names in a list.
+_MAX_VALUE_LENGTH = 60
+_MAX_TEXTS = 3
+_MAX_NAMES = 5
 
 
 def explain(
     manifest: Manifest, file: str | None, key: str | None = None, verbose: bool = True, width: int = 100
 ) -> str:
-    """Explain where a product, or with a key a number of a metrics.json, comes from.
+    """Explain the origin of a product, or with `key` of a number in a metrics.json.
 
-    Of a product, and of a number if verbose: the tree of jobs down to the raw files, each job once. Of a number else:
-    its cell, the job that made the table, and the raw files. No file: the first metrics.json of the study with the key.
-    Raises StudyError for a file that the manifest does not hold and for a key that is not in the file.
+    Products, and numbers if verbose, get the tree of jobs down to the raw files, each job once. Otherwise a number gets
+    its cell, the job of its table, and the raw files. Without `file`, the first metrics.json with the key is used.
+    Raises StudyError for a file that is not in the manifest, and for an unknown key.
     """
-    file = _metrics_with(manifest, key) if file is None else _known(manifest, file)
+    file = _find_metrics(manifest, key) if file is None else _resolve_product(manifest, file)
     tree = _Tree(manifest, width)
     if key is None:
         tree.product(file)
@@ -35,112 +35,113 @@ def explain(
     return "\n".join(tree.lines)
 
 
-def _metrics_with(manifest: Manifest, key: str | None) -> str:
+def _find_metrics(manifest: Manifest, key: str | None) -> str:
     files = [name for name in manifest["products"] if name.endswith("/metrics.json")]
     if key is None or not files:
-        raise StudyError("say FILE=results/..., KEY=number or both.")
+        raise StudyError("set FILE=results/..., KEY=number or both.")
     return next((file for file in files if key in json.loads(Path(file).read_text(encoding="utf-8"))), files[0])
 
 
-def _known(manifest: Manifest, file: str) -> str:
-    name = name_of(file.removeprefix("./"))
-    own = Path(next(iter(manifest["configuration"]), "results/config.yaml")).parent
-    for candidate in (name, f"results/{name}", f"{own}/{name}"):
+def _resolve_product(manifest: Manifest, file: str) -> str:
+    name = manifest_name(file.removeprefix("./"))
+    study_folder = Path(next(iter(manifest["configuration"]), "results/config.yaml")).parent
+    for candidate in (name, f"results/{name}", f"{study_folder}/{name}"):
         if candidate in manifest["products"] or candidate in manifest.maker:
             return candidate
-    near = get_close_matches(name, manifest["products"], n=3, cutoff=0.6)
-    hint = f" Did you mean {' or '.join(near)}?" if near else " manifest.json of the study lists all products."
+    matches = get_close_matches(name, manifest["products"], n=3, cutoff=0.6)
+    hint = f" Did you mean {' or '.join(matches)}?" if matches else " manifest.json of the study lists all products."
     raise StudyError(f"{file}: not a product of the study.{hint}")
 
 
 class _Tree:
     def __init__(self, manifest: Manifest, width: int):
         self.lines: list[str] = []
-        self._manifest, self._width, self._told = manifest, width, set()
+        self._manifest, self._width, self._shown_jobs = manifest, width, set()
 
     def number(self, file: str, key: str, verbose: bool) -> None:
         numbers = json.loads(Path(file).read_text(encoding="utf-8")) if file.endswith("metrics.json") else {}
         if not numbers:
             raise StudyError(
-                f"{file}: holds no numbers by key; those of the report stand in results/<trace>/metrics.json."
+                f"{file}: holds no numbers by key; those of the report are in results/<trace>/metrics.json."
             )
         if key not in numbers:
-            near = get_close_matches(key, numbers, n=3, cutoff=0.5)
-            raise StudyError(f"{file}: no number {key}." + (f" Did you mean {' or '.join(near)}?" if near else ""))
-        about = numbers[key]
-        n = "" if about["n"] is None else f" (n = {about['n']:,})"
-        self._write(0, f"{key} = {about['value']} {about['unit']}{n}, in {file}")
-        source = str(Path(file).parent / about["source"])
-        cell = f"the cell {about['column']}" + (f" in line {about['line']}" if about["line"] else "")
-        self._write(1, f"is {cell} of {self._named(source)}")
+            matches = get_close_matches(key, numbers, n=3, cutoff=0.5)
+            hint = f" Did you mean {' or '.join(matches)}?" if matches else ""
+            raise StudyError(f"{file}: no number {key}.{hint}")
+        cell_info = numbers[key]
+        n = "" if cell_info["n"] is None else f" (n = {cell_info['n']:,})"
+        self._write(0, f"{key} = {cell_info['value']} {cell_info['unit']}{n}, in {file}")
+        source = str(Path(file).parent / cell_info["source"])
+        cell = f"the cell {cell_info['column']}" + (f" in line {cell_info['line']}" if cell_info["line"] else "")
+        self._write(1, f"is {cell} of {self._describe_file(source)}")
         if verbose:
             self.product(source, 1, "from ")
             return
         job = self._manifest["jobs"][self._manifest.maker[source]]
-        inputs = [Path(name).name for name in _behind(source, job["inputs"]) if name not in self._manifest["code"]]
-        self._write(1, f"made by {job['rule']} ({job['script']}) from {_listed(inputs)}")
-        self._write(1, f"of the raw files {_listed(self._raw_behind(source))}")
-        self._write(1, "VERBOSE=1 shows every job and file between.")
+        code = self._manifest["code"]
+        inputs = [Path(name).name for name in _relevant_inputs(source, job["inputs"]) if name not in code]
+        self._write(1, f"made by {job['rule']} ({job['script']}) from {_join_names(inputs)}")
+        self._write(1, f"of the raw files {_join_names(self._find_raw_files(source))}")
+        self._write(1, "VERBOSE=1 shows every job and file in between.")
 
-    def _raw_behind(self, product: str) -> list[str]:
-        """The raw files that a product was made from, by name."""
-        files, seen = [product], set()
+    def _find_raw_files(self, product: str) -> list[str]:
+        """Return the names of the raw files behind a product, sorted."""
+        files, visited = [product], set()
         while files:
-            if (file := files.pop()) in seen:
+            if (file := files.pop()) in visited:
                 continue
-            seen.add(file)
+            visited.add(file)
             if (maker := self._manifest.maker.get(file)) is not None:
-                files += _behind(file, self._manifest["jobs"][maker]["inputs"])
-        return sorted(seen & set(self._manifest["raw"]))
+                files += _relevant_inputs(file, self._manifest["jobs"][maker]["inputs"])
+        return sorted(visited & set(self._manifest["raw"]))
 
     def product(self, file: str, depth: int = 0, words: str = "") -> None:
-        """A product, the job that made it and what the job was given."""
-        self._write(depth, words + self._named(file))
+        """Write a product, its job and the inputs of the job."""
+        self._write(depth, words + self._describe_file(file))
         self._job(self._manifest.maker[file], depth + 1, file)
 
     def _job(self, name: str, depth: int, file: str = "") -> None:
         job = self._manifest["jobs"][name]
-        if name in self._told:
+        if name in self._shown_jobs:
             self._write(depth, f"by {job['rule']} (see above)")
             return
-        self._told.add(name)
-        self._write(depth, f"by {job['rule']}: {self._code(job)}")
-        parameters = "; ".join(
-            f"{key} = {_short(value)}" for key, value in job["parameters"].items() if value not in (None, [], {})
-        )
+        self._shown_jobs.add(name)
+        self._write(depth, f"by {job['rule']}: {self._describe_code(job)}")
+        parameters = {key: value for key, value in job["parameters"].items() if value not in (None, [], {})}
         if parameters:
-            self._write(depth, f"with {parameters}")
-        self._inputs(_behind(file, job["inputs"]), depth + 1)
+            self._write(depth, f"with {'; '.join(f'{key} = {_shorten_value(parameters[key])}' for key in parameters)}")
+        self._inputs(_relevant_inputs(file, job["inputs"]), depth + 1)
 
     def _inputs(self, inputs: list[str], depth: int) -> None:
-        """What a job was given: products by the job that made them, raw files one by one, texts of the workflow."""
-        by_maker: dict[str | None, list[str]] = {}
+        """Write the inputs of a job: products by their job, raw files one by one, files of the workflow."""
+        files_by_maker: dict[str | None, list[str]] = {}
         for file in inputs:
             if file not in self._manifest["code"]:
-                by_maker.setdefault(self._manifest.maker.get(file), []).append(file)
-        for maker, files in by_maker.items():
+                files_by_maker.setdefault(self._manifest.maker.get(file), []).append(file)
+        for maker, files in files_by_maker.items():
             raw = [file for file in files if file in self._manifest["raw"]]
             for file in raw:
-                self._write(depth, f"from {self._named(file)}, raw")
-            if made := [file for file in files if file not in raw]:
-                self._write(depth, f"from {self._named(made[0]) if len(made) == 1 else ', '.join(made)}")
+                self._write(depth, f"from {self._describe_file(file)}, raw")
+            if products := [file for file in files if file not in raw]:
+                description = self._describe_file(products[0]) if len(products) == 1 else ", ".join(products)
+                self._write(depth, f"from {description}")
             if maker is not None:
                 self._job(maker, depth + 1)
         texts = [file for file in inputs if file in self._manifest["code"]]
         if texts:
-            more = "" if len(texts) <= _MOST_TEXTS else f" and {len(texts) - _MOST_TEXTS} more"
-            self._write(depth, f"from {', '.join(texts[:_MOST_TEXTS])}{more} of the workflow")
+            hidden = "" if len(texts) <= _MAX_TEXTS else f" and {len(texts) - _MAX_TEXTS} more"
+            self._write(depth, f"from {', '.join(texts[:_MAX_TEXTS])}{hidden} of the workflow")
 
-    def _named(self, file: str) -> str:
-        """A file with its size and the first of its digest, and whether it is another now; a folder by its name."""
-        about = self._manifest.files.get(file)
-        if about is None:
+    def _describe_file(self, file: str) -> str:
+        """Return a file with its size, the start of its digest and whether it changed; a folder by name."""
+        recorded = self._manifest.files.get(file)
+        if recorded is None:
             return file
-        now = next(iter(sha256([located(file)])), None) if located(file).is_file() else None
-        state = "" if now == about["sha256"] else " (missing)" if now is None else " (edited since)"
-        return f"{file}{state}, {about['size']:,} bytes, sha256 {about['sha256'][:12]}"
+        digest = next(iter(sha256([locate_file(file)])), None) if locate_file(file).is_file() else None
+        state = "" if digest == recorded["sha256"] else " (missing)" if digest is None else " (edited since)"
+        return f"{file}{state}, {recorded['size']:,} bytes, sha256 {recorded['sha256'][:12]}"
 
-    def _code(self, job: dict[str, Any]) -> str:
+    def _describe_code(self, job: dict[str, Any]) -> str:
         modules = len(job["code"]) - 1
         return f"{job['script']} and {plural(modules, 'module')}" if modules else job["script"]
 
@@ -156,19 +157,17 @@ class _Tree:
         )
 
 
-def _behind(file: str, inputs: list[str]) -> list[str]:
-    """What a product was made of: of all charts that one job draws as pictures, a picture shows its own alone."""
+def _relevant_inputs(file: str, inputs: list[str]) -> list[str]:
+    """Return the inputs of one product: a drawing depends only on its own chart among the charts of its job."""
     chart = f"{file.rpartition('.')[0]}.vl.json"
-    return (
-        [given for given in inputs if given == chart or not given.endswith(".vl.json")] if chart in inputs else inputs
-    )
+    return [name for name in inputs if name == chart or not name.endswith(".vl.json")] if chart in inputs else inputs
 
 
-def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return f"{', '.join(names[:_MOST_NAMES])}{more}" if names else "none"
+def _join_names(names: list[str]) -> str:
+    hidden = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return f"{', '.join(names[:_MAX_NAMES])}{hidden}" if names else "none"
 
 
-def _short(value: Any) -> str:
+def _shorten_value(value: Any) -> str:
     text = " ".join(json.dumps(value, ensure_ascii=False).replace('"', "").split())
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return text if len(text) <= _MAX_VALUE_LENGTH else f"{text[: _MAX_VALUE_LENGTH - 1]}…"

@@ -1,4 +1,4 @@
-"""manifest.json of a study: what every product was made of, so that it can be checked and made again."""
+"""manifest.json of a study: the origin of every product, for verification and reproduction."""
 
 import os
 import platform
@@ -10,91 +10,99 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from ttf.engine.provenance.digests import CHECKOUT, Memory, members, name_of, of_folder, of_workflow, touched
+from ttf.engine.provenance.digests import (
+    CHECKOUT,
+    Memory,
+    digest_folder,
+    is_touched,
+    list_workflow_files,
+    manifest_name,
+    members,
+)
 
-# What git is asked about: nothing else has a part in results, a profile only in where and when jobs run.
-_CODE = ["Snakefile", "workflow", "scripts", "config", "report", "samples"]
-_CODE += ["pyproject.toml", "environment.yml", "CITATION.cff"]
+# Paths whose git status matters; nothing else affects results, and a profile only affects where jobs run.
+_CODE_PATHS = ["Snakefile", "workflow", "scripts", "config", "report", "samples"]
+_CODE_PATHS += ["pyproject.toml", "environment.yml", "CITATION.cff"]
 _RESULTS = "results/"
 
 
 def manifest(
     jobs: list[dict[str, Any]], study: list[str], folders: Mapping[str, list[str]], memory: Memory
 ) -> dict[str, Any]:
-    """The manifest of these jobs (study.graph.jobs_behind), whose files are all there.
+    """Return the manifest of these jobs (study.graph.jobs_behind), whose files must all exist.
 
-    `products`, `raw` and `code` name each file with SHA-256 and size in bytes, and say where it is a link and where, of
-    a Python module, the digest is of its syntax; of the workflow also what no job was given; `jobs` what each job was
-    given, with the digests of its inputs. A product that was written to after its rule had finished is `edited`.
-    `folders`: folder of raw tables -> its entries that are not read.
+    `products`, `raw` and `code` list each file with SHA-256 and size (bytes), and mark links and digests of Python
+    syntax; `code` includes workflow files that no job has as input. `jobs` lists the inputs of each job with digests. A
+    product written to after its rule ended is `edited`. `folders`: folder of raw tables -> entries that are not read.
     """
-    made_by = {file: (job, output) for job in jobs for output in job["outputs"] for file in members(output)}
-    read = {file for job in jobs for path in [*job["inputs"], *_code(job)] for file in members(path)}
-    read |= {_seen_from_here(CHECKOUT / name) for name in of_workflow()}
-    digests = memory.digests(sorted(read | made_by.keys()))
+    makers = {file: (job, output) for job in jobs for output in job["outputs"] for file in members(output)}
+    input_files = {file for job in jobs for path in [*job["inputs"], *_code_files(job)] for file in members(path)}
+    input_files |= {_relative_path(CHECKOUT / name) for name in list_workflow_files()}
+    digests = memory.digests(sorted(input_files | makers.keys()))
     edited = {
-        file for file, (_, output) in made_by.items() if touched(file, output) and memory.last(file) != digests[file]
+        file for file, (_, output) in makers.items() if is_touched(file, output) and memory.last(file) != digests[file]
     }
     memory.keep({file: digest for file, digest in digests.items() if file not in edited})
 
-    def about(file: str) -> dict[str, Any]:
+    def file_facts(file: str) -> dict[str, Any]:
         link = {"link": True} if Path(file).is_symlink() else {}
         syntax = {"of": "syntax"} if file.endswith(".py") else {}
         return {"sha256": digests[file], "size": Path(file).stat().st_size} | syntax | link
 
-    def digested(paths: Iterable[str]) -> dict[str, str]:
-        # In the order of their names, wherever the workflow lies.
-        named = {name_of(path): path for path in paths}
+    def digest_paths(paths: Iterable[str]) -> dict[str, str]:
+        # Sorted by name, so that the order does not depend on the place of the workflow.
+        path_by_name = {manifest_name(path): path for path in paths}
         return {
-            name: of_folder(path, digests) if Path(path).is_dir() else digests[path]
-            for name, path in sorted(named.items())
+            name: digest_folder(path, digests) if Path(path).is_dir() else digests[path]
+            for name, path in sorted(path_by_name.items())
         }
 
-    code = {file for file in read if _is_of_checkout(file)}
+    code = {file for file in input_files if _is_checkout_file(file)}
+    raw = [file for file in sorted((input_files | makers.keys()) - code) if not _is_result(file)]
     return {
         "study": study,
-        "configuration": digested(path for path in made_by if path.endswith("/config.yaml")),
+        "configuration": digest_paths(path for path in makers if path.endswith("/config.yaml")),
         "version": _project(CHECKOUT / "pyproject.toml")["version"],
         "git": revision(CHECKOUT),
         "python": platform.python_version(),
         "packages": versions(CHECKOUT / "pyproject.toml"),
-        "raw": {name_of(file): about(file) for file in sorted((read | made_by.keys()) - code) if not _is_result(file)},
-        "folders": {name_of(folder): entries for folder, entries in sorted(folders.items())},
-        "code": dict(sorted((name_of(file), about(file)) for file in code)),
+        "raw": {manifest_name(file): file_facts(file) for file in raw},
+        "folders": {manifest_name(folder): entries for folder, entries in sorted(folders.items())},
+        "code": dict(sorted((manifest_name(file), file_facts(file)) for file in code)),
         "jobs": {
             identity(job): {
                 "rule": job["rule"],
                 "wildcards": job["wildcards"],
                 "script": job["script"],
                 "parameters": job["parameters"],
-                "inputs": digested(job["inputs"]),
-                "code": digested(_code(job)),
+                "inputs": digest_paths(job["inputs"]),
+                "code": digest_paths(_code_files(job)),
                 "outputs": job["outputs"],
             }
             for job in jobs
         },
         "products": {
-            file: about(file)
-            | {"rule": made_by[file][0]["rule"], "job": identity(made_by[file][0])}
+            file: file_facts(file)
+            | {"rule": makers[file][0]["rule"], "job": identity(makers[file][0])}
             | ({"edited": True} if file in edited else {})
-            for file in sorted(made_by)
+            for file in sorted(makers)
             if _is_result(file)
         },
     }
 
 
 def identity(job: dict[str, Any]) -> str:
-    """The name of a job: sample/fit_mttf."""
+    """Return the name of a job: sample/fit_mttf."""
     return "/".join([*job["wildcards"].values(), job["rule"]])
 
 
-def _code(job: dict[str, Any]) -> list[str]:
-    """The script of a job, if it has one, and what that imports; a module outside the checkout as it was typed."""
+def _code_files(job: dict[str, Any]) -> list[str]:
+    """Return the script of a job and the modules that it imports; modules outside the checkout keep their path."""
     names = [name for name in (job["script"], *job["code"]) if name]
-    return [_seen_from_here(CHECKOUT / name) if (CHECKOUT / name).exists() else name for name in names]
+    return [_relative_path(CHECKOUT / name) if (CHECKOUT / name).exists() else name for name in names]
 
 
-def _seen_from_here(path: Path) -> str:
+def _relative_path(path: Path) -> str:
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
@@ -102,14 +110,14 @@ def _is_result(file: str) -> bool:
     return file.startswith(_RESULTS)
 
 
-def _is_of_checkout(file: str) -> bool:
-    """Whether the file came with the workflow: a module, a template, a schema. Raw files may lie below it, in data/."""
-    name = name_of(str(Path.cwd() / file))
-    return not Path(name).is_absolute() and Path(name).parts[0] in _CODE
+def _is_checkout_file(file: str) -> bool:
+    """Whether a file belongs to the workflow: a module, a template, a schema; raw files in data/ do not."""
+    name = manifest_name(str(Path.cwd() / file))
+    return not Path(name).is_absolute() and Path(name).parts[0] in _CODE_PATHS
 
 
 def revision(folder: Path) -> dict[str, Any]:
-    """The git revision of a checkout, and whether its code was changed since; blank with a reason if git knows none."""
+    """Return the git revision of a checkout and whether its code has changed, or None with a reason."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
 
     def git(*arguments: str) -> str:
@@ -117,28 +125,28 @@ def revision(folder: Path) -> dict[str, Any]:
             ["git", "-C", str(folder), *arguments], env=environment, capture_output=True, text=True, check=True
         ).stdout
 
-    unknown = {"revision": None, "changed": None}
+    no_revision = {"revision": None, "changed": None}
     try:
         top, head = git("rev-parse", "--show-toplevel", "HEAD").splitlines()
         if Path(top).resolve() != folder.resolve():
-            return unknown | {"reason": "the workflow lies inside another repository"}
-        return {"revision": head, "changed": bool(git("status", "--porcelain", "--", *_CODE)), "reason": None}
+            return no_revision | {"reason": "the workflow lies inside another repository"}
+        return {"revision": head, "changed": bool(git("status", "--porcelain", "--", *_CODE_PATHS)), "reason": None}
     except OSError:
-        return unknown | {"reason": "git is not installed"}
+        return no_revision | {"reason": "git is not installed"}
     except (subprocess.CalledProcessError, ValueError):
-        return unknown | {"reason": "the workflow is not a git checkout with a commit"}
+        return no_revision | {"reason": "the workflow is not a git checkout with a commit"}
 
 
 def versions(project: Path) -> dict[str, str | None]:
-    """The installed version of each direct dependency in pyproject.toml; None for one that is not installed."""
-    found = {}
+    """Return the installed version of each direct dependency in pyproject.toml, None if not installed."""
+    version_by_package = {}
     for line in _project(project)["dependencies"]:
         name = re.match(r"[A-Za-z0-9._-]+", line)[0]
         try:
-            found[name] = metadata.version(name)
+            version_by_package[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
-            found[name] = None
-    return found
+            version_by_package[name] = None
+    return version_by_package
 
 
 def _project(file: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What to do, the most GPU-hours first: what each action could save at most; and what is not worth doing."""
+"""Actions to take, by the GPU-hours that each could save at most, and those that are not worth doing."""
 
 from ttf.display import statement_rules
 from ttf.display.brief_model import Action
@@ -6,12 +6,12 @@ from ttf.display.phrases import with_numbers
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
 
-# Below this share of the GPU time an action is not worth doing; of the wall clock of a run too little to name.
-WORTH, WORTH_OF_RUN = 0.001, 0.01
-MOST = 5
+# An action that saves less than this share of the GPU time, or of a run's wall-clock time, is not worth doing.
+MIN_SHARE, MIN_SHARE_OF_RUN = 0.001, 0.01
+MAX_ACTIONS = 5
 UPPER, MODEL, MEASURED = "upper bound", "model", "measured"
-# What an action is called where it leads, and where it is not worth doing.
-_CALLED = {
+# The name of an action in the summary, and in the list of those not worth doing.
+_NAMES = {
     "save_state": ("Saving state before the time limit could recover at most", "saving state before the time limit"),
     "checkpoint": ("Checkpoints could recover at most", "more checkpoints"),
     "no_retry": ("Fewer retries could recover", "stopping retries"),
@@ -22,81 +22,81 @@ _CALLED = {
 
 @with_numbers
 def actions(m: Numbers, unit: str) -> tuple[tuple[Action, ...], tuple[str, ...], str]:
-    """At most five actions, what was tested and is not worth doing, and the finding over them."""
+    """Return at most five actions, the names of those not worth doing, and a summary sentence."""
     if statement_rules.r12_few_gpus(m):
         return (), (), ""
-    of_trace = {
+    candidates = {
         "save_state": _save_state(m, unit),
         "checkpoint": _checkpoint(m, unit),
         "no_retry": _no_retry(m, unit),
         "trial_on_one_gpu": _trial(m, unit),
         "drain": _drain(m),
     }
-    asked = {name: made for name, made in of_trace.items() if made}
-    worth = [name for name in asked if m.value(f"actions.{_key(m, name)}.share", 1.0) >= WORTH]
-    worth.sort(key=lambda name: -m.value(f"actions.{_key(m, name)}.gpu_hours", 0.0))
-    found = [asked[name] for name in worth] + [made for made in (_requeue(m), _writes(m)) if made]
-    not_worth = tuple(_not_worth(m, name) for name in asked if name not in worth)
+    possible = {name: action for name, action in candidates.items() if action}
+    worthwhile = [name for name in possible if m.value(f"actions.{_action_key(m, name)}.share", 1.0) >= MIN_SHARE]
+    worthwhile.sort(key=lambda name: -m.value(f"actions.{_action_key(m, name)}.gpu_hours", 0.0))
+    action_list = [possible[name] for name in worthwhile] + [action for action in (_requeue(m), _writes(m)) if action]
+    not_worth = tuple(_not_worth(m, name) for name in possible if name not in worthwhile)
     if m.value("lemons.lemons", 1) == 0 and m.value("lemons.tested", 0) and not statement_rules.r11_no_power(m):
         not_worth += ("draining nodes (none of [lemons.tested] flagged)",)
-    return tuple(found[:MOST]), not_worth, _claim(m, worth)
+    return tuple(action_list[:MAX_ACTIONS]), not_worth, _summary(m, worthwhile)
 
 
-def _claim(m: Numbers, worth: list[str]) -> str:
-    if not worth:
+def _summary(m: Numbers, worthwhile: list[str]) -> str:
+    if not worthwhile:
         has_time = m.value("lost_work.gpu_hours", 0.0) > 0
-        return f"No action tested recovers {words.share(WORTH)} of the GPU time" if has_time else ""
-    share = f"actions.{_key(m, worth[0])}.share"
+        return f"No tested action recovers {words.share(MIN_SHARE)} of the GPU time" if has_time else ""
+    share = f"actions.{_action_key(m, worthwhile[0])}.share"
     if not m.has(share):
         return ""
-    return f"{_CALLED[worth[0]][0]} [{share}] of the GPU time"
+    return f"{_NAMES[worthwhile[0]][0]} [{share}] of the GPU time"
 
 
-def _key(m: Numbers, name: str) -> str:
-    """Not to retry is judged on deterministic failures where these are known."""
-    known = m.has("actions.no_retry_of_deterministic.gpu_hours")
-    return "no_retry_of_deterministic" if name == "no_retry" and known else name
+def _action_key(m: Numbers, name: str) -> str:
+    """Return the key of an action; retries are judged on deterministic failures if those are known."""
+    has_causes = m.has("actions.no_retry_of_deterministic.gpu_hours")
+    return "no_retry_of_deterministic" if name == "no_retry" and has_causes else name
 
 
 def _effect(m: Numbers, name: str, bound: str = "≤ ") -> tuple[str, str]:
-    """≤ 895,000; GPU-h in 99 days, 25.8% of all."""
+    """Return effect and note: "≤ 895,000", "GPU-h in 99 days, 25.8% of all"."""
     hours, share = f"actions.{name}.gpu_hours", f"actions.{name}.share"
-    within = " in [period.days] days" if m.has("period.days") else ""
-    of = f", [{share}] of all" if m.has(share) else ""
-    return f"{bound}[{hours}]", f"GPU-h{within}{of}"
+    period = " in [period.days] days" if m.has("period.days") else ""
+    share_text = f", [{share}] of all" if m.has(share) else ""
+    return f"{bound}[{hours}]", f"GPU-h{period}{share_text}"
 
 
 def _save_state(m: Numbers, unit: str) -> Action | None:
     if not m.value("actions.save_state.gpu_hours", 0.0):
         return None
-    ended = "[states.timeouts attempt] ended at a time limit."
-    evidence = f"{ended} Checkpoint before it, or request longer limits."
+    timeouts = "[states.timeouts attempt] ended at a time limit."
+    evidence = f"{timeouts} Checkpoint before the limit, or request a longer one."
     return Action("Save state before the time limit", evidence, *_effect(m, "save_state"), UPPER, "causes")
 
 
 def _checkpoint(m: Numbers, unit: str) -> Action | None:
     if not m.value("actions.checkpoint.gpu_hours", 0.0):
         return None
-    above = m["actions.checkpoint.above_gpus"]
-    large = f"{unit}s above [actions.checkpoint.above_gpus GPU]" if above else f"{unit}s"
-    every = "hourly" if m["lost_work.checkpoint_interval_s"] == 3600 else "often"
-    proxy = statement_rules.r1_cause_unknown(m)
-    kind = "failures of any cause" if proxy else "infrastructure failures"
-    hit = (
-        f"[actions.checkpoint.failures] of [lost_work.infra_failures] {kind} hit them and ended "
-        "[actions.checkpoint.ended] GPU-h; with checkpoints [actions.checkpoint.lost] would be lost."
+    min_gpus = m["actions.checkpoint.above_gpus"]
+    scope = f"{unit}s above [actions.checkpoint.above_gpus GPU]" if min_gpus else f"{unit}s"
+    frequency = "hourly" if m["lost_work.checkpoint_interval_s"] == 3600 else "often"
+    is_any_failure = statement_rules.r1_cause_unknown(m)
+    kind = "failures of any cause" if is_any_failure else "infrastructure failures"
+    evidence = (
+        f"[actions.checkpoint.failures] of [lost_work.infra_failures] {kind} hit them and lost "
+        "[actions.checkpoint.ended] GPU-h; with checkpoints, [actions.checkpoint.lost] would be lost."
     )
-    if proxy:
-        hit += " Errors that would recur are included."
-    return Action(f"Confirm that {large} checkpoint {every}", hit, *_effect(m, "checkpoint"), UPPER, "lost")
+    if is_any_failure:
+        evidence += " This includes errors that would recur."
+    return Action(f"Confirm that {scope} checkpoint {frequency}", evidence, *_effect(m, "checkpoint"), UPPER, "lost")
 
 
 def _no_retry(m: Numbers, unit: str) -> Action | None:
-    name = _key(m, "no_retry")
+    name = _action_key(m, "no_retry")
     if not m.has(f"actions.{name}.gpu_hours") or not m.has(f"what_if.{name}.affected"):
         return None
     kind = "deterministic failures" if name == "no_retry_of_deterministic" else "failures"
-    evidence = f"[what_if.{name}.affected {unit}] had such retries."
+    evidence = f"[what_if.{name}.affected {unit}] had retries after such a failure."
     if m.value(f"what_if.{name}.given_up", 0):
         evidence += (
             f" [what_if.{name}.given_up] of them succeeded in the end: their "
@@ -110,7 +110,7 @@ def _trial(m: Numbers, unit: str) -> Action | None:
     if not m.has(f"actions.{name}.gpu_hours"):
         return None
     evidence = (
-        f"[what_if.{name}.trial_s] on one GPU first would have caught [what_if.{name}.affected {unit}] "
+        f"A trial of [what_if.{name}.trial_s] on one GPU would have caught [what_if.{name}.affected {unit}] "
         f"of [what_if.{name}.n]."
     )
     return Action("Run large jobs on one GPU first", evidence, *_effect(m, name, ""), MEASURED, "lost")
@@ -121,7 +121,7 @@ def _drain(m: Numbers) -> Action | None:
         return None
     flagged = "[lemons.lemons] of [lemons.tested] nodes"
     verb = "has" if m["lemons.lemons"] == 1 else "have"
-    evidence = f"{flagged} {verb} excess failures, [lemons.share_of_failures] of all."
+    evidence = f"{flagged} {verb} excess failures: [lemons.share_of_failures] of all failures."
     if m.has("actions.drain.gpu_hours"):
         evidence += " Assumes failures of average cost."
         return Action("Check or drain nodes with excess failures", evidence, *_effect(m, "drain"), UPPER, "nodes")
@@ -131,14 +131,15 @@ def _drain(m: Numbers) -> Action | None:
 
 def _requeue(m: Numbers) -> Action | None:
     saved = m.value("actions.requeue.saved_s", 0.0)
-    if not m.has("ettr.by") or saved < WORTH_OF_RUN * m.value(f"ettr.{m['ettr.by']}.wall_s", 0.0) or not saved:
+    if not m.has("ettr.by") or saved < MIN_SHARE_OF_RUN * m.value(f"ettr.{m['ettr.by']}.wall_s", 0.0) or not saved:
         return None
-    by = f"ettr.{m['ettr.by']}"
+    method = f"ettr.{m['ettr.by']}"
     evidence = (
-        f"Each of [{by}.interruptions] expected restarts waits [{by}.queue_s]. Requeue with priority or keep spares."
+        f"Each of [{method}.interruptions] expected restarts waits [{method}.queue_s]. "
+        "Requeue with priority, or keep spares."
     )
     effect = "−[actions.requeue.saved_s]"
-    note = f"of [{by}.wall_s], per run on {statement_rules.target(m)}"
+    note = f"of [{method}.wall_s], per run on {statement_rules.target(m)}"
     return Action("Let interrupted large runs restart without queueing", evidence, effect, note, MODEL, "large-runs")
 
 
@@ -152,7 +153,7 @@ def _writes(m: Numbers) -> Action | None:
 
 
 def _not_worth(m: Numbers, name: str) -> str:
-    key = _key(m, name)
+    key = _action_key(m, name)
     share = m.value(f"actions.{key}.share", 0.0)
-    of = f", [actions.{key}.share]" if share > 0 else ""
-    return f"{_CALLED[name][1]} (net [actions.{key}.gpu_hours] GPU-h{of})"
+    share_text = f", [actions.{key}.share]" if share > 0 else ""
+    return f"{_NAMES[name][1]} (net [actions.{key}.gpu_hours] GPU-h{share_text})"

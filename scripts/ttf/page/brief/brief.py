@@ -1,4 +1,4 @@
-"""The brief of a trace, out of its numbers and tables."""
+"""The brief of a trace, from its numbers and tables."""
 
 from collections.abc import Mapping
 
@@ -12,53 +12,53 @@ from ttf.page.brief.actions import actions
 from ttf.page.brief.bottom_line import bottom_line
 from ttf.page.brief.changes import changes
 from ttf.page.brief.facts import facts, period, subtitle
-from ttf.page.brief.grade import grade_of
+from ttf.page.brief.grade import grade_data
 from ttf.page.brief.tiles import tiles
 from ttf.records.inputs import Inputs
 
-MOST_BESIDE_CHANGES = 4
+MAX_ACTIONS_WITH_CHANGES = 4
 
 
-def summed_up(metrics: Metrics, given: Inputs, about: Mapping) -> Brief:
-    """The brief; out of the metrics goes what may not be said, and the grade into them."""
+def summed_up(metrics: Metrics, inputs: Inputs, trace_info: Mapping) -> Brief:
+    """Return the brief; remove withheld numbers from the metrics and add the grade."""
     withheld = withhold(Numbers(metrics))
     for key in withheld:
         metrics.pop(key, None)
-    brief = brief_of(Numbers(metrics), given, about, withheld)
+    brief = make_brief(Numbers(metrics), inputs, trace_info, withheld)
     reason = plain(brief.grade_reasons[0]) if brief.grade_reasons else "no reservations"
     for key, value in (("grade", brief.grade), ("grade_reason", reason)):
-        about = {"value": value, "unit": "label", "n": None, "source": "brief.json", "column": key, "line": None}
-        metrics[f"quality.{key}"] = about
+        cell = {"value": value, "unit": "label", "n": None, "source": "brief.json", "column": key, "line": None}
+        metrics[f"quality.{key}"] = cell
     return brief
 
 
-def brief_of(m: Numbers, given: Mapping, about: Mapping, withheld: Mapping[str, str] | None = None) -> Brief:
-    """about: what the report says of the trace, with `clock`, `failure_words` and `targets` of its configuration."""
-    found, not_worth, claim = actions(m, about["unit"])
-    grade, reasons = grade_of(m, about["unit"])
-    changed = changes(m, given, about["unit"])
+def make_brief(m: Numbers, inputs: Mapping, trace_info: Mapping, withheld: Mapping[str, str] | None = None) -> Brief:
+    """Return the brief. trace_info: the registry entry with `clock`, `failure_words` and `targets`."""
+    action_rows, not_worth, actions_claim = actions(m, trace_info["unit"])
+    grade, reasons = grade_data(m, trace_info["unit"])
+    change_rows = changes(m, inputs, trace_info["unit"])
     brief = Brief(
-        subtitle=subtitle(m, about),
-        facts=facts(m, about | {"failure_words": _words_seen(given, about)}),
+        subtitle=subtitle(m, trace_info),
+        facts=facts(m, trace_info | {"failure_words": _failure_words_in_trace(inputs, trace_info)}),
         grade=grade,
         grade_reasons=reasons,
-        bottom_line=bottom_line(m, about),
-        tiles=tiles(m, given, about),
-        actions_claim=claim,
-        # What changed takes the place of the last.
-        actions=found[:MOST_BESIDE_CHANGES] if changed else found,
+        bottom_line=bottom_line(m, trace_info),
+        tiles=tiles(m, inputs, trace_info),
+        actions_claim=actions_claim,
+        # The block of changes takes the place of the last action.
+        actions=action_rows[:MAX_ACTIONS_WITH_CHANGES] if change_rows else action_rows,
         not_worth=not_worth,
         withheld=dict(withheld or {}),
-        period=period(m, about),
-        changes=changed,
+        period=period(m, trace_info),
+        changes=change_rows,
     )
     return brief if m.size == GPU else in_unit(brief, m.size)
 
 
-def _words_seen(given: Mapping, about: Mapping) -> list[str]:
-    """The words for a failure that the trace has."""
-    words = list(about["failure_words"])
-    if "states" not in given:
+def _failure_words_in_trace(inputs: Mapping, trace_info: Mapping) -> list[str]:
+    """Return the configured failure words that occur in the trace, or all if none occurs."""
+    words = list(trace_info["failure_words"])
+    if "states" not in inputs:
         return words
-    seen = set(given["states"].filter(kind="state")["state"])
-    return [word for word in words if word in seen] or words
+    recorded = set(inputs["states"].filter(kind="state")["state"])
+    return [word for word in words if word in recorded] or words

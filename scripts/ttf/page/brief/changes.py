@@ -1,4 +1,4 @@
-"""What changed since the last part of the records: with what the page of such a trace begins."""
+"""Changes with the last part of the records; the page of a trace in parts begins with them."""
 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -11,17 +11,19 @@ from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
 
 MARKS = {CHANGED: "≠", CHANCE: "≈", TOO_FEW_WEEKS: "?", TOO_FEW: "?"}
+_UNCHANGED = {CHANCE: "within normal variation", TOO_FEW_WEEKS: "with too few weeks", TOO_FEW: "with too little data"}
 
 
 class Measure(NamedTuple):
-    """title: over its row, with {} for what a job is called; name: within a sentence; unit: of a difference in points
-    or by its own words; new: of a list the table of what is new, and its rows in words.
+    """title: heading of the row, {} stands for the noun of a job; name: within a sentence; unit: of the difference.
+
+    new_rows: the table of new entries and a function that formats its rows.
     """
 
     title: str
     name: str
     unit: str = " points"
-    new: tuple[str, Callable[[dict], str]] | None = None
+    new_rows: tuple[str, Callable[[dict], str]] | None = None
 
 
 _MEASURES = {
@@ -30,11 +32,11 @@ _MEASURES = {
     "ettr": Measure("ETTR", "the ETTR"),
     "lost_time": Measure("Lost GPU time", "the lost GPU time"),
     "suspect_nodes": Measure(
-        "Suspect nodes", "suspect nodes", new=("new_suspect_nodes", lambda row: of_trace(row["node"]))
+        "Suspect nodes", "suspect nodes", new_rows=("new_suspect_nodes", lambda row: of_trace(row["node"]))
     ),
     "failure_words": Measure(
         *("Failure reasons", "failure reasons"),
-        new=(
+        new_rows=(
             "new_failure_words",
             lambda row: f"{row['kind']} {of_trace(row['word'], 40)} ({words.count(row['failures'])})",
         ),
@@ -44,134 +46,132 @@ MOST_NAMED = 3
 
 
 @with_numbers
-def changes(m: Numbers, given: Mapping, unit: str) -> Changes | None:
-    """None of a trace with fewer than two parts that have jobs."""
+def changes(m: Numbers, inputs: Mapping, unit: str) -> Changes | None:
+    """Return the changes, or None if fewer than two parts have jobs."""
     if not m.has("changes.part"):
         return None
-    rows = tuple(_change(m, given, name, unit) for name in _MEASURES)
+    rows = tuple(_make_change(m, inputs, name, unit) for name in _MEASURES)
     return Changes(
         title=f"What changed with {of_trace(m['changes.part'])}",
         summary=_summary(m, rows),
         rows=rows,
-        forecast=_forecast(m, unit),
-        notes=tuple(_notes(m, unit)),
+        forecast=_forecast_text(m, unit),
+        notes=tuple(_test_notes(m, unit)),
     )
 
 
 def _summary(m: Numbers, rows: tuple[Change, ...]) -> str:
-    of_verdict = {verdict: [row.name for row in rows if row.verdict == verdict] for verdict in MARKS}
-    changed = [_MEASURES[name].name for name in of_verdict[CHANGED]]
-    of = "of [changes.measures] measures"
-    said = [f"None {of} changed"]
-    if changed:
-        said = [f"{words.count(len(changed))} {of} changed ({MARKS[CHANGED]}): {words.listed(changed)}"]
-    for verdict in (CHANCE, TOO_FEW_WEEKS, TOO_FEW):
-        if of_verdict[verdict]:
-            said.append(f"{words.count(len(of_verdict[verdict]))} {verdict} ({MARKS[verdict]})")
-    return f"{'; '.join(said)}."
+    names = {verdict: [_MEASURES[row.name].name for row in rows if row.verdict == verdict] for verdict in MARKS}
+    clauses = [
+        f"{words.count(len(names[verdict]))} {text} ({MARKS[verdict]})"
+        for verdict, text in _UNCHANGED.items()
+        if names[verdict]
+    ]
+    if changed_names := names[CHANGED]:
+        claim = f"{words.count(len(changed_names))} of [changes.measures] measures changed ({MARKS[CHANGED]})"
+        return f"{'; '.join([f'{claim}: {words.listed(changed_names)}', *clauses])}."
+    return f"No measurable change in [changes.measures] measures: {'; '.join(clauses)}."
 
 
-def _change(m: Numbers, given: Mapping, name: str, unit: str) -> Change:
+def _make_change(m: Numbers, inputs: Mapping, name: str, unit: str) -> Change:
     key = f"changes.{name}"
-    # What may not be said of the run is out of the numbers.
+    # Withheld estimates are removed from the numbers.
     verdict = m.value(f"{key}.verdict", TOO_FEW)
-    how = ":count" if _MEASURES[name].new else ""
-    both = m.has(f"{key}.before") and m.has(f"{key}.after")
-    any_failure = name == "infra_rate" and statement_rules.r1_cause_unknown(m)
+    style = ":count" if _MEASURES[name].new_rows else ""
+    has_values = m.has(f"{key}.before") and m.has(f"{key}.after")
+    is_any_failure = name == "infra_rate" and statement_rules.r1_cause_unknown(m)
     return Change(
         name=name,
-        title="Failure rate per node" if any_failure else _MEASURES[name].title.format(unit),
-        before=f"[{key}.before{how}]" if both else "",
-        after=f"[{key}.after{how}]" if both else "",
+        title="Failure rate per node" if is_any_failure else _MEASURES[name].title.format(unit),
+        before=f"[{key}.before{style}]" if has_values else "",
+        after=f"[{key}.after{style}]" if has_values else "",
         verdict=verdict,
         mark=MARKS[verdict],
-        details=_details(m, given, name, verdict),
+        details=_details_text(m, inputs, name, verdict),
     )
 
 
-def _details(m: Numbers, given: Mapping, name: str, verdict: str) -> str:
-    """Difference with its interval, n of both sides; of a list what is new; or why there is nothing.
+def _details_text(m: Numbers, inputs: Mapping, name: str, verdict: str) -> str:
+    """Return the difference with interval and n, or the new entries, or the reason why there is none.
 
-    What is within chance says which change would have been seen.
+    A measure without a significant change states the smallest detectable one.
     """
     key = f"changes.{name}"
-    ns = ""
+    sample_sizes = ""
     if m.has(f"{key}.n_before") and m.has(f"{key}.n_after"):
         counts = " and ".join(f"[{key}.n_{side}]" for side in ("before", "after"))
-        ns = f"n = {counts} {m.unit(f'{key}.n_after')}"
+        sample_sizes = f"n = {counts} {m.unit(f'{key}.n_after')}"
     if not m.has(f"{key}.difference"):
-        return joined(words.capital(m.value(f"{key}.reason", "not estimated")), ns)
-    if _MEASURES[name].new:
-        return joined(_new(given, *_MEASURES[name].new), ns)
-    worded = words.points if _MEASURES[name].unit == " points" else words.number
+        return joined(words.capital(m.value(f"{key}.reason", "not estimated")), sample_sizes)
+    if _MEASURES[name].new_rows:
+        return joined(_new_rows_text(inputs, *_MEASURES[name].new_rows), sample_sizes)
+    format_value = words.points if _MEASURES[name].unit == " points" else words.number
     value = m[f"{key}.difference"]
-    difference = m.keyed(f"{key}.difference", f"{'+' * (value > 0)}{worded(value)}") + _MEASURES[name].unit
+    difference = m.keyed(f"{key}.difference", f"{'+' * (value > 0)}{format_value(value)}") + _MEASURES[name].unit
     ci = ""
     if m.has(f"{key}.low") and m.has(f"{key}.high"):
-        ci = f"95% CI {m.span(f'{key}.low', f'{key}.high', worded=worded)}"
+        ci = f"95% CI {m.span(f'{key}.low', f'{key}.high', format_value=format_value)}"
         if verdict == CHANCE and m.has(f"{key}.detectable_ratio"):
             ci += f"; detectable: [{key}.detectable_ratio] times"
     elif verdict != TOO_FEW_WEEKS and m.has(f"{key}.reason"):
         ci = m[f"{key}.reason"]
-    lost = ""
+    gpu_hours = ""
     if m.has(f"{key}.gpu_hours_after"):
-        lost = f"[{key}.gpu_hours_before] and [{key}.gpu_hours_after] GPU-h"
-    return joined(f"{difference}{f' ({ci})' if ci else ''}", lost, ns)
+        gpu_hours = f"[{key}.gpu_hours_before] and [{key}.gpu_hours_after] GPU-h"
+    return joined(f"{difference}{f' ({ci})' if ci else ''}", gpu_hours, sample_sizes)
 
 
-def _new(given: Mapping, table: str, what: Callable[[dict], str]) -> str:
-    rows = given[table].head(MOST_NAMED).iter_rows(named=True)
-    named = ", ".join(what(row) for row in rows)
-    more = given[table].height - MOST_NAMED
-    return f"New: {named}{f' and {words.count(more)} more' if more > 0 else ''}" if named else "Nothing new"
+def _new_rows_text(inputs: Mapping, table: str, format_row: Callable[[dict], str]) -> str:
+    rows = inputs[table].head(MOST_NAMED).iter_rows(named=True)
+    items = ", ".join(format_row(row) for row in rows)
+    hidden = inputs[table].height - MOST_NAMED
+    return f"New: {items}{f' and {words.count(hidden)} more' if hidden > 0 else ''}" if items else "Nothing new"
 
 
-def _forecast(m: Numbers, unit: str) -> str:
-    """Next week: 123 failed jobs (90% PI 82–170; 4 of 4 weeks held), 7.88 infrastructure failures (90% PI 4–14)."""
-    said = []
-    for name, what in (("failed_jobs", f"failed {unit}s"), ("infra_failures", "infrastructure failures")):
+def _forecast_text(m: Numbers, unit: str) -> str:
+    """Return "Next week: 123 failed jobs (90% PI 82–170; 4 of 4 past weeks inside), ..."."""
+    clauses = []
+    for name, subject in (("failed_jobs", f"failed {unit}s"), ("infra_failures", "infrastructure failures")):
         key = f"forecast.{name}"
         if not m.has(f"{key}.high"):
-            said.append(f"{what}: no forecast ({m.value(f'{key}.reason', 'not known')})")
+            clauses.append(f"{subject}: no forecast ({m.value(f'{key}.reason', 'not known')})")
             continue
-        ends = m.span(f"{key}.low", f"{key}.high", worded=words.count)
-        held = ""
+        bounds = m.span(f"{key}.low", f"{key}.high", format_value=words.count)
+        hits = ""
         if m.value(f"{key}.tried", 0):
-            held = f"; [{key}.held] of [{key}.tried] weeks held"
-        said.append(f"[{key}.expected] {what} (90% PI {ends}{held})")
-    return f"Next week: {', '.join(said)}."
+            hits = f"; [{key}.held] of [{key}.tried] past weeks inside"
+        clauses.append(f"[{key}.expected] {subject} (90% PI {bounds}{hits})")
+    return f"Next week: {', '.join(clauses)}."
 
 
-def _notes(m: Numbers, unit: str) -> list[str]:
-    """How it was tested, in the fold."""
+def _test_notes(m: Numbers, unit: str) -> list[str]:
     notes = [
         (
-            "The part is compared with the [changes.parts_before part] before it. Both sides are computed "
-            "by this version of the program from the raw data: no version explains a change."
+            "The last part is compared with the [changes.parts_before part] before it. This version of the program "
+            "computes both sides from the raw data, so no change comes from another version."
         )
     ]
     if m.has("changes.failure_share.follow_up_s"):
-        within = "[changes.failure_share.follow_up_s]"
+        follow_up = "[changes.failure_share.follow_up_s]"
         notes.append(
-            f"Failed {unit}s: of those that started {within} or more before the end of their part and ended within "
-            f"{within}; all others are left out of both sides alike."
+            f"Failed {unit}s: the share of {unit}s that started at least {follow_up} before the end of their part and "
+            f"ended within {follow_up}. Both sides exclude all others."
         )
         notes.append(
-            "Rates and lost time go by time: a run across the border counts on both sides, its failure at its end."
+            "Rates and lost time are split at the border: a run across it counts on both sides, its failure at its end."
         )
     notes.append(
-        "A verdict needs an adjusted p below 0.05 (Holm): in the long run one of twenty parts in which nothing changed "
-        "has any change. Detectable: by how much a measure, if it alone changes, has to change to be found with 80% "
-        "power."
+        "A measure changed if its adjusted p is below 0.05 (Holm): of twenty parts without a real change, about one "
+        "shows a change. Detectable: the smallest change of one measure alone that is found with 80% power."
     )
     if m["changes.parts_before"] < FEWEST_PARTS:
         notes.append(
-            f"How parts differ among themselves is known from {FEWEST_PARTS} parts before on; until then rates and "
-            "shares have no verdict."
+            f"The variation between parts is known from {FEWEST_PARTS} earlier parts on; until then, rates and shares "
+            "have no verdict."
         )
     if m.has("changes.suspect_nodes.p_value"):
         notes.append(
-            "Suspect nodes are those with excess failures in as much time before as after. A node is new if it fails "
-            "more often in the part than before: not because more was seen of it."
+            "Suspect nodes have excess failures; both sides cover equally long times. A node is new if it fails more "
+            "often in the last part than before, not because it was observed longer."
         )
     return notes

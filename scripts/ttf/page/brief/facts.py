@@ -1,4 +1,4 @@
-"""The header: what the trace is, from when to when, what counts as a failure and how causes are known."""
+"""The header: the size of the trace, its period, what counts as a failure and how causes are determined."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -9,7 +9,7 @@ from ttf.display.phrases import of_trace, with_numbers
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
 
-# A clock that shows an earlier moment counts from an origin of its own: no trace is ten years from it.
+# An earlier time means that the trace counts from its own origin; no trace is ten years long.
 YEAR_1980_S = 315_532_800
 _CAUSES = {
     "event": "cause by state and health event",
@@ -21,19 +21,19 @@ LONGEST_WORDS = 120
 
 
 @with_numbers
-def subtitle(m: Numbers, about: Mapping) -> str:
-    """How reliably its jobs ran, 1 March to 7 June 2025 (99 days)."""
-    what = f"How reliably its {about['unit']}s {'ran' if about['gives'] == 'jobs' else 'served'}"
+def subtitle(m: Numbers, trace_info: Mapping) -> str:
+    """Return "How reliably its jobs ran, 1 March to 7 June 2025 (99 days)"."""
+    subject = f"How reliably its {trace_info['unit']}s {'ran' if trace_info['gives'] == 'jobs' else 'served'}"
     if not m.has("period.days"):
-        return what
-    days, dates = "[period.days day]", period(m, about)
-    return f"{what}, {dates} ({days})" if dates else f"{what}, over {days}"
+        return subject
+    days, dates = "[period.days day]", period(m, trace_info)
+    return f"{subject}, {dates} ({days})" if dates else f"{subject}, over {days}"
 
 
-def period(m: Numbers, about: Mapping) -> str:
-    """1 March to 7 June 2025, by the clock of the trace; "" where its times have an origin of their own."""
-    first = m.value("period.from_s", 0)
-    return _dates(first, m["period.to_s"], about["clock"]) if about.get("clock") and first >= YEAR_1980_S else ""
+def period(m: Numbers, trace_info: Mapping) -> str:
+    """Return "1 March to 7 June 2025" in the trace's time zone, or "" if its times have another origin."""
+    first, zone = m.value("period.from_s", 0), trace_info.get("clock")
+    return _dates(first, m["period.to_s"], zone) if zone and first >= YEAR_1980_S else ""
 
 
 def _dates(first_s: int, last_s: int, zone: str) -> str:
@@ -48,59 +48,61 @@ def _dates(first_s: int, last_s: int, zone: str) -> str:
 
 
 @with_numbers
-def facts(m: Numbers, about: Mapping) -> tuple[Fact, ...]:
-    found = _of_jobs(m, about) if about["gives"] == "jobs" else _of_components(m, about)
-    basis = m.value("sizes.basis", "proxy" if about["gives"] == "jobs" else "component")
-    known = "failure reasons read from the records" if basis == "proxy" and m.has("taxonomy.trials") else _CAUSES[basis]
-    said = of_trace(", ".join(about.get("failure_words", ())) or "every recorded failure", LONGEST_WORDS)
+def facts(m: Numbers, trace_info: Mapping) -> tuple[Fact, ...]:
+    has_jobs = trace_info["gives"] == "jobs"
+    items = _job_facts(m, trace_info) if has_jobs else _component_facts(m, trace_info)
+    basis = m.value("sizes.basis", "proxy" if has_jobs else "component")
+    has_reasons = basis == "proxy" and m.has("taxonomy.trials")
+    causes = "failure reasons read from the records" if has_reasons else _CAUSES[basis]
+    failures = of_trace(", ".join(trace_info.get("failure_words", ())) or "every recorded failure", LONGEST_WORDS)
     return (
-        *found,
-        Fact(f"Failure by {'recorded state' if about['gives'] == 'jobs' else 'record'}; {known}", "", said),
+        *items,
+        Fact(f"Failure by {'recorded state' if has_jobs else 'record'}; {causes}", "", failures),
     )
 
 
-def _of_jobs(m: Numbers, about: Mapping) -> list[Fact]:
-    unit = about["unit"]
-    known = "with a result" if m.value("outcomes.unknown.jobs", 0) else "ended"
-    ended = f"[outcomes.ended] {known}"
-    found = [Fact(f"{words.capital(unit)}s", "[data.jobs]", ended)]
+def _job_facts(m: Numbers, trace_info: Mapping) -> list[Fact]:
+    unit = trace_info["unit"]
+    result = "with a result" if m.value("outcomes.unknown.jobs", 0) else "ended"
+    ended = f"[outcomes.ended] {result}"
+    items = [Fact(f"{words.capital(unit)}s", "[data.jobs]", ended)]
     if not m.size.is_gpu:
-        found += [Fact("Nodes", "[data.nodes]")] if m.has("data.nodes") else []
+        items += [Fact("Nodes", "[data.nodes]")] if m.has("data.nodes") else []
     elif m.has("data.gpus"):
-        found.append(Fact("GPUs", "[data.gpus]", "on [data.nodes node]"))
+        items.append(Fact("GPUs", "[data.gpus]", "on [data.nodes node]"))
     elif m.value("occupancy.gpus", 0):
-        seen = "seen in use on [occupancy.servers node]"
-        found.append(Fact("GPUs", "[occupancy.gpus]", seen))
+        note = "seen in use on [occupancy.servers node]"
+        items.append(Fact("GPUs", "[occupancy.gpus]", note))
     if m.has("lost_work.gpu_hours"):
-        found.append(Fact("GPU time", "[lost_work.gpu_hours]", "GPU-hours"))
+        items.append(Fact("GPU time", "[lost_work.gpu_hours]", "GPU-hours"))
     if m.has("data.users"):
-        of = "concentration.account.owners"
-        accounts = f"in [{of} account]" if m.has(of) else ""
-        found.append(Fact("Users", "[data.users]", accounts))
-    return found
+        owners_key = "concentration.account.owners"
+        accounts = f"in [{owners_key} account]" if m.has(owners_key) else ""
+        items.append(Fact("Users", "[data.users]", accounts))
+    return items
 
 
-def _of_components(m: Numbers, about: Mapping) -> list[Fact]:
-    unit = about["unit"]
+def _component_facts(m: Numbers, trace_info: Mapping) -> list[Fact]:
+    unit = trace_info["unit"]
     if not m.has("lives.units"):
         return [
             Fact(
                 "Outages",
                 "[data.outages]",
-                f"of [data.units_with_outage {unit}]; how many were watched is not known",
+                f"of [data.units_with_outage {unit}]; the number observed is unknown",
             )
         ]
-    found = [
+    items = [
         Fact(f"{unit if unit.isupper() else words.capital(unit)}s", "[lives.units]"),
-        Fact("Failures", "[lives.failures]", _periods(m, about)),
+        Fact("Failures", "[lives.failures]", _durations_note(m, trace_info)),
     ]
-    # Of units that were never at risk there is none.
+    # Units that were never at risk have no exposure.
     if m.has("mttf.node_days"):
-        found.append(Fact("Time at risk", "[mttf.node_days]", f"{unit}-days"))
-    return found
+        items.append(Fact("Time at risk", "[mttf.node_days]", f"{unit}-days"))
+    return items
 
 
-def _periods(m: Numbers, about: Mapping) -> str:
-    """In how many lives, where a unit may have several."""
-    lives = f"[lives.lives] {words.many(about['life'])}"
-    return "" if about["life"] == about["unit"] else f"in {lives}"
+def _durations_note(m: Numbers, trace_info: Mapping) -> str:
+    """Return the number of durations if a unit may have several, else ""."""
+    durations = f"[lives.lives] {words.many(trace_info['life'])}"
+    return "" if trace_info["life"] == trace_info["unit"] else f"in {durations}"

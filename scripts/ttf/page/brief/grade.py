@@ -1,4 +1,4 @@
-"""The grade of the data: A, one step down for each thing that is amiss, D at worst."""
+"""The grade of the data: A, one step down for each problem, D at worst."""
 
 from ttf.display import statement_rules
 from ttf.display.phrases import with_numbers
@@ -9,8 +9,8 @@ MOST_QUARANTINED, MOST_UNKNOWN, MOST_OPEN = 0.01, 0.25, 0.5
 
 
 @with_numbers
-def grade_of(m: Numbers, unit: str = "job") -> tuple[str, tuple[str, ...]]:
-    """The grade and why, the first reason first; none for an A."""
+def grade_data(m: Numbers, unit: str = "job") -> tuple[str, tuple[str, ...]]:
+    """Return the grade and the reasons for it; an A has none."""
     reasons = []
     if m.value("quality.quarantined_share", 0.0) > MOST_QUARANTINED:
         reasons.append("[quality.quarantined_share] of rows quarantined")

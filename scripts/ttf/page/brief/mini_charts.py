@@ -1,4 +1,4 @@
-"""The small charts of the tiles, 320 by 46: what each is made of, and its SVG.
+"""Small charts of the tiles, 320 by 46 px: the data of each, and its SVG.
 
 Colours are tokens of the page; texts of a trace are escaped.
 """
@@ -16,18 +16,18 @@ from ttf.engine import words
 MOST_POINTS = 60
 WIDTH, HEIGHT = 320, 46
 BAR, TEXT, LETTER = 16, 12, 6.5
-_LEFT, _TOP, _BOTTOM = 2, 4, 38
-# From this share without failure on labels stand below the curve.
-HIGH = 0.7
+_MARGIN_PX, _TOP, _BOTTOM = 2, 4, 38
+# If more than this share survives, labels stand below the curve.
+LABELS_BELOW_FROM = 0.7
 
 
 def bar(*parts: tuple[str, float, str]) -> dict | None:
-    """Label, share and colour of each part; parts of nothing are left out."""
-    shown = [{"label": label, "share": share, "colour": colour} for label, share, colour in parts if share > 0]
-    return {"kind": "bar", "parts": shown} if shown else None
+    """Return a bar chart of parts (label, share, colour), without empty parts."""
+    visible = [{"label": label, "share": share, "colour": colour} for label, share, colour in parts if share > 0]
+    return {"kind": "bar", "parts": visible} if visible else None
 
 
-def of_outcomes(m: Numbers) -> dict | None:
+def outcome_bar(m: Numbers) -> dict | None:
     failed = m["outcomes.failure_share"]
     limits = failed * m.value("outcomes.timeout_share", 0.0)
     return bar(
@@ -35,227 +35,229 @@ def of_outcomes(m: Numbers) -> dict | None:
     )
 
 
-def of_failed_time(m: Numbers) -> dict | None:
-    """The time of failed attempts by cause; where no cause is known the time of jobs by outcome."""
+def failed_time_bar(m: Numbers) -> dict | None:
+    """Return a bar of failed GPU time by cause, or of GPU time by outcome if no cause is recorded."""
     if m.has("failed_time.infra.share"):
-        limit, infra, other = (m[f"failed_time.{part}.share"] for part in ("limit", "infra", "other"))
-        return bar(("time limit", limit, "c3"), ("infrastructure", infra, "c-infra"), ("other", other, "c-failure"))
+        limit, infra, rest = (m[f"failed_time.{part}.share"] for part in ("limit", "infra", "other"))
+        return bar(("time limit", limit, "c3"), ("infrastructure", infra, "c-infra"), ("other", rest, "c-failure"))
     outcomes = ("failure", "success", "cancelled", "unknown", "running")
-    by = {name: m.value(f"outcomes.{name}.gpu_hours_share", 0.0) for name in outcomes}
+    share_by_outcome = {name: m.value(f"outcomes.{name}.gpu_hours_share", 0.0) for name in outcomes}
     return bar(
-        ("failed", by["failure"], "c-failure"),
-        ("succeeded", by["success"], "c-success"),
-        ("no result", by["cancelled"] + by["unknown"], "c-cancelled"),
-        ("running", by["running"], "c-open"),
+        ("failed", share_by_outcome["failure"], "c-failure"),
+        ("succeeded", share_by_outcome["success"], "c-success"),
+        ("no result", share_by_outcome["cancelled"] + share_by_outcome["unknown"], "c-cancelled"),
+        ("running", share_by_outcome["running"], "c-open"),
     )
 
 
-def over_time(m: Numbers, given: Mapping) -> dict | None:
-    """The rate in rolling windows with its interval: [day, rate, low, high]."""
+def rate_line(m: Numbers, inputs: Mapping) -> dict | None:
+    """Return a line of the failure rate in rolling windows, as points [day, rate, low, high]."""
     name = "failure_rate_over_time"
-    if name not in given or not m.has("sizes.over_time.last"):
+    if name not in inputs or not m.has("sizes.over_time.last"):
         return None
-    ends = [pl.coalesce(f"ci_{end}_clustered", f"ci_{end}") for end in ("low", "high")]
-    windows = given[name].filter(pl.col("by") == "all").drop_nulls(["to_day", "failures_per_1000_node_days", "ci_high"])
-    points = [list(map(float, row)) for row in windows.select("to_day", "failures_per_1000_node_days", *ends).rows()]
+    bounds = [pl.coalesce(f"ci_{end}_clustered", f"ci_{end}") for end in ("low", "high")]
+    windows = inputs[name].filter(by="all").drop_nulls(["to_day", "failures_per_1000_node_days", "ci_high"])
+    points = [list(map(float, row)) for row in windows.select("to_day", "failures_per_1000_node_days", *bounds).rows()]
     if len(points) < 2:
         return None
-    # The rate of the tile may be that of large jobs alone.
-    of = ", all sizes" if m.value("sizes.rate.above_gpus", 0) else ""
-    return {"kind": "line", "points": _thinned(points), "last": f"{words.number(m['sizes.over_time.last'])} last{of}"}
+    # The rate of the tile may cover large jobs only.
+    scope = ", all sizes" if m.value("sizes.rate.above_gpus", 0) else ""
+    return {"kind": "line", "points": _thin(points), "last": f"{words.number(m['sizes.over_time.last'])} last{scope}"}
 
 
-def fall(m: Numbers, given: Mapping) -> dict | None:
-    """Mean time to failure by size, measured with its interval, and projected: on logarithmic axes."""
-    if "mttf_by_gpus" not in given or not m.has("ettr.mttf_s"):
+def mttf_curve(m: Numbers, inputs: Mapping) -> dict | None:
+    """Return a curve of MTTF by job size, measured with its interval and projected, for logarithmic axes."""
+    if "mttf_by_gpus" not in inputs or not m.has("ettr.mttf_s"):
         return None
-    sizes = given["mttf_by_gpus"]
-    ends = [pl.coalesce(f"ci_{end}_clustered_s", f"ci_{end}_s") for end in ("low", "high")]
-    seen = sizes.filter(pl.col("jobs") > 0).drop_nulls(["mttf_s"]).select("gpus_high", "mttf_s", *ends)
+    sizes = inputs["mttf_by_gpus"]
+    bounds = [pl.coalesce(f"ci_{end}_clustered_s", f"ci_{end}_s") for end in ("low", "high")]
+    measured = sizes.filter(pl.col("jobs") > 0).drop_nulls(["mttf_s"]).select("gpus_high", "mttf_s", *bounds)
     target = m["ettr.assumed.size_of_the_run"]
     line = sizes.drop_nulls(["projected_mttf_s"]).filter(pl.col("gpus_high") <= max(target, 1))
     size = words.plural(target, "GPU")
     return {
         "kind": "fall",
-        "points": [list(row) for row in seen.rows()],
+        "points": [list(row) for row in measured.rows()],
         "line": [list(row) for row in line.select("gpus_high", "projected_mttf_s").rows()],
         "target": [target, m["ettr.mttf_s"], size],
     }
 
 
-def wall_clock(m: Numbers) -> dict | None:
+def wall_clock_bar(m: Numbers) -> dict | None:
     if not m.has("ettr.wall.queued_s"):
         return None
     times = {name: m[f"ettr.wall.{name}_s"] for name in ("productive", "overhead", "queued")}
     total = sum(times.values())
     if not math.isfinite(total) or not total:
         return None
-    said = {name: words.duration(value) for name, value in times.items()}
+    text_by_part = {name: words.duration(value) for name, value in times.items()}
     return bar(
-        (f"productive {said['productive']}", times["productive"] / total, "c-success"),
-        (f"overhead {said['overhead']}", times["overhead"] / total, "c-failure"),
-        (f"in the queue {said['queued']}", times["queued"] / total, "c-open"),
+        (f"productive {text_by_part['productive']}", times["productive"] / total, "c-success"),
+        (f"overhead {text_by_part['overhead']}", times["overhead"] / total, "c-failure"),
+        (f"in the queue {text_by_part['queued']}", times["queued"] / total, "c-open"),
     )
 
 
-def steps(m: Numbers, given: Mapping) -> dict | None:
-    """The survival curve of all, and its value at two moments that it is named at."""
+def survival_steps(m: Numbers, inputs: Mapping) -> dict | None:
+    """Return the survival curve of all jobs, labelled at two ages."""
     name = "survival"
-    if name not in given:
+    if name not in inputs:
         return None
-    curve = given[name].filter(event="failure", stratum_by="all").sort("time_s").select("time_s", "survival")
+    curve = inputs[name].filter(event="failure", stratum_by="all").sort("time_s").select("time_s", "survival")
     points = [[float(time), float(value)] for time, value in curve.drop_nulls().rows()]
     if len(points) < 2:
         return None
     labels = []
     for key in [key for key in AGES if m.value(f"survival.{key}.survival", 1.0) < 0.9995][-2:]:
-        moment, worded = AGES[key]
+        moment, age_text = AGES[key]
         value = m[f"survival.{key}.survival"]
-        labels.append([moment, value, f"{words.share(value)} at {worded}"])
-    return {"kind": "steps", "points": _thinned(points), "labels": labels}
+        labels.append([moment, value, f"{words.share(value)} at {age_text}"])
+    return {"kind": "steps", "points": _thin(points), "labels": labels}
 
 
-def _thinned(points: list) -> list:
-    """At most MOST_POINTS, the first and the last among them; spread evenly over their places."""
+def _thin(points: list) -> list:
+    """Return at most MOST_POINTS points, evenly spaced by index, with the first and the last."""
     if len(points) <= MOST_POINTS:
         return points
     step = (len(points) - 1) / (MOST_POINTS - 1)
-    return [points[round(place * step)] for place in range(MOST_POINTS)]
+    return [points[round(index * step)] for index in range(MOST_POINTS)]
 
 
-def mini(about: Mapping | None, label: str = "") -> str:
-    """The chart as an SVG element that `label` tells of; "" where there is none."""
-    if not about:
+def draw_mini(chart: Mapping | None, label: str = "") -> str:
+    """Return the chart as an SVG element with the text alternative `label`, or "" without a chart."""
+    if not chart:
         return ""
-    inside = _KINDS[about["kind"]](about)
+    content = _DRAW_BY_KIND[chart["kind"]](chart)
     return (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img" '
-        f'aria-label="{words.attribute(label or _spoken(about))}">{inside}</svg>'
+        f'aria-label="{words.attribute(label or _alt_text(chart))}">{content}</svg>'
     )
 
 
-def _spoken(about: Mapping) -> str:
-    if about["kind"] == "bar":
-        return ", ".join(f"{part['label']}: {words.share(part['share'])}" for part in about["parts"])
-    if about["kind"] == "line":
-        return f"failure rate over time, {about['last']}"
-    if about["kind"] == "fall":
-        return f"mean time to failure by size, to {about['target'][2]}"
-    return "; ".join(["share without failure by age", *(text for *_, text in about["labels"])])
+def _alt_text(chart: Mapping) -> str:
+    if chart["kind"] == "bar":
+        return ", ".join(f"{part['label']}: {words.share(part['share'])}" for part in chart["parts"])
+    if chart["kind"] == "line":
+        return f"failure rate over time, {chart['last']}"
+    if chart["kind"] == "fall":
+        return f"mean time to failure by size, to {chart['target'][2]}"
+    return "; ".join(["share without failure by age", *(text for *_, text in chart["labels"])])
 
 
-def _bar(about: Mapping) -> str:
-    """Parts side by side; below them the labels that have room, the largest first; the last one ends with the bar."""
-    drawn, at, places = [], 0.0, []
-    for part in about["parts"]:
+def _draw_bar(chart: Mapping) -> str:
+    """Draw the parts side by side and the labels that fit below, the largest first; the last one is right-aligned."""
+    elements, x_start, labels = [], 0.0, []
+    for part in chart["parts"]:
         width = part["share"] * WIDTH
         stroke = ";stroke:var(--c-open-line)" if part["colour"] == "c-open" else ""
-        drawn.append(
-            f'<rect x="{_c(at)}" y="2" width="{_c(max(width - 1, 0.6))}" height="{BAR}" rx="1.5" '
+        elements.append(
+            f'<rect x="{_px(x_start)}" y="2" width="{_px(max(width - 1, 0.6))}" height="{BAR}" rx="1.5" '
             f'style="fill:var(--{part["colour"]}){stroke}"/>'
         )
-        places.append((part["share"], at, part["label"]))
-        at += width
-    taken: list[tuple[float, float]] = []
-    for _, x, label in sorted(places, key=lambda place: -place[0]):
-        wide = LETTER * len(label)
-        x = WIDTH - wide if label == places[-1][2] and len(places) > 1 else min(x, WIDTH - wide)
-        if x >= 0 and all(x + wide + 8 <= start or x >= end + 8 for start, end in taken):
-            taken.append((x, x + wide))
-            drawn.append(_text(x, 34, label))
-    return "".join(drawn)
+        labels.append((part["share"], x_start, part["label"]))
+        x_start += width
+    occupied: list[tuple[float, float]] = []
+    for _, x, label in sorted(labels, key=lambda part: -part[0]):
+        label_width = LETTER * len(label)
+        x = WIDTH - label_width if label == labels[-1][2] and len(labels) > 1 else min(x, WIDTH - label_width)
+        if x >= 0 and all(x + label_width + 8 <= start or x >= end + 8 for start, end in occupied):
+            occupied.append((x, x + label_width))
+            elements.append(_text(x, 34, label))
+    return "".join(elements)
 
 
-def _line(about: Mapping) -> str:
-    points = about["points"]
-    x = _scale([point[0] for point in points], _LEFT, WIDTH - LETTER * len(about["last"]) - 14)
-    # An end of an interval that is far above every estimate would flatten them.
-    most = min(max(point[3] for point in points), 2.5 * max(point[1] for point in points)) or 1.0
-    y = _scale([0.0, most], _BOTTOM, _TOP)
-    clipped = [(x(day), y(rate), y(min(low, most)), y(min(high, most))) for day, rate, low, high in points]
-    band = [(at, low) for at, _, low, _ in clipped] + [(at, high) for at, _, _, high in reversed(clipped)]
+def _draw_line(chart: Mapping) -> str:
+    points = chart["points"]
+    x = _make_scale([point[0] for point in points], _MARGIN_PX, WIDTH - LETTER * len(chart["last"]) - 14)
+    # One very wide interval would flatten all estimates.
+    upper = min(max(point[3] for point in points), 2.5 * max(point[1] for point in points)) or 1.0
+    y = _make_scale([0.0, upper], _BOTTOM, _TOP)
+    clipped = [(x(day), y(rate), y(min(low, upper)), y(min(high, upper))) for day, rate, low, high in points]
+    band = [(x_day, low) for x_day, _, low, _ in clipped] + [(x_day, high) for x_day, _, _, high in reversed(clipped)]
     last, line = clipped[-1], "fill:none;stroke:var(--c-infra);stroke-width:1.8"
     return (
         f'<path d="{_path(band)}Z" style="fill:var(--c-infra);opacity:.16"/>'
         f'<path d="{_path([point[:2] for point in clipped])}" style="{line}"/>'
-        f"{_dot(last[0], last[1], 'c-infra')}{_axis(last[0])}{_text(last[0] + 8, max(last[1] + 4, 12), about['last'])}"
+        f"{_dot(last[0], last[1], 'c-infra')}{_axis(last[0])}{_text(last[0] + 8, max(last[1] + 4, 12), chart['last'])}"
     )
 
 
-def _fall(about: Mapping) -> str:
-    size, time, label = about["target"]
-    measured = [point for point in about["points"] if point[0] <= size]
-    sizes = [*(point[0] for point in measured), *(point[0] for point in about["line"]), size]
-    times = [*(point[1] for point in measured), *(point[1] for point in about["line"]), time]
-    x = _scale([math.log(max(value, 1)) for value in sizes], _LEFT + 4, WIDTH - LETTER * len(label) - 12)
-    y = _scale([math.log(value) for value in times if value > 0], _BOTTOM - 4, _TOP + 2)
+def _draw_mttf_curve(chart: Mapping) -> str:
+    size, time, label = chart["target"]
+    measured = [point for point in chart["points"] if point[0] <= size]
+    sizes = [*(point[0] for point in measured), *(point[0] for point in chart["line"]), size]
+    times = [*(point[1] for point in measured), *(point[1] for point in chart["line"]), time]
+    x = _make_scale([math.log(max(value, 1)) for value in sizes], _MARGIN_PX + 4, WIDTH - LETTER * len(label) - 12)
+    y = _make_scale([math.log(value) for value in times if value > 0], _BOTTOM - 4, _TOP + 2)
 
-    def at(gpus: float, seconds: float) -> tuple[float, float]:
+    def locate(gpus: float, seconds: float) -> tuple[float, float]:
         return x(math.log(max(gpus, 1))), min(max(y(math.log(max(seconds, 1))), 1), _BOTTOM)
 
-    drawn = []
-    if len(about["line"]) > 1:
-        line = _path([at(*point) for point in about["line"]])
-        drawn.append(f'<path d="{line}" style="fill:none;stroke:var(--ink);stroke-width:1.8;stroke-dasharray:5 3"/>')
+    elements = []
+    if len(chart["line"]) > 1:
+        line = _path([locate(*point) for point in chart["line"]])
+        elements.append(f'<path d="{line}" style="fill:none;stroke:var(--ink);stroke-width:1.8;stroke-dasharray:5 3"/>')
     for gpus, seconds, low, high in measured:
-        left, top = at(gpus, seconds)
+        x_px, top = locate(gpus, seconds)
         if low and high:
-            ends = (at(gpus, low)[1], at(gpus, high)[1])
-            drawn.append(f'<path d="{_path([(left, ends[0]), (left, ends[1])])}" style="stroke:var(--c-infra)"/>')
-        drawn.append(_dot(left, top, "c-infra"))
-    end = at(size, time)
-    drawn.append(f"{_axis(end[0])}{_text(end[0] + 6, min(end[1] + 4, _BOTTOM), label)}")
-    return "".join(drawn)
+            whisker = (locate(gpus, low)[1], locate(gpus, high)[1])
+            path = _path([(x_px, whisker[0]), (x_px, whisker[1])])
+            elements.append(f'<path d="{path}" style="stroke:var(--c-infra)"/>')
+        elements.append(_dot(x_px, top, "c-infra"))
+    end = locate(size, time)
+    elements.append(f"{_axis(end[0])}{_text(end[0] + 6, min(end[1] + 4, _BOTTOM), label)}")
+    return "".join(elements)
 
 
-def _steps(about: Mapping) -> str:
-    """Against the logarithm of age: the moments that are named lie decades apart."""
-    points = [(max(time, 1.0), value) for time, value in about["points"]]
-    x = _scale([math.log(time) for time, _ in points], _LEFT, WIDTH - 74)
-    y = _scale([0.0, 1.0], _BOTTOM, _TOP)
-    path, before = [], points[0][1]
+def _draw_steps(chart: Mapping) -> str:
+    """Draw survival against the logarithm of age, because the labelled ages lie decades apart."""
+    points = [(max(time, 1.0), value) for time, value in chart["points"]]
+    x = _make_scale([math.log(time) for time, _ in points], _MARGIN_PX, WIDTH - 74)
+    y = _make_scale([0.0, 1.0], _BOTTOM, _TOP)
+    path, previous = [], points[0][1]
     for time, value in points:
-        path += [(x(math.log(time)), y(before)), (x(math.log(time)), y(value))]
-        before = value
-    drawn = [f'<path d="{_path(path)}" style="fill:none;stroke:var(--c-failure);stroke-width:1.8"/>', _axis(WIDTH - 74)]
-    beside = 0.0
-    for time, value, label in about["labels"]:
-        left, top = x(math.log(time)), y(value)
-        # Where the curve is high, what stands above it would lie on it.
-        beneath = value > HIGH
-        at = top + 16 if beneath else max(top - 6, 11)
-        # Two labels at one height stand one after the other.
-        start = max(left - LETTER * len(label) if beneath else left + 4, beside)
-        drawn += [_dot(left, top, "c-failure"), _text(min(start, WIDTH - LETTER * len(label)), at, label)]
-        beside = start + LETTER * len(label) + 8
-    return "".join(drawn)
+        path += [(x(math.log(time)), y(previous)), (x(math.log(time)), y(value))]
+        previous = value
+    line = f'<path d="{_path(path)}" style="fill:none;stroke:var(--c-failure);stroke-width:1.8"/>'
+    elements = [line, _axis(WIDTH - 74)]
+    free_from = 0.0
+    for time, value, label in chart["labels"]:
+        x_px, top = x(math.log(time)), y(value)
+        # A label above a high curve would cover it.
+        is_below = value > LABELS_BELOW_FROM
+        label_y = top + 16 if is_below else max(top - 6, 11)
+        # Labels at the same height must not overlap.
+        start = max(x_px - LETTER * len(label) if is_below else x_px + 4, free_from)
+        elements += [_dot(x_px, top, "c-failure"), _text(min(start, WIDTH - LETTER * len(label)), label_y, label)]
+        free_from = start + LETTER * len(label) + 8
+    return "".join(elements)
 
 
-def _scale(values: list[float], start: float, end: float) -> Callable[[float], float]:
+def _make_scale(values: list[float], start: float, end: float) -> Callable[[float], float]:
     low, high = min(values), max(values)
     return lambda value: start + (end - start) * ((value - low) / (high - low) if high > low else 0.5)
 
 
 def _path(points: list[tuple[float, float]]) -> str:
-    return "M" + "L".join(f"{_c(x)} {_c(y)}" for x, y in points)
+    return "M" + "L".join(f"{_px(x)} {_px(y)}" for x, y in points)
 
 
 def _dot(x: float, y: float, colour: str) -> str:
-    return f'<circle cx="{_c(x)}" cy="{_c(y)}" r="3" style="fill:var(--{colour})"/>'
+    return f'<circle cx="{_px(x)}" cy="{_px(y)}" r="3" style="fill:var(--{colour})"/>'
 
 
-def _axis(until: float) -> str:
-    return f'<path d="M0 {_BOTTOM + 2}L{_c(until)} {_BOTTOM + 2}" style="stroke:var(--axis)"/>'
+def _axis(end: float) -> str:
+    return f'<path d="M0 {_BOTTOM + 2}L{_px(end)} {_BOTTOM + 2}" style="stroke:var(--axis)"/>'
 
 
 def _text(x: float, y: float, text: str) -> str:
     style = f"font-size:{TEXT}px;fill:var(--ink-2)"
-    return f'<text x="{_c(x)}" y="{_c(y)}" style="{style}">{html.escape(text, quote=False)}</text>'
+    return f'<text x="{_px(x)}" y="{_px(y)}" style="{style}">{html.escape(text, quote=False)}</text>'
 
 
-def _c(value: float) -> str:
-    """A coordinate with one decimal; no minus before a zero."""
+def _px(value: float) -> str:
+    """Return a coordinate with one decimal, without a minus before zero."""
     return f"{value + 0.0:.1f}".removesuffix(".0").replace("-0.0", "0")
 
 
-_KINDS = {"bar": _bar, "line": _line, "fall": _fall, "steps": _steps}
+_DRAW_BY_KIND = {"bar": _draw_bar, "line": _draw_line, "fall": _draw_mttf_curve, "steps": _draw_steps}

@@ -1,4 +1,4 @@
-"""The tiles of one account, partition, GPU type or size, as JSON: what the page shows when a stratum is chosen."""
+"""The tiles of one account, partition, GPU type or size as JSON, for the page's choice of a stratum."""
 
 import itertools
 import json
@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 import polars as pl
 
 from ttf.analyses.outcomes.describe_strata import STRATA
-from ttf.analyses.outcomes.describe_strata.page import eligible, stratum_in_words
+from ttf.analyses.outcomes.describe_strata.page import eligible, format_stratum
 from ttf.display import phrases, statement_rules
 from ttf.display.brief_model import WITHHELD
 from ttf.display.metrics import Metrics, cells
@@ -18,23 +18,23 @@ from ttf.engine.size_unit import SizeUnit
 from ttf.page.brief import tiles
 
 MOST_BYTES = 25_000
-# Of a name in a list to choose from.
+# Characters of a name in the list of strata.
 LONGEST_NAME = 40
 Row = Mapping[str, object]
-_ENDS = ("low", "high")
 
 
 def _limits(key: str, column: str) -> str:
-    """Names and columns of both intervals, with {} for low, high, and these with _clustered."""
-    ends = (f"{end}{kind}" for kind in ("", "_clustered") for end in _ENDS)
-    return " ".join(f"{key.format(end)}={column.format(end)}" for end in ends if column.format(end) in STRATA.columns)
+    """Return "key=column" pairs of both intervals; {} stands for low, high and both with _clustered."""
+    bounds = (f"{bound}{suffix}" for suffix in ("", "_clustered") for bound in ("low", "high"))
+    pairs = ((key.format(bound), column.format(bound)) for bound in bounds)
+    return " ".join(f"{name}={cell}" for name, cell in pairs if cell in STRATA.columns)
 
 
 _RATE = f"failures=infra_failures failures_per_1000_node_days node_days days_a_failure {_limits('ci_{}', 'rate_ci_{}')}"
 _MEDIAN = f"runtime_median_s=failure_median_s {_limits('runtime_median_{}_s', 'median_ci_{}_s')}"
 _FAILED_TIME = _limits("failed_gpu_hours_share_ci_{}", "failed_gpu_ci_{}")
-# The columns of a stratum under the keys that tiles name.
-_CELLS = [
+# The columns of a stratum, by the metric keys that tiles use.
+_METRIC_CELLS = [
     cells(STRATA, "data", "jobs"),
     cells(STRATA, "outcomes", "ended ended_share timeouts failure_share failure_share_without_timeout"),
     cells(STRATA, "outcomes", _limits("failure_share_{}", "ci_{}")),
@@ -44,8 +44,8 @@ _CELLS = [
     cells(STRATA, "sizes.rate", _RATE),
     cells(STRATA, "failed_time", "limit.share=limit_share infra.share=infra_share other.share=other_share"),
 ]
-# Tile that a stratum has -> the key of its number.
-TILES = {
+# Tiles of a stratum, with the key of their number.
+KEY_BY_TILE = {
     "failure_rate": "outcomes.failure_share",
     "failed_gpu_time": "lost_work.failed_gpu_hours_share",
     "node_rate": "sizes.rate.failures_per_1000_node_days",
@@ -53,65 +53,64 @@ TILES = {
 }
 
 
-def strata_json(table: pl.DataFrame, names: Collection[str], m: Numbers, about: Mapping) -> str | None:
-    """{"groups": {Account: {name: {tile: its parts}}}}, safe within a <script>; None where no stratum is large enough.
+def strata_json(table: pl.DataFrame, tile_names: Collection[str], m: Numbers, trace_info: Mapping) -> str | None:
+    """Return {"groups": {Account: {name: {tile: its parts}}}} for a <script>, or None without a large stratum.
 
-    table: STRATA; names: of the tiles that the page shows and does not withhold. Of more than MOST_BYTES the smallest
-    strata are left out.
+    table: STRATA; tile_names: the tiles that the page shows. Above MOST_BYTES, the smallest strata are left out.
     """
-    every = [_numbers(row) for row in table.filter(stratum_by="all").iter_rows(named=True)]
-    names = [name for name in TILES if name in names]
-    if "when" in names and (statement_rules.r6_ends_unknown(m) or not m.has(TILES["when"])):
-        names.remove("when")  # The tile gives the range of the mean instead, or no time at all.
-    chosen = eligible(table)
-    while chosen.height and names:
+    overall = [_numbers(row) for row in table.filter(stratum_by="all").iter_rows(named=True)]
+    tile_names = [name for name in KEY_BY_TILE if name in tile_names]
+    if "when" in tile_names and (statement_rules.r6_ends_unknown(m) or not m.has(KEY_BY_TILE["when"])):
+        tile_names.remove("when")  # The tile shows the range of the mean, or no time.
+    strata = eligible(table)
+    while strata.height and tile_names:
         groups: dict[str, dict] = {}
-        for row in chosen.iter_rows(named=True):
+        for row in strata.iter_rows(named=True):
             group = groups.setdefault(m.size.worded(words.capital(words.in_words(row["stratum_by"]))), {})
-            parts = {name: _tile(name, row, every[0], m, about) for name in names}
-            group[_name(row, group, m.size)] = phrases.in_unit(parts, m.size)
+            parts = {name: _tile_parts(name, row, overall[0], m, trace_info) for name in tile_names}
+            group[_unique_name(row, group, m.size)] = phrases.in_unit(parts, m.size)
         text = json.dumps({"groups": groups}, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
         if len(text.encode()) <= MOST_BYTES:
             return text
-        chosen = chosen.filter(pl.int_range(pl.len()) != pl.col("jobs").arg_min())
+        strata = strata.filter(pl.int_range(pl.len()) != pl.col("jobs").arg_min())
     return None
 
 
-def _name(row: Row, taken: Collection[str], size: SizeUnit) -> str:
-    """Its name, cut; told apart from others that are cut to the same."""
-    words_of = stratum_in_words(row["stratum_by"], row["stratum"])
-    words_of = size.worded(words_of) if row["stratum_by"] == "gpus" else words_of
-    name = phrases.plain(phrases.of_trace(words_of, LONGEST_NAME)) or "(no name)"
+def _unique_name(row: Row, names: Collection[str], size: SizeUnit) -> str:
+    """Return the name of a stratum, cut, and numbered if another name is cut to the same text."""
+    label = format_stratum(row["stratum_by"], row["stratum"])
+    label = size.worded(label) if row["stratum_by"] == "gpus" else label
+    name = phrases.plain(phrases.of_trace(label, LONGEST_NAME)) or "(no name)"
     numbered = (f"{name} ({number})" for number in itertools.count(2))
-    return name if name not in taken else next(other for other in numbered if other not in taken)
+    return name if name not in names else next(candidate for candidate in numbered if candidate not in names)
 
 
 def _numbers(row: Row) -> Numbers:
-    """The numbers of a stratum that its tiles name."""
     metrics = Metrics()
-    metrics.add(_CELLS, {STRATA.name: STRATA.frame([row])})
+    metrics.add(_METRIC_CELLS, {STRATA.name: STRATA.frame([row])})
     return Numbers(metrics)
 
 
-def _tile(name: str, row: Row, every: Numbers, m: Numbers, about: Mapping) -> dict[str, str]:
-    """The parts of a tile of the stratum, with the same number of all jobs beside."""
-    numbers, key = _numbers(row), TILES[name]
+def _tile_parts(name: str, row: Row, overall: Numbers, m: Numbers, trace_info: Mapping) -> dict[str, str]:
+    """Return the parts of a tile of the stratum, with the number for all jobs as a comparison."""
+    numbers, key = _numbers(row), KEY_BY_TILE[name]
     tile = fill(
         {
-            "failure_rate": lambda: tiles.failure_rate(numbers, about["unit"], {}),
-            "failed_gpu_time": lambda: tiles.failed_gpu_time(numbers, about["unit"], {}),
+            "failure_rate": lambda: tiles.failure_rate(numbers, trace_info["unit"], {}),
+            "failed_gpu_time": lambda: tiles.failed_gpu_time(numbers, trace_info["unit"], {}),
             "node_rate": lambda: tiles.node_rate(numbers, {}, {}, confidence="95"),
-            "when": lambda: tiles.when(numbers, {}, about),
+            "when": lambda: tiles.failure_time(numbers, {}, trace_info),
         }[name](),
         numbers,
     )
     if tile is None or tile.state == WITHHELD:
-        why = phrases.plain(tile.means) if tile else "No run time or no GPU time was seen."
-        return {"value": "Cannot be estimated", "state": WITHHELD, "means": why}
-    of_all = f"All {about['unit']}s: {every.words(key)}{', attempts of every size counted' * (name == 'node_rate')}."
+        reason = phrases.plain(tile.means) if tile else "No run time or no GPU time was recorded."
+        return {"value": "Cannot be estimated", "state": WITHHELD, "means": reason}
+    scope = ", over attempts of every size" if name == "node_rate" else ""
+    comparison = f"All {trace_info['unit']}s: {overall.words(key)}{scope}."
     parts = {part: phrases.plain(getattr(tile, part)) for part in ("value", "unit", "interval", "badge", "state")}
     if name == "when" and row["timeouts"] > statement_rules.MOSTLY * row["failures"]:
         parts["badge"] = "time limit"
-    # Of no failed time there are no parts.
-    own = "" if name == "failed_gpu_time" and not row["failed_gpu_hours"] else phrases.plain(tile.means)
-    return {part: text for part, text in parts.items() if text} | {"means": f"{own} {of_all}".strip()}
+    # Without failed GPU time there is no split by cause.
+    means = "" if name == "failed_gpu_time" and not row["failed_gpu_hours"] else phrases.plain(tile.means)
+    return {part: text for part, text in parts.items() if text} | {"means": f"{means} {comparison}".strip()}

@@ -1,12 +1,23 @@
-"""The tiles: six of a trace with jobs; of components those that make sense without."""
+"""Tiles of the first screen: six for a trace with jobs, up to seven for component lifetimes."""
 
 from collections.abc import Mapping
+from operator import ge, le
 
 from ttf.analyses.outages.measure_availability import OUTAGE_FREE
 from ttf.analyses.time_to_failure.fit_mttf import SURVIVAL_AT
 from ttf.display import statement_rules
 from ttf.display.brief_model import FEW, SHOWN, WITHHELD, Tile
-from ttf.display.phrases import fraction, is_fraction, is_repaired, joined, noun, plain, timed, with_age, with_numbers
+from ttf.display.phrases import (
+    fraction,
+    hazard_scale,
+    is_fraction,
+    is_repaired,
+    joined,
+    noun,
+    plain,
+    timed,
+    with_numbers,
+)
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
 from ttf.engine.size_unit import GPU
@@ -14,35 +25,35 @@ from ttf.page.brief import mini_charts
 
 CANNOT = "Cannot be estimated from this trace"
 CONDITIONS = 4
-# Share of the jobs without a GPU above which they are named where GPU time is told.
+# Above this share of jobs without a GPU, the tile on GPU time mentions them.
 MANY_WITHOUT_GPU = 0.1
 
 
 @with_numbers
-def tiles(m: Numbers, given: Mapping, about: Mapping) -> tuple[Tile, ...]:
-    made = _of_jobs if about["gives"] == "jobs" else _of_components
-    return tuple(tile for tile in made(m, given, about) if tile)
+def tiles(m: Numbers, inputs: Mapping, trace_info: Mapping) -> tuple[Tile, ...]:
+    make = _job_tiles if trace_info["gives"] == "jobs" else _component_tiles
+    return tuple(tile for tile in make(m, inputs, trace_info) if tile)
 
 
-def _of_jobs(m: Numbers, given: Mapping, about: Mapping) -> list[Tile | None]:
-    unit, targets = about["unit"], about.get("targets") or {}
+def _job_tiles(m: Numbers, inputs: Mapping, trace_info: Mapping) -> list[Tile | None]:
+    unit, targets = trace_info["unit"], trace_info.get("targets") or {}
     return [
         failure_rate(m, unit, targets),
         failed_gpu_time(m, unit, targets),
-        node_rate(m, given, targets),
-        mttf_at_target(m, given, targets),
+        node_rate(m, inputs, targets),
+        mttf_at_target(m, inputs, targets),
         ettr(m, targets),
-        when(m, given, about),
+        failure_time(m, inputs, trace_info),
     ]
 
 
-def _of_components(m: Numbers, given: Mapping, about: Mapping) -> list[Tile | None]:
-    unit, targets = about["unit"], about.get("targets") or {}
+def _component_tiles(m: Numbers, inputs: Mapping, trace_info: Mapping) -> list[Tile | None]:
+    unit, targets = trace_info["unit"], trace_info.get("targets") or {}
     return [
         annual_rate(m, unit),
-        node_rate(m, given, targets, unit),
-        mean_time(m, about),
-        when(m, given, about),
+        node_rate(m, inputs, targets, unit),
+        mean_time(m, trace_info),
+        failure_time(m, inputs, trace_info),
         repair(m, unit),
         availability(m),
         excess(m),
@@ -56,26 +67,26 @@ def failure_rate(m: Numbers, unit: str, targets: Mapping) -> Tile:
         return Tile(name, title, WITHHELD, CANNOT, means=f"No {unit} has ended in success or failure.", link=link)
     means = f"Cancelled, running and waiting {unit}s are not counted."
     if is_fraction(m, key):
-        means = f"About {fraction(m, key)} {unit}s that ended had failed."
+        means = f"About {fraction(m, key)} ended {unit}s failed."
     if m.value("outcomes.timeouts", 0):
         means = (
-            f"[outcomes.failure_share_without_timeout] without the [outcomes.timeouts {unit}] that reached "
-            "a time limit."
+            f"Excluding the [outcomes.timeouts {unit}] that reached a time limit: "
+            "[outcomes.failure_share_without_timeout]."
         )
     if statement_rules.r9_few_ended(m):
         means = f"Only [outcomes.ended_share] of [data.jobs] {unit}s ended with a recorded result."
         if m.has("outcomes.failure_share_at_least"):
-            at = m.span("outcomes.failure_share_at_least", "outcomes.failure_share_at_most")
-            means += f" With those of unknown result: {at}."
-    ended = "n = [outcomes.ended]"
+            bounds = m.span("outcomes.failure_share_at_least", "outcomes.failure_share_at_most")
+            means += f" Including those with an unknown result: {bounds}."
+    sample_size = "n = [outcomes.ended]"
     return Tile(
         *(name, title, _state(m.value("outcomes.failure.jobs", 0)), f"[{key}]", f"of ended {unit}s"),
-        interval=joined(m.keyed_interval("outcomes.failure_share_{}"), ended),
+        interval=joined(m.keyed_interval("outcomes.failure_share_{}"), sample_size),
         means=means,
-        badge=_part(m) or _few(m.value("outcomes.failure.jobs", 0)),
+        badge=_ended_badge(m) or _few_badge(m.value("outcomes.failure.jobs", 0)),
         link=link,
-        mini=mini_charts.of_outcomes(m),
-        target=_at_most(m, key, targets, "failure_rate", words.share, "outcomes.failure_share_{}"),
+        mini=mini_charts.outcome_bar(m),
+        target=_upper_target_text(m, key, targets, "failure_rate", words.share, "outcomes.failure_share_{}"),
     )
 
 
@@ -83,116 +94,119 @@ def failed_gpu_time(m: Numbers, unit: str, targets: Mapping) -> Tile | None:
     key = "lost_work.failed_gpu_hours_share"
     if not m.has(key) or statement_rules.r12_few_gpus(m):
         return None
-    counted = "n = [lost_work.runs attempt]" if m.has("lost_work.runs") else ""
-    if missing := m.value("lost_work.failed_without_time", 0):
-        verbs = ("lacks", "counts") if missing == 1 else ("lack", "count")
-        counted = "[lost_work.failed_without_time failed attempt] {} a run time and {} as 0".format(*verbs)
-    at_least = "≥ " if statement_rules.failed_time_is_bound(m) else ""
+    sample_note = "n = [lost_work.runs attempt]" if m.has("lost_work.runs") else ""
+    if untimed := m.value("lost_work.failed_without_time", 0):
+        verbs = ("lacks", "counts") if untimed == 1 else ("lack", "count")
+        sample_note = "[lost_work.failed_without_time failed attempt] {} a run time and {} as 0".format(*verbs)
+    bound_sign = "≥ " if statement_rules.failed_time_is_bound(m) else ""
     if m.size == GPU and m.value("data.jobs_without_gpu", 0) > MANY_WITHOUT_GPU * m["data.jobs"]:
-        counted += f"; [data.jobs_without_gpu {unit}] had no GPU"
+        sample_note += f"; [data.jobs_without_gpu {unit}] had no GPU"
     if m.value("outcomes.running.gpu_hours_share", 0.0) > 0.5:
-        means = f"{words.capital(unit)}s still running hold [outcomes.running.gpu_hours_share] of the GPU time."
+        means = f"{words.capital(unit)}s still running account for [outcomes.running.gpu_hours_share] of the GPU time."
     elif m.has("failed_time.infra.share"):
-        most = max(("limit", "infra", "other"), key=lambda part: m[f"failed_time.{part}.share"])
-        by = {"limit": "Time limits ended", "infra": "Infrastructure failures ended", "other": "Other failures ended"}
-        means = f"{by[most]} [failed_time.{most}.share] of it."
+        cause = max(("limit", "infra", "other"), key=lambda part: m[f"failed_time.{part}.share"])
+        subjects = {"limit": "Time limits", "infra": "Infrastructure failures", "other": "Other failures"}
+        means = f"{subjects[cause]} account for [failed_time.{cause}.share] of it."
     else:
-        means = "Causes are not recorded: errors of programs and of the hardware count alike."
+        means = "Causes are not recorded, so program errors and hardware faults count together."
     return Tile(
-        *("failed_gpu_time", "GPU time in failed attempts", SHOWN, at_least + f"[{key}]"),
+        *("failed_gpu_time", "GPU time in failed attempts", SHOWN, bound_sign + f"[{key}]"),
         "of [lost_work.gpu_hours] GPU-h",
-        interval=joined(m.keyed_interval(f"{key}_ci_{{}}"), counted),
+        interval=joined(m.keyed_interval(f"{key}_ci_{{}}"), sample_note),
         means=means,
-        badge="lower bound" if at_least else _part(m),
+        badge="lower bound" if bound_sign else _ended_badge(m),
         link="lost",
-        mini=mini_charts.of_failed_time(m),
-        target=_at_most(m, key, targets, "failed_gpu_time", words.share, f"{key}_ci_{{}}"),
+        mini=mini_charts.failed_time_bar(m),
+        target=_upper_target_text(m, key, targets, "failed_gpu_time", words.share, f"{key}_ci_{{}}"),
     )
 
 
-def node_rate(m: Numbers, given: Mapping, targets: Mapping, unit: str = "node", confidence: str = "90") -> Tile:
+def node_rate(m: Numbers, inputs: Mapping, targets: Mapping, unit: str = "node", confidence: str = "90") -> Tile:
     name, link, key = "node_rate", "nodes", "sizes.rate.failures_per_1000_node_days"
-    proxy = statement_rules.r1_cause_unknown(m)
-    title = "Failure rate per node" if proxy else "Infrastructure failure rate"
+    is_any_failure = statement_rules.r1_cause_unknown(m)
+    title = "Failure rate per node" if is_any_failure else "Infrastructure failure rate"
     if m.value("sizes.basis", "component" if m.has("data.outages") else "") == "component":
         title = f"Failure rate per {unit}"
-    per = f"per 1,000 {unit}-days"
+    rate_unit = f"per 1,000 {unit}-days"
     if statement_rules.has_no_nodes(m):
         return Tile(name, title, WITHHELD, CANNOT, means=f"{words.capital(statement_rules.NO_NODES)}.", link=link)
     if not m.has(key) and not m.has("sizes.rate.ci_high"):
-        unknown = f"how many {unit}s were watched is not known"
-        why = m.value("sizes.rate.reason", unknown if m.has("data.outages") else "no node was seen at work")
-        return Tile(name, title, WITHHELD, CANNOT, means=f"{words.capital(why)}.", link=link)
+        unknown = f"the number of {unit}s observed is unknown"
+        reason = m.value("sizes.rate.reason", unknown if m.has("data.outages") else "no node was seen in use")
+        return Tile(name, title, WITHHELD, CANNOT, means=f"{words.capital(reason)}.", link=link)
     if statement_rules.ends_mostly_unknown(m):
-        missing = f"{_without_end(m)} have no recorded end, and so no time at risk."
-        return Tile(name, title, WITHHELD, CANNOT, means=missing, link=link)
+        no_ends = f"{_missing_ends_text(m)} have no recorded end, and so no time at risk."
+        return Tile(name, title, WITHHELD, CANNOT, means=no_ends, link=link)
     failures = m["sizes.rate.failures"]
     if statement_rules.r7_no_failures(m):
-        seen = f"95% confidence · 0 failures in [sizes.rate.node_days] {unit}-days"
+        observed = f"95% confidence · 0 failures in [sizes.rate.node_days] {unit}-days"
         bound = "< [sizes.rate.ci_high]"
         means = "No failure was observed. The true rate may be zero or up to [sizes.rate.ci_high]."
         means += _assumed_nodes(m)
-        return Tile(name, title, SHOWN, bound, per, seen, means, "upper bound", link)
-    above = m.value("sizes.rate.above_gpus", 0)
-    counted = "[sizes.rate.failures failure]"
-    every = "lost_work.infra_failures"
-    if above and m.value(every, 0) > failures:
-        # One set, of which the rate takes the large jobs.
-        counted = f"[sizes.rate.failures] of [{every} failure]"
-    if above:
-        counted += ", jobs > [sizes.rate.above_gpus] GPUs"
+        return Tile(name, title, SHOWN, bound, rate_unit, observed, means, "upper bound", link)
+    is_of_large_jobs = m.value("sizes.rate.above_gpus", 0)
+    sample_note = "[sizes.rate.failures failure]"
+    all_failures = "lost_work.infra_failures"
+    if is_of_large_jobs and m.value(all_failures, 0) > failures:
+        # Both counts are of the same failures; the rate uses those of large jobs.
+        sample_note = f"[sizes.rate.failures] of [{all_failures} failure]"
+    if is_of_large_jobs:
+        sample_note += ", jobs > [sizes.rate.above_gpus] GPUs"
     means = f"One failure per {unit} every [sizes.rate.days_a_failure] days of use."
-    if proxy:
-        means = "User errors are included: not comparable with infrastructure rates."
+    if is_any_failure:
+        means = "Includes user errors, so it is not comparable with infrastructure rates."
     means += _assumed_nodes(m)
     return Tile(
-        *(name, title, _state(failures), f"[{key}]", per),
-        interval=joined(m.keyed_interval("sizes.rate.ci_{}", confidence=confidence), counted),
+        *(name, title, _state(failures), f"[{key}]", rate_unit),
+        interval=joined(m.keyed_interval("sizes.rate.ci_{}", confidence=confidence), sample_note),
         means=means,
-        badge="any failure" if proxy else _few(failures),
+        badge="any failure" if is_any_failure else _few_badge(failures),
         link=link,
-        mini=mini_charts.over_time(m, given),
-        target=_at_most(m, key, targets, "node_rate", words.number, "sizes.rate.ci_{}"),
+        mini=mini_charts.rate_line(m, inputs),
+        target=_upper_target_text(m, key, targets, "node_rate", words.number, "sizes.rate.ci_{}"),
     )
 
 
 def _assumed_nodes(m: Numbers) -> str:
     if m.value("sizes.node_gpus_from", "") != "default":
         return ""
-    return " Nodes of [sizes.node_gpus] GPUs are assumed."
+    return " Assumes [sizes.node_gpus] GPUs per node."
 
 
-def mttf_at_target(m: Numbers, given: Mapping, targets: Mapping) -> Tile:
-    title, link = f"MTTF of {words.article(plain(_target(m)))} {_target(m)} job", "scaling"
-    if why := statement_rules.withheld_at_target(m):
-        unmet = f"{len(why.reasons)} of {CONDITIONS} conditions for this estimate not met"
-        means, needed = f"{words.capital(why.text)}.", f"Needed: {why.needed}." if why.needed else ""
-        return Tile("mttf", title, WITHHELD, CANNOT, "", unmet, means, "not estimated", link, needed)
+def mttf_at_target(m: Numbers, inputs: Mapping, targets: Mapping) -> Tile:
+    title, link = f"MTTF of {words.article(plain(_target_size(m)))} {_target_size(m)} job", "scaling"
+    if withheld := statement_rules.withheld_at_target(m):
+        unmet = f"{len(withheld.reasons)} of {CONDITIONS} conditions for this estimate not met"
+        meaning, needs = f"{words.capital(withheld.text)}.", f"Needed: {withheld.needed}." if withheld.needed else ""
+        return Tile("mttf", title, WITHHELD, CANNOT, "", unmet, meaning, "not estimated", link, needs)
     value, unit = timed(m, "ettr.mttf_s")
     failures = m.n(f"ettr.{m['ettr.by']}.ettr") or 0
-    measured = m["ettr.by"] == "measured_rate"
-    how = f"{words.plural(failures, 'failure')} at this size" if measured else "1/N projection"
-    means = "A constant failure rate, in proportion to the nodes, is assumed."
-    badge = "projection" if statement_rules.is_projection(m) else _few(failures)
+    is_measured = m["ettr.by"] == "measured_rate"
+    basis = f"{words.plural(failures, 'failure')} at this size" if is_measured else "1/N projection"
+    meaning = "Assumes a constant failure rate proportional to the number of nodes."
+    badge = "projection" if statement_rules.is_projection(m) else _few_badge(failures)
     if statement_rules.is_projection(m):
-        means = "No run was larger than [sizes.largest_run.gpus] GPUs."
+        meaning = "No run was larger than [sizes.largest_run.gpus] GPUs."
     if statement_rules.r5_measured_differs(m):
         badge = "measured differs"
-        means = "[sizes.check.observed failure] seen, [sizes.check.expected] expected"
+        meaning = "[sizes.check.observed failure] observed, [sizes.check.expected] expected"
         if m.has("ettr.measured_rate.mttf_s"):
-            means += ": they give [ettr.measured_rate.mttf_s]"
-        means += "."
-    infra = m.value("lost_work.infra_failures", 0)
-    if infra and m.value("lost_work.infra_without_time", 0) > statement_rules.MOST_WITHOUT_END * infra:
-        means = "[lost_work.infra_without_time failure] without a written end count as 0 s of use."
-    means += _assumed_nodes(m)
+            meaning += "; the observed MTTF is [ettr.measured_rate.mttf_s]"
+        meaning += "."
+    infra_failures = m.value("lost_work.infra_failures", 0)
+    if (
+        infra_failures
+        and m.value("lost_work.infra_without_time", 0) > statement_rules.MOST_WITHOUT_END * infra_failures
+    ):
+        meaning = "[lost_work.infra_without_time failure] without a recorded end count as 0 s of use."
+    meaning += _assumed_nodes(m)
     return Tile(
         *("mttf", title, _state(failures), value, unit),
-        interval=joined(_of_rate(m, "ettr.mttf_{}_s", "ettr.mttf_s"), how),
-        means=means,
+        interval=joined(_rate_interval(m, "ettr.mttf_{}_s", "ettr.mttf_s"), basis),
+        means=meaning,
         badge=badge,
         link=link,
-        mini=mini_charts.fall(m, given),
+        mini=mini_charts.mttf_curve(m, inputs),
         target=_mttf_target(m, targets),
     )
 
@@ -201,97 +215,97 @@ def ettr(m: Numbers, targets: Mapping) -> Tile:
     days = m.value("ettr.assumed.work_of_the_run", 0) / 86_400
     title, link = f"ETTR, {statement_rules.target(m)} for {days:g} days", "large-runs"
     if statement_rules.withheld_at_target(m):
-        unmet = f"Depends on the MTTF of {words.article(plain(_target(m)))} {_target(m)} job"
-        means = "A failure rate can be entered in the planner."
+        unmet = f"Depends on the MTTF of {words.article(plain(_target_size(m)))} {_target_size(m)} job"
+        means = "Enter a failure rate in the planner to estimate it."
         return Tile("ettr", title, WITHHELD, CANNOT, "", unmet, means, "not estimated", link)
-    by = m["ettr.by"]
-    key, failures = f"ettr.{by}.ettr", m.n(f"ettr.{by}.ettr") or 0
-    ends = f"{key}_ci_{{}}"
-    ci = m.keyed_interval(ends, confidence="90") or words.capital(m.value("ettr.no_interval", ""))
-    expected = f"ettr.{by}.interruptions"
-    interrupted = f"[{expected}] interruptions" if m.has(expected) else ""
-    scheduled = f"ettr.{by}.scheduled_share"
-    of = "of wall-clock time"
-    if m.has(scheduled):
-        of = f"of wall-clock, [{scheduled}] of scheduled time"
+    method = m["ettr.by"]
+    key, failures = f"ettr.{method}.ettr", m.n(f"ettr.{method}.ettr") or 0
+    bound_keys = f"{key}_ci_{{}}"
+    ci = m.keyed_interval(bound_keys, confidence="90") or words.capital(m.value("ettr.no_interval", ""))
+    interruptions_key = f"ettr.{method}.interruptions"
+    interruptions = f"[{interruptions_key}] interruptions" if m.has(interruptions_key) else ""
+    scheduled_key = f"ettr.{method}.scheduled_share"
+    time_base = "of wall-clock time"
+    if m.has(scheduled_key):
+        time_base = f"of wall-clock, [{scheduled_key}] of scheduled time"
     means = ""
     if m.value("ettr.wall.queued_s", 0.0) > m.value("ettr.assumed.work_of_the_run", 0):
-        means = f"Each start waits [ettr.{by}.queue_s] in the queue."
-    badge = "projection" if statement_rules.is_projection(m) else _few(failures)
+        means = f"Each start waits [ettr.{method}.queue_s] in the queue."
+    badge = "projection" if statement_rules.is_projection(m) else _few_badge(failures)
     if statement_rules.r5_measured_differs(m):
         badge = "measured differs"
         if m.has("ettr.measured_rate.ettr"):
             means += " With the measured MTTF the ETTR is [ettr.measured_rate.ettr]."
-    means += f" {_ASSUMED}"
+    means += f" {_ASSUMPTION}"
     return Tile(
-        *("ettr", title, _state(failures), f"[{key}]", of),
-        interval=joined(ci, interrupted),
+        *("ettr", title, _state(failures), f"[{key}]", time_base),
+        interval=joined(ci, interruptions),
         means=means.strip(),
         badge=badge,
         link=link,
-        mini=mini_charts.wall_clock(m),
-        target=_at_least(m, key, targets, "ettr", words.share, _ends(m, ends)),
+        mini=mini_charts.wall_clock_bar(m),
+        target=_lower_target_text(m, key, targets, "ettr", words.share, _bound_keys(m, bound_keys)),
     )
 
 
-_ASSUMED = "Checkpoint habits are assumed."
+_ASSUMPTION = "Checkpoint interval and write time are assumed."
 
 
-def when(m: Numbers, given: Mapping, about: Mapping) -> Tile | None:
-    """The median failed job and the hazard; a range of the mean where the ends of many failures are not known."""
-    unit, link, mini = about["unit"], "time-to-failure", mini_charts.steps(m, given)
+def failure_time(m: Numbers, inputs: Mapping, trace_info: Mapping) -> Tile | None:
+    """Return the tile on when failures occur: the median, or a range of the mean if many failures have no end."""
+    unit, link, mini = trace_info["unit"], "time-to-failure", mini_charts.survival_steps(m, inputs)
     if statement_rules.r6_ends_unknown(m):
-        return _as_range(m, link)
+        return _mean_time_range(m, link)
     key = "outcomes.failure.runtime_median_s"
     if m.has(key):
-        value, of = timed(m, key)
-        ends = "outcomes.failure.runtime_median_{}_s"
-        known, failures = "outcomes.failure.with_runtime", m["outcomes.failure.with_runtime"]
-        means, is_limit = _hazard(m), m[key] in [m[limit] for limit in statement_rules.limit_keys(m)]
+        value, unit_text = timed(m, key)
+        bound_keys = "outcomes.failure.runtime_median_{}_s"
+        count_key, failures = "outcomes.failure.with_runtime", m["outcomes.failure.with_runtime"]
+        means, is_limit = _hazard_sentence(m), m[key] in [m[limit] for limit in statement_rules.limit_keys(m)]
         if is_limit:
-            means = f"The median is a time limit, at which many {unit}s end."
+            means = f"The median equals a time limit, at which many {unit}s end."
         elif statement_rules.r10_steps(m):
             means = (
                 f"Many {unit}s hit their time limit at [survival.steps.time_s], so survival drops by "
                 "[survival.steps.drop] there."
             )
         return Tile(
-            *("when", f"When {unit}s fail", _state(failures), value, f"{of}, median failed {unit}"),
-            interval=joined(m.keyed_interval(ends, key), f"n = [{known} failure]"),
+            *("when", f"When {unit}s fail", _state(failures), value, f"{unit_text}, median failed {unit}"),
+            interval=joined(m.keyed_interval(bound_keys, key), f"n = [{count_key} failure]"),
             means=means,
-            badge="time limit" if is_limit else _part(m),
+            badge="time limit" if is_limit else _ended_badge(m),
             link=link,
             mini=mini,
         )
-    table, year, key, last = SURVIVAL_AT, "survival.1y", "survival.1y.survival", "last a year"
-    if is_repaired(about):
-        table, year, key, last = OUTAGE_FREE, "free.1y", "free.1y.share", "go a year without outage"
-        # The curve is that of gaps.
+    table, group, key, lasting = SURVIVAL_AT, "survival.1y", "survival.1y.survival", "last a year"
+    if is_repaired(trace_info):
+        table, group, key, lasting = OUTAGE_FREE, "free.1y", "free.1y.share", "go a year without outage"
+        # The survival curve is of gaps between outages and does not show this share.
         mini = None
     if m.has(key):
-        of = f"of {words.many(noun(table, about))} {last}"
+        unit_text = f"of {words.many(noun(table, trace_info))} {lasting}"
         return Tile(
-            *("when", f"When {unit}s fail", SHOWN, f"[{key}]", of),
-            interval=joined(m.keyed_interval(f"{year}.ci_{{}}"), "[survival.events failure]"),
-            means=_hazard(m, with_age(about)),
+            *("when", f"When {unit}s fail", SHOWN, f"[{key}]", unit_text),
+            interval=joined(m.keyed_interval(f"{group}.ci_{{}}"), "[survival.events failure]"),
+            means=_hazard_sentence(m, hazard_scale(trace_info)),
             link=link,
             mini=mini,
         )
     return None
 
 
-def _as_range(m: Numbers, link: str) -> Tile:
-    low, high = "mttf.range.low_s", "mttf.range.high_s"
-    value = m.span(low, high, high)
-    means = "The range is over all that missing ends and open records allow."
+def _mean_time_range(m: Numbers, link: str) -> Tile:
+    low_key, high_key = "mttf.range.low_s", "mttf.range.high_s"
+    value = m.span(low_key, high_key, high_key)
+    means = "The range covers every value that missing ends and open records allow."
     return Tile(
-        *("when", "Mean time to failure", SHOWN, value, "", f"{_without_end(m)} have no recorded end", means),
+        *("when", "Mean time to failure", SHOWN, value, "", f"{_missing_ends_text(m)} have no recorded end", means),
         badge="range",
         link=link,
     )
 
 
-def _without_end(m: Numbers) -> str:
+def _missing_ends_text(m: Numbers) -> str:
     return "[without_end.without_end] of [without_end.failures failure]"
 
 
@@ -303,19 +317,19 @@ def annual_rate(m: Numbers, unit: str) -> Tile | None:
     return Tile(
         *("afr", "Annual failure rate", _state(m["afr.failures"]), f"[{key}]%", f"of {words.many(unit)} a year"),
         interval=joined(m.keyed_interval("afr.ci_{}"), failures),
-        means=f"Seen for {days}, not for a year.",
+        means=f"Observed for {days}, scaled to a year.",
         link="time-to-failure",
     )
 
 
-def mean_time(m: Numbers, about: Mapping) -> Tile | None:
+def mean_time(m: Numbers, trace_info: Mapping) -> Tile | None:
     if not m.has("mttf.mttf_s"):
         return None
-    value, of = timed(m, "mttf.mttf_s")
+    (value, unit_text), trend = timed(m, "mttf.mttf_s"), _hazard_trend(m, hazard_scale(trace_info))
     return Tile(
-        *("mttf", "Mean time to failure", _state(m["mttf.events"]), value, f"{of} of service"),
+        *("mttf", "Mean time to failure", _state(m["mttf.events"]), value, f"{unit_text} of service"),
         interval=joined(m.keyed_interval("mttf.ci_{}_s", "mttf.mttf_s"), "[mttf.events failure]"),
-        means=f"Time at risk over failures, of all {about['unit']}s. {_varies(m, with_age(about))}".strip(),
+        means=f"Time at risk divided by failures, over all {trace_info['unit']}s. {trend}".strip(),
         link="time-to-failure",
     )
 
@@ -323,11 +337,11 @@ def mean_time(m: Numbers, about: Mapping) -> Tile | None:
 def repair(m: Numbers, unit: str) -> Tile | None:
     if not m.has("repair.median_s"):
         return None
-    value, of = timed(m, "repair.median_s")
+    value, unit_text = timed(m, "repair.median_s")
     return Tile(
-        *("repair", "Time to repair", SHOWN, value, f"{of}, median"),
+        *("repair", "Time to repair", SHOWN, value, f"{unit_text}, median"),
         interval=f"All {words.count(m.n('repair.median_s'))} recorded repairs counted",
-        means="The mean is [repair.mean_s]: few long repairs make most of the time.",
+        means="The mean is [repair.mean_s]: a few long repairs dominate it.",
         link="nodes",
     )
 
@@ -336,11 +350,11 @@ def availability(m: Numbers) -> Tile | None:
     key = "outages.up.availability"
     if not m.has(key):
         return None
-    by = "_clustered" if m.has("outages.up.ci_low_clustered") else ""
-    ends = [f"outages.up.ci_{end}{by}" for end in ("low", "high")]
+    suffix = "_clustered" if m.has("outages.up.ci_low_clustered") else ""
+    bound_keys = [f"outages.up.ci_{end}{suffix}" for end in ("low", "high")]
     return Tile(
-        *("availability", "Availability", SHOWN, f"[{key}:near_one]", "of the time watched"),
-        interval=f"95% CI {m.span(*ends, worded=words.near_one)}" if all(map(m.has, ends)) else "",
+        *("availability", "Availability", SHOWN, f"[{key}:near_one]", "of the observed time"),
+        interval=f"95% CI {m.span(*bound_keys, format_value=words.near_one)}" if all(map(m.has, bound_keys)) else "",
         means="The rest was lost in [outages.outages outage].",
         link="outages",
     )
@@ -352,59 +366,59 @@ def excess(m: Numbers) -> Tile | None:
         return None
     name, title, link = "excess", "Nodes with excess failures", "nodes"
     if statement_rules.r11_no_power(m):
-        could = "a node that fails five times as often as the others could be missed"
-        means = f"{words.capital(statement_rules.why_no_finding(m))}: {could}."
+        risk = "a node that fails five times as often as the others could be missed"
+        means = f"{words.capital(statement_rules.why_no_finding(m))}: {risk}."
         return Tile(name, title, WITHHELD, CANNOT, means=means, link=link)
     tested = "of [lemons.tested] tested"
     means = "No node has significantly more failures than expected."
     if m.has("lemons.share_of_failures") and m["lemons.lemons"]:
         means = "They account for [lemons.share_of_failures] of the failures."
-    rate = "False-discovery rate controlled over the nodes tested"
-    return Tile(name, title, SHOWN, "[lemons.lemons]", tested, rate, means, link=link)
+    method = "False-discovery rate controlled over the nodes tested"
+    return Tile(name, title, SHOWN, "[lemons.lemons]", tested, method, means, link=link)
 
 
-def _hazard(m: Numbers, since: str = "with age") -> str:
-    """Whether the hazard is constant, in a sentence."""
+def _hazard_sentence(m: Numbers, since: str = "with age") -> str:
+    """Return a sentence on whether the hazard is constant."""
     verdict = m.value("lifetimes.verdict", "")
     if verdict not in ("falls", "rises"):
         return "A constant hazard is not rejected." if verdict == "constant" else ""
-    way = "decreases" if verdict == "falls" else "increases"
-    within = m.value("lifetimes.verdict_within", "") == verdict
-    if not within:
-        return f"Over all, the hazard {way} {since}; a mixture of unlike rates may look so."
+    change = "decreases" if verdict == "falls" else "increases"
+    is_within_groups = m.value("lifetimes.verdict_within", "") == verdict
+    if not is_within_groups:
+        return f"Overall, the hazard {change} {since}; groups with different constant rates can look the same."
     shape = " (Weibull shape [lifetimes.shape_within] within groups)" if m.has("lifetimes.shape_within") else ""
-    return f"The hazard {way} {since}{shape}: no single MTTF fits all ages."
+    return f"The hazard {change} {since}{shape}: no single MTTF fits all ages."
 
 
-def _varies(m: Numbers, since: str) -> str:
-    way = {"falls": "decreases", "rises": "increases"}.get(m.value("lifetimes.verdict", ""))
-    return f"The hazard {way} {since}." if way else ""
+def _hazard_trend(m: Numbers, since: str) -> str:
+    change = {"falls": "decreases", "rises": "increases"}.get(m.value("lifetimes.verdict", ""))
+    return f"The hazard {change} {since}." if change else ""
 
 
-def _of_rate(m: Numbers, ends: str, like: str) -> str:
-    low, high = ends.format("low"), ends.format("high")
-    if not m.has(low) or not m.has(high):
+def _rate_interval(m: Numbers, pattern: str, estimate_key: str) -> str:
+    low_key, high_key = pattern.format("low"), pattern.format("high")
+    if not m.has(low_key) or not m.has(high_key):
         return ""
-    return f"90% CI {m.span(low, high, like)}{_proviso(m)}"
+    return f"90% CI {m.span(low_key, high_key, estimate_key)}{_proviso(m)}"
 
 
 def _proviso(m: Numbers) -> str:
     return "" if m.has("sizes.rate.ci_low_clustered") else " if independent"
 
 
-def _target(m: Numbers) -> str:
-    """1,024-GPU."""
+def _target_size(m: Numbers) -> str:
+    """Return the target size as an adjective: 1,024-GPU."""
     return statement_rules.target(m).replace(" ", "-").replace(words.NO_BREAK, "-").removesuffix("s")
 
 
-def _part(m: Numbers) -> str:
-    """The badge of a trace of which most jobs did not end, or ended with no result recorded."""
+def _ended_badge(m: Numbers) -> str:
+    """Return the badge for a trace in which most jobs have no end or no recorded result, else ""."""
     if not statement_rules.r9_few_ended(m):
         return ""
     return f"[outcomes.ended_share] {'with a result' if m.value('outcomes.unknown.jobs', 0) else 'ended'}"
 
 
-def _few(failures: int) -> str:
+def _few_badge(failures: int) -> str:
     return "few events" if statement_rules.r8_few(failures) else ""
 
 
@@ -413,32 +427,32 @@ def _state(failures: int) -> str:
 
 
 def _mttf_target(m: Numbers, targets: Mapping) -> str:
-    asked = {"mttf_h": 3600 * targets["mttf_h"]} if "mttf_h" in targets else {}
-    ends = ("ettr.mttf_low_s", "ettr.mttf_high_s")
-    return _at_least(m, "ettr.mttf_s", asked, "mttf_h", words.duration, ends)
+    targets_s = {"mttf_h": 3600 * targets["mttf_h"]} if "mttf_h" in targets else {}
+    bound_keys = ("ettr.mttf_low_s", "ettr.mttf_high_s")
+    return _lower_target_text(m, "ettr.mttf_s", targets_s, "mttf_h", words.duration, bound_keys)
 
 
-def _at_most(m: Numbers, key: str, targets: Mapping, name: str, worded, ends: str) -> str:
-    return _held(m, key, targets, name, worded, _ends(m, ends), met=lambda value, asked: value <= asked)
+def _upper_target_text(m: Numbers, key: str, targets: Mapping, name: str, format_value, pattern: str) -> str:
+    return _target_text(m, key, targets, name, format_value, _bound_keys(m, pattern), le)
 
 
-def _at_least(m: Numbers, key: str, targets: Mapping, name: str, worded, ends: tuple[str, str]) -> str:
-    return _held(m, key, targets, name, worded, ends, met=lambda value, asked: value >= asked)
+def _lower_target_text(m: Numbers, key: str, targets: Mapping, name: str, format_value, bounds: tuple[str, str]) -> str:
+    return _target_text(m, key, targets, name, format_value, bounds, ge)
 
 
-def _held(m: Numbers, key: str, targets: Mapping, name: str, worded, ends: tuple[str, ...], met) -> str:
-    """Whether the target is met; where it lies within the interval, that the data do not decide it."""
+def _target_text(m: Numbers, key: str, targets: Mapping, name: str, format_value, bounds: tuple, compare) -> str:
+    """Return whether the target is met, and whether the interval includes the target."""
     if name not in targets:
         return ""
-    asked = targets[name]
-    said = f"target {worded(asked)}: {'met' if met(m[key], asked) else 'missed'}"
-    if ends and not all(end in m for end in ends):
-        return f"{said} by the estimate, which has no interval"
-    if ends and m[ends[0]] <= asked <= m[ends[1]]:
-        return f"{said}, but within the interval"
-    return said
+    target = targets[name]
+    text = f"target {format_value(target)}: {'met' if compare(m[key], target) else 'missed'}"
+    if bounds and not all(map(m.has, bounds)):
+        return f"{text} by the estimate, which has no interval"
+    if bounds and m[bounds[0]] <= target <= m[bounds[1]]:
+        return f"{text}, but the interval includes it"
+    return text
 
 
-def _ends(m: Numbers, ends: str) -> tuple[str, ...]:
-    by = "_clustered" if m.has(ends.format("low_clustered")) else ""
-    return ends.format(f"low{by}"), ends.format(f"high{by}")
+def _bound_keys(m: Numbers, pattern: str) -> tuple[str, ...]:
+    suffix = "_clustered" if m.has(pattern.format("low_clustered")) else ""
+    return pattern.format(f"low{suffix}"), pattern.format(f"high{suffix}")

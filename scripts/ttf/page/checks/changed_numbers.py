@@ -1,6 +1,6 @@
-"""The numbers of a study that are others than they were, and whether the data, the program or both can be why.
+"""The numbers of a study that differ from earlier results, and the possible causes: data, program or both.
 
-By the manifests of then and now: of each number that moved, what lies behind its source table in one and in the other.
+For each number that moved, the origins of its source table are compared between the two manifests.
 """
 
 from collections import Counter
@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
-from ttf.display.trace_numbers import is_beside
+from ttf.display.trace_numbers import is_interval_field
 from ttf.engine.provenance.manifest_graph import Manifest
 from ttf.engine.words import plural
 from ttf.page.checks.thresholds import described, flat, interval_of
 
 DATA, PROGRAM, LIBRARIES, CONFIGURATION = "data", "program", "libraries", "configuration"
-# They run jobs, draw, set and pack; no number is computed by them.
+# Packages that run jobs, draw, typeset or compress, but compute no numbers.
 NOT_COMPUTING = frozenset(
     [
         "altair",
@@ -35,9 +35,9 @@ _ANALYSES = "scripts/ttf/analyses/"
 
 @dataclass(frozen=True)
 class Results:
-    """A study as it was made: metrics: subject -> its numbers; paths: subject -> its metrics.json in the manifest.
+    """The results of a study. metrics: subject -> its numbers; paths: subject -> its metrics.json in the manifest.
 
-    manifest None: what was published with pseudonyms has none. configuration: as the manifest has it, read.
+    manifest: None if published with pseudonyms. configuration: the parsed configuration of the manifest.
     """
 
     metrics: Mapping[str, Mapping[str, Mapping[str, Any]]]
@@ -47,112 +47,116 @@ class Results:
 
 
 class Move(NamedTuple):
-    """A number that moved; causes: which of the four differ behind it, None where nothing tells."""
+    """A number that moved; causes: which of the four causes differ in its origin, None if unknown."""
 
     subject: str
     key: str
     causes: frozenset[str] | None
 
 
-def moves(then: Results, now: Results) -> list[Move]:
-    """Every number of both whose value, unit or interval is another, in the order of now.
+def moves(earlier: Results, current: Results) -> list[Move]:
+    """Return the common numbers whose value, unit or interval differs, in the order of `current`.
 
-    Ends of an interval go with the number that they lie about; they stand alone where no such number moved. Without a
-    manifest of then, texts are left out: they may be pseudonyms.
+    Bounds of an interval are reported with their number, or alone if that did not move. Without a manifest of the
+    earlier results, texts are skipped, because they may be pseudonyms.
     """
-    why = _Why(then, now) if then.manifest is not None and now.manifest is not None else None
-    found = []
-    for subject in [name for name in now.metrics if name in then.metrics]:
-        before, after = then.metrics[subject], now.metrics[subject]
-        other = [key for key in after if key in before and _state(before, key) != _state(after, key)]
-        about = {key.rpartition(".")[0] for key in other if not is_beside(key)}
-        for key in other:
-            if is_beside(key) and key.rpartition(".")[0] in about:
+    has_manifests = earlier.manifest is not None and current.manifest is not None
+    comparison = _Comparison(earlier, current) if has_manifests else None
+    moved = []
+    for subject in [name for name in current.metrics if name in earlier.metrics]:
+        old, new = earlier.metrics[subject], current.metrics[subject]
+        changed_keys = [key for key in new if key in old and _state(old, key) != _state(new, key)]
+        moved_groups = {key.rpartition(".")[0] for key in changed_keys if not is_interval_field(key)}
+        for key in changed_keys:
+            if is_interval_field(key) and key.rpartition(".")[0] in moved_groups:
                 continue
-            if why is None and isinstance(after[key]["value"], str):
+            if comparison is None and isinstance(new[key]["value"], str):
                 continue
-            causes = why.of(subject, before[key]["source"], after[key]["source"]) if why else None
-            found.append(Move(subject, key, causes))
-    return found
+            causes = comparison.find_causes(subject, old[key]["source"], new[key]["source"]) if comparison else None
+            moved.append(Move(subject, key, causes))
+    return moved
 
 
 def _state(metrics: Mapping[str, Mapping[str, Any]], key: str) -> tuple:
-    about = metrics[key]
-    return about["value"], about["unit"], interval_of(metrics, key)
+    number = metrics[key]
+    return number["value"], number["unit"], interval_of(metrics, key)
 
 
-class _Why:
-    """What differs between two manifests, behind any of their products."""
+class _Comparison:
+    """The differences between two manifests in the origins of any product."""
 
-    def __init__(self, then: Results, now: Results):
-        self._then, self._now = then, now
-        self._of = cache(self._causes)
-        self._libraries = _libraries(then.manifest) != _libraries(now.manifest)
-        made = [
-            {name: of for name, of in each.manifest["code"].items() if _makes_parameters(name)} for each in (then, now)
+    def __init__(self, earlier: Results, current: Results):
+        self._earlier, self._current = earlier, current
+        self._cached_causes = cache(self._causes)
+        self._libraries = _libraries(earlier.manifest) != _libraries(current.manifest)
+        declarations = [
+            {name: facts for name, facts in results.manifest["code"].items() if _makes_parameters(name)}
+            for results in (earlier, current)
         ]
-        self._declared_anew = made[0] != made[1]
-        # Another version of the program may know keys that the other lacks.
-        self._configured_anew = _differ(then.configuration, now.configuration, strict=not self._declared_anew)
+        self._has_new_declarations = declarations[0] != declarations[1]
+        # Versions of the program may differ in their configuration keys.
+        strict = not self._has_new_declarations
+        self._has_new_configuration = _differs(earlier.configuration, current.configuration, strict)
 
-    def of(self, subject: str, source_then: str, source_now: str) -> frozenset[str]:
-        """Behind the source table of a number; behind all that the numbers are made of, where nothing differs there."""
-        return self._of(subject, source_then, source_now) or self._of(subject, "metrics.json", "metrics.json")
+    def find_causes(self, subject: str, earlier_source: str, current_source: str) -> frozenset[str]:
+        """Return the causes in the origins of the source table, or of all numbers if the table has none."""
+        causes = self._cached_causes(subject, earlier_source, current_source)
+        return causes or self._cached_causes(subject, "metrics.json", "metrics.json")
 
-    def _causes(self, subject: str, source_then: str, source_now: str) -> frozenset[str]:
-        behind = [
-            _Behind.of(each.manifest, each.paths[subject], source)
-            for each, source in ((self._then, source_then), (self._now, source_now))
+    def _causes(self, subject: str, earlier_source: str, current_source: str) -> frozenset[str]:
+        origins = [
+            _Origins.collect(results.manifest, results.paths[subject], source)
+            for results, source in ((self._earlier, earlier_source), (self._current, current_source))
         ]
-        data, code, parameters = (part[0] != part[1] for part in zip(*behind, strict=True))
-        # Which jobs both have: a job for each file of raw data comes and goes with the data.
-        shared = behind[0].parameters.keys() & behind[1].parameters.keys()
-        parameters = any(behind[0].parameters[job] != behind[1].parameters[job] for job in shared)
-        causes = {DATA: data, PROGRAM: code or (parameters and self._declared_anew), LIBRARIES: self._libraries}
-        causes[CONFIGURATION] = parameters and self._configured_anew
+        data, code, parameters = (part[0] != part[1] for part in zip(*origins, strict=True))
+        # Only jobs in both manifests: jobs per raw file come and go with the data.
+        shared = origins[0].parameters.keys() & origins[1].parameters.keys()
+        parameters = any(origins[0].parameters[job] != origins[1].parameters[job] for job in shared)
+        causes = {DATA: data, PROGRAM: code or (parameters and self._has_new_declarations), LIBRARIES: self._libraries}
+        causes[CONFIGURATION] = parameters and self._has_new_configuration
         return frozenset(cause for cause, differs in causes.items() if differs)
 
 
-class _Behind(NamedTuple):
-    """What lies behind a number: digests of raw files and how many have each, digests of code, parameters of jobs."""
+class _Origins(NamedTuple):
+    """The origins of a number: counts of raw-file digests, digests of code, parameters of jobs."""
 
     data: Counter
     code: dict[str, str]
     parameters: dict[str, Any]
 
     @classmethod
-    def of(cls, manifest: Manifest, metrics: str, source: str) -> "_Behind":
-        """source: a path beside metrics.json, or metrics.json itself for all that lies behind it."""
+    def collect(cls, manifest: Manifest, metrics: str, source: str) -> "_Origins":
+        """Collect the origins of `source`, a path next to metrics.json, or metrics.json itself for all its origins."""
         writer = manifest["products"][metrics]["job"]
         product = f"{metrics.rpartition('/')[0]}/{source}"
         start = manifest.maker.get(product, writer)
-        behind = cls(Counter(), {}, {})
-        pending, seen = [start], set()
+        origins = cls(Counter(), {}, {})
+        pending, visited = [start], set()
         while pending:
-            if (name := pending.pop()) in seen:
+            if (name := pending.pop()) in visited:
                 continue
-            seen.add(name)
+            visited.add(name)
             job = manifest["jobs"][name]
-            behind.code.update(job["code"])
-            behind.parameters[name] = job["parameters"]
+            origins.code.update(job["code"])
+            origins.parameters[name] = job["parameters"]
             for file, digest in job["inputs"].items():
-                # A sample's raw files are made too: how is what its data are.
+                # Raw files of a sample are generated, but count as data.
                 maker = None if file in manifest["raw"] else manifest.maker.get(file)
                 if maker:
                     pending.append(maker)
                 elif file in manifest["code"]:
-                    behind.code[file] = digest
+                    origins.code[file] = digest
                 else:
-                    behind.data[digest] += 1
+                    origins.data[digest] += 1
         if start != writer:
-            # Which cells are numbers: of all analyses' lists that of the one whose table it is.
+            # The list of cells that become numbers, of the analysis of this table only.
             rule = manifest["jobs"][start]["rule"]
-            behind.code.update(
+            origins.code.update(
                 (file, digest)
                 for file, digest in manifest["jobs"][writer]["code"].items()
                 if not _is_of_another_analysis(file, rule)
             )
-        return behind
+        return origins
 
 
 def _is_of_another_analysis(file: str, rule: str) -> bool:
@@ -164,86 +168,86 @@ def _is_of_another_analysis(file: str, rule: str) -> bool:
 
 
 def _makes_parameters(file: str) -> bool:
-    """Whether jobs have parameters from this file of the workflow: defaults, rules, declarations."""
+    """Whether a workflow file sets parameters of jobs: defaults, rules, declarations."""
     return file.startswith(("workflow/", "config/")) or file.endswith(("/__init__.py", ".yaml"))
 
 
 def _libraries(manifest: Mapping[str, Any]) -> dict[str, str | None]:
-    """Python and the libraries that numbers are computed by, with their versions."""
+    """Return the versions of Python and of the libraries that compute numbers."""
     packages = manifest.get("packages", {})
     computing = {name: version for name, version in packages.items() if name not in NOT_COMPUTING}
     return {"Python": manifest.get("python")} | computing
 
 
-def _differ(then: Any, now: Any, strict: bool) -> bool:
-    """Whether two configurations say other things. strict: also where only one has a key."""
-    if isinstance(then, dict) and isinstance(now, dict):
-        if strict and then.keys() != now.keys():
+def _differs(earlier: Any, current: Any, strict: bool) -> bool:
+    """Whether two configurations differ; strict: also if only one has a key."""
+    if isinstance(earlier, dict) and isinstance(current, dict):
+        if strict and earlier.keys() != current.keys():
             return True
-        return any(_differ(then[key], now[key], strict) for key in then.keys() & now.keys())
-    return then != now
+        return any(_differs(earlier[key], current[key], strict) for key in earlier.keys() & current.keys())
+    return earlier != current
 
 
 # Words ------------------------------------------------------------------------------------------------
 
 
-def because(causes: frozenset[str] | None, then: Results, now: Results) -> str:
-    """Why numbers moved, behind "moved": because the program changed (0.1.0 → 1.0.0)."""
+def because(causes: frozenset[str] | None, earlier: Results, current: Results) -> str:
+    """Return the clause after "moved": "because the program changed (0.1.0 → 1.0.0)"."""
     if causes is None:
-        return "and why cannot be told: there is no manifest of then, as what is published with pseudonyms has none"
+        return "for an unknown reason: results published with pseudonyms have no manifest"
     if not causes:
-        return "though by the two manifests neither data nor program, libraries or configuration did"
+        return "although data, program, libraries and configuration are the same in both manifests"
     changed = {
-        DATA: "the data did",
-        PROGRAM: f"the program changed{_versions(then.manifest, now.manifest)}",
-        LIBRARIES: f"libraries changed ({', '.join(_other_versions(then.manifest, now.manifest))})",
+        DATA: "the data changed",
+        PROGRAM: f"the program changed{_versions(earlier.manifest, current.manifest)}",
+        LIBRARIES: f"libraries changed ({', '.join(_changed_versions(earlier.manifest, current.manifest))})",
         CONFIGURATION: "the configuration changed",
     }
-    said = [text for cause, text in changed.items() if cause in causes]
+    clauses = [text for cause, text in changed.items() if cause in causes]
     if DATA not in causes or len(causes) == 1:
-        return f"because {' and '.join(said)}"
-    others = " and ".join(said[1:])
-    rerun = "run the old data again with what is new"
-    return f"and {others}, and the data did too: which of them moved it cannot be told; {rerun}"
+        return f"because {' and '.join(clauses)}"
+    other_causes = " and ".join(clauses[1:])
+    advice = "to separate the causes, run the old data with the new program and configuration"
+    return f"because {other_causes} and the data changed; {advice}"
 
 
-def _versions(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """Of the program, by its version, else by its commit; "" where neither tells them apart."""
-    versions = then.get("version"), now.get("version")
+def _versions(earlier: Mapping[str, Any], current: Mapping[str, Any]) -> str:
+    """Return both versions of the program, else both commits, or "" if neither differs."""
+    versions = earlier.get("version"), current.get("version")
     if None not in versions and versions[0] != versions[1]:
         return f" ({flat(versions[0])} → {flat(versions[1])})"
-    commits = then["git"]["revision"], now["git"]["revision"]
+    commits = earlier["git"]["revision"], current["git"]["revision"]
     if None not in commits and commits[0] != commits[1]:
         return f" (commit {commits[0][:12]} → {commits[1][:12]})"
     return ""
 
 
-def _other_versions(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    before, after = _libraries(then), _libraries(now)
-    for name in sorted(before.keys() | after.keys()):
-        if before.get(name) != after.get(name):
-            yield flat(f"{name} {before.get(name) or 'none'} → {after.get(name) or 'none'}")
+def _changed_versions(earlier: Mapping[str, Any], current: Mapping[str, Any]) -> Iterator[str]:
+    earlier_versions, current_versions = _libraries(earlier), _libraries(current)
+    for name in sorted(earlier_versions.keys() | current_versions.keys()):
+        if earlier_versions.get(name) != current_versions.get(name):
+            yield flat(f"{name} {earlier_versions.get(name) or 'none'} → {current_versions.get(name) or 'none'}")
 
 
-def was(move: Move, then: Results) -> str:
-    return f"was {described(then.metrics[move.subject], move.key)}"
+def was(move: Move, earlier: Results) -> str:
+    return f"was {described(earlier.metrics[move.subject], move.key)}"
 
 
-def told_of_moves(then: Results, now: Results) -> Iterator[str]:
-    """All numbers that moved, under what can be why, and how many there are."""
-    found = moves(then, now)
-    for causes in dict.fromkeys(move.causes for move in found):
-        of_them = [move for move in found if move.causes == causes]
-        yield f"{plural(len(of_them), 'number')} moved {because(causes, then, now)}:"
-        for move in of_them:
-            is_now = described(now.metrics[move.subject], move.key)
-            yield f"  {move.subject}: {flat(move.key)}: {is_now}; {was(move, then)}"
-    for name in sorted(now.metrics.keys() ^ then.metrics.keys()):
-        yield f"{name}: only in {'the earlier results' if name in then.metrics else 'the study'}."
-    both = now.metrics.keys() & then.metrics.keys()
-    new, gone = (
-        sum(len(one.metrics[name].keys() - other.metrics[name].keys()) for name in both)
-        for one, other in ((now, then), (then, now))
+def told_of_moves(earlier: Results, current: Results) -> Iterator[str]:
+    """Yield lines on all numbers that moved, grouped by cause, and the totals."""
+    moved = moves(earlier, current)
+    for causes in dict.fromkeys(move.causes for move in moved):
+        same_cause = [move for move in moved if move.causes == causes]
+        yield f"{plural(len(same_cause), 'number')} moved {because(causes, earlier, current)}:"
+        for move in same_cause:
+            value = described(current.metrics[move.subject], move.key)
+            yield f"  {move.subject}: {flat(move.key)}: {value}; {was(move, earlier)}"
+    for name in sorted(current.metrics.keys() ^ earlier.metrics.keys()):
+        yield f"{name}: only in {'the earlier results' if name in earlier.metrics else 'the study'}."
+    subjects = current.metrics.keys() & earlier.metrics.keys()
+    n_new, n_gone = (
+        sum(len(results.metrics[name].keys() - other_results.metrics[name].keys()) for name in subjects)
+        for results, other_results in ((current, earlier), (earlier, current))
     )
-    same = sum(len(now.metrics[name].keys() & then.metrics[name].keys()) for name in both)
-    yield f"{plural(same, 'number')} compared, with the ends of intervals; {new:,} are new, {gone:,} are gone."
+    n_common = sum(len(current.metrics[name].keys() & earlier.metrics[name].keys()) for name in subjects)
+    yield f"{plural(n_common, 'number')} compared, including interval bounds; {n_new:,} are new, {n_gone:,} are gone."

@@ -1,4 +1,4 @@
-"""Thresholds that a person sets on the numbers of a study: which are crossed, each in a sentence."""
+"""User-defined thresholds on the numbers of a study, evaluated to one sentence each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,17 +7,17 @@ from typing import Any, NamedTuple
 from ttf.display.trace_numbers import Numbers, interval_about
 from ttf.engine import words
 
-HELD, CROSSED, UNTOLD = "held", "crossed", "cannot be told"
-# What is no word beside a value.
-_UNSAID = {"s", "share", "label", "truth", "1", "p", "r", ""}
+HELD, CROSSED, UNTOLD = "held", "crossed", "not available"
+# Units that are not printed after a value.
+_HIDDEN_UNITS = {"s", "share", "label", "truth", "1", "p", "r", ""}
 
 
 @dataclass(frozen=True)
 class Rule:
-    """kind: above, below, is or is_not the limit; a limit in the unit of the number. trace: None for each of the study.
+    """A threshold. kind: above, below, is or is_not; limit: in the unit of the number; trace: None for all traces.
 
-    by: of an estimate with an interval, whether the whole `interval` or the `estimate` alone has to lie beyond.
-    if_missing: tell, ignore or fail. say: a person's own words.
+    by: whether the whole `interval` or only the `estimate` must pass the limit. if_missing: tell, ignore or fail.
+    say: text to append to the sentence.
     """
 
     number: str
@@ -30,7 +30,7 @@ class Rule:
 
 
 class Subject(NamedTuple):
-    """What a rule is held against: the name of a trace, its metrics, and key -> why the study withholds the number."""
+    """A trace to evaluate: name, metrics, and key -> reason for withheld numbers."""
 
     name: str
     metrics: Mapping[str, Mapping[str, Any]]
@@ -38,7 +38,7 @@ class Subject(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """high None: there is no upper end. how: by what it is clustered, or what it supposes; "" if that is not said."""
+    """An interval. high: None without an upper bound; how: its clustering or assumption, "" if not stated."""
 
     low: float
     high: float | None
@@ -51,17 +51,17 @@ class Answer(NamedTuple):
 
 
 def answer(rule: Rule, subject: Subject) -> Answer:
-    """Whether the rule is crossed by the subject, in a sentence that names number, value, interval, n and limit."""
+    """Evaluate a rule; the sentence states number, value, interval, n and limit."""
     if rule.number not in subject.metrics:
-        why = _why_missing(rule.number, subject)
+        reason = _missing_reason(rule.number, subject)
         state = CROSSED if rule.if_missing == "fail" else UNTOLD
-        return Answer(state, f"{subject.name}: {flat(rule.number)} cannot be told: {why}.{_said(rule)}")
-    beyond = _beyond(rule, subject.metrics)
-    sentence = f"{subject.name}: {flat(rule.number)} is {_against(rule, subject.metrics)}.{_said(rule)}"
-    return Answer(CROSSED if beyond else HELD, sentence)
+        return Answer(state, f"{subject.name}: {flat(rule.number)} is not available: {reason}.{_own_words(rule)}")
+    is_crossed = _is_crossed(rule, subject.metrics)
+    sentence = f"{subject.name}: {flat(rule.number)} is {_comparison_text(rule, subject.metrics)}.{_own_words(rule)}"
+    return Answer(CROSSED if is_crossed else HELD, sentence)
 
 
-def _beyond(rule: Rule, metrics: Mapping[str, Mapping]) -> bool:
+def _is_crossed(rule: Rule, metrics: Mapping[str, Mapping]) -> bool:
     value = metrics[rule.number]["value"]
     if rule.kind in ("is", "is_not"):
         return (value == rule.limit) == (rule.kind == "is")
@@ -70,92 +70,92 @@ def _beyond(rule: Rule, metrics: Mapping[str, Mapping]) -> bool:
     return low > rule.limit if rule.kind == "above" else high is not None and high < rule.limit
 
 
-def _against(rule: Rule, metrics: Mapping[str, Mapping]) -> str:
-    """The number and, where it is not what the rule names, the limit; in words that differ where they do."""
-    about = metrics[rule.number]
+def _comparison_text(rule: Rule, metrics: Mapping[str, Mapping]) -> str:
+    """Return the number and the limit, with all digits if they would read the same."""
+    number_info = metrics[rule.number]
     if rule.kind in ("is", "is_not"):
-        limit = in_words(rule.limit, about["unit"])
+        limit = in_words(rule.limit, number_info["unit"])
         return described(metrics, rule.number) + (f", not {limit}" if rule.kind == "is_not" else "")
-    value, limit = (in_words(number, about["unit"]) for number in (about["value"], rule.limit))
+    value, limit = (in_words(number, number_info["unit"]) for number in (number_info["value"], rule.limit))
     if value == limit:
-        value, limit = (f"{number!r} {about['unit']}" for number in (about["value"], rule.limit))
-    how = ""
+        value, limit = (f"{number!r} {number_info['unit']}" for number in (number_info["value"], rule.limit))
+    basis = ""
     if interval_of(metrics, rule.number):
-        how = ", by the estimate alone" if rule.by == "estimate" else " with the whole interval"
-    return f"{described(metrics, rule.number, value)}, {rule.kind} {limit}{how}"
+        basis = ", by the estimate alone" if rule.by == "estimate" else " with the whole interval"
+    return f"{described(metrics, rule.number, value)}, {rule.kind} {limit}{basis}"
 
 
 def described(metrics: Mapping[str, Mapping], key: str, value: str | None = None) -> str:
-    """A number, its interval and its n: 28.3% (CI 21.9–35.8%, clustered by user; n = 3,736). value: in other words."""
-    about = metrics[key]
-    text = value or in_words(about["value"], about["unit"])
-    beside = []
+    """Format a number with interval and n: 28.3% (CI 21.9–35.8%, clustered by user; n = 3,736); value: its text."""
+    number_info = metrics[key]
+    text = value or in_words(number_info["value"], number_info["unit"])
+    details = []
     if interval := interval_of(metrics, key):
-        how = f", {interval.how}" if interval.how else ""
-        beside.append(f"CI {_ends(interval, about['value'], about['unit'])}{how}")
-    if about["n"] is not None:
-        beside.append(f"n = {words.count(about['n'])}")
-    return f"{text} ({'; '.join(beside)})" if beside else text
+        basis = f", {interval.how}" if interval.how else ""
+        details.append(f"CI {_bounds_text(interval, number_info['value'], number_info['unit'])}{basis}")
+    if number_info["n"] is not None:
+        details.append(f"n = {words.count(number_info['n'])}")
+    return f"{text} ({'; '.join(details)})" if details else text
 
 
 def in_words(value: float | str | bool, unit: str) -> str:
-    """A value as the page words it, with the unit where that is no part of the words; a text in quotes."""
+    """Format a value as on the page, with its unit if the format lacks it; quote texts."""
     if isinstance(value, str | bool):
         return f'"{flat(value)}"' if isinstance(value, str) else str(value).lower()
-    said = Numbers(it={"value": value, "unit": unit}).words("it").replace(words.NO_BREAK, " ")
-    return said if unit in _UNSAID else f"{said} {unit}"
+    text = Numbers(it={"value": value, "unit": unit}).words("it").replace(words.NO_BREAK, " ")
+    return text if unit in _HIDDEN_UNITS else f"{text} {unit}"
 
 
-def _ends(interval: Interval, like: float, unit: str) -> str:
+def _bounds_text(interval: Interval, estimate: float, unit: str) -> str:
     low, high, _ = interval
     if high is None:
         return f"{in_words(low, unit)} or more"
     if unit == "s":
-        return words.until(low, high, like).replace(words.NO_BREAK, " ")
-    bare = unit if unit in _UNSAID else ""
-    return words.span(in_words(low, bare), in_words(high, bare))
+        return words.until(low, high, estimate).replace(words.NO_BREAK, " ")
+    bound_unit = unit if unit in _HIDDEN_UNITS else ""
+    return words.span(in_words(low, bound_unit), in_words(high, bound_unit))
 
 
 def interval_of(metrics: Mapping[str, Mapping], key: str) -> Interval | None:
-    """The clustered interval about a number, else the exact one; None where it has none.
+    """Return the clustered interval of a number, else the exact one, else None.
 
-    Beside the names that the table of all numbers knows (`interval_about`) also those of medians and of projections:
+    In addition to the keys of `interval_about`, this knows those of medians and projections:
     runtime_median_low_clustered_s of runtime_median_s, mttf_low_s of mttf_s, and x.low.ettr of x.estimate.ettr.
     """
     value = metrics[key]["value"]
     if isinstance(value, str | bool):
         return None
-    if found := interval_about(metrics, key):
-        low, high, by = found
-        return Interval(low, high, f"clustered by {by}" if by else "if independent")
-    about, _, name = key.rpartition(".")
+    if interval := interval_about(metrics, key):
+        low, high, cluster_by = interval
+        return Interval(low, high, f"clustered by {cluster_by}" if cluster_by else "if independent")
+    group, _, name = key.rpartition(".")
     stem, _, suffix = name.rpartition("_")
-    for ends in (f"{stem}_ci_{{}}_clustered_{suffix}", f"{stem}_{{}}_clustered_{suffix}", f"{stem}_{{}}_{suffix}"):
-        low, high = (metrics.get(f"{about}.{ends.format(end)}") for end in ("low", "high"))
+    for bounds in (f"{stem}_ci_{{}}_clustered_{suffix}", f"{stem}_{{}}_clustered_{suffix}", f"{stem}_{{}}_{suffix}"):
+        low, high = (metrics.get(f"{group}.{bounds.format(bound)}") for bound in ("low", "high"))
         if stem and low and high and low["unit"] == metrics[key]["unit"]:
-            by = metrics.get(f"{about}.cluster_by", {}).get("value", "") if "clustered" in ends else ""
-            return Interval(low["value"], high["value"], f"clustered by {by}" if by else "")
-    if about.endswith(".estimate"):
-        # Of a low failure rate the ETTR is high.
-        ends = [metrics.get(f"{about.removesuffix('estimate')}{end}.{name}") for end in ("low", "high")]
-        if all(ends):
-            return Interval(*sorted(end["value"] for end in ends), "")
+            cluster_by = metrics.get(f"{group}.cluster_by", {}).get("value", "") if "clustered" in bounds else ""
+            return Interval(low["value"], high["value"], f"clustered by {cluster_by}" if cluster_by else "")
+    if group.endswith(".estimate"):
+        # A low failure rate gives a high ETTR.
+        bounds = [metrics.get(f"{group.removesuffix('estimate')}{bound}.{name}") for bound in ("low", "high")]
+        if all(bounds):
+            return Interval(*sorted(bound["value"] for bound in bounds), "")
     return None
 
 
-def _why_missing(key: str, subject: Subject) -> str:
+def _missing_reason(key: str, subject: Subject) -> str:
     if key in subject.withheld:
         return flat(subject.withheld[key]).rstrip(".")
-    about = subject.metrics.get(f"{key.rpartition('.')[0]}.reason", {})
-    return flat(about["value"]) if about else "what the trace records does not give it"
+    reason = subject.metrics.get(f"{key.rpartition('.')[0]}.reason", {})
+    return flat(reason["value"]) if reason else "the records of the trace do not contain it"
 
 
-def _said(rule: Rule) -> str:
+def _own_words(rule: Rule) -> str:
     return f" {flat(rule.say)}" if rule.say else ""
 
 
 def flat(text: object) -> str:
-    """Any text on one line, with what a terminal would act on, or what turns the direction of reading, written out."""
+    """Return a text on one line with control and direction characters escaped."""
     line = " ".join(str(text).split())
     return "".join(
         letter if letter.isprintable() else letter.encode("unicode_escape", "surrogatepass").decode() for letter in line

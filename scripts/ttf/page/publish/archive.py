@@ -1,6 +1,6 @@
-"""A tar file that has the same bytes whenever its files have, and .zenodo.json with the fields of a deposit.
+"""A reproducible tar file of the results, and .zenodo.json with the fields of a deposit.
 
-No bag (BagIt): its files lie below data/, away from where ro-crate-metadata.json and the pages look for them.
+Not a BagIt bag: its files would lie below data/, where ro-crate-metadata.json and the pages do not find them.
 """
 
 import io
@@ -16,56 +16,56 @@ from ttf.page.publish.files import Published
 
 
 def tar_of(files: Iterable[Published], folder: str, date: str) -> bytes:
-    """The files under one folder, by path: without an owner, mode 644, all of the day `date` (YYYY-MM-DD) at 0:00 UTC.
+    """Return an xz tar of the files in one folder, sorted by path, mode 644, dated `date` (YYYY-MM-DD) at 0:00 UTC.
 
-    A day that is the publication's rather than 1970, at which tar would warn.
+    The date is that of the publication, because tar warns of 1970.
     """
     seconds = int(datetime.fromisoformat(date).replace(tzinfo=UTC).timestamp())
-    packed = io.BytesIO()
+    buffer = io.BytesIO()
     with (
-        lzma.open(packed, "wb", preset=6) as compressed,
+        lzma.open(buffer, "wb", preset=6) as compressed,
         tarfile.open(fileobj=compressed, mode="w", format=tarfile.PAX_FORMAT) as tar,
     ):
         for file in sorted(files, key=lambda file: file.path):
             entry = tarfile.TarInfo(f"{folder}/{file.path}")
             entry.size, entry.mtime, entry.mode = len(file.content), seconds, 0o644
             tar.addfile(entry, io.BytesIO(file.content))
-    return packed.getvalue()
+    return buffer.getvalue()
 
 
-def deposit(about: Publication, date: str) -> str:
-    """The metadata of a deposit. Zenodo reads descriptions as HTML, so all texts in it are escaped."""
+def deposit(publication: Publication, date: str) -> str:
+    """Return the metadata of a deposit. Zenodo reads descriptions as HTML, so texts in them are escaped."""
     creators = [
-        {key: text for key, text in (("name", of.name), ("affiliation", of.affiliation), ("orcid", of.orcid)) if text}
-        for of in about.creators
+        {key: text for key in ("name", "affiliation", "orcid") if (text := getattr(creator, key))}
+        for creator in publication.creators
     ]
-    related = [{"identifier": doi, "relation": "cites", "scheme": "doi"} for doi in about.dois()]
+    code = {"identifier": publication.code_url, "relation": "isCompiledBy", "resource_type": "software"}
+    related = [{"identifier": doi, "relation": "cites", "scheme": "doi"} for doi in publication.dois()]
     related += [
         {"identifier": address, "relation": "isDerivedFrom", "resource_type": "dataset", "scheme": "url"}
-        for address in about.sources()
+        for address in publication.sources()
     ]
-    if about.code_url:
-        related.append(
-            {"identifier": about.code_url, "relation": "isCompiledBy", "resource_type": "software", "scheme": "url"}
-        )
+    if publication.code_url:
+        related.append(code | {"scheme": "url"})
+    traces = "".join(map(_trace_item, publication.traces.items()))
     fields = {
-        "title": about.title,
+        "title": publication.title,
         "upload_type": "dataset",
-        "description": f"<p>{escape(about.description)}</p><ul>{''.join(map(_trace, about.traces.items()))}</ul>",
+        "description": f"<p>{escape(publication.description)}</p><ul>{traces}</ul>",
         "creators": creators,
         "access_right": "open",
-        "license": about.license,
-        "keywords": about.keywords,
+        "license": publication.license,
+        "keywords": publication.keywords,
         "language": "eng",
         "publication_date": date,
-        "version": about.version,
+        "version": publication.version,
         "related_identifiers": related,
-        "references": [entry["citation"] for entry in about.traces.values() if entry.get("citation")],
+        "references": [entry["citation"] for entry in publication.traces.values() if entry.get("citation")],
     }
     return json.dumps(fields, indent=1, ensure_ascii=False) + "\n"
 
 
-def _trace(item: tuple[str, dict]) -> str:
+def _trace_item(item: tuple[str, dict]) -> str:
     name, entry = item
     text = f"{name}: {entry.get('title', 'a trace')}"
     if entry["synthetic"]:

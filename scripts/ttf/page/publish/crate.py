@@ -1,6 +1,6 @@
-"""ro-crate-metadata.json: RO-Crate 1.1, in the profile for workflows, Workflow RO-Crate 1.0, and for how they ran.
+"""ro-crate-metadata.json: RO-Crate 1.1 with the profiles Workflow RO-Crate 1.0 and Workflow Run Crate.
 
-By our own code, as nearly every line names a fact: the library rocrate would be told each of them all the same.
+Written without the library rocrate: nearly every line states a fact, which the library would need as well.
 """
 
 import json
@@ -11,76 +11,82 @@ from urllib.parse import quote
 from ttf.page.publication_record import Creator, Publication
 from ttf.page.publish.entities import entity, ids, refer
 from ttf.page.publish.files import Published
-from ttf.page.publish.run_crate import WORKFLOW_CRATE, run_of
+from ttf.page.publish.run_crate import WORKFLOW_CRATE, describe_run
 
 METADATA = "ro-crate-metadata.json"
 WORKFLOW = "workflow/Snakefile"
-# schema.org has the term, the context of 1.1 not yet.
+# A term of schema.org that the context of 1.1 lacks.
 _CONTEXT = ["https://w3id.org/ro/crate/1.1/context", {"sha256": "http://schema.org/sha256"}]
 _PROFILES = ["https://w3id.org/ro/crate/1.1", WORKFLOW_CRATE]
 _SNAKEMAKE = "https://w3id.org/workflowhub/workflow-ro-crate#snakemake"
 
 
 def crate(
-    files: Sequence[Published], about: Publication, date: str, snakemake_version: str, manifest: Mapping | None = None
+    files: Sequence[Published],
+    publication: Publication,
+    date: str,
+    snakemake_version: str,
+    manifest: Mapping | None = None,
 ) -> str:
-    """The metadata of the files, which lie in the same folder, as JSON-LD. date: of publication, YYYY-MM-DD.
+    """Return the metadata of the files in the same folder as JSON-LD. date: of publication, YYYY-MM-DD.
 
-    manifest: how they were made, where that may be told; see `ttf.page.publish.run_crate`.
+    manifest: describes how the files were made (`ttf.page.publish.run_crate`); None if that is not published.
     """
-    creators = [_creator(creator, place) for place, creator in enumerate(about.creators, start=1)]
-    license_ = f"https://spdx.org/licenses/{quote(about.license)}"
-    cited = [_trace(name, entry) for name, entry in about.traces.items()]
+    creators = [_creator(creator, index) for index, creator in enumerate(publication.creators, start=1)]
+    license_ = f"https://spdx.org/licenses/{quote(publication.license)}"
+    trace_entities = [_trace(name, entry) for name, entry in publication.traces.items()]
     papers = [
         entity(f"#citation-{name}", "ScholarlyArticle", name=entry["citation"])
-        for name, entry in about.traces.items()
+        for name, entry in publication.traces.items()
         if entry.get("citation")
     ]
     parts = [_file(file) for file in files]
-    ran, of_root, of_workflow = [], {}, {}
+    run_entities, root_facts, workflow_facts = [], {}, {}
     if manifest is not None:
-        at = [part["@id"] for part in parts]
-        ran, of_root, of_workflow = run_of(manifest, at, WORKFLOW, snakemake_version, ids(creators))
+        part_ids = [part["@id"] for part in parts]
+        run_entities, root_facts, workflow_facts = describe_run(
+            manifest, part_ids, WORKFLOW, snakemake_version, ids(creators)
+        )
     for part in parts:
         if part["@id"] == "README.md":
             part["about"] = {"@id": "./"}
         if part["@id"] == WORKFLOW:
             part |= entity(
                 WORKFLOW,
-                ["File", "SoftwareSourceCode", "ComputationalWorkflow", *(["HowTo"] if of_workflow else [])],
-                name=about.workflow,
+                ["File", "SoftwareSourceCode", "ComputationalWorkflow", *(["HowTo"] if workflow_facts else [])],
+                name=publication.workflow,
                 creator=ids(creators),
                 dateCreated=date,
                 license={"@id": license_},
                 programmingLanguage={"@id": _SNAKEMAKE},
-                version=about.version,
-                url=about.code_url or None,
-                **of_workflow,
+                version=publication.version,
+                url=publication.code_url or None,
+                **workflow_facts,
             )
     root = entity(
         "./",
         "Dataset",
-        name=about.title,
-        description=about.description,
+        name=publication.title,
+        description=publication.description,
         datePublished=date,
         license={"@id": license_},
         author=ids(creators),
         creator=ids(creators),
-        version=about.version,
-        keywords=", ".join(about.keywords),
+        version=publication.version,
+        keywords=", ".join(publication.keywords),
         mainEntity={"@id": WORKFLOW},
-        isBasedOn=ids(cited),
+        isBasedOn=ids(trace_entities),
         hasPart=ids(parts),
         citation=ids(papers) or None,
-        url=about.url or None,
-        **of_root,
+        url=publication.url or None,
+        **root_facts,
     )
     descriptor = entity(METADATA, "CreativeWork", about={"@id": "./"}, conformsTo=refer(*_PROFILES))
-    terms = f"{about.license}, of the workflow and the results; its text is the file LICENSE. "
+    terms = f"{publication.license}, of the workflow and the results; its text is the file LICENSE. "
     terms += "The traces that the results come from have licences of their own."
-    around = [
+    context_entities = [
         *creators,
-        entity(license_, "CreativeWork", name=about.license, description=terms),
+        entity(license_, "CreativeWork", name=publication.license, description=terms),
         entity(
             _SNAKEMAKE,
             "ComputerLanguage",
@@ -91,7 +97,7 @@ def crate(
         ),
     ]
     columns = {column["@id"]: column for file in files for column in _columns(file)}
-    graph = [descriptor, root, *parts, *columns.values(), *around, *cited, *papers, *ran]
+    graph = [descriptor, root, *parts, *columns.values(), *context_entities, *trace_entities, *papers, *run_entities]
     return json.dumps({"@context": _CONTEXT, "@graph": graph}, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -110,7 +116,7 @@ def _file(file: Published) -> dict:
 
 
 def _columns(file: Published) -> list[dict]:
-    """The columns of a table, those of one contract the same in every trace."""
+    """Return the columns of a table; tables of one contract share them across traces."""
     table = PurePosixPath(file.path).stem
     return [
         entity(f"#{table}-{name}", "PropertyValue", name=name, description=column.about, unitText=column.unit or None)
@@ -118,14 +124,14 @@ def _columns(file: Published) -> list[dict]:
     ]
 
 
-def _creator(creator: Creator, place: int) -> dict:
-    at = f"https://orcid.org/{creator.orcid}" if creator.orcid else f"#creator-{place}"
+def _creator(creator: Creator, index: int) -> dict:
+    creator_id = f"https://orcid.org/{creator.orcid}" if creator.orcid else f"#creator-{index}"
     kind = "Person" if creator.person else "Organization"
-    return entity(at, kind, name=creator.name, affiliation=creator.affiliation or None)
+    return entity(creator_id, kind, name=creator.name, affiliation=creator.affiliation or None)
 
 
 def _trace(name: str, entry: dict) -> dict:
-    """The data a result was made from, which are not in the archive."""
+    """Return the entity of a trace's raw data, which are not in the archive."""
     text = "Synthetic: no finding from it says anything about a real cluster. " if entry["synthetic"] else ""
     text += f"Source: {entry['source']}. " if entry.get("source") else ""
     text += f"Licence: {entry['licence']}." if entry.get("licence") else ""

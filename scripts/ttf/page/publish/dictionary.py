@@ -1,4 +1,4 @@
-"""The data dictionary: every table of the results and every column of it, out of their contracts."""
+"""The data dictionary: every table of the results with its columns, from their contracts."""
 
 from __future__ import annotations
 
@@ -16,24 +16,25 @@ if TYPE_CHECKING:
     import polars as pl
 
 INTRODUCTION = (
-    "Every table that a study writes: of a trace under results/<trace>/, of all of them under results/studies/<name>/. "
-    "Tables are CSV with a header row: times in seconds, shares from 0 to 1, floats in full precision. A blank cell is "
-    "what cannot be had, and why. Where sizes are told in nodes, cores or jobs, `gpu` in the name of a column is that "
-    "unit: `node_hours` (size_unit.csv)."
+    "Every table that a study writes: those of a trace under results/<trace>/, those of the study under "
+    "results/studies/<name>/. Tables are CSV with a header row: times in seconds, shares from 0 to 1, floats in full "
+    "precision. A cell is blank if its value cannot be computed; the column description states when. If sizes are in "
+    "nodes, cores or jobs (size_unit.csv), that unit replaces `gpu` in column names: `node_hours`."
 )
 
 
-_AROUND = "Stages before and around the analyses"
+_STAGES_HEADING = "Stages before and around the analyses"
 
 
 def by_analysis(folders: tuple[str, ...] = ()) -> dict[str, tuple[Table, ...]]:
-    """Heading -> its tables: the stages before the analyses, then each analysis in the order of the page."""
-    of_rooms = {f"{name}: {analysis.question}": tuple(analysis.tables) for name, analysis in rooms(folders).items()}
-    return {_AROUND: OF_TRACES + OF_STAGES} | of_rooms
+    """Return heading -> tables: the stages, then each analysis in the order of the page."""
+    analyses = rooms(folders).items()
+    analysis_tables = {f"{name}: {analysis.question}": tuple(analysis.tables) for name, analysis in analyses}
+    return {_STAGES_HEADING: OF_TRACES + OF_STAGES} | analysis_tables
 
 
 def kind_of(column: Column) -> str:
-    """Its type and unit: number (s)."""
+    """Return type and unit of a column: number (s)."""
     return f"{column.kind} ({column.unit})" if column.unit else column.kind
 
 
@@ -44,12 +45,12 @@ def _rows(table: Table) -> Iterator[tuple[str, str, str]]:
 
 
 def as_table(groups: Mapping[str, tuple[Table, ...]]) -> pl.DataFrame:
-    """DICTIONARY: a row a column, for programs; of a table without columns of its own one row."""
+    """Return DICTIONARY: one row per column, or one row for a table without declared columns."""
     return DICTIONARY.frame(
         {
             "path": table.path,
             "table": table.name,
-            "analysis": None if heading == _AROUND else heading.partition(":")[0],
+            "analysis": None if heading == _STAGES_HEADING else heading.partition(":")[0],
             "row": table.about,
             "column": name,
             "heading": column and column.heading,
@@ -65,26 +66,26 @@ def as_table(groups: Mapping[str, tuple[Table, ...]]) -> pl.DataFrame:
 
 
 def as_markdown(groups: Mapping[str, tuple[Table, ...]]) -> str:
-    """docs/tables.md: a heading for each analysis and table, a line for each column."""
-    lines = ["# Tables", "", INTRODUCTION, "", "Made from the contracts by `make docs`; a test holds it to them.", ""]
+    """Return docs/tables.md: a heading per analysis and table, a line per column."""
+    lines = ["# Tables", "", INTRODUCTION, "", "`make docs` writes this page from the contracts; a test checks it.", ""]
     for heading, tables in groups.items():
         lines += [f"## {heading}", ""]
         for table in tables:
-            more = ["and the columns of its trace's format"] if table.open else []
-            columns = [f"`{name}` {kind}: {about}" for name, kind, about in _rows(table)] + more
+            open_columns = ["plus the columns of the trace's format"] if table.open else []
+            columns = [f"`{name}` {kind}: {meaning}" for name, kind, meaning in _rows(table)] + open_columns
             lines += [f"**{table.path}** {table.about}", *([f"<br>{'<br>'.join(columns)}"] if columns else []), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
 def as_html(groups: Mapping[str, tuple[Table, ...]]) -> str:
-    """The body of a page of the site: the same as tables."""
+    """Return the dictionary as the body of a page of the site."""
     text = f"<p>{escape(INTRODUCTION)}</p>\n"
     for heading, tables in groups.items():
         text += f"<h2>{escape(heading)}</h2>\n"
         for table in tables:
             text += f'<h3 id="table-{escape(table.name)}">{escape(table.path)}</h3>\n<p>{escape(table.about)}</p>\n'
             cells = "".join(_cells("td", row) for row in _rows(table))
-            head = _cells("th", ("Column", "Type", "What it is"))
+            head = _cells("th", ("Column", "Type", "Description"))
             text += f'<div class="scroll"><table>\n{head}{cells}</table></div>\n' if cells else ""
     return text
 

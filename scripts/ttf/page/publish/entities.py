@@ -1,19 +1,19 @@
-"""What a graph of JSON-LD is made of: entities with an id, a type and facts, and references to them."""
+"""Elements of a JSON-LD graph: entities with an id, a type and facts, and references to them."""
 
 from collections.abc import Sequence
 
 
-def entity(at: str, kind: str | list[str], **facts: object) -> dict:
-    """An entity of the graph, without the facts that are None."""
-    return {"@id": at, "@type": kind} | {name: fact for name, fact in facts.items() if fact is not None}
+def entity(entity_id: str, kind: str | list[str], **facts: object) -> dict:
+    """Return an entity without the facts that are None."""
+    return {"@id": entity_id, "@type": kind} | {name: fact for name, fact in facts.items() if fact is not None}
 
 
 def ids(entities: Sequence[dict]) -> list[dict] | dict:
-    """References to the entities; see `refer`."""
-    return refer(*(each["@id"] for each in entities))
+    """Return references to the entities; see `refer`."""
+    return refer(*(item["@id"] for item in entities))
 
 
-def refer(*at: str) -> list[dict] | dict:
-    """References to what has these ids; one stands by itself, as the specification would have it."""
-    found = [{"@id": each} for each in at]
-    return found[0] if len(found) == 1 else found
+def refer(*entity_ids: str) -> list[dict] | dict:
+    """Return references to these ids; a single one without a list, as the specification recommends."""
+    references = [{"@id": entity_id} for entity_id in entity_ids]
+    return references[0] if len(references) == 1 else references

@@ -1,4 +1,4 @@
-"""The files that are published, and what each of them is; charts also as PNG, for slides and documents."""
+"""The published files with their descriptions; charts also as PNG, for slides and documents."""
 
 import hashlib
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 from ttf.engine.contract import Column, Table
 from ttf.engine.storage.tables import read_as_written
 from ttf.engine.words import plural
-from ttf.page.publish.pseudonyms import neutral
+from ttf.page.publish.pseudonyms import escape_formulas
 
 MEDIA_TYPES = {
     ".bib": "application/x-bibtex",
@@ -33,19 +33,19 @@ MEDIA_TYPES = {
     ".yaml": "application/yaml",
     ".yml": "application/yaml",
 }
-_HEAD = b"\x89PNG\r\n\x1a\n"
-_ONCE = {
-    "config.yaml": "The configuration that the study was run with",
-    "manifest.json": "Which rule, script, parameters and inputs made each file, with SHA-256",
-    "sbom.cdx.json": "The packages of the environment, with versions and SHA-256: a bill of materials, CycloneDX",
-    "metrics.json": "Every number of the text of the report: value, unit, n, source",
-    "brief.json": "What the first screen says, what it cannot say and what to do",
+_PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_DESCRIPTIONS = {
+    "config.yaml": "The configuration of the study",
+    "manifest.json": "The rule, script, parameters and inputs of each file, with SHA-256",
+    "sbom.cdx.json": "The packages of the environment with versions and SHA-256: a bill of materials, CycloneDX",
+    "metrics.json": "Every number of the report: value, unit, n, source",
+    "brief.json": "The first screen of the report: findings, withheld estimates and actions",
 }
 
 
 @dataclass(frozen=True)
 class Published:
-    """A file: its place in what is published, its content, what it is called and what it is; of a table its columns."""
+    """A published file. path: its place on site or archive; what: its description; columns: those of a table."""
 
     path: str
     content: bytes
@@ -62,49 +62,49 @@ class Published:
         return hashlib.sha256(self.content).hexdigest()
 
 
-def product_of(path: Path, own: Path) -> Path:
-    """The product that a file is published in place of: itself, or what has its place without pseudonyms.
+def product_of(path: Path, study_folder: Path) -> Path:
+    """Return the product that a file publishes: itself, or the original of a copy with pseudonyms.
 
-    own: the folder of the study, results/studies/<name>.
+    study_folder: results/studies/<name>.
     """
-    hidden = own / "published"
-    return own.parents[1] / path.relative_to(hidden) if path.is_relative_to(hidden) else path
+    hidden = study_folder / "published"
+    return study_folder.parents[1] / path.relative_to(hidden) if path.is_relative_to(hidden) else path
 
 
-def place_of(path: Path, own: Path) -> str:
-    """Where a product lies in what is published: below the folder of its trace, or of the study `own`."""
-    path = product_of(path, own)
-    return path.relative_to(own if path.is_relative_to(own) else own.parents[1]).as_posix()
+def place_of(path: Path, study_folder: Path) -> str:
+    """Return the published path of a product: relative to the study folder, else starting with the trace."""
+    path = product_of(path, study_folder)
+    return path.relative_to(study_folder if path.is_relative_to(study_folder) else study_folder.parents[1]).as_posix()
 
 
 def content_of(source: Path, table: Table | None) -> bytes:
-    """The bytes of a product as they are published: a table so that a spreadsheet reckons with no text of it."""
+    """Return the published bytes of a product; tables are escaped so that spreadsheets evaluate no text."""
     content = source.read_bytes()
     if table is None or source.suffix != ".csv":
         return content
     frame, table = read_as_written(source, table)
-    safe = neutral(frame, table)
-    return content if safe.equals(frame) else safe.write_csv().encode()
+    escaped = escape_formulas(frame, table)
+    return content if escaped.equals(frame) else escaped.write_csv().encode()
 
 
 def table_at(path: str, tables: Mapping[str, Table]) -> Table | None:
-    """The contract of what is published at a path, below any folder. tables: path of a product -> contract."""
+    """Return the contract of the table at a path below any folder. tables: path of a product -> contract."""
     parts = Path(path).parts
-    places = ("/".join(parts[start:]) for start in range(len(parts)))
-    return next((tables[place] for place in places if place in tables), None)
+    suffixes = ("/".join(parts[start:]) for start in range(len(parts)))
+    return next((tables[suffix] for suffix in suffixes if suffix in tables), None)
 
 
 def words_of_charts(indexes: Iterable[Path]) -> dict[str, dict]:
-    """Folder/name of each chart -> its title, caption and text alternative, from the indexes of the charts."""
+    """Return folder/name of each chart -> title, caption and text alternative, from the chart indexes."""
     return {
-        f"{index.parent}/{name}": about
+        f"{index.parent}/{name}": entry
         for index in indexes
-        for name, about in json.loads(index.read_text(encoding="utf-8")).items()
+        for name, entry in json.loads(index.read_text(encoding="utf-8")).items()
     }
 
 
 def published(source: Path, path: str, charts: Mapping[str, Mapping], tables: Mapping[str, Table]) -> Published:
-    """The file at `source`, to lie at `path`. A chart is called by its title, a table described by its contract.
+    """Return the file at `source` for `path`, with a chart's title or a table contract's description.
 
     tables: path under the folder of the study or of a trace -> contract.
     """
@@ -112,46 +112,47 @@ def published(source: Path, path: str, charts: Mapping[str, Mapping], tables: Ma
     content = content_of(source, table)
     name = Path(path).name
     stem = name.split(".")[0]
-    about = charts.get(f"{source.parent}/{stem}")
-    if about and not about["empty"]:
-        return Published(path, content, about["title"], about["caption"])
-    if about:
-        return Published(path, content, stem.replace("_", " "), f"Nothing to draw: {about['empty']}.")
+    chart = charts.get(f"{source.parent}/{stem}")
+    if chart and not chart["empty"]:
+        return Published(path, content, chart["title"], chart["caption"])
+    if chart:
+        return Published(path, content, stem.replace("_", " "), f"Nothing to draw: {chart['empty']}.")
     if table:
         frame, table = read_as_written(source, table)
-        what = f"{table.about} {plural(frame.height, 'row')} of {', '.join(frame.columns)}"
-        return Published(path, content, stem.replace("_", " "), what, table.columns)
-    return Published(path, content, stem.replace("_", " "), _ONCE.get(name, ""))
+        description = f"{table.about} {plural(frame.height, 'row')} of {', '.join(frame.columns)}"
+        return Published(path, content, stem.replace("_", " "), description, table.columns)
+    return Published(path, content, stem.replace("_", " "), _DESCRIPTIONS.get(name, ""))
 
 
 def page_of_report(source: Path, path: str) -> Published:
-    """The same of a page of the report, or of what it is on paper."""
-    what = "The report on paper" if source.suffix == ".pdf" else "A page of the report, which needs no network"
-    return Published(path, source.read_bytes(), source.stem, what)
+    """Return a page of the report, or its PDF, for publication."""
+    description = "The report as a PDF" if source.suffix == ".pdf" else "A page of the report; it needs no network"
+    return Published(path, source.read_bytes(), source.stem, description)
 
 
 def png_of(svg: str) -> bytes:
-    """The picture at twice its size in pixels; nothing in it may load anything (see ttf.display.charts.saving)."""
+    """Render an SVG to PNG at twice its size; it must not load anything (see ttf.display.charts.saving)."""
     import vl_convert
 
     return smaller(vl_convert.svg_to_png(svg, scale=2))
 
 
 def smaller(png: bytes) -> bytes:
-    """The same picture in about a third of the bytes: the converter is quick and compresses little."""
-    parts = list(_chunks(png))
-    pixels = zlib.compress(zlib.decompress(b"".join(data for name, data in parts if name == b"IDAT")), 9)
-    first = next(i for i, (name, _) in enumerate(parts) if name == b"IDAT")
-    kept = [part for part in parts if part[0] != b"IDAT"]
-    return _HEAD + b"".join(_chunk(*part) for part in [*kept[:first], (b"IDAT", pixels), *kept[first:]])
+    """Recompress a PNG to about a third of its bytes; the converter is fast and compresses little."""
+    chunks = list(_chunks(png))
+    pixels = zlib.compress(zlib.decompress(b"".join(data for name, data in chunks if name == b"IDAT")), 9)
+    first = next(position for position, (name, _) in enumerate(chunks) if name == b"IDAT")
+    other_chunks = [chunk for chunk in chunks if chunk[0] != b"IDAT"]
+    chunks = [*other_chunks[:first], (b"IDAT", pixels), *other_chunks[first:]]
+    return _PNG_SIGNATURE + b"".join(_chunk(*chunk) for chunk in chunks)
 
 
 def _chunks(png: bytes) -> Iterator[tuple[bytes, bytes]]:
-    at = len(_HEAD)
-    while at < len(png):
-        (length,) = struct.unpack(">I", png[at : at + 4])
-        yield png[at + 4 : at + 8], png[at + 8 : at + 8 + length]
-        at += length + 12
+    offset = len(_PNG_SIGNATURE)
+    while offset < len(png):
+        (length,) = struct.unpack(">I", png[offset : offset + 4])
+        yield png[offset + 4 : offset + 8], png[offset + 8 : offset + 8 + length]
+        offset += length + 12
 
 
 def _chunk(name: bytes, data: bytes) -> bytes:

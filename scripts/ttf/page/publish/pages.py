@@ -1,6 +1,6 @@
-"""The pages of the site as .qmd: those of the report, with the site's in their contents; files, tables and a search.
+"""The pages of the site as .qmd: the report with links to the site's pages, and the pages files, tables and search.
 
-All have the template of the report, so that `quarto render` of the folder gives the site's pages.
+All use the template of the report, so `quarto render` of the folder gives the pages of the site.
 """
 
 import re
@@ -16,104 +16,106 @@ from ttf.page.publication_record import Publication
 from ttf.page.render.packing import as_json
 from ttf.page.report.blocks import raw
 from ttf.page.report.citation import cited
-from ttf.page.report.trace_page import Entry, Frame, data_of_scripts
+from ttf.page.report.trace_page import Entry, Frame, embed_script_data
 
 MARK = "<!-- more pages -->"
-OF_THE_SITE = {"files": "Files", "tables": "Tables and their columns", "search": "Search"}
+SITE_PAGES = {"files": "Files", "tables": "Tables and their columns", "search": "Search"}
 _RAW = re.compile(r"^```\{=html\}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FRONT = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _MARKS = re.compile(r"\[([^\]]*)\]\([^)]*\)|[*_`]|^:::+.*$|\[?@[\w-]+[^\]\s]*\]?", re.MULTILINE)
-# What of a place in a page is searched.
+# Characters of a searchable place that the index keeps.
 LONGEST = 600
 
 
 def sources(
     reports: Mapping[str, str],
     titles: Mapping[str, str],
-    about: Publication,
+    publication: Publication,
     bodies: Mapping[str, str],
     macros: ModuleType,
 ) -> dict[str, str]:
-    """File -> text of the project: the pages, the index of the search, and what Quarto is to know.
+    """Return file -> text of the project: the pages, the search index, and the settings of Quarto.
 
     reports: page -> .qmd of the report; titles: page -> its title; bodies: HTML of the pages `files` and `tables`.
     """
     texts = {}
     for page, text in reports.items():
-        entries = [Entry(title, f"{name}.html") for name, title in OF_THE_SITE.items()]
-        # The comparison of several traces is not on paper.
+        entries = [Entry(title, f"{name}.html") for name, title in SITE_PAGES.items()]
+        # The comparison of several traces has no PDF.
         if page != "index" or len(reports) == 1:
             entries.append(Entry("The report as a PDF", f"{'report' if page == 'index' else page}.pdf"))
         texts[f"{page}.qmd"] = text.replace(MARK, str(macros.more_pages("Site", entries)))
-    for name, title in OF_THE_SITE.items():
+    for name, title in SITE_PAGES.items():
         body = bodies.get(name) or str(macros.search())
-        texts[f"{name}.qmd"] = _page(name, title, titles, about, body, macros)
-    index = [entry for page, text in reports.items() for entry in found_in(text, page, titles[page])]
+        texts[f"{name}.qmd"] = _page(name, title, titles, publication, body, macros)
+    index = [entry for page, text in reports.items() for entry in index_page(text, page, titles[page])]
     texts["search-index.js"] = f"window.searchIndex = {as_json(index)};\n"
     project = {"project": {"type": "default", "output-dir": "_site", "resources": ["search-index.js"]}}
     texts["_quarto.yml"] = yaml.safe_dump(project, sort_keys=False)
     return texts
 
 
-def _page(name: str, title: str, titles: Mapping[str, str], about: Publication, body: str, macros: ModuleType) -> str:
-    frame = Frame(title, False, about.version, cited(about, about.title, "", "site"), numbers=False)
+def _page(
+    name: str, title: str, titles: Mapping[str, str], publication: Publication, body: str, macros: ModuleType
+) -> str:
+    frame = Frame(title, False, publication.version, cited(publication, publication.title, "", "site"), numbers=False)
     frame.top = [{"anchor": "content", "title": title}]
-    of_site = [Entry(text, f"{page}.html", current=page == name) for page, text in OF_THE_SITE.items()]
-    frame.groups = [("Report", [Entry(text, f"{page}.html") for page, text in titles.items()]), ("Site", of_site)]
+    site_entries = [Entry(text, f"{page}.html", current=page == name) for page, text in SITE_PAGES.items()]
+    frame.groups = [("Report", [Entry(text, f"{page}.html") for page, text in titles.items()]), ("Site", site_entries)]
     html = f'{macros.opening(frame)}<section id="content"><h1>{title}</h1>\n{body}</section>{macros.closing(frame)}'
-    html += data_of_scripts({}, frame.citation)
-    return frame.front(f"{title}. {about.description}") + raw(html.replace(MARK, ""))
+    html += embed_script_data({}, frame.citation)
+    return frame.front(f"{title}. {publication.description}") + raw(html.replace(MARK, ""))
 
 
-def found_in(qmd: str, page: str, trace: str) -> list[dict[str, str]]:
-    """Places of a page of the report that can be found: its sections, headings, charts, tables and numbers."""
-    places = _Places()
-    for place, part in enumerate(_RAW.split(_FRONT.sub("", qmd))):
-        if place % 2:
-            places.feed(part)
+def index_page(qmd: str, page: str, trace: str) -> list[dict[str, str]]:
+    """Return the search index of a report page: its sections, headings, charts, tables and numbers."""
+    place_texts = _PlaceTexts()
+    for index, part in enumerate(_RAW.split(_FRONT.sub("", qmd))):
+        if index % 2:
+            place_texts.feed(part)
         else:
-            places.handle_data(_MARKS.sub(r"\1", unescape(re.sub(r"<[^>]*>", "", part))))
+            place_texts.handle_data(_MARKS.sub(r"\1", unescape(re.sub(r"<[^>]*>", "", part))))
             for table in re.findall(r"\{#(table-[\w-]+)", part):
-                places.begin(table)
+                place_texts.begin(table)
     return [
         {"page": f"{page}.html", "trace": trace, "id": name, "text": " ".join(text.split())[:LONGEST]}
-        for name, text in places.texts.items()
+        for name, text in place_texts.texts.items()
         if text.strip()
     ]
 
 
-class _Places(HTMLParser):
-    """id of a place -> its text; drawings, scripts and lists of contents are left out."""
+class _PlaceTexts(HTMLParser):
+    """Collects id of a place -> its text, without drawings, scripts and lists of contents."""
 
-    _LEFT_OUT = ("svg", "script", "style", "nav", "select", "form")
+    _SKIPPED_TAGS = ("svg", "script", "style", "nav", "select", "form")
 
     def __init__(self) -> None:
         super().__init__()
         self.texts: dict[str, str] = {}
-        self._at, self._out = "", 0
+        self._place_id, self._skip_depth = "", 0
 
     def begin(self, name: str) -> None:
-        self._at = name
+        self._place_id = name
         self.texts.setdefault(name, "")
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._out += tag in self._LEFT_OUT
+        self._skip_depth += tag in self._SKIPPED_TAGS
         name = dict(attrs).get("id")
-        if name and tag in ("section", "details", "figure", "h3", "h4", "tr") and not self._out:
+        if name and tag in ("section", "details", "figure", "h3", "h4", "tr") and not self._skip_depth:
             self.begin(name)
 
     def handle_endtag(self, tag: str) -> None:
-        self._out -= tag in self._LEFT_OUT
+        self._skip_depth -= tag in self._SKIPPED_TAGS
 
     def handle_data(self, data: str) -> None:
-        if self._at and not self._out:
-            self.texts[self._at] += f" {data}"
+        if self._place_id and not self._skip_depth:
+            self.texts[self._place_id] += f" {data}"
 
 
-def write(texts: Mapping[str, str], beside: Iterable[Path], folder: Path) -> None:
-    """The project in `folder`, with the files `beside`."""
+def write(texts: Mapping[str, str], extra_files: Iterable[Path], folder: Path) -> None:
+    """Write the project and its extra files into `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
-    for file in beside:
+    for file in extra_files:
         (folder / file.name).write_bytes(file.read_bytes())

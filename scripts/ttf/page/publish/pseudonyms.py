@@ -1,7 +1,7 @@
-"""Published copies of tables: without the names of people and machines, and harmless in a spreadsheet.
+"""Published copies of tables: without names of people and machines, and safe in a spreadsheet.
 
-Both go by the contract of the table. A name that stands for another is an HMAC of it, so that it is the same in every
-table and after every run with the same key, and nobody without the key can try names until one fits.
+The contract of a table decides which columns change. A pseudonym is an HMAC of the name: the same in every table and
+run with the same key, and without the key nobody can test guesses of names.
 """
 
 import hashlib
@@ -12,8 +12,8 @@ import polars as pl
 
 from ttf.engine.contract import ANYBODY, NOBODY, TEXT, Column, Table
 
-# What a row may be of that names nobody: the values of such columns of a cluster, and requests, stay as they are.
-OF_NOBODY = (
+# Kinds whose values identify nobody, such as properties of a cluster and requests; they stay as they are.
+ANONYMOUS_KINDS = (
     "all batch cage clock cpu_milli cpu_request cpu_type cpus gpu_count gpu_milli gpu_request gpu_share gpu_type gpus "
     "group history hour instances job_size level machine_type mem_mib memory memory_request model month nodes outcome "
     "partition planned qos queue_s run_length runtime_s size submit_s system task tasks time_limit weekday workload "
@@ -23,52 +23,53 @@ _LETTERS = 12
 
 
 def pseudonym(text: str, kind: str, key: bytes) -> str:
-    """user-3f9a2c51d07e, of a name or a text; kind: user, account, node ... The same name of two kinds has two."""
+    """Return the pseudonym user-3f9a2c51d07e of a name; kind: user, account, node ..., part of the hashed text."""
     digest = hmac.new(key, f"{kind}\0{text}".encode(), hashlib.sha256).hexdigest()
     return f"{kind}-{digest[:_LETTERS]}"
 
 
 def pseudonymised(frame: pl.DataFrame, table: Table, key: bytes) -> pl.DataFrame:
-    """A frame of this contract in which nobody is named; blanks stay blank.
+    """Replace all names in a frame by pseudonyms; blanks stay blank.
 
-    Rows stay in their order, but for those in the order of the names, which then are in that of the pseudonyms.
+    Rows keep their order, except that rows sorted by name become sorted by pseudonym.
     """
-    named = {name: column for name, column in table.columns.items() if column.kind == TEXT and column.names != NOBODY}
-    frame = frame.with_columns(_column(frame, name, column, key) for name, column in named.items())
-    for name in (name for name, column in named.items() if column.sorted):
-        frame = _in_order(frame, table, name)
+    texts = {name: column for name, column in table.columns.items() if column.kind == TEXT and column.names != NOBODY}
+    frame = frame.with_columns(_pseudonymise_column(frame, name, column, key) for name, column in texts.items())
+    for name in (name for name, column in texts.items() if column.sorted):
+        frame = _sort_by_pseudonym(frame, table, name)
     return frame
 
 
-def _in_order(frame: pl.DataFrame, table: Table, name: str) -> pl.DataFrame:
+def _sort_by_pseudonym(frame: pl.DataFrame, table: Table, name: str) -> pl.DataFrame:
     columns = list(table.columns)
-    before = [column for column in columns[: columns.index(name)] if table.columns[column].kind == TEXT]
-    is_kept = pl.col(table.columns[name].by).is_in(OF_NOBODY.split())
-    by = pl.when(~is_kept).then(name).fill_null("")
-    return frame.sort(pl.struct(before).rle_id(), by, maintain_order=True)
+    columns_before = [column for column in columns[: columns.index(name)] if table.columns[column].kind == TEXT]
+    is_anonymous = pl.col(table.columns[name].by).is_in(ANONYMOUS_KINDS.split())
+    sort_key = pl.when(~is_anonymous).then(name).fill_null("")
+    return frame.sort(pl.struct(columns_before).rle_id(), sort_key, maintain_order=True)
 
 
-def _column(frame: pl.DataFrame, name: str, column: Column, key: bytes) -> pl.Series:
+def _pseudonymise_column(frame: pl.DataFrame, name: str, column: Column, key: bytes) -> pl.Series:
     kinds = frame[column.by] if column.by else [column.of] * frame.height
-    said = {row: _said(*row, column, key) for row in set(zip(frame[name], kinds, strict=True))}
-    return pl.Series(name, [said[row] for row in zip(frame[name], kinds, strict=True)], dtype=pl.String)
+    text_by_cell = {row: _pseudonymise_cell(*row, column, key) for row in set(zip(frame[name], kinds, strict=True))}
+    return pl.Series(name, [text_by_cell[row] for row in zip(frame[name], kinds, strict=True)], dtype=pl.String)
 
 
-def _said(text: str | None, kind: str | None, column: Column, key: bytes) -> str | None:
-    """A cell as it is published. One that is `all` of its kind names nobody."""
-    if text is None or text in ("", "all") or kind in OF_NOBODY.split():
+def _pseudonymise_cell(text: str | None, kind: str | None, column: Column, key: bytes) -> str | None:
+    """Return the published text of a cell; `all` names nobody."""
+    if text is None or text in ("", "all") or kind in ANONYMOUS_KINDS.split():
         return text
     if column.names == ANYBODY and column.ours and re.fullmatch(column.ours, text):
         return text
     return pseudonym(text, kind or column.of, key)
 
 
-# Where a spreadsheet takes a text for a formula, also behind blanks and marks that are not seen.
+# Texts that a spreadsheet evaluates as a formula, also after blanks and invisible characters.
 _FORMULA = r"^(?:[\s\p{Cf}]*[=+\-@＝＋－＠]|[\t\r\n])"
 
 
-def neutral(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
-    """The frame with an apostrophe before each text that a spreadsheet would reckon with; numbers are what they are."""
+def escape_formulas(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
+    """Put an apostrophe before each text that a spreadsheet would evaluate; numbers stay."""
     texts = [pl.col(name) for name, column in table.columns.items() if column.kind == TEXT]
-    said = (pl.when(of.str.contains(_FORMULA)).then("'" + of).otherwise(of).name.keep() for of in texts)
-    return frame.with_columns(said)
+    return frame.with_columns(
+        pl.when(text.str.contains(_FORMULA)).then("'" + text).otherwise(text).name.keep() for text in texts
+    )

@@ -1,7 +1,7 @@
-"""How the results were made, for ro-crate-metadata.json: Process, Workflow and Provenance Run Crate 0.5.
+"""The run for ro-crate-metadata.json: Process, Workflow and Provenance Run Crate 0.5.
 
-A job of Snakemake is an action of a script on inputs, with results; the run is an action of the workflow; the engine
-organised it. All of it is told by the manifest, which knows no times: neither do the actions.
+A Snakemake job is an action of a script on inputs, with results; the run is an action of the workflow, organised by the
+engine. Everything comes from the manifest, which has no times, so the actions have none.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -12,28 +12,29 @@ from ttf.page.publish.entities import entity, ids, refer
 _RUNS = "https://w3id.org/ro/wfrun"
 _VERSION = "0.5"
 WORKFLOW_CRATE = "https://w3id.org/workflowhub/workflow-ro-crate/1.0"
-RUN, ENGINE, ORGANISED = "#run", "#engine", "#organised"
+RUN, ENGINE, ORGANISATION = "#run", "#engine", "#organised"
 
 
-def run_of(
+def describe_run(
     manifest: Mapping, parts: Iterable[str], workflow: str, version: str, agent: dict | list[dict]
 ) -> tuple[list[dict], dict, dict]:
-    """(entities, what the root says more, what the workflow says more) of a run.
+    """Return (entities, additional facts of the root, additional facts of the workflow) of a run.
 
-    parts: the ids of the files in the crate; what is not among them, raw files and tables with a row per job, is
-    described by its name, size and SHA-256. workflow: the id of the workflow; version: of Snakemake; agent: who ran it.
+    parts: the ids of the files in the crate. Files outside it (raw files, tables with a row per job) get an entity with
+    name, size and SHA-256. workflow: the id of the workflow; version: of Snakemake; agent: who ran it.
     """
-    known = manifest["raw"] | manifest["products"]
-    there = set(parts)
+    files = manifest["raw"] | manifest["products"]
+    part_ids = set(parts)
 
-    def of(path: str) -> str:
-        return quote(path) if quote(path) in there else f"#file/{quote(path)}"
+    def file_id(path: str) -> str:
+        return quote(path) if quote(path) in part_ids else f"#file/{quote(path)}"
 
     jobs = {name: job for name, job in manifest["jobs"].items() if job["script"]}
     rules = {job["rule"]: job["script"] for job in jobs.values()}
-    named = {path for job in jobs.values() for path in (*job["inputs"], *job["outputs"])}
-    elsewhere = [_elsewhere(of(path), path, known.get(path, {})) for path in sorted(named) if of(path) not in there]
-    actions = [_action(name, job, of, agent) for name, job in jobs.items()]
+    job_files = {path for job in jobs.values() for path in (*job["inputs"], *job["outputs"])}
+    external_paths = sorted(path for path in job_files if file_id(path) not in part_ids)
+    external_files = [_external_file(file_id(path), path, files.get(path, {})) for path in external_paths]
+    actions = [_action(name, job, file_id, agent) for name, job in jobs.items()]
     steps = [
         entity(f"#step/{rule}", "HowToStep", name=rule, workExample=refer(script)) for rule, script in rules.items()
     ]
@@ -54,12 +55,12 @@ def run_of(
         instrument=refer(workflow),
         description="All jobs of the study, from raw tables to pages",
         agent=agent,
-        object=refer(*(of(path) for path in sorted(manifest["raw"]))) or None,
-        result=refer(*(quote(path) for path in sorted(manifest["products"]) if quote(path) in there)),
+        object=refer(*(file_id(path) for path in sorted(manifest["raw"]))) or None,
+        result=refer(*(quote(path) for path in sorted(manifest["products"]) if quote(path) in part_ids)),
     )
     engine = entity(ENGINE, "SoftwareApplication", name="Snakemake", url="https://snakemake.github.io", version=version)
-    organised = entity(
-        ORGANISED,
+    organisation = entity(
+        ORGANISATION,
         "OrganizeAction",
         name="The jobs of the run, by Snakemake",
         instrument=refer(ENGINE),
@@ -73,12 +74,13 @@ def run_of(
         for kind in ("process", "workflow", "provenance")
     ]
     profiles.append(entity(WORKFLOW_CRATE, "CreativeWork", name="Workflow RO-Crate", version="1.0"))
-    of_root = {"conformsTo": ids(profiles), "mentions": ids([run, organised, *actions])}
-    of_workflow = {"hasPart": refer(*sorted(set(rules.values()))), "step": ids(steps)}
-    return [*profiles, run, engine, organised, *steps, *controls, *actions, *elsewhere], of_root, of_workflow
+    root_facts = {"conformsTo": ids(profiles), "mentions": ids([run, organisation, *actions])}
+    workflow_facts = {"hasPart": refer(*sorted(set(rules.values()))), "step": ids(steps)}
+    entities = [*profiles, run, engine, organisation, *steps, *controls, *actions, *external_files]
+    return entities, root_facts, workflow_facts
 
 
-def _action(name: str, job: Mapping, of: Callable[[str], str], agent: dict | list[dict]) -> dict:
+def _action(name: str, job: Mapping, file_id: Callable[[str], str], agent: dict | list[dict]) -> dict:
     return entity(
         f"#job/{quote(name)}",
         "CreateAction",
@@ -86,11 +88,11 @@ def _action(name: str, job: Mapping, of: Callable[[str], str], agent: dict | lis
         description=f"Rule {job['rule']}",
         agent=agent,
         instrument=refer(job["script"]),
-        object=refer(*map(of, job["inputs"])) or None,
-        result=refer(*map(of, job["outputs"])),
+        object=refer(*map(file_id, job["inputs"])) or None,
+        result=refer(*map(file_id, job["outputs"])),
     )
 
 
-def _elsewhere(at: str, path: str, about: Mapping) -> dict:
-    size = str(about["size"]) if "size" in about else None
-    return entity(at, "CreativeWork", name=path, contentSize=size, sha256=about.get("sha256"))
+def _external_file(entity_id: str, path: str, facts: Mapping) -> dict:
+    size = str(facts["size"]) if "size" in facts else None
+    return entity(entity_id, "CreativeWork", name=path, contentSize=size, sha256=facts.get("sha256"))

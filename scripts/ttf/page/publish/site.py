@@ -1,4 +1,4 @@
-"""The site: the pages, every table and chart as a file, and an index of them. Any host of static files serves it."""
+"""The site: the pages, every table and chart as a file, and an index. Any static file host can serve it."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -11,120 +11,121 @@ from ttf.page.publication_record import Publication
 from ttf.page.publish.files import Published
 
 RUN_REPORT = "snakemake-report.html"
-# Where the workflow's description links to (workflow/report/workflow.rst); the page lies beside it on the site.
+# The link in workflow/report/workflow.rst; on the site, the page lies next to it.
 PAGE_OF_STUDY = re.compile(r"\.\./results/studies/[\w-]+/report/index\.html")
 
-_SAID = {"source": "Source", "licence": "Licence", "citation": "Please cite"}
+_LABELS = {"source": "Source", "licence": "Licence", "citation": "Please cite"}
 
 
-def index_of(files: Iterable[Published], about: Publication) -> str:
-    """The body of the page of files: each with its size and what it is, the formats of one chart in one row."""
-    by_folder: dict[str, list[Published]] = {}
+def index_of(files: Iterable[Published], publication: Publication) -> str:
+    """Return the body of the page of files: name, size and description; one row for all formats of a chart."""
+    files_by_folder: dict[str, list[Published]] = {}
     for file in files:
-        by_folder.setdefault(file.path.partition("/")[0] if "/" in file.path else "", []).append(file)
-    sections = [_section(folder, found, about) for folder, found in sorted(by_folder.items())]
-    return f"<p>{escape(about.description)}</p>\n{''.join(sections)}"
+        files_by_folder.setdefault(file.path.partition("/")[0] if "/" in file.path else "", []).append(file)
+    sections = [_section(folder, folder_files, publication) for folder, folder_files in sorted(files_by_folder.items())]
+    return f"<p>{escape(publication.description)}</p>\n{''.join(sections)}"
 
 
-def readme_of(about: Publication, own: str = "") -> str:
-    """README.md of the site; of the results in the archive, where the files of the study lie in the folder `own`."""
-    report = f"{own}report/" if own else ""
-    lines = [f"# {_plain(about.title)}", "", _plain(about.description), ""]
+def readme_of(publication: Publication, study_folder: str = "") -> str:
+    """Return README.md of the site, or of the archive, where the study's files lie in `study_folder`."""
+    report = f"{study_folder}report/" if study_folder else ""
+    lines = [f"# {_escape_markdown(publication.title)}", "", _escape_markdown(publication.description), ""]
     lines += [
         "| where | what |",
         "|---|---|",
-        *_pages_of(report, len(about.traces)),
-        *([] if own else ["| `files.html` | every file here with its size and what it is |"]),
-        *([] if own else ["| `tables.html` | what every column of every table is |"]),
-        *([] if own else ["| `search.html` | a search over all pages |"]),
+        *_page_rows(report, len(publication.traces)),
+        *([] if study_folder else ["| `files.html` | every file here with its size and description |"]),
+        *([] if study_folder else ["| `tables.html` | every column of every table |"]),
+        *([] if study_folder else ["| `search.html` | a search over all pages |"]),
         "| `<trace>/tables/*.csv` | estimates with n and intervals; units in the column names (`_s`: seconds) |",
-        f"| `<trace>/figures/` | charts: Vega-Lite with the rows drawn, SVG{'' if own else ', PNG'} |",
+        f"| `<trace>/figures/` | charts: Vega-Lite with the rows drawn, SVG{'' if study_folder else ', PNG'} |",
         "| `<trace>/metrics.json` | every number of the report's text: value, unit, n, source |",
-        f"| `{own}scorecard.csv` | published findings beside what these traces give |",
-        f"| `{own}config.yaml` | the configuration of the run |",
+        f"| `{study_folder}scorecard.csv` | published findings compared with these traces |",
+        f"| `{study_folder}config.yaml` | the configuration of the run |",
         "",
         "Raw records and tables with a row per job are not here. "
         + (
-            "Users, accounts and nodes have pseudonyms, and what people wrote is left out."
-            if about.pseudonyms
+            "Users, accounts and nodes have pseudonyms, and texts that people wrote are left out."
+            if publication.pseudonyms
             else "Users, accounts and nodes are named as in the traces."
         ),
-        "In tables, a text that a spreadsheet would take for a formula has an apostrophe before it.",
+        "In tables, an apostrophe precedes each text that a spreadsheet would evaluate as a formula.",
         f"`{seal.NAME}` lists the files with their SHA-256; `make verify FOLDER=` of the workflow checks them.",
         "",
         "## Traces",
         "",
     ]
-    for name, entry in about.traces.items():
+    for name, entry in publication.traces.items():
         synthetic = (
             " **Synthetic: no finding from it says anything about a real cluster.**" if entry["synthetic"] else ""
         )
-        lines.append(f"- **{name}**: {_plain(entry.get('title', 'no title in the registry'))}.{synthetic}")
-        lines += [f"  {word}: {_plain(entry[key])}." for key, word in _SAID.items() if entry.get(key)]
-    creators = "; ".join(creator.name for creator in about.creators)
-    lines += ["", f"By {_plain(creators)}, version {_plain(about.version)}, licence {_plain(about.license)}."]
+        lines.append(f"- **{name}**: {_escape_markdown(entry.get('title', 'no title in the registry'))}.{synthetic}")
+        lines += [f"  {word}: {_escape_markdown(entry[key])}." for key, word in _LABELS.items() if entry.get(key)]
+    creators = "; ".join(creator.name for creator in publication.creators)
+    version, licence = _escape_markdown(publication.version), _escape_markdown(publication.license)
+    lines += ["", f"By {_escape_markdown(creators)}, version {version}, licence {licence}."]
     return "\n".join(lines) + "\n"
 
 
-def _pages_of(report: str, traces: int) -> list[str]:
-    page, paper = ("index", "report") if traces == 1 else ("<trace>", "<trace>")
-    compared = [] if traces == 1 else [f"| `{report}index.html` | the comparison of the traces |"]
+def _page_rows(report: str, traces: int) -> list[str]:
+    page, pdf = ("index", "report") if traces == 1 else ("<trace>", "<trace>")
+    comparison = [] if traces == 1 else [f"| `{report}index.html` | the comparison of the traces |"]
     return [
-        *compared,
+        *comparison,
         f"| `{report}{page}.html` | the report, one page that needs no network |",
-        f"| `{report}{paper}.pdf` | the same on paper |",
+        f"| `{report}{pdf}.pdf` | the report as a PDF |",
     ]
 
 
-def _section(folder: str, files: list[Published], about: Publication) -> str:
-    entry = about.traces.get(folder)
+def _section(folder: str, files: list[Published], publication: Publication) -> str:
+    entry = publication.traces.get(folder)
     title = folder if entry else {"": "The whole study", "comparison": "Comparison of the traces"}.get(folder, folder)
     text = f'<h2 id="folder-{quote(folder)}">{escape(title)}</h2>\n'
     if entry:
-        text += _about_trace(entry)
+        text += _trace_paragraphs(entry)
     charts: dict[str, list[Published]] = {}
     for file in files:
-        in_figures = PurePosixPath(file.path).parent.name == "figures"
-        charts.setdefault(file.path.split(".")[0] if in_figures else file.path, []).append(file)
-    rows = "".join(_row(same) for same in charts.values())
-    head = '<tr><th class="l">File and size</th><th class="l">What it is</th></tr>'
+        is_figure = PurePosixPath(file.path).parent.name == "figures"
+        charts.setdefault(file.path.split(".")[0] if is_figure else file.path, []).append(file)
+    rows = "".join(_row(formats) for formats in charts.values())
+    head = '<tr><th class="l">File and size</th><th class="l">Description</th></tr>'
     return f'{text}<div class="scroll"><table>\n{head}\n{rows}</table></div>\n'
 
 
-def _about_trace(entry: Mapping) -> str:
+def _trace_paragraphs(entry: Mapping) -> str:
     text = f"<p>{escape(entry.get('title', ''))}</p>\n" if entry.get("title") else ""
     if entry["synthetic"]:
         text += '<p class="synthetic">Synthetic: no finding from it says anything about a real cluster.</p>\n'
-    said = [f'<p class="what">{word}: {escape(entry[key])}</p>\n' for key, word in _SAID.items() if entry.get(key)]
-    return text + "".join(said)
+    labelled = [(label, escape(entry[key])) for key, label in _LABELS.items() if entry.get(key)]
+    return text + "".join(f'<p class="what">{label}: {value}</p>\n' for label, value in labelled)
 
 
 def _row(files: list[Published]) -> str:
-    """One row for a file, or for the formats of one chart."""
+    """Return one row for a file, or for the formats of one chart."""
     first = files[0]
     links = [
         f'<a href="{quote(file.path)}">{escape(PurePosixPath(file.path).name)}</a> '
         f'<span class="size">{size_in_words(len(file.content))}</span>'
         for file in files
     ]
-    # The picture for slides is made of the drawing when the site is.
+    # The site gets a PNG of each SVG.
     drawings = [file.path for file in files if file.path.endswith(".svg")]
     links += [f'<a href="{quote(path[:-3])}png">{escape(PurePosixPath(path).stem)}.png</a>' for path in drawings]
-    what = escape(first.name)
+    description = escape(first.name)
     if first.what:
-        what += f'<br><span class="what">{escape(first.what)}</span>'
-    return f'<tr><td class="l">{"<br>".join(links)}</td><td class="l">{what}</td></tr>\n'
+        description += f'<br><span class="what">{escape(first.what)}</span>'
+    return f'<tr><td class="l">{"<br>".join(links)}</td><td class="l">{description}</td></tr>\n'
 
 
 def size_in_words(size: int) -> str:
-    """1.2 MB, of 1,000 kB."""
+    """Format a size in decimal units: 1.2 MB."""
     for unit, scale in (("MB", 1_000_000), ("kB", 1_000)):
         if size >= scale:
             return f"{size / scale:,.1f} {unit}"
     return f"{size} B"
 
 
-def _plain(text: str) -> str:
-    """A text on one line of Markdown in which no character means anything but itself."""
-    flat = escape(" ".join(str(text).split()), quote=False)
-    return "".join(f"\\{sign}" if sign in "\\`*_[]|#$" else sign for sign in flat)
+def _escape_markdown(text: str) -> str:
+    """Return a text on one line with all Markdown characters escaped."""
+    line = escape(" ".join(str(text).split()), quote=False)
+    return "".join(f"\\{char}" if char in "\\`*_[]|#$" else char for char in line)

@@ -1,7 +1,7 @@
-"""The charts of the page, and the program that draws them anew, in little room.
+"""Compressed charts for the page, and the program that redraws them.
 
-Rows stand as columns, in which deflate finds what repeats: 57 kB for 40 charts, against 77 kB as rows. The files under
-figures/ stay as they are. Both are base64 of deflated text, which the page inflates when it is first asked for.
+Data are stored by column, which deflates better: 57 kB for 40 charts, against 77 kB by row. Both parts are base64 of
+deflated text, which the page inflates on first use.
 """
 
 import base64
@@ -13,33 +13,33 @@ from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 
-# What is left of a number: more than can be seen, and enough for a tooltip.
+# Significant digits of a number: more than a drawing shows, and enough for a tooltip.
 DIGITS = 5
-# The program knows the first; the page has the look once for all charts, and the title above the drawing.
-OF_THE_PAGE = ("$schema", "config", "title")
+# The program knows the schema; the page holds one config for all charts, and the titles.
+PAGE_FIELDS = ("$schema", "config", "title")
 
 
 def packed(charts: Mapping[str, dict]) -> dict[str, dict]:
-    """Vega-Lite specifications by name, without title and look, and with columns in place of rows."""
-    return {name: _light(spec) for name, spec in charts.items()}
+    """Return Vega-Lite specifications by name, without title and config, with data by column."""
+    return {name: _reduce_spec(spec) for name, spec in charts.items()}
 
 
 def as_json(value: object) -> str:
-    """JSON for a script element of the page."""
+    """Return JSON that is safe in a script element of the page."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
-    # A "<" can stand only inside a string of the JSON: escaped, nothing in it can end the script or mean a shortcode.
+    # JSON has "<" only in strings; escaped, it can neither end the script nor start a shortcode.
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 def deflated(text: str) -> str:
-    """A text as base64 of what deflate makes of it: less than half as long."""
+    """Return the deflated text as base64: less than half as long."""
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode("ascii")
 
 
 def chart_program(folder: Path) -> str:
-    """Read the program that draws charts from a file in `folder`; without one, make it and write it there if possible.
+    """Return the program that draws charts, from the cache in `folder` or bundled anew and cached there.
 
-    The folder belongs to the environment, whose packages make the same program each time: 1.4 s of processor time.
+    The folder belongs to the environment, whose packages fix the program. Bundling takes 1.4 s of processor time.
     """
     path = folder / f"vega-{version('vl-convert-python')}.js"
     with suppress(OSError):
@@ -49,27 +49,27 @@ def chart_program(folder: Path) -> str:
     program = vl_convert.javascript_bundle()
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
-        half = path.with_suffix(f".{os.getpid()}")
-        half.write_bytes(program.encode())
-        half.replace(path)
+        unfinished = path.with_suffix(f".{os.getpid()}")
+        unfinished.write_bytes(program.encode())
+        unfinished.replace(path)
     return program
 
 
-def _light(spec: dict) -> dict:
-    light = {name: value for name, value in spec.items() if name not in OF_THE_PAGE}
-    if "datasets" in light:
-        light["datasets"] = {name: _columns(rows) for name, rows in light["datasets"].items()}
-    return light
+def _reduce_spec(spec: dict) -> dict:
+    reduced = {name: value for name, value in spec.items() if name not in PAGE_FIELDS}
+    if "datasets" in reduced:
+        reduced["datasets"] = {name: _columns(rows) for name, rows in reduced["datasets"].items()}
+    return reduced
 
 
 def _columns(rows: list[dict]) -> dict:
-    """The number of rows, and their columns. A blank and a value that is not there are the same to a chart."""
+    """Return the number of rows, and the columns; a chart treats null and missing values the same."""
     names = sorted({name for row in rows for name in row})
-    return {"rows": len(rows), "columns": {name: [_rounded(row.get(name)) for row in rows] for name in names}}
+    return {"rows": len(rows), "columns": {name: [_round(row.get(name)) for row in rows] for name in names}}
 
 
-def _rounded(value: object) -> object:
+def _round(value: object) -> object:
     if not isinstance(value, float):
         return value
-    short = float(f"{value:.{DIGITS}g}")
-    return int(short) if short.is_integer() and abs(short) < 1e15 else short
+    rounded = float(f"{value:.{DIGITS}g}")
+    return int(rounded) if rounded.is_integer() and abs(rounded) < 1e15 else rounded

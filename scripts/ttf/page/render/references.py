@@ -1,6 +1,6 @@
-"""References within a page, and headings of folds: made here, so that every renderer gives the same page.
+"""References within a page, and headings of folds, resolved here so that every renderer gives the same page.
 
-In the templates a table or figure is referred to as @tbl-name or @fig-name, a heading of a fold is ### Title {#id}.
+Templates refer to a table or figure as @tbl-name or @fig-name; a heading of a fold is ### Title {#id}.
 """
 
 import re
@@ -12,31 +12,31 @@ from ttf.engine.words import NO_BREAK
 _RAW = re.compile(r"^(```\{=html\}\n.*?^```$)", re.MULTILINE | re.DOTALL)
 _REFERENCE = re.compile(r"(?<![\w&#;@/])@((?:fig|tbl|sec)-[\w-]*\w)")
 _HEADING = re.compile(r"^(#{3,4}) (.*?) \{#([\w-]+)\}$", re.MULTILINE)
-_PLACES = {"fig": "chart", "tbl": "table"}
+_PREFIXES = {"fig": "chart", "tbl": "table"}
 
 
-def place_of(name: str) -> str:
-    """The id of what is referred to: chart-name, table-name, or that of the heading itself."""
+def target_id(name: str) -> str:
+    """Return the id of the target: chart-name, table-name, or that of the heading itself."""
     kind, _, rest = name.partition("-")
-    return f"{_PLACES[kind]}-{rest}" if kind in _PLACES else name
+    return f"{_PREFIXES[kind]}-{rest}" if kind in _PREFIXES else name
 
 
-def resolved(text: str, places: Mapping[str, str]) -> str:
-    """The text with links for references, and headings as HTML. places: tbl-name or fig-name -> what it is called here.
+def resolve_references(text: str, labels: Mapping[str, str]) -> str:
+    """Return the text with links for references, and headings as HTML. labels: tbl-name or fig-name -> its label.
 
-    Raises StudyError for a reference to what is not in the page.
+    Raises StudyError for a reference without a target in the page.
     """
     sections = {name for block in _RAW.split(text)[::2] for _, _, name in _HEADING.findall(block)}
 
-    def link(at: re.Match) -> str:
-        name = at[1]
-        if name not in places and name not in sections:
+    def link(match: re.Match) -> str:
+        name = match[1]
+        if name not in labels and name not in sections:
             raise StudyError(f"the page refers to @{name}, which is not in it")
-        called = places[name].replace(" ", NO_BREAK) if name in places else "there"
-        return f"[{called}](#{place_of(name)})"
+        label = labels[name].replace(" ", NO_BREAK) if name in labels else "there"
+        return f"[{label}](#{target_id(name)})"
 
-    def heading(at: re.Match) -> str:
-        return f'```{{=html}}\n<h{len(at[1])} id="{at[3]}">{at[2]}</h{len(at[1])}>\n```'
+    def heading(match: re.Match) -> str:
+        return f'```{{=html}}\n<h{len(match[1])} id="{match[3]}">{match[2]}</h{len(match[1])}>\n```'
 
     parts = _RAW.split(text)
     parts[::2] = [_REFERENCE.sub(link, _HEADING.sub(heading, part)) for part in parts[::2]]

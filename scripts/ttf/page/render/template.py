@@ -1,6 +1,6 @@
-"""The template that both renderers fill: report/page.html with the style, the scripts and the chart program in it.
+"""The template for both renderers: report/page.html with style, scripts and chart program.
 
-Nothing in a page comes from a network, and the chart program is text until somebody asks for it.
+A page loads nothing from a network. The chart program is compressed text until a reader explores a chart.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from ttf.display.charts.theme import tokens_style
 
 
 def template(folder: Path, vega: str) -> str:
-    """The template of Pandoc, from the files of the folder report/. vega: the chart program, deflated, as base64."""
+    """Return the Pandoc template from the files in report/. vega: the chart program, deflated, as base64."""
     page = folder / "page"
     scripts = "\n".join(file.read_text(encoding="utf-8") for file in sorted(page.glob("*.js")))
     parts = {
@@ -18,10 +18,10 @@ def template(folder: Path, vega: str) -> str:
         "vega": f'<script type="text/plain" id="vega-program">{vega}</script>',
         "script": f"<script>\n(() => {{\n{scripts}\n}})();\n</script>",
     }
-    return _filled((folder / "page.html").read_text(encoding="utf-8"), parts)
+    return _fill_placeholders((folder / "page.html").read_text(encoding="utf-8"), parts)
 
 
-def _filled(template: str, parts: Mapping[str, str]) -> str:
+def _fill_placeholders(template: str, parts: Mapping[str, str]) -> str:
     for name, text in parts.items():
-        template = template.replace(f"<!-- {name} -->", text.replace("$", "$$"))  # which means something to Pandoc
+        template = template.replace(f"<!-- {name} -->", text.replace("$", "$$"))  # $ starts a variable in Pandoc
     return template

@@ -1,1 +1,1 @@
-"""Published findings: what was printed, what the data give, and whether the print agrees with itself."""
+"""Published findings: compared with the data, and checked for internal consistency."""

@@ -1,4 +1,4 @@
-"""The scorecard: every published finding and what the data give."""
+"""The scorecard: every published finding compared with the data."""
 
 import math
 from collections import defaultdict
@@ -16,199 +16,200 @@ NOT_RUN, NOT_COMPUTABLE, SUSPECT = "not run", "not computable", "suspect in the 
 REPRODUCED, DIFFERS = "reproduced", "differs"
 VERDICTS = (REPRODUCED, DIFFERS, SUSPECT, NOT_COMPUTABLE, NOT_RUN)
 
-# Of the clusters whose printed rates are checked against their printed times.
+# Node size of the clusters whose printed rates are checked against their printed times.
 GPUS_PER_NODE = 8
 FORMS = {"v1": ettr_v1, "v2": ettr_v2, "combined": ettr_combined, "renewal": ettr_renewal}
 _REST_OF_PLAN = ("restart_s", "queue_s", "productive_s")
-# Where a row of a table says how many it rests on, the first that it has.
+# Columns with the sample size of a row; the first one present counts.
 _COUNTS = ("n", "ended", "jobs", "rows_read")
 
-# (trace, table) -> the table, or None where the trace has none.
+# (trace, table) -> the table, or None if the trace has none.
 Tables = Callable[[str, str], pl.DataFrame | None]
 
 
 class NotComputable(Exception):
-    """Why a claim's quantity cannot be had; the text is the note of the scorecard."""
+    """A claim's quantity cannot be computed; the message becomes the note of the scorecard."""
 
 
-def quantity(table: pl.DataFrame, asked: Mapping) -> tuple[float, int | None]:
-    """(value, n) of a claim's quantity in a table; n is None where the rows do not say it.
+def quantity(table: pl.DataFrame, query: Mapping) -> tuple[float, int | None]:
+    """Return (value, n) of a claim's quantity in a table; n is None if the rows do not state it.
 
-    asked: column; where: column -> value, list of values, or None for blank; aggregate: sum, max, min, count of the
-    rows' values (numbers in text count as numbers); of: the rows whose sum the value is a share of; over: the column
-    that it is a share of; per: what it is divided by.
-    Raises NotComputable, with the reason that the table gives where its cell is blank.
+    query: column; where: column -> value, list of values, or None for blank; aggregate: sum, max, min or count of the
+    values (numbers in text count as numbers); of: rows whose sum is the base of a share; over: column that is the base
+    of a share; per: divisor.
+    Raises NotComputable, with the reason from the table if its cell is blank.
     """
-    rows = _rows(table, asked.get("where", {}))
-    if asked["column"] not in table.columns:
-        raise NotComputable(f"the table has no column {asked['column']}")
-    aggregate = asked.get("aggregate")
+    rows = _select_rows(table, query.get("where", {}))
+    if query["column"] not in table.columns:
+        raise NotComputable(f"the table has no column {query['column']}")
+    aggregate = query.get("aggregate")
     if aggregate is None and rows.height > 1:
         raise NotComputable(f"{rows.height} rows of the table match, and one is wanted")
     if rows.height == 0 and aggregate not in ("sum", "count"):
         raise NotComputable("no row of the table matches")
-    values = rows[asked["column"]].cast(pl.Float64, strict=False).drop_nulls()
+    values = rows[query["column"]].cast(pl.Float64, strict=False).drop_nulls()
     if aggregate == "count":
         return float(rows.height), None
     if values.len() == 0 and rows.height:
-        said = list(rows["reason"].drop_nulls()) if "reason" in rows.columns else []
-        raise NotComputable(said[0] if said else "the table leaves it blank")
+        reasons = list(rows["reason"].drop_nulls()) if "reason" in rows.columns else []
+        raise NotComputable(reasons[0] if reasons else "the table leaves it blank")
     value = float({None: values.sum, "sum": values.sum, "max": values.max, "min": values.min}[aggregate]())
-    if "of" in asked or "over" in asked:
-        base = _rows(table, asked["of"])[asked["column"]] if "of" in asked else rows[asked["over"]]
+    if "of" in query or "over" in query:
+        base = _select_rows(table, query["of"])[query["column"]] if "of" in query else rows[query["over"]]
         total = float(base.cast(pl.Float64, strict=False).sum())
         if total == 0:
             raise NotComputable("there is nothing that it could be a share of")
         return value / total, round(total)
-    value /= asked.get("per", 1)
+    value /= query.get("per", 1)
     count = next((name for name in _COUNTS if name in rows.columns), None)
     return value, int(rows[count].sum()) if count and aggregate in (None, "sum") else None
 
 
-def _rows(table: pl.DataFrame, where: Mapping) -> pl.DataFrame:
-    for name, value in where.items():
+def _select_rows(table: pl.DataFrame, filters: Mapping) -> pl.DataFrame:
+    for name, value in filters.items():
         if name not in table.columns:
             raise NotComputable(f"the table has no column {name}")
         if value is None:
             table = table.filter(pl.col(name).is_null())
         else:
             values = value if isinstance(value, list) else [value]
-            table = table.filter(pl.col(name).cast(pl.String).is_in([_text(one) for one in values]))
+            table = table.filter(pl.col(name).cast(pl.String).is_in([_comparable_text(item) for item in values]))
     return table
 
 
-def _text(value: object) -> str:
+def _comparable_text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def projected_mttf_h(gpus: int, failures_per_1000_node_days: float) -> float:
-    """The mean time to failure (h) of a job over whole nodes: 1 / (nodes x rate), GPUS_PER_NODE GPUs a node."""
+    """Return the MTTF (h) of a job on whole nodes: 1 / (nodes x rate), with GPUS_PER_NODE GPUs per node."""
     nodes = -(-gpus // GPUS_PER_NODE)
     return 24 * 1000 / (nodes * failures_per_1000_node_days)
 
 
 def printed_ettr(plan: Mapping) -> float:
-    """The effective training time that a formula gives of printed numbers: see the claims' schema.
+    """Return the ETTR of a formula for printed numbers; see the schema of the claims.
 
-    Raises NotComputable where the approximation is not defined.
+    Raises NotComputable if the approximation is undefined.
     """
     rate = -(-plan["gpus"] // GPUS_PER_NODE) * plan["failures_per_1000_node_days"] / 1000 / SECONDS_A_DAY
     write_s, interval_s = plan["checkpoint_write_s"], plan["checkpoint_interval_s"]
     if interval_s == "daly_young":
         interval_s = float(daly_young_interval_s(rate, write_s))
-    found = float(FORMS[plan["form"]](Plan(rate, interval_s, write_s, *(plan[name] for name in _REST_OF_PLAN))))
-    if math.isnan(found):
+    ettr = float(FORMS[plan["form"]](Plan(rate, interval_s, write_s, *(plan[name] for name in _REST_OF_PLAN))))
+    if math.isnan(ettr):
         raise NotComputable("the formula is not defined there: failures take all of the time")
-    return found
+    return ettr
 
 
 def arithmetic(parts: Sequence[float], whole: float | None = None) -> float:
-    """The sum of printed numbers, exact in decimals, over `whole` if there is one."""
+    """Return the exact decimal sum of printed numbers, divided by `whole` if given."""
     total = sum(Decimal(str(part)) for part in parts)
     return float(total if whole is None else total / Decimal(str(whole)))
 
 
 def scorecard(claims: Sequence[Mapping], study: Sequence[str], tables: Tables) -> pl.DataFrame:
-    """A row per claim in their order, with the columns of SCORECARD.
+    """Return SCORECARD: one row per claim, in order.
 
-    published, computed and tolerance are in the claim's unit; computed is blank unless the trace is in the study and
-    gives it, or it follows from printed numbers alone. verdict: reproduced (|computed - published| <= tolerance, or on
-    the right side of a bound), differs (the note says by how much), suspect in the source (why, and what the data say),
-    not computable (what is missing), not run (the trace is not in the study).
+    published, computed and tolerance are in the unit of the claim; computed is blank unless the trace is in the study
+    and allows it, or it follows from printed numbers alone. verdict: reproduced (|computed - published| <= tolerance,
+    or on the right side of a bound), differs (the note states the difference), suspect in the source (with reason and
+    comparison), not computable (the note states what is missing), not run (the trace is not in the study).
     """
     rows = []
     for claim in claims:
-        absent = [trace for trace in traces_of(claim) if trace not in study]
+        missing_traces = [trace for trace in traces_of(claim) if trace not in study]
         if "missing" in claim:
-            found = {"verdict": NOT_COMPUTABLE, "note": claim["missing"]}
-        elif absent and "table" in claim["quantity"]:
-            verb = "is" if len(absent) == 1 else "are"
-            found = {"verdict": NOT_RUN, "note": f"{', '.join(absent)} {verb} not in this study"}
+            outcome = {"verdict": NOT_COMPUTABLE, "note": claim["missing"]}
+        elif missing_traces and "table" in claim["quantity"]:
+            verb = "is" if len(missing_traces) == 1 else "are"
+            outcome = {"verdict": NOT_RUN, "note": f"{', '.join(missing_traces)} {verb} not in this study"}
         else:
-            found = _judged(claim, tables)
-        rows.append(claim | found)
+            outcome = _check_claim(claim, tables)
+        rows.append(claim | outcome)
     return SCORECARD.frame(rows)
 
 
 def traces_of(claim: Mapping) -> list[str]:
-    """The traces whose tables a claim needs: its own, and those that are put together with it."""
+    """Return the traces whose tables a claim needs: its own, and those pooled with it."""
     return [claim["trace"], *claim.get("quantity", {}).get("also", [])]
 
 
-def _judged(claim: Mapping, tables: Tables) -> dict:
-    """The verdict on a claim that can be checked: of the tables of its traces, or of printed numbers alone."""
-    asked, n = claim["quantity"], None
+def _check_claim(claim: Mapping, tables: Tables) -> dict:
+    """Return the verdict on a claim from the tables of its traces, or from printed numbers alone."""
+    query, n = claim["quantity"], None
     try:
-        if "table" in asked:
-            computed, n = quantity(_tables_of(claim, tables), asked)
-        elif "projection" in asked:
-            computed = projected_mttf_h(**asked["projection"])
-        elif "arithmetic" in asked:
-            computed = arithmetic(**asked["arithmetic"])
+        if "table" in query:
+            computed, n = quantity(_read_tables(claim, tables), query)
+        elif "projection" in query:
+            computed = projected_mttf_h(**query["projection"])
+        elif "arithmetic" in query:
+            computed = arithmetic(**query["arithmetic"])
         else:
-            computed = printed_ettr(asked["ettr"])
-    except NotComputable as why:
-        return {"verdict": NOT_COMPUTABLE, "note": str(why)}
+            computed = printed_ettr(query["ettr"])
+    except NotComputable as error:
+        return {"verdict": NOT_COMPUTABLE, "note": str(error)}
     return _verdict(claim, computed, n)
 
 
-def _tables_of(claim: Mapping, tables: Tables) -> pl.DataFrame:
+def _read_tables(claim: Mapping, tables: Tables) -> pl.DataFrame:
     name = claim["quantity"]["table"]
-    found = {trace: tables(trace, name) for trace in traces_of(claim)}
-    if without := [trace for trace, table in found.items() if table is None]:
-        raise NotComputable(f"{', '.join(without)} {'has' if len(without) == 1 else 'have'} no table {name}")
-    return pl.concat(found.values())
+    table_by_trace = {trace: tables(trace, name) for trace in traces_of(claim)}
+    if missing_traces := [trace for trace, table in table_by_trace.items() if table is None]:
+        verb = "has" if len(missing_traces) == 1 else "have"
+        raise NotComputable(f"{', '.join(missing_traces)} {verb} no table {name}")
+    return pl.concat(table_by_trace.values())
 
 
 def _verdict(claim: Mapping, computed: float, n: int | None) -> dict:
     gap = computed - claim["published"]
-    # A tolerance is written in decimals, so the gap is compared up to the rounding of a double.
+    # Tolerances are decimals, so the gap is compared up to double rounding.
     agrees = abs(gap) <= claim["tolerance"] or math.isclose(abs(gap), claim["tolerance"], rel_tol=1e-9)
     if "bound" in claim:
         agrees = gap > 0 if claim["bound"] == "above" else gap < 0
-    off = f"{gap:+.4g}".replace("-", "−")
-    found = claim["why"] if agrees else f"by {off}; tolerance {claim['tolerance']:g}: {claim['why']}"
+    gap_text = f"{gap:+.4g}".replace("-", "−")
+    explanation = claim["why"] if agrees else f"by {gap_text}; tolerance {claim['tolerance']:g}: {claim['why']}"
     if "suspect" in claim:
-        said = "the data agree with it all the same" if agrees else f"what was computed differs {found}"
-        return {"computed": computed, "n": n, "verdict": SUSPECT, "note": f"{claim['suspect']}; {said}"}
-    return {"computed": computed, "n": n, "verdict": REPRODUCED if agrees else DIFFERS, "note": found}
+        conclusion = "the data agree with it all the same" if agrees else f"what was computed differs {explanation}"
+        return {"computed": computed, "n": n, "verdict": SUSPECT, "note": f"{claim['suspect']}; {conclusion}"}
+    return {"computed": computed, "n": n, "verdict": REPRODUCED if agrees else DIFFERS, "note": explanation}
 
 
 def implied_counts(claims: Sequence[Mapping], study: Sequence[str], tables: Tables) -> pl.DataFrame:
-    """Of every printed pair of r and p: how many points it implies, and the number found. A row per pair.
+    """Return IMPLIED_N: for every printed pair of r and p, the implied and the actual number of points.
 
-    n_low, n_high: what the rounding of both leaves possible (see `ttf.page.replication.implied_n`). verdict: agrees,
-    differs, not run, malformed (a text that is no number), impossible (no n fits), or identical (the same pair on other
-    data of the same source: one was pasted).
+    n_low, n_high: the range that rounding allows (see `ttf.page.replication.implied_n`). verdict: agrees, differs, not
+    run, malformed (not a number), impossible (no n fits), or identical (the same pair on other data of the same source,
+    so one was copied).
     """
     paired = [claim for claim in claims if "printed" in claim]
-    same = defaultdict(list)
+    ids_by_pair = defaultdict(list)
     for claim in paired:
-        same[claim["source"], claim["printed"]["r"], claim["printed"]["p"]].append(claim["id"])
+        ids_by_pair[claim["source"], claim["printed"]["r"], claim["printed"]["p"]].append(claim["id"])
     rows = []
     for claim in paired:
         r, p = claim["printed"]["r"], claim["printed"]["p"]
-        found = None
+        n_found = None
         if claim["trace"] in study and (table := tables(claim["trace"], claim["quantity"]["table"])) is not None:
-            matching = _rows(table, claim["quantity"].get("where", {}))
-            found = matching["n"].item() if matching.height == 1 else None
+            matching = _select_rows(table, claim["quantity"].get("where", {}))
+            n_found = matching["n"].item() if matching.height == 1 else None
         row = {name: claim.get(name) for name in IMPLIED_N.columns}
-        row |= {"printed_r": r, "printed_p": p, "n_found": found}
+        row |= {"printed_r": r, "printed_p": p, "n_found": n_found}
         try:
             low, best, high = implied_n(r, p)
         except ValueError as error:
             rows.append(row | {"verdict": "malformed", "note": str(error)})
             continue
         row |= {"n_low": low, "n_best": best, "n_high": high}
-        others = [name for name in same[claim["source"], r, p] if name != claim["id"]]
+        other_ids = [name for name in ids_by_pair[claim["source"], r, p] if name != claim["id"]]
         if low is None and high is None and best is None:
             row |= {"verdict": "impossible", "note": "no number of points gives this r with this p"}
-        elif others:
-            row |= {"verdict": "identical", "note": f"the same r and p, digit for digit, as {', '.join(others)}"}
-        elif found is None:
+        elif other_ids:
+            row |= {"verdict": "identical", "note": f"the same r and p, digit for digit, as {', '.join(other_ids)}"}
+        elif n_found is None:
             row |= {"verdict": NOT_RUN, "note": f"{claim['trace']} is not in this study"}
         else:
-            agrees = (low or 0) <= found <= (high or found)
+            agrees = (low or 0) <= n_found <= (high or n_found)
             row |= {"verdict": "agrees" if agrees else DIFFERS, "note": None}
         rows.append(row)
     return IMPLIED_N.frame(rows)

@@ -1,4 +1,4 @@
-"""All numbers of a trace, an appendix: each with its exact value, unit, n, interval, source and what it is."""
+"""The appendix with all numbers of a trace: exact value, unit, n, interval, source and description."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -9,11 +9,11 @@ from ttf.engine.contract import Table
 
 
 class Row(NamedTuple):
-    """A number as the table has it; texts, blank where there is nothing."""
+    """A row of the table of all numbers; missing texts are ""."""
 
     key: str
     words: str
-    text: bool
+    is_text: bool
     exact: str
     unit: str
     n: str
@@ -21,45 +21,45 @@ class Row(NamedTuple):
     low: str
     high: str
     ci: str
-    what: int | None
+    description_index: int | None
 
 
 def rows(metrics: Numbers, tables: Iterable[Table]) -> tuple[list[Row], list[str]]:
-    """A row for each key, in their order; and what numbers are, each sentence once, by its place in the rows."""
-    by_path = {table.path: table for table in tables}
-    whats: dict[str, int] = {}
-    return [_row(metrics, key, by_path, whats) for key in metrics], list(whats)
+    """Return one row per key, and the distinct descriptions that `description_index` refers to."""
+    table_by_path = {table.path: table for table in tables}
+    index_by_description: dict[str, int] = {}
+    return [_row(metrics, key, table_by_path, index_by_description) for key in metrics], list(index_by_description)
 
 
-def _row(metrics: Numbers, key: str, tables: Mapping[str, Table], whats: dict[str, int]) -> Row:
+def _row(metrics: Numbers, key: str, tables: Mapping[str, Table], index_by_description: dict[str, int]) -> Row:
     names = ("value", "unit", "n", "source", "column")
     value, unit, n, source, column = (dict.__getitem__(metrics, key)[name] for name in names)
-    is_text = isinstance(value, str)
+    is_text, description = isinstance(value, str), _description(column, tables.get(source))
     low, high, ci = "", "", ""
-    if found := interval_about(metrics, key):
-        low, high = (_exact(end) for end in found[:2])
-        ci = f"clustered by {found[2]}" if found[2] else "if independent"
+    if interval := interval_about(metrics, key):
+        low, high = (_exact_text(end) for end in interval[:2])
+        ci = f"clustered by {interval[2]}" if interval[2] else "if independent"
     return Row(
         key,
         words.shorten(value, 200) if is_text else metrics.words(key),
         is_text,
-        words.shorten(value, 200) if is_text else _exact(value),
+        words.shorten(value, 200) if is_text else _exact_text(value),
         unit,
         "" if n is None else words.count(n),
         source,
         low,
         high,
         ci,
-        whats.setdefault(what, len(whats)) if (what := _what(column, tables.get(source))) else None,
+        index_by_description.setdefault(description, len(index_by_description)) if description else None,
     )
 
 
-def _exact(value: float | None) -> str:
+def _exact_text(value: float | None) -> str:
     return "" if value is None else repr(value)
 
 
-def _what(column: str, table: Table | None) -> str:
-    """What the contract of its table says of the column, else of the table."""
+def _description(column: str, table: Table | None) -> str:
+    """Return the contract's description of the column, else of the table."""
     if table is None:
         return ""
     return table.columns[column].about if column in table.columns else table.about

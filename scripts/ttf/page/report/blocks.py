@@ -1,4 +1,4 @@
-"""What pages are made of: HTML by the macros of report/blocks.html, and figures and tables with their places."""
+"""Building blocks of pages: HTML by the macros of report/blocks.html, figures and tables with their numbers."""
 
 import re
 from collections.abc import Mapping
@@ -13,12 +13,12 @@ from ttf.display.charts.inline import bare, inline
 from ttf.display.report_tables import Shown
 from ttf.display.report_trace import Trace
 from ttf.engine import words
-from ttf.page.brief.mini_charts import mini
+from ttf.page.brief.mini_charts import draw_mini
 
 
 @cache
 def macros(templates: Path, name: str = "blocks.html"):
-    """The macros of a file of HTML; whatever they are given is escaped."""
+    """Return the macros of an HTML file; they escape their arguments."""
     jinja = jinja2.Environment(
         loader=jinja2.FileSystemLoader(templates),
         autoescape=True,
@@ -27,31 +27,31 @@ def macros(templates: Path, name: str = "blocks.html"):
         undefined=jinja2.StrictUndefined,
     )
     jinja.filters |= {
-        "said": lambda text: Markup(phrases.html(text)),
+        "html": lambda text: Markup(phrases.html(text)),
         "plain": phrases.plain,
-        "mini": lambda about: Markup(mini(about)),
+        "mini": lambda chart: Markup(draw_mini(chart)),
         "plural": words.plural,
     }
     return jinja.get_template(name).module
 
 
 def raw(html: str) -> str:
-    """HTML as a block of .qmd, that no renderer reads."""
+    """Return HTML as a raw block of .qmd, which renderers pass through."""
     lines = "\n".join(line for line in str(html).splitlines() if line.strip())
     return f"\n\n```{{=html}}\n{lines}\n```\n\n"
 
 
 class Blocks:
-    """The figures and tables of a page as .qmd: each stands once, and is counted where it stands."""
+    """The figures and tables of a page as .qmd; each appears once and is numbered by position."""
 
     def __init__(self, trace: Trace, templates: Path, tables: Mapping[str, Shown]) -> None:
         self.trace, self.tables, self._macros = trace, tables, macros(templates)
         self.figures = trace.figures
-        # tbl-name or fig-name -> what it is called; charts in the page.
-        self.places: dict[str, str] = {}
+        # tbl-name or fig-name -> label, such as "Figure 2".
+        self.labels: dict[str, str] = {}
         self.charts: list[str] = []
-        # Those that stand open, wherever else a text would place them.
-        self.open: set[str] = set()
+        # Charts shown outside folds; folds skip them.
+        self.open_charts: set[str] = set()
 
     def has_chart(self, name: str) -> bool:
         return name in self.figures and not self.figures[name]["empty"]
@@ -60,38 +60,38 @@ class Blocks:
         return name in self.tables
 
     def figure(self, name: str) -> str:
-        """A chart as HTML; nothing where it is empty, or has its place already."""
+        """Return a chart as HTML, or "" if it is empty or already on the page."""
         if not self.has_chart(name) or name in self.charts:
             return ""
-        about, folder = self.figures[name], self.trace.folder / "figures"
+        entry, folder = self.figures[name], self.trace.folder / "figures"
         self.charts.append(name)
-        self.places[f"fig-{name.replace('_', '-')}"] = f"Figure {len(self.charts)}"
+        self.labels[f"fig-{name.replace('_', '-')}"] = f"Figure {len(self.charts)}"
         drawings = {
             width: Markup(
-                inline(bare(file.read_text(encoding="utf-8")), f"{name}-{width}", about["title"], about["alt"])
+                inline(bare(file.read_text(encoding="utf-8")), f"{name}-{width}", entry["title"], entry["alt"])
             )
             for width, file in (("wide", folder / f"{name}.svg"), ("narrow", folder / f"{name}.narrow.svg"))
-            if width == "wide" or about["narrow"]
+            if width == "wide" or entry["narrow"]
         }
-        return str(self._macros.figure(name, about, drawings))
+        return str(self._macros.figure(name, entry, drawings))
 
     def chart(self, name: str) -> str:
-        """A chart of a fold, as .qmd."""
-        html = "" if name in self.open else self.figure(name)
+        """Return a chart for a fold as .qmd."""
+        html = "" if name in self.open_charts else self.figure(name)
         return raw(html) if html else ""
 
     def table(self, name: str, caption: str) -> str:
-        """A table with its caption (Markdown), as .qmd; nothing where it has no rows."""
-        shown = self.tables.get(name)
-        if not shown:
+        """Return a table with its caption (Markdown) as .qmd, or "" if it has no rows."""
+        table_args = self.tables.get(name)
+        if not table_args:
             return ""
-        count = sum(place.startswith("tbl-") for place in self.places) + 1
-        self.places[f"tbl-{name}"] = f"Table {count}"
-        below = str(self._macros.table_files(Path(shown.contract.path).name))
-        html = shown.html(name)
-        return f"\n:::: {{#table-{name} .table-figure}}\n::: {{.caption}}\n{caption}\n:::\n{raw(html + below)}::::\n\n"
+        count = sum(label.startswith("tbl-") for label in self.labels) + 1
+        self.labels[f"tbl-{name}"] = f"Table {count}"
+        files = str(self._macros.table_files(Path(table_args.contract.path).name))
+        html = table_args.html(name)
+        return f"\n:::: {{#table-{name} .table-figure}}\n::: {{.caption}}\n{caption}\n:::\n{raw(html + files)}::::\n\n"
 
 
 def counted(qmd: str) -> tuple[int, int]:
-    """How many tables and figures stand in some .qmd."""
+    """Return the numbers of tables and figures in a .qmd text."""
     return len(re.findall(r'<table data-name="', qmd)), len(re.findall(r'<figure class="figure"', qmd))

@@ -1,4 +1,4 @@
-"""How a page asks to be cited."""
+"""The citation of a page."""
 
 import re
 from dataclasses import dataclass
@@ -8,28 +8,29 @@ from ttf.page.publication_record import Publication
 
 @dataclass(frozen=True)
 class Citation:
-    """In a line, and as BibTeX."""
+    """A citation as one line and as BibTeX."""
 
     line: str
     bibtex: str
 
 
-def cited(about: Publication, title: str, period: str, name: str) -> Citation:
-    """Of a page `title` on the data of some period ("" where it is not known); name: of the trace or the study."""
-    authors = "; ".join(creator.name for creator in about.creators)
-    what = f"Time to Failure report: {title}" + (f" ({period})" if period else "")
+def cited(publication: Publication, title: str, period: str, key_name: str) -> Citation:
+    """Return the citation of the page `title` on data of a period ("" if unknown); key_name: the trace or study."""
+    authors = "; ".join(creator.name for creator in publication.creators)
+    subject = f"Time to Failure report: {title}" + (f" ({period})" if period else "")
+    names = [(_escape_tex(creator.name), creator) for creator in publication.creators]
     fields = {
-        "author": " and ".join(_tex(one.name) if one.person else f"{{{_tex(one.name)}}}" for one in about.creators),
-        "title": f"{{{_tex(what)}}}",
-        "note": _tex(f"Version {about.version}"),
-        **({"url": about.url} if about.url else {}),
+        "author": " and ".join(name if creator.person else f"{{{name}}}" for name, creator in names),
+        "title": f"{{{_escape_tex(subject)}}}",
+        "note": _escape_tex(f"Version {publication.version}"),
+        **({"url": publication.url} if publication.url else {}),
     }
-    key = re.sub(r"\W", "", f"ttf{name}") or "ttf"
+    key = re.sub(r"\W", "", f"ttf{key_name}") or "ttf"
     lines = ",\n".join(f"  {field} = {{{value}}}" for field, value in fields.items())
-    return Citation(f"{authors}. {what}. Version {about.version}.", f"@misc{{{key},\n{lines}\n}}\n")
+    return Citation(f"{authors}. {subject}. Version {publication.version}.", f"@misc{{{key},\n{lines}\n}}\n")
 
 
-def _tex(text: str) -> str:
-    """A text as BibTeX holds it: on one line, its signs escaped."""
+def _escape_tex(text: str) -> str:
+    """Escape a text for BibTeX, on one line."""
     flat = " ".join(text.replace("\\", " ").split())
     return re.sub(r"([&%$#_{}~^])", r"\\\1", flat)

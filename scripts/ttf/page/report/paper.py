@@ -1,6 +1,6 @@
-"""The report on paper: the brief on its first page, then the open part of each section; what is folded is left out.
+"""The report as a PDF: the brief on its first page, then the open part of each section, without the folds.
 
-Typst sets it, from report/paper.typ; the same bytes every time: no date, no fonts but those Typst carries, no network.
+Typst sets it from report/paper.typ, reproducibly: no date, only the fonts of Typst, no network.
 """
 
 import re
@@ -14,29 +14,29 @@ from ttf.display.charts.saving import still
 from ttf.display.charts.theme import LIGHT
 from ttf.engine import words
 from ttf.engine.errors import StudyError
-from ttf.page.brief.mini_charts import mini
+from ttf.page.brief.mini_charts import draw_mini
 from ttf.page.publication_record import Publication
 from ttf.page.report.trace_page import TracePage, environment
 
 _TOKEN = re.compile(r"var\(--([\w-]+)\)")
 _FONT_FAMILY = re.compile(r'font-family="[^"]*"')
 _FONT_SIZE = re.compile(r'font-size="([\d.]+)px"')
-# The font of the PDF is that much narrower than the one the charts are drawn for, and small where that is not.
-_FONT, _LARGER = "Libertinus Serif", 1.08
+# The font of the PDF is narrower than that of the charts, so chart texts are enlarged.
+_FONT, _FONT_SCALE = "Libertinus Serif", 1.08
 _CLOSING = (
-    "The details of each section, the methods and all numbers stand in the page of this report; every number is in "
-    "metrics.json with its unit, n and source table."
+    "The web page of this report has the details of each section, the methods and all numbers; metrics.json lists "
+    "every number with its unit, n and source table."
 )
 
 
-def paper(page: TracePage, about: Publication, templates: Path, work: Path) -> Path:
-    """The PDF of a page, made in the folder `work`. Raises StudyError where Typst fails or warns of anything."""
+def paper(page: TracePage, publication: Publication, templates: Path, work: Path) -> Path:
+    """Write the PDF of a page into the folder `work`; return its path. Raises StudyError if Typst fails or warns."""
     import typst
 
-    text = _source(page, about, templates, work)
+    text = _source(page, publication, templates, work)
     (work / "paper.typ").write_text(text, encoding="utf-8")
     try:
-        made, warnings = typst.compile_with_warnings(
+        pdf, warnings = typst.compile_with_warnings(
             work / "paper.typ",
             root=work,
             ignore_system_fonts=True,
@@ -49,34 +49,34 @@ def paper(page: TracePage, about: Publication, templates: Path, work: Path) -> P
         raise StudyError(f"Typst could not set the report:\n{error}") from None
     if warnings:
         raise StudyError("Typst warns of the report:\n" + "\n".join(str(warning) for warning in warnings))
-    (work / "paper.pdf").write_bytes(made)
+    (work / "paper.pdf").write_bytes(pdf)
     return work / "paper.pdf"
 
 
-def _source(page: TracePage, about: Publication, templates: Path, work: Path) -> str:
+def _source(page: TracePage, publication: Publication, templates: Path, work: Path) -> str:
     jinja = environment(templates)
-    told: list[str] = []
+    used_texts: list[str] = []
 
-    def in_font(text: str) -> str:
-        told.append(text)
+    def record(text: str) -> str:
+        used_texts.append(text)
         return spelled(text)
 
-    # Every text goes through the filter t.
+    # Every text passes through the filter t.
     jinja.filters |= {
-        "t": lambda text: words.typst_string(in_font(phrases.plain(str(text)))),
-        "strings": lambda texts: words.typst_strings([in_font(text) for text in texts]),
-        "drawn": lambda about: words.typst_string(_in_font(_TOKEN.sub(lambda at: LIGHT[at[1]], in_font(mini(about))))),
+        "t": lambda text: words.typst_string(record(phrases.plain(str(text)))),
+        "strings": lambda texts: words.typst_strings([record(text) for text in texts]),
+        "draw": lambda chart: words.typst_string(_set_font(_resolve_colours(record(draw_mini(chart))))),
     }
     frame, brief = page.frame, page.brief
     quality = Fact("Data quality", brief.grade, (brief.grade_reasons or ("no reservations",))[0])
-    made = f"{'; '.join(creator.name for creator in about.creators)} · version {about.version}"
+    origin = f"{'; '.join(creator.name for creator in publication.creators)} · version {publication.version}"
     text = jinja.get_template("paper.typ").render(
         title=frame.title,
-        authors=[creator.name for creator in about.creators],
-        about=" ".join(brief.bottom_line),
-        foot=" · ".join(filter(None, (frame.title, brief.period, f"Time to Failure {about.version}")))
+        authors=[creator.name for creator in publication.creators],
+        description=" ".join(brief.bottom_line),
+        footer=" · ".join(filter(None, (frame.title, brief.period, f"Time to Failure {publication.version}")))
         + (" · synthetic data" if frame.synthetic else ""),
-        made=made + (f" · data of {brief.period}" if brief.period else ""),
+        origin=origin + (f" · data of {brief.period}" if brief.period else ""),
         synthetic=frame.synthetic,
         pseudonyms=frame.pseudonyms,
         brief=brief,
@@ -91,18 +91,22 @@ def _source(page: TracePage, about: Publication, templates: Path, work: Path) ->
         **{name.replace("-", ""): LIGHT[name] for name in ("ink", "ink-2", "ink-3", "line", "sunken")},
         **{name.replace("-", "_"): LIGHT[name] for name in ("warn-ink", "warn-bg", "stop-ink", "stop-bg")},
     )
-    return text + (f"\n#faint[#{words.typst_string(SPELLED)}]\n" if any(map(lacks, told)) else "")
+    return text + (f"\n#faint[#{words.typst_string(SPELLED)}]\n" if any(map(lacks, used_texts)) else "")
+
+
+def _resolve_colours(svg: str) -> str:
+    return _TOKEN.sub(lambda match: LIGHT[match[1]], svg)
 
 
 def _charts(page: TracePage, names: Iterable[str], work: Path) -> Iterable[tuple[str, str]]:
-    """File, below `work`, and text alternative of each chart that there is."""
+    """Write the charts into `work`; yield the file name and text alternative of each."""
     for name in filter(page.blocks.has_chart, names):
         svg = still(page.trace.folder / "figures" / f"{name}.svg")
-        (work / f"{name}.svg").write_text(_in_font(svg), encoding="utf-8")
+        (work / f"{name}.svg").write_text(_set_font(svg), encoding="utf-8")
         yield f"{name}.svg", page.blocks.figures[name]["alt"]
 
 
-def _in_font(svg: str) -> str:
-    """A drawing with its texts in the font of the PDF: whichever fonts a machine has, the bytes are the same."""
+def _set_font(svg: str) -> str:
+    """Set the texts of a drawing in the font of the PDF, so that the bytes do not depend on installed fonts."""
     svg = _FONT_FAMILY.sub(f'font-family="{_FONT}"', svg)
-    return _FONT_SIZE.sub(lambda at: f'font-size="{float(at[1]) * _LARGER:.4g}px"', svg)
+    return _FONT_SIZE.sub(lambda match: f'font-size="{float(match[1]) * _FONT_SCALE:.4g}px"', svg)

@@ -1,4 +1,4 @@
-"""The line at the end of the page that says that no row was quarantined."""
+"""The line at the end of the page which states that no row was quarantined."""
 
 from ttf.display.phrases import with_numbers
 from ttf.display.report_trace import Trace
@@ -8,7 +8,7 @@ from ttf.display.trace_numbers import Numbers
 
 @with_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
-    """The number of rows checked, where none was quarantined; else appendix A lists those that were."""
+    """Return a line with the number of rows checked if none was quarantined; else appendix A lists them."""
     if m["data.rows_quarantined"]:
         return []
     rows = "[data.rows_quarantined] of [data.rows_read]"

@@ -1,4 +1,4 @@
-"""The published findings about a trace on its page: the scorecard, and the numbers of points it implies."""
+"""The published findings about a trace on its page: the scorecard and the implied numbers of points."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -16,80 +16,80 @@ from ttf.page.report_contracts import IMPLIED_N, SCORECARD
 LONGEST_NOTE = 220
 # Rows of a table of findings; scorecard.csv has all of them.
 MOST_ROWS = 40
-# Verdicts of what was computed, as the end of a sentence: one, several; those to look at first.
-_SAID = {
+# Verdicts on computed findings as ends of a sentence (singular, plural), the most notable first.
+_VERDICT_CLAUSES = {
     cards.DIFFERS: ("differs", "differ"),
     cards.SUSPECT: ("has a source that is itself in doubt", "have a source that is itself in doubt"),
     cards.REPRODUCED: ("is reproduced", "are reproduced"),
 }
-# What stands without a unit: a share is one of 1.
-_NO_UNIT = (None, "share", "r", "p")
+# Units that are not printed.
+_UNITS_NOT_SHOWN = (None, "share", "r", "p")
 
 
 @dataclass(frozen=True)
 class Scored:
-    """The published findings of one trace: the tables by name, and what the text of sections/scorecard.qmd asks for."""
+    """The published findings of one trace: tables by name, and the variables of sections/scorecard.qmd."""
 
     tables: dict[str, Shown]
     context: dict
 
 
 def scored_of(trace: str, scorecard: Path, implied: Path) -> Scored | None:
-    """From scorecard.csv and implied_n.csv; None where no finding is about the trace."""
-    scored = read_table(scorecard, SCORECARD).filter(trace=trace)
-    if not scored.height:
+    """Read the findings about a trace from scorecard.csv and implied_n.csv; None if there are none."""
+    findings = read_table(scorecard, SCORECARD).filter(trace=trace)
+    if not findings.height:
         return None
     pairs = read_table(implied, IMPLIED_N).filter(pl.col("n_found").is_not_null(), trace=trace)
-    tables, rows = _tables(scored, pairs)
-    counts = Counter(scored["verdict"])
+    tables, rows = _build_tables(findings, pairs)
+    counts = Counter(findings["verdict"])
 
-    def cut(name: str) -> str:
-        """What a caption says of rows that are not shown."""
+    def cut_note(name: str) -> str:
+        """Return the note of a caption on rows that are not shown."""
         return f" The first {MOST_ROWS} of {words.count(rows[name])}." if rows[name] > MOST_ROWS else ""
 
     context = {
-        "claims": scored.height,
+        "claims": findings.height,
         "compared": [
-            f"{words.count(counts[verdict])} {one if counts[verdict] == 1 else many}"
-            for verdict, (one, many) in _SAID.items()
+            f"{words.count(counts[verdict])} {singular if counts[verdict] == 1 else plural}"
+            for verdict, (singular, plural) in _VERDICT_CLAUSES.items()
             if counts[verdict]
         ],
-        "computed": scored["computed"].count(),
-        "cut": cut,
+        "computed": findings["computed"].count(),
+        "cut": cut_note,
     }
     return Scored(tables, context)
 
 
-def _tables(scored: pl.DataFrame, pairs: pl.DataFrame) -> tuple[dict[str, Shown], dict[str, int]]:
-    """The tables by name, and how many rows those of findings would have."""
+def _build_tables(findings: pl.DataFrame, pairs: pl.DataFrame) -> tuple[dict[str, Shown], dict[str, int]]:
+    """Return the tables by name, and the full number of rows of each table of findings."""
     tables, rows = {}, {}
 
     def add(name: str, frame: pl.DataFrame, columns: Mapping) -> None:
         rows[name] = frame.height
         if frame.height:
-            shown = frame.head(MOST_ROWS)
-            tables[f"scorecard-{name}"] = Shown(shown, columns, SCORECARD, "source", LONGEST_NOTE)
+            visible = frame.head(MOST_ROWS)
+            tables[f"scorecard-{name}"] = Shown(visible, columns, SCORECARD, "source", LONGEST_NOTE)
 
-    by_source = scored.group_by("source", maintain_order=True).agg(
+    source_counts = findings.group_by("source", maintain_order=True).agg(
         pl.len().alias("findings"), *((pl.col("verdict") == verdict).sum().alias(verdict) for verdict in cards.VERDICTS)
     )
-    in_order = (cards.DIFFERS, cards.SUSPECT, cards.REPRODUCED, cards.NOT_COMPUTABLE, cards.NOT_RUN)
+    verdicts = (cards.DIFFERS, cards.SUSPECT, cards.REPRODUCED, cards.NOT_COMPUTABLE, cards.NOT_RUN)
     columns = {"source": ("Source", None), "findings": ("Findings", words.count)}
-    columns |= {verdict: (verdict.removesuffix(" in the source").capitalize(), words.count) for verdict in in_order}
-    tables["scorecard-sources"] = Shown(by_source, columns, SCORECARD, longest=LONGEST_NOTE)
-    computed = scored.filter(pl.col("computed").is_not_null())
-    computed = computed.with_columns(_numbers(computed[name], computed["unit"]) for name in ("published", "computed"))
+    columns |= {verdict: (verdict.removesuffix(" in the source").capitalize(), words.count) for verdict in verdicts}
+    tables["scorecard-sources"] = Shown(source_counts, columns, SCORECARD, longest=LONGEST_NOTE)
+    computed = findings.filter(pl.col("computed").is_not_null())
+    computed = computed.with_columns(_add_units(computed[name], computed["unit"]) for name in ("published", "computed"))
     agrees = pl.col("verdict") == cards.REPRODUCED
-    for name, chosen, left_out in (
+    for name, rows_shown, omitted in (
         ("differs", computed.filter(~agrees).sort(pl.col("verdict") != cards.DIFFERS, maintain_order=True), None),
         ("reproduced", computed.filter(agrees), "verdict"),
     ):
         columns = {"statement": None, "trace": None, "published": ("Published", str), "computed": ("Computed", str)}
-        columns |= {} if chosen["n"].null_count() == chosen.height else {"n": None}
-        columns |= {column: None for column in ("evidence", "verdict", "note") if column != left_out}
-        add(name, chosen, columns)
-    blank = scored.filter(pl.col("verdict") == cards.NOT_COMPUTABLE)
-    missing = blank.group_by("source", "trace", "note", maintain_order=True).agg(pl.len().alias("findings"))
+        columns |= {} if rows_shown["n"].null_count() == rows_shown.height else {"n": None}
+        columns |= {column: None for column in ("evidence", "verdict", "note") if column != omitted}
+        add(name, rows_shown, columns)
+    not_computable = findings.filter(pl.col("verdict") == cards.NOT_COMPUTABLE)
+    missing = not_computable.group_by("source", "trace", "note", maintain_order=True).agg(pl.len().alias("findings"))
     columns = {"trace": None, "findings": ("Findings", words.count), "note": "What is missing"}
     add("missing", missing, columns)
     if pairs.height:
@@ -101,18 +101,18 @@ def _tables(scored: pl.DataFrame, pairs: pl.DataFrame) -> tuple[dict[str, Shown]
     return tables, rows
 
 
-def _numbers(values: pl.Series, units: pl.Series) -> pl.Series:
-    """Whole numbers whole, others to five significant digits, about as many as findings are printed with; units."""
+def _add_units(values: pl.Series, units: pl.Series) -> pl.Series:
+    """Format numbers with units: whole numbers whole, others to five significant digits, as findings are printed."""
 
-    def worded(value: float, unit: str | None) -> str:
-        whole = value == round(value) and abs(value) >= 1
-        number = words.count(round(value)) if whole else f"{value:,.5g}".replace("-", "−")
-        return number if unit in _NO_UNIT else f"{number}{words.NO_BREAK}{unit}"
+    def format_value(value: float, unit: str | None) -> str:
+        is_whole = value == round(value) and abs(value) >= 1
+        number = words.count(round(value)) if is_whole else f"{value:,.5g}".replace("-", "−")
+        return number if unit in _UNITS_NOT_SHOWN else f"{number}{words.NO_BREAK}{unit}"
 
-    return _texts(values, units, worded)
+    return _format_texts(values, units, format_value)
 
 
-def _texts(values: pl.Series, kinds: pl.Series, worded: Callable[[float, str | None], str]) -> pl.Series:
-    """Numbers in words, each by its kind."""
+def _format_texts(values: pl.Series, kinds: pl.Series, formatter: Callable[[float, str | None], str]) -> pl.Series:
     pairs = zip(values, kinds, strict=True)
-    return pl.Series(values.name, [None if value is None else worded(value, kind) for value, kind in pairs], pl.String)
+    texts = [None if value is None else formatter(value, kind) for value, kind in pairs]
+    return pl.Series(values.name, texts, pl.String)

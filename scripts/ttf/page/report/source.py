@@ -1,4 +1,4 @@
-"""The page of a trace from what its rules are given: the same for the screen and for paper."""
+"""The page of a trace from the inputs and parameters of its rule, for the screen and for paper."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,20 +11,21 @@ from ttf.page.report.trace_page import Entry, Frame, TracePage, environment
 from ttf.page.results_tables import contracts
 
 
-def opened(given: SimpleNamespace, params: SimpleNamespace) -> tuple[TracePage, Publication, Path]:
-    """The page, what is said of its publication, and the folder of the templates."""
-    templates = Path(next(path for path in given.templates if path.endswith("blocks.html"))).parent
+def opened(inputs: SimpleNamespace, params: SimpleNamespace) -> tuple[TracePage, Publication, Path]:
+    """Return the page, its publication metadata, and the folder of the templates."""
+    templates = Path(next(path for path in inputs.templates if path.endswith("blocks.html"))).parent
     folders = tuple(params.folders)
-    jinja = environment(templates, {place.parent for place in places(folders).values()})
-    trace = Trace(params.trace, params.about, Path(given.metrics).parent, contracts(folders))
-    about = describe(Path(given.citation).read_text(encoding="utf-8"), params.publish, {params.trace: params.about})
+    jinja = environment(templates, {path.parent for path in places(folders).values()})
+    trace = Trace(params.trace, params.about, Path(inputs.metrics).parent, contracts(folders))
+    cff = Path(inputs.citation).read_text(encoding="utf-8")
+    publication = describe(cff, params.publish, {params.trace: params.about})
     pages = params.pages if len(params.pages) > 1 else {}
-    # By their short names: titles of traces fill the sidebar.
-    others = [
+    # Short names, because titles of traces would fill the sidebar.
+    page_links = [
         Entry(title if page == "index" else page, f"{page}.html", current=page == params.page)
         for page, title in pages.items()
     ]
-    citation = cited(about, trace.title, trace.brief.period, trace.name)
-    frame = Frame(trace.title, trace.about["synthetic"], about.version, citation, others)
+    citation = cited(publication, trace.title, trace.brief.period, trace.name)
+    frame = Frame(trace.title, trace.about["synthetic"], publication.version, citation, page_links)
     frame.pseudonyms = trace.about.get("pseudonyms", False)
-    return TracePage(jinja, templates, trace, frame, folders), about, templates
+    return TracePage(jinja, templates, trace, frame, folders), publication, templates

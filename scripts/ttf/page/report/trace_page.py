@@ -1,7 +1,7 @@
-"""The page of a trace as .qmd: its brief, eleven sections of which each is open in its head and folded in its details.
+"""The page of a trace as .qmd: its brief, and eleven sections with an open head and folded details.
 
-Templates of folds are Jinja with <% %> and << >>, because {{< >}} is Quarto's; what they leave is .qmd that Quarto and
-Pandoc both render. All else is HTML by report/blocks.html, which no renderer reads.
+Templates of folds are Jinja with <% %> and << >>, because Quarto uses {{< >}}. Their output is .qmd that Quarto and
+Pandoc both render. The rest is HTML by report/blocks.html, which renderers pass through.
 """
 
 import importlib.util
@@ -29,19 +29,19 @@ from ttf.engine.contract import Table
 from ttf.engine.size_unit import GPU, SizeUnit
 from ttf.page.brief.stratum_tiles import strata_json
 from ttf.page.render.packing import as_json, deflated, packed
-from ttf.page.render.references import resolved
+from ttf.page.render.references import resolve_references
 from ttf.page.report import all_numbers, quality_lines, quality_tables
 from ttf.page.report.blocks import Blocks, counted, macros, raw
 from ttf.page.report.citation import Citation
 from ttf.page.report.scorecard_section import Scored
 
-_OF_STAGES = {"quality": ["sections/data", "sections/quality"]}
-_HANDLED = ("count", "number", "share", "duration", "plural", "part", "wait", "p_value")
+_STAGE_SECTIONS = {"quality": ["sections/data", "sections/quality"]}
+_FORMATTERS = ("count", "number", "share", "duration", "plural", "part", "wait", "p_value")
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of the list of contents."""
+    """A link in the list of contents."""
 
     title: str
     href: str
@@ -51,16 +51,16 @@ class Entry:
 
 @dataclass
 class Frame:
-    """What stands around a page: its title, its contents, its foot.
+    """The frame of a page: title, contents, footer.
 
-    others: the other pages of the study; numbers: whether the page holds numbers with keys.
+    page_links: the other pages of the study; numbers: whether the page holds numbers with keys.
     """
 
     title: str
     synthetic: bool
     version: str
     citation: Citation
-    others: list[Entry] = field(default_factory=list)
+    page_links: list[Entry] = field(default_factory=list)
     numbers: bool = True
     kind: str = "Time to Failure report"
     top: list[Mapping] = field(default_factory=list)
@@ -68,13 +68,13 @@ class Frame:
     pseudonyms: bool = False
 
     def front(self, description: str) -> str:
-        """The front matter of the .qmd."""
+        """Return the front matter of the .qmd."""
         html = dict.fromkeys(("toc", "number-sections", "anchor-sections", "code-copy", "embed-resources"), False)
         html |= dict.fromkeys(("theme", "highlight-style", "html-table-processing", "appendix-style"), "none")
         html |= {"minimal": True, "template": "page.html", "html-math-method": "mathml"}
-        about = {
+        fields = {
             "pagetitle": words.markdown(f"{self.title}: {self.kind}"),
-            # It stands in an attribute, where a renderer would leave quotes as they are.
+            # A raw attribute value: renderers would not escape its quotes.
             "description": f"`{words.attribute(description)}`{{=html}}",
             "lang": "en",
             "engine": "markdown",
@@ -82,25 +82,25 @@ class Frame:
             "link-citations": True,
             "format": {"html": html},
         }
-        return "---\n" + "\n".join(f"{key}: {json.dumps(value)}" for key, value in about.items()) + "\n---\n"
+        return "---\n" + "\n".join(f"{key}: {json.dumps(value)}" for key, value in fields.items()) + "\n---\n"
 
-    def footer_of_print(self) -> str:
-        """CSS that puts title, version and page number at the foot of each printed page."""
+    def print_footer(self) -> str:
+        """Return CSS with title, version and page number for the foot of each printed page."""
         text = f"{self.title}{' (synthetic)' if self.synthetic else ''} · Time to Failure {self.version}"
-        content = "".join(sign if sign.isalnum() and sign.isascii() else f"\\{ord(sign):x} " for sign in text[:120])
+        content = "".join(char if char.isalnum() and char.isascii() else f"\\{ord(char):x} " for char in text[:120])
         return (
             f'<style>@page{{margin:14mm 14mm 16mm;@bottom-left{{content:"{content}"}}'
             '@bottom-right{content:counter(page) " / " counter(pages)}}</style>'
         )
 
 
-def environment(templates: Path, rooms: Iterable[Path] = ()) -> jinja2.Environment:
-    """Jinja with the templates of folds and those of the rooms.
+def environment(templates: Path, analysis_folders: Iterable[Path] = ()) -> jinja2.Environment:
+    """Return the Jinja environment for the templates of folds, also those of analyses.
 
-    An undefined name is an error: a number must not go missing in silence.
+    An undefined name is an error, because a number must not go missing silently.
     """
     jinja = jinja2.Environment(
-        loader=jinja2.FileSystemLoader([templates, *rooms]),
+        loader=jinja2.FileSystemLoader([templates, *analysis_folders]),
         block_start_string="<%",
         block_end_string="%>",
         variable_start_string="<<",
@@ -113,7 +113,7 @@ def environment(templates: Path, rooms: Iterable[Path] = ()) -> jinja2.Environme
         undefined=jinja2.StrictUndefined,
         autoescape=False,  # the output is Markdown; texts go through the filters md and label
     )
-    jinja.filters |= {name: handled(getattr(words, name)) for name in _HANDLED}
+    jinja.filters |= {name: handled(getattr(words, name)) for name in _FORMATTERS}
     jinja.filters |= {
         "md": words.markdown,
         "label": lambda text: f"<bdi>{words.label(text)}</bdi>",
@@ -131,7 +131,7 @@ class TracePage:
         self._jinja, self._macros, self._folders = jinja, macros(templates), folders
         self.trace, self.frame = trace, frame
         self.m, self.brief = trace.metrics, trace.brief
-        self._pages = {name: page for name in trace.analyses if (page := _page(name))}
+        self._pages = {name: page for name in trace.analyses if (page := _page_module(name))}
         self.blocks = Blocks(trace, templates, self._tables())
         self._context = {
             "trace": trace,
@@ -145,182 +145,183 @@ class TracePage:
             "table": self.blocks.table,
             "has_chart": self.blocks.has_chart,
             "has_table": self.blocks.has_table,
-            "most_parts": quality_tables.MOST_PARTS,
+            "most_parts": quality_tables.MAX_PARTS,
         }
         for page in self._pages.values():
             if "context" in vars(page):
                 self._context |= page.context(trace, self.m)
-        self.heads, self.lines = self._opened()
-        worded = self.m.size.worded
+        self.heads, self.lines = self._collect_heads()
+        convert = self.m.size.worded
         numbered = number_sections(self.heads).items()
-        self.sections = {theme: about._replace(title=worded(about.title)) for theme, about in numbered}
+        self.sections = {theme: theme_info._replace(title=convert(theme_info.title)) for theme, theme_info in numbered}
         self.appendix: list[Theme] = []
-        self.blocks.open = {chart for head in self.heads.values() for chart in head.charts}
+        self.blocks.open_charts = {chart for head in self.heads.values() for chart in head.charts}
 
     def qmd(self, scored: Scored | None, significance: float, home: str) -> str:
-        """The whole page. scored: the published findings about the trace; home: the folder of the study."""
+        """Return the whole page. scored: the published findings about the trace; home: the folder of the study."""
         self._context |= {"significance": f"{significance:g}", "home": home, "versions": _versions()}
         self._context |= {"citation": self.frame.citation, "scored": scored is not None}
         if scored:
-            self.blocks.tables |= {name: shown for name, shown in scored.tables.items() if shown.frame.height}
+            self.blocks.tables |= {name: table for name, table in scored.tables.items() if table.frame.height}
             self._context |= scored.context
         heads, lines = self.heads, self.lines
         sections = [self._section(theme, head) for theme, head in heads.items()]
-        nothing = self._macros.nothing(
+        no_findings = self._macros.nothing(
             [line for line in lines if line.checked], [line for line in lines if not line.checked]
         )
         appendix = self._appendix()
         self._list_contents(bool(lines))
-        themes = {about.anchor: about for about in (*self.sections.values(), *self.appendix)}
+        themes = {theme.anchor: theme for theme in (*self.sections.values(), *self.appendix)}
         overview = self._macros.overview(self.frame, self.brief, themes)
-        first = f"{self._macros.opening(self.frame)}{self.frame.footer_of_print()}{overview}"
-        body = raw(first + str(self._macros.actions(self.brief, themes))) + "".join(sections)
+        opening = f"{self._macros.opening(self.frame)}{self.frame.print_footer()}{overview}"
+        body = raw(opening + str(self._macros.actions(self.brief, themes))) + "".join(sections)
         specs = {name: self.trace.spec(name) for name in self.blocks.charts}
-        data = data_of_scripts(specs, self.frame.citation, self._strata())
-        body += raw(nothing) + self._without_head() + appendix + raw(f"{self._macros.closing(self.frame)}{data}")
+        data = embed_script_data(specs, self.frame.citation, self._strata_data())
+        closing = raw(f"{self._macros.closing(self.frame)}{data}")
+        body += raw(no_findings) + self._folds_without_head() + appendix + closing
         front = self.frame.front(phrases.plain(" ".join(self.brief.bottom_line)))
-        return words.unbroken(front + resolved(body, self.blocks.places))
+        return words.unbroken(front + resolve_references(body, self.blocks.labels))
 
     def _tables(self) -> dict[str, Shown]:
-        """Name -> table, of those that have rows; of a room that words none of its own, as its contracts say."""
+        """Return the tables with rows by name; an analysis without page.py gets default tables from its contracts."""
         tables = quality_tables.tables(self.trace)
         for name, page in self._pages.items():
-            of_page = page.tables(self.trace) if "tables" in vars(page) else {}
-            tables |= {table: shown._replace(unit=self._unit_of(name)) for table, shown in of_page.items()}
-        declared = contracts_of(name for name in self.trace.analyses if name not in self._pages)
-        for name, contract in declared.items():
+            page_tables = page.tables(self.trace) if "tables" in vars(page) else {}
+            tables |= {table: shown._replace(unit=self._size_unit(name)) for table, shown in page_tables.items()}
+        contracts = contracts_of(name for name in self.trace.analyses if name not in self._pages)
+        for name, contract in contracts.items():
             if not contract.path.endswith(".csv"):
                 continue
             frame = self.trace.table(name)
             tables[name] = Shown(frame, [column for column in contract.columns if frame[column].count()], contract)
-        return {name: shown for name, shown in tables.items() if shown.frame.height}
+        return {name: table for name, table in tables.items() if table.frame.height}
 
-    def _opened(self) -> tuple[dict[str, Head], list[Line]]:
-        """Theme -> what stands open of it, by the first of its rooms with something to say; and lines of the others."""
+    def _collect_heads(self) -> tuple[dict[str, Head], list[Line]]:
+        """Return the head of each theme, from its first analysis that has one, and the lines of all analyses."""
         heads, lines = {}, []
-        declared = rooms(self._folders)
+        declarations = rooms(self._folders)
         for theme in RESULTS:
-            leading = [name for name, page in self._pages.items() if declared[name].theme == theme]
-            found = [head for name in leading for head in self._said(name, "head")]
-            head = next((one for one in found if isinstance(one, Head)), None)
+            leading_analyses = [name for name, page in self._pages.items() if declarations[name].theme == theme]
+            parts = [head for name in leading_analyses for head in self._page_part(name, "head")]
+            head = next((part for part in parts if isinstance(part, Head)), None)
             if head:
                 heads[theme] = head
             else:
-                lines += found
+                lines += parts
         for name in self._pages:
-            lines += [line for found in self._said(name, "lines") for line in found]
+            lines += [line for parts in self._page_part(name, "lines") for line in parts]
         return heads, lines + quality_lines.lines(self.trace, self.m)
 
-    def _said(self, analysis: str, part: str) -> list:
-        """What the page of an analysis says in a part, `head` or `lines`, in the unit of its sizes."""
+    def _page_part(self, analysis: str, part: str) -> list:
+        """Return the `head` or `lines` of an analysis in its size unit, as a list of at most one element."""
         page = vars(self._pages[analysis])
-        said_there = page[part](self.trace, self.m) if part in page else None
-        return [phrases.in_unit(said_there, self._unit_of(analysis))] if said_there else []
+        content = page[part](self.trace, self.m) if part in page else None
+        return [phrases.in_unit(content, self._size_unit(analysis))] if content else []
 
-    def _unit_of(self, analysis: str) -> SizeUnit:
+    def _size_unit(self, analysis: str) -> SizeUnit:
         return self.m.size if rooms(self._folders)[analysis].in_size_unit else GPU
 
     def _section(self, theme: str, head: Head) -> str:
-        about = self.sections[theme]
+        theme_info = self.sections[theme]
         figures = [Markup(figure) for name in head.charts if (figure := self.blocks.figure(name))]
-        opened = str(self._macros.head(about, head, figures))
-        opened += str(self._macros.planner(head.planner)) if head.planner else ""
-        fold = self._fold(f"{about.anchor}-details", "Details", head.details, self._text(theme))
-        return raw(opened) + fold + raw("</section>")
+        opening = str(self._macros.head(theme_info, head, figures))
+        opening += str(self._macros.planner(head.planner)) if head.planner else ""
+        fold = self._fold(f"{theme_info.anchor}-details", "Details", head.details, self._fold_text(theme))
+        return raw(opening) + fold + raw("</section>")
 
-    def _without_head(self) -> str:
-        """Folds of themes of which nothing stands open, where their rooms have tables or charts all the same."""
-        texts = {theme: self._text(theme) for theme in RESULTS if theme not in self.heads}
+    def _folds_without_head(self) -> str:
+        """Return the folds of themes without a head that still have tables or charts."""
+        texts = {theme: self._fold_text(theme) for theme in RESULTS if theme not in self.heads}
         return "".join(
             self._fold(RESULTS[theme].anchor, self.m.size.worded(RESULTS[theme].title), "", text)
             for theme, text in texts.items()
             if any(counted(text))
         )
 
-    def _text(self, theme: str) -> str:
-        """What the fold of a theme says: the sections of the stages and of the rooms that belong there."""
-        templates = list(_OF_STAGES.get(theme, []))
+    def _fold_text(self, theme: str) -> str:
+        """Return the text of a theme's fold: the sections of its stages and analyses."""
+        templates = list(_STAGE_SECTIONS.get(theme, []))
         for name, analysis in rooms(self._folders).items():
             for section in analysis.sections if name in self.trace.analyses else ():
-                of, _, template = section.rpartition("/")
-                if (of or analysis.theme) == theme:
+                section_theme, _, template = section.rpartition("/")
+                if (section_theme or analysis.theme) == theme:
                     templates.append(f"{name}/{template}")
-        return "\n\n".join(map(self._template, templates))
+        return "\n\n".join(map(self._render_section, templates))
 
-    def _fold(self, anchor: str, title: str, what: str, text: str) -> str:
+    def _fold(self, anchor: str, title: str, summary: str, text: str) -> str:
         if not text.strip():
             return ""
-        return raw(self._macros.fold(anchor, title, what, *counted(text))) + text + raw("</details>")
+        return raw(self._macros.fold(anchor, title, summary, *counted(text))) + text + raw("</details>")
 
     def _appendix(self) -> str:
         references = "\n\n### References {#references}\n\n::: {#refs}\n:::\n"
         numbers = self._macros.all_numbers(*all_numbers.rows(self.m, self._contracts()))
         texts = {
-            "quality": self._reasons() + self._text("quality"),
-            "replication": self._text("replication"),
-            "methods": self._template("sections/methods") + references,
+            "quality": self._grade_reasons() + self._fold_text("quality"),
+            "replication": self._fold_text("replication"),
+            "methods": self._render_section("sections/methods") + references,
             "numbers": raw(numbers),
-            "reproduce": "\n\n".join(map(self._template, self._of_reproduce())),
+            "reproduce": "\n\n".join(map(self._render_section, self._reproduce_sections())),
         }
-        whats = {"quality": f"grade {self.brief.grade}: rows and checks", "numbers": "filter, copy, cite, download"}
+        summaries = {"quality": f"grade {self.brief.grade}: rows and checks", "numbers": "filter, copy, cite, download"}
         numbered = number_sections([name for name, text in texts.items() if text.strip()], APPENDIX)
         self.appendix = list(numbered.values())
         folds = "".join(
-            self._fold(theme.anchor, f"{theme.number} {theme.title}", whats.get(name, ""), texts[name])
+            self._fold(theme.anchor, f"{theme.number} {theme.title}", summaries.get(name, ""), texts[name])
             for name, theme in numbered.items()
         )
         return raw('<section id="appendix"><h2 class="kicker">Appendix</h2>') + folds + raw("</section>")
 
     def _contracts(self) -> Iterable[Table]:
-        """Of the tables, those of analyses in the unit of sizes as their files have them."""
-        in_unit = {
+        """Return the contracts of all tables, those with sizes converted to the trace's size unit."""
+        converted = {
             table.name
             for name in self.trace.analyses
-            if self._unit_of(name) != GPU
+            if self._size_unit(name) != GPU
             for table in contracts_of([name]).values()
         }
         return [
-            table.in_unit(self.m.size) if name in in_unit else table for name, table in self.trace.contracts.items()
+            table.in_unit(self.m.size) if name in converted else table for name, table in self.trace.contracts.items()
         ]
 
-    def _of_reproduce(self) -> list[str]:
+    def _reproduce_sections(self) -> list[str]:
         names = ("scorecard", "availability", "reproducibility", "cite")
         return [f"sections/{name}" for name in names if name != "scorecard" or self._context["scored"]]
 
-    def _template(self, name: str) -> str:
-        """A section in Markdown. Of an analysis in the unit of sizes the template, in which no text is the trace's."""
+    def _render_section(self, name: str) -> str:
+        """Render a section to Markdown. The size unit is converted in the template, before text of the trace enters."""
         analysis = name.partition("/")[0]
-        unit = self._unit_of(analysis) if analysis in self._pages else GPU
+        unit = self._size_unit(analysis) if analysis in self._pages else GPU
         if unit == GPU:
             return self._jinja.get_template(f"{name}.qmd").render(self._context)
         source, *_ = self._jinja.loader.get_source(self._jinja, f"{name}.qmd")
         return self._jinja.from_string(unit.worded(source)).render(self._context)
 
-    def _strata(self) -> str | None:
-        """The tiles of each stratum, of those tiles that the trace itself has an estimate for."""
+    def _strata_data(self) -> str | None:
+        """Return the tiles of each stratum, for the tiles with an estimate."""
         if "describe_strata" not in self.trace.analyses:
             return None
         tiles = [tile.name for tile in self.brief.tiles if tile.state != WITHHELD]
         return strata_json(self.trace.table("strata"), tiles, self.m, self.trace.about)
 
-    def _reasons(self) -> str:
-        """Why the data have their grade."""
+    def _grade_reasons(self) -> str:
+        """Return the reasons for the grade as HTML."""
         reasons = "".join(f"<li>{phrases.html(reason)}</li>" for reason in self.brief.grade_reasons)
         return raw(f"<p>Grade {self.brief.grade}:</p><ul>{reasons}</ul>") if reasons else ""
 
-    def _list_contents(self, lines: bool) -> None:
+    def _list_contents(self, has_lines: bool) -> None:
         self.frame.top = [{"anchor": "overview", "title": "Overview"}]
         if self.brief.actions or self.brief.not_worth:
             self.frame.top.append({"anchor": "actions", "title": "What to do"})
-        results = [Entry(about.title, f"#{about.anchor}", about.number) for about in self.sections.values()]
-        results += [Entry("Checked, nothing found", "#nothing")] if lines else []
-        named = [Entry(about.title, f"#{about.anchor}", about.number) for about in self.appendix]
-        self.frame.groups = [("Results", results), ("Appendix", named)]
-        self.frame.groups += [("Study", self.frame.others)] if self.frame.others else []
+        results = [Entry(theme.title, f"#{theme.anchor}", theme.number) for theme in self.sections.values()]
+        results += [Entry("Checked, nothing found", "#nothing")] if has_lines else []
+        appendix = [Entry(theme.title, f"#{theme.anchor}", theme.number) for theme in self.appendix]
+        self.frame.groups = [("Results", results), ("Appendix", appendix)]
+        self.frame.groups += [("Study", self.frame.page_links)] if self.frame.page_links else []
 
 
-def data_of_scripts(specs: Mapping[str, Mapping], citation: Citation, strata: str | None = None) -> str:
-    """What the scripts of a page work on; nothing of it runs. specs: its charts as Vega-Lite; strata: `strata_json`."""
+def embed_script_data(specs: Mapping[str, Mapping], citation: Citation, strata: str | None = None) -> str:
+    """Return the data for the page's scripts, inert. specs: charts as Vega-Lite; strata: output of `strata_json`."""
     scripts = {"charts-packed": deflated(as_json(packed(specs)))} if specs else {}
     scripts["bibtex"] = citation.bibtex.replace("<", "")
     texts = "".join(f'<script type="text/plain" id="{name}">{text}</script>\n' for name, text in scripts.items())
@@ -328,13 +329,13 @@ def data_of_scripts(specs: Mapping[str, Mapping], citation: Citation, strata: st
 
 
 def _versions() -> str:
-    """The packages that the numbers and the charts come from; the manifest has them all."""
+    """Return the versions of the main packages; the manifest lists all."""
     names = ("Snakemake", "Polars", "NumPy", "SciPy", "Altair", "Great Tables")
-    *most, last = (f"{name} {version(name.replace(' ', '-'))}" for name in names)
-    return f"{', '.join(most)} and {last}"
+    *names, last = (f"{name} {version(name.replace(' ', '-'))}" for name in names)
+    return f"{', '.join(names)} and {last}"
 
 
-def _page(analysis: str) -> ModuleType | None:
-    """The module of an analysis with its part of the page, if it has one."""
+def _page_module(analysis: str) -> ModuleType | None:
+    """Return the module page.py of an analysis, or None."""
     name = f"{module_name(analysis)}.page"
     return importlib.import_module(name) if importlib.util.find_spec(name) else None

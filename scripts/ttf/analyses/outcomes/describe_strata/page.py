@@ -8,7 +8,7 @@ from ttf.display.report_tables import CLUSTERED, Interval, Shown, texts
 from ttf.display.report_trace import Trace, strata_in_words
 from ttf.engine import words
 
-FEWEST_JOBS, MOST = 30, 24
+FEWEST_JOBS, MAX_STRATA = 30, 24
 _RATE = Interval(low="rate_ci_low_clustered", high="rate_ci_high_clustered")
 _MEDIAN = Interval(low="median_ci_low_clustered_s", high="median_ci_high_clustered_s")
 
@@ -35,19 +35,19 @@ def tables(trace: Trace) -> dict[str, Shown]:
 
 
 def eligible(table: pl.DataFrame) -> pl.DataFrame:
-    """The strata with enough jobs and failures, of these the largest; the rows of `strata` in their order."""
+    """Return the largest strata with enough jobs and failures, in the order of the table."""
     enough = (pl.col("jobs") >= FEWEST_JOBS) & (pl.col("failures") >= FEWEST_FAILURES)
     found = table.with_row_index("row").filter(enough, pl.col("stratum_by") != "all")
-    return found.sort("jobs", "row", descending=[True, False]).head(MOST).sort("row").drop("row")
+    return found.sort("jobs", "row", descending=[True, False]).head(MAX_STRATA).sort("row").drop("row")
 
 
-def stratum_in_words(stratum_by: str, stratum: str) -> str:
-    """The name of a stratum as it stands alone: 5–8 GPUs."""
+def format_stratum(stratum_by: str, stratum: str) -> str:
+    """Return the name of a stratum with its unit: 5–8 GPUs."""
     if stratum_by != "gpus" or stratum == "0":
         return "no GPU" if stratum_by == "gpus" else stratum
     return f"{under_its_heading(stratum_by, stratum)}{words.NO_BREAK}GPU{'' if stratum == '1' else 's'}"
 
 
 def under_its_heading(stratum_by: str, stratum: str) -> str:
-    """Its name where a heading says what it is of: 5–8."""
+    """Return the name of a stratum for a column whose heading names the unit: 5–8."""
     return "–".join(map(words.grouped, stratum.split("-"))) if stratum_by == "gpus" else stratum
