@@ -168,7 +168,7 @@ def test_every_row_is_a_day_at_risk_and_every_failure_ends_a_life(days, most_row
             lives[-1][1] = day
         expected += [(drive, n, a * DAY_S, b - a + 1, days[b, drive]) for n, (a, b) in enumerate(lives)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(derive, "MOST_ROWS", most_rows)
+        patch.setattr(derive, "MAX_ROWS", most_rows)
         found = lives_of(raw)
     columns = ("unit_id", "life_id", "start_s", pl.col("duration_s") // DAY_S, pl.col("event").is_not_null())
     assert found.select(columns).rows() == expected

@@ -36,7 +36,7 @@ from study.trace_files import raw_tables, to_fetch
 from study.yaml_files import load_yaml
 from ttf.engine.errors import StudyError
 from ttf.raw import raw_files
-from ttf.raw.fetch import Download, _with_progress, fetch
+from ttf.raw.fetch import Download, _report_progress, fetch
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = b"".join(b"job%d,%d,Terminated\n" % (n, n * n) for n in range(40_000))
@@ -178,7 +178,7 @@ def test_gives_up_where_nothing_gets_further(get, site):
     assert (
         f"{site.url}/t.csv: the server ended the connection after 300,000 of {len(TEXT):,} bytes (6 tries)" in message
     )
-    assert "0.3 MB have arrived and are kept" in message
+    assert "0.3 MB are kept" in message
     assert len(get.slept) == 5
 
 
@@ -193,7 +193,7 @@ def test_a_stall_is_noticed_in_its_time(get, site):
     start = time.monotonic()
     message = refused(get, stall_s=0.2, tries=1)
     assert time.monotonic() - start < 5
-    assert "fewer than 200 bytes came in 0.2 s (2 tries)" in message
+    assert "fewer than 200 bytes arrived in 0.2 s (2 tries)" in message
 
 
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -209,7 +209,7 @@ def test_what_would_go_on_for_ever_ends_and_the_mirror_is_asked(get, site, what)
     start = time.monotonic()
     message = refused(get, "/slow/t.csv", stall_s=0.3, tries=2)
     assert time.monotonic() - start < 15
-    assert "/slow/t.csv: fewer than 300 bytes came in 0.3 s (2 tries)" in message
+    assert "/slow/t.csv: fewer than 300 bytes arrived in 0.3 s (2 tries)" in message
     assert get("/slow/t.csv", "/t.csv", tries=1, stall_s=0.3)
 
 
@@ -234,7 +234,7 @@ def test_what_was_left_of_another_file_costs_one_more_download(get, site):
     get()
     assert site.ranges("/t.csv") == ["bytes=1000-", None]
     assert get.target.read_bytes() == TEXT
-    assert "of another file; from the start again" in get.said[0]
+    assert "another file; starting again" in get.said[0]
 
 
 def test_more_was_left_than_the_server_has(get, site):
@@ -249,8 +249,8 @@ def test_more_was_left_than_the_server_has(get, site):
 
 
 OTHERS = {
-    "page": (body(PAGE, Content_Type="text/html"), "an HTML or XML page came, not the file; it begins b'<!DOCTYPE"),
-    "lfs pointer": (body(POINTER), "a Git-LFS pointer came, not the file it stands for"),
+    "page": (body(PAGE, Content_Type="text/html"), "sent an HTML or XML page, not the file; it begins b'<!DOCTYPE"),
+    "lfs pointer": (body(POINTER), "the server sent a Git-LFS pointer, not the file"),
     "not there": (status(404), "HTTP 404 Not Found"),
     "shorter": (body(TEXT[:-1]), f"the file there has {len(TEXT) - 1:,} bytes, expected {len(TEXT):,}"),
     "no end": (body(TEXT + b"x", length=False), f"sends more than the {len(TEXT):,} bytes expected"),
@@ -289,7 +289,7 @@ def test_nothing_is_written_through_what_lies_in_the_way(get, site, tmp_path, na
     path = get.folder / name
     path.symlink_to(tmp_path / "mine")
     for sha in (SHA256, None):
-        assert refused(get, sha=sha).startswith(f"{path}: is a link, where a file of the download goes. Remove it")
+        assert refused(get, sha=sha).startswith(f"{path}: is a link, but the download needs this name. Remove it")
     assert (tmp_path / "mine").read_bytes() == b"mine"
     assert site.asked == []
 
@@ -323,7 +323,7 @@ def test_a_wrong_file_is_set_aside_and_a_good_old_one_stays(get, site):
     get.folder.mkdir()
     get.target.write_bytes(b"old and good")
     site.habits["/t.csv"] = [body(TEXT[::-1])]
-    with pytest.raises(StudyError, match=r"set aside as .*/\.t\.csv\.wrong"):
+    with pytest.raises(StudyError, match=r"moved to .*/\.t\.csv\.wrong"):
         get()
     assert get.target.read_bytes() == b"old and good"
     assert (get.folder / ".t.csv.wrong").read_bytes() == TEXT[::-1]
@@ -351,7 +351,7 @@ def test_files_of_other_names_are_left_alone(get, site):
     [
         ("/circle", "redirects more than 5 times"),
         ("file:///etc/passwd", "'file:///etc/passwd' is no address of http or https"),
-        ("http://127.0.0.1:port/t.csv", "no address that can be asked"),
+        ("http://127.0.0.1:port/t.csv", "not a valid address"),
     ],
 )
 def test_redirects_to_nowhere(get, site, location, says):
@@ -441,7 +441,7 @@ def test_parts_by_name(get, site, in_parts):
     get("/gone/t.csv", parts=[f"/t.csv.part{x}" for x in ("aa", "ab", "ac")], size=None, sha=None)
     assert get.target.read_bytes() == TEXT
     wrong = [f"/t.csv.part{x}" for x in ("ab", "aa", "ac")]
-    with pytest.raises(StudyError, match=rf"\(in parts\): what came has the SHA-256 \w+, expected {sha256(TEXT)}"):
+    with pytest.raises(StudyError, match=rf"\(in parts\): the download has the SHA-256 \w+, expected {sha256(TEXT)}"):
         get("/gone/t.csv", parts=wrong)
     assert left(get) == [".t.csv.wrong", "t.csv"]
 
@@ -450,7 +450,7 @@ def test_parts_that_have_come_are_not_asked_for_again(get, site, in_parts):
     site.habits["/t.csv.partab"] = [cut(100, ranges=False)]
     message = refused(get, "/gone/t.csv", parts=in_parts, tries=2)
     assert "(in parts): t.csv.partab: the server ended the connection after 100 of 400,000 bytes" in message
-    assert "0.4 MB have arrived and are kept" in message
+    assert "0.4 MB are kept" in message
     site.habits.clear()
     site.asked.clear()
     get("/gone/t.csv", parts=in_parts)
@@ -510,7 +510,7 @@ def test_names_and_links_in_an_archive_write_nothing(get, site, tmp_path):
         tar.addfile(info)
     site.files["/l.tar.gz"] = buffer.getvalue()
     message = refused(get, "/l.tar.gz", name="l.tar.gz", sha=None, size=None, content_sha256=sha256(TEXT))
-    assert "which is no plain file" in message
+    assert "is no plain file" in message
 
 
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".tar.gz"])
@@ -529,7 +529,7 @@ def test_what_unpacks_without_end_is_stopped(tmp_path, monkeypatch, ending):
 
 @pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME])
 def test_the_head_of_an_archive_does_not_fill_the_memory(tmp_path, monkeypatch, kind):
-    monkeypatch.setattr(raw_files, "LONGEST_HEAD_BYTES", 5_000_000)
+    monkeypatch.setattr(raw_files, "MAX_MEMBER_HEADER_BYTES", 5_000_000)
     info = tarfile.TarInfo("head")
     info.type, info.size = kind, 20_000_000
     path = tmp_path / "t.tar.gz"
@@ -547,7 +547,7 @@ def test_the_head_of_an_archive_does_not_fill_the_memory(tmp_path, monkeypatch, 
 def test_a_full_disk_is_seen_before(get, site, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=1_000_000))
     message = refused(get)
-    assert "the disk is full or your share of it is (1.2 MB are still to come and 1.0 MB are free)" in message
+    assert "the disk or your quota is full (1.2 MB are missing and 1.0 MB are free)" in message
     assert "Make room and run again" in message
 
 
@@ -559,7 +559,7 @@ def test_a_disk_that_fails_on_the_way(get, site):
         message = refused(get)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert "t.csv cannot be written: File too large. Check that the folder is yours" in message
+    assert "t.csv cannot be written: File too large. Check that you may write to the folder" in message
     get()
     assert site.ranges("/t.csv")[-1] == "bytes=300001-"
     assert get.target.read_bytes() == TEXT
@@ -570,7 +570,7 @@ def test_a_full_disk_is_named(get, monkeypatch):
         raise OSError(errno.ENOSPC, "no luck")
 
     monkeypatch.setattr(os, "fsync", fails)
-    assert "the disk is full or your share of it is (no luck). The whole file has 1.2 MB. Make room" in refused(get)
+    assert "the disk or your quota is full (no luck). The whole file has 1.2 MB. Make room" in refused(get)
 
 
 # Words on the way -------------------------------------------------------------------------------------------
@@ -585,10 +585,10 @@ def test_progress_is_at_most_a_line_a_second_and_a_tenth(monkeypatch):
             yield b"x" * 10_000
 
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    assert len(list(_with_progress(chunks(0.25), 0, 1_000_000, said.append))) == 100
+    assert len(list(_report_progress(chunks(0.25), 0, 1_000_000, said.append))) == 100
     assert len(said) == 10
     assert said[1] == "0.2 MB of 1.0 MB (20%), 0.0 MB/s"
-    list(_with_progress(chunks(1), 0, None, said.append))
+    list(_report_progress(chunks(1), 0, None, said.append))
     assert said[10:] == ["0.3 MB, 0.0 MB/s", "0.6 MB, 0.0 MB/s", "0.9 MB, 0.0 MB/s"]
 
 

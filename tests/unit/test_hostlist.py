@@ -68,8 +68,8 @@ def test_lists_of_a_column():
 
 def test_many_long_lists_do_not_fill_the_memory():
     with pytest.raises(StudyError, match="more than 100 nodes in all"):
-        node_lists(pl.Series("node_list", ["n[1-30]"] * 4), most_in_all=100)
-    assert node_lists(pl.Series("node_list", ["n[1-25]"] * 4), most_in_all=100).height == 4
+        node_lists(pl.Series("node_list", ["n[1-30]"] * 4), max_total=100)
+    assert node_lists(pl.Series("node_list", ["n[1-25]"] * 4), max_total=100).height == 4
 
 
 @given(st.text(alphabet="n01239[]-,", max_size=30))

@@ -114,7 +114,7 @@ def test_keys_in_parts(ingested, monkeypatch):
         "instance": "".join(instance(n) for n in range(25)),
     }
     at_once = ingested("pai2020", **tables)
-    monkeypatch.setattr(ingest_module, "MOST_KEYS", 3)
+    monkeypatch.setattr(ingest_module, "MAX_KEYS", 3)
     in_parts = ingested("pai2020", **tables)
     assert at_once[0].rows() == [("job", 32, 30, 2), ("task", 21, 20, 1), ("instance", 25, 20, 5)]
     assert [one.equals(other) for one, other in zip(at_once, in_parts, strict=True)] == [True, True]
@@ -139,7 +139,7 @@ def test_too_many_lists_every_reason(ingested, tmp_path):
         f"first at line 22, 24: {job(90, 'Done').strip()}",
         f"  wrong_column_count: 2 rows: {REASONS['wrong_column_count']}; first at line 23, 26: a",
         "  The table has 6 columns: job_name,inst_id,user,status,start_time,end_time",
-        "Correct the file, or raise quarantine.max_share in your configuration if the study can do without them.",
+        "Correct the file, or raise quarantine.max_share in your configuration if the study can omit the rows.",
     ]
 
 
@@ -151,7 +151,7 @@ def test_raw_text_in_a_message_cannot_drive_the_terminal(ingested):
 
 def test_no_row_left(ingested):
     message = refused(ingested, "pai2020", 1.0, job="a\nb\n")
-    assert "2 of 2 rows (100.00%) break a rule; none is left" in message
+    assert "2 of 2 rows (100.00%) break a rule; no row is left" in message
     assert "right table" in message
 
 
@@ -179,7 +179,7 @@ def test_a_message_from_the_middle_of_a_file_comes_through(ingested, tmp_path, s
 
 
 def test_a_file_that_is_not_the_table_is_not_read_to_its_end(ingested, monkeypatch, small_blocks):
-    monkeypatch.setattr(ingest_module, "HOPELESS_ROWS", 50)
+    monkeypatch.setattr(ingest_module, "STOP_ROWS", 50)
     message = refused(ingested, "pai2020", 0.01, job="broken\n" * 1000)
     assert "rows (100.00%) break a rule" in message
     assert "of 1,000 rows" not in message

@@ -113,7 +113,7 @@ def test_service_ends_with_its_month_or_the_data(raw):
         outage("5/1/2001 0:00", "5/2/2001 0:00", nodenumz="1", **{"node decom": "9-Dec"}),
         outage("7/1/2001 0:00", "7/2/2001 0:00", nodenumz="2", **{"node decom": ""}),
     )
-    service = lanl.in_service(table["outages"].collect())
+    service = lanl.service_periods(table["outages"].collect())
     assert service.select("unit_id", "from_s", "until_s").rows() == [
         ("1/0", at(2001, 1, 1), at(2001, 4, 1)),
         ("1/1", at(2001, 1, 1), at(2001, 7, 2)),
@@ -190,11 +190,11 @@ def test_nodes_without_an_outage_serve_like_their_nearest_neighbour(raw):
 
 def test_numbers_beyond_the_node_count(raw):
     rows = [outage("1/11/2001 0:00", "1/11/2001 0:00", nodes="3", nodenumz=number) for number in ("1", "578")]
-    assert lanl.in_service(raw(*rows)["outages"].collect())["unit_id"].to_list() == ["1/1", "1/578", "1/unseen-1"]
+    assert lanl.service_periods(raw(*rows)["outages"].collect())["unit_id"].to_list() == ["1/1", "1/578", "1/unseen-1"]
     too_many = [outage("1/11/2001 0:00", "1/11/2001 0:00", nodenumz=number) for number in ("4", "5")]
-    assert lanl.in_service(raw(*too_many)["outages"].collect())["unit_id"].to_list() == ["1/4", "1/5"]
+    assert lanl.service_periods(raw(*too_many)["outages"].collect())["unit_id"].to_list() == ["1/4", "1/5"]
     uncounted = outage("1/11/2001 0:00", "1/11/2001 0:00", nodes="")
-    assert lanl.in_service(raw(uncounted)["outages"].collect())["unit_id"].to_list() == ["1/0"]
+    assert lanl.service_periods(raw(uncounted)["outages"].collect())["unit_id"].to_list() == ["1/0"]
 
 
 def test_rows_without_a_node_are_kept_and_in_no_life(raw):
@@ -240,7 +240,7 @@ def test_the_clocks_of_denver(raw):
     ],
 )
 def test_months(text, month):
-    assert lanl.month_of(text) == month
+    assert lanl.parse_month(text) == month
 
 
 @pytest.mark.parametrize("column", ["node prod", "node decom"])

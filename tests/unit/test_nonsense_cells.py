@@ -163,7 +163,7 @@ def test_too_many_of_them_stop_the_run(tmp_path):
         ingest({"record": [tmp_path / "dump.txt"]}, schemas, tmp_path, 0.01, readers)
     assert "2 of 100 rows (2.00%) break a rule" in str(refused.value)
     assert "not_a_number: 2 rows: NNodes is not a number of the kind expected" in str(refused.value)
-    assert "The table may do without the column NNodes" in str(refused.value)
+    assert "The column NNodes is optional" in str(refused.value)
 
 
 def test_a_year_that_no_trace_is_of_is_named(tmp_path):

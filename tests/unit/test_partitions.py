@@ -10,7 +10,7 @@ from pai_products import jobs_of, placements_of
 from polars.testing import assert_frame_equal
 from ttf.engine.errors import StudyError
 from ttf.engine.storage import partitions
-from ttf.engine.storage.partitions import Partitions, beside, key_hashes, partitions_of, results_of, spill_beside
+from ttf.engine.storage.partitions import Partitions, join_results, key_hashes, partitions_of, results_of, spill_beside
 from ttf.engine.storage.tables import blocks
 from ttf.formats.pai2020 import derive as pai2020
 
@@ -79,7 +79,7 @@ def test_placements_are_what_a_loop_over_the_instances_finds(raw, left_out, rows
     assume(raw["instance"].collect().height)  # a table without rows is refused before
     raw = {name: table for name, table in raw.items() if name not in left_out}
     tasks = {
-        (row["job_name"], row["task_name"]): (place, row) for place, row in enumerate(_rows(pai2020.tasks_in(raw)))
+        (row["job_name"], row["task_name"]): (place, row) for place, row in enumerate(_rows(pai2020.read_tasks(raw)))
     }
     instances = [row for row in _rows(raw["instance"]) if row["machine"]]
     expected = []
@@ -118,8 +118,8 @@ def _moment(row, tries):
 def test_the_number_of_partitions_follows_from_the_rows(tmp_path):
     tables = [pl.LazyFrame({"a": range(rows)}) for rows in (3, 21, 0)]
 
-    def number(rows_each, shares=1):
-        return partitions_of(tables, rows_each, tmp_path, 0, shares).number
+    def number(max_rows, shares=1):
+        return partitions_of(tables, max_rows, tmp_path, 0, shares).number
 
     assert [number(100), number(21), number(20), number(7), number(1)] == [1, 1, 2, 3, 21]
     # As many in each share.
@@ -146,8 +146,8 @@ def test_nothing_stays_on_the_disk(tmp_path):
 def test_results_of_other_rows_are_refused(rows):
     """Such as of a share that was left out, or made twice."""
     result = pl.LazyFrame({"row": rows}, schema={"row": pl.get_index_type()})
-    with pytest.raises(StudyError, match="do not fit together"):
-        beside(pl.LazyFrame({"a": range(4)}), {0: result}, lambda rows: rows).collect()
+    with pytest.raises(StudyError, match="do not match"):
+        join_results(pl.LazyFrame({"a": range(4)}), {0: result}, lambda rows: rows).collect()
 
 
 def test_results_beyond_the_table_are_refused(monkeypatch):
@@ -155,8 +155,8 @@ def test_results_beyond_the_table_are_refused(monkeypatch):
     monkeypatch.setattr(partitions, "BLOCK_ROWS", 2)
     monkeypatch.setattr(partitions, "STRETCH_BLOCKS", 2)
     row = pl.LazyFrame({"row": range(5)}, schema={"row": pl.get_index_type()})
-    with pytest.raises(StudyError, match="do not fit together"):
-        beside(pl.LazyFrame({"a": range(4)}), {0: row.head(4), 1: row.slice(4)}, lambda rows: rows).collect()
+    with pytest.raises(StudyError, match="do not match"):
+        join_results(pl.LazyFrame({"a": range(4)}), {0: row.head(4), 1: row.slice(4)}, lambda rows: rows).collect()
 
 
 def test_what_is_held_does_not_grow_with_the_table(tmp_path, monkeypatch):
@@ -176,7 +176,7 @@ def test_what_is_held_does_not_grow_with_the_table(tmp_path, monkeypatch):
 
     results = results_of(names, {"name": table}, Partitions(tmp_path, 3))
     assert [results[stretch].collect().height for stretch in range(5)] == [20, 20, 20, 20, 15]
-    assert beside(table, results, made).collect().equals(table.collect())
+    assert join_results(table, results, made).collect().equals(table.collect())
     assert heights == [0, *[10] * 9, 5]
 
 

@@ -203,7 +203,7 @@ def test_no_row_in_any_part(tmp_path):
 
 
 def test_a_hopeless_part_is_given_up(tmp_path, monkeypatch):
-    monkeypatch.setattr(ingest_module, "HOPELESS_ROWS", 10)
+    monkeypatch.setattr(ingest_module, "STOP_ROWS", 10)
     (tmp_path / "a.csv").write_text("id,start,end,state\n" + "1,1,2,huh\n" * 30)
     with pytest.raises(StudyError, match=r"30 of 30 rows .* break a rule; reading has stopped"):
         ingest_part({"rows": tmp_path / "a.csv"}, ROWS, tmp_path, readers=table.READERS)

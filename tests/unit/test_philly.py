@@ -17,7 +17,7 @@ from ttf.formats.philly.gpu_use import gpu_use
 from ttf.formats.philly.read import READERS
 from ttf.raw import raw_files, raw_json
 from ttf.raw.ingest import REASONS, anomalies
-from ttf.raw.raw_tables import ASIDE_SCHEMA
+from ttf.raw.raw_tables import QUARANTINED_SCHEMA
 from ttf.records.infra import infra_lives
 from ttf.records.jobs import JOB_COLUMNS, NODE_COLUMNS, PLACEMENT_COLUMNS
 from ttf.records.lives import lives_of_jobs
@@ -130,7 +130,7 @@ def test_one_array_on_one_line_or_many(raw):
 
 
 def test_a_line_longer_than_any_table_has(raw, monkeypatch):
-    monkeypatch.setattr(raw_files, "LONGEST_LINE_BYTES", 100)
+    monkeypatch.setattr(raw_files, "MAX_LINE_BYTES", 100)
     assert table_of("philly", "jobs", raw([job(attempt(1, 5))] * 30)).height == 30
 
 
@@ -441,7 +441,7 @@ def test_the_text_put_aside_is_cut(raw):
         ('[{},{"status": NaN}]', "record 2 of the array is no valid JSON"),
         ('[{"user": "a\nb"}]', "record 1 of the array is no valid JSON"),
         ("[{}]\n[{}]", "line 2: the array ends before this line"),
-        ('[{"a":' + '{"a":' * 10**5 + "1" + "}" * 10**5 + "}]", "nested far deeper"),
+        ('[{"a":' + '{"a":' * 10**5 + "1" + "}" * 10**5 + "}]", "nested too deeply"),
         ("<!DOCTYPE html><html>", "HTML"),
         ("", "empty"),
     ],
@@ -465,7 +465,7 @@ def test_a_log_cut_anywhere(raw):
 
 
 def test_a_log_far_too_long(raw, monkeypatch):
-    monkeypatch.setattr(raw_json, "LARGEST_BYTES", 1000)
+    monkeypatch.setattr(raw_json, "MAX_BYTES", 1000)
     with pytest.raises(StudyError, match="not the table expected"):
         raw([job()] * 10)
 
@@ -523,7 +523,7 @@ def test_any_records(tmp_path_factory, log, in_ascii):
             return []
 
     for kept, aside in read(log):
-        assert aside.schema == pl.Schema(ASIDE_SCHEMA)
+        assert aside.schema == pl.Schema(QUARANTINED_SCHEMA)
         assert dict(kept.schema) == SCHEMAS["job_log"].stored
         assert sorted(kept["line"].to_list() + aside["line"].to_list()) == list(range(1, len(log) + 1))
         assert set(aside["reason"]) <= set(REASONS)
@@ -546,19 +546,19 @@ def test_what_is_read_at_once_is_what_is_read_one_by_one(log):
         text = json.dumps(log, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, UnicodeEncodeError):
         return
-    at_once = philly_raw._read_at_once(text)
+    at_once = philly_raw._read_fast(text)
     at_once = None if at_once is None else at_once.with_row_index("line", 1)
     if at_once is not None:
-        one_by_one, unsound = philly_raw._read_one_by_one(Path("log"), text.decode())
+        one_by_one, unsound = philly_raw._read_slowly(Path("log"), text.decode())
         assert not unsound
-        checked = [philly_raw._checked(records, SCHEMAS["job_log"]) for records in (at_once, one_by_one)]
+        checked = [philly_raw._check_jobs(records, SCHEMAS["job_log"]) for records in (at_once, one_by_one)]
         assert checked[0][0].equals(checked[1][0])
         assert checked[0][1].drop("text").equals(checked[1][1].drop("text"))
 
 
 def test_a_sound_log_is_read_at_once():
     records = [job(attempt(1, None), attempt("None", 5)), job(attempts=None, user=None), job(attempt(1, 2, part("m1")))]
-    assert philly_raw._read_at_once(json.dumps(records).encode()).height == 3
+    assert philly_raw._read_fast(json.dumps(records).encode()).height == 3
 
 
 @given(text=st.binary(max_size=60) | st.text(alphabet='[]{}",:\\u0nulmatps ', max_size=60).map(str.encode))
@@ -860,10 +860,10 @@ def test_a_log_has_as_many_pieces_as_it_is_long(monkeypatch):
         [job(attempt(1, 2, part("m1", 0)), jobid=f"application_1506638472019_{n}") for n in range(50)]
     ).encode()
     monkeypatch.setattr(philly_raw, "PIECE_BYTES", len(text) // 10)
-    pieces = list(philly_raw._pieces(text))
+    pieces = list(philly_raw._split_array(text))
     assert 8 <= len(pieces) <= 10
     assert sum(len(json.loads(piece)) for piece in pieces) == 50
-    assert list(philly_raw._pieces(text[: len(text) // 20])) == [text[: len(text) // 20]]
+    assert list(philly_raw._split_array(text[: len(text) // 20])) == [text[: len(text) // 20]]
 
 
 def test_what_the_trace_leaves_open_is_counted(raw):

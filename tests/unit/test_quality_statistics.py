@@ -84,9 +84,9 @@ def test_equally_common_values_stand_in_the_order_of_their_text():
 @pytest.mark.parametrize("names", ["fedcba", "aabbccddeeff", "aaabbbccdeeffg", "aaaaab"])
 def test_many_different_texts_are_told_as_few_are(monkeypatch, names):
     rows = [(name, 1) for name in names] + [(None, 1)]
-    monkeypatch.setattr(statistics, "FEW_ROWS", 0)
+    monkeypatch.setattr(statistics, "DIVERSE_ROWS", 0)
     few = described(rows).rows()
-    monkeypatch.setattr(statistics, "FEW_ROWS", 1000)
+    monkeypatch.setattr(statistics, "DIVERSE_ROWS", 1000)
     assert described(rows).rows() == few
 
 

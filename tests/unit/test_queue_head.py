@@ -9,7 +9,7 @@ from ttf.analyses.outcomes.split_outcomes.summaries import summarise_jobs
 from ttf.analyses.queue.describe_workload.page import head, lines
 from ttf.display import phrases
 from ttf.display.trace_numbers import Numbers
-from ttf.formats.common_tables import without_equal_times
+from ttf.formats.common_tables import drop_zero_queue_times
 from ttf.records.jobs import JOB_COLUMNS, NODE_COLUMNS
 
 HOUR = 3600.0
@@ -62,7 +62,7 @@ def test_equal_times_are_no_waits_of_zero(starts, waits) -> None:
     submits = [5, 9, 20]
     queue_s = [None if start is None else start - submit for submit, start in zip(submits, starts, strict=True)]
     frame = pl.DataFrame({"submit_s": submits, "start_s": starts, "queue_s": queue_s})
-    jobs = without_equal_times(frame.lazy()).collect()
+    jobs = drop_zero_queue_times(frame.lazy()).collect()
     assert jobs["queue_s"].to_list() == waits
     blank = {name: pl.lit(None, dtype) for name, dtype in JOB_COLUMNS.items() if name not in frame.columns}
     jobs = jobs.with_columns(**blank | {"outcome": pl.lit("success")}).lazy()

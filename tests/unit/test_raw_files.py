@@ -189,9 +189,9 @@ def test_archive_with_folder_and_macos_file(tmp_path):
         (archive(("", TEXT), ("b.csv", TEXT)), "'' and 'b.csv'"),
         (archive(data=tarfile.DIRTYPE), "holds no file"),
         (archive(), "holds no file"),
-        (archive(link=tarfile.SYMTYPE), "'link', which is no plain file"),
-        (archive(link=tarfile.LNKTYPE), "'link', which is no plain file"),
-        (archive(pipe=tarfile.FIFOTYPE), "'pipe', which is no plain file"),
+        (archive(link=tarfile.SYMTYPE), "'link' in the archive is no plain file"),
+        (archive(link=tarfile.LNKTYPE), "'link' in the archive is no plain file"),
+        (archive(pipe=tarfile.FIFOTYPE), "'pipe' in the archive is no plain file"),
     ],
 )
 def test_archive_without_exactly_one_table(tmp_path, tar, says):
@@ -220,7 +220,7 @@ def test_not_there_and_not_a_file(tmp_path):
 @pytest.mark.parametrize("ending", [".csv", ".csv.zst"])
 @pytest.mark.parametrize("first", [b"", b"a,b\n"])
 def test_a_line_without_end(tmp_path, monkeypatch, ending, first):
-    monkeypatch.setattr(raw_files, "LONGEST_LINE_BYTES", 10_000)
+    monkeypatch.setattr(raw_files, "MAX_LINE_BYTES", 10_000)
     monkeypatch.setattr(raw_files, "BLOCK_BYTES", 3_000)
     assert "a line longer than 10,000 bytes" in refused(written(tmp_path, ending, PACK[ending](first + b"a" * 20_000)))
 
@@ -240,7 +240,7 @@ def test_line_ends(tmp_path):
     ],
 )
 def test_lines_that_end_in_cr_are_told_as_what_they_are(tmp_path, text, line):
-    with pytest.raises(StudyError, match=rf"table\.csv: line {line}: its lines end in CR, .* Convert the file: tr "):
+    with pytest.raises(StudyError, match=rf"table\.csv: line {line}: its lines end in CR, .* Convert the file "):
         read(written(tmp_path, ".csv", text))
     with pytest.raises(StudyError, match="its lines end in CR"):
         read(written(tmp_path, ".csv.gz", gzip.compress(text)))
@@ -259,7 +259,7 @@ def test_utf_16_without_its_mark(tmp_path, text):
 
 @pytest.mark.parametrize("ending", COMPRESSED)
 def test_a_file_that_unpacks_to_far_more_than_a_table_does(tmp_path, monkeypatch, ending):
-    monkeypatch.setattr(raw_files, "PACKED_FLOOR_BYTES", 1_000_000)
+    monkeypatch.setattr(raw_files, "UNPACKING_FLOOR_BYTES", 1_000_000)
     path = written(tmp_path, ending, PACK[ending](b"\n" * 8_000_000))
     with pytest.raises(StudyError, match=r"table.*: its [\d,]+ bytes unpack to more than 200 times as many: "):
         for _ in raw_files.unpacked(path):
@@ -345,7 +345,7 @@ def test_a_file_of_an_archive(tmp_path, ending, pack):
     assert read(path / "all/Venus/log.csv") == TEXT
     assert read(path / "n") == b"n\n"
     assert "holds 'all/Earth/log.csv' and 'all/Venus/log.csv'" in refused_in(path, "log.csv")
-    assert "there is no 'us/log.csv' in the archive; it holds 'all/Earth/log.csv'" in refused_in(path, "us/log.csv")
+    assert "the archive has no 'us/log.csv'; it holds 'all/Earth/log.csv'" in refused_in(path, "us/log.csv")
     assert "expected one table" in refused(path)
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
@@ -360,9 +360,9 @@ def test_a_zip_of_one_table(tmp_path):
 
 def test_a_link_of_an_archive_is_no_table(tmp_path):
     path = written(tmp_path, ".zip", zipped(("log.csv", b"/etc/passwd"), kind=stat.S_IFLNK))
-    assert "'log.csv', which is no plain file" in refused_in(path, "log.csv")
+    assert "'log.csv' in the archive is no plain file" in refused_in(path, "log.csv")
     path = written(tmp_path, ".tar.gz", gzip.compress(archive(("n.csv", TEXT), link=tarfile.SYMTYPE)))
-    assert "'link', which is no plain file" in refused_in(path, "link")
+    assert "'link' in the archive is no plain file" in refused_in(path, "link")
     assert read(path / "n.csv") == TEXT
 
 
@@ -381,7 +381,7 @@ def test_a_damaged_zip(tmp_path):
 
 
 def test_other_tables_of_an_archive_may_be_long_and_none_endless(tmp_path, monkeypatch):
-    monkeypatch.setattr(raw_files, "LONGEST_HEAD_BYTES", 3_000_000)
+    monkeypatch.setattr(raw_files, "MAX_MEMBER_HEADER_BYTES", 3_000_000)
     path = written(tmp_path, ".tar.gz", tarred(("long", b"0\n" * 4_000_000), ("log.csv", TEXT)))
     assert read(path / "log.csv") == TEXT
     monkeypatch.setattr(raw_files, "MOST_BYTES", 6_000_000)

@@ -11,7 +11,7 @@ from of_formats import FORMATS, raw_schemas
 from ttf.engine.errors import StudyError
 from ttf.raw import raw_files, raw_tables
 from ttf.raw.ingest import REASONS
-from ttf.raw.raw_tables import ASIDE_SCHEMA, raw_lines, read_block, read_table, sound_rows, table_schemas
+from ttf.raw.raw_tables import QUARANTINED_SCHEMA, raw_lines, read_block, read_table, read_valid_block, table_schemas
 
 JOB = "j{n},i{n},u1,Terminated,100.0,200.0\n"
 TASK = "j1,worker,2.0,Terminated,100.0,200.0,600.0,29.296875,50.0,T4"
@@ -31,8 +31,8 @@ def table(tmp_path, schemas):
         schema = schemas[format_][name]
         blocks = list(read_table(path, schema))
         kept = pl.concat([pl.DataFrame(schema=schema.stored), *(kept for kept, _ in blocks)])
-        aside = pl.concat([pl.DataFrame(schema=ASIDE_SCHEMA), *(aside for _, aside in blocks)])
-        assert all(kept.schema == schema.stored and aside.schema == ASIDE_SCHEMA for kept, aside in blocks)
+        aside = pl.concat([pl.DataFrame(schema=QUARANTINED_SCHEMA), *(aside for _, aside in blocks)])
+        assert all(kept.schema == schema.stored and aside.schema == QUARANTINED_SCHEMA for kept, aside in blocks)
         return kept, aside
 
     return read
@@ -73,19 +73,19 @@ def test_blank_fields_are_null(table):
 
 
 def test_a_text_far_longer_than_any_is_put_aside(table):
-    longest = raw_tables.LONGEST_FIELD
+    longest = raw_tables.MAX_FIELD_BYTES
     kept, aside = table(TASK + "\n" + task(job="j" * longest) + "\n" + task(gpu_type="x" * (longest + 1)) + "\n")
     assert kept["line"].to_list() == [1, 2]
     assert reasons(aside) == [(3, "field_too_long", "gpu_type")]
-    assert len(aside["text"][0]) == raw_tables.LONGEST_TEXT_SHOWN
+    assert len(aside["text"][0]) == raw_tables.MAX_TEXT_SHOWN
     assert aside["text"][0].startswith("a row of 131,131 bytes: j1,worker,")
     assert "longer than 131,072 bytes, the limit" in REASONS["field_too_long"]
 
 
 def test_a_table_of_hardly_anything_but_blank_lines_is_refused(table, monkeypatch):
-    monkeypatch.setattr(raw_tables, "MOST_BLANK_LINES", 1_000)
+    monkeypatch.setattr(raw_tables, "MAX_BLANK_LINES", 1_000)
     assert table((TASK + "\n" * 9) * 200)[0].height == 200
-    with pytest.raises(StudyError, match=r"table\.csv: more than 1,000 blank lines up to line [\d,]+, beside 1 rows: "):
+    with pytest.raises(StudyError, match=r"table\.csv: more than 1,000 blank lines and 1 rows up to line [\d,]+: "):
         table(TASK + "\n" * 2_000)
 
 
@@ -433,7 +433,7 @@ def test_the_quick_way_gives_what_the_careful_one_gives(schemas, data, large, da
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(raw_tables, "_LARGE_BLOCK", large)
         quick = read_block(text.encode(), schema.columns, schema)
-        patch.setattr(raw_tables, "sound_rows", lambda *_: None)
+        patch.setattr(raw_tables, "read_valid_block", lambda *_: None)
         careful = read_block(text.encode(), schema.columns, schema)
     assert quick[0].equals(careful[0])
     assert quick[1].equals(careful[1])
@@ -447,8 +447,8 @@ def test_a_sound_block_goes_the_quick_way(schemas, format_, name):
     row = schema.delimiter.join(
         "1" if column.type != "text" else (column.values or ("w",))[0] for column in schema.columns
     )
-    assert sound_rows(f"{row}\n{row}\n".encode(), schema.columns, schema).height == 2
-    assert sound_rows(f"{row}\n{row},\n".encode(), schema.columns, schema) is None
+    assert read_valid_block(f"{row}\n{row}\n".encode(), schema.columns, schema).height == 2
+    assert read_valid_block(f"{row}\n{row},\n".encode(), schema.columns, schema) is None
 
 
 def test_headerless_columns_of_numbers_have_words_for_names():

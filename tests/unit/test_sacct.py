@@ -10,7 +10,7 @@ from sacct_story import EXPECTED, FIXTURES, check_story, study
 from study.format_declarations import schema_text
 from ttf.formats.protocol import schemas_and_readers
 from ttf.formats.sacct import read as sacct_reader
-from ttf.formats.sacct.tres import mebibytes, tres
+from ttf.formats.sacct.tres import parse_mib, parse_tres
 from ttf.raw.ingest import anomalies, ingest
 from ttf.records.jobs import JOB_COLUMNS, NODE_COLUMNS, nodes
 from ttf.records.lives import lives_of_jobs
@@ -392,18 +392,18 @@ def test_time_goes_backwards_nowhere(told):
     ],
 )
 def test_tres(text, expected):
-    assert tres(pl.Series([text])).row(0) == expected
+    assert parse_tres(pl.Series([text])).row(0) == expected
 
 
 def test_tres_keeps_the_order_and_blanks():
     texts = pl.Series(["cpu=1", None, "cpu=2", "cpu=1"])
-    assert tres(texts)["cpu_milli"].to_list() == [1000, None, 2000, 1000]
-    assert tres(pl.Series([None, None], dtype=pl.String)).null_count().row(0) == (2, 2, 2, 2)
+    assert parse_tres(texts)["cpu_milli"].to_list() == [1000, None, 2000, 1000]
+    assert parse_tres(pl.Series([None, None], dtype=pl.String)).null_count().row(0) == (2, 2, 2, 2)
 
 
 def test_mebibytes():
     frame = pl.DataFrame({"mem": ["1G", "1.5G", "1536M", "3T", "2048K", "7", "", "G", "9" * 30, None]})
-    assert frame.select(mebibytes(pl.col("mem")))["mem"].to_list() == [1024, 1536, 1536, 3 * 1024**2, 2, 7] + [None] * 4
+    assert frame.select(parse_mib(pl.col("mem")))["mem"].to_list() == [1024, 1536, 1536, 3 * 1024**2, 2, 7] + [None] * 4
 
 
 # --- reading

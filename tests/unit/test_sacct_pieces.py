@@ -55,8 +55,8 @@ def tables_of(source, records):
 def at_once(source):
     """The same of all dumps as one piece."""
     raw, place = source.raw["record"], ["file", "line"]
-    found = derive._records(raw.collect(), derive._said_in_all(raw))
-    jobs, attempts = derive._jobs(found, "UTC"), derive._attempts(found, "UTC")
+    found = derive._prepare_records(raw.collect(), derive._summarise_dumps(raw))
+    jobs, attempts = derive._summarise_jobs(found, "UTC"), derive._summarise_attempts(found, "UTC")
     attempts = attempts.join(jobs.select(place).with_row_index("job"), on=place, how="left", maintain_order="left")
     last_seen = found.select(pl.max_horizontal("submit_s", "start_s", "end_s").max()).item()
     return tables_of(source, derive.Records(jobs.lazy(), attempts.lazy(), last_seen))

@@ -7,7 +7,7 @@ import pytest
 from ttf.analyses.catalogue import rooms
 from ttf.display import phrases
 from ttf.engine.size_unit import CORE, GPU, JOB, NODE, UNITS
-from ttf.engine.storage.tables import read_as_written, read_table, unit_of_file, write_product
+from ttf.engine.storage.tables import detect_unit, read_as_written, read_table, write_product
 from ttf.records.jobs import in_size_unit, size_units
 
 OTHERS = (NODE, CORE, JOB)
@@ -125,7 +125,7 @@ def test_tables_in_each_unit_are_read_as_they_were_computed(tmp_path, unit):
         there, written = read_as_written(path, contract)
         assert list(there.columns) == list(written.columns) and len(set(there.columns)) == len(there.columns), name
         named = any(unit.named(name) != name and not name.startswith("node_gpus") for name in contract.columns)
-        assert unit_of_file(path, contract) == (unit if named and not contract.of_gpus else GPU), name
+        assert detect_unit(path, contract) == (unit if named and not contract.of_gpus else GPU), name
         again = read_table(path, contract)
         assert again.schema == frame.schema, name
         # Of GPUs and of nodes, where the unit is nodes: one column, that of nodes.

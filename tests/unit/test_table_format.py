@@ -21,7 +21,7 @@ from study.messages import ConfigError
 from study.yaml_files import load_yaml
 from ttf.engine.errors import StudyError
 from ttf.formats.table import read as table
-from ttf.formats.table.page_checksums import damaged_column
+from ttf.formats.table.page_checksums import find_damaged_column
 from ttf.raw.ingest import anomalies, ingest
 from ttf.raw.raw_tables import table_schemas
 from ttf.records.jobs import JOB_COLUMNS
@@ -467,7 +467,7 @@ def test_several_files_of_both_kinds_are_one_table(tmp_path):
 
 
 def test_a_large_file_in_blocks(derived, small_blocks, monkeypatch):
-    monkeypatch.setattr(table, "HELD_ROWS", 3)
+    monkeypatch.setattr(table, "MAX_PENDING_ROWS", 3)
     rows = [f"j{n},{'ODD' if n % 3 == 0 else 'FAILED'},0,{n},{n + 1}" for n in range(100)]
     jobs, account, quarantine = derived(SECONDS, lines(*rows))
     assert account == (100, 66, 34)
@@ -491,7 +491,7 @@ def test_a_large_file_in_blocks(derived, small_blocks, monkeypatch):
         (SECONDS, "id,state,sub,beg,fin,beg", "names 'beg' more than once"),
         (SECONDS, "\x1b[1mid", "It has: \\x1b[1mid."),
         (SECONDS, "<html>", "an HTML or XML page"),
-        (SECONDS, "PAR1", "the bytes are Parquet, but the name says CSV. End its name in .parquet."),
+        (SECONDS, "PAR1", "the bytes are Parquet, but the name says CSV. Rename it to end in .parquet."),
     ],
 )
 def test_a_header_that_is_not_the_mapping(derived, own, header, message):
@@ -630,7 +630,7 @@ def test_files_that_are_no_parquet(tmp_path):
     ):
         derive(SECONDS, [good], tmp_path / "raw")
     (tmp_path / "rows.parquet.gz").write_bytes(good.read_bytes())
-    with pytest.raises(StudyError, match="a packed Parquet file"):
+    with pytest.raises(StudyError, match="a compressed Parquet file"):
         derive(SECONDS, [tmp_path / "rows.parquet.gz"], tmp_path / "raw")
 
 
@@ -671,21 +671,19 @@ def test_a_page_that_its_checksum_belies_is_refused(tmp_path, text):
         broken = bytearray(content)
         broken[place] ^= 1
         path.write_bytes(broken)
-        damaged = damaged_column(path, names)
+        damaged = find_damaged_column(path, names)
         if damaged is None:  # in a page's header, which no checksum covers: refused by Polars, or of no consequence
             with contextlib.suppress(StudyError):
                 assert derive(own, [path], tmp_path / "raw")[0].equals(jobs)
             continue
         told += 1
         if told % 9 == 0:
-            message = (
-                f"rows.parquet: the column '{damaged}' is not what its checksum in the file says: the file is damaged"
-            )
+            message = f"rows.parquet: the column '{damaged}' does not match its checksum: the file is damaged"
             with pytest.raises(StudyError, match=message):
                 derive(own, [path], tmp_path / "raw")
     # The pages themselves, and about half of their headers.
     assert told > 0.6 * (footer - 4)
-    assert damaged_column(path, {"another"}) is None
+    assert find_damaged_column(path, {"another"}) is None
 
 
 # Any rows -----------------------------------------------------------------------------------------------
@@ -705,13 +703,13 @@ SOUND = st.tuples(
     st.integers(0, 9).map(str),
     st.integers(9, 99).map(str),
 )
-BROKEN = st.tuples(FIELD, FIELD | st.just("FAILED"), FIELD, FIELD, FIELD)
+BREAKS_RULE = st.tuples(FIELD, FIELD | st.just("FAILED"), FIELD, FIELD, FIELD)
 ANY = entry(mapping={"status": {"column": "state", "first_word": True}}, quoted=True, blank=["NA"])
 anything = settings(deadline=None, max_examples=25, suppress_health_check=list(HealthCheck))
 
 
 @anything
-@given(st.lists(SOUND | BROKEN, min_size=1, max_size=20), st.lists(st.text('ab,"\t ', max_size=9), max_size=4))
+@given(st.lists(SOUND | BREAKS_RULE, min_size=1, max_size=20), st.lists(st.text('ab,"\t ', max_size=9), max_size=4))
 def test_every_row_of_a_csv_is_kept_or_put_aside(tmp_path, rows, raw):
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([HEADER.split(","), *rows])
@@ -721,7 +719,7 @@ def test_every_row_of_a_csv_is_kept_or_put_aside(tmp_path, rows, raw):
 
 
 @anything
-@given(st.lists(SOUND | BROKEN, min_size=1, max_size=20))
+@given(st.lists(SOUND | BREAKS_RULE, min_size=1, max_size=20))
 def test_every_row_of_a_parquet_is_kept_or_put_aside(tmp_path, rows):
     frame = pl.DataFrame(rows, schema=dict.fromkeys(HEADER.split(","), pl.String), orient="row")
     frame.write_parquet(tmp_path / "rows.parquet")
@@ -733,7 +731,7 @@ def kept_of(path, expected):
     try:
         jobs, (read, kept, aside), quarantine = derive(ANY, [path], path.parent / "raw")
     except StudyError as error:
-        assert "none is left" in str(error)
+        assert "no row is left" in str(error)
         return
     assert read == expected == kept + aside
     assert (jobs.height, quarantine.height) == (kept, aside)

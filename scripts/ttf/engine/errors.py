@@ -1,9 +1,8 @@
-"""The one error that a user is meant to read."""
+"""The error with a message for the user."""
 
 
 class StudyError(Exception):
-    """Something about the input or the configuration that its owner can put right.
+    """A problem of the input or the configuration that the user can correct.
 
-    The message is a whole answer: the file, line or key, what was expected there, and what to do.
-    It is shown without a traceback.
+    The message names the file, line or key, what was expected there, and what to do. It is shown without a traceback.
     """

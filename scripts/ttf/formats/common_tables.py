@@ -1,4 +1,4 @@
-"""What a format's code gives, written as the common tables of a trace."""
+"""Write the rows that a format's code derives as the common tables of a trace."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -27,80 +27,79 @@ def write_jobs(
     parts: Sequence[str],
     node_table: str | None,
     block_days: int,
-    spilled: Path,
+    spill_folder: Path,
     output,
 ) -> str:
-    """Write jobs, nodes, agreement and size_unit (paths by these names); returns what is to be said of them.
+    """Write jobs, nodes, agreement and size_unit (`output` has a path for each); return a summary.
 
-    parts: as in `with_parts`. node_table: the raw table with a row per node, None where the format has none.
-    block_days: see `block_columns`. spilled: a folder for a while.
+    parts: as in `with_parts`. node_table: the raw table with a row per node, or None. block_days: see `block_columns`.
+    spill_folder: a temporary folder.
     """
     jobs = with_parts(format_.jobs(source).lazy().with_columns(trace=pl.lit(trace)), parts)
-    # What repeats is looked up several times: worked out once, they are read from the disk.
+    # Write the jobs to the disk before several passes over them, rather than derive them in each.
     if not format_.jobs_on_disk:
-        stream_parquet(jobs, spilled / "jobs.parquet")
-        jobs = scan_parquet(spilled / "jobs.parquet")
-    jobs = without_equal_times(jobs)
+        stream_parquet(jobs, spill_folder / "jobs.parquet")
+        jobs = scan_parquet(spill_folder / "jobs.parquet")
+    jobs = drop_zero_queue_times(jobs)
     write_product(with_clusters(jobs).with_columns(**block_columns(block_days)), JOBS, output.jobs)
     write_product(format_.nodes(source) if format_.nodes else nodes(source.raw, node_table), NODES, output.nodes)
-    written = scan_parquet(output.jobs)
-    write_product(runtime_agreement(written), RUNTIME_AGREEMENT, output.agreement)
-    write_product(size_units(written), SIZE_UNIT, output.size_unit)
-    rows, timed = written.select(pl.len(), pl.col("runtime_s").count()).collect(engine="streaming").row(0)
-    return f"{rows:,} jobs, {timed:,} with a run time"
+    written_jobs = scan_parquet(output.jobs)
+    write_product(runtime_agreement(written_jobs), RUNTIME_AGREEMENT, output.agreement)
+    write_product(size_units(written_jobs), SIZE_UNIT, output.size_unit)
+    n_jobs, n_timed = written_jobs.select(pl.len(), pl.col("runtime_s").count()).collect(engine="streaming").row(0)
+    return f"{n_jobs:,} jobs, {n_timed:,} with a run time"
 
 
-def without_equal_times(jobs: pl.LazyFrame) -> pl.LazyFrame:
-    """The jobs, without queueing delays if every one of them is 0: then one moment was written down for both times."""
-    longest = jobs.select(pl.col("queue_s").max()).collect(engine="streaming").item()
-    return jobs.with_columns(queue_s=pl.lit(None, pl.Int64)) if longest == 0 else jobs
+def drop_zero_queue_times(jobs: pl.LazyFrame) -> pl.LazyFrame:
+    """Blank all queueing delays if every one is 0: then the trace recorded one moment as both times."""
+    max_queue_s = jobs.select(pl.col("queue_s").max()).collect(engine="streaming").item()
+    return jobs.with_columns(queue_s=pl.lit(None, pl.Int64)) if max_queue_s == 0 else jobs
 
 
 def write_attempts(
     format_: Format, source: Source, trace: str, path: str | Path, rules: Mapping, events: pl.DataFrame | None
 ) -> str:
-    """Write the attempts; returns what is to be said of them. rules, events: of `ttf.records.infra.infra_lives`."""
-    # Whether a run ended in an infra failure is a matter of that run and the events.
-    told = format_.attempts(source).lazy()
-    told = told.map_batches(lambda runs: with_infra_failures(runs, rules, events), streamable=True)
-    told = told.select(pl.lit(trace).alias("trace"), pl.all())
-    write_product(told, ATTEMPTS, path)
-    return f"{height(path):,} attempts"
+    """Write the attempts and return a summary. rules, events: see `ttf.records.infra.infra_lives`."""
+    # Streamable: a row's infra failure depends on that row and the events alone.
+    attempts = format_.attempts(source).lazy()
+    attempts = attempts.map_batches(lambda runs: with_infra_failures(runs, rules, events), streamable=True)
+    attempts = attempts.select(pl.lit(trace).alias("trace"), pl.all())
+    write_product(attempts, ATTEMPTS, path)
+    return f"{count_rows(path):,} attempts"
 
 
 def write_placements(format_: Format, source: Source, trace: str, path: str | Path) -> str:
-    """Write the placements; returns what is to be said of them."""
+    """Write the placements and return a summary."""
     write_product(format_.placements(source).with_columns(trace=pl.lit(trace)), PLACEMENTS, path)
-    return f"{height(path):,} placements"
+    return f"{count_rows(path):,} placements"
 
 
-def height(path: str | Path) -> int:
-    """The rows of a Parquet file."""
+def count_rows(path: str | Path) -> int:
     return scan_parquet(path).select(pl.len()).collect().item()
 
 
-def with_results(format_: Format, source: Source, shares: Sequence, rows: int, spilled: Path) -> Source:
-    """The source with what is made of each partition for the jobs, of a format whose tables may be large.
+def with_results(format_: Format, source: Source, shares: Sequence, max_rows: int, spill_folder: Path) -> Source:
+    """Add the results of the partitions to the source of a format that derives its jobs by partition.
 
-    shares: folders with what was made of a share each; none: it is made here, of partitions of so many `rows`.
+    shares: folders with the results of a share each. Without any, compute them here, in partitions of `max_rows`.
     """
     make = format_.by_partition
     if make is None:
         return source
     results = read_results(make, shares) or results_of(
-        make, source.raw, partitions_of(source.raw.values(), rows, spilled)
+        make, source.raw, partitions_of(source.raw.values(), max_rows, spill_folder)
     )
     return replace(source, results=results)
 
 
 def runtime_agreement(jobs: pl.LazyFrame) -> pl.DataFrame:
-    """Start, end and run time of successful jobs: how often the two sources agree and by how much they differ.
+    """Compare start, end and run time of successful jobs between their instances and their own record.
 
-    Only jobs whose times come from their instances and whose own record has both times. Difference = the instances'
-    time - the record's, seconds. Columns: time, n, equal, equal_share, difference_*_s, difference_mean_s, reason.
+    Only jobs with times from their instances and both times in their own record. Difference = time of the instances -
+    time of the record, in seconds. Columns: time, n, equal, equal_share, difference_*_s, difference_mean_s, reason.
     """
     has_both = {"runtime_from", "task_start_s", "task_end_s"} <= set(jobs.collect_schema().names())
-    compared = (
+    comparable = (
         jobs.filter(
             (pl.col("outcome") == "success")
             & (pl.col("runtime_from") == "instance")
@@ -113,25 +112,29 @@ def runtime_agreement(jobs: pl.LazyFrame) -> pl.DataFrame:
     start = pl.col("start_s") - pl.col("task_start_s")
     end = pl.col("end_s") - pl.col("task_end_s")
     times = {"start": start, "end": end, "runtime": end - start}
-    # Millions of jobs differ by some thousand whole numbers of seconds.
-    counted = [compared.group_by(difference=difference).len("jobs").sort("difference") for difference in times.values()]
-    found = zip(times, pl.collect_all(counted, engine="streaming"), strict=True)
-    rows = [{"time": time} | _agreement(differences) for time, differences in found]
+    # Count by difference: millions of jobs have some thousand different whole numbers of seconds.
+    frequencies = [
+        comparable.group_by(difference=difference).len("jobs").sort("difference") for difference in times.values()
+    ]
+    frequencies_by_time = zip(times, pl.collect_all(frequencies, engine="streaming"), strict=True)
+    rows = [{"time": time} | _agreement(differences) for time, differences in frequencies_by_time]
     return RUNTIME_AGREEMENT.frame(rows)
 
 
 def _agreement(differences: pl.DataFrame) -> dict[str, int | float | str | None]:
-    """The columns of a time from its differences, ascending, and the number of jobs with each."""
+    """Return the columns of one time from its differences, ascending, with the number of jobs of each."""
     n = differences["jobs"].sum()
     if not n:
         return {"n": 0, "equal": 0, "reason": "no successful job has its times from two sources"}
     equal = differences.filter(pl.col("difference") == 0)["jobs"].sum()
-    up_to = differences["jobs"].cum_sum()
+    cumulative = differences["jobs"].cum_sum()
     return (
         {"n": n, "equal": equal, "equal_share": equal / n}
         # The nearest rank.
         | {
-            name: float(differences["difference"][up_to.search_sorted(math.floor((n - 1) * q + 0.5), side="right")])
+            name: float(
+                differences["difference"][cumulative.search_sorted(math.floor((n - 1) * q + 0.5), side="right")]
+            )
             for name, q in QUANTILES.items()
         }
         | {"difference_mean_s": (differences["difference"] * differences["jobs"]).sum() / n, "reason": None}

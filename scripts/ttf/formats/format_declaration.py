@@ -1,12 +1,15 @@
-"""The declarations of formats, for their own code: words, zones, causes and strata stand there alone; and units."""
+"""Load the declarations of formats for their code, and define the units.
+
+Words, zones, causes and strata are defined in the declarations only.
+"""
 
 from functools import cache
 from pathlib import Path
 
 import yaml
 
-# The units that a column of requests or of run times may count in.
-# Key of a mapping -> unit -> how many of our small unit it is; the first unit is the registry's default.
+# Units of a column of requests or run times: key of a mapping -> unit -> its size in our small unit. The first unit is
+# the default of the registry.
 UNITS = {
     "runtime": {"s": 1, "min": 60, "h": 3600},
     "duration": {"s": 1, "min": 60, "h": 3600},
@@ -14,23 +17,23 @@ UNITS = {
     "cpus": {"core": 1000, "percent": 10, "milli": 1},
     "memory": {"MiB": 1, "GiB": 1024, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "B": 1},
 }
-# Of which a MiB is no whole number: what is in them is counted in bytes.
+# Units that do not divide a MiB; their values are counted in bytes.
 UNITS_IN_BYTES = ("MB", "GB", "KiB", "B")
-BYTES_OF_A_MIB = 2**20
+BYTES_PER_MIB = 2**20
 
 
 @cache
 def declared(name: str) -> dict:
-    """The declaration of a format that has code, without the schema of its raw tables."""
+    """Return the declaration of a format with code, without the schema of its raw tables."""
     text = (Path(__file__).parent / name / "format.yaml").read_text(encoding="utf-8")
     return yaml.safe_load(text.partition("\nschema:\n")[0])
 
 
 def outcome_by_word(outcomes: dict[str, list[str]]) -> dict[str, str]:
-    """Word of a status -> outcome."""
+    """Invert outcome -> status words to status word -> outcome."""
     return {word: outcome for outcome, words in outcomes.items() for word in words}
 
 
-def outcomes_of(name: str) -> dict[str, str]:
-    """Word of a status -> outcome, of a format that has code."""
+def load_outcomes(name: str) -> dict[str, str]:
+    """Return status word -> outcome for a format with code."""
     return outcome_by_word(declared(name)["outcomes"])

@@ -1,4 +1,4 @@
-"""What a format may give, and what it is given: the one interface between the study and the code of a format."""
+"""Define the interface between the study and the code of a format."""
 
 import importlib
 from collections.abc import Callable, Iterable, Mapping
@@ -17,12 +17,11 @@ from ttf.raw.raw_tables import Reader, TableSchema, table_schemas
 
 @dataclass(frozen=True)
 class Source:
-    """What the tables of a trace are derived from.
+    """The inputs for deriving the tables of a trace.
 
-    raw: its typed raw tables by name. meaning: the mapping, words and zone by which they are read (meaning_of in
-    workflow/study/format_declarations.py). records, jobs, attempts, placements, results: what was made of them before,
-    see Format.
-    spilled: a folder for a while; None where all may be held.
+    raw: the typed raw tables by name. meaning: mapping, words and zone of the raw tables (meaning_of in
+    workflow/study/format_declarations.py). records, jobs, attempts, placements, results: products of earlier steps, see
+    Format. spilled: a temporary folder, or None if all may be held in memory.
     """
 
     raw: Mapping[str, pl.LazyFrame]
@@ -41,17 +40,17 @@ Derive = Callable[[Source], Rows]
 
 @dataclass(frozen=True)
 class Format:
-    """The code of a format: functions of a Source. None: the format has no such table, and its declaration says so.
+    """The code of a format: functions of a Source. None: the format has no such table, as its declaration says.
 
     jobs, attempts, placements, lives, nodes: the common tables, with the columns of ttf.records.record_contracts.
+    nodes: only if no raw table lists the nodes.
     outage_records: a row per record of an outage, with RECORD_COLUMNS of ttf.records.outages.outage_records. exposure:
-    the columns of EXPOSURE; None where the trace does not tell which units were watched, and since when. Both are given
-    the placements of a trace with jobs.
-    nodes: where no raw table is that of the nodes. records: of a format with attempts what all its tables
-    come from, worked out once and given to them. jobs_on_disk: of these, jobs are read from the disk, so that they may
-    be read several times. placements_of_attempts: placements come from the attempts instead, so that the records need
-    not be held any longer. by_partition: of a large trace, what is made of each partition for its jobs, and given to
-    them as `results`.
+    the columns of EXPOSURE, or None if the trace does not say which units were under observation, and when. Both
+    functions get the placements of a trace with jobs.
+    records: in a format with attempts, the common source of all tables, computed once. jobs_on_disk: the jobs are
+    already on the disk and can be read several times. placements_of_attempts: placements are derived from the attempts,
+    so that the records can be freed. by_partition: in a large trace, computes the `results` of each partition for the
+    jobs.
     """
 
     jobs: Derive | None = None
@@ -69,9 +68,9 @@ class Format:
 
 @dataclass(frozen=True)
 class Reading:
-    """How raw tables are read that are no plain tables of lines: readers by table.
+    """The readers, by table, of raw tables that are no plain tables of lines.
 
-    schema: the schema of the raw tables from the trace's entry in the registry, of a format that has none of its own.
+    schema: builds the schema of the raw tables from the trace's registry entry, if the format has no fixed schema.
     """
 
     readers: Mapping[str, Reader]
@@ -79,19 +78,20 @@ class Reading:
 
 
 def reading_in(module: str | None) -> Reading:
-    """The reader in a module that a format declares; of a format without one the plain one."""
+    """Return the Reading of the module that a format declares, or an empty one."""
     return importlib.import_module(module).READING if module else Reading({})
 
 
 def schemas_and_readers(
     reader: str | None, entry: Mapping, schema: str
 ) -> tuple[dict[str, TableSchema], Mapping[str, Reader]]:
-    """Table -> schema, and table -> reader (of those that are no plain tables of lines); also those of
-    ttf.raw.extra_tables.
+    """Return table -> schema, and table -> reader for tables that are no plain tables of lines.
 
-    reader: the module that the format declares. entry: what the registry says of how the trace is read. In the format
-    table the schema follows from its mapping; else it is the YAML text `schema`, and `times` may name the zone of its
-    times. Raises StudyError as ttf.formats.table.read.schema_document does.
+    Both include ttf.raw.extra_tables.
+
+    reader: the module that the format declares. entry: the trace's entry in the registry. If it has a mapping, the
+    schema follows from it; else the schema is the YAML text `schema`, and `times` may name the zone of its times.
+    Raises StudyError as ttf.formats.table.read.schema_document does.
     """
     reading = reading_in(reader)
     readers = extra_table_reader.READERS | dict(reading.readers)
@@ -106,11 +106,11 @@ def schemas_and_readers(
 
 
 def code_of(module: str) -> Format:
-    """The code in a module that a format declares, one of a closed list: the registry's schema admits no other."""
+    """Return the Format of a module that a format declares; the registry's schema admits a closed list of modules."""
     return importlib.import_module(module).FORMAT
 
 
 def format_and_source(folder: str | Path, code: str, meaning: Mapping, tables: Iterable[str]) -> tuple[Format, Source]:
-    """The code in a module, and what it is given: the typed raw tables with these names in the folder, and meaning."""
+    """Return the Format of a module and its Source, with these typed raw tables of the folder, and meaning."""
     raw = {name: scan_parquet(Path(folder) / f"{name}.parquet") for name in tables}
     return code_of(code), Source(raw, meaning)

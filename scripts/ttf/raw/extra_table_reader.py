@@ -1,4 +1,5 @@
-"""Schemas and readers of the raw tables that a person may add to a trace of any format; see ttf.raw.extra_tables."""
+"""Define the schemas and readers of the raw tables that a user may add to a trace of any format; see
+ttf.raw.extra_tables."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,28 +8,27 @@ import polars as pl
 
 from ttf.engine.storage.on_disk import scan_parquet
 from ttf.raw.extra_tables import SCHEMA
-from ttf.raw.raw_tables import Reader, TableSchema, raw_lines, read_table, table_schemas, with_more_rules
+from ttf.raw.raw_tables import Reader, TableSchema, apply_rules, raw_lines, read_table, table_schemas
 
 SCHEMAS = table_schemas(SCHEMA)
 _LOSS = pl.col("loss").str.strip_chars().cast(pl.Float64, strict=False)
 
 
 def _read_losses(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    return with_more_rules(read_table(path, schema), path, schema, [("not_a_number", "loss", _LOSS.is_null())])
+    return apply_rules(read_table(path, schema), path, schema, [("not_a_number", "loss", _LOSS.is_null())])
 
 
 READERS = {"loss": Reader(_read_losses, raw_lines)}
 
 
 def health_events(raw: str | Path) -> pl.DataFrame:
-    """The health events in a folder of typed raw tables: node, time_s (Int64), code, severity, in their order.
+    """Read the health events in a folder of typed raw tables: node, time_s (Int64), code, severity, in file order.
 
-    time_s: on the trace's clock, for most traces since 1970. severity and code are words of one's own; severity may be
-    blank.
+    time_s: on the trace's clock, for most traces since 1970. severity and code are free texts; severity may be blank.
     """
     return scan_parquet(Path(raw) / "health_event.parquet").select("node", "time_s", "code", "severity").collect()
 
 
 def losses(raw: str | Path) -> pl.DataFrame:
-    """The epochs of the loss log there: job, epoch, loss (also negative, nan or inf), time_s, in their order."""
+    """Read the loss log in that folder: job, epoch, loss (also negative, nan or inf), time_s, in file order."""
     return scan_parquet(Path(raw) / "loss.parquet").select("job", "epoch", loss=_LOSS, time_s="time_s").collect()

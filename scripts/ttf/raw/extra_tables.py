@@ -1,12 +1,12 @@
-"""The raw tables that a person may add to a trace of any format: health events and losses, each under a key of its own.
+"""Declare the raw tables that a user may add to a trace of any format: health events and losses, each under its key.
 
-Declared as the raw tables of a format are (scripts/ttf/formats), and read by the same reader. Plain Python.
+They are declared and read like the raw tables of a format (scripts/ttf/formats). Plain Python.
 """
 
-# Key of the registry -> the table, and the name by which rules and analyses ask for it.
+# Key of the registry -> the table, and the name that rules and analyses use.
 TABLES = {"health_events": ("health_event", "events"), "loss_log": ("loss", "losses")}
 
-# Without an offset a time is UTC, whatever the zone of the trace.
+# A time without an offset is UTC, whatever the zone of the trace.
 _TIME = {"type": "time", "as": "time_s", "required": True}
 _TIME |= {"formats": ["epoch", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%#z"]}
 
@@ -29,7 +29,7 @@ SCHEMA = {
             "columns": [
                 {"name": "job", "type": "text", "required": True},
                 {"name": "epoch", "type": "count", "required": True},
-                # A number with a fraction, negative, nan or inf: ttf.raw.extra_table_reader looks at it.
+                # Any float, also negative, nan or inf: ttf.raw.extra_table_reader checks it.
                 {"name": "loss", "type": "text", "required": True},
                 {"name": "time", **_TIME},
             ],

@@ -1,6 +1,6 @@
-"""The header row of a raw table: the names in it, and which columns of the table it lacks.
+"""Read the header row of a raw table and find the columns that it lacks.
 
-The rule of ingest, apart from it and without Polars, so that a wrong header can be told before the first job.
+Ingest uses the same rules. This module works without Polars, so that a wrong header is reported before the first job.
 """
 
 import contextlib
@@ -9,12 +9,12 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-# What may stand between the names of a header row in place of the delimiter that is expected.
+# Delimiters to look for if a header row lacks the expected one.
 DELIMITERS = ",;\t|"
 
 
-class Named(Protocol):
-    """A column as its header row is looked through: its word, other words for it, and whether it may be left out."""
+class HeaderColumn(Protocol):
+    """A column to find in a header row: its name, alternative names, and whether the header may lack it."""
 
     @property
     def name(self) -> str: ...
@@ -27,7 +27,7 @@ class Named(Protocol):
 
 
 class Wanted(NamedTuple):
-    """No more of a column than its header row is looked through for."""
+    """The least HeaderColumn."""
 
     name: str
     also: Sequence[str] = ()
@@ -35,9 +35,9 @@ class Wanted(NamedTuple):
 
 
 def names_of(header: bytes, delimiter: str = ",", quoted: bool = False) -> list[str]:
-    """The names in a header row, without blanks around them; quoted: they may stand in double quotes.
+    """Return the names in a header row, without surrounding blanks. quoted: double quotes may enclose a name.
 
-    Of a delimiter `|#` (see has_marked_names) both signs stand between names, where `|` is expected.
+    If the expected delimiter is `|`, `|#` also separates names (see has_marked_names).
     """
     if delimiter == "|" and has_marked_names(header):
         header = header.replace(b"|#", b"|")
@@ -50,21 +50,23 @@ def names_of(header: bytes, delimiter: str = ",", quoted: bool = False) -> list[
 
 
 def has_marked_names(header: bytes) -> bool:
-    """Whether `|#` stands between the names of a header row, as in dumps of sacct in which `|` may stand in a cell."""
+    """Return whether `|#` separates the names of a header row, as in dumps of sacct whose cells may hold `|`."""
     return b"|#" in header and header.count(b"|#") == header.count(b"|")
 
 
-def found_and_missing(names: Iterable[str], columns: Sequence[Named]) -> tuple[dict[str, Named], list[Named]]:
-    """Name in the header -> its column; and the columns that the header must have and has not.
+def found_and_missing(
+    names: Iterable[str], columns: Sequence[HeaderColumn]
+) -> tuple[dict[str, HeaderColumn], list[HeaderColumn]]:
+    """Map each known name in the header to its column; also return the required columns that the header lacks.
 
-    Of several words for a column the first one counts; of two columns for one word the last.
+    The first of several names of a column counts; the last of two columns with the same name counts.
     """
     names = set(names)
-    found, missing = {}, []
+    column_by_word, missing = {}, []
     for column in columns:
         word = next((word for word in (column.name, *column.also) if word in names), None)
         if word is not None:
-            found[word] = column
+            column_by_word[word] = column
         elif not column.optional:
             missing.append(column)
-    return found, missing
+    return column_by_word, missing

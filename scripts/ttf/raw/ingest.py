@@ -1,10 +1,9 @@
-"""Ingest: raw tables -> typed Parquet, an account of every row, and the rows that broke a rule.
+"""Ingest raw tables: write typed Parquet, account for every row, and quarantine the rows that break a rule.
 
-Rows read = rows kept + rows excluded, for every table, always.
+Rows read = rows accepted + rows quarantined, for every table.
 
-A trace is read whole (`ingest`), or part by part (`ingest_part`, a file a week, say) and then put together (`merge`):
-the products are the same bytes. A part knows its own rows only, so whatever is a matter between rows, a key that an
-earlier row has or an owner that is not there, is looked at in the whole.
+A trace is read whole (`ingest`), or part by part (`ingest_part`, such as a file a week) and then merged (`merge`).
+Both write the same bytes. The rules between rows, a repeated key or a missing owner, are checked in the whole trace.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,19 +19,19 @@ from ttf.engine.storage.on_disk import scan_parquet
 from ttf.engine.storage.partitions import key_hashes, number_of
 from ttf.raw.raw_contracts import ANOMALIES, ROW_ACCOUNT, ROW_ACCOUNT_BY_PART
 from ttf.raw.raw_tables import (
-    ASIDE_SCHEMA,
     LINES,
-    LONGEST_FIELD,
+    MAX_FIELD_BYTES,
+    QUARANTINED_SCHEMA,
     Reader,
     TableSchema,
     file_labels,
-    first_places,
+    first_line_numbers,
     printable,
 )
 
-QUARANTINE_SCHEMA = {"table": pl.String, "file": pl.String} | ASIDE_SCHEMA
+QUARANTINE_SCHEMA = {"table": pl.String, "file": pl.String} | QUARANTINED_SCHEMA
 
-# What each reason code means, in the words of the report; {column} is the file's name for the column.
+# Reason code -> explanation in the report; {column} is the name of the column in the file.
 REASONS = {
     "header_row": "a header row stands where the format has none",
     "not_utf8": "the line is not valid UTF-8",
@@ -45,8 +44,8 @@ REASONS = {
     "wrong_type": "{column} is of another kind than expected, such as a number in place of a text",
     "out_of_range": "{column} is negative or beyond its largest possible value",
     "implausible_time": "{column} is of a year that is not plausible: before 1970, or after 5138",
-    "field_too_long": f"{{column}} (where none is named: a field) is longer than {LONGEST_FIELD:,} bytes, the limit of "
-    "a text",
+    "field_too_long": f"{{column}} (where none is named: a field) is longer than {MAX_FIELD_BYTES:,} bytes, the limit "
+    "of a text",
     "unknown_value": "{column} holds a word the format does not know",
     "end_before_start": "{column} lies before the time it must follow",
     "end_without_start": "the end of what has not begun, or has ended before",
@@ -54,24 +53,24 @@ REASONS = {
     "orphan": "no row of the table it belongs to has this {column}",
 }
 
-# A file that is not the table at all need not be read, and held in memory, to its end.
-HOPELESS_ROWS = 1_000_000
-HOPELESS_SHARE = 0.5
-# A stored table's row group: its bytes do not depend on the blocks its rows were read in. Small enough that a group's
-# distinct values stay in the processor's cache while they are numbered.
+# Stop reading a file that is not the table at all, before its rows fill the memory.
+STOP_ROWS = 1_000_000
+STOP_SHARE = 0.5
+# Row group of a stored table, so that its bytes do not depend on the blocks that were read. Small enough that the
+# distinct values of a group stay in the processor's cache while they are numbered.
 PIECE_ROWS = 1 << 17
 
 NO_READERS: Mapping[str, Reader] = MappingProxyType({})
-# Keys whose hashes are compared at once; those of a larger table in parts.
-MOST_KEYS = 4_000_000
+# Hashes of keys that are compared at once. A larger table is compared in parts.
+MAX_KEYS = 4_000_000
 
-# A row's place: which file of its table, from 0, and which line (of a table of records: which record), from 1.
-Place = tuple[int, int]
+# (index of the file in its table, from 0; number of the line or record, from 1).
+RowPosition = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a trace: its name, the file of each of its tables, and what `ingest_part` has made of them."""
+    """A part of a trace: its name, the file of each of its tables, and the products of `ingest_part`."""
 
     name: str
     files: Mapping[str, Path]
@@ -89,37 +88,37 @@ def ingest(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Read the raw tables in `files` (name -> its files, in order) and write `folder`/<name>.parquet for each.
 
-    `readers` has one for each table that is no plain table of lines.
+    `readers` has a reader for each table that is no plain table of lines.
 
     Returns the row account (ROW_ACCOUNT) and the quarantine (QUARANTINE_SCHEMA).
-    Raises StudyError where a file cannot be its table, where a table keeps no row, or where more than `max_share` of
+    Raises StudyError if a file cannot be its table, if a table has no accepted row, or if more than `max_share` of
     its rows break a rule.
     """
-    found = {}
+    tables = {}
     for name, paths in files.items():
         reader = readers.get(name, LINES)
-        rows_read, aside = _read(paths, schemas[name], folder, max(max_share, HOPELESS_SHARE), reader)
-        aside = _checked_between_rows(paths, schemas[name], folder, reader, aside)
-        _refuse_too_many(paths, schemas[name], rows_read, aside, max_share)
-        found[name] = rows_read, aside
-    return _accounted(found)
+        rows_read, quarantined = _read_table(paths, schemas[name], folder, max(max_share, STOP_SHARE), reader)
+        quarantined = _quarantine_between_rows(paths, schemas[name], folder, reader, quarantined)
+        _refuse_too_many(paths, schemas[name], rows_read, quarantined, max_share)
+        tables[name] = rows_read, quarantined
+    return _account(tables)
 
 
 def ingest_part(
     files: Mapping[str, Path],
     schemas: Mapping[str, TableSchema],
     folder: Path,
-    hopeless_share: float = HOPELESS_SHARE,
+    stop_share: float = STOP_SHARE,
     readers: Mapping[str, Reader] = NO_READERS,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """As `ingest`, of one part of a trace: `files` has the file of each of its tables.
+    """Ingest one part of a trace: `files` has the file of each of its tables.
 
-    Checks every row by itself. How many rows may break a rule is a matter of the whole trace, as are the rules between
-    rows (see `merge`); a file of which a million rows and more than hopeless_share of all break one is given up here.
+    Checks each row by itself; `merge` checks the rules between rows and `max_share`. Reading stops at a file of which
+    a million rows, and more than stop_share of all rows so far, break a rule.
     """
-    return _accounted(
+    return _account(
         {
-            name: _read([path], schemas[name], folder, hopeless_share, readers.get(name, LINES))
+            name: _read_table([path], schemas[name], folder, stop_share, readers.get(name, LINES))
             for name, path in files.items()
         }
     )
@@ -132,36 +131,36 @@ def merge(
     max_share: float,
     readers: Mapping[str, Reader] = NO_READERS,
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """Put the parts of a trace together, in their order: what `ingest` gives for all their files at once.
+    """Merge the parts of a trace in their order, with the same products as `ingest` of all their files at once.
 
-    Returns the row account, the quarantine, and the account by part (part, then as the row account). A row that
-    repeats one of an earlier part, or has no owner in any, is put aside and counts with the part it is in.
-    Raises StudyError as `ingest` does; `max_share` is a limit on each table of the whole trace.
+    Returns the row account, the quarantine, and the account by part (ROW_ACCOUNT_BY_PART). A row that repeats the key
+    of an earlier part, or has no owner in any part, is quarantined and counted in its own part.
+    Raises StudyError as `ingest` does; `max_share` limits each table of the whole trace.
     """
-    found, by_part = {}, []
+    tables, account_rows = {}, []
     for name in [name for name in schemas if any(name in part.files for part in parts)]:
-        having = [part for part in parts if name in part.files]
-        paths = [part.files[name] for part in having]
+        table_parts = [part for part in parts if name in part.files]
+        paths = [part.files[name] for part in table_parts]
         reader = readers.get(name, LINES)
         rows_of_parts = (
             rows.with_columns(file=pl.lit(number, pl.Int32))
-            for number, part in enumerate(having)
+            for number, part in enumerate(table_parts)
             for rows in _stored_rows(part.folder / f"{name}.parquet")
         )
-        _write(rows_of_parts, schemas[name], folder / f"{name}.parquet")
+        _write_table(rows_of_parts, schemas[name], folder / f"{name}.parquet")
         labels = file_labels(paths)
-        aside = _quarantine(
+        quarantined = _concat(
             part.quarantine.filter(pl.col("table") == name).with_columns(file=pl.lit(label))
-            for part, label in zip(having, labels, strict=True)
+            for part, label in zip(table_parts, labels, strict=True)
         )
-        aside = _checked_between_rows(paths, schemas[name], folder, reader, aside)
-        read = [part.account.filter(pl.col("table") == name)["rows_read"].item() for part in having]
-        _refuse_too_many(paths, schemas[name], sum(read), aside, max_share)
-        found[name] = sum(read), aside
-        broken = dict(aside.group_by("file").len().iter_rows())
-        for part, label, rows in zip(having, labels, read, strict=True):
-            by_part.append((part.name, name, rows, rows - broken.get(label, 0), broken.get(label, 0)))
-    return *_accounted(found), pl.DataFrame(by_part, schema=ROW_ACCOUNT_BY_PART.schema, orient="row")
+        quarantined = _quarantine_between_rows(paths, schemas[name], folder, reader, quarantined)
+        rows_read = [part.account.filter(pl.col("table") == name)["rows_read"].item() for part in table_parts]
+        _refuse_too_many(paths, schemas[name], sum(rows_read), quarantined, max_share)
+        tables[name] = sum(rows_read), quarantined
+        n_failed = dict(quarantined.group_by("file").len().iter_rows())
+        for part, label, rows in zip(table_parts, labels, rows_read, strict=True):
+            account_rows.append((part.name, name, rows, rows - n_failed.get(label, 0), n_failed.get(label, 0)))
+    return *_account(tables), pl.DataFrame(account_rows, schema=ROW_ACCOUNT_BY_PART.schema, orient="row")
 
 
 def anomalies(
@@ -170,60 +169,59 @@ def anomalies(
     suggestions: Mapping[tuple[str, str | None, str], str] = MappingProxyType({}),
     files: Mapping[str, Sequence[Path]] = MappingProxyType({}),
 ) -> pl.DataFrame:
-    """One row per table, column and reason code: rows, their share of the table, first line numbers, a sentence.
+    """Summarise the quarantine by table, column and reason code: rows, share of the table, first lines, a sentence.
 
-    suggestions: (table, column, code) -> the change of the schema that the rows suggest, in plain words. files: those
-    of each table; where there are several, the line numbers name theirs.
+    suggestions: (table, column, code) -> the schema change that the rows suggest. files: the files of each table; if
+    there are several, each line number has the name of its file.
     """
     rows_read = dict(account.select("table", "rows_read").iter_rows())
     rows = []
     for (table, column, code), group in quarantine.group_by(["table", "column", "reason"], maintain_order=True):
         sentence = REASONS[code].format(column=column)
-        lines = first_places(group, len(files.get(table, ())))
+        lines = first_line_numbers(group, len(files.get(table, ())))
         share = group.height / rows_read[table]
         suggestion = suggestions.get((table, column, code))
         rows.append((table, column, code, "error", group.height, share, lines, sentence, suggestion))
     return pl.DataFrame(rows, schema=ANOMALIES.schema, orient="row")
 
 
-def _accounted(found: Mapping[str, tuple[int, pl.DataFrame]]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The row account and the quarantine, from the rows read of each table and those of them put aside."""
-    rows = [(name, read, read - aside.height, aside.height) for name, (read, aside) in found.items()]
+def _account(tables: Mapping[str, tuple[int, pl.DataFrame]]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    rows = [(name, n, n - quarantined.height, quarantined.height) for name, (n, quarantined) in tables.items()]
     account = pl.DataFrame(rows, schema=ROW_ACCOUNT.schema, orient="row")
-    return account, _quarantine(aside for _, aside in found.values())
+    return account, _concat(quarantined for _, quarantined in tables.values())
 
 
-def _quarantine(pieces: Iterable[pl.DataFrame]) -> pl.DataFrame:
+def _concat(pieces: Iterable[pl.DataFrame]) -> pl.DataFrame:
     return pl.concat([pl.DataFrame(schema=QUARANTINE_SCHEMA), *pieces])
 
 
-def _read(
-    paths: Sequence[Path], schema: TableSchema, folder: Path, hopeless_share: float, reader: Reader
+def _read_table(
+    paths: Sequence[Path], schema: TableSchema, folder: Path, stop_share: float, reader: Reader
 ) -> tuple[int, pl.DataFrame]:
-    """Write one table's Parquet file, every row checked by itself; return the rows read, and those put aside."""
-    aside: list[pl.DataFrame] = []
-    rows_kept = rows_aside = 0
+    """Check each row by itself and write the table's Parquet file; return the rows read and the quarantined rows."""
+    quarantined: list[pl.DataFrame] = []
+    n_accepted = n_failed = 0
 
     def rows() -> Iterator[pl.DataFrame]:
-        nonlocal rows_kept, rows_aside
-        for number, (path, label) in enumerate(zip(paths, file_labels(paths), strict=True)):
-            for kept, broken in reader.rows(path, schema):
-                rows_kept += kept.height
-                rows_aside += broken.height
-                aside.append(broken.insert_column(1, pl.lit(label).alias("file")))
-                yield kept.select(pl.lit(number, pl.Int32).alias("file"), pl.all())
-                if rows_aside >= HOPELESS_ROWS and rows_aside > hopeless_share * (rows_kept + rows_aside):
-                    raise _too_many(paths, schema, rows_kept + rows_aside, _quarantine(aside), "reading has stopped")
+        nonlocal n_accepted, n_failed
+        for index, (path, label) in enumerate(zip(paths, file_labels(paths), strict=True)):
+            for accepted, failed in reader.rows(path, schema):
+                n_accepted += accepted.height
+                n_failed += failed.height
+                quarantined.append(failed.insert_column(1, pl.lit(label).alias("file")))
+                yield accepted.select(pl.lit(index, pl.Int32).alias("file"), pl.all())
+                if n_failed >= STOP_ROWS and n_failed > stop_share * (n_accepted + n_failed):
+                    rows_read = n_accepted + n_failed
+                    raise _too_many(paths, schema, rows_read, _concat(quarantined), "reading has stopped")
 
-    _write(rows(), schema, folder / f"{schema.name}.parquet")
-    return rows_kept + rows_aside, _in_order(_quarantine(aside), paths)
+    _write_table(rows(), schema, folder / f"{schema.name}.parquet")
+    return n_accepted + n_failed, _sort_by_file(_concat(quarantined), paths)
 
 
-def _in_order(quarantine: pl.DataFrame, paths: Sequence[Path]) -> pl.DataFrame:
-    """The quarantine of one table by file and line."""
-    order = {label: number for number, label in enumerate(file_labels(paths))}
-    place = pl.col("file").replace_strict(order, return_dtype=pl.Int32)
-    return quarantine.sort(place, "line", maintain_order=True)
+def _sort_by_file(quarantine: pl.DataFrame, paths: Sequence[Path]) -> pl.DataFrame:
+    index_by_label = {label: number for number, label in enumerate(file_labels(paths))}
+    file_index = pl.col("file").replace_strict(index_by_label, return_dtype=pl.Int32)
+    return quarantine.sort(file_index, "line", maintain_order=True)
 
 
 def _stored_rows(path: Path) -> Iterator[pl.DataFrame]:
@@ -232,92 +230,92 @@ def _stored_rows(path: Path) -> Iterator[pl.DataFrame]:
         yield rows.slice(offset, PIECE_ROWS).collect()
 
 
-def _write(rows: Iterator[pl.DataFrame], schema: TableSchema, target: Path) -> None:
-    """Store the rows of a table; the bytes depend on them alone, not on the pieces they come in."""
-    trouble: list[StudyError] = []
+def _write_table(rows: Iterator[pl.DataFrame], schema: TableSchema, target: Path) -> None:
+    """Write the rows of a table; the bytes do not depend on the pieces in which they arrive."""
+    errors: list[StudyError] = []
 
     def source(*_unused) -> Iterator[pl.DataFrame]:
         try:
             yield from rows
-        except StudyError as error:  # the engine would wrap it in an error of its own
-            trouble.append(error)
+        except StudyError as error:  # Polars would wrap it in its own error
+            errors.append(error)
 
-    # Uncompressed: the texts are stored once a row group as it is, and most of them are hashes. It is read three times
-    # as fast, by every rule that comes after.
+    # Uncompressed: a row group stores each text once anyway, and most are hashes. All later rules read the file three
+    # times as fast.
     register_io_source(source, schema={"file": pl.Int32} | schema.stored).sink_parquet(
         target, compression="uncompressed", statistics=False, row_group_size=PIECE_ROWS
     )
-    if trouble:
-        raise trouble[0]
+    if errors:
+        raise errors[0]
 
 
-def _checked_between_rows(
-    paths: Sequence[Path], schema: TableSchema, folder: Path, reader: Reader, aside: pl.DataFrame
+def _quarantine_between_rows(
+    paths: Sequence[Path], schema: TableSchema, folder: Path, reader: Reader, quarantined: pl.DataFrame
 ) -> pl.DataFrame:
-    """Take rows out of the stored table that another row's key or a missing owner rules out; return all put aside."""
+    """Remove rows with a repeated key or a missing owner from the stored table; return all quarantined rows."""
     target = folder / f"{schema.name}.parquet"
-    against_others = _duplicates(target, schema) | _orphans(target, schema, folder)
-    if not against_others:
-        return aside
+    reason_by_position = _duplicates(target, schema) | _orphans(target, schema, folder)
+    if not reason_by_position:
+        return quarantined
     rows = []
     for number, (path, label) in enumerate(zip(paths, file_labels(paths), strict=True)):
-        lines = {line: reason for (file, line), reason in against_others.items() if file == number}
-        texts = reader.texts(path, schema, set(lines)) if lines else {}
-        rows += [(schema.name, label, line, *reason, texts.get(line)) for line, reason in lines.items()]
+        reason_by_line = {line: reason for (file, line), reason in reason_by_position.items() if file == number}
+        texts = reader.texts(path, schema, set(reason_by_line)) if reason_by_line else {}
+        rows += [(schema.name, label, line, *reason, texts.get(line)) for line, reason in reason_by_line.items()]
     smaller = target.with_suffix(".smaller")
-    _write(_rows_without(target, list(against_others)), schema, smaller)
+    _write_table(_rows_without(target, list(reason_by_position)), schema, smaller)
     smaller.replace(target)
-    return _in_order(_quarantine([aside, pl.DataFrame(rows, schema=QUARANTINE_SCHEMA, orient="row")]), paths)
+    return _sort_by_file(_concat([quarantined, pl.DataFrame(rows, schema=QUARANTINE_SCHEMA, orient="row")]), paths)
 
 
-def _rows_without(target: Path, places: list[Place]) -> Iterator[pl.DataFrame]:
-    gone = pl.DataFrame(places, schema={"file": pl.Int32, "line": pl.Int64}, orient="row")
+def _rows_without(target: Path, positions: list[RowPosition]) -> Iterator[pl.DataFrame]:
+    removed = pl.DataFrame(positions, schema={"file": pl.Int32, "line": pl.Int64}, orient="row")
     for piece in _stored_rows(target):
-        yield piece.join(gone, on=["file", "line"], how="anti", maintain_order="left")
+        yield piece.join(removed, on=["file", "line"], how="anti", maintain_order="left")
 
 
-def _duplicates(target: Path, schema: TableSchema) -> dict[Place, tuple[str, str]]:
-    """Place -> (reason, key columns) of the rows whose key an earlier row has."""
+def _duplicates(target: Path, schema: TableSchema) -> dict[RowPosition, tuple[str, str]]:
+    """Map the position of each row with the key of an earlier row to (reason, key columns)."""
     if not schema.key:
         return {}
     rows = scan_parquet(target).select("file", "line", *schema.key, hash=number_of(schema.key, 0))
-    # Rows with one key have one hash, and hardly any others do: only theirs need be compared.
-    doubtful = pl.concat(
-        rows.filter(of_part).group_by("hash").len().filter(pl.col("len") > 1).collect(engine="streaming")
-        for of_part in _by_hash(rows)
+    # Equal keys have equal hashes, and hardly any other keys do: compare the keys of equal hashes alone.
+    repeated_hashes = pl.concat(
+        rows.filter(condition).group_by("hash").len().filter(pl.col("len") > 1).collect(engine="streaming")
+        for condition in _hash_conditions(rows)
     )
-    if doubtful.is_empty():
+    if repeated_hashes.is_empty():
         return {}
-    keys = rows.join(doubtful.lazy(), on="hash", how="semi").collect(engine="streaming").sort("file", "line")
+    keys = rows.join(repeated_hashes.lazy(), on="hash", how="semi").collect(engine="streaming").sort("file", "line")
     repeated = keys.filter(~pl.struct(schema.key).is_first_distinct())
     return dict.fromkeys(repeated.select("file", "line").iter_rows(), ("duplicate_key", ", ".join(schema.key)))
 
 
-def _orphans(target: Path, schema: TableSchema, folder: Path) -> dict[Place, tuple[str, str]]:
-    """Place -> (reason, key columns) of the rows whose owner is not in the table they belong to."""
-    owner, by = schema.belongs_to or ("", ())
-    # A trace may come without the table of the owners.
+def _orphans(target: Path, schema: TableSchema, folder: Path) -> dict[RowPosition, tuple[str, str]]:
+    """Map the position of each row without an owner in the table it belongs to, to (reason, owner columns)."""
+    owner, owner_columns = schema.belongs_to or ("", ())
+    # The table of the owners may be missing in a trace.
     if not owner or not (folder / f"{owner}.parquet").is_file():
         return {}
-    hashes = key_hashes(by)
+    hashes = key_hashes(owner_columns)
     owners = scan_parquet(folder / f"{owner}.parquet").select(**hashes)
     rows = scan_parquet(target).select("file", "line", **hashes)
 
-    def matched(how: str, columns: Sequence[pl.Expr]) -> Iterator[pl.DataFrame]:
-        for of_part in _by_hash(owners):
-            found = rows.filter(of_part).join(owners.filter(of_part), on=list(hashes), how=how)
-            yield found.select(columns).collect(engine="streaming")
+    def join_owners(how: str, columns: Sequence[pl.Expr]) -> Iterator[pl.DataFrame]:
+        for condition in _hash_conditions(owners):
+            matches = rows.filter(condition).join(owners.filter(condition), on=list(hashes), how=how)
+            yield matches.select(columns).collect(engine="streaming")
 
-    # Whether there are any is the faster question.
-    if sum(found.item() for found in matched("semi", [pl.len()])) == _height(rows):
+    # A count is faster than the search for positions.
+    if sum(matches.item() for matches in join_owners("semi", [pl.len()])) == _height(rows):
         return {}
-    places = pl.concat(matched("anti", [pl.col("file"), pl.col("line")]))
-    return dict.fromkeys(places.sort("file", "line").iter_rows(), ("orphan", ", ".join(by)))
+    positions = pl.concat(join_owners("anti", [pl.col("file"), pl.col("line")]))
+    return dict.fromkeys(positions.sort("file", "line").iter_rows(), ("orphan", ", ".join(owner_columns)))
 
 
-def _by_hash(rows: pl.LazyFrame) -> list[pl.Expr]:
-    """Conditions on the column `hash` that part the rows, so that the keys of one part are not too many to hold."""
-    parts = 1 + _height(rows) // MOST_KEYS
+def _hash_conditions(rows: pl.LazyFrame) -> list[pl.Expr]:
+    """Return conditions on the column `hash` that divide the rows into parts of about MAX_KEYS keys."""
+    parts = 1 + _height(rows) // MAX_KEYS
     return [pl.col("hash") % parts == part for part in range(parts)]
 
 
@@ -326,19 +324,21 @@ def _height(rows: pl.LazyFrame) -> int:
 
 
 def _refuse_too_many(
-    paths: Sequence[Path], schema: TableSchema, rows_read: int, aside: pl.DataFrame, max_share: float
+    paths: Sequence[Path], schema: TableSchema, rows_read: int, quarantined: pl.DataFrame, max_share: float
 ) -> None:
     if rows_read == 0 and schema.may_be_empty:
         return
     if rows_read == 0:
-        raise StudyError(f"{_named(paths, schema)}: the table has no rows. Check that the whole file is there.")
-    if aside.height / rows_read > max_share:
-        raise _too_many(paths, schema, rows_read, aside, f"quarantine.max_share = {max_share:g} allows {max_share:.2%}")
-    if aside.height == rows_read:
-        raise _too_many(paths, schema, rows_read, aside, "none is left")
+        raise StudyError(f"{_label(paths, schema)}: the table has no rows. Check that the whole file is there.")
+    if quarantined.height / rows_read > max_share:
+        raise _too_many(
+            paths, schema, rows_read, quarantined, f"quarantine.max_share = {max_share:g} allows {max_share:.2%}"
+        )
+    if quarantined.height == rows_read:
+        raise _too_many(paths, schema, rows_read, quarantined, "no row is left")
 
 
-def _named(paths: Sequence[Path], schema: TableSchema) -> str:
+def _label(paths: Sequence[Path], schema: TableSchema) -> str:
     if len(paths) == 1:
         return str(paths[0])
     folders = sorted({str(path.parent) for path in paths})
@@ -348,25 +348,28 @@ def _named(paths: Sequence[Path], schema: TableSchema) -> str:
 
 
 def _too_many(
-    paths: Sequence[Path], schema: TableSchema, rows_read: int, aside: pl.DataFrame, limit: str
+    paths: Sequence[Path], schema: TableSchema, rows_read: int, quarantined: pl.DataFrame, limit: str
 ) -> StudyError:
-    """What to say where too many rows break a rule, and what is to be done."""
-    share = aside.height / rows_read
-    lines = [f"{_named(paths, schema)}: {aside.height:,} of {rows_read:,} rows ({share:.2%}) break a rule; {limit}."]
+    share = quarantined.height / rows_read
+    lines = [
+        f"{_label(paths, schema)}: {quarantined.height:,} of {rows_read:,} rows ({share:.2%}) break a rule; {limit}."
+    ]
     lines += [
         f"  {reason}: {group.height:,} rows: {REASONS[reason].format(column=column)}; "
-        f"first at line {first_places(group, len(paths), 3)}: {printable(group['text'][0] or '')}"
-        for (reason, column), group in aside.group_by(["reason", "column"], maintain_order=True)
+        f"first at line {first_line_numbers(group, len(paths), 3)}: {printable(group['text'][0] or '')}"
+        for (reason, column), group in quarantined.group_by(["reason", "column"], maintain_order=True)
     ]
-    if (aside["reason"] == "wrong_column_count").any():
+    if (quarantined["reason"] == "wrong_column_count").any():
         names = ",".join(column.name for column in schema.columns)
         lines.append(f"  The table has {len(schema.columns)} columns: {names}")
-    optional = [column.name for column in schema.columns if column.optional and column.name in set(aside["column"])]
-    if optional and aside.height < rows_read:
-        lines.append(f"  The table may do without the column {', '.join(optional)}: a file without it is read.")
+    optional = [
+        column.name for column in schema.columns if column.optional and column.name in set(quarantined["column"])
+    ]
+    if optional and quarantined.height < rows_read:
+        lines.append(f"  The column {', '.join(optional)} is optional: a file without it is accepted.")
     lines.append(
         "Check that this file is the right table."
-        if aside.height == rows_read
-        else "Correct the file, or raise quarantine.max_share in your configuration if the study can do without them."
+        if quarantined.height == rows_read
+        else "Correct the file, or raise quarantine.max_share in your configuration if the study can omit the rows."
     )
     return StudyError("\n".join(lines))

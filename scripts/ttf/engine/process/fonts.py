@@ -1,4 +1,4 @@
-"""No product depends on the fonts of the machine."""
+"""Make all products independent of the fonts of the machine."""
 
 import atexit
 import os
@@ -10,14 +10,14 @@ from pathlib import Path
 
 @cache
 def hide_system_fonts() -> None:
-    """Have this process, and those it starts, measure and draw text with the fonts that the tools carry themselves.
+    """Make this process and its children measure and draw text with the fonts bundled with the tools.
 
-    Call it before the first text is drawn. It holds where fontconfig says which fonts there are, on Linux.
+    Call it before the first text is drawn. It works where fontconfig lists the fonts, that is on Linux.
     """
     folder = Path(tempfile.mkdtemp())
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     (folder / "none").mkdir()
     config = folder / "fonts.conf"
-    # Without any folder the system's fonts come back.
+    # Without any folder, fontconfig falls back to the system's fonts.
     config.write_text('<fontconfig><dir prefix="relative">none</dir></fontconfig>\n', encoding="utf-8")
     os.environ["FONTCONFIG_FILE"] = str(config)

@@ -1,6 +1,6 @@
-"""Names that Snakemake can take: in a path it takes what stands in braces, or between < and >, for a name of its own.
+"""Give Snakemake paths that it can take: in a path it reads text in braces, or between < and >, as a variable.
 
-A folder or a file called so is known to it by a link in the working folder, and to people by its own name.
+A file or folder with such a name gets a link in the working folder for Snakemake. People see its own name.
 """
 
 import os
@@ -9,39 +9,39 @@ from hashlib import sha256
 from pathlib import Path
 
 LINKS = Path(".snakemake", "links")
-_START = f"{LINKS}/"
-_NOT_TO_TAKE = set("{}<>")
+_LINK_PREFIX = f"{LINKS}/"
+_SPECIAL = set("{}<>")
 
 
 def linked(path: str) -> str:
-    """The path; one that Snakemake cannot take as another to the same place, through a link that is made here."""
+    """Return the path; if Snakemake cannot take it, create a link and return a path through it."""
     parts = Path(path).parts
-    odd = [count for count, part in enumerate(parts, 1) if _NOT_TO_TAKE.intersection(part)]
-    if not odd:
+    special_depths = [depth for depth, part in enumerate(parts, 1) if _SPECIAL.intersection(part)]
+    if not special_depths:
         return path
-    place, rest = Path(*parts[: odd[-1]]), parts[odd[-1] :]
-    # The name of a file tells how it is packed.
-    name = re.sub(r"[^A-Za-z0-9._-]", "_", place.name)
-    link = LINKS / f"{sha256(os.fsencode(place)).hexdigest()[:12]}-{name}"
-    if not link.is_symlink() or link.readlink() != place.absolute():
+    target, rest = Path(*parts[: special_depths[-1]]), parts[special_depths[-1] :]
+    # The name of the link keeps the file name ending, which names the compression.
+    name = re.sub(r"[^A-Za-z0-9._-]", "_", target.name)
+    link = LINKS / f"{sha256(os.fsencode(target)).hexdigest()[:12]}-{name}"
+    if not link.is_symlink() or link.readlink() != target.absolute():
         LINKS.mkdir(parents=True, exist_ok=True)
-        made = LINKS / f"{link.name}.{os.getpid()}"
-        made.symlink_to(place.absolute())
-        made.replace(link)
+        new_link = LINKS / f"{link.name}.{os.getpid()}"
+        new_link.symlink_to(target.absolute())
+        new_link.replace(link)
     return str(link.joinpath(*rest))
 
 
 def own_name(path: str) -> str:
-    """A path that goes through such a link, as it is called: from here, or in full; any other as it stands."""
-    if not path.startswith(_START):
+    """Resolve a path through such a link, relative to the working folder if possible; return other paths unchanged."""
+    if not path.startswith(_LINK_PREFIX):
         return path
-    link, _, rest = path.removeprefix(_START).partition("/")
-    place, here = (LINKS / link).readlink() / rest, Path.cwd()
-    return str(place.relative_to(here) if place.is_relative_to(here) else place)
+    link, _, rest = path.removeprefix(_LINK_PREFIX).partition("/")
+    target, working_folder = (LINKS / link).readlink() / rest, Path.cwd()
+    return str(target.relative_to(working_folder) if target.is_relative_to(working_folder) else target)
 
 
 def by_own_names(inputs: list) -> list:
-    """The inputs of a rule, Snakemake's list with names, each as it is called."""
-    if not (isinstance(inputs, list) and any(path.startswith(_START) for path in inputs)):
+    """Return the inputs of a rule, Snakemake's named list, with links resolved."""
+    if not (isinstance(inputs, list) and any(path.startswith(_LINK_PREFIX) for path in inputs)):
         return inputs
     return type(inputs)(toclone=inputs, custom_map=own_name)

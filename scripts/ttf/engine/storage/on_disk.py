@@ -1,4 +1,4 @@
-"""Tables on the disk, opened by their paths: the one place for it, as no name of a file is ever a pattern of names.
+"""Open tables on the disk with these functions only: they take a path literally, never as a pattern.
 
 Polars would read `d1.csv` for `d[1].csv`, and a folder called `zone=1` as a column.
 """

@@ -1,4 +1,4 @@
-"""Files opened for what they are: never through a link, and no pipe, device or folder in the place of a file."""
+"""Open regular files only: never through a link, and no pipe, device or folder in place of a file."""
 
 import os
 import stat
@@ -8,26 +8,26 @@ _KINDS = {stat.S_IFLNK: "a link", stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pip
 
 
 class NotPlain(OSError):
-    """At the path lies something else than a file; `strerror` says what."""
+    """The path is not a regular file; `strerror` says what it is."""
 
 
-def opened(path: Path, flags: int = os.O_RDONLY) -> int:
-    """The descriptor of the file at `path`, new with mode 644 where `flags` make it.
+def open_file(path: Path, flags: int = os.O_RDONLY) -> int:
+    """Open the file at `path` and return its descriptor; a file that `flags` create has mode 644.
 
-    Raises NotPlain, without waiting for the other end of a pipe; other errors of the system as they are.
+    Raises NotPlain, without waiting for the other end of a pipe, and any OSError of the system.
     """
     if kind := what_lies_at(path):
         raise NotPlain(0, kind)
-    found = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
-    # Another time: it may have been put there since.
-    if kind := kind_of(os.fstat(found).st_mode):
-        os.close(found)
+    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
+    # Check again: it may have been replaced since.
+    if kind := kind_of(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
         raise NotPlain(0, kind)
-    return found
+    return descriptor
 
 
 def what_lies_at(path: Path) -> str:
-    """What lies there in the place of a file: "a link"; nothing where it is a file or there is nothing."""
+    """Describe what is at the path if it is not a file ("a link"); an empty text if it is a file or missing."""
     try:
         return kind_of(path.lstat().st_mode)
     except FileNotFoundError:
@@ -35,10 +35,10 @@ def what_lies_at(path: Path) -> str:
 
 
 def kind_of(mode: int) -> str:
-    """What has this mode, in words: "a pipe"; nothing of a file."""
+    """Describe a mode in words ("a pipe"); an empty text for a regular file."""
     return "" if stat.S_ISREG(mode) else _KINDS.get(stat.S_IFMT(mode), "a device")
 
 
 def is_ignored(name: str) -> bool:
-    """Whether a file is no part of the data in any folder: hidden, or a README."""
+    """Return whether a file never belongs to the data: a hidden file or a README."""
     return name.startswith(".") or name.lower().partition(".")[0] == "readme"

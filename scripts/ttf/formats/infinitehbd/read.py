@@ -1,54 +1,55 @@
-"""Reads the raw table of the InfiniteHBD trace: one JSON array of events, with the object `fault_type` in each."""
+"""Read the raw table of the InfiniteHBD trace: one JSON array of events, each with the object `fault_type`."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import polars as pl
-from ttf.formats.infinitehbd.derive import has_begun
+from ttf.formats.infinitehbd.derive import mark_started_ends
 from ttf.formats.protocol import Reading
-from ttf.raw.raw_json import records_in, shown, texts_of_records, whole
-from ttf.raw.raw_tables import ASIDE_SCHEMA, Reader, TableSchema, check_rows
+from ttf.raw.raw_json import read_whole, record_start, records_in, texts_of_records
+from ttf.raw.raw_tables import QUARANTINED_SCHEMA, Reader, TableSchema, check_rows
 
 KIND = "fault_type"
 
 
-class _Number(str):
-    """The text of a number, which is no text."""
+class _NumberText(str):
+    """The text of a JSON number, distinguished from a JSON text."""
 
 
 def read_events(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    """Yield (events kept, records put aside), as read_table, with `line` a record's number from 1.
+    """Yield (accepted events, quarantined records) as read_table does; `line` is the number of a record from 1.
 
-    Beside what breaks a rule of the schema an end is put aside before which no fault of its kind has begun on the node,
-    or whose fault has ended before. Raises StudyError where the file is no JSON array, or is cut short.
+    In addition to the rules of the schema, an end without an open fault of its kind on the node is quarantined.
+    Raises StudyError if the file is no JSON array, or is truncated.
     """
-    text = whole(path).decode("utf-8", errors="surrogateescape")
-    rows, unsound, places = [], [], {}
-    for number, (record, start, end) in enumerate(records_in(path, text, _Number), start=1):
-        places[number] = start, end
-        problem = _problem(record, schema)
+    text = read_whole(path).decode("utf-8", errors="surrogateescape")
+    rows, invalid, span_by_line = [], [], {}
+    for number, (record, start, end) in enumerate(records_in(path, text, _NumberText), start=1):
+        span_by_line[number] = start, end
+        problem = _find_problem(record, schema)
         if problem:
-            unsound.append((number, *problem))
+            invalid.append((number, *problem))
         else:
             fields = record | (record.get(KIND) or {})
             rows.append((number, *(fields.get(column.name) for column in schema.columns)))
     names = dict.fromkeys((column.name for column in schema.columns), pl.String)
-    kept, failed = check_rows(
+    accepted, failed = check_rows(
         pl.DataFrame(rows, schema={"line": pl.Int64} | names, orient="row"), schema.columns, schema
     )
-    kept = has_begun(kept)
-    orphans = kept.filter(~pl.col("begun")).select("line", reason=pl.lit("end_without_start"), column=pl.lit(KIND))
-    broken = [*unsound, *failed.select("line", "reason", "column").rows(), *orphans.rows()]
-    aside = pl.DataFrame(
-        [(schema.name, line, reason, column, shown(text, *places[line])) for line, reason, column in sorted(broken)],
-        schema=ASIDE_SCHEMA,
-        orient="row",
-    )
-    yield kept.filter("begun").drop("begun").sort("line"), aside
+    accepted = mark_started_ends(accepted)
+    orphans = accepted.filter(~pl.col("has_started"))
+    orphans = orphans.select("line", reason=pl.lit("end_without_start"), column=pl.lit(KIND))
+    failures = [*invalid, *failed.select("line", "reason", "column").rows(), *orphans.rows()]
+    rows = [
+        (schema.name, line, reason, column, record_start(text, *span_by_line[line]))
+        for line, reason, column in sorted(failures)
+    ]
+    quarantined = pl.DataFrame(rows, schema=QUARANTINED_SCHEMA, orient="row")
+    yield accepted.filter("has_started").drop("has_started").sort("line"), quarantined
 
 
-def _problem(record: object, schema: TableSchema) -> tuple[str, str | None] | None:
-    """(reason, field) of a record that is not of the form expected: an object of texts and of one number."""
+def _find_problem(record: object, schema: TableSchema) -> tuple[str, str | None] | None:
+    """Return (reason, field) if a record is not an object of texts and one number, else None."""
     if not isinstance(record, Mapping):
         return "wrong_column_count", None
     kind = record.get(KIND)
@@ -57,7 +58,7 @@ def _problem(record: object, schema: TableSchema) -> tuple[str, str | None] | No
     fields = record | (kind or {})
     for column in schema.columns:
         value = fields.get(column.name)
-        if value is not None and type(value) is not (str if column.type == "text" else _Number):
+        if value is not None and type(value) is not (str if column.type == "text" else _NumberText):
             return "wrong_type", column.name
     try:
         "".join(value for value in fields.values() if isinstance(value, str)).encode()

@@ -1,4 +1,4 @@
-"""Reads a table of outages of any layout: as one of jobs, by the mapping of the registry."""
+"""Read a table of outages of any layout, like a table of jobs, with the mapping of the registry."""
 
 from ttf.formats.table.read import READING
 

@@ -1,12 +1,12 @@
-"""The Alibaba PAI GPU cluster trace 2020: a task is one job, its instances are placements that run side by side.
+"""Derive jobs and placements of the Alibaba PAI GPU cluster trace 2020: tasks are jobs, instances run in parallel.
 
 Times of a task come from its instances, as in "Analyzing ML Training Tasks: time to success and failure": start is the
-smallest instance start above 0, end the largest instance end above 0. Where the instances do not give both, the task
-table's own times stand in, and the column runtime_from says so.
+smallest instance start above 0, end the largest instance end above 0. If the instances lack either, the times of the
+task table replace both, and the column runtime_from says so.
 
-Rows of one task with one inst_name are tries of one instance: of the published rows nearly all that failed have only a
-start or only an end, and the next try ran on another machine. Without the task table the tasks are those that instances
-name.
+Rows of a task with the same inst_name are tries of one instance: nearly all published rows that failed have only a
+start or only an end, and the next try ran on another machine. Without the task table, the instance table names the
+tasks.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,9 +15,9 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 from polars.io.plugins import register_io_source
-from ttf.engine.storage.partitions import Partitions, beside, key_hashes, one_by_one
+from ttf.engine.storage.partitions import Partitions, join_results, key_hashes, scan_in_turn
 from ttf.engine.storage.tables import blocks
-from ttf.formats.format_declaration import outcomes_of
+from ttf.formats.format_declaration import load_outcomes
 from ttf.formats.protocol import Format, Source
 from ttf.records.jobs import (
     JOB_COLUMNS,
@@ -29,140 +29,140 @@ from ttf.records.jobs import (
     outcome_of,
 )
 
-OUTCOMES = outcomes_of("pai2020")
-TASK = ["job_name", "task_name"]
-# What tells two rows of one instance apart; rows that agree in all of it are one try.
-TIMES = ("start_s", "end_s")
-TRY = [*TIMES, "machine"]
+OUTCOMES = load_outcomes("pai2020")
+TASK_COLUMNS = ["job_name", "task_name"]
+# Columns that distinguish the rows of an instance; rows that agree in all of them are one try.
+TIME_COLUMNS = ("start_s", "end_s")
+TRY_COLUMNS = [*TIME_COLUMNS, "machine"]
 # The hashes of a task's names.
-KEY = ("hash", "second_hash")
+KEY_HASHES = ("hash", "second_hash")
 MEASURED = ("gpu_used_milli", "cpu_used_milli", "mem_used_mib")
 
 
 def jobs(source: Source) -> pl.LazyFrame:
-    """One row per (job, task), in file order, with the columns of the common job record and these extras:
+    """Return one row per (job, task), in file order, with the columns of the common job record and these extras:
 
-    inst_num: the instances that the task asked for; job_tasks: the tasks that its job is made of; runtime_from:
-    `instance`, `siblings` (the end is that of other instances than those that failed), `task`, or blank where no end
-    was written; task_start_s, task_end_s: the task table's own times; negative_queue: an instance started before its
-    task (the queueing delay is blank then); negative_run: the largest end lies before the smallest start (there is no
-    run time then); instance_rows: rows of the instance table; recurrence_group, workload: from the group tags;
-    gpu_used_milli, cpu_used_milli, mem_used_mib: means over the task's sensor rows.
+    inst_num: the requested instances; job_tasks: the number of tasks in its job; runtime_from: `instance`, `siblings`
+    (the end is that of other instances than the failed ones), `task`, or blank without an end; task_start_s,
+    task_end_s: the times of the task table; negative_queue: an instance started before its task, and the queueing delay
+    is blank; negative_run: the largest end is before the smallest start, and the run time is blank; instance_rows: rows
+    of the instance table; recurrence_group, workload: from the group tags; gpu_used_milli, cpu_used_milli,
+    mem_used_mib: means over the task's sensor rows.
 
-    A Running task that has an end before the trace's, be it its own or that of every one of its instances, has ended,
-    with an unknown result. Where some of them have none it runs, and its end is when the others were last seen.
-    runtime_max_s: of a failure with the end of its siblings, its run time: it failed at some moment before.
+    A Running task with an end before the trace's end, its own or that of all instances, has ended with an unknown
+    outcome. If some instances have no end, it runs, and its end is the last observed end of the others. runtime_max_s:
+    the run time of a failure with the end of its siblings, which is an upper bound: it failed before.
 
-    source.results: those of `task_totals`. size is the number of instances, or inst_num for a task that has none;
-    attempts the most tries of one of them.
+    source.results: from `task_totals`. size is the number of instances, or inst_num for a task without instances;
+    attempts is the largest number of tries of an instance.
     """
     end_s = last_moment(source.raw[table] for table in ("job", "task", "instance") if table in source.raw)
-    return beside(tasks_in(source.raw), source.results, lambda tasks: _job_record(tasks, end_s))
+    return join_results(read_tasks(source.raw), source.results, lambda tasks: _derive_jobs(tasks, end_s))
 
 
-def tasks_in(raw: Mapping[str, pl.LazyFrame]) -> pl.LazyFrame:
-    """The task table; without it a row per task that the instance table names, in the order of their first rows.
+def read_tasks(raw: Mapping[str, pl.LazyFrame]) -> pl.LazyFrame:
+    """Return the task table, or without it a row per task in the instance table, in the order of the first rows.
 
-    Such a task has a status by the last try of each of its instances: Failed if one failed, else Running, Waiting or
-    Terminated if one does so, else Interrupted. It has no times of its own and no requests.
+    The status of such a task follows from the last try of each instance: the first of Failed, Running, Waiting,
+    Terminated, Interrupted that occurs. The task has no own times and no requests.
     """
     if "task" in raw:
         return raw["task"]
-    order = ["Failed", "Running", "Waiting", "Terminated", "Interrupted"]
+    statuses = ["Failed", "Running", "Waiting", "Terminated", "Interrupted"]
     moment = pl.coalesce("start_s", "end_s")
     last_tries = (
         raw["instance"]
         .with_row_index("row")
         .sort("row")
-        .group_by(*TASK, pl.coalesce("instance", "row"))
+        .group_by(*TASK_COLUMNS, pl.coalesce("instance", "row"))
         .agg(
             pl.col("file", "line", "row").first(),
             pl.col("status").sort_by(moment, "row", nulls_last=True).last(),
         )
     )
-    # A status that is no word of the format comes last, as it stands.
-    rank = pl.col("status").replace_strict({word: rank for rank, word in enumerate(order)}, default=len(order))
+    # An unknown status ranks last and stays unchanged.
+    rank = pl.col("status").replace_strict({word: rank for rank, word in enumerate(statuses)}, default=len(statuses))
     tasks = (
-        last_tries.group_by(TASK)
+        last_tries.group_by(TASK_COLUMNS)
         .agg(pl.col("file", "line").sort_by("row").first(), pl.col("row").min(), pl.col("status").sort_by(rank).first())
         .sort("row")
         .drop("row")
     )
-    whole = pl.lit(None, dtype=pl.Int64)
-    blank = ("inst_num", "start_s", "end_s", "cpu_milli", "mem_mib", "gpu_milli")
-    tasks = tasks.with_columns(**dict.fromkeys(blank, whole), gpu_type=pl.lit(None, dtype=pl.String))
+    null_integer = pl.lit(None, dtype=pl.Int64)
+    missing_columns = ("inst_num", "start_s", "end_s", "cpu_milli", "mem_mib", "gpu_milli")
+    tasks = tasks.with_columns(**dict.fromkeys(missing_columns, null_integer), gpu_type=pl.lit(None, dtype=pl.String))
     return tasks.collect(engine="streaming").lazy()
 
 
 def task_totals(raw: Mapping[str, pl.LazyFrame], partitions: Partitions) -> Iterator[pl.DataFrame]:
-    """Per task what the other tables say of it, partition by partition, for `jobs`.
+    """Summarise the other tables per task, partition by partition, for `jobs`.
 
-    Columns: row, its place in the task table; user; job_tasks, the tasks of its job; instance_rows, its rows in the
-    instance table, and how many of them have an end (rows_ended); instances, and the most tries of one of them
-    (tries); the earliest start and latest end of any row (instance_start_s, instance_end_s), whether a failed row has
-    an end (failed_end) and on how many machines they were seen (nodes, blank for none); the mean use by its sensor
-    rows and its job's tags, where the trace has these tables.
+    Columns: row: index in the task table; user; job_tasks: number of tasks in its job; instance_rows: rows in the
+    instance table; rows_ended: those with an end; instances: number of instances; tries: largest number of tries of an
+    instance; instance_start_s, instance_end_s: earliest start and latest end of any row; failed_end: whether a failed
+    row has an end; nodes: number of machines, blank for none; mean use from its sensor rows and the tags of its job, if
+    the trace has these tables.
     """
-    # Of the names their hashes go along: to move and join the texts of jobs and tags took 0.8 of 3.5 seconds.
-    split, job, task = partitions.split, key_hashes(["job_name"], "job_hash"), key_hashes(TASK)
+    # Join by hashes of the names: moving and joining the texts of jobs and tags took 0.8 of 3.5 seconds.
+    split, job, task = partitions.split, key_hashes(["job_name"], "job_hash"), key_hashes(TASK_COLUMNS)
     failed = (pl.col("status") == "Failed").fill_null(False).alias("failed")
     parts = [
-        split("user", _users(raw, partitions), "job_name", pl.exclude("job_name"), **job),
-        split("task", tasks_in(raw).with_row_index("row"), "job_name", "row", **job, **task),
-        split("instance", raw["instance"], "job_name", "instance", *TIMES, failed, _machine(), **task),
+        split("user", _read_users(raw, partitions), "job_name", pl.exclude("job_name"), **job),
+        split("task", read_tasks(raw).with_row_index("row"), "job_name", "row", **job, **task),
+        split("instance", raw["instance"], "job_name", "instance", *TIME_COLUMNS, failed, _machine_code(), **task),
     ]
     if "sensor" in raw:
         parts.append(split("sensor", raw["sensor"], "job_name", *MEASURED, **task))
     for users, tasks, instances, *sensors in zip(*parts, strict=True):
         jobs = tasks.group_by(*job).agg(job_tasks=pl.len().cast(pl.Int64))
-        of_tasks = tasks.join(users, on=[*job], how="left").join(jobs, on=[*job], how="left")
-        of_tasks = of_tasks.join(_instances(instances), on=[*task], how="left")
-        of_tasks = of_tasks.join(_several_tries(instances), on=[*task], how="left").with_columns(
+        totals = tasks.join(users, on=[*job], how="left").join(jobs, on=[*job], how="left")
+        totals = totals.join(_summarise_instances(instances), on=[*task], how="left")
+        totals = totals.join(_count_tries(instances), on=[*task], how="left").with_columns(
             tries=pl.when(pl.col("instance_rows") > 0).then(pl.col("tries").fill_null(1)),
-            instances=pl.col("instance_rows") - pl.col("again").fill_null(0),
+            instances=pl.col("instance_rows") - pl.col("extra_rows").fill_null(0),
         )
         for sensor in sensors:
-            of_tasks = of_tasks.join(_measured(sensor), on=[*task], how="left")
-        yield of_tasks.drop(*job, *task).sort("row").collect(engine="streaming")
+            totals = totals.join(_mean_use(sensor), on=[*task], how="left")
+        yield totals.drop(*job, *task).sort("row").collect(engine="streaming")
 
 
 def placements(source: Source) -> pl.LazyFrame:
-    """One row per instance that a machine is written of, in file order, with PLACEMENT_COLUMNS.
+    """Return one row per instance row with a machine, in file order, with PLACEMENT_COLUMNS.
 
-    attempt is the number of the try of its instance, by time: where a try has no start, by its end; one without either
-    is the last. placement is the line of the instance's first try in its file. attempt_id is the task's place in its
-    table: a trace of tasks has no attempts at a task. outcome is that of the try; where its status is blank, of the
-    task. gpu_milli is what the task asked for per instance. An end before the start leaves the run time blank.
-    infra_failure is blank: nothing in the trace tells causes apart.
+    attempt is the number of the try of its instance, by start, or by end if the start is missing; a try without either
+    is the last. placement is the line of the instance's first try in its file. attempt_id is the index of the task in
+    its table, because the trace has no attempts of tasks. outcome is that of the try, or of the task if the try's
+    status is blank. gpu_milli is the request per instance. An end before the start leaves the run time blank.
+    infra_failure is blank, because the trace has no causes.
 
-    source.jobs: those of `jobs`.
+    source.jobs: from `jobs`.
     """
-    # These columns alone are joined: wider rows would all be held.
+    # Join these columns alone: wider rows would all be held in memory.
     hashes = source.jobs.select(**key_hashes(["job_id", "task"])).with_row_index("attempt_id")
     instances = source.raw["instance"].with_row_index("row")
-    keys = instances.select(**key_hashes(TASK))
-    numbers = keys.join(hashes, on=[*KEY], how="left", maintain_order="left")
+    keys = instances.select(**key_hashes(TASK_COLUMNS))
+    numbers = keys.join(hashes, on=[*KEY_HASHES], how="left", maintain_order="left")
     task_rows = numbers.select("attempt_id").collect(engine="streaming").to_series()
-    status, of_one_try = pl.col("status_raw").cast(pl.Categorical), pl.col("attempts").eq_missing(1)
-    tasks = source.jobs.select("gpu_milli", "nodes", status, of_one_try=of_one_try).collect(engine="streaming")
+    status, has_one_try = pl.col("status_raw").cast(pl.Categorical), pl.col("attempts").eq_missing(1)
+    tasks = source.jobs.select("gpu_milli", "nodes", status, has_one_try=has_one_try).collect(engine="streaming")
 
-    def seen(*columns: str) -> Iterator[pl.DataFrame]:
-        for block in blocks(instances.select("row", *columns), beside={"attempt_id": task_rows}):
+    def read_blocks(*columns: str) -> Iterator[pl.DataFrame]:
+        for block in blocks(instances.select("row", *columns), extra_columns={"attempt_id": task_rows}):
             yield block.filter(pl.col("machine").is_not_null())
 
-    # Nobody has counted the machines of a task that waits.
+    # The number of machines of a waiting task is not known yet.
     retried = pl.concat(
-        rows.filter(~tasks["of_one_try"][rows["attempt_id"]]) for rows in seen("instance", "line", *TRY)
+        rows.filter(~tasks["has_one_try"][rows["attempt_id"]]) for rows in read_blocks("instance", "line", *TRY_COLUMNS)
     )
     machines = retried.group_by("attempt_id").agg(pl.col("machine").n_unique().cast(pl.Int64))
     tasks = tasks.with_columns(nodes=tasks["nodes"].scatter(*machines))
-    tries = _tries(retried)
+    tries = _number_tries(retried)
 
     def rows_of_placements(*_unused) -> Iterator[pl.DataFrame]:
-        for rows in seen(*TASK, *TRY, "status", "line"):
-            rows = rows.hstack(tasks[rows["attempt_id"]].drop("of_one_try"))
-            numbered = tries.filter(pl.col("row").is_between(rows["row"].min(), rows["row"].max()))
-            rows = rows.join(numbered, on="row", how="left", maintain_order="left")
+        for rows in read_blocks(*TASK_COLUMNS, *TRY_COLUMNS, "status", "line"):
+            rows = rows.hstack(tasks[rows["attempt_id"]].drop("has_one_try"))
+            numbered_tries = tries.filter(pl.col("row").is_between(rows["row"].min(), rows["row"].max()))
+            rows = rows.join(numbered_tries, on="row", how="left", maintain_order="left")
             is_own = pl.col("status").is_not_null()
             rows = rows.with_columns(is_own=is_own, status=pl.coalesce("status", pl.col("status_raw").cast(pl.String)))
             yield as_placements(
@@ -184,33 +184,33 @@ def placements(source: Source) -> pl.LazyFrame:
 FORMAT = Format(jobs=jobs, placements=placements, by_partition=task_totals)
 
 
-def _job_record(tasks: pl.LazyFrame, end_s: int | None) -> pl.LazyFrame:
-    """The columns of `jobs` from rows of the task table with the columns of `task_totals` beside them."""
-    given = tasks.collect_schema().names()
-    extras = [name for name in (*MEASURED, "recurrence_group", "workload") if name in given]
+def _derive_jobs(tasks: pl.LazyFrame, end_s: int | None) -> pl.LazyFrame:
+    """Derive the columns of `jobs` from rows of the task table joined with `task_totals`."""
+    columns = tasks.collect_schema().names()
+    extras = [name for name in (*MEASURED, "recurrence_group", "workload") if name in columns]
     tasks = tasks.rename({"start_s": "task_start_s", "end_s": "task_end_s"})
 
-    # A Waiting task has not started, whatever a stray instance row says.
-    started = pl.col("status") != "Waiting"
-    by_instances = started & (pl.col("instance_end_s") >= pl.col("instance_start_s")).fill_null(False)
-    by_task = started & (pl.col("task_end_s") >= pl.col("task_start_s")).fill_null(False)
-    has_ended = by_task | (pl.col("rows_ended") == pl.col("instance_rows"))
-    # The instance that failed has no end of its own: the end is when others of the task ended.
-    by_siblings = by_instances & (pl.col("status") == "Failed") & ~pl.col("failed_end")
-    queue_s = pl.when(started).then(pl.col("instance_start_s") - pl.col("task_start_s"))
+    # A Waiting task has not started, even if it has a stray instance row.
+    has_started = pl.col("status") != "Waiting"
+    has_instance_times = has_started & (pl.col("instance_end_s") >= pl.col("instance_start_s")).fill_null(False)
+    has_task_times = has_started & (pl.col("task_end_s") >= pl.col("task_start_s")).fill_null(False)
+    has_ended = has_task_times | (pl.col("rows_ended") == pl.col("instance_rows"))
+    # The failed instance has no end, so the end is that of other instances of the task.
+    has_sibling_end = has_instance_times & (pl.col("status") == "Failed") & ~pl.col("failed_end")
+    queue_s = pl.when(has_started).then(pl.col("instance_start_s") - pl.col("task_start_s"))
     times = tasks.with_columns(
-        start_s=pl.when(by_instances)
+        start_s=pl.when(has_instance_times)
         .then("instance_start_s")
-        .when(by_task)
+        .when(has_task_times)
         .then("task_start_s")
-        .when(started)
+        .when(has_started)
         .then(pl.coalesce("instance_start_s", "task_start_s")),
-        end_s=pl.when(by_instances).then("instance_end_s").when(by_task).then("task_end_s"),
-        runtime_from=pl.when(by_siblings)
+        end_s=pl.when(has_instance_times).then("instance_end_s").when(has_task_times).then("task_end_s"),
+        runtime_from=pl.when(has_sibling_end)
         .then(pl.lit("siblings"))
-        .when(by_instances)
+        .when(has_instance_times)
         .then(pl.lit("instance"))
-        .when(by_task)
+        .when(has_task_times)
         .then(pl.lit("task")),
         queue_s=queue_s,
     )
@@ -230,21 +230,21 @@ def _job_record(tasks: pl.LazyFrame, end_s: int | None) -> pl.LazyFrame:
             ),
             status_raw="status",
             size=pl.coalesce("instances", "inst_num"),
-            nodes=pl.when(started).then("nodes"),
-            attempts=pl.when(started).then(pl.col("tries").fill_null(1)),
+            nodes=pl.when(has_started).then("nodes"),
+            attempts=pl.when(has_started).then(pl.col("tries").fill_null(1)),
             trace_end_s=pl.lit(end_s, dtype=pl.Int64),
             negative_queue=(pl.col("queue_s") < 0).fill_null(False),
-            negative_run=(started & (pl.col("instance_end_s") < pl.col("instance_start_s"))).fill_null(False),
+            negative_run=(has_started & (pl.col("instance_end_s") < pl.col("instance_start_s"))).fill_null(False),
             instance_rows="instance_rows",
         ),
         JOB_COLUMNS,
     )
 
 
-def _users(raw: Mapping[str, pl.LazyFrame], partitions: Partitions) -> pl.LazyFrame:
-    """Per job of this share its user and, where the trace has group tags, those of the job's inst_id.
+def _read_users(raw: Mapping[str, pl.LazyFrame], partitions: Partitions) -> pl.LazyFrame:
+    """Return, per job of this share, its user and, if the trace has group tags, the tags of the job's inst_id.
 
-    No rows where the trace comes without its job table.
+    No rows if the trace has no job table.
     """
     if "job" not in raw:
         return pl.LazyFrame(schema={"job_name": pl.String, "user": pl.String})
@@ -254,20 +254,17 @@ def _users(raw: Mapping[str, pl.LazyFrame], partitions: Partitions) -> pl.LazyFr
     inst_id = key_hashes(["inst_id"])
     users = users.filter(partitions.is_of_share("job_name")).select("job_name", "user", **inst_id)
     tags = raw["group_tag"].select(recurrence_group="group", workload="workload", **inst_id)
-    whole = replace(partitions, share=0, shares=1)
-    parts = (whole.split(name, rows, "hash", pl.all()) for name, rows in (("tagged", users), ("tag", tags)))
+    all_shares = replace(partitions, share=0, shares=1)
+    parts = (all_shares.split(name, rows, "hash", pl.all()) for name, rows in (("tagged", users), ("tag", tags)))
     tagged = [users.join(tags, on=[*inst_id], how="left").drop(*inst_id) for users, tags in zip(*parts, strict=True)]
-    return tagged[0] if len(tagged) == 1 else one_by_one(tagged)
+    return tagged[0] if len(tagged) == 1 else scan_in_turn(tagged)
 
 
-def _instances(instance: pl.LazyFrame) -> pl.LazyFrame:
-    """Per task: its instance rows, those with an end, whether a failed one has, earliest start, latest end, machines.
-
-    0 machines seen: blank.
-    """
+def _summarise_instances(instance: pl.LazyFrame) -> pl.LazyFrame:
+    """Summarise, per task: instance rows, rows with an end, failed_end, earliest start, latest end, machines."""
     machines = pl.col("machine").drop_nulls().n_unique().cast(pl.Int64)
     return (
-        instance.group_by(*KEY)
+        instance.group_by(*KEY_HASHES)
         .agg(
             instance_rows=pl.len().cast(pl.Int64),
             rows_ended=pl.col("end_s").count().cast(pl.Int64),
@@ -280,47 +277,45 @@ def _instances(instance: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
-def _retried(instances: pl.LazyFrame) -> pl.LazyFrame:
-    """The rows of instances of which there are several, and perhaps few others; instances: with KEY and instance."""
+def _repeated_instances(instances: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the rows of instances with several rows, and perhaps a few others, from KEY_HASHES and instance."""
     pair = pl.col("hash") ^ pl.col("instance")
     # NumPy sorts millions of numbers in a tenth of a second.
     numbers = np.sort(instances.select(pair.alias("pair")).drop_nulls().collect(engine="streaming")["pair"].to_numpy())
-    again = pl.Series(numbers[1:][numbers[1:] == numbers[:-1]]).unique()
-    return instances.filter(pair.is_in(again.implode()).fill_null(False))
+    repeated = pl.Series(numbers[1:][numbers[1:] == numbers[:-1]]).unique()
+    return instances.filter(pair.is_in(repeated.implode()).fill_null(False))
 
 
-def _several_tries(instances: pl.LazyFrame) -> pl.LazyFrame:
-    """Per task with an instance that has several rows: those after the first (again), the most of one (tries)."""
+def _count_tries(instances: pl.LazyFrame) -> pl.LazyFrame:
+    """Count, per task, instance rows after the first (extra_rows) and the largest number of one instance (tries)."""
     rows = pl.len().cast(pl.Int64)
-    tries = _retried(instances).group_by(*KEY, "instance").agg(rows=rows)
-    return tries.group_by(*KEY).agg(again=(pl.col("rows") - 1).sum(), tries=pl.col("rows").max())
+    tries = _repeated_instances(instances).group_by(*KEY_HASHES, "instance").agg(rows=rows)
+    return tries.group_by(*KEY_HASHES).agg(extra_rows=(pl.col("rows") - 1).sum(), tries=pl.col("rows").max())
 
 
-def _tries(rows: pl.DataFrame) -> pl.DataFrame:
-    """Of instances with several rows: row, attempt (from 0, by time), first_line."""
+def _number_tries(rows: pl.DataFrame) -> pl.DataFrame:
+    """Number the tries of instances with several rows: row, attempt (from 0, by time), first_line."""
     moment = pl.coalesce("start_s", "end_s")
     instance = ["attempt_id", "instance"]
     rows = rows.filter(pl.col("instance").is_not_null() & (pl.len().over(instance) > 1))
-    # Of rows that are one try the first stands for all.
-    rows = rows.with_columns(first=pl.col("row").min().over(*instance, *TRY)).sort(
-        *instance, moment, "first", "row", nulls_last=True
+    # The first row represents all rows of a try.
+    rows = rows.with_columns(first_row=pl.col("row").min().over(*instance, *TRY_COLUMNS)).sort(
+        *instance, moment, "first_row", "row", nulls_last=True
     )
-    is_next = (pl.col("first") != pl.col("first").shift(1)).fill_null(True).over(instance)
+    is_new_try = (pl.col("first_row") != pl.col("first_row").shift(1)).fill_null(True).over(instance)
     return rows.select(
         "row",
-        attempt=is_next.cast(pl.Int64).cum_sum().over(instance) - 1,
+        attempt=is_new_try.cast(pl.Int64).cum_sum().over(instance) - 1,
         first_line=pl.col("line").min().over(instance),
     )
 
 
-def _machine() -> pl.Expr:
-    """The machine as a number, the same one as long as the process lives."""
+def _machine_code() -> pl.Expr:
     return pl.col("machine").cast(pl.Categorical).to_physical()
 
 
-def _measured(sensor: pl.LazyFrame) -> pl.LazyFrame:
-    """Per task: mean measured use over its sensor rows, from exact sums, rounded to the small unit."""
-    return sensor.group_by(*KEY).agg(
+def _mean_use(sensor: pl.LazyFrame) -> pl.LazyFrame:
+    return sensor.group_by(*KEY_HASHES).agg(
         (pl.col(name).sum() / pl.col(name).count()).round(0, mode="half_away_from_zero").cast(pl.Int64, strict=False)
         for name in MEASURED
     )

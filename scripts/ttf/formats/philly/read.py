@@ -1,8 +1,8 @@
-"""Reads the raw tables of the Philly trace, none of which is a plain table of lines.
+"""Read the raw tables of the Philly trace, none of which is a plain table of lines.
 
-The job log is one JSON array of jobs. The tables of lines differ from plain ones in small ways, which are put right in
-the text before it is read as any other table: the zone of a time is a word (PDT, PST), rows of cluster_gpu_util end in
-a comma that its header does not have, and in cluster_machine_list a blank follows each comma.
+The job log is one JSON array of jobs. The text of the other tables needs small corrections before it is read as usual:
+the zone of a time is a word (PDT, PST), rows of cluster_gpu_util end in a comma that the header lacks, and in
+cluster_machine_list a blank follows each comma.
 """
 
 import json
@@ -17,10 +17,10 @@ import numpy as np
 import polars as pl
 from ttf.formats.protocol import Reading
 from ttf.raw.raw_files import blocks_of_lines
-from ttf.raw.raw_json import LARGEST_BYTES, records_in, shown, texts_of_records, whole
+from ttf.raw.raw_json import MAX_BYTES, read_whole, record_start, records_in, texts_of_records
 from ttf.raw.raw_tables import (
-    ASIDE_SCHEMA,
-    LONGEST_TEXT_SHOWN,
+    MAX_TEXT_SHOWN,
+    QUARANTINED_SCHEMA,
     Column,
     Reader,
     TableSchema,
@@ -30,26 +30,26 @@ from ttf.raw.raw_tables import (
     read_block,
 )
 
-# A record of the job log as it is in the file.
-_DETAIL = pl.Struct({"ip": pl.String, "gpus": pl.List(pl.String)})
-_ATTEMPT = pl.Struct({"start_time": pl.String, "end_time": pl.String, "detail": pl.List(_DETAIL)})
-RECORD = {"status": pl.String, "vc": pl.String, "jobid": pl.String, "attempts": pl.List(_ATTEMPT)}
+# A record of the job log in the file.
+_RAW_PLACEMENT = pl.Struct({"ip": pl.String, "gpus": pl.List(pl.String)})
+_RAW_ATTEMPT = pl.Struct({"start_time": pl.String, "end_time": pl.String, "detail": pl.List(_RAW_PLACEMENT)})
+RECORD = {"status": pl.String, "vc": pl.String, "jobid": pl.String, "attempts": pl.List(_RAW_ATTEMPT)}
 RECORD |= {"submitted_time": pl.String, "user": pl.String}
-# A job's attempts as they are stored, in JSON.
+# The attempts of a job as stored, in JSON.
 PLACEMENT = pl.Struct({"machine": pl.String, "gpus": pl.List(pl.Int64)})
 ATTEMPTS = pl.List(pl.Struct({"start_s": pl.Int64, "end_s": pl.Int64, "detail": pl.List(PLACEMENT)}))
 
 _BOM = b"\xef\xbb\xbf"
-# Read by a thread each.
+# Each piece is read by one thread.
 PIECE_BYTES = 4 << 20
-_BETWEEN_JOBS = re.compile(rb"\}\s*,\s*(?=\{\s*\"(?:status|vc|jobid|attempts|submitted_time|user)\")")
+_JOB_BOUNDARY = re.compile(rb"\}\s*,\s*(?=\{\s*\"(?:status|vc|jobid|attempts|submitted_time|user)\")")
 _OFFSETS = {" PDT,": "-0700,", " PST,": "-0800,"}
-# The field after the last comma of a row, which holds nothing.
-_UNNAMED = Column(name="field after the last comma", type="text", as_="unnamed", keep=False, values=("",))
+# The empty field after the last comma of a row.
+_EMPTY_COLUMN = Column(name="field after the last comma", type="text", as_="unnamed", keep=False, values=("",))
 
 
-class _Unsound(Exception):
-    """A record is not of the form expected; has the reason code and the field."""
+class _InvalidRecordError(Exception):
+    """A record does not have the expected form; has the reason code and the field."""
 
     def __init__(self, reason: str, column: str | None = None):
         super().__init__(reason, column)
@@ -57,39 +57,39 @@ class _Unsound(Exception):
 
 
 def read_job_log(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    """Yield (jobs kept, records put aside) of the job log, as read_table, with `line` a record's number from 1.
+    """Yield (accepted jobs, quarantined records) as read_table does; `line` is the number of a record from 1.
 
-    A record with anything amiss is put aside whole, with the field of it that broke a rule, as in
-    `attempts[].detail[].gpus`. Unknown fields are read past; a list that is null is an empty one.
-    Raises StudyError where the file is no JSON array, or is cut short.
+    An error quarantines the whole record, with the field that breaks a rule, such as `attempts[].detail[].gpus`.
+    Unknown fields are ignored; a null list is an empty list.
+    Raises StudyError if the file is no JSON array, or is truncated.
     """
-    text = whole(path)
+    text = read_whole(path)
     with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
-        pieces = list(pool.map(_read_at_once, _pieces(text)))
+        pieces = list(pool.map(_read_fast, _split_array(text)))
         if all(records is not None for records in pieces):
-            yield from pool.map(partial(_kept_and_aside, schema=schema), _numbered(pieces))
+            yield from pool.map(partial(_split_records, schema=schema), _number_records(pieces))
             return
-    records, unsound = _read_one_by_one(path, text.decode("utf-8", errors="surrogateescape"))
-    yield _kept_and_aside(records, schema, unsound)
+    records, invalid = _read_slowly(path, text.decode("utf-8", errors="surrogateescape"))
+    yield _split_records(records, schema, invalid)
 
 
-def _kept_and_aside(
-    records: pl.DataFrame, schema: TableSchema, unsound: Sequence[tuple] = ()
+def _split_records(
+    records: pl.DataFrame, schema: TableSchema, invalid: Sequence[tuple] = ()
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Jobs kept and records put aside; unsound: (number, reason, field, text) of those that were put aside before."""
-    kept, broken = _checked(records, schema)
-    if unsound:
-        aside = pl.DataFrame(unsound, schema=["line", "reason", "column", "text"], orient="row")
-        broken = pl.concat([broken, aside.cast(broken.schema)]).sort("line")
-    return kept, broken.with_columns(table=pl.lit(schema.name)).select(*ASIDE_SCHEMA)
+    """Return accepted jobs and quarantined records. invalid: (number, reason, field, text) of further records."""
+    accepted, failed = _check_jobs(records, schema)
+    if invalid:
+        invalid_rows = pl.DataFrame(invalid, schema=["line", "reason", "column", "text"], orient="row")
+        failed = pl.concat([failed, invalid_rows.cast(failed.schema)]).sort("line")
+    return accepted, failed.with_columns(table=pl.lit(schema.name)).select(*QUARANTINED_SCHEMA)
 
 
 def read_lines(
     path: Path, schema: TableSchema, rewrite: Callable[[bytes], bytes], restore: Callable[[pl.Expr], pl.Expr]
 ) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    """As read_table, with each block of lines put right by `rewrite`; `restore` undoes that in texts put aside.
+    """Read as read_table does, after `rewrite` corrects each block; `restore` undoes that in quarantined texts.
 
-    Rows may end in a comma that the header does not have: most of a block's do or do not.
+    Rows may end in a comma that the header lacks; the majority of a block decides.
     """
     columns, next_line = None, 1
     for block in blocks_of_lines(path):
@@ -98,32 +98,32 @@ def read_lines(
             columns, next_line = columns_by_header(path, header, schema), 2
         lines, commas = block.count(b"\n"), block.count(b",")
         ends_in_comma = lines and 2 * commas >= (2 * len(columns) - 1) * lines
-        kept, aside, lines = read_block(rewrite(block), columns + (_UNNAMED,) * ends_in_comma, schema)
-        place = (pl.col("line") + next_line).alias("line")
-        yield kept.with_columns(place), aside.with_columns(place, restore(pl.col("text")).alias("text"))
+        accepted, quarantined, lines = read_block(rewrite(block), columns + (_EMPTY_COLUMN,) * ends_in_comma, schema)
+        line = (pl.col("line") + next_line).alias("line")
+        yield accepted.with_columns(line), quarantined.with_columns(line, restore(pl.col("text")).alias("text"))
         next_line += lines
 
 
-def _with_offsets(block: bytes) -> bytes:
+def _zones_to_offsets(block: bytes) -> bytes:
     for zone, offset in _OFFSETS.items():
         block = block.replace(zone.encode(), offset.encode())
     return block
 
 
-def _with_zones(text: pl.Expr) -> pl.Expr:
+def _offsets_to_zones(text: pl.Expr) -> pl.Expr:
     for zone, offset in _OFFSETS.items():
         text = text.str.replace_all(offset, zone, literal=True)
     return text
 
 
-_telemetry = Reader(partial(read_lines, rewrite=_with_offsets, restore=_with_zones), raw_lines)
-_without_blanks = partial(re.sub, rb"[ \t]*,[ \t]*", b",")
-_machine_list = Reader(partial(read_lines, rewrite=_without_blanks, restore=lambda text: text), raw_lines)
+_TELEMETRY = Reader(partial(read_lines, rewrite=_zones_to_offsets, restore=_offsets_to_zones), raw_lines)
+_strip_fields = partial(re.sub, rb"[ \t]*,[ \t]*", b",")
+_MACHINE_LIST = Reader(partial(read_lines, rewrite=_strip_fields, restore=lambda text: text), raw_lines)
 
 READERS = {
     "job_log": Reader(read_job_log, texts_of_records),
-    **dict.fromkeys(("gpu_util", "cpu_util", "mem_util"), _telemetry),
-    "machine_list": _machine_list,
+    **dict.fromkeys(("gpu_util", "cpu_util", "mem_util"), _TELEMETRY),
+    "machine_list": _MACHINE_LIST,
 }
 READING = Reading(READERS)
 
@@ -131,37 +131,36 @@ READING = Reading(READERS)
 # The job log: from text to records ------------------------------------------------------------------------
 
 
-def _pieces(text: bytes) -> Iterator[bytes]:
-    """Arrays of some records each that together are the array `text`; the text itself where it is too short.
+def _split_array(text: bytes) -> Iterator[bytes]:
+    """Split the array `text` into shorter arrays; yield the text itself if it is short.
 
-    A piece ends where an object does that another follows whose first field is a job's. Wherever that is, be it within
-    a name: if every piece is an array in JSON, the whole is one of all their records, in this order.
+    A piece ends between an object and a following object whose first field is that of a job. The match may even be
+    within a text: if every piece is a JSON array, the whole is the array of all their records, in this order.
     """
-    start, at = 0, PIECE_BYTES
-    while cut := _BETWEEN_JOBS.search(text, at):
+    start, search_from = 0, PIECE_BYTES
+    while cut := _JOB_BOUNDARY.search(text, search_from):
         yield (b"[" if start else b"") + text[start : cut.start() + 1] + b"]"
-        start, at = cut.end(), cut.end() + PIECE_BYTES
+        start, search_from = cut.end(), cut.end() + PIECE_BYTES
     yield b"[" + text[start:] if start else text
 
 
-def _numbered(pieces: Sequence[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """The records of each piece with their number in the whole, from 1, as `line`."""
-    first = 1
+def _number_records(pieces: Sequence[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    first_line = 1
     for records in pieces:
-        yield records.with_row_index("line", first)
-        first += records.height
+        yield records.with_row_index("line", first_line)
+        first_line += records.height
 
 
-def _read_at_once(text: bytes) -> pl.DataFrame | None:
-    """The records; None where any of them may not be just as expected.
+def _read_fast(text: bytes) -> pl.DataFrame | None:
+    """Return the records, or None if any of them may not have the expected form.
 
-    Polars is fast and forgiving: it reads numbers as text and the first of two fields of one name, and fills in what is
-    missing. So every quote and bracket of the text is accounted for: what was read has as many, or it is not taken; and
-    outside of quotes nothing but null may stand.
+    Polars is fast but lenient: it reads numbers as text, takes the first of two fields with one name, and fills in
+    missing fields. So the result counts only if it accounts for every quote and bracket of the text, and if the text
+    outside of quotes is null alone.
     """
     if not text[:64].lstrip(b" \t\n\r").startswith(b"[") or b"\\" in text:
         return None
-    # An object has the names of two fields at least; what has less in it would only take memory.
+    # An object has the names of at least two fields; reading anything else would only take memory.
     if text.count(b'"') < 4 * text.count(b"{"):
         return None
     try:
@@ -169,167 +168,166 @@ def _read_at_once(text: bytes) -> pl.DataFrame | None:
         records = pl.read_json(text, schema=RECORD)
     except (UnicodeDecodeError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return None
-    attempts = _each(records, "attempts")
-    details = _each(attempts, "detail")
+    attempts = _explode_structs(records, "attempts")
+    details = _explode_structs(attempts, "detail")
     gpus = details["gpus"].explode().drop_nulls()
     texts = [records.drop("attempts"), attempts.drop("detail"), details.drop("gpus")]
     strings = sum(frame.width * frame.height + sum(column.count() for column in frame) for frame in texts)
     strings += records.height + attempts.height + details.height + gpus.len()  # the names of the lists, and the GPUs
     lists = 1 + records["attempts"].count() + attempts["detail"].count() + details["gpus"].count()
     objects = records.height + attempts.height + details.height
-    # What is null in a list has neither quotes nor brackets to count.
-    all_there = details["ip"].null_count() == 0 and (attempts.height, details.height, gpus.len()) == (
+    # A null in a list has neither quotes nor brackets to count.
+    has_no_nulls = details["ip"].null_count() == 0 and (attempts.height, details.height, gpus.len()) == (
         records["attempts"].list.len().sum(),
         attempts["detail"].list.len().sum(),
         details["gpus"].list.len().sum(),
     )
-    if not all_there or (text.count(b'"'), text.count(b"["), text.count(b"{")) != (2 * strings, lists, objects):
+    if not has_no_nulls or (text.count(b'"'), text.count(b"["), text.count(b"{")) != (2 * strings, lists, objects):
         return None
-    # NumPy, unlike split, lets the other threads work meanwhile.
+    # Unlike bytes.split, NumPy releases the lock for other threads.
     characters = np.frombuffer(text, np.uint8)
     is_quote = characters == ord('"')
     is_outside = ~np.logical_xor.accumulate(is_quote) & ~is_quote
-    outside = characters[is_outside].tobytes().translate(None, b"[]{},: \t\n\r")
-    if outside != b"null" * (len(outside) // 4):
+    rest = characters[is_outside].tobytes().translate(None, b"[]{},: \t\n\r")
+    if rest != b"null" * (len(rest) // 4):
         return None
     return records
 
 
-def _each(frame: pl.DataFrame, lists: str) -> pl.DataFrame:
-    """The structs in a column of lists, one row each."""
+def _explode_structs(frame: pl.DataFrame, lists: str) -> pl.DataFrame:
     return frame[lists].explode().drop_nulls().struct.unnest()
 
 
-def _read_one_by_one(path: Path, text: str) -> tuple[pl.DataFrame, list[tuple]]:
-    """The sound records as _read_at_once gives them, and (number, reason, field, text) of the others."""
-    sound, numbers, unsound = [], [], []
+def _read_slowly(path: Path, text: str) -> tuple[pl.DataFrame, list[tuple]]:
+    """Return the valid records as _read_fast does, and (number, reason, field, text) of the other records."""
+    texts, numbers, invalid = [], [], []
     for number, (record, start, end) in enumerate(records_in(path, text), start=1):
         try:
-            sound.append(json.dumps(_sound(record), ensure_ascii=False).encode())
+            texts.append(json.dumps(_check_record(record), ensure_ascii=False).encode())
             numbers.append(number)
-        except _Unsound as error:
-            unsound.append((number, error.reason, error.column, shown(text, start, end)))
+        except _InvalidRecordError as error:
+            invalid.append((number, error.reason, error.column, record_start(text, start, end)))
         except UnicodeEncodeError:
-            unsound.append((number, "not_utf8", None, shown(text, start, end)))
-    frame = pl.read_json(b"[" + b",".join(sound) + b"]", schema=RECORD) if sound else pl.DataFrame(schema=RECORD)
-    return frame.with_columns(line=pl.Series(numbers, dtype=pl.UInt32)), unsound
+            invalid.append((number, "not_utf8", None, record_start(text, start, end)))
+    frame = pl.read_json(b"[" + b",".join(texts) + b"]", schema=RECORD) if texts else pl.DataFrame(schema=RECORD)
+    return frame.with_columns(line=pl.Series(numbers, dtype=pl.UInt32)), invalid
 
 
 # The form of one record -----------------------------------------------------------------------------------
 
 
-def _sound(record: object) -> dict:
-    """The record with the fields of RECORD only. Raises _Unsound where its form is another."""
+def _check_record(record: object) -> dict:
+    """Return the record with the fields of RECORD only. Raises _InvalidRecordError if it has another form."""
     if not isinstance(record, dict):
-        raise _Unsound("wrong_column_count")
+        raise _InvalidRecordError("wrong_column_count")
     if "attempts" not in record:
-        raise _Unsound("missing_value", "attempts")
-    return {name: _text(record, name, name) for name in RECORD if name != "attempts"} | {
+        raise _InvalidRecordError("missing_value", "attempts")
+    return {name: _get_text(record, name, name) for name in RECORD if name != "attempts"} | {
         "attempts": [
             {
-                "start_time": _text(attempt, "start_time", "attempts[].start_time"),
-                "end_time": _text(attempt, "end_time", "attempts[].end_time"),
+                "start_time": _get_text(attempt, "start_time", "attempts[].start_time"),
+                "end_time": _get_text(attempt, "end_time", "attempts[].end_time"),
                 "detail": [
                     {
-                        "ip": _text(placement, "ip", "attempts[].detail[].ip") or "",
-                        "gpus": _list(placement, "gpus", "attempts[].detail[].gpus", str),
+                        "ip": _get_text(placement, "ip", "attempts[].detail[].ip") or "",
+                        "gpus": _get_list(placement, "gpus", "attempts[].detail[].gpus", str),
                     }
-                    for placement in _list(attempt, "detail", "attempts[].detail", dict)
+                    for placement in _get_list(attempt, "detail", "attempts[].detail", dict)
                 ],
             }
-            for attempt in _list(record, "attempts", "attempts", dict)
+            for attempt in _get_list(record, "attempts", "attempts", dict)
         ]
     }
 
 
-def _text(fields: dict, name: str, column: str) -> str | None:
+def _get_text(fields: dict, name: str, column: str) -> str | None:
     value = fields.get(name)
     if value is not None and not isinstance(value, str):
-        raise _Unsound("wrong_type", column)
+        raise _InvalidRecordError("wrong_type", column)
     return value
 
 
-def _list(fields: dict, name: str, column: str, of: type) -> list:
-    """A list of values of one kind; null, or no field of the name, is an empty one."""
+def _get_list(fields: dict, name: str, column: str, kind: type) -> list:
     values = fields.get(name)
     if values is None:
         return []
-    if not isinstance(values, list) or not all(isinstance(value, of) for value in values):
-        raise _Unsound("wrong_type", column)
+    if not isinstance(values, list) or not all(isinstance(value, kind) for value in values):
+        raise _InvalidRecordError("wrong_type", column)
     return values
 
 
 # From records to jobs -------------------------------------------------------------------------------------
 
 
-def _checked(records: pl.DataFrame, schema: TableSchema) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Jobs with the columns of `schema.stored`; and line, reason, column, text of records that broke a rule."""
+def _check_jobs(records: pl.DataFrame, schema: TableSchema) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return jobs with the columns of `schema.stored`, and line, reason, column, text of failed records."""
     records = records.with_columns(pl.col("line").cast(pl.Int64))
-    tried = (
+    attempts = (
         records.select("line", attempt="attempts")
         .explode("attempt")
         .drop_nulls("attempt")
         .unnest("attempt")
         .with_row_index("row")
     )
-    times, late = _attempt_times(tried, schema)
-    # The index of a GPU from its name, as in gpu0; null where it is another.
+    times, time_errors = _attempt_times(attempts, schema)
+    # The index of a GPU from its name, such as gpu0; null for any other name.
     index = pl.element().str.extract(r"^gpu([0-9]{1,2})$", 1).cast(pl.Int64)
     gpu = pl.element().struct.field("gpus").fill_null([]).list.eval(index)
-    # What is missing in a list of lists: counted, as a condition on all of them at once cannot be had.
+    # Polars has no condition on all elements of nested lists, so check each level.
     placement = pl.struct(pl.element().struct.field("ip").alias("machine"), gpus=gpu)
-    placed = tried.select("line", "row", pl.col("detail").fill_null([]).list.eval(placement))
-    nameless = pl.element().struct.field("machine").str.strip_chars().fill_null("").eq("").any()
-    no_gpu = pl.element().struct.field("gpus").list.eval(pl.element().is_null()).list.any().any()
-    unplaced = [
-        placed.filter(pl.col("detail").list.eval(is_amiss).list.first().fill_null(False)).select(
+    placements = attempts.select("line", "row", pl.col("detail").fill_null([]).list.eval(placement))
+    has_no_machine = pl.element().struct.field("machine").str.strip_chars().fill_null("").eq("").any()
+    has_no_gpu = pl.element().struct.field("gpus").list.eval(pl.element().is_null()).list.any().any()
+    placement_errors = [
+        placements.filter(pl.col("detail").list.eval(is_wrong).list.first().fill_null(False)).select(
             "line", "row", reason=pl.lit(reason), column=pl.lit(f"attempts[].detail[].{field}")
         )
-        for is_amiss, reason, field in ((nameless, "missing_value", "ip"), (no_gpu, "unknown_value", "gpus"))
+        for is_wrong, reason, field in ((has_no_machine, "missing_value", "ip"), (has_no_gpu, "unknown_value", "gpus"))
     ]
-    broken = pl.concat([late, *unplaced]).sort("row", maintain_order=True)
-    broken = broken.unique("line", keep="first", maintain_order=True).select("line", "reason", "column")
+    failures = pl.concat([time_errors, *placement_errors]).sort("row", maintain_order=True)
+    failures = failures.unique("line", keep="first", maintain_order=True).select("line", "reason", "column")
 
-    # Attempts with a time that is none are not among `times`; their jobs are put aside below.
-    stored = (
-        placed.join(times, on="row", how="inner", maintain_order="left")
+    # `times` lacks attempts with an invalid time; their jobs are quarantined below.
+    stored_attempts = (
+        placements.join(times, on="row", how="inner", maintain_order="left")
         .group_by("line", maintain_order=True)
         .agg(attempts=pl.struct("start_s", "end_s", "detail"))
     )
-    jobs = records.drop("attempts").join(stored, on="line", how="left", maintain_order="left")
-    jobs = jobs.with_columns(_json(pl.col("attempts").fill_null([])))
-    # The attempts, which are written as JSON, may be as long as they are.
-    longest = {"attempts": LARGEST_BYTES}
-    columns = (replace(column, longest=longest.get(column.name, column.longest)) for column in schema.columns)
-    kept, failed = check_rows(jobs, tuple(columns), schema)
-    broken = pl.concat([failed.select("line", "reason", "column"), broken])
-    broken = broken.unique("line", keep="first", maintain_order=True).sort("line")
-    texts = records.filter(pl.col("line").is_in(broken["line"].implode())).select(
-        "line", text=pl.struct(*RECORD).struct.json_encode().str.slice(0, LONGEST_TEXT_SHOWN)
+    jobs = records.drop("attempts").join(stored_attempts, on="line", how="left", maintain_order="left")
+    jobs = jobs.with_columns(_encode_json(pl.col("attempts").fill_null([])))
+    # The JSON of the attempts has no limit of its own.
+    max_bytes = {"attempts": MAX_BYTES}
+    columns = (replace(column, longest=max_bytes.get(column.name, column.longest)) for column in schema.columns)
+    accepted, failed = check_rows(jobs, tuple(columns), schema)
+    failures = pl.concat([failed.select("line", "reason", "column"), failures])
+    failures = failures.unique("line", keep="first", maintain_order=True).sort("line")
+    texts = records.filter(pl.col("line").is_in(failures["line"].implode())).select(
+        "line", text=pl.struct(*RECORD).struct.json_encode().str.slice(0, MAX_TEXT_SHOWN)
     )
-    kept = kept.filter(~pl.col("line").is_in(broken["line"].implode()))
-    return kept, broken.join(texts, on="line", how="left", maintain_order="left")
+    accepted = accepted.filter(~pl.col("line").is_in(failures["line"].implode()))
+    return accepted, failures.join(texts, on="line", how="left", maintain_order="left")
 
 
-def _attempt_times(tried: pl.DataFrame, schema: TableSchema) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """row, start_s, end_s of the attempts (read as submitted_time is); line, row, reason, column of the rest."""
-    like = next(column for column in schema.columns if column.as_ == "submit_s")
+def _attempt_times(attempts: pl.DataFrame, schema: TableSchema) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return row, start_s, end_s of the attempts, parsed like submitted_time, and errors: line, row, reason, column."""
+    submit = next(column for column in schema.columns if column.as_ == "submit_s")
     columns = tuple(
-        Column(f"attempts[].{name}", like.type, as_, blank=like.blank, formats=like.formats, zone=like.zone)
+        Column(f"attempts[].{name}", submit.type, as_, blank=submit.blank, formats=submit.formats, zone=submit.zone)
         for name, as_ in (("start_time", "start_s"), ("end_time", "end_s"))
     )
-    frame = tried.select(
+    frame = attempts.select(
         pl.col("row").cast(pl.Int64).alias("line"),
         *(pl.col(column.name.removeprefix("attempts[].")).alias(column.name) for column in columns),
     )
-    kept, failed = check_rows(frame, columns, TableSchema("attempts", True, columns))
+    accepted, failed = check_rows(frame, columns, TableSchema("attempts", True, columns))
     row = pl.col("line").cast(pl.UInt32).alias("row")
-    late = failed.select(row, "reason", "column").join(tried.select("row", "line"), on="row", maintain_order="left")
-    return kept.select(row, "start_s", "end_s"), late.select("line", "row", "reason", "column")
+    errors = failed.select(row, "reason", "column")
+    errors = errors.join(attempts.select("row", "line"), on="row", maintain_order="left")
+    return accepted.select(row, "start_s", "end_s"), errors.select("line", "row", "reason", "column")
 
 
-def _json(attempts: pl.Expr) -> pl.Expr:
-    """A list as JSON text: what Polars writes for a struct of it, without the struct."""
-    opening = '{"attempts":'
+def _encode_json(attempts: pl.Expr) -> pl.Expr:
+    """Encode a list as JSON: the text that Polars writes for a struct of it, without the struct."""
+    prefix = '{"attempts":'
     text = pl.struct(attempts.alias("attempts")).struct.json_encode()
-    return text.str.slice(len(opening)).str.head(-1).alias("attempts")
+    return text.str.slice(len(prefix)).str.head(-1).alias("attempts")

@@ -1,13 +1,14 @@
-"""One's own Slurm accounting, as `sacct -P` prints it: a record is one run of a job, or a job that has not run.
+"""Derive jobs, attempts and placements from Slurm accounting, as `sacct -P` prints it.
 
-Facts of Slurm 22.05 this rests on (tried on a real one; tests/fixtures/sacct/real.txt is its dump):
-- With `-D` a requeued job has a record for each run. Submit of the next one is when the run before was ended.
-- Elapsed leaves suspended time out. A run still going on was last seen at Start + Elapsed + Suspended.
-- A job that changes size gets a new record, which keeps the first Start: the two overlap.
-- Where nodes fail to boot, a job that may be requeued is REQUEUED. BOOT_FAIL is the end of one that may not be, and
-  Slurm refuses to requeue it afterwards: a later record of its id is another job's, unless Restarts says otherwise.
-- A job that failed and is then requeued is REQUEUED, and no longer FAILED, in its first record.
-- A job cancelled before it started has Start None and no nodes; other versions write one time for Start and End.
+A record is one run of a job, or a job that has not run. The code relies on these facts of Slurm 22.05, verified on a
+real cluster (tests/fixtures/sacct/real.txt is its dump):
+- With `-D` a requeued job has a record for each run. Submit of the next record is the end of the previous run.
+- Elapsed excludes suspended time. A running job was last seen at Start + Elapsed + Suspended.
+- A job that changes size gets a new record with the first Start, so the two records overlap.
+- If nodes fail to boot, a job that may be requeued is REQUEUED. Otherwise it ends as BOOT_FAIL, and Slurm refuses to
+  requeue it: a later record of its id belongs to another job, unless Restarts says otherwise.
+- A job that failed and was then requeued has REQUEUED instead of FAILED in its first record.
+- A job cancelled before it started has Start None and no nodes; other versions write the same time for Start and End.
 """
 
 from collections import defaultdict
@@ -22,96 +23,95 @@ from ttf.engine.storage.tables import write_parquet
 from ttf.formats.protocol import Source
 from ttf.formats.sacct.hostlist import node_lists
 from ttf.formats.sacct.read import (
-    CONTINUED,
-    ENDED_UNSTARTED,
-    INFRASTRUCTURE,
+    CONTINUED_STATES,
+    INFRASTRUCTURE_STATES,
     OUTCOMES,
-    OUTCOMES_OF_A_RUN,
+    RUN_OUTCOMES,
+    UNSTARTED_END_STATES,
     cancelled_by,
-    state_word,
+    first_state_word,
 )
-from ttf.formats.sacct.tres import mebibytes, tres
+from ttf.formats.sacct.tres import parse_mib, parse_tres
 from ttf.formats.slurm_events.derive import FORMAT as NODE_EVENTS
 from ttf.records.jobs import JOB_COLUMNS, as_placements, came_twice, conform, outcome_of
 
-# A requeued job is submitted again at once. A longer gap means that the id was given out anew.
-LONGEST_REQUEUE_S = 24 * 3600
-# Texts that are handed on as they stand, of which a dump has few: a number in memory stands for each.
-_FEW_TEXTS = ["account", "partition", "qos", "exit_code", "derived_exit_code", "slurm_reason", "flags"]
-_FEW_TEXTS += ["failed_node"]
-_PLACE = ["file", "line"]
-# Columns of a record that an earlier look at it cannot add to.
-_OF_THIS_LOOK = ["file", "line", "cluster", "job_id_raw", "submit_s", "start_s", "end_s", "state", "cancelled_by"]
-_OF_THIS_LOOK += ["suspended_s", "is_over", "is_waiting", "started", "progress"]
+# A requeued job is submitted again at once. A longer gap means that Slurm reused the id.
+MAX_REQUEUE_S = 24 * 3600
+# Texts that are copied unchanged and have few different values in a dump.
+_CATEGORIES = ["account", "partition", "qos", "exit_code", "derived_exit_code", "slurm_reason", "flags"]
+_CATEGORIES += ["failed_node"]
+_POSITION = ["file", "line"]
+# Columns of a record that an earlier version of it cannot complete.
+_VERSION_COLUMNS = ["file", "line", "cluster", "job_id_raw", "submit_s", "start_s", "end_s", "state", "cancelled_by"]
+_VERSION_COLUMNS += ["suspended_s", "is_over", "is_waiting", "started", "progress"]
 _KEY = ["cluster", "job_id_raw"]
-# Columns of which others are made.
-_TAKEN_APART = ["state_raw", "elapsed_s", "elapsed", "timelimit_min", "cpus", "mem"]
-_TAKEN_APART += ["tres_requested", "tres_allocated", "cpu_allocated_milli", "mem_allocated_mib"]
-# What ReqTRES says: the request alone, whatever was allocated.
+# Columns that only serve to compute others.
+_CONSUMED_COLUMNS = ["state_raw", "elapsed_s", "elapsed", "timelimit_min", "cpus", "mem"]
+_CONSUMED_COLUMNS += ["tres_requested", "tres_allocated", "cpu_allocated_milli", "mem_allocated_mib"]
+# The request according to ReqTRES, whatever was allocated.
 _REQUESTED = ["gpu_requested_milli", "gpu_type_requested", "cpu_requested_milli", "mem_requested_mib"]
-# What a job has of its first record, or of all of them, and not of its last.
-_OF_FIRST = [*_PLACE, "submit_s", "eligible_s", "cpu_requested_milli", "mem_requested_mib"]
+# Columns that a job takes from its first record, or from all of them, and not from its last.
+_FIRST_RECORD_COLUMNS = [*_POSITION, "submit_s", "eligible_s", "cpu_requested_milli", "mem_requested_mib"]
 
 
 def jobs(source: Source) -> pl.LazyFrame:
-    """One row per job, in the order of its first record, with the columns of the common job record and extras.
+    """Return one row per job, in the order of its first record, with the columns of the common job record and extras.
 
-    start_s is the first start, end_s the last end (of a job still running: when it was last seen), queue_s the first
-    start - the first submission, runtime_s the sum of the runs without suspended time, attempts the number of runs
-    that started. gpu_milli, cpu_milli and mem_mib are what the whole job asked for (size is 1); where the dump does
-    not say, what it got. A job between two runs (its last record is PREEMPTED, or PENDING after REQUEUED) is running,
-    and censored at its last end; where no other record came within LONGEST_REQUEUE_S, it has ended, with an unknown
-    result. One that never started has no start, end or run time.
+    start_s is the first start, end_s the last end (if the job still runs, the moment it was last seen), queue_s the
+    first start - the first submission, runtime_s the sum of the runs without suspended time, attempts the number of
+    runs that started. gpu_milli, cpu_milli and mem_mib are the request of the whole job (size is 1), or its allocation
+    if the dump has no request. A job between two runs (its last record is PREEMPTED, or PENDING after REQUEUED) is
+    running, and censored at its last end. If no record followed within MAX_REQUEUE_S, the job has ended with an unknown
+    outcome. A job that never started has no start, end or run time.
 
-    Extras: job_id_shown (JobID: 123_4 of an array), cluster, partition, qos, state in words of Slurm's: exit_code,
-    derived_exit_code, slurm_reason, flags; cancelled_by: user id; eligible_s; planned_s; timelimit_s; wall_s: end -
+    Extras: job_id_shown (JobID: 123_4 of an array); cluster; partition; qos; exit_code, derived_exit_code,
+    slurm_reason, flags as Slurm writes them; cancelled_by: user id; eligible_s; planned_s; timelimit_s; wall_s: end -
     start; suspended_s; gpu_allocated_milli: of the last run; gpu_requested_milli, gpu_type_requested,
-    cpu_requested_milli, mem_requested_mib: what its first record says in ReqTRES, blank in a dump without;
-    infra_failures: runs whose state names infrastructure; negative_queue: it started before it was submitted (the
-    queueing delay is blank then); dst_ambiguous: one of its times is in an hour that the clocks of the zone that the
-    registry names (times: {zone}) showed twice, and may be an hour later (a dump in epoch seconds has none such, and
-    needs no zone).
+    cpu_requested_milli, mem_requested_mib: ReqTRES of the first record, blank in a dump without it; infra_failures:
+    runs whose state names infrastructure; negative_queue: it started before its submission, and the queueing delay is
+    blank; dst_ambiguous: one of its times is in an hour that occurred twice in the zone of the registry (times:
+    {zone}), and may be an hour later. A dump in epoch seconds has no such times and needs no zone.
     """
     last_seen = pl.lit(source.records.last_seen, dtype=pl.Int64)
-    found = source.records.jobs
-    # Between two runs for so long: a record that came now would be another job's, of the same id.
-    comes_no_more = (pl.col("outcome") == "running") & pl.col("status_raw").is_in(CONTINUED)
-    comes_no_more &= pl.col("end_s") < last_seen - LONGEST_REQUEUE_S
-    outcome = pl.when(comes_no_more).then(pl.lit("unknown")).otherwise("outcome")
-    return found.with_columns(outcome=outcome, trace_end_s=last_seen).drop("line")
+    jobs = source.records.jobs
+    # After such a gap, a new record of the id would belong to another job.
+    has_ended = (pl.col("outcome") == "running") & pl.col("status_raw").is_in(CONTINUED_STATES)
+    has_ended &= pl.col("end_s") < last_seen - MAX_REQUEUE_S
+    outcome = pl.when(has_ended).then(pl.lit("unknown")).otherwise("outcome")
+    return jobs.with_columns(outcome=outcome, trace_end_s=last_seen).drop("line")
 
 
-def _jobs(records: pl.DataFrame, zone: str) -> pl.DataFrame:
-    """The jobs of some records, with `line` and without trace_end_s: as far as no other job plays a part."""
+def _summarise_jobs(records: pl.DataFrame, zone: str) -> pl.DataFrame:
+    """Return the jobs of these records, with `line`; trace_end_s is missing, because it depends on all records."""
     records = records.lazy()
-    last = records.filter(pl.col("job") != pl.col("job").shift(-1, fill_value=-1))
-    of_runs = (
+    last_records = records.filter(pl.col("job") != pl.col("job").shift(-1, fill_value=-1))
+    run_sums = (
         records.filter("started")
         .group_by("job", maintain_order=True)
         .agg(
             start_s=pl.col("start_s").min(),
-            end_s=_unless_unknown("end_s", pl.col("end_s").max()),
-            runtime_s=_unless_unknown("runtime_s", pl.col("runtime_s").sum()),
+            end_s=_blank_if_any("end_s", pl.col("end_s").max()),
+            runtime_s=_blank_if_any("runtime_s", pl.col("runtime_s").sum()),
             suspended_s=pl.col("suspended_s").sum(),
             runs=pl.col("is_new_run").sum().cast(pl.Int64),
             restarts=pl.col("restarts").max(),
-            infra_failures=pl.col("state").is_in(INFRASTRUCTURE).sum().cast(pl.Int64),
+            infra_failures=pl.col("state").is_in(INFRASTRUCTURE_STATES).sum().cast(pl.Int64),
             nodes=pl.col("nodes").last(),
             gpu_allocated_milli=pl.col("gpu_allocated_milli").last(),
         )
     )
-    of_records = records.group_by("job", maintain_order=True).agg(
-        *(pl.col(name).first() for name in _PLACE),
+    record_sums = records.group_by("job", maintain_order=True).agg(
+        *(pl.col(name).first() for name in _POSITION),
         submit_s=pl.col("submit_s").min(),
         eligible_s=pl.col("eligible_s").min(),
-        # Of the first record: a later one may tell what the job was resized to.
+        # Of the first record: a later one may have the new size of a resized job.
         **{f"first_{name}": pl.col(name).first() for name in _REQUESTED},
     )
     frame = (
-        of_records.join(last.drop(_OF_FIRST), on="job", how="left", maintain_order="left")
+        record_sums.join(last_records.drop(_FIRST_RECORD_COLUMNS), on="job", how="left", maintain_order="left")
         .drop("start_s", "end_s", "runtime_s", "suspended_s", "restarts", "nodes", "gpu_allocated_milli")
-        .join(of_runs, on="job", how="left", maintain_order="left")
-        .sort(_PLACE)
+        .join(run_sums, on="job", how="left", maintain_order="left")
+        .sort(_POSITION)
     )
     has_run = pl.col("start_s").is_not_null()
     outcome = outcome_of("state", OUTCOMES)
@@ -119,18 +119,18 @@ def _jobs(records: pl.DataFrame, zone: str) -> pl.DataFrame:
     return conform(
         frame.select(
             *("job_id", "user", "account", "submit_s", "start_s", "end_s", "runtime_s", "cpu_milli", "mem_mib"),
-            *("nodes", *_PLACE, "job_id_shown"),
+            *("nodes", *_POSITION, "job_id_shown"),
             pl.col("cluster").alias("slurm_cluster"),
-            _text("partition", "qos", "exit_code", "derived_exit_code", "slurm_reason", "flags"),
+            _cast_text("partition", "qos", "exit_code", "derived_exit_code", "slurm_reason", "flags"),
             *("cancelled_by", "eligible_s", "planned_s", "timelimit_s"),
             (pl.col("end_s") - pl.col("start_s")).alias("wall_s"),
             *("suspended_s", "gpu_allocated_milli"),
             *(pl.col(f"first_{name}").alias(name) for name in _REQUESTED),
             pl.col("infra_failures").fill_null(0),
             (queue_s < 0).fill_null(False).alias("negative_queue"),
-            _ambiguous(zone, "submit_s", "start_s", "end_s").alias("dst_ambiguous"),
+            _is_ambiguous(zone, "submit_s", "start_s", "end_s").alias("dst_ambiguous"),
             queue_s=pl.when(queue_s >= 0).then(queue_s),
-            # Waiting for the next run is no waiting to start, and a run without a start is none.
+            # A job that waits for its next run is running; a job without a start is waiting.
             outcome=pl.when(~outcome.is_in(["running", "waiting"]))
             .then(outcome)
             .when(~has_run)
@@ -144,7 +144,7 @@ def _jobs(records: pl.DataFrame, zone: str) -> pl.DataFrame:
                 "gpu_requested_milli",
             ),
             size=pl.lit(1, dtype=pl.Int64),
-            # A dump without -D has the last run only, and newer versions say how many there were before it.
+            # A dump without -D has the last run only, but newer versions state the number of restarts.
             attempts=pl.max_horizontal("runs", pl.col("restarts") + 1),
         ),
         JOB_COLUMNS,
@@ -152,73 +152,75 @@ def _jobs(records: pl.DataFrame, zone: str) -> pl.DataFrame:
 
 
 def attempts(source: Source) -> pl.LazyFrame:
-    """One row per run of a job, in the order of jobs and then of time, with the columns of ATTEMPTS and extras.
+    """Return one row per run, in the order of jobs and then of time, with the columns of ATTEMPTS and extras.
 
-    attempt counts from 0. runtime_s is without suspended time. outcome: what ended this run; a run that was requeued
-    or preempted is `cancelled`, as the scheduler ended it. infra_failure: NODE_FAIL or BOOT_FAIL, until
-    `ttf.records.infra.with_infra_failures` says it by the rules and health events of the trace. gpu_milli is what
-    the run got (or asked for, where the dump does not say). A run that changed size is one run with the nodes and GPUs
-    it had at its end. Extras: suspended_s, exit_code, slurm_reason, failed_node; dst_ambiguous: as of jobs.
-    Raises StudyError where all node lists together would not fit into memory.
+    attempt counts from 0. runtime_s excludes suspended time. outcome: the end of this run; a requeued or preempted run
+    is `cancelled`, because the scheduler ended it. infra_failure: NODE_FAIL or BOOT_FAIL, until
+    `ttf.records.infra.with_infra_failures` applies the rules and health events of the trace. gpu_milli is the
+    allocation of the run, or its request if the dump has no allocation. A run that changed size is one run with the
+    nodes and GPUs at its end. Extras: suspended_s, exit_code, slurm_reason, failed_node; dst_ambiguous: as for jobs.
+    Raises StudyError if all node lists together would not fit into memory.
     """
-    return source.records.attempts.drop(_PLACE)
+    return source.records.attempts.drop(_POSITION)
 
 
-def _attempts(records: pl.DataFrame, zone: str) -> pl.DataFrame:
-    """The runs of some records, with the place of their job's first one."""
-    order = records.group_by("job", maintain_order=True).agg(*(pl.col(name).first() for name in _PLACE))
-    last = pl.col("job_id", "job", "state", "gpu_allocated_milli", "gpu_requested_milli", "nodes", "nodes_text").last()
+def _summarise_attempts(records: pl.DataFrame, zone: str) -> pl.DataFrame:
+    """Return the runs of these records, with the position of the first record of their job."""
+    job_rows = records.group_by("job", maintain_order=True).agg(*(pl.col(name).first() for name in _POSITION))
+    last_values = pl.col(
+        "job_id", "job", "state", "gpu_allocated_milli", "gpu_requested_milli", "nodes", "nodes_text"
+    ).last()
     runs = (
         records.filter("started")
         .rename({"node_list": "nodes_text"})
         .group_by("run", maintain_order=True)
         .agg(
-            last,
+            last_values,
             pl.col("exit_code", "slurm_reason", "failed_node").last(),
             start_s=pl.col("start_s").min(),
-            end_s=_unless_unknown("end_s", pl.col("end_s").max()),
-            runtime_s=_unless_unknown("runtime_s", pl.col("runtime_s").sum()),
+            end_s=_blank_if_any("end_s", pl.col("end_s").max()),
+            runtime_s=_blank_if_any("runtime_s", pl.col("runtime_s").sum()),
             suspended_s=pl.col("suspended_s").sum(),
         )
         .with_columns(attempt=pl.col("run") - pl.col("run").first().over("job"))
-        .join(order, on="job", how="left", maintain_order="left")
-        .sort(*_PLACE, "attempt")
+        .join(job_rows, on="job", how="left", maintain_order="left")
+        .sort(*_POSITION, "attempt")
     )
     runs = runs.with_columns(node_lists(runs["nodes_text"])["node_list"])
     return runs.select(
-        *(*_PLACE, "job_id", "attempt", "start_s", "end_s", "runtime_s", "state"),
-        outcome_of("state", OUTCOMES_OF_A_RUN).alias("outcome"),
-        pl.col("state").is_in(INFRASTRUCTURE).alias("infra_failure"),
+        *(*_POSITION, "job_id", "attempt", "start_s", "end_s", "runtime_s", "state"),
+        outcome_of("state", RUN_OUTCOMES).alias("outcome"),
+        pl.col("state").is_in(INFRASTRUCTURE_STATES).alias("infra_failure"),
         pl.coalesce("gpu_allocated_milli", "gpu_requested_milli").alias("gpu_milli"),
         pl.coalesce("nodes", pl.col("node_list").list.len().cast(pl.Int64)).alias("nodes"),
         *("node_list", "suspended_s"),
-        _text("exit_code", "slurm_reason", "failed_node"),
-        _ambiguous(zone, "start_s", "end_s").alias("dst_ambiguous"),
+        _cast_text("exit_code", "slurm_reason", "failed_node"),
+        _is_ambiguous(zone, "start_s", "end_s").alias("dst_ambiguous"),
     )
 
 
-def _ambiguous(zone: str, *columns: str) -> pl.Expr:
-    """Whether any of these times is in an hour that came twice."""
+def _is_ambiguous(zone: str, *columns: str) -> pl.Expr:
     return pl.any_horizontal(came_twice(column, zone) for column in columns)
 
 
 def placements(source: Source) -> pl.LazyFrame:
-    """One row per node of a run, in the order of runs and of their node lists, with PLACEMENT_COLUMNS.
+    """Return one row per node of a run, in the order of runs and of their node lists, with PLACEMENT_COLUMNS.
 
-    A run whose node list is blank has none. gpu_milli is known of a run on one node only, as Slurm's accounting does
-    not say what lay where. Of a run on several nodes that infrastructure ended, infra_failure is true for the node that
-    the record names as failed and false for the others; blank for all where it names none of them.
+    A run with a blank node list has no placement. gpu_milli is known for a run on one node only, because Slurm's
+    accounting does not state the GPUs per node. If infrastructure ended a run on several nodes, infra_failure is true
+    for the node that the record names as failed and false for the others, or blank for all if it names none of them.
     """
-    # What a window over all rows would say is known of each run: nothing is held.
-    node, on_one = pl.col("node_list").list.unique(maintain_order=True).list.drop_nulls(), pl.col("parts") == 1
+    # Row-wise expressions rather than a window over all rows, so that nothing is held in memory.
+    node, is_single = pl.col("node_list").list.unique(maintain_order=True).list.drop_nulls(), pl.col("parts") == 1
     runs = source.attempts.with_row_index("attempt_id").with_columns(node=node, parts=node.list.len())
     runs = runs.filter(pl.col("parts") > 0).with_columns(
         placement=pl.int_ranges(pl.col("parts").cast(pl.Int64)),
-        gpu_milli=pl.when(on_one).then("gpu_milli"),
-        is_told=pl.col("node").list.contains(pl.col("failed_node")).fill_null(False),
+        gpu_milli=pl.when(is_single).then("gpu_milli"),
+        names_failed_node=pl.col("node").list.contains(pl.col("failed_node")).fill_null(False),
     )
-    failed_here = (pl.col("failed_node") == pl.col("node")).fill_null(False)
-    infra_failure = pl.when(~pl.col("infra_failure") | on_one).then("infra_failure").when("is_told").then(failed_here)
+    is_failed_node = (pl.col("failed_node") == pl.col("node")).fill_null(False)
+    infra_failure = pl.when(~pl.col("infra_failure") | is_single).then("infra_failure")
+    infra_failure = infra_failure.when("names_failed_node").then(is_failed_node)
     return as_placements(
         runs.drop("node_list")
         .explode("node", "placement")
@@ -230,16 +232,15 @@ def placements(source: Source) -> pl.LazyFrame:
     )
 
 
-def _text(*columns: str) -> pl.Expr:
-    """What _FEW_TEXTS of the records say, in letters."""
+def _cast_text(*columns: str) -> pl.Expr:
     return pl.col(*columns).cast(pl.String)
 
 
 @dataclass(frozen=True)
 class Records:
-    """What all tables come from, in the order of jobs: jobs with `line`, attempts with _PLACE and `job`.
+    """The source of all tables, in the order of jobs: jobs with `line`, attempts with _POSITION and `job`.
 
-    last_seen: the last moment that any record tells of; None where none does.
+    last_seen: the last moment in any record, or None.
     """
 
     jobs: pl.LazyFrame
@@ -248,128 +249,129 @@ class Records:
 
 
 def records(source: Source) -> Records:
-    """The jobs and the runs of the records, worked out dump by dump.
+    """Derive the jobs and the runs from the records, dump by dump.
 
-    A dump has the ids that no earlier one has, with what later ones tell of them: a job on the border of two weeks, a
-    requeued one, an id that was given out anew. Jobs of different ids are none of each other's business.
+    Each dump contributes the ids that no earlier dump has, with their records in later dumps: of a job on the border of
+    two weeks, a requeued job, or a reused id. Jobs with different ids do not affect each other.
     """
     raw = source.raw["record"]
-    said, zone = _said_in_all(raw.filter(_is_no_step())), source.meaning.get("times", {}).get("zone", "UTC")
-    pieces, last_seen, n_jobs = {"jobs": [], "attempts": []}, [], 0
-    moved = {name: defaultdict(list) for name in pieces}
-    for number, rows in _by_first_dump(raw):
-        found = _records(rows, said)
-        last_seen.append(found.select(pl.max_horizontal("submit_s", "start_s", "end_s").max()).item())
-        tables = {"jobs": _jobs(found, zone), "attempts": _attempts(found, zone)}
+    summary, zone = _summarise_dumps(raw.filter(_is_job_record())), source.meaning.get("times", {}).get("zone", "UTC")
+    scans_by_name, last_moments, n_jobs = {"jobs": [], "attempts": []}, [], 0
+    moved_rows = {name: defaultdict(list) for name in scans_by_name}
+    for number, rows in _read_by_first_dump(raw):
+        dump_records = _prepare_records(rows, summary)
+        last_moments.append(dump_records.select(pl.max_horizontal("submit_s", "start_s", "end_s").max()).item())
+        tables = {"jobs": _summarise_jobs(dump_records, zone), "attempts": _summarise_attempts(dump_records, zone)}
         for name, table in tables.items():
-            # An id that was given out anew is that of a job whose first record a later dump has.
-            is_here, others = pl.col("file") == number, moved[name].pop(number, [])
-            for (later,), some in table.filter(~is_here).group_by("file"):
-                moved[name][later].append(some)
-            here = pl.concat([table.filter(is_here), *others])
-            tables[name] = here.sort(_PLACE, maintain_order=True) if others else here
-        rows = tables["jobs"].select(_PLACE).with_row_index("job", n_jobs)
+            # A reused id may belong to a job whose first record is in a later dump.
+            is_in_dump, moved_in = pl.col("file") == number, moved_rows[name].pop(number, [])
+            for (later_dump,), later_rows in table.filter(~is_in_dump).group_by("file"):
+                moved_rows[name][later_dump].append(later_rows)
+            dump_rows = pl.concat([table.filter(is_in_dump), *moved_in])
+            tables[name] = dump_rows.sort(_POSITION, maintain_order=True) if moved_in else dump_rows
+        rows = tables["jobs"].select(_POSITION).with_row_index("job", n_jobs)
         n_jobs += rows.height
-        tables["attempts"] = tables["attempts"].join(rows, on=_PLACE, how="left", maintain_order="left", validate="m:1")
+        tables["attempts"] = tables["attempts"].join(
+            rows, on=_POSITION, how="left", maintain_order="left", validate="m:1"
+        )
         for name, table in tables.items():
-            pieces[name].append(_spilled(table, source.spilled, f"{name}-{number}"))
-    scans = {name: pl.concat(of_dumps) for name, of_dumps in pieces.items()}
-    return Records(**scans, last_seen=max((seen for seen in last_seen if seen is not None), default=None))
+            scans_by_name[name].append(_spill(table, source.spilled, f"{name}-{number}"))
+    scans = {name: pl.concat(dump_scans) for name, dump_scans in scans_by_name.items()}
+    return Records(**scans, last_seen=max((moment for moment in last_moments if moment is not None), default=None))
 
 
-def _spilled(table: pl.DataFrame, folder: Path | None, name: str) -> pl.LazyFrame:
-    """The table, to be read from the folder; held where there is none."""
+def _spill(table: pl.DataFrame, folder: Path | None, name: str) -> pl.LazyFrame:
     if folder is None:
         return table.lazy()
     write_parquet(table, folder / f"{name}.parquet")
     return scan_parquet(folder / f"{name}.parquet")
 
 
-def _is_no_step() -> pl.Expr:
+def _is_job_record() -> pl.Expr:
     return ~pl.col("job_id_raw").str.contains(".", literal=True)
 
 
-def _by_first_dump(raw: pl.LazyFrame) -> Iterator[tuple[int, pl.DataFrame]]:
-    """(number of the dump, the records of the ids that it is the first to have), dump by dump; without steps."""
+def _read_by_first_dump(raw: pl.LazyFrame) -> Iterator[tuple[int, pl.DataFrame]]:
+    """Yield (number of the dump, all records of the ids that first appear in it), dump by dump and without steps."""
     heights = raw.group_by("file").len().sort("file").collect(engine="streaming")
-    # Two ids with one hash are looked at together, which changes nothing.
+    # Two ids with the same hash are processed together, without an effect on the result.
     raw = raw.with_columns(id=pl.col("job_id_raw").hash(0))
     owners = raw.group_by("id").agg(owner=pl.col("file").min(), last=pl.col("file").max())
     owners = owners.filter(pl.col("last") > pl.col("owner")).select("id", "owner").collect(engine="streaming")
-    told_later = raw.filter(_is_no_step()).join(owners.lazy(), on="id").filter(pl.col("file") > pl.col("owner"))
-    waiting = told_later.collect(engine="streaming").partition_by("owner", as_dict=True, include_key=False)
-    first = 0
+    later_records = raw.filter(_is_job_record()).join(owners.lazy(), on="id").filter(pl.col("file") > pl.col("owner"))
+    pending = later_records.collect(engine="streaming").partition_by("owner", as_dict=True, include_key=False)
+    offset = 0
     for number, height in heights.iter_rows():
-        rows = raw.slice(first, height).filter(_is_no_step()).collect()
+        rows = raw.slice(offset, height).filter(_is_job_record()).collect()
         rows = rows.join(owners, on="id", how="left", maintain_order="left")
-        own = rows.filter((pl.col("owner") >= number).fill_null(True)).drop("owner")
-        later = waiting.pop((number,), own.clear())
-        yield number, pl.concat([own, later]).drop("id")
-        first += height
+        own_records = rows.filter((pl.col("owner") >= number).fill_null(True)).drop("owner")
+        added = pending.pop((number,), own_records.clear())
+        yield number, pl.concat([own_records, added]).drop("id")
+        offset += height
 
 
-def _said_in_all(raw: pl.LazyFrame) -> dict[str, Any]:
-    """What all dumps together say: whether any names nodes, how many clusters there are, and the first one's name."""
+def _summarise_dumps(raw: pl.LazyFrame) -> dict[str, Any]:
+    """Return whether any dump names nodes, the number of clusters, and the name of the first one."""
     cluster = pl.col("cluster").drop_nulls()
-    said = pl.col("node_list").count() + pl.col("tres_allocated").count()
-    columns = {"nodes": said > 0, "clusters": cluster.n_unique(), "cluster": cluster.first()}
+    n_values = pl.col("node_list").count() + pl.col("tres_allocated").count()
+    columns = {"nodes": n_values > 0, "clusters": cluster.n_unique(), "cluster": cluster.first()}
     return raw.select(**columns).collect(engine="streaming").row(0, named=True)
 
 
-def _records(raw: pl.DataFrame, said: Mapping[str, Any]) -> pl.DataFrame:
-    """The records of jobs, by job and time, each with its job and its run.
+def _prepare_records(raw: pl.DataFrame, summary: Mapping[str, Any]) -> pl.DataFrame:
+    """Return the records of jobs, by job and time, each with its job and its run.
 
-    Steps (123.batch) are folded into their job, whose record has it all. A record that several dumps hold, as a job on
-    the border of two months, counts once, as it was last seen. Columns beside the raw ones: state; start_s and end_s of
-    a run (blank if it has not started; the last moment seen if it still runs); started; runtime_s; suspended_s; job
-    (a number, rising), job_id; run (a number, rising), is_new_run; the resources in numbers.
+    Steps (123.batch) are dropped, because the record of their job is complete. A record in several dumps, such as of a
+    job on the border of two months, counts once, in its last version. Additional columns: state; start_s and end_s of a
+    run (blank if it has not started; the last moment seen if it still runs); started; runtime_s; suspended_s; job
+    (ascending number), job_id; run (ascending number), is_new_run; the resources as numbers.
     """
-    found = _once_each(_typed(raw.lazy(), said).collect(engine="streaming"))
+    records = _keep_last_version(_parse_records(raw.lazy(), summary).collect(engine="streaming"))
     previous = pl.col("state", "user", "end_s", "started").shift(1).name.prefix("previous_")
-    found = found.with_columns(previous, is_same_id=_is_same([*_KEY], shift=1))
-    goes_on = (
+    records = records.with_columns(previous, is_same_id=_is_same([*_KEY], shift=1))
+    is_continued = (
         pl.col("is_same_id")
-        & (pl.col("previous_state").is_in(CONTINUED) | (pl.col("restarts") > 0)).fill_null(False)
+        & (pl.col("previous_state").is_in(CONTINUED_STATES) | (pl.col("restarts") > 0)).fill_null(False)
         & (pl.col("user") == pl.col("previous_user")).fill_null(True)
-        & (pl.col("submit_s") - pl.col("previous_end_s") <= LONGEST_REQUEUE_S).fill_null(True)
+        & (pl.col("submit_s") - pl.col("previous_end_s") <= MAX_REQUEUE_S).fill_null(True)
     )
-    found = found.with_columns(goes_on=goes_on)
-    # Of the job's resized part before, the record tells once more.
-    is_same_run = pl.col("goes_on") & pl.col("started") & pl.col("previous_started")
+    records = records.with_columns(is_continued=is_continued)
+    # The record of a resized job covers the previous record as well.
+    is_same_run = pl.col("is_continued") & pl.col("started") & pl.col("previous_started")
     is_same_run &= pl.col("previous_state") == "RESIZING"
-    since = pl.when(is_same_run).then(pl.max_horizontal("start_s", "previous_end_s")).otherwise("start_s")
-    found = found.with_columns(
-        job=(~pl.col("goes_on")).cum_sum().cast(pl.Int64).set_sorted(),
+    run_start_s = pl.when(is_same_run).then(pl.max_horizontal("start_s", "previous_end_s")).otherwise("start_s")
+    records = records.with_columns(
+        job=(~pl.col("is_continued")).cum_sum().cast(pl.Int64).set_sorted(),
         is_new_run=pl.col("started") & ~is_same_run,
-        runtime_s=(pl.col("end_s") - since - pl.col("suspended_s")).clip(lower_bound=0),
+        runtime_s=(pl.col("end_s") - run_start_s - pl.col("suspended_s")).clip(lower_bound=0),
     )
-    # How many jobs had the id before.
+    # Number the jobs that share an id.
     first_of_id = pl.when(~pl.col("is_same_id")).then("job").forward_fill()
-    name = [pl.col("cluster") + ":"] if said["clusters"] > 1 else []
-    again = pl.col("job") - first_of_id + 1
-    return found.with_columns(
+    name = [pl.col("cluster") + ":"] if summary["clusters"] > 1 else []
+    n = pl.col("job") - first_of_id + 1
+    return records.with_columns(
         run=pl.col("is_new_run").cum_sum().cast(pl.Int64),
-        job_id=pl.concat_str(*name, "job_id_raw", pl.when(again > 1).then(pl.format("@{}", again)), ignore_nulls=True),
-    ).drop("previous_state", "previous_user", "previous_end_s", "previous_started", "is_same_id", "goes_on")
+        job_id=pl.concat_str(*name, "job_id_raw", pl.when(n > 1).then(pl.format("@{}", n)), ignore_nulls=True),
+    ).drop("previous_state", "previous_user", "previous_end_s", "previous_started", "is_same_id", "is_continued")
 
 
-_OF_JOBS = {"jobs": jobs, "attempts": attempts, "placements": placements, "records": records}
-FORMAT = replace(NODE_EVENTS, **_OF_JOBS, jobs_on_disk=True, placements_of_attempts=True)
+_JOB_TABLES = {"jobs": jobs, "attempts": attempts, "placements": placements, "records": records}
+FORMAT = replace(NODE_EVENTS, **_JOB_TABLES, jobs_on_disk=True, placements_of_attempts=True)
 
 
-def _typed(records: pl.LazyFrame, said: Mapping[str, Any]) -> pl.LazyFrame:
-    """The records with their states, times and resources as the schema of the raw table leaves them to be read."""
-    # A blank says nothing where all are blank. One dump names the cluster, another not.
+def _parse_records(records: pl.LazyFrame, summary: Mapping[str, Any]) -> pl.LazyFrame:
+    """Parse the states, times and resources of the records."""
+    # If all dumps leave a column blank, a blank has no meaning. Some dumps omit the name of the cluster.
     outcome = outcome_of("state", OUTCOMES)
     has_no_node = pl.col("node_list").is_null() & pl.col("tres_allocated").is_null()
-    has_no_node &= pl.lit(said["nodes"]) | pl.col("state").is_in(ENDED_UNSTARTED)
+    has_no_node &= pl.lit(summary["nodes"]) | pl.col("state").is_in(UNSTARTED_END_STATES)
     return (
         records.with_columns(
             *_resources(records, "tres_requested", "requested"),
             *_resources(records, "tres_allocated", "allocated"),
-            pl.col(_FEW_TEXTS).cast(pl.Categorical),
-            cluster=pl.lit(said["cluster"], pl.String) if said["clusters"] == 1 else "cluster",
-            state=state_word(pl.col("state_raw")),
+            pl.col(_CATEGORIES).cast(pl.Categorical),
+            cluster=pl.lit(summary["cluster"], pl.String) if summary["clusters"] == 1 else "cluster",
+            state=first_state_word(pl.col("state_raw")),
             cancelled_by=cancelled_by(pl.col("state_raw")),
             suspended_s=pl.col("suspended_s").fill_null(0),
             elapsed_s=pl.coalesce("elapsed_s", "elapsed"),
@@ -377,7 +379,7 @@ def _typed(records: pl.LazyFrame, said: Mapping[str, Any]) -> pl.LazyFrame:
         )
         .with_columns(
             is_over=~outcome.is_in(["running", "waiting"])
-            | (pl.col("state").is_in(CONTINUED) & pl.col("end_s").is_not_null()),
+            | (pl.col("state").is_in(CONTINUED_STATES) & pl.col("end_s").is_not_null()),
             is_waiting=outcome == "waiting",
         )
         .with_columns(
@@ -391,67 +393,66 @@ def _typed(records: pl.LazyFrame, said: Mapping[str, Any]) -> pl.LazyFrame:
                 ),
             ),
             cpu_milli=pl.coalesce("cpu_requested_milli", "cpu_allocated_milli", pl.col("cpus") * 1000),
-            mem_mib=pl.coalesce("mem_requested_mib", "mem_allocated_mib", _memory_asked_mib()),
+            mem_mib=pl.coalesce("mem_requested_mib", "mem_allocated_mib", _requested_memory_mib()),
         )
         .with_columns(start_s=pl.when("started").then("start_s"))
-        .drop(_TAKEN_APART)
+        .drop(_CONSUMED_COLUMNS)
     )
 
 
-def _resources(records: pl.LazyFrame, column: str, which: str) -> list[pl.Expr]:
-    """The resources in the texts of a column, each distinct one read once: gpu_{which}_milli and so on."""
+def _resources(records: pl.LazyFrame, column: str, kind: str) -> list[pl.Expr]:
+    """Return the resources in the texts of a column (gpu_{kind}_milli ...); each distinct text is parsed once."""
     texts = records.select(pl.col(column).drop_nulls().unique()).collect(engine="streaming").to_series()
-    names = {"gpu_milli": f"gpu_{which}_milli", "gpu_type": f"gpu_type_{which}"}
-    names |= {"cpu_milli": f"cpu_{which}_milli", "mem_mib": f"mem_{which}_mib"}
-    found = tres(texts)
+    names = {"gpu_milli": f"gpu_{kind}_milli", "gpu_type": f"gpu_type_{kind}"}
+    names |= {"cpu_milli": f"cpu_{kind}_milli", "mem_mib": f"mem_{kind}_mib"}
+    table = parse_tres(texts)
     return [
-        pl.col(column).replace_strict(texts, found[name], default=None, return_dtype=found[name].dtype).alias(called)
-        for name, called in names.items()
+        pl.col(column).replace_strict(texts, table[name], default=None, return_dtype=table[name].dtype).alias(alias)
+        for name, alias in names.items()
     ]
 
 
-def _once_each(records: pl.DataFrame) -> pl.DataFrame:
-    """The records sorted by id and time, without earlier looks at the same one.
+def _keep_last_version(records: pl.DataFrame) -> pl.DataFrame:
+    """Sort the records by id and time, and drop earlier versions of the same record.
 
-    One record is one id, submission and start; the look that saw it furthest counts. A job that waited in one dump is
-    in a later one with its start.
+    Id, submission and start identify a record; its most advanced version counts. A job that waited in one dump has a
+    start in a later dump.
     """
-    same = [*_KEY, "submit_s", "start_s"]
+    record_key = [*_KEY, "submit_s", "start_s"]
     progress = pl.when("is_waiting").then(0).when(~pl.col("is_over")).then(1).otherwise(2)
     records = records.with_columns(progress=progress).sort(
-        *same, "progress", "end_s", *_PLACE, nulls_last=[False, False, False, True, False, False, False, False]
+        *record_key, "progress", "end_s", *_POSITION, nulls_last=[False, False, False, True, False, False, False, False]
     )
-    is_seen_again = _is_same(same, shift=-1)
+    is_seen_again = _is_same(record_key, shift=-1)
     if records.select(is_seen_again.any()).item():
-        # What one look leaves out, such as a column that its dump does not have, the one before may tell.
-        told = [name for name in records.columns if name not in _OF_THIS_LOOK]
-        row, is_first = pl.int_range(pl.len()), ~_is_same(same, shift=1)
+        # An earlier version may complete a later one, for example in a column that the later dump lacks.
+        other_columns = [name for name in records.columns if name not in _VERSION_COLUMNS]
+        row, is_first = pl.int_range(pl.len()), ~_is_same(record_key, shift=1)
         first = pl.when(is_first).then(row).forward_fill()
         records = records.with_columns(
             pl.when(pl.when(pl.col(name).is_not_null()).then(row).forward_fill() >= first)
             .then(pl.col(name).forward_fill())
             .alias(name)
-            for name in told
+            for name in other_columns
         )
     records = records.filter(~is_seen_again)
     return records.filter(~(pl.col("is_waiting") & _is_same([*_KEY, "submit_s"], shift=1))).drop("progress")
 
 
 def _is_same(columns: list[str], shift: int) -> pl.Expr:
-    """Whether these columns equal those of the row before (shift 1) or after (shift -1); blanks are equal."""
+    """Return whether these columns equal those of the previous row (shift 1) or the next row (shift -1)."""
     row = pl.int_range(pl.len())
-    is_there = row > 0 if shift > 0 else row < pl.len() - 1
-    return is_there & pl.all_horizontal(pl.col(name).eq_missing(pl.col(name).shift(shift)) for name in columns)
+    has_neighbour = row > 0 if shift > 0 else row < pl.len() - 1
+    return has_neighbour & pl.all_horizontal(pl.col(name).eq_missing(pl.col(name).shift(shift)) for name in columns)
 
 
-def _unless_unknown(column: str, value: pl.Expr) -> pl.Expr:
-    """The value of a group, blank where the column is blank in any of its rows."""
+def _blank_if_any(column: str, value: pl.Expr) -> pl.Expr:
     return pl.when(pl.col(column).null_count() == 0).then(value)
 
 
-def _memory_asked_mib() -> pl.Expr:
-    """ReqMem: of the whole job, or as older versions print it, per core (4Gc) or per node (4Gn)."""
+def _requested_memory_mib() -> pl.Expr:
+    """Parse ReqMem: memory of the whole job or, in older versions, per core (4Gc) or per node (4Gn)."""
     mem = pl.col("mem").str.strip_chars()
-    per = pl.when(mem.str.ends_with("c")).then("cpus").when(mem.str.ends_with("n")).then("nodes").otherwise(1)
-    mib = mebibytes(mem) * per
+    factor = pl.when(mem.str.ends_with("c")).then("cpus").when(mem.str.ends_with("n")).then("nodes").otherwise(1)
+    mib = parse_mib(mem) * factor
     return pl.when(mib > 0).then(mib)

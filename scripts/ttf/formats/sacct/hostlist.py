@@ -1,4 +1,4 @@
-"""Slurm's compressed lists of nodes: `n[001-003,7],gpu[1-2]` is n001, n002, n003, n7, gpu1, gpu2."""
+"""Expand Slurm's compressed lists of nodes: `n[001-003,7],gpu[1-2]` is n001, n002, n003, n7, gpu1, gpu2."""
 
 import re
 from itertools import product
@@ -8,116 +8,118 @@ import polars as pl
 from ttf.engine.errors import StudyError
 
 # Slurm itself refuses a longer range. A dump is untrusted: n[1-999999999] must not fill the memory.
-MOST_NODES = 65_536
-# Nodes of all lists together, so that many long lists do not either; some gigabytes.
-MOST_NODES_IN_ALL = 50_000_000
+MAX_NODES = 65_536
+# Limit of the nodes of all lists together: some gigabytes.
+MAX_TOTAL_NODES = 50_000_000
 
-_PART = re.compile(r"([^\[\],]+)|\[([^\[\]]*)\]|(,)")
+_TOKEN = re.compile(r"([^\[\],]+)|\[([^\[\]]*)\]|(,)")
 _RANGE = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
 
 
-def expand(text: str, most: int = MOST_NODES) -> list[str]:
-    """The nodes of a hostlist, in its order; a node named twice stands twice.
+def expand(text: str, max_nodes: int = MAX_NODES) -> list[str]:
+    """Return the nodes of a hostlist, in its order and with repetitions.
 
-    Several bracket groups in one name give every combination, the last one fastest. Numbers keep the width of the
-    lower end of their range. Raises ValueError for what is no hostlist, and where it has more than `most` nodes; their
-    number is known before any is written out.
+    Several bracket groups in one name give all combinations; the last group varies fastest. Numbers keep the width of
+    the lower bound of their range. Raises ValueError if the text is no hostlist or has more than `max_nodes` nodes;
+    nodes are counted before they are expanded.
     """
     return [
         "".join(name)
-        for word in _sized_words(text, most)
-        for name in product(*(part if isinstance(part, list) else _numbers(part) for part in word))
+        for word in _parse_words(text, max_nodes)
+        for name in product(*(part if isinstance(part, list) else _format_numbers(part) for part in word))
     ]
 
 
-def is_no_hostlist(texts: pl.Series) -> pl.Series:
-    """Whether a text cannot be expanded; false where it is blank."""
-    broken = []
+def has_invalid_hostlist(texts: pl.Series) -> pl.Series:
+    """Return whether each text cannot be expanded; false for a blank."""
+    invalid = []
     for text in texts.filter(texts.str.contains(r"[\[\],]")).unique():
         try:
-            _sized_words(text, MOST_NODES)
+            _parse_words(text, MAX_NODES)
         except ValueError:
-            broken.append(text)
-    return texts.is_in(broken).fill_null(False)
+            invalid.append(text)
+    return texts.is_in(invalid).fill_null(False)
 
 
-def _sized_words(text: str, most: int) -> list[list[list]]:
-    """The words of a hostlist that has at most so many nodes, each as its parts."""
+def _parse_words(text: str, max_nodes: int) -> list[list[list]]:
+    """Parse a hostlist of at most `max_nodes` nodes into words, each a list of parts."""
     if "[" not in text and "]" not in text:
         words = [[[name]] for name in text.split(",")]
         if not all(name for ((name,),) in words):
             raise ValueError("a node without a name")
     else:
-        words = [_ranges(word) for word in _words(text)]
-    if sum(_size(word) for word in words) > most:
-        raise ValueError(f"more than {most:,} nodes")
+        words = [_parse_ranges(word) for word in _split_words(text)]
+    if sum(_count_names(word) for word in words) > max_nodes:
+        raise ValueError(f"more than {max_nodes:,} nodes")
     return words
 
 
-def node_lists(texts: pl.Series, most: int = MOST_NODES, most_in_all: int = MOST_NODES_IN_ALL) -> pl.DataFrame:
-    """The nodes of each hostlist: columns node_list (List[String]) and node_list_reason, in the order of `texts`.
+def node_lists(texts: pl.Series, max_nodes: int = MAX_NODES, max_total: int = MAX_TOTAL_NODES) -> pl.DataFrame:
+    """Expand each hostlist: columns node_list (List[String]) and node_list_reason, in the order of `texts`.
 
-    A blank text gives a blank list; so does one that cannot be expanded, and the reason says why. Each distinct text
-    is expanded once. Raises StudyError where all the lists together have more than `most_in_all` nodes.
+    A blank text gives a blank list. An invalid text gives a blank list and a reason. Each distinct text is expanded
+    once. Raises StudyError if all lists together have more than `max_total` nodes.
     """
-    distinct = texts.rename("text").drop_nulls().value_counts(sort=False, name="rows").with_columns(_one_range(most))
-    # Written out one by one, 300,000 of them take 13 s.
+    distinct = (
+        texts.rename("text").drop_nulls().value_counts(sort=False, name="rows").with_columns(_split_range(max_nodes))
+    )
+    # Expanding 300,000 of them one by one takes 13 s.
     is_simple = distinct["nodes"].is_not_null()
-    in_all = _refuse_too_many(0, distinct.select((pl.col("rows") * pl.col("nodes")).sum()).item(), most_in_all)
-    expanded, reasons, known = [], [], {}
+    total = _add_nodes(0, distinct.select((pl.col("rows") * pl.col("nodes")).sum()).item(), max_total)
+    expanded, reasons, interned = [], [], {}
     for text, rows in distinct.filter(~is_simple).select("text", "rows").iter_rows():
         try:
-            # One object for each node's name, as a node stands in many lists.
-            nodes = [known.setdefault(node, node) for node in expand(text, most)]
+            # Share one object per name, because a node is in many lists.
+            nodes = [interned.setdefault(node, node) for node in expand(text, max_nodes)]
             reason = None
-            in_all = _refuse_too_many(in_all, rows * len(nodes), most_in_all)
+            total = _add_nodes(total, rows * len(nodes), max_total)
         except ValueError as error:
             nodes, reason = None, f"NodeList cannot be expanded: {error}"
         expanded.append(nodes)
         reasons.append(reason)
-    others = pl.DataFrame(
+    other_lists = pl.DataFrame(
         {"text": distinct.filter(~is_simple)["text"], "node_list": expanded, "node_list_reason": reasons},
         schema={"text": pl.String, "node_list": pl.List(pl.String), "node_list_reason": pl.String},
     )
-    table = pl.concat([_expand_ranges(distinct.filter(is_simple)), others], how="diagonal")
-    joined = texts.rename("text").to_frame().join(table, on="text", how="left", maintain_order="left")
-    return joined.select("node_list", "node_list_reason")
+    table = pl.concat([_expand_ranges(distinct.filter(is_simple)), other_lists], how="diagonal")
+    frame = texts.rename("text").to_frame().join(table, on="text", how="left", maintain_order="left")
+    return frame.select("node_list", "node_list_reason")
 
 
-def _refuse_too_many(in_all: int, more: int, most_in_all: int) -> int:
-    """The sum. Raises StudyError where it is more than `most_in_all`."""
-    if in_all + more > most_in_all:
+def _add_nodes(total: int, added: int, max_total: int) -> int:
+    if total + added > max_total:
         raise StudyError(
-            f"NodeList: the records name more than {most_in_all:,} nodes in all, which does not fit into memory. "
-            "Check that the column is what sacct printed, or study a shorter time at once."
+            f"NodeList: the records name more than {max_total:,} nodes in all, which does not fit into memory. "
+            "Check that the column is what sacct printed, or study a shorter period."
         )
-    return in_all + more
+    return total + added
 
 
-def _one_range(most: int) -> list[pl.Expr]:
-    """Of texts such as n7 or n[001-003]: prefix, low, high, width and how many `nodes`; blank of any others."""
+def _split_range(max_nodes: int) -> list[pl.Expr]:
+    """Split texts such as n7 or n[001-003] into prefix, low, width and number of `nodes`; blank for other texts."""
     name, text = r"^([^\[\],]+)", pl.col("text")
     low, high = (text.str.extract(name + r"\[(\d{1,18})-(\d{1,18})\]$", group) for group in (2, 3))
     size = high.cast(pl.Int64) - low.cast(pl.Int64) + 1
-    nodes = pl.when(~text.str.contains(r"[\[\],]") & (text != "")).then(1).when(size.is_between(1, most)).then(size)
+    nodes = (
+        pl.when(~text.str.contains(r"[\[\],]") & (text != "")).then(1).when(size.is_between(1, max_nodes)).then(size)
+    )
     width = low.str.len_chars()
     return [text.str.extract(name).alias("prefix"), low.alias("low"), width.alias("width"), nodes.alias("nodes")]
 
 
 def _expand_ranges(texts: pl.DataFrame) -> pl.DataFrame:
-    """text, node_list of texts with the columns of `_one_range`."""
     low = pl.col("low").cast(pl.Int64)
     number = pl.int_ranges(low.fill_null(0), low.fill_null(0) + pl.col("nodes"))
     digits = pl.col("number").cast(pl.String).str.zfill(pl.col("width"))
-    each = texts.with_columns(number=number).explode("number")
+    expanded_rows = texts.with_columns(number=number).explode("number")
     node = pl.when(pl.col("low").is_null()).then("prefix").otherwise(pl.format("{}{}", "prefix", digits))
-    return each.group_by("text", maintain_order=True).agg(node_list=node)
+    return expanded_rows.group_by("text", maintain_order=True).agg(node_list=node)
 
 
-def _words(text: str) -> list[list[tuple[str, str]]]:
-    """A hostlist cut at its outer commas; each word as (literal, "") and ("", contents of brackets)."""
+def _split_words(text: str) -> list[list[tuple[str, str]]]:
+    """Split a hostlist at its outer commas; each word is a list of (literal, "") and ("", contents of brackets)."""
     words, word, end = [], [], 0
-    for part in _PART.finditer(text):
+    for part in _TOKEN.finditer(text):
         if part.start() != end:
             raise ValueError("brackets do not match")
         end = part.end()
@@ -135,8 +137,8 @@ def _words(text: str) -> list[list[tuple[str, str]]]:
     return words
 
 
-def _ranges(word: list[tuple[str, str]]) -> list[list]:
-    """Each part of a word as a list of one literal, or as a tuple of ranges (lowest, highest, width)."""
+def _parse_ranges(word: list[tuple[str, str]]) -> list[list]:
+    """Parse each part of a word into a list of one literal, or a tuple of ranges (low, high, width)."""
     parts = []
     for literal, brackets in word:
         if literal:
@@ -146,7 +148,7 @@ def _ranges(word: list[tuple[str, str]]) -> list[list]:
         for text in brackets.split(","):
             match = _RANGE.fullmatch(text)
             if not match:
-                raise ValueError("brackets hold something else than ranges of numbers")
+                raise ValueError("brackets contain something other than ranges of numbers")
             low, high = match[1], match[2] or match[1]
             if int(high) < int(low):
                 raise ValueError("a range runs backwards")
@@ -155,9 +157,9 @@ def _ranges(word: list[tuple[str, str]]) -> list[list]:
     return parts
 
 
-def _size(word: list) -> int:
+def _count_names(word: list) -> int:
     return prod(1 if isinstance(part, list) else sum(high - low + 1 for low, high, _ in part) for part in word)
 
 
-def _numbers(ranges: tuple[tuple[int, int, int], ...]) -> list[str]:
+def _format_numbers(ranges: tuple[tuple[int, int, int], ...]) -> list[str]:
     return [f"{number:0{width}d}" for low, high, width in ranges for number in range(low, high + 1)]

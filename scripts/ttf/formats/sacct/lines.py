@@ -1,8 +1,8 @@
-"""The lines of a dump of Slurm's commands, which print free text (a job's name, a comment, a reason) as it is.
+"""Repair the lines of a dump of Slurm's commands, which print free text (job name, comment, reason) without escapes.
 
-- A line break in a cell breaks its row: the parts are joined, with `\\n` in the cell where the break was.
-- `--delimiter='|#'` keeps a `|` in a cell apart from those between cells: the first becomes `¦`, the second `|`.
-- Bytes that are no UTF-8 matter only in columns that are read: in others they are replaced.
+- A line break in a cell splits its row: the parts are joined, and the cell has `\\n` in place of the break.
+- `--delimiter='|#'` distinguishes a `|` in a cell from a delimiter: the former becomes `¦`, the latter `|`.
+- Bytes that are no UTF-8 are replaced in columns that are not read.
 """
 
 from collections.abc import Collection, Iterator
@@ -12,16 +12,16 @@ from ttf.raw.headers import has_marked_names, names_of
 from ttf.raw.raw_files import blocks_of_lines
 from ttf.raw.raw_tables import is_utf8
 
-# Stands in a cell for `|`, which is the delimiter.
+# Replaces `|`, the delimiter, in a cell.
 BAR = "¦".encode()
 BREAK = rb"\n"
 
 
-def rows_as_lines(path: Path, read: Collection[str]) -> Iterator[bytes]:
-    """The blocks of blocks_of_lines, the header row first, with a line for each row and `|` between cells.
+def read_rows_as_lines(path: Path, read_columns: Collection[str]) -> Iterator[bytes]:
+    """Yield the blocks of blocks_of_lines, the header row first, with one line per row and `|` between cells.
 
-    read: the names of the columns that are read. A line after one that was joined to another is blank, so that each row
-    has the number of its first line. What cannot be mended stays as it is. Raises StudyError as blocks_of_lines does.
+    read_columns: the names of the columns that are read. Each line that was joined to another leaves a blank line, so
+    that line numbers do not change. Other damage stays. Raises StudyError as blocks_of_lines does.
     """
     names, is_marked = None, False
     for block in blocks_of_lines(path):
@@ -31,34 +31,34 @@ def rows_as_lines(path: Path, read: Collection[str]) -> Iterator[bytes]:
         if is_marked:
             block = block.replace(b"|#", b"\x1f").replace(b"|", BAR).replace(b"\x1f", b"|")
         if block.count(b"|") != block.count(b"\n") * (len(names) - 1):
-            block = joined(block, len(names))
-        yield block if is_utf8(block) else _readable(block, names, read)
+            block = join_lines(block, len(names))
+        yield block if is_utf8(block) else _replace_invalid_bytes(block, names, read_columns)
 
 
-def joined(block: bytes, fields: int) -> bytes:
-    """The block with lines that have too few fields joined to those after them, where that gives just one row."""
-    lines, start = block.split(b"\n")[:-1], 0
-    while start < len(lines):
-        separators, stop = lines[start].count(b"|"), start + 1
+def join_lines(block: bytes, fields: int) -> bytes:
+    """Join lines with too few fields to the following lines if together they form exactly one row."""
+    lines, index = block.split(b"\n")[:-1], 0
+    while index < len(lines):
+        separators, stop = lines[index].count(b"|"), index + 1
         while stop < len(lines) and 0 < separators < fields - 1 and separators + lines[stop].count(b"|") < fields:
             separators, stop = separators + lines[stop].count(b"|"), stop + 1
-        if stop > start + 1 and separators == fields - 1:
-            row = BREAK.join(lines[start:stop])
-            lines[start:stop] = [row, *(b"" for _ in range(stop - start - 1))]
-            start = stop
+        if stop > index + 1 and separators == fields - 1:
+            row = BREAK.join(lines[index:stop])
+            lines[index:stop] = [row, *(b"" for _ in range(stop - index - 1))]
+            index = stop
         else:
-            start += 1
+            index += 1
     return b"\n".join(lines) + b"\n"
 
 
-def _readable(block: bytes, names: list[str], read: Collection[str]) -> bytes:
-    """The block with what is no UTF-8 replaced in columns that are not read."""
+def _replace_invalid_bytes(block: bytes, names: list[str], read_columns: Collection[str]) -> bytes:
+    """Replace bytes that are no UTF-8 in columns that are not read."""
     lines = block.split(b"\n")
     for number, line in enumerate(lines):
         cells = line.split(b"|") if not is_utf8(line) else []
         if len(cells) == len(names):
             cells = [
-                cell if name in read else cell.decode(errors="replace").encode()
+                cell if name in read_columns else cell.decode(errors="replace").encode()
                 for name, cell in zip(names, cells, strict=True)
             ]
             lines[number] = b"|".join(cells)

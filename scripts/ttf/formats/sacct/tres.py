@@ -1,31 +1,32 @@
-"""Slurm's trackable resources: `billing=8,cpu=8,gres/gpu:a100=4,gres/gpu=4,mem=64G,node=1` as columns of numbers."""
+"""Parse Slurm's trackable resources (`billing=8,cpu=8,gres/gpu:a100=4,gres/gpu=4,mem=64G,node=1`) into numbers."""
 
 import polars as pl
 
 # MiB in one of each unit; sacct prints memory without a unit in MiB.
-_MIB = {"K": 1 / 1024, "M": 1, "G": 1024, "T": 1024**2, "P": 1024**3}
-# What is larger is no count of anything in a cluster, and no memory of one.
-LARGEST_COUNT = 10**9
-LARGEST_MIB = 10**12
+_MIB_BY_UNIT = {"K": 1 / 1024, "M": 1, "G": 1024, "T": 1024**2, "P": 1024**3}
+# Larger values are implausible in any cluster.
+MAX_COUNT = 10**9
+MAX_MIB = 10**12
 
-_COUNTED = r"(?:(?:cpu|node|billing|gres/gpu(?::[^=,]+)?)=[0-9]{1,9}|mem=[0-9]{1,8}(?:\.[0-9]+)?[KMG]?)"
-# What nearly all texts are; those need no closer look.
-_PLAIN = f"^{_COUNTED}(?:,{_COUNTED})*$"
+_SIMPLE_PAIR = r"(?:(?:cpu|node|billing|gres/gpu(?::[^=,]+)?)=[0-9]{1,9}|mem=[0-9]{1,8}(?:\.[0-9]+)?[KMG]?)"
+# Matches nearly all texts; they need no further check.
+_SIMPLE_LIST = f"^{_SIMPLE_PAIR}(?:,{_SIMPLE_PAIR})*$"
 
 TRES_COLUMNS = {"gpu_milli": pl.Int64, "gpu_type": pl.String, "cpu_milli": pl.Int64, "mem_mib": pl.Int64}
 
 
-def tres(texts: pl.Series) -> pl.DataFrame:
-    """The resources in each text: columns TRES_COLUMNS, in the order of `texts`.
+def parse_tres(texts: pl.Series) -> pl.DataFrame:
+    """Parse the resources in each text: columns TRES_COLUMNS, in the order of `texts`.
 
-    GPUs are `gres/gpu`, or the sum of the typed `gres/gpu:TYPE` where only those are there; never both, which would
-    count each twice. No GPU at all is 0, a blank text is blank. A MIG slice is a GPU of its type, as Slurm counts it;
-    shares of a GPU (`gres/shard`) without a count of GPUs leave gpu_milli blank, as the text does not say what share.
-    gpu_type: the types with a count, in alphabetical order, `|` between them. Memory of 0 is no limit, and blank.
+    GPUs are `gres/gpu`, or the sum of the typed `gres/gpu:TYPE` if there is no `gres/gpu`; adding both would count each
+    GPU twice. A text without GPUs gives 0, a blank text gives a blank. A MIG slice is a GPU of its type, as Slurm
+    counts it. Shares of a GPU (`gres/shard`) without a count of GPUs leave gpu_milli blank, because the size of a share
+    is not known. gpu_type: the types with a count, in alphabetical order, joined by `|`. Memory of 0 means no limit and
+    is blank.
     """
     distinct, name = texts.drop_nulls().unique().alias("text"), pl.col("name")
     numbers = (
-        _pairs(distinct)
+        _split_pairs(distinct)
         .group_by("row", maintain_order=True)
         .agg(
             untyped=pl.col("milli").filter(name == "gres/gpu").first(),
@@ -44,23 +45,23 @@ def tres(texts: pl.Series) -> pl.DataFrame:
         cpu_milli="cpus",
         mem_mib=pl.when(pl.col("mib") > 0).then("mib"),
     )
-    joined = texts.rename("text").to_frame().join(table, on="text", how="left", maintain_order="left")
-    return joined.select(*TRES_COLUMNS).cast(TRES_COLUMNS)
+    frame = texts.rename("text").to_frame().join(table, on="text", how="left", maintain_order="left")
+    return frame.select(*TRES_COLUMNS).cast(TRES_COLUMNS)
 
 
-def has_unreadable(texts: pl.Series) -> pl.Series:
-    """Whether a text holds anything but `name=value`, or a number of CPUs, GPUs or memory that `tres` cannot read."""
-    distinct, name = texts.filter(~texts.str.contains(_PLAIN)).unique(), pl.col("name")
+def is_unreadable_tres(texts: pl.Series) -> pl.Series:
+    """Return whether each text has a part other than `name=value`, or an unreadable number of CPUs, GPUs or memory."""
+    distinct, name = texts.filter(~texts.str.contains(_SIMPLE_LIST)).unique(), pl.col("name")
     is_counted = (name == "cpu") | (name == "gres/gpu") | pl.col("typed")
     is_read = (
         (name != "") & (~is_counted | pl.col("milli").is_not_null()) & ((name != "mem") | pl.col("mib").is_not_null())
     )
-    rows = _pairs(distinct).filter(~is_read.fill_null(False))["row"].unique()
+    rows = _split_pairs(distinct).filter(~is_read.fill_null(False))["row"].unique()
     return texts.is_in(distinct.gather(rows).implode()).fill_null(False)
 
 
-def _pairs(distinct: pl.Series) -> pl.DataFrame:
-    """A row for each `name=value`: row (number of the text), name, typed, and the value as milli and as mib."""
+def _split_pairs(distinct: pl.Series) -> pl.DataFrame:
+    """Return a row for each `name=value`: row (index of the text), name, typed, and the value as milli and as mib."""
     name, value = pl.col("name"), pl.col("value")
     return (
         distinct.alias("text")
@@ -75,18 +76,18 @@ def _pairs(distinct: pl.Series) -> pl.DataFrame:
         )
         .with_columns(
             typed=name.str.starts_with("gres/gpu:"),
-            milli=(_up_to(LARGEST_COUNT, value.cast(pl.Float64, strict=False)) * 1000).round(0).cast(pl.Int64),
-            mib=mebibytes(value),
+            milli=(_limit(MAX_COUNT, value.cast(pl.Float64, strict=False)) * 1000).round(0).cast(pl.Int64),
+            mib=parse_mib(value),
         )
     )
 
 
-def mebibytes(text: pl.Expr) -> pl.Expr:
-    """Whole MiB of a text such as `64G`, `1.5T`, `512` or, per core or node, `4Gc`; blank where it is none."""
+def parse_mib(text: pl.Expr) -> pl.Expr:
+    """Parse a text such as `64G`, `1.5T`, `512` or, per core or node, `4Gc` as whole MiB; blank if that fails."""
     number = text.str.extract(r"^\s*(\d+(?:\.\d+)?)[KMGTP]?[cn]?\s*$").cast(pl.Float64, strict=False)
-    unit = text.str.extract(r"([KMGTP])[cn]?\s*$").replace_strict(_MIB, default=1, return_dtype=pl.Float64)
-    return _up_to(LARGEST_MIB, number * unit).round(0, mode="half_away_from_zero").cast(pl.Int64, strict=False)
+    unit = text.str.extract(r"([KMGTP])[cn]?\s*$").replace_strict(_MIB_BY_UNIT, default=1, return_dtype=pl.Float64)
+    return _limit(MAX_MIB, number * unit).round(0, mode="half_away_from_zero").cast(pl.Int64, strict=False)
 
 
-def _up_to(largest: int, number: pl.Expr) -> pl.Expr:
+def _limit(largest: int, number: pl.Expr) -> pl.Expr:
     return pl.when(number <= largest).then(number)

@@ -1,21 +1,24 @@
-"""The jobs of a table of any layout: those of a mapping on the columns that its raw table is stored with."""
+"""Derive the jobs of a table of any layout, by translating its mapping to the columns of the typed raw table."""
 
 from dataclasses import replace
 
 import polars as pl
 from ttf.formats import column_mapping
 from ttf.formats.protocol import Format, Source
-from ttf.formats.table.read import BYTES, COLUMNS, EXTRAS, PHRASE, TABLE, stored_as
+from ttf.formats.table.read import COLUMNS, EXTRAS, MEMORY_BYTES, STATUS_PHRASE, TABLE, stored_name
 
 
 def jobs(source: Source) -> pl.DataFrame:
-    """As `mapped.jobs`, by the `mapping` of the registry; reason and exit_code are extras where they are mapped."""
-    theirs = source.meaning["mapping"]
-    mapping = {key: stored_as(key, part) for key, part in theirs.items() if key in COLUMNS and key not in EXTRAS}
-    mapping["status"] = {"column": mapping["status"], "first_word": mapping["status"] == PHRASE}
-    if mapping.get("memory") == BYTES:
-        mapping["memory"] = {"column": BYTES, "unit": "B"}
-    mapping |= {"table": TABLE, "attempts": 1, "extras": [key for key in EXTRAS if key in theirs]}
+    """Call `column_mapping.jobs` with the `mapping` of the registry; reason and exit_code are extras if they are
+    mapped."""
+    table_mapping = source.meaning["mapping"]
+    mapping = {
+        key: stored_name(key, part) for key, part in table_mapping.items() if key in COLUMNS and key not in EXTRAS
+    }
+    mapping["status"] = {"column": mapping["status"], "first_word": mapping["status"] == STATUS_PHRASE}
+    if mapping.get("memory") == MEMORY_BYTES:
+        mapping["memory"] = {"column": MEMORY_BYTES, "unit": "B"}
+    mapping |= {"table": TABLE, "attempts": 1, "extras": [key for key in EXTRAS if key in table_mapping]}
     return column_mapping.jobs(replace(source, meaning=dict(source.meaning) | {"mapping": mapping}))
 
 

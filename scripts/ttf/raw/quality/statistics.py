@@ -1,9 +1,9 @@
-"""What the columns of the typed raw tables hold: one row of statistics per column.
+"""Describe the columns of the typed raw tables: one row of statistics per column.
 
-One column is looked at at a time, and of its numbers how often each occurs. Many different texts are counted by a
-hash of 64 bits each: of ten million, some two have the same with a chance of 3 in a million. Numbers come from
-exact integers (an order statistic is a value of the column, a mean is one division of two integers), so that neither
-the number of threads nor the engine can change a digit.
+Columns are processed one at a time. Numbers are counted by value; many different texts are counted by a 64-bit hash. Of
+ten million texts, two share a hash with a probability of 3 in a million. All statistics come from exact integers: an
+order statistic is a value of the column, a mean is one division of two integers. So neither the number of threads nor
+the engine can change a digit.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,31 +16,31 @@ from ttf.engine.words import shorten
 from ttf.raw.raw_contracts import STATISTICS
 from ttf.raw.raw_tables import Column, TableSchema, printable
 
-MOST_VALUES = 5
-LONGEST_VALUE = 40
-# Texts are many where each stands, in the mean, in fewer than FEW_ROWS rows of so many at the beginning of the column.
-BEGINNING = 1 << 16
-FEW_ROWS = 16
+MAX_VALUES = 5
+MAX_VALUE_LENGTH = 40
+# Texts are diverse if each stands in fewer than DIVERSE_ROWS of the first SAMPLE_ROWS rows, in the mean.
+SAMPLE_ROWS = 1 << 16
+DIVERSE_ROWS = 16
 
 NOT_STORED = "checked, not stored"
 ALL_BLANK = "every row is blank"
 NO_ROWS = "no rows"
-OF_TEXT = "a text has no minimum, quartiles, maximum and mean"
-OF_NUMBER = "a number has no commonest values and no length here"
+REASON_TEXT = "a text has no minimum, quartiles, maximum and mean"
+REASON_NUMBER = "a number has no commonest values and no length here"
 
 
 def table_statistics(tables: Mapping[str, pl.LazyFrame], schemas: Mapping[str, TableSchema]) -> pl.DataFrame:
-    """Statistics of the rows kept, a row per table and column in the order of the schema (STATISTICS).
+    """Compute statistics of the accepted rows, a row per table and column in the order of the schema (STATISTICS).
 
-    tables: the typed raw tables by name. Numbers are in the stored unit (seconds, milli-GPU, MiB ...), under our name
-    of the column (`stored_as`); `column` is the file's. Quartiles are values of the column (nearest rank).
-    commonest: up to MOST_VALUES values, each with its share of the rows that are not blank; equally common ones in the
-    order of their text. longest: characters of the longest text.
+    tables: the typed raw tables by name. `column` is the name in the file, `stored_as` the name in the typed table.
+    Numbers are in the stored unit (seconds, milli-GPU, MiB ...). Quartiles are values of the column (nearest rank).
+    commonest: up to MAX_VALUES values, each with its share of the rows that are not blank; ties in the order of their
+    text. longest: characters of the longest text.
     """
-    return STATISTICS.frame(row for name, table in tables.items() for row in _of_table(table, schemas[name]))
+    return STATISTICS.frame(row for name, table in tables.items() for row in _column_rows(table, schemas[name]))
 
 
-def _of_table(table: pl.LazyFrame, schema: TableSchema) -> Iterator[dict]:
+def _column_rows(table: pl.LazyFrame, schema: TableSchema) -> Iterator[dict]:
     height = table.select(pl.len()).collect(engine="streaming").item()
     for column in schema.columns:
         row = {"table": schema.name, "column": column.name, "type": column.type, "rows": height}
@@ -51,16 +51,20 @@ def _of_table(table: pl.LazyFrame, schema: TableSchema) -> Iterator[dict]:
         if not height:
             yield row | {"blank": 0, "distinct": 0, "reason": NO_ROWS}
             continue
-        # A key of one column has no blanks that matter and no value twice: nothing to count by value.
+        # A required key of one column has no blanks and no repeated value: nothing to count.
         is_key = schema.key == (column.as_,) and column.required
-        found = _of_text(table, column, is_key, height) if column.type == "text" else _of_number(table, column, height)
-        blank = found.pop("blank")
-        yield row | found | {"blank": blank, "blank_share": blank / height}
+        statistics = (
+            _text_statistics(table, column, is_key, height)
+            if column.type == "text"
+            else _number_statistics(table, column, height)
+        )
+        blank = statistics.pop("blank")
+        yield row | statistics | {"blank": blank, "blank_share": blank / height}
 
 
-def _of_number(table: pl.LazyFrame, column: Column, height: int) -> dict:
+def _number_statistics(table: pl.LazyFrame, column: Column, height: int) -> dict:
     number = pl.col(column.as_)
-    # 128 bits: a sum over a long column of large values need not fit 64.
+    # The sum of a long column of large values may exceed 64 bits.
     sums = {"n": number.count(), "total": number.cast(pl.Int128).sum(), "low": number.min(), "high": number.max()}
     n, total, low, high = table.select(**sums).collect(engine="streaming").row(0)
     if not n:
@@ -76,13 +80,13 @@ def _of_number(table: pl.LazyFrame, column: Column, height: int) -> dict:
         },
         "maximum": high,
         "mean": total / n,
-        "reason": OF_NUMBER,
+        "reason": REASON_NUMBER,
     }
 
 
 @dataclass(frozen=True)
-class _Texts:
-    """What a column holds. rows: those with a text; common: value and rows of the MOST_VALUES commonest, or more."""
+class _TextCounts:
+    """Counts of a column of texts. rows: rows with a text; common: value and rows of the MAX_VALUES most common."""
 
     rows: int
     distinct: int
@@ -90,72 +94,74 @@ class _Texts:
     common: pl.DataFrame
 
 
-def _of_text(table: pl.LazyFrame, column: Column, is_key: bool, height: int) -> dict:
+def _text_statistics(table: pl.LazyFrame, column: Column, is_key: bool, height: int) -> dict:
     texts = table.select(value=column.as_).drop_nulls()
-    beginning = texts.head(BEGINNING).collect(engine="streaming")["value"]
-    if not beginning.len():
+    first_texts = texts.head(SAMPLE_ROWS).collect(engine="streaming")["value"]
+    if not first_texts.len():
         return {"blank": height, "distinct": 0, "reason": ALL_BLANK}
     if is_key:
-        found = _all_different(texts, height)
+        summary = _summarise_unique(texts, height)
     else:
-        many = beginning.n_unique() * FEW_ROWS > beginning.len()
-        found = _counted_by_number(texts) if many else _counted(texts)
-    # Rows and text together order the values wholly, in whatever order they were counted.
-    commonest = found.common.sort(["rows", "value"], descending=[True, False]).head(MOST_VALUES)
+        is_diverse = first_texts.n_unique() * DIVERSE_ROWS > first_texts.len()
+        summary = _summarise_by_hash(texts) if is_diverse else _summarise(texts)
+    # Sorting by rows and text gives one order, whatever the order of counting.
+    commonest = summary.common.sort(["rows", "value"], descending=[True, False]).head(MAX_VALUES)
     return {
-        "blank": height - found.rows,
-        "distinct": found.distinct,
-        "longest": found.longest,
-        "commonest": _listed(commonest.select("value", "rows").rows(), found.rows),
-        "reason": OF_TEXT,
+        "blank": height - summary.rows,
+        "distinct": summary.distinct,
+        "longest": summary.longest,
+        "commonest": _format_values(commonest.select("value", "rows").rows(), summary.rows),
+        "reason": REASON_TEXT,
     }
 
 
-def _all_different(texts: pl.LazyFrame, rows: int) -> _Texts:
-    first = texts.select(pl.col("value").bottom_k(MOST_VALUES)).collect(engine="streaming")
-    return _Texts(rows, rows, _longest(texts), first.with_columns(rows=pl.lit(1, dtype=pl.Int64)))
+def _summarise_unique(texts: pl.LazyFrame, rows: int) -> _TextCounts:
+    first_texts = texts.select(pl.col("value").bottom_k(MAX_VALUES)).collect(engine="streaming")
+    return _TextCounts(rows, rows, _max_length(texts), first_texts.with_columns(rows=pl.lit(1, dtype=pl.Int64)))
 
 
-def _counted(texts: pl.LazyFrame) -> _Texts:
-    counted = texts.group_by("value").agg(rows=pl.len().cast(pl.Int64)).collect(engine="streaming")
-    longest = counted["value"].str.len_chars().max()
-    return _Texts(int(counted["rows"].sum()), counted.height, longest, _commonest(counted))
+def _summarise(texts: pl.LazyFrame) -> _TextCounts:
+    counts = texts.group_by("value").agg(rows=pl.len().cast(pl.Int64)).collect(engine="streaming")
+    longest = counts["value"].str.len_chars().max()
+    return _TextCounts(int(counts["rows"].sum()), counts.height, longest, _most_common(counts))
 
 
-def _counted_by_number(texts: pl.LazyFrame) -> _Texts:
-    """For many different texts: they are never held all at once."""
-    number = pl.col("value").hash().alias("number")
-    counted = texts.group_by(number).agg(rows=pl.len().cast(pl.Int64)).collect(engine="streaming")
-    common = _commonest(counted)
-    least = common["rows"].min()
-    above, equal = common.filter(pl.col("rows") > least), common.filter(pl.col("rows") == least)
-    # Any number of texts may be as common as the last of the commonest: only the first of them by their text count.
-    like_last = texts if equal.height == counted.height else texts.filter(number.is_in(equal["number"].implode()))
-    named = pl.concat(
+def _summarise_by_hash(texts: pl.LazyFrame) -> _TextCounts:
+    """Count many different texts without holding them all at once."""
+    hashed = pl.col("value").hash().alias("hash")
+    counts = texts.group_by(hashed).agg(rows=pl.len().cast(pl.Int64)).collect(engine="streaming")
+    common = _most_common(counts)
+    min_rows = common["rows"].min()
+    above, tied = common.filter(pl.col("rows") > min_rows), common.filter(pl.col("rows") == min_rows)
+    # Any number of texts may tie for the last place: keep the first of them in the order of their text.
+    candidates = texts if tied.height == counts.height else texts.filter(hashed.is_in(tied["hash"].implode()))
+    named_texts = pl.concat(
         [
-            texts.filter(number.is_in(above["number"].implode())),
-            like_last.select(pl.col("value").bottom_k(MOST_VALUES * least)),
+            texts.filter(hashed.is_in(above["hash"].implode())),
+            candidates.select(pl.col("value").bottom_k(MAX_VALUES * min_rows)),
         ]
     )
-    named = named.unique().with_columns(number).collect(engine="streaming").join(common, on="number")
-    return _Texts(int(counted["rows"].sum()), counted.height, _longest(texts), named)
+    named_texts = named_texts.unique().with_columns(hashed).collect(engine="streaming").join(common, on="hash")
+    return _TextCounts(int(counts["rows"].sum()), counts.height, _max_length(texts), named_texts)
 
 
-def _commonest(counted: pl.DataFrame) -> pl.DataFrame:
-    """Those that are as common as the last of the MOST_VALUES commonest, or more."""
-    return counted.filter(pl.col("rows") >= pl.col("rows").top_k(MOST_VALUES).min())
+def _most_common(counts: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of the MAX_VALUES most common values, with all ties for the last place."""
+    return counts.filter(pl.col("rows") >= pl.col("rows").top_k(MAX_VALUES).min())
 
 
-def _longest(texts: pl.LazyFrame) -> int:
+def _max_length(texts: pl.LazyFrame) -> int:
     return texts.select(pl.col("value").str.len_chars().max()).collect(engine="streaming").item()
 
 
-def _listed(values: list[tuple[str, int]], known: int) -> str:
-    """Values with their shares of the rows that have one: `T4 (62.5%), P100 (37.5%)`. A trace's text is untrusted."""
-    return ", ".join(f"{shorten(printable(value), LONGEST_VALUE)} ({_percent(rows, known)})" for value, rows in values)
+def _format_values(values: list[tuple[str, int]], n_texts: int) -> str:
+    """List values with their share of the rows that have one: `T4 (62.5%), P100 (37.5%)`."""
+    return ", ".join(
+        f"{shorten(printable(value), MAX_VALUE_LENGTH)} ({_format_share(rows, n_texts)})" for value, rows in values
+    )
 
 
-def _percent(rows: int, known: int) -> str:
-    """A share with one decimal, rounded down from integers, so that 99.97% never reads 100%."""
-    permille = 1000 * rows // known
+def _format_share(rows: int, n_texts: int) -> str:
+    """Format a share with one decimal, rounded down, so that 99.97% never reads 100%."""
+    permille = 1000 * rows // n_texts
     return f"{permille // 10}.{permille % 10}%" if permille else "under 0.1%"

@@ -1,6 +1,6 @@
-"""The format's schema with the suggested changes written into it, each under a comment that says why.
+"""Write the suggested changes into the text of a schema, each below a comment with the reason.
 
-The text is changed where the changes are and nowhere else, so that a person sees them with any diff.
+The rest of the text stays unchanged, so that any diff shows the changes.
 """
 
 import copy
@@ -12,35 +12,34 @@ from ttf.engine.words import plural
 from ttf.raw.quality.suggestions import Suggestion
 from ttf.raw.raw_tables import printable
 
-# Begins every comment that is written here: those of an earlier suggestion, since adopted, are taken out again.
+# Prefix of every comment that this module writes, so that it can remove comments of an earlier suggestion.
 COMMENT = "#| "
 MARK = "Suggested"
 
 
 def suggested_schema(text: str, trace: str, suggestions: Sequence[Suggestion], from_entry: bool = False) -> str:
-    """The YAML text of the suggested schema; where nothing is suggested, the text as it is under a note that says so.
+    """Return the YAML text of the suggested schema, or the unchanged text below a note if nothing is suggested.
 
-    text: the schema in force; from_entry: it follows from the trace's registry entry (format table), which is then the
-    place to adopt a change. The version is raised by 1 where something changes, and only then.
+    text: the schema in force. from_entry: it follows from the trace's registry entry (format table), where a change is
+    then adopted. Any change raises the version by 1.
     """
     text = "".join(line for line in text.splitlines(keepends=True) if not line.lstrip().startswith(COMMENT))
     changes = [suggestion for suggestion in suggestions if suggestion.is_change]
     if not changes:
         note = f"The schema in force for the trace {trace}, unchanged: no quarantined row suggests a change."
         return f"{COMMENT}{note}\n{text}"
-    head = _head(trace, changes, from_entry)
-    expected = _changed(yaml.safe_load(text), changes)
-    written = head + _edited(text, changes, expected)
+    header = _header(trace, changes, from_entry)
+    expected = _apply_changes(yaml.safe_load(text), changes)
+    edited_text = header + _edit_text(text, changes, expected)
     try:
-        agrees = yaml.safe_load(written) == expected
+        is_equal = yaml.safe_load(edited_text) == expected
     except yaml.YAMLError:
-        agrees = False
-    # A schema of one's own may be laid out in ways that cannot be edited line by line: then it is written anew.
-    return written if agrees else _written_anew(head, changes, expected)
+        is_equal = False
+    # Rewrite a user's schema whose layout cannot be edited line by line.
+    return edited_text if is_equal else _rewrite_text(header, changes, expected)
 
 
-def why(suggestion: Suggestion) -> str:
-    """The comment over a change: what, how many rows, where the first of them stand."""
+def _comment(suggestion: Suggestion) -> str:
     line = "line" if "," not in suggestion.first_lines else "lines"
     return _comment_line(
         f"{MARK}: {suggestion.words}; {plural(suggestion.rows, 'row')}, {line} {suggestion.first_lines}."
@@ -48,14 +47,14 @@ def why(suggestion: Suggestion) -> str:
 
 
 def _comment_line(text: str) -> str:
-    """One line of a YAML comment: a trace's words cannot end it."""
+    """Return one line of a YAML comment, escaped so that words of a trace cannot end it."""
     return COMMENT + "".join(character if character.isprintable() else printable(character) for character in text)
 
 
-def _head(trace: str, changes: Sequence[Suggestion], from_entry: bool) -> str:
-    count = plural(len(changes), "change")
+def _header(trace: str, changes: Sequence[Suggestion], from_entry: bool) -> str:
+    change_count = plural(len(changes), "change")
     lines = [
-        f"{count} suggested by the quarantined rows of the trace {trace}; none is in force.",
+        f"{change_count} suggested by the quarantined rows of the trace {trace}; none is in force.",
         f"Look at each place marked `{MARK}`, and at its rows in quarantine.parquet.",
     ]
     if from_entry:
@@ -73,52 +72,54 @@ def _head(trace: str, changes: Sequence[Suggestion], from_entry: bool) -> str:
     return "".join(f"{COMMENT}{line}\n" for line in lines)
 
 
-def _changed(document: dict, changes: Sequence[Suggestion]) -> dict:
-    # YAML's aliases make one object stand in two places; a copy by value keeps a change to the one meant.
-    document = _by_value(document)
+def _apply_changes(document: dict, changes: Sequence[Suggestion]) -> dict:
+    # YAML aliases share one object between two places; the copy limits a change to one of them.
+    document = _deep_copy(document)
     document["version"] += 1
     for change in changes:
         table = document["tables"][change.table]
         table.update(copy.deepcopy(change.table_keys))
         if change.column_keys:
-            _column_of(table, change.column).update(copy.deepcopy(change.column_keys))
+            _find_column(table, change.column).update(copy.deepcopy(change.column_keys))
     return document
 
 
-def _column_of(table: dict, name: str | None) -> dict:
+def _find_column(table: dict, name: str | None) -> dict:
     return next(column for column in table["columns"] if name in (column["name"], *column.get("also", ())))
 
 
-def _by_value(value):
+def _deep_copy(value):
     if isinstance(value, dict):
-        return {key: _by_value(item) for key, item in value.items()}
-    return [_by_value(item) for item in value] if isinstance(value, list) else value
+        return {key: _deep_copy(item) for key, item in value.items()}
+    return [_deep_copy(item) for item in value] if isinstance(value, list) else value
 
 
-def _edited(text: str, changes: Sequence[Suggestion], expected: dict) -> str:
-    """The text with the changed columns written over, new keys at the head of tables, and a comment line above each."""
+def _edit_text(text: str, changes: Sequence[Suggestion], expected: dict) -> str:
+    """Replace the changed columns, insert new keys at the start of tables, and add a comment line above each."""
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     version = _value(root, "version")
-    # From and to which character -> what stands there instead.
+    # (first character, character after the last) -> replacement.
     edits = {(version.start_mark.index, version.end_mark.index): str(expected["version"])}
     for change in changes:
-        table, wanted = _value(_value(root, "tables"), change.table), expected["tables"][change.table]
+        table, new_table = _value(_value(root, "tables"), change.table), expected["tables"][change.table]
         node = table.value[0][0]
-        end, instead = node.start_mark.index, ""
+        end, replacement = node.start_mark.index, ""
         if change.column_keys:
-            column = _column_of(wanted, change.column)
-            node = _value(table, "columns").value[wanted["columns"].index(column)]
-            end, instead = _end(node), _flow(column)
+            column = _find_column(new_table, change.column)
+            node = _value(table, "columns").value[new_table["columns"].index(column)]
+            end, replacement = _end_index(node), _inline(column)
         elif change.table_keys:
-            between = ", " if table.flow_style else "\n" + " " * node.start_mark.column
-            instead = "".join(f"{key}: {_flow(value)}{between}" for key, value in change.table_keys.items())
-        edits[node.start_mark.index, end] = instead
-        at = text.rfind("\n", 0, node.start_mark.index) + 1
-        line = text[at : node.start_mark.index]
-        edits[at, at] = f"{edits.get((at, at), '')}{line[: len(line) - len(line.lstrip())]}{why(change)}\n"
-    # From the end, so that the places before stay where they are.
-    for (start, end), instead in sorted(edits.items(), reverse=True):
-        text = text[:start] + instead + text[end:]
+            separator = ", " if table.flow_style else "\n" + " " * node.start_mark.column
+            replacement = "".join(f"{key}: {_inline(value)}{separator}" for key, value in change.table_keys.items())
+        edits[node.start_mark.index, end] = replacement
+        begin = text.rfind("\n", 0, node.start_mark.index) + 1
+        line = text[begin : node.start_mark.index]
+        edits[begin, begin] = (
+            f"{edits.get((begin, begin), '')}{line[: len(line) - len(line.lstrip())]}{_comment(change)}\n"
+        )
+    # From the end, so that earlier indices stay valid.
+    for (start, end), replacement in sorted(edits.items(), reverse=True):
+        text = text[:start] + replacement + text[end:]
     return text
 
 
@@ -126,27 +127,26 @@ def _value(mapping: yaml.MappingNode, key: str) -> yaml.Node:
     return next(value for name, value in mapping.value if name.value == key)
 
 
-def _end(node: yaml.Node) -> int:
-    """Where a node's text ends; a block's own mark lies beyond the comments behind it."""
+def _end_index(node: yaml.Node) -> int:
+    """Return the index after a node's text; the end mark of a block lies after the comments that follow it."""
     if isinstance(node, yaml.ScalarNode) or node.flow_style:
         return node.end_mark.index
-    return _end(node.value[-1][1] if isinstance(node, yaml.MappingNode) else node.value[-1])
+    return _end_index(node.value[-1][1] if isinstance(node, yaml.MappingNode) else node.value[-1])
 
 
-def _flow(value: object) -> str:
-    """A value on one line of YAML."""
+def _inline(value: object) -> str:
     dumped = yaml.safe_dump(value, default_flow_style=True, width=float("inf"), sort_keys=False, allow_unicode=True)
     return dumped.removesuffix("\n").removesuffix("\n...")
 
 
-def _written_anew(head: str, changes: Sequence[Suggestion], expected: dict) -> str:
+def _rewrite_text(head: str, changes: Sequence[Suggestion], expected: dict) -> str:
     comments = "".join(
-        f"{why(change)} (table {change.table}{f', column {change.column}' if change.column else ''})\n"
+        f"{_comment(change)} (table {change.table}{f', column {change.column}' if change.column else ''})\n"
         for change in changes
     )
     return head + comments + schema_text(expected)
 
 
 def schema_text(document: dict) -> str:
-    """A schema document as YAML, without anchors where one list stands in two places."""
-    return yaml.safe_dump(_by_value(document), default_flow_style=None, width=110, sort_keys=False, allow_unicode=True)
+    """Return a schema document as YAML, without anchors for a list that is used twice."""
+    return yaml.safe_dump(_deep_copy(document), default_flow_style=None, width=110, sort_keys=False, allow_unicode=True)

@@ -1,7 +1,7 @@
-"""What the excluded rows say about the schema: for each anomaly the change that would let the rows in, or why none.
+"""Suggest, for each anomaly, a schema change that would accept the quarantined rows, or say why there is none.
 
-A suggestion is never put in force by itself. It stands in the anomaly report and in suggested_schema.yaml, for a person
-to look at, correct and adopt.
+No suggestion takes effect by itself. The anomaly report and suggested_schema.yaml show it, so that a person can check,
+correct and adopt it.
 """
 
 import csv
@@ -17,23 +17,23 @@ from ttf.engine.errors import StudyError
 from ttf.raw.headers import found_and_missing, names_of
 from ttf.raw.raw_files import blocks_of_lines
 from ttf.raw.raw_tables import (
-    LARGEST_NUMBER,
-    LATEST_SECOND,
-    LONGEST_TEXT_SHOWN,
+    MAX_NUMBER,
+    MAX_SECOND,
+    MAX_TEXT_SHOWN,
     Column,
     TableSchema,
     file_labels,
-    first_places,
+    first_line_numbers,
     printable,
 )
 
-# A word is suggested where it makes up this share of the rows that one column excluded: at most 20 words, and a
-# column full of rubbish suggests nothing.
-OFTEN_ENOUGH = 0.05
-LONGEST_WORD = 60
+# A word is suggested if at least this share of the rows quarantined for the column have it. So there are at most 20
+# words, and a column of arbitrary texts leads to no suggestion.
+MIN_WORD_SHARE = 0.05
+MAX_WORD_LENGTH = 60
 UNQUOTED_DELIMITER = "\x1f"
 
-# Codes for which another schema would be the wrong answer, and what to do instead.
+# Reason code -> advice if a schema change is not the solution.
 NO_CHANGE = {
     "header_row": "none: take the header rows out of the middle of the file",
     "not_utf8": "none: save the file as UTF-8",
@@ -53,16 +53,16 @@ NO_CHANGE = {
     "duplicate_key": "none: take the repeated rows out; look whether a file was joined with itself",
     "orphan": "none: fetch the rows that these belong to; look whether both tables are of one period",
 }
-OTHERWISE = "none: correct the rows at their source"
+DEFAULT_ADVICE = "none: correct the rows at their source"
 
 
 @dataclass(frozen=True)
 class Suggestion:
-    """What to do about one anomaly (table, column, code).
+    """The advice for one anomaly (table, column, code).
 
-    column: the file's name for the column, None for a rule of the whole line. words: the change in plain words, or
-    why there is none. column_keys, table_keys: the keys of the schema with their new values; empty for no change.
-    rows: how many rows say so; first_lines: where the first of them stand.
+    column: the name in the file, None for a rule of the whole line. words: the change in plain words, or why there is
+    none. column_keys, table_keys: the keys of the schema with their new values; empty for no change. rows: the number
+    of rows behind it; first_lines: the first line numbers.
     """
 
     table: str
@@ -82,90 +82,90 @@ class Suggestion:
 def suggest(
     quarantine: pl.DataFrame, schemas: Mapping[str, TableSchema], files: Mapping[str, Sequence[Path]]
 ) -> list[Suggestion]:
-    """One suggestion per table, column and code of the quarantine, in its order.
+    """Return one suggestion per table, column and code of the quarantine, in its order.
 
-    quarantine: table, file, line, reason, column, text (QUARANTINE_SCHEMA); text is blank where a table has a reader
-    of its own, and then only what needs no value is suggested. files: the raw files of each table; of those with a
-    header row the first line is read again, as it says where a column stands.
+    quarantine: table, file, line, reason, column, text (QUARANTINE_SCHEMA). If a table with its own reader has no
+    texts, only changes that need no value are suggested. files: the raw files of each table; the header row of each is
+    read again to find the columns.
     """
-    found = []
-    # A column as the suggestions before have it, so that a later one adds to them.
-    so_far: dict[tuple[str, str | None], Column] = {}
+    suggestions = []
+    # Columns with the changes suggested so far, so that a later suggestion adds to them.
+    updated_columns: dict[tuple[str, str | None], Column] = {}
     for (table, column, code), rows in quarantine.group_by(["table", "column", "reason"], maintain_order=True):
         schema = schemas[table]
-        about = so_far.get((table, column)) or _column(schema, column)
+        current_column = updated_columns.get((table, column)) or _find_column(schema, column)
         words, column_keys, table_keys = None, {}, {}
-        if about and code in _OF_A_COLUMN:
-            values = _values(rows, schema, about, files.get(table, ()))
-            words, column_keys = _OF_A_COLUMN[code](about, values, rows.height, schema)
+        if current_column and code in _COLUMN_RULES:
+            values = _count_values(rows, schema, current_column, files.get(table, ()))
+            words, column_keys = _COLUMN_RULES[code](current_column, values, rows.height, schema)
             keys = {key: tuple(value) if isinstance(value, list) else value for key, value in column_keys.items()}
-            so_far[table, column] = replace(about, **keys)
-        elif not about and code in _OF_A_TABLE:
-            words, table_keys = _OF_A_TABLE[code](rows, schema)
-        words = words or NO_CHANGE.get(code, OTHERWISE).format(column=column)
-        lines = first_places(rows, len(files.get(table, ())))
-        found.append(Suggestion(table, column, code, words, rows.height, lines, column_keys, table_keys))
-    return found
+            updated_columns[table, column] = replace(current_column, **keys)
+        elif not current_column and code in _TABLE_RULES:
+            words, table_keys = _TABLE_RULES[code](rows, schema)
+        words = words or NO_CHANGE.get(code, DEFAULT_ADVICE).format(column=column)
+        lines = first_line_numbers(rows, len(files.get(table, ())))
+        suggestions.append(Suggestion(table, column, code, words, rows.height, lines, column_keys, table_keys))
+    return suggestions
 
 
 def suggestion_words(suggestions: Sequence[Suggestion]) -> dict[tuple[str, str | None, str], str]:
-    """(table, column, code) -> the suggestion in plain words, for the anomaly report."""
-    return {(one.table, one.column, one.code): one.words for one in suggestions}
+    """Map (table, column, code) to the suggestion in plain words, for the anomaly report."""
+    return {(suggestion.table, suggestion.column, suggestion.code): suggestion.words for suggestion in suggestions}
 
 
-def _column(schema: TableSchema, name: str | None) -> Column | None:
-    """The column that the file calls so; None for a rule over several columns or the whole line."""
+def _find_column(schema: TableSchema, name: str | None) -> Column | None:
+    """Return the column with this name in the file; None for a rule over several columns or the whole line."""
     return next((column for column in schema.columns if name in (column.name, *column.also)), None)
 
 
 # The values that broke a rule -----------------------------------------------------------------------------
 
 
-def _values(rows: pl.DataFrame, schema: TableSchema, column: Column, files: Sequence[Path]) -> pl.DataFrame:
-    """What stood in the column: value, rows; the commonest first. Rows whose text is unknown or cut off have none."""
+def _count_values(rows: pl.DataFrame, schema: TableSchema, column: Column, files: Sequence[Path]) -> pl.DataFrame:
+    """Count the values in the column: value, rows, most common first. Rows with a missing or cut text have no value."""
     parts = []
-    by_label = dict(zip(file_labels(files), files, strict=True))
+    path_by_label = dict(zip(file_labels(files), files, strict=True))
     for (name,), part in rows.drop_nulls("text").group_by(["file"], maintain_order=True):
-        place = _places(schema, by_label.get(name)).get(column.name)
-        if place is None:
+        index = _column_indices(schema, path_by_label.get(name)).get(column.name)
+        if index is None:
             continue
         if schema.quoted:
-            values = [_field(text, place, schema.delimiter) for text in part["text"]]
+            values = [_field_at(text, index, schema.delimiter) for text in part["text"]]
             parts.append(pl.Series("value", values, dtype=pl.String))
             continue
-        # A text as long as is kept has been cut: what follows its last delimiter may be half a value.
-        cut = pl.col("text").str.len_chars() >= LONGEST_TEXT_SHOWN
-        whole = pl.col("text").str.replace(f"[^{re.escape(schema.delimiter)}]*$", "")
-        split = pl.when(cut).then(whole).otherwise("text").str.split(schema.delimiter)
-        parts.append(part.select(split.list.get(place, null_on_oob=True).alias("value")).to_series())
+        # A text of the maximum length is cut: the text after its last delimiter may be half a value.
+        is_cut = pl.col("text").str.len_chars() >= MAX_TEXT_SHOWN
+        complete_text = pl.col("text").str.replace(f"[^{re.escape(schema.delimiter)}]*$", "")
+        split = pl.when(is_cut).then(complete_text).otherwise("text").str.split(schema.delimiter)
+        parts.append(part.select(split.list.get(index, null_on_oob=True).alias("value")).to_series())
     values = pl.concat([pl.Series("value", [], dtype=pl.String), *parts]).str.strip_chars()
-    counted = values.filter(values != "").to_frame().group_by("value").agg(rows=pl.len().cast(pl.Int64))
-    return counted.sort(["rows", "value"], descending=[True, False])
+    counts = values.filter(values != "").to_frame().group_by("value").agg(rows=pl.len().cast(pl.Int64))
+    return counts.sort(["rows", "value"], descending=[True, False])
 
 
-def _places(schema: TableSchema, file: Path | None) -> dict[str, int]:
-    """Column of the schema -> its place in a line of this file."""
+def _column_indices(schema: TableSchema, file: Path | None) -> dict[str, int]:
+    """Map each column of the schema to its index in a line of this file."""
     names = [column.name for column in schema.columns]
     if schema.header:
         if file is None:
             return {}
         try:
             names = names_of(next(blocks_of_lines(file)).partition(b"\n")[0], schema.delimiter, schema.quoted)
-        except StudyError:  # a table with a reader of its own need not be a file of lines
+        except StudyError:  # a table with its own reader may not be a file of lines
             return {}
-    found, _ = found_and_missing(names, schema.columns)
-    return {column.name: names.index(word) for word, column in found.items()}
+    column_by_word, _ = found_and_missing(names, schema.columns)
+    return {column.name: names.index(word) for word, column in column_by_word.items()}
 
 
-def _field(text: str, place: int, delimiter: str) -> str | None:
-    # Where quotes have been taken off, the quarantine has the line with the delimiter that took their place.
-    fields = text.split(UNQUOTED_DELIMITER) if UNQUOTED_DELIMITER in text else _fields(text, delimiter)
-    if len(text) >= LONGEST_TEXT_SHOWN:
+def _field_at(text: str, index: int, delimiter: str) -> str | None:
+    # Of a line whose quotes were removed, the quarantine has the text with the replacement of the delimiter.
+    fields = text.split(UNQUOTED_DELIMITER) if UNQUOTED_DELIMITER in text else _split_fields(text, delimiter)
+    if len(text) >= MAX_TEXT_SHOWN:
         fields = fields[:-1]
-    return fields[place] if place < len(fields) else None
+    return fields[index] if index < len(fields) else None
 
 
-def _fields(text: str, delimiter: str) -> list[str]:
+def _split_fields(text: str, delimiter: str) -> list[str]:
     try:
         return next(csv.reader([text], delimiter=delimiter), [])
     except csv.Error:
@@ -173,100 +173,99 @@ def _fields(text: str, delimiter: str) -> list[str]:
 
 
 def _common_words(values: pl.DataFrame, rows: int) -> list[str]:
-    """The words that stand in at least OFTEN_ENOUGH of these rows, the commonest first: short and printable."""
-    common = values.filter(pl.col("rows") >= OFTEN_ENOUGH * rows)["value"]
-    return [word for word in common if 0 < len(word) <= LONGEST_WORD and word.isprintable()]
+    common = values.filter(pl.col("rows") >= MIN_WORD_SHARE * rows)["value"]
+    return [word for word in common if 0 < len(word) <= MAX_WORD_LENGTH and word.isprintable()]
 
 
-def _numbers(values: pl.DataFrame) -> pl.Series:
+def _finite_numbers(values: pl.DataFrame) -> pl.Series:
     numbers = values["value"].cast(pl.Float64, strict=False).drop_nulls()
     return numbers.filter(numbers.is_finite())
 
 
-def _quoted(words: Sequence[str]) -> str:
-    shown = [printable(word) for word in words]
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+def _join_words(words: Sequence[str]) -> str:
+    escaped = [printable(word) for word in words]
+    return escaped[0] if len(escaped) == 1 else f"{', '.join(escaped[:-1])} and {escaped[-1]}"
 
 
-def _words(words: Sequence[str]) -> str:
-    return f"{'word' if len(words) == 1 else 'words'} {_quoted(words)}"
+def _label_words(words: Sequence[str]) -> str:
+    return f"{'word' if len(words) == 1 else 'words'} {_join_words(words)}"
 
 
-# What each code suggests: (words, keys with their new values); no words: NO_CHANGE has them ------------------
+# Suggestions by reason code: (words, keys with their new values); without words, NO_CHANGE applies -----------
 
 
-def _unknown_value(column: Column, values: pl.DataFrame, rows: int, _: TableSchema) -> tuple[str | None, dict]:
+def _allow_words(column: Column, values: pl.DataFrame, rows: int, _: TableSchema) -> tuple[str | None, dict]:
     words = _common_words(values, rows)
-    if not words or not column.values:  # the words of a column without a list are known to its reader alone
+    if not words or not column.values:  # without a list, the reader alone knows the words
         return None, {}
-    return f"allow the {_words(words)} for {column.name}", {"values": [*column.values, *words]}
+    return f"allow the {_label_words(words)} for {column.name}", {"values": [*column.values, *words]}
 
 
-def _implausible_time(column: Column, values: pl.DataFrame, _rows: int, _: TableSchema) -> tuple[str | None, dict]:
+def _show_time(column: Column, values: pl.DataFrame, _rows: int, _: TableSchema) -> tuple[str | None, dict]:
     if values.is_empty():
         return None, {}
     return f"none: {printable(values['value'][0])} of {column.name} is no plausible time; correct it at its source", {}
 
 
-def _out_of_range(column: Column, values: pl.DataFrame, _rows: int, _: TableSchema) -> tuple[str | None, dict]:
+def _widen_limits(column: Column, values: pl.DataFrame, _rows: int, _: TableSchema) -> tuple[str | None, dict]:
     smallest, largest = column.limits
-    numbers = _numbers(values)
-    below = numbers.filter(numbers < smallest) if smallest is not None else numbers.head(0)
-    above = numbers.filter(numbers > largest) if largest is not None else numbers.head(0)
-    words, keys, refused = [], {}, []
-    if below.len() and (below == -1).all() and not column.required:
-        written = values.filter(values["value"].cast(pl.Float64, strict=False) == -1)["value"]
-        keys["blank"] = [*column.blank, *written]
-        words.append(f"read {_quoted(written)} of {column.name} as blank")
-    elif below.len():
-        keys["minimum"] = math.floor(below.min())
+    numbers = _finite_numbers(values)
+    below_minimum = numbers.filter(numbers < smallest) if smallest is not None else numbers.head(0)
+    above_maximum = numbers.filter(numbers > largest) if largest is not None else numbers.head(0)
+    words, keys, refusals = [], {}, []
+    if below_minimum.len() and (below_minimum == -1).all() and not column.required:
+        minus_ones = values.filter(values["value"].cast(pl.Float64, strict=False) == -1)["value"]
+        keys["blank"] = [*column.blank, *minus_ones]
+        words.append(f"read {_join_words(minus_ones)} of {column.name} as blank")
+    elif below_minimum.len():
+        keys["minimum"] = math.floor(below_minimum.min())
         words.append(f"lower the minimum of {column.name} from {smallest:,} to {keys['minimum']:,}")
-    if above.len():
-        greatest = math.ceil(above.max())
-        if column.keep and greatest > (LATEST_SECOND if column.is_whole and column.type != "count" else LARGEST_NUMBER):
-            # Not a limit of the trace but of what is plausible: look at the unit instead.
-            refused.append(
-                f"none for {column.name} up to {greatest:,}: no value is that large; look whether the column is in "
+    if above_maximum.len():
+        new_maximum = math.ceil(above_maximum.max())
+        if column.keep and new_maximum > (MAX_SECOND if column.is_whole and column.type != "count" else MAX_NUMBER):
+            # The value is implausible in any trace, so advise to check the unit.
+            refusals.append(
+                f"none for {column.name} up to {new_maximum:,}: no value is that large; look whether the column is in "
                 + ("milliseconds" if column.type == "seconds" else "a smaller unit")
             )
         else:
-            keys["maximum"] = greatest
-            words.append(f"raise the maximum of {column.name} from {largest:,} to {greatest:,}")
-    said = " and ".join(words)
-    return "; ".join([*([said] if said else []), *refused]) or None, keys
+            keys["maximum"] = new_maximum
+            words.append(f"raise the maximum of {column.name} from {largest:,} to {new_maximum:,}")
+    changes = " and ".join(words)
+    return "; ".join([*([changes] if changes else []), *refusals]) or None, keys
 
 
-def _missing_value(column: Column, _values: pl.DataFrame, _rows: int, schema: TableSchema) -> tuple[str | None, dict]:
+def _allow_blank(column: Column, _values: pl.DataFrame, _rows: int, schema: TableSchema) -> tuple[str | None, dict]:
     owner = schema.belongs_to[1] if schema.belongs_to else ()
     if column.as_ in (*schema.key, *owner):
         return None, {}
     return f"let {column.name} be blank (required: false)", {"required": False}
 
 
-def _not_a_value(column: Column, values: pl.DataFrame, rows: int, _: TableSchema) -> tuple[str | None, dict]:
-    # A word without a digit stands for no value; a misspelt number or time is to be corrected.
+def _read_as_blank(column: Column, values: pl.DataFrame, rows: int, _: TableSchema) -> tuple[str | None, dict]:
+    # A word without a digit means a missing value; a misspelt number or time needs a correction.
     words = [word for word in _common_words(values, rows) if not any(character.isdigit() for character in word)]
     if not words or column.required:
         return None, {}
-    return f"read the {_words(words)} of {column.name} as blank", {"blank": [*column.blank, *words]}
+    return f"read the {_label_words(words)} of {column.name} as blank", {"blank": [*column.blank, *words]}
 
 
-def _wrong_column_count(rows: pl.DataFrame, schema: TableSchema) -> tuple[str | None, dict]:
-    quotes = [text for text in rows["text"].drop_nulls() if '"' in text]
-    sound = sum(len(_fields(text, schema.delimiter)) == len(schema.columns) for text in quotes)
-    if schema.quoted or not quotes or sound < OFTEN_ENOUGH * rows.height:
+def _allow_quotes(rows: pl.DataFrame, schema: TableSchema) -> tuple[str | None, dict]:
+    quoted_texts = [text for text in rows["text"].drop_nulls() if '"' in text]
+    n_complete = sum(len(_split_fields(text, schema.delimiter)) == len(schema.columns) for text in quoted_texts)
+    if schema.quoted or not quoted_texts or n_complete < MIN_WORD_SHARE * rows.height:
         return None, {}
     return "read fields in double quotes (quoted: true)", {"quoted": True}
 
 
-_OF_A_COLUMN = {
-    "unknown_value": _unknown_value,
-    "out_of_range": _out_of_range,
-    "implausible_time": _implausible_time,
-    "missing_value": _missing_value,
-    "not_a_number": _not_a_value,
-    "not_a_time": _not_a_value,
-    "not_a_duration": _not_a_value,
-    "wrong_form": _not_a_value,
+_COLUMN_RULES = {
+    "unknown_value": _allow_words,
+    "out_of_range": _widen_limits,
+    "implausible_time": _show_time,
+    "missing_value": _allow_blank,
+    "not_a_number": _read_as_blank,
+    "not_a_time": _read_as_blank,
+    "not_a_duration": _read_as_blank,
+    "wrong_form": _read_as_blank,
 }
-_OF_A_TABLE = {"wrong_column_count": _wrong_column_count}
+_TABLE_RULES = {"wrong_column_count": _allow_quotes}
