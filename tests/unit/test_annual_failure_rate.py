@@ -11,7 +11,7 @@ from scipy import stats
 from ttf.analyses.catalogue import places
 from ttf.analyses.time_to_failure.annual_failure_rate import AFR
 from ttf.analyses.time_to_failure.annual_failure_rate.charts import afr
-from ttf.analyses.time_to_failure.annual_failure_rate.compute import rates_of_all_and_models
+from ttf.analyses.time_to_failure.annual_failure_rate.compute import failure_rate_table
 from ttf.analyses.time_to_failure.annual_failure_rate.page import head
 from ttf.display.charts.figure import Study
 from ttf.display.trace_numbers import Numbers
@@ -46,7 +46,7 @@ def lives():
 
 @pytest.fixture(scope="module")
 def table(lives):
-    typed = rates_of_all_and_models(lives, "model")
+    typed = failure_rate_table(lives, "model")
     AFR.check(typed)
     return typed
 
@@ -112,7 +112,7 @@ def test_numbers_and_chart(table):
 
 def test_no_drive_failed(lives):
     never = lives.with_columns(event=pl.lit(None, pl.String))
-    table = rates_of_all_and_models(never, "model")
+    table = failure_rate_table(never, "model")
     AFR.check(table)
     assert table["afr"].unique().to_list() == [0]
     afr({"afr": table}, Study("drive")).spec(validate=True)

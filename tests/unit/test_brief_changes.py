@@ -7,7 +7,7 @@ from given_tables import metrics_of
 from made_numbers import ABOUT, numbers
 from ttf.analyses.quality.compare_parts import CHANGES, FORECAST, NEW_SUSPECTS, NEW_WORDS
 from ttf.analyses.quality.compare_parts.compute import summarise_changes
-from ttf.analyses.quality.compare_parts.forecast import WEEK_S, rolling
+from ttf.analyses.quality.compare_parts.forecast import WEEK_S, rolling_forecasts
 from ttf.display import phrases
 from ttf.display.brief_model import read_brief
 from ttf.display.statement_rules import withhold
@@ -46,7 +46,10 @@ def made(verdicts=None, parts=8, base=None):
         row |= {"verdict": (verdicts or {}).get(name, "within chance")}
         rows.append(row | ({} if row["verdict"].startswith("too few") else values))
     table = CHANGES.frame(rows)
-    weeks = [row | {"what": "failed_jobs"} for row in rolling([100, 120, 90, 110, 100, 120, 90, 110, 300], 9 * WEEK_S)]
+    weeks = [
+        row | {"what": "failed_jobs"}
+        for row in rolling_forecasts([100, 120, 90, 110, 100, 120, 90, 110, 300], 9 * WEEK_S)
+    ]
     weeks.append({"what": "infra_failures", "week": 1, "weeks_before": 0, "tried": 0, "reason": "no whole week"})
     tables = {"changes": table, "changes_summary": summarise_changes(table, *NEW.values())}
     metrics = metrics_of("compare_parts", tables | {"week_forecast": FORECAST.frame(weeks)})

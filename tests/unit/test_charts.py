@@ -16,7 +16,7 @@ from given_tables import correlations, runtime_by_group
 from ttf.analyses import module_name
 from ttf.analyses.catalogue import rooms
 from ttf.analyses.factors.correlate.compute import failure_share
-from ttf.analyses.factors.correlate.run_time_charts import points
+from ttf.analyses.factors.correlate.run_time_charts import make_points
 from ttf.analyses.outcomes.split_outcomes.compute import (
     observed_times,
     outcome_table,
@@ -360,7 +360,7 @@ def test_many_groups_are_merged_without_losing_a_job():
             "runtime_median_s": [float(i % 100) for i in range(n)],
         }
     )
-    ready = points(groups)
+    ready = make_points(groups)
     assert ready.merged == ["cpu_usage"]
     assert len(ready.rows) <= 100
     assert sum(row["jobs"] for row in ready.rows) == groups["jobs"].sum()
@@ -368,7 +368,7 @@ def test_many_groups_are_merged_without_losing_a_job():
     assert sum(row["jobs"] * row["mean_s"] for row in ready.rows) == pytest.approx(total)
     values = [row["value"] for row in ready.rows]
     assert values == sorted(values) and values[0] >= 1 and values[-1] <= n
-    few = points(groups.head(250))
+    few = make_points(groups.head(250))
     assert not few.merged
     assert len(few.rows) == 250
 

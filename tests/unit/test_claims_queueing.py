@@ -7,8 +7,7 @@ import polars as pl
 import pytest
 from claims_tested import ELSEWHERE
 from of_claims import CLAIMS as SHIPPED
-from ttf.analyses.queue.describe_attempts.compute import of_block
-from ttf.analyses.queue.describe_attempts.compute import tables as tables_of
+from ttf.analyses.queue.describe_attempts.compute import build_tables, summarise_block
 from ttf.page.replication.scorecard import scorecard
 from ttf.records.clusters import level_names, with_clusters
 from ttf.records.jobs import JOB_COLUMNS, conform
@@ -75,7 +74,7 @@ def tables() -> dict[str, pl.DataFrame]:
         ]
     )
     jobs = with_clusters(jobs)
-    return tables_of([of_block(jobs, attempts, level_names(jobs), WINDOW)], WINDOW)
+    return build_tables([summarise_block(jobs, attempts, level_names(jobs), WINDOW)], WINDOW)
 
 
 def worked_out() -> dict[str, float]:

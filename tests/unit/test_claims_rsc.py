@@ -15,7 +15,7 @@ from ttf.analyses.large_runs.measure_ettr.compute import measured_table
 from ttf.analyses.lost.measure_losses.lost_work import lost_work
 from ttf.analyses.nodes.find_lemon_nodes import LEMON_NODES
 from ttf.analyses.nodes.find_lemon_nodes.compute import lemon_effect
-from ttf.analyses.outcomes.describe_states.compute import cluster_summary, size_mix, states
+from ttf.analyses.outcomes.describe_states.compute import build_size_mix, build_states, summarise_cluster
 from ttf.analyses.outcomes.split_outcomes.compute import outcome_table
 from ttf.analyses.scaling.measure_sizes.sizes import SUMS_SCHEMA, mttf_by_gpus, node_failure_rate
 from ttf.page.replication.scorecard import scorecard, traces_of
@@ -143,9 +143,9 @@ def tables() -> dict[str, pl.DataFrame]:
     lemons = lemon_nodes()
     effect = lemon_effect(lemons, lemons, lemons)
     return {
-        "states": states(frame, infra_lives(frame, attempts(), {"states": ["NODE_FAIL"]}), True),
-        "size_mix": size_mix(frame),
-        "cluster_summary": cluster_summary(frame),
+        "states": build_states(frame, infra_lives(frame, attempts(), {"states": ["NODE_FAIL"]}), True),
+        "size_mix": build_size_mix(frame),
+        "cluster_summary": summarise_cluster(frame),
         "outcomes": outcome_table(frame),
         "outcomes_gpu": outcome_table(frame.filter(pl.col("gpu_milli") > 0)),
         "node_failure_rate": rate,

@@ -22,11 +22,13 @@ from ttf.analyses.comparison.compare_traces.compute import (
     QUANTILES,
     Subject,
     compute,
-    no_gpu_jobs,
-    population,
+    count_jobs,
+    explain_no_gpu_jobs,
 )
-from ttf.analyses.comparison.compare_traces.compute import compared as rows_of
-from ttf.analyses.comparison.compare_traces.trace_labels import LABEL_LENGTH, reasons, trace_labels
+from ttf.analyses.comparison.compare_traces.compute import (
+    compare_trace as rows_of,
+)
+from ttf.analyses.comparison.compare_traces.trace_labels import LABEL_LENGTH, list_reasons, trace_labels
 from ttf.display.brief_model import Brief, Tile
 from ttf.display.charts.figure import Study
 from ttf.display.charts.saving import save_charts
@@ -234,9 +236,9 @@ def test_a_trace_without_gpu_counts_is_blank_everywhere():
 
 def test_other_traces_without_anything_to_compare():
     no_gpu = jobs_of(BY_HAND).with_columns(gpu_milli=pl.lit(0, dtype=pl.Int64))
-    assert no_gpu_jobs(no_gpu) == "no job of the trace requested a GPU"
-    assert no_gpu_jobs(no_gpu.clear()) == "the trace has no job"
-    assert population(jobs_of(BY_HAND)) == {"jobs": 9, "gpu_jobs": 7, "blank_request": 1, "timeouts": 0}
+    assert explain_no_gpu_jobs(no_gpu) == "no job of the trace requested a GPU"
+    assert explain_no_gpu_jobs(no_gpu.clear()) == "the trace has no job"
+    assert count_jobs(jobs_of(BY_HAND)) == {"jobs": 9, "gpu_jobs": 7, "blank_request": 1, "timeouts": 0}
     no_queue = jobs_of(BY_HAND).with_columns(queue_s=pl.lit(None, dtype=pl.Int64))
     table = study((Subject("t", outcomes=ALL_OUTCOMES), no_queue))["compared_queueing"]
     assert set(table["reason"]) == {"the trace has no queueing delay"}
@@ -373,7 +375,7 @@ def test_at_most_eight_traces_are_drawn(studies):
 def test_outcomes_that_a_format_lacks_are_one_reason():
     told = [f"the format has no outcome {outcome}" for outcome in ("running", "waiting", "waiting")]
     table = pl.DataFrame({"trace": ["a"] * 4, "reason": [*told, "no GPU time was seen"]})
-    assert reasons(table) == [("a", "the format has no outcome running or waiting"), ("a", "no GPU time was seen")]
+    assert list_reasons(table) == [("a", "the format has no outcome running or waiting"), ("a", "no GPU time was seen")]
 
 
 def test_a_chart_says_what_a_format_can_not_tell(studies):

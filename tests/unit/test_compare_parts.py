@@ -10,19 +10,19 @@ from scipy import stats
 from ttf.analyses import contracts_of
 from ttf.analyses.nodes.find_lemon_nodes.excess import benjamini_hochberg
 from ttf.analyses.quality.compare_parts import ANALYSIS, CHANCE, CHANGED, TOO_FEW, TOO_FEW_WEEKS
-from ttf.analyses.quality.compare_parts.calendar import ONE_PART, OVERLAP, Calendar, calendar_of
-from ttf.analyses.quality.compare_parts.compute import changes, compute
-from ttf.analyses.quality.compare_parts.news import new_words, suspects, words_of_failures
+from ttf.analyses.quality.compare_parts.calendar import ONE_PART, OVERLAP, Calendar, estimate_calendar
+from ttf.analyses.quality.compare_parts.compute import build_changes, compute
+from ttf.analyses.quality.compare_parts.news import count_failure_words, find_new_words, suspects
 from ttf.analyses.quality.compare_parts.part_tests import (
     RARE,
     UNTESTED,
-    by_clusters,
-    by_parts,
+    compare_by_clusters,
+    compare_by_parts,
     compared,
-    exact,
-    verdict_of,
+    decide_verdict,
+    exact_p,
 )
-from ttf.analyses.quality.compare_parts.sums import Sums, ended_jobs, runs_by_time
+from ttf.analyses.quality.compare_parts.sums import Sums, sum_ended_jobs, sum_runs
 from ttf.analyses.quality.measure_drift.window_tests import compare_means
 from ttf.analyses.scaling.measure_sizes import NODE_FAILURE_RATE
 from ttf.engine.storage.tables import write_csv
@@ -50,8 +50,8 @@ def test_a_part_begins_where_the_fewest_jobs_are_on_the_wrong_side():
     rows = [("a", day, day, day + 0.5, "success") for day in (0, 1, 2, 3, 4, 5, 6.6, 6.8)]
     rows += [("b", day, day, day + 0.5, "success") for day in range(7, 14)]
     # One waited over the border, and is in the records of the second week only.
-    found = calendar_of(jobs_of([*rows * 4, ("b", 6.5, 8, 9, "success")]), ["a", "b", "empty"])
-    assert found.names == ["a", "b"] and found.why is None
+    found = estimate_calendar(jobs_of([*rows * 4, ("b", 6.5, 8, 9, "success")]), ["a", "b", "empty"])
+    assert found.names == ["a", "b"] and found.reason is None
     # The first begins with the first end.
     assert found.begins_s.tolist() == [MONDAY + DAY // 2, MONDAY + 7 * DAY]
     assert found.ends_s.tolist() == [MONDAY + 7 * DAY, MONDAY + 14 * DAY]
@@ -60,12 +60,12 @@ def test_a_part_begins_where_the_fewest_jobs_are_on_the_wrong_side():
 
 def test_parts_that_do_not_follow_each_other_have_no_beginning():
     rows = [(part, day, day, day + 0.5, "success") for part in "ab" for day in range(14)]
-    assert calendar_of(jobs_of(rows), ["a", "b"]).why == OVERLAP
+    assert estimate_calendar(jobs_of(rows), ["a", "b"]).reason == OVERLAP
     in_turn = [("a", day, day, day + 0.5, "success") for day in range(7, 14)]
     in_turn += [("b", day, day, day + 0.5, "success") for day in range(7)]
-    assert calendar_of(jobs_of(in_turn), ["a", "b"]).why == OVERLAP
-    assert calendar_of(jobs_of(in_turn), ["b", "a"]).why is None
-    assert calendar_of(jobs_of(in_turn[:7]), ["a", "b"]).why == ONE_PART
+    assert estimate_calendar(jobs_of(in_turn), ["a", "b"]).reason == OVERLAP
+    assert estimate_calendar(jobs_of(in_turn), ["b", "a"]).reason is None
+    assert estimate_calendar(jobs_of(in_turn[:7]), ["a", "b"]).reason == ONE_PART
 
 
 # What counts where ------------------------------------------------------------------------------------------
@@ -84,7 +84,7 @@ def test_jobs_count_that_were_followed_as_long_on_both_sides():
         ("b", 13.5, 13.5, 13.6, "failure"),
         ("b", 8, 8, None, "running"),
     ]
-    found = ended_jobs(jobs_of(rows), TWO_WEEKS)
+    found = sum_ended_jobs(jobs_of(rows), TWO_WEEKS)
     assert found.n.tolist() == [2, 1]
     assert found.events.sum(axis=1).tolist() == [1, 0]
 
@@ -105,7 +105,7 @@ def test_censoring_leaves_the_share_as_it_is():
     jobs = pl.DataFrame(rows).with_columns(end_s=pl.when(pl.col("outcome") != "running").then("end_s"))
     ended = jobs.filter(pl.col("outcome") != "running")
     naive = ended.group_by("part").agg((pl.col("outcome") == "failure").mean()).sort("part")["outcome"]
-    found = compared(ended_jobs(jobs.lazy(), TWO_WEEKS), is_share=True, is_count=False)
+    found = compared(sum_ended_jobs(jobs.lazy(), TWO_WEEKS), is_share=True, is_count=False)
     assert naive[1] - naive[0] < -0.03
     assert abs(found["difference"]) < 0.015 and found["p_clustered"] > 0.05
 
@@ -124,7 +124,7 @@ def lives_of(rows):
 
 
 def of_time(rows, failed, calendar=TWO_WEEKS, above=8):
-    return runs_by_time(lives_of(rows), pl.LazyFrame({"failed": failed}), calendar, above, 8)
+    return sum_runs(lives_of(rows), pl.LazyFrame({"failed": failed}), calendar, above, 8)
 
 
 def test_a_run_over_the_border_is_divided_and_fails_where_it_ends():
@@ -181,27 +181,27 @@ def test_the_clustered_p_is_that_of_drift():
     rng = np.random.default_rng(0)
     n = rng.integers(5, 40, (2, 20))
     k = rng.binomial(n, 0.3)
-    row, test = compared(made(k, n), is_share=True, is_count=False), by_clusters(made(k, n))
+    row, test = compared(made(k, n), is_share=True, is_count=False), compare_by_clusters(made(k, n))
     assert test.p == row["p_clustered"] == compare_means(k[0], n[0], k[1], n[1])["p_clustered"]
     # The interval is that of the same test: it just holds 0 at a confidence of 1 - p.
     t = stats.t.isf(row["p_clustered"] / 2, row["clusters"] - 1) / stats.t.isf(0.025, row["clusters"] - 1)
-    assert test.away * t == pytest.approx(abs(row["difference"]))
+    assert test.margin * t == pytest.approx(abs(row["difference"]))
 
 
 def test_equal_parts_give_students_prediction_interval():
     ratios = np.array([0.2, 0.3, 0.25, 0.35, 0.5])
-    found = by_parts(made(100 * ratios[:, None], np.full((5, 1), 100.0)))
+    found = compare_by_parts(made(100 * ratios[:, None], np.full((5, 1), 100.0)))
     spread = ratios[:4].std(ddof=1) * np.sqrt(1 + 1 / 4)
     assert found.effective == pytest.approx(4)
-    assert found.away == pytest.approx(stats.t.ppf(0.975, 3) * spread)
+    assert found.margin == pytest.approx(stats.t.ppf(0.975, 3) * spread)
     assert found.p == pytest.approx(2 * stats.t.sf((0.5 - ratios[:4].mean()) / spread, 3))
-    assert not by_parts(made(ratios[1:, None], np.ones((4, 1)))).made
+    assert not compare_by_parts(made(ratios[1:, None], np.ones((4, 1)))).is_valid
 
 
 def test_the_exact_p_is_twice_the_smaller_tail():
     for before, after, share in ((3, 9, 0.4), (10, 0, 0.3), (0, 6, 0.5), (5, 5, 0.5)):
         tails = stats.binom.cdf(after, before + after, share), stats.binom.sf(after - 1, before + after, share)
-        assert exact(before, after, share) == pytest.approx(min(1, 2 * min(tails)))
+        assert exact_p(before, after, share) == pytest.approx(min(1, 2 * min(tails)))
 
 
 def test_the_doubtful_test_counts():
@@ -216,10 +216,10 @@ def test_the_doubtful_test_counts():
 
 def test_the_detectable_ratio_is_past_the_limit_by_its_own_error():
     ratios = np.array([0.2, 0.22, 0.21, 0.23, 0.19, 0.2])
-    test = by_parts(made(100 * ratios[:, None], np.full((6, 1), 100.0)))
+    test = compare_by_parts(made(100 * ratios[:, None], np.full((6, 1), 100.0)))
     limit, error = (stats.t.ppf(level, 4) * test.se / 0.21 for level in (1 - 0.05 / 5 / 2, 0.9))
-    assert test.detectable(0.21) == pytest.approx((1 + limit) / (1 - error))
-    assert test.detectable(0.01) == np.inf
+    assert test.detectable_ratio(0.21) == pytest.approx((1 + limit) / (1 - error))
+    assert test.detectable_ratio(0.01) == np.inf
     # A share that would be above 1 is no change that could be.
     always = compared(made(np.full((6, 30), 98) - np.arange(6)[:, None], np.full((6, 30), 100)), True, False)
     assert always["p_value"] > 0 and always["detectable_ratio"] is None
@@ -229,9 +229,9 @@ def test_too_few_to_tell():
     assert compared(made([[2, 1], [1, 0]], [[50, 50], [50, 50]]), True, False)["reason"] == RARE
     one_user = compared(made([[30], [30]], [[100], [100]]), True, False)
     assert one_user["reason"] == UNTESTED and "p_value" not in one_user
-    assert verdict_of(one_user) == TOO_FEW_WEEKS and "ci_low" not in one_user
+    assert decide_verdict(one_user) == TOO_FEW_WEEKS and "ci_low" not in one_user
     assert "before" not in compared(made([[1], [0]], [[5], [0]]), True, False)
-    assert not by_clusters(made([[30], [30]], [[100], [100]])).made
+    assert not compare_by_clusters(made([[30], [30]], [[100], [100]])).is_valid
 
 
 def test_the_rate_and_what_follows_of_it_have_one_verdict():
@@ -246,14 +246,17 @@ def test_the_rate_and_what_follows_of_it_have_one_verdict():
     }
     measured = {name: values | counts | {"p_value": p} for name, p in p_values.items()}
     measured["ettr"] = values | counts
-    table = changes(measured, TWO_WEEKS, "user")
+    table = build_changes(measured, TWO_WEEKS, "user")
     found = dict(table.select("measure", "p_adjusted").iter_rows())
     assert [found[name] for name in p_values] == holm(list(p_values.values()))
     assert found["ettr"] == found["infra_rate"] == 0.005
     assert table.filter(verdict=CHANGED)["measure"].to_list() == ["infra_rate", "ettr"]
     assert table.filter(verdict=CHANCE).height == 4
     del measured["infra_rate"]["p_value"]
-    assert changes(measured, TWO_WEEKS, "user").filter(verdict=TOO_FEW)["measure"].to_list() == ["infra_rate", "ettr"]
+    assert build_changes(measured, TWO_WEEKS, "user").filter(verdict=TOO_FEW)["measure"].to_list() == [
+        "infra_rate",
+        "ettr",
+    ]
 
 
 @pytest.mark.parametrize(("parts", "week_sd"), [(2, 0.3), (5, 0.3), (6, 0.0), (6, 0.4)])
@@ -297,13 +300,13 @@ def failed_jobs(*rows):
 def test_a_word_that_no_earlier_part_has():
     rows = [("a", user, "1:0") for user in (0, 1, 2) for _ in range(3)] + [("b", user, "1:0") for user in (0, 1, 2)]
     rows += [("b", 0, "137:0"), ("b", 0, "137:0"), ("b", 1, "137:0"), ("b", 9, "2:0")]
-    found, row = new_words(*words_of_failures(failed_jobs(*rows), None, "b"), has_clusters=True)
+    found, row = find_new_words(*count_failure_words(failed_jobs(*rows), None, "b"), has_clusters=True)
     # Of the failures of user 0 half are of the last part, of those of user 1 two of five; user 9 is new.
     assert found.select("word", "failures", "clusters").rows() == [("137:0", 3, 2), ("2:0", 1, 1)]
     assert found["chance"].to_list() == pytest.approx([3 / 6 * 2 / 5, 1])
     assert row["p_value"] == pytest.approx(3 * 0.2)
     assert (row["before"], row["after"], row["n_before"], row["n_after"], row["events_after"]) == (1, 3, 9, 7, 4)
-    _, apart = new_words(*words_of_failures(failed_jobs(*rows), None, "b"), has_clusters=False)
+    _, apart = find_new_words(*count_failure_words(failed_jobs(*rows), None, "b"), has_clusters=False)
     assert apart["p_value"] == pytest.approx(3 * (7 / 16) ** 3)
 
 
@@ -311,7 +314,7 @@ def test_a_class_is_new_where_no_other_job_has_it():
     jobs = failed_jobs(("a", 0, "1:0"), ("a", 1, "1:0"), ("b", 0, "1:0"), ("b", 1, "1:0"))
     reasons = pl.LazyFrame({"job_id": ["0", "2", "3"], "task": [None] * 3, "reason": ["OOM", "OOM", "NCCL"]})
     reasons = reasons.with_columns(pl.col("task").cast(pl.String))
-    found, _ = new_words(*words_of_failures(jobs, reasons, "b"), has_clusters=True)
+    found, _ = find_new_words(*count_failure_words(jobs, reasons, "b"), has_clusters=True)
     assert found.select("kind", "word", "failures", "clusters").rows() == [("class", "NCCL", 1, 1)]
 
 
@@ -327,7 +330,7 @@ def test_rare_words_that_come_by_chance_are_no_change():
             task=pl.lit(None, pl.String),
             outcome=pl.lit("failure"),
         )
-        _, row = new_words(*words_of_failures(jobs.lazy(), None, "b"), has_clusters=True)
+        _, row = find_new_words(*count_failure_words(jobs.lazy(), None, "b"), has_clusters=True)
         wrong += row["p_value"] < 0.05
     assert wrong / studies < 0.05
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 from ttf.analyses.factors.correlate import CORRELATIONS
-from ttf.analyses.factors.correlate.clustered_correlations import OF_MEANS
+from ttf.analyses.factors.correlate.clustered_correlations import NO_MEAN_CLUSTERS
 from ttf.stats.basics.p_value import SMALLEST_P
 from ttf.stats.clustered import UNCLUSTERED
 
@@ -98,7 +98,7 @@ def test_estimates_and_p_agree_with_scipy() -> None:
         assert found["estimate"] == pytest.approx(expected.statistic, rel=1e-9, abs=1e-12)
         assert found["p_value"] == pytest.approx(max(expected.pvalue, SMALLEST_P), rel=1e-8, abs=0)
         if found["n"] > 4 and abs(found["estimate"]) < 1:
-            assert found["reason"] == (OF_MEANS if found["unit"] == "group_mean" else UNCLUSTERED)
+            assert found["reason"] == (NO_MEAN_CLUSTERS if found["unit"] == "group_mean" else UNCLUSTERED)
             assert found["ci_low"] < found["estimate"] < found["ci_high"]
         if found["method"] == "pearson" and found["n"] > 3:
             limits = expected.confidence_interval(0.95)

@@ -8,8 +8,8 @@ import pytest
 from given_tables import correlations
 from polars.testing import assert_frame_equal
 from scipy import stats
-from ttf.analyses.factors.correlate.clustered_correlations import INFLUENCES, OF_MEANS
-from ttf.analyses.factors.correlate.run_times import samples
+from ttf.analyses.factors.correlate.clustered_correlations import INFLUENCES, NO_MEAN_CLUSTERS
+from ttf.analyses.factors.correlate.run_times import iterate_samples
 from ttf.records.clusters import CLUSTER_COLUMNS, Level, with_clusters
 from ttf.stats.clustered import FEWEST, UNCLUSTERED
 
@@ -45,9 +45,9 @@ def test_an_influence_is_what_some_more_of_a_cluster_does(method: str) -> None:
     """Each cluster's weight raised by a thousandth: the coefficient of weighted jobs, ranks among them."""
     frame = tied()
     cluster, x, y = arrays(frame)
-    sample = next(s for s in samples(frame, [None], Level.of(frame).number) if s.outcome_set == "success")
+    sample = next(s for s in iterate_samples(frame, [None], Level.of(frame).number) if s.outcome_set == "success")
     r = float(SCIPY[method](x, y).statistic)
-    influence, leverage = INFLUENCES[method](sample, r).by_cluster(sample, 40)
+    influence, leverage = INFLUENCES[method](sample, r).sum_by_cluster(sample, 40)
     assert leverage.sum() == pytest.approx(1)
     members = np.bincount(cluster)
     influence -= influence.sum() * members / x.size
@@ -124,7 +124,7 @@ def test_what_is_blank_has_a_reason() -> None:
     row = of_jobs(of_three.drop("cluster", "cluster_by", "group", "group_by"), "spearman")
     assert (row["cluster_by"], row["reason"]) == (None, UNCLUSTERED)
     means = correlations(tied(), [None]).filter(outcome_set="success", unit="group_mean")
-    assert means["reason"].str.contains(OF_MEANS).all()
+    assert means["reason"].str.contains(NO_MEAN_CLUSTERS).all()
     assert means["ci_low_clustered"].null_count() == means.height
 
 

@@ -17,7 +17,7 @@ from made_runs import trace_of, with_jobs
 from polars.testing import assert_frame_equal
 from ttf.analyses.lost.measure_losses.lost_work import lost_work
 from ttf.analyses.outcomes.describe_strata import STRATA
-from ttf.analyses.outcomes.describe_strata.compute import strata, with_shares
+from ttf.analyses.outcomes.describe_strata.compute import add_shares, build_strata
 from ttf.analyses.outcomes.describe_strata.page import MAX_STRATA, eligible, format_stratum
 from ttf.analyses.outcomes.split_outcomes.compute import outcomes_by_gpus
 from ttf.display.brief_model import Brief, Tile
@@ -82,7 +82,7 @@ def attempts_of(jobs: pl.DataFrame) -> pl.DataFrame:
 
 def table_of(jobs: pl.DataFrame, attempts: pl.DataFrame | None = None, **more) -> pl.DataFrame:
     lives, tries = infra_lives(jobs, attempts, RULES).lazy(), None if attempts is None else attempts.lazy()
-    found = strata(jobs.lazy(), tries, lives, (8, None), **more)
+    found = build_strata(jobs.lazy(), tries, lives, (8, None), **more)
     STRATA.check(found)
     return found
 
@@ -191,7 +191,7 @@ def test_strata_of_one_column_add_up_to_all_jobs(rows):
 
 
 def test_of_many_strata_the_largest_have_a_row():
-    table = table_of(drawn(), most=2)
+    table = table_of(drawn(), max_strata=2)
     accounts = drawn()["account"].value_counts(sort=True)["account"].head(2).sort()
     assert table.filter(stratum_by="account")["stratum"].to_list() == accounts.to_list()
 
@@ -210,7 +210,7 @@ def made(count: int = 3, name="project{}".format, **changed) -> pl.DataFrame:
     row |= {"failure_median_s": 822.0, "median_ci_low_s": 700.0, "median_ci_high_s": 900.0}
     every = row | {"stratum_by": "all", "stratum": "all", "jobs": 10**6}
     rows = [row | {"stratum_by": "account", "stratum": name(at), "jobs": 10**4 - at} | changed for at in range(count)]
-    return with_shares(STRATA.frame([every, *rows]))
+    return add_shares(STRATA.frame([every, *rows]))
 
 
 def told(table: pl.DataFrame, m=None, tiles=tuple(KEY_BY_TILE)) -> dict:

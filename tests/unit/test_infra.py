@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sacct_story import FIXTURES, study
 from study.messages import ConfigError
 from study.registry_options import file_beside, infra_failures_of
-from ttf.analyses.causes.classify_failures.compute import HEALTH_EVENT, NO_RULE, kind_of, with_health_events
+from ttf.analyses.causes.classify_failures.compute import HEALTH_EVENT, NO_RULE, failure_kind, with_health_events
 from ttf.engine.errors import StudyError
 from ttf.records.infra import (
     AFTER_S,
@@ -414,5 +414,5 @@ def test_a_health_event_is_the_reason_of_an_attempt_that_no_rule_attributes_to_i
         (HEALTH_EVENT, "event"),
         (None, "state"),
     ]
-    kinds = [kind_of(reason or NO_RULE, domain) for reason, domain in found.select("reason", "domain").iter_rows()]
+    kinds = [failure_kind(reason or NO_RULE, domain) for reason, domain in found.select("reason", "domain").iter_rows()]
     assert kinds.count("infra") == lives["event"].count()

@@ -18,26 +18,26 @@ from ttf.analyses.lost import account_gpu_hours as category
 from ttf.analyses.lost.account_gpu_hours import LEDGER, UNUSED, USED
 from ttf.analyses.lost.account_gpu_hours.category_labels import LABELS
 from ttf.analyses.lost.account_gpu_hours.charts import gpu_hours_account
-from ttf.analyses.lost.account_gpu_hours.compute import compute, of_block
+from ttf.analyses.lost.account_gpu_hours.compute import compute, sum_block
 from ttf.analyses.lost.account_gpu_hours.ledger_rows import (
     NO_CAPACITY,
-    categories_of,
-    ledger,
-    named,
-    notes_of,
+    build_ledger,
+    category_notes,
+    list_categories,
+    name_unused,
     summarise_ledger,
 )
 from ttf.analyses.lost.account_gpu_hours.page import productive
-from ttf.analyses.lost.account_gpu_hours.spent import Months, put_together, spent, timed
+from ttf.analyses.lost.account_gpu_hours.spent import Months, merge_sums, sum_gpu_time, with_known_time
 from ttf.analyses.lost.account_gpu_hours.unused import (
-    AWAY,
+    UNAVAILABLE_KINDS,
     Steps,
-    account_by_windows,
-    account_of,
-    away,
-    changes_of,
-    intervals,
-    waiting,
+    account_in_windows,
+    measure_unavailable,
+    split_unused,
+    unavailable_intervals,
+    usage_changes,
+    waiting_gpus,
 )
 from ttf.analyses.queue.reconstruct_occupancy import OCCUPANCY_BASIS
 from ttf.analyses.queue.reconstruct_occupancy.holdings import holdings
@@ -60,7 +60,7 @@ def made(*rows: dict, basis="state") -> pl.LazyFrame:
     filled = [usual | {"job": number} | row for number, row in enumerate(rows)]
     filled = [row | {"failed": row["outcome"] == "failure"} for row in filled]
     partition = pl.Series("partition", [row.get("partition") for row in rows], pl.String)
-    return timed(pl.LazyFrame(filled, schema=RUN_COLUMNS).with_columns(partition))
+    return with_known_time(pl.LazyFrame(filled, schema=RUN_COLUMNS).with_columns(partition))
 
 
 def hours(sums: pl.DataFrame, *keys: str) -> dict:
@@ -83,7 +83,7 @@ def test_what_runs_were_for_by_hand() -> None:
         {"runtime_s": None},
         {"gpu_milli": 0},
     )
-    sums = spent(runs, Months(0, 3 * HOUR), 2 * HOUR, 300)
+    sums = sum_gpu_time(runs, Months(0, 3 * HOUR), 2 * HOUR, 300)
     assert hours(sums) == {
         category.PRODUCTIVE: 8 + 55 / 60,
         category.INFRA_KEPT: 8,
@@ -98,8 +98,8 @@ def test_what_runs_were_for_by_hand() -> None:
     }
     assert dict(sums.select("category", "begins").iter_rows())[category.INFRA_LOST] == 2
     proxy = made({"outcome": "failure", "infra": True}, basis="proxy")
-    assert hours(spent(proxy, Months(0, HOUR), 2 * HOUR, 300)) == {category.FAILED_UNRECORDED: 1}
-    assert category.INFRA_LOST not in categories_of("proxy", {})
+    assert hours(sum_gpu_time(proxy, Months(0, HOUR), 2 * HOUR, 300)) == {category.FAILED_UNRECORDED: 1}
+    assert category.INFRA_LOST not in list_categories("proxy", {})
 
 
 def test_months_part_the_time_of_runs() -> None:
@@ -108,7 +108,7 @@ def test_months_part_the_time_of_runs() -> None:
     assert months.names == ["2024-12", "2025-01", "2025-02"]
     assert months.edges_s == [new_year - DAY, new_year, new_year + 31 * DAY, new_year + 32 * DAY]
     runs = made({"start_s": new_year - HOUR, "runtime_s": 31 * DAY + 2 * HOUR, "gpu_milli": 2000})
-    sums = put_together([spent(runs, months, HOUR, 0)])
+    sums = merge_sums([sum_gpu_time(runs, months, HOUR, 0)])
     assert hours(sums, "month") == {("productive", 0): 2, ("productive", 1): 2 * 24 * 31, ("productive", 2): 2}
     assert sums["attempts"].to_list() == [1, 1, 1] and sums["begins"].to_list() == [1, 0, 0]
     assert Months(500, 500 + 30 * DAY).names == ["days 1 to 28", "days 29 to 56"]
@@ -140,12 +140,14 @@ def test_servers_that_are_away_against_a_count_by_second(held, outages, watched)
     )
     with TemporaryDirectory() as folder:
         frames = placed(rows).lazy(), jobs_of([]).lazy(), of_nodes
-        found = away(
-            holdings(*frames, None, Path(folder))[0], intervals(down, exposure, 0, 24), pl.Series([*"abcd", "e"])
+        found = measure_unavailable(
+            holdings(*frames, None, Path(folder))[0],
+            unavailable_intervals(down, exposure, 0, 24),
+            pl.Series([*"abcd", "e"]),
         )
     assert found.capacity_milli == 1000 * sum(capacity.values())
     assert found.unsized == 1 + sum(not capacity[node] for node in "bc")
-    expected = np.zeros((len(AWAY), 24), int)
+    expected = np.zeros((len(UNAVAILABLE_KINDS), 24), int)
     for node, gpus in capacity.items():
         for t in range(24):
             rest = max(gpus - sum(g for (s, e), g, n in held if n == node and s <= t < e), 0)
@@ -153,7 +155,7 @@ def test_servers_that_are_away_against_a_count_by_second(held, outages, watched)
             kinds += [2 for (s, e), n in watched if n == node and not s <= t < e]
             if kinds:
                 expected[min(kinds), t] += 1000 * rest
-    assert [Steps.of(*of).at(np.arange(24)).tolist() for of in found.changes] == expected.tolist()
+    assert [Steps.from_changes(*of).values_at(np.arange(24)).tolist() for of in found.changes] == expected.tolist()
 
 
 def steps(seed: random.Random, most: int, size: int) -> Steps:
@@ -165,30 +167,30 @@ def steps(seed: random.Random, most: int, size: int) -> Steps:
 @given(st.integers(0, 10**6), st.integers(0, 12), st.booleans())
 def test_the_account_adds_up_in_every_month(seed, size, is_known) -> None:
     seed = random.Random(seed)
-    used, gone = steps(seed, 9000, size), [steps(seed, 1000, size) for _ in AWAY]
+    used, gone = steps(seed, 9000, size), [steps(seed, 1000, size) for _ in UNAVAILABLE_KINDS]
     waits = steps(seed, 5000, size) if is_known else None
     edges = sorted({0, 50, *(seed.randrange(1, 50) for _ in range(3))})
-    found = account_of(used, 6000, gone, waits, edges)
+    found = split_unused(used, 6000, gone, waits, edges)
     for place, (begin, end) in enumerate(pairwise(edges)):
         at = np.arange(begin, end)
-        assert sum(values[place] for values in found.values()) + used.at(at).sum() == 6000 * (end - begin)
-        free = np.maximum(6000 - used.at(at) - sum(of.at(at) for of in gone), 0)
-        waited = 0 if waits is None else np.minimum(waits.at(at), free)
+        assert sum(values[place] for values in found.values()) + used.values_at(at).sum() == 6000 * (end - begin)
+        free = np.maximum(6000 - used.values_at(at) - sum(of.values_at(at) for of in gone), 0)
+        waited = 0 if waits is None else np.minimum(waits.values_at(at), free)
         assert found[category.FREE_WAITED][place] == np.sum(waited)
-        assert found[category.ABOVE][place] <= 0
+        assert found[category.ABOVE_CAPACITY][place] <= 0
 
 
 @settings(deadline=None, max_examples=40)
 @given(st.integers(0, 10**6), st.integers(0, 12), st.booleans(), st.integers(1, 60))
 def test_windows_of_any_length_give_the_same_account(seed, size, is_known, window_s) -> None:
     seed = random.Random(seed)
-    every = [steps(seed, 9000, size), *(steps(seed, 1000, size) for _ in AWAY), steps(seed, 5000, size)]
+    every = [steps(seed, 9000, size), *(steps(seed, 1000, size) for _ in UNAVAILABLE_KINDS), steps(seed, 5000, size)]
     used, *gone, waits = every
     changes = [(of.times_s, np.diff(of.values, prepend=0)) for of in every]
     edges = sorted({0, 50, *(seed.randrange(1, 50) for _ in range(3))})
-    whole = account_of(used, 6000, gone, waits if is_known else None, edges)
+    whole = split_unused(used, 6000, gone, waits if is_known else None, edges)
     waited = changes[4] if is_known else None
-    assert account_by_windows(changes[0], 6000, changes[1:4], waited, edges, window_s) == whole
+    assert account_in_windows(changes[0], 6000, changes[1:4], waited, edges, window_s) == whole
 
 
 @settings(deadline=None, max_examples=10)
@@ -199,7 +201,7 @@ def test_blocks_of_jobs_give_the_same_sums(seed, n, with_attempts, size) -> None
 
     def sums(size: int) -> pl.DataFrame:
         blocks = in_blocks(jobs.lazy(), None if attempts is None else attempts.lazy(), lives, None, size)
-        return put_together(of_block(*block, 0, 2 * HOUR, 300) for block in blocks)
+        return merge_sums(sum_block(*block, 0, 2 * HOUR, 300) for block in blocks)
 
     once, holding = sums(1000), held(jobs.lazy(), None if attempts is None else attempts.lazy())
     assert_frame_equal(sums(size), once)
@@ -217,20 +219,20 @@ def test_who_waits() -> None:
             ("d", None, 40, None, 50, 500),
         ]
     )
-    found = Steps.of(*waiting(jobs.lazy()))
-    assert found.at(np.array([-1, 0, 5, 10, 15, 39, 40, 50])).tolist() == [0, 1000, 2000, 1000, 0, 0, 500, 0]
-    assert waiting(jobs.with_columns(submit_s=pl.lit(None, pl.Int64)).lazy()) is None
+    found = Steps.from_changes(*waiting_gpus(jobs.lazy()))
+    assert found.values_at(np.array([-1, 0, 5, 10, 15, 39, 40, 50])).tolist() == [0, 1000, 2000, 1000, 0, 0, 500, 0]
+    assert waiting_gpus(jobs.with_columns(submit_s=pl.lit(None, pl.Int64)).lazy()) is None
     queued = jobs.tail(1).with_columns(outcome=pl.lit("waiting"), end_s=pl.lit(None, pl.Int64))
-    assert Steps.of(*waiting(queued.lazy())).at(np.array([9_999, 10_000])).tolist() == [500, 0]
+    assert Steps.from_changes(*waiting_gpus(queued.lazy())).values_at(np.array([9_999, 10_000])).tolist() == [500, 0]
 
 
 def test_what_cannot_be_told_apart_has_a_name_of_its_own() -> None:
-    unused = {name: [1] for name in (*AWAY, category.FREE_WAITED, category.FREE, category.ABOVE)}
-    assert set(named(unused, True, True)) == set(unused)
-    assert set(named(unused, False, True)) == {category.IDLE_WAITED, category.IDLE, category.ABOVE}
-    assert set(named(unused, True, False)) == {*AWAY, category.NOT_IN_USE, category.ABOVE}
-    assert set(named(unused, False, False)) == {category.NOT_IN_USE, category.ABOVE}
-    assert {*USED, *UNUSED, category.ABOVE} == set(LABELS)
+    unused = {name: [1] for name in (*UNAVAILABLE_KINDS, category.FREE_WAITED, category.FREE, category.ABOVE_CAPACITY)}
+    assert set(name_unused(unused, True, True)) == set(unused)
+    assert set(name_unused(unused, False, True)) == {category.IDLE_WAITED, category.IDLE, category.ABOVE_CAPACITY}
+    assert set(name_unused(unused, True, False)) == {*UNAVAILABLE_KINDS, category.NOT_IN_USE, category.ABOVE_CAPACITY}
+    assert set(name_unused(unused, False, False)) == {category.NOT_IN_USE, category.ABOVE_CAPACITY}
+    assert {*USED, *UNUSED, category.ABOVE_CAPACITY} == set(LABELS)
 
 
 SUMS = pl.DataFrame(
@@ -249,12 +251,12 @@ SUMS = pl.DataFrame(
     },
     orient="row",
 )
-UNUSED_BY_MONTH = {category.FREE: [3 * GPU_HOUR, 0], category.DOWN: [0, 7 * GPU_HOUR], category.ABOVE: [0, 0]}
+UNUSED_BY_MONTH = {category.FREE: [3 * GPU_HOUR, 0], category.DOWN: [0, 7 * GPU_HOUR], category.ABOVE_CAPACITY: [0, 0]}
 
 
 def rows_of(prices=None, unused=UNUSED_BY_MONTH) -> pl.DataFrame:
-    notes = notes_of(HOUR, 300, True, 3)
-    table = ledger(SUMS, unused, ["1", "2"], "state", notes, prices or {}, 1)
+    notes = category_notes(HOUR, 300, True, 3)
+    table = build_ledger(SUMS, unused, ["1", "2"], "state", notes, prices or {}, 1)
     LEDGER.check(table)
     return table
 
@@ -273,7 +275,7 @@ def test_the_scopes_of_the_account() -> None:
     every = table.filter(scope_by="all")
     assert every.filter(category="productive").select("attempts", "share").row(0) == (3, 0.35)
     assert "left out: 3" in every.filter(category="down")["note"].item()
-    assert category.ABOVE not in every["category"] and category.PREEMPTED in every["category"]
+    assert category.ABOVE_CAPACITY not in every["category"] and category.PREEMPTED in every["category"]
     alone = rows_of(unused={})
     assert alone.filter(scope_by="all")["share"].sum() == 1 and NO_CAPACITY in alone["reason"][0]
     assert set(alone["category"]) <= set(USED)
@@ -350,7 +352,7 @@ def test_a_whole_trace(tmp_path) -> None:
 
 def test_the_open_page_has_the_productive_share_where_records_fit_the_gpus() -> None:
     def key(above: float, **hours: float) -> list:
-        milli = {category.FREE: [2 * GPU_HOUR, 0], category.ABOVE: [0, round(-above * GPU_HOUR)]}
+        milli = {category.FREE: [2 * GPU_HOUR, 0], category.ABOVE_CAPACITY: [0, round(-above * GPU_HOUR)]}
         table = rows_of(unused=milli)
         metrics = metrics_of("account_gpu_hours", {"ledger": table, "ledger_summary": summarise_ledger(table)})
         for name, value in hours.items():
@@ -375,7 +377,7 @@ def test_a_trace_that_used_no_gpu(tmp_path) -> None:
 
 def test_gpus_in_use_follow_the_runs() -> None:
     runs = made({"gpu_milli": 2000}, {"start_s": 1800, "gpu_milli": 500})
-    found = Steps.of(*changes_of(*runs.select("start_s", "until_s", "gpu_milli").collect())).at(
+    found = Steps.from_changes(*usage_changes(*runs.select("start_s", "until_s", "gpu_milli").collect())).values_at(
         np.array([0, 1800, HOUR, HOUR + 1800])
     )
     assert found.tolist() == [2000, 2500, 500, 0]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacct_story import FIXTURES, study
 from study.taxonomy import taxonomy_of
-from ttf.analyses.causes.classify_failures.reason_rules import classify, every_attempt
+from ttf.analyses.causes.classify_failures.reason_rules import classify, list_attempts
 from ttf.analyses.lost.measure_losses import LOST_WORK, LOST_WORK_ALL, LOST_WORK_BY_MONTH
 from ttf.analyses.lost.measure_losses.charts import gpu_hours_by_size as draw
 from ttf.analyses.lost.measure_losses.lost_work import (
@@ -279,7 +279,7 @@ def test_a_real_slurm(tmp_path) -> None:
     assert table["preemptions"].null_count() == table.height
     # By the shipped taxonomy: a lost node, a time limit, exit codes.
     taxonomy = taxonomy_of(Path(__file__).parents[2] / "config" / "taxonomy.yaml")
-    reasons = classify(every_attempt(jobs, attempts).filter("failed"), taxonomy)
+    reasons = classify(list_attempts(jobs, attempts).filter("failed"), taxonomy)
     lives = infra_lives(jobs, attempts, SACCT)
     reasoned = tries_of(jobs, with_reasons(attempts, reasons), ended(lives)).collect()
     assert reasoned.drop("deterministic").equals(of_runs.drop("deterministic"))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from of_formats import raw_schemas, table_of, typed
-from ttf.analyses.quality.check_philly.compute import listed_machines, summarise_machines, summarise_starts
+from ttf.analyses.quality.check_philly.compute import count_machines, summarise_machines, summarise_starts
 from ttf.engine.errors import StudyError
 from ttf.formats.philly import derive as philly
 from ttf.formats.philly import read as philly_raw
@@ -870,7 +870,7 @@ def test_what_the_trace_leaves_open_is_counted(raw):
     log = [job(attempt(10, 60, part("m1", 0, 3)), jobid=f"application_1506638472019_{n}") for n in range(3)]
     machines = "machineId, number of GPUs, single GPU mem\nm1, 2, 12GB\nm7, 8, 24GB\n"
     tables = raw(log, machine_list=machines)
-    listed = listed_machines(table_of("philly", "nodes", tables))
+    listed = count_machines(table_of("philly", "nodes", tables))
     assert listed.rows() == [(2, 4, 1), (8, None, 1)]
     zones = philly.zone_evidence(table_of("philly", "jobs", tables))
     assert summarise_starts(zones) == {
@@ -882,5 +882,5 @@ def test_what_the_trace_leaves_open_is_counted(raw):
     assert summarise_starts(zones.clear()) == {"jobs": 0}
     machines = summarise_machines(listed)
     assert machines == {"listed": 2, "listed_gpus": 10, "found": 1, "found_gpus": 4, "compared": 1, "agree": 0}
-    without_list = summarise_machines(listed_machines(table_of("philly", "nodes", raw(log))))
+    without_list = summarise_machines(count_machines(table_of("philly", "nodes", raw(log))))
     assert without_list == {"listed": 0, "listed_gpus": 0, "found": 1, "found_gpus": 4}

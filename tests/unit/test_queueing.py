@@ -9,9 +9,15 @@ from hypothesis import strategies as st
 from sacct_story import EXPECTED, FIXTURES, study
 from ttf.analyses.queue import describe_attempts as contracts
 from ttf.analyses.queue.describe_attempts.charts import CHARTS
-from ttf.analyses.queue.describe_attempts.compute import compute, of_block, tables
-from ttf.analyses.queue.describe_attempts.delays import BUCKETS, NO_DELAY, NO_POSITIVE, out_of_order, placed
-from ttf.analyses.queue.describe_attempts.delays import waits as waits_of
+from ttf.analyses.queue.describe_attempts.compute import build_tables, compute, summarise_block
+from ttf.analyses.queue.describe_attempts.delays import (
+    BUCKETS,
+    NO_DELAY,
+    NO_POSITIVE,
+    build_out_of_order,
+    compute_waits,
+    order_attempts,
+)
 from ttf.display.charts.figure import Study
 from ttf.engine import exact_sums
 from ttf.records.clusters import level_names, with_clusters
@@ -62,13 +68,15 @@ def made(*rows: dict) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def waits(jobs, attempts):
-    return waits_of(placed(jobs, attempts))
+    return compute_waits(order_attempts(jobs, attempts))
 
 
 def tables_of(jobs, attempts, window=None):
     """All tables, of all rows at once."""
     jobs = with_clusters(jobs)
-    return tables([of_block(jobs, attempts, level_names(jobs), window)], window) | {"out_of_order": out_of_order(jobs)}
+    return build_tables([summarise_block(jobs, attempts, level_names(jobs), window)], window) | {
+        "out_of_order": build_out_of_order(jobs)
+    }
 
 
 # Delays -----------------------------------------------------------------------------------------------------
@@ -241,7 +249,7 @@ def test_blocks_of_any_size_give_the_same(tmp_path_factory, rows, size):
 def test_out_of_order_is_what_comparing_all_pairs_gives(rows):
     rows = [(account, submit, submit + wait) for account, submit, wait in rows]
     jobs, _ = made(*({"account": a, "submit": s, "tries": [(t, t + 1)]} for a, s, t in rows))
-    table = out_of_order(jobs)
+    table = build_out_of_order(jobs)
     if not rows:
         assert table.height == 0
         return

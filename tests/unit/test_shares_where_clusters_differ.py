@@ -8,11 +8,16 @@ import polars as pl
 import pytest
 from scipy import stats
 from ttf.analyses.comparison.compare_traces import FAILURE_SHARE
-from ttf.analyses.comparison.compare_traces.compute import JOBS_READ, Subject, compared_jobs, compared_lives
+from ttf.analyses.comparison.compare_traces.compute import JOBS_READ, Subject, compare_jobs, compare_lives
 from ttf.analyses.factors.correlate.compute import failure_share
 from ttf.analyses.large_runs.measure_ettr.compute import _clustered_interval as clustered_ettr
 from ttf.analyses.lost.measure_losses.owners import failures_by_owner
-from ttf.analyses.queue.describe_attempts.retries import ended, failed_attempts, retries, trials
+from ttf.analyses.queue.describe_attempts.retries import (
+    build_failed_attempts,
+    build_retries,
+    count_ended_jobs,
+    count_failed_attempts,
+)
 from ttf.analyses.queue.describe_workload.population import roles
 from ttf.analyses.queue.reconstruct_occupancy.delay_causes import CAUSES, DelayCauses
 from ttf.analyses.replication.ask_again.compute import rate_ratio
@@ -67,11 +72,11 @@ def test_shares_of_failures_are_clustered_alike_in_every_room() -> None:
     found = clustered_shares(JOBS.filter(gpu_milli=1000), [], ENDED["failures"], ENDED["ended"])
     by_request = failure_share(JOBS).filter(feature="gpu_request", value="100")
     assert by_request.select(ENDS).rows()[0] == ends_of(found)
-    compared = FAILURE_SHARE.frame(compared_jobs(Subject("t"), JOBS.select(JOBS_READ), JOBS)["compared_failure_share"])
+    compared = FAILURE_SHARE.frame(compare_jobs(Subject("t"), JOBS.select(JOBS_READ), JOBS)["compared_failure_share"])
     assert compared.filter(gpus="1").select(ENDS).rows()[0] == ends_of(found)
     of_all = clustered_shares(JOBS, [], ENDED["failures"], ENDED["ended"])
     assert compared.filter(gpus="all").select(ENDS).rows()[0] == ends_of(of_all)
-    of_retries = retries(ended(JOBS))
+    of_retries = build_retries(count_ended_jobs(JOBS))
     assert of_retries.filter(group_by="all").select(ENDS).rows()[0] == ends_of(of_all)
     assert of_retries.filter(group="1", group_by="gpus").select(ENDS).rows()[0] == ends_of(found)
     workers = clustered_shares(JOBS.filter(task="worker"), [], ENDED["failures"], ENDED["ended"])
@@ -88,7 +93,7 @@ def test_components_are_compared_by_what_they_stand_in() -> None:
         **dict.fromkeys(("gpu_count", "gpu_milli"), pl.lit(None, pl.Int64)),
         nodes=1,
     )
-    row = compared_lives(Subject("t", "node", "lives"), lives)[1]
+    row = compare_lives(Subject("t", "node", "lives"), lives)[1]
     assert (row["without_end"], row["cluster_by"]) == (3, "system")
     known = lives.drop_nulls("duration_s")
     sums = ((pl.col("event") == "failure").sum(), pl.len())
@@ -98,13 +103,13 @@ def test_components_are_compared_by_what_they_stand_in() -> None:
 
 def test_a_mean_of_retries_is_a_ratio_of_sums() -> None:
     found = clustered_ratios(JOBS, [], (pl.col("attempts") - 1).sum(), pl.len(), pl.len())
-    row = retries(ended(JOBS)).filter(group_by="all")
+    row = build_retries(count_ended_jobs(JOBS)).filter(group_by="all")
     assert row.select("retries_ci_low_clustered", "retries_ci_high_clustered").rows()[0] == ends_of(found)
 
 
 def test_users_with_failed_attempts_are_each_a_cluster() -> None:
-    tries = JOBS.with_row_index("job").select("job", "user", failed=pl.col("outcome") == "failure", by_proxy=False)
-    table = failed_attempts(trials(JOBS, tries), tries)
+    tries = JOBS.with_row_index("job").select("job", "user", failed=pl.col("outcome") == "failure", is_proxy=False)
+    table = build_failed_attempts(count_failed_attempts(JOBS, tries), tries)
     users = table.filter(group_by="user", at_least=10).row(0, named=True)
     assert (users["cluster_by"], users["clusters"]) == ("user", users["n"])
     logit, n = math.log(users["groups"] / (users["n"] - users["groups"])), users["n"]

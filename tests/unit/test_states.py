@@ -7,8 +7,8 @@ from given_tables import one_row as at
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ttf.analyses.outcomes.describe_states import CLUSTER_SUMMARY, SIZE_MIX, STATES
-from ttf.analyses.outcomes.describe_states.charts import size_mix_chart
-from ttf.analyses.outcomes.describe_states.compute import MOST_STATES, cluster_summary, size_mix, states
+from ttf.analyses.outcomes.describe_states.charts import draw_size_mix
+from ttf.analyses.outcomes.describe_states.compute import MOST_STATES, build_size_mix, build_states, summarise_cluster
 from ttf.analyses.outcomes.split_outcomes.compute import outcome_table
 from ttf.display.charts.figure import Study
 from ttf.records.infra import infra_lives
@@ -42,7 +42,7 @@ def jobs(*rows):
 
 
 def found(frame, attempts=None, rules=RULES):
-    return states(frame, infra_lives(frame, attempts, rules), attempts is not None)
+    return build_states(frame, infra_lives(frame, attempts, rules), attempts is not None)
 
 
 MICRO = jobs(
@@ -113,7 +113,7 @@ def test_of_many_states_the_frequent_ones():
 
 
 def test_sizes_by_hand():
-    mix = size_mix(
+    mix = build_size_mix(
         jobs(("A", 0, 60), ("A", 0.5, 3600), ("A", 1, 3600), ("A", 3, 3600), ("A", 256, 3600), ("A", None, 9))
     )
     SIZE_MIX.check(mix)
@@ -143,7 +143,7 @@ SIZES = st.lists(
 @given(SIZES)
 def test_shares_are_those_of_counting(rows):
     frame = jobs(*(("COMPLETED", *row) for row in rows))
-    mix = size_mix(frame)
+    mix = build_size_mix(frame)
     sized = [(gpus, time or 0) for gpus, time in rows if gpus]
     total = sum(gpus * time for gpus, time in sized)
     assert mix["jobs"].sum() == len(rows)
@@ -164,7 +164,9 @@ def test_shares_are_those_of_counting(rows):
 
 
 def test_the_summary_row_by_hand():
-    table = cluster_summary(jobs(("COMPLETED", 0.5, 100), ("FAILED", 8, 300), ("PENDING", 16, None), ("FAILED", 0, 5)))
+    table = summarise_cluster(
+        jobs(("COMPLETED", 0.5, 100), ("FAILED", 8, 300), ("PENDING", 16, None), ("FAILED", 0, 5))
+    )
     CLUSTER_SUMMARY.check(table)
     gpu = at(table, population="gpu")
     assert (gpu["jobs"], gpu["days"], gpu["jobs_per_day"]) == (3, 3, 1)
@@ -180,10 +182,14 @@ def test_the_summary_row_by_hand():
 def test_nobody():
     empty = jobs()
     assert found(empty).filter(pl.col("kind") == "state").height == 0
-    assert size_mix(empty).height == 0
-    assert cluster_summary(empty)["reason"].to_list() == ["no such job"] * 3
-    tables = {"states": found(empty), "size_mix": size_mix(empty), "cluster_summary": cluster_summary(empty)}
+    assert build_size_mix(empty).height == 0
+    assert summarise_cluster(empty)["reason"].to_list() == ["no such job"] * 3
+    tables = {
+        "states": found(empty),
+        "size_mix": build_size_mix(empty),
+        "cluster_summary": summarise_cluster(empty),
+    }
     for contract in (STATES, SIZE_MIX, CLUSTER_SUMMARY):
         contract.check(tables[contract.name])
-    assert size_mix_chart(tables, Study("pod")).empty == "no pod requested a GPU"
+    assert draw_size_mix(tables, Study("pod")).empty == "no pod requested a GPU"
     assert "states.most.share" not in metrics_of("describe_states", tables)

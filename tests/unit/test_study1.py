@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
 from ttf.analyses.replication.ask_again import STUDY1, STUDY1_SUMMARY
-from ttf.analyses.replication.ask_again.compute import _compared, ask_again, rate_ratio, summarise_verdicts
+from ttf.analyses.replication.ask_again.compute import _compare_estimates, rate_ratio, repeat_study, summarise_verdicts
 from ttf.records.jobs import JOB_COLUMNS
 from ttf.records.lives import lives_of_jobs
 from ttf.stats.basics.median import median_interval
@@ -46,7 +46,7 @@ SIX = jobs(
 def again(frame, cutoffs=(None, 20_000, 50_000, 100_000)):
     lives = lives_of_jobs(frame)
     strata = ["all", "gpu_type"] if lives["gpu_type"].count() else ["all"]
-    return ask_again(
+    return repeat_study(
         frame,
         correlations(frame, list(cutoffs)),
         runtime_by_group(frame, list(cutoffs)),
@@ -136,7 +136,7 @@ def found(estimate, p, n=9, reason=None):
     ],
 )
 def test_what_changes_is_said(study, asked, verdict, said):
-    got, clause, reason = _compared(study, asked, 20_000, "pods", 0.05)
+    got, clause, reason = _compare_estimates(study, asked, 20_000, "pods", 0.05)
     assert got == verdict
     assert said in clause
     assert (reason is not None) == (verdict == "not computable")

@@ -15,14 +15,14 @@ from ttf.analyses.causes.classify_failures import ANALYSIS, REASONS
 from ttf.analyses.causes.classify_failures.charts import CHARTS
 from ttf.analyses.causes.classify_failures.compute import (
     MOST_LINES,
-    by_block,
+    classify_blocks,
     summarise_taxonomy,
     taxonomy_table,
     unmatched_table,
 )
-from ttf.analyses.causes.classify_failures.log_tails import in_tails, read_tails, telling_line
+from ttf.analyses.causes.classify_failures.log_tails import informative_line, match_tails, read_tails
 from ttf.analyses.causes.classify_failures.page import tables as taxonomy_tables
-from ttf.analyses.causes.classify_failures.reason_rules import ATTEMPT_COLUMNS, classify, every_attempt, search
+from ttf.analyses.causes.classify_failures.reason_rules import ATTEMPT_COLUMNS, classify, list_attempts, search
 from ttf.display.charts.figure import Study
 from ttf.display.report_trace import Trace
 from ttf.engine.errors import StudyError
@@ -280,7 +280,7 @@ def test_a_reason_may_be_a_line_of_text():
 )
 def test_exit_codes(code, reason):
     jobs = jobs_of(exit_code=[code])
-    assert classify(every_attempt(jobs), TAXONOMY)["reason"].to_list() == [reason]
+    assert classify(list_attempts(jobs), TAXONOMY)["reason"].to_list() == [reason]
 
 
 @pytest.mark.parametrize(
@@ -339,7 +339,7 @@ def jobs_of(outcome=None, **columns) -> pl.DataFrame:
 
 def test_jobs_are_attempts_where_the_format_has_none():
     jobs = jobs_of(outcome=["failure", "success", "failure"], gpu_milli=[500, 1000, 2000], size=[1, 1, 4])
-    every = every_attempt(jobs)
+    every = list_attempts(jobs)
     assert every["failed"].to_list() == [True, False, True]
     assert every["gpu_milli"].to_list() == [500, 1000, 8000]
     assert every.schema == pl.Schema(ATTEMPT_COLUMNS)
@@ -357,16 +357,16 @@ def test_philly_an_attempt_of_unknown_outcome_that_was_followed_failed():
             "outcome": [None, "success", "failure"],
         }
     )
-    every = every_attempt(jobs, attempts)
+    every = list_attempts(jobs, attempts)
     assert every.filter("failed").select("job_id", "attempt", "gpu_milli").rows() == [("a", 0, 1000), ("b", 0, 4000)]
     # One that has no outcome and was not followed may still be running.
     unknown = attempts.with_columns(outcome=pl.lit(None, pl.String))
-    assert every_attempt(jobs, unknown)["failed"].to_list() == [True, False, False]
+    assert list_attempts(jobs, unknown)["failed"].to_list() == [True, False, False]
 
 
 def test_the_reasons_of_a_real_slurm(tmp_path):
     _, jobs, attempts = study(FIXTURES / "real_readme.txt", folder=tmp_path)
-    told = classify(every_attempt(jobs, attempts).filter("failed"), TAXONOMY)
+    told = classify(list_attempts(jobs, attempts).filter("failed"), TAXONOMY)
     assert told.select("job_id", "attempt", "reason", "evidence").rows() == [
         ("2", 0, None, None),  # exit code 3
         ("3", 0, "Time limit", "state"),
@@ -382,13 +382,13 @@ def test_the_reasons_of_a_real_slurm(tmp_path):
 @pytest.mark.parametrize("has_attempts", [True, False])
 def test_blocks_of_any_size_give_the_same(tmp_path, has_attempts):
     _, jobs, attempts = study(FIXTURES / "real_readme.txt", folder=tmp_path)
-    whole = classify(every_attempt(jobs, attempts if has_attempts else None).filter("failed"), TAXONOMY)
+    whole = classify(list_attempts(jobs, attempts if has_attempts else None).filter("failed"), TAXONOMY)
     assert whole.height
     files = {"jobs": tmp_path / "jobs.parquet"} | ({"attempts": tmp_path / "attempts.parquet"} if has_attempts else {})
     jobs.write_parquet(files["jobs"])
     attempts.write_parquet(tmp_path / "attempts.parquet")
     for size in (1, 2, 5, 1000):
-        assert by_block(Inputs(files, {}, {"taxonomy": TAXONOMY}), size).equals(whole)
+        assert classify_blocks(Inputs(files, {}, {"taxonomy": TAXONOMY}), size).equals(whole)
 
 
 def test_the_derived_exit_code_stands_in_at_the_last_attempt(tmp_path):
@@ -405,7 +405,7 @@ def test_the_derived_exit_code_stands_in_at_the_last_attempt(tmp_path):
             "exit_code": ["1:0", "0:0", "1:0"],
         }
     )
-    assert every_attempt(jobs, attempts)["exit_code"].to_list() == ["1:0", "139:0", "1:0"]
+    assert list_attempts(jobs, attempts)["exit_code"].to_list() == ["1:0", "139:0", "1:0"]
 
 
 # Logs -----------------------------------------------------------------------------------------------------
@@ -422,8 +422,8 @@ def tails(tmp_path):
             for line in lines
         ]
         path.write_bytes(b"\n".join(raw) + b"\n")
-        every = every_attempt(jobs_of(job_id=["a", "b"]) if jobs is None else jobs, attempts)
-        of_logs, account = in_tails(read_tails(path, 1024 * taxonomy["tail_kib"]), every, taxonomy)
+        every = list_attempts(jobs_of(job_id=["a", "b"]) if jobs is None else jobs, attempts)
+        of_logs, account = match_tails(read_tails(path, 1024 * taxonomy["tail_kib"]), every, taxonomy)
         return classify(every.filter("failed"), taxonomy, of_logs), account, of_logs
 
     return read
@@ -517,9 +517,9 @@ def test_tails_may_be_packed(tmp_path, ending):
 def test_any_bytes_are_counted_or_refused_in_words(tmp_path_factory, content):
     path = tmp_path_factory.getbasetemp() / "fuzz.jsonl"
     path.write_bytes(content)
-    every = every_attempt(jobs_of(job_id=["a"]))
+    every = list_attempts(jobs_of(job_id=["a"]))
     try:
-        of_logs, account = in_tails(read_tails(path, 100), every, TAXONOMY)
+        of_logs, account = match_tails(read_tails(path, 100), every, TAXONOMY)
     except StudyError as error:
         assert str(error).startswith(str(path))
         return
@@ -586,7 +586,7 @@ def test_invalid_utf8_is_read_around(tails):
     ],
 )
 def test_the_line_that_says_most(text, line):
-    assert telling_line(pl.Series([text], dtype=pl.String)).to_list() == [line]
+    assert informative_line(pl.Series([text], dtype=pl.String)).to_list() == [line]
 
 
 def test_unmatched_lines_are_counted_commonest_first(tails):
@@ -682,7 +682,7 @@ def test_a_sum_beyond_64_bits_is_exact():
 
 
 def test_nothing_failed_gives_empty_tables_and_no_chart():
-    none = every_attempt(jobs_of(outcome=["success"], job_id=["a"])).filter("failed")
+    none = list_attempts(jobs_of(outcome=["success"], job_id=["a"])).filter("failed")
     told = classify(none, TAXONOMY)
     table = taxonomy_table(told)
     assert table.height == 0
@@ -698,7 +698,7 @@ def test_nothing_failed_gives_empty_tables_and_no_chart():
 
 def test_reasons_come_back_to_their_jobs_and_attempts():
     jobs = jobs_of(job_id=["7", "7", "8"], task=["1", "2", None], outcome=["failure", "success", "failure"])
-    told = classify(every_attempt(jobs.with_columns(status_raw=pl.lit("NODE_FAIL"))).filter("failed"), TAXONOMY)
+    told = classify(list_attempts(jobs.with_columns(status_raw=pl.lit("NODE_FAIL"))).filter("failed"), TAXONOMY)
     of_jobs = with_reasons(jobs, told.select(list(REASONS.columns)))
     assert of_jobs["deterministic"].to_list() == [False, None, False]
     assert of_jobs.drop("deterministic").equals(jobs)
@@ -707,7 +707,7 @@ def test_reasons_come_back_to_their_jobs_and_attempts():
     attempts = attempts.with_columns(
         runtime_s=pl.lit(1), gpu_milli=pl.lit(0), outcome=pl.Series(["failure", "success"])
     )
-    told = classify(every_attempt(jobs.tail(1), attempts).filter("failed"), TAXONOMY)
+    told = classify(list_attempts(jobs.tail(1), attempts).filter("failed"), TAXONOMY)
     of_attempts = with_reasons(attempts, told.select(list(REASONS.columns)))
     assert of_attempts["deterministic"].to_list() == [True, None]
 

@@ -9,7 +9,13 @@ import pytest
 from given_tables import metrics_of
 from scipy import stats
 from ttf.analyses.quality.compare_parts import FORECAST
-from ttf.analyses.quality.compare_parts.forecast import FEWEST_WEEKS, TOO_FEW_WEEKS, WEEK_S, next_week, rolling
+from ttf.analyses.quality.compare_parts.forecast import (
+    FEWEST_WEEKS,
+    TOO_FEW_WEEKS,
+    WEEK_S,
+    next_week,
+    rolling_forecasts,
+)
 
 SIMULATED = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "coverage_changes.py"))
 
@@ -69,7 +75,7 @@ def test_nine_of_ten_next_weeks_are_within(mean, dispersion, weeks):
 
 def test_each_week_is_forecast_from_those_before_alone():
     weeks = [10, 12, 8, 10, 11, 9, 13, 10, 11, 60]
-    rows = rolling(weeks, 100 * WEEK_S)
+    rows = rolling_forecasts(weeks, 100 * WEEK_S)
     assert [row["week"] for row in rows] == list(range(1, 12))
     assert [row["start_s"] // WEEK_S for row in rows] == list(range(90, 101))
     assert [row.get("held") for row in rows] == [None] * 8 + [True, False, None]

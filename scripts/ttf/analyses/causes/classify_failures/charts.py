@@ -1,8 +1,8 @@
-"""Why attempts failed: the share of each reason in the failed attempts, and in their GPU time."""
+"""Chart of the reasons of failed attempts: their shares of attempts and of GPU time."""
 
 import polars as pl
 
-from ttf.analyses.causes.classify_failures.compute import NO_RULE, kind_of
+from ttf.analyses.causes.classify_failures.compute import NO_RULE, failure_kind
 from ttf.display.charts.encodings import picked
 from ttf.display.charts.figure import Figure, Study, figure, nothing_to_draw
 from ttf.display.charts.share_panels import add_percentages, describe_shares, draw_share_panels
@@ -18,54 +18,54 @@ _MEASURES = {"trials_share": "failed attempts", "rtf_x_demand_share": "their GPU
 _NAMES_WIDTH = 170
 
 
-def failed_attempts_by_reason(given: Inputs, study: Study) -> Figure:
-    """Bars of reasons in one or two panels, those with the most GPU time first."""
-    what = "Failed attempts by reason"
-    every = given["taxonomy"].filter(pl.col("by") == "reason")
-    if not every.height:
-        return nothing_to_draw(what, "no attempt failed")
-    measures = {name: words for name, words in _MEASURES.items() if every[name].count()}
-    reasons = _of_most_time(every)
-    named = labels([row["reason"] for row in reasons])
+def failed_attempts_by_reason(inputs: Inputs, study: Study) -> Figure:
+    """Draw bars of reasons in one or two panels, those with the most GPU time first."""
+    title = "Failed attempts by reason"
+    reasons = inputs["taxonomy"].filter(pl.col("by") == "reason")
+    if not reasons.height:
+        return nothing_to_draw(title, "no attempt failed")
+    measures = {name: label for name, label in _MEASURES.items() if reasons[name].count()}
+    shown_reasons = _rank_reasons(reasons)
+    names = labels([row["reason"] for row in shown_reasons])
     rows = [
-        {"reason": named[row["reason"]]} | picked(row, "kind", "trials") | {name: row[name] or 0 for name in measures}
-        for row in reasons
+        {"reason": names[row["reason"]]} | picked(row, "kind", "trials") | {name: row[name] or 0 for name in measures}
+        for row in shown_reasons
     ]
     rows = add_percentages(rows, measures)
-    trials = int(every["trials"].sum())
-    of_time = " and of their GPU time" if len(measures) > 1 else ""
-    infra = "; violet: infrastructure" if any(row["kind"] == "infra" for row in rows) else ""
+    attempts = int(reasons["trials"].sum())
+    time_phrase = " and of their GPU time" if len(measures) > 1 else ""
+    infra_note = "; violet: infrastructure" if any(row["kind"] == "infra" for row in rows) else ""
     return figure(
         draw_share_panels("reason", rows, measures, _COLOURS, study, _NAMES_WIDTH, labelFontWeight="bold"),
         {"reasons": rows},
         study,
-        title=what,
-        subtitle=f"Share of failed attempts{of_time}{infra}",
-        caption=f"n = {plural(trials, 'failed attempt')}",
-        alt_text=f"Bars of the share of failed attempts{of_time}: {describe_shares('reason', rows, measures)}.",
+        title=title,
+        subtitle=f"Share of failed attempts{time_phrase}{infra_note}",
+        caption=f"n = {plural(attempts, 'failed attempt')}",
+        alt_text=f"Bars of the share of failed attempts{time_phrase}: {describe_shares('reason', rows, measures)}.",
     )
 
 
-def _of_most_time(every: pl.DataFrame) -> list[dict]:
-    """The reasons with the most GPU time, or without any the commonest; the others together, in at most MOST_BARS."""
-    kinds = [kind_of(*row) for row in every.select("reason", "domain").iter_rows()]
-    every = every.select(
+def _rank_reasons(reasons: pl.DataFrame) -> list[dict]:
+    """Rank reasons by GPU time, or by attempts without any; merge the last ones beyond MOST_BARS."""
+    kinds = [failure_kind(*row) for row in reasons.select("reason", "domain").iter_rows()]
+    reasons = reasons.select(
         pl.when(reason=NO_RULE).then(pl.lit(NO_REASON)).otherwise("reason").alias("reason"),
         *("trials", *_MEASURES),
         kind=pl.Series(kinds, dtype=pl.String),
     )
-    ranked = every.sort(
+    ranked = reasons.sort(
         pl.col("rtf_x_demand_share").fill_null(0), "trials", "reason", descending=[True, True, False]
     ).to_dicts()
     if len(ranked) <= MOST_BARS:
         return [row | {"reason": capital(row["reason"])} for row in ranked]
-    none = [row for row in ranked if row["kind"] == "none"]
-    known = [row for row in ranked if row["kind"] != "none"]
-    kept, rest = known[: MOST_BARS - 1 - len(none)], known[MOST_BARS - 1 - len(none) :]
-    together = {name: sum(row[name] or 0 for row in rest) for name in ("trials", *_MEASURES)}
-    shown = sorted([*kept, *none], key=ranked.index)
-    other = {"reason": plural(len(rest), "other reason"), "kind": "other"} | together
-    return [row | {"reason": capital(row["reason"])} for row in [*shown, other]]
+    unrecorded = [row for row in ranked if row["kind"] == "none"]
+    recorded = [row for row in ranked if row["kind"] != "none"]
+    shown_recorded, merged = recorded[: MOST_BARS - 1 - len(unrecorded)], recorded[MOST_BARS - 1 - len(unrecorded) :]
+    merged_sums = {name: sum(row[name] or 0 for row in merged) for name in ("trials", *_MEASURES)}
+    shown = sorted([*shown_recorded, *unrecorded], key=ranked.index)
+    merged_row = {"reason": plural(len(merged), "other reason"), "kind": "other"} | merged_sums
+    return [row | {"reason": capital(row["reason"])} for row in [*shown, merged_row]]
 
 
 CHARTS = {"failed_attempts_by_reason": failed_attempts_by_reason}

@@ -1,6 +1,6 @@
-"""The ends of the logs of failed jobs: a JSON object a line, as a person's own script wrote them. Any bytes will do.
+"""Read and search the ends of the logs of failed jobs: a JSON object per line, from a user's script, with any bytes.
 
-Read block by block, searched by the rules, and of those that no rule matches the line that says most.
+They are read block by block and searched by the rules; if no rule matches, the most informative line is kept.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,7 @@ from ttf.analyses.causes.classify_failures.reason_rules import ATTEMPT_COLUMNS, 
 from ttf.raw.raw_files import unpacked
 from ttf.records.jobs import choose_text
 
-# What is wrong with a line, by code.
+# Problems of a line, by code.
 CODES = {
     "not_json": "the line is not a JSON object with job_id and text",
     "too_long": "the line is longer than 16 MiB",
@@ -26,26 +26,26 @@ LONGEST_LINE_BYTES = 16 * 1024 * 1024
 BLOCK_BYTES = 8 * 1024 * 1024
 
 COLUMNS = {"line": pl.Int64, "job_id": pl.String, "task": pl.String, "attempt": pl.Int64, "text": pl.String}
-# Of an unmatched log this much of the end is looked through for the line to show.
+# Length of the end of an unmatched log in which the line to show is searched.
 SHOWN_FROM_CHARACTERS = 4096
 LONGEST_LINE = 200
-_TELLING = r"(?i)error|exception|fail|fatal|abort|killed|cannot|could not|unable|denied|panic|invalid|not found"
+_ERROR_WORDS = r"(?i)error|exception|fail|fatal|abort|killed|cannot|could not|unable|denied|panic|invalid|not found"
 
 
 def read_tails(path: Path, most_characters: int) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    """Yield (tails, wrong lines) block by block: COLUMNS with the last `most_characters` of each text; line and code.
+    """Yield (tails, wrong lines) for each block: COLUMNS with the last `most_characters` of each text; line and code.
 
-    line counts from 1; blank lines are passed over. attempt is null where the line has none. Ids may be numbers. Bytes
-    that are not UTF-8 become U+FFFD. Raises StudyError where the file is empty or its packing is damaged.
+    line counts from 1; blank lines are skipped. attempt is null if the line has none. Ids may be numbers. Bytes that
+    are not UTF-8 become U+FFFD. Raises StudyError if the file is empty or its compression is damaged.
     """
-    for first, lines in _blocks(path):
+    for first, lines in _read_blocks(path):
         texts = [line.decode("utf-8", "replace") for line in lines]
         frame = pl.DataFrame(
             {"line": range(first, first + len(texts)), "raw": texts}, schema_overrides={"line": pl.Int64}
         )
         frame = frame.filter(pl.col("raw").str.contains(r"\S"))
-        # A path into what is no JSON finds nothing.
-        found = frame.select(
+        # A JSON path into a line that is no JSON returns null.
+        rows = frame.select(
             "line",
             *(
                 pl.col("raw").str.json_path_match(f"$.{name}").alias(name)
@@ -53,35 +53,35 @@ def read_tails(path: Path, most_characters: int) -> Iterator[tuple[pl.DataFrame,
             ),
             length=pl.col("raw").str.len_bytes(),
         )
-        number = pl.col("attempt").str.strip_chars().cast(pl.Int64, strict=False)
-        wrong = {
+        attempt = pl.col("attempt").str.strip_chars().cast(pl.Int64, strict=False)
+        problems = {
             "too_long": pl.col("length") > LONGEST_LINE_BYTES,
             "not_json": pl.any_horizontal(pl.col("job_id", "text").is_null()),
-            "not_an_attempt": pl.col("attempt").is_not_null() & ~(number >= 0).fill_null(False),
+            "not_an_attempt": pl.col("attempt").is_not_null() & ~(attempt >= 0).fill_null(False),
         }
-        found = found.with_columns(
-            code=choose_text(wrong), attempt=number, text=pl.col("text").str.tail(most_characters)
+        rows = rows.with_columns(
+            code=choose_text(problems), attempt=attempt, text=pl.col("text").str.tail(most_characters)
         )
-        right = found.filter(pl.col("code").is_null()).select(*COLUMNS)
-        yield right, found.filter(pl.col("code").is_not_null()).select("line", "code")
+        usable = rows.filter(pl.col("code").is_null()).select(*COLUMNS)
+        yield usable, rows.filter(pl.col("code").is_not_null()).select("line", "code")
 
 
-def _blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
-    """The lines of the file in blocks, with the number of the first; of a line too long so much that it shows."""
+def _read_blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
+    """Yield the lines in blocks, with the number of the first; truncate a line just above the longest length."""
     number, rest = 1, b""
-    for chunk in _of_some_size(unpacked(path)):
+    for chunk in _merge_chunks(unpacked(path)):
         *lines, last = (rest + chunk).split(b"\n")
         if lines:
             yield number, lines
             number += len(lines)
-        # What would never fit into memory need not be kept to be refused.
+        # A line that is too long for memory is rejected without keeping all of it.
         rest = last[: LONGEST_LINE_BYTES + 1]
     if rest:
         yield number, [rest]
 
 
-def _of_some_size(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """The same bytes in larger pieces: a block has its fixed costs."""
+def _merge_chunks(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the same bytes in larger pieces, because each block has fixed costs."""
     pieces, size = [], 0
     for chunk in chunks:
         pieces.append(chunk)
@@ -93,40 +93,41 @@ def _of_some_size(chunks: Iterator[bytes]) -> Iterator[bytes]:
         yield b"".join(pieces)
 
 
-def in_tails(
-    tails: Iterable[tuple[pl.DataFrame, pl.DataFrame]], every: pl.DataFrame, taxonomy: dict
+def match_tails(
+    tails: Iterable[tuple[pl.DataFrame, pl.DataFrame]], attempts: pl.DataFrame, taxonomy: dict
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """What the logs say: per text of a failed attempt KEY, rule, shown; what became of the lines (LOG_TAILS).
+    """Match the logs: KEY, rule and shown per text of a failed attempt, and LOG_TAILS.
 
-    tails: what `read_tails` yields; every: of `every_attempt`. rule: the number of the first that matches, else null,
-    and then `shown` the line that says most (see `telling_line`).
+    tails: from `read_tails`; attempts: from `list_attempts`. rule: index of the first rule that matches; if it is null,
+    `shown` is the most informative line (see `informative_line`).
     """
-    attempts = every.select(*KEY, "failed")
-    lasts = every.filter("is_last").select(*KEY[:2], last="attempt")
+    has_failed = attempts.select(*KEY, "failed")
+    last_attempts = attempts.filter("is_last").select(*KEY[:2], last="attempt")
     texts, lines = [], []
-    for tail, wrong in tails:
-        of_tail = tail.join(lasts, on=KEY[:2], how="left", nulls_equal=True, maintain_order="left")
-        of_tail = of_tail.with_columns(pl.coalesce("attempt", "last")).join(
-            attempts, on=KEY, how="left", nulls_equal=True, maintain_order="left"
+    for tail, wrong_lines in tails:
+        rows = tail.join(last_attempts, on=KEY[:2], how="left", nulls_equal=True, maintain_order="left")
+        rows = rows.with_columns(pl.coalesce("attempt", "last")).join(
+            has_failed, on=KEY, how="left", nulls_equal=True, maintain_order="left"
         )
-        unused = {
+        problems = {
             "unknown_job": pl.col("last").is_null(),
             "unknown_attempt": pl.col("failed").is_null(),
             "not_failed": ~pl.col("failed"),
         }
-        of_tail = of_tail.with_columns(code=choose_text(unused))
-        lines += [wrong, of_tail.select("line", "code")]
-        of_tail = of_tail.filter(pl.col("code").is_null())
-        of_tail = of_tail.with_columns(rule=search(of_tail["text"], taxonomy["rules"]))
+        rows = rows.with_columns(code=choose_text(problems))
+        lines += [wrong_lines, rows.select("line", "code")]
+        rows = rows.filter(pl.col("code").is_null())
+        rows = rows.with_columns(rule=search(rows["text"], taxonomy["rules"]))
         shown = pl.when(pl.col("rule").is_null()).then("text")
-        texts.append(of_tail.select(*KEY, "rule", shown=telling_line(of_tail.select(shown).to_series())))
+        texts.append(rows.select(*KEY, "rule", shown=informative_line(rows.select(shown).to_series())))
     schema = {name: ATTEMPT_COLUMNS[name] for name in KEY} | {"rule": pl.Int64, "shown": pl.String}
-    found = pl.concat([pl.DataFrame(schema=schema), *texts])
-    return found, _account(pl.concat([pl.DataFrame(schema={"line": pl.Int64, "code": pl.String}), *lines]).sort("line"))
+    matches = pl.concat([pl.DataFrame(schema=schema), *texts])
+    lines = pl.concat([pl.DataFrame(schema={"line": pl.Int64, "code": pl.String}), *lines])
+    return matches, _count_by_code(lines.sort("line"))
 
 
-def _account(lines: pl.DataFrame) -> pl.DataFrame:
-    """A row per code that occurs, after one for all lines that are not blank: none where there are none."""
+def _count_by_code(lines: pl.DataFrame) -> pl.DataFrame:
+    """Count lines by code, after a first row for all lines that are not blank; no rows if there are no lines."""
     rows = [("lines", "info", lines.height, None, None, "lines that are not blank")] if lines.height else []
     for code, sentence in CODES.items():
         group = lines.filter(pl.col("code") == code)
@@ -137,27 +138,27 @@ def _account(lines: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=LOG_TAILS.schema, orient="row")
 
 
-def telling_line(texts: pl.Series) -> pl.Series:
-    """Of each text the last line with a word such as error in it, else the last line, normalised; null for blank texts.
+def informative_line(texts: pl.Series) -> pl.Series:
+    """Return the last line of each text with a word such as error, else its last line, normalised; null if blank.
 
-    Of the last SHOWN_FROM_CHARACTERS; at most LONGEST_LINE. Normalised: without control characters, # for numbers and
-    for hexadecimal words of eight digits and more: the same complaint is the same line.
+    Only the last SHOWN_FROM_CHARACTERS are searched; the line has at most LONGEST_LINE. Normalised lines have no
+    control characters, and # for numbers and long hexadecimal words, so the same complaint is the same line.
     """
     rows = pl.DataFrame({"row": pl.int_range(len(texts), eager=True), "line": texts}).drop_nulls()
     lines = (
         rows.with_columns(pl.col("line").str.tail(SHOWN_FROM_CHARACTERS).str.split("\n"))
         .explode("line")
-        .with_columns(normalised("line"))
+        .with_columns(normalise("line"))
         .filter(pl.col("line") != "")
     )
-    telling = pl.col("line").filter(pl.col("line").str.contains(_TELLING)).last()
-    shown = lines.group_by("row", maintain_order=True).agg(pl.coalesce(telling, pl.col("line").last()))
-    shown = shown.with_columns(pl.col("line").str.head(LONGEST_LINE))
+    error_line = pl.col("line").filter(pl.col("line").str.contains(_ERROR_WORDS)).last()
+    last_lines = lines.group_by("row", maintain_order=True).agg(pl.coalesce(error_line, pl.col("line").last()))
+    last_lines = last_lines.with_columns(pl.col("line").str.head(LONGEST_LINE))
     return pl.DataFrame({"row": pl.int_range(len(texts), eager=True)}).join(
-        shown, on="row", how="left", maintain_order="left"
+        last_lines, on="row", how="left", maintain_order="left"
     )["line"]
 
 
-def normalised(column: str) -> pl.Expr:
-    plain = pl.col(column).str.replace_all(r"\x1b\[[0-9;]*[A-Za-z]", "").str.replace_all(r"[\p{C}\s]+", " ")
-    return plain.str.replace_all(r"0[xX][0-9a-fA-F]+|\b[0-9a-fA-F]{8,}\b|\d+", "#").str.strip_chars()
+def normalise(column: str) -> pl.Expr:
+    printable = pl.col(column).str.replace_all(r"\x1b\[[0-9;]*[A-Za-z]", "").str.replace_all(r"[\p{C}\s]+", " ")
+    return printable.str.replace_all(r"0[xX][0-9a-fA-F]+|\b[0-9a-fA-F]{8,}\b|\d+", "#").str.strip_chars()

@@ -1,4 +1,4 @@
-"""How many failed attempts have a reason, by what evidence, the reasons and domains that matter, the log lines."""
+"""Numbers of the reasons: attempts with a reason, evidence, leading reasons and domains, log lines."""
 
 import polars as pl
 
@@ -11,7 +11,6 @@ _REASONS = (pl.col("by") == "reason") & pl.col("domain").is_not_null()
 
 
 def _is_leading(column: str) -> pl.Expr:
-    """Whether the row is the one reason with the highest value."""
     is_highest = _REASONS & (pl.col(column) == pl.col(column).filter(_REASONS).max())
     return is_highest & (is_highest.sum() == 1)
 

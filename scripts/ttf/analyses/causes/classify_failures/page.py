@@ -12,7 +12,7 @@ from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
 
 MOST_LINES = 15
-# From here on the part without a reason is something to know.
+# From this share on, attempts without a reason get a callout.
 MANY_UNKNOWN = 0.25
 _EVIDENCE = {
     "event": "a failed health check",
@@ -21,7 +21,7 @@ _EVIDENCE = {
     "exit_code": "the exit code",
     "state": "the state alone",
 }
-_MOST = ("taxonomy.most.rtf_x_demand", "taxonomy.most.trials")
+_LEADING_KEYS = ("taxonomy.most.rtf_x_demand", "taxonomy.most.trials")
 _COUNTS, _TIMES = ("trials", "jobs", "users"), ("rtf_p50_s", "rtf_p90_s")
 _DEMAND, _SHARES = ("gpu_none", "gpu_1", "gpu_2_4", "gpu_gt4"), ("rtf_total_share", "rtf_x_demand_share")
 
@@ -43,33 +43,33 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
 
 def _claim(m: Numbers) -> str:
     if not m["taxonomy.matched"]:
-        one = m["taxonomy.trials"] == 1
+        is_single = m["taxonomy.trials"] == 1
         return (
             "The only failed attempt has no recorded reason"
-            if one
+            if is_single
             else ("None of [taxonomy.trials] failed attempts has a recorded reason")
         )
-    key = next((key for key in _MOST if m.has(f"{key}.reason")), None)
-    if key is None:
+    prefix = next((prefix for prefix in _LEADING_KEYS if m.has(f"{prefix}.reason")), None)
+    if prefix is None:
         return "[taxonomy.matched_share] of failed attempts have a recorded reason"
-    reason = m[f"{key}.reason"]
+    reason = m[f"{prefix}.reason"]
     name = "Time limits" if reason == TIME_LIMIT else of_trace(reason[:1].upper() + reason[1:], 36)
-    if m[f"{key}.trials"] == m["taxonomy.trials"]:
-        every = m["taxonomy.trials"]
-        all_of = "all [taxonomy.trials] failed attempts"
-        return f"{name} ended {'the only failed attempt' if every == 1 else all_of}"
-    claim = f"{name} ended [{key}.trials_share] of failed attempts"
-    if not m.has(f"{key}.rtf_x_demand_share"):
+    if m[f"{prefix}.trials"] == m["taxonomy.trials"]:
+        count = m["taxonomy.trials"]
+        all_text = "all [taxonomy.trials] failed attempts"
+        return f"{name} ended {'the only failed attempt' if count == 1 else all_text}"
+    claim = f"{name} ended [{prefix}.trials_share] of failed attempts"
+    if not m.has(f"{prefix}.rtf_x_demand_share"):
         return claim
-    part, time = m[f"{key}.trials_share"], m[f"{key}.rtf_x_demand_share"]
-    but = "but" if max(part, time) >= 2 * min(part, time) else "and"
-    return f"{claim} {but} [{key}.rtf_x_demand_share] of their GPU time"
+    share, time_share = m[f"{prefix}.trials_share"], m[f"{prefix}.rtf_x_demand_share"]
+    conjunction = "but" if max(share, time_share) >= 2 * min(share, time_share) else "and"
+    return f"{claim} {conjunction} [{prefix}.rtf_x_demand_share] of their GPU time"
 
 
 def _keys(m: Numbers) -> list[Key]:
     trials, kinds = "[taxonomy.trials]", {"limit": "Time limits", "infra": "Infrastructure"}
-    of = f"[taxonomy.matched] of {trials} failed attempts"
-    keys = [Key("Reason recorded", "[taxonomy.matched_share]", of)]
+    count_text = f"[taxonomy.matched] of {trials} failed attempts"
+    keys = [Key("Reason recorded", "[taxonomy.matched_share]", count_text)]
     for kind, label in kinds.items():
         key = f"taxonomy.kind.{kind}"
         if m.value(f"{key}.trials", 0):
@@ -84,10 +84,10 @@ def _keys(m: Numbers) -> list[Key]:
 
 
 def _text(m: Numbers) -> list[str]:
-    told = {by: words_of for by, words_of in _EVIDENCE.items() if m.value(f"taxonomy.by_{by}", 0)}
-    if not told:
+    evidence = {kind: label for kind, label in _EVIDENCE.items() if m.value(f"taxonomy.by_{kind}", 0)}
+    if not evidence:
         return []
-    parts = [f"{words_of} ([taxonomy.by_{by}])" for by, words_of in told.items()]
+    parts = [f"{label} ([taxonomy.by_{kind}])" for kind, label in evidence.items()]
     text = f"Reasons come from {words.listed(parts)}."
     return [text]
 
@@ -105,7 +105,7 @@ def _callout(m: Numbers) -> Callout | None:
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
-    """`reasons` and `demand`: the columns of Philly's Table 7; `domains`: totals; `unmatched`, `tails`: lines."""
+    """Return the reasons, their GPU demand (columns of Philly's Table 7), domains, unmatched lines and log tails."""
     table = trace.table("taxonomy").with_columns(pl.col("domain").fill_null("unmatched"))
     reasons = table.filter(pl.col("by") == "reason")
     domains = table.filter((pl.col("by") == "domain") & pl.lit(reasons.height > 0))

@@ -1,4 +1,4 @@
-"""The fold of the page that compares traces: the tables of rule compare_traces, and what its template needs."""
+"""Part of the page that compares traces: the tables of rule compare_traces, and the context of its template."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,10 +8,10 @@ from ttf.analyses.comparison.compare_traces import ANALYSIS, FAILURE_SHARE, MTTF
 from ttf.analyses.comparison.compare_traces import OUTCOMES as COMPARED_OUTCOMES
 from ttf.analyses.comparison.compare_traces.trace_labels import (
     COMPONENTS,
-    ENDS,
     GPUS,
-    OF_THE_WHOLE,
-    reasons,
+    RUN_ENDS,
+    TRACE_REASONS,
+    list_reasons,
     trace_labels,
 )
 from ttf.display.report_tables import CLUSTERED, MEAN_OF_N, Interval, Mean, Shown
@@ -24,43 +24,43 @@ _MEASURES = {"jobs_share": "Share of GPU jobs", "gpu_hours_share": "Share of the
 
 
 def tables(compared: Trace, traces: Sequence[Trace]) -> dict[str, Shown]:
-    """The tables by name; one in which nothing stands is left out. compared: the products of the room."""
+    """Return the tables by name, without empty ones. compared: the products of the analysis."""
     labels = _labels(traces)
-    named = {
+    labelled = {
         name: compared.table(f"compared_{name}").with_columns(
             trace=pl.col("trace").replace_strict(labels, return_dtype=pl.String)
         )
         for name in ("outcomes", "run_times", "queueing", "failure_share", "mttf")
     }
-    outcomes = _outcomes_side_by_side(named["outcomes"])
-    of_outcomes = {"trace": ("Trace", None), "n": ("n", words.count)}
-    of_outcomes |= {outcome: (outcome, words.share) for outcome in outcomes.columns if outcome in OUTCOMES}
-    run_times, queueing, mttf = (named[name].filter(pl.col("n") > 0) for name in ("run_times", "queueing", "mttf"))
-    run_times = run_times.sort(pl.col("outcome").cast(pl.Enum(ENDS)), maintain_order=True)
-    shares = _by_gpus(named["failure_share"].filter(pl.col("ended") > 0))
-    of_shares = {"trace": None, "ended": None, "failures": None, "failure_share": CLUSTERED}
-    of_mttf = dict.fromkeys(("trace", "unit", "n", "events", "without_end", "exposure_s"))
-    of_mttf["mttf_s"] = Interval(low="ci_low_clustered_s", high="ci_high_clustered_s")
-    of_mttf["failures_per_1000_gpu_days"] = None
+    outcomes = _outcome_columns(labelled["outcomes"])
+    outcome_columns = {"trace": ("Trace", None), "n": ("n", words.count)}
+    outcome_columns |= {outcome: (outcome, words.share) for outcome in outcomes.columns if outcome in OUTCOMES}
+    run_times, queueing, mttf = (labelled[name].filter(pl.col("n") > 0) for name in ("run_times", "queueing", "mttf"))
+    run_times = run_times.sort(pl.col("outcome").cast(pl.Enum(RUN_ENDS)), maintain_order=True)
+    shares = _sort_by_gpus(labelled["failure_share"].filter(pl.col("ended") > 0))
+    share_columns = {"trace": None, "ended": None, "failures": None, "failure_share": CLUSTERED}
+    mttf_columns = dict.fromkeys(("trace", "unit", "n", "events", "without_end", "exposure_s"))
+    mttf_columns["mttf_s"] = Interval(low="ci_low_clustered_s", high="ci_high_clustered_s")
+    mttf_columns["failures_per_1000_gpu_days"] = None
     shown = {
         "traces": _traces(traces, labels, compared),
-        "outcomes": Shown(outcomes, of_outcomes, COMPARED_OUTCOMES, "measure"),
+        "outcomes": Shown(outcomes, outcome_columns, COMPARED_OUTCOMES, "measure"),
         "run_times": Shown(run_times, _times(RUN_TIMES), RUN_TIMES, "outcome"),
-        "queueing": Shown(_by_gpus(queueing), _times(QUEUEING), QUEUEING, "jobs_of"),
-        "failure_share": Shown(shares, of_shares, FAILURE_SHARE, "jobs_of"),
-        "mttf": Shown(_by_gpus(mttf.filter(confidence=0.95)), of_mttf, MTTF, "jobs_of"),
+        "queueing": Shown(_sort_by_gpus(queueing), _times(QUEUEING), QUEUEING, "jobs_of"),
+        "failure_share": Shown(shares, share_columns, FAILURE_SHARE, "jobs_of"),
+        "mttf": Shown(_sort_by_gpus(mttf.filter(confidence=0.95)), mttf_columns, MTTF, "jobs_of"),
     }
     return {name: table for name, table in shown.items() if table.frame.height}
 
 
 def context(compared: Trace, traces: Sequence[Trace]) -> dict:
-    """What the template says beside its tables and charts."""
+    """Return what the template needs besides its tables and charts."""
     labels = _labels(traces)
     components = [trace.about["unit"] for trace in traces if not trace.has_jobs]
-    left_blank = {table.name.removeprefix("compared_"): compared.table(table.name) for table in ANALYSIS.tables[1:]}
+    tables_by_name = {table.name.removeprefix("compared_"): compared.table(table.name) for table in ANALYSIS.tables[1:]}
     return {
-        "at_limit": _at_limit(traces, labels, compared),
-        "blanks": {name: _blanks(table, labels) for name, table in left_blank.items()},
+        "at_limit": _list_timeouts(traces, labels, compared),
+        "blanks": {name: _blanks(table, labels) for name, table in tables_by_name.items()},
         "components_called": words.markdown(", ".join(dict.fromkeys(components))),
     }
 
@@ -70,7 +70,6 @@ def _labels(traces: Sequence[Trace]) -> dict[str, str]:
 
 
 def _traces(traces: Sequence[Trace], labels: Mapping[str, str], compared: Trace) -> Shown:
-    """What is compared of each trace: its unit, and for jobs how many there are and how many requested a GPU."""
     counts = ("jobs", "gpu_jobs", "blank_request", "mttf_lives")
     m = compared.metrics
     rows = [
@@ -83,10 +82,10 @@ def _traces(traces: Sequence[Trace], labels: Mapping[str, str], compared: Trace)
     return Shown(pl.DataFrame(rows, schema=schema), columns, TRACES)
 
 
-def _outcomes_side_by_side(table: pl.DataFrame) -> pl.DataFrame:
-    """A row per measure and trace, a column per outcome that any trace has; n: the jobs behind the share."""
-    known = table.filter(pl.col("jobs") > 0)
-    present = [outcome for outcome in OUTCOMES if (known["outcome"] == outcome).any()]
+def _outcome_columns(table: pl.DataFrame) -> pl.DataFrame:
+    """Return a row per measure and trace, with a column per outcome; n: jobs behind the share."""
+    nonempty = table.filter(pl.col("jobs") > 0)
+    outcomes = [outcome for outcome in OUTCOMES if (nonempty["outcome"] == outcome).any()]
     rows = []
     for measure, heading in _MEASURES.items():
         n = "jobs" if measure == "jobs_share" else "n"
@@ -94,13 +93,12 @@ def _outcomes_side_by_side(table: pl.DataFrame) -> pl.DataFrame:
             if part[measure].count():
                 shares = dict(part.select("outcome", measure).iter_rows())
                 row = {"measure": heading, "trace": trace, "n": part[n].sum()}
-                rows.append(row | {name: shares[name] for name in present})
-    schema = {"measure": pl.String, "trace": pl.String, "n": pl.Int64} | dict.fromkeys(present, pl.Float64)
+                rows.append(row | {name: shares[name] for name in outcomes})
+    schema = {"measure": pl.String, "trace": pl.String, "n": pl.Int64} | dict.fromkeys(outcomes, pl.Float64)
     return pl.DataFrame(rows, schema=schema)
 
 
-def _by_gpus(table: pl.DataFrame) -> pl.DataFrame:
-    """The rows by number of GPUs, components last, with words for it in `jobs_of`."""
+def _sort_by_gpus(table: pl.DataFrame) -> pl.DataFrame:
     jobs_of = pl.col("gpus").replace_strict(GPUS, return_dtype=pl.String)
     if "gives" in table.columns:
         jobs_of = pl.when(gives="lives").then(pl.lit(COMPONENTS)).otherwise(jobs_of)
@@ -109,27 +107,26 @@ def _by_gpus(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _times(contract: Table) -> dict[str, Mean | None]:
-    """The columns of a table of means and quantiles of a time."""
     columns = ("trace", "n", *(column for column in contract.columns if column.endswith("_s")))
     return {column: MEAN_OF_N if column.endswith("_mean_s") else None for column in columns}
 
 
 def _blanks(table: pl.DataFrame, labels: Mapping[str, str]) -> str:
-    """Which traces lack numbers of a table for a reason of the whole trace or of its format, as literal Markdown."""
-    traces: dict[str, list[str]] = {}
-    for trace, reason in reasons(table):
-        if reason.startswith(OF_THE_WHOLE):
-            traces.setdefault(reason, []).append(labels[trace])
-    return words.markdown("; ".join(f"{', '.join(names)}: {reason}" for reason, names in traces.items()))
+    """List the traces that lack numbers for a reason of the whole trace or its format, as literal Markdown."""
+    labels_by_reason: dict[str, list[str]] = {}
+    for trace, reason in list_reasons(table):
+        if reason.startswith(TRACE_REASONS):
+            labels_by_reason.setdefault(reason, []).append(labels[trace])
+    return words.markdown("; ".join(f"{', '.join(names)}: {reason}" for reason, names in labels_by_reason.items()))
 
 
-def _at_limit(traces: Sequence[Trace], labels: Mapping[str, str], compared: Trace) -> str:
-    """In which traces how many failures of GPU jobs came at a time limit, as literal Markdown; empty where none did."""
+def _list_timeouts(traces: Sequence[Trace], labels: Mapping[str, str], compared: Trace) -> str:
+    """List the failures at a time limit by trace, as literal Markdown; empty if there are none."""
     m = compared.metrics
-    counted = {trace.name: m.value(f"of.{trace.name}.timeouts", 0) for trace in traces}
-    said = (
-        f"{labels[name]}: {words.count(number)} of {words.count(m[f'of.{name}.failures'])}"
-        for name, number in counted.items()
-        if number
+    timeouts_by_trace = {trace.name: m.value(f"of.{trace.name}.timeouts", 0) for trace in traces}
+    clauses = (
+        f"{labels[name]}: {words.count(timeouts)} of {words.count(m[f'of.{name}.failures'])}"
+        for name, timeouts in timeouts_by_trace.items()
+        if timeouts
     )
-    return words.markdown("; ".join(said))
+    return words.markdown("; ".join(clauses))

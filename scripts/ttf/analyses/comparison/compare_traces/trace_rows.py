@@ -1,4 +1,4 @@
-"""What charts of several traces are made of: a row for each trace, a panel below the other, one axis."""
+"""Building blocks of charts that compare traces: a row per trace, panels below each other, one axis."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -6,7 +6,7 @@ from functools import partial
 import altair as alt
 import polars as pl
 
-from ttf.analyses.comparison.compare_traces.trace_labels import OF_THE_WHOLE, reasons, trace_labels
+from ttf.analyses.comparison.compare_traces.trace_labels import TRACE_REASONS, list_reasons, trace_labels
 from ttf.display.charts.axes import log_scale, on_log_time, time_axis, time_domain
 from ttf.display.charts.encodings import picked, side_notes, tips
 from ttf.display.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
@@ -16,107 +16,105 @@ from ttf.engine.words import capital, listed, plural
 MOST_TRACES = 8
 LABEL_WIDTH = 230
 PANEL_WIDTH = 330
-# base chart of a panel's rows, whether it is the last panel -> its marks
+_PERCENTS = ("05", "25", "50", "75", "95")
+# (base chart of a panel, whether it is the last panel) -> marks
 Layers = Callable[[alt.Chart, bool], alt.LayerChart]
 
 
 class Traces:
-    """The traces of a table that have something to draw, at most MOST_TRACES, with their labels.
+    """At most MOST_TRACES traces of a table that have something to draw, with their labels.
 
-    known: which rows have. rows: those of these traces. synthetic: whether a trace is made up.
+    has_data: condition for such rows; rows: all rows of these traces; synthetic: by trace.
     """
 
-    def __init__(self, table: pl.DataFrame, study: Study, known: pl.Expr) -> None:
+    def __init__(self, table: pl.DataFrame, study: Study, has_data: pl.Expr) -> None:
         self.table, self._study = table, study
         self.synthetic = dict(table.select("trace", "synthetic").iter_rows())
         self.names = trace_labels(self.synthetic.items())
-        traces = list(dict.fromkeys(table.filter(known)["trace"]))
+        traces = list(dict.fromkeys(table.filter(has_data)["trace"]))
         self.shown = traces[:MOST_TRACES]
-        self._left_out = len(traces) - len(self.shown)
+        self._n_omitted = len(traces) - len(self.shown)
         self.rows = [row for row in table.iter_rows(named=True) if row["trace"] in self.shown]
 
     def labels(self) -> list[str]:
         return [self.names[trace] for trace in self.shown]
 
-    def nothing(self, what: str, lacking: str) -> Figure:
-        return nothing_to_draw(what, f"no trace of the study has {lacking if self.table.height else 'jobs'}")
+    def empty_figure(self, title: str, missing: str) -> Figure:
+        return nothing_to_draw(title, f"no trace of the study has {missing if self.table.height else 'jobs'}")
 
     def figure(
         self, chart: alt.TopLevelMixin, datasets: Mapping, title: str, subtitle: str, caption: str, alt_text: str
     ) -> Figure:
-        """`figure` with what every comparison says: which traces are not drawn and why."""
-        caption += self._not_drawn()
+        caption += self._omission_note()
         return figure(chart, datasets, self._study, title=title, subtitle=subtitle, caption=caption, alt_text=alt_text)
 
-    def _not_drawn(self) -> str:
-        """What is not drawn, and why: blanks of whole traces and of outcomes that a format does not have."""
+    def _omission_note(self) -> str:
+        """Return which traces are not drawn and why, including outcomes that a format does not have."""
         text = ""
-        absent: dict[str, list[str]] = {}
-        for trace, reason in reasons(self.table):
-            if trace not in self.shown or reason.startswith(OF_THE_WHOLE):
-                absent.setdefault(reason, []).append(self.names[trace])
-        for reason, names in absent.items():
-            # One clause for all the traces with the same reason, as many as can be read.
+        traces_by_reason: dict[str, list[str]] = {}
+        for trace, reason in list_reasons(self.table):
+            if trace not in self.shown or reason.startswith(TRACE_REASONS):
+                traces_by_reason.setdefault(reason, []).append(self.names[trace])
+        for reason, names in traces_by_reason.items():
+            # One clause for all traces with the same reason; a long list is cut.
             if len(names) > MOST_TRACES:
                 names = [*names[: MOST_TRACES - 1], f"{len(names) - MOST_TRACES + 1} more"]
             text += f" {listed(names)}: {reason}."
-        if self._left_out:
+        if self._n_omitted:
             text += (
-                f" The first {MOST_TRACES} traces of the study; {plural(self._left_out, 'other')} in the table only."
+                f" The first {MOST_TRACES} traces of the study; {plural(self._n_omitted, 'other')} in the table only."
             )
         return text
 
 
 def quantiles(row: dict, prefix: str, name: str, panel: str) -> dict:
-    """A row of a distribution; without a known time only its note."""
-    one = {"panel": panel, "trace": name, "note": f"n = {row['n']:,}" if row["n"] else "no time known"}
-    times = {"q05": "p05", "q25": "p25", "q50": "median", "q75": "p75", "q95": "p95"} if row["n"] else {}
-    for short, long in times.items():
-        one[f"{short}_s"] = row[f"{prefix}_{long}_s"]
-        one[short] = on_log_time(one[f"{short}_s"])
-    return one | picked(row, "synthetic", "n")
+    """Return the chart row of a distribution; only a note if no time is known."""
+    chart_row = {"panel": panel, "trace": name, "note": f"n = {row['n']:,}" if row["n"] else "no time known"}
+    columns = {"q05": "p05", "q25": "p25", "q50": "median", "q75": "p75", "q95": "p95"} if row["n"] else {}
+    for key, column in columns.items():
+        chart_row[f"{key}_s"] = row[f"{prefix}_{column}_s"]
+        chart_row[key] = on_log_time(chart_row[f"{key}_s"])
+    return chart_row | picked(row, "synthetic", "n")
 
 
 def ranges(
-    rows: list[dict], panels: list[str], drawn: Traces, colour: alt.SchemaBase, what: str
+    rows: list[dict], panels: list[str], traces: Traces, colour: alt.SchemaBase, quantity: str
 ) -> tuple[alt.VConcatChart, dict[str, list[Mapping]]]:
-    """Panels of medians, middle halves and middle nine tenths on a logarithmic time axis."""
-    ends = [row[name] for row in rows for name in ("q05", "q95") if name in row]
-    scale = log_scale(time_domain(ends, 1.2))
+    """Draw medians, middle halves and middle nine tenths on a logarithmic time axis."""
+    bounds = [row[name] for row in rows for name in ("q05", "q95") if name in row]
+    scale = log_scale(time_domain(bounds, 1.2))
     tooltip = [*tips("trace", panel="jobs"), *tips("n", form=",")]
-    tooltip += tips(form=",", **{f"q{q}_s": f"{what}, {int(q)}% at most (s)" for q in ("05", "25", "50", "75", "95")})
+    tooltip += tips(form=",", **{f"q{q}_s": f"{quantity}, {int(q)}% at most (s)" for q in _PERCENTS})
 
-    def layers(base: alt.Chart, last: bool) -> alt.LayerChart:
-        axis = time_axis(f"{capital(what)} (logarithmic)" if last else None, labels=last, ticks=last)
-        known = base.transform_filter("isValid(datum.q50)").encode(color=colour, tooltip=tooltip)
-        at = partial(alt.X, scale=scale, axis=axis)
+    def layers(base: alt.Chart, is_last: bool) -> alt.LayerChart:
+        axis = time_axis(f"{capital(quantity)} (logarithmic)" if is_last else None, labels=is_last, ticks=is_last)
+        marks = base.transform_filter("isValid(datum.q50)").encode(color=colour, tooltip=tooltip)
+        x_axis = partial(alt.X, scale=scale, axis=axis)
         return (
-            known.mark_rule(strokeWidth=1.5).encode(x=at("q05:Q"), x2="q95:Q")
-            + known.mark_rule(strokeWidth=5, opacity=0.5).encode(x=at("q25:Q"), x2="q75:Q")
-            + known.mark_point(filled=True, size=55, opacity=1).encode(x=at("q50:Q"))
+            marks.mark_rule(strokeWidth=1.5).encode(x=x_axis("q05:Q"), x2="q95:Q")
+            + marks.mark_rule(strokeWidth=5, opacity=0.5).encode(x=x_axis("q25:Q"), x2="q75:Q")
+            + marks.mark_point(filled=True, size=55, opacity=1).encode(x=x_axis("q50:Q"))
             + notes(base)
         )
 
-    return panels_of(rows, panels, drawn.labels(), layers)
+    return draw_panels(rows, panels, traces.labels(), layers)
 
 
-def one_colour(colour: str) -> alt.SchemaBase:
-    """One colour for all traces, grey for made-up ones."""
+def trace_colour(colour: str) -> alt.SchemaBase:
     return alt.condition("datum.synthetic", alt.value(FAINT), alt.value(colour))
 
 
 def notes(base: alt.Chart) -> alt.Chart:
-    """What stands behind each row, at the right of the panel."""
     return side_notes(base, PANEL_WIDTH + 8)
 
 
-def panels_of(
+def draw_panels(
     rows: Sequence[Mapping], panels: Sequence[str], order: list[str], layers: Layers
 ) -> tuple[alt.VConcatChart, dict[str, list[Mapping]]]:
-    """A panel below the other, each with its own traces only, and their rows by dataset.
+    """Draw panels below each other, each with its own traces only; return the chart and the rows by dataset.
 
-    layers(base, last) draws on the rows of one panel; the panels share one axis, below the last. They are no facets:
-    Vega-Lite can not be sure of the size of facets with rows of their own, and says so in the reader's console.
+    layers(base, is_last) draws the rows of one panel; all panels share the axis below the last. They are not facets,
+    because Vega-Lite cannot size facets with rows of their own, and warns in the reader's console.
     """
     charts, datasets = [], {}
     for number, panel in enumerate(panels):
@@ -124,8 +122,8 @@ def panels_of(
         datasets[name] = [row for row in rows if row["panel"] == panel]
         axis = alt.Axis(labelLimit=LABEL_WIDTH, labelOverlap=False, ticks=False)
         base = chart_of(name).encode(y=alt.Y("trace:N", title=None, sort=order, axis=axis))
-        drawn = layers(base, panel == panels[-1])
+        panel_chart = layers(base, panel == panels[-1])
         heading = alt.TitleParams(panel, fontSize=12, anchor="start", frame="group", offset=5)
-        charts.append(drawn.properties(width=PANEL_WIDTH, height=alt.Step(18), title=heading))
-    # Flush, so that the panels stand exactly below each other however long the names are; their titles need the space.
+        charts.append(panel_chart.properties(width=PANEL_WIDTH, height=alt.Step(18), title=heading))
+    # Flush, so that the panels are aligned whatever the length of the names; the spacing is for their titles.
     return alt.vconcat(*charts, bounds="flush", spacing=32), datasets

@@ -1,14 +1,14 @@
-"""The charts of factors associated with run time and failure."""
+"""Charts of factors associated with run time and failure."""
 
 import altair as alt
 import polars as pl
 
 from ttf.analyses.factors.correlate.run_time_charts import (
     COLOURS,
-    FEW,
-    SETS,
+    IS_SMALL,
+    SHOWN_SETS,
     factors_of_run_time,
-    few_in_a_mean,
+    hollow_note,
     runtime_by_measured_use,
 )
 from ttf.display.charts.axes import log_time, on_log_time, percent_axis
@@ -23,55 +23,55 @@ from ttf.records.inputs import Inputs
 MOST_TYPES = 20
 
 
-def runtime_by_gpu_type(given: Inputs, study: Study) -> Figure:
-    what = "Run time by GPU type"
-    known = given["runtime_by_group"].filter(
-        pl.col("cutoff_s").is_null(), pl.col("outcome_set").is_in(SETS), feature="gpu_type"
+def runtime_by_gpu_type(inputs: Inputs, study: Study) -> Figure:
+    title = "Run time by GPU type"
+    groups = inputs["runtime_by_group"].filter(
+        pl.col("cutoff_s").is_null(), pl.col("outcome_set").is_in(SHOWN_SETS), feature="gpu_type"
     )
-    if not known.height:
-        return nothing_to_draw(what, f"no {study.unit} that succeeded or failed has a GPU type and a run time")
-    jobs = known.group_by("value", maintain_order=True).agg(pl.col("jobs").sum())
+    if not groups.height:
+        return nothing_to_draw(title, f"no {study.unit} that succeeded or failed has a GPU type and a run time")
+    jobs = groups.group_by("value", maintain_order=True).agg(pl.col("jobs").sum())
     if jobs.height == 1:
-        return nothing_to_draw(what, "there is one GPU type only")
-    kept = jobs.sort("jobs", descending=True, maintain_order=True).head(MOST_TYPES)["value"]
-    drawn = known.filter(pl.col("value").is_in(kept.implode()))
-    names = labels(sorted(drawn["value"].unique()))
+        return nothing_to_draw(title, "there is one GPU type only")
+    largest = jobs.sort("jobs", descending=True, maintain_order=True).head(MOST_TYPES)["value"]
+    shown_groups = groups.filter(pl.col("value").is_in(largest.implode()))
+    names = labels(sorted(shown_groups["value"].unique()))
     rows = [
         {"type": names[row["value"]], "statistic": statistic, "x": on_log_time(row[f"runtime_{statistic}_s"])}
         | {"note": f"n = {row['jobs']:,}" if statistic == "mean" else None}
         | picked(row, "jobs", outcome="outcome_set", seconds=f"runtime_{statistic}_s")
-        for row in drawn.iter_rows(named=True)
+        for row in shown_groups.iter_rows(named=True)
         for statistic in ("mean", "median")
     ]
     base = chart_of("types").encode(
         x=log_time([row["x"] for row in rows], "Run time (logarithmic)", 1.3),
         y=alt.Y("type:N", title="GPU type", sort=list(names.values())),
-        yOffset=alt.YOffset("outcome:N", sort=list(SETS)),
+        yOffset=alt.YOffset("outcome:N", sort=list(SHOWN_SETS)),
         color=alt.Color("outcome:N", scale=COLOURS, legend=alt.Legend(title="outcome", orient="bottom")),
     )
     shapes = alt.Scale(domain=["mean", "median"], range=["circle", "diamond"])
     tooltip = [*tips(type="GPU type"), *tips("outcome", "statistic"), *tips(form=",.1f", seconds="run time (s)")]
-    pointed = base.encode(
+    points = base.encode(
         shape=alt.Shape("statistic:N", scale=shapes, legend=alt.Legend(title="run time", orient="bottom")),
         tooltip=[*tooltip, *tips(form=",", jobs=study.units)],
     )
-    # Two layers, as the legends of a fill and of a stroke by one field would contradict each other.
+    # Two layers, because a fill and a stroke by the same field would have contradictory legends.
     marks = [
-        pointed.transform_filter(which).mark_point(size=70, filled=filled, strokeWidth=2, opacity=1)
-        for filled, which in ((True, {"not": FEW.to_dict()}), (False, FEW))
+        points.transform_filter(condition).mark_point(size=70, filled=filled, strokeWidth=2, opacity=1)
+        for filled, condition in ((True, {"not": IS_SMALL.to_dict()}), (False, IS_SMALL))
     ]
     spans = base.mark_line(strokeWidth=1).encode(detail=["type:N", "outcome:N"])
     notes = base.transform_filter("isValid(datum.note)").mark_text(align="left", fontSize=10, baseline="middle")
     notes = notes.encode(x=alt.value(488), text="note:N", color=alt.value(FAINT))
     chart = alt.layer(spans, *marks, notes).properties(width=480, height=alt.Step(20 if len(names) > 1 else 34))
-    caption = f"n = {plural(drawn['jobs'].sum(), study.unit)}{few_in_a_mean(rows, study)}"
-    if left_out := jobs.height - len(names):
-        caption += f"; {plural(left_out, 'rarer type')} left out"
+    caption = f"n = {plural(shown_groups['jobs'].sum(), study.unit)}{hollow_note(rows, study)}"
+    if n_omitted := jobs.height - len(names):
+        caption += f"; {plural(n_omitted, 'rarer type')} left out"
     return figure(
         chart,
         {"types": rows},
         study,
-        title=what,
+        title=title,
         subtitle=f"Mean (circle) and median (diamond) of {study.units} by outcome",
         caption=caption,
         alt_text=f"Points on a logarithmic time axis, two rows for each of {plural(len(names), 'GPU type')}.",
@@ -83,58 +83,58 @@ COLUMNS = 3
 _NUMERIC_ORDER = pl.col("value").cast(pl.Float64, strict=False)
 
 
-def failure_share(given: Inputs, study: Study) -> Figure:
-    """Failure share with its interval by feature value; a panel per feature."""
-    what, outcomes = "Failure share by feature", given["outcomes"]
-    ended = given["failure_share"].filter(pl.col("ended") > 0)
-    by_outcome = dict(outcomes.select("outcome", "jobs").iter_rows())
-    failures, successes = by_outcome.get("failure", 0), by_outcome.get("success", 0)
+def failure_share(inputs: Inputs, study: Study) -> Figure:
+    """Draw the failure share with its interval by feature value, a panel per feature."""
+    title, outcomes = "Failure share by feature", inputs["outcomes"]
+    ended = inputs["failure_share"].filter(pl.col("ended") > 0)
+    jobs_by_outcome = dict(outcomes.select("outcome", "jobs").iter_rows())
+    failures, successes = jobs_by_outcome.get("failure", 0), jobs_by_outcome.get("success", 0)
     if not failures + successes:
-        return nothing_to_draw(what, f"no {study.unit} ended in success or failure")
+        return nothing_to_draw(title, f"no {study.unit} ended in success or failure")
     parts = {feature: part for (feature,), part in ended.group_by("feature", maintain_order=True) if part.height > 1}
-    features = [_Panel(feature, part) for feature, part in parts.items()]
-    if not features:
-        return nothing_to_draw(what, f"no feature has two values among the {study.units} that ended")
+    panels = [_Panel(feature, part) for feature, part in parts.items()]
+    if not panels:
+        return nothing_to_draw(title, f"no feature has two values among the {study.units} that ended")
     overall = failures / (failures + successes)
-    chart = alt.concat(*(panel.chart(study) for panel in features), columns=COLUMNS, spacing={"row": 18, "column": 12})
+    chart = alt.concat(*(panel.chart(study) for panel in panels), columns=COLUMNS, spacing={"row": 18, "column": 12})
     chart = chart.resolve_scale(x="shared", y="independent")
-    drawn = pl.concat(panel.kept for panel in features)
-    caption = f"n = {plural(failures + successes, study.unit)}, {plural(failures, 'failure')}. {by_what(drawn)}"
-    if limited := outcomes.filter(outcome="failure")["at_time_limit"].sum():
-        caption += f" {limited:,} of the failures ended at their time limit."
-    if cut := [FEATURE_NAMES[feature] for feature, part in parts.items() if part.height > MOST_VALUES]:
-        caption += f" Of {listed(cut)} the {MOST_VALUES} commonest values."
+    shown_values = pl.concat(panel.values for panel in panels)
+    caption = f"n = {plural(failures + successes, study.unit)}, {plural(failures, 'failure')}. {by_what(shown_values)}"
+    if timeouts := outcomes.filter(outcome="failure")["at_time_limit"].sum():
+        caption += f" {timeouts:,} of the failures ended at their time limit."
+    if truncated := [FEATURE_NAMES[feature] for feature, part in parts.items() if part.height > MOST_VALUES]:
+        caption += f" Of {listed(truncated)} the {MOST_VALUES} commonest values."
     return figure(
         chart,
-        {panel.feature: panel.rows for panel in features} | {"all": [{"share": overall}]},
+        {panel.feature: panel.rows for panel in panels} | {"all": [{"share": overall}]},
         study,
-        title=what,
+        title=title,
         subtitle=f"Of ended {study.units}, with 95% CI not adjusted for the number of values; dashed line: all",
         caption=caption,
-        alt_text=f"The failure share of each value of {listed([FEATURE_NAMES[p.feature] for p in features])}.",
+        alt_text=f"The failure share of each value of {listed([FEATURE_NAMES[panel.feature] for panel in panels])}.",
     )
 
 
 class _Panel:
-    """The commonest values of one feature, in order."""
+    """A panel with the commonest values of one feature, in order."""
 
-    def __init__(self, feature: str, part: pl.DataFrame) -> None:
+    def __init__(self, feature: str, values: pl.DataFrame) -> None:
         self.feature = feature
-        kept = part.sort("jobs", descending=True, maintain_order=True).head(MOST_VALUES)
-        # Numbers as numbers; text (all null as numbers) by itself.
-        kept = shown(kept).sort("value" if feature == "gpu_type" else _NUMERIC_ORDER)
-        values = kept["value"]
+        shown_values = values.sort("jobs", descending=True, maintain_order=True).head(MOST_VALUES)
+        # Numbers sort as numbers; texts are all null as numbers.
+        shown_values = shown(shown_values).sort("value" if feature == "gpu_type" else _NUMERIC_ORDER)
+        texts = shown_values["value"]
         if feature != "gpu_type":
-            values = values.map_elements(lambda text: f"{float(text):,.4g}", pl.String)
-        if values.n_unique() < values.len():
-            values = kept["value"]
-        named = labels(values)
+            texts = texts.map_elements(lambda text: f"{float(text):,.4g}", pl.String)
+        if texts.n_unique() < texts.len():
+            texts = shown_values["value"]
+        labels_by_text = labels(texts)
         self.rows = [
-            {"value": named[text]}
+            {"value": labels_by_text[text]}
             | picked(row, "ended", "failures", "low", "high", "independent", share="failure_share")
-            for text, row in zip(values, kept.iter_rows(named=True), strict=True)
+            for text, row in zip(texts, shown_values.iter_rows(named=True), strict=True)
         ]
-        self.kept = kept
+        self.values = shown_values
 
     def chart(self, study: Study) -> alt.LayerChart:
         axis = alt.Axis(labelLimit=70, labelFontSize=10, labelOverlap=False)

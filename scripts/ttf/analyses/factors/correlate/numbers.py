@@ -1,7 +1,7 @@
-"""The numbers of failure shares, of run times by GPU type and of correlations.
+"""Numbers of failure shares, of run times by GPU type and of correlations.
 
-Of each feature the values with the highest and the lowest failure share, of GPU types the longest and the shortest mean
-run time, where FEWEST_ENDED jobs or more ended; of correlations those over group means and over jobs.
+They cover the values of each feature with the highest and the lowest failure share, the GPU types with the longest and
+the shortest mean run time (both with FEWEST_ENDED ended jobs or more), and correlations over group means and jobs.
 """
 
 import polars as pl

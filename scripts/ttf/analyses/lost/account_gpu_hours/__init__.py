@@ -3,10 +3,10 @@
 from ttf.analyses.declaration import Analysis
 from ttf.engine.contract import REASON, count, name, number, share, table, words
 
-# What becomes of a GPU hour, in the order of the account: used by attempts, then used by none.
+# Categories of GPU hours, in the order of the account: first those used by attempts, then unused ones.
 PRODUCTIVE, FAILED, FAILED_UNRECORDED, TIME_LIMIT = "productive", "failed", "failed_unrecorded", "time_limit"
 INFRA_KEPT, INFRA_LOST, CANCELLED, PREEMPTED = "infra_kept", "infra_lost", "cancelled", "preempted"
-RESTART, RUNNING, UNKNOWN, ABOVE = "restart", "running", "unknown", "above_capacity"
+RESTART, RUNNING, UNKNOWN, ABOVE_CAPACITY = "restart", "running", "unknown", "above_capacity"
 DOWN, MAINTENANCE, NOT_WATCHED = "down", "maintenance", "not_watched"
 FREE_WAITED, FREE = "free_waited", "free"
 IDLE_WAITED, IDLE, NOT_IN_USE = "down_or_free_waited", "down_or_free", "not_in_use"
@@ -18,26 +18,26 @@ UNUSED = (DOWN, MAINTENANCE, NOT_WATCHED, FREE_WAITED, FREE, IDLE_WAITED, IDLE, 
 
 LEDGER = table(
     "ledger",
-    "A category of GPU hours. The rows of a scope add up to its GPUs times its time, or to the time used.",
+    "A category of GPU hours. The rows of a scope add up to its capacity, or to the time used.",
     scope_by=words("By", "all, account, partition or month; accounts and partitions hold used time only."),
-    scope=name("Scope", "The account, the partition or the month; all.", blank="the trace names none", by="scope_by"),
-    category=words("Category", "What became of the GPU hours."),
-    attempts=count("Attempts", "Attempts with time in the category.", blank="the time is not that of attempts"),
-    gpu_hours=number("GPU-hours", "Below 0: used above what is there, and taken off.", unit="GPU-hours"),
-    share=share("Share", "Of all GPU hours of the scope.", blank=REASON),
-    cost=number("Cost", "At the price of a GPU hour, in use or not.", blank=REASON, unit="currency"),
-    currency=words("Currency", "Of the cost.", blank="none is set"),
-    kwh=number("kWh", "At the power of a GPU in use, or idle.", blank=REASON, unit="kWh"),
-    co2_kg=number("CO2, kg", "At the emissions of a kWh.", blank=REASON, unit="kg"),
-    note=words("Note", "What is assumed, or cannot be told apart.", blank="nothing is to be known"),
+    scope=name("Scope", "Name of the account, partition or month; all.", blank="the trace names none", by="scope_by"),
+    category=words("Category", "How the GPU hours were spent, or why they were not."),
+    attempts=count("Attempts", "Attempts with time in the category.", blank="no attempt used this time"),
+    gpu_hours=number("GPU-hours", "Below 0: recorded use above capacity, subtracted.", unit="GPU-hours"),
+    share=share("Share", "Share of all GPU hours of the scope.", blank=REASON),
+    cost=number("Cost", "Price of a GPU hour, used or not, times the hours.", blank=REASON, unit="currency"),
+    currency=words("Currency", "Currency of the cost.", blank="none is set"),
+    kwh=number("kWh", "Electricity, by the power of a GPU in use or idle.", blank=REASON, unit="kWh"),
+    co2_kg=number("CO2, kg", "Emissions of a kWh times the kWh.", blank=REASON, unit="kg"),
+    note=words("Note", "An assumption, or what the trace cannot distinguish.", blank="there is none"),
 )
 _HOURS = "GPU-hours"
 LEDGER_SUMMARY = table(
     "ledger_summary",
-    "What the rows of all jobs in ledger.csv add up to.",
-    used_gpu_hours=number("Used", "By attempts.", blank="no GPU time was used", unit=_HOURS),
-    above_gpu_hours=number("Above", "Used above what is there.", blank="nothing was", unit=_HOURS),
-    capacity_gpu_hours=number("Capacity", "Used or not.", blank="what was not used is not known", unit=_HOURS),
+    "Totals of ledger.csv over all jobs.",
+    used_gpu_hours=number("Used", "GPU hours used by attempts.", blank="no GPU time was used", unit=_HOURS),
+    above_gpu_hours=number("Above", "Recorded use above capacity.", blank="there was none", unit=_HOURS),
+    capacity_gpu_hours=number("Capacity", "GPU hours used or not.", blank="unused ones are not known", unit=_HOURS),
 )
 
 ANALYSIS = Analysis(

@@ -1,4 +1,4 @@
-"""The categories of the ledger in words."""
+"""Labels of the categories of GPU hours."""
 
 from ttf.analyses.lost import account_gpu_hours as category
 
@@ -14,7 +14,7 @@ LABELS = {
     category.RESTART: "Restart of retries",
     category.RUNNING: "Running at the end",
     category.UNKNOWN: "Ended, result not recorded",
-    category.ABOVE: "Used above capacity, taken off",
+    category.ABOVE_CAPACITY: "Used above capacity, taken off",
     category.DOWN: "Down for repair",
     category.MAINTENANCE: "Planned maintenance",
     category.NOT_WATCHED: "Not in service",

@@ -1,4 +1,4 @@
-"""The account of all GPU hours, from the whole to its parts."""
+"""Chart of all GPU hours by category, each bar starting where the one above ends."""
 
 import altair as alt
 import polars as pl
@@ -15,32 +15,32 @@ from ttf.engine.words import gpu_hours, listed
 from ttf.records.inputs import Inputs
 
 _KINDS = {"productive": SUCCESS, "failed": FAILURE, "infrastructure": INFRA, "other use": THIRD, "not used": CANCELLED}
-_KIND_OF = {
+_KIND_BY_CATEGORY = {
     category.PRODUCTIVE: "productive",
     **dict.fromkeys((category.FAILED, category.FAILED_UNRECORDED, category.TIME_LIMIT), "failed"),
     **dict.fromkeys((category.INFRA_KEPT, category.INFRA_LOST, category.DOWN), "infrastructure"),
 }
 
 
-def gpu_hours_account(given: Inputs, study: Study) -> Figure:
-    """Each category of GPU hours as a step from 0 to all of them."""
-    what = "Where the GPU hours went"
-    every = given["ledger"].filter(scope_by="all")
-    known = every.filter(pl.col("gpu_hours") > 0)
-    if not known.height:
-        return nothing_to_draw(what, "no GPU time is known")
-    total, above = every["gpu_hours"].sum(), every["gpu_hours"].clip(upper_bound=0).sum()
-    rows, at = [], 0.0
-    for row in known.iter_rows(named=True):
-        of, share = row["category"], row["share"]
-        kind = _KIND_OF.get(of, "not used" if of in UNUSED else "other use")
-        rows.append({"category": LABELS[of], "kind": kind, "from": at, "to": at + share, "label": words.share(share)})
-        rows[-1] |= {"hours": row["gpu_hours"], "key": f"ledger.{of}.share"}
-        at += share
-    is_all = known["category"].is_in(UNUSED).any()
-    whole = "all GPU hours of the window" if is_all else "the GPU hours used: how many GPUs there are is not known"
+def gpu_hours_account(inputs: Inputs, study: Study) -> Figure:
+    """Draw each category of GPU hours as a step from 0 to all of them."""
+    title = "Where the GPU hours went"
+    ledger = inputs["ledger"].filter(scope_by="all")
+    positive_rows = ledger.filter(pl.col("gpu_hours") > 0)
+    if not positive_rows.height:
+        return nothing_to_draw(title, "no GPU time is known")
+    total, above = ledger["gpu_hours"].sum(), ledger["gpu_hours"].clip(upper_bound=0).sum()
+    rows, start = [], 0.0
+    for row in positive_rows.iter_rows(named=True):
+        name, share = row["category"], row["share"]
+        kind = _KIND_BY_CATEGORY.get(name, "not used" if name in UNUSED else "other use")
+        rows.append({"category": LABELS[name], "kind": kind, "from": start, "to": start + share})
+        rows[-1] |= {"label": words.share(share), "hours": row["gpu_hours"], "key": f"ledger.{name}.share"}
+        start += share
+    is_full = positive_rows["category"].is_in(UNUSED).any()
+    whole = "all GPU hours of the window" if is_full else "the GPU hours used: how many GPUs there are is not known"
     present = {kind: colour for kind, colour in _KINDS.items() if any(row["kind"] == kind for row in rows)}
-    scale = alt.Scale(domain=[0, max(1, at) * 1.12])
+    scale = alt.Scale(domain=[0, max(1, start) * 1.12])
     y = alt.Y("category:N", sort=None, title=None, axis=alt.Axis(labelLimit=260, domain=False, ticks=False))
     base = chart_of("parts")
     bars = base.mark_bar(height=15).encode(
@@ -52,15 +52,15 @@ def gpu_hours_account(given: Inputs, study: Study) -> Figure:
     )
     texts = base.mark_text(align="left", dx=5, fontSize=12, color=INK).encode(x="to:Q", y=y, text="label:N")
     beyond = f". The bars reach beyond 100%: {gpu_hours(-above)} are used above capacity" if above else ""
-    spoken = listed([f"{row['category']}: {row['label']}" for row in rows])
+    alt_rows = listed([f"{row['category']}: {row['label']}" for row in rows])
     return figure(
         fitted(bars + texts, study, 22 * len(rows) + 70),
         {"parts": rows},
         study,
-        title=what,
+        title=title,
         subtitle=f"Each category as a share of {whole}",
         caption=f"n = {gpu_hours(total)}{beyond}",
-        alt_text=f"Bars, each beginning where the one above ends; {spoken}.",
+        alt_text=f"Bars, each beginning where the one above ends; {alt_rows}.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Sums of GPU time -> the rows of the ledger, with what they cost and what is to be known of them."""
+"""Rows of the ledger, with cost and notes, from sums of GPU time."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -12,45 +12,45 @@ from ttf.records.infra import PROXY
 from ttf.records.runs import GPU_HOUR
 from ttf.stats.shares import part_of
 
-OTHER = "other"
-# In the order of the account; the last of what is used takes off what is not there.
-ORDER = (*USED, category.ABOVE, *UNUSED)
-# Of a scope that has none of it, rows of these are not shown even in the account of all.
-_SELDOM = (category.ABOVE, category.NOT_WATCHED)
+OTHER_OWNERS = "other"
+# ABOVE_CAPACITY follows the used categories and subtracts what exceeds capacity.
+CATEGORY_ORDER = (*USED, category.ABOVE_CAPACITY, *UNUSED)
+# Rows of these categories are left out where they are 0, even in the scope `all`.
+_SHOWN_IF_PRESENT = (category.ABOVE_CAPACITY, category.NOT_WATCHED)
 NO_CAPACITY = "the number of GPUs, or what most of the time they did, is not known: the account holds used time only"
 NO_TIME = "no GPU time"
 
 
-def named(unused: Mapping[str, list[int]], has_outages: bool, has_waits: bool) -> dict[str, list[int]]:
-    """The categories by what the trace tells apart: without outages what is not in use may be down.
+def name_unused(unused: Mapping[str, list[int]], has_outages: bool, has_waits: bool) -> dict[str, list[int]]:
+    """Rename and drop unused categories by what the trace distinguishes.
 
-    unused: of `account_of`, by month.
+    Without outages, GPUs that are not in use may be down. `unused`: milli-GPU seconds by category and month.
     """
     renamed = {} if has_outages else {category.FREE: category.IDLE, category.FREE_WAITED: category.IDLE_WAITED}
-    left_out = set() if has_outages else {category.DOWN, category.MAINTENANCE, category.NOT_WATCHED}
+    unknown = set() if has_outages else {category.DOWN, category.MAINTENANCE, category.NOT_WATCHED}
     if not has_waits:
         renamed = {category.FREE: category.NOT_IN_USE}
-        left_out |= {category.FREE_WAITED}
-    return {renamed.get(name, name): values for name, values in unused.items() if name not in left_out}
+        unknown |= {category.FREE_WAITED}
+    return {renamed.get(name, name): values for name, values in unused.items() if name not in unknown}
 
 
-def notes_of(checkpoint_interval_s: int, restart_s: int, has_attempts: bool, unsized: int) -> dict[str, str]:
-    """Category -> what is assumed, or cannot be told apart."""
+def category_notes(checkpoint_interval_s: int, restart_s: int, has_attempts: bool, unsized: int) -> dict[str, str]:
+    """Map each category to its assumption, or to what the trace cannot distinguish."""
     half = plain_spaces(duration(checkpoint_interval_s // 2))
-    kept = f"all but the last {half}: lost_work.checkpoint_interval_s is assumed"
-    lost = f"the last {half}, or all of a shorter attempt: lost_work.checkpoint_interval_s is assumed"
-    restart = f"the first {plain_spaces(duration(restart_s))} of each retry: ettr.restart_s is assumed"
-    unsized_said = f"; nodes without a known GPU, left out: {unsized:,}" if unsized else ""
+    kept_note = f"all but the last {half}: lost_work.checkpoint_interval_s is assumed"
+    lost_note = f"the last {half}, or all of a shorter attempt: lost_work.checkpoint_interval_s is assumed"
+    restart_note = f"the first {plain_spaces(duration(restart_s))} of each retry: ettr.restart_s is assumed"
+    unsized_note = f"; nodes without a known GPU, left out: {unsized:,}" if unsized else ""
     return {
         category.FAILED: "not attributed to infrastructure: failures by users, and what nothing recorded",
         category.FAILED_UNRECORDED: "causes are not recorded: failures by users and by infrastructure",
-        category.INFRA_KEPT: kept,
-        category.INFRA_LOST: lost,
-        category.RESTART: restart if has_attempts else "the trace does not tell attempts apart",
+        category.INFRA_KEPT: kept_note,
+        category.INFRA_LOST: lost_note,
+        category.RESTART: restart_note if has_attempts else "the trace does not tell attempts apart",
         category.RUNNING: "how it will end is not known",
         category.UNKNOWN: "it ended, and no result is recorded",
-        category.ABOVE: "used beyond the GPUs that are there, as records overlap or stay open: taken off",
-        category.DOWN: f"from an unplanned outage to its repair, where no attempt held the GPU{unsized_said}",
+        category.ABOVE_CAPACITY: "used beyond the GPUs that are there, as records overlap or stay open: taken off",
+        category.DOWN: f"from an unplanned outage to its repair, where no attempt held the GPU{unsized_note}",
         category.MAINTENANCE: "planned outages, where no attempt held the GPU",
         category.NOT_WATCHED: "before the node was in service, or after",
         category.FREE_WAITED: "at most the GPUs that waiting jobs requested; they may not have fitted",
@@ -60,14 +60,14 @@ def notes_of(checkpoint_interval_s: int, restart_s: int, has_attempts: bool, uns
     }
 
 
-def categories_of(basis: str, unused: Mapping) -> list[str]:
-    """The categories that the trace tells apart, in their order. basis: of infra failures."""
-    infra = {category.FAILED, category.INFRA_KEPT, category.INFRA_LOST}
-    never = infra if basis == PROXY else {category.FAILED_UNRECORDED}
-    return [name for name in ORDER if name in unused or (name in USED and name not in never)]
+def list_categories(basis: str, unused: Mapping) -> list[str]:
+    """List the categories that the trace distinguishes, in order. `basis`: of infrastructure failures."""
+    recorded_causes = {category.FAILED, category.INFRA_KEPT, category.INFRA_LOST}
+    absent = recorded_causes if basis == PROXY else {category.FAILED_UNRECORDED}
+    return [name for name in CATEGORY_ORDER if name in unused or (name in USED and name not in absent)]
 
 
-def ledger(
+def build_ledger(
     sums: pl.DataFrame,
     unused: Mapping[str, list[int]],
     months: Sequence[str],
@@ -76,45 +76,46 @@ def ledger(
     prices: Mapping,
     owners: int,
 ) -> pl.DataFrame:
-    """LEDGER, of `spent` and of what nobody used in each month. The rows of a scope are parts of one whole number.
+    """Build LEDGER from the sums of `sum_gpu_time` and the unused milli-GPU seconds by category and month.
 
-    owners: accounts, and partitions, with a scope of their own, those with the most time; the others are one, `other`.
+    The rows of a scope are parts of one whole number. The `owners` accounts, and partitions, with the most time have a
+    scope of their own; the rest share the scope `other`.
     """
-    by_month = {name: {of: milli_s[place] for of, milli_s in unused.items()} for place, name in enumerate(months)}
-    month = pl.col("month").replace_strict(dict(enumerate(months)), return_dtype=pl.String)
-    scopes = [("all", pl.lit("all"), "begins", {"all": {of: sum(milli_s) for of, milli_s in unused.items()}})]
-    for by in ("account", "partition"):
-        if sums[by].null_count() < sums.height:
-            scopes.append((by, _most(sums, by, owners), "begins", {}))
-    scopes.append(("month", month, "attempts", by_month))
-    categories, rows = categories_of(basis, unused), []
-    for scope_by, scope, counted, not_used in scopes:
-        found = sums.group_by(category="category", scope=scope).agg(pl.col("milli_s", counted).sum())
-        accounts, attempts = defaultdict(dict, {name: dict(of) for name, of in not_used.items()}), {}
-        for name, of, milli_s, n in found.select("scope", "category", "milli_s", counted).iter_rows():
-            accounts[name][of], attempts[name, of] = milli_s, n
-        # In the order of time, or the largest first.
-        largest = sorted(accounts, key=lambda name: (name is None, name == OTHER, -_total(accounts[name]), name))
-        for name in months if scope_by == "month" else largest:
-            account = accounts[name]
-            for of in categories:
-                if not account.get(of) and (scope_by != "all" or of in _SELDOM):
+    monthly = {month: {name: milli_s[i] for name, milli_s in unused.items()} for i, month in enumerate(months)}
+    month_name = pl.col("month").replace_strict(dict(enumerate(months)), return_dtype=pl.String)
+    scopes = [("all", pl.lit("all"), "begins", {"all": {name: sum(milli_s) for name, milli_s in unused.items()}})]
+    for column in ("account", "partition"):
+        if sums[column].null_count() < sums.height:
+            scopes.append((column, _label_owners(sums, column, owners), "begins", {}))
+    scopes.append(("month", month_name, "attempts", monthly))
+    categories, rows = list_categories(basis, unused), []
+    for scope_by, scope, count_column, unused_by_owner in scopes:
+        owner_sums = sums.group_by(category="category", scope=scope).agg(pl.col("milli_s", count_column).sum())
+        accounts, attempts = defaultdict(dict, {owner: dict(part) for owner, part in unused_by_owner.items()}), {}
+        for owner, name, milli_s, n in owner_sums.select("scope", "category", "milli_s", count_column).iter_rows():
+            accounts[owner][name], attempts[owner, name] = milli_s, n
+        largest = sorted(accounts, key=lambda name: (name is None, name == OTHER_OWNERS, -_total(accounts[name]), name))
+        # Months in the order of time, other scopes by the time used.
+        for owner in months if scope_by == "month" else largest:
+            account = accounts[owner]
+            for name in categories:
+                if not account.get(name) and (scope_by != "all" or name in _SHOWN_IF_PRESENT):
                     continue
-                row = {"scope_by": scope_by, "scope": name, "category": of, "note": notes.get(of)}
-                if of in USED:
-                    row["attempts"] = attempts.get((name, of), 0)
-                alone = scope_by in ("all", "month") and not unused
-                rows.append(row | _worth(of, account.get(of, 0), _total(account), prices, alone))
+                row = {"scope_by": scope_by, "scope": owner, "category": name, "note": notes.get(name)}
+                if name in USED:
+                    row["attempts"] = attempts.get((owner, name), 0)
+                only_used = scope_by in ("all", "month") and not unused
+                rows.append(row | _value_hours(name, account.get(name, 0), _total(account), prices, only_used))
     return LEDGER.frame(rows)
 
 
-def summarise_ledger(table: pl.DataFrame) -> pl.DataFrame:
-    """The one row of LEDGER_SUMMARY. table: LEDGER."""
-    every, category_in = table.filter(scope_by="all"), pl.col("category").is_in
-    row = {"used_gpu_hours": every.filter(category_in(USED))["gpu_hours"].sum() or None}
-    row["above_gpu_hours"] = -every.filter(category=category.ABOVE)["gpu_hours"].sum() or None
-    if every.filter(category_in(UNUSED))["gpu_hours"].sum():
-        row["capacity_gpu_hours"] = every["gpu_hours"].sum()
+def summarise_ledger(ledger: pl.DataFrame) -> pl.DataFrame:
+    """Summarise a LEDGER as the one row of LEDGER_SUMMARY."""
+    ledger_of_all, is_category_in = ledger.filter(scope_by="all"), pl.col("category").is_in
+    row = {"used_gpu_hours": ledger_of_all.filter(is_category_in(USED))["gpu_hours"].sum() or None}
+    row["above_gpu_hours"] = -ledger_of_all.filter(category=category.ABOVE_CAPACITY)["gpu_hours"].sum() or None
+    if ledger_of_all.filter(is_category_in(UNUSED))["gpu_hours"].sum():
+        row["capacity_gpu_hours"] = ledger_of_all["gpu_hours"].sum()
     return LEDGER_SUMMARY.frame([row])
 
 
@@ -122,20 +123,20 @@ def _total(account: Mapping[str, int]) -> int:
     return sum(account.values())
 
 
-def _most(sums: pl.DataFrame, by: str, owners: int) -> pl.Expr:
-    """The owner of each sum, or `other` where many have more time."""
-    totals = sums.drop_nulls(by).group_by(by).agg(pl.col("milli_s").sum())
-    first = totals.sort("milli_s", by, descending=[True, False])[by].head(owners)
-    is_first = pl.col(by).is_in(first.implode())
-    return pl.when(is_first | pl.col(by).is_null()).then(by).otherwise(pl.lit(OTHER))
+def _label_owners(sums: pl.DataFrame, column: str, n_largest: int) -> pl.Expr:
+    totals = sums.drop_nulls(column).group_by(column).agg(pl.col("milli_s").sum())
+    largest = totals.sort("milli_s", column, descending=[True, False])[column].head(n_largest)
+    is_largest = pl.col(column).is_in(largest.implode())
+    return pl.when(is_largest | pl.col(column).is_null()).then(column).otherwise(pl.lit(OTHER_OWNERS))
 
 
-def _worth(of: str, milli_s: int, total: int, prices: Mapping, only_used: bool) -> dict:
-    """GPU hours with their share, cost, electricity and emissions; blank, with the keys that are missing, where none
+def _value_hours(name: str, milli_s: int, total: int, prices: Mapping, only_used: bool) -> dict:
+    """Format GPU hours with their share, cost, electricity and emissions.
 
-    is set. The power is that of a GPU in use, or idle, times `pue` where it is set.
+    A value is blank if a setting that it needs is missing; `reason` lists the missing settings. The power is that of a
+    GPU in use, or idle, times `pue` if set.
     """
-    power = "gpu_power_w" if of in USED or of == category.ABOVE else "idle_power_w"
+    power = "gpu_power_w" if name in USED or name == category.ABOVE_CAPACITY else "idle_power_w"
     hours = milli_s / GPU_HOUR
     row = {"gpu_hours": hours, "share": part_of(milli_s, total)}
     reasons = [] if total else [NO_TIME]
@@ -147,9 +148,9 @@ def _worth(of: str, milli_s: int, total: int, prices: Mapping, only_used: bool) 
         row["kwh"] = hours * prices[power] * prices.get("pue", 1) / 1000
         if "co2_kg_per_kwh" in prices:
             row["co2_kg"] = row["kwh"] * prices["co2_kg_per_kwh"]
-    needs = {"cost": ["price_per_gpu_hour"], "kwh": [power], "co2_kg": [power, "co2_kg_per_kwh"]}
+    keys_by_column = {"cost": ["price_per_gpu_hour"], "kwh": [power], "co2_kg": [power, "co2_kg_per_kwh"]}
     unset = dict.fromkeys(
-        key for column, keys in needs.items() if column not in row for key in keys if key not in prices
+        key for column, keys in keys_by_column.items() if column not in row for key in keys if key not in prices
     )
     if unset:
         reasons.append(f"not set: {', '.join(f'ledger.{key}' for key in unset)}")

@@ -1,4 +1,4 @@
-"""The numbers of the ledger: each category of all GPU hours, and what they are parts of."""
+"""Numbers of the account: GPU hours by category, and their totals."""
 
 from ttf.analyses.lost.account_gpu_hours import LEDGER, LEDGER_SUMMARY
 from ttf.display.metrics import cells

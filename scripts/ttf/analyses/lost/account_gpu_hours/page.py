@@ -1,4 +1,4 @@
-"""The ledger on the page: its table, and the key value that stands open beside what failures cost."""
+"""The account on the page: its table, and the key value shown with the cost of failures."""
 
 import polars as pl
 
@@ -11,17 +11,15 @@ from ttf.display.section_head import Key
 from ttf.display.trace_numbers import Numbers
 
 COLUMNS = ("category", "attempts", "gpu_hours", "share", "cost", "kwh", "co2_kg", "note")
-
-
-# With more recorded than there can be, shares of all GPU hours do not stand open.
+# The key value is hidden when recorded use exceeds capacity by more than this share.
 MOST_ABOVE = 0.05
-# Where more of the GPU time used is of jobs of which nobody knows how they end, what is productive is not known.
+# The key value is hidden when jobs with an unknown end used more than this share of the GPU time.
 MOST_OPEN = 0.5
 
 
 @with_numbers
 def productive(m: Numbers) -> list[Key]:
-    """What of all GPU hours was productive, where results and the number of GPUs are known and the records fit it."""
+    """Return the productive share of capacity as a key value, if results and capacity are known."""
     open_hours = sum(m.value(f"ledger.{category}.gpu_hours", 0) for category in (RUNNING, UNKNOWN))
     if open_hours > MOST_OPEN * m.value("ledger.used_gpu_hours", 0):
         return []
@@ -32,7 +30,7 @@ def productive(m: Numbers) -> list[Key]:
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
-    every = trace.table("ledger").filter(scope_by="all")
-    every = every.with_columns(pl.col("category").replace_strict(LABELS))
-    columns = [name for name in COLUMNS if every[name].count()]
-    return {"ledger": Shown(every, columns, LEDGER, longest=120)}
+    ledger = trace.table("ledger").filter(scope_by="all")
+    ledger = ledger.with_columns(pl.col("category").replace_strict(LABELS))
+    columns = [column for column in COLUMNS if ledger[column].count()]
+    return {"ledger": Shown(ledger, columns, LEDGER, longest=120)}

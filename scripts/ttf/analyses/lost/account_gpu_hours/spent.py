@@ -1,4 +1,4 @@
-"""GPU time of attempts by what became of it, by account, partition and month: exact sums of milli-GPU seconds."""
+"""Exact sums of GPU time of attempts by category, account, partition and month, in milli-GPU seconds."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,15 +10,15 @@ from ttf.analyses.lost.measure_losses.lost_work import WINDOW_S, has_calendar, m
 from ttf.records.infra import PROXY
 from ttf.records.jobs import choose_text
 
-# What each stretch of an attempt is counted by.
+# Group columns of the sums.
 KEYS = ("category", "account", "partition", "month")
 
 
 @dataclass(frozen=True)
 class Months:
-    """The months of the calendar (UTC) from begin_s to end_s, or windows of 28 days where the clock has no calendar.
+    """The calendar months (UTC) from begin_s to end_s, or windows of 28 days if the clock has no calendar.
 
-    edges_s: begin_s, when each further month begins, end_s.
+    edges_s: begin_s, the start of each further month, end_s.
     """
 
     begin_s: int
@@ -27,62 +27,61 @@ class Months:
     @property
     def edges_s(self) -> list[int]:
         edges = [self.begin_s]
-        while (following := next_month_s(edges[-1], self.begin_s)) < self.end_s:
-            edges.append(following)
+        while (next_edge_s := next_month_s(edges[-1], self.begin_s)) < self.end_s:
+            edges.append(next_edge_s)
         return [*edges, self.end_s]
 
     @property
     def names(self) -> list[str]:
-        return [month_name(at, self.begin_s) for at in self.edges_s[:-1]]
+        return [month_name(edge_s, self.begin_s) for edge_s in self.edges_s[:-1]]
 
-    def of(self, at_s: pl.Expr) -> pl.Expr:
-        """The number of the month that a moment is in, from 0 on."""
+    def index_at(self, time_s: pl.Expr) -> pl.Expr:
+        """Return the index of the month that contains a time, from 0."""
         if not has_calendar(self.begin_s):
-            return (at_s - self.begin_s) // WINDOW_S
+            return (time_s - self.begin_s) // WINDOW_S
 
-        def number(at: pl.Expr) -> pl.Expr:
-            at = pl.from_epoch(at, time_unit="s")
-            return at.dt.year().cast(pl.Int64) * 12 + at.dt.month()
+        def count_months(time_s: pl.Expr) -> pl.Expr:
+            time = pl.from_epoch(time_s, time_unit="s")
+            return time.dt.year().cast(pl.Int64) * 12 + time.dt.month()
 
-        return number(at_s) - number(pl.lit(self.begin_s))
+        return count_months(time_s) - count_months(pl.lit(self.begin_s))
 
 
-def timed(runs: pl.LazyFrame) -> pl.LazyFrame:
-    """The runs that held GPUs for a known time: from `start_s` to below `until_s`."""
+def with_known_time(runs: pl.LazyFrame) -> pl.LazyFrame:
+    """Select the runs that held GPUs for a known time, from `start_s` to below `until_s`."""
     until_s = pl.col("start_s") + pl.col("runtime_s")
     return runs.with_columns(until_s=until_s).filter(pl.col("gpu_milli") > 0, pl.col("start_s") < pl.col("until_s"))
 
 
-def category_of() -> pl.Expr:
-    """What a run was for, by how it ended; that of one ended by infrastructure is parted in `stretches`."""
+def run_category() -> pl.Expr:
+    """Return the category of a run by how it ended; `split_runs` splits runs that infrastructure ended."""
     is_proxy = pl.col("basis") == PROXY
-    by_outcome = {"success": category.PRODUCTIVE, "cancelled": category.CANCELLED, "running": category.RUNNING}
-    ended = pl.col("outcome").replace_strict(by_outcome, default=category.UNKNOWN, return_dtype=pl.String)
-    failed_or_stopped = {
+    outcome_categories = {"success": category.PRODUCTIVE, "cancelled": category.CANCELLED, "running": category.RUNNING}
+    ended = pl.col("outcome").replace_strict(outcome_categories, default=category.UNKNOWN, return_dtype=pl.String)
+    conditions = {
         category.INFRA_KEPT: _is_infra(),
         category.TIME_LIMIT: pl.col("timed_out"),
         category.PREEMPTED: pl.col("preempted"),
         category.FAILED_UNRECORDED: pl.col("failed") & is_proxy,
         category.FAILED: pl.col("failed"),
     }
-    return pl.coalesce(choose_text(failed_or_stopped), ended.fill_null(category.UNKNOWN))
+    return pl.coalesce(choose_text(conditions), ended.fill_null(category.UNKNOWN))
 
 
 def _is_infra() -> pl.Expr:
     return pl.col("infra") & (pl.col("basis") != PROXY)
 
 
-def stretches(runs: pl.LazyFrame, checkpoint_interval_s: int, restart_s: int) -> pl.LazyFrame:
-    """category, from_s, to_s and what else a run (`timed`) has, of each stretch of it; together the whole run.
+def split_runs(runs: pl.LazyFrame, checkpoint_interval_s: int, restart_s: int) -> pl.LazyFrame:
+    """Split each run of `with_known_time` into parts with `category`, `from_s` and `to_s`.
 
-    What infrastructure ended lost the last half of a checkpoint interval, or all of a shorter run, as
-    `measure_losses.lost_work` has it, in whole seconds. Of a job that runs again the first `restart_s` of what is left
-    are its restart.
+    A run that infrastructure ended lost the last half of a checkpoint interval, or all of a shorter run, in whole
+    seconds, as in `measure_losses.lost_work`. The first `restart_s` of the rest of a retry are its restart.
     """
-    half = pl.min_horizontal("runtime_s", pl.lit(checkpoint_interval_s // 2))
-    runs = runs.with_columns(category=category_of(), lost_s=pl.when(_is_infra()).then(half).otherwise(0))
-    again = pl.min_horizontal(pl.col("runtime_s") - pl.col("lost_s"), pl.lit(restart_s))
-    runs = runs.with_columns(restart_s=pl.when("again").then(again).otherwise(0))
+    longest_lost_s = pl.min_horizontal("runtime_s", pl.lit(checkpoint_interval_s // 2))
+    runs = runs.with_columns(category=run_category(), lost_s=pl.when(_is_infra()).then(longest_lost_s).otherwise(0))
+    longest_restart_s = pl.min_horizontal(pl.col("runtime_s") - pl.col("lost_s"), pl.lit(restart_s))
+    runs = runs.with_columns(restart_s=pl.when("again").then(longest_restart_s).otherwise(0))
     worked_s, lost_s = pl.col("start_s") + pl.col("restart_s"), pl.col("until_s") - pl.col("lost_s")
     parts = [
         runs.with_columns(category=pl.lit(category.RESTART), from_s=pl.col("start_s"), to_s=worked_s),
@@ -92,21 +91,21 @@ def stretches(runs: pl.LazyFrame, checkpoint_interval_s: int, restart_s: int) ->
     return pl.concat(parts).filter(pl.col("from_s") < pl.col("to_s"))
 
 
-def spent(runs: pl.LazyFrame, months: Months, checkpoint_interval_s: int, restart_s: int) -> pl.DataFrame:
-    """KEYS, milli_s (Int128), attempts, begins: GPU time of the runs (`timed`), which also have account and partition.
+def sum_gpu_time(runs: pl.LazyFrame, months: Months, checkpoint_interval_s: int, restart_s: int) -> pl.DataFrame:
+    """Sum the GPU time of the runs of `with_known_time` by KEYS: milli_s (Int128), attempts, begins.
 
-    attempts: with a stretch in the month, of which those that last longer are in several; begins: whose stretch begins
-    in it, so that each counts once.
+    The runs also have account and partition. `attempts` counts each attempt in every month that it runs in, `begins`
+    in the month in which the part begins, so each part counts once.
     """
-    parts = stretches(runs, checkpoint_interval_s, restart_s).with_columns(
-        month=pl.int_ranges(months.of(pl.col("from_s")), months.of(pl.col("to_s") - 1) + 1)
+    parts = split_runs(runs, checkpoint_interval_s, restart_s).with_columns(
+        month=pl.int_ranges(months.index_at(pl.col("from_s")), months.index_at(pl.col("to_s") - 1) + 1)
     )
     edges = pl.Series(months.edges_s)
-    begins, ends = (dict(enumerate(part)) for part in (edges[:-1], edges[1:]))
+    begin_s_by_month, end_s_by_month = (dict(enumerate(times_s)) for times_s in (edges[:-1], edges[1:]))
     parts = parts.explode("month").with_columns(
-        is_first=pl.col("month") == months.of(pl.col("from_s")),
-        from_s=pl.max_horizontal("from_s", pl.col("month").replace_strict(begins, return_dtype=pl.Int64)),
-        to_s=pl.min_horizontal("to_s", pl.col("month").replace_strict(ends, return_dtype=pl.Int64)),
+        is_first=pl.col("month") == months.index_at(pl.col("from_s")),
+        from_s=pl.max_horizontal("from_s", pl.col("month").replace_strict(begin_s_by_month, return_dtype=pl.Int64)),
+        to_s=pl.min_horizontal("to_s", pl.col("month").replace_strict(end_s_by_month, return_dtype=pl.Int64)),
     )
     sums = parts.group_by(*KEYS).agg(
         milli_s=(pl.col("gpu_milli").cast(pl.Int128) * (pl.col("to_s") - pl.col("from_s"))).sum(),
@@ -116,6 +115,5 @@ def spent(runs: pl.LazyFrame, months: Months, checkpoint_interval_s: int, restar
     return sums.collect()
 
 
-def put_together(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    """The sums of all runs, from `spent` of some."""
+def merge_sums(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
     return pl.concat(parts).group_by(*KEYS).agg(pl.all().sum()).sort(KEYS)

@@ -1,4 +1,4 @@
-"""Jobs and GPU time by size."""
+"""Chart of jobs and GPU time by size."""
 
 import altair as alt
 import polars as pl
@@ -11,15 +11,15 @@ from ttf.engine.words import capital, gpus_label, plural
 from ttf.records.inputs import Inputs
 
 
-def size_mix_chart(given: Inputs, study: Study) -> Figure:
-    """Share of the jobs and of GPU time by number of GPUs."""
-    mix = given["size_mix"]
+def draw_size_mix(inputs: Inputs, study: Study) -> Figure:
+    """Draw the share of jobs and of GPU time by number of GPUs."""
+    mix = inputs["size_mix"]
     sized = mix.filter(pl.col("gpus_high") > 0)
-    what = f"{capital(study.units)} and GPU time by GPUs requested"
+    title = f"{capital(study.units)} and GPU time by GPUs requested"
     if not sized.height:
-        return nothing_to_draw(what, f"no {study.unit} requested a GPU")
-    of_time = {study.size.worded("GPU time"): "gpu_hours"}
-    measures = {study.units: "jobs"} | (of_time if sized["gpu_hours_share"].count() else {})
+        return nothing_to_draw(title, f"no {study.unit} requested a GPU")
+    time_measure = {study.size.worded("GPU time"): "gpu_hours"}
+    measures = {study.units: "jobs"} | (time_measure if sized["gpu_hours_share"].count() else {})
     order = [gpus_label(low, high) for low, high in sized.select("gpus_low", "gpus_high").iter_rows()]
     rows = [
         {"gpus": gpus, "measure": measure}
@@ -36,18 +36,18 @@ def size_mix_chart(given: Inputs, study: Study) -> Figure:
         tooltip=[*tooltip, *tips(form=",", n=study.units)],
     )
     caption = f"n = {plural(sized['n'][0], study.unit)} with a GPU; a share of one counts as 1."
-    without = mix.filter(pl.col("gpus_high") == 0)["jobs"].sum()
-    if without:
-        caption += f" {capital(plural(without, study.unit))} without a GPU left out."
+    jobs_without_gpu = mix.filter(pl.col("gpus_high") == 0)["jobs"].sum()
+    if jobs_without_gpu:
+        caption += f" {capital(plural(jobs_without_gpu, study.unit))} without a GPU left out."
     return figure(
         fitted(bars.mark_bar(), study, 260),
         {"sizes": rows},
         study,
-        title=what,
+        title=title,
         subtitle=f"Share of the {study.units} with a GPU, and of all GPU time",
         caption=caption,
         alt_text=f"Paired bars for {plural(sized.height, 'size')}.",
     )
 
 
-CHARTS = {"size_mix": size_mix_chart}
+CHARTS = {"size_mix": draw_size_mix}

@@ -1,11 +1,11 @@
-"""The numbers of jobs by state and by size, and of the summary row."""
+"""Numbers of jobs by state and by size, and of the summary."""
 
 import polars as pl
 
 from ttf.analyses.outcomes.describe_states import CLUSTER_SUMMARY, SIZE_MIX, STATES
 from ttf.display.metrics import cells
 
-# Attempts where the trace has them: they stand after the jobs.
+# Attempts, which follow the jobs, if the trace has them.
 _LAST_UNIT, _SIZED = pl.col("unit") == pl.col("unit").last(), pl.col("gpus_high") > 0
 _SHARES = "share=count_share gpu_hours_share"
 _GPUS = "jobs jobs_per_day gpus_mean gpus_max runtime_mean_s runtime_median_s runtime_max_s"

@@ -1,4 +1,4 @@
-"""The tables of jobs by state and by size, and the line on causes that are not recorded."""
+"""Tables of jobs by state and by size, and the line on causes that are not recorded."""
 
 import polars as pl
 
@@ -25,16 +25,15 @@ _SUMMARY = dict.fromkeys(
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     if m.has("taxonomy.trials"):
         return []
-    found = f"no state, exit code or reason in this trace tells why a {trace.about['unit']} failed"
-    return [Line("Causes of failures", found, "states", checked=False)]
+    text = f"no state, exit code or reason in this trace tells why a {trace.about['unit']} failed"
+    return [Line("Causes of failures", text, "states", checked=False)]
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
-    """States, sizes and the summary."""
-    by_proxy = pl.lit("any failure, cause unknown")
-    infra = pl.when(infra_basis="proxy").then(by_proxy).otherwise(pl.lit("attributed to infrastructure"))
+    proxy_label = pl.lit("any failure, cause unknown")
+    infra_label = pl.when(infra_basis="proxy").then(proxy_label).otherwise(pl.lit("attributed to infrastructure"))
     states = trace.table("states").with_columns(
-        state=pl.when(kind="infra").then(infra).otherwise(pl.col("state").fill_null("none given")),
+        state=pl.when(kind="infra").then(infra_label).otherwise(pl.col("state").fill_null("none given")),
         unit=pl.col("unit").replace_strict(_KINDS),
     )
     mix = with_sizes(trace.table("size_mix"))

@@ -1,75 +1,72 @@
-"""How do the first numbers differ by account, partition, GPU type and size?"""
+"""How do the main numbers differ by account, partition, GPU type and size?"""
 
 from ttf.analyses.declaration import Analysis
 from ttf.engine.columns import BASIS, NO_CLUSTERS, clustered, ends, wilson
 from ttf.engine.contract import REASON, count, name, number, seconds, share, table, words
 
-# Values of one column that have a row: those with the most jobs.
-MOST = 100
-_NO_LIMIT = "no time limit ended a failure, or no job ended"
-_NO_CAUSE = "no failed attempt took GPU time, or no cause is recorded"
+# Number of values of a column that have a row: those with the most jobs.
+MAX_STRATA = 100
+_NO_LIMIT = "no failure was at a time limit, or no job ended"
+_NO_CAUSE = "no failed attempt used GPU time, or no cause is recorded"
 _HOURS, _PER_1000 = "GPU-hours", "per 1000 node-days"
 
 
-def _per_1000(heading: str, about: str, blank: str | None = None):
-    return number(heading, about, blank, _PER_1000)
+def _per_1000(heading: str, description: str, blank: str | None = None):
+    return number(heading, description, blank, _PER_1000)
 
 
 def _limits(kind, suffix: str = "", prefix: str = "") -> dict:
-    """The ends of a clustered interval; what fails alike is said once, of the failures."""
     columns = clustered(kind, suffix, NO_CLUSTERS)
     return {f"{prefix}{name}": column for name, column in columns.items() if name.startswith("ci")}
 
 
 STRATA = table(
     "strata",
-    f"The first numbers of the jobs of one stratum; of each stratification the {MOST} strata with the most jobs.",
-    stratum_by=words("Strata", "all, account, partition, gpu_type or gpus: what the jobs are divided by."),
+    f"Main numbers by stratum of jobs, for the {MAX_STRATA} strata of each column with the most jobs.",
+    stratum_by=words("Strata", "all, account, partition, gpu_type or gpus: how the jobs are grouped."),
     stratum=name(
         "Stratum",
-        "The value that the jobs of the row have of it; of gpus a span, 0: none or unknown.",
+        "Value of that column; for gpus a range, 0: none or unknown.",
         by="stratum_by",
         sorted=True,
     ),
     jobs=count("Jobs", "Jobs of the stratum.", unit="jobs"),
-    ended=count("Ended", "Those that ended in success or failure.", unit="jobs"),
-    failures=count("Failures", "Those that failed.", unit="jobs"),
+    ended=count("Ended", "Jobs that ended in success or failure.", unit="jobs"),
+    failures=count("Failures", "Jobs that failed.", unit="jobs"),
     timeouts=count("at time limit", "Failures that a time limit ended.", unit="jobs"),
-    ended_share=share("Ended", "Of the jobs.", n="jobs"),
+    ended_share=share("Ended", "Share of the jobs.", n="jobs"),
     failure_share=share("Failed", "Failures over the jobs that ended.", blank=REASON),
     **wilson(blank=REASON),
     **clustered(share),
-    failure_share_without_timeout=share("Failed otherwise", "Not by a time limit, of those that ended.", _NO_LIMIT),
+    failure_share_without_timeout=share("Failed otherwise", "Other failures over jobs that ended.", _NO_LIMIT),
     gpu_hours=number("GPU-hours", "GPU time of all attempts.", unit=_HOURS),
     failed_without_time=count("without a time", "Failed attempts without a known run time.", unit="attempts"),
-    failed_gpu_hours=number("their GPU-hours", "Whole GPU time of failed attempts.", unit=_HOURS),
-    failed_gpu_hours_share=share("Failed GPU time", "Of the GPU time of the stratum.", blank=REASON),
+    failed_gpu_hours=number("their GPU-hours", "GPU time of failed attempts.", unit=_HOURS),
+    failed_gpu_hours_share=share("Failed GPU time", "Share of the GPU time of the stratum.", blank=REASON),
     **{f"failed_gpu_{name}": column for name, column in clustered(share, blank=NO_CLUSTERS).items()},
-    timeout_gpu_hours=number("at time limit", "Those of them that a time limit ended.", unit=_HOURS),
-    infra_gpu_hours=number("by infrastructure", "Those that infrastructure ended, by the basis.", unit=_HOURS),
-    limit_share=share("Time limit", "Of the failed GPU time; of all parts at most 1.", _NO_CAUSE),
-    infra_share=share("Infrastructure", "Of the failed GPU time.", _NO_CAUSE),
-    other_share=share("Other", "Of the failed GPU time.", _NO_CAUSE),
+    timeout_gpu_hours=number("at time limit", "GPU time of failures at a time limit.", unit=_HOURS),
+    infra_gpu_hours=number("by infrastructure", "GPU time ended by infrastructure, by the basis.", unit=_HOURS),
+    limit_share=share("Time limit", "Share of the failed GPU time, at most 1.", _NO_CAUSE),
+    infra_share=share("Infrastructure", "Share of the failed GPU time.", _NO_CAUSE),
+    other_share=share("Other", "Share of the failed GPU time.", _NO_CAUSE),
     basis=BASIS,
     infra_failures=count(
-        "Infrastructure failures", "Attempts with a GPU that it ended, by the basis.", unit="attempts"
+        "Infrastructure failures", "Attempts with a GPU that infrastructure ended, by the basis.", unit="attempts"
     ),
-    node_days=number("Node-days", "GPUs of these attempts in whole nodes times their durations.", unit="node-days"),
+    node_days=number("Node-days", "Whole nodes of attempts with a GPU times their durations.", unit="node-days"),
     failures_per_1000_node_days=_per_1000("Failures per 1000 node-days", "Failures over node-days.", REASON),
-    days_a_failure=number("Days per failure", "Days of use of a node.", "no failure", "days"),
+    days_a_failure=number("Days per failure", "Node-days per failure.", "no failure", "days"),
     **ends(_per_1000, "Garwood's 95% CI of it; without a failure a one-sided bound", REASON, "rate_"),
     **_limits(_per_1000, prefix="rate_"),
     failures_with_runtime=count("n of run times", "Failed jobs with a known run time.", unit="jobs"),
-    failure_median_s=seconds("Median failed job", "Median of their run times.", REASON),
-    median_ci_low_s=seconds(
-        "95% from", "Lower end of its distribution-free interval.", "six failures or more are needed"
-    ),
-    median_ci_high_s=seconds("95% to", "Upper end of it.", "six failures or more are needed"),
+    failure_median_s=seconds("Median failed job", "Median of these run times.", REASON),
+    median_ci_low_s=seconds("95% from", "Lower bound, distribution-free.", "six failures or more are needed"),
+    median_ci_high_s=seconds("95% to", "Upper bound of it.", "six failures or more are needed"),
     **_limits(seconds, "_s", "median_"),
 )
 
 ANALYSIS = Analysis(
-    question="How do the first numbers differ by account, partition, GPU type and size?",
+    question="How do the main numbers differ by account, partition, GPU type and size?",
     theme="outcomes",
     rank=60,
     needs=["jobs", "lives_infra", "node_failure_rate"],

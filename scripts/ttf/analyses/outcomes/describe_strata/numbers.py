@@ -1,10 +1,10 @@
-"""The interval of the share of GPU time in failed attempts, of all jobs, beside the share among those of lost work."""
+"""Number of the report: the interval of the share of GPU time in failed attempts, over all jobs."""
 
 from ttf.analyses.outcomes.describe_strata import STRATA
 from ttf.display.metrics import CLUSTERS, cells
 
-_ENDS = {f"failed_gpu_hours_share_{end}": end for end in ("ci_low_clustered", "ci_high_clustered")}
-_COLUMNS = _ENDS | {name: name for name in CLUSTERS.split()}
+_BOUNDS = {f"failed_gpu_hours_share_{bound}": bound for bound in ("ci_low_clustered", "ci_high_clustered")}
+_COLUMNS = _BOUNDS | {name: name for name in CLUSTERS.split()}
 NUMBERS = [
     cells(
         STRATA,

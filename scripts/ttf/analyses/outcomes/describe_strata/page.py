@@ -1,4 +1,4 @@
-"""The table of the strata that have enough jobs and failures."""
+"""Table of the strata that have enough jobs and failures."""
 
 import polars as pl
 
@@ -14,10 +14,12 @@ _MEDIAN = Interval(low="median_ci_low_clustered_s", high="median_ci_high_cluster
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
-    every = trace.table("strata")
-    found = eligible(every)
-    found = pl.concat([every.filter(stratum_by="all"), found]) if found.height else found
-    named = texts(found, ("stratum_by", "stratum"), under_its_heading)
+    strata = trace.table("strata")
+    eligible_strata = eligible(strata)
+    eligible_strata = (
+        pl.concat([strata.filter(stratum_by="all"), eligible_strata]) if eligible_strata.height else eligible_strata
+    )
+    labels = texts(eligible_strata, ("stratum_by", "stratum"), under_its_heading)
     columns = {
         "stratum": "Stratum",
         "jobs": None,
@@ -28,17 +30,17 @@ def tables(trace: Trace) -> dict[str, Shown]:
         "failures_per_1000_node_days": _RATE,
         "failure_median_s": _MEDIAN,
     }
-    # Of no failure nothing but an upper bound is known.
-    bound = pl.when(infra_failures=0).then("rate_ci_high").otherwise("rate_ci_high_clustered")
-    shown = strata_in_words(found).with_columns(stratum=named, rate_ci_high_clustered=bound)
-    return {"strata": Shown(shown, columns, STRATA, "stratum_by")}
+    # Without a failure, only an upper bound is known.
+    high_bound = pl.when(infra_failures=0).then("rate_ci_high").otherwise("rate_ci_high_clustered")
+    rows = strata_in_words(eligible_strata).with_columns(stratum=labels, rate_ci_high_clustered=high_bound)
+    return {"strata": Shown(rows, columns, STRATA, "stratum_by")}
 
 
 def eligible(table: pl.DataFrame) -> pl.DataFrame:
     """Return the largest strata with enough jobs and failures, in the order of the table."""
-    enough = (pl.col("jobs") >= FEWEST_JOBS) & (pl.col("failures") >= FEWEST_FAILURES)
-    found = table.with_row_index("row").filter(enough, pl.col("stratum_by") != "all")
-    return found.sort("jobs", "row", descending=[True, False]).head(MAX_STRATA).sort("row").drop("row")
+    is_large = (pl.col("jobs") >= FEWEST_JOBS) & (pl.col("failures") >= FEWEST_FAILURES)
+    strata = table.with_row_index("row").filter(is_large, pl.col("stratum_by") != "all")
+    return strata.sort("jobs", "row", descending=[True, False]).head(MAX_STRATA).sort("row").drop("row")
 
 
 def format_stratum(stratum_by: str, stratum: str) -> str:

@@ -1,41 +1,41 @@
-"""Can the times of the Philly log be of the zone assumed, and how far is its list of machines wrong?"""
+"""Does the Philly log use the assumed time zone, and how wrong is its list of machines?"""
 
 from ttf.analyses.declaration import Analysis
 from ttf.engine.contract import count, table, whole_seconds
 
 ZONE_EVIDENCE = table(
     "zone_evidence",
-    "A start of the resource manager, before which none of its jobs can have been submitted.",
-    manager_start_s=whole_seconds("Start", "Since 1970 UTC, from the ids of its jobs."),
-    jobs=count("Jobs", "Jobs of this start.", unit="jobs"),
+    "A start of the resource manager. None of its jobs can have been submitted before it.",
+    manager_start_s=whole_seconds("Start", "Seconds since 1970 UTC, from the ids of its jobs."),
+    jobs=count("Jobs", "Jobs whose ids name this start.", unit="jobs"),
     first_submit_after_s=whole_seconds("First submission after, if Pacific", "Below 0 excludes the zone."),
     first_submit_after_if_utc_s=whole_seconds("if UTC", "Below 0 excludes the zone."),
 )
 LISTED_MACHINES = table(
     "listed_machines",
-    "Machines with so many GPUs in the list and so many in the telemetry or the log.",
-    listed_gpus=count("GPUs in the list", "Of each.", blank="not in the list", unit="GPUs"),
-    found_gpus=count("GPUs found", "Of each.", blank="in neither telemetry nor log", unit="GPUs"),
-    nodes=count("Machines", "How many.", unit="nodes"),
+    "Machines by their number of GPUs in the list, and in the telemetry or the log.",
+    listed_gpus=count("GPUs in the list", "GPUs of each machine.", blank="not in the list", unit="GPUs"),
+    found_gpus=count("GPUs found", "GPUs of each machine.", blank="in neither telemetry nor log", unit="GPUs"),
+    nodes=count("Machines", "Number of machines.", unit="nodes"),
 )
 _NO_START, _NO_MACHINE = "no id of a job names a start", "no machine is in both"
 PHILLY_SUMMARY = table(
     "philly_summary",
-    "All starts of zone_evidence.csv and all machines of listed_machines.csv.",
+    "Totals of zone_evidence.csv and of listed_machines.csv.",
     jobs=count("Jobs", "Jobs whose ids name a start.", unit="jobs"),
     starts=count("Starts", "Starts of the resource manager.", blank=_NO_START, unit="starts", n="jobs"),
-    pacific_ruled_out=count("Pacific ruled out", "By so many starts.", blank=_NO_START, unit="starts", n="starts"),
-    utc_ruled_out=count("UTC ruled out", "By so many starts.", blank=_NO_START, unit="starts", n="starts"),
+    pacific_ruled_out=count("Pacific ruled out", "Starts that exclude it.", blank=_NO_START, unit="starts", n="starts"),
+    utc_ruled_out=count("UTC ruled out", "Starts that exclude it.", blank=_NO_START, unit="starts", n="starts"),
     listed=count("Listed", "Machines in the list.", unit="nodes"),
-    listed_gpus=count("GPUs in the list", "Of these machines.", unit="GPUs", n="listed"),
+    listed_gpus=count("GPUs in the list", "GPUs of the listed machines.", unit="GPUs", n="listed"),
     found=count("Found", "Machines in telemetry or log.", unit="nodes"),
-    found_gpus=count("GPUs found", "Of these machines.", unit="GPUs", n="found"),
+    found_gpus=count("GPUs found", "GPUs of the machines found.", unit="GPUs", n="found"),
     compared=count("Compared", "Machines in both.", blank=_NO_MACHINE, unit="nodes"),
-    agree=count("Agree", "Those with as many GPUs in both.", blank=_NO_MACHINE, unit="nodes", n="compared"),
+    agree=count("Agree", "Machines with equal GPUs in both.", blank=_NO_MACHINE, unit="nodes", n="compared"),
 )
 
 ANALYSIS = Analysis(
-    question="Can the times of the Philly log be of the zone assumed, and how far is its list of machines wrong?",
+    question="Does the Philly log use the assumed time zone, and how wrong is its list of machines?",
     theme="quality",
     rank=30,
     needs=["jobs", "nodes"],

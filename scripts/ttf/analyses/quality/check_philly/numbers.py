@@ -1,4 +1,4 @@
-"""The numbers of what the Philly trace leaves open: the zone of its log, and its list of machines."""
+"""Numbers of the checks of the Philly trace: the zone of its log, and its list of machines."""
 
 from ttf.analyses.quality.check_philly import PHILLY_SUMMARY
 from ttf.display.metrics import cells

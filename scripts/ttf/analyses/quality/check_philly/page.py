@@ -1,11 +1,11 @@
-"""The tables on what the Philly trace leaves open."""
+"""Tables of the checks of the Philly trace."""
 
 from ttf.analyses.quality.check_philly import LISTED_MACHINES, ZONE_EVIDENCE
 from ttf.display.report_tables import Shown
 from ttf.display.report_trace import Trace
 from ttf.engine import words
 
-# Whole seconds, as the smallest difference decides.
+# Whole seconds, because one second can rule out a zone.
 _ZONES = {
     "manager_start_s": ("Start (s since 1970)", words.count),
     "jobs": None,
@@ -15,9 +15,8 @@ _ZONES = {
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
-    """`zones` and `machines`."""
     machines = trace.table("listed_machines")
-    found = {"zones": Shown(trace.table("zone_evidence").head(12), _ZONES, ZONE_EVIDENCE)}
+    shown = {"zones": Shown(trace.table("zone_evidence").head(12), _ZONES, ZONE_EVIDENCE)}
     if machines["listed_gpus"].count():
-        found["machines"] = Shown(machines, list(LISTED_MACHINES.columns), LISTED_MACHINES)
-    return found
+        shown["machines"] = Shown(machines, list(LISTED_MACHINES.columns), LISTED_MACHINES)
+    return shown

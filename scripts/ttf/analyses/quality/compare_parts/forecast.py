@@ -1,10 +1,10 @@
-"""How many failures the next week brings, of the weeks seen, and whether such forecasts held.
+"""Forecast the failures of the next week from earlier weeks, and check past forecasts.
 
-Rates grow, and a bad week follows a bad week: the forecast is the mean of the last two weeks, and its error is how far
-off such forecasts were in the weeks seen (the root of their mean square, of which growth is a part), by Student's
-quantile. The scale is one on which the error of few failures (a root's) and of many (a logarithm's) is the same:
-asinh(sqrt((n + 3/8) / SCALE)) (Anscombe 1948; 1 / SCALE is the part of the variance that grows as the square of the
-mean). The error is at least that of Poisson counts. The ends are the whole numbers within.
+Rates grow, and a bad week follows a bad week. So the forecast is the mean of the last two weeks. Its error is the root
+mean square error of such forecasts in the past, growth included, times Student's quantile, and at least that of Poisson
+counts. Counts are transformed by asinh(sqrt((n + 3/8) / SCALE)), so that few failures (a square root's error) and many
+(a logarithm's) have the same error (Anscombe 1948; 1 / SCALE is the part of the variance that grows as the square of
+the mean). The bounds are the outermost whole numbers inside the interval.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from scipy.special import stdtrit
 WEEK_S = 7 * 86_400
 CONFIDENCE = 0.9
 # Weeks whose mean is the forecast.
-RECENT = 2
+RECENT_WEEKS = 2
 # With fewer weeks there are fewer than six residuals.
 FEWEST_WEEKS = 8
 TOO_FEW_WEEKS = f"fewer than {FEWEST_WEEKS} whole weeks before"
@@ -25,17 +25,17 @@ SCALE, _SHIFT = 10, 3 / 8
 
 
 def next_week(counts: Sequence[int]) -> dict:
-    """expected, low, high (whole numbers) and dispersion of one more week, or the reason why there are none."""
+    """Forecast one more week: expected, low, high (whole numbers) and dispersion, or the reason why not."""
     weeks = np.asarray(counts, float)
     if weeks.size < FEWEST_WEEKS:
         return {"reason": TOO_FEW_WEEKS}
     scaled = np.arcsinh(np.sqrt((weeks + _SHIFT) / SCALE))
-    recent = np.convolve(scaled, np.full(RECENT, 1 / RECENT), "valid")
-    residuals = scaled[RECENT:] - recent[:-1]
-    poisson = 0.5 * np.sqrt((1 + 1 / RECENT) / (weeks[-RECENT:].mean() + SCALE + _SHIFT))
-    error = max(float(np.sqrt((residuals**2).mean())), poisson)
-    away = stdtrit(residuals.size, (1 + CONFIDENCE) / 2) * error
-    low, expected, high = SCALE * np.sinh(np.maximum(recent[-1] + np.array([-away, 0, away]), 0)) ** 2 - _SHIFT
+    recent = np.convolve(scaled, np.full(RECENT_WEEKS, 1 / RECENT_WEEKS), "valid")
+    residuals = scaled[RECENT_WEEKS:] - recent[:-1]
+    poisson_error = 0.5 * np.sqrt((1 + 1 / RECENT_WEEKS) / (weeks[-RECENT_WEEKS:].mean() + SCALE + _SHIFT))
+    error = max(float(np.sqrt((residuals**2).mean())), poisson_error)
+    margin = stdtrit(residuals.size, (1 + CONFIDENCE) / 2) * error
+    low, expected, high = SCALE * np.sinh(np.maximum(recent[-1] + np.array([-margin, 0, margin]), 0)) ** 2 - _SHIFT
     mean = float(weeks.mean())
     return {
         "expected": max(0.0, float(expected)),
@@ -46,19 +46,19 @@ def next_week(counts: Sequence[int]) -> dict:
     }
 
 
-def rolling(counts: Sequence[int], end_s: int) -> list[dict]:
-    """Rows of FORECAST but for what it is of: each week's forecast from those before it, and the next week's.
+def rolling_forecasts(counts: Sequence[int], end_s: int) -> list[dict]:
+    """Return rows of FORECAST without `what`: each week's forecast from earlier weeks, then that of the next week.
 
-    counts: of whole weeks in their order, the last of which ends at end_s.
+    counts: of complete weeks in order, the last of which ends at end_s.
     """
-    rows, helds = [], []
+    rows, results = [], []
     for week in range(len(counts) + 1):
         is_over = week < len(counts)
         row = {"week": week + 1, "weeks_before": week, "start_s": end_s - (len(counts) - week) * WEEK_S}
-        row |= {"tried": len(helds), "held_of_tried": sum(helds) if helds else None}
+        row |= {"tried": len(results), "held_of_tried": sum(results) if results else None}
         row |= next_week(counts[:week]) | {"observed": int(counts[week]) if is_over else None}
         if is_over and row.get("high") is not None:
             row["held"] = row["low"] <= row["observed"] <= row["high"]
-            helds.append(row["held"])
+            results.append(row["held"])
         rows.append(row)
     return rows

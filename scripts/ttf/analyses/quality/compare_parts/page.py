@@ -1,4 +1,4 @@
-"""The tables of what changed, as they stand in the fold."""
+"""Tables of the changes and of the forecast."""
 
 from ttf.analyses.quality.compare_parts import CHANGES, FORECAST, NEW_SUSPECTS, NEW_WORDS
 from ttf.display.report_tables import Shown
@@ -8,18 +8,18 @@ _CHANGES = (
     *("measure", "before", "after", "difference", "ci_low", "ci_high", "detectable_ratio", "n_before", "n_after"),
     *("p_clustered", "p_parts", "p_exact", "p_adjusted", "verdict", "reason"),
 )
-# Of a year of weeks the last ones stand on the page.
+# Number of weeks shown on the page.
 _MOST_WEEKS = 13
 _WEEKS = ("what", "week", "observed", "weeks_before", "expected", "low", "high", "held")
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
-    suspects, found = trace.table("new_suspect_nodes"), trace.table("new_failure_words")
+    suspects, new_words = trace.table("new_suspect_nodes"), trace.table("new_failure_words")
     weeks = trace.table("week_forecast").drop_nulls("expected")
     weeks = weeks.group_by("what", maintain_order=True).tail(_MOST_WEEKS)
     return {
         "changes": Shown(trace.table("changes"), _CHANGES, CHANGES),
-        "new_failure_words": Shown(found.head(15), tuple(NEW_WORDS.columns), NEW_WORDS),
+        "new_failure_words": Shown(new_words.head(15), tuple(NEW_WORDS.columns), NEW_WORDS),
         "new_suspect_nodes": Shown(suspects.head(15), tuple(NEW_SUSPECTS.columns), NEW_SUSPECTS),
         "week_forecast": Shown(weeks, _WEEKS, FORECAST),
     }

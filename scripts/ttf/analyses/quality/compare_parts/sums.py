@@ -1,9 +1,9 @@
-"""What is compared, by part and cluster: whole numbers, summed in one pass over the jobs and one over the runs.
+"""Sum the compared quantities by part and cluster, in one pass over the jobs and one over the runs.
 
-A job counts in the part that its first record stands in, if it started a follow-up before the part's end and ended
-within that time of its start: in the last part, too, every such job is known, and a job that needs longer is left out
-of all parts alike. A run's time is divided at the borders of the parts, and its end counts where it ended: what a run
-still going on has lost when it fails is of a later part, as in all parts before.
+All are whole numbers. A job counts in the part of its first record, if it started a follow-up before the end of the
+part and ended within that time of its start. So every such job is known in the last part too, and longer jobs are left
+out of all parts. A run's time is split at the borders of the parts, and its end counts where it ended. The loss of a
+run that is still going on belongs to a later part, in all parts alike.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ LIVES = ("start_s", "duration_s", "event", "gpu_count", "gpu_milli", "nodes", "c
 
 @dataclass(frozen=True)
 class Sums:
-    """Of each part (row) and cluster (column): events, and top over bottom is the measure. n: of the parts, Int64."""
+    """Events, numerator (top) and denominator (bottom) by part (row) and cluster (column); n: by part, Int64."""
 
     events: np.ndarray
     top: np.ndarray
@@ -30,8 +30,8 @@ class Sums:
     n: np.ndarray
 
 
-def ended_jobs(jobs: pl.LazyFrame, calendar: Calendar) -> Sums:
-    """Failures of the jobs that ended within the follow-up. jobs: part, outcome, start_s, end_s, cluster."""
+def sum_ended_jobs(jobs: pl.LazyFrame, calendar: Calendar) -> Sums:
+    """Sum the failures of jobs that ended within the follow-up. jobs: part, outcome, start_s, end_s, cluster."""
     last_s = pl.LazyFrame({"part": calendar.names, "row": range(len(calendar.names))}).with_columns(
         last_s=pl.Series(calendar.ends_s - calendar.follow_up_s)
     )
@@ -46,12 +46,12 @@ def ended_jobs(jobs: pl.LazyFrame, calendar: Calendar) -> Sums:
         .agg(n=pl.len(), failed=(pl.col("outcome") == "failure").sum())
         .collect(engine="streaming")
     )
-    shape, place = _places(counts, len(calendar.names))
-    n, failed = (_spread(shape, place, counts[name].to_numpy()) for name in ("n", "failed"))
+    shape, indices = _indices(counts, len(calendar.names))
+    n, failed = (_scatter(shape, indices, counts[name].to_numpy()) for name in ("n", "failed"))
     return Sums(failed, failed, n, n.sum(axis=1).astype(np.int64))
 
 
-def runs_by_time(
+def sum_runs(
     lives: pl.LazyFrame,
     failed: pl.LazyFrame,
     calendar: Calendar,
@@ -59,11 +59,11 @@ def runs_by_time(
     node_gpus: int,
     node_gpus_from: str | None = None,
 ) -> tuple:
-    """(rate, lost): Sums of infrastructure failures over node-days, and of GPU-hours of failed runs over all.
+    """Return two Sums: infrastructure failures over node-days, and GPU-hours of failed runs over those of all runs.
 
-    lives: LIVES of infra lives; failed: one column of that name, a row each. Rates are of runs of more GPUs than
-    `above`, by the nodes that `nodes_at_work` gives them. What lies before the first part begins is cut off. n: runs
-    with time in a part.
+    lives: LIVES of infrastructure durations; failed: a row each, one column of that name. Rates cover runs on more GPUs
+    than `above`, on the nodes that `nodes_at_work` counts. Time before the first part is cut off. n: runs with time in
+    the part.
     """
     begin_s, end_s = int(calendar.begins_s[0]), int(calendar.end_s)
     borders = pl.lit(pl.Series(calendar.begins_s[1:] - begin_s))
@@ -81,46 +81,47 @@ def runs_by_time(
         nodes=pl.when(is_large).then(nodes).otherwise(0),
         hit=((pl.col("event") == EVENT) & is_large).fill_null(False),
         failed=(pl.col("failed") & (pl.col("gpu_milli") > 0)).fill_null(False),
-        whole=pl.col("duration_s"),
+        duration_s=pl.col("duration_s"),
     )
     # The part of its first and of its last second.
     runs = runs.with_columns(
         first=borders.search_sorted(pl.col("start"), side="right").cast(pl.Int64),
         last=borders.search_sorted(pl.col("end") - 1, side="right").cast(pl.Int64),
     )
-    times = {f"{what}_{at}": (pl.col(what) * pl.col(at)).sum() for what in ("gpus", "nodes") for at in ("start", "end")}
+    moments = ("start", "end")
+    times = {f"{size}_{time}": (pl.col(size) * pl.col(time)).sum() for size in ("gpus", "nodes") for time in moments}
     counts = runs.group_by("cluster", "first", "last").agg(
         pl.col("gpus", "nodes", "hit", "failed").sum(),
         n_nodes=(pl.col("nodes") > 0).sum(),
         n_gpus=(pl.col("gpus") > 0).sum(),
-        lost=(pl.col("gpus") * pl.col("whole")).filter("failed").sum(),
+        lost=(pl.col("gpus") * pl.col("duration_s")).filter("failed").sum(),
         **times,
     )
     counts = counts.collect(engine="streaming").sort("cluster", "first", "last", nulls_last=True)
     parts = len(calendar.names)
-    shape, place = _places(counts, parts, "last")
-    at_end = {name: _spread(shape, place, _floats(counts[name])) for name in ("hit", "failed", "lost")}
+    shape, indices = _indices(counts, parts, "last")
+    ended = {name: _scatter(shape, indices, _floats(counts[name])) for name in ("hit", "failed", "lost")}
     node_s = _time_in_parts(counts, "nodes", shape, calendar)
     gpu_s = _time_in_parts(counts, "gpus", shape, calendar)
-    of_nodes, of_gpus = (_runs_in_parts(counts, name, parts) for name in ("n_nodes", "n_gpus"))
-    rate = Sums(at_end["hit"], at_end["hit"], node_s / SECONDS_A_DAY, of_nodes)
-    return rate, Sums(at_end["failed"], at_end["lost"] / GPU_HOUR, gpu_s / GPU_HOUR, of_gpus)
+    node_runs, gpu_runs = (_runs_in_parts(counts, name, parts) for name in ("n_nodes", "n_gpus"))
+    rate = Sums(ended["hit"], ended["hit"], node_s / SECONDS_A_DAY, node_runs)
+    return rate, Sums(ended["failed"], ended["lost"] / GPU_HOUR, gpu_s / GPU_HOUR, gpu_runs)
 
 
-def _time_in_parts(counts: pl.DataFrame, what: str, shape: tuple[int, int], calendar: Calendar) -> np.ndarray:
-    """The seconds, times what, of each part and cluster. counts: sums of the runs from one part to another."""
+def _time_in_parts(counts: pl.DataFrame, quantity: str, shape: tuple[int, int], calendar: Calendar) -> np.ndarray:
+    """Return the seconds times a quantity by part and cluster, from sums of runs by first and last part."""
     begins = calendar.begins_s - calendar.begins_s[0]
     ends = calendar.ends_s - calendar.begins_s[0]
-    size, start, end = (_floats(counts[name]) for name in (what, f"{what}_start", f"{what}_end"))
+    size, start, end = (_floats(counts[name]) for name in (quantity, f"{quantity}_start", f"{quantity}_end"))
     first, last = (counts[name].to_numpy() for name in ("first", "last"))
-    whose = _whose(counts)
-    found = np.zeros(shape)
+    clusters = _cluster_codes(counts)
+    time = np.zeros(shape)
     for part in range(shape[0]):
-        within = (first <= part) & (part <= last)
-        till = np.where(last == part, end, ends[part] * size)
-        since = np.where(first == part, start, begins[part] * size)
-        found[part] = np.bincount(whose[within], weights=(till - since)[within], minlength=shape[1])
-    return found
+        is_running = (first <= part) & (part <= last)
+        ended = np.where(last == part, end, ends[part] * size)
+        begun = np.where(first == part, start, begins[part] * size)
+        time[part] = np.bincount(clusters[is_running], weights=(ended - begun)[is_running], minlength=shape[1])
+    return time
 
 
 def _runs_in_parts(counts: pl.DataFrame, name: str, parts: int) -> np.ndarray:
@@ -128,20 +129,20 @@ def _runs_in_parts(counts: pl.DataFrame, name: str, parts: int) -> np.ndarray:
     return np.array([n[(first <= part) & (part <= last)].sum() for part in range(parts)], np.int64)
 
 
-def _whose(counts: pl.DataFrame) -> np.ndarray:
-    """The cluster of each row from 0 on; those without a number are one."""
+def _cluster_codes(counts: pl.DataFrame) -> np.ndarray:
+    """Return the code of each row's cluster, from 0; rows without a cluster share one."""
     return (counts["cluster"].cast(pl.Int64).fill_null(-1).rank("dense").cast(pl.Int64) - 1).to_numpy()
 
 
-def _places(counts: pl.DataFrame, parts: int, row: str = "row") -> tuple[tuple[int, int], tuple]:
-    whose = _whose(counts)
-    return (parts, int(whose.max(initial=0)) + 1), (counts[row].to_numpy(), whose)
+def _indices(counts: pl.DataFrame, parts: int, row: str = "row") -> tuple[tuple[int, int], tuple]:
+    clusters = _cluster_codes(counts)
+    return (parts, int(clusters.max(initial=0)) + 1), (counts[row].to_numpy(), clusters)
 
 
-def _spread(shape: tuple[int, int], place: tuple, values: np.ndarray) -> np.ndarray:
-    found = np.zeros(shape)
-    np.add.at(found, place, values)
-    return found
+def _scatter(shape: tuple[int, int], indices: tuple, values: np.ndarray) -> np.ndarray:
+    sums = np.zeros(shape)
+    np.add.at(sums, indices, values)
+    return sums
 
 
 def _floats(values: pl.Series) -> np.ndarray:

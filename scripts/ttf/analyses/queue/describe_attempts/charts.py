@@ -1,4 +1,4 @@
-"""Waits of first and later attempts, and how long failed attempts ran, by GPUs of their job."""
+"""Charts of the waits of first and later attempts, and of the run time of failed attempts, by GPUs of their job."""
 
 import polars as pl
 
@@ -10,43 +10,44 @@ from ttf.engine.words import plural
 from ttf.records.inputs import Inputs
 from ttf.records.jobs import GPU_BUCKETS, gpus_of
 
-_BY_PROXY = " Any failure, cause unknown: an attempt that was followed by another counts as failed."
-KINDS = {FIRST: "first attempt", LATER: "later attempt"}
+_PROXY_NOTE = " Any failure, cause unknown: an attempt that was followed by another counts as failed."
+ATTEMPT_LABELS = {FIRST: "first attempt", LATER: "later attempt"}
 
 
-def delay_first_later(given: Inputs, study: Study) -> Figure:
-    """Ranges of queueing delay by size of the job, first attempts beside later ones."""
-    what = "Wait of first and later attempts by job size"
-    known = given["delays"].filter(pl.col("which").is_in(KINDS), pl.col("n") > 0, group_by=ALL, zeros_kept=True)
-    if not known.height:
-        return nothing_to_draw(what, "no delay is known")
-    sizes = known.filter(pl.col("gpu_bucket") != ALL)
+def delay_first_later(inputs: Inputs, study: Study) -> Figure:
+    """Draw ranges of queueing delay by size of the job, for first and later attempts."""
+    title = "Wait of first and later attempts by job size"
+    is_shown = pl.col("which").is_in(ATTEMPT_LABELS)
+    delays = inputs["delays"].filter(is_shown, pl.col("n") > 0, group_by=ALL, zeros_kept=True)
+    if not delays.height:
+        return nothing_to_draw(title, "no delay is known")
+    sizes = delays.filter(pl.col("gpu_bucket") != ALL)
     names = {bucket: study.size.worded(gpus_of(bucket)) for bucket in GPU_BUCKETS} | {ALL: f"all {study.units}"}
-    drawn = (sizes if sizes.height else known).iter_rows(named=True)
-    rows = [placed(row, names[row["gpu_bucket"]], KINDS[row["which"]]) for row in drawn]
-    n = known.filter(gpu_bucket=ALL)["n"].sum()
+    shown_rows = (sizes if sizes.height else delays).iter_rows(named=True)
+    rows = [placed(row, names[row["gpu_bucket"]], ATTEMPT_LABELS[row["which"]]) for row in shown_rows]
+    n = delays.filter(gpu_bucket=ALL)["n"].sum()
     return ranges(
         rows,
         list(names.values()),
         study,
         "Wait",
         f"GPUs of the {study.unit}",
-        title=what,
+        title=title,
         caption=f"n = {plural(n, 'known wait')}. First: from submission to start; later: from the end of the attempt "
         "before. Waits below 1 s stand at 1 s.",
         alt_text=f"Ranges on a logarithmic time axis by {study.unit} size, of first and of later attempts.",
     )
 
 
-def runtime_to_failure(given: Inputs, study: Study) -> Figure:
-    """Median, 90th and 95th percentile of the run time of failed attempts, by GPUs of the job."""
-    table, what = given["runtime_to_failure"], "Run time of failed attempts (RTF) by job size"
-    known = table.filter(pl.col("n") > 0)
-    if not known.height:
-        return nothing_to_draw(what, "no attempt failed after a known run time")
+def runtime_to_failure(inputs: Inputs, study: Study) -> Figure:
+    """Draw the median, 90th and 95th percentile of the run time of failed attempts, by GPUs of the job."""
+    table, title = inputs["runtime_to_failure"], "Run time of failed attempts (RTF) by job size"
+    nonempty = table.filter(pl.col("n") > 0)
+    if not nonempty.height:
+        return nothing_to_draw(title, "no attempt failed after a known run time")
     names = {ALL: f"all {study.units}"} | {bucket: study.size.worded(gpus_of(bucket)) for bucket in GPU_BUCKETS}
     times = ("p50_s", "p90_s", "p95_s")
-    rows = [placed(row, names[row["gpu_bucket"]], times=times) for row in known.iter_rows(named=True)]
+    rows = [placed(row, names[row["gpu_bucket"]], times=times) for row in nonempty.iter_rows(named=True)]
     return ranges(
         rows,
         list(names.values()),
@@ -54,9 +55,9 @@ def runtime_to_failure(given: Inputs, study: Study) -> Figure:
         "Run time",
         f"GPUs of the {study.unit}",
         times=times,
-        title=what,
+        title=title,
         subtitle="Line: median; circles: 90th and 95th percentile",
-        caption=f"n = {plural(known['n'][0], 'failed attempt')}.{_BY_PROXY if PROXY in table['basis'] else ''}",
+        caption=f"n = {plural(nonempty['n'][0], 'failed attempt')}.{_PROXY_NOTE if PROXY in table['basis'] else ''}",
         alt_text=f"Ranges on a logarithmic time axis for {plural(len(rows), 'group')} of failed attempts.",
     )
 

@@ -1,4 +1,4 @@
-"""How long attempts wait, how often jobs are tried, how long attempts run until they fail."""
+"""Waits of attempts, retries of jobs, and run time of failed attempts."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -11,48 +11,48 @@ from ttf.records.inputs import Inputs
 
 JOBS = ("user", "account", "outcome", "gpu_milli", "size", "attempts", "submit_s", "cluster", "group", "block")
 ATTEMPTS = ("job", "attempt", "start_s", "end_s", "runtime_s", "outcome", "gpu_milli", "nodes")
-OF_ORDER = ("account", "submit_s", "start_s", "gpu_milli", "size")
+START_ORDER_COLUMNS = ("account", "submit_s", "start_s", "gpu_milli", "size")
 
 
-def compute(given: Inputs, size: int = BLOCK_ROWS) -> dict:
-    window, levels = given.settings.window, level_names(given.scan("jobs"))
-    blocks = blocks_with_attempts(given.scan("jobs", JOBS), given.scan("attempts", ATTEMPTS), size)
-    attempt_tables = tables((of_block(*block, levels, window) for block in blocks), window)
-    return attempt_tables | {"out_of_order": delays.out_of_order(given.read("jobs", OF_ORDER))}
+def compute(inputs: Inputs, size: int = BLOCK_ROWS) -> dict:
+    window, levels = inputs.settings.window, level_names(inputs.scan("jobs"))
+    blocks = blocks_with_attempts(inputs.scan("jobs", JOBS), inputs.scan("attempts", ATTEMPTS), size)
+    attempt_tables = build_tables((summarise_block(*block, levels, window) for block in blocks), window)
+    return attempt_tables | {"out_of_order": delays.build_out_of_order(inputs.read("jobs", START_ORDER_COLUMNS))}
 
 
-def of_block(
+def summarise_block(
     jobs: pl.DataFrame, attempts: pl.DataFrame, levels: Sequence[str | None], window: Sequence[int] | None
 ) -> dict[str, pl.DataFrame]:
-    """What some jobs and their attempts add to the tables; see the functions that give it.
+    """Summarise one block of jobs and their attempts for each table.
 
-    levels: what the clusters and the groups of all jobs are, and the blocks (`ttf.records.clusters.level_names`).
+    levels: names of the clusters, groups and blocks of all jobs (`ttf.records.clusters.level_names`).
     """
     jobs = with_level_names(jobs, levels)
-    placed = delays.placed(jobs, attempts)
-    waits, tries = delays.waits(placed), retries.tries(placed)
+    ordered = delays.order_attempts(jobs, attempts)
+    waits, started = delays.compute_waits(ordered), retries.list_started_attempts(ordered)
     return {
         "accounts": jobs.group_by("account").agg(n=pl.len().cast(pl.Int64)),
-        "waits": delays.counted_waits(waits),
-        "waits_by_nodes": delays.waits_by_nodes(waits),
-        "ended": retries.ended(jobs),
-        "failed": tries.filter("failed").select("user", "bucket", "runtime_s", "gpu_milli", "failed", "by_proxy"),
-        "trials": retries.trials(jobs, tries),
-        "outcomes": retries.outcome_sums(jobs, tries, window),
+        "waits": delays.count_waits(waits),
+        "waits_by_nodes": delays.count_waits_by_nodes(waits),
+        "ended": retries.count_ended_jobs(jobs),
+        "failed": started.filter("failed").select("user", "bucket", "runtime_s", "gpu_milli", "failed", "is_proxy"),
+        "trials": retries.count_failed_attempts(jobs, started),
+        "outcomes": retries.sum_outcomes(jobs, started, window),
     }
 
 
-def tables(blocks: Iterable[Mapping[str, pl.DataFrame]], window: Sequence[int] | None) -> dict[str, pl.DataFrame]:
-    """The tables but one, by name, of what each of the blocks adds to them."""
+def build_tables(blocks: Iterable[Mapping[str, pl.DataFrame]], window: Sequence[int] | None) -> dict[str, pl.DataFrame]:
+    """Build the tables except OUT_OF_ORDER, by name, from the summaries of all blocks."""
     blocks = list(blocks)
-    of = {name: pl.concat(block[name] for block in blocks) for name in blocks[0]}
-    # An attempt without an outcome of its own failed, by proxy.
-    basis = retries.basis_of(of["failed"])
+    summaries = {name: pl.concat(block[name] for block in blocks) for name in blocks[0]}
+    # An attempt without an outcome of its own counts as failed.
+    basis = retries.failure_basis(summaries["failed"])
     return {
-        "delays": delays.delays(of["waits"], delays.busiest(of["accounts"])),
-        "delay_by_nodes": delays.delay_by_nodes(of["waits_by_nodes"]),
-        "retries": retries.retries(of["ended"]),
-        "runtime_to_failure": retries.runtime_to_failure(of["failed"]),
-        "failed_attempts": retries.failed_attempts(of["trials"], of["failed"]),
-        "outcomes_window": retries.outcomes_window(of["outcomes"], basis, window),
+        "delays": delays.build_delays(summaries["waits"], delays.largest_accounts(summaries["accounts"])),
+        "delay_by_nodes": delays.build_delay_by_nodes(summaries["waits_by_nodes"]),
+        "retries": retries.build_retries(summaries["ended"]),
+        "runtime_to_failure": retries.build_runtime_to_failure(summaries["failed"]),
+        "failed_attempts": retries.build_failed_attempts(summaries["trials"], summaries["failed"]),
+        "outcomes_window": retries.build_outcomes_window(summaries["outcomes"], basis, window),
     }

@@ -1,4 +1,4 @@
-"""How long attempts wait: by account, size and nodes, first and later ones apart; and who starts before whom."""
+"""Queueing delays by account, size and nodes, for first and later attempts; and jobs that start out of order."""
 
 import numpy as np
 import polars as pl
@@ -13,15 +13,15 @@ from ttf.stats.basics.order import first_of_each
 MOST_ACCOUNTS = 20
 ALL = "all"
 BUCKETS = (ALL, *GPU_BUCKETS)
-# Of an attempt: any, the first of its job, another.
-EVERY, FIRST, LATER = ATTEMPTS = ("every", "first", "later")
-WITHIN_S = (60, 600, 3_600, 6_000)
+# Which attempts of a job: all, the first, the later ones.
+ALL_ATTEMPTS, FIRST, LATER = ATTEMPT_KINDS = ("every", "first", "later")
+DELAY_LIMITS_S = (60, 600, 3_600, 6_000)
 PERCENTS = (25, 50, 75, 90, 95)
-# Philly's delays have a step at about 3 minutes: these seconds, first and last, and as many before and after them.
+# Philly's delays have a step at about 3 minutes: its first and last second, and spans of the same width around it.
 STEP_S = (170, 200)
-BESIDE_S = ((139, 169), (201, 231))
-# ATC'19 looks at the servers of these sizes.
-BUCKETS_OF_NODES = ("5-8", ">8")
+AROUND_STEP_S = ((139, 169), (201, 231))
+# Sizes for which ATC'19 reports the number of servers.
+NODE_BUCKETS = ("5-8", ">8")
 ACCOUNT, CLUSTER = SCOPES = ("account", "cluster")
 
 _COUNT = pl.len().cast(pl.Int64)
@@ -31,194 +31,189 @@ NO_POSITIVE = "no delay above 0 is known"
 NO_TIMES = "no job has the times it takes"
 
 
-def bucket_of() -> pl.Expr:
-    """The place in GPU_BUCKETS of a job's whole GPUs; -1 where it has none or nothing is known of them."""
+def bucket_index() -> pl.Expr:
+    """Return the index in GPU_BUCKETS of a job's whole GPUs; -1 for none or unknown."""
     return gpu_bucket(whole_gpus()).fill_null(-1)
 
 
-def placed(jobs: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:
-    """The attempts in order of jobs and in sequence, with `job`, the row of theirs in `jobs`, and what that says.
+def order_attempts(jobs: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:
+    """Order the attempts by job and sequence, with `job`, its row in `jobs`, and columns of the job.
 
-    attempts: with `job`. bucket: see `bucket_of`; job_gpu_milli: of all instances of the job.
+    bucket: see `bucket_index`; job_gpu_milli: GPUs of all instances of the job.
     """
-    about = jobs.select(
+    job_columns = jobs.select(
         "account",
         "user",
         "submit_s",
         "attempts",
-        bucket=bucket_of(),
+        bucket=bucket_index(),
         job_gpu_milli=pl.col("gpu_milli") * pl.col("size"),
     )
-    tries = attempts.select("job", "attempt", "start_s", "end_s", "runtime_s", "outcome", "gpu_milli", "nodes")
-    tries = in_sequence(tries).drop("attempt")
-    return tries.hstack(about[tries["job"]])
+    rows = attempts.select("job", "attempt", "start_s", "end_s", "runtime_s", "outcome", "gpu_milli", "nodes")
+    rows = in_sequence(rows).drop("attempt")
+    return rows.hstack(job_columns[rows["job"]])
 
 
-def waits(tries: pl.DataFrame) -> pl.DataFrame:
-    """One row per attempt, by job and in sequence: account, bucket, nodes, is_first, delay_s.
+def compute_waits(attempts: pl.DataFrame) -> pl.DataFrame:
+    """Compute the delay of each attempt of `order_attempts`: account, bucket, nodes, is_first, delay_s.
 
-    tries: of `placed`. The delay of a first attempt is its start less the job's submission; of a later one, its start
-    less the end of the attempt before. It is negative where the clocks say so, and null where one of the two times is
-    not known, or where the job had attempts before that the trace does not have.
+    The delay of a first attempt is its start minus the job's submission; of a later one, its start minus the end of the
+    attempt before. It is negative if the clocks say so. It is null if one of the two times is unknown, or if the trace
+    lacks earlier attempts of the job.
     """
     is_new = (pl.col("job") != pl.col("job").shift(1)).fill_null(True)
-    number = pl.int_range(pl.len(), dtype=pl.Int64)
-    # How many rows the job has from this, its first one, on.
-    following = pl.when(is_new).then(number).shift(-1, fill_value=pl.len()).backward_fill() - number
-    since = pl.when(is_new).then(pl.when(pl.col("attempts") <= following).then("submit_s")).otherwise(
+    index = pl.int_range(pl.len(), dtype=pl.Int64)
+    # At the first row of a job: its number of rows.
+    n_rows = pl.when(is_new).then(index).shift(-1, fill_value=pl.len()).backward_fill() - index
+    reference_s = pl.when(is_new).then(pl.when(pl.col("attempts") <= n_rows).then("submit_s")).otherwise(
         pl.col("end_s").shift(1)
     )  # fmt: skip
-    return tries.select("account", "bucket", "nodes", is_first=is_new, delay_s=pl.col("start_s") - since)
+    return attempts.select("account", "bucket", "nodes", is_first=is_new, delay_s=pl.col("start_s") - reference_s)
 
 
-def counted_waits(waits: pl.DataFrame) -> pl.DataFrame:
-    """How many waits there are of each kind: account, bucket, is_first, delay_s (-1 for all that are negative), n."""
+def count_waits(waits: pl.DataFrame) -> pl.DataFrame:
+    """Count the waits of each kind: account, bucket, is_first, delay_s (-1 for all negative ones), n."""
     return waits.group_by("account", "bucket", "is_first", pl.col("delay_s").clip(lower_bound=-1)).agg(n=_COUNT)
 
 
-def waits_by_nodes(waits: pl.DataFrame) -> pl.DataFrame:
-    """The same of first attempts of BUCKETS_OF_NODES: bucket, nodes, delay_s, n."""
-    places = [list(GPU_BUCKETS).index(name) for name in BUCKETS_OF_NODES]
-    chosen = waits.filter(pl.col("is_first") & pl.col("bucket").is_in(places) & pl.col("nodes").is_not_null())
-    return chosen.group_by("bucket", "nodes", pl.col("delay_s").clip(lower_bound=-1)).agg(n=_COUNT)
+def count_waits_by_nodes(waits: pl.DataFrame) -> pl.DataFrame:
+    """Count the waits of first attempts in NODE_BUCKETS: bucket, nodes, delay_s, n."""
+    indices = [list(GPU_BUCKETS).index(name) for name in NODE_BUCKETS]
+    first_waits = waits.filter(pl.col("is_first") & pl.col("bucket").is_in(indices) & pl.col("nodes").is_not_null())
+    return first_waits.group_by("bucket", "nodes", pl.col("delay_s").clip(lower_bound=-1)).agg(n=_COUNT)
 
 
-def busiest(jobs: pl.DataFrame) -> list[str]:
-    """The MOST_ACCOUNTS accounts with the most jobs, most first; jobs: account and how many: n."""
-    found = jobs.drop_nulls("account").group_by("account").agg(pl.col("n").sum())
-    return found.sort("n", "account", descending=[True, False])["account"].head(MOST_ACCOUNTS).to_list()
+def largest_accounts(jobs: pl.DataFrame) -> list[str]:
+    counts = jobs.drop_nulls("account").group_by("account").agg(pl.col("n").sum())
+    return counts.sort("n", "account", descending=[True, False])["account"].head(MOST_ACCOUNTS).to_list()
 
 
-def delays(waits: pl.DataFrame, accounts: list[str]) -> pl.DataFrame:
-    """Queueing delay over all and by account x size of the job x which attempts (DELAYS); waits: of `counted_waits`.
+def build_delays(waits: pl.DataFrame, accounts: list[str]) -> pl.DataFrame:
+    """Build DELAYS in total and by account, size of the job and kind of attempt, from `count_waits`.
 
-    accounts: those that have rows. Every group with an attempt has a row with the delays of 0 and one without (as the
-    notebook of the Philly trace has it). beside_180_s_share: the mean of the shares in the two spans around STEP_S, of
-    the same width, so that a step at 3 minutes stands out. Percentiles are linear between ranks.
+    accounts: those that get rows. Every group with an attempt has a row with delays of 0 and a row without (as in the
+    notebook of the Philly trace). beside_180_s_share: mean of the shares in the two spans around STEP_S, of the same
+    width, so that a step at 3 minutes stands out. Percentiles are linear between ranks.
     """
-    kind = ("place", "bucket", "is_first", "delay_s")
-    placed = waits.select(*kind[1:], "n", place=code("account", accounts))
-    # Of many blocks the same waits: far fewer are different, and fewer still without the accounts.
-    of_accounts = placed.filter(pl.col("place") >= 0).group_by(kind).agg(pl.col("n").sum())
-    of_all = placed.group_by(pl.lit(0).alias("place"), *kind[1:]).agg(pl.col("n").sum())
-    found = {}
-    for group_by, groups, rows in ((ALL, [ALL], of_all), ("account", accounts, of_accounts)):
+    keys = ("owner", "bucket", "is_first", "delay_s")
+    coded = waits.select(*keys[1:], "n", owner=code("account", accounts))
+    # Blocks repeat the same waits, so summing leaves far fewer rows, and fewer still without the accounts.
+    account_waits = coded.filter(pl.col("owner") >= 0).group_by(keys).agg(pl.col("n").sum())
+    all_waits = coded.group_by(pl.lit(0).alias("owner"), *keys[1:]).agg(pl.col("n").sum())
+    rows_by_group = {}
+    for group_by, groups, rows in ((ALL, [ALL], all_waits), ("account", accounts, account_waits)):
         rows = rows.sort("delay_s", nulls_last=False)
-        place, bucket, n = (rows[name].to_numpy().astype(np.int64) for name in ("place", "bucket", "n"))
-        which = np.where(rows["is_first"].to_numpy(), 0, 1)
+        owner, bucket, n = (rows[name].to_numpy().astype(np.int64) for name in ("owner", "bucket", "n"))
+        is_later = np.where(rows["is_first"].to_numpy(), 0, 1)
         delay = rows["delay_s"].fill_null(-2).to_numpy()
-        nothing = np.zeros_like(place)
-        for buckets, by_bucket in (([ALL], nothing), (list(GPU_BUCKETS), bucket)):
-            for kinds, by_which in (([EVERY], nothing), ([FIRST, LATER], which)):
-                cells = (place * len(buckets) + by_bucket) * len(kinds) + by_which
-                for cell, part in parts_of(np.arange(n.size), np.where(by_bucket >= 0, cells, -1)):
-                    rest, kind = divmod(cell, len(kinds))
-                    group, size = divmod(rest, len(buckets))
+        zeros = np.zeros_like(owner)
+        for buckets, bucket_codes in (([ALL], zeros), (list(GPU_BUCKETS), bucket)):
+            for kinds, kind_codes in (([ALL_ATTEMPTS], zeros), ([FIRST, LATER], is_later)):
+                cells = (owner * len(buckets) + bucket_codes) * len(kinds) + kind_codes
+                for cell, part in parts_of(np.arange(n.size), np.where(bucket_codes >= 0, cells, -1)):
+                    quotient, kind = divmod(cell, len(kinds))
+                    group, size = divmod(quotient, len(buckets))
                     unknown, negative = np.searchsorted(delay[part], (-1, 0)).tolist()
-                    counted = {"unknown": int(n[part[:unknown]].sum())}
-                    counted["negative"] = int(n[part[unknown:negative]].sum())
+                    excluded = {"unknown": int(n[part[:unknown]].sum())}
+                    excluded["negative"] = int(n[part[unknown:negative]].sum())
                     key = (group_by, groups[group], buckets[size], kinds[kind])
-                    found[key] = _both(delay[part[negative:]], n[part[negative:]], counted)
+                    rows_by_group[key] = _zeros_rows(delay[part[negative:]], n[part[negative:]], excluded)
     table = [
         dict(zip(("group_by", "group", "gpu_bucket", "which"), key, strict=True)) | row
         for group_by, groups in ((ALL, [ALL]), ("account", accounts))
         for group in groups
         for bucket_name in BUCKETS
-        for kind in ATTEMPTS
-        if (key := (group_by, group, bucket_name, kind)) in found
-        for row in found[key]
+        for kind in ATTEMPT_KINDS
+        if (key := (group_by, group, bucket_name, kind)) in rows_by_group
+        for row in rows_by_group[key]
     ]
     return DELAYS.frame(table)
 
 
-def _both(ascending: np.ndarray, n: np.ndarray, counted: dict) -> list[dict]:
-    """The rows of one group, with delays of 0 and without them; n: how many there are of each delay."""
-    every = np.searchsorted(ascending, 0, side="right")
-    zeros = int(n[:every].sum())
+def _zeros_rows(delays: np.ndarray, n: np.ndarray, excluded: dict) -> list[dict]:
+    """Return the rows of one group with and without delays of 0. delays: ascending; n: their counts."""
+    n_zeros = np.searchsorted(delays, 0, side="right")
+    zeros = int(n[:n_zeros].sum())
     rows = []
-    for kept, first, reason in ((True, 0, NO_DELAY), (False, every, NO_POSITIVE)):
-        part = Counted(ascending[first:], n[first:])
-        row = {"zeros_kept": kept, "n": part.size, "zeros": zeros, **counted}
-        if part.size:
-            row |= {f"within_{limit}_s_share": part.between(0, limit) / part.size for limit in WITHIN_S}
-            beside = sum(part.between(*span) for span in BESIDE_S)
+    for zeros_kept, start, reason in ((True, 0, NO_DELAY), (False, n_zeros, NO_POSITIVE)):
+        shown = Counted(delays[start:], n[start:])
+        row = {"zeros_kept": zeros_kept, "n": shown.size, "zeros": zeros, **excluded}
+        if shown.size:
+            row |= {f"within_{limit}_s_share": shown.between(0, limit) / shown.size for limit in DELAY_LIMITS_S}
+            around = sum(shown.between(*span) for span in AROUND_STEP_S)
             row |= {
-                "step_180_s_share": part.between(*STEP_S) / part.size,
-                "beside_180_s_share": beside / (2 * part.size),
+                "step_180_s_share": shown.between(*STEP_S) / shown.size,
+                "beside_180_s_share": around / (2 * shown.size),
             }
-            row |= _times(part)
+            row |= _time_cells(shown)
         else:
             row["reason"] = reason
         rows.append(row)
     return rows
 
 
-def _times(delays: Counted) -> dict[str, float]:
-    """Mean and PERCENTS of times, at least one."""
+def _time_cells(delays: Counted) -> dict[str, float]:
     return {"mean_s": delays.mean(), **{f"p{percent}_s": delays.percentile(percent) for percent in PERCENTS}}
 
 
-def delay_by_nodes(waits: pl.DataFrame) -> pl.DataFrame:
-    """Delay of the first attempt by the nodes it got, of jobs of 5 GPUs and more (DELAY_BY_NODES).
-
-    waits: of `waits_by_nodes`.
-    """
+def build_delay_by_nodes(waits: pl.DataFrame) -> pl.DataFrame:
+    """Build DELAY_BY_NODES from `count_waits_by_nodes`: first attempts of jobs of 5 GPUs or more."""
     rows = []
-    for name in BUCKETS_OF_NODES:
-        of_size = waits.filter(pl.col("bucket") == list(GPU_BUCKETS).index(name)).sort("nodes", "delay_s")
-        for nodes, part in of_size.partition_by("nodes", maintain_order=True, as_dict=True).items():
-            known = Counted.of(part.filter(pl.col("delay_s") >= 0), "delay_s")
-            about = {"gpu_bucket": name, "nodes": nodes[0], "n": known.size}
-            about["negative"] = part.filter(pl.col("delay_s") < 0)["n"].sum()
-            about["unknown"] = part.filter(pl.col("delay_s").is_null())["n"].sum()
-            about |= _times(known) | {"longest_s": int(known.values[-1])} if known.size else {"reason": NO_DELAY}
-            rows.append(about)
+    for name in NODE_BUCKETS:
+        size_waits = waits.filter(pl.col("bucket") == list(GPU_BUCKETS).index(name)).sort("nodes", "delay_s")
+        for nodes, part in size_waits.partition_by("nodes", maintain_order=True, as_dict=True).items():
+            delays = Counted.of(part.filter(pl.col("delay_s") >= 0), "delay_s")
+            row = {"gpu_bucket": name, "nodes": nodes[0], "n": delays.size}
+            row["negative"] = part.filter(pl.col("delay_s") < 0)["n"].sum()
+            row["unknown"] = part.filter(pl.col("delay_s").is_null())["n"].sum()
+            row |= _time_cells(delays) | {"longest_s": int(delays.values[-1])} if delays.size else {"reason": NO_DELAY}
+            rows.append(row)
     return DELAY_BY_NODES.frame(rows)
 
 
-def out_of_order(jobs: pl.DataFrame) -> pl.DataFrame:
-    """How many jobs started while one that was submitted before them still waited (OUT_OF_ORDER).
+def build_out_of_order(jobs: pl.DataFrame) -> pl.DataFrame:
+    """Build OUT_OF_ORDER: jobs that start while a job submitted earlier waits.
 
-    Excluded is a job without a submission, a start or (in scope account) an account, or that started before it was
-    submitted. This is an approximation of what a scheduler decides: a job that never started overtakes nobody and is
-    not overtaken, nor is it known whether a job that waited could have run (quota, GPUs, a request to wait for a time
-    or another job).
+    Jobs without a submission, a start or (in scope account) an account are excluded, as are jobs that started before
+    their submission. This only approximates the decisions of a scheduler: a job that never started neither overtakes
+    nor is overtaken, and whether a waiting job could have run is unknown (quota, GPUs, a request to wait for a time or
+    another job).
     """
     names = jobs["account"].drop_nulls().unique().to_list()
-    every = jobs.select("submit_s", "start_s", account=code("account", names), bucket=bucket_of())
-    in_time = every.filter((pl.col("start_s") >= pl.col("submit_s")).fill_null(False)).sort("submit_s")
+    all_jobs = jobs.select("submit_s", "start_s", account=code("account", names), bucket=bucket_index())
+    started = all_jobs.filter((pl.col("start_s") >= pl.col("submit_s")).fill_null(False)).sort("submit_s")
     rows = []
     for scope in SCOPES:
-        known = in_time.filter(pl.col("account") >= 0) if scope == ACCOUNT else in_time.with_columns(account=0)
-        # As ranks, so that account and start fit one number.
-        start = known["start_s"].rank("dense").cast(pl.Int64).to_numpy()
-        ahead, passed = _overtaking(known["account"].to_numpy(), known["submit_s"].to_numpy(), start)
-        for place, name in enumerate(BUCKETS, start=-1):
-            whole = every.height if name == ALL else int((every["bucket"] == place).sum())
-            if not whole:
+        ranked = started.filter(pl.col("account") >= 0) if scope == ACCOUNT else started.with_columns(account=0)
+        # Ranks, so that account and start fit into one number.
+        start = ranked["start_s"].rank("dense").cast(pl.Int64).to_numpy()
+        is_ahead, is_behind = _find_overtaking(ranked["account"].to_numpy(), ranked["submit_s"].to_numpy(), start)
+        for index, name in enumerate(BUCKETS, start=-1):
+            n_size = all_jobs.height if name == ALL else int((all_jobs["bucket"] == index).sum())
+            if not n_size:
                 continue
-            chosen = np.full(known.height, True) if name == ALL else (known["bucket"] == place).to_numpy()
-            n, first, second = (int(flags.sum()) for flags in (chosen, ahead & chosen, passed & chosen))
-            row = {"scope": scope, "gpu_bucket": name, "n": n, "out_of_order": first, "overtaken": second}
-            shares = {"out_of_order_share": first / n, "overtaken_share": second / n} if n else {"reason": NO_TIMES}
-            rows.append(row | {"left_out": whole - n} | shares)
+            is_size = np.full(ranked.height, True) if name == ALL else (ranked["bucket"] == index).to_numpy()
+            n, n_ahead, n_behind = (int(flags.sum()) for flags in (is_size, is_ahead & is_size, is_behind & is_size))
+            row = {"scope": scope, "gpu_bucket": name, "n": n, "out_of_order": n_ahead, "overtaken": n_behind}
+            shares = {"out_of_order_share": n_ahead / n, "overtaken_share": n_behind / n} if n else {"reason": NO_TIMES}
+            rows.append(row | {"left_out": n_size - n} | shares)
     return OUT_OF_ORDER.frame(rows)
 
 
-def _overtaking(group: np.ndarray, submit: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of each job: whether one of its group submitted before it started after it, and the other way round.
+def _find_overtaking(group: np.ndarray, submit: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return, for each job, whether it starts before an earlier submission of its group, and whether it is overtaken.
 
-    group: whole numbers from 0 on; submit: ascending; start: ranks. Equal submissions and equal starts overtake nobody.
+    group: whole numbers from 0; submit: ascending; start: ranks. Equal submissions and equal starts overtake nobody.
     """
     order = np.argsort(group, kind="stable")
-    owner, moment = group[order].astype(np.int64), submit[order]
-    # The keys of a later group are all larger.
-    key = owner * (int(start.max(initial=0)) + 1) + start[order]
-    first = first_of_each(owner, moment)
+    ordered_group, ordered_submit = group[order].astype(np.int64), submit[order]
+    # All keys of a later group are larger.
+    key = ordered_group * (int(start.max(initial=0)) + 1) + start[order]
+    first = first_of_each(ordered_group, ordered_submit)
     size = np.diff(first, append=key.size)
     latest = np.concatenate([[-1], np.maximum.accumulate(key)])[first]
     earliest = np.concatenate([np.minimum.accumulate(key[::-1])[::-1], [np.iinfo(np.int64).max]])[first + size]
-    ahead, passed = np.empty((2, key.size), dtype=bool)
-    ahead[order] = np.repeat(latest, size) > key
-    passed[order] = np.repeat(earliest, size) < key
-    return ahead, passed
+    is_ahead, is_behind = np.empty((2, key.size), dtype=bool)
+    is_ahead[order] = np.repeat(latest, size) > key
+    is_behind[order] = np.repeat(earliest, size) < key
+    return is_ahead, is_behind

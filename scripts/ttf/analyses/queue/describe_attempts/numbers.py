@@ -1,23 +1,23 @@
-"""The numbers of delays of attempts, retries, run time to failure, overtaking and outcomes in a window."""
+"""Numbers of delays of attempts, retries, run time to failure, overtaking and outcomes in a window."""
 
 import polars as pl
 
 from ttf.analyses.queue import describe_attempts as attempts
 from ttf.display.metrics import CI, FEWEST_ENDED, cells
 
-# A step at 3 minutes is named where its span holds so many times as many delays as those beside it, and so many at all.
+# A step at 3 minutes is reported if its span holds this multiple of the delays around it, and this share of all.
 STEP_RATIO = 2
 STEP_SHARE = 0.02
 
 ALL = "all"
 _STEEP = pl.col("step_180_s_share") >= pl.max_horizontal(STEP_SHARE, STEP_RATIO * pl.col("beside_180_s_share"))
-_OF_ALL = {"group_by": ALL, "gpu_bucket": ALL, "zeros_kept": True}
-_ENDED, _ANY, _HAS_JOBS = pl.col("n") >= FEWEST_ENDED, pl.col("n") > 0, pl.col("n").sum() > 0
-_OF_SIZE = (pl.col("gpu_bucket") != ALL) & (pl.col("gpu_hours_share") > 0)
+_TOTALS = {"group_by": ALL, "gpu_bucket": ALL, "zeros_kept": True}
+_ENDED, _HAS_ROWS, _HAS_JOBS = pl.col("n") >= FEWEST_ENDED, pl.col("n") > 0, pl.col("n").sum() > 0
+_HAS_SIZE = (pl.col("gpu_bucket") != ALL) & (pl.col("gpu_hours_share") > 0)
 
 
-def _select_delays(columns: str, *where: pl.Expr, n: str = "n"):
-    return cells(attempts.DELAYS, "queueing.{which}", columns, *where, n=n, **_OF_ALL)
+def _select_delays(columns: str, *conditions: pl.Expr, n: str = "n"):
+    return cells(attempts.DELAYS, "queueing.{which}", columns, *conditions, n=n, **_TOTALS)
 
 
 NUMBERS = [
@@ -35,12 +35,12 @@ NUMBERS = [
     cells(attempts.RUNTIME_TO_FAILURE, "rtf", "basis trials", n="", take=1),
     cells(attempts.RUNTIME_TO_FAILURE, "rtf", "mean_s p50_s p90_s p95_s", take=1),
     cells(attempts.RUNTIME_TO_FAILURE, "rtf", "gpu_hours", pl.col("gpu_hours") > 0, take=1),
-    # Of the sizes whose share of GPU time is known: the one with the most.
+    # The size with the most GPU time.
     cells(
         attempts.RUNTIME_TO_FAILURE,
         "rtf.most",
         "gpus=gpu_bucket trials_share rtf_share gpu_hours_share",
-        _OF_SIZE & (_OF_SIZE.sum() >= 2),
+        _HAS_SIZE & (_HAS_SIZE.sum() >= 2),
         n="trials",
         sort="-gpu_hours",
         take=1,
@@ -49,11 +49,11 @@ NUMBERS = [
         cells(
             attempts.FAILED_ATTEMPTS,
             "failed_attempts.{group_by}",
-            f"mean=trials_mean at_least_{least}=groups_share trials_of_{least}=trials_share",
-            _ANY,
-            at_least=least,
+            f"mean=trials_mean at_least_{lowest}=groups_share trials_of_{lowest}=trials_share",
+            _HAS_ROWS,
+            at_least=lowest,
         )
-        for least in (2, 5, 10)
+        for lowest in (2, 5, 10)
     ),
     cells(
         attempts.OUTCOMES_WINDOW,

@@ -1,4 +1,4 @@
-"""The tables of the section on attempts: delays, overtaking, retries, run time to failure, outcomes in a window."""
+"""Tables of the attempts: delays, overtaking, retries, run time to failure, outcomes in a window."""
 
 from datetime import UTC, datetime
 
@@ -12,12 +12,12 @@ from ttf.display.trace_numbers import Numbers
 from ttf.records.jobs import gpus_of
 
 MOST_ACCOUNTS = 10
-_WHICH = {"first": "First attempts", "later": "Later attempts"}
+_ATTEMPT_LABELS = {"first": "First attempts", "later": "Later attempts"}
 _GROUPS = {"failed_job": "A job that failed", "job": "A job with a failed attempt", "user": "A user with one"}
 _SCOPES = {"account": "Within an account", "cluster": "In the whole cluster"}
 _TIMES = {"n": None, "mean_s": MEAN_OF_N} | dict.fromkeys(("p50_s", "p90_s", "p95_s"))
-_WITHIN = dict.fromkeys(("n", "within_60_s_share", "within_600_s_share", "within_3600_s_share"))
-_DELAYS = _WITHIN | _TIMES
+_LIMIT_SHARES = dict.fromkeys(("n", "within_60_s_share", "within_600_s_share", "within_3600_s_share"))
+_DELAYS = _LIMIT_SHARES | _TIMES
 _ORDER = ("gpu_bucket", "n", "out_of_order_share", "overtaken_share")
 _RETRIES = {
     "group": None,
@@ -33,11 +33,11 @@ _OUTCOMES = ("outcome", "n", "n_share", "gpu_hours", "gpu_hours_share", "without
 
 
 def context(trace: Trace, m: Numbers) -> dict:
-    return {"moment": moment, "sizes_of": lambda bucket: m.size.worded(gpus_of(bucket))}
+    return {"format_time": format_time, "size_label": lambda bucket: m.size.worded(gpus_of(bucket))}
 
 
-def moment(seconds: int) -> str:
-    """A moment in words, or in seconds where the calendar does not reach."""
+def format_time(seconds: int) -> str:
+    """Format a time as a date, or in seconds beyond the calendar."""
     try:
         return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
     except (ValueError, OverflowError, OSError):
@@ -45,30 +45,30 @@ def moment(seconds: int) -> str:
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
-    """Delays by size and by account, overtaking, retries, failures, outcomes."""
     delays = trace.table("delays").with_columns(span("gpu_bucket")).filter(pl.col("zeros_kept") & (pl.col("n") > 0))
-    by_size = delays.filter((pl.col("group_by") == ALL) & pl.col("which").is_in(list(_WHICH)))
-    by_size = by_size.with_columns(pl.col("which").replace_strict(_WHICH)).sort("which", maintain_order=True)
-    found = {"delays": Shown(by_size, {"gpu_bucket": None} | _DELAYS, attempts.DELAYS, "which")}
-    by_account = delays.filter(
+    sizes = delays.filter((pl.col("group_by") == ALL) & pl.col("which").is_in(list(_ATTEMPT_LABELS)))
+    sizes = sizes.with_columns(pl.col("which").replace_strict(_ATTEMPT_LABELS)).sort("which", maintain_order=True)
+    shown = {"delays": Shown(sizes, {"gpu_bucket": None} | _DELAYS, attempts.DELAYS, "which")}
+    accounts = delays.filter(
         (pl.col("group_by") == "account") & (pl.col("which") == "every") & (pl.col("gpu_bucket") == ALL)
     ).head(MOST_ACCOUNTS)
-    found["delays-by-account"] = Shown(by_account, {"group": None} | _DELAYS, attempts.DELAYS)
+    shown["delays-by-account"] = Shown(accounts, {"group": None} | _DELAYS, attempts.DELAYS)
     order = trace.table("out_of_order").filter(pl.col("n") > 1)
     order = order.with_columns(pl.col("scope").replace_strict(_SCOPES), span("gpu_bucket"))
-    found["out-of-order"] = Shown(order, _ORDER, attempts.OUT_OF_ORDER, "scope")
+    shown["out-of-order"] = Shown(order, _ORDER, attempts.OUT_OF_ORDER, "scope")
     retries = trace.table("retries").with_columns(span("group")).filter(pl.col("group_by") != "gpu_count")
-    found["retries"] = Shown(retries, _RETRIES, attempts.RETRIES)
+    shown["retries"] = Shown(retries, _RETRIES, attempts.RETRIES)
     rtf = trace.table("runtime_to_failure").with_columns(span("gpu_bucket")).filter(pl.col("n") > 0)
-    found["runtime-to-failure"] = Shown(rtf, _RTF, attempts.RUNTIME_TO_FAILURE)
+    shown["runtime-to-failure"] = Shown(rtf, _RTF, attempts.RUNTIME_TO_FAILURE)
     failed = trace.table("failed_attempts").filter((pl.col("n") > 0) & (pl.col("at_least") > 1))
     failed = failed.with_columns(pl.col("group_by").replace_strict(_GROUPS))
-    found["failed-attempts"] = Shown(failed, _FAILED, attempts.FAILED_ATTEMPTS, "group_by")
+    shown["failed-attempts"] = Shown(failed, _FAILED, attempts.FAILED_ATTEMPTS, "group_by")
     outcomes = trace.table("outcomes_window")
     if outcomes["n"].sum():
-        what = {"job": f"{trace.about['unit'].capitalize()}s", "attempt": "Attempts"}
-        where = {"all": "in the whole trace", "window": "in the window"}
-        names = [f"{what[unit]} {where[window]}" for window, unit in outcomes.select("window", "unit").iter_rows()]
-        named = outcomes.with_columns(part=pl.Series(names))
-        found["outcomes-window"] = Shown(named, _OUTCOMES, attempts.OUTCOMES_WINDOW, "part")
-    return found
+        unit_labels = {"job": f"{trace.about['unit'].capitalize()}s", "attempt": "Attempts"}
+        window_labels = {"all": "in the whole trace", "window": "in the window"}
+        pairs = outcomes.select("window", "unit").iter_rows()
+        names = [f"{unit_labels[unit]} {window_labels[window]}" for window, unit in pairs]
+        labelled = outcomes.with_columns(part=pl.Series(names))
+        shown["outcomes-window"] = Shown(labelled, _OUTCOMES, attempts.OUTCOMES_WINDOW, "part")
+    return shown

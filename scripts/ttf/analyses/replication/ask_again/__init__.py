@@ -1,13 +1,13 @@
-"""What do the published analyses of study 1 give here, and what the same questions at job level, censored?"""
+"""What do the published analyses of study 1 give here, and the same questions at job level, with censoring?"""
 
 from ttf.analyses.declaration import Analysis
 from ttf.engine.columns import clustered
 from ttf.engine.contract import REASON, Column, count, name, number, table, truth, whole_seconds, words
 
-_NO_INTERVAL = "nothing is estimated, the points are too few for an interval, or it is a mean run time"
-_NO_TEST = "nothing is estimated, or it is a run time: nothing is tested"
-_NO_RATE = "the question is not the correlation of failures, or `reason` says why"
-_NO_CLUSTERED = "there is no exact one either, or `reason` says why"
+_NO_INTERVAL = "nothing is estimated, there are too few points for an interval, or it is a mean run time"
+_NO_TEST = "nothing is estimated, or it is a run time, which is not tested"
+_NO_RATE = "the question is not a correlation of failures, or `reason` says why"
+_NO_CLUSTERED = "there is no exact value either, or `reason` says why"
 
 
 def _clustered(prefix: str) -> dict[str, Column]:
@@ -16,42 +16,44 @@ def _clustered(prefix: str) -> dict[str, Column]:
 
 STUDY1 = table(
     "study1",
-    "A question of study 1: its answer as published, and at job level, censored.",
+    "A question of study 1, answered as published and at job level with censoring.",
     question=words("Question", "correlation, cut_off (of shorter runs) or mean_run_time."),
     outcome=words("Outcome", "success or failure."),
-    feature=words("Of", "Feature of the jobs."),
-    value=name("Value", "Its value.", blank="the question is of all values", by="feature"),
-    cutoff_s=whole_seconds("Cut-off", "Run times below it count in the study.", blank="there is no cut-off"),
-    study_set=words("Jobs of the study", "Outcomes that it takes for this one."),
-    study_measure=words("As published", "What it estimates."),
+    feature=words("Feature", "Feature of the jobs."),
+    value=name("Value", "Value of the feature.", blank="the question covers all values", by="feature"),
+    cutoff_s=whole_seconds("Cut-off", "The study uses run times below it.", blank="there is no cut-off"),
+    study_set=words("Jobs of the study", "Outcomes that the study counts as this one."),
+    study_measure=words("As published", "What the study estimates."),
     study_estimate=number("As published", "A correlation, or a mean in s.", blank=REASON),
     study_ci_low=number("from", "Lower end of the 95% CI.", blank=_NO_INTERVAL),
     study_ci_high=number("to", "Upper end.", blank=_NO_INTERVAL),
-    study_n=count("n", "Means, or jobs.", blank=REASON),
-    study_p=number("p", "Two-sided, not adjusted.", blank=_NO_TEST),
+    study_n=count("n", "Number of means, or of jobs.", blank=REASON),
+    study_p=number("p", "Two-sided p, not adjusted.", blank=_NO_TEST),
     asked_set=words("Jobs at job level", "Outcome of the jobs."),
-    asked_measure=words("Job-level, censored", "What is estimated."),
+    asked_measure=words("Job-level, censored", "What is estimated at job level."),
     asked_estimate=number("Job-level, censored", "A correlation, or a time in s.", blank=REASON),
     asked_ci_low=number("from", "Lower end of the 95% CI.", blank=_NO_INTERVAL),
     asked_ci_high=number("to", "Upper end.", blank=_NO_INTERVAL),
     **_clustered("asked"),
-    asked_n=count("n", "Jobs, or failures.", blank=REASON),
-    asked_p=number("p", "Two-sided.", blank=_NO_TEST),
+    asked_n=count("n", "Number of jobs, or of failures.", blank=REASON),
+    asked_p=number("p", "Two-sided p.", blank=_NO_TEST),
     asked_p_adjusted=number("adjusted p", "Holm over the features.", blank=_NO_TEST),
     asked_p_clustered=number("p, clustered", "Two-sided, of jobs whose clusters differ.", blank=_NO_CLUSTERED),
     asked_p_adjusted_clustered=number("adjusted p, clustered", "Holm over the features.", blank=_NO_CLUSTERED),
-    split_value=name("Split", "Value that divides the jobs into halves.", blank=_NO_RATE, by="feature"),
-    rate_ratio=number("Ratio of rates", "Failures an hour of run time above the split by those below.", blank=_NO_RATE),
+    split_value=name("Split", "Value that splits the jobs into halves.", blank=_NO_RATE, by="feature"),
+    rate_ratio=number(
+        "Ratio of rates", "Failures per hour of run time above the split, over those below.", blank=_NO_RATE
+    ),
     rate_ci_low=number("from", "Lower end of the 95% CI.", blank=_NO_RATE),
     rate_ci_high=number("to", "Upper end.", blank=_NO_RATE),
     **_clustered("rate"),
     rate_failures=count("Failures", "Failures on both sides of the split.", blank=_NO_RATE),
-    rate_p=number("p", "Two-sided, of equal rates.", blank=_NO_RATE),
+    rate_p=number("p", "Two-sided p that the rates are equal.", blank=_NO_RATE),
     rate_p_adjusted=number("adjusted p", "Holm over the features.", blank=_NO_RATE),
     rate_p_clustered=number("p, clustered", "Two-sided, of jobs whose clusters differ.", blank=_NO_CLUSTERED),
     rate_p_adjusted_clustered=number("adjusted p, clustered", "Holm over the features.", blank=_NO_CLUSTERED),
     rate_reject=truth("Significant", "Whether the adjusted p is below the level of the study.", blank=_NO_RATE),
-    rate_reject_clustered=truth("Significant, clustered", "Whether the clustered one is.", blank=_NO_CLUSTERED),
+    rate_reject_clustered=truth("Significant, clustered", "Whether the clustered p is.", blank=_NO_CLUSTERED),
     verdict=words(
         "Verdict",
         "kept, weaker, stronger, flips, lost, found, neither or not computable.",
@@ -59,41 +61,41 @@ STUDY1 = table(
     ),
     verdict_clustered=words(
         "Verdict, clustered",
-        "By the clustered p, or not told where there is none.",
+        "Verdict by the clustered p; not told if there is none.",
         blank="the question is not of a correlation",
     ),
-    change=words("What changes", "The clustered verdict as a sentence."),
+    change=words("What changes", "The clustered verdict in a sentence."),
 )
 
 
-def _correlations(heading: str, about: str, n: str = "compared") -> Column:
-    return count(heading, about, unit="correlations", n=n)
+def _correlations(heading: str, description: str, n: str = "compared") -> Column:
+    return count(heading, description, unit="correlations", n=n)
 
 
 _FREE = "if jobs were independent"
 STUDY1_SUMMARY = table(
     "study1_summary",
-    "The correlations of study 1 without a cut-off, by their verdict at job level; and its mean run times.",
-    compared=_correlations("Compared", "Those that can be computed.", ""),
-    significant=_correlations("Significant", "As published."),
-    still=_correlations("still", "At job level, clustered."),
-    still_if_independent=_correlations(f"still, {_FREE}", "At job level."),
-    flips=_correlations("flips", "With the other sign, clustered."),
+    "Correlations of study 1 without a cut-off by verdict at job level, and its mean run times.",
+    compared=_correlations("Compared", "Correlations that can be computed.", ""),
+    significant=_correlations("Significant", "Significant as published."),
+    still=_correlations("still", "Still significant at job level, clustered."),
+    still_if_independent=_correlations(f"still, {_FREE}", "Still significant at job level."),
+    flips=_correlations("flips", "With the opposite sign, clustered."),
     weaker=_correlations("weaker", "Less than half as strong, clustered."),
     found=_correlations("found", "Significant at job level alone, clustered."),
     found_if_independent=_correlations(f"found, {_FREE}", "Significant at job level alone."),
-    untold=_correlations("not told", "With too few clusters to test."),
-    rates=count("Requests", "Those whose halves have failure rates that can be tested.", unit="requests"),
-    rates_differ=count("differ", "Those whose rates differ, clustered.", unit="requests", n="rates"),
-    gpu_types=count(
-        "GPU types", "Those with a mean time to failure and a mean run time of failures.", unit="GPU types"
+    untold=_correlations("not told", "With too few clusters for a test."),
+    rates=count("Requests", "Requests for which the failure rates of the halves can be tested.", unit="requests"),
+    rates_differ=count("differ", "Requests whose rates differ, clustered.", unit="requests", n="rates"),
+    gpu_types=count("GPU types", "Types with both a mean time to failure and a mean run time.", unit="GPU types"),
+    lowest_ratio=number("Lowest ratio", "Lowest ratio of the two times.", blank="there is no such type", n="gpu_types"),
+    highest_ratio=number(
+        "Highest ratio", "Highest ratio of the two times.", blank="there is no such type", n="gpu_types"
     ),
-    lowest_ratio=number("Lowest ratio", "Of these two times.", blank="there is no such type", n="gpu_types"),
-    highest_ratio=number("Highest ratio", "Of these two times.", blank="there is no such type", n="gpu_types"),
 )
 
 ANALYSIS = Analysis(
-    question="What do the published analyses give here, and the same questions at job level, censored?",
+    question="What do the published analyses give here, and the same questions at job level, with censoring?",
     theme="replication",
     rank=10,
     needs=["jobs", "correlations", "runtime_by_group", "mttf"],

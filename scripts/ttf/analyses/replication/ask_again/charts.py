@@ -1,4 +1,4 @@
-"""Study 1: its correlations as published, and beside each that over jobs."""
+"""Chart of study 1: its correlations as published, next to those at job level."""
 
 import altair as alt
 import polars as pl
@@ -11,54 +11,54 @@ from ttf.display.charts.theme import ACCENT, FAINT, THIRD
 from ttf.engine.words import capital
 from ttf.records.inputs import Inputs
 
-_STUDY = "as published: r of group means"
+_PUBLISHED = "as published: r of group means"
 
 
-def asked_twice(given: Inputs, study: Study) -> Figure:
-    """Both correlations of each feature with run time, of successes and of failures."""
-    what = "Correlation with run time, as published and at job level"
-    is_known = pl.col("study_estimate").is_not_null() | pl.col("asked_estimate").is_not_null()
-    known = shown(given["study1"].filter(is_known, question="correlation"), prefix="asked_")
-    if not known.height:
-        return nothing_to_draw(what, f"no correlation of {study.units} can be computed")
-    asked = f"job level: rank correlation over {study.units}"
+def compare_correlations(inputs: Inputs, study: Study) -> Figure:
+    """Draw both correlations of each feature with run time, for successes and failures."""
+    title = "Correlation with run time, as published and at job level"
+    is_estimated = pl.col("study_estimate").is_not_null() | pl.col("asked_estimate").is_not_null()
+    estimates = shown(inputs["study1"].filter(is_estimated, question="correlation"), prefix="asked_")
+    if not estimates.height:
+        return nothing_to_draw(title, f"no correlation of {study.units} can be computed")
+    job_level = f"job level: rank correlation over {study.units}"
     rows: dict[str, list[dict]] = {}
-    for row in known.iter_rows(named=True):
-        for kind, name in ((_STUDY, "study"), (asked, "asked")):
-            if row[f"{name}_estimate"] is not None:
-                drawn = {"feature": FEATURE_NAMES[row["feature"]], "kind": kind}
-                drawn |= picked(row, estimate=f"{name}_estimate", n=f"{name}_n")
-                if name == "study":  # means are of no cluster
-                    drawn |= picked(row, low="study_ci_low", high="study_ci_high") | {"independent": False}
+    for row in estimates.iter_rows(named=True):
+        for method, prefix in ((_PUBLISHED, "study"), (job_level, "asked")):
+            if row[f"{prefix}_estimate"] is not None:
+                point = {"feature": FEATURE_NAMES[row["feature"]], "kind": method}
+                point |= picked(row, estimate=f"{prefix}_estimate", n=f"{prefix}_n")
+                if prefix == "study":  # group means have no clusters
+                    point |= picked(row, low="study_ci_low", high="study_ci_high") | {"independent": False}
                 else:
-                    drawn |= picked(row, "low", "high", "independent")
-                rows.setdefault(row["outcome"], []).append(drawn)
-    features = [FEATURE_NAMES[name] for name in known["feature"].unique(maintain_order=True)]
-    panels = [_panel(outcome, features, asked, study) for outcome in rows]
+                    point |= picked(row, "low", "high", "independent")
+                rows.setdefault(row["outcome"], []).append(point)
+    features = [FEATURE_NAMES[name] for name in estimates["feature"].unique(maintain_order=True)]
+    panels = [_panel(outcome, features, job_level, study) for outcome in rows]
     return figure(
         alt.hconcat(*panels, spacing=16),
         rows,
         study,
-        title=what,
+        title=title,
         subtitle=f"r of group means; rank correlation over {study.units}; 95% CI",
-        caption=f"{by_what(known.rename({'asked_cluster_by': 'cluster_by'}), study.units)} n in study1.csv.",
+        caption=f"{by_what(estimates.rename({'asked_cluster_by': 'cluster_by'}), study.units)} n in study1.csv.",
         alt_text="Pairs of points with intervals, by request and outcome.",
     )
 
 
-def _panel(outcome: str, features: list[str], asked: str, study: Study) -> alt.LayerChart:
+def _panel(outcome: str, features: list[str], job_level: str, study: Study) -> alt.LayerChart:
     y = alt.Y("feature:N", title=None, scale=alt.Scale(domain=features))
-    colours = {_STUDY: THIRD, asked: ACCENT}
+    colours = {_PUBLISHED: THIRD, job_level: ACCENT}
     colour = coloured("kind", colours, title=None, orient="bottom", columns=1, labelLimit=420)
-    offset = alt.YOffset("kind:N", scale=alt.Scale(domain=[_STUDY, asked]))
+    offset = alt.YOffset("kind:N", scale=alt.Scale(domain=[_PUBLISHED, job_level]))
     tooltip = [*tips("feature", kind="how"), *tips("estimate", form=".3f", low="95% from", high="95% to")]
     tooltip += tips(form=",", n="points")
     base = chart_of(outcome).encode(y=y, yOffset=offset, color=colour, tooltip=tooltip)
     title = f"{capital(outcome)}: correlation"
     x = alt.X("low:Q", scale=alt.Scale(domain=[-1, 1]), title=title, axis=alt.Axis(values=[-1, -0.5, 0, 0.5, 1]))
-    nought = chart_of(outcome).mark_rule(color=FAINT, strokeDash=[3, 3]).encode(x=alt.datum(0))
+    zero_line = chart_of(outcome).mark_rule(color=FAINT, strokeDash=[3, 3]).encode(x=alt.datum(0))
     points = base.mark_circle(size=55, opacity=1).encode(x="estimate:Q")
-    return (nought + (draw_intervals(base, x, strokeWidth=1.8) + points)).properties(width=250, height=alt.Step(17))
+    return (zero_line + (draw_intervals(base, x, strokeWidth=1.8) + points)).properties(width=250, height=alt.Step(17))
 
 
-CHARTS = {"study1_asked_twice": asked_twice}
+CHARTS = {"study1_asked_twice": compare_correlations}

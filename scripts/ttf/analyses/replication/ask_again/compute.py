@@ -1,9 +1,9 @@
-"""Study 1 ("Analyzing ML Training Tasks") by question: as published, and beside it at job level, censored.
+"""Questions of study 1 ("Analyzing ML Training Tasks"), answered as published and at job level with censoring.
 
-The study correlates means: one point per distinct request, its height the mean run time of all jobs with it, Pearson's
-r; what did not succeed, running and waiting jobs included, it calls failed; some figures leave out long runs. Asked
-well: jobs and not group means, real failures only, rank correlations with adjusted p, and of failure the rate per hour
-of run time, in which jobs that did not fail count with the time they ran (right-censoring).
+The study correlates means: one point per distinct request at the mean run time of its jobs, with Pearson's r. It calls
+every job failed that did not succeed, running and waiting ones included. Some figures leave out long runs. At job
+level: jobs instead of group means, real failures only, rank correlations with adjusted p, and failures per hour of run
+time, in which jobs that did not fail count with the time they ran (right-censoring).
 """
 
 import math
@@ -25,57 +25,57 @@ from ttf.stats.basics.p_value import never_zero
 from ttf.stats.clustered import CLUSTERED, UNCLUSTERED, Clusters, by_cluster, clustered_median, jackknifed, with_limits
 from ttf.stats.job_features import FEATURES, Feature, correlation_row
 
-# Its five features are the GPU type and these.
+# The study has five features: the GPU type and these.
 NUMERIC = ("gpu_request", "cpu_request", "memory_request", "size")
-# What it called success and failure -> the outcome set of our tables.
+# Outcome of the study -> outcome set of our tables.
 STUDY_SETS = {"success": "success", "failure": "not_success"}
-# Its figures that leave out runs of so many seconds and more.
+# Figures of the study that leave out long runs, with their cut-off in s.
 CUTOFFS = (
     ("success", "cpu_request", 20_000),
     ("success", "memory_request", 100_000),
     ("failure", "cpu_request", 50_000),
     ("failure", "memory_request", 20_000),
 )
-# A correlation is much weaker if it is below half the other; a mean is made by few if it is twice the median.
+# A correlation is much weaker if it is below half the other; few jobs dominate a mean that is twice the median.
 HALF = 0.5
 TWICE = 2
 CONFIDENCE = 0.95
-# Verdicts in which the correlation is significant by the study's recipe and at job level.
-SIGNIFICANT_TWICE = ("kept", "weaker", "stronger", "flips")
-SIGNIFICANT_BEFORE = (*SIGNIFICANT_TWICE, "lost")
-NOT_TOLD = "not told"
+# Verdicts for which the correlation is significant both as published and at job level.
+SIGNIFICANT_BOTH = ("kept", "weaker", "stronger", "flips")
+SIGNIFICANT_PUBLISHED = (*SIGNIFICANT_BOTH, "lost")
+UNTESTED = "not told"
 
 _JOBS = ["outcome", "runtime_s", "start_s", "trace_end_s", *(feature.column for feature in FEATURES), *READ_OF_JOBS]
 
 
-def compute(given: Inputs) -> dict[str, pl.DataFrame]:
-    tables = [given[name] for name in ("correlations", "runtime_by_group", "mttf")]
-    units, significance = many(given.settings.unit), given.settings.significance
-    table = ask_again(given.scan("jobs", _JOBS), *tables, units, significance)
+def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
+    tables = [inputs[name] for name in ("correlations", "runtime_by_group", "mttf")]
+    units, significance = many(inputs.settings.unit), inputs.settings.significance
+    table = repeat_study(inputs.scan("jobs", _JOBS), *tables, units, significance)
     return {"study1": table, "study1_summary": summarise_verdicts(table)}
 
 
-def summarise_verdicts(table: pl.DataFrame) -> pl.DataFrame:
-    """The one row of STUDY1_SUMMARY. table: STUDY1."""
-    correlations = table.filter(question="correlation")
-    compared = correlations.filter(pl.col("verdict") != "not computable")
-    verdicts = {
-        "significant": ("verdict", SIGNIFICANT_BEFORE),
-        "still": ("verdict_clustered", SIGNIFICANT_TWICE),
-        "still_if_independent": ("verdict", SIGNIFICANT_TWICE),
+def summarise_verdicts(study1: pl.DataFrame) -> pl.DataFrame:
+    """Summarise STUDY1 as the one row of STUDY1_SUMMARY."""
+    correlations = study1.filter(question="correlation")
+    computable = correlations.filter(pl.col("verdict") != "not computable")
+    verdicts_by_cell = {
+        "significant": ("verdict", SIGNIFICANT_PUBLISHED),
+        "still": ("verdict_clustered", SIGNIFICANT_BOTH),
+        "still_if_independent": ("verdict", SIGNIFICANT_BOTH),
         "found_if_independent": ("verdict", ("found",)),
-        "untold": ("verdict_clustered", (NOT_TOLD,)),
+        "untold": ("verdict_clustered", (UNTESTED,)),
     } | {name: ("verdict_clustered", (name,)) for name in ("weaker", "flips", "found")}
-    row = {name: compared[column].is_in(words).sum() for name, (column, words) in verdicts.items()}
+    row = {name: computable[column].is_in(values).sum() for name, (column, values) in verdicts_by_cell.items()}
     rates = correlations.drop_nulls("rate_p_adjusted_clustered")
-    means = table.filter(pl.col("study_estimate") > 0, question="mean_run_time", outcome="failure")
-    ratios = means.select(pl.col("asked_estimate") / pl.col("study_estimate")).to_series().drop_nulls()
-    row |= {"compared": compared.height, "rates": rates.height, "rates_differ": rates["rate_reject_clustered"].sum()}
+    mean_run_times = study1.filter(pl.col("study_estimate") > 0, question="mean_run_time", outcome="failure")
+    ratios = mean_run_times.select(pl.col("asked_estimate") / pl.col("study_estimate")).to_series().drop_nulls()
+    row |= {"compared": computable.height, "rates": rates.height, "rates_differ": rates["rate_reject_clustered"].sum()}
     row |= {"gpu_types": ratios.len(), "lowest_ratio": ratios.min(), "highest_ratio": ratios.max()}
     return STUDY1_SUMMARY.frame([row])
 
 
-def ask_again(
+def repeat_study(
     jobs: Frame,
     correlations: pl.DataFrame,
     runtime_by_group: pl.DataFrame,
@@ -83,25 +83,23 @@ def ask_again(
     units: str,
     significance: float = 0.05,
 ) -> pl.DataFrame:
-    """A row per question of the study, with STUDY1.
+    """Answer each question of the study in a row of STUDY1. units: plural name of the jobs, such as "pods".
 
-    jobs: the common job record. correlations, runtime_by_group, mttf: the tables of these names. units: what jobs are
-    called, in the plural. study_*: as the study asked it, with its definition of failure (study_set). asked_*: the rank
-    correlation over jobs of that outcome; of a GPU type the median run time of successes, with the interval of its
-    order statistics, and of failure the mean time to failure with right-censoring. rate_*: see `rate_ratio`. verdict:
-    of r against the correlation over jobs. What is clustered: of jobs with CLUSTER_COLUMNS; see `ttf.stats.clustered`.
+    study_*: as published, with the study's definition of failure (study_set). asked_*: rank correlation over jobs of
+    that outcome; per GPU type the median run time of successes and the right-censored mean time to failure. rate_*:
+    from `rate_ratio`. verdict: r against the correlation over jobs. Clustered values need jobs with CLUSTER_COLUMNS.
     """
-    rates = _rates(jobs)
-    rows = [_correlation(correlations, o, f, None, rates, units, significance) for o in STUDY_SETS for f in NUMERIC]
-    rows += [_correlation(correlations, *figure, rates, units, significance) for figure in CUTOFFS]
-    rows += _means(jobs, runtime_by_group, mttf, units)
+    rates = _rate_ratios(jobs)
+    figures = [*((outcome, feature, None) for outcome in STUDY_SETS for feature in NUMERIC), *CUTOFFS]
+    rows = [_correlation_row(correlations, *figure, rates, units, significance) for figure in figures]
+    rows += _mean_rows(jobs, runtime_by_group, mttf, units)
     return STUDY1.frame(rows)
 
 
 # Correlations ------------------------------------------------------------------------------------------------
 
 
-def _correlation(
+def _correlation_row(
     table: pl.DataFrame,
     outcome: str,
     feature: str,
@@ -110,22 +108,22 @@ def _correlation(
     units: str,
     significance: float,
 ) -> dict:
-    study = correlation_row(table, STUDY_SETS[outcome], feature, cutoff, "group_mean", "pearson")
-    asked = correlation_row(table, outcome, feature, None, "job", "spearman")
+    r_row = correlation_row(table, STUDY_SETS[outcome], feature, cutoff, "group_mean", "pearson")
+    rho_row = correlation_row(table, outcome, feature, None, "job", "spearman")
     row = {"question": "correlation" if cutoff is None else "cut_off", "outcome": outcome, "feature": feature}
     row |= {"cutoff_s": cutoff, "study_set": STUDY_SETS[outcome], "study_measure": "pearson over group means"}
     row |= {"asked_set": outcome, "asked_measure": "spearman over jobs"}
-    estimated = ("estimate", "ci_low", "ci_high", "n", "p_adjusted")
-    for whose, found in (("study", study), ("asked", asked)):
-        if found:
-            row |= {f"{whose}_{name}": found[name] for name in estimated} | {f"{whose}_p": found["p_value"]}
-    if asked:
-        row |= {f"asked_{name}": asked[name] for name in (*CLUSTERED, "p_clustered", "p_adjusted_clustered")}
-    row["verdict"], _, _ = _compared(study, asked, cutoff, units, significance)
-    verdict, clause, reason = _compared(study, asked, cutoff, units, significance, "p_adjusted_clustered")
-    lacks = asked["reason"] if asked and asked["p_value"] is not None and asked["p_clustered"] is None else None
-    clauses, reasons = [clause], [reason, lacks]
-    if cutoff is not None and (share := _left_out(table, STUDY_SETS[outcome], feature, cutoff)) is not None:
+    columns = ("estimate", "ci_low", "ci_high", "n", "p_adjusted")
+    for prefix, estimate in (("study", r_row), ("asked", rho_row)):
+        if estimate:
+            row |= {f"{prefix}_{name}": estimate[name] for name in columns} | {f"{prefix}_p": estimate["p_value"]}
+    if rho_row:
+        row |= {f"asked_{name}": rho_row[name] for name in (*CLUSTERED, "p_clustered", "p_adjusted_clustered")}
+    row["verdict"], _, _ = _compare_estimates(r_row, rho_row, cutoff, units, significance)
+    verdict, clause, reason = _compare_estimates(r_row, rho_row, cutoff, units, significance, "p_adjusted_clustered")
+    is_untested = rho_row and rho_row["p_value"] is not None and rho_row["p_clustered"] is None
+    clauses, reasons = [clause], [reason, rho_row["reason"] if is_untested else None]
+    if cutoff is not None and (share := _excluded_share(table, STUDY_SETS[outcome], feature, cutoff)) is not None:
         clauses.append(f"its cut-off left out the longest {100 * share:.1f}% of the runs, which are what is explained")
     if outcome == "failure" and cutoff is None:
         row |= rates[feature]
@@ -136,37 +134,36 @@ def _correlation(
         clauses.append(_rate_clause(rates[feature], feature, units, significance))
         reasons.append(rates[feature].get("reason"))
     sentence = capital("; ".join(clauses)) + "."
-    said = "; ".join(dict.fromkeys(filter(None, reasons))) or None
-    return row | {"verdict_clustered": verdict, "change": sentence, "reason": said}
+    joined = "; ".join(dict.fromkeys(filter(None, reasons))) or None
+    return row | {"verdict_clustered": verdict, "change": sentence, "reason": joined}
 
 
-def _left_out(table: pl.DataFrame, outcome_set: str, feature: str, cutoff: int) -> float | None:
-    every, kept = (correlation_row(table, outcome_set, feature, below, "job", "spearman") for below in (None, cutoff))
-    return 1 - kept["n"] / every["n"] if every and kept and every["n"] else None
+def _excluded_share(table: pl.DataFrame, outcome_set: str, feature: str, cutoff: int) -> float | None:
+    full, short = (correlation_row(table, outcome_set, feature, limit, "job", "spearman") for limit in (None, cutoff))
+    return 1 - short["n"] / full["n"] if full and short and full["n"] else None
 
 
-def _compared(
-    study: dict | None, asked: dict | None, cutoff: int | None, units: str, significance: float, p: str = "p_adjusted"
+def _compare_estimates(
+    r_row: dict | None, rho_row: dict | None, cutoff: int | None, units: str, significance: float, p: str = "p_adjusted"
 ) -> tuple[str, str, str | None]:
-    """(verdict, clause, reason) of the study's r against the rank correlation over jobs; p: its column to go by."""
-    if study is None:
-        why = f"no correlation with a cut-off of {cutoff:,} s was requested (correlation.cutoffs_s)"
-        return "not computable", f"not computable: {why}", why
-    if study["estimate"] is None:
-        return "not computable", f"not computable as published: {study['reason']}", study["reason"]
-    if asked is None or asked["estimate"] is None:
-        why = asked["reason"] if asked else "there is no correlation over jobs"
-        return "not computable", f"not computable over {units}: {why}", why
-    r, rho = study["estimate"], asked["estimate"]
-    numbers = f"(r = {coefficient(r)} over {study['n']:,} means, ρ = {coefficient(rho)} over {asked['n']:,} {units})"
-    if asked[p] is None:
-        return NOT_TOLD, f"over {units} it cannot be tested, for want of clusters {numbers}", None
-    was, now = study["p_value"] < significance, asked[p] < significance
-    if was and not now:
+    if r_row is None:
+        reason = f"no correlation with a cut-off of {cutoff:,} s was requested (correlation.cutoffs_s)"
+        return "not computable", f"not computable: {reason}", reason
+    if r_row["estimate"] is None:
+        return "not computable", f"not computable as published: {r_row['reason']}", r_row["reason"]
+    if rho_row is None or rho_row["estimate"] is None:
+        reason = rho_row["reason"] if rho_row else "there is no correlation over jobs"
+        return "not computable", f"not computable over {units}: {reason}", reason
+    r, rho = r_row["estimate"], rho_row["estimate"]
+    numbers = f"(r = {coefficient(r)} over {r_row['n']:,} means, ρ = {coefficient(rho)} over {rho_row['n']:,} {units})"
+    if rho_row[p] is None:
+        return UNTESTED, f"over {units} it cannot be tested, for want of clusters {numbers}", None
+    is_r_significant, is_rho_significant = r_row["p_value"] < significance, rho_row[p] < significance
+    if is_r_significant and not is_rho_significant:
         return "lost", f"no longer significant {numbers}", None
-    if now and not was:
+    if is_rho_significant and not is_r_significant:
         return "found", f"significant over {units} alone {numbers}", None
-    if not now:
+    if not is_rho_significant:
         return "neither", f"no trend either way {numbers}", None
     if (r > 0) != (rho > 0):
         return "flips", f"the sign flips {numbers}", None
@@ -180,99 +177,100 @@ def _compared(
 # Failure rates -----------------------------------------------------------------------------------------------
 
 
-def _rates(jobs: Frame) -> dict[str, dict]:
-    by_name = {feature.name: feature for feature in FEATURES}
-    rates = {name: rate_ratio(jobs, by_name[name]) for name in NUMERIC}
-    for p, adjusted in (("rate_p", "rate_p_adjusted"), ("rate_p_clustered", "rate_p_adjusted_clustered")):
-        for rate, value in zip(rates.values(), holm([rate.get(p) for rate in rates.values()]), strict=True):
-            rate[adjusted] = value
+def _rate_ratios(jobs: Frame) -> dict[str, dict]:
+    feature_by_name = {feature.name: feature for feature in FEATURES}
+    rates = {name: rate_ratio(jobs, feature_by_name[name]) for name in NUMERIC}
+    for column, adjusted_column in (("rate_p", "rate_p_adjusted"), ("rate_p_clustered", "rate_p_adjusted_clustered")):
+        for rate, adjusted_p in zip(rates.values(), holm([rate.get(column) for rate in rates.values()]), strict=True):
+            rate[adjusted_column] = adjusted_p
     return rates
 
 
 def rate_ratio(jobs: Frame, feature: Feature) -> dict:
-    """Failures per run time of the jobs above a value of the feature, over that of the jobs at or below it.
+    """Estimate the ratio of the failure rates above and below a value of the feature.
 
-    The value (split_value) parts the jobs that ran as evenly as their values allow. A job counts with the time seen of
-    it, and as a failure if it failed after a known time; success, cancellation and still running are right-censoring.
-    Given the failures k of both parts, those above are binomial with k and pi = T2 rho / (T2 rho + T1), T the run
-    times, rho the ratio of the rates: Clopper-Pearson's interval of pi gives that of rho at 95 % (one-sided where one
-    part has no failure), and the two-sided p is twice the smaller tail under rho = 1. A failure rate that is constant
-    within a part is assumed. Clustered: symmetric about log rho, see `_clustered_rate`.
-    Where there is no ratio, the reason says why.
+    The value (split_value) splits the jobs that ran as evenly as their values allow. A job counts with its observed
+    time, and as a failure if it failed after a known time; success, cancellation and still running are right-censored.
+    Given the failures k of both parts, those above are binomial with k and pi = T2 rho / (T2 rho + T1), with T the run
+    times and rho the ratio of the rates. Clopper-Pearson's 95 % interval of pi gives that of rho (one-sided if one part
+    has no failure). The two-sided p is twice the smaller tail under rho = 1. Each part is assumed to have a constant
+    rate. The clustered interval is symmetric about log rho. Without a ratio, `reason` says why.
     """
-    known = (
+    observed_jobs = (
         jobs.lazy()
         .filter(pl.col("outcome") != "waiting")
         .with_columns(key=feature.group_key(), time=observed_s(), failed=pl.col("outcome") == "failure")
         .drop_nulls(["key", "time"])
     )
     groups = (
-        known.group_by("key")
+        observed_jobs.group_by("key")
         .agg(n=pl.len().cast(pl.Int64), time=pl.col("time").sum(), failures=pl.col("failed").sum())
         .sort("key")
         .collect(engine="streaming")
     )
     if groups.height < 2:
-        said = "no job that ran has a value" if not groups.height else "every job that ran has the same value"
-        return {"reason": f"{said} of {feature.name}"}
-    below = groups["n"].cum_sum().to_numpy()[:-1]
-    place = int(np.argmin(np.abs(2 * below - groups["n"].sum())))
-    low, high = groups.head(place + 1), groups.tail(groups.height - place - 1)
+        cause = "no job that ran has a value" if not groups.height else "every job that ran has the same value"
+        return {"reason": f"{cause} of {feature.name}"}
+    cumulative_n = groups["n"].cum_sum().to_numpy()[:-1]
+    split_index = int(np.argmin(np.abs(2 * cumulative_n - groups["n"].sum())))
+    low, high = groups.head(split_index + 1), groups.tail(groups.height - split_index - 1)
     t_low, t_high, k_low, k_high = (int(part[name].sum()) for name in ("time", "failures") for part in (low, high))
     row = {"split_value": feature.labels([low["key"][-1]])[0], "rate_failures": k_low + k_high}
     if k_low + k_high == 0:
         return row | {"reason": "no job failed after a known time"}
     if not t_low or not t_high:
         return row | {"reason": "one half ran for 0 s"}
-    # Where one half has no failure there is one limit, which has all of the error.
-    k, tail = k_low + k_high, (1 - CONFIDENCE) / (2 if k_low and k_high else 1)
-    exposures = t_low / t_high
-    lowest = float(betaincinv(k_high, k_low + 1, tail)) if k_high else 0.0
-    highest = float(betaincinv(k_high + 1, k_low, 1 - tail)) if k_low else 1.0
-    row["rate_ci_low"] = lowest / (1 - lowest) * exposures
-    row["rate_ci_high"] = highest / (1 - highest) * exposures if highest < 1 else None
-    pi = t_high / (t_low + t_high)
-    at_least = float(bdtrc(k_high - 1, k, pi)) if k_high else 1.0
-    row["rate_p"], _ = never_zero(min(1.0, 2 * min(float(bdtr(k_high, k, pi)), at_least)))
+    # If one half has no failure, the interval is one-sided with all of the error.
+    k, error = k_low + k_high, (1 - CONFIDENCE) / (2 if k_low and k_high else 1)
+    time_ratio = t_low / t_high
+    pi_low = float(betaincinv(k_high, k_low + 1, error)) if k_high else 0.0
+    pi_high = float(betaincinv(k_high + 1, k_low, 1 - error)) if k_low else 1.0
+    row["rate_ci_low"] = pi_low / (1 - pi_low) * time_ratio
+    row["rate_ci_high"] = pi_high / (1 - pi_high) * time_ratio if pi_high < 1 else None
+    null_share = t_high / (t_low + t_high)
+    upper_tail = float(bdtrc(k_high - 1, k, null_share)) if k_high else 1.0
+    row["rate_p"], _ = never_zero(min(1.0, 2 * min(float(bdtr(k_high, k, null_share)), upper_tail)))
     if not k_low:
         return row | {"reason": "no failure at or below the split: lower limit of the ratio only"}
     row["rate_ratio"] = k_high * t_low / (k_low * t_high)
     if not k_high:
         return row
-    clustered = _clustered_rate(known, low["key"][-1], math.log(row["rate_ratio"]))
-    row["reason"] = clustered.pop("why_not")
-    return row | {f"rate_{name}": value for name, value in clustered.items()}
+    clustered_cells = _clustered_rate_ratio(observed_jobs, low["key"][-1], math.log(row["rate_ratio"]))
+    row["reason"] = clustered_cells.pop("why_not")
+    return row | {f"rate_{name}": value for name, value in clustered_cells.items()}
 
 
-def _clustered_rate(known: pl.LazyFrame, split: int, log_ratio: float) -> dict:
-    """The cells about clusters of the ratio of the rates above and up to a value of `key`; why_not, if there are none.
+def _clustered_rate_ratio(observed_jobs: pl.LazyFrame, split: int, log_ratio: float) -> dict:
+    """Return the clustered cells of the ratio of the rates above and up to a value of `key`, or `why_not`.
 
     The influence of a cluster on the logarithm of a rate is its share of the failures less that of the time, over 1 - h
-    with h the mean of both; that on the ratio is the difference of two. Of the two parts the one with fewer effective
-    clusters gives the degrees of freedom.
+    with h the mean of the two shares. The influence on the ratio is the difference of two of these. The part with fewer
+    effective clusters gives the degrees of freedom.
     """
     parts = {"high": pl.col("key") > split, "low": pl.col("key") <= split}
     values = {"n": pl.lit(1, dtype=pl.Int64), "time": pl.col("time"), "failures": pl.col("failed").cast(pl.Int64)}
-    sums = {f"{name}_{part}": (of * inside).sum() for part, inside in parts.items() for name, of in values.items()}
-    found = by_cluster(known.drop("block", strict=False), [], **sums)
-    if not found.height:
+    aggregates = {
+        f"{name}_{part}": (value * side).sum() for part, side in parts.items() for name, value in values.items()
+    }
+    sums = by_cluster(observed_jobs.drop("block", strict=False), [], **aggregates)
+    if not sums.height:
         return {"why_not": UNCLUSTERED}
-    pulled, sides = np.zeros(found.height), []
+    influence, part_clusters = np.zeros(sums.height), []
     for part, sign in (("high", 1), ("low", -1)):
-        n, time, failures = (found[f"{name}_{part}"].to_numpy().astype(float) for name in values)
-        side = Clusters(np.zeros(n.size, np.int64), n, 1)
-        of_failures, of_time = side.share(failures), side.share(time)
-        pulled += sign * jackknifed(of_failures - of_time, (of_failures + of_time) / 2)
-        sides.append(side)
-    fewest = min(sides, key=lambda side: side.effective.item())
-    se = np.sqrt((pulled**2).sum(keepdims=True))
-    away = se * fewest.student(CONFIDENCE)
+        n, time, failures = (sums[f"{name}_{part}"].to_numpy().astype(float) for name in values)
+        clusters = Clusters(np.zeros(n.size, np.int64), n, 1)
+        failure_shares, time_shares = clusters.share(failures), clusters.share(time)
+        influence += sign * jackknifed(failure_shares - time_shares, (failure_shares + time_shares) / 2)
+        part_clusters.append(clusters)
+    fewest = min(part_clusters, key=lambda clusters: clusters.effective.item())
+    se = np.sqrt((influence**2).sum(keepdims=True))
+    margin = se * fewest.student(CONFIDENCE)
     with np.errstate(over="ignore"):
-        limits = np.exp(log_ratio - away), np.exp(log_ratio + away)
-    cells = with_limits(found.select("cluster_by").head(1), *limits, fewest.effective).row(0, named=True)
-    # Where all clusters are alike there is no spread, and no test.
-    tested = se.item() > 0 and not cells["why_not"]
-    p = never_zero(fewest.p_value(log_ratio / se).item())[0] if tested else None
+        bounds = np.exp(log_ratio - margin), np.exp(log_ratio + margin)
+    cells = with_limits(sums.select("cluster_by").head(1), *bounds, fewest.effective).row(0, named=True)
+    # If all clusters have the same rate, there is no spread and no test.
+    is_tested = se.item() > 0 and not cells["why_not"]
+    p = never_zero(fewest.p_value(log_ratio / se).item())[0] if is_tested else None
     return cells | {"p_clustered": p}
 
 
@@ -280,43 +278,43 @@ def _rate_clause(rate: dict, feature: str, units: str, significance: float) -> s
     if "rate_p" not in rate:
         return f"failure rates cannot be compared: {rate['reason']}"
     unit = "instance" if (feature, rate["split_value"]) == ("size", "1") else FEATURE_UNITS[feature]
-    where = f"a {FEATURE_NAMES[feature]} above {float(rate['split_value']):,.4g} {unit}"
+    condition = f"a {FEATURE_NAMES[feature]} above {float(rate['split_value']):,.4g} {unit}"
     if rate.get("rate_ratio") is None:
         low = number(rate["rate_ci_low"])
-        return f"with {where} {units} fail at least {low} times as often per hour of run time (lower limit)"
+        return f"with {condition} {units} fail at least {low} times as often per hour of run time (lower limit)"
     ratio = f"{number(rate['rate_ratio'])} times as often per hour of run time"
     p = rate["rate_p_adjusted_clustered"]
     if p is None:
-        return f"with {where} {units} fail {ratio}, which cannot be tested, for want of clusters"
-    low, high = (number(rate[f"rate_ci_{end}_clustered"]) for end in ("low", "high"))
-    return f"with {where} {units} fail {ratio} ({low} to {high}){', not significant' if p >= significance else ''}"
+        return f"with {condition} {units} fail {ratio}, which cannot be tested, for want of clusters"
+    low, high = (number(rate[f"rate_ci_{bound}_clustered"]) for bound in ("low", "high"))
+    return f"with {condition} {units} fail {ratio} ({low} to {high}){', not significant' if p >= significance else ''}"
 
 
 # Means by GPU type -------------------------------------------------------------------------------------------
 
 
-def _means(jobs: Frame, runtime_by_group: pl.DataFrame, mttf: pl.DataFrame, units: str) -> list[dict]:
-    means = runtime_by_group.filter(pl.col("cutoff_s").is_null(), feature="gpu_type")
-    types = labels(jobs, "gpu_type")
+def _mean_rows(jobs: Frame, runtime_by_group: pl.DataFrame, mttf: pl.DataFrame, units: str) -> list[dict]:
+    group_means = runtime_by_group.filter(pl.col("cutoff_s").is_null(), feature="gpu_type")
+    gpu_types = labels(jobs, "gpu_type")
     succeeded = jobs.filter((pl.col("outcome") == "success") & (pl.col("runtime_s") >= 0))
-    times = counts(succeeded, type=code("gpu_type", types), time=pl.col("runtime_s"))
+    run_times = counts(succeeded, type=code("gpu_type", gpu_types), time=pl.col("runtime_s"))
     rows = []
     for outcome, study_set in STUDY_SETS.items():
-        for mean in means.filter(outcome_set=study_set).iter_rows(named=True):
+        for mean in group_means.filter(outcome_set=study_set).iter_rows(named=True):
             row = {"question": "mean_run_time", "outcome": outcome, "feature": "gpu_type", "value": mean["value"]}
             row |= {"study_set": study_set, "study_measure": "mean run time (s)", "asked_set": outcome}
             row |= {"study_estimate": mean["runtime_mean_s"], "study_n": mean["jobs"]}
             if outcome == "success":
-                of_type = Counted.of(times.filter(pl.col("type") == types.index(mean["value"])), "time")
-                found = clustered_median(succeeded.filter(gpu_type=mean["value"]), "runtime_s", of_type)
-                rows.append(row | _median(of_type, mean, units, next(found.iter_rows(named=True), None)))
+                type_times = Counted.of(run_times.filter(pl.col("type") == gpu_types.index(mean["value"])), "time")
+                clustered = clustered_median(succeeded.filter(gpu_type=mean["value"]), "runtime_s", type_times)
+                rows.append(row | _median_cells(type_times, mean, units, next(clustered.iter_rows(named=True), None)))
             else:
-                rows.append(row | _time_to_failure(mttf, mean, units))
+                rows.append(row | _mttf_cells(mttf, mean, units))
     return rows
 
 
-def _median(times: Counted, mean: dict, units: str, clustered: dict | None) -> dict:
-    low, high = median_interval(times.size, times.at)
+def _median_cells(run_times: Counted, mean: dict, units: str, clustered: dict | None) -> dict:
+    low, high = median_interval(run_times.size, run_times.at)
     cells = dict(clustered or {"why_not": UNCLUSTERED})
     why_not = cells.pop("why_not") if low is not None else None
     row = {
@@ -324,36 +322,36 @@ def _median(times: Counted, mean: dict, units: str, clustered: dict | None) -> d
         "asked_estimate": mean["runtime_median_s"],
         "asked_ci_low": low,
         "asked_ci_high": high,
-        "asked_n": times.size,
+        "asked_n": run_times.size,
         "reason": why_not if low is not None else "fewer than 6 run times: no interval of the median",
     } | {f"asked_{name}": cells[name] for name in CLUSTERED if name in cells}
-    middle = mean["runtime_median_s"]
-    if middle <= 0:
+    median_s = mean["runtime_median_s"]
+    if median_s <= 0:
         return row | {"change": f"Half of these {units} took no time at all."}
-    ratio = mean["runtime_mean_s"] / middle
-    half = plain_spaces(duration(middle))
-    said = f"Half of these {units} took at most {half}; the mean is {number(ratio)} times as long"
-    return row | {"change": said + (", made by the few that ran long." if ratio >= TWICE else ".")}
+    ratio = mean["runtime_mean_s"] / median_s
+    median_text = plain_spaces(duration(median_s))
+    sentence = f"Half of these {units} took at most {median_text}; the mean is {number(ratio)} times as long"
+    return row | {"change": sentence + (", made by the few that ran long." if ratio >= TWICE else ".")}
 
 
-def _time_to_failure(mttf: pl.DataFrame, mean: dict, units: str) -> dict:
+def _mttf_cells(mttf: pl.DataFrame, mean: dict, units: str) -> dict:
     row = {"asked_measure": "mean time to failure, censored (s)"}
-    found = mttf.filter(event="failure", stratum_by="gpu_type", stratum=mean["value"], confidence=CONFIDENCE)
-    life = next(found.iter_rows(named=True), {"mttf_s": None, "reason": "no job at risk has this type"})
-    if found.height:
-        row |= {"asked_estimate": life["mttf_s"], "asked_n": life["events"]}
-        row |= {"asked_ci_low": life["ci_low_s"], "asked_ci_high": life["ci_high_s"]}
-        row |= {f"asked_{name}": life.get(name if name in life else f"{name}_s") for name in CLUSTERED}
-    if life["mttf_s"] is None:
-        why = life["reason"] or "no failures"
-        return row | {"change": f"Not computable: {why}.", "reason": why}
-    clustered = row["asked_ci_low_clustered"] is not None
-    low, high = (row[f"asked_ci_{end}_clustered" if clustered else f"asked_ci_{end}"] for end in ("low", "high"))
-    if not clustered:
-        row["reason"] = life["reason"]
-    if_independent = "" if clustered else f" if {units} were independent"
-    times = plain_spaces(f"{duration(life['mttf_s'])} ({duration(low)} to {duration(high)}{if_independent})")
+    mttf_rows = mttf.filter(event="failure", stratum_by="gpu_type", stratum=mean["value"], confidence=CONFIDENCE)
+    estimate = next(mttf_rows.iter_rows(named=True), {"mttf_s": None, "reason": "no job at risk has this type"})
+    if mttf_rows.height:
+        row |= {"asked_estimate": estimate["mttf_s"], "asked_n": estimate["events"]}
+        row |= {"asked_ci_low": estimate["ci_low_s"], "asked_ci_high": estimate["ci_high_s"]}
+        row |= {f"asked_{name}": estimate.get(name if name in estimate else f"{name}_s") for name in CLUSTERED}
+    if estimate["mttf_s"] is None:
+        reason = estimate["reason"] or "no failures"
+        return row | {"change": f"Not computable: {reason}.", "reason": reason}
+    has_clustered = row["asked_ci_low_clustered"] is not None
+    low, high = (row[f"asked_ci_{bound}{'_clustered' * has_clustered}"] for bound in ("low", "high"))
+    if not has_clustered:
+        row["reason"] = estimate["reason"]
+    independence_note = "" if has_clustered else f" if {units} were independent"
+    mttf_text = plain_spaces(f"{duration(estimate['mttf_s'])} ({duration(low)} to {duration(high)}{independence_note})")
     if mean["runtime_mean_s"] <= 0:
-        return row | {"change": f"A failure comes once in {times} of run time."}
-    ratio = life["mttf_s"] / mean["runtime_mean_s"]
-    return row | {"change": f"A failure comes once in {times} of run time: {number(ratio)} times the mean."}
+        return row | {"change": f"A failure comes once in {mttf_text} of run time."}
+    ratio = estimate["mttf_s"] / mean["runtime_mean_s"]
+    return row | {"change": f"A failure comes once in {mttf_text} of run time: {number(ratio)} times the mean."}

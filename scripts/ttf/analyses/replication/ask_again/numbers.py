@@ -1,4 +1,4 @@
-"""What becomes of the correlations of study 1 at job level."""
+"""Numbers of the correlations of study 1 at job level."""
 
 from ttf.analyses.replication.ask_again import STUDY1_SUMMARY
 from ttf.display.metrics import cells

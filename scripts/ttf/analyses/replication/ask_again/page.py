@@ -1,4 +1,4 @@
-"""The table of published analyses, repeated."""
+"""Table of the published analyses and their job-level counterparts."""
 
 import polars as pl
 
@@ -18,23 +18,23 @@ LONGEST_CHANGE = 400
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
-    """The study's questions, each answered twice, and what changes; those with no answer either way stay in the CSV."""
+    """Return the study's questions with both answers; questions without any answer stay in the CSV only."""
     table = trace.table("study1")
-    types = table.filter(question="mean_run_time").sort("study_n", descending=True, maintain_order=True)
-    largest = types["value"].unique(maintain_order=True).head(MOST_TYPES)
+    gpu_types = table.filter(question="mean_run_time").sort("study_n", descending=True, maintain_order=True)
+    largest = gpu_types["value"].unique(maintain_order=True).head(MOST_TYPES)
     shown = table.filter((pl.col("question") != "mean_run_time") | pl.col("value").is_in(largest.implode()))
     rows = [
         {
             "question": _QUESTIONS[row["question"]],
             "feature": words.shorten(row["value"]) if row["value"] is not None else _feature(row),
-            **{way: _estimate(row, way) for way in ("study", "asked")},
+            **{source: _estimate(row, source) for source in ("study", "asked")},
             **{name: row[name] for name in ("outcome", "study_n", "asked_n", "change")},
         }
         for row in shown.iter_rows(named=True)
         if row["study_estimate"] is not None or row["asked_estimate"] is not None
     ]
     columns = {
-        "feature": ("Of", None),
+        "feature": ("Feature", None),
         "outcome": ("Outcome", None),
         "study": ("As published", None),
         "study_n": ("n", words.count),
@@ -51,20 +51,22 @@ def _feature(row: dict) -> str:
     return name if row["cutoff_s"] is None else f"{name}, below {row['cutoff_s']:,} s"
 
 
-def _estimate(row: dict, way: str) -> str | None:
-    """The estimate with its interval, and p: the study's own, or the clustered ones."""
-    of = "" if way == "study" else "_clustered"
-    value, low, high = (row[f"{way}_{name}"] for name in ("estimate", f"ci_low{of}", f"ci_high{of}"))
+def _estimate(row: dict, source: str) -> str | None:
+    """Format the estimate with its interval and p; at job level, the clustered ones."""
+    suffix = "" if source == "study" else "_clustered"
+    value, low, high = (row[f"{source}_{name}"] for name in ("estimate", f"ci_low{suffix}", f"ci_high{suffix}"))
     if value is None:
         return None
-    worded = words.duration if row["question"] == "mean_run_time" else words.coefficient
-    text = worded(value)
+    format_value = words.duration if row["question"] == "mean_run_time" else words.coefficient
+    text = format_value(value)
     if low is not None and high is not None:
-        ends = words.alike(value, low, high) if worded is words.duration else [worded(low), worded(high)]
+        bounds = (
+            words.alike(value, low, high) if format_value is words.duration else [format_value(low), format_value(high)]
+        )
         unit = words.NO_BREAK + text.rpartition(words.NO_BREAK)[2]
-        if all(end.endswith(unit) for end in ends):
-            ends = [end.removesuffix(unit) for end in ends]
+        if all(bound.endswith(unit) for bound in bounds):
+            bounds = [bound.removesuffix(unit) for bound in bounds]
         # A line may end before the interval, not in it.
-        text += f" [{f',{words.NO_BREAK}'.join(ends)}]"
-    p = row["study_p"] if way == "study" else row["asked_p_adjusted_clustered"]
+        text += f" [{f',{words.NO_BREAK}'.join(bounds)}]"
+    p = row["study_p"] if source == "study" else row["asked_p_adjusted_clustered"]
     return text if p is None else f"{text}, p {words.p_value(p)}"

@@ -10,17 +10,17 @@ _PERCENT = partial(number, unit="% a year")
 
 AFR = table(
     "afr",
-    "A model, or all of them: its annual failure rate.",
-    stratum_by=words("Strata", "all, or the column of lives.parquet that divides the drives."),
-    stratum=name("Stratum", "The value that the drives of the row have of it.", by="stratum_by", sorted=True),
-    drives=count("Drives", "Drives that were seen.", unit="drives"),
-    drive_days=count("Drive-days", "Days on which a drive was seen, of all of them.", unit="days"),
+    "Annual failure rate of all drives, and of each model.",
+    stratum_by=words("Strata", "all, or the column of lives.parquet that groups the drives."),
+    stratum=name("Stratum", "Value of that column.", by="stratum_by", sorted=True),
+    drives=count("Drives", "Number of drives seen.", unit="drives"),
+    drive_days=count("Drive-days", "Days on which a drive was seen, summed over drives.", unit="days"),
     failures=count("Failures", "Drives that failed.", unit="failures"),
     afr=_PERCENT("Annual failure rate", "100 times failures over years of 365 drive-days.", REASON),
     **ends(_PERCENT, "Garwood's 95% CI of it; without a failure a one-sided bound", REASON),
     **clustered(_PERCENT),
-    models=count("Models", "Of the drives of the row.", unit="models"),
-    without_failure=count("Models without a failure", "Those of them.", unit="models", n="models"),
+    models=count("Models", "Models among these drives.", unit="models"),
+    without_failure=count("Models without a failure", "Models without a failure.", unit="models", n="models"),
 )
 
 ANALYSIS = Analysis(

@@ -1,4 +1,4 @@
-"""The annual failure rate of each model."""
+"""Chart of the annual failure rate of each model."""
 
 from functools import partial
 
@@ -17,65 +17,65 @@ from ttf.records.inputs import Inputs
 MOST_ROWS = 20
 
 
-def afr(given: Inputs, study: Study) -> Figure:
-    """The models with the most drive-days: points with intervals, and bounds of those without a failure."""
-    table = given["afr"]
+def afr(inputs: Inputs, study: Study) -> Figure:
+    """Draw the models with the most drive-days: points with intervals, upper bounds for models without a failure."""
+    table = inputs["afr"]
     models = table.filter(pl.col("stratum_by") != "all")
-    by = in_words(models["stratum_by"].first() or "")
-    what = f"Annual failure rate by {by}"
+    model_label = in_words(models["stratum_by"].first() or "")
+    title = f"Annual failure rate by {model_label}"
     if not models.height:
-        return nothing_to_draw(what, f"no {study.unit} has a known {by}")
-    drawn = models.sort("drive_days", descending=True, maintain_order=True).head(MOST_ROWS)
-    drawn = shown(drawn).sort("afr", "ci_high", descending=True, maintain_order=True)
-    names = labels(drawn["stratum"].to_list())
-    rows = [_row(row, names[row["stratum"]]) for row in drawn.iter_rows(named=True)]
-    whole = table.filter(pl.col("afr") > 0, stratum_by="all")["afr"].to_list()
+        return nothing_to_draw(title, f"no {study.unit} has a known {model_label}")
+    largest = models.sort("drive_days", descending=True, maintain_order=True).head(MOST_ROWS)
+    largest = shown(largest).sort("afr", "ci_high", descending=True, maintain_order=True)
+    names = labels(largest["stratum"].to_list())
+    rows = [_row(row, names[row["stratum"]]) for row in largest.iter_rows(named=True)]
+    overall = table.filter(pl.col("afr") > 0, stratum_by="all")["afr"].to_list()
     caption = (
-        f"n = {plural(int(drawn['drives'].sum()), study.unit)}, {plural(int(drawn['failures'].sum()), 'failure')}."
+        f"n = {plural(int(largest['drives'].sum()), study.unit)}, {plural(int(largest['failures'].sum()), 'failure')}."
     )
-    if drawn["failures"].sum():
-        caption += f" {by_what(drawn.filter(pl.col('failures') > 0))}"
-    if (drawn["failures"] == 0).any():
+    if largest["failures"].sum():
+        caption += f" {by_what(largest.filter(pl.col('failures') > 0))}"
+    if (largest["failures"] == 0).any():
         caption += " Triangle: no failure, so a 95% upper bound only."
-    if models.height > drawn.height:
-        caption += f" The {MOST_ROWS} with the most {study.unit}-days; {models.height - drawn.height:,} left out."
+    if models.height > largest.height:
+        caption += f" The {MOST_ROWS} with the most {study.unit}-days; {models.height - largest.height:,} left out."
     return figure(
-        _chart(rows, whole, by),
-        {"models": rows} | ({"whole": [{"afr": whole[0]}]} if whole else {}),
+        _chart(rows, overall, model_label),
+        {"models": rows} | ({"whole": [{"afr": overall[0]}]} if overall else {}),
         study,
-        title=what,
-        subtitle=f"Failures per 100 {study.units} and year, 95% CI" + ("; dashed: all" if whole else ""),
+        title=title,
+        subtitle=f"Failures per 100 {study.units} and year, 95% CI" + ("; dashed: all" if overall else ""),
         caption=caption,
-        alt_text=f"{what}: points with intervals on a logarithmic axis in percent, {plural(drawn.height, 'model')}.",
+        alt_text=f"{title}: points with intervals on a logarithmic axis in percent, {plural(largest.height, 'model')}.",
     )
 
 
 def _row(row: dict, name: str) -> dict:
-    found = {"model": name, "note": plural(row["failures"], "failure")} | picked(row, "drive_days", "failures")
+    chart_row = {"model": name, "note": plural(row["failures"], "failure")} | picked(row, "drive_days", "failures")
     if not row["failures"]:
-        return found | {"bound": row["ci_high"]}
-    return found | picked(row, "afr", "low", "high", "independent")
+        return chart_row | {"bound": row["ci_high"]}
+    return chart_row | picked(row, "afr", "low", "high", "independent")
 
 
-def _chart(rows: list[dict], whole: list[float], by: str) -> alt.LayerChart:
-    domain = log_domain([*whole, *(row[name] for row in rows for name in ("low", "high", "bound") if name in row)])
+def _chart(rows: list[dict], overall: list[float], model_label: str) -> alt.LayerChart:
+    domain = log_domain([*overall, *(row[name] for row in rows for name in ("low", "high", "bound") if name in row)])
     axis = log_axis(domain, "Annual failure rate (%, logarithmic)")
-    at = partial(alt.X, scale=log_scale(domain), axis=axis)
+    x_axis = partial(alt.X, scale=log_scale(domain), axis=axis)
     tooltip = [
         *tips("model"),
         *tips(form=",", failures="failures", drive_days="drive-days"),
         *tips(form=",.3~g", afr="% a year", low="95% from", high="95% to", bound="less than (95%)"),
     ]
     order = [row["model"] for row in rows]
-    base = chart_of("models").encode(y=alt.Y("model:N", sort=order, title=capital(by)), tooltip=tooltip)
-    known, bounds = base.transform_filter("isValid(datum.afr)"), base.transform_filter("isValid(datum.bound)")
+    base = chart_of("models").encode(y=alt.Y("model:N", sort=order, title=capital(model_label)), tooltip=tooltip)
+    estimates, bounds = base.transform_filter("isValid(datum.afr)"), base.transform_filter("isValid(datum.bound)")
     layers = [
-        draw_intervals(known, at("low:Q"), strokeWidth=1.5, color=ACCENT),
-        known.mark_point(filled=True, size=60, color=ACCENT, opacity=1).encode(x=at("afr:Q")),
-        draw_bounds(bounds, "left", x=at("bound:Q")),
+        draw_intervals(estimates, x_axis("low:Q"), strokeWidth=1.5, color=ACCENT),
+        estimates.mark_point(filled=True, size=60, color=ACCENT, opacity=1).encode(x=x_axis("afr:Q")),
+        draw_bounds(bounds, "left", x=x_axis("bound:Q")),
     ]
-    if whole:
-        layers.insert(0, chart_of("whole").mark_rule(strokeDash=[4, 3], color=FAINT).encode(x=at("afr:Q")))
+    if overall:
+        layers.insert(0, chart_of("whole").mark_rule(strokeDash=[4, 3], color=FAINT).encode(x=x_axis("afr:Q")))
     return alt.layer(*layers, side_notes(base, 448, 10.5)).properties(width=440, height=alt.Step(20))
 
 

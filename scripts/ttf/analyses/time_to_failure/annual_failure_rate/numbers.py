@@ -1,4 +1,4 @@
-"""The annual failure rate of all drives, and the lowest and highest of a model."""
+"""Numbers of the annual failure rate: all drives, and the models with the lowest and highest rate."""
 
 import polars as pl
 

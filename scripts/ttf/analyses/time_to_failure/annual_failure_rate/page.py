@@ -1,4 +1,4 @@
-"""The annual failure rate leads the section on times to failure; its table: all drives, and the largest models."""
+"""Head of the section on times to failure, and the table of annual failure rates."""
 
 import polars as pl
 
@@ -19,25 +19,25 @@ def tables(trace: Trace) -> dict[str, Shown]:
 
 @with_numbers
 def head(trace: Trace, m: Numbers) -> Head | None:
-    """The rate of all, and of the models with the lowest and the highest that can be told."""
+    """Return the rate of all drives, and of the models with the lowest and the highest rate, if they are known."""
     if not m.has("afr.afr"):
         return None
     unit = trace.about["unit"]
     failures = "[afr.failures failure]"
     keys = [Key("Annual failure rate", "[afr.afr]%", f"{m.interval('afr.ci_{}')}; {failures}")]
-    for end in ("lowest", "highest") if m.has("afr.highest.afr") else ():
-        name = of_trace(m[f"afr.{end}.model"], 24)
-        keys.append(Key(f"{words.capital(end)}, {name}", f"[afr.{end}.afr]%", _told(m, end)))
-    share, seen = "[afr.afr]%", f"by {failures}"
+    for extreme in ("lowest", "highest") if m.has("afr.highest.afr") else ():
+        name = of_trace(m[f"afr.{extreme}.model"], 24)
+        keys.append(Key(f"{words.capital(extreme)}, {name}", f"[afr.{extreme}.afr]%", _interval_text(m, extreme)))
+    rate_text, count_text = "[afr.afr]%", f"by {failures}"
     if not m["afr.failures"]:
-        share, seen = "Fewer than [afr.ci_high]%", "by none"
+        rate_text, count_text = "Fewer than [afr.ci_high]%", "by none"
     return Head(
-        claim=f"{share} of {words.many(unit)} fail in a year, {seen} in [afr.drive_days] {unit}-days",
+        claim=f"{rate_text} of {words.many(unit)} fail in a year, {count_text} in [afr.drive_days] {unit}-days",
         charts=("afr",),
         keys=tuple(keys),
         details="rates by model, survival, hazard by age",
     )
 
 
-def _told(m: Numbers, end: str) -> str:
-    return f"{m.interval(f'afr.{end}.ci_{{}}')}; [afr.{end}.failures failure]"
+def _interval_text(m: Numbers, extreme: str) -> str:
+    return f"{m.interval(f'afr.{extreme}.ci_{{}}')}; [afr.{extreme}.failures failure]"
