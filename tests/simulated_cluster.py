@@ -14,7 +14,7 @@ import polars as pl
 from given_tables import ingested
 from of_formats import raw_schemas, table_of
 from ttf.analyses.nodes.find_lemon_nodes.compute import lemon_effect, lemon_nodes
-from ttf.analyses.nodes.find_lemon_nodes.node_runs import halves_of, last_window
+from ttf.analyses.nodes.find_lemon_nodes.node_runs import last_window, split_window
 from ttf.engine.storage.partitions import Partitions
 from ttf.formats.sacct import read as sacct_reader
 from ttf.raw.extra_table_reader import health_events
@@ -142,5 +142,5 @@ def judged(cluster: Simulated, folder: Path, with_log: bool, with_outages: bool 
     lives = infra_lives(jobs, table_of("sacct", "attempts", raw), RULES, events, outages).lazy()
     placements = table_of("sacct", "placements", raw).lazy()
     window = last_window(placements, 365)
-    found = lemon_nodes(placements, lives, [window, *halves_of(window)], 0.05, Partitions(folder))
+    found = lemon_nodes(placements, lives, [window, *split_window(window)], 0.05, Partitions(folder))
     return [found[0], lemon_effect(*found)]

@@ -7,7 +7,7 @@ import pytest
 from of_formats import table_of, typed
 from outage_traces import DAY, infinitehbd
 from ttf.analyses.outages.follow_outages import GROWTH
-from ttf.analyses.outages.follow_outages.compute import follow
+from ttf.analyses.outages.follow_outages.compute import analyse_growth
 from ttf.analyses.outages.measure_availability import AVAILABILITY
 from ttf.analyses.outages.measure_availability.compute import availability, causes
 from ttf.analyses.outages.measure_availability.outage_free import outage_free
@@ -56,7 +56,7 @@ def test_causes_of_584_faults(faults):
 
 def test_growth_of_faults(faults):
     _, records, exposure = faults
-    row = every(follow(records, exposure)["growth"])
+    row = every(analyse_growth(records, exposure)["growth"])
     found = [row[name] for name in ("n", "beta", "ci_low", "ci_high", "laplace_u")]
     assert found == pytest.approx([584, 1.1366, 1.0463, 1.2306, 0.658], abs=5e-4)
     assert row["mil_hdbk_p"] < 0.01 < 0.5 < row["lewis_robinson_p"]
@@ -76,7 +76,7 @@ def test_lanl(shared_data, tmp_path):
     assert (row["units"], row["outages"], row["under_way"], row["repairs"]) == (5006, 23_324, 3, 23_327)
     under_way = table.filter(pl.col("under_way") > 0, stratum_by="group")
     assert under_way.select("stratum", "under_way").rows() == [("22", 1), ("24", 1), ("7", 1)]
-    grown = follow(records, exposure)["growth"]
+    grown = analyse_growth(records, exposure)["growth"]
     # Faults, of which an outage has several where records overlap: the same ones as in the table of availability.
     both = grown.join(table, on=["stratum_by", "stratum"], how="inner").filter(pl.col("stratum_by") != "level")
     assert both["n"].to_list() == both["records"].to_list() and (both["n"] > both["outages"]).any()

@@ -9,8 +9,8 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 import pytest
-from ttf.analyses.factors.estimate_hazards.cox import Lives, fit
-from ttf.analyses.factors.estimate_hazards.cox_clusters import Alike, moves
+from ttf.analyses.factors.estimate_hazards.cox import RiskSets, fit
+from ttf.analyses.factors.estimate_hazards.cox_clusters import ClusteredDurations, dfbeta_by_cluster
 from ttf.analyses.factors.estimate_hazards.hazard_ratios import hazard_ratios
 from ttf.analyses.factors.estimate_hazards.incidence import _curves, cumulative_incidence
 from ttf.analyses.factors.estimate_hazards.logrank import logrank
@@ -175,9 +175,9 @@ def test_sandwich_of_hazard_ratios(both):
     ]
     seconds, failed = lives["duration_s"].to_numpy(), (lives["event"] == "failure").fill_null(False).to_numpy()
     kinds, kind = np.unique(np.stack(columns, axis=1).astype(float), axis=0, return_inverse=True)
-    risk_sets = Lives(seconds, failed, columns)
-    alike = Alike(lives["user"].to_numpy(), kind.ravel(), seconds, failed, kinds)
-    moved = moves(risk_sets, fit(risk_sets), alike, one_step=False)
+    risk_sets = RiskSets(seconds, failed, columns)
+    alike = ClusteredDurations(lives["user"].to_numpy(), kind.ravel(), seconds, failed, kinds)
+    moved = dfbeta_by_cluster(risk_sets, fit(risk_sets), alike, one_step=False)
     assert np.sqrt((moved**2).sum(axis=0)) == pytest.approx(said["robust cox"][0], rel=1e-6)
 
 

@@ -122,7 +122,7 @@ def test_racks_that_fail_together_are_found(tmp_path):
     m, text, charts = on_page("find_bursts", given)
     assert m["bursts.rack.30_min.share"] >= rack["share"]
     assert charts["bursts"].empty is None
-    assert "followed by another outage of the unit within a day" in text
+    assert "of repairs, the unit had another outage within a day" in text
 
 
 @pytest.mark.parametrize("spread", [0.5, 0.0])

@@ -10,7 +10,7 @@ from ttf.analyses.factors.estimate_hazards.charts import cumulative_incidence as
 from ttf.analyses.factors.estimate_hazards.incidence import cumulative_incidence
 from ttf.analyses.queue.describe_workload.charts import roles as roles_chart
 from ttf.analyses.queue.describe_workload.population import roles
-from ttf.analyses.time_to_failure.fit_mttf.charts import survival_by
+from ttf.analyses.time_to_failure.fit_mttf.charts import survival_by_stratum
 from ttf.display.charts.figure import Study
 from ttf.stats.durations.survival import survival_tables, thin
 
@@ -94,7 +94,7 @@ def test_the_table_counts_each_end_up_to_each_age_however_few_rows_it_has():
 def test_the_counts_of_the_survival_chart_are_those_of_the_lives():
     lives = TURNED.with_columns(batch=pl.when(pl.int_range(pl.len()) % 2 == 0).then(pl.lit("a")).otherwise(pl.lit("b")))
     curves, summary = survival_tables(lives, "failure", ["all", "batch"])
-    caption = survival_by({"survival": thin(curves, 20), "survival_summary": summary}, PODS, "batch").caption
+    caption = survival_by_stratum({"survival": thin(curves, 20), "survival_summary": summary}, PODS, "batch").caption
     assert f"n = {TURNED.height:,} pods, 300 failures." in caption
     assert integers(caption) <= {TURNED.height, 300, 95}
 

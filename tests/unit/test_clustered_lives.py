@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 from ttf.analyses.factors.estimate_hazards import cox_clusters
-from ttf.analyses.factors.estimate_hazards.cox import Lives, fit
-from ttf.analyses.factors.estimate_hazards.cox_clusters import Alike, moves
+from ttf.analyses.factors.estimate_hazards.cox import RiskSets, fit
+from ttf.analyses.factors.estimate_hazards.cox_clusters import ClusteredDurations, dfbeta_by_cluster
 from ttf.analyses.factors.estimate_hazards.hazard_ratios import ARE_CLUSTERS, hazard_ratios
 from ttf.analyses.factors.estimate_hazards.incidence import cumulative_hazard, cumulative_incidence
 from ttf.analyses.factors.estimate_hazards.logrank import _scores, _Stratum, logrank
@@ -189,31 +189,31 @@ def fitted():
     failed = (lives["event"] == "failure").fill_null(False).to_numpy()
     alike = np.stack([np.asarray(column, dtype=float) for column in columns], axis=1)
     kinds, kind = np.unique(alike, axis=0, return_inverse=True)
-    risk_sets = Lives(seconds, failed, columns)
-    of = Alike(lives["user"].to_numpy(), kind.ravel(), seconds, failed, kinds)
+    risk_sets = RiskSets(seconds, failed, columns)
+    of = ClusteredDurations(lives["user"].to_numpy(), kind.ravel(), seconds, failed, kinds)
     return risk_sets, fit(risk_sets), of, columns
 
 
 def test_clusters_move_hazard_ratios_as_fits_without_them_do(fitted):
     lives, found, of, columns = fitted
-    one_step = moves(lives, found, of)
+    one_step = dfbeta_by_cluster(lives, found, of)
     left_out = []
     for user in np.unique(of.cluster):
         stay = of.cluster != user
-        fit_without = fit(Lives(of.seconds[stay], of.failed[stay], [column[stay] for column in columns]))
+        fit_without = fit(RiskSets(of.seconds[stay], of.failed[stay], [column[stay] for column in columns]))
         left_out.append(found.coefficients - fit_without.coefficients)
     size = np.sqrt((np.array(left_out) ** 2).sum(axis=0))
     assert np.sqrt((one_step**2).sum(axis=0)) == pytest.approx(size, rel=0.05)
-    assert np.abs(moves(lives, found, of, one_step=False).sum(axis=0)).max() < 1e-10
+    assert np.abs(dfbeta_by_cluster(lives, found, of, one_step=False).sum(axis=0)).max() < 1e-10
 
 
 def test_parts_of_the_ages_change_little_and_blocks_of_rows_nothing(fitted, monkeypatch):
     lives, found, of, _ = fitted
-    whole = moves(lives, found, of)
+    whole = dfbeta_by_cluster(lives, found, of)
     monkeypatch.setattr(cox_clusters, "BLOCK_ROWS", 50)
-    assert moves(lives, found, of) == pytest.approx(whole, rel=1e-12)
+    assert dfbeta_by_cluster(lives, found, of) == pytest.approx(whole, rel=1e-12)
     monkeypatch.setattr(cox_clusters, "PARTS", 8)
-    assert np.sqrt((moves(lives, found, of) ** 2).sum(axis=0)) == pytest.approx(
+    assert np.sqrt((dfbeta_by_cluster(lives, found, of) ** 2).sum(axis=0)) == pytest.approx(
         np.sqrt((whole**2).sum(axis=0)), rel=2e-3
     )
 

@@ -9,7 +9,13 @@ from scipy import stats
 from statsmodels.duration.hazard_regression import PHReg
 from statsmodels.stats.multitest import multipletests
 from ttf.analyses.factors.estimate_hazards import COX, cox
-from ttf.analyses.factors.estimate_hazards.cox import Lives, NoFit, fit, independent, proportionality
+from ttf.analyses.factors.estimate_hazards.cox import (
+    NoFit,
+    RiskSets,
+    fit,
+    independent_columns,
+    proportionality_statistics,
+)
 from ttf.analyses.factors.estimate_hazards.hazard_ratios import (
     ARE_CLUSTERS,
     COLLINEAR,
@@ -53,21 +59,21 @@ def lives_of(seconds, failed, amount, type_):
 def test_estimates_are_those_of_statsmodels(seed, longest):
     seconds, failed, amount, type_ = simulated(seed=seed, longest=longest)
     columns = [amount.astype(float), type_ == 1, type_ == 2]
-    found = fit(Lives(seconds, failed, columns))
+    found = fit(RiskSets(seconds, failed, columns))
     model = PHReg(seconds, np.column_stack(columns).astype(float), status=failed.astype(int), ties="efron")
     reference = model.fit(method="newton", maxiter=100, tol=1e-12)
     assert found.coefficients == pytest.approx(reference.params, abs=1e-9)
     assert np.sqrt(np.diag(found.covariance)) == pytest.approx(reference.bse, abs=1e-9)
     assert found.loglik == pytest.approx(reference.llf, rel=1e-12)
     shuffled = np.random.default_rng(0).permutation(seconds.size)
-    again = fit(Lives(seconds[shuffled], failed[shuffled], [column[shuffled] for column in columns]))
+    again = fit(RiskSets(seconds[shuffled], failed[shuffled], [column[shuffled] for column in columns]))
     assert again.coefficients == pytest.approx(found.coefficients, rel=1e-12)
 
 
 def test_every_life_with_a_covariate_of_its_own():
     seconds, failed, _, type_ = simulated(n=300)
     columns = [np.random.default_rng(7).normal(size=300), type_ == 1]
-    found = fit(Lives(seconds, failed, columns))
+    found = fit(RiskSets(seconds, failed, columns))
     design = np.column_stack(columns).astype(float)
     reference = PHReg(seconds, design, status=failed.astype(int), ties="efron").fit(method="newton", tol=1e-12)
     assert found.coefficients == pytest.approx(reference.params, abs=1e-9)
@@ -77,19 +83,21 @@ def test_every_life_with_a_covariate_of_its_own():
 def test_lives_alike_may_come_with_their_number_and_events_in_blocks(monkeypatch):
     seconds, failed, amount, type_ = simulated(longest=60)
     columns = [amount.astype(float), type_ == 1]
-    found = fit(lives := Lives(seconds, failed, columns))
+    found = fit(lives := RiskSets(seconds, failed, columns))
     rows, number = np.unique(np.column_stack([seconds, failed, amount, type_ == 1]), axis=0, return_counts=True)
     assert rows.shape[0] < seconds.size / 2
-    monkeypatch.setattr(cox, "EVENTS_A_BLOCK", 7)
-    alike = Lives(rows[:, 0], rows[:, 1] == 1, [rows[:, 2].astype(float), rows[:, 3] == 1], number)
+    monkeypatch.setattr(cox, "EVENTS_PER_BLOCK", 7)
+    alike = RiskSets(rows[:, 0], rows[:, 1] == 1, [rows[:, 2].astype(float), rows[:, 3] == 1], number)
     again = fit(alike)
     assert again.coefficients == pytest.approx(found.coefficients, rel=1e-12)
     assert again.covariance == pytest.approx(found.covariance, rel=1e-12)
     groups = [[0], [0, 1]]
-    assert proportionality(alike, again, groups) == pytest.approx(proportionality(lives, found, groups), rel=1e-9)
+    assert proportionality_statistics(alike, again, groups) == pytest.approx(
+        proportionality_statistics(lives, found, groups), rel=1e-9
+    )
     columns.append(columns[0] + columns[1])
     of_rows = [rows[:, 2].astype(float), rows[:, 3] == 1, (rows[:, 2] + rows[:, 3]).astype(float)]
-    assert independent(of_rows, number) == independent(columns) == [0, 1]
+    assert independent_columns(of_rows, number) == independent_columns(columns) == [0, 1]
 
 
 def proportionality_written_out(seconds, failed, columns, coefficients, group):
@@ -117,10 +125,10 @@ def test_proportionality_against_the_likelihood_written_out():
     seconds, failed, amount, type_ = simulated(n=300, longest=10**9)
     assert np.unique(seconds).size == seconds.size
     columns = [amount.astype(float), type_ == 1, type_ == 2]
-    lives = Lives(seconds, failed, columns)
+    lives = RiskSets(seconds, failed, columns)
     found = fit(lives)
     groups = [[0], [1, 2], [0, 1, 2]]
-    for statistic, group in zip(proportionality(lives, found, groups), groups, strict=True):
+    for statistic, group in zip(proportionality_statistics(lives, found, groups), groups, strict=True):
         reference = proportionality_written_out(seconds, failed, columns, found.coefficients, group)
         assert statistic == pytest.approx(reference, rel=1e-9)
 
@@ -131,14 +139,14 @@ def test_proportionality_holds_its_level_and_finds_what_changes():
     for _ in range(300):
         side = rng.random(120) < 0.5
         seconds = np.ceil(rng.exponential(1e6 / (1 + side))).astype(np.int64)
-        lives = Lives(seconds, rng.random(120) < 0.8, [side])
-        statistics += proportionality(lives, fit(lives), [[0]])
+        lives = RiskSets(seconds, rng.random(120) < 0.8, [side])
+        statistics += proportionality_statistics(lives, fit(lives), [[0]])
     # Three standard errors of a share of 300 are 0.038.
     assert abs((np.array(statistics) > stats.chi2.ppf(0.95, 1)).mean() - 0.05) < 0.038
     shapes = np.where(side := rng.random(1000) < 0.5, 0.5, 2)
     seconds = np.ceil(1e6 * rng.weibull(shapes)).astype(np.int64)
-    lives = Lives(seconds, np.full(1000, True), [side])
-    assert proportionality(lives, fit(lives), [[0]])[0] > 100
+    lives = RiskSets(seconds, np.full(1000, True), [side])
+    assert proportionality_statistics(lives, fit(lives), [[0]])[0] > 100
 
 
 @pytest.mark.parametrize(
@@ -152,13 +160,13 @@ def test_proportionality_holds_its_level_and_finds_what_changes():
 def test_what_does_not_converge_says_so(column, why):
     seconds = np.arange(1, 41)
     with pytest.raises(NoFit, match=why):
-        fit(Lives(seconds, np.full(40, True), [column(40)]))
+        fit(RiskSets(seconds, np.full(40, True), [column(40)]))
 
 
 def test_independent_columns():
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=50), rng.random(50) < 0.5
-    assert independent([a, b, 2 * a - 3 * b + 1, np.ones(50), ~b, rng.normal(size=50)]) == [0, 1, 5]
+    assert independent_columns([a, b, 2 * a - 3 * b + 1, np.ones(50), ~b, rng.normal(size=50)]) == [0, 1, 5]
 
 
 def test_table():
@@ -272,7 +280,7 @@ def test_a_job_twice_as_large_has_twice_the_nodes_too():
     assert [row[name] for name in ("hazard_ratio", "ci_low", "ci_high")] == pytest.approx(limits.tolist(), rel=1e-7)
     # The same model told otherwise: GPUs, and nodes over GPUs, which a larger job leaves as they were.
     columns = [amount.astype(float), (nodes - amount).astype(float), design[:, 2], design[:, 3]]
-    told = fit(Lives(seconds, failed, columns))
+    told = fit(RiskSets(seconds, failed, columns))
     assert (row["log_hazard_ratio"], row["se"]) == pytest.approx(
         (told.coefficients[0], told.covariance[0, 0] ** 0.5), rel=1e-9
     )

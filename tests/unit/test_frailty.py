@@ -12,7 +12,14 @@ from scipy.stats import gamma
 from ttf.analyses.time_to_failure.fit_mttf.lifetimes import lifetime_models
 from ttf.analyses.time_to_failure.judge_lifetimes import LIFETIME_VERDICT, MIXTURE
 from ttf.analyses.time_to_failure.judge_lifetimes.compute import lifetime_verdict
-from ttf.analyses.time_to_failure.judge_lifetimes.frailty import Ages, Units, age_bin, likelihood, pooled, within
+from ttf.analyses.time_to_failure.judge_lifetimes.frailty import (
+    Ages,
+    Units,
+    age_bin,
+    fit_frailty,
+    fit_pooled,
+    likelihood,
+)
 from ttf.analyses.time_to_failure.judge_lifetimes.pooled_shapes import shapes
 from ttf.records.clusters import CLUSTER_COLUMNS, with_clusters
 from ttf.stats.basics.normal import Z_95
@@ -47,14 +54,14 @@ def units_of(lives: pl.DataFrame) -> Units:
     age = lives.select(age_bin(pl.col("duration_s"))).to_series().to_numpy()
     _, unit = np.unique(lives["cluster"].to_numpy(), return_inverse=True)
     failed, one = (lives["event"] == "failure").to_numpy(), np.ones(lives.height)
-    return Units.of(unit, age, one, failed, ages_of(lives))
+    return Units.from_entries(unit, age, one, failed, ages_of(lives))
 
 
 def ages_of(lives: pl.DataFrame) -> Ages:
     age = lives.select(age_bin(pl.col("duration_s"))).to_series().to_numpy()
     failed, seconds = (lives["event"] == "failure").to_numpy(), lives["duration_s"].to_numpy()
     sums = [np.bincount(age, weights=weights) for weights in (np.ones(age.size), seconds, failed, failed * seconds)]
-    return Ages.of(np.arange(sums[0].size), *sums)
+    return Ages.from_sums(np.arange(sums[0].size), *sums)
 
 
 def found(lives: pl.DataFrame) -> dict:
@@ -121,7 +128,7 @@ def test_the_fit_is_where_an_independent_search_ends():
         method="Nelder-Mead",
         options={"xatol": 1e-8, "fatol": 1e-9, "maxiter": 4000},
     )
-    fit = within(units, pooled(units))
+    fit = fit_frailty(units, fit_pooled(units))
     assert fit.converged
     assert fit.point == pytest.approx(search.x, abs=1e-4)
 
@@ -141,7 +148,7 @@ def test_at_a_constant_hazard_it_is_the_negative_binomial_of_statsmodels():
 def test_pooled_is_the_weibull_of_every_life():
     lives = made(5, 0.7, spread=0.01)
     exact = lifetime_models(lives, "failure", ["all"]).filter(model="weibull").row(0, named=True)
-    assert pooled(units_of(lives)).shape == pytest.approx(exact["shape"], rel=5e-4)
+    assert fit_pooled(units_of(lives)).shape == pytest.approx(exact["shape"], rel=5e-4)
     # Where every life is a cluster of its own, the sandwich is the model's error.
     apart = lives.with_columns(
         cluster=pl.int_range(pl.len(), dtype=pl.UInt32), group=pl.int_range(pl.len(), dtype=pl.UInt32)
@@ -156,9 +163,9 @@ def test_pooled_is_the_weibull_of_every_life():
 @pytest.mark.parametrize("shape", [0.6, 0.85, 1.0])
 def test_true_shapes_are_found_again(shape, spread, kind):
     fits = [units_of(made(seed, shape, kind, spread)) for seed in range(12)]
-    assert np.mean([within(units, pooled(units)).shape for units in fits]) == pytest.approx(shape, rel=0.025)
+    assert np.mean([fit_frailty(units, fit_pooled(units)).shape for units in fits]) == pytest.approx(shape, rel=0.025)
     # All jobs taken as alike have a rate that falls the more.
-    assert np.mean([pooled(units).shape for units in fits]) < shape * (0.97 if spread == 0.5 else 0.88)
+    assert np.mean([fit_pooled(units).shape for units in fits]) < shape * (0.97 if spread == 0.5 else 0.88)
 
 
 def verdicts(lives: pl.DataFrame) -> dict:

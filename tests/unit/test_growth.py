@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from outage_traces import made
 from scipy import stats
 from ttf.analyses.outages.follow_outages import GROWTH, MCF
-from ttf.analyses.outages.follow_outages.compute import follow
+from ttf.analyses.outages.follow_outages.compute import analyse_growth
 from ttf.analyses.shared.outages.faults import faults
 from ttf.stats.durations.growth import Stratum, common_growth, cumulative, growth
 from ttf.stats.durations.mcf import mean_cumulative
@@ -124,7 +124,7 @@ def test_a_fleet_that_grows_is_not_taken_for_one_that_fails_more():
     intervals = {unit: [(at, at + 1) for at in times] for unit, times in (old | new).items()}
     _, records, exposure = made(intervals, 400)
     exposure = exposure.with_columns(from_s=pl.when(pl.col("unit_id").is_in([*new])).then(200).otherwise("from_s"))
-    tables = follow(records, exposure.with_columns(group=pl.col("unit_id").str.slice(0, 1)))
+    tables = analyse_growth(records, exposure.with_columns(group=pl.col("unit_id").str.slice(0, 1)))
     GROWTH.check(tables["growth"])
     MCF.check(tables["mcf"])
     every, *groups = tables["growth"].iter_rows(named=True)
@@ -139,12 +139,12 @@ _FLEETS = (("o", 4, 0), ("n", 36, 200))
 
 def test_few_faults_have_reasons():
     _, records, exposure = made({"a": [(10, 20)], "b": []}, 100)
-    tables = follow(records, exposure)
+    tables = analyse_growth(records, exposure)
     for name, contract in (("growth", GROWTH), ("mcf", MCF)):
         contract.check(tables[name])
     assert tables["growth"]["reason"].to_list() == ["fewer than 3 events: no trend"]
     assert "fewer than 4 units" in tables["mcf"]["reason"][0]
-    none = follow(records.clear(), exposure)
+    none = analyse_growth(records.clear(), exposure)
     assert none["growth"]["n"].to_list() == [0] and none["mcf"].height == 0
 
 
@@ -174,7 +174,7 @@ def test_the_growth_that_groups_have_in_common_is_none_where_the_later_ones_fail
     _, records, exposure = made(old | new, 700 * day)
     group = pl.col("unit_id").str.slice(0, 1)
     exposure = exposure.with_columns(group=group, from_s=pl.when(group == "n").then(350 * day).otherwise("from_s"))
-    every = follow(records, exposure)["growth"].row(0, named=True)
+    every = analyse_growth(records, exposure)["growth"].row(0, named=True)
     assert every["ci_high"] < 0.75 and every["lewis_robinson_p"] < 0.001
     assert every["beta_within_ci_low"] < 1 < every["beta_within_ci_high"] and every["beta_within"] == pytest.approx(
         1, abs=0.1
@@ -235,5 +235,5 @@ def test_the_common_growth_is_that_of_the_likelihood():
 
 def test_few_weeks_tell_no_trend():
     _, records, exposure = made({unit: [(10 * n, 10 * n + 1) for n in range(1, 50)] for unit in "abcd"}, 20 * 86_400)
-    row = follow(records, exposure)["growth"].row(0, named=True)
+    row = analyse_growth(records, exposure)["growth"].row(0, named=True)
     assert row["beta"] is not None and row["trend"] is None and "blocks of time" in row["reason"]

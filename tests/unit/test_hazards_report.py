@@ -166,7 +166,7 @@ def test_bounds_come_first_where_many_ends_are_not_written(tmp_path):
         .replace("\u202f", " ")
         .index(f"By the end of a day between **{low} and {high}** have failed")
     )
-    assert first < text.index("have failed; without other ends")
+    assert first < text.index("have failed. Without other ends")
     assert f"{row['without_end']} failures have no recorded end" in text.replace("\u00a0", " ")
     assert "[incidence-bounds]" in text and "incidence-bounds" in made
     # Few without an end: nothing is said of them but in the table.
@@ -188,8 +188,8 @@ def test_causes_compete_as_what_excludes_what(tmp_path):
     for name in ("cumulative_hazard", "logrank", "cox", "mttf_delayed_entry"):
         assert trace.table(name)["event"].unique(maintain_order=True).to_list() == ["failure", "dbe", "otb"]
     text, _ = section(trace, metrics, "incidence")
-    assert "A failure with several causes counts as an end of its own" in text
-    assert "each counts from where its record begins" in text
+    assert "A failure with several causes counts as a separate way of ending" in text
+    assert "each is at risk from the start of its record" in text
 
 
 def test_the_ratio_of_a_job_twice_as_large_is_that_of_its_gpus_and_nodes_together(tmp_path):

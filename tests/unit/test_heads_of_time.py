@@ -90,7 +90,7 @@ def open_of(head, m):
     [
         (HAZARD, "After 1 hour 75.6% of jobs have not failed; the hazard decreases with age"),
         (HAZARD | {"lifetimes.verdict_within": "rises"}, "have not failed; the hazard increases with age"),
-        (HAZARD | {"lifetimes.verdict_within": "stays"}, "; no change of hazard with age is seen"),
+        (HAZARD | {"lifetimes.verdict_within": "stays"}, "; the hazard shows no change with age"),
         ({"lifetimes.verdict": "falls"}, "; their hazard decreases, or jobs differ in risk"),
         ({}, "After 1 hour 75.6% of jobs have not failed"),
         (HAZARD | LIMITS, "Jobs fail early, and in steps at the time limits of 1\xa0h, 4\xa0h and 24\xa0h"),
@@ -275,7 +275,7 @@ def test_nodes_of_excess_are_named_as_texts_of_the_trace():
     assert plain(note) == "n041, (x|y)<b>; 13.9% of failures" and keys(note) == ["lemons.share_of_failures"]
     assert lemons.lines(trace(), m) == []
     (line,) = lemons.lines(trace(), numbers(NODES))
-    assert line.checked and "3.4 times the failures would be found" in plain(line.found)
+    assert line.checked and "3.4 times the failures is detectable" in plain(line.found)
 
 
 @pytest.mark.parametrize(
@@ -303,9 +303,9 @@ def test_that_no_node_was_found_is_no_finding_without_power(more, claim, why, ne
     assert open_of(head, m).endswith(f"; {claim}")
     assert ("cannot tell", why) in [(key.value, plain(key.note)) for key in head.keys]
     (line,) = lemons.lines(trace(), m)
-    assert not line.checked and plain(line.found) == f"cannot tell: {why}; with {needed} it could be told"
+    assert not line.checked and plain(line.found) == f"cannot tell: {why}; {needed} would answer it"
     alone = lemons.head(trace(), m)
-    assert open_of(alone, m) == "Whether any of 200 nodes fails more than the others cannot be told"
+    assert open_of(alone, m) == "Too little data to tell whether any of 200 nodes fails more than the others"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from scipy import stats
 from simulated_cluster import judged, simulate
 from ttf.analyses.nodes.find_lemon_nodes.charts import lemon_funnel
 from ttf.analyses.nodes.find_lemon_nodes.compute import lemon_nodes
-from ttf.analyses.nodes.find_lemon_nodes.excess import blamed, ordinary_nodes
+from ttf.analyses.nodes.find_lemon_nodes.excess import divide_failures, ordinary_nodes
 from ttf.display.charts.figure import Study
 from ttf.engine.storage.partitions import Partitions
 from ttf.records.jobs import PLACEMENT_COLUMNS
@@ -75,11 +75,11 @@ def test_failures_that_name_no_node_rank_suspects_apart_from_the_test(tmp_path):
 def test_a_failure_is_divided_by_what_other_failures_say():
     """Node 0 is in all three failures of two nodes; each of the others in one."""
     attempt, node = np.array([0, 0, 1, 1, 2, 2]), np.array([0, 1, 0, 2, 0, 3])
-    failures, ratio = blamed(attempt, node, np.zeros(4), np.full(4, 0.75))
+    failures, ratio = divide_failures(attempt, node, np.zeros(4), np.full(4, 0.75))
     assert failures.sum() == pytest.approx(3) and failures[0] > 2.8
     assert ratio == pytest.approx((1 / 9 + failures) / (1 / 9 + 0.75))
     # One that named node 1 counts for it.
-    assert blamed(attempt, node, np.array([0, 5, 0, 0]), np.full(4, 2))[0][1] > 0.5
+    assert divide_failures(attempt, node, np.array([0, 5, 0, 0]), np.full(4, 2))[0][1] > 0.5
 
 
 def test_ordinary_nodes_are_those_that_do_not_stand_out():

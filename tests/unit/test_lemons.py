@@ -14,25 +14,25 @@ from hypothesis import strategies as st
 from made_placements import ATTEMPT_ID
 from scipy import integrate, stats
 from ttf.analyses.nodes.find_lemon_nodes import LEMON_EFFECT, LEMON_NODES
-from ttf.analyses.nodes.find_lemon_nodes.charts import highest_by_chance, lemon_funnel
+from ttf.analyses.nodes.find_lemon_nodes.charts import highest_chance_count, lemon_funnel
 from ttf.analyses.nodes.find_lemon_nodes.compute import (
-    chances_of,
-    halves_of_lives,
+    count_node_runs,
     informative_trials,
     lemon_components,
     lemon_effect,
     lemon_nodes,
-    nodes_in,
-    trials_of,
+    select_trials,
+    split_in_halves,
+    trial_chances,
 )
 from ttf.analyses.nodes.find_lemon_nodes.excess import (
+    compare_by_trials,
     compared_by_exposure,
-    compared_by_trials,
     poisson_binomial_tail,
     with_posterior,
     with_power,
 )
-from ttf.analyses.nodes.find_lemon_nodes.node_runs import halves_of, last_window, order_in_day, runs_by_node
+from ttf.analyses.nodes.find_lemon_nodes.node_runs import last_window, order_in_day, runs_by_node, split_window
 from ttf.analyses.nodes.find_lemon_nodes.trial_odds import Strata, chances_given_count
 from ttf.display.charts.figure import Study
 from ttf.engine.storage.partitions import Partitions
@@ -104,7 +104,7 @@ def test_tail_of_equal_chances_is_the_binomials_to_the_last_digits():
 def test_limits_of_the_poisson_in_the_smallest_tails_too(mean):
     """1 - 1e-30 is 1, of which SciPy has no quantile: a p-value of LANL's first 500 outages is as small."""
     for tail in (0.95, 0.5, 0.05, 1e-5, 1e-30):
-        limit = highest_by_chance(tail, mean)
+        limit = highest_chance_count(tail, mean)
         assert stats.poisson.sf(limit, mean) <= tail < stats.poisson.sf(limit - 1, mean)
 
 
@@ -117,7 +117,7 @@ def test_trials_in_closed_form():
             "failed": [True, False, True, False, True, True],
         }
     ).with_columns(before=0, after=0)
-    told = compared_by_trials(informative_trials(trials.lazy(), chances_of([trials.lazy()])))
+    told = compare_by_trials(informative_trials(trials.lazy(), trial_chances([trials.lazy()])))
     assert told.select("node", "trials", "counted", "expected", "p_value").rows() == [
         ("a", 2, 2, 1.0, 0.25),
         ("b", 1, 0, 0.5, 1.0),
@@ -285,7 +285,7 @@ def test_only_the_first_run_of_a_user_on_a_node_and_day_is_a_trial():
     placements = placed(node=["a", "a", "b"], start_s=[50, 20, 30], outcome=["failure", "success", "failure"])
     lives = lives_of(placements.with_columns(user=pl.lit("u")))
     (runs,) = runs_by_node(placements.lazy(), lives.lazy(), WINDOW, WHOLE)
-    trials = trials_of(runs, nodes_in(runs, "proxy", WINDOW), WINDOW)
+    trials = select_trials(runs, count_node_runs(runs, "proxy", WINDOW), WINDOW)
     assert trials.select("node", "failed").rows() == [(0, False), (1, True)]
     assert trials["stratum"].n_unique() == 1
 
@@ -367,7 +367,7 @@ def test_the_window_is_the_last_days():
     # No longer than the trace, or one half of it would be empty.
     assert last_window(placements.lazy(), 365) == (0, 41 * DAY + 1)
     assert judged(placements, window=window).select("placements", "failures", "exposure_s").row(0) == (1, 0, DAY)
-    assert halves_of(window) == [(13 * DAY + 1, 27 * DAY + 1), (27 * DAY + 1, 41 * DAY + 1)]
+    assert split_window(window) == [(13 * DAY + 1, 27 * DAY + 1), (27 * DAY + 1, 41 * DAY + 1)]
 
 
 def test_time_before_the_window_is_not_exposure():
@@ -404,7 +404,7 @@ def component_lives(units):
 
 def test_halves_of_lives_add_up():
     lives = component_lives([("s/0", "s", [1, 2, 7, 0.5], True), ("s/1", "s", [3], False), ("s/2", "s", [4], True)])
-    first, second = halves_of_lives(lives)
+    first, second = split_in_halves(lives)
     for unit in ("s/0", "s/1", "s/2"):
         mine = [half.filter(pl.col("unit_id") == unit) for half in (first, second)]
         whole = lives.filter(pl.col("unit_id") == unit)
@@ -563,7 +563,7 @@ def test_the_verdict_does_not_depend_on_the_partitions(number, basis, tmp_path):
         event=pl.when(pl.int_range(pl.len()) % 5 == 0).then(pl.lit("infra_failure")),
         gpu_type=pl.when(pl.col("attempt_id") % 3 > 0).then(pl.format("G{}", pl.col("attempt_id") % 2)),
     )
-    windows = [WINDOW, *halves_of((0, 6 * DAY))]
+    windows = [WINDOW, *split_window((0, 6 * DAY))]
     whole = lemon_nodes(placements.lazy(), lives.lazy(), windows, 0.05, WHOLE)
     parts = lemon_nodes(placements.lazy(), lives.lazy(), windows, 0.05, Partitions(tmp_path, number))
     assert whole[0]["fleet"].n_unique() > 1 and whole[0]["p_value"].count()

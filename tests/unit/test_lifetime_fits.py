@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from scipy.special import gammainc, logsumexp
 from scipy.stats import CensoredData, gamma, lognorm, weibull_min
 from ttf.analyses.time_to_failure.fit_mttf import lifetime_sample
-from ttf.analyses.time_to_failure.fit_mttf.lifetime_sample import condensed
+from ttf.analyses.time_to_failure.fit_mttf.lifetime_sample import condense
 from ttf.analyses.time_to_failure.fit_mttf.lifetimes import (
     FARTHEST,
     LARGEST_GAMMA_SHAPE,
+    gamma_log_survival,
     lifetime_models,
-    log_survival_of_gamma,
 )
 
 DISTRIBUTIONS = {"weibull": weibull_min, "lognormal": lognorm, "gamma": gamma}
@@ -192,7 +192,7 @@ def test_condensed_sum_knows_its_error() -> None:
     lives = np.random.default_rng(6).integers(1, 9, log_times.size).astype(float)
     for sharpness, exact in ((1, True), (300, False)):
         values = np.tanh(sharpness * log_times)
-        points = condensed(log_times, lives, 0.5)
+        points = condense(log_times, lives, 0.5)
         assert points.weights.size == 28 * 16
         at_points = np.tanh(sharpness * points.log_times)
         off = abs(float((points.weights * at_points).sum()) - float((lives * values).sum()))
@@ -208,14 +208,14 @@ def test_log_survival_of_gamma_far_out(shape: int) -> None:
     counts = np.arange(shape)
     factorials = np.cumsum(np.log(np.maximum(counts, 1)))
     expected = [logsumexp(counts * math.log(value) - factorials) - value for value in x]
-    assert log_survival_of_gamma(float(shape), over_mean) == pytest.approx(expected, rel=1e-10, abs=1e-10)
+    assert gamma_log_survival(float(shape), over_mean) == pytest.approx(expected, rel=1e-10, abs=1e-10)
 
 
 @pytest.mark.parametrize("shape", [0.001, 0.5, 1e4, LARGEST_GAMMA_SHAPE])
 def test_log_survival_of_gamma_falls_and_joins(shape: float) -> None:
     spread = 60 / math.sqrt(shape)
     over_mean = np.linspace(-spread, spread, 3001) if shape > 1 else np.linspace(-30, 20, 3001)
-    survival = log_survival_of_gamma(shape, over_mean)
+    survival = gamma_log_survival(shape, over_mean)
     assert np.isfinite(survival).all()
     assert (np.diff(survival) <= 1e-12).all()
     early = over_mean < 0

@@ -8,7 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_placements import placed
 from ttf.analyses.outages.match_outages import OUTAGE_MATCHES
-from ttf.analyses.outages.match_outages.compute import DAY, DID, HOUR, NEAR, chances, compute, covered
+from ttf.analyses.outages.match_outages.compute import (
+    DAY,
+    EFFECTS,
+    HOUR,
+    NEAR,
+    compute,
+    covered_share,
+    null_probability,
+)
 from ttf.analyses.outages.match_outages.page import LABELS
 from ttf.records.infra import AFTER_S, BEFORE_S, EVENT
 from ttf.records.inputs import Inputs
@@ -79,10 +87,10 @@ def test_failures_and_outages_by_hand(tmp_path):
     # Every watched node but a has starts that are far apart.
     of_one = 901 / SPAN
     assert reach["expected"] == pytest.approx((1 - (1 - of_one) ** 2 + 2 * of_one + of_one) / 3)
-    did = {name: row(table, name)["events"] for name in DID}
+    did = {name: row(table, name)["events"] for name in EFFECTS}
     assert did == {"job_failed": 1, "job_ended": 1, "job_ran_on": 2, "no_job": 1}
     assert row(table, "no_job", "planned")["events"] == 0 and row(table, "job_ran_on", "planned")["events"] == 1
-    assert {*DID, NEAR} == set(LABELS)
+    assert {*EFFECTS, NEAR} == set(LABELS)
     metrics = metrics_of("match_outages", {"outage_matches": table})
     assert metrics["outage_matches.failures.share"]["value"] == 1 / 3
     assert metrics["outage_matches.no_job.share"]["value"] == 1 / 5
@@ -100,7 +108,7 @@ def test_the_chance_of_the_null_is_that_of_every_shift(starts, width):
     """Of whole seconds on a circle of 40: a failure at 0 has a start in the `width` seconds up to it."""
     shifts = range(40)
     hits = [any((start + shift) % 40 < width for start in starts) for shift in shifts]
-    assert covered(np.array(starts), 40, width) == pytest.approx(np.mean(hits))
+    assert covered_share(np.array(starts), 40, width) == pytest.approx(np.mean(hits))
 
 
 @settings(max_examples=3)
@@ -115,7 +123,7 @@ def test_where_outages_and_failures_have_nothing_to_do_with_each_other_the_share
         [rng.choice(nodes, 4, replace=False).tolist() for _ in range(2000)],
     )
     failures = pl.DataFrame({"node_list": lists})
-    expected = chances(failures, down, watched, 2 * DAY + 1)
+    expected = null_probability(failures, down, watched, 2 * DAY + 1)
     times = {node: np.sort(down.filter(node=node)["time_s"].to_numpy()) for node in nodes}
     hits = [
         any(np.abs(times[node] - end).min(initial=SPAN) <= DAY for node in of)

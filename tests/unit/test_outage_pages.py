@@ -32,7 +32,7 @@ def of(outages, records, exposure):
         "outage_free": compute.outage_free(outages, exposure, 7),
     }
     if exposure is not None:
-        tables |= growth.follow(records, exposure)
+        tables |= growth.analyse_growth(records, exposure)
     for declared in (*measure_availability.ANALYSIS.tables, *follow_outages.ANALYSIS.tables):
         if declared.name in tables:
             declared.check(tables[declared.name])

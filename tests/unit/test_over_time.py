@@ -138,7 +138,7 @@ def test_causes_add_up_to_all_and_the_rare_ones_are_one():
     words = [*["a"] * 8, *["b"] * 7, *["c"] * 6, *["d"] * 5, *["e"] * 4, "f", "g"]
     runs = lives(*((NOON + i * 3600, 7200, 32, word) for i, word in enumerate(words)))
     untold = runs.tail(1).with_columns(cause=pl.lit(None, pl.String))
-    table = failure_rate_over_time(pl.concat([runs, untold]), "proxy", 8, cause_is="domain")
+    table = failure_rate_over_time(pl.concat([runs, untold]), "proxy", 8, cause_by="domain")
     causes = table.filter(pl.col("by") == "domain")
     assert causes["cause"].unique(maintain_order=True).to_list() == ["a", "b", "c", "d", "e", "other", "not told"]
     counts = causes.group_by("to_day").agg(pl.col("failures").sum(), pl.col("failures_per_1000_node_days").sum())

@@ -17,7 +17,7 @@ from of_formats import raw_schemas, table_of
 from samples.sacct import sample
 from samples.sacct.sample_cluster import NODE_GPUS, PREEMPTIBLE_AFTER_S
 from ttf.analyses.nodes.find_lemon_nodes.compute import lemon_nodes
-from ttf.analyses.nodes.find_lemon_nodes.node_runs import halves_of, last_window
+from ttf.analyses.nodes.find_lemon_nodes.node_runs import last_window, split_window
 from ttf.analyses.scaling.measure_sizes.sizes import node_failure_rate, select_job_runs, sums_by_nodes
 from ttf.engine.errors import StudyError
 from ttf.engine.storage.partitions import Partitions
@@ -227,7 +227,7 @@ def test_only_planted_lemons_are_called_so(written, ingested, tmp_path):
     raw = {"record": pl.scan_parquet(written[0] / "raw/record.parquet")}
     placements = table_of("sacct", "placements", raw).lazy()
     window = last_window(placements, 365)
-    found = lemon_nodes(placements, ingested[2].lazy(), [window, *halves_of(window)], 0.05, Partitions(tmp_path))[0]
+    found = lemon_nodes(placements, ingested[2].lazy(), [window, *split_window(window)], 0.05, Partitions(tmp_path))[0]
     planted = {sample.node_name(node) for node in HAZARD.lemons(sample.count_of_nodes(JOBS)).tolist()}
     called = set(found.filter("lemon")["node"])
     assert called and called <= planted

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 from ttf.analyses.time_to_failure.fit_mttf.lifetimes import lifetime_models
 from ttf.analyses.time_to_failure.judge_lifetimes import LIFETIME_VERDICT
-from ttf.analyses.time_to_failure.judge_lifetimes.compute import _misleads, lifetime_verdict
+from ttf.analyses.time_to_failure.judge_lifetimes.compute import _is_misleading, lifetime_verdict
 from ttf.engine.storage.tables import read_table, write_csv
 from ttf.stats.clustered import UNCLUSTERED
 from ttf.stats.durations.survival import survival_tables
@@ -90,10 +90,10 @@ def test_a_significant_difference_that_does_no_harm_misleads_nobody() -> None:
 def test_a_lacking_gap_is_not_taken_for_none(lacking: tuple, misleads: bool | None) -> None:
     row = {"largest_gap": 0.01, "split_age_s": 5, "young_mttf_s": 9.0, "old_mttf_s": 10.0}
     known = {name: value for name, value in row.items() if name not in lacking}
-    assert _misleads(known, 1e-9) is misleads
+    assert _is_misleading(known, 1e-9) is misleads
     # What the test does not reject misleads nobody, and one of the two is enough to mislead.
-    assert _misleads(known, 0.2) is False
-    assert _misleads(known | {"largest_gap": 0.2}, 1e-9) is True
+    assert _is_misleading(known, 0.2) is False
+    assert _is_misleading(known | {"largest_gap": 0.2}, 1e-9) is True
 
 
 def test_all_failures_in_one_half_mislead() -> None:

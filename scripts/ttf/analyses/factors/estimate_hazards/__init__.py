@@ -1,4 +1,4 @@
-"""Which factors are associated with failure, and which end comes when?"""
+"""Which factors are associated with failure, and how and when do units end?"""
 
 from dataclasses import replace
 
@@ -6,127 +6,129 @@ from ttf.analyses.declaration import Analysis
 from ttf.engine.columns import AT_AGE, CENSORED, COUNTED, MTTF, STRATUM, SUMMARY_DELAYED_ENTRY, clustered, ends
 from ttf.engine.contract import REASON, count, name, number, reason, share, table, truth, whole_seconds, words
 
-# In the table `cox`: the level of an amount, and the row of all amounts together, as a job twice as large has twice the
-# GPUs on twice the nodes.
+# In the table `cox`: the level of an amount, and the covariate for all amounts together: a job twice as large has twice
+# the GPUs on twice the nodes.
 DOUBLING, JOB_SIZE = "per doubling", "job_size"
-_OF_ALL, _OF_PAIR = "the row is of all strata", "the row is of a pair"
-_NO_RATIO = "the row is of the whole model, or its reason says why"
-_NOT_TESTED = "the row is of no coefficient, or could not be tested"
+_ALL_STRATA, _PAIR = "the row compares all strata", "the row compares a pair"
+_NO_RATIO = "the row is the whole model, or the column reason says why"
+_NOT_TESTED = "the row is no coefficient, or could not be tested"
 _CLUSTERED = {name: column for name, column in clustered(number).items() if name in ("cluster_by", "clusters")}
-_COMPETING = STRATUM | {"event": words("Ended by", "One of the ends that compete.")}
+_COMPETING = STRATUM | {"event": words("Ended by", "One of the competing risks.")}
 
 CUMULATIVE_HAZARD = table(
     "cumulative_hazard",
-    "A step of a curve of the hazard up to an age (Nelson-Aalen); of long curves some steps.",
+    "A step of the cumulative hazard curve (Nelson-Aalen); long curves are thinned.",
     **STRATUM,
     **AT_AGE,
     censored=CENSORED,
-    cumulative_hazard=number("Cumulative hazard", "Events that a unit at risk can expect up to that age.", REASON),
+    cumulative_hazard=number("Cumulative hazard", "Expected events per unit at risk up to that age.", REASON),
     variance=number("Variance", "Aalen's, of the cumulative hazard.", REASON),
     **ends(number, "its log interval", REASON),
     **clustered(number),
 )
 CUMULATIVE_INCIDENCE = table(
     "cumulative_incidence",
-    "A step of a curve of the units that came to one end by an age (Aalen-Johansen); of long curves some steps.",
+    "A step of the cumulative incidence curve of one end (Aalen-Johansen); long curves are thinned.",
     **_COMPETING,
     **AT_AGE,
-    events_so_far=count("Events so far", "Units at risk that the end has come to up to that age.", unit="lives"),
-    without_time=count("Without time", "Units of unknown duration that ended so, in no other column.", unit="lives"),
-    other_events=count("Other events", "Units at risk that another end came to at that age.", unit="lives"),
+    events_so_far=count("Events so far", "Units at risk that ended this way up to that age.", unit="lives"),
+    without_time=count("Without time", "Units of unknown duration that ended so, counted nowhere else.", unit="lives"),
+    other_events=count("Other events", "Units at risk that ended otherwise at that age.", unit="lives"),
     censored=CENSORED,
-    incidence=share("Incidence", "Of all units at risk, those that have ended so.", REASON),
+    incidence=share("Incidence", "Share of all units at risk that have ended this way.", REASON),
     se=number("Standard error", "Of the incidence.", REASON),
     **ends(share, "its log-log interval", REASON),
     **clustered(share),
 )
 INCIDENCE_AT = table(
     "incidence_at",
-    "An end and an age, over all units at risk: which share has ended so by then.",
+    "The share of all units at risk that has ended in one way by an age.",
     **_COMPETING,
     time_s=whole_seconds("By", "Age."),
     n=COUNTED["n"],
-    without_end=count("without end", "Units that ended so at a time that was not written.", unit="lives"),
-    incidence=share("Without them", "Of the n units at risk, those that have ended so.", REASON),
+    without_end=count("without end", "Units that ended this way at an unrecorded time.", unit="lives"),
+    incidence=share("Without them", "Share of the n units at risk that have ended this way.", REASON),
     **ends(share, "its interval", REASON),
     **clustered(share),
-    incidence_low=share("At least", "The least that the incidence can be with the units without an end.", REASON),
-    incidence_high=share("at most", "The most that it can be with them.", REASON),
+    incidence_low=share("At least", "Lowest possible incidence, including units without a recorded end.", REASON),
+    incidence_high=share("at most", "Highest possible incidence, including these units.", REASON),
 )
 LOGRANK = table(
     "logrank",
-    "A log-rank test: of all strata together, or of two of them.",
+    "A log-rank test of all strata together, or of two of them.",
     event=STRATUM["event"],
     stratum_by=STRATUM["stratum_by"],
     kind=words("Kind", "overall or pairwise."),
-    stratum_a=name("One", "First stratum of the pair.", _OF_ALL, by="stratum_by", sorted=True),
-    stratum_b=name("Other", "Second stratum of the pair.", _OF_ALL, by="stratum_by", sorted=True),
-    strata=count("compared", "Strata that are compared.", unit="strata"),
+    stratum_a=name("One", "First stratum of the pair.", _ALL_STRATA, by="stratum_by", sorted=True),
+    stratum_b=name("Other", "Second stratum of the pair.", _ALL_STRATA, by="stratum_by", sorted=True),
+    strata=count("compared", "Number of strata compared.", unit="strata"),
     **COUNTED,
-    statistic=number("χ²", "Of the test.", REASON),
+    statistic=number("χ²", "Statistic of the test.", REASON),
     df=count("df", "Degrees of freedom of the statistic.", REASON),
-    p_value=number("p", "That strata alike differ as much.", REASON),
-    p_adjusted=number("p, adjusted", "By Holm's method: over all stratifications, or the pairs of one.", REASON),
+    p_value=number("p", "Probability of such a difference if all strata have the same hazard.", REASON),
+    p_adjusted=number("p, adjusted", "By Holm's method, over all stratifications or over the pairs of one.", REASON),
     **_CLUSTERED,
-    p_clustered=number("p, clustered", "From the score by cluster: holds when clusters differ.", REASON),
+    p_clustered=number("p, clustered", "From the score by cluster; valid if clusters differ.", REASON),
     p_adjusted_clustered=number("p, clustered and adjusted", "By Holm's method, over the same tests.", REASON),
-    pairs=count("Pairs", "Of the strata, tested.", _OF_PAIR, "pairs"),
-    pairs_apart=count("Pairs apart", "That differ significantly where clusters differ.", _OF_PAIR, "pairs", n="pairs"),
-    pairs_untold=count("Pairs untold", "With too few clusters to tell.", _OF_PAIR, "pairs", n="pairs"),
+    pairs=count("Pairs", "Pairs of strata tested.", _PAIR, "pairs"),
+    pairs_apart=count("Different pairs", "Pairs that differ significantly (clustered p).", _PAIR, "pairs", n="pairs"),
+    pairs_untold=count("Untested pairs", "Pairs with too few clusters to test.", _PAIR, "pairs", n="pairs"),
 )
 COX = table(
     "cox",
-    "A coefficient of the Cox regression on all covariates; `all`: the whole model; `job_size`: all amounts doubled.",
+    "A coefficient of the Cox regression on all covariates. `all`: the whole model; `job_size`: all amounts doubled.",
     event=STRATUM["event"],
     covariate=words("Covariate", "Column of lives.parquet, all or job_size."),
     level=name(
         "Level",
         "Value, or per doubling.",
-        "the row is of the whole model or of a covariate without levels",
+        "the row is the whole model or a covariate without levels",
         by="covariate",
     ),
-    reference=name("against", "Value that the level is compared with.", "the row is of no level", by="covariate"),
-    n=count("n", "Units at risk at the level; of an amount or the whole model all.", unit="lives"),
-    events=count("Failures", "Those of n that the event ended.", unit="lives"),
+    reference=name("against", "Reference level.", "the row is no level", by="covariate"),
+    n=count("n", "Units at risk at the level; all units for an amount or the whole model.", unit="lives"),
+    events=count("Failures", "Units of n that the event ended.", unit="lives"),
     log_hazard_ratio=number("Log hazard ratio", "Coefficient.", _NO_RATIO),
-    se=number("Standard error", "Of the coefficient.", _NO_RATIO),
-    hazard_ratio=number("Hazard ratio", "With the other covariates held fixed.", _NO_RATIO),
+    se=number("Standard error", "Standard error of the coefficient.", _NO_RATIO),
+    hazard_ratio=number("Hazard ratio", "Ratio with the other covariates held fixed.", _NO_RATIO),
     **ends(number, "Wald's interval", _NO_RATIO),
     **{name: replace(column, blank=_NO_RATIO) for name, column in clustered(number).items()},
-    p_value=number("p", "Wald's, of a ratio of 1.", _NO_RATIO),
+    p_value=number("p", "Wald's p-value of a ratio of 1.", _NO_RATIO),
     p_adjusted=number("p, adjusted", "By Holm's method over the coefficients.", _NOT_TESTED),
-    p_clustered=number("p, clustered", "Of a ratio of 1; holds when clusters differ.", _NO_RATIO),
+    p_clustered=number("p, clustered", "P-value of a ratio of 1; valid if clusters differ.", _NO_RATIO),
     p_adjusted_clustered=number("p, clustered and adjusted", "By Holm's method over the coefficients.", _NOT_TESTED),
-    proportionality_statistic=number("χ²", "Test that the covariate's ratios do not change with age.", _NOT_TESTED),
+    proportionality_statistic=number("χ²", "Test that the covariate's ratios are constant over age.", _NOT_TESTED),
     proportionality_df=count("df", "Degrees of freedom of that test.", _NOT_TESTED),
-    proportionality_p=number("p, proportional", "Of that test.", _NOT_TESTED),
+    proportionality_p=number("p, proportional", "P-value of that test.", _NOT_TESTED),
     converged=truth("Converged", "Whether there is an estimate."),
-    reason=reason("Why cells of the row are blank, or what is to be known of them."),
+    reason=reason("Why cells of the row are blank, or a remark on them."),
 )
 COX_SUMMARY = table(
     "cox_summary",
-    "The Cox regression of failure as a whole: how many of its ratios differ from 1 at the 5% level.",
+    "Number of ratios of the Cox regression of failure that differ from 1 at the 5% level.",
     ratios=count("Ratios", "Coefficients with an estimate.", unit="ratios"),
-    clear=count("Significant", "Where clusters differ.", unit="ratios", n="ratios"),
+    clear=count("Significant", "Ratios that differ from 1 by the clustered, adjusted p.", unit="ratios", n="ratios"),
     clear_if_independent=count("Significant if independent", "If units are independent.", unit="ratios", n="ratios"),
-    untold=count("Untested", "With too few clusters.", unit="ratios", n="ratios"),
-    covariates=count("Covariates", "With an estimate.", unit="covariates"),
+    untold=count("Untested", "Ratios with too few clusters to test.", unit="ratios", n="ratios"),
+    covariates=count("Covariates", "Covariates with an estimate.", unit="covariates"),
     changing=count("Changing", "Whose ratios change with age.", "not all were tested", "covariates", n="covariates"),
-    total_ratios=count("Ratios shown", "Of amounts that grow together one.", unit="ratios"),
-    total_clear=count("Significant", "Of those shown.", unit="ratios", n="total_ratios"),
-    total_untold=count("Untested", "Of those shown.", unit="ratios", n="total_ratios"),
+    total_ratios=count("Ratios shown", "Ratios, with one for all amounts together.", unit="ratios"),
+    total_clear=count("Significant", "Ratios shown that are significant.", unit="ratios", n="total_ratios"),
+    total_untold=count("Untested", "Ratios shown with too few clusters to test.", unit="ratios", n="total_ratios"),
 )
 SURVIVAL_SUMMARY_DELAYED_ENTRY = table(
     "survival_summary_delayed_entry",
-    "A stratum, and how long its units last, each at risk only from the age at which it came under watch.",
+    "Survival summary of a stratum, with units at risk only from the age at which observation began.",
     **SUMMARY_DELAYED_ENTRY,
 )
 MTTF_DELAYED_ENTRY = table(
-    "mttf_delayed_entry", "A stratum and a confidence: its mean time to failure over the time under watch.", **MTTF
+    "mttf_delayed_entry",
+    "Mean time to failure of a stratum over the observed time, with an interval of one confidence level.",
+    **MTTF,
 )
 
 ANALYSIS = Analysis(
-    question="Which factors are associated with failure, and which end comes when?",
+    question="Which factors are associated with failure, and how and when do units end?",
     theme="factors",
     rank=10,
     needs=["lives"],
@@ -142,7 +144,7 @@ ANALYSIS = Analysis(
     ),
     charts=lambda trace: {
         "cumulative_incidence": "cumulative_incidence",
-        # The share of failures by request is that of jobs.
+        # Shares of failures by request exist for jobs only.
         "factors_of_failure": ["cox", "failure_share"] if trace.has_jobs else "cox",
     },
     main=["factors_of_failure"],

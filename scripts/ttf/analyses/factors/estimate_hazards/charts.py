@@ -1,4 +1,4 @@
-"""Which end comes when; what is associated with failure is drawn in forest.py."""
+"""Cumulative incidence by age. The forest plot of factors is in forest.py."""
 
 from collections.abc import Mapping
 
@@ -17,45 +17,46 @@ from ttf.stats.durations.survival import thin
 MOST_ENDS = len(CATEGORY_COLOURS)
 MOST_STEPS = 120  # of one curve
 TOOLTIPS = 60  # of one curve
-# The time axis begins about where the commonest end has come to this share of what it comes to at last.
+# The time axis begins about where the incidence of the most frequent end reaches this share of its final value.
 FIRST_SHARE = 0.01
 
 
-def cumulative_incidence(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
-    """The share of lives that each end has come to, by age."""
-    incidence, what = given["cumulative_incidence"], f"{capital(study.lives)} by how they ended, by age"
+def cumulative_incidence(inputs: Mapping[str, pl.DataFrame], study: Study) -> Figure:
+    """Draw the cumulative incidence of each end, by age."""
+    incidence, title = inputs["cumulative_incidence"], f"{capital(study.lives)} by how they ended, by age"
     curves = incidence.filter((pl.col("stratum_by") == "all") & pl.col("incidence").is_not_null())
     if not curves.height:
-        return nothing_to_draw(what, f"no {study.life} has a known duration")
-    # The table may be thinned: only the running count of its rows is that of all lives.
-    every = curves.group_by("event", maintain_order=True).agg(pl.col("events_so_far", "without_time").last())
-    totals = every.filter(pl.col("events_so_far") > 0).drop("without_time")
+        return nothing_to_draw(title, f"no {study.life} has a known duration")
+    # The table may be thinned, so only the running count covers all durations.
+    all_ends = curves.group_by("event", maintain_order=True).agg(pl.col("events_so_far", "without_time").last())
+    totals = all_ends.filter(pl.col("events_so_far") > 0).drop("without_time")
     if not totals.height:
-        return nothing_to_draw(what, f"no {study.life} ended at a known time")
+        return nothing_to_draw(title, f"no {study.life} ended at a known time")
     ranked = totals.sort("events_so_far", descending=True, maintain_order=True)
-    drawn = totals.filter(pl.col("event").is_in(ranked["event"].head(MOST_ENDS).implode()))
-    ends = drawn["event"].to_list()
-    chosen = curves.filter(pl.col("event").is_in(ends))
-    names = {end: f"{end} ({events:,})" for end, events in drawn.iter_rows()}
-    begin = _first_tick(chosen)
-    limits, about_bands = bands(chosen, study.lives)
+    shown_ends = totals.filter(pl.col("event").is_in(ranked["event"].head(MOST_ENDS).implode()))
+    ends = shown_ends["event"].to_list()
+    shown_curves = curves.filter(pl.col("event").is_in(ends))
+    names = {end: f"{end} ({events:,})" for end, events in shown_ends.iter_rows()}
+    axis_start = _first_tick(shown_curves)
+    limits, bands_note = bands(shown_curves, study.lives)
+    thinned = thin(shown_curves.filter(_is_shown_step(axis_start)), MOST_STEPS)
     rows = [
         row
-        for (end,), curve in thin(chosen.filter(_since(begin)), MOST_STEPS).group_by("event", maintain_order=True)
-        for row in step_rows(curve, names[end], "incidence", begin, TOOLTIPS, limits)
+        for (end,), curve in thinned.group_by("event", maintain_order=True)
+        for row in step_rows(curve, names[end], "incidence", axis_start, TOOLTIPS, limits)
     ]
     caption = f"n = {int(curves['at_risk'].max()):,} at risk: "
-    caption += ", ".join(f"{end} {events:,}" for end, events in drawn.iter_rows())
-    caption += f". What ended before the axis begins stands at its start. {about_bands}"
-    if unseen := [f"{end} {lives:,}" for end, _, lives in every.iter_rows() if lives]:
-        caption += f" Of unknown duration, left out: {listed(unseen)}."
-    if (rare := ranked.slice(MOST_ENDS)).height:
-        caption += f" {plural(rare.height, 'rarer end')} left out, of {rare['events_so_far'].sum():,}."
+    caption += ", ".join(f"{end} {events:,}" for end, events in shown_ends.iter_rows())
+    caption += f". What ended before the axis begins stands at its start. {bands_note}"
+    if unknown_durations := [f"{end} {lives:,}" for end, _, lives in all_ends.iter_rows() if lives]:
+        caption += f" Of unknown duration, left out: {listed(unknown_durations)}."
+    if (rare_ends := ranked.slice(MOST_ENDS)).height:
+        caption += f" {plural(rare_ends.height, 'rarer end')} left out, of {rare_ends['events_so_far'].sum():,}."
     return figure(
         _incidence_lines(rows, names, study),
         {"incidence": rows},
         study,
-        title=what,
+        title=title,
         subtitle="Aalen–Johansen estimate of each competing risk, with 95% CI",
         caption=caption,
         alt_text=f"Rising step curves of the share of {study.lives} by how they ended, on a logarithmic time axis.",
@@ -63,16 +64,15 @@ def cumulative_incidence(given: Mapping[str, pl.DataFrame], study: Study) -> Fig
 
 
 def _first_tick(curves: pl.DataFrame) -> int:
-    """The tick of the time axis before which next to nothing has ended."""
     highest = curves["incidence"].max()
-    soonest = curves.filter(pl.col("incidence") >= FIRST_SHARE * highest)["time_s"].min()
-    return max(tick for tick in TIME_TICKS_S if tick == 1 or tick <= soonest)
+    first_age = curves.filter(pl.col("incidence") >= FIRST_SHARE * highest)["time_s"].min()
+    return max(tick for tick in TIME_TICKS_S if tick == 1 or tick <= first_age)
 
 
-def _since(begin: int) -> pl.Expr:
-    """The steps from the beginning on, and of each end the last one before, which holds there."""
-    late = pl.col("time_s") >= begin
-    return late | (pl.col("time_s") == pl.col("time_s").filter(~late).max().over("event")).fill_null(False)
+def _is_shown_step(axis_start: int) -> pl.Expr:
+    """Select the steps from axis_start on, and for each end the last step before it, which holds there."""
+    is_on_axis = pl.col("time_s") >= axis_start
+    return is_on_axis | (pl.col("time_s") == pl.col("time_s").filter(~is_on_axis).max().over("event")).fill_null(False)
 
 
 def _incidence_lines(rows: list[dict], names: dict[str, str], study: Study) -> alt.LayerChart:

@@ -23,57 +23,58 @@ from ttf.stats.durations.survival import survival_summary, thin
 LIVES = ("entry_s", "duration_s", "duration_max_s", "event", "gpu_milli", "nodes")
 
 
-def compute(given: Inputs) -> Iterator[tuple]:
-    settings = given.settings
-    lives = given.scan("lives", [*LIVES, *CLUSTER_COLUMNS, *settings.strata, *settings.causes, *settings.covariates])
+def compute(inputs: Inputs) -> Iterator[tuple]:
+    settings = inputs.settings
+    lives = inputs.scan("lives", [*LIVES, *CLUSTER_COLUMNS, *settings.strata, *settings.causes, *settings.covariates])
     strata = strata_in(lives, settings.strata)
     # Failure of any kind first, then each cause that the trace distinguishes.
     events = {"failure": lives} | {cause: by_cause(lives, cause) for cause in settings.causes}
     covariates = [name for name in settings.covariates if name in lives.collect_schema()]
-    if given.unit == NODE:
+    if inputs.unit == NODE:
         covariates.remove("nodes")  # they are the size
-    cox = pl.concat([hazard_ratios(of, event, covariates) for event, of in events.items()])
+    cox = pl.concat([hazard_ratios(rows, event, covariates) for event, rows in events.items()])
     yield "cox", cox
     yield "cox_summary", summarise_ratios(cox)
     ends = ends_in(lives)
-    counted = {event: CountedLives(of, ends if event == "failure" else [event]) for event, of in events.items()}
-    # Cut one curve at a time: all of them whole would not fit memory with ten million lives.
-    hazards = [cumulative_hazard(of, event, strata, settings.max_steps) for event, of in counted.items()]
+    counts = {event: CountedLives(rows, ends if event == "failure" else [event]) for event, rows in events.items()}
+    # Thin one curve at a time: the full curves of ten million durations would not fit memory.
+    hazards = [cumulative_hazard(rows, event, strata, settings.max_steps) for event, rows in counts.items()]
     yield "cumulative_hazard", pl.concat(hazards)
-    competing = counted["failure"]
+    competing = counts["failure"]
     if settings.causes:
         exclusive, ends = exclusive_causes(lives, settings.causes)
         competing = CountedLives(exclusive, ends)
-    of_strata = cumulative_incidence(competing, ends, strata[1:], settings.max_steps)
-    # Whole, for the incidence at some ages.
-    of_all = cumulative_incidence(competing, ends, ["all"])
-    yield "cumulative_incidence", pl.concat([thin(of_all, settings.max_steps), of_strata])
-    yield "incidence_at", incidence_at(competing, ends, of_all)
-    yield "logrank", with_pair_counts(pl.concat([logrank(of, event, strata) for event, of in counted.items()]))
-    summaries = [survival_summary(of, event, strata, delayed_entry=True) for event, of in counted.items()]
+    strata_incidence = cumulative_incidence(competing, ends, strata[1:], settings.max_steps)
+    # Not thinned: needed for the incidence at given ages.
+    total_incidence = cumulative_incidence(competing, ends, ["all"])
+    yield "cumulative_incidence", pl.concat([thin(total_incidence, settings.max_steps), strata_incidence])
+    yield "incidence_at", incidence_at(competing, ends, total_incidence)
+    tests = pl.concat([logrank(rows, event, strata) for event, rows in counts.items()])
+    yield "logrank", with_pair_counts(tests)
+    summaries = [survival_summary(rows, event, strata, delayed_entry=True) for event, rows in counts.items()]
     yield "survival_summary_delayed_entry", pl.concat(summaries)
-    # The lives by cluster take more room than all else, and what follows reads the lives anew.
-    del counted, competing, of_all
-    mttf = [mean_time_to_failure(since_watched(of), event, strata) for event, of in events.items()]
+    # Durations by cluster take most of the memory; the next step reads the durations again.
+    del counts, competing, total_incidence
+    mttf = [mean_time_to_failure(since_watched(rows), event, strata) for event, rows in events.items()]
     yield "mttf_delayed_entry", pl.concat(mttf)
 
 
 def summarise_ratios(cox: pl.DataFrame) -> pl.DataFrame:
-    """The one row of COX_SUMMARY; cox: COX."""
+    """Return the row of COX_SUMMARY. cox: table COX."""
     ratios = cox.drop_nulls("hazard_ratio").filter(pl.col("covariate") != JOB_SIZE, event="failure")
-    shown = total_ratios(cox)
+    shown_ratios = total_ratios(cox)
     changing = ratios.filter(pl.col("proportionality_p") < SIGNIFICANCE)["covariate"].n_unique()
-    row = {"ratios": ratios.height, "covariates": ratios["covariate"].n_unique(), "total_ratios": shown.height}
-    # That none changes is known of those tested alone.
+    row = {"ratios": ratios.height, "covariates": ratios["covariate"].n_unique(), "total_ratios": shown_ratios.height}
+    # 0 is certain only if all ratios were tested.
     row["changing"] = changing if changing or not ratios["proportionality_p"].null_count() else None
     for name, p in (("clear", "p_adjusted_clustered"), ("clear_if_independent", "p_adjusted")):
         row[name] = ratios.filter(pl.col(p) < SIGNIFICANCE).height
-    row |= {"untold": ratios["p_adjusted_clustered"].null_count(), "total_untold": shown["p"].null_count()}
-    return COX_SUMMARY.frame([row | {"total_clear": int(shown["clear"].sum())}])
+    row |= {"untold": ratios["p_adjusted_clustered"].null_count(), "total_untold": shown_ratios["p"].null_count()}
+    return COX_SUMMARY.frame([row | {"total_clear": int(shown_ratios["significant"].sum())}])
 
 
 def with_pair_counts(tests: pl.DataFrame) -> pl.DataFrame:
-    """LOGRANK, with how many pairs of its strata differ beside the test of all strata."""
+    """Add to the overall tests of LOGRANK the number of pairs of strata that differ."""
     keys = ["event", "stratum_by"]
     p = pl.col("p_adjusted_clustered")
     counts = {"pairs": pl.len(), "pairs_apart": (p < SIGNIFICANCE).sum(), "pairs_untold": p.null_count()}

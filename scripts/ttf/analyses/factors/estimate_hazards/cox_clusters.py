@@ -1,11 +1,11 @@
-"""How far hazard ratios may be off when clusters of lives differ: what each cluster adds to the coefficients of a fit.
+"""Cluster-robust covariance of hazard ratios: the change of a Cox fit when each cluster of durations is removed.
 
-The score is a sum over lives, of what an event adds less what the life had to expect of the hazards that it went
-through; the sum over the lives of a cluster is its score s (Lin & Wei 1989), and the cluster's part of the information
-I_c: the spread of the columns about the mean of the risk set at each event, of its lives there. A fit without the
-cluster would in one step be off by (I - I_c)^-1 s, and the covariance is the sum of the squares of these (CR3, the
-jackknife; Bell & McCaffrey 2002). With I in place of I - I_c it is the sandwich that `coxph` of R's survival has with
-`cluster`: too narrow where few clusters hold most lives.
+The score is a sum over durations: the contribution of the event less the expectation from the hazards passed. The sum
+over a cluster is its score s (Lin & Wei 1989). The cluster's part of the information, I_c, is the covariance of the
+columns in the risk set at each event, summed over the cluster's members in it. Removing the cluster changes the fit in
+one step by (I - I_c)^-1 s, and the covariance is the sum of the squares of these changes (CR3, the jackknife; Bell &
+McCaffrey 2002). With I in place of I - I_c it is the sandwich of `coxph` in R's survival with `cluster`: too narrow if
+few clusters hold most durations.
 """
 
 from collections.abc import Iterator
@@ -13,24 +13,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ttf.analyses.factors.estimate_hazards.cox import Fit, Lives, State
+from ttf.analyses.factors.estimate_hazards.cox import Fit, PartialLikelihood, RiskSets
 from ttf.stats.basics.order import distinct_rows, first_of_each, numbered
 
-# Into so many parts the ages of events are divided to say which part of the risk sets a cluster was; with no more ages
-# each is a part of its own.
+# Number of parts into which the ages of events are divided to compute a cluster's share of the risk sets. If there are
+# no more ages than this, each is a part.
 PARTS = 64
-# Rows looked at together.
+# Rows per block.
 BLOCK_ROWS = 1 << 18
-# So that the information without a cluster that has all of it can be inverted: its coefficient runs off then.
+# Keeps I - I_c invertible if one cluster holds all information; its coefficient then becomes very large.
 RIDGE = 1e-9
 
 
 @dataclass(frozen=True)
-class Alike:
-    """Lives by cluster, by what is alike in their covariates and by how they ended: whole numbers, a row for each life.
+class ClusteredDurations:
+    """Durations with their cluster and covariates, a row for each.
 
-    cluster: its number. group: the place of its covariates in `columns`, an array (groups, columns). seconds, failed:
-    the duration and whether it ended by the event.
+    cluster: number of the cluster. group: index of the covariates in `columns`, an array (groups, columns). seconds,
+    failed: the duration and whether the event ended it.
     """
 
     cluster: np.ndarray
@@ -40,132 +40,139 @@ class Alike:
     columns: np.ndarray
 
 
-def moves(lives: Lives, found: Fit, alike: Alike, one_step: bool = True) -> np.ndarray:
-    """By how much each cluster moves the coefficients of a fit: an array (clusters, columns), in order of the clusters.
+def dfbeta_by_cluster(
+    risk_sets: RiskSets, estimate: Fit, durations: ClusteredDurations, one_step: bool = True
+) -> np.ndarray:
+    """Return the change of the coefficients when each cluster is removed: an array (clusters, columns).
 
-    one_step: without it each is I^-1 s, whose squares add up to the plain sandwich.
+    risk_sets, estimate: the data of the fit and its result. durations: the same durations by cluster. one_step: if
+    false, each change is I^-1 s; the squares of these add up to the plain sandwich.
     """
-    ages = _Ages(lives, found)
-    hazard = np.exp(alike.columns @ found.coefficients - ages.highest)
-    seen = np.searchsorted(ages.seconds, alike.seconds, side="right").astype(np.int32)
-    seen[alike.failed] += ages.seconds.size + 1
-    rows, number = distinct_rows(alike.cluster, alike.group, seen)
-    del seen
-    information = np.linalg.inv(found.covariance)
-    found_moves = []
+    ages = _AgeSums(risk_sets, estimate)
+    hazard = np.exp(durations.columns @ estimate.coefficients - ages.highest)
+    ages_seen = np.searchsorted(ages.seconds, durations.seconds, side="right").astype(np.int32)
+    ages_seen[durations.failed] += ages.seconds.size + 1
+    rows, counts = distinct_rows(durations.cluster, durations.group, ages_seen)
+    del ages_seen
+    information = np.linalg.inv(estimate.covariance)
+    changes = []
     for block in _blocks(rows[0]):
-        scores, parts = ages.by_cluster(*(column[block] for column in rows), number[block], hazard, alike.columns)
-        left = information * (1 + RIDGE) - parts if one_step else information
-        found_moves.append(np.linalg.solve(left, scores[:, :, None])[:, :, 0])
-    return np.concatenate(found_moves)
+        columns = (column[block] for column in rows)
+        scores, parts = ages.sum_by_cluster(*columns, counts[block], hazard, durations.columns)
+        remaining = information * (1 + RIDGE) - parts if one_step else information
+        changes.append(np.linalg.solve(remaining, scores[:, :, None])[:, :, 0])
+    return np.concatenate(changes)
 
 
 def _blocks(cluster: np.ndarray) -> Iterator[slice]:
-    """Rows of whole clusters, about BLOCK_ROWS at a time."""
-    begin = first_of_each(cluster)
+    """Yield slices of whole clusters, about BLOCK_ROWS rows each."""
+    cluster_starts = first_of_each(cluster)
     start = 0
     while start < cluster.size:
-        after = int(np.searchsorted(begin, start + BLOCK_ROWS))
-        end = int(begin[after]) if after < begin.size else cluster.size
+        next_cluster = int(np.searchsorted(cluster_starts, start + BLOCK_ROWS))
+        end = int(cluster_starts[next_cluster]) if next_cluster < cluster_starts.size else cluster.size
         yield slice(start, end)
         start = end
 
 
-class _Ages:
-    """What a life that ended after so many of the events' ages had gone through: arrays with a row for each number.
+class _AgeSums:
+    """Sums over the ages of events that a duration has seen, indexed by the number of these ages.
 
-    Twice: of lives that ended otherwise, and, ages + 1 places further on, of those that the event ended there, which by
-    Efron's rule were at risk for a part of its last age only. passed: the hazard; passed_mean: the same times the mean
-    of the columns in the risk set; mean: that mean at its last age, for those that the event ended. part: which part of
-    the ages it is in; passed_before: the hazard before that part.
+    The second half of each array, from index ages + 1 on, is for durations that the event ended: by Efron's rule they
+    were at risk for only a part of their last age. cumulative_hazard: sum of the hazard. cumulative_mean: sum of the
+    hazard times the mean of each column in the risk set. event_mean: that mean at the last age. part: the part that
+    contains the last age. hazard_before_part: cumulative hazard before this part.
     """
 
-    def __init__(self, lives: Lives, found: Fit) -> None:
-        state, size = State(lives, found.coefficients), len(lives.columns)
-        ages = lives.ties.size
-        self.seconds, self.highest = lives.ages, state.highest
-        hazard, of_gone = np.zeros(ages), np.zeros(ages)
-        means, hazard_mean, gone_mean = (np.zeros((size, ages)) for _ in range(3))
-        until = np.cumsum(lives.ties)
-        part_of_age = np.arange(ages) if ages <= PARTS else numbered((until - 1) * PARTS // until[-1])
-        self.parts = int(part_of_age[-1]) + 1
-        self.squares = np.zeros((self.parts, size, size))
-        of_columns = [lives.over_risk_sets(state.hazard * column) for column in lives.columns]
-        for age, gone in lives.events():
-            at_risk = state.still_there[age] - gone * state.ending[age]
-            first = first_of_each(age)
-            here = age[first]
-            hazard[here] += np.add.reduceat(1 / at_risk, first)
-            of_gone[here] += np.add.reduceat(gone / at_risk, first)
-            mean = np.stack([(still_there[age] - gone * ending[age]) / at_risk for still_there, ending in of_columns])
-            means[:, here] += np.add.reduceat(mean, first, axis=1)
-            hazard_mean[:, here] += np.add.reduceat(mean / at_risk, first, axis=1)
-            gone_mean[:, here] += np.add.reduceat(mean * (gone / at_risk), first, axis=1)
-            begin = first_of_each(part_of_age[age])
-            parts = part_of_age[age[begin]]
+    def __init__(self, risk_sets: RiskSets, estimate: Fit) -> None:
+        likelihood, size = PartialLikelihood(risk_sets, estimate.coefficients), len(risk_sets.columns)
+        n_ages = risk_sets.ties.size
+        self.seconds, self.highest = risk_sets.ages, likelihood.highest
+        hazard, efron_hazard = np.zeros(n_ages), np.zeros(n_ages)
+        means, hazard_mean, efron_mean = (np.zeros((size, n_ages)) for _ in range(3))
+        n_events = np.cumsum(risk_sets.ties)
+        part_of_age = np.arange(n_ages) if n_ages <= PARTS else numbered((n_events - 1) * PARTS // n_events[-1])
+        self.n_parts = int(part_of_age[-1]) + 1
+        self.squares = np.zeros((self.n_parts, size, size))
+        column_sums = [risk_sets.sum_over_risk_sets(likelihood.hazard * column) for column in risk_sets.columns]
+        for age, efron_share in risk_sets.event_blocks():
+            at_risk = likelihood.risk_set_hazard[age] - efron_share * likelihood.event_hazard[age]
+            starts = first_of_each(age)
+            event_ages = age[starts]
+            hazard[event_ages] += np.add.reduceat(1 / at_risk, starts)
+            efron_hazard[event_ages] += np.add.reduceat(efron_share / at_risk, starts)
+            mean = np.stack([(total[age] - efron_share * events[age]) / at_risk for total, events in column_sums])
+            means[:, event_ages] += np.add.reduceat(mean, starts, axis=1)
+            hazard_mean[:, event_ages] += np.add.reduceat(mean / at_risk, starts, axis=1)
+            efron_mean[:, event_ages] += np.add.reduceat(mean * (efron_share / at_risk), starts, axis=1)
+            part_starts = first_of_each(part_of_age[age])
+            parts = part_of_age[age[part_starts]]
             for a in range(size):
-                self.squares[parts, a, a:] += np.add.reduceat(mean[a] * mean[a:], begin, axis=1).T
+                self.squares[parts, a, a:] += np.add.reduceat(mean[a] * mean[a:], part_starts, axis=1).T
         for a in range(size):
             self.squares[:, a:, a] = self.squares[:, a, a:]
-        self.passed = _twice(hazard, of_gone)
-        self.passed_mean = [_twice(hazard_mean[a], gone_mean[a]) for a in range(size)]
-        self.mean = [np.concatenate(([0.0], means[a] / lives.ties)) for a in range(size)]
-        begin = first_of_each(part_of_age)
-        self.of_part = np.add.reduceat(hazard, begin)
-        before = np.concatenate(([0.0], np.cumsum(hazard)))[begin]
-        self.events = np.add.reduceat(lives.ties, begin)
-        # A life that ended before the first event is in the first part, and has passed nothing of it.
+        self.cumulative_hazard = _cumulate(hazard, efron_hazard)
+        self.cumulative_mean = [_cumulate(hazard_mean[a], efron_mean[a]) for a in range(size)]
+        self.event_mean = [np.concatenate(([0.0], means[a] / risk_sets.ties)) for a in range(size)]
+        part_starts = first_of_each(part_of_age)
+        self.part_hazard = np.add.reduceat(hazard, part_starts)
+        cumulative = np.concatenate(([0.0], np.cumsum(hazard)))[part_starts]
+        self.part_events = np.add.reduceat(risk_sets.ties, part_starts)
+        # A duration that ended before the first event is in the first part, with hazard 0.
         self.part = np.tile(np.concatenate(([0], part_of_age)), 2)
-        self.passed_before = before[self.part]
+        self.hazard_before_part = cumulative[self.part]
 
-    def by_cluster(
+    def sum_by_cluster(
         self,
         cluster: np.ndarray,
         group: np.ndarray,
-        seen: np.ndarray,
-        number: np.ndarray,
+        ages_seen: np.ndarray,
+        counts: np.ndarray,
         hazard: np.ndarray,
         columns: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """(scores, information) by cluster: (clusters, columns), (clusters, columns, columns); of rows in their order.
+        """Return scores (clusters, columns) and information (clusters, columns, columns) from sorted rows.
 
-        number: the lives of a row; hazard and columns: by group.
+        counts: number of durations in each row; hazard, columns: by group.
         """
         size, half = columns.shape[1], self.seconds.size + 1
-        failures = np.where(seen >= half, number, 0)
-        at_risk = number * hazard[group]
-        expected = at_risk * self.passed[seen]
-        # Sums over the lives of a cluster in a group, then over the groups of a cluster.
-        first = first_of_each(cluster, group)
-        of_cluster = first_of_each(cluster[first])
-        x = np.ascontiguousarray(columns[group[first]].T)
-        events, over_group = np.add.reduceat(failures, first), np.add.reduceat(expected, first)
-        last = np.where(failures > 0, seen - half, 0)
-        passed_mean, scores = np.empty((size, first.size)), []
+        failures = np.where(ages_seen >= half, counts, 0)
+        at_risk = counts * hazard[group]
+        expected = at_risk * self.cumulative_hazard[ages_seen]
+        # Sum over the durations of a cluster in a group, then over the groups of a cluster.
+        starts = first_of_each(cluster, group)
+        cluster_starts = first_of_each(cluster[starts])
+        x = np.ascontiguousarray(columns[group[starts]].T)
+        events, group_expected = np.add.reduceat(failures, starts), np.add.reduceat(expected, starts)
+        last_age = np.where(failures > 0, ages_seen - half, 0)
+        expected_mean, scores = np.empty((size, starts.size)), []
         for a in range(size):
-            passed_mean[a] = np.add.reduceat(at_risk * self.passed_mean[a][seen], first)
-            of_events = np.add.reduceat(failures * self.mean[a][last], first)
-            score = (events - over_group) * x[a] + passed_mean[a] - of_events
-            scores.append(np.add.reduceat(score, of_cluster))
-        information = np.tensordot(self._share(cluster, seen, at_risk, expected), self.squares, 1)
+            expected_mean[a] = np.add.reduceat(at_risk * self.cumulative_mean[a][ages_seen], starts)
+            event_mean = np.add.reduceat(failures * self.event_mean[a][last_age], starts)
+            score = (events - group_expected) * x[a] + expected_mean[a] - event_mean
+            scores.append(np.add.reduceat(score, cluster_starts))
+        information = np.tensordot(self._expected_shares(cluster, ages_seen, at_risk, expected), self.squares, 1)
         for a in range(size):
-            of_groups = (over_group * x[a] - passed_mean[a]) * x[a:] - x[a] * passed_mean[a:]
-            information[:, a, a:] += np.add.reduceat(of_groups, of_cluster, axis=1).T
+            products = (group_expected * x[a] - expected_mean[a]) * x[a:] - x[a] * expected_mean[a:]
+            information[:, a, a:] += np.add.reduceat(products, cluster_starts, axis=1).T
             information[:, a:, a] = information[:, a, a:]
         return np.array(scores).T, information
 
-    def _share(self, cluster: np.ndarray, seen: np.ndarray, at_risk: np.ndarray, expected: np.ndarray) -> np.ndarray:
-        """(clusters, parts): of the events of each part of the ages, those that a cluster had to expect."""
-        begin = first_of_each(cluster)
-        place = np.repeat(np.arange(begin.size), np.diff(np.append(begin, cluster.size))) * self.parts + self.part[seen]
-        room = begin.size * self.parts
-        within = np.bincount(place, expected - at_risk * self.passed_before[seen], room).reshape(-1, self.parts)
-        ended = np.bincount(place, at_risk, room).reshape(-1, self.parts)
-        later = np.cumsum(ended[:, ::-1], axis=1)[:, ::-1] - ended
-        return (within + later * self.of_part) / self.events
+    def _expected_shares(
+        self, cluster: np.ndarray, ages_seen: np.ndarray, at_risk: np.ndarray, expected: np.ndarray
+    ) -> np.ndarray:
+        """Return the expected share of the events in each part of the ages: array (clusters, parts)."""
+        starts = first_of_each(cluster)
+        cluster_index = np.repeat(np.arange(starts.size), np.diff(np.append(starts, cluster.size)))
+        bin_index = cluster_index * self.n_parts + self.part[ages_seen]
+        n_bins = starts.size * self.n_parts
+        expected_in_part = np.bincount(bin_index, expected - at_risk * self.hazard_before_part[ages_seen], n_bins)
+        last_at_risk = np.bincount(bin_index, at_risk, n_bins).reshape(-1, self.n_parts)
+        later_at_risk = np.cumsum(last_at_risk[:, ::-1], axis=1)[:, ::-1] - last_at_risk
+        return (expected_in_part.reshape(-1, self.n_parts) + later_at_risk * self.part_hazard) / self.part_events
 
 
-def _twice(by_age: np.ndarray, of_gone: np.ndarray) -> np.ndarray:
-    """Sums up to each age, from none of them on; then the same less what of the last of them had gone."""
-    so_far = np.concatenate(([0.0], np.cumsum(by_age)))
-    return np.concatenate((so_far, so_far - np.concatenate(([0.0], of_gone))))
+def _cumulate(values: np.ndarray, efron_values: np.ndarray) -> np.ndarray:
+    """Return sums over the first 0, 1, ... ages; then the same less Efron's part of the last age."""
+    sums = np.concatenate(([0.0], np.cumsum(values)))
+    return np.concatenate((sums, sums - np.concatenate(([0.0], efron_values))))

@@ -1,4 +1,4 @@
-"""The forest plot of the factors of failure: failure shares and hazard ratios, a row for each factor and level."""
+"""Forest plot of the factors of failure: failure shares and hazard ratios, a row per factor and level."""
 
 import math
 
@@ -6,7 +6,7 @@ import altair as alt
 import polars as pl
 
 from ttf.analyses.factors.estimate_hazards import DOUBLING, JOB_SIZE
-from ttf.analyses.factors.estimate_hazards.total import strongest, total_ratios
+from ttf.analyses.factors.estimate_hazards.total import strongest_ratio, total_ratios
 from ttf.display.charts.axes import log_domain, log_scale, log_ticks, percent_axis
 from ttf.display.charts.encodings import picked
 from ttf.display.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
@@ -20,134 +20,135 @@ from ttf.records.inputs import Inputs
 
 MOST_ROWS, MOST_REQUESTS = 8, 3
 STEP = 20
-# Cut there: an interval beyond it says that nothing is known.
+# Intervals are cut at this ratio: a wider one carries no information.
 WIDEST = 1e4
 
 
-def factors_of_failure(given: Inputs, study: Study) -> Figure:
-    """The failure share at the values of a feature, where they are few, beside the hazard ratios."""
-    what, cox = "Failure share and hazard ratio by factor", given["cox"]
-    whole = cox.row(by_predicate=(pl.col("covariate") == "all") & (pl.col("event") == "failure"), named=True)
+def factors_of_failure(inputs: Inputs, study: Study) -> Figure:
+    """Draw failure shares by value of features with few values, and hazard ratios."""
+    title, cox = "Failure share and hazard ratio by factor", inputs["cox"]
+    model_row = cox.row(by_predicate=(pl.col("covariate") == "all") & (pl.col("event") == "failure"), named=True)
     if not (ratios := total_ratios(cox)).height:
-        return nothing_to_draw(what, whole["reason"] or f"nothing tells {study.units} apart")
-    has_jobs = "failure_share" in given
-    rows = _rows(ratios, strongest(cox), given["failure_share"] if has_jobs else None, study.size)
+        return nothing_to_draw(title, model_row["reason"] or f"nothing tells {study.units} apart")
+    has_jobs = "failure_share" in inputs
+    rows = _rows(ratios, strongest_ratio(cox), inputs["failure_share"] if has_jobs else None, study.size)
     has_shares = any("share" in row for row in rows)
-    exact = [row[name] for row in rows for name in ("independent", "share_independent") if name in row]
-    by = f"if {study.units} are independent" if all(exact) else f"clustered by {whole['cluster_by']}"
-    by += "; dashed: if independent" if any(exact) and not all(exact) else ""
-    # A component is at risk once for each of its lives.
-    caption = f"n = {whole['n']:,} {study.lives}{' at risk' * has_jobs}, "
-    caption += plural(whole["events"], "failure")
-    if left_out := ratios.height - sum("low" in row for row in rows):
-        caption += f"; {plural(left_out, 'more ratio')} in the table"
+    flags = [row[name] for row in rows for name in ("independent", "share_independent") if name in row]
+    note = f"if {study.units} are independent" if all(flags) else f"clustered by {model_row['cluster_by']}"
+    note += "; dashed: if independent" if any(flags) and not all(flags) else ""
+    # A component is at risk once for each of its durations.
+    caption = f"n = {model_row['n']:,} {study.lives}{' at risk' * has_jobs}, "
+    caption += plural(model_row["events"], "failure")
+    if n_excluded := ratios.height - sum("low" in row for row in rows):
+        caption += f"; {plural(n_excluded, 'more ratio')} in the table"
     return figure(
-        # Other fonts than the one that is measured here are wider.
+        # Padding, since other fonts are wider than the one measured here.
         _chart(rows, has_shares, study).properties(padding={"left": 14, "right": 14, "top": 5, "bottom": 5}),
         {"factors": rows},
         study,
-        title=what if has_shares else "Hazard ratio of failure by factor",
-        subtitle=f"Cox regression, adjusted for the other factors; 95% CI {by}",
+        title=title if has_shares else "Hazard ratio of failure by factor",
+        subtitle=f"Cox regression, adjusted for the other factors; 95% CI {note}",
         caption=caption,
         alt_text=f"{plural(len(rows), 'row')} with points and intervals: "
         f"{'shares that failed, and ' if has_shares else ''}hazard ratios on a logarithmic axis.",
     )
 
 
-def _rows(ratios: pl.DataFrame, most: dict | None, shares: pl.DataFrame | None, size: SizeUnit) -> list[dict]:
-    """The size of the job, its commonest GPU requests, and of other factors the levels with most jobs."""
-    of_size = ratios.filter(pl.col("covariate").is_in([JOB_SIZE, "gpu_count", "nodes"]))
-    of_levels = ratios.join(of_size, on=["covariate", "level"], how="anti", maintain_order="left")
-    named = labels([*of_levels["level"], *of_levels["reference"].drop_nulls()])
+def _rows(ratios: pl.DataFrame, strongest: dict | None, shares: pl.DataFrame | None, size: SizeUnit) -> list[dict]:
+    """Return rows of job size, the most frequent GPU requests, and the levels with most jobs of other factors."""
+    size_ratios = ratios.filter(pl.col("covariate").is_in([JOB_SIZE, "gpu_count", "nodes"]))
+    level_ratios = ratios.join(size_ratios, on=["covariate", "level"], how="anti", maintain_order="left")
+    level_labels = labels([*level_ratios["level"], *level_ratios["reference"].drop_nulls()])
     rows: dict[str, dict] = {}
-    for row in of_size.iter_rows(named=True):
-        rows |= _of_amount(row, size)
-    for name, cells in _requests(shares).items():
-        rows[name] = cells | rows.pop(name, {})
-    room = MOST_ROWS - len(rows) - of_levels["covariate"].n_unique()
-    is_most = pl.lit(False)
-    if most:
-        is_most = (pl.col("covariate") == most["covariate"]) & (pl.col("level") == most["level"])
-    largest = of_levels.with_columns(most=is_most).sort("most", "n", descending=True, maintain_order=True)
-    chosen = of_levels.join(largest.head(max(room, 1)), on=["covariate", "level"], how="semi", maintain_order="left")
-    by_type = _shares_of(shares, "gpu_type")
-    for (covariate, reference), part in chosen.group_by(["covariate", "reference"], maintain_order=True):
-        levels = [(reference, _REFERENCE), *((row["level"], _ratio(row)) for row in part.iter_rows(named=True))]
+    for row in size_ratios.iter_rows(named=True):
+        rows |= _amount_rows(row, size)
+    for label, cells in _request_shares(shares).items():
+        rows[label] = cells | rows.pop(label, {})
+    n_levels = MOST_ROWS - len(rows) - level_ratios["covariate"].n_unique()
+    is_strongest = pl.lit(False)
+    if strongest:
+        is_strongest = (pl.col("covariate") == strongest["covariate"]) & (pl.col("level") == strongest["level"])
+    largest = level_ratios.with_columns(first=is_strongest).sort("first", "n", descending=True, maintain_order=True)
+    largest = largest.head(max(n_levels, 1))
+    shown_ratios = level_ratios.join(largest, on=["covariate", "level"], how="semi", maintain_order="left")
+    shares_by_type = _shares_by_value(shares, "gpu_type")
+    for (covariate, reference), factor_ratios in shown_ratios.group_by(["covariate", "reference"], maintain_order=True):
+        levels = [(reference, _REFERENCE)]
+        levels += [(row["level"], _ratio_cells(row)) for row in factor_ratios.iter_rows(named=True)]
         for level, cells in levels:
-            name = f"{capital(in_words(covariate)).replace('Cpu', 'CPU')} {named[level]}"
-            rows[name] = (by_type.get(level, {}) if covariate == "gpu_type" else {}) | cells
-    return [{"name": name} | cells for name, cells in rows.items()]
+            label = f"{capital(in_words(covariate)).replace('Cpu', 'CPU')} {level_labels[level]}"
+            rows[label] = (shares_by_type.get(level, {}) if covariate == "gpu_type" else {}) | cells
+    return [{"name": label} | cells for label, cells in rows.items()]
 
 
 _REFERENCE = {"ratio": 1.0, "text": "reference"}
 
 
-def _of_amount(row: dict, size: SizeUnit) -> dict[str, dict]:
-    """A ratio per doubling, or of none against 1."""
-    what = size if row["covariate"] == "gpu_count" else NODE
+def _amount_rows(row: dict, size: SizeUnit) -> dict[str, dict]:
+    unit = size if row["covariate"] == "gpu_count" else NODE
     if row["level"].startswith(DOUBLING):
-        return {
-            "Size, per doubling" if row["covariate"] == JOB_SIZE else capital(f"{what}s, per doubling"): _ratio(row)
-        }
-    return {f"No {what}": _ratio(row), f"1 {what}": _REFERENCE}
+        label = "Size" if row["covariate"] == JOB_SIZE else capital(f"{unit}s")
+        return {f"{label}, per doubling": _ratio_cells(row)}
+    return {f"No {unit}": _ratio_cells(row), f"1 {unit}": _REFERENCE}
 
 
-def _ratio(row: dict) -> dict:
-    of = "" if row["ci_low_clustered"] is None else "_clustered"
-    low, high = row[f"ci_low{of}"], row[f"ci_high{of}"]
-    text = f"{_two_digits(row['hazard_ratio'])} ({_two_digits(low)}–{'∞' if high > WIDEST else _two_digits(high)})"
-    ends = {"low": max(low, 1 / WIDEST), "high": min(high, WIDEST)}
-    return {"ratio": row["hazard_ratio"], "text": text, "independent": not of} | ends
+def _ratio_cells(row: dict) -> dict:
+    suffix = "" if row["ci_low_clustered"] is None else "_clustered"
+    low, high = row[f"ci_low{suffix}"], row[f"ci_high{suffix}"]
+    high_text = "∞" if high > WIDEST else _format_ratio(high)
+    text = f"{_format_ratio(row['hazard_ratio'])} ({_format_ratio(low)}–{high_text})"
+    limits = {"low": max(low, 1 / WIDEST), "high": min(high, WIDEST)}
+    return {"ratio": row["hazard_ratio"], "text": text, "independent": not suffix} | limits
 
 
-def _two_digits(ratio: float) -> str:
+def _format_ratio(ratio: float) -> str:
     return f"{ratio:,.{max(1 - math.floor(math.log10(float(f'{ratio:.2g}'))), 0)}f}"
 
 
-def _shares_of(shares: pl.DataFrame | None, feature: str) -> dict[str, dict]:
-    """Value -> its failure share with the interval; of values of which enough jobs ended."""
+def _shares_by_value(shares: pl.DataFrame | None, feature: str) -> dict[str, dict]:
+    """Map each value of the feature with enough ended jobs to its failure share with the interval."""
     if shares is None:
         return {}
-    known = shown(shares.filter(pl.col("ended") >= FEWEST_ENDED, feature=feature))
-    cells = {"share": "failure_share", "share_low": "low", "share_high": "high", "share_independent": "independent"}
+    known_shares = shown(shares.filter(pl.col("ended") >= FEWEST_ENDED, feature=feature))
+    columns = {"share": "failure_share", "share_low": "low", "share_high": "high", "share_independent": "independent"}
     return {
-        row["value"]: picked(row, **cells) | {"share_text": share(row["failure_share"]), "jobs": row["jobs"]}
-        for row in known.iter_rows(named=True)
+        row["value"]: picked(row, **columns) | {"share_text": share(row["failure_share"]), "jobs": row["jobs"]}
+        for row in known_shares.iter_rows(named=True)
     }
 
 
-def _requests(shares: pl.DataFrame | None) -> dict[str, dict]:
-    """The shares at the commonest requests of GPUs, in their order; none where all request as many."""
-    found = {float(value) / 100: cells for value, cells in _shares_of(shares, "gpu_request").items()}
-    common = sorted(found, key=lambda gpus: -found[gpus]["jobs"])[:MOST_REQUESTS]
-    return {_gpus(gpus): found[gpus] for gpus in sorted(common)} if len(common) > 1 else {}
+def _request_shares(shares: pl.DataFrame | None) -> dict[str, dict]:
+    """Return failure shares by number of GPUs of the most frequent requests; none if all jobs request the same."""
+    shares_by_gpus = {float(value) / 100: cells for value, cells in _shares_by_value(shares, "gpu_request").items()}
+    frequent = sorted(shares_by_gpus, key=lambda gpus: -shares_by_gpus[gpus]["jobs"])[:MOST_REQUESTS]
+    return {_format_gpus(gpus): shares_by_gpus[gpus] for gpus in sorted(frequent)} if len(frequent) > 1 else {}
 
 
-def _gpus(number: float) -> str:
+def _format_gpus(number: float) -> str:
     return f"{f'{number:,.3g}' if number else 'No'} GPU{'s' if number > 1 else ''}"
 
 
 def _chart(rows: list[dict], has_shares: bool, study: Study) -> alt.TopLevelMixin:
-    of_share, of_ratio = ([row for row in rows if name in row] for name in ("share", "ratio"))
+    share_rows, ratio_rows = ([row for row in rows if name in row] for name in ("share", "ratio"))
     if study.narrow:
-        panels = [_ratios(of_ratio, True, 88)]
+        panels = [_ratios_panel(ratio_rows, True, 88)]
         if has_shares:
-            panels.append(_shares(of_share, 150, study))
+            panels.append(_shares_panel(share_rows, 150, study))
         return alt.vconcat(*panels, spacing=18)
     if not has_shares:
-        return _ratios(rows, True, 420)
-    return alt.hconcat(_shares(rows, 170, study), _ratios(rows, False, 220), spacing=14)
+        return _ratios_panel(rows, True, 420)
+    return alt.hconcat(_shares_panel(rows, 170, study), _ratios_panel(rows, False, 220), spacing=14)
 
 
-def _panel(rows: list[dict], labelled: bool, width: int) -> alt.Chart:
+def _base_panel(rows: list[dict], has_labels: bool, width: int) -> alt.Chart:
     order = [row["name"] for row in rows]
     axis = alt.Axis(labelLimit=122 if width < 160 else 170, ticks=False, domain=False, labelPadding=8)
-    y = alt.Y("name:N", sort=order, scale=alt.Scale(domain=order), title=None, axis=axis if labelled else None)
+    y = alt.Y("name:N", sort=order, scale=alt.Scale(domain=order), title=None, axis=axis if has_labels else None)
     return chart_of("factors").encode(y=y).properties(width=width, height=alt.Step(STEP))
 
 
-def _shares(rows: list[dict], width: int, study: Study) -> alt.LayerChart:
-    base = _panel(rows, True, width).transform_filter("isValid(datum.share)")
+def _shares_panel(rows: list[dict], width: int, study: Study) -> alt.LayerChart:
+    base = _base_panel(rows, True, width).transform_filter("isValid(datum.share)")
     top = max(row.get("share_high") or row.get("share", 0) for row in rows)
     axis = percent_axis(f"Failed, of ended {study.units}", tickCount=3, grid=False)
     x = alt.X("share:Q", scale=alt.Scale(domain=[0, min(1, 1.05 * top) or 1]), axis=axis)
@@ -159,18 +160,18 @@ def _shares(rows: list[dict], width: int, study: Study) -> alt.LayerChart:
     return lines + dots + texts
 
 
-def _ratios(rows: list[dict], labelled: bool, width: int) -> alt.LayerChart:
-    ends = [row[end] for row in rows if "low" in row for end in ("low", "high")]
-    domain = log_domain([*ends, 1.0], 1.15, 1.15)
+def _ratios_panel(rows: list[dict], has_labels: bool, width: int) -> alt.LayerChart:
+    limits = [row[end] for row in rows if "low" in row for end in ("low", "high")]
+    domain = log_domain([*limits, 1.0], 1.15, 1.15)
     ticks = log_ticks(domain)
     if len(ticks) > 4:  # a narrow plot has no room for all of them
         ticks = ticks[:: -(-len(ticks) // 4)]
     axis = alt.Axis(values=ticks, format=",.6~g", title="Hazard ratio of failure (log)", grid=False, labelOverlap=True)
     scale = log_scale(domain)
-    base = _panel(rows, labelled, width).transform_filter("isValid(datum.ratio)")
-    one = chart_of("factors").mark_rule(color=FAINT, strokeDash=[4, 3]).encode(x=alt.datum(1, type="quantitative"))
+    base = _base_panel(rows, has_labels, width).transform_filter("isValid(datum.ratio)")
+    unity = chart_of("factors").mark_rule(color=FAINT, strokeDash=[4, 3]).encode(x=alt.datum(1, type="quantitative"))
     lines = draw_intervals(base, alt.X("low:Q", scale=scale), color=ACCENT, strokeWidth=1.6)
-    colour, ink = (alt.condition("isValid(datum.low)", alt.value(of), alt.value(FAINT)) for of in (ACCENT, INK))
+    colour, ink = (alt.condition("isValid(datum.low)", alt.value(full), alt.value(FAINT)) for full in (ACCENT, INK))
     dots = base.mark_circle(size=46, opacity=1).encode(x=alt.X("ratio:Q", scale=scale, axis=axis), color=colour)
     texts = base.mark_text(align="left", fontSize=11).encode(x=alt.value(width + 8), text="text:N", color=ink)
-    return one + lines + dots + texts
+    return unity + lines + dots + texts

@@ -1,6 +1,6 @@
-"""Curves by age: the hazard that lives have been through (Nelson-Aalen), and which of several ends they come to by
+"""Curves by age: cumulative hazard (Nelson-Aalen) and cumulative incidence of competing events (Aalen-Johansen).
 
-when, where these compete (Aalen-Johansen); the latter also by some ages, with what ends at unknown times could change.
+Also the incidence at given ages, with the range that ends at unknown times allow.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ from ttf.stats.durations.survival import thinned
 NO_EVENT_YET = "no event yet: the interval is not defined"
 UNKNOWN_CAUSE = "unknown cause"
 EVERYBODY = "the incidence is 1: the log-log interval is not defined there"
-# A sum that everybody adds to reaches 1 only up to rounding.
+# The incidence counts as 1 above this value, because of rounding.
 ONE = 1 - 1e-9
 
 _DAY_S = 86_400
@@ -38,253 +38,269 @@ TOO_LATE = "no life of known duration lasted so long"
 
 _LIMITS = ("ci_low", "ci_high", "ci_low_clustered", "ci_high_clustered")
 
-# (seconds, lives): how many lives have each of some ages.
-_Counts = tuple[np.ndarray, np.ndarray]
+# (seconds, lives): number of durations of each age.
+_AgeCounts = tuple[np.ndarray, np.ndarray]
 
 
 def cumulative_incidence(
     lives: Lives, events: Sequence[str], strata: Sequence[str], max_steps: int | None = None
 ) -> pl.DataFrame:
-    """The Aalen-Johansen estimate (1978) of each event's cumulative incidence, by stratum.
+    """Estimate the cumulative incidence of each event (Aalen-Johansen 1978), by stratum.
 
-    The events compete: a life ends by at most one of them, and incidence is the share of lives that this event will
-    have ended by an age, the others being there too (where Kaplan-Meier asks what would be if they were not). At every
-    age the incidences of all events and the share that goes on add up to 1.
+    The events compete: at most one ends a duration. Incidence is the share that this event has ended by an age in the
+    presence of the others; Kaplan-Meier asks for the share in their absence. At every age the incidences of all events
+    and the share that continues sum to 1.
 
-    lives, errors: see `CountedLives`. One row per event, stratum and distinct duration, from age 0 on; with
-    max_steps, at most as many of each event and stratum as `ttf.stats.durations.survival.thin` keeps: `events` are then
-    those of the rows kept, while events_so_far counts all up to the age, and a curve's last row has their number.
-    without_time: lives of unknown duration that ended by the event, which are in no other column. se is from the
-    delta-method variance of Dinse & Larson (1986; Marubini & Valsecchi 1995, section 10.2), which without censoring is
-    the binomial's, and 0 where the incidence is 1. ci_low, ci_high: 95 %, on the log(-log) scale of the incidence
-    (Choudhury 2002); blank, with a reason, before the first such event and where the incidence is 1. The clustered
-    limits are on the same scale, from what each cluster adds to the incidence (`ttf.stats.durations.clustered_lives`).
+    lives: see `CountedLives`, also for errors. events: the competing events. strata: columns, or `all`. max_steps:
+    maximum rows per curve, as in `ttf.stats.durations.survival.thin`. `events` are then those of the rows kept, while
+    events_so_far counts all up to the age, also in a curve's last row.
+
+    Returns CUMULATIVE_INCIDENCE: a row per event, stratum and distinct duration, from age 0 on. without_time: durations
+    that are unknown and were ended by the event; no other column counts them. se: by the delta-method variance of Dinse
+    & Larson (1986; Marubini & Valsecchi 1995, section 10.2), which without censoring is the binomial's, and 0 if the
+    incidence is 1. ci_low, ci_high: 95 %, on the log(-log) scale of the incidence (Choudhury 2002); blank, with a
+    reason, before the first event and if the incidence is 1. The clustered limits are on the same scale, from the
+    influence of each cluster on the incidence (`ttf.stats.durations.clustered_lives`).
     """
     curves, lives = [], counted_lives(lives, events)
+    codes = [lives.events.index(event) + 1 for event in events]
     for stratum_by in strata:
         by_cluster = lives.by_cluster(stratum_by)
-        for stratum, competing in competing_times_by_stratum(lives, events, stratum_by):
-            of = by_cluster.get(stratum)
-            curves_of = _curves(
-                [times.from_zero() for times in competing], of, [lives.events.index(e) + 1 for e in events]
-            )
-            for event, curve in zip(events, curves_of, strict=True):
-                names = {"event": event, "stratum_by": stratum_by, "stratum": stratum} | about(of)
-                curves.append((names, thinned(curve, max_steps)))
+        for stratum, event_times in competing_times_by_stratum(lives, events, stratum_by):
+            clusters = by_cluster.get(stratum)
+            event_curves = _curves([times.from_zero() for times in event_times], clusters, codes)
+            for event, curve in zip(events, event_curves, strict=True):
+                keys = {"event": event, "stratum_by": stratum_by, "stratum": stratum} | about(clusters)
+                curves.append((keys, thinned(curve, max_steps)))
     if not curves:
         return CUMULATIVE_INCIDENCE.frame([])
     incidence = pl.col("incidence")
-    inside = (incidence > 0) & (incidence < ONE)
-    reason = choose_text({NO_EVENT_YET: incidence == 0, NO_LIFE: incidence.is_null(), EVERYBODY: ~inside})
-    table = stacked(curves).with_columns(pl.when(inside).then(pl.col(_LIMITS)), reason=reason)
+    is_inside = (incidence > 0) & (incidence < ONE)
+    reason = choose_text({NO_EVENT_YET: incidence == 0, NO_LIFE: incidence.is_null(), EVERYBODY: ~is_inside})
+    table = stacked(curves).with_columns(pl.when(is_inside).then(pl.col(_LIMITS)), reason=reason)
     return CUMULATIVE_INCIDENCE.typed(with_why(table))
 
 
 def exclusive_causes(lives: Frame, causes: Sequence[str]) -> tuple[Frame, list[str]]:
-    """(lives, events): each failed life with the one thing that ended it, so that the causes can compete.
+    """Return the durations with one exclusive cause for each failure, so that causes can compete, and these causes.
 
-    lives: event, and a Boolean per cause that says whether it took part. Causes that can come together (a GPU with both
-    kinds of error) are no competing events as they stand: a life with several is ended by all of them together, as an
-    event of its own (`dbe and otb`), and one that comes alone as well as in company is named so (`dbe only`). A failure
-    without a cause is of unknown cause. events: those that occur, in the order of `causes`, then those of company, then
-    the unknown; where no life has failed, failure, whose incidence is 0.
+    lives: event, and a Boolean column per cause. Causes that can occur together (a GPU with both kinds of error) are
+    not competing events. A failure with several causes becomes an event of its own (`dbe and otb`); a cause that occurs
+    alone and in combination becomes `dbe only`; a failure without a cause is of unknown cause. The second value lists
+    the events that occur, in the order of `causes`, then combinations, then the unknown cause; if nothing failed, it is
+    `failure`, whose incidence is 0.
     """
-    failed = pl.col("event") == "failure"
-    took_part = [pl.col(cause).fill_null(False) for cause in causes]
-    together = pl.concat_list(pl.when(hit).then(pl.lit(cause)) for cause, hit in zip(causes, took_part, strict=True))
-    lists = pl.when(failed).then(together.list.drop_nulls())
-    found = lives.lazy().select(lists.alias("causes").unique()).collect(engine="streaming")
-    seen = found["causes"].drop_nulls().to_list()
-    accompanied = {cause for several in seen if len(several) > 1 for cause in several}
-    names = {tuple(several): _name(several, accompanied) for several in seen}
-    rank = {cause: place for place, cause in enumerate(causes)}
-    order = sorted(names, key=lambda several: (not several, len(several), [rank[cause] for cause in several]))
-    named = lists.list.join(" + ").replace_strict(
-        [" + ".join(several) for several in order], [names[several] for several in order], return_dtype=pl.String
-    )
-    return lives.with_columns(event=named), [names[several] for several in order] or ["failure"]
+    is_failure = pl.col("event") == "failure"
+    has_cause = [pl.col(cause).fill_null(False) for cause in causes]
+    names = (pl.when(has).then(pl.lit(cause)) for cause, has in zip(causes, has_cause, strict=True))
+    cause_lists = pl.concat_list(names)
+    failure_causes = pl.when(is_failure).then(cause_lists.list.drop_nulls())
+    distinct_causes = lives.lazy().select(failure_causes.alias("causes").unique()).collect(engine="streaming")
+    groups = distinct_causes["causes"].drop_nulls().to_list()
+    shared_causes = {cause for group in groups if len(group) > 1 for cause in group}
+    name_by_group = {tuple(group): _event_name(group, shared_causes) for group in groups}
+    rank_by_cause = {cause: index for index, cause in enumerate(causes)}
+    order = sorted(name_by_group, key=lambda group: (not group, len(group), [rank_by_cause[cause] for cause in group]))
+    names = [name_by_group[group] for group in order]
+    keys = [" + ".join(group) for group in order]
+    event_names = failure_causes.list.join(" + ").replace_strict(keys, names, return_dtype=pl.String)
+    return lives.with_columns(event=event_names), names or ["failure"]
 
 
-def _name(causes: list[str], accompanied: set[str]) -> str:
+def _event_name(causes: list[str], shared_causes: set[str]) -> str:
     words = [cause.replace("_", " ") for cause in causes]
     if not words:
         return UNKNOWN_CAUSE
     if len(words) > 1:
         return " and ".join(words)
-    return f"{words[0]} only" if causes[0] in accompanied else words[0]
+    return f"{words[0]} only" if causes[0] in shared_causes else words[0]
 
 
-def _curves(competing: list[Times], of: ClusterLives | None, codes: list[int]) -> list[dict[str, np.ndarray]]:
-    """The curve of each of some events of the same lives; of: these by cluster, codes: of the events there."""
-    first = competing[0]
-    events = sum(times.events for times in competing)
+def _curves(event_times: list[Times], clusters: ClusterLives | None, codes: list[int]) -> list[dict[str, np.ndarray]]:
+    """Return the curve of each event. clusters: the same durations by cluster; codes: of the events in these."""
+    first = event_times[0]
+    events = sum(times.events for times in event_times)
     at_risk = first.at_risk(first.seconds)
     shared = {"time_s": first.seconds, "at_risk": at_risk, "censored": first.ended - events}
     if first.lives == 0:
         blanks = dict.fromkeys(("incidence", "se", *_LIMITS), np.full(1, np.nan))
-        none = dict.fromkeys(("events", "events_so_far", "other_events"), first.events)
-        return [shared | none | blanks | {"without_time": np.array([times.without_time])} for times in competing]
+        no_events = dict.fromkeys(("events", "events_so_far", "other_events"), first.events)
+        blanks |= shared | no_events
+        return [blanks | {"without_time": np.array([times.without_time])} for times in event_times]
     survivors = at_risk - events
     survival = np.cumprod(survivors / at_risk)
-    before = np.concatenate(([1.0], survival[:-1]))
-    # The last term, where nobody is left, is multiplied by a difference of 0 in every sum.
-    greenwood = np.divide(events, at_risk * survivors, out=np.zeros(before.size), where=survivors > 0)
-    # The share still going on just before each age over those at risk there.
-    weight = before / at_risk
-    left, hazard = np.divide(1, survivors, out=np.zeros(before.size), where=survivors > 0), None
-    nothing = np.full(before.size, np.nan)
-    if of is not None and not np.isnan(of.student()):
-        influences = Influences(of, first.seconds)
-        # What lives add to -log of the share still going on.
-        hazard = influences.added(_by_end(codes, left), np.cumsum(greenwood))
+    survival_before = np.concatenate(([1.0], survival[:-1]))
+    # The last term, with no survivors, is multiplied by a difference of 0 in every sum.
+    greenwood = np.divide(events, at_risk * survivors, out=np.zeros(survival_before.size), where=survivors > 0)
+    # Survival just before each age over the number at risk.
+    weight = survival_before / at_risk
+    inverse, hazard = np.divide(1, survivors, out=np.zeros(survival_before.size), where=survivors > 0), None
+    blank_limits = np.full(survival_before.size, np.nan)
+    if clusters is not None and not np.isnan(clusters.student()):
+        influences = Influences(clusters, first.seconds)
+        # Influence of durations on -log of survival.
+        hazard = influences.added(_influence_by_end(codes, inverse), np.cumsum(greenwood))
     curves = []
-    for times, code in zip(competing, codes, strict=True):
-        hits = times.events
-        incidence = np.cumsum(weight * hits)
-        # The sums over ages s up to t of (I(t) - I(s))^2 greenwood, of weight^2 hits (n - hits) / n, and of
-        # (I(t) - I(s)) weight hits / n, with the square and the difference multiplied out.
+    for times, code in zip(event_times, codes, strict=True):
+        d = times.events
+        incidence = np.cumsum(weight * d)
+        # The sums over ages s up to t of (I(t) - I(s))^2 greenwood, of weight^2 d (n - d) / n, and of
+        # (I(t) - I(s)) weight d / n, with d events of n at risk and the products expanded.
         squares = incidence**2 * np.cumsum(greenwood) - 2 * incidence * np.cumsum(incidence * greenwood)
         squares += np.cumsum(incidence**2 * greenwood)
-        own = np.cumsum(weight**2 * hits * (at_risk - hits) / at_risk)
-        step = weight * hits / at_risk
-        crossed = incidence * np.cumsum(step) - np.cumsum(incidence * step)
-        # Where everybody has come to this end the terms cancel, but for rounding.
-        se = np.where(incidence < ONE, np.sqrt(np.maximum(squares + own - 2 * crossed, 0)), 0.0)
+        binomial = np.cumsum(weight**2 * d * (at_risk - d) / at_risk)
+        step = weight * d / at_risk
+        cross_term = incidence * np.cumsum(step) - np.cumsum(incidence * step)
+        # If the incidence is 1, the terms cancel up to rounding.
+        se = np.where(incidence < ONE, np.sqrt(np.maximum(squares + binomial - 2 * cross_term, 0)), 0.0)
         base = np.where((incidence > 0) & (incidence < ONE), incidence, 0.5)
         # A spread beyond e^30 is an interval from 0 to 1 already.
-        spread = np.exp(np.minimum(Z_95 * se / (-base * np.log(base)), 30))
-        counted = {"events": hits, "events_so_far": np.cumsum(hits), "other_events": events - hits}
-        counted["without_time"] = np.full(hits.size, times.without_time)
-        limits = {"ci_low": base**spread, "ci_high": base ** (1 / spread)}
-        limits |= {"ci_low_clustered": nothing, "ci_high_clustered": nothing}
+        factor = np.exp(np.minimum(Z_95 * se / (-base * np.log(base)), 30))
+        counts = {"events": d, "events_so_far": np.cumsum(d), "other_events": events - d}
+        counts["without_time"] = np.full(d.size, times.without_time)
+        limits = {"ci_low": base**factor, "ci_high": base ** (1 / factor)}
+        limits |= {"ci_low_clustered": blank_limits, "ci_high_clustered": blank_limits}
         if hazard is not None:
-            # That of a life whose part in it is its own, less those of who is no longer there to come to this end.
-            passed = np.cumsum(weight * hits / at_risk + incidence * greenwood)
-            added = influences.added(_by_end(codes, incidence * left, {code: weight}), passed)
-            away = added.se(hazard, incidence) / np.where(incidence > 0, incidence, 1)
-            low, high = limits_log_log(incidence, away, of.student())
+            # The duration's own contribution, less the expected one while it was at risk.
+            expected = np.cumsum(weight * d / at_risk + incidence * greenwood)
+            influence = influences.added(_influence_by_end(codes, incidence * inverse, {code: weight}), expected)
+            log_se = influence.se(hazard, incidence) / np.where(incidence > 0, incidence, 1)
+            low, high = limits_log_log(incidence, log_se, clusters.student())
             limits |= {"ci_low_clustered": low, "ci_high_clustered": high}
-        curves.append(shared | counted | {"incidence": np.minimum(incidence, 1), "se": se} | limits)
+        curves.append(shared | counts | {"incidence": np.minimum(incidence, 1), "se": se} | limits)
     return curves
 
 
-def _by_end(codes: list[int], values: np.ndarray, more: dict[int, np.ndarray] | None = None) -> list[np.ndarray | None]:
-    """By the code of an end, 0 for none of them, what a life adds by age: values, and of some ends more."""
-    by_end: list[np.ndarray | None] = [None] * (max(codes) + 1)
+def _influence_by_end(
+    codes: list[int], values: np.ndarray, extra: dict[int, np.ndarray] | None = None
+) -> list[np.ndarray | None]:
+    """Return, by code of the end (0: none), the influence by age: values, plus extra for some ends."""
+    influences: list[np.ndarray | None] = [None] * (max(codes) + 1)
     for code in codes:
-        by_end[code] = values + more[code] if more and code in more else values
-    return by_end
+        influences[code] = values + extra[code] if extra and code in extra else values
+    return influences
 
 
 def incidence_at(
     lives: CountedLives, events: Sequence[str], curves: pl.DataFrame, ages_s: Sequence[int] = AGES_S
 ) -> pl.DataFrame:
-    """The cumulative incidence of each event by some ages (s), over all lives, a row per event and age.
+    """Return the cumulative incidence of each event at given ages, over all durations.
 
-    lives: as of `cumulative_incidence`, with duration_max_s (Int64 s). curves: those of all of them, whole. incidence,
-    ci_low and ci_high are those of the n lives of known duration. without_end: the lives that this event ended at a
-    time nobody wrote, which are not among them; one that never started (its duration_max_s is blank too) was never at
-    risk and is not counted.
+    lives: as of `cumulative_incidence`, with duration_max_s (Int64 s). events: the competing events. curves:
+    CUMULATIVE_INCIDENCE of all durations, not thinned. ages_s: ages in seconds.
 
-    incidence_low, incidence_high: the least and the most that the Aalen-Johansen estimate can be with the lives of all
-    events whose end is not written, wherever between 0 and duration_max_s each of them ended. By the estimate a life
-    that is censored leaves its part to those at risk after it, so that a longer life has the larger part. So it is most
-    by an age where each such life of this event ended then (or at its latest, if that is earlier) and those of other
-    events at 0; and least where those of this event outlast the age, or ended at 0 if they cannot, and those of others
-    last as long as they can. Without such lives both are the estimate. Without censoring they are, at an age below
-    every duration_max_s, hits / (n + m) and (hits + m) / (n + m) with m lives of one event.
+    Returns INCIDENCE_AT, a row per event and age. incidence, ci_low and ci_high are those of the n known durations.
+    without_end: durations that this event ended at an unrecorded time, which n excludes. A unit that never started has
+    a blank duration_max_s too; it was never at risk and is not counted.
+
+    incidence_low, incidence_high: the range of the Aalen-Johansen estimate over all possible ends, from 0 to
+    duration_max_s, of the durations without a recorded end, for all events. The estimate redistributes a censored
+    duration to those at risk after it, so a longer duration carries more weight. It is highest at an age if those of
+    this event ended at that age (or at their maximum, if earlier) and those of other events at 0. It is lowest if those
+    of this event outlast the age, or ended at 0 if they cannot, and those of others last their maximum. Without such
+    durations both are the estimate. Without censoring and below every duration_max_s, with m such durations of one
+    event, they are d / (n + m) and (d + m) / (n + m).
     """
-    ((_, competing),) = competing_times_by_stratum(lives, events, "all")
-    n, last = competing[0].lives, int(competing[0].seconds.max(initial=-1))
-    hits = [(times.seconds, times.events) for times in competing]
-    censored = (competing[0].seconds, competing[0].ended - sum(times.events for times in competing))
-    lost = _without_end(lives.lives, events)
+    ((_, event_times),) = competing_times_by_stratum(lives, events, "all")
+    n, last_age = event_times[0].lives, int(event_times[0].seconds.max(initial=-1))
+    recorded = [(times.seconds, times.events) for times in event_times]
+    censored = (event_times[0].seconds, event_times[0].ended - sum(times.events for times in event_times))
+    unrecorded = _unrecorded_ends(lives.lives, events)
     rows = []
-    for place, event in enumerate(events):
+    for index, event in enumerate(events):
         curve = curves.filter(event=event)
         for age in ages_s:
             row = {"event": event, "stratum_by": "all", "stratum": "all", "time_s": age, "n": n}
-            row["without_end"] = int(lost[place][1].sum())
-            if age > last:
+            row["without_end"] = int(unrecorded[index][1].sum())
+            if age > last_age:
                 rows.append(row | {"reason": TOO_LATE if n else NO_LIFE})
                 continue
             step = curve.filter(pl.col("time_s") <= age).row(-1, named=True)
             row |= {name: step[name] for name in ("incidence", *_LIMITS, "cluster_by", "clusters", "reason")}
             row["incidence_low"] = row["incidence_high"] = row["incidence"]
-            if any(count.size for _, count in lost):
-                least, most = list(lost), [(np.zeros_like(longest), count) for longest, count in lost]
-                longest, count = lost[place]
-                least[place] = np.where(longest > age, longest, 0), count
-                most[place] = np.minimum(longest, age), count
-                row["incidence_low"] = _incidence(age, place, hits, least, censored)
-                row["incidence_high"] = _incidence(age, place, hits, most, censored)
+            if any(counts.size for _, counts in unrecorded):
+                lowest_case = list(unrecorded)
+                highest_case = [(np.zeros_like(longest), counts) for longest, counts in unrecorded]
+                longest, counts = unrecorded[index]
+                lowest_case[index] = np.where(longest > age, longest, 0), counts
+                highest_case[index] = np.minimum(longest, age), counts
+                row["incidence_low"] = _incidence(age, index, recorded, lowest_case, censored)
+                row["incidence_high"] = _incidence(age, index, recorded, highest_case, censored)
             rows.append(row)
     return INCIDENCE_AT.frame(rows)
 
 
-def _without_end(lives: pl.LazyFrame, events: Sequence[str]) -> list[_Counts]:
-    """Of each event, the lives that it ended at a time nobody wrote, by the longest they can have lasted."""
-    lost = lives.filter(pl.col("duration_s").is_null() & pl.col("event").is_in(events))
-    counted = (
-        lost.drop_nulls("duration_max_s")
-        .group_by("event", longest=pl.col("duration_max_s").clip(lower_bound=0))
+def _unrecorded_ends(lives: pl.LazyFrame, events: Sequence[str]) -> list[_AgeCounts]:
+    """Count, for each event, the durations that it ended at an unrecorded time, by their maximum."""
+    unrecorded = lives.filter(pl.col("duration_s").is_null() & pl.col("event").is_in(events))
+    counts = (
+        unrecorded.drop_nulls("duration_max_s")
+        .group_by("event", max_s=pl.col("duration_max_s").clip(lower_bound=0))
         .agg(lives=pl.len().cast(pl.Int64))
         .collect(engine="streaming")
-        .sort("event", "longest")
+        .sort("event", "max_s")
     )
-    parts = (counted.filter(event=event) for event in events)
-    return [(part["longest"].to_numpy(), part["lives"].to_numpy()) for part in parts]
+    event_counts = (counts.filter(event=event) for event in events)
+    return [(rows["max_s"].to_numpy(), rows["lives"].to_numpy()) for rows in event_counts]
 
 
-def _incidence(age: int, place: int, hits: Sequence[_Counts], lost: Sequence[_Counts], censored: _Counts) -> float:
-    """The Aalen-Johansen estimate by an age of the event at this place, with the lost ends at given times."""
-    of_events = [
-        tuple(map(np.concatenate, zip(known, more, strict=True))) for known, more in zip(hits, lost, strict=True)
+def _incidence(
+    age: int, index: int, recorded: Sequence[_AgeCounts], unrecorded: Sequence[_AgeCounts], censored: _AgeCounts
+) -> float:
+    """Return the Aalen-Johansen estimate at an age of the event of this index, with unrecorded ends at given times."""
+    events = [
+        tuple(map(np.concatenate, zip(known_ends, unknown_ends, strict=True)))
+        for known_ends, unknown_ends in zip(recorded, unrecorded, strict=True)
     ]
-    everybody = [*of_events, censored]
-    n = sum(int(count.sum()) for _, count in everybody)
-    # Sorted: of so many whole numbers np.unique takes ten times as long.
-    seconds = np.sort(np.concatenate([at[at <= age] for at, _ in everybody]))
+    all_ends = [*events, censored]
+    n = sum(int(count.sum()) for _, count in all_ends)
+    # Sort first: np.unique takes ten times as long for so many integers.
+    seconds = np.sort(np.concatenate([end_s[end_s <= age] for end_s, _ in all_ends]))
     seconds = seconds[first_of_each(seconds)]
-    ended = []
-    for at, count in everybody:
-        until = at <= age
-        by_time = np.zeros(seconds.size, np.int64)
-        np.add.at(by_time, np.searchsorted(seconds, at[until]), count[until])
-        ended.append(by_time)
-    at_risk = n - np.concatenate(([0], np.cumsum(sum(ended))))[:-1]
-    survival = np.cumprod(1 - sum(ended[:-1]) / at_risk)
-    before = np.concatenate(([1.0], survival[:-1]))
-    return float(min(1.0, (before * ended[place] / at_risk).sum()))
+    end_counts = []
+    for end_s, count in all_ends:
+        is_up_to_age = end_s <= age
+        counts = np.zeros(seconds.size, np.int64)
+        np.add.at(counts, np.searchsorted(seconds, end_s[is_up_to_age]), count[is_up_to_age])
+        end_counts.append(counts)
+    at_risk = n - np.concatenate(([0], np.cumsum(sum(end_counts))))[:-1]
+    survival = np.cumprod(1 - sum(end_counts[:-1]) / at_risk)
+    survival_before = np.concatenate(([1.0], survival[:-1]))
+    return float(min(1.0, (survival_before * end_counts[index] / at_risk).sum()))
 
 
 def cumulative_hazard(lives: Lives, event: str, strata: Sequence[str], max_steps: int | None = None) -> pl.DataFrame:
-    """The Nelson-Aalen estimate (Nelson 1972; Aalen 1978) by stratum, a row per distinct duration.
+    """Estimate the cumulative hazard (Nelson 1972; Aalen 1978) by stratum, a row per distinct duration.
 
-    lives, errors: see `CountedLives`. Rows start at age 0 as those of `survival_tables` do; with max_steps, at most as
-    many of each stratum as `ttf.stats.durations.survival.thin` keeps. With d events among n at risk at an age,
-    cumulative_hazard is the sum of d / n (expected events per life, a pure number), variance Aalen's sum of d / n^2;
-    ci_low, ci_high: 95 %, on the log scale, H exp(-+ z sqrt(variance) / H) (Klein & Moeschberger 2003, section 4.3);
-    blank, with a reason, before the first event. The clustered limits are on the same scale, from what each cluster
-    adds to the hazard (`ttf.stats.durations.clustered_lives`).
+    lives, errors: see `CountedLives`. Rows start at age 0 as in `survival_tables`; max_steps is the maximum number of
+    rows of a stratum, as in `ttf.stats.durations.survival.thin`. With d events among n at risk at an age,
+    cumulative_hazard is the sum of d / n (expected events per duration), variance Aalen's sum of d / n^2. ci_low,
+    ci_high: 95 %, on the log scale, H exp(-+ z sqrt(variance) / H) (Klein & Moeschberger 2003, section 4.3); blank,
+    with a reason, before the first event. The clustered limits are on the same scale, from the influence of each
+    cluster on the hazard (`ttf.stats.durations.clustered_lives`).
     """
     curves, lives = [], counted_lives(lives, [event])
     code = lives.events.index(event) + 1
     for stratum_by in strata:
         by_cluster = lives.by_cluster(stratum_by)
         for stratum, times in times_by_stratum(lives, event, stratum_by):
-            of = by_cluster.get(stratum)
-            names = {"event": event, "stratum_by": stratum_by, "stratum": stratum} | about(of)
-            curves.append((names, thinned(_curve(times, of, code), max_steps)))
+            clusters = by_cluster.get(stratum)
+            keys = {"event": event, "stratum_by": stratum_by, "stratum": stratum} | about(clusters)
+            curves.append((keys, thinned(_curve(times, clusters, code), max_steps)))
     if not curves:
         return CUMULATIVE_HAZARD.frame([])
-    seen = pl.col("cumulative_hazard") > 0
-    reason = pl.when(~seen).then(pl.lit(NO_EVENT_YET)).when(pl.col("cumulative_hazard").is_null()).then(pl.lit(NO_LIFE))
-    table = stacked(curves).with_columns(pl.when(seen).then(pl.col(_LIMITS)), reason=reason)
+    has_events = pl.col("cumulative_hazard") > 0
+    reason = (
+        pl.when(~has_events)
+        .then(pl.lit(NO_EVENT_YET))
+        .when(pl.col("cumulative_hazard").is_null())
+        .then(pl.lit(NO_LIFE))
+    )
+    table = stacked(curves).with_columns(pl.when(has_events).then(pl.col(_LIMITS)), reason=reason)
     return CUMULATIVE_HAZARD.typed(with_why(table))
 
 
-def _curve(times: Times, of: ClusterLives | None, code: int) -> dict[str, np.ndarray]:
+def _curve(times: Times, clusters: ClusterLives | None, code: int) -> dict[str, np.ndarray]:
     times = times.from_zero()
     at_risk = times.at_risk(times.seconds)
     columns = {"time_s": times.seconds, "at_risk": at_risk, "events": times.events}
@@ -293,13 +309,13 @@ def _curve(times: Times, of: ClusterLives | None, code: int) -> dict[str, np.nda
         return columns | dict.fromkeys(("cumulative_hazard", "variance", *_LIMITS), np.full(1, np.nan))
     hazard = np.cumsum(times.events / at_risk)
     variance = np.cumsum(times.events / at_risk / at_risk)
-    spread = np.exp(Z_95 * np.sqrt(variance) / np.where(hazard > 0, hazard, 1))
-    limits = {"ci_low": hazard / spread, "ci_high": hazard * spread}
+    factor = np.exp(Z_95 * np.sqrt(variance) / np.where(hazard > 0, hazard, 1))
+    limits = {"ci_low": hazard / factor, "ci_high": hazard * factor}
     limits |= dict.fromkeys(("ci_low_clustered", "ci_high_clustered"), np.full(hazard.size, np.nan))
-    if of is not None and not np.isnan(of.student()):
-        se = Influences(of, times.seconds).added(_by_end([code], 1 / at_risk), variance).se()
+    if clusters is not None and not np.isnan(clusters.student()):
+        se = Influences(clusters, times.seconds).added(_influence_by_end([code], 1 / at_risk), variance).se()
         # A spread beyond e^300 is no limit.
-        away = np.where(se > 0, of.student() * se / np.where(hazard > 0, hazard, 1), np.nan)
-        spread = np.exp(np.minimum(away, 300))
-        limits |= {"ci_low_clustered": hazard / spread, "ci_high_clustered": hazard * spread}
+        log_width = np.where(se > 0, clusters.student() * se / np.where(hazard > 0, hazard, 1), np.nan)
+        factor = np.exp(np.minimum(log_width, 300))
+        limits |= {"ci_low_clustered": hazard / factor, "ci_high_clustered": hazard * factor}
     return columns | {"cumulative_hazard": hazard, "variance": variance} | limits

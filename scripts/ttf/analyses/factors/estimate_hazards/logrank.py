@@ -1,4 +1,4 @@
-"""Whether strata fail alike: log-rank tests of all strata together and of every two."""
+"""Log-rank tests: whether the hazard differs between all strata, and between each pair."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -16,9 +16,9 @@ from ttf.stats.clustered import FEWEST, UNCLUSTERED, Clusters, too_few
 from ttf.stats.durations.clustered_lives import ClusterLives
 from ttf.stats.durations.strata import Lives, Times, counted_lives, times_by_stratum
 
-# The pairs grow with the square of the strata, and with them what the adjustment costs every one.
+# The number of pairs grows with the square of the strata, and the adjustment of each p-value with it.
 MOST_STRATA = 12
-# Below so many expected events the distribution of the statistic is only roughly chi-squared.
+# With fewer expected events the distribution of the statistic is only roughly chi-squared.
 FEWEST_EXPECTED = 5
 
 TOO_FEW_STRATA = "fewer than two strata of known durations"
@@ -28,52 +28,53 @@ ROUGH = f"fewer than {FEWEST_EXPECTED} events expected in a stratum: the p-value
 
 
 def logrank(lives: Lives, event: str, strata: Sequence[str]) -> pl.DataFrame:
-    """The log-rank test (Mantel 1966; Peto & Peto 1972) of each stratification, and of every two of its strata.
+    """Run the log-rank test (Mantel 1966; Peto & Peto 1972) for each stratification and each pair of its strata.
 
-    lives, errors: see `CountedLives`; `all`, one stratum, is passed over. Of more than MOST_STRATA strata those with
-    the most lives are compared, and the reason says so. A row of kind `overall` per stratification, then one of kind
-    `pairwise` per pair stratum_a, stratum_b, in the order of the strata. strata: how many are compared; n, events:
-    theirs. statistic: chi-squared with df degrees of freedom under equal hazards, from the hypergeometric variance with
-    its factor for ties. p_adjusted: Holm over the overall tests of all stratifications, and over the pairs of each.
-    What cannot be tested is blank, with a reason.
+    lives: see `CountedLives`, also for errors. event: value of the column event. strata: columns; `all`, one stratum,
+    is skipped. Of more than MOST_STRATA strata those with the most durations are compared, and the reason says so.
 
-    p_clustered holds when clusters of lives differ. The difference of observed and expected events is a sum over lives
-    (martingale residuals; Lin & Wei 1989), and its covariance V that of the sums by cluster, whether a cluster is in
-    one stratum or in several; where every stratum compared is one cluster (each system), of those by their groups (its
-    nodes). The statistic is the exact one with the first two moments that V gives it (Rao & Scott 1984; Satterthwaite);
-    with one degree of freedom the square of the difference over its clustered variance. Sums by cluster under the null
-    hypothesis include what their cluster pulls, so that the test rejects too seldom rather than too often with few
-    clusters: true nulls (log SD of users 1, sizes by Zipf's law) at .05 in .03 to .07 of the time with two strata, .01
-    to .05 with four, where the exact test rejects .5 to .98. Dividing by 1 - h, or F with the effective clusters, makes
-    it .00 to .03, and is not done.
+    Returns LOGRANK: a row of kind `overall` per stratification, then one of kind `pairwise` per pair, in the order of
+    the strata. strata, n, events: of the strata compared. statistic: chi-squared with df degrees of freedom under equal
+    hazards, from the hypergeometric variance with its factor for ties. p_adjusted: Holm's, over the overall tests of
+    all stratifications and over the pairs of each. What cannot be tested is blank, with a reason.
+
+    p_clustered holds if clusters differ. The difference of observed and expected events is a sum of martingale
+    residuals over durations (Lin & Wei 1989). Its covariance V is that of the sums by cluster, whether a cluster is in
+    one stratum or in several. If each stratum is one cluster (a system), the sums are by group (its nodes). The
+    statistic is the exact one with the first two moments that V gives it (Rao & Scott 1984; Satterthwaite); with one
+    degree of freedom it is the square of the difference over its clustered variance. Sums by cluster under the null
+    hypothesis include the pull of their cluster, so with few clusters the test rejects too seldom rather than too
+    often. True nulls (log SD of users 1, sizes by Zipf's law) are rejected at .05 in .03 to .07 of simulations with two
+    strata and .01 to .05 with four; the exact test rejects .5 to .98. Dividing by 1 - h, or F with the effective
+    clusters, would make it .00 to .03.
     """
     lives = counted_lives(lives, [event])
     code = lives.events.index(event) + 1
-    overall, rows = [], []
+    overall_rows, rows = [], []
     for stratum_by in strata:
         if stratum_by == "all":
             continue
         by_cluster = lives.by_cluster(stratum_by)
-        found = [
+        all_strata = [
             (label, _Stratum(times, by_cluster.get(label), code))
             for label, times in times_by_stratum(lives, event, stratum_by)
             if times.lives
         ]
-        largest = sorted(range(len(found)), key=lambda place: (-found[place][1].times.lives, place))[:MOST_STRATA]
-        compared = [found[place] for place in sorted(largest)]
-        names = {"event": event, "stratum_by": stratum_by}
-        whole = names | {"kind": "overall"} | _test([of for _, of in compared])
-        if len(found) > len(compared):
-            cut = f"of {len(found)} strata the {len(compared)} with most units at risk"
-            whole["reason"] = "; ".join(filter(None, (cut, whole["reason"])))
+        largest = sorted(range(len(all_strata)), key=lambda index: (-all_strata[index][1].times.lives, index))
+        selected_strata = [all_strata[index] for index in sorted(largest[:MOST_STRATA])]
+        keys = {"event": event, "stratum_by": stratum_by}
+        overall_row = keys | {"kind": "overall"} | _test([stratum for _, stratum in selected_strata])
+        if len(all_strata) > len(selected_strata):
+            selection = f"of {len(all_strata)} strata the {len(selected_strata)} with most units at risk"
+            overall_row["reason"] = "; ".join(filter(None, (selection, overall_row["reason"])))
         pairs = [
-            names | {"kind": "pairwise", "stratum_a": a, "stratum_b": b} | _test([of_a, of_b])
-            for (a, of_a), (b, of_b) in combinations(compared, 2)
+            keys | {"kind": "pairwise", "stratum_a": label_a, "stratum_b": label_b} | _test([stratum_a, stratum_b])
+            for (label_a, stratum_a), (label_b, stratum_b) in combinations(selected_strata, 2)
         ]
         _with_holm(pairs)
-        overall.append(whole)
-        rows += [whole, *pairs]
-    _with_holm(overall)
+        overall_rows.append(overall_row)
+        rows += [overall_row, *pairs]
+    _with_holm(overall_rows)
     return LOGRANK.frame(rows)
 
 
@@ -83,119 +84,126 @@ def _with_holm(rows: list[dict]) -> None:
 
 
 class _Stratum(NamedTuple):
-    """Lives of one stratum, all and by cluster (None: nothing names any); code: of the event there."""
+    """Durations of one stratum, all and by cluster (None without clusters); code: of the event by cluster."""
 
     times: Times
-    of: ClusterLives | None
+    cluster_lives: ClusterLives | None
     code: int
 
 
-def _test(compared: list[_Stratum]) -> dict:
-    strata = [stratum.times for stratum in compared]
-    failures = sum(times.failures for times in strata)
-    row = {"strata": len(strata), "n": sum(times.lives for times in strata), "events": failures, "reason": None}
-    row |= _clusters(compared)
-    if len(strata) < 2:
+def _test(strata: list[_Stratum]) -> dict:
+    stratum_times = [stratum.times for stratum in strata]
+    failures = sum(times.failures for times in stratum_times)
+    row = {
+        "strata": len(stratum_times),
+        "n": sum(times.lives for times in stratum_times),
+        "events": failures,
+        "reason": None,
+    }
+    row |= _cluster_cells(strata)
+    if len(stratum_times) < 2:
         return row | {"reason": TOO_FEW_STRATA}
-    at = np.unique(np.concatenate([times.seconds[times.events > 0] for times in strata]))
-    at_risk = np.stack([times.at_risk(at) for times in strata])
-    events = np.stack([_events_at(times, at) for times in strata]).sum(axis=0)
-    everybody = at_risk.sum(axis=0)
-    share = at_risk / everybody
+    ages = np.unique(np.concatenate([times.seconds[times.events > 0] for times in stratum_times]))
+    at_risk = np.stack([times.at_risk(ages) for times in stratum_times])
+    events = np.stack([_events_at(times, ages) for times in stratum_times]).sum(axis=0)
+    n_at_risk = at_risk.sum(axis=0)
+    share = at_risk / n_at_risk
     expected = (events * share).sum(axis=1)
-    # The hypergeometric variance of the events at one age; where only one life is at risk there is none.
-    spread = np.divide(events * (everybody - events), everybody - 1, out=np.zeros(at.size), where=everybody > 1)
-    observed = np.array([times.failures for times in strata])
-    # A stratum that is never at risk together with another when an event comes has nothing to be compared by.
-    of_use = np.flatnonzero((spread * share * (1 - share)).sum(axis=1) > 0)
-    if of_use.size < 2:
+    # The hypergeometric variance of the events at one age; with one duration at risk it is 0.
+    survivors = n_at_risk - events
+    age_variance = np.divide(events * survivors, n_at_risk - 1, out=np.zeros(ages.size), where=n_at_risk > 1)
+    observed = np.array([times.failures for times in stratum_times])
+    # A stratum can be compared only if it is at risk together with another when an event occurs.
+    comparable = np.flatnonzero((age_variance * share * (1 - share)).sum(axis=1) > 0)
+    if comparable.size < 2:
         return row | {"reason": NO_CONTRAST}
-    # Differences add up to 0: one stratum follows from the others.
-    kept = of_use[1:]
-    variance = np.array([[(spread * share[a] * ((a == b) - share[b])).sum() for b in kept] for a in kept])
-    difference = (observed - expected)[kept]
+    # Differences sum to 0, so one stratum is redundant.
+    indices = comparable[1:]
+    variance = np.array([[(age_variance * share[a] * ((a == b) - share[b])).sum() for b in indices] for a in indices])
+    difference = (observed - expected)[indices]
     statistic = float(difference @ np.linalg.solve(variance, difference))
-    p, tiny = never_zero(float(gammaincc(kept.size / 2, statistic / 2)))
-    p_clustered, untold = None, UNCLUSTERED
+    p, p_reason = never_zero(float(gammaincc(indices.size / 2, statistic / 2)))
+    p_clustered, cluster_reason = None, UNCLUSTERED
     if row["clusters"] is not None:
-        untold = too_few(row["clusters"], row["cluster_by"], "p-value")
+        cluster_reason = too_few(row["clusters"], row["cluster_by"], "p-value")
     if (row["clusters"] or 0) >= FEWEST:
-        scores = _scores(compared, at, share, events / everybody, kept)
+        scores = _scores(strata, ages, share, events / n_at_risk, indices)
         p_clustered = _clustered_p(statistic, variance, scores)
-        untold = NO_SPREAD if p_clustered is None else None
-    left_out = len(strata) - of_use.size
+        cluster_reason = NO_SPREAD if p_clustered is None else None
+    n_excluded = len(stratum_times) - comparable.size
     reasons = (
-        f"{left_out} strata without events to compare by are left out" if left_out else None,
-        ROUGH if expected[of_use].min() < FEWEST_EXPECTED else None,
-        tiny,
-        untold,
+        f"{n_excluded} strata without events to compare by are left out" if n_excluded else None,
+        ROUGH if expected[comparable].min() < FEWEST_EXPECTED else None,
+        p_reason,
+        cluster_reason,
     )
-    why = "; ".join(filter(None, reasons)) or None
-    return row | {"statistic": statistic, "df": kept.size, "p_value": p, "p_clustered": p_clustered, "reason": why}
+    reason = "; ".join(filter(None, reasons)) or None
+    row |= {"statistic": statistic, "df": indices.size, "p_value": p, "p_clustered": p_clustered}
+    return row | {"reason": reason}
 
 
-def _clusters(compared: list[_Stratum]) -> dict:
-    """cluster_by and clusters (Kish's effective number) of all lives compared; blank where nothing names any."""
-    if not compared or any(stratum.of is None for stratum in compared):
+def _cluster_cells(strata: list[_Stratum]) -> dict:
+    """Return cluster_by and clusters (Kish's effective number) of all durations compared; blank without clusters."""
+    if not strata or any(stratum.cluster_lives is None for stratum in strata):
         return {"cluster_by": None, "clusters": None}
-    numbers, members = np.concatenate(_numbers(compared)), np.concatenate([stratum.of.members for stratum in compared])
-    of_clusters = np.bincount(np.searchsorted(distinct(numbers), numbers), members)
-    effective = Clusters(np.zeros(of_clusters.size, np.int64), of_clusters, 1).effective
-    undivided = [stratum.of.by for stratum in compared if stratum.of.divided is None]
-    return {"cluster_by": (undivided or [compared[0].of.by])[0], "clusters": float(effective[0])}
+    numbers = np.concatenate(_cluster_numbers(strata))
+    members = np.concatenate([stratum.cluster_lives.members for stratum in strata])
+    cluster_sizes = np.bincount(np.searchsorted(distinct(numbers), numbers), members)
+    effective = Clusters(np.zeros(cluster_sizes.size, np.int64), cluster_sizes, 1).effective
+    undivided = [stratum.cluster_lives.by for stratum in strata if stratum.cluster_lives.divided is None]
+    return {"cluster_by": (undivided or [strata[0].cluster_lives.by])[0], "clusters": float(effective[0])}
 
 
-def _numbers(compared: list[_Stratum]) -> list[np.ndarray]:
-    """Of each stratum the number of the cluster of each of `ClusterLives.members`.
+def _cluster_numbers(strata: list[_Stratum]) -> list[np.ndarray]:
+    """Return, for each stratum, the number of the cluster of each of `ClusterLives.members`.
 
-    Strata that are one cluster each are compared by their groups, else each of these counts as the cluster that it is.
+    If each stratum is one cluster, their groups are the clusters; else such a stratum counts as one cluster.
     """
-    by_group = all(stratum.of.divided is not None for stratum in compared)
+    uses_groups = all(stratum.cluster_lives.divided is not None for stratum in strata)
     return [
-        of.cluster[of.first] if by_group or of.divided is None else np.full(of.first.size, of.divided)
-        for of in (stratum.of for stratum in compared)
+        lives.cluster[lives.first] if uses_groups or lives.divided is None else np.full(lives.first.size, lives.divided)
+        for lives in (stratum.cluster_lives for stratum in strata)
     ]
 
 
 def _scores(
-    compared: list[_Stratum], at: np.ndarray, share: np.ndarray, hazard: np.ndarray, kept: np.ndarray
+    strata: list[_Stratum], ages: np.ndarray, share: np.ndarray, hazard: np.ndarray, columns: np.ndarray
 ) -> np.ndarray:
-    """What each cluster adds to the difference of observed and expected events: clusters by kept strata.
+    """Return each cluster's part of the difference of observed and expected events: clusters by strata.
 
-    at: the ages of events; share: of those at risk there, each stratum's; hazard: of all at these ages.
+    columns: strata tested; ages: of events; share: of each stratum among those at risk; hazard: over all strata.
     """
-    passed = np.concatenate(([0.0], np.cumsum(hazard)))
-    expected = [np.concatenate(([0.0], np.cumsum(share[stratum] * hazard))) for stratum in kept]
-    numbers = _numbers(compared)
-    known = distinct(*numbers)
-    scores = np.zeros((known.size, kept.size))
-    for stratum, (_, of, code) in enumerate(compared):
-        # After how many events' ages a life ended; beyond all of these, whether it did so by one.
-        ended = places(at, of.seconds + 1)
-        hit = of.code == code
-        ended[hit] += passed.size
-        row = np.searchsorted(known, numbers[stratum])
-        for column, other in enumerate(kept):
-            mine = stratum == other
-            censored = expected[column] - mine * passed
-            failed = censored + mine - np.concatenate(([0.0], share[other]))
-            added = of.by_cluster(of.lives * np.concatenate((censored, failed))[ended])
-            np.add.at(scores[:, column], row, added)
+    cumulative_hazard = np.concatenate(([0.0], np.cumsum(hazard)))
+    expected = [np.concatenate(([0.0], np.cumsum(share[stratum] * hazard))) for stratum in columns]
+    numbers = _cluster_numbers(strata)
+    all_numbers = distinct(*numbers)
+    scores = np.zeros((all_numbers.size, columns.size))
+    for stratum, (_, lives, code) in enumerate(strata):
+        # Number of event ages before the end of a duration; shifted by their number if an event ended it.
+        age_index = places(ages, lives.seconds + 1)
+        is_event = lives.code == code
+        age_index[is_event] += cumulative_hazard.size
+        row = np.searchsorted(all_numbers, numbers[stratum])
+        for column, index in enumerate(columns):
+            is_own = stratum == index
+            censored = expected[column] - is_own * cumulative_hazard
+            failed = censored + is_own - np.concatenate(([0.0], share[index]))
+            contribution = lives.by_cluster(lives.lives * np.concatenate((censored, failed))[age_index])
+            np.add.at(scores[:, column], row, contribution)
     return scores
 
 
 def _clustered_p(statistic: float, variance: np.ndarray, scores: np.ndarray) -> float | None:
-    """The p-value of the statistic when its variance is that of the scores, a row for each cluster."""
+    """Return the p-value of the statistic if its variance is that of the scores, a row per cluster."""
     ratio = np.linalg.solve(variance, scores.T @ scores)
-    trace, of_square = float(np.trace(ratio)), float(np.trace(ratio @ ratio))
-    if not (trace > 0 and of_square > 0):
+    trace, square_trace = float(np.trace(ratio)), float(np.trace(ratio @ ratio))
+    if not (trace > 0 and square_trace > 0):
         return None
-    return never_zero(float(gammaincc(trace**2 / of_square / 2, statistic * trace / of_square / 2)))[0]
+    return never_zero(float(gammaincc(trace**2 / square_trace / 2, statistic * trace / square_trace / 2)))[0]
 
 
-def _events_at(times: Times, at: np.ndarray) -> np.ndarray:
-    """The events of one stratum at each of some ages."""
-    events = np.zeros(at.size, dtype=np.int64)
-    hit = times.events > 0
-    events[np.searchsorted(at, times.seconds[hit])] = times.events[hit]
+def _events_at(times: Times, ages: np.ndarray) -> np.ndarray:
+    events = np.zeros(ages.size, dtype=np.int64)
+    has_events = times.events > 0
+    events[np.searchsorted(ages, times.seconds[has_events])] = times.events[has_events]
     return events

@@ -1,4 +1,4 @@
-"""The numbers of competing ends, of comparisons between strata, of hazard ratios and of delayed entry."""
+"""Numbers for the page: competing risks, comparisons of strata, hazard ratios and delayed entry."""
 
 import polars as pl
 
@@ -20,7 +20,7 @@ _WITHOUT_END = pl.col("without_end") > 0
 _P_VALUES = "p_adjusted p_adjusted_clustered proportionality_p"
 _IS_TOTAL = pl.col("covariate") == JOB_SIZE
 _IS_DOUBLING = (pl.col("covariate") == "gpu_count") & (pl.col("level") == DOUBLING)
-# Where nodes are in the model too, the ratio of the GPUs is that on as many nodes, and not of a larger job.
+# If nodes are in the model too, the ratio of GPUs is at a fixed number of nodes, not that of a larger job.
 _IS_JOB = _IS_TOTAL | (_IS_DOUBLING & ~_IS_TOTAL.any())
 _STRONGEST = f"covariate level reference hazard_ratio events {CI} p_clustered p_adjusted_clustered"
 _LATE_TIMES = "median_s median_ci_low_s median_ci_high_s restricted_mean_s restricted_mean_se_s"

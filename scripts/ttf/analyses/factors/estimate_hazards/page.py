@@ -1,4 +1,4 @@
-"""Factors of failure: what stands open, and the tables of hazard ratios, strata, competing risks and delayed entry."""
+"""Page section on factors of failure: its head, and tables of hazard ratios, strata, competing risks, delayed entry."""
 
 import polars as pl
 
@@ -23,18 +23,16 @@ from ttf.engine import words
 
 MOST_PAIRS = 15
 DAY_S = 86_400
-# Ages at which the incidence is shown: name of the column, heading.
-OF_JOBS = {3_600: ("h", "After 1 h"), DAY_S: ("d", "1 day"), 7 * DAY_S: ("w", "7 days")}
-OF_COMPONENTS = {30 * DAY_S: ("m", "After 30 days"), 365 * DAY_S: ("y", "1 year"), 5 * 365 * DAY_S: ("5y", "5 years")}
+# Ages at which the incidence is shown -> name of the column, heading.
+JOB_AGES = {3_600: ("h", "After 1 h"), DAY_S: ("d", "1 day"), 7 * DAY_S: ("w", "7 days")}
+COMPONENT_AGES = {30 * DAY_S: ("m", "After 30 days"), 365 * DAY_S: ("y", "1 year"), 5 * 365 * DAY_S: ("5y", "5 years")}
 BOUNDED_AT_S = (3_600, DAY_S, 7 * DAY_S, 30 * DAY_S)
 LONGEST_REMARK = 160
-# Of a level in the claim.
+# Maximum length of a level's name in the claim.
 LONGEST_NAME = 24
-# Factors that are places.
-PLACES = ("cage", "cabinet", "row", "column", "system", "account")
+# Factors that are locations: jobs are in them.
+LOCATIONS = ("cage", "cabinet", "row", "column", "system", "account")
 FAILURE = pl.col("event") == "failure"
-
-
 ADJUSTED = {
     "p_adjusted_clustered": ("p, adjusted", words.plain_p_value),
     "p_adjusted": ("p if independent", words.plain_p_value),
@@ -43,12 +41,12 @@ ADJUSTED = {
 
 def tables(trace: Trace) -> dict[str, Shown]:
     return {
-        "incidence": _incidence(trace),
-        "incidence-bounds": _bounds(trace),
-        "logrank": _logrank(trace),
-        "pairs": _pairs(trace),
-        "cox": _cox(trace),
-        "delayed": _delayed_entry(trace),
+        "incidence": _incidence_table(trace),
+        "incidence-bounds": _bounds_table(trace),
+        "logrank": _logrank_table(trace),
+        "pairs": _pairs_table(trace),
+        "cox": _cox_table(trace),
+        "delayed": _delayed_entry_table(trace),
     }
 
 
@@ -62,18 +60,17 @@ def _stratifications(m: Numbers) -> list[str]:
 
 @with_numbers
 def head(trace: Trace, m: Numbers) -> Head | None:
-    """The strongest hazard ratio; of run time the clearest correlation. None where no ratio could be computed."""
+    """Return the strongest hazard ratio and the clearest correlation with run time; None without a ratio."""
     if not m.value("cox.total.ratios", 0) or ends_mostly_unknown(m):
         return None
     unit = trace.about["unit"]
-    keys = [_key(m, "cox.strongest", _compared(m))] if m.has("cox.strongest.hazard_ratio") else []
-    if m.has("cox.job.hazard_ratio") and not _is_size(m):
-        keys.append(_key(m, "cox.job", f"Hazard ratio per doubling of {_amounts(m)}"))
-    keys += [_tested(m), *_run_time(m, unit)]
-    text = "Ratios show association, not cause."
+    keys = [_ratio_key(m, "cox.strongest", _comparison_label(m))] if m.has("cox.strongest.hazard_ratio") else []
+    if m.has("cox.job.hazard_ratio") and not _is_size_strongest(m):
+        keys.append(_ratio_key(m, "cox.job", f"Hazard ratio per doubling of {_size_words(m)}"))
+    keys += [_test_key(m), *_run_time_keys(m, unit)]
+    text = "These are associations, not causes."
     if m.value("cox.changing", 0):
-        changing, of = "[cox.changing]", "[cox.covariates]"
-        text = f"Ratios show association, not cause; {changing} of {of} change with age and are averages."
+        text += " [cox.changing] of [cox.covariates] factors change with age; read their ratios as averages."
     text += own_ends(m)
     details = "hazard ratios, log-rank tests" + (", correlations" if drawn(m) else "")
     return Head(_claim(m, unit), ("factors_of_failure",), tuple(keys), (text,), details=details)
@@ -81,121 +78,117 @@ def head(trace: Trace, m: Numbers) -> Head | None:
 
 @with_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
-    """Strata that do not differ, but those of the claim, which adjusts for the others; a trace without a ratio."""
+    """List strata that do not differ, except those of the claim; or why the trace has no ratio."""
     if not m.value("cox.total.ratios", 0):
-        why = f": {of_trace(m['cox.reason'])}" if m.has("cox.reason") else ""
-        return [Line("Hazard ratios", f"not estimated{why}", "tables/cox.csv", checked=False)]
+        reason = f": {of_trace(m['cox.reason'])}" if m.has("cox.reason") else ""
+        return [Line("Hazard ratios", f"not estimated{reason}", "tables/cox.csv", checked=False)]
     if ends_mostly_unknown(m):
         return [Line("Hazard ratios", WITHOUT_ENDS, "tables/failures_without_end.csv", checked=False)]
-    of_claim = "gpu_count" if m.has("cox.strongest.level") and _is_size(m) else m.value("cox.strongest.covariate", "")
-    found = []
+    is_size = m.has("cox.strongest.level") and _is_size_strongest(m)
+    claim_factor = "gpu_count" if is_size else m.value("cox.strongest.covariate", "")
+    result_lines = []
     for name in _stratifications(m):
         key = f"logrank.{name}"
-        if name != of_claim and m.value(f"{key}.p_adjusted_clustered", 0) >= SIGNIFICANCE:
-            said = (
+        if name != claim_factor and m.value(f"{key}.p_adjusted_clustered", 0) >= SIGNIFICANCE:
+            text = (
                 f"no significant difference (log-rank, [{key}.strata] strata, adjusted p "
                 f"[{key}.p_adjusted_clustered:p_value])"
             )
-            found.append(
-                Line(f"Time to failure by {words.in_words(name).replace('cpu', 'CPU')}", said, "tables/logrank.csv")
-            )
-    return found
+            title = f"Time to failure by {words.in_words(name).replace('cpu', 'CPU')}"
+            result_lines.append(Line(title, text, "tables/logrank.csv"))
+    return result_lines
 
 
-def _is_size(m: Numbers) -> bool:
+def _is_size_strongest(m: Numbers) -> bool:
     return m.value("cox.strongest.level", "").startswith(DOUBLING)
 
 
-def _amounts(m: Numbers) -> str:
-    """What is doubled in a job twice as large."""
+def _size_words(m: Numbers) -> str:
     return "GPUs and nodes" if m["cox.job.covariate"] == JOB_SIZE else "GPUs"
 
 
-def _is_none(m: Numbers) -> bool:
+def _is_zero_strongest(m: Numbers) -> bool:
     return (m["cox.strongest.covariate"], m["cox.strongest.level"]) in (("gpu_count", "0"), ("nodes", "0"))
 
 
 def _claim(m: Numbers, unit: str) -> str:
     units = words.many(unit)
     if m["cox.total.untold"] == m["cox.total.ratios"]:
-        of = "[cox.total.ratios hazard ratio]"
-        return f"Too few clusters to test whether {of} differ{'s' * (m['cox.total.ratios'] == 1)} from 1"
+        ratios = "[cox.total.ratios hazard ratio]"
+        return f"Too few clusters to test whether {ratios} differ{'s' * (m['cox.total.ratios'] == 1)} from 1"
     if not m.has("cox.strongest.hazard_ratio"):
         if m["cox.total.clear"]:
             return f"No factor with {FEWEST_FAILURES} failures or more is significantly associated with failure"
-        of = f"[cox.total.clear] of [cox.total.ratios] hazard ratios{_untested(m)}"
-        return f"No factor is significantly associated with failure ({of})"
+        detail = f"[cox.total.clear] of [cox.total.ratios] hazard ratios{_untested_words(m)}"
+        return f"No factor is significantly associated with failure ({detail})"
     ratio = "[cox.strongest.hazard_ratio:2]"
-    if _is_size(m):
-        of = "nodes" if m["cox.strongest.covariate"] == "nodes" else "GPUs"
-        sooner = "sooner" if m["cox.strongest.hazard_ratio"] > 1 else "later"
+    if _is_size_strongest(m):
+        amount = "nodes" if m["cox.strongest.covariate"] == "nodes" else "GPUs"
+        direction = "sooner" if m["cox.strongest.hazard_ratio"] > 1 else "later"
         effect = f"each doubling multiplies the adjusted hazard by {ratio}"
-        return f"{words.capital(units)} on more {of} fail {sooner}: {effect}"
-    if _is_none(m):
-        what = "node" if m["cox.strongest.covariate"] == "nodes" else "GPU"
-        return f"{words.capital(units)} without a {what} have {ratio} times the adjusted hazard of those on one"
-    level, against = (of_trace(m[f"cox.strongest.{name}"], LONGEST_NAME) for name in ("level", "reference"))
-    factor = _factor(m)
-    within = "in" if m["cox.strongest.covariate"] in PLACES else "of"
-    return (
-        f"{words.capital(units)} {within} {factor} {level} have {ratio} times the adjusted hazard of {factor} {against}"
-    )
+        return f"{words.capital(units)} on more {amount} fail {direction}: {effect}"
+    if _is_zero_strongest(m):
+        unit_name = "node" if m["cox.strongest.covariate"] == "nodes" else "GPU"
+        return f"{words.capital(units)} without a {unit_name} have {ratio} times the adjusted hazard of those on one"
+    level, reference = (of_trace(m[f"cox.strongest.{name}"], LONGEST_NAME) for name in ("level", "reference"))
+    factor = _factor_words(m)
+    preposition = "in" if m["cox.strongest.covariate"] in LOCATIONS else "of"
+    group = f"{words.capital(units)} {preposition} {factor} {level}"
+    return f"{group} have {ratio} times the adjusted hazard of {factor} {reference}"
 
 
-def _untested(m: Numbers) -> str:
+def _untested_words(m: Numbers) -> str:
     return ", [cox.total.untold] untested" if m["cox.total.untold"] else ""
 
 
-def _factor(m: Numbers) -> str:
+def _factor_words(m: Numbers) -> str:
     return words.in_words(m["cox.strongest.covariate"]).replace("cpu", "CPU")
 
 
-def _compared(m: Numbers) -> str:
-    """What the strongest ratio is of."""
-    if _is_size(m):
-        of = _amounts(m) if m["cox.strongest.covariate"] == JOB_SIZE else _factor(m).replace("number of ", "")
-        return f"Hazard ratio per doubling of {of}"
-    if _is_none(m):
+def _comparison_label(m: Numbers) -> str:
+    if _is_size_strongest(m):
+        is_total = m["cox.strongest.covariate"] == JOB_SIZE
+        amount = _size_words(m) if is_total else _factor_words(m).replace("number of ", "")
+        return f"Hazard ratio per doubling of {amount}"
+    if _is_zero_strongest(m):
         return "Hazard ratio, none against one"
-    level, against = (of_trace(m[f"cox.strongest.{name}"], LONGEST_NAME) for name in ("level", "reference"))
-    return f"Hazard ratio, {level} against {against}"
+    level, reference = (of_trace(m[f"cox.strongest.{name}"], LONGEST_NAME) for name in ("level", "reference"))
+    return f"Hazard ratio, {level} against {reference}"
 
 
-def _key(m: Numbers, key: str, label: str) -> Key:
+def _ratio_key(m: Numbers, key: str, label: str) -> Key:
     note = m.interval(f"{key}.ci_{{}}")
-    # The total of all amounts is no coefficient, whose p would be adjusted.
+    # The ratio of all amounts together is no coefficient, so its p is not adjusted.
     p = next((name for name in ("p_adjusted_clustered", "p_clustered") if m.has(f"{key}.{name}")), None)
     if p and key == "cox.strongest":
         note += f", p [{key}.{p}:p_value]"
     return Key(label, f"[{key}.hazard_ratio]", note)
 
 
-def _tested(m: Numbers) -> Key:
-    by = f", clustered by {of_trace(m['cox.cluster_by'])}" if m.has("cox.cluster_by") else ""
+def _test_key(m: Numbers) -> Key:
+    cluster_note = f", clustered by {of_trace(m['cox.cluster_by'])}" if m.has("cox.cluster_by") else ""
     return Key(
         "Significant hazard ratios",
-        f"[cox.total.clear] of [cox.total.ratios]{_untested(m)}",
-        f"adjusted p < {SIGNIFICANCE:g}{by}",
+        f"[cox.total.clear] of [cox.total.ratios]{_untested_words(m)}",
+        f"adjusted p < {SIGNIFICANCE:g}{cluster_note}",
     )
 
 
-def _run_time(m: Numbers, unit: str) -> list[Key]:
-    """The clearest correlation over jobs of a request with run time."""
+def _run_time_keys(m: Numbers, unit: str) -> list[Key]:
     if (key := clearest(m)) is None:
         return []
     _, outcome, feature, _ = key.split(".")
-    of = {"success": "succeeded", "failure": "failed"}[outcome]
-    note = f"{m.n(f'{key}.estimate'):,} {words.many(unit)} that {of}, {m.interval(f'{key}.ci_{{}}')}"
+    outcome_verb = {"success": "succeeded", "failure": "failed"}[outcome]
+    note = f"{m.n(f'{key}.estimate'):,} {words.many(unit)} that {outcome_verb}, {m.interval(f'{key}.ci_{{}}')}"
     return [Key(f"Run time against {NAMES[feature]}", f"ρ = [{key}.estimate:coefficient]", note)]
 
 
-def _incidence(trace: Trace) -> Shown:
-    """The share that each end has come to at a few ages: no age that the lives do not reach."""
-    known = trace.table("incidence_at").filter(pl.col("incidence").is_not_null())
-    frame = known.group_by("event", maintain_order=True).agg(pl.col("n").first())
+def _incidence_table(trace: Trace) -> Shown:
+    known_rows = trace.table("incidence_at").filter(pl.col("incidence").is_not_null())
+    frame = known_rows.group_by("event", maintain_order=True).agg(pl.col("n").first())
     columns: dict[str, Column] = {"event": None, "n": None}
-    for moment, (name, heading) in (OF_JOBS if trace.has_jobs else OF_COMPONENTS).items():
-        rows = known.filter(time_s=moment)
+    for age_s, (name, heading) in (JOB_AGES if trace.has_jobs else COMPONENT_AGES).items():
+        rows = known_rows.filter(time_s=age_s)
         if not rows.height:
             break
         cells = [_share_with_interval(row) for row in rows.iter_rows(named=True)]
@@ -204,32 +197,30 @@ def _incidence(trace: Trace) -> Shown:
     return Shown(frame if len(columns) > 2 else frame.head(0), columns, INCIDENCE_AT)
 
 
-def _bounds(trace: Trace) -> Shown:
-    """Between what the incidence of an end lies whose time is not always written."""
-    known = (pl.col("without_end") > 0) & pl.col("incidence").is_not_null()
-    table = trace.table("incidence_at").filter(known & pl.col("time_s").is_in(BOUNDED_AT_S))
+def _bounds_table(trace: Trace) -> Shown:
+    is_bounded = (pl.col("without_end") > 0) & pl.col("incidence").is_not_null()
+    table = trace.table("incidence_at").filter(is_bounded & pl.col("time_s").is_in(BOUNDED_AT_S))
     columns = dict.fromkeys(("time_s", "n", "without_end", "incidence_low", "incidence_high"))
     columns |= {"incidence": CLUSTERED}
     return Shown(table, columns, INCIDENCE_AT, "event", LONGEST_REMARK)
 
 
 def _share_with_interval(row: dict) -> str:
-    ends = [row["ci_low_clustered"], row["ci_high_clustered"]]
-    return words.interval(*(None if value is None else words.share(value) for value in (row["incidence"], *ends)))
+    limits = [row["ci_low_clustered"], row["ci_high_clustered"]]
+    return words.interval(*(None if value is None else words.share(value) for value in (row["incidence"], *limits)))
 
 
-def _logrank(trace: Trace) -> Shown:
+def _logrank_table(trace: Trace) -> Shown:
     frame = trace.table("logrank").filter(FAILURE & (pl.col("kind") == "overall"))
     columns = dict.fromkeys(("stratum_by", "strata", "n", "events", "statistic", "df"))
     columns |= ADJUSTED | {"clusters": None, "reason": "Remark"}
     return Shown(strata_in_words(frame), columns, LOGRANK, longest=LONGEST_REMARK)
 
 
-def _pairs(trace: Trace) -> Shown:
-    """The pairs whose difference is statistically significant, those farthest apart first."""
+def _pairs_table(trace: Trace) -> Shown:
     pairs = trace.table("logrank").filter(FAILURE & (pl.col("kind") == "pairwise"))
     pairs = pairs.filter(pl.col("p_adjusted_clustered") < SIGNIFICANCE)
-    # Of pairs with p too small for a number the statistic still gives the order.
+    # The statistic orders pairs even if p is too small for a number.
     pairs = pairs.sort("statistic", descending=True, maintain_order=True)
     frame = pairs.group_by("stratum_by", maintain_order=True).head(MOST_PAIRS).sort("stratum_by", maintain_order=True)
     columns = dict.fromkeys(("stratum_a", "stratum_b", "n", "events", "statistic"))
@@ -237,7 +228,7 @@ def _pairs(trace: Trace) -> Shown:
     return Shown(strata_in_words(frame), columns, LOGRANK, "stratum_by", LONGEST_REMARK)
 
 
-def _cox(trace: Trace) -> Shown:
+def _cox_table(trace: Trace) -> Shown:
     columns = dict.fromkeys(("level", "reference", "n", "events")) | {
         "hazard_ratio": CLUSTERED,
         "p_adjusted_clustered": ADJUSTED["p_adjusted_clustered"],
@@ -248,8 +239,8 @@ def _cox(trace: Trace) -> Shown:
     return Shown(frame, columns, COX, "covariate", LONGEST_REMARK)
 
 
-def _delayed_entry(trace: Trace) -> Shown:
-    """The estimates with and without delayed entry side by side, where any life entered late."""
+def _delayed_entry_table(trace: Trace) -> Shown:
+    """Show the estimates with and without delayed entry, if any duration entered late."""
     summary = trace.table("survival_summary_delayed_entry").filter(FAILURE)
     if not summary.height or not summary["entered_late"].sum():
         return Shown(summary.head(0), {}, SURVIVAL_SUMMARY_DELAYED_ENTRY)
@@ -259,8 +250,8 @@ def _delayed_entry(trace: Trace) -> Shown:
     for table, name in (("mttf_delayed_entry", "late_mttf_s"), ("mttf", "mttf_s")):
         mttf = trace.table(table).filter(at_95).select(*keys, pl.col("mttf_s").alias(name))
         frame = frame.join(mttf, on=keys, how="left", maintain_order="left")
-    plain = trace.table("survival_summary").filter(FAILURE).select(*keys, "median_s")
-    frame = largest_strata(frame.join(plain, on=keys, how="left", maintain_order="left"))
+    ordinary = trace.table("survival_summary").filter(FAILURE).select(*keys, "median_s")
+    frame = largest_strata(frame.join(ordinary, on=keys, how="left", maintain_order="left"))
     columns = {
         **dict.fromkeys(("stratum", "n", "entered_late")),
         "median_s": "Median without",

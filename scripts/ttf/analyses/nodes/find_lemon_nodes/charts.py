@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from scipy.special import pdtrc
 
-from ttf.analyses.nodes.find_lemon_nodes.excess import Ordinary, typical_detectable
+from ttf.analyses.nodes.find_lemon_nodes.excess import OrdinaryRates, typical_detectable
 from ttf.display.charts.axes import log_domain, log_scale, log_ticks
 from ttf.display.charts.encodings import picked, tips
 from ttf.display.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
@@ -19,56 +19,57 @@ from ttf.records.inputs import Inputs
 
 MOST_LABELLED = 10
 MOST_LEMONS = 60
-# Nodes that are no lemons are drawn together where they nearly coincide.
+# Nodes that are not significant are drawn as one dot if they nearly coincide.
 MOST_DOTS = 300
 _WIDTH, _HEIGHT = 620, 360
 
 
-def lemon_funnel(given: Inputs, study: Study) -> Figure:
-    """Counted over expected failures of every node of lemon_nodes.csv, and the line above which chance does not reach.
+def lemon_funnel(inputs: Inputs, study: Study) -> Figure:
+    """Draw counted over expected failures of each node, and the limit of random variation.
 
-    The line (a funnel plot's limit, Spiegelhalter 2005) is the smallest count whose tail at that expectation, Poisson's
-    and that of ordinary nodes, is at most the largest of the lemons, of their own tests and of such tails. Other nodes
-    may differ a little from it.
+    The limit (a funnel plot's, Spiegelhalter 2005) is the smallest count whose tail at that expectation, the larger of
+    Poisson's and that of ordinary nodes, is at most the largest tail of the significant nodes. Other nodes may differ
+    slightly from it.
     """
-    nodes, false_discovery = given["lemon_nodes"], given.settings.false_discovery
-    what = "Failures of each node, relative to its fleet"
+    nodes, false_discovery = inputs["lemon_nodes"], inputs.settings.false_discovery
+    title = "Failures of each node, relative to its fleet"
     tested = nodes.filter(pl.col("p_value").is_not_null() & (pl.col("expected") > 0))
     if not tested.height:
-        return nothing_to_draw(what, _unattributed(nodes) or "no node has failures to be compared with those of others")
+        reason = _unattributed(nodes) or "no node has failures to be compared with those of others"
+        return nothing_to_draw(title, reason)
     lemons = tested.filter("lemon")
-    drawn_lemons, others = lemons.head(MOST_LEMONS), tested.filter(~pl.col("lemon"))
-    names = labels(drawn_lemons["node"])
-    rows = [_dot(row, names[row["node"]], lemon=True) for row in drawn_lemons.iter_rows(named=True)]
-    rows += _together(others)
-    # No node found stands below the line, though its own test is not of a Poisson count.
-    ordinary = _ordinary(tested)
+    shown_lemons, other_nodes = lemons.head(MOST_LEMONS), tested.filter(~pl.col("lemon"))
+    names = labels(shown_lemons["node"])
+    rows = [_dot(row, names[row["node"]], lemon=True) for row in shown_lemons.iter_rows(named=True)]
+    rows += _bin_nodes(other_nodes)
+    # No significant node is below the line, although its test is not of a Poisson count.
+    ordinary = _ordinary_rates(tested)
     tails = _tail(lemons["counted"].to_numpy(), lemons["expected"].to_numpy(), ordinary)
     cut = max(lemons["p_spread"].max(), tails.max()) if lemons.height else false_discovery / tested.height
     domain = log_domain(tested["expected"].to_list(), 1.5, 1.5)
     top = max(2.0, *(row["ratio"] for row in rows)) * 1.08
-    limit = [row for row in _limit(domain, cut, ordinary) if row["ratio"] <= top]
-    _label([row for row in rows if row["lemon"]], domain, top)
+    limit = [row for row in _limit_line(domain, cut, ordinary) if row["ratio"] <= top]
+    _add_labels([row for row in rows if row["lemon"]], domain, top)
     n = int(tested["counted"].sum())
     caption = f"n = {plural(tested.height, 'node')}, {plural(n, 'failure')} counted."
-    if ratio := _detectable(tested):
+    if ratio := _detectable_words(tested):
         caption += f" Found with 80% power: a typical node with {ratio}."
     if unattributed := _unattributed(nodes):
         caption += f" {unattributed}."
     if untested := nodes.height - tested.height:
         caption += f" {plural(untested, 'node')} without a test left out."
-    if (more := lemons.height - MOST_LEMONS) > 0:
-        caption += f" Marked: the {MOST_LEMONS} of lowest p; {more:,} more are in lemon_nodes.csv."
-    found = f"{lemons.height:,} of {plural(tested.height, 'node')} significant"
+    if (n_more := lemons.height - MOST_LEMONS) > 0:
+        caption += f" Marked: the {MOST_LEMONS} of lowest p; {n_more:,} more are in lemon_nodes.csv."
+    summary = f"{lemons.height:,} of {plural(tested.height, 'node')} significant"
     return figure(
         fitted(_funnel(domain, top), study, _HEIGHT),
         {"nodes": rows, "limit": limit},
         study,
-        title=what,
+        title=title,
         subtitle=f"One-sided exact tests, false-discovery rate {share(false_discovery)}; rust: significant; "
         f"dashed: {'Poisson limit' if ordinary is None else 'limit of ordinary nodes'}",
         caption=caption,
-        alt_text=f"{what}: a funnel plot of failures counted over expected, by failures expected; {found}.",
+        alt_text=f"{title}: a funnel plot of failures counted over expected, by failures expected; {summary}.",
     )
 
 
@@ -78,53 +79,52 @@ def _dot(row: dict, name: str, nodes: int = 1, lemon: bool = False) -> dict:
     return dot | picked(row, "expected", "counted")
 
 
-def _together(nodes: pl.DataFrame) -> list[dict]:
-    """Nodes that are no lemons by number expected (in logarithmic bins) and failures counted, at most MOST_DOTS."""
+def _bin_nodes(nodes: pl.DataFrame) -> list[dict]:
+    """Bin nodes that are not significant by expected (logarithmic) and counted failures, into at most MOST_DOTS."""
     for bins, step in ((40, 1), (30, 2), (20, 5), (12, 20), (8, 100), (4, 10_000)):
-        place = (pl.col("expected").log(10) * bins).round(0)
+        log_bin = (pl.col("expected").log(10) * bins).round(0)
         means = [pl.col("expected").sort().mean(), pl.mean("counted"), pl.min("q_spread"), pl.len().alias("nodes")]
-        binned = nodes.group_by(place=place, level=pl.col("counted") // step).agg(means).sort("place", "level")
+        binned = nodes.group_by(log_bin=log_bin, level=pl.col("counted") // step).agg(means).sort("log_bin", "level")
         if binned.height <= MOST_DOTS:
             break
     return [_dot(row, plural(row["nodes"], "node"), row["nodes"]) for row in binned.iter_rows(named=True)]
 
 
-def _ordinary(tested: pl.DataFrame) -> Ordinary | None:
-    """How ordinary nodes differ; None where the test takes them for alike."""
-    cv, expected, every = tested.select("ordinary_cv", "ordinary_expected", "expected").row(0)
-    return None if cv is None else Ordinary(expected / every, cv)
+def _ordinary_rates(tested: pl.DataFrame) -> OrdinaryRates | None:
+    """Return the spread of ordinary nodes; None if the test assumes that they do not differ."""
+    cv, expected, expected_all = tested.select("ordinary_cv", "ordinary_expected", "expected").row(0)
+    return None if cv is None else OrdinaryRates(expected / expected_all, cv)
 
 
-def _tail(count: np.ndarray, mean: np.ndarray, ordinary: Ordinary | None) -> np.ndarray:
-    """P(X >= count) by Poisson; of nodes that differ, the larger one."""
-    alone = pdtrc(count - 1, mean)
-    return alone if ordinary is None else np.maximum(alone, ordinary.tail(count, mean))
+def _tail(count: np.ndarray, mean: np.ndarray, ordinary: OrdinaryRates | None) -> np.ndarray:
+    """Return P(X >= count) by Poisson, or the larger of that and the tail of ordinary nodes."""
+    poisson_tail = pdtrc(count - 1, mean)
+    return poisson_tail if ordinary is None else np.maximum(poisson_tail, ordinary.tail(count, mean))
 
 
-def _limit(domain: list[float], cut: float, ordinary: Ordinary | None) -> list[dict]:
-    """The smallest count with a tail of at most `cut`, over the number expected, along a logarithmic axis."""
-    low, high = (math.log10(end) for end in domain)
-    places = [10 ** (low + (high - low) * step / 120) for step in range(121)]
-    return [{"expected": mean, "ratio": (highest_by_chance(cut, mean, ordinary) + 1) / mean} for mean in places]
+def _limit_line(domain: list[float], cut: float, ordinary: OrdinaryRates | None) -> list[dict]:
+    """Return the smallest count with a tail of at most `cut`, over the expected count, along a logarithmic axis."""
+    low, high = (math.log10(bound) for bound in domain)
+    means = [10 ** (low + (high - low) * step / 120) for step in range(121)]
+    return [{"expected": mean, "ratio": (highest_chance_count(cut, mean, ordinary) + 1) / mean} for mean in means]
 
 
-def highest_by_chance(tail: float, mean: float, ordinary: Ordinary | None = None) -> int:
-    """The smallest count that a node's failures exceed with a probability of at most `tail`, however small."""
-    most = 1
-    while _tail(np.array(most + 1), mean, ordinary) > tail:
-        most *= 2
-    return bisect.bisect_left(range(most), True, key=lambda count: _tail(np.array(count + 1), mean, ordinary) <= tail)
+def highest_chance_count(tail: float, mean: float, ordinary: OrdinaryRates | None = None) -> int:
+    """Return the smallest count that a node's failures exceed with probability at most `tail`."""
+    bound = 1
+    while _tail(np.array(bound + 1), mean, ordinary) > tail:
+        bound *= 2
+    return bisect.bisect_left(range(bound), True, key=lambda count: _tail(np.array(count + 1), mean, ordinary) <= tail)
 
 
-def _label(lemons: list[dict], domain: list[float], top: float) -> None:
-    """Give a label to the first lemons, but to none whose label would lie on another's."""
-    across = _WIDTH / math.log10(domain[1] / domain[0])
-    taken: list[tuple[float, float]] = []
+def _add_labels(lemons: list[dict], domain: list[float], top: float) -> None:
+    x_scale = _WIDTH / math.log10(domain[1] / domain[0])
+    positions: list[tuple[float, float]] = []
     for row in lemons:
-        x, y = across * math.log10(row["expected"] / domain[0]), _HEIGHT * row["ratio"] / top
-        if len(taken) < MOST_LABELLED and all(abs(y - b) > 12 or abs(x - a) > 150 for a, b in taken):
+        x, y = x_scale * math.log10(row["expected"] / domain[0]), _HEIGHT * row["ratio"] / top
+        if len(positions) < MOST_LABELLED and all(abs(y - b) > 12 or abs(x - a) > 150 for a, b in positions):
             row["label"] = row["node"]
-            taken.append((x, y))
+            positions.append((x, y))
 
 
 def _funnel(domain: list[float], top: float) -> alt.LayerChart:
@@ -141,12 +141,11 @@ def _funnel(domain: list[float], top: float) -> alt.LayerChart:
     names = base.transform_filter("isValid(datum.label)")
     names = names.mark_text(align="left", dx=7, dy=-3, fontSize=10, color=INK, limit=140)
     line = chart_of("limit").mark_line(strokeDash=[5, 4], color=FAINT, strokeWidth=1.5).encode(x=x, y=y)
-    one = chart_of("nodes").mark_rule(color=FAINT).encode(y=alt.datum(1))
-    return alt.layer(one, line, dots, names.encode(text="label:N"))
+    reference_line = chart_of("nodes").mark_rule(color=FAINT).encode(y=alt.datum(1))
+    return alt.layer(reference_line, line, dots, names.encode(text="label:N"))
 
 
 def _unattributed(nodes: pl.DataFrame) -> str:
-    """How many failures are attributed to no node, where they are most; else nothing."""
     for row in nodes.head(1).iter_rows(named=True):
         failures, attributed = row["window_failures"], row["attributed_failures"]
         if 2 * attributed < failures:
@@ -154,12 +153,12 @@ def _unattributed(nodes: pl.DataFrame) -> str:
     return ""
 
 
-def _detectable(tested: pl.DataFrame) -> str:
+def _detectable_words(tested: pl.DataFrame) -> str:
     ratio = typical_detectable(tested)
     if ratio is None:
         return ""
-    what = "the failures expected" if tested["basis"][0] == "proxy" else "the fleet's rate"
-    return f"{number(ratio)} times {what}"
+    reference = "the failures expected" if tested["basis"][0] == "proxy" else "the fleet's rate"
+    return f"{number(ratio)} times {reference}"
 
 
 CHARTS = {"lemons": lemon_funnel}

@@ -1,4 +1,4 @@
-"""The runs on each node in a window, and what the infra lives say of their attempts."""
+"""Runs on each node in a window, with the failures of their attempts."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,20 +14,20 @@ from ttf.stats.basics.order import first_of_each, order_by
 from ttf.stats.durations.mttf import SECONDS_A_DAY
 
 NO_FLEET = "no GPU"
-# What is read of the infra lives.
+# Columns read from lives_infra.
 LIVES_READ = ("attempt_id", "event", "basis", "user", "account", "gpu_type", "start_s", "failed_node", "incident")
 
 
-def basis_of(lives: pl.LazyFrame) -> str:
-    """On what ground failures are attributed to infrastructure: one word of a trace, `proxy` where it has no lives."""
-    found = lives.select("basis").head(1).collect(engine="streaming")
-    return found.item() if found.height else "proxy"
+def read_basis(lives: pl.LazyFrame) -> str:
+    """Return how the trace attributes failures to infrastructure: the column basis, or `proxy` if there are no rows."""
+    first_row = lives.select("basis").head(1).collect(engine="streaming")
+    return first_row.item() if first_row.height else "proxy"
 
 
 def last_window(placements: pl.LazyFrame, days: int) -> tuple[int, int]:
-    """The last `days` days of the placements: (from, to) in seconds, to being one more than the last moment written.
+    """Return start and end in seconds of the last `days` days of the placements; the end is the last moment plus 1.
 
-    from is the first start where there are fewer days. Without any time: (0, 0).
+    If the trace has fewer days, the start is its first start. Without any time: (0, 0).
     """
     last = pl.max_horizontal(pl.col("start_s").max(), pl.col("end_s").max())
     times = placements.select(last=last, first=pl.col("start_s").min()).collect(engine="streaming")
@@ -35,22 +35,22 @@ def last_window(placements: pl.LazyFrame, days: int) -> tuple[int, int]:
     return (0, 0) if first is None else (max(first, last + 1 - days * SECONDS_A_DAY), last + 1)
 
 
-def halves_of(window: tuple[int, int]) -> list[tuple[int, int]]:
+def split_window(window: tuple[int, int]) -> list[tuple[int, int]]:
     middle = (window[0] + window[1]) // 2
     return [(window[0], middle), (middle, window[1])]
 
 
 @dataclass(frozen=True)
 class Runs:
-    """The placements on some nodes that were there within a window [from_s, from_s + length_s): arrays of one length.
+    """Placements on some nodes in a window [from_s, from_s + length_s): arrays with a row per placement.
 
-    node, gpu_type: places among the names, which are sorted; user: a number of each (who has no name is one). start,
-    last, until: seconds since from_s of the start, of the end (the start where it is not known), and of the start and
-    the run time (the start where this is not known, the window's end for a run still going on), each cut to -1 and
-    length_s. single: the attempt was on one node; failed: its failure is this node's; incident: and it is the attempt
-    that the failure hit; shared: it failed, on which of its nodes is not known; known: whether this node's part failed
-    is. attempt: its attempt_id, by which `order`, with basis `proxy`, has how many runs of its user's started earlier
-    that day, and how many later. A run of which only the end is written starts then.
+    node, gpu_type: index of the name in nodes and gpu_types, which are sorted. user: number of the user; all without a
+    name share one. start, last, until: in seconds since from_s, cut to -1 and length_s. start is that of the placement,
+    or its end if only that is recorded. last is its end, else the start. until is start plus run time; if that is
+    unknown, the start, or the window's end if it is still running. single: the attempt was on one node. failed: its
+    failure is attributed to this node. incident: and it is the attempt that the failure hit. shared: it failed, and the
+    node is unknown. has_outcome: its outcome on this node is known. attempt: attempt_id. order: with basis `proxy`, by
+    attempt, the number of runs of the same user that started earlier and later that day.
     """
 
     from_s: int
@@ -67,36 +67,36 @@ class Runs:
     failed: np.ndarray
     incident: np.ndarray
     shared: np.ndarray
-    known: np.ndarray
+    has_outcome: np.ndarray
     attempt: np.ndarray
     order: tuple[np.ndarray, ...]
 
     @cached_property
     def trials(self) -> np.ndarray:
-        """The rows that are known and began in the window, by node, user and start, of equal ones in their order."""
-        rows = np.flatnonzero(self.known & (self.start >= 0))
+        """Indices of rows with an outcome that began in the window, by node, user and start (stable)."""
+        rows = np.flatnonzero(self.has_outcome & (self.start >= 0))
         return rows[order_by(self.node[rows], self.user[rows], self.start[rows])]
 
 
 def runs_by_node(
     placements: pl.LazyFrame, lives: pl.LazyFrame, window: tuple[int, int], partitions: Partitions
 ) -> Iterator[Runs]:
-    """The runs in a window, all of a node together, by the nodes' partitions, of which one at a time is held.
+    """Yield the runs in a window by partition of the nodes; one partition at a time is in memory.
 
-    placements: PLACEMENT_COLUMNS. lives: LIVES_READ of infra lives.
+    placements: PLACEMENT_COLUMNS. lives: LIVES_READ of lives_infra.
     """
     low, high = window
-    is_proxy = basis_of(lives) == "proxy"
+    is_proxy = read_basis(lives) == "proxy"
     frame, failed = placements, pl.lit(None, pl.Boolean)
     if is_proxy:
         failed = (pl.col("outcome") == "failure").fill_null(False)
-        again, untold = (pl.col("attempt") > 0).any(), pl.col("outcome").is_null().any()
-        if placements.select(again & untold).collect(engine="streaming").item():
-            # An attempt that was tried again and of which nobody says how it ended: it did not succeed.
+        is_retried, is_unknown = (pl.col("attempt") > 0).any(), pl.col("outcome").is_null().any()
+        if placements.select(is_retried & is_unknown).collect(engine="streaming").item():
+            # An attempt without an outcome that was retried did not succeed.
             last = placements.group_by("job_id", "task").agg(last_attempt=pl.col("attempt").max())
             frame = placements.join(last, on=["job_id", "task"], nulls_equal=True, how="left", maintain_order="left")
             failed |= (pl.col("outcome").is_null() & (pl.col("attempt") < pl.col("last_attempt"))).fill_null(False)
-    # Of a run that failed before it started only the end is written.
+    # A run that failed before it started has only an end.
     started_s = pl.coalesce("start_s", "end_s")
     is_running = (pl.col("outcome") == "running").fill_null(False) & pl.col("end_s").is_null()
     ended_s, run_to_s = pl.coalesce("end_s", "start_s"), pl.col("start_s") + pl.col("runtime_s")
@@ -105,12 +105,12 @@ def runs_by_node(
         "last": ended_s,
         "until": pl.coalesce(run_to_s, pl.when(is_running).then(high), started_s),
     }
-    there = frame.filter((started_s < high) & ((ended_s >= low) | is_running))
-    names = Numbers()
-    number = names.of(pl.col("node"))
-    parts = partitions.split(
+    in_window = frame.filter((started_s < high) & ((ended_s >= low) | is_running))
+    node_names = Numbers()
+    number = node_names.of(pl.col("node"))
+    partition_runs = partitions.split(
         "runs",
-        there,
+        in_window,
         "node",
         number,
         "attempt_id",
@@ -120,49 +120,48 @@ def runs_by_node(
         failed.alias("failed"),
         (pl.col("outcome") == "success").fill_null(False).alias("succeeded"),
     )
-    of_attempts = _of_lives(lives, _numbers(placements), names, low if is_proxy else None)
-    for part in parts:
-        yield _runs_of(part, names, of_attempts, window)
+    attempts = _read_attempts(lives, _count_attempts(placements), node_names, low if is_proxy else None)
+    for partition in partition_runs:
+        yield _make_runs(partition, node_names, attempts, window)
 
 
-def _runs_of(part: pl.LazyFrame, names: Numbers, of_attempts: "_Attempts", window: tuple[int, int]) -> Runs:
-    """names: of the nodes, of which the part has the numbers."""
+def _make_runs(partition: pl.LazyFrame, node_names: Numbers, attempts: "_Attempts", window: tuple[int, int]) -> Runs:
     low, high = window
-    runs = part.collect(engine="streaming")
+    runs = partition.collect(engine="streaming")
     single, is_own, failed = (runs[name].to_numpy() for name in ("single", "own_outcome", "failed"))
-    attempt = runs["attempt_id"].to_numpy()
-    there, incident = failed, failed
-    if not of_attempts.order:
-        failed, failed_node = of_attempts.failed[attempt], of_attempts.failed_node[attempt]
+    attempt_id = runs["attempt_id"].to_numpy()
+    is_on_node, incident = failed, failed
+    if not attempts.order:
+        failed, failed_node = attempts.failed[attempt_id], attempts.failed_node[attempt_id]
         is_own = single | (failed_node > 0)
-        there = failed & (single | (failed_node == runs["node"].to_numpy() + 1))
-        incident = of_attempts.is_hit[attempt]
-    nodes, node = places_of(names.named(runs["node"]))
+        is_on_node = failed & (single | (failed_node == runs["node"].to_numpy() + 1))
+        incident = attempts.is_hit[attempt_id]
+    nodes, node = places_of(node_names.named(runs["node"]))
     return Runs(
         low,
         high - low,
         nodes,
-        of_attempts.gpu_types,
+        attempts.gpu_types,
         node,
-        of_attempts.gpu_type[attempt],
-        of_attempts.user[attempt],
+        attempts.gpu_type[attempt_id],
+        attempts.user[attempt_id],
         *(runs[name].to_numpy() for name in ("start", "last", "until")),
         single,
-        failed=there & is_own,
-        incident=there & is_own & incident,
+        failed=is_on_node & is_own,
+        incident=is_on_node & is_own & incident,
         shared=failed & ~is_own,
-        known=(failed | runs["succeeded"].to_numpy()) & is_own,
-        attempt=attempt,
-        order=of_attempts.order,
+        has_outcome=(failed | runs["succeeded"].to_numpy()) & is_own,
+        attempt=attempt_id,
+        order=attempts.order,
     )
 
 
 @dataclass(frozen=True)
 class _Attempts:
-    """What the lives say of each attempt, by its number; see Runs. One without a life did not fail.
+    """Arrays by attempt_id, as in `Runs`; an attempt without a row in lives_infra did not fail.
 
-    failed_node: one more than the node's number, 0 where none is named. order: (before, after), with basis `proxy`;
-    else there is none, and with it there are no failed_node and is_hit.
+    failed_node: number of the node plus 1, 0 if none is named. order: (before, after), only with basis `proxy`, and
+    then failed_node and is_hit are empty.
     """
 
     gpu_types: pl.Series
@@ -174,66 +173,66 @@ class _Attempts:
     order: tuple[np.ndarray, ...]
 
 
-def _of_lives(lives: pl.LazyFrame, count: int, nodes: Numbers, days_from_s: int | None) -> _Attempts:
-    """Of `count` attempts, and of those that the lives have beyond; of the lives a block at a time is held.
+def _read_attempts(lives: pl.LazyFrame, count: int, nodes: Numbers, days_from_s: int | None) -> _Attempts:
+    """Read at least `count` attempts from lives_infra, a block at a time.
 
-    days_from_s: with basis `proxy` the moment at which the first day begins of those whose runs are put in order.
+    days_from_s: with basis `proxy`, start of the first day on which runs are ordered; else None.
     """
-    count = max(count, _numbers(lives))
+    count = max(count, _count_attempts(lives))
     types, users = Numbers(NO_FLEET), Numbers("")
-    read = {
+    exprs_by_name = {
         "failed": ((pl.col("event") == EVENT).fill_null(False), bool),
         "gpu_type": (types.of(pl.col("gpu_type").fill_null(NO_FLEET)), np.uint32),
         "user": (users.of(pl.coalesce("user", "account").fill_null("")), np.uint32),
     }
     if days_from_s is None:
-        read["failed_node"] = ((nodes.of(pl.col("failed_node")) + 1).fill_null(0), np.uint32)
-        read["is_hit"] = ((pl.col("incident") == pl.col("attempt_id")).fill_null(False), bool)
+        exprs_by_name["failed_node"] = ((nodes.of(pl.col("failed_node")) + 1).fill_null(0), np.uint32)
+        exprs_by_name["is_hit"] = ((pl.col("incident") == pl.col("attempt_id")).fill_null(False), bool)
     else:
-        read["start"] = ((pl.col("start_s") - days_from_s).clip(-1).fill_null(-1), np.int64)
-    found = {name: np.zeros(count, dtype) for name, (_, dtype) in read.items()}
-    for block in lives.select("attempt_id", **{name: what for name, (what, _) in read.items()}).collect_batches(
-        engine="streaming"
-    ):
-        of_block = block["attempt_id"].to_numpy()
-        for name, of_all in found.items():
-            of_all[of_block] = block[name].to_numpy()
-    every = np.arange(int(found["gpu_type"].max(initial=0)) + 1, dtype=np.uint32)
-    gpu_types, place_of = places_of(types.named(pl.Series(every)))
-    nothing = np.zeros(0, bool)
+        exprs_by_name["start"] = ((pl.col("start_s") - days_from_s).clip(-1).fill_null(-1), np.int64)
+    arrays = {name: np.zeros(count, dtype) for name, (_, dtype) in exprs_by_name.items()}
+    exprs = {name: expr for name, (expr, _) in exprs_by_name.items()}
+    for block in lives.select("attempt_id", **exprs).collect_batches(engine="streaming"):
+        attempt_id = block["attempt_id"].to_numpy()
+        for name, array in arrays.items():
+            array[attempt_id] = block[name].to_numpy()
+    numbers = np.arange(int(arrays["gpu_type"].max(initial=0)) + 1, dtype=np.uint32)
+    gpu_types, type_index = places_of(types.named(pl.Series(numbers)))
+    empty = np.zeros(0, bool)
     return _Attempts(
         gpu_types,
-        found["failed"],
-        place_of.astype(np.uint32)[found["gpu_type"]],
-        found["user"],
-        found.get("failed_node", nothing),
-        found.get("is_hit", nothing),
-        () if days_from_s is None else order_in_day(found["user"], found["start"]),
+        arrays["failed"],
+        type_index.astype(np.uint32)[arrays["gpu_type"]],
+        arrays["user"],
+        arrays.get("failed_node", empty),
+        arrays.get("is_hit", empty),
+        () if days_from_s is None else order_in_day(arrays["user"], arrays["start"]),
     )
 
 
 def order_in_day(user: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How many runs of the same user started earlier, and later, on the same day: two UInt16 arrays, cut at the most.
+    """Count a user's earlier, and later, runs of the same day: two UInt16 arrays, saturated at their maximum.
 
-    start: seconds (Int64) since the beginning of a day; a run with one below 0 is excluded.
+    user: int array (n,), number of the user. start: int array (n,), seconds since the beginning of a day; runs with a
+    negative start are excluded.
     """
     before, after = np.zeros((2, user.size), np.uint16)
     rows = np.flatnonzero(start >= 0)
     rows = rows[order_by(user[rows], start[rows])]
-    of_day = _ends_of_each(user[rows], start[rows] // SECONDS_A_DAY)
-    of_moment = _ends_of_each(user[rows], start[rows])
-    most = np.iinfo(np.uint16).max
-    before[rows] = np.minimum(of_moment[0] - of_day[0], most)
-    after[rows] = np.minimum(of_day[1] - of_moment[1], most)
+    day_bounds = _run_bounds(user[rows], start[rows] // SECONDS_A_DAY)
+    moment_bounds = _run_bounds(user[rows], start[rows])
+    limit = np.iinfo(np.uint16).max
+    before[rows] = np.minimum(moment_bounds[0] - day_bounds[0], limit)
+    after[rows] = np.minimum(day_bounds[1] - moment_bounds[1], limit)
     return before, after
 
 
-def _ends_of_each(*columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of each row the places where the run of rows equal to it in all columns begins, and where the next one does."""
-    begin = first_of_each(*columns)
-    size = np.diff(begin, append=columns[0].size)
-    return np.repeat(begin, size), np.repeat(begin + size, size)
+def _run_bounds(*columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return, for each row, start and end index of the run of rows equal to it in all columns."""
+    starts = first_of_each(*columns)
+    size = np.diff(starts, append=columns[0].size)
+    return np.repeat(starts, size), np.repeat(starts + size, size)
 
 
-def _numbers(frame: pl.LazyFrame) -> int:
+def _count_attempts(frame: pl.LazyFrame) -> int:
     return (frame.select(pl.col("attempt_id").max()).collect(engine="streaming").item() or 0) + 1

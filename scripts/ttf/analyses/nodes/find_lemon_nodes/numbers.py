@@ -1,4 +1,4 @@
-"""The numbers of nodes with excess failures: all nodes, the first of them, and the fleet with and without them."""
+"""Numbers for the page: nodes with excess failures, the first of them, and the fleet with and without them."""
 
 from ttf.analyses.nodes.find_lemon_nodes import LEMON_EFFECT, LEMON_NODES, LEMON_SUMMARY
 from ttf.display.metrics import CI_S, cells

@@ -1,4 +1,4 @@
-"""The tables of nodes with excess failures in the report."""
+"""Page section on nodes with excess failures: its head, lines and tables."""
 
 import polars as pl
 
@@ -12,95 +12,98 @@ from ttf.display.trace_numbers import Numbers
 
 MOST_NODES = 15
 MOST_RANKED = 10
-# So many are named where nothing is folded.
+# Maximum number of nodes named in the head.
 MOST_NAMED = 3
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
-    """The lemons, or where there is none the nodes next to it; the nodes by shrunken rate; the fleet without lemons."""
+    """Show significant nodes (or those of lowest p), nodes by shrunken rate, and the fleet without these nodes."""
     nodes, effect = trace.table("lemon_nodes"), trace.table("lemon_effect")
     tested = nodes.filter(pl.col("p_value").is_not_null() & (pl.col("counted") > 0))
     lemons = tested.filter("lemon")
-    shown = (lemons if lemons.height else tested.head(5)).head(MOST_NODES)
+    listed_nodes = (lemons if lemons.height else tested.head(5)).head(MOST_NODES)
     columns = dict.fromkeys(("node", "fleet", "single_node_failures", "single_node_failure_rate"))
     columns |= dict.fromkeys(("multi_node_failures", "out_count", "counted", "expected"))
     columns |= {"rate_ratio": Interval(low="ci_low", high="ci_high"), "q_spread": None}
-    known = {name: column for name, column in columns.items() if shown[name].count()}
+    known_columns = {name: column for name, column in columns.items() if listed_nodes[name].count()}
     ranked = nodes.filter((pl.col("posterior_rate_ratio") > 1) & (pl.col("counted") > 0))
     ranked = ranked.sort("posterior_rate_ratio", "node", descending=[True, False]).head(MOST_RANKED)
-    of_ranked = ("node", "fleet", "counted", "expected", "posterior_rate_ratio", "posterior_above_3", "lemon")
-    found = {
-        "lemons": Shown(shown, known, LEMON_NODES),
-        "lemon-ranking": Shown(ranked.with_columns(yes_or_no("lemon")), of_ranked, LEMON_NODES),
+    ranking_columns = ("node", "fleet", "counted", "expected", "posterior_rate_ratio", "posterior_above_3", "lemon")
+    tables_by_name = {
+        "lemons": Shown(listed_nodes, known_columns, LEMON_NODES),
+        "lemon-ranking": Shown(ranked.with_columns(yes_or_no("lemon")), ranking_columns, LEMON_NODES),
     }
     likely = nodes.filter(pl.col("likely_ratio") > 1)
     likely = likely.sort("likely_ratio", "node", descending=[True, False]).head(MOST_RANKED)
     if likely.height:
         columns = ("node", "fleet", "shared_multi_node_failures", "counted", "likely_failures", "likely_ratio")
-        found["lemon-suspects"] = Shown(likely, columns, LEMON_NODES)
+        tables_by_name["lemon-suspects"] = Shown(likely, columns, LEMON_NODES)
     if effect["mttf_ratio"].count():
         columns = dict.fromkeys(("picked_on", "measured_on", "lemons", "failures", "mttf_s", "failures_without"))
         columns["mttf_without_s"] = Interval(low="ci_low_clustered_without_s", high="ci_high_clustered_without_s")
         columns["mttf_ratio"] = None
-        found["lemon-effect"] = Shown(effect, columns, LEMON_EFFECT)
-    return found
+        tables_by_name["lemon-effect"] = Shown(effect, columns, LEMON_EFFECT)
+    return tables_by_name
 
 
 @with_numbers
-def nodes_in_words(m: Numbers) -> str:
-    """The end of a finding: how many nodes stand out; nothing where none could be tested."""
+def describe_nodes(m: Numbers) -> str:
+    """Return the end of a finding: the number of nodes with excess failures; nothing if none could be tested."""
     if not m.value("lemons.tested", 0):
         return ""
     if statement_rules.r11_no_power(m):
         if statement_rules.few_name_nodes(m):
             return "too few failures name a node"
-        differ = m.has("lemons.first.ordinary_cv")
-        return "no node can be told from others that differ" if differ else "too few failures to compare nodes"
+        nodes_differ = m.has("lemons.first.ordinary_cv")
+        return (
+            "no node can be distinguished from others that differ"
+            if nodes_differ
+            else "too few failures to compare nodes"
+        )
     if not m["lemons.lemons"]:
         return "no node has excess failures"
-    has = "has" if m["lemons.lemons"] == 1 else "have"
-    return f"[lemons.lemons node] {has} excess failures"
+    verb = "has" if m["lemons.lemons"] == 1 else "have"
+    return f"[lemons.lemons node] {verb} excess failures"
 
 
-def _needed(m: Numbers) -> str:
-    """What data would give the test power."""
+def _needed_data(m: Numbers) -> str:
     if statement_rules.few_name_nodes(m):
         return "FailedNode or health events"
     return "states or health events" if m["lemons.basis"] == "proxy" else "a longer record"
 
 
 @with_numbers
-def of_nodes(trace: Trace, m: Numbers) -> list[Key]:
-    """How many nodes have excess failures, the first of them by name; the power of the test."""
+def node_keys(trace: Trace, m: Numbers) -> list[Key]:
+    """Return the number and names of nodes with excess failures, and the power of the test."""
     if not m.value("lemons.tested", 0):
         return []
-    value, note = "[lemons.lemons] of [lemons.tested]", _named(trace, m)
+    value, note = "[lemons.lemons] of [lemons.tested]", _node_names(trace, m)
     if statement_rules.r11_no_power(m):
         value, note = "cannot tell", statement_rules.why_no_finding(m)
     keys = [Key("Nodes with excess failures", value, note)]
     if m.has("lemons.detectable_ratio") and not m["lemons.lemons"]:
-        than = "the failures expected" if m["lemons.basis"] == "proxy" else "the rate of its fleet"
-        keys.append(Key("Detectable with 80% power", "[lemons.detectable_ratio:2] times", than))
+        reference = "the failures expected" if m["lemons.basis"] == "proxy" else "the rate of its fleet"
+        keys.append(Key("Detectable with 80% power", "[lemons.detectable_ratio:2] times", reference))
     return keys
 
 
-def _named(trace: Trace, m: Numbers) -> str:
+def _node_names(trace: Trace, m: Numbers) -> str:
     if not m["lemons.lemons"]:
         return "of [lemons.counted failure]"
     names = trace.table("lemon_nodes").filter(pl.col("lemon"))["node"].head(MOST_NAMED)
-    more = "…" if m["lemons.lemons"] > MOST_NAMED else ""
-    return f"{', '.join(of_trace(name, 20) for name in names)}{more}; [lemons.share_of_failures] of failures"
+    ellipsis = "…" if m["lemons.lemons"] > MOST_NAMED else ""
+    return f"{', '.join(of_trace(name, 20) for name in names)}{ellipsis}; [lemons.share_of_failures] of failures"
 
 
 @with_numbers
 def head(trace: Trace, m: Numbers) -> Head | None:
-    """Where the rate cannot be followed over time, what is known of nodes leads."""
+    """Return the head: nodes lead the theme if the rate cannot be followed over time."""
     if not m.value("lemons.tested", 0):
         return None
     claim = "[lemons.lemons] of [lemons.tested] nodes have significantly more failures than expected"
     if statement_rules.r11_no_power(m):
-        claim = "Whether any of [lemons.tested] nodes fails more than the others cannot be told"
-    return Head(claim, ("lemons",), tuple(of_nodes(trace, m)), details="nodes by rate, power of the test")
+        claim = "Too little data to tell whether any of [lemons.tested] nodes fails more than the others"
+    return Head(claim, ("lemons",), tuple(node_keys(trace, m)), details="nodes by rate, power of the test")
 
 
 @with_numbers
@@ -108,12 +111,12 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
     tested = m.value("lemons.tested", 0)
     if not m.has("lemons.nodes") or (tested and m["lemons.lemons"]):
         return []
-    what, table = "Nodes with excess failures", "tables/lemon_nodes.csv"
+    title, table = "Nodes with excess failures", "tables/lemon_nodes.csv"
     if not tested:
-        return [Line(what, "no node can be compared: [lemons.failures failure] attributed to nodes", table)]
+        return [Line(title, "no node can be compared: [lemons.failures failure] attributed to nodes", table)]
     if statement_rules.r11_no_power(m):
-        why = f"cannot tell: {statement_rules.why_no_finding(m)}; with {_needed(m)} it could be told"
-        return [Line(what, why, table, checked=False)]
+        reason = f"cannot tell: {statement_rules.why_no_finding(m)}; {_needed_data(m)} would answer it"
+        return [Line(title, reason, table, checked=False)]
     ratio = "[lemons.detectable_ratio:2]"
-    power = f"a typical node with {ratio} times the failures would be found with 80% power"
-    return [Line(what, f"0 of [lemons.tested]; {power}", table)]
+    power = f"a typical node with {ratio} times the failures is detectable with 80% power"
+    return [Line(title, f"0 of [lemons.tested]; {power}", table)]

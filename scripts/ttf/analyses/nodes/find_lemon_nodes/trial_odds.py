@@ -1,8 +1,8 @@
-"""The chance of a trial to fail among those of its stratum, by where it stands in the order of a user's day.
+"""Probability that a trial fails given the failures of its stratum, by its position in the order of a user's day.
 
-Given that K of a stratum's M trials failed, with odds by order that all strata have in common: conditional logistic
-regression. The odds are linear, on the logarithmic scale, between the knots of log2(1 + runs), of the runs that the
-user started before a trial that day and of those after it.
+Conditional logistic regression: given that K of a stratum's M trials failed, with odds by order that are common to all
+strata. The log odds are linear between the knots of log2(1 + runs), for the runs that the user started before a trial
+that day and for those after it.
 """
 
 import numpy as np
@@ -16,48 +16,50 @@ _KNOTS = 4
 _MOST_STEPS = 50
 _SMALL_STEP = 1e-6
 _PRIOR_VARIANCE = 0.25
-_MOST_FITTED = 1 << 16
-# Strata are worked out together by their trials, at most so many; those with more are not exact.
+_MOST_FITTED_GROUPS = 1 << 16
+# Strata are computed in classes by their maximum number of trials; larger strata are approximated.
 _CLASSES = (2, 4, 8, 16, 32)
 _MOST_CELLS = 1 << 18
 
 
 def chances_by_order(groups: pl.DataFrame, days: int) -> np.ndarray:
-    """The chance of a trial of each group; groups: stratum, before, after, trials, failed, all_trials, all_failed.
+    """Return the failure probability of a trial of each group.
 
-    Sorted by the first three. The day of a stratum is the rest of its number divided by `days`: the odds are fitted to
-    the last days with _MOST_FITTED groups that differ in order, the first of these days being whole.
+    groups: stratum, before, after, trials, failed, all_trials, all_failed; sorted by the first three. days: the day of
+    a stratum is its number modulo `days`.
+
+    Returns array (groups,). The odds are fitted to the last whole days with about _MOST_FITTED_GROUPS groups of strata
+    whose trials differ in order.
     """
     chance = (groups["all_failed"] / groups["all_trials"]).to_numpy().copy()
-    begin = first_of_each(groups["stratum"].to_numpy())
-    size = np.diff(begin, append=groups.height)
+    starts = first_of_each(groups["stratum"].to_numpy())
+    size = np.diff(starts, append=groups.height)
     is_mixed = np.repeat(size > 1, size)
     if not is_mixed.any():
         return chance
     mixed = groups.filter(pl.Series(is_mixed))
-    basis = np.hstack([_hats(mixed[name].to_numpy()) for name in ("before", "after")])
+    basis = np.hstack([_hat_functions(mixed[name].to_numpy()) for name in ("before", "after")])
     day = mixed["stratum"].to_numpy() % days
-    from_day_on = np.cumsum(np.bincount(day)[::-1])[::-1]
-    fitted = day >= max(0, np.count_nonzero(from_day_on > _MOST_FITTED) - 1)
-    slopes = Strata(mixed.filter(pl.Series(fitted)), basis[fitted]).slopes()
-    # What is left is noise of the last digits, which may depend on the order of the strata.
+    groups_from_day = np.cumsum(np.bincount(day)[::-1])[::-1]
+    is_fitted = day >= max(0, np.count_nonzero(groups_from_day > _MOST_FITTED_GROUPS) - 1)
+    slopes = Strata(mixed.filter(pl.Series(is_fitted)), basis[is_fitted]).slopes()
+    # Round away noise in the last digits, which may depend on the order of the strata.
     chance[is_mixed] = Strata(mixed, basis).chances(slopes.round(5)).round(12)
     return chance
 
 
-def _hats(count: np.ndarray) -> np.ndarray:
-    """A column for each knot but the first: 1 there, 0 at the others and linear in log2(1 + count) between; (n, 4)."""
-    place = np.minimum(np.log2(1.0 + count), _KNOTS)[:, None]
-    return np.clip(1 - np.abs(place - np.arange(1, _KNOTS + 1)), 0, None)
+def _hat_functions(count: np.ndarray) -> np.ndarray:
+    """Return an array (n, 4): for each knot but the first 1 there, 0 at the others, linear in log2(1 + count)."""
+    position = np.minimum(np.log2(1.0 + count), _KNOTS)[:, None]
+    return np.clip(1 - np.abs(position - np.arange(1, _KNOTS + 1)), 0, None)
 
 
 class Strata:
-    """Strata of trials that differ in order, and the odds by order that fit them all best.
+    """Strata of trials that differ in order, and the best-fitting odds by order.
 
-    Of M trials with odds w_1 .. w_M the K that fail are a set S with a chance in proportion to the product of its odds.
-    Where M is at most _CLASSES[-1] a trial's chance is exact, from elementary symmetric polynomials; else that of
-    independent trials whose odds have the factor that makes K of them fail on average, which differs by the order of
-    1 / M.
+    Of M trials with odds w_1 .. w_M, the set S of the K that fail has probability proportional to the product of its
+    odds. If M is at most _CLASSES[-1], a trial's probability is exact, from elementary symmetric polynomials. Else it
+    is that of independent trials, with odds scaled so that K fail on average; the error is of the order of 1 / M.
     """
 
     def __init__(self, groups: pl.DataFrame, basis: np.ndarray) -> None:
@@ -66,23 +68,23 @@ class Strata:
             groups[name].to_numpy().astype(np.int64) for name in names
         )
         self.basis = basis
-        self.begin = first_of_each(groups["stratum"].to_numpy())
-        self.size = np.diff(self.begin, append=groups.height)
+        self.starts = first_of_each(groups["stratum"].to_numpy())
+        self.size = np.diff(self.starts, append=groups.height)
 
     def slopes(self) -> np.ndarray:
-        """The logarithmic odds by column of the basis: Newton's steps with M / (M - 1) of the variance of free trials.
+        """Return log odds by column of the basis, by Newton's method with variance M / (M - 1) of free trials.
 
-        A normal prior of standard deviation 1 / 2 on each coefficient keeps them finite where order decides all.
+        A normal prior of standard deviation 1 / 2 on each coefficient keeps them finite if order decides everything.
         """
         slope = np.zeros(self.basis.shape[1])
         for _ in range(_MOST_STEPS):
             chance = self.chances(slope)
             gradient = (self.failed - self.trials * chance) @ self.basis - slope / _PRIOR_VARIANCE
             weight = self.trials * chance * (1 - chance)
-            whole = np.repeat(np.add.reduceat(weight, self.begin), self.size)[:, None]
-            mean = np.add.reduceat(weight[:, None] * self.basis, self.begin, axis=0).repeat(self.size, axis=0)
-            away = self.basis - np.divide(mean, whole, out=np.zeros_like(mean), where=whole > 0)
-            variance = (away * (weight * self.total / (self.total - 1))[:, None]).T @ away
+            total_weight = np.repeat(np.add.reduceat(weight, self.starts), self.size)[:, None]
+            mean = np.add.reduceat(weight[:, None] * self.basis, self.starts, axis=0).repeat(self.size, axis=0)
+            centred = self.basis - np.divide(mean, total_weight, out=np.zeros_like(mean), where=total_weight > 0)
+            variance = (centred * (weight * self.total / (self.total - 1))[:, None]).T @ centred
             step = np.linalg.solve(variance + np.eye(slope.size) / _PRIOR_VARIANCE, gradient)
             slope = slope + step
             if np.abs(step).max() < _SMALL_STEP:
@@ -91,48 +93,48 @@ class Strata:
 
     def chances(self, slope: np.ndarray) -> np.ndarray:
         eta = (self.basis * slope).sum(axis=1)
-        # Of a stratum only ratios matter: that of the first group is 1.
-        odds = np.exp(eta - np.repeat(eta[self.begin], self.size))
+        # Only ratios in a stratum matter: the first group has odds 1.
+        odds = np.exp(eta - np.repeat(eta[self.starts], self.size))
         chance = np.empty(odds.size)
-        of_stratum = self.total[self.begin]
+        totals = self.total[self.starts]
         low = 1
         for high in (*_CLASSES, None):
-            of_class = (of_stratum > low) & ((of_stratum <= high) if high else True)
-            rows = np.flatnonzero(np.repeat(of_class, self.size))
+            is_in_class = (totals > low) & ((totals <= high) if high else True)
+            rows = np.flatnonzero(np.repeat(is_in_class, self.size))
             if rows.size and high:
-                chance[rows] = self._exact(odds, np.flatnonzero(of_class), rows, high)
+                chance[rows] = self._exact(odds, np.flatnonzero(is_in_class), rows, high)
             elif rows.size:
-                chance[rows] = self._of_many(odds, np.flatnonzero(of_class), rows)
+                chance[rows] = self._approximate(odds, np.flatnonzero(is_in_class), rows)
             low = high
         return chance
 
     def _exact(self, odds: np.ndarray, strata: np.ndarray, rows: np.ndarray, most: int) -> np.ndarray:
-        """most: the trials of a stratum at most."""
-        found = []
+        """most: maximum number of trials of a stratum."""
+        chances = []
         step = max(1, _MOST_CELLS // most**2)
-        ends = np.cumsum(self.size[strata])
+        group_ends = np.cumsum(self.size[strata])
         for first in range(0, strata.size, step):
-            some = strata[first : first + step]
-            groups = rows[(ends[first - 1] if first else 0) : ends[min(first + step, strata.size) - 1]]
-            times = self.trials[groups]
-            stratum = np.repeat(np.arange(some.size), self.total[self.begin[some]])
-            trial = np.arange(stratum.size) - np.repeat(first_of_each(stratum), self.total[self.begin[some]])
-            padded = np.zeros((some.size, most))
-            padded[stratum, trial] = np.repeat(odds[groups], times)
-            chance = chances_given_count(padded, self.all_failed[self.begin[some]])
-            found.append(chance[stratum, trial][np.cumsum(times) - 1])
-        return np.concatenate(found)
+            block = strata[first : first + step]
+            groups = rows[(group_ends[first - 1] if first else 0) : group_ends[min(first + step, strata.size) - 1]]
+            trials_per_group = self.trials[groups]
+            stratum = np.repeat(np.arange(block.size), self.total[self.starts[block]])
+            trial = np.arange(stratum.size) - np.repeat(first_of_each(stratum), self.total[self.starts[block]])
+            padded = np.zeros((block.size, most))
+            padded[stratum, trial] = np.repeat(odds[groups], trials_per_group)
+            chance = chances_given_count(padded, self.all_failed[self.starts[block]])
+            chances.append(chance[stratum, trial][np.cumsum(trials_per_group) - 1])
+        return np.concatenate(chances)
 
-    def _of_many(self, odds: np.ndarray, strata: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def _approximate(self, odds: np.ndarray, strata: np.ndarray, rows: np.ndarray) -> np.ndarray:
         size = self.size[strata]
-        begin = np.cumsum(size) - size
+        starts = np.cumsum(size) - size
         trials, log_odds = self.trials[rows], np.log(odds[rows])
-        failed, total = self.all_failed[self.begin[strata]], self.total[self.begin[strata]]
-        factor = np.log(failed / (total - failed)) - np.add.reduceat(trials * log_odds, begin) / total
+        failed, total = self.all_failed[self.starts[strata]], self.total[self.starts[strata]]
+        factor = np.log(failed / (total - failed)) - np.add.reduceat(trials * log_odds, starts) / total
         for _ in range(_MOST_STEPS):
             chance = expit(log_odds + np.repeat(factor, size))
-            spread = np.add.reduceat(trials * chance * (1 - chance), begin)
-            step = np.clip((failed - np.add.reduceat(trials * chance, begin)) / spread, -2, 2)
+            variance = np.add.reduceat(trials * chance * (1 - chance), starts)
+            step = np.clip((failed - np.add.reduceat(trials * chance, starts)) / variance, -2, 2)
             factor = factor + step
             if np.abs(step).max() < _SMALL_STEP**2:
                 break
@@ -140,26 +142,28 @@ class Strata:
 
 
 def chances_given_count(odds: np.ndarray, count: np.ndarray) -> np.ndarray:
-    """The chance of each of a row's trials to be among the `count` that fail (conditional Bernoulli).
+    """Return the probability of each trial to be among the `count` of its row that fail (conditional Bernoulli).
 
-    odds: (rows, trials), 0 where a row has fewer; count: 1 to one less than the trials of the row. With e_k the k-th
-    elementary symmetric polynomial of the odds: odds x e_(count - 1) of the others / e_count of all.
+    odds: float array (rows, trials), 0 if a row has fewer trials. count: int array (rows,), from 1 to the number of
+    trials less 1.
+
+    With e_k the k-th elementary symmetric polynomial of the odds: odds x e_(count - 1) of the others / e_count of all.
     """
     rows, trials = odds.shape
     width = trials + 1
-    before = np.zeros((trials + 1, rows, width))
-    before[0, :, 0] = 1
-    for place in range(trials):
-        before[place + 1] = before[place]
-        before[place + 1, :, 1:] += odds[:, place, None] * before[place, :, :-1]
-    whole = before[trials, np.arange(rows), count]
-    rest = count[:, None] - 1 - np.arange(width)
-    is_there, rest = rest >= 0, np.clip(rest, 0, None)
-    after = np.zeros((rows, width))
-    after[:, 0] = 1
+    prefix = np.zeros((trials + 1, rows, width))
+    prefix[0, :, 0] = 1
+    for index in range(trials):
+        prefix[index + 1] = prefix[index]
+        prefix[index + 1, :, 1:] += odds[:, index, None] * prefix[index, :, :-1]
+    total = prefix[trials, np.arange(rows), count]
+    remaining = count[:, None] - 1 - np.arange(width)
+    is_valid, remaining = remaining >= 0, np.clip(remaining, 0, None)
+    suffix = np.zeros((rows, width))
+    suffix[:, 0] = 1
     chance = np.empty_like(odds)
-    for place in reversed(range(trials)):
-        others = np.where(is_there, before[place] * np.take_along_axis(after, rest, axis=1), 0).sum(axis=1)
-        chance[:, place] = odds[:, place] * others / whole
-        after[:, 1:] += odds[:, place, None] * after[:, :-1]
+    for index in reversed(range(trials)):
+        other_trials = np.where(is_valid, prefix[index] * np.take_along_axis(suffix, remaining, axis=1), 0).sum(axis=1)
+        chance[:, index] = odds[:, index] * other_trials / total
+        suffix[:, 1:] += odds[:, index, None] * suffix[:, :-1]
     return chance

@@ -1,4 +1,4 @@
-"""How often does a node at work fail over the time of the trace, and by what cause?"""
+"""How does the failure rate of nodes change over time, and by what cause?"""
 
 from functools import partial
 
@@ -10,41 +10,41 @@ _PER_1000 = {"unit": "per 1000 node-days"}
 
 FAILURE_RATE_OVER_TIME = table(
     "failure_rate_over_time",
-    "A window of days: failures of all causes, or of one, per node-day at work.",
+    "Failures of all causes, or of one, per node-day in use, in a window of days.",
     by=words("By", "all, cause or domain."),
-    cause=words("Cause", "Of the failures counted.", "the row is of all causes"),
-    window=words("Window", "Its days.", REASON),
+    cause=words("Cause", "Cause of the failures.", "the row counts all causes"),
+    window=words("Window", "Days of the window.", REASON),
     from_day=count("From day", "First day of the window, from 0.", REASON, "days"),
     to_day=count("To day", "Last day of the window, from 0.", REASON, "days"),
-    start_s=whole_seconds("Start", "Moment, on the clock of the trace.", REASON),
-    end_s=whole_seconds("End", "Moment, on the clock of the trace.", REASON),
-    window_days=count("Length", "Of the window.", REASON, "days"),
+    start_s=whole_seconds("Start", "Start of the window, in trace time.", REASON),
+    end_s=whole_seconds("End", "End of the window, in trace time.", REASON),
+    window_days=count("Length", "Length of the window.", REASON, "days"),
     failures=count("Failures", "Runs that infrastructure ended in the window, by the basis.", REASON, "failures"),
-    node_days=number("Node-days", "Nodes at work in the window times their days.", REASON, "node-days"),
+    node_days=number("Node-days", "Nodes in use in the window times their days.", REASON, "node-days"),
     failures_per_1000_node_days=number("Failures per 1000 node-days", "Failures over node-days.", REASON, **_PER_1000),
-    confidence=number("Confidence", "Of the interval."),
-    ci_low=number("from", "Lower end of Garwood's interval.", REASON, **_PER_1000),
-    ci_high=number("to", "Upper end of it; without a failure a one-sided bound.", REASON, **_PER_1000),
+    confidence=number("Confidence", "Confidence level of the interval."),
+    ci_low=number("from", "Lower bound of Garwood's interval.", REASON, **_PER_1000),
+    ci_high=number("to", "Upper bound; one-sided without a failure.", REASON, **_PER_1000),
     **clustered(partial(number, **_PER_1000), blank=NO_CLUSTERS),
     basis=BASIS,
-    runs_before=count("Runs before", "Started before the first window, where few starts are recorded.", REASON, "runs"),
-    days_before=count("Days before", "Of the time before the first window.", REASON, "days"),
+    runs_before=count("Runs before", "Runs started before the first window, with few recorded starts.", REASON, "runs"),
+    days_before=count("Days before", "Days before the first window.", REASON, "days"),
 )
 FAILURE_RATE_WINDOWS = table(
     "failure_rate_windows",
-    "The windows of all causes together.",
-    windows=count("Windows", "Those with an interval.", unit="windows"),
-    failures_in_windows=count("Windows with a failure", "Those of them.", REASON, "windows", n="windows"),
-    window_days=count("Length", "Of a window.", REASON, "days"),
-    runs_before=count("Runs before", "Started before the first window.", "few started then, or none", "runs"),
-    days_before=count("Days before", "Of the time before the first window.", "few runs started then, or none", "days"),
-    by=words("By", "What the failures are divided by besides: cause or domain.", "they are not divided"),
-    last=number("Last rate", "Of the last window.", REASON, n="last_failures", **_PER_1000),
-    last_failures=count("Failures", "In the last window.", REASON, "failures"),
+    "Summary of the windows of all causes.",
+    windows=count("Windows", "Windows with an interval.", unit="windows"),
+    failures_in_windows=count("Windows with a failure", "Windows with a failure.", REASON, "windows", n="windows"),
+    window_days=count("Length", "Length of a window.", REASON, "days"),
+    runs_before=count("Runs before", "Runs started before the first window.", "few started then, or none", "runs"),
+    days_before=count("Days before", "Days before the first window.", "few runs started then, or none", "days"),
+    by=words("By", "Further division of the failures: cause or domain.", "they are not divided"),
+    last=number("Last rate", "Rate of the last window.", REASON, n="last_failures", **_PER_1000),
+    last_failures=count("Failures", "Failures in the last window.", REASON, "failures"),
 )
 
 ANALYSIS = Analysis(
-    question="How often does a node at work fail over the time of the trace, and by what cause?",
+    question="How does the failure rate of nodes change over time, and by what cause?",
     theme="nodes",
     rank=10,
     needs=["lives_infra", "node_failure_rate"],

@@ -1,4 +1,4 @@
-"""The numbers of the failure rate over time: its windows, and the lowest and the highest of them."""
+"""Numbers for the page: the windows of the failure rate over time, and the lowest and the highest."""
 
 from ttf.analyses.nodes.follow_rate import FAILURE_RATE_OVER_TIME, FAILURE_RATE_WINDOWS
 from ttf.display.metrics import CI, cells

@@ -1,6 +1,6 @@
-"""What stands open of the rate over time, and beside it what is known of single nodes."""
+"""Page section on the failure rate over time, with the findings on single nodes."""
 
-from ttf.analyses.nodes.find_lemon_nodes.page import nodes_in_words, of_nodes
+from ttf.analyses.nodes.find_lemon_nodes.page import describe_nodes, node_keys
 from ttf.display.phrases import with_numbers
 from ttf.display.report_trace import Trace
 from ttf.display.section_head import Head, Key, Line
@@ -14,80 +14,81 @@ WINDOW = "sizes.over_time"
 
 @with_numbers
 def head(trace: Trace, m: Numbers) -> Head | Line | None:
-    what = _RATE.get(m.value("sizes.basis", ""), "infrastructure failure rate")
+    rate_name = _RATE.get(m.value("sizes.basis", ""), "infrastructure failure rate")
+    title = f"{words.capital(rate_name)} over time"
     if has_no_nodes(m) or not m.has(f"{WINDOW}.windows"):
-        why = NO_NODES if has_no_nodes(m) else m.value(f"{WINDOW}.reason", "no node was at work")
-        return Line(f"{words.capital(what)} over time", why, "tables/failure_rate_over_time.csv", checked=False)
+        reason = NO_NODES if has_no_nodes(m) else m.value(f"{WINDOW}.reason", "no node was at work")
+        return Line(title, reason, "tables/failure_rate_over_time.csv", checked=False)
     if ends_mostly_unknown(m):
-        return Line(f"{words.capital(what)} over time", WITHOUT_ENDS, "tables/failures_without_end.csv", checked=False)
+        return Line(title, WITHOUT_ENDS, "tables/failures_without_end.csv", checked=False)
     if not m[f"{WINDOW}.failures_in_windows"]:
-        return Line(
-            f"{words.capital(what)} over time",
-            f"no failure in [{WINDOW}.windows window]",
-            "tables/failure_rate_over_time.csv",
-        )
-    named, nodes = nodes_in_words(m), of_nodes(trace, m)
-    # Where nothing changed, the extremes say nothing.
-    extremes = _keys(m) if _changed(m) or not nodes else ()
+        return Line(title, f"no failure in [{WINDOW}.windows window]", "tables/failure_rate_over_time.csv")
+    node_words, keys_of_nodes = describe_nodes(m), node_keys(trace, m)
+    # Without a change, the extremes carry no information.
+    extremes = _extreme_keys(m) if _has_change(m) or not keys_of_nodes else ()
     return Head(
-        claim=f"{_claim(m, what)}{f'; {named}' if named else ''}",
-        # A picture of what did not change can wait in the fold.
-        charts=("failure_rate_over_time",) if _changed(m) else (),
-        keys=(*extremes, *nodes),
+        claim=f"{_claim(m, rate_name)}{f'; {node_words}' if node_words else ''}",
+        # Without a change, the chart is in the fold.
+        charts=("failure_rate_over_time",) if _has_change(m) else (),
+        keys=(*extremes, *keys_of_nodes),
         text=tuple(_texts(m)),
         details="rate over time, nodes, test power",
     )
 
 
-def _rate(m: Numbers, end: str) -> str:
-    return f"[{WINDOW}.{end}.failures_per_1000_node_days]"
+def _rate_key(m: Numbers, extreme: str) -> str:
+    return f"[{WINDOW}.{extreme}.failures_per_1000_node_days]"
 
 
-def _changed(m: Numbers) -> bool:
-    """Whether the intervals of the lowest and the highest window do not meet, or cannot be compared."""
-    low, high = _closest(m)
+def _has_change(m: Numbers) -> bool:
+    """Tell whether the intervals of the lowest and the highest window do not overlap, or cannot be compared."""
+    low, high = _nearest_bounds(m)
     return low is None or high is None or low < high
 
 
-def _claim(m: Numbers, what: str) -> str:
+def _claim(m: Numbers, rate_name: str) -> str:
     if m[f"{WINDOW}.windows"] == 1:
-        return f"The {what} was {_rate(m, 'highest')} per 1,000 node-days"
-    low, high = _closest(m)
-    if not _changed(m):
-        return f"The {what} shows no significant change over [{WINDOW}.windows] windows"
+        return f"The {rate_name} was {_rate_key(m, 'highest')} per 1,000 node-days"
+    low, high = _nearest_bounds(m)
+    if not _has_change(m):
+        return f"The {rate_name} shows no significant change over [{WINDOW}.windows] windows"
     verb = "ranged from {} to" if low is None or high is None else "varied between {} and"
-    return f"The {what} {verb.format(_rate(m, 'lowest'))} {_rate(m, 'highest')} per 1,000 node-days"
+    return f"The {rate_name} {verb.format(_rate_key(m, 'lowest'))} {_rate_key(m, 'highest')} per 1,000 node-days"
 
 
-def _closest(m: Numbers) -> tuple[float | None, float | None]:
-    """The upper end of the lowest window's interval and the lower end of the highest one's.
+def _nearest_bounds(m: Numbers) -> tuple[float | None, float | None]:
+    """Return the upper bound of the lowest window and the lower bound of the highest.
 
-    The exact ends serve only where the trace names nothing that fails alike.
+    The exact bounds are used only if the trace names no clusters.
     """
-    low, high = (m.value(f"{WINDOW}.{end}.{limit}_clustered", None) for end, limit in _ENDS)
-    if low is None and high is None and not any(m.has(f"{WINDOW}.{end}.cluster_by") for end, _ in _ENDS):
-        low, high = (m.value(f"{WINDOW}.{end}.{limit}", None) for end, limit in _ENDS)
+    low, high = (m.value(f"{WINDOW}.{extreme}.{limit}_clustered", None) for extreme, limit in _NEAREST_BOUNDS)
+    if (
+        low is None
+        and high is None
+        and not any(m.has(f"{WINDOW}.{extreme}.cluster_by") for extreme, _ in _NEAREST_BOUNDS)
+    ):
+        low, high = (m.value(f"{WINDOW}.{extreme}.{limit}", None) for extreme, limit in _NEAREST_BOUNDS)
     return low, high
 
 
-def _keys(m: Numbers):
-    for end in ("highest", "lowest")[: m[f"{WINDOW}.windows"]]:
-        interval = m.interval(f"{WINDOW}.{end}.ci_{{}}", confidence="90")
-        yield Key(f"{words.capital(end)} rate, {m[f'{WINDOW}.{end}.window']}", _rate(m, end), interval)
+def _extreme_keys(m: Numbers):
+    for extreme in ("highest", "lowest")[: m[f"{WINDOW}.windows"]]:
+        interval = m.interval(f"{WINDOW}.{extreme}.ci_{{}}", confidence="90")
+        yield Key(f"{words.capital(extreme)} rate, {m[f'{WINDOW}.{extreme}.window']}", _rate_key(m, extreme), interval)
 
 
 def _texts(m: Numbers):
     windows = m[f"{WINDOW}.windows"]
     if m.has(f"{WINDOW}.days_before"):
         days, runs = f"[{WINDOW}.days_before]", f"[{WINDOW}.runs_before]"
-        yield f"The first {days} days are left out: only {runs} of the starts recorded lie there."
+        yield f"The first {days} days are excluded: they contain only {runs} of the recorded starts."
     if windows > 1:
-        low, high = _closest(m)
+        low, high = _nearest_bounds(m)
         extremes = f"the extremes of [{WINDOW}.windows window]"
         if low is None or high is None:
             yield f"No test of the change: too few clusters in {extremes}."
         elif low < high:
-            yield f"These are {extremes}: part of the change may be chance."
+            yield f"These are {extremes}: part of the change may be random variation."
     if m.value("lemons.unattributed", 0) and m.value("lemons.attributed_share", 1) < 0.5:
         yield (
             "[lemons.unattributed] of [lemons.window_failures] failures could not be attributed to a "
@@ -95,12 +96,12 @@ def _texts(m: Numbers):
         )
 
 
-_ENDS = (("lowest", "ci_high"), ("highest", "ci_low"))
+_NEAREST_BOUNDS = (("lowest", "ci_high"), ("highest", "ci_low"))
 
 
 @with_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     if m.has("lemons.nodes"):
         return []
-    why = "no node is named" if trace.has_jobs else f"a {trace.about['unit']} has no node to compare"
-    return [Line("Nodes with excess failures", why, checked=False)]
+    reason = "no node is named" if trace.has_jobs else f"a {trace.about['unit']} has no node to compare"
+    return [Line("Nodes with excess failures", reason, checked=False)]

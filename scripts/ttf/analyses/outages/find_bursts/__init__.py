@@ -7,58 +7,56 @@ from ttf.engine.contract import REASON, Column, count, number, share, table, tru
 _CLUSTERED = clustered(share)
 
 
-def _null(name: str, heading: str, moved: str) -> dict[str, Column]:
-    """The columns of the share when outages are moved at random, with the ends of 95% of the simulations."""
+def _null_columns(name: str, heading: str, null_hypothesis: str) -> dict[str, Column]:
+    """Columns of the share if outages are moved at random, with the range of 95% of the simulations."""
     return {
-        name: share(heading, f"What it is on average when {moved}.", REASON),
-        f"{name}_low": share("95% from", "Lower end of 95% of these.", REASON),
-        f"{name}_high": share("95% to", "Upper end of them.", REASON),
+        name: share(heading, f"Mean share if {null_hypothesis}.", REASON),
+        f"{name}_low": share("95% from", "Lower bound of 95% of the simulations.", REASON),
+        f"{name}_high": share("95% to", "Upper bound of these.", REASON),
     }
 
 
 BURSTS = table(
     "bursts",
-    "A place and a window: unplanned outages that have another of the same place so near, before or after.",
-    within=words("Within", "The same unit; another unit of its node; another node of its rack, group or of the fleet."),
-    window_s=whole_seconds("Window", "To either side."),
-    n=count("n", "Unplanned outages that began while their unit was watched, with a known place.", unit="outages"),
-    near=count("With another near", "Those with another one of the place within the window.", REASON, "outages"),
-    share=share("Share", "Of n.", REASON),
+    "For a location and a window, the unplanned outages with another one at the same location within the window.",
+    within=words("Within", "The same unit, another unit of the node, or another node of the rack, group or fleet."),
+    window_s=whole_seconds("Window", "Time before or after the outage."),
+    n=count("n", "Unplanned outages with a known location that began while their unit was observed.", unit="outages"),
+    near=count("With another near", "Outages with another one at the location within the window.", REASON, "outages"),
+    share=share("Share", "Near outages over n.", REASON),
     **_CLUSTERED,
-    null_uniform=share("Uniform", "What it would be if the others fell anywhere in the time watched.", REASON),
-    **_null("null_permuted", "Times exchanged", "outages, of one kind where kinds are known, exchange times"),
-    **_null("null_shifted", "Shifted", "the history of each other member is shifted at random, in a ring"),
-    **_null("null_jittered", "Jittered", "each outage is moved by up to outages.jitter_s either way: drift stays"),
-    chance=share("By chance", "The highest mean of exchanged, shifted and jittered times.", REASON),
-    is_burst=truth("In bursts", "Whether the share is above the upper end of each of these.", REASON),
-    simulations=count("Simulations", "Of each way.", REASON),
-    chain_share=share(
-        "In chains", "Of n, those in chains of two or more in the place with gaps to the window.", REASON
-    ),
-    longest_chain=count("Longest chain", "The most outages in such a chain, of one unit too.", REASON, "outages"),
+    null_uniform=share("Uniform", "Expected share if the others were uniform over the observed time.", REASON),
+    **_null_columns("null_permuted", "Times exchanged", "outages of one kind exchange their times"),
+    **_null_columns("null_shifted", "Shifted", "the history of each other member is shifted at random, cyclically"),
+    **_null_columns("null_jittered", "Jittered", "each outage is moved by up to outages.jitter_s, which keeps drift"),
+    chance=share("By chance", "Largest of the means for exchanged, shifted and jittered times.", REASON),
+    is_burst=truth("In bursts", "Whether the share exceeds the upper bound of each.", REASON),
+    simulations=count("Simulations", "Simulations of each kind.", REASON),
+    chain_share=share("In chains", "Share of n in chains of outages at the location with gaps in the window.", REASON),
+    longest_chain=count("Longest chain", "Outages in the longest chain, also of one unit.", REASON, "outages"),
 )
 AGAIN_AFTER_REPAIR = table(
     "again_after_repair",
-    "A time after a repair: repairs after which the unit was down again by then.",
+    "Repairs after which the unit was down again within a given time.",
     "repairs",
-    within_s=whole_seconds("Within", "Of the repair."),
-    repairs=count("Repairs", "Ends of unplanned outages after which the unit was watched for so long.", REASON),
-    again=count("Down again", "Those after which an unplanned outage began by then.", REASON),
+    within_s=whole_seconds("Within", "Time after the repair."),
+    repairs=count("Repairs", "Ends of unplanned outages after which the unit was observed for this time.", REASON),
+    again=count("Down again", "Repairs after which an unplanned outage began within this time.", REASON),
     observed=share("Observed", "Down again over repairs.", REASON),
     **_CLUSTERED,
-    expected_fleet=share("Expected, fleet", "At the failure rate of all units while up, constant.", REASON),
-    expected_own=share("Expected, own rate", "If the unit's other outages fell anywhere in its time up.", REASON),
+    expected_fleet=share("Expected, fleet", "Expected at the constant failure rate of all units while up.", REASON),
+    expected_own=share("Expected, own rate", "Expected if the unit's other outages were uniform while up.", REASON),
 )
 OUTAGE_COUNTS = table(
     "outage_counts",
-    "A length of time: how evenly unplanned outages are spread over periods so long, those without any counted too.",
-    period_s=whole_seconds("Period", "Its length."),
-    periods=count("Periods", "Whole ones in the time watched.", REASON),
+    "Spread of unplanned outages over periods of one length, including periods without any.",
+    period_s=whole_seconds("Period", "Length of a period."),
+    periods=count("Periods", "Whole periods in the observed time.", REASON),
     n=count("n", "Unplanned outages that began in them.", REASON, "outages"),
-    mean=number("Mean", "Of the counts.", REASON, "outages"),
-    variance=number("Variance", "Of the counts.", REASON),
+    mean=number("Mean", "Mean of the counts.", REASON, "outages"),
+    variance=number("Variance", "Variance of the counts.", REASON),
     dispersion=number("Dispersion", "Variance over mean; 1 if outages are independent at a constant rate.", REASON),
-    most=count("Most", "In one period.", REASON, "outages"),
+    most=count("Most", "Largest count of one period.", REASON, "outages"),
 )
 
 ANALYSIS = Analysis(

@@ -1,4 +1,4 @@
-"""The numbers of bursts, of outages soon after a repair, and of the spread of outages over time."""
+"""Numbers for the page: bursts, outages soon after a repair, and the spread of outages over time."""
 
 import polars as pl
 

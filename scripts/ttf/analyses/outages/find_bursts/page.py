@@ -1,4 +1,4 @@
-"""Bursts and outages after a repair in the report."""
+"""Page tables of bursts and of outages after a repair."""
 
 import polars as pl
 
@@ -6,7 +6,7 @@ from ttf.analyses.outages.find_bursts import AGAIN_AFTER_REPAIR, BURSTS
 from ttf.display.report_tables import CLUSTERED, Shown
 from ttf.display.report_trace import Trace
 
-# Longer windows say little: chance alone fills them.
+# Longer windows say little: chance alone puts another outage in them.
 LONGEST_S = 604_800
 
 
@@ -16,8 +16,9 @@ def tables(trace: Trace) -> dict[str, Shown]:
     columns |= {"is_burst": ("In bursts", lambda value: "yes" if value else "no")}
     columns |= dict.fromkeys(("chain_share", "longest_chain"))
     again = trace.table("again_after_repair").drop_nulls("observed")
-    of_again = {"within_s": None, "repairs": None, "observed": CLUSTERED, "expected_fleet": None, "expected_own": None}
+    again_columns = dict.fromkeys(("within_s", "repairs", "observed", "expected_fleet", "expected_own"))
+    again_columns["observed"] = CLUSTERED
     return {
         "bursts": Shown(bursts, columns, BURSTS, "within"),
-        "again-after-repair": Shown(again, of_again, AGAIN_AFTER_REPAIR),
+        "again-after-repair": Shown(again, again_columns, AGAIN_AFTER_REPAIR),
     }

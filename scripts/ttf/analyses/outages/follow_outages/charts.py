@@ -1,4 +1,4 @@
-"""The mean cumulative function of all units: a straight line where the rate is constant."""
+"""Mean cumulative function of all units: a straight line if the rate is constant."""
 
 import altair as alt
 import polars as pl
@@ -14,18 +14,18 @@ MOST_POINTS = 200
 DAY_S = 86_400
 
 
-def mcf(given: Inputs, study: Study) -> Figure:
-    """The curve with its band, and the straight line of the same end."""
-    what = "Faults of a unit so far, on average"
-    curve = given["mcf"].filter(pl.col("stratum_by") == "all")
+def mcf(inputs: Inputs, study: Study) -> Figure:
+    """Draw the curve with its band, and the straight line to the same end."""
+    title = "Faults of a unit so far, on average"
+    curve = inputs["mcf"].filter(pl.col("stratum_by") == "all")
     if curve.height < 2:
-        return nothing_to_draw(what, "fewer than two faults began while units were watched")
-    every = given["growth"].filter(pl.col("stratum_by") == "all").row(0, named=True)
+        return nothing_to_draw(title, "fewer than two faults began while units were watched")
+    total_row = inputs["growth"].filter(pl.col("stratum_by") == "all").row(0, named=True)
     columns = {name: curve[name].to_numpy() for name in ("time_s", "at_risk", "mcf", "ci_low", "ci_high")}
-    kept = pl.DataFrame(thinned(columns | {"events": curve["at_risk"].to_numpy()}, MOST_POINTS))
-    low, high = (pl.col(end).fill_nan(None) for end in ("ci_low", "ci_high"))
-    rows = kept.select(day=pl.col("time_s") / DAY_S, units="at_risk", mean="mcf", low=low, high=high).to_dicts()
-    ends = [{"day": 0, "mean": 0}, {"day": rows[-1]["day"], "mean": rows[-1]["mean"]}]
+    steps = pl.DataFrame(thinned(columns | {"events": curve["at_risk"].to_numpy()}, MOST_POINTS))
+    low, high = (pl.col(bound).fill_nan(None) for bound in ("ci_low", "ci_high"))
+    rows = steps.select(day=pl.col("time_s") / DAY_S, units="at_risk", mean="mcf", low=low, high=high).to_dicts()
+    line_points = [{"day": 0, "mean": 0}, {"day": rows[-1]["day"], "mean": rows[-1]["mean"]}]
     x = alt.X("day:Q", title="Days since the first unit was watched", axis=alt.Axis(grid=False, tickCount=6))
     y = alt.Y("mean:Q", title=None)
     base = chart_of("curve").encode(x=x)
@@ -38,11 +38,11 @@ def mcf(given: Inputs, study: Study) -> Figure:
     ]
     return figure(
         fitted(alt.layer(*layers), study, 240),
-        {"curve": rows, "constant": ends},
+        {"curve": rows, "constant": line_points},
         study,
-        title=what,
+        title=title,
         subtitle="Mean cumulative function, 95% CI that holds when units differ; dashed: a constant rate",
-        caption=f"n = {plural(every['n'], 'fault')}",
+        caption=f"n = {plural(total_row['n'], 'fault')}",
         alt_text=f"A rising line with a band, beside a straight one: {rows[-1]['mean']:.3g} faults at the end.",
     )
 

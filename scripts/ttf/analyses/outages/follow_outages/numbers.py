@@ -1,4 +1,4 @@
-"""The numbers of the growth of faults: the trend, within groups and in how many of them."""
+"""Numbers for the page: the trend of faults, over all and within groups."""
 
 from ttf.analyses.outages.follow_outages import GROWTH, MCF
 from ttf.display.metrics import cells

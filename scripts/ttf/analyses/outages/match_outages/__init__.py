@@ -1,4 +1,4 @@
-"""Do jobs fail when their nodes go down, and what do outages end?"""
+"""Do jobs fail when their nodes go down, and what happens to jobs in an outage?"""
 
 from ttf.analyses.declaration import Analysis
 from ttf.engine.columns import clustered, wilson
@@ -6,23 +6,23 @@ from ttf.engine.contract import REASON, count, seconds, share, table, whole_seco
 
 OUTAGE_MATCHES = table(
     "outage_matches",
-    "A measure of how failures of jobs and outages of their nodes go together.",
-    measure=words("Measure", "failure_near_outage, or what an outage did: job_failed, job_ended, job_ran_on, no_job."),
+    "A measure of how failures of jobs coincide with outages of their nodes.",
+    measure=words("Measure", "failure_near_outage, or effect of an outage: job_failed, job_ended, job_ran_on, no_job."),
     kind=words("Outages", "unplanned or planned."),
-    basis=words("Basis", "How infrastructure failures are known; proxy: any failure, cause unknown."),
-    before_s=whole_seconds("Outage from", "So long before the end of the attempt the outage may begin."),
-    after_s=whole_seconds("to", "And so long after it."),
-    n=count("n", "Infrastructure failures of attempts with a watched node, or outages."),
-    events=count("Events", "Those of them of which the measure holds."),
-    share=share("Share", "Events of n.", blank=REASON),
+    basis=words("Basis", "How failures are attributed to infrastructure; proxy: any failure, cause unknown."),
+    before_s=whole_seconds("Outage from", "Time before the end of the attempt from which an outage counts."),
+    after_s=whole_seconds("to", "Time after it up to which an outage counts."),
+    n=count("n", "Infrastructure failures of attempts with an observed node, or outages."),
+    events=count("Events", "Failures or outages for which the measure holds."),
+    share=share("Share", "Events over n.", blank=REASON),
     **wilson(REASON),
     **clustered(share),
     expected=share("Expected", "The share if each node's outages were shifted by a random time.", blank=REASON),
-    median_s=seconds("Median time to the outage", "From the failure; below 0 the outage was first.", blank=REASON),
+    median_s=seconds("Median time to the outage", "From the failure; negative if the outage was first.", blank=REASON),
 )
 
 ANALYSIS = Analysis(
-    question="Do jobs fail when their nodes go down, and what do outages end?",
+    question="Do jobs fail when their nodes go down, and what happens to jobs in an outage?",
     theme="outages",
     rank=50,
     needs=["outages", "exposure", "lives_infra", "placements"],

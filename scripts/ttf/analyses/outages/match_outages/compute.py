@@ -1,8 +1,8 @@
-"""Infrastructure failures of jobs beside outages of their nodes, and outages beside what ran on the node.
+"""Infrastructure failures of jobs near outages of their nodes, and outages with the jobs on their node.
 
-How many failures would have an outage near by chance is asked of a null in which each node's outages are shifted by a
-random time of their own, what leaves the end of the watch coming in at its begin: then a failure has one near with the
-share of the node's time that is near a start, and one on several nodes with one less the product of what is left.
+The expected number of failures near an outage comes from a null model: each node's outages are shifted by their own
+random time, cyclically over the observed time. A failure then has an outage near with the share of the node's time that
+is near a start; a failure on several nodes with 1 less the product of the remaining shares.
 """
 
 import numpy as np
@@ -16,13 +16,13 @@ from ttf.stats.clustered import CLUSTERED, beside, clustered_shares
 from ttf.stats.shares import with_wilson
 
 HOUR, DAY = 3_600, 86_400
-# Before the end of an attempt, and after it.
+# Seconds before and after the end of an attempt.
 WINDOWS = ((BEFORE_S, AFTER_S), (HOUR, HOUR), (DAY, DAY), (DAY, 0), (0, DAY))
 KINDS = {"unplanned": False, "planned": True}
 NEAR = "failure_near_outage"
-# What an outage did, the first that holds.
-DID = ("job_failed", "job_ended", "job_ran_on", "no_job")
-_BY = ["measure", "kind", "before_s", "after_s"]
+# Effect of an outage: the first that applies.
+EFFECTS = ("job_failed", "job_ended", "job_ran_on", "no_job")
+_KEYS = ["measure", "kind", "before_s", "after_s"]
 _LIVES = ("attempt_id", "end_s", "event", "basis", *CLUSTER_COLUMNS)
 NO_FAILURE = "no infrastructure failure of an attempt on a watched node"
 NO_OUTAGE = "no such outage of a node began while it was watched"
@@ -30,84 +30,82 @@ NO_NULL = "asked of failures alone"
 NONE_NEAR = "no such outage is near"
 
 
-def compute(given: Inputs) -> dict[str, pl.DataFrame]:
-    outages = given.read("outages", ("node", "start_s", "planned", "counted"))
+def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
+    outages = inputs.read("outages", ("node", "start_s", "planned", "counted"))
     outages = outages.filter("counted", pl.col("node").is_not_null()).select("node", "planned", time_s="start_s")
-    exposure = given.read("exposure", ("node", "from_s", "until_s")).drop_nulls("node")
-    lives, placements = given.scan("lives_infra", _LIVES), given.scan("placements")
-    failures = failures_on(lives, placements, exposure)
+    exposure = inputs.read("exposure", ("node", "from_s", "until_s")).drop_nulls("node")
+    lives, placements = inputs.scan("lives_infra", _LIVES), inputs.scan("placements")
+    failures = failures_on_nodes(lives, placements, exposure)
     basis = lives.select(pl.col("basis").first()).collect(engine="streaming").item() or ""
-    every = [matched(failures, outages.filter(planned=planned), exposure, kind) for kind, planned in KINDS.items()]
-    every.append(of_outages(lives, placements, outages))
-    return {"outage_matches": table_of(pl.concat(every, how="diagonal"), basis)}
+    matches = []
+    for kind, planned in KINDS.items():
+        matches.append(match_failures(failures, outages.filter(planned=planned), exposure, kind))
+    matches.append(outage_effects(lives, placements, outages))
+    return {"outage_matches": summarise_matches(pl.concat(matches, how="diagonal"), basis)}
 
 
-def failures_on(lives: pl.LazyFrame, placements: pl.LazyFrame, exposure: pl.DataFrame) -> pl.DataFrame:
-    """run, end_s, node_list, CLUSTER_COLUMNS of infra failures with a node that was watched then; node_list: these."""
-    failed = lives.filter(pl.col("event") == EVENT, pl.col("end_s").is_not_null()).drop("event", "basis")
-    placed = placements.select("attempt_id", "node").drop_nulls().unique()
-    on_nodes = failed.select("attempt_id", "end_s").join(placed, on="attempt_id").join(exposure.lazy(), on="node")
-    watched = on_nodes.filter(pl.col("end_s").is_between("from_s", "until_s"))
-    nodes = watched.group_by("attempt_id").agg(node_list=pl.col("node").unique().sort())
-    found = failed.join(nodes, on="attempt_id").rename({"attempt_id": "run"})
-    return found.collect(engine="streaming").sort("run")
+def failures_on_nodes(lives: pl.LazyFrame, placements: pl.LazyFrame, exposure: pl.DataFrame) -> pl.DataFrame:
+    """Return run, end_s, node_list and CLUSTER_COLUMNS of infra failures. node_list: nodes observed at that time."""
+    infra_failures = lives.filter(pl.col("event") == EVENT, pl.col("end_s").is_not_null()).drop("event", "basis")
+    attempt_nodes = placements.select("attempt_id", "node").drop_nulls().unique()
+    node_windows = infra_failures.select("attempt_id", "end_s").join(attempt_nodes, on="attempt_id")
+    node_windows = node_windows.join(exposure.lazy(), on="node")
+    observed = node_windows.filter(pl.col("end_s").is_between("from_s", "until_s"))
+    nodes = observed.group_by("attempt_id").agg(node_list=pl.col("node").unique().sort())
+    failures = infra_failures.join(nodes, on="attempt_id").rename({"attempt_id": "run"})
+    return failures.collect(engine="streaming").sort("run")
 
 
-def matched(failures: pl.DataFrame, outages: pl.DataFrame, exposure: pl.DataFrame, kind: str) -> pl.DataFrame:
-    """A row of each failure and window: whether an outage of one of its nodes began in it, with what chance one would.
-
-    to_s: from the end of the attempt to the nearest outage, blank without one.
-    """
+def match_failures(failures: pl.DataFrame, outages: pl.DataFrame, exposure: pl.DataFrame, kind: str) -> pl.DataFrame:
+    """Return, per failure and window, to_s (from its end to the nearest outage) and the null probability."""
     parts = []
     for before_s, after_s in WINDOWS:
         pairs = near(failures, outages.select("node", "time_s"), before_s, after_s)
         nearest = pairs.sort("run", "apart_s", "time_s").unique("run", keep="first", maintain_order=True)
         nearest = nearest.select("run", to_s=pl.col("time_s") - pl.col("end_s"))
-        chance = chances(failures, outages, exposure, before_s + after_s + 1)
-        found = failures.with_columns(chance=pl.Series(chance, dtype=pl.Float64)).drop("node_list", "end_s")
-        found = found.join(nearest, on="run", how="left", maintain_order="left")
+        probability = null_probability(failures, outages, exposure, before_s + after_s + 1)
+        rows = failures.with_columns(probability=pl.Series(probability, dtype=pl.Float64)).drop("node_list", "end_s")
+        rows = rows.join(nearest, on="run", how="left", maintain_order="left")
         window = {"before_s": pl.lit(before_s, pl.Int64), "after_s": pl.lit(after_s, pl.Int64)}
-        parts.append(found.with_columns(**window, measure=pl.lit(NEAR), kind=pl.lit(kind)))
+        parts.append(rows.with_columns(**window, measure=pl.lit(NEAR), kind=pl.lit(kind)))
     return pl.concat(parts).with_columns(holds=pl.col("to_s").is_not_null())
 
 
-def chances(failures: pl.DataFrame, outages: pl.DataFrame, exposure: pl.DataFrame, width_s: int) -> np.ndarray:
-    """The chance that an outage begins within `width_s` seconds in which the failure lies, by the null."""
+def null_probability(failures: pl.DataFrame, outages: pl.DataFrame, exposure: pl.DataFrame, width_s: int) -> np.ndarray:
+    """Return the null probability that an outage begins in a window of `width_s` seconds around each failure."""
     spans = exposure.group_by("node").agg(span_s=pl.col("until_s").max() - pl.col("from_s").min())
     starts = outages.group_by("node").agg(pl.col("time_s").unique().sort()).join(spans, on="node").sort("node")
-    free = {
-        node: 1 - covered(np.array(times), span_s, width_s) for node, times, span_s in starts.iter_rows() if span_s > 0
-    }
+    rows = [row for row in starts.iter_rows() if row[-1] > 0]
+    free = {node: 1 - covered_share(np.array(times), span_s, width_s) for node, times, span_s in rows}
     return np.array([1 - np.prod([free.get(node, 1.0) for node in nodes]) for nodes in failures["node_list"]])
 
 
-def covered(starts: np.ndarray, span_s: int, width_s: int) -> float:
-    """The share of a circle of span_s seconds that lies within width_s seconds from a start (ascending) on."""
+def covered_share(starts: np.ndarray, span_s: int, width_s: int) -> float:
+    """Return the share of a circle of span_s seconds that is at most width_s after a start (ascending)."""
     gaps = np.diff(starts, append=starts[0] + span_s)
     return float(np.minimum(gaps, width_s).clip(0).sum() / span_s)
 
 
-def of_outages(lives: pl.LazyFrame, placements: pl.LazyFrame, outages: pl.DataFrame) -> pl.DataFrame:
-    """A row of each outage and each of DID: whether it is what the outage did to the attempts on its node.
+def outage_effects(lives: pl.LazyFrame, placements: pl.LazyFrame, outages: pl.DataFrame) -> pl.DataFrame:
+    """Return a row per outage and effect: whether the outage had this effect on the attempts on its node.
 
-    An attempt was there if it began before the outage; it ended with it from AFTER_S before its start to BEFORE_S after
-    it. One without an end ran on.
+    An attempt is affected if it began before the outage and did not end more than AFTER_S before it. It ended with the
+    outage if it ended at most BEFORE_S after its start; one without an end ran on.
     """
-    ends = lives.select("attempt_id", failed=(pl.col("event") == EVENT).fill_null(False))
-    there = placements.select("attempt_id", "node", "start_s", "end_s").join(
-        outages.with_row_index("outage").lazy(), on="node"
-    )
-    after = pl.col("end_s") - pl.col("time_s")
-    there = there.filter(pl.col("start_s") < pl.col("time_s"), (after >= -AFTER_S).fill_null(True))
-    there = there.join(ends, on="attempt_id", how="left", maintain_order="left")
-    ended = (after <= BEFORE_S).fill_null(False)
-    did = {"job_failed": (ended & pl.col("failed").fill_null(False)).any(), "job_ended": ended.any()}
-    found = there.group_by("outage").agg(**did, job_ran_on=(~ended).any()).collect(engine="streaming")
-    every = outages.with_row_index("outage").join(found, on="outage", how="left", maintain_order="left")
-    first = pl.coalesce(*(pl.when(name).then(pl.lit(name)) for name in DID[:-1]), pl.lit(DID[-1]))
+    attempt_ends = lives.select("attempt_id", failed=(pl.col("event") == EVENT).fill_null(False))
+    outages = outages.with_row_index("outage")
+    affected = placements.select("attempt_id", "node", "start_s", "end_s").join(outages.lazy(), on="node")
+    delay_s = pl.col("end_s") - pl.col("time_s")
+    affected = affected.filter(pl.col("start_s") < pl.col("time_s"), (delay_s >= -AFTER_S).fill_null(True))
+    affected = affected.join(attempt_ends, on="attempt_id", how="left", maintain_order="left")
+    is_ended = (delay_s <= BEFORE_S).fill_null(False)
+    effect_exprs = {"job_failed": (is_ended & pl.col("failed").fill_null(False)).any(), "job_ended": is_ended.any()}
+    effects = affected.group_by("outage").agg(**effect_exprs, job_ran_on=(~is_ended).any()).collect(engine="streaming")
+    rows = outages.join(effects, on="outage", how="left", maintain_order="left")
+    first_effect = pl.coalesce(*(pl.when(name).then(pl.lit(name)) for name in EFFECTS[:-1]), pl.lit(EFFECTS[-1]))
     node = pl.col("node").rank("dense").cast(pl.UInt32)
-    every = every.select(
-        did=first,
+    rows = rows.select(
+        effect=first_effect,
         kind=pl.when("planned").then(pl.lit("planned")).otherwise(pl.lit("unplanned")),
         cluster_by=pl.lit("node"),
         cluster=node,
@@ -116,29 +114,31 @@ def of_outages(lives: pl.LazyFrame, placements: pl.LazyFrame, outages: pl.DataFr
         before_s=pl.lit(BEFORE_S, pl.Int64),
         after_s=pl.lit(AFTER_S, pl.Int64),
     )
-    parts = [every.with_columns(measure=pl.lit(name), holds=pl.col("did") == name).drop("did") for name in DID]
+    parts = [rows.with_columns(measure=pl.lit(name), holds=pl.col("effect") == name).drop("effect") for name in EFFECTS]
     return pl.concat(parts)
 
 
-def table_of(rows: pl.DataFrame, basis: str) -> pl.DataFrame:
-    """OUTAGE_MATCHES, of the rows of `matched` and `of_outages`; a row for each measure, of which none may be there."""
+def summarise_matches(rows: pl.DataFrame, basis: str) -> pl.DataFrame:
+    """Summarise the rows of `match_failures` and `outage_effects` by measure (OUTAGE_MATCHES)."""
     measures = [(NEAR, kind, *window) for kind in KINDS for window in WINDOWS]
-    measures += [(name, kind, BEFORE_S, AFTER_S) for kind in KINDS for name in DID]
-    found = []
-    for values in measures:
-        shared = dict(zip(_BY, values, strict=True)) | {"basis": basis}
-        mine = rows.filter(pl.col(name) == value for name, value in zip(_BY, values, strict=True))
-        n, events = mine.height, int(mine["holds"].sum())
-        reasons, row = [], shared | {"n": n, "events": events} | with_wilson("share", events, n)
+    measures += [(name, kind, BEFORE_S, AFTER_S) for kind in KINDS for name in EFFECTS]
+    table_rows = []
+    for key in measures:
+        keys = dict(zip(_KEYS, key, strict=True)) | {"basis": basis}
+        matches = rows.filter(pl.col(name) == value for name, value in zip(_KEYS, key, strict=True))
+        n, events = matches.height, int(matches["holds"].sum())
+        reasons, row = [], keys | {"n": n, "events": events} | with_wilson("share", events, n)
         if not n:
-            reasons.append(NO_FAILURE if values[0] == NEAR else NO_OUTAGE)
-        elif values[0] != NEAR:
+            reasons.append(NO_FAILURE if key[0] == NEAR else NO_OUTAGE)
+        elif key[0] != NEAR:
             reasons.append(f"expected and time: {NO_NULL}")
         else:
-            row["expected"] = float(mine["chance"].to_numpy().sum()) / n
-            row["median_s"] = mine["to_s"].median()
+            row["expected"] = float(matches["probability"].to_numpy().sum()) / n
+            row["median_s"] = matches["to_s"].median()
             reasons += [] if events else [NONE_NEAR]
-        found.append(row | {"reason": "; ".join(reasons) or None})
+        table_rows.append(row | {"reason": "; ".join(reasons) or None})
     is_near = pl.col("measure") == NEAR
-    parts = [clustered_shares(rows.filter(of), _BY, pl.col("holds").sum(), pl.len()) for of in (is_near, ~is_near)]
-    return OUTAGE_MATCHES.typed(beside(OUTAGE_MATCHES.frame(found).drop(CLUSTERED), pl.concat(parts), _BY))
+    parts = [
+        clustered_shares(rows.filter(mask), _KEYS, pl.col("holds").sum(), pl.len()) for mask in (is_near, ~is_near)
+    ]
+    return OUTAGE_MATCHES.typed(beside(OUTAGE_MATCHES.frame(table_rows).drop(CLUSTERED), pl.concat(parts), _KEYS))

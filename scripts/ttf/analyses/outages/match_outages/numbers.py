@@ -1,15 +1,15 @@
-"""The numbers of failures near outages: their share, what chance would give, and what outages ended."""
+"""Numbers for the page: failures near outages, the share expected by chance, and effects of outages."""
 
 import polars as pl
 
 from ttf.analyses.outages.match_outages import OUTAGE_MATCHES
-from ttf.analyses.outages.match_outages.compute import DID, NEAR
+from ttf.analyses.outages.match_outages.compute import EFFECTS, NEAR
 from ttf.display.metrics import CI, cells
 from ttf.records.infra import AFTER_S, BEFORE_S
 
 _IN_WINDOW = (pl.col("n") > 0) & (pl.col("before_s") == BEFORE_S) & (pl.col("after_s") == AFTER_S)
 _UNPLANNED = _IN_WINDOW & (pl.col("kind") == "unplanned")
-_OF_OUTAGES = _UNPLANNED & pl.col("measure").is_in(DID)
+_OUTAGE_EFFECTS = _UNPLANNED & pl.col("measure").is_in(EFFECTS)
 
 NUMBERS = [
     cells(
@@ -19,6 +19,6 @@ NUMBERS = [
         _UNPLANNED,
         measure=NEAR,
     ),
-    cells(OUTAGE_MATCHES, "outage_matches", "outages=n", _OF_OUTAGES, take=1),
-    cells(OUTAGE_MATCHES, "outage_matches.{measure}", "events share", _OF_OUTAGES),
+    cells(OUTAGE_MATCHES, "outage_matches", "outages=n", _OUTAGE_EFFECTS, take=1),
+    cells(OUTAGE_MATCHES, "outage_matches.{measure}", "events share", _OUTAGE_EFFECTS),
 ]

@@ -1,4 +1,4 @@
-"""What stands on the page of failures near outages, and of what outages ended."""
+"""Page lines and table of failures near outages and of the effects of outages."""
 
 import polars as pl
 
@@ -12,9 +12,9 @@ from ttf.engine import words
 
 LABELS = {
     "failure_near_outage": "Failures near an outage of a node",
-    "job_failed": "Outages in which a job failed by infrastructure",
-    "job_ended": "Outages with which a job ended otherwise",
-    "job_ran_on": "Outages in which jobs ran on",
+    "job_failed": "Outages with an infrastructure failure of a job",
+    "job_ended": "Outages with another end of a job",
+    "job_ran_on": "Outages during which jobs continued",
     "no_job": "Outages of a node that ran no job",
 }
 
@@ -23,18 +23,17 @@ LABELS = {
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     if m.has("outage_matches.failures.n"):
         return []
-    found = "no failure of a job on a watched node"
-    return [Line("Failures near outages", found, "tables/outage_matches.csv", checked=False)]
+    text = "no failure of a job on an observed node"
+    return [Line("Failures near outages", text, "tables/outage_matches.csv", checked=False)]
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
-    known = trace.table("outage_matches").filter(pl.col("n") > 0)
-    known = known.with_columns(
-        measure=pl.col("measure").replace_strict(LABELS), window=texts(known, ("before_s", "after_s"), _window)
-    )
+    rows = trace.table("outage_matches").filter(pl.col("n") > 0)
+    windows = texts(rows, ("before_s", "after_s"), _window)
+    rows = rows.with_columns(measure=pl.col("measure").replace_strict(LABELS), window=windows)
     columns = {"measure": None, "kind": None, "window": ("Outage begins", str), "n": None, "events": None}
     columns |= {"share": CLUSTERED, "expected": None, "median_s": None}
-    return {"outage-matches": Shown(known, columns, OUTAGE_MATCHES)}
+    return {"outage-matches": Shown(rows, columns, OUTAGE_MATCHES)}
 
 
 def _window(before_s: int, after_s: int) -> str:

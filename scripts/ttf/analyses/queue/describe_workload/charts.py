@@ -18,16 +18,16 @@ MOST_ROLES = 24
 _WIDTH = 490
 
 
-def queue_by_gpus(given: Inputs, study: Study) -> Figure:
-    """Quartiles, median, 90th and 95th percentile of the wait by size of the job, all outcomes together."""
-    what = "Wait from submission to start by job size"
-    known = given["percentiles"].filter(quantity="queue_s", outcome_set="all", group_by="gpus")
-    if not known.height:
-        return nothing_to_draw(what, f"no {study.unit} with a known wait has a value there")
-    names = labels(known["group"])
+def queue_by_gpus(inputs: Inputs, study: Study) -> Figure:
+    """Draw quartiles, median, 90th and 95th percentile of the wait by size of the job, over all outcomes."""
+    title = "Wait from submission to start by job size"
+    waits = inputs["percentiles"].filter(quantity="queue_s", outcome_set="all", group_by="gpus")
+    if not waits.height:
+        return nothing_to_draw(title, f"no {study.unit} with a known wait has a value there")
+    names = labels(waits["group"])
     rows = [
         placed(row, f"{names[row['group']].replace('-', '–')} (n = {row['n']:,})")
-        for row in known.iter_rows(named=True)
+        for row in waits.iter_rows(named=True)
     ]
     return ranges(
         rows,
@@ -35,67 +35,68 @@ def queue_by_gpus(given: Inputs, study: Study) -> Figure:
         study,
         "Wait",
         f"GPUs of the {study.unit}",
-        title=what,
-        caption=f"n = {plural(known['n'].sum(), study.unit)} with a known wait; below 1 s at 1 s",
+        title=title,
+        caption=f"n = {plural(waits['n'].sum(), study.unit)} with a known wait; below 1 s at 1 s",
         alt_text=f"Ranges on a logarithmic time axis, a row for each of {plural(len(rows), 'kind')}.",
     )
 
 
-def request_use(given: Inputs, study: Study) -> Figure:
-    """Of each resource the share of jobs that requested more than they used, and that used more."""
-    known = given["request_use"].filter(pl.col("n") > 0)
-    what = "Requested against used resources"
-    if not known.height:
-        return nothing_to_draw(what, f"the trace does not measure what its {study.units} use")
-    kinds = {"requested more than used": "asked_more_share", "used more than requested": "used_more_share"}
+def request_use(inputs: Inputs, study: Study) -> Figure:
+    """Draw, for each resource, the share of jobs that requested more than they used and the share that used more."""
+    resources = inputs["request_use"].filter(pl.col("n") > 0)
+    title = "Requested against used resources"
+    if not resources.height:
+        return nothing_to_draw(title, f"the trace does not measure what its {study.units} use")
+    column_by_kind = {"requested more than used": "asked_more_share", "used more than requested": "used_more_share"}
     rows = [
-        {"resource": RESOURCES[row["resource"]], "kind": kind, "place": place, "note": f"n = {row['n']:,}"}
+        {"resource": RESOURCES[row["resource"]], "kind": kind, "order": index, "note": f"n = {row['n']:,}"}
         | picked(row, "n", share=column)
-        for row in known.iter_rows(named=True)
-        for place, (kind, column) in enumerate(kinds.items())
+        for row in resources.iter_rows(named=True)
+        for index, (kind, column) in enumerate(column_by_kind.items())
     ]
     base = chart_of("shares").encode(y=alt.Y("resource:N", title=None, sort=list(RESOURCES.values())))
     bars = base.mark_bar(height=16).encode(
         x=alt.X("share:Q", stack="zero", axis=percent_axis(f"Share of {study.units}"), scale=alt.Scale(domain=[0, 1])),
-        color=coloured("kind", dict(zip(kinds, (SUCCESS, THIRD), strict=True)), title=None, orient="top"),
-        order=alt.Order("place:Q"),
+        color=coloured("kind", dict(zip(column_by_kind, (SUCCESS, THIRD), strict=True)), title=None, orient="top"),
+        order=alt.Order("order:Q"),
     )
     return figure(
         (bars + side_notes(base, _WIDTH + 8, baseline="middle")).properties(width=_WIDTH, height=alt.Step(30)),
         {"shares": rows},
         study,
-        title=what,
+        title=title,
         subtitle="Request per instance against mean measured use; the rest to 100% is equal",
         caption=f"{capital(study.units)} with a request and a measured use; n beside each bar.",
-        alt_text=f"Stacked bars of shares for {plural(known.height, 'resource')}.",
+        alt_text=f"Stacked bars of shares for {plural(resources.height, 'resource')}.",
     )
 
 
-def roles(given: Inputs, study: Study) -> Figure:
-    """How many jobs each role has, and how many of those that ended failed."""
-    table = given["roles"]
+def roles(inputs: Inputs, study: Study) -> Figure:
+    """Draw the share of jobs in each role, and the share of its ended jobs that failed."""
+    table = inputs["roles"]
     if not table.height:
-        what = f"{capital(study.units)} by role"
-        return nothing_to_draw(what, f"the trace does not tell roles of its {study.units} apart")
-    drawn = shown(table.head(MOST_ROLES))
-    names = labels(drawn["role"])
+        title = f"{capital(study.units)} by role"
+        return nothing_to_draw(title, f"the trace does not tell roles of its {study.units} apart")
+    shown_roles = shown(table.head(MOST_ROLES))
+    names = labels(shown_roles["role"])
     rows = [
         {"role": names[row["role"]], "note": f"n = {row['jobs']:,}"}
         | picked(row, "jobs", "ended", "low", "high", "independent", share="jobs_share", failed="failure_share")
-        for row in drawn.iter_rows(named=True)
+        for row in shown_roles.iter_rows(named=True)
     ]
-    roles = {"title": None, "sort": list(names.values())}
-    many, ended = (chart_of("roles").encode(y=alt.Y("role:N", **roles, **hidden)) for hidden in ({}, {"axis": None}))
-    shares = many.mark_bar(color=SUCCESS, opacity=0.8).encode(
+    axis_options = {"title": None, "sort": list(names.values())}
+    jobs_base = chart_of("roles").encode(y=alt.Y("role:N", **axis_options))
+    failures_base = chart_of("roles").encode(y=alt.Y("role:N", **axis_options, axis=None))
+    shares = jobs_base.mark_bar(color=SUCCESS, opacity=0.8).encode(
         x=alt.X("share:Q", axis=percent_axis(f"Share of {study.units}"))
-    ) + many.mark_text(align="left", fontSize=10, dx=4, color=FAINT).encode(x="share:Q", text="note:N")
-    low = alt.X("low:Q", axis=percent_axis(f"Of ended {study.units}, failed"), scale=alt.Scale(domain=[0, 1]))
-    failed = draw_intervals(ended, low, strokeWidth=1.6, color=FAILURE, opacity=0.6)
-    failed += ended.mark_circle(size=34, color=FAILURE, opacity=1).encode(x="failed:Q")
-    panels = [part.properties(width=width, height=alt.Step(18)) for part, width in ((shares, 330), (failed, 210))]
-    caption = f"n = {plural(drawn['n'][0], study.unit)} with a role. {by_what(drawn)}"
-    if table.height > drawn.height:
-        caption += f" The {MOST_ROLES} most frequent of {drawn['roles'][0]:,} roles."
+    ) + jobs_base.mark_text(align="left", fontSize=10, dx=4, color=FAINT).encode(x="share:Q", text="note:N")
+    failure_axis = alt.X("low:Q", axis=percent_axis(f"Of ended {study.units}, failed"), scale=alt.Scale(domain=[0, 1]))
+    failures = draw_intervals(failures_base, failure_axis, strokeWidth=1.6, color=FAILURE, opacity=0.6)
+    failures += failures_base.mark_circle(size=34, color=FAILURE, opacity=1).encode(x="failed:Q")
+    panels = [panel.properties(width=width, height=alt.Step(18)) for panel, width in ((shares, 330), (failures, 210))]
+    caption = f"n = {plural(shown_roles['n'][0], study.unit)} with a role. {by_what(shown_roles)}"
+    if table.height > shown_roles.height:
+        caption += f" The {MOST_ROLES} most frequent of {shown_roles['roles'][0]:,} roles."
     return figure(
         alt.hconcat(*panels, spacing=14),
         {"roles": rows},

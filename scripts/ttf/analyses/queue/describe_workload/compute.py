@@ -5,24 +5,24 @@ from ttf.engine.storage.on_disk import scan_parquet
 from ttf.records.inputs import Inputs
 
 
-def compute(given: Inputs) -> dict:
+def compute(inputs: Inputs) -> dict:
     raw = {}
-    if "raw" in given:
-        raw = {name: scan_parquet(given.path("raw") / f"{name}.parquet") for name in given.settings.tables}
-    jobs = given.scan_as_recorded("jobs")
-    sized = given.scan("jobs")
+    if "raw" in inputs:
+        raw = {name: scan_parquet(inputs.path("raw") / f"{name}.parquet") for name in inputs.settings.tables}
+    jobs = inputs.scan_as_recorded("jobs")
+    sized_jobs = inputs.scan("jobs")
     return {
-        "percentiles": workload.percentiles(sized),
+        "percentiles": workload.percentiles(sized_jobs),
         "gpu_requests": workload.gpu_requests(jobs),
         "request_use": workload.request_against_use(jobs),
         "recurrence": workload.recurrence(jobs),
-        "submissions": submissions(jobs, given.settings.zone),
+        "submissions": submissions(jobs, inputs.settings.zone),
         "roles": population.roles(jobs),
-        "activity": population.activity(sized),
+        "activity": population.activity(sized_jobs),
         "gangs": population.gangs(jobs),
         "request_percentiles": population.request_percentiles(jobs),
         "wait_share": workload.wait_share(jobs),
-        "machines": population.machines(given.read("nodes")),
+        "machines": population.machines(inputs.read("nodes")),
         "job_status": population.job_status(raw.get("job")),
         "machine_load": machine_load(raw),
     }

@@ -1,4 +1,4 @@
-"""The numbers of run times and delays by kind of job, of requests and use, of submissions, users and machines."""
+"""Numbers for the page: run times and delays by kind of job, requests and use, submissions, users and machines."""
 
 import polars as pl
 

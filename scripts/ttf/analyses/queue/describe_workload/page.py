@@ -1,4 +1,4 @@
-"""Waits and GPUs in use, in the report: the finding of the section, and the table of waits and run times."""
+"""Report section on waits and GPUs in use: its finding, and the table of waits and run times."""
 
 import polars as pl
 
@@ -12,30 +12,30 @@ from ttf.engine import words
 from ttf.records.jobs import gpus_of
 
 SHOWN = ("p25_s", "p50_s", "p75_s", "p90_s", "p95_s")
-# More GPU time than this above what servers hold: placements and machines are not of the same cluster.
+# If more of the GPU time exceeds the capacity of the machines, placements and machines are of different clusters.
 MOST_ABOVE = 0.05
 _USE, _WAIT = "occupancy.all.gpus_in_use_share", "workload.queue.all"
 
 
 @with_numbers
 def head(trace: Trace, m: Numbers) -> Head | None:
-    """GPUs in use and how long jobs waited; None where neither is known."""
+    """Return GPUs in use and waits of jobs; None if neither is known."""
     unit, has_use, has_wait = trace.about["unit"], m.size.is_gpu and m.has(_USE), m.has(f"{_WAIT}.median_s")
     if not has_use and not has_wait:
         return None
     keys = []
     if has_use:
-        over = "mean over [occupancy.all.time_s]"
+        period = "mean over [occupancy.all.time_s]"
         peak = "; peak [occupancy.peak_share]" if m.has("occupancy.peak_share") else ""
-        keys.append(Key("GPUs in use", f"[{_USE}]", over + peak))
+        keys.append(Key("GPUs in use", f"[{_USE}]", period + peak))
     if has_wait:
         n = words.plural(m.n(f"{_WAIT}.median_s"), unit)
-        keys.append(_waited("Median wait", m, f"{_WAIT}.median_s", f"{_WAIT}.p90_s", n))
+        keys.append(_wait_key("Median wait", m, f"{_WAIT}.median_s", f"{_WAIT}.p90_s", n))
     largest = "workload.queue.largest"
     if has_wait and m.has(f"{largest}.median_s"):
         n = words.plural(m.n(f"{largest}.median_s"), unit)
         gpus = gpus_of(m[f"{largest}.gpus"])
-        keys.append(_waited(f"Median wait, {gpus}", m, f"{largest}.median_s", f"{largest}.p90_s", n))
+        keys.append(_wait_key(f"Median wait, {gpus}", m, f"{largest}.median_s", f"{largest}.p90_s", n))
     if m.size.is_gpu and m.has("use.gpu.all.mean_share"):
         keys.append(Key("GPU activity", "[use.gpu.all.mean_share]", "mean while held"))
     charts = ("gpus_in_use", "queue_by_gpus")[not m.size.is_gpu :]
@@ -43,7 +43,7 @@ def head(trace: Trace, m: Numbers) -> Head | None:
         _claim(m, unit, has_use, has_wait),
         charts=drawn_charts(trace, *charts)[:1],
         keys=tuple(keys[:4]),
-        text=_why(m, unit) if m.size.is_gpu else (),
+        text=_explain_waits(m, unit) if m.size.is_gpu else (),
         callout=_callout(m) if m.size.is_gpu else None,
         details="waits, retries, requests",
     )
@@ -51,51 +51,52 @@ def head(trace: Trace, m: Numbers) -> Head | None:
 
 @with_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
-    """What the trace does not tell of queue and utilisation."""
+    """List what the trace does not record about queue and utilisation."""
     no_wait = m.value("queue.reason", "no submission with a later start is recorded")
-    absent = {"Waits in the queue": None if m.has(f"{_WAIT}.median_s") else no_wait}
-    # GPUs in use are told of nothing else.
+    reason_by_item = {"Waits in the queue": None if m.has(f"{_WAIT}.median_s") else no_wait}
+    # Utilisation is reported in GPUs only.
     if m.size.is_gpu:
-        no_use, known = m.value("occupancy.reason", "no placements on nodes are recorded"), "use.gpu.all.mean_share"
-        absent |= {
+        has_activity = m.has("use.gpu.all.mean_share") or m.has("workload.machines.gpu.mean")
+        no_use = m.value("occupancy.reason", "no placements on nodes are recorded")
+        reason_by_item |= {
             "GPUs in use": None if m.has(_USE) else no_use,
             "Reasons for waiting": m.value("occupancy.causes.reason", None),
-            "GPU activity": None if m.has(known) or m.has("workload.machines.gpu.mean") else "no readings of it",
+            "GPU activity": None if has_activity else "this data has no GPU-activity readings",
         }
-    return [Line(what, f"{words.capital(why)}.", checked=False) for what, why in absent.items() if why]
+    return [Line(item, f"{words.capital(reason)}.", checked=False) for item, reason in reason_by_item.items() if reason]
 
 
 def _claim(m: Numbers, unit: str, has_use: bool, has_wait: bool) -> str:
-    used = f"[{_USE}] of GPUs were in use" if has_use else ""
+    use_text = f"[{_USE}] of GPUs were in use" if has_use else ""
     if not has_wait:
-        return f"{used} on average"
+        return f"{use_text} on average"
     if m[f"{_WAIT}.p90_s"] == 0:
-        waited = f"nine in ten {unit}s started at once"
+        wait_text = f"nine in ten {unit}s started at once"
     elif m[f"{_WAIT}.median_s"] == 0:
-        waited = f"half of {unit}s started at once, nine in ten within [{_WAIT}.p90_s]"
+        wait_text = f"half of {unit}s started at once, nine in ten within [{_WAIT}.p90_s]"
     else:
-        waited = f"the median {unit} waited [{_WAIT}.median_s]"
-        waited += "" if has_use else f", one in ten longer than [{_WAIT}.p90_s]"
-    return f"{used}; {waited}" if has_use else words.capital(waited)
+        wait_text = f"the median {unit} waited [{_WAIT}.median_s]"
+        wait_text += "" if has_use else f", one in ten longer than [{_WAIT}.p90_s]"
+    return f"{use_text}; {wait_text}" if has_use else words.capital(wait_text)
 
 
-def _waited(label: str, m: Numbers, median: str, ninth: str, n: str) -> Key:
-    return Key(label, f"[{median}]", f"90th percentile [{ninth}]; n = {n}")
+def _wait_key(label: str, m: Numbers, median: str, p90: str, n: str) -> Key:
+    return Key(label, f"[{median}]", f"90th percentile [{p90}]; n = {n}")
 
 
-def _why(m: Numbers, unit: str) -> tuple[str, ...]:
-    """Whether capacity was what was waited for, as far as it can be inferred."""
-    free, full = "occupancy.causes.unrecognised.jobs_share", "occupancy.causes.full.jobs_share"
-    if not m.has(free):
+def _explain_waits(m: Numbers, unit: str) -> tuple[str, ...]:
+    """Say whether jobs waited for capacity, as far as it can be inferred."""
+    free_key, full_key = "occupancy.causes.unrecognised.jobs_share", "occupancy.causes.full.jobs_share"
+    if not m.has(free_key):
         return ()
-    if m[free] > 0.5:
-        said = (
-            f"Of {words.plural(m.n(free), unit)} that waited over a minute, [{free}] found enough GPUs "
-            "free (inferred): priorities or limits are likelier reasons than capacity."
+    if m[free_key] > 0.5:
+        sentence = (
+            f"Of {words.plural(m.n(free_key), unit)} that waited over a minute, [{free_key}] had enough "
+            "free GPUs (inferred). Priorities or limits are likelier reasons than capacity."
         )
     else:
-        said = f"For [{full}] of waits over a minute, too few GPUs were free (inferred)."
-    return (said,)
+        sentence = f"For [{full_key}] of waits over a minute, too few GPUs were free (inferred)."
+    return (sentence,)
 
 
 def _callout(m: Numbers) -> Callout | None:
@@ -103,7 +104,7 @@ def _callout(m: Numbers) -> Callout | None:
         return Callout(
             "care",
             "Placements exceed the machines.",
-            "[occupancy.above_capacity_share] of GPU time lies above capacity: left out.",
+            "[occupancy.above_capacity_share] of GPU time exceeds capacity and is excluded.",
         )
     return None
 

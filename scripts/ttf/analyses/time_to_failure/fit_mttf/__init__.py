@@ -1,113 +1,117 @@
-"""How long do lives last, and what is the mean time to failure?"""
+"""How long until a failure, and what is the mean time to failure?"""
 
 from ttf.analyses.declaration import Analysis, block_days_of_units
 from ttf.engine import columns
 from ttf.engine.columns import COUNTED, STRATUM
 from ttf.engine.contract import REASON, count, number, parquet, seconds, share, table, truth, whole_seconds, words
 
-# A step of the survival curve of which more of the failures are time limits is one of a limit; so many are told.
+# A step of the survival curve is a time limit if more than this share of its failures are; so many are reported.
 MOSTLY, MOST_LIMITS = 0.5, 3
-# A fall of the survival curve by more at one second is a step of its own.
+# A drop of the survival curve by more than this at one second is a step.
 STEP = 0.05
-# The ages (s) at which charts and sentences give the share without failure, and their words, by their part of a key.
+# Part of a metric key -> age (s) at which charts and sentences give the share without failure, and its words.
 AGES = {"1min": (60, "1 min"), "1h": (3_600, "1 h"), "1d": (86_400, "1 day"), "1y": (31_536_000, "1 year")}
 _NO_TIMES, _NO_REPAIRS = "the trace gives no times", "no time to repair is written"
-_LOWEST = "the row is of the lowest rate"
+_LOWEST_ROW = "the row is of the lowest rate"
 _NO_PARAMETER = "the model has no such parameter, or could not be fitted"
 
-SURVIVAL = table("survival", "A step of a survival curve; of long curves some steps.", **columns.CURVES)
-SURVIVAL_CURVES = parquet("survival_curves", "A step of a curve, of all.", "tables/survival.parquet", **columns.CURVES)
+SURVIVAL = table("survival", "A step of a survival curve; long curves are thinned.", **columns.CURVES)
+SURVIVAL_CURVES = parquet("survival_curves", "A step, not thinned.", "tables/survival.parquet", **columns.CURVES)
 SURVIVAL_AT = table(
     "survival_at",
-    "An age, and the share of all without failure at that age: of the whole curve, which survival.csv may cut short.",
+    "The share of all units without failure at an age, from the curve before thinning.",
     "lives",
-    time_s=whole_seconds("Age", "A minute, an hour, a day, a year, as far as the curve goes."),
+    time_s=whole_seconds("Age", "A minute, an hour, a day, a year, up to the end of the curve."),
     n=count("n", "Units at risk.", unit="lives"),
     **{name: columns.CURVES[name] for name in ("survival", "ci_low", "ci_high")},
     **columns.CLUSTERED,
 )
-SURVIVAL_SUMMARY = table("survival_summary", "A stratum, and how long its units at risk last.", **columns.SUMMARY)
+SURVIVAL_SUMMARY = table("survival_summary", "Survival summary of a stratum.", **columns.SUMMARY)
 SURVIVAL_STEPS = table(
     "survival_steps",
-    "A second at which the survival curve of all falls by more than 5 points; the largest step, even if smaller.",
+    "A second at which the survival curve of all units drops by more than 5 points, or its largest step.",
     "lives",
     time_s=whole_seconds("Time", "Age at the step."),
-    failures=count("Failures", "At that second.", unit="lives"),
+    failures=count("Failures", "Failures at that second.", unit="lives"),
     time_limits=count("of them time limits", "Failures whose status names a time limit.", unit="lives"),
-    timeout_share=share("Time limits", "Of the failures.", n="failures"),
-    drop=share("Step", "By which the curve falls.", n="failures"),
-    survival=share("Without failure", "After the step."),
+    timeout_share=share("Time limits", "Share of these failures that are time limits.", n="failures"),
+    drop=share("Step", "Drop of the curve.", n="failures"),
+    survival=share("Without failure", "Survival after the step."),
 )
 LIVES_SUMMARY = table(
     "lives_summary",
-    "All that was at risk, of a trace of components, with their times to repair where these are written.",
+    "All units at risk of a component trace, with times to repair if recorded.",
     units=count("Units", "Units that were at risk.", unit="units", n="lives"),
     lives=count("At risk", "Periods at risk.", unit="lives"),
-    failures=count("Failures", "Those of them that ended in failure.", unit="failures", n="lives"),
-    exposure_s=whole_seconds("Time at risk", "Sum of their durations.", n="lives"),
+    failures=count("Failures", "Periods that ended in failure.", unit="failures", n="lives"),
+    exposure_s=whole_seconds("Time at risk", "Sum of the periods.", n="lives"),
     from_s=whole_seconds("From", "First moment, on the clock of the trace.", _NO_TIMES),
     to_s=whole_seconds("To", "Last moment.", _NO_TIMES),
     days=count("Days", "From the first moment to the last, rounded up.", _NO_TIMES, "days"),
-    repairs=count("Repairs", "Of known length.", unit="repairs"),
-    repair_mean_s=seconds("Mean repair", "Of these.", _NO_REPAIRS, n="repairs"),
-    repair_median_s=seconds("Median repair", "Of these.", _NO_REPAIRS, n="repairs"),
-    repair_p90_s=seconds("90th percentile", "Of these, linear between ranks.", _NO_REPAIRS, n="repairs"),
+    repairs=count("Repairs", "Repairs of known duration.", unit="repairs"),
+    repair_mean_s=seconds("Mean repair", "Mean of these.", _NO_REPAIRS, n="repairs"),
+    repair_median_s=seconds("Median repair", "Median of these.", _NO_REPAIRS, n="repairs"),
+    repair_p90_s=seconds("90th percentile", "Percentile of these, linear between ranks.", _NO_REPAIRS, n="repairs"),
 )
 FAR_GROUPS = table(
     "far_groups",
-    "Groups of components with the highest and the lowest failure rate, where the two are far apart.",
+    "Groups of components with the highest and the lowest failure rate, if these differ fivefold or more.",
     end=words("End", "highest or lowest."),
     stratum_by=STRATUM["stratum_by"],
     stratum=STRATUM["stratum"],
     **COUNTED,
-    years=count("Years", "Last whole year at which a tenth was still at risk.", _LOWEST, "years"),
-    failed_share=share("Failed", "By the end of that year (Kaplan-Meier).", _LOWEST),
+    years=count("Years", "Last whole year at which a tenth was still at risk.", _LOWEST_ROW, "years"),
+    failed_share=share("Failed", "By the end of that year (Kaplan-Meier).", _LOWEST_ROW),
 )
-MTTF = table("mttf", "A stratum and a confidence: its mean time to failure with censoring.", **columns.MTTF)
+MTTF = table(
+    "mttf",
+    "Mean time to failure of a stratum with censoring, with an interval of one confidence level.",
+    **columns.MTTF,
+)
 FAILURES_WITHOUT_END = table(
     "failures_without_end",
-    "A stratum, and what the failures whose end was not written could do to its mean time to failure.",
+    "Range of a stratum's mean time to failure that failures without a recorded end allow.",
     stratum_by=STRATUM["stratum_by"],
     stratum=STRATUM["stratum"],
     failures=count("Failures", "Units at risk that ended in failure.", unit="lives"),
-    without_end=count("without end", "Those of them of unknown duration.", unit="lives"),
-    share_without_end=share("Share without end", "Of the failures.", REASON),
-    mttf_s=seconds("Mean time to failure", "Time at risk over the failures with an end.", REASON),
-    mttf_low_s=seconds("At least", "If those without an end had failed at once.", REASON),
-    mttf_high_s=seconds("at most", "If they had lasted to the trace's end.", REASON),
+    without_end=count("without end", "Failures of unknown duration.", unit="lives"),
+    share_without_end=share("Share without end", "Failures without a recorded end over failures.", REASON),
+    mttf_s=seconds("Mean time to failure", "Time at risk over failures with an end.", REASON),
+    mttf_low_s=seconds("At least", "If failures without an end had occurred at once.", REASON),
+    mttf_high_s=seconds("at most", "If these had occurred at the trace's end.", REASON),
 )
 LIFETIME_MODELS = table(
     "lifetime_models",
-    "A stratum and a model of its lifetimes, fitted by maximum likelihood with censoring.",
+    "A lifetime model of a stratum, fitted by maximum likelihood with censoring.",
     **STRATUM,
     model=words("Model", "exponential, weibull, lognormal or gamma."),
     **COUNTED,
     exposure_s=columns.MTTF["exposure_s"],
-    shape=number("Shape", "Of the Weibull or the gamma.", _NO_PARAMETER),
-    shape_se=number("Standard error", "Of the shape.", _NO_PARAMETER),
-    scale_s=seconds("Scale", "Of the exponential, the Weibull or the gamma.", _NO_PARAMETER),
-    scale_se_s=seconds("Standard error", "Of the scale.", _NO_PARAMETER),
+    shape=number("Shape", "Shape of the Weibull or the gamma.", _NO_PARAMETER),
+    shape_se=number("Standard error", "Standard error of the shape.", _NO_PARAMETER),
+    scale_s=seconds("Scale", "Scale of the exponential, the Weibull or the gamma.", _NO_PARAMETER),
+    scale_se_s=seconds("Standard error", "Standard error of the scale.", _NO_PARAMETER),
     mu_log_s=number("μ", "Mean of the log of the lognormal's seconds.", _NO_PARAMETER),
-    mu_log_se=number("Standard error", "Of μ.", _NO_PARAMETER),
+    mu_log_se=number("Standard error", "Standard error of μ.", _NO_PARAMETER),
     sigma=number("σ", "Standard deviation of the log of the lognormal's seconds.", _NO_PARAMETER),
-    sigma_se=number("Standard error", "Of σ.", _NO_PARAMETER),
-    mean_s=seconds("Mean", "Of the fitted model.", REASON),
-    median_s=seconds("Median", "Of the fitted model.", REASON),
-    loglik=number("Log-likelihood", "Of the density in seconds, at its maximum.", REASON),
-    aic=number("AIC", "Akaike's criterion: twice the parameters less twice the log-likelihood.", REASON),
-    bic=number("BIC", "Bayesian criterion: with ln(n) a parameter in place of 2.", REASON),
+    sigma_se=number("Standard error", "Standard error of σ.", _NO_PARAMETER),
+    mean_s=seconds("Mean", "Mean of the fitted model.", REASON),
+    median_s=seconds("Median", "Median of the fitted model.", REASON),
+    loglik=number("Log-likelihood", "Maximum of the log-likelihood of the density in seconds.", REASON),
+    aic=number("AIC", "Akaike's criterion: twice the number of parameters less twice the log-likelihood.", REASON),
+    bic=number("BIC", "Bayesian criterion: ln(n) per parameter in place of 2.", REASON),
     converged=truth("Converged", "Whether the search found a maximum."),
     best=truth("Best", "Whether its AIC is the lowest of the stratum."),
 )
 
 
 def charts(trace) -> dict:
-    """The curve of all; of jobs those by GPU type and number of GPUs, of components the mean by each stratum."""
+    """Charts of a trace: the curve over all units, and curves by stratum for jobs or means for components."""
     strata = ["gpu_type", "gpu_count"] if trace.has_jobs else trace.strata
-    drawn = {"still_running": ["survival", "survival_at", "survival_steps", "mttf"]}
+    tables_by_chart = {"still_running": ["survival", "survival_at", "survival_steps", "mttf"]}
     if trace.has_jobs:
-        return drawn | {f"survival_by_{name}": ["survival", "survival_summary"] for name in strata}
-    return drawn | {f"mttf_by_{name}": "mttf" for name in strata}
+        return tables_by_chart | {f"survival_by_{name}": ["survival", "survival_summary"] for name in strata}
+    return tables_by_chart | {f"mttf_by_{name}": "mttf" for name in strata}
 
 
 ANALYSIS = Analysis(

@@ -1,4 +1,4 @@
-"""How long lives go on without failure: Kaplan-Meier curves; and the mean time to failure with its exact intervals."""
+"""Kaplan-Meier curves of the time without failure, and mean times to failure with exact intervals."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -31,100 +31,99 @@ from ttf.stats.durations.survival import thin
 MOST_STRATA = 6
 MOST_STEPS = 160  # of one curve: a step every four pixels
 MOST_ROWS = 600  # of all curves together
-# Steps of time limits that are named, the largest.
+# Number of steps at time limits that are labelled, the largest.
 MOST_LIMITS = 3
-# The axis of time begins where so many have failed.
-TO_BE_SEEN = 0.01
-# What is in service, not running.
+# The time axis begins where this share has failed.
+VISIBLE_SHARE = 0.01
+# Units that are in service rather than running.
 COMPONENTS = ("node", "GPU", "drive")
 AFTER_REPAIR = "Without failure since a repair"
 TOOLTIPS = 50  # of one curve
-# Of more than these each takes less room.
+# With more rows than this the rows are narrower.
 MOST_WIDE = 10
 MOST_ROWS_OF_MTTF = 20
 
 
-def still_running(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
-    """The share of all lives without failure by age, beside what a constant rate would leave; steps and times named."""
-    of_all = {"event": "failure", "stratum_by": "all"}
-    curve = given["survival"].filter(pl.col("survival").is_not_null(), **of_all)
-    at_work = "in service" if study.unit in COMPONENTS else "still running"
-    what = AFTER_REPAIR if study.life == GAP else f"{capital(study.units)} {at_work} without failure"
-    mttf = given["mttf"].filter(confidence=0.95, **of_all)
+def still_running(inputs: Mapping[str, pl.DataFrame], study: Study) -> Figure:
+    """Draw survival over all units by age, with the curve of a constant rate, labelled steps and ages."""
+    all_units = {"event": "failure", "stratum_by": "all"}
+    curve = inputs["survival"].filter(pl.col("survival").is_not_null(), **all_units)
+    status = "in service" if study.unit in COMPONENTS else "still running"
+    title = AFTER_REPAIR if study.life == GAP else f"{capital(study.units)} {status} without failure"
+    mttf = inputs["mttf"].filter(confidence=0.95, **all_units)
     if not curve.height or not mttf["events"].sum():
-        return nothing_to_draw(what, f"no {study.unit} failed at a known time")
+        return nothing_to_draw(title, f"no {study.unit} failed at a known time")
     n, events, mean = mttf.select("n", "events", "mttf_s").row(0)
     if mean is None:
-        return nothing_to_draw(what, f"every {study.unit} ended as it began")
+        return nothing_to_draw(title, f"every {study.unit} ended as it began")
     limits, _ = bands(curve, study.lives)
-    # A large step begins and ends where it does.
-    at_step = pl.col("time_s").is_in(given["survival_steps"]["time_s"].implode())
+    # Keep both ends of large steps exact.
+    is_step = pl.col("time_s").is_in(inputs["survival_steps"]["time_s"].implode())
     thinned = thin(curve, MOST_STEPS // 2 if study.narrow else MOST_STEPS)
-    drawn = pl.concat([thinned, curve.filter(at_step | at_step.shift(-1))]).unique("time_s").sort("time_s")
-    rows = _rows(drawn, {"all": "all"}, limits)
-    fallen = curve.filter(pl.col("survival") < 1 - TO_BE_SEEN)["time_s"].min()
-    domain = time_domain([on_log_time(fallen or 0), max(row["x"] for row in rows)])
-    spots = _spots(given["survival_at"], mean, domain[0])
-    name = _name(mean, domain[1], rows[-1]["v"])
-    # So much further that the labels to the right of their points have room.
-    domain[1] = max([domain[1], *(_room(spot, domain[0], study) for spot in spots if spot["above"])])
-    low, high = (math.log(end) for end in domain)
-    ages = (math.exp(low + (high - low) * place / 80) for place in range(81))
+    shown_curve = pl.concat([thinned, curve.filter(is_step | is_step.shift(-1))]).unique("time_s").sort("time_s")
+    rows = _rows(shown_curve, {"all": "all"}, limits)
+    first_visible = curve.filter(pl.col("survival") < 1 - VISIBLE_SHARE)["time_s"].min()
+    domain = time_domain([on_log_time(first_visible or 0), max(row["x"] for row in rows)])
+    age_points = _age_points(inputs["survival_at"], mean, domain[0])
+    line_label = _line_label(mean, domain[1], rows[-1]["v"])
+    # Extend the axis so that labels to the right of their points fit.
+    domain[1] = max([domain[1], *(_axis_end(point, domain[0], study) for point in age_points if point["above"])])
+    low, high = (math.log(bound) for bound in domain)
+    ages = (math.exp(low + (high - low) * step_index / 80) for step_index in range(81))
     constant = [{"x": x, "v": math.exp(-x / mean)} for x in ages]
-    steps = given["survival_steps"].filter((pl.col("drop") > STEP) & (2 * pl.col("time_limits") > pl.col("failures")))
+    steps = inputs["survival_steps"].filter((pl.col("drop") > STEP) & (2 * pl.col("time_limits") > pl.col("failures")))
     steps = steps.sort("drop", descending=True).head(MOST_LIMITS).sort("time_s")
-    marked = [
+    limit_points = [
         {"x": row["time_s"], "v": row["survival"] + row["drop"] / 2}
-        | {"label": f"{duration(row['time_s'])} limit", "key": f"survival.limits.{number}.time_s"}
-        for number, row in enumerate(steps.iter_rows(named=True), start=1)
+        | {"label": f"{duration(row['time_s'])} limit", "key": f"survival.limits.{rank}.time_s"}
+        for rank, row in enumerate(steps.iter_rows(named=True), start=1)
     ]
-    by = drawn["cluster_by"].drop_nulls().unique().sort().to_list() if limits is CLUSTERED else []
-    band = f"95% CI clustered by {' or '.join(by)}" if by else "95% CI if independent"
-    told = ", ".join(spot["label"] for spot in spots)
-    alt_text = f"{what}: a falling step curve on a logarithmic time axis, {told}; dashed, a constant rate with a mean "
+    cluster_names = shown_curve["cluster_by"].drop_nulls().unique().sort().to_list() if limits is CLUSTERED else []
+    band = f"95% CI clustered by {' or '.join(cluster_names)}" if cluster_names else "95% CI if independent"
+    point_words = ", ".join(point["label"] for point in age_points)
+    alt_text = f"{title}: a falling step curve on a logarithmic time axis, {point_words}; dashed, a constant rate with "
     return figure(
-        fitted(_running(domain, study), study, 270),
-        {"steps": rows, "constant": constant, "spots": spots, "limits": marked, "name": [name]},
+        fitted(_running_layers(domain, study), study, 270),
+        {"steps": rows, "constant": constant, "spots": age_points, "limits": limit_points, "name": [line_label]},
         study,
-        title=what,
+        title=title,
         subtitle=f"Kaplan–Meier estimate, {band}; {study.lives} that ended otherwise are censored",
         caption=f"n = {plural(n, study.life)}, {plural(events, 'failure')}",
-        alt_text=f"{alt_text}time to failure of {duration(mean)}.",
+        alt_text=f"{alt_text}a mean time to failure of {duration(mean)}.",
     )
 
 
-def _spots(at_ages: pl.DataFrame, mean: float, low: float) -> list[dict]:
-    """The estimate at the last two ages that the curve reaches; `above`: where its label has room."""
-    left = dict(at_ages.filter(pl.col("time_s") > low).select("time_s", "survival").iter_rows())
-    reached = [(name, age_s, age) for name, (age_s, age) in AGES.items() if age_s in left]
+def _age_points(age_rows: pl.DataFrame, mean: float, low: float) -> list[dict]:
+    """Return the estimate at the last two ages of the curve; `above`: the label goes above the point."""
+    survival = dict(age_rows.filter(pl.col("time_s") > low).select("time_s", "survival").iter_rows())
+    shown_ages = [(name, age_s, age) for name, (age_s, age) in AGES.items() if age_s in survival]
     return [
-        {"x": age_s, "v": left[age_s], "label": f"{share(left[age_s])} at {age}"}
-        | {"above": left[age_s] > math.exp(-age_s / mean), "key": f"survival.{name}.survival"}
-        for name, age_s, age in reached[-2:]
-        if left[age_s] < 1 - TO_BE_SEEN / 20
+        {"x": age_s, "v": survival[age_s], "label": f"{share(survival[age_s])} at {age}"}
+        | {"above": survival[age_s] > math.exp(-age_s / mean), "key": f"survival.{name}.survival"}
+        for name, age_s, age in shown_ages[-2:]
+        if survival[age_s] < 1 - VISIBLE_SHARE / 20
     ]
 
 
-def _room(spot: dict, low: float, study: Study) -> float:
-    """Where the axis has to end for the label to the right of its point."""
-    share = (7 * len(spot["label"]) + 10) / (study.width - 50)
-    return low * (spot["x"] / low) ** (1 / (1 - share))
+def _axis_end(point: dict, low: float, study: Study) -> float:
+    share = (7 * len(point["label"]) + 10) / (study.width - 50)
+    return low * (point["x"] / low) ** (1 / (1 - share))
 
 
-def _name(mean: float, end: float, last: float) -> dict:
-    """Where the dashed line is named: left of the end of its fall, below the curve; below both that end before."""
-    x = min(2 * mean, end)
+def _line_label(mean: float, axis_end: float, last_survival: float) -> dict:
+    """Place the label of the dashed line: left of the end of its decline and below both curves."""
+    x = min(2 * mean, axis_end)
     v = math.exp(-x / mean)
-    below = v if v < 0.2 else max(min(v, last) - 0.1, 0)
-    return {"x": x, "v": below, "label": f"constant rate, MTTF {duration(mean)}", "key": "mttf.mttf_s"}
+    label_v = v if v < 0.2 else max(min(v, last_survival) - 0.1, 0)
+    return {"x": x, "v": label_v, "label": f"constant rate, MTTF {duration(mean)}", "key": "mttf.mttf_s"}
 
 
-def _running(domain: list[float], study: Study) -> alt.LayerChart:
+def _running_layers(domain: list[float], study: Study) -> alt.LayerChart:
     time = "Time in service" if study.unit in COMPONENTS else "Run time"
     time = "Time up" if study.life == GAP else time
     x = alt.X("x:Q", scale=log_scale(domain), axis=time_axis(f"{time} (logarithmic)", grid=False))
     y = alt.Y("v:Q", scale=alt.Scale(domain=[0, 1]), axis=percent_axis(values=[0, 0.25, 0.5, 0.75, 1]))
-    curve, constant, spots, limits, name = (
+    curve, constant, points, limits, line_label = (
         chart_of(data).encode(x=x, y=y) for data in ("steps", "constant", "spots", "limits", "name")
     )
     band = chart_of("steps").transform_filter("isValid(datum.l) && isValid(datum.h)")
@@ -132,83 +131,84 @@ def _running(domain: list[float], study: Study) -> alt.LayerChart:
     bold = {"fontSize": 12, "fontWeight": "bold", "color": INK}
     plain = {"fontSize": 12, "color": FAINT, "align": "right"}
     texts = [
-        spots.transform_filter("datum.above").mark_text(align="left", dx=7, dy=-12, **bold),
-        spots.transform_filter("!datum.above").mark_text(align="right", dx=-7, dy=12, **bold),
+        points.transform_filter("datum.above").mark_text(align="left", dx=7, dy=-12, **bold),
+        points.transform_filter("!datum.above").mark_text(align="right", dx=-7, dy=12, **bold),
         limits.mark_text(dx=-6, **plain),
-        name.mark_text(dx=-8, **plain),
+        line_label.mark_text(dx=-8, **plain),
     ]
     return alt.layer(
         band.encode(x=x, y=alt.Y("l:Q"), y2="h:Q"),
         constant.mark_line(strokeDash=[5, 4], strokeWidth=1.5, color=INK),
         curve.mark_line(interpolate="step-after", strokeWidth=2, color=FAILURE, clip=True),
-        spots.mark_point(filled=True, size=70, opacity=1, color=FAILURE),
+        points.mark_point(filled=True, size=70, opacity=1, color=FAILURE),
         *(text.encode(text="label:N") for text in texts),
     )
 
 
-def survival_by(given: Mapping[str, pl.DataFrame], study: Study, stratum_by: str) -> Figure:
-    """The share of lives without failure by age, of the strata with the most lives."""
-    curves, summary = given["survival"], given["survival_summary"].filter(event="failure")
-    by = in_words(stratum_by)
-    what = f"{capital(study.units)} without failure by {by}"
-    mine = summary.filter(pl.col("n") > 0, stratum_by=stratum_by)
-    if not mine.height:
-        return nothing_to_draw(what, f"no {study.unit} has a known {by} and duration")
+def survival_by_stratum(inputs: Mapping[str, pl.DataFrame], study: Study, stratum_by: str) -> Figure:
+    """Draw survival by age for the strata with the most units."""
+    curves, summary = inputs["survival"], inputs["survival_summary"].filter(event="failure")
+    stratum_words = in_words(stratum_by)
+    title = f"{capital(study.units)} without failure by {stratum_words}"
+    strata = summary.filter(pl.col("n") > 0, stratum_by=stratum_by)
+    if not strata.height:
+        return nothing_to_draw(title, f"no {study.unit} has a known {stratum_words} and duration")
     if one_for_all(summary, stratum_by):
-        return nothing_to_draw(what, f"all {study.units} have one {by}")
-    if not mine["events"].sum():
-        return nothing_to_draw(what, f"no {study.unit} failed at a known time")
-    kept = mine.sort("n", descending=True, maintain_order=True).head(MOST_STRATA)["stratum"]
-    is_drawn = pl.col("stratum").is_in(kept.implode())
-    drawn = mine.filter(is_drawn)
-    names = labels(drawn["stratum"].to_list())
+        return nothing_to_draw(title, f"all {study.units} have one {stratum_words}")
+    if not strata["events"].sum():
+        return nothing_to_draw(title, f"no {study.unit} failed at a known time")
+    shown_strata = strata.sort("n", descending=True, maintain_order=True).head(MOST_STRATA)["stratum"]
+    is_shown = pl.col("stratum").is_in(shown_strata.implode())
+    shown_summary = strata.filter(is_shown)
+    names = labels(shown_summary["stratum"].to_list())
     if stratum_by == "gpu_count":
         names = {gpus: plural(int(gpus), study.size) for gpus in names}
-    chosen = curves.filter(is_drawn & pl.col("survival").is_not_null(), event="failure", stratum_by=stratum_by)
-    legend = {row["stratum"]: f"{names[row['stratum']]} (n = {row['n']:,})" for row in drawn.iter_rows(named=True)}
-    limits, about_bands = bands(chosen, study.units)
-    rows = _rows(thin(chosen, min(MOST_STEPS, MOST_ROWS // drawn.height)), legend, limits)
-    caption = f"n = {plural(drawn['n'].sum(), study.unit)}, {plural(drawn['events'].sum(), 'failure')}. {about_bands}"
-    if (left_out := mine.filter(~is_drawn)).height:
+    shown_curves = curves.filter(is_shown & pl.col("survival").is_not_null(), event="failure", stratum_by=stratum_by)
+    labelled_rows = shown_summary.iter_rows(named=True)
+    legend = {row["stratum"]: f"{names[row['stratum']]} (n = {row['n']:,})" for row in labelled_rows}
+    limits, bands_note = bands(shown_curves, study.units)
+    rows = _rows(thin(shown_curves, min(MOST_STEPS, MOST_ROWS // shown_summary.height)), legend, limits)
+    n, failures = shown_summary["n"].sum(), shown_summary["events"].sum()
+    caption = f"n = {plural(n, study.unit)}, {plural(failures, 'failure')}. {bands_note}"
+    if (excluded := strata.filter(~is_shown)).height:
         caption += (
-            f" The {MOST_STRATA} with the most {study.units}; {plural(left_out.height, 'stratum')} left out, with "
-            f"{left_out['n'].sum():,} ({_left_out(stratum_by, left_out['stratum'].to_list())})."
+            f" The {MOST_STRATA} with the most {study.units}; {plural(excluded.height, 'stratum')} left out, with "
+            f"{excluded['n'].sum():,} ({_excluded_words(stratum_by, excluded['stratum'].to_list())})."
         )
     return figure(
         _chart(rows, list(legend.values()), stratum_by, study),
         {"steps": rows},
         study,
-        title=what,
+        title=title,
         subtitle=f"Kaplan–Meier estimate with 95% CI; {study.units} that ended otherwise are censored",
         caption=caption,
-        alt_text=f"{what}: {plural(drawn.height, 'falling step curve')} on a logarithmic time axis.",
+        alt_text=f"{title}: {plural(shown_summary.height, 'falling step curve')} on a logarithmic time axis.",
     )
 
 
-def _left_out(stratum_by: str, strata: Sequence[str], most: int = 8) -> str:
-    """The strata left out by name, as many as can be read."""
-    shown = [f"{int(s):,}" for s in strata] if stratum_by == "gpu_count" else list(labels(strata).values())
+def _excluded_words(stratum_by: str, strata: Sequence[str], most: int = 8) -> str:
+    names = [f"{int(s):,}" for s in strata] if stratum_by == "gpu_count" else list(labels(strata).values())
     unit = " GPUs" if stratum_by == "gpu_count" else ""
-    if len(shown) <= most:
-        return listed(shown) + unit
-    return f"{', '.join(shown[:most])}{unit} and {len(shown) - most:,} more"
+    if len(names) <= most:
+        return listed(names) + unit
+    return f"{', '.join(names[:most])}{unit} and {len(names) - most:,} more"
 
 
 def _rows(curve: pl.DataFrame, legend: dict[str, str], limits: Mapping[str, str]) -> list[dict]:
     rows = []
-    for (stratum,), part in curve.group_by("stratum", maintain_order=True):
-        if part["survival"].first() < 1:
-            # Down from everybody at 0 s, so that failures at 0 s can be seen.
+    for (stratum,), stratum_curve in curve.group_by("stratum", maintain_order=True):
+        if stratum_curve["survival"].first() < 1:
+            # Start at 1 at 0 s, so that failures at 0 s are visible.
             rows.append({"s": legend[stratum], "x": on_log_time(0), "v": 1})
-        rows += step_rows(part, legend[stratum], "survival", 1, TOOLTIPS, limits)
+        rows += step_rows(stratum_curve, legend[stratum], "survival", 1, TOOLTIPS, limits)
     return rows
 
 
 def _chart(rows: list[dict], names: list[str], stratum_by: str, study: Study) -> alt.LayerChart:
     palette = ORDER_COLOURS if stratum_by == "gpu_count" else CATEGORY_COLOURS
-    # Few strata take colours from all of an ordered palette, so that neighbours stay apart.
+    # Spread few strata over the ordered palette, so that neighbours are distinguishable.
     step = (len(palette) - 1) / max(1, len(names) - 1) if stratum_by == "gpu_count" else 1
-    colours = [palette[round(number * step)] for number in range(len(names))]
+    colours = [palette[round(index * step)] for index in range(len(names))]
     legend = {"title": capital(in_words(stratum_by)), "orient": "bottom", "columns": 3}
     legend |= {"symbolType": "stroke", "symbolOpacity": 1}
     colour = coloured("s", dict(zip(names, colours, strict=True)), ordered=True, **legend)
@@ -219,64 +219,62 @@ def _chart(rows: list[dict], names: list[str], stratum_by: str, study: Study) ->
     return fitted(step_curves(base, share, axis, in_words(stratum_by), "without failure", study.units), study, 380)
 
 
-def mttf_by(given: Mapping[str, pl.DataFrame], study: Study, stratum_by: str) -> Figure:
-    what = f"Mean time to failure by {in_words(stratum_by)}"
-    mttf = given["mttf"].filter(event="failure")
-    mine = mttf.filter(pl.col("n") > 0, stratum_by=stratum_by)
-    strata = _by_stratum(mine.filter(pl.col("ci_low_s") > 0))
+def mttf_by_stratum(inputs: Mapping[str, pl.DataFrame], study: Study, stratum_by: str) -> Figure:
+    title = f"Mean time to failure by {in_words(stratum_by)}"
+    mttf = inputs["mttf"].filter(event="failure")
+    stratum_mttf = mttf.filter(pl.col("n") > 0, stratum_by=stratum_by)
+    strata = _strata_in_hours(stratum_mttf.filter(pl.col("ci_low_s") > 0))
     if not strata:
-        return nothing_to_draw(what, f"no {study.unit} with a known {in_words(stratum_by)} has run for a known time")
+        return nothing_to_draw(title, f"no {study.unit} with a known {in_words(stratum_by)} has run for a known time")
     if one_for_all(mttf, stratum_by):
-        return nothing_to_draw(what, f"all at risk have one {in_words(stratum_by)}")
-    kept = {row["stratum"] for row in sorted(strata, key=lambda row: -row["n"])[:MOST_ROWS_OF_MTTF]}
-    drawn = [row for row in strata if row["stratum"] in kept]
-    names = labels([row["stratum"] for row in drawn])
-    rows = [_row(row, names[row["stratum"]]) for row in drawn]
+        return nothing_to_draw(title, f"all at risk have one {in_words(stratum_by)}")
+    shown_strata = {row["stratum"] for row in sorted(strata, key=lambda row: -row["n"])[:MOST_ROWS_OF_MTTF]}
+    shown_rows = [row for row in strata if row["stratum"] in shown_strata]
+    names = labels([row["stratum"] for row in shown_rows])
+    rows = [_stratum_cells(row, names[row["stratum"]]) for row in shown_rows]
     overall = mttf.filter(pl.col("mttf_s").is_not_null(), stratum_by="all")["mttf_s"].head(1).to_list()
-    n, failures = sum(row["n"] for row in drawn), sum(row["events"] for row in drawn)
-    by = by_what(shown(mine.filter(pl.col("events") > 0), "_s"))
-    caption = f"n = {plural(n, study.life)}, {plural(failures, 'failure')}. {by}"
-    if any(row["events"] == 0 for row in drawn):
+    n, failures = sum(row["n"] for row in shown_rows), sum(row["events"] for row in shown_rows)
+    note = by_what(shown(stratum_mttf.filter(pl.col("events") > 0), "_s"))
+    caption = f"n = {plural(n, study.life)}, {plural(failures, 'failure')}. {note}"
+    if any(row["events"] == 0 for row in shown_rows):
         caption += " Triangle: no failure, so a 95% lower bound only."
-    if len(strata) > len(drawn):
-        caption += f" The {MOST_ROWS_OF_MTTF} strata with the most at risk; {len(strata) - len(drawn):,} left out."
-    if without := mine["stratum"].n_unique() - len(strata):
-        caption += f" {plural(without, 'stratum')} without exposure left out."
-    everything = mttf.filter(stratum_by="all")["n"].max() or 0
-    if overall and (unknown := everything - mine.filter(confidence=0.95)["n"].sum()):
+    if len(strata) > len(shown_rows):
+        caption += f" The {MOST_ROWS_OF_MTTF} strata with the most at risk; {len(strata) - len(shown_rows):,} left out."
+    if n_without := stratum_mttf["stratum"].n_unique() - len(strata):
+        caption += f" {plural(n_without, 'stratum')} without exposure left out."
+    n_all = mttf.filter(stratum_by="all")["n"].max() or 0
+    if overall and (unknown := n_all - stratum_mttf.filter(confidence=0.95)["n"].sum()):
         caption += f" The whole trace includes {plural(unknown, study.life)} without a known {in_words(stratum_by)}."
     return figure(
         _mttf_rows(rows, overall, stratum_by),
         {"strata": rows} | ({"whole": [{"mean": overall[0] / HOUR_S}]} if overall else {}),
         study,
-        title=what,
+        title=title,
         subtitle="Time at risk per failure; thick: 90%, thin: 95% CI" + ("; dashed: all" if overall else ""),
         caption=caption,
-        alt_text=f"{what}: points with intervals on a logarithmic axis in hours, {plural(len(drawn), 'stratum')}.",
+        alt_text=f"{title}: points with intervals on a logarithmic axis in hours, {plural(len(rows), 'stratum')}.",
     )
 
 
-def _by_stratum(mine: pl.DataFrame) -> list[dict]:
-    """One row a stratum with both intervals, in hours."""
+def _strata_in_hours(mttf: pl.DataFrame) -> list[dict]:
     in_hours = [pl.col("low", "high") / HOUR_S, (pl.col("mttf_s") / HOUR_S).alias("mttf")]
-    wide, narrow = (shown(mine.filter(confidence=of), "_s").with_columns(in_hours) for of in (0.95, 0.9))
+    wide, narrow = (shown(mttf.filter(confidence=level), "_s").with_columns(in_hours) for level in (0.95, 0.9))
     return wide.join(narrow, on="stratum", suffix="_90", maintain_order="left").to_dicts()
 
 
-def _row(row: dict, name: str) -> dict:
-    drawn = {"stratum": name, "note": plural(row["events"], "failure")}
-    drawn |= picked(row, "n", failures="events", low95="low")
+def _stratum_cells(row: dict, name: str) -> dict:
+    cells = {"stratum": name, "note": plural(row["events"], "failure")}
+    cells |= picked(row, "n", failures="events", low95="low")
     if row["events"] == 0:
-        return drawn
-    return drawn | picked(row, "mttf", "independent", high95="high", low90="low_90", high90="high_90")
+        return cells
+    return cells | picked(row, "mttf", "independent", high95="high", low90="low_90", high90="high_90")
 
 
 def _mttf_rows(rows: list[dict], overall: list[float], stratum_by: str) -> alt.LayerChart:
-    """One row below the other, so that long names can be read."""
-    ends = [row[name] for row in rows for name in ("low95", "high95") if name in row]
-    domain = log_domain([*ends, *(mean / HOUR_S for mean in overall)], 1.5, 1.5)
+    limits = [row[name] for row in rows for name in ("low95", "high95") if name in row]
+    domain = log_domain([*limits, *(mean / HOUR_S for mean in overall)], 1.5, 1.5)
     axis = log_axis(domain, "Mean time to failure (hours, logarithmic)")
-    at = partial(alt.X, scale=log_scale(domain), axis=axis)
+    x_axis = partial(alt.X, scale=log_scale(domain), axis=axis)
     stratum = alt.Y("stratum:N", sort=[row["stratum"] for row in rows], title=capital(in_words(stratum_by)))
     tooltip = [
         *tips("stratum"),
@@ -286,22 +284,22 @@ def _mttf_rows(rows: list[dict], overall: list[float], stratum_by: str) -> alt.L
         *tips(form=",.1f", low95="95% from (h)", high95="95% to (h)"),
     ]
     base = chart_of("strata").encode(tooltip=tooltip, y=stratum)
-    layers = draw_estimates(base.transform_filter("isValid(datum.mttf)"), at, size=60, color=ACCENT)
+    layers = draw_estimates(base.transform_filter("isValid(datum.mttf)"), x_axis, size=60, color=ACCENT)
     if any("mttf" not in row for row in rows):
-        layers += draw_lower_bounds(base.transform_filter("!isValid(datum.mttf)"), at("low95:Q"), size=80)
+        layers += draw_lower_bounds(base.transform_filter("!isValid(datum.mttf)"), x_axis("low95:Q"), size=80)
     if overall:
         line = chart_of("whole").mark_rule(strokeDash=[4, 3], color=FAINT)
-        layers.insert(0, line.encode(x=at("mean:Q"), tooltip=tips(form=",.1f", mean="whole trace (h)")))
+        layers.insert(0, line.encode(x=x_axis("mean:Q"), tooltip=tips(form=",.1f", mean="whole trace (h)")))
     layers.append(side_notes(base, 448, 10.5))
     return alt.layer(*layers).properties(width=440, height=alt.Step(30 if len(rows) <= MOST_WIDE else 20))
 
 
 class _Charts(dict):
-    """A component trace has strata of its own: mttf_by_*."""
+    """Chart functions by name; a component trace has its own strata: mttf_by_*."""
 
     def __missing__(self, name: str) -> Callable[[Mapping[str, pl.DataFrame], Study], Figure]:
         draw, _, stratum_by = name.partition("_by_")
-        return partial({"survival": survival_by, "mttf": mttf_by}[draw], stratum_by=stratum_by)
+        return partial({"survival": survival_by_stratum, "mttf": mttf_by_stratum}[draw], stratum_by=stratum_by)
 
 
 CHARTS = _Charts(still_running=still_running)

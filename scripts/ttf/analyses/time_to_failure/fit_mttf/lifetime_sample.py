@@ -1,4 +1,4 @@
-"""The lives of one stratum as the lifetime models read them, and fast sums over the censored ones."""
+"""Durations of one stratum as the lifetime models read them, and fast sums over the censored ones."""
 
 import math
 from dataclasses import dataclass
@@ -8,28 +8,28 @@ import numpy as np
 
 from ttf.stats.durations.strata import Times
 
-# A life of 0 whole seconds lasted some part of one; a density at exactly 0 s is 0 or infinite for every shape
-# but 1, so such lives stand at the middle of their second.
+# A duration of 0 whole seconds lasted a part of one. A density at exactly 0 s is 0 or infinite for every shape but 1,
+# so such durations stand at the middle of their second.
 ZERO_STANDS_FOR_S = 0.5
-# Below so many distinct times a sum is as cheap over the times themselves.
+# With fewer distinct times a sum over the times themselves is as cheap.
 FEW_TIMES = 2_000
 
 NODES = 16
 _ANGLES = np.pi * (np.arange(NODES) + 0.5) / NODES
-# Row j turns the values at the nodes of a panel into the coefficient of the Chebyshev polynomial T_j.
+# Row j maps the values at the nodes of a panel to the coefficient of the Chebyshev polynomial T_j.
 _COEFFICIENTS = np.cos(np.outer(np.arange(NODES), _ANGLES)) * np.where(np.arange(NODES) == 0, 1, 2)[:, None] / NODES
 
 
 class CannotFit(Exception):
-    """A model has no estimate on these lives; the message is the table's reason."""
+    """Raised if a model has no estimate on these durations; the message is the table's reason."""
 
 
 @dataclass(frozen=True)
 class Points:
-    """Log times and weights such that the sum of weights * f(log times) is that of f over some lives.
+    """Log times and weights such that the sum of weights * f(log times) is the sum of f over the durations.
 
-    panels: the lives in each panel of NODES points, where the points are nodes of an interpolation; None where they
-    are the lives' own times.
+    panels: number of durations in each panel of NODES points if the points are nodes of an interpolation; None if they
+    are the times themselves.
     """
 
     log_times: np.ndarray
@@ -37,51 +37,51 @@ class Points:
     panels: np.ndarray | None = None
 
     def error(self, values: np.ndarray) -> float:
-        """How far the sum of f may be off, given f at the points: the lives times f's last coefficients."""
+        """Bound the error of the sum of f, given f at the points: the durations times f's last coefficients."""
         if self.panels is None:
             return 0.0
         last = np.einsum("pk,jk->pj", values.reshape(-1, NODES), _COEFFICIENTS[-2:])
         return float((self.panels * np.abs(last).sum(axis=1)).sum())
 
 
-def condensed(log_times: np.ndarray, lives: np.ndarray, width: float) -> Points:
-    """The points for sums over lives: their own times, or where those are many the Chebyshev nodes of panels.
+def condense(log_times: np.ndarray, lives: np.ndarray, width: float) -> Points:
+    """Return the points for sums over durations: the times, or if these are many, the Chebyshev nodes of panels.
 
-    log_times: ascending; lives: how many at each; width: of a panel, on the log scale. A function of log time that is
-    smooth over a panel is there the sum of its first 16 Chebyshev polynomials to rounding (Trefethen 2013, chapter
-    8), so that its sum over a million times is a sum over a few hundred nodes.
+    log_times: float array (n,), ascending. lives: number of durations at each. width: of a panel, on the log scale.
+    A function of log time that is smooth over a panel is the sum of its first 16 Chebyshev polynomials there, up to
+    rounding (Trefethen 2013, chapter 8). So its sum over a million times is a sum over a few hundred nodes.
     """
     if log_times.size > FEW_TIMES:
         span = float(log_times[-1] - log_times[0])
         panels = max(1, math.ceil(span / width))
         if panels * NODES < log_times.size:
-            return _interpolating(log_times, lives, panels, span / panels)
+            return _interpolate(log_times, lives, panels, span / panels)
     return Points(log_times, lives)
 
 
-def _interpolating(log_times: np.ndarray, lives: np.ndarray, panels: int, width: float) -> Points:
-    place = (log_times - log_times[0]) / width
-    panel = np.minimum(place.astype(np.int64), panels - 1)
-    within = 2 * (place - panel) - 1
-    # The sum of T_j over the lives of each panel, by the recurrence of the polynomials.
-    before, now = lives * within, lives
+def _interpolate(log_times: np.ndarray, lives: np.ndarray, panels: int, width: float) -> Points:
+    position = (log_times - log_times[0]) / width
+    panel = np.minimum(position.astype(np.int64), panels - 1)
+    t = 2 * (position - panel) - 1
+    # The sum of T_j(t) over the durations of each panel, by the recurrence of the polynomials.
+    previous, current = lives * t, lives
     moments = np.empty((NODES, panels))
-    for number in range(NODES):
-        moments[number] = np.bincount(panel, weights=now, minlength=panels)
-        before, now = now, 2 * within * now - before
-    held = moments[0] > 0
-    weights = np.einsum("jp,jk->pk", moments[:, held], _COEFFICIENTS)
-    nodes = log_times[0] + width * (np.flatnonzero(held)[:, None] + (np.cos(_ANGLES) + 1) / 2)
-    return Points(nodes.ravel(), weights.ravel(), moments[0][held])
+    for degree in range(NODES):
+        moments[degree] = np.bincount(panel, weights=current, minlength=panels)
+        previous, current = current, 2 * t * current - previous
+    has_lives = moments[0] > 0
+    weights = np.einsum("jp,jk->pk", moments[:, has_lives], _COEFFICIENTS)
+    nodes = log_times[0] + width * (np.flatnonzero(has_lives)[:, None] + (np.cos(_ANGLES) + 1) / 2)
+    return Points(nodes.ravel(), weights.ravel(), moments[0][has_lives])
 
 
-# A sample is itself alone: so fits of it can be remembered.
+# eq=False makes samples hashable by identity, so that lru_cache can cache their fits.
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """One stratum's lives by distinct duration, ascending, as float arrays of one length.
+    """One stratum's durations by distinct value, ascending, as float arrays of one length.
 
-    seconds: the durations, zeros moved; ended: lives that lasted as long; events: those of them ended by the
-    event.
+    seconds: the durations, with 0 s replaced; ended: number of durations of this length; events: those that the event
+    ended.
     """
 
     seconds: np.ndarray
@@ -99,12 +99,12 @@ class Sample:
 
     @cached_property
     def log_times(self) -> np.ndarray:
-        """The log of each time over the geometric mean of the events' times."""
+        """Log of each time over the geometric mean of the events' times."""
         return self._from_first - self._mean_from_first
 
     @cached_property
     def centre(self) -> float:
-        """The mean log time (s) of the events."""
+        """Mean log time (s) of the events."""
         return math.log(self._first_event) + self._mean_from_first
 
     @property
@@ -113,7 +113,7 @@ class Sample:
 
     @cached_property
     def _from_first(self) -> np.ndarray:
-        # Of times nearly alike the difference of two logarithms would be rounding.
+        # For nearly equal times the difference of two logarithms would be rounding error.
         difference = (self.seconds - self._first_event) / self._first_event
         return np.where(np.abs(difference) < 0.5, np.log1p(difference), np.log(self.seconds / self._first_event))
 
@@ -121,8 +121,8 @@ class Sample:
     def _mean_from_first(self) -> float:
         return float((self.events * self._from_first).sum()) / self.total_events
 
-    def censored(self, width: float) -> Points:
-        """The points for sums over the censored lives, in `log_times`; see `condensed`."""
-        lives = self.ended - self.events
-        left = lives > 0
-        return condensed(self.log_times[left], lives[left], width)
+    def censored_points(self, width: float) -> Points:
+        """Return the points for sums over the censored durations, in `log_times`; see `condense`."""
+        n_censored = self.ended - self.events
+        is_censored = n_censored > 0
+        return condense(self.log_times[is_censored], n_censored[is_censored], width)

@@ -1,4 +1,4 @@
-"""The numbers of units at risk: survival, mean time to failure, lifetime models."""
+"""Numbers for the page: survival, mean time to failure, lifetime models."""
 
 import polars as pl
 
@@ -22,25 +22,25 @@ _MEDIAN = "median_s median_ci_low_s median_ci_high_s median_ci_low_clustered_s m
 _RESTRICTED = "horizon_s restricted_mean_s restricted_mean_se_s restricted_mean_se_clustered_s"
 _RATES = "gpu_days failures_per_1000_gpu_days node_days failures_per_1000_node_days"
 _REPAIRS = "mean_s=repair_mean_s median_s=repair_median_s p90_s=repair_p90_s"
-_STEP_OF_LIMITS = pl.when((pl.col("drop") > STEP) & (pl.col("timeout_share") > MOSTLY)).then("drop")
-_OF_ALL = (pl.col("stratum_by") == "all") & (pl.col("event") == "failure")
+_LIMIT_STEP = pl.when((pl.col("drop") > STEP) & (pl.col("timeout_share") > MOSTLY)).then("drop")
+_ALL_UNITS = (pl.col("stratum_by") == "all") & (pl.col("event") == "failure")
 
 NUMBERS = [
     cells(LIVES_SUMMARY, "lives", "units lives failures exposure_s"),
     cells(LIVES_SUMMARY, "period", "from_s to_s days"),
     cells(LIVES_SUMMARY, "repair", _REPAIRS),
-    cells(SURVIVAL_SUMMARY, "survival", f"n events {_MEDIAN} {_RESTRICTED} {CLUSTERS}", _OF_ALL),
+    cells(SURVIVAL_SUMMARY, "survival", f"n events {_MEDIAN} {_RESTRICTED} {CLUSTERS}", _ALL_UNITS),
     *(cells(SURVIVAL_AT, f"survival.{name}", f"survival {CI}", time_s=age_s) for name, (age_s, _) in AGES.items()),
     cells(SURVIVAL_STEPS, "survival.steps", "time_s drop failures timeout_share", n="failures", sort="-drop", take=1),
     cells(
         SURVIVAL_STEPS,
         "survival.limits.{rank}",
         "time_s drop failures timeout_share",
-        _STEP_OF_LIMITS.rank("ordinal", descending=True) <= MOST_LIMITS,
+        _LIMIT_STEP.rank("ordinal", descending=True) <= MOST_LIMITS,
         n="failures",
         sort="time_s",
     ),
-    cells(MTTF, "mttf", f"n events exposure_s mttf_s {CI_S} {_RATES}", _OF_ALL, confidence=0.95),
+    cells(MTTF, "mttf", f"n events exposure_s mttf_s {CI_S} {_RATES}", _ALL_UNITS, confidence=0.95),
     cells(FAR_GROUPS, "groups", "by=stratum_by", take=1),
     cells(FAR_GROUPS, "groups.{end}", "name=stratum n events years failed_share"),
     cells(
@@ -50,5 +50,5 @@ NUMBERS = [
         n="failures",
         stratum_by="all",
     ),
-    cells(LIFETIME_MODELS, "models", "best=model", _OF_ALL, best=True, converged=True),
+    cells(LIFETIME_MODELS, "models", "best=model", _ALL_UNITS, best=True, converged=True),
 ]

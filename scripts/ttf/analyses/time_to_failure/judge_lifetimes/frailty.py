@@ -1,11 +1,10 @@
-"""A failure rate that falls with age, or a mixture of rates that do not: gamma frailty with one Weibull shape.
+"""Gamma frailty with one Weibull shape: a hazard that decreases with age, or a mixture of constant hazards?
 
-Of users who fail at constant rates that differ, those who fail much are soon gone: over all of them the rate falls with
-age, though nobody's does (Vaupel & Yashin 1985). So each group has a rate of its own, a gamma variable of mean 1 times
-a Weibull hazard of a shape that all have in common (Hougaard 2000, chapter 7). The groups' rates are integrated out, so
-that a group with d failures and the cumulative hazard A adds log Gamma(theta + d) - log Gamma(theta) + theta log theta
-- (theta + d) log(theta + A), 1 / theta being the variance of the rates: what tells of the shape is the order of ages
-within groups.
+If users fail at different constant rates, those who fail often leave early: over all users the rate decreases with age,
+although no user's does (Vaupel & Yashin 1985). So each group has its own rate, a gamma variable of mean 1 times a
+Weibull hazard with a common shape (Hougaard 2000, chapter 7). The groups' rates are integrated out: a group with d
+failures and cumulative hazard A adds log Gamma(theta + d) - log Gamma(theta) + theta log theta - (theta + d)
+log(theta + A), where 1 / theta is the variance of the rates. The order of ages within groups identifies the shape.
 """
 
 from dataclasses import dataclass
@@ -19,33 +18,33 @@ from scipy.special import digamma, gammaln, polygamma
 from ttf.analyses.time_to_failure.fit_mttf.lifetime_sample import ZERO_STANDS_FOR_S
 from ttf.stats.basics.newton import ascend
 
-# Bins are a factor of 1.04 wide: lives that stand at the mean of theirs move no shape of a trace by more than 0.1 %.
-BINS_AN_OCTAVE = 16
-# A gamma of a smaller variance is no spread at all.
+# Bins are a factor of 1.04 wide: replacing durations by the mean of their bin changes no trace's shape by over 0.1 %.
+BINS_PER_OCTAVE = 16
+# A gamma with a smaller variance counts as no variation.
 SMALLEST_VARIANCE = 1e-6
 
 
 def age_bin(duration: pl.Expr) -> pl.Expr:
-    """The bin of a duration in whole seconds (Int64), 0 of 0 s: an Int16."""
-    octave = (duration.clip(1).log(2) * BINS_AN_OCTAVE).floor() + 1
+    """Return the bin (Int16) of a duration in whole seconds (Int64); 0 s is in bin 0."""
+    octave = (duration.clip(1).log(2) * BINS_PER_OCTAVE).floor() + 1
     return pl.when(duration > 0).then(octave).otherwise(0).cast(pl.Int16)
 
 
 @dataclass(frozen=True)
 class Ages:
-    """Of each bin of age, the log of the mean age (s) of the lives in it, and of those that failed; of 0 s half one."""
+    """Log of the mean age (s) in each bin, of all durations and of those that failed; 0 s counts as half a second."""
 
     lives: np.ndarray
     events: np.ndarray
 
     @classmethod
-    def of(
-        cls, age: np.ndarray, lives: np.ndarray, seconds: np.ndarray, events: np.ndarray, until: np.ndarray
+    def from_sums(
+        cls, bins: np.ndarray, lives: np.ndarray, seconds: np.ndarray, events: np.ndarray, event_seconds: np.ndarray
     ) -> "Ages":
-        """age: a bin each; lives, events: their numbers in it; seconds, until: the sums of their durations."""
-        logs = np.zeros((2, int(age.max(initial=-1)) + 1))
-        for row, counts, sums in zip(logs, (lives, events), (seconds, until), strict=True):
-            row[age] = np.log(np.maximum(sums / np.maximum(counts, 1), ZERO_STANDS_FOR_S))
+        """bins: of age; lives, events: number of durations and failures in each; seconds, event_seconds: their sums."""
+        logs = np.zeros((2, int(bins.max(initial=-1)) + 1))
+        for row, counts, sums in zip(logs, (lives, events), (seconds, event_seconds), strict=True):
+            row[bins] = np.log(np.maximum(sums / np.maximum(counts, 1), ZERO_STANDS_FOR_S))
         return cls(*logs)
 
 
@@ -53,8 +52,8 @@ class Ages:
 class Units:
     """Groups, or clusters, of one stratum.
 
-    lives: by unit and bin of age, a sparse array; logs: of the bins' ages, over the failures' geometric mean; failures,
-    event_logs: by unit, their number and the sum of their log ages.
+    lives: sparse array (units, bins of age). logs: log age of the bins over the geometric mean of the failures' ages.
+    failures, event_logs: number of failures and sum of their log ages, by unit.
     """
 
     lives: csr_array
@@ -63,50 +62,53 @@ class Units:
     event_logs: np.ndarray
 
     @classmethod
-    def of(cls, unit: np.ndarray, age: np.ndarray, lives: np.ndarray, events: np.ndarray, ages: Ages) -> "Units":
-        """unit: 0 up to the number of units less 1; age: of `age_bin`; lives, events: their numbers, an event or more.
+    def from_entries(
+        cls, unit: np.ndarray, age: np.ndarray, lives: np.ndarray, events: np.ndarray, ages: Ages
+    ) -> "Units":
+        """Count durations by unit and age.
 
-        An entry of the four arrays is of some lives of one unit and age; their order plays no part.
+        unit, age, lives, events: an entry per unit and bin (`age_bin`), in any order; units are numbered from 0, and at
+        least one event occurs.
         """
-        shape, hit = (int(unit.max()) + 1, ages.lives.size), events > 0
-        failures = _by_unit(unit[hit], age[hit], events[hit], shape)
-        at_age = failures.sum(axis=0)
-        centre = at_age @ ages.events / at_age.sum()
-        counted = _by_unit(unit, age, lives, shape)
-        return cls(counted, ages.lives - centre, failures.sum(axis=1), failures @ (ages.events - centre))
+        shape, has_events = (int(unit.max()) + 1, ages.lives.size), events > 0
+        failures = _count_by_unit(unit[has_events], age[has_events], events[has_events], shape)
+        events_by_age = failures.sum(axis=0)
+        centre = events_by_age @ ages.events / events_by_age.sum()
+        lives_by_unit = _count_by_unit(unit, age, lives, shape)
+        return cls(lives_by_unit, ages.lives - centre, failures.sum(axis=1), failures @ (ages.events - centre))
 
-    def together(self) -> "Units":
-        """All of them as one unit."""
+    def merge(self) -> "Units":
+        """Return all units as one."""
         lives = csr_array(self.lives.sum(axis=0)[None, :])
         return Units(lives, self.logs, *(values.sum(keepdims=True) for values in (self.failures, self.event_logs)))
 
     @cached_property
-    def counted(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(numbers of failures that units have, the place of each unit's among them, how many units have each)."""
+    def failure_counts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Distinct numbers of failures, the index of each unit's number, and the units with each number."""
         failures = self.failures.astype(np.int64)
         units_with = np.bincount(failures)
-        there = units_with > 0
-        return np.flatnonzero(there).astype(float), (np.cumsum(there) - 1)[failures], units_with[there]
+        occurs = units_with > 0
+        return np.flatnonzero(occurs).astype(float), (np.cumsum(occurs) - 1)[failures], units_with[occurs]
 
     @property
     def members(self) -> np.ndarray:
         return self.lives.sum(axis=1)
 
     def hazards(self, level: float, shape: float) -> np.ndarray:
-        """e^level times the sums by unit of age^shape, age^shape log age and age^shape (log age)^2: three columns."""
+        """Return e^level times sums by unit of age^shape, age^shape log age and age^shape (log age)^2."""
         powers = np.exp(level + shape * self.logs)
         return self.lives @ np.column_stack([powers, powers * self.logs, powers * self.logs**2])
 
 
-def _by_unit(unit: np.ndarray, age: np.ndarray, count: np.ndarray, shape: tuple[int, int]) -> csr_array:
-    counted = csr_array((count.astype(float), (unit, age)), shape)
-    counted.sum_duplicates()
-    return counted
+def _count_by_unit(unit: np.ndarray, age: np.ndarray, count: np.ndarray, shape: tuple[int, int]) -> csr_array:
+    counts = csr_array((count.astype(float), (unit, age)), shape)
+    counts.sum_duplicates()
+    return counts
 
 
 @dataclass(frozen=True)
 class Fit:
-    """Of maximum likelihood: point (log level, log shape[, log theta]), scores by unit, information; hazard by unit."""
+    """Maximum-likelihood fit: point (log level, log shape[, log theta]), scores and hazard by unit, information."""
 
     point: np.ndarray
     scores: np.ndarray
@@ -120,40 +122,43 @@ class Fit:
 
     @property
     def variance(self) -> float:
-        """Of the units' rates, about a mean of 1."""
+        """Variance of the units' rates about a mean of 1."""
         return float(np.exp(-self.point[2])) if self.point.size > 2 else 0.0
 
 
-def pooled(units: Units) -> Fit:
-    """The Weibull of units that are all alike. Some unit has failed."""
-    together = units.together()
-    # Of a shape of 1 the level has a closed form.
-    start = np.array([np.log(together.failures / together.hazards(0.0, 1.0)[:, 0]).item(), 0.0])
-    return _fitted(units, start, together)
+def fit_pooled(units: Units) -> Fit:
+    """Fit a Weibull with the same rate for all units; at least one unit has failed."""
+    all_units = units.merge()
+    # With shape 1 the level has a closed form.
+    start = np.array([np.log(all_units.failures / all_units.hazards(0.0, 1.0)[:, 0]).item(), 0.0])
+    return _maximise(units, start, all_units)
 
 
-def within(units: Units, alike: Fit) -> Fit:
-    """The Weibull with a gamma frailty by unit; alike, which is `pooled`, where failures spread as by chance alone."""
-    # The slope of the likelihood in the variance of the rates where it is 0; and where it is, by moments.
-    surplus = ((units.failures - alike.hazard) ** 2).sum() - units.failures.sum()
+def fit_frailty(units: Units, pooled_fit: Fit) -> Fit:
+    """Fit a Weibull with gamma frailty by unit; return `pooled_fit` if failures vary no more than by chance."""
+    # Slope of the likelihood in the variance of the rates at 0; the start value is by moments.
+    surplus = ((units.failures - pooled_fit.hazard) ** 2).sum() - units.failures.sum()
     if surplus <= 0:
-        return alike
-    found = _fitted(units, np.append(alike.point, np.log((alike.hazard**2).sum() / surplus)), units)
-    return found if found.variance > SMALLEST_VARIANCE else alike
+        return pooled_fit
+    frailty_fit = _maximise(units, np.append(pooled_fit.point, np.log((pooled_fit.hazard**2).sum() / surplus)), units)
+    return frailty_fit if frailty_fit.variance > SMALLEST_VARIANCE else pooled_fit
 
 
-def _fitted(units: Units, start: np.ndarray, searched: Units) -> Fit:
-    """searched: units with the same maximum."""
-    with np.errstate(all="ignore"):  # a step that leads out of the numbers is taken back
-        point, converged = ascend(lambda point: likelihood(searched, point), start)
+def _maximise(units: Units, start: np.ndarray, search_units: Units) -> Fit:
+    """search_units: units with the same maximum, which may be fewer."""
+    with np.errstate(all="ignore"):  # a step that overflows is rejected
+        point, converged = ascend(lambda point: likelihood(search_units, point), start)
         _, _, curvature, scores, hazard = likelihood(units, point)
     return Fit(point, np.column_stack(scores), -curvature, hazard, converged)
 
 
 def likelihood(units: Units, point: np.ndarray) -> tuple[float, np.ndarray, np.ndarray, list, np.ndarray]:
-    """(log-likelihood but for a constant, slope, curvature, scores, hazard) at log level, log shape[, log theta].
+    """Return log-likelihood (up to a constant), slope, curvature, scores and hazard at a point.
 
-    scores: the slope by unit, an array for each parameter; hazard: cumulative, by unit, of its rate's posterior mean.
+    units: durations by unit. point: log level, log shape[, log theta].
+
+    Returns scores: slope by unit, an array per parameter. hazard: cumulative hazard by unit at its rate's posterior
+    mean.
     """
     failures, logs = units.failures, units.event_logs
     shape = np.exp(point[1])
@@ -162,30 +167,30 @@ def likelihood(units: Units, point: np.ndarray) -> tuple[float, np.ndarray, np.n
     level = failures.sum() * (point[0] + point[1]) + shape * logs.sum()
     if point.size == 2:
         scores = [failures - first, failures + shape * logs - second]
-        both = -second.sum()
-        curvature = np.array([[-first.sum(), both], [both, shape * logs.sum() - third.sum()]])
-        return level - first.sum(), np.array([each.sum() for each in scores]), curvature, scores, first
+        cross_term = -second.sum()
+        curvature = np.array([[-first.sum(), cross_term], [cross_term, shape * logs.sum() - third.sum()]])
+        return level - first.sum(), np.array([score.sum() for score in scores]), curvature, scores, first
     theta = np.exp(point[2])
-    beyond = theta + first
-    rate = (theta + failures) / beyond
-    pull, drift = rate / beyond, theta * (1 - rate) / beyond
-    # Of few numbers of failures, each the same for many units.
-    counts, place, units_with = units.counted
-    digammas, bends = digamma(theta + counts) - digamma(theta), polygamma(1, theta + counts) - polygamma(1, theta)
+    theta_plus_hazard = theta + first
+    rate = (theta + failures) / theta_plus_hazard
+    rate_slope, theta_slope = rate / theta_plus_hazard, theta * (1 - rate) / theta_plus_hazard
+    # Many units share few distinct numbers of failures.
+    counts, index, units_with = units.failure_counts
+    digammas, trigammas = digamma(theta + counts) - digamma(theta), polygamma(1, theta + counts) - polygamma(1, theta)
     log_gammas = (gammaln(theta + counts) - gammaln(theta)) @ units_with
-    spread = np.log1p(first / theta)
-    of_theta = digammas[place] - spread + 1 - rate
-    scores = [failures - rate * first, failures + shape * logs - rate * second, theta * of_theta]
-    bend = bends @ units_with + (1 / theta - (2 - rate) / beyond).sum()
-    to_theta = [-(drift @ first), -(drift @ second)]
-    both = (pull * first) @ second - rate @ second
+    log_ratio = np.log1p(first / theta)
+    theta_scores = digammas[index] - log_ratio + 1 - rate
+    scores = [failures - rate * first, failures + shape * logs - rate * second, theta * theta_scores]
+    trigamma_sum = trigammas @ units_with + (1 / theta - (2 - rate) / theta_plus_hazard).sum()
+    theta_cross = [-(theta_slope @ first), -(theta_slope @ second)]
+    cross_term = (rate_slope * first) @ second - rate @ second
     curvature = np.array(
         [
-            [(pull * first) @ first - rate @ first, both, to_theta[0]],
-            [both, shape * logs.sum() + (pull * second) @ second - rate @ third, to_theta[1]],
-            [*to_theta, theta * of_theta.sum() + theta**2 * bend],
+            [(rate_slope * first) @ first - rate @ first, cross_term, theta_cross[0]],
+            [cross_term, shape * logs.sum() + (rate_slope * second) @ second - rate @ third, theta_cross[1]],
+            [*theta_cross, theta * theta_scores.sum() + theta**2 * trigamma_sum],
         ]
     )
-    # Of the log of theta + hazard, the part that is theta's.
-    level += log_gammas - failures @ spread - failures.sum() * point[2] - theta * spread.sum()
-    return level, np.array([each.sum() for each in scores]), curvature, scores, rate * first
+    # The terms of theta in the log of theta + hazard.
+    level += log_gammas - failures @ log_ratio - failures.sum() * point[2] - theta * log_ratio.sum()
+    return level, np.array([score.sum() for score in scores]), curvature, scores, rate * first

@@ -1,4 +1,4 @@
-"""The tables of lifetime models and of what they say of the failure rate."""
+"""Page tables of the lifetime models and of the verdict on the hazard."""
 
 import polars as pl
 
@@ -13,12 +13,12 @@ def tables(trace: Trace) -> dict[str, Shown]:
     models = trace.table("lifetime_models").filter(pl.col("converged"), event="failure")
     models = largest_strata(models.filter(pl.col("stratum_by") != "gpu_count"))
     verdict = trace.table("lifetime_verdict").filter(pl.col("verdict").is_not_null(), event="failure")
-    return {"verdict": _verdict(largest_strata(verdict)), "models": _models(models)}
+    return {"verdict": _verdict_table(largest_strata(verdict)), "models": _models_table(models)}
 
 
-def _models(models: pl.DataFrame) -> Shown:
+def _models_table(models: pl.DataFrame) -> Shown:
     models = models.with_columns(
-        # As far out of sight as the median.
+        # Extrapolated like the median.
         scale_s=pl.when(pl.col("median_s").is_not_null()).then("scale_s"),
         stratum=pl.when(pl.col("stratum_by") == "all")
         .then(pl.lit("All"))
@@ -28,19 +28,18 @@ def _models(models: pl.DataFrame) -> Shown:
     return Shown(models, columns | {"aic": ("AIC", words.count)}, LIFETIME_MODELS, "stratum")
 
 
-def _verdict(verdict: pl.DataFrame) -> Shown:
+def _verdict_table(verdict: pl.DataFrame) -> Shown:
     columns = dict.fromkeys(("stratum", "events", "verdict_within")) | {
         "shape_within": Interval(low="shape_within_ci_low", high="shape_within_ci_high"),
         "shape": Interval("Shape over all", low="shape_ci_low_clustered", high="shape_ci_high_clustered"),
         "young_mttf_s": None,
         "old_mttf_s": None,
-        "largest_gap": ("Largest gap", _points),
+        "largest_gap": ("Largest gap", _format_points),
         "at_s": None,
         "misleads_clustered": ("A single MTTF misleads", lambda value: "yes" if value else "no"),
     }
     return Shown(strata_in_words(verdict), columns, LIFETIME_VERDICT, "stratum_by")
 
 
-def _points(share: float) -> str:
-    """A difference of two shares in percentage points, with its sign."""
+def _format_points(share: float) -> str:
     return f"{'+' if share > 0 else ''}{words.number(100 * share, 2)}"

@@ -1,4 +1,4 @@
-"""What the lives tell of the shape when what they have in common is known: by cluster, and within groups."""
+"""Weibull shapes with clustered standard errors, and shapes within groups."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from ttf.analyses.time_to_failure.judge_lifetimes.frailty import Ages, Fit, Units, age_bin, pooled, within
+from ttf.analyses.time_to_failure.judge_lifetimes.frailty import Ages, Fit, Units, age_bin, fit_frailty, fit_pooled
 from ttf.engine.counts import code, counts, labels
 from ttf.records.clusters import level_names
 from ttf.records.jobs import Frame
@@ -16,74 +16,82 @@ from ttf.stats.durations.strata import ALL
 
 CONFIDENCE = 0.95
 # (event, stratum_by, stratum) -> its columns of LIFETIME_VERDICT.
-Found = dict[tuple[str, str, str], dict]
+ShapesByStratum = dict[tuple[str, str, str], dict]
 
 
-def shapes(lives: Frame, events: Mapping[str, pl.Expr], strata: Sequence[str]) -> Found:
-    """The pooled Weibull shape with a spread by cluster, and the shape within groups, of each event and stratum.
+def shapes(lives: Frame, events: Mapping[str, pl.Expr], strata: Sequence[str]) -> ShapesByStratum:
+    """Fit the pooled Weibull shape with clustered errors, and the shape within groups, per event and stratum.
 
-    lives: duration_s (Int64, null is left out), CLUSTER_COLUMNS and the strata's columns; events: name -> whether it
-    ended a life; strata: `all` or columns. cluster_by, clusters: as of `ttf.stats.clustered`. reach: how far the pooled
-    shape's interval goes on the log scale; p_clustered: that this shape is 1. within: what the groups are, groups: how
-    many have two lives or more, shape_within with its interval, frailty_variance. Groups are the finest level; the
-    clusters, where most are alone in their group. Spreads are sandwiches by cluster with Student's t, h being
-    the mean of the cluster's shares of failures and of hazard; by group where the stratum is one cluster. What lacks
-    has its reason in why_not (of all) or why_not_within.
+    lives: duration_s (Int64, null is excluded), CLUSTER_COLUMNS and the strata's columns. events: name -> whether this
+    event ended a duration. strata: columns, or `all`.
+
+    Returns (event, stratum_by, stratum) -> cells. cluster_by, clusters: as of `ttf.stats.clustered`. reach: half-width
+    of the pooled shape's interval on the log scale. p_clustered: test that this shape is 1. within: what the groups
+    are. groups: number with two durations or more. shape_within with its interval, frailty_variance. why_not,
+    why_not_within: reasons for blanks.
+
+    Groups are the finest level, or the clusters if most durations are alone in their group. Standard errors are
+    sandwiches by cluster with Student's t, where h is the mean of the cluster's shares of failures and of hazard; by
+    group if the stratum is one cluster.
     """
     lazy = lives.lazy()
     cluster_by, group_by, _ = level_names(lazy)
     if cluster_by is None:
         return {}
-    found = {}
-    for stratum_by, stratum, event, *counted in _counted(lazy.drop_nulls("duration_s"), strata, events):
-        found[event, stratum_by, stratum] = _shapes(*counted, cluster_by, group_by)
-    return found
+    cells_by_stratum = {}
+    for stratum_by, stratum, event, *arguments in _iterate_strata(lazy.drop_nulls("duration_s"), strata, events):
+        cells_by_stratum[event, stratum_by, stratum] = _shape_cells(*arguments, cluster_by, group_by)
+    return cells_by_stratum
 
 
-def _counted(lives: pl.LazyFrame, strata: Sequence[str], events: Mapping[str, pl.Expr]) -> Iterator[tuple]:
-    """(stratum_by, stratum, event, cluster, group, age, lives, events, ages) of each: what `_shapes` takes of them.
+def _iterate_strata(lives: pl.LazyFrame, strata: Sequence[str], events: Mapping[str, pl.Expr]) -> Iterator[tuple]:
+    """Yield stratum_by, stratum, event and the arguments of `_shape_cells` for each.
 
-    Groups of different clusters are different ones; both are numbered from 0 on. The lives are counted once, by what
-    is alike in all strata, group, age and end.
+    Groups of different clusters are distinct; both are numbered from 0. Durations are counted once, by all strata,
+    cluster, group, age and event.
     """
     columns = [name for name in strata if name != ALL]
     lives = lives.with_columns(pl.col(name).cast(pl.String) for name in columns)
-    named = {name: labels(lives, name) for name in columns}
-    places = {f"of {name}": code(name, of) for name, of in named.items()}
+    labels_by_column = {name: labels(lives, name) for name in columns}
+    strata_codes = {f"stratum {name}": code(name, names) for name, names in labels_by_column.items()}
     seconds, age = pl.col("duration_s"), age_bin(pl.col("duration_s"))
-    hits = {f"hit {name}": hit for name, hit in events.items()}
-    until = {f"until {name}": seconds.filter(hit).sum() for name, hit in events.items()}
-    sums = {"n": pl.len(), "seconds": seconds.sum(), **{name: hit.sum() for name, hit in hits.items()}, **until}
-    by_age = lives.group_by(**places, age=age).agg(**sums).collect(engine="streaming")
-    alike = counts(lives, **places, cluster=pl.col("cluster"), group=pl.col("group"), age=age, **hits)
-    alike = pl.DataFrame([column.shrink_dtype() for column in alike])
+    events_by_column = {f"event {name}": is_event for name, is_event in events.items()}
+    event_seconds = {f"seconds {name}": seconds.filter(is_event).sum() for name, is_event in events.items()}
+    sums = {"n": pl.len(), "seconds": seconds.sum()} | event_seconds
+    sums |= {name: is_event.sum() for name, is_event in events_by_column.items()}
+    by_age = lives.group_by(**strata_codes, age=age).agg(**sums).collect(engine="streaming")
+    keys = {"cluster": pl.col("cluster"), "group": pl.col("group"), "age": age}
+    distinct_rows = counts(lives, **strata_codes, **keys, **events_by_column)
+    distinct_rows = pl.DataFrame([column.shrink_dtype() for column in distinct_rows])
     for stratum_by in strata:
-        ages = _by_stratum(by_age, stratum_by)
-        for place, rows in _by_stratum(alike, stratum_by).items():
+        ages = _split_by_stratum(by_age, stratum_by)
+        for index, rows in _split_by_stratum(distinct_rows, stratum_by).items():
             codes = [rows[name].to_numpy().astype(np.int64) for name in ("cluster", "group")]
             group = numbered(*codes)
             cluster = np.zeros(int(group.max(initial=-1)) + 1, np.int64)
             cluster[group] = numbered(codes[0])
-            of_age = {name: of.to_numpy() for name, of in ages[place].group_by("age").sum().to_dict().items()}
-            bins, lived = (rows[name].to_numpy() for name in ("age", "n"))
+            age_sums = ages[index].group_by("age").sum()
+            age_sums = {name: column.to_numpy() for name, column in age_sums.to_dict().items()}
+            bins, n_lives = (rows[name].to_numpy() for name in ("age", "n"))
             for name in events:
-                hit, until = of_age[f"hit {name}"], of_age[f"until {name}"]
-                mean = Ages.of(of_age["age"], of_age["n"], of_age["seconds"], hit, until)
-                ended = lived * rows[f"hit {name}"].to_numpy()
-                stratum = ALL if stratum_by == ALL else named[stratum_by][place]
-                yield stratum_by, stratum, name, cluster, group, bins, lived, ended, mean
+                failures = age_sums[f"event {name}"], age_sums[f"seconds {name}"]
+                mean_ages = Ages.from_sums(age_sums["age"], age_sums["n"], age_sums["seconds"], *failures)
+                n_events = n_lives * rows[f"event {name}"].to_numpy()
+                stratum = ALL if stratum_by == ALL else labels_by_column[stratum_by][index]
+                yield stratum_by, stratum, name, cluster, group, bins, n_lives, n_events, mean_ages
 
 
-def _by_stratum(rows: pl.DataFrame, stratum_by: str) -> dict[int, pl.DataFrame]:
-    """The rows of each stratum by its place; those without one are in none."""
-    kept = rows.select(~pl.selectors.starts_with("of ") | pl.selectors.by_name(f"of {stratum_by}", require_all=False))
+def _split_by_stratum(rows: pl.DataFrame, stratum_by: str) -> dict[int, pl.DataFrame]:
+    """Return the rows of each stratum by its index, without rows that have none."""
+    column = f"stratum {stratum_by}"
+    rows = rows.select(~pl.selectors.starts_with("stratum ") | pl.selectors.by_name(column, require_all=False))
     if stratum_by == ALL:
-        return {0: kept}
-    parts = kept.partition_by(f"of {stratum_by}", include_key=False, as_dict=True)
-    return {place: part for (place,), part in parts.items() if place >= 0}
+        return {0: rows}
+    parts = rows.partition_by(column, include_key=False, as_dict=True)
+    return {index: part for (index,), part in parts.items() if index >= 0}
 
 
-def _shapes(
+def _shape_cells(
     cluster: np.ndarray,
     group: np.ndarray,
     age: np.ndarray,
@@ -93,59 +101,58 @@ def _shapes(
     cluster_by: str,
     group_by: str,
 ) -> dict:
-    """cluster: of each group, ascending; group, age, lives, events: entries as of `Units.of`."""
+    """cluster: of each group, ascending; group, age, lives, events: as of `Units.from_entries`."""
     if not events.any():
         return {}
-    groups = Units.of(group, age, lives, events, ages)
+    groups = Units.from_entries(group, age, lives, events, ages)
     if cluster[-1] == 0:
-        # Of one cluster alone the groups are what differs.
+        # With a single cluster, the groups are the clusters.
         cluster_by, cluster = group_by, np.arange(cluster.size)
-    by = _alone(np.bincount(cluster, groups.members))
-    found = {"cluster_by": cluster_by, "clusters": float(by.effective[0])}
-    if by.effective[0] < FEWEST:
-        return found | {"why_not": too_few(by.effective[0], cluster_by)}
-    student = float(by.student(CONFIDENCE)[0])
-    alike = pooled(groups)
-    if se := _se(groups, alike, cluster, by):
-        p_value = float(by.p_value(alike.point[1] / np.array([se]))[0])
-        found |= {"reach": student * se, "p_clustered": p_value}
+    clusters = _single_stratum(np.bincount(cluster, groups.members))
+    cells = {"cluster_by": cluster_by, "clusters": float(clusters.effective[0])}
+    if clusters.effective[0] < FEWEST:
+        return cells | {"why_not": too_few(clusters.effective[0], cluster_by)}
+    student = float(clusters.student(CONFIDENCE)[0])
+    pooled_fit = fit_pooled(groups)
+    if se := _shape_se(groups, pooled_fit, cluster, clusters):
+        p_value = float(clusters.p_value(pooled_fit.point[1] / np.array([se]))[0])
+        cells |= {"reach": student * se, "p_clustered": p_value}
     else:
-        found["why_not"] = "the spread of the shape between clusters cannot be told"
-    if not _repeat(groups):
-        groups, group_by = Units.of(cluster[group], age, lives, events, ages), cluster_by
-        cluster = np.arange(by.members.size)
-        alike = pooled(groups)
-    found |= {"within": group_by, "groups": int((groups.members >= 2).sum())}
-    if not _repeat(groups):
-        why = f"most are alone in their group by {group_by}, or the groups are too few"
-        return found | {"why_not_within": why}
-    fit = within(groups, alike)
-    if not (se := _se(groups, fit, cluster, by)):
-        return found | {"why_not_within": f"no shape within groups by {group_by} can be told"}
+        cells["why_not"] = "the spread of the shape between clusters cannot be told"
+    if not _has_repeats(groups):
+        groups, group_by = Units.from_entries(cluster[group], age, lives, events, ages), cluster_by
+        cluster = np.arange(clusters.members.size)
+        pooled_fit = fit_pooled(groups)
+    cells |= {"within": group_by, "groups": int((groups.members >= 2).sum())}
+    if not _has_repeats(groups):
+        reason = f"most are alone in their group by {group_by}, or the groups are too few"
+        return cells | {"why_not_within": reason}
+    frailty_fit = fit_frailty(groups, pooled_fit)
+    if not (se := _shape_se(groups, frailty_fit, cluster, clusters)):
+        return cells | {"why_not_within": f"no shape within groups by {group_by} can be told"}
     factor = math.exp(se * student)
-    return found | {
-        "shape_within": fit.shape,
-        "shape_within_ci_low": fit.shape / factor,
-        "shape_within_ci_high": fit.shape * factor,
-        "frailty_variance": fit.variance,
+    return cells | {
+        "shape_within": frailty_fit.shape,
+        "shape_within_ci_low": frailty_fit.shape / factor,
+        "shape_within_ci_high": frailty_fit.shape * factor,
+        "frailty_variance": frailty_fit.variance,
     }
 
 
-def _alone(members: np.ndarray) -> Clusters:
+def _single_stratum(members: np.ndarray) -> Clusters:
     return Clusters(np.zeros(members.size, dtype=np.int64), members, 1)
 
 
-def _repeat(units: Units) -> bool:
-    """Whether most lives share their unit with another; of one life alone only the assumed form says anything."""
-    shared = units.members[units.members >= 2]
-    return bool(shared.sum() >= units.members.sum() / 2 and _alone(shared).effective[0] >= FEWEST)
+def _has_repeats(units: Units) -> bool:
+    """Tell whether most durations share their unit: single ones inform the shape only through the assumed model."""
+    repeated = units.members[units.members >= 2]
+    return bool(repeated.sum() >= units.members.sum() / 2 and _single_stratum(repeated).effective[0] >= FEWEST)
 
 
-def _se(units: Units, fit: Fit, cluster: np.ndarray, by: Clusters) -> float | None:
-    """The standard error of the log shape by cluster; None where it has none."""
+def _shape_se(units: Units, fit: Fit, cluster: np.ndarray, clusters: Clusters) -> float | None:
     if not fit.converged or not np.isfinite(fit.information).all() or np.linalg.eigvalsh(fit.information)[0] <= 0:
         return None
     influence = fit.scores @ np.linalg.inv(fit.information)[1]
     influence, failures, hazard = (np.bincount(cluster, values) for values in (influence, units.failures, fit.hazard))
-    se = float(by.se(influence, (by.share(failures) + by.share(hazard)) / 2)[0])
+    se = float(clusters.se(influence, (clusters.share(failures) + clusters.share(hazard)) / 2)[0])
     return se if 0 < se < math.inf else None
