@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 from ttf.analyses.shared.risk.features import CATEGORY, CLOCK, HASHED, HISTORY, NUMERIC, Feature
-from ttf.analyses.shared.risk.model import Lesson, trained
+from ttf.analyses.shared.risk.model import TrainingData, train_model
 from ttf.records.clusters import with_clusters
 from ttf.records.jobs import JOB_COLUMNS, conform
 
@@ -167,4 +167,4 @@ def _records(rng: np.random.Generator, sent: Sent, risk: np.ndarray, fails: np.n
 
 def train(jobs, known, features, learn, recalibrate, until_s, with_hours=True, kind=None):
     """The model of the jobs in `learn`, recalibrated on those in `recalibrate`, or why there is none."""
-    return trained(Lesson.of(jobs, known, learn, recalibrate, until_s, with_hours), features, kind=kind)
+    return train_model(TrainingData.select(jobs, known, learn, recalibrate, until_s, with_hours), features, kind=kind)

@@ -10,10 +10,10 @@ from of_formats import FORMATS, raw_schemas, table_of
 from study.model_features import risk_of
 from ttf.analyses.risk.predict_failure import EVALUATION
 from ttf.analyses.risk.predict_failure.challenger import Challenger
-from ttf.analyses.risk.predict_failure.evaluate import of_probability
-from ttf.analyses.risk.predict_failure.model_trials import BASE, BOOSTING, NOTHING_NAMED, tried
+from ttf.analyses.risk.predict_failure.evaluate import evaluate_probability
+from ttf.analyses.risk.predict_failure.model_trials import BASE, BOOSTING, NOT_RECORDED, run_trial
 from ttf.analyses.risk.predict_failure.risk_labels import CANNOT_SAY
-from ttf.analyses.risk.predict_failure.verdict import origins, verdict
+from ttf.analyses.risk.predict_failure.verdict import read_origins, verdict
 from ttf.analyses.shared.risk import LOGISTIC, NESTED
 from ttf.analyses.shared.risk.features import Data, features_of
 from ttf.analyses.shared.risk.splits import temporal
@@ -38,19 +38,19 @@ def data(shared_data, tmp_path_factory) -> Data:
     ingest({"pods": [shared_data / "openb" / "openb_pod_list_default.csv"]}, raw_schemas("openb"), folder, 0)
     pods = with_clusters(table_of("openb", "jobs", {"pods": pl.scan_parquet(folder / "pods.parquet")}))
     risk = risk_of("openb", {"format": "openb"}, FORMATS["openb"], {}, FORMATS["openb"]["zone"])
-    return Data.of(pods.lazy(), features_of(risk["features"]), risk["clock"])
+    return Data.load(pods.lazy(), features_of(risk["features"]), risk["clock"])
 
 
 @pytest.fixture(scope="module")
 def trials(data):
-    challenger = Challenger.of(True, 2026)
+    challenger = Challenger.create(True, 2026)
     with one_thread():
-        return {split.name: tried(data, split, challenger, with_hours=False) for split in temporal(data.jobs)}
+        return {split.name: run_trial(data, split, challenger, with_hours=False) for split in temporal(data.jobs)}
 
 
 def one_thread():
-    """What a rule has by `ttf.engine.process.entry`: gradient boosting on more threads than there are free cores takes
-    many times as long. It comes with scikit-learn."""
+    """What a rule has by `ttf.engine.process.entry`: gradient boosting on more threads than there are free cores takes many times as
+    long. It comes with scikit-learn."""
     if find_spec("sklearn") is None:
         return nullcontext()
     import sklearn.ensemble  # noqa: F401  its libraries are limited once they are loaded
@@ -61,7 +61,7 @@ def one_thread():
 
 @pytest.fixture(scope="module")
 def rows(data, trials) -> list[dict]:
-    return [row for trial in trials.values() for row in of_probability(data, trial, "probability")]
+    return [row for trial in trials.values() for row in evaluate_probability(data, trial, "probability")]
 
 
 def those(rows, **about):
@@ -70,8 +70,8 @@ def those(rows, **about):
 
 def test_all_pods_that_ended_are_learnt_from_or_tested(data):
     assert (len(data.jobs), int(data.jobs.ended.sum()), int(data.jobs.failed.sum())) == (8152, 7221, 1870)
-    assert data.jobs.left_out == {}
-    assert data.jobs.by == "request profile"
+    assert data.jobs.exclusions == {}
+    assert data.jobs.cluster_by == "request profile"
     for split in temporal(data.jobs):
         assert (data.jobs.known_s[split.learn | split.recalibrate] < split.until_s).all()
         assert (data.jobs.submit_s[split.test] >= split.until_s).all()
@@ -91,7 +91,7 @@ def test_how_well_failures_are_told(rows, split, model):
 
 def test_history_alone_serves_and_without_intervals_the_data_cannot_say(trials, rows):
     assert {trial.model.kind for trial in trials.values()} == {NESTED}
-    tests = origins(EVALUATION.frame(rows))
+    tests = read_origins(EVALUATION.frame(rows))
     assert [(test.model, test.is_predicted) for test in tests] == [(NESTED, None)] * 3
     assert verdict(tests) == CANNOT_SAY
 
@@ -118,7 +118,7 @@ def test_pods_of_profiles_that_were_not_trained_on(data, trials, rows):
         assert [(row["n"], row["failures"], row.get("estimate")) for row in found] == [(n, failures, None)]
         assert found[0]["reason"] == ("no job failed" if n >= 20 else "fewer than 20 test jobs")
         (row,) = those(rows, split=split, model=LOGISTIC, slice="unseen_user")
-        assert row["reason"] == NOTHING_NAMED.format("users")
+        assert row["reason"] == NOT_RECORDED.format("users")
     # Of those none failed, and few were said to.
     trial, group = trials["temporal_1"], data.jobs.codes("group")
     told = trial.split.learn | trial.split.recalibrate

@@ -71,7 +71,7 @@ def of_outcomes(frame: pl.DataFrame, words=("TIMEOUT",)) -> tuple[dict, Numbers]
     frame = with_clusters(frame)
     table = outcome_table(frame, words=words)
     given = {
-        "outcomes": summaries.with_median_intervals(table, observed_times(frame), frame.lazy()),
+        "outcomes": summaries.add_median_intervals(table, observed_times(frame), frame.lazy()),
         "outcomes_by_gpus": outcomes_by_gpus(frame),
     }
     given |= {"ended_jobs": summaries.ended_jobs(table, frame.lazy())}

@@ -12,10 +12,10 @@ from made_risk import FIRST_S, WEEK_S
 from ttf.analyses.risk.train_model import MODEL_CACHE
 from ttf.analyses.risk.train_model import lineage as lineages
 from ttf.analyses.risk.train_model.cache import Cache
-from ttf.analyses.risk.train_model.lineage import lineage
-from ttf.analyses.risk.train_model.training_windows import windows_of
+from ttf.analyses.risk.train_model.lineage import train_lineage
+from ttf.analyses.risk.train_model.training_windows import split_windows
 from ttf.analyses.shared.risk.features import Data, features_of, submitted
-from ttf.analyses.shared.risk.model import Lesson
+from ttf.analyses.shared.risk.model import TrainingData
 from ttf.engine.provenance.digests import MEMORY, Memory, is_intact
 
 WEEKS = 5
@@ -53,20 +53,20 @@ class Counting:
 
     def __init__(self, monkeypatch):
         self.models = 0
-        trained = lineages.model_of
+        trained = lineages.train_model
 
         def counted(*given, **more):
             self.models += 1
             return trained(*given, **more)
 
-        monkeypatch.setattr(lineages, "model_of", counted)
+        monkeypatch.setattr(lineages, "train_model", counted)
 
     def __call__(self, jobs, table=None, declared=DECLARED, code=("code",)):
         """(the lineage, models trained, MODEL_CACHE)."""
         self.models = 0
-        data = Data.of(jobs.lazy(), features_of(declared), "UTC")
+        data = Data.load(jobs.lazy(), features_of(declared), "UTC")
         cache = Cache(data, table, code)
-        found = lineage(data, windows_of(data.jobs, {"by": "week"}, []), 1.0, cache)
+        found = train_lineage(data, split_windows(data.jobs, {"by": "week"}, []), 1.0, cache)
         MODEL_CACHE.check(cache.table())
         return found, self.models, cache.table()
 
@@ -160,17 +160,17 @@ def test_other_clusters_test_anew_and_train_nothing_on(jobs, count):
 
 
 def data_of(jobs: pl.DataFrame) -> Data:
-    return Data.of(jobs.lazy(), features_of(DECLARED), "UTC")
+    return Data.load(jobs.lazy(), features_of(DECLARED), "UTC")
 
 
-def lesson_of(data: Data) -> tuple[np.ndarray, Lesson]:
+def lesson_of(data: Data) -> tuple[np.ndarray, TrainingData]:
     ended = data.jobs.ended & (np.arange(len(data.jobs)) < 400)
     again = ended & (np.arange(len(data.jobs)) >= 300)
-    return ended, Lesson.of(data.jobs, data.known, ended & ~again, again, int(data.jobs.submit_s[500]))
+    return ended, TrainingData.select(data.jobs, data.job_features, ended & ~again, again, int(data.jobs.submit_s[500]))
 
 
-def key_of(data: Data, lesson: Lesson, ended: np.ndarray):
-    return Cache(replace(data, known=lesson.known)).lesson_digest(ended, lesson, None)
+def key_of(data: Data, lesson: TrainingData, ended: np.ndarray):
+    return Cache(replace(data, job_features=lesson.job_features)).lesson_digest(ended, lesson, None)
 
 
 @pytest.mark.parametrize("field", ["running", "hours", "until_s"])
@@ -188,16 +188,16 @@ def test_a_key_tells_every_part_of_a_lesson(jobs, field):
     assert key_of(data, replace(lesson, **{field: other}), ended) != key_of(data, lesson, ended)
 
 
-@pytest.mark.parametrize("part", ["numbers", "codes", "rates", "ended", "weekend"])
+@pytest.mark.parametrize("part", ["numbers", "codes", "rates", "ended_counts", "weekend"])
 def test_a_key_tells_all_that_is_known_of_its_jobs_and_nothing_of_others(jobs, part):
     data = data_of(jobs)
     ended, lesson = lesson_of(data)
-    for name, values in getattr(lesson.known, part).items():
+    for name, values in getattr(lesson.job_features, part).items():
         for row, is_other in ((3, True), (len(data.jobs) - 1, False)):
             other = values.copy()
             other[row] = -1 if part == "codes" else ~other[row] if part == "weekend" else other[row] + 1
-            known = replace(lesson.known, **{part: getattr(lesson.known, part) | {name: other}})
-            key = key_of(data, replace(lesson, known=known), ended)
+            known = replace(lesson.job_features, **{part: getattr(lesson.job_features, part) | {name: other}})
+            key = key_of(data, replace(lesson, job_features=known), ended)
             assert (key != key_of(data, lesson, ended)) == is_other
     assert ended[3] and not ended[-1] and not lesson.running[-1]
 
@@ -223,7 +223,7 @@ def test_what_is_told_of_jobs_is_so_whichever_others_there_are(texts, others):
 
     def told(values, rows):
         frame = pl.DataFrame({"submit_s": [0] * len(values), "x": pl.Series(values, dtype=pl.String)})
-        return list(submitted(frame, features, None).take(np.array(rows)).told())
+        return list(submitted(frame, features, None).take(np.array(rows)).digest_parts())
 
     n = len(texts)
     alone = told(texts, range(n))

@@ -14,7 +14,7 @@ from ttf.analyses import BUILT_IN
 from ttf.analyses.queue.reconstruct_occupancy import holdings
 from ttf.analyses.queue.reconstruct_occupancy.charts import gpus_in_use
 from ttf.analyses.queue.reconstruct_occupancy.delay_causes import CAUSES
-from ttf.analyses.queue.reconstruct_occupancy.holdings import Spill, spread
+from ttf.analyses.queue.reconstruct_occupancy.holdings import Spill, split_evenly
 from ttf.analyses.queue.reconstruct_occupancy.servers import are_all_equal
 from ttf.display.charts.figure import Study
 
@@ -112,11 +112,11 @@ def test_gpus_of_a_run_are_spread_over_its_nodes():
         {"job": [0, 0, 1], "job_id": ["a", "a", "b"], "attempt": [0, 1, 0], "gpu_milli": [10_000, 2000, 1]}
     )
     place = np.arange(4)
-    assert spread(np.full(4, 10_000), np.full(4, 4), place).tolist() == [3000, 3000, 2000, 2000]
+    assert split_evenly(np.full(4, 10_000), np.full(4, 4), place).tolist() == [3000, 3000, 2000, 2000]
     jobs = jobs_of([(name, None, 0, 0, 12, 1000) for name in "ab"])
     about = found(parts, jobs, attempts=attempts)["occupancy_basis"].row(0, named=True)
     assert (about["spread"], about["placements"], about["gpus"]) == (4, 5, 3 + 3 + 2 + 2)
-    assert spread(np.full(4, 1250), np.full(4, 4), place).tolist() == [313, 313, 312, 312]
+    assert split_evenly(np.full(4, 1250), np.full(4, 4), place).tolist() == [313, 313, 312, 312]
 
 
 def test_load_over_time_by_hand():

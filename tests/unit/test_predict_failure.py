@@ -17,10 +17,10 @@ from made_risk import FEATURES
 from scipy.integrate import quad
 from scipy.stats import lognorm
 from ttf.analyses.risk.predict_failure import ANALYSIS
-from ttf.analyses.risk.predict_failure.challenger import NOT_ASKED, NOT_INSTALLED, Challenger
-from ttf.analyses.risk.predict_failure.compute import compute, evaluated
-from ttf.analyses.risk.predict_failure.extrapolate import largest, newest
-from ttf.analyses.risk.predict_failure.model_trials import Tried, still_running, tried
+from ttf.analyses.risk.predict_failure.challenger import NOT_INSTALLED, NOT_REQUESTED, Challenger
+from ttf.analyses.risk.predict_failure.compute import compute, evaluate_models
+from ttf.analyses.risk.predict_failure.extrapolate import select_largest, select_newest_type
+from ttf.analyses.risk.predict_failure.model_trials import Trial, has_run_for, run_trial
 from ttf.analyses.risk.predict_failure.savings import NO_HOURS, NO_LARGE, Savings
 from ttf.analyses.shared.risk import LOGISTIC, NESTED
 from ttf.analyses.shared.risk.encoder import Design
@@ -40,12 +40,14 @@ AT_ALL = pl.col("slice") == "all"
 
 
 def data_of(jobs: pl.DataFrame, features=FEATURES, clock="UTC") -> Data:
-    return Data.of(jobs.lazy(), features_of(features), clock)
+    return Data.load(jobs.lazy(), features_of(features), clock)
 
 
 def tables_of(jobs: pl.DataFrame, features=FEATURES, clock="UTC", challenger=False) -> dict[str, pl.DataFrame]:
     """All tables, each checked against its contract."""
-    found = evaluated(data_of(jobs, features, clock), Challenger.of(challenger, SEED), LANDMARK_S, TRIAL_MIN / 60, SEED)
+    found = evaluate_models(
+        data_of(jobs, features, clock), Challenger.create(challenger, SEED), LANDMARK_S, TRIAL_MIN / 60, SEED
+    )
     assert list(found) == [table.name for table in ANALYSIS.tables]
     for table in ANALYSIS.tables:
         table.check(found[table.name])
@@ -127,7 +129,7 @@ def test_the_table_of_measures_has_every_model_split_and_slice(of_users):
     assert landmark["split"].unique(maintain_order=True).to_list() == ORIGINS
     key = ["stage", "model", "split", "slice", "metric"]
     assert not measures.select(key).is_duplicated().any()
-    assert set(measures.filter(pl.col("model") == "gradient_boosting", AT_ALL)["reason"]) == {NOT_ASKED}
+    assert set(measures.filter(pl.col("model") == "gradient_boosting", AT_ALL)["reason"]) == {NOT_REQUESTED}
 
 
 def test_counts_are_those_of_the_test_jobs(of_users):
@@ -137,7 +139,7 @@ def test_counts_are_those_of_the_test_jobs(of_users):
     ):
         assert (row["n"], row["failures"]) == (split.test.sum(), data.jobs.failed[split.test].sum())
     # The landmark is of those known to have run for so long; of a run without an end nobody knows.
-    stay = still_running(data.jobs, LANDMARK_S)
+    stay = has_run_for(data.jobs, LANDMARK_S)
     assert (stay == (data.jobs.hours >= LANDMARK_S / 3600)).all()
     of_landmark = rows(of_users[0], "logistic", "pr_auc", "landmark")["n"].to_list()
     assert of_landmark == [(split.test & stay).sum() for split in temporal(data.jobs)]
@@ -248,22 +250,22 @@ def by_hand(probability: list[float], hours: Hours | None) -> Savings:
     nothing = np.zeros(1)
     model = Model(encoder, Fit(nothing, np.eye(1), True), LOGISTIC, nothing, 0.0, 1.0, hours, nothing, 5, 3, 0)
     split = temporal(people)[-1]
-    trial = Tried(split, model, np.arange(5), Design(np.empty((5, 0)), ()), {"logistic": np.array(probability)})
+    trial = Trial(split, model, np.arange(5), Design(np.empty((5, 0)), ()), {"logistic": np.array(probability)})
     return Savings(replace(encoder, jobs=people), trial, 0.5)
 
 
 def test_savings_are_those_worked_out_by_hand():
     savings = by_hand([0.9, 0.01, 0.9, 0.9, 0.9], Hours(np.log([0.2]), 0.7, 10.0, 20, 0.0, True))
     # Of the first seven GPUs for a tenth of an hour; a job that stays pays half an hour, or its run if that is shorter.
-    assert savings.saved == pytest.approx([0.7, 0, 0, 0])
-    assert savings.cost == pytest.approx([0, 0.5, 0.5, 0.05])
-    assert savings.oracle == pytest.approx(0.7)
+    assert savings.saved_h == pytest.approx([0.7, 0, 0, 0])
+    assert savings.cost_h == pytest.approx([0, 0.5, 0.5, 0.05])
+    assert savings.oracle_saving == pytest.approx(0.7)
     of = lognorm(0.7, scale=0.2)
     early = quad(lambda t: t * of.pdf(t), 0, 0.5)[0]
     gain = [p * (g - 1) * early - (1 - p * of.cdf(0.5)) * 0.5 for p, g in ((0.9, 8), (0.01, 4), (0.9, 2), (0.9, 2))]
-    assert savings._expected("logistic") == pytest.approx(gain, rel=1e-6)
+    assert savings._expected_savings("logistic") == pytest.approx(gain, rel=1e-6)
     assert [value > 0 for value in gain] == [True, False, True, True]
-    curve = pl.DataFrame(savings.curve())
+    curve = pl.DataFrame(savings.curve_rows())
     chosen = {row["model"]: row for row in curve.filter("chosen").iter_rows(named=True)}
     logistic = chosen["logistic"]
     assert (logistic["flagged"], logistic["caught"]) == (3, 1)
@@ -271,7 +273,7 @@ def test_savings_are_those_worked_out_by_hand():
     assert logistic["share_of_oracle"] == pytest.approx(0.15 / 0.7)
     assert chosen["oracle"]["net_gpu_hours"] == pytest.approx(0.7)
     assert (chosen["everyone"]["flagged"], chosen["everyone"]["net_gpu_hours"]) == (4, pytest.approx(0.7 - 1.05))
-    measured = {row["metric"]: row for row in savings.rows("logistic")}
+    measured = {row["metric"]: row for row in savings.metric_rows("logistic")}
     assert measured["gpu_hours_saved"]["estimate"] == pytest.approx(0.15)
     assert measured["gpu_hours_saved_of_oracle"]["estimate"] == pytest.approx(0.15 / 0.7)
     assert (measured["gpu_hours_saved"]["n"], measured["gpu_hours_saved"]["failures"]) == (4, 1)
@@ -279,8 +281,8 @@ def test_savings_are_those_worked_out_by_hand():
 
 def test_without_hours_nothing_is_tried():
     savings = by_hand([0.5] * 5, None)
-    assert savings.lacks == NO_HOURS
-    assert list(savings.curve()) == []
+    assert savings.missing == NO_HOURS
+    assert list(savings.curve_rows()) == []
 
 
 def test_the_oracle_saves_the_most(of_users):
@@ -322,13 +324,13 @@ def test_jobs_of_a_kind_that_was_left_out_are_compared(of_users):
 
 def test_the_kinds_left_out_are_the_largest_and_the_last():
     data = data_of(made_risk.with_users(3_000, 1))
-    trial = Tried(temporal(data.jobs)[-1], NO_FEATURES, np.arange(0), None)
-    value, held, why = largest(data, trial)
+    trial = Trial(temporal(data.jobs)[-1], NO_FEATURES, np.arange(0), None)
+    value, held, why = select_largest(data, trial)
     limit = np.quantile(data.jobs.gpus[trial.split.learn], 0.9, method="lower")
     assert (value, why) == (f"{limit:g}", None) if held is not None else value == f"{limit:g}"
     if held is not None:
         assert (held == (data.jobs.gpus > limit)).all()
-    value, held, _ = newest(data)
+    value, held, _ = select_newest_type(data)
     types = data.jobs.jobs["gpu_type"].cast(pl.String).to_numpy()
     assert value == "C"
     assert (held == (types == "C")).all()
@@ -480,15 +482,15 @@ def test_a_challenger_of_many_levels_and_few_features(one_thread):
     """More than scikit-learn takes for one category."""
     only = {"type": {"kind": "category", "column": "gpu_type", "vocabulary": 1000}}
     data = data_of(MADE.with_columns(gpu_type=pl.format("type {}", EVERY % 700)), only)
-    found = tried(data, temporal(data.jobs)[-1], Challenger.of(True, SEED), with_hours=False)
-    assert found.lacks == {NESTED: NO_HISTORY}
+    found = run_trial(data, temporal(data.jobs)[-1], Challenger.create(True, SEED), with_hours=False)
+    assert found.missing == {NESTED: NO_HISTORY}
     assert ((found.probability["gradient_boosting"] > 0) & (found.probability["gradient_boosting"] < 1)).all()
 
 
 def test_without_scikit_learn_the_challenger_says_so(monkeypatch):
     monkeypatch.setattr("ttf.analyses.risk.predict_failure.challenger.find_spec", lambda _: None)
-    assert Challenger.of(True, 1).lacks == NOT_INSTALLED
-    assert Challenger.of(False, 1).lacks == NOT_ASKED
+    assert Challenger.create(True, 1).missing == NOT_INSTALLED
+    assert Challenger.create(False, 1).missing == NOT_REQUESTED
     found = tables_of(MADE.head(900), challenger=True)
     assert set(rows(found, "gradient_boosting", "pr_auc")["reason"]) == {NOT_INSTALLED}
 

@@ -10,18 +10,18 @@ from outage_traces import made
 from scipy import stats
 from ttf.analyses.nodes.find_lemon_nodes.excess import with_posterior
 from ttf.analyses.outages.rank_drains import DRAIN_BACKTEST, DRAIN_LIST, page
-from ttf.analyses.outages.rank_drains.backtest import DAY, LEAST_S, TOO_SHORT, WEEK, backtest
+from ttf.analyses.outages.rank_drains.backtest import DAY, MIN_HISTORY_S, TOO_SHORT, WEEK, backtest
 from ttf.analyses.outages.rank_drains.compute import (
-    ALIKE,
     NO_GPUS,
     NO_JOBS,
+    NO_SPREAD,
     NO_TEST,
-    causes_of,
     drain_list,
     summarise_drains,
+    top_causes,
 )
 from ttf.analyses.outages.rank_drains.history import History
-from ttf.analyses.outages.rank_drains.node_ranges import SAFE, hostlist
+from ttf.analyses.outages.rank_drains.node_ranges import SAFE_NAME, hostlist
 from ttf.display.phrases import plain
 from ttf.display.trace_numbers import Numbers
 from ttf.formats.sacct.hostlist import expand
@@ -38,7 +38,7 @@ def listed(history, outages, lost=None, gpus=None, rate=0.05):
 def of(intervals, until_s, **columns):
     outages, _, exposure = made(intervals, until_s, **columns)
     outages, exposure = (frame.with_columns(node="unit_id") for frame in (outages, exposure))
-    return History.of(outages, exposure), outages
+    return History.build(outages, exposure), outages
 
 
 def test_a_history_by_hand():
@@ -48,13 +48,20 @@ def test_a_history_by_hand():
     assert history.up_s(10 * DAY).tolist() == [7 * DAY + HOUR, 10 * DAY, DAY]
     assert history.up_s(2 * DAY + HOUR).tolist() == [2 * DAY, 2 * DAY + HOUR, DAY]
     # The second of a is the same trouble once more.
-    assert history.outages(0, 10 * DAY).tolist() == [3, 0, 1] and history.counted(10 * DAY).tolist() == [2, 0, 1]
-    assert history.outages(3 * DAY + HOUR, 9 * DAY).tolist() == [1, 0, 0]
+    assert history.count_outages(0, 10 * DAY).tolist() == [3, 0, 1] and history.count_separate(10 * DAY).tolist() == [
+        2,
+        0,
+        1,
+    ]
+    assert history.count_outages(3 * DAY + HOUR, 9 * DAY).tolist() == [1, 0, 0]
     assert history.is_up(DAY, 10 * DAY).tolist() == [True, True, False]
     assert history.is_up(2 * DAY, 10 * DAY).tolist() == [False, True, False]
     assert not history.is_up(DAY, 11 * DAY).any()
-    planned = History.of(outages.with_columns(planned=pl.lit(True)), made(intervals, 10 * DAY)[2])
-    assert planned.counted(10 * DAY).sum() == 0 and planned.up_s(10 * DAY).tolist() == history.up_s(10 * DAY).tolist()
+    planned = History.build(outages.with_columns(planned=pl.lit(True)), made(intervals, 10 * DAY)[2])
+    assert (
+        planned.count_separate(10 * DAY).sum() == 0
+        and planned.up_s(10 * DAY).tolist() == history.up_s(10 * DAY).tolist()
+    )
 
 
 def test_what_draining_would_save_by_hand():
@@ -102,7 +109,7 @@ def test_nodes_that_differ_by_chance_are_not_listed():
         for start, node in zip(starts.tolist(), rng.integers(0, 60, 120).tolist(), strict=True):
             if not intervals[f"n{node}"] or intervals[f"n{node}"][-1][1] < start:
                 intervals[f"n{node}"].append((start, start + HOUR))
-        named += of(intervals, 300 * DAY)[0].judged(300 * DAY, 0.05)["listed"].any()
+        named += of(intervals, 300 * DAY)[0].compare_nodes(300 * DAY, 0.05)["listed"].any()
     assert named <= stats.binom.ppf(0.999, clusters, 0.05)
 
 
@@ -119,7 +126,7 @@ def test_the_backtest_knows_nothing_of_the_week_it_is_asked_about():
     table = backtest(history, 0.05)
     DRAIN_BACKTEST.check(table)
     weeks = table.filter(pl.col("window") != "all")
-    assert weeks["start_s"].to_list() == [LEAST_S + k * WEEK for k in range(7)]
+    assert weeks["start_s"].to_list() == [MIN_HISTORY_S + k * WEEK for k in range(7)]
     every = table.row(0, named=True)
     assert every["listed"] == weeks["listed"].sum() == 7 and every["failed"] == 7
     assert every["expected"] == pytest.approx((weeks["listed"] * weeks["base_share"]).sum())
@@ -128,7 +135,8 @@ def test_the_backtest_knows_nothing_of_the_week_it_is_asked_about():
     assert weeks["others_failed"][-1] == 1
     # What comes after a week does not change its row.
     cut = {
-        node: [(start, end) for start, end in spans if start < LEAST_S + 2 * WEEK] for node, spans in intervals.items()
+        node: [(start, end) for start, end in spans if start < MIN_HISTORY_S + 2 * WEEK]
+        for node, spans in intervals.items()
     }
     assert backtest(of(cut, days * DAY)[0], 0.05)[1:3].equals(weeks[:2])
 
@@ -139,7 +147,7 @@ def test_what_cannot_be_compared_says_why():
     table = backtest(alone, 0.05)
     assert table.height == 1 and table["reason"][0] == TOO_SHORT
     even, outages = of({"a": [(5, 10)], "b": [(5, 10)]}, 10 * DAY)
-    assert ALIKE in listed(even, outages)["reason"][0]
+    assert NO_SPREAD in listed(even, outages)["reason"][0]
     metrics = metrics_of(
         "rank_drains", {"drain_summary": summarise_drains(listed(alone, outages)), "drain_backtest": table}
     )
@@ -163,12 +171,12 @@ def test_that_no_node_is_listed_is_said_with_power_alone(every, said):
 def test_causes_are_the_most_frequent():
     outages, *_ = of({"a": [(k * DAY, k * DAY + 1) for k in range(1, 8)], "b": []}, 10 * DAY)[1:]
     told = ["x", "y", "y", "z", "w", "w", None]
-    found = causes_of(outages.with_columns(cause=pl.Series(told)))
+    found = top_causes(outages.with_columns(cause=pl.Series(told)))
     assert found.rows() == [("a", "w (2), y (2), x (1)")]
 
 
 NAMES = st.lists(
-    st.one_of(st.from_regex(r"n[0-9]{1,4}", fullmatch=True), st.from_regex(SAFE, fullmatch=True)), unique=True
+    st.one_of(st.from_regex(r"n[0-9]{1,4}", fullmatch=True), st.from_regex(SAFE_NAME, fullmatch=True)), unique=True
 )
 
 

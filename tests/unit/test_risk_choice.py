@@ -9,19 +9,19 @@ import pytest
 from scipy.special import expit, logit
 from threadpoolctl import threadpool_limits
 from ttf.analyses.risk.predict_failure.challenger import Challenger
-from ttf.analyses.risk.predict_failure.compute import evaluated
-from ttf.analyses.risk.predict_failure.model_trials import Tried, tried
+from ttf.analyses.risk.predict_failure.compute import evaluate_models
+from ttf.analyses.risk.predict_failure.model_trials import Trial, run_trial
 from ttf.analyses.risk.predict_failure.risk_labels import CANNOT_SAY, NONE
-from ttf.analyses.risk.predict_failure.verdict import origins, verdict
+from ttf.analyses.risk.predict_failure.verdict import read_origins, verdict
 from ttf.analyses.shared.risk import LOGISTIC, NESTED
 from ttf.analyses.shared.risk.features import Data, features_of
-from ttf.analyses.shared.risk.model import NO_HISTORY, Lesson, choose_kind, simple_models
+from ttf.analyses.shared.risk.model import NO_HISTORY, TrainingData, choose_kind, train_candidates
 from ttf.analyses.shared.risk.splits import Split, temporal
 from ttf.stats.predictions import SCORED
 
 FEATURES = {name: about for name, about in made_risk.FEATURES.items() if name != "clock"}
 DICE, SIDES = 8, 30
-NOT_ASKED = Challenger("not tried here", 1)
+NOT_REQUESTED = Challenger("not tried here", 1)
 
 
 @pytest.fixture(autouse=True)
@@ -37,11 +37,11 @@ def data_of(jobs: pl.DataFrame, dice: int = 0) -> Data:
     thrown = {f"dice_{number}": rng.integers(0, SIDES, jobs.height) for number in range(dice)}
     features = FEATURES | {name: {"kind": "category", "column": name, "vocabulary": SIDES} for name in thrown}
     jobs = jobs.with_columns(pl.Series(name, values).cast(pl.String) for name, values in thrown.items())
-    return Data.of(jobs.lazy(), features_of(features), "UTC")
+    return Data.load(jobs.lazy(), features_of(features), "UTC")
 
 
-def trials_of(data: Data) -> list[Tried]:
-    return [tried(data, split, NOT_ASKED, with_hours=False) for split in temporal(data.jobs)]
+def trials_of(data: Data) -> list[Trial]:
+    return [run_trial(data, split, NOT_REQUESTED, with_hours=False) for split in temporal(data.jobs)]
 
 
 def pr_auc(failed: np.ndarray, probability: np.ndarray) -> float:
@@ -53,14 +53,16 @@ def test_history_alone_is_the_share_of_earlier_failures():
     data = data_of(made_risk.with_users(3_000, 5))
     split = temporal(data.jobs)[-1]
     model = made_risk.train(
-        data.jobs, data.known, data.features, split.learn, split.recalibrate, split.until_s, kind=NESTED
+        data.jobs, data.job_features, data.features, split.learn, split.recalibrate, split.until_s, kind=NESTED
     )
-    rates = data.known.rates["history"]
+    rates = data.job_features.rates["history"]
     line = np.polyfit(
-        logit(rates[:, -1]) - logit(rates[:, 0]), logit(model.probability(model.encoder.design(data.known))), 1
+        logit(rates[:, -1]) - logit(rates[:, 0]), logit(model.probability(model.encoder.design(data.job_features))), 1
     )
     against_all = logit(rates[:, -1]) - logit(rates[:, 0])
-    assert model.probability(model.encoder.design(data.known)) == pytest.approx(expit(np.polyval(line, against_all)))
+    assert model.probability(model.encoder.design(data.job_features)) == pytest.approx(
+        expit(np.polyval(line, against_all))
+    )
     assert line[0] > 0
     assert [feature.name for feature in model.scoring_features] == ["history"]
     assert model.hours is not None, "of all features, as ever"
@@ -71,11 +73,11 @@ def test_without_a_history_the_regression_serves():
     data = replace(data, features=[feature for feature in data.features if feature.name != "history"])
     (trial, *_) = trials_of(data)
     assert trial.model.kind == LOGISTIC
-    assert trial.lacks == {NESTED: NO_HISTORY, "gradient_boosting": "not tried here"}
+    assert trial.missing == {NESTED: NO_HISTORY, "gradient_boosting": "not tried here"}
     split = trial.split
     assert (
         made_risk.train(
-            data.jobs, data.known, data.features, split.learn, split.recalibrate, split.until_s, kind=NESTED
+            data.jobs, data.job_features, data.features, split.learn, split.recalibrate, split.until_s, kind=NESTED
         )
         == NO_HISTORY
     )
@@ -101,8 +103,10 @@ def test_where_features_mislead_history_serves(seed):
 def test_with_few_jobs_to_compare_on_history_serves():
     data = data_of(made_risk.with_requests(800, 1))
     split = temporal(data.jobs)[0]
-    lesson = Lesson.of(data.jobs, data.known, split.learn, split.recalibrate, split.until_s, with_hours=False)
-    models = simple_models(lesson, data.features)
+    lesson = TrainingData.select(
+        data.jobs, data.job_features, split.learn, split.recalibrate, split.until_s, with_hours=False
+    )
+    models = train_candidates(lesson, data.features)
     assert set(models) == {NESTED, LOGISTIC}
     assert choose_kind(lesson, models) == NESTED
 
@@ -114,14 +118,16 @@ def test_the_choice_knows_nothing_of_the_test():
     later = pl.col("submit_s") >= split.until_s
     for outcome in ("failure", "success"):
         others = data_of(jobs.with_columns(outcome=pl.when(later).then(pl.lit(outcome)).otherwise("outcome")))
-        (one, other) = (tried(data, split, NOT_ASKED, with_hours=False).model for data in (data_of(jobs), others))
+        (one, other) = (
+            run_trial(data, split, NOT_REQUESTED, with_hours=False).model for data in (data_of(jobs), others)
+        )
         assert one.to_json() == other.to_json()
 
 
 # Simulations ---------------------------------------------------------------------------------------------------
 
 
-def gains(trial: Tried, data: Data, rng: np.random.Generator) -> tuple[float, float, int]:
+def gains(trial: Trial, data: Data, rng: np.random.Generator) -> tuple[float, float, int]:
     """PR-AUC of the regression less that of history alone, on either half of the test jobs; 1 if the regression
     serves, else -1."""
     is_first = rng.random(len(trial.rows)) < 0.5
@@ -154,8 +160,8 @@ def test_a_coin_is_not_predicted():
     """Of 24 records in which a coin decides, at most one is said to be predictable."""
     said = []
     for seed in range(24):
-        tables = evaluated(data_of(made_risk.coin(2_500, seed)), NOT_ASKED, 3600, 1 / 6, 1)
-        said.append(verdict(origins(tables["risk_evaluation"])))
+        tables = evaluate_models(data_of(made_risk.coin(2_500, seed)), NOT_REQUESTED, 3600, 1 / 6, 1)
+        said.append(verdict(read_origins(tables["risk_evaluation"])))
     assert sum(word not in (NONE, CANNOT_SAY) for word in said) <= 1
     assert said.count(NONE) > 18
 
@@ -170,8 +176,8 @@ def test_the_last_origin_without_a_test_is_left_out():
         end_s=pl.when(~runs).then("end_s"),
         runtime_s=pl.when(~runs).then("runtime_s"),
     )
-    tables = evaluated(data_of(running), NOT_ASKED, 3600, 1 / 6, 1)
-    tests = origins(tables["risk_evaluation"])
+    tables = evaluate_models(data_of(running), NOT_REQUESTED, 3600, 1 / 6, 1)
+    tests = read_origins(tables["risk_evaluation"])
     assert [test.reason for test in tests] == [None, None, "fewer than 20 test jobs"]
     assert [test.is_predicted for test in tests] == [True, True, None]
     assert verdict(tests) not in (NONE, CANNOT_SAY)
@@ -181,7 +187,7 @@ def test_the_last_origin_without_a_test_is_left_out():
 
 
 def test_every_split_has_one_model_that_serves():
-    tables = evaluated(data_of(made_risk.with_requests(2_500, 1)), NOT_ASKED, 3600, 1 / 6, 1)
+    tables = evaluate_models(data_of(made_risk.with_requests(2_500, 1)), NOT_REQUESTED, 3600, 1 / 6, 1)
     served = tables["risk_evaluation"].filter("serves").select("stage", "split", "model").unique()
     assert not served.select("stage", "split").is_duplicated().any()
     assert served.filter(stage="probability")["split"].sort().to_list() == ["random", *(s.name for s in splits())]

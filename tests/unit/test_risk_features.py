@@ -11,20 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_risk import OF_EACH_KIND as FEATURES
 from scipy.special import logit
-from ttf.analyses.shared.risk.encoder import BLANK, BLOCK, OTHER, Encoder
+from ttf.analyses.shared.risk.encoder import BLANK_VALUE, BLOCK, OTHER_VALUE, Encoder
 from ttf.analyses.shared.risk.features import (
-    AT_FIRST,
     CATEGORY,
     CLOCK,
     HASHED,
+    INITIAL_RATE,
     NUMERIC,
-    STRENGTH,
+    PRIOR_JOBS,
     Data,
     Feature,
-    as_of,
+    count_ended_before,
     features_of,
-    history,
-    increments,
+    history_rates,
+    log_odds_increments,
     submitted,
 )
 from ttf.analyses.shared.risk.training_jobs import EARLIER, NEVER, population
@@ -84,13 +84,13 @@ def by_loops(events, questions):
 def test_events_before_a_moment_are_those_of_a_plain_loop(events, questions):
     key, at, failed = (np.array([event[place] for event in events], dtype=np.int64) for place in range(3))
     asked_key, asked_at = (np.array([question[place] for question in questions], dtype=np.int64) for place in (0, 1))
-    assert (as_of(key, at, failed > 0, asked_key, asked_at) == by_loops(events, questions)).all()
+    assert (count_ended_before(key, at, failed > 0, asked_key, asked_at) == by_loops(events, questions)).all()
 
 
 @pytest.mark.parametrize(("at", "ended"), [(9, 1), (10, 0), (11, 0)])
 def test_an_end_at_the_very_moment_of_a_submission_is_not_before_it(at, ended):
     zero = np.zeros(1, dtype=np.int64)
-    assert as_of(zero, np.array([at]), zero == 0, zero, np.array([10])).tolist() == [[ended], [ended]]
+    assert count_ended_before(zero, np.array([at]), zero == 0, zero, np.array([10])).tolist() == [[ended], [ended]]
 
 
 # Times in which many ends fall together with submissions; a blank key is one of the values.
@@ -111,17 +111,17 @@ def test_history_is_that_of_a_plain_loop(runs):
     rows = [(submit, None if lasts is None else submit + lasts, outcome) for submit, lasts, outcome, _, _ in runs]
     users, groups = (pl.Series([run[place] for run in runs], dtype=pl.String) for place in (3, 4))
     past = population(jobs_of(*rows, user=users, group_of=groups).lazy(), ["group_of"])
-    rates, ended = history(past.jobs, [["user"], ["group_of"]], past)
+    rates, ended = history_rates(past.jobs, [["user"], ["group_of"]], past)
     keys = list(zip(past.jobs["user"].to_list(), past.jobs["group_of"].to_list(), strict=True))
     for job in range(len(past)):
-        above = AT_FIRST
+        above = INITIAL_RATE
         for level in range(3):
             alike = [
                 bool(past.failed[other])
                 for other in range(len(past))
                 if past.known_s[other] < past.submit_s[job] and keys[other][:level] == keys[job][:level]
             ]
-            above = (sum(alike) + STRENGTH * above) / (len(alike) + STRENGTH)
+            above = (sum(alike) + PRIOR_JOBS * above) / (len(alike) + PRIOR_JOBS)
             assert rates[job, level] == pytest.approx(above, rel=1e-14)
             assert ended[job, level] == len(alike)
 
@@ -139,39 +139,39 @@ def test_history_is_nested_and_shrunken_towards_the_level_above():
         work=["x", "y", "x", "x", "x", "x"],
     )
     past = population(jobs.lazy(), ["work"])
-    rates, ended = history(past.jobs, [["user"], ["work"]], past)
+    rates, ended = history_rates(past.jobs, [["user"], ["work"]], past)
     overall = (2 + 5 * 0.5) / (3 + 5)
     of_user = (2 + 5 * overall) / (2 + 5)
     of_work = (1 + 5 * of_user) / (1 + 5)
     assert rates[-1] == pytest.approx([overall, of_user, of_work])
     assert ended[-1].tolist() == [3, 2, 1]
-    assert (rates[0] == AT_FIRST).all()
-    assert increments(rates)[-1] == pytest.approx(np.diff(logit([overall, of_user, of_work])))
+    assert (rates[0] == INITIAL_RATE).all()
+    assert log_odds_increments(rates)[-1] == pytest.approx(np.diff(logit([overall, of_user, of_work])))
 
 
 def test_history_may_be_that_of_other_jobs():
     """Jobs to be scored, in a table of their own with other codes of the texts, have the history they have in place."""
     made = made_risk.with_users(800, 5)
     past = population(made.lazy(), ["recurrence_group"])
-    in_place, _ = history(past.jobs, FEATURES[-1].keys, past)
+    in_place, _ = history_rates(past.jobs, FEATURES[-1].keys, past)
     apart = made.select("submit_s", "user", "recurrence_group").filter(pl.col("submit_s").is_not_null())
     few = apart.sort("submit_s", maintain_order=True)[::7]
-    rates, _ = history(few, FEATURES[-1].keys, past)
+    rates, _ = history_rates(few, FEATURES[-1].keys, past)
     assert (rates == in_place[::7]).all()
 
 
 def test_a_number_is_a_key_whatever_its_width():
     made = made_risk.with_users(400, 5)
     past = population(made.lazy())
-    in_place, _ = history(past.jobs, [["gpu_milli"]], past)
-    rates, _ = history(past.jobs.with_columns(pl.col("gpu_milli").cast(pl.Int32)), [["gpu_milli"]], past)
+    in_place, _ = history_rates(past.jobs, [["gpu_milli"]], past)
+    rates, _ = history_rates(past.jobs.with_columns(pl.col("gpu_milli").cast(pl.Int32)), [["gpu_milli"]], past)
     assert (rates == in_place).all()
 
 
 def test_a_key_that_the_jobs_lack_is_blank_in_all():
     past = population(made_risk.with_users(400, 5).lazy())
-    rates, ended = history(past.jobs, [["user"], ["nobody_has_it"]], past)
-    by_user, _ = history(past.jobs, [["user"]], past)
+    rates, ended = history_rates(past.jobs, [["user"], ["nobody_has_it"]], past)
+    by_user, _ = history_rates(past.jobs, [["user"]], past)
     assert (rates[:, :2] == by_user).all()
     assert (ended[:, 2] == ended[:, 1]).all()
 
@@ -179,8 +179,8 @@ def test_a_key_that_the_jobs_lack_is_blank_in_all():
 def test_without_a_past_nothing_has_ended():
     jobs = made_risk.with_users(50, 5)
     known = submitted(jobs, FEATURES, None)
-    assert (known.rates["history"] == AT_FIRST).all()
-    assert not known.ended["history"].any()
+    assert (known.rates["history"] == INITIAL_RATE).all()
+    assert not known.ended_counts["history"].any()
 
 
 # What else is known ------------------------------------------------------------------------------------------
@@ -200,14 +200,14 @@ def test_jobs_taken_are_those_jobs():
 
 def test_the_latest_jobs_are_known_as_among_all():
     jobs = made_risk.with_users(300, 5).lazy()
-    whole, latest = (Data.of(jobs, FEATURES, "UTC", most=most) for most in (None, 120))
+    whole, latest = (Data.load(jobs, FEATURES, "UTC", max_jobs=most) for most in (None, 120))
     rows = np.arange(180, 300)
     assert len(latest.jobs) == 120
-    assert latest.jobs.left_out == {EARLIER: 180}
+    assert latest.jobs.exclusions == {EARLIER: 180}
     assert latest.jobs.jobs.equals(whole.jobs.jobs[180:])
     assert (latest.jobs.cluster == whole.jobs.cluster[rows]).all()
-    assert b"".join(latest.known.told()) == b"".join(whole.known.take(rows).told())
-    assert Data.of(jobs, FEATURES, "UTC", most=300).jobs.left_out == {}
+    assert b"".join(latest.job_features.digest_parts()) == b"".join(whole.job_features.take(rows).digest_parts())
+    assert Data.load(jobs, FEATURES, "UTC", max_jobs=300).jobs.exclusions == {}
 
 
 def test_hours_are_told_by_the_clock_of_the_trace():
@@ -242,7 +242,7 @@ def test_a_clock_turns():
 
 
 def test_features_are_those_that_the_configuration_declares():
-    declared = {feature.name: feature.declared for feature in FEATURES}
+    declared = {feature.name: feature.declaration for feature in FEATURES}
     assert features_of(declared) == FEATURES
     assert features_of(json.loads(json.dumps(declared))) == FEATURES
     assert FEATURES[-1].columns == ("user", "recurrence_group")
@@ -276,12 +276,12 @@ def test_a_number_is_in_logarithms_to_base_2_in_standard_deviations_with_a_knot_
     expected = [(log - log.mean()) / log.std(), np.maximum(log - np.median(log), 0) / log.std()]
     assert design.numbers == pytest.approx(np.column_stack(expected))
     assert [term.name for term in encoder.terms] == ["x", "x above the median"]
-    assert encoder.learnt["x"]["knot"] == 2
+    assert encoder.params["x"]["knot"] == 2
 
 
 def test_a_blank_number_lies_at_the_mean_and_has_a_column():
     encoder, design = numeric(0.0, 1.0, 3.0, None)
-    assert [term.name for term in encoder.terms] == ["x", "x above the median", f"x {BLANK}"]
+    assert [term.name for term in encoder.terms] == ["x", "x above the median", f"x {BLANK_VALUE}"]
     assert design.numbers[3].tolist() == [0, 0, 1]
     assert (design.numbers[:3, 2] == 0).all()
 
@@ -298,13 +298,13 @@ def test_there_is_no_knot_at_the_end_of_the_range():
         ([4.0, 4.0, 4.0], [], "the same in all jobs"),
         ([None, None], [], "blank in all jobs"),
         ([], [], "blank in all jobs"),
-        ([4.0, None], [f"x {BLANK}"], None),
+        ([4.0, None], [f"x {BLANK_VALUE}"], None),
     ],
 )
 def test_a_number_that_tells_nothing_is_left_out(values, columns, why):
     encoder, design = numeric(*values)
     assert [term.name for term in encoder.terms] == columns
-    assert encoder.learnt["x"].get("why") == why
+    assert encoder.params["x"].get("why") == why
     assert design.numbers.shape == (len(values), len(columns))
     assert np.isfinite(design.numbers).all()
 
@@ -315,21 +315,21 @@ def test_a_column_that_the_jobs_lack_is_blank():
     )
     encoder = Encoder.fit([Feature("x", NUMERIC, "x"), Feature("y", CATEGORY, "y", size=3)], known)
     assert encoder.terms == []
-    assert {about["why"] for about in encoder.learnt.values()} == {"blank in all jobs"}
+    assert {about["why"] for about in encoder.params.values()} == {"blank in all jobs"}
 
 
 def test_a_vocabulary_is_of_the_commonest_values_and_the_rest_are_another():
     values = ["a", "b", "b", "c", "c", "c", "d", None, "never seen", "d"]
     encoder, ((places, size),) = category(values, train=8)
-    assert encoder.learnt["x"]["levels"] == ["c", "b", OTHER, BLANK]
-    assert encoder.learnt["x"]["seen"] == ["a", "b", "c", "d"]
+    assert encoder.params["x"]["levels"] == ["c", "b", OTHER_VALUE, BLANK_VALUE]
+    assert encoder.params["x"]["seen"] == ["a", "b", "c", "d"]
     assert places.tolist() == [2, 1, 1, 0, 0, 0, 2, 3, 2, 2]
     assert size == 4
 
 
 def test_values_of_one_frequency_stand_in_order_of_their_texts():
     encoder, _ = category(["b", "c", "a", "c", "a", "b"], train=6)
-    assert encoder.learnt["x"]["levels"] == ["a", "b", OTHER]
+    assert encoder.params["x"]["levels"] == ["a", "b", OTHER_VALUE]
 
 
 def test_what_training_never_saw_counts_as_the_commonest_where_there_is_no_other():
@@ -344,7 +344,7 @@ def test_what_training_never_saw_counts_as_the_commonest_where_there_is_no_other
 def test_a_category_that_tells_nothing_is_left_out(values, why):
     encoder, levels = category(values, train=len(values))
     assert (encoder.terms, levels) == ([], ())
-    assert encoder.learnt["x"]["why"] == why
+    assert encoder.params["x"]["why"] == why
 
 
 @given(st.lists(st.text(max_size=8), min_size=1, max_size=10), st.integers(2, 64))
@@ -373,7 +373,7 @@ def test_jobs_beyond_the_training_are_told():
     known = submitted(frame, features, None)
     encoder = Encoder.fit(features, known.take(np.arange(3)))
     # A value that training saw and has no column is within the range; a blank is no value.
-    assert encoder.beyond(known).tolist() == [False, False, False, True, True, False, True, False]
+    assert encoder.is_out_of_range(known).tolist() == [False, False, False, True, True, False, True, False]
 
 
 def test_another_number_than_the_one_of_all_training_jobs_is_beyond():
@@ -381,7 +381,7 @@ def test_another_number_than_the_one_of_all_training_jobs_is_beyond():
     known = submitted(pl.DataFrame({"submit_s": [0] * 4, "x": [2, 2, 3, None]}), features, None)
     encoder = Encoder.fit(features, known.take(np.arange(2)))
     assert encoder.terms == []
-    assert encoder.beyond(known).tolist() == [False, False, True, False]
+    assert encoder.is_out_of_range(known).tolist() == [False, False, True, False]
 
 
 def encoded(jobs: int = 500):
@@ -411,14 +411,14 @@ def test_the_columns_of_a_design_are_its_terms():
     assert (rows[:, 0] == 1).all()
     assert design.width == 1 + len(encoder.terms)
     places = {(term.feature, term.name): place for place, term in enumerate(encoder.terms, start=1)}
-    levels = encoder.learnt["gpu_type"]["levels"]
+    levels = encoder.params["gpu_type"]["levels"]
     types = population(made_risk.with_users(500, 5).lazy()).jobs["gpu_type"].cast(pl.String).to_list()
     for level in levels[1:]:
-        is_level = [of == level or (level == OTHER and of not in levels) for of in types]
+        is_level = [of == level or (level == OTHER_VALUE and of not in levels) for of in types]
         assert (rows[:, places["gpu_type", level]] == is_level).all()
-    assert len(encoder.learnt["group"]["levels"]) == 8
+    assert len(encoder.params["group"]["levels"]) == 8
     by_user = places["history", "history by user"]
-    assert (rows[:, by_user] == increments(known.rates["history"])[:, 0]).all()
+    assert (rows[:, by_user] == log_odds_increments(known.rates["history"])[:, 0]).all()
 
 
 def test_an_encoder_read_again_gives_the_same_design_to_the_last_bit():
@@ -427,7 +427,7 @@ def test_an_encoder_read_again_gives_the_same_design_to_the_last_bit():
     assert again.digest == encoder.digest
     assert again.terms == encoder.terms
     assert again.design(known).rows(slice(None)).tobytes() == encoder.design(known).rows(slice(None)).tobytes()
-    assert (again.beyond(known) == encoder.beyond(known)).all()
+    assert (again.is_out_of_range(known) == encoder.is_out_of_range(known)).all()
 
 
 def test_the_digest_goes_with_the_declaration_not_with_the_data():
@@ -442,5 +442,5 @@ def test_the_digest_goes_with_the_declaration_not_with_the_data():
 def test_an_end_that_is_never_known_is_in_nobodys_history():
     jobs = population(made_risk.with_users(300, 5).lazy())
     assert (jobs.known_s[~jobs.ended] == NEVER).all()
-    _, ended = history(jobs.jobs, (), jobs)
+    _, ended = history_rates(jobs.jobs, (), jobs)
     assert ended.max() <= jobs.ended.sum()

@@ -12,7 +12,7 @@ from scipy.integrate import quad
 from scipy.stats import lognorm, norm
 from ttf.analyses.shared.risk import hours as module
 from ttf.analyses.shared.risk.encoder import Design
-from ttf.analyses.shared.risk.hours import FEWEST, SHORTEST_H, Hours, censored_lognormal, fit_hours
+from ttf.analyses.shared.risk.hours import FEWEST_FAILURES, SHORTEST_H, Hours, censored_lognormal, fit_hours
 from ttf.analyses.shared.risk.logistic import PRECISION
 
 NO_OTHERS = np.empty(0)
@@ -123,7 +123,7 @@ def test_the_regression_is_that_of_lifelines(without_prior, weighted):
 def test_expected_hours_are_the_integral_of_the_survival(mu, sigma, horizon, until):
     found = Hours(np.array([mu]), sigma, horizon, 20, 0.0, True)
     job, of = column_of_ones(1), lognorm(sigma, scale=np.exp(mu))
-    for limit, told in ((horizon, found.expected(job)), (until, found.expected(job, until))):
+    for limit, told in ((horizon, found.mean(job)), (until, found.mean(job, until))):
         area, _ = quad(
             lambda u: np.exp(u) * of.sf(np.exp(u)),
             -40,
@@ -133,13 +133,13 @@ def test_expected_hours_are_the_integral_of_the_survival(mu, sigma, horizon, unt
         )
         assert told[0] == pytest.approx(area, rel=1e-6)
         assert 0 < told[0] <= limit * (1 + 1e-12)
-    assert found.within(job, until)[0] == pytest.approx(of.cdf(until), rel=1e-9, abs=1e-15)
+    assert found.probability_within(job, until)[0] == pytest.approx(of.cdf(until), rel=1e-9, abs=1e-15)
     assert found.median(job)[0] == pytest.approx(of.median())
 
 
 def test_expected_hours_of_a_wide_distribution_are_finite():
     found = Hours(np.array([0.0]), 60.0, 1_000.0, 20, 0.0, True)
-    assert 0 < found.expected(column_of_ones(1))[0] <= 1_000
+    assert 0 < found.mean(column_of_ones(1))[0] <= 1_000
 
 
 # With jobs still running -------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ def test_without_jobs_that_run_it_is_the_regression_of_the_failures():
     assert (found.failures, found.censored) == (failed.sum(), 0)
 
 
-@pytest.mark.parametrize(("failures", "is_none"), [(FEWEST - 1, True), (FEWEST, False)])
+@pytest.mark.parametrize(("failures", "is_none"), [(FEWEST_FAILURES - 1, True), (FEWEST_FAILURES, False)])
 def test_of_too_few_failures_there_is_no_regression(failures, is_none):
     n = 100
     hours = np.exp(np.random.default_rng(1).normal(size=n))
@@ -180,7 +180,7 @@ def test_runs_of_0_hours_and_runs_all_alike_have_an_end():
     design = column_of_ones(50)
     at_once = fit_hours(design, np.zeros(50), np.ones(50, dtype=bool), np.zeros(50, dtype=bool), np.ones(50), NO_OTHERS)
     assert at_once.horizon_h == pytest.approx(SHORTEST_H)
-    assert np.isfinite(at_once.expected(design)).all()
+    assert np.isfinite(at_once.mean(design)).all()
     alike = fit_hours(
         design, np.full(50, 2.0), np.ones(50, dtype=bool), np.zeros(50, dtype=bool), np.ones(50), NO_OTHERS
     )
@@ -248,7 +248,7 @@ def test_the_running_jobs_that_will_fail_are_counted():
         rng = np.random.default_rng(seed)
         true.append(int(((rng.random(n) < SHARE) & running).sum()))
         counted.append(fitted(seed).censored)
-        assert failed.sum() >= FEWEST
+        assert failed.sum() >= FEWEST_FAILURES
         assert np.isfinite(hours).all()
     off = np.array(counted) - true
     assert abs(off.mean()) < 3 * off.std(ddof=1) / np.sqrt(len(off))

@@ -93,8 +93,8 @@ def rewritten(jobs: pl.DataFrame, moment: int, seed: int, later: list[str], star
 
 def told(jobs: pl.DataFrame, features: list[Feature], until_s: int):
     """All that is known of the jobs submitted up to a moment, at their submission."""
-    data = Data.of(jobs.lazy(), features, ZONE)
-    past, known = data.jobs, data.known
+    data = Data.load(jobs.lazy(), features, ZONE)
+    past, known = data.jobs, data.job_features
     rows = past.submit_s <= until_s
     texts = {
         name: np.array([*labels, "(blank)"], dtype=object)[known.codes[name][rows]].tolist()
@@ -106,7 +106,7 @@ def told(jobs: pl.DataFrame, features: list[Feature], until_s: int):
         "texts": texts,
         **{f"number of {name}": values for name, values in part.numbers.items()},
         **{f"rates of {name}": values for name, values in part.rates.items()},
-        **{f"ended of {name}": values for name, values in part.ended.items()},
+        **{f"ended of {name}": values for name, values in part.ended_counts.items()},
         **{f"weekend of {name}": values for name, values in part.weekend.items()},
         "encoder": json.dumps(encoder.to_json()),
         "design": encoder.design(part).rows(slice(None)),
@@ -175,7 +175,7 @@ def test_outcomes_of_jobs_that_end_later_may_be_dealt_out_anew(seed, place):
         for past in (population(frame.lazy(), ["recurrence_group"]) for frame in (jobs, changed))
     )
     assert (one.rates["history"] == other.rates["history"]).all()
-    assert (one.ended["history"] == other.ended["history"]).all()
+    assert (one.ended_counts["history"] == other.ended_counts["history"]).all()
 
 
 @settings(max_examples=20)
@@ -199,11 +199,11 @@ def test_jobs_that_come_later_may_be_left_out(seed, place):
 
 def model_at(jobs: pl.DataFrame, features: list[Feature], learn_s: int, until_s: int) -> str:
     """The model made at `until_s`, of jobs submitted before `learn_s` and recalibrated on those after; as JSON."""
-    data = Data.of(jobs.lazy(), features, ZONE)
+    data = Data.load(jobs.lazy(), features, ZONE)
     past = data.jobs
     learn = past.ended & (past.submit_s < learn_s) & (past.known_s < learn_s)
     again = past.ended & (past.submit_s >= learn_s) & (past.submit_s < until_s) & (past.known_s < until_s)
-    model = made_risk.train(past, data.known, features, learn, again, until_s)
+    model = made_risk.train(past, data.job_features, features, learn, again, until_s)
     return json.dumps(model.to_json())
 
 

@@ -16,20 +16,20 @@ from ttf.analyses.shared.risk.encoder import Design
 from ttf.analyses.shared.risk.features import NUMERIC, Feature, submitted
 from ttf.analyses.shared.risk.model import (
     FEWEST_JOBS,
-    FEWEST_OF_A_KIND,
+    FEWEST_PER_OUTCOME,
     NO_FEATURES,
     ONE_KIND,
     SLOPE_SD,
     TOO_FEW,
-    Lesson,
     Model,
+    TrainingData,
+    fit_platt,
     log_odds,
-    platt,
-    why_not,
+    reason_untrainable,
+    train_model,
 )
-from ttf.analyses.shared.risk.model import trained as trained_on
-from ttf.analyses.shared.risk.splits import at_random, temporal
-from ttf.analyses.shared.risk.training_jobs import ENDED, LATE, NEVER, population
+from ttf.analyses.shared.risk.splits import split_at_random, temporal
+from ttf.analyses.shared.risk.training_jobs import ENDED_OUTCOMES, LATE_QUANTILE, NEVER, population
 from ttf.records.jobs import JOB_COLUMNS
 
 
@@ -70,7 +70,7 @@ def test_jobs_without_submission_or_that_ended_before_it_take_no_part():
         )
     )
     assert jobs.submit_s.tolist() == [40, 50]
-    assert jobs.left_out == {"no submission": 1, "ended before it was submitted": 1}
+    assert jobs.exclusions == {"no submission": 1, "ended before it was submitted": 1}
 
 
 def test_what_became_of_a_job_is_told_at_its_end():
@@ -130,12 +130,12 @@ def test_an_unwritten_end_is_known_by_the_ends_before_that_moment_alone(runs):
         later = [(at, at, end if end is None or end < moment else end + 777, *rest) for at, _, end, *rest in rows]
         again = population(few_jobs(*later))
         assert again.known_s[job] == moment
-    assert 0 < LATE < 1
+    assert 0 < LATE_QUANTILE < 1
 
 
 def test_a_trace_without_users_is_clustered_by_nothing():
     jobs = population(made_risk.with_users(300, 1).drop("cluster_by", "cluster", "group_by", "group").lazy())
-    assert jobs.by is None
+    assert jobs.cluster_by is None
     assert set(jobs.cluster) == {-1}
 
 
@@ -143,7 +143,7 @@ def test_jobs_of_one_user_are_clustered_by_their_groups():
     one = pl.lit(0, dtype=pl.UInt32)
     frame = made_risk.with_users(300, 1)
     jobs = population(frame.with_columns(cluster=one).lazy())
-    assert jobs.by == "recurrence group"
+    assert jobs.cluster_by == "recurrence group"
     assert len(set(jobs.cluster)) == frame["group"].n_unique()
 
 
@@ -177,23 +177,23 @@ def test_origins_learn_from_what_had_ended_and_test_what_came_after():
         # What an origin was tested on, no other is.
         assert not (before & split.test).any()
         before |= split.test
-    assert np.isin(jobs.jobs["outcome"].cast(pl.String).to_numpy()[before], ENDED).all()
+    assert np.isin(jobs.jobs["outcome"].cast(pl.String).to_numpy()[before], ENDED_OUTCOMES).all()
 
 
 def test_a_random_split_deals_all_jobs_that_ended_out_once():
     jobs, _, _ = made()
-    split = at_random(jobs, 7)
+    split = split_at_random(jobs, 7)
     parts = split.learn.astype(int) + split.recalibrate + split.test
     assert (parts == jobs.ended).all()
-    assert (at_random(jobs, 7).learn == split.learn).all()
-    assert (at_random(jobs, 8).learn != split.learn).any()
+    assert (split_at_random(jobs, 7).learn == split.learn).all()
+    assert (split_at_random(jobs, 8).learn != split.learn).any()
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 5])
 def test_a_few_jobs_can_be_split(n):
     jobs = population(made_risk.with_users(300, 1).head(n).lazy())
     assert len(jobs) == n
-    for split in [*temporal(jobs), at_random(jobs, 1)]:
+    for split in [*temporal(jobs), split_at_random(jobs, 1)]:
         assert len(split.learn) == len(split.test) == n
 
 
@@ -205,15 +205,15 @@ def test_a_few_jobs_can_be_split(n):
     [
         (FEWEST_JOBS - 1, 100, TOO_FEW),
         (FEWEST_JOBS, 100, None),
-        (FEWEST_JOBS, FEWEST_OF_A_KIND - 1, ONE_KIND),
-        (FEWEST_JOBS, FEWEST_OF_A_KIND, None),
-        (FEWEST_JOBS, FEWEST_JOBS - FEWEST_OF_A_KIND, None),
-        (FEWEST_JOBS, FEWEST_JOBS - FEWEST_OF_A_KIND + 1, ONE_KIND),
+        (FEWEST_JOBS, FEWEST_PER_OUTCOME - 1, ONE_KIND),
+        (FEWEST_JOBS, FEWEST_PER_OUTCOME, None),
+        (FEWEST_JOBS, FEWEST_JOBS - FEWEST_PER_OUTCOME, None),
+        (FEWEST_JOBS, FEWEST_JOBS - FEWEST_PER_OUTCOME + 1, ONE_KIND),
         (0, 0, TOO_FEW),
     ],
 )
 def test_why_nothing_can_be_learnt(jobs, failures, why):
-    assert why_not(np.arange(jobs) < failures) == why
+    assert reason_untrainable(np.arange(jobs) < failures) == why
 
 
 def test_what_does_not_differ_is_no_model():
@@ -240,7 +240,7 @@ def test_a_model_read_again_gives_the_same_scores_to_the_last_bit(trained):
     design, of_again = model.encoder.design(known), again.encoder.design(known)
     assert again.probability(of_again).tobytes() == model.probability(design).tobytes()
     assert again.hours.median(of_again).tobytes() == model.hours.median(design).tobytes()
-    assert again.hours.expected(of_again).tobytes() == model.hours.expected(design).tobytes()
+    assert again.hours.mean(of_again).tobytes() == model.hours.mean(design).tobytes()
     assert by_feature(again, of_again)[1].tobytes() == by_feature(model, design)[1].tobytes()
     assert json.dumps(again.to_json()) == text
 
@@ -271,8 +271,8 @@ def test_contributions_are_what_the_log_odds_are_made_of(trained):
 
 def test_the_encoder_of_a_warm_start_is_kept(trained):
     jobs, known, split, model = trained
-    lesson = Lesson.of(jobs, known, split.recalibrate, split.test, NEVER - 1)
-    assert trained_on(lesson, FEATURES, encoder=model.encoder).encoder is model.encoder
+    lesson = TrainingData.select(jobs, known, split.recalibrate, split.test, NEVER - 1)
+    assert train_model(lesson, FEATURES, encoder=model.encoder).encoder is model.encoder
 
 
 # Recalibration -----------------------------------------------------------------------------------------------
@@ -283,7 +283,7 @@ def test_recalibration_is_the_logistic_regression_on_the_log_odds(monkeypatch):
     rng = np.random.default_rng(1)
     eta = rng.normal(-1, 1.5, 1_000)
     failed = rng.random(1_000) < expit(0.4 + 0.6 * eta)
-    drawn = platt(eta, failed)
+    drawn = fit_platt(eta, failed)
     theirs = sm.Logit(failed.astype(float), sm.add_constant(eta)).fit(disp=0, tol=1e-12).params
     assert theirs[1] < drawn[1] < 1
     best = minimize(
@@ -298,30 +298,30 @@ def test_recalibration_is_the_logistic_regression_on_the_log_odds(monkeypatch):
     )
     assert drawn == pytest.approx(tuple(best.x), abs=1e-5)
     monkeypatch.setattr("ttf.analyses.shared.risk.model.SLOPE_SD", 1e6)
-    assert platt(eta, failed) == pytest.approx(tuple(theirs), abs=1e-6)
+    assert fit_platt(eta, failed) == pytest.approx(tuple(theirs), abs=1e-6)
 
 
 def test_log_odds_in_the_wrong_order_are_not_recalibrated():
     rng = np.random.default_rng(1)
     eta = rng.normal(size=1_000)
-    assert platt(eta, rng.random(1_000) < expit(-eta)) == (0, 1)
+    assert fit_platt(eta, rng.random(1_000) < expit(-eta)) == (0, 1)
 
 
 def test_log_odds_all_the_same_are_shifted():
     failed = np.arange(1_000) < 300
-    shift, slope = platt(np.zeros(1_000), failed)
+    shift, slope = fit_platt(np.zeros(1_000), failed)
     assert slope == 1
     assert expit(shift) == pytest.approx(0.3)
 
 
 def test_too_few_later_jobs_recalibrate_nothing():
-    assert platt(np.zeros(10), np.arange(10) < 5) == (0, 1)
-    assert platt(np.zeros(0), np.zeros(0, dtype=bool)) == (0, 1)
+    assert fit_platt(np.zeros(10), np.arange(10) < 5) == (0, 1)
+    assert fit_platt(np.zeros(0), np.zeros(0, dtype=bool)) == (0, 1)
 
 
 def test_log_odds_perfectly_in_order_are_recalibrated_to_finite_ones():
     eta = np.linspace(-3, 3, 400)
-    shift, slope = platt(eta, eta > 0)
+    shift, slope = fit_platt(eta, eta > 0)
     assert np.isfinite([shift, slope]).all()
     assert slope > 0
     assert np.isfinite(log_odds(np.array([0.0, 1.0]))).all()

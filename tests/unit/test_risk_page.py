@@ -9,7 +9,7 @@ import vl_convert
 from given_tables import metrics_of
 from ttf.analyses.risk import predict_failure as room
 from ttf.analyses.risk.predict_failure.charts import CHARTS, MOST_VALUES
-from ttf.analyses.risk.predict_failure.page import carried, head, interval, lines, models, tables
+from ttf.analyses.risk.predict_failure.page import describe_importance, format_ci, head, lines, model_rows, tables
 from ttf.analyses.risk.predict_failure.risk_labels import (
     CANNOT_SAY,
     MODERATE,
@@ -27,7 +27,7 @@ from ttf.display.trace_numbers import Numbers
 
 HOSTILE = ["<script>alert(1)</script>", "'; datum.x || \"", "V100\u202e001V\x00", "long" * 2_500, "{risk.a|0}", ""]
 ORIGINS = ("temporal_1", "temporal_2", "temporal_3")
-NOT_ASKED = "not requested (risk.challenger)"
+NOT_REQUESTED = "not requested (risk.challenger)"
 TELLING = ((0.16, 0.08), (0.15, 0.06), (0.22, 0.11))
 NOT_TELLING = ((0.02, -0.05), (0.15, 0.06), (0.01, -0.02))
 WITHOUT_INTERVALS = ((0.75, None), (0.74, None), (0.70, None))
@@ -59,7 +59,7 @@ def evaluation(*above: tuple[float, float | None], savings=(10.3, -23.5, 44.0), 
             measured("pr_auc", 0.28, *of_pr_auc, split=split, model="base_rate", serves=False),
             measured("pr_auc", 0.28 + estimate, *of_pr_auc, split=split),
             measured("pr_auc_above_base_rate", estimate, *ends, split=split),
-            measured("pr_auc", None, split=split, model="gradient_boosting", serves=False, reason=NOT_ASKED),
+            measured("pr_auc", None, split=split, model="gradient_boosting", serves=False, reason=NOT_REQUESTED),
         ]
     if savings:
         rows += [measured("gpu_hours_saved", *savings), measured("gpu_hours_saved_of_oracle", 0.457, 0.1, 0.8)]
@@ -297,8 +297,8 @@ def test_where_history_serves_it_is_named_and_the_regression_is_not_reported() -
     assert m["risk.temporal_3.served"] == "nested_rate" and m["risk.temporal_3.logistic.pr_auc"] == 0.279
     assert [key.label for key in found.keys][:2] == ["PR-AUC of history alone, last origin", "Above the base rate"]
     assert "Above history alone" not in [key.label for key in found.keys]
-    assert plain(carried(m)) == (
-        "On earlier jobs a regression on all features was not shown to be better than history alone."
+    assert plain(describe_importance(m)) == (
+        "On earlier jobs, a regression on all features did not beat history alone."
     )
 
 
@@ -374,7 +374,7 @@ def test_a_trace_without_a_model_is_a_line() -> None:
 
 def test_what_carries_the_score() -> None:
     m = numbers_of(study_of())
-    assert plain(carried(m)) == (
+    assert plain(describe_importance(m)) == (
         "The history of failures predicts best, then time limit; without history it loses 57.7% of its gain."
     )
     assert plain(told(m).text[0]).endswith("Do not use the score to rank people.")
@@ -382,9 +382,9 @@ def test_what_carries_the_score() -> None:
 
 def test_a_loss_whose_interval_holds_0_says_so() -> None:
     m = numbers_of(study_of(importance=importance(("history", 0.169, 0.06), history=(0.127, -0.001))))
-    assert plain(carried(m)).endswith("loses 57.7% of its gain (CI includes 0).")
+    assert plain(describe_importance(m)).endswith("loses 57.7% of its gain (CI includes 0).")
     del m["risk.history.drop_ci_low_clustered"]
-    assert plain(carried(m)).endswith("loses 57.7% of its gain (no interval).")
+    assert plain(describe_importance(m)).endswith("loses 57.7% of its gain (no interval).")
 
 
 @pytest.mark.parametrize(
@@ -398,7 +398,7 @@ def test_a_loss_whose_interval_holds_0_says_so() -> None:
 def test_no_sentence_says_that_history_adds_nothing_and_that_the_score_rests_on_it(history, says) -> None:
     drop, low = history
     m = numbers_of(study_of(importance=importance(("time_limit", 0.056, 0.03), history=(drop, low))))
-    assert plain(carried(m)) == says
+    assert plain(describe_importance(m)) == says
     assert plain(told(m).text[0]) == f"{says} Do not use the score to rank people."
 
 
@@ -408,18 +408,18 @@ def test_without_any_history_there_is_none_of_it_and_nobody_to_rank() -> None:
         features=features(("memory", "numeric", "mem_mib"), ("user_share", "numeric", "user_share")),
     )
     m = numbers_of(given)
-    assert plain(carried(m)) == "The memory predicts best."
+    assert plain(describe_importance(m)) == "The memory predicts best."
     assert m["risk.features_of_user"] == 0 and "rank" not in " ".join(told(m).text)
 
 
 def test_nothing_carries_it_where_every_interval_holds_0() -> None:
     m = numbers_of(study_of(importance=importance(("memory", 0.05, -0.02), history=None)))
-    assert m["risk.importance.features"] == 0 and carried(m) == ""
+    assert m["risk.importance.features"] == 0 and describe_importance(m) == ""
 
 
 def test_the_challenger_that_is_absent_says_why_and_the_one_that_is_there_wins_by_its_intervals() -> None:
     absent = numbers_of(study_of())
-    assert absent["risk.gradient_boosting.reason"] == NOT_ASKED
+    assert absent["risk.gradient_boosting.reason"] == NOT_REQUESTED
     assert not absent.has("risk.gradient_boosting.origins_won")
     against = [
         measured("pr_auc_above_logistic", 0.02, low, 0.05, split=split, model="gradient_boosting", serves=False)
@@ -452,9 +452,9 @@ def test_slices_and_extrapolation_have_their_number_or_their_reason() -> None:
     assert m["risk.unseen_group.pr_auc"] == 0.33 and m["risk.unseen_group.jobs"] == 119
     assert m["risk.unseen_user.reason"] == "fewer than 20 test jobs" and m["risk.unseen_user.jobs"] == 8
     assert [m[f"risk.largest_jobs.{of}.pr_auc"] for of in ("without", "with", "difference")] == [0.35, 0.42, 0.07]
-    assert interval(m, "risk.largest_jobs.difference.pr_auc").replace("\u00a0", " ") == "95% CI −0.0300 to 0.170"
+    assert format_ci(m, "risk.largest_jobs.difference.pr_auc").replace("\u00a0", " ") == "95% CI −0.0300 to 0.170"
     found = tables(trace_of(given))
-    wide = models(given["risk_evaluation"], "temporal_3")
+    wide = model_rows(given["risk_evaluation"], "temporal_3")
     assert wide["test"].unique(maintain_order=True).to_list() == [
         *("First origin", "Second origin", "Last origin", "Last origin, groups never seen"),
         "Random split, which sees the future",
@@ -531,7 +531,7 @@ def test_hostile_values_of_features_stay_labels() -> None:
     values = [row["value"] for row in CHARTS["risk_dependence"](given, Study()).datasets["panel0"]]
     assert len(set(values)) == len(HOSTILE)
     m = numbers_of(given)
-    sentence = carried(m)
+    sentence = describe_importance(m)
     assert all(key in m for key in phrases.keys(sentence)) and "<script" not in phrases.html(sentence)
 
 

@@ -15,7 +15,7 @@ from scipy.stats import mannwhitneyu
 from scipy.stats.contingency import association
 from sklearn.metrics import average_precision_score
 from ttf.analyses.risk.predict_failure import EVALUATION, trust
-from ttf.analyses.risk.predict_failure.risk_labels import CANNOT_SAY, NONE, SAID, UNPRICED
+from ttf.analyses.risk.predict_failure.risk_labels import CANNOT_SAY, NONE, UNPRICED, VERDICT_TEXTS
 from ttf.analyses.shared.risk import served_models
 from ttf.analyses.shared.risk.features import Feature, submitted
 from ttf.analyses.shared.risk.new_jobs import Asked, read_new_jobs
@@ -24,9 +24,9 @@ from ttf.analyses.shared.risk.score import (
     NO_HOURS,
     SCORES,
     SKEW,
+    count_requested_gpus,
+    format_value,
     gpu_columns,
-    gpus_of,
-    in_unit,
     model_of,
     needed,
     scored,
@@ -82,7 +82,7 @@ def test_scores_are_the_models_and_what_is_at_stake_is_their_product(past, known
     part = known.take(later)
     design = model.encoder.design(part)
     assert np.array_equal(scores["probability"], model.probability(design))
-    assert np.array_equal(scores["expected_hours_to_failure"], model.hours.expected(design))
+    assert np.array_equal(scores["expected_hours_to_failure"], model.hours.mean(design))
     staked = scores["probability"] * past.gpus[later] * scores["expected_hours_to_failure"]
     assert np.allclose(scores["gpu_hours_at_stake"], staked, rtol=1e-12)
     assert scores["job_id"].to_list() == past.jobs.filter(later)["job_id"].to_list()
@@ -193,7 +193,7 @@ def test_a_model_from_its_file_gives_the_same_scores(past, known, model, later, 
 def test_an_edited_model_is_refused(model, edit):
     said = json.loads(json.dumps(model.to_json()))
     edit(said)
-    with pytest.raises(StudyError, match="no model as it was written"):
+    with pytest.raises(StudyError, match="not a model as it was written"):
         model_of(said)
 
 
@@ -202,11 +202,11 @@ def test_gpus_are_those_known_at_submission():
     assert gpu_columns(["gpu_milli", "inst_num"]) == ("gpu_milli", "inst_num")
     assert gpu_columns(["user"]) == ()
     jobs = pl.DataFrame({"gpu_milli": [500, 2000, None], "size": [None, 3, 2]})
-    assert gpus_of(jobs, ("gpu_milli", "size")).tolist()[:2] == [0.5, 6.0]
-    assert np.isnan(gpus_of(jobs, ("gpu_milli", "size"))[2])
-    assert np.isnan(gpus_of(jobs, ("gpu_requested_milli",))).all()
+    assert count_requested_gpus(jobs, ("gpu_milli", "size")).tolist()[:2] == [0.5, 6.0]
+    assert np.isnan(count_requested_gpus(jobs, ("gpu_milli", "size"))[2])
+    assert np.isnan(count_requested_gpus(jobs, ("gpu_requested_milli",))).all()
     assert [
-        in_unit(*pair) for pair in (("timelimit_s", 86_400), ("gpu_milli", 1500), ("mem_mib", 10), ("x", None))
+        format_value(*pair) for pair in (("timelimit_s", 86_400), ("gpu_milli", 1500), ("mem_mib", 10), ("x", None))
     ] == [
         "86,400 s",
         "1.5",
@@ -257,7 +257,7 @@ def test_of_few_jobs_no_skew_is_told(past, known, model, later, trained):
     few = np.flatnonzero(later)[:5]
     found = skew(model, past.jobs[few], known.take(few), past.jobs.filter(trained), known.take(trained))
     assert found["effect"].null_count() == found.height
-    assert trust.of_skew(found) == "Skew: not told, with so few jobs."
+    assert trust.of_skew(found) == "Skew: not known, too few jobs."
 
 
 # The file ------------------------------------------------------------------------------------------------------
@@ -472,11 +472,14 @@ ABOVE = "PR-AUC of logistic regression is above the share of failures at"
 @pytest.mark.parametrize(
     ("table", "said"),
     [
-        (evaluation(GOOD, BAD, GOOD), f"{SAID[UNPRICED]}: {ABOVE} 2 of 3 tested origins; at the last by 0.15"),
-        (evaluation(GOOD, BAD, BAD), f"{SAID[NONE]}: {ABOVE} 1 of 3 tested origins"),
-        (evaluation(GOOD, BAD, OPEN, reason="3 clusters"), f"{SAID[CANNOT_SAY]}: {ABOVE} 1 of 2"),
-        (evaluation(GOOD, GOOD, UNTESTED, reason="no failure"), f"{SAID[UNPRICED]}: {ABOVE} 2 of 2 tested origins"),
-        (None, f"{SAID[CANNOT_SAY]}: it was not evaluated"),
+        (evaluation(GOOD, BAD, GOOD), f"{VERDICT_TEXTS[UNPRICED]}: {ABOVE} 2 of 3 tested origins; at the last by 0.15"),
+        (evaluation(GOOD, BAD, BAD), f"{VERDICT_TEXTS[NONE]}: {ABOVE} 1 of 3 tested origins"),
+        (evaluation(GOOD, BAD, OPEN, reason="3 clusters"), f"{VERDICT_TEXTS[CANNOT_SAY]}: {ABOVE} 1 of 2"),
+        (
+            evaluation(GOOD, GOOD, UNTESTED, reason="no failure"),
+            f"{VERDICT_TEXTS[UNPRICED]}: {ABOVE} 2 of 2 tested origins",
+        ),
+        (None, f"{VERDICT_TEXTS[CANNOT_SAY]}: it was not evaluated"),
     ],
 )
 def test_the_verdict_comes_first(table, said):

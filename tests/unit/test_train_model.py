@@ -12,10 +12,18 @@ import polars as pl
 import pytest
 from made_risk import FEATURES, FIRST_S, WEEK_S, coin, shuffled_in, with_users
 from ttf.analyses.risk.train_model import LINEAGE
-from ttf.analyses.risk.train_model.checks import Looked, counted, largest_drift
-from ttf.analyses.risk.train_model.gate import PROMOTED, UNTOLD, WORSE, decide, tolerance_of
-from ttf.analyses.risk.train_model.lineage import DRIFT, ONLY, PENDING, SCHEMA, lineage, settled, warm_prior
-from ttf.analyses.risk.train_model.training_windows import windows_of
+from ttf.analyses.risk.train_model.checks import Summary, code_features, largest_drift
+from ttf.analyses.risk.train_model.gate import INCONCLUSIVE, PROMOTED, WORSE, compute_tolerance, decide
+from ttf.analyses.risk.train_model.lineage import (
+    DRIFT,
+    ONLY_MODEL,
+    PENDING,
+    SCHEMA,
+    settled_jobs,
+    train_lineage,
+    warm_prior,
+)
+from ttf.analyses.risk.train_model.training_windows import split_windows
 from ttf.analyses.shared.risk import LOGISTIC
 from ttf.analyses.shared.risk.encoder import Encoder
 from ttf.analyses.shared.risk.features import Data, features_of
@@ -30,13 +38,13 @@ WEEKLY = {"by": "week"}
 
 
 def data_of(jobs: pl.DataFrame, features=FEATURES) -> Data:
-    return Data.of(jobs.lazy(), features_of(features), "UTC")
+    return Data.load(jobs.lazy(), features_of(features), "UTC")
 
 
 def lineage_of(jobs, windows=WEEKLY, parts=(), limit=1.0, features=FEATURES):
     """(table, files); the contract holds."""
     data = data_of(jobs, features)
-    found = lineage(data, windows_of(data.jobs, windows, parts), limit)
+    found = train_lineage(data, split_windows(data.jobs, windows, parts), limit)
     table = LINEAGE.frame(found.rows)
     LINEAGE.check(table)
     return table, found.files
@@ -74,21 +82,21 @@ TRUTH = [
     # difference, gain, decision
     (None, GAIN, PROMOTED),
     (None, NO_GAIN, WORSE),
-    (None, WIDE_GAIN, UNTOLD),
-    (None, estimate(0.1, None), UNTOLD),
+    (None, WIDE_GAIN, INCONCLUSIVE),
+    (None, estimate(0.1, None), INCONCLUSIVE),
     (None, estimate(-0.1, None), WORSE),
-    (None, Estimate(0, reason="no job"), UNTOLD),
+    (None, Estimate(0, reason="no job"), INCONCLUSIVE),
     (BETTER, GAIN, PROMOTED),
     (LEVEL, GAIN, PROMOTED),
     (WITHIN, GAIN, PROMOTED),
-    (SLIGHTLY, GAIN, UNTOLD),  # within the tolerance, but its upper bound is not
+    (SLIGHTLY, GAIN, INCONCLUSIVE),  # within the tolerance, but its upper bound is not
     (BEYOND, GAIN, WORSE),
-    (WIDE, GAIN, UNTOLD),
-    (WIDE_WORSE, GAIN, UNTOLD),  # beyond the tolerance, but perhaps no worse at all
-    (estimate(0.02, None), GAIN, UNTOLD),
-    (estimate(-0.02, None), GAIN, UNTOLD),
+    (WIDE, GAIN, INCONCLUSIVE),
+    (WIDE_WORSE, GAIN, INCONCLUSIVE),  # beyond the tolerance, but perhaps no worse at all
+    (estimate(0.02, None), GAIN, INCONCLUSIVE),
+    (estimate(-0.02, None), GAIN, INCONCLUSIVE),
     (BETTER, NO_GAIN, WORSE),  # better than what is in use, and of no use
-    (BETTER, WIDE_GAIN, UNTOLD),
+    (BETTER, WIDE_GAIN, INCONCLUSIVE),
     (BEYOND, WIDE_GAIN, WORSE),
     (BEYOND, NO_GAIN, WORSE),
     (BETTER, estimate(0.0), WORSE),
@@ -104,8 +112,8 @@ def test_the_gate(difference, gain, decision):
 
 
 def test_the_tolerance_is_a_share_of_the_gain_and_never_nothing():
-    assert tolerance_of(0.2) == pytest.approx(0.01)
-    assert tolerance_of(0.001) == tolerance_of(0) == tolerance_of(-1) == 0.0005
+    assert compute_tolerance(0.2) == pytest.approx(0.01)
+    assert compute_tolerance(0.001) == compute_tolerance(0) == compute_tolerance(-1) == 0.0005
 
 
 def test_nothing_is_promoted_without_both_bounds():
@@ -119,9 +127,9 @@ def test_nothing_is_promoted_without_both_bounds():
 
 def test_windows_are_named_and_end_as_those_of_drift():
     data = data_of(with_users(2_000, 1, 3))
-    windows = windows_of(data.jobs, WEEKLY, [])
+    windows = split_windows(data.jobs, WEEKLY, [])
     assert [window.name for window in windows] == ["week 1", "week 2", "week 3"]
-    assert [window.model for window in windows] == ["week_1", "week_2", "week_3"]
+    assert [window.model_name for window in windows] == ["week_1", "week_2", "week_3"]
     first = int(data.jobs.submit_s[0])
     assert [window.end_s for window in windows[:2]] == [first + WEEK_S, first + 2 * WEEK_S]
     assert windows[2].end_s == FIRST_S + 3 * WEEK_S + 1, "no later than the trace"
@@ -133,12 +141,12 @@ def test_parts_are_windows_and_their_names_are_safe():
     names = ["b.csv", "../a b|{x}\u202e.csv", "gone.csv"]
     jobs = jobs.with_columns(part=pl.when(in_week(0)).then(pl.lit(names[1])).otherwise(pl.lit(names[0])))
     data = data_of(jobs)
-    second, first = windows_of(data.jobs, {}, names)
-    assert (second.name, second.model) == ("part 1: b.csv", "part_1_b.csv")
-    assert (first.name, first.model) == (f"part 2: {names[1]}", "part_2_.._a_b_x_.csv")
+    second, first = split_windows(data.jobs, {}, names)
+    assert (second.name, second.model_name) == ("part 1: b.csv", "part_1_b.csv")
+    assert (first.name, first.model_name) == (f"part 2: {names[1]}", "part_2_.._a_b_x_.csv")
     # The second file is of earlier jobs: what is known when it comes is no less than before.
     assert second.end_s == first.end_s == int(data.jobs.submit_s[-1]) + 1
-    (alone,) = windows_of(data.jobs, {"against": "other"}, names[:1])
+    (alone,) = split_windows(data.jobs, {"against": "other"}, names[:1])
     assert (alone.name, alone.is_all, len(alone.rows)) == ("all", True, len(data.jobs))
 
 
@@ -152,9 +160,9 @@ def test_only_jobs_that_had_time_to_end_are_learnt_from():
         **{name: getattr(data.jobs, name) for name in data.jobs.__dataclass_fields__}
         | {"submit_s": submit, "known_s": submit + took, "ended": np.ones(n, dtype=bool)}
     )
-    found = settled(jobs, 500)
+    found = settled_jobs(jobs, 500)
     assert np.flatnonzero(found).tolist() == list(range(440))
-    assert not settled(jobs, 0).any()
+    assert not settled_jobs(jobs, 0).any()
 
 
 # Lineage ------------------------------------------------------------------------------------------------------
@@ -179,7 +187,7 @@ def test_the_difference_of_two_models_is_that_of_their_losses(steady):
         (table["log_loss_new"] - table["log_loss_current"]).to_list(), abs=1e-12
     )
     gain = (table["log_loss_base_rate"] - table["log_loss_current"]).to_list()
-    assert table["tolerance"].to_list() == pytest.approx([tolerance_of(value) for value in gain], abs=1e-12)
+    assert table["tolerance"].to_list() == pytest.approx([compute_tolerance(value) for value in gain], abs=1e-12)
     tested = steady[0].head(4)
     assert (tested["n_test"] <= steady[0]["jobs"].slice(1, 4)).all()
 
@@ -191,9 +199,9 @@ def test_a_model_is_read_again_to_the_last_bit(steady):
     again = json.loads(json.dumps(model.to_json()))
     assert all(said[name] == value for name, value in again.items())
     data = data_of(steady_jobs())
-    rows = windows_of(data.jobs, WEEKLY, [])[3].rows
+    rows = split_windows(data.jobs, WEEKLY, [])[3].rows
     rows = rows[data.jobs.ended[rows]]
-    p = model.probability(model.encoder.design(data.known.take(rows)))
+    p = model.probability(model.encoder.design(data.job_features.take(rows)))
     loss = -np.log(np.where(data.jobs.failed[rows], p, 1 - p)).mean()
     assert loss == pytest.approx(steady[0]["log_loss_new"][2], abs=1e-12)
     assert said["metrics"]["n_test"] == len(rows)
@@ -278,11 +286,11 @@ def test_jobs_of_one_kind_train_nothing(outcome):
 def test_one_window_is_one_model_of_all_that_ended():
     jobs = with_users(3_000, 1, 2)
     table, files = lineage_of(jobs, {})
-    assert table["decision"].to_list() == [ONLY]
+    assert table["decision"].to_list() == [ONLY_MODEL]
     ended = jobs.filter(pl.col("outcome").is_in(["success", "failure", "cancelled", "unknown"])).height
     assert table["n"].to_list() == [ended - ended // 5]
     assert files["current.json"] == files["all.json"]
-    assert json.loads(files["all.json"])["decision"] == ONLY
+    assert json.loads(files["all.json"])["decision"] == ONLY_MODEL
 
 
 @pytest.mark.parametrize("windows", [WEEKLY, {"by": "part"}, {}])
@@ -297,7 +305,7 @@ def test_a_trace_that_names_no_users_tells_nothing():
         cluster_by=pl.lit(None, pl.String), cluster=pl.lit(None, pl.UInt32), group=pl.lit(None, pl.UInt32)
     )
     table, _ = lineage_of(jobs.with_columns(group_by=pl.lit(None, pl.String)))
-    assert table["decision"].to_list() == [UNTOLD, UNTOLD, PENDING]
+    assert table["decision"].to_list() == [INCONCLUSIVE, INCONCLUSIVE, PENDING]
     assert table["reason"][0], "why there is no bound"
 
 
@@ -323,7 +331,7 @@ def test_what_comes_later_changes_no_earlier_model():
 def designs(seed=1):
     data = data_of(with_users(20_000, seed, 4))
     rows = np.flatnonzero(data.jobs.ended)
-    encoder = Encoder.fit(data.features, data.known.take(rows))
+    encoder = Encoder.fit(data.features, data.job_features.take(rows))
     return data, encoder, rows[: len(rows) // 2], rows[len(rows) // 2 :]
 
 
@@ -331,7 +339,7 @@ def test_a_warm_start_is_the_fit_of_all():
     data, encoder, first, then = designs()
     fits, prior = {}, None
     for name, rows in (("first", first), ("then", then), ("both", np.concatenate([first, then]))):
-        design = encoder.design(data.known.take(rows))
+        design = encoder.design(data.job_features.take(rows))
         fits[name] = fit(design, data.jobs.failed[rows], prior if name == "then" else None)
         prior = Prior(fits["first"].coefficients, fits["first"].information)
     both = fits["both"]
@@ -342,14 +350,14 @@ def test_a_warm_start_is_the_fit_of_all():
 
 def test_a_feature_that_is_not_warm_begins_anew():
     data, encoder, first, _ = designs()
-    design = encoder.design(data.known.take(first))
+    design = encoder.design(data.job_features.take(first))
     found = fit(design, data.jobs.failed[first])
     cold = [
         feature if feature.name != "gpus" else type(feature)(**vars(feature) | {"warm": False})
         for feature in encoder.features
     ]
     weights, centre = found.coefficients, np.zeros(design.width)
-    parent = Model(Encoder(tuple(cold), encoder.learnt), found, LOGISTIC, weights, 0.0, 1.0, None, centre, 1, 1, 1)
+    parent = Model(Encoder(tuple(cold), encoder.params), found, LOGISTIC, weights, 0.0, 1.0, None, centre, 1, 1, 1)
     prior = warm_prior(parent)
     of = np.array([False, *(term.feature == "gpus" for term in encoder.terms)])
     assert of.any()
@@ -364,17 +372,17 @@ def test_a_feature_that_is_not_warm_begins_anew():
 def test_drift_is_that_of_the_statistics():
     scipy_stats = pytest.importorskip("scipy.stats")
     data = data_of(with_users(4_000, 3, 2))
-    counts = counted(data.features, data.known)
+    counts = code_features(data.features, data.job_features)
     rows = np.arange(len(data.jobs))
     before, after = rows[:2_500], rows[2_500:]
 
     def looked_at(which, of=counts):
-        return Looked.at(data.jobs, data.features, of, which)
+        return Summary.summarise(data.jobs, data.features, of, which)
 
-    numbers_of = data.known.numbers["gpus"]
+    numbers_of = data.job_features.numbers["gpus"]
     u = scipy_stats.mannwhitneyu(numbers_of[after], numbers_of[before]).statistic
     delta = abs(2 * u / (len(before) * len(after)) - 1)
-    table = pd_crosstab(data.known.codes["gpu_type"], before, after)
+    table = pd_crosstab(data.job_features.codes["gpu_type"], before, after)
     v = scipy_stats.contingency.association(table, method="cramer")
     found = {of.feature.name: largest_drift([of], looked_at(before, [of]), looked_at(after, [of])) for of in counts}
     assert set(found) == {"gpus", "gpu_type"}

@@ -1,10 +1,9 @@
-"""Would the list have been right? Each week the nodes listed from what was known before it, and what became of them."""
+"""Backtest the list: each week, list nodes from earlier data and compare their failures with those of other nodes."""
 
 from datetime import UTC, datetime
 
 import numpy as np
 import polars as pl
-
 from ttf.analyses.outages.rank_drains import DRAIN_BACKTEST
 from ttf.analyses.outages.rank_drains.history import History
 from ttf.engine.columns import FEWEST_CLUSTERS
@@ -12,9 +11,9 @@ from ttf.stats.clustered import Clusters, too_few
 from ttf.stats.shares import part_of
 
 DAY, WEEK = 86_400, 7 * 86_400
-# So much has to be known before a list is made.
-LEAST_S = 28 * DAY
-# The last ones.
+# Shortest history before a list is made.
+MIN_HISTORY_S = 28 * DAY
+# Only the latest weeks are tested.
 MOST_WEEKS = 520
 YEAR_1990_S = 631_152_000
 NONE_LISTED = "no listed node was up when it began"
@@ -24,40 +23,41 @@ TOO_SHORT = "the watch is too short for a list and a week after it"
 
 
 def backtest(history: History, false_discovery: float) -> pl.DataFrame:
-    """DRAIN_BACKTEST: all weeks together, then each. The last week ends with the watch."""
-    first, last = history.begin_s + LEAST_S, history.end_s
-    weeks = min(max(0, last - first) // WEEK, MOST_WEEKS)
-    rows, failed_of, expected_of = [], *np.zeros((2, len(history.names)))
-    weeks_of, fleet = np.zeros(len(history.names)), np.unique(history.fleets, return_inverse=True)[1]
-    for start_s in range(last - weeks * WEEK, last, WEEK):
-        listed = history.judged(start_s, false_discovery)["listed"].to_numpy()
-        up, failed = history.is_up(start_s, start_s + WEEK), history.outages(start_s, start_s + WEEK) > 0
-        mine, others = up & listed, up & ~listed
-        row = {"listed": mine.sum(), "failed": (mine & failed).sum()}
-        row = {"window": _name(start_s, history.begin_s), "start_s": start_s} | {k: int(n) for k, n in row.items()}
-        row |= {"others": int(others.sum()), "others_failed": int((others & failed).sum())}
+    """Return DRAIN_BACKTEST: all weeks together, then each week; the last ends with the watch."""
+    first_s, last_s = history.begin_s + MIN_HISTORY_S, history.end_s
+    weeks = min(max(0, last_s - first_s) // WEEK, MOST_WEEKS)
+    rows, failures, expected_sums = [], *np.zeros((2, len(history.names)))
+    listed_weeks, fleet = np.zeros(len(history.names)), np.unique(history.fleets, return_inverse=True)[1]
+    for start_s in range(last_s - weeks * WEEK, last_s, WEEK):
+        listed = history.compare_nodes(start_s, false_discovery)["listed"].to_numpy()
+        up, failed = history.is_up(start_s, start_s + WEEK), history.count_outages(start_s, start_s + WEEK) > 0
+        is_listed, is_other = up & listed, up & ~listed
+        row = {"window": _week_name(start_s, history.begin_s), "start_s": start_s}
+        row |= {"listed": int(is_listed.sum()), "failed": int((is_listed & failed).sum())}
+        row |= {"others": int(is_other.sum()), "others_failed": int((is_other & failed).sum())}
         expected = None
         if row["others"]:
-            chance = mine * _base_of(fleet, others, failed)
-            expected = float(chance.sum())
-            weeks_of += mine
-            failed_of += mine & failed
-            expected_of += chance
-        rows.append(_told(row | {"expected": expected}))
-    return DRAIN_BACKTEST.frame([_together(rows, weeks_of, failed_of, expected_of), *rows])
+            p_failure = is_listed * _base_rates(fleet, is_other, failed)
+            expected = float(p_failure.sum())
+            listed_weeks += is_listed
+            failures += is_listed & failed
+            expected_sums += p_failure
+        rows.append(_add_shares(row | {"expected": expected}))
+    return DRAIN_BACKTEST.frame([_summarise_weeks(rows, listed_weeks, failures, expected_sums), *rows])
 
 
-def _base_of(fleet: np.ndarray, others: np.ndarray, failed: np.ndarray) -> np.ndarray:
-    """The share of the others of its fleet that failed, for each node; of all others where its fleet has none."""
-    of_fleet, failed_of_fleet = (
-        np.bincount(fleet, weights=who, minlength=fleet.max() + 1) for who in (others, others & failed)
+def _base_rates(fleet: np.ndarray, is_other: np.ndarray, failed: np.ndarray) -> np.ndarray:
+    """Return for each node the share of unlisted nodes of its fleet, or else of all, that failed."""
+    n_others, n_failed = (
+        np.bincount(fleet, weights=mask, minlength=fleet.max() + 1) for mask in (is_other, is_other & failed)
     )
-    overall = (others & failed).sum() / others.sum()
-    return np.divide(failed_of_fleet, of_fleet, out=np.full(of_fleet.size, overall), where=of_fleet > 0)[fleet]
+    overall = (is_other & failed).sum() / is_other.sum()
+    rates = np.full(n_others.size, overall)
+    return np.divide(n_failed, n_others, out=rates, where=n_others > 0)[fleet]
 
 
-def _told(row: dict) -> dict:
-    """A row with its shares and their ratio, and why one lacks."""
+def _add_shares(row: dict) -> dict:
+    """Return the row with its shares, their ratio, and the reasons for blanks."""
     shares = {
         "share": part_of(row["failed"], row["listed"]),
         "base_share": part_of(row["others_failed"], row["others"]),
@@ -69,26 +69,24 @@ def _told(row: dict) -> dict:
     return row | shares | {"ratio": ratio, "reason": "; ".join(reasons) or "of one week no clustered interval"}
 
 
-def _together(rows: list[dict], weeks_of: np.ndarray, failed_of: np.ndarray, expected_of: np.ndarray) -> dict:
-    """The row of all weeks. weeks_of, failed_of, expected_of: of each node, in which it was listed, failed, and how
-
-    often it would have at the base share of the week: its clusters.
-    """
+def _summarise_weeks(rows: list[dict], listed_weeks: np.ndarray, failures: np.ndarray, expected: np.ndarray) -> dict:
+    """Return the row of all weeks. Arrays hold per node, the cluster: weeks listed, failures, expected failures."""
     sums = {name: sum(row[name] for row in rows) for name in ("listed", "failed", "others", "others_failed")}
-    row = {"window": "all", "expected": float(expected_of.sum()) if rows else None} | sums
-    row = _told(row) | {"cluster_by": "node"}
-    there = weeks_of > 0
-    clusters = Clusters(np.zeros(there.sum(), np.int64), weeks_of[there], 1)
+    row = {"window": "all", "expected": float(expected.sum()) if rows else None} | sums
+    row = _add_shares(row) | {"cluster_by": "node"}
+    was_listed = listed_weeks > 0
+    clusters = Clusters(np.zeros(was_listed.sum(), np.int64), listed_weeks[was_listed], 1)
     row["clusters"] = float(clusters.effective[0])
-    low, high = (float(end[0]) for end in clusters.ratio(failed_of[there], expected_of[there], 0.95)[:2])
+    low, high = (float(bound[0]) for bound in clusters.ratio(failures[was_listed], expected[was_listed], 0.95)[:2])
     if np.isfinite(low) and np.isfinite(high):
         return row | {"ci_low_clustered": low, "ci_high_clustered": high, "reason": None}
-    few = row["clusters"] < FEWEST_CLUSTERS
-    why = TOO_SHORT if not rows else too_few(row["clusters"], "node") if few else "no spread between nodes to be seen"
-    return row | {"reason": why}
+    if not rows:
+        return row | {"reason": TOO_SHORT}
+    is_few = row["clusters"] < FEWEST_CLUSTERS
+    return row | {"reason": too_few(row["clusters"], "node") if is_few else "no spread between nodes to be seen"}
 
 
-def _name(start_s: int, begin_s: int) -> str:
+def _week_name(start_s: int, begin_s: int) -> str:
     if start_s >= YEAR_1990_S:
         return datetime.fromtimestamp(start_s, UTC).strftime("%Y-%m-%d")
     return f"day {(start_s - begin_s) // DAY + 1}"

@@ -1,17 +1,16 @@
-"""Outages of nodes -> the nodes worth draining, what that would save in a week, and whether such lists were right.
+"""Rank nodes worth draining by the saving in a week, and backtest such lists.
 
-A node is listed where its outages are significantly more than its fleet's, at a false-discovery rate: the busiest or
-the unluckiest node is not. What draining saves is what outages beyond the fleet's rate would cost: its shrunken rate
-less the fleet's, times a week, times what an outage of its fleet costs. Its work then fails at the fleet's rate.
+A node is listed if its outages significantly exceed its fleet's rate at a false-discovery rate, so random variation
+alone lists none. The saving is its shrunken rate minus the fleet's, times a week, times the mean cost of an outage of
+its fleet: the node's work then fails at the fleet's rate.
 """
 
 import polars as pl
-
 from ttf.analyses.nodes.find_lemon_nodes.excess import threshold_of_next, typical_detectable, with_posterior, with_power
 from ttf.analyses.outages.rank_drains import DRAIN_LIST, DRAIN_SUMMARY
 from ttf.analyses.outages.rank_drains.backtest import DAY, WEEK, backtest
 from ttf.analyses.outages.rank_drains.history import History
-from ttf.analyses.outages.rank_drains.node_ranges import SAFE, hostlist
+from ttf.analyses.outages.rank_drains.node_ranges import SAFE_NAME, hostlist
 from ttf.records.infra import EVENT
 from ttf.records.inputs import Inputs
 from ttf.records.jobs import join_reasons
@@ -23,33 +22,33 @@ MOST_CAUSES, LONGEST_CAUSE = 3, 60
 NO_TEST = "no time up, no other node in its fleet, or no outage in it: not compared"
 NO_GPUS = "how many GPUs a node has is not known"
 NO_JOBS = "no job's failure can be attributed to a node"
-ALIKE = "the outages of the fleet differ no more than by chance: no interval of the ratio"
+NO_SPREAD = "the outages of the fleet differ no more than by chance: no interval of the ratio"
 
 
-def compute(given: Inputs) -> dict:
-    settings = given.settings
-    outages = of_nodes(given.read("outages"))
-    history = History.of(outages, given.read("exposure"))
-    lost = jobs_lost(given, settings.checkpoint_interval_s) if settings.has_jobs else None
-    found = drain_list(history, outages, lost, gpus_of(given, history.names), settings.false_discovery)
-    if "lemon_nodes" in given:
-        named = given["lemon_nodes"].select("node", excess_failures="lemon")
-        found = found.drop("excess_failures").join(named, on="node", how="left", maintain_order="left")
-    listed = hostlist(found.filter("listed")["node"])
+def compute(inputs: Inputs) -> dict:
+    settings = inputs.settings
+    outages = of_nodes(inputs.read("outages"))
+    history = History.build(outages, inputs.read("exposure"))
+    losses = jobs_lost(inputs, settings.checkpoint_interval_s) if settings.has_jobs else None
+    nodes = drain_list(history, outages, losses, gpus_by_node(inputs, history.names), settings.false_discovery)
+    if "lemon_nodes" in inputs:
+        flags = inputs["lemon_nodes"].select("node", excess_failures="lemon")
+        nodes = nodes.drop("excess_failures").join(flags, on="node", how="left", maintain_order="left")
+    listed = hostlist(nodes.filter("listed")["node"])
     return {
-        "drain_list": DRAIN_LIST.typed(found),
-        "drain_summary": summarise_drains(found),
+        "drain_list": DRAIN_LIST.typed(nodes),
+        "drain_summary": summarise_drains(nodes),
         "drain_backtest": backtest(history, settings.false_discovery),
         "drains": {"exclude.txt": f"--exclude={listed}\n" if listed else ""},
     }
 
 
 def summarise_drains(nodes: pl.DataFrame) -> pl.DataFrame:
-    """The one row of DRAIN_SUMMARY; nodes: DRAIN_LIST."""
+    """Return the one row of DRAIN_SUMMARY; nodes: DRAIN_LIST."""
     compared = nodes.drop_nulls("p_value")
     listed, outages = compared.filter("listed"), int(compared["outages"].sum())
     row = {"nodes": compared.height, "listed": listed.height, "outages": outages}
-    row["excluded"] = sum(SAFE.fullmatch(node) is not None for node in listed["node"])
+    row["excluded"] = sum(SAFE_NAME.fullmatch(node) is not None for node in listed["node"])
     row["detectable_ratio"] = typical_detectable(compared)
     if listed.height:
         row["share_of_outages"] = listed["outages"].sum() / max(outages, 1)
@@ -58,86 +57,86 @@ def summarise_drains(nodes: pl.DataFrame) -> pl.DataFrame:
     return DRAIN_SUMMARY.frame([row])
 
 
-def jobs_lost(given: Inputs, checkpoint_interval_s: int) -> pl.DataFrame | None:
-    """node, jobs_lost, job_hours: attempts whose infra failure is attributed to it, and the GPU hours that they lost
+def jobs_lost(inputs: Inputs, checkpoint_interval_s: int) -> pl.DataFrame | None:
+    """Return node, jobs_lost, job_hours: attempts with a failure attributed to the node, and the GPU-hours they lost.
 
-    since the last checkpoint (half an interval, or a shorter run); None where none can be attributed to a node.
+    An attempt loses half a checkpoint interval, or its run time if shorter. None if no failure is attributed to a node.
     """
-    if "lives_infra" not in given:
+    if "lives_infra" not in inputs:
         return None
-    lives = given.scan("lives_infra", ["event", "failed_node", "duration_s", "gpu_milli"])
-    told = lives.filter(pl.col("event") == EVENT, pl.col("failed_node").is_not_null())
+    attempts = inputs.scan("lives_infra", ["event", "failed_node", "duration_s", "gpu_milli"])
+    attributed = attempts.filter(pl.col("event") == EVENT, pl.col("failed_node").is_not_null())
     half_s = pl.min_horizontal(2 * pl.col("duration_s"), pl.lit(checkpoint_interval_s))
-    sums = told.group_by(node="failed_node").agg(
+    sums = attributed.group_by(node="failed_node").agg(
         jobs_lost=pl.len().cast(pl.Int64), half_s=(pl.col("gpu_milli").cast(pl.Int128) * half_s).sum()
     )
-    found = sums.collect(engine="streaming").sort("node")
-    hours = pl.Series([half_s / (2 * GPU_HOUR) for half_s in found["half_s"]], dtype=pl.Float64)
-    return found.select("node", "jobs_lost", job_hours=hours) if found.height else None
+    losses = sums.collect(engine="streaming").sort("node")
+    hours = pl.Series([half_s / (2 * GPU_HOUR) for half_s in losses["half_s"]], dtype=pl.Float64)
+    return losses.select("node", "jobs_lost", job_hours=hours) if losses.height else None
 
 
-def gpus_of(given: Inputs, names: list[str]) -> list[float | None]:
-    """GPUs of each node: as the table of nodes has them, else the mean of the cluster; None where no one knows."""
-    known = given.read("nodes", ("node", "gpu_count")).drop_nulls() if "nodes" in given else None
-    of_node = {} if known is None else dict(known.iter_rows())
-    basis = given["occupancy_basis"].to_dicts() if "occupancy_basis" in given else []
+def gpus_by_node(inputs: Inputs, names: list[str]) -> list[float | None]:
+    """Return the GPUs of each node: as recorded, else the mean of the cluster, else None."""
+    recorded = inputs.read("nodes", ("node", "gpu_count")).drop_nulls() if "nodes" in inputs else None
+    count_by_node = {} if recorded is None else dict(recorded.iter_rows())
+    basis = inputs["occupancy_basis"].to_dicts() if "occupancy_basis" in inputs else []
     mean = next((row["gpus"] / row["servers"] for row in basis if row["servers"]), None)
-    return [of_node.get(name, mean) for name in names]
+    return [count_by_node.get(name, mean) for name in names]
 
 
 def drain_list(
     history: History,
     outages: pl.DataFrame,
-    lost: pl.DataFrame | None,
+    losses: pl.DataFrame | None,
     gpus: list[float | None],
     false_discovery: float,
 ) -> pl.DataFrame:
-    """DRAIN_LIST, with excess_failures blank. outages: `of_nodes`; lost: `jobs_lost`; gpus: of each of the nodes."""
+    """Return DRAIN_LIST with excess_failures blank. outages: of nodes; losses: from `jobs_lost`; gpus: per node."""
     names = pl.Series("node", history.names, dtype=pl.String)
-    judged = history.judged(history.end_s, false_discovery)
-    judged = with_power(judged, threshold_of_next(judged["p_value"], judged["listed"], false_discovery))
-    nodes = with_posterior(judged).with_columns(
+    compared = history.compare_nodes(history.end_s, false_discovery)
+    compared = with_power(compared, threshold_of_next(compared["p_value"], compared["listed"], false_discovery))
+    nodes = with_posterior(compared).with_columns(
         names,
-        outages=pl.Series(history.outages(history.begin_s, history.end_s + 1), dtype=pl.Int64),
+        outages=pl.Series(history.count_outages(history.begin_s, history.end_s + 1), dtype=pl.Int64),
         gpus=pl.Series(gpus, dtype=pl.Float64),
-        in_service=pl.Series(history.in_service, dtype=pl.Boolean),
+        in_service=pl.Series(history.is_in_service, dtype=pl.Boolean),
     )
     unplanned = outages.filter(~pl.col("planned"), "counted")
     down = unplanned.group_by("node").agg(down_s=(pl.col("seen_until_s") - pl.col("start_s")).sum())
-    for columns in (causes_of(unplanned), down):
+    for columns in (top_causes(unplanned), down):
         nodes = nodes.join(columns, on="node", how="left", maintain_order="left")
-    if lost is None:
+    if losses is None:
         nodes = nodes.with_columns(jobs_lost=pl.lit(None, pl.Int64), job_hours=pl.lit(0.0))
     else:
-        nodes = nodes.join(lost, on="node", how="left", maintain_order="left")
+        nodes = nodes.join(losses, on="node", how="left", maintain_order="left")
         nodes = nodes.with_columns(pl.col("jobs_lost", "job_hours").fill_null(0))
-    # Nodes stand by name: sums of floats have one order.
-    of_fleet = nodes.group_by("fleet", maintain_order=True).agg(
+    # Nodes are sorted by name, so float sums have a fixed order.
+    fleets = nodes.group_by("fleet", maintain_order=True).agg(
         fleet_counted=pl.col("counted").sum(),
         fleet_s=pl.col("exposure_s").sum(),
         fleet_down_s=pl.col("down_s").sum(),
         fleet_job_hours=pl.col("job_hours").sum(),
     )
-    nodes = nodes.join(of_fleet, on="fleet", how="left", maintain_order="left")
+    nodes = nodes.join(fleets, on="fleet", how="left", maintain_order="left")
     counted, ratio = pl.col("fleet_counted"), pl.col("posterior_rate_ratio")
-    some = pl.when((counted > 0) & (pl.col("fleet_s") > 0))
+    has_rate = pl.when((counted > 0) & (pl.col("fleet_s") > 0))
     nodes = nodes.with_columns(
-        down_hours=some.then(pl.col("fleet_down_s") / counted / HOUR),
-        lost_job_hours=some.then(pl.col("fleet_job_hours") / counted),
-        beyond=some.then((ratio - 1).clip(lower_bound=0) * counted / pl.col("fleet_s") * WEEK),
+        down_hours=has_rate.then(pl.col("fleet_down_s") / counted / HOUR),
+        lost_job_hours=has_rate.then(pl.col("fleet_job_hours") / counted),
+        excess_outages=has_rate.then((ratio - 1).clip(lower_bound=0) * counted / pl.col("fleet_s") * WEEK),
     )
     lost_hours = pl.col("gpus") * pl.col("down_hours") + pl.col("lost_job_hours")
     reasons = {
         NO_TEST: pl.col("p_value").is_null(),
         NO_GPUS: pl.col("gpus").is_null(),
         NO_JOBS: pl.col("jobs_lost").is_null(),
-        ALIKE: ratio.is_not_null() & pl.col("posterior_ci_low").is_null(),
+        NO_SPREAD: ratio.is_not_null() & pl.col("posterior_ci_low").is_null(),
     }
     nodes = nodes.filter("in_service").select(
         *("node", "fleet", "listed", "outages", "counted", "expected", "causes", "jobs_lost", "p_value", "q_value"),
         "detectable_ratio",
-        saved_gpu_hours=pl.col("beyond") * lost_hours,
-        saved_node_hours=pl.col("beyond") * pl.col("down_hours"),
+        saved_gpu_hours=pl.col("excess_outages") * lost_hours,
+        saved_node_hours=pl.col("excess_outages") * pl.col("down_hours"),
         idle_gpu_hours=pl.col("gpus") * (WEEK // HOUR),
         lost_gpu_hours=lost_hours,
         up_s="exposure_s",
@@ -152,18 +151,18 @@ def drain_list(
         reason=join_reasons(reasons),
     )
     saved = pl.coalesce("saved_gpu_hours", "saved_node_hours")
-    order = nodes.sort("listed", saved, "p_value", "node", descending=[True, True, False, False], nulls_last=True)
-    return order.with_row_index("rank", 1).with_columns(pl.col("rank").cast(pl.Int64))
+    ranked = nodes.sort("listed", saved, "p_value", "node", descending=[True, True, False, False], nulls_last=True)
+    return ranked.with_row_index("rank", 1).with_columns(pl.col("rank").cast(pl.Int64))
 
 
 def _per_1000(events: str, seconds: str) -> pl.Expr:
     return pl.when(pl.col(seconds) > 0).then(pl.col(events) / pl.col(seconds) * (1000 * DAY))
 
 
-def causes_of(outages: pl.DataFrame) -> pl.DataFrame:
-    """node, causes: of its outages the most frequent three, each with how often."""
+def top_causes(outages: pl.DataFrame) -> pl.DataFrame:
+    """Return node, causes: the most frequent three causes of its outages with their counts."""
     cause = pl.coalesce("cause", "class", "level").str.slice(0, LONGEST_CAUSE)
     counts = outages.select("node", cause=cause).drop_nulls().group_by("node", "cause").len()
     counts = counts.sort("node", "len", "cause", descending=[False, True, False])
-    named = pl.format("{} ({})", "cause", "len").head(MOST_CAUSES).str.join(", ")
-    return counts.group_by("node", maintain_order=True).agg(causes=named)
+    ranked = pl.format("{} ({})", "cause", "len").head(MOST_CAUSES).str.join(", ")
+    return counts.group_by("node", maintain_order=True).agg(causes=ranked)

@@ -1,24 +1,24 @@
-"""The outages of nodes up to any moment, and which nodes have significantly more than their fleet by then."""
+"""Outages of nodes up to any time, and which nodes have significantly more than their fleet by then."""
 
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-
 from ttf.analyses.nodes.find_lemon_nodes.excess import benjamini_hochberg, compared_by_exposure
 from ttf.engine.exact_sums import group_sums
 from ttf.records.outages.outage_records import of_nodes
 
-# An outage that begins within so long of the node's repair is the same trouble once more.
-AGAIN_S = 86_400
-NO_GROUP = "all"
+# An outage that begins this soon after the node's repair counts as a repeat of the one before.
+REPEAT_S = 86_400
+ALL_NODES = "all"
 
 
 @dataclass(frozen=True)
 class History:
-    """Nodes by name, and arrays of their number: fleets: name of each. watch: node, from_s, until_s. down: node, start,
+    """names, fleets: of each node. The tuples hold arrays, the first of node indices.
 
-    end within a watch, planned ones too. starts: node, second, whether again, of unplanned outages begun under watch.
+    watch: node, from_s, until_s; down: node, start, end within a watch, including planned outages; starts: node,
+    start_s, is_repeat, of unplanned outages that began within a watch.
     """
 
     names: list[str]
@@ -28,28 +28,27 @@ class History:
     starts: tuple[np.ndarray, np.ndarray, np.ndarray]
 
     @classmethod
-    def of(cls, outages: pl.DataFrame, exposure: pl.DataFrame) -> "History":
-        """outages, exposure: of OUTAGES and EXPOSURE."""
+    def build(cls, outages: pl.DataFrame, exposure: pl.DataFrame) -> "History":
         watch = of_nodes(exposure).sort("node", "from_s")
-        fleet = pl.col("group").drop_nulls().first().fill_null(NO_GROUP)
+        fleet = pl.col("group").drop_nulls().first().fill_null(ALL_NODES)
         nodes = watch.group_by("node").agg(fleet=fleet).sort("node").with_row_index("number")
-        numbered = nodes.select("node", pl.col("number").cast(pl.Int64))
-        watch = watch.join(numbered, on="node", maintain_order="left")
-        mine = of_nodes(outages).join(numbered, on="node", maintain_order="left").sort("node", "start_s")
-        spans = mine.join(watch.select("node", "from_s", "until_s"), on="node")
+        numbers = nodes.select("node", pl.col("number").cast(pl.Int64))
+        watch = watch.join(numbers, on="node", maintain_order="left")
+        node_outages = of_nodes(outages).join(numbers, on="node", maintain_order="left").sort("node", "start_s")
+        spans = node_outages.join(watch.select("node", "from_s", "until_s"), on="node")
         spans = spans.select(
             "number", start=pl.max_horizontal("start_s", "from_s"), end=pl.min_horizontal("seen_until_s", "until_s")
         )
         spans = spans.filter(pl.col("start") < pl.col("end")).sort("number", "start")
-        unplanned = mine.filter(~pl.col("planned"))
-        since = pl.col("start_s") - pl.col("seen_until_s").shift().over("number")
-        starts = unplanned.with_columns(again=(since <= AGAIN_S).fill_null(False)).filter("counted")
+        unplanned = node_outages.filter(~pl.col("planned"))
+        since_repair_s = pl.col("start_s") - pl.col("seen_until_s").shift().over("number")
+        starts = unplanned.with_columns(is_repeat=(since_repair_s <= REPEAT_S).fill_null(False)).filter("counted")
         return cls(
             nodes["node"].to_list(),
             nodes["fleet"].to_list(),
             _arrays(watch, "number", "from_s", "until_s"),
             _arrays(spans, "number", "start", "end"),
-            _arrays(starts, "number", "start_s", "again"),
+            _arrays(starts, "number", "start_s", "is_repeat"),
         )
 
     @property
@@ -61,45 +60,45 @@ class History:
         return int(self.watch[2].max(initial=0))
 
     @property
-    def in_service(self) -> np.ndarray:
-        """Which nodes are watched to the end, or near it."""
-        number, _, until = self.watch
-        found = np.zeros(len(self.names), bool)
-        found[number[until >= self.end_s - AGAIN_S]] = True
-        return found
+    def is_in_service(self) -> np.ndarray:
+        """Mask of nodes watched until the end, or nearly so."""
+        node, _, until = self.watch
+        is_in_service = np.zeros(len(self.names), bool)
+        is_in_service[node[until >= self.end_s - REPEAT_S]] = True
+        return is_in_service
 
-    def up_s(self, at_s: int) -> np.ndarray:
-        """For how long each node was watched and not down, up to a moment."""
+    def up_s(self, until_s: int) -> np.ndarray:
+        """Return for each node the seconds watched and not down before `at_s`."""
         watched, down = (
-            group_sums(number, (np.minimum(end, at_s) - start).clip(0), len(self.names))
-            for number, start, end in (self.watch, self.down)
+            group_sums(node, (np.minimum(end, until_s) - start).clip(0), len(self.names))
+            for node, start, end in (self.watch, self.down)
         )
         return watched - down
 
-    def outages(self, from_s: int, until_s: int) -> np.ndarray:
-        """How many unplanned outages of each node begin from one moment to below another."""
-        return self._count((self.starts[1] >= from_s) & (self.starts[1] < until_s))
+    def count_outages(self, from_s: int, until_s: int) -> np.ndarray:
+        """Count for each node the unplanned outages that begin from `from_s` to before `until_s`."""
+        return self._count_by_node((self.starts[1] >= from_s) & (self.starts[1] < until_s))
 
-    def counted(self, at_s: int) -> np.ndarray:
-        """How many before a moment, without those that are the same trouble once more."""
-        return self._count((self.starts[1] < at_s) & ~self.starts[2])
+    def count_separate(self, until_s: int) -> np.ndarray:
+        """Count for each node the unplanned outages before `at_s` that are no repeats."""
+        return self._count_by_node((self.starts[1] < until_s) & ~self.starts[2])
 
-    def _count(self, those: np.ndarray) -> np.ndarray:
-        return np.bincount(self.starts[0][those], minlength=len(self.names))
+    def _count_by_node(self, selection: np.ndarray) -> np.ndarray:
+        return np.bincount(self.starts[0][selection], minlength=len(self.names))
 
     def is_up(self, from_s: int, until_s: int) -> np.ndarray:
-        """Which nodes are watched from one moment to another, and are not down at the first."""
-        found = np.zeros(len(self.names), bool)
-        number, begin, end = self.watch
-        found[number[(begin <= from_s) & (end >= until_s)]] = True
-        number, begin, end = self.down
-        found[number[(begin <= from_s) & (end > from_s)]] = False
-        return found
+        """Return a mask of nodes watched from `from_s` to `until_s` and not down at `from_s`."""
+        is_up = np.zeros(len(self.names), bool)
+        node, begin, end = self.watch
+        is_up[node[(begin <= from_s) & (end >= until_s)]] = True
+        node, begin, end = self.down
+        is_up[node[(begin <= from_s) & (end > from_s)]] = False
+        return is_up
 
-    def judged(self, at_s: int, false_discovery: float) -> pl.DataFrame:
-        """A row of each node, of `compared_by_exposure`, with q_value and listed: by what is known up to a moment."""
-        known = {"fleet": self.fleets, "counted": self.counted(at_s), "exposure_s": self.up_s(at_s)}
-        nodes = compared_by_exposure(pl.DataFrame(known))
+    def compare_nodes(self, until_s: int, false_discovery: float) -> pl.DataFrame:
+        """Return a row per node from `compared_by_exposure`, with q_value and listed, from data before `at_s`."""
+        columns = {"fleet": self.fleets, "counted": self.count_separate(until_s), "exposure_s": self.up_s(until_s)}
+        nodes = compared_by_exposure(pl.DataFrame(columns))
         q_values = benjamini_hochberg(nodes["p_value"].to_numpy())
         nodes = nodes.with_columns(q_value=pl.Series(q_values).fill_nan(None))
         return nodes.with_columns(listed=(pl.col("q_value") <= false_discovery).fill_null(False))

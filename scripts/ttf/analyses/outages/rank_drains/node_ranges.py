@@ -1,29 +1,31 @@
-"""Names of nodes as a hostlist of Slurm: n[001-003,007],gpu1."""
+"""Format node names as a Slurm hostlist: n[001-003,007],gpu1."""
 
 import re
 from collections import defaultdict
 from collections.abc import Iterable
 from itertools import groupby
 
-# A trace is untrusted, and the list is for a command line: no other names go into it.
-SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+# The trace is untrusted and the list goes on a command line, so only these names are allowed.
+SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _NUMBERED = re.compile(r"(.*?)([0-9]{1,9})")
 
 
 def hostlist(names: Iterable[str]) -> str:
-    """The names, each once, in order; numbers of one width are put together. Names that are not SAFE are left out."""
-    found = defaultdict(list)
-    for name in sorted({name for name in names if SAFE.fullmatch(name)}):
-        numbered = _NUMBERED.fullmatch(name)
-        prefix, digits = numbered.groups() if numbered else (name, "")
-        found[prefix, len(digits)].append(digits)
-    return ",".join(f"{prefix}{_numbers(digits) if width else ''}" for (prefix, width), digits in sorted(found.items()))
+    """Return the distinct names in order, with numbers of one width grouped; names that are not safe are omitted."""
+    groups = defaultdict(list)
+    for name in sorted({name for name in names if SAFE_NAME.fullmatch(name)}):
+        match = _NUMBERED.fullmatch(name)
+        prefix, digits = match.groups() if match else (name, "")
+        groups[prefix, len(digits)].append(digits)
+    return ",".join(
+        f"{prefix}{_format_range(digits) if width else ''}" for (prefix, width), digits in sorted(groups.items())
+    )
 
 
-def _numbers(digits: list[str]) -> str:
-    """[001-003,007], or the only one without brackets. digits: of one width, ascending."""
+def _format_range(digits: list[str]) -> str:
+    """Return [001-003,007], or a single number without brackets; digits: of one width, ascending."""
     if len(digits) == 1:
         return digits[0]
-    runs = groupby(enumerate(digits), key=lambda at: int(at[1]) - at[0])
-    ends = [[digit for _, digit in run] for _, run in runs]
-    return f"[{','.join(run[0] if len(run) == 1 else f'{run[0]}-{run[-1]}' for run in ends)}]"
+    runs = groupby(enumerate(digits), key=lambda pair: int(pair[1]) - pair[0])
+    groups = [[digit for _, digit in run] for _, run in runs]
+    return f"[{','.join(run[0] if len(run) == 1 else f'{run[0]}-{run[-1]}' for run in groups)}]"

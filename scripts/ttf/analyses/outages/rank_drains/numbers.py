@@ -1,7 +1,6 @@
-"""The numbers of the list of nodes to drain, and of whether such lists would have been right."""
+"""Numbers of the list of nodes to drain, and of its backtest."""
 
 import polars as pl
-
 from ttf.analyses.outages.rank_drains import DRAIN_BACKTEST, DRAIN_SUMMARY
 from ttf.display.metrics import CLUSTERS, cells
 

@@ -1,7 +1,6 @@
-"""The list of nodes worth draining on the page, and how such lists did."""
+"""Lines and tables of the nodes worth draining, and the backtest."""
 
 import polars as pl
-
 from ttf.analyses.outages.rank_drains import DRAIN_BACKTEST, DRAIN_LIST
 from ttf.display import statement_rules
 from ttf.display.phrases import with_numbers
@@ -11,36 +10,36 @@ from ttf.display.section_head import Line
 from ttf.display.trace_numbers import Numbers
 
 MOST_NODES = 15
-# Where none is listed, those that come next.
-NEXT = 5
+# Most nodes shown if none is listed.
+MOST_UNLISTED = 5
 
 
 @with_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
-    what, table = "Nodes with excess outages", "tables/drain_list.csv"
+    title, table = "Nodes with excess outages", "tables/drain_list.csv"
     if not m.has("drains.nodes"):
-        return [Line(what, "no node can be compared with others", table, checked=False)]
+        return [Line(title, "no node can be compared with others", table, checked=False)]
     if m["drains.listed"]:
         return []
     outages = "[drains.outages outage]"
     nodes = "[drains.nodes]"
     if statement_rules.r11_no_power(m, "drains"):
-        return [Line(what, f"cannot tell: {outages} are too few for {nodes} nodes", table, checked=False)]
+        return [Line(title, f"cannot tell: {outages} are too few for {nodes} nodes", table, checked=False)]
     ratio = "[drains.detectable_ratio:2]"
     power = f"a typical node with {ratio} times the outages would be found with 80% power"
-    return [Line(what, f"0 of {nodes}, of {outages}; {power}", table)]
+    return [Line(title, f"0 of {nodes}, of {outages}; {power}", table)]
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
     nodes = trace.table("drain_list").drop_nulls("p_value").filter(pl.col("outages") > 0)
     listed = nodes.filter("listed")
-    shown = listed.head(MOST_NODES) if listed.height else nodes.head(NEXT)
+    shown = listed.head(MOST_NODES) if listed.height else nodes.head(MOST_UNLISTED)
     columns = dict.fromkeys(("node", "fleet", "saved_gpu_hours", "saved_node_hours", "idle_gpu_hours"))
     columns |= dict.fromkeys(("outages", "again_24h", "expected", "jobs_lost", "causes"))
     columns |= {"rate_ratio": Interval(low="ci_low", high="ci_high"), "q_value": None}
     backtest = trace.table("drain_backtest").filter(pl.col("window") == "all", pl.col("listed") > 0)
-    of_weeks = dict.fromkeys(("listed", "failed", "share", "others", "others_failed", "base_share"))
+    week_columns = dict.fromkeys(("listed", "failed", "share", "others", "others_failed", "base_share"))
     return {
-        "drain-list": Shown(shown, {name: of for name, of in columns.items() if shown[name].count()}, DRAIN_LIST),
-        "drain-backtest": Shown(backtest, of_weeks | {"ratio": CLUSTERED}, DRAIN_BACKTEST),
+        "drain-list": Shown(shown, {name: columns[name] for name in columns if shown[name].count()}, DRAIN_LIST),
+        "drain-backtest": Shown(backtest, week_columns | {"ratio": CLUSTERED}, DRAIN_BACKTEST),
     }

@@ -4,49 +4,45 @@ from ttf.analyses.declaration import Analysis
 from ttf.engine.contract import REASON, count, name, number, share, table, whole_seconds, words
 
 STRATUM = {
-    "stratum_by": words("Strata", "What the units are divided by: all (not at all) or group."),
-    "stratum": name("Stratum", "The value that the units of the row have of it.", by="stratum_by"),
-    "outages": words("Outages", "all, or unplanned: those that somebody scheduled are left out."),
+    "stratum_by": words("Strata", "Column that divides the units: all (none) or group."),
+    "stratum": name("Stratum", "Value of that column.", by="stratum_by"),
+    "outages": words("Outages", "all, or unplanned: scheduled outages are excluded."),
 }
 FLEET = {
-    "n": count("n", "Outages that began while their unit was watched.", unit="outages"),
+    "n": count("n", "Outages that began while the unit was watched.", unit="outages"),
     "units": number("Units", "Mean number of units watched at once.", REASON, "units"),
 }
 
 UNITS_DOWN = table(
     "units_down",
-    "A number of units down at once: for how much of the time, and what independent units would give.",
+    "One row per number of units down at once: its share of the time, observed and for independent units.",
     **STRATUM,
     down=count("Down", "Units down at once.", REASON, "units"),
-    time_s=whole_seconds("Time", "For how long just so many were down.", REASON),
-    time_share=share("Share of the time", "The same over the time in which any unit was watched.", REASON),
-    cumulative=share("At most", "Share of the time with so many down or fewer.", REASON),
-    binomial=share("Binomial", "What the share of the time would be of independent units, each down as often.", REASON),
-    binomial_cumulative=share("At most, binomial", "Share with so many down or fewer, of the same.", REASON),
+    time_s=whole_seconds("Time", "Time with exactly this many down.", REASON),
+    time_share=share("Share of the time", "That time over the time in which any unit was watched.", REASON),
+    cumulative=share("At most", "Share of the time with at most this many down.", REASON),
+    binomial=share("Binomial", "Share of the time for independent units, each down as often.", REASON),
+    binomial_cumulative=share("At most, binomial", "Share of the time with at most this many down, for these.", REASON),
     **FLEET,
-    fleet=words("Fleet", "One number of units, or several: then a mixture of binomials, each for its time.", REASON),
+    fleet=words("Fleet", "Number of units; if it varies, the binomial is a mixture over time.", REASON),
 )
 SPARES = table(
     "spares",
-    "A share of the time, and the smallest number of spares with which no more units than spares are down for so long.",
+    "One row per share of the time: the fewest spares that cover the units down for that share.",
     **STRATUM,
-    p=share("Share of the time", "For which at most so many units are to be down."),
-    spares_binomial=count(
-        "Binomial", "Spares among the units if they are independent, each down as often.", REASON, "units"
-    ),
-    spares_observed=count(
-        "Observed", "Spares among the units by the time in which so many were down.", REASON, "units"
-    ),
-    observed_low=count("95% from", "Lower end of the observed, blocks of the trace being clusters.", REASON, "units"),
+    p=share("Share of the time", "Share of the time that the spares are to cover."),
+    spares_binomial=count("Binomial", "Spares among the units if independent, each down as often.", REASON, "units"),
+    spares_observed=count("Observed", "Spares among the units, from the observed time.", REASON, "units"),
+    observed_low=count("95% from", "Lower end of its 95% CI, clustered by block.", REASON, "units"),
     observed_high=count("95% to", "Upper end of it.", REASON, "units"),
     spares_simulated=count(
-        "Simulated", "Spares of independent units with up and repair times drawn from those observed.", REASON, "units"
+        "Simulated", "Spares of simulated independent units; up and repair times as observed.", REASON, "units"
     ),
-    spares_beside=count("Beside", "Spares beside as many units that are all needed, if independent.", REASON, "units"),
-    short_share=share("Short", "Share of the time in which more were down than the binomial spares.", REASON),
+    spares_beside=count("Beside", "Spares added to units that are all needed, if independent.", REASON, "units"),
+    short_share=share("Short", "Share of the time with more units down than the binomial spares.", REASON),
     **FLEET,
-    block_s=whole_seconds("Block", "A week (inference.block_days), or four outages under way if longer.", REASON),
-    blocks=count("Blocks", "Those in which any unit was watched.", REASON, "blocks"),
+    block_s=whole_seconds("Block", "A week (inference.block_days), or the length of four outages if longer.", REASON),
+    blocks=count("Blocks", "Blocks in which any unit was watched.", REASON, "blocks"),
 )
 
 ANALYSIS = Analysis(

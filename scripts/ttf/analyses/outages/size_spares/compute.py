@@ -1,11 +1,10 @@
-"""The units that were down at once, weighted by time, and the spares that this takes."""
+"""Compute how many units are down at once, weighted by time, and the spares needed."""
 
 from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 from scipy.special import expit, logit, stdtrit
-
 from ttf.analyses.outages.size_spares import SPARES, UNITS_DOWN
 from ttf.analyses.shared.outages.outage_simulation import batches, renewals, time_down, times_of, why_no_times
 from ttf.analyses.shared.outages.outage_strata import READ_OF_EXPOSURE, READ_OF_OUTAGES, Part, parts_of
@@ -15,8 +14,8 @@ from ttf.records.inputs import Inputs
 from ttf.stats.clustered import block_spread
 
 SHARES = (0.9, 0.95, 0.99, 0.999)
-# Blocks are so many times as long as an outage under way lasts on average: with weeks, or with mean repairs of long
-# tails, intervals held 52% to 89% in simulations.
+# Length of a block, in outages under way of average length. With weekly blocks, or blocks of mean repairs with long
+# tails, 95% intervals covered 52% to 89% in simulations.
 BLOCK_OUTAGES = 4
 # Of the simulation of independent units.
 REPLICATES = 100
@@ -26,32 +25,32 @@ TOO_RARE = "the rest of the time is shorter than a block of time, {:.3g} days: n
 NOT_WATCHED = "no unit was watched for any time"
 
 
-def compute(given: Inputs) -> dict[str, pl.DataFrame]:
-    exposure = given.read("exposure", READ_OF_EXPOSURE).filter(pl.col("until_s") > pl.col("from_s"))
-    parts = list(parts_of(given.read("outages", READ_OF_OUTAGES), exposure))
+def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
+    exposure = inputs.read("exposure", READ_OF_EXPOSURE).filter(pl.col("until_s") > pl.col("from_s"))
+    parts = list(parts_of(inputs.read("outages", READ_OF_OUTAGES), exposure))
     courses = [course_of(part.spans, part.exposure) if part.exposure.height else None for part in parts]
-    both = list(zip(parts, courses, strict=True))
+    pairs = list(zip(parts, courses, strict=True))
     return {
-        "units_down": pl.concat([units_down(part, course) for part, course in both]),
-        "spares": pl.concat([spares(part, course, given.settings) for part, course in both]),
+        "units_down": pl.concat([units_down(part, course) for part, course in pairs]),
+        "spares": pl.concat([spares(part, course, inputs.settings) for part, course in pairs]),
     }
 
 
 def units_down(part: Part, course: Course | None) -> pl.DataFrame:
-    """The rows of a part, from 0 down to the most that were, or to what the binomial gives 1 in 10,000 of the time."""
-    names = part.names | {"n": part.began}
+    """Return rows from 0 units down to the observed maximum, or to the 99.99% quantile of the binomial."""
+    labels = part.names | {"n": part.began}
     if course is None:
-        return UNITS_DOWN.frame([names | {"reason": NOT_WATCHED}])
+        return UNITS_DOWN.frame([labels | {"reason": NOT_WATCHED}])
     time = course.time_down()
     cumulative = binomial_cumulative(course, int(course.watched.max()))
-    most = max(len(time), smallest(cumulative, 1 - 1e-4) + 1)
-    time = np.pad(time, (0, most - len(time)))
-    cumulative = np.minimum(cumulative[:most], 1)
+    n_rows = max(len(time), smallest(cumulative, 1 - 1e-4) + 1)
+    time = np.pad(time, (0, n_rows - len(time)))
+    cumulative = np.minimum(cumulative[:n_rows], 1)
     sizes, _ = course.fleets()
     fleet = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}: a mixture of binomials"
     rows = pl.DataFrame(
         {
-            "down": np.arange(most),
+            "down": np.arange(n_rows),
             "time_s": time,
             "time_share": time / course.total_s,
             "cumulative": np.cumsum(time) / course.total_s,
@@ -59,30 +58,30 @@ def units_down(part: Part, course: Course | None) -> pl.DataFrame:
             "binomial_cumulative": cumulative,
         }
     )
-    told = {name: pl.lit(value) for name, value in names.items()}
+    literals = {name: pl.lit(value) for name, value in labels.items()}
     return UNITS_DOWN.typed(
-        rows.with_columns(**told, units=course.units, fleet=pl.lit(fleet), reason=pl.lit(None, pl.String))
+        rows.with_columns(**literals, units=course.units, fleet=pl.lit(fleet), reason=pl.lit(None, pl.String))
     )
 
 
 def spares(part: Part, course: Course | None, settings: SimpleNamespace) -> pl.DataFrame:
-    """A row for each of SHARES."""
-    names = part.names | {"n": part.began}
+    """Return a row for each of SHARES."""
+    labels = part.names | {"n": part.began}
     if course is None:
-        return SPARES.frame(names | {"p": p, "reason": NOT_WATCHED} for p in SHARES)
+        return SPARES.frame(labels | {"p": p, "reason": NOT_WATCHED} for p in SHARES)
     time = course.time_down()
     observed = np.cumsum(time) / course.total_s
     binomial = binomial_cumulative(course, int(course.watched.max()))
-    simulated, why = _simulated(part, course, np.random.default_rng(settings.seed))
+    simulated, reason = _simulated(part, course, np.random.default_rng(settings.seed))
     down_s = (part.spans["end_s"] - part.spans["start_s"]).to_numpy()
     length_s = max(settings.block_days * DAY_S, block_length_s(down_s, part.began))
     blocks = course.time_down_by(length_s)
-    shared = names | {"units": course.units, "block_s": length_s, "blocks": int(blocks.any(axis=1).sum())}
+    cells = labels | {"units": course.units, "block_s": length_s, "blocks": int(blocks.any(axis=1).sum())}
     rows = []
     for p in SHARES:
-        row = shared | {"p": p, "spares_observed": smallest(observed, p), "spares_binomial": smallest(binomial, p)}
+        row = cells | {"p": p, "spares_observed": smallest(observed, p), "spares_binomial": smallest(binomial, p)}
         row["short_share"] = int(time[row["spares_binomial"] + 1 :].sum()) / course.total_s
-        reasons = [why] if why else []
+        reasons = [reason] if reason else []
         if course.down_share < 1:
             row["spares_beside"] = spares_beside(round(course.units), course.down_share, p)
         if simulated is not None:
@@ -96,10 +95,10 @@ def spares(part: Part, course: Course | None, settings: SimpleNamespace) -> pl.D
 
 
 def block_length_s(down_s: np.ndarray, began: int) -> int:
-    """Length of blocks of time that are nearly independent: BLOCK_OUTAGES times as long as outages last.
+    """Return the length of nearly independent blocks of time: BLOCK_OUTAGES times the length of an outage.
 
-    down_s: time down of each outage. The longer counts of the mean outage and of what is left, at a random moment, of
-    one under way (sum of squares over twice the sum), which long tails of repairs make many times as long.
+    down_s: time down of each outage. The length is the mean outage, or the mean remaining time of an outage under way
+    (sum of squares over twice the sum) if longer; long tails of repairs make that many times as long.
     """
     total_s = float(down_s.sum())
     if not total_s:
@@ -109,27 +108,27 @@ def block_length_s(down_s: np.ndarray, began: int) -> int:
 
 
 def spares_limits(blocks: np.ndarray, p: float) -> tuple[int, int]:
-    """The 95% interval of the smallest number that at most so many units are down for the share p of the time.
+    """Return the 95% interval of the smallest number of units that is not exceeded for the share p of the time.
 
-    blocks: seconds with 0, 1, 2 ... units down, a row a block. The numbers at which the share of the time with so many
-    down or fewer differs from p by no more than chance (Woodruff 1952; `ttf.stats.clustered.block_spread`).
+    blocks: (blocks, units) seconds with 0, 1, 2 ... units down. The interval holds the numbers whose share of the time
+    does not differ significantly from p (Woodruff 1952; `ttf.stats.clustered.block_spread`).
     """
     at_most = np.cumsum(blocks, axis=1)
-    whole = at_most[:, -1:]
-    share = at_most.sum(axis=0) / whole.sum()
+    total_s = at_most[:, -1:]
+    share = at_most.sum(axis=0) / total_s.sum()
     with np.errstate(invalid="ignore", divide="ignore"):
-        influence = (at_most - share * whole) / (whole.sum() * share * (1 - share))
-        se, effective = block_spread(influence, np.broadcast_to(whole / whole.sum(), influence.shape))
-        away, centre = se * stdtrit(effective - 1, 0.975), logit(share)
-        # Without any spread, as where no block has more down, the share itself.
-        low, high = (np.where(np.isfinite(away), expit(centre + sign * away), share) for sign in (-1, 1))
+        influence = (at_most - share * total_s) / (total_s.sum() * share * (1 - share))
+        se, effective = block_spread(influence, np.broadcast_to(total_s / total_s.sum(), influence.shape))
+        margin, centre = se * stdtrit(effective - 1, 0.975), logit(share)
+        # Without spread, as if no block has more down, use the share itself.
+        low, high = (np.where(np.isfinite(margin), expit(centre + sign * margin), share) for sign in (-1, 1))
     return smallest(np.maximum.accumulate(high), p), smallest(np.maximum.accumulate(low), p)
 
 
 def _simulated(part: Part, course: Course, rng: np.random.Generator) -> tuple[np.ndarray | None, str | None]:
-    """Cumulative shares of the time with 0, 1, 2 ... of as many independent units down; or why there are none."""
-    if why := why_no_times(part.began, course.down_share):
-        return None, why
+    """Simulate independent units; return the cumulative shares of the time with 0, 1, 2 ... down, or a reason."""
+    if reason := why_no_times(part.began, course.down_share):
+        return None, reason
     up, repair = times_of(part.spans, part.exposure)
     units = round(course.units)
     cycles = min(MOST_CYCLES, MOST_OUTAGES / REPLICATES / units)

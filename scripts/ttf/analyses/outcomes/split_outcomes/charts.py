@@ -1,8 +1,7 @@
-"""How jobs ended: shares by outcome, and how long the jobs of each outcome ran."""
+"""Charts of outcomes: shares of jobs and GPU time, failure rate by size, run times."""
 
 import altair as alt
 import polars as pl
-
 from ttf.display.charts.axes import log_time, on_log_time, percent_axis
 from ttf.display.charts.encodings import coloured, picked, tips
 from ttf.display.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
@@ -26,7 +25,7 @@ from ttf.engine.words import capital, clustering, gpus_label, listed, plural
 from ttf.records.inputs import Inputs
 from ttf.records.jobs import OUTCOMES
 
-# Of an axis of names: neither line nor ticks.
+# An axis of names has neither line nor ticks.
 BARE = {"domain": False, "ticks": False, "labelPadding": 8}
 _OPEN = "running or waiting"
 _NAMES = {"unknown": "no result recorded", "running": _OPEN, "waiting": _OPEN}
@@ -39,34 +38,34 @@ _FILLS = {
 }
 
 
-# Of a line: what is open needs one that can be seen.
+# Line colours: open jobs need one that is visible.
 _CURVES = OUTCOME_COLOURS | {"running": OPEN_LINE, "cancelled": INK}
 
 
-def jobs_and_gpu_time(given: Inputs, study: Study) -> Figure:
-    """A bar of the jobs and one of their GPU time, each divided by outcome."""
-    what = f"{capital(study.units)} and GPU time by outcome"
-    outcomes = given["outcomes"].with_columns(pl.col("outcome").replace(_NAMES))
+def jobs_and_gpu_time(inputs: Inputs, study: Study) -> Figure:
+    """Draw a bar of the jobs and one of their GPU time, each divided by outcome."""
+    title = f"{capital(study.units)} and GPU time by outcome"
+    outcomes = inputs["outcomes"].with_columns(pl.col("outcome").replace(_NAMES))
     outcomes = outcomes.group_by("outcome", maintain_order=True).agg(pl.col("jobs", "gpu_hours").sum())
     total, hours = outcomes["jobs"].sum(), outcomes["gpu_hours"].sum()
     if not total:
-        return nothing_to_draw(what, f"the trace has no {study.unit}")
+        return nothing_to_draw(title, f"the trace has no {study.unit}")
     bars = {capital(study.units): "jobs"} | ({study.size.worded("GPU time"): "gpu_hours"} if hours else {})
     present = [name for name in _FILLS if name in set(outcomes.filter(pl.col("jobs") > 0)["outcome"])]
-    # A share that its part of the bar has room for.
-    room = 0.13 if study.narrow else 0.06
-    rows, spoken = [], []
+    # Smallest share whose label fits in its part of the bar.
+    label_min_share = 0.13 if study.narrow else 0.06
+    rows, descriptions = [], []
     for bar, column in bars.items():
-        at, whole, parts = 0.0, outcomes[column].sum(), dict(outcomes.select("outcome", column).iter_rows())
+        start, column_total, parts = 0.0, outcomes[column].sum(), dict(outcomes.select("outcome", column).iter_rows())
         for name in present:
-            share = parts[name] / whole
-            label = words.share(share) if share >= room else ""
-            rows.append({"bar": bar, "outcome": name, "from": at, "to": at + share, "label": label})
+            share = parts[name] / column_total
+            label = words.share(share) if share >= label_min_share else ""
+            rows.append({"bar": bar, "outcome": name, "from": start, "to": start + share, "label": label})
             if label and name in OUTCOMES:
                 rows[-1]["key"] = f"outcomes.{name}.{column}_share"
-            at += share
-        shares = {name: parts[name] / whole for name in present if parts[name]}
-        spoken.append(f"{bar}: {listed([f'{name} {words.share(share)}' for name, share in shares.items()])}.")
+            start += share
+        shares = {name: parts[name] / column_total for name in present if parts[name]}
+        descriptions.append(f"{bar}: {listed([f'{name} {words.share(share)}' for name, share in shares.items()])}.")
     base = chart_of("parts").encode(
         x=alt.X("from:Q", scale=alt.Scale(domain=[0, 1], nice=False), axis=None),
         x2="to:Q",
@@ -87,20 +86,20 @@ def jobs_and_gpu_time(given: Inputs, study: Study) -> Figure:
         fitted(alt.layer(blocks, texts).resolve_scale(color="independent"), study, 44 * len(bars) + 40),
         {"parts": rows},
         study,
-        title=what if hours else f"{capital(study.units)} by outcome",
+        title=title if hours else f"{capital(study.units)} by outcome",
         subtitle=f"Share of {study.units}{' and of their GPU-hours' if hours else ''}",
         caption=f"n = {plural(total, study.unit)}",
-        alt_text=f"Bars divided by outcome. {' '.join(spoken)}",
+        alt_text=f"Bars divided by outcome. {' '.join(descriptions)}",
     )
 
 
-def failure_rate_by_gpus(given: Inputs, study: Study) -> Figure:
-    """The share of the ended jobs that failed, with its interval, by GPUs requested; a line: of all jobs."""
-    what = "Failure rate by GPUs requested"
-    sizes = shown(given["outcomes_by_gpus"].filter((pl.col("ended") >= FEWEST_ENDED) & (pl.col("gpus_high") > 0)))
+def failure_rate_by_gpus(inputs: Inputs, study: Study) -> Figure:
+    """Draw the share of ended jobs that failed, with its interval, by GPUs requested; a line marks all jobs."""
+    title = "Failure rate by GPUs requested"
+    sizes = shown(inputs["outcomes_by_gpus"].filter((pl.col("ended") >= FEWEST_ENDED) & (pl.col("gpus_high") > 0)))
     if sizes.height < 2:
-        return nothing_to_draw(what, f"fewer than two sizes have {FEWEST_ENDED} ended {study.units}")
-    ended = dict(given["outcomes"].select("outcome", "jobs").iter_rows())
+        return nothing_to_draw(title, f"fewer than two sizes have {FEWEST_ENDED} ended {study.units}")
+    ended = dict(inputs["outcomes"].select("outcome", "jobs").iter_rows())
     share = ended["failure"] / (ended["success"] + ended["failure"])
     rows = [
         {
@@ -111,31 +110,31 @@ def failure_rate_by_gpus(given: Inputs, study: Study) -> Figure:
         | picked(row, "failure_share", "low", "high", "independent", "ended")
         for row in sizes.iter_rows(named=True)
     ]
-    # Of many sizes on a phone every second one is named.
+    # On a phone, many sizes overlap: the axis then names every second one.
     labels = alt.Axis(title="GPUs requested", labelAngle=0, labelOverlap="greedy", labelSeparation=6, ticks=False)
     x = alt.X("gpus:N", sort=[row["gpus"] for row in rows], axis=labels, scale=alt.Scale(padding=0.6))
-    top = min(1, 1.12 * max(share, sizes["high"].max()))
-    y = alt.Y("low:Q", scale=alt.Scale(domain=[0, top]), axis=percent_axis(tickCount=4))
+    limit = min(1, 1.12 * max(share, sizes["high"].max()))
+    y = alt.Y("low:Q", scale=alt.Scale(domain=[0, limit]), axis=percent_axis(tickCount=4))
     base = chart_of("sizes").encode(x=x)
     rules = draw_intervals(base, y, color=FAILURE, strokeWidth=2)
     points = base.mark_point(color=FAILURE, filled=True, size=60, opacity=1).encode(y="failure_share:Q")
-    every = chart_of("all").mark_rule(color=FAINT, strokeDash=[4, 3]).encode(y="share:Q")
-    # Beside the plot, where no point is.
-    named = chart_of("all").mark_text(align="left", dx=6, fontSize=12, color=INK, lineBreak="\n", baseline="middle")
-    layers = [every, named.encode(x=alt.value("width"), y="share:Q", text="label:N"), rules, points]
+    overall_line = chart_of("all").mark_rule(color=FAINT, strokeDash=[4, 3]).encode(y="share:Q")
+    # Placed right of the plot, where there are no points.
+    note = chart_of("all").mark_text(align="left", dx=6, fontSize=12, color=INK, lineBreak="\n", baseline="middle")
+    layers = [overall_line, note.encode(x=alt.value("width"), y="share:Q", text="label:N"), rules, points]
     if not study.narrow:
-        # Off the line of all jobs.
-        aside = alt.ExprRef("datum.failure_share < datum.all ? 8 : -8")
+        # Keep labels off the line of all jobs.
+        label_offset = alt.ExprRef("datum.failure_share < datum.all ? 8 : -8")
         texts = base.encode(y="failure_share:Q", text="label:N")
-        layers.append(texts.mark_text(align="left", dx=7, dy=aside, fontSize=12, color=INK))
+        layers.append(texts.mark_text(align="left", dx=7, dy=label_offset, fontSize=12, color=INK))
     n = plural(sizes["ended"].sum(), f"ended {study.unit}")
-    whole = {"share": share, "label": f"all\n{words.share(share)}", "key": "outcomes.failure_share"}
+    overall = {"share": share, "label": f"all\n{words.share(share)}", "key": "outcomes.failure_share"}
     return figure(
         fitted(alt.layer(*layers), study, 200),
-        {"sizes": rows, "all": [whole]},
+        {"sizes": rows, "all": [overall]},
         study,
-        title=what,
-        subtitle=f"Share of ended {study.units} that failed, {ci_of(sizes, study.units)}",
+        title=title,
+        subtitle=f"Share of ended {study.units} that failed, {describe_interval(sizes, study.units)}",
         caption=f"n = {n}, ≥ {FEWEST_ENDED} a size",
         alt_text="Points with intervals by GPUs. "
         + listed([f"{row['gpus']}: {row['label']}" for row in rows])
@@ -143,42 +142,44 @@ def failure_rate_by_gpus(given: Inputs, study: Study) -> Figure:
     )
 
 
-def ci_of(sizes: pl.DataFrame, units: str) -> str:
-    """What the intervals are, in a few words."""
-    named = sizes.filter(~pl.col("independent"))["cluster_by"].unique().sort().to_list()
-    if not named:
+def describe_interval(sizes: pl.DataFrame, units: str) -> str:
+    """Describe the kind of intervals in a few words."""
+    cluster_names = sizes.filter(~pl.col("independent"))["cluster_by"].unique().sort().to_list()
+    if not cluster_names:
         return f"95% CI if {units} fail independently"
     dashed = "; dashed: if independent" if sizes["independent"].any() else ""
-    return f"95% CI clustered by {clustering(named)}{dashed}"
+    return f"95% CI clustered by {clustering(cluster_names)}{dashed}"
 
 
-def runtime_distribution(given: Inputs, study: Study) -> Figure:
-    """The share of each outcome's jobs that ran at most so long."""
-    quantiles, outcomes = given["runtime_quantiles"], given["outcomes"]
+def runtime_distribution(inputs: Inputs, study: Study) -> Figure:
+    """Draw the cumulative distribution of run time for each outcome."""
+    quantiles, outcomes = inputs["runtime_quantiles"], inputs["outcomes"]
     if not quantiles.height:
         return nothing_to_draw("Run times by outcome", f"no {study.unit} has a known run time")
-    # Of equal run times the highest share is the curve, and the first row where it rises from; those between only
+    # Of equal run times keep the highest share, and the first row, where the curve starts; rows between them only
     # repeat its vertical line.
     step = pl.struct("outcome", "runtime_s")
-    drawn = quantiles.filter((pl.col("share") == 0) | (step != step.shift(-1)).fill_null(True))
-    drawn = drawn.with_columns(pl.col("runtime_s").cast(pl.Float64))
-    rows = [row | {"x": on_log_time(row["runtime_s"])} for row in drawn.iter_rows(named=True)]
-    present = {name: colour for name, colour in _CURVES.items() if name in set(quantiles["outcome"])}
+    steps = quantiles.filter((pl.col("share") == 0) | (step != step.shift(-1)).fill_null(True))
+    steps = steps.with_columns(pl.col("runtime_s").cast(pl.Float64))
+    rows = [row | {"x": on_log_time(row["runtime_s"])} for row in steps.iter_rows(named=True)]
+    colours = {name: colour for name, colour in _CURVES.items() if name in set(quantiles["outcome"])}
     axis = percent_axis(f"Share of {study.units} of the outcome")
     base = chart_of("quantiles").encode(
         x=log_time([row["x"] for row in rows], "Run time (logarithmic)"),
         y=alt.Y("share:Q", scale=alt.Scale(domain=[0, 1]), axis=axis),
-        color=coloured("outcome", present, title=None, orient="bottom", symbolType="stroke"),
+        color=coloured("outcome", colours, title=None, orient="bottom", symbolType="stroke"),
     )
     tooltip = [*tips("outcome"), *tips(form=",", runtime_s="run time (s)")]
     tooltip += [*tips(form=".1%", share="share with at most this run time"), *tips(form=",", n="n")]
     lines = base.mark_line(interpolate="step-after", strokeWidth=2)
     points = base.mark_point(opacity=0, size=50).encode(tooltip=tooltip)
-    known = dict(quantiles.select("outcome", "n").unique(maintain_order=True).iter_rows())
+    n = dict(quantiles.select("outcome", "n").unique(maintain_order=True).iter_rows())
     totals = dict(outcomes.select("outcome", "jobs").iter_rows())
-    of = {name: "" if known[name] == totals.get(name, known[name]) else f" of {totals[name]:,}" for name in present}
-    caption = f"n = {listed([f'{known[name]:,}{of[name]} {name}' for name in present])}. Run times of 0 s stand at 1 s."
-    if "running" in present:
+    suffixes = {name: "" if n[name] == totals.get(name, n[name]) else f" of {totals[name]:,}" for name in colours}
+    caption = (
+        f"n = {listed([f'{n[name]:,}{suffixes[name]} {name}' for name in colours])}. Run times of 0 s stand at 1 s."
+    )
+    if "running" in colours:
         caption += f" A running {study.unit} counts with the time so far."
     return figure(
         fitted(lines + points, study, 300),
@@ -187,7 +188,7 @@ def runtime_distribution(given: Inputs, study: Study) -> Figure:
         title="Run time by outcome",
         subtitle=f"Share of {study.units} of each outcome that ran at most so long",
         caption=caption,
-        alt_text=f"Cumulative curves of run time on a logarithmic axis, {listed(list(present))}.",
+        alt_text=f"Cumulative curves of run time on a logarithmic axis, {listed(list(colours))}.",
     )
 
 

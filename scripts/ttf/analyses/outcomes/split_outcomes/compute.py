@@ -1,15 +1,14 @@
-"""Jobs by outcome: how many, how long, how much GPU time."""
+"""Split jobs by outcome: numbers, run times and GPU time."""
 
 from collections.abc import Iterable, Mapping
 
 import polars as pl
-
 from ttf.analyses.outcomes.split_outcomes import OUTCOMES_BY_GPUS, OUTCOMES_GPU, RUNTIME_QUANTILES
 from ttf.analyses.outcomes.split_outcomes.summaries import (
+    add_median_intervals,
     ended_by_node,
     ended_jobs,
     summarise_jobs,
-    with_median_intervals,
 )
 from ttf.engine.counts import Counted, Rows, code, counts
 from ttf.records.clusters import READ_OF_JOBS, with_clusters
@@ -18,7 +17,7 @@ from ttf.records.jobs import OUTCOMES, TIME_LIMITS, at_time_limit, doubling, gpu
 from ttf.stats.clustered import beside, clustered_shares
 from ttf.stats.shares import ENDED, failure_shares, part_of
 
-# Which outcomes go into which file.
+# File -> the outcomes in it.
 SPLIT = {
     "success": ("success",),
     "failure": ("failure",),
@@ -29,56 +28,58 @@ _SIZED = ("outcome", "gpu_milli", "size")
 NO_LIMITS = "no status of the format says that a time limit ended the job"
 
 
-def compute(given: Inputs) -> dict[str, pl.DataFrame | pl.LazyFrame]:
-    jobs = given.scan("jobs")
-    times_of, words = observed_times(jobs), given.settings.words
-    clustered = with_clusters(given.scan("jobs", [*READ_OF_JOBS, *_SIZED, "runtime_s"]))
-    outcomes, by_gpus = outcome_table(jobs, times_of, words), outcomes_by_gpus(clustered)
+def compute(inputs: Inputs) -> dict[str, pl.DataFrame | pl.LazyFrame]:
+    jobs = inputs.scan("jobs")
+    times_by_outcome, words = observed_times(jobs), inputs.settings.words
+    clustered = with_clusters(inputs.scan("jobs", [*READ_OF_JOBS, *_SIZED, "runtime_s"]))
+    outcomes, by_gpus = outcome_table(jobs, times_by_outcome, words), outcomes_by_gpus(clustered)
     return split_outcomes(jobs) | {
-        "outcomes": with_median_intervals(outcomes, times_of, clustered),
-        # Published shares are mostly of the jobs that asked for a GPU.
+        "outcomes": add_median_intervals(outcomes, times_by_outcome, clustered),
+        # Published shares mostly refer to jobs that requested a GPU.
         "outcomes_gpu": outcome_table(jobs.filter(pl.col("gpu_milli") > 0), words=words),
         "outcomes_by_gpus": by_gpus,
         "ended_jobs": ended_jobs(outcomes, clustered),
         "ended_by_node": ended_by_node(by_gpus, clustered),
-        "jobs_summary": summarise_jobs(given.scan_as_recorded("jobs"), given.read("nodes")),
-        "runtime_quantiles": runtime_quantiles(times_of),
+        "jobs_summary": summarise_jobs(inputs.scan_as_recorded("jobs"), inputs.read("nodes")),
+        "runtime_quantiles": runtime_quantiles(times_by_outcome),
     }
 
 
 def split_outcomes(jobs: pl.LazyFrame) -> dict[str, pl.LazyFrame]:
-    """The jobs by outcome: every job is in one of success, failure, unresolved, cancelled."""
+    """Split jobs into success, failure, unresolved and cancelled; every job is in exactly one."""
     return {name: jobs.filter(pl.col("outcome").is_in(outcomes)) for name, outcomes in SPLIT.items()}
 
 
-def outcome_table(jobs: Rows, times_of: Mapping[str, Counted] | None = None, words: Iterable[str] = ()) -> pl.DataFrame:
-    """One row per outcome that occurs (success and failure always), in the order of ttf.records.jobs.OUTCOMES.
+def outcome_table(
+    jobs: Rows, times_by_outcome: Mapping[str, Counted] | None = None, words: Iterable[str] = ()
+) -> pl.DataFrame:
+    """Return a row per outcome that occurs (success and failure always), in the order of ttf.records.jobs.OUTCOMES.
 
-    times_of: `observed_times` of the jobs, where they are at hand. words: the status words of the trace's format;
-    at_time_limit is blank where none of them is one of TIME_LIMITS.
+    times_by_outcome: `observed_times` of the jobs; default: computed. words: status words of the trace's format;
+    at_time_limit is blank if none of them is in TIME_LIMITS.
     """
     has_limits = not set(TIME_LIMITS).isdisjoint(words)
     at_limit = at_time_limit("status_raw") if has_limits else pl.lit(None, pl.Boolean)
     sums = {"jobs": pl.len(), "gpu": gpu_seconds_milli().sum(), "at_limit": at_limit.sum()}
-    summed = jobs.lazy().group_by("outcome").agg(**sums)
-    found = {outcome: rest for outcome, *rest in summed.collect(engine="streaming").iter_rows()}
-    jobs_all, gpu_all, _ = (sum(values) for values in zip((0, 0, 0), *found.values(), strict=True))
-    times_of = times_of or observed_times(jobs)
+    sums_frame = jobs.lazy().group_by("outcome").agg(**sums)
+    totals = {outcome: values for outcome, *values in sums_frame.collect(engine="streaming").iter_rows()}
+    jobs_all, gpu_all, _ = (sum(values) for values in zip((0, 0, 0), *totals.values(), strict=True))
+    times_by_outcome = times_by_outcome or observed_times(jobs)
     rows = []
     for outcome in OUTCOMES:
-        count, gpu, limited = found.get(outcome, (0, 0, 0))
-        times = times_of[outcome]
+        count, gpu, n_at_limit = totals.get(outcome, (0, 0, 0))
+        times = times_by_outcome[outcome]
         if not count and outcome not in ("success", "failure"):
             continue
-        untimed = None if times.size else "no job of this outcome has a known run time"
+        no_time_reason = None if times.size else "no job of this outcome has a known run time"
         if not count:
-            untimed = "no job has this outcome"
+            no_time_reason = "no job has this outcome"
         elif outcome == "waiting":
-            untimed = "has not started, so it has no run time"
-        reasons = [untimed, None if gpu_all else "no GPU time was seen", None if has_limits else NO_LIMITS]
+            no_time_reason = "has not started, so it has no run time"
+        reasons = [no_time_reason, None if gpu_all else "no GPU time was seen", None if has_limits else NO_LIMITS]
         row = {"outcome": outcome, "jobs": count, "jobs_share": part_of(count, jobs_all), "n": times.size}
         row |= {"gpu_hours": gpu / 3_600_000, "gpu_hours_share": part_of(gpu, gpu_all)}
-        row |= {"at_time_limit": limited if has_limits else None, "reason": "; ".join(filter(None, reasons)) or None}
+        row |= {"at_time_limit": n_at_limit if has_limits else None, "reason": "; ".join(filter(None, reasons)) or None}
         if times.size:
             row |= {"runtime_mean_s": times.mean(), "runtime_median_s": times.median()}
             row["runtime_p90_s"] = times.percentile(90)
@@ -87,33 +88,33 @@ def outcome_table(jobs: Rows, times_of: Mapping[str, Counted] | None = None, wor
 
 
 def outcomes_by_gpus(jobs: Rows) -> pl.DataFrame:
-    """Jobs, and failures among those that ended, by GPUs requested (OUTCOMES_BY_GPUS), ascending: sizes that occur.
+    """Return OUTCOMES_BY_GPUS: ended jobs and failures by GPUs requested, ascending, for the sizes that occur.
 
-    jobs: outcome, gpu_milli, size and CLUSTER_COLUMNS; without these no interval is clustered.
+    jobs: outcome, gpu_milli, size and CLUSTER_COLUMNS; without the latter no interval is clustered.
     """
     high = pl.col("gpus_high")
     sized = jobs.lazy().with_columns(gpus_high=doubling(whole_gpus().fill_null(0)))
-    counted = sized.group_by("gpus_high").agg(jobs=pl.len().cast(pl.Int64), **ENDED).collect(engine="streaming")
-    found = counted.sort("gpus_high").with_columns(
-        **failure_shares(counted.sort("gpus_high")),
+    counts_by_size = sized.group_by("gpus_high").agg(jobs=pl.len().cast(pl.Int64), **ENDED).collect(engine="streaming")
+    shares = counts_by_size.sort("gpus_high").with_columns(
+        **failure_shares(counts_by_size.sort("gpus_high")),
         gpus_low=pl.when(high > 1).then(high // 2 + 1).otherwise(high),
         reason=pl.when(ended=0).then(pl.lit("no job of this size ended")),
     )
-    alike = clustered_shares(sized, ["gpus_high"], ENDED["failures"], ENDED["ended"])
-    return OUTCOMES_BY_GPUS.typed(beside(found, alike, ["gpus_high"]))
+    intervals = clustered_shares(sized, ["gpus_high"], ENDED["failures"], ENDED["ended"])
+    return OUTCOMES_BY_GPUS.typed(beside(shares, intervals, ["gpus_high"]))
 
 
 def observed_times(jobs: Rows) -> dict[str, Counted]:
-    """How long the jobs of each outcome have been seen to run (`ttf.records.jobs.observed_s`), where that is known."""
-    found = counts(jobs, outcome=code("outcome", OUTCOMES), time=observed_s())
-    return {outcome: Counted.of(found.filter(outcome=place), "time") for place, outcome in enumerate(OUTCOMES)}
+    """Return the known run times of each outcome (`ttf.records.jobs.observed_s`)."""
+    time_counts = counts(jobs, outcome=code("outcome", OUTCOMES), time=observed_s())
+    return {outcome: Counted.of(time_counts.filter(outcome=index), "time") for index, outcome in enumerate(OUTCOMES)}
 
 
-def runtime_quantiles(times_of: Mapping[str, Counted], steps: int = 200) -> pl.DataFrame:
-    """`steps` + 1 quantiles (nearest rank) of the run times of each outcome with any; times_of: `observed_times`."""
+def runtime_quantiles(times_by_outcome: Mapping[str, Counted], steps: int = 200) -> pl.DataFrame:
+    """Return `steps` + 1 quantiles (nearest rank) of the run times of each outcome that has any."""
     rows = [
         (outcome, times.size, step / steps, times.at(((times.size - 1) * step + steps // 2) // steps))
-        for outcome, times in times_of.items()
+        for outcome, times in times_by_outcome.items()
         for step in range(steps + 1)
         if times.size
     ]

@@ -1,7 +1,6 @@
-"""The numbers of outcomes and of their median run times, of all jobs, their users and their nodes."""
+"""Numbers of outcomes, median run times, jobs, users and nodes."""
 
 import polars as pl
-
 from ttf.analyses.outcomes.split_outcomes import ENDED_BY_NODE, ENDED_JOBS, JOBS_SUMMARY, OUTCOMES, OUTCOMES_BY_GPUS
 from ttf.display.metrics import CI, CLUSTERS, FEWEST_ENDED, cells
 

@@ -1,4 +1,4 @@
-"""What the section on outcomes says in the open, and its tables."""
+"""The head of the section on outcomes, its lines and its tables."""
 
 from ttf.analyses.outcomes.split_outcomes import OUTCOMES, OUTCOMES_BY_GPUS
 from ttf.display.metrics import FEWEST_ENDED
@@ -18,20 +18,20 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
     unit, units = trace.about["unit"], words.many(trace.about["unit"])
     if not m.value("outcomes.jobs", 0):
         return Line("Outcomes", f"the trace has no {unit}", "outcomes", checked=False)
-    sized = _is_sized(m)
+    is_sized = _is_sized(m)
     excluded = {"running": "outcomes.running.jobs", "waiting": "outcomes.waiting.jobs"}
     excluded |= {"cancelled": "outcomes.cancelled.jobs"}
     names = [name for name, key in excluded.items() if m.value(key, 0)]
     text = []
-    if sized:
-        which = {True: "; the intervals do not overlap", False: "; the intervals overlap", None: ""}[_differ(m)]
-        text.append(f"On up to 8 GPUs [{_SMALL}.failure_share] failed{which}.{_without_gpu(m, units)}")
+    if is_sized:
+        note = {True: "; the intervals do not overlap", False: "; the intervals overlap", None: ""}[_is_separate(m)]
+        text.append(f"On up to 8 GPUs [{_SMALL}.failure_share] failed{note}.{_without_gpu(m, units)}")
     elif names:
         text.append(f"{words.capital(words.listed(names))} {units} are excluded from the failure rate.")
     return Head(
         claim=_claim(m, unit, units),
         charts=("jobs_and_gpu_time",),
-        keys=tuple(_keys(m, unit, units, sized)[:4]),
+        keys=tuple(_keys(m, unit, units, is_sized)[:4]),
         text=tuple(text),
         callout=_callout(m, units),
         details="states as recorded, sizes, run times",
@@ -42,8 +42,8 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     unit = trace.about["unit"]
     if not m.has("outcomes.timeouts"):
-        found = f"no state in this trace says that a time limit ended a {unit}"
-        return [Line("Time limits", found, "outcomes", checked=False)]
+        reason = f"no state in this trace says that a time limit ended a {unit}"
+        return [Line("Time limits", reason, "outcomes", checked=False)]
     return [] if m["outcomes.timeouts"] else [Line("Time limits", f"no {unit} ended at its time limit", "outcomes")]
 
 
@@ -58,10 +58,10 @@ def tables(trace: Trace) -> dict[str, Shown]:
     }
     if outcomes["at_time_limit"].sum():
         columns["at_time_limit"] = None
-    by_gpus = {"gpus": ("GPUs", str), "jobs": units, "ended": None, "failures": None, "failure_share": CLUSTERED}
+    size_columns = {"gpus": ("GPUs", str), "jobs": units, "ended": None, "failures": None, "failure_share": CLUSTERED}
     return {
         "outcomes": Shown(outcomes, columns, OUTCOMES),
-        "outcomes-by-gpus": Shown(with_sizes(sizes), by_gpus, OUTCOMES_BY_GPUS),
+        "outcomes-by-gpus": Shown(with_sizes(sizes), size_columns, OUTCOMES_BY_GPUS),
     }
 
 
@@ -70,18 +70,18 @@ def _is_sized(m: Numbers) -> bool:
 
 
 def _without_gpu(m: Numbers, units: str) -> str:
-    """The jobs that are of neither size: they lower the share of all."""
+    """Report the jobs without a GPU, which belong to neither size and lower the overall share."""
     if not m.has("outcomes.no_gpu.failure_share"):
         return ""
     return f" Of [outcomes.no_gpu.ended] ended {units} without a GPU [outcomes.no_gpu.failure_share] failed."
 
 
-def _differ(m: Numbers) -> bool | None:
-    """Whether the clustered intervals of small and large jobs have nothing in common; None where one is missing."""
-    ends = [f"{key}.failure_share_{end}_clustered" for key in (_SMALL, _LARGE) for end in ("low", "high")]
-    if not all(map(m.has, ends)):
+def _is_separate(m: Numbers) -> bool | None:
+    """Whether the clustered intervals of small and large jobs are disjoint; None if one is missing."""
+    keys = [f"{size}.failure_share_{bound}_clustered" for size in (_SMALL, _LARGE) for bound in ("low", "high")]
+    if not all(map(m.has, keys)):
         return None
-    small_low, small_high, large_low, large_high = (m[end] for end in ends)
+    small_low, small_high, large_low, large_high = (m[key] for key in keys)
     return large_low > small_high or small_low > large_high
 
 
@@ -100,16 +100,16 @@ def _claim(m: Numbers, unit: str, units: str) -> str:
     share = "[outcomes.failure_share]"
     if m.has("outcomes.concentration.share"):
         key = "outcomes.concentration"
-        known = "with a result" if m.value("outcomes.unknown.jobs", 0) else "that ended"
+        population = "with a result" if m.value("outcomes.unknown.jobs", 0) else "that ended"
         return (
-            f"{share} of {units} {known} failed, [{key}.failure_share_without] without one "
+            f"{share} of {units} {population} failed, [{key}.failure_share_without] without one "
             f"{m[f'{key}.by']} ([{key}.share] of failures)"
         )
     if m.value("outcomes.unknown.jobs_share", 0) >= 0.5:
         return f"{share} of {units} with a recorded result failed; [outcomes.unknown.jobs_share] of {units} have none"
     if m["outcomes.ended_share"] < 0.5:
         return f"{share} of ended {units} failed, but only [outcomes.ended_share] of {units} have ended"
-    if _is_sized(m) and _differ(m):
+    if _is_sized(m) and _is_separate(m):
         return f"{share} of ended {units} failed, [{_LARGE}.failure_share] on more than 8 GPUs"
     has_time = m.has("outcomes.failure.gpu_hours_share") and not r12_few_gpus(m)
     if has_time and m["outcomes.failure.with_runtime"] == failed:
@@ -117,20 +117,21 @@ def _claim(m: Numbers, unit: str, units: str) -> str:
     return f"{share} of ended {units} failed"
 
 
-def _keys(m: Numbers, unit: str, units: str, sized: bool) -> list[Key]:
-    def counted(key: str) -> str:
+def _keys(m: Numbers, unit: str, units: str, is_sized: bool) -> list[Key]:
+    def number(key: str) -> str:
         return f"[{key}] {unit if m[key] == 1 else units}"
 
     keys = []
     if ended := m["outcomes.ended"]:
-        known = "with a result" if m.value("outcomes.unknown.jobs", 0) else "ended"
-        of = f"[outcomes.failure_share] of [outcomes.ended] {known}"
-        keys.append(Key("Failed", counted("outcomes.failure.jobs"), f"{of}, {m.interval('outcomes.failure_share_{}')}"))
+        base = "with a result" if m.value("outcomes.unknown.jobs", 0) else "ended"
+        note = f"[outcomes.failure_share] of [outcomes.ended] {base}"
+        note += f", {m.interval('outcomes.failure_share_{}')}"
+        keys.append(Key("Failed", number("outcomes.failure.jobs"), note))
         if m.has("outcomes.failure_share_without_timeout"):
             share = "[outcomes.failure_share_without_timeout]"
             note = f"[outcomes.failures_without_timeout] of {words.count(ended)} ended {units}"
             keys.append(Key("Failed, time limits not counted", share, note))
-    if sized:
+    if is_sized:
         share, interval = f"[{_LARGE}.failure_share]", m.interval(f"{_LARGE}.failure_share_{{}}")
         note = f"{interval}, n = [{_LARGE}.ended]"
         keys.append(Key("Failed on more than 8 GPUs", share, note))
@@ -138,22 +139,20 @@ def _keys(m: Numbers, unit: str, units: str, sized: bool) -> list[Key]:
         ("No result recorded", "outcomes.unknown.jobs", ""),
         ("Running or waiting", "outcomes.open", "not ended"),
     ):
-        # A few that are still open are in the chart alone.
+        # A small number of open jobs appears only in the chart.
         if m.value(key, 0) and (key != "outcomes.open" or m["outcomes.ended_share"] < 0.5):
-            of = f"[{key}_share] of all {units}" if m.has(f"{key}_share") else ""
-            keys.append(Key(label, counted(key), note or of))
+            note = f"[{key}_share] of all {units}" if m.has(f"{key}_share") else ""
+            keys.append(Key(label, number(key), note or note))
     return keys
 
 
 def _callout(m: Numbers, units: str) -> Callout | None:
-    many = m["outcomes.ended_share"] >= 0.5 and m.value("outcomes.unknown.jobs_share", 0) < 0.1
-    if not m["outcomes.ended"] or many:
+    is_mostly_recorded = m["outcomes.ended_share"] >= 0.5 and m.value("outcomes.unknown.jobs_share", 0) < 0.1
+    if not m["outcomes.ended"] or is_mostly_recorded:
         return None
     lead = f"Only [outcomes.ended_share] of {units} have a recorded result."
     if not m.has("outcomes.failure_share_at_least"):
-        return Callout(
-            "care", lead, f"{words.capital(units)} that are still open may fail; those that end soon are counted first."
-        )
+        return Callout("care", lead, f"Open {units} may still fail; {units} that end soon are counted first.")
     return Callout(
         "care",
         lead,

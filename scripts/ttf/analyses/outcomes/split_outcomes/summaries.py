@@ -1,9 +1,8 @@
-"""What is said of all jobs: how many ended and failed, whose the failures are, medians, and what the trace covers."""
+"""Summarise all jobs: how many ended and failed, concentration of failures, medians, and the period covered."""
 
 from collections.abc import Mapping
 
 import polars as pl
-
 from ttf.analyses.outcomes.split_outcomes import ENDED_BY_NODE, ENDED_JOBS, JOBS_SUMMARY, OUTCOMES
 from ttf.display.metrics import FEWEST_ENDED, FEWEST_FAILURES
 from ttf.engine.counts import Counted, counts
@@ -19,19 +18,19 @@ SMALL_GPUS = 8
 EQUAL_TIMES = "every start equals its submission, so no waiting is computed"
 
 
-def with_median_intervals(
+def add_median_intervals(
     outcomes: pl.DataFrame, times_by_outcome: Mapping[str, Counted], jobs: pl.LazyFrame
 ) -> pl.DataFrame:
-    """OUTCOMES: with the intervals of the median run times of success and failure. jobs: with CLUSTER_COLUMNS."""
+    """Return OUTCOMES with intervals of the median run times of success and failure. jobs: with CLUSTER_COLUMNS."""
     names = ("low_clustered_s", "high_clustered_s")
     limits = []
     for outcome in ("success", "failure"):
         rows, times = jobs.filter(pl.col("outcome") == outcome), times_by_outcome[outcome]
         low, high = median_interval(times.size, times.at)
         row = {"outcome": outcome, "runtime_median_low_s": low, "runtime_median_high_s": high}
-        for clustered in clustered_median(rows, "runtime_s", times).iter_rows(named=True):
-            row |= {name: clustered[name] for name in ("cluster_by", "clusters")}
-            row |= {f"runtime_median_{name}": clustered[f"ci_{name[:-2]}"] for name in names}
+        for interval in clustered_median(rows, "runtime_s", times).iter_rows(named=True):
+            row |= {name: interval[name] for name in ("cluster_by", "clusters")}
+            row |= {f"runtime_median_{name}": interval[f"ci_{name[:-2]}"] for name in names}
         limits.append(row)
     columns = [name for name in OUTCOMES.columns if name == "outcome" or name not in outcomes.columns]
     intervals = OUTCOMES.frame(limits).select(columns)
@@ -39,15 +38,15 @@ def with_median_intervals(
 
 
 def ended_jobs(outcomes: pl.DataFrame, jobs: pl.LazyFrame) -> pl.DataFrame:
-    """The one row of ENDED_JOBS. outcomes: OUTCOMES; jobs: outcome and CLUSTER_COLUMNS."""
-    by_outcome = dict.fromkeys(NAMES, 0) | dict(outcomes.select("outcome", "jobs").iter_rows())
-    total, failures, unknown = sum(by_outcome.values()), by_outcome["failure"], by_outcome["unknown"]
-    ended = by_outcome["success"] + failures
-    row = {"jobs": total, "ended": ended, "open": by_outcome["running"] + by_outcome["waiting"], "failures": failures}
+    """Return the one row of ENDED_JOBS. outcomes: OUTCOMES; jobs: outcome and CLUSTER_COLUMNS."""
+    n_jobs = dict.fromkeys(NAMES, 0) | dict(outcomes.select("outcome", "jobs").iter_rows())
+    total, failures, unknown = sum(n_jobs.values()), n_jobs["failure"], n_jobs["unknown"]
+    ended = n_jobs["success"] + failures
+    row = {"jobs": total, "ended": ended, "open": n_jobs["running"] + n_jobs["waiting"], "failures": failures}
     row |= {"ended_share": part_of(ended, total), "ended_or_unknown": ended + unknown}
     if total:
-        # A cancelled job has ended, though neither in success nor in failure.
-        row["unresolved_share"] = max(0.0, 1 - (ended / total + by_outcome["cancelled"] / total))
+        # A cancelled job has ended, but neither in success nor in failure.
+        row["unresolved_share"] = max(0.0, 1 - (ended / total + n_jobs["cancelled"] / total))
     row |= _failure_share(jobs, failures, ended) | _concentration(jobs)
     if unknown:
         row["failure_share_at_least"] = failures / (ended + unknown)
@@ -60,9 +59,9 @@ def ended_jobs(outcomes: pl.DataFrame, jobs: pl.LazyFrame) -> pl.DataFrame:
 
 
 def ended_by_node(by_gpus: pl.DataFrame, jobs: pl.LazyFrame) -> pl.DataFrame:
-    """ENDED_BY_NODE; no row unless jobs of both sizes ended.
+    """Return ENDED_BY_NODE; no rows unless jobs of both sizes ended.
 
-    by_gpus: OUTCOMES_BY_GPUS; jobs: as `ended_jobs`, with gpu_milli and size.
+    by_gpus: OUTCOMES_BY_GPUS; jobs: as for `ended_jobs`, with gpu_milli and size.
     """
     sizes = {"up_to_8_gpus": (1, SMALL_GPUS), "above_8_gpus": (SMALL_GPUS + 1, 2**62)}
     counts = {
@@ -79,35 +78,35 @@ def ended_by_node(by_gpus: pl.DataFrame, jobs: pl.LazyFrame) -> pl.DataFrame:
 
 
 def _failure_share(jobs: pl.LazyFrame, failures: int, ended: int) -> dict:
-    """The share of failures among the jobs that ended, with both intervals."""
-    exact = with_wilson("failure_share", failures, ended)
-    row = {name.replace("ci", "failure_share"): value for name, value in exact.items()}
-    for clustered in clustered_shares(jobs, [], ENDED["failures"], ENDED["ended"]).iter_rows(named=True):
-        row |= {name: clustered[name] for name in ("cluster_by", "clusters")}
-        row |= {f"failure_share_{end}_clustered": clustered[f"ci_{end}_clustered"] for end in ("low", "high")}
+    """Return the share of failures among ended jobs, with both intervals."""
+    wilson = with_wilson("failure_share", failures, ended)
+    row = {name.replace("ci", "failure_share"): value for name, value in wilson.items()}
+    for interval in clustered_shares(jobs, [], ENDED["failures"], ENDED["ended"]).iter_rows(named=True):
+        row |= {name: interval[name] for name in ("cluster_by", "clusters")}
+        row |= {f"failure_share_{bound}_clustered": interval[f"ci_{bound}_clustered"] for bound in ("low", "high")}
     return row
 
 
 def _concentration(jobs: pl.LazyFrame) -> dict:
-    """The one user, group or request profile of whom more than half of the failures are, and the share without it."""
+    """Find a user, group or request profile with more than half of the failures, and the share without it."""
     for level in ("cluster", "group"):
         members = jobs.group_by(level, by=f"{level}_by").agg(**ENDED).collect(engine="streaming").drop_nulls(level)
         failures, ended = int(members["failures"].sum()), int(members["ended"].sum())
         for row in members.sort("failures", level, descending=[True, False]).head(1).iter_rows(named=True):
-            rest = ended - row["ended"]
-            if 2 * row["failures"] > failures >= FEWEST_FAILURES and rest >= FEWEST_ENDED:
+            ended_without = ended - row["ended"]
+            if 2 * row["failures"] > failures >= FEWEST_FAILURES and ended_without >= FEWEST_ENDED:
                 return {
                     "concentrated_by": row["by"],
                     "concentrated_failures": row["failures"],
                     "concentrated_share": row["failures"] / failures,
-                    "ended_without": rest,
-                    "failure_share_without": (failures - row["failures"]) / rest,
+                    "ended_without": ended_without,
+                    "failure_share_without": (failures - row["failures"]) / ended_without,
                 }
     return {}
 
 
 def summarise_jobs(jobs: pl.LazyFrame, nodes: pl.DataFrame) -> pl.DataFrame:
-    """The one row of JOBS_SUMMARY. jobs: as recorded; nodes: gpu_count."""
+    """Return the one row of JOBS_SUMMARY. jobs: as recorded; nodes: with gpu_count."""
     outcome_s = {name: pl.when(pl.col("outcome") == name).then(observed_s()).sum() for name in ("running", "unknown")}
     is_timeout = (pl.col("outcome") == "failure") & at_time_limit("status_raw") & observed_s().is_not_null()
     sums = {

@@ -1,4 +1,4 @@
-"""The tables of other analyses -> what the page says first."""
+"""Summarise the tables of other analyses for the top of the page."""
 
 import polars as pl
 
@@ -10,23 +10,23 @@ from ttf.records.jobs import TIME_LIMITS
 from ttf.stats.durations.missing_ends import MOST_RUNNING, MOST_WITHOUT_END
 from ttf.stats.shares import part_of
 
-# Attempts above a size are named where they hold so much of the GPU time that infrastructure failures ended.
-MOST_OF_IT = 0.9
+# Name attempts above a size if they hold at least this share of the GPU time ended by infrastructure failures.
+LEAST_COVERED_SHARE = 0.9
 
 
-def compute(given: Inputs) -> dict[str, pl.DataFrame]:
-    failed = failed_time(given) if "lost_work" in given and "states" in given else FAILED_TIME.frame([])
+def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
+    failed = failed_time(inputs) if "lost_work" in inputs and "states" in inputs else FAILED_TIME.frame([])
     return {
-        "quality_summary": summarise_quality(given) if "row_account" in given else QUALITY_SUMMARY.frame([]),
-        "mttf_range": mttf_range(given) if "mttf" in given else MTTF_RANGE.frame([]),
+        "quality_summary": summarise_quality(inputs) if "row_account" in inputs else QUALITY_SUMMARY.frame([]),
+        "mttf_range": mttf_range(inputs) if "mttf" in inputs else MTTF_RANGE.frame([]),
         "failed_time": failed,
-        "actions": actions(given, failed) if "lost_work" in given else ACTIONS.frame([]),
+        "actions": actions(inputs, failed) if "lost_work" in inputs else ACTIONS.frame([]),
     }
 
 
-def summarise_quality(given: Inputs) -> pl.DataFrame:
-    """The one row of QUALITY_SUMMARY."""
-    account, anomalies, statistics = given["row_account"], given["anomalies"], given["statistics"]
+def summarise_quality(inputs: Inputs) -> pl.DataFrame:
+    """Return the one row of QUALITY_SUMMARY."""
+    account, anomalies, statistics = inputs["row_account"], inputs["anomalies"], inputs["statistics"]
     row = {name: int(account[name].sum()) for name in ("rows_read", "rows_kept", "rows_quarantined")}
     suggested = anomalies.filter(~pl.col("suggestion").str.starts_with("none").fill_null(True))
     stored = statistics.filter(pl.col("stored_as").is_not_null())
@@ -45,87 +45,87 @@ def summarise_quality(given: Inputs) -> pl.DataFrame:
     return QUALITY_SUMMARY.frame([row])
 
 
-def mttf_range(given: Inputs) -> pl.DataFrame:
-    """MTTF_RANGE: between what the mean time to failure lies where missing or censored ends decide it.
+def mttf_range(inputs: Inputs) -> pl.DataFrame:
+    """Return MTTF_RANGE: the range of the mean time to failure if missing or censored ends decide it.
 
-    More than MOST_WITHOUT_END of the failures have no end: they failed at once, or as late as they can have; the
-    estimate from the others is no part of the range, as it leaves these failures out. More than MOST_RUNNING of the
-    time at risk is of runs that still go on: without that time. More than MOST_WITHOUT_END of the jobs that ended have
-    no result recorded: all of them failed. Delayed entry (left truncation) leads out of the estimate's interval: its
-    estimate.
+    Each condition adds limits. More than MOST_WITHOUT_END of failures have no end: they failed at once, or as late as
+    possible; the estimate from the other failures is then not in the range. More than MOST_RUNNING of the time at risk
+    is in running jobs: exclude that time. More than MOST_WITHOUT_END of ended jobs have no recorded result: all failed.
+    The estimate with delayed entry (left truncation) lies outside the interval: include it.
     """
-    of_all = {"event": "failure", "stratum_by": "all", "confidence": 0.95}
-    mean = next(given["mttf"].filter(**of_all).iter_rows(named=True), {"mttf_s": None})
-    limits, why = [] if mean["mttf_s"] is None else [mean["mttf_s"]], []
-    for ends in given["failures_without_end"].filter(stratum_by="all").iter_rows(named=True):
-        if (ends["share_without_end"] or 0) > MOST_WITHOUT_END:
-            limits = [ends["mttf_low_s"], ends["mttf_high_s"]]
-            why.append(f"{ends['share_without_end']:.1%} of the failures have no written end")
-    running = given["jobs_summary"]["running_time_share"][0] or 0 if "jobs_summary" in given else 0
-    if limits and running > MOST_RUNNING:
-        limits.append((1 - running) * min(limits))
-        why.append(f"{running:.1%} of the time at risk is of runs that still go on")
-    if mean["mttf_s"] and "outcomes" in given:
-        unknown = sum(given["outcomes"].filter(outcome="unknown")["n"])
-        if unknown > MOST_WITHOUT_END * (given["ended_jobs"]["ended"][0] + unknown):
+    filters = {"event": "failure", "stratum_by": "all", "confidence": 0.95}
+    mean = next(inputs["mttf"].filter(**filters).iter_rows(named=True), {"mttf_s": None})
+    limits, reasons = [] if mean["mttf_s"] is None else [mean["mttf_s"]], []
+    for row in inputs["failures_without_end"].filter(stratum_by="all").iter_rows(named=True):
+        if (row["share_without_end"] or 0) > MOST_WITHOUT_END:
+            limits = [row["mttf_low_s"], row["mttf_high_s"]]
+            reasons.append(f"{row['share_without_end']:.1%} of the failures have no written end")
+    running_share = inputs["jobs_summary"]["running_time_share"][0] or 0 if "jobs_summary" in inputs else 0
+    if limits and running_share > MOST_RUNNING:
+        limits.append((1 - running_share) * min(limits))
+        reasons.append(f"{running_share:.1%} of the time at risk is of runs that still go on")
+    if mean["mttf_s"] and "outcomes" in inputs:
+        unknown = sum(inputs["outcomes"].filter(outcome="unknown")["n"])
+        if unknown > MOST_WITHOUT_END * (inputs["ended_jobs"]["ended"][0] + unknown):
             limits.append(mean["exposure_s"] / (mean["events"] + unknown))
-            why.append(f"{unknown:,} ended with no result recorded")
-    late = given["mttf_delayed_entry"].filter(**of_all) if "mttf_delayed_entry" in given else pl.DataFrame()
-    for entered in late.iter_rows(named=True):
-        if mean["mttf_s"] and entered["mttf_s"] and not mean["ci_low_s"] <= entered["mttf_s"] <= mean["ci_high_s"]:
-            limits.append(entered["mttf_s"])
-            why.append("what ended before the record began is missing from it")
-    row = {"n": mean["n"], "low_s": min(limits), "high_s": max(limits), "why": listed(why)} if why else None
+            reasons.append(f"{unknown:,} ended with no result recorded")
+    delayed = inputs["mttf_delayed_entry"].filter(**filters) if "mttf_delayed_entry" in inputs else pl.DataFrame()
+    for row in delayed.iter_rows(named=True):
+        if mean["mttf_s"] and row["mttf_s"] and not mean["ci_low_s"] <= row["mttf_s"] <= mean["ci_high_s"]:
+            limits.append(row["mttf_s"])
+            reasons.append("what ended before the record began is missing from it")
+    row = {"n": mean["n"], "low_s": min(limits), "high_s": max(limits), "why": listed(reasons)} if reasons else None
     return MTTF_RANGE.frame([row] if row else [])
 
 
-def failed_time(given: Inputs) -> pl.DataFrame:
-    """FAILED_TIME; no row where failed attempts took no GPU time, `limit` alone where no cause is recorded."""
-    sizes, states = given["lost_work"], given["states"]
+def failed_time(inputs: Inputs) -> pl.DataFrame:
+    """Return FAILED_TIME; no rows if failed attempts took no GPU time, only `limit` if no cause is recorded."""
+    sizes, states = inputs["lost_work"], inputs["states"]
     failed = sizes["failed_gpu_hours"].sum()
     if not failed:
         return FAILED_TIME.frame([])
-    # Attempts where the trace has them: they stand after the jobs.
+    # Use attempts if the trace has them: their rows follow those of jobs.
     is_limit = pl.col("state").is_in(list(TIME_LIMITS))
-    limit = float(states.filter(is_limit, kind="state", unit=states["unit"].last())["gpu_hours"].sum())
-    hours = {"limit": limit}
+    limit_hours = float(states.filter(is_limit, kind="state", unit=states["unit"].last())["gpu_hours"].sum())
+    hours_by_part = {"limit": limit_hours}
     if sizes["infra_basis"][0] != "proxy":
-        hours["infra"] = sizes["infra_gpu_hours"].sum()
-        hours["other"] = max(0.0, failed - limit - hours["infra"])
+        hours_by_part["infra"] = sizes["infra_gpu_hours"].sum()
+        hours_by_part["other"] = max(0.0, failed - limit_hours - hours_by_part["infra"])
     attempts = int(sizes["failed_runs"].sum())
     rows = [
-        {"part": part, "gpu_hours": of_part, "share": min(1.0, of_part / failed)} for part, of_part in hours.items()
+        {"part": part, "gpu_hours": part_hours, "share": min(1.0, part_hours / failed)}
+        for part, part_hours in hours_by_part.items()
     ]
     return FAILED_TIME.frame(row | {"attempts": attempts} for row in rows)
 
 
-def actions(given: Inputs, failed: pl.DataFrame) -> pl.DataFrame:
-    """ACTIONS: a row for each that could save anything. failed: FAILED_TIME."""
-    sizes = given["lost_work"]
+def actions(inputs: Inputs, failed: pl.DataFrame) -> pl.DataFrame:
+    """Return ACTIONS: a row for each action that could save anything. failed: FAILED_TIME."""
+    sizes = inputs["lost_work"]
     total, infra_hours = sizes["gpu_hours"].sum(), sizes["infra_gpu_hours"].sum()
     rows = [{"action": "save_state", "gpu_hours": hours} for hours in failed.filter(part="limit")["gpu_hours"] if hours]
     if infra_hours:
         rows.append({"action": "checkpoint"} | _checkpoint(sizes))
-    if "what_if" in given:
-        scenarios = given["what_if"].drop_nulls("net_gpu_hours")
+    if "what_if" in inputs:
+        scenarios = inputs["what_if"].drop_nulls("net_gpu_hours")
         trials = scenarios.filter(scenario=TRIAL).sort("net_gpu_hours", descending=True, maintain_order=True)
-        others = scenarios.filter(pl.col("scenario") != TRIAL)
-        for row in pl.concat([trials.head(1), others]).iter_rows(named=True):
-            # What jobs that would have succeeded after all had done is lost.
+        other_scenarios = scenarios.filter(pl.col("scenario") != TRIAL)
+        for row in pl.concat([trials.head(1), other_scenarios]).iter_rows(named=True):
+            # Giving up jobs that would have succeeded loses their work.
             saved = row["net_gpu_hours"] - (row["given_up_gpu_hours"] or 0.0)
             rows.append({"action": row["scenario"], "gpu_hours": saved})
-    if "lemon_summary" in given and sizes["infra_gpu_hours"].count():
-        for share in given["lemon_summary"]["share_of_failures"].drop_nulls():
+    if "lemon_summary" in inputs and sizes["infra_gpu_hours"].count():
+        for share in inputs["lemon_summary"]["share_of_failures"].drop_nulls():
             rows.append({"action": "drain", "gpu_hours": share * infra_hours})
-    about = {"attempts": int(sizes["runs"].sum())}
-    return ACTIONS.frame(row | about | {"share": row["gpu_hours"] / total if total else None} for row in rows)
+    total_attempts = {"attempts": int(sizes["runs"].sum())}
+    return ACTIONS.frame(row | total_attempts | {"share": row["gpu_hours"] / total if total else None} for row in rows)
 
 
 def _checkpoint(sizes: pl.DataFrame) -> dict:
-    """Of the attempts above the largest size that still hold MOST_OF_IT: size, failures, what these ended and lost."""
+    """Return size, failures, GPU-hours ended and lost of attempts above the largest size with LEAST_COVERED_SHARE."""
     sizes = sizes.sort("gpus_low")
-    held = sizes["infra_gpu_hours"].cum_sum(reverse=True) / sizes["infra_gpu_hours"].sum()
-    above = sizes.filter(held >= MOST_OF_IT).tail(1)["gpus_low"].item()
+    cumulative_share = sizes["infra_gpu_hours"].cum_sum(reverse=True) / sizes["infra_gpu_hours"].sum()
+    gpus_low = sizes.filter(cumulative_share >= LEAST_COVERED_SHARE).tail(1)["gpus_low"].item()
     columns = {"ended": "infra_gpu_hours", "lost": "first_order_gpu_hours", "failures": "infra_failures"}
-    row = {name: sizes.filter(pl.col("gpus_low") >= above)[column].sum() for name, column in columns.items()}
-    return row | {"above_gpus": max(above - 1, 0), "gpu_hours": max(0.0, row["ended"] - row["lost"])}
+    row = {name: sizes.filter(pl.col("gpus_low") >= gpus_low)[column].sum() for name, column in columns.items()}
+    return row | {"above_gpus": max(gpus_low - 1, 0), "gpu_hours": max(0.0, row["ended"] - row["lost"])}

@@ -1,4 +1,4 @@
-"""The numbers of raw tables, of the range of the mean time to failure, of lost time and of what would save it."""
+"""Numbers of raw tables, the range of the mean time to failure, lost time, and what would save it."""
 
 from ttf.analyses.quality.summarise_results import ACTIONS, FAILED_TIME, MTTF_RANGE, QUALITY_SUMMARY
 from ttf.display.metrics import cells

@@ -1,10 +1,9 @@
-"""The cluster over time: GPUs in use, and inferred reasons of waiting."""
+"""Charts of GPUs in use over time and of inferred reasons of waiting."""
 
 from collections.abc import Mapping
 
 import altair as alt
 import polars as pl
-
 from ttf.analyses.queue.reconstruct_occupancy import LONGEST_PLAIN_WAIT_S
 from ttf.analyses.queue.reconstruct_occupancy.occupancy import NOTHING_HELD
 from ttf.display.charts.axes import percent_axis
@@ -18,22 +17,22 @@ from ttf.records.inputs import Inputs
 CAUSES = {"full": "too few GPUs were free", "fragmentation": "enough were free, but scattered"}
 _UNRECOGNISED = "enough were free: other reasons"
 _WIDTH = 560
-# Of a shorter trace each step is drawn.
+# Shorter traces are drawn step by step.
 FEWEST_DAYS = 10
-# 1990: before it was no GPU, and times count from an origin of the trace's own, as in PAI.
+# 1990: earlier times count from an origin of the trace's own, as in PAI, as there were no GPUs.
 EARLIEST_S = 631_152_000
 
 
-def gpus_in_use(given: Inputs, study: Study) -> Figure:
-    """GPUs in use as a share of all: the mean of each day, or of each step where the trace is short or very long."""
-    table = given["load_over_time"]
+def gpus_in_use(inputs: Inputs, study: Study) -> Figure:
+    """Draw the share of GPUs in use: mean of each day, or of each step if the trace is short or very long."""
+    table = inputs["load_over_time"]
     if table.height < 2:
-        few = "all of it lies within one step" if table.height else NOTHING_HELD
-        return nothing_to_draw("GPUs in use over time", few)
-    first, end_s = table["start_s"][0], table["start_s"][-1] + table["time_s"][-1]
-    step, by_day = int(table["time_s"].max()), end_s - first >= FEWEST_DAYS * DAY_S
-    dated = given.settings.clock is not None and first >= EARLIEST_S
-    origin = 0 if dated else first
+        reason = "all of it lies within one step" if table.height else NOTHING_HELD
+        return nothing_to_draw("GPUs in use over time", reason)
+    first_s, end_s = table["start_s"][0], table["start_s"][-1] + table["time_s"][-1]
+    step, by_day = int(table["time_s"].max()), end_s - first_s >= FEWEST_DAYS * DAY_S
+    is_dated = inputs.settings.clock is not None and first_s >= EARLIEST_S
+    origin = 0 if is_dated else first_s
     if by_day and step < DAY_S:
         used, day = pl.col("gpus_in_use_mean") * pl.col("time_s"), (pl.col("start_s") - origin) // DAY_S
         table = table.group_by(day.alias("day"), maintain_order=True).agg(
@@ -42,68 +41,68 @@ def gpus_in_use(given: Inputs, study: Study) -> Figure:
         table = table.with_columns(pl.col("gpus_in_use_share") / pl.col("gpus") / pl.col("time_s"))
     unit_s, unit = (DAY_S, "Days") if by_day else (HOUR_S, "Hours")
     middle = pl.col("start_s") + pl.col("time_s") / 2
-    if dated:
+    if is_dated:
         # Vega counts milliseconds since 1970.
-        at = middle * 1000
-        form, ticks = "%-d %b" if by_day else "%-d %b %H:%M", 3 if study.narrow else 6
-        axis = alt.Axis(title=None, format=form, tickCount=ticks, grid=False)
+        x_value = middle * 1000
+        time_format, ticks = "%-d %b" if by_day else "%-d %b %H:%M", 3 if study.narrow else 6
+        axis = alt.Axis(title=None, format=time_format, tickCount=ticks, grid=False)
         x = alt.X("at:T", scale=alt.Scale(type="utc", nice=False), axis=axis)
     else:
-        at = (middle - first) / unit_s
+        x_value = (middle - first_s) / unit_s
         axis = alt.Axis(title=f"{unit} since the first GPU was held", grid=False)
         x = alt.X("at:Q", scale=alt.Scale(nice=False), axis=axis)
-    rows = table.select(at=at, share="gpus_in_use_share").to_dicts()
+    rows = table.select(at=x_value, share="gpus_in_use_share").to_dicts()
     y = alt.Y("share:Q", axis=percent_axis(values=[0, 0.25, 0.5, 0.75, 1]), scale=alt.Scale(domain=[0, 1]))
     area = chart_of("load").mark_area(color=SUCCESS, opacity=0.16).encode(x=x, y=y)
     line = chart_of("load").mark_line(color=SUCCESS, strokeWidth=1.8).encode(x=x, y=y)
-    daily = by_day and step <= DAY_S
-    gpus, steps = plural(table["gpus"][0], "GPU"), "" if daily else f", steps of {duration(step)}"
+    is_daily = by_day and step <= DAY_S
+    gpus, steps = plural(table["gpus"][0], "GPU"), "" if is_daily else f", steps of {duration(step)}"
     return figure(
         fitted(area + line, study, 190),
         {"load": rows},
         study,
-        title="GPUs in use by day" if daily else "GPUs in use over time",
+        title="GPUs in use by day" if is_daily else "GPUs in use over time",
         subtitle=f"Mean share of {gpus}{steps}; reconstructed from placements",
-        caption=f"n = {plural(given['occupancy_basis']['placements'][0], 'placement')}",
+        caption=f"n = {plural(inputs['occupancy_basis']['placements'][0], 'placement')}",
         alt_text=f"An area over time: the mean share of {gpus} in use.",
     )
 
 
-def delay_causes(given, study: Study) -> Figure:
-    """Inferred reasons of waiting, by GPUs of the job."""
-    table, what = given["delay_causes"], f"Inferred reasons of waiting by {study.unit} size"
-    known = table.filter(pl.col("cause").is_not_null())
-    if not known.height:
-        said = table["reason"].drop_nulls()
-        return nothing_to_draw(what, said[0] if said.len() else "nothing waited")
-    known = known.with_columns(state=pl.col("cause").replace_strict(CAUSES, default=_UNRECOGNISED))
-    known = known.group_by("group", "state", "started", "n", maintain_order=True).agg(pl.col("jobs").sum())
-    drawn, every = (known.filter((pl.col("group") == "all") == is_all) for is_all in (False, True))
+def delay_causes(inputs, study: Study) -> Figure:
+    """Draw inferred reasons of waiting by GPUs of the job."""
+    table, title = inputs["delay_causes"], f"Inferred reasons of waiting by {study.unit} size"
+    classified = table.filter(pl.col("cause").is_not_null())
+    if not classified.height:
+        reason = table["reason"].drop_nulls()
+        return nothing_to_draw(title, reason[0] if reason.len() else "nothing waited")
+    classified = classified.with_columns(state=pl.col("cause").replace_strict(CAUSES, default=_UNRECOGNISED))
+    classified = classified.group_by("group", "state", "started", "n", maintain_order=True).agg(pl.col("jobs").sum())
+    by_size, overall = (classified.filter((pl.col("group") == "all") == is_all) for is_all in (False, True))
     colours = dict(zip((*CAUSES.values(), _UNRECOGNISED), (FAILURE, THIRD, CANCELLED), strict=True))
     rows = [
         picked(row, "group", "state") | {"share": row["jobs"] / row["n"], "note": f"n = {row['n']:,}"}
-        for row in drawn.iter_rows(named=True)
+        for row in by_size.iter_rows(named=True)
     ]
     return figure(
         *_stacked(rows, "group", f"GPUs of the {study.unit}", f"Share of {study.units} that waited", colours),
         study,
-        title=what,
+        title=title,
         subtitle=f"From the GPUs free when a wait over {LONGEST_PLAIN_WAIT_S} s began",
-        caption=f"n = {plural(every['n'][0], study.unit)} that waited, of {every['started'][0]:,} that started. Not "
-        "the scheduler's reasons: those are not recorded.",
+        caption=f"n = {plural(overall['n'][0], study.unit)} that waited, of {overall['started'][0]:,} that started. "
+        "Not the scheduler's reasons: those are not recorded.",
         alt_text=f"Stacked bars of inferred reasons of waiting by {study.unit} size.",
     )
 
 
 def _stacked(
-    rows: list[dict], column: str, title: str, share: str, colours: Mapping[str, str]
+    rows: list[dict], column: str, title: str, axis_title: str, colours: Mapping[str, str]
 ) -> tuple[alt.LayerChart, dict[str, list[dict]]]:
-    """Bars of the shares of each state, in the order of the colours, and their rows."""
+    """Return stacked bars of the share of each state, in the order of the colours, and their rows."""
     rows = [row | {"place": list(colours).index(row["state"])} for row in rows]
     order = list(dict.fromkeys(row[column] for row in rows))
     base = chart_of("shares").encode(y=alt.Y(f"{column}:N", title=title, sort=order))
     bars = base.mark_bar(height=16).encode(
-        x=alt.X("share:Q", stack="zero", axis=percent_axis(share, tickCount=5), scale=alt.Scale(domain=[0, 1])),
+        x=alt.X("share:Q", stack="zero", axis=percent_axis(axis_title, tickCount=5), scale=alt.Scale(domain=[0, 1])),
         color=coloured("state", colours, title=None, orient="top", columns=4, labelLimit=300),
         order=alt.Order("place:Q"),
     )

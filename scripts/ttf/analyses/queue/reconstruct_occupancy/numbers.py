@@ -1,7 +1,6 @@
-"""What there was, what was in use on average and at the highest load, where the free GPUs were, why jobs waited."""
+"""Numbers of occupancy: size, mean and highest load, location of free GPUs, and reasons of waiting."""
 
 import polars as pl
-
 from ttf.analyses.queue.reconstruct_occupancy import (
     DELAY_CAUSES,
     FRAGMENTATION,
@@ -12,15 +11,15 @@ from ttf.analyses.queue.reconstruct_occupancy import (
 )
 from ttf.display.metrics import CI, cells
 
-# A load is named as the highest only if it was there for so much of the time.
+# Least share of the time for a load to count as the highest.
 LEAST_TIME_SHARE = 0.01
-# The load that Jeon et al. are quoted for.
+# The load for which Jeon et al. are quoted.
 TWO_THIRDS = "60-70%"
 
 _BASIS = "servers servers_by_use gpus reason placements left_out spread above_capacity_share peak_share"
 _SHARES = "load time_s gpus_in_use_share servers_empty_share servers_partly_share servers_full_share"
 _LOAD, _TIME = pl.col("load"), pl.col("time_s")
-# The time of `all` is the longest.
+# `all` has the longest time.
 _LASTS = (_LOAD != "all") & (_TIME > 0) & (_TIME / _TIME.max() >= LEAST_TIME_SHARE)
 _LOADS = {"all": _LOAD == "all", "two_thirds": _LOAD == TWO_THIRDS, "highest": _LOAD.filter(_LASTS).last() == _LOAD}
 NUMBERS = [

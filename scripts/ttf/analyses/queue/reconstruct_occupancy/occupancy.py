@@ -1,6 +1,6 @@
-"""How full the servers of a cluster were, by load and over time, and the jobs that run and wait.
+"""Compute how full servers were, by load and over time, and how many jobs run and wait (Jeon et al., ATC 2019).
 
-After Jeon et al. (ATC 2019). All of it is whole numbers (seconds, milli-GPU), divided last.
+All sums are integers (seconds, milli-GPU), divided last.
 """
 
 from collections import defaultdict
@@ -9,74 +9,82 @@ from functools import partial
 
 import numpy as np
 import polars as pl
-
 from ttf.analyses.queue.reconstruct_occupancy import FRAGMENTATION, LOAD_OVER_TIME, OCCUPANCY, OCCUPANCY_BASIS
 from ttf.analyses.queue.reconstruct_occupancy.holdings import GPU, Holdings
-from ttf.analyses.queue.reconstruct_occupancy.servers import Servers, Sum, Window, free_of, has_free, is_empty, is_full
+from ttf.analyses.queue.reconstruct_occupancy.servers import (
+    Servers,
+    StateSum,
+    Window,
+    has_free,
+    is_empty,
+    is_full,
+    read_free,
+)
 from ttf.engine.exact_sums import group_sums
 from ttf.records.jobs import whole_gpus
 from ttf.stats.basics.order import first_of_each
 from ttf.stats.shares import part_of
 
 BINS = 10
-# Free GPUs of a server that are asked about: what jobs ask for.
+# Numbers of free GPUs on a server that are reported: what jobs request.
 LEVELS = (1, 2, 4, 8)
-# A server with more free GPUs counts as one with so many.
+# A server with more free GPUs counts as having this many.
 MOST_FREE = 64
 WHOLE = "whole server"
 NOTHING_HELD = "no placement held a GPU for a known time"
 
 
-# Lengths of a step of load_over_time, from a minute on; the shortest that gives at most MOST_STEPS.
+# Step lengths of load_over_time; the shortest with at most MOST_STEPS is used.
 STEPS_S = (60, 600, 3_600, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800, 2_592_000)
 MOST_STEPS = 150
 
 
-def basis(held: Holdings, servers: Servers, load: pl.DataFrame) -> pl.DataFrame:
-    """What the occupancy rests on (OCCUPANCY_BASIS), one row; load: LOAD_OVER_TIME.
+def summarise_basis(allocations: Holdings, servers: Servers, load: pl.DataFrame) -> pl.DataFrame:
+    """Return the one row of OCCUPANCY_BASIS; load: LOAD_OVER_TIME.
 
-    gpus: of all servers, all the time, as nothing says when a server came or went. GPU time above capacity is cut off.
+    gpus: of all servers for the whole time, as their changes are not recorded. GPU time above capacity is cut off.
     """
     count = servers.capacity_milli.size
-    row = held.counts | {"servers": count, "gpus": servers.total_milli // GPU}
-    if held.is_empty:
+    row = allocations.counts | {"servers": count, "gpus": servers.total_milli // GPU}
+    if allocations.is_empty:
         row |= {"reason": NOTHING_HELD}
     else:
         row |= {
-            "servers_by_use": count - int((held.known_milli > 0).sum()),
-            "above_capacity_share": servers.above_milli_s / servers.in_use_milli_s,
+            "servers_by_use": count - int((allocations.known_milli > 0).sum()),
+            "above_capacity_share": servers.excess_milli_s / servers.in_use_milli_s,
             "peak_share": (load["gpus_in_use_max"] / load["gpus"]).max(),
-            "start_s": held.first_s,
-            "end_s": held.last_s,
+            "start_s": allocations.first_s,
+            "end_s": allocations.last_s,
         }
     return OCCUPANCY_BASIS.frame([row])
 
 
-def _free_in(state: np.ndarray, are_in: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """Free milli-GPU of servers in these states, 0 of those that are not chosen by them."""
-    return free_of(state) * are_in(state)
+def _free_where(state: np.ndarray, condition: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Return the free milli-GPU of servers whose state meets the condition, else 0."""
+    return read_free(state) * condition(state)
 
 
 class Occupancy:
-    """Time-weighted means by tenth of the load, and over all the time; of the windows, added in order.
+    """Time-weighted means by tenth of the load and overall; add the windows in order.
 
-    10-20% is from 10 to below 20 %. largest_free_gpus: of the server with the most, at most MOST_FREE. Fragmentation
-    is asked of LEVELS and `whole server` (nothing of it in use). A load that never was has a reason.
+    10-20% means from 10% to below 20%. largest_free_gpus: of the server with the most, at most MOST_FREE. Fragmentation
+    is reported for LEVELS and `whole server` (an empty one). A load that never occurred has a reason.
     """
 
     def __init__(self, servers: Servers) -> None:
         self._servers, self._total = servers.capacity_milli.size, servers.total_milli
         self._levels = min(int(servers.capacity_milli.max(initial=0)) // GPU, MOST_FREE)
-        # Servers with so many free GPUs or more.
-        self._with_free = self._above(np.bincount(self._free(servers.capacity_milli), minlength=self._levels + 1))
-        self._empty, self._full = Sum(servers, is_empty), Sum(servers, is_full)
-        are_in = {str(gpus): partial(has_free, gpus=gpus) for gpus in LEVELS} | {WHOLE: is_empty}
-        self._free_in = {level: Sum(servers, partial(_free_in, are_in=of)) for level, of in are_in.items()}
-        # Of each tenth, by what is summed over the time; Python's integers.
+        # Servers with at least so many free GPUs.
+        counts = np.bincount(self._free(servers.capacity_milli), minlength=self._levels + 1)
+        self._servers_by_free = self._count_at_least(counts)
+        self._empty, self._full = StateSum(servers, is_empty), StateSum(servers, is_full)
+        tests = {str(gpus): partial(has_free, gpus=gpus) for gpus in LEVELS} | {WHOLE: is_empty}
+        free_by_level = {level: partial(_free_where, condition=test) for level, test in tests.items()}
+        self._free_sums = {level: StateSum(servers, free) for level, free in free_by_level.items()}
+        # Quantity -> sum over time for each tenth, as Python integers, which do not overflow.
         self._sums = defaultdict(lambda: np.zeros(BINS, object))
 
     def add(self, window: Window) -> None:
-        """The next window."""
         seconds = window.length_s
         tenth = np.minimum(window.in_use_milli * BINS // self._total, BINS - 1)
 
@@ -86,106 +94,106 @@ class Occupancy:
         add("n", (seconds > 0).astype(np.int64))
         add("time_s", seconds)
         add("used", window.in_use_milli * seconds)
-        empty = self._empty.over(window.changes)[1:]
+        empty = self._empty.advance(window.changes)[1:]
         add("empty", empty * seconds)
-        add("full", self._full.over(window.changes)[1:] * seconds)
+        add("full", self._full.advance(window.changes)[1:] * seconds)
         add(f"placeable {WHOLE}", (empty > 0) * seconds)
         largest_free = self._largest_free(window)
         cell = tenth * (self._levels + 1) + largest_free
-        at_level = group_sums(cell, seconds, BINS * (self._levels + 1)).reshape(BINS, self._levels + 1)
-        for gpus, at_least in enumerate(np.cumsum(at_level.T[::-1], axis=0)[::-1]):
+        seconds_by_level = group_sums(cell, seconds, BINS * (self._levels + 1)).reshape(BINS, self._levels + 1)
+        for gpus, at_least in enumerate(np.cumsum(seconds_by_level.T[::-1], axis=0)[::-1]):
             self._sums[f"placeable {gpus}"] += at_least
-        for level, free in self._free_in.items():
-            add(f"free {level}", free.over(window.changes)[1:] * seconds)
+        for level, free in self._free_sums.items():
+            add(f"free {level}", free.advance(window.changes)[1:] * seconds)
 
     def _free(self, milli: np.ndarray) -> np.ndarray:
-        """Whole GPUs, at most as many as are asked about."""
+        """Return whole GPUs, at most the highest reported level."""
         return np.minimum(milli // GPU, self._levels)
 
     @staticmethod
-    def _above(servers: np.ndarray) -> np.ndarray:
-        """Of servers with exactly so many free GPUs: those with so many or more."""
+    def _count_at_least(servers: np.ndarray) -> np.ndarray:
+        """Return for each number of free GPUs the servers with at least so many."""
         return np.cumsum(servers[::-1])[::-1]
 
     def _largest_free(self, window: Window) -> np.ndarray:
-        """The free GPUs of the server with the most, from each moment of the window on; of the next window."""
-        before, after = (self._free(free_of(state)) for state in (window.changes.before, window.changes.after))
-        found = np.zeros(window.times_s.size, np.int64)
+        """Return the free GPUs of the server with the most, from each moment of the next window on."""
+        states = (window.changes.states_before, window.changes.states_after)
+        free_before, free_after = (self._free(read_free(state)) for state in states)
+        largest = np.zeros(window.times_s.size, np.int64)
         for gpus in range(self._levels, 0, -1):
-            change = (after >= gpus).view(np.int8) - (before >= gpus).view(np.int8)
-            is_there = self._with_free[gpus] + np.cumsum(change, dtype=np.int64)[window.changes.last] > 0
-            if is_there.all():
-                # So it is of every lower number.
-                found += gpus
+            change = (free_after >= gpus).view(np.int8) - (free_before >= gpus).view(np.int8)
+            has_server = self._servers_by_free[gpus] + np.cumsum(change, dtype=np.int64)[window.changes.last_rows] > 0
+            if has_server.all():
+                # All lower numbers follow.
+                largest += gpus
                 break
-            found += is_there
-        changed = (np.bincount(of, minlength=self._levels + 1) for of in (after, before))
-        self._with_free += self._above(np.subtract(*changed))
-        return found
+            largest += has_server
+        counts = (np.bincount(free, minlength=self._levels + 1) for free in (free_after, free_before))
+        self._servers_by_free += self._count_at_least(np.subtract(*counts))
+        return largest
 
     def tables(self) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """(OCCUPANCY, FRAGMENTATION)."""
-        rows, pieces = [], []
-        sums = {what: [*of_tenths, of_tenths.sum()] for what, of_tenths in self._sums.items()}
-        names = [f"{100 * k // BINS}-{100 * (k + 1) // BINS}%" for k in range(BINS)] + ["all"]
-        for k, name in enumerate(names if sums else []):
-            of_load = {what: of_loads[k] for what, of_loads in sums.items()}
-            row, of_levels = self._row(of_load)
-            shared = {"load": name, "time_s": of_load["time_s"], "n": of_load["n"]}
-            row["time_share"] = of_load["time_s"] / sums["time_s"][-1]
+        """Return (OCCUPANCY, FRAGMENTATION)."""
+        rows, level_rows = [], []
+        sums = {name: [*values, values.sum()] for name, values in self._sums.items()}
+        names = [f"{100 * index // BINS}-{100 * (index + 1) // BINS}%" for index in range(BINS)] + ["all"]
+        for index, load in enumerate(names if sums else []):
+            totals = {name: values[index] for name, values in sums.items()}
+            row, levels = self._row(totals)
+            shared = {"load": load, "time_s": totals["time_s"], "n": totals["n"]}
+            row["time_share"] = totals["time_s"] / sums["time_s"][-1]
             rows.append(shared | row)
-            pieces += [shared | piece for piece in of_levels]
-        return OCCUPANCY.frame(rows), FRAGMENTATION.frame(pieces)
+            level_rows += [shared | piece for piece in levels]
+        return OCCUPANCY.frame(rows), FRAGMENTATION.frame(level_rows)
 
     def _row(self, sums: dict[str, int]) -> tuple[dict, list[dict]]:
-        """What the sums over the time at one load say: of occupancy, and of each level of fragmentation."""
+        """Return the occupancy row and the fragmentation rows of one load, from its sums over time."""
         levels = [*map(str, LEVELS), WHOLE]
         time_s = sums["time_s"]
         if not time_s:
-            never = {"reason": "the load was never there"}
-            return never, [{"free_at_least": level} | never for level in levels]
-        free = self._total * time_s - sums["used"]
+            no_time = {"reason": "the load was never there"}
+            return no_time, [{"free_at_least": level} | no_time for level in levels]
+        free_milli_s = self._total * time_s - sums["used"]
         row = {
             "gpus_in_use_share": sums["used"] / (self._total * time_s),
             "servers_empty_share": sums["empty"] / (self._servers * time_s),
             "servers_partly_share": (self._servers * time_s - sums["empty"] - sums["full"]) / (self._servers * time_s),
             "servers_full_share": sums["full"] / (self._servers * time_s),
-            "free_gpus": free / (GPU * time_s),
+            "free_gpus": free_milli_s / (GPU * time_s),
             "largest_free_gpus": sum(sums[f"placeable {gpus}"] for gpus in range(1, self._levels + 1)) / time_s,
         }
         return row, [
             {
                 "free_at_least": level,
-                "free_gpus_share": part_of(sums[f"free {level}"], free),
+                "free_gpus_share": part_of(sums[f"free {level}"], free_milli_s),
                 "placeable_time_share": sums.get(f"placeable {level}", 0) / time_s,
-                "reason": None if free else "no GPU is free",
+                "reason": None if free_milli_s else "no GPU is free",
             }
             for level in levels
         ]
 
 
 class LoadOverTime:
-    """GPUs in use, and jobs that run and wait, in steps of equal length; of all windows and jobs, added in any order.
+    """GPUs in use, and jobs that run and wait, in steps of equal length; add all windows and jobs in any order.
 
-    jobs: the common record; those with a GPU count. One that runs does so to the trace's end, as one with the outcome
-    `waiting` waits; one without these times counts in neither. The first and the last step are cut to the time between
-    the first and the last moment that a GPU was held.
+    jobs: the common record; only jobs with GPUs count. Running and waiting jobs do so to the trace's end; a job without
+    the times counts in neither. The first and the last step are cut to the period in which GPUs were held.
     """
 
-    def __init__(self, held: Holdings, servers: Servers) -> None:
-        first, last = held.first_s, held.last_s
-        length = next((step for step in STEPS_S if (last - 1) // step - first // step < MOST_STEPS), None)
-        self._length = length or -(-(last - first) // (MOST_STEPS - 1))
-        self._origin_s = first // self._length * self._length
-        # One more than there are steps, of which there are none where nothing is held.
-        self._edges = np.append(np.arange(self._origin_s, last, self._length), last).clip(first)
+    def __init__(self, allocations: Holdings, servers: Servers) -> None:
+        first_s, last_s = allocations.first_s, allocations.last_s
+        step_s = next((step for step in STEPS_S if (last_s - 1) // step - first_s // step < MOST_STEPS), None)
+        self._length = step_s or -(-(last_s - first_s) // (MOST_STEPS - 1))
+        self._origin_s = first_s // self._length * self._length
+        # One more edge than steps; no steps if no GPU is held.
+        self._edges = np.append(np.arange(self._origin_s, last_s, self._length), last_s).clip(first_s)
         self._total = servers.total_milli
-        self._used, self._most = np.zeros((2, self._edges.size), np.int64)
-        # Starts less ends, of running and of waiting, by step: how many, and their seconds since the first edge.
+        self._used, self._peak = np.zeros((2, self._edges.size), np.int64)
+        # Starts minus ends of running and waiting jobs by step: number, and sum of seconds since the first edge.
         self._begun, self._begun_s = np.zeros((2, 2, self._edges.size), np.int64)
 
-    def _step_of(self, time_s: np.ndarray) -> np.ndarray:
-        """The step that times between the edges are in."""
+    def _step_index(self, time_s: np.ndarray) -> np.ndarray:
+        """Return the step of each time between the edges."""
         return (time_s - self._origin_s) // self._length
 
     def add(self, window: Window) -> None:
@@ -193,52 +201,49 @@ class LoadOverTime:
         times = window.times_s
         edges = self._edges[(self._edges > times[0]) & (self._edges < times[-1] + window.length_s[-1])]
         # The steps that begin between two moments begin with what is in use from the first of these on.
-        place = np.searchsorted(times, edges, side="right")
-        in_use = np.insert(window.in_use_milli, place, window.in_use_milli[place - 1])
-        length = np.diff(np.insert(times, place, edges), append=times[-1] + window.length_s[-1])
-        step = self._step_of(np.insert(times, place, edges))
+        positions = np.searchsorted(times, edges, side="right")
+        in_use = np.insert(window.in_use_milli, positions, window.in_use_milli[positions - 1])
+        length = np.diff(np.insert(times, positions, edges), append=times[-1] + window.length_s[-1])
+        step = self._step_index(np.insert(times, positions, edges))
         np.add.at(self._used, step, in_use * length)
-        first = first_of_each(step)
-        self._most[step[first]] = np.maximum(self._most[step[first]], np.maximum.reduceat(in_use, first))
+        first_rows = first_of_each(step)
+        self._peak[step[first_rows]] = np.maximum(self._peak[step[first_rows]], np.maximum.reduceat(in_use, first_rows))
 
     def add_jobs(self, jobs: pl.DataFrame) -> None:
-        """Some jobs, each once."""
-        first, last = self._edges[[0, -1]]
+        first_s, last_s = self._edges[[0, -1]]
         for kind, spans in enumerate(_spans(jobs)):
             for times, sign in zip(spans, (1, -1), strict=True):
-                times = times.clip(first, last)
-                step = self._step_of(times)
+                times = times.clip(first_s, last_s)
+                step = self._step_index(times)
                 self._begun[kind] += sign * np.bincount(step, minlength=self._edges.size)
-                self._begun_s[kind] += sign * group_sums(step, times - first, self._edges.size)
+                self._begun_s[kind] += sign * group_sums(step, times - first_s, self._edges.size)
 
     def table(self) -> pl.DataFrame:
-        """The table LOAD_OVER_TIME."""
+        """Return LOAD_OVER_TIME."""
         length = np.diff(self._edges)
-        # Up to each edge: the seconds from the starts before it on, less those from the ends before it on.
-        before, before_s = (np.cumsum(of, axis=1) - of for of in (self._begun, self._begun_s))
-        running, waiting = np.diff(before * (self._edges - self._edges[0]) - before_s, axis=1)
+        # Before each edge: number and summed times of the starts minus the ends.
+        counts_before, seconds_before = (np.cumsum(values, axis=1) - values for values in (self._begun, self._begun_s))
+        running, waiting = np.diff(counts_before * (self._edges - self._edges[0]) - seconds_before, axis=1)
         rows = []
-        for start, seconds, used, most, run, wait in zip(
-            *(of.tolist() for of in (self._edges[:-1], length, self._used[:-1], self._most[:-1], running, waiting)),
-            strict=True,
-        ):
+        columns = (self._edges[:-1], length, self._used[:-1], self._peak[:-1], running, waiting)
+        for start, seconds, used, peak, run, wait in zip(*(values.tolist() for values in columns), strict=True):
             mean = used / seconds
             row = {"start_s": start, "time_s": seconds, "gpus": self._total // GPU}
-            row |= {"gpus_in_use_mean": mean / GPU, "gpus_in_use_max": most / GPU}
+            row |= {"gpus_in_use_mean": mean / GPU, "gpus_in_use_max": peak / GPU}
             row |= {"gpus_in_use_share": mean / self._total}
             rows.append(row | {"running_mean": run / seconds, "waiting_mean": wait / seconds})
         return LOAD_OVER_TIME.frame(rows)
 
 
 def _spans(jobs: pl.DataFrame) -> list[tuple[np.ndarray, np.ndarray]]:
-    """(starts, ends) of running and of waiting."""
-    chosen = jobs.filter(whole_gpus() > 0)
-    to_the_end = {
+    """Return (starts, ends) of running and of waiting jobs."""
+    gpu_jobs = jobs.filter(whole_gpus() > 0)
+    open_end_s = {
         name: pl.when(pl.col("outcome") == name).then(pl.col("trace_end_s")) for name in ("running", "waiting")
     }
-    both = []
+    spans = []
     for start, end, name in (("start_s", "end_s", "running"), ("submit_s", "start_s", "waiting")):
-        span = chosen.select(start=start, end=pl.coalesce(end, to_the_end[name])).drop_nulls()
+        span = gpu_jobs.select(start=start, end=pl.coalesce(end, open_end_s[name])).drop_nulls()
         span = span.filter(pl.col("start") < pl.col("end"))
-        both.append((span["start"].to_numpy(), span["end"].to_numpy()))
-    return both
+        spans.append((span["start"].to_numpy(), span["end"].to_numpy()))
+    return spans

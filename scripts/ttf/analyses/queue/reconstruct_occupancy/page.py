@@ -1,14 +1,13 @@
-"""The tables of the occupancy of servers in the report."""
+"""Tables of the occupancy of servers in the report."""
 
 import polars as pl
-
 from ttf.analyses.queue.reconstruct_occupancy import DELAY_CAUSES, LONGEST_PLAIN_WAIT_S, OCCUPANCY, SERVER_SHARING
 from ttf.display.report_tables import Shown, span
 from ttf.display.report_trace import Trace
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
 
-# An inferred reason, as the heading of a column.
+# Inferred reason -> column heading.
 CAUSES = {
     "fair_share": "beyond the account's observed peak (not reliable)",
     "full": "too few GPUs free",
@@ -22,29 +21,29 @@ def context(trace: Trace, m: Numbers) -> dict:
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
-    """Servers and free GPUs by load; inferred reasons of waiting; servers to oneself."""
+    """Return tables of servers and free GPUs by load, inferred reasons of waiting, and exclusive servers."""
     shown = {}
-    known = trace.table("occupancy").filter(pl.col("time_s") > 0)
-    if known.height:
-        pieces = trace.table("fragmentation").pivot("free_at_least", index="load", values="free_gpus_share")
+    loads = trace.table("occupancy").filter(pl.col("time_s") > 0)
+    if loads.height:
+        free_shares = trace.table("fragmentation").pivot("free_at_least", index="load", values="free_gpus_share")
         servers = ("servers_empty_share", "servers_partly_share", "servers_full_share")
         columns = {
             **dict.fromkeys(("load", "time_s", *servers, "free_gpus")),
             **{level: (f"on servers with ≥ {level} free", words.share) for level in ("2", "4", "8")},
             "largest_free_gpus": None,
         }
-        known = known.join(pieces, on="load", how="left", maintain_order="left").with_columns(span("load"))
-        shown["occupancy"] = Shown(known, columns, OCCUPANCY)
+        loads = loads.join(free_shares, on="load", how="left", maintain_order="left").with_columns(span("load"))
+        shown["occupancy"] = Shown(loads, columns, OCCUPANCY)
     causes = trace.table("delay_causes").with_columns(span("group")).filter(pl.col("cause").is_not_null())
     if causes.height:
-        both = pl.concat(
-            causes.with_columns(of=pl.lit(of), share=share)
-            for of, share in (
+        shares = pl.concat(
+            causes.with_columns(of=pl.lit(label), share=share)
+            for label, share in (
                 ("share of those that waited", "jobs_share"),
                 ("share of their waiting time", "wait_share"),
             )
         )
-        wide = both.pivot("cause", index=["of", "group", "started", "n"], values="share")
+        wide = shares.pivot("cause", index=["of", "group", "started", "n"], values="share")
         columns = dict.fromkeys(("group", "started", "n")) | {
             name: (heading, words.share) for name, heading in CAUSES.items()
         }

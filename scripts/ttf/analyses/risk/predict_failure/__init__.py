@@ -1,166 +1,161 @@
-"""Can failure be told in advance: which job will fail, after how long, and what GPU time is at stake?"""
+"""Can failure be predicted: which job will fail, after how long, and how much GPU time is at stake?"""
 
 from ttf.analyses.declaration import Analysis
 from ttf.engine.columns import clustered
 from ttf.engine.contract import REASON, count, name, number, reason, share, table, truth, words
 
-# The stages: whether a job fails; after how many hours; whether one fails that has run for a while.
+# The stages: whether a job fails; after how many hours; whether a job that has run for a while fails.
 PROBABILITY, HOURS, LANDMARK = "probability", "hours", "landmark"
 
 _MODEL = words(
     "Model",
     "base_rate, nested_rate (history alone: shrunken share of failures of user and group), logistic, "
-    "gradient_boosting; "
-    "lognormal of hours.",
+    "gradient_boosting; for hours, lognormal.",
 )
-_SPLIT = words("Split", "temporal_1 to temporal_3 (trained on what had ended before, tested on what came), or random.")
+_SPLIT = words("Split", "temporal_1 to temporal_3 (trained on jobs that had ended, tested on later jobs), or random.")
 _CI = clustered(number)
 
 EVALUATION = table(
     "risk_evaluation",
-    "How well failure was told in advance by one measure.",
-    stage=words("Stage", "probability, hours (until failure) or landmark (probability of those still running)."),
+    "One row per model, test and measure: how well failure was predicted.",
+    stage=words("Stage", "probability, hours (until failure) or landmark (probability for jobs still running)."),
     model=_MODEL,
     split=_SPLIT,
-    serves=truth("Serves", "Whether it is the model that serves, chosen without these test jobs."),
+    serves=truth("Serves", "Whether the model serves; chosen without these test jobs."),
     slice=words(
         "Slice",
-        "Test jobs: all, or unseen_user, unseen_group, unseen_gpu_type, beyond_range of the training; without_most: "
-        "without the cluster that more than half of the failures are of.",
+        "Test jobs: all; unseen_user, unseen_group, unseen_gpu_type or beyond_range of the training; without_most: "
+        "without the one cluster that has more than half of the failures.",
     ),
     metric=words("Measure", "pr_auc, roc_auc, brier, log_loss, calibration_slope, median_factor_off ..."),
     n=count("n", "Test jobs.", unit="jobs"),
-    failures=count("Failures", "Of them.", unit="failures"),
-    unit=words("Unit", "Of the estimate.", "it has none"),
-    estimate=number("Estimate", "In its unit.", REASON),
+    failures=count("Failures", "Test jobs that failed.", unit="failures"),
+    unit=words("Unit", "Unit of the estimate.", "it has none"),
+    estimate=number("Estimate", "Value of the measure, in its unit.", REASON),
     **_CI,
 )
 CALIBRATION = table(
     "risk_calibration",
-    "A tenth of the test jobs by predicted probability, and how many of them failed.",
+    "One row per tenth of the test jobs by predicted probability: how many of them failed.",
     model=_MODEL,
     split=_SPLIT,
-    tenth=count("Tenth", "1 the lowest; jobs of one prediction are in one."),
+    tenth=count("Tenth", "1 is the lowest; jobs with the same prediction share a tenth."),
     n=count("n", "Test jobs."),
-    failures=count("Failures", "Of them."),
-    predicted=share("Predicted", "Mean probability."),
+    failures=count("Failures", "Test jobs that failed."),
+    predicted=share("Predicted", "Mean predicted probability."),
     observed=share("Failed", "Share that failed."),
     **clustered(share),
 )
 COEFFICIENTS = table(
     "risk_coefficients",
-    "A coefficient of the logistic regression of the last tested origin, if that serves.",
-    feature=words("Feature", "As the configuration names it."),
-    term=name(
-        "Term", "What of it: a number in standard deviations, a value against the commonest, or log-odds.", by="feature"
-    ),
-    coefficient=number("Coefficient", "Log-odds of failure for one more.", REASON),
+    "One row per coefficient of the logistic regression of the last tested origin, if it serves.",
+    feature=words("Feature", "Its name in the configuration."),
+    term=name("Term", "A number in standard deviations, a value against the commonest, or log-odds.", by="feature"),
+    coefficient=number("Coefficient", "Change of the log-odds of failure per unit of the term.", REASON),
     odds_ratio=number("Odds ratio", "exp(coefficient).", REASON),
-    n=count("n", "Jobs it was trained on."),
+    n=count("n", "Training jobs."),
     **_CI,
 )
 IMPORTANCE = table(
     "risk_importance",
-    "How much PR-AUC the model that serves loses without a feature, on the test jobs of the last tested origin.",
-    feature=words("Feature", "As the configuration names it; history: all of that kind together."),
-    how=words("How", "permuted (its values dealt out anew among the jobs) or left_out (trained without it)."),
+    "One row per feature: the PR-AUC that the serving model loses without it, on the last tested origin.",
+    feature=words("Feature", "Its name in the configuration; history: all features of that kind together."),
+    how=words("How", "permuted (its values shuffled among the jobs) or left_out (trained without it)."),
     n=count("n", "Test jobs."),
-    failures=count("Failures", "Of them."),
-    drop=number("Drop of PR-AUC", "With it less without it.", REASON),
+    failures=count("Failures", "Test jobs that failed."),
+    drop=number("Drop of PR-AUC", "PR-AUC with the feature minus PR-AUC without it.", REASON),
     **_CI,
-    share_of_gain=number("of the gain", "Of the PR-AUC above the base rate.", REASON, unit="share"),
+    share_of_gain=number("of the gain", "Drop over the PR-AUC above the base rate.", REASON, unit="share"),
 )
 DEPENDENCE = table(
     "risk_dependence",
-    "The mean predicted probability were a feature the same in all test jobs (partial dependence).",
-    feature=words("Feature", "One of the four that matter most."),
-    place=count("Place", "Of the value among those shown, from 0 on."),
-    value=name(
-        "Value", "Of the feature, in the unit of the job record; of a history the share of failures.", by="feature"
-    ),
-    jobs=count("n", "Test jobs with about this value."),
+    "One row per value of a feature: the mean predicted probability if all test jobs had it (partial dependence).",
+    feature=words("Feature", "One of the four most important."),
+    place=count("Place", "Index of the value among those shown, from 0."),
+    value=name("Value", "In the unit of the job record; for a history, the share of failures.", by="feature"),
+    jobs=count("n", "Test jobs near this value."),
     probability=share("Probability", "Mean over the test jobs."),
 )
 DECISIONS = table(
     "risk_decisions",
-    "GPU time saved had the jobs at highest risk been tried on one GPU first, in the tests of the last tested origin.",
-    model=words("Model", "A model's; oracle (who will fail within the trial is known); everyone (all are tried)."),
-    serves=truth("Serves", "Whether it is the model that serves."),
+    "One row per model and number of jobs tried: GPU time saved by trying the jobs at highest risk on one GPU first.",
+    model=words("Model", "A model; oracle (knows who fails within the trial); everyone (all are tried)."),
+    serves=truth("Serves", "Whether the model serves."),
     n=count("n", "Test jobs of more than one GPU.", unit="jobs"),
     flagged=count("Tried", "Jobs tried, the highest expected saving first.", unit="jobs"),
     flagged_share=share("Tried", "Of the jobs of more than one GPU."),
-    chosen=truth("Chosen", "Whether these are the jobs whose expected saving is above 0."),
+    chosen=truth("Chosen", "Whether these are exactly the jobs whose expected saving is above 0."),
     caught=count("Caught", "Those of them that failed within the trial.", unit="jobs", n="flagged"),
-    saved_gpu_hours=number("Saved", "GPU-hours that the failed ones held beyond one GPU.", unit="GPU-hours"),
-    cost_gpu_hours=number("Cost", "GPU-hours of the trials of the others.", unit="GPU-hours"),
-    net_gpu_hours=number("Net", "Saved less cost.", unit="GPU-hours"),
-    share_of_oracle=number("of the oracle's", "Net, of what the oracle would save.", blank="it would save nothing"),
+    saved_gpu_hours=number("Saved", "GPU-hours that the failed jobs held beyond one GPU.", unit="GPU-hours"),
+    cost_gpu_hours=number("Cost", "GPU-hours of the trials of jobs that did not fail.", unit="GPU-hours"),
+    net_gpu_hours=number("Net", "Saved minus cost.", unit="GPU-hours"),
+    share_of_oracle=number("of the oracle's", "Net saving over that of the oracle.", blank="it would save nothing"),
     **clustered(number),
     reason=reason("Why there is no interval of the net."),
 )
 EXTRAPOLATION = table(
     "risk_extrapolation",
-    "How well failure was told of jobs of a kind that the training had left out, and had it not.",
+    "How well failure of a kind of jobs is predicted if training excludes the kind, and if not.",
     held_out=words("Left out", "largest_jobs or newest_gpu_type."),
-    value=words("Which", "More than so many GPUs, or the type.", blank=REASON),
-    trained=words("Trained", "without these jobs, with them, or difference (with less without)."),
+    value=words("Which", "The limit on GPUs, or the GPU type.", blank=REASON),
+    trained=words("Trained", "without these jobs, with them, or difference (with minus without)."),
     metric=words("Measure", "pr_auc, roc_auc, log_loss or calibration_slope."),
     n=count("n", "Test jobs of that kind.", unit="jobs"),
-    failures=count("Failures", "Of them.", unit="failures"),
+    failures=count("Failures", "Test jobs that failed.", unit="failures"),
     estimate=number("Estimate", "In the unit of the measure.", REASON),
     **_CI,
 )
 FEATURES = table(
     "risk_features",
-    "What a model is given: known at submission, or of jobs that had ended by then.",
-    feature=words("Feature", "As the configuration names it."),
+    "One row per feature of a model: known at submission, or from jobs that had ended by then.",
+    feature=words("Feature", "Its name in the configuration."),
     kind=words("Kind", "numeric, category, hashed, history or clock."),
-    columns=words("Columns", "Of the job record."),
-    warm=truth("Warm", "Whether its coefficients are warm-started."),
-    known=count("Known", "Jobs of which it is known."),
-    used=truth("Used", "Whether the last model has it."),
+    columns=words("Columns", "Columns of the job record."),
+    warm=truth("Warm", "Whether its coefficients start from the previous model."),
+    known=count("Known", "Jobs with a value."),
+    used=truth("Used", "Whether the last model uses it."),
     reason=reason("Why it is not used."),
 )
 
 TAKEN = table(
     "risk_jobs",
-    "The jobs of the trace by what part they take.",
+    "The jobs of the trace by their use in this analysis.",
     jobs_are=words("Which", "ended, running, waiting, earlier, no submission or ended before it was submitted."),
     jobs=count("n", "Jobs.", unit="jobs"),
     part=words("Part", "learnt from and tested on; right-censored in hours; of the history alone; or left out."),
 )
 
 _UNTESTED, _NO_BOOSTING = "no origin could be tested", "gradient boosting was not tried, or not tested"
-_FEW = "fewer than half of the failures are of one cluster, or no origin could be tested"
+_NO_MAJORITY = "fewer than half of the failures are of one cluster, or no origin could be tested"
 
 
-def _origins(heading: str, about: str, n: str = ""):
-    return count(heading, about, _UNTESTED, "origins", n=n)
+def _origins(heading: str, description: str, n: str = ""):
+    return count(heading, description, _UNTESTED, "origins", n=n)
 
 
 VERDICT = table(
     "risk_verdict",
-    "Whether failure is told in advance, and acting on it pays, by all origins together.",
+    "Whether failure is predicted and acting on it pays, over all origins.",
     verdict=words("Verdict", "Each step needs two of three origins.", _UNTESTED, n="origins"),
-    origin=words("Origin", "The last that could be tested.", _UNTESTED),
+    origin=words("Origin", "The last origin that could be tested.", _UNTESTED),
     origins=_origins("Origins", "All of them."),
     origins_tested=_origins("Tested", "Those that could be tested.", "origins"),
-    origins_predicted_of=_origins("n", "Those with an interval of what is gained on the base rate."),
-    origins_predicted=_origins("Predicted", "Those where that is above 0.", "origins_predicted_of"),
-    origins_paying_of=_origins("n", "Those where the saving is known."),
-    origins_paying=_origins("Paying", "Those where it is above 0.", "origins_paying_of"),
-    failures=count("Failures", "Test jobs of the origin that failed.", _FEW, "failures"),
-    failures_of_most=count("of one", "Those of one cluster.", _FEW, "failures", n="failures"),
+    origins_predicted_of=_origins("n", "Origins with an interval of the gain on the base rate."),
+    origins_predicted=_origins("Predicted", "Origins where that is above 0.", "origins_predicted_of"),
+    origins_paying_of=_origins("n", "Origins where the saving is known."),
+    origins_paying=_origins("Paying", "Origins where it is above 0.", "origins_paying_of"),
+    failures=count("Failures", "Test jobs of the origin that failed.", _NO_MAJORITY, "failures"),
+    failures_of_most=count("of one", "Those of one cluster.", _NO_MAJORITY, "failures", n="failures"),
     boosting_tested=count("Boosting", "Origins with gradient boosting.", _NO_BOOSTING, "origins"),
-    boosting_won=count("won", "Those where it is better.", _NO_BOOSTING, "origins", n="boosting_tested"),
+    boosting_won=count("won", "Origins where it is better.", _NO_BOOSTING, "origins", n="boosting_tested"),
     features=count("Features", "Rows of risk_features.csv.", unit="features"),
-    features_used=count("used", "Those that the last model has.", unit="features", n="features"),
-    features_of_user=count("of the user", "Those made of the user.", unit="features", n="features_used"),
-    features_that_matter=count("that matter", "Those whose loss is above 0.", unit="features"),
+    features_used=count("used", "Features that the last model uses.", unit="features", n="features"),
+    features_of_user=count("of the user", "Features computed from the user.", unit="features", n="features_used"),
+    features_that_matter=count("that matter", "Features whose drop is significantly above 0.", unit="features"),
 )
 
 ANALYSIS = Analysis(
-    question="Can failure be told in advance, when, and what is it worth?",
+    question="Can failure be predicted, when, and what is that worth?",
     theme="risk",
     rank=10,
     needs=["jobs"],

@@ -1,4 +1,4 @@
-"""The challenger: histogram gradient boosting of scikit-learn, where the study asks for it and it is installed."""
+"""The challenger: histogram gradient boosting of scikit-learn, if the study requests it and it is installed."""
 
 from __future__ import annotations
 
@@ -7,60 +7,59 @@ from importlib.util import find_spec
 
 import numpy as np
 from scipy.special import expit
-
 from ttf.analyses.shared.risk.encoder import Encoder
-from ttf.analyses.shared.risk.features import Submitted
-from ttf.analyses.shared.risk.model import log_odds, platt
+from ttf.analyses.shared.risk.features import JobFeatures
+from ttf.analyses.shared.risk.model import fit_platt, log_odds
 
-NOT_ASKED = "not requested (risk.challenger)"
+NOT_REQUESTED = "not requested (risk.challenger)"
 NOT_INSTALLED = "scikit-learn is not installed, which the challenger needs"
-# Of more levels than scikit-learn takes, the place of one, the commonest first, counts as a number.
+# scikit-learn accepts at most this many levels; beyond, the index of a level (commonest first) is used as a number.
 MOST_LEVELS = 255
 
 
 @dataclass(frozen=True)
 class Challenger:
-    """lacks: why there is none; seed: of its draws."""
+    """missing: why there is no challenger; seed: random state."""
 
-    lacks: str | None
+    missing: str | None
     seed: int
 
     @classmethod
-    def of(cls, asked: bool, seed: int) -> Challenger:
-        if not asked:
-            return cls(NOT_ASKED, seed)
+    def create(cls, is_requested: bool, seed: int) -> Challenger:
+        if not is_requested:
+            return cls(NOT_REQUESTED, seed)
         return cls(None if find_spec("sklearn") else NOT_INSTALLED, seed)
 
     def probability(
         self,
         encoder: Encoder,
-        known: Submitted,
+        features: JobFeatures,
         failed: np.ndarray,
-        learn: np.ndarray,
-        again: np.ndarray,
+        is_training: np.ndarray,
+        is_calibration: np.ndarray,
         rows: np.ndarray,
     ) -> np.ndarray:
-        """That each of `rows` fails, recalibrated as the logistic model is.
+        """Return the probability of failure of `rows`, recalibrated like the logistic model.
 
-        It has the columns of the design, a category as one. One thread (`ttf.engine.process.entry`): with more of them
-        than cores are free it stands still.
+        It sees the columns of the design, with one column per category. It runs in one thread (`ttf.engine.process.entry`): with more
+        threads than free cores it stalls.
         """
         from sklearn.ensemble import HistGradientBoostingClassifier
 
-        learnt = _columns(encoder, known, np.flatnonzero(learn))
-        sizes = [size for _, size in encoder.design(known.take(rows[:0])).levels]
-        categories = [False] * (learnt.shape[1] - len(sizes)) + [size <= MOST_LEVELS for size in sizes]
+        training_columns = _columns(encoder, features, np.flatnonzero(is_training))
+        sizes = [size for _, size in encoder.design(features.take(rows[:0])).levels]
+        is_category = [False] * (training_columns.shape[1] - len(sizes)) + [size <= MOST_LEVELS for size in sizes]
         model = HistGradientBoostingClassifier(
-            early_stopping=False, categorical_features=categories, random_state=self.seed
-        ).fit(learnt, failed[learn])
-        eta, of_again = (
-            log_odds(model.predict_proba(_columns(encoder, known, which))[:, 1]) if len(which) else np.empty(0)
-            for which in (rows, np.flatnonzero(again))
+            early_stopping=False, categorical_features=is_category, random_state=self.seed
+        ).fit(training_columns, failed[is_training])
+        eta, calibration_eta = (
+            log_odds(model.predict_proba(_columns(encoder, features, part))[:, 1]) if len(part) else np.empty(0)
+            for part in (rows, np.flatnonzero(is_calibration))
         )
-        shift, slope = platt(of_again, failed[again])
+        shift, slope = fit_platt(calibration_eta, failed[is_calibration])
         return expit(shift + slope * eta)
 
 
-def _columns(encoder: Encoder, known: Submitted, rows: np.ndarray) -> np.ndarray:
-    design = encoder.design(known.take(rows))
+def _columns(encoder: Encoder, features: JobFeatures, rows: np.ndarray) -> np.ndarray:
+    design = encoder.design(features.take(rows))
     return np.column_stack([design.numbers, *(codes for codes, _ in design.levels)])

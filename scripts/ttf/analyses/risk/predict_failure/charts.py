@@ -1,13 +1,12 @@
-"""Failure risk: predicted against observed, what carries the score, how it moves, what acting on it would save."""
+"""Charts of failure risk: calibration, importance, partial dependence, and GPU time saved by acting on it."""
 
 from collections.abc import Mapping, Sequence
 
 import altair as alt
 import polars as pl
-
 from ttf.analyses.risk.predict_failure import PROBABILITY
 from ttf.analyses.risk.predict_failure.risk_labels import MODELS, RANDOM, feature_name, feature_unit, feature_value
-from ttf.analyses.risk.predict_failure.verdict import Origin, origins, reported
+from ttf.analyses.risk.predict_failure.verdict import Origin, last_tested, read_origins
 from ttf.display.charts.axes import percent_axis
 from ttf.display.charts.encodings import coloured, picked, tips
 from ttf.display.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
@@ -16,41 +15,41 @@ from ttf.display.charts.theme import ACCENT, CANCELLED, FAILURE, FAINT, INFRA, I
 from ttf.engine.words import capital, listed, number, plural, share
 from ttf.records.inputs import Inputs
 
-# Of a feature with many values those that most jobs have.
+# Most values drawn per feature; the most frequent ones are kept.
 MOST_VALUES = 11
-# Room above the largest share of the calibration, and the least that an axis reaches to.
+# Headroom above the largest share, and the least upper limit of an axis.
 HEADROOM, LEAST_SHARE = 1.05, 0.05
 _TEMPORAL, _RANDOM = "last tested origin", "random split: sees the future"
 _MODEL_COLOURS = {"logistic": ACCENT, "gradient_boosting": INFRA, "nested_rate": THIRD, "base_rate": CANCELLED}
 _ORACLE, _EVERYONE = "all that fail are known", "all are tried"
 
 
-def risk_calibration(given: Inputs, study: Study) -> Figure:
-    """Of tenths of the test jobs by their predicted probability the share that failed: last tested origin, random."""
-    what, evaluation = "Predicted and observed failures", given["risk_evaluation"]
+def risk_calibration(inputs: Inputs, study: Study) -> Figure:
+    """Draw the share that failed by tenths of predicted probability: last tested origin and random split."""
+    title, evaluation = "Predicted and observed failures", inputs["risk_evaluation"]
     served = evaluation.filter("serves", stage=PROBABILITY, slice="all", metric="pr_auc").select("split", "model")
-    tenths = given["risk_calibration"].join(served, on=["split", "model"], how="semi", maintain_order="left")
-    origin = reported(origins(evaluation))
+    tenths = inputs["risk_calibration"].join(served, on=["split", "model"], how="semi", maintain_order="left")
+    origin = last_tested(read_origins(evaluation))
     if origin is None:
-        return nothing_to_draw(what, f"no probability was predicted for enough {study.units}")
-    last = tenths.filter(split=origin.split)
+        return nothing_to_draw(title, f"no probability was predicted for enough {study.units}")
+    last_tenths = tenths.filter(split=origin.split)
     names = {origin.split: _TEMPORAL, RANDOM: _RANDOM}
     rows = [
         picked(row, "tenth", "n", "failures", "predicted", "observed", low="ci_low_clustered", high="ci_high_clustered")
         | {"of": names[row["split"]]}
         for row in tenths.filter(pl.col("split").is_in(list(names))).iter_rows(named=True)
     ]
-    ends = [row[name] for row in rows for name in ("predicted", "observed")]
-    ends += [row["high"] or 0 for row in rows if row["of"] == _TEMPORAL]
-    top = min(1.0, max(HEADROOM * max(ends), LEAST_SHARE))
-    scale = alt.Scale(domain=[0, top], nice=False)
+    shares = [row[name] for row in rows for name in ("predicted", "observed")]
+    shares += [row["high"] or 0 for row in rows if row["of"] == _TEMPORAL]
+    limit = min(1.0, max(HEADROOM * max(shares), LEAST_SHARE))
+    scale = alt.Scale(domain=[0, limit], nice=False)
     x = alt.X("predicted:Q", scale=scale, axis=percent_axis("Predicted", tickCount=5))
     y = alt.Y("observed:Q", scale=scale, axis=percent_axis("Failed", tickCount=5))
-    present = [name for name in (_TEMPORAL, _RANDOM) if any(row["of"] == name for row in rows)]
-    colours = {name: {_TEMPORAL: ACCENT, _RANDOM: CANCELLED}[name] for name in present}
+    split_names = [name for name in (_TEMPORAL, _RANDOM) if any(row["of"] == name for row in rows)]
+    colours = {name: {_TEMPORAL: ACCENT, _RANDOM: CANCELLED}[name] for name in split_names}
     colour = coloured("of", colours, title=None, orient="bottom", symbolType="circle", columns=2)
-    right = chart_of("right").encode(x=alt.X("at:Q", scale=scale), y="at:Q")
-    right = right.mark_line(color=FAINT, strokeDash=[4, 3], strokeWidth=1)
+    diagonal = chart_of("right").encode(x=alt.X("at:Q", scale=scale), y="at:Q")
+    diagonal = diagonal.mark_line(color=FAINT, strokeDash=[4, 3], strokeWidth=1)
     base = chart_of("tenths").encode(x=x, color=colour)
     is_last = f"datum.of === '{_TEMPORAL}'"
     rules = base.transform_filter(f"{is_last} && isValid(datum.low)").mark_rule(strokeWidth=1.8)
@@ -59,54 +58,53 @@ def risk_calibration(given: Inputs, study: Study) -> Figure:
     size = alt.condition(is_last, alt.value(60), alt.value(24))
     points = base.mark_circle(opacity=1).encode(y=y, size=size, tooltip=tooltip)
     lines = base.transform_filter(f"!({is_last})").mark_line(strokeWidth=1).encode(y=y)
-    chart = right + lines + rules.encode(y="low:Q", y2="high:Q") + points
-    n = f"n = {plural(last['n'].sum(), study.unit)}, {plural(last['failures'].sum(), 'failure')}"
+    chart = diagonal + lines + rules.encode(y="low:Q", y2="high:Q") + points
+    n = f"n = {plural(last_tenths['n'].sum(), study.unit)}, {plural(last_tenths['failures'].sum(), 'failure')}"
     return figure(
         fitted(chart, study, 290),
-        {"tenths": rows, "right": [{"at": 0}, {"at": top}]},
+        {"tenths": rows, "right": [{"at": 0}, {"at": limit}]},
         study,
-        title=what,
+        title=title,
         subtitle=f"{capital(MODELS[origin.model])}: tenths of the test {study.units}, 95% CI; dashed: as predicted",
-        caption=f"{n}{_slope(origin)}. {_clusters(last)}",
-        alt_text=f"Points by the dashed diagonal: {_spoken(last)}.",
+        caption=f"{n}{_describe_slope(origin)}. {_describe_clusters(last_tenths)}",
+        alt_text=f"Points by the dashed diagonal: {_describe_extremes(last_tenths)}.",
     )
 
 
-def _slope(origin: Origin) -> str:
-    """The slope of calibration, where it is known."""
+def _describe_slope(origin: Origin) -> str:
     slope = origin.measures.get("calibration_slope", {}).get("estimate")
     return "" if slope is None else f"; slope {number(slope)}, right: 1"
 
 
-def _clusters(rows: pl.DataFrame) -> str:
-    by = rows.drop_nulls("ci_low_clustered")["cluster_by"].unique().drop_nulls().sort().to_list()
-    if not by:
+def _describe_clusters(rows: pl.DataFrame) -> str:
+    cluster_names = rows.drop_nulls("ci_low_clustered")["cluster_by"].unique().drop_nulls().sort().to_list()
+    if not cluster_names:
         return "No intervals: too few clusters."
     missing = "; some have too few clusters" if rows["ci_low_clustered"].null_count() else ""
-    return f"Clustered by {listed(by)}{missing}."
+    return f"Clustered by {listed(cluster_names)}{missing}."
 
 
-def _spoken(tenths: pl.DataFrame) -> str:
-    ends = [tenths.sort("predicted").row(place, named=True) for place in (0, -1)]
-    return listed([f"predicted {share(row['predicted'])}, failed {share(row['observed'])}" for row in ends])
+def _describe_extremes(tenths: pl.DataFrame) -> str:
+    extremes = [tenths.sort("predicted").row(index, named=True) for index in (0, -1)]
+    return listed([f"predicted {share(row['predicted'])}, failed {share(row['observed'])}" for row in extremes])
 
 
-def risk_importance(given: Inputs, study: Study) -> Figure:
-    """How much PR-AUC is lost without each feature."""
-    what = "PR-AUC lost without a feature"
-    how = {"permuted": "values permuted", "left_out": "trained without any history"}
-    known = given["risk_importance"].drop_nulls("drop")
-    if not known.height:
-        return nothing_to_draw(what, f"too few test {study.units}, or no feature is used")
-    named = labels(known["feature"])
+def risk_importance(inputs: Inputs, study: Study) -> Figure:
+    """Draw the PR-AUC lost without each feature."""
+    title = "PR-AUC lost without a feature"
+    labels_by_how = {"permuted": "values permuted", "left_out": "trained without any history"}
+    drops = inputs["risk_importance"].drop_nulls("drop")
+    if not drops.height:
+        return nothing_to_draw(title, f"too few test {study.units}, or no feature is used")
+    names = {feature: feature_name(label) for feature, label in labels(drops["feature"]).items()}
     rows = [
         picked(row, "drop", low="ci_low_clustered", high="ci_high_clustered")
-        | {"how": how[row["how"]]}
-        | {"feature": "All history" if row["how"] == "left_out" else capital(feature_name(named[row["feature"]]))}
-        for row in known.sort("how", "drop", descending=True, maintain_order=True).iter_rows(named=True)
+        | {"how": labels_by_how[row["how"]]}
+        | {"feature": "All history" if row["how"] == "left_out" else capital(names[row["feature"]])}
+        for row in drops.sort("how", "drop", descending=True, maintain_order=True).iter_rows(named=True)
     ]
-    present = [name for name in how.values() if any(row["how"] == name for row in rows)]
-    colours = dict(zip(present, (ACCENT, FAILURE), strict=False))
+    trainings = [name for name in labels_by_how.values() if any(row["how"] == name for row in rows)]
+    colours = dict(zip(trainings, (ACCENT, FAILURE), strict=False))
     order = list(dict.fromkeys(row["feature"] for row in rows))
     base = chart_of("features").encode(
         y=alt.Y("feature:N", sort=order, title=None, axis=alt.Axis(domain=False, ticks=False, grid=True)),
@@ -114,97 +112,98 @@ def risk_importance(given: Inputs, study: Study) -> Figure:
         tooltip=[*tips("feature", "how"), *tips("drop", form=".3f", low="95% from", high="95% to")],
     )
     x = alt.X("drop:Q", axis=alt.Axis(title="PR-AUC lost", tickCount=5))
-    nought = chart_of("features").mark_rule(color=FAINT, strokeDash=[3, 3]).encode(x=alt.datum(0))
+    zero_line = chart_of("features").mark_rule(color=FAINT, strokeDash=[3, 3]).encode(x=alt.datum(0))
     rules = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=1.8).encode(x="low:Q", x2="high:Q")
-    first = known.row(0, named=True)
-    spoken = listed([f"{row['feature']} {number(row['drop'])}" for row in rows[:4]])
+    row = drops.row(0, named=True)
+    n = f"n = {plural(row['n'], study.unit)}, {plural(row['failures'], 'failure')}"
+    description = listed([f"{row['feature']} {number(row['drop'])}" for row in rows[:4]])
     return figure(
-        fitted(nought + rules + base.mark_circle(size=55, opacity=1).encode(x=x), study, 22 * len(order) + 70),
+        fitted(zero_line + rules + base.mark_circle(size=55, opacity=1).encode(x=x), study, 22 * len(order) + 70),
         {"features": rows},
         study,
-        title=what,
+        title=title,
         subtitle=f"Of the model that serves, on the test {study.units} of the last tested origin; 95% CI",
-        caption=f"n = {plural(first['n'], study.unit)}, {plural(first['failures'], 'failure')}. {_clusters(known)}",
-        alt_text=f"Points with intervals; {spoken}.",
+        caption=f"{n}. {_describe_clusters(drops)}",
+        alt_text=f"Points with intervals; {description}.",
     )
 
 
-def risk_dependence(given: Inputs, study: Study) -> Figure:
-    """The mean predicted probability by the value of each of the features that matter most, a panel each."""
-    what, table = "Predicted probability by feature", given["risk_dependence"]
+def risk_dependence(inputs: Inputs, study: Study) -> Figure:
+    """Draw the mean predicted probability by value, one panel for each of the most important features."""
+    title, table = "Predicted probability by feature", inputs["risk_dependence"]
     if not table.height:
-        return nothing_to_draw(what, "no feature with values to show is used")
-    about = {row["feature"]: row for row in given["risk_features"].iter_rows(named=True)}
+        return nothing_to_draw(title, "no feature with values to show is used")
+    features = {row["feature"]: row for row in inputs["risk_features"].iter_rows(named=True)}
     rows: dict[str, list[dict]] = {}
     for name in table["feature"].unique(maintain_order=True):
-        rows[f"panel{len(rows)}"] = _values(table.filter(feature=name), about[name])
-    top = HEADROOM * max(row["probability"] for panel in rows.values() for row in panel)
-    named = labels(table["feature"].unique(maintain_order=True))
+        rows[f"panel{len(rows)}"] = _values(table.filter(feature=name), features[name])
+    limit = HEADROOM * max(row["probability"] for panel in rows.values() for row in panel)
+    feature_labels = labels(table["feature"].unique(maintain_order=True))
     panels = [
-        _panel(place, f"{capital(feature_name(label))}{_unit(about[name])}", panel, min(top, 1.0))
-        for (name, label), (place, panel) in zip(named.items(), rows.items(), strict=True)
+        _panel(chart_name, f"{capital(feature_name(label))}{_unit(features[name])}", panel, min(limit, 1.0))
+        for (name, label), (chart_name, panel) in zip(feature_labels.items(), rows.items(), strict=True)
     ]
-    first = table.filter(feature=table["feature"][0])["jobs"].sum()
+    n_jobs = table.filter(feature=table["feature"][0])["jobs"].sum()
     return figure(
         alt.concat(*panels, columns=2, spacing=24),
         rows,
         study,
-        title=what,
+        title=title,
         subtitle=f"Mean over the test {study.units} were the feature the same in all of them; last tested origin",
-        caption=f"n = {plural(first, study.unit)}. Size of a point: {study.units} of about that value.",
-        alt_text=f"Points by value, a panel each of {listed([feature_name(label) for label in named.values()])}.",
+        caption=f"n = {plural(n_jobs, study.unit)}. Size of a point: {study.units} of about that value.",
+        alt_text=f"Points by value, a panel each of {listed(list(map(feature_name, feature_labels.values())))}.",
     )
 
 
-def _values(table: pl.DataFrame, about: Mapping) -> list[dict]:
-    """The rows of a panel; different values of a trace keep different labels."""
-    kept = table.top_k(MOST_VALUES, by="jobs").sort("place") if table.height > MOST_VALUES else table.sort("place")
-    shown = {value: feature_value(value, about["kind"], about["columns"]) for value in kept["value"]}
-    distinct = len(set(shown.values())) == len(shown)
-    named = labels(shown.values()) if distinct else labels(shown)
+def _values(table: pl.DataFrame, feature: Mapping) -> list[dict]:
+    """Return the rows of a panel; distinct values keep distinct labels."""
+    shown_rows = (table.top_k(MOST_VALUES, by="jobs") if table.height > MOST_VALUES else table).sort("place")
+    texts = {value: feature_value(value, feature["kind"], feature["columns"]) for value in shown_rows["value"]}
+    is_distinct = len(set(texts.values())) == len(texts)
+    names = labels(texts.values()) if is_distinct else labels(texts)
     return [
-        picked(row, "jobs", "probability") | {"value": named[shown[row["value"]] if distinct else row["value"]]}
-        for row in kept.iter_rows(named=True)
+        picked(row, "jobs", "probability") | {"value": names[texts[row["value"]] if is_distinct else row["value"]]}
+        for row in shown_rows.iter_rows(named=True)
     ]
 
 
-def _unit(about: Mapping) -> str:
-    if about["kind"] == "history":
+def _unit(feature: Mapping) -> str:
+    if feature["kind"] == "history":
         return ": share that failed"
-    unit = feature_unit(about["columns"]) if about["kind"] == "numeric" else ""
+    unit = feature_unit(feature["columns"]) if feature["kind"] == "numeric" else ""
     return f" ({unit})" if unit else ""
 
 
-def _panel(name: str, title: str, rows: Sequence[Mapping], top: float) -> alt.LayerChart:
+def _panel(name: str, title: str, rows: Sequence[Mapping], limit: float) -> alt.LayerChart:
     axis = alt.Axis(domain=False, ticks=False, grid=True, labelLimit=120)
     base = chart_of(name).encode(y=alt.Y("value:N", sort=[row["value"] for row in rows], title=None, axis=axis))
-    x = alt.X("probability:Q", scale=alt.Scale(domain=[0, top], nice=False), axis=percent_axis(tickCount=4))
+    x = alt.X("probability:Q", scale=alt.Scale(domain=[0, limit], nice=False), axis=percent_axis(tickCount=4))
     size = alt.Size("jobs:Q", scale=alt.Scale(range=[30, 160]), legend=None)
     tooltip = [*tips("value"), *tips("probability", form=".1%"), *tips(form=",", jobs="n")]
     points = base.mark_circle(color=ACCENT, opacity=1).encode(x=x, size=size, tooltip=tooltip)
     return points.properties(title=alt.TitleParams(title, fontSize=12), width=215, height=alt.Step(17))
 
 
-def risk_decisions(given: Inputs, study: Study) -> Figure:
-    """GPU-hours saved in the net by how many jobs are tried on one GPU first, by what they are ordered."""
-    what, table = "Net saving of a trial on one GPU", given["risk_decisions"]
+def risk_decisions(inputs: Inputs, study: Study) -> Figure:
+    """Draw the net GPU-hours saved by the share of jobs tried on one GPU first, one curve per ranking."""
+    title, table = "Net saving of a trial on one GPU", inputs["risk_decisions"]
     if not table.height:
-        return nothing_to_draw(what, "no trial can be judged")
-    origin = reported(origins(given["risk_evaluation"]))
-    served = origin and origin.model
+        return nothing_to_draw(title, "no trial can be judged")
+    origin = last_tested(read_origins(inputs["risk_evaluation"]))
+    serving_model = origin and origin.model
     names = MODELS | {"oracle": _ORACLE}
     colours = {MODELS[model]: colour for model, colour in _MODEL_COLOURS.items() if model in table["model"]}
     colours[_ORACLE] = INK
-    curves, chosen = (
+    curves, dots = (
         [
             picked(row, "flagged", "caught", share="flagged_share", net="net_gpu_hours") | {"by": names[row["model"]]}
-            for row in table.filter(which, pl.col("model").is_in(list(of))).iter_rows(named=True)
+            for row in table.filter(condition, pl.col("model").is_in(list(models))).iter_rows(named=True)
         ]
-        for which, of in ((True, names), ("chosen", MODELS))
+        for condition, models in ((True, names), ("chosen", MODELS))
     )
     band = [
         picked(row, share="flagged_share", low="ci_low_clustered", high="ci_high_clustered")
-        for row in table.filter(pl.col("ci_low_clustered").is_not_null(), model=served).iter_rows(named=True)
+        for row in table.filter(pl.col("ci_low_clustered").is_not_null(), model=serving_model).iter_rows(named=True)
     ]
     everyone = table.filter(model="everyone").row(0, named=True)
     notes = [{"share": 1, "net": everyone["net_gpu_hours"], "note": _EVERYONE}]
@@ -216,21 +215,21 @@ def risk_decisions(given: Inputs, study: Study) -> Figure:
     tooltip += tips(form=",.3~g", net="net GPU-hours")
     lines = chart_of("curves").mark_line(strokeWidth=2).encode(x=x, y=y, color=colour, order="share:Q", tooltip=tooltip)
     points = chart_of("chosen").mark_circle(size=70, opacity=1).encode(x=x, y=y, color=colour, tooltip=tooltip)
-    end = chart_of("all").encode(x=x, y=y, text="note:N")
-    end = end.mark_text(align="right", dx=-12, dy=-1, fontSize=12, color=FAINT)
-    ends = chart_of("band").mark_area(opacity=0.12, color=ACCENT).encode(x=x, y=alt.Y("low:Q"), y2="high:Q")
-    nought = chart_of("all").mark_rule(color=OPEN_LINE, strokeDash=[3, 3]).encode(y=alt.datum(0))
+    note_layer = chart_of("all").encode(x=x, y=y, text="note:N")
+    note_layer = note_layer.mark_text(align="right", dx=-12, dy=-1, fontSize=12, color=FAINT)
+    band_layer = chart_of("band").mark_area(opacity=0.12, color=ACCENT).encode(x=x, y=alt.Y("low:Q"), y2="high:Q")
+    zero_line = chart_of("all").mark_rule(color=OPEN_LINE, strokeDash=[3, 3]).encode(y=alt.datum(0))
     best = table.filter(model="oracle")["net_gpu_hours"].max()
-    mine = next((row["net"] for row in chosen if row["by"] == MODELS.get(served)), None)
-    told = "" if mine is None else f"; {MODELS[served]}, which serves, {number(mine)}"
+    serving_net = next((row["net"] for row in dots if row["by"] == MODELS.get(serving_model)), None)
+    serving_text = "" if serving_net is None else f"; {MODELS[serving_model]}, which serves, {number(serving_net)}"
     return figure(
-        fitted(ends + nought + lines + points + end, study, 300),
-        {"band": band, "curves": curves, "chosen": chosen, "all": notes},
+        fitted(band_layer + zero_line + lines + points + note_layer, study, 300),
+        {"band": band, "curves": curves, "chosen": dots, "all": notes},
         study,
-        title=what,
+        title=title,
         subtitle=f"{capital(study.units)} by expected saving; dot: those above 0; band: 95% CI; last tested origin",
         caption=f"n = {plural(everyone['flagged'], study.unit)} of more than one GPU. An upper bound.",
-        alt_text=f"Curves of net GPU-hours; were all failures known {number(best or 0)}{told}.",
+        alt_text=f"Curves of net GPU-hours; were all failures known {number(best or 0)}{serving_text}.",
     )
 
 

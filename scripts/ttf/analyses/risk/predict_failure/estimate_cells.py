@@ -1,4 +1,4 @@
-"""Cells of the tables that tell an estimate."""
+"""Turn estimates into table cells."""
 
 from typing import Any
 
@@ -8,7 +8,6 @@ Row = dict[str, Any]
 
 
 def cells(estimate: Estimate) -> Row:
-    """An estimate as cells of a table."""
     return interval(estimate) | {"n": estimate.n, "estimate": estimate.estimate}
 
 

@@ -1,4 +1,4 @@
-"""What the score is worth beyond what it was trained on: the largest jobs, or the newest GPU type, left out."""
+"""Test the score outside its training data: train without the largest jobs, or without the newest GPU type."""
 
 from __future__ import annotations
 
@@ -6,84 +6,85 @@ from collections.abc import Iterator
 
 import numpy as np
 import polars as pl
-
 from ttf.analyses.risk.predict_failure.estimate_cells import Row, cells
-from ttf.analyses.risk.predict_failure.evaluate import OF_PREDICTIONS
-from ttf.analyses.risk.predict_failure.model_trials import FEWEST, Tried
+from ttf.analyses.risk.predict_failure.evaluate import MEASURES
+from ttf.analyses.risk.predict_failure.model_trials import FEWEST, Trial
 from ttf.analyses.shared.risk.features import Data
-from ttf.analyses.shared.risk.model import Lesson, trained
+from ttf.analyses.shared.risk.model import TrainingData, train_model
 from ttf.stats.predictions import calibration, difference
 
-# The largest jobs are those of more GPUs than this share of the jobs have.
+# The largest jobs have more GPUs than this share of the jobs.
 LARGEST = 0.9
-WITHOUT, WITH, DIFFERENCE = "without", "with", "difference"
-MEASURED = ("pr_auc", "roc_auc", "log_loss")
+WITHOUT_KIND, WITH_KIND, DIFFERENCE = "without", "with", "difference"
+METRICS = ("pr_auc", "roc_auc", "log_loss")
 
 
-def extrapolation(data: Data, trial: Tried) -> Iterator[Row]:
-    """Rows of risk_extrapolation: both models tested on the same jobs of that kind, in the tests of a trial."""
-    for held_out, (value, held, why) in {
-        "largest_jobs": largest(data, trial),
-        "newest_gpu_type": newest(data),
+def extrapolation_rows(data: Data, trial: Trial) -> Iterator[Row]:
+    """Yield rows of risk_extrapolation: models trained with and without a kind of jobs, tested on that kind."""
+    for held_out, (value, is_held_out, reason) in {
+        "largest_jobs": select_largest(data, trial),
+        "newest_gpu_type": select_newest_type(data),
     }.items():
         row = {"held_out": held_out, "value": value}
-        if held is None or isinstance(trial.model, str):
-            why = why or trial.model
-            yield row | {"trained": WITHOUT, "metric": "pr_auc", "n": 0, "failures": 0, "reason": why}
+        if is_held_out is None or isinstance(trial.model, str):
+            reason = reason or trial.model
+            yield row | {"trained": WITHOUT_KIND, "metric": "pr_auc", "n": 0, "failures": 0, "reason": reason}
             continue
-        yield from (row | found for found in _compared(data, trial, held))
+        yield from (row | measure for measure in _compare_trainings(data, trial, is_held_out))
 
 
-def largest(data: Data, trial: Tried) -> tuple[str | None, np.ndarray | None, str | None]:
-    """(more than how many GPUs, which jobs, why none)."""
+def select_largest(data: Data, trial: Trial) -> tuple[str | None, np.ndarray | None, str | None]:
+    """Return (limit on GPUs, mask of jobs above it, reason if there are none)."""
     gpus = data.jobs.gpus
-    learnt = gpus[trial.split.learn]
-    learnt = learnt[learnt > 0]
-    if not len(learnt):
+    training_gpus = gpus[trial.split.learn]
+    training_gpus = training_gpus[training_gpus > 0]
+    if not len(training_gpus):
         return None, None, "no job asks for GPUs"
-    limit = float(np.quantile(learnt, LARGEST, method="lower"))
-    held = gpus > limit
-    if not (held & trial.split.learn).any():
+    limit = float(np.quantile(training_gpus, LARGEST, method="lower"))
+    is_held_out = gpus > limit
+    if not (is_held_out & trial.split.learn).any():
         return f"{limit:g}", None, "the largest size is that of most jobs"
-    return f"{limit:g}", held, None
+    return f"{limit:g}", is_held_out, None
 
 
-def newest(data: Data) -> tuple[str | None, np.ndarray | None, str | None]:
-    """(the GPU type that came last, which jobs, why none)."""
+def select_newest_type(data: Data) -> tuple[str | None, np.ndarray | None, str | None]:
+    """Return (GPU type that appeared last, mask of its jobs, reason if there is none)."""
     codes = data.jobs.codes("gpu_type")
     if codes is None:
         return None, None, "the trace names no GPU types"
-    first = {int(code): int(np.flatnonzero(codes == code)[0]) for code in np.unique(codes[codes > 0])}
-    if len(first) < 2:
+    first_row_by_code = {int(code): int(np.flatnonzero(codes == code)[0]) for code in np.unique(codes[codes > 0])}
+    if len(first_row_by_code) < 2:
         return None, None, "there is one GPU type only"
-    code = max(first, key=lambda one: (first[one], one))
-    name = data.jobs.jobs["gpu_type"].cast(pl.String)[first[code]]
+    code = max(first_row_by_code, key=lambda candidate: (first_row_by_code[candidate], candidate))
+    name = data.jobs.jobs["gpu_type"].cast(pl.String)[first_row_by_code[code]]
     return name, codes == code, None
 
 
-def _compared(data: Data, trial: Tried, held: np.ndarray) -> Iterator[Row]:
+def _compare_trainings(data: Data, trial: Trial, is_held_out: np.ndarray) -> Iterator[Row]:
     jobs, split = data.jobs, trial.split
-    rows = trial.rows[held[trial.rows]]
-    failed, cluster, by = jobs.failed[rows], jobs.cluster[rows], jobs.by
-    about = {"n": len(rows), "failures": int(failed.sum())}
+    rows = trial.rows[is_held_out[trial.rows]]
+    failed, cluster, cluster_by = jobs.failed[rows], jobs.cluster[rows], jobs.cluster_by
+    labels = {"n": len(rows), "failures": int(failed.sum())}
     if len(rows) < FEWEST:
-        why = f"fewer than {FEWEST} test jobs of that kind"
-        yield about | {"trained": WITHOUT, "metric": "pr_auc", "reason": why}
+        reason = f"fewer than {FEWEST} test jobs of that kind"
+        yield labels | {"trained": WITHOUT_KIND, "metric": "pr_auc", "reason": reason}
         return
-    kind, learn, again = trial.model.kind, split.learn & ~held, split.recalibrate & ~held
-    lesson = Lesson.of(jobs, data.known, learn, again, split.until_s, with_hours=False)
-    other = trained(lesson, data.features, kind=kind)
-    if isinstance(other, str):
-        yield about | {"trained": WITHOUT, "metric": "pr_auc", "reason": other}
+    kind, is_training, is_calibration = trial.model.kind, split.learn & ~is_held_out, split.recalibrate & ~is_held_out
+    training = TrainingData.select(
+        jobs, data.job_features, is_training, is_calibration, split.until_s, with_hours=False
+    )
+    other_model = train_model(training, data.features, kind=kind)
+    if isinstance(other_model, str):
+        yield labels | {"trained": WITHOUT_KIND, "metric": "pr_auc", "reason": other_model}
         return
-    without = other.probability(other.encoder.design(data.known.take(rows)))
-    among = held[trial.rows]
-    full = trial.probability[kind][among]
-    for training, p in ((WITHOUT, without), (WITH, full)):
-        for metric in MEASURED:
-            found = cells(OF_PREDICTIONS[metric](failed, p, cluster, by))
-            yield about | {"trained": training, "metric": metric} | found
-        slope = cells(calibration(failed, p, cluster, by).slope)
-        yield about | {"trained": training, "metric": "calibration_slope"} | slope
-    lost = cells(difference("average_precision", failed, full, without, cluster, by))
-    yield about | {"trained": DIFFERENCE, "metric": "pr_auc"} | lost
+    p_without = other_model.probability(other_model.encoder.design(data.job_features.take(rows)))
+    is_compared = is_held_out[trial.rows]
+    p_with = trial.probability[kind][is_compared]
+    for label, p in ((WITHOUT_KIND, p_without), (WITH_KIND, p_with)):
+        for metric in METRICS:
+            measure = cells(MEASURES[metric](failed, p, cluster, cluster_by))
+            yield labels | {"trained": label, "metric": metric} | measure
+        slope = cells(calibration(failed, p, cluster, cluster_by).slope)
+        yield labels | {"trained": label, "metric": "calibration_slope"} | slope
+    change = cells(difference("average_precision", failed, p_with, p_without, cluster, cluster_by))
+    yield labels | {"trained": DIFFERENCE, "metric": "pr_auc"} | change

@@ -1,4 +1,4 @@
-"""What carries the score: coefficients, permutation importance, partial dependence."""
+"""Explain the score: coefficients, permutation importance, partial dependence."""
 
 from __future__ import annotations
 
@@ -8,157 +8,160 @@ from typing import Any
 
 import numpy as np
 from scipy.special import stdtrit
-
 from ttf.analyses.risk.predict_failure.estimate_cells import Row, cells
 from ttf.analyses.risk.predict_failure.evaluate import TOO_FEW
-from ttf.analyses.risk.predict_failure.model_trials import BASE, FEWEST, Tried
+from ttf.analyses.risk.predict_failure.model_trials import BASE, FEWEST, Trial
 from ttf.analyses.shared.risk import LOGISTIC
-from ttf.analyses.shared.risk.features import CATEGORY, CLOCK, HASHED, HISTORY, Data, Feature, Submitted
+from ttf.analyses.shared.risk.features import CATEGORY, CLOCK, HASHED, HISTORY, Data, Feature, JobFeatures
 from ttf.analyses.shared.risk.logistic import clustered_covariance
-from ttf.analyses.shared.risk.model import Lesson, Model, trained
+from ttf.analyses.shared.risk.model import Model, TrainingData, train_model
 from ttf.engine.columns import FEWEST_CLUSTERS
 from ttf.stats.clustered import UNCLUSTERED, too_few
 from ttf.stats.predictions import difference, mean_difference
 
 PERMUTED, LEFT_OUT = "permuted", "left_out"
-# The mean over so many permutations; of many jobs one says it.
-PERMUTATIONS, MANY = 5, 50_000
-MATTER_MOST = 4
-# Partial dependence is the mean over at most so many test jobs, evenly taken.
-AVERAGED = 10_000
-GRID = 10
+# Importance is the mean over this many permutations; with MANY_JOBS one is enough.
+N_PERMUTATIONS, MANY_JOBS = 5, 50_000
+N_FEATURES_SHOWN = 4
+# Partial dependence is the mean over at most this many test jobs, evenly spaced.
+MAX_JOBS = 10_000
+GRID_STEPS = 10
 NO_GAIN = "the PR-AUC is not above that of the base rate"
 
 
-def coefficients(data: Data, trial: Tried) -> Iterator[Row]:
-    """Rows of risk_coefficients; none where history alone serves, which has nothing to fit."""
+def coefficient_rows(data: Data, trial: Trial) -> Iterator[Row]:
+    """Yield rows of risk_coefficients; none if history alone serves, as it has no coefficients."""
     model, jobs = trial.model, data.jobs
     if isinstance(model, str) or model.kind != LOGISTIC:
         return
-    learn = np.flatnonzero(trial.split.learn)
-    cluster, by = jobs.cluster[learn], jobs.by
-    se, why, about = None, UNCLUSTERED, {}
-    if by is not None:
+    training_rows = np.flatnonzero(trial.split.learn)
+    cluster, cluster_by = jobs.cluster[training_rows], jobs.cluster_by
+    margin, reason, labels = None, UNCLUSTERED, {}
+    if cluster_by is not None:
         _, members = np.unique(cluster, return_counts=True)
         effective = float(members.sum() ** 2 / (members.astype(float) ** 2).sum())
-        about, why = {"cluster_by": by, "clusters": effective}, too_few(effective, by)
+        labels, reason = {"cluster_by": cluster_by, "clusters": effective}, too_few(effective, cluster_by)
         if effective >= FEWEST_CLUSTERS:
-            design = model.encoder.design(data.known.take(learn))
-            covariance = clustered_covariance(design, jobs.failed[learn], model.fit, cluster - cluster.min())
-            se, why = np.sqrt(np.diag(covariance)) * stdtrit(effective - 1, 0.975), None
-    for place, term in enumerate(model.encoder.terms, start=1):
-        value = float(model.fit.coefficients[place])
+            design = model.encoder.design(data.job_features.take(training_rows))
+            covariance = clustered_covariance(design, jobs.failed[training_rows], model.fit, cluster - cluster.min())
+            margin, reason = np.sqrt(np.diag(covariance)) * stdtrit(effective - 1, 0.975), None
+    for index, term in enumerate(model.encoder.terms, start=1):
+        value = float(model.fit.coefficients[index])
         row = {"feature": term.feature, "term": term.name, "coefficient": value, "odds_ratio": float(np.exp(value))}
-        ends = {} if se is None else {"ci_low_clustered": value - se[place], "ci_high_clustered": value + se[place]}
-        yield row | about | ends | {"n": len(learn), "reason": why}
+        if margin is not None:
+            row |= {"ci_low_clustered": value - margin[index], "ci_high_clustered": value + margin[index]}
+        yield row | labels | {"n": len(training_rows), "reason": reason}
 
 
-def importance(data: Data, trial: Tried, seed: int) -> list[Row]:
-    """Rows of risk_importance, the largest drop first."""
+def importance_rows(data: Data, trial: Trial, seed: int) -> list[Row]:
+    """Return rows of risk_importance, the largest drop first."""
     model, jobs, rows = trial.model, data.jobs, trial.rows
     if isinstance(model, str):
         return []
-    failed, cluster, by = jobs.failed[rows], jobs.cluster[rows], jobs.by
-    about = {"n": len(rows), "failures": int(failed.sum())}
-    used = model.scoring_features
+    failed, cluster, cluster_by = jobs.failed[rows], jobs.cluster[rows], jobs.cluster_by
+    labels = {"n": len(rows), "failures": int(failed.sum())}
+    features = model.scoring_features
     if len(rows) < FEWEST:
-        return [about | {"feature": feature.name, "how": PERMUTED, "reason": TOO_FEW} for feature in used]
+        return [labels | {"feature": feature.name, "how": PERMUTED, "reason": TOO_FEW} for feature in features]
     p = trial.probability[model.kind]
-    gain = difference("average_precision", failed, p, trial.probability[BASE], cluster, by).estimate
-    known, rng = data.known.take(rows), np.random.default_rng([seed, 1])
-    found = []
-    for feature in used:
-        others = []
-        for _ in range(PERMUTATIONS if len(rows) <= MANY else 1):
+    gain = difference("average_precision", failed, p, trial.probability[BASE], cluster, cluster_by).estimate
+    values, rng = data.job_features.take(rows), np.random.default_rng([seed, 1])
+    rows_by_drop = []
+    for feature in features:
+        scores = []
+        for _ in range(N_PERMUTATIONS if len(rows) <= MANY_JOBS else 1):
             order = rng.permutation(len(rows))
-            others.append(model.probability(model.encoder.design(with_feature(known, feature, known, order))))
-        drop = mean_difference("average_precision", failed, p, others, cluster, by)
-        found.append(about | {"feature": feature.name, "how": PERMUTED} | _drop(drop, gain))
-    found.sort(key=lambda row: (-(row["drop"] or 0), row["feature"]))
-    return found + list(_without_history(data, trial, model, about, gain))
+            scores.append(model.probability(model.encoder.design(replace_feature(values, feature, values, order))))
+        drop = mean_difference("average_precision", failed, p, scores, cluster, cluster_by)
+        rows_by_drop.append(labels | {"feature": feature.name, "how": PERMUTED} | _drop(drop, gain))
+    rows_by_drop.sort(key=lambda row: (-(row["drop"] or 0), row["feature"]))
+    return rows_by_drop + list(_without_history(data, trial, model, labels, gain))
 
 
-def _without_history(data: Data, trial: Tried, model: Model, about: Row, gain: float | None) -> Iterator[Row]:
-    """Trained without any history: how much of the score is recognising repeated work."""
-    rest = [feature for feature in data.features if feature.kind != HISTORY]
-    if len(rest) == len(data.features):
+def _without_history(data: Data, trial: Trial, model: Model, labels: Row, gain: float | None) -> Iterator[Row]:
+    """Yield the drop of a model trained without history: the part of the score that recognises repeated work."""
+    other_features = [feature for feature in data.features if feature.kind != HISTORY]
+    if len(other_features) == len(data.features):
         return
-    row = about | {"feature": "history", "how": LEFT_OUT}
+    row = labels | {"feature": "history", "how": LEFT_OUT}
     split, rows = trial.split, trial.rows
-    lesson = Lesson.of(data.jobs, data.known, split.learn, split.recalibrate, split.until_s, with_hours=False)
-    other = trained(lesson, rest)
-    if isinstance(other, str):
-        yield row | {"reason": other}
+    training = TrainingData.select(
+        data.jobs, data.job_features, split.learn, split.recalibrate, split.until_s, with_hours=False
+    )
+    other_model = train_model(training, other_features)
+    if isinstance(other_model, str):
+        yield row | {"reason": other_model}
         return
-    p = other.probability(other.encoder.design(data.known.take(rows)))
+    p = other_model.probability(other_model.encoder.design(data.job_features.take(rows)))
     jobs = data.jobs
     drop = difference(
-        "average_precision", jobs.failed[rows], trial.probability[model.kind], p, jobs.cluster[rows], jobs.by
+        "average_precision", jobs.failed[rows], trial.probability[model.kind], p, jobs.cluster[rows], jobs.cluster_by
     )
     yield row | _drop(drop, gain)
 
 
 def _drop(estimate: Any, gain: float | None) -> Row:
-    found = cells(estimate)
-    drop = found.pop("estimate")
+    row = cells(estimate)
+    drop = row.pop("estimate")
     if drop is None or not gain or gain < 0:
-        return found | {"drop": drop, "reason": found["reason"] or NO_GAIN}
-    return found | {"drop": drop, "share_of_gain": drop / gain}
+        return row | {"drop": drop, "reason": row["reason"] or NO_GAIN}
+    return row | {"drop": drop, "share_of_gain": drop / gain}
 
 
-def with_feature(known: Submitted, feature: Feature, other: Submitted, rows: np.ndarray) -> Submitted:
-    """The jobs with this feature as the other jobs at the places `rows` have it."""
+def replace_feature(features: JobFeatures, feature: Feature, source: JobFeatures, rows: np.ndarray) -> JobFeatures:
+    """Return `features` with one feature taken from `source` at `rows`."""
     name = feature.name
     if feature.kind in (CATEGORY, HASHED):
-        return replace(known, codes=known.codes | {name: other.codes[name][rows]})
+        return replace(features, codes=features.codes | {name: source.codes[name][rows]})
     if feature.kind == HISTORY:
-        return replace(known, rates=known.rates | {name: other.rates[name].take(rows, axis=0)})
-    numbers = known.numbers | {name: other.numbers[name][rows]}
+        return replace(features, rates=features.rates | {name: source.rates[name].take(rows, axis=0)})
+    numbers = features.numbers | {name: source.numbers[name][rows]}
     if feature.kind == CLOCK:
-        return replace(known, numbers=numbers, weekend=known.weekend | {name: other.weekend[name][rows]})
-    return replace(known, numbers=numbers)
+        return replace(features, numbers=numbers, weekend=features.weekend | {name: source.weekend[name][rows]})
+    return replace(features, numbers=numbers)
 
 
-def dependence(data: Data, trial: Tried, order: Sequence[str]) -> Iterator[Row]:
-    """Rows of risk_dependence, of the features that matter most in this order."""
+def dependence_rows(data: Data, trial: Trial, order: Sequence[str]) -> Iterator[Row]:
+    """Yield rows of risk_dependence for the most important features; order: feature names, by importance."""
     model = trial.model
     if isinstance(model, str) or not len(trial.rows):
         return
-    by_name = {feature.name: feature for feature in data.features}
-    known = data.known.take(trial.rows)
-    few = known.take(np.unique(np.linspace(0, known.n - 1, min(known.n, AVERAGED)).astype(np.int64)))
-    for name in order[:MATTER_MOST]:
-        feature = by_name[name]
-        for place, (value, jobs, like) in enumerate(_grid(model, feature, known)):
-            same = with_feature(few, feature, known, np.full(few.n, like))
-            p = float(model.probability(model.encoder.design(same)).mean())
-            yield {"feature": name, "place": place, "value": value, "jobs": jobs, "probability": p}
+    features_by_name = {feature.name: feature for feature in data.features}
+    values = data.job_features.take(trial.rows)
+    sample = values.take(np.unique(np.linspace(0, values.n - 1, min(values.n, MAX_JOBS)).astype(np.int64)))
+    for name in order[:N_FEATURES_SHOWN]:
+        feature = features_by_name[name]
+        for index, (value, jobs, row) in enumerate(_grid(model, feature, values)):
+            constant = replace_feature(sample, feature, values, np.full(sample.n, row))
+            p = float(model.probability(model.encoder.design(constant)).mean())
+            yield {"feature": name, "place": index, "value": value, "jobs": jobs, "probability": p}
 
 
-def _grid(model: Model, feature: Feature, known: Submitted) -> Iterator[tuple[str, int, int]]:
-    """(value, test jobs of about it, a job that has it), of the values at which a feature is looked at."""
+def _grid(model: Model, feature: Feature, features: JobFeatures) -> Iterator[tuple[str, int, int]]:
+    """Yield (value, number of test jobs near it, row of a job with it) over the grid of a feature."""
     if feature.kind == HASHED:
         return
     if feature.kind == CATEGORY:
-        levels = model.encoder.learnt[feature.name]["levels"]
-        places = model.encoder.level(feature, known)
-        for place, level in enumerate(levels):
-            jobs = np.flatnonzero(places == place)
+        levels = model.encoder.params[feature.name]["levels"]
+        level_codes = model.encoder.level_codes(feature, features)
+        for index, level in enumerate(levels):
+            jobs = np.flatnonzero(level_codes == index)
             if len(jobs):
                 yield level, len(jobs), int(jobs[0])
         return
-    numbers = known.rates[feature.name][:, -1] if feature.kind == HISTORY else known.numbers[feature.name]
+    numbers = features.rates[feature.name][:, -1] if feature.kind == HISTORY else features.numbers[feature.name]
     rows = np.flatnonzero(~np.isnan(numbers))
     rows = rows[np.argsort(numbers[rows], kind="stable")]
-    at = np.unique(np.linspace(0, len(rows) - 1, GRID + 1).astype(np.int64)) if len(rows) else np.empty(0, np.int64)
-    values, first = np.unique(numbers[rows[at]], return_index=True)
+    grid = np.linspace(0, len(rows) - 1, GRID_STEPS + 1) if len(rows) else np.empty(0)
+    positions = np.unique(grid.astype(np.int64))
+    values, first_positions = np.unique(numbers[rows[positions]], return_index=True)
     edges = np.searchsorted(numbers[rows], values, side="right")
-    for place, (value, start) in enumerate(zip(values, first, strict=True)):
-        jobs = int(edges[place] - (edges[place - 1] if place else 0))
-        yield _shown(feature, float(value)), jobs, int(rows[at[start]])
+    for index, (value, start) in enumerate(zip(values, first_positions, strict=True)):
+        jobs = int(edges[index] - (edges[index - 1] if index else 0))
+        yield _format_value(feature, float(value)), jobs, int(rows[positions[start]])
 
 
-def _shown(feature: Feature, value: float) -> str:
+def _format_value(feature: Feature, value: float) -> str:
     if feature.kind == HISTORY:
         return f"{value:.3g}"
     return f"{value:.2f} h" if feature.kind == CLOCK else f"{round(2**value - 1):d}"

@@ -1,4 +1,4 @@
-"""Every model trained and tried on every split: who fails (stage 1, landmark), and after how many hours (stage 2)."""
+"""Train and test every model on every split: who fails (stage 1, landmark), and after how many hours (stage 2)."""
 
 from __future__ import annotations
 
@@ -6,28 +6,27 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-
 from ttf.analyses.risk.predict_failure.challenger import Challenger
 from ttf.analyses.risk.predict_failure.risk_labels import WITHOUT_MOST
 from ttf.analyses.shared.risk import LOGISTIC, NESTED
 from ttf.analyses.shared.risk.encoder import Design
 from ttf.analyses.shared.risk.features import Data
 from ttf.analyses.shared.risk.hours import Hours
-from ttf.analyses.shared.risk.model import NO_HISTORY, Lesson, Model, add_hours, choose_kind, simple_models
+from ttf.analyses.shared.risk.model import NO_HISTORY, Model, TrainingData, add_hours, choose_kind, train_candidates
 from ttf.analyses.shared.risk.splits import Split
 from ttf.analyses.shared.risk.training_jobs import Population
 
 BASE, BOOSTING = "base_rate", "gradient_boosting"
 MODELS = (BASE, NESTED, LOGISTIC, BOOSTING)
-# With fewer test jobs a measure says nothing.
+# Fewest test jobs for a measure.
 FEWEST = 20
 
 
 @dataclass(frozen=True)
-class Tried:
-    """What came of a split. model: the one that serves, or why there is none; rows: the test jobs, by their places.
+class Trial:
+    """Result of a split. model: the one that serves, or why there is none; rows: indices of the test jobs.
 
-    probability: model -> that each test job fails; lacks: model -> why it has none.
+    probability: model -> probability of failure of each test job; missing: model -> why it has none.
     """
 
     split: Split
@@ -35,70 +34,72 @@ class Tried:
     rows: np.ndarray
     design: Design | None
     probability: dict[str, np.ndarray] = field(default_factory=dict)
-    lacks: dict[str, str] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
 
 
-def tried(
-    data: Data, split: Split, challenger: Challenger, among: np.ndarray | None = None, with_hours: bool = True
-) -> Tried:
-    """Every model trained on a split, and the choice of the one that serves, made without the test jobs.
+def run_trial(
+    data: Data, split: Split, challenger: Challenger, included: np.ndarray | None = None, with_hours: bool = True
+) -> Trial:
+    """Train every model on a split and choose the one that serves, without using the test jobs.
 
-    among: truth values, the jobs that take part.
+    included: mask of the jobs used; default: all.
     """
-    learn, again, test = (
-        part if among is None else part & among for part in (split.learn, split.recalibrate, split.test)
+    is_training, is_calibration, is_test = (
+        mask if included is None else mask & included for mask in (split.learn, split.recalibrate, split.test)
     )
-    jobs, rows = data.jobs, np.flatnonzero(test)
-    lesson = Lesson.of(jobs, data.known, learn, again, split.until_s, with_hours)
-    models = simple_models(lesson, data.features)
+    jobs, rows = data.jobs, np.flatnonzero(is_test)
+    training = TrainingData.select(jobs, data.job_features, is_training, is_calibration, split.until_s, with_hours)
+    models = train_candidates(training, data.features)
     if isinstance(models, str):
-        return Tried(split, models, rows, None, lacks=dict.fromkeys(MODELS, models))
-    model = add_hours(models[choose_kind(lesson, models)], lesson)
-    design = model.encoder.design(data.known.take(rows))
-    probability = {BASE: np.full(len(rows), jobs.failed[learn | again].mean())}
+        return Trial(split, models, rows, None, missing=dict.fromkeys(MODELS, models))
+    model = add_hours(models[choose_kind(training, models)], training)
+    design = model.encoder.design(data.job_features.take(rows))
+    probability = {BASE: np.full(len(rows), jobs.failed[is_training | is_calibration].mean())}
     probability |= {kind: models[kind].probability(design) for kind in models}
-    lacks = {} if NESTED in models else {NESTED: NO_HISTORY}
-    if challenger.lacks:
-        lacks[BOOSTING] = challenger.lacks
+    missing = {} if NESTED in models else {NESTED: NO_HISTORY}
+    if challenger.missing:
+        missing[BOOSTING] = challenger.missing
     else:
-        probability[BOOSTING] = challenger.probability(model.encoder, data.known, jobs.failed, learn, again, rows)
-    return Tried(split, model, rows, design, probability, lacks)
+        masks = (is_training, is_calibration)
+        probability[BOOSTING] = challenger.probability(model.encoder, data.job_features, jobs.failed, *masks, rows)
+    return Trial(split, model, rows, design, probability, missing)
 
 
-def is_tested(data: Data, trial: Tried) -> bool:
-    """Whether the model has a PR-AUC: there are enough test jobs, and some failed and some did not."""
+def is_tested(data: Data, trial: Trial) -> bool:
+    """Whether the model has a PR-AUC: enough test jobs, of which some failed and some did not."""
     n, failures = len(trial.rows), data.jobs.failed[trial.rows].sum()
     return isinstance(trial.model, Model) and n >= FEWEST and 0 < failures < n
 
 
 # Slices --------------------------------------------------------------------------------------------------------
 
-ALL, BEYOND = "all", "beyond_range"
+ALL, OUT_OF_RANGE = "all", "beyond_range"
 UNSEEN = {"unseen_user": "user", "unseen_group": "group", "unseen_gpu_type": "gpu_type"}
-NOTHING_NAMED = "the trace names no {}"
-NONE_OF_THEM = "no test job is one"
+NOT_RECORDED = "the trace names no {}"
+NO_SUCH_JOB = "no test job is one"
 
 
-def slices(data: Data, trial: Tried) -> Iterator[tuple[str, np.ndarray | str]]:
-    """(slice, truth value of each test job; or why there is none)."""
+def slices(data: Data, trial: Trial) -> Iterator[tuple[str, np.ndarray | str]]:
+    """Yield (slice, mask of the test jobs or the reason why there is none)."""
     jobs, rows = data.jobs, trial.rows
     yield ALL, np.ones(len(rows), dtype=bool)
-    # Jobs of no known cluster have the number -1.
+    # Jobs without a cluster have the number -1.
     failures = np.bincount(jobs.cluster[rows] + 1, jobs.failed[rows])
     if 2 * failures[1:].max(initial=0) > failures.sum():
         yield WITHOUT_MOST, jobs.cluster[rows] != failures[1:].argmax()
-    learnt = trial.split.learn | trial.split.recalibrate
+    is_training = trial.split.learn | trial.split.recalibrate
     for name, column in UNSEEN.items():
         codes = jobs.codes(column)
         if codes is None:
-            yield name, NOTHING_NAMED.format({"gpu_type": "GPU types"}.get(column, f"{column}s"))
+            yield name, NOT_RECORDED.format({"gpu_type": "GPU types"}.get(column, f"{column}s"))
             continue
-        seen = np.zeros(codes.max() + 1, dtype=bool)
-        seen[codes[learnt]] = True
-        unseen = ~seen[codes[rows]] & (codes[rows] > 0)
-        yield name, unseen if unseen.any() else NONE_OF_THEM
-    beyond = trial.model.encoder.beyond(data.known.take(rows)) if isinstance(trial.model, Model) else ()
-    yield BEYOND, beyond if np.any(beyond) else NONE_OF_THEM
+        is_seen = np.zeros(codes.max() + 1, dtype=bool)
+        is_seen[codes[is_training]] = True
+        is_unseen = ~is_seen[codes[rows]] & (codes[rows] > 0)
+        yield name, is_unseen if is_unseen.any() else NO_SUCH_JOB
+    model, features = trial.model, data.job_features.take(rows)
+    outliers = model.encoder.is_out_of_range(features) if isinstance(model, Model) else ()
+    yield OUT_OF_RANGE, outliers if np.any(outliers) else NO_SUCH_JOB
 
 
 # Hours ---------------------------------------------------------------------------------------------------------
@@ -106,10 +107,10 @@ def slices(data: Data, trial: Tried) -> Iterator[tuple[str, np.ndarray | str]]:
 
 @dataclass(frozen=True)
 class AtRisk:
-    """Test jobs at risk: their probability is at or above the share of failures in training.
+    """Test jobs at risk: those whose probability is at least the share of failures in training.
 
-    rows: their places, those of the test and after them those of its window that still ran at the trace's end; hours,
-    failed: what was seen of them; median, expected: predicted hours; one, one_expected: the same without features.
+    rows: indices of test jobs, then of jobs of the test period that still ran at the end of the trace; hours, failed:
+    observed; median, mean: predicted hours; base_median, base_mean: predictions without features.
     """
 
     rows: np.ndarray
@@ -117,13 +118,13 @@ class AtRisk:
     failed: np.ndarray
     probability: np.ndarray
     median: np.ndarray
-    expected: np.ndarray
-    one: float
-    one_expected: float
+    mean: np.ndarray
+    base_median: float
+    base_mean: float
 
 
-def at_risk(data: Data, trial: Tried) -> AtRisk | str:
-    """The jobs of a test whose hours are predicted; why there are none."""
+def select_at_risk(data: Data, trial: Trial) -> AtRisk | str:
+    """Return the test jobs whose hours are predicted, or the reason why there are none."""
     model, jobs = trial.model, data.jobs
     if isinstance(model, str):
         return model
@@ -131,36 +132,36 @@ def at_risk(data: Data, trial: Tried) -> AtRisk | str:
         return "too few failures of known time among the jobs at risk"
     running = np.flatnonzero(trial.split.running)
     rows = np.concatenate([trial.rows, running])
-    design = model.encoder.design(data.known.take(rows))
+    design = model.encoder.design(data.job_features.take(rows))
     probability = model.probability(design)
-    keep = probability >= model.base_rate
-    if not keep.any():
+    is_at_risk = probability >= model.base_rate
+    if not is_at_risk.any():
         return "no test job is at risk"
-    rows, design, probability = rows[keep], design.take(keep), probability[keep]
-    one = _without_features(data, trial, model.hours)
+    rows, design, probability = rows[is_at_risk], design.take(is_at_risk), probability[is_at_risk]
+    baseline = _baseline_hours(data, trial, model.hours)
     return AtRisk(
         rows,
         jobs.hours[rows],
         jobs.failed[rows],
         probability,
         model.hours.median(design),
-        model.hours.expected(design),
-        *one,
+        model.hours.mean(design),
+        *baseline,
     )
 
 
-def _without_features(data: Data, trial: Tried, hours: Hours) -> tuple[float, float]:
-    """Median and expected hours were all jobs alike: those of the failures that the model learnt from."""
-    told = trial.split.learn | trial.split.recalibrate
-    seen = data.jobs.hours[told & data.jobs.failed]
-    seen = seen[np.isfinite(seen)]
-    return float(np.median(seen)), float(np.minimum(seen, hours.horizon_h).mean())
+def _baseline_hours(data: Data, trial: Trial, hours: Hours) -> tuple[float, float]:
+    """Return median and mean hours of the training failures: the prediction without features."""
+    is_training = trial.split.learn | trial.split.recalibrate
+    failure_hours = data.jobs.hours[is_training & data.jobs.failed]
+    failure_hours = failure_hours[np.isfinite(failure_hours)]
+    return float(np.median(failure_hours)), float(np.minimum(failure_hours, hours.horizon_h).mean())
 
 
 # Landmark ------------------------------------------------------------------------------------------------------
 
 
-def still_running(jobs: Population, after_s: int) -> np.ndarray:
-    """Whether a job is known to have run for so long."""
+def has_run_for(jobs: Population, duration_s: int) -> np.ndarray:
+    """Return a mask of jobs known to have run for at least `duration_s`."""
     with np.errstate(invalid="ignore"):
-        return jobs.hours * 3600 >= after_s
+        return jobs.hours * 3600 >= duration_s

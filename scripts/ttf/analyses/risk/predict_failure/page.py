@@ -1,4 +1,4 @@
-"""What the section on failure risk says in the open, and its tables."""
+"""The head of the section on failure risk, and its tables."""
 
 import polars as pl
 
@@ -9,12 +9,12 @@ from ttf.analyses.risk.predict_failure.risk_labels import (
     NONE,
     ORIGINS,
     RANDOM,
-    SAID,
     SPLITS,
     UNSEEN,
+    VERDICT_TEXTS,
     feature_name,
 )
-from ttf.analyses.risk.predict_failure.verdict import origins, reported
+from ttf.analyses.risk.predict_failure.verdict import last_tested, read_origins
 from ttf.analyses.shared.risk import KINDS, NESTED
 from ttf.display.phrases import joined, of_trace, with_numbers
 from ttf.display.report_tables import CLUSTERED, Interval, Shown, texts, yes_or_no
@@ -24,15 +24,15 @@ from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
 
 MOST_TERMS = 20
-SERVES = " (serves)"
+SERVES_SUFFIX = " (serves)"
 _MEASURES = ("pr_auc", "roc_auc", "brier", "log_loss", "calibration_slope")
 NO_BREAK_HYPHEN = "\u2011"  # in a finding, whose lines are short on a phone
-# From which share of ends without a result on the target is explained.
-MANY_UNKNOWN = 0.1
-# A share of the gain below this that cannot be told from 0 is nothing measurable.
+# From this share of unrecorded outcomes on, explain what is predicted.
+LEAST_UNKNOWN_SHARE = 0.1
+# A share of the gain below this whose interval includes 0 counts as not measurable.
 LEAST_SHARE = 0.05
-# What the verdict is about, left out where the claim is long.
-SAID_WHAT = " whether failure can be predicted"
+# Subject of the verdict, omitted from a long claim.
+VERDICT_SUBJECT = " whether failure can be predicted"
 
 
 def context(trace: Trace, m: Numbers) -> dict:
@@ -41,150 +41,151 @@ def context(trace: Trace, m: Numbers) -> dict:
 
 @with_numbers
 def head(trace: Trace, m: Numbers) -> Head | Line:
-    """The finding in figures; its chart, calibration, is for those who open the fold."""
+    """Return the finding in figures, or a line if nothing could be tested."""
     unit, units = trace.about["unit"], words.many(trace.about["unit"])
     if not m.has("risk.verdict"):
-        why = m.value(f"risk.{ORIGINS[-1]}.reason", f"no {unit} has ended")
-        return Line("Failure risk", f"failure prediction cannot be tested: {why}", "risk_evaluation", checked=False)
+        reason = m.value(f"risk.{ORIGINS[-1]}.reason", f"no {unit} has ended")
+        return Line("Failure risk", f"failure prediction cannot be tested: {reason}", "risk_evaluation", checked=False)
     return Head(
         claim=_claim(m),
         keys=tuple(_keys(m, units)),
-        text=tuple(_text(m)),
+        text=tuple(_body(m)),
         callout=_callout(m, units),
-        details="calibration, what carries it, trials on one GPU, where it ends, models",
+        details="calibration, importance of features, trials on one GPU, limits, models",
     )
 
 
 @with_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
-    """Of a score that is worth no trial: a line, where there is one at all."""
+    """Return a line on the trials if no saving was computed."""
     if not m.has("risk.verdict") or m.has("risk.savings.gpu_hours"):
         return []
     reason = m.value("risk.savings.gpu_hours_reason", "no trial can be judged")
     return [Line("Trials of jobs at risk", reason, "risk_evaluation", checked=False)]
 
 
-def _served(m: Numbers) -> str:
-    """The key of the model that serves, as the reported origin tested it."""
+def _serving_key(m: Numbers) -> str:
+    """Return the key of the serving model at the reported origin."""
     return f"risk.{m['risk.origin']}.served"
 
 
 def _claim(m: Numbers) -> str:
-    served, said = _served(m), SAID[m["risk.verdict"]]
-    pr_auc, base = f"[{served}.pr_auc]", f"[risk.{m['risk.origin']}.base_rate.pr_auc]"
-    low = m.value(f"{served}.pr_auc_above_base_rate_ci_low_clustered", None)
-    if m.has("risk.without_most.pr_auc") and m.has(f"{served}.cluster_by"):
-        held, every = (f"[{key}]" for key in ("risk.without_most.held", _failures(m)))
-        of_one = f"{held} of {every} failures are of one {m[f'{served}.cluster_by']}"
-        rest, short = "[risk.without_most.pr_auc]", said.partition(",")[0].removesuffix(SAID_WHAT)
-        return f"{short}: {of_one}; PR{NO_BREAK_HYPHEN}AUC {pr_auc}, without {rest}"
+    serving, text = _serving_key(m), VERDICT_TEXTS[m["risk.verdict"]]
+    pr_auc, base_rate = f"[{serving}.pr_auc]", f"[risk.{m['risk.origin']}.base_rate.pr_auc]"
+    low = m.value(f"{serving}.pr_auc_above_base_rate_ci_low_clustered", None)
+    if m.has("risk.without_most.pr_auc") and m.has(f"{serving}.cluster_by"):
+        held_failures, total = (f"[{key}]" for key in ("risk.without_most.held", _failures_key(m)))
+        held_by_one = f"{held_failures} of {total} failures are of one {m[f'{serving}.cluster_by']}"
+        remaining_pr_auc, short = ("[risk.without_most.pr_auc]", text.partition(",")[0].removesuffix(VERDICT_SUBJECT))
+        return f"{short}: {held_by_one}; PR{NO_BREAK_HYPHEN}AUC {pr_auc}, without {remaining_pr_auc}"
     if m["risk.verdict"] == CANNOT_SAY:
-        if m.has(clusters := f"{served}.clusters") and not m.has(f"{served}.pr_auc_ci_low_clustered"):
-            return f"{said}: failures are of [{clusters}] effective {words.many(m[f'{served}.cluster_by'])}"
+        if m.has(clusters := f"{serving}.clusters") and not m.has(f"{serving}.pr_auc_ci_low_clustered"):
+            return f"{text}: failures are of [{clusters}] effective {words.many(m[f'{serving}.cluster_by'])}"
     elif low is not None and (low > 0) == (m["risk.verdict"] == NONE):
         # The figures of an origin that the others outvote would contradict the verdict.
-        return f"{said}: above the base rate at {_of_origins(m, 'risk.origins_predicted')}"
-    return f"{said}: {MODELS[m[served]]} has PR{NO_BREAK_HYPHEN}AUC {pr_auc}, base rate {base}"
+        return f"{text}: above the base rate at {_count_origins(m, 'risk.origins_predicted')}"
+    return f"{text}: {MODELS[m[serving]]} has PR{NO_BREAK_HYPHEN}AUC {pr_auc}, base rate {base_rate}"
 
 
-def _failures(m: Numbers) -> str:
+def _failures_key(m: Numbers) -> str:
     return f"risk.{m['risk.origin']}.failures"
 
 
 def _keys(m: Numbers, units: str) -> list[Key]:
-    served, saved = _served(m), "risk.savings.gpu_hours"
+    serving, saved_key = _serving_key(m), "risk.savings.gpu_hours"
     origin = m["risk.origin"]
     n = f"n = [risk.{origin}.jobs]"
-    label = f"PR-AUC of {MODELS[m[served]]}, {SPLITS[origin].lower()}"
-    keys = [Key(label, f"[{served}.pr_auc]", joined(interval(m, f"{served}.pr_auc") or _few(m), n, by=", "))]
+    label = f"PR-AUC of {MODELS[m[serving]]}, {SPLITS[origin].lower()}"
+    ci = format_ci(m, f"{serving}.pr_auc") or _explain_missing(m)
+    keys = [Key(label, f"[{serving}.pr_auc]", joined(ci, n, by=", "))]
     if m["risk.verdict"] == CANNOT_SAY:
         return keys
-    if m.has(above := f"{served}.pr_auc_above_base_rate"):
-        told = f"> 0 at {_of_origins(m, 'risk.origins_predicted')}"
-        keys.append(Key("Above the base rate", f"[{above}]", joined(interval(m, above), told, by=", ")))
-    if m.has(over := f"{served}.pr_auc_above_nested_rate"):
-        keys.append(Key(f"Above {KINDS[NESTED]}", f"[{over}]", interval(m, over)))
-    if m.has(saved):
+    if m.has(above_key := f"{serving}.pr_auc_above_base_rate"):
+        note = joined(format_ci(m, above_key), f"> 0 at {_count_origins(m, 'risk.origins_predicted')}", by=", ")
+        keys.append(Key("Above the base rate", f"[{above_key}]", note))
+    if m.has(above_nested_key := f"{serving}.pr_auc_above_nested_rate"):
+        keys.append(Key(f"Above {KINDS[NESTED]}", f"[{above_nested_key}]", format_ci(m, above_nested_key)))
+    if m.has(saved_key):
         label = f"Saved by trying {units} at risk on one GPU first"
-        keys.append(Key(label, f"[{saved}] GPU-h", joined(interval(m, saved), worth(m), by=", ")))
+        keys.append(Key(label, f"[{saved_key}] GPU-h", joined(format_ci(m, saved_key), describe_savings(m), by=", ")))
     return keys
 
 
-def _of_origins(m: Numbers, key: str) -> str:
-    """At how many origins something holds, of those where it is known: 2 of 3 origins."""
+def _count_origins(m: Numbers, key: str) -> str:
+    """Return the number of origins where something holds, of those where it is known: 2 of 3 origins."""
     return f"[{key}] of {words.plural(m.n(key), 'origin')}"
 
 
-def interval(m: Numbers, key: str) -> str:
-    """The clustered interval of a number in words; nothing where it has none."""
+def format_ci(m: Numbers, key: str) -> str:
+    """Return the clustered interval of a number in words, or an empty string."""
     return m.interval(f"{key}_ci_{{}}") if m.has(f"{key}_ci_low_clustered") else ""
 
 
-def _few(m: Numbers) -> str:
-    clusters = f"{_served(m)}.clusters"
+def _explain_missing(m: Numbers) -> str:
+    clusters = f"{_serving_key(m)}.clusters"
     if not m.has(clusters):
         return "no interval"
-    return f"no interval: [{clusters}] effective {words.many(m[f'{_served(m)}.cluster_by'])}"
+    return f"no interval: [{clusters}] effective {words.many(m[f'{_serving_key(m)}.cluster_by'])}"
 
 
 @with_numbers
-def worth(m: Numbers) -> str:
-    """Whether acting on the score saves more than it costs, at how many origins; an upper bound."""
+def describe_savings(m: Numbers) -> str:
+    """Say at how many origins acting on the score saves more than it costs; an upper bound."""
     if not m.n("risk.origins_paying"):
-        return "no saving can be told"
-    told = f"above its cost at {_of_origins(m, 'risk.origins_paying')}"
+        return "the saving is unknown"
+    text = f"above its cost at {_count_origins(m, 'risk.origins_paying')}"
     if not m["risk.origins_paying"] or not m.has("risk.savings.of_oracle"):
-        return told
-    return f"{told}, [risk.savings.of_oracle] of what knowing all failures would save"
+        return text
+    return f"{text}, [risk.savings.of_oracle] of what knowing all failures would save"
 
 
-def _text(m: Numbers) -> list[str]:
-    """What carries the score, whom it is of, and which origin could not be tested."""
-    left_out = [
+def _body(m: Numbers) -> list[str]:
+    """Return the sentences on importance, on use against people, and on origins that were not tested."""
+    sentences = [
         f"{SPLITS[split]} left out: {m[f'risk.{split}.reason']}." for split in ORIGINS if m.has(f"risk.{split}.reason")
     ]
     if m["risk.verdict"] != CANNOT_SAY:
-        of_users = "Do not use the score to rank people." if m.value("risk.features_of_user", 0) else ""
-        left_out = [carried(m), of_users, *left_out]
-    return [" ".join(filter(None, left_out))] if any(left_out) else []
+        user_warning = "Do not use the score to rank people." if m.value("risk.features_of_user", 0) else ""
+        sentences = [describe_importance(m), user_warning, *sentences]
+    return [" ".join(filter(None, sentences))] if any(sentences) else []
 
 
 @with_numbers
-def carried(m: Numbers) -> str:
-    """A sentence: the features that predict best, and what is left without any history."""
-    if m[_served(m)] == NESTED:
-        return "On earlier jobs a regression on all features was not shown to be better than history alone."
-    names = [_feature(m, place) for place in (1, 2) if m.has(f"risk.importance.{place}.drop")]
+def describe_importance(m: Numbers) -> str:
+    """Return a sentence: the features that predict best, and the loss without history."""
+    if m[_serving_key(m)] == NESTED:
+        return "On earlier jobs, a regression on all features did not beat history alone."
+    names = [_name_feature(m, rank) for rank in (1, 2) if m.has(f"risk.importance.{rank}.drop")]
     if not names:
         return ""
-    best = ", then ".join([f"The {names[0]} predicts best", *names[1:]])
-    return f"{'; '.join(filter(None, (best, _without_history(m))))}."
+    sentence = ", then ".join([f"The {names[0]} predicts best", *names[1:]])
+    return f"{'; '.join(filter(None, (sentence, _without_history(m))))}."
 
 
 def _without_history(m: Numbers) -> str:
-    """What history adds; nothing where that could not be measured."""
+    """Say what history adds; an empty string if that was not measured."""
     if not m.has("risk.history.share_of_gain"):
         return ""
-    low, noted = "risk.history.drop_ci_low_clustered", " (no interval)"
-    if m.has(low):
-        if m[low] <= 0 and m["risk.history.share_of_gain"] < LEAST_SHARE:
+    low_key, note = "risk.history.drop_ci_low_clustered", " (no interval)"
+    if m.has(low_key):
+        if m[low_key] <= 0 and m["risk.history.share_of_gain"] < LEAST_SHARE:
             return f"the {'user' if m.value('risk.features_of_user', 0) else 'job'}'s history adds nothing measurable"
-        noted = " (CI includes 0)" if m[low] <= 0 else ""
-    return f"without history it loses [risk.history.share_of_gain] of its gain{noted}"
+        note = " (CI includes 0)" if m[low_key] <= 0 else ""
+    return f"without history it loses [risk.history.share_of_gain] of its gain{note}"
 
 
-def _feature(m: Numbers, place: int) -> str:
-    name = m[f"risk.importance.{place}.feature"]
+def _name_feature(m: Numbers, rank: int) -> str:
+    name = m[f"risk.importance.{rank}.feature"]
     return "history of failures" if name == "history" else of_trace(feature_name(name))
 
 
 def _callout(m: Numbers, units: str) -> Callout | None:
-    if m.value("outcomes.unknown.jobs_share", 0) < MANY_UNKNOWN:
+    if m.value("outcomes.unknown.jobs_share", 0) < LEAST_UNKNOWN_SHARE:
         return None
     return Callout(
         "care",
         f"[outcomes.unknown.jobs_share] of {units} end unrecorded.",
-        "Predicted is a recorded failure, against all other ends.",
+        "The prediction target is a recorded failure, against all other ends.",
     )
 
 
@@ -192,86 +193,85 @@ def _callout(m: Numbers, units: str) -> Callout | None:
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
-    """Nothing where no model could be tried: a line says why."""
+    """Return no tables if no model could be tested: a line gives the reason."""
     evaluation = trace.table("risk_evaluation")
-    if not (last := reported(origins(evaluation))):
+    if not (last_origin := last_tested(read_origins(evaluation))):
         return {}
     columns = {
         "model": ("Model", None),
         "n": None,
         "failures": None,
-        **{name: _measured(name, heading) for name, heading in (("pr_auc", "PR-AUC"), ("roc_auc", "ROC-AUC"))},
+        **{name: _interval_column(name, heading) for name, heading in (("pr_auc", "PR-AUC"), ("roc_auc", "ROC-AUC"))},
         "brier": ("Brier score", words.number),
-        "calibration_slope": _measured("calibration_slope", "Calibration slope"),
+        "calibration_slope": _interval_column("calibration_slope", "Calibration slope"),
     }
-    found = {"risk-evaluation": Shown(models(evaluation, last.split), columns, EVALUATION, "test")}
+    shown = {"risk-evaluation": Shown(model_rows(evaluation, last_origin.split), columns, EVALUATION, "test")}
     terms = trace.table("risk_coefficients").with_columns(pl.col("feature").map_elements(feature_name, pl.String))
     if terms.height:
-        largest = terms.sort(pl.col("coefficient").abs(), descending=True, maintain_order=True, nulls_last=True)
-        of_terms = {"term": None, "coefficient": CLUSTERED, "odds_ratio": None}
-        found["risk-coefficients"] = Shown(largest.head(MOST_TERMS), of_terms, COEFFICIENTS, "feature")
-    found["risk-extrapolation"] = _extrapolation(trace.table("risk_extrapolation"))
+        largest_terms = terms.sort(pl.col("coefficient").abs(), descending=True, maintain_order=True, nulls_last=True)
+        term_columns = {"term": None, "coefficient": CLUSTERED, "odds_ratio": None}
+        shown["risk-coefficients"] = Shown(largest_terms.head(MOST_TERMS), term_columns, COEFFICIENTS, "feature")
+    shown["risk-extrapolation"] = _extrapolation(trace.table("risk_extrapolation"))
     features = trace.table("risk_features").with_columns(
         pl.col("feature").map_elements(feature_name, pl.String), yes_or_no("used")
     )
-    of_features = dict.fromkeys(("feature", "kind", "columns", "known", "used", "reason"))
-    found["risk-features"] = Shown(features, of_features, FEATURES)
-    return found
+    feature_columns = dict.fromkeys(("feature", "kind", "columns", "known", "used", "reason"))
+    shown["risk-features"] = Shown(features, feature_columns, FEATURES)
+    return shown
 
 
-def _measured(name: str, heading: str) -> Interval:
+def _interval_column(name: str, heading: str) -> Interval:
     return Interval(heading, words.number, f"{name}_low", f"{name}_high")
 
 
-def models(evaluation: pl.DataFrame, last: str) -> pl.DataFrame:
-    """A row for each model and test: the origins, the random split, jobs still running, and kinds never seen.
-
-    last: the last origin that was tested, of which the kinds are told.
-    """
+def model_rows(evaluation: pl.DataFrame, last_split: str) -> pl.DataFrame:
+    """Return a row per model and test: origins, random split, running jobs, and unseen kinds of the last split."""
     tests = [
         (SPLITS[split], {"stage": PROBABILITY, "slice": "all", "split": split}) for split in SPLITS if split != RANDOM
     ]
-    of_last = {"split": last}
-    tests += [(f"{SPLITS[last]}, {name}", {"stage": PROBABILITY, "slice": of} | of_last) for of, name in UNSEEN.items()]
-    tests += [(f"{SPLITS[last]}, still running at the landmark", {"stage": LANDMARK} | of_last)]
+    name, split = SPLITS[last_split], {"split": last_split}
+    tests += [(f"{name}, {label}", {"stage": PROBABILITY, "slice": key} | split) for key, label in UNSEEN.items()]
+    tests += [(f"{name}, still running at the landmark", {"stage": LANDMARK} | split)]
     tests += [(f"{SPLITS[RANDOM]}, which sees the future", {"stage": PROBABILITY, "slice": "all", "split": RANDOM})]
-    known = evaluation.filter(pl.col("estimate").is_not_null())
-    return pl.concat([_wide(known.filter(**of), ("model",)).with_columns(test=pl.lit(name)) for name, of in tests])
+    estimates = evaluation.filter(pl.col("estimate").is_not_null())
+    tables = ((label, _pivot_metrics(estimates.filter(**filters), ("model",))) for label, filters in tests)
+    return pl.concat([table.with_columns(test=pl.lit(label)) for label, table in tables])
 
 
-def _wide(rows: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
-    """A row for each of `by`, a column for each measure and the ends of its interval."""
-    ends = {"": "estimate", "_low": "ci_low_clustered", "_high": "ci_high_clustered"}
+def _pivot_metrics(rows: pl.DataFrame, group_columns: tuple[str, ...]) -> pl.DataFrame:
+    """Return a row per group, with columns for each measure and its interval bounds."""
+    columns_by_suffix = {"": "estimate", "_low": "ci_low_clustered", "_high": "ci_high_clustered"}
     if "serves" in rows.columns:
         rows = rows.with_columns(
-            pl.col("model").replace(MODELS) + pl.when("serves").then(pl.lit(SERVES)).otherwise(pl.lit(""))
+            pl.col("model").replace(MODELS) + pl.when("serves").then(pl.lit(SERVES_SUFFIX)).otherwise(pl.lit(""))
         )
-    return rows.group_by(*by, maintain_order=True).agg(
+    return rows.group_by(*group_columns, maintain_order=True).agg(
         pl.col("n", "failures").max(),
         **{
-            f"{measure}{end}": pl.col(column).filter(pl.col("metric") == measure).first()
+            f"{measure}{suffix}": pl.col(column).filter(pl.col("metric") == measure).first()
             for measure in _MEASURES
-            for end, column in ends.items()
+            for suffix, column in columns_by_suffix.items()
         },
     )
 
 
-_TRAINED = {"without": "without them", "with": "with them", "difference": "difference"}
+_TRAINING_LABELS = {"without": "without them", "with": "with them", "difference": "difference"}
 
 
 def _extrapolation(table: pl.DataFrame) -> Shown:
-    rows = _wide(table.filter(pl.col("estimate").is_not_null()), ("held_out", "value", "trained"))
-    rows = rows.with_columns(pl.col("trained").replace(_TRAINED), kind=texts(rows, ("held_out", "value"), _held_out))
+    rows = _pivot_metrics(table.filter(pl.col("estimate").is_not_null()), ("held_out", "value", "trained"))
+    kind = texts(rows, ("held_out", "value"), _label_held_out)
+    rows = rows.with_columns(pl.col("trained").replace(_TRAINING_LABELS), kind=kind)
     columns = {
         "trained": None,
         "n": None,
         "failures": None,
-        "pr_auc": _measured("pr_auc", "PR-AUC"),
+        "pr_auc": _interval_column("pr_auc", "PR-AUC"),
         "log_loss": ("Log loss", words.number),
-        "calibration_slope": _measured("calibration_slope", "Calibration slope"),
+        "calibration_slope": _interval_column("calibration_slope", "Calibration slope"),
     }
     return Shown(rows, columns, EXTRAPOLATION, "kind")
 
 
-def _held_out(of: str, value: str) -> str:
-    return f"GPU type {value}" if of == "newest_gpu_type" else f"More than {value} GPU{'s' * (value != '1')}"
+def _label_held_out(kind: str, value: str) -> str:
+    return f"GPU type {value}" if kind == "newest_gpu_type" else f"More than {value} GPU{'s' * (value != '1')}"

@@ -1,10 +1,9 @@
-"""Whether failure is told in advance and acting on it pays, by the tests of the three origins."""
+"""Decide from the tests of three origins whether failure is predicted and acting on it pays."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
-
 from ttf.analyses.risk.predict_failure import PROBABILITY, VERDICT
 from ttf.analyses.risk.predict_failure.risk_labels import (
     CANNOT_SAY,
@@ -17,17 +16,17 @@ from ttf.analyses.risk.predict_failure.risk_labels import (
     WITHOUT_MOST,
 )
 
-# Each step of the verdict needs so many of the three origins.
+# Each step of the verdict needs this many of the three origins.
 MOST_ORIGINS = 2
-# A strong score saves so many times its cost.
+# A strong score saves at least this multiple of its cost.
 TIMES_COST = 2
 _ABOVE, _SAVED, _SAVED_OVER_COST = "pr_auc_above_base_rate", "gpu_hours_saved", "gpu_hours_saved_over_cost"
 
 
 @dataclass(frozen=True)
 class Origin:
-    """The test of an origin. model: the one that serves; measures: name -> its row of risk_evaluation, of that model;
-    reason: why it could not be tested, None where it could."""
+    """Test of an origin. model: the serving model; measures: metric -> its row of risk_evaluation for that model;
+    reason: why it could not be tested, else None."""
 
     split: str
     model: str | None
@@ -36,18 +35,18 @@ class Origin:
 
     @property
     def is_predicted(self) -> bool | None:
-        """Whether PR-AUC is above that of the base rate by its whole interval; None without an interval."""
+        """Whether the whole interval of the PR-AUC gain on the base rate is above 0; None without an interval."""
         low = self._measure(_ABOVE, "ci_low_clustered")
         return None if low is None else low > 0
 
     @property
     def pays(self) -> bool | None:
-        """Whether acting on the score saves more than it costs, by the whole interval; None where that is not known."""
+        """Whether the whole interval of the net saving is above 0; None if unknown."""
         if not self.is_predicted:
             return self.is_predicted
         low = self._measure(_SAVED, "ci_low_clustered")
         if low is None:
-            # Nobody would be tried.
+            # No job would be tried.
             return False if self._measure(_SAVED, "estimate") == 0 else None
         return low > 0
 
@@ -62,10 +61,10 @@ class Origin:
         return self.measures[metric][column] if metric in self.measures else None
 
 
-def origins(evaluation: pl.DataFrame) -> list[Origin]:
-    """The tests of the three origins, in their order; none where there are no rows."""
+def read_origins(evaluation: pl.DataFrame) -> list[Origin]:
+    """Read the tests of the origins from risk_evaluation, in order; origins without rows are omitted."""
     rows = evaluation.filter(stage=PROBABILITY, slice="all")
-    return [_origin(split, of_it) for split in ORIGINS if (of_it := rows.filter(split=split)).height]
+    return [_origin(split, split_rows) for split in ORIGINS if (split_rows := rows.filter(split=split)).height]
 
 
 def _origin(split: str, rows: pl.DataFrame) -> Origin:
@@ -75,50 +74,51 @@ def _origin(split: str, rows: pl.DataFrame) -> Origin:
     return Origin(split, pr_auc["model"] if measures else None, measures, reason)
 
 
-def reported(tests: Sequence[Origin]) -> Origin | None:
-    """The last origin that could be tested; None where there is none."""
+def last_tested(tests: Sequence[Origin]) -> Origin | None:
+    """Return the last origin that could be tested, or None."""
     return next((test for test in reversed(tests) if test.reason is None), None)
 
 
 def verdict(tests: Sequence[Origin]) -> str:
-    """How worth acting on the score is. Each step needs two of three origins; one that cannot be tested has no say."""
-    predicted = _agreed(test.is_predicted for test in tests)
+    """Return the verdict. Each step needs two of three origins; an origin that cannot be tested does not count."""
+    predicted = _majority(test.is_predicted for test in tests)
     if not predicted:
         return CANNOT_SAY if predicted is None else NONE
-    pays = _agreed(test.pays for test in tests)
+    pays = _majority(test.pays for test in tests)
     if not pays:
         return UNPRICED if pays is None else WEAK
-    return STRONG if _agreed(test.pays_well for test in tests) else MODERATE
+    return STRONG if _majority(test.pays_well for test in tests) else MODERATE
 
 
-def _agreed(answers: Iterable[bool | None]) -> bool | None:
-    """What most origins answer; None where neither answer has enough."""
+def _majority(answers: Iterable[bool | None]) -> bool | None:
+    """Return the answer of at least MOST_ORIGINS origins; None if neither has enough."""
     answers = list(answers)
     return next((answer for answer in (True, False) if answers.count(answer) >= MOST_ORIGINS), None)
 
 
 def summarise_tests(evaluation: pl.DataFrame, features: pl.DataFrame, importance: pl.DataFrame) -> pl.DataFrame:
-    """The one row of VERDICT; of risk_evaluation, risk_features and risk_importance."""
-    tests, used = origins(evaluation), features.filter("used")
-    from_user = used.filter(pl.col("columns").str.split(", ").list.contains("user"))
-    row = {"features": features.height, "features_used": used.height, "features_of_user": from_user.height}
+    """Return the one row of VERDICT from risk_evaluation, risk_features and risk_importance."""
+    tests, used_features = read_origins(evaluation), features.filter("used")
+    user_features = used_features.filter(pl.col("columns").str.split(", ").list.contains("user"))
+    row = {"features": features.height, "features_used": used_features.height, "features_of_user": user_features.height}
     row["features_that_matter"] = importance.filter(pl.col("ci_low_clustered") > 0, how="permuted").height
-    against = evaluation.filter(pl.col("split").is_in(ORIGINS), stage=PROBABILITY, metric="pr_auc_above_logistic")
-    against = against.filter(slice="all").drop_nulls("estimate")
-    if against.height:
-        row |= {"boosting_tested": against.height, "boosting_won": (against["ci_low_clustered"] > 0).sum()}
-    if not (last := reported(tests)):
+    comparisons = evaluation.filter(pl.col("split").is_in(ORIGINS), stage=PROBABILITY, metric="pr_auc_above_logistic")
+    comparisons = comparisons.filter(slice="all").drop_nulls("estimate")
+    if comparisons.height:
+        row |= {"boosting_tested": comparisons.height, "boosting_won": (comparisons["ci_low_clustered"] > 0).sum()}
+    if not (origin := last_tested(tests)):
         return VERDICT.frame([row])
-    row |= {"origin": last.split, "verdict": verdict(tests), "origins": len(tests)}
+    row |= {"origin": origin.split, "verdict": verdict(tests), "origins": len(tests)}
     row["origins_tested"] = sum(test.reason is None for test in tests)
     for name, answers in (
         ("predicted", [test.is_predicted for test in tests]),
         ("paying", [test.pays for test in tests]),
     ):
-        definite = [answer for answer in answers if answer is not None]
-        row |= {f"origins_{name}": sum(definite), f"origins_{name}_of": len(definite)}
-    rest = evaluation.filter("serves", stage=PROBABILITY, split=last.split, slice=WITHOUT_MOST, metric="pr_auc")
-    if rest.height:
-        row["failures"] = last.measures["pr_auc"]["failures"]
-        row["failures_of_most"] = row["failures"] - rest["failures"].item()
+        known_answers = [answer for answer in answers if answer is not None]
+        row |= {f"origins_{name}": sum(known_answers), f"origins_{name}_of": len(known_answers)}
+    filters = {"stage": PROBABILITY, "split": origin.split, "slice": WITHOUT_MOST, "metric": "pr_auc"}
+    without_most = evaluation.filter("serves", **filters)
+    if without_most.height:
+        row["failures"] = origin.measures["pr_auc"]["failures"]
+        row["failures_of_most"] = row["failures"] - without_most["failures"].item()
     return VERDICT.frame([row])

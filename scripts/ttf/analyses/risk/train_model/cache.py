@@ -1,7 +1,7 @@
-"""Models and tests of earlier windows, used again where nothing that they rest on has changed.
+"""Reuse models and tests of earlier windows if none of their inputs has changed.
 
-A later week changes no job that had ended before, so that the models of the windows before it stay. The digest of the
-jobs that had ended goes on from window to window, so that each job is digested once.
+A later week changes no job that had ended before, so earlier models stay valid. The digest of ended jobs continues from
+window to window, so each job is digested once.
 """
 
 from __future__ import annotations
@@ -16,39 +16,38 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-
 from ttf.analyses.risk.train_model import MODEL_CACHE
 from ttf.analyses.shared.risk.features import Data
-from ttf.analyses.shared.risk.model import Lesson, Model
+from ttf.analyses.shared.risk.model import Model, TrainingData
 
 LIBRARIES = ("numpy", "scipy")
 
 
 class Cache:
-    """Models and tests of one trace. table: MODEL_CACHE as the last run left it; code: of the rule."""
+    """Models and tests of one trace. table: MODEL_CACHE of the last run; code: digest of the rule's code."""
 
     def __init__(self, data: Data, table: pl.DataFrame | None = None, code: str = "") -> None:
-        declared = [[feature.name, feature.declared] for feature in data.features]
-        self._made_by = json.dumps([code, sys.version, [*map(version, LIBRARIES)], declared])
+        declarations = [[feature.name, feature.declaration] for feature in data.features]
+        self._made_by = json.dumps([code, sys.version, [*map(version, LIBRARIES)], declarations])
         self._data, self._rows = data, []
         table = MODEL_CACHE.frame([]) if table is None else table
         self._models = dict(table.select("lesson", "model").iter_rows())
         self._tests = dict(table.drop_nulls("test").select("test", "tested").iter_rows())
         self._digest, self._ended = hashlib.sha256(), np.zeros(len(data.jobs), dtype=bool)
 
-    def lesson_digest(self, ended: np.ndarray, lesson: Lesson, parent: str | None) -> str:
-        """Digest of all that the model of a lesson rests on.
+    def lesson_digest(self, ended: np.ndarray, training: TrainingData, parent: str | None) -> str:
+        """Return the digest of all inputs of a model.
 
-        ended: truth values, the jobs whose end the model knows, those of its parent among them; parent: its digest.
+        ended: mask of the jobs whose end the model knows, including those of its parent; parent: its digest.
         """
         self._add_ended(ended)
-        rows, running = lesson.rows, np.flatnonzero(lesson.running)
-        settings = json.dumps([self._made_by, parent, lesson.until_s, self._digest.hexdigest()])
-        parts = settings.encode(), np.packbits(lesson.running[rows]).tobytes(), lesson.hours.tobytes()
-        return _digest(chain(parts, lesson.known.take(running).told()))
+        rows, running = training.rows, np.flatnonzero(training.running)
+        settings = json.dumps([self._made_by, parent, training.until_s, self._digest.hexdigest()])
+        parts = settings.encode(), np.packbits(training.running[rows]).tobytes(), training.hours.tobytes()
+        return _digest(chain(parts, training.job_features.take(running).digest_parts()))
 
     def model(self, window: str, digest: str, train: Callable[[], Model | str]) -> Model | str:
-        """The model of a window, as cached under the digest of its lesson, else train(); or a reason."""
+        """Return the model of a window from the cache, else train(); or a reason if it cannot be trained."""
         if digest in self._models:
             model = Model.from_json(json.loads(self._models[digest]), self._data.features)
         elif isinstance(model := train(), str):
@@ -56,15 +55,15 @@ class Cache:
         self._rows.append({"window": window, "lesson": digest, "model": json.dumps(model.to_json())})
         return model
 
-    def test(self, rows: np.ndarray, about: Sequence[Any], compare: Callable[[], Any]) -> Any:
-        """compare(), which JSON can say, of the last model and others on the jobs `rows`. about: the digests of models
+    def test(self, rows: np.ndarray, key_parts: Sequence[Any], compare: Callable[[], Any]) -> Any:
+        """Return the JSON-compatible result of compare() on the jobs `rows` from the cache, else call it.
 
-        and what else it rests on.
+        key_parts: digests of the models and all other inputs.
         """
         jobs = self._data.jobs
-        settings = json.dumps([self._made_by, *about, jobs.by])
+        settings = json.dumps([self._made_by, *key_parts, jobs.cluster_by])
         parts = settings.encode(), jobs.failed[rows].tobytes(), jobs.cluster[rows].tobytes()
-        digest = _digest(chain(parts, self._data.known.take(rows).told()))
+        digest = _digest(chain(parts, self._data.job_features.take(rows).digest_parts()))
         tested = self._tests.get(digest) or json.dumps(compare())
         self._rows[-1] |= {"test": digest, "tested": tested}
         return json.loads(tested)
@@ -74,15 +73,15 @@ class Cache:
         return MODEL_CACHE.frame(self._rows)
 
     def _add_ended(self, ended: np.ndarray) -> None:
-        """Let the digest go on with the jobs that are new among those that had ended, and their places there."""
+        """Extend the digest by the newly ended jobs and their positions among all ended jobs."""
         if (self._ended & ~ended).any():
             self._digest, self._ended = hashlib.sha256(), np.zeros(len(ended), dtype=bool)
-        new = ended & ~self._ended
-        if new.any():
-            positions = np.flatnonzero(new[ended])
-            parts = positions.tobytes(), self._data.jobs.failed[new].tobytes()
-            # One column after the other: all of them are as large as the features.
-            self._digest.update(_digest(chain(parts, self._data.known.take(new).told())).encode())
+        is_new = ended & ~self._ended
+        if is_new.any():
+            positions = np.flatnonzero(is_new[ended])
+            parts = positions.tobytes(), self._data.jobs.failed[is_new].tobytes()
+            # Column by column: together they are as large as the features.
+            self._digest.update(_digest(chain(parts, self._data.job_features.take(is_new).digest_parts())).encode())
             self._ended = ended
 
 

@@ -1,8 +1,7 @@
-"""How good the model of each window was on the next, and what was decided."""
+"""Chart of the log-loss of each window's model on the next window, and the decisions."""
 
 import altair as alt
 import polars as pl
-
 from ttf.display.charts.encodings import coloured, picked, tips
 from ttf.display.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
 from ttf.display.charts.text import labels
@@ -11,7 +10,7 @@ from ttf.engine.words import plural
 from ttf.records.inputs import Inputs
 
 MOST_WINDOWS, FEWEST_WINDOWS = 40, 2
-# Log-loss of what: column -> name, in the order of the legend; the last is drawn over the others.
+# Column -> name, in the order of the legend; the last is drawn on top.
 MODELS = {
     "log_loss_base_rate": "base rate",
     "log_loss_current": "model in use",
@@ -20,24 +19,24 @@ MODELS = {
 }
 COLOURS = dict(zip(MODELS.values(), (CANCELLED, INFRA, THIRD, ACCENT), strict=True))
 PROMOTED, NOT_PROMOTED = "promoted", "not promoted"
-WHAT = "Log-loss on the next window"
+TITLE = "Log-loss on the next window"
 
 
-def model_lineage(given: Inputs, study: Study) -> Figure:
-    """A line for each of new model, model from nothing, model in use and base rate; the decisions as points."""
-    table = given["model_lineage"]
+def model_lineage(inputs: Inputs, study: Study) -> Figure:
+    """Draw a line for each of new model, model from nothing, model in use and base rate; decisions as points."""
+    table = inputs["model_lineage"]
     tested = table.filter(pl.col("log_loss_new").is_not_null()).tail(MOST_WINDOWS)
     if tested.height < FEWEST_WINDOWS:
-        return nothing_to_draw(WHAT, f"fewer than {FEWEST_WINDOWS} models have been tested on a later window")
+        return nothing_to_draw(TITLE, f"fewer than {FEWEST_WINDOWS} models have been tested on a later window")
     names = labels(table["window"])
     windows = [names[window] for window in tested["window"]]
     rows, points = [], []
     for row in tested.iter_rows(named=True):
-        about = {"window": names[row["window"]], "tested_on": names[row["tested_on"]]} | picked(row, n="n_test")
-        known = {name: row[column] for column, name in MODELS.items() if row[column] is not None}
-        rows += [about | {"model": name, "log_loss": loss} for name, loss in known.items()]
-        decided = PROMOTED if row["decision"] == PROMOTED else NOT_PROMOTED
-        points.append(about | {"decided": decided, "log_loss": row["log_loss_new"]} | picked(row, "decision"))
+        cells = {"window": names[row["window"]], "tested_on": names[row["tested_on"]]} | picked(row, n="n_test")
+        losses = {name: row[column] for column, name in MODELS.items() if row[column] is not None}
+        rows += [cells | {"model": name, "log_loss": loss} for name, loss in losses.items()]
+        decision = PROMOTED if row["decision"] == PROMOTED else NOT_PROMOTED
+        points.append(cells | {"decided": decision, "log_loss": row["log_loss_new"]} | picked(row, "decision"))
     x = alt.X("window:N", sort=windows, title="Trained after", axis=alt.Axis(labelAngle=-60, labelLimit=140))
     y = alt.Y("log_loss:Q", title="Log-loss", scale=alt.Scale(zero=False))
     tooltip = tips("window", tested_on="tested on")
@@ -51,16 +50,16 @@ def model_lineage(given: Inputs, study: Study) -> Figure:
     marks = marks.mark_point(size=130, strokeWidth=1.8, color=INK)
     promoted = sum(point["decided"] == PROMOTED for point in points)
     caption = f"n = {plural(len(points), 'window')}, {promoted} promoted."
-    if left_out := table.height - tested.height:
-        caption += f" {plural(left_out, 'window')} without a test not drawn."
+    if n_untested := table.height - tested.height:
+        caption += f" {plural(n_untested, 'window')} without a test not drawn."
     return figure(
         fitted(alt.layer(lines, marks), study, 260),
         {"losses": rows, "decisions": points},
         study,
-        title=WHAT,
+        title=TITLE,
         subtitle=f"Mean over the {study.units} of the next window that ended; lower is better",
         caption=caption,
-        alt_text=f"{WHAT}: lines of {', '.join(MODELS.values())}, over {plural(len(points), 'window')}.",
+        alt_text=f"{TITLE}: lines of {', '.join(MODELS.values())}, over {plural(len(points), 'window')}.",
     )
 
 

@@ -1,23 +1,21 @@
-"""What is looked at before a window trains anything: whether its columns are there, and how far its features moved.
+"""Check a window before training: are its columns present, and how far did its features drift?
 
-History is left out, as who fails is what a new model has to learn; so is the clock, as a window that is cut has other
-hours.
+History is excluded, as a new model has to learn who fails; the clock too, as a window that is cut has other hours.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-
-from ttf.analyses.shared.risk.encoder import bucket
-from ttf.analyses.shared.risk.features import CATEGORY, HASHED, NUMERIC, Feature, Submitted
+from ttf.analyses.shared.risk.encoder import hash_bucket
+from ttf.analyses.shared.risk.features import CATEGORY, HASHED, NUMERIC, Feature, JobFeatures
 from ttf.analyses.shared.risk.training_jobs import Population
 from ttf.stats.differences import compare_distributions, compare_medians
 
 
 @dataclass(frozen=True)
-class Moved:
-    """By how much a feature differs: the size of the effect, 0 to 1, and what it is called."""
+class Drift:
+    """Drift of a feature: effect size, 0 to 1, and its name."""
 
     feature: str
     effect_name: str
@@ -25,99 +23,103 @@ class Moved:
 
 
 @dataclass(frozen=True)
-class Counts:
-    """code: of each job, the place of its value of a feature, -1 where blank; size: values in all.
+class CodedFeature:
+    """codes: (n,) index of each job's value, -1 if blank; size: number of distinct values.
 
-    values: ascending, of a number. most: of a category so many are looked at one by one, the others together.
+    values: ascending, of a numeric feature. max_separate: categories compared one by one; the others are pooled.
     """
 
     feature: Feature
-    code: np.ndarray
+    codes: np.ndarray
     size: int
     values: np.ndarray | None = None
-    most: int = 0
+    separate: int = 0
 
-    def of(self, rows: np.ndarray) -> np.ndarray:
-        """Jobs by value, the blank ones last."""
-        return np.roll(np.bincount(self.code[rows] + 1, minlength=self.size + 1), -1)
+    def count(self, rows: np.ndarray) -> np.ndarray:
+        """Count jobs by value, blank last."""
+        return np.roll(np.bincount(self.codes[rows] + 1, minlength=self.size + 1), -1)
 
 
-def counted(features: Sequence[Feature], known: Submitted) -> list[Counts]:
-    """Of the features that say what a job asks for."""
-    found = []
+def code_features(features: Sequence[Feature], job_features: JobFeatures) -> list[CodedFeature]:
+    """Code the features that describe what a job requests."""
+    coded = []
     for feature in features:
         if feature.kind == NUMERIC:
-            numbers = known.numbers[feature.name]
-            is_known = ~np.isnan(numbers)
-            values = np.unique(numbers[is_known])
-            code = np.where(is_known, np.searchsorted(values, numbers), -1)
-            found.append(Counts(feature, code, len(values), values))
+            numbers = job_features.numbers[feature.name]
+            is_present = ~np.isnan(numbers)
+            values = np.unique(numbers[is_present])
+            codes = np.where(is_present, np.searchsorted(values, numbers), -1)
+            coded.append(CodedFeature(feature, codes, len(values), values))
         elif feature.kind == CATEGORY:
-            labels = known.labels[feature.name]
-            found.append(Counts(feature, known.codes[feature.name], len(labels), most=feature.size))
+            labels = job_features.labels[feature.name]
+            coded.append(CodedFeature(feature, job_features.codes[feature.name], len(labels), separate=feature.size))
         elif feature.kind == HASHED:
-            buckets = [bucket(label, feature.size) for label in known.labels[feature.name]]
-            code = np.array([*buckets, -1])[known.codes[feature.name]]
-            found.append(Counts(feature, code, feature.size, most=feature.size))
-    return found
+            buckets = [hash_bucket(label, feature.size) for label in job_features.labels[feature.name]]
+            codes = np.array([*buckets, -1])[job_features.codes[feature.name]]
+            coded.append(CodedFeature(feature, codes, feature.size, separate=feature.size))
+    return coded
 
 
 @dataclass(frozen=True)
-class Looked:
-    """What is looked at of some jobs. columns: those that any has a value in; by_value: of each feature `Counts.of`."""
+class Summary:
+    """Summary of some jobs. columns: those with any value; counts: `CodedFeature.count` of each feature."""
 
     jobs: int
     columns: frozenset[str]
-    by_value: tuple[np.ndarray, ...]
+    counts: tuple[np.ndarray, ...]
 
     @classmethod
-    def at(cls, jobs: Population, features: Sequence[Feature], counts: Sequence[Counts], rows: np.ndarray) -> "Looked":
+    def summarise(
+        cls, jobs: Population, features: Sequence[Feature], coded: Sequence[CodedFeature], rows: np.ndarray
+    ) -> "Summary":
         columns = {column for feature in features for column in feature.columns if column in jobs.jobs.columns}
-        known = frozenset(column for column in columns if jobs.jobs[column][rows].null_count() < len(rows))
-        return cls(len(rows), known, tuple(of.of(rows) for of in counts))
+        present = frozenset(column for column in columns if jobs.jobs[column][rows].null_count() < len(rows))
+        return cls(len(rows), present, tuple(feature.count(rows) for feature in coded))
 
-    def __add__(self, other: "Looked") -> "Looked":
-        """Of both, which have no job in common."""
-        by_value = tuple(one + two for one, two in zip(self.by_value, other.by_value, strict=True))
-        return Looked(self.jobs + other.jobs, self.columns | other.columns, by_value)
+    def __add__(self, other: "Summary") -> "Summary":
+        """Combine the summaries of disjoint jobs."""
+        counts = tuple(left + right for left, right in zip(self.counts, other.counts, strict=True))
+        return Summary(self.jobs + other.jobs, self.columns | other.columns, counts)
 
 
-def schema_problem(features: Sequence[Feature], counts: Sequence[Counts], before: Looked, here: Looked) -> str | None:
-    """What jobs lack that those `before` them had: a column, or every value of a category that was known."""
+def schema_problem(
+    features: Sequence[Feature], coded: Sequence[CodedFeature], past: Summary, current: Summary
+) -> str | None:
+    """Return what `current` jobs lack that `past` jobs had: a column, or every known value of a category."""
     for feature in features:
         for column in feature.columns:
-            if column in before.columns and column not in here.columns:
+            if column in past.columns and column not in current.columns:
                 return f"column {column} of the feature {feature.name} is blank in all jobs of the window"
-    for of, earlier, later in zip(counts, before.by_value, here.by_value, strict=True):
-        if of.feature.kind == CATEGORY:
-            seen, now = earlier[:-1] > 0, later[:-1] > 0
-            if seen.any() and now.any() and not (seen & now).any():
-                return f"no value of the feature {of.feature.name} was there before"
+    for feature_codes, past_counts, current_counts in zip(coded, past.counts, current.counts, strict=True):
+        if feature_codes.feature.kind == CATEGORY:
+            was_present, is_present = past_counts[:-1] > 0, current_counts[:-1] > 0
+            if was_present.any() and is_present.any() and not (was_present & is_present).any():
+                return f"no value of the feature {feature_codes.feature.name} was there before"
     return None
 
 
-def largest_drift(counts: Sequence[Counts], before: Looked, here: Looked) -> Moved | None:
-    """The feature whose values differ most between two sets of jobs; the first of several, None without an effect.
+def largest_drift(coded: Sequence[CodedFeature], past: Summary, current: Summary) -> Drift | None:
+    """Return the feature with the largest drift between two sets of jobs, the first if tied; None without an effect.
 
-    Of numbers Cliff's delta, of categories Cramer's V, as of the share of blanks of either.
+    Effect sizes: Cliff's delta for numbers; Cramer's V for categories and for the share of blanks.
     """
-    pairs = zip(counts, before.by_value, here.by_value, strict=True)
-    moved = [found for of, *by_value in pairs for found in _effects(of, *by_value)]
-    return max(moved, key=lambda one: one.effect, default=None)
+    pairs = zip(coded, past.counts, current.counts, strict=True)
+    drifts = [drift for feature, *counts in pairs for drift in _effects(feature, *counts)]
+    return max(drifts, key=lambda drift: drift.effect, default=None)
 
 
-def _effects(of: Counts, before: np.ndarray, after: np.ndarray) -> Iterator[Moved]:
-    if of.values is None:
-        kept = np.argsort(-before[:-1], kind="stable")[: of.most]
-        one_by_one = np.zeros(of.size, dtype=bool)
-        one_by_one[kept] = True
+def _effects(coded: CodedFeature, past: np.ndarray, current: np.ndarray) -> Iterator[Drift]:
+    if coded.values is None:
+        common = np.argsort(-past[:-1], kind="stable")[: coded.separate]
+        is_common = np.zeros(coded.size, dtype=bool)
+        is_common[common] = True
         cells = [
-            np.array([*all_of[:-1][kept], all_of[:-1][~one_by_one].sum(), all_of[-1]]) for all_of in (before, after)
+            np.array([*counts[:-1][common], counts[:-1][~is_common].sum(), counts[-1]]) for counts in (past, current)
         ]
-        found = [compare_distributions(*cells)[0]]
+        comparisons = [compare_distributions(*cells)[0]]
     else:
-        blanks = [np.array([all_of[:-1].sum(), all_of[-1]]) for all_of in (before, after)]
-        found = [compare_medians(of.values, before[:-1], after[:-1]), compare_distributions(*blanks)[0]]
-    for row in found:
+        blanks = [np.array([counts[:-1].sum(), counts[-1]]) for counts in (past, current)]
+        comparisons = [compare_medians(coded.values, past[:-1], current[:-1]), compare_distributions(*blanks)[0]]
+    for row in comparisons:
         if row["effect"] is not None:
-            yield Moved(of.feature.name, row["effect_name"], abs(row["effect"]))
+            yield Drift(coded.feature.name, row["effect_name"], abs(row["effect"]))

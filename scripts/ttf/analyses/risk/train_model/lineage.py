@@ -1,4 +1,4 @@
-"""One model after the other: each trained on from the one before, tested on the next window, and used if promoted."""
+"""Train a model after each window, starting from the previous model; test it on the next window; promote it if good."""
 
 from __future__ import annotations
 
@@ -9,266 +9,272 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
-
 from ttf.analyses.risk.train_model.cache import Cache
-from ttf.analyses.risk.train_model.checks import Counts, Looked, counted, largest_drift, schema_problem
+from ttf.analyses.risk.train_model.checks import CodedFeature, Summary, code_features, largest_drift, schema_problem
 from ttf.analyses.risk.train_model.gate import PROMOTED, Decision, decide
 from ttf.analyses.risk.train_model.training_windows import Window
 from ttf.analyses.shared.risk import LOGISTIC
 from ttf.analyses.shared.risk.features import Data
 from ttf.analyses.shared.risk.logistic import PRECISION, Prior
-from ttf.analyses.shared.risk.model import FEWEST_JOBS, NO_FEATURES, ONE_KIND, TOO_FEW, Lesson, Model
-from ttf.analyses.shared.risk.model import trained as model_of
+from ttf.analyses.shared.risk.model import FEWEST_JOBS, NO_FEATURES, ONE_KIND, TOO_FEW, Model, TrainingData, train_model
 from ttf.analyses.shared.risk.training_jobs import Population
 from ttf.stats.predictions import Estimate, difference, log_loss
 
 SCHEMA, DRIFT = "not trained: schema", "not trained: drift"
-# Why a window has no model, of the reasons of `train`.
+# Decision by the reason that `train_model` returns.
 NOT_TRAINED = {
     TOO_FEW: "not trained: too few",
     ONE_KIND: "not trained: one kind",
     NO_FEATURES: "not trained: no features",
 }
-PENDING, ONLY = "pending", "only model"
+PENDING, ONLY_MODEL = "pending", "only model"
 NO_NEXT = "the next window, on which it is to be tested, is not there yet"
 ONE_WINDOW = "one window: there is no later one to test the model on"
 NONE_YET = "no model has been promoted yet"
 NO_JOBS = "no job was submitted"
 NO_MODEL = "no model could be trained"
-# The latest fifth of the jobs of a window recalibrate its model: a tenth, of few users, moved it by chance (12 samples
-# of 25,000 jobs in which nothing changed: 42 of 48 models were promoted, and 48 with a fifth).
-RECALIBRATING = 5
-# A model knows of jobs submitted so long before it is made that this share of jobs have ended within that time: of
-# later ones it would know those alone that end soon, and who fails ends sooner or later than others.
-SETTLED = 0.95
+# The latest fifth of the jobs of a window recalibrate its model. A tenth, of few users, moved it by chance: in 12
+# samples of 25,000 jobs without change, 42 of 48 models were promoted, and 48 with a fifth.
+CALIBRATION_DIVISOR = 5
+# A model uses only jobs submitted so long before that this share of jobs ends within that time. Of later jobs only
+# those that end soon would be known, and failing jobs end sooner or later than others.
+SETTLED_SHARE = 0.95
 
 
 @dataclass(frozen=True)
-class Trained:
-    """The model after a window, trained on from its parent.
+class LineageEntry:
+    """Model of a window, warm-started from its parent.
 
-    digest: of all that it rests on (`Cache`). learnt: truth value of each job, whether it or a model that it goes back
-    to has learnt from it; again: whether it was recalibrated on it; ended: whether its end was known when the model was
-    made.
+    digest: of its inputs (`Cache`); is_learnt, is_calibration, ended: masks of jobs: used in training by it or an
+    ancestor; used in its recalibration; with an end known when it was made.
     """
 
     window: Window
     parent: str | None
     model: Model
     digest: str
-    learnt: np.ndarray
-    again: np.ndarray
+    is_learnt: np.ndarray
+    is_calibration: np.ndarray
     ended: np.ndarray
 
     @property
     def name(self) -> str:
-        return self.window.model
+        return self.window.model_name
 
 
 @dataclass
 class Lineage:
-    """rows: of model_lineage; files: name of a file -> its text; current: the model in use, and its text."""
+    """rows: of model_lineage; files: file name -> text; current, current_text: the model in use and its file."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)
-    current: Trained | None = None
+    current: LineageEntry | None = None
     current_text: str | None = None
 
 
-def lineage(data: Data, windows: Sequence[Window], drift_limit: float, cache: Cache | None = None) -> Lineage:
-    """The models of the windows in order. drift_limit: the effect size above which a window trains nothing.
+def train_lineage(data: Data, windows: Sequence[Window], drift_limit: float, cache: Cache | None = None) -> Lineage:
+    """Train, test and decide window by window. drift_limit: effect size above which a window trains no model.
 
-    The jobs of a window that was refused have no part in later training, nor are later windows compared with them;
-    those of a window with too few to learn from wait for the next.
+    Jobs of a refused window are excluded from later training and comparisons. Jobs of a window with too few to train
+    on wait for the next.
     """
-    found, last, cache = Lineage(), None, cache or Cache(data)
-    counts = counted(data.features, data.known) if len(windows) > 1 else []
-    taken, looked_at = np.zeros(len(data.jobs), dtype=bool), None
-    for place, window in enumerate(windows):
-        following = windows[place + 1] if place + 1 < len(windows) else None
+    lineage, previous, cache = Lineage(), None, cache or Cache(data)
+    coded = code_features(data.features, data.job_features) if len(windows) > 1 else []
+    is_accepted, past = np.zeros(len(data.jobs), dtype=bool), None
+    for index, window in enumerate(windows):
+        next_window = windows[index + 1] if index + 1 < len(windows) else None
         row = {
             "window": window.name,
             "jobs": len(window.rows),
             "failures": int(data.jobs.failed[window.rows].sum()),
             "trained": False,
         }
-        here = Looked.at(data.jobs, data.features, counts, window.rows)
-        refused = None
-        if looked_at and looked_at.jobs >= FEWEST_JOBS:
-            refused, about = checked(data, counts, looked_at, here, drift_limit)
-            row |= about
-        if refused:
-            found.rows.append(row | _said(refused, found))
+        current = Summary.summarise(data.jobs, data.features, coded, window.rows)
+        refusal = None
+        if past and past.jobs >= FEWEST_JOBS:
+            refusal, drift_cells = check_window(data, coded, past, current, drift_limit)
+            row |= drift_cells
+        if refusal:
+            lineage.rows.append(row | _decision_cells(refusal, lineage))
             continue
-        taken[window.rows] = True
-        looked_at = looked_at + here if looked_at else here
-        trained = trained_after(data, window, taken, last, cache)
-        if isinstance(trained, str):
-            found.rows.append(row | _said(Decision(NOT_TRAINED[trained], trained), found))
+        is_accepted[window.rows] = True
+        past = past + current if past else current
+        entry = train_after(data, window, is_accepted, previous, cache)
+        if isinstance(entry, str):
+            lineage.rows.append(row | _decision_cells(Decision(NOT_TRAINED[entry], entry), lineage))
             continue
-        last = trained
-        tested = {} if following is None else tested_on(data, trained, found.current, following, cache)
-        decision = tested.pop("decision", Decision(ONLY, ONE_WINDOW) if window.is_all else Decision(PENDING, NO_NEXT))
-        row |= {"trained": True, "parent": trained.parent, "n": trained.model.n, "model": trained.name}
-        row |= {"kind": trained.model.kind} | tested
-        text = written(data, trained, row, decision)
-        found.files[f"{trained.name}.json"] = text
-        if decision.name in (PROMOTED, ONLY):
-            found.current, found.current_text = trained, text
+        previous = entry
+        tested = {} if next_window is None else test_on(data, entry, lineage.current, next_window, cache)
+        untested = Decision(ONLY_MODEL, ONE_WINDOW) if window.is_all else Decision(PENDING, NO_NEXT)
+        decision = tested.pop("decision", untested)
+        row |= {"trained": True, "parent": entry.parent, "n": entry.model.n, "model": entry.name}
+        row |= {"kind": entry.model.kind} | tested
+        text = format_model(data, entry, row, decision)
+        lineage.files[f"{entry.name}.json"] = text
+        if decision.name in (PROMOTED, ONLY_MODEL):
+            lineage.current, lineage.current_text = entry, text
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-        found.rows.append(row | {"digest": digest, "tolerance": decision.tolerance} | _said(decision, found))
-    found.files["current.json"] = found.current_text or as_text({"model": None, "why": why_none(found.rows)})
-    return found
+        row |= {"digest": digest, "tolerance": decision.tolerance}
+        lineage.rows.append(row | _decision_cells(decision, lineage))
+    no_model = {"model": None, "why": explain_no_model(lineage.rows)}
+    lineage.files["current.json"] = lineage.current_text or to_json_text(no_model)
+    return lineage
 
 
-def why_none(rows: Sequence[dict[str, Any]]) -> str:
-    """Why no model is in use."""
+def explain_no_model(rows: Sequence[dict[str, Any]]) -> str:
     if not rows:
         return NO_JOBS
     return NONE_YET if any(row["trained"] for row in rows) else f"{NO_MODEL}: {rows[-1]['reason']}"
 
 
-def _said(decision: Decision, found: Lineage) -> dict[str, str | None]:
-    current = found.current and found.current.name
+def _decision_cells(decision: Decision, lineage: Lineage) -> dict[str, str | None]:
+    current = lineage.current and lineage.current.name
     return {"decision": decision.name, "reason": decision.reason, "current": current}
 
 
-def checked(
-    data: Data, counts: Sequence[Counts], before: Looked, here: Looked, drift_limit: float
+def check_window(
+    data: Data, coded: Sequence[CodedFeature], past: Summary, current: Summary, drift_limit: float
 ) -> tuple[Decision | None, dict[str, Any]]:
-    """(why the window trains nothing, cells of the row). before: what the jobs of the windows before it have."""
-    if problem := schema_problem(data.features, counts, before, here):
+    """Return (refusal of the window or None, cells of its row). past: summary of the jobs of earlier windows."""
+    if problem := schema_problem(data.features, coded, past, current):
         return Decision(SCHEMA, problem), {}
-    moved = largest_drift(counts, before, here)
-    if moved is None:
+    drift = largest_drift(coded, past, current)
+    if drift is None:
         return None, {}
-    cells = {"drift_max": moved.effect, "drift_effect": moved.effect_name, "drift_feature": moved.feature}
-    if moved.effect <= drift_limit:
+    cells = {"drift_max": drift.effect, "drift_effect": drift.effect_name, "drift_feature": drift.feature}
+    if drift.effect <= drift_limit:
         return None, cells
-    effect = f"{moved.effect_name} {moved.effect:.2f}"
-    return Decision(DRIFT, f"the feature {moved.feature} moved by {effect}, the limit is {drift_limit:g}"), cells
+    effect = f"{drift.effect_name} {drift.effect:.2f}"
+    return Decision(DRIFT, f"the feature {drift.feature} moved by {effect}, the limit is {drift_limit:g}"), cells
 
 
 # Training ------------------------------------------------------------------------------------------------------
 
 
-def trained_after(data: Data, window: Window, taken: np.ndarray, last: Trained | None, cache: Cache) -> Trained | str:
-    """The model after a window, or why there is none. taken: truth values, the jobs of windows that train.
+def train_after(
+    data: Data, window: Window, is_accepted: np.ndarray, parent: LineageEntry | None, cache: Cache
+) -> LineageEntry | str:
+    """Train the model after a window, or return why not. is_accepted: mask of the jobs of windows that train.
 
-    Of what had ended by then it learns what its parent had not; the latest fifth of that recalibrates, and is left for
-    the next one to learn from.
+    It learns from ended jobs that its parent had not used. The latest fifth recalibrates it, and remains available to
+    train the next model.
     """
     jobs = data.jobs
-    ended = jobs.ended & taken if window.is_all else jobs.ended & taken & settled(jobs, window.end_s)
-    if np.count_nonzero(ended & ~last.ended if last else ended) < FEWEST_JOBS:
+    ended = jobs.ended & is_accepted if window.is_all else jobs.ended & is_accepted & settled_jobs(jobs, window.end_s)
+    if np.count_nonzero(ended & ~parent.ended if parent else ended) < FEWEST_JOBS:
         return TOO_FEW
-    new = np.flatnonzero(ended & ~last.learnt if last else ended)
-    again = np.zeros(len(jobs), dtype=bool)
-    again[new[len(new) - len(new) // RECALIBRATING :]] = True
-    learn = np.zeros(len(jobs), dtype=bool)
-    learn[new] = True
-    learn &= ~again
-    lesson = Lesson.of(jobs, data.known, learn, again, window.end_s)
-    digest = cache.lesson_digest(ended, lesson, last and last.digest)
+    new = np.flatnonzero(ended & ~parent.is_learnt if parent else ended)
+    is_calibration = np.zeros(len(jobs), dtype=bool)
+    is_calibration[new[len(new) - len(new) // CALIBRATION_DIVISOR :]] = True
+    is_training = np.zeros(len(jobs), dtype=bool)
+    is_training[new] = True
+    is_training &= ~is_calibration
+    training = TrainingData.select(jobs, data.job_features, is_training, is_calibration, window.end_s)
+    digest = cache.lesson_digest(ended, training, parent and parent.digest)
 
     def train() -> Model | str:
-        prior, encoder = (warm_prior(last.model), last.model.encoder) if last else (None, None)
-        return model_of(lesson, data.features, prior, encoder)
+        prior, encoder = (warm_prior(parent.model), parent.model.encoder) if parent else (None, None)
+        return train_model(training, data.features, prior, encoder)
 
     model = cache.model(window.name, digest, train)
     if isinstance(model, str):
         return model
-    return Trained(window, last and last.name, model, digest, learn | last.learnt if last else learn, again, ended)
+    is_learnt = is_training | parent.is_learnt if parent else is_training
+    return LineageEntry(window, parent and parent.name, model, digest, is_learnt, is_calibration, ended)
 
 
-def from_nothing(data: Data, trained: Trained) -> Model | None:
-    """The regression of all jobs that had ended when another was made, with which that is compared.
+def train_cold(data: Data, entry: LineageEntry) -> Model | None:
+    """Train a regression without warm start on all jobs ended when `entry` was made, for comparison.
 
-    None where history alone serves, which has no warm start. Of all that is trained it costs the most: as much for each
-    window as there are jobs before.
+    None if history alone serves, which has no warm start. This is the costliest training: it grows with all earlier
+    jobs.
     """
-    if trained.model.kind != LOGISTIC:
+    if entry.model.kind != LOGISTIC:
         return None
-    if trained.parent is None:
-        return trained.model
-    learn = trained.ended & ~trained.again
-    lesson = Lesson.of(data.jobs, data.known, learn, trained.again, trained.window.end_s, with_hours=False)
-    cold = model_of(lesson, data.features, kind=LOGISTIC)
-    return cold if isinstance(cold, Model) else None
+    if entry.parent is None:
+        return entry.model
+    is_training = entry.ended & ~entry.is_calibration
+    training = TrainingData.select(
+        data.jobs, data.job_features, is_training, entry.is_calibration, entry.window.end_s, with_hours=False
+    )
+    model = train_model(training, data.features, kind=LOGISTIC)
+    return model if isinstance(model, Model) else None
 
 
-def settled(jobs: Population, until_s: int) -> np.ndarray:
-    """Truth value of each job: its end was known before a moment, and so were those of most jobs submitted when it was.
+def settled_jobs(jobs: Population, until_s: int) -> np.ndarray:
+    """Return a mask of jobs that ended before `until_s` and were submitted so early that most like them had ended too.
 
-    How long that takes is told by the jobs whose end was known by then.
+    The time that takes is estimated from the jobs that had ended by then.
     """
-    known = jobs.ended & (jobs.known_s < until_s)
-    if not known.any():
-        return known
-    took = np.quantile(jobs.known_s[known] - jobs.submit_s[known], SETTLED, method="higher")
-    return known & (jobs.submit_s < until_s - took)
+    is_known = jobs.ended & (jobs.known_s < until_s)
+    if not is_known.any():
+        return is_known
+    duration_s = np.quantile(jobs.known_s[is_known] - jobs.submit_s[is_known], SETTLED_SHARE, method="higher")
+    return is_known & (jobs.submit_s < until_s - duration_s)
 
 
 def warm_prior(parent: Model) -> Prior:
-    """What the parent's fit says of the coefficients, as a normal distribution: its mean, and its information.
+    """Return the parent's fit as a normal prior of the coefficients.
 
-    Of terms whose feature is not warm nothing is known: they are integrated out of the information (its Schur
-    complement) and have the vague prior.
+    Terms of features that are not warm are integrated out of the information (Schur complement) and get the vague
+    prior.
     """
     width = len(parent.fit.coefficients)
-    warm_of = {feature.name: feature.warm for feature in parent.encoder.features}
-    is_warm = np.array([True, *(warm_of[term.feature] for term in parent.encoder.terms)])
+    is_warm_by_feature = {feature.name: feature.warm for feature in parent.encoder.features}
+    is_warm = np.array([True, *(is_warm_by_feature[term.feature] for term in parent.encoder.terms)])
     information, mean = parent.fit.information, np.where(is_warm, parent.fit.coefficients, 0.0)
     if is_warm.all():
         return Prior(mean, information)
-    kept, rest = np.ix_(is_warm, is_warm), np.ix_(~is_warm, ~is_warm)
+    warm, cold = np.ix_(is_warm, is_warm), np.ix_(~is_warm, ~is_warm)
     across = information[np.ix_(is_warm, ~is_warm)]
     precision = np.diag(np.full(width, PRECISION))
-    precision[kept] = information[kept] - across @ np.linalg.solve(information[rest], across.T)
+    precision[warm] = information[warm] - across @ np.linalg.solve(information[cold], across.T)
     return Prior(mean, precision)
 
 
 # Testing -------------------------------------------------------------------------------------------------------
 
 
-def tested_on(data: Data, trained: Trained, current: Trained | None, window: Window, cache: Cache) -> dict[str, Any]:
-    """Cells of the row from the test on a window's jobs that ended, and the decision."""
+def test_on(
+    data: Data, entry: LineageEntry, current: LineageEntry | None, window: Window, cache: Cache
+) -> dict[str, Any]:
+    """Test on the ended jobs of a window; return the cells of the row, including the decision."""
     jobs = data.jobs
     rows = window.rows[jobs.ended[window.rows]]
-    base_rate = float(jobs.failed[trained.learnt].mean())
+    base_rate = float(jobs.failed[entry.is_learnt].mean())
 
     def compare() -> dict[str, Any]:
-        models = {"new": trained.model, "cold": from_nothing(data, trained), "current": current and current.model}
-        return _compared(data, rows, {name: model for name, model in models.items() if model is not None}, base_rate)
+        models = {"new": entry.model, "cold": train_cold(data, entry), "current": current and current.model}
+        return _compare_losses(data, rows, {name: model for name, model in models.items() if model}, base_rate)
 
-    said = cache.test(rows, [trained.digest, current and current.digest, base_rate], compare)
-    losses, apart = said["losses"], {name: Estimate(**of) for name, of in said["apart"].items()}
-    gain, change = apart["gain"], apart.get("change")
-    of_current = losses["base_rate"] - losses["current"] if current and len(rows) else 0.0
+    result = cache.test(rows, [entry.digest, current and current.digest, base_rate], compare)
+    losses, changes = result["losses"], {name: Estimate(**fields) for name, fields in result["apart"].items()}
+    gain, change = changes["gain"], changes.get("change")
+    current_gain = losses["base_rate"] - losses["current"] if current and len(rows) else 0.0
     cells = {"tested_on": window.name, "n_test": len(rows), "failures_test": int(jobs.failed[rows].sum())}
     cells |= {f"log_loss_{name}": loss for name, loss in losses.items()}
     cells |= {"gain": gain.estimate, "gain_lower": gain.lower, "cluster_by": gain.cluster_by, "clusters": gain.clusters}
     if change is not None:
         cells |= {"difference": change.estimate, "difference_lower": change.lower, "difference_upper": change.upper}
-    if trained.parent and "warm" in apart:
-        warm = apart["warm"]
+    if entry.parent and "warm" in changes:
+        warm = changes["warm"]
         cells |= {"warm_minus_cold": warm.estimate, "ci_low_clustered": warm.low, "ci_high_clustered": warm.high}
-    return cells | {"decision": decide(change, gain, of_current)}
+    return cells | {"decision": decide(change, gain, current_gain)}
 
 
-def _compared(data: Data, rows: np.ndarray, models: Mapping[str, Model], base_rate: float) -> dict[str, Any]:
-    """Log-losses on some jobs, and differences of them (`Estimate` as a mapping): what JSON can say."""
-    jobs, part = data.jobs, data.known.take(rows)
-    failed, cluster, by = jobs.failed[rows], jobs.cluster[rows], jobs.by
-    probability = {name: model.probability(model.encoder.design(part)) for name, model in models.items()}
+def _compare_losses(data: Data, rows: np.ndarray, models: Mapping[str, Model], base_rate: float) -> dict[str, Any]:
+    """Return log-losses on some jobs and their differences (`Estimate` as a mapping), all JSON-compatible."""
+    jobs, features = data.jobs, data.job_features.take(rows)
+    failed, cluster, cluster_by = jobs.failed[rows], jobs.cluster[rows], jobs.cluster_by
+    probability = {name: model.probability(model.encoder.design(features)) for name, model in models.items()}
     probability["base_rate"] = np.full(len(rows), base_rate)
-    less = {"gain": ("base_rate", "new"), "change": ("new", "current"), "warm": ("new", "cold")}
+    pairs = {"gain": ("base_rate", "new"), "change": ("new", "current"), "warm": ("new", "cold")}
     return {
-        "losses": {name: log_loss(failed, p, cluster, by).estimate for name, p in probability.items()},
+        "losses": {name: log_loss(failed, p, cluster, cluster_by).estimate for name, p in probability.items()},
         "apart": {
-            name: asdict(difference("log_loss", failed, probability[one], probability[other], cluster, by))
-            for name, (one, other) in less.items()
-            if one in probability and other in probability
+            name: asdict(difference("log_loss", failed, probability[left], probability[right], cluster, cluster_by))
+            for name, (left, right) in pairs.items()
+            if left in probability and right in probability
         },
     }
 
@@ -276,28 +282,28 @@ def _compared(data: Data, rows: np.ndarray, models: Mapping[str, Model], base_ra
 # Files ---------------------------------------------------------------------------------------------------------
 
 
-def written(data: Data, trained: Trained, row: dict[str, Any], decision: Decision) -> str:
-    """The file of a model: what `Model.from_json` reads, what it comes from, and what was decided and why."""
-    submit_s = data.jobs.submit_s[trained.learnt]
-    measured = ("tested_on", "n_test", "failures_test", "difference", "difference_lower", "difference_upper")
-    measured += ("log_loss_new", "log_loss_cold", "log_loss_current", "log_loss_base_rate", "gain", "gain_lower")
-    measured += ("warm_minus_cold", "drift_max", "drift_effect", "drift_feature")
-    about = trained.model.to_json() | {
-        "model": trained.name,
-        "window": trained.window.name,
-        "parent": trained.parent,
+def format_model(data: Data, entry: LineageEntry, row: dict[str, Any], decision: Decision) -> str:
+    """Return the text of a model file: what `Model.from_json` reads, its origin, and the decision."""
+    submit_s = data.jobs.submit_s[entry.is_learnt]
+    metrics = ("tested_on", "n_test", "failures_test", "difference", "difference_lower", "difference_upper")
+    metrics += ("log_loss_new", "log_loss_cold", "log_loss_current", "log_loss_base_rate", "gain", "gain_lower")
+    metrics += ("warm_minus_cold", "drift_max", "drift_effect", "drift_feature")
+    document = entry.model.to_json() | {
+        "model": entry.name,
+        "window": entry.window.name,
+        "parent": entry.parent,
         "decision": decision.name,
         "reason": decision.reason,
-        "metrics": {name: row[name] for name in measured if row.get(name) is not None},
+        "metrics": {name: row[name] for name in metrics if row.get(name) is not None},
         "range": {
-            "jobs": int(trained.learnt.sum()),
+            "jobs": int(entry.is_learnt.sum()),
             "first_submit_s": int(submit_s[0]),
             "last_submit_s": int(submit_s[-1]),
         },
     }
-    return as_text(about)
+    return to_json_text(document)
 
 
-def as_text(about: dict[str, Any]) -> str:
-    """JSON of which the same numbers give the same bytes; ValueError for what is no number."""
-    return json.dumps(about, sort_keys=True, indent=1, allow_nan=False) + "\n"
+def to_json_text(document: dict[str, Any]) -> str:
+    """Return JSON that is byte-identical for identical numbers. Raise ValueError for NaN and infinity."""
+    return json.dumps(document, sort_keys=True, indent=1, allow_nan=False) + "\n"

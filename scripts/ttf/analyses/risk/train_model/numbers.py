@@ -1,11 +1,10 @@
-"""How many windows trained a model, what became of these, and which is in use."""
+"""Numbers of models: windows that trained one, the decisions, and the model in use."""
 
 import polars as pl
-
 from ttf.analyses.risk.train_model import LINEAGE, MODELS_SUMMARY
 from ttf.display.metrics import cells
 
-# There may be none: no window, or none that trained a model worth using.
+# No row if no model is in use.
 _IN_USE = pl.col("trained") & (pl.col("model") == pl.col("current").last())
 NUMBERS = [
     cells(MODELS_SUMMARY, "models"),

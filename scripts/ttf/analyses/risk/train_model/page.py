@@ -1,7 +1,6 @@
-"""The table of the models, the latest windows."""
+"""Table of the models of the latest windows."""
 
 import polars as pl
-
 from ttf.analyses.risk.train_model import LINEAGE
 from ttf.analyses.shared.risk import KINDS
 from ttf.display.report_tables import CLUSTERED, Shown

@@ -1,4 +1,4 @@
-"""The windows of a trace's submissions, one after the other, after each of which a model is trained."""
+"""Split the submissions of a trace into consecutive windows; a model is trained after each."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,19 +6,19 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-
 from ttf.analyses.shared.risk.training_jobs import Population
 from ttf.records.windows import WINDOW_S
 
 ALL = "all"
-# Longer names of files are cut; the number of the window stands first.
+# Longer file names are cut; the window number comes first.
 LONGEST_FILE = 80
 
 
 @dataclass(frozen=True)
 class Window:
-    """rows: the places of its jobs, ascending; end_s: the moment at which its model is made: what is known later has no
-    part in it. is_all: the only window, whose model knows every end that the trace tells.
+    """rows: indices of its jobs, ascending; end_s: when its model is made, from what is known by then.
+
+    is_all: the only window; its model knows every recorded end.
     """
 
     name: str
@@ -27,48 +27,47 @@ class Window:
     is_all: bool = False
 
     @property
-    def model(self) -> str:
-        """The name of its model, and of the file: `week_1`, `part_2_2025-b.txt`."""
+    def model_name(self) -> str:
+        """Name of its model and file: `week_1`, `part_2_2025-b.txt`."""
         return re.sub(r"[^A-Za-z0-9.-]+", "_", self.name)[:LONGEST_FILE]
 
 
-def windows_of(jobs: Population, windows: Mapping[str, str], parts: Sequence[str]) -> list[Window]:
-    """As the registry entry asks (`windows.by`), named as drift names them; without that the parts, else one window.
+def split_windows(jobs: Population, windows: Mapping[str, str], parts: Sequence[str]) -> list[Window]:
+    """Split by the unit of the registry entry (`windows.by`), else by part, else into one window; named as for drift.
 
-    A window without a job is left out. It ends where the next begins, or the trace does; a part with the last
-    submission until then.
+    Windows without jobs are omitted. A window ends where the next begins or where the trace ends; a part ends with its
+    last submission.
     """
-    last_s = _last_s(jobs)
-    by = windows.get("by") or ("part" if len(parts) > 1 else None)
-    if by is None:
+    last_s = _trace_end_s(jobs)
+    unit = windows.get("by") or ("part" if len(parts) > 1 else None)
+    if unit is None:
         return [Window(ALL, np.arange(len(jobs)), last_s + 1, is_all=True)]
-    return list(_of_parts(jobs, parts) if by == "part" else _of_time(jobs, by, last_s))
+    return list(_split_by_part(jobs, parts) if unit == "part" else _split_by_time(jobs, unit, last_s))
 
 
-def _of_time(jobs: Population, by: str, last_s: int) -> Iterator[Window]:
+def _split_by_time(jobs: Population, unit: str, last_s: int) -> Iterator[Window]:
     if not len(jobs):
         return
-    first = int(jobs.submit_s[0])
-    number = (jobs.submit_s - first) // WINDOW_S[by]
-    for place in np.unique(number).tolist():
-        end_s = min(first + (place + 1) * WINDOW_S[by], last_s + 1)
-        yield Window(f"{by} {place + 1}", np.flatnonzero(number == place), end_s)
+    first_s = int(jobs.submit_s[0])
+    window_index = (jobs.submit_s - first_s) // WINDOW_S[unit]
+    for index in np.unique(window_index).tolist():
+        end_s = min(first_s + (index + 1) * WINDOW_S[unit], last_s + 1)
+        yield Window(f"{unit} {index + 1}", np.flatnonzero(window_index == index), end_s)
 
 
-def _of_parts(jobs: Population, parts: Sequence[str]) -> Iterator[Window]:
-    places = {part: place for place, part in enumerate(parts)}
-    part = jobs.jobs["part"].cast(pl.String).replace_strict(places, default=-1, return_dtype=pl.Int64).to_numpy()
+def _split_by_part(jobs: Population, parts: Sequence[str]) -> Iterator[Window]:
+    indices = {number: index for index, number in enumerate(parts)}
+    number = jobs.jobs["part"].cast(pl.String).replace_strict(indices, default=-1, return_dtype=pl.Int64).to_numpy()
     end_s = 0
-    for name, place in places.items():
-        rows = np.flatnonzero(part == place)
+    for name, index in indices.items():
+        rows = np.flatnonzero(number == index)
         if len(rows):
-            # Parts need not be one after the other in time.
+            # Parts may overlap in time.
             end_s = max(end_s, int(jobs.submit_s[rows[-1]]) + 1)
-            yield Window(f"part {place + 1}: {name}", rows, end_s)
+            yield Window(f"part {index + 1}: {name}", rows, end_s)
 
 
-def _last_s(jobs: Population) -> int:
-    """The last moment that the trace tells of."""
+def _trace_end_s(jobs: Population) -> int:
     end_s = jobs.jobs["trace_end_s"].max() if "trace_end_s" in jobs.jobs.columns else None
     submit_s = int(jobs.submit_s[-1]) if len(jobs) else 0
     return max(submit_s, end_s or 0)

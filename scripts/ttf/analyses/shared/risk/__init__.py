@@ -1,13 +1,13 @@
-"""Failure risk: which jobs submitted now will fail, after how long, and what GPU time that puts at stake.
+"""Failure risk: which newly submitted jobs will fail, after how long, and how much GPU time is at stake.
 
-population  the jobs of a trace with what became of them, and when that was known
-features    what is known of a job at submission, history of what had ended by then included
-encoder     features as the columns of a design: vocabularies, scalings and the range of the training data
-logistic    the probability of failure, by Newton's method
-hours       the time until failure of those that fail, lognormal, right-censored
-model       both together: trained, recalibrated, written as JSON, read again, and used
+population  jobs of a trace, their outcomes, and when each outcome became known
+features    features of a job at submission, including the history of jobs that had ended by then
+encoder     features as columns of a design matrix: vocabularies, scalings and the range of the training data
+logistic    probability of failure: logistic regression by Newton's method
+hours       time to failure of jobs that fail: lognormal regression with right-censoring
+model       both together: train, recalibrate, write as JSON, read and score
 """
 
-# The kinds of models: the share of earlier failures of the same user, and a logistic regression on all features.
+# Kinds of models: the share of earlier failures of the same user, and a logistic regression on all features.
 NESTED, LOGISTIC = "nested_rate", "logistic"
 KINDS = {NESTED: "history alone", LOGISTIC: "logistic regression"}

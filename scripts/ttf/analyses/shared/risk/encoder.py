@@ -1,5 +1,5 @@
-"""Features as the columns of a design. What was learnt from the training data, vocabularies, scalings and ranges, is
-part of the model, and the same code serves training and scoring."""
+"""Encode features as the columns of a design matrix. Vocabularies, scalings and ranges come from the training data
+and are stored in the model, so training and scoring share this code."""
 
 import hashlib
 import json
@@ -9,17 +9,25 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from ttf.analyses.shared.risk.features import (
+    CATEGORY,
+    CLOCK,
+    HASHED,
+    HISTORY,
+    NUMERIC,
+    Feature,
+    JobFeatures,
+    log_odds_increments,
+)
 
-from ttf.analyses.shared.risk.features import CATEGORY, CLOCK, HASHED, HISTORY, NUMERIC, Feature, Submitted, increments
-
-# Rows at a time whose design is written out.
+# Rows of the design that are written out at a time.
 BLOCK = 1 << 14
-BLANK, OTHER = "(blank)", "(another)"
+BLANK_VALUE, OTHER_VALUE = "(blank)", "(another)"
 
 
 @dataclass(frozen=True)
 class Term:
-    """A column of the design: of which feature, and what of it."""
+    """A column of the design: its feature, and the name of the column within that feature."""
 
     feature: str
     name: str
@@ -27,50 +35,50 @@ class Term:
 
 @dataclass(frozen=True)
 class Design:
-    """n rows: columns of numbers (n, k), then for each category a column for every level but the first."""
+    """n rows. numbers: (n, k); levels: for each category the codes (n,) and the number of levels, dummy-coded."""
 
     numbers: np.ndarray
     levels: tuple[tuple[np.ndarray, int], ...]
 
     @property
     def width(self) -> int:
-        """With the intercept, which is the first column."""
+        """Number of columns, including the intercept, which comes first."""
         return 1 + self.numbers.shape[1] + sum(size - 1 for _, size in self.levels)
 
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def rows(self, which: slice | np.ndarray, into: np.ndarray | None = None) -> np.ndarray:
-        """Some rows written out; into: an array with room for them, if there is one."""
-        numbers = self.numbers[which]
-        written = np.empty((len(numbers), self.width)) if into is None else into[: len(numbers)]
-        written[:, 0] = 1
-        written[:, 1 + numbers.shape[1] :] = 0
-        first = 1 + numbers.shape[1]
-        written[:, 1:first] = numbers
+    def rows(self, selection: slice | np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """Write out the selected rows as a dense array, into `out` if given."""
+        numbers = self.numbers[selection]
+        block = np.empty((len(numbers), self.width)) if out is None else out[: len(numbers)]
+        block[:, 0] = 1
+        block[:, 1 + numbers.shape[1] :] = 0
+        column = 1 + numbers.shape[1]
+        block[:, 1:column] = numbers
         for codes, size in self.levels:
-            of_rows = codes[which]
-            named = np.flatnonzero(of_rows)
-            written[named, first + of_rows[named] - 1] = 1
-            first += size - 1
-        return written
+            selected_codes = codes[selection]
+            rows = np.flatnonzero(selected_codes)
+            block[rows, column + selected_codes[rows] - 1] = 1
+            column += size - 1
+        return block
 
     def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
-        """All rows written out, each block in the place of the one before."""
-        written = np.empty((min(BLOCK, len(self)), self.width))
+        """Yield (rows, dense block) of BLOCK rows at a time; each block overwrites the last."""
+        buffer = np.empty((min(BLOCK, len(self)), self.width))
         for start in range(0, len(self), BLOCK):
             rows = slice(start, min(start + BLOCK, len(self)))
-            yield rows, self.rows(rows, written)
+            yield rows, self.rows(rows, buffer)
 
     def dot(self, coefficients: np.ndarray) -> np.ndarray:
-        """The design times coefficients: a number, or several, a row."""
-        found = np.empty((len(self), *coefficients.shape[1:]))
+        """Return the design (n, p) times coefficients (p,) or (p, k)."""
+        products = np.empty((len(self), *coefficients.shape[1:]))
         for rows, block in self.blocks():
-            found[rows] = block @ coefficients
-        return found
+            products[rows] = block @ coefficients
+        return products
 
     def take(self, rows: slice | np.ndarray) -> "Design":
-        """Some of the jobs; rows: a slice, their places, or a truth value each."""
+        """Return the design of some jobs; rows: a slice, row indices, or a boolean mask."""
         if isinstance(rows, np.ndarray) and rows.dtype == bool:
             rows = np.flatnonzero(rows)
         return Design(self.numbers[rows], tuple((codes[rows], size) for codes, size in self.levels))
@@ -78,172 +86,174 @@ class Design:
 
 @dataclass(frozen=True)
 class Encoder:
-    """features: in their order; learnt: feature -> what the training data say of it (numbers, texts, lists)."""
+    """features: in the order of the design; params: feature -> what was learnt from the training data."""
 
     features: tuple[Feature, ...]
-    learnt: Mapping[str, Mapping[str, Any]]
+    params: Mapping[str, Mapping[str, Any]]
 
     @classmethod
-    def fit(cls, features: Sequence[Feature], rows: Submitted) -> "Encoder":
-        """Of the training data: mean, spread and range of numbers, and the commonest values of categories.
+    def fit(cls, features: Sequence[Feature], job_features: JobFeatures) -> "Encoder":
+        """Learn mean, spread and range of numbers, and the commonest values of categories, from the training data.
 
-        A feature that is blank everywhere, or the same, is left out of the design.
+        A feature that is constant or blank in all jobs has no column in the design.
         """
-        return cls(tuple(features), {feature.name: _LEARN[feature.kind](feature, rows) for feature in features})
+        params = {feature.name: _FITTERS[feature.kind](feature, job_features) for feature in features}
+        return cls(tuple(features), params)
 
     @property
     def terms(self) -> list[Term]:
-        """The columns of the design after the intercept, in their order."""
+        """Columns of the design after the intercept, in order."""
         numbers, levels = [], []
         for feature in self.features:
-            about = self.learnt[feature.name]
-            numbers += [Term(feature.name, name) for name in about.get("numbers", ())]
-            levels += [Term(feature.name, name) for name in about.get("levels", ())[1:]]
+            params = self.params[feature.name]
+            numbers += [Term(feature.name, name) for name in params.get("numbers", ())]
+            levels += [Term(feature.name, name) for name in params.get("levels", ())[1:]]
         return numbers + levels
 
     @property
     def digest(self) -> str:
-        """Of the features as they are declared: what a model is said to go with."""
-        declared = {feature.name: feature.declared for feature in self.features}
-        return hashlib.sha256(json.dumps(declared, sort_keys=True).encode()).hexdigest()[:16]
+        """Digest of the declared features, by which a model file is checked."""
+        declarations = {feature.name: feature.declaration for feature in self.features}
+        return hashlib.sha256(json.dumps(declarations, sort_keys=True).encode()).hexdigest()[:16]
 
-    def design(self, rows: Submitted) -> Design:
+    def design(self, job_features: JobFeatures) -> Design:
         columns: list[np.ndarray] = []
         levels: list[tuple[np.ndarray, int]] = []
         for feature in self.features:
-            about = self.learnt[feature.name]
-            if about.get("numbers"):
-                columns += _NUMBERS[feature.kind](feature, about, rows)
-            if about.get("levels"):
-                levels.append((self.level(feature, rows), len(about["levels"])))
-        return Design(np.column_stack(columns) if columns else np.empty((rows.n, 0)), tuple(levels))
+            params = self.params[feature.name]
+            if params.get("numbers"):
+                columns += _COLUMNS[feature.kind](feature, params, job_features)
+            if params.get("levels"):
+                levels.append((self.level_codes(feature, job_features), len(params["levels"])))
+        return Design(np.column_stack(columns) if columns else np.empty((job_features.n, 0)), tuple(levels))
 
-    def level(self, feature: Feature, rows: Submitted) -> np.ndarray:
-        """The place of each job's value among the levels of a category."""
-        names, labels = self.learnt[feature.name]["levels"], rows.labels[feature.name]
-        places = {name: place for place, name in enumerate(names)}
+    def level_codes(self, feature: Feature, job_features: JobFeatures) -> np.ndarray:
+        """Return for each job the index of its value among the levels of a category."""
+        names, labels = self.params[feature.name]["levels"], job_features.labels[feature.name]
+        index_by_label = {name: index for index, name in enumerate(names)}
         if feature.kind == HASHED:
-            of_labels = [bucket(label, feature.size) for label in labels]
+            level_of_label = [hash_bucket(label, feature.size) for label in labels]
         else:
-            of_labels = [places.get(label, places.get(OTHER, 0)) for label in labels]
-        # The last entry stands for the code -1, of a blank.
-        return np.array([*of_labels, places.get(BLANK, 0)], dtype=np.int32)[rows.codes[feature.name]]
+            level_of_label = [index_by_label.get(label, index_by_label.get(OTHER_VALUE, 0)) for label in labels]
+        # Blank cells have the code -1, which selects the last entry.
+        level_codes = np.array([*level_of_label, index_by_label.get(BLANK_VALUE, 0)], dtype=np.int32)
+        return level_codes[job_features.codes[feature.name]]
 
-    def beyond(self, rows: Submitted) -> np.ndarray:
-        """Whether a job lies beyond what the model was trained on: a number outside its range, or a value unseen."""
-        found = np.zeros(rows.n, dtype=bool)
+    def is_out_of_range(self, job_features: JobFeatures) -> np.ndarray:
+        """Flag jobs with a number outside the range of the training data, or a category value not seen there."""
+        is_outside = np.zeros(job_features.n, dtype=bool)
         for feature in self.features:
-            about = self.learnt[feature.name]
-            if feature.kind == NUMERIC and "low" in about:
-                values = rows.numbers[feature.name]
-                found |= (values < about["low"]) | (values > about["high"])
-            elif feature.kind == CATEGORY and about.get("levels"):
-                seen = set(about["seen"])
-                unseen = [label not in seen for label in rows.labels[feature.name]]
-                found |= np.array([*unseen, False])[rows.codes[feature.name]]
-        return found
+            params = self.params[feature.name]
+            if feature.kind == NUMERIC and "low" in params:
+                values = job_features.numbers[feature.name]
+                is_outside |= (values < params["low"]) | (values > params["high"])
+            elif feature.kind == CATEGORY and params.get("levels"):
+                training_labels = set(params["seen"])
+                is_unseen = [label not in training_labels for label in job_features.labels[feature.name]]
+                is_outside |= np.array([*is_unseen, False])[job_features.codes[feature.name]]
+        return is_outside
 
     def to_json(self) -> dict[str, Any]:
-        # A file may have them sorted by name: the columns of the design follow `place`.
+        # A file may sort features by name; `place` restores the order of the columns.
         return {
-            feature.name: feature.declared | {"place": place, "learnt": dict(self.learnt[feature.name])}
-            for place, feature in enumerate(self.features)
+            feature.name: feature.declaration | {"place": index, "learnt": dict(self.params[feature.name])}
+            for index, feature in enumerate(self.features)
         }
 
     @classmethod
-    def from_json(cls, said: Mapping[str, Any], features: Sequence[Feature]) -> "Encoder":
-        """features: those that `said` holds, in any order."""
-        features = sorted(features, key=lambda feature: said[feature.name]["place"])
-        return cls(tuple(features), {feature.name: said[feature.name]["learnt"] for feature in features})
+    def from_json(cls, document: Mapping[str, Any], features: Sequence[Feature]) -> "Encoder":
+        """Read what `to_json` wrote; features: those in the document, in any order."""
+        features = sorted(features, key=lambda feature: document[feature.name]["place"])
+        return cls(tuple(features), {feature.name: document[feature.name]["learnt"] for feature in features})
 
 
-# What is learnt ------------------------------------------------------------------------------------------------
+# Kinds of features ---------------------------------------------------------------------------------------------
 
 
-def _learn_numeric(feature: Feature, rows: Submitted) -> dict[str, Any]:
-    values = rows.numbers[feature.name]
-    known = values[~np.isnan(values)]
-    blanks = len(known) < len(values)
-    if not len(known):
+def _fit_numeric(feature: Feature, job_features: JobFeatures) -> dict[str, Any]:
+    values = job_features.numbers[feature.name]
+    present = values[~np.isnan(values)]
+    blanks = len(present) < len(values)
+    if not len(present):
         return {"numbers": [], "why": "blank in all jobs"}
-    about = {"low": float(known.min()), "high": float(known.max())}
-    varies = about["low"] < about["high"]
+    params = {"low": float(present.min()), "high": float(present.max())}
+    varies = params["low"] < params["high"]
     if not varies and not blanks:
-        return about | {"numbers": [], "why": "the same in all jobs"}
-    about |= {"mean": float(known.mean()), "spread": float(known.std()) if varies else 1.0}
+        return params | {"numbers": [], "why": "the same in all jobs"}
+    params |= {"mean": float(present.mean()), "spread": float(present.std()) if varies else 1.0}
     names = [feature.name] if varies else []
     if varies:
-        # A second column lets the slope change above the middle.
-        about["knot"] = float(np.median(known))
-        if about["low"] < about["knot"] < about["high"]:
+        # A second column lets the slope change above the median.
+        params["knot"] = float(np.median(present))
+        if params["low"] < params["knot"] < params["high"]:
             names.append(f"{feature.name} above the median")
-    return about | {"numbers": names + ([f"{feature.name} {BLANK}"] if blanks else [])}
+    return params | {"numbers": names + ([f"{feature.name} {BLANK_VALUE}"] if blanks else [])}
 
 
-def _numeric_columns(feature: Feature, about: Mapping[str, Any], rows: Submitted) -> list[np.ndarray]:
-    values = rows.numbers[feature.name]
+def _numeric_columns(feature: Feature, params: Mapping[str, Any], job_features: JobFeatures) -> list[np.ndarray]:
+    values = job_features.numbers[feature.name]
     blank = np.isnan(values)
-    known = np.where(blank, about["mean"], values)
+    filled = np.where(blank, params["mean"], values)
     columns = []
-    for name in about["numbers"]:
+    for name in params["numbers"]:
         if name == feature.name:
-            columns.append((known - about["mean"]) / about["spread"])
-        elif name.endswith(BLANK):
+            columns.append((filled - params["mean"]) / params["spread"])
+        elif name.endswith(BLANK_VALUE):
             columns.append(blank.astype(float))
         else:
-            columns.append(np.where(blank, 0, np.maximum(values - about["knot"], 0)) / about["spread"])
+            columns.append(np.where(blank, 0, np.maximum(values - params["knot"], 0)) / params["spread"])
     return columns
 
 
-def _learn_category(feature: Feature, rows: Submitted) -> dict[str, Any]:
-    labels, codes = rows.labels[feature.name], rows.codes[feature.name]
+def _fit_category(feature: Feature, job_features: JobFeatures) -> dict[str, Any]:
+    labels, codes = job_features.labels[feature.name], job_features.codes[feature.name]
     counts = np.bincount(codes + 1, minlength=len(labels) + 1)
-    common = sorted((place for place in range(len(labels)) if counts[place + 1]), key=lambda p: (-counts[p + 1], p))
-    names = [labels[place] for place in common[: feature.size]]
+    common = sorted((code for code in range(len(labels)) if counts[code + 1]), key=lambda p: (-counts[p + 1], p))
+    names = [labels[code] for code in common[: feature.size]]
     if len(common) > len(names):
-        names.append(OTHER)
+        names.append(OTHER_VALUE)
     if counts[0]:
-        names.append(BLANK)
+        names.append(BLANK_VALUE)
     if len(names) < 2:
         return {"levels": [], "why": "the same in all jobs" if common else "blank in all jobs"}
-    return {"levels": names, "seen": [labels[place] for place in sorted(common)]}
+    return {"levels": names, "seen": [labels[code] for code in sorted(common)]}
 
 
-def _learn_hashed(feature: Feature, rows: Submitted) -> dict[str, Any]:
-    used = np.unique(rows.codes[feature.name])
-    if len(used) < 2:
+def _fit_hashed(feature: Feature, job_features: JobFeatures) -> dict[str, Any]:
+    present_codes = np.unique(job_features.codes[feature.name])
+    if len(present_codes) < 2:
         return {"levels": [], "why": "the same in all jobs"}
     return {"levels": [f"bucket {number}" for number in range(feature.size)]}
 
 
-def bucket(label: str, buckets: int) -> int:
+def hash_bucket(label: str, buckets: int) -> int:
     return zlib.crc32(label.encode()) % buckets
 
 
-def _learn_history(feature: Feature, rows: Submitted) -> dict[str, Any]:
-    return {"numbers": [f"{feature.name} by {', '.join(level)}" for level in feature.keys] if rows.n else []}
+def _fit_history(feature: Feature, job_features: JobFeatures) -> dict[str, Any]:
+    return {"numbers": [f"{feature.name} by {', '.join(level)}" for level in feature.keys] if job_features.n else []}
 
 
-def _history_columns(feature: Feature, about: Mapping[str, Any], rows: Submitted) -> list[np.ndarray]:
-    return list(increments(rows.rates[feature.name]).T)
+def _history_columns(feature: Feature, params: Mapping[str, Any], job_features: JobFeatures) -> list[np.ndarray]:
+    return list(log_odds_increments(job_features.rates[feature.name]).T)
 
 
-def _learn_clock(feature: Feature, rows: Submitted) -> dict[str, Any]:
-    if np.isnan(rows.numbers[feature.name]).all():
+def _fit_clock(feature: Feature, job_features: JobFeatures) -> dict[str, Any]:
+    if np.isnan(job_features.numbers[feature.name]).all():
         return {"numbers": [], "why": "the hour is not known"}
     return {"numbers": ["hour, sine", "hour, cosine", "Saturday or Sunday"]}
 
 
-def _clock_columns(feature: Feature, about: Mapping[str, Any], rows: Submitted) -> list[np.ndarray]:
-    turn = np.nan_to_num(rows.numbers[feature.name]) * (2 * np.pi / 24)
-    return [np.sin(turn), np.cos(turn), rows.weekend[feature.name].astype(float)]
+def _clock_columns(feature: Feature, params: Mapping[str, Any], job_features: JobFeatures) -> list[np.ndarray]:
+    angle = np.nan_to_num(job_features.numbers[feature.name]) * (2 * np.pi / 24)
+    return [np.sin(angle), np.cos(angle), job_features.weekend[feature.name].astype(float)]
 
 
-_LEARN = {
-    NUMERIC: _learn_numeric,
-    CATEGORY: _learn_category,
-    HASHED: _learn_hashed,
-    HISTORY: _learn_history,
-    CLOCK: _learn_clock,
+_FITTERS = {
+    NUMERIC: _fit_numeric,
+    CATEGORY: _fit_category,
+    HASHED: _fit_hashed,
+    HISTORY: _fit_history,
+    CLOCK: _fit_clock,
 }
-_NUMBERS = {NUMERIC: _numeric_columns, HISTORY: _history_columns, CLOCK: _clock_columns}
+_COLUMNS = {NUMERIC: _numeric_columns, HISTORY: _history_columns, CLOCK: _clock_columns}

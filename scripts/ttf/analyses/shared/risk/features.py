@@ -1,8 +1,8 @@
-"""What is known of a job at the moment it is submitted.
+"""Compute the features of jobs from what is known at submission.
 
-History counts the jobs that had ended before, by an as-of join: how many of them had failed, nested (those of the
-group within the user within all) and shrunken towards the level above. No running totals: they say how old the trace
-is, not who fails.
+History is the share of failures among jobs that ended before the submission (an as-of join). It is nested (all, user,
+group) and each level is shrunken towards the one above. Running totals are not features: they measure the age of the
+trace, not who fails.
 """
 
 import json
@@ -13,24 +13,23 @@ from typing import Any
 import numpy as np
 import polars as pl
 from scipy.special import logit
-
-from ttf.analyses.shared.risk.training_jobs import NEVER, Population, codes_of, population
+from ttf.analyses.shared.risk.training_jobs import NEVER, Population, encode_values, population
 from ttf.engine.errors import StudyError
 from ttf.engine.size_unit import GPU, SizeUnit
 from ttf.stats.basics.order import distinct, numbered, order_by
 
 NUMERIC, CATEGORY, HASHED, HISTORY, CLOCK = "numeric", "category", "hashed", "history", "clock"
-# A rate among few jobs is drawn to that of the level above as if so many more had ended at that one.
-STRENGTH = 5
-# Of nothing that has ended yet.
-AT_FIRST = 0.5
+# Shrinkage: a rate counts as if this many more jobs had ended at the rate of the level above.
+PRIOR_JOBS = 5
+# Failure rate assumed before any job has ended.
+INITIAL_RATE = 0.5
 
 
 @dataclass(frozen=True)
 class Feature:
-    """kind: NUMERIC, CATEGORY, HASHED (of a column), HISTORY (keys: of each level the columns) or CLOCK.
+    """kind: NUMERIC, CATEGORY, HASHED, HISTORY (keys: the columns of each level) or CLOCK.
 
-    size: values of the vocabulary, or buckets. warm: its coefficients are warm-started from the model before.
+    size: number of vocabulary values or hash buckets. warm: whether its coefficients start from the previous model.
     """
 
     name: str
@@ -42,45 +41,45 @@ class Feature:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the job record that it is made of."""
-        of_keys = tuple(dict.fromkeys(column for level in self.keys for column in level))
-        return of_keys or ((self.column,) if self.column else ("submit_s",))
+        """Columns of the job record that the feature is computed from."""
+        key_columns = tuple(dict.fromkeys(column for level in self.keys for column in level))
+        return key_columns or ((self.column,) if self.column else ("submit_s",))
 
     @property
-    def declared(self) -> dict[str, Any]:
-        """As the configuration has it."""
-        about: dict[str, Any] = {"kind": self.kind, "warm": self.warm}
+    def declaration(self) -> dict[str, Any]:
+        """The feature as a mapping, in the form of the configuration."""
+        declaration: dict[str, Any] = {"kind": self.kind, "warm": self.warm}
         if self.column:
-            about["column"] = self.column
+            declaration["column"] = self.column
         if self.keys:
-            about["keys"] = [list(level) for level in self.keys]
+            declaration["keys"] = [list(level) for level in self.keys]
         if self.size:
-            about["vocabulary" if self.kind == CATEGORY else "buckets"] = self.size
-        return about
+            declaration["vocabulary" if self.kind == CATEGORY else "buckets"] = self.size
+        return declaration
 
 
-def features_of(declared: Mapping[str, Mapping[str, Any]]) -> list[Feature]:
-    """The features that a configuration declares (`risk.features`), in its order."""
+def features_of(declarations: Mapping[str, Mapping[str, Any]]) -> list[Feature]:
+    """Parse the features that a configuration declares (`risk.features`), in its order."""
     return [
         Feature(
             name,
-            about["kind"],
-            about.get("column", ""),
-            tuple(tuple(level) for level in about.get("keys", ())),
-            about.get("vocabulary") or about.get("buckets") or 0,
-            about.get("warm", True),
+            declaration["kind"],
+            declaration.get("column", ""),
+            tuple(tuple(level) for level in declaration.get("keys", ())),
+            declaration.get("vocabulary") or declaration.get("buckets") or 0,
+            declaration.get("warm", True),
         )
-        for name, about in declared.items()
+        for name, declaration in declarations.items()
     ]
 
 
 @dataclass(frozen=True)
-class Submitted:
-    """Jobs as they were known at submission: feature -> what it was, in the order of the jobs.
+class JobFeatures:
+    """Feature values of n jobs at submission: feature -> array in the order of the jobs.
 
-    numbers: of a numeric feature log2(1 + value), of a clock the hour, NaN where blank. labels: of a category its
-    texts, and codes the place of each job's among them (-1 where blank). rates: of a history the share of failures, a
-    column per level, and ended how many jobs it rests on. n: jobs.
+    numbers: log2(1 + value) of a numeric feature, the hour of a clock; NaN where blank. labels: the distinct texts of a
+    category; codes: the index of each job's label (-1 where blank). rates: (n, levels) share of failures in a history;
+    ended_counts: (n, levels) number of jobs behind each rate.
     """
 
     n: int
@@ -88,86 +87,85 @@ class Submitted:
     labels: dict[str, list[str]]
     codes: dict[str, np.ndarray]
     rates: dict[str, np.ndarray]
-    ended: dict[str, np.ndarray]
+    ended_counts: dict[str, np.ndarray]
     weekend: dict[str, np.ndarray]
 
-    def take(self, rows: np.ndarray) -> "Submitted":
-        """Some of the jobs; rows: their places, or a truth value each."""
-        # By places it is a few times as quick as by truth values.
-        places = np.flatnonzero(rows) if rows.dtype == bool else rows
-        parts = ({name: values.take(places, axis=0) for name, values in part.items()} for part in self._by_job)
-        numbers, codes, rates, ended, weekend = parts
-        return Submitted(len(places), numbers, self.labels, codes, rates, ended, weekend)
+    def take(self, rows: np.ndarray) -> "JobFeatures":
+        """Return the features of some jobs; rows: indices, or a boolean mask."""
+        # Taking by index is a few times as fast as by mask.
+        indices = np.flatnonzero(rows) if rows.dtype == bool else rows
+        arrays = ({name: values.take(indices, axis=0) for name, values in part.items()} for part in self._job_arrays)
+        numbers, codes, rates, ended_counts, weekend = arrays
+        return JobFeatures(len(indices), numbers, self.labels, codes, rates, ended_counts, weekend)
 
-    def told(self) -> Iterator[bytes]:
-        """All of it, so that the same jobs say the same, whichever other texts a category has: for a digest.
-
-        Of a category the texts of these jobs, and the place of each job's among them.
-        """
+    def digest_parts(self) -> Iterator[bytes]:
+        """Yield the values as bytes to be digested; labels that none of these jobs has make no difference."""
         for name, codes in self.codes.items():
-            there = [self.labels[name][code] if code >= 0 else None for code in distinct(codes)]
-            yield json.dumps([name, self.n, there]).encode()
+            present = [self.labels[name][code] if code >= 0 else None for code in distinct(codes)]
+            yield json.dumps([name, self.n, present]).encode()
             yield numbered(codes).astype(np.int32).tobytes()
-        for part in (self.numbers, self.rates, self.ended, self.weekend):
-            for name, values in part.items():
+        for arrays in (self.numbers, self.rates, self.ended_counts, self.weekend):
+            for name, values in arrays.items():
                 yield json.dumps([name, *values.shape, str(values.dtype)]).encode()
                 yield values.tobytes()
 
     @property
-    def _by_job(self) -> tuple[dict[str, np.ndarray], ...]:
-        return self.numbers, self.codes, self.rates, self.ended, self.weekend
+    def _job_arrays(self) -> tuple[dict[str, np.ndarray], ...]:
+        return self.numbers, self.codes, self.rates, self.ended_counts, self.weekend
 
 
 def submitted(
     jobs: pl.DataFrame, features: Sequence[Feature], clock: str | None, past: Population | None = None
-) -> Submitted:
-    """The features of jobs, in their order. clock: the zone by which hours are told.
+) -> JobFeatures:
+    """Compute the features of jobs. Raise StudyError if the column of a numeric feature has no numbers.
 
-    past: the jobs whose ends make up the history, which may be these themselves: only what had ended before the
-    submission of a job counts for it. Without it nothing has.
-    Raises StudyError for a numeric feature whose column holds no numbers.
+    Parameters
+    ----------
+    jobs : the common job record
+    clock : time zone of the hour of day; None if the trace has no calendar times
+    past : jobs that make up the history, possibly `jobs` themselves; only those that ended before a job's submission
+        count for it. None: no history
     """
-    numbers, labels, codes, rates, ended, weekend = {}, {}, {}, {}, {}, {}
+    numbers, labels, codes, rates, ended_counts, weekend = {}, {}, {}, {}, {}, {}
     for feature in features:
         if feature.kind == NUMERIC:
-            numbers[feature.name] = _numbers(jobs, feature)
+            numbers[feature.name] = _numeric_values(jobs, feature)
         elif feature.kind in (CATEGORY, HASHED):
             labels[feature.name], codes[feature.name] = _labels(jobs, feature.column)
         elif feature.kind == CLOCK:
-            numbers[feature.name], weekend[feature.name] = _clock(jobs["submit_s"], clock)
+            numbers[feature.name], weekend[feature.name] = _local_hours(jobs["submit_s"], clock)
         else:
-            rates[feature.name], ended[feature.name] = history(jobs, feature.keys, past)
-    return Submitted(jobs.height, numbers, labels, codes, rates, ended, weekend)
+            rates[feature.name], ended_counts[feature.name] = history_rates(jobs, feature.keys, past)
+    return JobFeatures(jobs.height, numbers, labels, codes, rates, ended_counts, weekend)
 
 
 @dataclass(frozen=True)
 class Data:
-    """The jobs of a trace and what was known of each at its submission, in the same order."""
+    """Jobs of a trace and their features at submission, in the same order."""
 
     jobs: Population
-    known: Submitted
+    job_features: JobFeatures
     features: Sequence[Feature]
 
     @classmethod
-    def of(
+    def load(
         cls,
         jobs: pl.LazyFrame,
         features: Sequence[Feature],
         clock: str | None,
-        also: Sequence[str] = (),
-        most: int | None = None,
+        max_jobs: int | None = None,
         unit: SizeUnit = GPU,
     ) -> "Data":
-        """jobs: the common job record; clock: as of `submitted`; also: columns that are read besides.
+        """Load the jobs of the common job record; clock: see `submitted`; unit: see `population`.
 
-        most: only the latest so many jobs, which earlier ones are the history of. unit: as of `population`.
+        max_jobs: keep only the latest; earlier jobs still count in their history.
         """
-        past = population(jobs, [*(column for feature in features for column in feature.columns), *also], unit)
-        found = past if most is None else past.latest(most)
-        return cls(found, submitted(found.jobs, features, clock, past), features)
+        past = population(jobs, [column for feature in features for column in feature.columns], unit)
+        latest = past if max_jobs is None else past.latest(max_jobs)
+        return cls(latest, submitted(latest.jobs, features, clock, past), features)
 
 
-def _numbers(jobs: pl.DataFrame, feature: Feature) -> np.ndarray:
+def _numeric_values(jobs: pl.DataFrame, feature: Feature) -> np.ndarray:
     if feature.column not in jobs.columns:
         return np.full(jobs.height, np.nan)
     if not (column := jobs[feature.column]).dtype.is_numeric():
@@ -181,18 +179,18 @@ def _numbers(jobs: pl.DataFrame, feature: Feature) -> np.ndarray:
 def _labels(jobs: pl.DataFrame, column: str) -> tuple[list[str], np.ndarray]:
     if column not in jobs.columns:
         return [], np.full(jobs.height, -1)
-    number = codes_of(jobs[column])
-    values, first, place = np.unique(number, return_index=True, return_inverse=True)
-    texts = jobs[column][first].cast(pl.String).to_list()
-    known = [place for place, value in enumerate(values) if value]
-    order = sorted(known, key=lambda place: texts[place])
-    by_text = np.full(len(values), -1)
-    by_text[order] = np.arange(len(order))
-    return [texts[place] for place in order], by_text[place]
+    value_codes = encode_values(jobs[column])
+    distinct_codes, first_rows, index = np.unique(value_codes, return_index=True, return_inverse=True)
+    texts = jobs[column][first_rows].cast(pl.String).to_list()
+    present = [index for index, value in enumerate(distinct_codes) if value]
+    order = sorted(present, key=lambda index: texts[index])
+    label_codes = np.full(len(distinct_codes), -1)
+    label_codes[order] = np.arange(len(order))
+    return [texts[index] for index in order], label_codes[index]
 
 
-def _clock(submit_s: pl.Series, zone: str | None) -> tuple[np.ndarray, np.ndarray]:
-    """Hour of the day with its fraction, and whether it is Saturday or Sunday."""
+def _local_hours(submit_s: pl.Series, zone: str | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the hour of day with its fraction, and whether the day is a Saturday or Sunday."""
     if zone is None:
         return np.full(len(submit_s), np.nan), np.zeros(len(submit_s), dtype=bool)
     local = pl.from_epoch(submit_s).dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
@@ -203,75 +201,92 @@ def _clock(submit_s: pl.Series, zone: str | None) -> tuple[np.ndarray, np.ndarra
 # History -------------------------------------------------------------------------------------------------------
 
 
-def history(
+def history_rates(
     jobs: pl.DataFrame, keys: Sequence[Sequence[str]], past: Population | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(rates, ended): a column for all jobs and one for each level of `keys` within the ones before, of each job.
+    """Compute the nested failure rates of earlier jobs, for each job at its submission.
 
-    rates: of the past jobs with the same keys that had ended before the submission the share that failed, with
-    STRENGTH more at the rate of the level above. ended: how many these are.
+    Parameters
+    ----------
+    jobs : n jobs with `submit_s` and the key columns
+    keys : for each level the columns added to the key of the level above; the first level is all jobs
+    past : jobs whose ends form the history; None: no history
+
+    Returns
+    -------
+    rates : (n, levels) share that failed of the past jobs with the same key that had ended, shrunken by PRIOR_JOBS
+        jobs at the rate of the level above
+    ended_counts : (n, levels) number of these jobs
     """
     n, levels = jobs.height, len(keys) + 1
-    rates, counts = np.full((n, levels), AT_FIRST), np.zeros((n, levels), dtype=np.int64)
+    rates, counts_by_level = np.full((n, levels), INITIAL_RATE), np.zeros((n, levels), dtype=np.int64)
     if past is None or not len(past) or not n:
-        return rates, counts
-    done = np.flatnonzero(past.known_s < NEVER)
-    at, asked = past.known_s[done], jobs["submit_s"].to_numpy()
-    failed = past.failed[done]
-    of_past, of_jobs = np.zeros(len(done), dtype=np.int64), np.zeros(n, dtype=np.int64)
-    above = np.full(n, AT_FIRST)
+        return rates, counts_by_level
+    ended = np.flatnonzero(past.known_s < NEVER)
+    known_s, submit_s = past.known_s[ended], jobs["submit_s"].to_numpy()
+    failed = past.failed[ended]
+    past_keys, job_keys = np.zeros(len(ended), dtype=np.int64), np.zeros(n, dtype=np.int64)
+    parent_rates = np.full(n, INITIAL_RATE)
     for level in range(levels):
         for column in keys[level - 1] if level else ():
-            of_past, of_jobs = _within(of_past, of_jobs, past.jobs, jobs, column, done)
-        ended, failures = as_of(of_past, at, failed, of_jobs, asked)
-        above = (failures + STRENGTH * above) / (ended + STRENGTH)
-        rates[:, level], counts[:, level] = above, ended
-    return rates, counts
+            past_keys, job_keys = _add_key_column(past_keys, job_keys, past.jobs, jobs, column, ended)
+        ended_counts, failure_counts = count_ended_before(past_keys, known_s, failed, job_keys, submit_s)
+        parent_rates = (failure_counts + PRIOR_JOBS * parent_rates) / (ended_counts + PRIOR_JOBS)
+        rates[:, level], counts_by_level[:, level] = parent_rates, ended_counts
+    return rates, counts_by_level
 
 
-def _within(
-    of_past: np.ndarray, of_jobs: np.ndarray, past: pl.DataFrame, jobs: pl.DataFrame, column: str, done: np.ndarray
+def _add_key_column(
+    past_keys: np.ndarray, job_keys: np.ndarray, past: pl.DataFrame, jobs: pl.DataFrame, column: str, ended: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The keys of past jobs (the rows `done`) and of jobs, with a column more; a blank is a value like any other."""
+    """Refine the keys of past jobs (rows `ended_rows`) and of jobs by a column; blank counts as a value."""
     if past is jobs:
-        number = numbered(of_jobs, codes_of(_column(jobs, column)))
-        return number[done], number
-    both = [_column(past, column)[done], _column(jobs, column)]
-    if both[0].dtype != both[1].dtype:
-        both = [part.cast(pl.String) for part in both]
-    of_column = codes_of(pl.concat(both))
-    number = numbered(np.concatenate([of_past, of_jobs]), of_column)
-    return number[: len(done)], number[len(done) :]
+        keys = numbered(job_keys, encode_values(_column(jobs, column)))
+        return keys[ended], keys
+    columns = [_column(past, column)[ended], _column(jobs, column)]
+    if columns[0].dtype != columns[1].dtype:
+        columns = [part.cast(pl.String) for part in columns]
+    column_codes = encode_values(pl.concat(columns))
+    keys = numbered(np.concatenate([past_keys, job_keys]), column_codes)
+    return keys[: len(ended)], keys[len(ended) :]
 
 
 def _column(jobs: pl.DataFrame, column: str) -> pl.Series:
     return jobs[column] if column in jobs.columns else pl.Series([None] * jobs.height, dtype=pl.String)
 
 
-def as_of(
-    key: np.ndarray, at: np.ndarray, failed: np.ndarray, asked_key: np.ndarray, asked_at: np.ndarray
+def count_ended_before(
+    keys: np.ndarray, end_times: np.ndarray, failed: np.ndarray, query_keys: np.ndarray, query_times: np.ndarray
 ) -> np.ndarray:
-    """(ended, failures), a row each, of the events with the key of each question whose time lies before the question's.
+    """Count for each query the jobs with its key that ended before its time, and the failures among them.
 
-    key, asked_key: from 0 on. failed: truth values. An event at the very moment of a question is not before it.
+    Parameters
+    ----------
+    keys, query_keys : integers from 0
+    end_times, query_times : seconds; an end at the time of the query does not count
+    failed : boolean mask of the jobs that ended
+
+    Returns
+    -------
+    counts : (2, queries) ended jobs, failures
     """
-    found = np.zeros((2, len(asked_at)), dtype=np.int64)
-    if not len(at) or not len(asked_at):
-        return found
-    # Key, then time, in one number: a sort of these is quick, and so is a search by questions that are in order too.
-    low = min(int(at.min()), int(asked_at.min()))
-    span = max(int(at.max()), int(asked_at.max())) - low + 1
-    events, questions = key * span + (at - low), asked_key * span + (asked_at - low)
-    order = order_by(questions)
-    questions, of_key = questions[order], asked_key[order]
-    begins = np.arange(int(of_key[-1]) + 1) * span
-    for place, counted in enumerate((events, events[failed])):
-        ascending = pl.Series(counted).sort().to_numpy()
-        before = np.searchsorted(ascending, questions)
-        found[place, order] = before - np.searchsorted(ascending, begins)[of_key]
-    return found
+    counts = np.zeros((2, len(query_times)), dtype=np.int64)
+    if not len(end_times) or not len(query_times):
+        return counts
+    # Key and time in one integer sort fast, and a search by sorted queries is fast too.
+    low = min(int(end_times.min()), int(query_times.min()))
+    span = max(int(end_times.max()), int(query_times.max())) - low + 1
+    event_positions, query_positions = keys * span + (end_times - low), query_keys * span + (query_times - low)
+    order = order_by(query_positions)
+    query_positions, sorted_keys = query_positions[order], query_keys[order]
+    key_starts = np.arange(int(sorted_keys[-1]) + 1) * span
+    for row, positions in enumerate((event_positions, event_positions[failed])):
+        sorted_positions = pl.Series(positions).sort().to_numpy()
+        ranks = np.searchsorted(sorted_positions, query_positions)
+        counts[row, order] = ranks - np.searchsorted(sorted_positions, key_starts)[sorted_keys]
+    return counts
 
 
-def increments(rates: np.ndarray) -> np.ndarray:
-    """By how much each level is above the one before it, in log-odds: levels less one columns."""
+def log_odds_increments(rates: np.ndarray) -> np.ndarray:
+    """Return the log-odds of each level minus those of the level above: (n, levels - 1)."""
     return np.diff(logit(rates), axis=1)

@@ -1,30 +1,28 @@
-"""The hours until failure of jobs that fail: lognormal regression, jobs still running being right-censored.
+"""Fit the hours until failure of jobs that fail: lognormal regression with right-censoring.
 
-Of a job that fails the logarithm of the hours is normal about a linear function of its features. Of a job that still
-runs nobody knows whether it will fail: it counts as one that fails later than now, by the probability of that, given
-that it has run so long (a mixture of those that fail and those that do not, by the EM algorithm of Dempster, Laird &
-Rubin 1977).
+The log of the hours to failure is normal about a linear function of the features. A running job may or may not fail. It
+counts as a censored failure, weighted by the probability that it fails given its run time so far: a mixture of failing
+and other jobs, fitted by EM (Dempster, Laird & Rubin 1977).
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import log_ndtr, ndtr
-
 from ttf.analyses.shared.risk.encoder import Design
 from ttf.analyses.shared.risk.logistic import PRECISION
 from ttf.stats.basics.newton import ascend
 
-# A run of less than half a second is none of 0.
+# Times are whole seconds: a run of 0 counts as half a second.
 SHORTEST_H = 0.5 / 3600
-MOST_ROUNDS, SETTLED = 50, 1e-6
-# Without this many failures of known time there is no regression.
-FEWEST = 20
+MAX_ITERATIONS, TOLERANCE = 50, 1e-6
+# Fewest failures of known time for a regression.
+FEWEST_FAILURES = 20
 
 
 @dataclass(frozen=True)
 class Hours:
-    """coefficients (p,) of the logarithm of hours; sigma: its standard deviation; horizon_h: the longest seen."""
+    """coefficients (p,) of log hours; sigma: its standard deviation; horizon_h: longest observed time to failure."""
 
     coefficients: np.ndarray
     sigma: float
@@ -34,23 +32,23 @@ class Hours:
     converged: bool
 
     def median(self, design: Design) -> np.ndarray:
-        """Hours within which half of the jobs like each have failed, if they fail."""
+        """Return the median hours to failure (n,), given that the job fails."""
         return np.exp(design.dot(self.coefficients))
 
-    def expected(self, design: Design, until: float | np.ndarray | None = None) -> np.ndarray:
-        """Mean hours to failure, those beyond the horizon (or `until`) counting as that long.
+    def mean(self, design: Design, limit_h: float | np.ndarray | None = None) -> np.ndarray:
+        """Return the mean hours to failure (n,), given failure; times are capped at `limit_h` or the horizon.
 
         E min(T, h) = exp(mu + sigma^2 / 2) Phi((ln h - mu - sigma^2) / sigma) + h (1 - Phi((ln h - mu) / sigma)).
         """
         mu, sigma = design.dot(self.coefficients), self.sigma
-        h = np.full(len(design), self.horizon_h if until is None else until, dtype=float)
-        away = (np.log(h) - mu) / sigma
-        # In logarithms, as the mean of a wide distribution is beyond any number.
-        below = np.exp(np.minimum(mu + sigma**2 / 2 + log_ndtr(away - sigma), 700))
-        return below + h * ndtr(-away)
+        h = np.full(len(design), self.horizon_h if limit_h is None else limit_h, dtype=float)
+        z = (np.log(h) - mu) / sigma
+        # In logs, because the mean of a wide distribution overflows.
+        mean_below_limit = np.exp(np.minimum(mu + sigma**2 / 2 + log_ndtr(z - sigma), 700))
+        return mean_below_limit + h * ndtr(-z)
 
-    def within(self, design: Design, hours: float) -> np.ndarray:
-        """The probability of failing within so many hours, if the job fails."""
+    def probability_within(self, design: Design, hours: float) -> np.ndarray:
+        """Return the probability of failing within `hours` (n,), given that the job fails."""
         return ndtr((np.log(hours) - design.dot(self.coefficients)) / self.sigma)
 
 
@@ -60,52 +58,58 @@ def fit_hours(
     failed: np.ndarray,
     running: np.ndarray,
     probability: np.ndarray,
-    others: np.ndarray,
+    other_hours: np.ndarray,
 ) -> Hours | None:
-    """The regression over failures (failed, hours known) and jobs still running; None where failures are too few.
+    """Fit the regression to failures with known hours and to running jobs; None if failures are too few.
 
-    hours (n): of the run as far as it was seen; probability (n): that a job fails; others: the hours of jobs that ended
-    otherwise. How long such a job may go on, that one which still runs could be, is said by the Kaplan-Meier curve of
-    these with those that still run, each by the probability that it does not fail.
+    Parameters
+    ----------
+    design : n jobs
+    hours : (n,) observed run time, NaN if unknown
+    failed, running : (n,) boolean masks
+    probability : (n,) probability that the job fails
+    other_hours : run times of jobs that ended without failure. With the running jobs, weighted by their probability
+        not to fail, they give the Kaplan-Meier curve of how long a job that does not fail runs.
     """
-    told = np.isfinite(hours)
-    events, open_ = np.flatnonzero(failed & told), np.flatnonzero(running & told)
-    if len(events) < FEWEST:
+    is_known = np.isfinite(hours)
+    events, running_rows = np.flatnonzero(failed & is_known), np.flatnonzero(running & is_known)
+    if len(events) < FEWEST_FAILURES:
         return None
-    rows = np.concatenate([events, open_])
-    part, censored = design.take(rows), np.arange(len(rows)) >= len(events)
+    rows = np.concatenate([events, running_rows])
+    rows_design, censored = design.take(rows), np.arange(len(rows)) >= len(events)
     log_h = np.log(np.maximum(hours[rows], SHORTEST_H))
-    still, others = hours[open_], others[np.isfinite(others)]
-    chance = probability[rows]
-    weights = np.where(censored, chance, 1.0)
-    point = _start(part, log_h, censored)
-    for _ in range(MOST_ROUNDS):
-        point, converged = censored_lognormal(part, log_h, censored, weights, point)
-        if not len(open_):
+    running_hours, other_hours = hours[running_rows], other_hours[np.isfinite(other_hours)]
+    fails = probability[rows]
+    weights = np.where(censored, fails, 1.0)
+    point = _starting_point(rows_design, log_h, censored)
+    for _ in range(MAX_ITERATIONS):
+        point, converged = censored_lognormal(rows_design, log_h, censored, weights, point)
+        if not len(running_rows):
             break
-        stays = ndtr((part.dot(point[:-1]) - log_h) / np.exp(point[-1]))
-        fails, goes_on = chance * stays, np.ones(len(rows))
-        goes_on[censored] = _survival(others, still, 1 - weights[censored])
-        found = np.where(censored, fails / np.maximum(fails + (1 - chance) * goes_on, 1e-300), 1.0)
-        moved, weights = np.abs(found - weights).max(), found
-        if moved < SETTLED:
+        stays_running = ndtr((rows_design.dot(point[:-1]) - log_h) / np.exp(point[-1]))
+        runs_and_fails, survival = fails * stays_running, np.ones(len(rows))
+        survival[censored] = _survival(other_hours, running_hours, 1 - weights[censored])
+        still_runs = runs_and_fails + (1 - fails) * survival
+        new_weights = np.where(censored, runs_and_fails / np.maximum(still_runs, 1e-300), 1.0)
+        change, weights = np.abs(new_weights - weights).max(), new_weights
+        if change < TOLERANCE:
             break
     horizon = float(np.exp(log_h[~censored].max()))
     return Hours(point[:-1], float(np.exp(point[-1])), horizon, len(events), float(weights[censored].sum()), converged)
 
 
-def _survival(ended: np.ndarray, still: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The Kaplan-Meier curve of hours that ended and of `still`, censored and weighted, just before each of `still`."""
-    times, number = np.unique(ended, return_counts=True)
-    order = np.argsort(still)
-    # Of those that still run, the weights of the ones that had run for at least so long.
-    from_here = np.append(np.cumsum(weights[order][::-1])[::-1], 0)
-    at_risk = np.cumsum(number[::-1])[::-1] + from_here[np.searchsorted(still[order], times)]
-    curve = np.append(1, np.cumprod(1 - number / at_risk))
-    return curve[np.searchsorted(times, still)]
+def _survival(ended_hours: np.ndarray, running_hours: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Kaplan-Meier survival just before each of `running_hours`, which are censored and weighted."""
+    times, counts = np.unique(ended_hours, return_counts=True)
+    order = np.argsort(running_hours)
+    # Total weight of the running jobs that had run at least so long.
+    running_at_risk = np.append(np.cumsum(weights[order][::-1])[::-1], 0)
+    n_at_risk = np.cumsum(counts[::-1])[::-1] + running_at_risk[np.searchsorted(running_hours[order], times)]
+    curve = np.append(1, np.cumprod(1 - counts / n_at_risk))
+    return curve[np.searchsorted(times, running_hours)]
 
 
-def _start(design: Design, log_h: np.ndarray, censored: np.ndarray) -> np.ndarray:
+def _starting_point(design: Design, log_h: np.ndarray, censored: np.ndarray) -> np.ndarray:
     start = np.zeros(design.width + 1)
     start[0], start[-1] = log_h[~censored].mean(), np.log(max(log_h[~censored].std(), 0.1))
     return start
@@ -114,10 +118,24 @@ def _start(design: Design, log_h: np.ndarray, censored: np.ndarray) -> np.ndarra
 def censored_lognormal(
     design: Design, log_h: np.ndarray, censored: np.ndarray, weights: np.ndarray, start: np.ndarray
 ) -> tuple[np.ndarray, bool]:
-    """(coefficients and log sigma, converged) with the largest posterior density; the prior is that of `logistic`.
+    """Maximise the posterior of a censored lognormal regression; the prior is that of `logistic`.
 
-    An event adds log phi(z) - log sigma, a censored row log Phi(-z), z = (log h - mu) / sigma (Klein & Moeschberger
-    2003, 12.5).
+    An event adds log phi(z) - log sigma, a censored row log Phi(-z), with z = (log h - mu) / sigma.
+
+    Parameters
+    ----------
+    log_h : (n,) log of hours
+    censored : (n,) boolean mask
+    weights : (n,) weight of each row
+    start : (p + 1,) coefficients and log sigma
+
+    Returns
+    -------
+    (coefficients and log sigma (p + 1,), whether Newton's method converged)
+
+    References
+    ----------
+    Klein & Moeschberger (2003), Survival Analysis, 12.5
     """
     precision = np.full(design.width + 1, PRECISION)
     precision[[0, -1]] = 0
@@ -130,19 +148,19 @@ def censored_lognormal(
             z = (log_h[rows] - block @ point[:-1]) / sigma
             c, w = censored[rows], weights[rows]
             tail = log_ndtr(-z)
-            # Mills' ratio turned over: the hazard of a standard normal.
+            # Inverse Mills ratio: the hazard of a standard normal.
             hazard = np.exp(np.minimum(-0.5 * z**2 - 0.5 * np.log(2 * np.pi) - tail, 700))
             level += float((w * np.where(c, tail, -0.5 * z**2 - 0.5 * np.log(2 * np.pi) - point[-1])).sum())
-            # First and second derivative in z, of which those in the parameters follow: dz/dmu = -1/sigma, dz/ds = -z.
-            first = w * np.where(c, -hazard, -z)
-            second = w * np.where(c, -hazard * (hazard - z), -1.0)
-            slope[:-1] += block.T @ (-first / sigma)
-            slope[-1] += float((-first * z).sum() - (w * ~c).sum())
-            curvature[:-1, :-1] += block.T @ (block * (second / sigma**2)[:, None])
-            cross = block.T @ ((second * z + first) / sigma)
+            # Derivatives in z; the chain rule gives those in the parameters: dz/dmu = -1/sigma, dz/dlog sigma = -z.
+            slope_z = w * np.where(c, -hazard, -z)
+            curvature_z = w * np.where(c, -hazard * (hazard - z), -1.0)
+            slope[:-1] += block.T @ (-slope_z / sigma)
+            slope[-1] += float((-slope_z * z).sum() - (w * ~c).sum())
+            curvature[:-1, :-1] += block.T @ (block * (curvature_z / sigma**2)[:, None])
+            cross = block.T @ ((curvature_z * z + slope_z) / sigma)
             curvature[:-1, -1] += cross
             curvature[-1, :-1] += cross
-            curvature[-1, -1] += float((second * z**2 + first * z).sum())
+            curvature[-1, -1] += float((curvature_z * z**2 + slope_z * z).sum())
         return level, slope, curvature
 
     return ascend(likelihood, start)

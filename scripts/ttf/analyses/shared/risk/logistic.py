@@ -1,23 +1,22 @@
-"""The probability of failure: logistic regression with a normal prior, by Newton's method."""
+"""Fit the probability of failure: logistic regression with a normal prior, by Newton's method."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit
-
 from ttf.analyses.shared.risk.encoder import Design
 from ttf.stats.basics.newton import ascend, softplus
 
-# The prior of every coefficient but the intercept: normal about 0, of this precision. Numbers are in standard
-# deviations, so that it says little; it keeps finite what no data speak of.
+# Prior of every coefficient but the intercept: normal about 0 with this precision. Numbers are in standard deviations,
+# so the prior is weak; it keeps coefficients finite where the data say nothing.
 PRECISION = 1.0
-# Of more rows than twice these a part is fitted first, so that few steps go over all.
+# With more than twice as many rows, fit a subsample of this size first, so that few steps use all rows.
 FIRST_ROWS = 50_000
 
 
 @dataclass(frozen=True)
 class Prior:
-    """A normal distribution of the coefficients: mean (p,), precision (p, p)."""
+    """Normal prior of the coefficients: mean (p,), precision (p, p)."""
 
     mean: np.ndarray
     precision: np.ndarray
@@ -31,7 +30,7 @@ class Prior:
 
 @dataclass(frozen=True)
 class Fit:
-    """coefficients (p,), the intercept first; information (p, p): minus the second derivatives, prior included."""
+    """coefficients (p,), intercept first; information (p, p): negative Hessian, including the prior."""
 
     coefficients: np.ndarray
     information: np.ndarray
@@ -39,25 +38,32 @@ class Fit:
 
 
 def fit(design: Design, failed: np.ndarray, prior: Prior | None = None) -> Fit:
-    """The coefficients with the largest posterior density; without `prior` a vague one. failed: truth values, n.
+    """Maximise the posterior density of the coefficients, from the prior's mean or from the base rate.
 
-    The log-likelihood is that of McCullagh & Nelder (1989, 4.4), less half the squared distance from the prior's mean
-    in its precision. The search starts at the prior's mean, or at the base rate.
+    Parameters
+    ----------
+    design : n jobs
+    failed : (n,) boolean mask
+    prior : default: a vague prior
+
+    References
+    ----------
+    McCullagh & Nelder (1989), Generalized Linear Models, 4.4
     """
     prior = prior or Prior.vague(design.width)
     start = prior.mean.copy()
     if len(failed) >= 2 * FIRST_ROWS:
-        part = slice(None, None, len(failed) // FIRST_ROWS)
-        start = fit(design.take(part), failed[part], prior).coefficients
+        subsample = slice(None, None, len(failed) // FIRST_ROWS)
+        start = fit(design.take(subsample), failed[subsample], prior).coefficients
     elif not start.any():
         share = (failed.sum() + 0.5) / (len(failed) + 1)
         start[0] = np.log(share / (1 - share))
     y = failed.astype(float)
 
     def likelihood(point: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-        away = point - prior.mean
-        pull = prior.precision @ away
-        level, slope, curvature = -0.5 * float(away @ pull), -pull, -prior.precision.copy()
+        deviation = point - prior.mean
+        prior_gradient = prior.precision @ deviation
+        level, slope, curvature = -0.5 * float(deviation @ prior_gradient), -prior_gradient, -prior.precision.copy()
         for rows, block in design.blocks():
             eta = block @ point
             p = expit(eta)
@@ -70,18 +76,27 @@ def fit(design: Design, failed: np.ndarray, prior: Prior | None = None) -> Fit:
     return Fit(point, -likelihood(point)[2], converged)
 
 
-def clustered_covariance(design: Design, failed: np.ndarray, found: Fit, cluster: np.ndarray) -> np.ndarray:
-    """The sandwich covariance (p, p) of the coefficients where clusters differ (Liang & Zeger 1986).
+def clustered_covariance(design: Design, failed: np.ndarray, regression: Fit, cluster: np.ndarray) -> np.ndarray:
+    """Compute the sandwich covariance (p, p) of the coefficients, robust to clustering.
 
-    cluster: number of each row's, 0 or more. Scaled by clusters over clusters less one.
+    Parameters
+    ----------
+    design : n jobs
+    failed : (n,) boolean mask
+    regression : the fit of these jobs
+    cluster : (n,) cluster numbers from 0. The covariance is scaled by clusters / (clusters - 1).
+
+    References
+    ----------
+    Liang & Zeger (1986), Biometrika 73
     """
     clusters = int(cluster.max()) + 1
     scores = np.zeros((clusters, design.width))
     for rows, block in design.blocks():
-        residual = failed[rows] - expit(block @ found.coefficients)
+        residual = failed[rows] - expit(block @ regression.coefficients)
         for column in range(design.width):
             weighted = block[:, column] * residual
             scores[:, column] += np.bincount(cluster[rows], weights=weighted, minlength=clusters)
-    bread = np.linalg.inv(found.information)
-    known = len(np.unique(cluster))
-    return bread @ (scores.T @ scores) @ bread * (known / max(1, known - 1))
+    bread = np.linalg.inv(regression.information)
+    n_clusters = len(np.unique(cluster))
+    return bread @ (scores.T @ scores) @ bread * (n_clusters / max(1, n_clusters - 1))

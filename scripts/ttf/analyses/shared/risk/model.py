@@ -1,4 +1,4 @@
-"""A model of the risk of failure: trained, recalibrated on later jobs, written as JSON, read again, and used."""
+"""Train a failure-risk model, recalibrate it on later jobs, write and read it as JSON, and score jobs with it."""
 
 from __future__ import annotations
 
@@ -8,37 +8,35 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit
-
 from ttf.analyses.shared.risk import LOGISTIC, NESTED
 from ttf.analyses.shared.risk.encoder import Design, Encoder, Term
-from ttf.analyses.shared.risk.features import HISTORY, Feature, Submitted
+from ttf.analyses.shared.risk.features import HISTORY, Feature, JobFeatures
 from ttf.analyses.shared.risk.hours import Hours, fit_hours
 from ttf.analyses.shared.risk.logistic import Fit, Prior, fit
 from ttf.analyses.shared.risk.training_jobs import NEVER, Population
 from ttf.stats.basics.newton import ascend, softplus
 from ttf.stats.predictions import SCORED
 
-# With fewer jobs that ended, or fewer of either kind, a score would have no meaning.
-FEWEST_JOBS, FEWEST_OF_A_KIND = 200, 20
+# Fewest jobs that ended, and fewest failures and non-failures, for a meaningful score.
+FEWEST_JOBS, FEWEST_PER_OUTCOME = 200, 20
 TOO_FEW = f"fewer than {FEWEST_JOBS} jobs had ended to learn from"
-ONE_KIND = f"fewer than {FEWEST_OF_A_KIND} of the jobs to learn from failed, or fewer did not"
-# Of the slope of a recalibration.
+ONE_KIND = f"fewer than {FEWEST_PER_OUTCOME} of the jobs to learn from failed, or fewer did not"
+# Prior standard deviation of the recalibration slope.
 SLOPE_SD = 0.1
 NO_FEATURES = "nothing that is known at submission differs between the jobs to learn from"
 NO_HISTORY = "no history of earlier failures orders the jobs to learn from"
-# Which kind of model serves is decided on the latest jobs to learn from, after training on this share of them. Over 525
-# simulated origins this share gave the largest mean PR-AUC of 0.5, 0.6, 0.7 and 0.8.
-EARLY = 0.6
+# Candidates are trained on this share of the training jobs and compared on the rest, the latest. Over 525 simulated
+# origins this share gave the largest mean PR-AUC of 0.5, 0.6, 0.7 and 0.8.
+EARLY_SHARE = 0.6
 
 
 @dataclass(frozen=True)
 class Model:
-    """encoder and fit: the logistic regression, from which a later one is warm-started; kind: NESTED or LOGISTIC;
-    weights (p,): the coefficients of the score, those of `fit` or of the history alone; shift, slope: of its
-    recalibration, in log-odds; hours: stage 2.
+    """encoder, fit: the logistic regression, from which a later model is warm-started; kind: NESTED or LOGISTIC.
 
-    centre (p,): the mean of the design's columns in training, from which contributions are told; n, failures: of the
-    jobs it was trained on; until_s: the last moment it knows of.
+    weights (p,): coefficients of the score, either those of `fit` or of history alone; shift, slope: recalibration in
+    log-odds; hours: stage 2; centre (p,): column means of the training design, the baseline of contributions;
+    n, failures: training jobs and failures among them; until_s: end of the data the model knows.
     """
 
     encoder: Encoder
@@ -58,26 +56,26 @@ class Model:
         return self.failures / self.n
 
     def probability(self, design: Design) -> np.ndarray:
-        """That a job fails, recalibrated."""
+        """Return the recalibrated probability of failure (n,)."""
         return expit(self.shift + self.slope * design.dot(self.weights))
 
     @property
     def scoring_features(self) -> list[Feature]:
-        """The features that move the score; the others serve stage 2 alone."""
+        """Features with a non-zero weight in the score; the others serve only stage 2."""
         names = {term.feature for term, weight in zip(self.encoder.terms, self.weights[1:], strict=True) if weight}
         return [feature for feature in self.encoder.features if feature.name in names]
 
-    def contributions(self, design: Design, part_of: Callable[[Term], Any]) -> tuple[list[Any], np.ndarray]:
-        """(parts, (n, parts)): what each adds to the log-odds of a job, against the mean of the training data.
+    def contributions(self, design: Design, group_of_term: Callable[[Term], Any]) -> tuple[list[Any], np.ndarray]:
+        """Return (groups of terms, contribution of each to a job's log-odds (n, groups) relative to the training mean).
 
-        part_of: of what a term is a part.
+        group_of_term: returns the group of a term.
         """
-        of_terms = [part_of(term) for term in self.encoder.terms]
-        parts = list(dict.fromkeys(of_terms))
-        weights = np.zeros((design.width, len(parts)))
-        for place, part in enumerate(of_terms, start=1):
-            weights[place, parts.index(part)] = self.slope * self.weights[place]
-        return parts, design.dot(weights) - self.centre @ weights
+        group_by_column = [group_of_term(term) for term in self.encoder.terms]
+        groups = list(dict.fromkeys(group_by_column))
+        weights = np.zeros((design.width, len(groups)))
+        for column, group in enumerate(group_by_column, start=1):
+            weights[column, groups.index(group)] = self.slope * self.weights[column]
+        return groups, design.dot(weights) - self.centre @ weights
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -96,106 +94,104 @@ class Model:
         }
 
     @classmethod
-    def from_json(cls, said: Mapping[str, Any], features: Sequence[Feature]) -> Model:
-        hours, on, again = said["hours"], said["trained_on"], said["recalibration"]
+    def from_json(cls, document: Mapping[str, Any], features: Sequence[Feature]) -> Model:
+        hours, trained_on, recalibration = document["hours"], document["trained_on"], document["recalibration"]
         return cls(
-            encoder=Encoder.from_json(said["features"], features),
-            fit=Fit(np.array(said["coefficients"]), np.array(said["information"]), said["converged"]),
-            kind=said["kind"],
-            weights=np.array(said["weights"]),
-            shift=again["shift"],
-            slope=again["slope"],
+            encoder=Encoder.from_json(document["features"], features),
+            fit=Fit(np.array(document["coefficients"]), np.array(document["information"]), document["converged"]),
+            kind=document["kind"],
+            weights=np.array(document["weights"]),
+            shift=recalibration["shift"],
+            slope=recalibration["slope"],
             hours=hours and Hours(**hours | {"coefficients": np.array(hours["coefficients"])}),
-            centre=np.array(said["centre"]),
-            n=on["jobs"],
-            failures=on["failures"],
-            until_s=on["until_s"],
+            centre=np.array(document["centre"]),
+            n=trained_on["jobs"],
+            failures=trained_on["failures"],
+            until_s=trained_on["until_s"],
         )
 
 
-def why_not(failed: np.ndarray) -> str | None:
-    """Why nothing can be learnt from jobs that ended so; None where it can."""
+def reason_untrainable(failed: np.ndarray) -> str | None:
+    """Return why no model can be trained on jobs with these outcomes; None if one can."""
     if len(failed) < FEWEST_JOBS:
         return TOO_FEW
-    fails = int(failed.sum())
-    return ONE_KIND if min(fails, len(failed) - fails) < FEWEST_OF_A_KIND else None
+    failures = int(failed.sum())
+    return ONE_KIND if min(failures, len(failed) - failures) < FEWEST_PER_OUTCOME else None
 
 
 @dataclass(frozen=True)
-class Lesson:
-    """The jobs that a model is trained on, and all that training reads of them.
+class TrainingData:
+    """All that training reads.
 
-    known: of all jobs what was known at submission, of which that of `rows` is read. learn, again: truth values, a job
-    each, of those that it learns from and is recalibrated on; failed: those of both that failed; running: jobs that
-    still ran at `until_s`, from which stage 2 learns besides. hours: of `rows`, of the run as far as it was seen by
-    then, None where there is to be no stage 2.
+    job_features: of all n jobs; is_training, is_calibration: (n,) boolean masks; failed: failures among these jobs;
+    running: jobs that still ran at `until_s`, used in stage 2; hours: run time of `rows` as observed by then, None for
+    a model without stage 2.
     """
 
-    known: Submitted
-    learn: np.ndarray
-    again: np.ndarray
+    job_features: JobFeatures
+    is_training: np.ndarray
+    is_calibration: np.ndarray
     failed: np.ndarray
     running: np.ndarray
     hours: np.ndarray | None
     until_s: int
 
     @classmethod
-    def of(
+    def select(
         cls,
         jobs: Population,
-        known: Submitted,
-        learn: np.ndarray,
-        again: np.ndarray,
+        job_features: JobFeatures,
+        is_training: np.ndarray,
+        is_calibration: np.ndarray,
         until_s: int,
         with_hours: bool = True,
-    ) -> Lesson:
-        """jobs, known: the same jobs in the same order; learn, again: of jobs that had ended before `until_s`."""
-        told, hours = learn | again, None
+    ) -> TrainingData:
+        """Select from `jobs` and their features, in the same order; both masks hold only jobs ended by `until_s`."""
+        is_used, hours = is_training | is_calibration, None
         running = np.zeros(len(jobs), dtype=bool)
         if with_hours:
-            # Of a job that ended nobody wrote when, nobody knows whether it still ran.
-            runs_on = jobs.running | ((jobs.ended_s >= until_s) & (jobs.ended_s < NEVER))
-            running = runs_on & (jobs.started_s < until_s) & ~told
-            rows = np.flatnonzero(told | running)
-            # Of those that ran then, the hours that could be seen then.
+            # A job whose end time is unrecorded may or may not have run on: exclude it.
+            runs_later = jobs.running | ((jobs.ended_s >= until_s) & (jobs.ended_s < NEVER))
+            running = runs_later & (jobs.started_s < until_s) & ~is_used
+            rows = np.flatnonzero(is_used | running)
+            # For jobs that ran at until_s, only the hours observed by then.
             hours = np.where(running[rows], (until_s - jobs.started_s[rows]) / 3600, jobs.hours[rows])
-        return cls(known, learn, again, jobs.failed & told, running, hours, int(until_s))
+        return cls(job_features, is_training, is_calibration, jobs.failed & is_used, running, hours, int(until_s))
 
     @property
     def rows(self) -> np.ndarray:
-        """The places of its jobs, ascending."""
-        return np.flatnonzero(self.learn | self.again | self.running)
+        """Row indices of the jobs used, ascending."""
+        return np.flatnonzero(self.is_training | self.is_calibration | self.running)
 
 
-def trained(
-    lesson: Lesson,
+def train_model(
+    data: TrainingData,
     features: Sequence[Feature],
     prior: Prior | None = None,
     encoder: Encoder | None = None,
     kind: str | None = None,
 ) -> Model | str:
-    """The model of a lesson that serves, with stage 2; a reason where there can be none.
+    """Train the model that serves, including stage 2; return a reason if none can be trained.
 
-    prior, encoder: of a warm start; kind: of the model, if that is not to be chosen.
+    prior, encoder: for a warm start; kind: the kind of model; default: choose it by `choose_kind`.
     """
-    models = simple_models(lesson, features, prior, encoder)
+    models = train_candidates(data, features, prior, encoder)
     if isinstance(models, str):
         return models
-    kind = kind or choose_kind(lesson, models, prior)
-    return add_hours(models[kind], lesson) if kind in models else NO_HISTORY
+    kind = kind or choose_kind(data, models, prior)
+    return add_hours(models[kind], data) if kind in models else NO_HISTORY
 
 
-def simple_models(
-    lesson: Lesson, features: Sequence[Feature], prior: Prior | None = None, encoder: Encoder | None = None
+def train_candidates(
+    data: TrainingData, features: Sequence[Feature], prior: Prior | None = None, encoder: Encoder | None = None
 ) -> dict[str, Model] | str:
-    """The models of a lesson by kind, recalibrated, without stage 2; a reason where there can be none."""
-    failed = lesson.failed[lesson.learn]
-    if reason := why_not(failed):
+    """Train the candidates by kind, recalibrated and without stage 2; return a reason if none can be trained."""
+    failed = data.failed[data.is_training]
+    if reason := reason_untrainable(failed):
         return reason
-    part = lesson.known.take(lesson.learn)
-    # Of a warm start the encoder is given.
-    encoder = encoder or Encoder.fit(features, part)
-    design = encoder.design(part)
+    training_features = data.job_features.take(data.is_training)
+    encoder = encoder or Encoder.fit(features, training_features)
+    design = encoder.design(training_features)
     if design.width == 1:
         return NO_FEATURES
     regression = fit(design, failed, prior)
@@ -210,99 +206,100 @@ def simple_models(
         centre=_mean_row(design),
         n=len(failed),
         failures=int(failed.sum()),
-        until_s=lesson.until_s,
+        until_s=data.until_s,
     )
-    again = encoder.design(lesson.known.take(lesson.again))
-    models = [model]
-    if (weights := history_weights(encoder, design, failed)) is not None:
-        models.insert(0, replace(model, kind=NESTED, weights=weights))
-    return {model.kind: recalibrated(model, again, lesson.failed[lesson.again]) for model in models}
+    calibration_design = encoder.design(data.job_features.take(data.is_calibration))
+    candidates = [model]
+    if (weights := fit_history_weights(encoder, design, failed)) is not None:
+        candidates.insert(0, replace(model, kind=NESTED, weights=weights))
+    failed = data.failed[data.is_calibration]
+    return {model.kind: recalibrate(model, calibration_design, failed) for model in candidates}
 
 
-def history_weights(encoder: Encoder, design: Design, failed: np.ndarray) -> np.ndarray | None:
-    """The weights (p,) of history alone: a common one for each level of the first history, and the intercept.
+def fit_history_weights(encoder: Encoder, design: Design, failed: np.ndarray) -> np.ndarray | None:
+    """Fit the weights (p,) of history alone: an intercept, and one weight shared by all levels of the first history.
 
-    The levels add up to the log-odds of the share of failures at the finest one, against the share of all jobs. None
-    without a history, and where a higher share does not go with failure.
+    The levels sum to the log-odds of the failure rate at the finest level relative to that of all jobs. None without a
+    history, or if a higher rate is not associated with failure.
     """
     history = next((feature.name for feature in encoder.features if feature.kind == HISTORY), None)
     weights = np.array([0.0, *(float(term.feature == history) for term in encoder.terms)])
     if not weights.any():
         return None
-    shift, slope = platt(design.dot(weights), failed)
+    shift, slope = fit_platt(design.dot(weights), failed)
     return None if (shift, slope) == (0, 1) else np.array([shift, *(slope * weights[1:])])
 
 
-def choose_kind(lesson: Lesson, models: Mapping[str, Model], prior: Prior | None = None) -> str:
-    """Which of the models serves: the regression, if it is better than history alone by both PR-AUC and log-loss.
+def choose_kind(data: TrainingData, models: Mapping[str, Model], prior: Prior | None = None) -> str:
+    """Choose the regression if it beats history alone in both PR-AUC and log-loss, else history.
 
-    Both are trained on the first of the lesson's jobs and compared on the others. Where there are too few to compare,
-    history alone serves.
+    Both are trained on the earlier training jobs and compared on the later ones. With too few jobs to compare, history
+    alone serves.
     """
     if NESTED not in models:
         return LOGISTIC
-    rows = np.flatnonzero(lesson.learn | lesson.again)
-    early, late = np.split(rows, [int(EARLY * len(rows))])
-    failed = lesson.failed[early]
-    if why_not(failed) or why_not(lesson.failed[late]):
+    rows = np.flatnonzero(data.is_training | data.is_calibration)
+    early_rows, late_rows = np.split(rows, [int(EARLY_SHARE * len(rows))])
+    failed = data.failed[early_rows]
+    if reason_untrainable(failed) or reason_untrainable(data.failed[late_rows]):
         return NESTED
     encoder = models[LOGISTIC].encoder
-    design, of_late = (encoder.design(lesson.known.take(part)) for part in (early, late))
-    weights = history_weights(encoder, design, failed)
+    design, late_design = (encoder.design(data.job_features.take(values)) for values in (early_rows, late_rows))
+    weights = fit_history_weights(encoder, design, failed)
     if weights is None:
         return LOGISTIC
-    both = (expit(of_late.dot(part)) for part in (weights, fit(design, failed, prior).coefficients))
+    probabilities = (expit(late_design.dot(values)) for values in (weights, fit(design, failed, prior).coefficients))
     history, regression = (
-        [SCORED[name](lesson.failed[late], p).score for name in ("average_precision", "log_loss")] for p in both
+        [SCORED[name](data.failed[late_rows], p).score for name in ("average_precision", "log_loss")]
+        for p in probabilities
     )
     return LOGISTIC if regression[0] > history[0] and regression[1] < history[1] else NESTED
 
 
-def recalibrated(model: Model, design: Design, failed: np.ndarray) -> Model:
-    """The model with its log-odds shifted and stretched to what became of later jobs."""
-    shift, slope = platt(design.dot(model.weights), failed)
+def recalibrate(model: Model, design: Design, failed: np.ndarray) -> Model:
+    """Return the model with shift and slope fitted to the outcomes of later jobs."""
+    shift, slope = fit_platt(design.dot(model.weights), failed)
     return replace(model, shift=shift, slope=slope)
 
 
-def platt(eta: np.ndarray, failed: np.ndarray) -> tuple[float, float]:
-    """(shift, slope) by which log-odds become those of what was seen: logistic regression on them (Platt 1999).
+def fit_platt(eta: np.ndarray, failed: np.ndarray) -> tuple[float, float]:
+    """Fit (shift, slope) that recalibrate log-odds `eta` (n,) to the outcomes `failed` (n,), by Platt scaling (1999).
 
-    The slope has a normal prior about 1, standard deviation SLOPE_SD: a few hundred jobs of a few users would stretch
-    the log-odds more by chance than the model is off. (0, 1), which changes nothing, where the jobs are too few to
-    tell, or do not bear the order of the log-odds out.
+    The slope has a normal prior about 1 with standard deviation SLOPE_SD: with a few hundred jobs of a few users,
+    random variation in the slope exceeds the model's error. Return (0, 1), which changes nothing, if there are too few
+    jobs or failures do not increase with the log-odds.
     """
-    if why_not(failed):
+    if reason_untrainable(failed):
         return 0.0, 1.0
     y, precision = failed.astype(float), SLOPE_SD**-2
 
     def likelihood(point: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-        line, away = point[0] + point[1] * eta, point[1] - 1
-        p = expit(line)
+        recalibrated_eta, slope_change = point[0] + point[1] * eta, point[1] - 1
+        p = expit(recalibrated_eta)
         w = p * (1 - p)
         residual, cross = y - p, -float(w @ eta)
-        level = float(y @ line - softplus(line).sum()) - precision * away**2 / 2
+        level = float(y @ recalibrated_eta - softplus(recalibrated_eta).sum()) - precision * slope_change**2 / 2
         curvature = np.array([[-float(w.sum()), cross], [cross, -float(w @ eta**2) - precision]])
-        return level, np.array([residual.sum(), residual @ eta - precision * away]), curvature
+        return level, np.array([residual.sum(), residual @ eta - precision * slope_change]), curvature
 
     (shift, slope), converged = ascend(likelihood, np.array([0.0, 1.0]))
     return (float(shift), float(slope)) if converged and slope > 0 else (0.0, 1.0)
 
 
-def add_hours(model: Model, lesson: Lesson) -> Model:
-    """The model with stage 2, if the lesson tells hours.
+def add_hours(model: Model, data: TrainingData) -> Model:
+    """Return the model with stage 2 fitted, if the training data have hours.
 
-    It learns from those of the told jobs whose probability is at or above the share that failed, and from those that
-    still ran.
+    Stage 2 uses jobs at risk: those whose probability of failure is at least the base rate, including running jobs.
     """
-    if lesson.hours is None:
+    if data.hours is None:
         return model
-    rows, hours = lesson.rows, lesson.hours
-    design = model.encoder.design(lesson.known.take(rows))
+    rows, hours = data.rows, data.hours
+    design = model.encoder.design(data.job_features.take(rows))
     probability = model.probability(design)
-    at_risk = probability >= model.base_rate
-    rows, design, probability, hours = rows[at_risk], design.take(at_risk), probability[at_risk], hours[at_risk]
-    still, failed = lesson.running[rows], lesson.failed[rows]
-    return replace(model, hours=fit_hours(design, hours, failed, still, probability, hours[~failed & ~still]))
+    mask = probability >= model.base_rate
+    rows, design, probability, hours = (rows[mask], design.take(mask), probability[mask], hours[mask])
+    running, failed = data.running[rows], data.failed[rows]
+    return replace(model, hours=fit_hours(design, hours, failed, running, probability, hours[~failed & ~running]))
 
 
 def _mean_row(design: Design) -> np.ndarray:

@@ -1,5 +1,4 @@
-"""Jobs that a person gives to be scored: a CSV or Parquet file, whose every cell is untrusted. One wrong line refuses
-the file."""
+"""Read jobs to be scored from a CSV or Parquet file. No cell is trusted; one wrong line rejects the file."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -8,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
-
 from ttf.engine.errors import StudyError
 from ttf.engine.storage.on_disk import read_parquet
 from ttf.raw.headers import DELIMITERS, names_of
@@ -16,22 +14,22 @@ from ttf.raw.ingest import REASONS
 from ttf.raw.raw_files import blocks_of_lines
 from ttf.raw.raw_tables import Column, TableSchema, printable, read_table
 
-# The submission: whole seconds as the job record has it, or a time.
-SECONDS, TIME = "submit_s", "submit"
-# No job of the trace is nearer to a misread date, and key times moment stays a whole number of 64 bits (`as_of`).
-YEARS, YEAR_S = 100, 31_557_600
-# The least value of a column, of any other 0: all numbers known at submission are requests, limits and counts.
-LEAST = {"size": 1, "inst_num": 1, "job_tasks": 1, "timelimit_s": 1}
-_WHAT = {"whole": "whole number", "real": "number", "truth": "true or false"}
+# Submission columns: whole seconds as in the job record, or a time.
+SUBMIT_S, SUBMIT_TIME = "submit_s", "submit"
+# Limits misread dates, and keeps key times seconds within 64 bits (`count_ended_before`).
+MAX_YEARS, YEAR_S = 100, 31_557_600
+# Least value of a column; default 0, as all numbers known at submission are requests, limits and counts.
+MINIMUM_BY_COLUMN = {"size": 1, "inst_num": 1, "job_tasks": 1, "timelimit_s": 1}
+_TYPE_NAMES = {"whole": "whole number", "real": "number", "truth": "true or false"}
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What a file of jobs is to hold.
+    """Requirements on a file of new jobs.
 
-    needed: column -> the features that go by it; types: of the columns of the trace's jobs; may: columns that are read
-    where they are there; later: those that are written after the submission; clock: whether the times of the trace are
-    those of a calendar; seen: its first and last submission, in seconds.
+    needed: column -> features that use it; types: column types of the trace's jobs; may: optional columns; later:
+    columns written after submission; clock: whether the trace has calendar times; seen: its first and last submission,
+    in seconds.
     """
 
     needed: Mapping[str, Sequence[str]]
@@ -42,33 +40,34 @@ class Asked:
     seen: tuple[int, int]
 
 
-def read_new_jobs(path: Path, asked: Asked) -> tuple[pl.DataFrame, list[str]]:
-    """(job_id, submit_s and the columns asked for, in the order of the file; the columns that were left out).
+def read_new_jobs(path: Path, spec: Asked) -> tuple[pl.DataFrame, list[str]]:
+    """Return (job_id, submit_s and the required columns, in the order of the file; the columns that were ignored).
 
-    Raises StudyError where the file cannot be read, a column is missing, twice or written after the submission, or a
-    cell is not what its column holds, with the line and the cell.
+    Raise StudyError if the file cannot be read, a column is missing, repeated or written after submission, or a cell
+    has the wrong type; the message names the line and the cell.
     """
-    table, numbers = _read(path, asked)
-    _check_columns(path, table.columns, asked)
+    table, numbers = _read(path, spec)
+    _check_columns(path, table.columns, spec)
     if not table.height:
         raise StudyError(f"{path}: no rows below the header; nothing to score.")
-    place = "row" if path.suffix == ".parquet" else "line"
-    _check_ids(path, table["job_id"], place, numbers)
-    read = {"job_id": table["job_id"], SECONDS: _submissions(path, table, asked, place, numbers)}
-    wanted = [name for name in (*asked.needed, *asked.may) if name in table.columns]
-    for name in dict.fromkeys(wanted):
-        read.setdefault(name, _typed(path, table[name], asked.types[name], f"{place} {{}}, column {name}", numbers))
-    left_out = [printable(name) for name in table.columns if name not in read and name != TIME]
-    return pl.DataFrame(read), left_out
+    unit = "row" if path.suffix == ".parquet" else "line"
+    _check_ids(path, table["job_id"], unit, numbers)
+    cells = {"job_id": table["job_id"], SUBMIT_S: _parse_submissions(path, table, spec, unit, numbers)}
+    selected = [name for name in (*spec.needed, *spec.may) if name in table.columns]
+    for name in dict.fromkeys(selected):
+        label = f"{unit} {{}}, column {name}"
+        cells.setdefault(name, _parse_cells(path, table[name], spec.types[name], label, numbers))
+    ignored = [printable(name) for name in table.columns if name not in cells and name != SUBMIT_TIME]
+    return pl.DataFrame(cells), ignored
 
 
 # Reading -------------------------------------------------------------------------------------------------------
 
 
-def _read(path: Path, asked: Asked) -> tuple[pl.DataFrame, pl.Series]:
-    """(every column as text, an empty one blank; the number of each row, of a CSV file that of its line)."""
+def _read(path: Path, spec: Asked) -> tuple[pl.DataFrame, pl.Series]:
+    """Return (all columns as text, empty cells null; the number of each row, for CSV that of its line)."""
     if path.suffix != ".parquet":
-        return _read_lines(path, {"job_id", SECONDS, TIME, *asked.needed, *asked.may})
+        return _read_lines(path, {"job_id", SUBMIT_S, SUBMIT_TIME, *spec.needed, *spec.may})
     try:
         table = _as_text(path, read_parquet(path))
     except FileNotFoundError:
@@ -81,125 +80,125 @@ def _read(path: Path, asked: Asked) -> tuple[pl.DataFrame, pl.Series]:
     return table, pl.int_range(1, table.height + 1, eager=True)
 
 
-def _read_lines(path: Path, known: Collection[str]) -> tuple[pl.DataFrame, pl.Series]:
-    """The same of a CSV file, plain or packed, by the reader of raw tables."""
-    names, delimiter = _header(path, known)
-    if twice := [name for name, times in Counter(names).items() if times > 1]:
-        raise StudyError(f"{path}: more than one column is called {printable(twice[0])}.")
-    columns = tuple(Column(name, "text", f"column {place}") for place, name in enumerate(names))
-    rows, aside = zip(*read_table(path, TableSchema("jobs", True, columns, delimiter, quoted=True)), strict=True)
-    for line, reason, column in pl.concat(aside).select("line", "reason", "column").head(1).iter_rows():
+def _read_lines(path: Path, expected_columns: Collection[str]) -> tuple[pl.DataFrame, pl.Series]:
+    """Read a CSV file, plain or compressed, with the reader of raw tables."""
+    names, delimiter = _header(path, expected_columns)
+    if repeated := [name for name, count in Counter(names).items() if count > 1]:
+        raise StudyError(f"{path}: more than one column is called {printable(repeated[0])}.")
+    columns = tuple(Column(name, "text", f"column {index}") for index, name in enumerate(names))
+    rows, quarantined = zip(*read_table(path, TableSchema("jobs", True, columns, delimiter, quoted=True)), strict=True)
+    for line, reason, column in pl.concat(quarantined).select("line", "reason", "column").head(1).iter_rows():
         raise StudyError(f"{path}: line {line}: {REASONS[reason].format(column=printable(column or ''))}.")
     table = pl.concat(rows)
     return table.drop("line").rename({column.as_: column.name for column in columns}), table["line"]
 
 
-def _header(path: Path, known: Collection[str]) -> tuple[list[str], str]:
-    """The names in the header, and the delimiter by which most of them are known; a comma where none tells."""
+def _header(path: Path, expected_columns: Collection[str]) -> tuple[list[str], str]:
+    """Return the column names and the delimiter that gives the most expected names; default: a comma."""
     with closing(blocks_of_lines(path, 1 << 16)) as blocks:
         line = next(blocks).partition(b"\n")[0]
-    found = [(names_of(line, delimiter, quoted=True), delimiter) for delimiter in DELIMITERS]
-    return max(found, key=lambda header: len(set(header[0]) & set(known)))
+    candidates = [(names_of(line, delimiter, quoted=True), delimiter) for delimiter in DELIMITERS]
+    return max(candidates, key=lambda header: len(set(header[0]) & set(expected_columns)))
 
 
 def _as_text(path: Path, table: pl.DataFrame) -> pl.DataFrame:
-    texts = []
+    columns = []
     for name, dtype in table.schema.items():
         if dtype.is_nested() or dtype in (pl.Binary, pl.Object):
-            # Refused if it is needed, like any cell that is not what its column holds.
-            texts.append(pl.Series(name, [f"a {printable(str(dtype))}"] * table.height, dtype=pl.String))
+            # Rejected if the column is needed, like any cell of the wrong type.
+            columns.append(pl.Series(name, [f"a {printable(str(dtype))}"] * table.height, dtype=pl.String))
         elif dtype in (pl.Datetime, pl.Date):
-            moment = table[name].cast(pl.Datetime("us"))
-            texts.append(moment.dt.epoch("s").cast(pl.String))
+            timestamps = table[name].cast(pl.Datetime("us"))
+            columns.append(timestamps.dt.epoch("s").cast(pl.String))
         else:
-            texts.append(table[name].cast(pl.String))
-    return pl.DataFrame(texts).with_columns(pl.when(pl.all() != "").then(pl.all())) if texts else pl.DataFrame()
+            columns.append(table[name].cast(pl.String))
+    return pl.DataFrame(columns).with_columns(pl.when(pl.all() != "").then(pl.all())) if columns else pl.DataFrame()
 
 
 # Checking ------------------------------------------------------------------------------------------------------
 
 
-def _check_ids(path: Path, ids: pl.Series, place: str, numbers: pl.Series) -> None:
-    """Raises StudyError where a job_id is blank or repeated."""
+def _check_ids(path: Path, ids: pl.Series, unit: str, numbers: pl.Series) -> None:
+    """Raise StudyError if a job_id is blank or repeated."""
     ids = ids.str.strip_chars()
-    if (blank := _first(ids.is_null() | (ids == ""))) is not None:
-        raise StudyError(f"{path}: {place} {numbers[blank]}: job_id is blank; the score of a job is found by it.")
-    if (again := _first(~ids.is_first_distinct())) is not None:
-        first = numbers[_first(ids == ids[again])]
+    if (row := _first_true(ids.is_null() | (ids == ""))) is not None:
+        raise StudyError(f"{path}: {unit} {numbers[row]}: job_id is blank; the score of a job is found by it.")
+    if (row := _first_true(~ids.is_first_distinct())) is not None:
+        first_id_row = numbers[_first_true(ids == ids[row])]
         raise StudyError(
-            f"{path}: {place} {numbers[again]}: job_id '{printable(ids[again])}' is that of {place} {first} too; the "
-            "score of a job is found by it."
+            f"{path}: {unit} {numbers[row]}: job_id '{printable(ids[row])}' is that of {unit} {first_id_row} too; "
+            "the score of a job is found by it."
         )
 
 
-def _check_columns(path: Path, there: Collection[str], asked: Asked) -> None:
-    """Raises StudyError where a column is missing or written after the submission."""
-    if later := [name for name in there if name in asked.later]:
-        verb = "is" if len(later) == 1 else "are"
+def _check_columns(path: Path, columns: Collection[str], spec: Asked) -> None:
+    """Raise StudyError if a column is missing or written after submission."""
+    if late_columns := [name for name in columns if name in spec.later]:
+        verb = "is" if len(late_columns) == 1 else "are"
         raise StudyError(
-            f"{path}: {', '.join(later)} {verb} written after submission; a score may not know it. Leave "
-            f"{'it' if len(later) == 1 else 'them'} out."
+            f"{path}: {', '.join(late_columns)} {verb} written after submission; a score may not know it. Leave "
+            f"{'it' if len(late_columns) == 1 else 'them'} out."
         )
-    if SECONDS in there and TIME in there:
-        raise StudyError(f"{path}: {SECONDS} and {TIME} both say when a job was submitted; give one.")
-    missing = [f"{name} (feature {', '.join(of)})" for name, of in asked.needed.items() if name not in there]
-    if SECONDS not in there and TIME not in there:
-        missing.insert(0, f"{SECONDS} or {TIME}" if asked.clock else SECONDS)
-    if "job_id" not in there:
+    if SUBMIT_S in columns and SUBMIT_TIME in columns:
+        raise StudyError(f"{path}: {SUBMIT_S} and {SUBMIT_TIME} both say when a job was submitted; give one.")
+    missing = [f"{name} (feature {', '.join(spec.needed[name])})" for name in spec.needed if name not in columns]
+    if SUBMIT_S not in columns and SUBMIT_TIME not in columns:
+        missing.insert(0, f"{SUBMIT_S} or {SUBMIT_TIME}" if spec.clock else SUBMIT_S)
+    if "job_id" not in columns:
         missing.insert(0, "job_id")
     if missing:
-        found = ", ".join(map(printable, there)) or "no column"
-        raise StudyError(f"{path}: no column {', '.join(missing)}, which the model needs; found {printable(found)}.")
+        names = printable(", ".join(map(printable, columns)) or "no column")
+        raise StudyError(f"{path}: no column {', '.join(missing)}, which the model needs; found {names}.")
 
 
-def _submissions(path: Path, table: pl.DataFrame, asked: Asked, place: str, numbers: pl.Series) -> pl.Series:
-    column = TIME if TIME in table.columns else SECONDS
-    if column == TIME and not asked.clock:
-        raise StudyError(f"{path}: the times of this trace count from an unknown origin; give {SECONDS}, not {TIME}.")
-    moments = table.select(moment_s(column) if asked.clock else pl.col(column).cast(pl.Int64, strict=False)).to_series()
-    low, high = asked.seen[0] - YEARS * YEAR_S, asked.seen[1] + YEARS * YEAR_S
-    if (wrong := _first(~moments.is_between(low, high).fill_null(False))) is not None:
-        cell = table[column][wrong]
-        said = "blank" if cell is None else f"'{printable(cell)}'"
-        how = f"a time within {YEARS} years of the trace's: whole seconds{', or 2025-03-01T08:00:00Z' * asked.clock}"
-        raise StudyError(f"{path}: {place} {numbers[wrong]}, column {column}: {said} is not {how}.")
-    return moments
+def _parse_submissions(path: Path, table: pl.DataFrame, spec: Asked, unit: str, numbers: pl.Series) -> pl.Series:
+    column = SUBMIT_TIME if SUBMIT_TIME in table.columns else SUBMIT_S
+    if column == SUBMIT_TIME and not spec.clock:
+        raise StudyError(f"{path}: times of this trace count from an unknown origin; give {SUBMIT_S}, not {column}.")
+    submit_s = table.select(moment_s(column) if spec.clock else pl.col(column).cast(pl.Int64, strict=False)).to_series()
+    low, high = spec.seen[0] - MAX_YEARS * YEAR_S, spec.seen[1] + MAX_YEARS * YEAR_S
+    if (row := _first_true(~submit_s.is_between(low, high).fill_null(False))) is not None:
+        cell = table[column][row]
+        shown = "blank" if cell is None else f"'{printable(cell)}'"
+        form = f"whole seconds{', or 2025-03-01T08:00:00Z' * spec.clock}"
+        wanted = f"a time within {MAX_YEARS} years of the trace's: {form}"
+        raise StudyError(f"{path}: {unit} {numbers[row]}, column {column}: {shown} is not {wanted}.")
+    return submit_s
 
 
 def moment_s(column: str) -> pl.Expr:
-    """Whole seconds, or a time such as 2025-03-01T08:00:00 with an offset (without one: UTC), as Int64 seconds."""
+    """Parse whole seconds, or a time such as 2025-03-01T08:00:00 with an offset (default UTC), to Int64 seconds."""
     text = pl.col(column).str.strip_chars()
     has_zone = text.str.contains(r"(?:Z|[+-]\d{2}:?\d{2})$")
-    moment = pl.when(has_zone).then(text).otherwise(pl.concat_str(text, pl.lit("Z")))
-    stamp = moment.str.to_datetime("%Y-%m-%dT%H:%M:%S%#z", strict=False, time_zone="UTC")
-    return pl.coalesce(text.cast(pl.Int64, strict=False), stamp.dt.epoch("s"))
+    text_with_zone = pl.when(has_zone).then(text).otherwise(pl.concat_str(text, pl.lit("Z")))
+    timestamp = text_with_zone.str.to_datetime("%Y-%m-%dT%H:%M:%S%#z", strict=False, time_zone="UTC")
+    return pl.coalesce(text.cast(pl.Int64, strict=False), timestamp.dt.epoch("s"))
 
 
-def _typed(path: Path, cells: pl.Series, dtype: pl.DataType, where: str, numbers: pl.Series) -> pl.Series:
-    """The texts as values of this type. Raises StudyError at the first that is none."""
+def _parse_cells(path: Path, cells: pl.Series, dtype: pl.DataType, label: str, numbers: pl.Series) -> pl.Series:
+    """Parse cells as values of this type. Raise StudyError at the first that fails."""
     if dtype.is_integer():
         real = cells.str.strip_chars().cast(pl.Float64, strict=False)
-        # 8000.0, as a program may have written it; beyond 2^53 a float is no such number.
+        # Accept 8000.0, which a program may have written; beyond 2^53 a float is not exact.
         rounded = pl.select(pl.when((real == real.round()) & (real.abs() < 2**53)).then(real)).to_series()
-        values, what = rounded.cast(pl.Int64, strict=False), "whole"
+        values, kind = rounded.cast(pl.Int64, strict=False), "whole"
     elif dtype.is_float():
         values = cells.str.strip_chars().cast(pl.Float64, strict=False)
-        values, what = pl.select(pl.when(values.is_finite()).then(values)).to_series(), "real"
+        values, kind = pl.select(pl.when(values.is_finite()).then(values)).to_series(), "real"
     elif dtype == pl.Boolean:
         values = cells.str.to_lowercase().replace_strict(
             {"true": True, "false": False}, default=None, return_dtype=pl.Boolean
         )
-        what = "truth"
+        kind = "truth"
     else:
         return cells
-    if (wrong := _first(values.is_null() & cells.is_not_null())) is not None:
-        raise StudyError(f"{path}: {where.format(numbers[wrong])}: '{printable(cells[wrong])}' is no {_WHAT[what]}.")
-    least = LEAST.get(cells.name, 0)
-    if dtype.is_numeric() and (wrong := _first(values < least)) is not None:
-        raise StudyError(f"{path}: {where.format(numbers[wrong])}: '{printable(cells[wrong])}' is less than {least}.")
+    if (row := _first_true(values.is_null() & cells.is_not_null())) is not None:
+        raise StudyError(f"{path}: {label.format(numbers[row])}: '{printable(cells[row])}' is no {_TYPE_NAMES[kind]}.")
+    minimum = MINIMUM_BY_COLUMN.get(cells.name, 0)
+    if dtype.is_numeric() and (row := _first_true(values < minimum)) is not None:
+        raise StudyError(f"{path}: {label.format(numbers[row])}: '{printable(cells[row])}' is less than {minimum}.")
     return values
 
 
-def _first(found: pl.Series) -> int | None:
-    """The place of the first that is true."""
-    return int(found.arg_max()) if found.any() else None
+def _first_true(mask: pl.Series) -> int | None:
+    return int(mask.arg_max()) if mask.any() else None

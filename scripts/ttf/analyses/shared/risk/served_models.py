@@ -1,4 +1,4 @@
-"""The models of a trace as `train_model` left them, and which of them scores."""
+"""Read the models of a trace that `train_model` wrote, and choose the one that scores."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -10,13 +10,13 @@ from ttf.engine.errors import StudyError
 from ttf.raw.raw_tables import printable
 
 CURRENT = "current.json"
-# Decisions after which a model serves.
-SERVES = ("promoted", "only model")
+# Decisions of models that may serve.
+SERVING_DECISIONS = ("promoted", "only model")
 
 
 @dataclass(frozen=True)
 class Stored:
-    """A model as its file says it; window: that it was trained on."""
+    """A model file and its JSON; window: the window it was trained on."""
 
     file: Path
     said: Mapping[str, Any]
@@ -31,60 +31,63 @@ class Stored:
 
 
 def current(folder: Path) -> Stored:
-    """The model that serves. Raises StudyError where none does, with what to give instead."""
-    said = _read(folder / CURRENT)
-    if "coefficients" in said:
-        return Stored(folder / CURRENT, said)
-    windows = [f"MODEL='{stored.window}'" for stored in stored_in(folder)]
-    others = f" One that was not promoted scores if it is named: {', '.join(windows)}." if windows else ""
-    raise StudyError(f"no model serves this trace: {said.get('why') or 'none was promoted'}.{others}")
+    """Return the model that serves. Raise StudyError if none does; the message names the alternatives."""
+    document = _read_model(folder / CURRENT)
+    if "coefficients" in document:
+        return Stored(folder / CURRENT, document)
+    windows = [f"MODEL='{stored.window}'" for stored in list_models(folder)]
+    hint = f" One that was not promoted scores if it is named: {', '.join(windows)}." if windows else ""
+    raise StudyError(f"no model serves this trace: {document.get('why') or 'none was promoted'}.{hint}")
 
 
 def chosen(folder: Path, window: str) -> Stored:
-    """The model of a window, by its name or that of its file, promoted or not. Raises StudyError if there is none."""
-    stored = stored_in(folder)
+    """Return the model of a window, named by window or file, promoted or not. Raise StudyError if there is none."""
+    stored = list_models(folder)
     for model in stored:
         if window in (model.window, model.file.name, model.file.stem):
             return model
-    there = ", ".join(model.window for model in stored) or "none"
-    raise StudyError(f"there is no model of the window '{printable(window)}'; there: {there}.")
+    names = ", ".join(model.window for model in stored) or "none"
+    raise StudyError(f"there is no model of the window '{printable(window)}'; there: {names}.")
 
 
 def before_part(folder: Path, part: str, parts: Sequence[str], first_s: int) -> Stored:
-    """The newest promoted model whose training ended before a part; parts: all, in their order.
+    """Return the newest promoted model trained before a part; parts: all, in their order.
 
-    A model of parts was made before those that follow it, though one of them may hold a job that was submitted
-    earlier; another where its last known moment is not after first_s, the part's first submission.
+    A model of a part precedes every later part, even if that holds jobs submitted earlier. Any other model precedes the
+    part if its `until_s` is not after first_s, the part's first submission.
     """
-    stored = stored_in(folder)
-    earlier = parts[: parts.index(part)]
-    of_part = {f"part {number}: {name}": name in earlier for number, name in enumerate(parts, start=1)}
-    made = [model for model in stored if of_part.get(model.window, model.until_s <= first_s)]
-    serve = [model for model in made if model.said.get("decision") in SERVES]
-    if not serve:
-        there = f"; there, but not promoted: {', '.join(model.window for model in made)} (MODEL=)" if made else ""
-        raise StudyError(f"no promoted model was made before the part {part}{there}.")
-    return max(serve, key=lambda model: (model.until_s, model.window))
+    stored = list_models(folder)
+    earlier_parts = parts[: parts.index(part)]
+    is_earlier = {f"part {number}: {name}": name in earlier_parts for number, name in enumerate(parts, start=1)}
+    candidates = [model for model in stored if is_earlier.get(model.window, model.until_s <= first_s)]
+    promoted = [model for model in candidates if model.said.get("decision") in SERVING_DECISIONS]
+    if not promoted:
+        names = ", ".join(model.window for model in candidates)
+        hint = f"; there, but not promoted: {names} (MODEL=)" if names else ""
+        raise StudyError(f"no promoted model was made before the part {part}{hint}.")
+    return max(promoted, key=lambda model: (model.until_s, model.window))
 
 
-def stored_in(folder: Path) -> list[Stored]:
-    """The models of all windows, in the order in which they were made."""
+def list_models(folder: Path) -> list[Stored]:
+    """Return the models of all windows, in the order in which they were made."""
     files = [file for file in sorted(folder.glob("*.json")) if file.name != CURRENT]
-    return sorted((Stored(file, _read(file)) for file in files), key=lambda model: (model.until_s, model.file.name))
+    models = (Stored(file, _read_model(file)) for file in files)
+    return sorted(models, key=lambda model: (model.until_s, model.file.name))
 
 
-def _read(file: Path) -> dict[str, Any]:
+def _read_model(file: Path) -> dict[str, Any]:
     try:
-        said = json.loads(file.read_text(encoding="utf-8"))
+        model = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise StudyError(f"{file}: there is no model yet. Run `make report`, which trains it.") from None
     except (OSError, ValueError) as error:
         raise StudyError(
             f"{file}: not as train_model wrote it ({type(error).__name__}). Delete it and run `make report`."
         ) from None
-    good = isinstance(said, dict)
-    if file.name != CURRENT or (good and "coefficients" in said):
-        good = good and isinstance(said.get("trained_on"), dict) and isinstance(said["trained_on"].get("until_s"), int)
-    if not good:
+    is_valid = isinstance(model, dict)
+    if file.name != CURRENT or (is_valid and "coefficients" in model):
+        trained_on = model.get("trained_on") if is_valid else None
+        is_valid = isinstance(trained_on, dict) and isinstance(trained_on.get("until_s"), int)
+    if not is_valid:
         raise StudyError(f"{file}: not as train_model wrote it. Delete it and run `make report`.")
-    return said
+    return model

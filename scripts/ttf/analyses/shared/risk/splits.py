@@ -1,21 +1,20 @@
-"""What a risk is learnt on and tested on, as it would be used: on jobs that had ended, tested on those that came."""
+"""Split jobs into training, recalibration and test sets as in use: train on ended jobs, test on later ones."""
 
 from dataclasses import dataclass
 
 import numpy as np
-
 from ttf.analyses.shared.risk.training_jobs import Population
 
-# Of all submissions: those before the first learn, those up to the second recalibrate, those up to the third test.
+# Shares of all submissions: train before the first, recalibrate up to the second, test up to the third.
 ORIGINS = ((0.40, 0.50, 0.67), (0.57, 0.67, 0.83), (0.73, 0.83, 1.0))
 RANDOM = (0.6, 0.7)
 
 
 @dataclass(frozen=True)
 class Split:
-    """learn, recalibrate, test: truth values, a job each; until_s: the moment at which the model is made.
+    """learn, recalibrate, test: (n,) boolean masks; until_s: time at which the model is made.
 
-    running: jobs submitted when those of the test were, that still run at the trace's end.
+    running: jobs submitted in the test period that still run at the end of the trace.
     """
 
     name: str
@@ -27,31 +26,34 @@ class Split:
 
 
 def temporal(jobs: Population) -> list[Split]:
-    """Three rolling origins. Learnt on jobs submitted and ended before t1, recalibrated on those submitted from then on
-    and ended before t2, tested on those submitted after, as far as the trace says how they ended."""
+    """Split at three rolling origins.
+
+    Train on jobs that were submitted and ended before t1, recalibrate on those submitted from t1 and ended before t2,
+    test on those submitted from t2 with a recorded outcome.
+    """
     n = len(jobs)
-    found = []
+    splits = []
     for number, shares in enumerate(ORIGINS, start=1):
-        last = int(jobs.submit_s[-1]) + 1 if n else 0
-        t1, t2, t3 = (int(jobs.submit_s[min(int(share * n), n - 1)]) if share < 1 and n else last for share in shares)
+        end_s = int(jobs.submit_s[-1]) + 1 if n else 0
+        t1, t2, t3 = (int(jobs.submit_s[min(int(share * n), n - 1)]) if share < 1 and n else end_s for share in shares)
         learn = jobs.ended & (jobs.submit_s < t1) & (jobs.known_s < t1)
-        again = jobs.ended & (jobs.submit_s >= t1) & (jobs.submit_s < t2) & (jobs.known_s < t2)
-        came = (jobs.submit_s >= t2) & (jobs.submit_s < t3)
-        running = jobs.running & came
-        found.append(Split(f"temporal_{number}", learn, again, jobs.ended & came, running, t2))
-    return found
+        recalibrate = jobs.ended & (jobs.submit_s >= t1) & (jobs.submit_s < t2) & (jobs.known_s < t2)
+        is_submitted = (jobs.submit_s >= t2) & (jobs.submit_s < t3)
+        running = jobs.running & is_submitted
+        splits.append(Split(f"temporal_{number}", learn, recalibrate, jobs.ended & is_submitted, running, t2))
+    return splits
 
 
-def at_random(jobs: Population, seed: int) -> Split:
-    """Jobs dealt out by chance, as is often done: what it promises too much stands beside the others as a warning."""
+def split_at_random(jobs: Population, seed: int) -> Split:
+    """Split jobs at random: a common mistake that sees the future, shown as a warning."""
     draw = np.random.default_rng(seed).random(len(jobs))
-    low, high = RANDOM
-    end = int(jobs.submit_s[-1]) + 1 if len(jobs) else 0
+    training_limit, calibration_limit = RANDOM
+    end_s = int(jobs.submit_s[-1]) + 1 if len(jobs) else 0
     return Split(
         "random",
-        jobs.ended & (draw < low),
-        jobs.ended & (draw >= low) & (draw < high),
-        jobs.ended & (draw >= high),
-        jobs.running & (draw >= high),
-        end,
+        jobs.ended & (draw < training_limit),
+        jobs.ended & (draw >= training_limit) & (draw < calibration_limit),
+        jobs.ended & (draw >= calibration_limit),
+        jobs.running & (draw >= calibration_limit),
+        end_s,
     )

@@ -1,4 +1,4 @@
-"""The jobs that a risk is learnt from: what became of each, and from which moment on that was known."""
+"""Load the jobs that a failure risk is learnt from: the outcome of each, and when the outcome became known."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -6,18 +6,17 @@ from dataclasses import dataclass, field, fields, replace
 import numpy as np
 import polars as pl
 import polars.selectors as cs
-
 from ttf.engine.size_unit import GPU, SizeUnit
 from ttf.records.clusters import READ_OF_JOBS, level_names
 from ttf.records.jobs import observed_s, size_milli
 
-# A recorded failure is held against all other ends.
-ENDED = ("success", "failure", "cancelled", "unknown")
-# An end that nobody wrote is taken to be known after this share of the ends of that outcome that were written by then.
-LATE = 0.99
-# How long that is, is reckoned anew after the first hour, and whenever the trace is older by a tenth.
-FIRST_S, OLDER = 3600, 1.1
-READ = (
+# Failure is a recorded failure; every other outcome counts as not failed.
+ENDED_OUTCOMES = ("success", "failure", "cancelled", "unknown")
+# A job without a recorded end counts as known after this quantile of the time that jobs of its outcome took to end.
+LATE_QUANTILE = 0.99
+# The quantile is computed again after the first hour, and whenever the trace is a tenth older.
+FIRST_STEP_S, STEP_FACTOR = 3600, 1.1
+BASE_COLUMNS = (
     *("submit_s", "start_s", "end_s", "runtime_s", "outcome", "trace_end_s", "gpu_milli", "size"),
     *("user", "gpu_type", "part", *READ_OF_JOBS),
 )
@@ -27,13 +26,12 @@ EARLIER = "earlier"
 
 @dataclass(frozen=True)
 class Population:
-    """Jobs in the order of submission, n of each array.
+    """n jobs in the order of submission; arrays have shape (n,).
 
-    jobs: their columns; ended, failed: truth values; known_s: when the end was known (NEVER of those that run or wait);
-    started_s, ended_s: NEVER where it has not, or nobody wrote it; hours: of
-    the run as far as it was seen, NaN where it is not known; running; gpus: GPUs of all instances (0 where no
-    GPU was requested); cluster: number of what repeats, -1 where the trace names nothing; by: what that is.
-    left_out: reason -> jobs that take no part.
+    jobs: their columns; ended, failed, running: boolean masks; known_s: when the outcome became known (NEVER for jobs
+    that run or wait); started_s, ended_s: NEVER if not started, not ended or not recorded; hours: observed run time,
+    NaN if unknown; gpus: GPUs of all instances, 0 if none was requested; cluster: cluster number for clustered
+    intervals, -1 if the trace names none; cluster_by: what a cluster is; exclusions: reason -> number of excluded jobs.
     """
 
     jobs: pl.DataFrame
@@ -47,113 +45,117 @@ class Population:
     hours: np.ndarray
     gpus: np.ndarray
     cluster: np.ndarray
-    by: str | None
-    left_out: dict[str, int] = field(default_factory=dict)
+    cluster_by: str | None
+    exclusions: dict[str, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.ended)
 
-    def latest(self, most: int) -> "Population":
-        """So many of them, submitted last, each as it was."""
-        if len(self) <= most:
+    def latest(self, count: int) -> "Population":
+        """Return the `count` jobs submitted last."""
+        if len(self) <= count:
             return self
-        values = {of.name: getattr(self, of.name) for of in fields(self)}
-        by_job = {name: of[-most:] for name, of in values.items() if isinstance(of, pl.DataFrame | np.ndarray)}
-        return replace(self, **by_job, left_out=self.left_out | {EARLIER: len(self) - most})
+        values = {value.name: getattr(self, value.name) for value in fields(self)}
+        tails = {name: value[-count:] for name, value in values.items() if isinstance(value, pl.DataFrame | np.ndarray)}
+        return replace(self, **tails, exclusions=self.exclusions | {EARLIER: len(self) - count})
 
     def codes(self, column: str) -> np.ndarray | None:
-        """The number of each job's value in a column, 0 for a blank; None where the trace has no such values."""
+        """Return an integer code of each job's value in a column, 0 if blank; None if the column is absent or blank."""
         if column not in self.jobs.columns or self.jobs[column].null_count() == len(self):
             return None
-        return codes_of(self.jobs[column])
+        return encode_values(self.jobs[column])
 
 
-def codes_of(values: pl.Series) -> np.ndarray:
-    """Numbers that tell values apart, 0 for a blank; no order is meant."""
+def encode_values(values: pl.Series) -> np.ndarray:
+    """Return an integer code for each value, 0 if blank; the order of codes has no meaning."""
     if values.dtype == pl.String:
         values = values.cast(pl.Categorical)
-    number = values.to_physical() if values.dtype == pl.Categorical else values.rank("dense") - 1
-    return (number.cast(pl.Int64) + 1).fill_null(0).to_numpy()
+    codes = values.to_physical() if values.dtype == pl.Categorical else values.rank("dense") - 1
+    return (codes.cast(pl.Int64) + 1).fill_null(0).to_numpy()
 
 
 def population(jobs: pl.LazyFrame, columns: Sequence[str] = (), unit: SizeUnit = GPU) -> Population:
-    """The jobs of a trace as far as a risk can be learnt from them. jobs: the common job record.
+    """Load the jobs of a trace that have a submission and did not end before it.
 
-    columns: what of them is read besides READ; unit: in which `gpus` are told, whatever the columns hold. A job without
-    a submission, or that ended before it, takes no part. The end of a job that ended at a time nobody wrote counts as
-    known as long after its submission as 99 in 100 of its outcome took that had ended by then: later than that it
-    hardly was, and earlier it may not be used.
+    A job without a recorded end counts as known once 99% of the jobs of its outcome that had ended by then took less
+    time. An earlier use of its outcome would leak the future.
+
+    Parameters
+    ----------
+    jobs : the common job record
+    columns : columns to read in addition to BASE_COLUMNS
+    unit : the unit of `gpus`
     """
-    there = jobs.collect_schema().names()
-    wanted = [name for name in dict.fromkeys([*READ, *columns]) if name in there]
-    # Texts by number: those of a million jobs would be most of the memory.
-    milli = size_milli(unit, there)
-    read = (
-        jobs.select(wanted, seen_s=observed_s(), size_milli=milli)
+    available = jobs.collect_schema().names()
+    selected = [name for name in dict.fromkeys([*BASE_COLUMNS, *columns]) if name in available]
+    # Categoricals, because the texts of a million jobs would take most of the memory.
+    milli = size_milli(unit, available)
+    frame = (
+        jobs.select(selected, seen_s=observed_s(), size_milli=milli)
         .with_columns(cs.string().cast(pl.Categorical))
         .collect()
     )
-    ended_before = (read["end_s"] < read["submit_s"]).fill_null(False)
-    left_out = {"no submission": read["submit_s"].null_count(), "ended before it was submitted": ended_before.sum()}
-    # Each step is a copy of all jobs.
-    kept = read if not any(left_out.values()) else read.filter(read["submit_s"].is_not_null() & ~ended_before)
-    if not kept["submit_s"].is_sorted():
-        kept = kept.sort("submit_s", maintain_order=True)
-    del read
-    outcome, submit_s = kept["outcome"].cast(pl.String), kept["submit_s"].to_numpy()
-    ended, running = outcome.is_in(ENDED).to_numpy(), (outcome == "running").to_numpy()
-    known = kept["end_s"].fill_null(NEVER).to_numpy().copy()
-    for name in ENDED:
-        of_it = (outcome == name).to_numpy()
-        written, unwritten = (np.flatnonzero(of_it & (known < NEVER)), np.flatnonzero(of_it & (known == NEVER)))
-        if len(unwritten):
-            known[unwritten] = _known_late(submit_s[unwritten], submit_s[written], known[written])
-    known = np.where(known == NEVER, kept["trace_end_s"].fill_null(NEVER).to_numpy(), known)
-    hours = kept["seen_s"].cast(pl.Float64).to_numpy() / 3600
-    gpus = kept["size_milli"].fill_null(0).to_numpy() / 1000
-    by, group_by, _ = level_names(kept)
-    cluster = np.full(kept.height, -1)
-    if by is not None and kept.height:
-        cluster = kept["cluster"].cast(pl.Int64).to_numpy()
+    ends_early = (frame["end_s"] < frame["submit_s"]).fill_null(False)
+    exclusions = {"no submission": frame["submit_s"].null_count(), "ended before it was submitted": ends_early.sum()}
+    # Filter and sort only if needed: each copies all jobs.
+    accepted = frame if not any(exclusions.values()) else frame.filter(frame["submit_s"].is_not_null() & ~ends_early)
+    if not accepted["submit_s"].is_sorted():
+        accepted = accepted.sort("submit_s", maintain_order=True)
+    del frame
+    outcome, submit_s = accepted["outcome"].cast(pl.String), accepted["submit_s"].to_numpy()
+    ended, running = outcome.is_in(ENDED_OUTCOMES).to_numpy(), (outcome == "running").to_numpy()
+    known_s = accepted["end_s"].fill_null(NEVER).to_numpy().copy()
+    for name in ENDED_OUTCOMES:
+        has_outcome = (outcome == name).to_numpy()
+        dated, undated = (np.flatnonzero(has_outcome & (has_end == (known_s < NEVER))) for has_end in (True, False))
+        if len(undated):
+            known_s[undated] = _infer_known_times(submit_s[undated], submit_s[dated], known_s[dated])
+    known_s = np.where(known_s == NEVER, accepted["trace_end_s"].fill_null(NEVER).to_numpy(), known_s)
+    hours = accepted["seen_s"].cast(pl.Float64).to_numpy() / 3600
+    gpus = accepted["size_milli"].fill_null(0).to_numpy() / 1000
+    cluster_by, group_by, _ = level_names(accepted)
+    cluster = np.full(accepted.height, -1)
+    if cluster_by is not None and accepted.height:
+        cluster = accepted["cluster"].cast(pl.Int64).to_numpy()
         if cluster.max() == 0 and cluster.min() == 0:
-            by, cluster = group_by, kept["group"].cast(pl.Int64).to_numpy()
+            cluster_by, cluster = group_by, accepted["group"].cast(pl.Int64).to_numpy()
     return Population(
-        jobs=kept.drop("seen_s", "size_milli"),
+        jobs=accepted.drop("seen_s", "size_milli"),
         ended=ended,
         failed=(outcome == "failure").to_numpy(),
         running=running,
         submit_s=submit_s,
-        started_s=kept["start_s"].fill_null(NEVER).to_numpy(),
-        ended_s=kept["end_s"].fill_null(NEVER).to_numpy(),
-        known_s=np.where(ended, known, NEVER),
+        started_s=accepted["start_s"].fill_null(NEVER).to_numpy(),
+        ended_s=accepted["end_s"].fill_null(NEVER).to_numpy(),
+        known_s=np.where(ended, known_s, NEVER),
         hours=hours,
         gpus=gpus,
         cluster=cluster,
-        by=by,
-        left_out={why: number for why, number in left_out.items() if number},
+        cluster_by=cluster_by,
+        exclusions={reason: count for reason, count in exclusions.items() if count},
     )
 
 
-def _known_late(submit_s: np.ndarray, of_others_s: np.ndarray, end_s: np.ndarray) -> np.ndarray:
-    """When ends that nobody wrote are known, by the others of their outcome: submitted `of_others_s`, ended `end_s`.
+def _infer_known_times(submit_s: np.ndarray, ended_submit_s: np.ndarray, ended_s: np.ndarray) -> np.ndarray:
+    """Infer when unrecorded ends became known, from jobs of the same outcome (`ended_submit_s`, `ended_s`).
 
-    submit_s ascending. At no moment does it rest on an end that came later. NEVER where nothing tells.
+    submit_s: ascending. Each value uses only ends before it. NEVER if no job of the outcome has ended.
     """
-    known = np.full(len(submit_s), NEVER)
-    order = np.argsort(end_s, kind="stable")
-    ends, took = end_s[order], (end_s - of_others_s)[order]
-    if not len(ends):
-        return known
-    first = min(int(of_others_s.min()), int(submit_s[0]))
-    last = max(int(ends[-1]), int(submit_s[-1])) + 1
-    steps = int(np.log(max(1.0, (last - first) / FIRST_S)) / np.log(OLDER)) + 2
-    moments = first + (FIRST_S * OLDER ** np.arange(steps)).astype(np.int64)
-    for moment, until in zip(moments, [*moments[1:], NEVER], strict=True):
-        before = int(np.searchsorted(ends, moment))
-        if not before:
+    known_s = np.full(len(submit_s), NEVER)
+    order = np.argsort(ended_s, kind="stable")
+    sorted_end_s, durations_s = ended_s[order], (ended_s - ended_submit_s)[order]
+    if not len(sorted_end_s):
+        return known_s
+    first_s = min(int(ended_submit_s.min()), int(submit_s[0]))
+    last_s = max(int(sorted_end_s[-1]), int(submit_s[-1])) + 1
+    steps = int(np.log(max(1.0, (last_s - first_s) / FIRST_STEP_S)) / np.log(STEP_FACTOR)) + 2
+    steps_s = first_s + (FIRST_STEP_S * STEP_FACTOR ** np.arange(steps)).astype(np.int64)
+    for step_s, next_step_s in zip(steps_s, [*steps_s[1:], NEVER], strict=True):
+        ended_count = int(np.searchsorted(sorted_end_s, step_s))
+        if not ended_count:
             continue
-        rank = int(np.ceil(LATE * (before - 1)))
-        late = submit_s + int(np.partition(took[:before], rank)[rank])
-        open_ = (known == NEVER) & (late < until)
-        known[open_] = np.maximum(late[open_], moment)
-    return known
+        rank = int(np.ceil(LATE_QUANTILE * (ended_count - 1)))
+        late_s = submit_s + int(np.partition(durations_s[:ended_count], rank)[rank])
+        is_pending = (known_s == NEVER) & (late_s < next_step_s)
+        known_s[is_pending] = np.maximum(late_s[is_pending], step_s)
+    return known_s
