@@ -49,8 +49,8 @@ def trials(data):
 
 
 def one_thread():
-    """What a rule has by `ttf.engine.process.entry`: gradient boosting on more threads than there are free cores takes many times as
-    long. It comes with scikit-learn."""
+    """What a rule has by `ttf.engine.process.entry`: gradient boosting on more threads than there are free cores takes
+    many times as long. It comes with scikit-learn."""
     if find_spec("sklearn") is None:
         return nullcontext()
     import sklearn.ensemble  # noqa: F401  its libraries are limited once they are loaded

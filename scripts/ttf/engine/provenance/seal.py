@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ttf.engine.errors import StudyError
-from ttf.engine.storage.plain_files import NotPlain, opened, what_lies_at
+from ttf.engine.storage.plain_files import NotPlain, open_file, what_lies_at
 
 # The list of a folder lies in it under this name, with signatures of the list; neither is in the list.
 NAME = "checksums.json"
@@ -47,7 +47,7 @@ def sealed(facts: Mapping[str, Any]) -> bytes:
 def unsealed(file: Path) -> dict[str, Any]:
     """Return the facts of a sealed file. Raises NotIntact if it was changed, FileNotFoundError and other OSErrors."""
     try:
-        with os.fdopen(opened(file), "rb") as stream:
+        with os.fdopen(open_file(file), "rb") as stream:
             if os.fstat(stream.fileno()).st_size > MOST_BYTES:
                 raise NotIntact(f"{file}: is longer than {MOST_BYTES:,} bytes")
             content = stream.read()
@@ -106,7 +106,7 @@ def count(folder: Path) -> int:
 
 def digest_of(path: Path) -> str:
     """Return the SHA-256 of a file. Raises NotPlain."""
-    with os.fdopen(opened(path), "rb") as stream:
+    with os.fdopen(open_file(path), "rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 import polars as pl
+
 from ttf.analyses.outages.rank_drains import DRAIN_BACKTEST
 from ttf.analyses.outages.rank_drains.history import History
 from ttf.engine.columns import FEWEST_CLUSTERS

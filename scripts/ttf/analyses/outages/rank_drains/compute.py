@@ -6,6 +6,7 @@ its fleet: the node's work then fails at the fleet's rate.
 """
 
 import polars as pl
+
 from ttf.analyses.nodes.find_lemon_nodes.excess import threshold_of_next, typical_detectable, with_posterior, with_power
 from ttf.analyses.outages.rank_drains import DRAIN_LIST, DRAIN_SUMMARY
 from ttf.analyses.outages.rank_drains.backtest import DAY, WEEK, backtest

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+
 from ttf.analyses.nodes.find_lemon_nodes.excess import benjamini_hochberg, compared_by_exposure
 from ttf.engine.exact_sums import group_sums
 from ttf.records.outages.outage_records import of_nodes

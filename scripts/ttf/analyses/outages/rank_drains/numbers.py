@@ -1,6 +1,7 @@
 """Numbers of the list of nodes to drain, and of its backtest."""
 
 import polars as pl
+
 from ttf.analyses.outages.rank_drains import DRAIN_BACKTEST, DRAIN_SUMMARY
 from ttf.display.metrics import CLUSTERS, cells
 

@@ -1,6 +1,7 @@
 """Lines and tables of the nodes worth draining, and the backtest."""
 
 import polars as pl
+
 from ttf.analyses.outages.rank_drains import DRAIN_BACKTEST, DRAIN_LIST
 from ttf.display import statement_rules
 from ttf.display.phrases import with_numbers

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import altair as alt
 import polars as pl
+
 from ttf.analyses.shared.outages.outage_strata import ALL
 from ttf.display.charts.axes import log_scale
 from ttf.display.charts.encodings import coloured, tips

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 from scipy.special import expit, logit, stdtrit
+
 from ttf.analyses.outages.size_spares import SPARES, UNITS_DOWN
 from ttf.analyses.shared.outages.outage_simulation import batches, renewals, time_down, times_of, why_no_times
 from ttf.analyses.shared.outages.outage_strata import READ_OF_EXPOSURE, READ_OF_OUTAGES, Part, parts_of

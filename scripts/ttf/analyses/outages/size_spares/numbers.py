@@ -1,6 +1,7 @@
 """Numbers of spares, for all units and all outages."""
 
 import polars as pl
+
 from ttf.analyses.outages.size_spares import SPARES, UNITS_DOWN
 from ttf.analyses.shared.outages.outage_strata import ALL
 from ttf.display.metrics import cells

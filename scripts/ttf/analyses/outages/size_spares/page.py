@@ -1,6 +1,7 @@
 """Table of the spares in the report."""
 
 import polars as pl
+
 from ttf.analyses.outages.size_spares import SPARES
 from ttf.analyses.shared.outages.outage_strata import ALL
 from ttf.display.report_tables import Interval, Shown

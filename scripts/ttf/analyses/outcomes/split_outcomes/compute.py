@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 import polars as pl
+
 from ttf.analyses.outcomes.split_outcomes import OUTCOMES_BY_GPUS, OUTCOMES_GPU, RUNTIME_QUANTILES
 from ttf.analyses.outcomes.split_outcomes.summaries import (
     add_median_intervals,

@@ -1,6 +1,7 @@
 """Numbers of outcomes, median run times, jobs, users and nodes."""
 
 import polars as pl
+
 from ttf.analyses.outcomes.split_outcomes import ENDED_BY_NODE, ENDED_JOBS, JOBS_SUMMARY, OUTCOMES, OUTCOMES_BY_GPUS
 from ttf.display.metrics import CI, CLUSTERS, FEWEST_ENDED, cells
 

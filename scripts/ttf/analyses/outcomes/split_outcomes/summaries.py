@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import polars as pl
+
 from ttf.analyses.outcomes.split_outcomes import ENDED_BY_NODE, ENDED_JOBS, JOBS_SUMMARY, OUTCOMES
 from ttf.display.metrics import FEWEST_ENDED, FEWEST_FAILURES
 from ttf.engine.counts import Counted, counts

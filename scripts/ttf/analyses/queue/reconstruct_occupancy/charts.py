@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import altair as alt
 import polars as pl
+
 from ttf.analyses.queue.reconstruct_occupancy import LONGEST_PLAIN_WAIT_S
 from ttf.analyses.queue.reconstruct_occupancy.occupancy import NOTHING_HELD
 from ttf.display.charts.axes import percent_axis

@@ -7,6 +7,7 @@ and so the load at every earlier time. A million jobs (2.9 million placements) t
 from pathlib import Path
 
 import polars as pl
+
 from ttf.analyses.queue.reconstruct_occupancy.delay_causes import DelayCauses
 from ttf.analyses.queue.reconstruct_occupancy.holdings import holdings
 from ttf.analyses.queue.reconstruct_occupancy.occupancy import LoadOverTime, Occupancy, summarise_basis

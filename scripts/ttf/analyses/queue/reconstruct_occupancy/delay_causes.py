@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+
 from ttf.analyses.queue.reconstruct_occupancy import DELAY_CAUSES, LONGEST_PLAIN_WAIT_S, RECOGNISED
 from ttf.analyses.queue.reconstruct_occupancy.holdings import GPU, Holdings, Spill
 from ttf.analyses.queue.reconstruct_occupancy.servers import Servers, StateSum, Window, has_free

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+
 from ttf.stats.basics.name_codes import Numbers
 
 # Rows buffered in memory before they are written, sorted by part.

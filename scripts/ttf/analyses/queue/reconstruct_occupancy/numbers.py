@@ -1,6 +1,7 @@
 """Numbers of occupancy: size, mean and highest load, location of free GPUs, and reasons of waiting."""
 
 import polars as pl
+
 from ttf.analyses.queue.reconstruct_occupancy import (
     DELAY_CAUSES,
     FRAGMENTATION,

@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 import polars as pl
+
 from ttf.analyses.queue.reconstruct_occupancy import FRAGMENTATION, LOAD_OVER_TIME, OCCUPANCY, OCCUPANCY_BASIS
 from ttf.analyses.queue.reconstruct_occupancy.holdings import GPU, Holdings
 from ttf.analyses.queue.reconstruct_occupancy.servers import (

@@ -1,6 +1,7 @@
 """Tables of the occupancy of servers in the report."""
 
 import polars as pl
+
 from ttf.analyses.queue.reconstruct_occupancy import DELAY_CAUSES, LONGEST_PLAIN_WAIT_S, OCCUPANCY, SERVER_SHARING
 from ttf.display.report_tables import Shown, span
 from ttf.display.report_trace import Trace

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+
 from ttf.analyses.queue.reconstruct_occupancy import SERVER_SHARING
 from ttf.analyses.queue.reconstruct_occupancy.holdings import GPU, Holdings, Spill
 from ttf.engine.exact_sums import dot, group_sums

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 
 import numpy as np
 from scipy.special import expit
+
 from ttf.analyses.shared.risk.encoder import Encoder
 from ttf.analyses.shared.risk.features import JobFeatures
 from ttf.analyses.shared.risk.model import fit_platt, log_odds
@@ -41,8 +42,8 @@ class Challenger:
     ) -> np.ndarray:
         """Return the probability of failure of `rows`, recalibrated like the logistic model.
 
-        It sees the columns of the design, with one column per category. It runs in one thread (`ttf.engine.process.entry`): with more
-        threads than free cores it stalls.
+        It sees the columns of the design, with one column per category. It runs in one thread
+        (`ttf.engine.process.entry`): with more threads than free cores it stalls.
         """
         from sklearn.ensemble import HistGradientBoostingClassifier
 

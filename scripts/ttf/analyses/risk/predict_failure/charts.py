@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import altair as alt
 import polars as pl
+
 from ttf.analyses.risk.predict_failure import PROBABILITY
 from ttf.analyses.risk.predict_failure.risk_labels import MODELS, RANDOM, feature_name, feature_unit, feature_value
 from ttf.analyses.risk.predict_failure.verdict import Origin, last_tested, read_origins

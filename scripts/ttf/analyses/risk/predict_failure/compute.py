@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+
 from ttf.analyses.risk.predict_failure import (
     CALIBRATION,
     COEFFICIENTS,

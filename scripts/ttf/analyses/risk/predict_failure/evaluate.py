@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
+
 from ttf.analyses.risk.predict_failure import HOURS, PROBABILITY
 from ttf.analyses.risk.predict_failure.estimate_cells import Row, cells, interval
 from ttf.analyses.risk.predict_failure.model_trials import (

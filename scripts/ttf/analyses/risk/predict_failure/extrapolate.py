@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import polars as pl
+
 from ttf.analyses.risk.predict_failure.estimate_cells import Row, cells
 from ttf.analyses.risk.predict_failure.evaluate import MEASURES
 from ttf.analyses.risk.predict_failure.model_trials import FEWEST, Trial

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from scipy.special import stdtrit
+
 from ttf.analyses.risk.predict_failure.estimate_cells import Row, cells
 from ttf.analyses.risk.predict_failure.evaluate import TOO_FEW
 from ttf.analyses.risk.predict_failure.model_trials import BASE, FEWEST, Trial

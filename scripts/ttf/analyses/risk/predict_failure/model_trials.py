@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
+
 from ttf.analyses.risk.predict_failure.challenger import Challenger
 from ttf.analyses.risk.predict_failure.risk_labels import WITHOUT_MOST
 from ttf.analyses.shared.risk import LOGISTIC, NESTED

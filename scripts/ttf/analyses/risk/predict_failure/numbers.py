@@ -1,6 +1,7 @@
 """Numbers of failure risk: how well failure is predicted, by which features, the savings, and the limits."""
 
 import polars as pl
+
 from ttf.analyses.risk.predict_failure import (
     DECISIONS,
     EVALUATION,

@@ -1,8 +1,9 @@
 """Compute what acting on a score would save, if jobs at risk were tried on one GPU first.
 
 A job of more than one GPU that fails within the trial would have failed there, and its other GPUs are saved; every
-other job pays one GPU for the trial, or for its run time if that is shorter (as `ttf.analyses.lost.measure_losses.what_if`
-does for all jobs). This is an upper bound: it assumes that each failure shows on one GPU too, at the same time.
+other job pays one GPU for the trial, or for its run time if that is shorter (as
+`ttf.analyses.lost.measure_losses.what_if` does for all jobs). This is an upper bound: it assumes that each failure
+shows on one GPU too, at the same time.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+
 from ttf.analyses.risk.predict_failure.estimate_cells import cells, interval
 from ttf.analyses.risk.predict_failure.model_trials import Trial
 from ttf.analyses.shared.risk.features import Data

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 import polars as pl
+
 from ttf.analyses.risk.predict_failure import PROBABILITY
 from ttf.analyses.risk.predict_failure.risk_labels import CANNOT_SAY, MODELS, SPLITS, UNSEEN, VERDICT_TEXTS
 from ttf.analyses.risk.predict_failure.verdict import Origin, last_tested, read_origins, verdict

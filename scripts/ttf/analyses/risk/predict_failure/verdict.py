@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
+
 from ttf.analyses.risk.predict_failure import PROBABILITY, VERDICT
 from ttf.analyses.risk.predict_failure.risk_labels import (
     CANNOT_SAY,

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+
 from ttf.analyses.risk.train_model import MODEL_CACHE
 from ttf.analyses.shared.risk.features import Data
 from ttf.analyses.shared.risk.model import Model, TrainingData

@@ -2,6 +2,7 @@
 
 import altair as alt
 import polars as pl
+
 from ttf.display.charts.encodings import coloured, picked, tips
 from ttf.display.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
 from ttf.display.charts.text import labels

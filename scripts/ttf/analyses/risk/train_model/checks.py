@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
 from ttf.analyses.shared.risk.encoder import hash_bucket
 from ttf.analyses.shared.risk.features import CATEGORY, HASHED, NUMERIC, Feature, JobFeatures
 from ttf.analyses.shared.risk.training_jobs import Population

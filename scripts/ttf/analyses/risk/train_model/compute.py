@@ -3,6 +3,7 @@
 from typing import Any
 
 import polars as pl
+
 from ttf.analyses.risk.train_model import LINEAGE, MODELS_SUMMARY
 from ttf.analyses.risk.train_model.cache import Cache
 from ttf.analyses.risk.train_model.gate import INCONCLUSIVE, PROMOTED, WORSE

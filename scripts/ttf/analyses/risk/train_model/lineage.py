@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
+
 from ttf.analyses.risk.train_model.cache import Cache
 from ttf.analyses.risk.train_model.checks import CodedFeature, Summary, code_features, largest_drift, schema_problem
 from ttf.analyses.risk.train_model.gate import PROMOTED, Decision, decide

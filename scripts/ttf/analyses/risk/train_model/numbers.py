@@ -1,6 +1,7 @@
 """Numbers of models: windows that trained one, the decisions, and the model in use."""
 
 import polars as pl
+
 from ttf.analyses.risk.train_model import LINEAGE, MODELS_SUMMARY
 from ttf.display.metrics import cells
 

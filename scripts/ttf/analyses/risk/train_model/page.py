@@ -1,6 +1,7 @@
 """Table of the models of the latest windows."""
 
 import polars as pl
+
 from ttf.analyses.risk.train_model import LINEAGE
 from ttf.analyses.shared.risk import KINDS
 from ttf.display.report_tables import CLUSTERED, Shown

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+
 from ttf.analyses.shared.risk.training_jobs import Population
 from ttf.records.windows import WINDOW_S
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
 from ttf.analyses.shared.risk.features import (
     CATEGORY,
     CLOCK,

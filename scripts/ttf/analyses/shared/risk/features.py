@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 from scipy.special import logit
+
 from ttf.analyses.shared.risk.training_jobs import NEVER, Population, encode_values, population
 from ttf.engine.errors import StudyError
 from ttf.engine.size_unit import GPU, SizeUnit

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import log_ndtr, ndtr
+
 from ttf.analyses.shared.risk.encoder import Design
 from ttf.analyses.shared.risk.logistic import PRECISION
 from ttf.stats.basics.newton import ascend

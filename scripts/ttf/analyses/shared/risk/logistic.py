@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit
+
 from ttf.analyses.shared.risk.encoder import Design
 from ttf.stats.basics.newton import ascend, softplus
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit
+
 from ttf.analyses.shared.risk import LOGISTIC, NESTED
 from ttf.analyses.shared.risk.encoder import Design, Encoder, Term
 from ttf.analyses.shared.risk.features import HISTORY, Feature, JobFeatures

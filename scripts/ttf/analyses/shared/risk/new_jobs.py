@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
+
 from ttf.engine.errors import StudyError
 from ttf.engine.storage.on_disk import read_parquet
 from ttf.raw.headers import DELIMITERS, names_of

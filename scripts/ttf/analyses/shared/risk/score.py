@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+
 from ttf.analyses.shared.risk import KINDS
 from ttf.analyses.shared.risk.features import (
     CATEGORY,

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+
 from ttf.analyses.shared.risk.training_jobs import Population
 
 # Shares of all submissions: train before the first, recalibrate up to the second, test up to the third.

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, fields, replace
 import numpy as np
 import polars as pl
 import polars.selectors as cs
+
 from ttf.engine.size_unit import GPU, SizeUnit
 from ttf.records.clusters import READ_OF_JOBS, level_names
 from ttf.records.jobs import observed_s, size_milli
