@@ -547,7 +547,7 @@ def test_the_head_of_an_archive_does_not_fill_the_memory(tmp_path, monkeypatch, 
 def test_a_full_disk_is_seen_before(get, site, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=1_000_000))
     message = refused(get)
-    assert "the disk or your quota is full (1.2 MB are missing and 1.0 MB are free)" in message
+    assert "the disk is full or your quota is used up (1.2 MB are missing and 1.0 MB are free)" in message
     assert "Make room and run again" in message
 
 
@@ -570,7 +570,7 @@ def test_a_full_disk_is_named(get, monkeypatch):
         raise OSError(errno.ENOSPC, "no luck")
 
     monkeypatch.setattr(os, "fsync", fails)
-    assert "the disk or your quota is full (no luck). The whole file has 1.2 MB. Make room" in refused(get)
+    assert "the disk is full or your quota is used up (no luck). The whole file has 1.2 MB. Make room" in refused(get)
 
 
 # Words on the way -------------------------------------------------------------------------------------------

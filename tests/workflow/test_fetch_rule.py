@@ -95,7 +95,7 @@ def test_files_fetched_by_hand_are_used_as_they_are(checkout, site, config):
 
 @pytest.mark.parametrize(
     ("habit", "says"),
-    [(body(PAGE), "an HTML or XML page came"), (body(TABLES[PODS][:-1] + b"x"), "has the SHA-256")],
+    [(body(PAGE), "sent an HTML or XML page"), (body(TABLES[PODS][:-1] + b"x"), "has the SHA-256")],
     ids=["page", "wrong"],
 )
 def test_a_failed_download_is_one_message_and_a_rerun_goes_on(checkout, site, config, habit, says):

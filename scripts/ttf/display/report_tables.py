@@ -156,7 +156,6 @@ def _group_rows(frame: pl.DataFrame, group: str | None) -> pl.DataFrame:
 
 
 def _exact_value(value: object) -> str | None:
-    """Return the shortest exact text of a number, or None for other values."""
     return repr(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
@@ -172,7 +171,6 @@ def _complete(name: str, column: Column, contract: Table | None) -> tuple[str, F
 
 
 def _default_formatter(column: contracts.Column) -> Formatter | None:
-    """Return the formatter for a column's unit, else for its kind."""
     formatter_by_kind = {contracts.WHOLE: words.count, contracts.REAL: words.number}
     return {"s": words.duration, "share": words.share}.get(column.unit, formatter_by_kind.get(column.kind))
 

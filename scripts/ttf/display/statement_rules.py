@@ -197,6 +197,5 @@ def withhold(m: Numbers) -> dict[str, str]:
 
 
 def _times_largest(m: Numbers) -> float:
-    """Return target size / size of the largest run, in GPUs of whole nodes."""
     largest = m.value("sizes.largest_run.gpus", 0)
     return m.value("ettr.assumed.size_of_the_run", 0) / largest if largest else 0.0

@@ -95,6 +95,5 @@ def _creator(author: Mapping) -> Creator:
 
 
 def _find_texts(pattern: re.Pattern, entries: Iterable[Mapping], key: str) -> list[str]:
-    """Return the distinct matches without trailing punctuation and without placeholders in <>."""
     texts = [text.rstrip(".,;:)\"'") for entry in entries for text in pattern.findall(entry.get(key, ""))]
     return list(dict.fromkeys(text for text in texts if "<" not in text))

@@ -446,7 +446,7 @@ def _write_error_message(target: Path, download: Download, error: OSError) -> st
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         size = f" The whole file has {_format_mb(download.bytes)}." if download.bytes else ""
         return (
-            f"{prefix}: the disk or your quota is full ({error.strerror}).{size} "
+            f"{prefix}: the disk is full or your quota is used up ({error.strerror}).{size} "
             "Make room and run again: the download continues where it stopped."
         )
     return f"{prefix}: {error.strerror or error}. Check that you may write to the folder."

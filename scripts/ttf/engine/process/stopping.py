@@ -164,6 +164,5 @@ def _end_job(request: int, frame: Any) -> None:
 
 
 def _set_process_option(option: int, value: int) -> None:
-    """Call prctl, on Linux only."""
     with contextlib.suppress(AttributeError):
         ctypes.CDLL(None).prctl(option, value)

@@ -133,7 +133,6 @@ class _Tree:
             self._write(depth, f"from {', '.join(texts[:_MAX_TEXTS])}{hidden} of the workflow")
 
     def _describe_file(self, file: str) -> str:
-        """Return a file with its size, the start of its digest and whether it changed; a folder by name."""
         recorded = self._manifest.files.get(file)
         if recorded is None:
             return file

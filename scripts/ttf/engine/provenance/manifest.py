@@ -97,7 +97,6 @@ def identity(job: dict[str, Any]) -> str:
 
 
 def _code_files(job: dict[str, Any]) -> list[str]:
-    """Return the script of a job and the modules that it imports; modules outside the checkout keep their path."""
     names = [name for name in (job["script"], *job["code"]) if name]
     return [_relative_path(CHECKOUT / name) if (CHECKOUT / name).exists() else name for name in names]
 
@@ -111,7 +110,6 @@ def _is_result(file: str) -> bool:
 
 
 def _is_checkout_file(file: str) -> bool:
-    """Whether a file belongs to the workflow: a module, a template, a schema; raw files in data/ do not."""
     name = manifest_name(str(Path.cwd() / file))
     return not Path(name).is_absolute() and Path(name).parts[0] in _CODE_PATHS
 

@@ -165,7 +165,6 @@ def _added_to_results(manifest: Manifest, study_folder: Path, listed_folders: se
 
 
 def _added_to_raw(manifest: Manifest) -> Iterator[str]:
-    """Yield a line for each file in a folder of raw tables that the study neither read nor skipped."""
     read_paths = {locate_file(name).absolute() for name in manifest["raw"]}
     for folder, skipped in manifest["folders"].items():
         for path in sorted(locate_file(folder).iterdir()) if locate_file(folder).is_dir() else ():
@@ -182,7 +181,6 @@ def _list_products(manifest: Path) -> Iterable[str]:
 
 
 def _path_and_parents(file: str) -> set[str]:
-    """Return the file and its parent folders."""
     return {file, *map(str, Path(file).parents)}
 
 

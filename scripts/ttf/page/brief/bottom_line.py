@@ -50,13 +50,11 @@ def _add_second_sentence(m: Numbers, first: str, clauses: list[list[str]]) -> tu
 
 
 def _running_clause(m: Numbers, unit: str) -> str:
-    """Return a clause on jobs still running if they account for most of the GPU time, else ""."""
     key = "outcomes.running.gpu_hours_share"
     return f"{unit}s still running account for [{key}] of all GPU time" if m.value(key, 0.0) > 0.5 else ""
 
 
 def _cause_clause(m: Numbers) -> str:
-    """Return a clause on infrastructure or time limits, whichever has more GPU-hours in failed attempts."""
     if not m.has("failed_time.infra.share"):
         return ""
     cause = max(("limit", "infra"), key=lambda part: m[f"failed_time.{part}.share"])

@@ -56,7 +56,6 @@ def make_brief(m: Numbers, inputs: Mapping, trace_info: Mapping, withheld: Mappi
 
 
 def _failure_words_in_trace(inputs: Mapping, trace_info: Mapping) -> list[str]:
-    """Return the configured failure words that occur in the trace, or all if none occurs."""
     words = list(trace_info["failure_words"])
     if "states" not in inputs:
         return words

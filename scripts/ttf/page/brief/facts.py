@@ -103,6 +103,5 @@ def _component_facts(m: Numbers, trace_info: Mapping) -> list[Fact]:
 
 
 def _durations_note(m: Numbers, trace_info: Mapping) -> str:
-    """Return the number of durations if a unit may have several, else ""."""
     durations = f"[lives.lives] {words.many(trace_info['life'])}"
     return "" if trace_info["life"] == trace_info["unit"] else f"in {durations}"

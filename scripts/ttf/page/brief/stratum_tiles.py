@@ -77,7 +77,6 @@ def strata_json(table: pl.DataFrame, tile_names: Collection[str], m: Numbers, tr
 
 
 def _unique_name(row: Row, names: Collection[str], size: SizeUnit) -> str:
-    """Return the name of a stratum, cut, and numbered if another name is cut to the same text."""
     label = format_stratum(row["stratum_by"], row["stratum"])
     label = size.worded(label) if row["stratum_by"] == "gpus" else label
     name = phrases.plain(phrases.of_trace(label, LONGEST_NAME)) or "(no name)"

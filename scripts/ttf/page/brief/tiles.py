@@ -407,12 +407,10 @@ def _proviso(m: Numbers) -> str:
 
 
 def _target_size(m: Numbers) -> str:
-    """Return the target size as an adjective: 1,024-GPU."""
     return statement_rules.target(m).replace(" ", "-").replace(words.NO_BREAK, "-").removesuffix("s")
 
 
 def _ended_badge(m: Numbers) -> str:
-    """Return the badge for a trace in which most jobs have no end or no recorded result, else ""."""
     if not statement_rules.r9_few_ended(m):
         return ""
     return f"[outcomes.ended_share] {'with a result' if m.value('outcomes.unknown.jobs', 0) else 'ended'}"

@@ -173,14 +173,12 @@ def _makes_parameters(file: str) -> bool:
 
 
 def _libraries(manifest: Mapping[str, Any]) -> dict[str, str | None]:
-    """Return the versions of Python and of the libraries that compute numbers."""
     packages = manifest.get("packages", {})
     computing = {name: version for name, version in packages.items() if name not in NOT_COMPUTING}
     return {"Python": manifest.get("python")} | computing
 
 
 def _differs(earlier: Any, current: Any, strict: bool) -> bool:
-    """Whether two configurations differ; strict: also if only one has a key."""
     if isinstance(earlier, dict) and isinstance(current, dict):
         if strict and earlier.keys() != current.keys():
             return True

@@ -116,7 +116,6 @@ def _file(file: Published) -> dict:
 
 
 def _columns(file: Published) -> list[dict]:
-    """Return the columns of a table; tables of one contract share them across traces."""
     table = PurePosixPath(file.path).stem
     return [
         entity(f"#{table}-{name}", "PropertyValue", name=name, description=column.about, unitText=column.unit or None)
@@ -131,7 +130,6 @@ def _creator(creator: Creator, index: int) -> dict:
 
 
 def _trace(name: str, entry: dict) -> dict:
-    """Return the entity of a trace's raw data, which are not in the archive."""
     text = "Synthetic: no finding from it says anything about a real cluster. " if entry["synthetic"] else ""
     text += f"Source: {entry['source']}. " if entry.get("source") else ""
     text += f"Licence: {entry['licence']}." if entry.get("licence") else ""

@@ -55,7 +55,6 @@ def _pseudonymise_column(frame: pl.DataFrame, name: str, column: Column, key: by
 
 
 def _pseudonymise_cell(text: str | None, kind: str | None, column: Column, key: bytes) -> str | None:
-    """Return the published text of a cell; `all` names nobody."""
     if text is None or text in ("", "all") or kind in ANONYMOUS_KINDS.split():
         return text
     if column.names == ANYBODY and column.ours and re.fullmatch(column.ours, text):

@@ -126,6 +126,5 @@ def size_in_words(size: int) -> str:
 
 
 def _escape_markdown(text: str) -> str:
-    """Return a text on one line with all Markdown characters escaped."""
     line = escape(" ".join(str(text).split()), quote=False)
     return "".join(f"\\{char}" if char in "\\`*_[]|#$" else char for char in line)

@@ -51,7 +51,6 @@ def name_sheets(tables: Iterable[Filled]) -> dict[str, tuple[Table, pl.DataFrame
 
 
 def _free_name(name: str, existing_names: Mapping[str, object]) -> str:
-    """Return the name, cut and numbered to be valid and unique in Excel."""
     short, number = name[:LONGEST_NAME], 1
     while short in existing_names or short == CONTENTS:
         number += 1

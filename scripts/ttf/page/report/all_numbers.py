@@ -59,7 +59,6 @@ def _exact_text(value: float | None) -> str:
 
 
 def _description(column: str, table: Table | None) -> str:
-    """Return the contract's description of the column, else of the table."""
     if table is None:
         return ""
     return table.columns[column].about if column in table.columns else table.about

@@ -31,6 +31,5 @@ def cited(publication: Publication, title: str, period: str, key_name: str) -> C
 
 
 def _escape_tex(text: str) -> str:
-    """Escape a text for BibTeX, on one line."""
     flat = " ".join(text.replace("\\", " ").split())
     return re.sub(r"([&%$#_{}~^])", r"\\\1", flat)

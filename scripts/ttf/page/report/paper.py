@@ -99,7 +99,6 @@ def _resolve_colours(svg: str) -> str:
 
 
 def _charts(page: TracePage, names: Iterable[str], work: Path) -> Iterable[tuple[str, str]]:
-    """Write the charts into `work`; yield the file name and text alternative of each."""
     for name in filter(page.blocks.has_chart, names):
         svg = still(page.trace.folder / "figures" / f"{name}.svg")
         (work / f"{name}.svg").write_text(_set_font(svg), encoding="utf-8")

@@ -53,7 +53,6 @@ def tables(trace: Trace) -> dict[str, Shown]:
 
 
 def _raw_value(kind: str, value: float | None) -> str | None:
-    """Format a value of a raw table by its column type: times (s since 1970) as moments, counts as whole numbers."""
     if value is None:
         return None
     if kind == "time":

@@ -213,7 +213,6 @@ class TracePage:
         return heads, lines + quality_lines.lines(self.trace, self.m)
 
     def _page_part(self, analysis: str, part: str) -> list:
-        """Return the `head` or `lines` of an analysis in its size unit, as a list of at most one element."""
         page = vars(self._pages[analysis])
         content = page[part](self.trace, self.m) if part in page else None
         return [phrases.in_unit(content, self._size_unit(analysis))] if content else []
@@ -230,7 +229,6 @@ class TracePage:
         return raw(opening) + fold + raw("</section>")
 
     def _folds_without_head(self) -> str:
-        """Return the folds of themes without a head that still have tables or charts."""
         texts = {theme: self._fold_text(theme) for theme in RESULTS if theme not in self.heads}
         return "".join(
             self._fold(RESULTS[theme].anchor, self.m.size.worded(RESULTS[theme].title), "", text)
@@ -298,14 +296,12 @@ class TracePage:
         return self._jinja.from_string(unit.worded(source)).render(self._context)
 
     def _strata_data(self) -> str | None:
-        """Return the tiles of each stratum, for the tiles with an estimate."""
         if "describe_strata" not in self.trace.analyses:
             return None
         tiles = [tile.name for tile in self.brief.tiles if tile.state != WITHHELD]
         return strata_json(self.trace.table("strata"), tiles, self.m, self.trace.about)
 
     def _grade_reasons(self) -> str:
-        """Return the reasons for the grade as HTML."""
         reasons = "".join(f"<li>{phrases.html(reason)}</li>" for reason in self.brief.grade_reasons)
         return raw(f"<p>Grade {self.brief.grade}:</p><ul>{reasons}</ul>") if reasons else ""
 
@@ -329,13 +325,11 @@ def embed_script_data(specs: Mapping[str, Mapping], citation: Citation, strata: 
 
 
 def _versions() -> str:
-    """Return the versions of the main packages; the manifest lists all."""
     names = ("Snakemake", "Polars", "NumPy", "SciPy", "Altair", "Great Tables")
     *names, last = (f"{name} {version(name.replace(' ', '-'))}" for name in names)
     return f"{', '.join(names)} and {last}"
 
 
 def _page_module(analysis: str) -> ModuleType | None:
-    """Return the module page.py of an analysis, or None."""
     name = f"{module_name(analysis)}.page"
     return importlib.import_module(name) if importlib.util.find_spec(name) else None

@@ -129,16 +129,16 @@ def count_node_runs(runs: Runs, basis: str, window: tuple[int, int]) -> pl.DataF
     exposure_s, incidents, had_incident = *np.zeros((2, nodes), np.int64), np.zeros(nodes * days, bool)
     for block_start in range(0, runs.node.size, _BLOCK_ROWS):
         block = slice(block_start, block_start + _BLOCK_ROWS)
-        start, last, until = runs.start[block], runs.last[block], runs.until[block]
-        rows = np.flatnonzero((start < high) & (np.maximum(until, last) >= low))
-        node, start, last, until = runs.node[block][rows].astype(np.int64), start[rows], last[rows], until[rows]
+        start, last, run_end = runs.start[block], runs.last[block], runs.run_end[block]
+        rows = np.flatnonzero((start < high) & (np.maximum(run_end, last) >= low))
+        node, start, last, run_end = runs.node[block][rows].astype(np.int64), start[rows], last[rows], run_end[rows]
         moment = start if basis == "proxy" else last
         is_in_window = (moment >= low) & (moment < high)
         flags = (runs.failed, runs.shared, runs.incident)
         failed, shared, incident = (flag[block][rows] & is_in_window for flag in flags)
         counts += np.bincount(4 * (2 * node + runs.single[block][rows]) + 2 * failed + shared, minlength=counts.size)
         type_counts += np.bincount(node * types + runs.gpu_type[block][rows], minlength=type_counts.size)
-        exposure_s += group_sums(node, np.clip(np.minimum(until, high) - np.maximum(start, low), 0, None), nodes)
+        exposure_s += group_sums(node, np.clip(np.minimum(run_end, high) - np.maximum(start, low), 0, None), nodes)
         incidents += np.bincount(node[incident], minlength=nodes)
         had_incident[(node * days + (moment - low) // SECONDS_A_DAY)[incident]] = True
     counts = counts.reshape(nodes, 2, 2, 2)

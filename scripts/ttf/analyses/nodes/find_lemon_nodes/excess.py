@@ -94,18 +94,18 @@ def divide_failures(attempt: np.ndarray, node: np.ndarray, counted: np.ndarray, 
     return np.array([failures, ratio])
 
 
-def compare_by_trials(by_node: pl.DataFrame) -> pl.DataFrame:
+def compare_by_trials(nodes: pl.DataFrame) -> pl.DataFrame:
     """Test the nodes of `informative_trials`: add expected, p_value, rate_ratio, ci_low and ci_high.
 
     p_value is P(X >= counted) for the sum X of the node's chances (Poisson-binomial), expected is its mean. The ratio
     is counted over expected, with Garwood's interval of the count.
     """
-    expected, counted = by_node["chances"].list.sum(), by_node["counted"].to_numpy()
-    tails = poisson_binomial_tail([chances.to_numpy() for chances in by_node["chances"]], counted.tolist())
+    expected, counted = nodes["chances"].list.sum(), nodes["counted"].to_numpy()
+    tails = poisson_binomial_tail([chances.to_numpy() for chances in nodes["chances"]], counted.tolist())
     low, high = (limit / expected.to_numpy() for limit in poisson_limits(counted, CONFIDENCE))
     columns = {"p_value": tails, "rate_ratio": counted / expected.to_numpy(), "ci_low": low, "ci_high": high}
     columns = {name: pl.Series(values, dtype=pl.Float64) for name, values in columns.items()}
-    return by_node.drop("chances").with_columns(expected=expected, **columns)
+    return nodes.drop("chances").with_columns(expected=expected, **columns)
 
 
 def detectable_trial_ratio(informative: Sequence[pl.DataFrame], threshold: float) -> float | None:
@@ -116,10 +116,12 @@ def detectable_trial_ratio(informative: Sequence[pl.DataFrame], threshold: float
     without it. Detectable: its p-value is at most `threshold` with probability POWER. None if no number of failures
     suffices.
     """
-    by_trials = pl.concat(nodes.select("trials", "chances", mean=pl.col("chances").list.sum()) for nodes in informative)
-    if by_trials.is_empty():
+    node_trials = pl.concat(
+        nodes.select("trials", "chances", mean=pl.col("chances").list.sum()) for nodes in informative
+    )
+    if node_trials.is_empty():
         return None
-    typical = by_trials.sort("trials", "mean")["chances"][by_trials.height // 2].to_numpy()
+    typical = node_trials.sort("trials", "mean")["chances"][node_trials.height // 2].to_numpy()
     counts = range(1, typical.size + 1)
     index = bisect.bisect_left(counts, True, key=lambda k: poisson_binomial_tail([typical], [k])[0] <= threshold)
     if index == typical.size:
@@ -153,8 +155,8 @@ def compared_by_exposure(nodes: pl.DataFrame) -> pl.DataFrame:
     is_compared = (exposure > 0) & (exposure < fleet_s) & (n > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         e = exposure / fleet_s
-        rest = (1 - e) / e
-        ratio = k / (n - k) * rest
+        odds = (1 - e) / e
+        ratio = k / (n - k) * odds
         # With all failures or none there is only one limit, at the whole error probability.
         tail = (1 - CONFIDENCE) / np.where((k > 0) & (k < n), 2, 1)
         low = np.where(k > 0, betaincinv(k, n - k + 1, tail), 0.0)
@@ -163,8 +165,8 @@ def compared_by_exposure(nodes: pl.DataFrame) -> pl.DataFrame:
             "expected": n * e,
             "p_value": np.where(k > 0, betainc(k, n - k + 1, e), 1.0),
             "rate_ratio": np.where(k < n, ratio, np.nan),
-            "ci_low": low / (1 - low) * rest,
-            "ci_high": high / (1 - high) * rest,
+            "ci_low": low / (1 - low) * odds,
+            "ci_high": high / (1 - high) * odds,
         }
     series = ((name, np.where(is_compared, values, np.nan)) for name, values in columns.items())
     return nodes.hstack([pl.Series(name, values).fill_nan(None) for name, values in series])

@@ -45,8 +45,8 @@ class Runs:
     """Placements on some nodes in a window [from_s, from_s + length_s): arrays with a row per placement.
 
     node, gpu_type: index of the name in nodes and gpu_types, which are sorted. user: number of the user; all without a
-    name share one. start, last, until: in seconds since from_s, cut to -1 and length_s. start is that of the placement,
-    or its end if only that is recorded. last is its end, else the start. until is start plus run time; if that is
+    name share one. start, last, run_end: seconds since from_s, cut to -1 and length_s. start is that of the placement,
+    or its end if only that is recorded. last is its end, else the start. run_end is start plus run time; if that is
     unknown, the start, or the window's end if it is still running. single: the attempt was on one node. failed: its
     failure is attributed to this node. incident: and it is the attempt that the failure hit. shared: it failed, and the
     node is unknown. has_outcome: its outcome on this node is known. attempt: attempt_id. order: with basis `proxy`, by
@@ -62,7 +62,7 @@ class Runs:
     user: np.ndarray
     start: np.ndarray
     last: np.ndarray
-    until: np.ndarray
+    run_end: np.ndarray
     single: np.ndarray
     failed: np.ndarray
     incident: np.ndarray
@@ -103,14 +103,14 @@ def runs_by_node(
     times = {
         "start": started_s,
         "last": ended_s,
-        "until": pl.coalesce(run_to_s, pl.when(is_running).then(high), started_s),
+        "run_end": pl.coalesce(run_to_s, pl.when(is_running).then(high), started_s),
     }
-    in_window = frame.filter((started_s < high) & ((ended_s >= low) | is_running))
+    runs_in_window = frame.filter((started_s < high) & ((ended_s >= low) | is_running))
     node_names = Numbers()
     number = node_names.of(pl.col("node"))
     partition_runs = partitions.split(
         "runs",
-        in_window,
+        runs_in_window,
         "node",
         number,
         "attempt_id",
@@ -145,7 +145,7 @@ def _make_runs(partition: pl.LazyFrame, node_names: Numbers, attempts: "_Attempt
         node,
         attempts.gpu_type[attempt_id],
         attempts.user[attempt_id],
-        *(runs[name].to_numpy() for name in ("start", "last", "until")),
+        *(runs[name].to_numpy() for name in ("start", "last", "run_end")),
         single,
         failed=is_on_node & is_own,
         incident=is_on_node & is_own & incident,

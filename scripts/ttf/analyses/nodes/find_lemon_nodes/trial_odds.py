@@ -108,10 +108,10 @@ class Strata:
             low = high
         return chance
 
-    def _exact(self, odds: np.ndarray, strata: np.ndarray, rows: np.ndarray, most: int) -> np.ndarray:
-        """most: maximum number of trials of a stratum."""
+    def _exact(self, odds: np.ndarray, strata: np.ndarray, rows: np.ndarray, width: int) -> np.ndarray:
+        """width: maximum number of trials of a stratum."""
         chances = []
-        step = max(1, _MOST_CELLS // most**2)
+        step = max(1, _MOST_CELLS // width**2)
         group_ends = np.cumsum(self.size[strata])
         for first in range(0, strata.size, step):
             block = strata[first : first + step]
@@ -119,7 +119,7 @@ class Strata:
             trials_per_group = self.trials[groups]
             stratum = np.repeat(np.arange(block.size), self.total[self.starts[block]])
             trial = np.arange(stratum.size) - np.repeat(first_of_each(stratum), self.total[self.starts[block]])
-            padded = np.zeros((block.size, most))
+            padded = np.zeros((block.size, width))
             padded[stratum, trial] = np.repeat(odds[groups], trials_per_group)
             chance = chances_given_count(padded, self.all_failed[self.starts[block]])
             chances.append(chance[stratum, trial][np.cumsum(trials_per_group) - 1])

@@ -64,8 +64,8 @@ def _remove_unclustered_bands(windows: pl.DataFrame) -> pl.DataFrame:
     return windows.with_columns(bounds)
 
 
-def _thin_windows(windows: pl.DataFrame, most: int) -> pl.DataFrame:
-    step = max(1, math.ceil(windows.height / most))
+def _thin_windows(windows: pl.DataFrame, limit: int) -> pl.DataFrame:
+    step = max(1, math.ceil(windows.height / limit))
     ranked = windows.sort(RATE, "to_day")
     selected = windows.reverse().gather_every(step)
     return pl.concat([selected, ranked.head(1), ranked.tail(1)]).unique("to_day").sort("to_day")

@@ -7,7 +7,7 @@ from ttf.display.metrics import CLUSTERS, cells
 
 _INTERVAL = f"ci_low_clustered ci_high_clustered {CLUSTERS}"
 _WINDOWS = {1800: "30_min", 86_400: "day"}
-_AFTER = {3600: "hour", 86_400: "day", 604_800: "week"}
+_PERIODS = {3600: "hour", 86_400: "day", 604_800: "week"}
 
 NUMBERS = [
     cells(BURSTS, "bursts", "reason", pl.col("share").is_null().all(), take=1),
@@ -24,13 +24,13 @@ NUMBERS = [
     *(
         cells(
             AGAIN_AFTER_REPAIR,
-            f"again.{after}",
+            f"again.{period}",
             f"observed {_INTERVAL} expected_fleet expected_own",
             not_blank="observed",
             n="repairs",
             within_s=within_s,
         )
-        for within_s, after in _AFTER.items()
+        for within_s, period in _PERIODS.items()
     ),
     cells(OUTAGE_COUNTS, "bursts.daily", "mean dispersion most", not_blank="mean", n="periods", period_s=86_400),
 ]

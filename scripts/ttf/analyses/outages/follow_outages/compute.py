@@ -35,14 +35,14 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
 class Fleet:
     """Observed units and their faults by time: Int64 arrays.
 
-    begin, end, owner: start, end and unit of each observation window. at, unit: time and unit of each fault. Times
+    begin, end, owner: start, end and unit of each observation window. fault_s, unit: time and unit of each fault. Times
     count from the first window of the trace.
     """
 
     begin: np.ndarray
     end: np.ndarray
     owner: np.ndarray
-    at: np.ndarray
+    fault_s: np.ndarray
     unit: np.ndarray
 
 
@@ -53,7 +53,7 @@ def analyse_growth(records: pl.DataFrame, exposure: pl.DataFrame, block_days: in
     for stratum_by, stratum, fleet, parts in _iterate_fleets(faults(records), exposure, begin):
         keys = {"stratum_by": stratum_by, "stratum": stratum}
         growth_rows.append(keys | _growth_cells(fleet, _make_strata(parts, block_days * DAY_S), begin))
-        steps = mean_cumulative(fleet.at, fleet.unit, fleet.begin, fleet.end, fleet.owner, MOST_STEPS)
+        steps = mean_cumulative(fleet.fault_s, fleet.unit, fleet.begin, fleet.end, fleet.owner, MOST_STEPS)
         key_columns = {name: pl.lit(value) for name, value in keys.items()}
         frame = pl.DataFrame(steps).with_columns(pl.col("ci_low", "ci_high").fill_nan(None), **key_columns)
         mcf_tables.append(MCF.typed(frame.with_columns(reason=pl.when(pl.col("ci_low").is_null()).then(pl.lit(FEW)))))
@@ -101,13 +101,13 @@ def _make_fleet(windows: pl.DataFrame, fault_rows: pl.DataFrame) -> Fleet:
 
 def _growth_cells(fleet: Fleet, strata: list[Stratum], begin: int) -> dict:
     """Return the cells of GROWTH except those of `_add_trends`. begin: origin of the fleet's times, in trace time."""
-    exposures = cumulative(fleet.at, fleet.begin, fleet.end)
+    exposures = cumulative(fleet.fault_s, fleet.begin, fleet.end)
     total = int((fleet.end - fleet.begin).sum())
     cells = growth(exposures, total)
     if "change_place" in cells:
         change_index = cells["change_place"]
         events_after, exposure_after = exposures.size - change_index - 1, total - int(exposures[change_index])
-        cells["change_point_s"] = int(fleet.at[change_index]) + begin
+        cells["change_point_s"] = int(fleet.fault_s[change_index]) + begin
         if exposure_after:
             cells["rate_ratio"] = (events_after / exposure_after) / ((change_index + 1) / int(exposures[change_index]))
         else:
@@ -128,8 +128,8 @@ def _make_strata(parts: list[Fleet], block_s: int) -> list[Stratum]:
     strata = []
     for part in parts:
         total = int((part.end - part.begin).sum())
-        fault_shares, edge_shares = (cumulative(times, part.begin, part.end) / total for times in (part.at, edges))
-        strata.append(Stratum(fault_shares, (part.at - first - 1) // length, edge_shares))
+        fault_shares, edge_shares = (cumulative(times, part.begin, part.end) / total for times in (part.fault_s, edges))
+        strata.append(Stratum(fault_shares, (part.fault_s - first - 1) // length, edge_shares))
     return strata
 
 

@@ -49,7 +49,7 @@ def request_use(inputs: Inputs, study: Study) -> Figure:
         return nothing_to_draw(title, f"the trace does not measure what its {study.units} use")
     column_by_kind = {"requested more than used": "asked_more_share", "used more than requested": "used_more_share"}
     rows = [
-        {"resource": RESOURCES[row["resource"]], "kind": kind, "order": index, "note": f"n = {row['n']:,}"}
+        {"resource": RESOURCES[row["resource"]], "kind": kind, "place": index, "note": f"n = {row['n']:,}"}
         | picked(row, "n", share=column)
         for row in resources.iter_rows(named=True)
         for index, (kind, column) in enumerate(column_by_kind.items())
@@ -58,7 +58,7 @@ def request_use(inputs: Inputs, study: Study) -> Figure:
     bars = base.mark_bar(height=16).encode(
         x=alt.X("share:Q", stack="zero", axis=percent_axis(f"Share of {study.units}"), scale=alt.Scale(domain=[0, 1])),
         color=coloured("kind", dict(zip(column_by_kind, (SUCCESS, THIRD), strict=True)), title=None, orient="top"),
-        order=alt.Order("order:Q"),
+        order=alt.Order("place:Q"),
     )
     return figure(
         (bars + side_notes(base, _WIDTH + 8, baseline="middle")).properties(width=_WIDTH, height=alt.Step(30)),

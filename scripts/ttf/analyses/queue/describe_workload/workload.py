@@ -109,11 +109,11 @@ def request_against_use(jobs: Rows) -> pl.DataFrame:
             rows.append({"resource": resource, "n": 0, "reason": "no job has both a request and a measured use"})
             continue
         n = measured["n"].sum()
-        more, less = (measured.filter(comparison)["n"].sum() for comparison in (USED_LESS, USED_MORE))
+        n_over, n_under = (measured.filter(comparison)["n"].sum() for comparison in (USED_LESS, USED_MORE))
         requests = measured.filter(pl.col("requested") > 0)
         shares = requests.select("n", share=pl.col("used") / pl.col("requested")).sort("share")
-        row = {"resource": resource, "n": n, "asked_more": more, "asked_more_share": more / n}
-        row |= {"used_more": less, "used_more_share": less / n}
+        row = {"resource": resource, "n": n, "asked_more": n_over, "asked_more_share": n_over / n}
+        row |= {"used_more": n_under, "used_more_share": n_under / n}
         rows.append(row | {"used_median_share": Counted.of(shares, "share").median() if shares.height else None})
     return REQUEST_USE.frame(rows)
 

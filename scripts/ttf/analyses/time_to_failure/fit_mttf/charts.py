@@ -186,12 +186,12 @@ def survival_by_stratum(inputs: Mapping[str, pl.DataFrame], study: Study, stratu
     )
 
 
-def _excluded_words(stratum_by: str, strata: Sequence[str], most: int = 8) -> str:
+def _excluded_words(stratum_by: str, strata: Sequence[str], limit: int = 8) -> str:
     names = [f"{int(s):,}" for s in strata] if stratum_by == "gpu_count" else list(labels(strata).values())
     unit = " GPUs" if stratum_by == "gpu_count" else ""
-    if len(names) <= most:
+    if len(names) <= limit:
         return listed(names) + unit
-    return f"{', '.join(names[:most])}{unit} and {len(names) - most:,} more"
+    return f"{', '.join(names[:limit])}{unit} and {len(names) - limit:,} more"
 
 
 def _rows(curve: pl.DataFrame, legend: dict[str, str], limits: Mapping[str, str]) -> list[dict]:
@@ -257,8 +257,8 @@ def mttf_by_stratum(inputs: Mapping[str, pl.DataFrame], study: Study, stratum_by
 
 
 def _strata_in_hours(mttf: pl.DataFrame) -> list[dict]:
-    in_hours = [pl.col("low", "high") / HOUR_S, (pl.col("mttf_s") / HOUR_S).alias("mttf")]
-    wide, narrow = (shown(mttf.filter(confidence=level), "_s").with_columns(in_hours) for level in (0.95, 0.9))
+    hour_columns = [pl.col("low", "high") / HOUR_S, (pl.col("mttf_s") / HOUR_S).alias("mttf")]
+    wide, narrow = (shown(mttf.filter(confidence=level), "_s").with_columns(hour_columns) for level in (0.95, 0.9))
     return wide.join(narrow, on="stratum", suffix="_90", maintain_order="left").to_dicts()
 
 

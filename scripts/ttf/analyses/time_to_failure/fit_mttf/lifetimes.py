@@ -281,10 +281,10 @@ def _gamma_likelihood(sample: Sample, points: Points) -> Likelihood:
             if index == 2:
                 curvature = hazard * (hazard - shape * np.expm1(log_ratio))
                 error = points.error(survival)
-                in_mean = -shape * inverse_mean * (excess_sum + events) - float((points.weights * curvature).sum())
+                mean_term = -shape * inverse_mean * (excess_sum + events) - float((points.weights * curvature).sum())
         cross_term = float(_FIRST @ slopes)
         slope = np.array([float(_FIRST @ levels), slopes[2]])
-        return levels[2], slope, np.array([[float(_SECOND @ levels), cross_term], [cross_term, in_mean]]), error
+        return levels[2], slope, np.array([[float(_SECOND @ levels), cross_term], [cross_term, mean_term]]), error
 
     return likelihood
 

@@ -82,8 +82,8 @@ def _claim(trace: Trace, m: Numbers, units: str) -> str:
     if limits := limit_keys(m):
         limit_words = [f"[{key}]" for key in limits]
         limit = "time limits of" if len(limit_words) > 1 else "time limit of"
-        early = "early, and in steps" if is_falling else "in steps" if len(limit_words) > 1 else "in a step"
-        return f"{words.capital(units)} fail {early} at the {limit} {words.listed(limit_words)}"
+        manner = "early, and in steps" if is_falling else "in steps" if len(limit_words) > 1 else "in a step"
+        return f"{words.capital(units)} fail {manner} at the {limit} {words.listed(limit_words)}"
     hazard_in_groups, hazard_over_all = _HAZARD_IN_GROUPS, _HAZARD_OVER_ALL
     if is_repaired(trace.about):
         hazard_in_groups, hazard_over_all = _REPAIRED_HAZARD_IN_GROUPS, _REPAIRED_HAZARD_OVER_ALL
