@@ -16,30 +16,30 @@ BUILT_IN = Path(__file__).parent
 
 
 def join(folders: Iterable[str]) -> None:
-    """Make the analyses in these folders modules of this package: they run as code."""
+    """Make the analyses in these folders modules of this package: their code runs."""
     for folder in folders:
         if (path := str(Path(folder).resolve())) not in __path__:
             __path__.append(path)
 
 
 def module_name(analysis: str) -> str:
-    """The module of an analysis: ttf.analyses.<section>.<name>; of a study's own, which has no section, without it."""
+    """Return the module of an analysis: ttf.analyses.<section>.<name>, or without the section in a user's folder."""
     sections = (folder.name for folder in BUILT_IN.iterdir() if (folder / analysis / "__init__.py").is_file())
     return ".".join([__name__, *sections, analysis])
 
 
 def declaration_of(analysis: str) -> "Analysis":
-    """What the analysis declares."""
+    """Return the declaration of an analysis."""
     return import_module(module_name(analysis)).ANALYSIS
 
 
 def contracts_of(analyses: Iterable[str]) -> Mapping[str, "Table"]:
-    """Table -> its contract, of these analyses."""
+    """Return the contract of each table of these analyses, by name."""
     return {table.name: table for analysis in map(declaration_of, analyses) for table in analysis.tables}
 
 
 def contracts_of_inputs(analyses: Iterable[str]) -> Mapping[str, "Table"]:
-    """Table -> its contract, of all that a job may read: of the stages and of these analyses."""
+    """Return the contract of each table that a job may read: of the stages and of these analyses."""
     from ttf.raw import raw_contracts
     from ttf.records import record_contracts
 

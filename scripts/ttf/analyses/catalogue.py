@@ -1,4 +1,4 @@
-"""The analyses there are: those of `ttf.analyses` and those of folders that a study's configuration names."""
+"""Find and load the analyses of `ttf.analyses` and of the folders that a study's configuration names."""
 
 import importlib
 import traceback
@@ -13,12 +13,12 @@ from ttf.engine.errors import StudyError
 
 
 def places(folders: Sequence[str] = ()) -> dict[str, Path]:
-    """Analysis -> its folder, of the package and of `folders`.
+    """Return the folder of each analysis, by name: those of the package and those in `folders`.
 
-    Raises StudyError where two have one name, for a folder without an analysis, and for the name of a section.
+    Raises StudyError if two analyses have the same name or one has the name of a section, or if a folder holds none.
     """
     built_in = sorted(file for section in THEMES for file in (BUILT_IN / section).glob("*/__init__.py"))
-    found = {declaration.parent.name: declaration.parent for declaration in built_in}
+    folder_by_name = {declaration.parent.name: declaration.parent for declaration in built_in}
     for folder in map(Path, folders):
         declarations = sorted(folder.glob("*/__init__.py"))
         if not declarations:
@@ -26,42 +26,44 @@ def places(folders: Sequence[str] = ()) -> dict[str, Path]:
                 f"{folder}: holds no analysis; expected a folder with __init__.py for each: CONTRIBUTING.md."
             )
         for declaration in declarations:
-            room = declaration.parent
-            if other := found.get(room.name):
-                raise StudyError(f"two analyses are called {room.name}: {other} and {room}; rename the folder of one.")
-            if (BUILT_IN / room.name).exists() or (BUILT_IN / f"{room.name}.py").exists():
-                raise StudyError(f"{room}: this name is taken by the workflow; rename the folder.")
-            found[room.name] = room
-    return found
+            path = declaration.parent
+            if other_path := folder_by_name.get(path.name):
+                raise StudyError(
+                    f"two analyses are called {path.name}: {other_path} and {path}; rename the folder of one."
+                )
+            if (BUILT_IN / path.name).exists() or (BUILT_IN / f"{path.name}.py").exists():
+                raise StudyError(f"{path}: this name is taken by the workflow; rename the folder.")
+            folder_by_name[path.name] = path
+    return folder_by_name
 
 
 @cache
 def rooms(folders: tuple[str, ...] = ()) -> Mapping[str, Analysis]:
-    """Analysis -> its declaration, in the order of the page. Folders outside join the package: they run as code.
+    """Return the declaration of each analysis, by name, in the order of the page. Code in `folders` runs.
 
-    Raises StudyError for a name that is taken, a folder without a declaration, a theme or a table that there is not.
+    Raises StudyError for a duplicate name, a folder without a declaration, and an unknown theme or table.
     """
-    found = places(folders)
+    folder_by_name = places(folders)
     join(folders)
-    declared = {name: _declaration(name, place) for name, place in found.items()}
+    analyses = {name: _load_declaration(name, folder) for name, folder in folder_by_name.items()}
     order = list(THEMES)
-    return dict(sorted(declared.items(), key=lambda item: (order.index(item[1].theme), item[1].rank, item[0])))
+    return dict(sorted(analyses.items(), key=lambda item: (order.index(item[1].theme), item[1].rank, item[0])))
 
 
-def _declaration(name: str, place: Path) -> Analysis:
-    if not (place / "__init__.py").is_file():  # a pipe of that name would hold up the import
-        raise StudyError(f"{place / '__init__.py'}: it is no plain file.")
+def _load_declaration(name: str, folder: Path) -> Analysis:
+    if not (folder / "__init__.py").is_file():  # importing a pipe of that name would block
+        raise StudyError(f"{folder / '__init__.py'}: it is not a regular file.")
     try:
         analysis = getattr(importlib.import_module(module_name(name)), "ANALYSIS", None)
     except Exception as error:
-        if place.is_relative_to(BUILT_IN):
+        if folder.is_relative_to(BUILT_IN):
             raise
-        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).parent == place]
+        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).parent == folder]
         line = getattr(error, "lineno", None) or (frames[-1].lineno if frames else None)
-        where = f"{place / '__init__.py'}: {f'line {line}: ' if line else ''}"
-        raise StudyError(f"{where}it cannot be imported ({type(error).__name__}: {error}).") from error
+        location = f"{folder / '__init__.py'}: {f'line {line}: ' if line else ''}"
+        raise StudyError(f"{location}it cannot be imported ({type(error).__name__}: {error}).") from error
     if not isinstance(analysis, Analysis):
-        raise StudyError(f"{place / '__init__.py'}: no ANALYSIS = Analysis(...); see CONTRIBUTING.md.")
+        raise StudyError(f"{folder / '__init__.py'}: no ANALYSIS = Analysis(...); see CONTRIBUTING.md.")
     if analysis.theme not in THEMES:
-        raise StudyError(f"{place / '__init__.py'}: theme {analysis.theme!r}; there are {', '.join(THEMES)}.")
+        raise StudyError(f"{folder / '__init__.py'}: theme {analysis.theme!r}; expected {', '.join(THEMES)}.")
     return analysis

@@ -15,11 +15,11 @@ OF_STAGES = (*raw_contracts.TABLES, *record_contracts.TABLES, *report_contracts.
 
 @cache
 def contracts(folders: tuple[str, ...] = ()) -> Mapping[str, Table]:
-    """Table -> its contract, of the stages and of all analyses. Raises StudyError where two have one name."""
-    found: dict[str, Table] = {table.name: table for table in OF_STAGES}
+    """Return the contract of each table, by name, of the stages and all analyses; StudyError for duplicates."""
+    table_by_name: dict[str, Table] = {table.name: table for table in OF_STAGES}
     for name, analysis in rooms(folders).items():
         for table in analysis.tables:
-            if table.name in found:
-                raise StudyError(f"analysis {name}: there is another table {table.name}.")
-            found[table.name] = table
-    return found
+            if table.name in table_by_name:
+                raise StudyError(f"analysis {name}: another table is called {table.name}.")
+            table_by_name[table.name] = table
+    return table_by_name

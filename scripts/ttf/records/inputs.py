@@ -1,4 +1,4 @@
-"""What an analysis, its drawing and its numbers are given: the files of its rule by name, and its settings."""
+"""What an analysis, its charts and its numbers read: the input files of its rule by name, and its settings."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -16,22 +16,23 @@ from ttf.engine.storage.tables import read_table, scan_columns
 from ttf.records.jobs import in_size_unit
 from ttf.records.record_contracts import SIZE_UNIT
 
-# What has sizes of jobs, and the columns that they are told by in other units than GPUs.
-_SIZED, _TOLD_BY = ("jobs", "attempts", "lives", "lives_infra"), ("nodes", "cpu_milli")
+# Tables with job sizes, and the columns that give these sizes in units other than GPUs.
+_SIZED_TABLES, _SIZE_COLUMNS = ("jobs", "attempts", "lives", "lives_infra"), ("nodes", "cpu_milli")
 
 
 def size_unit_of(path: str | Path | None) -> SizeUnit:
-    """The unit in which sizes of a trace are told, of its size_unit.csv; GPU of a trace without jobs."""
+    """Read the unit of a trace's job sizes from its size_unit.csv; GPU if the trace has no jobs."""
     return GPU if path is None else SizeUnit(read_table(path, SIZE_UNIT).filter("used")["unit"].item())
 
 
 class Inputs:
-    """files: name -> a path, or a list of them; contracts: of the tables among them; settings: as attributes.
+    """Input files of a rule, and its settings as attributes.
 
-    trace: what the files are of. product: a path that the rule writes, beside which there is room for a while.
-    in_size_unit: jobs, attempts and lives have their sizes in the unit of the trace (`ttf.engine.size_unit`), in the
-    columns of GPUs; `unit` is the unit that they have. previous: tables of its own as the last run left them; code: a
-    digest of the code of the rule, by which it knows whether they are of this code.
+    files: name -> a path, or a list of them. contracts: contract of each table among them. trace: the trace of the
+    files. product: a path that the rule writes; scratch folders are made in its folder. in_size_unit: convert the sizes
+    of jobs, attempts and lives, in their GPU columns, to the unit of the trace (`ttf.engine.size_unit`); `unit` is that
+    unit. previous: the rule's own tables from its last run. code: digest of the rule's code, which tells whether the
+    same code wrote them.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class Inputs:
     ) -> None:
         self.files, self.contracts, self.trace = dict(files), contracts, trace
         self.settings = SimpleNamespace(**settings)
-        self._product, self._read = product, {}
+        self._product, self._frame_by_name = product, {}
         self.previous, self.code = previous, code
         self.unit = size_unit_of(self.files.get("size_unit")) if in_size_unit else GPU
 
@@ -55,30 +56,30 @@ class Inputs:
         return name in self.files
 
     def __getitem__(self, name: str) -> pl.DataFrame:
-        """A table with the types of its contract; read once."""
-        if name not in self._read:
-            self._read[name] = read_table(self.files[name], self.contracts[name])
-        return self._read[name]
+        """Return a table with the types of its contract; read once."""
+        if name not in self._frame_by_name:
+            self._frame_by_name[name] = read_table(self.files[name], self.contracts[name])
+        return self._frame_by_name[name]
 
     def path(self, name: str) -> Path:
         return Path(self.files[name])
 
     def scan(self, name: str, columns: Sequence[str] | None = None) -> pl.LazyFrame:
-        """A Parquet file, to be read when it is used; of the columns those that it has, in this order."""
-        if name in _SIZED and self.unit != GPU:
-            read = columns and [*columns, *_TOLD_BY, *(["size"] if name == "jobs" else [])]
-            rows = in_size_unit(self.scan_as_recorded(name, read), self.unit)
-            there = rows.collect_schema()
-            return rows if columns is None else rows.select(name for name in dict.fromkeys(columns) if name in there)
+        """Scan a Parquet file lazily, with those of `columns` that it has, in this order."""
+        if name in _SIZED_TABLES and self.unit != GPU:
+            source_columns = columns and [*columns, *_SIZE_COLUMNS, *(["size"] if name == "jobs" else [])]
+            rows = in_size_unit(self.scan_as_recorded(name, source_columns), self.unit)
+            schema = rows.collect_schema()
+            return rows if columns is None else rows.select(name for name in dict.fromkeys(columns) if name in schema)
         return self.scan_as_recorded(name, columns)
 
     def scan_as_recorded(self, name: str, columns: Sequence[str] | None = None) -> pl.LazyFrame:
-        """The same, whatever the unit of sizes is."""
+        """Scan a Parquet file with job sizes in GPUs, whatever the unit of the trace."""
         return scan_parquet(self.files[name]) if columns is None else scan_columns(self.files[name], columns)
 
     def read(self, name: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
         return self.scan(name, columns).collect()
 
     def scratch(self) -> AbstractContextManager[Path]:
-        """A folder for a while, on the disk that takes the products."""
+        """Return a temporary folder on the disk of the products."""
         return spill_beside(self._product)
