@@ -63,7 +63,7 @@ rule describe_states:
 
 
 rule describe_strata:
-    """How do the first numbers differ by account, partition, GPU type and size?"""
+    """How do the main numbers differ by account, partition, GPU type and size?"""
     input:
         unpack(size_unit),
         jobs="results/{trace}/jobs.parquet",
@@ -89,7 +89,7 @@ rule describe_strata:
 
 
 rule classify_failures:
-    """Why do jobs fail, as far as log texts, reasons, exit codes or states say?"""
+    """Why do jobs fail, according to log texts, reasons, exit codes and states?"""
     input:
         unpack(size_unit),
         jobs="results/{trace}/jobs.parquet",
@@ -120,7 +120,7 @@ rule classify_failures:
 
 
 rule estimate_hazards:
-    """Which factors are associated with failure, and which end comes when?"""
+    """Which factors are associated with failure, and how and when do units end?"""
     input:
         unpack(size_unit),
         lives="results/{trace}/lives.parquet",
@@ -229,7 +229,7 @@ rule fit_mttf:
 
 
 rule judge_lifetimes:
-    """Does the hazard decrease, stay or increase with age, and where does a constant one mislead?"""
+    """Does the hazard change with age, and where does a single MTTF mislead?"""
     input:
         unpack(size_unit),
         survival_curves="results/{trace}/tables/survival.parquet",
@@ -283,7 +283,7 @@ rule measure_sizes:
 
 
 rule measure_losses:
-    """What did failures cost, whose were they, how do they repeat, and what would have saved some of it?"""
+    """What did failures cost, who had them, how do they repeat, and what would have saved some of it?"""
     input:
         unpack(size_unit),
         jobs="results/{trace}/jobs.parquet",
@@ -347,7 +347,7 @@ rule account_gpu_hours:
 
 
 rule plan_ettr:
-    """What is to be expected of a job run at every size: its effective training time ratio, its interruptions?"""
+    """What effective training time ratio, and how many interruptions, can a job run of each size expect?"""
     input:
         unpack(size_unit),
         lives_infra="results/{trace}/lives_infra.parquet",
@@ -377,7 +377,7 @@ rule plan_ettr:
 
 
 rule measure_ettr:
-    """What did the time of job runs go into, beside what the model expects?"""
+    """How much time of job runs was productive, and how much does the model expect?"""
     input:
         unpack(size_unit),
         jobs="results/{trace}/jobs.parquet",
@@ -404,7 +404,7 @@ rule measure_ettr:
 
 
 rule follow_rate:
-    """How often does a node at work fail over the time of the trace, and by what cause?"""
+    """How does the failure rate of nodes change over time, and by what cause?"""
     input:
         unpack(size_unit),
         lives_infra="results/{trace}/lives_infra.parquet",
@@ -430,7 +430,7 @@ rule follow_rate:
 
 
 rule find_lemon_nodes:
-    """On which nodes does more fail than their use explains?"""
+    """Which nodes fail more than their use explains?"""
     input:
         lives_infra="results/{trace}/lives_infra.parquet",
         placements=if_there("results/{trace}/placements.parquet"),
@@ -455,7 +455,7 @@ rule find_lemon_nodes:
 
 
 rule measure_availability:
-    """How often are nodes down, for how long, what for, and what share of the time are they up?"""
+    """How often are nodes down, for how long, why, and what share of the time are they up?"""
     input:
         outages="results/{trace}/outages.parquet",
         outage_records="results/{trace}/outage_records.parquet",
@@ -556,7 +556,7 @@ rule find_bursts:
 
 
 rule match_outages:
-    """Do jobs fail when their nodes go down, and what do outages end?"""
+    """Do jobs fail when their nodes go down, and what happens to jobs in an outage?"""
     input:
         outages="results/{trace}/outages.parquet",
         exposure="results/{trace}/exposure.parquet",
@@ -581,7 +581,7 @@ rule match_outages:
 
 
 rule plan_capacity:
-    """What can a run of so many nodes expect with so many spares, and how many spares does it take?"""
+    """What can a run of N nodes with spare nodes expect, and how many spares does it need?"""
     input:
         unpack(size_unit),
         outages="results/{trace}/outages.parquet",
@@ -607,7 +607,7 @@ rule plan_capacity:
 
 
 rule rank_drains:
-    """Which nodes go down more than others, what would draining them save, and were such lists right?"""
+    """Which nodes have excess outages, what would draining them save, and were such lists right?"""
     input:
         outages="results/{trace}/outages.parquet",
         exposure="results/{trace}/exposure.parquet",
@@ -667,7 +667,7 @@ rule describe_attempts:
 
 
 rule reconstruct_occupancy:
-    """How full was the cluster, and what does that say of waits?"""
+    """How full was the cluster, and does that explain the waits?"""
     input:
         placements="results/{trace}/placements.parquet",
         jobs="results/{trace}/jobs.parquet",
@@ -697,7 +697,7 @@ rule reconstruct_occupancy:
 
 
 rule describe_workload:
-    """What was requested, when, by whom and what for, and how long did it wait and run?"""
+    """What do users request and submit, and how long do jobs wait and run?"""
     input:
         unpack(size_unit),
         jobs="results/{trace}/jobs.parquet",
@@ -757,7 +757,7 @@ rule measure_use:
 
 
 rule predict_failure:
-    """Can failure be told in advance, when, and what is it worth?"""
+    """Can failure be predicted, when, and what is that worth?"""
     input:
         unpack(size_unit),
         jobs="results/{trace}/jobs.parquet",
@@ -789,7 +789,7 @@ rule predict_failure:
 
 
 rule train_model:
-    """Is a model that is trained on from window to window still good enough to be used?"""
+    """Is a model that is retrained window by window still good enough to use?"""
     input:
         jobs="results/{trace}/jobs.parquet",
     output:
@@ -814,7 +814,7 @@ rule train_model:
 
 
 rule summarise_results:
-    """What do the results come to?"""
+    """What do the results add up to?"""
     input:
         unpack(size_unit),
         row_account=if_there("results/{trace}/quality/row_account.csv"),
@@ -887,7 +887,7 @@ rule compare_parts:
 
 
 rule measure_drift:
-    """What moved between windows of the submission, or against another trace?"""
+    """What changed between windows of the submission, or against another trace?"""
     input:
         jobs="results/{trace}/jobs.parquet",
         jobs_against=source("jobs_against"),
@@ -911,7 +911,7 @@ rule measure_drift:
 
 
 rule check_philly:
-    """Can the times of the Philly log be of the zone assumed, and how far is its list of machines wrong?"""
+    """Does the Philly log use the assumed time zone, and how wrong is its list of machines?"""
     input:
         jobs="results/{trace}/jobs.parquet",
         nodes="results/{trace}/nodes.parquet",
@@ -936,7 +936,7 @@ rule check_philly:
 
 
 rule ask_again:
-    """What do the published analyses give here, and the same questions at job level, censored?"""
+    """What do the published analyses give here, and the same questions at job level, with censoring?"""
     input:
         jobs="results/{trace}/jobs.parquet",
         correlations="results/{trace}/tables/correlations.csv",
@@ -962,7 +962,7 @@ rule ask_again:
 
 
 rule measure_epochs:
-    """By which of its epochs did a job come to its lowest loss?"""
+    """By which of its epochs did a job reach its lowest loss?"""
     input:
         losses=source("losses"),
         jobs="results/{trace}/jobs.parquet",
