@@ -74,7 +74,7 @@ def test_a_page_of_parts_begins_with_what_changed(pages):
     assert "What changed with week8.csv" in head
     assert metrics["changes.parts_before"] == 8
     assert metrics["changes.changed"] == 0
-    assert "no version explains a change" in text
+    assert "no change comes from another version" in text
 
 
 def test_another_part_moves_it(pages):
