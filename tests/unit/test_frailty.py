@@ -1,4 +1,4 @@
-"""A failure rate that falls, and a mixture of rates that do not: the frailty fit, and what is said by it."""
+"""Tests of the frailty fit and its verdict: a falling hazard against a mixture of constant hazards."""
 
 import math
 
@@ -28,49 +28,49 @@ from ttf.stats.durations.survival import survival_tables
 FAILED = {"failure": (pl.col("event") == "failure").fill_null(False)}
 
 
-def rates(rng: np.random.Generator, kind: str, spread: float, users: int) -> np.ndarray:
+def draw_rates(rng: np.random.Generator, kind: str, spread: float, users: int) -> np.ndarray:
     return np.exp(rng.normal(0, spread, users)) if kind == "lognormal" else rng.gamma(spread**-2, spread**2, users)
 
 
-def made(seed: int, shape: float, kind: str = "lognormal", spread: float = 1.0, users=100, n=3_000) -> pl.DataFrame:
-    """Jobs of users of Zipf sizes whose rates differ; every job's hazard is a power of age, of one shape for all."""
+def simulate(seed: int, shape: float, kind: str = "lognormal", spread: float = 1.0, users=100, n=3_000) -> pl.DataFrame:
+    """Simulate jobs of users with Zipf sizes and different rates. All hazards are powers of age with one shape."""
     rng = np.random.default_rng(seed)
     size = np.arange(1, users + 1) ** -0.9
     user = rng.choice(users, n, p=size / size.sum())
-    failure = 10**4 * (rng.exponential(size=n) / rates(rng, kind, spread, users)[user]) ** (1 / shape)
-    other = np.exp(rng.normal(8, 1.5, n))
+    failure = 10**4 * (rng.exponential(size=n) / draw_rates(rng, kind, spread, users)[user]) ** (1 / shape)
+    competing = np.exp(rng.normal(8, 1.5, n))
     return with_clusters(
         pl.DataFrame(
             {
                 "user": [f"u{number}" for number in user],
-                "duration_s": np.minimum(failure, other).astype(np.int64),
-                "event": np.where(failure <= other, "failure", "success"),
+                "duration_s": np.minimum(failure, competing).astype(np.int64),
+                "event": np.where(failure <= competing, "failure", "success"),
             }
         )
     )
 
 
-def units_of(lives: pl.DataFrame) -> Units:
+def frailty_units(lives: pl.DataFrame) -> Units:
     age = lives.select(age_bin(pl.col("duration_s"))).to_series().to_numpy()
     _, unit = np.unique(lives["cluster"].to_numpy(), return_inverse=True)
-    failed, one = (lives["event"] == "failure").to_numpy(), np.ones(lives.height)
-    return Units.from_entries(unit, age, one, failed, ages_of(lives))
+    failed, ones = (lives["event"] == "failure").to_numpy(), np.ones(lives.height)
+    return Units.from_entries(unit, age, ones, failed, age_sums(lives))
 
 
-def ages_of(lives: pl.DataFrame) -> Ages:
+def age_sums(lives: pl.DataFrame) -> Ages:
     age = lives.select(age_bin(pl.col("duration_s"))).to_series().to_numpy()
     failed, seconds = (lives["event"] == "failure").to_numpy(), lives["duration_s"].to_numpy()
     sums = [np.bincount(age, weights=weights) for weights in (np.ones(age.size), seconds, failed, failed * seconds)]
     return Ages.from_sums(np.arange(sums[0].size), *sums)
 
 
-def found(lives: pl.DataFrame) -> dict:
+def overall_shape(lives: pl.DataFrame) -> dict:
     return shapes(lives, FAILED, ["all"])["failure", "all", "all"]
 
 
-def test_lives_stand_at_the_mean_of_their_bin():
+def test_a_bin_has_the_mean_age_of_its_durations():
     lives = pl.DataFrame({"duration_s": [0, 1, 2, 3, 1000, 1010, 1010, 10**8], "event": ["failure", "success"] * 4})
-    age, ages = lives.select(age_bin(pl.col("duration_s"))).to_series().to_numpy(), ages_of(lives)
+    age, ages = lives.select(age_bin(pl.col("duration_s"))).to_series().to_numpy(), age_sums(lives)
     assert np.exp(ages.lives[age[:4]]) == pytest.approx([0.5, 1, 2, 3])
     assert age[4] == age[5] == age[6] < age[7]
     assert np.exp(ages.lives[age[4]]) == pytest.approx((1000 + 2 * 1010) / 3)
@@ -79,49 +79,49 @@ def test_lives_stand_at_the_mean_of_their_bin():
 
 @pytest.mark.parametrize("point", [(-1.0, 0.2), (-1.5, -0.4, 0.3), (0.2, 0.1, 4.0), (-2.0, 0.3, -2.0)])
 def test_derivatives_are_those_of_the_likelihood(point):
-    units, point = units_of(made(1, 0.8, n=400)), np.array(point)
+    units, point = frailty_units(simulate(1, 0.8, n=400)), np.array(point)
     _, slope, curvature, scores, _ = likelihood(units, point)
-    assert slope == pytest.approx(approx_fprime(point, lambda at: likelihood(units, at)[0], 1e-7), rel=1e-4, abs=1e-3)
-    by_hand = np.array(
-        [approx_fprime(point, lambda at, k=k: likelihood(units, at)[1][k], 1e-7) for k in range(point.size)]
+    assert slope == pytest.approx(approx_fprime(point, lambda x: likelihood(units, x)[0], 1e-7), rel=1e-4, abs=1e-3)
+    numerical = np.array(
+        [approx_fprime(point, lambda x, k=k: likelihood(units, x)[1][k], 1e-7) for k in range(point.size)]
     )
-    assert curvature == pytest.approx(by_hand, rel=1e-4, abs=1e-3)
+    assert curvature == pytest.approx(numerical, rel=1e-4, abs=1e-3)
     assert np.sum(scores, axis=1) == pytest.approx(slope)
 
 
-def _seen(rate: float, hazard: float, failures: int, theta: float) -> float:
+def integrand(rate: float, hazard: float, failures: int, theta: float) -> float:
     return rate**failures * math.exp(-rate * hazard) * gamma.pdf(rate, theta, scale=1 / theta)
 
 
 def test_the_likelihood_is_the_integral_over_the_groups_rates():
-    lives = made(2, 0.7, n=60, users=6)
-    units, ages = units_of(lives), ages_of(lives)
-    place = lives.select(age_bin(pl.col("duration_s"))).to_series().to_numpy()
+    lives = simulate(2, 0.7, n=60, users=6)
+    units, ages = frailty_units(lives), age_sums(lives)
+    bins = lives.select(age_bin(pl.col("duration_s"))).to_series().to_numpy()
     failed = (lives["event"] == "failure").to_numpy()
-    centre = math.exp(ages.events[place[failed]].mean())
-    age, at_failure = np.exp(ages.lives[place]), np.exp(ages.events[place])
+    centre = math.exp(ages.events[bins[failed]].mean())
+    age, at_failure = np.exp(ages.lives[bins]), np.exp(ages.events[bins])
 
-    def by_integral(level: float, log_shape: float, log_theta: float) -> float:
+    def log_likelihood(level: float, log_shape: float, log_theta: float) -> float:
         shape, theta = math.exp(log_shape), math.exp(log_theta)
         total = 0.0
         for cluster in np.unique(lives["cluster"]):
-            mine = (lives["cluster"] == cluster).to_numpy()
-            hazard = math.exp(level) * ((age[mine] / centre) ** shape).sum()
-            total += (level + log_shape + shape * np.log(at_failure[mine & failed] / centre)).sum()
-            deaths = (mine & failed).sum()
-            likely = (deaths + theta) / (hazard + theta)
-            integral, _ = quad(_seen, 0, 60, (hazard, deaths, theta), epsabs=0, points=[likely], limit=200)
+            in_cluster = (lives["cluster"] == cluster).to_numpy()
+            hazard = math.exp(level) * ((age[in_cluster] / centre) ** shape).sum()
+            total += (level + log_shape + shape * np.log(at_failure[in_cluster & failed] / centre)).sum()
+            deaths = (in_cluster & failed).sum()
+            mode = (deaths + theta) / (hazard + theta)
+            integral, _ = quad(integrand, 0, 60, (hazard, deaths, theta), epsabs=0, points=[mode], limit=200)
             total += math.log(integral)
         return total
 
     points = [(-1.0, -0.3, 0.5), (-0.5, 0.1, 1.2), (-2.0, 0.0, 0.2)]
-    ours = np.array([likelihood(units, np.array(point))[0] for point in points])
-    theirs = np.array([by_integral(*point) for point in points])
-    assert ours - ours[0] == pytest.approx(theirs - theirs[0], abs=1e-6)
+    fitted = np.array([likelihood(units, np.array(point))[0] for point in points])
+    integrated = np.array([log_likelihood(*point) for point in points])
+    assert fitted - fitted[0] == pytest.approx(integrated - integrated[0], abs=1e-6)
 
 
 def test_the_fit_is_where_an_independent_search_ends():
-    units = units_of(made(3, 0.85))
+    units = frailty_units(simulate(3, 0.85))
     search = minimize(
         lambda point: -likelihood(units, point)[0],
         [0.0, 0.0, 0.0],
@@ -135,7 +135,7 @@ def test_the_fit_is_where_an_independent_search_ends():
 
 def test_at_a_constant_hazard_it_is_the_negative_binomial_of_statsmodels():
     sm = pytest.importorskip("statsmodels.api")
-    units = units_of(made(4, 1.0))
+    units = frailty_units(simulate(4, 1.0))
     exposure = units.hazards(0.0, 1.0)[:, 0]
     fit = sm.NegativeBinomial(units.failures, np.ones_like(exposure), exposure=exposure).fit(
         start_params=[0.0, 1.0], disp=False
@@ -145,26 +145,26 @@ def test_at_a_constant_hazard_it_is_the_negative_binomial_of_statsmodels():
     assert slope[[0, 2]] == pytest.approx([0, 0], abs=0.02)
 
 
-def test_pooled_is_the_weibull_of_every_life():
-    lives = made(5, 0.7, spread=0.01)
+def test_the_pooled_fit_is_the_weibull_fit_of_all_durations():
+    lives = simulate(5, 0.7, spread=0.01)
     exact = lifetime_models(lives, "failure", ["all"]).filter(model="weibull").row(0, named=True)
-    assert fit_pooled(units_of(lives)).shape == pytest.approx(exact["shape"], rel=5e-4)
-    # Where every life is a cluster of its own, the sandwich is the model's error.
-    apart = lives.with_columns(
+    assert fit_pooled(frailty_units(lives)).shape == pytest.approx(exact["shape"], rel=5e-4)
+    # If every duration is its own cluster, the sandwich error equals the model's error.
+    singletons = lives.with_columns(
         cluster=pl.int_range(pl.len(), dtype=pl.UInt32), group=pl.int_range(pl.len(), dtype=pl.UInt32)
     )
-    of_each = found(apart)
-    assert of_each["reach"] == pytest.approx(Z_95 * exact["shape_se"] / exact["shape"], rel=0.1)
-    assert "shape_within" not in of_each and "most are alone" in of_each["why_not_within"]
+    shape = overall_shape(singletons)
+    assert shape["reach"] == pytest.approx(Z_95 * exact["shape_se"] / exact["shape"], rel=0.1)
+    assert "shape_within" not in shape and "most are alone" in shape["why_not_within"]
 
 
 @pytest.mark.parametrize("kind", ["lognormal", "gamma"])
 @pytest.mark.parametrize("spread", [0.5, 1.0])
 @pytest.mark.parametrize("shape", [0.6, 0.85, 1.0])
-def test_true_shapes_are_found_again(shape, spread, kind):
-    fits = [units_of(made(seed, shape, kind, spread)) for seed in range(12)]
+def test_the_fit_recovers_the_true_shape(shape, spread, kind):
+    fits = [frailty_units(simulate(seed, shape, kind, spread)) for seed in range(12)]
     assert np.mean([fit_frailty(units, fit_pooled(units)).shape for units in fits]) == pytest.approx(shape, rel=0.025)
-    # All jobs taken as alike have a rate that falls the more.
+    # The pooled fit ignores the differences among users, so its hazard falls more steeply.
     assert np.mean([fit_pooled(units).shape for units in fits]) < shape * (0.97 if spread == 0.5 else 0.88)
 
 
@@ -175,24 +175,24 @@ def verdicts(lives: pl.DataFrame) -> dict:
     return table.row(0, named=True)
 
 
-def test_constant_hazards_that_differ_are_no_falling_one():
-    """At most 5 % of the runs are called falling; nearly all of them were when users were taken as alike."""
-    runs, falling, alike = 120, 0, 0
+def test_a_mixture_of_constant_hazards_is_rarely_called_falling():
+    """At most 5 % of the runs are called falling. The pooled fit calls most of them falling."""
+    runs, falling, falling_pooled = 120, 0, 0
     for seed in range(runs):
-        row = found(made(seed, 1.0, spread=0.5 + 0.5 * (seed % 2)))
+        row = overall_shape(simulate(seed, 1.0, spread=0.5 + 0.5 * (seed % 2)))
         falling += row["shape_within_ci_high"] < 0.9
-        alike += row["p_clustered"] < 0.05
+        falling_pooled += row["p_clustered"] < 0.05
     assert falling <= 0.05 * runs
-    assert alike > 0.5 * runs
+    assert falling_pooled > 0.5 * runs
 
 
 @pytest.mark.parametrize(
-    ("shape", "n", "said"),
+    ("shape", "n", "verdict"),
     [(0.6, 3_000, "falls"), (1.0, 3_000, MIXTURE), (1.0, 20_000, "stays"), (1.6, 3_000, "rises")],
 )
-def test_what_is_said(shape, n, said):
-    row = verdicts(made(6 if n < 10_000 else 7, shape, n=n))
-    assert row["verdict_within"] in ({said, "stays"} if said == MIXTURE else {said})
+def test_the_verdict_names_the_direction_of_the_hazard(shape, n, verdict):
+    row = verdicts(simulate(6 if n < 10_000 else 7, shape, n=n))
+    assert row["verdict_within"] in ({verdict, "stays"} if verdict == MIXTURE else {verdict})
     assert row["within"] == row["cluster_by"] == "user"
     assert row["shape_ci_low_clustered"] < row["shape_ci_low"] < row["shape"] < row["shape_ci_high_clustered"]
     assert row["reason"] is None
@@ -200,36 +200,36 @@ def test_what_is_said(shape, n, said):
         assert row["verdict"] == "falls"
 
 
-def test_too_little_repeats_to_see_within():
-    lives = made(8, 1.0, n=200)
-    few = lives.with_columns(cluster=(pl.int_range(pl.len()) % 3).cast(pl.UInt32))
-    row = verdicts(few.with_columns(group="cluster"))
+def test_no_verdict_within_groups_if_clusters_are_too_few():
+    lives = simulate(8, 1.0, n=200)
+    three_clusters = lives.with_columns(cluster=(pl.int_range(pl.len()) % 3).cast(pl.UInt32))
+    row = verdicts(three_clusters.with_columns(group="cluster"))
     assert row["verdict_within"] is None and row["misleads_clustered"] is None
     assert "3.0 effective clusters by user, fewer than 4" in row["reason"]
-    nothing = verdicts(lives.drop(CLUSTER_COLUMNS))
-    assert nothing["cluster_by"] is None and "nothing in the trace" in nothing["reason"]
+    unclustered = verdicts(lives.drop(CLUSTER_COLUMNS))
+    assert unclustered["cluster_by"] is None and "nothing in the trace" in unclustered["reason"]
 
 
-def test_groups_that_are_lives_give_way_to_clusters_and_a_cluster_alone_to_its_groups():
-    lives = made(9, 1.0)
-    apart = lives.with_columns(group=pl.int_range(pl.len(), dtype=pl.UInt32), group_by=pl.lit("life"))
-    assert found(apart) == pytest.approx(found(lives))
-    alone = lives.with_columns(cluster=pl.lit(0, pl.UInt32), cluster_by=pl.lit("system"), group_by=pl.lit("node"))
-    inside = found(alone)
-    assert inside["cluster_by"] == inside["within"] == "node"
-    assert inside["shape_within"] == pytest.approx(found(lives)["shape_within"])
+def test_clusters_replace_groups_of_one_duration_and_groups_replace_a_single_cluster():
+    lives = simulate(9, 1.0)
+    single_durations = lives.with_columns(group=pl.int_range(pl.len(), dtype=pl.UInt32), group_by=pl.lit("life"))
+    assert overall_shape(single_durations) == pytest.approx(overall_shape(lives))
+    one_cluster = lives.with_columns(cluster=pl.lit(0, pl.UInt32), cluster_by=pl.lit("system"), group_by=pl.lit("node"))
+    shape = overall_shape(one_cluster)
+    assert shape["cluster_by"] == shape["within"] == "node"
+    assert shape["shape_within"] == pytest.approx(overall_shape(lives)["shape_within"])
 
 
-def test_each_stratum_and_event_by_itself_in_any_order():
-    lives = pl.concat([made(seed, shape).with_columns(batch=pl.lit(seed)) for seed, shape in ((1, 0.6), (2, 1.0))])
+def test_strata_and_events_are_fitted_separately_and_row_order_does_not_matter():
+    lives = pl.concat([simulate(seed, shape).with_columns(batch=pl.lit(seed)) for seed, shape in ((1, 0.6), (2, 1.0))])
     lives = lives.with_columns(memory=pl.col("duration_s") % 2 == 0)
     events = FAILED | {"memory": FAILED["failure"] & pl.col("memory")}
-    both = shapes(lives, events, ["all", "batch"])
-    assert sorted(both) == [
+    fits = shapes(lives, events, ["all", "batch"])
+    assert sorted(fits) == [
         (e, *s) for e in ("failure", "memory") for s in (("all", "all"), ("batch", "1"), ("batch", "2"))
     ]
-    assert both["failure", "batch", "2"] == found(lives.filter(batch=2))
+    assert fits["failure", "batch", "2"] == overall_shape(lives.filter(batch=2))
     shuffled = shapes(lives.sample(fraction=1, shuffle=True, seed=1), events, ["all", "batch"])
     assert_frame_equal(
-        pl.DataFrame(list(both.values())), pl.DataFrame([shuffled[key] for key in both]), check_exact=True
+        pl.DataFrame(list(fits.values())), pl.DataFrame([shuffled[key] for key in fits]), check_exact=True
     )

@@ -31,7 +31,7 @@ ROWS = st.lists(st.tuples(st.none() | st.integers(0, 30), st.sampled_from([*ENDS
 
 
 def simulated(n=600, seed=3, strata=4, censored=True):
-    """(lives with a stratum `group`, durations, ends as 1, 2, 3 and 0 for censored, groups)"""
+    """Simulate (table with a stratum `group`, durations, end codes 1 to 3 with 0 for censored, groups)."""
     rng = np.random.default_rng(seed)
     time, group = rng.integers(1, 90, n), rng.integers(0, strata, n)
     end = rng.choice([0, 1, 2, 3] if censored else [1, 2, 3], n)
@@ -46,21 +46,21 @@ def test_cumulative_hazard_by_hand():
     assert curve["time_s"].to_list() == [0, 6, 7, 9, 10]
     assert curve["cumulative_hazard"].to_list() == pytest.approx([0, 3 / 7, *[3 / 7 + 1 / 3] * 3])
     assert curve["variance"].to_list() == pytest.approx([0, 3 / 49, *[3 / 49 + 1 / 9] * 3])
-    spread = math.exp(1.959963984540054 * math.sqrt(3 / 49 + 1 / 9) / (3 / 7 + 1 / 3))
+    factor = math.exp(1.959963984540054 * math.sqrt(3 / 49 + 1 / 9) / (3 / 7 + 1 / 3))
     limits = curve.select("ci_low", "ci_high", "reason")
-    assert limits.row(2)[:2] == pytest.approx(((3 / 7 + 1 / 3) / spread, (3 / 7 + 1 / 3) * spread))
+    assert limits.row(2)[:2] == pytest.approx(((3 / 7 + 1 / 3) / factor, (3 / 7 + 1 / 3) * factor))
     assert limits.row(0) == (None, None, NO_EVENT_YET)
 
 
-def test_cumulative_hazard_is_the_baseline_of_a_regression_on_nothing():
+def test_cumulative_hazard_is_the_baseline_of_a_regression_without_effects():
     lives, time, end, _ = simulated()
     rng = np.random.default_rng(0)
     model = PHReg(time, rng.normal(size=(time.size, 1)), status=(end == 1).astype(int))
-    at, before, _ = model.baseline_cumulative_hazard(np.zeros(1))[0]
+    times, hazards, _ = model.baseline_cumulative_hazard(np.zeros(1))[0]
     curve = cumulative_hazard(lives, "failure", ["all"])
-    # It tells the hazard just before each age of an event.
-    places = np.searchsorted(curve["time_s"], at) - 1
-    assert curve["cumulative_hazard"].to_numpy()[places] == pytest.approx(before, abs=1e-9)
+    # The regression gives the hazard just before each event.
+    rows = np.searchsorted(curve["time_s"], times) - 1
+    assert curve["cumulative_hazard"].to_numpy()[rows] == pytest.approx(hazards, abs=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -68,21 +68,21 @@ def test_cumulative_incidence_against_statsmodels(seed):
     lives, time, end, group = simulated(seed=seed)
     curves = cumulative_incidence(lives, ENDS, ["all", "group"])
     CUMULATIVE_INCIDENCE.check(curves)
-    for stratum, chosen in [("all", np.full(time.size, True)), *((str(one), group == one) for one in range(4))]:
-        # Its variance is undefined, by 0 / 0, where nobody is left.
+    for stratum, mask in [("all", np.full(time.size, True)), *((str(number), group == number) for number in range(4))]:
+        # Its variance is 0 / 0 when nobody is at risk.
         with np.errstate(divide="ignore", invalid="ignore"):
-            reference = CumIncidenceRight(time[chosen], end[chosen])
+            reference = CumIncidenceRight(time[mask], end[mask])
         for code, name in enumerate(ENDS):
             curve = curves.filter(pl.col("stratum") == stratum, pl.col("event") == name, pl.col("time_s") > 0)
             assert curve["time_s"].to_list() == reference.times.tolist()
             assert curve["incidence"].to_list() == pytest.approx(reference.cinc[code].tolist(), abs=1e-9)
             se, incidence = reference.cinc_se[code], reference.cinc[code]
-            known = np.isfinite(se) & (incidence > 0)
-            assert curve["se"].to_numpy()[known] == pytest.approx(se[known], abs=1e-9)
-            inside = known & curve["ci_low"].is_not_null().to_numpy()
-            power = np.exp(1.959963984540054 * se[inside] / (incidence[inside] * np.log(incidence[inside])))
-            assert curve["ci_high"].to_numpy()[inside] == pytest.approx(incidence[inside] ** power, abs=1e-9)
-            assert curve["ci_low"].to_numpy()[inside] == pytest.approx(incidence[inside] ** (1 / power), abs=1e-9)
+            valid = np.isfinite(se) & (incidence > 0)
+            assert curve["se"].to_numpy()[valid] == pytest.approx(se[valid], abs=1e-9)
+            bounded = valid & curve["ci_low"].is_not_null().to_numpy()
+            power = np.exp(1.959963984540054 * se[bounded] / (incidence[bounded] * np.log(incidence[bounded])))
+            assert curve["ci_high"].to_numpy()[bounded] == pytest.approx(incidence[bounded] ** power, abs=1e-9)
+            assert curve["ci_low"].to_numpy()[bounded] == pytest.approx(incidence[bounded] ** (1 / power), abs=1e-9)
 
 
 def test_without_censoring_incidence_is_a_binomial_share():
@@ -93,7 +93,7 @@ def test_without_censoring_incidence_is_a_binomial_share():
     assert curve["se"].to_numpy() ** 2 == pytest.approx(share * (1 - share) / time.size, abs=1e-12)
 
 
-def test_with_one_end_incidence_is_one_minus_kaplan_meier():
+def test_with_one_kind_of_end_incidence_is_one_minus_kaplan_meier():
     lives, *_ = simulated()
     lives = lives.filter(pl.col("event").is_null() | (pl.col("event") == "failure"))
     curve, reference = cumulative_incidence(lives, ["failure"], ["all"]), kaplan_meier(lives, "failure")
@@ -101,21 +101,21 @@ def test_with_one_end_incidence_is_one_minus_kaplan_meier():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_error_of_an_incidence_of_1_is_0_and_that_of_a_last_end_binomial(seed):
+def test_the_last_standard_error_is_0_at_incidence_1_and_else_binomial(seed):
     seconds = np.random.default_rng(seed).integers(1, 10**6, 37 + seed)
-    alone = pl.DataFrame({"duration_s": seconds, "event": ["failure"] * seconds.size})
-    last = cumulative_incidence(alone, ["failure"], ["all"]).row(-1, named=True)
+    failed = pl.DataFrame({"duration_s": seconds, "event": ["failure"] * seconds.size})
+    last = cumulative_incidence(failed, ["failure"], ["all"]).row(-1, named=True)
     assert last["incidence"] == pytest.approx(1) and last["se"] == 0
-    # With an end that competes, nobody is left either, but not all have come to this one.
-    both = alone.with_columns(event=pl.when(pl.col("duration_s") % 3 > 0).then("event").otherwise(pl.lit("success")))
-    found = cumulative_incidence(both, ["failure", "success"], ["all"])
-    share = both["event"].eq("failure").mean()
+    # With a competing end, nobody remains at risk either, but the incidence stays below 1.
+    mixed = failed.with_columns(event=pl.when(pl.col("duration_s") % 3 > 0).then("event").otherwise(pl.lit("success")))
+    curves = cumulative_incidence(mixed, ["failure", "success"], ["all"])
+    share = mixed["event"].eq("failure").mean()
     for end in ("failure", "success"):
-        row = found.filter(pl.col("event") == end).row(-1, named=True)
+        row = curves.filter(pl.col("event") == end).row(-1, named=True)
         assert row["se"] == pytest.approx((share * (1 - share) / seconds.size) ** 0.5, rel=1e-9)
 
 
-def test_incidence_of_everybody_has_no_interval():
+def test_an_incidence_of_1_has_no_interval():
     curve = cumulative_incidence(lives_of([(1, "failure"), (2, "failure"), (3, "failure")]), ["failure"], ["all"])
     assert curve["incidence"].to_list() == pytest.approx([0, 1 / 3, 2 / 3, 1])
     assert curve["reason"].to_list() == [NO_EVENT_YET, UNCLUSTERED, UNCLUSTERED, EVERYBODY]
@@ -124,7 +124,7 @@ def test_incidence_of_everybody_has_no_interval():
 
 @settings(deadline=None)
 @given(ROWS)
-def test_ends_and_those_going_on_add_up(rows):
+def test_incidences_of_all_ends_and_survival_add_up_to_1(rows):
     lives = lives_of(rows)
     curves = cumulative_incidence(lives, ENDS, ["all"])
     if not lives["duration_s"].count():
@@ -151,29 +151,29 @@ def test_thinned_curves_keep_their_rows():
 
 @pytest.mark.parametrize("n", [50, 200])
 def test_incidence_interval_covers(n):
-    """Two exponential ends and uniform censoring: the 95 % interval at the median time, 400 samples of a seed."""
+    """Check the 95 % interval at the median time: two exponential ends, uniform censoring, 400 samples."""
     rng = np.random.default_rng(20)
     repeats, at = 400, 1.0
     time = rng.exponential(1, (repeats, n))
     is_failure = rng.random((repeats, n)) < 0.3
-    until = rng.uniform(0, 4, (repeats, n))
+    censoring = rng.uniform(0, 4, (repeats, n))
     truth = 0.3 * (1 - math.exp(-at))
-    # In integers, finely: the estimator reads seconds.
-    seconds = np.floor(np.minimum(time, until) * 1e6).astype(np.int64)
-    event = np.where(until < time, "", np.where(is_failure, "failure", "success"))
+    # The estimator reads whole seconds.
+    seconds = np.floor(np.minimum(time, censoring) * 1e6).astype(np.int64)
+    event = np.where(censoring < time, "", np.where(is_failure, "failure", "success"))
     lives = pl.DataFrame(
         {"duration_s": seconds.ravel(), "event": event.ravel(), "sample": np.repeat(np.arange(repeats), n)}
     )
     curves = cumulative_incidence(lives, ["failure", "success"], ["sample"])
     last = curves.filter((pl.col("event") == "failure") & (pl.col("time_s") <= at * 1e6)).group_by("stratum").last()
-    known = last.drop_nulls("ci_low")
-    assert known.height > 0.99 * repeats
-    covered = ((known["ci_low"] <= truth) & (truth <= known["ci_high"])).mean()
+    with_interval = last.drop_nulls("ci_low")
+    assert with_interval.height > 0.99 * repeats
+    covered = ((with_interval["ci_low"] <= truth) & (truth <= with_interval["ci_high"])).mean()
     # Three standard errors of a share of 400 are 0.033.
     assert abs(covered - 0.95) < 0.033
 
 
-def test_causes_that_come_together_are_an_end_of_their_own():
+def test_simultaneous_causes_are_a_separate_end():
     lives = pl.DataFrame(
         {
             "event": ["failure", "failure", "failure", None, "failure", "failure"],
@@ -182,8 +182,8 @@ def test_causes_that_come_together_are_an_end_of_their_own():
             "human_error": [False, False, False, False, False, True],
         }
     )
-    found, events = exclusive_causes(lives, ["dbe", "otb", "human_error"])
-    assert found["event"].to_list() == ["dbe only", "otb only", "dbe and otb", None, "unknown cause", "human error"]
+    causes, events = exclusive_causes(lives, ["dbe", "otb", "human_error"])
+    assert causes["event"].to_list() == ["dbe only", "otb only", "dbe and otb", None, "unknown cause", "human error"]
     assert events == ["dbe only", "otb only", "human error", "dbe and otb", "unknown cause"]
 
 
@@ -212,7 +212,7 @@ def test_logrank_against_statsmodels_and_scipy(seed):
     assert pairs["p_adjusted"].to_numpy() == pytest.approx(adjusted)
 
 
-def test_of_many_strata_the_largest_are_compared():
+def test_the_largest_of_many_strata_are_compared():
     lives, *_ = simulated(n=3000, strata=20)
     lives = pl.concat([lives, lives.filter(pl.col("group") > 9)])
     tests = logrank(lives, "failure", ["group"])
@@ -227,21 +227,21 @@ def test_of_many_strata_the_largest_are_compared():
     [
         ([(5, "failure", "a"), (None, "failure", "b")], TOO_FEW_STRATA),
         ([(5, None, "a"), (9, None, "b")], NO_CONTRAST),
-        # All have ended together, or the other stratum had ended before.
+        # All end together, or one stratum ends before the other's first event.
         ([(5, "failure", "a"), (5, "failure", "b")], NO_CONTRAST),
         ([(5, None, "a"), (9, "failure", "b")], NO_CONTRAST),
     ],
 )
-def test_what_cannot_be_compared_says_so(rows, reason):
+def test_strata_that_cannot_be_compared_give_a_reason(rows, reason):
     lives = pl.DataFrame(rows, schema=LIVES | {"group": pl.String}, orient="row")
     row = logrank(lives, "failure", ["group"]).row(0, named=True)
     assert (row["statistic"], row["p_value"], row["p_adjusted"], row["reason"]) == (None, None, None, reason)
 
 
-def test_few_expected_events_and_a_vanishing_p_are_told():
+def test_few_expected_events_and_a_vanishing_p_value_give_a_reason():
     few = pl.DataFrame([(5, "failure", "a"), (9, "failure", "b")], schema=LIVES | {"group": pl.String}, orient="row")
     assert logrank(few, "failure", ["group"])["reason"][0] == f"{ROUGH}; {UNCLUSTERED}"
     seconds = [*range(1, 4001), *range(10_001, 14_001)]
-    apart = pl.DataFrame({"duration_s": seconds, "event": "failure", "group": ["a"] * 4000 + ["b"] * 4000})
-    row = logrank(apart, "failure", ["group"]).row(0, named=True)
+    separated = pl.DataFrame({"duration_s": seconds, "event": "failure", "group": ["a"] * 4000 + ["b"] * 4000})
+    row = logrank(separated, "failure", ["group"]).row(0, named=True)
     assert row["p_value"] == SMALLEST_P and "written as that" in row["reason"]

@@ -1,4 +1,4 @@
-"""Rule estimate_hazards as a whole: its tables, charts, numbers and section, whatever the lives."""
+"""Tests of the whole rule estimate_hazards: its tables, charts, numbers and section."""
 
 import json
 import re
@@ -30,10 +30,10 @@ from ttf.stats.durations.survival import survival_tables
 
 ROOT = Path(__file__).resolve().parents[2]
 CONTRACTS = contracts()
-NAMED = ("duration_s", "entry_s", "event", "gpu_count", "gpu_type", "account")
+SIMULATED_COLUMNS = ("duration_s", "entry_s", "event", "gpu_count", "gpu_type", "account")
 
 
-def lives_of(n=400, ends=("failure", "failure", "success", "success", "cancelled", None), types=("T4", "V100"), late=9):
+def simulate(n=400, ends=("failure", "failure", "success", "success", "cancelled", None), types=("T4", "V100"), late=9):
     rng = np.random.default_rng(n)
     duration = np.ceil(rng.lognormal(7, 2, n)).astype(np.int64)
     frame = pl.DataFrame(
@@ -45,17 +45,17 @@ def lives_of(n=400, ends=("failure", "failure", "success", "success", "cancelled
             "gpu_type": [types[number // 6 % len(types)] for number in range(n)],
             "account": ["a"] * n,
         },
-        schema={name: LIFE_COLUMNS[name] for name in NAMED},
+        schema={name: LIFE_COLUMNS[name] for name in SIMULATED_COLUMNS},
     )
-    blank = [pl.lit(None, dtype=kind).alias(name) for name, kind in LIFE_COLUMNS.items() if name not in frame.columns]
+    blank = [pl.lit(None, dtype=dtype).alias(name) for name, dtype in LIFE_COLUMNS.items() if name not in frame.columns]
     return frame.with_columns(blank).with_columns(gpu_milli=pl.col("gpu_count") * 1000, nodes=1, unit_id=pl.lit("u"))
 
 
-CASES = {"ordinary": lives_of(), "no failures": lives_of(ends=("success", None))}
+CASES = {"ordinary": simulate(), "no failures": simulate(ends=("success", None))}
 
 
 def run(folder, lives, gives="jobs", causes=()):
-    """The analysis on some lives, and beside its tables those of fit_mttf that its section names."""
+    """Run the analysis on these durations and add the fit_mttf tables that its section cites."""
     (folder / "tables").mkdir(parents=True)
     (folder / "figures").mkdir()
     lives.write_parquet(folder / "lives.parquet")
@@ -75,26 +75,26 @@ def run(folder, lives, gives="jobs", causes=()):
     trace = Trace(
         "t", {"gives": gives, "analyses": ["estimate_hazards"], "unit": "pod", "life": "pod"}, folder, CONTRACTS
     )
-    given = {table.name: trace.table(table.name) for table in ANALYSIS.tables}
-    drawn = {name: draw(given, Study("pod")) for name, draw in CHARTS.items()}
-    paths = ([str(folder / "figures" / f"{chart}.{ending}") for chart in CHARTS] for ending in ("vl.json", "svg"))
-    charts = ((name, chart, None) for name, chart in drawn.items())
+    tables = {table.name: trace.table(table.name) for table in ANALYSIS.tables}
+    chart_by_name = {name: draw(tables, Study("pod")) for name, draw in CHARTS.items()}
+    paths = ([str(folder / "figures" / f"{chart}.{suffix}") for chart in CHARTS] for suffix in ("vl.json", "svg"))
+    charts = ((name, chart, None) for name, chart in chart_by_name.items())
     save_charts(charts, dict.fromkeys(CHARTS, ()), *paths, [], str(folder / "figures" / "index.json"))
-    of_fit_mttf = {
+    mttf_tables = {
         "lives_summary": summarise_lives(lives.lazy()).head(gives == "lives"),
         "survival_summary": summary,
         "survival_at": survival_at(curves.filter(event="failure", stratum_by="all")),
         "mttf": mttf,
         "failures_without_end": failures_without_end(lives, "failure", ["all"]),
     }
-    metrics = metrics_of("fit_mttf", of_fit_mttf)
-    metrics |= metrics_of("estimate_hazards", given)
+    metrics = metrics_of("fit_mttf", mttf_tables)
+    metrics |= metrics_of("estimate_hazards", tables)
     return trace, metrics
 
 
 def section(trace, metrics, name="hazards"):
-    """The text of the section, with tables and charts as [name]."""
-    made = {name: shown.html(f"t1-table-{name}") for name, shown in page.tables(trace).items() if shown.frame.height}
+    """Render the section with tables and charts as [name]."""
+    tables = {name: shown.html(f"t1-table-{name}") for name, shown in page.tables(trace).items() if shown.frame.height}
     index = trace.figures
     text = (
         environment(ROOT / "report", places().values())
@@ -108,20 +108,20 @@ def section(trace, metrics, name="hazards"):
             m=Numbers(metrics),
             strata=[],
             chart=lambda name: "" if name in index and index[name]["empty"] else f"[{name}]",
-            table=lambda name, caption: f"[{name}]" if name in made else "",
+            table=lambda name, caption: f"[{name}]" if name in tables else "",
             has_chart=lambda name: name not in index or not index[name]["empty"],
-            has_table=lambda name: name in made or name == "causes",
+            has_table=lambda name: name in tables or name == "causes",
             logrank=[key.split(".")[1] for key in metrics if key.startswith("logrank.") and key.endswith(".strata")],
             most_strata=12,
         )
     )
-    return " ".join(re.sub(r"</?(?:data|bdi)[^>]*>", "", text).split()), made
+    return " ".join(re.sub(r"</?(?:data|bdi)[^>]*>", "", text).split()), tables
 
 
-def test_what_the_sections_tell(tmp_path):
+def test_the_sections_report_the_tables(tmp_path):
     trace, metrics = run(tmp_path / "t", CASES["ordinary"])
-    text, made = section(trace, metrics)
-    assert [name for name in made if name != "pairs"] == ["incidence", "logrank", "cox", "delayed"]
+    text, tables = section(trace, metrics)
+    assert [name for name in tables if name != "pairs"] == ["incidence", "logrank", "cox", "delayed"]
     incidence = trace.table("cumulative_incidence")
     assert incidence["event"].unique(maintain_order=True).to_list() == ["failure", "success", "cancelled"]
     assert incidence.group_by("event", "stratum_by", "stratum").len()["len"].max() <= 50
@@ -136,47 +136,47 @@ def test_what_the_sections_tell(tmp_path):
     # All pods are on one node.
     ratio = trace.table("cox").filter(covariate="gpu_count")["hazard_ratio"].item()
     assert f"Each doubling of the GPUs of a pod multiplies its hazard by {words.number(ratio)} (95% CI" in text
-    nothing, _ = section(*run(tmp_path / "no", CASES["no failures"]))
-    assert "No hazard ratio could be estimated (fewer than 10 events&#58; no fit)." in nothing
+    text_without_failures, _ = section(*run(tmp_path / "no", CASES["no failures"]))
+    assert "No hazard ratio could be estimated (fewer than 10 events&#58; no fit)." in text_without_failures
 
 
-def test_what_would_be_without_other_ends_supposes_that_they_are_independent(tmp_path):
-    ordinary, alone = (
+def test_survival_without_other_ends_states_the_independence_assumption(tmp_path):
+    ordinary, without_failures = (
         section(*run(tmp_path / name, CASES[name]), "incidence")[0] for name in ("ordinary", "no failures")
     )
     assert ordinary.count("if these are independent of failure, which cannot be tested") == 1
-    assert "independent of failure" not in alone, "nothing failed"
+    assert "independent of failure" not in without_failures, "nothing failed"
 
 
-def test_bounds_come_first_where_many_ends_are_not_written(tmp_path):
-    lost = lives_of(ends=("failure", "success", None), late=0).with_row_index()
-    gone = (pl.col("event") == "failure") & (pl.col("index") % 2 == 0)
-    lost = lost.with_columns(
-        duration_s=pl.when(~gone.fill_null(False)).then("duration_s"), duration_max_s=pl.when(gone).then(10**6)
+def test_bounds_come_first_if_many_ends_are_missing(tmp_path):
+    lives = simulate(ends=("failure", "success", None), late=0).with_row_index()
+    missing = (pl.col("event") == "failure") & (pl.col("index") % 2 == 0)
+    lives = lives.with_columns(
+        duration_s=pl.when(~missing.fill_null(False)).then("duration_s"), duration_max_s=pl.when(missing).then(10**6)
     )
-    trace, metrics = run(tmp_path / "t", lost)
-    text, made = section(trace, metrics, "incidence")
+    trace, metrics = run(tmp_path / "t", lives)
+    text, tables = section(trace, metrics, "incidence")
     row = trace.table("incidence_at").row(
         by_predicate=(pl.col("event") == "failure") & (pl.col("time_s") == 86_400), named=True
     )
     assert row["incidence_low"] < row["incidence"] < row["incidence_high"]
     low, high = (f"{100 * row[name]:.1f}%" for name in ("incidence_low", "incidence_high"))
-    first = (
+    bounds_position = (
         text.replace("\u00a0", " ")
         .replace("\u202f", " ")
         .index(f"By the end of a day between **{low} and {high}** have failed")
     )
-    assert first < text.index("have failed. Without other ends")
+    assert bounds_position < text.index("have failed. Without other ends")
     assert f"{row['without_end']} failures have no recorded end" in text.replace("\u00a0", " ")
-    assert "[incidence-bounds]" in text and "incidence-bounds" in made
-    # Few without an end: nothing is said of them but in the table.
-    few = lost.with_columns(duration_s=pl.col("duration_s").fill_null(pl.when(pl.col("index") > 0).then(50)))
-    text, made = section(*run(tmp_path / "few", few), "incidence")
-    assert "between **" not in text and "incidence-bounds" in made
+    assert "[incidence-bounds]" in text and "incidence-bounds" in tables
+    # If few ends are missing, only the table has the bounds.
+    few = lives.with_columns(duration_s=pl.col("duration_s").fill_null(pl.when(pl.col("index") > 0).then(50)))
+    text, tables = section(*run(tmp_path / "few", few), "incidence")
+    assert "between **" not in text and "incidence-bounds" in tables
 
 
-def test_causes_compete_as_what_excludes_what(tmp_path):
-    lives = lives_of(ends=("failure", "failure", None), late=0).with_row_index()
+def test_causes_compete_as_exclusive_ends(tmp_path):
+    lives = simulate(ends=("failure", "failure", None), late=0).with_row_index()
     lives = lives.with_columns(
         dbe=(pl.col("event") == "failure").fill_null(False) & (pl.col("index") % 2 == 0),
         otb=(pl.col("event") == "failure").fill_null(False) & (pl.col("index") % 7 < 4),
@@ -192,36 +192,36 @@ def test_causes_compete_as_what_excludes_what(tmp_path):
     assert "each is at risk from the start of its record" in text
 
 
-def test_the_ratio_of_a_job_twice_as_large_is_that_of_its_gpus_and_nodes_together(tmp_path):
+def test_the_ratio_per_doubling_of_size_is_the_product_of_gpus_and_nodes(tmp_path):
     lives = CASES["ordinary"].with_row_index()
     lives = lives.with_columns(nodes=1 + (pl.col("index") % 7 * pl.col("gpu_count")) // 8).drop("index")
     trace, metrics = run(tmp_path / "t", lives)
     cox = trace.table("cox").drop_nulls("hazard_ratio")
     (gpus, nodes, total), (ratio,) = (
-        cox.filter(pl.col("covariate").is_in(of))["hazard_ratio"].to_list()
-        for of in (["gpu_count", "nodes", "job_size"], ["job_size"])
+        cox.filter(pl.col("covariate").is_in(covariates))["hazard_ratio"].to_list()
+        for covariates in (["gpu_count", "nodes", "job_size"], ["job_size"])
     )
     assert ratio == total == pytest.approx(gpus * nodes)
-    text, made = section(trace, metrics)
+    text, tables = section(trace, metrics)
     assert f"Each doubling of the GPUs and nodes of a pod multiplies its hazard by {words.number(total)}" in text
-    assert "per doubling of GPUs and nodes" in made["cox"]
-    # It is no coefficient more that could differ from 1; what is shown has it in place of its two.
+    assert "per doubling of GPUs and nodes" in tables["cox"]
+    # The total is no further coefficient to test; the shown table has it instead of its two factors.
     assert metrics["cox.ratios"]["value"] == cox.height - 1
     assert metrics["cox.total.ratios"]["value"] == cox.height - 2
-    (size,) = (row for row in factors(trace) if row["name"] == "Size, per doubling")
+    (size,) = (row for row in forest_rows(trace) if row["name"] == "Size, per doubling")
     assert size["ratio"] == pytest.approx(total, rel=1e-5)
 
 
-def factors(trace):
+def forest_rows(trace):
     return json.loads((trace.folder / "figures" / "factors_of_failure.vl.json").read_text())["datasets"]["factors"]
 
 
-def test_the_forest_shows_the_ratios_and_what_they_are_against(tmp_path):
+def test_the_forest_shows_the_ratios_and_their_reference(tmp_path):
     trace, _ = run(tmp_path / "t", CASES["ordinary"])
-    told = trace.table("cox").drop_nulls("hazard_ratio")
-    rows = factors(trace)
-    assert [row["ratio"] for row in rows if "low" in row] == pytest.approx(told["hazard_ratio"].to_list(), rel=1e-5)
-    (reference,) = told["reference"].drop_nulls().unique()
+    ratios = trace.table("cox").drop_nulls("hazard_ratio")
+    rows = forest_rows(trace)
+    assert [row["ratio"] for row in rows if "low" in row] == pytest.approx(ratios["hazard_ratio"].to_list(), rel=1e-5)
+    (reference,) = ratios["reference"].drop_nulls().unique()
     assert [row["name"] for row in rows if row["text"] == "reference"] == [f"GPU type {reference}"]
 
 
@@ -230,20 +230,20 @@ def cox_row(covariate, level, ratio, low, high, p=0.001, events=40, n=500, refer
     p_values = dict.fromkeys(("p_value", "p_adjusted", "p_clustered", "p_adjusted_clustered"), p)
     if covariate == "job_size":
         p_values |= {"p_adjusted": None, "p_adjusted_clustered": None}
-    about = {"event": "failure", "covariate": covariate, "level": level, "reference": reference, "n": n}
-    return about | wald | p_values | {"events": events, "converged": True, "cluster_by": "user", "clusters": 20.0}
+    factor = {"event": "failure", "covariate": covariate, "level": level, "reference": reference, "n": n}
+    return factor | wald | p_values | {"events": events, "converged": True, "cluster_by": "user", "clusters": 20.0}
 
 
-def cox_of(*rows):
-    whole = {"event": "failure", "covariate": "all", "n": 1000, "events": 200, "converged": True}
-    return CONTRACTS["cox"].frame([*rows, whole | {"cluster_by": "user", "clusters": 20.0}])
+def cox_table(*rows):
+    overall = {"event": "failure", "covariate": "all", "n": 1000, "events": 200, "converged": True}
+    return CONTRACTS["cox"].frame([*rows, overall | {"cluster_by": "user", "clusters": 20.0}])
 
 
 def cox_numbers(cox):
     return metrics_of("estimate_hazards", {"cox": cox, "cox_summary": summarise_ratios(cox)})
 
 
-def claim_of(cox, unit="job", gives="jobs"):
+def claim_and_head(cox, unit="job", gives="jobs"):
     metrics = cox_numbers(cox)
     head = page.head(Trace("t", {"gives": gives, "unit": unit}, Path(), CONTRACTS), Numbers(metrics))
     assert length(head.claim) <= 18
@@ -254,29 +254,29 @@ SIZE = cox_row("job_size", "per doubling of GPUs and nodes", 1.23, 1.1, 1.4)
 NO_GPU = cox_row("gpu_count", "0", 0.05, 0.02, 0.16, reference="1")
 
 
-def test_the_claim_is_of_the_strongest_ratio():
-    claim, head = claim_of(cox_of(SIZE))
+def test_the_claim_names_the_strongest_ratio():
+    claim, head = claim_and_head(cox_table(SIZE))
     assert claim == "Jobs on more GPUs fail sooner: each doubling multiplies the adjusted hazard by 1.2"
     assert [plain(key.value) for key in head.keys] == ["1.23", "1 of 1"]
     assert plain(head.keys[0].note) == "95% CI 1.10–1.40, p = 0.0010"
-    claim, head = claim_of(cox_of(NO_GPU, SIZE), "task")
+    claim, head = claim_and_head(cox_table(NO_GPU, SIZE), "task")
     assert claim == "Tasks without a GPU have 0.050 times the adjusted hazard of those on one"
     assert [plain(key.label) for key in head.keys][1] == "Hazard ratio per doubling of GPUs and nodes"
     level = cox_row("cage", "0", 0.1, 0.09, 0.11, reference="2")
-    assert claim_of(cox_of(level), "GPU")[0] == "GPUs in cage 0 have 0.10 times the adjusted hazard of cage 2"
+    assert claim_and_head(cox_table(level), "GPU")[0] == "GPUs in cage 0 have 0.10 times the adjusted hazard of cage 2"
 
 
-def test_no_claim_where_nothing_is_significant_or_can_be_tested():
+def test_no_factor_is_claimed_if_none_is_significant_or_testable():
     unclear = cox_row("account", "b", 1.3, 0.7, 2.3, p=0.4, reference="a")
-    claim, head = claim_of(cox_of(unclear))
+    claim, head = claim_and_head(cox_table(unclear))
     assert claim == "No factor is significantly associated with failure (0 of 1 hazard ratios)"
     assert [plain(key.value) for key in head.keys] == ["0 of 1"]
-    untold = unclear | dict.fromkeys(("ci_low_clustered", "ci_high_clustered", "p_adjusted_clustered", "p_clustered"))
-    assert claim_of(cox_of(untold))[0] == "Too few clusters to test whether 1 hazard ratio differs from 1"
-    claim, head = claim_of(cox_of(unclear, untold | {"level": "c"}))
+    untested = unclear | dict.fromkeys(("ci_low_clustered", "ci_high_clustered", "p_adjusted_clustered", "p_clustered"))
+    assert claim_and_head(cox_table(untested))[0] == "Too few clusters to test whether 1 hazard ratio differs from 1"
+    claim, head = claim_and_head(cox_table(unclear, untested | {"level": "c"}))
     assert claim == "No factor is significantly associated with failure (0 of 2 hazard ratios, 1 untested)"
     assert [plain(key.value) for key in head.keys] == ["0 of 2, 1 untested"]
-    metrics = cox_numbers(cox_of().with_columns(reason=pl.lit("fewer than 10 events")))
+    metrics = cox_numbers(cox_table().with_columns(reason=pl.lit("fewer than 10 events")))
     trace = Trace("t", {"gives": "jobs", "unit": "job"}, Path(), CONTRACTS)
     assert page.head(trace, Numbers(metrics)) is None
     (line,) = page.lines(trace, Numbers(metrics))
@@ -286,15 +286,15 @@ def test_no_claim_where_nothing_is_significant_or_can_be_tested():
 @pytest.mark.parametrize(
     ("p_values", "changing"), [((0.4, 0.2), 0), ((0.4, None), None), ((None, 0.01), 1), ((None, None), None)]
 )
-def test_that_no_ratio_changes_with_age_is_said_where_all_are_tested(p_values, changing):
+def test_the_count_of_changing_ratios_is_0_only_if_all_are_tested(p_values, changing):
     rows = [NO_GPU | {"level": name, "proportionality_p": p} for name, p in zip("ab", p_values, strict=True)]
-    assert Numbers(cox_numbers(cox_of(*rows))).value("cox.changing", None) == changing
+    assert Numbers(cox_numbers(cox_table(*rows))).value("cox.changing", None) == changing
 
 
-def test_a_ratio_of_few_failures_does_not_lead():
+def test_a_ratio_of_few_failures_is_not_the_claim():
     few = NO_GPU | {"events": 1}
-    assert claim_of(cox_of(few, SIZE))[0].startswith("Jobs on more GPUs")
-    claim, head = claim_of(cox_of(few))
+    assert claim_and_head(cox_table(few, SIZE))[0].startswith("Jobs on more GPUs")
+    claim, head = claim_and_head(cox_table(few))
     assert claim == "No factor with 10 failures or more is significantly associated with failure"
     assert [plain(key.value) for key in head.keys] == ["1 of 1"]
 
@@ -306,12 +306,12 @@ def test_the_forest_puts_shares_beside_the_ratios(narrow):
         | {"failure_share": 0.25, "ci_low": 0.1, "ci_high": 0.4, "ci_low_clustered": 0.1, "ci_high_clustered": 0.5}
         for gpus in (0, 1, 8)
     ]
-    tables = {"cox": cox_of(NO_GPU, SIZE), "failure_share": CONTRACTS["failure_share"].frame(shares)}
-    drawn = CHARTS["factors_of_failure"](tables, Study(narrow=narrow))
-    drawn.spec(validate=True)
-    rows = {row["name"]: row for row in drawn.datasets["factors"]}
+    tables = {"cox": cox_table(NO_GPU, SIZE), "failure_share": CONTRACTS["failure_share"].frame(shares)}
+    chart = CHARTS["factors_of_failure"](tables, Study(narrow=narrow))
+    chart.spec(validate=True)
+    rows = {row["name"]: row for row in chart.datasets["factors"]}
     assert list(rows) == ["Size, per doubling", "No GPU", "1 GPU", "8 GPUs"]
     assert rows["No GPU"]["ratio"] == 0.05 and rows["No GPU"]["share_high"] == 0.5
     assert rows["1 GPU"]["text"] == "reference" and "ratio" not in rows["8 GPUs"]
     many = [cox_row("account", f"a{k}", 1, 0.5, 2, p=1.0, n=100 - k, reference="a") for k in range(30)]
-    assert len(CHARTS["factors_of_failure"]({"cox": cox_of(*many)}, Study()).datasets["factors"]) == MOST_ROWS
+    assert len(CHARTS["factors_of_failure"]({"cox": cox_table(*many)}, Study()).datasets["factors"]) == MOST_ROWS

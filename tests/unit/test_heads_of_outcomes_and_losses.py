@@ -1,4 +1,4 @@
-"""What stands open of the sections on outcomes, causes and lost GPU time: their words, numbers and main charts."""
+"""Tests of the heads of the sections on outcomes, causes and lost GPU time: words, numbers and main charts."""
 
 import json
 from types import SimpleNamespace
@@ -30,7 +30,7 @@ HOSTILE = "<script>alert(1)</script>\u202e{outcomes.failure_share|1%}" + "long" 
 
 
 def checked(head: Head | Line, m: Numbers) -> Head | Line:
-    """The head, as any has to be: short, with numbers that are there."""
+    """Check that the head is short and that its numbers exist; return it."""
     assert head is not None
     if isinstance(head, Line):
         return head
@@ -54,29 +54,29 @@ def checked(head: Head | Line, m: Numbers) -> Head | Line:
 
 
 def jobs(*groups: tuple) -> pl.DataFrame:
-    """groups: (number, outcome, GPUs, further columns); each job is of a user of its own in four."""
+    """Make jobs from groups of (number, outcome, GPUs, further columns)."""
     rows = [
-        {"job_id": f"{place}.{i}", "outcome": outcome, "gpu_milli": 1000 * gpus, "size": 1, "user": f"u{i % 40}"}
+        {"job_id": f"{group_number}.{i}", "outcome": outcome, "gpu_milli": 1000 * gpus, "size": 1, "user": f"u{i % 40}"}
         | {"start_s": None if outcome == "waiting" else 0, "runtime_s": None if outcome == "waiting" else 3600}
         | {"trace_end_s": 9999}
-        | more
-        for place, (number, outcome, gpus, *rest) in enumerate(groups)
+        | further_columns
+        for group_number, (number, outcome, gpus, *further) in enumerate(groups)
         for i in range(number)
-        for more in (rest[0] if rest else {},)
+        for further_columns in (further[0] if further else {},)
     ]
     return pl.DataFrame([{name: row.get(name) for name in JOB_COLUMNS} for row in rows], schema=JOB_COLUMNS)
 
 
-def of_outcomes(frame: pl.DataFrame, words=("TIMEOUT",)) -> tuple[dict, Numbers]:
+def outcome_data(frame: pl.DataFrame, words=("TIMEOUT",)) -> tuple[dict, Numbers]:
     frame = with_clusters(frame)
     table = outcome_table(frame, words=words)
-    given = {
+    tables = {
         "outcomes": summaries.add_median_intervals(table, observed_times(frame), frame.lazy()),
         "outcomes_by_gpus": outcomes_by_gpus(frame),
     }
-    given |= {"ended_jobs": summaries.ended_jobs(table, frame.lazy())}
-    given |= {"ended_by_node": summaries.ended_by_node(given["outcomes_by_gpus"], frame.lazy())}
-    return given, Numbers(metrics_of("split_outcomes", given))
+    tables |= {"ended_jobs": summaries.ended_jobs(table, frame.lazy())}
+    tables |= {"ended_by_node": summaries.ended_by_node(tables["outcomes_by_gpus"], frame.lazy())}
+    return tables, Numbers(metrics_of("split_outcomes", tables))
 
 
 MIXED = jobs((300, "success", 1), (100, "failure", 1), (90, "failure", 16), (10, "success", 16), (7, "cancelled", 2))
@@ -106,11 +106,11 @@ CLAIMS = {
 
 
 @pytest.mark.parametrize("side", ["up_to_8_gpus", "above_8_gpus"])
-@pytest.mark.parametrize("end", ["low", "high"])
-def test_intervals_of_sizes_are_compared_only_where_both_are_there(side, end):
-    _, m = of_outcomes(MIXED)
+@pytest.mark.parametrize("bound", ["low", "high"])
+def test_intervals_of_sizes_are_compared_only_if_both_exist(side, bound):
+    _, m = outcome_data(MIXED)
     assert "do not overlap" in phrases.plain(outcomes.head(PODS, m).text[0])
-    del m[f"outcomes.{side}.failure_share_{end}_clustered"]
+    del m[f"outcomes.{side}.failure_share_{bound}_clustered"]
     head = checked(outcomes.head(PODS, m), m)
     assert phrases.plain(head.claim).startswith("38.0% of ended pods failed; failed pods used")
     assert phrases.plain(head.text[0]) == "On up to 8 GPUs 25.0% failed."
@@ -119,74 +119,74 @@ def test_intervals_of_sizes_are_compared_only_where_both_are_there(side, end):
 @pytest.mark.parametrize("case", CLAIMS)
 def test_the_claim_on_outcomes(case):
     frame, claim = CLAIMS[case]
-    given, m = of_outcomes(frame)
+    tables, m = outcome_data(frame)
     head = checked(outcomes.head(PODS, m), m)
     assert phrases.plain(head.claim) == claim
     assert head.charts == ("jobs_and_gpu_time",)
-    assert not jobs_and_gpu_time(given, Study("pod")).empty
+    assert not jobs_and_gpu_time(tables, Study("pod")).empty
     assert (head.callout is not None) == (case in ("unrecorded", "few ended"))
 
 
-def test_a_trace_without_jobs_is_a_line():
-    _, m = of_outcomes(jobs())
+def test_a_trace_without_jobs_has_a_line():
+    _, m = outcome_data(jobs())
     assert outcomes.head(PODS, m) == Line("Outcomes", "the trace has no pod", "outcomes", checked=False)
 
 
-def test_time_limits_count_as_failures_and_stand_beside_them():
+def test_time_limits_count_as_failures_and_have_a_key_without_them():
     limited = jobs((3, "failure", 1, {"status_raw": "TIMEOUT"}), (1, "failure", 1), (4, "success", 1))
-    _, m = of_outcomes(limited)
+    _, m = outcome_data(limited)
     keys = {key.label: tuple(map(phrases.plain, (key.value, key.note))) for key in outcomes.head(PODS, m).keys}
     assert keys["Failed"][0] == "4 pods"
     assert keys["Failed, time limits not counted"] == ("12.5%", "1 of 8 ended pods")
     assert outcomes.lines(PODS, m) == []
-    none, unknown = (of_outcomes(MIXED, words)[1] for words in (("TIMEOUT",), ()))
-    assert outcomes.lines(PODS, none) == [Line("Time limits", "no pod ended at its time limit", "outcomes")]
-    assert not outcomes.lines(PODS, unknown)[0].checked
+    without_limits, without_words = (outcome_data(MIXED, words)[1] for words in (("TIMEOUT",), ()))
+    assert outcomes.lines(PODS, without_limits) == [Line("Time limits", "no pod ended at its time limit", "outcomes")]
+    assert not outcomes.lines(PODS, without_words)[0].checked
 
 
 def test_failures_by_size_by_hand():
     table = outcomes_by_gpus(jobs((3, "failure", 3), (1, "success", 4), (2, "running", 5), (1, "failure", 0)))
-    named = ("gpus_low", "gpus_high", "jobs", "ended", "failures", "failure_share")
-    assert table.select(named).rows() == [(0, 0, 1, 1, 1, 1.0), (3, 4, 4, 4, 3, 0.75), (5, 8, 2, 0, 0, None)]
+    columns = ("gpus_low", "gpus_high", "jobs", "ended", "failures", "failure_share")
+    assert table.select(columns).rows() == [(0, 0, 1, 1, 1, 1.0), (3, 4, 4, 4, 3, 0.75), (5, 8, 2, 0, 0, None)]
     assert table["reason"].null_count() == 0
 
 
 @pytest.mark.parametrize("narrow", [False, True])
 def test_the_charts_of_outcomes_in_both_widths(narrow):
-    given, _ = of_outcomes(MIXED)
+    tables, _ = outcome_data(MIXED)
     study = Study("pod", narrow=narrow)
     for chart in (jobs_and_gpu_time, failure_rate_by_gpus):
-        spec = chart(given, study).spec(validate=True)
+        spec = chart(tables, study).spec(validate=True)
         assert spec["width"] == study.width
         assert "</svg>" in vl_convert.vegalite_to_svg(json.dumps(spec), allowed_base_urls=[])
-    parts = jobs_and_gpu_time(given, study).datasets["parts"]
+    parts = jobs_and_gpu_time(tables, study).datasets["parts"]
     assert [row["to"] for row in parts if row["outcome"] == "cancelled"] == [1, 1]
-    assert [row["label"] for row in failure_rate_by_gpus(given, study).datasets["sizes"]] == ["25.0%", "90.0%"]
+    assert [row["label"] for row in failure_rate_by_gpus(tables, study).datasets["sizes"]] == ["25.0%", "90.0%"]
 
 
 # ---- causes
 
 
-def of_causes(*rows: tuple[str, str | None, int, float | None], line: str | None = None) -> tuple[dict, Numbers]:
-    """rows: (reason, domain, attempts, GPU seconds)."""
+def cause_data(*rows: tuple[str, str | None, int, float | None], line: str | None = None) -> tuple[dict, Numbers]:
+    """Make the tables and numbers of causes from rows of (reason, domain, attempts, GPU seconds)."""
     trials, time = sum(row[2] for row in rows), sum(row[3] or 0 for row in rows)
     zero = dict.fromkeys(("gpu_none", "gpu_1", "gpu_2_4", "gpu_gt4"), 0)
 
-    def row(by, reason, domain, count, seconds, **more):
+    def row(by, reason, domain, count, seconds, **extra):
         share = seconds / time if time and seconds is not None else None
-        about = {"by": by, "reason": reason, "domain": domain, "trials": count, "jobs": count, "n": count} | zero | more
-        return about | {"trials_share": count / trials, "rtf_x_demand_gpu_s": seconds, "rtf_x_demand_share": share}
+        base = {"by": by, "reason": reason, "domain": domain, "trials": count, "jobs": count, "n": count} | zero | extra
+        return base | {"trials_share": count / trials, "rtf_x_demand_gpu_s": seconds, "rtf_x_demand_share": share}
 
-    told = [row("reason", *of) for of in rows]
-    matched = sum(of[2] for of in rows if of[0] != NO_RULE)
+    table_rows = [row("reason", *group) for group in rows]
+    matched = sum(group[2] for group in rows if group[0] != NO_RULE)
     if matched:
-        told.append(row("evidence", None, None, matched, None, evidence="state"))
-    told += [row("all", None, None, trials, time)] if rows else []
+        table_rows.append(row("evidence", None, None, matched, None, evidence="state"))
+    table_rows += [row("all", None, None, trials, time)] if rows else []
     lines = [{"source": "log", "line": line, "trials": 5, "trials_share": 1.0, "jobs": 5}] if line else []
-    table = TAXONOMY.frame(told)
-    given = {"taxonomy": table, "unmatched": UNMATCHED.frame(lines), "failure_kinds": failure_kinds(table)}
-    given["taxonomy_summary"] = summarise_taxonomy(table, LOG_TAILS.frame([]))
-    return given, Numbers(metrics_of("classify_failures", given))
+    table = TAXONOMY.frame(table_rows)
+    tables = {"taxonomy": table, "unmatched": UNMATCHED.frame(lines), "failure_kinds": failure_kinds(table)}
+    tables["taxonomy_summary"] = summarise_taxonomy(table, LOG_TAILS.frame([]))
+    return tables, Numbers(metrics_of("classify_failures", tables))
 
 
 @pytest.mark.parametrize(
@@ -215,12 +215,12 @@ def of_causes(*rows: tuple[str, str | None, int, float | None], line: str | None
     ],
 )
 def test_the_claim_on_causes(rows, claim):
-    _, m = of_causes(*rows)
+    _, m = cause_data(*rows)
     assert phrases.plain(checked(causes.head(PODS, m), m).claim) == claim
 
 
-def test_causes_tell_infrastructure_time_limits_and_what_is_unknown():
-    given, m = of_causes(
+def test_the_head_of_causes_reports_infrastructure_time_limits_and_unknown_reasons():
+    tables, m = cause_data(
         ("Node failure", "system software or hardware", 1, 50.0),
         ("Time limit", "user program", 2, 20.0),
         (NO_RULE, None, 7, 30.0),
@@ -233,47 +233,47 @@ def test_causes_tell_infrastructure_time_limits_and_what_is_unknown():
     assert phrases.plain(head.callout.lead) == "70.0% of failed attempts have no recorded reason."
     html = phrases.html(head.callout.text)
     assert "<script" not in html and "outcomes.failure_share" not in phrases.keys(head.callout.text)
-    kinds = [row["kind"] for row in failed_attempts_by_reason(given, Study()).datasets["reasons"]]
+    kinds = [row["kind"] for row in failed_attempts_by_reason(tables, Study()).datasets["reasons"]]
     assert kinds == ["infra", "none", "limit"]
 
 
-def test_no_failed_attempt_and_no_recorded_causes_are_lines():
-    given, m = of_causes()
+def test_a_line_replaces_the_head_if_no_attempt_failed_or_no_cause_is_recorded():
+    tables, m = cause_data()
     assert causes.head(PODS, m) == Line("Causes of failures", "no attempt failed", "taxonomy")
-    assert failed_attempts_by_reason(given, Study()).empty == "no attempt failed"
+    assert failed_attempts_by_reason(tables, Study()).empty == "no attempt failed"
     assert states.lines(PODS, m) == []
     assert [line.checked for line in states.lines(PODS, Numbers())] == [False]
 
 
 @pytest.mark.parametrize("narrow", [False, True])
-def test_the_chart_of_causes_holds_its_width_whatever_reasons_are_called(narrow):
+def test_long_or_hostile_reasons_do_not_widen_the_chart_of_causes(narrow):
     rows = [(f"{HOSTILE} {i}", "user program", 10 + i, float(i)) for i in range(12)]
-    given, _ = of_causes(*rows, (NO_RULE, None, 5, 7.0))
+    tables, _ = cause_data(*rows, (NO_RULE, None, 5, 7.0))
     study = Study(narrow=narrow)
-    drawn = failed_attempts_by_reason(given, study)
-    shown = drawn.datasets["reasons"]
-    assert len(shown) == MOST_BARS
-    assert [row["reason"] for row in shown if row["kind"] == "none"] == ["No reason recorded"]
-    assert shown[-1]["reason"] == "6 other reasons"
-    assert sum(row["trials"] for row in shown) == sum(10 + i for i in range(12)) + 5
-    svg = vl_convert.vegalite_to_svg(json.dumps(drawn.spec(validate=True)), allowed_base_urls=[])
+    chart = failed_attempts_by_reason(tables, study)
+    bars = chart.datasets["reasons"]
+    assert len(bars) == MOST_BARS
+    assert [row["reason"] for row in bars if row["kind"] == "none"] == ["No reason recorded"]
+    assert bars[-1]["reason"] == "6 other reasons"
+    assert sum(row["trials"] for row in bars) == sum(10 + i for i in range(12)) + 5
+    svg = vl_convert.vegalite_to_svg(json.dumps(chart.spec(validate=True)), allowed_base_urls=[])
     assert "<script" not in svg and "\u202e" not in svg and "longlonglonglonglonglonglonglonglong" not in svg
-    # Without its title, which the page shows itself.
-    bare = {name: value for name, value in drawn.spec().items() if name != "title"}
-    width = float(vl_convert.vegalite_to_svg(json.dumps(bare), allowed_base_urls=[]).split('width="')[1].split('"')[0])
+    # The page shows the title itself.
+    plot = {name: value for name, value in chart.spec().items() if name != "title"}
+    width = float(vl_convert.vegalite_to_svg(json.dumps(plot), allowed_base_urls=[]).split('width="')[1].split('"')[0])
     assert width <= study.width + 12
 
 
 # ---- lost GPU time
 
 
-def of_losses(**losses) -> Numbers:
-    """Numbers of these losses, of which a trace without attempts has none."""
-    whole = {"infra_basis": "state", "checkpoint_interval_s": 3600}
+def loss_numbers(**losses) -> Numbers:
+    """Make the numbers of these losses; without arguments, of a trace without attempts."""
+    basis = {"infra_basis": "state", "checkpoint_interval_s": 3600}
     counts = ("runs", "failed_runs", "failed_without_time", "infra_failures", "infra_without_time")
     hours = ("gpu_hours", "failed_gpu_hours", "infra_gpu_hours", "first_order_gpu_hours")
     zero = dict.fromkeys(counts, 0) | dict.fromkeys(hours, 0.0)
-    rows = [whole | zero | losses] if losses else []
+    rows = [basis | zero | losses] if losses else []
     return Numbers(metrics_of("measure_losses", {"lost_work_all": LOST_WORK_ALL.frame(rows)}))
 
 
@@ -292,48 +292,46 @@ INFRA |= {"first_order_gpu_hours": 0.5, "first_order_gpu_hours_share": 0.005}
     ],
 )
 def test_the_claim_on_lost_time(large, claim):
-    m = of_losses(**FAILED | {"failed_above_8_gpus_share": large})
+    m = loss_numbers(**FAILED | {"failed_above_8_gpus_share": large})
     assert phrases.plain(checked(losses.head(PODS, m), m).claim) == claim
 
 
-def test_what_infrastructure_cost_is_said_where_causes_are_known():
+def test_the_cost_of_infrastructure_is_reported_if_causes_are_known():
     preempted = {"preemptions": 3, "second_order_gpu_hours": 4.0}
-    known = of_losses(**FAILED | INFRA | preempted)
-    keys = {
-        key.label: phrases.plain(f"{key.value} ({key.note})") for key in checked(losses.head(PODS, known), known).keys
-    }
+    m = loss_numbers(**FAILED | INFRA | preempted)
+    keys = {key.label: phrases.plain(f"{key.value} ({key.note})") for key in checked(losses.head(PODS, m), m).keys}
     assert keys == {
         "Failed attempts": "20.0 GPU-h (20.0% of all, 2 attempts)",
         "Ended by infrastructure": "8.00 GPU-h (8.0% of all, 1 attempt)",
         "… lost with hourly checkpoints": "0.500 GPU-h (0.5% of all, assumed)",
         "Preempted": "4.00 GPU-h (upper bound, 3 attempts)",
     }
-    assert losses.lines(PODS, known) == []
-    proxy = of_losses(**FAILED | INFRA | {"infra_basis": "proxy"})
+    assert losses.lines(PODS, m) == []
+    proxy = loss_numbers(**FAILED | INFRA | {"infra_basis": "proxy"})
     labels = [key.label for key in checked(losses.head(PODS, proxy), proxy).keys]
     assert labels == ["Failed attempts", "Lost with hourly checkpoints, any failure"]
     assert [line.what for line in losses.lines(PODS, proxy)] == ["Preemption"]
 
 
 @pytest.mark.parametrize(
-    ("losses_of_all", "found", "is_checked"),
+    ("losses_of_all", "finding", "is_checked"),
     [
         ({}, "no pod has run", False),
         (RAN, "no attempt failed, of 10", True),
         (RAN | {"failed_runs": 2, "failed_without_time": 2}, "no failed attempt has a GPU and a known", False),
     ],
 )
-def test_nothing_lost_is_a_line(losses_of_all, found, is_checked):
-    line = losses.head(PODS, of_losses(**losses_of_all))
-    assert phrases.plain(line.found).startswith(found)
+def test_a_line_replaces_the_head_if_nothing_was_lost(losses_of_all, finding, is_checked):
+    line = losses.head(PODS, loss_numbers(**losses_of_all))
+    assert phrases.plain(line.found).startswith(finding)
     assert line.checked is is_checked
 
 
-def test_one_user_of_most_failures_is_said_with_the_share_without():
+def test_a_user_with_most_failures_is_reported_with_the_share_of_all_others():
     def numbers(**failures):
-        """Of each user ten ended jobs of whom so many failed."""
+        """Make the numbers of ten ended jobs per user; the arguments say how many of them failed."""
         failed = [(n, "failure", 1, {"user": user}) for user, n in failures.items()]
-        return of_outcomes(jobs(*failed, *((10 - n, "success", 1, {"user": user}) for user, n in failures.items())))[1]
+        return outcome_data(jobs(*failed, *((10 - n, "success", 1, {"user": user}) for user, n in failures.items())))[1]
 
     m, key = numbers(a=10, b=2, c=3, d=1, e=2), "outcomes.concentration"
     assert (m[f"{key}.by"], m[f"{key}.failures"]) == ("user", 10)

@@ -1,4 +1,4 @@
-"""What stands open of time to failure, scaling, and nodes and periods: a claim each, whatever the trace has."""
+"""Tests of the section heads on time to failure, scaling, nodes and periods: one claim for any trace."""
 
 from types import SimpleNamespace
 
@@ -41,7 +41,7 @@ for _end, _rate in (("lowest", 7.0), ("highest", 11.4)):
 NODES = {"lemons.nodes": 200, "lemons.tested": 200, "lemons.lemons": 0, "lemons.counted": 69, "lemons.basis": "event"}
 NODES |= {"lemons.detectable_ratio": 3.4, "lemons.attributed_share": 1.0, "lemons.unattributed": 0}
 NODES |= {"lemons.window_failures": 69, "lemons.failures": 69}
-# Nothing was found, and nothing less than 140 times the rate of the others could have been.
+# No node was found; only a rate of 140 times that of the other nodes would be detectable.
 FEW_NAMED = {"lemons.detectable_ratio": 140.0, "lemons.failures": 6, "lemons.attributed_share": 6 / 69}
 FOUND = NODES | {"lemons.lemons": 2, "lemons.share_of_failures": 0.139}
 
@@ -60,10 +60,10 @@ def numbers(*values):
             key: {
                 "value": value,
                 "n": 100,
-                "unit": next((unit for end, unit in units.items() if key.endswith(end)), "1"),
+                "unit": next((unit for suffix, unit in units.items() if key.endswith(suffix)), "1"),
             }
-            for each in values
-            for key, value in each.items()
+            for group in values
+            for key, value in group.items()
         }
     )
 
@@ -75,8 +75,8 @@ def trace(unit="job", has_jobs=True, empty=None):
     return SimpleNamespace(about=about, has_jobs=has_jobs, figures=figures, table=lambda name: nodes)
 
 
-def open_of(head, m):
-    """The claim as it is read; that the head keeps to its limits, and that each number it names is there."""
+def claim_checked(head, m):
+    """Check the head's length limits and that its numbers exist; return the claim as plain text."""
     texts = [head.claim, *head.text, *(text for key in head.keys for text in (key.label, key.value, key.note))]
     assert length(head.claim) <= 18 and len(head.keys) <= 4
     assert sum(length(text) for text in head.text) <= 60
@@ -86,7 +86,7 @@ def open_of(head, m):
 
 
 @pytest.mark.parametrize(
-    ("more", "claim"),
+    ("values", "claim"),
     [
         (HAZARD, "After 1 hour 75.6% of jobs have not failed; the hazard decreases with age"),
         (HAZARD | {"lifetimes.verdict_within": "rises"}, "have not failed; the hazard increases with age"),
@@ -97,23 +97,23 @@ def open_of(head, m):
         ({"survival.limits.1.time_s": 1_800}, "Jobs fail in a step at the time limit of 30\xa0min"),
     ],
 )
-def test_the_claim_of_time_to_failure_is_the_verdict(more, claim):
-    m = numbers(LIVES, more)
-    assert open_of(mttf.head(trace(), m), m).endswith(claim)
+def test_the_claim_on_time_to_failure_is_the_verdict(values, claim):
+    m = numbers(LIVES, values)
+    assert claim_checked(mttf.head(trace(), m), m).endswith(claim)
 
 
-def test_the_shape_is_that_within_what_repeats_and_named_so():
+def test_the_shape_within_groups_is_preferred_and_labelled():
     m = numbers(LIVES, HAZARD, {"lifetimes.shape": 0.43})
     shape = next(key for key in mttf.head(trace(), m).keys if "shape" in key.label)
     assert (shape.label, plain(shape.value), shape.note) == (
         *("Weibull shape within a user", "0.560", "95% CI 0.530–0.600"),
     )
-    alone = numbers(LIVES, {"lifetimes.shape": 0.43, "lifetimes.shape_ci_low": 0.4, "lifetimes.shape_ci_high": 0.5})
-    shape = next(key for key in mttf.head(trace(), alone).keys if "shape" in key.label)
+    m_overall = numbers(LIVES, {"lifetimes.shape": 0.43, "lifetimes.shape_ci_low": 0.4, "lifetimes.shape_ci_high": 0.5})
+    shape = next(key for key in mttf.head(trace(), m_overall).keys if "shape" in key.label)
     assert (shape.label, plain(shape.value)) == ("Weibull shape", "0.430")
 
 
-def test_a_median_that_is_a_limit_is_said():
+def test_the_head_says_that_the_median_is_a_time_limit():
     m = numbers(LIVES, HAZARD, LIMITS, {"survival.median_s": 14_400})
     text = plain(" ".join(mttf.head(trace(), m).text))
     assert "the median of 4\u00a0h is a limit" in text
@@ -123,10 +123,10 @@ def test_a_median_that_is_a_limit_is_said():
     assert "median" not in " ".join(mttf.head(trace(), between).text)
 
 
-def test_an_mttf_that_missing_ends_decide_is_a_range():
+def test_mttf_is_a_range_if_it_depends_on_missing_ends():
     m = numbers(LIVES, {"mttf.range.low_s": 3_600.0, "mttf.range.high_s": 7_200.0, "mttf.range.why": "8% lack an end"})
     head = mttf.head(trace(), m)
-    open_of(head, m)
+    claim_checked(head, m)
     assert [plain(key.value) for key in head.keys if "range" in key.label] == ["1–2\u00a0h"]
     assert head.callout.text == "8% lack an end."
 
@@ -135,12 +135,12 @@ RANGE = {"mttf.range.low_s": 3_600.0, "mttf.range.high_s": 7_200.0, "mttf.range.
 RANGE |= {f"incidence.failure.3600s.incidence_{end}": share for end, share in (("low", 0.04), ("high", 0.2))}
 
 
-def test_nothing_is_worked_out_from_the_few_failures_with_an_end():
-    """Of most failures no end is written: no curve, hazard, rate, slope or ratio of the others leads a section."""
-    lacks = {"without_end.share": 0.9, "without_end.failures": 90, "without_end.without_end": 81}
-    m = numbers(LIVES, HAZARD, RANGE, lacks, RATE, LAW, WINDOWS, {"cox.total.ratios": 3, "cox.reason": "none"})
+def test_no_estimate_rests_on_a_few_failures_with_an_end():
+    """If most failures have no end, no section leads with a curve, hazard, rate, slope or ratio of the rest."""
+    missing_ends = {"without_end.share": 0.9, "without_end.failures": 90, "without_end.without_end": 81}
+    m = numbers(LIVES, HAZARD, RANGE, missing_ends, RATE, LAW, WINDOWS, {"cox.total.ratios": 3, "cox.reason": "none"})
     head = mttf.head(trace(), m)
-    assert open_of(head, m) == "4.0–20.0% of jobs fail within 1 hour"
+    assert claim_checked(head, m) == "4.0–20.0% of jobs fail within 1 hour"
     assert head.charts == () and [key.label for key in head.keys] == ["MTTF over all ages, range"]
     assert plain(head.text[0]) == "Only 9 of 90 failures have a recorded end; the others are in the range alone."
     for page in (sizes, rate):
@@ -151,29 +151,29 @@ def test_nothing_is_worked_out_from_the_few_failures_with_an_end():
 
 
 @pytest.mark.parametrize(
-    ("values", "found"),
+    ("values", "finding"),
     [
         ({}, "no job failed"),
         ({"survival.n": 1, "survival.events": 0, "mttf.exposure_s": 3_600}, "no job failed in 1\u00a0h"),
         ({"survival.n": 3, "survival.events": 0, "without_end.failures": 9}, "9 failures, all of unknown end"),
     ],
 )
-def test_without_a_failure_at_a_known_time_there_is_a_line(values, found):
+def test_a_line_replaces_the_head_if_no_failure_has_a_time(values, finding):
     line = mttf.head(trace(), numbers(values))
-    assert isinstance(line, Line) and plain(line.found) == found
+    assert isinstance(line, Line) and plain(line.found) == finding
 
 
 def test_one_job_and_components_have_a_claim():
-    one = numbers(
+    one_job = numbers(
         {"survival.n": 1, "survival.events": 1, "mttf.mttf_s": 5.0, "mttf.ci_low_s": 1.0, "mttf.ci_high_s": 200.0}
     )
-    assert open_of(mttf.head(trace(), one), one) == "One failure occurred per 5\u00a0s at risk"
+    assert claim_checked(mttf.head(trace(), one_job), one_job) == "One failure occurred per 5\u00a0s at risk"
     gpus = numbers(LIVES, HAZARD, {"survival.1y.survival": 0.999})
-    assert open_of(mttf.head(trace("GPU", False), gpus), gpus).startswith("After 1 year 99.9% of GPUs")
+    assert claim_checked(mttf.head(trace("GPU", False), gpus), gpus).startswith("After 1 year 99.9% of GPUs")
 
 
 @pytest.mark.parametrize(
-    ("more", "claim"),
+    ("values", "claim"),
     [
         (LAW | PROJECTED, "Infrastructure MTTF falls in proportion to GPUs, to 28.6\u00a0h at 1,024 GPUs (projected)"),
         (LAW, "Infrastructure MTTF falls in proportion to GPUs: slope −0.96, where 1/N gives −1"),
@@ -190,22 +190,22 @@ def test_one_job_and_components_have_a_claim():
         ({"sizes.rate.failures": 0}, "No infrastructure failure in 6,400 node-days"),
     ],
 )  # fmt: skip
-def test_the_claim_of_scaling_is_the_verdict_on_the_law(more, claim):
-    m = numbers(RATE, more)
+def test_the_claim_on_scaling_is_the_verdict_on_the_law(values, claim):
+    m = numbers(RATE, values)
     head = sizes.head(trace(), m)
-    assert open_of(head, m) == claim
-    assert (head.callout is not None) == ("sizes.needed" in more)
+    assert claim_checked(head, m) == claim
+    assert (head.callout is not None) == ("sizes.needed" in values)
 
 
-def test_rates_per_node_are_told_nowhere_where_neither_nodes_nor_causes_are_recorded():
-    nowhere = {"sizes.basis": "proxy", "sizes.node_gpus_from": "default"}
-    m = numbers(RATE, WINDOWS, {"sizes.law.reason": "one size only"}, WITHHELD, nowhere)
+def test_no_rate_per_node_if_neither_nodes_nor_causes_are_recorded():
+    unrecorded = {"sizes.basis": "proxy", "sizes.node_gpus_from": "default"}
+    m = numbers(RATE, WINDOWS, {"sizes.law.reason": "one size only"}, WITHHELD, unrecorded)
     assert not [key for key in sizes.head(trace(), m).keys if "node-days" in key.label]
     line = rate.head(trace(), m)
     assert isinstance(line, Line) and not line.checked and "neither nodes nor causes" in line.found
 
 
-def test_a_projection_that_was_not_seen_is_said_and_an_empty_chart_is_left_out():
+def test_a_callout_reports_a_failed_projection_and_an_empty_chart_is_omitted():
     check = {"sizes.check.p_value": 0.01, "sizes.check.observed": 4, "sizes.check.expected": 11.6}
     m = numbers(RATE, LAW, PROJECTED, check, {"ettr.assumed.size_of_the_run": 1024})
     head = sizes.head(trace(empty="runs of one size"), m)
@@ -219,13 +219,13 @@ def test_a_projection_that_was_not_seen_is_said_and_an_empty_chart_is_left_out()
 
 
 def test_a_trace_without_jobs_or_without_gpus_has_a_line_for_scaling():
-    for of in (trace("GPU", has_jobs=False), trace()):
-        line = sizes.head(of, numbers({}))
+    for empty_trace in (trace("GPU", has_jobs=False), trace()):
+        line = sizes.head(empty_trace, numbers({}))
         assert isinstance(line, Line) and not line.checked
 
 
 @pytest.mark.parametrize(
-    ("more", "claim"),
+    ("values", "claim"),
     [
         (
             NODES,
@@ -241,17 +241,17 @@ def test_a_trace_without_jobs_or_without_gpus_has_a_line_for_scaling():
         ({"sizes.over_time.windows": 1}, "The infrastructure failure rate was 11.4 per 1,000 node-days"),
     ],
 )
-def test_the_claim_of_periods_names_lowest_and_highest(more, claim):
-    m = numbers(WINDOWS, more)
-    assert open_of(rate.head(trace(), m), m) == claim
+def test_the_claim_on_periods_names_lowest_and_highest(values, claim):
+    m = numbers(WINDOWS, values)
+    assert claim_checked(rate.head(trace(), m), m) == claim
 
 
-def test_exact_intervals_serve_where_nothing_fails_alike_and_not_where_clusters_are_few():
+def test_exact_intervals_are_used_without_clusters_but_not_with_few_clusters():
     clusters = {f"sizes.over_time.{end}.cluster_by": "user" for end in ("lowest", "highest")}
-    alone, few = numbers(WINDOWS), numbers(WINDOWS, clusters)
-    assert "varied between 7.00 and 11.4" in open_of(rate.head(trace(), alone), alone)
-    head = rate.head(trace(), few)
-    assert "ranged from 7.00 to 11.4" in open_of(head, few)
+    unclustered, few_clusters = numbers(WINDOWS), numbers(WINDOWS, clusters)
+    assert "varied between 7.00 and 11.4" in claim_checked(rate.head(trace(), unclustered), unclustered)
+    head = rate.head(trace(), few_clusters)
+    assert "ranged from 7.00 to 11.4" in claim_checked(head, few_clusters)
     assert "too few clusters" in plain(head.text[0])
 
 
@@ -262,14 +262,14 @@ def test_exact_intervals_serve_where_nothing_fails_alike_and_not_where_clusters_
         (None, 8.0, "The infrastructure failure rate ranged from 7.00 to 11.4 per 1,000 node-days"),
     ],
 )
-def test_a_change_is_claimed_only_where_intervals_do_not_overlap(low, high, claim):
-    ends = {"lowest.ci_high_clustered": low, "highest.ci_low_clustered": high}
-    ends = {f"sizes.over_time.{name}": end for name, end in ends.items() if end is not None}
-    m = numbers(WINDOWS, ends | {"sizes.over_time.windows": 5})
-    assert open_of(rate.head(trace(), m), m) == claim
+def test_a_change_is_claimed_only_if_intervals_do_not_overlap(low, high, claim):
+    bounds = {"lowest.ci_high_clustered": low, "highest.ci_low_clustered": high}
+    bounds = {f"sizes.over_time.{name}": bound for name, bound in bounds.items() if bound is not None}
+    m = numbers(WINDOWS, bounds | {"sizes.over_time.windows": 5})
+    assert claim_checked(rate.head(trace(), m), m) == claim
 
 
-def test_nodes_of_excess_are_named_as_texts_of_the_trace():
+def test_names_of_nodes_with_excess_failures_are_escaped():
     m = numbers(WINDOWS, FOUND)
     (note,) = (key.note for key in rate.head(trace(), m).keys if key.label == "Nodes with excess failures")
     assert plain(note) == "n041, (x|y)<b>; 13.9% of failures" and keys(note) == ["lemons.share_of_failures"]
@@ -279,7 +279,7 @@ def test_nodes_of_excess_are_named_as_texts_of_the_trace():
 
 
 @pytest.mark.parametrize(
-    ("more", "claim", "why", "needed"),
+    ("changes", "claim", "reason", "needed"),
     [
         (FEW_NAMED, "too few failures name a node", "6 of 69 failures name a node", "FailedNode or health events"),
         (
@@ -296,35 +296,35 @@ def test_nodes_of_excess_are_named_as_texts_of_the_trace():
         ),
     ],
 )
-def test_that_no_node_was_found_is_no_finding_without_power(more, claim, why, needed):
-    known = {name: value for name, value in (NODES | more).items() if value is not None}
-    m = numbers(WINDOWS, known)
+def test_finding_no_node_is_inconclusive_without_power(changes, claim, reason, needed):
+    values = {name: value for name, value in (NODES | changes).items() if value is not None}
+    m = numbers(WINDOWS, values)
     head = rate.head(trace(), m)
-    assert open_of(head, m).endswith(f"; {claim}")
-    assert ("cannot tell", why) in [(key.value, plain(key.note)) for key in head.keys]
+    assert claim_checked(head, m).endswith(f"; {claim}")
+    assert ("cannot tell", reason) in [(key.value, plain(key.note)) for key in head.keys]
     (line,) = lemons.lines(trace(), m)
-    assert not line.checked and plain(line.found) == f"cannot tell: {why}; {needed} would answer it"
-    alone = lemons.head(trace(), m)
-    assert open_of(alone, m) == "Too little data to tell whether any of 200 nodes fails more than the others"
+    assert not line.checked and plain(line.found) == f"cannot tell: {reason}; {needed} would answer it"
+    nodes_head = lemons.head(trace(), m)
+    assert claim_checked(nodes_head, m) == "Too little data to tell whether any of 200 nodes fails more than the others"
 
 
 @pytest.mark.parametrize(
-    ("ratio", "found", "told"), [(4.9, 0, True), (5.1, 0, False), (None, 0, False), (140, 3, True)]
+    ("ratio", "nodes", "has_power"), [(4.9, 0, True), (5.1, 0, False), (None, 0, False), (140, 3, True)]
 )
-def test_power_is_a_matter_where_none_was_found(ratio, found, told):
-    known = {"lemons.lemons": found, "drains.listed": found}
-    known |= {"lemons.detectable_ratio": ratio, "drains.detectable_ratio": ratio} if ratio else {}
+def test_power_matters_only_if_no_node_was_found(ratio, nodes, has_power):
+    values = {"lemons.lemons": nodes, "drains.listed": nodes}
+    values |= {"lemons.detectable_ratio": ratio, "drains.detectable_ratio": ratio} if ratio else {}
     for test in ("lemons", "drains"):
-        assert statement_rules.r11_no_power(numbers(known), test) is not told
+        assert statement_rules.r11_no_power(numbers(values), test) is not has_power
 
 
-def test_without_times_or_nodes_there_are_lines_and_nodes_lead_alone():
+def test_missing_times_or_nodes_have_lines_and_nodes_alone_have_a_head():
     m = numbers({"sizes.over_time.reason": "the trace gives no times of starting"})
     assert isinstance(rate.head(trace(), m), Line)
     (line,) = rate.lines(trace(), m)
     assert not line.checked
     assert lemons.head(trace(), m) is None and lemons.lines(trace(), m) == []
-    alone = lemons.head(trace(), numbers(FOUND))
-    assert isinstance(alone, Head) and open_of(alone, numbers(FOUND)).startswith("2 of 200 nodes")
-    none = numbers(WINDOWS, {"sizes.over_time.failures_in_windows": 0})
-    assert plain(rate.head(trace(), none).found) == "no failure in 54 windows"
+    nodes_head = lemons.head(trace(), numbers(FOUND))
+    assert isinstance(nodes_head, Head) and claim_checked(nodes_head, numbers(FOUND)).startswith("2 of 200 nodes")
+    without_failures = numbers(WINDOWS, {"sizes.over_time.failures_in_windows": 0})
+    assert plain(rate.head(trace(), without_failures).found) == "no failure in 54 windows"
