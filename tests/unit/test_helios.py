@@ -10,7 +10,7 @@ from ttf.records.jobs import JOB_COLUMNS
 from ttf.records.lives import lives_of_jobs
 
 HEADER = "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n"
-# The three rows of the publishers' README, and nine more in their manner.
+# Three rows of the publishers' README and nine more like them.
 LOG = HEADER + (
     "1425511,uXBbc,vcJkd,1,1,1,COMPLETED,2020-06-09 18:41:01,2020-06-09 18:41:01,2020-06-10 04:55:09,36848,0\n"
     "1425512,uVMrF,vchbv,4,16,1,FAILED,2020-06-09 18:41:27,2020-06-09 18:41:27,2020-06-09 18:45:36,249,0\n"
@@ -29,11 +29,11 @@ LOG = HEADER + (
 
 @pytest.fixture
 def cluster(tmp_path):
-    """Text of the tables -> (jobs, account, quarantine)."""
+    """Return a function that reads table texts as (jobs, account, quarantine)."""
 
     def run(folder="venus", max_share=1.0, **texts):
-        raw, *found = typed("helios", tmp_path / folder, max_share, **texts)
-        return table_of("helios", "jobs", raw), *found
+        raw, *account_and_quarantine = typed("helios", tmp_path / folder, max_share, **texts)
+        return table_of("helios", "jobs", raw), *account_and_quarantine
 
     return run
 
@@ -73,7 +73,7 @@ def test_columns_of_the_job_record(cluster):
     }
 
 
-def test_every_row_is_kept_or_put_aside(cluster):
+def test_every_row_is_accepted_or_quarantined(cluster):
     jobs, account, quarantine = cluster(log=LOG)
     assert account.rows() == [("log", 12, 10, 2)]
     assert jobs.height == 10
@@ -120,7 +120,7 @@ def test_quirk_a_job_id_is_unique_in_one_cluster_only(cluster):
     assert (earth["job_id"].to_list(), quarantine.height) == (venus["job_id"].to_list(), 0)
 
 
-def test_quirk_the_internal_column_jobname_is_read_past(cluster):
+def test_quirk_the_internal_column_jobname_is_ignored(cluster):
     jobs, account, _ = cluster(
         log=HEADER.replace("user,", "user,jobname,")
         + "1,u,secret,vc,1,1,1,FAILED,2020-06-10 08:00:00,2020-06-10 08:00:10,2020-06-10 08:01:10,60,10\n"
@@ -130,7 +130,7 @@ def test_quirk_the_internal_column_jobname_is_read_past(cluster):
     assert "jobname" not in jobs.columns
 
 
-def test_quirk_virtual_clusters_stand_as_written_and_the_test_one_is_marked(cluster):
+def test_quirk_virtual_clusters_keep_their_names_and_the_test_cluster_is_marked(cluster):
     jobs, _, _ = cluster(log=LOG)
     assert set(jobs["account"]) == {"vcJkd", "vchbv", "vcpDC", "vc7Bz", None}
     assert jobs.filter("test_vc")["job_id"].to_list() == ["1425518"]
@@ -143,7 +143,7 @@ def test_quirk_queue_of_0_is_a_value(cluster):
 
 
 def test_quirk_capacity_is_that_of_the_day(cluster):
-    # Columns of virtual clusters, one with no GPUs, are read past; the days are China's.
+    # Columns of virtual clusters are ignored; days are in Chinese local time.
     capacity = "date,vcJkd,vc8Sj,total\n2020-06-09,16,0,1064\n2020-06-10,0,0,1080\n2020-06-09,16,0,9\n"
     jobs, account, quarantine = cluster(log=LOG, gpu_number=capacity)
     assert account.rows() == [("log", 12, 10, 2), ("gpu_number", 3, 2, 1)]
@@ -159,7 +159,7 @@ def test_a_day_without_capacity_is_blank(cluster):
     assert jobs["cluster_gpus"].to_list()[4:7] == [None, 1080, 1080]
 
 
-def test_an_end_before_the_start_is_put_aside(cluster):
+def test_an_end_before_the_start_is_quarantined(cluster):
     rows = (
         "1,u,vc,1,1,1,FAILED,2020-06-10 08:00:00,2020-06-10 08:00:10,2020-06-10 08:00:09,-1,10\n"
         "2,u,vc,1,1,1,FAILED,2020-06-10 08:00:00,2020-06-10 07:59:59,2020-06-10 08:00:09,10,-1\n"

@@ -1,4 +1,4 @@
-"""The modules that a script imports, directly or through another."""
+"""The modules that a script imports directly or indirectly."""
 
 import subprocess
 import sys
@@ -22,7 +22,7 @@ TREE = {
     "missing.py": "from ttf.absent import f\n",
     "relative.py": "from ttf import relative\n",
     "broken.py": "from ttf.a import (\n",
-    # A bracket in a comment, and prose that begins like a statement.
+    # A comment with brackets and a docstring that looks like an import.
     "prose.py": 'from ttf.a import (\n    x,  # why (so)\n)\n\n"""\nfrom ttf one learns\n"""\nfrom ttf.b import y\n',
     "ttf/__init__.py": "",
     "ttf/a.py": "from ttf.b import x\n",
@@ -67,12 +67,12 @@ def test_closure(tree, script, expected):
     assert closure(tree, script) == expected
 
 
-def test_modules_named_beside_the_script(tree):
+def test_closure_of_further_modules(tree):
     assert closure(tree, "plain.py", "ttf.chosen") == {"ttf/__init__.py", "ttf/chosen.py", "ttf/a.py", "ttf/b.py"}
 
 
 @pytest.mark.parametrize(
-    ("text", "is_another"),
+    ("text", "has_changed"),
     [
         ('"""A docstring."""\n\ndef f(x):\n    """Another."""\n    return x + 1  # why\n', False),
         ("def f(x):\n\n    return (x + 1)", False),
@@ -81,17 +81,17 @@ def test_modules_named_beside_the_script(tree):
         ("def f(x, y=0): return x + 1\n", True),
     ],
 )
-def test_the_digest_is_another_once_a_module_tells_the_computer_something_else(tree, text, is_another):
+def test_the_digest_changes_only_with_the_syntax_tree_of_a_module(tree, text, has_changed):
     (tree / "ttf/b.py").write_text("def f(x):\n    return x + 1\n")
     files = helpers(tree / "direct.py")
-    before = code_digest(files)
+    digest_before = code_digest(files)
     (tree / "ttf/b.py").write_text(text)
     _syntax.cache_clear()
-    assert (code_digest(files) != before) == is_another
-    assert code_digest(files, {tree / "ttf/b.py": "what counts"}) != code_digest(files)
+    assert (code_digest(files) != digest_before) == has_changed
+    assert code_digest(files, {tree / "ttf/b.py": "other text"}) != code_digest(files)
 
 
-def test_what_was_parsed_is_kept_for_other_processes_and_damage_is_not_believed(tmp_path):
+def test_syntax_is_cached_across_processes_and_a_damaged_cache_is_ignored(tmp_path):
     file, content = tmp_path / "__pycache__/syntax.json", b"import os  # why\n"
     first = Memory(file)
     syntax = first.get("a", content, Path("a.py"))
@@ -103,12 +103,12 @@ def test_what_was_parsed_is_kept_for_other_processes_and_damage_is_not_believed(
         assert Memory(file).get("a", content, Path("a.py")) == syntax
 
 
-def test_sorted_so_that_the_parameters_of_a_rule_do_not_change(tree):
+def test_helpers_are_sorted_to_keep_rule_parameters_stable(tree):
     assert list(helpers(tree / "dotted.py")) == sorted(helpers(tree / "dotted.py"))
 
 
 @pytest.mark.parametrize(
-    ("script", "modules", "error", "says"),
+    ("script", "modules", "error", "message"),
     [
         ("missing.py", [], ModuleNotFoundError, "no module ttf.absent"),
         ("plain.py", ["ttf.chosn"], ModuleNotFoundError, "no module ttf.chosn"),
@@ -116,31 +116,31 @@ def test_sorted_so_that_the_parameters_of_a_rule_do_not_change(tree):
         ("broken.py", [], SyntaxError, "never closed"),
     ],
 )
-def test_what_cannot_be_followed(tree, script, modules, error, says):
-    with pytest.raises(error, match=says):
+def test_imports_that_cannot_be_resolved_are_errors(tree, script, modules, error, message):
+    with pytest.raises(error, match=message):
         helpers(tree / script, *modules)
 
 
 def test_ingest_needs_no_statistics():
-    found = closure(SCRIPTS, "ingest.py")
+    imported = closure(SCRIPTS, "ingest.py")
     modules = ("engine/process/entry", "engine/errors", "raw/ingest", "raw/raw_files", "raw/raw_tables")
-    assert {f"ttf/{name}.py" for name in modules} <= found
-    assert not any(name.startswith(("ttf/stats/", "ttf/formats/sacct/", "ttf/display/")) for name in found)
+    assert {f"ttf/{name}.py" for name in modules} <= imported
+    assert not any(name.startswith(("ttf/stats/", "ttf/formats/sacct/", "ttf/display/")) for name in imported)
 
 
-@pytest.mark.parametrize(("format_", "other"), [("acme", "pai2020"), ("pai2020", "acme")])
-def test_a_format_needs_no_other(format_, other):
-    found = closure(SCRIPTS, "derive_runtimes.py", f"ttf.formats.{format_}.derive")
-    assert {f"ttf/formats/{format_}/derive.py", f"ttf/formats/{format_}/format.yaml"} <= found
-    assert not any(name.startswith(f"ttf/formats/{other}/") for name in found)
-    assert "ttf/records/jobs.py" in found
-    assert not any(name.startswith("ttf/stats/") for name in found)
+@pytest.mark.parametrize(("format_", "other_format"), [("acme", "pai2020"), ("pai2020", "acme")])
+def test_a_format_imports_no_other_format(format_, other_format):
+    imported = closure(SCRIPTS, "derive_runtimes.py", f"ttf.formats.{format_}.derive")
+    assert {f"ttf/formats/{format_}/derive.py", f"ttf/formats/{format_}/format.yaml"} <= imported
+    assert not any(name.startswith(f"ttf/formats/{other_format}/") for name in imported)
+    assert "ttf/records/jobs.py" in imported
+    assert not any(name.startswith("ttf/stats/") for name in imported)
 
 
 @pytest.mark.parametrize(
     "script", sorted(path.name for path in SCRIPTS.glob("*.py") if "run_rule(" in path.read_text())
 )
-def test_every_entry_can_be_followed(script):
+def test_every_rule_script_imports_the_entry(script):
     assert "ttf/engine/process/entry.py" in closure(SCRIPTS, script)
 
 
@@ -148,7 +148,7 @@ def test_every_entry_can_be_followed(script):
     "module",
     ["ttf.formats.column_mapping", "ttf.raw.ingest", "ttf.formats.common_tables", "ttf.stats.durations.survival"],
 )
-def test_the_closure_is_what_python_imports(tmp_path, module):
+def test_the_closure_equals_what_python_imports(tmp_path, module):
     program = (
         f"import sys, {module}\n"
         "print(*(m.__file__ for n, m in sys.modules.items() if n.split('.')[0] == 'ttf'), sep='\\n')"
@@ -157,5 +157,5 @@ def test_the_closure_is_what_python_imports(tmp_path, module):
         [sys.executable, "-c", program], env={"PYTHONPATH": str(SCRIPTS)}, capture_output=True, text=True, check=True
     )
     entry = helpers(SCRIPTS / "write_config.py")
-    followed = set(helpers(SCRIPTS / "write_config.py", module))
-    assert followed == {Path(line) for line in run.stdout.split()} | set(entry)
+    closure_paths = set(helpers(SCRIPTS / "write_config.py", module))
+    assert closure_paths == {Path(line) for line in run.stdout.split()} | set(entry)

@@ -30,7 +30,7 @@ def test_expansion(text, nodes):
 
 
 @pytest.mark.parametrize(
-    ("text", "word"),
+    ("text", "message"),
     [
         ("n[1-3", "brackets"),
         ("n1-3]", "brackets"),
@@ -48,8 +48,8 @@ def test_expansion(text, nodes):
         ("n[" + "1-60000," * 50 + "1]", "more than"),
     ],
 )
-def test_what_is_no_hostlist_or_too_long(text, word):
-    with pytest.raises(ValueError, match=word):
+def test_an_invalid_or_too_long_hostlist_is_an_error(text, message):
+    with pytest.raises(ValueError, match=message):
         expand(text)
 
 
@@ -66,7 +66,7 @@ def test_lists_of_a_column():
     assert node_lists(pl.Series("node_list", [None], dtype=pl.String))["node_list"].to_list() == [None]
 
 
-def test_many_long_lists_do_not_fill_the_memory():
+def test_the_total_number_of_nodes_is_limited():
     with pytest.raises(StudyError, match="more than 100 nodes in all"):
         node_lists(pl.Series("node_list", ["n[1-30]"] * 4), max_total=100)
     assert node_lists(pl.Series("node_list", ["n[1-25]"] * 4), max_total=100).height == 4
@@ -84,6 +84,6 @@ def test_any_text_gives_nodes_or_a_reason(text):
 
 
 @given(st.lists(st.integers(0, 2000), min_size=1, max_size=30), st.integers(1, 4))
-def test_every_number_comes_back(numbers, width):
+def test_expansion_restores_every_number(numbers, width):
     text = "n[" + ",".join(f"{number:0{width}d}" for number in numbers) + "]"
     assert expand(text) == [f"n{number:0{width}d}" for number in numbers]

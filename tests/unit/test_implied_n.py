@@ -1,4 +1,4 @@
-"""How many points a printed correlation implies."""
+"""The number of points that a printed correlation implies."""
 
 import pytest
 from hypothesis import assume, given, settings
@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from scipy.stats import pearsonr
 from ttf.page.replication.implied_n import Printed, implied_n, p_value
 
-# The ranges that a study of the PAI trace implies, solved independently by others.
+# Ranges implied by a study of the PAI trace; solved independently of this project.
 RANGES = {
     ("0.44", "2.01e-02"): (27, 28),
     ("0.64", "4.51e-07"): (50, 51),
@@ -19,19 +19,19 @@ RANGES = {
 
 
 @pytest.mark.parametrize(("printed", "range_"), RANGES.items())
-def test_the_ranges_worked_out_by_others(printed, range_):
+def test_ranges_match_an_independent_solution(printed, range_):
     low, best, high = implied_n(*printed)
     assert (low, high) == range_
     assert low <= best <= high
 
 
-def test_the_best_n_is_that_of_the_printed_values_themselves():
+def test_the_best_n_is_that_of_the_unrounded_printed_values():
     assert implied_n("0.04", "4.50e-01")[1] == 359
     # Read as 3.19e-02 the malformed p-value would need many more groups.
     assert implied_n("-0.09", "3.19e-02")[1] == 569
 
 
-def test_the_p_value_is_scipys():
+def test_the_p_value_matches_scipy():
     x, y = [1, 2, 3, 4, 5, 6], [2, 1, 4, 3, 7, 5]
     r, p = pearsonr(x, y)
     assert p_value(r, 6) == pytest.approx(p, rel=1e-12)
@@ -41,7 +41,7 @@ def test_the_p_value_is_scipys():
 
 @settings(deadline=None)
 @given(st.floats(0.05, 0.97), st.integers(4, 2000), st.booleans())
-def test_the_n_behind_a_pair_is_always_among_those_it_implies(r, n, negative):
+def test_the_implied_range_contains_the_true_n(r, n, negative):
     p = p_value(r, n)
     assume(p > 1e-300)
     low, best, high = implied_n(f"{-r if negative else r:.2f}", f"{p:.2e}")
@@ -50,22 +50,22 @@ def test_the_n_behind_a_pair_is_always_among_those_it_implies(r, n, negative):
     assert best is None or (low or 0) <= best
 
 
-def test_a_correlation_that_may_be_nought_has_no_largest_n():
+def test_a_correlation_that_may_be_0_has_no_largest_n():
     low, _, high = implied_n("0.00", "9.8e-01")
     assert high is None and low is not None
 
 
-def test_a_pair_that_no_number_of_points_gives():
+def test_an_impossible_pair_implies_no_n():
     assert implied_n("0.99", "9.00e-01") == (None, None, None)
 
 
-def test_the_interval_of_what_was_printed():
+def test_the_rounding_interval_of_a_printed_number():
     assert Printed.parse("2.01e-02") == Printed(0.0201, 0.02005, 0.02015)
     assert Printed.parse("-0.14") == Printed(-0.14, -0.145, -0.135)
     assert Printed.parse("7") == Printed(7.0, 6.5, 7.5)
 
 
 @pytest.mark.parametrize(("r", "p"), [("0.1", "3.19e-0.1"), ("nan", "0.5"), ("1.2", "0.5"), ("0.5", "0"), ("", "0.1")])
-def test_what_is_no_correlation_with_its_p_value_is_refused(r, p):
+def test_an_invalid_correlation_or_p_value_is_an_error(r, p):
     with pytest.raises(ValueError, match="not a"):
         implied_n(r, p)

@@ -1,4 +1,4 @@
-"""Runs made of blocks of jobs are those of the whole trace, and so are the tables that are put together from them."""
+"""Runs and loss tables combined from blocks of jobs equal those of the whole trace."""
 
 import polars as pl
 import pytest
@@ -13,14 +13,14 @@ from ttf.records.runs import ended, in_blocks, runs, with_reasons
 
 RULES = {"states": ["NODE_FAIL"]}
 SIZES = st.integers(1, 9)
-few = settings(deadline=None, max_examples=15)
+few_examples = settings(deadline=None, max_examples=15)
 
 
 TRACES = st.builds(trace_of, st.integers(0, 10_000), st.integers(0, 40), st.booleans())
 
 
-def reasons_of(jobs: pl.DataFrame, attempts: pl.DataFrame | None) -> pl.DataFrame:
-    """One of each failed attempt or job, whatever it says."""
+def failure_reasons(jobs: pl.DataFrame, attempts: pl.DataFrame | None) -> pl.DataFrame:
+    """Give every failed attempt or job a reason."""
     if attempts is None:
         failed = jobs.filter(outcome="failure").with_columns(attempt=pl.lit(0, pl.Int64))
     else:
@@ -29,53 +29,53 @@ def reasons_of(jobs: pl.DataFrame, attempts: pl.DataFrame | None) -> pl.DataFram
     return failed.select("attempt", deterministic=pl.int_range(pl.len()) % 2 == 0)
 
 
-def blocks_of(jobs, attempts, size, with_told=True):
+def split_blocks(jobs, attempts, size):
     lives = infra_lives(jobs, attempts, RULES).select("event", "state", "basis").lazy()
-    told = reasons_of(jobs, attempts).lazy() if with_told else None
-    return list(in_blocks(jobs.lazy(), None if attempts is None else attempts.lazy(), lives, told, size))
+    reasons = failure_reasons(jobs, attempts).lazy()
+    return list(in_blocks(jobs.lazy(), None if attempts is None else attempts.lazy(), lives, reasons, size))
 
 
-def whole(jobs, attempts):
+def trace_runs(jobs, attempts):
     lives = ended(infra_lives(jobs, attempts, RULES))
     if attempts is None:
-        return runs(with_reasons(jobs, reasons_of(jobs, None)), None, lives).collect()
-    tries = with_reasons(attempts, reasons_of(jobs, attempts))
+        return runs(with_reasons(jobs, failure_reasons(jobs, None)), None, lives).collect()
+    tries = with_reasons(attempts, failure_reasons(jobs, attempts))
     return runs(jobs, tries, lives).collect()
 
 
-@few
+@few_examples
 @given(TRACES, SIZES)
-def test_the_runs_of_blocks_are_those_of_the_trace(trace, size) -> None:
-    found, first = [], 0
-    for block in blocks_of(*trace, size):
-        found.append(runs(*block).collect().with_columns(pl.col("job") + first))
-        first += block.jobs.height
-    assert first == trace[0].height
-    assert_frame_equal(pl.concat(found), whole(*trace))
+def test_runs_of_all_blocks_equal_those_of_the_trace(trace, size) -> None:
+    block_runs, job_count = [], 0
+    for block in split_blocks(*trace, size):
+        block_runs.append(runs(*block).collect().with_columns(pl.col("job") + job_count))
+        job_count += block.jobs.height
+    assert job_count == trace[0].height
+    assert_frame_equal(pl.concat(block_runs), trace_runs(*trace))
 
 
-def test_lives_of_another_trace_are_refused() -> None:
+def test_lives_of_another_trace_are_an_error() -> None:
     jobs, attempts = trace_of(2, 20, True)
     lives = infra_lives(jobs, attempts, RULES)
-    for others in (lives.head(-1), pl.concat([lives, lives.tail(1)])):
+    for other_lives in (lives.head(-1), pl.concat([lives, lives.tail(1)])):
         with pytest.raises(pl.exceptions.ShapeError):
-            for block in in_blocks(jobs.lazy(), attempts.lazy(), others.lazy(), None, 6):
+            for block in in_blocks(jobs.lazy(), attempts.lazy(), other_lives.lazy(), None, 6):
                 runs(*block).collect()
 
 
-@few
+@few_examples
 @given(TRACES, SIZES)
-def test_losses_put_together_from_blocks_are_those_of_the_trace(trace, size) -> None:
-    told = (3600, 0, [60, 600])
+def test_losses_combined_from_blocks_equal_those_of_the_trace(trace, size) -> None:
+    options = (3600, 0, [60, 600])
 
     def tables(size):
-        parts = [losses.sum_block(*block, *told) for block in blocks_of(*trace, size)]
+        parts = [losses.sum_block(*block, *options) for block in split_blocks(*trace, size)]
         sums = lost_work.loss_sums(parts, 300)
         return [
             lost_work.lost_work(sums),
             lost_work.lost_work_by_month(sums, 0, 20_000),
             owners.concentration(owners.owner_counts(parts)),
-            what_if.what_if(pl.concat(part["what_if"] for part in parts), told[-1]),
+            what_if.what_if(pl.concat(part["what_if"] for part in parts), options[-1]),
             pl.concat(part["times"] for part in parts).sort(pl.all()),
         ]
 

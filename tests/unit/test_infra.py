@@ -1,4 +1,4 @@
-"""Infra lives: which ends are laid to infrastructure, by state, exit code, reason, health event, or a proxy."""
+"""Failures attributed to infrastructure by state, exit code, reason, health event or a proxy."""
 
 import runpy
 from pathlib import Path
@@ -35,22 +35,22 @@ EVENTS = {"node": pl.String, "time_s": pl.Int64, "code": pl.String, "severity": 
 
 
 def jobs(*rows):
-    """Jobs of (job_id, outcome, status_raw), submitted at 0, run from 10 to 1010."""
+    """Make jobs from rows of (job_id, outcome, status_raw): submitted at 0, running from 10 to 1010."""
     base = {"trace": "t", "user": "ana", "account": "acc", "submit_s": 0, "start_s": 10, "end_s": 1010}
     base |= {"runtime_s": 1000, "gpu_milli": 8000, "size": 2, "nodes": 2, "trace_end_s": 9999}
-    told = [base | {"job_id": job, "outcome": outcome, "status_raw": status} for job, outcome, status in rows]
-    return pl.DataFrame([{name: row.get(name) for name in JOB_COLUMNS} for row in told], schema=JOB_COLUMNS)
+    records = [base | {"job_id": job, "outcome": outcome, "status_raw": status} for job, outcome, status in rows]
+    return pl.DataFrame([{name: row.get(name) for name in JOB_COLUMNS} for row in records], schema=JOB_COLUMNS)
 
 
 def attempts(*rows):
-    """Attempts of (job_id, attempt, state, outcome), and more by name: 1000 s each, one every 2000 s."""
-    told = []
-    for job, number, state, outcome, *more in rows:
+    """Make attempts from rows of (job_id, attempt, state, outcome[, columns]): 1000 s each, one every 2000 s."""
+    records = []
+    for job, number, state, outcome, *columns in rows:
         start = 10 + 2000 * number
         base = {"start_s": start, "end_s": start + 1000, "runtime_s": 1000, "gpu_milli": 16_000, "nodes": 2}
         base |= {"job_id": job, "attempt": number, "state": state, "outcome": outcome, "node_list": ["n1", "n2"]}
-        told.append(base | (more[0] if more else {}))
-    return pl.DataFrame([{name: row.get(name) for name in ATTEMPTS} for row in told], schema=ATTEMPTS)
+        records.append(base | (columns[0] if columns else {}))
+    return pl.DataFrame([{name: row.get(name) for name in ATTEMPTS} for row in records], schema=ATTEMPTS)
 
 
 def events(*rows):
@@ -62,34 +62,34 @@ def events(*rows):
 
 @pytest.mark.parametrize("name", ["readme", "steps"])
 def test_the_requeued_job_of_a_real_slurm_counts_its_node_failure(tmp_path, name):
-    _, told, runs = study(FIXTURES / f"real_{name}.txt", folder=tmp_path)
-    told = told.with_columns(trace=pl.lit("mine"))
-    lives = infra_lives(told, runs, DEFAULTS)
+    _, slurm_jobs, runs = study(FIXTURES / f"real_{name}.txt", folder=tmp_path)
+    slurm_jobs = slurm_jobs.with_columns(trace=pl.lit("mine"))
+    lives = infra_lives(slurm_jobs, runs, DEFAULTS)
     assert lives.schema == pl.Schema(INFRA_COLUMNS)
     assert lives.height == runs.height
-    shown = lives.join(told.select("job_id", "job_id_shown"), left_on="unit_id", right_on="job_id")
+    shown = lives.join(slurm_jobs.select("job_id", "job_id_shown"), left_on="unit_id", right_on="job_id")
     failed = shown.filter(pl.col("event") == "infra_failure").sort("job_id_shown")
     assert failed.select("job_id_shown", "life_id", "state", "cause").rows() == [
         ("7", 0, "NODE_FAIL", "NODE_FAIL"),
         ("8", 0, "NODE_FAIL", "NODE_FAIL"),
     ]
-    # Job 8 succeeded in the end: by jobs, its node failure is lost.
-    assert told.filter(pl.col("job_id_shown") == "8")["outcome"].to_list() == ["success"]
-    # FAILED and TIMEOUT are censored, and every run has its time.
+    # Job 8 succeeded in the end, so its job record hides the node failure.
+    assert slurm_jobs.filter(pl.col("job_id_shown") == "8")["outcome"].to_list() == ["success"]
+    # FAILED and TIMEOUT are censored; every run has a duration.
     assert shown.filter(pl.col("job_id_shown").is_in(["2", "3"]))["event"].to_list() == [None, None]
     assert lives["duration_s"].to_list() == runs["runtime_s"].to_list()
     assert lives["basis"].unique().to_list() == ["state"]
-    # The second run began to wait when the first ended.
-    of_8 = shown.filter(pl.col("job_id_shown") == "8")
-    assert of_8["submit_s"][1] == of_8["end_s"][0]
-    assert of_8["submit_s"][0] == told.filter(pl.col("job_id_shown") == "8")["submit_s"].item()
+    # The second run starts to wait when the first ends.
+    job_8 = shown.filter(pl.col("job_id_shown") == "8")
+    assert job_8["submit_s"][1] == job_8["end_s"][0]
+    assert job_8["submit_s"][0] == slurm_jobs.filter(pl.col("job_id_shown") == "8")["submit_s"].item()
 
 
 # --- states, exit codes, reasons
 
 
-def test_by_hand():
-    told = jobs(("a", "success", "COMPLETED"), ("b", "failure", "TIMEOUT"))
+def test_attribution_by_state_exit_code_and_reason():
+    trace_jobs = jobs(("a", "success", "COMPLETED"), ("b", "failure", "TIMEOUT"))
     runs = attempts(
         ("a", 0, "NODE_FAIL", "failure"),
         ("a", 1, "COMPLETED", "success"),
@@ -101,7 +101,7 @@ def test_by_hand():
         ("b", 5, "FAILED", "failure", {"start_s": None}),
     )
     rules = DEFAULTS | {"exit_codes": ["0:53"], "reasons": ["NodeDown"]}
-    lives = infra_lives(told, runs, rules)
+    lives = infra_lives(trace_jobs, runs, rules)
     assert runs[lives["attempt_id"]]["attempt"].equals(lives["life_id"].alias("attempt"))
     assert lives.select("unit_id", "life_id", "event", "cause").rows() == [
         ("a", 0, "infra_failure", "NODE_FAIL"),
@@ -110,39 +110,39 @@ def test_by_hand():
         ("b", 1, "infra_failure", "NodeDown"),
         ("b", 2, None, None),
         ("b", 3, None, None),
-        ("b", 4, None, None),  # an attempt that never started has no life
+        ("b", 4, None, None),  # an attempt that never started has no duration
     ]
     assert lives["duration_s"].to_list() == [1000] * 6 + [9999 - 8010]
     assert lives.select("user", "account", "gpu_count", "nodes").unique().rows() == [("ana", "acc", 16, 2)]
     assert lives["submit_s"].to_list() == [0, 1010, 0, 1010, 3010, 5010, 7010]
-    # A state that is named counts, whatever it is called.
-    named = infra_lives(told, runs, {"states": ["TIMEOUT"]})
-    assert named.filter(pl.col("event").is_not_null())["cause"].to_list() == ["TIMEOUT"]
+    # Any configured state counts.
+    by_timeout = infra_lives(trace_jobs, runs, {"states": ["TIMEOUT"]})
+    assert by_timeout.filter(pl.col("event").is_not_null())["cause"].to_list() == ["TIMEOUT"]
 
 
 def test_without_any_rule_every_failure_counts_as_a_proxy():
-    told = jobs(("a", "failure", "Failed"), ("b", "failure", "TIMEOUT"), ("c", "cancelled", "x"), ("d", "waiting", "w"))
-    lives = infra_lives(told, None, {})
+    data = jobs(("a", "failure", "Failed"), ("b", "failure", "TIMEOUT"), ("c", "cancelled", "x"), ("d", "waiting", "w"))
+    lives = infra_lives(data, None, {})
     assert lives.select("unit_id", "event", "cause", "basis", "state").rows() == [
         ("a", "infra_failure", None, "proxy", "Failed"),
         ("b", None, None, "proxy", "TIMEOUT"),
         ("c", None, None, "proxy", "x"),
     ]
-    of_jobs = lives_of_jobs(told)
-    assert lives.select(*LIFE_COLUMNS).drop("event").equals(of_jobs.drop("event"))
-    assert infra_lives(told, None, DEFAULTS | {"states": []})["basis"].unique().to_list() == ["proxy"]
+    job_lives = lives_of_jobs(data)
+    assert lives.select(*LIFE_COLUMNS).drop("event").equals(job_lives.drop("event"))
+    assert infra_lives(data, None, DEFAULTS | {"states": []})["basis"].unique().to_list() == ["proxy"]
 
 
 @pytest.mark.parametrize(
-    ("rules", "says"),
+    ("rules", "message"),
     [
         ({}, "t: derive_infra_lives: 3 at risk, 2 failures of any cause (no cause is recorded)"),
         ({"states": ["NODE_FAIL"]}, "t: derive_infra_lives: 3 at risk, 1 ended by infrastructure"),
     ],
 )
-def test_the_log_lays_no_failure_of_a_proxy_to_infrastructure(rules, says, tmp_path):
-    told = jobs(("a", "failure", "Failed"), ("b", "failure", "NODE_FAIL"), ("c", "success", "COMPLETED"))
-    told.write_parquet(tmp_path / "jobs.parquet")
+def test_the_log_attributes_no_proxy_failure_to_infrastructure(rules, message, tmp_path):
+    trace_jobs = jobs(("a", "failure", "Failed"), ("b", "failure", "NODE_FAIL"), ("c", "success", "COMPLETED"))
+    trace_jobs.write_parquet(tmp_path / "jobs.parquet")
     snakemake = SimpleNamespace(
         input={"jobs": str(tmp_path / "jobs.parquet")},
         output=SimpleNamespace(lives=str(tmp_path / "lives.parquet")),
@@ -153,18 +153,18 @@ def test_the_log_lays_no_failure_of_a_proxy_to_infrastructure(rules, says, tmp_p
         threads=1,
     )
     runpy.run_path(str(ROOT / "scripts" / "derive_infra_lives.py"), init_globals={"snakemake": snakemake})
-    assert (tmp_path / "log").read_text(encoding="utf-8").strip() == says
+    assert (tmp_path / "log").read_text(encoding="utf-8").strip() == message
 
 
 def test_attempts_without_outcomes_are_censored_and_the_last_has_the_jobs_status():
-    told = jobs(("a", "failure", "Failed"))
+    trace_jobs = jobs(("a", "failure", "Failed"))
     runs = attempts(("a", 0, None, None), ("a", 1, None, "failure")).drop("state")
-    lives = infra_lives(told, runs, {})
+    lives = infra_lives(trace_jobs, runs, {})
     assert lives.select("event", "state").rows() == [(None, None), ("infra_failure", "Failed")]
 
 
 @pytest.mark.parametrize("key", ["exit_codes", "reasons"])
-def test_a_rule_on_what_the_trace_does_not_have_is_an_error(key):
+def test_a_rule_on_a_column_missing_from_the_trace_is_an_error(key):
     with pytest.raises(StudyError, match=rf"^infra_failures\.{key} is set, but the trace has no"):
         infra_lives(jobs(("a", "failure", "x")), None, {key: ["1"]})
     with pytest.raises(StudyError, match="does not record the nodes"):
@@ -175,81 +175,81 @@ def test_a_rule_on_what_the_trace_does_not_have_is_an_error(key):
 
 
 @pytest.mark.parametrize(
-    ("offset", "found"), [(-BEFORE_S - 1, 0), (-BEFORE_S, 1), (0, 1), (AFTER_S, 1), (AFTER_S + 1, 0)]
+    ("offset", "failures"), [(-BEFORE_S - 1, 0), (-BEFORE_S, 1), (0, 1), (AFTER_S, 1), (AFTER_S + 1, 0)]
 )
-def test_the_edges_of_the_window_are_inside(offset, found):
+def test_the_window_includes_its_edges(offset, failures):
     assert (BEFORE_S, AFTER_S) == (600, 300)
     runs = attempts(("a", 0, "FAILED", "failure"))
     checks = events(("n2", 1010 + offset, "XID79", "high"))
     lives = infra_lives(jobs(("a", "failure", "FAILED")), runs, DEFAULTS, checks)
-    assert lives["event"].count() == found
-    assert lives["cause"].to_list() == ["XID79" if found else None]
+    assert lives["event"].count() == failures
+    assert lives["cause"].to_list() == ["XID79" if failures else None]
     assert lives["basis"].to_list() == ["event"]
 
 
-def test_which_ends_an_event_can_be_laid_to():
+def test_health_events_explain_failures_but_not_time_limits_or_successes():
     at_end = [("n1", 1010, "IB", "low"), ("n1", 3010, "IB", "low")]
-    told = jobs(*((name, "failure", "x") for name in "abcde"))
+    trace_jobs = jobs(*((name, "failure", "x") for name in "abcde"))
     runs = attempts(
-        ("a", 0, "NODE_FAIL", "failure", {"node_list": ["n9"]}),  # without an event still one
+        ("a", 0, "NODE_FAIL", "failure", {"node_list": ["n9"]}),  # counts without an event
         ("b", 0, "NODE_FAIL", "failure"),
         ("c", 0, "TIMEOUT", "failure"),
         ("d", 0, "COMPLETED", "success"),
         ("e", 0, None, None),
         ("e", 1, "CANCELLED", "cancelled"),
     )
-    lives = infra_lives(told, runs, DEFAULTS, events(*at_end))
+    lives = infra_lives(trace_jobs, runs, DEFAULTS, events(*at_end))
     assert lives["cause"].to_list() == ["NODE_FAIL", "IB", None, None, "IB", None]
-    high_only = DEFAULTS | {"events": {"severities": ["high"]}}
-    assert infra_lives(told, runs, high_only, events(*at_end))["cause"].to_list()[:2] == ["NODE_FAIL", "NODE_FAIL"]
+    high = DEFAULTS | {"events": {"severities": ["high"]}}
+    assert infra_lives(trace_jobs, runs, high, events(*at_end))["cause"].to_list()[:2] == ["NODE_FAIL", "NODE_FAIL"]
     other_code = DEFAULTS | {"events": {"codes": ["XID79"]}}
-    assert infra_lives(told, runs, other_code, events(*at_end))["event"].count() == 2
+    assert infra_lives(trace_jobs, runs, other_code, events(*at_end))["event"].count() == 2
 
 
-def test_a_failure_is_attributed_to_the_node_that_the_trace_names_else_to_that_of_its_event():
-    named = [{"failed_node": name} for name in ("n2", "n9", None, None, None)]
-    told = jobs(*((name, "failure", "x") for name in "abcde"))
+def test_the_failed_node_is_the_one_in_the_trace_or_else_that_of_the_event():
+    failed = [{"failed_node": name} for name in ("n2", "n9", None, None, None)]
+    trace_jobs = jobs(*((name, "failure", "x") for name in "abcde"))
     states = ["NODE_FAIL", "NODE_FAIL", "NODE_FAIL", "FAILED", "TIMEOUT"]
     runs = attempts(
-        *((name, 0, state, "failure", more) for name, state, more in zip("abcde", states, named, strict=True))
+        *((name, 0, state, "failure", columns) for name, state, columns in zip("abcde", states, failed, strict=True))
     )
-    runs = runs.with_columns(failed_node=pl.Series([more["failed_node"] for more in named]))
-    # Without a health log: only where one of the run's own nodes is named.
-    alone = infra_lives(told, runs, DEFAULTS)
-    assert alone.select("failed_node", "incident").rows() == [
+    runs = runs.with_columns(failed_node=pl.Series([columns["failed_node"] for columns in failed]))
+    # Without a health log, the failed node must be one of the run's own nodes.
+    without_events = infra_lives(trace_jobs, runs, DEFAULTS)
+    assert without_events.select("failed_node", "incident").rows() == [
         ("n2", 0),
         (None, 1),
         (None, 2),
         (None, None),
         (None, None),
     ]
-    lives = infra_lives(told, runs, DEFAULTS, events(("n1", 1000, "XID79", "high")))
+    lives = infra_lives(trace_jobs, runs, DEFAULTS, events(("n1", 1000, "XID79", "high")))
     assert lives["cause"].to_list() == ["XID79"] * 4 + [None]
     assert lives["failed_node"].to_list() == ["n2", "n1", "n1", "n1", None]
-    # The event on n1 is not what ended the run of which n2 is named, and hit the first of the others.
+    # The event on n1 did not end the run that failed on n2; it is the incident of the other runs.
     assert lives["incident"].to_list() == [0, 1, 1, 1, None]
 
 
-def test_one_health_event_is_one_incident_of_the_run_that_ended_nearest_to_it():
-    told = jobs(*((name, "failure", "x") for name in "abc"))
+def test_a_health_event_is_one_incident_of_the_run_that_ended_nearest_to_it():
+    trace_jobs = jobs(*((name, "failure", "x") for name in "abc"))
     ends = [{"end_s": 1400, "node_list": ["n1"]}, {"end_s": 990, "node_list": ["n1", "n2"]}, {"node_list": ["n2"]}]
-    runs = attempts(*((name, 0, "FAILED", "failure", more) for name, more in zip("abc", ends, strict=True)))
-    lives = infra_lives(told, runs, DEFAULTS, events(("n1", 1000, "ECC", None), ("n2", 1005, "PCIE", None)))
+    runs = attempts(*((name, 0, "FAILED", "failure", columns) for name, columns in zip("abc", ends, strict=True)))
+    lives = infra_lives(trace_jobs, runs, DEFAULTS, events(("n1", 1000, "ECC", None), ("n2", 1005, "PCIE", None)))
     assert lives["failed_node"].to_list() == ["n1", "n1", "n2"]
     assert lives["incident"].to_list() == [1, 1, 2]
 
 
 def outages(*rows):
-    """Outages of (node, start), unplanned and begun under watch unless more by name says otherwise."""
-    told = []
-    for node, start, *more in rows:
+    """Make outages from rows of (node, start[, columns]); default: unplanned, with an observed start."""
+    records = []
+    for node, start, *columns in rows:
         usual = {"trace": "t", "unit_id": node, "node": node, "start_s": start, "seen_until_s": start + 9000}
-        told.append(usual | {"planned": False, "counted": True, "records": 1} | (more[0] if more else {}))
-    return OUTAGES.frame(told)
+        records.append(usual | {"planned": False, "counted": True, "records": 1} | (columns[0] if columns else {}))
+    return OUTAGES.frame(records)
 
 
 @pytest.mark.parametrize(
-    ("down", "found"),
+    ("rows", "node"),
     [
         ([("n1", 400)], "n1"),
         ([("n1", 1300)], "n1"),
@@ -263,28 +263,28 @@ def outages(*rows):
         ([("n1", 999, {"planned": True}), ("n2", 999)], "n2"),
     ],
 )
-def test_the_node_that_went_down_near_the_end(down, found):
+def test_the_node_with_an_outage_near_the_end_of_a_run(rows, node):
     runs = pl.DataFrame({"run": [7], "end_s": [1000], "node_list": [["n1", "n2", "n1"]]})
-    assert went_down(runs, outages(*down))["node"].to_list() == ([found] if found else [])
+    assert went_down(runs, outages(*rows))["node"].to_list() == ([node] if node else [])
 
 
-def test_an_outage_names_the_node_where_neither_the_trace_nor_a_health_event_does():
-    told = jobs(*((name, "failure", "x") for name in "abcde"))
+def test_an_outage_gives_the_node_if_neither_the_trace_nor_a_health_event_does():
+    trace_jobs = jobs(*((name, "failure", "x") for name in "abcde"))
     ends = [{}, {}, {"end_s": 1100}, {"end_s": 5000, "failed_node": "n2"}, {}]
     states = ["NODE_FAIL", "FAILED", "NODE_FAIL", "NODE_FAIL", "NODE_FAIL"]
     runs = attempts(
-        *((name, 0, state, "failure", more) for name, state, more in zip("abcde", states, ends, strict=True))
-    ).with_columns(failed_node=pl.Series([more.get("failed_node") for more in ends]))
-    down = outages(("n1", 1090), ("n1", 5000))
-    lives = infra_lives(told, runs, DEFAULTS, None, down)
+        *((name, 0, state, "failure", columns) for name, state, columns in zip("abcde", states, ends, strict=True))
+    ).with_columns(failed_node=pl.Series([columns.get("failed_node") for columns in ends]))
+    node_outages = outages(("n1", 1090), ("n1", 5000))
+    lives = infra_lives(trace_jobs, runs, DEFAULTS, None, node_outages)
     assert lives["basis"].unique().to_list() == ["state"]
     assert lives["event"].is_not_null().to_list() == [True, False, True, True, True]
     assert lives["failed_node"].to_list() == ["n1", None, "n1", "n2", "n1"]
-    # One outage is one incident, of the run that ended nearest to it.
+    # An outage is one incident of the run that ended nearest to it.
     assert lives["incident"].to_list() == [2, None, 2, 3, 2]
-    with_event = infra_lives(told, runs, DEFAULTS, events(("n2", 1000, "XID79", "high")), down)
+    with_event = infra_lives(trace_jobs, runs, DEFAULTS, events(("n2", 1000, "XID79", "high")), node_outages)
     assert with_event["failed_node"].to_list() == ["n2", "n2", "n2", "n2", "n2"]
-    assert infra_lives(told, None, {}, None, down)["failed_node"].null_count() == 5
+    assert infra_lives(trace_jobs, None, {}, None, node_outages)["failed_node"].null_count() == 5
 
 
 MOMENT = st.integers(-3000, 3000)
@@ -295,7 +295,7 @@ NODE = st.sampled_from(["n1", "n2", "n3"])
     st.lists(st.tuples(MOMENT, st.lists(NODE, max_size=3)), max_size=6),
     st.lists(st.tuples(NODE, MOMENT, st.sampled_from("abc"), st.sampled_from(["high", "low", None])), max_size=12),
 )
-def test_attribution_is_that_of_every_pair_looked_at(runs, checks):
+def test_attribution_matches_a_search_of_all_pairs(runs, checks):
     frame = pl.DataFrame(
         [(run, *row) for run, row in enumerate(runs)],
         schema={"run": pl.UInt32, "end_s": pl.Int64, "node_list": pl.List(pl.String)},
@@ -304,22 +304,22 @@ def test_attribution_is_that_of_every_pair_looked_at(runs, checks):
     rank = {"high": 0, "low": 1, None: 2}
     expected = []
     for run, (end, nodes) in enumerate(runs):
-        near = [
-            (rank[severity], time, code, place, node)
-            for place, (node, time, code, severity) in enumerate(checks)
+        candidates = [
+            (rank[severity], time, code, index, node)
+            for index, (node, time, code, severity) in enumerate(checks)
             if node in nodes and -600 <= time - end <= 300
         ]
-        expected += [(run, *min(near)[2:], abs(min(near)[1] - end))] if near else []
-    found = attributed(frame, events(*checks), ["high", "low"])
-    assert found.select("run", "code", "place", "node", "apart_s").rows() == expected
+        expected += [(run, *min(candidates)[2:], abs(min(candidates)[1] - end))] if candidates else []
+    pairs = attributed(frame, events(*checks), ["high", "low"])
+    assert pairs.select("run", "code", "place", "node", "apart_s").rows() == expected
 
 
 def test_node_lists_as_text(tmp_path):
     runs = attempts(("a", 0, None, "failure")).with_columns(pl.col("node_list").list.join(",")).drop("state")
-    told = jobs(("a", "failure", "Failed"))
-    assert infra_lives(told, runs, {}, events(("n2", 1000, "ECC", None)))["cause"].to_list() == ["ECC"]
-    # With events at hand, a failure without one is no longer counted as a proxy.
-    assert infra_lives(told, runs, {}, events(("n3", 1000, "ECC", None)))["event"].to_list() == [None]
+    trace_jobs = jobs(("a", "failure", "Failed"))
+    assert infra_lives(trace_jobs, runs, {}, events(("n2", 1000, "ECC", None)))["cause"].to_list() == ["ECC"]
+    # If a health log exists, a failure without an event is no proxy.
+    assert infra_lives(trace_jobs, runs, {}, events(("n3", 1000, "ECC", None)))["event"].to_list() == [None]
 
 
 # --- components
@@ -332,9 +332,9 @@ def test_components_keep_their_lives_and_columns():
     lives = lives.with_columns(
         pl.lit(None, dtype).alias(name) for name, dtype in LIFE_COLUMNS.items() if name not in lives.columns
     )
-    found = infra_lives_of_components(lives, ["dbe", "otb"])
-    assert found.columns == [*INFRA_COLUMNS, "batch", "dbe", "otb"]
-    assert found.select("event", "cause", "basis").rows() == [
+    infra = infra_lives_of_components(lives, ["dbe", "otb"])
+    assert infra.columns == [*INFRA_COLUMNS, "batch", "dbe", "otb"]
+    assert infra.select("event", "cause", "basis").rows() == [
         ("infra_failure", "dbe,otb", "component"),
         ("infra_failure", None, "component"),
         (None, None, "component"),
@@ -345,16 +345,16 @@ def test_components_keep_their_lives_and_columns():
 # --- the configuration
 
 
-def test_the_entry_wins_over_the_study_and_the_study_over_the_format():
-    format_, of_study = {"infra_failures": {"states": ["A"]}}, {"states": ["B"], "reasons": ["r"]}
+def test_the_entry_overrides_the_study_and_the_study_overrides_the_format():
+    format_, study_rules = {"infra_failures": {"states": ["A"]}}, {"states": ["B"], "reasons": ["r"]}
     assert infra_failures_of({}, {}, format_) == {"states": ["A"]}
-    assert infra_failures_of({}, of_study, format_) == {"states": ["B"], "reasons": ["r"]}
+    assert infra_failures_of({}, study_rules, format_) == {"states": ["B"], "reasons": ["r"]}
     entry = {"infra_failures": {"states": []}}
-    assert infra_failures_of(entry, of_study, format_) == {"states": [], "reasons": ["r"]}
+    assert infra_failures_of(entry, study_rules, format_) == {"states": [], "reasons": ["r"]}
     assert infra_failures_of({}, {}, {}) == {}
 
 
-def test_health_events_are_there_and_of_a_format_with_attempts(tmp_path):
+def test_health_events_need_an_existing_file_and_a_format_with_attempts(tmp_path):
     file = tmp_path / "h.csv"
     entry = {"format": "sacct", "health_events": str(file)}
     assert file_beside("health_events", "t", {"format": "sacct"}, {"gives": "jobs", "attempts": True}) is None
@@ -362,33 +362,33 @@ def test_health_events_are_there_and_of_a_format_with_attempts(tmp_path):
         file_beside("health_events", "t", entry, {"gives": "jobs", "attempts": True})
     file.touch()
     assert file_beside("health_events", "t", entry, {"gives": "jobs", "attempts": True}) == str(file)
-    made = "data/t/health_events.csv"
-    of_sample = {"format": "sacct", "embedded": True, "health_events": made}
-    assert file_beside("health_events", "t", of_sample, {"gives": "jobs", "attempts": True}, [made]) == made
+    path = "data/t/health_events.csv"
+    sample = {"format": "sacct", "embedded": True, "health_events": path}
+    assert file_beside("health_events", "t", sample, {"gives": "jobs", "attempts": True}, [path]) == path
     with pytest.raises(ConfigError, match="the format openb does not tell on which nodes"):
         file_beside("health_events", "t", entry | {"format": "openb"}, {"gives": "jobs"})
 
 
-# --- one set, whoever counts it
+# --- every analysis counts the same set
 
 
-def one_set():
-    told = jobs(("a", "failure", "FAILED"), ("b", "failure", "FAILED"))
+def example_set():
+    trace_jobs = jobs(("a", "failure", "FAILED"), ("b", "failure", "FAILED"))
     runs = attempts(
         ("a", 0, "NODE_FAIL", "failure"),
         ("a", 1, "FAILED", "failure", {"exit_code": "139:0"}),
         ("b", 0, "FAILED", "failure", {"node_list": ["elsewhere"]}),
         ("b", 1, "NODE_FAIL", "failure", {"start_s": None}),
     )
-    near = runs.row(1, named=True)
-    return told, runs, events((near["node_list"][0], near["end_s"], "xid79", "high"))
+    attempt = runs.row(1, named=True)
+    return trace_jobs, runs, events((attempt["node_list"][0], attempt["end_s"], "xid79", "high"))
 
 
 @pytest.mark.parametrize("has_events", [False, True])
-def test_attempts_are_marked_as_their_lives_end(has_events):
-    told, runs, checks = one_set()
+def test_marked_attempts_are_those_of_infra_lives(has_events):
+    trace_jobs, runs, checks = example_set()
     checks = checks if has_events else None
-    lives = infra_lives(told, runs, DEFAULTS, checks)
+    lives = infra_lives(trace_jobs, runs, DEFAULTS, checks)
     marked = with_infra_failures(runs, DEFAULTS, checks).with_row_index("attempt_id")
     ended = lives.filter(pl.col("event").is_not_null())["attempt_id"].to_list()
     assert marked.filter("infra_failure")["attempt_id"].to_list() == ended == ([0, 1] if has_events else [0])
@@ -396,23 +396,23 @@ def test_attempts_are_marked_as_their_lives_end(has_events):
     assert with_infra_failures(runs, {})["infra_failure"].null_count() == runs.height, "a proxy cannot tell"
 
 
-def test_a_health_event_is_the_reason_of_an_attempt_that_no_rule_attributes_to_infrastructure():
-    told, runs, checks = one_set()
-    lives = infra_lives(told, runs, DEFAULTS, checks)
-    of = {"category": None, "deterministic": False}
+def test_a_health_event_is_the_reason_of_an_attempt_without_an_infrastructure_reason():
+    trace_jobs, runs, checks = example_set()
+    lives = infra_lives(trace_jobs, runs, DEFAULTS, checks)
+    blank = {"category": None, "deterministic": False}
     classified = pl.DataFrame(
         [
-            {"job_id": "a", "attempt": 0, "reason": "Node failure", "domain": "system software or hardware"} | of,
-            {"job_id": "a", "attempt": 1, "reason": "Invalid mem access", "domain": "user program"} | of,
-            {"job_id": "b", "attempt": 0, "reason": None, "domain": None} | of,
+            {"job_id": "a", "attempt": 0, "reason": "Node failure", "domain": "system software or hardware"} | blank,
+            {"job_id": "a", "attempt": 1, "reason": "Invalid mem access", "domain": "user program"} | blank,
+            {"job_id": "b", "attempt": 0, "reason": None, "domain": None} | blank,
         ],
         schema_overrides={"category": pl.String},
     ).with_columns(evidence=pl.lit("state"))
-    found = with_health_events(classified, lives.lazy())
-    assert found.select("reason", "evidence").rows() == [
+    table = with_health_events(classified, lives.lazy())
+    assert table.select("reason", "evidence").rows() == [
         ("Node failure", "state"),
         (HEALTH_EVENT, "event"),
         (None, "state"),
     ]
-    kinds = [failure_kind(reason or NO_RULE, domain) for reason, domain in found.select("reason", "domain").iter_rows()]
+    kinds = [failure_kind(reason or NO_RULE, domain) for reason, domain in table.select("reason", "domain").iter_rows()]
     assert kinds.count("infra") == lives["event"].count()

@@ -1,4 +1,4 @@
-"""Ingest: rows read = rows kept + rows put aside, whatever the tables hold; too many put aside end it."""
+"""Ingest: rows read = rows accepted + rows quarantined for any table; too many quarantined rows are an error."""
 
 import gzip
 import os
@@ -31,7 +31,7 @@ def instance(n, name="worker", start="11.0", end="20.0"):
     return f"j{n},{name},x,w,i{n},Terminated,{start},{end},m1\n"
 
 
-def kept(tmp_path, table):
+def accepted(tmp_path, table):
     return pl.read_parquet(tmp_path / "raw" / f"{table}.parquet")
 
 
@@ -39,7 +39,7 @@ def quarantined(quarantine):
     return quarantine.select("table", "line", "reason", "column", "text").rows()
 
 
-def refused(run, *arguments, **tables):
+def error_message(run, *arguments, **tables):
     with pytest.raises(StudyError) as error:
         run(*arguments, **tables)
     return str(error.value)
@@ -58,7 +58,7 @@ def test_the_account(ingested, tmp_path):
         ("job", 2, "wrong_column_count", None, "broken"),
         ("instance", 2, "end_before_start", "end_time", instance(2, end="5.0").strip()),
     ]
-    assert kept(tmp_path, "task")["line"].to_list() == [1, 2, 3]
+    assert accepted(tmp_path, "task")["line"].to_list() == [1, 2, 3]
 
 
 def test_duplicate_keys_keep_the_first(ingested, tmp_path, small_blocks):
@@ -69,7 +69,7 @@ def test_duplicate_keys_keep_the_first(ingested, tmp_path, small_blocks):
         ("job", 3, "duplicate_key", "job_name", rows[2].strip()),
         ("job", 5, "duplicate_key", "job_name", rows[4].strip()),
     ]
-    assert kept(tmp_path, "job").select("line", "job_name", "status").rows() == [
+    assert accepted(tmp_path, "job").select("line", "job_name", "status").rows() == [
         (1, "j1", "Terminated"),
         (2, "j2", "Terminated"),
     ]
@@ -80,34 +80,33 @@ def test_a_key_is_all_of_its_columns(ingested):
     assert [row[1:4] for row in quarantined(quarantine)] == [(4, "duplicate_key", "job_name, task_name")]
 
 
-def test_a_row_put_aside_takes_no_key(ingested, tmp_path):
+def test_a_quarantined_row_takes_no_key(ingested, tmp_path):
     _, quarantine = ingested("pai2020", job=job(1, "?") + job(1))
     assert [row[1:3] for row in quarantined(quarantine)] == [(1, "unknown_value")]
-    assert kept(tmp_path, "job")["line"].to_list() == [2]
+    assert accepted(tmp_path, "job")["line"].to_list() == [2]
 
 
 def test_instances_without_a_task(ingested, tmp_path, small_blocks):
     account, quarantine = ingested(
         "pai2020",
         job=job(1) + job(2),
-        task=task(1) + task(2, status="?") + task(3),  # the third has no instance, which is no fault
+        task=task(1) + task(2, status="?") + task(3),  # a task without an instance is valid
         instance=instance(9) + instance(1) + instance(1, "ps") + instance(2) + instance(1),
     )
     assert account.rows()[2] == ("instance", 5, 2, 3)
     assert [row[:4] for row in quarantined(quarantine) if row[0] == "instance"] == [
         ("instance", line, "orphan", "job_name, task_name") for line in (1, 3, 4)
     ]
-    assert kept(tmp_path, "instance")["line"].to_list() == [2, 5]
+    assert accepted(tmp_path, "instance")["line"].to_list() == [2, 5]
 
 
-def test_keys_are_told_apart_where_their_hashes_are_not(ingested, monkeypatch):
+def test_different_keys_with_equal_hashes_are_distinguished(ingested, monkeypatch):
     monkeypatch.setattr(ingest_module, "number_of", lambda *_: pl.lit(0, pl.UInt64))
     _, quarantine = ingested("pai2020", job=job(1) + job(2) + job(1) + job(3))
     assert [row[1:4] for row in quarantined(quarantine)] == [(3, "duplicate_key", "job_name")]
 
 
-def test_keys_in_parts(ingested, monkeypatch):
-    """More keys than are held at once."""
+def test_keys_are_checked_in_parts_if_memory_cannot_hold_them_all(ingested, monkeypatch):
     tables = {
         "job": "".join(job(n) for n in [*range(30), 4, 17]),
         "task": "".join(task(n) for n in [*range(20), 11]),
@@ -117,21 +116,21 @@ def test_keys_in_parts(ingested, monkeypatch):
     monkeypatch.setattr(ingest_module, "MAX_KEYS", 3)
     in_parts = ingested("pai2020", **tables)
     assert at_once[0].rows() == [("job", 32, 30, 2), ("task", 21, 20, 1), ("instance", 25, 20, 5)]
-    assert [one.equals(other) for one, other in zip(at_once, in_parts, strict=True)] == [True, True]
+    assert [whole.equals(parts) for whole, parts in zip(at_once, in_parts, strict=True)] == [True, True]
 
 
-def test_the_share_that_is_allowed(ingested):
+def test_max_share_limits_the_quarantined_rows(ingested):
     rows = "".join(job(n) for n in range(99))
     account, _ = ingested("pai2020", 0.01, job=rows + "broken\n")
     assert account.row(0) == ("job", 100, 99, 1)
-    message = refused(ingested, "pai2020", 0.0099, job=rows + "broken\n")
+    message = error_message(ingested, "pai2020", 0.0099, job=rows + "broken\n")
     assert "1 of 100 rows (1.00%) break a rule" in message
     assert "quarantine.max_share = 0.0099" in message
 
 
-def test_too_many_lists_every_reason(ingested, tmp_path):
+def test_too_many_quarantined_rows_list_every_reason(ingested, tmp_path):
     text = "".join(job(n) for n in range(20)) + job(1) + job(90, "Done") + "a\n" + job(91, "Gone") + job(2) + "b,c\n"
-    assert refused(ingested, "pai2020", 0.01, job=text).splitlines() == [
+    assert error_message(ingested, "pai2020", 0.01, job=text).splitlines() == [
         f"{tmp_path / 'job.csv'}: 6 of 26 rows (23.08%) break a rule; quarantine.max_share = 0.01 allows 1.00%.",
         f"  duplicate_key: 2 rows: {REASONS['duplicate_key'].format(column='job_name')}; "
         f"first at line 21, 25: {job(1).strip()}",
@@ -144,34 +143,34 @@ def test_too_many_lists_every_reason(ingested, tmp_path):
 
 
 def test_raw_text_in_a_message_cannot_drive_the_terminal(ingested):
-    message = refused(ingested, "pai2020", 0.01, job=job(1) + "\x1b[2J\0\u202eevil\r!" + "x" * 500 + "\n")
+    message = error_message(ingested, "pai2020", 0.01, job=job(1) + "\x1b[2J\0\u202eevil\r!" + "x" * 500 + "\n")
     assert r"\x1b[2J\x00\u202eevil\r!xxx" in message
     assert len(max(message.splitlines(), key=len)) < 400
 
 
-def test_no_row_left(ingested):
-    message = refused(ingested, "pai2020", 1.0, job="a\nb\n")
+def test_quarantining_every_row_is_an_error(ingested):
+    message = error_message(ingested, "pai2020", 1.0, job="a\nb\n")
     assert "2 of 2 rows (100.00%) break a rule; no row is left" in message
     assert "right table" in message
 
 
 @pytest.mark.parametrize("text", ["\n", " \r\n\n", "\ufeff\n"])
 def test_no_rows(ingested, text):
-    assert "has no rows" in refused(ingested, "pai2020", job=text)
+    assert "has no rows" in error_message(ingested, "pai2020", job=text)
 
 
 def test_a_header_and_no_rows(ingested):
-    assert "has no rows" in refused(ingested, "openb", nodes="sn,cpu_milli,memory_mib,gpu,model\n")
+    assert "has no rows" in error_message(ingested, "openb", nodes="sn,cpu_milli,memory_mib,gpu,model\n")
 
 
 @pytest.mark.parametrize("content", ["", "<html>\n", b"\xff\xfea\0", b"\x1f\x8b\x08\0"])
-def test_what_is_no_table_stops_with_its_own_message(ingested, tmp_path, content):
-    message = refused(ingested, "pai2020", job=content)
+def test_a_file_that_is_no_table_is_an_error_naming_the_file(ingested, tmp_path, content):
+    message = error_message(ingested, "pai2020", job=content)
     assert message.startswith(f"{tmp_path / 'job.csv'}: ")
     assert "Error" not in message
 
 
-def test_a_message_from_the_middle_of_a_file_comes_through(ingested, tmp_path, schemas, small_blocks):
+def test_an_error_in_the_middle_of_a_file_is_raised(ingested, tmp_path, schemas, small_blocks):
     path = tmp_path / "job.csv.gz"
     path.write_bytes(gzip.compress("".join(job(n) for n in range(400)).encode())[:-3])
     with pytest.raises(StudyError, match="damaged or cut short"):
@@ -180,10 +179,10 @@ def test_a_message_from_the_middle_of_a_file_comes_through(ingested, tmp_path, s
 
 def test_a_file_that_is_not_the_table_is_not_read_to_its_end(ingested, monkeypatch, small_blocks):
     monkeypatch.setattr(ingest_module, "STOP_ROWS", 50)
-    message = refused(ingested, "pai2020", 0.01, job="broken\n" * 1000)
+    message = error_message(ingested, "pai2020", 0.01, job="broken\n" * 1000)
     assert "rows (100.00%) break a rule" in message
     assert "of 1,000 rows" not in message
-    # What the configuration allows goes on, and so does what may yet come right.
+    # Reading continues if the configuration allows the rows or later rows can lower the share.
     ingested("pai2020", 1.0, job="broken\n" * 60 + job(1))
     ingested("pai2020", 0.3, job="".join(job(n) + job(n + 1000) for n in range(100)) + "broken\n" * 60)
 
@@ -191,11 +190,11 @@ def test_a_file_that_is_not_the_table_is_not_read_to_its_end(ingested, monkeypat
 def test_anomalies(ingested):
     text = "".join(job(n) for n in range(8)) + "".join(job(n, "Done") for n in range(6)) + "short\n" + job(0)
     account, quarantine = ingested("pai2020", job=text)
-    lines, same = "9, 10, 11, 12, 13", "an earlier row has the same job_name; the first one is kept"
+    lines, duplicate = "9, 10, 11, 12, 13", "an earlier row has the same job_name; the first one is kept"
     assert anomalies(quarantine, account).drop("suggestion").rows() == [
         ("job", "status", "unknown_value", "error", 6, 0.375, lines, "status holds a word the format does not know"),
         ("job", None, "wrong_column_count", "error", 1, 0.0625, "15", REASONS["wrong_column_count"]),
-        ("job", "job_name", "duplicate_key", "error", 1, 0.0625, "16", same),
+        ("job", "job_name", "duplicate_key", "error", 1, 0.0625, "16", duplicate),
     ]
 
 
@@ -212,7 +211,7 @@ def test_every_reason_reads_as_a_sentence():
 
 
 def test_any_number_of_threads_gives_the_same_bytes(tmp_path):
-    """Polars reads blocks while it writes; with a single thread it must not wait for itself."""
+    """Polars reads blocks while it writes; a single thread must not deadlock."""
     for name, row in (("job", job), ("task", task), ("instance", instance)):
         (tmp_path / f"{name}.csv").write_text("".join(row(n % 700) for n in range(2000)))
     program = (
@@ -264,7 +263,7 @@ instances = st.builds(instance, number, name, time, time).map(str.encode)
     st.integers(1, 200),
 )
 @settings(max_examples=15, deadline=None)
-def test_rows_read_are_kept_or_put_aside(schemas, tmp_path_factory, job_rows, task_rows, instance_rows, block_bytes):
+def test_rows_are_accepted_or_quarantined(schemas, tmp_path_factory, job_rows, task_rows, instance_rows, block_bytes):
     folder = Path(tmp_path_factory.getbasetemp()) / "mix"
     folder.mkdir(exist_ok=True)
     tables = {"job": [job(0).encode(), *job_rows], "task": [task(0).encode(), *task_rows]}
@@ -276,17 +275,17 @@ def test_rows_read_are_kept_or_put_aside(schemas, tmp_path_factory, job_rows, ta
         files = {table: folder / f"{table}.csv" for table in tables}
         account, quarantine = ingest({table: [file] for table, file in files.items()}, schemas["pai2020"], folder, 1.0)
 
-    for table, rows_read, rows_kept, rows_aside in account.iter_rows():
+    for table, rows_read, rows_accepted, rows_quarantined in account.iter_rows():
         lines = (folder / f"{table}.csv").read_bytes().replace(b"\r\n", b"\n").split(b"\n")
         rows = {number: line for number, line in enumerate(lines, start=1) if line.strip()}
         frame = pl.read_parquet(folder / f"{table}.parquet")
-        aside = quarantine.filter(pl.col("table") == table)
-        assert rows_read == rows_kept + rows_aside == len(rows)
-        assert (rows_kept, rows_aside) == (frame.height, aside.height)
-        assert sorted([*frame["line"], *aside["line"]]) == list(rows)
+        table_quarantine = quarantine.filter(pl.col("table") == table)
+        assert rows_read == rows_accepted + rows_quarantined == len(rows)
+        assert (rows_accepted, rows_quarantined) == (frame.height, table_quarantine.height)
+        assert sorted([*frame["line"], *table_quarantine["line"]]) == list(rows)
         assert frame["line"].is_sorted()
-        assert dict(aside.select("line", "text").rows()) == {
-            line: rows[line].decode(errors="replace") for line in aside["line"]
+        assert dict(table_quarantine.select("line", "text").rows()) == {
+            line: rows[line].decode(errors="replace") for line in table_quarantine["line"]
         }
         if "start_s" in frame.columns:
             assert frame.filter(pl.col("end_s") < pl.col("start_s")).is_empty()

@@ -1,4 +1,4 @@
-"""A drawing in the page: without what the page has, in its colours, and no part taken for that of another."""
+"""Drawings within the page: no styles the page sets itself, the page's colours, and unique ids."""
 
 import json
 import re
@@ -14,7 +14,7 @@ HOSTILE = "</svg><script>x</script> & \"'"
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def drawn(narrow: bool = False):
+def make_chart(narrow: bool = False):
     study = Study(narrow=narrow)
     base = chart_of("rows").encode(x="x:Q", y="y:N", tooltip="y:N")
     marks = (
@@ -24,24 +24,24 @@ def drawn(narrow: bool = False):
         + base.mark_tick()
         + base.mark_circle(opacity=0)
     )
-    rows = {"rows": [{"x": at / 3, "y": f"{HOSTILE} {at}"} for at in range(6)]}
-    words = {"title": HOSTILE, "subtitle": "a & b", "caption": "n = 6", "alt_text": "Points."}
-    return figure(fitted(marks, study, 200), rows, study, **words)
+    rows = {"rows": [{"x": number / 3, "y": f"{HOSTILE} {number}"} for number in range(6)]}
+    texts = {"title": HOSTILE, "subtitle": "a & b", "caption": "n = 6", "alt_text": "Points."}
+    return figure(fitted(marks, study, 200), rows, study, **texts)
 
 
 def colours(svg: str) -> set[str]:
-    found = {
+    values = {
         value
         for element in ET.fromstring(svg).iter()
         for name in ("fill", "stroke", "stop-color", "color", "style")
         if (value := element.get(name)) and not value.startswith("url(")
     }
-    return found - {"none"}
+    return values - {"none"}
 
 
 @pytest.fixture(scope="module")
 def drawing() -> str:
-    return render_drawing(drawn().spec())
+    return render_drawing(make_chart().spec())
 
 
 def test_all_colours_are_tokens(drawing):
@@ -52,19 +52,19 @@ def test_all_colours_are_tokens(drawing):
     assert FAILURE in inline(drawing, "p", "t", "a")
 
 
-def test_it_is_told_in_words_and_escaped(drawing):
+def test_a_drawing_has_an_escaped_title_and_description(drawing):
     element = ET.fromstring(inline(drawing, "p", HOSTILE, HOSTILE))
-    told = element.get("aria-labelledby").split()
-    words = {child.get("id"): child.text for child in element if child.tag in ("title", "desc")}
-    assert [words[name] for name in told] == [HOSTILE, HOSTILE]
+    ids = element.get("aria-labelledby").split()
+    text_by_id = {child.get("id"): child.text for child in element if child.tag in ("title", "desc")}
+    assert [text_by_id[name] for name in ids] == [HOSTILE, HOSTILE]
     assert element.get("role") == "img"
     assert "<script" not in inline(drawing, "p", HOSTILE, HOSTILE)
 
 
-def test_what_the_page_decides_is_not_in_it(drawing):
+def test_a_drawing_has_no_attributes_that_the_page_sets(drawing):
     text = inline(drawing, "p", "t", "a")
-    for gone in ("font-family", "class=", "role=", "aria-roledescription", "display=", 'opacity="0"', "xmlns"):
-        assert gone not in text.replace('role="img"', "")
+    for attribute in ("font-family", "class=", "role=", "aria-roledescription", "display=", 'opacity="0"', "xmlns"):
+        assert attribute not in text.replace('role="img"', "")
     assert re.match(r'<svg viewBox="0 0 720 \d+" width="720" (?!.*height=)[^>]*>', text[: text.index(">") + 1])
     assert (
         max(len(number) for number in re.findall(r"\.(\d+)", " ".join(re.findall(r' (?:d|transform)="([^"]*)"', text))))
@@ -73,18 +73,18 @@ def test_what_the_page_decides_is_not_in_it(drawing):
     assert len(text) < 0.5 * len(drawing)
 
 
-def test_texts_and_marks_are_all_there(drawing):
-    before, after = ET.fromstring(drawing), ET.fromstring(inline(drawing, "p", "t", "a"))
-    texts = [element.text for element in before.iter(f"{SVG}text")]
+def test_all_texts_and_marks_remain(drawing):
+    original, inlined = ET.fromstring(drawing), ET.fromstring(inline(drawing, "p", "t", "a"))
+    texts = [element.text for element in original.iter(f"{SVG}text")]
     assert len(texts) > 12
-    assert [element.text for element in after.iter("text")] == texts
-    seen = [mark for mark in before.iter(f"{SVG}path") if mark.get("stroke") == FAILURE]
-    assert len(seen) == 6
-    held = {child: group for group in after.iter("g") for child in group}
-    assert sum(FAILURE in (mark.get("stroke"), held[mark].get("stroke")) for mark in after.iter("path")) == 6
+    assert [element.text for element in inlined.iter("text")] == texts
+    failure_marks = [mark for mark in original.iter(f"{SVG}path") if mark.get("stroke") == FAILURE]
+    assert len(failure_marks) == 6
+    group_by_mark = {child: group for group in inlined.iter("g") for child in group}
+    assert sum(FAILURE in (mark.get("stroke"), group_by_mark[mark].get("stroke")) for mark in inlined.iter("path")) == 6
 
 
-def test_steps_are_short_and_where_they_were():
+def test_paths_are_shortened_without_moving():
     svg = (
         '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><path stroke="#b03a0c" '
         'd="M0,1L5.04,1L5.04,2.26L7,4L7,4L8,4ZM3,4L3,9"/><path stroke="#b03a0c" d="M1,1L2,2C1,1,1,1,2,2L3,2"/></svg>'
@@ -93,18 +93,18 @@ def test_steps_are_short_and_where_they_were():
     assert paths == ["M0,1H5V2.3L7,4H8ZM3,4V9", "M1,1L2,2C1,1,1,1,2,2L3,2"]
 
 
-def test_two_drawings_of_a_page_share_no_names(drawing):
-    one, other = (inline(drawing, name, "t", "a") for name in ("p", "q"))
-    ids = [set(re.findall(r' id="([^"]*)"', text)) for text in (one, other)]
+def test_two_drawings_of_a_page_share_no_ids(drawing):
+    first, second = (inline(drawing, name, "t", "a") for name in ("p", "q"))
+    ids = [set(re.findall(r' id="([^"]*)"', text)) for text in (first, second)]
     assert not ids[0] & ids[1]
-    for text, names in zip((one, other), ids, strict=True):
-        used = set(re.findall(r"url\(#([^)]*)\)", text))
-        assert used and used <= names
+    for text, names in zip((first, second), ids, strict=True):
+        references = set(re.findall(r"url\(#([^)]*)\)", text))
+        assert references and references <= names
 
 
-def test_a_picture_has_its_title_above_and_gives_its_drawing_back(drawing):
+def test_a_picture_has_a_title_and_bare_restores_the_drawing(drawing):
 
-    picture = render_picture(json.dumps(drawn().spec()))
+    picture = render_picture(json.dumps(make_chart().spec()))
     texts = [element.text for element in ET.fromstring(picture) if element.tag == f"{SVG}text"]
     assert texts == [HOSTILE, "a & b"]
     assert ET.fromstring(bare(picture)).attrib | {"y": None} == ET.fromstring(drawing).attrib | {"y": None}
@@ -117,5 +117,5 @@ def test_a_picture_has_its_title_above_and_gives_its_drawing_back(drawing):
 
 
 @pytest.mark.parametrize(("narrow", "width"), [(False, 720), (True, 340)])
-def test_a_chart_is_as_wide_as_the_page_has_room_for(narrow, width):
-    assert float(ET.fromstring(render_drawing(drawn(narrow).spec())).get("width")) == width
+def test_a_chart_is_as_wide_as_the_page(narrow, width):
+    assert float(ET.fromstring(render_drawing(make_chart(narrow).spec())).get("width")) == width

@@ -1,4 +1,4 @@
-"""How sentences and charts give an interval: the one that holds when clusters differ, or with a proviso."""
+"""Sentences and charts give the clustered interval, or else the exact interval with a proviso."""
 
 import polars as pl
 import pytest
@@ -20,17 +20,17 @@ ROW = {
 }
 
 
-def numbers(**changed):
+def numbers(**changes):
     metrics = Metrics()
-    metrics.add([cells(MTTF, "mttf", f"mttf_s {CI_S}")], {"mttf": MTTF.frame([ROW | changed])})
+    metrics.add([cells(MTTF, "mttf", f"mttf_s {CI_S}")], {"mttf": MTTF.frame([ROW | changes])})
     return Numbers(metrics)
 
 
-FEW = {"ci_low_clustered_s": None, "ci_high_clustered_s": None, "clusters": 2.4}
+FEW_CLUSTERS = {"ci_low_clustered_s": None, "ci_high_clustered_s": None, "clusters": 2.4}
 
 
 @pytest.mark.parametrize(
-    ("changed", "interval", "sentence"),
+    ("changes", "interval", "sentence"),
     [
         (
             {},
@@ -39,50 +39,50 @@ FEW = {"ci_low_clustered_s": None, "ci_high_clustered_s": None, "clusters": 2.4}
             "independently, it would be 29.8–32.7 h.",
         ),
         (
-            FEW,
+            FEW_CLUSTERS,
             "95% CI 29.8–32.7 h if independent",
             "The interval holds only if pods fail independently: by request profile there are 2.40 effective clusters, "
             "too few for a clustered interval.",
         ),
         (
-            FEW | {"cluster_by": None, "clusters": None},
+            FEW_CLUSTERS | {"cluster_by": None, "clusters": None},
             "95% CI 29.8–32.7 h if independent",
             "The interval holds if pods fail independently; the trace records nothing that they share.",
         ),
         (
-            FEW | {"ci_low_s": None},
+            FEW_CLUSTERS | {"ci_low_s": None},
             "95% CI 32.7 h or less if independent",
             "The interval holds only if pods fail independently: by request profile there are 2.40 effective clusters, "
             "too few for a clustered interval.",
         ),
         (
-            FEW | {"ci_high_s": None},
+            FEW_CLUSTERS | {"ci_high_s": None},
             "95% CI 29.8 h or more if independent",
             "The interval holds only if pods fail independently: by request profile there are 2.40 effective clusters, "
             "too few for a clustered interval.",
         ),
     ],
 )
-def test_the_interval_that_holds_comes_first(changed, interval, sentence):
-    m = numbers(**changed)
+def test_the_clustered_interval_comes_first(changes, interval, sentence):
+    m = numbers(**changes)
     assert m.interval("mttf.ci_{}_s", "mttf.mttf_s").replace("\u00a0", " ") == interval
     assert m.independent("mttf.ci_{}_s", "pod", "mttf.mttf_s").replace("\u00a0", " ") == sentence
 
 
 def test_a_number_without_any_interval_has_none_in_words():
-    nothing = dict.fromkeys(("ci_low_s", "ci_high_s"))
-    assert numbers(**FEW | nothing).interval("mttf.ci_{}_s", "mttf.mttf_s") == "no interval"
+    no_bounds = dict.fromkeys(("ci_low_s", "ci_high_s"))
+    assert numbers(**FEW_CLUSTERS | no_bounds).interval("mttf.ci_{}_s", "mttf.mttf_s") == "no interval"
 
 
 def test_a_chart_draws_the_clustered_interval_or_marks_the_exact_one():
-    frame = pl.DataFrame([ROW, ROW | FEW])
-    drawn = shown(frame, "_s")
-    assert drawn.select("low", "high", "independent").rows() == [
+    frame = pl.DataFrame([ROW, ROW | FEW_CLUSTERS])
+    intervals = shown(frame, "_s")
+    assert intervals.select("low", "high", "independent").rows() == [
         (5.69 * HOUR, 171 * HOUR, False),
         (29.8 * HOUR, 32.7 * HOUR, True),
     ]
-    assert by_what(drawn).startswith("Intervals are clustered by request profile, weeks not allowed for. Dashed: ")
-    assert "only if failures are independent" in by_what(drawn.filter("independent"))
+    assert by_what(intervals).startswith("Intervals are clustered by request profile, weeks not allowed for. Dashed: ")
+    assert "only if failures are independent" in by_what(intervals.filter("independent"))
 
 
 def test_intervals_say_whether_they_allow_for_weeks():

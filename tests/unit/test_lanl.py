@@ -1,4 +1,4 @@
-"""LANL: a node has one life per at-risk period."""
+"""LANL: a node has one duration per at-risk period."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,22 +18,22 @@ DAY, HOUR = 86_400, 3600
 
 @pytest.fixture
 def raw(tmp_path):
-    """Ingest rows given by what differs from an outage of node 0 of system 1, in service from January 2001 on."""
+    """Ingest rows; unset columns are those of node 0 of system 1, in service from January 2001 on."""
 
     def run(*rows):
-        usual = {"System": "1", "nodes": "1", "nodenumz": "0", "node prod": "1-Jan", "node decom": "current"}
-        lines = [",".join((usual | row).get(name, "") for name in COLUMNS) for row in rows]
+        defaults = {"System": "1", "nodes": "1", "nodenumz": "0", "node prod": "1-Jan", "node decom": "current"}
+        lines = [",".join((defaults | row).get(name, "") for name in COLUMNS) for row in rows]
         tables, _, run.quarantine = typed("lanl", tmp_path, outages="\n".join([",".join(COLUMNS), *lines, ""]))
         return tables
 
     return run
 
 
-def outage(start, end, **others):
-    return {"Prob Started": start, "Prob Fixed": end} | others
+def outage(start, end, **columns):
+    return {"Prob Started": start, "Prob Fixed": end} | columns
 
 
-def at(year, month, day, hour=0, minute=0):
+def epoch(year, month, day, hour=0, minute=0):
     return int(datetime(year, month, day, hour, minute, tzinfo=DENVER).timestamp())
 
 
@@ -43,8 +43,8 @@ def test_columns_of_a_life(raw):
     strata = dict.fromkeys(["system", "machine_type", "cpu_type"], pl.String)
     causes = dict.fromkeys(lanl.CAUSES, pl.Boolean)
     assert lives.schema == pl.Schema(LIFE_COLUMNS | strata | causes | {"start_s": pl.Int64, "repair_s": pl.Int64})
-    known = {name: value for name, value in lives.row(0, named=True).items() if value is not None}
-    assert known == dict.fromkeys(lanl.CAUSES, False) | {
+    values = {name: value for name, value in lives.row(0, named=True).items() if value is not None}
+    assert values == dict.fromkeys(lanl.CAUSES, False) | {
         "cluster_by": "system",
         "cluster": 0,
         "group_by": "node",
@@ -59,11 +59,11 @@ def test_columns_of_a_life(raw):
         "machine_type": "cluster",
         "cpu_type": "2",
         "hardware": True,
-        # Two days before the outage, in universal time: seven hours later than at the site.
+        # Two days before the outage, in UTC: seven hours later than at the site.
         "start_s": int(datetime(2001, 1, 1, 7, tzinfo=UTC).timestamp()),
         "repair_s": 2 * HOUR,
     }
-    assert lives.height == 1  # nothing is left between the repair and the end of the data
+    assert lives.height == 1  # the data end with the repair
 
 
 def test_at_risk_from_repair_to_the_next_outage(raw):
@@ -79,7 +79,7 @@ def test_at_risk_from_repair_to_the_next_outage(raw):
     assert lives.select("unit_id", "life_id", "duration_s", "event", "repair_s").rows() == [
         ("1/0", 0, DAY, "failure", DAY),
         ("1/0", 1, 2 * DAY, "failure", 6 * HOUR),
-        ("1/0", 2, at(2001, 2, 10) - at(2001, 1, 5, 6), None, None),
+        ("1/0", 2, epoch(2001, 2, 10) - epoch(2001, 1, 5, 6), None, None),
         ("1/1", 0, 40 * DAY, "failure", 0),  # an outage of no length, at the last moment of the data
     ]
 
@@ -91,7 +91,7 @@ def test_outages_that_overlap_or_touch_are_one(raw):
         raw(
             outage("1/2/2001 0:00", "1/4/2001 0:00", Hardware="CPU"),
             outage("1/2/2001 0:00", "1/2/2001 1:00", Software="OS"),
-            outage("1/2/2001 0:30", "1/2/2001 1:00", Facilities="UPS"),  # within the first
+            outage("1/2/2001 0:30", "1/2/2001 1:00", Facilities="UPS"),  # inside the first
             outage("1/3/2001 0:00", "1/5/2001 0:00", Network="Network"),
             outage("1/5/2001 0:00", "1/6/2001 0:00", Undetermined="Security"),
             outage("1/7/2001 0:00", "1/8/2001 0:00", **{"Human Error": "Human Error"}),
@@ -115,9 +115,9 @@ def test_service_ends_with_its_month_or_the_data(raw):
     )
     service = lanl.service_periods(table["outages"].collect())
     assert service.select("unit_id", "from_s", "until_s").rows() == [
-        ("1/0", at(2001, 1, 1), at(2001, 4, 1)),
-        ("1/1", at(2001, 1, 1), at(2001, 7, 2)),
-        ("1/2", at(2001, 1, 1), at(2001, 7, 2)),
+        ("1/0", epoch(2001, 1, 1), epoch(2001, 4, 1)),
+        ("1/1", epoch(2001, 1, 1), epoch(2001, 7, 2)),
+        ("1/2", epoch(2001, 1, 1), epoch(2001, 7, 2)),
     ]
 
 
@@ -136,7 +136,7 @@ def test_outages_out_of_service_end_no_life(raw):
     assert lives.filter(system="1").select("duration_s", "event").rows() == [
         (2 * DAY, "failure"),
         (29 * DAY, "failure"),
-        (at(2001, 6, 1) - at(2001, 2, 4), None),
+        (epoch(2001, 6, 1) - epoch(2001, 2, 4), None),
     ]
     lives = table_of(
         "lanl",
@@ -150,7 +150,7 @@ def test_outages_out_of_service_end_no_life(raw):
 
 
 @pytest.mark.parametrize("prod", ["before tracking", ""])
-def test_a_node_of_unknown_age_is_watched_from_its_systems_first_outage(raw, prod):
+def test_a_node_of_unknown_age_is_observed_from_its_systems_first_outage(raw, prod):
     unknown = {"node prod": prod}
     lives = table_of(
         "lanl",
@@ -197,16 +197,16 @@ def test_numbers_beyond_the_node_count(raw):
     assert lanl.service_periods(raw(uncounted)["outages"].collect())["unit_id"].to_list() == ["1/0"]
 
 
-def test_rows_without_a_node_are_kept_and_in_no_life(raw):
+def test_rows_without_a_node_are_accepted_but_have_no_duration(raw):
     blank = dict.fromkeys(["nodes", "nodenumz", "node prod", "node decom"], "")
     table = raw(outage("1/2/2001 0:00", "1/3/2001 0:00", **blank), outage("1/2/2001 0:00", "1/3/2001 0:00", System="2"))
     assert raw.quarantine.is_empty()
     assert table["outages"].collect().height == 2
     lives = table_of("lanl", "lives", table)
     assert lives["system"].to_list() == ["2"]
-    none = table_of("lanl", "lives", raw(outage("1/2/2001 0:00", "1/3/2001 0:00", **blank)))
-    assert none.is_empty()
-    assert none.schema == lives.schema
+    without_nodes = table_of("lanl", "lives", raw(outage("1/2/2001 0:00", "1/3/2001 0:00", **blank)))
+    assert without_nodes.is_empty()
+    assert without_nodes.schema == lives.schema
 
 
 def test_systems_in_file_order_and_nodes_by_number(raw):
@@ -221,7 +221,7 @@ def test_systems_in_file_order_and_nodes_by_number(raw):
     ]
 
 
-def test_the_clocks_of_denver(raw):
+def test_durations_account_for_daylight_saving_time_in_denver(raw):
     lives = table_of("lanl", "lives", raw(outage("4/1/2001 1:00", "4/1/2001 4:00")))  # an hour is missing that night
     assert lives.select("duration_s", "repair_s").rows() == [(90 * DAY + HOUR, 2 * HOUR)]
 
@@ -244,11 +244,11 @@ def test_months(text, month):
 
 
 @pytest.mark.parametrize("column", ["node prod", "node decom"])
-def test_a_row_whose_month_is_none_is_put_aside(raw, column):
+def test_a_row_with_an_invalid_month_is_quarantined(raw, column):
     texts = ["", "1-Jan", "the ides of March", "Apr", "5-April", "5-Apr-97", "-5-Apr", "1997-Apr", "5-", "²-Apr"]
     raw(*(outage("1/2/2001 0:00", "1/3/2001 0:00", **{column: text}) for text in texts))
-    told = raw.quarantine.select("line", "reason", "column").rows()
-    assert told == [(line, "wrong_form", column) for line in range(4, 12)]
+    rows = raw.quarantine.select("line", "reason", "column").rows()
+    assert rows == [(line, "wrong_form", column) for line in range(4, 12)]
 
 
 def test_rows_that_break_a_rule(raw):
