@@ -1,4 +1,4 @@
-"""The account of all GPU hours: by hand, against a count second by second, and that it adds up whatever comes."""
+"""The GPU-hour ledger against values by hand and counts per second; its categories always add up."""
 
 import random
 from itertools import pairwise
@@ -53,26 +53,26 @@ HOUR, DAY = 3600, 86_400
 SETTINGS = {"checkpoint_interval_s": 2 * HOUR, "restart_s": 300, "owners": 2, "prices": {}}
 
 
-def made(*rows: dict, basis="state") -> pl.LazyFrame:
-    """Runs from what differs: one GPU, from 0, an hour, success."""
-    usual = {"attempt": 0, "start_s": 0, "runtime_s": HOUR, "gpu_milli": 1000, "outcome": "success", "basis": basis}
-    usual |= dict.fromkeys(("infra", "timed_out", "preempted", "again"), False)
-    filled = [usual | {"job": number} | row for number, row in enumerate(rows)]
+def make_runs(*rows: dict, basis="state") -> pl.LazyFrame:
+    """Make runs; unset columns are those of a successful run on one GPU from 0 for an hour."""
+    defaults = {"attempt": 0, "start_s": 0, "runtime_s": HOUR, "gpu_milli": 1000, "outcome": "success", "basis": basis}
+    defaults |= dict.fromkeys(("infra", "timed_out", "preempted", "again"), False)
+    filled = [defaults | {"job": number} | row for number, row in enumerate(rows)]
     filled = [row | {"failed": row["outcome"] == "failure"} for row in filled]
     partition = pl.Series("partition", [row.get("partition") for row in rows], pl.String)
     return with_known_time(pl.LazyFrame(filled, schema=RUN_COLUMNS).with_columns(partition))
 
 
 def hours(sums: pl.DataFrame, *keys: str) -> dict:
-    found = sums.group_by("category", *keys).agg(pl.col("milli_s").sum())
-    return {key[0] if not keys else key[:-1]: key[-1] / GPU_HOUR for key in found.iter_rows()}
+    totals = sums.group_by("category", *keys).agg(pl.col("milli_s").sum())
+    return {key[0] if not keys else key[:-1]: key[-1] / GPU_HOUR for key in totals.iter_rows()}
 
 
-def test_what_runs_were_for_by_hand() -> None:
-    runs = made(
+def test_categories_of_used_gpu_time_by_hand() -> None:
+    runs = make_runs(
         {"gpu_milli": 8000},
         {"outcome": "failure", "infra": True, "runtime_s": 3 * HOUR, "gpu_milli": 4000},  # loses the last hour
-        {"outcome": "failure", "infra": True, "runtime_s": 1800, "again": True},  # all of it is lost, no restart
+        {"outcome": "failure", "infra": True, "runtime_s": 1800, "again": True},  # loses all of it, without a restart
         {"outcome": "failure", "timed_out": True},
         {"outcome": "failure"},
         {"outcome": "cancelled", "preempted": True},
@@ -97,17 +97,17 @@ def test_what_runs_were_for_by_hand() -> None:
         category.RESTART: 5 / 60,
     }
     assert dict(sums.select("category", "begins").iter_rows())[category.INFRA_LOST] == 2
-    proxy = made({"outcome": "failure", "infra": True}, basis="proxy")
+    proxy = make_runs({"outcome": "failure", "infra": True}, basis="proxy")
     assert hours(sum_gpu_time(proxy, Months(0, HOUR), 2 * HOUR, 300)) == {category.FAILED_UNRECORDED: 1}
     assert category.INFRA_LOST not in list_categories("proxy", {})
 
 
-def test_months_part_the_time_of_runs() -> None:
+def test_months_divide_the_time_of_runs() -> None:
     new_year = 1_735_689_600
     months = Months(new_year - DAY, new_year + 32 * DAY)
     assert months.names == ["2024-12", "2025-01", "2025-02"]
     assert months.edges_s == [new_year - DAY, new_year, new_year + 31 * DAY, new_year + 32 * DAY]
-    runs = made({"start_s": new_year - HOUR, "runtime_s": 31 * DAY + 2 * HOUR, "gpu_milli": 2000})
+    runs = make_runs({"start_s": new_year - HOUR, "runtime_s": 31 * DAY + 2 * HOUR, "gpu_milli": 2000})
     sums = merge_sums([sum_gpu_time(runs, months, HOUR, 0)])
     assert hours(sums, "month") == {("productive", 0): 2, ("productive", 1): 2 * 24 * 31, ("productive", 2): 2}
     assert sums["attempts"].to_list() == [1, 1, 1] and sums["begins"].to_list() == [1, 0, 0]
@@ -124,72 +124,72 @@ SPAN = st.tuples(TIMES, TIMES).map(sorted)
     st.lists(st.tuples(SPAN, st.booleans(), st.sampled_from("abcd"))),
     st.lists(st.tuples(SPAN, st.sampled_from("abd")), unique_by=lambda row: row[1]),
 )
-def test_servers_that_are_away_against_a_count_by_second(held, outages, watched) -> None:
-    rows = [(f"j{n}", node, *span, 1000 * gpus) for n, (span, gpus, node) in enumerate(held)]
-    of_nodes = nodes_of(a=4, d=2)  # what is known of them; b and c hold what was most in use
+def test_unavailable_gpu_time_matches_a_count_by_second(gpu_use, outages, observed) -> None:
+    rows = [(f"j{n}", node, *span, 1000 * gpus) for n, (span, gpus, node) in enumerate(gpu_use)]
+    nodes = nodes_of(a=4, d=2)  # b and c have no entry: their capacity is the most GPUs in use at once
     capacity = {"a": 4, "d": 2} | {
-        node: max(sum(g for (s, e), g, n in held if n == node and s <= t < e) for t in range(25)) for node in "bc"
+        node: max(sum(g for (s, e), g, n in gpu_use if n == node and s <= t < e) for t in range(25)) for node in "bc"
     }
     down = pl.DataFrame(
         [{"unit_id": n, "node": n, "start_s": s, "seen_until_s": e, "planned": p} for (s, e), p, n in outages],
         schema={name: OUTAGES.schema[name] for name in ("unit_id", "node", "start_s", "seen_until_s", "planned")},
     )
     exposure = pl.DataFrame(
-        [{"unit_id": n, "node": n, "from_s": s, "until_s": e} for (s, e), n in watched],
+        [{"unit_id": n, "node": n, "from_s": s, "until_s": e} for (s, e), n in observed],
         schema={name: EXPOSURE.schema[name] for name in ("unit_id", "node", "from_s", "until_s")},
     )
     with TemporaryDirectory() as folder:
-        frames = placed(rows).lazy(), jobs_of([]).lazy(), of_nodes
-        found = measure_unavailable(
+        frames = placed(rows).lazy(), jobs_of([]).lazy(), nodes
+        lost = measure_unavailable(
             holdings(*frames, None, Path(folder))[0],
             unavailable_intervals(down, exposure, 0, 24),
             pl.Series([*"abcd", "e"]),
         )
-    assert found.capacity_milli == 1000 * sum(capacity.values())
-    assert found.unsized == 1 + sum(not capacity[node] for node in "bc")
+    assert lost.capacity_milli == 1000 * sum(capacity.values())
+    assert lost.unsized == 1 + sum(not capacity[node] for node in "bc")
     expected = np.zeros((len(UNAVAILABLE_KINDS), 24), int)
     for node, gpus in capacity.items():
         for t in range(24):
-            rest = max(gpus - sum(g for (s, e), g, n in held if n == node and s <= t < e), 0)
+            unused = max(gpus - sum(g for (s, e), g, n in gpu_use if n == node and s <= t < e), 0)
             kinds = [0 if not p else 1 for (s, e), p, n in outages if n == node and s <= t < e]
-            kinds += [2 for (s, e), n in watched if n == node and not s <= t < e]
+            kinds += [2 for (s, e), n in observed if n == node and not s <= t < e]
             if kinds:
-                expected[min(kinds), t] += 1000 * rest
-    assert [Steps.from_changes(*of).values_at(np.arange(24)).tolist() for of in found.changes] == expected.tolist()
+                expected[min(kinds), t] += 1000 * unused
+    assert [Steps.from_changes(*step).values_at(np.arange(24)).tolist() for step in lost.changes] == expected.tolist()
 
 
-def steps(seed: random.Random, most: int, size: int) -> Steps:
+def steps(seed: random.Random, limit: int, size: int) -> Steps:
     times = np.array([seed.randrange(-5, 60) for _ in range(size)])
-    return Steps(np.unique(times), np.array([seed.randrange(most) for _ in np.unique(times)]))
+    return Steps(np.unique(times), np.array([seed.randrange(limit) for _ in np.unique(times)]))
 
 
 @settings(max_examples=40)
 @given(st.integers(0, 10**6), st.integers(0, 12), st.booleans())
-def test_the_account_adds_up_in_every_month(seed, size, is_known) -> None:
+def test_the_ledger_adds_up_in_every_month(seed, size, has_waits) -> None:
     seed = random.Random(seed)
-    used, gone = steps(seed, 9000, size), [steps(seed, 1000, size) for _ in UNAVAILABLE_KINDS]
-    waits = steps(seed, 5000, size) if is_known else None
+    used, unavailable = steps(seed, 9000, size), [steps(seed, 1000, size) for _ in UNAVAILABLE_KINDS]
+    waits = steps(seed, 5000, size) if has_waits else None
     edges = sorted({0, 50, *(seed.randrange(1, 50) for _ in range(3))})
-    found = split_unused(used, 6000, gone, waits, edges)
-    for place, (begin, end) in enumerate(pairwise(edges)):
-        at = np.arange(begin, end)
-        assert sum(values[place] for values in found.values()) + used.values_at(at).sum() == 6000 * (end - begin)
-        free = np.maximum(6000 - used.values_at(at) - sum(of.values_at(at) for of in gone), 0)
-        waited = 0 if waits is None else np.minimum(waits.values_at(at), free)
-        assert found[category.FREE_WAITED][place] == np.sum(waited)
-        assert found[category.ABOVE_CAPACITY][place] <= 0
+    unused = split_unused(used, 6000, unavailable, waits, edges)
+    for month, (begin, end) in enumerate(pairwise(edges)):
+        times = np.arange(begin, end)
+        assert sum(values[month] for values in unused.values()) + used.values_at(times).sum() == 6000 * (end - begin)
+        free = np.maximum(6000 - used.values_at(times) - sum(lost.values_at(times) for lost in unavailable), 0)
+        waited = 0 if waits is None else np.minimum(waits.values_at(times), free)
+        assert unused[category.FREE_WAITED][month] == np.sum(waited)
+        assert unused[category.ABOVE_CAPACITY][month] <= 0
 
 
 @settings(deadline=None, max_examples=40)
 @given(st.integers(0, 10**6), st.integers(0, 12), st.booleans(), st.integers(1, 60))
-def test_windows_of_any_length_give_the_same_account(seed, size, is_known, window_s) -> None:
+def test_windows_of_any_length_give_the_same_ledger(seed, size, has_waits, window_s) -> None:
     seed = random.Random(seed)
-    every = [steps(seed, 9000, size), *(steps(seed, 1000, size) for _ in UNAVAILABLE_KINDS), steps(seed, 5000, size)]
-    used, *gone, waits = every
-    changes = [(of.times_s, np.diff(of.values, prepend=0)) for of in every]
+    curves = [steps(seed, 9000, size), *(steps(seed, 1000, size) for _ in UNAVAILABLE_KINDS), steps(seed, 5000, size)]
+    used, *unavailable, waits = curves
+    changes = [(curve.times_s, np.diff(curve.values, prepend=0)) for curve in curves]
     edges = sorted({0, 50, *(seed.randrange(1, 50) for _ in range(3))})
-    whole = split_unused(used, 6000, gone, waits if is_known else None, edges)
-    waited = changes[4] if is_known else None
+    whole = split_unused(used, 6000, unavailable, waits if has_waits else None, edges)
+    waited = changes[4] if has_waits else None
     assert account_in_windows(changes[0], 6000, changes[1:4], waited, edges, window_s) == whole
 
 
@@ -203,14 +203,14 @@ def test_blocks_of_jobs_give_the_same_sums(seed, n, with_attempts, size) -> None
         blocks = in_blocks(jobs.lazy(), None if attempts is None else attempts.lazy(), lives, None, size)
         return merge_sums(sum_block(*block, 0, 2 * HOUR, 300) for block in blocks)
 
-    once, holding = sums(1000), held(jobs.lazy(), None if attempts is None else attempts.lazy())
-    assert_frame_equal(sums(size), once)
+    whole, gpu_use = sums(1000), held(jobs.lazy(), None if attempts is None else attempts.lazy())
+    assert_frame_equal(sums(size), whole)
     assert (
-        once["milli_s"].sum() == holding.select(pl.col("gpu_milli").dot(pl.col("until_s") - pl.col("start_s"))).item()
+        whole["milli_s"].sum() == gpu_use.select(pl.col("gpu_milli").dot(pl.col("until_s") - pl.col("start_s"))).item()
     )
 
 
-def test_who_waits() -> None:
+def test_waiting_gpus_by_hand() -> None:
     jobs = jobs_of(
         [
             ("a", None, 0, 10, 20, 1000),
@@ -219,14 +219,14 @@ def test_who_waits() -> None:
             ("d", None, 40, None, 50, 500),
         ]
     )
-    found = Steps.from_changes(*waiting_gpus(jobs.lazy()))
-    assert found.values_at(np.array([-1, 0, 5, 10, 15, 39, 40, 50])).tolist() == [0, 1000, 2000, 1000, 0, 0, 500, 0]
+    waits = Steps.from_changes(*waiting_gpus(jobs.lazy()))
+    assert waits.values_at(np.array([-1, 0, 5, 10, 15, 39, 40, 50])).tolist() == [0, 1000, 2000, 1000, 0, 0, 500, 0]
     assert waiting_gpus(jobs.with_columns(submit_s=pl.lit(None, pl.Int64)).lazy()) is None
     queued = jobs.tail(1).with_columns(outcome=pl.lit("waiting"), end_s=pl.lit(None, pl.Int64))
     assert Steps.from_changes(*waiting_gpus(queued.lazy())).values_at(np.array([9_999, 10_000])).tolist() == [500, 0]
 
 
-def test_what_cannot_be_told_apart_has_a_name_of_its_own() -> None:
+def test_indistinguishable_categories_are_merged_under_one_name() -> None:
     unused = {name: [1] for name in (*UNAVAILABLE_KINDS, category.FREE_WAITED, category.FREE, category.ABOVE_CAPACITY)}
     assert set(name_unused(unused, True, True)) == set(unused)
     assert set(name_unused(unused, False, True)) == {category.IDLE_WAITED, category.IDLE, category.ABOVE_CAPACITY}
@@ -254,15 +254,15 @@ SUMS = pl.DataFrame(
 UNUSED_BY_MONTH = {category.FREE: [3 * GPU_HOUR, 0], category.DOWN: [0, 7 * GPU_HOUR], category.ABOVE_CAPACITY: [0, 0]}
 
 
-def rows_of(prices=None, unused=UNUSED_BY_MONTH) -> pl.DataFrame:
+def example_ledger(prices=None, unused=UNUSED_BY_MONTH) -> pl.DataFrame:
     notes = category_notes(HOUR, 300, True, 3)
     table = build_ledger(SUMS, unused, ["1", "2"], "state", notes, prices or {}, 1)
     LEDGER.check(table)
     return table
 
 
-def test_the_scopes_of_the_account() -> None:
-    table = rows_of()
+def test_the_scopes_of_the_ledger() -> None:
+    table = example_ledger()
     totals = table.group_by("scope_by", "scope", maintain_order=True).agg(pl.col("gpu_hours", "share").sum())
     assert totals.rows() == [
         ("all", "all", 20.0, 1.0),
@@ -272,35 +272,35 @@ def test_the_scopes_of_the_account() -> None:
         ("month", "1", 10.0, 1.0),
         ("month", "2", 10.0, 1.0),
     ]
-    every = table.filter(scope_by="all")
-    assert every.filter(category="productive").select("attempts", "share").row(0) == (3, 0.35)
-    assert "left out: 3" in every.filter(category="down")["note"].item()
-    assert category.ABOVE_CAPACITY not in every["category"] and category.PREEMPTED in every["category"]
-    alone = rows_of(unused={})
-    assert alone.filter(scope_by="all")["share"].sum() == 1 and NO_CAPACITY in alone["reason"][0]
-    assert set(alone["category"]) <= set(USED)
+    total = table.filter(scope_by="all")
+    assert total.filter(category="productive").select("attempts", "share").row(0) == (3, 0.35)
+    assert "left out: 3" in total.filter(category="down")["note"].item()
+    assert category.ABOVE_CAPACITY not in total["category"] and category.PREEMPTED in total["category"]
+    used_only = example_ledger(unused={})
+    assert used_only.filter(scope_by="all")["share"].sum() == 1 and NO_CAPACITY in used_only["reason"][0]
+    assert set(used_only["category"]) <= set(USED)
 
 
-def test_what_the_hours_are_worth() -> None:
-    reasons = rows_of({"price_per_gpu_hour": 2.0})["reason"]
+def test_cost_energy_and_emissions_of_gpu_hours() -> None:
+    reasons = example_ledger({"price_per_gpu_hour": 2.0})["reason"]
     assert reasons[0] == "not set: ledger.gpu_power_w, ledger.co2_kg_per_kwh"
     prices = {"price_per_gpu_hour": 2.5, "currency": "EUR", "gpu_power_w": 400, "idle_power_w": 100, "pue": 1.5}
-    table = rows_of(prices | {"co2_kg_per_kwh": 0.5}).filter(scope_by="all")
-    worth = {row[0]: row[1:] for row in table.select("category", "cost", "kwh", "co2_kg").iter_rows()}
-    assert worth["productive"] == pytest.approx((17.5, 7 * 0.6, 7 * 0.3))
-    assert worth["down"] == pytest.approx((17.5, 7 * 0.15, 7 * 0.075))
+    table = example_ledger(prices | {"co2_kg_per_kwh": 0.5}).filter(scope_by="all")
+    cost_by_category = {row[0]: row[1:] for row in table.select("category", "cost", "kwh", "co2_kg").iter_rows()}
+    assert cost_by_category["productive"] == pytest.approx((17.5, 7 * 0.6, 7 * 0.3))
+    assert cost_by_category["down"] == pytest.approx((17.5, 7 * 0.15, 7 * 0.075))
     assert table["reason"].null_count() == table.height and set(table["currency"]) == {"EUR"}
 
 
-def given_of(tmp_path: Path, **frames: pl.DataFrame) -> Inputs:
+def write_inputs(tmp_path: Path, **frames: pl.DataFrame) -> Inputs:
     for name, frame in frames.items():
         frame.write_parquet(tmp_path / f"{name}.parquet")
     files = {name: str(tmp_path / f"{name}.parquet") for name in frames}
     return Inputs(files, {"occupancy_basis": OCCUPANCY_BASIS}, SETTINGS, "t", str(tmp_path / "ledger.csv"))
 
 
-def test_a_whole_trace(tmp_path) -> None:
-    """Two servers of two GPUs for four hours: one down for an hour in which a job waits, the other for an hour free."""
+def test_the_ledger_of_a_trace_with_an_outage_and_waiting(tmp_path) -> None:
+    """Two servers of two GPUs for four hours: b is down for an hour while a job waits, and later free."""
     jobs = jobs_of(
         [
             ("1", "x", 0, 0, 4 * HOUR, 2000),
@@ -324,60 +324,60 @@ def test_a_whole_trace(tmp_path) -> None:
         "outages": OUTAGES.frame([outage]),
         "exposure": EXPOSURE.frame(exposure),
     }
-    tables = compute(given_of(tmp_path, **frames))
+    tables = compute(write_inputs(tmp_path, **frames))
     table, summary = tables["ledger"], tables["ledger_summary"]
     LEDGER.check(table)
-    every = table.filter(pl.col("scope_by") == "all", pl.col("gpu_hours") != 0)
-    assert dict(every.select("category", "gpu_hours").iter_rows()) == {"productive": 11, "down": 2, "free": 3}
+    total = table.filter(pl.col("scope_by") == "all", pl.col("gpu_hours") != 0)
+    assert dict(total.select("category", "gpu_hours").iter_rows()) == {"productive": 11, "down": 2, "free": 3}
     assert table.filter(scope_by="account").select("scope", "gpu_hours").rows() == [("x", 8.0), ("y", 3.0)]
     assert summary.rows() == [(11, None, 16)]
-    drawn = gpu_hours_account({"ledger": table}, Study())
-    assert [row["to"] for row in drawn.datasets["parts"]] == [11 / 16, 13 / 16, 1]
-    drawn.spec(validate=True)
-    # Without outages what is not in use is down or free; without a number of GPUs there is used time alone.
+    chart = gpu_hours_account({"ledger": table}, Study())
+    assert [row["to"] for row in chart.datasets["parts"]] == [11 / 16, 13 / 16, 1]
+    chart.spec(validate=True)
+    # Without outages, down and free time are not distinguished; without a number of GPUs, only used time is counted.
     for name in ("outages", "exposure", "nodes", "placements"):
         (tmp_path / f"{name}.parquet").unlink()
-    alone = compute(given_of(tmp_path, jobs=jobs, lives_infra=frames["lives_infra"], nodes=nodes_of(a=2, b=2)))[
+    partial = compute(write_inputs(tmp_path, jobs=jobs, lives_infra=frames["lives_infra"], nodes=nodes_of(a=2, b=2)))[
         "ledger"
     ]
-    every = alone.filter(pl.col("scope_by") == "all", pl.col("gpu_hours") != 0)
-    assert dict(every.select("category", "gpu_hours").iter_rows()) == {
+    total = partial.filter(pl.col("scope_by") == "all", pl.col("gpu_hours") != 0)
+    assert dict(total.select("category", "gpu_hours").iter_rows()) == {
         "productive": 11,
         category.IDLE_WAITED: 1,
         category.IDLE: 4,
     }
-    alone = compute(given_of(tmp_path, jobs=jobs, lives_infra=frames["lives_infra"]))["ledger"]
-    assert alone.filter(scope_by="all")["gpu_hours"].sum() == 11 and "used time only" in alone["reason"][0]
+    partial = compute(write_inputs(tmp_path, jobs=jobs, lives_infra=frames["lives_infra"]))["ledger"]
+    assert partial.filter(scope_by="all")["gpu_hours"].sum() == 11 and "used time only" in partial["reason"][0]
 
 
-def test_the_open_page_has_the_productive_share_where_records_fit_the_gpus() -> None:
-    def key(above: float, **hours: float) -> list:
-        milli = {category.FREE: [2 * GPU_HOUR, 0], category.ABOVE_CAPACITY: [0, round(-above * GPU_HOUR)]}
-        table = rows_of(unused=milli)
+def test_the_page_gives_the_productive_share_if_records_fit_the_capacity() -> None:
+    def key(above_hours: float, **hours: float) -> list:
+        milli = {category.FREE: [2 * GPU_HOUR, 0], category.ABOVE_CAPACITY: [0, round(-above_hours * GPU_HOUR)]}
+        table = example_ledger(unused=milli)
         metrics = metrics_of("account_gpu_hours", {"ledger": table, "ledger_summary": summarise_ledger(table)})
         for name, value in hours.items():
             metrics[f"ledger.{name}.gpu_hours"] |= {"value": value}
         return productive(Numbers(metrics))
 
-    assert [(phrases.plain(of.value), phrases.plain(of.note)) for of in key(0)] == [
+    assert [(phrases.plain(fact.value), phrases.plain(fact.note)) for fact in key(0)] == [
         ("58.3%", "of capacity, 12.0 GPU-h")
     ]
     assert len(key(0.5)) == 1 and key(2) == []
-    # Of openb's GPU time nine tenths are of pods whose end nobody knows: 0.018% of capacity says nothing.
+    # In openb, nine tenths of GPU time are pods without a known end, so 0.018% of capacity would mislead.
     assert len(key(0, running=4.9)) == 1 and key(0, running=2.6, unknown=2.6) == []
     assert productive(Numbers({})) == []
 
 
 def test_a_trace_that_used_no_gpu(tmp_path) -> None:
     jobs = jobs_of([("1", "x", 0, 0, 10, 0)]).with_columns(runtime_s=pl.lit(10, pl.Int64))
-    tables = compute(given_of(tmp_path, jobs=jobs, lives_infra=infra_lives(jobs, None, {})))
+    tables = compute(write_inputs(tmp_path, jobs=jobs, lives_infra=infra_lives(jobs, None, {})))
     assert not tables["ledger"].height and gpu_hours_account(tables, Study()).empty
     assert not metrics_of("account_gpu_hours", tables)
 
 
 def test_gpus_in_use_follow_the_runs() -> None:
-    runs = made({"gpu_milli": 2000}, {"start_s": 1800, "gpu_milli": 500})
-    found = Steps.from_changes(*usage_changes(*runs.select("start_s", "until_s", "gpu_milli").collect())).values_at(
+    runs = make_runs({"gpu_milli": 2000}, {"start_s": 1800, "gpu_milli": 500})
+    in_use = Steps.from_changes(*usage_changes(*runs.select("start_s", "until_s", "gpu_milli").collect())).values_at(
         np.array([0, 1800, HOUR, HOUR + 1800])
     )
-    assert found.tolist() == [2000, 2500, 500, 0]
+    assert in_use.tolist() == [2000, 2500, 500, 0]

@@ -1,4 +1,4 @@
-"""Lemon nodes: the tests against closed forms and SciPy, the false-discovery rate and the power by simulation."""
+"""Lemon nodes: tests against closed forms and SciPy; false-discovery rate and power by simulation."""
 
 import itertools
 import math
@@ -44,9 +44,9 @@ WHOLE = Partitions(Path())
 
 
 def placed(**columns) -> pl.DataFrame:
-    """Placements of attempts on one node each, unless `nodes` and `own_outcome` say otherwise."""
+    """Make placements of attempts on one node each, unless `nodes` and `own_outcome` are given."""
     frame = pl.DataFrame(columns)
-    usual = {
+    defaults = {
         "job_id": pl.format("j{}", pl.int_range(pl.len())),
         "attempt": pl.lit(0),
         "nodes": pl.lit(1),
@@ -54,24 +54,24 @@ def placed(**columns) -> pl.DataFrame:
         "start_s": pl.lit(0),
         "end_s": pl.lit(DAY),
     }
-    frame = frame.with_columns(**{name: value for name, value in usual.items() if name not in frame.columns})
+    frame = frame.with_columns(**{name: value for name, value in defaults.items() if name not in frame.columns})
     frame = frame.with_columns(attempt_id=ATTEMPT_ID, runtime_s=pl.col("end_s") - pl.col("start_s"))
     blank = {name: pl.lit(None, dtype) for name, dtype in PLACEMENT_COLUMNS.items() if name not in frame.columns}
     return frame.with_columns(**blank).with_columns(pl.col(n).cast(d) for n, d in PLACEMENT_COLUMNS.items())
 
 
 def lives_of(placements: pl.DataFrame, basis: str = "proxy", infra=None) -> pl.DataFrame:
-    """Infra lives with what lemons read of them; users by the column `user` of the placements, or one each."""
+    """Make the infra lives of placements; without a column `user`, every job has its own user."""
     user = pl.col("user") if "user" in placements.columns else pl.col("job_id")
     lives = placements.select("attempt_id", unit_id="job_id", life_id="attempt", user=user).unique(maintain_order=True)
     event = pl.lit(None, pl.String) if infra is None else pl.Series(infra, dtype=pl.String)
     blank, start = pl.lit(None, pl.String), placements.group_by("attempt_id").agg(pl.col("start_s").min())
     lives = lives.join(start, on="attempt_id", maintain_order="left")
-    told = {"account": blank, "gpu_type": blank, "failed_node": blank, "incident": pl.col("attempt_id")}
-    return lives.with_columns(event=event, basis=pl.lit(basis), **told)
+    columns = {"account": blank, "gpu_type": blank, "failed_node": blank, "incident": pl.col("attempt_id")}
+    return lives.with_columns(event=event, basis=pl.lit(basis), **columns)
 
 
-def judged(placements, basis="proxy", infra=None, window=WINDOW, partitions=WHOLE):
+def lemon_table(placements, basis="proxy", infra=None, window=WINDOW, partitions=WHOLE):
     lives = lives_of(placements, basis, infra)
     (table,) = lemon_nodes(placements.lazy(), lives.lazy(), [window], 0.05, partitions)
     return table
@@ -80,36 +80,36 @@ def judged(placements, basis="proxy", infra=None, window=WINDOW, partitions=WHOL
 # --- the tests themselves
 
 
-def test_a_trace_may_name_more_gpu_types_than_16_bits_tell():
+def test_a_trace_may_have_more_gpu_types_than_16_bits_can_number():
     runs = placed(node=["n1", "n2"] * 35_000, outcome=["success"] * 70_000)
     lives = lives_of(runs).with_columns(gpu_type=pl.format("type {}", pl.col("attempt_id")))
     (table,) = lemon_nodes(runs.lazy(), lives.lazy(), [WINDOW], 0.05, WHOLE)
     assert table["placements"].to_list() == [35_000, 35_000]
 
 
-def test_tail_of_the_poisson_binomial_is_scipys():
+def test_tail_of_the_poisson_binomial_matches_scipy():
     rng = np.random.default_rng(1)
     chances = [rng.uniform(0, 1, size) ** 2 for size in rng.integers(1, 40, 600)]
-    counts = [int(rng.integers(0, len(one) + 1)) for one in chances]
-    expected = [stats.poisson_binom(one).sf(k - 1) for one, k in zip(chances, counts, strict=True)]
+    counts = [int(rng.integers(0, len(p) + 1)) for p in chances]
+    expected = [stats.poisson_binom(p).sf(k - 1) for p, k in zip(chances, counts, strict=True)]
     np.testing.assert_allclose(poisson_binomial_tail(chances, counts), expected, rtol=1e-9, atol=1e-14)
 
 
-def test_tail_of_equal_chances_is_the_binomials_to_the_last_digits():
-    found = poisson_binomial_tail([[0.01] * 300, [0.25] * 4, [0.5]], [60, 4, 0])
-    np.testing.assert_allclose(found, [stats.binom.sf(59, 300, 0.01), 0.25**4, 1], rtol=1e-12)
+def test_tail_of_equal_chances_is_binomial_to_the_last_digits():
+    tails = poisson_binomial_tail([[0.01] * 300, [0.25] * 4, [0.5]], [60, 4, 0])
+    np.testing.assert_allclose(tails, [stats.binom.sf(59, 300, 0.01), 0.25**4, 1], rtol=1e-12)
 
 
 @pytest.mark.parametrize("mean", [1e-9, 0.01, 0.7, 3.0, 250.0])
-def test_limits_of_the_poisson_in_the_smallest_tails_too(mean):
-    """1 - 1e-30 is 1, of which SciPy has no quantile: a p-value of LANL's first 500 outages is as small."""
+def test_poisson_limits_are_exact_even_in_tiny_tails(mean):
+    """SciPy has no quantile of 1 - 1e-30, which is 1. A p-value of LANL's first 500 outages is that small."""
     for tail in (0.95, 0.5, 0.05, 1e-5, 1e-30):
         limit = highest_chance_count(tail, mean)
         assert stats.poisson.sf(limit, mean) <= tail < stats.poisson.sf(limit - 1, mean)
 
 
 def test_trials_in_closed_form():
-    """Two strata of two nodes with one failure each, both on a: P = 1/4; a stratum where all failed tells nothing."""
+    """Two strata of two nodes have one failure each, both on a: P = 1/4. A stratum with only failures is ignored."""
     trials = pl.DataFrame(
         {
             "node": ["a", "b", "a", "c", "b", "c"],
@@ -117,30 +117,30 @@ def test_trials_in_closed_form():
             "failed": [True, False, True, False, True, True],
         }
     ).with_columns(before=0, after=0)
-    told = compare_by_trials(informative_trials(trials.lazy(), trial_chances([trials.lazy()])))
-    assert told.select("node", "trials", "counted", "expected", "p_value").rows() == [
+    table = compare_by_trials(informative_trials(trials.lazy(), trial_chances([trials.lazy()])))
+    assert table.select("node", "trials", "counted", "expected", "p_value").rows() == [
         ("a", 2, 2, 1.0, 0.25),
         ("b", 1, 0, 0.5, 1.0),
         ("c", 1, 0, 0.5, 1.0),
     ]
-    # Garwood's interval of a count of 2, over the 1 expected; of none, the one-sided bound.
+    # Garwood's interval of a count of 2, divided by 1 expected; a count of 0 has a one-sided bound.
     np.testing.assert_allclose(
-        told.select("ci_low", "ci_high").row(0), [stats.chi2.ppf(0.025, 4) / 2, stats.chi2.ppf(0.975, 6) / 2]
+        table.select("ci_low", "ci_high").row(0), [stats.chi2.ppf(0.025, 4) / 2, stats.chi2.ppf(0.975, 6) / 2]
     )
-    np.testing.assert_allclose(told.select("ci_low", "ci_high").row(2), [0, -np.log(0.05) / 0.5])
+    np.testing.assert_allclose(table.select("ci_low", "ci_high").row(2), [0, -np.log(0.05) / 0.5])
 
 
-def test_exposure_is_scipys_binomial_test():
+def test_comparison_by_exposure_matches_scipys_binomial_test():
     counted, exposure = [7, 1, 0, 2], [1000, 3000, 500, 5500]
     nodes = pl.DataFrame({"fleet": ["x"] * 4, "counted": counted, "exposure_s": exposure})
-    told = compared_by_exposure(nodes)
-    for row, k, e in zip(told.iter_rows(named=True), counted, exposure, strict=True):
+    table = compared_by_exposure(nodes)
+    for row, k, e in zip(table.iter_rows(named=True), counted, exposure, strict=True):
         exact = stats.binomtest(k, 10, e / 10_000, alternative="greater")
         assert row["p_value"] == pytest.approx(exact.pvalue, rel=1e-12)
-        # Without a failure the upper limit is alone, and has all of the 5 %.
+        # Without a failure, the interval is one-sided: the upper limit has all of the 5 %.
         interval = stats.binomtest(k, 10, alternative="two-sided" if k else "less").proportion_ci(0.95)
-        rest = (10_000 - e) / e
-        limits = [w / (1 - w) * rest for w in interval]
+        exposure_ratio = (10_000 - e) / e
+        limits = [w / (1 - w) * exposure_ratio for w in interval]
         assert [row["ci_low"], row["ci_high"]] == pytest.approx(limits, rel=1e-9)
         assert row["expected"] == pytest.approx(10 * e / 10_000)
         assert row["rate_ratio"] == pytest.approx(k / e / ((10 - k) / (10_000 - e)))
@@ -151,20 +151,20 @@ def test_exposure_is_scipys_binomial_test():
         lambda odds: st.tuples(st.just(odds), st.integers(1, len(odds) - 1))
     )
 )
-def test_chances_given_the_count_are_those_of_every_set_looked_at(case):
+def test_chances_given_the_count_match_an_enumeration_of_all_sets(case):
     odds, count = case
     sets = list(itertools.combinations(range(len(odds)), count))
-    weights = [math.prod(odds[place] for place in one) for one in sets]
+    weights = [math.prod(odds[trial] for trial in subset) for subset in sets]
     expected = [
-        sum(weight for one, weight in zip(sets, weights, strict=True) if place in one) / sum(weights)
-        for place in range(len(odds))
+        sum(weight for subset, weight in zip(sets, weights, strict=True) if trial in subset) / sum(weights)
+        for trial in range(len(odds))
     ]
     padded = np.array([[*odds, 0.0, 0.0], [*odds, 0.0, 0.0]])
     for row in chances_given_count(padded, np.array([count, count])):
         np.testing.assert_allclose(row[: len(odds)], expected, rtol=1e-10)
 
 
-def test_odds_by_order_are_statsmodels_conditional_logit():
+def test_odds_by_order_match_conditional_logit_of_statsmodels():
     rng = np.random.default_rng(8)
     size = rng.integers(2, 12, 1500)
     stratum = np.repeat(np.arange(size.size), size)
@@ -172,13 +172,13 @@ def test_odds_by_order_are_statsmodels_conditional_logit():
     failed = rng.random(stratum.size) < 1 / (1 + np.exp(-(basis @ [0.8, -0.5] + rng.normal(size=size.size)[stratum])))
     groups = pl.DataFrame({"stratum": stratum, "trials": 1, "failed": failed.astype(int)})
     groups = groups.with_columns(pl.col("trials", "failed").sum().over("stratum").name.prefix("all_"))
-    tells = (
+    mixed = (
         groups.select(pl.col("all_failed").is_between(0, pl.col("all_trials"), closed="none")).to_series().to_numpy()
     )
-    slopes = Strata(groups.filter(tells), basis[tells]).slopes()
-    theirs = sm.ConditionalLogit(failed[tells].astype(int), basis[tells], groups=stratum[tells]).fit(disp=False)
-    # The prior draws by 1 / (variance x precision of the data), some thousandth.
-    np.testing.assert_allclose(slopes, theirs.params, atol=0.01)
+    slopes = Strata(groups.filter(mixed), basis[mixed]).slopes()
+    reference = sm.ConditionalLogit(failed[mixed].astype(int), basis[mixed], groups=stratum[mixed]).fit(disp=False)
+    # The prior shifts the slopes by 1 / (variance x precision of the data), about a thousandth.
+    np.testing.assert_allclose(slopes, reference.params, atol=0.01)
 
 
 def test_the_chances_of_many_trials_are_nearly_exact():
@@ -197,19 +197,19 @@ def test_order_in_a_users_day():
     user, start = rng.integers(0, 4, 300).astype(np.uint32), rng.integers(-20_000, 3 * DAY, 300) // 600 * 600
     before, after = order_in_day(user, start)
     for row in range(300):
-        mine = start[(user == user[row]) & (start >= 0) & (start // DAY == start[row] // DAY)]
-        seen = ((mine < start[row]).sum(), (mine > start[row]).sum()) if start[row] >= 0 else (0, 0)
-        assert (before[row], after[row]) == seen
+        same_day = start[(user == user[row]) & (start >= 0) & (start // DAY == start[row] // DAY)]
+        expected = ((same_day < start[row]).sum(), (same_day > start[row]).sum()) if start[row] >= 0 else (0, 0)
+        assert (before[row], after[row]) == expected
 
 
-def test_the_posterior_is_that_of_the_negative_binomial_with_the_largest_likelihood():
+def test_the_posterior_is_that_of_the_maximum_likelihood_negative_binomial():
     rng = np.random.default_rng(11)
     expected = rng.uniform(0.3, 3, 400)
     counted = rng.poisson(expected * rng.gamma(0.8, 1 / 0.8, 400))
     expected *= counted.sum() / expected.sum()
-    found = with_posterior(pl.DataFrame({"fleet": ["x"] * 400, "counted": counted, "expected": expected}))
-    # The shape, out of the first node's mean: (a + k) / (a + e) = m.
-    k, e, mean = counted[0], expected[0], found["posterior_rate_ratio"][0]
+    table = with_posterior(pl.DataFrame({"fleet": ["x"] * 400, "counted": counted, "expected": expected}))
+    # The first node's mean gives the shape: (a + k) / (a + e) = m.
+    k, e, mean = counted[0], expected[0], table["posterior_rate_ratio"][0]
     shape = (k - mean * e) / (mean - 1)
 
     def loss(a):
@@ -218,63 +218,63 @@ def test_the_posterior_is_that_of_the_negative_binomial_with_the_largest_likelih
     assert loss(shape) < min(loss(0.98 * shape), loss(1.02 * shape))
     assert 0.5 < shape < 1.3
     posterior = stats.gamma(shape + counted, scale=1 / (shape + expected))
-    np.testing.assert_allclose(found["posterior_rate_ratio"], posterior.mean(), rtol=1e-6)
-    np.testing.assert_allclose(found["posterior_above_3"], posterior.sf(3), rtol=1e-5)
+    np.testing.assert_allclose(table["posterior_rate_ratio"], posterior.mean(), rtol=1e-6)
+    np.testing.assert_allclose(table["posterior_above_3"], posterior.sf(3), rtol=1e-5)
 
-    # Bayes' rule by integration.
-    def both(ratio):
+    # Integrate Bayes' rule.
+    def joint_density(ratio):
         return stats.gamma.pdf(ratio, shape, scale=1 / shape) * stats.poisson.pmf(k, ratio * e)
 
-    above, whole = (integrate.quad(both, low, 60, limit=200)[0] for low in (3, 0))
-    assert found["posterior_above_3"][0] == pytest.approx(above / whole, rel=1e-4)
+    above, whole = (integrate.quad(joint_density, low, 60, limit=200)[0] for low in (3, 0))
+    assert table["posterior_above_3"][0] == pytest.approx(above / whole, rel=1e-4)
 
 
-def test_counts_that_spread_no_more_than_poisson_counts_have_one_rate():
-    found = with_posterior(pl.DataFrame({"fleet": ["x"] * 4, "counted": [2, 1, 1, 0], "expected": [1.0] * 4}))
-    assert found["posterior_rate_ratio"].to_list() == [1] * 4
-    assert found["posterior_above_3"].to_list() == [0] * 4
+def test_counts_without_overdispersion_have_one_rate():
+    table = with_posterior(pl.DataFrame({"fleet": ["x"] * 4, "counted": [2, 1, 1, 0], "expected": [1.0] * 4}))
+    assert table["posterior_rate_ratio"].to_list() == [1] * 4
+    assert table["posterior_above_3"].to_list() == [0] * 4
     no_expectation = pl.Series([None, None], dtype=pl.Float64)
     blank = with_posterior(pl.DataFrame({"fleet": ["x"] * 2, "counted": [0, 0], "expected": no_expectation}))
     assert blank["posterior_rate_ratio"].to_list() == [None, None]
 
 
 @pytest.mark.parametrize(("nodes", "failures"), [(200, 150), (40, 1000), (2, 30)])
-def test_the_detectable_ratio_is_found_with_the_stated_power(nodes, failures):
-    """Counts of a node with that ratio, in a fleet at one rate: found in some 80 % of the traces."""
+def test_the_detectable_ratio_has_the_stated_power(nodes, failures):
+    """In a fleet at one rate, about 80 % of simulated traces find a node with that ratio."""
     rng = np.random.default_rng(nodes)
     exposure, threshold, traces = np.full(nodes, 1000), 0.05 / nodes, 4000
     fleet = pl.DataFrame({"fleet": ["x"] * nodes, "exposure_s": exposure, "p_value": 0.5})
-    even = fleet.with_columns(
+    even_counts = fleet.with_columns(
         counted=pl.Series([failures // nodes] * (nodes - 1) + [failures // nodes + failures % nodes])
     )
-    ratio = with_power(even, threshold)["detectable_ratio"][0]
-    # The rest of the fleet as it was seen.
-    rest = round(failures * (1 - 1 / nodes))
-    mine = rng.poisson(ratio * failures / nodes, traces)
-    p = stats.binom.sf(mine - 1, mine + rest, 1 / nodes)
+    ratio = with_power(even_counts, threshold)["detectable_ratio"][0]
+    # The other nodes have their observed failures.
+    other_failures = round(failures * (1 - 1 / nodes))
+    node_failures = rng.poisson(ratio * failures / nodes, traces)
+    p = stats.binom.sf(node_failures - 1, node_failures + other_failures, 1 / nodes)
     assert np.mean(p <= threshold) == pytest.approx(0.8, abs=0.02)
     assert ratio > 1
 
 
-def test_each_fleet_is_its_own():
-    one = pl.DataFrame({"fleet": ["x", "x"], "counted": [3, 1], "exposure_s": [100, 300]})
-    other = pl.DataFrame({"fleet": ["y", "y"], "counted": [90, 10], "exposure_s": [5, 7]})
-    both = compared_by_exposure(pl.concat([one, other]))
-    assert both.head(2).equals(compared_by_exposure(one))
+def test_fleets_are_compared_separately():
+    fleet_x = pl.DataFrame({"fleet": ["x", "x"], "counted": [3, 1], "exposure_s": [100, 300]})
+    fleet_y = pl.DataFrame({"fleet": ["y", "y"], "counted": [90, 10], "exposure_s": [5, 7]})
+    fleets = compared_by_exposure(pl.concat([fleet_x, fleet_y]))
+    assert fleets.head(2).equals(compared_by_exposure(fleet_x))
 
 
-# --- what counts
+# --- counted failures
 
 
-def test_a_user_counts_against_a_node_once():
-    """A job tried again a hundred times a day, for days, is one failure; another user's is another."""
+def test_the_failures_of_a_user_count_once_per_node():
+    """A job that is retried a hundred times a day for days is one failure; another user's failure is a second one."""
     rows = [("bad", "n1", day * DAY + minute, "failure") for day in range(5) for minute in range(100)]
     rows += [("bad", "n2", day * DAY, "success") for day in range(5)]
     rows += [("good", "n1", 10, "failure"), ("good", "n2", 10, "success")]
     frame = pl.DataFrame(rows, schema=["user", "node", "start_s", "outcome"], orient="row")
     placements = placed(node=frame["node"], start_s=frame["start_s"], outcome=frame["outcome"])
     placements = placements.with_columns(user=frame["user"], end_s=pl.col("start_s") + 30)
-    table = judged(placements).sort("node")
+    table = lemon_table(placements).sort("node")
     assert table["failures"].to_list() == [501, 0]
     assert table["trials"].to_list() == [2, 2]
     assert table["counted"].to_list() == [2, 0]
@@ -290,19 +290,19 @@ def test_only_the_first_run_of_a_user_on_a_node_and_day_is_a_trial():
     assert trials["stratum"].n_unique() == 1
 
 
-def test_shared_failures_of_multi_node_attempts_count_for_none():
+def test_shared_failures_of_multi_node_attempts_count_for_no_node():
     placements = placed(
         node=["a", "b", "a"], job_id=["g", "g", "s"], nodes=[2, 2, 1], own_outcome=[False, False, True],
         outcome=["failure"] * 3,
     )  # fmt: skip
-    told = judged(placements).sort("node")
+    shared = lemon_table(placements).sort("node")
     names = ["single_node_failures", "multi_node_failures", "shared_multi_node_failures", "failures"]
-    assert told.select(names).rows() == [(1, 0, 1, 1), (0, 0, 1, 0)]
-    own = judged(placements.with_columns(own_outcome=pl.lit(True))).sort("node")
+    assert shared.select(names).rows() == [(1, 0, 1, 1), (0, 0, 1, 0)]
+    own = lemon_table(placements.with_columns(own_outcome=pl.lit(True))).sort("node")
     assert own.select(names).rows() == [(1, 1, 0, 2), (0, 1, 0, 1)]
 
 
-def test_infrastructure_counts_a_node_and_day_once_and_a_told_node_only():
+def test_infrastructure_failures_count_once_per_attributed_node_and_day():
     placements = placed(
         node=["a", "a", "a", "b", "c"],
         job_id=["j1", "j2", "g", "g", "j3"],
@@ -327,18 +327,18 @@ def test_infrastructure_counts_a_node_and_day_once_and_a_told_node_only():
     assert a["reason"] == "no failure in the rest of its fleet: lower limit of the ratio only"
 
 
-def test_a_multi_node_failure_by_ones_own_rules_is_shared():
-    """What the configuration lays to infrastructure, but Slurm does not, is of no node in particular."""
+def test_a_multi_node_failure_by_configured_rules_is_shared():
+    """A failure attributed to infrastructure by the configuration, not by Slurm, belongs to no single node."""
     placements = placed(
         node=["a", "b"], job_id=["g", "g"], nodes=[2, 2], infra_failure=[False, False], outcome=["failure"] * 2
     )
-    table = judged(placements, "state", ["infra_failure"])
+    table = lemon_table(placements, "state", ["infra_failure"])
     assert table.select("failures", "shared_multi_node_failures").rows() == [(0, 1), (0, 1)]
     assert table.select("window_failures", "attributed_failures", "attributed_share").rows() == [(1, 0, 0)] * 2
 
 
-def test_one_health_event_that_ended_several_runs_counts_once():
-    """Three runs on one node that one event ended on two days; the day of the run that it hit counts."""
+def test_a_health_event_that_ended_several_runs_counts_once():
+    """One event ends three runs of a node on two days; only the day of its first run counts."""
     placements = placed(
         node=["a", "a", "a", "b"], end_s=[DAY - 1, DAY + 1, DAY + 2, DAY], outcome=["failure"] * 3 + ["success"]
     )
@@ -349,13 +349,13 @@ def test_one_health_event_that_ended_several_runs_counts_once():
     assert table.sort("node").select("failures", "incidents", "counted").rows() == [(3, 1, 1), (0, 0, 0)]
 
 
-def test_an_attempt_that_was_tried_again_did_not_succeed():
-    """Philly gives only the last attempt of a job an outcome."""
+def test_an_attempt_with_a_retry_did_not_succeed():
+    """Philly records an outcome only for the last attempt of a job."""
     placements = placed(
         node=["a", "b", "c"], job_id=["j", "j", "k"], attempt=[0, 1, 0], outcome=[None, "success", "success"]
     )
     placements = placements.with_columns(user=pl.lit("u"))
-    table = judged(placements).sort("node")
+    table = lemon_table(placements).sort("node")
     assert table["failures"].to_list() == [1, 0, 0]
     assert table["p_value"].to_list() == [pytest.approx(1 / 3), 1.0, 1.0]
 
@@ -364,9 +364,9 @@ def test_the_window_is_the_last_days():
     placements = placed(node=["a", "a"], start_s=[0, 40 * DAY], end_s=[DAY, 41 * DAY], outcome=["failure", "success"])
     window = last_window(placements.lazy(), 28)
     assert window == (13 * DAY + 1, 41 * DAY + 1)
-    # No longer than the trace, or one half of it would be empty.
+    # A window longer than the trace would have an empty half.
     assert last_window(placements.lazy(), 365) == (0, 41 * DAY + 1)
-    assert judged(placements, window=window).select("placements", "failures", "exposure_s").row(0) == (1, 0, DAY)
+    assert lemon_table(placements, window=window).select("placements", "failures", "exposure_s").row(0) == (1, 0, DAY)
     assert split_window(window) == [(13 * DAY + 1, 27 * DAY + 1), (27 * DAY + 1, 41 * DAY + 1)]
 
 
@@ -377,7 +377,7 @@ def test_time_before_the_window_is_not_exposure():
         end_s=[15 * DAY, None, None],
         outcome=["success", "running", "failure"],
     )
-    table = judged(placements, window=(10 * DAY, 20 * DAY)).sort("node")
+    table = lemon_table(placements, window=(10 * DAY, 20 * DAY)).sort("node")
     assert table.select("node", "exposure_s").rows() == [("a", 5 * DAY), ("b", 10 * DAY)]
 
 
@@ -388,9 +388,9 @@ def test_components_against_their_own_system():
     assert table["counted"].to_list() == [4, 0, 2]
     assert table["p_value"].to_list() == [pytest.approx((20 / 50) ** 4), 1.0, None]
     assert table["reason"][2] == "no other node of its fleet to compare it with"
-    # Outages within a day of the repair before are one matter.
-    again = component_lives([("s/0", "s", [5, 0.5, 0.2, 5], True), ("s/1", "s", [30], False)])
-    assert lemon_components(again, "system", 0.05).sort("node")["counted"].to_list() == [2, 0]
+    # Outages within a day of the previous repair are one incident.
+    repeated = component_lives([("s/0", "s", [5, 0.5, 0.2, 5], True), ("s/1", "s", [30], False)])
+    assert lemon_components(repeated, "system", 0.05).sort("node")["counted"].to_list() == [2, 0]
 
 
 def component_lives(units):
@@ -406,11 +406,11 @@ def test_halves_of_lives_add_up():
     lives = component_lives([("s/0", "s", [1, 2, 7, 0.5], True), ("s/1", "s", [3], False), ("s/2", "s", [4], True)])
     first, second = split_in_halves(lives)
     for unit in ("s/0", "s/1", "s/2"):
-        mine = [half.filter(pl.col("unit_id") == unit) for half in (first, second)]
+        halves = [half.filter(pl.col("unit_id") == unit) for half in (first, second)]
         whole = lives.filter(pl.col("unit_id") == unit)
-        assert mine[0]["duration_s"].sum() == whole["duration_s"].sum() // 2
-        assert mine[0]["duration_s"].sum() + mine[1]["duration_s"].sum() == whole["duration_s"].sum()
-        assert mine[0]["event"].count() + mine[1]["event"].count() == whole["event"].count()
+        assert halves[0]["duration_s"].sum() == whole["duration_s"].sum() // 2
+        assert halves[0]["duration_s"].sum() + halves[1]["duration_s"].sum() == whole["duration_s"].sum()
+        assert halves[0]["event"].count() + halves[1]["event"].count() == whole["event"].count()
     assert first.filter(pl.col("unit_id") == "s/0")["event"].to_list() == ["infra_failure"] * 2 + [None]
 
 
@@ -436,11 +436,11 @@ def test_effect_in_closed_form():
 # --- simulation: the error rate and the power
 
 
-def cluster(rng, nodes=120, users=40, days=28, lemons=0, lemon_chance=0.5):
-    """Placements of users who fail in clusters: own propensities, bad days, jobs tried again and again on one node.
+def simulate_cluster(rng, nodes=120, users=40, days=28, lemons=0, lemon_chance=0.5):
+    """Simulate placements of users whose failures cluster: propensities, bad days, jobs retried on one node.
 
-    A user's good and bad kinds of work each have a node that they go back to for days. On a lemon any run fails with
-    `lemon_chance` besides.
+    A user's good and bad kinds of work each return to one node for days. A lemon also fails any run with
+    `lemon_chance`.
     """
     propensity = rng.beta(0.5, 2, users)
     node, user, start, failed = [], [], [], []
@@ -455,12 +455,12 @@ def cluster(rng, nodes=120, users=40, days=28, lemons=0, lemon_chance=0.5):
             visits += [(int(home[u, 0]), 0.02), (int(home[u, 1]), 0.98)] if u % 4 == 0 else []
             for n, p in visits:
                 moment = day * DAY + int(rng.integers(0, DAY // 2))
-                # A failed job comes back to the same node.
-                for again in range(8):
+                # A failed job is retried on the same node.
+                for retry in range(8):
                     fails = rng.random() < p or (n < lemons and rng.random() < lemon_chance)
                     node.append(f"n{n}")
                     user.append(f"u{u}")
-                    start.append(moment + 600 * again)
+                    start.append(moment + 600 * retry)
                     failed.append(fails)
                     if not fails or rng.random() < 0.2:
                         break
@@ -474,73 +474,73 @@ def cluster(rng, nodes=120, users=40, days=28, lemons=0, lemon_chance=0.5):
 
 
 @pytest.mark.parametrize(("nodes", "users", "traces"), [(120, 40, 40), (30, 60, 30)])
-def test_clustered_user_failures_make_no_lemons(nodes, users, traces):
-    """Under the null every discovery is false: some node is called a lemon in at most 5 % of the traces."""
+def test_clustered_user_failures_are_no_excess(nodes, users, traces):
+    """Under the null hypothesis every discovery is false: at most 5 % of the traces have one."""
     rng = np.random.default_rng(20_241)
-    false = naive = 0
+    discoveries = naive_hits = 0
     for _ in range(traces):
-        placements = cluster(rng, nodes=nodes, users=users)
-        table = judged(placements)
-        false += bool(table["lemon"].any())
-        # What the bare rate would have said: failures against exposure, every one of them.
-        bare = compared_by_exposure(table.select("node", "fleet", "exposure_s", counted="failures"))
-        naive += bool((stats.false_discovery_control(bare["p_value"].drop_nulls().to_numpy()) <= 0.05).any())
+        placements = simulate_cluster(rng, nodes=nodes, users=users)
+        table = lemon_table(placements)
+        discoveries += bool(table["lemon"].any())
+        # A naive test compares all failures with the exposure.
+        rates = compared_by_exposure(table.select("node", "fleet", "exposure_s", counted="failures"))
+        naive_hits += bool((stats.false_discovery_control(rates["p_value"].drop_nulls().to_numpy()) <= 0.05).any())
     # One-sided 99.9 % limit of a binomial count at the stated rate.
-    assert false <= stats.binom.ppf(0.999, traces, 0.05)
-    assert naive == traces
+    assert discoveries <= stats.binom.ppf(0.999, traces, 0.05)
+    assert naive_hits == traces
 
 
 def test_planted_lemons_are_found_at_the_stated_rate():
     rng = np.random.default_rng(20_242)
-    found, proportions, planted = 0, [], 6
+    hits, proportions, planted = 0, [], 6
     for _ in range(12):
-        table = judged(cluster(rng, users=120, lemons=planted, lemon_chance=0.6))
+        table = lemon_table(simulate_cluster(rng, users=120, lemons=planted, lemon_chance=0.6))
         lemons = set(table.filter("lemon")["node"])
-        right = {f"n{n}" for n in range(planted)}
-        found += len(lemons & right)
-        proportions.append(len(lemons - right) / max(1, len(lemons)))
-    assert found >= 0.8 * 12 * planted
+        true_lemons = {f"n{n}" for n in range(planted)}
+        hits += len(lemons & true_lemons)
+        proportions.append(len(lemons - true_lemons) / max(1, len(lemons)))
+    assert hits >= 0.8 * 12 * planted
     assert np.mean(proportions) <= 0.05 + 3 * np.std(proportions) / math.sqrt(12)
 
 
 @pytest.mark.parametrize("lemons", [0, 10])
-def test_infra_failures_at_the_stated_rate(lemons):
-    """Nodes of unequal exposure that fail at one rate, and ten of 400 at thirty times the rate."""
+def test_infra_failures_have_the_stated_false_discovery_rate(lemons):
+    """Nodes of unequal exposure fail at one rate, or ten of 400 at thirty times the rate."""
     rng = np.random.default_rng(20_243 + lemons)
-    traces, nodes, wrong, found = 200, 400, [], 0
+    traces, nodes, false_shares, hits = 200, 400, [], 0
     for _ in range(traces):
         exposure = rng.integers(1, 28, nodes) * DAY
         rate = np.where(np.arange(nodes) < lemons, 30, 1) * 0.01
         incidents = rng.poisson(rate * exposure / DAY)
         table = pl.DataFrame({"fleet": ["x"] * nodes, "counted": incidents, "exposure_s": exposure})
         p = compared_by_exposure(table)["p_value"].to_numpy()
-        called = np.flatnonzero(stats.false_discovery_control(p) <= 0.05)
-        wrong.append((called >= lemons).mean() if called.size else 0.0)
-        found += int((called < lemons).sum())
-    error = 3 * np.std(wrong) / math.sqrt(traces)
-    assert np.mean(wrong) <= 0.05 + error
-    assert found >= 0.5 * lemons * traces
+        flagged = np.flatnonzero(stats.false_discovery_control(p) <= 0.05)
+        false_shares.append((flagged >= lemons).mean() if flagged.size else 0.0)
+        hits += int((flagged < lemons).sum())
+    error = 3 * np.std(false_shares) / math.sqrt(traces)
+    assert np.mean(false_shares) <= 0.05 + error
+    assert hits >= 0.5 * lemons * traces
 
 
-# --- the extremes
+# --- extreme cases
 
 
 def test_one_node_and_no_failure():
-    one = judged(placed(node=["only"], outcome=["failure"]))
-    assert one.select("failures", "p_value", "lemon").row(0) == (1, None, None)
-    assert one["reason"][0].startswith("no trial tells it from other nodes")
-    quiet = judged(placed(node=["a", "b"], outcome=["success"] * 2), "state")
+    single_node = lemon_table(placed(node=["only"], outcome=["failure"]))
+    assert single_node.select("failures", "p_value", "lemon").row(0) == (1, None, None)
+    assert single_node["reason"][0].startswith("no trial tells it from other nodes")
+    quiet = lemon_table(placed(node=["a", "b"], outcome=["success"] * 2), "state")
     assert quiet["reason"].to_list() == ["no failure in its fleet"] * 2
-    for table in (one, quiet):
+    for table in (single_node, quiet):
         assert table.schema == pl.Schema(LEMON_NODES.schema)
         assert lemon_funnel(given_lemons(table), Study()).empty
         assert lemon_effect(table, table, table)["lemons"].to_list() == [0, 0]
 
 
 def test_no_placement_at_all():
-    nothing = placed(node=pl.Series([], dtype=pl.String), outcome=pl.Series([], dtype=pl.String))
-    window = last_window(nothing.lazy(), 28)
-    table = judged(nothing, window=window)
+    placements = placed(node=pl.Series([], dtype=pl.String), outcome=pl.Series([], dtype=pl.String))
+    window = last_window(placements.lazy(), 28)
+    table = lemon_table(placements, window=window)
     assert window == (0, 0)
     assert table.is_empty()
     assert table.schema == pl.Schema(LEMON_NODES.schema)
@@ -548,17 +548,17 @@ def test_no_placement_at_all():
 
 
 def test_the_verdict_does_not_depend_on_the_order_of_rows():
-    placements = cluster(np.random.default_rng(5), nodes=30, users=10, days=6, lemons=2)
-    # Starts that differ, so that the first run of a day is the same one in any order.
+    placements = simulate_cluster(np.random.default_rng(5), nodes=30, users=10, days=6, lemons=2)
+    # Starts differ, so the first run of a day does not depend on the row order.
     placements = placements.with_columns(start_s=pl.col("start_s") + pl.int_range(pl.len()) % 599)
     placements = placements.unique(["node", "user", "start_s"], keep="first", maintain_order=True)
-    assert judged(placements).equals(judged(placements.sample(fraction=1, shuffle=True, seed=3)))
+    assert lemon_table(placements).equals(lemon_table(placements.sample(fraction=1, shuffle=True, seed=3)))
 
 
 @pytest.mark.parametrize("number", [2, 7])
 @pytest.mark.parametrize("basis", ["proxy", "state"])
 def test_the_verdict_does_not_depend_on_the_partitions(number, basis, tmp_path):
-    placements = cluster(np.random.default_rng(6), nodes=30, users=10, days=6, lemons=2)
+    placements = simulate_cluster(np.random.default_rng(6), nodes=30, users=10, days=6, lemons=2)
     lives = lives_of(placements, basis).with_columns(
         event=pl.when(pl.int_range(pl.len()) % 5 == 0).then(pl.lit("infra_failure")),
         gpu_type=pl.when(pl.col("attempt_id") % 3 > 0).then(pl.format("G{}", pl.col("attempt_id") % 2)),
@@ -567,5 +567,5 @@ def test_the_verdict_does_not_depend_on_the_partitions(number, basis, tmp_path):
     whole = lemon_nodes(placements.lazy(), lives.lazy(), windows, 0.05, WHOLE)
     parts = lemon_nodes(placements.lazy(), lives.lazy(), windows, 0.05, Partitions(tmp_path, number))
     assert whole[0]["fleet"].n_unique() > 1 and whole[0]["p_value"].count()
-    for one, other in zip(whole, parts, strict=True):
-        assert one.equals(other)
+    for table, table_of_parts in zip(whole, parts, strict=True):
+        assert table.equals(table_of_parts)

@@ -1,4 +1,4 @@
-"""Lognormal and gamma by censored maximum likelihood, against scipy, closed forms and the sums they shorten."""
+"""Lognormal and gamma fits of censored durations against SciPy, closed forms and uncondensed sums."""
 
 import math
 import warnings
@@ -26,13 +26,13 @@ def lives_of(seconds: np.ndarray, failed: np.ndarray) -> pl.DataFrame:
     return pl.DataFrame({"duration_s": seconds.astype(np.int64), "event": np.where(failed, "failure", "success")})
 
 
-def fitted(seconds: np.ndarray, failed: np.ndarray) -> dict[str, dict]:
+def fit_models(seconds: np.ndarray, failed: np.ndarray) -> dict[str, dict]:
     table = lifetime_models(lives_of(seconds, failed), "failure", ["all"])
     return {row["model"]: row for row in table.iter_rows(named=True)}
 
 
 def parameters(fit: dict) -> tuple[float, float]:
-    """As scipy names them: shape and scale."""
+    """Return shape and scale as SciPy defines them."""
     if fit["model"] == "lognormal":
         return fit["sigma"], math.exp(fit["mu_log_s"])
     return fit["shape"], fit["scale_s"]
@@ -44,7 +44,7 @@ def loglik(model: str, shape: float, scale: float, seconds: np.ndarray, failed: 
     return distribution.logpdf(time[failed]).sum() + distribution.logsf(time[~failed]).sum()
 
 
-def by_scipy(model: str, seconds: np.ndarray, failed: np.ndarray) -> tuple[float, float]:
+def scipy_fit(model: str, seconds: np.ndarray, failed: np.ndarray) -> tuple[float, float]:
     time = np.where(seconds == 0, 0.5, seconds.astype(float))
     data = CensoredData(uncensored=time[failed], right=time[~failed])
     with warnings.catch_warnings():
@@ -53,51 +53,51 @@ def by_scipy(model: str, seconds: np.ndarray, failed: np.ndarray) -> tuple[float
     return shape, scale
 
 
-def simulated(seed: int, n: int, shape: float, kept: float) -> tuple[np.ndarray, np.ndarray]:
-    """Gamma lives of a mean of three years, watched at most until a share `kept` of them is left."""
+def simulate(seed: int, n: int, shape: float, surviving_share: float) -> tuple[np.ndarray, np.ndarray]:
+    """Simulate gamma durations with a mean of three years, observed at most until this share survives."""
     rng = np.random.default_rng(seed)
     times = 10**8 * rng.gamma(shape, 1 / shape, n)
-    ends = np.quantile(times, 1 - kept) * rng.uniform(0.2, 1, n)
+    ends = np.quantile(times, 1 - surviving_share) * rng.uniform(0.2, 1, n)
     return np.minimum(times, ends).astype(np.int64), times <= ends
 
 
 @pytest.mark.parametrize("model", DISTRIBUTIONS)
 @settings(max_examples=12, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 10**9) | st.integers(0, 50), st.booleans()), min_size=2, max_size=40))
-def test_never_less_likely_than_scipy(model: str, rows: list) -> None:
+def test_fits_are_never_less_likely_than_those_of_scipy(model: str, rows: list) -> None:
     seconds, failed = (np.array(column) for column in zip(*rows, strict=True))
-    fit = fitted(seconds, failed)[model]
+    fit = fit_models(seconds, failed)[model]
     assume(fit["loglik"] is not None)
     shape, scale = parameters(fit)
     assert fit["converged"]
     assert fit["loglik"] == pytest.approx(loglik(model, shape, scale, seconds, failed), rel=1e-9)
-    theirs = by_scipy(model, seconds, failed)
+    reference = scipy_fit(model, seconds, failed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        their_loglik = loglik(model, *theirs, seconds, failed)
-    assert not their_loglik > fit["loglik"] + 1e-9 * abs(fit["loglik"])
-    # Where the log-likelihoods are that near, scipy's search came to its end.
-    if fit["loglik"] - their_loglik < 1e-10 * abs(fit["loglik"]):
-        assert (shape, scale) == pytest.approx(theirs, rel=1e-4)
+        reference_loglik = loglik(model, *reference, seconds, failed)
+    assert not reference_loglik > fit["loglik"] + 1e-9 * abs(fit["loglik"])
+    # SciPy's search has converged if the log-likelihoods are this close.
+    if fit["loglik"] - reference_loglik < 1e-10 * abs(fit["loglik"]):
+        assert (shape, scale) == pytest.approx(reference, rel=1e-4)
 
 
 @pytest.mark.parametrize("shape", [0.3, 1.0, 8.0])
-@pytest.mark.parametrize("kept", [0.05, 0.6, 0.98])
-def test_agrees_with_scipy_on_simulated_lives(shape: float, kept: float) -> None:
-    seconds, failed = simulated(int(10 * shape), 2_000, shape, kept)
-    for model, fit in fitted(seconds, failed).items():
+@pytest.mark.parametrize("surviving_share", [0.05, 0.6, 0.98])
+def test_fits_agree_with_scipy_on_simulated_lives(shape: float, surviving_share: float) -> None:
+    seconds, failed = simulate(int(10 * shape), 2_000, shape, surviving_share)
+    for model, fit in fit_models(seconds, failed).items():
         if model == "exponential":
             continue
         assert fit["converged"]
-        ours, theirs = parameters(fit), by_scipy(model, seconds, failed)
-        their_loglik = loglik(model, *theirs, seconds, failed)
-        assert fit["loglik"] == pytest.approx(loglik(model, *ours, seconds, failed), rel=1e-10)
-        assert fit["loglik"] >= their_loglik - 1e-9 * abs(their_loglik)
-        if fit["loglik"] - their_loglik < 1e-6:
-            assert ours == pytest.approx(theirs, rel=1e-3)
-        distribution = DISTRIBUTIONS[model](ours[0], scale=ours[1])
-        for name, theirs in (("mean_s", distribution.mean()), ("median_s", distribution.median())):
-            assert fit[name] == (pytest.approx(theirs) if theirs <= FARTHEST * seconds.max() else None)
+        fitted, reference = parameters(fit), scipy_fit(model, seconds, failed)
+        reference_loglik = loglik(model, *reference, seconds, failed)
+        assert fit["loglik"] == pytest.approx(loglik(model, *fitted, seconds, failed), rel=1e-10)
+        assert fit["loglik"] >= reference_loglik - 1e-9 * abs(reference_loglik)
+        if fit["loglik"] - reference_loglik < 1e-6:
+            assert fitted == pytest.approx(reference, rel=1e-3)
+        distribution = DISTRIBUTIONS[model](fitted[0], scale=fitted[1])
+        for name, value in (("mean_s", distribution.mean()), ("median_s", distribution.median())):
+            assert fit[name] == (pytest.approx(value) if value <= FARTHEST * seconds.max() else None)
         assert fit["aic"] == pytest.approx(4 - 2 * fit["loglik"])
         assert fit["bic"] == pytest.approx(2 * math.log(2_000) - 2 * fit["loglik"])
 
@@ -105,26 +105,26 @@ def test_agrees_with_scipy_on_simulated_lives(shape: float, kept: float) -> None
 def test_one_failure_in_ten_thousand() -> None:
     rng = np.random.default_rng(4)
     seconds, failed = rng.integers(1, 10**6, 20_000), np.arange(20_000) % 10_000 == 0
-    for model, fit in fitted(seconds, failed).items():
+    for model, fit in fit_models(seconds, failed).items():
         assert fit["converged"] and fit["events"] == 2
         if model != "exponential":
-            at = loglik(model, *parameters(fit), seconds, failed)
-            assert fit["loglik"] == pytest.approx(at, rel=1e-10)
-            assert fit["loglik"] >= loglik(model, *by_scipy(model, seconds, failed), seconds, failed)
+            value = loglik(model, *parameters(fit), seconds, failed)
+            assert fit["loglik"] == pytest.approx(value, rel=1e-10)
+            assert fit["loglik"] >= loglik(model, *scipy_fit(model, seconds, failed), seconds, failed)
 
 
 @pytest.mark.parametrize(
     ("model", "names"),
     [("lognormal", ("sigma", "mu_log_s")), ("gamma", ("shape", "scale_s")), ("weibull", ("shape", "scale_s"))],
 )
-def test_standard_errors_are_the_observed_information(model: str, names: tuple[str, str]) -> None:
-    seconds, failed = simulated(7, 400, 0.7, 0.5)
-    fit = fitted(seconds, failed)[model]
-    at = np.array([fit[name] for name in names])
-    steps = at * 1e-4
+def test_standard_errors_match_the_observed_information(model: str, names: tuple[str, str]) -> None:
+    seconds, failed = simulate(7, 400, 0.7, 0.5)
+    fit = fit_models(seconds, failed)[model]
+    estimate = np.array([fit[name] for name in names])
+    steps = estimate * 1e-4
 
-    def value(*moves: tuple[int, int]) -> float:
-        point = at.copy()
+    def loglik_moved(*moves: tuple[int, int]) -> float:
+        point = estimate.copy()
         for axis, sign in moves:
             point[axis] += sign * steps[axis]
         scale = math.exp(point[1]) if model == "lognormal" else point[1]
@@ -133,7 +133,7 @@ def test_standard_errors_are_the_observed_information(model: str, names: tuple[s
     information = np.empty((2, 2))
     for i in range(2):
         for j in range(2):
-            mixed = sum(a * b * value((i, a), (j, b)) for a in (1, -1) for b in (1, -1))
+            mixed = sum(a * b * loglik_moved((i, a), (j, b)) for a in (1, -1) for b in (1, -1))
             information[i, j] = -mixed / (4 * steps[i] * steps[j])
     errors = np.sqrt(np.diag(np.linalg.inv(information)))
     columns = ("sigma_se", "mu_log_se") if model == "lognormal" else ("shape_se", "scale_se_s")
@@ -142,7 +142,7 @@ def test_standard_errors_are_the_observed_information(model: str, names: tuple[s
 
 def test_lognormal_without_censoring_is_the_closed_form() -> None:
     logs = np.log(np.array([3, 40, 500, 6000, 7]))
-    fit = fitted(np.array([3, 40, 500, 6000, 7]), np.ones(5, dtype=bool))["lognormal"]
+    fit = fit_models(np.array([3, 40, 500, 6000, 7]), np.ones(5, dtype=bool))["lognormal"]
     assert fit["mu_log_s"] == pytest.approx(logs.mean(), rel=1e-12)
     assert fit["sigma"] == pytest.approx(logs.std(), rel=1e-10)
     assert fit["mu_log_se"] == pytest.approx(logs.std() / math.sqrt(5), rel=1e-10)
@@ -151,7 +151,7 @@ def test_lognormal_without_censoring_is_the_closed_form() -> None:
 
 def test_gamma_without_censoring_has_the_mean_of_the_lives() -> None:
     seconds = np.array([3, 40, 500, 6000, 7])
-    assert fitted(seconds, np.ones(5, dtype=bool))["gamma"]["mean_s"] == pytest.approx(seconds.mean(), rel=1e-10)
+    assert fit_models(seconds, np.ones(5, dtype=bool))["gamma"]["mean_s"] == pytest.approx(seconds.mean(), rel=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -167,9 +167,9 @@ def test_gamma_without_censoring_has_the_mean_of_the_lives() -> None:
         ([5, 6], list(range(0, 10**9, 10**6))),
     ],
 )
-def test_extreme_lives_stay_numbers(seconds: list, censored: list) -> None:
-    every = np.array(seconds + censored)
-    for fit in fitted(every, np.arange(every.size) < len(seconds)).values():
+def test_fits_of_extreme_lives_are_finite(seconds: list, censored: list) -> None:
+    times = np.array(seconds + censored)
+    for fit in fit_models(times, np.arange(times.size) < len(seconds)).values():
         numbers = [value for value in fit.values() if isinstance(value, float)]
         assert all(math.isfinite(value) for value in numbers)
         assert fit["converged"] or fit["reason"]
@@ -177,46 +177,46 @@ def test_extreme_lives_stay_numbers(seconds: list, censored: list) -> None:
 
 
 @pytest.mark.parametrize("shape", [0.05, 0.9, 2.0, 150.0])
-def test_condensed_lives_give_the_fit_of_all_their_times(shape: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    seconds, failed = simulated(5, 30_000, shape, 0.7)
-    short = fitted(seconds, failed)
+def test_condensed_lives_give_the_fit_of_all_times(shape: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds, failed = simulate(5, 30_000, shape, 0.7)
+    condensed = fit_models(seconds, failed)
     monkeypatch.setattr(lifetime_sample, "FEW_TIMES", 10**9)
-    for model, whole in fitted(seconds, failed).items():
+    for model, whole in fit_models(seconds, failed).items():
         for name, value in whole.items():
             if isinstance(value, float):
-                assert short[model][name] == pytest.approx(value, rel=1e-9), (model, name)
+                assert condensed[model][name] == pytest.approx(value, rel=1e-9), (model, name)
 
 
-def test_condensed_sum_knows_its_error() -> None:
+def test_the_error_bound_of_a_condensed_sum_holds() -> None:
     log_times = np.linspace(-9, 5, 40_000)
     lives = np.random.default_rng(6).integers(1, 9, log_times.size).astype(float)
-    for sharpness, exact in ((1, True), (300, False)):
+    for sharpness, is_exact in ((1, True), (300, False)):
         values = np.tanh(sharpness * log_times)
         points = condense(log_times, lives, 0.5)
         assert points.weights.size == 28 * 16
         at_points = np.tanh(sharpness * points.log_times)
-        off = abs(float((points.weights * at_points).sum()) - float((lives * values).sum()))
-        assert off <= points.error(at_points) + 1e-9
-        assert (points.error(at_points) < 1e-6 * lives.sum()) == exact
+        error = abs(float((points.weights * at_points).sum()) - float((lives * values).sum()))
+        assert error <= points.error(at_points) + 1e-9
+        assert (points.error(at_points) < 1e-6 * lives.sum()) == is_exact
 
 
 @pytest.mark.parametrize("shape", [1, 2, 7, 40, 1000])
-def test_log_survival_of_gamma_far_out(shape: int) -> None:
-    # Of a whole shape the survival is that of a Poisson count: e^-x (1 + x + ... + x^(k-1) / (k-1)!).
-    over_mean = np.log(np.array([1e-3, 0.5, 1.0, 1.5, 3, 20, 900, 1e6]))
-    x = shape * np.exp(over_mean)
+def test_log_survival_of_gamma_in_the_far_tail(shape: int) -> None:
+    # For an integer shape k, survival is a Poisson tail: e^-x (1 + x + ... + x^(k-1) / (k-1)!).
+    log_ratio = np.log(np.array([1e-3, 0.5, 1.0, 1.5, 3, 20, 900, 1e6]))
+    x = shape * np.exp(log_ratio)
     counts = np.arange(shape)
     factorials = np.cumsum(np.log(np.maximum(counts, 1)))
     expected = [logsumexp(counts * math.log(value) - factorials) - value for value in x]
-    assert gamma_log_survival(float(shape), over_mean) == pytest.approx(expected, rel=1e-10, abs=1e-10)
+    assert gamma_log_survival(float(shape), log_ratio) == pytest.approx(expected, rel=1e-10, abs=1e-10)
 
 
 @pytest.mark.parametrize("shape", [0.001, 0.5, 1e4, LARGEST_GAMMA_SHAPE])
-def test_log_survival_of_gamma_falls_and_joins(shape: float) -> None:
+def test_log_survival_of_gamma_falls_and_matches_gammainc(shape: float) -> None:
     spread = 60 / math.sqrt(shape)
-    over_mean = np.linspace(-spread, spread, 3001) if shape > 1 else np.linspace(-30, 20, 3001)
-    survival = gamma_log_survival(shape, over_mean)
+    log_ratio = np.linspace(-spread, spread, 3001) if shape > 1 else np.linspace(-30, 20, 3001)
+    survival = gamma_log_survival(shape, log_ratio)
     assert np.isfinite(survival).all()
     assert (np.diff(survival) <= 1e-12).all()
-    early = over_mean < 0
-    assert np.exp(survival[early]) == pytest.approx(1 - gammainc(shape, shape * np.exp(over_mean[early])), abs=1e-12)
+    early = log_ratio < 0
+    assert np.exp(survival[early]) == pytest.approx(1 - gammainc(shape, shape * np.exp(log_ratio[early])), abs=1e-12)

@@ -1,4 +1,4 @@
-"""The table of lifetime models: exponential and Weibull by closed forms and scipy, blanks and their reasons, strata."""
+"""The table of lifetime models: closed forms, SciPy, reasons for blank values, strata."""
 
 import math
 
@@ -14,7 +14,7 @@ from ttf.analyses.time_to_failure.fit_mttf import LIFETIME_MODELS
 from ttf.analyses.time_to_failure.fit_mttf.lifetimes import lifetime_models
 
 
-def simulated(shape: float, scale: float, n: int, seed: int, censored_at: float | None = None) -> pl.DataFrame:
+def simulate(shape: float, scale: float, n: int, seed: int, censored_at: float | None = None) -> pl.DataFrame:
     rng = np.random.default_rng(seed)
     times = scale * rng.weibull(shape, n)
     ends = rng.uniform(0, 3 * scale, n) if censored_at is None else np.full(n, censored_at)
@@ -26,20 +26,20 @@ def simulated(shape: float, scale: float, n: int, seed: int, censored_at: float 
     )
 
 
-def models(lives: pl.DataFrame) -> dict[str, dict]:
+def fit_models(lives: pl.DataFrame) -> dict[str, dict]:
     table = lifetime_models(lives, "failure", ["all"])
     LIFETIME_MODELS.check(table)
     return {row["model"]: row for row in table.iter_rows(named=True)}
 
 
-def censored(lives: pl.DataFrame) -> CensoredData:
+def censored_data(lives: pl.DataFrame) -> CensoredData:
     time = lives["duration_s"].to_numpy().astype(float)
     failed = (lives["event"] == "failure").to_numpy()
     return CensoredData(uncensored=time[failed], right=time[~failed])
 
 
-def tight(objective: object, start: object, args: tuple, disp: int) -> np.ndarray:
-    """scipy's own optimiser stops at 1e-4."""
+def optimise_closely(objective: object, start: object, args: tuple, disp: int) -> np.ndarray:
+    """Optimise closely; SciPy's default optimiser stops at 1e-4."""
     return fmin(objective, start, args=args, disp=disp, xtol=1e-9, ftol=1e-12, maxfun=10_000, maxiter=10_000)
 
 
@@ -50,7 +50,7 @@ def loglik(lives: pl.DataFrame, distribution: object) -> float:
 
 
 def test_exponential_by_hand() -> None:
-    fit = models(lives_of([(10, "failure"), (30, "failure"), (60, None), (None, "failure")]))["exponential"]
+    fit = fit_models(lives_of([(10, "failure"), (30, "failure"), (60, None), (None, "failure")]))["exponential"]
     assert (fit["n"], fit["events"], fit["exposure_s"]) == (3, 2, 100)
     assert fit["scale_s"] == fit["mean_s"] == 50
     assert fit["scale_se_s"] == pytest.approx(50 / math.sqrt(2))
@@ -62,23 +62,23 @@ def test_exponential_by_hand() -> None:
 
 
 def test_weibull_with_two_events_by_hand() -> None:
-    # Events at 1 and e^2 s: by symmetry of the logs u = -1, 1 the profile equation is c * tanh(c) = 1; the
-    # second time is rounded to whole seconds, so only nearly.
-    fit = models(lives_of([(10**6, "failure"), (7_389_056, "failure")]))["weibull"]
+    # Events are at 1 and e^2 s. By symmetry of the logs u = -1, 1 the profile equation is c * tanh(c) = 1. The
+    # second time is rounded to whole seconds, so this holds approximately.
+    fit = fit_models(lives_of([(10**6, "failure"), (7_389_056, "failure")]))["weibull"]
     assert fit["shape"] * math.tanh(fit["shape"]) == pytest.approx(1, rel=1e-6)
 
 
-def test_the_simpler_model_is_best_on_exponential_lives() -> None:
-    found = models(simulated(1.0, 50_000, 2000, seed=8))
-    assert found["exponential"]["best"] and not found["weibull"]["best"]
+def test_the_exponential_model_is_best_on_exponential_lives() -> None:
+    fits = fit_models(simulate(1.0, 50_000, 2000, seed=8))
+    assert fits["exponential"]["best"] and not fits["weibull"]["best"]
 
 
-def test_a_life_of_0_seconds_is_half_a_second() -> None:
-    found = models(lives_of([(0, "failure"), (4, "failure"), (0, None)]))
-    assert found["exponential"]["scale_s"] == 2.5
-    assert found["exponential"]["exposure_s"] == 4
-    theirs = weibull_min.fit(CensoredData(uncensored=[0.5, 4], right=[0.5]), floc=0, optimizer=tight)
-    assert found["weibull"]["shape"] == pytest.approx(theirs[0], rel=1e-5)
+def test_a_duration_of_0_seconds_is_fitted_as_half_a_second() -> None:
+    fits = fit_models(lives_of([(0, "failure"), (4, "failure"), (0, None)]))
+    assert fits["exponential"]["scale_s"] == 2.5
+    assert fits["exponential"]["exposure_s"] == 4
+    reference = weibull_min.fit(CensoredData(uncensored=[0.5, 4], right=[0.5]), floc=0, optimizer=optimise_closely)
+    assert fits["weibull"]["shape"] == pytest.approx(reference[0], rel=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -89,8 +89,8 @@ def test_a_life_of_0_seconds_is_half_a_second() -> None:
         ([], "no life with a known duration"),
     ],
 )
-def test_all_blank(rows: list, reason: str) -> None:
-    for fit in models(lives_of(rows)).values():
+def test_all_models_are_blank_without_events_or_durations(rows: list, reason: str) -> None:
+    for fit in fit_models(lives_of(rows)).values():
         assert fit["reason"] == reason
         assert fit["scale_s"] is None and fit["loglik"] is None and fit["aic"] is None
         assert not fit["converged"] and not fit["best"]
@@ -99,11 +99,11 @@ def test_all_blank(rows: list, reason: str) -> None:
 @pytest.mark.parametrize(
     "rows", [[(5, "failure")], [(5, "failure"), (5, "failure"), (5, None)], [(2, None), (9, "failure"), (9, "failure")]]
 )
-def test_events_that_no_life_outlasts_have_no_shape(rows: list) -> None:
-    found = models(lives_of(rows))
+def test_no_shape_if_no_duration_exceeds_the_only_event_time(rows: list) -> None:
+    fits = fit_models(lives_of(rows))
     for name in ("weibull", "lognormal", "gamma"):
-        assert found[name]["loglik"] is None and "no finite estimate" in found[name]["reason"]
-    assert found["exponential"]["best"]
+        assert fits[name]["loglik"] is None and "no finite estimate" in fits[name]["reason"]
+    assert fits["exponential"]["best"]
 
 
 @pytest.mark.parametrize(
@@ -114,37 +114,37 @@ def test_events_that_no_life_outlasts_have_no_shape(rows: list) -> None:
         [(3, "success"), (5, "failure"), (50, "success")],
     ],
 )
-def test_events_at_one_time_have_a_shape_where_lives_outlast_them(rows: list) -> None:
+def test_events_at_one_time_have_a_shape_if_longer_durations_exist(rows: list) -> None:
     lives = lives_of(rows)
-    found = models(lives)
+    fits = fit_models(lives)
     for name, law in (("weibull", weibull_min), ("lognormal", lognorm), ("gamma", gamma)):
-        theirs = law.fit(censored(lives), floc=0, optimizer=tight)
-        assert found[name]["converged"] and found[name]["reason"] is None
-        assert found[name]["loglik"] == pytest.approx(loglik(lives, law(*theirs)), rel=1e-9)
-        mine = found[name]["sigma"] if name == "lognormal" else found[name]["shape"]
-        assert mine == pytest.approx(theirs[0], rel=1e-4)
+        reference = law.fit(censored_data(lives), floc=0, optimizer=optimise_closely)
+        assert fits[name]["converged"] and fits[name]["reason"] is None
+        assert fits[name]["loglik"] == pytest.approx(loglik(lives, law(*reference)), rel=1e-9)
+        shape = fits[name]["sigma"] if name == "lognormal" else fits[name]["shape"]
+        assert shape == pytest.approx(reference[0], rel=1e-4)
     if rows[-1][0] == 20:
-        assert found["weibull"]["shape"] == pytest.approx(1.109, abs=5e-4)
+        assert fits["weibull"]["shape"] == pytest.approx(1.109, abs=5e-4)
 
 
-def test_no_mean_or_median_that_no_person_can_mean() -> None:
-    """Two early failures and 2,000 lives that go on: the models' tails lead to ages beyond that of the universe."""
+def test_an_absurdly_large_mean_or_median_is_blank() -> None:
+    """Two early failures and 2,000 censored durations extrapolate to ages beyond that of the universe."""
     lives = lives_of([(1, "failure"), (3, "failure"), *[(10**7, None)] * 2000])
-    found = models(lives)
+    fits = fit_models(lives)
     for model in ("weibull", "lognormal", "gamma"):
-        fit = found[model]
+        fit = fits[model]
         assert fit["converged"] and fit["mean_s"] is None and fit["median_s"] is None
         assert fit["reason"].endswith("the mean and median would be beyond 1,000 times the longest duration") or (
             fit["reason"].startswith("the mean of so wide a")
             and fit["reason"].endswith("the median would be beyond 1,000 times the longest duration")
         )
-    # Exposure over failures is what it is.
-    assert found["exponential"]["mean_s"] == pytest.approx(10**10 + 2) and found["exponential"]["reason"] is None
-    wide = models(simulated(0.2, 20_000, 500, seed=1))["lognormal"]
-    near = models(simulated(1.5, 20_000, 500, seed=1))["lognormal"]
-    assert near["mean_s"] is not None and near["reason"] is None
-    assert wide["mean_s"] is None and wide["median_s"] is not None
-    assert wide["reason"] == "the mean would be beyond 1,000 times the longest duration"
+    # The exponential mean is exposure divided by failures and needs no extrapolation.
+    assert fits["exponential"]["mean_s"] == pytest.approx(10**10 + 2) and fits["exponential"]["reason"] is None
+    wide_fit = fit_models(simulate(0.2, 20_000, 500, seed=1))["lognormal"]
+    narrow_fit = fit_models(simulate(1.5, 20_000, 500, seed=1))["lognormal"]
+    assert narrow_fit["mean_s"] is not None and narrow_fit["reason"] is None
+    assert wide_fit["mean_s"] is None and wide_fit["median_s"] is not None
+    assert wide_fit["reason"] == "the mean would be beyond 1,000 times the longest duration"
 
 
 @given(
@@ -159,23 +159,23 @@ def test_row_order_does_not_matter_and_the_fit_is_a_maximum(rows: list, random) 
     floats = table.select(pl.selectors.float()).unpivot()["value"].drop_nulls()
     assert floats.is_finite().all()
     logliks = dict(table.drop_nulls("loglik").select("model", "loglik").iter_rows())
-    for wider in {"weibull", "gamma"} & set(logliks):
-        assert logliks[wider] >= logliks["exponential"] - 1e-9 * abs(logliks["exponential"])
+    for model in {"weibull", "gamma"} & set(logliks):
+        assert logliks[model] >= logliks["exponential"] - 1e-9 * abs(logliks["exponential"])
     assert table["best"].sum() == (1 if logliks else 0)
     assert table.filter(pl.col("loglik").is_null())["reason"].null_count() == 0
 
 
 def test_strata() -> None:
-    lives = simulated(0.8, 1000, 90, seed=3).with_columns(gpu_count=pl.Series([2, 10, None] * 30))
+    lives = simulate(0.8, 1000, 90, seed=3).with_columns(gpu_count=pl.Series([2, 10, None] * 30))
     table = lifetime_models(lives, "failure", ["gpu_count"])
     assert table["stratum"].to_list() == ["2"] * 4 + ["10"] * 4
     assert table["model"].to_list() == ["exponential", "weibull", "lognormal", "gamma"] * 2
     assert table["best"].sum() == 2
 
 
-def test_a_stratum_that_cannot_be_fitted_harms_no_other() -> None:
+def test_a_stratum_without_a_fit_does_not_affect_other_strata() -> None:
     rows = [(5, "failure", 1), (5, "failure", 1), (0, None, 2), (10**9, "failure", 3), (10**9 + 1, "failure", 3)]
-    good = simulated(0.8, 1000, 90, seed=3).with_columns(gpu_count=pl.lit(4, dtype=pl.Int64))
+    good = simulate(0.8, 1000, 90, seed=3).with_columns(gpu_count=pl.lit(4, dtype=pl.Int64))
     bad = pl.DataFrame(rows, schema=LIVES | {"gpu_count": pl.Int64}, orient="row")
     table = lifetime_models(pl.concat([bad, good]), "failure", ["gpu_count"])
     assert (
@@ -183,6 +183,6 @@ def test_a_stratum_that_cannot_be_fitted_harms_no_other() -> None:
         .drop("stratum_by", "stratum")
         .equals(lifetime_models(good, "failure", ["all"]).drop("stratum_by", "stratum"))
     )
-    fitted = dict(table.group_by("stratum", maintain_order=True).agg(pl.col("converged").sum()).iter_rows())
-    assert fitted == {"1": 1, "2": 0, "3": 3, "4": 4}
+    converged = dict(table.group_by("stratum", maintain_order=True).agg(pl.col("converged").sum()).iter_rows())
+    assert converged == {"1": 1, "2": 0, "3": 3, "4": 4}
     assert "too alike" in table.filter(stratum="3", model="gamma")["reason"].item()
