@@ -1,4 +1,4 @@
-"""Names that Snakemake cannot take reach it through links, and people and scripts as they are."""
+"""Snakemake gets paths with braces as links; users and scripts get the original names."""
 
 import pytest
 from snakemake.iocontainers import InputFiles
@@ -6,30 +6,30 @@ from ttf.engine.storage.links import by_own_names, linked, own_name
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch):
+def working_directory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
 @pytest.mark.parametrize("path", ["raw/a b.csv", '/x ü\'b/"q".csv', "raw//a.csv", "./a/../b"])
-def test_any_other_name_stands_as_it_is(path):
+def test_a_path_without_braces_needs_no_link(path):
     assert linked(path) == own_name(path) == path
 
 
 @pytest.mark.parametrize("path", ["x {a} ü'b/deep/a.csv.gz", "<b>/{c}/a.csv.gz", "raw/a{1}.csv.gz"])
-def test_braces_are_kept_from_snakemake(path, tmp_path):
+def test_a_path_with_braces_gets_a_link_without_them(path, tmp_path):
     file = tmp_path / path
     file.parent.mkdir(parents=True)
     file.write_text("here")
-    for given in (path, str(file)):
-        link = linked(given)
+    for target in (path, str(file)):
+        link = linked(target)
         assert not set(link) & set("{}<>")
         assert link.endswith(".csv.gz")
         assert (tmp_path / link).read_text() == "here"
-        assert linked(given) == link
+        assert linked(target) == link
         assert own_name(link) == path
 
 
-def test_a_folder_that_moved_is_found_again(tmp_path, monkeypatch):
+def test_links_work_after_the_folder_has_moved(tmp_path, monkeypatch):
     for name in ("before", "after"):
         (tmp_path / name / "{x}").mkdir(parents=True)
         (tmp_path / name / "{x}" / "a.csv").write_text(name)
@@ -41,9 +41,9 @@ def test_a_folder_that_moved_is_found_again(tmp_path, monkeypatch):
     assert (tmp_path / "after" / link).read_text() == "after"
 
 
-def test_scripts_get_their_inputs_as_they_are_called():
+def test_scripts_get_inputs_by_their_original_names():
     inputs = InputFiles(fromdict={"nodes": linked("{x}/nodes.csv")})
     inputs.extend(["plain.csv", linked("{x}/pods.csv")])
     inputs._set_name("pods", 1, end=3)
-    given = by_own_names(inputs)
-    assert (given.nodes, list(given.pods)) == ("{x}/nodes.csv", ["plain.csv", "{x}/pods.csv"])
+    renamed_inputs = by_own_names(inputs)
+    assert (renamed_inputs.nodes, list(renamed_inputs.pods)) == ("{x}/nodes.csv", ["plain.csv", "{x}/pods.csv"])

@@ -1,4 +1,4 @@
-"""Lives of jobs: exposure, the event that ended it, censoring."""
+"""Durations of jobs: exposure, event, censoring."""
 
 import polars as pl
 import pytest
@@ -40,7 +40,7 @@ def test_duration_and_event(outcome, start_s, runtime_s, expected):
     assert lives.select("entry_s", "life_id").row(0) == (0, 0)
 
 
-def test_what_waits_has_no_life():
+def test_waiting_jobs_have_no_duration():
     lives = lives_of_jobs(jobs(outcome=["waiting", "failure", "waiting"], job_id=["a", "b", "c"]))
     assert lives["unit_id"].to_list() == ["b"]
     assert lives_of_jobs(jobs(outcome=["waiting"])).schema == pl.Schema(LIFE_COLUMNS)
@@ -51,7 +51,7 @@ def test_unit_of_a_job_with_and_without_task():
 
 
 @pytest.mark.parametrize(
-    ("gpu_milli", "size", "gpu_count", "whole"),
+    ("gpu_milli", "size", "gpu_count", "job_gpu_milli"),
     [
         (None, 1, 0, 0),
         (0, 3, 0, 0),
@@ -64,20 +64,20 @@ def test_unit_of_a_job_with_and_without_task():
         (10**10, 10**6, 10**13, 10**16),
     ],
 )
-def test_gpus_of_the_whole_job(gpu_milli, size, gpu_count, whole):
+def test_gpus_of_the_whole_job(gpu_milli, size, gpu_count, job_gpu_milli):
     lives = lives_of_jobs(jobs(gpu_milli=[gpu_milli], size=[size]))
-    assert lives.select("gpu_count", "gpu_milli").row(0) == (gpu_count, whole)
+    assert lives.select("gpu_count", "gpu_milli").row(0) == (gpu_count, job_gpu_milli)
 
 
-def test_strata_that_any_life_has():
+def test_strata_without_any_value_are_left_out():
     strata = ["gpu_type", "gpu_count", "account"]
     assert strata_in(lives_of_jobs(jobs(job_id=["a"])), strata) == ["all", "gpu_count"]
-    both = lives_of_jobs(jobs(gpu_type=[None, "T4"], account=["x", None]))
-    assert strata_in(both, strata) == ["all", *strata]
+    lives = lives_of_jobs(jobs(gpu_type=[None, "T4"], account=["x", None]))
+    assert strata_in(lives, strata) == ["all", *strata]
     assert strata_in(lives_of_jobs(jobs(outcome=["waiting"])), strata) == ["all"]
 
 
-def test_a_job_that_had_started_before_the_first_end_enters_late():
+def test_a_job_that_started_before_the_first_end_has_a_delayed_entry():
     lives = lives_of_jobs(
         jobs(
             job_id=["before", "first end", "at it", "after", "no end", "no start", "gaps"],
@@ -87,7 +87,7 @@ def test_a_job_that_had_started_before_the_first_end_enters_late():
             runtime_s=[80, 30, 20, 10, None, None, 35],
         )
     )
-    # The first end is at 50; the last job ran for 35 s in all, and age is no more than that.
+    # The first end is at 50. The last job ran for 35 s in total, which limits its entry age.
     assert lives["entry_s"].to_list() == [40, 30, 0, 0, 20, 0, 35]
     assert lives["duration_s"].to_list() == [80, 30, 20, 10, 70, None, 35]
     assert lives_of_jobs(jobs(outcome=["running"], runtime_s=[None]))["entry_s"].to_list() == [0]

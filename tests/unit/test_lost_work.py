@@ -1,4 +1,4 @@
-"""Runs of jobs, GPU time lost to failures by size and by month, and preemptions laid to failures."""
+"""Runs of jobs, GPU time lost to failures by size and month, and preemptions attributed to failures."""
 
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -13,7 +13,7 @@ from sacct_story import FIXTURES, study
 from study.taxonomy import taxonomy_of
 from ttf.analyses.causes.classify_failures.reason_rules import classify, list_attempts
 from ttf.analyses.lost.measure_losses import LOST_WORK, LOST_WORK_ALL, LOST_WORK_BY_MONTH
-from ttf.analyses.lost.measure_losses.charts import gpu_hours_by_size as draw
+from ttf.analyses.lost.measure_losses.charts import gpu_hours_by_size as draw_chart
 from ttf.analyses.lost.measure_losses.lost_work import (
     NO_END,
     NO_NODES,
@@ -28,7 +28,7 @@ from ttf.display.charts.figure import Study
 from ttf.records.infra import infra_lives
 from ttf.records.jobs import JOB_COLUMNS, conform
 from ttf.records.runs import RUN_COLUMNS, ended, with_reasons, with_runs_before
-from ttf.records.runs import runs as tries_of
+from ttf.records.runs import runs as attempt_runs
 from whole_losses import linked_preemptions, loss_sums
 from whole_losses import runs_of as runs
 
@@ -36,8 +36,8 @@ HOUR = 3600
 SACCT = {"states": ["NODE_FAIL", "BOOT_FAIL"]}
 
 
-def made(*rows: dict) -> pl.LazyFrame:
-    """Runs with RUN_COLUMNS from what differs: by default each is the one run of a job that failed by proxy."""
+def make_runs(*rows: dict) -> pl.LazyFrame:
+    """Make runs with RUN_COLUMNS; by default each is the only run of a job that failed by proxy."""
     filled = []
     for number, row in enumerate(rows):
         row = {"job": number, "attempt": 0, "start_s": 0, "gpu_milli": 1000, "outcome": "failure", **row}
@@ -47,7 +47,7 @@ def made(*rows: dict) -> pl.LazyFrame:
 
 
 def test_lost_work_by_hand() -> None:
-    of_runs = made(
+    run_frame = make_runs(
         {"gpu_milli": 8000, "runtime_s": 2 * HOUR},  # loses half an hour of 8 GPUs
         {"gpu_milli": 5000, "runtime_s": 360},  # loses all of its 6 minutes
         {"gpu_milli": 500, "runtime_s": HOUR},  # half of one GPU
@@ -55,7 +55,7 @@ def test_lost_work_by_hand() -> None:
         {"gpu_milli": 4000, "runtime_s": HOUR, "outcome": "success"},
         {"gpu_milli": 3000, "runtime_s": None},
     )
-    table = lost_work(loss_sums(of_runs, HOUR, 300))
+    table = lost_work(loss_sums(run_frame, HOUR, 300))
     LOST_WORK.check(table)
     columns = ("gpus_low", "gpus_high", "runs", "gpu_hours", "failed_runs", "failed_without_time", "failed_gpu_hours")
     assert table.select(*columns, "first_order_gpu_hours").rows() == [
@@ -68,57 +68,57 @@ def test_lost_work_by_hand() -> None:
     assert table["infra_basis"].unique().to_list() == ["proxy"]
     assert table["second_order_gpu_hours"].null_count() == table["preemptions"].null_count() == 4
     assert set(table["reason"]) == {NO_PREEMPTION}
-    whole = lost_work_all(loss_sums(of_runs, HOUR, 300))
-    LOST_WORK_ALL.check(whole)
-    assert whole.select(*columns[2:], "first_order_gpu_hours").rows() == [(6, 21.0, 5, 1, 17.0, 4.75)]
-    assert whole.select("failed_above_8_gpus_share", "first_order_gpu_hours_share").rows() == [(0, 4.75 / 21)]
+    total = lost_work_all(loss_sums(run_frame, HOUR, 300))
+    LOST_WORK_ALL.check(total)
+    assert total.select(*columns[2:], "first_order_gpu_hours").rows() == [(6, 21.0, 5, 1, 17.0, 4.75)]
+    assert total.select("failed_above_8_gpus_share", "first_order_gpu_hours_share").rows() == [(0, 4.75 / 21)]
 
 
-def test_only_recorded_infra_failures_lose_work_where_causes_are_told() -> None:
-    of_runs = made(
+def test_only_infra_failures_lose_work_if_causes_are_recorded() -> None:
+    run_frame = make_runs(
         {"runtime_s": HOUR, "infra": False, "basis": "state"}, {"runtime_s": HOUR, "infra": True, "basis": "state"}
     )
-    (row,) = lost_work(loss_sums(of_runs, HOUR, 300)).to_dicts()
+    (row,) = lost_work(loss_sums(run_frame, HOUR, 300)).to_dicts()
     assert (row["failed_runs"], row["infra_failures"], row["infra_basis"]) == (2, 1, "state")
     assert (row["failed_gpu_hours"], row["infra_gpu_hours"], row["first_order_gpu_hours"]) == (2, 1, 0.5)
 
 
-def test_half_of_an_odd_interval_is_kept_whole() -> None:
-    (row,) = lost_work(loss_sums(made({"runtime_s": HOUR}), 7, 0)).to_dicts()
+def test_half_of_an_odd_interval_is_not_rounded() -> None:
+    (row,) = lost_work(loss_sums(make_runs({"runtime_s": HOUR}), 7, 0)).to_dicts()
     assert row["first_order_gpu_hours"] == 3.5 / HOUR
 
 
 def test_no_runs_and_no_time() -> None:
-    LOST_WORK.check(lost_work(loss_sums(made(), HOUR, 300)))
-    LOST_WORK_BY_MONTH.check(lost_work_by_month(loss_sums(made(), HOUR, 300), None, None))
-    (row,) = lost_work(loss_sums(made({"runtime_s": 0}), HOUR, 300)).to_dicts()
+    LOST_WORK.check(lost_work(loss_sums(make_runs(), HOUR, 300)))
+    LOST_WORK_BY_MONTH.check(lost_work_by_month(loss_sums(make_runs(), HOUR, 300), None, None))
+    (row,) = lost_work(loss_sums(make_runs({"runtime_s": 0}), HOUR, 300)).to_dicts()
     assert row["failed_gpu_hours_share"] is None and row["reason"] == f"{NO_TIME}; {NO_PREEMPTION}"
 
 
 def test_sums_beyond_64_bits_are_exact() -> None:
     row = {"gpu_milli": 131_072_000, "runtime_s": 31_536_000_000}
-    table = lost_work(loss_sums(made(row, row, row), HOUR, 300))
+    table = lost_work(loss_sums(make_runs(row, row, row), HOUR, 300))
     assert table["gpu_hours"].item() == 3 * 131_072 * 31_536_000_000 / HOUR
 
 
 # --- preemptions
 
 
-def preempted(**about) -> dict:
-    return {"outcome": "cancelled", "preempted": True, "basis": "state", "runtime_s": HOUR, "infra": False} | about
+def preempted(**columns) -> dict:
+    return {"outcome": "cancelled", "preempted": True, "basis": "state", "runtime_s": HOUR, "infra": False} | columns
 
 
-def failed_then_restarted(failed_s: int, again_s: int, nodes: list, job: int = 99) -> list[dict]:
+def failed_then_restarted(failed_s: int, restart_s: int, nodes: list, job: int = 99) -> list[dict]:
     lost = {"job": job, "infra": True, "basis": "state", "runtime_s": failed_s, "node_list": nodes}
-    again = {"attempt": 1, "start_s": again_s, "end_s": again_s + 9, "runtime_s": 9, "outcome": "success"}
-    return [lost, {"job": job, "infra": False, "basis": "state", "node_list": nodes} | again]
+    restart = {"attempt": 1, "start_s": restart_s, "end_s": restart_s + 9, "runtime_s": 9, "outcome": "success"}
+    return [lost, {"job": job, "infra": False, "basis": "state", "node_list": nodes} | restart]
 
 
 @pytest.mark.parametrize(
-    ("about", "linked"),
+    ("columns", "is_linked"),
     [
         ({"end_s": 1000, "node_list": ["n1", "n2"]}, True),
-        ({"end_s": 700, "node_list": ["n2"]}, True),  # as long before as the window allows
+        ({"end_s": 700, "node_list": ["n2"]}, True),  # at the start of the window
         ({"end_s": 699, "node_list": ["n2"]}, False),
         ({"end_s": 1001, "node_list": ["n2"]}, False),  # after the restart
         ({"end_s": 1000, "node_list": ["n3"]}, False),
@@ -126,33 +126,33 @@ def failed_then_restarted(failed_s: int, again_s: int, nodes: list, job: int = 9
         ({"end_s": 1000, "node_list": ["n2"], "preempted": False}, False),
     ],
 )
-def test_a_preemption_is_laid_to_a_restart_soon_after_it_on_one_of_its_nodes(about: dict, linked: bool) -> None:
-    of_runs = made(preempted(**about), *failed_then_restarted(500, 1000, ["n2", "n9"]))
-    assert linked_preemptions(of_runs, 300).to_list() == [0] * linked
+def test_a_preemption_is_attributed_to_a_restart_on_one_of_its_nodes(columns: dict, is_linked: bool) -> None:
+    run_frame = make_runs(preempted(**columns), *failed_then_restarted(500, 1000, ["n2", "n9"]))
+    assert linked_preemptions(run_frame, 300).to_list() == [0] * is_linked
 
 
-def test_a_preemption_before_the_failure_is_none_of_its_doing() -> None:
-    of_runs = made(preempted(end_s=400, node_list=["n2"]), *failed_then_restarted(500, 600, ["n2"]))
-    assert linked_preemptions(of_runs, 300).is_empty()
+def test_a_preemption_before_the_failure_is_not_attributed_to_it() -> None:
+    run_frame = make_runs(preempted(end_s=400, node_list=["n2"]), *failed_then_restarted(500, 600, ["n2"]))
+    assert linked_preemptions(run_frame, 300).is_empty()
 
 
-def test_preemptions_lose_work_in_the_second_order() -> None:
-    of_runs = made(
+def test_preemptions_are_second_order_losses() -> None:
+    run_frame = make_runs(
         preempted(gpu_milli=2000, end_s=1000, node_list=["n2"]),
         preempted(gpu_milli=2000, end_s=50_000, runtime_s=600, node_list=["n2"]),
         *failed_then_restarted(500, 1000, ["n2"]),
     )
-    table = lost_work(loss_sums(of_runs, HOUR, 300)).sort("gpus_low")
+    table = lost_work(loss_sums(run_frame, HOUR, 300)).sort("gpus_low")
     assert table["preemptions"].to_list() == [0, 2]
     assert table["second_order_gpu_hours"].to_list() == [0, 1 + 1 / 3]
     assert table["linked_preemptions"].to_list() == [0, 1]
     assert table["linked_gpu_hours"].to_list() == [0, 1]
-    first = table["first_order_gpu_hours"]
-    assert table["first_and_linked_gpu_hours"].to_list() == [first[0], first[1] + 1]
+    first_order = table["first_order_gpu_hours"]
+    assert table["first_and_linked_gpu_hours"].to_list() == [first_order[0], first_order[1] + 1]
     assert table["reason"].null_count() == 2
-    # Without a job that ran again, nothing can be linked, and the column says so.
-    alone = lost_work(loss_sums(of_runs.head(2), HOUR, 300))
-    assert alone["linked_gpu_hours"].to_list() == [None] and alone["reason"].to_list() == [NO_NODES]
+    # Without a restarted job nothing can be linked; the reason says so.
+    unlinked = lost_work(loss_sums(run_frame.head(2), HOUR, 300))
+    assert unlinked["linked_gpu_hours"].to_list() == [None] and unlinked["reason"].to_list() == [NO_NODES]
 
 
 # --- months
@@ -164,9 +164,9 @@ def moment(*date: int) -> int:
 
 def test_months_of_the_calendar() -> None:
     ends = [moment(2024, 11, 30, 23, 59, 59), moment(2024, 12, 1), moment(2025, 2, 10), None]
-    of_runs = made(*({"end_s": end, "runtime_s": HOUR if end else None} for end in ends))
+    run_frame = make_runs(*({"end_s": end, "runtime_s": HOUR if end else None} for end in ends))
     table = lost_work_by_month(
-        loss_sums(of_runs, HOUR, 300, moment(2024, 11, 15)), moment(2024, 11, 15), moment(2025, 2, 20)
+        loss_sums(run_frame, HOUR, 300, moment(2024, 11, 15)), moment(2024, 11, 15), moment(2025, 2, 20)
     )
     assert table["window"].to_list() == ["2024-11", "2024-12", "2025-02", None]
     assert table["complete"].to_list() == [False, True, False, None]
@@ -176,16 +176,16 @@ def test_months_of_the_calendar() -> None:
     assert table["gpu_hours_share"].to_list() == [1 / 3, 1 / 3, 1 / 3, 0]
     assert table["failed_gpu_hours_share"].to_list() == [1, 1, 1, None]
     assert table["reason"][3].startswith(NO_END)
-    for rows, last in ((table, "2024-12"), (table.head(1), None)):
-        metrics = metrics_of("measure_losses", {"lost_work_by_month": rows})
-        assert metrics.get("lost_work.month.window", {}).get("value") == last
+    for month_rows, last_month in ((table, "2024-12"), (table.head(1), None)):
+        metrics = metrics_of("measure_losses", {"lost_work_by_month": month_rows})
+        assert metrics.get("lost_work.month.window", {}).get("value") == last_month
 
 
-def test_windows_of_28_days_where_the_clock_has_no_calendar() -> None:
+def test_windows_of_28_days_if_the_clock_has_no_calendar() -> None:
     begin = 1000
     ends = [begin, begin + WINDOW_S - 1, begin + WINDOW_S, begin + 3 * WINDOW_S - 1]
-    of_runs = made(*({"end_s": end, "runtime_s": 60} for end in ends))
-    table = lost_work_by_month(loss_sums(of_runs, HOUR, 300, begin), begin, begin + 3 * WINDOW_S - 1)
+    run_frame = make_runs(*({"end_s": end, "runtime_s": 60} for end in ends))
+    table = lost_work_by_month(loss_sums(run_frame, HOUR, 300, begin), begin, begin + 3 * WINDOW_S - 1)
     assert table.select("window", "runs", "start_s", "complete").rows() == [
         ("days 1 to 28", 2, begin, True),
         ("days 29 to 56", 1, begin + WINDOW_S, True),
@@ -215,29 +215,29 @@ def test_jobs_without_attempts_are_runs() -> None:
         {"outcome": "failure", "start_s": None, "end_s": 60},  # never ran
         {"outcome": "running", "status_raw": "Preempted", "end_s": 50, "runtime_s": 50, "gpu_milli": None},
     )
-    of_runs = runs_of(jobs)
-    assert dict(of_runs.schema) == RUN_COLUMNS
-    assert of_runs.select("job", "end_s", "runtime_s", "gpu_milli", "failed", "infra", "preempted").rows() == [
+    run_frame = runs_of(jobs)
+    assert dict(run_frame.schema) == RUN_COLUMNS
+    assert run_frame.select("job", "end_s", "runtime_s", "gpu_milli", "failed", "infra", "preempted").rows() == [
         (1, 1000, 600, 3000, False, False, False),
         (2, 60, 60, 1000, True, True, False),
         (4, 50, 50, 0, False, False, True),
     ]
-    assert of_runs["basis"].unique().to_list() == ["proxy"]
+    assert run_frame["basis"].unique().to_list() == ["proxy"]
     assert runs_of(jobs, rules={"states": ["NODE_FAIL"]})["basis"].unique().to_list() == ["state"]
 
 
-def test_reasons_say_which_failures_a_retry_meets_again() -> None:
+def test_reasons_mark_deterministic_failures() -> None:
     jobs = jobs_of(*({"job_id": "a", "task": task, "outcome": "failure"} for task in ("x", "y", "z", None)))
     reasons = pl.DataFrame(
         {"attempt": [0] * 4, "deterministic": [None, False, None, True]}, schema_overrides={"deterministic": pl.Boolean}
     )
-    of_runs = runs_of(with_reasons(jobs, reasons))
-    assert of_runs["deterministic"].to_list() == [None, False, None, True]
+    run_frame = runs_of(with_reasons(jobs, reasons))
+    assert run_frame["deterministic"].to_list() == [None, False, None, True]
     with pytest.raises(ValueError, match="other jobs"):
         with_reasons(jobs, reasons.head(3))
 
 
-def test_lives_of_another_trace_are_refused() -> None:
+def test_lives_of_another_trace_are_an_error() -> None:
     jobs = jobs_of({}, {})
     with pytest.raises(pl.exceptions.ShapeError):
         runs(jobs, None, infra_lives(jobs, None, {}).head(1)).collect()
@@ -258,35 +258,35 @@ def test_an_attempt_before_the_last_without_an_outcome_failed() -> None:
             "node_list": ["m1,m2", "m1", "m1"],
         }
     )
-    of_runs = runs_of(jobs, attempts)
-    assert of_runs["failed"].to_list() == [True, False]
-    assert of_runs["gpu_milli"].to_list() == [2000, 1000]
-    assert of_runs["node_list"].to_list() == [["m1", "m2"], ["m1"]]
+    run_frame = runs_of(jobs, attempts)
+    assert run_frame["failed"].to_list() == [True, False]
+    assert run_frame["gpu_milli"].to_list() == [2000, 1000]
+    assert run_frame["node_list"].to_list() == [["m1", "m2"], ["m1"]]
 
 
 def test_a_real_slurm(tmp_path) -> None:
-    """The jobs of tests/sacct_story.py: 2, 3, 10_1 failed, 7 and 8 lost their node, 8 came through in the end."""
+    """The jobs of tests/sacct_story.py: 2, 3 and 10_1 failed, 7 and 8 lost their node, 8 succeeded in the end."""
     _, jobs, attempts = study(FIXTURES / "real_readme.txt", folder=tmp_path)
-    of_runs = runs_of(jobs, attempts, SACCT)
-    table = lost_work(loss_sums(of_runs.lazy(), HOUR, 300))
+    run_frame = runs_of(jobs, attempts, SACCT)
+    table = lost_work(loss_sums(run_frame.lazy(), HOUR, 300))
     rows = {row["gpus_high"]: row for row in table.to_dicts()}
     assert table["runs"].sum() == 19 and table["failed_runs"].sum() == 5
     assert table["infra_failures"].sum() == rows[2]["infra_failures"] == 2
-    # Two runs of 5 s on 2 GPUs; the time limit of job 3 (28 s) is a failure, but none of infrastructure.
+    # Two runs of 5 s on 2 GPUs. The time limit of job 3 (28 s) is a failure, but not of infrastructure.
     assert rows[2]["first_order_gpu_hours"] == 20 / HOUR
     assert rows[1]["failed_gpu_hours"] == 29 / HOUR
     assert rows[1]["first_order_gpu_hours"] == 0
     assert table["preemptions"].null_count() == table.height
-    # By the shipped taxonomy: a lost node, a time limit, exit codes.
+    # The shipped taxonomy finds a lost node, a time limit and exit codes.
     taxonomy = taxonomy_of(Path(__file__).parents[2] / "config" / "taxonomy.yaml")
     reasons = classify(list_attempts(jobs, attempts).filter("failed"), taxonomy)
     lives = infra_lives(jobs, attempts, SACCT)
-    reasoned = tries_of(jobs, with_reasons(attempts, reasons), ended(lives)).collect()
-    assert reasoned.drop("deterministic").equals(of_runs.drop("deterministic"))
-    told = {(row["job_id"], row["attempt"]): row["deterministic"] for row in reasons.to_dicts()}
-    failed = reasoned.filter("failed").with_columns(job_id=jobs["job_id"].gather(reasoned.filter("failed")["job"]))
-    assert [told[row["job_id"], row["attempt"]] for row in failed.to_dicts()] == failed["deterministic"].to_list()
-    assert reasoned.filter("infra")["deterministic"].to_list() == [False, False]
+    all_runs = attempt_runs(jobs, with_reasons(attempts, reasons), ended(lives)).collect()
+    assert all_runs.drop("deterministic").equals(run_frame.drop("deterministic"))
+    flags = {(row["job_id"], row["attempt"]): row["deterministic"] for row in reasons.to_dicts()}
+    failed = all_runs.filter("failed").with_columns(job_id=jobs["job_id"].gather(all_runs.filter("failed")["job"]))
+    assert [flags[row["job_id"], row["attempt"]] for row in failed.to_dicts()] == failed["deterministic"].to_list()
+    assert all_runs.filter("infra")["deterministic"].to_list() == [False, False]
 
 
 # --- properties
@@ -304,59 +304,59 @@ RUN = st.fixed_dictionaries(
 
 
 def finished(row: dict, number: int) -> dict:
-    end = None if row["runtime_s"] is None else row["start_s"] + row["runtime_s"]
-    return row | {"job_id": f"j{number}", "end_s": end, "trace_end_s": 400 * 86_400}
+    end_s = None if row["runtime_s"] is None else row["start_s"] + row["runtime_s"]
+    return row | {"job_id": f"j{number}", "end_s": end_s, "trace_end_s": 400 * 86_400}
 
 
 @settings(deadline=None, max_examples=25)
 @given(st.lists(RUN, max_size=25), st.integers(1, 20_000), st.booleans(), st.randoms(use_true_random=False))
-def test_losses_are_bounded_add_up_exactly_and_know_no_order(rows, interval, told, random) -> None:
+def test_losses_are_bounded_add_up_exactly_and_ignore_row_order(rows, interval, has_causes, random) -> None:
     rows = [finished(row, number) for number, row in enumerate(rows)]
-    rules = {"states": ["NODE_FAIL"]} if told else {}
+    rules = {"states": ["NODE_FAIL"]} if has_causes else {}
 
     def tables(rows: list[dict]) -> list[pl.DataFrame]:
-        of_runs = runs_of(jobs_of(*rows) if rows else pl.DataFrame(schema=JOB_COLUMNS), rules=rules).lazy()
+        run_frame = runs_of(jobs_of(*rows) if rows else pl.DataFrame(schema=JOB_COLUMNS), rules=rules).lazy()
         return [
-            lost_work(loss_sums(of_runs, interval, 300)),
-            lost_work_by_month(loss_sums(of_runs, interval, 300, 0), 0, 400 * 86_400),
+            lost_work(loss_sums(run_frame, interval, 300)),
+            lost_work_by_month(loss_sums(run_frame, interval, 300, 0), 0, 400 * 86_400),
         ]
 
-    of_sizes, by_month = tables(rows)
-    seen = [row for row in rows if row["runtime_s"] is not None]
-    # A running job without an end is seen until the trace's end.
-    seen += [
+    by_size, by_month = tables(rows)
+    timed = [row for row in rows if row["runtime_s"] is not None]
+    # A running job without an end is observed until the trace's end.
+    timed += [
         row | {"runtime_s": row["trace_end_s"] - row["start_s"]}
         for row in rows
         if row["runtime_s"] is None and row["outcome"] == "running"
     ]
 
-    def hours(rows: list[dict], most: Fraction | None = None) -> Fraction:
-        parts = (row["gpu_milli"] * min(filter(lambda x: x is not None, (row["runtime_s"], most))) for row in rows)
+    def hours(rows: list[dict], limit: Fraction | None = None) -> Fraction:
+        parts = (row["gpu_milli"] * min(filter(lambda x: x is not None, (row["runtime_s"], limit))) for row in rows)
         return Fraction(sum(parts), 1000 * HOUR)
 
-    infra = [row for row in seen if (row["status_raw"] == "NODE_FAIL" if told else row["outcome"] == "failure")]
-    failed = [row for row in seen if row["outcome"] == "failure"]
-    stopped = [row for row in seen if row["status_raw"] == "PREEMPTED"]
-    for table in (of_sizes, by_month):
+    infra = [row for row in timed if (row["status_raw"] == "NODE_FAIL" if has_causes else row["outcome"] == "failure")]
+    failed = [row for row in timed if row["outcome"] == "failure"]
+    stopped = [row for row in timed if row["status_raw"] == "PREEMPTED"]
+    for table in (by_size, by_month):
         assert table["runs"].sum() == len(rows)
         for column, expected in (
-            ("gpu_hours", hours(seen)),
+            ("gpu_hours", hours(timed)),
             ("failed_gpu_hours", hours(failed)),
             ("first_order_gpu_hours", hours(infra, Fraction(interval, 2))),
             ("second_order_gpu_hours", hours(stopped, Fraction(interval, 2))),
         ):
-            # Each row is its exact sum rounded once, so that the rows' sum is off by their rounding and no more.
+            # Each row rounds its exact sum once, so the rows' sum differs by that rounding only.
             assert table[column].sum() == pytest.approx(float(expected), rel=1e-14, abs=0)
         assert (table["first_order_gpu_hours"] <= table["infra_gpu_hours"]).all()
         assert (table["infra_gpu_hours"] <= table["gpu_hours"]).all()
-    for row in of_sizes.to_dicts():
-        mine = [r for r in seen if row["gpus_low"] <= -(-r["gpu_milli"] // 1000) <= row["gpus_high"]]
-        assert row["gpu_hours"] == float(hours(mine))
-        lost = [r for r in mine if r in infra]
+    for row in by_size.to_dicts():
+        same_size = [r for r in timed if row["gpus_low"] <= -(-r["gpu_milli"] // 1000) <= row["gpus_high"]]
+        assert row["gpu_hours"] == float(hours(same_size))
+        lost = [r for r in same_size if r in infra]
         assert row["first_order_gpu_hours"] == float(hours(lost, Fraction(interval, 2)))
     random.shuffle(rows)
-    for before, after in zip((of_sizes, by_month), tables(rows), strict=True):
-        assert before.write_csv() == after.write_csv()
+    for ordered_table, shuffled_table in zip((by_size, by_month), tables(rows), strict=True):
+        assert ordered_table.write_csv() == shuffled_table.write_csv()
 
 
 # --- the chart
@@ -365,26 +365,26 @@ def test_losses_are_bounded_add_up_exactly_and_know_no_order(rows, interval, tol
 @pytest.mark.parametrize("narrow", [False, True])
 @pytest.mark.parametrize("basis", ["proxy", "state"])
 def test_chart_of_losses(basis: str, narrow: bool) -> None:
-    of_runs = made(
+    run_frame = make_runs(
         {"gpu_milli": 8000, "runtime_s": HOUR, "basis": basis},
         {"gpu_milli": 1000, "runtime_s": HOUR, "basis": basis, "infra": basis == "proxy"},
         {"gpu_milli": 2000, "runtime_s": HOUR, "outcome": "cancelled", "preempted": True, "basis": basis},
         {"gpu_milli": 2000, "runtime_s": None, "basis": basis},
     )
-    drawn = draw({"lost_work": lost_work(loss_sums(of_runs, HOUR, 300))}, Study("pod", narrow=narrow))
-    assert drawn.spec(validate=True)["width"] == (340 if narrow else 720)
-    parts = {(row["gpus"], row["part"]): row["to"] - row["from"] for row in drawn.datasets["parts"]}
-    # What failed for an unknown cause is not divided, and an infrastructure failure is no part of the other ones.
-    other = {("5–8", "failed, cause unknown"): 8.0, ("1", "failed, cause unknown"): 1.0}
-    known = {("5–8", "failed: infrastructure"): 8.0, ("1", "failed: other"): 1.0}
-    assert parts == (other if basis == "proxy" else known) | {("2", "not failed"): 2.0}
-    assert [row["label"] for row in drawn.datasets["ends"]] == ["100.0%", "0.0%", "100.0%"]
-    assert drawn.caption == "n = 4 attempts"
+    chart = draw_chart({"lost_work": lost_work(loss_sums(run_frame, HOUR, 300))}, Study("pod", narrow=narrow))
+    assert chart.spec(validate=True)["width"] == (340 if narrow else 720)
+    parts = {(row["gpus"], row["part"]): row["to"] - row["from"] for row in chart.datasets["parts"]}
+    # Failures of unknown cause are one part; otherwise infrastructure and other failures are separate parts.
+    unknown_causes = {("5–8", "failed, cause unknown"): 8.0, ("1", "failed, cause unknown"): 1.0}
+    known_causes = {("5–8", "failed: infrastructure"): 8.0, ("1", "failed: other"): 1.0}
+    assert parts == (unknown_causes if basis == "proxy" else known_causes) | {("2", "not failed"): 2.0}
+    assert [row["label"] for row in chart.datasets["ends"]] == ["100.0%", "0.0%", "100.0%"]
+    assert chart.caption == "n = 4 attempts"
 
 
 @pytest.mark.parametrize(
     "rows", [[], [{"runtime_s": HOUR, "outcome": "success"}], [{"runtime_s": HOUR, "gpu_milli": 0}]]
 )
-def test_a_chart_of_nothing_lost_says_so(rows: list) -> None:
-    drawn = draw({"lost_work": lost_work(loss_sums(made(*rows), HOUR, 300))}, Study("pod"))
-    assert drawn.empty == "no pod that failed has GPU time"
+def test_a_chart_without_losses_gives_the_reason(rows: list) -> None:
+    chart = draw_chart({"lost_work": lost_work(loss_sums(make_runs(*rows), HOUR, 300))}, Study("pod"))
+    assert chart.empty == "no pod that failed has GPU time"

@@ -1,4 +1,4 @@
-"""What a full disk, one that can be read only, too many open files and the like say: one message, no traceback."""
+"""A full disk, a read-only disk or too many open files give one message without a traceback."""
 
 import errno
 import os
@@ -20,10 +20,10 @@ MEASURED = {"disk": {"base_mb": 20, "mb_per_gb": 1500}}
 
 @contextmanager
 def small_disk(folder: Path, options: str = "size=64k"):
-    """A file system of this size in the folder."""
+    """Mount a file system of this size in the folder."""
     folder.mkdir()
-    done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", folder], capture_output=True, check=False)
-    if done.returncode:
+    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", folder], capture_output=True, check=False)
+    if mount.returncode:
         pytest.skip("to mount a small file system takes root")
     try:
         yield folder
@@ -32,23 +32,23 @@ def small_disk(folder: Path, options: str = "size=64k"):
 
 
 @pytest.mark.parametrize("name", ["ENOSPC", "EDQUOT", "EROFS", "EIO", "ENAMETOOLONG", "EMFILE"])
-def test_each_refusal_names_the_file_and_what_to_do(tmp_path, name):
+def test_each_system_error_names_the_file_and_the_remedy(tmp_path, name):
     number = getattr(errno, name)
-    words = refused(OSError(number, os.strerror(number), f"{tmp_path}/x.csv"))
-    assert words.startswith(f"{tmp_path}/x.csv: ")
-    assert len(words.splitlines()) == 1
-    assert ("MB are free" in words) == (number in (errno.ENOSPC, errno.EDQUOT))
+    message = refused(OSError(number, os.strerror(number), f"{tmp_path}/x.csv"))
+    assert message.startswith(f"{tmp_path}/x.csv: ")
+    assert len(message.splitlines()) == 1
+    assert ("MB are free" in message) == (number in (errno.ENOSPC, errno.EDQUOT))
 
 
-def test_a_copy_that_finds_no_room_is_named_and_not_what_is_copied(tmp_path):
+def test_a_failed_copy_names_the_target(tmp_path):
     (tmp_path / "from").write_bytes(bytes(200_000))
-    with small_disk(tmp_path / "disk") as folder, pytest.raises(OSError) as found:
+    with small_disk(tmp_path / "disk") as folder, pytest.raises(OSError) as error:
         shutil.copyfile(tmp_path / "from", folder / "to")
-    assert refused(found.value).startswith(f"{folder}/to: the disk is full")
+    assert refused(error.value).startswith(f"{folder}/to: the disk is full")
 
 
-def test_what_says_nothing_of_a_full_disk_is_known_by_the_disk(tmp_path, monkeypatch):
-    """Such as the process that draws, which has no room to say it, and a page that was written half."""
+def test_a_full_disk_is_detected_behind_an_unrelated_error(tmp_path, monkeypatch):
+    """For example, the process that draws cannot write its message, or a page is half written."""
     monkeypatch.setattr("ttf.engine.process.entry.limit_libraries", lambda _: None)
     with small_disk(tmp_path / "disk") as folder:
 
@@ -58,9 +58,9 @@ def test_what_says_nothing_of_a_full_disk_is_known_by_the_disk(tmp_path, monkeyp
             raise RuntimeError("a chart cannot be drawn: ")
 
         log = folder / "count.log"
-        about = {"rule": "count", "threads": 1, "wildcards": SimpleNamespace(trace="mine"), "log": [str(log)]}
+        job = {"rule": "count", "threads": 1, "wildcards": SimpleNamespace(trace="mine"), "log": [str(log)]}
         with pytest.raises(SystemExit):
-            run_rule(draw, SimpleNamespace(**about, output=[str(folder / "page.html")]))
+            run_rule(draw, SimpleNamespace(**job, output=[str(folder / "page.html")]))
         assert log.read_text().startswith(f"{folder}/page.html: the disk is full")
         assert [file.name for file in folder.iterdir()] == ["count.log"]
 
@@ -70,23 +70,23 @@ NO_MEMORY = (
 )
 
 
-def test_no_memory_is_told_and_other_errors_are_not():
+def test_only_errors_of_the_machine_have_a_message():
     assert refused(MemoryError()) == refused(RuntimeError("can't start new thread")) == NO_MEMORY
     assert refused(ValueError("x")) is None
     assert refused(FileNotFoundError(errno.ENOENT, "none", "x")) is None
-    late = ValueError("x")
-    late.__context__ = PermissionError(errno.EACCES, "no", "y")
-    assert refused(late) is None, "one that was handled is no reason"
+    value_error = ValueError("x")
+    value_error.__context__ = PermissionError(errno.EACCES, "no", "y")
+    assert refused(value_error) is None, "a handled error is no reason"
 
 
-def test_snakemakes_second_message_is_ours():
+def test_a_full_disk_is_recognised_in_snakemakes_output():
     text = "Error recording metadata ([Errno 28] No space left on device). Please ensure write permissions"
     assert "the disk is full" in refused_in(text)
     assert refused_in("MissingInputException in rule fit") is None
 
 
 @pytest.mark.parametrize("write", ["write_csv", "write_parquet", "sink_parquet", "sink_csv"])
-def test_a_full_disk_as_polars_tells_it(tmp_path, monkeypatch, write):
+def test_a_full_disk_reported_by_polars(tmp_path, monkeypatch, write):
     monkeypatch.setattr("ttf.engine.process.entry.limit_libraries", lambda _: None)
     frame = pl.DataFrame({"a": [str(n) * 9 for n in range(90_000)]})
     with small_disk(tmp_path / "disk") as folder:
@@ -98,17 +98,17 @@ def test_a_full_disk_as_polars_tells_it(tmp_path, monkeypatch, write):
         with pytest.raises(SystemExit):
             run_rule(lambda _: getattr(frame.lazy() if "sink" in write else frame, write)(target), job)
         assert log.read_text().startswith(f"{target}: the disk is full (0.0 MB are free). Make room")
-        assert not target.exists(), "the log, the next job and the person need the room"
+        assert not target.exists(), "the log, the next job and the user need the space"
 
 
-def test_a_full_disk_is_told_where_the_log_finds_no_room_either(tmp_path):
+def test_a_full_disk_is_reported_even_if_the_log_cannot_be_written(tmp_path):
     with small_disk(tmp_path / "disk") as folder:
         assert full([folder]) is None
         (folder / "other").write_bytes(bytes(64 * 1024))
         assert full([tmp_path, folder]).startswith(f"{folder}: the disk is full")
 
 
-def test_folders_that_can_only_be_read_are_named_before_the_first_job(tmp_path, monkeypatch):
+def test_read_only_folders_are_reported_before_the_first_job(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     check_writable()
     with (
@@ -118,7 +118,7 @@ def test_folders_that_can_only_be_read_are_named_before_the_first_job(tmp_path, 
         check_writable(("results", "shut/logs"))
 
 
-def test_too_little_room_is_told_before_the_first_job(monkeypatch):
+def test_too_little_space_is_reported_before_the_first_job(monkeypatch):
     monkeypatch.delenv(disk.REGARDLESS, raising=False)
     check_room({"mine": 2.0}, MEASURED, free=3_100_000_000)
     check_room({}, MEASURED, free=0)
@@ -128,7 +128,7 @@ def test_too_little_room_is_told_before_the_first_job(monkeypatch):
     check_room({"mine": 2.0}, MEASURED, free=0)
 
 
-def test_a_home_that_can_only_be_read_is_done_without(tmp_path, monkeypatch):
+def test_a_read_only_home_is_replaced_by_a_local_cache(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", "/proc/none")
     disk.use_a_cache_of_ones_own()

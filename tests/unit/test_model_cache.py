@@ -1,4 +1,4 @@
-"""Models and tests of earlier windows are used again where nothing that they rest on has changed, and only there."""
+"""Models and tests of earlier windows are reused only if their inputs have not changed."""
 
 from dataclasses import replace
 
@@ -30,75 +30,75 @@ DECLARED = {
 
 @pytest.fixture(scope="module")
 def jobs() -> pl.DataFrame:
-    """Where a regression serves, which has a warm start: requests tell more than history."""
+    """Simulate jobs whose requests predict better than history, so a regression with warm starts is used."""
     return made_risk.with_requests(6_000, 2, WEEKS)
 
 
-def as_known_after(jobs: pl.DataFrame, weeks: int) -> pl.DataFrame:
-    """The record as it stood after some weeks: later submissions are not in it, and later ends not yet seen."""
+def truncated_after(jobs: pl.DataFrame, weeks: int) -> pl.DataFrame:
+    """Return the record at the end of these weeks, without later submissions, starts and ends."""
     end_s = FIRST_S + weeks * WEEK_S
-    runs, waits = pl.col("end_s") >= end_s, pl.col("start_s") >= end_s
-    outcome = pl.when(waits).then(pl.lit("waiting")).when(runs).then(pl.lit("running")).otherwise("outcome")
+    is_running, is_waiting = pl.col("end_s") >= end_s, pl.col("start_s") >= end_s
+    outcome = pl.when(is_waiting).then(pl.lit("waiting")).when(is_running).then(pl.lit("running")).otherwise("outcome")
     return jobs.filter(pl.col("submit_s") < end_s).with_columns(
         outcome=outcome,
-        start_s=pl.when(waits).then(None).otherwise("start_s"),
-        end_s=pl.when(runs).then(None).otherwise("end_s"),
-        runtime_s=pl.when(runs).then(None).otherwise("runtime_s"),
+        start_s=pl.when(is_waiting).then(None).otherwise("start_s"),
+        end_s=pl.when(is_running).then(None).otherwise("end_s"),
+        runtime_s=pl.when(is_running).then(None).otherwise("runtime_s"),
         trace_end_s=pl.lit(end_s, pl.Int64),
     )
 
 
-class Counting:
-    """How many lessons were learnt, rather than found: a lesson is one of a model of a window, or from nothing."""
+class TrainingCounter:
+    """Train a lineage and count the models that the cache did not provide."""
 
     def __init__(self, monkeypatch):
         self.models = 0
-        trained = lineages.train_model
+        train_model = lineages.train_model
 
-        def counted(*given, **more):
+        def count_and_train(*arguments, **options):
             self.models += 1
-            return trained(*given, **more)
+            return train_model(*arguments, **options)
 
-        monkeypatch.setattr(lineages, "train_model", counted)
+        monkeypatch.setattr(lineages, "train_model", count_and_train)
 
     def __call__(self, jobs, table=None, declared=DECLARED, code=("code",)):
-        """(the lineage, models trained, MODEL_CACHE)."""
+        """Return (the lineage, models trained, MODEL_CACHE)."""
         self.models = 0
         data = Data.load(jobs.lazy(), features_of(declared), "UTC")
         cache = Cache(data, table, code)
-        found = train_lineage(data, split_windows(data.jobs, {"by": "week"}, []), 1.0, cache)
+        lineage = train_lineage(data, split_windows(data.jobs, {"by": "week"}, []), 1.0, cache)
         MODEL_CACHE.check(cache.table())
-        return found, self.models, cache.table()
+        return lineage, self.models, cache.table()
 
 
 @pytest.fixture
 def count(monkeypatch):
-    return Counting(monkeypatch)
+    return TrainingCounter(monkeypatch)
 
 
-def same(one, other) -> bool:
-    return one.rows == other.rows and one.files == other.files
+def is_equal(lineage_a, lineage_b) -> bool:
+    return lineage_a.rows == lineage_b.rows and lineage_a.files == lineage_b.files
 
 
-def test_a_new_week_trains_what_is_new(jobs, count):
-    alone = [count(as_known_after(jobs, weeks)) for weeks in (WEEKS - 1, WEEKS)]
-    # Warm after each week, and from nothing after each but the first, and but the last as nothing tests it.
-    assert [made[1] for made in alone] == [2 * (WEEKS - 1) - 2, 2 * WEEKS - 2]
-    later = count(as_known_after(jobs, WEEKS), alone[0][2])
-    assert same(later[0], alone[1][0]) and later[2].equals(alone[1][2])
-    # The new week's model; that of the week before, which ended with the trace and now ends with the next submission's
-    # week, with the one from nothing that it is compared with; and that of the test on that week, more of which ended.
-    assert later[1] == 4
-    again = count(as_known_after(jobs, WEEKS), later[2])
-    assert same(again[0], alone[1][0]) and again[1] == 0 and again[2].equals(later[2])
-    assert count(as_known_after(jobs, WEEKS), later[2], code=("other code",))[1] == alone[1][1]
+def test_a_new_week_trains_only_new_models(jobs, count):
+    uncached_runs = [count(truncated_after(jobs, weeks)) for weeks in (WEEKS - 1, WEEKS)]
+    # Every week has a warm model. All weeks but the first and last have a cold model to compare it with.
+    assert [uncached[1] for uncached in uncached_runs] == [2 * (WEEKS - 1) - 2, 2 * WEEKS - 2]
+    with_cache = count(truncated_after(jobs, WEEKS), uncached_runs[0][2])
+    assert is_equal(with_cache[0], uncached_runs[1][0]) and with_cache[2].equals(uncached_runs[1][2])
+    # Four models are new: that of the new week, the warm and the cold model of the week before, whose end has moved,
+    # and that of the test on that week, in which more jobs have ended.
+    assert with_cache[1] == 4
+    repeated = count(truncated_after(jobs, WEEKS), with_cache[2])
+    assert is_equal(repeated[0], uncached_runs[1][0]) and repeated[1] == 0 and repeated[2].equals(with_cache[2])
+    assert count(truncated_after(jobs, WEEKS), with_cache[2], code=("other code",))[1] == uncached_runs[1][1]
 
 
 def test_a_cache_that_was_edited_is_not_intact(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".snakemake").mkdir()
     (tmp_path / "cache").write_text("as the manifest has it")
-    assert not is_intact("cache"), "no manifest has it"
+    assert not is_intact("cache"), "no manifest lists it"
     memory = Memory(MEMORY)
     memory.keep(memory.digests(["cache"]))
     assert is_intact("cache")
@@ -108,30 +108,30 @@ def test_a_cache_that_was_edited_is_not_intact(tmp_path, monkeypatch):
     assert not is_intact("cache")
 
 
-def changed(column: str, value) -> pl.Expr:
-    """One job of the first days has another value; it had ended by the end of the first week."""
+def change_job40(column: str, value) -> pl.Expr:
+    """Change a value of one early job, which ended within the first week."""
     return pl.when(pl.col("job_id") == "job40").then(value).otherwise(column).alias(column)
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        changed("gpu_milli", 16_000),
-        changed("gpu_type", pl.lit("another")),
-        changed("recurrence_group", pl.lit("group of its own")),
-        changed("user", pl.lit("somebody else")),
-        changed("submit_s", pl.col("submit_s") + 7_200),
-        changed("outcome", pl.when(outcome="failure").then(pl.lit("success")).otherwise(pl.lit("failure"))),
-        changed("end_s", pl.col("end_s") + 5 * 86_400),
+        change_job40("gpu_milli", 16_000),
+        change_job40("gpu_type", pl.lit("another")),
+        change_job40("recurrence_group", pl.lit("group of its own")),
+        change_job40("user", pl.lit("somebody else")),
+        change_job40("submit_s", pl.col("submit_s") + 7_200),
+        change_job40("outcome", pl.when(outcome="failure").then(pl.lit("success")).otherwise(pl.lit("failure"))),
+        change_job40("end_s", pl.col("end_s") + 5 * 86_400),
     ],
 )
-def test_another_value_of_one_job_trains_all_anew_that_learnt_from_it(jobs, count, change):
-    of_it = jobs.filter(job_id="job40").row(0, named=True)
-    assert of_it["end_s"] < FIRST_S + 2 * 86_400 and of_it["outcome"] in ("success", "failure")
-    other = jobs.with_columns(change)
-    found = count(other, count(jobs)[2])
-    assert same(found[0], count(other)[0])
-    assert found[1] >= WEEKS, "at least every warm one"
+def test_a_changed_job_retrains_all_models_that_use_it(jobs, count, change):
+    job = jobs.filter(job_id="job40").row(0, named=True)
+    assert job["end_s"] < FIRST_S + 2 * 86_400 and job["outcome"] in ("success", "failure")
+    changed_jobs = jobs.with_columns(change)
+    lineage, trained, _ = count(changed_jobs, count(jobs)[2])
+    assert is_equal(lineage, count(changed_jobs)[0])
+    assert trained >= WEEKS, "at least every warm model"
 
 
 @pytest.mark.parametrize(
@@ -142,68 +142,68 @@ def test_another_value_of_one_job_trains_all_anew_that_learnt_from_it(jobs, coun
         {name: DECLARED[name] for name in reversed(DECLARED)},
     ],
 )
-def test_other_features_train_all_anew(jobs, count, declared):
-    found = count(jobs, count(jobs)[2], declared)
-    assert same(found[0], count(jobs, None, declared)[0])
-    assert found[1] == 2 * WEEKS - 2
+def test_changed_features_retrain_all_models(jobs, count, declared):
+    lineage, trained, _ = count(jobs, count(jobs)[2], declared)
+    assert is_equal(lineage, count(jobs, None, declared)[0])
+    assert trained == 2 * WEEKS - 2
 
 
-def test_other_clusters_test_anew_and_train_nothing_on(jobs, count):
-    other = jobs.with_columns(cluster=pl.col("cluster") // 2)
-    found = count(other, count(jobs)[2])
-    assert same(found[0], count(other)[0])
-    # From nothing alone, for the tests.
-    assert found[1] == WEEKS - 2
+def test_changed_clusters_retrain_only_models_for_tests(jobs, count):
+    changed_jobs = jobs.with_columns(cluster=pl.col("cluster") // 2)
+    lineage, trained, _ = count(changed_jobs, count(jobs)[2])
+    assert is_equal(lineage, count(changed_jobs)[0])
+    # Only the cold models of the tests are new.
+    assert trained == WEEKS - 2
 
 
-# What a key is made of ----------------------------------------------------------------------------------------
+# Parts of a cache key -----------------------------------------------------------------------------------------
 
 
-def data_of(jobs: pl.DataFrame) -> Data:
+def load_data(jobs: pl.DataFrame) -> Data:
     return Data.load(jobs.lazy(), features_of(DECLARED), "UTC")
 
 
-def lesson_of(data: Data) -> tuple[np.ndarray, TrainingData]:
+def training_data(data: Data) -> tuple[np.ndarray, TrainingData]:
     ended = data.jobs.ended & (np.arange(len(data.jobs)) < 400)
-    again = ended & (np.arange(len(data.jobs)) >= 300)
-    return ended, TrainingData.select(data.jobs, data.job_features, ended & ~again, again, int(data.jobs.submit_s[500]))
+    late = ended & (np.arange(len(data.jobs)) >= 300)
+    return ended, TrainingData.select(data.jobs, data.job_features, ended & ~late, late, int(data.jobs.submit_s[500]))
 
 
-def key_of(data: Data, lesson: TrainingData, ended: np.ndarray):
+def lesson_key(data: Data, lesson: TrainingData, ended: np.ndarray):
     return Cache(replace(data, job_features=lesson.job_features)).lesson_digest(ended, lesson, None)
 
 
 @pytest.mark.parametrize("field", ["running", "hours", "until_s"])
-def test_a_key_tells_every_part_of_a_lesson(jobs, field):
-    data = data_of(jobs)
-    ended, lesson = lesson_of(data)
+def test_a_key_depends_on_every_part_of_the_training_data(jobs, field):
+    data = load_data(jobs)
+    ended, lesson = training_data(data)
     value = getattr(lesson, field)
     if field == "until_s":
-        other = value + 1
+        edited = value + 1
     else:
-        other = value.copy()
-        of_it = 7 if field == "hours" else np.flatnonzero(lesson.running)[7]
-        other[of_it] = other[of_it] + 1 if field == "hours" else ~other[of_it]
-    assert key_of(data, lesson, ended) == key_of(data, lesson, ended)
-    assert key_of(data, replace(lesson, **{field: other}), ended) != key_of(data, lesson, ended)
+        edited = value.copy()
+        index = 7 if field == "hours" else np.flatnonzero(lesson.running)[7]
+        edited[index] = edited[index] + 1 if field == "hours" else ~edited[index]
+    assert lesson_key(data, lesson, ended) == lesson_key(data, lesson, ended)
+    assert lesson_key(data, replace(lesson, **{field: edited}), ended) != lesson_key(data, lesson, ended)
 
 
 @pytest.mark.parametrize("part", ["numbers", "codes", "rates", "ended_counts", "weekend"])
-def test_a_key_tells_all_that_is_known_of_its_jobs_and_nothing_of_others(jobs, part):
-    data = data_of(jobs)
-    ended, lesson = lesson_of(data)
+def test_a_key_depends_on_features_of_its_jobs_only(jobs, part):
+    data = load_data(jobs)
+    ended, lesson = training_data(data)
     for name, values in getattr(lesson.job_features, part).items():
-        for row, is_other in ((3, True), (len(data.jobs) - 1, False)):
-            other = values.copy()
-            other[row] = -1 if part == "codes" else ~other[row] if part == "weekend" else other[row] + 1
-            known = replace(lesson.job_features, **{part: getattr(lesson.job_features, part) | {name: other}})
-            key = key_of(data, replace(lesson, job_features=known), ended)
-            assert (key != key_of(data, lesson, ended)) == is_other
+        for row, is_used in ((3, True), (len(data.jobs) - 1, False)):
+            edited = values.copy()
+            edited[row] = -1 if part == "codes" else ~edited[row] if part == "weekend" else edited[row] + 1
+            features = replace(lesson.job_features, **{part: getattr(lesson.job_features, part) | {name: edited}})
+            key = lesson_key(data, replace(lesson, job_features=features), ended)
+            assert (key != lesson_key(data, lesson, ended)) == is_used
     assert ended[3] and not ended[-1] and not lesson.running[-1]
 
 
-class Jobs:
-    """So many jobs, none of which failed."""
+class JobsWithoutFailures:
+    """Jobs without failures."""
 
     def __init__(self, n: int) -> None:
         self.failed = np.zeros(n, dtype=bool)
@@ -217,41 +217,42 @@ TEXTS = st.lists(st.sampled_from(["a", "b", "ü", "", None]), min_size=1, max_si
 
 @settings(max_examples=50, deadline=None)
 @given(TEXTS, TEXTS)
-def test_what_is_told_of_jobs_is_so_whichever_others_there_are(texts, others):
-    """And two sets of jobs say the same only where they are alike."""
+def test_digests_of_jobs_do_not_depend_on_other_jobs(texts, other_texts):
+    """Digests of two sets of jobs are equal only if the jobs are equal."""
     features = features_of({"x": {"kind": "category", "column": "x"}})
 
-    def told(values, rows):
+    def digest_parts(values, rows):
         frame = pl.DataFrame({"submit_s": [0] * len(values), "x": pl.Series(values, dtype=pl.String)})
         return list(submitted(frame, features, None).take(np.array(rows)).digest_parts())
 
     n = len(texts)
-    alone = told(texts, range(n))
-    assert told([*texts, *others], range(n)) == told([*others, *texts], range(len(others), len(others) + n)) == alone
-    assert (told(others, range(len(others))) == alone) == (texts == others)
+    parts, m = digest_parts(texts, range(n)), len(other_texts)
+    assert digest_parts([*texts, *other_texts], range(n)) == parts
+    assert digest_parts([*other_texts, *texts], range(m, m + n)) == parts
+    assert (digest_parts(other_texts, range(m)) == parts) == (texts == other_texts)
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_size=12))
-def test_jobs_that_came_in_elsewhere_are_others(steps):
-    """Jobs come in at steps, some of them twice alike: one digest for the same steps, another for any others."""
-    step_of, alike = (np.array(values) for values in zip(*steps, strict=True))
-    frame = pl.DataFrame({"submit_s": [0] * len(steps), "x": pl.Series(alike.astype(float))})
-    known = submitted(frame, features_of({"x": {"kind": "numeric", "column": "x"}}), None)
-    data = Data(Jobs(len(steps)), known, ())
+def test_the_digest_depends_on_the_step_at_which_each_job_is_added(steps):
+    """Jobs are added in steps, some with equal features; equal steps give equal digests, others do not."""
+    job_steps, values = (np.array(column) for column in zip(*steps, strict=True))
+    frame = pl.DataFrame({"submit_s": [0] * len(steps), "x": pl.Series(values.astype(float))})
+    features = submitted(frame, features_of({"x": {"kind": "numeric", "column": "x"}}), None)
+    data = Data(JobsWithoutFailures(len(steps)), features, ())
 
-    def digests(of):
+    def digests(added_at):
         cache = Cache(data)
-        return [cache._add_ended(of <= step) or cache._digest.hexdigest() for step in range(4)]
+        return [cache._add_ended(added_at <= step) or cache._digest.hexdigest() for step in range(4)]
 
-    assert digests(step_of) == digests(step_of)
+    assert digests(job_steps) == digests(job_steps)
     for job in range(len(steps)):
-        other = step_of.copy()
-        other[job] = (other[job] + 1) % 4
-        assert digests(other) != digests(step_of)
-    # Where jobs go away it begins anew.
-    before, anew = Cache(data), Cache(data)
-    for of_it, limits in ((before, (3, 1)), (anew, (1,))):
+        moved = job_steps.copy()
+        moved[job] = (moved[job] + 1) % 4
+        assert digests(moved) != digests(job_steps)
+    # If jobs are removed, the digest starts again.
+    restarted, fresh = Cache(data), Cache(data)
+    for cache, limits in ((restarted, (3, 1)), (fresh, (1,))):
         for limit in limits:
-            of_it._add_ended(step_of <= limit)
-    assert before._digest.hexdigest() == anew._digest.hexdigest()
+            cache._add_ended(job_steps <= limit)
+    assert restarted._digest.hexdigest() == fresh._digest.hexdigest()

@@ -39,37 +39,37 @@ def lives_of(*rows: tuple) -> pl.DataFrame:
     return pl.DataFrame(padded, schema=SCHEMA, orient="row")
 
 
-def first(table: pl.DataFrame, **wanted: object) -> dict:
-    return table.filter(**wanted).row(0, named=True)
+def first_row(table: pl.DataFrame, **conditions: object) -> dict:
+    return table.filter(**conditions).row(0, named=True)
 
 
-def test_by_hand() -> None:
+def test_mttf_by_hand() -> None:
     day = 86_400
     lives = lives_of(
         (3 * day, "failure", 8000, 1),
         (day, None, 16_000, 2),
-        (day, "failure", 500, None),  # nodes unknown: not in the node rate
-        (5 * day, "failure", 0, 1),  # no GPU: not in either rate
+        (day, "failure", 500, None),  # unknown nodes: not in the node rate
+        (5 * day, "failure", 0, 1),  # no GPU: in neither rate
         (None, "failure", 8000, 1),
     )
     table = mean_time_to_failure(lives, "failure", ["all"])
     MTTF.check(table)
     assert table["confidence"].to_list() == [0.9, 0.95]
-    found = first(table, confidence=0.95)
-    assert (found["n"], found["events"], found["exposure_s"]) == (4, 3, 10 * day)
-    assert found["mttf_s"] == 10 * day / 3
-    assert found["ci_low_s"] == pytest.approx(20 * day / stats.chi2.ppf(0.975, 8), rel=1e-12)
-    assert found["ci_high_s"] == pytest.approx(20 * day / stats.chi2.ppf(0.025, 6), rel=1e-12)
-    assert found["gpu_days"] == 40.5
-    assert found["failures_per_1000_gpu_days"] == pytest.approx(2000 / 40.5)
-    assert found["node_days"] == 5
-    assert found["failures_per_1000_node_days"] == 200
-    assert found["reason"] == UNCLUSTERED
+    row = first_row(table, confidence=0.95)
+    assert (row["n"], row["events"], row["exposure_s"]) == (4, 3, 10 * day)
+    assert row["mttf_s"] == 10 * day / 3
+    assert row["ci_low_s"] == pytest.approx(20 * day / stats.chi2.ppf(0.975, 8), rel=1e-12)
+    assert row["ci_high_s"] == pytest.approx(20 * day / stats.chi2.ppf(0.025, 6), rel=1e-12)
+    assert row["gpu_days"] == 40.5
+    assert row["failures_per_1000_gpu_days"] == pytest.approx(2000 / 40.5)
+    assert row["node_days"] == 5
+    assert row["failures_per_1000_node_days"] == 200
+    assert row["reason"] == UNCLUSTERED
 
 
 @pytest.mark.parametrize("confidence", [0.9, 0.95])
 @pytest.mark.parametrize("failures", [1, 2, 17, 1000, 300_000])
-def test_garwood_is_the_tail_of_the_poisson(failures: int, confidence: float) -> None:
+def test_garwood_bounds_are_poisson_tails(failures: int, confidence: float) -> None:
     low, high = garwood_interval(1.0, failures, confidence)
     tail = (1 - confidence) / 2
     assert stats.poisson.cdf(failures, 1 / low) == pytest.approx(tail, rel=1e-6)
@@ -77,15 +77,15 @@ def test_garwood_is_the_tail_of_the_poisson(failures: int, confidence: float) ->
 
 
 @pytest.mark.parametrize("confidence", [0.9, 0.95])
-def test_the_bound_of_no_failures_is_one_sided_at_its_confidence(confidence: float) -> None:
+def test_the_bound_without_failures_is_one_sided(confidence: float) -> None:
     low, high = garwood_interval(1.0, 0, confidence)
     assert high is None
-    # With as many failures expected as the bound allows, none is seen with the probability left over.
+    # At the bound, the probability of no failure is 1 - confidence.
     assert stats.poisson.pmf(0, 1 / low) == pytest.approx(1 - confidence, rel=1e-12)
     assert garwood_interval(1.0, 0, 0.95)[0] == pytest.approx(1 / 2.996, rel=1e-3)
 
 
-def test_garwood_refuses_nonsense() -> None:
+def test_garwood_rejects_invalid_arguments() -> None:
     with pytest.raises(ValueError):
         garwood_interval(1.0, 1, 1.0)
     with pytest.raises(ValueError):
@@ -95,11 +95,11 @@ def test_garwood_refuses_nonsense() -> None:
 @pytest.mark.parametrize(("event", "reason"), [("failure", "no failures"), ("dbe", "no dbe")])
 def test_no_failures_give_a_lower_bound(event: str, reason: str) -> None:
     table = mean_time_to_failure(lives_of((100_000, "success", 1000, 1), (50_000, None, 1000, 1)), event, ["all"])
-    found = first(table, confidence=0.95)
-    assert found["mttf_s"] is None and found["ci_high_s"] is None
-    assert found["ci_low_s"] == pytest.approx(150_000 / -math.log(0.05), rel=1e-12)
-    assert found["reason"] == f"{reason}: lower bound only"
-    assert found["failures_per_1000_gpu_days"] == 0
+    row = first_row(table, confidence=0.95)
+    assert row["mttf_s"] is None and row["ci_high_s"] is None
+    assert row["ci_low_s"] == pytest.approx(150_000 / -math.log(0.05), rel=1e-12)
+    assert row["reason"] == f"{reason}: lower bound only"
+    assert row["failures_per_1000_gpu_days"] == 0
 
 
 @pytest.mark.parametrize(
@@ -114,37 +114,37 @@ def test_no_failures_give_a_lower_bound(event: str, reason: str) -> None:
         ([(86_399, "failure", 2000, 1)], f"less than one node-day: no rate per node-day; {UNCLUSTERED}"),
     ],
 )
-def test_blanks_have_a_reason(rows: list, reason: str) -> None:
+def test_blank_rates_have_a_reason(rows: list, reason: str) -> None:
     table = mean_time_to_failure(lives_of(*rows), "failure", ["all"])
     assert table["reason"].to_list() == [reason] * 2
     assert table["failures_per_1000_node_days"].null_count() == 2
 
 
-@pytest.mark.parametrize(("seconds", "told"), [(86_400, 1000.0), (86_399, None), (1, None)])
-def test_no_rate_per_day_from_less_than_a_day(seconds: int, told: float | None) -> None:
-    """One failure in a second is no 86 million failures per 1000 GPU-days."""
+@pytest.mark.parametrize(("seconds", "rate"), [(86_400, 1000.0), (86_399, None), (1, None)])
+def test_no_rate_per_day_from_less_than_a_day(seconds: int, rate: float | None) -> None:
+    """One failure in a second would otherwise give 86 million failures per 1000 GPU-days."""
     for gpu_milli in (1000, None):
         table = mean_time_to_failure(lives_of((seconds, "failure", gpu_milli, 1)), "failure", ["all"])
-        found = first(table, confidence=0.95)
-        assert found["mttf_s"] == seconds
-        assert found["failures_per_1000_node_days"] == told
-        assert found["node_days"] == seconds / 86_400
+        row = first_row(table, confidence=0.95)
+        assert row["mttf_s"] == seconds
+        assert row["failures_per_1000_node_days"] == rate
+        assert row["node_days"] == seconds / 86_400
         if gpu_milli:
-            assert found["failures_per_1000_gpu_days"] == told
-        assert ("less than one node-day: no rate per node-day" in (found["reason"] or "")) == (told is None)
+            assert row["failures_per_1000_gpu_days"] == rate
+        assert ("less than one node-day: no rate per node-day" in (row["reason"] or "")) == (rate is None)
 
 
-def test_node_rates_of_machines_without_gpus_are_of_all_lives() -> None:
+def test_node_rates_of_machines_without_gpus_use_all_lives() -> None:
     lives = lives_of((86_400, "failure", None, 1), (86_400, None, None, 1))
-    found = first(mean_time_to_failure(lives, "failure", ["all"]))
-    assert (found["node_days"], found["failures_per_1000_node_days"]) == (2.0, 500.0)
-    assert found["gpu_days"] is None
+    row = first_row(mean_time_to_failure(lives, "failure", ["all"]))
+    assert (row["node_days"], row["failures_per_1000_node_days"]) == (2.0, 500.0)
+    assert row["gpu_days"] is None
 
 
 def test_sums_beyond_64_bits_are_exact() -> None:
     lives = pl.concat([lives_of((2**50, "failure", 2**20, 1))] * 3)
-    found = first(mean_time_to_failure(lives, "failure", ["all"]), confidence=0.9)
-    assert found["gpu_days"] == 3 * 2**70 / 86_400_000
+    row = first_row(mean_time_to_failure(lives, "failure", ["all"]), confidence=0.9)
+    assert row["gpu_days"] == 3 * 2**70 / 86_400_000
 
 
 def test_strata() -> None:
@@ -161,36 +161,36 @@ def test_strata() -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(LIFE, st.integers(0, 5)), min_size=1, max_size=40))
-def test_all_stratifications_at_once_are_each_by_itself(rows: list[tuple]) -> None:
+def test_several_stratifications_equal_separate_ones(rows: list[tuple]) -> None:
     lives = with_levels(
-        lives_of(*(life for life, _ in rows)).with_columns(user=pl.Series(user for _, user in rows)),
+        lives_of(*(values for values, _ in rows)).with_columns(user=pl.Series(user for _, user in rows)),
         {"user": ["user"], "profile": ["user", "gpu_count"]},
     )
     strata = ["all", "gpu_count", "nodes"]
     for estimate in (mean_time_to_failure, failures_without_end):
-        each = [estimate(lives, "failure", [stratum_by]) for stratum_by in strata]
-        assert estimate(lives, "failure", strata).equals(pl.concat(each))
+        separate = [estimate(lives, "failure", [stratum_by]) for stratum_by in strata]
+        assert estimate(lives, "failure", strata).equals(pl.concat(separate))
 
 
 @given(st.lists(LIFE, max_size=20), st.randoms())
 def test_row_order_does_not_matter_and_nothing_is_nan(rows: list, random) -> None:
     shuffled = list(rows)
     random.shuffle(shuffled)
-    for table in (mean_time_to_failure, failures_without_end):
-        found = table(lives_of(*rows), "failure", ["all", "gpu_count"])
-        assert found.equals(table(lives_of(*shuffled), "failure", ["all", "gpu_count"]))
-        floats = found.select(pl.selectors.float()).unpivot()["value"].drop_nulls()
+    for estimate in (mean_time_to_failure, failures_without_end):
+        table = estimate(lives_of(*rows), "failure", ["all", "gpu_count"])
+        assert table.equals(estimate(lives_of(*shuffled), "failure", ["all", "gpu_count"]))
+        floats = table.select(pl.selectors.float()).unpivot()["value"].drop_nulls()
         assert floats.is_finite().all()
-        blank = found.filter(pl.any_horizontal(pl.selectors.float().is_null()))
+        blank = table.filter(pl.any_horizontal(pl.selectors.float().is_null()))
         assert blank["reason"].null_count() == 0
 
 
 @given(st.lists(LIFE, max_size=20), st.lists(st.integers(0, 10**6), max_size=5))
-def test_censored_lives_never_lower_the_mean(rows: list, more: list[int]) -> None:
-    before = mean_time_to_failure(lives_of(*rows), "failure", ["all"])
-    after = mean_time_to_failure(lives_of(*rows, *((t, None) for t in more)), "failure", ["all"])
+def test_censored_lives_never_lower_the_mean(rows: list, censored_s: list[int]) -> None:
+    table = mean_time_to_failure(lives_of(*rows), "failure", ["all"])
+    extended = mean_time_to_failure(lives_of(*rows, *((t, None) for t in censored_s)), "failure", ["all"])
     for name in ("mttf_s", "ci_low_s", "ci_high_s"):
-        for old, new in zip(before[name], after[name], strict=True):
+        for old, new in zip(table[name], extended[name], strict=True):
             assert old is None or new >= old
 
 
@@ -198,8 +198,8 @@ def test_failures_without_end_by_hand() -> None:
     lives = lives_of(
         (100, "failure", None, None, 1, 500),
         (200, "failure", None, None, 1, None),
-        (300, None, None, None, 1, 900),  # not a failure: only its time counts
-        (None, None, None, None, 1, 900),  # not a failure, unknown: nothing counts
+        (300, None, None, None, 1, 900),  # not a failure: only its duration counts
+        (None, None, None, None, 1, 900),  # not a failure and no duration: does not count
         (None, "failure", None, None, 1, 700),
         (None, "failure", None, None, 1, None),  # cannot be placed in the high bound
         (40, None, None, None, 2),
@@ -213,11 +213,11 @@ def test_failures_without_end_by_hand() -> None:
         ("gpu_count", "2", 0, 0, None, None, None, None, "no failures"),
         ("gpu_count", "3", 1, 1, 1.0, None, 0.0, 50.0, "no failure has an end: no mean without them"),
     ]
-    assert first(table)["mttf_s"] == first(mean_time_to_failure(lives, "failure", ["all"]))["mttf_s"]
+    assert first_row(table)["mttf_s"] == first_row(mean_time_to_failure(lives, "failure", ["all"]))["mttf_s"]
 
 
-def test_groups_far_apart_are_said_before_a_mean_that_describes_neither():
-    """The old ones wear out; of the new ones few fail. A year's last step before it is what had failed by then."""
+def test_very_different_groups_are_reported_instead_of_their_mean():
+    """Old GPUs wear out and few new ones fail. The share by a year is the last step of the curve before it."""
     rates = {"old": (900, 300, 0.2, 2.0e8, 1.9e8, 2.1e8), "new": (500, 12, 0.01, 4e9, 2e9, 8e9)}
     mttf = pl.DataFrame(
         [("failure", "batch", name, *row, 0.95) for name, row in rates.items()],
@@ -236,7 +236,7 @@ def test_groups_far_apart_are_said_before_a_mean_that_describes_neither():
     metrics = metrics_of("fit_mttf", {"far_groups": far_groups(mttf, curve, ["batch"])})
     assert metrics["groups.highest.years"]["value"] == 3
     assert metrics["groups.highest.failed_share"]["value"] == pytest.approx(0.3)
-    said_of_it = plain(fill(by_group(m := Numbers(metrics), "GPUs"), m))
-    assert said_of_it == "30.0% of GPUs of batch old had failed by year 3, 12 of 500 of new"
-    near = mttf.with_columns(ci_low_clustered_s=pl.lit(1.9e8))
-    assert far_groups(near, curve, ["batch"]).is_empty()
+    sentence = plain(fill(by_group(m := Numbers(metrics), "GPUs"), m))
+    assert sentence == "30.0% of GPUs of batch old had failed by year 3, 12 of 500 of new"
+    similar = mttf.with_columns(ci_low_clustered_s=pl.lit(1.9e8))
+    assert far_groups(similar, curve, ["batch"]).is_empty()

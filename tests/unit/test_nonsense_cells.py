@@ -1,6 +1,6 @@
-"""A cell that is not what its column holds is an anomaly with its column, code and number: in every format and column.
+"""An invalid cell is an anomaly with its column, code and count, in every format and column.
 
-Columns of free text hold anything. All others have a type, a list of words, a pattern, or a rule of their reader.
+Free-text columns accept anything. All others have a type, a list of words, a pattern, or a rule of their reader.
 """
 
 import json
@@ -16,7 +16,7 @@ from ttf.raw.ingest import anomalies, ingest
 from ttf.raw.quality.suggestions import suggest, suggestion_words
 
 MOMENT = datetime(2005, 1, 3, tzinfo=UTC)
-# What a column with a pattern, or with a rule of its reader, may hold.
+# Valid values of columns with a pattern or a rule of their reader.
 GOOD = {
     "JobID": "{n}_1",
     "JobIDRaw": "{n}",
@@ -43,9 +43,9 @@ CODES = {
     "wrong_form",
     "wrong_type",
 }
-# Columns of text with a rule of their reader.
+# Text columns with a rule of their reader.
 BY_READER = {"ReqMem", "ReqTRES", "AllocTRES", "NodeList", "loss"}
-# What each type, or the column of a name, cannot hold.
+# Invalid values of a type or of a named column.
 NONSENSE = {
     "count": ["2.5", "0x1F", "-3", "99999999999999", "nonsense", "nan"],
     "seconds": ["x", "true", "-5", "1.5", "99999999999999"],
@@ -72,19 +72,19 @@ REGISTRY = {
         "times": {"format": "%Y-%m-%d %H:%M:%S"},
     },
 }
-# Columns that hold any text, of the format whose columns have the most forms.
+# Free-text columns of the format with the most kinds of columns.
 FREE_IN_SACCT = {"Cluster", "User", "Account", "Partition", "QOS", "FailedNode", "Reason", "Flags"}
 
 
-def formats():
-    """Format -> its raw tables and their readers."""
-    for name, about in FORMATS.items():
+def iterate_formats():
+    """Yield each format with its raw tables and their readers."""
+    for name, declaration in FORMATS.items():
         entry = REGISTRY.get(name, {})
         schema = "" if entry else schema_text(FILES[name])
-        yield name, *schemas_and_readers(about.get("reader"), entry, schema)
+        yield name, *schemas_and_readers(declaration.get("reader"), entry, schema)
 
 
-def is_free(column):
+def is_free_text(column):
     return column.type == "text" and not (column.values or column.pattern or column.name in BY_READER)
 
 
@@ -100,7 +100,7 @@ def good_cell(column, n):
 
 
 def write(path, schema, rows):
-    """The rows, a list of cells each, as a file of the table's layout."""
+    """Write rows of cells to a file in the table's layout."""
     names = [column.name for column in schema.columns]
     if schema.name == "job_log":
         records = [dict(zip(names, row, strict=True)) | {"attempts": []} for row in rows]
@@ -109,7 +109,7 @@ def write(path, schema, rows):
         records = [dict(zip(names, row, strict=True)) for row in rows]
         for record in records:
             record["fault_type"] = {name: record.pop(name) for name in ("Level", "Class", "Desc")}
-        # A number stands without quotes; a text in its place is of the wrong type.
+        # Numbers have no quotes, so a text in their place has the wrong type.
         path.write_text(json.dumps(records).replace('"event_time": "1"', '"event_time": 1'))
     else:
         lines = ([names] if schema.header else []) + rows
@@ -118,20 +118,20 @@ def write(path, schema, rows):
 
 CASES = [
     (name, table, column.name)
-    for name, schemas, _ in formats()
+    for name, schemas, _ in iterate_formats()
     for table, schema in schemas.items()
     if table not in SCHEMAS or name == "table"
     for column in schema.columns
-    if column.is_read and not is_free(column)
+    if column.is_read and not is_free_text(column)
 ]
 
 
 @pytest.mark.parametrize(("format_", "table", "name"), CASES)
-def test_each_cell_that_its_column_cannot_hold_is_counted(tmp_path, format_, table, name):
-    _, schemas, readers = next(found for found in formats() if found[0] == format_)
+def test_each_invalid_cell_is_counted(tmp_path, format_, table, name):
+    _, schemas, readers = next(entry for entry in iterate_formats() if entry[0] == format_)
     column = next(column for column in schemas[table].columns if column.name == name)
     nonsense = NONSENSE.get(name, NONSENSE[column.type])
-    if not column.keep:  # what is not stored cannot grow too large
+    if not column.keep:  # a column that is not stored has no limit
         nonsense = [text for text in nonsense if not text.endswith("9" * 9)]
     files = {}
     for owner in dict.fromkeys([*(schemas[table].belongs_to or ())[:1], table]):
@@ -144,36 +144,36 @@ def test_each_cell_that_its_column_cannot_hold_is_counted(tmp_path, format_, tab
     (tmp_path / "raw").mkdir()
     account, quarantine = ingest(files, schemas, tmp_path / "raw", 1.0, readers)
     assert account.row(-1) == (table, len(rows), 2, len(nonsense))
-    told = anomalies(quarantine, account)
-    assert set(told["table"]) == {table} and set(told["column"]) == {name}
-    assert told["rows"].sum() == len(nonsense)
-    assert set(told["code"]) <= CODES
+    anomaly_table = anomalies(quarantine, account)
+    assert set(anomaly_table["table"]) == {table} and set(anomaly_table["column"]) == {name}
+    assert anomaly_table["rows"].sum() == len(nonsense)
+    assert set(anomaly_table["code"]) <= CODES
 
 
-def test_the_free_columns_of_sacct_are_those_of_names_and_remarks():
-    _, schemas, _ = next(found for found in formats() if found[0] == "sacct")
-    assert {column.name for column in schemas["record"].columns if is_free(column)} == FREE_IN_SACCT
+def test_free_text_columns_of_sacct():
+    _, schemas, _ = next(entry for entry in iterate_formats() if entry[0] == "sacct")
+    assert {column.name for column in schemas["record"].columns if is_free_text(column)} == FREE_IN_SACCT
 
 
-def test_too_many_of_them_stop_the_run(tmp_path):
-    _, schemas, readers = next(found for found in formats() if found[0] == "sacct")
+def test_too_many_invalid_cells_are_an_error(tmp_path):
+    _, schemas, readers = next(entry for entry in iterate_formats() if entry[0] == "sacct")
     lines = [f"{n}|COMPLETED|0|1|2|{'2.5' if n < 2 else 2}" for n in range(100)]
     (tmp_path / "dump.txt").write_text("\n".join(["JobIDRaw|State|Submit|Start|End|NNodes", *lines, ""]))
-    with pytest.raises(StudyError) as refused:
+    with pytest.raises(StudyError) as error:
         ingest({"record": [tmp_path / "dump.txt"]}, schemas, tmp_path, 0.01, readers)
-    assert "2 of 100 rows (2.00%) break a rule" in str(refused.value)
-    assert "not_a_number: 2 rows: NNodes is not a number of the kind expected" in str(refused.value)
-    assert "The column NNodes is optional" in str(refused.value)
+    assert "2 of 100 rows (2.00%) break a rule" in str(error.value)
+    assert "not_a_number: 2 rows: NNodes is not a number of the kind expected" in str(error.value)
+    assert "The column NNodes is optional" in str(error.value)
 
 
-def test_a_year_that_no_trace_is_of_is_named(tmp_path):
-    _, schemas, readers = next(found for found in formats() if found[0] == "sacct")
+def test_an_implausible_year_is_reported(tmp_path):
+    _, schemas, readers = next(entry for entry in iterate_formats() if entry[0] == "sacct")
     lines = ["JobIDRaw|State|Submit|Start|End", "1|COMPLETED|0114-03-01T00:00:00|1|2", "2|COMPLETED|0|1|2", ""]
     files = {"record": [tmp_path / "dump.txt"]}
     files["record"][0].write_text("\n".join(lines))
     account, quarantine = ingest(files, schemas, tmp_path, 1.0, readers)
     words = suggestion_words(suggest(quarantine, schemas, files))
-    (told,) = anomalies(quarantine, account, words).to_dicts()
-    assert told["code"] == "implausible_time"
-    assert told["sentence"] == "Submit is of a year that is not plausible: before 1970, or after 5138"
-    assert told["suggestion"] == ("none: 0114-03-01T00:00:00 of Submit is no plausible time; correct it at its source")
+    (row,) = anomalies(quarantine, account, words).to_dicts()
+    assert row["code"] == "implausible_time"
+    assert row["sentence"] == "Submit is of a year that is not plausible: before 1970, or after 5138"
+    assert row["suggestion"] == ("none: 0114-03-01T00:00:00 of Submit is no plausible time; correct it at its source")

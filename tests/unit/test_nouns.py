@@ -1,4 +1,4 @@
-"""What sentences count is what their tables count: nodes are no gaps, attempts no jobs."""
+"""Sentences name the units that their tables count, such as nodes or gaps between outages."""
 
 from types import SimpleNamespace
 
@@ -19,11 +19,11 @@ AT = {"survival.1y.survival": 0.235, "survival.1d.survival": 0.885}
 VERDICT = {"lifetimes.exponential_survival": 0.858, "lifetimes.km_survival": 0.541}
 
 
-def numbers(**more):
+def numbers(**further_values):
     sources = {"survival": "survival_at", "lifetimes": "lifetime_verdict", "free": "outage_free"}
     values = AT | VERDICT | {"free.1y.share": 0.488, "free.1y.ci_low_clustered": 0.4, "free.1y.ci_high_clustered": 0.6}
     values |= {"survival.events": 90, "survival.n": 120, "lifetimes.largest_gap": 0.3, "lifetimes.at_s": 9 * DAY}
-    values |= {"lifetimes.verdict": "falls", "lifetimes.verdict_within": "falls", "lives.units": 40} | more
+    values |= {"lifetimes.verdict": "falls", "lifetimes.verdict_within": "falls", "lives.units": 40} | further_values
     return Numbers(
         {
             key: {
@@ -37,14 +37,14 @@ def numbers(**more):
     )
 
 
-def texts_of(m, about):
-    trace = SimpleNamespace(about=about, has_jobs=about["gives"] == "jobs")
-    shown = head(trace, m)
-    when = [tile for tile in tiles(m, {}, about) if tile.name == "when"]
-    return [shown.claim, *shown.text, *(f"{tile.value} {tile.unit}" for tile in when)]
+def texts_of(m, words):
+    trace = SimpleNamespace(about=words, has_jobs=words["gives"] == "jobs")
+    section_head = head(trace, m)
+    time_tiles = [tile for tile in tiles(m, {}, words) if tile.name == "when"]
+    return [section_head.claim, *section_head.text, *(f"{tile.value} {tile.unit}" for tile in time_tiles)]
 
 
-def test_of_units_that_are_repaired_gaps_are_gaps_and_nodes_are_nodes():
+def test_sentences_on_repaired_nodes_distinguish_gaps_from_nodes():
     m = numbers()
     claim, text, tile = texts_of(m, NODES)
     assert plain(claim) == (
@@ -56,57 +56,56 @@ def test_of_units_that_are_repaired_gaps_are_gaps_and_nodes_are_nodes():
 
 
 @pytest.mark.parametrize(
-    ("sentence", "of"),
+    ("sentence", "fault"),
     [
         ("After 1 year {survival.1y.survival|23.5%} of nodes have not failed", "survival_at counts lives"),
         ("{free.1y.share|48.8%} of all gaps between outages go on", "outage_free counts units"),
         ('<data data-key="survival.1y.survival">23.5%</data> of <b>jobs</b>', "survival_at counts lives"),
     ],
 )
-def test_a_sentence_with_another_noun_is_told(sentence, of):
-    (fault,) = wrong_nouns(sentence, dict(numbers()), CONTRACTS, NODES)
-    assert fault.endswith(of)
+def test_a_sentence_with_a_wrong_noun_is_found(sentence, fault):
+    (message,) = wrong_nouns(sentence, dict(numbers()), CONTRACTS, NODES)
+    assert message.endswith(fault)
 
 
-def test_what_each_table_counts_has_a_word_in_each_trace():
-    """Those with shares name it, but for shares of time, GPUs or a model."""
-    counted = {table.name: table for table in CONTRACTS}
+def test_each_table_has_a_noun_for_its_counts_in_each_trace():
+    tables = {table.name: table for table in CONTRACTS}
     for name in ("survival_at", "lifetime_verdict", "mttf", "incidence_at", "cox"):
-        assert noun(counted[name], NODES) == GAP
-        assert noun(counted[name], words_of("titan")) == "GPU"
-        assert noun(counted[name], words_of("openb")) == "pod"
-    assert noun(counted["outage_free"], NODES) == "node" and noun(counted["bursts"], NODES) == "outage"
-    assert noun(counted["lost_work"], words_of("sample_slurm")) == "attempt"
-    assert noun(counted["again_after_repair"], NODES) == "repair"
+        assert noun(tables[name], NODES) == GAP
+        assert noun(tables[name], words_of("titan")) == "GPU"
+        assert noun(tables[name], words_of("openb")) == "pod"
+    assert noun(tables["outage_free"], NODES) == "node" and noun(tables["bursts"], NODES) == "outage"
+    assert noun(tables["lost_work"], words_of("sample_slurm")) == "attempt"
+    assert noun(tables["again_after_repair"], NODES) == "repair"
     assert words_of("lanl") == words_of("infinitehbd") | {"gives": "lives"} == NODES
     assert words_of("backblaze")["life"] == "period at risk"
 
 
-def test_the_share_free_of_outage_is_that_of_the_moments():
-    """Second by second: of the moments at which a unit is up and watched for the span, those without an outage."""
-    day, until = 86_400, 40 * DAY
+def test_the_outage_free_share_matches_a_count_of_moments():
+    """Count the moments at which a unit is up and observed for the span, and those without an outage in it."""
+    day, end_s = 86_400, 40 * DAY
     rng = np.random.default_rng(3)
     intervals = {
         f"u{n}": [
             (int(t), int(t) + int(rng.integers(0, 2 * DAY)))
-            for t in np.sort(rng.integers(1, until, rng.integers(0, 9)))
+            for t in np.sort(rng.integers(1, end_s, rng.integers(0, 9)))
         ]
         for n in range(6)
     }
-    outages, _, exposure = made(intervals, until)
+    outages, _, exposure = made(intervals, end_s)
     table = outage_free(outages, exposure, 7)
     OUTAGE_FREE.check(table)
-    down = {unit: outages.filter(unit_id=unit).select("start_s", "seen_until_s").rows() for unit in intervals}
+    spans_by_unit = {unit: outages.filter(unit_id=unit).select("start_s", "seen_until_s").rows() for unit in intervals}
     for span, row in zip((day, 7 * day), table.head(2).iter_rows(named=True), strict=True):
-        moments = free = 0
-        for spans in down.values():
-            for t in range(0, until - span, 600):
+        moments = hits = 0
+        for spans in spans_by_unit.values():
+            for t in range(0, end_s - span, 600):
                 if not any(start <= t < end for start, end in spans):
-                    moments, free = moments + 600, free + 600 * (not any(t < start <= t + span for start, _ in spans))
+                    moments, hits = moments + 600, hits + 600 * (not any(t < start <= t + span for start, _ in spans))
         assert row["moments_s"] == pytest.approx(moments, rel=2e-3)
-        assert row["share"] == pytest.approx(free / moments, abs=2e-3)
+        assert row["share"] == pytest.approx(hits / moments, abs=2e-3)
         assert row["ci_low_clustered"] < row["share"] < row["ci_high_clustered"]
     assert table["n"].to_list() == [6, 6, 6, 0] and "watched for so long" in table["reason"][3]
-    unknown = outage_free(outages, None, 7)
-    OUTAGE_FREE.check(unknown)
-    assert unknown["span_s"].to_list() == [span for span, _ in SPANS.values()]
+    without_exposure = outage_free(outages, None, 7)
+    OUTAGE_FREE.check(without_exposure)
+    assert without_exposure["span_s"].to_list() == [span for span, _ in SPANS.values()]
