@@ -1,4 +1,4 @@
-"""Occupancy: against a simulation second by second, closed forms by hand, and the edges."""
+"""Occupancy against a simulation by second and values by hand, with edge cases."""
 
 import numpy as np
 import polars as pl
@@ -19,11 +19,11 @@ from ttf.analyses.queue.reconstruct_occupancy.servers import are_all_equal
 from ttf.display.charts.figure import Study
 
 # Two servers of 4 GPUs. a: 4 GPUs of x from 0 to 10; b: 2 of y from 5 to 15; c: 1 of y from 10 to 20.
-TWO = placed([("a", "x", 0, 10, 4000), ("b", "y", 5, 15, 2000), ("c", "y", 10, 20, 1000)])
+TWO_SERVERS = placed([("a", "x", 0, 10, 4000), ("b", "y", 5, 15, 2000), ("c", "y", 10, 20, 1000)])
 
 
 def test_two_servers_by_hand():
-    tables = found(TWO, nodes=nodes_of(x=4, y=4))
+    tables = found(TWO_SERVERS, nodes=nodes_of(x=4, y=4))
     # 0-5: 4 of 8; 5-10: 6 of 8; 10-15: 3 of 8; 15-20: 1 of 8.
     half = row(tables["occupancy"], load="50-60%")
     assert (half["time_s"], half["time_share"], half["n"]) == (5, 0.25, 1)
@@ -45,22 +45,22 @@ def test_two_servers_by_hand():
     }
 
 
-@pytest.mark.parametrize("apart", [1, 2**16, 2**31])
-def test_numbers_that_come_and_go_are_all_equal(apart):
-    """As they are counted one by one, also where they are so far apart that squares would not fit."""
-    draw = np.random.default_rng(5)
-    values = draw.integers(0, 3, 200) * apart
-    leaves = np.cumsum(draw.integers(1, 4, 200)) + np.arange(200)
+@pytest.mark.parametrize("distance", [1, 2**16, 2**31])
+def test_equality_of_present_values_matches_a_direct_count(distance):
+    """The values may be so far apart that their squares overflow."""
+    rng = np.random.default_rng(5)
+    values = rng.integers(0, 3, 200) * distance
+    leaves = np.cumsum(rng.integers(1, 4, 200)) + np.arange(200)
     events = sorted([(k, 1, v) for k, v in enumerate(values)] + list(zip(leaves, [-1] * 200, values, strict=True)))
-    there, expected, counts = [], [], []
+    present, expected, counts = [], [], []
     for _, sign, value in events:
-        there.append(value) if sign > 0 else there.remove(value)
-        expected.append(len(set(there)) == 1)
-        counts.append(len(there))
+        present.append(value) if sign > 0 else present.remove(value)
+        expected.append(len(set(present)) == 1)
+        counts.append(len(present))
     _, sign, value = (np.array(column) for column in zip(*events, strict=True))
-    found = are_all_equal(np.array(counts), value, sign, np.arange(400))
-    assert found.tolist() == expected
-    assert 0 < found.sum() < 400
+    is_equal = are_all_equal(np.array(counts), value, sign, np.arange(400))
+    assert is_equal.tolist() == expected
+    assert 0 < is_equal.sum() < 400
 
 
 def test_parts_of_one_attempt_do_not_share_with_each_other():
@@ -69,13 +69,13 @@ def test_parts_of_one_attempt_do_not_share_with_each_other():
     assert row(table, group="2-4")["dedicated_share"] == 1
 
 
-def test_capacity_is_told_or_the_most_in_use_at_once_and_what_exceeds_it_is_cut_off():
+def test_capacity_is_recorded_or_the_peak_use_and_use_above_it_is_cut_off():
     parts = placed([("a", "x", 0, 10, 3000), ("b", "x", 5, 10, 2500), ("c", "y", 0, 10, 1500), ("d", "y", 9, 10, 1000)])
-    about = found(parts, nodes=nodes_of(x=4, z=8, cpu_only=0))["occupancy_basis"].row(0, named=True)
-    # x 4 as told, y 3 (2.5 rounded up), z 8 and never used.
-    assert (about["servers"], about["servers_by_use"], about["gpus"]) == (3, 1, 15)
-    # x: 3 x 5 + 5.5 x 5 GPU-seconds, of which 1.5 x 5 too many; y: 1.5 x 10 + 1.
-    assert about["above_capacity_share"] == 7.5 / (15 + 27.5 + 16)
+    basis = found(parts, nodes=nodes_of(x=4, z=8, cpu_only=0))["occupancy_basis"].row(0, named=True)
+    # x has 4 recorded GPUs, y 3 (2.5 rounded up), and z 8 but is never used.
+    assert (basis["servers"], basis["servers_by_use"], basis["gpus"]) == (3, 1, 15)
+    # x: 3 x 5 + 5.5 x 5 GPU-seconds, 1.5 x 5 above capacity; y: 1.5 x 10 + 1.
+    assert basis["above_capacity_share"] == 7.5 / (15 + 27.5 + 16)
 
 
 def test_placements_without_a_known_time():
@@ -86,17 +86,17 @@ def test_placements_without_a_known_time():
             ("b", "x", 0, None, 1000, None),
             ("c", "x", None, 5, 1000, "success"),
             ("d", "x", 7, 5, 1000, "success"),
-            ("e", "x", 5, 5, 1000, "success"),  # held nothing
+            ("e", "x", 5, 5, 1000, "success"),  # no duration
             ("f", "x", 5, 6, 0, "success"),
             ("g", "x", 5, 6, None, "success"),
         ],
         names,
     )
-    about = found(parts, jobs_of([("a", None, 0, 0, None, 1000)], end=100))["occupancy_basis"].row(0, named=True)
-    assert (about["placements"], about["left_out"], about["end_s"]) == (5, 3, 100)
+    basis = found(parts, jobs_of([("a", None, 0, 0, None, 1000)], end=100))["occupancy_basis"].row(0, named=True)
+    assert (basis["placements"], basis["left_out"], basis["end_s"]) == (5, 3, 100)
 
 
-def test_nothing_held():
+def test_no_gpu_was_allocated():
     tables = found(placed([]), nodes=nodes_of(x=8))
     assert tables["occupancy_basis"]["reason"].item() == "no placement held a GPU for a known time"
     for name in ("occupancy", "fragmentation", "load_over_time"):
@@ -111,26 +111,26 @@ def test_gpus_of_a_run_are_spread_over_its_nodes():
     attempts = pl.DataFrame(
         {"job": [0, 0, 1], "job_id": ["a", "a", "b"], "attempt": [0, 1, 0], "gpu_milli": [10_000, 2000, 1]}
     )
-    place = np.arange(4)
-    assert split_evenly(np.full(4, 10_000), np.full(4, 4), place).tolist() == [3000, 3000, 2000, 2000]
+    index = np.arange(4)
+    assert split_evenly(np.full(4, 10_000), np.full(4, 4), index).tolist() == [3000, 3000, 2000, 2000]
     jobs = jobs_of([(name, None, 0, 0, 12, 1000) for name in "ab"])
-    about = found(parts, jobs, attempts=attempts)["occupancy_basis"].row(0, named=True)
-    assert (about["spread"], about["placements"], about["gpus"]) == (4, 5, 3 + 3 + 2 + 2)
-    assert split_evenly(np.full(4, 1250), np.full(4, 4), place).tolist() == [313, 313, 312, 312]
+    basis = found(parts, jobs, attempts=attempts)["occupancy_basis"].row(0, named=True)
+    assert (basis["spread"], basis["placements"], basis["gpus"]) == (4, 5, 3 + 3 + 2 + 2)
+    assert split_evenly(np.full(4, 1250), np.full(4, 4), index).tolist() == [313, 313, 312, 312]
 
 
 def test_load_over_time_by_hand():
     jobs = jobs_of([("a", None, 0, 0, 10, 4000), ("b", None, 2, 5, 15, 2000), ("cpu", None, 0, 0, 20, 0)])
-    long = placed([("a", "x", 30, 90, 4000), ("b", "x", 100, 130, 2000)])
-    table = found(long, jobs)["load_over_time"]
+    long_trace = placed([("a", "x", 30, 90, 4000), ("b", "x", 100, 130, 2000)])
+    table = found(long_trace, jobs)["load_over_time"]
     # The first step ends at the full minute.
     assert table["start_s"].to_list() == [30, 60, 120]
     assert table["time_s"].to_list() == [30, 60, 10]
     assert table["gpus_in_use_mean"].to_list() == [4.0, (4 * 30 + 2 * 20) / 60, 2.0]
     assert table["gpus_in_use_max"].to_list() == [4.0, 4.0, 2.0]
     assert table["gpus_in_use_share"].to_list() == [1.0, (4 * 30 + 2 * 20) / 240, 0.5]
-    short = found(TWO, jobs)["load_over_time"].row(0, named=True)
-    assert (short["running_mean"], short["waiting_mean"]) == ((10 + 10) / 20, 3 / 20)
+    first_step = found(TWO_SERVERS, jobs)["load_over_time"].row(0, named=True)
+    assert (first_step["running_mean"], first_step["waiting_mean"]) == ((10 + 10) / 20, 3 / 20)
 
 
 def test_a_long_trace_has_few_steps():
@@ -139,10 +139,10 @@ def test_a_long_trace_has_few_steps():
     assert table["time_s"].sum() == 10**9
 
 
-# --- the proxy of why jobs waited
+# --- the proxy for causes of waiting
 
 # Servers x and y of 4 GPUs. Account p never has more than 6 GPUs in use, q never more than 5.
-HELD = [
+ALLOCATIONS = [
     ("p1", "x", 0, 1000, 4000),
     ("p2", "y", 0, 400, 2000),
     ("q1", "y", 100, 500, 1000),
@@ -151,7 +151,7 @@ HELD = [
     ("p3", "x", 5000, 5100, 1000),
 ]
 JOBS = [
-    # Did not wait, or not long enough.
+    # These jobs did not wait, or too briefly.
     ("p1", "p", 0, 0, 1000, 4000),
     ("p2", "p", 0, 0, 400, 2000),
     ("q1", "q", 40, 100, 500, 1000),
@@ -163,7 +163,7 @@ JOBS = [
 @pytest.mark.parametrize(
     ("job", "cause"),
     [
-        # p has 6 in use at 10, its most ever: one more would be too many.
+        # p has 6 in use at 10, its maximum: one more would exceed it.
         (("w", "p", 10, 5000, 5100, 1000), "fair_share"),
         # At 150: x has no GPU free, y has one (4 - 2 - 1).
         (("w", "q", 150, 5000, 5100, 1000), "room"),
@@ -173,39 +173,39 @@ JOBS = [
         (("w", "p", 1300, 5000, 5100, 3000), "fragmentation"),
         (("w", "p", 1300, 5000, 5100, 4000), "full"),
         (("w", "q", 1300, 5000, 5100, 1000), "fair_share"),
-        # At 1100: x has two free, y all four. Five GPUs take a whole server and another with one.
+        # At 1100: x has two free, y all four. Five GPUs need a whole server and one GPU of another.
         (("w", "p", 1100, 5000, 5100, 5000), "room"),
-        # At 450 nothing of p but x: y has three free, x none.
+        # At 450 p has only x: y has three free, x none.
         (("w", "q", 450, 5000, 5100, 3000), "room"),
         (("w", "q", 450, 5000, 5100, 4000), "full"),
-        # Before anything was held, and after everything.
+        # At a time without any allocation.
         (("w", "p", 4000, 5000, 5100, 6000), "room"),
     ],
 )
 def test_cause_of_a_wait_by_hand(job, cause):
-    table = found(placed(HELD), jobs_of([*JOBS, job]), nodes_of(x=4, y=4))["delay_causes"]
-    one = row(table, group="all", cause=cause)
-    assert (one["started"], one["n"], one["jobs"], one["jobs_share"]) == (6, 1, 1, 1.0)
-    assert (one["wait_s"], one["wait_share"]) == (job[3] - job[2], 1.0)
-    assert one["ci_low"] < 1 == one["ci_high"]
+    table = found(placed(ALLOCATIONS), jobs_of([*JOBS, job]), nodes_of(x=4, y=4))["delay_causes"]
+    wait = row(table, group="all", cause=cause)
+    assert (wait["started"], wait["n"], wait["jobs"], wait["jobs_share"]) == (6, 1, 1, 1.0)
+    assert (wait["wait_s"], wait["wait_share"]) == (job[3] - job[2], 1.0)
+    assert wait["ci_low"] < 1 == wait["ci_high"]
 
 
-def test_wait_begins_when_the_job_is_eligible():
+def test_a_wait_starts_when_the_job_is_eligible():
     jobs = jobs_of([*JOBS, ("w", "p", 10, 5000, 5100, 1000)]).with_columns(eligible_s=pl.lit(4950, pl.Int64))
-    table = found(placed(HELD), jobs, nodes_of(x=4, y=4))["delay_causes"]
+    table = found(placed(ALLOCATIONS), jobs, nodes_of(x=4, y=4))["delay_causes"]
     assert row(table.filter(pl.col("group") == "all"), group="all")["n"] == 0
 
 
 def test_without_accounts_the_cause_is_blank():
-    table = found(TWO, jobs_of([("a", None, 0, 100, 200, 1000)]))["delay_causes"]
+    table = found(TWO_SERVERS, jobs_of([("a", None, 0, 100, 200, 1000)]))["delay_causes"]
     assert table["group"].to_list() == ["1", "2-4", "5-8", ">8", "all"]
     assert set(table["reason"]) == {"the trace names no account that a quota could belong to"}
 
 
-def test_how_well_the_proxy_does_where_the_reasons_are_known():
-    """The scheduler of the synthetic Philly trace: an account may go beyond its quota while a quarter is left free.
+def test_the_proxy_against_the_known_reasons_of_the_synthetic_philly_trace():
+    """The scheduler lets an account exceed its quota while a quarter of the GPUs is free.
 
-    The figures of the docstring and of the report: want of a place is told, fair share hardly ever.
+    The figures are those of the docstring and the report: the proxy finds lack of space, but rarely fair share.
     """
     jobs = 3000
     plan, machines = philly.plan(jobs, 2017), philly.machine_gpus(jobs)
@@ -215,35 +215,35 @@ def test_how_well_the_proxy_does_where_the_reasons_are_known():
         np.array(values)
         for values in zip(*((a.start_s, a.end_s, plan.gpus[a.job], plan.account[a.job]) for a in attempts), strict=True)
     )
-    rows, known = [], []
+    rows, reasons = [], []
     for number, a in enumerate(attempts):
         rows.append((f"{number}", f"vc{account[number]}", a.asked_s, a.start_s, a.end_s, int(gpus[number]) * 1000))
-        then = (start <= a.asked_s) & (end > a.asked_s)
-        used, left = gpus[then & (account == account[number])].sum(), sum(machines) - gpus[then].sum()
-        is_let = used + gpus[number] <= quota[account[number]] or left - gpus[number] >= 0.25 * sum(machines)
-        known.append("place" if is_let else "fair_share")
+        active = (start <= a.asked_s) & (end > a.asked_s)
+        used, free = gpus[active & (account == account[number])].sum(), sum(machines) - gpus[active].sum()
+        is_allowed = used + gpus[number] <= quota[account[number]] or free - gpus[number] >= 0.25 * sum(machines)
+        reasons.append("place" if is_allowed else "fair_share")
     parts = [
         (f"{number}", f"m{machine}", a.start_s, a.end_s, 1000 * len(held))
         for number, a in enumerate(attempts)
         for machine, held in a.held.items()
     ]
     servers = nodes_of(**{f"m{machine}": count for machine, count in enumerate(machines)})
-    every = jobs_of(rows, philly.END_S).with_columns(known=pl.Series(known))
-    told = {}
+    jobs_with_reasons = jobs_of(rows, philly.END_S).with_columns(reason=pl.Series(reasons))
+    causes = {}
     for reason in ("fair_share", "place"):
-        waited = every.with_columns(submit_s=pl.when(pl.col("known") == reason).then("submit_s"))
+        waited = jobs_with_reasons.with_columns(submit_s=pl.when(pl.col("reason") == reason).then("submit_s"))
         table = found(placed(parts), waited, servers)["delay_causes"].filter(pl.col("group") == "all")
-        told[reason] = dict(table.select("cause", "jobs").iter_rows())
-    assert told["fair_share"] == {"fair_share": 14, "full": 0, "fragmentation": 48, "room": 236}
-    assert told["place"] == {"fair_share": 0, "full": 0, "fragmentation": 46, "room": 0}
-    recognised, of = told["fair_share"]["fair_share"], sum(told["fair_share"].values())
-    said = f"not reliable: recognised for {recognised} of {of} such waits of the synthetic Philly trace"
-    assert table.filter(cause="fair_share")["reason"].str.starts_with(said).all()
+        causes[reason] = dict(table.select("cause", "jobs").iter_rows())
+    assert causes["fair_share"] == {"fair_share": 14, "full": 0, "fragmentation": 48, "room": 236}
+    assert causes["place"] == {"fair_share": 0, "full": 0, "fragmentation": 46, "room": 0}
+    recognised, waits = causes["fair_share"]["fair_share"], sum(causes["fair_share"].values())
+    sentence = f"not reliable: recognised for {recognised} of {waits} such waits of the synthetic Philly trace"
+    assert table.filter(cause="fair_share")["reason"].str.starts_with(sentence).all()
     section = (BUILT_IN / "queue" / "reconstruct_occupancy" / "occupancy.qmd").read_text(encoding="utf-8")
-    assert f"{recognised} of {of} were found" in " ".join(section.split())
+    assert f"{recognised} of {waits} were found" in " ".join(section.split())
 
 
-# --- against a simulation second by second
+# --- against a simulation by second
 
 SPAN = 24
 SERVERS = {"n0": 2, "n1": 4, "n2": None}
@@ -258,170 +258,171 @@ part = st.tuples(
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(part, min_size=1, max_size=14))
-def test_agrees_with_a_simulation_second_by_second(rows):
-    names = [(f"j{job}", node, start, end, gpu) for job, node, start, end, gpu in rows]
-    tables = found(placed(names), nodes=nodes_of(**{name: gpus for name, gpus in SERVERS.items() if gpus}))
-    held = [one for one in names if one[4] > 0 and one[2] < one[3]]
-    if not held:
+def test_agrees_with_a_simulation_by_second(rows):
+    parts = [(f"j{job}", node, start, end, gpu) for job, node, start, end, gpu in rows]
+    tables = found(placed(parts), nodes=nodes_of(**{name: gpus for name, gpus in SERVERS.items() if gpus}))
+    allocations = [part for part in parts if part[4] > 0 and part[2] < part[3]]
+    if not allocations:
         assert tables["occupancy"].height == 0
         return
 
     def in_use(node, second):
-        return sum(gpu for _, on, start, end, gpu in held if on == node and start <= second < end)
+        return sum(gpu for _, server, start, end, gpu in allocations if server == node and start <= second < end)
 
-    seen = range(min(one[2] for one in held), max(one[3] for one in held))
-    holds = {node: 1000 * (gpus or 0) for node, gpus in SERVERS.items()}
-    holds["n2"] = -(-max(in_use("n2", second) for second in seen) // 1000) * 1000
-    holds = {node: milli for node, milli in holds.items() if milli}
-    total = sum(holds.values())
+    seconds = range(min(part[2] for part in allocations), max(part[3] for part in allocations))
+    capacity = {node: 1000 * (gpus or 0) for node, gpus in SERVERS.items()}
+    capacity["n2"] = -(-max(in_use("n2", second) for second in seconds) // 1000) * 1000
+    capacity = {node: milli for node, milli in capacity.items() if milli}
+    total = sum(capacity.values())
     sums = {}
-    for second in seen:
-        used = {node: min(in_use(node, second), milli) for node, milli in holds.items()}
+    for second in seconds:
+        used = {node: min(in_use(node, second), milli) for node, milli in capacity.items()}
         load = sum(used.values())
-        free = {node: holds[node] - used[node] for node in holds}
+        free = {node: capacity[node] - used[node] for node in capacity}
         k = min(load * 10 // total, 9)
         for name in (f"{10 * k}-{10 * k + 10}%", "all"):
-            one = sums.setdefault(name, {"time": 0, "used": 0, "empty": 0, "full": 0, "largest": 0})
-            one["time"] += 1
-            one["used"] += load
-            one["empty"] += sum(value == 0 for value in used.values())
-            one["full"] += sum(value == 0 for value in free.values())
-            one["largest"] += max(free.values()) // 1000
+            bin_ = sums.setdefault(name, {"time": 0, "used": 0, "empty": 0, "full": 0, "largest": 0})
+            bin_["time"] += 1
+            bin_["used"] += load
+            bin_["empty"] += sum(value == 0 for value in used.values())
+            bin_["full"] += sum(value == 0 for value in free.values())
+            bin_["largest"] += max(free.values()) // 1000
             for level in (1, 2, 4, 8):
-                in_these = sum(value for value in free.values() if value >= 1000 * level)
-                one[f"in{level}"] = one.get(f"in{level}", 0) + in_these
-                one[f"there{level}"] = one.get(f"there{level}", 0) + any(v >= 1000 * level for v in free.values())
-            whole = [free[node] for node in holds if used[node] == 0]
-            one["inwhole server"] = one.get("inwhole server", 0) + sum(whole)
-            one["therewhole server"] = one.get("therewhole server", 0) + bool(whole)
-    for told in tables["occupancy"].iter_rows(named=True):
-        one = sums.get(told["load"])
-        if one is None:
-            assert told["time_s"] == 0
+                free_milli = sum(value for value in free.values() if value >= 1000 * level)
+                bin_[f"free{level}"] = bin_.get(f"free{level}", 0) + free_milli
+                bin_[f"fits{level}"] = bin_.get(f"fits{level}", 0) + any(v >= 1000 * level for v in free.values())
+            empty = [free[node] for node in capacity if used[node] == 0]
+            bin_["freewhole server"] = bin_.get("freewhole server", 0) + sum(empty)
+            bin_["fitswhole server"] = bin_.get("fitswhole server", 0) + bool(empty)
+    for occupancy in tables["occupancy"].iter_rows(named=True):
+        bin_ = sums.get(occupancy["load"])
+        if bin_ is None:
+            assert occupancy["time_s"] == 0
             continue
-        assert told["time_s"] == one["time"]
-        assert told["gpus_in_use_share"] == one["used"] / (total * one["time"])
-        assert told["servers_empty_share"] == one["empty"] / (len(holds) * one["time"])
-        assert told["servers_full_share"] == one["full"] / (len(holds) * one["time"])
-        assert told["largest_free_gpus"] == one["largest"] / one["time"]
-        assert told["free_gpus"] == (total * one["time"] - one["used"]) / (1000 * one["time"])
-    for told in tables["fragmentation"].iter_rows(named=True):
-        one = sums.get(told["load"])
-        if one is None:
+        assert occupancy["time_s"] == bin_["time"]
+        assert occupancy["gpus_in_use_share"] == bin_["used"] / (total * bin_["time"])
+        assert occupancy["servers_empty_share"] == bin_["empty"] / (len(capacity) * bin_["time"])
+        assert occupancy["servers_full_share"] == bin_["full"] / (len(capacity) * bin_["time"])
+        assert occupancy["largest_free_gpus"] == bin_["largest"] / bin_["time"]
+        assert occupancy["free_gpus"] == (total * bin_["time"] - bin_["used"]) / (1000 * bin_["time"])
+    for fragmentation in tables["fragmentation"].iter_rows(named=True):
+        bin_ = sums.get(fragmentation["load"])
+        if bin_ is None:
             continue
-        assert told["placeable_time_share"] == one[f"there{told['free_at_least']}"] / one["time"]
-        free = total * one["time"] - one["used"]
-        assert told["free_gpus_share"] == (one[f"in{told['free_at_least']}"] / free if free else None)
-    # One step of a minute: the whole of it.
+        assert fragmentation["placeable_time_share"] == bin_[f"fits{fragmentation['free_at_least']}"] / bin_["time"]
+        free = total * bin_["time"] - bin_["used"]
+        free_share = bin_[f"free{fragmentation['free_at_least']}"] / free if free else None
+        assert fragmentation["free_gpus_share"] == free_share
+    # The first step of a minute has the whole span.
     step = tables["load_over_time"].row(0, named=True)
     assert step["gpus_in_use_share"] == sums["all"]["used"] / sums["all"]["time"] / total
-    # GPU time of several GPUs on servers without another attempt.
-    gpus = {job: sum(one[4] for one in held if one[0] == job) for job, *_ in held}
-    alone = every = 0
-    for job, node, start, end, gpu in held:
+    # GPU time of attempts with several GPUs on servers without another attempt.
+    gpus = {job: sum(part[4] for part in allocations if part[0] == job) for job, *_ in allocations}
+    dedicated = multi_gpu = 0
+    for job, node, start, end, gpu in allocations:
         if gpus[job] > 1000:
             for second in range(start, end):
-                every += gpu
-                alone += gpu * all(one[0] == job or one[1] != node or not one[2] <= second < one[3] for one in held)
-    told = row(tables["server_sharing"], group="all")
-    assert told["dedicated_share"] == (alone / every if every else None)
+                multi_gpu += gpu
+                dedicated += gpu * all(p[0] == job or p[1] != node or not p[2] <= second < p[3] for p in allocations)
+    sharing = row(tables["server_sharing"], group="all")
+    assert sharing["dedicated_share"] == (dedicated / multi_gpu if multi_gpu else None)
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(part, min_size=1, max_size=12), st.lists(st.tuples(st.integers(0, 30), st.integers(1, 9)), max_size=6))
 def test_causes_agree_with_a_simulation(rows, waiting):
-    """As the first look, but of the moments at which jobs begin to wait; two accounts."""
-    names = [(f"j{job}", node, start, end, gpu) for job, node, start, end, gpu in rows]
-    held = [one for one in names if one[4] > 0 and one[2] < one[3]]
-    of = {f"j{job}": "even" if job % 2 == 0 else "odd" for job in range(6)}
-    jobs = [(job, account, 0, 0, 9, 1000) for job, account in of.items()]
-    jobs += [(f"w{k}", "even", at, at + 100, at + 110, gpus * 1000) for k, (at, gpus) in enumerate(waiting)]
-    holds = {"n0": 2000, "n1": 4000, "n2": 4000}
+    """Simulate the moments at which jobs of two accounts start to wait."""
+    parts = [(f"j{job}", node, start, end, gpu) for job, node, start, end, gpu in rows]
+    allocations = [part for part in parts if part[4] > 0 and part[2] < part[3]]
+    accounts = {f"j{job}": "even" if job % 2 == 0 else "odd" for job in range(6)}
+    jobs = [(job, account, 0, 0, 9, 1000) for job, account in accounts.items()]
+    jobs += [(f"w{k}", "even", t, t + 100, t + 110, gpus * 1000) for k, (t, gpus) in enumerate(waiting)]
+    capacity = {"n0": 2000, "n1": 4000, "n2": 4000}
     nodes = nodes_of(n0=2, n1=4, n2=4)
-    table = found(placed(names), jobs_of(jobs), nodes)["delay_causes"]
-    if not held:
+    table = found(placed(parts), jobs_of(jobs), nodes)["delay_causes"]
+    if not allocations:
         assert table["reason"].null_count() == 0
         return
 
     def in_use(second, node=None, account=None):
-        chosen = [one for one in held if one[2] <= second < one[3]]
-        return sum(one[4] for one in chosen if node in (None, one[1]) and account in (None, of[one[0]]))
+        active = [part for part in allocations if part[2] <= second < part[3]]
+        return sum(part[4] for part in active if node in (None, part[1]) and account in (None, accounts[part[0]]))
 
-    most = max(in_use(second, account="even") for second in range(SPAN + 1))
-    quota = max([most, 1000, *(gpus * 1000 for _, gpus in waiting)])
+    peak = max(in_use(second, account="even") for second in range(SPAN + 1))
+    quota = max([peak, 1000, *(gpus * 1000 for _, gpus in waiting)])
     counts = dict.fromkeys(CAUSES, 0)
-    for at, gpus in waiting:
-        free = sorted((milli - min(in_use(at, node), milli) for node, milli in holds.items()), reverse=True)
-        # The fewest servers: 4 GPUs each, and what is left over.
+    for t, gpus in waiting:
+        free = sorted((milli - min(in_use(t, node), milli) for node, milli in capacity.items()), reverse=True)
+        # The fewest servers: 4 GPUs each and one with the remainder.
         needs = [4000] * (gpus // 4) + [gpus % 4 * 1000] * (gpus % 4 > 0)
-        fits = len(needs) <= 3 and all(there >= need for there, need in zip(free, needs, strict=False))
+        fits = len(needs) <= 3 and all(milli >= need for milli, need in zip(free, needs, strict=False))
         cause = "room" if fits else "fragmentation" if sum(free) >= gpus * 1000 else "full"
-        counts["fair_share" if in_use(at, account="even") + gpus * 1000 > quota else cause] += 1
-    told = table.filter((pl.col("group") == "all") & pl.col("cause").is_not_null())
-    assert dict(told.select("cause", "jobs").iter_rows()) == (counts if waiting else {})
+        counts["fair_share" if in_use(t, account="even") + gpus * 1000 > quota else cause] += 1
+    causes = table.filter((pl.col("group") == "all") & pl.col("cause").is_not_null())
+    assert dict(causes.select("cause", "jobs").iter_rows()) == (counts if waiting else {})
 
 
-def test_order_of_rows_blocks_and_windows_play_no_part(monkeypatch):
-    """Nor is there ever more in memory than some servers' placements and what some of the time brings."""
-    draw = np.random.default_rng(3)
+def test_order_of_rows_blocks_and_windows_do_not_matter(monkeypatch):
+    """Memory never holds more than the placements of some servers and of part of the time."""
+    rng = np.random.default_rng(3)
     n = 3000
-    start = draw.integers(0, 50_000, n)
+    start = rng.integers(0, 50_000, n)
     frame = pl.DataFrame(
         {
-            "job_id": [f"j{k}" for k in draw.integers(0, 900, n)],
-            "node": [f"n{k}" for k in draw.integers(0, 40, n)],
+            "job_id": [f"j{k}" for k in rng.integers(0, 900, n)],
+            "node": [f"n{k}" for k in rng.integers(0, 40, n)],
             "start_s": start,
-            "end_s": start + draw.integers(0, 4000, n),
-            "gpu_milli": draw.choice([250, 500, 1000, 2000, 8000], n),
+            "end_s": start + rng.integers(0, 4000, n),
+            "gpu_milli": rng.choice([250, 500, 1000, 2000, 8000], n),
         }
     )
     jobs = jobs_of([(f"j{k}", f"u{k % 7}", 10 * k, 10 * k + k % 300, 10 * k + 500, 1000) for k in range(900)])
-    one = found(placed(frame, PLACED), jobs)
+    tables = found(placed(frame, PLACED), jobs)
     for name, rows in (("BLOCK_ROWS", 70), ("WINDOW_ROWS", 90), ("SAMPLE", 5)):
         monkeypatch.setattr(holdings, name, rows)
     monkeypatch.setattr(holdings, "WAITING_ROWS", 50)
     lengths, read = [], Spill.read
 
-    def read_and_tell(self, part):
+    def read_and_record(self, part):
         lengths.append(read(self, part).shape[1])
         return read(self, part)
 
-    monkeypatch.setattr(Spill, "read", read_and_tell)
-    other = found(placed(frame.sample(fraction=1, shuffle=True, seed=1), PLACED), jobs)
-    for name, table in one.items():
-        assert table.equals(other[name]), name
-    assert one["delay_causes"].filter(pl.col("cause").is_not_null()).height >= 8
+    monkeypatch.setattr(Spill, "read", read_and_record)
+    shuffled = found(placed(frame.sample(fraction=1, shuffle=True, seed=1), PLACED), jobs)
+    for name, table in tables.items():
+        assert table.equals(shuffled[name]), name
+    assert tables["delay_causes"].filter(pl.col("cause").is_not_null()).height >= 8
     assert len(lengths) > 100
     assert max(lengths) < 400
 
 
-# --- what is made of the tables
+# --- charts and numbers from the tables
 
 WAITED = [("w", "p", 10, 5000, 5100, 1000), ("v", "p", 1300, 5000, 5100, 3000)]
-BUSY = found(placed(HELD), jobs_of([*JOBS, *WAITED]), nodes_of(x=4, y=4))
+BUSY = found(placed(ALLOCATIONS), jobs_of([*JOBS, *WAITED]), nodes_of(x=4, y=4))
 
 
 @pytest.mark.parametrize("narrow", [False, True])
 @pytest.mark.parametrize(("days", "clock"), [(1, None), (12, None), (12, "UTC"), (400, "UTC")])
-def test_the_mean_of_each_day_is_that_of_its_steps(days, clock, narrow):
+def test_the_chart_has_the_mean_of_each_day(days, clock, narrow):
     day = 86_400
-    # One of two GPUs for the first half of each day, from the second day on.
+    # One of two GPUs is in use for the first half of each day, from the second day on.
     origin = 20_000 * day if clock else 0
     starts = [origin + k * day for k in range(1, days + 1)]
-    held = placed([(f"j{start}", "x", start, start + day // 2, 1000) for start in starts])
-    drawn = gpus_in_use(Given(found(held, nodes=nodes_of(x=2)), clock=clock), Study("job", narrow=narrow))
-    shares = [row["share"] for row in drawn.datasets["load"]]
-    assert drawn.title == ("GPUs in use over time" if days != 12 else "GPUs in use by day")
+    placements = placed([(f"j{start}", "x", start, start + day // 2, 1000) for start in starts])
+    chart = gpus_in_use(Given(found(placements, nodes=nodes_of(x=2)), clock=clock), Study("job", narrow=narrow))
+    shares = [row["share"] for row in chart.datasets["load"]]
+    assert chart.title == ("GPUs in use over time" if days != 12 else "GPUs in use by day")
     if days == 12:
-        # The last day is cut to the half that is known.
+        # The record covers half of the last day.
         assert shares == pytest.approx([0.25] * 11 + [0.5])
-        first = drawn.datasets["load"][0]["at"]
+        first = chart.datasets["load"][0]["at"]
         assert first == pytest.approx((origin + 1.5 * day) * 1000 if clock else 0.5)
     assert max(shares) <= 0.5
-    vl_convert.vegalite_to_svg(drawn.spec(validate=True), allowed_base_urls=[])
+    vl_convert.vegalite_to_svg(chart.spec(validate=True), allowed_base_urls=[])
 
 
-def test_numbers():
+def test_numbers_of_occupancy():
     metrics = metrics_of("reconstruct_occupancy", BUSY)
     assert 0 < metrics["occupancy.peak_share"]["value"] <= 1
     assert metrics["occupancy.gpus"]["value"] == 8
@@ -430,6 +431,6 @@ def test_numbers():
     assert (unrecognised["value"], unrecognised["unit"], unrecognised["n"]) == (0.5, "share", 2)
     assert metrics["occupancy.causes.started"]["value"] == 7
     assert metrics["occupancy.two_thirds.servers_empty_share"]["value"] == 0  # 5 of 8 from 1200 to 3000
-    nothing = metrics_of("reconstruct_occupancy", found(placed([]), nodes=nodes_of(x=8)))
-    assert nothing["occupancy.reason"]["value"] == "no placement held a GPU for a known time"
-    assert "occupancy.all.load" not in nothing
+    empty_metrics = metrics_of("reconstruct_occupancy", found(placed([]), nodes=nodes_of(x=8)))
+    assert empty_metrics["occupancy.reason"]["value"] == "no placement held a GPU for a known time"
+    assert "occupancy.all.load" not in empty_metrics

@@ -1,4 +1,4 @@
-"""No name of a file is a pattern of names: not in a trace's folder, nor in the folders of products called after it."""
+"""File and folder names with wildcard characters are read literally."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,7 @@ NAMES = ("d[1]", "d*", "d?", "d[!x]", "zone=1")
 
 @pytest.fixture
 def folders(tmp_path):
-    """Folders of which some names are patterns of others', each with tables that hold the folder's name."""
+    """Make folders whose names match each other as patterns; each has tables with the folder's name."""
     for name in ("d1", *NAMES):
         (tmp_path / name).mkdir()
         frame = pl.DataFrame({"name": [name]})
@@ -27,7 +27,7 @@ def folders(tmp_path):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_name_of_a_file_is_no_pattern(folders, name):
+def test_a_file_name_is_not_read_as_a_pattern(folders, name):
     folder = folders / name
     for read in (read_csv, scan_csv):
         assert read(folder / "t.csv").lazy().collect().rows() == [(name,)]
@@ -37,7 +37,7 @@ def test_the_name_of_a_file_is_no_pattern(folders, name):
     assert scan_columns(folder / "t.parquet", ["name"]).collect().rows() == [(name,)]
 
 
-def test_the_account_of_a_part_is_its_own(tmp_path):
+def test_the_row_account_of_a_part_is_read_from_its_own_folder(tmp_path):
     for part, rows in (("d1.csv", 7), ("d[1].csv", 9)):
         (tmp_path / part).mkdir()
         ROW_ACCOUNT.frame([{"table": "rows", "rows_read": rows, "rows_kept": rows, "rows_excluded": 0}]).write_csv(
@@ -46,7 +46,7 @@ def test_the_account_of_a_part_is_its_own(tmp_path):
     assert read_table(tmp_path / "d[1].csv/row_account.csv", ROW_ACCOUNT)["rows_read"].to_list() == [9]
 
 
-def test_tables_are_opened_by_their_paths_in_one_place():
+def test_only_one_module_opens_tables_by_path():
     sources = [*ROOT.glob("scripts/**/*.py"), *ROOT.glob("workflow/**/*.py"), *ROOT.glob("workflow/**/*.smk")]
-    opening = [str(file.relative_to(ROOT)) for file in sources if BY_PATH.search(file.read_text(encoding="utf-8"))]
-    assert opening == []
+    offenders = [str(file.relative_to(ROOT)) for file in sources if BY_PATH.search(file.read_text(encoding="utf-8"))]
+    assert offenders == []

@@ -71,7 +71,7 @@ def test_outcomes_and_censoring(pods):
         "1,1,1,1000,,LS,Running,0,,10",
         "1,1,1,1000,,LS,Pending,0,,",
         "1,1,1,1000,,LS,Pending,0,100,",
-        "1,1,1,1000,,LS,Pending,0,100,20",  # a time it was never scheduled at
+        "1,1,1,1000,,LS,Pending,0,100,20",  # pending in spite of a scheduled time
         "1,1,1,1000,,LS,Failed,0,90,",
     )
     assert jobs.select("outcome", "start_s", "end_s", "queue_s", "runtime_s", "nodes").rows() == [
@@ -92,7 +92,7 @@ def test_outcomes_and_censoring(pods):
     ]
 
 
-def test_a_running_pod_has_ended_where_it_was_deleted_before_the_traces_end(pods):
+def test_a_running_pod_deleted_before_the_traces_end_has_ended(pods):
     jobs = pods(
         "1,1,1,1000,,LS,Running,0,99,10",
         "1,1,1,1000,,LS,Running,0,100,10",

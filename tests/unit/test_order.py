@@ -1,4 +1,4 @@
-"""Sorting and numbering of whole numbers: against NumPy's own, where they are packed into one integer and where not."""
+"""Sorting and numbering of integer rows against NumPy, packed into one integer or not."""
 
 import numpy as np
 import pytest
@@ -15,18 +15,18 @@ from ttf.stats.basics.order import (
     sorted_rows,
 )
 
-# Narrow ones are packed, wide ones do not fit 63 bits together.
+# Narrow ranges are packed; wide ones do not fit into 63 bits.
 SPANS = [(-5, 5), (-(2**61), 2**61)]
 
 
-def columns_of(span, count):
+def column_arrays(span, count):
     row = st.tuples(*[st.integers(*span)] * count)
     return st.lists(row, max_size=30).map(lambda rows: np.array(rows, np.int64).reshape(-1, count).T)
 
 
 @pytest.mark.parametrize("span", SPANS)
-def test_order_is_that_of_a_stable_sort(span):
-    @given(columns_of(span, 3))
+def test_order_matches_a_stable_sort(span):
+    @given(column_arrays(span, 3))
     def check(columns):
         assert order_by(*columns).tolist() == np.lexsort(columns[::-1]).tolist()
 
@@ -34,20 +34,20 @@ def test_order_is_that_of_a_stable_sort(span):
 
 
 @pytest.mark.parametrize("span", SPANS)
-def test_distinct_rows_are_those_of_numpy(span):
-    @given(columns_of(span, 3))
+def test_distinct_rows_match_numpy(span):
+    @given(column_arrays(span, 3))
     def check(columns):
-        found, times = distinct_rows(*columns)
+        unique_rows, multiplicities = distinct_rows(*columns)
         rows, counts = np.unique(columns, axis=1, return_counts=True)
-        assert np.array(found).tolist() == rows.tolist()
-        assert times.tolist() == counts.tolist()
+        assert np.array(unique_rows).tolist() == rows.tolist()
+        assert multiplicities.tolist() == counts.tolist()
 
     check()
 
 
 @pytest.mark.parametrize("span", [(0, 5), (0, 2**61)])
-def test_pairs_are_sorted_by_both(span):
-    @given(columns_of(span, 2), st.sampled_from([1, -1, -3]))
+def test_pairs_are_sorted_by_key_and_value(span):
+    @given(column_arrays(span, 2), st.sampled_from([1, -1, -3]))
     def check(columns, factor):
         key, value = sorted_rows(columns[0], columns[1] * factor)
         assert list(zip(key, value, strict=True)) == sorted(zip(columns[0], columns[1] * factor, strict=True))
@@ -56,8 +56,8 @@ def test_pairs_are_sorted_by_both(span):
 
 
 @pytest.mark.parametrize("span", SPANS)
-def test_numbers_are_those_of_the_distinct_rows(span):
-    @given(columns_of(span, 2))
+def test_numbers_match_the_distinct_rows_of_numpy(span):
+    @given(column_arrays(span, 2))
     def check(columns):
         expected = np.unique(columns, axis=1, return_inverse=True)[1]
         assert numbered(*columns).tolist() == expected.ravel().tolist()
@@ -67,22 +67,22 @@ def test_numbers_are_those_of_the_distinct_rows(span):
 
 @pytest.mark.parametrize("span", SPANS)
 def test_running_sums_by_key(span):
-    @given(columns_of(span, 1), st.data())
+    @given(column_arrays(span, 1), st.data())
     def check(columns, data):
         (key,) = columns
         change = data.draw(st.lists(st.integers(-9, 9), min_size=key.size, max_size=key.size))
         keys, sums = running(key, np.array(change, np.int64))
         assert keys.tolist() == sorted({*key.tolist()})
-        assert sums.tolist() == [sum(c for k, c in zip(key, change, strict=True) if k <= one) for one in keys]
+        assert sums.tolist() == [sum(c for k, c in zip(key, change, strict=True) if k <= limit) for limit in keys]
 
     check()
 
 
 @pytest.mark.parametrize("span", SPANS)
 def test_distinct_values_of_several_columns(span):
-    @given(columns_of(span, 2), columns_of(span, 1))
-    def check(columns, others):
-        assert distinct(*columns, *others).tolist() == sorted({*columns.ravel().tolist(), *others.ravel().tolist()})
+    @given(column_arrays(span, 2), column_arrays(span, 1))
+    def check(columns, extra):
+        assert distinct(*columns, *extra).tolist() == sorted({*columns.ravel().tolist(), *extra.ravel().tolist()})
 
     check()
 
@@ -90,7 +90,7 @@ def test_distinct_values_of_several_columns(span):
 @pytest.mark.parametrize(
     ("values", "first", "last"), [([], [], []), ([3], [0], [0]), ([1, 1, 4, 4, 4], [0, 2], [1, 4])]
 )
-def test_ends_of_runs(values, first, last):
+def test_first_and_last_index_of_each_run(values, first, last):
     assert first_of_each(np.array(values)).tolist() == first
     assert last_of_each(np.array(values)).tolist() == last
 

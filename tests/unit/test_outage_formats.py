@@ -1,4 +1,4 @@
-"""Formats that give outages: InfiniteHBD's events and tables of any layout; what is amiss is said or flagged."""
+"""Formats of outages: InfiniteHBD's events and tables of any layout; faults are errors or flagged."""
 
 import csv
 import json
@@ -18,21 +18,21 @@ from ttf.records.outages.outage_records import exposure_of, outages_of
 
 DAY = 86_400
 KIND = {"Level": "Hardware Failure", "Class": "GPU", "Desc": "GPU lost"}
-WATCHED = {"nodes": 4, "window_days": [0, 10]}
+OBSERVED = {"nodes": 4, "window_days": [0, 10]}
 
 
-def event(node, day, what="start", **kind):
-    return {"node_id": node, "event_time": day, "event_type": f"fault_{what}", "fault_type": KIND | kind}
+def event(node, day, type_="start", **kind):
+    return {"node_id": node, "event_time": day, "event_type": f"fault_{type_}", "fault_type": KIND | kind}
 
 
-class Read:
-    """A trace as far as its outages: the quarantine, the outages, their exposure and lives."""
+class OutageTrace:
+    """The quarantine, outages, exposure and lives of a trace."""
 
     def __init__(self, name, raw, entry, quarantine):
         self.quarantine = quarantine.select("line", "reason", "column").rows()
         records = with_rules(table_of(name, "outage_records", raw, entry), [])
-        watched = "nodes" in entry
-        self.exposure = exposure_of("t", table_of(name, "exposure", raw, entry)) if watched else None
+        has_exposure = "nodes" in entry
+        self.exposure = exposure_of("t", table_of(name, "exposure", raw, entry)) if has_exposure else None
         self.outages, self.records = outages_of("t", records, self.exposure)
 
     @property
@@ -45,17 +45,17 @@ class Read:
 
 @pytest.fixture
 def hbd(tmp_path):
-    """Reads events, or a text, in the layout of InfiniteHBD."""
+    """Return a function that reads events, or a text, in the layout of InfiniteHBD."""
 
-    def read(events, entry=WATCHED):
+    def read(events, entry=OBSERVED):
         text = events if isinstance(events, str) else json.dumps(events)
-        raw, _, aside = typed("infinitehbd", tmp_path, 1, READING.readers, events=text)
-        return Read("infinitehbd", raw, entry, aside)
+        raw, _, quarantine = typed("infinitehbd", tmp_path, 1, READING.readers, events=text)
+        return OutageTrace("infinitehbd", raw, entry, quarantine)
 
     return read
 
 
-def test_a_start_goes_with_the_next_end_of_its_node_and_kind(hbd):
+def test_a_start_is_paired_with_the_next_end_of_its_node_and_kind(hbd):
     trace = hbd(
         [
             event("a", 1),
@@ -66,7 +66,7 @@ def test_a_start_goes_with_the_next_end_of_its_node_and_kind(hbd):
             event("b", 5.0001, "end"),
         ]
     )
-    # The two of `a` overlap: one outage, whose cause is that of the first.
+    # The two outages of `a` overlap and are merged with the first one's cause.
     assert trace.rows("unit_id", "start_s", "end_s", "cause", "records") == [
         ("a", DAY, 4 * DAY, "GPU lost", 2),
         ("b", 3 * DAY // 2, 5 * DAY + 9, "GPU lost", 1),
@@ -75,7 +75,7 @@ def test_a_start_goes_with_the_next_end_of_its_node_and_kind(hbd):
     assert trace.exposure.select("from_s", "until_s").unique().rows() == [(0, 10 * DAY)]
 
 
-def test_lives_are_the_time_between_outages(hbd):
+def test_lives_are_the_times_between_outages(hbd):
     trace = hbd([event("a", 1), event("a", 3, "end"), event("b", 4), event("a", 6), event("a", 6, "end")])
     lives = trace.lives
     assert lives.select("unit_id", "life_id", "start_s", "duration_s", "event", "repair_s").rows() == [
@@ -86,11 +86,11 @@ def test_lives_are_the_time_between_outages(hbd):
         *((f"unseen-{n}", 0, 0, 10 * DAY, None, None) for n in (1, 2)),
     ]
     assert lives["hardware_failure"].sum() == 3
-    # Exposure less the time down, of which that of `b` is cut by the end of the watch.
+    # Exposure minus downtime; the end of observation cuts the outage of `b`.
     assert lives["duration_s"].sum() == (40 - 2 - 6) * DAY
 
 
-def test_an_end_without_a_start_is_quarantined_and_one_before_its_start_too(hbd):
+def test_an_end_without_an_earlier_start_is_quarantined(hbd):
     trace = hbd([event("a", 1, "end"), event("b", 2, "end"), event("b", 3), event("c", 4), event("c", 5, "end")])
     assert trace.quarantine == [(1, "end_without_start", "fault_type"), (2, "end_without_start", "fault_type")]
     assert trace.rows("unit_id", "end_s", "seen_until_s", "flagged") == [
@@ -99,14 +99,14 @@ def test_an_end_without_a_start_is_quarantined_and_one_before_its_start_too(hbd)
     ]
 
 
-def test_a_second_start_has_the_same_end_and_is_flagged(hbd):
+def test_a_second_start_before_the_end_is_flagged(hbd):
     trace = hbd([event("a", 1), event("a", 2), event("a", 3, "end")])
     assert trace.rows("start_s", "end_s", "records", "flagged") == [(DAY, 3 * DAY, 2, "began again before its end")]
 
 
-def test_events_that_stand_twice_count_once(hbd):
+def test_duplicate_events_count_once(hbd):
     events = [event("a", 1), event("a", 2, "end"), event("b", 3), event("b", 3, "end")]
-    trace = hbd([twice for one in events for twice in (one, one)])
+    trace = hbd([record for record in events for _ in range(2)])
     assert trace.rows("unit_id", "start_s", "end_s") == [("a", DAY, 2 * DAY), ("b", 3 * DAY, 3 * DAY)]
     assert [reason for _, reason, _ in trace.quarantine] == ["end_without_start"] * 2
 
@@ -129,40 +129,40 @@ def test_events_that_stand_twice_count_once(hbd):
         (event("a", 1) | {"other": {"x": [1]}}, None),
     ],
 )
-def test_a_record_of_another_form_is_quarantined(hbd, record, problem):
+def test_an_invalid_record_is_quarantined(hbd, record, problem):
     trace = hbd([event("b", 1), record, event("b", 2, "end")])
     assert trace.quarantine == ([problem] if problem else [])
     assert trace.outages.height == (1 if problem else 2)
 
 
-def test_a_file_that_is_cut_in_the_middle(hbd):
+def test_a_truncated_file_is_an_error(hbd):
     text = json.dumps([event("a", 1), event("a", 2, "end")])
     for cut in range(1, len(text), 7):
         with pytest.raises(StudyError, match=r"events\.csv: (line 1: record [12] of the array is|.* empty)"):
             hbd(text[:cut])
 
 
-def test_more_nodes_named_than_were_watched(hbd):
+def test_more_nodes_in_the_tables_than_declared_is_an_error(hbd):
     with pytest.raises(StudyError, match=r"nodes: 1 nodes were watched, but the tables name 2.*has two names"):
         hbd([event("a", 1), event("b", 2)], {"nodes": 1})
 
 
-def test_a_watch_of_no_time(hbd):
+def test_an_empty_observation_window_is_an_error(hbd):
     with pytest.raises(StudyError, match=r"window_days: without it .* leaves no time here"):
         hbd([event("a", 0), event("a", 0, "end")], {"nodes": 1})
 
 
-def test_one_node_alone_and_an_outage_longer_than_the_watch(hbd):
+def test_an_outage_that_covers_the_whole_observation_is_not_counted(hbd):
     trace = hbd([event("a", 2), event("a", 12, "end")], {"nodes": 1, "window_days": [3, 5]})
     assert trace.rows("counted", "flagged") == [(False, "reaches beyond the time in which the unit was watched")]
     assert trace.lives.height == 0
 
 
-def test_48_nodes_that_go_down_and_come_back_at_one_instant(hbd):
+def test_48_nodes_with_simultaneous_outages(hbd):
     nodes = [f"n{number:02}" for number in range(48)]
     trace = hbd([event(n, 1) for n in nodes] + [event(n, 2, "end") for n in nodes], {"nodes": 48})
     assert trace.outages["counted"].sum() == 48
-    # The watch ends with the last event, so that none is seen up again.
+    # Observation ends with the last event, so no node is seen up again.
     assert trace.lives.select("duration_s", "event").unique().rows() == [(DAY, "failure")]
 
 
@@ -184,7 +184,7 @@ ROWS = [
 
 @pytest.fixture
 def table(tmp_path):
-    """Reads rows, or lists of them of one file each, in a layout of one's own."""
+    """Return a function that reads rows, or one list of rows per file, in a custom layout."""
 
     def read(rows, parquet=False, **keys):
         entry, paths = ENTRY | keys, []
@@ -198,37 +198,37 @@ def table(tmp_path):
                 writer.writeheader()
                 writer.writerows(part)
         schemas = table_schemas(schema_document(entry))
-        found = ingest({"rows": paths}, schemas, tmp_path, 1, READERS)
-        return Read("outages", scanned(tmp_path, "rows"), entry, found[1])
+        _, quarantine = ingest({"rows": paths}, schemas, tmp_path, 1, READERS)
+        return OutageTrace("outages", scanned(tmp_path, "rows"), entry, quarantine)
 
     return read
 
 
-def at(day, hour=0):
-    """In January 2024, by Denver's clock."""
+def denver_s(day, hour=0):
+    """Return the epoch second of a day in January 2024, Denver time."""
     return (date(2024, 1, day) - date(1970, 1, 1)).days * DAY + (7 + hour) * 3600
 
 
 def test_a_table_of_outages_by_its_mapping(table):
     trace = table(ROWS)
     assert trace.rows("unit_id", "group", "start_s", "end_s", "cause", "counted") == [
-        ("n1", "x", at(1), at(1, 2), "gpu", False),  # the watch begins with it
-        ("n1", "x", at(4), at(5), "nic", True),
-        ("n2", "x", at(2), None, None, True),
+        ("n1", "x", denver_s(1), denver_s(1, 2), "gpu", False),  # observation starts with it
+        ("n1", "x", denver_s(4), denver_s(5), "nic", True),
+        ("n2", "x", denver_s(2), None, None, True),
     ]
     assert trace.exposure.select("unit_id", "group", "from_s", "until_s").rows() == [
-        ("n1", "x", at(1), at(5)),
-        ("n2", "x", at(1), at(5)),
-        ("unseen-1", None, at(1), at(5)),
+        ("n1", "x", denver_s(1), denver_s(5)),
+        ("n2", "x", denver_s(1), denver_s(5)),
+        ("unseen-1", None, denver_s(1), denver_s(5)),
     ]
 
 
-def test_parquet_is_read_alike(table):
+def test_parquet_is_read_like_csv(table):
     rows = [row | {"up": None if row["up"] == "still down" else row["up"], "why": row["why"] or None} for row in ROWS]
     assert table(rows, parquet=True).outages.equals(table(ROWS).outages)
 
 
-def test_durations_in_place_of_ends_and_planned_ones(table):
+def test_durations_instead_of_ends_and_planned_outages(table):
     mapping = {"unit": "host", "start": "down", "duration": {"column": "hours", "unit": "h"}}
     columns = ("host", "down", "hours", "kind")
     cells = [("n1", "2024-01-01 00:00", "1.5", "Maint"), ("n2", "2024-01-02 00:00", "", "fault")]
@@ -237,19 +237,19 @@ def test_durations_in_place_of_ends_and_planned_ones(table):
     assert trace.rows("unit_id", "duration_s", "planned") == [("n1", 5400, True), ("n2", None, False)]
 
 
-def test_where_no_end_is_mapped_an_outage_is_known_to_begin_and_no_more(table):
+def test_without_a_mapped_end_only_the_start_of_an_outage_is_known(table):
     trace = table(ROWS, mapping={"unit": "host", "start": "down"})
     assert (trace.outages["seen_until_s"] == trace.outages["start_s"]).all()
-    assert trace.outages.height == 3  # none goes on into the next
+    assert trace.outages.height == 3  # none reaches the next
     assert trace.outages["flagged"].unique().to_list() == ["no end was written"]
 
 
-def test_where_no_end_is_written_all_are_open(table):
+def test_without_any_recorded_end_all_outages_are_open(table):
     trace = table([row | {"up": ""} for row in ROWS])
     assert trace.rows("unit_id", "end_s", "records") == [("n1", None, 2), ("n2", None, 1)]
 
 
-def test_what_is_wrong_with_a_row(table):
+def test_invalid_rows_are_quarantined(table):
     rows = [*ROWS, ROWS[0] | {"up": "2023-12-31 00:00"}, ROWS[0] | {"host": ""}, ROWS[0] | {"down": ""}]
     assert table(rows).quarantine == [
         (5, "end_before_start", "up"),
@@ -258,7 +258,7 @@ def test_what_is_wrong_with_a_row(table):
     ]
 
 
-def test_a_file_that_is_there_twice_changes_no_outage(table):
+def test_a_duplicate_file_changes_no_outage(table):
     once, twice = table(ROWS), table([ROWS, ROWS])
     assert twice.outages.drop("records").equals(once.outages.drop("records"))
     assert twice.outages["records"].to_list() == [2, 2, 2]

@@ -1,4 +1,4 @@
-"""Rooms of outages from tables to the page: numbers, charts, heads and tables, whatever the trace has."""
+"""Analyses of outages from tables to the page: numbers, charts, heads and tables of any trace."""
 
 from types import SimpleNamespace
 
@@ -24,8 +24,8 @@ from ttf.stats.durations.mttf import mean_time_to_failure
 UNTIL = 400 * DAY
 
 
-def of(outages, records, exposure):
-    """(tables, numbers, trace) of both rooms, of the first alone where nobody knows what was watched."""
+def analyse(outages, records, exposure):
+    """Return (tables, numbers, trace) of both analyses, or of the first one only if there is no exposure."""
     tables = {
         "outage_causes": compute.causes(outages, records),
         "availability": compute.availability(outages, records, exposure, 7),
@@ -33,9 +33,9 @@ def of(outages, records, exposure):
     }
     if exposure is not None:
         tables |= growth.analyse_growth(records, exposure)
-    for declared in (*measure_availability.ANALYSIS.tables, *follow_outages.ANALYSIS.tables):
-        if declared.name in tables:
-            declared.check(tables[declared.name])
+    for contract in (*measure_availability.ANALYSIS.tables, *follow_outages.ANALYSIS.tables):
+        if contract.name in tables:
+            contract.check(tables[contract.name])
     metrics = metrics_of("measure_availability", tables)
     if exposure is not None:
         metrics |= metrics_of("follow_outages", tables)
@@ -44,15 +44,15 @@ def of(outages, records, exposure):
 
 
 def fleet(nodes=20, until_s=UNTIL, **columns):
-    """Nodes that fail every 30 days or so, each twice as long down as the one before; more towards the end."""
-    begun = {
+    """Simulate nodes with an outage every 29 days; later nodes have longer outages."""
+    intervals = {
         f"n{node}": [(d * DAY, d * DAY + 600 * node + 1) for d in range(40 + node, 400, 29)] for node in range(nodes)
     }
-    return made(begun, until_s, node="unit_id", **columns)
+    return made(intervals, until_s, node="unit_id", **columns)
 
 
-def checked(head, m):
-    """The claim as it is read; the head keeps to its limits, and each number it names is there."""
+def claim_checked(head, m):
+    """Check the head's length limits and that its numbers exist; return the claim as plain text."""
     texts = [head.claim, *head.text, *(text for key in head.keys for text in (key.label, key.value, key.note))]
     assert length(head.claim) <= 18 and len(head.keys) <= 4 and sum(length(text) for text in head.text) <= 60
     assert all(key in m for text in texts for key in keys(text))
@@ -61,51 +61,51 @@ def checked(head, m):
 
 
 def test_head_of_a_fleet():
-    tables, m, trace = of(*fleet())
-    claim = checked(page.head(trace, m), m)
+    tables, m, trace = analyse(*fleet())
+    claim = claim_checked(page.head(trace, m), m)
     assert claim.startswith("Nodes were down ") and "half lasted less than" in claim
     labels = [key.label for key in page.head(trace, m).keys]
     assert labels == ["Availability", "Outage of a node every", "Mean repair"]
     assert m.value("growth.trend", None) in {"worse", "better", "none"}
     assert page.lines(trace, m) == growth_page.lines(trace, m) == []
-    shown = page.tables(trace) | growth_page.tables(trace)
-    assert all("<table" in table.html(name) for name, table in shown.items() if table.frame.height)
+    page_tables = page.tables(trace) | growth_page.tables(trace)
+    assert all("<table" in table.html(name) for name, table in page_tables.items() if table.frame.height)
     for build, name in ((charts.outage_causes, "causes"), (growth_charts.mcf, "curve")):
         for study in (Study("node"), Study("node", narrow=True)):
-            drawn = build(tables, study)
-            drawn.spec(validate=True)
-            assert drawn.empty or drawn.datasets[name]
+            chart = build(tables, study)
+            chart.spec(validate=True)
+            assert chart.empty or chart.datasets[name]
 
 
-def test_what_other_rooms_add():
-    _, m, trace = of(*fleet())
+def test_the_head_includes_numbers_of_other_analyses():
+    _, m, trace = analyse(*fleet())
     added = {"spares.p99.observed": 45, "spares.p99.low": 40, "spares.p99.high": 51, "spares.p99.binomial": 17}
     added |= {"drains.listed": 3, "drains.nodes": 20, "drains.share_of_outages": 0.25}
     units = {"drains.share_of_outages": "share"}
-    more = {key: {"value": value, "unit": units.get(key, "units"), "n": 9} for key, value in added.items()}
-    m = Numbers({**m, **more})
+    metrics = {key: {"value": value, "unit": units.get(key, "units"), "n": 9} for key, value in added.items()}
+    m = Numbers({**m, **metrics})
     head = page.head(trace, m)
-    claim = checked(head, m)
+    claim = claim_checked(head, m)
     assert claim.startswith("45 spares cover 99% of the time, 17 if nodes failed independently; nodes were down ")
     assert (head.keys[3].label, plain(head.keys[3].note)) == (
         "Spares for 99% of time",
         "95% CI 40–51; binomial 17",
     )
-    said = "3 of 20 nodes have excess outages (25.0% of all)."
-    assert said in plain(head.text[0])
+    sentence = "3 of 20 nodes have excess outages (25.0% of all)."
+    assert sentence in plain(head.text[0])
 
 
 def test_head_without_exposure():
     outages, records, _ = fleet(level=pl.lit("hardware"))
-    _, m, trace = of(outages, records, None)
+    _, m, trace = analyse(outages, records, None)
     head = page.head(trace, m)
-    assert checked(head, m).endswith("outages are recorded; half lasted less than 1.50\u00a0h")
+    assert claim_checked(head, m).endswith("outages are recorded; half lasted less than 1.50\u00a0h")
     assert [key.label for key in head.keys] == ["Mean repair", "Most time down"]
     assert [line.checked for line in page.lines(trace, m)] == [False]
 
 
-def test_no_outage_is_a_line():
-    _, m, trace = of(*made({"a": [], "b": []}, UNTIL, node="unit_id"))
+def test_a_line_replaces_the_head_without_outages():
+    _, m, trace = analyse(*made({"a": [], "b": []}, UNTIL, node="unit_id"))
     line = page.head(trace, m)
     assert isinstance(line, Line) and plain(line.found) == "no outage of 2 nodes is recorded"
     (line,) = growth_page.lines(trace, m)
@@ -113,17 +113,17 @@ def test_no_outage_is_a_line():
 
 
 @pytest.mark.parametrize("intervals", [[(10, 20)], [(10, None)], [(0, UNTIL)], [(10, 10), (20, 20)], [(UNTIL, None)]])
-def test_odd_traces_have_words(intervals):
-    _, m, trace = of(*made({"a": intervals, "b": []}, UNTIL))
+def test_unusual_traces_have_a_head_or_a_line(intervals):
+    _, m, trace = analyse(*made({"a": intervals, "b": []}, UNTIL))
     head = page.head(trace, m)
     if isinstance(head, Head):
-        checked(head, m)
+        claim_checked(head, m)
     for table in (page.tables(trace) | growth_page.tables(trace)).values():
         assert table.frame.height == 0 or table.html("name")
 
 
 @pytest.mark.parametrize(
-    ("more", "says"),
+    ("changes", "sentence"),
     [
         ({"trend": "worse"}, "Faults became more frequent (growth β 1.20, 95% CI 1.10–1.30; p = 0.030)."),
         ({}, "No trend in faults (growth β 1.20, 95% CI 1.10–1.30; p = 0.030)."),
@@ -136,7 +136,7 @@ def test_odd_traces_have_words(intervals):
         ),
     ],
 )
-def test_the_trend_in_words(more, says):
+def test_the_trend_in_words(changes, sentence):
     values = {
         "trend": "none",
         "beta_within": 1.2,
@@ -144,33 +144,33 @@ def test_the_trend_in_words(more, says):
         "beta_within_ci_high": 1.3,
         "trend_p": 0.03,
     }
-    values |= {"strata": 1, "n": 90} | more
-    told = {f"growth.{name}": {"value": value, "unit": "1", "n": 90} for name, value in values.items() if value}
-    m = Numbers(told)
-    assert says in plain(growth_page.trend_in_words(m)) and length(growth_page.trend_in_words(m)) <= 35
+    values |= {"strata": 1, "n": 90} | changes
+    metrics = {f"growth.{name}": {"value": value, "unit": "1", "n": 90} for name, value in values.items() if value}
+    m = Numbers(metrics)
+    assert sentence in plain(growth_page.trend_in_words(m)) and length(growth_page.trend_in_words(m)) <= 35
 
 
-def test_a_fleet_of_systems_has_one_interval_of_the_time_between_outages_on_its_page():
-    """That of its lives, which is by system; of one system it is by node. Units are counted as they are."""
+def test_availability_and_mttf_have_the_same_clustered_interval():
+    """The interval of a fleet is clustered by system, that of a system by node."""
     rng = np.random.default_rng(4)
-    begun = {
-        f"{system}{node}": [(int(t), int(t) + 600) for t in np.sort(rng.integers(1, UNTIL, 1 + 4 * place * node % 30))]
-        for place, system in enumerate("abcdef")
+    intervals = {
+        f"{system}{node}": [(int(t), int(t) + 600) for t in np.sort(rng.integers(1, UNTIL, 1 + 4 * k * node % 30))]
+        for k, system in enumerate("abcdef")
         for node in range(6)
     }
-    outages, records, exposure = made(begun, UNTIL, node="unit_id")
+    outages, records, exposure = made(intervals, UNTIL, node="unit_id")
     group = pl.col("unit_id").str.slice(0, 1)
     outages, exposure = outages.with_columns(group=group), exposure.with_columns(group=group)
     table = compute.availability(outages, records, exposure, 7, "system")
     measure_availability.AVAILABILITY.check(table)
-    every = table.row(0, named=True)
+    overall = table.row(0, named=True)
     lives = lives_of_outages(outages, exposure, [], {"system": ["system"], "node": ["unit_id"]})
     mttf = mean_time_to_failure(lives, "failure", ["all"], [0.95], 7).row(0, named=True)
-    assert every["cluster_by"] == mttf["cluster_by"] == "system and week" and every["units"] == 36
-    for end in ("low", "high"):
-        assert every[f"mttf_ci_{end}_clustered_s"] == pytest.approx(mttf[f"ci_{end}_clustered_s"], rel=0.02)
-    of_groups = table.filter(stratum_by="group")
-    assert set(of_groups["cluster_by"]) == {"node and week"} and of_groups["units"].to_list() == [6] * 6
+    assert overall["cluster_by"] == mttf["cluster_by"] == "system and week" and overall["units"] == 36
+    for bound in ("low", "high"):
+        assert overall[f"mttf_ci_{bound}_clustered_s"] == pytest.approx(mttf[f"ci_{bound}_clustered_s"], rel=0.02)
+    by_group = table.filter(stratum_by="group")
+    assert set(by_group["cluster_by"]) == {"node and week"} and by_group["units"].to_list() == [6] * 6
     tables = {"availability": table, "outage_causes": compute.causes(outages, records)}
     metrics = metrics_of(
         "measure_availability", tables | {"outage_free": compute.outage_free(outages, exposure, 7, "system")}
@@ -178,10 +178,10 @@ def test_a_fleet_of_systems_has_one_interval_of_the_time_between_outages_on_its_
     assert metrics["outages.unit"]["value"] == "node" and metrics["outages.units"]["value"] == 36
 
 
-def test_causes_beyond_eight_are_added_up():
+def test_causes_beyond_eight_are_combined():
     outages, records, exposure = fleet()
-    named = records.with_columns(level=pl.lit("hardware"), **{"class": pl.format("part {}", pl.col("outage") % 11)})
-    tables, *_ = of(outages, named, exposure)
+    causes = records.with_columns(level=pl.lit("hardware"), **{"class": pl.format("part {}", pl.col("outage") % 11)})
+    tables, *_ = analyse(outages, causes, exposure)
     rows = charts.outage_causes(tables, Study("node")).datasets["causes"]
     assert len(rows) == charts.MOST_BARS and rows[-1]["cause"] == "6 others"
     assert sum(row["share"] for row in rows) == pytest.approx(1, abs=1e-5)
@@ -193,25 +193,25 @@ TIMES = st.lists(st.tuples(st.integers(-20, 120), st.one_of(st.none(), st.intege
 
 @settings(max_examples=15)
 @given(st.lists(st.tuples(TIMES, st.sampled_from(["x", "y", None])), min_size=1, max_size=6), st.booleans())
-def test_any_fleet_keeps_the_contracts(fleet, watched):
+def test_tables_of_any_fleet_meet_the_contracts(fleet, has_exposure):
     intervals = {
-        f"n{number}": [(start, None if lasts is None else start + lasts) for start, lasts in times]
+        f"n{number}": [(start, None if duration is None else start + duration) for start, duration in times]
         for number, (times, _) in enumerate(fleet)
     }
     outages, records, exposure = made(intervals, 100)
     exposure = exposure.with_columns(group=pl.Series([group for _, group in fleet], dtype=pl.String))
-    tables, m, trace = of(outages, records, exposure if watched else None)
+    tables, m, trace = analyse(outages, records, exposure if has_exposure else None)
     if isinstance(head := page.head(trace, m), Head):
-        checked(head, m)
-    if watched:
+        claim_checked(head, m)
+    if has_exposure:
         sums = tables["availability"].group_by("stratum_by").agg(pl.col("down_s", "outages").sum())
-        whole, planned = (sums.filter(stratum_by=kind).row(0)[1:] for kind in ("all", "planned"))
-        assert whole == planned
+        overall, planned = (sums.filter(stratum_by=kind).row(0)[1:] for kind in ("all", "planned"))
+        assert overall == planned
         assert tables["availability"].row(0, named=True)["down_s"] <= 100 * len(fleet)
 
 
 @pytest.mark.parametrize(("products", "has_period"), [({"outages", "lives"}, False), ({"outages"}, True)])
-def test_the_period_is_that_of_outages_only_where_nothing_else_was_watched(products, has_period):
+def test_the_period_is_that_of_outages_only_if_the_trace_has_no_other_data(products, has_period):
     outages = pl.DataFrame({"unit_id": ["a"], "start_s": [0], "seen_until_s": [90_000]})
     is_all = ANALYSIS.settings["is_all"](SimpleNamespace(products=products))
     summary = compute.summarise_outages(outages, None, is_all)

@@ -1,4 +1,4 @@
-"""Records of outages become outages: merged where they overlap or touch, flagged where they are odd."""
+"""Outage records become outages: overlapping or touching ones are merged, unusual ones flagged."""
 
 import itertools
 
@@ -22,13 +22,13 @@ def test_records_that_overlap_or_touch_are_one_outage():
     assert records["outage"].to_list() == [0, 0, 0, 1, 2]
 
 
-def test_what_began_before_the_watch_or_outside_it_is_no_failure_seen():
+def test_outages_that_start_outside_the_observation_are_not_counted():
     outages, *_ = made({"a": [(0, 10), (50, 200), (300, 400)]}, 100)
     assert outages["counted"].to_list() == [False, True, False]
     assert outages["flagged"].str.contains("watched").to_list() == [None, True, True]
 
 
-def test_rules_say_what_is_planned_and_what_is_no_outage():
+def test_rules_mark_planned_outages_and_drop_records_that_are_no_outage():
     rows = [("a", 0, 1, "Hardware", "Maintenance"), ("a", 5, 6, "Hardware", "CPU"), ("a", 9, 9, "", "cold-start")]
     records = pl.DataFrame(rows, schema=["unit_id", "start_s", "end_s", "level", "cause"], orient="row")
     rules = [
@@ -37,23 +37,23 @@ def test_rules_say_what_is_planned_and_what_is_no_outage():
         {"level": ["^hardware$"], "domain": ["hardware"], "planned": False},
         {"cause": ["cpu"], "part": "Processor"},
     ]
-    ruled = with_rules(records, rules)
-    assert ruled.select("class", "cause", "planned", "domain").rows() == [
+    classified = with_rules(records, rules)
+    assert classified.select("class", "cause", "planned", "domain").rows() == [
         (None, "Maintenance", True, "hardware"),
         ("Processor", "CPU", False, "hardware"),
     ]
-    outages, _ = outages_of("t", ruled, None)
+    outages, _ = outages_of("t", classified, None)
     assert outages["counted"].all()
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 60), st.integers(0, 20)), min_size=1, max_size=30))
-def test_outages_cover_the_same_moments_and_never_touch(rows):
+def test_outages_cover_the_moments_of_their_records_and_never_touch(rows):
     intervals = {"a": [], "b": []}
     for unit, start, length in rows:
         intervals[unit].append((start, start + length))
     outages, records, _ = made(intervals, 100)
-    for unit, written in intervals.items():
-        found = outages.filter(unit_id=unit).select("start_s", "end_s").rows()
-        assert {s for a, b in written for s in range(a, b + 1)} == {s for a, b in found for s in range(a, b + 1)}
-        assert all(before[1] < after[0] for before, after in itertools.pairwise(found))
+    for unit, recorded in intervals.items():
+        merged = outages.filter(unit_id=unit).select("start_s", "end_s").rows()
+        assert {s for a, b in recorded for s in range(a, b + 1)} == {s for a, b in merged for s in range(a, b + 1)}
+        assert all(first[1] < second[0] for first, second in itertools.pairwise(merged))
     assert outages["records"].sum() == records.height == len(rows)

@@ -1,4 +1,4 @@
-"""Outcomes and run times, against figures worked out by hand."""
+"""Outcomes and run times against values by hand."""
 
 import polars as pl
 import pytest
@@ -19,31 +19,31 @@ from ttf.records.jobs import JOB_COLUMNS, OUTCOMES, gpu_seconds_milli, observed_
 
 
 def jobs(*rows, trace_end_s=7300):
-    """rows: (outcome, start_s, runtime_s, gpu_milli, size)."""
+    """Make jobs from rows of (outcome, start_s, runtime_s, gpu_milli, size)."""
     names = ("outcome", "start_s", "runtime_s", "gpu_milli", "size")
-    given = pl.DataFrame(rows, schema={name: JOB_COLUMNS[name] for name in names}, orient="row")
-    return given.with_columns(trace_end_s=pl.lit(trace_end_s, dtype=pl.Int64))
+    frame = pl.DataFrame(rows, schema={name: JOB_COLUMNS[name] for name in names}, orient="row")
+    return frame.with_columns(trace_end_s=pl.lit(trace_end_s, dtype=pl.Int64))
 
 
-DOZEN = jobs(
+EXAMPLE_JOBS = jobs(
     ("success", 0, 3600, 1000, 1),  # 1 GPU hour
     ("success", 0, 7200, 500, 2),  # 2
     ("success", 0, 0, 2000, 1),
-    ("success", 0, 60, None, 4),  # asked for no GPU
+    ("success", 0, 60, None, 4),  # requested no GPU
     ("failure", 0, 1800, 8000, 1),  # 4
     ("failure", 0, 100, 0, 1),
-    ("failure", 0, None, 1000, 1),  # ended at a time nobody wrote down
+    ("failure", 0, None, 1000, 1),  # has no recorded end
     ("cancelled", 0, 3600, 1000, 1),  # 1
     ("unknown", 0, 360, 1000, 1),  # 0.1
     ("running", 100, None, 1000, 1),  # from its start to the trace's end: 7,200 s, 2
-    ("running", 0, 720, 10_000, 1),  # seen until 720 s, 2
+    ("running", 0, 720, 10_000, 1),  # observed until 720 s, 2
     ("waiting", None, None, 8000, 4),
     ("waiting", None, None, None, None),
 )
 
 
 def test_a_dozen_jobs():
-    table = outcome_table(DOZEN)
+    table = outcome_table(EXAMPLE_JOBS)
     OUTCOMES_GPU.check(table)
     waits = "has not started, so it has no run time"
     assert table.rows() == [
@@ -56,16 +56,16 @@ def test_a_dozen_jobs():
     ]
 
 
-def test_no_success():
-    table = outcome_table(DOZEN.filter(pl.col("outcome") == "failure"))
+def test_table_without_a_success():
+    table = outcome_table(EXAMPLE_JOBS.filter(pl.col("outcome") == "failure"))
     assert table.select("outcome", "jobs", "n", "reason").rows() == [
         ("success", 0, 0, f"no job has this outcome; {NO_LIMITS}"),
         ("failure", 3, 2, NO_LIMITS),
     ]
 
 
-def test_all_wait():
-    table = outcome_table(DOZEN.filter(pl.col("outcome") == "waiting"))
+def test_table_if_all_jobs_wait():
+    table = outcome_table(EXAMPLE_JOBS.filter(pl.col("outcome") == "waiting"))
     assert table.select("outcome", "jobs", "gpu_hours", "gpu_hours_share", "reason").rows() == [
         ("success", 0, 0.0, None, f"no job has this outcome; no GPU time was seen; {NO_LIMITS}"),
         ("failure", 0, 0.0, None, f"no job has this outcome; no GPU time was seen; {NO_LIMITS}"),
@@ -73,18 +73,18 @@ def test_all_wait():
     ]
 
 
-def test_no_end_was_written():
+def test_table_without_recorded_ends():
     row = outcome_table(jobs(("failure", 5, None, 1000, 1), ("failure", 6, None, 1000, 1))).row(1, named=True)
     assert (row["jobs"], row["n"], row["runtime_mean_s"]) == (2, 0, None)
     assert row["reason"] == f"no job of this outcome has a known run time; no GPU time was seen; {NO_LIMITS}"
 
 
 def test_no_jobs():
-    assert outcome_table(DOZEN.clear()).select("outcome", "jobs", "jobs_share").rows() == [
+    assert outcome_table(EXAMPLE_JOBS.clear()).select("outcome", "jobs", "jobs_share").rows() == [
         ("success", 0, None),
         ("failure", 0, None),
     ]
-    assert runtime_quantiles(observed_times(DOZEN.clear())).is_empty()
+    assert runtime_quantiles(observed_times(EXAMPLE_JOBS.clear())).is_empty()
 
 
 def test_gpu_time_of_a_large_cluster_does_not_overflow():
@@ -94,14 +94,14 @@ def test_gpu_time_of_a_large_cluster_does_not_overflow():
 
 
 def test_every_job_is_in_one_part():
-    parts = split_outcomes(DOZEN)
+    parts = split_outcomes(EXAMPLE_JOBS)
     assert {name: part.height for name, part in parts.items()} == {
         "success": 4,
         "failure": 3,
         "unresolved": 5,
         "cancelled": 1,
     }
-    assert sum(part.height for part in parts.values()) == DOZEN.height
+    assert sum(part.height for part in parts.values()) == EXAMPLE_JOBS.height
     assert {outcome for part in parts.values() for outcome in part["outcome"]} == set(OUTCOMES)
 
 
@@ -109,7 +109,7 @@ WORDS = {name: outcome_by_word(about["outcomes"]) for name, about in FORMATS.ite
 
 
 def with_states(*rows):
-    """rows: (outcome, status_raw)."""
+    """Make jobs from rows of (outcome, status_raw)."""
     frame = jobs(*((outcome, 0, 60, 1000, 1) for outcome, _ in rows))
     return frame.with_columns(status_raw=pl.Series([status for _, status in rows], dtype=pl.String))
 
@@ -125,26 +125,26 @@ LIMITED = with_states(
 )
 
 
-def test_time_limits_are_told_apart_where_the_format_names_them():
-    whole = outcome_table(LIMITED, words=WORDS["sacct"])
-    assert list(whole.columns[-2:]) == ["at_time_limit", "reason"]
-    assert whole.select("outcome", "jobs", "at_time_limit").rows() == [
+def test_time_limits_are_counted_if_the_format_has_a_word_for_them():
+    table = outcome_table(LIMITED, words=WORDS["sacct"])
+    assert list(table.columns[-2:]) == ["at_time_limit", "reason"]
+    assert table.select("outcome", "jobs", "at_time_limit").rows() == [
         ("success", 1, 0),
         ("failure", 6, 4),
         ("cancelled", 1, 1),
         ("running", 1, 0),
     ]
-    # None of these jobs did, and the format would have said so.
-    none = outcome_table(LIMITED.head(1), words=["COMPLETED", "TIMEOUT"])
-    assert none["at_time_limit"].to_list() == [0, 0]
+    # The format has the word, but no job reached its limit.
+    unlimited = outcome_table(LIMITED.head(1), words=["COMPLETED", "TIMEOUT"])
+    assert unlimited["at_time_limit"].to_list() == [0, 0]
     assert outcome_table(LIMITED, words=["COMPLETED"])["at_time_limit"].to_list() == [None] * 4
 
 
 @pytest.mark.parametrize(
-    ("name", "told"), [*dict.fromkeys(("sacct", "helios", "acme"), True).items(), ("openb", False)]
+    ("name", "has_limits"), [*dict.fromkeys(("sacct", "helios", "acme"), True).items(), ("openb", False)]
 )
-def test_which_formats_tell_time_limits(name, told):
-    assert (outcome_table(LIMITED, words=WORDS[name])["at_time_limit"].count() > 0) == told
+def test_formats_that_record_time_limits(name, has_limits):
+    assert (outcome_table(LIMITED, words=WORDS[name])["at_time_limit"].count() > 0) == has_limits
 
 
 def ended_numbers(jobs, words=()):
@@ -157,29 +157,29 @@ def test_numbers_of_time_limits():
     timeouts = metrics["outcomes.timeouts"]
     assert (timeouts["value"], timeouts["unit"], timeouts["n"]) == (4, "jobs", 6)
     assert metrics["outcomes.timeout_share"]["value"] == 4 / 6
-    # 2 of the 7 that ended in success or failure.
-    without = metrics["outcomes.failure_share_without_timeout"]
-    assert (without["value"], without["n"]) == (2 / 7, 7)
-    untold = ended_numbers(LIMITED)
-    assert "outcomes.timeout_share" not in untold
-    assert untold["outcomes.failure_share"] == metrics["outcomes.failure_share"]
+    # 2 of 7 jobs that ended in success or failure.
+    share = metrics["outcomes.failure_share_without_timeout"]
+    assert (share["value"], share["n"]) == (2 / 7, 7)
+    without_words = ended_numbers(LIMITED)
+    assert "outcomes.timeout_share" not in without_words
+    assert without_words["outcomes.failure_share"] == metrics["outcomes.failure_share"]
 
 
 @pytest.mark.parametrize("name", WORDS)
-def test_a_word_of_ones_own_schema_says_nothing_of_the_result(name):
+def test_an_undeclared_status_word_has_an_unknown_outcome(name):
     words = pl.DataFrame({"status": ["a word of my own", *WORDS[name]]})
     outcomes = words.select(outcome_of("status", WORDS[name])).to_series().to_list()
     assert outcomes == ["unknown", *WORDS[name].values()]
 
 
-def test_observed():
-    assert DOZEN.select(observed_s()).to_series().to_list() == [
+def test_observed_run_times():
+    assert EXAMPLE_JOBS.select(observed_s()).to_series().to_list() == [
         *(3600, 7200, 0, 60, 1800, 100, None, 3600, 360, 7200, 720, None, None)
     ]
 
 
 def test_quantiles_are_run_times_that_occur():
-    table = runtime_quantiles(observed_times(DOZEN), steps=4)
+    table = runtime_quantiles(observed_times(EXAMPLE_JOBS), steps=4)
     assert table.filter(pl.col("outcome") == "success").rows() == [
         ("success", 4, 0.0, 0),
         ("success", 4, 0.25, 60),
@@ -197,7 +197,7 @@ def test_quantiles_are_run_times_that_occur():
     assert table.filter(pl.col("outcome") == "cancelled")["runtime_s"].to_list() == [3600] * 5
 
 
-def test_quantiles_of_many():
+def test_quantiles_of_many_jobs():
     table = runtime_quantiles(observed_times(jobs(*(("failure", 0, time, 0, 1) for time in range(1000, -1, -1)))))
     assert table.height == 201
     assert table["runtime_s"].to_list() == list(range(0, 1001, 5))

@@ -1,4 +1,4 @@
-"""The failure rate over time: exposure split over days, rolling windows, causes, and what cannot be given."""
+"""The failure rate over time: exposure by day, rolling windows, causes, and reasons for blanks."""
 
 import json
 from datetime import UTC, datetime
@@ -49,12 +49,12 @@ def numbers_over_time(table):
 
 
 def lives(*rows, basis="state"):
-    """Lives of (start, duration, GPUs, cause or None for no failure)."""
-    told = [
+    """Make lives from rows of (start, duration, GPUs, cause or None for no failure)."""
+    records = [
         (f"j{i}", 0, start, length, gpus, gpus, EVENT if cause else None, cause, basis)
         for i, (start, length, gpus, cause) in enumerate(rows)
     ]
-    return pl.DataFrame(told, schema=LIVES, orient="row")
+    return pl.DataFrame(records, schema=LIVES, orient="row")
 
 
 def chart(table, study):
@@ -90,22 +90,22 @@ def test_a_run_that_ends_at_midnight_fails_on_the_day_before():
     midnight = NOON + DAY // 2
     table = failure_rate_over_time(lives((NOON, DAY // 2, 8, "x"), (midnight, 3600, 8, None)), "state", 8)
     assert table["failures"].to_list() == [1, 0]
-    alone = failure_rate_over_time(lives((NOON, DAY // 2, 8, "x")), "state", 8)
-    assert alone["window"].to_list() == ["2023-05-01"]
-    # It lasted no time, at a midnight: it failed all the same.
+    single_run = failure_rate_over_time(lives((NOON, DAY // 2, 8, "x")), "state", 8)
+    assert single_run["window"].to_list() == ["2023-05-01"]
+    # A run of no duration at midnight counts as a failure too.
     table = failure_rate_over_time(lives((NOON, 60, 8, None), (midnight, 0, 8, "x")), "state", 8)
     assert table["failures"].to_list() == [0, 1]
     assert at(table, failures=1)["reason"] == "no node was at work"
 
 
-def test_who_counts():
+def test_runs_without_gpus_or_times_do_not_count():
     runs = lives((NOON, DAY, 8, None), (NOON, DAY, 0, "x"), (None, DAY, 8, "x"), (NOON, None, 8, "x"))
     table = failure_rate_over_time(runs, "state", 8)
     assert table["failures"].sum() == 0
     assert table["node_days"].sum() == 1
 
 
-def test_days_of_a_clock_of_its_own_begin_with_the_first_start():
+def test_days_of_a_relative_clock_start_with_the_first_run():
     table = failure_rate_over_time(lives((1000, DAY, 8, None), (1000 + DAY, DAY, 8, "x")), "state", 8)
     assert table["window"].to_list() == ["day 1", "day 2"]
     assert table["node_days"].to_list() == [1, 1]
@@ -115,14 +115,14 @@ def test_days_of_a_clock_of_its_own_begin_with_the_first_start():
     assert weeks.height == 24
 
 
-def test_a_record_whose_start_is_cut_off_begins_where_starts_are():
-    """Two long runs of 600 start in the first hundred days of 150: the rate did not range from 0."""
+def test_windows_skip_a_beginning_with_hardly_any_starts():
+    """Only two of 600 runs start in the first 100 of 150 days; the rate there is not 0."""
     early = [(day * DAY, (150 - day) * DAY, 8, None) for day in (0, 50)]
-    late = [((100 + place % 50) * DAY, DAY // 2, 8, EVENT) for place in range(598)]
+    late = [((100 + k % 50) * DAY, DAY // 2, 8, EVENT) for k in range(598)]
     table = failure_rate_over_time(lives(*early, *late), "state", 8)
     assert set(table.select("runs_before", "days_before").rows()) == {(2, 100)}
     assert table["window"][0] == "days 101 to 107" and table["failures"].min() > 50
-    # Both long runs, and half a day of twelve runs a day.
+    # Both long runs count, and half a day of twelve runs a day.
     assert table["node_days"][0] == pytest.approx(7 * 2 + 7 * 12 / 2)
     metrics = numbers_over_time(table)
     assert metrics["sizes.over_time.days_before"]["value"] == 100
@@ -130,25 +130,25 @@ def test_a_record_whose_start_is_cut_off_begins_where_starts_are():
 
 
 @pytest.mark.parametrize(("days", "window"), [(1, 1), (20, 1), (21, 7), (89, 7), (90, 30), (3000, 30)])
-def test_the_longest_window_that_fits_three_times(days, window):
+def test_the_window_is_the_longest_that_fits_three_times(days, window):
     assert window_days(days) == window
 
 
-def test_causes_add_up_to_all_and_the_rare_ones_are_one():
+def test_causes_add_up_to_all_and_rare_causes_are_combined():
     words = [*["a"] * 8, *["b"] * 7, *["c"] * 6, *["d"] * 5, *["e"] * 4, "f", "g"]
     runs = lives(*((NOON + i * 3600, 7200, 32, word) for i, word in enumerate(words)))
-    untold = runs.tail(1).with_columns(cause=pl.lit(None, pl.String))
-    table = failure_rate_over_time(pl.concat([runs, untold]), "proxy", 8, cause_by="domain")
+    without_cause = runs.tail(1).with_columns(cause=pl.lit(None, pl.String))
+    table = failure_rate_over_time(pl.concat([runs, without_cause]), "proxy", 8, cause_by="domain")
     causes = table.filter(pl.col("by") == "domain")
     assert causes["cause"].unique(maintain_order=True).to_list() == ["a", "b", "c", "d", "e", "other", "not told"]
     counts = causes.group_by("to_day").agg(pl.col("failures").sum(), pl.col("failures_per_1000_node_days").sum())
-    both = table.filter(pl.col("by") == "all").join(counts, on="to_day")
-    assert both["failures"].to_list() == both["failures_right"].to_list()
-    assert both["failures_per_1000_node_days"].to_list() == pytest.approx(
-        both["failures_per_1000_node_days_right"].to_list()
+    joined = table.filter(pl.col("by") == "all").join(counts, on="to_day")
+    assert joined["failures"].to_list() == joined["failures_right"].to_list()
+    assert joined["failures_per_1000_node_days"].to_list() == pytest.approx(
+        joined["failures_per_1000_node_days_right"].to_list()
     )
-    alone = failure_rate_over_time(lives((NOON, 60, 8, "a"), (NOON, 60, 8, "a")), "state", 8)
-    assert alone["by"].unique().to_list() == ["all"]
+    single_cause = failure_rate_over_time(lives((NOON, 60, 8, "a"), (NOON, 60, 8, "a")), "state", 8)
+    assert single_cause["by"].unique().to_list() == ["all"]
 
 
 def test_components_count_their_own_nodes():
@@ -167,13 +167,13 @@ def test_components_count_their_own_nodes():
         ([(0, 1, 8, "x"), (NOON * 10, 1, 8, None)], "the times of the trace are 194,786"),
     ],
 )
-def test_what_cannot_be_given_says_why(rows, reason):
+def test_a_missing_rate_has_a_reason(rows, reason):
     table = failure_rate_over_time(lives(*rows), "state", 8)
     assert table.height == 1
     assert table["reason"][0].startswith(reason)
     assert table["failures_per_1000_node_days"][0] is None
-    drawn = chart(table, Study())
-    assert drawn.empty.startswith(reason)
+    figure = chart(table, Study())
+    assert figure.empty.startswith(reason)
     metrics = numbers_over_time(table)
     assert metrics["sizes.over_time.reason"]["value"].startswith(reason)
 
@@ -187,28 +187,28 @@ RUNS = st.lists(
 
 @settings(deadline=None, max_examples=25)
 @given(RUNS)
-def test_exposure_by_day_is_that_of_cutting_every_run_at_every_midnight(rows):
+def test_exposure_by_day_matches_cutting_runs_at_midnight(rows):
     runs = pl.DataFrame(
         [(start, start + length, nodes) for start, length, nodes, _ in rows],
         schema={"start_s": pl.Int64, "end_s": pl.Int64, "nodes": pl.Int64},
         orient="row",
     )
     days = 11
-    naive = [
+    expected = [
         sum(nodes * max(0, min(end, (day + 1) * DAY) - max(start, day * DAY)) for start, end, nodes in runs.iter_rows())
         for day in range(days)
     ]
-    assert exposure_by_day(runs, 0, days).tolist() == [naive]
-    of_clusters = runs.with_columns(cluster=pl.int_range(pl.len()) % 3)
-    assert exposure_by_day(of_clusters, 0, days, 3).sum(axis=0).tolist() == naive
-    assert sum(naive) == sum(length * nodes for _, length, nodes, _ in rows)
+    assert exposure_by_day(runs, 0, days).tolist() == [expected]
+    clustered = runs.with_columns(cluster=pl.int_range(pl.len()) % 3)
+    assert exposure_by_day(clustered, 0, days, 3).sum(axis=0).tolist() == expected
+    assert sum(expected) == sum(length * nodes for _, length, nodes, _ in rows)
 
 
 @settings(deadline=None, max_examples=15)
 @given(RUNS, st.integers(0, 400_000))
 def test_windows_are_the_sums_of_their_days(rows, shift):
     shifted = [
-        (NOON + shift + 4 * start, 8 * length, 8 * nodes, "x" if bad else None) for start, length, nodes, bad in rows
+        (NOON + shift + 4 * start, 8 * length, 8 * nodes, "x" if fail else None) for start, length, nodes, fail in rows
     ]
     table = failure_rate_over_time(lives(*shifted), "state", 8)
     for row in table.filter(pl.col("by") == "all").iter_rows(named=True):
@@ -222,7 +222,7 @@ def test_windows_are_the_sums_of_their_days(rows, shift):
         assert row["end_s"] - row["start_s"] == row["window_days"] * DAY
 
 
-def test_a_long_trace_has_a_window_every_few_days_and_the_table_reads_back(tmp_path):
+def test_a_long_trace_has_a_limited_number_of_windows(tmp_path):
     rng = np.random.default_rng(3)
     starts = np.sort(rng.integers(0, 3400 * DAY, 3000))
     runs = lives(*((NOON + int(start), 5 * DAY, 8, "x" if i % 9 else "y") for i, start in enumerate(starts)))
@@ -238,19 +238,19 @@ def test_a_long_trace_has_a_window_every_few_days_and_the_table_reads_back(tmp_p
 
 
 @pytest.mark.parametrize("narrow", [False, True])
-def test_one_window_and_no_failure_are_drawn(narrow):
+def test_a_single_window_and_no_failures_are_drawn(narrow):
     study = Study(narrow=narrow)
-    one = chart(failure_rate_over_time(lives((NOON, DAY // 2, 16, "x")), "proxy", 8), study)
-    assert one.title == "Failures of any cause per 1,000 node-days"
-    assert [row["label"] for row in one.datasets["ends"]] == ["1,000"]
-    none = chart(failure_rate_over_time(lives((NOON, DAY // 2, 16, None)), "state", 8), study)
-    assert none.title == "Infrastructure failures per 1,000 node-days"
-    for figure in (one, none):
+    with_failure = chart(failure_rate_over_time(lives((NOON, DAY // 2, 16, "x")), "proxy", 8), study)
+    assert with_failure.title == "Failures of any cause per 1,000 node-days"
+    assert [row["label"] for row in with_failure.datasets["ends"]] == ["1,000"]
+    without_failure = chart(failure_rate_over_time(lives((NOON, DAY // 2, 16, None)), "state", 8), study)
+    assert without_failure.title == "Infrastructure failures per 1,000 node-days"
+    for figure in (with_failure, without_failure):
         svg = vl_convert.vegalite_to_svg(json.dumps(figure.spec(validate=True)), allowed_base_urls=[])
         assert f'width="{study.width}' in svg
 
 
-def test_domains_come_from_the_reasons_and_not_where_two_are_told():
+def test_domains_come_from_reasons_unless_they_are_ambiguous():
     reasons = pl.DataFrame(
         {
             "job_id": ["j0", "j1", "j1"],
@@ -260,5 +260,5 @@ def test_domains_come_from_the_reasons_and_not_where_two_are_told():
         },
         schema_overrides={"task": pl.String},
     )
-    told = with_domains(lives((NOON, 60, 8, "x"), (NOON, 60, 8, "x"), (NOON, 60, 8, "x")), reasons)
-    assert told.collect().sort("unit_id")["cause"].to_list() == ["user", None, None]
+    with_causes = with_domains(lives((NOON, 60, 8, "x"), (NOON, 60, 8, "x"), (NOON, 60, 8, "x")), reasons)
+    assert with_causes.collect().sort("unit_id")["cause"].to_list() == ["user", None, None]

@@ -1,4 +1,4 @@
-"""Failures per owner, how far they come from a few, and how they repeat."""
+"""Failures by owner, their concentration and their repetition."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -37,7 +37,7 @@ def jobs_of(rows: list[dict], **extras: type[pl.DataType]) -> pl.LazyFrame:
 
 
 def runs_of(jobs: pl.LazyFrame, gpu_milli: int = 1000) -> pl.LazyFrame:
-    """One run a job, as long as the job."""
+    """Make one run per job, as long as the job."""
     frame = jobs.with_row_index("job").select(
         *("job", "user", "account", "start_s", "end_s", "outcome"),
         attempt=pl.lit(0),
@@ -52,14 +52,14 @@ def runs_of(jobs: pl.LazyFrame, gpu_milli: int = 1000) -> pl.LazyFrame:
     return with_runs_before(conform(frame, RUN_COLUMNS).select(list(RUN_COLUMNS)))
 
 
-def job(user: str | None, outcome: str, start_s: int | None = 0, end_s: int | None = 3600, **more) -> dict:
-    return {"user": user, "outcome": outcome, "start_s": start_s, "end_s": end_s, **more}
+def job(user: str | None, outcome: str, start_s: int | None = 0, end_s: int | None = 3600, **columns) -> dict:
+    return {"user": user, "outcome": outcome, "start_s": start_s, "end_s": end_s, **columns}
 
 
 # --- owners
 
 HOSTILE = '<script>alert(1)</script>\n"|{{x}}'
-OF_OWNERS = [
+OWNER_JOBS = [
     *[job("ana", "failure", 0, 7200)] * 2,
     job("ana", "success"),
     job("ana", "running"),
@@ -71,7 +71,7 @@ OF_OWNERS = [
 
 
 def test_failures_by_owner_by_hand() -> None:
-    jobs = jobs_of(OF_OWNERS)
+    jobs = jobs_of(OWNER_JOBS)
     table = failures_by_owner(owner_counts(jobs, runs_of(jobs)), 10, jobs)
     FAILURES_BY_OWNER.check(table)
     columns = ("owner_by", "owner", "ended", "failures", "failure_share", "failed_gpu_hours", "failed_gpu_hours_share")
@@ -85,7 +85,7 @@ def test_failures_by_owner_by_hand() -> None:
     assert failures_by_owner(owner_counts(jobs, runs_of(jobs)), 1, jobs)["owner"].to_list() == ["ana"]
 
 
-def test_the_runs_that_failed_count_also_where_the_job_succeeded() -> None:
+def test_failed_runs_count_even_if_the_job_succeeded() -> None:
     jobs = jobs_of([job("ana", "success", 0, 7200)])
     first = runs_of(jobs).with_columns(failed=pl.lit(True), outcome=pl.lit("failure"))
     second = runs_of(jobs).with_columns(attempt=pl.lit(1, dtype=pl.Int64))
@@ -99,16 +99,16 @@ def test_concentration_by_hand() -> None:
     jobs = jobs_of(rows)
     table = concentration(owner_counts(jobs, runs_of(jobs)))
     FAILURE_CONCENTRATION.check(table)
-    at = {(row["ranked_by"], row["top_share"]): row for row in table.to_dicts()}
-    assert at["ended", 0.01]["owners_in_top"] == at["ended", 0.05]["owners_in_top"] == 1
-    assert at["ended", 0.1]["owners_in_top"] == 2
-    assert at["ended", 0.05]["failures_share"] == 0.25 and at["ended", 0.05]["ended_share"] == 22 / 218
-    assert at["failures", 0.05]["failures_share"] == 0.75
-    assert at["ended", 1.0]["failures"] == 8 and at["failures", 1.0]["failures_share"] == 1
-    assert at["ended", 1.0]["failed_gpu_hours"] == 8.0
+    by_rank = {(row["ranked_by"], row["top_share"]): row for row in table.to_dicts()}
+    assert by_rank["ended", 0.01]["owners_in_top"] == by_rank["ended", 0.05]["owners_in_top"] == 1
+    assert by_rank["ended", 0.1]["owners_in_top"] == 2
+    assert by_rank["ended", 0.05]["failures_share"] == 0.25 and by_rank["ended", 0.05]["ended_share"] == 22 / 218
+    assert by_rank["failures", 0.05]["failures_share"] == 0.75
+    assert by_rank["ended", 1.0]["failures"] == 8 and by_rank["failures", 1.0]["failures_share"] == 1
+    assert by_rank["ended", 1.0]["failed_gpu_hours"] == 8.0
 
 
-def test_owners_nobody_names_and_failures_nobody_had() -> None:
+def test_unknown_owners_and_no_failures() -> None:
     jobs = jobs_of([job(None, "failure")])
     FAILURES_BY_OWNER.check(failures_by_owner(owner_counts(jobs, runs_of(jobs)), 5, jobs))
     assert concentration(owner_counts(jobs, runs_of(jobs))).is_empty()
@@ -119,13 +119,13 @@ def test_owners_nobody_names_and_failures_nobody_had() -> None:
 
 
 def test_chart_of_concentration() -> None:
-    jobs = jobs_of(OF_OWNERS)
-    given = {"failure_concentration": concentration(owner_counts(jobs, runs_of(jobs)))}
-    drawn = failure_concentration(given, Study("pod"))
-    drawn.spec(validate=True)
-    assert drawn.title == "Failures of the most active users"
-    assert "The most active 1 user: 60.0% of pods, 66.7% of failures." in drawn.alt
-    assert HOSTILE not in str(drawn.datasets)
+    jobs = jobs_of(OWNER_JOBS)
+    tables = {"failure_concentration": concentration(owner_counts(jobs, runs_of(jobs)))}
+    chart = failure_concentration(tables, Study("pod"))
+    chart.spec(validate=True)
+    assert chart.title == "Failures of the most active users"
+    assert "The most active 1 user: 60.0% of pods, 66.7% of failures." in chart.alt
+    assert HOSTILE not in str(chart.datasets)
 
 
 # --- repeats
@@ -134,32 +134,32 @@ def test_chart_of_concentration() -> None:
 def test_repeats_by_hand() -> None:
     rows = [
         job("ana", "failure", 0, 10),
-        job("ana", "failure", 11, 20),  # before it: a failure
-        job("ana", "success", 15, 40),  # a failure: the one that ended at 10
-        job("ana", "failure", 41, 50),  # a success
+        job("ana", "failure", 11, 20),  # follows a failure
+        job("ana", "success", 15, 40),  # follows the failure that ended at 10
+        job("ana", "failure", 41, 50),  # follows a success
         job("bo", "success", 0, 10),
-        job("bo", "failure", 10, 20),  # starts in the second of that end: nothing before it
+        job("bo", "failure", 10, 20),  # starts in the second of that end: has no previous job
         job("bo", "cancelled", 21, 22),
-        job("bo", "success", 30, 31),  # a failure, as a cancelled job did not end by itself
+        job("bo", "success", 30, 31),  # follows a failure, as a cancelled job did not end by itself
         job("cy", "success", 0, 100),
     ]
     jobs = jobs_of(rows)
     table = repeats_of(jobs, runs_of(jobs))
     REPEATS.check(table)
-    found = {row["measure"]: row for row in table.to_dicts()}
-    assert {row["group_by"] for row in found.values()} == {"user"}
+    measures = {row["measure"]: row for row in table.to_dicts()}
+    assert {row["group_by"] for row in measures.values()} == {"user"}
 
-    def told(measure: str) -> tuple:
-        return tuple(found[measure][name] for name in ("n", "groups", "events", "estimate"))
+    def estimate(measure: str) -> tuple:
+        return tuple(measures[measure][name] for name in ("n", "groups", "events", "estimate"))
 
-    assert told("not_first_share") == (4, 2, 2, 0.5)
-    assert told("failures_per_group") == (4, 2, 4, 2.0)
-    assert told("preceded_share") == (2, 1, 1, 0.5)
-    assert told("failure_after_failure") == (3, 2, 1, 1 / 3)
-    assert told("failure_after_success") == (1, 1, 1, 1.0)
-    assert found["failure_after_success"]["reason"] == ONE_GROUP
-    # First failures after 10 s and 20 s; cy is censored at 100 s.
-    assert told("first_failure_s") == (3, 3, 2, 20.0)
+    assert estimate("not_first_share") == (4, 2, 2, 0.5)
+    assert estimate("failures_per_group") == (4, 2, 4, 2.0)
+    assert estimate("preceded_share") == (2, 1, 1, 0.5)
+    assert estimate("failure_after_failure") == (3, 2, 1, 1 / 3)
+    assert estimate("failure_after_success") == (1, 1, 1, 1.0)
+    assert measures["failure_after_success"]["reason"] == ONE_GROUP
+    # First failures occur after 10 s and 20 s; cy is censored at 100 s.
+    assert estimate("first_failure_s") == (3, 3, 2, 20.0)
 
 
 def test_repeats_without_failures_and_without_groups() -> None:
@@ -174,13 +174,13 @@ def test_repeats_without_failures_and_without_groups() -> None:
 def test_groups_of_the_trace_and_jobs_of_several_runs() -> None:
     rows = [job("ana", "failure", 0, 10, recurrence_group="g"), job("bo", "success", 50, 90, recurrence_group="g")]
     jobs = jobs_of(rows, recurrence_group=pl.String)
-    one = runs_of(jobs)
-    again = one.head(1).with_columns(attempt=pl.lit(1, dtype=pl.Int64), start_s=pl.lit(20), end_s=pl.lit(70))
-    again = again.select(pl.col(name).cast(dtype) for name, dtype in RUN_COLUMNS.items())
-    table = repeats_of(jobs, with_runs_before(pl.concat([one.head(1), again, one.tail(1)])))
+    single_runs = runs_of(jobs)
+    retry = single_runs.head(1).with_columns(attempt=pl.lit(1, dtype=pl.Int64), start_s=pl.lit(20), end_s=pl.lit(70))
+    retry = retry.select(pl.col(name).cast(dtype) for name, dtype in RUN_COLUMNS.items())
+    table = repeats_of(jobs, with_runs_before(pl.concat([single_runs.head(1), retry, single_runs.tail(1)])))
     assert table["group_by"].unique(maintain_order=True).to_list() == ["user", "recurrence_group", "job"]
-    after = table.filter((pl.col("group_by") == "recurrence_group") & (pl.col("measure") == "failure_after_failure"))
-    assert after.select("n", "estimate").rows() == [(1, 0.0)]
+    repeats = table.filter((pl.col("group_by") == "recurrence_group") & (pl.col("measure") == "failure_after_failure"))
+    assert repeats.select("n", "estimate").rows() == [(1, 0.0)]
     assert table.filter(pl.col("group_by") == "job").select("measure", "n", "events", "estimate").rows() == [
         ("first_failure_s", 1, 1, 10.0)
     ]
@@ -199,13 +199,13 @@ JOB = st.fixed_dictionaries(
 
 @settings(deadline=None, max_examples=20)
 @given(st.lists(JOB, max_size=40))
-def test_partitions_of_the_jobs_change_nothing(rows: list) -> None:
+def test_partitions_do_not_change_the_table(rows: list) -> None:
     jobs = jobs_of(rows, recurrence_group=pl.String)
     runs = runs_of(jobs)
-    whole = repeats_of(jobs, runs)
+    table = repeats_of(jobs, runs)
     for number in (2, 5):
         with TemporaryDirectory() as folder:
-            assert repeats_of(jobs, runs, Partitions(Path(folder), number)).equals(whole)
+            assert repeats_of(jobs, runs, Partitions(Path(folder), number)).equals(table)
 
 
 ENDED = st.fixed_dictionaries(
@@ -220,7 +220,7 @@ ENDED = st.fixed_dictionaries(
 
 @settings(deadline=None)
 @given(st.lists(ENDED, max_size=20), st.randoms(use_true_random=False))
-def test_the_job_before_is_the_last_that_had_ended(rows: list, random) -> None:
+def test_the_previous_job_is_the_last_that_had_ended(rows: list, random) -> None:
     expected = []
     for row in rows:
         if row["start_s"] is not None:
@@ -237,35 +237,35 @@ def test_the_job_before_is_the_last_that_had_ended(rows: list, random) -> None:
 
 @settings(deadline=None, max_examples=25)
 @given(st.lists(st.tuples(st.integers(0, 6), st.booleans()), min_size=2, max_size=60))
-def test_the_variance_between_groups_is_that_of_a_clustered_mean(rows: list) -> None:
+def test_the_variance_between_groups_matches_a_clustered_mean(rows: list) -> None:
     members = pl.DataFrame(rows, schema={"group": pl.Int64, "hit": pl.Boolean}, orient="row")
-    found = share_over_groups(counts_by_group(members))
+    estimate = share_over_groups(counts_by_group(members))
     hit = members["hit"].to_numpy().astype(float)
     groups = members["group"].to_numpy()
-    if found["groups"] == 1:
-        assert found["reason"] == ONE_GROUP and "ci_low" not in found
+    if estimate["groups"] == 1:
+        assert estimate["reason"] == ONE_GROUP and "ci_low" not in estimate
         return
-    assert found["ci_low"] <= found["estimate"] <= found["ci_high"]
+    assert estimate["ci_low"] <= estimate["estimate"] <= estimate["ci_high"]
     if 0 < hit.mean() < 1:
         fit = sm.OLS(hit, np.ones(len(hit))).fit(cov_type="cluster", cov_kwds={"groups": groups})
         variance = float(fit.bse[0]) ** 2
-        spread = hit.mean() * (1 - hit.mean())
-        effective = min(len(hit), spread / variance) if variance > 1e-18 else len(hit)
+        binomial_variance = hit.mean() * (1 - hit.mean())
+        effective = min(len(hit), binomial_variance / variance) if variance > 1e-18 else len(hit)
         low, high = wilson_interval([hit.mean() * effective], [effective])
-        assert (found["ci_low"], found["ci_high"]) == pytest.approx((low[0], high[0]), rel=1e-6, abs=1e-9)
+        assert (estimate["ci_low"], estimate["ci_high"]) == pytest.approx((low[0], high[0]), rel=1e-6, abs=1e-9)
 
 
-def test_the_interval_of_alike_jobs_covers_and_wilson_on_jobs_does_not() -> None:
-    """400 draws of 80 groups of 25 jobs, each group with a share of its own about 0.3."""
+def test_the_clustered_interval_covers_and_the_wilson_interval_does_not() -> None:
+    """Draw 400 samples of 80 groups of 25 jobs; each group has its own share around 0.3."""
     rng = np.random.default_rng(5)
     group = np.repeat(np.arange(80), 25)
-    covered = naive = 0
+    clustered_hits = wilson_hits = 0
     for _ in range(400):
         hit = rng.random(group.size) < np.repeat(rng.beta(0.9, 2.1, 80), 25)
-        found = share_over_groups(counts_by_group(pl.DataFrame({"group": group, "hit": hit})))
-        covered += found["ci_low"] <= 0.3 <= found["ci_high"]
+        estimate = share_over_groups(counts_by_group(pl.DataFrame({"group": group, "hit": hit})))
+        clustered_hits += estimate["ci_low"] <= 0.3 <= estimate["ci_high"]
         low, high = wilson_interval([hit.sum()], [hit.size])
-        naive += low[0] <= 0.3 <= high[0]
+        wilson_hits += low[0] <= 0.3 <= high[0]
     # Four standard errors of a binomial share of 95 %.
-    assert covered / 400 >= 0.95 - 4 * np.sqrt(0.95 * 0.05 / 400)
-    assert naive / 400 < 0.8
+    assert clustered_hits / 400 >= 0.95 - 4 * np.sqrt(0.95 * 0.05 / 400)
+    assert wilson_hits / 400 < 0.8
