@@ -1,4 +1,4 @@
-"""The embedded samples are what the generators write, and unpack to the tables that their formats declare."""
+"""Embedded samples equal the generators' output and unpack to the tables that their formats declare."""
 
 import hashlib
 from pathlib import Path
@@ -28,12 +28,12 @@ def test_a_sample_unpacks_to_the_files_that_its_format_declares(tmp_path, name):
     assert count == len(expected)
 
 
-def test_the_generators_remake_a_sample_bit_for_bit():
+def test_the_generators_reproduce_a_sample_exactly():
     content = packed_sample("sacct", *EMBEDDED["sacct"]).encode()
     assert hashlib.sha256(content).hexdigest() == FORMATS["sacct"]["sample"]["sha256"]
 
 
-def test_an_edited_file_is_refused(tmp_path):
+def test_an_edited_file_is_an_error(tmp_path):
     sample = FORMATS["sacct"]["sample"]
     path = tmp_path / "sacct.json"
     path.write_bytes((ROOT / sample["packed"]).read_bytes() + b" ")
@@ -42,7 +42,7 @@ def test_an_edited_file_is_refused(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_each_form_of_a_column_unpacks_to_its_own_bytes():
+def test_each_kind_of_column_unpacks_to_the_original_bytes():
     ids = Identifiers(7, {1: 24, 2: 64}, 999)
     first, second = (hex_ids(7, kind, np.arange(300), digits).to_list() for kind, digits in ((1, 24), (2, 64)))
     columns = [
@@ -60,7 +60,7 @@ def test_each_form_of_a_column_unpacks_to_its_own_bytes():
     assert tuple(column["kind"] for column in table["columns"]) == kinds
 
 
-def test_tables_of_a_sample_are_read_and_what_is_beside_them_is_not():
+def test_only_the_tables_of_a_sample_are_read():
     entry = {"format": "sacct", "embedded": True}
     assert raw_tables("t", entry, FORMATS) == {"record": ["data/t/2025-a.txt", "data/t/2025-b.txt"]}
     assert list(parts_of("t", entry, FORMATS)) == ["2025-a.txt", "2025-b.txt"]

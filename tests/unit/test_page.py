@@ -1,4 +1,4 @@
-"""What a page is made of: numbers with keys, intervals and rows, blocks of hostile text, citation, frame, paper."""
+"""Parts of a page: numbers with keys, intervals and rows, blocks of hostile text, citation, frame, paper."""
 
 from html.parser import HTMLParser
 from pathlib import Path
@@ -26,17 +26,17 @@ HOSTILE = "<script>x</script>\"'& {a.b|1} `[a](b)` ${y}"
 SHARES = table("shares", "A row for each user.", failure_share=share("Failed", "Failures of those that ended."))
 
 
-def of(**given) -> Numbers:
-    """Metrics by key, dots written as two underscores: the value, and its unit where it is no count."""
-    made = {}
-    for key, value in given.items():
+def numbers(**values) -> Numbers:
+    """Make metrics from values or (value, unit); two underscores in a keyword become a dot in the key."""
+    metrics = {}
+    for key, value in values.items():
         value, unit = value if isinstance(value, tuple) else (value, "jobs")
-        about = {"value": value, "unit": unit, "n": 1_200, "source": "tables/shares.csv"}
-        made[key.replace("__", ".")] = about | {"column": key.rpartition("__")[2]}
-    return Numbers(made)
+        metric = {"value": value, "unit": unit, "n": 1_200, "source": "tables/shares.csv"}
+        metrics[key.replace("__", ".")] = metric | {"column": key.rpartition("__")[2]}
+    return Numbers(metrics)
 
 
-M = of(
+M = numbers(
     a__failure_share=(1 / 3, "share"),
     a__failure_share_low=(0.3, "share"),
     a__failure_share_high=(0.4, "share"),
@@ -50,7 +50,7 @@ M = of(
 )
 
 
-class Seen(HTMLParser):
+class ParsedHtml(HTMLParser):
     def __init__(self, text: str) -> None:
         super().__init__()
         self.tags, self.rows, self.text = [], [], ""
@@ -65,26 +65,26 @@ class Seen(HTMLParser):
         self.text += data
 
 
-def test_a_number_keeps_its_key_until_it_is_reckoned_with():
-    worded = handled(words.count)
-    assert worded(M["c.jobs"]) == '<data data-key="c.jobs">1,250</data>'
-    assert worded(M["c.jobs"] + 1) == "1,251" and worded(1_250) == "1,250"
+def test_a_number_keeps_its_key_until_it_is_used_in_arithmetic():
+    format_count = handled(words.count)
+    assert format_count(M["c.jobs"]) == '<data data-key="c.jobs">1,250</data>'
+    assert format_count(M["c.jobs"] + 1) == "1,251" and format_count(1_250) == "1,250"
     assert handled(words.share)(M["a.failure_share"]) == '<data data-key="a.failure_share">33.3%</data>'
     with pytest.raises(KeyError):
         M["c.nodes"]
 
 
-def test_the_interval_of_a_number_is_the_clustered_one_of_its_unit():
+def test_the_interval_of_a_number_is_the_clustered_one_if_it_exists():
     assert interval_about(M, "a.failure_share") == (0.2, 0.5, "user")
-    without = Numbers({key: value for key, value in M.items() if "clustered" not in key})
-    assert interval_about(without, "a.failure_share") == (0.3, 0.4, "")
+    unclustered = Numbers({key: value for key, value in M.items() if "clustered" not in key})
+    assert interval_about(unclustered, "a.failure_share") == (0.3, 0.4, "")
     assert interval_about(M, "b.mttf_s") == (3_600.0, None, ""), "open above"
     assert interval_about(M, "a.failure_share_low") is None and interval_about(M, "c.name") is None
-    beyond = M | of(b__mttf_s=(60.0, "s"))
-    assert interval_about(beyond, "b.mttf_s") is None, "an interval that lies elsewhere is of another number"
+    shifted = M | numbers(b__mttf_s=(60.0, "s"))
+    assert interval_about(shifted, "b.mttf_s") is None, "an interval that excludes the number belongs to another number"
 
 
-def test_every_number_has_a_row_and_what_it_is_once():
+def test_every_number_has_a_row_and_each_description_occurs_once():
     rows, descriptions = all_numbers.rows(M, [SHARES])
     assert [row.key for row in rows] == list(M)
     first = rows[0]
@@ -92,39 +92,39 @@ def test_every_number_has_a_row_and_what_it_is_once():
     assert first.ci == "clustered by user" and descriptions[first.description_index] == "Failures of those that ended."
     assert descriptions == ["Failures of those that ended.", "A row for each user."]
     html = macros(REPORT).all_numbers(rows, descriptions)
-    seen = Seen(html)
-    assert "script" not in seen.tags and HOSTILE in seen.text
-    assert seen.rows[1] == {"id": "m:a.failure_share", "data-v": repr(1 / 3), "data-low": "0.2", "data-high": "0.5"} | {
+    doc = ParsedHtml(html)
+    assert "script" not in doc.tags and HOSTILE in doc.text
+    assert doc.rows[1] == {"id": "m:a.failure_share", "data-v": repr(1 / 3), "data-low": "0.2", "data-high": "0.5"} | {
         "data-ci": "clustered by user",
         "data-description": "0",
     }
-    assert "data-high" not in next(row for row in seen.rows if row.get("id") == "m:b.mttf_s")
+    assert "data-high" not in next(row for row in doc.rows if row.get("id") == "m:b.mttf_s")
 
 
-def test_hostile_text_is_text_in_every_block():
-    of_stranger, theme = of_trace(HOSTILE), THEMES["outcomes"]
-    tile = Tile("t", of_stranger, "withheld", of_stranger, means=of_stranger, needed=of_stranger, link="outcomes")
-    action = Action(of_stranger, of_stranger, of_stranger, of_stranger, "model", "outcomes")
-    brief = Brief(of_stranger, (Fact("Jobs", of_stranger),), "B", (of_stranger,), (of_stranger,), (tile,))
-    full = Brief(of_stranger, (), "B", (), (), (), of_stranger, (action,), (of_stranger,))
-    head = Head(of_stranger, (), (Key(of_stranger, of_stranger),), (of_stranger,), Callout("care", of_stranger))
-    about = {"title": HOSTILE, "subtitle": HOSTILE, "caption": HOSTILE}
-    frame = Frame(HOSTILE, True, "1", cited(ABOUT, HOSTILE, "", "t"), top=[{"anchor": "overview", "title": "Overview"}])
-    own = macros(REPORT)
+def test_hostile_text_is_escaped_in_every_block():
+    hostile, theme = of_trace(HOSTILE), THEMES["outcomes"]
+    tile = Tile("t", hostile, "withheld", hostile, means=hostile, needed=hostile, link="outcomes")
+    action = Action(hostile, hostile, hostile, hostile, "model", "outcomes")
+    brief = Brief(hostile, (Fact("Jobs", hostile),), "B", (hostile,), (hostile,), (tile,))
+    full_brief = Brief(hostile, (), "B", (), (), (), hostile, (action,), (hostile,))
+    head = Head(hostile, (), (Key(hostile, hostile),), (hostile,), Callout("care", hostile))
+    texts = {"title": HOSTILE, "subtitle": HOSTILE, "caption": HOSTILE}
+    frame = Frame(HOSTILE, True, "1", cited(WORK, HOSTILE, "", "t"), top=[{"anchor": "overview", "title": "Overview"}])
+    page_macros = macros(REPORT)
     blocks = {
-        "overview": own.overview(frame, brief, {"outcomes": theme}),
-        "actions": own.actions(full, {"outcomes": theme}),
-        "head": own.head(theme, head, []),
-        "figure": own.figure(HOSTILE, about, {}),
-        "nothing": own.nothing([Line(of_stranger, of_stranger)], []),
-        "opening": own.opening(frame),
-        "closing": own.closing(frame),
-        "more": own.more_pages("Study", [Entry(HOSTILE, "a.html")]),
+        "overview": page_macros.overview(frame, brief, {"outcomes": theme}),
+        "actions": page_macros.actions(full_brief, {"outcomes": theme}),
+        "head": page_macros.head(theme, head, []),
+        "figure": page_macros.figure(HOSTILE, texts, {}),
+        "nothing": page_macros.nothing([Line(hostile, hostile)], []),
+        "opening": page_macros.opening(frame),
+        "closing": page_macros.closing(frame),
+        "more": page_macros.more_pages("Study", [Entry(HOSTILE, "a.html")]),
     }
     for name, html in blocks.items():
-        assert "script" not in Seen(html).tags and "data" not in Seen(html).tags, name
-        assert "<script>x" in Seen(html).text, name
-    assert not own.actions(brief, {}).strip(), "without actions no section"
+        assert "script" not in ParsedHtml(html).tags and "data" not in ParsedHtml(html).tags, name
+        assert "<script>x" in ParsedHtml(html).text, name
+    assert not page_macros.actions(brief, {}).strip(), "a brief without actions has no section"
 
 
 def test_a_block_of_html_has_no_blank_line_that_would_end_it():
@@ -132,74 +132,74 @@ def test_a_block_of_html_has_no_blank_line_that_would_end_it():
     assert counted('<table data-name="a"><figure class="figure" id="b"><table><table data-name="c">') == (2, 1)
 
 
-ABOUT = Publication("T", "d", [Creator("Doe, J."), Creator("A {lab}", person=False)], "MIT", "1.2", [], "", "w", "")
+WORK = Publication("T", "d", [Creator("Doe, J."), Creator("A {lab}", person=False)], "MIT", "1.2", [], "", "w", "")
 
 
 def test_a_citation_is_one_line_and_balanced_bibtex():
-    citation = cited(ABOUT, "A\n$100 & 50% {x}", "1 to 2 May", "my-trace")
+    citation = cited(WORK, "A\n$100 & 50% {x}", "1 to 2 May", "my-trace")
     assert citation.bibtex.startswith("@misc{ttfmytrace,\n  author = {Doe, J. and {A \\{lab\\}}},\n")
     assert "A \\$100 \\& 50\\% \\{x\\} (1 to 2 May)" in citation.bibtex
     assert citation.bibtex.count("{") == citation.bibtex.count("}")
     assert "url" not in citation.bibtex
 
 
-def test_the_foot_of_print_holds_any_title():
-    style = Frame('a"</style>\n}', False, "1", cited(ABOUT, "a", "", "a")).print_footer()
+def test_the_print_footer_escapes_any_title():
+    style = Frame('a"</style>\n}', False, "1", cited(WORK, "a", "", "a")).print_footer()
     assert style.count("</style>") == 1 and style.count('"') == 4
 
 
-def test_templates_miss_no_number_in_silence():
+def test_a_missing_number_in_a_template_is_an_error():
     jinja = environment(REPORT)
     with pytest.raises(Exception, match="gone"):
         jinja.from_string("<< gone >>").render()
-    shown = jinja.from_string('<< m["c.jobs"] | count >> << m["c.name"] | label >>').render(m=M)
-    assert shown.startswith('<data data-key="c.jobs">1,250</data> <bdi>') and "script>" not in shown
+    html = jinja.from_string('<< m["c.jobs"] | count >> << m["c.name"] | label >>').render(m=M)
+    assert html.startswith('<data data-key="c.jobs">1,250</data> <bdi>') and "script>" not in html
 
 
-def test_the_template_is_whole_and_free_of_the_network():
-    made = template(REPORT, "dmVnYQ==")
-    assert made.count('<script type="text/plain" id="vega-program">dmVnYQ==') == 1
-    assert "<!-- style -->" not in made and "<!-- vega -->" not in made and "<!-- script -->" not in made
-    assert 'src="http' not in made and "@import" not in made and "url(http" not in made
+def test_the_template_is_complete_and_needs_no_network():
+    html = template(REPORT, "dmVnYQ==")
+    assert html.count('<script type="text/plain" id="vega-program">dmVnYQ==') == 1
+    assert "<!-- style -->" not in html and "<!-- vega -->" not in html and "<!-- script -->" not in html
+    assert 'src="http' not in html and "@import" not in html and "url(http" not in html
 
 
-class Room:
-    """A page.py in little."""
+class AnalysisPage:
+    """A minimal page.py of an analysis."""
 
-    def __init__(self, found):
-        self.head = lambda trace, m: found
+    def __init__(self, section_head):
+        self.head = lambda trace, m: section_head
 
 
 @pytest.fixture
 def a_page(monkeypatch, tmp_path):
-    """Opens the page of a trace without products, with what two rooms of section 1 say, the first by rank first."""
+    """Return a function that opens the page of a trace without products; section 1 has two analyses by rank."""
 
-    def opened(first=None, second=None, **brief):
-        of_rooms = {"split_outcomes": Room(first), "describe_attempts": Room(second)}
-        shown = Brief(HOSTILE, (), "B", (HOSTILE,), ("First.", HOSTILE), (), period="1 May", **brief)
+    def open_page(first=None, second=None, **brief):
+        pages = {"split_outcomes": AnalysisPage(first), "describe_attempts": AnalysisPage(second)}
+        trace_brief = Brief(HOSTILE, (), "B", (HOSTILE,), ("First.", HOSTILE), (), period="1 May", **brief)
         trace = SimpleNamespace(
             name="t",
             title=HOSTILE,
-            analyses=list(of_rooms),
+            analyses=list(pages),
             about={"unit": "job", "life": "job"},
             metrics=M,
-            brief=shown,
+            brief=trace_brief,
             figures={},
             folder=tmp_path,
             contracts={},
         )
-        declared = {name: Analysis("Why?", "outcomes") for name in of_rooms}
-        monkeypatch.setattr("ttf.page.report.trace_page._page_module", of_rooms.get)
-        monkeypatch.setattr("ttf.page.report.trace_page.rooms", lambda folders: declared)
+        analyses = {name: Analysis("Why?", "outcomes") for name in pages}
+        monkeypatch.setattr("ttf.page.report.trace_page._page_module", pages.get)
+        monkeypatch.setattr("ttf.page.report.trace_page.rooms", lambda folders: analyses)
         monkeypatch.setattr("ttf.page.report.trace_page.quality_tables.tables", lambda trace: {})
         monkeypatch.setattr("ttf.page.report.trace_page.quality_lines.lines", lambda trace, m: [])
-        frame = Frame(HOSTILE, True, "1.2", cited(ABOUT, HOSTILE, "", "t"))
+        frame = Frame(HOSTILE, True, "1.2", cited(WORK, HOSTILE, "", "t"))
         return TracePage(environment(REPORT), REPORT, trace, frame)
 
-    return opened
+    return open_page
 
 
-def test_the_first_room_with_a_head_leads_and_none_leaves_no_section(a_page):
+def test_the_first_analysis_with_a_head_leads_its_section(a_page):
     head = Head("Claim")
     assert a_page(None, head).heads == {"outcomes": head}
     page = a_page(head, Head("Other"))
@@ -213,25 +213,25 @@ def test_the_first_room_with_a_head_leads_and_none_leaves_no_section(a_page):
     assert [(entry.href, entry.number) for entry in page.frame.groups[0][1]] == [("#outcomes", "1")]
 
 
-def test_paper_is_the_same_each_time_and_takes_hostile_text_as_text(a_page, tmp_path):
-    stranger = of_trace('#panic("x") ' + HOSTILE)
-    page = a_page(Head(stranger, (), (Key(stranger, stranger),), (stranger,), Callout("care", stranger)))
-    page.lines = [Line(stranger, stranger)]
-    made = []
+def test_paper_is_reproducible_and_escapes_hostile_text(a_page, tmp_path):
+    hostile = of_trace('#panic("x") ' + HOSTILE)
+    page = a_page(Head(hostile, (), (Key(hostile, hostile),), (hostile,), Callout("care", hostile)))
+    page.lines = [Line(hostile, hostile)]
+    pdfs = []
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
-        made.append(paper(page, ABOUT, REPORT, tmp_path / name).read_bytes())
-    assert made[0].startswith(b"%PDF-") and made[0] == made[1]
+        pdfs.append(paper(page, WORK, REPORT, tmp_path / name).read_bytes())
+    assert pdfs[0].startswith(b"%PDF-") and pdfs[0] == pdfs[1]
 
 
-def test_a_room_without_a_page_stands_as_its_contract_says(a_page, monkeypatch):
+def test_an_analysis_without_a_page_is_shown_by_its_contract(a_page, monkeypatch):
     page = a_page(Head("Claim"), None)
-    given = {"shares": SHARES.frame([{"failure_share": 1 / 3}])}
-    page.trace.analyses, page.trace.table = ["weekdays"], given.__getitem__
+    tables = {"shares": SHARES.frame([{"failure_share": 1 / 3}])}
+    page.trace.analyses, page.trace.table = ["weekdays"], tables.__getitem__
     monkeypatch.setattr(
-        "ttf.page.report.trace_page.contracts_of", lambda names: {name: SHARES for name in given if [*names]}
+        "ttf.page.report.trace_page.contracts_of", lambda names: {name: SHARES for name in tables if [*names]}
     )
     html = page._tables()["shares"].html("shares")
     assert "Failed</th>" in html and "33.3%" in html
-    given["shares"] = SHARES.frame([])
-    assert page._tables() == {}, "not there without rows"
+    tables["shares"] = SHARES.frame([])
+    assert page._tables() == {}, "a table without rows is not shown"

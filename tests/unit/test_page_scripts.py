@@ -1,4 +1,4 @@
-"""The scripts of the page reckon as Python does: the planner, what charts are packed in, tables as CSV and as ZIP."""
+"""The page's scripts agree with Python: the planner, packed charts, and tables as CSV and ZIP."""
 
 import csv
 import io
@@ -40,7 +40,7 @@ ALL_NUMBERS = """<table id="all-numbers"><thead><tr><th>Key</th></tr></thead><tb
 
 @pytest.fixture(scope="module")
 def page():
-    """An empty page with one table and one number, and all scripts; what they define can be asked for."""
+    """Open a page with one table, one number and all scripts."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -60,19 +60,19 @@ def page():
 NAMES = ("rate", "interval", "write", "restart", "queue", "work")
 
 
-def reckoned(page, plans: list[tuple[float, ...]]) -> list[dict[str, float]]:
-    """What the planner says of runs; JSON has no infinity, so that stands as null."""
+def planner_results(page, plans: list[tuple[float, ...]]) -> list[dict[str, float]]:
+    """Return the planner's results; infinity is null, as JSON cannot express it."""
     return page.evaluate(
         "(plans) => plans.map((plan) => ({...expectedTimes(plan), best: bestInterval(plan.rate, plan.write)}))",
         [dict(zip(NAMES, plan, strict=True)) for plan in plans],
     )
 
 
-def test_the_planner_reckons_as_python_does(page):
-    draw = random.Random(16)
+def test_the_planner_computes_the_same_as_python(page):
+    rng = random.Random(16)
 
     def log_uniform(low: float, high: float) -> float:
-        return math.exp(draw.uniform(math.log(low), math.log(high)))
+        return math.exp(rng.uniform(math.log(low), math.log(high)))
 
     plans = [
         (
@@ -86,13 +86,13 @@ def test_the_planner_reckons_as_python_does(page):
         for queue in (0.0, 7200.0, 8e5)
         for _ in range(100)
     ] + [(0.0, 3600.0, 300.0, 0.0, 60.0, 7200.0), (1e-5, 3600.0, 0.0, 0.0, 0.0, 1800.0)]
-    for plan, found in zip(plans, reckoned(page, plans), strict=True):
-        right = Plan(*plan)
-        assert found["scheduled"] == pytest.approx(expected_scheduled_s(right), rel=1e-9)
-        assert found["wall"] == pytest.approx(expected_wall_s(right), rel=1e-9)
-        assert found["interruptions"] == pytest.approx(expected_interruptions(right), rel=1e-9)
-        assert found["ettr"] == pytest.approx(ettr_renewal(right), rel=1e-9)
-        assert found["best"] == pytest.approx(optimal_interval_s(plan[0], plan[2]), rel=1e-8)
+    for plan, result in zip(plans, planner_results(page, plans), strict=True):
+        python_plan = Plan(*plan)
+        assert result["scheduled"] == pytest.approx(expected_scheduled_s(python_plan), rel=1e-9)
+        assert result["wall"] == pytest.approx(expected_wall_s(python_plan), rel=1e-9)
+        assert result["interruptions"] == pytest.approx(expected_interruptions(python_plan), rel=1e-9)
+        assert result["ettr"] == pytest.approx(ettr_renewal(python_plan), rel=1e-9)
+        assert result["best"] == pytest.approx(optimal_interval_s(plan[0], plan[2]), rel=1e-8)
 
 
 def test_the_planner_agrees_with_the_table_of_ettr(page):
@@ -100,27 +100,27 @@ def test_the_planner_agrees_with_the_table_of_ettr(page):
     table, _ = plan_tables(a_rate(6.5e-3, 5e-3, 8e-3, 8), settings, [8, 64, 1024, 16_384], 2, 1)
     columns = ("checkpoint_interval_s", "checkpoint_write_s", "restart_s", "queue_s", "productive_s")
     plans = table.select(pl.col("failure_rate_per_node_day") * pl.col("nodes") / 86_400, *columns).rows()
-    assert [found["ettr"] for found in reckoned(page, plans)] == pytest.approx(
+    assert [result["ettr"] for result in planner_results(page, plans)] == pytest.approx(
         table["ettr_renewal"].to_list(), rel=1e-9
     )
 
 
-def test_the_planner_says_how_long_a_run_is_short_of_nodes(page):
+def test_the_planner_gives_the_share_of_time_short_of_nodes(page):
     shares = [0.6, 0.2, 0.1, 0.0, 0.05, 0.05]
-    asked = [(1, 0), (8, 0), (8, 2), (30, 3), (35, 5), (40, 0)]
-    found = page.evaluate(
-        "([shares, asked]) => asked.map(([nodes, spares]) => shortageShare(shares, 40, nodes, spares))", [shares, asked]
+    runs = [(1, 0), (8, 0), (8, 2), (30, 3), (35, 5), (40, 0)]
+    shortages = page.evaluate(
+        "([shares, runs]) => runs.map(([nodes, spares]) => shortageShare(shares, 40, nodes, spares))", [shares, runs]
     )
-    right = [
+    expected = [
         sum(share * hypergeom.sf(spares, 40, down, nodes + spares) for down, share in enumerate(shares))
-        for nodes, spares in asked
+        for nodes, spares in runs
     ]
-    assert found == pytest.approx(right, abs=1e-9)
-    assert found[-1] == pytest.approx(0.4)
+    assert shortages == pytest.approx(expected, abs=1e-9)
+    assert shortages[-1] == pytest.approx(0.4)
     assert page.evaluate("Number.isNaN(shortageShare([1], 40, 39, 2))")
     form = """<form data-units="40" data-down="[0.5, 0.5]" data-node-gpus="8">
     <input type="number" name="gpus"><input type="number" name="spares"></form>"""
-    told = page.evaluate(
+    texts = page.evaluate(
         """(form) => [["48", "0"], ["320", "1"], ["", "0"], ["41", "0"]].map(([gpus, spares]) => {
             const node = document.createElement("div");
             node.innerHTML = form;
@@ -130,23 +130,23 @@ def test_the_planner_says_how_long_a_run_is_short_of_nodes(page):
         })""",
         form,
     )
-    assert told == ["7.5%", "–", "–", "7.5%"]
+    assert texts == ["7.5%", "–", "–", "7.5%"]
 
 
-def test_what_is_packed_comes_back_in_the_page(page):
+def test_the_page_unpacks_a_packed_chart(page):
     rows = [{"x": n // 3, "s": "aaaaaaaaaa" if n % 2 else "b", "y": None if n == 4 else n} for n in range(12)]
     spec = {"mark": "line", "encoding": {"x": {"field": "x", "title": "Time since the start"}}, "datasets": {"d": rows}}
-    small = packed({"p": spec})["p"]
-    back = page.evaluate("unpackSpec", small)
-    whole = spec | {
+    chart = packed({"p": spec})["p"]
+    unpacked = page.evaluate("unpackSpec", chart)
+    expected = spec | {
         "datasets": {"d": [{name: value for name, value in row.items() if value is not None} for row in rows]}
     }
-    assert back == whole
+    assert unpacked == expected
 
 
-def test_a_table_is_saved_exactly_and_no_text_is_a_formula(page):
-    found = list(csv.reader(io.StringIO(page.evaluate("tableCsv(document.querySelector('table'))"))))
-    assert found == [
+def test_a_csv_has_exact_values_and_no_formulas(page):
+    rows = list(csv.reader(io.StringIO(page.evaluate("tableCsv(document.querySelector('table'))"))))
+    assert rows == [
         ["group", "who", "jobs"],
         ["'=HYPERLINK(1)", '\'@you, "me"', "-1250.5"],
         ["'=HYPERLINK(1)", "b", ""],
@@ -154,14 +154,14 @@ def test_a_table_is_saved_exactly_and_no_text_is_a_formula(page):
     ]
 
 
-def test_sorting_goes_by_the_exact_values_and_back(page):
-    shown = "[...document.querySelector('table').tBodies[0].rows].map((row) => row.cells[0].textContent)"
+def test_tables_sort_by_exact_values_and_restore_their_order(page):
+    script = "[...document.querySelector('table').tBodies[0].rows].map((row) => row.cells[0].textContent)"
     button = page.locator("table[data-name] thead button").nth(1)
     orders = {}
     for order in ("ascending", "descending", None):
         button.click()
         assert page.locator("table[data-name] thead th").nth(1).get_attribute("aria-sort") == order
-        orders[order] = page.evaluate(shown)[1:]
+        orders[order] = page.evaluate(script)[1:]
     assert orders == {
         "ascending": ['@you, "me"', "c", "b"],
         "descending": ["c", '@you, "me"', "b"],
@@ -169,7 +169,7 @@ def test_sorting_goes_by_the_exact_values_and_back(page):
     }
 
 
-def test_all_tables_are_a_zip_that_others_can_read(page):
+def test_all_tables_are_saved_as_a_valid_zip(page):
     with page.expect_download() as download:
         page.evaluate("DO['all-tables']()")
     with zipfile.ZipFile(download.value.path()) as archive:
@@ -180,7 +180,7 @@ def test_all_tables_are_a_zip_that_others_can_read(page):
     assert numbers == {"a.b": {"value": 0.25, "unit": "share", "n": 1200, "source": "tables/t.csv"}}
 
 
-def test_the_card_of_a_number_works_by_the_keyboard(page):
+def test_the_card_of_a_number_works_with_the_keyboard(page):
     page.wait_for_selector("data[data-key][tabindex]")
     card = page.locator(".number-card")
     page.evaluate("document.activeElement.blur(); getSelection().removeAllRanges()")
@@ -193,7 +193,7 @@ def test_the_card_of_a_number_works_by_the_keyboard(page):
     assert page.evaluate("document.activeElement.dataset.key") == "a.b"
 
 
-def test_an_address_opens_the_fold_that_it_lies_in(page):
+def test_an_address_opens_the_section_that_contains_it(page):
     row = page.locator("[id='m:a.b']")
     assert not row.is_visible()
     page.evaluate("openAddress('#m:a.b')")

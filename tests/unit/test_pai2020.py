@@ -1,4 +1,4 @@
-"""PAI 2020: the times of a task come from its instances, or from its own record; none is made up."""
+"""PAI 2020: the times of a task come from its instances or its own record; none is imputed."""
 
 import polars as pl
 import pytest
@@ -11,7 +11,7 @@ from ttf.formats.pai2020 import derive as pai2020
 from ttf.records.jobs import JOB_COLUMNS, NODE_COLUMNS, nodes
 from ttf.records.lives import lives_of_jobs
 
-END = 5000  # of the trace, written in a job of its own
+END = 5000  # end of the trace, recorded in a separate job
 EXTRAS = {
     "inst_num": pl.Int64,
     "job_tasks": pl.Int64,
@@ -28,8 +28,8 @@ TIMES = ("start_s", "end_s", "runtime_s", "queue_s", "runtime_from")
 
 @pytest.fixture
 def derive(ingested, tmp_path):
-    def run(tasks, instances, **others):
-        """tasks: (job, status, start, end); instances: (job, start, end)."""
+    def run(tasks, instances, **other_tables):
+        """Derive jobs from tasks of (job, status, start, end) and instances of (job, start, end)."""
         tables = {
             "job": f"last,i,u0,Running,1.0,{END}.0\n"
             + "".join(f"{job},i{job},u{job},{status},1.0,2.0\n" for job, status, *_ in tasks),
@@ -42,7 +42,7 @@ def derive(ingested, tmp_path):
                 for n, (job, start, end) in enumerate(instances)
             )
             or "a,worker,x,w,i,Running,,,\n",
-        } | others
+        } | other_tables
         ingested("pai2020", **tables)
         return jobs_of({name: pl.scan_parquet(tmp_path / "raw" / f"{name}.parquet") for name in tables})
 
@@ -107,7 +107,7 @@ def test_columns_of_the_job_record(derive):
         (("Waiting", "100", "200"), [("110", "130")], (None,) * 5),
     ],
 )
-def test_times(derive, task, instances, expected):
+def test_times_of_a_task(derive, task, instances, expected):
     jobs = derive([("a", *task)], [("a", *times) for times in instances])
     assert jobs.select(TIMES).row(0) == expected
 
@@ -117,7 +117,7 @@ def test_an_instance_before_its_task_is_marked(derive):
     assert jobs.select("queue_s", "negative_queue").rows() == [(None, True), (None, False)]
 
 
-def test_tasks_are_told_apart_by_both_parts_of_their_key(derive, tmp_path):
+def test_tasks_are_distinguished_by_both_parts_of_their_key(derive, tmp_path):
     row = "{},{},1.0,Terminated,100,200,,,,\n"
     jobs = derive(
         [],
@@ -133,20 +133,20 @@ def test_tasks_are_told_apart_by_both_parts_of_their_key(derive, tmp_path):
     assert jobs["gpu_milli"].to_list() == [None] * 3
 
 
-def test_size_counts_instances_or_else_is_what_was_asked_for(derive):
+def test_size_is_the_number_of_instances_or_else_the_request(derive):
     jobs = derive([("a", "Failed", "1", ""), ("b", "Failed", "1", "")], [("a", "", "")] * 5)
     assert jobs["size"].to_list() == [5, 3]
 
 
-def test_rows_of_one_name_are_tries_of_one_instance(derive):
+def test_rows_with_one_name_are_attempts_of_one_instance(derive):
     rows = ["a,worker,x,w,i,Failed,110,,m1", "a,worker,y,w,i,Terminated,110,300,m2", "a,worker,x,w,i,Failed,,140,m3"]
     rows += ["a,worker,x,w,i,Terminated,150,300,m4"]
     jobs = derive([("a", "Terminated", "100", "300")], [], instance="\n".join(rows) + "\n")
     assert jobs.select("size", "instance_rows", "attempts", "start_s", "end_s").row(0) == (2, 4, 3, 110, 300)
 
 
-def test_a_failure_ends_at_some_moment_before_its_siblings_do(derive):
-    """The instance that failed has a start alone: what is known of the end is that of the instances stopped with it."""
+def test_a_failure_without_an_end_is_bounded_by_the_end_of_its_siblings(derive):
+    """The failed instance has only a start; its end is at most that of the instances stopped with it."""
     rows = "a,worker,x,w,i,Failed,110,,m1\na,worker,y,w,i,Interrupted,,300,m2\n"
     rows += "b,worker,x,w,i,Failed,110,200,m1\nb,worker,y,w,i,Interrupted,,300,m2\n"
     jobs = derive([("a", "Failed", "100", ""), ("b", "Failed", "100", "")], [], instance=rows)
@@ -164,7 +164,7 @@ def test_an_end_before_the_start_is_no_run_time_and_is_marked(derive):
 
 
 def test_tasks_by_the_instance_table_alone(ingested, tmp_path):
-    """A task's status is that of the last tries of its instances, the worst of them."""
+    """A task's status is the worst status among the last attempts of its instances."""
     tries = {
         "again": [("x", "Terminated", 20, 30), ("x", "Failed", "", 10)],
         "failed": [("x", "Failed", 10, ""), ("y", "Interrupted", "", 40), ("z", "Terminated", 10, 40)],
@@ -173,7 +173,7 @@ def test_tasks_by_the_instance_table_alone(ingested, tmp_path):
         "stopped": [("x", "Interrupted", "", 40)],
     }
     rows = [
-        f"{job},t,{name},w,i,{status},{start},{end},m" for job, of in tries.items() for name, status, start, end in of
+        f"{job},t,{name},w,i,{state},{start},{end},m" for job, rows in tries.items() for name, state, start, end in rows
     ]
     ingested("pai2020", instance="\n".join(rows) + "\n")
     raw = {"instance": pl.scan_parquet(tmp_path / "raw" / "instance.parquet")}
@@ -186,16 +186,16 @@ def test_tasks_by_the_instance_table_alone(ingested, tmp_path):
         ("waits", "Waiting", "waiting", 1),
         ("stopped", "Interrupted", "cancelled", 1),
     ]
-    for blank in ("user", "gpu_milli", "submit_s", "inst_num"):
-        assert jobs[blank].null_count() == jobs.height
-    tried = placements_of(raw).filter(pl.col("job_id") == "again")
-    assert tried.select("outcome", "attempt", "placement", "start_s").rows() == [
+    for column in ("user", "gpu_milli", "submit_s", "inst_num"):
+        assert jobs[column].null_count() == jobs.height
+    placements = placements_of(raw).filter(pl.col("job_id") == "again")
+    assert placements.select("outcome", "attempt", "placement", "start_s").rows() == [
         ("success", 1, 1, 20),
         ("failure", 0, 1, None),
     ]
 
 
-def test_lives_of_what_has_no_end(derive):
+def test_lives_of_tasks_without_an_end(derive):
     jobs = derive(
         [
             ("ended", "Failed", "100", "150"),
@@ -222,7 +222,7 @@ def test_lives_of_what_has_no_end(derive):
     ]
 
 
-def test_a_running_task_has_ended_where_it_or_all_of_its_instances_have(derive):
+def test_a_running_task_has_ended_if_it_or_all_of_its_instances_have(derive):
     jobs = derive(
         [
             ("own", "Running", "100", "300"),
@@ -262,10 +262,10 @@ def test_the_trace_ends_with_the_last_time_in_any_table(derive, table, column):
         "task": "a,t,,Failed,{start},{end},,,,\n",
         "instance": "a,worker,,,,,{start},{end},\n",
     }
-    others = {table: rows[table].format(**times)}
+    other_tables = {table: rows[table].format(**times)}
     if table == "task":
-        others["instance"] = "a,t,,,,,,,\n"
-    jobs = derive([("a", "Running", "100", "")], [], **others)
+        other_tables["instance"] = "a,t,,,,,,,\n"
+    jobs = derive([("a", "Running", "100", "")], [], **other_tables)
     assert jobs["trace_end_s"].unique().to_list() == [9000]
 
 
@@ -309,7 +309,7 @@ def test_machines(ingested, tmp_path):
 
 
 def test_many_tasks_stay_in_file_order(derive):
-    """More rows than the streaming engine takes at a time."""
+    """The rows exceed one batch of the streaming engine."""
     names = [f"j{n * 7919 % 60_013}" for n in range(60_013)]
     jobs = derive(
         [(name, "Terminated", "5", "9") for name in names],
@@ -330,18 +330,18 @@ instances = st.lists(st.tuples(moment, moment), max_size=4)
 
 @given(st.lists(st.tuples(status, moment, moment, instances), min_size=1, max_size=4))
 @settings(max_examples=30, deadline=None)
-def test_against_a_reading_by_hand(tasks):
-    """Each task by itself in plain Python; never a negative run time, nor one without two times that were written."""
+def test_jobs_match_a_derivation_in_plain_python(tasks):
+    """Run times are never negative and need two recorded times."""
     tasks = [
         (status, start, end if None in (start, end) or end >= start else None, instances)
         for status, start, end, instances in tasks
     ]
-    text = dict.fromkeys(("job_name", "task_name", "machine", "user", "inst_id", "gpu_type"), pl.String)
-    whole = dict.fromkeys(("start_s", "end_s", "inst_num", "cpu_milli", "mem_mib", "gpu_milli", "file"), pl.Int64)
-    whole |= {"instance": pl.UInt64}
+    strings = dict.fromkeys(("job_name", "task_name", "machine", "user", "inst_id", "gpu_type"), pl.String)
+    integers = dict.fromkeys(("start_s", "end_s", "inst_num", "cpu_milli", "mem_mib", "gpu_milli", "file"), pl.Int64)
+    integers |= {"instance": pl.UInt64}
 
     def frame(rows, *names):
-        return pl.LazyFrame(rows, schema={n: (text | whole).get(n, pl.String) for n in names}, orient="row")
+        return pl.LazyFrame(rows, schema={n: (strings | integers).get(n, pl.String) for n in names}, orient="row")
 
     raw = {
         "job": frame(

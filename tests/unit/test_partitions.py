@@ -1,4 +1,4 @@
-"""Partitions and shares: the same rows in the same order as of one piece, and the folder empty again."""
+"""Partitions and shares give the same rows in the same order as one piece and leave the folder empty."""
 
 from functools import partial
 
@@ -29,7 +29,7 @@ USE = dict.fromkeys(("gpu_used_milli", "cpu_used_milli", "mem_used_mib"), pl.Int
 
 @st.composite
 def raw_tables(draw):
-    """The tables of a trace in which every row belongs to a task, in any order, some tasks without any."""
+    """Draw the tables of a trace: every row belongs to a task, and some tasks have no rows."""
     tasks = draw(TASKS)
     owner = st.sampled_from([task[:2] for task in tasks])
     number = st.sampled_from([1, 2, 3, None])
@@ -43,7 +43,7 @@ def raw_tables(draw):
     def table(rows, schema):
         return pl.LazyFrame(rows, schema=schema, orient="row")
 
-    asked = dict.fromkeys(("gpu_milli", "cpu_milli", "mem_mib", "inst_num"), pl.Int64)
+    request = dict.fromkeys(("gpu_milli", "cpu_milli", "mem_mib", "inst_num"), pl.Int64)
     return {
         "job": table(
             [(job, f"u{job}", inst, 1, 2) for job, inst in jobs],
@@ -51,7 +51,7 @@ def raw_tables(draw):
         ),
         "task": table(
             [(*task, 500, 600, 700, 1, "T4", 0) for task in tasks],
-            NAMES | {"status": pl.String} | TIMES | asked | {"gpu_type": pl.String, "file": pl.Int32},
+            NAMES | {"status": pl.String} | TIMES | request | {"gpu_type": pl.String, "file": pl.Int32},
         ),
         "instance": table(
             [(*owner, *rest, line) for line, (owner, *rest) in enumerate(instances, 1)],
@@ -67,66 +67,67 @@ def raw_tables(draw):
 
 @given(raw_tables(), st.integers(1, 5), st.integers(1, 4), st.sampled_from([1, 3, 1000]))
 @settings(max_examples=16, deadline=None)
-def test_any_partitions_give_the_same(raw, each, shares, rows_a_block):
+def test_any_partitions_give_the_same_jobs(raw, partitions_per_share, shares, block_rows):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(partitions, "BLOCK_ROWS", rows_a_block)
-        assert_frame_equal(jobs_of(raw, each * shares, shares), jobs_of(raw))
+        patch.setattr(partitions, "BLOCK_ROWS", block_rows)
+        assert_frame_equal(jobs_of(raw, partitions_per_share * shares, shares), jobs_of(raw))
 
 
 @given(raw_tables(), st.sampled_from([["group_tag"], ["task"]]), st.sampled_from([1, 3, 1000]))
 @settings(max_examples=20, deadline=None)
-def test_placements_are_what_a_loop_over_the_instances_finds(raw, left_out, rows_a_block):
-    assume(raw["instance"].collect().height)  # a table without rows is refused before
-    raw = {name: table for name, table in raw.items() if name not in left_out}
+def test_placements_match_a_loop_over_the_instances(raw, missing_tables, block_rows):
+    assume(raw["instance"].collect().height)  # ingest rejects a table without rows
+    raw = {name: table for name, table in raw.items() if name not in missing_tables}
     tasks = {
-        (row["job_name"], row["task_name"]): (place, row) for place, row in enumerate(_rows(pai2020.read_tasks(raw)))
+        (row["job_name"], row["task_name"]): (index, row) for index, row in enumerate(_rows(pai2020.read_tasks(raw)))
     }
     instances = [row for row in _rows(raw["instance"]) if row["machine"]]
     expected = []
     for row in instances:
         task_row, task = tasks[row["job_name"], row["task_name"]]
-        of_task = [other for other in instances if _same(row, other, "job_name", "task_name")]
-        tries = [other for other in of_task if row["instance"] and other["instance"] == row["instance"]] or [row]
-        moments = sorted({_moment(one, tries) for one in tries})
-        machines = {other["machine"] for other in of_task}
+        siblings = [other for other in instances if _is_same(row, other, "job_name", "task_name")]
+        attempts = [other for other in siblings if row["instance"] and other["instance"] == row["instance"]] or [row]
+        keys = sorted({_attempt_key(attempt, attempts) for attempt in attempts})
+        machines = {other["machine"] for other in siblings}
         outcome = pai2020.OUTCOMES.get(row["status"] or task["status"], "unknown")
-        own = row["status"] is not None or len(machines) == 1
-        found = (task_row, moments.index(_moment(row, tries)), min(one["line"] for one in tries), row["machine"])
-        expected.append((*found, task["gpu_milli"], len(machines), outcome, own))
+        is_own = row["status"] is not None or len(machines) == 1
+        number, first_line = keys.index(_attempt_key(row, attempts)), min(attempt["line"] for attempt in attempts)
+        ids = (task_row, number, first_line, row["machine"])
+        expected.append((*ids, task["gpu_milli"], len(machines), outcome, is_own))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pai2020, "blocks", partial(blocks, rows=rows_a_block))
-        made = placements_of(raw)
+        patch.setattr(pai2020, "blocks", partial(blocks, rows=block_rows))
+        placements = placements_of(raw)
     columns = ("attempt_id", "attempt", "placement", "node", "gpu_milli", "nodes", "outcome", "own_outcome")
-    assert made.select(columns).rows() == expected
+    assert placements.select(columns).rows() == expected
 
 
 def _rows(table):
     return table.collect().to_dicts()
 
 
-def _same(row, other, *names):
+def _is_same(row, other, *names):
     return all(row[name] == other[name] for name in names)
 
 
-def _moment(row, tries):
-    """By which a try comes before another: its time, else last, and the line of the first row that is the same try."""
+def _attempt_key(row, attempts):
+    """Return the sort key of an attempt: its time, or last without one, then the first line of the same attempt."""
     times = [time for time in (row["start_s"], row["end_s"]) if time is not None]
-    same = [other["line"] for other in tries if _same(row, other, "start_s", "end_s", "machine")]
-    return not times, tuple(times[:1]), min(same)
+    lines = [other["line"] for other in attempts if _is_same(row, other, "start_s", "end_s", "machine")]
+    return not times, tuple(times[:1]), min(lines)
 
 
-def test_the_number_of_partitions_follows_from_the_rows(tmp_path):
+def test_the_number_of_partitions_depends_on_the_rows(tmp_path):
     tables = [pl.LazyFrame({"a": range(rows)}) for rows in (3, 21, 0)]
 
     def number(max_rows, shares=1):
         return partitions_of(tables, max_rows, tmp_path, 0, shares).number
 
     assert [number(100), number(21), number(20), number(7), number(1)] == [1, 1, 2, 3, 21]
-    # As many in each share.
+    # All shares have the same number.
     assert [number(100, 4), number(6, 4), number(5, 4)] == [4, 4, 8]
 
 
-def test_nothing_stays_on_the_disk(tmp_path):
+def test_no_files_remain_on_the_disk(tmp_path):
     raw = {"row": pl.LazyFrame({"name": [f"n{number}" for number in range(50)]}).with_row_index("row")}
 
     def fails(tables, parts):
@@ -134,7 +135,7 @@ def test_nothing_stays_on_the_disk(tmp_path):
             yield rows.collect()
         raise RuntimeError
 
-    (tmp_path / ".spill-product/left").mkdir(parents=True)  # by a run that was killed
+    (tmp_path / ".spill-product/left").mkdir(parents=True)  # from a killed run
     with pytest.raises(RuntimeError), spill_beside(tmp_path / "product") as folder:
         assert list(folder.iterdir()) == []
         assert list(tmp_path.iterdir()) == [folder]
@@ -143,15 +144,13 @@ def test_nothing_stays_on_the_disk(tmp_path):
 
 
 @pytest.mark.parametrize("rows", [[0, 1, 3], [0, 1, 1, 2, 3], [0, 1, 2, 3, 4]])
-def test_results_of_other_rows_are_refused(rows):
-    """Such as of a share that was left out, or made twice."""
+def test_results_with_missing_or_duplicate_rows_are_an_error(rows):
     result = pl.LazyFrame({"row": rows}, schema={"row": pl.get_index_type()})
     with pytest.raises(StudyError, match="do not match"):
         join_results(pl.LazyFrame({"a": range(4)}), {0: result}, lambda rows: rows).collect()
 
 
-def test_results_beyond_the_table_are_refused(monkeypatch):
-    """Such as of shares that were made before the table became shorter."""
+def test_results_with_more_rows_than_the_table_are_an_error(monkeypatch):
     monkeypatch.setattr(partitions, "BLOCK_ROWS", 2)
     monkeypatch.setattr(partitions, "STRETCH_BLOCKS", 2)
     row = pl.LazyFrame({"row": range(5)}, schema={"row": pl.get_index_type()})
@@ -159,8 +158,8 @@ def test_results_beyond_the_table_are_refused(monkeypatch):
         join_results(pl.LazyFrame({"a": range(4)}), {0: row.head(4), 1: row.slice(4)}, lambda rows: rows).collect()
 
 
-def test_what_is_held_does_not_grow_with_the_table(tmp_path, monkeypatch):
-    """Rows go by in blocks, and a result is stored in stretches, of which one is read at a time."""
+def test_memory_does_not_grow_with_the_table(tmp_path, monkeypatch):
+    """Rows are processed in blocks; a result is stored in stretches and read one stretch at a time."""
     monkeypatch.setattr(partitions, "BLOCK_ROWS", 10)
     monkeypatch.setattr(partitions, "STRETCH_BLOCKS", 2)
     table = pl.LazyFrame({"name": [f"n{number}" for number in range(95)]})
@@ -170,18 +169,18 @@ def test_what_is_held_does_not_grow_with_the_table(tmp_path, monkeypatch):
         for rows in parts.split("name", tables["name"].with_row_index("row"), "name", "row"):
             yield rows.collect()
 
-    def made(rows):
+    def record_height(rows):
         heights.append(rows.select(pl.len()).collect().item())
         return rows
 
     results = results_of(names, {"name": table}, Partitions(tmp_path, 3))
     assert [results[stretch].collect().height for stretch in range(5)] == [20, 20, 20, 20, 15]
-    assert join_results(table, results, made).collect().equals(table.collect())
+    assert join_results(table, results, record_height).collect().equals(table.collect())
     assert heights == [0, *[10] * 9, 5]
 
 
 def test_the_hashes_of_keys_differ():
-    """Of names in another order, and the two of one key."""
+    """Reordered names have different hashes, and so do the two hashes of one key."""
     names = pl.DataFrame({"a": ["x", "y"], "b": ["y", "x"]})
     hashes = names.select(**key_hashes(["a", "b"]))
     assert len({*hashes["hash"], *hashes["second_hash"]}) == 4

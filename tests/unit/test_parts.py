@@ -1,4 +1,4 @@
-"""A trace given in parts: read part by part and put together, it is the trace that is read at once."""
+"""A trace in parts that is read part by part and merged equals the trace that is read at once."""
 
 import os
 import re
@@ -33,40 +33,40 @@ ENTRY = {
 ROWS = table_schemas(table.schema_document(ENTRY))
 
 
-def at_once(folder, files, schemas, readers=NO_READERS, max_share=1.0):
+def ingest_at_once(folder, files, schemas, readers=NO_READERS, max_share=1.0):
     (folder / "whole").mkdir()
     account, quarantine = ingest(files, schemas, folder / "whole", max_share, readers)
     write_parquet(quarantine, folder / "whole" / "quarantine.parquet")
     return account, quarantine
 
 
-def in_parts(folder, parts, schemas, readers=NO_READERS, max_share=1.0):
-    """parts: name -> table -> file. Returns account, quarantine, account by part; products in folder/merged."""
-    read = []
+def ingest_in_parts(folder, parts, schemas, readers=NO_READERS, max_share=1.0):
+    """Ingest parts (name -> table -> file) into folder/merged; return account, quarantine and account by part."""
+    ingested_parts = []
     for number, (name, files) in enumerate(parts.items()):
-        own = folder / f"part{number}"
-        own.mkdir()
-        account, quarantine = ingest_part(files, schemas, own, readers=readers)
-        read.append(Part(name, files, own, account, quarantine))
+        part_folder = folder / f"part{number}"
+        part_folder.mkdir()
+        account, quarantine = ingest_part(files, schemas, part_folder, readers=readers)
+        ingested_parts.append(Part(name, files, part_folder, account, quarantine))
     (folder / "merged").mkdir()
-    account, quarantine, by_part = merge(read, schemas, folder / "merged", max_share, readers)
+    account, quarantine, by_part = merge(ingested_parts, schemas, folder / "merged", max_share, readers)
     write_parquet(quarantine, folder / "merged" / "quarantine.parquet")
     return account, quarantine, by_part
 
 
-def products(folder):
+def read_products(folder):
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
 def compare(folder, parts, schemas, readers=NO_READERS):
-    """Both ways of reading the same files; returns the account by part."""
+    """Check that both ways of reading give the same; return the account by part."""
     tables = [name for name in schemas if any(name in files for files in parts.values())]
-    files = {name: [of_part[name] for of_part in parts.values() if name in of_part] for name in tables}
-    whole, quarantine = at_once(folder, files, schemas, readers)
-    account, merged, by_part = in_parts(folder, parts, schemas, readers)
+    files = {name: [tables[name] for tables in parts.values() if name in tables] for name in tables}
+    whole, quarantine = ingest_at_once(folder, files, schemas, readers)
+    account, merged, by_part = ingest_in_parts(folder, parts, schemas, readers)
     assert account.equals(whole)
     assert merged.equals(quarantine)
-    assert products(folder / "merged") == products(folder / "whole")
+    assert read_products(folder / "merged") == read_products(folder / "whole")
     assert (by_part["rows_read"] == by_part["rows_kept"] + by_part["rows_quarantined"]).all()
     columns = ["rows_read", "rows_kept", "rows_quarantined"]
     assert by_part.group_by("table", maintain_order=True).agg(pl.col(columns).sum()).equals(account)
@@ -81,18 +81,18 @@ def task(name, gpus="50.0"):
     return f"{name},worker,1.0,Terminated,1.0,2.0,600.0,29.0,{gpus},T4\n"
 
 
-def written(folder, **tables):
+def write_tables(folder, **tables):
     folder.mkdir()
     for name, text in tables.items():
         (folder / f"{name}.csv").write_text(text)
     return {name: folder / f"{name}.csv" for name in tables}
 
 
-def test_a_key_and_an_owner_of_another_part(tmp_path):
-    """A row that repeats one of an earlier part is put aside with its text; an owner may be in a later part."""
+def test_keys_and_owners_are_matched_across_parts(tmp_path):
+    """A row that repeats one of an earlier part is quarantined with its text; an owner may be in a later part."""
     parts = {
-        "jan": written(tmp_path / "jan", job=job("a") + job("b"), task=task("a") + task("c") + "short\n"),
-        "feb": written(tmp_path / "feb", job=job("b", "again") + job("c"), task=task("a") + task("nobody")),
+        "jan": write_tables(tmp_path / "jan", job=job("a") + job("b"), task=task("a") + task("c") + "short\n"),
+        "feb": write_tables(tmp_path / "feb", job=job("b", "again") + job("c"), task=task("a") + task("nobody")),
     }
     by_part = compare(tmp_path, parts, PAI)
     assert by_part.rows() == [("jan", "job", 2, 2, 0), ("feb", "job", 2, 1, 1), ("jan", "task", 3, 2, 1),
@@ -108,8 +108,8 @@ def test_a_key_and_an_owner_of_another_part(tmp_path):
 
 def test_a_part_without_an_optional_table(tmp_path):
     parts = {
-        "jan": written(tmp_path / "jan", job=job("a"), task=task("a")),
-        "feb": written(tmp_path / "feb", job=job("b"), task=task("b"), machine_spec="m1,T4,96,512,2\n"),
+        "jan": write_tables(tmp_path / "jan", job=job("a"), task=task("a")),
+        "feb": write_tables(tmp_path / "feb", job=job("b"), task=task("b"), machine_spec="m1,T4,96,512,2\n"),
     }
     assert ("feb", "machine_spec", 1, 1, 0) in compare(tmp_path, parts, PAI).rows()
 
@@ -118,9 +118,9 @@ def test_anomalies_name_the_file_of_a_line(tmp_path):
     files = [tmp_path / "a.csv", tmp_path / "b.csv"]
     files[0].write_text("id,start,end,state\n1,1,2,ok\n2,1,2,huh\n3,x,2,ok\n")
     files[1].write_text("id,start,end,state\n4,1,2,huh\n5,1,2,huh\n1,1,2,ok\n")
-    account, quarantine = at_once(tmp_path, {"rows": files}, ROWS, table.READERS)
-    found = anomalies(quarantine, account, files={"rows": files})
-    assert dict(found.select("code", "first_lines").iter_rows()) == {
+    account, quarantine = ingest_at_once(tmp_path, {"rows": files}, ROWS, table.READERS)
+    table_of_anomalies = anomalies(quarantine, account, files={"rows": files})
+    assert dict(table_of_anomalies.select("code", "first_lines").iter_rows()) == {
         "unknown_value": "3 of a.csv; 2, 3 of b.csv",
         "not_a_time": "4 of a.csv",
         "duplicate_key": "4 of b.csv",
@@ -144,25 +144,25 @@ lines = st.lists(good | st.sampled_from(["", "x", "7,2,1,ok", ",,,", "1,1,2,ok,m
 
 @given(st.lists(lines, min_size=1, max_size=4), st.integers(1, 5))
 @settings(max_examples=15, deadline=None)
-def test_any_parts_are_the_whole(tmp_path_factory, parts, piece):
+def test_any_parts_equal_the_whole_trace(tmp_path_factory, parts, piece_rows):
     folder = tmp_path_factory.mktemp("any")
     files = {}
-    for number, rows in enumerate([["0,1,2,ok"], *parts]):  # one row that is kept
+    for number, rows in enumerate([["0,1,2,ok"], *parts]):  # one accepted row
         files[f"w{number}.csv"] = {"rows": folder / f"w{number}.csv"}
         files[f"w{number}.csv"]["rows"].write_text("\n".join(["id,start,end,state", *rows]) + "\n")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ingest_module, "PIECE_ROWS", piece)
+        patch.setattr(ingest_module, "PIECE_ROWS", piece_rows)
         compare(folder, files, ROWS, table.READERS)
 
 
-def test_pieces_are_the_same_for_other_blocks(tmp_path, monkeypatch):
-    """A table's bytes do not depend on where its parts end, also where it is stored in several pieces."""
+def test_a_tables_bytes_do_not_depend_on_where_its_parts_end(tmp_path, monkeypatch):
+    """This also holds if the table is stored in several pieces."""
     monkeypatch.setattr(ingest_module, "PIECE_ROWS", 1000)
     header = "JobIDRaw|State|Submit|Start|End\n"
     rows = [f"{n}|COMPLETED|{n}|{n + 1}|{n + 2}\n" for n in range(3500)]
     parts = {}
-    for name, cut in {"a.txt": rows[:17], "b.txt": rows[17:2600], "c.txt": rows[2600:]}.items():
-        (tmp_path / name).write_text(header + "".join(cut))
+    for name, part_rows in {"a.txt": rows[:17], "b.txt": rows[17:2600], "c.txt": rows[2600:]}.items():
+        (tmp_path / name).write_text(header + "".join(part_rows))
         parts[name] = {"record": tmp_path / name}
     compare(tmp_path, parts, SACCT, sacct_reader.READERS)
     jobs = table_of("sacct", "jobs", {"record": pl.scan_parquet(tmp_path / "merged/record.parquet")})
@@ -170,17 +170,17 @@ def test_pieces_are_the_same_for_other_blocks(tmp_path, monkeypatch):
     assert jobs.group_by("part", maintain_order=True).len().rows() == [("a.txt", 17), ("b.txt", 2583), ("c.txt", 900)]
 
 
-def test_parts_are_named_in_a_stream():
-    """Nothing falls back to a whole table in memory; the rows stay in their order."""
+def test_part_names_are_added_in_a_stream():
+    """No step loads the whole table into memory; the rows stay in their order."""
     jobs = pl.LazyFrame({"file": [1, 0, None, 1]}, schema={"file": pl.Int32}).with_row_index("row")
-    named = with_parts(jobs, ["jan", "feb"])
-    plan = named.show_graph(engine="streaming", plan_stage="physical", raw_output=True)
-    assert 'fillcolor="0.0 0.3 1.0"' not in plan  # as "in-memory engine fallback" in the graph's legend
-    assert named.collect(engine="streaming").rows() == [(0, "feb"), (1, "jan"), (2, None), (3, "feb")]
+    with_names = with_parts(jobs, ["jan", "feb"])
+    plan = with_names.show_graph(engine="streaming", plan_stage="physical", raw_output=True)
+    assert 'fillcolor="0.0 0.3 1.0"' not in plan  # colour of "in-memory engine fallback" in the graph's legend
+    assert with_names.collect(engine="streaming").rows() == [(0, "feb"), (1, "jan"), (2, None), (3, "feb")]
 
 
-def test_the_limit_is_on_the_whole(tmp_path):
-    """A part with many broken rows is no reason to stop by itself; a whole with too many is, and names their files."""
+def test_max_share_applies_to_the_whole_trace(tmp_path):
+    """One part with many broken rows is no error. Too many in all parts are; the message names their files."""
     parts = {}
     for name, rows in {
         "a.csv": ["1,1,2,ok"] * 1 + ["2,1,2,huh"],
@@ -190,37 +190,37 @@ def test_the_limit_is_on_the_whole(tmp_path):
         (tmp_path / name).write_text("\n".join(["id,start,end,state", *rows]) + "\n")
     (tmp_path / "fits").mkdir()
     (tmp_path / "too_many").mkdir()
-    account, *_ = in_parts(tmp_path / "fits", parts, ROWS, table.READERS, 0.2)
+    account, *_ = ingest_in_parts(tmp_path / "fits", parts, ROWS, table.READERS, 0.2)
     assert account.rows() == [("rows", 8, 7, 1)]
     with pytest.raises(StudyError, match=r"1 of 8 rows \(12\.50%\) break a rule(.|\n)*first at line 3 of a\.csv"):
-        in_parts(tmp_path / "too_many", parts, ROWS, table.READERS, 0.1)
+        ingest_in_parts(tmp_path / "too_many", parts, ROWS, table.READERS, 0.1)
 
 
 def test_no_row_in_any_part(tmp_path):
     (tmp_path / "a.csv").write_text("id,start,end,state\n")
     with pytest.raises(StudyError, match="the table has no rows"):
-        in_parts(tmp_path, {"a.csv": {"rows": tmp_path / "a.csv"}}, ROWS, table.READERS)
+        ingest_in_parts(tmp_path, {"a.csv": {"rows": tmp_path / "a.csv"}}, ROWS, table.READERS)
 
 
-def test_a_hopeless_part_is_given_up(tmp_path, monkeypatch):
+def test_reading_stops_early_in_a_part_with_too_many_broken_rows(tmp_path, monkeypatch):
     monkeypatch.setattr(ingest_module, "STOP_ROWS", 10)
     (tmp_path / "a.csv").write_text("id,start,end,state\n" + "1,1,2,huh\n" * 30)
     with pytest.raises(StudyError, match=r"30 of 30 rows .* break a rule; reading has stopped"):
         ingest_part({"rows": tmp_path / "a.csv"}, ROWS, tmp_path, readers=table.READERS)
 
 
-# Which parts there are ------------------------------------------------------------------------------------
+# Parts of an entry ----------------------------------------------------------------------------------------
 
 
-def made(folder, *names):
+def make_folder(folder, *names):
     folder.mkdir()
     for name in names:
         (folder / name).touch()
     return str(folder)
 
 
-def test_each_file_of_a_table_that_takes_every_file(tmp_path):
-    folder = made(tmp_path / "dumps", "w2.txt.gz", "w1.txt", "notes.md", "w10.csv")
+def test_each_file_is_a_part_if_the_table_accepts_any_file(tmp_path):
+    folder = make_folder(tmp_path / "dumps", "w2.txt.gz", "w1.txt", "notes.md", "w10.csv")
     entry = {"format": "sacct", "folder": folder}
     assert parts_of("t", entry, FORMATS) == {
         name: {"record": f"{folder}/{name}"} for name in ("w1.txt", "w10.csv", "w2.txt.gz")
@@ -231,9 +231,9 @@ def test_each_file_of_a_table_that_takes_every_file(tmp_path):
     assert parts_of("t", entry | {"files": {"record": "w1.txt"}}, FORMATS) == {}
 
 
-def test_each_folder_of_a_list(tmp_path):
+def test_each_folder_of_a_list_is_a_part(tmp_path):
     pods, nodes = "openb_pod_list_default.csv", "openb_node_list_all_node.csv"
-    jan, feb = made(tmp_path / "jan", pods), made(tmp_path / "feb", nodes, pods)
+    jan, feb = make_folder(tmp_path / "jan", pods), make_folder(tmp_path / "feb", nodes, pods)
     entry = {"format": "openb", "folder": [jan, feb]}
     assert parts_of("t", entry, FORMATS) == {
         "jan": {"pods": f"{jan}/{pods}"},
@@ -245,7 +245,7 @@ def test_each_folder_of_a_list(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("format_", "folders", "said"),
+    ("format_", "folders", "message"),
     [
         ("sacct", ["jan"], "each file of the format sacct is a part by itself"),
         ("openb", ["jan", "deep/jan"], "two parts are called jan"),
@@ -253,19 +253,19 @@ def test_each_folder_of_a_list(tmp_path):
         ("openb", ["jan", "empty"], "the table pods is missing"),
     ],
 )
-def test_parts_that_are_refused(tmp_path, format_, folders, said):
+def test_invalid_parts_are_an_error(tmp_path, format_, folders, message):
     (tmp_path / "deep").mkdir()
-    made(tmp_path / "empty")
+    make_folder(tmp_path / "empty")
     for name in ("jan", "deep/jan"):
-        made(tmp_path / name, "openb_pod_list_default.csv")
-    with pytest.raises(ConfigError, match=said):
+        make_folder(tmp_path / name, "openb_pod_list_default.csv")
+    with pytest.raises(ConfigError, match=message):
         raw_tables("t", {"format": format_, "folder": [str(tmp_path / name) for name in folders]}, FORMATS)
 
 
 @pytest.mark.parametrize("name", ["a{b}.txt", "a\nb.txt", os.fsdecode(b"\xfc.txt")])
-def test_a_file_name_that_no_path_of_ours_can_hold(tmp_path, name):
-    """Latin-1 in a name ended in a traceback of the library that writes the parts."""
-    folder = made(tmp_path / "dumps", name)
+def test_an_unsupported_file_name_is_an_error(tmp_path, name):
+    """For example, the library that writes the parts cannot encode Latin-1 bytes in a name."""
+    folder = make_folder(tmp_path / "dumps", name)
     with pytest.raises(ConfigError, match=f"{re.escape(repr(name))} has a brace, < or >, a line break, or bytes"):
         parts_of("t", {"format": "sacct", "folder": folder}, FORMATS)
 
@@ -273,7 +273,7 @@ def test_a_file_name_that_no_path_of_ours_can_hold(tmp_path, name):
 # Drift ----------------------------------------------------------------------------------------------------
 
 
-def test_each_part_is_compared_with_those_before_it():
+def test_each_part_is_compared_with_previous_parts():
     numbers = [0] * 50 + [1] * 50 + [3] * 50  # no job in the third part
     frame = pl.DataFrame(
         {"file": numbers, "outcome": ["success"] * 100 + ["failure"] * 50}, schema_overrides={"file": pl.Int32}
