@@ -88,7 +88,7 @@ def test_cumulative_incidence_against_statsmodels(seed):
 def test_without_censoring_incidence_is_a_binomial_share():
     lives, time, end, _ = simulated(censored=False)
     curve = cumulative_incidence(lives, ENDS, ["all"]).filter(event="success")
-    share = np.array([((end == 2) & (time <= at)).mean() for at in curve["time_s"]])
+    share = np.array([((end == 2) & (time <= t)).mean() for t in curve["time_s"]])
     assert curve["incidence"].to_numpy() == pytest.approx(share, abs=1e-12)
     assert curve["se"].to_numpy() ** 2 == pytest.approx(share * (1 - share) / time.size, abs=1e-12)
 
@@ -153,11 +153,11 @@ def test_thinned_curves_keep_their_rows():
 def test_incidence_interval_covers(n):
     """Check the 95 % interval at the median time: two exponential ends, uniform censoring, 400 samples."""
     rng = np.random.default_rng(20)
-    repeats, at = 400, 1.0
+    repeats, t = 400, 1.0
     time = rng.exponential(1, (repeats, n))
     is_failure = rng.random((repeats, n)) < 0.3
     censoring = rng.uniform(0, 4, (repeats, n))
-    truth = 0.3 * (1 - math.exp(-at))
+    truth = 0.3 * (1 - math.exp(-t))
     # The estimator reads whole seconds.
     seconds = np.floor(np.minimum(time, censoring) * 1e6).astype(np.int64)
     event = np.where(censoring < time, "", np.where(is_failure, "failure", "success"))
@@ -165,7 +165,7 @@ def test_incidence_interval_covers(n):
         {"duration_s": seconds.ravel(), "event": event.ravel(), "sample": np.repeat(np.arange(repeats), n)}
     )
     curves = cumulative_incidence(lives, ["failure", "success"], ["sample"])
-    last = curves.filter((pl.col("event") == "failure") & (pl.col("time_s") <= at * 1e6)).group_by("stratum").last()
+    last = curves.filter((pl.col("event") == "failure") & (pl.col("time_s") <= t * 1e6)).group_by("stratum").last()
     with_interval = last.drop_nulls("ci_low")
     assert with_interval.height > 0.99 * repeats
     covered = ((with_interval["ci_low"] <= truth) & (truth <= with_interval["ci_high"])).mean()

@@ -94,7 +94,7 @@ def run(folder, lives, gives="jobs", causes=()):
 
 def section(trace, metrics, name="hazards"):
     """Render the section with tables and charts as [name]."""
-    tables = {name: shown.html(f"t1-table-{name}") for name, shown in page.tables(trace).items() if shown.frame.height}
+    tables = {name: table.html(f"t1-table-{name}") for name, table in page.tables(trace).items() if table.frame.height}
     index = trace.figures
     text = (
         environment(ROOT / "report", places().values())
@@ -127,10 +127,10 @@ def test_the_sections_report_the_tables(tmp_path):
     assert incidence.group_by("event", "stratum_by", "stratum").len()["len"].max() <= 50
     failures = (CASES["ordinary"]["event"] == "failure").sum()
     assert f"of 400 pods with {failures} failures" in text
-    late = trace.table("mttf_delayed_entry").row(0, named=True)
+    delayed = trace.table("mttf_delayed_entry").row(0, named=True)
     plain_mttf = trace.table("mttf").row(0, named=True)
     entries = int(CASES["ordinary"]["entry_s"].sum())
-    assert late["exposure_s"] == plain_mttf["exposure_s"] - entries and late["events"] == plain_mttf["events"]
+    assert delayed["exposure_s"] == plain_mttf["exposure_s"] - entries and delayed["events"] == plain_mttf["events"]
     assert metrics["delayed_entry.late"]["value"] == 9
     assert "9 of 400 pods had started before the trace's first end" in section(trace, metrics, "incidence")[0]
     # All pods are on one node.
@@ -170,8 +170,8 @@ def test_bounds_come_first_if_many_ends_are_missing(tmp_path):
     assert f"{row['without_end']} failures have no recorded end" in text.replace("\u00a0", " ")
     assert "[incidence-bounds]" in text and "incidence-bounds" in tables
     # If few ends are missing, only the table has the bounds.
-    few = lives.with_columns(duration_s=pl.col("duration_s").fill_null(pl.when(pl.col("index") > 0).then(50)))
-    text, tables = section(*run(tmp_path / "few", few), "incidence")
+    few_missing = lives.with_columns(duration_s=pl.col("duration_s").fill_null(pl.when(pl.col("index") > 0).then(50)))
+    text, tables = section(*run(tmp_path / "few", few_missing), "incidence")
     assert "between **" not in text and "incidence-bounds" in tables
 
 
@@ -292,9 +292,9 @@ def test_the_count_of_changing_ratios_is_0_only_if_all_are_tested(p_values, chan
 
 
 def test_a_ratio_of_few_failures_is_not_the_claim():
-    few = NO_GPU | {"events": 1}
-    assert claim_and_head(cox_table(few, SIZE))[0].startswith("Jobs on more GPUs")
-    claim, head = claim_and_head(cox_table(few))
+    few_failures = NO_GPU | {"events": 1}
+    assert claim_and_head(cox_table(few_failures, SIZE))[0].startswith("Jobs on more GPUs")
+    claim, head = claim_and_head(cox_table(few_failures))
     assert claim == "No factor with 10 failures or more is significantly associated with failure"
     assert [plain(key.value) for key in head.keys] == ["1 of 1"]
 
@@ -313,5 +313,5 @@ def test_the_forest_puts_shares_beside_the_ratios(narrow):
     assert list(rows) == ["Size, per doubling", "No GPU", "1 GPU", "8 GPUs"]
     assert rows["No GPU"]["ratio"] == 0.05 and rows["No GPU"]["share_high"] == 0.5
     assert rows["1 GPU"]["text"] == "reference" and "ratio" not in rows["8 GPUs"]
-    many = [cox_row("account", f"a{k}", 1, 0.5, 2, p=1.0, n=100 - k, reference="a") for k in range(30)]
-    assert len(CHARTS["factors_of_failure"]({"cox": cox_table(*many)}, Study()).datasets["factors"]) == MOST_ROWS
+    many_levels = [cox_row("account", f"a{k}", 1, 0.5, 2, p=1.0, n=100 - k, reference="a") for k in range(30)]
+    assert len(CHARTS["factors_of_failure"]({"cox": cox_table(*many_levels)}, Study()).datasets["factors"]) == MOST_ROWS

@@ -285,14 +285,14 @@ INFRA |= {"first_order_gpu_hours": 0.5, "first_order_gpu_hours_share": 0.005}
 
 
 @pytest.mark.parametrize(
-    ("large", "claim"),
+    ("large_share", "claim"),
     [
         (0.0, "Failed attempts used 20.0 GPU-hours, 20.0% of all GPU time"),
         (0.75, "Failed attempts used 20.0 GPU-hours; 75.0% of them on more than 8 GPUs"),
     ],
 )
-def test_the_claim_on_lost_time(large, claim):
-    m = loss_numbers(**FAILED | {"failed_above_8_gpus_share": large})
+def test_the_claim_on_lost_time(large_share, claim):
+    m = loss_numbers(**FAILED | {"failed_above_8_gpus_share": large_share})
     assert phrases.plain(checked(losses.head(PODS, m), m).claim) == claim
 
 

@@ -25,7 +25,7 @@ HAZARD |= {"lifetimes.split_age_s": 71_000, "lifetimes.young_mttf_s": 58_000.0, 
 HAZARD |= {"lifetimes.old_mttf_s": 904_000.0, "lifetimes.old_events": 20, "lifetimes.misleads_clustered": True}
 HAZARD |= {"lifetimes.largest_gap": -0.4, "lifetimes.at_s": 308_000, "lifetimes.km_survival": 0.464}
 HAZARD |= {"lifetimes.exponential_survival": 0.059}
-LIMITS = {f"survival.limits.{place}.time_s": hours * 3_600 for place, hours in ((1, 1), (2, 4), (3, 24))}
+LIMITS = {f"survival.limits.{number}.time_s": hours * 3_600 for number, hours in ((1, 1), (2, 4), (3, 24))}
 RATE = {"sizes.basis": "event", "sizes.rate.failures": 72, "sizes.rate.node_days": 6_404.0, "sizes.rate.ci_low": 5.0}
 RATE |= {"sizes.rate.ci_high": 8.5, "sizes.rate.failures_per_1000_node_days": 6.56, "sizes.rate.above_gpus": 128}
 LAW = {"sizes.law.slope": -0.96, "sizes.law.ci_low": -1.17, "sizes.law.ci_high": -0.75, "sizes.law.verdict": "agrees"}
@@ -43,7 +43,7 @@ NODES |= {"lemons.detectable_ratio": 3.4, "lemons.attributed_share": 1.0, "lemon
 NODES |= {"lemons.window_failures": 69, "lemons.failures": 69}
 # No node was found; only a rate of 140 times that of the other nodes would be detectable.
 FEW_NAMED = {"lemons.detectable_ratio": 140.0, "lemons.failures": 6, "lemons.attributed_share": 6 / 69}
-FOUND = NODES | {"lemons.lemons": 2, "lemons.share_of_failures": 0.139}
+LEMONS = NODES | {"lemons.lemons": 2, "lemons.share_of_failures": 0.139}
 
 
 def numbers(*values):
@@ -71,8 +71,8 @@ def numbers(*values):
 def trace(unit="job", has_jobs=True, empty=None):
     nodes = pl.DataFrame({"node": ["n041", "{x|y}<b>", "n1"], "lemon": [True, True, False]})
     figures = {"mttf_by_gpus": {"empty": empty}}
-    about = {"unit": unit, "life": unit, "gives": "jobs" if has_jobs else "lives"}
-    return SimpleNamespace(about=about, has_jobs=has_jobs, figures=figures, table=lambda name: nodes)
+    declaration = {"unit": unit, "life": unit, "gives": "jobs" if has_jobs else "lives"}
+    return SimpleNamespace(about=declaration, has_jobs=has_jobs, figures=figures, table=lambda name: nodes)
 
 
 def claim_checked(head, m):
@@ -117,8 +117,8 @@ def test_the_head_says_that_the_median_is_a_time_limit():
     m = numbers(LIVES, HAZARD, LIMITS, {"survival.median_s": 14_400})
     text = plain(" ".join(mttf.head(trace(), m).text))
     assert "the median of 4\u00a0h is a limit" in text
-    early = numbers(LIVES, LIMITS, {"survival.median_s": 600})
-    assert "median" not in " ".join(mttf.head(trace(), early).text)
+    early_median = numbers(LIVES, LIMITS, {"survival.median_s": 600})
+    assert "median" not in " ".join(mttf.head(trace(), early_median).text)
     between = numbers(LIVES, LIMITS, {"survival.median_s": 18_000})
     assert "median" not in " ".join(mttf.head(trace(), between).text)
 
@@ -233,7 +233,7 @@ def test_a_trace_without_jobs_or_without_gpus_has_a_line_for_scaling():
             "no node has excess failures",
         ),
         (
-            FOUND,
+            LEMONS,
             "The infrastructure failure rate varied between 7.00 and 11.4 per 1,000 node-days; "
             "2 nodes have excess failures",
         ),
@@ -270,7 +270,7 @@ def test_a_change_is_claimed_only_if_intervals_do_not_overlap(low, high, claim):
 
 
 def test_names_of_nodes_with_excess_failures_are_escaped():
-    m = numbers(WINDOWS, FOUND)
+    m = numbers(WINDOWS, LEMONS)
     (note,) = (key.note for key in rate.head(trace(), m).keys if key.label == "Nodes with excess failures")
     assert plain(note) == "n041, (x|y)<b>; 13.9% of failures" and keys(note) == ["lemons.share_of_failures"]
     assert lemons.lines(trace(), m) == []
@@ -324,7 +324,7 @@ def test_missing_times_or_nodes_have_lines_and_nodes_alone_have_a_head():
     (line,) = rate.lines(trace(), m)
     assert not line.checked
     assert lemons.head(trace(), m) is None and lemons.lines(trace(), m) == []
-    nodes_head = lemons.head(trace(), numbers(FOUND))
-    assert isinstance(nodes_head, Head) and claim_checked(nodes_head, numbers(FOUND)).startswith("2 of 200 nodes")
+    nodes_head = lemons.head(trace(), numbers(LEMONS))
+    assert isinstance(nodes_head, Head) and claim_checked(nodes_head, numbers(LEMONS)).startswith("2 of 200 nodes")
     without_failures = numbers(WINDOWS, {"sizes.over_time.failures_in_windows": 0})
     assert plain(rate.head(trace(), without_failures).found) == "no failure in 54 windows"

@@ -243,8 +243,8 @@ def outages(*rows):
     """Make outages from rows of (node, start[, columns]); default: unplanned, with an observed start."""
     records = []
     for node, start, *columns in rows:
-        usual = {"trace": "t", "unit_id": node, "node": node, "start_s": start, "seen_until_s": start + 9000}
-        records.append(usual | {"planned": False, "counted": True, "records": 1} | (columns[0] if columns else {}))
+        defaults = {"trace": "t", "unit_id": node, "node": node, "start_s": start, "seen_until_s": start + 9000}
+        records.append(defaults | {"planned": False, "counted": True, "records": 1} | (columns[0] if columns else {}))
     return OUTAGES.frame(records)
 
 

@@ -37,14 +37,14 @@ def planned(rate, habits=HABITS, target=1024, largest_nodes=64, by_gpus=None, **
     return inputs, Numbers(metrics)
 
 
-def trace_of(tables, has_chart=True, unit="job"):
+def make_trace(tables, has_chart=True, unit="job"):
     figures = {"ettr_by_gpus": {"empty": None if has_chart else "why"}}
     about = {"unit": unit}
     return SimpleNamespace(table=tables.__getitem__, figures=figures, about=about, has_jobs=unit not in ("node", "GPU"))
 
 
 def checked_head(tables, m):
-    finding = head(trace_of(tables), m)
+    finding = head(make_trace(tables), m)
     assert phrases.length(finding.claim) <= 18
     assert len(finding.keys) <= 4
     assert sum(map(phrases.length, finding.text)) <= 60
@@ -64,7 +64,7 @@ def test_a_run_that_mostly_works() -> None:
     assert finding.charts == ("ettr_by_gpus",)
     assert phrases.plain(finding.keys[0].note).startswith(f"90% CI {100 * m['ettr.estimate.ettr_ci_low']:.1f}–")
     assert {key.label for key in finding.keys} >= {"Interruptions", "Best checkpoint interval"}
-    assert not head(trace_of(inputs, has_chart=False), m).charts
+    assert not head(make_trace(inputs, has_chart=False), m).charts
 
 
 def test_a_run_that_mostly_waits() -> None:
@@ -107,15 +107,15 @@ def test_an_impossible_estimate_states_the_reason_and_the_data_needed(basis, ver
     finding = checked_head(inputs, Numbers(m | measured))
     assert finding.charts == ("ettr_measured",)
     assert phrases.plain(finding.keys[0].value) == "90.0%"
-    assert planner(trace_of(inputs), m)["withheld"] == "No run was as large."
-    assert "failure rate" not in tables(trace_of(inputs))["ettr-assumptions"].frame["assumption"]
+    assert planner(make_trace(inputs), m)["withheld"] == "No run was as large."
+    assert "failure rate" not in tables(make_trace(inputs))["ettr-assumptions"].frame["assumption"]
 
 
 def test_withheld_values_appear_nowhere() -> None:
     """Numbers removed from the metrics are neither in the finding nor in the planner."""
     inputs, m = planned(RATE)
     remaining = Numbers({key: row for key, row in m.items() if ".estimate." not in key})
-    finding, form = head(trace_of(inputs), remaining), planner(trace_of(inputs), remaining)
+    finding, form = head(make_trace(inputs), remaining), planner(make_trace(inputs), remaining)
     assert finding.callout.kind == "stop" and not finding.charts
     assert form["fields"]["rate"] is None and set(form["said"].values()) == {"–"}
 
@@ -132,7 +132,7 @@ def test_the_head_reports_a_measured_rate_that_differs_from_the_projection() -> 
 
 def test_the_planner_starts_with_values_of_the_trace() -> None:
     inputs, m = planned(RATE, [Habits(1800, 20, 60, DAY / 2, 3 * DAY)], target=96)
-    form = planner(trace_of(inputs), m)
+    form = planner(make_trace(inputs), m)
     assert form["fields"] == pytest.approx(
         {"gpus": 96, "rate": 6.5, "interval": 30, "write": 0.3333, "restart": 1, "queue": 0.5, "work": 3}
     )
@@ -140,19 +140,19 @@ def test_the_planner_starts_with_values_of_the_trace() -> None:
     assert form["withheld"] is None
     assert phrases.keys(form["said"]["wall"]) == ["ettr.estimate.wall_s"]
     node_tables = planned(a_rate(6.5e-3, 5e-3, 8e-3, None))[0]
-    assert planner(trace_of(node_tables), planned(RATE)[1])["node_gpus"] == 1
+    assert planner(make_trace(node_tables), planned(RATE)[1])["node_gpus"] == 1
     assert node_tables["ettr"]["gpus"].null_count() == node_tables["ettr"].height
 
 
 def test_the_planner_has_spares_if_simultaneous_outages_are_recorded() -> None:
     inputs, m = planned(RATE)
     page = macros(Path(__file__).parents[2] / "report")
-    bare_form = planner(trace_of(inputs), m)
+    bare_form = planner(make_trace(inputs), m)
     assert bare_form["down"] is None and "spares" not in str(page.planner(bare_form))
     times = {"stratum": "x", "outages": "all", "down": [0, 1, 2, 3], "time_s": [90, 0, 10, 0], "units": 16.0}
     inputs["units_down"] = pl.DataFrame(times).with_columns(time_share=pl.col("time_s") / 100)
     inputs["spares_needed"] = pl.DataFrame({"stratum": ["x"]})
-    form = planner(trace_of(inputs), Numbers(m | {"capacity.nodes": {"value": 8, "n": None}}))
+    form = planner(make_trace(inputs), Numbers(m | {"capacity.nodes": {"value": 8, "n": None}}))
     assert form["down"] == {"units": 16, "shares": [0.9, 0.0, 0.1]}
     assert form["fields"]["spares"] == 0
     assert 'data-units="16" data-down="[0.9, 0.0, 0.1]"' in str(page.planner(form))
@@ -164,7 +164,7 @@ def test_the_planner_of_components_needs_their_failure_rate() -> None:
     rate = {RATE_KEY: {"value": 4.78, "unit": "failures per 1000 node days", "n": 90}}
     rate |= {f"sizes.rate.ci_{end}": rate[RATE_KEY] | {"value": value} for end, value in (("low", 2.3), ("high", 10.1))}
     for unit in ("node", "GPU"):
-        trace = trace_of(inputs, unit=unit)
+        trace = make_trace(inputs, unit=unit)
         values = planner(trace, Numbers(m | rate))
         assert (values["fields"]["rate"], values["withheld"], values["of"]) == (4.78, None, unit)
         assert set(values["said"].values()) == {"–"}, "the page answers"
@@ -178,14 +178,14 @@ def test_the_planner_of_components_needs_their_failure_rate() -> None:
         assert [phrases.plain(key.value) for key in finding.keys] == ["4.78"]
         # Without a rate there is no planner.
         assert planner(trace, m) is None and head(trace, m).callout.kind == "stop"
-    assert planner(trace_of(inputs), Numbers(m | rate))["fields"]["rate"] is None, "runs of jobs need a projection"
+    assert planner(make_trace(inputs), Numbers(m | rate))["fields"]["rate"] is None, "runs of jobs need a projection"
 
 
 def test_the_tables_hold_only_projected_sizes() -> None:
     inputs, _ = planned(replace(RATE, projects_to=200))
-    shown = tables(trace_of(inputs))
-    assert shown["ettr"].frame["gpus"].max() <= 200 * 8
-    assert "failure rate" in shown["ettr-assumptions"].frame["assumption"]
+    page_tables = tables(make_trace(inputs))
+    assert page_tables["ettr"].frame["gpus"].max() <= 200 * 8
+    assert "failure rate" in page_tables["ettr-assumptions"].frame["assumption"]
 
 
 @pytest.mark.parametrize("narrow", [False, True])
@@ -215,7 +215,7 @@ def test_sizes_with_a_measured_rate_are_points() -> None:
     assert {row["size"] for row in chart.datasets["lines"]} == {8, 1000, 1024}
     assert "rates measured by size" in " ".join(chart.spec(validate=True)["title"]["subtitle"])
     assert checked_head(inputs, m).callout.lead == "Measured, not projected."
-    assert planner(trace_of(inputs), m)["fields"]["rate"] == pytest.approx(1000 / 128, rel=1e-3)
+    assert planner(make_trace(inputs), m)["fields"]["rate"] == pytest.approx(1000 / 128, rel=1e-3)
 
 
 def test_a_measured_rate_that_differs_is_drawn() -> None:

@@ -57,10 +57,10 @@ def make_runs(*rows: dict, basis="state") -> pl.LazyFrame:
     """Make runs; unset columns are those of a successful run on one GPU from 0 for an hour."""
     defaults = {"attempt": 0, "start_s": 0, "runtime_s": HOUR, "gpu_milli": 1000, "outcome": "success", "basis": basis}
     defaults |= dict.fromkeys(("infra", "timed_out", "preempted", "again"), False)
-    filled = [defaults | {"job": number} | row for number, row in enumerate(rows)]
-    filled = [row | {"failed": row["outcome"] == "failure"} for row in filled]
+    records = [defaults | {"job": number} | row for number, row in enumerate(rows)]
+    records = [row | {"failed": row["outcome"] == "failure"} for row in records]
     partition = pl.Series("partition", [row.get("partition") for row in rows], pl.String)
-    return with_known_time(pl.LazyFrame(filled, schema=RUN_COLUMNS).with_columns(partition))
+    return with_known_time(pl.LazyFrame(records, schema=RUN_COLUMNS).with_columns(partition))
 
 
 def hours(sums: pl.DataFrame, *keys: str) -> dict:
@@ -140,13 +140,13 @@ def test_unavailable_gpu_time_matches_a_count_by_second(gpu_use, outages, observ
     )
     with TemporaryDirectory() as folder:
         frames = placed(rows).lazy(), jobs_of([]).lazy(), nodes
-        lost = measure_unavailable(
+        result = measure_unavailable(
             holdings(*frames, None, Path(folder))[0],
             unavailable_intervals(down, exposure, 0, 24),
             pl.Series([*"abcd", "e"]),
         )
-    assert lost.capacity_milli == 1000 * sum(capacity.values())
-    assert lost.unsized == 1 + sum(not capacity[node] for node in "bc")
+    assert result.capacity_milli == 1000 * sum(capacity.values())
+    assert result.unsized == 1 + sum(not capacity[node] for node in "bc")
     expected = np.zeros((len(UNAVAILABLE_KINDS), 24), int)
     for node, gpus in capacity.items():
         for t in range(24):
@@ -155,7 +155,7 @@ def test_unavailable_gpu_time_matches_a_count_by_second(gpu_use, outages, observ
             kinds += [2 for (s, e), n in observed if n == node and not s <= t < e]
             if kinds:
                 expected[min(kinds), t] += 1000 * unused
-    assert [Steps.from_changes(*step).values_at(np.arange(24)).tolist() for step in lost.changes] == expected.tolist()
+    assert [Steps.from_changes(*step).values_at(np.arange(24)).tolist() for step in result.changes] == expected.tolist()
 
 
 def steps(seed: random.Random, limit: int, size: int) -> Steps:
@@ -174,7 +174,7 @@ def test_the_ledger_adds_up_in_every_month(seed, size, has_waits) -> None:
     for month, (begin, end) in enumerate(pairwise(edges)):
         times = np.arange(begin, end)
         assert sum(values[month] for values in unused.values()) + used.values_at(times).sum() == 6000 * (end - begin)
-        free = np.maximum(6000 - used.values_at(times) - sum(lost.values_at(times) for lost in unavailable), 0)
+        free = np.maximum(6000 - used.values_at(times) - sum(curve.values_at(times) for curve in unavailable), 0)
         waited = 0 if waits is None else np.minimum(waits.values_at(times), free)
         assert unused[category.FREE_WAITED][month] == np.sum(waited)
         assert unused[category.ABOVE_CAPACITY][month] <= 0

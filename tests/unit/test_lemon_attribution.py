@@ -130,7 +130,7 @@ def test_no_node_is_found_in_a_cluster_of_equal_nodes(tmp_path):
 def simulate_packed(rng, bad=(), nodes=100, users=25, days=60, spread_s=3_600):
     """Simulate runs that tend to fail early in a user's day; the scheduler fills the lowest free node first.
 
-    The users start within `spread_s`; a run occupies its node for hours. A bad node fails any run with chance 0.6.
+    The users start within `spread_s`; a run takes its node for hours. A bad node fails any run with probability 0.6.
     """
     rows = []
     for day in range(days):
@@ -138,12 +138,12 @@ def simulate_packed(rng, bad=(), nodes=100, users=25, days=60, spread_s=3_600):
         for user in np.flatnonzero(rng.random(users) < 0.7):
             count = int(rng.integers(2, 8))
             starts = np.sort(day * DAY + rng.integers(0, spread_s) + rng.integers(0, DAY // 3, count))
-            runs += [(start, user, 0.05 + 0.75 * np.exp(-place / 2)) for place, start in enumerate(starts.tolist())]
+            runs += [(start, user, 0.05 + 0.75 * np.exp(-index / 2)) for index, start in enumerate(starts.tolist())]
         free_s = np.full(nodes, day * DAY)
-        for start, user, chance in sorted(runs):
+        for start, user, p in sorted(runs):
             node = int(np.argmax(free_s <= start))
             free_s[node] = start + rng.integers(6 * 3_600, 14 * 3_600)
-            fails = rng.random() < chance or (node in bad and rng.random() < 0.6)
+            fails = rng.random() < p or (node in bad and rng.random() < 0.6)
             rows.append((f"n{node}", f"u{user}", start, int(free_s[node]), "failure" if fails else "success"))
     return pl.DataFrame(rows, schema=["node", "user", "start_s", "end_s", "outcome"], orient="row")
 

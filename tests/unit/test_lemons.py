@@ -60,7 +60,7 @@ def placed(**columns) -> pl.DataFrame:
     return frame.with_columns(**blank).with_columns(pl.col(n).cast(d) for n, d in PLACEMENT_COLUMNS.items())
 
 
-def lives_of(placements: pl.DataFrame, basis: str = "proxy", infra=None) -> pl.DataFrame:
+def make_lives(placements: pl.DataFrame, basis: str = "proxy", infra=None) -> pl.DataFrame:
     """Make the infra lives of placements; without a column `user`, every job has its own user."""
     user = pl.col("user") if "user" in placements.columns else pl.col("job_id")
     lives = placements.select("attempt_id", unit_id="job_id", life_id="attempt", user=user).unique(maintain_order=True)
@@ -72,7 +72,7 @@ def lives_of(placements: pl.DataFrame, basis: str = "proxy", infra=None) -> pl.D
 
 
 def lemon_table(placements, basis="proxy", infra=None, window=WINDOW, partitions=WHOLE):
-    lives = lives_of(placements, basis, infra)
+    lives = make_lives(placements, basis, infra)
     (table,) = lemon_nodes(placements.lazy(), lives.lazy(), [window], 0.05, partitions)
     return table
 
@@ -82,7 +82,7 @@ def lemon_table(placements, basis="proxy", infra=None, window=WINDOW, partitions
 
 def test_a_trace_may_have_more_gpu_types_than_16_bits_can_number():
     runs = placed(node=["n1", "n2"] * 35_000, outcome=["success"] * 70_000)
-    lives = lives_of(runs).with_columns(gpu_type=pl.format("type {}", pl.col("attempt_id")))
+    lives = make_lives(runs).with_columns(gpu_type=pl.format("type {}", pl.col("attempt_id")))
     (table,) = lemon_nodes(runs.lazy(), lives.lazy(), [WINDOW], 0.05, WHOLE)
     assert table["placements"].to_list() == [35_000, 35_000]
 
@@ -195,11 +195,11 @@ def test_the_chances_of_many_trials_are_nearly_exact():
 def test_order_in_a_users_day():
     rng = np.random.default_rng(2)
     user, start = rng.integers(0, 4, 300).astype(np.uint32), rng.integers(-20_000, 3 * DAY, 300) // 600 * 600
-    before, after = order_in_day(user, start)
+    rows_before, rows_after = order_in_day(user, start)
     for row in range(300):
         same_day = start[(user == user[row]) & (start >= 0) & (start // DAY == start[row] // DAY)]
         expected = ((same_day < start[row]).sum(), (same_day > start[row]).sum()) if start[row] >= 0 else (0, 0)
-        assert (before[row], after[row]) == expected
+        assert (rows_before[row], rows_after[row]) == expected
 
 
 def test_the_posterior_is_that_of_the_maximum_likelihood_negative_binomial():
@@ -283,7 +283,7 @@ def test_the_failures_of_a_user_count_once_per_node():
 
 def test_only_the_first_run_of_a_user_on_a_node_and_day_is_a_trial():
     placements = placed(node=["a", "a", "b"], start_s=[50, 20, 30], outcome=["failure", "success", "failure"])
-    lives = lives_of(placements.with_columns(user=pl.lit("u")))
+    lives = make_lives(placements.with_columns(user=pl.lit("u")))
     (runs,) = runs_by_node(placements.lazy(), lives.lazy(), WINDOW, WHOLE)
     trials = select_trials(runs, count_node_runs(runs, "proxy", WINDOW), WINDOW)
     assert trials.select("node", "failed").rows() == [(0, False), (1, True)]
@@ -298,8 +298,8 @@ def test_shared_failures_of_multi_node_attempts_count_for_no_node():
     shared = lemon_table(placements).sort("node")
     names = ["single_node_failures", "multi_node_failures", "shared_multi_node_failures", "failures"]
     assert shared.select(names).rows() == [(1, 0, 1, 1), (0, 0, 1, 0)]
-    own = lemon_table(placements.with_columns(own_outcome=pl.lit(True))).sort("node")
-    assert own.select(names).rows() == [(1, 1, 0, 2), (0, 1, 0, 1)]
+    own_outcomes = lemon_table(placements.with_columns(own_outcome=pl.lit(True))).sort("node")
+    assert own_outcomes.select(names).rows() == [(1, 1, 0, 2), (0, 1, 0, 1)]
 
 
 def test_infrastructure_failures_count_once_per_attributed_node_and_day():
@@ -310,7 +310,7 @@ def test_infrastructure_failures_count_once_per_attributed_node_and_day():
         end_s=[DAY // 2, DAY // 2, 3 * DAY, 3 * DAY, 28 * DAY - 1],
         outcome=["failure"] * 4 + ["success"],
     )
-    lives = lives_of(placements, "state", ["infra_failure", "infra_failure", "infra_failure", None])
+    lives = make_lives(placements, "state", ["infra_failure", "infra_failure", "infra_failure", None])
     lives = lives.with_columns(failed_node=pl.when(pl.col("unit_id") == "g").then(pl.lit("a")))
     (table,) = lemon_nodes(placements.lazy(), lives.lazy(), [WINDOW], 0.05, WHOLE)
     table = table.sort("node")
@@ -342,7 +342,7 @@ def test_a_health_event_that_ended_several_runs_counts_once():
     placements = placed(
         node=["a", "a", "a", "b"], end_s=[DAY - 1, DAY + 1, DAY + 2, DAY], outcome=["failure"] * 3 + ["success"]
     )
-    lives = lives_of(placements, "event", ["infra_failure"] * 3 + [None]).with_columns(
+    lives = make_lives(placements, "event", ["infra_failure"] * 3 + [None]).with_columns(
         incident=pl.when(pl.col("event").is_not_null()).then(pl.lit(2, pl.UInt32)),
     )
     (table,) = lemon_nodes(placements.lazy(), lives.lazy(), [WINDOW], 0.05, WHOLE)
@@ -439,8 +439,8 @@ def test_effect_in_closed_form():
 def simulate_cluster(rng, nodes=120, users=40, days=28, lemons=0, lemon_chance=0.5):
     """Simulate placements of users whose failures cluster: propensities, bad days, jobs retried on one node.
 
-    A user's good and bad kinds of work each return to one node for days. A lemon also fails any run with
-    `lemon_chance`.
+    A user's good and bad kinds of work each return to one node for days. A lemon also fails any run with the
+    probability `lemon_chance`.
     """
     propensity = rng.beta(0.5, 2, users)
     node, user, start, failed = [], [], [], []
@@ -559,7 +559,7 @@ def test_the_verdict_does_not_depend_on_the_order_of_rows():
 @pytest.mark.parametrize("basis", ["proxy", "state"])
 def test_the_verdict_does_not_depend_on_the_partitions(number, basis, tmp_path):
     placements = simulate_cluster(np.random.default_rng(6), nodes=30, users=10, days=6, lemons=2)
-    lives = lives_of(placements, basis).with_columns(
+    lives = make_lives(placements, basis).with_columns(
         event=pl.when(pl.int_range(pl.len()) % 5 == 0).then(pl.lit("infra_failure")),
         gpu_type=pl.when(pl.col("attempt_id") % 3 > 0).then(pl.format("G{}", pl.col("attempt_id") % 2)),
     )

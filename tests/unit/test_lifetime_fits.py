@@ -22,12 +22,12 @@ from ttf.analyses.time_to_failure.fit_mttf.lifetimes import (
 DISTRIBUTIONS = {"weibull": weibull_min, "lognormal": lognorm, "gamma": gamma}
 
 
-def lives_of(seconds: np.ndarray, failed: np.ndarray) -> pl.DataFrame:
+def make_lives(seconds: np.ndarray, failed: np.ndarray) -> pl.DataFrame:
     return pl.DataFrame({"duration_s": seconds.astype(np.int64), "event": np.where(failed, "failure", "success")})
 
 
 def fit_models(seconds: np.ndarray, failed: np.ndarray) -> dict[str, dict]:
-    table = lifetime_models(lives_of(seconds, failed), "failure", ["all"])
+    table = lifetime_models(make_lives(seconds, failed), "failure", ["all"])
     return {row["model"]: row for row in table.iter_rows(named=True)}
 
 
@@ -181,8 +181,8 @@ def test_condensed_lives_give_the_fit_of_all_times(shape: float, monkeypatch: py
     seconds, failed = simulate(5, 30_000, shape, 0.7)
     condensed = fit_models(seconds, failed)
     monkeypatch.setattr(lifetime_sample, "FEW_TIMES", 10**9)
-    for model, whole in fit_models(seconds, failed).items():
-        for name, value in whole.items():
+    for model, uncondensed in fit_models(seconds, failed).items():
+        for name, value in uncondensed.items():
             if isinstance(value, float):
                 assert condensed[model][name] == pytest.approx(value, rel=1e-9), (model, name)
 
@@ -218,5 +218,5 @@ def test_log_survival_of_gamma_falls_and_matches_gammainc(shape: float) -> None:
     survival = gamma_log_survival(shape, log_ratio)
     assert np.isfinite(survival).all()
     assert (np.diff(survival) <= 1e-12).all()
-    early = log_ratio < 0
-    assert np.exp(survival[early]) == pytest.approx(1 - gammainc(shape, shape * np.exp(log_ratio[early])), abs=1e-12)
+    below = log_ratio < 0
+    assert np.exp(survival[below]) == pytest.approx(1 - gammainc(shape, shape * np.exp(log_ratio[below])), abs=1e-12)

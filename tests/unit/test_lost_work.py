@@ -38,12 +38,12 @@ SACCT = {"states": ["NODE_FAIL", "BOOT_FAIL"]}
 
 def make_runs(*rows: dict) -> pl.LazyFrame:
     """Make runs with RUN_COLUMNS; by default each is the only run of a job that failed by proxy."""
-    filled = []
+    records = []
     for number, row in enumerate(rows):
         row = {"job": number, "attempt": 0, "start_s": 0, "gpu_milli": 1000, "outcome": "failure", **row}
         row |= {"end_s": row.get("end_s", row.get("runtime_s")), "failed": row["outcome"] == "failure"}
-        filled.append({"infra": row["failed"], "basis": "proxy", "preempted": False, "timed_out": False} | row)
-    return with_runs_before(pl.LazyFrame(filled, schema=RUN_COLUMNS))
+        records.append({"infra": row["failed"], "basis": "proxy", "preempted": False, "timed_out": False} | row)
+    return with_runs_before(pl.LazyFrame(records, schema=RUN_COLUMNS))
 
 
 def test_lost_work_by_hand() -> None:
@@ -109,9 +109,9 @@ def preempted(**columns) -> dict:
 
 
 def failed_then_restarted(failed_s: int, restart_s: int, nodes: list, job: int = 99) -> list[dict]:
-    lost = {"job": job, "infra": True, "basis": "state", "runtime_s": failed_s, "node_list": nodes}
+    failure = {"job": job, "infra": True, "basis": "state", "runtime_s": failed_s, "node_list": nodes}
     restart = {"attempt": 1, "start_s": restart_s, "end_s": restart_s + 9, "runtime_s": 9, "outcome": "success"}
-    return [lost, {"job": job, "infra": False, "basis": "state", "node_list": nodes} | restart]
+    return [failure, {"job": job, "infra": False, "basis": "state", "node_list": nodes} | restart]
 
 
 @pytest.mark.parametrize(
@@ -196,26 +196,26 @@ def test_windows_of_28_days_if_the_clock_has_no_calendar() -> None:
 # --- runs
 
 
-def jobs_of(*rows: dict) -> pl.DataFrame:
+def make_jobs(*rows: dict) -> pl.DataFrame:
     base = {"trace": "t", "outcome": "success", "gpu_milli": 1000, "size": 1, "trace_end_s": 1000, "start_s": 0}
-    filled = [{"job_id": f"j{number}", **base, **row} for number, row in enumerate(rows)]
-    names = {name for row in filled for name in row}
-    return conform(pl.DataFrame(filled, schema={name: JOB_COLUMNS[name] for name in sorted(names)}), JOB_COLUMNS)
+    records = [{"job_id": f"j{number}", **base, **row} for number, row in enumerate(rows)]
+    names = {name for row in records for name in row}
+    return conform(pl.DataFrame(records, schema={name: JOB_COLUMNS[name] for name in sorted(names)}), JOB_COLUMNS)
 
 
-def runs_of(jobs: pl.DataFrame, attempts: pl.DataFrame | None = None, rules: dict | None = None) -> pl.DataFrame:
+def derive_runs(jobs: pl.DataFrame, attempts: pl.DataFrame | None = None, rules: dict | None = None) -> pl.DataFrame:
     return runs(jobs, attempts, infra_lives(jobs, attempts, rules or {})).collect()
 
 
 def test_jobs_without_attempts_are_runs() -> None:
-    jobs = jobs_of(
+    jobs = make_jobs(
         {"outcome": "waiting", "start_s": None},
         {"outcome": "running", "start_s": 400, "size": 3},
         {"outcome": "failure", "end_s": 60, "runtime_s": 60, "status_raw": "NODE_FAIL"},
         {"outcome": "failure", "start_s": None, "end_s": 60},  # never ran
         {"outcome": "running", "status_raw": "Preempted", "end_s": 50, "runtime_s": 50, "gpu_milli": None},
     )
-    run_frame = runs_of(jobs)
+    run_frame = derive_runs(jobs)
     assert dict(run_frame.schema) == RUN_COLUMNS
     assert run_frame.select("job", "end_s", "runtime_s", "gpu_milli", "failed", "infra", "preempted").rows() == [
         (1, 1000, 600, 3000, False, False, False),
@@ -223,28 +223,28 @@ def test_jobs_without_attempts_are_runs() -> None:
         (4, 50, 50, 0, False, False, True),
     ]
     assert run_frame["basis"].unique().to_list() == ["proxy"]
-    assert runs_of(jobs, rules={"states": ["NODE_FAIL"]})["basis"].unique().to_list() == ["state"]
+    assert derive_runs(jobs, rules={"states": ["NODE_FAIL"]})["basis"].unique().to_list() == ["state"]
 
 
 def test_reasons_mark_deterministic_failures() -> None:
-    jobs = jobs_of(*({"job_id": "a", "task": task, "outcome": "failure"} for task in ("x", "y", "z", None)))
+    jobs = make_jobs(*({"job_id": "a", "task": task, "outcome": "failure"} for task in ("x", "y", "z", None)))
     reasons = pl.DataFrame(
         {"attempt": [0] * 4, "deterministic": [None, False, None, True]}, schema_overrides={"deterministic": pl.Boolean}
     )
-    run_frame = runs_of(with_reasons(jobs, reasons))
+    run_frame = derive_runs(with_reasons(jobs, reasons))
     assert run_frame["deterministic"].to_list() == [None, False, None, True]
     with pytest.raises(ValueError, match="other jobs"):
         with_reasons(jobs, reasons.head(3))
 
 
 def test_lives_of_another_trace_are_an_error() -> None:
-    jobs = jobs_of({}, {})
+    jobs = make_jobs({}, {})
     with pytest.raises(pl.exceptions.ShapeError):
         runs(jobs, None, infra_lives(jobs, None, {}).head(1)).collect()
 
 
 def test_an_attempt_before_the_last_without_an_outcome_failed() -> None:
-    jobs = jobs_of({"job_id": "a", "status_raw": "Pass"})
+    jobs = make_jobs({"job_id": "a", "status_raw": "Pass"})
     attempts = pl.DataFrame(
         {
             "job_id": ["a", "a", "a"],
@@ -258,7 +258,7 @@ def test_an_attempt_before_the_last_without_an_outcome_failed() -> None:
             "node_list": ["m1,m2", "m1", "m1"],
         }
     )
-    run_frame = runs_of(jobs, attempts)
+    run_frame = derive_runs(jobs, attempts)
     assert run_frame["failed"].to_list() == [True, False]
     assert run_frame["gpu_milli"].to_list() == [2000, 1000]
     assert run_frame["node_list"].to_list() == [["m1", "m2"], ["m1"]]
@@ -267,7 +267,7 @@ def test_an_attempt_before_the_last_without_an_outcome_failed() -> None:
 def test_a_real_slurm(tmp_path) -> None:
     """The jobs of tests/sacct_story.py: 2, 3 and 10_1 failed, 7 and 8 lost their node, 8 succeeded in the end."""
     _, jobs, attempts = study(FIXTURES / "real_readme.txt", folder=tmp_path)
-    run_frame = runs_of(jobs, attempts, SACCT)
+    run_frame = derive_runs(jobs, attempts, SACCT)
     table = lost_work(loss_sums(run_frame.lazy(), HOUR, 300))
     rows = {row["gpus_high"]: row for row in table.to_dicts()}
     assert table["runs"].sum() == 19 and table["failed_runs"].sum() == 5
@@ -315,7 +315,7 @@ def test_losses_are_bounded_add_up_exactly_and_ignore_row_order(rows, interval, 
     rules = {"states": ["NODE_FAIL"]} if has_causes else {}
 
     def tables(rows: list[dict]) -> list[pl.DataFrame]:
-        run_frame = runs_of(jobs_of(*rows) if rows else pl.DataFrame(schema=JOB_COLUMNS), rules=rules).lazy()
+        run_frame = derive_runs(make_jobs(*rows) if rows else pl.DataFrame(schema=JOB_COLUMNS), rules=rules).lazy()
         return [
             lost_work(loss_sums(run_frame, interval, 300)),
             lost_work_by_month(loss_sums(run_frame, interval, 300, 0), 0, 400 * 86_400),
@@ -352,8 +352,8 @@ def test_losses_are_bounded_add_up_exactly_and_ignore_row_order(rows, interval, 
     for row in by_size.to_dicts():
         same_size = [r for r in timed if row["gpus_low"] <= -(-r["gpu_milli"] // 1000) <= row["gpus_high"]]
         assert row["gpu_hours"] == float(hours(same_size))
-        lost = [r for r in same_size if r in infra]
-        assert row["first_order_gpu_hours"] == float(hours(lost, Fraction(interval, 2)))
+        losses = [r for r in same_size if r in infra]
+        assert row["first_order_gpu_hours"] == float(hours(losses, Fraction(interval, 2)))
     random.shuffle(rows)
     for ordered_table, shuffled_table in zip((by_size, by_month), tables(rows), strict=True):
         assert ordered_table.write_csv() == shuffled_table.write_csv()

@@ -34,7 +34,7 @@ LIFE = st.tuples(
 )
 
 
-def lives_of(*rows: tuple) -> pl.DataFrame:
+def make_lives(*rows: tuple) -> pl.DataFrame:
     padded = [row + (None,) * (len(SCHEMA) - len(row)) for row in rows]
     return pl.DataFrame(padded, schema=SCHEMA, orient="row")
 
@@ -45,7 +45,7 @@ def first_row(table: pl.DataFrame, **conditions: object) -> dict:
 
 def test_mttf_by_hand() -> None:
     day = 86_400
-    lives = lives_of(
+    lives = make_lives(
         (3 * day, "failure", 8000, 1),
         (day, None, 16_000, 2),
         (day, "failure", 500, None),  # unknown nodes: not in the node rate
@@ -94,7 +94,7 @@ def test_garwood_rejects_invalid_arguments() -> None:
 
 @pytest.mark.parametrize(("event", "reason"), [("failure", "no failures"), ("dbe", "no dbe")])
 def test_no_failures_give_a_lower_bound(event: str, reason: str) -> None:
-    table = mean_time_to_failure(lives_of((100_000, "success", 1000, 1), (50_000, None, 1000, 1)), event, ["all"])
+    table = mean_time_to_failure(make_lives((100_000, "success", 1000, 1), (50_000, None, 1000, 1)), event, ["all"])
     row = first_row(table, confidence=0.95)
     assert row["mttf_s"] is None and row["ci_high_s"] is None
     assert row["ci_low_s"] == pytest.approx(150_000 / -math.log(0.05), rel=1e-12)
@@ -115,7 +115,7 @@ def test_no_failures_give_a_lower_bound(event: str, reason: str) -> None:
     ],
 )
 def test_blank_rates_have_a_reason(rows: list, reason: str) -> None:
-    table = mean_time_to_failure(lives_of(*rows), "failure", ["all"])
+    table = mean_time_to_failure(make_lives(*rows), "failure", ["all"])
     assert table["reason"].to_list() == [reason] * 2
     assert table["failures_per_1000_node_days"].null_count() == 2
 
@@ -124,7 +124,7 @@ def test_blank_rates_have_a_reason(rows: list, reason: str) -> None:
 def test_no_rate_per_day_from_less_than_a_day(seconds: int, rate: float | None) -> None:
     """One failure in a second would otherwise give 86 million failures per 1000 GPU-days."""
     for gpu_milli in (1000, None):
-        table = mean_time_to_failure(lives_of((seconds, "failure", gpu_milli, 1)), "failure", ["all"])
+        table = mean_time_to_failure(make_lives((seconds, "failure", gpu_milli, 1)), "failure", ["all"])
         row = first_row(table, confidence=0.95)
         assert row["mttf_s"] == seconds
         assert row["failures_per_1000_node_days"] == rate
@@ -135,20 +135,20 @@ def test_no_rate_per_day_from_less_than_a_day(seconds: int, rate: float | None) 
 
 
 def test_node_rates_of_machines_without_gpus_use_all_lives() -> None:
-    lives = lives_of((86_400, "failure", None, 1), (86_400, None, None, 1))
+    lives = make_lives((86_400, "failure", None, 1), (86_400, None, None, 1))
     row = first_row(mean_time_to_failure(lives, "failure", ["all"]))
     assert (row["node_days"], row["failures_per_1000_node_days"]) == (2.0, 500.0)
     assert row["gpu_days"] is None
 
 
 def test_sums_beyond_64_bits_are_exact() -> None:
-    lives = pl.concat([lives_of((2**50, "failure", 2**20, 1))] * 3)
+    lives = pl.concat([make_lives((2**50, "failure", 2**20, 1))] * 3)
     row = first_row(mean_time_to_failure(lives, "failure", ["all"]), confidence=0.9)
     assert row["gpu_days"] == 3 * 2**70 / 86_400_000
 
 
 def test_strata() -> None:
-    lives = lives_of(*[(10, "failure", 1000, 1, count) for count in (10, 2, 2, None)])
+    lives = make_lives(*[(10, "failure", 1000, 1, count) for count in (10, 2, 2, None)])
     table = mean_time_to_failure(lives, "failure", ["all", "gpu_count"], confidences=[0.9])
     assert table.select("stratum_by", "stratum", "n").rows() == [
         ("all", "all", 4),
@@ -163,7 +163,7 @@ def test_strata() -> None:
 @given(st.lists(st.tuples(LIFE, st.integers(0, 5)), min_size=1, max_size=40))
 def test_several_stratifications_equal_separate_ones(rows: list[tuple]) -> None:
     lives = with_levels(
-        lives_of(*(values for values, _ in rows)).with_columns(user=pl.Series(user for _, user in rows)),
+        make_lives(*(values for values, _ in rows)).with_columns(user=pl.Series(user for _, user in rows)),
         {"user": ["user"], "profile": ["user", "gpu_count"]},
     )
     strata = ["all", "gpu_count", "nodes"]
@@ -177,8 +177,8 @@ def test_row_order_does_not_matter_and_nothing_is_nan(rows: list, random) -> Non
     shuffled = list(rows)
     random.shuffle(shuffled)
     for estimate in (mean_time_to_failure, failures_without_end):
-        table = estimate(lives_of(*rows), "failure", ["all", "gpu_count"])
-        assert table.equals(estimate(lives_of(*shuffled), "failure", ["all", "gpu_count"]))
+        table = estimate(make_lives(*rows), "failure", ["all", "gpu_count"])
+        assert table.equals(estimate(make_lives(*shuffled), "failure", ["all", "gpu_count"]))
         floats = table.select(pl.selectors.float()).unpivot()["value"].drop_nulls()
         assert floats.is_finite().all()
         blank = table.filter(pl.any_horizontal(pl.selectors.float().is_null()))
@@ -187,15 +187,15 @@ def test_row_order_does_not_matter_and_nothing_is_nan(rows: list, random) -> Non
 
 @given(st.lists(LIFE, max_size=20), st.lists(st.integers(0, 10**6), max_size=5))
 def test_censored_lives_never_lower_the_mean(rows: list, censored_s: list[int]) -> None:
-    table = mean_time_to_failure(lives_of(*rows), "failure", ["all"])
-    extended = mean_time_to_failure(lives_of(*rows, *((t, None) for t in censored_s)), "failure", ["all"])
+    table = mean_time_to_failure(make_lives(*rows), "failure", ["all"])
+    extended = mean_time_to_failure(make_lives(*rows, *((t, None) for t in censored_s)), "failure", ["all"])
     for name in ("mttf_s", "ci_low_s", "ci_high_s"):
         for old, new in zip(table[name], extended[name], strict=True):
             assert old is None or new >= old
 
 
 def test_failures_without_end_by_hand() -> None:
-    lives = lives_of(
+    lives = make_lives(
         (100, "failure", None, None, 1, 500),
         (200, "failure", None, None, 1, None),
         (300, None, None, None, 1, 900),  # not a failure: only its duration counts

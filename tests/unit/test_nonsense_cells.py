@@ -17,7 +17,7 @@ from ttf.raw.quality.suggestions import suggest, suggestion_words
 
 MOMENT = datetime(2005, 1, 3, tzinfo=UTC)
 # Valid values of columns with a pattern or a rule of their reader.
-GOOD = {
+VALID = {
     "JobID": "{n}_1",
     "JobIDRaw": "{n}",
     "State": "CANCELLED by 1000",
@@ -44,7 +44,7 @@ CODES = {
     "wrong_type",
 }
 # Text columns with a rule of their reader.
-BY_READER = {"ReqMem", "ReqTRES", "AllocTRES", "NodeList", "loss"}
+READER_COLUMNS = {"ReqMem", "ReqTRES", "AllocTRES", "NodeList", "loss"}
 # Invalid values of a type or of a named column.
 NONSENSE = {
     "count": ["2.5", "0x1F", "-3", "99999999999999", "nonsense", "nan"],
@@ -85,12 +85,12 @@ def iterate_formats():
 
 
 def is_free_text(column):
-    return column.type == "text" and not (column.values or column.pattern or column.name in BY_READER)
+    return column.type == "text" and not (column.values or column.pattern or column.name in READER_COLUMNS)
 
 
-def good_cell(column, n):
-    if column.name in GOOD:
-        return GOOD[column.name].format(n=n)
+def valid_cell(column, n):
+    if column.name in VALID:
+        return VALID[column.name].format(n=n)
     if column.values:
         return column.values[0]
     if column.type == "time":
@@ -135,7 +135,7 @@ def test_each_invalid_cell_is_counted(tmp_path, format_, table, name):
         nonsense = [text for text in nonsense if not text.endswith("9" * 9)]
     files = {}
     for owner in dict.fromkeys([*(schemas[table].belongs_to or ())[:1], table]):
-        rows = [[good_cell(column, n) for column in schemas[owner].columns] for n in range(2 + len(nonsense))]
+        rows = [[valid_cell(column, n) for column in schemas[owner].columns] for n in range(2 + len(nonsense))]
         if owner == table:
             for row, text in zip(rows, nonsense, strict=False):
                 row[schemas[table].columns.index(column)] = text

@@ -15,13 +15,13 @@ from ttf.engine.columns import GAP
 from ttf.page.brief.tiles import tiles
 
 NODES = {"unit": "node", "life": GAP, "gives": "lives"}
-AT = {"survival.1y.survival": 0.235, "survival.1d.survival": 0.885}
+KM = {"survival.1y.survival": 0.235, "survival.1d.survival": 0.885}
 VERDICT = {"lifetimes.exponential_survival": 0.858, "lifetimes.km_survival": 0.541}
 
 
 def numbers(**further_values):
     sources = {"survival": "survival_at", "lifetimes": "lifetime_verdict", "free": "outage_free"}
-    values = AT | VERDICT | {"free.1y.share": 0.488, "free.1y.ci_low_clustered": 0.4, "free.1y.ci_high_clustered": 0.6}
+    values = KM | VERDICT | {"free.1y.share": 0.488, "free.1y.ci_low_clustered": 0.4, "free.1y.ci_high_clustered": 0.6}
     values |= {"survival.events": 90, "survival.n": 120, "lifetimes.largest_gap": 0.3, "lifetimes.at_s": 9 * DAY}
     values |= {"lifetimes.verdict": "falls", "lifetimes.verdict_within": "falls", "lives.units": 40} | further_values
     return Numbers(
@@ -37,7 +37,7 @@ def numbers(**further_values):
     )
 
 
-def texts_of(m, words):
+def page_texts(m, words):
     trace = SimpleNamespace(about=words, has_jobs=words["gives"] == "jobs")
     section_head = head(trace, m)
     time_tiles = [tile for tile in tiles(m, {}, words) if tile.name == "when"]
@@ -46,7 +46,7 @@ def texts_of(m, words):
 
 def test_sentences_on_repaired_nodes_distinguish_gaps_from_nodes():
     m = numbers()
-    claim, text, tile = texts_of(m, NODES)
+    claim, text, tile = page_texts(m, NODES)
     assert plain(claim) == (
         "48.8% of nodes go a year without outage from a random moment; the hazard decreases after a repair"
     )

@@ -259,6 +259,6 @@ def test_invalid_rows_are_quarantined(table):
 
 
 def test_a_duplicate_file_changes_no_outage(table):
-    once, twice = table(ROWS), table([ROWS, ROWS])
-    assert twice.outages.drop("records").equals(once.outages.drop("records"))
-    assert twice.outages["records"].to_list() == [2, 2, 2]
+    single, duplicated = table(ROWS), table([ROWS, ROWS])
+    assert duplicated.outages.drop("records").equals(single.outages.drop("records"))
+    assert duplicated.outages["records"].to_list() == [2, 2, 2]

@@ -88,9 +88,9 @@ def test_no_jobs():
 
 
 def test_gpu_time_of_a_large_cluster_does_not_overflow():
-    large = jobs(*[("success", 0, 10**11, 10**10, 10**6)] * 100)
-    assert large.select(gpu_seconds_milli()).to_series().sum() == 100 * 10**27
-    assert outcome_table(large)["gpu_hours"][0] == pytest.approx(1e29 / 3.6e6)
+    large_jobs = jobs(*[("success", 0, 10**11, 10**10, 10**6)] * 100)
+    assert large_jobs.select(gpu_seconds_milli()).to_series().sum() == 100 * 10**27
+    assert outcome_table(large_jobs)["gpu_hours"][0] == pytest.approx(1e29 / 3.6e6)
 
 
 def test_every_job_is_in_one_part():
@@ -105,7 +105,7 @@ def test_every_job_is_in_one_part():
     assert {outcome for part in parts.values() for outcome in part["outcome"]} == set(OUTCOMES)
 
 
-WORDS = {name: outcome_by_word(about["outcomes"]) for name, about in FORMATS.items() if "outcomes" in about}
+WORDS = {name: outcome_by_word(entry["outcomes"]) for name, entry in FORMATS.items() if "outcomes" in entry}
 
 
 def with_states(*rows):

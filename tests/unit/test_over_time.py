@@ -117,9 +117,9 @@ def test_days_of_a_relative_clock_start_with_the_first_run():
 
 def test_windows_skip_a_beginning_with_hardly_any_starts():
     """Only two of 600 runs start in the first 100 of 150 days; the rate there is not 0."""
-    early = [(day * DAY, (150 - day) * DAY, 8, None) for day in (0, 50)]
-    late = [((100 + k % 50) * DAY, DAY // 2, 8, EVENT) for k in range(598)]
-    table = failure_rate_over_time(lives(*early, *late), "state", 8)
+    early_runs = [(day * DAY, (150 - day) * DAY, 8, None) for day in (0, 50)]
+    late_runs = [((100 + k % 50) * DAY, DAY // 2, 8, EVENT) for k in range(598)]
+    table = failure_rate_over_time(lives(*early_runs, *late_runs), "state", 8)
     assert set(table.select("runs_before", "days_before").rows()) == {(2, 100)}
     assert table["window"][0] == "days 101 to 107" and table["failures"].min() > 50
     # Both long runs count, and half a day of twelve runs a day.

@@ -30,13 +30,13 @@ from ttf.stats.shares import wilson_interval
 from whole_losses import owner_counts, repeats_of
 
 
-def jobs_of(rows: list[dict], **extras: type[pl.DataType]) -> pl.LazyFrame:
+def make_jobs(rows: list[dict], **extras: type[pl.DataType]) -> pl.LazyFrame:
     names = ["user", "account", "outcome", "start_s", "end_s"]
     schema = {name: JOB_COLUMNS[name] for name in names} | extras
     return conform(pl.LazyFrame(rows, schema=schema), JOB_COLUMNS)
 
 
-def runs_of(jobs: pl.LazyFrame, gpu_milli: int = 1000) -> pl.LazyFrame:
+def make_runs(jobs: pl.LazyFrame, gpu_milli: int = 1000) -> pl.LazyFrame:
     """Make one run per job, as long as the job."""
     frame = jobs.with_row_index("job").select(
         *("job", "user", "account", "start_s", "end_s", "outcome"),
@@ -71,8 +71,8 @@ OWNER_JOBS = [
 
 
 def test_failures_by_owner_by_hand() -> None:
-    jobs = jobs_of(OWNER_JOBS)
-    table = failures_by_owner(owner_counts(jobs, runs_of(jobs)), 10, jobs)
+    jobs = make_jobs(OWNER_JOBS)
+    table = failures_by_owner(owner_counts(jobs, make_runs(jobs)), 10, jobs)
     FAILURES_BY_OWNER.check(table)
     columns = ("owner_by", "owner", "ended", "failures", "failure_share", "failed_gpu_hours", "failed_gpu_hours_share")
     assert table.select(columns).rows() == [
@@ -82,13 +82,13 @@ def test_failures_by_owner_by_hand() -> None:
     ]
     assert (table["ci_low"][0], table["ci_high"][0]) == pytest.approx(proportion_confint(2, 3, method="wilson"))
     assert table["reason"].to_list() == [UNCLUSTERED, UNCLUSTERED, "no job of this owner ended"]
-    assert failures_by_owner(owner_counts(jobs, runs_of(jobs)), 1, jobs)["owner"].to_list() == ["ana"]
+    assert failures_by_owner(owner_counts(jobs, make_runs(jobs)), 1, jobs)["owner"].to_list() == ["ana"]
 
 
 def test_failed_runs_count_even_if_the_job_succeeded() -> None:
-    jobs = jobs_of([job("ana", "success", 0, 7200)])
-    first = runs_of(jobs).with_columns(failed=pl.lit(True), outcome=pl.lit("failure"))
-    second = runs_of(jobs).with_columns(attempt=pl.lit(1, dtype=pl.Int64))
+    jobs = make_jobs([job("ana", "success", 0, 7200)])
+    first = make_runs(jobs).with_columns(failed=pl.lit(True), outcome=pl.lit("failure"))
+    second = make_runs(jobs).with_columns(attempt=pl.lit(1, dtype=pl.Int64))
     (row,) = failures_by_owner(owner_counts(jobs, pl.concat([first, second])), 10, jobs).to_dicts()
     assert (row["failures"], row["failed_runs"], row["failed_gpu_hours"]) == (0, 1, 2.0)
 
@@ -96,8 +96,8 @@ def test_failed_runs_count_even_if_the_job_succeeded() -> None:
 def test_concentration_by_hand() -> None:
     rows = [job(f"u{n:02d}", "success") for n in range(20) for _ in range(20 - n)]
     rows += [job("u00", "failure")] * 2 + [job("u19", "failure")] * 6
-    jobs = jobs_of(rows)
-    table = concentration(owner_counts(jobs, runs_of(jobs)))
+    jobs = make_jobs(rows)
+    table = concentration(owner_counts(jobs, make_runs(jobs)))
     FAILURE_CONCENTRATION.check(table)
     by_rank = {(row["ranked_by"], row["top_share"]): row for row in table.to_dicts()}
     assert by_rank["ended", 0.01]["owners_in_top"] == by_rank["ended", 0.05]["owners_in_top"] == 1
@@ -109,18 +109,18 @@ def test_concentration_by_hand() -> None:
 
 
 def test_unknown_owners_and_no_failures() -> None:
-    jobs = jobs_of([job(None, "failure")])
-    FAILURES_BY_OWNER.check(failures_by_owner(owner_counts(jobs, runs_of(jobs)), 5, jobs))
-    assert concentration(owner_counts(jobs, runs_of(jobs))).is_empty()
-    jobs = jobs_of([job("ana", "success")])
-    assert set(concentration(owner_counts(jobs, runs_of(jobs)))["reason"]) == {"no job failed"}
-    (reason,) = failures_by_owner(owner_counts(jobs, runs_of(jobs)), 5, jobs)["reason"]
+    jobs = make_jobs([job(None, "failure")])
+    FAILURES_BY_OWNER.check(failures_by_owner(owner_counts(jobs, make_runs(jobs)), 5, jobs))
+    assert concentration(owner_counts(jobs, make_runs(jobs))).is_empty()
+    jobs = make_jobs([job("ana", "success")])
+    assert set(concentration(owner_counts(jobs, make_runs(jobs)))["reason"]) == {"no job failed"}
+    (reason,) = failures_by_owner(owner_counts(jobs, make_runs(jobs)), 5, jobs)["reason"]
     assert reason == f"no failed attempt has GPU time; {UNCLUSTERED}"
 
 
 def test_chart_of_concentration() -> None:
-    jobs = jobs_of(OWNER_JOBS)
-    tables = {"failure_concentration": concentration(owner_counts(jobs, runs_of(jobs)))}
+    jobs = make_jobs(OWNER_JOBS)
+    tables = {"failure_concentration": concentration(owner_counts(jobs, make_runs(jobs)))}
     chart = failure_concentration(tables, Study("pod"))
     chart.spec(validate=True)
     assert chart.title == "Failures of the most active users"
@@ -143,8 +143,8 @@ def test_repeats_by_hand() -> None:
         job("bo", "success", 30, 31),  # follows a failure, as a cancelled job did not end by itself
         job("cy", "success", 0, 100),
     ]
-    jobs = jobs_of(rows)
-    table = repeats_of(jobs, runs_of(jobs))
+    jobs = make_jobs(rows)
+    table = repeats_of(jobs, make_runs(jobs))
     REPEATS.check(table)
     measures = {row["measure"]: row for row in table.to_dicts()}
     assert {row["group_by"] for row in measures.values()} == {"user"}
@@ -163,18 +163,18 @@ def test_repeats_by_hand() -> None:
 
 
 def test_repeats_without_failures_and_without_groups() -> None:
-    jobs = jobs_of([job("ana", "success"), job("bo", "running")])
-    reasons = {row["measure"]: row["reason"] for row in repeats_of(jobs, runs_of(jobs)).to_dicts()}
+    jobs = make_jobs([job("ana", "success"), job("bo", "running")])
+    reasons = {row["measure"]: row["reason"] for row in repeats_of(jobs, make_runs(jobs)).to_dicts()}
     assert reasons["not_first_share"] == reasons["failures_per_group"] == NO_FAILURE
     assert reasons["failure_after_failure"] == reasons["failure_after_success"] == NOTHING_BEFORE
-    jobs = jobs_of([job(None, "failure")])
-    REPEATS.check(repeats_of(jobs, runs_of(jobs)))
+    jobs = make_jobs([job(None, "failure")])
+    REPEATS.check(repeats_of(jobs, make_runs(jobs)))
 
 
 def test_groups_of_the_trace_and_jobs_of_several_runs() -> None:
     rows = [job("ana", "failure", 0, 10, recurrence_group="g"), job("bo", "success", 50, 90, recurrence_group="g")]
-    jobs = jobs_of(rows, recurrence_group=pl.String)
-    single_runs = runs_of(jobs)
+    jobs = make_jobs(rows, recurrence_group=pl.String)
+    single_runs = make_runs(jobs)
     retry = single_runs.head(1).with_columns(attempt=pl.lit(1, dtype=pl.Int64), start_s=pl.lit(20), end_s=pl.lit(70))
     retry = retry.select(pl.col(name).cast(dtype) for name, dtype in RUN_COLUMNS.items())
     table = repeats_of(jobs, with_runs_before(pl.concat([single_runs.head(1), retry, single_runs.tail(1)])))
@@ -200,8 +200,8 @@ JOB = st.fixed_dictionaries(
 @settings(deadline=None, max_examples=20)
 @given(st.lists(JOB, max_size=40))
 def test_partitions_do_not_change_the_table(rows: list) -> None:
-    jobs = jobs_of(rows, recurrence_group=pl.String)
-    runs = runs_of(jobs)
+    jobs = make_jobs(rows, recurrence_group=pl.String)
+    runs = make_runs(jobs)
     table = repeats_of(jobs, runs)
     for number in (2, 5):
         with TemporaryDirectory() as folder:

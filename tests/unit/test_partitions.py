@@ -54,10 +54,10 @@ def raw_tables(draw):
             NAMES | {"status": pl.String} | TIMES | request | {"gpu_type": pl.String, "file": pl.Int32},
         ),
         "instance": table(
-            [(*owner, *rest, line) for line, (owner, *rest) in enumerate(instances, 1)],
+            [(*owner, *values, line) for line, (owner, *values) in enumerate(instances, 1)],
             NAMES | {"instance": pl.UInt64} | TIMES | {"machine": pl.String, "status": pl.String, "line": pl.Int64},
         ).with_columns(file=pl.lit(0, pl.Int32)),
-        "sensor": table([(*owner, *rest) for owner, *rest in sensors], NAMES | USE),
+        "sensor": table([(*owner, *values) for owner, *values in sensors], NAMES | USE),
         "group_tag": table(
             [("i0", "g0", "bert"), ("i2", "g2", None)],
             dict.fromkeys(("inst_id", "group", "workload"), pl.String),

@@ -62,9 +62,9 @@ def compare(folder, parts, schemas, readers=NO_READERS):
     """Check that both ways of reading give the same; return the account by part."""
     tables = [name for name in schemas if any(name in files for files in parts.values())]
     files = {name: [tables[name] for tables in parts.values() if name in tables] for name in tables}
-    whole, quarantine = ingest_at_once(folder, files, schemas, readers)
+    whole_account, quarantine = ingest_at_once(folder, files, schemas, readers)
     account, merged, by_part = ingest_in_parts(folder, parts, schemas, readers)
-    assert account.equals(whole)
+    assert account.equals(whole_account)
     assert merged.equals(quarantine)
     assert read_products(folder / "merged") == read_products(folder / "whole")
     assert (by_part["rows_read"] == by_part["rows_kept"] + by_part["rows_quarantined"]).all()
@@ -138,8 +138,8 @@ def test_a_repeated_row_of_parquet_has_its_text(tmp_path):
     ]
 
 
-good = st.tuples(st.integers(0, 9), st.sampled_from(["ok", "bad", "huh"])).map(lambda row: f"{row[0]},1,2,{row[1]}")
-lines = st.lists(good | st.sampled_from(["", "x", "7,2,1,ok", ",,,", "1,1,2,ok,more"]), max_size=12)
+csv_rows = st.tuples(st.integers(0, 9), st.sampled_from(["ok", "bad", "huh"])).map(lambda row: f"{row[0]},1,2,{row[1]}")
+lines = st.lists(csv_rows | st.sampled_from(["", "x", "7,2,1,ok", ",,,", "1,1,2,ok,more"]), max_size=12)
 
 
 @given(st.lists(lines, min_size=1, max_size=4), st.integers(1, 5))
