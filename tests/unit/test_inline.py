@@ -14,7 +14,7 @@ HOSTILE = "</svg><script>x</script> & \"'"
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def make_chart(narrow: bool = False):
+def example_chart(narrow: bool = False):
     study = Study(narrow=narrow)
     base = chart_of("rows").encode(x="x:Q", y="y:N", tooltip="y:N")
     marks = (
@@ -41,7 +41,7 @@ def colours(svg: str) -> set[str]:
 
 @pytest.fixture(scope="module")
 def drawing() -> str:
-    return render_drawing(make_chart().spec())
+    return render_drawing(example_chart().spec())
 
 
 def test_all_colours_are_tokens(drawing):
@@ -104,7 +104,7 @@ def test_two_drawings_of_a_page_share_no_ids(drawing):
 
 def test_a_picture_has_a_title_and_bare_restores_the_drawing(drawing):
 
-    picture = render_picture(json.dumps(make_chart().spec()))
+    picture = render_picture(json.dumps(example_chart().spec()))
     texts = [element.text for element in ET.fromstring(picture) if element.tag == f"{SVG}text"]
     assert texts == [HOSTILE, "a & b"]
     assert ET.fromstring(bare(picture)).attrib | {"y": None} == ET.fromstring(drawing).attrib | {"y": None}
@@ -118,4 +118,4 @@ def test_a_picture_has_a_title_and_bare_restores_the_drawing(drawing):
 
 @pytest.mark.parametrize(("narrow", "width"), [(False, 720), (True, 340)])
 def test_a_chart_is_as_wide_as_the_page(narrow, width):
-    assert float(ET.fromstring(render_drawing(make_chart(narrow).spec())).get("width")) == width
+    assert float(ET.fromstring(render_drawing(example_chart(narrow).spec())).get("width")) == width
