@@ -1,4 +1,4 @@
-"""One's own Slurm accounting: records of sacct -> jobs and attempts."""
+"""Slurm accounting: records of sacct -> jobs and attempts."""
 
 import gzip
 from datetime import UTC, datetime
@@ -20,8 +20,8 @@ COLUMNS = ["JobIDRaw", "User", "State", "Submit", "Start", "End", "NodeList", "A
 
 
 @pytest.fixture
-def told(tmp_path):
-    """Jobs and attempts of records given as rows of COLUMNS, or of other columns by name."""
+def derive(tmp_path):
+    """Write rows of COLUMNS, or of other columns, as dumps; derive their jobs and attempts."""
 
     def run(*rows, columns=COLUMNS, files=None):
         texts = files or ["|".join(columns) + "\n" + "".join("|".join(map(str, row)) + "\n" for row in rows)]
@@ -39,12 +39,12 @@ def record(job, state, submit=0, start=10, end=20, user="ana", node_list="n1", t
     return job, user, state, submit, start, end, node_list, tres
 
 
-def test_columns(told):
-    jobs, attempts = told(record(1, "COMPLETED"))
+def test_columns(derive):
+    jobs, attempts = derive(record(1, "COMPLETED"))
     assert list(jobs.schema.items())[: len(JOB_COLUMNS)] == list(JOB_COLUMNS.items())
     ATTEMPTS.check(attempts.select(pl.lit("mine").alias("trace"), pl.all()))
-    of_sacct = {"state": pl.String, "infra_failure": pl.Boolean, "node_list": pl.List(pl.String)}
-    assert {name: attempts.schema[name] for name in of_sacct} == of_sacct
+    sacct_types = {"state": pl.String, "infra_failure": pl.Boolean, "node_list": pl.List(pl.String)}
+    assert {name: attempts.schema[name] for name in sacct_types} == sacct_types
     assert "node_table" not in FORMATS["sacct"]
     assert nodes({}, None).schema == pl.Schema(NODE_COLUMNS)
 
@@ -65,21 +65,21 @@ def test_dumps_that_overlap_count_each_run_once(tmp_path):
     _, jobs, attempts = study(*files, folder=tmp_path)
     assert jobs.height == len(EXPECTED)
     check_story(jobs, attempts)
-    _, other, _ = study(*reversed(files), folder=tmp_path / "again")
-    assert other.select(*JOB_COLUMNS).sort("job_id").equals(jobs.select(*JOB_COLUMNS).sort("job_id"))
+    _, jobs_reversed, _ = study(*reversed(files), folder=tmp_path / "again")
+    assert jobs_reversed.select(*JOB_COLUMNS).sort("job_id").equals(jobs.select(*JOB_COLUMNS).sort("job_id"))
 
 
-def test_a_later_look_with_blanks_leaves_what_the_one_before_told(told):
+def test_a_later_dump_with_blanks_keeps_earlier_values(derive):
     columns = [*COLUMNS, "Planned", "TimelimitRaw"]
     text = "|".join(columns) + "\n" + "|".join([*map(str, record(1, "RUNNING", end="Unknown")), "{}", "{}"]) + "\n"
-    jobs, _ = told(files=[text.format("00:00:10", 5), text.format("INVALID", "Partition_Limit")])
+    jobs, _ = derive(files=[text.format("00:00:10", 5), text.format("INVALID", "Partition_Limit")])
     assert jobs.select("planned_s", "timelimit_s").rows() == [(10, 300)]
 
 
-def test_two_selections_of_columns_tell_the_same(tmp_path):
-    one = study(FIXTURES / "real_readme.txt", folder=tmp_path / "one")[1].filter(pl.col("outcome") != "running")
-    two = study(FIXTURES / "real_steps.txt", folder=tmp_path / "two")[1].filter(pl.col("outcome") != "running")
-    same = [
+def test_two_selections_of_columns_give_the_same_jobs(tmp_path):
+    readme = study(FIXTURES / "real_readme.txt", folder=tmp_path / "one")[1].filter(pl.col("outcome") != "running")
+    steps = study(FIXTURES / "real_steps.txt", folder=tmp_path / "two")[1].filter(pl.col("outcome") != "running")
+    names = [
         "job_id",
         "user",
         "submit_s",
@@ -91,19 +91,19 @@ def test_two_selections_of_columns_tell_the_same(tmp_path):
         "status_raw",
         "gpu_type",
     ]
-    same += ["gpu_milli", "cpu_milli", "mem_mib", "size", "nodes", "attempts", "wall_s", "suspended_s", "job_id_shown"]
-    assert one.select(same).equals(two.select(same))
+    names += ["gpu_milli", "cpu_milli", "mem_mib", "size", "nodes", "attempts", "wall_s", "suspended_s", "job_id_shown"]
+    assert readme.select(names).equals(steps.select(names))
 
 
-# --- what one machine cannot show
+# --- cases that one machine cannot show
 
 
 def test_older_words_and_typed_gpus_only(tmp_path):
     account, jobs, attempts = study(FIXTURES / "older.txt", folder=tmp_path)
     assert account.rows() == [("record", 8, 8, 0)]
     may_1 = 1556697600  # 2019-05-01T08:00:00Z
-    shown = ["job_id", "start_s", "runtime_s", "outcome", "gpu_type", "gpu_milli", "cpu_milli", "mem_mib", "nodes"]
-    assert jobs.select(shown).rows() == [
+    columns = ["job_id", "start_s", "runtime_s", "outcome", "gpu_type", "gpu_milli", "cpu_milli", "mem_mib", "nodes"]
+    assert jobs.select(columns).rows() == [
         ("811", may_1 + 600, 90001, "success", "p100|v100", 6000, 8000, 32768, 2),
         ("812_7", may_1 + 3605, 1200, "failure", None, None, 4000, 16384, 1),
         ("812_[8-20%4]", None, None, "waiting", None, None, 4000, None, None),
@@ -120,7 +120,7 @@ def test_older_words_and_typed_gpus_only(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("state", "outcome", "of_the_run", "infra"),
+    ("state", "outcome", "attempt_outcome", "infra_failure"),
     [
         ("COMPLETED", "success", "success", False),
         ("FAILED", "failure", "failure", False),
@@ -137,39 +137,39 @@ def test_older_words_and_typed_gpus_only(tmp_path):
         ("RESIZING", "running", "running", False),
     ],
 )
-def test_ended_states(told, state, outcome, of_the_run, infra):
-    jobs, attempts = told(record(5, state))
-    word = state.split()[0]
-    assert jobs.select("outcome", "status_raw", "end_s", "runtime_s").row(0) == (outcome, word, 20, 10)
-    assert attempts.select("state", "outcome", "infra_failure").row(0) == (word, of_the_run, infra)
-    assert jobs["infra_failures"].item() == infra
+def test_ended_states(derive, state, outcome, attempt_outcome, infra_failure):
+    jobs, attempts = derive(record(5, state))
+    raw_state = state.split()[0]
+    assert jobs.select("outcome", "status_raw", "end_s", "runtime_s").row(0) == (outcome, raw_state, 20, 10)
+    assert attempts.select("state", "outcome", "infra_failure").row(0) == (raw_state, attempt_outcome, infra_failure)
+    assert jobs["infra_failures"].item() == infra_failure
     event = outcome if outcome != "running" else None
     assert lives_of_jobs(jobs).select("duration_s", "event").row(0) == (10, event)
 
 
 @pytest.mark.parametrize("state", ["RUNNING", "SUSPENDED", "COMPLETING", "RESIZING", "CONFIGURING"])
-def test_a_running_job_is_censored_when_it_was_last_seen(told, state):
+def test_a_running_job_is_censored_at_its_last_record(derive, state):
     columns = [*COLUMNS, "ElapsedRaw", "Suspended"]
     row = (*record(5, state, end="Unknown"), 30, "00:00:05")
-    jobs, attempts = told(row, (*record(6, "FAILED", end=500), 490, ""), columns=columns)
+    jobs, attempts = derive(row, (*record(6, "FAILED", end=500), 490, ""), columns=columns)
     assert jobs.select("outcome", "end_s", "runtime_s", "suspended_s").row(0) == ("running", 45, 30, 5)
     assert attempts["outcome"][0] == "running"
     assert lives_of_jobs(jobs).select("duration_s", "event").row(0) == (30, None)
 
 
-def test_a_running_job_without_elapsed_is_censored_at_the_end_of_the_trace(told):
-    jobs, _ = told(record(5, "RUNNING", end="Unknown"), record(6, "COMPLETED", end=500))
+def test_a_running_job_without_elapsed_is_censored_at_the_end_of_the_trace(derive):
+    jobs, _ = derive(record(5, "RUNNING", end="Unknown"), record(6, "COMPLETED", end=500))
     assert jobs.select("outcome", "end_s", "runtime_s").row(0) == ("running", None, None)
     assert lives_of_jobs(jobs)["duration_s"].to_list() == [490, 490]
 
 
-def test_jobs_that_never_started(told):
-    never = {"node_list": "None assigned", "tres": ""}
-    jobs, attempts = told(
-        record(1, "PENDING", start="Unknown", end="Unknown", **never),
-        record(2, "CANCELLED by 7", start="None", end=30, **never),
-        record(3, "CANCELLED by 7", start=30, end=30, **never),
-        record(4, "FAILED", start=30, end=30, **never),
+def test_jobs_that_never_started(derive):
+    unallocated = {"node_list": "None assigned", "tres": ""}
+    jobs, attempts = derive(
+        record(1, "PENDING", start="Unknown", end="Unknown", **unallocated),
+        record(2, "CANCELLED by 7", start="None", end=30, **unallocated),
+        record(3, "CANCELLED by 7", start=30, end=30, **unallocated),
+        record(4, "FAILED", start=30, end=30, **unallocated),
         record(5, "FAILED", start=30, end=30),  # with a node, though for less than a second
     )
     assert jobs.select("outcome", "start_s", "end_s", "runtime_s", "queue_s", "attempts").rows() == [
@@ -179,14 +179,14 @@ def test_jobs_that_never_started(told):
         ("failure", 30, 30, 0, 30, 1),
     ]
     assert attempts["job_id"].to_list() == ["5"]
-    # Without nodes in the dump, one time for both says so of a cancelled job only.
+    # Without nodes in the dump, equal start and end mean "never started" for cancelled jobs only.
     columns = ["JobIDRaw", "State", "Submit", "Start", "End"]
-    jobs, _ = told((2, "CANCELLED by 7", 0, 30, 30), (4, "FAILED", 0, 30, 30), columns=columns)
+    jobs, _ = derive((2, "CANCELLED by 7", 0, 30, 30), (4, "FAILED", 0, 30, 30), columns=columns)
     assert jobs["start_s"].to_list() == [None, 30]
 
 
-def test_a_requeued_job_is_one_job(told):
-    jobs, attempts = told(
+def test_a_requeued_job_is_one_job(derive):
+    jobs, attempts = derive(
         record(5, "NODE_FAIL", 0, 10, 20),
         record(6, "COMPLETED", 0, 5, 25),
         record(5, "REQUEUED", 20, 40, 45, node_list="n[2-3]"),
@@ -208,15 +208,15 @@ def test_a_requeued_job_is_one_job(told):
     assert runs["node_list"].to_list() == [["n1"], ["n2", "n3"], ["n1"], ["n1"]]
 
 
-def test_a_job_whose_nodes_did_not_boot_goes_on_or_has_ended(told):
-    """Records of a real Slurm 22.05 that was asked by hand, which requeues no job from BOOT_FAIL."""
+def test_a_job_whose_nodes_did_not_boot_goes_on_or_has_ended(derive):
+    """The records come from a real Slurm 22.05, which does not requeue a job from BOOT_FAIL."""
     columns = ["JobIDRaw", "User", "State", "Submit", "Start", "End", "Restarts"]
-    jobs, _ = told(
+    jobs, _ = derive(
         (1, "root", "BOOT_FAIL", 520, 521, 521, 0),
         (2, "root", "REQUEUED", 520, 521, 521, 0),
         (2, "root", "COMPLETED", 521, 531, 533, 1),
         (1, "root", "COMPLETED", 600, 601, 602, 0),
-        # What no version is known to do: the count would tell it.
+        # No known version does this; the count of restarts would show it.
         (3, "root", "BOOT_FAIL", 520, 521, 521, 0),
         (3, "root", "COMPLETED", 521, 531, 533, 1),
         columns=columns,
@@ -229,25 +229,25 @@ def test_a_job_whose_nodes_did_not_boot_goes_on_or_has_ended(told):
     ]
 
 
-def test_the_order_of_records_does_not_matter(told):
+def test_the_order_of_records_does_not_matter(derive):
     rows = [
         record(5, "COMPLETED", 51, 60, 160),
         record(5, "NODE_FAIL", 0, 10, 20),
         record(5, "REQUEUED", 20, 40, 51),
     ]
-    jobs, attempts = told(*rows)
+    jobs, attempts = derive(*rows)
     assert (jobs.height, jobs["runtime_s"].item()) == (1, 121)
     assert attempts["state"].to_list() == ["NODE_FAIL", "REQUEUED", "COMPLETED"]
 
 
-def test_between_two_runs_a_job_is_running_and_censored_at_its_last_end(told):
-    waits = {"node_list": "None assigned", "tres": ""}
-    jobs, attempts = told(
+def test_between_two_runs_a_job_is_running_and_censored_at_its_last_end(derive):
+    unallocated = {"node_list": "None assigned", "tres": ""}
+    jobs, attempts = derive(
         record(5, "REQUEUED", 0, 10, 20),
-        record(5, "PENDING", 20, "Unknown", "Unknown", **waits),
+        record(5, "PENDING", 20, "Unknown", "Unknown", **unallocated),
         record(6, "PREEMPTED", 0, 10, 30),
         record(7, "REQUEUED", 0, 10, 20),
-        record(7, "CANCELLED by 1", 20, "None", 90, **waits),
+        record(7, "CANCELLED by 1", 20, "None", 90, **unallocated),
     )
     assert jobs.select("outcome", "status_raw", "end_s", "runtime_s", "attempts").rows() == [
         ("running", "PENDING", 20, 10, 1),
@@ -258,14 +258,14 @@ def test_between_two_runs_a_job_is_running_and_censored_at_its_last_end(told):
     assert lives_of_jobs(jobs)["event"].to_list() == [None, None, "cancelled"]
 
 
-def test_an_id_that_was_given_out_again(told):
+def test_a_reused_id_is_another_job(derive):
     day = 86400
-    jobs, attempts = told(
+    jobs, attempts = derive(
         record(5, "COMPLETED", 0, 10, 20),
         record(5, "FAILED", 100 * day, 100 * day + 5, 100 * day + 9),
         record(5, "NODE_FAIL", 200 * day, 200 * day, 200 * day + 1),
         record(5, "COMPLETED", 200 * day + 1, 200 * day + 2, 200 * day + 3),
-        # After an end that could be continued, but by somebody else, or much later.
+        # The end could be continued, but the next record is another user's or much later.
         record(6, "NODE_FAIL", 0, 10, 20),
         record(6, "COMPLETED", 20, 30, 40, user="bo"),
         record(7, "PREEMPTED", 0, 10, 20),
@@ -277,15 +277,15 @@ def test_an_id_that_was_given_out_again(told):
         ("5@3", 2, "success"),
         ("6", 1, "failure"),
         ("6@2", 1, "success"),
-        ("7", 1, "unknown"),  # not the same job: nothing came of it again
+        ("7", 1, "unknown"),  # no later record continues this job
         ("7@2", 1, "success"),
     ]
     assert attempts["job_id"].to_list() == ["5", "5@2", "5@3", "5@3", "6", "6@2", "7", "7@2"]
 
 
-def test_several_clusters_and_arrays(told):
+def test_several_clusters_and_arrays(derive):
     columns = ["Cluster", "JobIDRaw", "JobID", "State", "Submit", "Start", "End"]
-    jobs, _ = told(
+    jobs, _ = derive(
         ("a", 12, "10_2", "COMPLETED", 0, 1, 2),
         ("b", 12, "12", "FAILED", 0, 1, 3),
         ("a", 13, "10_3", "FAILED", 0, 1, 3),
@@ -297,12 +297,12 @@ def test_several_clusters_and_arrays(told):
     assert jobs["outcome"].to_list() == ["success", "failure", "failure", "waiting"]
 
 
-def test_restarts_where_the_dump_has_the_last_run_only(told):
+def test_restarts_where_the_dump_has_the_last_run_only(derive):
     columns = ["JobIDRaw", "State", "Submit", "Start", "End", "Restarts"]
-    jobs, attempts = told(
+    jobs, attempts = derive(
         (1, "COMPLETED", 0, 1, 2, 3),
         (2, "FAILED", 0, 1, 5, 0),
-        # A finished job that somebody requeued: the count says that it is the same.
+        # A finished job that somebody requeued: the restart count shows that it is the same job.
         (2, "COMPLETED", 5, 6, 8, 1),
         columns=columns,
     )
@@ -310,60 +310,60 @@ def test_restarts_where_the_dump_has_the_last_run_only(told):
     assert attempts["attempt"].to_list() == [0, 0, 1]
 
 
-def test_a_dump_before_a_job_ran_and_one_after(told):
+def test_a_dump_before_a_job_ran_and_one_after(derive):
     header = "|".join(COLUMNS) + "\n"
-    waits = record(7, "PENDING", 0, "Unknown", "Unknown", node_list="None assigned", tres="")
-    runs, ended = record(7, "RUNNING", 0, 10, "Unknown"), record(7, "TIMEOUT", 0, 10, 99)
-    files = [header + "|".join(map(str, row)) + "\n" for row in (waits, runs, ended, ended)]
-    for order in (files, files[::-1]):
-        jobs, attempts = told(files=order)
+    pending = record(7, "PENDING", 0, "Unknown", "Unknown", node_list="None assigned", tres="")
+    running, ended = record(7, "RUNNING", 0, 10, "Unknown"), record(7, "TIMEOUT", 0, 10, 99)
+    files = [header + "|".join(map(str, row)) + "\n" for row in (pending, running, ended, ended)]
+    for ordered_files in (files, files[::-1]):
+        jobs, attempts = derive(files=ordered_files)
         assert jobs.select("job_id", "outcome", "runtime_s", "attempts").rows() == [("7", "failure", 89, 1)]
         assert attempts.height == 1
 
 
-def test_gpus_are_asked_for_or_got(told):
+def test_requested_and_allocated_gpus_are_separate(derive):
     columns = ["JobIDRaw", "State", "Submit", "Start", "End", "ReqTRES", "AllocTRES"]
-    jobs, attempts = told(
+    jobs, attempts = derive(
         (1, "FAILED", 0, 1, 2, "cpu=2,gres/gpu=2,mem=1G", "cpu=64,gres/gpu=8,gres/gpu:a100=8,mem=2G"),
         (2, "FAILED", 0, 1, 2, "cpu=2,mem=0", "cpu=64,gres/gpu:h100=8,mem=2T"),
         (3, "FAILED", 0, 1, 2, "", ""),
         columns=columns,
     )
-    shown = ["gpu_milli", "gpu_allocated_milli", "gpu_type", "cpu_milli", "mem_mib"]
-    assert jobs.select(shown).rows() == [
+    columns_allocated = ["gpu_milli", "gpu_allocated_milli", "gpu_type", "cpu_milli", "mem_mib"]
+    assert jobs.select(columns_allocated).rows() == [
         (2000, 8000, "a100", 2000, 1024),
         (8000, 8000, "h100", 2000, 2 * 1024**2),
         (None, None, None, None, None),
     ]
     assert attempts["gpu_milli"].to_list() == [8000, 8000, None]
-    # What is known at submission is what ReqTRES says, and no more.
-    asked = ["gpu_requested_milli", "gpu_type_requested", "cpu_requested_milli", "mem_requested_mib"]
-    assert jobs.select(asked).rows() == [(2000, None, 2000, 1024), (0, None, 2000, None), (None,) * 4]
+    # Only ReqTRES is known at submission.
+    columns_requested = ["gpu_requested_milli", "gpu_type_requested", "cpu_requested_milli", "mem_requested_mib"]
+    assert jobs.select(columns_requested).rows() == [(2000, None, 2000, 1024), (0, None, 2000, None), (None,) * 4]
 
 
-def test_what_was_requested_is_of_the_first_record(told):
+def test_requests_come_from_the_first_record(derive):
     columns = ["JobIDRaw", "State", "Submit", "Start", "End", "ReqTRES", "AllocTRES"]
-    jobs, _ = told(
+    jobs, _ = derive(
         (1, "RESIZING", 0, 1, 5, "cpu=8,gres/gpu:a100=4,mem=1G", "cpu=8,gres/gpu:a100=4"),
         (1, "COMPLETED", 5, 1, 9, "cpu=2,gres/gpu:a100=1,mem=1G", "cpu=2,gres/gpu:a100=1"),
         columns=columns,
     )
-    shown = ["gpu_milli", "gpu_requested_milli", "gpu_type_requested", "cpu_requested_milli", "mem_requested_mib"]
-    assert jobs.select(shown).rows() == [(1000, 4000, "a100", 8000, 1024)]
+    names = ["gpu_milli", "gpu_requested_milli", "gpu_type_requested", "cpu_requested_milli", "mem_requested_mib"]
+    assert jobs.select(names).rows() == [(1000, 4000, "a100", 8000, 1024)]
 
 
-def test_a_dump_without_requests_has_none(told):
+def test_a_dump_without_requests_has_none(derive):
     columns = ["JobIDRaw", "State", "Submit", "Start", "End", "ReqCPUS", "ReqMem", "AllocTRES"]
-    jobs, _ = told((1, "FAILED", 0, 1, 2, 4, "1G", "cpu=4,gres/gpu:a100=4,mem=1G"), columns=columns)
-    shown = ["gpu_milli", "cpu_milli", "mem_mib", "gpu_requested_milli", "cpu_requested_milli", "mem_requested_mib"]
-    assert jobs.select(shown).row(0) == (4000, 4000, 1024, None, None, None)
+    jobs, _ = derive((1, "FAILED", 0, 1, 2, 4, "1G", "cpu=4,gres/gpu:a100=4,mem=1G"), columns=columns)
+    names = ["gpu_milli", "cpu_milli", "mem_mib", "gpu_requested_milli", "cpu_requested_milli", "mem_requested_mib"]
+    assert jobs.select(names).row(0) == (4000, 4000, 1024, None, None, None)
 
 
-def test_time_goes_backwards_nowhere(told):
-    jobs, _ = told(record(1, "COMPLETED", submit=15, start=10, end=20))
+def test_no_duration_is_negative(derive):
+    jobs, _ = derive(record(1, "COMPLETED", submit=15, start=10, end=20))
     assert jobs.select("queue_s", "negative_queue").row(0) == (None, True)
     columns = ["JobIDRaw", "State", "Submit", "Start", "End", "Suspended"]
-    jobs, _ = told((1, "FAILED", 0, 10, 20, "1-00:00:00"), (2, "FAILED", 0, 10, 20, "00:04"), columns=columns)
+    jobs, _ = derive((1, "FAILED", 0, 10, 20, "1-00:00:00"), (2, "FAILED", 0, 10, 20, "00:04"), columns=columns)
     assert jobs["runtime_s"].to_list() == [0, 6]
 
 
@@ -416,7 +416,7 @@ def run_ingest(tmp_path, *files, max_share=1.0):
 
 
 def test_times_in_the_zone_of_the_cluster(tmp_path):
-    """Wall clock times without an offset: the registry says of which zone; the hour that came twice is flagged."""
+    """Read wall clock times in the zone of the registry; flag the hour that occurs twice."""
     lines = [
         "JobIDRaw|State|Submit|Start|End",
         "1|COMPLETED|2025-11-02T00:10:00|2025-11-02T00:30:00|2025-11-02T00:59:59",
@@ -432,16 +432,16 @@ def test_times_in_the_zone_of_the_cluster(tmp_path):
     assert quarantine.select("line", "reason", "column").rows() == [(4, "not_a_time", "Start")]
     raw = {"record": pl.scan_parquet(tmp_path / "record.parquet")}
     jobs = table_of("sacct", "jobs", raw, entry).sort("job_id")
-    first = datetime(2025, 11, 2, 4, 10, tzinfo=UTC).timestamp()  # 00:10 at UTC-4
-    assert jobs["submit_s"].to_list() == [first, first + 1200, 1762064400]
-    # 01:30 is taken for its first passing, 04:00 was five and not four hours after midnight.
+    first_submit_s = datetime(2025, 11, 2, 4, 10, tzinfo=UTC).timestamp()  # 00:10 at UTC-4
+    assert jobs["submit_s"].to_list() == [first_submit_s, first_submit_s + 1200, 1762064400]
+    # 01:30 is read as its first occurrence; 04:00 was five hours after midnight, not four.
     assert jobs["runtime_s"].to_list() == [1799, 3.5 * 3600, 5000]
     assert jobs["dst_ambiguous"].to_list() == [False, True, True]
     assert table_of("sacct", "attempts", raw, entry).sort("job_id")["dst_ambiguous"].to_list() == [False, True, True]
     assert not table_of("sacct", "jobs", raw)["dst_ambiguous"].any()
 
 
-def test_rows_that_are_no_records_are_put_aside(tmp_path, small_blocks):
+def test_rows_that_are_no_records_are_quarantined(tmp_path, small_blocks):
     lines = [
         "JobIDRaw|State|Submit|Start|End",
         "1|COMPLETED|0|1|2",
@@ -473,23 +473,23 @@ def test_rows_that_are_no_records_are_put_aside(tmp_path, small_blocks):
     assert jobs["job_id"].to_list() == ["1", "8"]
 
 
-def test_only_steps_make_no_jobs(told):
-    jobs, attempts = told(record("1.batch", "FAILED"), record("1.0", "FAILED"))
+def test_only_steps_make_no_jobs(derive):
+    jobs, attempts = derive(record("1.batch", "FAILED"), record("1.0", "FAILED"))
     assert (jobs.height, attempts.height) == (0, 0)
-    assert jobs.schema == told(record(1, "FAILED"))[0].schema
+    assert jobs.schema == derive(record(1, "FAILED"))[0].schema
 
 
 # --- rows that are no lines
 
 
-def as_dump(*rows, columns, delimiter="|"):
+def format_dump(*rows, columns, delimiter="|"):
     return "".join(delimiter.join(map(str, row)) + "\n" for row in (columns, *rows))
 
 
-def test_a_line_break_in_a_cell(told):
+def test_a_line_break_in_a_cell(derive):
     columns = ["JobName", *COLUMNS, "Comment"]
     rows = [("a", *record(1, "COMPLETED"), "one\n\ntwo"), ("b\nb", *record(2, "FAILED"), "")]
-    jobs, _ = told(files=[as_dump(*rows, ("c", *record(3, "COMPLETED"), "x"), columns=columns)])
+    jobs, _ = derive(files=[format_dump(*rows, ("c", *record(3, "COMPLETED"), "x"), columns=columns)])
     assert jobs.select("job_id", "outcome", "user").rows() == [
         ("1", "success", "ana"),
         ("2", "failure", "ana"),
@@ -497,9 +497,9 @@ def test_a_line_break_in_a_cell(told):
     ]
 
 
-def test_lines_that_make_no_row_together_are_put_aside(tmp_path):
+def test_lines_that_make_no_row_together_are_quarantined(tmp_path):
     columns = [*COLUMNS, "Comment"]
-    text = as_dump((*record(1, "COMPLETED"), "x"), columns=columns)
+    text = format_dump((*record(1, "COMPLETED"), "x"), columns=columns)
     lines = ["2|ana|FAILED", "0|10|20", "3|ana|FAILED|0|10|20|n1|cpu=1|x|y|z", *text.splitlines()[1:], "4|ana|COM"]
     (tmp_path / "dump.txt").write_text("\n".join([text.splitlines()[0], *lines]))
     account, jobs, _ = study(tmp_path / "dump.txt", folder=tmp_path / "raw")
@@ -507,25 +507,25 @@ def test_lines_that_make_no_row_together_are_put_aside(tmp_path):
     assert jobs["job_id"].to_list() == ["1"]
 
 
-def test_the_delimiter_that_leaves_bars_in_cells(told):
+def test_the_delimiter_that_leaves_bars_in_cells(derive):
     columns = ["SubmitLine", *COLUMNS]
-    jobs, _ = told(files=[as_dump(("a || b | c", *record(1, "COMPLETED")), columns=columns, delimiter="|#")])
+    jobs, _ = derive(files=[format_dump(("a || b | c", *record(1, "COMPLETED")), columns=columns, delimiter="|#")])
     assert jobs.select("job_id", "outcome").rows() == [("1", "success")]
 
 
 def test_bytes_that_are_no_utf8_matter_in_columns_that_are_read(tmp_path):
     columns = ["JobName", *COLUMNS]
     rows = [("name", *record(1, "COMPLETED")), ("x", *record(2, "COMPLETED", user="name"))]
-    text = as_dump(*rows, ("y", *record(3, "COMPLETED")), columns=columns).encode()
+    text = format_dump(*rows, ("y", *record(3, "COMPLETED")), columns=columns).encode()
     (tmp_path / "dump.txt").write_bytes(text.replace(b"name", b"nam\xff"))
     account, jobs, _ = study(tmp_path / "dump.txt", folder=tmp_path / "raw")
     assert account["rows_quarantined"].item() == 1
     assert jobs["job_id"].to_list() == ["1", "3"]
 
 
-def test_a_column_asked_for_twice_and_no_submissions(told):
+def test_a_column_asked_for_twice_and_no_submissions(derive):
     columns = ["JobIDRaw", "State", "Start", "End", "End"]
-    jobs, _ = told((1, "REQUEUED", 10, 20, 20), (1, "COMPLETED", 50, 80, 80), (2, "FAILED", 5, 6, 6), columns=columns)
+    jobs, _ = derive((1, "REQUEUED", 10, 20, 20), (1, "COMPLETED", 50, 80, 80), (2, "FAILED", 5, 6, 6), columns=columns)
     assert jobs.select("job_id", "outcome", "submit_s", "queue_s", "runtime_s", "attempts").rows() == [
         ("1", "success", None, None, 40, 2),
         ("2", "failure", None, None, 1, 1),

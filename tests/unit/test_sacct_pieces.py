@@ -1,4 +1,4 @@
-"""Dumps are looked at one by one: the same jobs and attempts as of all at once."""
+"""Dumps derived one by one give the same jobs and attempts as all dumps at once."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ DAY = 86_400
 STATES = ("COMPLETED", "FAILED", "REQUEUED", "PREEMPTED", "RESIZING", "NODE_FAIL", "RUNNING", "PENDING")
 
 records = st.tuples(
-    st.integers(1, 6),  # few ids: requeued, resized, and given out anew after days
+    st.integers(1, 6),  # few ids, so that jobs are requeued and resized, and ids reused after days
     st.sampled_from(STATES),
     st.integers(0, 6 * DAY),
     st.integers(0, DAY),
@@ -27,15 +27,15 @@ records = st.tuples(
 dumps = st.lists(st.lists(records, min_size=1, max_size=8), min_size=1, max_size=4)
 
 
-def line(job, state, submit, took, user, cluster):
-    start, end = ("Unknown", "Unknown") if state == "PENDING" else (submit + 5, submit + 5 + took)
+def format_record(job, state, submit, time, user, cluster):
+    start, end = ("Unknown", "Unknown") if state == "PENDING" else (submit + 5, submit + 5 + time)
     end = "Unknown" if state == "RUNNING" else end
-    cells = (job, job, cluster, user, state, submit, start, end, took, 1, f"n{job}", "cpu=1", "cpu=1,gres/gpu=2", 0)
+    cells = (job, job, cluster, user, state, submit, start, end, time, 1, f"n{job}", "cpu=1", "cpu=1,gres/gpu=2", 0)
     return "|".join(map(str, cells))
 
 
-def source_of(folder, texts):
-    """The raw records of dumps with these lines."""
+def write_source(folder, texts):
+    """Ingest dumps with these lines."""
     files = []
     for number, lines in enumerate(texts):
         files.append(folder / f"dump{number}.txt")
@@ -44,33 +44,33 @@ def source_of(folder, texts):
     return Source({"record": pl.scan_parquet(folder / "record.parquet")})
 
 
-def derived(source):
-    return tables_of(source, derive.records(source))
+def derive_by_dump(source):
+    return collect_tables(source, derive.records(source))
 
 
-def tables_of(source, records):
-    return [table(replace(source, records=records)).collect() for table in (derive.jobs, derive.attempts)]
+def collect_tables(source, records):
+    return [derive_table(replace(source, records=records)).collect() for derive_table in (derive.jobs, derive.attempts)]
 
 
-def at_once(source):
-    """The same of all dumps as one piece."""
-    raw, place = source.raw["record"], ["file", "line"]
-    found = derive._prepare_records(raw.collect(), derive._summarise_dumps(raw))
-    jobs, attempts = derive._summarise_jobs(found, "UTC"), derive._summarise_attempts(found, "UTC")
-    attempts = attempts.join(jobs.select(place).with_row_index("job"), on=place, how="left", maintain_order="left")
-    last_seen = found.select(pl.max_horizontal("submit_s", "start_s", "end_s").max()).item()
-    return tables_of(source, derive.Records(jobs.lazy(), attempts.lazy(), last_seen))
+def derive_at_once(source):
+    """Derive the same tables from all dumps in one piece."""
+    raw, row_key = source.raw["record"], ["file", "line"]
+    prepared = derive._prepare_records(raw.collect(), derive._summarise_dumps(raw))
+    jobs, attempts = derive._summarise_jobs(prepared, "UTC"), derive._summarise_attempts(prepared, "UTC")
+    attempts = attempts.join(jobs.select(row_key).with_row_index("job"), on=row_key, how="left", maintain_order="left")
+    last_seen_s = prepared.select(pl.max_horizontal("submit_s", "start_s", "end_s").max()).item()
+    return collect_tables(source, derive.Records(jobs.lazy(), attempts.lazy(), last_seen_s))
 
 
 @settings(max_examples=60, deadline=None)
 @given(dumps)
 def test_dump_by_dump_gives_what_all_at_once_give(tmp_path_factory, texts):
     folder = tmp_path_factory.mktemp("dumps")
-    source = source_of(folder, [[line(*record) for record in dump] for dump in texts])
-    whole = at_once(source)
+    source = write_source(folder, [[format_record(*record) for record in dump] for dump in texts])
+    expected = derive_at_once(source)
     for spilled in (None, folder):
-        jobs, attempts = derived(replace(source, spilled=spilled))
-        assert_frame_equal(jobs, whole[0])
-        assert_frame_equal(attempts, whole[1])
+        jobs, attempts = derive_by_dump(replace(source, spilled=spilled))
+        assert_frame_equal(jobs, expected[0])
+        assert_frame_equal(attempts, expected[1])
         assert jobs["job_id"].gather(attempts["job"]).equals(attempts["job_id"])
         assert attempts["job"].is_sorted()

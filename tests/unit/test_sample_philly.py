@@ -33,20 +33,20 @@ def digests(folder: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory):
+def output(tmp_path_factory):
     folder = tmp_path_factory.mktemp("philly")
     return folder, sample.write_sample(folder / "new", JOBS)
 
 
 @pytest.fixture(scope="module")
-def log(written):
-    return json.loads((written[0] / "new/cluster_job_log").read_text())
+def log(output):
+    return json.loads((output[0] / "new/cluster_job_log").read_text())
 
 
 @pytest.fixture(scope="module")
-def ingested(written):
+def ingested(output):
     """Jobs, attempts and nodes as the study reads them; the row account."""
-    folder, _ = written
+    folder, _ = output
     schemas = raw_schemas("philly")
     files = {table: [folder / "new" / sample.FILES[table]] for table in TABLES}
     (folder / "raw").mkdir()
@@ -61,8 +61,8 @@ def ingested(written):
 
 
 @pytest.fixture(scope="module")
-def losses(written):
-    return pl.read_csv(written[0] / "new/loss_log.csv")
+def losses(output):
+    return pl.read_csv(output[0] / "new/loss_log.csv")
 
 
 # ---- bytes ----
@@ -77,9 +77,9 @@ def test_same_seed_same_bytes_whatever_the_threads_and_another_seed_others(tmp_p
     )
     command = [sys.executable, "-c", code, str(ROOT / "scripts"), str(tmp_path / "b"), str(ROOT / "bench")]
     subprocess.run(command, env={**os.environ, "POLARS_MAX_THREADS": "1"}, check=True)
-    first, again, other = (digests(tmp_path / name) for name in "abc")
-    assert first == again
-    assert all(first[name] != other[name] for name in first if name != "cluster_machine_list")
+    first, same_seed, other_seed = (digests(tmp_path / name) for name in "abc")
+    assert first == same_seed
+    assert all(first[name] != other_seed[name] for name in first if name != "cluster_machine_list")
 
 
 def test_too_small_a_sample_and_a_bad_seed_are_refused(tmp_path):
@@ -90,26 +90,26 @@ def test_too_small_a_sample_and_a_bad_seed_are_refused(tmp_path):
     assert not (tmp_path / "x").exists()
 
 
-def test_the_raw_tables_are_small(written):
-    assert sum(path.stat().st_size for path in (written[0] / "new").iterdir()) < 15e6
+def test_the_raw_tables_are_small(output):
+    assert sum(path.stat().st_size for path in (output[0] / "new").iterdir()) < 15e6
 
 
-# ---- what could have happened ----
+# ---- possible placements ----
 
 
 def test_a_gpu_is_held_by_one_attempt_at_a_time():
     plan, machines = sample.plan(JOBS, 5), sample.machine_gpus(JOBS)
-    held = defaultdict(list)
+    spans_by_gpu = defaultdict(list)
     for attempt in sample.schedule(plan, machines):
         assert sum(len(gpus) for gpus in attempt.held.values()) == plan.gpus[attempt.job]
         assert attempt.start_s >= attempt.asked_s
         for machine, gpus in attempt.held.items():
             assert max(gpus) < machines[machine]
             for gpu in gpus:
-                held[machine, gpu].append((attempt.start_s, attempt.end_s))
-    for spans in held.values():
+                spans_by_gpu[machine, gpu].append((attempt.start_s, attempt.end_s))
+    for spans in spans_by_gpu.values():
         spans.sort()
-        assert all(before[1] <= after[0] for before, after in itertools.pairwise(spans))
+        assert all(earlier[1] <= later[0] for earlier, later in itertools.pairwise(spans))
 
 
 # ---- habits ----
@@ -128,11 +128,11 @@ def test_every_habit_shows(log):
     assert len({job["jobid"].split("_")[1] for job in log}) == 2
     assert all(len(job["user"]) == 6 for job in log)
     assert any(len(a["detail"]) > 2 for a in tries)
-    assert {len(d["gpus"]) for a in tries for d in a["detail"]} >= {1, 2, 3, 4, 5, 6, 8}
+    assert {len(placement["gpus"]) for a in tries for placement in a["detail"]} >= {1, 2, 3, 4, 5, 6, 8}
 
 
-def test_telemetry_is_laid_out_as_published(written):
-    lines = {name: (written[0] / "new" / file).read_text().splitlines() for name, file in sample.FILES.items()}
+def test_telemetry_is_laid_out_as_published(output):
+    lines = {name: (output[0] / "new" / file).read_text().splitlines() for name, file in sample.FILES.items()}
     assert lines["gpu_util"][0].count(",") == 9
     assert {line.count(",") for line in lines["gpu_util"][1:]} == {10}
     assert all(line.endswith(",") for line in lines["gpu_util"][1:])
@@ -142,31 +142,31 @@ def test_telemetry_is_laid_out_as_published(written):
     assert lines["machine_list"][0] == "machineId, number of GPUs, single GPU mem"
 
 
-def test_every_row_is_kept_and_the_list_of_machines_is_wrong_for_most(ingested):
+def test_every_row_is_accepted_and_most_listed_machines_are_wrong(ingested):
     jobs, _, nodes, account = ingested
     assert account["rows_quarantined"].sum() == 0
     assert jobs.height == JOBS
-    found = nodes.drop_nulls("gpu_count")
-    assert set(found["gpu_count"]) == {4, 8}
-    assert nodes.height == found.height + 2
-    assert 0.02 < (found["gpu_count"] == found["listed_gpu_count"]).mean() < 0.2
+    seen_nodes = nodes.drop_nulls("gpu_count")
+    assert set(seen_nodes["gpu_count"]) == {4, 8}
+    assert nodes.height == seen_nodes.height + 2
+    assert 0.02 < (seen_nodes["gpu_count"] == seen_nodes["listed_gpu_count"]).mean() < 0.2
     flags = jobs.select(pl.col("no_attempts", "missing_start", "missing_end", "dst_ambiguous", "out_of_window").sum())
     assert min(flags.row(0)) > 0
     assert jobs["zone_contradicted"].sum() == 0
 
 
-# ---- the numbers that went in come out ----
+# ---- the configured numbers come out ----
 
 
 def test_shares_of_the_statuses_are_those_of_table_6(ingested):
-    shares = ingested[0]["status_raw"].value_counts(normalize=True)
-    found = dict(shares.iter_rows())
+    status_shares = ingested[0]["status_raw"].value_counts(normalize=True)
+    share_by_status = dict(status_shares.iter_rows())
     for status, published in {"Pass": 0.693, "Killed": 0.135, "Failed": 0.172}.items():
-        assert found[status] == pytest.approx(published, abs=0.003)
+        assert share_by_status[status] == pytest.approx(published, abs=0.003)
 
 
-def test_users_are_as_unlike_as_they_were_made(ingested):
-    """By the files alone; the mean over several samples: test_samples_clustered.py."""
+def test_users_differ_as_configured(ingested):
+    """Check the files alone. test_samples_clustered.py checks the mean over several samples."""
     ended = ingested[0].filter(pl.col("outcome").is_in(["success", "failure"]))
     failed = ended["outcome"] == "failure"
     assert design_effect(failed, ended["user"]) > 4
@@ -174,69 +174,69 @@ def test_users_are_as_unlike_as_they_were_made(ingested):
 
 
 def test_run_times_are_about_those_of_figure_2(ingested):
-    done = ingested[0].drop_nulls("runtime_s").with_columns(bucket=BUCKET)
+    jobs_run = ingested[0].drop_nulls("runtime_s").with_columns(bucket=BUCKET)
     for bucket, quantiles in enumerate(sample.RUN_QUANTILES_MIN):
-        minutes = done.filter(pl.col("bucket") == bucket)["runtime_s"] / 60
+        minutes = jobs_run.filter(pl.col("bucket") == bucket)["runtime_s"] / 60
         # Long runs that were cut off at the end of the trace are missing.
         for q in (0.25, 0.5):
             assert minutes.quantile(q) == pytest.approx(quantiles[q], rel=0.5), (bucket, q)
 
 
 def test_retries_and_failures_grow_with_the_gpus(ingested):
-    tried = ingested[0].filter(~pl.col("no_attempts")).with_columns(bucket=BUCKET)
-    by_bucket = tried.group_by("bucket").agg(
+    attempted_jobs = ingested[0].filter(~pl.col("no_attempts")).with_columns(bucket=BUCKET)
+    bucket_means = attempted_jobs.group_by("bucket").agg(
         retries=(pl.col("attempts") - 1).mean(), failed=(pl.col("outcome") == "failure").mean()
     )
-    rows = {row["bucket"]: row for row in by_bucket.to_dicts()}
+    row_by_bucket = {row["bucket"]: row for row in bucket_means.to_dicts()}
     for column in ("retries", "failed"):
-        values = [rows[bucket][column] for bucket in range(4)]
+        values = [row_by_bucket[bucket][column] for bucket in range(4)]
         assert values == sorted(values)
     for bucket in range(4):
-        failed, others = (
+        retries_failed, retries_others = (
             np.average(range(len(weights[bucket])), weights=weights[bucket])
             for weights in (sample.RETRIES_FAILED, sample.RETRIES_OTHERS)
         )
         share = sample.STATUS_BY_BUCKET[bucket][sample.FAILED] / 1000
-        expected = share * failed + (1 - share) * others
-        assert rows[bucket]["retries"] == pytest.approx(expected, abs=0.12)
+        expected = share * retries_failed + (1 - share) * retries_others
+        assert row_by_bucket[bucket]["retries"] == pytest.approx(expected, abs=0.12)
 
 
 def test_later_attempts_wait_for_the_timer_at_least(ingested):
     _, attempts, _, _ = ingested
-    delay = attempts.filter((pl.col("attempt") > 0) & ~pl.col("dst_ambiguous"))["queue_s"].drop_nulls()
-    assert delay.min() == RETRY_TIMER_S
-    assert (delay == RETRY_TIMER_S).mean() > 0.7
-    first = attempts.filter(pl.col("attempt") == 0)["queue_s"].drop_nulls()
-    assert (first.is_between(RETRY_TIMER_S - 5, RETRY_TIMER_S + 5)).mean() < 0.05
+    delay_s = attempts.filter((pl.col("attempt") > 0) & ~pl.col("dst_ambiguous"))["queue_s"].drop_nulls()
+    assert delay_s.min() == RETRY_TIMER_S
+    assert (delay_s == RETRY_TIMER_S).mean() > 0.7
+    first_delay_s = attempts.filter(pl.col("attempt") == 0)["queue_s"].drop_nulls()
+    assert (first_delay_s.is_between(RETRY_TIMER_S - 5, RETRY_TIMER_S + 5)).mean() < 0.05
 
 
 def test_utilisation_means_are_those_of_table_3_on_the_fewest_servers(ingested):
     # As in the sample, twice the fewest servers are the fewest that cost utilisation.
     is_dense = pl.col("nodes") < 2 * ((GPU + 7_999) // 8_000)
-    used = ingested[0].filter((pl.col("gpu_readings") > 0) & is_dense)
+    measured_jobs = ingested[0].filter((pl.col("gpu_readings") > 0) & is_dense)
     for size, means in sample_telemetry.UTILISATION.items():
         for status, mean in zip(sample.STATUSES, means, strict=True):
-            rows = used.filter((pl.col("gpu_milli") == size * 1000) & (pl.col("status_raw") == status))
+            rows = measured_jobs.filter((pl.col("gpu_milli") == size * 1000) & (pl.col("status_raw") == status))
             if rows.height >= 3:
-                parts = rows["gpu_used_milli"] * rows["gpu_readings"] / size / 10
-                assert parts.sum() / rows["gpu_readings"].sum() == pytest.approx(mean, abs=4), (size, status)
+                weighted_use = rows["gpu_used_milli"] * rows["gpu_readings"] / size / 10
+                assert weighted_use.sum() / rows["gpu_readings"].sum() == pytest.approx(mean, abs=4), (size, status)
 
 
 def test_epochs_are_those_of_figure_8(losses, ingested):
-    best = pl.col("loss").min()
+    lowest_loss = pl.col("loss").min()
     jobs = losses.group_by("job", maintain_order=True).agg(
         epochs=pl.col("epoch").max(),
         lowest=pl.col("epoch").sort_by("loss").first(),
-        within=pl.col("epoch").filter(pl.col("loss") <= 1.001 * best).min(),
-        ends=pl.col("epoch").is_sorted() & pl.col("time").is_sorted(),
+        near=pl.col("epoch").filter(pl.col("loss") <= 1.001 * lowest_loss).min(),
+        in_order=pl.col("epoch").is_sorted() & pl.col("time").is_sorted(),
         last=pl.col("time").max(),
     )
     jobs = jobs.join(ingested[0].select("job_id", "status_raw", "start_s"), left_on="job", right_on="job_id")
-    assert jobs["ends"].all() and jobs.height > 200
+    assert jobs["in_order"].all() and jobs.height > 200
     for status, name in enumerate(("Pass", "Killed")):
         rows = jobs.filter(pl.col("status_raw") == name)
         assert rows.height > 40
-        half = 1 / rows.height
-        assert (rows["lowest"] == rows["epochs"]).mean() == pytest.approx(NEEDS_ALL_SHARE[status], abs=half)
-        early = rows["within"] <= 0.4 * rows["epochs"]
-        assert early.mean() == pytest.approx(WITHIN_BY_40_SHARE[status], abs=half)
+        tolerance = 1 / rows.height
+        assert (rows["lowest"] == rows["epochs"]).mean() == pytest.approx(NEEDS_ALL_SHARE[status], abs=tolerance)
+        is_early = rows["near"] <= 0.4 * rows["epochs"]
+        assert is_early.mean() == pytest.approx(WITHIN_BY_40_SHARE[status], abs=tolerance)

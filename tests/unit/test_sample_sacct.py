@@ -1,4 +1,4 @@
-"""The synthetic Slurm accounting: the same bytes every time, possible placements, every habit, the given rate."""
+"""The synthetic Slurm accounting: the same bytes every time, possible placements, every habit, the configured rate."""
 
 import hashlib
 import os
@@ -35,22 +35,22 @@ HAZARD = sample.Hazard()
 RULES = {"states": ["NODE_FAIL"], "events": {"severities": ["high"]}}
 
 
-def simulated(seed: int, jobs: int = JOBS, hazard: sample.Hazard = HAZARD):
-    planned, nodes = sample.plan(jobs, seed), sample.count_of_nodes(jobs)
+def simulate(seed: int, jobs: int = JOBS, hazard: sample.Hazard = HAZARD):
+    plan, nodes = sample.plan(jobs, seed), sample.count_of_nodes(jobs)
     failures, _ = sample.node_failures(np.random.default_rng([seed, 1]), nodes, hazard)
-    return planned, sample.runs_of(planned, nodes, failures), nodes
+    return plan, sample.runs_of(plan, nodes, failures), nodes
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory):
+def output(tmp_path_factory):
     folder = tmp_path_factory.mktemp("slurm")
     return folder, sample.write_sample(folder / "new", JOBS)
 
 
 @pytest.fixture(scope="module")
-def ingested(written):
-    """Jobs, attempts and infra lives as the study makes them; the row account."""
-    folder, _ = written
+def ingested(output):
+    """Jobs, attempts and infrastructure durations as the study makes them; the row account."""
+    folder, _ = output
     schemas = raw_schemas("sacct")
     (folder / "raw").mkdir()
     files = [folder / "new" / sample.FILES[name] for name in ("record_a", "record_b")]
@@ -64,8 +64,8 @@ def ingested(written):
 
 
 @pytest.fixture(scope="module")
-def records(written):
-    files = [written[0] / "new" / sample.FILES[name] for name in ("record_a", "record_b")]
+def records(output):
+    files = [output[0] / "new" / sample.FILES[name] for name in ("record_a", "record_b")]
     return [pl.read_csv(file, separator="|", infer_schema=False, quote_char=None) for file in files]
 
 
@@ -81,12 +81,12 @@ def test_same_seed_same_bytes_whatever_the_threads_and_another_seed_others(tmp_p
     )
     command = [sys.executable, "-c", code, str(ROOT / "scripts"), str(tmp_path / "b"), str(ROOT / "bench")]
     subprocess.run(command, env={**os.environ, "POLARS_MAX_THREADS": "1"}, check=True)
-    first, again, other = (
+    first, same_seed, other_seed = (
         {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in (tmp_path / name).iterdir()}
         for name in "abc"
     )
-    assert first == again
-    assert all(first[name] != other[name] for name in first)
+    assert first == same_seed
+    assert all(first[name] != other_seed[name] for name in first)
 
 
 def test_too_small_a_sample_and_a_bad_seed_are_refused(tmp_path):
@@ -106,76 +106,76 @@ def test_node_lists_are_written_as_they_are_read(nodes, text):
     assert node_lists(pl.Series([text]))["node_list"].to_list() == [[sample.node_name(node) for node in nodes]]
 
 
-# ---- what could have happened ----
+# ---- possible placements ----
 
 
 def test_a_node_holds_at_most_its_gpus_and_nothing_runs_on_one_that_failed():
-    planned, runs, _ = simulated(seed=5)
-    moves = defaultdict(list)
+    plan, runs, _ = simulate(seed=5)
+    changes_by_node = defaultdict(list)
     for run in runs:
         if run.start_s is None:
             continue
-        gpus = planned.jobs.gpus[run.job]
-        held = min(gpus, NODE_GPUS)
+        gpus = plan.jobs.gpus[run.job]
+        gpus_per_node = min(gpus, NODE_GPUS)
         assert len(run.nodes) == len(set(run.nodes)) == max(1, gpus // NODE_GPUS)
         for node in run.nodes:
-            moves[node] += [(run.start_s, 1, held), (run.end_s or sample.END_S, 0, -held)]
+            changes_by_node[node] += [(run.start_s, 1, gpus_per_node), (run.end_s or sample.END_S, 0, -gpus_per_node)]
         if run.failed_node is not None:
             assert run.failed_node in run.nodes
             assert run.state in ("NODE_FAIL", "FAILED")
         if run.state == "PREEMPTED":
             assert run.end_s - run.start_s >= PREEMPTIBLE_AFTER_S
-    for changes in moves.values():
+    for changes in changes_by_node.values():
         in_use = np.cumsum([gpus for _, _, gpus in sorted(changes)])
         assert 0 <= in_use.min() <= in_use.max() <= NODE_GPUS
 
 
 def test_the_runs_of_a_job_follow_each_other_and_end_with_its_work():
-    _, runs, _ = simulated(seed=5)
-    of_job = defaultdict(list)
+    _, runs, _ = simulate(seed=5)
+    runs_by_job = defaultdict(list)
     for run in runs:
-        of_job[run.job].append(run)
-    for own in of_job.values():
-        assert [run.number for run in own] == list(range(len(own)))
-        for before, after in pairwise(own):
-            assert before.state in ("NODE_FAIL", "PREEMPTED", "REQUEUED")
-            assert before.end_s == after.submit_s < after.eligible_s
+        runs_by_job[run.job].append(run)
+    for job_runs in runs_by_job.values():
+        assert [run.number for run in job_runs] == list(range(len(job_runs)))
+        for earlier, later in pairwise(job_runs):
+            assert earlier.state in ("NODE_FAIL", "PREEMPTED", "REQUEUED")
+            assert earlier.end_s == later.submit_s < later.eligible_s
 
 
 # ---- habits ----
 
 
-def test_every_habit_shows(records, written):
-    both = pl.concat(records)
-    words = set(both["State"].str.split(" ").list.first())
-    assert words == {
+def test_every_habit_shows(records, output):
+    all_records = pl.concat(records)
+    states = set(all_records["State"].str.split(" ").list.first())
+    assert states == {
         "COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "PREEMPTED", "REQUEUED",
         "RUNNING", "PENDING",
     }  # fmt: skip
-    assert both["State"].str.contains(r"^CANCELLED by \d+$").any()
-    steps = both["JobIDRaw"].str.contains(".", literal=True)
-    assert 50 < steps.sum() < 200
-    assert both["JobID"].str.contains(r"^\d+_3$").any()
-    assert both["JobID"].str.contains("[", literal=True).sum() == 1
-    assert both["NodeList"].str.contains(r"^n\[\d{3}-\d{3}").any()
-    for time in ("Unknown", "None"):
-        assert (both["Start"] == time).any()
+    assert all_records["State"].str.contains(r"^CANCELLED by \d+$").any()
+    is_step = all_records["JobIDRaw"].str.contains(".", literal=True)
+    assert 50 < is_step.sum() < 200
+    assert all_records["JobID"].str.contains(r"^\d+_3$").any()
+    assert all_records["JobID"].str.contains("[", literal=True).sum() == 1
+    assert all_records["NodeList"].str.contains(r"^n\[\d{3}-\d{3}").any()
+    for start in ("Unknown", "None"):
+        assert (all_records["Start"] == start).any()
     # Jobs on the border are in both dumps.
     assert len(set(records[0]["JobIDRaw"]) & set(records[1]["JobIDRaw"])) > 5
-    sizes = both["ReqTRES"].str.extract(r"gres/gpu=(\d+)").drop_nulls().cast(pl.Int64)
+    sizes = all_records["ReqTRES"].str.extract(r"gres/gpu=(\d+)").drop_nulls().cast(pl.Int64)
     assert set(sizes) == set(sample.GPUS)
-    assert (both["FailedNode"] != "None").any()
+    assert (all_records["FailedNode"] != "None").any()
 
 
-def test_every_row_is_kept_and_every_job_found_once(ingested):
+def test_every_row_is_accepted_and_every_job_occurs_once(ingested):
     jobs, attempts, _, account = ingested
     assert account["rows_quarantined"].sum() == 0
     assert jobs.height == JOBS + 1  # the array that waits
     assert jobs["job_id"].is_unique().all()
-    _, runs, _ = simulated(seed=2025)
+    _, runs, _ = simulate(seed=2025)
     assert attempts.height == sum(run.start_s is not None for run in runs)
-    found = dict(jobs.group_by("outcome").len().iter_rows())
-    assert found["running"] + found["waiting"] > 5
+    jobs_by_outcome = dict(jobs.group_by("outcome").len().iter_rows())
+    assert jobs_by_outcome["running"] + jobs_by_outcome["waiting"] > 5
     assert jobs.filter(pl.col("attempts") > 1).height > 50
     assert (jobs["outcome"] == "failure").mean() == pytest.approx(0.26, abs=0.03)
     assert jobs["negative_queue"].sum() == 0
@@ -196,11 +196,11 @@ def test_most_jobs_fit_a_node_and_large_ones_take_most_of_the_gpu_time(ingested)
     assert jobs.filter(pl.col("gpu_milli") >= 256_000)["time"].sum() / jobs["time"].sum() > 0.5
 
 
-# ---- the rate that went in comes out ----
+# ---- the configured rate comes out ----
 
 
 def test_the_study_finds_every_failure_that_ended_a_run(ingested):
-    _, runs, _ = simulated(seed=2025)
+    _, runs, _ = simulate(seed=2025)
     lives = ingested[2]
     assert set(lives["basis"]) == {"event"}
     assert (lives["event"] == EVENT).sum() == sum(run.failed_node is not None for run in runs)
@@ -211,55 +211,55 @@ def test_the_study_finds_every_failure_that_ended_a_run(ingested):
         assert row["ci_low"] < HAZARD.failures_per_1000_node_days < row["ci_high"]
 
 
-def test_users_are_as_unlike_as_they_were_made(ingested):
-    """By the files alone; the mean over several samples: test_samples_clustered.py."""
+def test_users_differ_as_configured(ingested):
+    """Check the files alone. test_samples_clustered.py checks the mean over several samples."""
     ended = ingested[0].filter(pl.col("outcome").is_in(["success", "failure"]))
     failed = ended["outcome"] == "failure"
     assert design_effect(failed, ended["user"]) > 10
     assert log_sd(failed, ended["user"]) == pytest.approx(sample.USER_LOG_SD, abs=0.3)
 
 
-def test_only_planted_lemons_are_called_so(written, ingested, tmp_path):
-    """The other nodes differ too, the worst by a factor of ten from the best: none of them is called a lemon.
+def test_only_planted_lemons_are_flagged(output, ingested, tmp_path):
+    """The other nodes differ too, the worst from the best by a factor of ten, and none is flagged.
 
-    Nor are all that are planted, of 68 failures in all: the shrunken rates rank them first.
+    With 68 failures not every planted node is flagged, but the shrunken rates rank all of them first.
     """
-    raw = {"record": pl.scan_parquet(written[0] / "raw/record.parquet")}
+    raw = {"record": pl.scan_parquet(output[0] / "raw/record.parquet")}
     placements = table_of("sacct", "placements", raw).lazy()
     window = last_window(placements, 365)
-    found = lemon_nodes(placements, ingested[2].lazy(), [window, *split_window(window)], 0.05, Partitions(tmp_path))[0]
-    planted = {sample.node_name(node) for node in HAZARD.lemons(sample.count_of_nodes(JOBS)).tolist()}
-    called = set(found.filter("lemon")["node"])
-    assert called and called <= planted
-    ranked = found.sort("posterior_rate_ratio", descending=True)
-    assert set(ranked["node"][: len(planted)]) == planted
+    rates = lemon_nodes(placements, ingested[2].lazy(), [window, *split_window(window)], 0.05, Partitions(tmp_path))[0]
+    planted_nodes = {sample.node_name(node) for node in HAZARD.lemons(sample.count_of_nodes(JOBS)).tolist()}
+    flagged_nodes = set(rates.filter("lemon")["node"])
+    assert flagged_nodes and flagged_nodes <= planted_nodes
+    ranked_rates = rates.sort("posterior_rate_ratio", descending=True)
+    assert set(ranked_rates["node"][: len(planted_nodes)]) == planted_nodes
 
 
 @pytest.mark.parametrize("rate", [6.5, 20.0])
-def test_the_exact_interval_covers_the_given_rate_as_often_as_it_says(rate):
-    """Of 24 traces, 90 % intervals miss more than 6 with a chance below 1 %."""
+def test_the_exact_interval_covers_the_rate_at_its_nominal_level(rate):
+    """The probability that 90 % intervals miss more than 6 of 24 traces is below 1 %."""
     hazard = sample.Hazard(rate, lemons_per_64_nodes=0)
-    covered, failures, exposure = 0, 0, 0.0
+    covered_count, failures, node_kdays = 0, 0, 0.0
     for seed in range(24):
-        planned, runs, _ = simulated(seed, 1_200, hazard)
-        large = [run for run in runs if run.start_s is not None and planned.jobs.gpus[run.job] > 128]
-        node_s = sum(((run.end_s or sample.END_S) - run.start_s) * len(run.nodes) for run in large)
-        failed = sum(run.failed_node is not None for run in large)
-        low_s, high_s = garwood_interval(node_s, failed, 0.9)
-        covered += low_s <= 86_400_000 / rate <= high_s
-        failures, exposure = failures + failed, exposure + node_s / 86_400_000
-    assert covered >= 18
-    assert failures / exposure == pytest.approx(rate, rel=3.3 / failures**0.5)
+        plan, runs, _ = simulate(seed, 1_200, hazard)
+        large_runs = [run for run in runs if run.start_s is not None and plan.jobs.gpus[run.job] > 128]
+        node_s = sum(((run.end_s or sample.END_S) - run.start_s) * len(run.nodes) for run in large_runs)
+        failed_runs = sum(run.failed_node is not None for run in large_runs)
+        low_s, high_s = garwood_interval(node_s, failed_runs, 0.9)
+        covered_count += low_s <= 86_400_000 / rate <= high_s
+        failures, node_kdays = failures + failed_runs, node_kdays + node_s / 86_400_000
+    assert covered_count >= 18
+    assert failures / node_kdays == pytest.approx(rate, rel=3.3 / failures**0.5)
 
 
-def test_lemons_fail_so_many_times_as_often_and_the_mean_is_the_rate():
-    hourly = HAZARD.per_node_hour(240)
-    assert hourly.mean() * 24_000 == pytest.approx(6.5)
+def test_lemons_fail_at_the_configured_multiple_and_the_mean_is_the_rate():
+    rate_per_hour = HAZARD.per_node_hour(240)
+    assert rate_per_hour.mean() * 24_000 == pytest.approx(6.5)
     lemons = HAZARD.lemons(240)
     assert len(lemons) == 3
-    assert hourly[lemons].mean() / np.delete(hourly, lemons).mean() == pytest.approx(20)
-    failures = [sample.node_failures(np.random.default_rng(seed), 240, HAZARD)[0] for seed in range(20)]
-    nodes = np.concatenate([[failure.node for failure in own] for own in failures])
+    assert rate_per_hour[lemons].mean() / np.delete(rate_per_hour, lemons).mean() == pytest.approx(20)
+    failures_by_seed = [sample.node_failures(np.random.default_rng(seed), 240, HAZARD)[0] for seed in range(20)]
+    nodes = np.concatenate([[failure.node for failure in seed_failures] for seed_failures in failures_by_seed])
     counts = np.bincount(nodes, minlength=240)
     ratio = counts[lemons].mean() / np.delete(counts, lemons).mean()
     assert ratio == pytest.approx(20, rel=0.2)
