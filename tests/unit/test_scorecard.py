@@ -1,4 +1,4 @@
-"""Published findings: their quantities on a trace of a dozen rows, verdicts, and what is wrong with a claims file."""
+"""Published findings: their quantities on a trace of 14 rows, their verdicts, and errors of a claims file."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from ttf.stats.durations.mttf import mean_time_to_failure
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# (outcome, run time, GPU type, GPU request in % of one, cores, GiB, instances); every type and request of a claim.
+# (outcome, run time, GPU type, GPU request in %, cores, GiB, instances), with each type and request of a claim.
 MICRO = [
     ("success", 100, "T4", 10, 1, 1, 1),
     ("success", 200, "T4", 25, 2, 2, 2),
@@ -50,24 +50,24 @@ def micro_jobs() -> pl.DataFrame:
         (outcome, time, kind, None if gpu is None else gpu * 10, cores * 1000, gib * 1024, size)
         for outcome, time, kind, gpu, cores, gib, size in MICRO
     ]
-    given = pl.DataFrame(rows, schema={name: JOB_COLUMNS[name] for name in names}, orient="row")
-    blank = {name: pl.lit(None, dtype=kind) for name, kind in JOB_COLUMNS.items() if name not in given.columns}
+    frame = pl.DataFrame(rows, schema={name: JOB_COLUMNS[name] for name in names}, orient="row")
+    blank = {name: pl.lit(None, dtype=kind) for name, kind in JOB_COLUMNS.items() if name not in frame.columns}
     blank |= {"start_s": pl.lit(0, dtype=pl.Int64), "trace_end_s": pl.lit(1000, dtype=pl.Int64)}
     extra = {
         "queue_s": pl.int_range(pl.len()) * 7,  # 0, 7, 14 ... in the order of MICRO
         "wall_s": pl.col("runtime_s") + 5,
-        # Half of it, but the first two, which used all and twice as much.
+        # Jobs use half of their request; the first uses all of it, the second twice as much.
         **{
-            used: pl.when(pl.int_range(pl.len()) == 0)
-            .then(pl.col(asked))
+            use: pl.when(pl.int_range(pl.len()) == 0)
+            .then(pl.col(request))
             .when(pl.int_range(pl.len()) == 1)
-            .then(pl.col(asked) * 2)
-            .otherwise(pl.col(asked) // 2)
-            for asked, used in RESOURCES.values()
+            .then(pl.col(request) * 2)
+            .otherwise(pl.col(request) // 2)
+            for request, use in RESOURCES.values()
         },
         "recurrence_group": pl.Series(["a"] * 6 + ["b"] * 4 + ["c"] * 4),
     }
-    return given.with_columns(**blank).select(*JOB_COLUMNS).with_columns(**extra)
+    return frame.with_columns(**blank).select(*JOB_COLUMNS).with_columns(**extra)
 
 
 def micro_tables() -> dict[str, pl.DataFrame]:
@@ -114,7 +114,7 @@ ROW = {"gpu": 3, "cpu": 4, "memory": 5, "size": 6}
 
 
 def group_means(feature, successes):
-    """Request -> mean run time, over the rows of MICRO, of the successes or of everything else that has a run time."""
+    """Map each request to the mean run time of MICRO's successes, or of its other rows with a run time."""
     groups = {}
     for row in MICRO:
         value, time = row[ROW[feature]], row[1]
@@ -124,8 +124,8 @@ def group_means(feature, successes):
     return {value: sum(times) / len(times) for value, times in groups.items()}
 
 
-def worked_out() -> dict[str, float]:
-    """What each claim's quantity is on the micro-trace, by hand or in a line of plain Python."""
+def expected_quantities() -> dict[str, float]:
+    """Return each claim's quantity on the micro-trace, by hand or in plain Python."""
     answers = {
         # 14 tasks: 6 successes, 5 failures, 1 cancelled, 1 running, 1 waiting.
         "pai-tasks-terminated": 6,
@@ -153,7 +153,7 @@ def worked_out() -> dict[str, float]:
         "study1-jobs": 14,
         "study1-most-instances": 6,
         "study1-fewest-instances": 1,
-        # Means by type: T4 (100 + 200) / 2; of what did not succeed T4 (50 + 10) / 2, and one of each other type.
+        # Means by type: successes of T4 (100 + 200) / 2, failures of T4 (50 + 10) / 2, one row of each other type.
         "study1-success-mean-t4": 150,
         "study1-success-mean-misc": 300,
         "study1-success-mean-p100": 400,
@@ -168,7 +168,7 @@ def worked_out() -> dict[str, float]:
         "philly-passed-jobs": 6 / 14,
         "philly-killed-jobs": 1 / 14,
         "philly-unsuccessful-jobs": 5 / 14,
-        # 12 GPUs a year each, 3 of them failed.
+        # 12 GPUs, each for a year; 3 failed.
         "titan-gpus": 12,
         "titan-gpu-years": 12,
         "titan-failed": 0.25,
@@ -214,14 +214,14 @@ def worked_out() -> dict[str, float]:
     return answers
 
 
-ANSWERS = worked_out()
+ANSWERS = expected_quantities()
 COMPUTABLE = [claim for claim in CLAIMS if "quantity" in claim and not stands_elsewhere(claim["id"])]
 
 
 @pytest.mark.parametrize("claim", COMPUTABLE, ids=lambda claim: claim["id"])
 def test_the_quantity_of_each_claim_on_a_trace_of_a_dozen_rows(claim):
-    asked = claim | {"trace": "micro"}
-    (row,) = scorecard([asked], ["micro"], lambda _, name: TABLES[name]).iter_rows(named=True)
+    micro_claim = claim | {"trace": "micro"}
+    (row,) = scorecard([micro_claim], ["micro"], lambda _, name: TABLES[name]).iter_rows(named=True)
     if claim["id"].endswith("-p") and claim["id"].startswith("study1"):
         # Two-sided, of t = r sqrt((n - 2) / (1 - r^2)).
         from scipy.stats import t
@@ -247,7 +247,7 @@ def test_every_claim_is_computed_above_or_says_what_is_missing():
 
 
 def claim(**changes):
-    whole = {
+    defaults = {
         "id": "a",
         "trace": "mine",
         "source": "x",
@@ -259,7 +259,7 @@ def claim(**changes):
         "tolerance": 0.1,
         "why": "printed so",
     }
-    return {key: value for key, value in (whole | changes).items() if value is not None}
+    return {key: value for key, value in (defaults | changes).items() if value is not None}
 
 
 TABLE = pl.DataFrame(
@@ -272,59 +272,59 @@ TABLE = pl.DataFrame(
 )
 
 
-def judged(study=("mine",), table=TABLE, **changes):
+def score_claim(study=("mine",), table=TABLE, **changes):
     (row,) = scorecard([claim(**changes)], list(study), lambda trace, name: table).iter_rows(named=True)
     return row
 
 
-def test_within_the_tolerance_it_is_reproduced():
-    row = judged()
+def test_a_difference_within_the_tolerance_is_reproduced():
+    row = score_claim()
     assert (row["verdict"], row["computed"], row["n"], row["note"]) == ("reproduced", 10.05, 5, "printed so")
 
 
-def test_on_the_edge_of_the_tolerance_it_is_reproduced():
-    assert judged(published=9.95)["verdict"] == "reproduced"  # 10.05 - 9.95 is above 0.1 by a rounding
-    assert judged(published=9.9499)["verdict"] == "differs"
+def test_a_difference_at_the_tolerance_is_reproduced():
+    assert score_claim(published=9.95)["verdict"] == "reproduced"  # 10.05 - 9.95 is above 0.1 by a rounding
+    assert score_claim(published=9.9499)["verdict"] == "differs"
 
 
-def test_beyond_it_differs_and_says_by_how_much():
-    row = judged(published=12.0)
+def test_a_larger_difference_differs_and_states_the_amount():
+    row = score_claim(published=12.0)
     assert row["verdict"] == "differs"
     assert row["note"] == "by −1.95; tolerance 0.1: printed so"
 
 
-def test_a_suspect_claim_stays_suspect_and_says_what_was_found():
-    assert judged(suspect="a slip")["note"] == "a slip; the data agree with it all the same"
-    row = judged(suspect="a slip", published=12.0)
+def test_a_suspect_claim_stays_suspect_and_states_the_difference():
+    assert score_claim(suspect="a slip")["note"] == "a slip; the data agree with it all the same"
+    row = score_claim(suspect="a slip", published=12.0)
     assert row["verdict"] == "suspect in the source"
     assert row["note"].startswith("a slip; what was computed differs by −1.95")
 
 
 def test_a_trace_that_is_not_in_the_study_is_not_run_and_nothing_is_computed():
-    row = judged(study=["another"])
+    row = score_claim(study=["another"])
     assert (row["verdict"], row["computed"], row["note"]) == ("not run", None, "mine is not in this study")
 
 
 def test_tables_of_several_traces_are_put_together_if_all_are_in_the_study():
     pooled = {"table": "t", "also": ["b", "c"], "column": "v", "where": {"k": "one"}, "aggregate": "sum"}
-    row = judged(study=["mine", "b", "c"], quantity=pooled, published=30.15)
+    row = score_claim(study=["mine", "b", "c"], quantity=pooled, published=30.15)
     assert (row["verdict"], row["computed"], row["n"]) == ("reproduced", pytest.approx(30.15), 15)
-    row = judged(study=["mine", "b"], quantity=pooled)
+    row = score_claim(study=["mine", "b"], quantity=pooled)
     assert (row["verdict"], row["note"]) == ("not run", "c is not in this study")
-    assert judged(study=[], quantity=pooled)["note"] == "mine, b, c are not in this study"
-    assert judged(study=["mine", "b", "c"], quantity=pooled, table=None)["note"] == "mine, b, c have no table t"
+    assert score_claim(study=[], quantity=pooled)["note"] == "mine, b, c are not in this study"
+    assert score_claim(study=["mine", "b", "c"], quantity=pooled, table=None)["note"] == "mine, b, c have no table t"
 
 
 @pytest.mark.parametrize(
     ("bound", "published", "verdict"),
     [("above", 10, "reproduced"), ("above", 10.05, "differs"), ("below", 10, "differs"), ("below", 11, "reproduced")],
 )
-def test_a_bound_is_kept_or_not(bound, published, verdict):
-    assert judged(bound=bound, published=published, tolerance=0)["verdict"] == verdict
+def test_a_bound_is_met_or_not(bound, published, verdict):
+    assert score_claim(bound=bound, published=published, tolerance=0)["verdict"] == verdict
 
 
 def test_printed_numbers_need_no_trace():
-    row = judged(study=[], quantity={"arithmetic": {"parts": [0.1, 0.2], "whole": 3}}, published=0.1, tolerance=0)
+    row = score_claim(study=[], quantity={"arithmetic": {"parts": [0.1, 0.2], "whole": 3}}, published=0.1, tolerance=0)
     assert (row["verdict"], row["computed"]) == ("reproduced", 0.1)
     plan = {
         "form": "v1",
@@ -337,8 +337,8 @@ def test_printed_numbers_need_no_trace():
         "productive_s": 864_000,
     }
     # A failure a day; an hour of 24 is lost.
-    assert judged(quantity={"ettr": plan}, published=23 / 24, tolerance=1e-12)["verdict"] == "reproduced"
-    lost = judged(quantity={"ettr": plan | {"restart_s": 90_000}})
+    assert score_claim(quantity={"ettr": plan}, published=23 / 24, tolerance=1e-12)["verdict"] == "reproduced"
+    lost = score_claim(quantity={"ettr": plan | {"restart_s": 90_000}})
     assert (lost["verdict"], lost["note"][:30]) == ("not computable", "the formula is not defined the")
 
 
@@ -354,8 +354,8 @@ def test_printed_numbers_need_no_trace():
         ({"quantity": {"table": "t", "where": {"w": 1}, "column": "v"}}, "the table has no column w"),
     ],
 )
-def test_what_cannot_be_computed_says_what_is_missing(changes, note):
-    row = judged(**changes)
+def test_a_quantity_that_cannot_be_computed_states_the_reason(changes, note):
+    row = score_claim(**changes)
     assert (row["verdict"], row["computed"], row["note"]) == ("not computable", None, note)
 
 
@@ -375,15 +375,15 @@ def test_a_study_without_the_big_traces_says_not_run_in_one_line_each_and_nothin
     table = scorecard(CLAIMS, ["sample"], lambda *_: None)
     assert table["id"].to_list() == [claim["id"] for claim in CLAIMS]
     assert table.filter(pl.col("verdict") == "not run").height > 80
-    # Of printed numbers alone.
-    of_printed = {claim["id"] for claim in CLAIMS if "quantity" in claim and "table" not in claim["quantity"]}
-    assert set(table.filter(pl.col("computed").is_not_null())["id"]) == of_printed
+    # Only claims on printed numbers are computed.
+    printed_ids = {claim["id"] for claim in CLAIMS if "quantity" in claim and "table" not in claim["quantity"]}
+    assert set(table.filter(pl.col("computed").is_not_null())["id"]) == printed_ids
 
 
 # The numbers of points -------------------------------------------------------------------------------------
 
 
-def pair(name, r, p):
+def make_pair(name, r, p):
     return claim(id=name, printed={"r": r, "p": p})
 
 
@@ -391,8 +391,8 @@ def test_pairs_that_agree_differ_are_pasted_malformed_or_impossible():
     pairs = [("fits", "0.44", "2.01e-02"), ("off", "0.64", "4.51e-07"), ("bad", "-0.09", "3.19e-0.1")]
     pairs += [("once", "0.04", "4.50e-01"), ("again", "0.04", "4.50e-01"), ("never", "0.99", "9.00e-01")]
     table = pl.DataFrame({"k": ["one"], "v": [0.44], "n": [27]})
-    found = implied_counts([pair(*one) for one in pairs], ["mine"], lambda *_: table)
-    verdicts = dict(found.select("id", "verdict").iter_rows())
+    counts = implied_counts([make_pair(*numbers) for numbers in pairs], ["mine"], lambda *_: table)
+    verdicts = dict(counts.select("id", "verdict").iter_rows())
     assert verdicts == {
         "fits": "agrees",
         "off": "differs",
@@ -401,8 +401,8 @@ def test_pairs_that_agree_differ_are_pasted_malformed_or_impossible():
         "again": "identical",
         "never": "impossible",
     }
-    assert set(found["n_found"]) == {27}
-    assert implied_counts([pair("a", "0.44", "2.01e-02")], [], lambda *_: None)["verdict"].to_list() == ["not run"]
+    assert set(counts["n_found"]) == {27}
+    assert implied_counts([make_pair("a", "0.44", "2.01e-02")], [], lambda *_: None)["verdict"].to_list() == ["not run"]
 
 
 # The file --------------------------------------------------------------------------------------------------
@@ -431,7 +431,7 @@ claims:
         ),
     ],
 )
-def test_what_is_wrong_with_a_claims_file_is_said_with_the_claim(tmp_path, change, message):
+def test_an_error_of_a_claims_file_names_the_claim(tmp_path, change, message):
     file = tmp_path / "claims.yaml"
     file.write_text(GOOD)
     assert len(load_claims(file)["claims"]) == 1
@@ -440,7 +440,7 @@ def test_what_is_wrong_with_a_claims_file_is_said_with_the_claim(tmp_path, chang
         load_claims(file, "claims.yaml")
 
 
-def test_an_id_stands_once(tmp_path):
+def test_an_id_is_unique(tmp_path):
     file = tmp_path / "claims.yaml"
     file.write_text(GOOD + GOOD.splitlines()[-1] + "\n")
     with pytest.raises(ConfigError, match=r"line 5, column \d+: claims\.a\.id: stands 2 times"):

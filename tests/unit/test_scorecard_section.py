@@ -1,4 +1,4 @@
-"""The report's section on published findings where there are hundreds of them: counts of all, lines of the first."""
+"""The report's section on hundreds of published findings: counts of all, table rows of the first."""
 
 from collections import Counter
 from itertools import cycle, islice
@@ -18,7 +18,7 @@ VERDICTS = (REPRODUCED, DIFFERS, SUSPECT, NOT_COMPUTABLE, NOT_RUN)
 
 
 def findings(verdicts) -> pl.DataFrame:
-    """A finding for each verdict, of three sources and two traces."""
+    """Make a finding for each verdict, from three sources and two traces."""
     rows = [
         {
             "id": f"f{number}",
@@ -39,24 +39,24 @@ def findings(verdicts) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=SCORECARD.schema)
 
 
-def section(folder: Path, scored: pl.DataFrame, trace: str = "trace0") -> tuple[str, dict]:
-    """The text of the section, with tables as [name], and the tables."""
+def render_section(folder: Path, scored: pl.DataFrame, trace: str = "trace0") -> tuple[str, dict]:
+    """Render the section with tables as [name]; return its text and its tables."""
     write_csv(scored, folder / "scorecard.csv")
     write_csv(pl.DataFrame(schema=IMPLIED_N.schema), folder / "implied_n.csv")
-    found = scored_of(trace, folder / "scorecard.csv", folder / "implied_n.csv")
+    scored_section = scored_of(trace, folder / "scorecard.csv", folder / "implied_n.csv")
     text = JINJA.get_template("sections/scorecard.qmd").render(
-        found.context,
+        scored_section.context,
         table=lambda name, caption: f"[{name}: {caption}]",
-        has_table=lambda name: name in found.tables and found.tables[name].frame.height > 0,
+        has_table=lambda name: name in scored_section.tables and scored_section.tables[name].frame.height > 0,
     )
-    return text, found.tables
+    return text, scored_section.tables
 
 
 @pytest.mark.parametrize("count", [5, 41, 5 * MOST_ROWS, 5 * MOST_ROWS + 5])
 def test_all_are_counted_and_the_first_shown(tmp_path, count):
     verdicts = list(islice(cycle(VERDICTS), count))
     scored = findings(verdicts).with_columns(trace=pl.lit("trace0"))
-    text, tables = section(tmp_path, scored)
+    text, tables = render_section(tmp_path, scored)
     counts, prose = Counter(verdicts), text.split("[")[0]
     computed = sum(counts[verdict] for verdict in (REPRODUCED, DIFFERS, SUSPECT))
     assert f"{computed:,} published findings could be computed" in prose
@@ -73,26 +73,26 @@ def test_all_are_counted_and_the_first_shown(tmp_path, count):
         assert (f"The first {MOST_ROWS} of {rows:,}." in text.split(f"[scorecard-{name}")[1].split("]")[0]) == (
             rows > MOST_ROWS
         )
-    # What differs comes before what is in doubt, and takes all the lines if there are enough of it.
-    shown = tables["scorecard-differs"].frame["verdict"].to_list()
-    assert shown.count(DIFFERS) == min(counts[DIFFERS], MOST_ROWS)
+    # Findings that differ come before suspect ones, and may fill all rows.
+    verdicts_shown = tables["scorecard-differs"].frame["verdict"].to_list()
+    assert verdicts_shown.count(DIFFERS) == min(counts[DIFFERS], MOST_ROWS)
 
 
 def test_numbers_have_their_units_and_no_column_is_blank(tmp_path):
     scored = findings([DIFFERS, REPRODUCED]).with_columns(
         published=-1.5, unit=pl.Series(["h", "share"]), trace=pl.lit("trace0")
     )
-    _, tables = section(tmp_path, scored)
+    _, tables = render_section(tmp_path, scored)
     assert tables["scorecard-differs"].frame["published"].to_list() == ["−1.5\u00a0h"]
     assert tables["scorecard-reproduced"].frame["published"].to_list() == ["−1.5"]
-    _, without = section(tmp_path, scored.with_columns(n=pl.lit(None, pl.Int64)))
+    _, no_n = render_section(tmp_path, scored.with_columns(n=pl.lit(None, pl.Int64)))
     names = ("scorecard-differs", "scorecard-reproduced")
-    assert [["n" in of[name].columns for name in names] for of in (tables, without)] == [[True] * 2, [False] * 2]
+    assert [["n" in frames[name].columns for name in names] for frames in (tables, no_n)] == [[True] * 2, [False] * 2]
 
 
-def test_of_a_trace_alone_and_where_none_could_be_computed(tmp_path):
+def test_findings_of_one_trace_that_were_not_computed(tmp_path):
     scored = findings([NOT_RUN] * 300)
-    text, tables = section(tmp_path, scored)
+    text, tables = render_section(tmp_path, scored)
     assert "None of the published findings could be computed here." in text
     assert "has 150 findings about this trace" in text
     assert tables.keys() == {"scorecard-sources"}

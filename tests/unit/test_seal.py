@@ -1,4 +1,4 @@
-"""The sealed list of a folder's files: whatever was done to the folder or to the list is told, in one line each."""
+"""The sealed list of a folder's files: each change of the folder or of the list is reported in one line."""
 
 import os
 import random
@@ -27,20 +27,20 @@ def folder(tmp_path):
     return published
 
 
-def resealed(folder, facts):
-    """A list that somebody wrote with its digest."""
+def reseal(folder, facts):
+    """Seal other facts with a correct digest; return the problems."""
     (folder / seal.NAME).write_bytes(seal.sealed(facts))
     return seal.problems(folder)
 
 
 def test_the_same_files_have_the_same_list(folder):
-    before = (folder / seal.NAME).read_bytes()
+    content = (folder / seal.NAME).read_bytes()
     for ending in seal.SIGNATURES:
         (folder / f"{seal.NAME}{ending}").write_text("of the list")
     seal.seal(folder)
-    assert (folder / seal.NAME).read_bytes() == before
+    assert (folder / seal.NAME).read_bytes() == content
     contents = [(path, (folder / path).read_bytes()) for path in seal.unsealed(folder / seal.NAME)["files"]]
-    assert seal.list_of(reversed(contents)) == before
+    assert seal.list_of(reversed(contents)) == content
     assert seal.count(folder) == len(TEXTS) + 1
     assert seal.problems(folder) == []
 
@@ -58,22 +58,22 @@ def test_a_change_a_loss_and_an_addition_have_a_line_each(folder):
     ]
 
 
-def test_what_is_put_in_the_place_of_a_file(folder, tmp_path):
-    """Nothing outside the folder is read, and nothing waits for the other end of a pipe."""
-    for place, (name, text) in enumerate(TEXTS.items()):
+def test_each_kind_of_file_substitute_is_reported(folder, tmp_path):
+    """No file outside the folder is read, and no read waits on a pipe."""
+    for index, (name, text) in enumerate(TEXTS.items()):
         (folder / name).unlink()
-        if place == 0:
+        if index == 0:
             (tmp_path / "outside").write_text(text)
             (folder / name).symlink_to(tmp_path / "outside")
-        elif place == 1:
+        elif index == 1:
             os.mkfifo(folder / name)
-        elif place == 2:
+        elif index == 2:
             (folder / name).mkdir()
-        elif place == 3:
+        elif index == 3:
             (folder / name).symlink_to(name)
         else:
-            with socket.socket(socket.AF_UNIX) as made:
-                made.bind(str(folder / name))
+            with socket.socket(socket.AF_UNIX) as listener:
+                listener.bind(str(folder / name))
     (folder / "more").symlink_to("/")
     assert seal.problems(folder) == [
         ".nojekyll: a link was put there",
@@ -87,14 +87,14 @@ def test_what_is_put_in_the_place_of_a_file(folder, tmp_path):
         seal.seal(folder)
 
 
-def test_a_flipped_bit_of_the_list_is_told_wherever_it_is(folder):
+def test_a_flipped_bit_of_the_list_is_reported(folder):
     content = (folder / seal.NAME).read_bytes()
-    seed = random.Random(19)
-    for place in [*range(90), *seed.sample(range(len(content)), 200)]:
+    rng = random.Random(19)
+    for index in [*range(90), *rng.sample(range(len(content)), 200)]:
         flipped = bytearray(content)
-        flipped[place] ^= 1 << seed.randrange(8)
+        flipped[index] ^= 1 << rng.randrange(8)
         (folder / seal.NAME).write_bytes(flipped)
-        assert len(seal.problems(folder)) == 1, place
+        assert len(seal.problems(folder)) == 1, index
 
 
 NOT_SEALED = {
@@ -110,13 +110,13 @@ NOT_SEALED = {
 }
 
 
-@pytest.mark.parametrize("what", NOT_SEALED)
-def test_no_sealed_list(folder, what):
-    (folder / seal.NAME).write_bytes(NOT_SEALED[what])
+@pytest.mark.parametrize("case", NOT_SEALED)
+def test_a_file_that_is_no_sealed_list_is_refused(folder, case):
+    (folder / seal.NAME).write_bytes(NOT_SEALED[case])
     assert len(seal.problems(folder)) == 1
 
 
-# What somebody may write who seals it anew.
+# Content that somebody may seal anew.
 FINE = {"sha256": "0" * 64, "size": 1}
 SEALED = {
     "nothing about files": {"more": 1},
@@ -138,10 +138,10 @@ SEALED = {
 }
 
 
-@pytest.mark.parametrize("what", SEALED)
-def test_a_sealed_list_of_something_else(folder, what):
-    [said] = resealed(folder, SEALED[what])
-    assert "is not a list of files" in said
+@pytest.mark.parametrize("case", SEALED)
+def test_a_sealed_list_of_other_content_is_refused(folder, case):
+    [message] = reseal(folder, SEALED[case])
+    assert "is not a list of files" in message
 
 
 @pytest.mark.parametrize(
@@ -156,33 +156,33 @@ def test_json_that_no_writer_gives(folder, text):
 
 def test_a_list_of_1_gb_is_not_read(folder):
     os.truncate(folder / seal.NAME, 10**9)
-    [said] = seal.problems(folder)
-    assert "is longer than" in said
+    [message] = seal.problems(folder)
+    assert "is longer than" in message
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir, lambda path: path.symlink_to("index.html")])
-def test_something_else_in_the_place_of_the_list(folder, make):
+def test_a_substitute_of_the_list_is_refused(folder, make):
     (folder / seal.NAME).unlink()
     make(folder / seal.NAME)
-    [said] = seal.problems(folder)
-    assert "not the file that was written" in said
+    [message] = seal.problems(folder)
+    assert "not the file that was written" in message
 
 
 def test_verify_needs_no_environment_for_a_folder(folder):
-    """Its exit code: 0 where all is as published, 1 where not, 2 where it cannot be told."""
+    """The exit code is 0 if all files match, 1 if one differs, and 2 if the list cannot be read."""
 
     def verify(path):
         command = [sys.executable, "-E", "-S", ROOT / "scripts/verify_results.py", "--folder", path]
-        done = subprocess.run(command, capture_output=True, text=True)
-        assert "Traceback" not in done.stderr
-        return done.returncode, done.stdout + done.stderr
+        process = subprocess.run(command, capture_output=True, text=True)
+        assert "Traceback" not in process.stderr
+        return process.returncode, process.stdout + process.stderr
 
     assert verify(folder) == (0, "6 files as they were published, none missing, none added.\n")
     for number in range(60):
         (folder / f"{number:02}").touch()
-    code, said = verify(folder)
-    assert (code, said.count("\n")) == (1, 39)
-    assert said.endswith("and 22 more\n")
+    code, output = verify(folder)
+    assert (code, output.count("\n")) == (1, 39)
+    assert output.endswith("and 22 more\n")
     (folder / seal.NAME).unlink()
     assert verify(folder) == (2, f"{folder}: there is no {seal.NAME} in it, the list of what was published.\n")
     assert verify(folder / "index.html")[0] == 2

@@ -15,11 +15,11 @@ from ttf.stats.shares import wilson_interval
 OUTCOMES = ["success", "failure", "cancelled", "running", "waiting"]
 
 
-def test_the_quantile_is_that_of_scipy() -> None:
+def test_the_quantile_equals_scipy() -> None:
     assert ndtri(0.975) == Z_95
 
 
-def test_wilson_by_hand_and_at_the_ends() -> None:
+def test_wilson_by_hand_at_zero_and_one() -> None:
     # 0 of n: the upper limit is z^2 / (n + z^2).
     low, high = wilson_interval(np.array([0, 10, 0]), np.array([10, 10, 0]))
     z2 = 1.959963984540054**2

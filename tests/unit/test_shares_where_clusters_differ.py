@@ -1,4 +1,4 @@
-"""Clustered intervals of rooms that count shares, means, medians and rates: against brute force and closed forms."""
+"""Clustered intervals of shares, means, medians and rates against brute force and closed forms."""
 
 import math
 from types import SimpleNamespace
@@ -31,23 +31,23 @@ from ttf.stats.job_features import FEATURES
 from ttf.stats.shares import ENDED
 from whole_losses import owner_counts
 
-ENDS = ["ci_low_clustered", "ci_high_clustered"]
+BOUNDS = ["ci_low_clustered", "ci_high_clustered"]
 
 
-def some_jobs(users: int = 25, n: int = 800, seed: int = 6) -> pl.DataFrame:
-    """Jobs of users that fail, ask and run differently."""
+def make_jobs(users: int = 25, n: int = 800, seed: int = 6) -> pl.DataFrame:
+    """Make jobs of users that differ in failures, requests and run times."""
     rng = np.random.default_rng(seed)
     user = rng.integers(0, users, n)
-    fails = rng.beta(2, 3, users)[user]
+    failure_rate = rng.beta(2, 3, users)[user]
     gpus = 1 + rng.poisson(rng.gamma(1, 2, users)[user])
     runtime = np.exp(5 + rng.normal(size=users)[user] + rng.normal(size=n)).astype(int)
     frame = pl.DataFrame(
         {
-            "job_id": [f"j{place}" for place in range(n)],
-            "user": [f"u{one:02d}" for one in user],
-            "account": [f"a{one % 3}" for one in user],
-            "task": [("worker", "ps")[one % 2] for one in range(n)],
-            "outcome": np.where(rng.random(n) < fails, "failure", "success"),
+            "job_id": [f"j{row}" for row in range(n)],
+            "user": [f"u{index:02d}" for index in user],
+            "account": [f"a{index % 3}" for index in user],
+            "task": [("worker", "ps")[index % 2] for index in range(n)],
+            "outcome": np.where(rng.random(n) < failure_rate, "failure", "success"),
             "gpu_milli": 1000 * gpus,
             "size": 1,
             "start_s": 0,
@@ -59,31 +59,31 @@ def some_jobs(users: int = 25, n: int = 800, seed: int = 6) -> pl.DataFrame:
     return with_clusters(conform(frame, JOB_COLUMNS))
 
 
-JOBS = some_jobs()
+JOBS = make_jobs()
 
 
-def ends_of(found: pl.DataFrame) -> list[float]:
-    (row,) = found.select(ENDS).rows()
+def approx_bounds(interval: pl.DataFrame) -> list[float]:
+    (row,) = interval.select(BOUNDS).rows()
     assert None not in row
     return pytest.approx(list(row))
 
 
-def test_shares_of_failures_are_clustered_alike_in_every_room() -> None:
-    found = clustered_shares(JOBS.filter(gpu_milli=1000), [], ENDED["failures"], ENDED["ended"])
+def test_failure_shares_have_one_clustered_interval_in_every_analysis() -> None:
+    one_gpu = clustered_shares(JOBS.filter(gpu_milli=1000), [], ENDED["failures"], ENDED["ended"])
     by_request = failure_share(JOBS).filter(feature="gpu_request", value="100")
-    assert by_request.select(ENDS).rows()[0] == ends_of(found)
+    assert by_request.select(BOUNDS).rows()[0] == approx_bounds(one_gpu)
     compared = FAILURE_SHARE.frame(compare_jobs(Subject("t"), JOBS.select(JOBS_READ), JOBS)["compared_failure_share"])
-    assert compared.filter(gpus="1").select(ENDS).rows()[0] == ends_of(found)
-    of_all = clustered_shares(JOBS, [], ENDED["failures"], ENDED["ended"])
-    assert compared.filter(gpus="all").select(ENDS).rows()[0] == ends_of(of_all)
-    of_retries = build_retries(count_ended_jobs(JOBS))
-    assert of_retries.filter(group_by="all").select(ENDS).rows()[0] == ends_of(of_all)
-    assert of_retries.filter(group="1", group_by="gpus").select(ENDS).rows()[0] == ends_of(found)
+    assert compared.filter(gpus="1").select(BOUNDS).rows()[0] == approx_bounds(one_gpu)
+    all_jobs = clustered_shares(JOBS, [], ENDED["failures"], ENDED["ended"])
+    assert compared.filter(gpus="all").select(BOUNDS).rows()[0] == approx_bounds(all_jobs)
+    retries = build_retries(count_ended_jobs(JOBS))
+    assert retries.filter(group_by="all").select(BOUNDS).rows()[0] == approx_bounds(all_jobs)
+    assert retries.filter(group="1", group_by="gpus").select(BOUNDS).rows()[0] == approx_bounds(one_gpu)
     workers = clustered_shares(JOBS.filter(task="worker"), [], ENDED["failures"], ENDED["ended"])
-    assert roles(JOBS).filter(role="worker").select(ENDS).rows()[0] == ends_of(workers)
+    assert roles(JOBS).filter(role="worker").select(BOUNDS).rows()[0] == approx_bounds(workers)
 
 
-def test_components_are_compared_by_what_they_stand_in() -> None:
+def test_components_are_clustered_by_their_system() -> None:
     rng = np.random.default_rng(1)
     rows = {"node": rng.integers(0, 12, 200).astype(str), "duration_s": rng.integers(1, 10**6, 200)}
     lives = pl.DataFrame(rows | {"event": rng.choice(["failure", "end"], 200)})
@@ -95,58 +95,58 @@ def test_components_are_compared_by_what_they_stand_in() -> None:
     )
     row = compare_lives(Subject("t", "node", "lives"), lives)[1]
     assert (row["without_end"], row["cluster_by"]) == (3, "system")
-    known = lives.drop_nulls("duration_s")
+    measured = lives.drop_nulls("duration_s")
     sums = ((pl.col("event") == "failure").sum(), pl.len())
-    found = clustered_ratios(known, [], pl.col("duration_s").sum(), *sums, both=True)
-    assert [row[f"{name}_s"] for name in ENDS] == ends_of(found)
+    expected = clustered_ratios(measured, [], pl.col("duration_s").sum(), *sums, both=True)
+    assert [row[f"{name}_s"] for name in BOUNDS] == approx_bounds(expected)
 
 
 def test_a_mean_of_retries_is_a_ratio_of_sums() -> None:
-    found = clustered_ratios(JOBS, [], (pl.col("attempts") - 1).sum(), pl.len(), pl.len())
+    expected = clustered_ratios(JOBS, [], (pl.col("attempts") - 1).sum(), pl.len(), pl.len())
     row = build_retries(count_ended_jobs(JOBS)).filter(group_by="all")
-    assert row.select("retries_ci_low_clustered", "retries_ci_high_clustered").rows()[0] == ends_of(found)
+    assert row.select("retries_ci_low_clustered", "retries_ci_high_clustered").rows()[0] == approx_bounds(expected)
 
 
 def test_users_with_failed_attempts_are_each_a_cluster() -> None:
-    tries = JOBS.with_row_index("job").select("job", "user", failed=pl.col("outcome") == "failure", is_proxy=False)
-    table = build_failed_attempts(count_failed_attempts(JOBS, tries), tries)
+    attempts = JOBS.with_row_index("job").select("job", "user", failed=pl.col("outcome") == "failure", is_proxy=False)
+    table = build_failed_attempts(count_failed_attempts(JOBS, attempts), attempts)
     users = table.filter(group_by="user", at_least=10).row(0, named=True)
     assert (users["cluster_by"], users["clusters"]) == ("user", users["n"])
     logit, n = math.log(users["groups"] / (users["n"] - users["groups"])), users["n"]
-    away = stats.t.ppf(0.975, n - 1) / math.sqrt(users["groups_share"] * (1 - users["groups_share"]) * n) / (1 - 1 / n)
-    assert users["ci_low_clustered"] == pytest.approx(1 / (1 + math.exp(away - logit)))
+    half = stats.t.ppf(0.975, n - 1) / math.sqrt(users["groups_share"] * (1 - users["groups_share"]) * n) / (1 - 1 / n)
+    assert users["ci_low_clustered"] == pytest.approx(1 / (1 + math.exp(half - logit)))
     assert table.filter(at_least=1)["ci_low_clustered"].null_count() == 3
 
 
-def test_an_owner_is_divided_by_what_repeats_within() -> None:
+def test_an_owner_is_clustered_by_user_or_request_profile() -> None:
     runs = conform(JOBS.with_columns(failed=pl.col("outcome") == "failure"), RUN_COLUMNS).lazy()
     table = failures_by_owner(owner_counts(JOBS.lazy(), runs), 50, JOBS)
     assert set(table.filter(owner_by="account")["cluster_by"]) == {"user"}
     assert set(table.filter(owner_by="user")["cluster_by"]) == {"request profile of one user"}
 
 
-def test_the_ratio_of_rates_is_near_a_jackknife_of_users() -> None:
+def test_the_ratio_of_rates_agrees_with_a_jackknife_of_users() -> None:
     size = next(feature for feature in FEATURES if feature.name == "gpu_request")
-    found = rate_ratio(JOBS, size)
-    above = (JOBS["gpu_milli"] > 10 * float(found["split_value"])).to_numpy()
+    ratio = rate_ratio(JOBS, size)
+    above = (JOBS["gpu_milli"] > 10 * float(ratio["split_value"])).to_numpy()
     failed, time = (JOBS["outcome"] == "failure").to_numpy(), JOBS["runtime_s"].to_numpy()
     cluster = JOBS["cluster"].to_numpy()
 
-    def log_ratio(kept: np.ndarray) -> float:
-        rates = [failed[kept & part].sum() / time[kept & part].sum() for part in (above, ~above)]
+    def log_ratio(selected: np.ndarray) -> float:
+        rates = [failed[selected & part].sum() / time[selected & part].sum() for part in (above, ~above)]
         return math.log(rates[0] / rates[1])
 
-    whole = log_ratio(np.ones(above.size, bool))
-    assert math.log(found["rate_ratio"]) == pytest.approx(whole)
-    se = math.sqrt(sum((log_ratio(cluster != one) - whole) ** 2 for one in range(25)))
+    log_ratio_all = log_ratio(np.ones(above.size, bool))
+    assert math.log(ratio["rate_ratio"]) == pytest.approx(log_ratio_all)
+    se = math.sqrt(sum((log_ratio(cluster != user) - log_ratio_all) ** 2 for user in range(25)))
     effective = min(
         np.bincount(cluster[part]).sum() ** 2 / (np.bincount(cluster[part]) ** 2).sum() for part in (above, ~above)
     )
-    assert found["rate_clusters"] == pytest.approx(effective)
-    width = math.log(found["rate_ci_high_clustered"] / found["rate_ci_low_clustered"])
+    assert ratio["rate_clusters"] == pytest.approx(effective)
+    width = math.log(ratio["rate_ci_high_clustered"] / ratio["rate_ci_low_clustered"])
     assert width == pytest.approx(2 * se * stats.t.ppf(0.975, effective - 1), rel=0.05)
-    p = 2 * stats.t.sf(abs(whole) / (width / 2 / stats.t.ppf(0.975, effective - 1)), effective - 1)
-    assert found["rate_p_clustered"] == pytest.approx(p)
+    p = 2 * stats.t.sf(abs(log_ratio_all) / (width / 2 / stats.t.ppf(0.975, effective - 1)), effective - 1)
+    assert ratio["rate_p_clustered"] == pytest.approx(p)
 
 
 def test_causes_of_waits_are_shares_of_the_jobs_that_waited() -> None:
@@ -155,11 +155,11 @@ def test_causes_of_waits_are_shares_of_the_jobs_that_waited() -> None:
     cluster, bucket = rng.integers(0, 20, n), rng.integers(0, shape[0], n)
     cause = rng.integers(0, shape[1], n) * rng.integers(0, 2, 20)[cluster]
     cells = np.unique(cluster * shape[0] * shape[1] + bucket * shape[1] + cause, return_counts=True)
-    found = DelayCauses._clustered(SimpleNamespace(_cluster_by="user"), np.stack(cells), shape)
+    shares = DelayCauses._clustered(SimpleNamespace(_cluster_by="user"), np.stack(cells), shape)
     rows = with_clusters(pl.DataFrame({"user": cluster.astype(str), "bucket": bucket, "cause": cause}))
-    for group, mine in (("all", rows), ("2-4", rows.filter(bucket=list(GPU_BUCKETS).index("2-4")))):
-        expected = clustered_shares(mine, [], (pl.col("cause") == 1).sum(), pl.len())
-        assert found.filter(group=group, cause=CAUSES[1]).select(ENDS).rows()[0] == ends_of(expected)
+    for group, group_rows in (("all", rows), ("2-4", rows.filter(bucket=list(GPU_BUCKETS).index("2-4")))):
+        expected = clustered_shares(group_rows, [], (pl.col("cause") == 1).sum(), pl.len())
+        assert shares.filter(group=group, cause=CAUSES[1]).select(BOUNDS).rows()[0] == approx_bounds(expected)
 
 
 def test_epochs_are_shares_of_jobs() -> None:
@@ -168,24 +168,24 @@ def test_epochs_are_shares_of_jobs() -> None:
     epochs = rng.integers(1, 30, n)
     frame = {"user": rng.integers(0, 15, n).astype(str), "outcome": ["success"] * n, "epochs": epochs}
     frame |= dict.fromkeys(("lowest_at", "near_at"), np.minimum(rng.integers(1, 30, n), epochs))
-    best = with_clusters(pl.DataFrame(frame)).with_columns(run_s=None, after_s=None, gpu_milli=None)
-    table = epochs_table(best)
+    jobs = with_clusters(pl.DataFrame(frame)).with_columns(run_s=None, after_s=None, gpu_milli=None)
+    table = epochs_table(jobs)
     EPOCHS.check(table)
-    half = clustered_shares(best, [], (pl.col("lowest_at") * 2 <= pl.col("epochs")).sum(), pl.len())
-    assert table.filter(quantity="lowest", epochs_share=0.5).select(ENDS).rows()[0] == ends_of(half)
-    every = clustered_shares(best, [], (pl.col("lowest_at") == pl.col("epochs")).sum(), pl.len())
-    assert epochs_summary(best).filter(outcome="success").select(ENDS).rows()[0] == ends_of(every)
+    by_half = clustered_shares(jobs, [], (pl.col("lowest_at") * 2 <= pl.col("epochs")).sum(), pl.len())
+    assert table.filter(quantity="lowest", epochs_share=0.5).select(BOUNDS).rows()[0] == approx_bounds(by_half)
+    by_last = clustered_shares(jobs, [], (pl.col("lowest_at") == pl.col("epochs")).sum(), pl.len())
+    assert epochs_summary(jobs).filter(outcome="success").select(BOUNDS).rows()[0] == approx_bounds(by_last)
 
 
-def test_measured_runs_of_users_with_as_many_each_are_students() -> None:
+def test_equal_users_of_measured_runs_give_students_interval() -> None:
     """The spread on the logit scale is that of the users' means, over 1 - 1/m."""
     rng = np.random.default_rng(3)
-    m, each = 8, 5
-    ettr = rng.uniform(0.5, 1, (m, each))
-    runs = pl.DataFrame({"user": np.repeat([f"u{user}" for user in range(m)], each), "ettr": ettr.ravel()})
+    m, k = 8, 5
+    ettr = rng.uniform(0.5, 1, (m, k))
+    runs = pl.DataFrame({"user": np.repeat([f"u{user}" for user in range(m)], k), "ettr": ettr.ravel()})
     row = clustered_ettr(with_clusters(runs))
     p, se = ettr.mean(), math.sqrt(((ettr.mean(axis=1) - ettr.mean()) ** 2).sum()) / m / (1 - 1 / m)
-    away = stats.t.ppf(0.975, m - 1) * se / (p * (1 - p))
+    margin = stats.t.ppf(0.975, m - 1) * se / (p * (1 - p))
     logit = math.log(p / (1 - p))
-    limits = [1 / (1 + math.exp(-(logit + way * away))) for way in (-1, 1)]
+    limits = [1 / (1 + math.exp(-(logit + sign * margin))) for sign in (-1, 1)]
     assert [row[name] for name in CLUSTERED] == ["user", pytest.approx(m), *map(pytest.approx, limits)]

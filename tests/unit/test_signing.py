@@ -1,4 +1,4 @@
-"""The commands of docs/publishing.md that sign an archive, with a key made for it: who changed a byte is found out."""
+"""The commands of docs/publishing.md sign an archive with a new key and detect a changed byte."""
 
 import os
 import re
@@ -14,7 +14,7 @@ ARCHIVE = "results/studies/sample_slurm/archive/time-to-failure-results.tar.xz"
 
 
 @pytest.mark.skipif(not shutil.which("ssh-keygen"), reason="ssh-keygen is not installed")
-def test_ssh_keygen_signs_and_tells_a_changed_archive(tmp_path):
+def test_ssh_keygen_signs_and_detects_a_changed_archive(tmp_path):
     (commands,) = re.findall(r"```sh\n([^`]*ssh-keygen.*?)```", DOCS, re.DOTALL)
     assert commands.startswith(f"ARCHIVE={ARCHIVE}\n")
     (tmp_path / ".ssh").mkdir()
@@ -23,18 +23,18 @@ def test_ssh_keygen_signs_and_tells_a_changed_archive(tmp_path):
     make_key = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / ".ssh/id_ed25519"]
     subprocess.run(make_key, check=True, stdin=subprocess.DEVNULL)
 
-    def typed(text):
+    def run_shell(text):
         env = os.environ | {"HOME": str(tmp_path)}
         return subprocess.run(["bash", "-e", "-c", text], cwd=tmp_path, env=env, capture_output=True, text=True)
 
-    done = typed(commands.replace("~", "$HOME"))
-    assert done.returncode == 0, done.stderr
-    assert "Good" in done.stdout
+    process = run_shell(commands.replace("~", "$HOME"))
+    assert process.returncode == 0, process.stderr
+    assert "Good" in process.stdout
     assert (tmp_path / f"{ARCHIVE}.sig").is_file()
     assert ".sig" in seal.SIGNATURES
     (tmp_path / ARCHIVE).write_bytes(b"Packed")
-    first, *_, last = commands.strip().splitlines()
-    assert typed(f"{first}\n{last}").returncode != 0
+    assignment, *_, verify = commands.strip().splitlines()
+    assert run_shell(f"{assignment}\n{verify}").returncode != 0
 
 
 def test_cosign_puts_its_bundle_where_verify_expects_a_signature():

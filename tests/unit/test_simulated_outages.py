@@ -1,4 +1,4 @@
-"""Simulated outages: exponential ones give the formulas, resampled weeks give the trace back."""
+"""Simulated outages: exponential outages agree with formulas, resampled weeks with the trace."""
 
 import numpy as np
 import polars as pl
@@ -27,7 +27,7 @@ from ttf.analyses.shared.outages.units_down import course_of, spans_of
 UP, REPAIR = 9 * DAY, DAY
 
 
-def shares(spans, replicates, horizon):
+def time_shares(spans, replicates, horizon):
     return time_down(spans, replicates, horizon) / (replicates * horizon)
 
 
@@ -36,41 +36,41 @@ def test_independent_units_are_binomial_at_any_moment_whatever_their_repair_time
     units, replicates, horizon = 20, 4000, 30 * DAY
     spans = renewals(np.random.default_rng(1), units, replicates, horizon, Exponential(UP), repair)
     expected = stats.binom.pmf(np.arange(8), units, 0.1)
-    assert shares(spans, replicates, horizon)[:8] == pytest.approx(expected, abs=0.004)
-    # From the first moment on: stationary, so that the first hour is like the last.
+    assert time_shares(spans, replicates, horizon)[:8] == pytest.approx(expected, abs=0.004)
+    # The process is stationary from the start, so the first hour is like the last.
     spans = renewals(np.random.default_rng(2), units, replicates, 3600, Exponential(UP), repair)
-    assert shares(spans, replicates, 3600)[:8] == pytest.approx(expected, abs=0.02)
+    assert time_shares(spans, replicates, 3600)[:8] == pytest.approx(expected, abs=0.02)
 
 
 def test_the_number_of_outages_of_a_stationary_renewal_process_is_the_time_over_the_cycle():
     rng, replicates, horizon = np.random.default_rng(3), 3000, 50 * DAY
     up = Drawn(np.quantile(rng.weibull(0.6, 10_000), (np.arange(500) + 0.5) / 500) * 5 * DAY)
     spans = renewals(rng, 10, replicates, horizon, up, Exponential(REPAIR))
-    began = (spans[0] % horizon > 0).sum() / (10 * replicates)
-    assert began == pytest.approx(horizon / (up.mean + REPAIR), rel=0.01)
-    # Up at a random moment, and for so long after it: the integrated tail over the mean (Cox 1962).
+    outages_per_unit = (spans[0] % horizon > 0).sum() / (10 * replicates)
+    assert outages_per_unit == pytest.approx(horizon / (up.mean + REPAIR), rel=0.01)
+    # A unit found up stays up so long with the integrated tail over the mean (Cox 1962).
     for days in (1, 5):
-        residual = up.draw_residual(np.random.default_rng(4), 200_000) > days * DAY
-        assert residual.mean() == pytest.approx(up.left_longer(days * DAY), abs=0.005)
+        is_longer = up.draw_residual(np.random.default_rng(4), 200_000) > days * DAY
+        assert is_longer.mean() == pytest.approx(up.left_longer(days * DAY), abs=0.005)
 
 
 def test_exponential_units_are_never_short_as_the_birth_and_death_chain_says():
     from scipy.linalg import expm
 
     units, spares, horizon, replicates = 12, 3, 10 * DAY, 20_000
-    fails, repaired = 1 / UP, 1 / REPAIR
+    failure_rate, repair_rate = 1 / UP, 1 / REPAIR
     chain = np.zeros((spares + 1, spares + 1))
     for down in range(spares + 1):
-        chain[down, down] = -(units - down) * fails - down * repaired
+        chain[down, down] = -(units - down) * failure_rate - down * repair_rate
         if down < spares:
-            chain[down, down + 1] = (units - down) * fails
+            chain[down, down + 1] = (units - down) * failure_rate
         if down:
-            chain[down, down - 1] = down * repaired
-    never = stats.binom.pmf(np.arange(spares + 1), units, 0.1) @ expm(chain * horizon).sum(axis=1)
+            chain[down, down - 1] = down * repair_rate
+    never_short = stats.binom.pmf(np.arange(spares + 1), units, 0.1) @ expm(chain * horizon).sum(axis=1)
     spans = renewals(np.random.default_rng(6), units, replicates, horizon, Exponential(UP), Exponential(REPAIR))
-    simulated = shortfalls(spans, spares, replicates, horizon)[0] == 0
-    error = np.sqrt(never * (1 - never) / replicates)
-    assert abs(simulated.mean() - never) < 4 * error
+    is_never_short = shortfalls(spans, spares, replicates, horizon)[0] == 0
+    error = np.sqrt(never_short * (1 - never_short) / replicates)
+    assert abs(is_never_short.mean() - never_short) < 4 * error
 
 
 @settings(max_examples=40)
@@ -79,11 +79,11 @@ def test_every_second_counts(rows, spares):
     replicate = np.array([row[0] for row in rows], np.int64)
     start, end = (np.array([limit(row[1:]) for row in rows], np.int64) for limit in (min, max))
     spans = 30 * replicate + start, 30 * replicate + end
-    down = np.array([[((replicate == r) & (start <= s) & (s < end)).sum() for s in range(30)] for r in range(3)])
-    assert time_down(spans, 3, 30).tolist() == np.bincount(down.ravel()).tolist()
+    units_down = np.array([[((replicate == r) & (start <= s) & (s < end)).sum() for s in range(30)] for r in range(3)])
+    assert time_down(spans, 3, 30).tolist() == np.bincount(units_down.ravel()).tolist()
     short_s, lacking_s = shortfalls(spans, spares, 3, 30)
-    assert short_s.tolist() == (down > spares).sum(axis=1).tolist()
-    assert lacking_s.tolist() == np.maximum(down - spares, 0).sum(axis=1).tolist()
+    assert short_s.tolist() == (units_down > spares).sum(axis=1).tolist()
+    assert lacking_s.tolist() == np.maximum(units_down - spares, 0).sum(axis=1).tolist()
 
 
 @settings(max_examples=40)
@@ -93,9 +93,9 @@ def test_every_second_counts(rows, spares):
     st.integers(0, 2),
     st.sampled_from([7, 10, 25]),
 )
-def test_resampled_blocks_count_every_second_of_the_units_they_take(rows, taken, spares, horizon):
-    """Six blocks of 10 s of four units: all in each, but for the last two, which the fourth unit leaves."""
-    intervals = {unit: sorted((at, at + lasts) for who, at, lasts in rows if who == n) for n, unit in enumerate("abcd")}
+def test_resampled_blocks_count_every_second_of_the_units_they_take(rows, count, spares, horizon):
+    """Four units have six blocks of 10 s; the fourth unit is not in the last two."""
+    intervals = {unit: sorted((t, t + d) for k, t, d in rows if k == n) for n, unit in enumerate("abcd")}
     outages, *_, exposure = made(intervals, 60)
     exposure = exposure.with_columns(until_s=pl.when(unit_id="d").then(40).otherwise("until_s"))
     spans = spans_of(outages, exposure)
@@ -103,87 +103,87 @@ def test_resampled_blocks_count_every_second_of_the_units_they_take(rows, taken,
     is_down = np.zeros((4, 60), bool)
     for unit, start, end in spans.select("unit", "start_s", "end_s").iter_rows():
         is_down[unit, start:end] = True
-    rng, each = np.random.default_rng(5), -(-horizon // 10)
-    picked = rng.integers(4 if taken == 4 else 6, size=(50, each))
+    rng, blocks_per_run = np.random.default_rng(5), -(-horizon // 10)
+    sampled = rng.integers(4 if count == 4 else 6, size=(50, blocks_per_run))
     order = rng.permuted(np.tile(np.arange(4), (50, 1)), axis=1)
-    down = np.zeros((50, 10 * each), np.int64)
+    total = np.zeros((50, 10 * blocks_per_run), np.int64)
     for run in range(50):
-        for nth, block in enumerate(picked[run]):
-            there = [unit for unit in np.argsort(order[run]) if blocks.watched[block, unit]][:taken]
-            down[run, 10 * nth : 10 * nth + 10] = is_down[there, 10 * block : 10 * block + 10].sum(axis=0)
-    lacking = np.maximum(down[:, :horizon] - spares, 0)
-    drawn = resampled(np.random.default_rng(5), blocks, taken, 50, horizon)
-    short_s, lacking_s = block_shortfalls(drawn, blocks, spares, 50)
+        for i, block in enumerate(sampled[run]):
+            present = [unit for unit in np.argsort(order[run]) if blocks.watched[block, unit]][:count]
+            total[run, 10 * i : 10 * i + 10] = is_down[present, 10 * block : 10 * block + 10].sum(axis=0)
+    lacking = np.maximum(total[:, :horizon] - spares, 0)
+    draws = resampled(np.random.default_rng(5), blocks, count, 50, horizon)
+    short_s, lacking_s = block_shortfalls(draws, blocks, spares, 50)
     assert short_s.tolist() == (lacking > 0).sum(axis=1).tolist()
     assert lacking_s.tolist() == lacking.sum(axis=1).tolist()
 
 
-def weekly_trace(weeks=6):
-    """Five units: a, b and c are down together on a day of each week, longer from week to week; e leaves early."""
+def make_weekly_trace(weeks=6):
+    """Make five units: a, b and c are down together once a week, each time longer; e leaves early."""
     week = 7 * DAY
     together = [(week * n + DAY, week * n + DAY + (n + 1) * 3600) for n in range(weeks)]
-    over = [(week - 3600, week + 3600)]
-    outages, *_, exposure = made({"a": together, "b": together, "c": together, "d": over, "e": []}, weeks * week)
-    last = pl.when(unit_id="e").then((weeks - 1) * week).otherwise("until_s")
-    return outages, exposure.with_columns(until_s=last)
+    overlap = [(week - 3600, week + 3600)]
+    outages, *_, exposure = made({"a": together, "b": together, "c": together, "d": overlap, "e": []}, weeks * week)
+    until_s = pl.when(unit_id="e").then((weeks - 1) * week).otherwise("until_s")
+    return outages, exposure.with_columns(until_s=until_s)
 
 
-def test_resampled_weeks_of_all_units_keep_what_fails_together():
-    outages, exposure = weekly_trace()
+def test_resampled_weeks_preserve_joint_outages():
+    outages, exposure = make_weekly_trace()
     spans = spans_of(outages, exposure)
     blocks = blocks_of(spans, exposure, 7 * DAY)
     assert blocks.units.tolist() == [5, 5, 5, 5, 5, 4]
-    # d is down over the end of a week: a part in each, of which the second did not begin there.
-    d = blocks.unit == 3
-    assert [each[d].tolist() for each in (blocks.at_s, blocks.step, blocks.began)] == [
+    # d is down across the end of a week: the second part does not begin an outage.
+    is_d = blocks.unit == 3
+    assert [column[is_d].tolist() for column in (blocks.at_s, blocks.step, blocks.began)] == [
         [7 * DAY - 3600, 7 * DAY, 0, 3600],
         [1, -1, 1, -1],
         [True, False, False, False],
     ]
-    drawn = resampled(np.random.default_rng(1), blocks, 4, 4000, 35 * DAY)
-    _, down_s = block_shortfalls(drawn, blocks, 0, 4000)
-    # Four of five units in a week of five, all four in the last: what is down is 4/5 of the whole, or all of it.
-    whole = [3 * (n + 1) * 3600 for n in range(6)]
-    whole[0] += 3600
-    whole[1] += 3600
-    assert down_s.mean() == pytest.approx((0.8 * sum(whole[:5]) + whole[5]) / 6 * 5, rel=0.02)
+    draws = resampled(np.random.default_rng(1), blocks, 4, 4000, 35 * DAY)
+    _, down_s = block_shortfalls(draws, blocks, 0, 4000)
+    # Drawing four of five units gives 4/5 of the time down; the last week has four units and gives all of it.
+    down_s_by_week = [3 * (n + 1) * 3600 for n in range(6)]
+    down_s_by_week[0] += 3600
+    down_s_by_week[1] += 3600
+    assert down_s.mean() == pytest.approx((0.8 * sum(down_s_by_week[:5]) + down_s_by_week[5]) / 6 * 5, rel=0.02)
     up = up_at_begin(blocks)
     assert up.watched[1].tolist() == [True, True, True, False, True]
 
 
-def test_resampled_weeks_give_the_distribution_of_the_trace_back():
-    outages, exposure = weekly_trace()
+def test_resampled_weeks_reproduce_the_distribution_of_the_trace():
+    outages, exposure = make_weekly_trace()
     exposure = exposure.with_columns(until_s=42 * DAY)
     spans = spans_of(outages, exposure)
     blocks, time = blocks_of(spans, exposure, 7 * DAY), course_of(spans, exposure).time_down()
-    for spares, more in enumerate(np.cumsum(time[::-1])[-2::-1]):
-        drawn = resampled(np.random.default_rng(1), blocks, 5, 3000, 42 * DAY)
-        short_s, _ = block_shortfalls(drawn, blocks, spares, 3000)
-        assert short_s.mean() == pytest.approx(more, rel=0.03)
+    for spares, expected_s in enumerate(np.cumsum(time[::-1])[-2::-1]):
+        draws = resampled(np.random.default_rng(1), blocks, 5, 3000, 42 * DAY)
+        short_s, _ = block_shortfalls(draws, blocks, spares, 3000)
+        assert short_s.mean() == pytest.approx(expected_s, rel=0.03)
 
 
 def test_times_keep_the_share_down_of_the_trace_and_its_failures():
     rng = np.random.default_rng(8)
     intervals = {}
     for unit in range(60):
-        at, mine = 0.0, []
-        while (at := at + rng.exponential((5 if unit % 3 else 50) * DAY)) < 100 * DAY:
-            mine.append((int(at), int(at := at + rng.lognormal(9, 1))))
-        intervals[f"u{unit}"] = mine
+        time_s, unit_intervals = 0.0, []
+        while (time_s := time_s + rng.exponential((5 if unit % 3 else 50) * DAY)) < 100 * DAY:
+            unit_intervals.append((int(time_s), int(time_s := time_s + rng.lognormal(9, 1))))
+        intervals[f"u{unit}"] = unit_intervals
     outages, *_, exposure = made(intervals, 100 * DAY)
     spans = spans_of(outages, exposure)
     up, repair = times_of(spans, exposure)
-    course, began = course_of(spans, exposure), spans["inside"].sum()
+    course, outage_count = course_of(spans, exposure), spans["inside"].sum()
     assert repair.mean / (up.mean + repair.mean) == pytest.approx(course.down_share, rel=1e-9)
-    assert (up.mean + repair.mean) * began == pytest.approx(60 * 100 * DAY, rel=1e-9)
+    assert (up.mean + repair.mean) * outage_count == pytest.approx(60 * 100 * DAY, rel=1e-9)
 
 
 def test_observed_times_are_kaplan_and_meiers_with_an_exponential_rest():
     rng = np.random.default_rng(9)
     times, limit = rng.exponential(DAY, 4000), 1.5 * DAY
-    found = observed_times(np.minimum(times, limit), times <= limit, DAY)
+    distribution = observed_times(np.minimum(times, limit), times <= limit, DAY)
     for share in (0.2, 0.5, 0.9, 0.99):
-        assert np.quantile(found.values, share) == pytest.approx(-DAY * np.log(1 - share), rel=0.08)
+        assert np.quantile(distribution.values, share) == pytest.approx(-DAY * np.log(1 - share), rel=0.08)
     assert observed_times(np.array([5.0]), np.array([True]), 7.0) == Exponential(7.0)
 
 

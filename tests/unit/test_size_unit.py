@@ -1,4 +1,4 @@
-"""The unit of sizes: which one a trace has, its words, its columns, and tables that come back as they were computed."""
+"""The unit of sizes: its choice for a trace, its words and columns, and the round trip of tables."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from ttf.engine.size_unit import CORE, GPU, JOB, NODE, UNITS
 from ttf.engine.storage.tables import detect_unit, read_as_written, read_table, write_product
 from ttf.records.jobs import in_size_unit, size_units
 
-OTHERS = (NODE, CORE, JOB)
+OTHER_UNITS = (NODE, CORE, JOB)
 TABLES = {
     table.name: table
     for analysis in rooms().values()
@@ -19,24 +19,24 @@ TABLES = {
 }
 
 
-class Said(NamedTuple):
+class Wording(NamedTuple):
     gpus: str
     node: str
     job: str
 
 
-WORDED = (
-    Said("GPU time in failed attempts", "Node time in failed attempts", "Run time in failed attempts"),
-    Said("of 12 GPU-hours of GPU time.", "of 12 node-hours of node time.", "of 12 job-hours of run time."),
-    Said("One GPU. GPUs of a 4-GPU job", "One node. Nodes of a 4-node job", "One job. Jobs of a 4-job job"),
-    Said("By account, GPU type and size; GPU activity", *["By account, GPU type and size; GPU activity"] * 2),
-    Said("CUDA_GPUS, PGPU and GPUDirect", *["CUDA_GPUS, PGPU and GPUDirect"] * 2),
+WORDINGS = (
+    Wording("GPU time in failed attempts", "Node time in failed attempts", "Run time in failed attempts"),
+    Wording("of 12 GPU-hours of GPU time.", "of 12 node-hours of node time.", "of 12 job-hours of run time."),
+    Wording("One GPU. GPUs of a 4-GPU job", "One node. Nodes of a 4-node job", "One job. Jobs of a 4-job job"),
+    Wording("By account, GPU type and size; GPU activity", *["By account, GPU type and size; GPU activity"] * 2),
+    Wording("CUDA_GPUS, PGPU and GPUDirect", *["CUDA_GPUS, PGPU and GPUDirect"] * 2),
 )
 
 
-@pytest.mark.parametrize("words", WORDED)
-def test_sentences_have_the_unit_in_place_of_gpus(words):
-    assert (GPU.worded(words.gpus), NODE.worded(words.gpus), JOB.worded(words.gpus)) == words
+@pytest.mark.parametrize("wording", WORDINGS)
+def test_sentences_have_the_unit_in_place_of_gpus(wording):
+    assert (GPU.worded(wording.gpus), NODE.worded(wording.gpus), JOB.worded(wording.gpus)) == wording
 
 
 def test_columns_have_the_unit_in_their_names():
@@ -46,30 +46,30 @@ def test_columns_have_the_unit_in_their_names():
     assert GPU.named("gpu_hours") == "gpu_hours"
 
 
-def test_keys_and_texts_of_a_trace_are_left_alone():
+def test_keys_and_texts_of_a_trace_do_not_change():
     text = f"{{data.gpus|4 GPUs}} of GPU jobs named {phrases.of_trace('4-GPU run')}"
     expected = f"{{data.gpus|4 nodes}} of node jobs named {phrases.of_trace('4-GPU run')}"
     assert phrases.in_unit(text, NODE) == expected
     assert phrases.in_unit({"gpus": ["A GPU", (1, None)]}, CORE) == {"gpus": ["A core", (1, None)]}
 
 
-def jobs(gpus=0, nodes=0, cores=0, every=1_000, waiting=0):
-    """How many of the jobs that started have a size in each unit."""
-    rows = range(every)
-    frame = {
-        "outcome": ["success"] * every,
+def jobs(gpus=0, nodes=0, cores=0, started=1_000, waiting=0):
+    """Make jobs; the arguments count the started jobs with a size in each unit, all of them, and the waiting."""
+    rows = range(started)
+    columns = {
+        "outcome": ["success"] * started,
         "gpu_milli": [500 if row < gpus else None for row in rows],
         "nodes": [3 if row < nodes else None for row in rows],
         "cpu_milli": [2_000 if row < cores else None for row in rows],
-        "size": [2] * every,
+        "size": [2] * started,
     }
-    more = {"outcome": ["waiting"], "gpu_milli": [500], "nodes": [3], "cpu_milli": [2_000], "size": [2]}
-    schema = {"outcome": pl.String} | dict.fromkeys(list(frame)[1:], pl.Int64)
-    return pl.concat([pl.DataFrame(frame, schema=schema), *[pl.DataFrame(more, schema=schema)] * waiting])
+    waiting_job = {"outcome": ["waiting"], "gpu_milli": [500], "nodes": [3], "cpu_milli": [2_000], "size": [2]}
+    schema = {"outcome": pl.String} | dict.fromkeys(list(columns)[1:], pl.Int64)
+    return pl.concat([pl.DataFrame(columns, schema=schema), *[pl.DataFrame(waiting_job, schema=schema)] * waiting])
 
 
 @pytest.mark.parametrize(
-    ("has", "unit"),
+    ("frame", "unit"),
     [
         (jobs(gpus=10, nodes=1_000, cores=1_000), GPU),
         (jobs(gpus=9, nodes=1_000, cores=1_000), NODE),
@@ -78,12 +78,12 @@ def jobs(gpus=0, nodes=0, cores=0, every=1_000, waiting=0):
         (jobs(nodes=499, cores=499), JOB),
         (jobs(), JOB),
         (jobs(nodes=1_000, waiting=500), NODE),
-        (jobs(every=0, waiting=3), GPU),
-        (jobs(every=0), GPU),
+        (jobs(started=0, waiting=3), GPU),
+        (jobs(started=0), GPU),
     ],
 )
-def test_the_first_unit_that_enough_jobs_have_is_used(has, unit):
-    units = size_units(has)
+def test_the_first_unit_with_enough_jobs_is_used(frame, unit):
+    units = size_units(frame)
     assert units["unit"].to_list() == [*UNITS]
     assert units.filter("used")["unit"].to_list() == [unit]
 
@@ -91,11 +91,11 @@ def test_the_first_unit_that_enough_jobs_have_is_used(has, unit):
 @pytest.mark.parametrize(
     ("unit", "milli"), [(GPU, [1_000, None]), (NODE, [3_000, 3_000]), (CORE, [4_000, None]), (JOB, [1_000, 1_000])]
 )
-def test_sizes_are_of_a_whole_job_in_the_unit(unit, milli):
-    frame = jobs(gpus=1, nodes=2, cores=1, every=2).with_columns(gpu_count=0)
+def test_sizes_count_the_whole_job_in_the_unit(unit, milli):
+    frame = jobs(gpus=1, nodes=2, cores=1, started=2).with_columns(gpu_count=0)
     sized = in_size_unit(frame.lazy(), unit).collect()
     assert sized["gpu_milli"].to_list() == milli
-    assert sized["gpu_count"].to_list() == [-(-(one or 0) // 1_000) for one in milli]
+    assert sized["gpu_count"].to_list() == [-(-(size or 0) // 1_000) for size in milli]
     assert sized["size"].to_list() == [1, 1], "that of all instances is in the request"
 
 
@@ -108,11 +108,11 @@ def test_sizes_of_attempts_are_of_all_of_them():
 
 
 def example(contract):
-    """A frame of two rows with other values in each column."""
-    of = {pl.String: "a{}", pl.Int64: 10, pl.Float64: 0.5, pl.Boolean: True}
+    """Make two rows of the contract with different values in each column."""
+    value_by_type = {pl.String: "a{}", pl.Int64: 10, pl.Float64: 0.5, pl.Boolean: True}
     columns = {
-        name: [value.format(place), f"b{place}"] if isinstance(value := of[kind], str) else [value, value]
-        for place, (name, kind) in enumerate(contract.schema.items())
+        name: [value.format(index), f"b{index}"] if isinstance(value := value_by_type[kind], str) else [value, value]
+        for index, (name, kind) in enumerate(contract.schema.items())
     }
     return pl.DataFrame(columns, schema=contract.schema)
 
@@ -122,16 +122,16 @@ def test_tables_in_each_unit_are_read_as_they_were_computed(tmp_path, unit):
     for name, contract in TABLES.items():
         frame, path = example(contract), tmp_path / "t.csv"
         write_product(frame, contract, path, unit)
-        there, written = read_as_written(path, contract)
-        assert list(there.columns) == list(written.columns) and len(set(there.columns)) == len(there.columns), name
-        named = any(unit.named(name) != name and not name.startswith("node_gpus") for name in contract.columns)
-        assert detect_unit(path, contract) == (unit if named and not contract.of_gpus else GPU), name
-        again = read_table(path, contract)
-        assert again.schema == frame.schema, name
-        # Of GPUs and of nodes, where the unit is nodes: one column, that of nodes.
-        both = [column for column, new in contract.names_in(unit).items() if column != new in contract.columns]
-        same = [column for column in contract.columns if column not in both]
-        assert again.select(same).equals(frame.select(same)), name
+        raw, as_written = read_as_written(path, contract)
+        assert list(raw.columns) == list(as_written.columns) and len(set(raw.columns)) == len(raw.columns), name
+        has_unit = any(unit.named(name) != name and not name.startswith("node_gpus") for name in contract.columns)
+        assert detect_unit(path, contract) == (unit if has_unit and not contract.of_gpus else GPU), name
+        restored = read_table(path, contract)
+        assert restored.schema == frame.schema, name
+        # Where the unit is nodes, the columns of GPUs and of nodes share one name.
+        renamed = [column for column, new in contract.names_in(unit).items() if column != new in contract.columns]
+        unchanged = [column for column in contract.columns if column not in renamed]
+        assert restored.select(unchanged).equals(frame.select(unchanged)), name
 
 
 def test_strata_of_sizes_and_reasons_are_in_the_unit(tmp_path):
@@ -140,7 +140,7 @@ def test_strata_of_sizes_and_reasons_are_in_the_unit(tmp_path):
         stratum_by=pl.Series(["gpus", "gpu_type"]), stratum=pl.lit("1-GPU"), reason=pl.lit("no GPU")
     )
     write_product(frame, contract, tmp_path / "strata.csv", CORE)
-    there, _ = read_as_written(tmp_path / "strata.csv", contract)
-    assert there["stratum_by"].to_list() == ["cores", "gpu_type"]
-    assert there["reason"].to_list() == ["no core"] * 2 and there["stratum"].to_list() == ["1-GPU"] * 2
+    raw, _ = read_as_written(tmp_path / "strata.csv", contract)
+    assert raw["stratum_by"].to_list() == ["cores", "gpu_type"]
+    assert raw["reason"].to_list() == ["no core"] * 2 and raw["stratum"].to_list() == ["1-GPU"] * 2
     assert read_table(tmp_path / "strata.csv", contract)["stratum_by"].to_list() == ["gpus", "gpu_type"]
