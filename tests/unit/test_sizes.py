@@ -10,7 +10,7 @@ import pytest
 import statsmodels.api as sm
 import vl_convert
 from given_tables import metrics_of
-from given_tables import one_row as at
+from given_tables import one_row as select_row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
@@ -32,14 +32,14 @@ from ttf.display.charts.figure import Study
 from ttf.records.lives import nodes_at_work
 from ttf.stats.large_runs.projection import Reach
 
-EVERYWHERE = Reach(16_384, 131_072, "it goes no further", "larger runs")
+UNLIMITED = Reach(16_384, 131_072, "it goes no further", "larger runs")
 DAY = 86_400
 AGREES, REJECTED, TOO_FEW = "agrees", "rejected", "too few failures to tell"
 LIVES = {"gpu_count": pl.Int64, "nodes": pl.Int64, "duration_s": pl.Int64, "event": pl.String}
 
 
-def lives(*rows):
-    """Lives of (gpu_count, duration_s, event)."""
+def make_durations(*rows):
+    """Make one duration per (gpu_count, duration_s, event)."""
     return pl.DataFrame([(gpus, 1, duration, event) for gpus, duration, event in rows], schema=LIVES, orient="row")
 
 
@@ -47,7 +47,7 @@ def sums(*rows):
     return pl.DataFrame(rows, schema=SUMS_SCHEMA, orient="row")
 
 
-def chart(by_gpus, rate, study):
+def draw_chart(by_gpus, rate, study):
     return charts.CHARTS["mttf_by_gpus"]({"mttf_by_gpus": by_gpus, "node_failure_rate": rate}, study)
 
 
@@ -55,9 +55,9 @@ def chart(by_gpus, rate, study):
 
 
 def test_sums_are_of_gpu_jobs_by_whole_nodes():
-    found = sums_by_nodes(
+    table = sums_by_nodes(
         select_job_runs(
-            lives(
+            make_durations(
                 (1, 10, "infra_failure"),
                 (8, 20, None),
                 (9, 30, None),
@@ -68,53 +68,53 @@ def test_sums_are_of_gpu_jobs_by_whole_nodes():
             8,
         )
     )
-    assert found.schema == pl.Schema(SUMS_SCHEMA)
-    assert found.rows() == [(1, 2, 1, 30), (2, 2, 1, 70)]
+    assert table.schema == pl.Schema(SUMS_SCHEMA)
+    assert table.rows() == [(1, 2, 1, 30), (2, 2, 1, 70)]
 
 
 def test_buckets_double_and_hold_every_job():
-    told = sums((1, 5, 2, 1000), (3, 1, 0, 500), (4, 2, 1, 300), (5, 1, 1, 0), (33, 1, 1, 70))
-    rate = node_failure_rate(told, "state", 8, "trace", 0, EVERYWHERE)
-    table = mttf_by_gpus(told, rate, 8)
+    totals = sums((1, 5, 2, 1000), (3, 1, 0, 500), (4, 2, 1, 300), (5, 1, 1, 0), (33, 1, 1, 70))
+    rate = node_failure_rate(totals, "state", 8, "trace", 0, UNLIMITED)
+    table = mttf_by_gpus(totals, rate, 8)
     MTTF_BY_GPUS.check(table)
     assert table.select("gpus_low", "gpus_high").rows()[:5] == [(1, 8), (9, 16), (17, 32), (33, 64), (65, 128)]
     assert table.select("gpus_low", "gpus_high").rows()[-1] == (65_537, 131_072)
     assert (table["gpus_low"][1:] - table["gpus_high"][:-1]).unique().to_list() == [1]
     assert table["jobs"].sum() == 10
-    assert at(table, gpus_high=32) | {
+    assert select_row(table, gpus_high=32) | {
         "jobs": 3,
         "failures": 1,
         "exposure_s": 800,
         "mttf_s": 800.0,
         "gpus_mean": 8 * (3 * 500 + 4 * 300) / 800,
         "reason": None,
-    } == at(table, gpus_high=32)
-    assert at(table, gpus_high=16)["reason"] == "no job of this size"
-    assert at(table, gpus_high=64)["reason"] == "no exposure: every job lasted 0 s"
-    assert at(table, gpus_high=64)["mttf_s"] is None
-    assert at(table, gpus_high=512)["failures"] == 1
-    assert at(table, gpus_high=1024)["reason"] == "larger than any job of the trace"
-    assert at(table, gpus_high=1024)["failures"] is None
+    } == select_row(table, gpus_high=32)
+    assert select_row(table, gpus_high=16)["reason"] == "no job of this size"
+    assert select_row(table, gpus_high=64)["reason"] == "no exposure: every job lasted 0 s"
+    assert select_row(table, gpus_high=64)["mttf_s"] is None
+    assert select_row(table, gpus_high=512)["failures"] == 1
+    assert select_row(table, gpus_high=1024)["reason"] == "larger than any job of the trace"
+    assert select_row(table, gpus_high=1024)["failures"] is None
 
 
 def test_the_measured_interval_is_garwoods_at_90_percent():
-    told = sums((1, 9, 4, 7000), (2, 3, 0, 900))
-    table = mttf_by_gpus(told, node_failure_rate(told, "state", 8, "trace", 0, EVERYWHERE), 8)
-    row = at(table, gpus_high=8)
+    totals = sums((1, 9, 4, 7000), (2, 3, 0, 900))
+    table = mttf_by_gpus(totals, node_failure_rate(totals, "state", 8, "trace", 0, UNLIMITED), 8)
+    row = select_row(table, gpus_high=8)
     assert row["confidence"] == 0.9
     assert row["ci_low_s"] == pytest.approx(2 * 7000 / stats.chi2.ppf(0.95, 10), rel=1e-12)
     assert row["ci_high_s"] == pytest.approx(2 * 7000 / stats.chi2.ppf(0.05, 8), rel=1e-12)
-    unseen = at(table, gpus_high=16)
+    unseen = select_row(table, gpus_high=16)
     assert (unseen["mttf_s"], unseen["ci_high_s"], unseen["reason"]) == (None, None, "no failures: lower bound only")
     assert unseen["ci_low_s"] == pytest.approx(900 / -math.log(0.1), rel=1e-12)
 
 
 def test_rate_of_a_node_by_hand():
-    told = sums((1, 50, 40, 40 * DAY), (20, 100, 30, 15 * DAY), (32, 7, 2, 10 * DAY))
-    table = node_failure_rate(told, "state", 8, "trace", 128, EVERYWHERE)
+    totals = sums((1, 50, 40, 40 * DAY), (20, 100, 30, 15 * DAY), (32, 7, 2, 10 * DAY))
+    table = node_failure_rate(totals, "state", 8, "trace", 128, UNLIMITED)
     NODE_FAILURE_RATE.check(table)
     assert table["confidence"].to_list() == [0.9, 0.95]
-    row = at(table, confidence=0.9)
+    row = select_row(table, confidence=0.9)
     assert (row["above_gpus"], row["jobs"], row["failures"], row["node_days"]) == (128, 107, 32, 620.0)
     assert row["failures_per_node_day"] == 32 / 620
     assert row["failures_per_1000_node_days"] == pytest.approx(32_000 / 620, rel=1e-14)
@@ -135,36 +135,36 @@ def test_rate_of_a_node_by_hand():
         ((9, 9, 9, 2), 0, 29, "2 failures above 128 GPUs: every size, as the trace has fewer than 30 failures in all"),
     ],
 )
-def test_where_few_failed_the_largest_sizes_that_hold_thirty(failures, above, counted, reason):
-    told = sums(*((nodes, 500, count, DAY) for nodes, count in zip((1, 2, 8, 17), failures, strict=True)))
-    row = at(node_failure_rate(told, "proxy", 8, "trace", 128, EVERYWHERE), confidence=0.9)
+def test_few_failures_take_the_largest_sizes_with_thirty(failures, above, counted, reason):
+    totals = sums(*((nodes, 500, count, DAY) for nodes, count in zip((1, 2, 8, 17), failures, strict=True)))
+    row = select_row(node_failure_rate(totals, "proxy", 8, "trace", 128, UNLIMITED), confidence=0.9)
     assert (row["above_gpus"], row["failures"], row["reason"]) == (above, counted, reason)
 
 
 def test_no_failure_and_no_exposure():
-    row = at(node_failure_rate(sums((2, 3, 0, 5 * DAY)), "state", 8, "trace", 0, EVERYWHERE), confidence=0.9)
+    row = select_row(node_failure_rate(sums((2, 3, 0, 5 * DAY)), "state", 8, "trace", 0, UNLIMITED), confidence=0.9)
     assert (row["failures_per_node_day"], row["ci_low_per_node_day"]) == (0, 0)
     assert row["ci_high_per_node_day"] == pytest.approx(-math.log(0.1) / 10, rel=1e-12)
     assert row["reason"].startswith("no failures: upper limit only; no failures above 0 GPUs: every size")
     table = mttf_by_gpus(
-        sums((2, 3, 0, 5 * DAY)), node_failure_rate(sums((2, 3, 0, 5 * DAY)), "s", 8, "t", 0, EVERYWHERE), 8
+        sums((2, 3, 0, 5 * DAY)), node_failure_rate(sums((2, 3, 0, 5 * DAY)), "s", 8, "t", 0, UNLIMITED), 8
     )
     assert {table[f"projected_{name}"].count() for name in ("mttf_s", "low_s", "high_s")} == {0}
-    nothing = node_failure_rate(sums(), "proxy", 8, "default", 128, EVERYWHERE)
+    nothing = node_failure_rate(sums(), "proxy", 8, "default", 128, UNLIMITED)
     assert nothing["failures_per_node_day"].null_count() == 2
     assert set(nothing["reason"]) == {NO_GPU_JOB}
     blank = mttf_by_gpus(sums(), nothing, 8)
     assert blank["projected_low_s"].null_count() == blank.height == 15
-    only_zero = node_failure_rate(sums((1, 40, 40, 0)), "proxy", 8, "default", 128, EVERYWHERE)
+    only_zero = node_failure_rate(sums((1, 40, 40, 0)), "proxy", 8, "default", 128, UNLIMITED)
     assert set(only_zero["reason"]) == {"no exposure: every job lasted 0 s"}
 
 
 def test_components_count_by_their_own_nodes():
-    told = sums_by_nodes(select_component_runs(lives((None, DAY, "infra_failure"), (None, 3 * DAY, None))))
-    table = node_failure_rate(told, "component", None, None, None, EVERYWHERE)
-    assert at(table, confidence=0.9)["failures_per_node_day"] == 0.25
+    totals = sums_by_nodes(select_component_runs(make_durations((None, DAY, "infra_failure"), (None, 3 * DAY, None))))
+    table = node_failure_rate(totals, "component", None, None, None, UNLIMITED)
+    assert select_row(table, confidence=0.9)["failures_per_node_day"] == 0.25
     assert table["above_gpus"].to_list() == [None, None]
-    row = mttf_by_gpus(told, table, None).row(0, named=True)
+    row = mttf_by_gpus(totals, table, None).row(0, named=True)
     assert (row["gpus_high"], row["jobs"], row["reason"]) == (None, 0, "no life has a GPU")
 
 
@@ -180,25 +180,25 @@ def test_components_count_by_their_own_nodes():
         ([4], 16, (16, "config")),
     ],
 )
-def test_the_node_that_holds_most_gpus(gpus, configured, expected):
+def test_gpus_per_node_are_those_with_most_gpus(gpus, configured, expected):
     nodes = pl.DataFrame({"gpu_count": gpus}, schema={"gpu_count": pl.Int64})
     assert node_gpus(nodes, configured, on_nodes((64, None, 1))) == expected
 
 
 def on_nodes(*runs):
-    """Runs of (GPUs, nodes, days)."""
-    told = [(gpus, nodes, days * DAY, "infra_failure") for gpus, nodes, days in runs]
+    """Make runs of (GPUs, nodes, days)."""
+    rows = [(gpus, nodes, days * DAY, "infra_failure") for gpus, nodes, days in runs]
     schema = {"gpu_count": pl.Int64, "nodes": pl.Int64, "duration_s": pl.Int64, "event": pl.String}
-    return pl.DataFrame(told, schema=schema, orient="row")
+    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 @pytest.mark.parametrize(
     ("runs", "expected"),
     [
-        ([(1, 1, 5), (4, 4, 1), (32, 32, 1)], (1, "jobs")),  # one GPU a node, whatever the size
-        ([(1, 1, 99), (16, 2, 1), (8, 8, 1)], (8, "jobs")),  # runs that share a node tell nothing of what it holds
+        ([(1, 1, 5), (4, 4, 1), (32, 32, 1)], (1, "jobs")),  # one GPU per node at each size
+        ([(1, 1, 99), (16, 2, 1), (8, 8, 1)], (8, "jobs")),  # runs that share a node do not show its size
         ([(6, 2, 4), (16, 2, 1)], (3, "jobs")),  # by GPU time
-        ([(1, 1, 9), (4, 1, 1)], (4, "jobs")),  # none on several nodes: the most on one
+        ([(1, 1, 9), (4, 1, 1)], (4, "jobs")),  # no run on several nodes: the most GPUs on one
         ([(7, 3, 1)], (3, "jobs")),  # rounded up
         ([(8, 1, 1), (8, None, 1)], (8, "jobs")),
         ([(8, 1, 1), (8, None, 1), (8, None, 1)], (8, "default")),  # most are not recorded
@@ -207,21 +207,21 @@ def on_nodes(*runs):
         ([], (8, "default")),
     ],
 )
-def test_recorded_nodes_tell_what_a_node_holds(runs, expected):
+def test_gpus_per_node_come_from_recorded_nodes(runs, expected):
     assert node_gpus(pl.DataFrame({"gpu_count": []}, schema={"gpu_count": pl.Int64}), None, on_nodes(*runs)) == expected
 
 
 def test_recorded_nodes_count_for_the_rate():
-    """Nodes of 8 GPUs, which were assumed, would be 50 node-days of 220."""
+    """Assuming nodes of 8 GPUs would give 50 node-days, not 220."""
     runs = on_nodes((1, 1, 20), (4, 4, 10), (32, 32, 5))
     gpus_a_node, came_from = node_gpus(pl.DataFrame(schema={"gpu_count": pl.Int64}), None, runs)
-    told = sums_by_nodes(select_job_runs(runs, gpus_a_node, came_from))
-    assert told["nodes"].to_list() == [1, 4, 32]
-    rate = node_failure_rate(told, "state", gpus_a_node, came_from, 128, EVERYWHERE).row(0, named=True)
+    totals = sums_by_nodes(select_job_runs(runs, gpus_a_node, came_from))
+    assert totals["nodes"].to_list() == [1, 4, 32]
+    rate = node_failure_rate(totals, "state", gpus_a_node, came_from, 128, UNLIMITED).row(0, named=True)
     assert rate["node_days"] == 20 + 40 + 160
     assert rate["failures_per_1000_node_days"] == pytest.approx(3 / 220 * 1000)
-    sums = sums_by_nodes(select_job_runs(runs, 8))
-    assert sums.select((pl.col("nodes") * pl.col("exposure_s")).sum()).item() == 50 * DAY
+    assumed = sums_by_nodes(select_job_runs(runs, 8))
+    assert assumed.select((pl.col("nodes") * pl.col("exposure_s")).sum()).item() == 50 * DAY
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_nodes_not_recorded_are_rounded_up(came_from, expected):
     assert runs.select(nodes_at_work(None)).to_series().to_list() == [4, None, 0]
 
 
-# --- the reference
+# --- published references
 
 
 @pytest.mark.parametrize(
@@ -241,10 +241,10 @@ def test_nodes_not_recorded_are_rounded_up(came_from, expected):
     [(8, 153.8 * 24), (1024, 28.8), (2048, 14.4), (4096, 7.2), (8192, 3.6), (16_384, 1.803), (131_072, 0.225)],
 )
 def test_projections_of_6_5_failures_per_1000_node_days(gpus, hours):
-    told = sums((100, 1000, 65, 100 * DAY))
-    rate = node_failure_rate(told, "state", 8, "config", 128, EVERYWHERE)
-    assert at(rate, confidence=0.9)["failures_per_1000_node_days"] == 6.5
-    row = at(mttf_by_gpus(told, rate, 8), gpus_high=gpus)
+    totals = sums((100, 1000, 65, 100 * DAY))
+    rate = node_failure_rate(totals, "state", 8, "config", 128, UNLIMITED)
+    assert select_row(rate, confidence=0.9)["failures_per_1000_node_days"] == 6.5
+    row = select_row(mttf_by_gpus(totals, rate, 8), gpus_high=gpus)
     assert row["projected_mttf_s"] / 3600 == pytest.approx(hours, rel=2.5e-3)
     assert row["projected_mttf_s"] == pytest.approx(DAY / (gpus / 8 * 6.5e-3), rel=1e-12)
     assert row["projected_low_s"] < row["projected_mttf_s"] < row["projected_high_s"]
@@ -253,17 +253,17 @@ def test_projections_of_6_5_failures_per_1000_node_days(gpus, hours):
 def test_the_other_published_rate():
     rate = {"failures_per_node_day": 2.34e-3, "ci_high_per_node_day": 3e-3, "ci_low_per_node_day": 2e-3}
     assert projected_mttf_s(2049, rate | {"projects_to_nodes": 2048}) == {}
-    found = projected_mttf_s(2048, rate | {"projects_to_nodes": 2048})
-    assert found["projected_mttf_s"] == pytest.approx(DAY / (2048 * 2.34e-3))
-    assert (found["projected_low_s"], found["projected_high_s"]) == (DAY / 6.144, DAY / 4.096)
+    projection = projected_mttf_s(2048, rate | {"projects_to_nodes": 2048})
+    assert projection["projected_mttf_s"] == pytest.approx(DAY / (2048 * 2.34e-3))
+    assert (projection["projected_low_s"], projection["projected_high_s"]) == (DAY / 6.144, DAY / 4.096)
 
 
 # --- the 1/N law
 
 
 def test_exact_law_has_slope_minus_one():
-    told = sums(*((nodes, 10, nodes * 12, 10 * DAY) for nodes in (1, 2, 4, 8, 16, 32)))
-    table = size_law(told, "state")
+    totals = sums(*((nodes, 10, nodes * 12, 10 * DAY) for nodes in (1, 2, 4, 8, 16, 32)))
+    table = size_law(totals, "state")
     SIZE_LAW.check(table)
     for row in table.iter_rows(named=True):
         assert row["slope"] == pytest.approx(-1, abs=1e-9)
@@ -281,7 +281,7 @@ def test_the_slope_is_the_maximum_of_the_likelihood():
         return -np.sum(failures * np.log(mean) - mean)
 
     best = optimize.minimize(loss, [-4, 0.5], method="Nelder-Mead", options={"xatol": 1e-10, "fatol": 1e-12})
-    row = at(size_law(sums(*rows), "state"), model="poisson")
+    row = select_row(size_law(sums(*rows), "state"), model="poisson")
     assert row["slope"] == pytest.approx(-best.x[1], abs=1e-6)
     information = np.zeros((2, 2))
     mean = exposure * np.exp(best.x[0] + best.x[1] * np.log(nodes))
@@ -304,14 +304,14 @@ def test_the_slope_is_the_maximum_of_the_likelihood():
         ([(1, 1, 0, 10), (2, 1, 4, 10)], "all failures are of the largest size, so the slope has no finite estimate"),
     ],
 )
-def test_a_slope_that_cannot_be_had_is_blank(rows, reason):
+def test_a_slope_without_an_estimate_is_blank(rows, reason):
     table = size_law(sums(*rows), "state")
     assert table["reason"].to_list() == [reason] * 2
     assert table["slope"].null_count() == 2
     assert table["verdict"].to_list() == [TOO_FEW if reason == "no failures" else None] * 2
 
 
-def test_few_failures_tell_no_dispersion():
+def test_few_failures_give_no_dispersion():
     poisson, quasi = size_law(sums((1, 9, 2, 90), (2, 9, 3, 90), (4, 2, 1, 9)), "state").iter_rows(named=True)
     assert poisson["slope"] is not None and poisson["dispersion"] is None
     assert quasi["slope"] is None and quasi["reason"] == "too few sizes with failures enough to tell their dispersion"
@@ -324,49 +324,49 @@ def test_failures_in_clusters_widen_the_interval():
     assert poisson["slope"] == quasi["slope"]
     assert quasi["dispersion"] > 10
     assert quasi["slope_se"] == pytest.approx(poisson["slope_se"] * quasi["dispersion"] ** 0.5)
-    # Its quantiles are Student's, as the dispersion is an estimate; those of Poisson's own error are normal.
-    for row, told in ((quasi, stats.t(quasi["df"])), (poisson, stats.norm)):
-        assert row["ci_high"] - row["slope"] == pytest.approx(told.ppf(0.975) * row["slope_se"], rel=1e-9)
-        assert row["p_value"] == pytest.approx(2 * told.sf(abs(row["slope"] + 1) / row["slope_se"]), rel=1e-9)
-    told_apart = quasi["detectable_difference"] / quasi["slope_se"]
-    assert stats.nct.sf(stats.t.ppf(0.975, quasi["df"]), quasi["df"], told_apart) == pytest.approx(0.8, abs=1e-6)
+    # The dispersion is an estimate, so its quantiles are Student's; those of the Poisson error are normal.
+    for row, distribution in ((quasi, stats.t(quasi["df"])), (poisson, stats.norm)):
+        assert row["ci_high"] - row["slope"] == pytest.approx(distribution.ppf(0.975) * row["slope_se"], rel=1e-9)
+        assert row["p_value"] == pytest.approx(2 * distribution.sf(abs(row["slope"] + 1) / row["slope_se"]), rel=1e-9)
+    effect = quasi["detectable_difference"] / quasi["slope_se"]
+    assert stats.nct.sf(stats.t.ppf(0.975, quasi["df"]), quasi["df"], effect) == pytest.approx(0.8, abs=1e-6)
 
 
-def simulated(nodes, failures, slope, dispersion, rounds, seed):
-    """Tables of the law on so many failures expected, in clusters, at sizes of equal shares of them under the law."""
+def simulate_laws(nodes, failures, slope, dispersion, count, seed):
+    """Yield tables of the law for simulated sizes with equal shares of the expected failures under the law."""
     rng = np.random.default_rng(seed)
     exposure = 10**9 // nodes
     mean = failures * (shares := exposure * nodes ** -float(slope)) / shares.sum()
-    for _ in range(rounds):
-        of_clusters = rng.gamma(mean / (dispersion - 1), dispersion - 1) if dispersion > 1 else mean
-        counts = rng.poisson(of_clusters)
-        told = sums(*zip(nodes.tolist(), counts.tolist(), counts.tolist(), exposure.tolist(), strict=True))
-        yield size_law(told, "state")
+    for _ in range(count):
+        cluster_mean = rng.gamma(mean / (dispersion - 1), dispersion - 1) if dispersion > 1 else mean
+        counts = rng.poisson(cluster_mean)
+        totals = sums(*zip(nodes.tolist(), counts.tolist(), counts.tolist(), exposure.tolist(), strict=True))
+        yield size_law(totals, "state")
 
 
 @pytest.mark.parametrize("dispersion", [1, 4])
 @pytest.mark.parametrize("sizes", [3, 5, 8])
-def test_the_law_is_rejected_in_one_of_twenty_runs_under_it_at_the_most(sizes, dispersion):
-    tables = list(simulated(2 ** np.arange(sizes), 300, -1, dispersion, 200, sizes))
+def test_a_true_law_is_rejected_in_at_most_one_of_twenty_runs(sizes, dispersion):
+    tables = list(simulate_laws(2 ** np.arange(sizes), 300, -1, dispersion, 200, sizes))
     rejected = [(table["p_value"][1] or 1) < 0.05 for table in tables]
     assert sum(rejected) <= 200 * 0.05 + 3 * (200 * 0.05 * 0.95) ** 0.5
-    told = [table["verdict"][0] for table in tables]
-    assert [verdict == REJECTED for verdict in told] == rejected
-    # Three sizes leave one degree of freedom, by which nothing can be told.
-    assert told.count(AGREES) > 160 or sizes == 3
+    verdicts = [table["verdict"][0] for table in tables]
+    assert [verdict == REJECTED for verdict in verdicts] == rejected
+    # Three sizes leave one degree of freedom, which is too few for a verdict.
+    assert verdicts.count(AGREES) > 160 or sizes == 3
 
 
 @pytest.mark.parametrize("sizes", [2, 3, 5, 8])
 @pytest.mark.parametrize("failures", [10, 30])
-def test_few_failures_that_do_not_depend_on_size_are_not_said_to_agree(failures, sizes):
-    tables = simulated(2 ** np.arange(sizes), failures, 0, 1, 150, failures + sizes)
-    told = [table["verdict"][0] for table in tables]
-    assert told.count(AGREES) <= 3
-    assert told.count(TOO_FEW) > 120
+def test_few_failures_independent_of_size_do_not_agree_with_the_law(failures, sizes):
+    tables = simulate_laws(2 ** np.arange(sizes), failures, 0, 1, 150, failures + sizes)
+    verdicts = [table["verdict"][0] for table in tables]
+    assert verdicts.count(AGREES) <= 3
+    assert verdicts.count(TOO_FEW) > 120
 
 
 def test_many_failures_that_do_not_depend_on_size_reject_the_law():
-    tables = simulated(2 ** np.arange(6), 500, 0, 2, 50, 0)
+    tables = simulate_laws(2 ** np.arange(6), 500, 0, 2, 50, 0)
     assert [table["verdict"][0] for table in tables].count(REJECTED) >= 48
 
 
@@ -376,18 +376,18 @@ SIZE = st.tuples(st.integers(1, 20_000), st.integers(1, 5), st.integers(0, 40), 
 @settings(deadline=None, max_examples=16)
 @given(st.lists(SIZE, max_size=8, unique_by=lambda row: row[0]), st.sampled_from([1, 4, 6, 8]), st.integers(0, 300))
 def test_any_sums_give_finite_tables_with_a_reason_for_every_blank(rows, gpus_a_node, above):
-    told = sums(*rows).sort("nodes")
-    rate = node_failure_rate(told, "proxy", gpus_a_node, "trace", above, EVERYWHERE)
-    table, law = mttf_by_gpus(told, rate, gpus_a_node), size_law(told, "proxy")
+    totals = sums(*rows).sort("nodes")
+    rate = node_failure_rate(totals, "proxy", gpus_a_node, "trace", above, UNLIMITED)
+    table, law = mttf_by_gpus(totals, rate, gpus_a_node), size_law(totals, "proxy")
     for frame in (rate, table, law):
         floats = frame.select(pl.selectors.float()).unpivot()["value"].drop_nulls()
         assert floats.is_finite().all()
-    assert table["jobs"].sum() == told["jobs"].sum()
+    assert table["jobs"].sum() == totals["jobs"].sum()
     assert table.filter(pl.col("mttf_s").is_null() & pl.col("reason").is_null()).is_empty()
     assert law.filter(pl.col("slope").is_null() & pl.col("reason").is_null()).is_empty()
     assert rate.filter(pl.col("failures_per_node_day").is_null() & pl.col("reason").is_null()).is_empty()
     size_numbers(table, rate, law)
-    chart(table, rate, Study("job")).spec()
+    draw_chart(table, rate, Study("job")).spec()
 
 
 # --- simulation
@@ -395,42 +395,42 @@ def test_any_sums_give_finite_tables_with_a_reason_for_every_blank(rows, gpus_a_
 
 def test_a_simulated_cluster_is_covered_and_has_slope_minus_one():
     rng = np.random.default_rng(20251)
-    truth = 6.5e-3
+    rate_per_day = 6.5e-3
     covered = {0.9: 0, 0.95: 0}
     slopes, projected, rounds = [], 0, 300
     for _ in range(rounds):
         nodes = 2 ** rng.integers(0, 9, 1200)
         limit = rng.exponential(2.0, 1200)
-        failure = rng.exponential(1 / (truth * nodes))
+        failure = rng.exponential(1 / (rate_per_day * nodes))
         days = np.minimum(limit, failure)
-        told = sums_by_nodes(
+        totals = sums_by_nodes(
             select_job_runs(
                 pl.DataFrame(
                     {
                         "gpu_count": 8 * nodes,
                         "duration_s": (days * DAY).astype(np.int64),
-                        "event": ["infra_failure" if hit else None for hit in failure < limit],
+                        "event": ["infra_failure" if failed else None for failed in failure < limit],
                     },
                     schema={"gpu_count": pl.Int64, "duration_s": pl.Int64, "event": pl.String},
                 ),
                 8,
             )
         )
-        rate = node_failure_rate(told, "state", 8, "trace", 128, EVERYWHERE)
+        rate = node_failure_rate(totals, "state", 8, "trace", 128, UNLIMITED)
         for row in rate.iter_rows(named=True):
             assert row["above_gpus"] == 128
-            covered[row["confidence"]] += row["ci_low_per_node_day"] <= truth <= row["ci_high_per_node_day"]
-        row = at(mttf_by_gpus(told, rate, 8), gpus_high=131_072)
-        projected += row["projected_low_s"] <= DAY / (16_384 * truth) <= row["projected_high_s"]
-        law = at(size_law(told, "state"), model="poisson")
+            covered[row["confidence"]] += row["ci_low_per_node_day"] <= rate_per_day <= row["ci_high_per_node_day"]
+        row = select_row(mttf_by_gpus(totals, rate, 8), gpus_high=131_072)
+        projected += row["projected_low_s"] <= DAY / (16_384 * rate_per_day) <= row["projected_high_s"]
+        law = select_row(size_law(totals, "state"), model="poisson")
         slopes.append((law["slope"], law["ci_low"] <= -1 <= law["ci_high"]))
-    # Within three standard errors of the nominal level, or above it: the interval is exact, so it may cover more.
+    # The coverage is at most three standard errors below the nominal level; an exact interval may cover more.
     for confidence, count in covered.items():
         assert count / rounds >= confidence - 3 * (confidence * (1 - confidence) / rounds) ** 0.5
     assert projected == covered[0.9]
     values = np.array([slope for slope, _ in slopes])
     assert abs(values.mean() + 1) < 4 * values.std() / rounds**0.5 + 0.01
-    assert abs(np.mean([inside for _, inside in slopes]) - 0.95) <= 3 * (0.95 * 0.05 / rounds) ** 0.5
+    assert abs(np.mean([covers for _, covers in slopes]) - 0.95) <= 3 * (0.95 * 0.05 / rounds) ** 0.5
 
 
 # --- tables, numbers, chart
@@ -443,56 +443,56 @@ def size_numbers(by_gpus, rate, law):
 ROWS = ((1, 90, 40, 90 * DAY), (4, 50, 60, 40 * DAY), (64, 20, 35, 3 * DAY), (128, 1, 0, DAY))
 
 
-def made(basis="state", rows=ROWS, reach=EVERYWHERE):
-    told = sums(*rows)
-    rate = node_failure_rate(told, basis, 8, "trace", 128, reach)
-    return mttf_by_gpus(told, rate, 8), rate, size_law(told, basis)
+def make_tables(basis="state", rows=ROWS, limit=UNLIMITED):
+    totals = sums(*rows)
+    rate = node_failure_rate(totals, basis, 8, "trace", 128, limit)
+    return mttf_by_gpus(totals, rate, 8), rate, size_law(totals, basis)
 
 
 def test_numbers():
-    metrics = size_numbers(*made(reach=replace(EVERYWHERE, largest_run=125)))
+    metrics = size_numbers(*make_tables(limit=replace(UNLIMITED, largest_run=125)))
     assert metrics["sizes.rate.failures"]["value"] == 35
     assert metrics["sizes.projected.16384.gpus"]["value"] == 16_384
-    # Not the 1,024 GPUs at which its bucket ends.
+    # It is not 1,024 GPUs, the upper bound of its bucket.
     assert metrics["sizes.largest_run.gpus"]["value"] == 1000
     assert metrics["sizes.law.model"]["value"] == "quasi_poisson"
-    assert metrics["sizes.law.verdict"]["value"] == made()[2]["verdict"][0] == AGREES
+    assert metrics["sizes.law.verdict"]["value"] == make_tables()[2]["verdict"][0] == AGREES
     low, high = (metrics[f"sizes.law.detectable_{end}"]["value"] for end in ("low", "high"))
-    assert (low + high, high) == pytest.approx((-2, made()[2]["detectable_difference"][1] - 1))
-    blank = size_numbers(*made(rows=[]))
+    assert (low + high, high) == pytest.approx((-2, make_tables()[2]["detectable_difference"][1] - 1))
+    blank = size_numbers(*make_tables(rows=[]))
     assert "sizes.rate.ci_high" not in blank
     assert blank["sizes.law.reason"]["value"] == NO_GPU_JOB
 
 
 @pytest.mark.parametrize("basis", ["state", "event", "proxy", "component"])
-def test_the_chart_says_what_was_counted(basis):
-    by_gpus, rate, _ = made(basis)
-    figure = chart(by_gpus, rate, Study("job"))
+def test_the_chart_names_the_kind_of_failures(basis):
+    by_gpus, rate, _ = make_tables(basis)
+    figure = draw_chart(by_gpus, rate, Study("job"))
     spec = figure.spec(validate=True)
     assert ("any cause" in figure.title) == (basis == "proxy")
     assert ("infrastructure" in figure.title) == (basis in ("state", "event"))
-    named = figure.datasets["named"][0]
-    assert named["gpus"] == 1024 and named["label"].endswith(" projected")
+    named_point = figure.datasets["named"][0]
+    assert named_point["gpus"] == 1024 and named_point["label"].endswith(" projected")
     assert len(figure.datasets["measured"]) == 4
     assert len(figure.datasets["projected"]) == by_gpus.height
     assert figure.datasets["projected"][-1]["gpus"] == 131_072
-    seen = max(row["gpus"] for row in figure.datasets["measured"])
-    assert seen < figure.datasets["beyond"][0]["from"] < 2 * seen, "shaded from there on"
-    assert any("mttf" not in row for row in figure.datasets["measured"]), "of no failure only a bound"
+    largest = max(row["gpus"] for row in figure.datasets["measured"])
+    assert largest < figure.datasets["beyond"][0]["from"] < 2 * largest, "shaded beyond the largest run"
+    assert any("mttf" not in row for row in figure.datasets["measured"]), "a size without failures has only a bound"
     for study in (Study("job"), Study("job", narrow=True)):
-        spec = chart(by_gpus, rate, study).spec(validate=True)
+        spec = draw_chart(by_gpus, rate, study).spec(validate=True)
         assert f'width="{study.width}' in vl_convert.vegalite_to_svg(json.dumps(spec), allowed_base_urls=[])
 
 
-def test_the_chart_without_a_projection_draws_and_says_none():
-    by_gpus, rate, _ = made(reach=Reach(128, 0, "it cannot be told", "more"))
-    figure = chart(by_gpus, rate, Study("job"))
+def test_the_chart_without_a_projection_states_so():
+    by_gpus, rate, _ = make_tables(limit=Reach(128, 0, "it cannot be told", "more"))
+    figure = draw_chart(by_gpus, rate, Study("job"))
     assert figure.datasets["projected"] == figure.datasets["beyond"] == []
     assert figure.spec(validate=True)["title"]["subtitle"][0].endswith("; no projection")
 
 
-def test_the_error_of_the_slope_is_that_at_the_line_itself():
-    # So few steps lead here that the weights of the last one are still off.
+def test_the_error_of_the_slope_is_computed_at_the_final_line():
+    # The fit converges in so few steps that the last weights are not yet exact.
     failures, nodes, exposure_s = np.array([30, 25, 8]), np.array([1, 2, 4]), np.array([5e6, 4e6, 2e6])
     line = poisson_line(failures, nodes, exposure_s)
     design = sm.add_constant(np.log(nodes))

@@ -1,4 +1,4 @@
-"""Node events of Slurm: dumps as they come become records of outages and the time in which nodes were watched."""
+"""Node events of Slurm: raw dumps become records of outages and the observed time of nodes."""
 
 from dataclasses import replace
 
@@ -21,21 +21,21 @@ CLUSTER = "Cluster|Cluster Nodes|TimeStart|TimeEnd|TRES|Reason"
 T = 1_700_000_000
 
 
-def source_of(folder, *dumps, limit=0.0, **meaning):
-    """What a trace of these dumps is derived from; and the row account and the quarantine."""
+def read_dumps(folder, *dumps, max_share=0.0, **meaning):
+    """Ingest these dumps; return the source, the row account and the quarantine."""
     folder.mkdir(exist_ok=True)
     files = []
     for number, dump in enumerate(dumps):
         files.append(folder / f"{number}.txt")
         files[-1].write_bytes(dump if isinstance(dump, bytes) else dump.encode())
-    raw, *found = typed("slurm_events", folder, limit, READERS, node_event=files)
-    return Source(raw, meaning), *found
+    raw, *account_and_quarantine = typed("slurm_events", folder, max_share, READERS, node_event=files)
+    return Source(raw, meaning), *account_and_quarantine
 
 
-def derived(source, rules=RULES, exposed=True):
-    """(outages, records, exposure) as the rule derive_outages makes them."""
+def derive(source, rules=RULES, with_exposure=True):
+    """Derive (outages, records, exposure) as the rule derive_outages does."""
     format_ = code_of(FORMATS["slurm_events"]["code"])
-    exposure = exposure_of("t", format_.exposure(source)) if exposed else None
+    exposure = exposure_of("t", format_.exposure(source)) if with_exposure else None
     return *outages_of("t", with_rules(format_.outage_records(source), rules), exposure), exposure
 
 
@@ -43,32 +43,32 @@ def dump(*rows, header=NODES):
     return "\n".join([header, *rows]) + "\n"
 
 
-def found(tmp_path, *dumps, columns=("unit_id", "start_s", "end_s", "cause"), **how):
-    source, *_ = source_of(tmp_path / "d", *dumps)
-    return derived(source, exposed=False, **how)[0].select(columns).rows()
+def read_outages(tmp_path, *dumps, columns=("unit_id", "start_s", "end_s", "cause"), **options):
+    source, *_ = read_dumps(tmp_path / "d", *dumps)
+    return derive(source, with_exposure=False, **options)[0].select(columns).rows()
 
 
-# ---- the sample: the truth is known ----
+# ---- the sample, with its true outages ----
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory):
+def sample_run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("events")
     sample.write_sample(folder / "new", 4_000)
     names = ("node_events", "cluster_events")
-    source, account, _ = source_of(
+    source, account, _ = read_dumps(
         folder / "d", *((folder / "new" / sample.FILES[name]).read_bytes() for name in names)
     )
-    planned, nodes = sample.plan(4_000, 2025), sample.count_of_nodes(4_000)
+    plan, nodes = sample.plan(4_000, 2025), sample.count_of_nodes(4_000)
     failures, events = sample.node_failures(np.random.default_rng([2025, 1]), nodes, sample.Hazard())
-    runs = sample.runs_of(planned, nodes, failures)
+    runs = sample.runs_of(plan, nodes, failures)
     return source, account, sample.outages_of_nodes(2025, runs, failures, events, nodes), runs
 
 
-def test_the_outages_of_the_sample_are_found_again(written):
-    source, account, true, _ = written
-    outages, records, exposure = derived(source)
-    wanted = sorted(
+def test_the_outages_of_the_sample_are_recovered(sample_run):
+    source, account, true_outages, _ = sample_run
+    outages, records, exposure = derive(source)
+    expected = sorted(
         (
             sample.node_name(outage.node),
             outage.start_s,
@@ -77,31 +77,31 @@ def test_the_outages_of_the_sample_are_found_again(written):
             outage.rows[0].reason.replace("|", "¦"),
             outage.rows[-1].reason.replace("|", "¦"),
         )
-        for outage in true
+        for outage in true_outages
     )
     assert account["rows_quarantined"].sum() == 0
-    told = records.select("unit_id", "start_s", "end_s", "planned", "symptom", "cause").sort("unit_id", "start_s")
-    assert told.rows() == wanted
-    assert outages.height == len(wanted)
+    selected = records.select("unit_id", "start_s", "end_s", "planned", "symptom", "cause").sort("unit_id", "start_s")
+    assert selected.rows() == expected
+    assert outages.height == len(expected)
     assert outages["counted"].all()
     is_open = outages.filter(pl.col("end_s").is_null())
     assert is_open.height >= 2
-    assert set(is_open["seen_until_s"]) == {sample_events_end(source)}
-    # Watched from the first day, but for the moments in which there was no controller.
+    assert set(is_open["seen_until_s"]) == {last_time(source)}
+    # Nodes are observed from the first day, except while there was no controller.
     assert exposure["unit_id"].n_unique() == 240
     assert exposure.height == 480
-    away = (exposure["until_s"] - exposure["from_s"]).sum() + 240 * sample_events.AWAY_S
-    assert away == 240 * (sample_events_end(source) - sample.FIRST_S)
+    observed_s = (exposure["until_s"] - exposure["from_s"]).sum() + 240 * sample_events.AWAY_S
+    assert observed_s == 240 * (last_time(source) - sample.FIRST_S)
 
 
-def sample_events_end(source):
+def last_time(source):
     return source.raw["node_event"].select(pl.max_horizontal("start_s", "end_s").max()).collect().item()
 
 
-def test_nothing_runs_on_a_node_of_the_sample_that_is_down(written):
-    *_, true, runs = written
+def test_nothing_runs_on_a_node_of_the_sample_that_is_down(sample_run):
+    *_, true_outages, runs = sample_run
     by_node = {}
-    for outage in true:
+    for outage in true_outages:
         by_node.setdefault(outage.node, []).append(outage)
     for run in runs:
         if run.start_s is None:
@@ -112,27 +112,27 @@ def test_nothing_runs_on_a_node_of_the_sample_that_is_down(written):
                 assert until_s <= outage.start_s or run.start_s >= outage.end_s
 
 
-def test_the_sample_has_every_habit(written):
-    source, _, true, _ = written
+def test_the_sample_has_every_habit(sample_run):
+    source, _, true_outages, _ = sample_run
     rows = source.raw["node_event"].collect()
     assert (rows["reason"] == "cold-start").sum() == 240
-    resent = rows.filter(pl.col("end_s") == sample_events.resent_at_s(true, sample.FIRST_S))
-    assert resent["node"].drop_nulls().len() >= sample_events.RESENT_NODES
-    assert sum(outage.rows[-1].reason == "rack switch failed" for outage in true) == sample_events.BURST_NODES
+    rows_resent = rows.filter(pl.col("end_s") == sample_events.resent_at_s(true_outages, sample.FIRST_S))
+    assert rows_resent["node"].drop_nulls().len() >= sample_events.RESENT_NODES
+    assert sum(outage.rows[-1].reason == "rack switch failed" for outage in true_outages) == sample_events.BURST_NODES
     assert {"DOWN*", "DOWN", "DRAIN", "MAINT", "BOOT^", "UNK"} == set(rows["state"].drop_nulls())
     assert rows["reason"].str.contains("¦").any()
     lemons = sample.Hazard().lemons(240).tolist()
-    of_lemons = [sum(outage.node == lemon and not outage.planned for outage in true) for lemon in lemons]
-    assert min(of_lemons) >= 3
+    lemon_outages = [sum(outage.node == lemon and not outage.planned for outage in true_outages) for lemon in lemons]
+    assert min(lemon_outages) >= 3
 
 
-# ---- what rows mean ----
+# ---- the meaning of rows ----
 
 
 def test_the_events_of_a_real_slurm(tmp_path):
-    """As tests/slurm/test_node_events.py made them: down, drained with and without a job, a controller started cold."""
+    """tests/slurm/test_node_events.py made them: down, drained with and without a job, a cold start."""
     dumps = [(FIXTURES / name).read_bytes() for name in ("node_events.txt", "cluster_events.txt")]
-    outages, records, exposure = derived(source_of(tmp_path / "d", *dumps)[0])
+    outages, records, exposure = derive(read_dumps(tmp_path / "d", *dumps)[0])
     start = 1_795_457_458
     assert outages.with_columns(pl.col("start_s", "end_s") - start).select(
         "node", "start_s", "end_s", "level", "cause", "planned", "counted"
@@ -157,8 +157,8 @@ def test_rows_that_touch_are_one_outage_with_its_symptom_and_its_cause(tmp_path)
         f"c|n1|{T + 901}|{T + 950}|DRAIN|514|checking|root(0)",
         f"c|n2|{T + 60}|{T + 90}|DOWN|1|Not responding|slurm(64030)",
     )
-    source, *_ = source_of(tmp_path / "d", text)
-    outages, records, _ = derived(source, exposed=False)
+    source, *_ = read_dumps(tmp_path / "d", text)
+    outages, records, _ = derive(source, with_exposure=False)
     assert outages.select("unit_id", "start_s", "end_s", "level", "class", "cause").rows() == [
         ("n1", T, T + 900, "drained", "Memory", "bad DIMM in slot 3"),
         ("n1", T + 901, T + 950, "drained", "Set by a person", "checking"),
@@ -171,12 +171,12 @@ def test_rows_that_touch_are_one_outage_with_its_symptom_and_its_cause(tmp_path)
     ]
 
 
-def test_rows_sent_again_at_one_instant_neither_end_nor_begin_an_outage(tmp_path):
+def test_rows_resent_at_one_instant_neither_end_nor_begin_an_outage(tmp_path):
     rows = [f"c|n{node}|{T + node}|{T + 100}|DOWN*|2049|Not responding|" for node in range(1, 5)]
     rows += [f"c|n{node}|{T + 100}|{T + 200 + node}|DOWN*|2049|Not responding|" for node in range(1, 4)]
-    # One came back without a reason of its own: it is written as registered, and stays what it was.
+    # Slurm writes a node that returns without a reason as registered; the outage stays the same.
     rows.append(f"c|n4|{T + 100}|{T + 204}|DOWN*|2049|First Registration|")
-    assert found(tmp_path, dump(*rows)) == [
+    assert read_outages(tmp_path, dump(*rows)) == [
         (f"n{node}", T + node, T + 200 + node, "Not responding") for node in range(1, 5)
     ]
 
@@ -185,14 +185,14 @@ def test_a_cold_start_writes_every_node_down_and_none_is(tmp_path):
     rows = [f"c|n{node}|{T + 100}|{T + 130}|DOWN|1|cold-start|slurm(64030)" for node in range(1, 5)]
     rows += [f"c|n1|{T}|{T + 100}|DOWN*|2049|Not responding|", f"c|n2|{T + 130}|{T + 300}|DOWN*|2049|Not responding|"]
     rows += [f"c|n5|{T}|{T + 9}|DOWN|1|{reason}|" for reason in ("First Registration", "node-update")]
-    assert found(tmp_path, dump(*dict.fromkeys(rows))) == [
+    assert read_outages(tmp_path, dump(*dict.fromkeys(rows))) == [
         ("n1", T, T + 130, "Not responding"),
         ("n2", T + 130, T + 300, "Not responding"),
     ]
 
 
 @pytest.mark.parametrize(
-    ("state", "reason", "said"),
+    ("state", "reason", "expected"),
     [
         ("DOWN*", "Not responding", ("down", "Not responding", False)),
         ("DOWN", "Node unexpectedly rebooted", ("down", "Unexpectedly rebooted", False)),
@@ -217,18 +217,18 @@ def test_a_cold_start_writes_every_node_down_and_none_is(tmp_path):
         ("DOWN", "", ("down", None, False)),
     ],
 )
-def test_states_and_reasons(tmp_path, state, reason, said):
-    rows = found(tmp_path, dump(f"c|n1|{T}|{T + 9}|{state}||{reason}|"), columns=("level", "class", "planned"))
-    assert rows == ([said] if said else [])
+def test_states_and_reasons(tmp_path, state, reason, expected):
+    rows = read_outages(tmp_path, dump(f"c|n1|{T}|{T + 9}|{state}||{reason}|"), columns=("level", "class", "planned"))
+    assert rows == ([expected] if expected else [])
 
 
 @pytest.mark.parametrize(
     ("bits", "level"),
     [("514", "drained"), ("0x202", "drained"), ("2049", "down"), ("32770", "maint"), ("8194", "fail"), ("", None)],
 )
-def test_a_dump_without_states_tells_them_by_their_bits(tmp_path, bits, level):
+def test_a_dump_without_states_is_read_from_its_bits(tmp_path, bits, level):
     text = dump(f"n1|{T}|{T + 9}|{bits}", header="NodeName|TimeStart|TimeEnd|StateRaw")
-    assert found(tmp_path, text, columns=["level"]) == [(level,)]
+    assert read_outages(tmp_path, text, columns=["level"]) == [(level,)]
 
 
 # ---- several dumps ----
@@ -241,28 +241,28 @@ def test_a_later_dump_closes_what_was_open_and_rows_count_once(tmp_path):
         f"c|n2|{T + 5}|Unknown|DRAIN|514|disk|",
         f"c|n3|{T + 900}|{T + 950}|DOWN*|2049|Not responding|",
     )
-    wanted = [("n1", T, T + 50), ("n2", T + 5, None), ("n3", T + 900, T + 950)]
+    expected = [("n1", T, T + 50), ("n2", T + 5, None), ("n3", T + 900, T + 950)]
     for dumps in ((first, second), (second, first), (first, second, second)):
-        source, *_ = source_of(tmp_path / "d", *dumps)
-        outages = derived(source, exposed=False)[0]
-        assert outages.select("unit_id", "start_s", "end_s").rows() == wanted
-        # Still down when the last dump was printed, which is not known but by the last moment in it.
+        source, *_ = read_dumps(tmp_path / "d", *dumps)
+        outages = derive(source, with_exposure=False)[0]
+        assert outages.select("unit_id", "start_s", "end_s").rows() == expected
+        # The node is still down at the last time in the last dump.
         assert outages["seen_until_s"].to_list()[1] == T + 950
 
 
 def test_an_open_row_that_a_later_dump_no_longer_has_lasts_to_its_own_dump(tmp_path):
     first = dump(f"c|n1|{T}|Unknown|DOWN*|2049|Not responding|", f"c|n2|{T + 5}|{T + 60}|DRAIN|514|disk|")
     second = dump(f"c|n3|{T + 900}|{T + 950}|DOWN*|2049|Not responding|")
-    outages, *_ = derived(source_of(tmp_path / "d", first, second)[0], exposed=False)
+    outages, *_ = derive(read_dumps(tmp_path / "d", first, second)[0], with_exposure=False)
     assert outages.filter(unit_id="n1").select("end_s", "seen_until_s").rows() == [(None, T + 60)]
     # Another row of the node closes it, as Slurm does.
     third = dump(f"c|n1|{T + 800}|{T + 850}|DRAIN|514|disk|")
-    assert found(tmp_path, first, third, columns=("unit_id", "start_s", "end_s"))[0] == ("n1", T, T + 850)
+    assert read_outages(tmp_path, first, third, columns=("unit_id", "start_s", "end_s"))[0] == ("n1", T, T + 850)
 
 
-def test_nodes_of_two_clusters_with_one_name_are_two(tmp_path):
+def test_nodes_of_two_clusters_with_one_name_are_distinct(tmp_path):
     text = dump(f"a|n1|{T}|{T + 9}|DOWN|1|x|", f"b|n1|{T}|{T + 8}|DOWN|1|x|")
-    assert found(tmp_path, text, columns=("unit_id", "node", "group", "end_s")) == [
+    assert read_outages(tmp_path, text, columns=("unit_id", "node", "group", "end_s")) == [
         ("a:n1", "n1", "a", T + 9),
         ("b:n1", "n1", "b", T + 8),
     ]
@@ -271,7 +271,7 @@ def test_nodes_of_two_clusters_with_one_name_are_two(tmp_path):
 # ---- exposure ----
 
 
-def test_the_cluster_s_registrations_say_which_nodes_were_watched(tmp_path):
+def test_cluster_registrations_give_the_observed_nodes(tmp_path):
     nodes = dump(f"c|n1|{T}|{T + 9}|DOWN|1|x|", f"c|n3|{T + 700}|{T + 800}|DOWN|1|x|")
     cluster = dump(
         f"c|n[1-2]|{T - 100}|{T + 500}|cpu=2|Cluster Registered TRES",
@@ -280,8 +280,8 @@ def test_the_cluster_s_registrations_say_which_nodes_were_watched(tmp_path):
         f"c|n[2-3]|{T + 650}|Unknown|cpu=2|Cluster Registered TRES",
         header=CLUSTER,
     )
-    for dumps in ((nodes, cluster), (cluster, nodes), (both(nodes, cluster),)):
-        _, _, exposure = derived(source_of(tmp_path / "d", *dumps)[0])
+    for dumps in ((nodes, cluster), (cluster, nodes), (merge_dumps(nodes, cluster),)):
+        _, _, exposure = derive(read_dumps(tmp_path / "d", *dumps)[0])
         assert exposure.select("unit_id", "from_s", "until_s").rows() == [
             ("n1", T - 100, T + 600),
             ("n2", T - 100, T + 600),
@@ -291,88 +291,88 @@ def test_the_cluster_s_registrations_say_which_nodes_were_watched(tmp_path):
         ]
 
 
-def both(nodes, cluster):
-    """The two dumps as one, as sacctmgr prints them where no kind of event is asked for."""
-    head, *rows = cluster.splitlines()
-    places = [head.split("|").index(name) for name in ("Cluster", "Cluster Nodes", "TimeStart", "TimeEnd", "Reason")]
-    cells = [[row.split("|")[place] for place in places] for row in rows]
-    of_cluster = [f"{name}||{nodes_of}|{start}|{end}||{why}|" for name, nodes_of, start, end, why in cells]
-    of_nodes = []
+def merge_dumps(nodes, cluster):
+    """Merge the two dumps as sacctmgr prints them without a kind of event."""
+    header, *rows = cluster.splitlines()
+    indices = [header.split("|").index(name) for name in ("Cluster", "Cluster Nodes", "TimeStart", "TimeEnd", "Reason")]
+    cells = [[row.split("|")[index] for index in indices] for row in rows]
+    cluster_rows = [f"{name}||{nodes_of}|{start}|{end}||{text}|" for name, nodes_of, start, end, text in cells]
+    node_rows = []
     for row in nodes.splitlines()[1:]:
         name, node, start, end, state, _, reason, user = row.split("|")
-        of_nodes.append(f"{name}|{node}||{start}|{end}|{state}|{reason}|{user}")
-    return dump(*of_cluster, *of_nodes, header="Cluster|NodeName|Cluster Nodes|TimeStart|TimeEnd|State|Reason|User")
+        node_rows.append(f"{name}|{node}||{start}|{end}|{state}|{reason}|{user}")
+    return dump(*cluster_rows, *node_rows, header="Cluster|NodeName|Cluster Nodes|TimeStart|TimeEnd|State|Reason|User")
 
 
-def test_without_registrations_the_registry_or_the_jobs_say_it(tmp_path):
+def test_without_registrations_the_registry_or_jobs_give_the_nodes(tmp_path):
     text = dump(f"c|n1|{T}|{T + 9}|DOWN|1|x|", f"c|n9|{T - 900}|{T - 800}|DOWN|1|x|")
-    source, *_ = source_of(tmp_path / "d", text)
+    source, *_ = read_dumps(tmp_path / "d", text)
     with pytest.raises(StudyError, match="Event=Cluster"):
-        derived(source)
-    _, _, exposure = derived(replace(source, meaning={"nodes": 4}))
+        derive(source)
+    _, _, exposure = derive(replace(source, meaning={"nodes": 4}))
     assert exposure.select("unit_id", "from_s", "until_s").rows() == [
         (name, T - 900, T + 9) for name in ("n1", "n9", "unseen-1", "unseen-2")
     ]
     placements = pl.LazyFrame({"node": ["n1", "n2", "n1"], "start_s": [T - 50, T, T], "end_s": [T, T + 70, None]})
-    _, _, exposure = derived(replace(source, placements=placements))
+    _, _, exposure = derive(replace(source, placements=placements))
     assert exposure.select("unit_id", "from_s", "until_s").rows() == [
         ("n1", T - 50, T + 70),
         ("n2", T - 50, T + 70),
     ]
 
 
-def test_a_hostlist_that_cannot_be_read_is_told(tmp_path):
+def test_an_unreadable_hostlist_is_reported(tmp_path):
     cluster = dump(f"c|n[1-|{T}|Unknown|cpu=2|Cluster Registered TRES", header=CLUSTER)
     with pytest.raises(StudyError, match=r"Cluster Nodes .* brackets do not match.* -P"):
-        derived(source_of(tmp_path / "d", cluster)[0])
+        derive(read_dumps(tmp_path / "d", cluster)[0])
 
 
-# ---- dumps as they should not be ----
+# ---- malformed dumps ----
 
 GOOD = [f"c|n{node}|{T}|{T + 9}|DOWN|1|x|" for node in range(1, 4)]
 
 
-def test_a_reason_with_the_delimiter_or_half_a_character_in_it_is_kept(tmp_path):
+def test_a_reason_with_the_delimiter_or_half_a_character_is_accepted(tmp_path):
     rows = [
         f"c|n1|{T}|{T + 9}|DOWN|1|a | b || c|root(0)".encode(),
         f"c|n2|{T}|{T + 9}|DRAIN|514|".encode() + b"zu hei\xc3|",
     ]
-    source, account, _ = source_of(tmp_path / "d", b"\n".join([NODES.encode(), *rows]) + b"\n")
+    source, account, _ = read_dumps(tmp_path / "d", b"\n".join([NODES.encode(), *rows]) + b"\n")
     assert account["rows_quarantined"].item() == 0
-    records = derived(source, exposed=False)[1]
+    records = derive(source, with_exposure=False)[1]
     assert records.select("cause", "user").rows() == [("a ¦ b ¦¦ c", "root(0)"), ("zu hei\ufffd", None)]
 
 
 def test_columns_in_another_order_fewer_or_more_and_a_delimiter_at_the_end(tmp_path):
     text = dump(f"x|n1|{T + 9}|{T}|1-00:00:00|", header="Reason|NodeName|TimeEnd|TimeStart|Duration|")
-    assert found(tmp_path, text) == [("n1", T, T + 9, "x")]
+    assert read_outages(tmp_path, text) == [("n1", T, T + 9, "x")]
     text = dump(
         "n1|2025-03-01T08:00:00|None", "n2|2025-03-01T08:00:00|2025-03-01T09:00:00", header="NodeName|TimeStart|TimeEnd"
     )
-    assert found(tmp_path, text) == [("n1", 1740816000, None, None), ("n2", 1740816000, 1740819600, None)]
+    assert read_outages(tmp_path, text) == [("n1", 1740816000, None, None), ("n2", 1740816000, 1740819600, None)]
 
 
-def test_a_dump_cut_in_the_middle_of_a_line_and_an_end_before_the_start_are_put_aside(tmp_path):
+def test_a_cut_line_and_an_end_before_the_start_are_quarantined(tmp_path):
     backwards = f"c|n8|{T}|{T - 9}|DOWN|1|x|"
-    source, account, aside = source_of(tmp_path / "d", dump(*GOOD, backwards) + f"c|n9|{T}", limit=0.5)
+    source, account, quarantine = read_dumps(tmp_path / "d", dump(*GOOD, backwards) + f"c|n9|{T}", max_share=0.5)
     assert account.select("rows_read", "rows_kept", "rows_quarantined").row(0) == (5, 3, 2)
-    assert aside.select("line", "reason").rows() == [(5, "end_before_start"), (6, "wrong_column_count")]
-    assert derived(source, exposed=False)[0].height == 3
+    assert quarantine.select("line", "reason").rows() == [(5, "end_before_start"), (6, "wrong_column_count")]
+    assert derive(source, with_exposure=False)[0].height == 3
     with pytest.raises(StudyError, match="2 of 5 rows"):
-        source_of(tmp_path / "d", dump(*GOOD, backwards) + f"c|n9|{T}", limit=0.01)
+        read_dumps(tmp_path / "d", dump(*GOOD, backwards) + f"c|n9|{T}", max_share=0.01)
 
 
-def test_the_same_dump_twice_is_one(tmp_path):
-    assert found(tmp_path, dump(*GOOD), dump(*GOOD)) == found(tmp_path, dump(*GOOD))
+def test_a_repeated_dump_changes_nothing(tmp_path):
+    assert read_outages(tmp_path, dump(*GOOD), dump(*GOOD)) == read_outages(tmp_path, dump(*GOOD))
 
 
-def test_a_dump_without_events_says_that_no_node_was_down(tmp_path):
+def test_a_dump_without_events_has_no_outages(tmp_path):
     cluster = dump(f"c|n[1-3]|{T}|{T + 90}|cpu=3|Cluster Registered TRES", header=CLUSTER)
     for dumps in ((dump(), cluster), (cluster,)):
-        outages, _, exposure = derived(source_of(tmp_path / "d", *dumps)[0])
+        outages, _, exposure = derive(read_dumps(tmp_path / "d", *dumps)[0])
         assert not outages.height
         assert exposure.select("unit_id", "from_s", "until_s").row(2) == ("n3", T, T + 90)
-    assert not derived(source_of(tmp_path / "d", dump())[0], exposed=False)[0].height
+    assert not derive(read_dumps(tmp_path / "d", dump())[0], with_exposure=False)[0].height
 
 
 @pytest.mark.parametrize(
@@ -390,11 +390,11 @@ def test_a_dump_without_events_says_that_no_node_was_down(tmp_path):
         ("", "empty"),
     ],
 )
-def test_what_is_no_dump_is_refused_with_what_to_do(tmp_path, text, message):
+def test_a_file_that_is_no_dump_is_refused_with_advice(tmp_path, text, message):
     with pytest.raises(StudyError, match=message):
-        source_of(tmp_path / "d", text)
+        read_dumps(tmp_path / "d", text)
 
 
-def test_the_table_is_the_same_beside_jobs():
-    alone, beside = (raw_schemas(name)["node_event"] for name in ("slurm_events", "sacct"))
-    assert alone == beside
+def test_the_table_has_one_schema_in_both_formats():
+    slurm_events_schema, sacct_schema = (raw_schemas(name)["node_event"] for name in ("slurm_events", "sacct"))
+    assert slurm_events_schema == sacct_schema

@@ -1,4 +1,4 @@
-"""Snakemake is used as it is: nothing of it is replaced or private, and no module is put in the place of another."""
+"""Snakemake is unchanged: no code replaces its parts, uses its private names, or substitutes modules."""
 
 import re
 
@@ -14,8 +14,8 @@ FILES = sorted(
 _IMPORTS = re.compile(r"^\s*from snakemake\S* import (?:\(([^)]*)\)|(.*))|^\s*import (snakemake\S*(?: as \w+)?)", re.M)
 
 
-def misuses(text: str) -> list[str]:
-    """What a file of Python or of rules does to Snakemake, by its words."""
+def find_misuses(text: str) -> list[str]:
+    """List the matches of text that replace or bypass parts of Snakemake."""
     lists = [",".join(parts) for parts in _IMPORTS.findall(text)]
     imported = {part.split()[-1].split(".")[0] for names in lists for part in names.split(",") if part.strip()}
     # `workflow` is Snakemake's own object in each file of rules.
@@ -23,7 +23,7 @@ def misuses(text: str) -> list[str]:
     chain = rf"\b(?:{names})(?:\.\w+|\[[^\]\n]*\])+"
     private = sorted(name for name in imported if name.startswith("_") and not name.startswith("__"))
     return private + [
-        found[0]
+        match[0]
         for pattern in (
             rf"{chain} *[-+|]?=(?!=)",
             rf"\bsetattr\((?:{names})\b",
@@ -31,16 +31,16 @@ def misuses(text: str) -> list[str]:
             r"sys\.modules(?:\[|\.(?!get\b)\w+)",
             r"nolock|__use_yte__|__definitions__",
         )
-        for found in re.finditer(pattern, text)
+        for match in re.finditer(pattern, text)
     ]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_nothing_of_snakemake_is_replaced(path):
-    assert misuses(path.read_text(encoding="utf-8")) == []
+    assert find_misuses(path.read_text(encoding="utf-8")) == []
 
 
-def test_what_would_be_one_is_found():
+def test_misuses_are_detected():
     for text in (
         "from snakemake.script import PythonScript\nPythonScript.execute_script = run",
         "from snakemake import (\n    jobs as them,\n    dag,\n)\nthem.Job.outputs = 3",
@@ -50,4 +50,4 @@ def test_what_would_be_one_is_found():
         "sys.modules['pandas'] = None",
         "sys.modules.setdefault('numpy', None)",
     ):
-        assert misuses(text), text
+        assert find_misuses(text), text

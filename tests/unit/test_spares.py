@@ -1,4 +1,4 @@
-"""Units down at once and the spares for them, against closed forms and a second by second count."""
+"""Units down at once and their spares, against closed forms and a count of each second."""
 
 import numpy as np
 import polars as pl
@@ -20,7 +20,7 @@ from ttf.analyses.shared.outages.units_down import (
 )
 
 
-def spares_of(folder, outages, exposure):
+def size_spares(folder, outages, exposure):
     return tables_of("size_spares", Frames({"outages": outages, "exposure": exposure}, seed=1, block_days=7), folder)
 
 
@@ -41,17 +41,17 @@ def test_binomials_are_those_of_scipy(units, down_share):
     st.tuples(st.integers(0, 10), st.integers(20, 60)),
     st.integers(1, 17),
 )
-def test_the_sweep_counts_every_second(rows, late, block):
+def test_the_sweep_counts_every_second(rows, window, block):
     intervals = {unit: [(a, a + n) for name, a, n in rows if name == unit] for unit in "abc"}
     outages, *_, exposure = made(intervals, 50)
-    exposure = exposure.with_columns(from_s=pl.when(unit_id="c").then(late[0]).otherwise("from_s"))
-    exposure = exposure.with_columns(until_s=pl.when(unit_id="c").then(late[1]).otherwise("until_s"))
+    exposure = exposure.with_columns(from_s=pl.when(unit_id="c").then(window[0]).otherwise("from_s"))
+    exposure = exposure.with_columns(until_s=pl.when(unit_id="c").then(window[1]).otherwise("until_s"))
     course = course_of(spans_of(outages, exposure), exposure)
-    watch = {unit: (start, until) for unit, start, until in exposure.select("unit_id", "from_s", "until_s").rows()}
+    spans = {unit: (start, until) for unit, start, until in exposure.select("unit_id", "from_s", "until_s").rows()}
     seconds = [
         (
-            sum(start <= s < until for start, until in watch.values()),
-            sum(watch[unit][0] <= s < watch[unit][1] and any(a <= s < b for a, b in intervals[unit]) for unit in watch),
+            sum(start <= s < until for start, until in spans.values()),
+            sum(spans[unit][0] <= s < spans[unit][1] and any(a <= s < b for a, b in intervals[unit]) for unit in spans),
         )
         for s in range(60)
     ]
@@ -76,14 +76,14 @@ def test_a_fleet_that_grows_has_a_mixture_of_binomials_with_the_same_mean():
     assert mean == pytest.approx((course.time_down() * np.arange(len(course.time_down()))).sum() / 100)
 
 
-def test_batches_that_fail_together_need_more_spares_than_the_binomial_says(tmp_path):
-    """Of 40 units ten fail together, a day in every twenty: 10 down for 5% of the time, else none."""
+def test_units_that_fail_together_need_more_spares_than_the_binomial(tmp_path):
+    """Ten of 40 units fail together on one day in twenty, so 10 are down for 5% of the time."""
     together = [(20 * DAY * n + DAY, 20 * DAY * n + 2 * DAY) for n in range(10)]
     outages, *_, exposure = made({f"u{n:02}": together if n < 10 else [] for n in range(40)}, 200 * DAY)
-    given = spares_of(tmp_path, outages, exposure)
-    down = given["units_down"].filter(pl.col("time_s") > 0)
+    tables = size_spares(tmp_path, outages, exposure)
+    down = tables["units_down"].filter(pl.col("time_s") > 0)
     assert down.select("down", "time_share").rows() == [(0, 0.95), (10, 0.05)]
-    by_share = {row["p"]: row for row in given["spares"].iter_rows(named=True)}
+    by_share = {row["p"]: row for row in tables["spares"].iter_rows(named=True)}
     assert [by_share[p]["spares_observed"] for p in (0.9, 0.95, 0.99)] == [0, 0, 10]
     for p, row in by_share.items():
         assert row["spares_binomial"] == stats.binom.ppf(p, 40, 0.0125)
@@ -91,13 +91,13 @@ def test_batches_that_fail_together_need_more_spares_than_the_binomial_says(tmp_
         assert abs(row["spares_simulated"] - row["spares_binomial"]) <= 1
         assert (row["n"], row["units"], row["block_s"], row["blocks"]) == (100, 40, 7 * DAY, 29)
         if p > 0.95:
-            # Two days, or a fifth of one, where a block is a week.
+            # The tail has two days or less, and a block is a week.
             assert row["observed_low"] is None and row["reason"] == TOO_RARE.format(7)
         else:
             assert row["observed_low"] <= row["spares_observed"] <= row["observed_high"] and row["reason"] is None
-    m, text, charts = on_page("size_spares", given)
+    metrics, text, charts = on_page("size_spares", tables)
     assert "At most 10 of 40 were down at once" in text
-    assert m["spares.p99_9.observed"] == 10
+    assert metrics["spares.p99_9.observed"] == 10
     assert charts["units_down"].empty is None
 
 
@@ -106,9 +106,9 @@ def test_groups_and_planned_outages_have_rows_of_their_own(tmp_path):
     outages, _, exposure = made(racks, 100)
     group = pl.col("unit_id").replace_strict({"a": "x", "b": "y"})
     outages = outages.with_columns(planned=pl.col("unit_id") == "b")
-    given = spares_of(tmp_path, outages, exposure.with_columns(group=group))
-    found = given["spares"].filter(p=0.99).select("stratum_by", "stratum", "outages", "n", "spares_observed")
-    assert found.rows() == [
+    tables = size_spares(tmp_path, outages, exposure.with_columns(group=group))
+    selected = tables["spares"].filter(p=0.99).select("stratum_by", "stratum", "outages", "n", "spares_observed")
+    assert selected.rows() == [
         ("all", "all", "all", 2, 2),
         ("all", "all", "unplanned", 1, 1),
         ("group", "x", "all", 1, 1),
@@ -125,10 +125,10 @@ def test_groups_and_planned_outages_have_rows_of_their_own(tmp_path):
         ({"a": [(0, 10 * DAY)]}, 10 * DAY, ALWAYS_DOWN),
     ],
 )
-def test_what_cannot_be_given_says_why(tmp_path, intervals, until, reason):
-    given = spares_of(tmp_path, *(made(intervals, until)[i] for i in (0, 2)))
-    assert given["spares"]["reason"].str.contains(reason, literal=True).all()
-    _, text, _ = on_page("size_spares", given)
+def test_missing_spares_have_a_reason(tmp_path, intervals, until, reason):
+    tables = size_spares(tmp_path, *(made(intervals, until)[i] for i in (0, 2)))
+    assert tables["spares"]["reason"].str.contains(reason, literal=True).all()
+    _, text, _ = on_page("size_spares", tables)
     assert (reason in text) == (until == 0)
 
 
@@ -136,8 +136,8 @@ def test_one_spare_is_not_lost_to_rounding():
     assert smallest(np.array([0.3, 0.3 + 0.6, 1.0]), 0.9) == 1
 
 
-def test_blocks_are_as_long_as_outages_ask_for():
-    """Four mean outages; or four times what is left of one met under way, where a few are long."""
+def test_blocks_are_a_multiple_of_the_mean_outage():
+    """A block is four mean outages, or four mean residual outages if a few are long."""
     hours, days = np.full(100, 3600), np.full(100, 4 * DAY)
     assert [block_length_s(down, 100) for down in (0 * hours, hours, days)] == [0, 4 * 3600, 16 * DAY]
     tails = np.append(hours, 100 * 3600)
@@ -148,20 +148,20 @@ def test_blocks_are_as_long_as_outages_ask_for():
     ("units", "days", "repair", "sigma", "p"),
     [(100, 182, 0.5, 0, 0.95), (400, 349, 5.55, 0.8, 0.9), (400, 349, 5.55, 2, 0.9)],
 )
-def test_the_interval_covers_what_independent_units_need_or_there_is_none(units, days, repair, sigma, p):
-    """The true number is that of the binomial. Weeks resampled held it in half of the third, of long tails."""
+def test_the_interval_covers_the_spares_of_independent_units_or_is_blank(units, days, repair, sigma, p):
+    """The binomial gives the true number. With long tails (the third case) resampled weeks covered it half the time."""
     times = np.exp(sigma * stats.norm.ppf((np.arange(4096) + 0.5) / 4096))
     down, up = (
         Drawn(times * repair * DAY / times.mean()) if sigma else Exponential(repair * DAY),
         Exponential(40 * repair * DAY),
     )
     exposure = pl.DataFrame({"from_s": [0] * units, "until_s": [days * DAY] * units})
-    truth, given, covered, rng = stats.binom.ppf(p, units, 1 / 41), 0, 0, np.random.default_rng(1)
+    truth, interval_count, covered_count, rng = stats.binom.ppf(p, units, 1 / 41), 0, 0, np.random.default_rng(1)
     for _ in range(60):
         start_s, end_s = renewals(rng, units, 1, days * DAY, up, down)
         length_s = max(7 * DAY, block_length_s(end_s - start_s, np.count_nonzero(start_s)))
         if (1 - p) * days * DAY >= length_s:
             course = course_of(pl.DataFrame({"start_s": start_s, "end_s": end_s}), exposure)
             low, high = spares_limits(course.time_down_by(length_s), p)
-            given, covered = given + 1, covered + (low <= truth <= high)
-    assert given == 0 if sigma == 2 else given > 54 and covered >= 0.9 * given
+            interval_count, covered_count = interval_count + 1, covered_count + (low <= truth <= high)
+    assert interval_count == 0 if sigma == 2 else interval_count > 54 and covered_count >= 0.9 * interval_count

@@ -1,4 +1,4 @@
-"""Rows on the disk by part: all that were added, in any portions and however wide."""
+"""Rows on disk by part: each added row is read back, for any portions and widths."""
 
 import numpy as np
 import pytest
@@ -14,18 +14,18 @@ ROWS = st.lists(st.tuples(st.integers(0, PARTS - 1), narrow | wide, narrow), max
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(ROWS, max_size=6), st.sampled_from([1, 5, 1000]))
-def test_every_row_is_in_its_part(tmp_path_factory, portions, waiting):
+def test_every_row_is_in_its_part(tmp_path_factory, portions, limit):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(holdings, "WAITING_ROWS", waiting)
+        patch.setattr(holdings, "WAITING_ROWS", limit)
         rows = Spill(tmp_path_factory.mktemp("spill") / "rows", PARTS, 2)
         for portion in portions:
             part, *columns = np.array(portion, np.int64).reshape(-1, 3).T
             rows.add(part, *columns)
         for part in range(PARTS):
-            found = rows.read(part)
-            assert found.dtype == np.int64
-            added = [tuple(row[1:]) for portion in portions for row in portion if row[0] == part]
-            assert sorted(zip(*found.tolist(), strict=True)) == sorted(added)
+            values = rows.read(part)
+            assert values.dtype == np.int64
+            expected = [tuple(row[1:]) for portion in portions for row in portion if row[0] == part]
+            assert sorted(zip(*values.tolist(), strict=True)) == sorted(expected)
 
 
 def test_rows_may_be_added_after_some_were_read(tmp_path):
@@ -37,7 +37,7 @@ def test_rows_may_be_added_after_some_were_read(tmp_path):
     assert rows.read(0).tolist() == [[6]]
 
 
-def test_no_more_rows_wait_than_were_said_and_a_portion(tmp_path, monkeypatch):
+def test_at_most_the_limit_and_one_portion_wait_in_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(holdings, "WAITING_ROWS", 10)
     rows = Spill(tmp_path / "rows", 3, 1)
     for number in range(100):

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 from given_tables import metrics_of
-from given_tables import one_row as at
+from given_tables import one_row as select_row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ttf.analyses.outcomes.describe_states import CLUSTER_SUMMARY, SIZE_MIX, STATES
@@ -18,9 +18,9 @@ OUTCOMES = {"COMPLETED": "success", "FAILED": "failure", "NODE_FAIL": "failure",
 RULES = {"states": ["NODE_FAIL"]}
 
 
-def jobs(*rows):
-    """Jobs of (state, GPUs or None, run time or None); submitted a day apart, each after 10 s in the queue."""
-    told = [
+def make_jobs(*rows):
+    """Make jobs of (state, GPUs, run time), submitted a day apart, each queued for 10 s."""
+    records = [
         {
             "trace": "micro",
             "job_id": f"j{i}",
@@ -30,22 +30,22 @@ def jobs(*rows):
             "size": 1,
             "submit_s": 86_400 * i,
             "start_s": 86_400 * i + 10,
-            "end_s": None if time is None else 86_400 * i + 10 + time,
+            "end_s": None if runtime_s is None else 86_400 * i + 10 + runtime_s,
             "queue_s": 10,
-            "runtime_s": time,
+            "runtime_s": runtime_s,
             "nodes": 1,
             "trace_end_s": 86_400 * len(rows),
         }
-        for i, (state, gpus, time) in enumerate(rows)
+        for i, (state, gpus, runtime_s) in enumerate(rows)
     ]
-    return pl.DataFrame([{name: row.get(name) for name in JOB_COLUMNS} for row in told], schema=JOB_COLUMNS)
+    return pl.DataFrame([{name: row.get(name) for name in JOB_COLUMNS} for row in records], schema=JOB_COLUMNS)
 
 
-def found(frame, attempts=None, rules=RULES):
+def count_states(frame, attempts=None, rules=RULES):
     return build_states(frame, infra_lives(frame, attempts, rules), attempts is not None)
 
 
-MICRO = jobs(
+MICRO = make_jobs(
     ("COMPLETED", 1, 3600),
     ("COMPLETED", 8, 3600),
     ("FAILED", 0, 7200),
@@ -56,28 +56,28 @@ MICRO = jobs(
 
 
 def test_states_by_hand():
-    table = found(MICRO)
+    table = count_states(MICRO)
     STATES.check(table)
     assert table["state"].to_list() == ["COMPLETED", "FAILED", "NODE_FAIL", "PENDING", None, None]
     assert table["kind"].to_list() == ["state"] * 5 + ["infra"]
-    completed = at(table, state="COMPLETED")
+    completed = select_row(table, state="COMPLETED")
     assert (completed["count"], completed["n"], completed["count_share"]) == (2, 6, 2 / 6)
     assert (completed["with_gpu"], completed["n_with_gpu"]) == (2, 5)
     # 1 + 8 of 1 + 8 + 16 + 1 GPU hours.
     assert (completed["gpu_hours"], completed["gpu_hours_share"]) == (9, 9 / 26)
     assert table["reason"].to_list() == [None] * 4 + ["the trace does not say", None]
-    infra = at(table, kind="infra")
+    infra = select_row(table, kind="infra")
     assert (infra["count"], infra["count_share"], infra["gpu_hours_share"]) == (1, 1 / 6, 16 / 26)
     assert infra["infra_basis"] == "state"
 
 
 def test_without_rules_every_failure_is_the_proxy():
-    infra = at(found(MICRO, rules={}), kind="infra")
+    infra = select_row(count_states(MICRO, rules={}), kind="infra")
     assert (infra["infra_basis"], infra["count"]) == ("proxy", 2)
 
 
 def test_attempts_count_by_their_own_states():
-    frame = jobs(("COMPLETED", 8, 3600))
+    frame = make_jobs(("COMPLETED", 8, 3600))
     attempts = pl.DataFrame(
         {
             "job_id": ["j0", "j0"],
@@ -91,44 +91,44 @@ def test_attempts_count_by_their_own_states():
             "nodes": [1, 1],
         }
     )
-    table = found(frame, attempts)
+    table = count_states(frame, attempts)
     assert table["unit"].to_list() == ["job", "attempt", "attempt", "attempt"]
-    assert at(table, unit="job")["count_share"] == 1
-    failed = at(table, unit="attempt", state="NODE_FAIL")
+    assert select_row(table, unit="job")["count_share"] == 1
+    failed = select_row(table, unit="attempt", state="NODE_FAIL")
     assert (failed["count_share"], failed["gpu_hours"], failed["gpu_hours_share"]) == (0.5, 4, 1 / 3)
-    assert at(table, kind="infra") | {"count": 1, "gpu_hours_share": 1 / 3} == at(table, kind="infra")
+    assert select_row(table, kind="infra") | {"count": 1, "gpu_hours_share": 1 / 3} == select_row(table, kind="infra")
 
 
-def test_of_many_states_the_frequent_ones():
-    words = [f"s{i:03}" for i in range(50)]
-    frame = jobs(*((word, 1, 60) for word in words), ("s049", 1, 60))
-    table = found(frame)
-    shown = table.filter(pl.col("kind") == "state")
-    assert shown.height == MOST_STATES + 1
-    assert shown["state"][0] == "s049"
-    assert shown["state"][-1] == "other"
-    assert shown["reason"][-1] == "30 more states"
-    assert shown["count"].sum() == 51
-    assert shown["gpu_hours_share"].sum() == pytest.approx(1)
+def test_only_the_most_frequent_states_have_rows():
+    states = [f"s{i:03}" for i in range(50)]
+    frame = make_jobs(*((state, 1, 60) for state in states), ("s049", 1, 60))
+    table = count_states(frame)
+    state_rows = table.filter(pl.col("kind") == "state")
+    assert state_rows.height == MOST_STATES + 1
+    assert state_rows["state"][0] == "s049"
+    assert state_rows["state"][-1] == "other"
+    assert state_rows["reason"][-1] == "30 more states"
+    assert state_rows["count"].sum() == 51
+    assert state_rows["gpu_hours_share"].sum() == pytest.approx(1)
 
 
 def test_sizes_by_hand():
     mix = build_size_mix(
-        jobs(("A", 0, 60), ("A", 0.5, 3600), ("A", 1, 3600), ("A", 3, 3600), ("A", 256, 3600), ("A", None, 9))
+        make_jobs(("A", 0, 60), ("A", 0.5, 3600), ("A", 1, 3600), ("A", 3, 3600), ("A", 256, 3600), ("A", None, 9))
     )
     SIZE_MIX.check(mix)
     assert mix["gpus_high"].to_list() == [0, 1, 2, 4, 8, 16, 32, 64, 128, 256]
-    none = at(mix, gpus_high=0)
-    assert (none["jobs"], none["jobs_share"], none["reason"]) == (2, None, "no GPU: in no share")
-    one = at(mix, gpus_high=1)
-    assert (one["jobs"], one["n"], one["jobs_share"], one["gpu_hours"]) == (2, 4, 0.5, 1.5)
-    assert one["gpu_hours_share"] == 1.5 / 260.5
-    eight = at(mix, gpus_high=8)
-    assert (eight["jobs"], eight["jobs_up_to_share"], eight["jobs_at_least_share"]) == (0, 0.75, 0.25)
-    # A job of just 256 GPUs is one of "256 or more".
-    most = at(mix, gpus_high=256)
-    assert (most["jobs_at_least_share"], most["gpu_hours_at_least_share"]) == (0.25, 256 / 260.5)
-    assert most["gpu_hours_up_to_share"] == 1
+    without_gpu = select_row(mix, gpus_high=0)
+    assert (without_gpu["jobs"], without_gpu["jobs_share"], without_gpu["reason"]) == (2, None, "no GPU: in no share")
+    one_gpu = select_row(mix, gpus_high=1)
+    assert (one_gpu["jobs"], one_gpu["n"], one_gpu["jobs_share"], one_gpu["gpu_hours"]) == (2, 4, 0.5, 1.5)
+    assert one_gpu["gpu_hours_share"] == 1.5 / 260.5
+    eight_gpus = select_row(mix, gpus_high=8)
+    assert (eight_gpus["jobs"], eight_gpus["jobs_up_to_share"], eight_gpus["jobs_at_least_share"]) == (0, 0.75, 0.25)
+    # A job of exactly 256 GPUs is in "256 or more".
+    largest = select_row(mix, gpus_high=256)
+    assert (largest["jobs_at_least_share"], largest["gpu_hours_at_least_share"]) == (0.25, 256 / 260.5)
+    assert largest["gpu_hours_up_to_share"] == 1
 
 
 SIZES = st.lists(
@@ -142,22 +142,22 @@ SIZES = st.lists(
 @settings(deadline=None, max_examples=25)
 @given(SIZES)
 def test_shares_are_those_of_counting(rows):
-    frame = jobs(*(("COMPLETED", *row) for row in rows))
+    frame = make_jobs(*(("COMPLETED", *row) for row in rows))
     mix = build_size_mix(frame)
     sized = [(gpus, time or 0) for gpus, time in rows if gpus]
     total = sum(gpus * time for gpus, time in sized)
     assert mix["jobs"].sum() == len(rows)
     for row in mix.filter(pl.col("gpus_high") > 0).iter_rows(named=True):
-        inside = [one for one in sized if row["gpus_low"] <= max(one[0], 1) <= row["gpus_high"]]
-        larger = [one for one in sized if max(one[0], 1) >= row["gpus_high"]]
-        assert row["jobs_share"] == len(inside) / len(sized)
+        in_bucket = [job for job in sized if row["gpus_low"] <= max(job[0], 1) <= row["gpus_high"]]
+        larger = [job for job in sized if max(job[0], 1) >= row["gpus_high"]]
+        assert row["jobs_share"] == len(in_bucket) / len(sized)
         assert row["jobs_at_least_share"] == len(larger) / len(sized)
         if total:
-            assert row["gpu_hours_share"] == pytest.approx(sum(g * t for g, t in inside) / total)
+            assert row["gpu_hours_share"] == pytest.approx(sum(g * t for g, t in in_bucket) / total)
             assert row["gpu_hours_at_least_share"] == pytest.approx(sum(g * t for g, t in larger) / total)
         else:
             assert (row["gpu_hours_share"], row["reason"]) == (None, "no GPU time was seen")
-    by_state = found(frame)
+    by_state = count_states(frame)
     assert by_state.filter(pl.col("kind") == "state")["count"].sum() == len(rows)
     if rows:
         assert by_state["gpu_hours"][0] == outcome_table(frame).filter(pl.col("jobs") > 0)["gpu_hours"].sum()
@@ -165,27 +165,27 @@ def test_shares_are_those_of_counting(rows):
 
 def test_the_summary_row_by_hand():
     table = summarise_cluster(
-        jobs(("COMPLETED", 0.5, 100), ("FAILED", 8, 300), ("PENDING", 16, None), ("FAILED", 0, 5))
+        make_jobs(("COMPLETED", 0.5, 100), ("FAILED", 8, 300), ("PENDING", 16, None), ("FAILED", 0, 5))
     )
     CLUSTER_SUMMARY.check(table)
-    gpu = at(table, population="gpu")
+    gpu = select_row(table, population="gpu")
     assert (gpu["jobs"], gpu["days"], gpu["jobs_per_day"]) == (3, 3, 1)
     assert (gpu["gpus_mean"], gpu["gpus_max"], gpu["gpus_sum"]) == (24.5 / 3, 16, 24.5)
     assert (gpu["runtime_n"], gpu["runtime_sum_s"], gpu["runtime_mean_s"]) == (2, 400, 200)
     assert (gpu["runtime_median_s"], gpu["runtime_max_s"], gpu["queue_mean_s"]) == (200, 300, 10)
     assert gpu["gpu_hours"] == (50 + 2400) / 3600
-    assert at(table, population="all")["jobs"] == 4
-    none = at(table, population="no_gpu")
-    assert (none["jobs"], none["gpus_mean"], none["runtime_median_s"]) == (1, None, 5)
+    assert select_row(table, population="all")["jobs"] == 4
+    without_gpu = select_row(table, population="no_gpu")
+    assert (without_gpu["jobs"], without_gpu["gpus_mean"], without_gpu["runtime_median_s"]) == (1, None, 5)
 
 
-def test_nobody():
-    empty = jobs()
-    assert found(empty).filter(pl.col("kind") == "state").height == 0
+def test_no_jobs():
+    empty = make_jobs()
+    assert count_states(empty).filter(pl.col("kind") == "state").height == 0
     assert build_size_mix(empty).height == 0
     assert summarise_cluster(empty)["reason"].to_list() == ["no such job"] * 3
     tables = {
-        "states": found(empty),
+        "states": count_states(empty),
         "size_mix": build_size_mix(empty),
         "cluster_summary": summarise_cluster(empty),
     }

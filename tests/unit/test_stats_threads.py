@@ -78,8 +78,8 @@ print([hashlib.sha256(table.write_csv().encode()).hexdigest() for table in table
 def digests(threads: str) -> str:
     names = ("POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
     command = [sys.executable, "-c", EVERY_TABLE, str(SCRIPTS), str(TESTS)]
-    limited = os.environ | dict.fromkeys(names, threads)
-    return subprocess.run(command, env=limited, check=True, stdout=subprocess.PIPE, text=True).stdout
+    env = os.environ | dict.fromkeys(names, threads)
+    return subprocess.run(command, env=env, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def test_threads_change_no_byte() -> None:

@@ -1,4 +1,4 @@
-"""Lives counted by stratum and duration: what every survival estimator reads, against counting them one by one."""
+"""Durations counted by stratum, which every survival estimator reads, against counting rows one by one."""
 
 from collections import Counter
 
@@ -25,15 +25,15 @@ ROWS = st.lists(
 )
 
 
-def lives_of(rows: list[tuple]) -> pl.DataFrame:
+def make_durations(rows: list[tuple]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=LIVES, orient="row")
 
 
-def one_by_one(rows: list[tuple], place: int | None, delayed: bool) -> dict:
-    """Per stratum: how many ended at each age, how many of them by each event, and the ages of late entry."""
-    strata = {"all": []} if place is None else {row[place]: [] for row in rows if row[place] is not None}
+def count_rows(rows: list[tuple], index: int | None, delayed: bool) -> dict:
+    """Count per stratum the ends at each age, those by each event, and the ages of late entry."""
+    strata = {"all": []} if index is None else {row[index]: [] for row in rows if row[index] is not None}
     for row in rows:
-        stratum = "all" if place is None else row[place]
+        stratum = "all" if index is None else row[index]
         if stratum is not None and row[0] is not None and (not delayed or row[2] == 0 or row[0] > row[2]):
             strata[stratum].append(row)
     return {
@@ -49,59 +49,59 @@ def one_by_one(rows: list[tuple], place: int | None, delayed: bool) -> dict:
 @given(ROWS, st.booleans())
 @settings(deadline=None)
 def test_counts_are_those_of_counting_one_by_one(rows: list[tuple], delayed: bool) -> None:
-    counted = CountedLives(lives_of(rows), EVENTS)
-    for stratum_by, place in {"all": None, "gpu_count": 3, "account": 4}.items():
-        for _ in range(2):  # the second time from what was kept
-            found = {}
+    counted = CountedLives(make_durations(rows), EVENTS)
+    for stratum_by, index in {"all": None, "gpu_count": 3, "account": 4}.items():
+        for _ in range(2):  # the second time from the cache
+            counts = {}
             for label, times in counted.times(stratum_by, delayed):
                 seconds = times[0].seconds.tolist()
                 ended = Counter(dict(zip(seconds, times[0].ended.tolist(), strict=True)))
                 assert seconds == sorted(ended) and all(ended.values())
-                hits = [+Counter(dict(zip(seconds, of.events.tolist(), strict=True))) for of in times]
-                found[label] = ended, hits, times[0].late.tolist()
-            expected = one_by_one(rows, place, delayed)
-            assert found == expected
-            assert list(found) == list(expected)
+                hits = [+Counter(dict(zip(seconds, event_times.events.tolist(), strict=True))) for event_times in times]
+                counts[label] = ended, hits, times[0].late.tolist()
+            expected = count_rows(rows, index, delayed)
+            assert counts == expected
+            assert list(counts) == list(expected)
 
 
-def test_a_file_is_read_as_a_frame_is(tmp_path) -> None:
-    lives = lives_of([(at % 7, EVENTS[at % 2], at % 3, at % 5, "b") for at in range(100)])
+def test_a_file_gives_the_tables_of_a_frame(tmp_path) -> None:
+    lives = make_durations([(i % 7, EVENTS[i % 2], i % 3, i % 5, "b") for i in range(100)])
     lives.write_parquet(tmp_path / "lives.parquet", row_group_size=9)
     scanned = pl.scan_parquet(tmp_path / "lives.parquet")
     for strata in (["all"], ["gpu_count", "account"]):
-        of_file, of_frame = (survival_tables(of, "failure", strata, delayed_entry=True) for of in (scanned, lives))
-        assert all(one.equals(other) for one, other in zip(of_file, of_frame, strict=True))
+        actual, expected = (survival_tables(x, "failure", strata, delayed_entry=True) for x in (scanned, lives))
+        assert all(a.equals(b) for a, b in zip(actual, expected, strict=True))
 
 
 def test_curves_come_a_few_strata_at_a_time(monkeypatch) -> None:
-    lives = lives_of([(at % 7, EVENTS[at % 2], 0, at % 5, "b") for at in range(100)])
-    whole = survival_tables(lives, "failure", ["all", "gpu_count"])
+    lives = make_durations([(i % 7, EVENTS[i % 2], 0, i % 5, "b") for i in range(100)])
+    expected = survival_tables(lives, "failure", ["all", "gpu_count"])
     monkeypatch.setattr(survival, "BLOCK_ROWS", 10)
     blocks = list(survival.survival_blocks(lives, "failure", ["all", "gpu_count"]))
     assert [curves.height for curves, _ in blocks] == [14, 14, 14]
-    assert pl.concat(curves for curves, _ in blocks).equals(whole[0])
-    assert pl.concat(summary for _, summary in blocks).equals(whole[1])
+    assert pl.concat(curves for curves, _ in blocks).equals(expected[0])
+    assert pl.concat(summary for _, summary in blocks).equals(expected[1])
 
 
-def test_sums_without_lives() -> None:
-    nobody = lives_of([])
+def test_sums_without_durations() -> None:
+    empty = make_durations([])
     sums = {"lives": pl.len(), "time": pl.col("duration_s").sum()}
-    assert by_stratum(nobody, "all", **sums).rows() == [("all", 0, 0)]
-    assert by_stratum(nobody, "account", **sums).is_empty()
-    ((label, times),) = times_by_stratum(nobody, "failure", "all")
+    assert by_stratum(empty, "all", **sums).rows() == [("all", 0, 0)]
+    assert by_stratum(empty, "account", **sums).is_empty()
+    ((label, times),) = times_by_stratum(empty, "failure", "all")
     assert (label, times.lives, times.failures, times.exposure_s) == ("all", 0, 0, 0)
 
 
 def test_a_negative_duration_is_refused() -> None:
     with pytest.raises(ValueError, match="negative"):
-        by_stratum(lives_of([(-1, None, 0, 1, "a")]), "gpu_count", lives=pl.len())
+        by_stratum(make_durations([(-1, None, 0, 1, "a")]), "gpu_count", lives=pl.len())
 
 
 def test_curves_are_read_one_by_one(monkeypatch) -> None:
-    lives = lives_of([(at % 7, EVENTS[at % 2], 0, at % 5, "b") for at in range(100)])
+    lives = make_durations([(i % 7, EVENTS[i % 2], 0, i % 5, "b") for i in range(100)])
     curves, _ = survival_tables(lives, "failure", ["all", "gpu_count"])
     for rows in (1, 10, 1000):
         monkeypatch.setattr(survival, "blocks", lambda table, rows=rows: blocks(table, rows))
-        found = list(survival.curve_by_curve(curves.lazy()))
-        assert [key[2] for key, _ in found] == ["all", "0", "1", "2", "3", "4"]
-        assert pl.concat(rows for _, rows in found).equals(curves)
+        curves_by_key = list(survival.curve_by_curve(curves.lazy()))
+        assert [key[2] for key, _ in curves_by_key] == ["all", "0", "1", "2", "3", "4"]
+        assert pl.concat(rows for _, rows in curves_by_key).equals(curves)
