@@ -382,9 +382,9 @@ def test_a_packed_file_and_one_whose_name_is_a_pattern(tmp_path):
 
 
 @given(cells=st.lists(st.text(max_size=12), min_size=4, max_size=4), junk=st.binary(max_size=40))
-def test_any_cell_is_read_or_refused(tmp_path_factory, values, junk):
+def test_any_cell_is_read_or_refused(tmp_path_factory, cells, junk):
     folder = tmp_path_factory.mktemp("any")
-    row = ",".join('"' + cell.replace('"', '""') + '"' for cell in values)
+    row = ",".join('"' + cell.replace('"', '""') + '"' for cell in cells)
     for text in (f"{HEADER}\n{row}\n".encode("utf-8", "replace"), HEADER.encode() + b"\n" + junk, junk):
         try:
             table, _ = read_text(folder, text)
