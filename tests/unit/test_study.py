@@ -1,4 +1,4 @@
-"""The study without Snakemake: its traces and their files, the analyses that they have, and what is refused."""
+"""The study without Snakemake: its traces, their files and analyses, and refused configurations."""
 
 import importlib
 import subprocess
@@ -20,13 +20,13 @@ ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ("sample", "sample_philly", "sample_slurm")
 
 
-def study_of(**config) -> Study:
+def make_study(**config) -> Study:
     return Study([("my.yaml", {"study": list(SAMPLES)} | config)], ROOT)
 
 
 @pytest.fixture(autouse=True)
-def in_a_folder(tmp_path, monkeypatch):
-    """Where the command is typed."""
+def working_folder(tmp_path, monkeypatch):
+    """Run each test in a folder of its own."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(ttf.analyses, "__path__", [*ttf.analyses.__path__])
     return tmp_path
@@ -34,29 +34,29 @@ def in_a_folder(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def samples():
-    return study_of()
+    return make_study()
 
 
-def given(folder: str, name: str, content: bytes = b"") -> str:
+def write_file(folder: str, name: str, content: bytes = b"") -> str:
     Path(folder).mkdir(exist_ok=True)
     Path(folder, name).write_bytes(content)
     return folder
 
 
-def own(name: str, **declared) -> str:
-    """A folder with a declaration of an analysis of one's own in it."""
+def declare_analysis(name: str, **declared) -> str:
+    """Declare a user's analysis; return the folder that holds it."""
     Path("own", name).mkdir(parents=True)
-    words = ", ".join(f"{key}={value!r}" for key, value in declared.items())
-    declaration = f'Analysis(question="Why?", theme="outcomes", {words})'
+    arguments = ", ".join(f"{key}={value!r}" for key, value in declared.items())
+    declaration = f'Analysis(question="Why?", theme="outcomes", {arguments})'
     text = f"from ttf.analyses.declaration import Analysis\nANALYSIS = {declaration}\n"
     Path("own", name, "__init__.py").write_text(text)
     return str(Path("own").resolve())
 
 
-def test_no_trace_takes_the_place_of_another_page():
+def test_no_trace_replaces_another_page():
     names = ["index", *SITE_PAGES, "mine"]
-    made = {name: {"format": "pai2020", "embedded": True} for name in names}
-    study = study_of(study=names, registry=made)
+    registry = {name: {"format": "pai2020", "embedded": True} for name in names}
+    study = make_study(study=names, registry=registry)
     assert study.pages == {f"trace-{name}": name for name in names[:-1]} | {"mine": "mine"}
 
 
@@ -73,53 +73,58 @@ def test_a_study_is_read_without_snakemake_and_polars():
     assert not {"snakemake", "polars", "numpy", "altair"} & {*run.stdout.split()}
 
 
-def test_the_traces_and_what_they_have(samples):
+def test_traces_and_their_properties(samples):
     assert samples.names == list(SAMPLES)
     assert samples.subjects == [*SAMPLES, "comparison"]
-    assert study_of(study=["sample"]).subjects == ["sample"]
+    assert make_study(study=["sample"]).subjects == ["sample"]
     assert samples.traces_where(lambda trace: "attempts" in trace.products) == ["sample_philly", "sample_slurm"]
     assert [samples.traces[name].unit for name in SAMPLES] == ["task", "job", "job"]
     assert all(samples.traces[name].synthetic and samples.traces[name].has_jobs for name in SAMPLES)
     assert "data/sample/pai_job_table.csv" in samples.to_make
 
 
-def test_where_a_file_lies(samples):
+def test_paths_of_files(samples):
     assert samples.file("sample", "jobs") == "results/sample/jobs.parquet"
     assert samples.file("sample", "raw") == "results/sample/raw"
     assert samples.file("sample", "mttf") == "results/sample/tables/mttf.csv"
     assert samples.file("sample", "survival_curves") == "results/sample/tables/survival.parquet"
     assert samples.file("sample", "row_account") == "results/sample/quality/row_account.csv"
     assert samples.file("sample_slurm", "events") == "results/sample_slurm/raw"
-    # What the trace, or its analysis, does not have; and what nobody has.
+    # The trace or its analysis does not have these; no trace has the last.
     assert [samples.file("sample", name) for name in ("attempts", "events", "retries", "nonsense")] == [None] * 4
 
 
 def test_the_analyses_that_a_trace_has(samples):
-    of = {name: {room.name for room in samples.rooms_of(name)} for name in samples.subjects}
-    every, of_jobs = set(rooms()), {"split_outcomes", "fit_mttf", "judge_lifetimes", "plan_ettr", "correlate"}
-    assert of["comparison"] == {"compare_traces"}
-    assert all(of_jobs <= of[name] for name in SAMPLES)
-    assert of["sample_philly"] - of["sample"] >= {"describe_attempts", "check_philly", "measure_use", "measure_epochs"}
-    of_others = {name for name, room in rooms().items() if room.theme == "outages"} | {"annual_failure_rate"}
-    assert of["sample_slurm"] - of["sample_philly"] - of_others == {"classify_failures", "compare_parts"}
-    assert {"measure_availability", "match_outages", "rank_drains"} <= of["sample_slurm"]
-    # Drift is to be asked for; no sample is of drives.
-    assert every - set().union(*of.values()) - of_others == {"measure_drift"}
-    for name, room in samples.rooms.items():
-        assert room.traces == [trace for trace in samples.subjects if name in of[trace]]
+    names = {name: {analysis.name for analysis in samples.rooms_of(name)} for name in samples.subjects}
+    catalogue, common = set(rooms()), {"split_outcomes", "fit_mttf", "judge_lifetimes", "plan_ettr", "correlate"}
+    assert names["comparison"] == {"compare_traces"}
+    assert all(common <= names[name] for name in SAMPLES)
+    assert names["sample_philly"] - names["sample"] >= {
+        "describe_attempts",
+        "check_philly",
+        "measure_use",
+        "measure_epochs",
+    }
+    special = {name for name, analysis in rooms().items() if analysis.theme == "outages"} | {"annual_failure_rate"}
+    assert names["sample_slurm"] - names["sample_philly"] - special == {"classify_failures", "compare_parts"}
+    assert {"measure_availability", "match_outages", "rank_drains"} <= names["sample_slurm"]
+    # Drift must be requested, and no sample has drives.
+    assert catalogue - set().union(*names.values()) - special == {"measure_drift"}
+    for name, analysis in samples.rooms.items():
+        assert analysis.traces == [trace for trace in samples.subjects if name in names[trace]]
 
 
-def test_an_analysis_needs_what_it_needs_and_what_that_needs():
-    """Of lives without jobs none that reads jobs; drift where it is asked for, and against whom."""
-    given("lives", "gc_full.csv")
+def test_an_analysis_needs_its_inputs_and_their_inputs():
+    """Durations without jobs exclude analyses of jobs; drift needs a request and a reference trace."""
+    write_file("lives", "gc_full.csv")
     windows = {"by": "month", "against": "sample_philly"}
     registry = {"mine": {"format": "titan", "folder": "lives"}, "sample": {"windows": windows}}
-    study = study_of(study=["mine", "sample", "sample_philly"], registry=registry)
-    found = {room.name for room in study.rooms_of("mine")}
-    assert {"fit_mttf", "judge_lifetimes", "estimate_hazards", "measure_sizes", "plan_ettr"} <= found
-    for room in study.rooms_of("mine"):
-        assert not {"jobs", "nodes", "attempts", "placements"} & {*room.declared.needs}
-        assert all(study.file("mine", name) for name in room.declared.needs)
+    study = make_study(study=["mine", "sample", "sample_philly"], registry=registry)
+    names = {analysis.name for analysis in study.rooms_of("mine")}
+    assert {"fit_mttf", "judge_lifetimes", "estimate_hazards", "measure_sizes", "plan_ettr"} <= names
+    for analysis in study.rooms_of("mine"):
+        assert not {"jobs", "nodes", "attempts", "placements"} & {*analysis.declared.needs}
+        assert all(study.file("mine", name) for name in analysis.declared.needs)
     assert study.rooms["measure_drift"].traces == ["sample"]
     assert study.rooms["measure_drift"].inputs("sample") == {
         "jobs": "results/sample/jobs.parquet",
@@ -131,7 +136,7 @@ def test_an_analysis_needs_what_it_needs_and_what_that_needs():
     }
 
 
-# Key -> another value, and the analyses of a sample that read it.
+# Key -> changed value, analyses of a sample that read it.
 KEYS = {
     "correlation/cutoffs_s": ([3600], {"correlate"}),
     "correlation/significance": (0.01, {"correlate", "ask_again"}),
@@ -155,25 +160,26 @@ KEYS = {
 
 @pytest.mark.parametrize("key", KEYS)
 def test_a_setting_reaches_the_analyses_that_read_it(samples, monkeypatch, key):
-    value, reading = KEYS[key]
+    value, readers = KEYS[key]
     group, name = key.split("/")
-    jobs = [(room, trace) for room in samples.rooms.values() for trace in room.traces]
-    before = [room.settings(trace) for room, trace in jobs]
+    jobs = [(analysis, trace) for analysis in samples.rooms.values() for trace in analysis.traces]
+    first = [analysis.settings(trace) for analysis, trace in jobs]
     changed = samples.config | {group: samples.config[group] | {name: value}}
     monkeypatch.setattr(samples, "config", changed)
     for trace in samples.traces.values():
         monkeypatch.setattr(trace, "settings", changed)
-    after = [room.settings(trace) for room, trace in jobs]
-    assert {job[0].name for job, old, new in zip(jobs, before, after, strict=True) if old != new} == reading
+    second = [analysis.settings(trace) for analysis, trace in jobs]
+    assert {job[0].name for job, old, new in zip(jobs, first, second, strict=True) if old != new} == readers
 
 
-def test_no_analysis_reads_a_key_that_there_is_not(samples):
-    keys = [key for room in samples.rooms.values() for key in room.declared.settings.values() if isinstance(key, str)]
+def test_every_key_that_an_analysis_reads_exists(samples):
+    settings = [analysis.declared.settings for analysis in samples.rooms.values()]
+    keys = [key for part in settings for key in part.values() if isinstance(key, str)]
     assert keys
     assert all(samples.setting(key) is not None for key in keys)
 
 
-def test_what_charts_are_drawn_from(samples):
+def test_charts_and_their_tables(samples):
     charts = samples.charts("sample")
     assert list(dict.fromkeys(charts.values())) == samples.drawing("sample")
     assert charts["failure_share"].name == "correlate"
@@ -185,61 +191,53 @@ def test_what_charts_are_drawn_from(samples):
 
 
 def test_every_chart_that_is_declared_can_be_drawn(samples):
-    """Those of every sample and of the comparison."""
+    """Check the charts of each sample and of the comparison."""
     for trace in samples.subjects:
-        for chart, room in samples.charts(trace).items():
-            assert callable(importlib.import_module(f"{room.module}.charts").CHARTS[chart]), (trace, chart)
+        for chart, analysis in samples.charts(trace).items():
+            assert callable(importlib.import_module(f"{analysis.module}.charts").CHARTS[chart]), (trace, chart)
 
 
 def test_traces_with_the_same_charts_are_drawn_by_one_rule():
-    given("a", "openb_pod_list_default.csv")
-    given("b", "openb_pod_list_default.csv")
-    mine = {name: {"format": "openb", "folder": name} for name in ("a", "b")}
-    alike = study_of(study=["a", "sample", "b"], registry=mine).drawn_alike
-    assert alike == {"openb": ["a", "b"], "pai2020": ["sample"], "comparison": ["comparison"]}
-    mine["b"]["windows"] = {"by": "month"}
-    alike = study_of(study=["a", "b"], registry=mine).drawn_alike
-    assert alike == {"openb_a": ["a"], "openb_b": ["b"], "comparison": ["comparison"]}
+    write_file("a", "openb_pod_list_default.csv")
+    write_file("b", "openb_pod_list_default.csv")
+    registry = {name: {"format": "openb", "folder": name} for name in ("a", "b")}
+    groups = make_study(study=["a", "sample", "b"], registry=registry).drawn_alike
+    assert groups == {"openb": ["a", "b"], "pai2020": ["sample"], "comparison": ["comparison"]}
+    registry["b"]["windows"] = {"by": "month"}
+    groups = make_study(study=["a", "b"], registry=registry).drawn_alike
+    assert groups == {"openb_a": ["a"], "openb_b": ["b"], "comparison": ["comparison"]}
 
 
-def test_what_the_numbers_are_taken_from(samples):
+def test_tables_of_the_numbers(samples):
     for trace in samples.names:
-        tables = {name for room in samples.rooms_of(trace) for name in room.tables}
-        of_stages = {
-            "row_account",
-            "anomalies",
-            "statistics",
-            "jobs",
-            "nodes",
-            "runtime_agreement",
-            "size_unit",
-        }
-        of_outages = {"outages", "exposure"} & samples.traces[trace].products
-        assert samples.summed_up(trace).keys() == tables | of_stages | of_outages
+        tables = {name for analysis in samples.rooms_of(trace) for name in analysis.tables}
+        stage_tables = {"row_account", "anomalies", "statistics", "jobs", "nodes", "runtime_agreement", "size_unit"}
+        outage_tables = {"outages", "exposure"} & samples.traces[trace].products
+        assert samples.summed_up(trace).keys() == tables | stage_tables | outage_tables
         assert all(samples.summed_up(trace).values())
     assert samples.summed_up("comparison").keys() == samples.rooms["compare_traces"].tables.keys()
 
 
-def test_what_jobs_ask_for_grows_with_the_raw_tables():
-    given("telemetry", "cluster_job_log")
+def test_requested_memory_grows_with_the_raw_tables():
+    write_file("telemetry", "cluster_job_log")
     with Path("telemetry/cluster_gpu_util").open("wb") as file:
         file.truncate(3_000_000_000)
-    study = study_of(study=["mine", "sample"], registry={"mine": {"format": "philly", "folder": "telemetry"}})
+    study = make_study(study=["mine", "sample"], registry={"mine": {"format": "philly", "folder": "telemetry"}})
     use = study.rooms["measure_use"].declared
     assert study.raw_of("mine") == ("philly", 3.0)
-    asked = study.measured["snakemake_mb"] + use.memory_mb + 3 * use.mb_per_gb["philly"]
-    assert study.megabytes("measure_use", 1, trace="mine") == asked
-    assert study.megabytes("measure_use", 2, trace="mine") == 2 * asked
+    expected_mb = study.measured["snakemake_mb"] + use.memory_mb + 3 * use.mb_per_gb["philly"]
+    assert study.megabytes("measure_use", 1, trace="mine") == expected_mb
+    assert study.megabytes("measure_use", 2, trace="mine") == 2 * expected_mb
     assert study.megabytes("correlate", 1, trace="sample") == 300 + study.rooms["correlate"].declared.memory_mb
-    assert study.raw_of("comparison") == (None, 3.0), "the study as a whole goes back to all of them"
+    assert study.raw_of("comparison") == (None, 3.0), "the study reads all raw tables"
     assert study.minutes(1, trace="mine") > study.minutes(1, trace="sample")
 
 
-# What is refused ------------------------------------------------------------------------------------------------
+# Refused configurations -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("declared", "says"),
+    ("declared", "message"),
     [
         ({"needs": ["job"]}, "analysis NAME: there is no table job.$"),
         ({"needs": ["mtf"]}, r"analysis NAME: there is no table mtf; did you mean mttf\?"),
@@ -256,47 +254,47 @@ def test_what_jobs_ask_for_grows_with_the_raw_tables():
         ({"settings": {"x": "sizes/above_gpus/more"}}, "there is no key sizes/above_gpus/more.$"),
     ],
 )
-def test_an_analysis_that_names_a_table_or_a_key_that_there_is_not(declared, says):
+def test_an_analysis_that_names_an_unknown_table_or_key(declared, message):
     name = f"of_{uuid.uuid4().hex}"
-    with pytest.raises(ConfigError, match=says.replace("NAME", name)):
-        study_of(analyses=[own(name, **declared)]).drawn_alike  # noqa: B018
+    with pytest.raises(ConfigError, match=message.replace("NAME", name)):
+        make_study(analyses=[declare_analysis(name, **declared)]).drawn_alike  # noqa: B018
 
 
 def test_two_analyses_of_one_name():
     with pytest.raises(
         ConfigError, match=r"analyses: two analyses are called correlate: .*correlate and .*own/correlate"
     ):
-        study_of(analyses=[own("correlate")])
+        make_study(analyses=[declare_analysis("correlate")])
 
 
 CLAIM = {"id": "a", "trace": "sample", "quantity": {"table": "mttf", "column": "mttf_s"}}
 TABLES = {"mttf": table("mttf", "A stratum.", mttf_s=seconds("MTTF", "Mean."), n=count("n", "Lives."))}
 
 
-def asking(**quantity) -> dict:
+def make_claim(**quantity) -> dict:
     return CLAIM | {"quantity": CLAIM["quantity"] | quantity}
 
 
-def test_claims_of_tables_and_columns_that_there_are():
-    right = [
+def test_claims_of_existing_tables_and_columns():
+    claims = [
         CLAIM,
-        asking(where={"n": 3}, over="n", of={"n": 1}),
+        make_claim(where={"n": 3}, over="n", of={"n": 1}),
         {"id": "of printed numbers"},
         {"id": "of a formula", "quantity": {"arithmetic": "r"}},
     ]
-    assert check_claims(right, TABLES, "mine.yaml") is None
+    assert check_claims(claims, TABLES, "mine.yaml") is None
 
 
 def test_every_problem_of_the_claims_has_a_line_with_the_nearest_name():
-    wrong = [
-        asking(table="mtf"),
-        asking(column="mttfs_s") | {"id": "b"},
-        asking(where={"nn": 1}) | {"id": "c"},
-        asking(over="mttf", of={"zzz": 1}) | {"id": "d"},
+    claims = [
+        make_claim(table="mtf"),
+        make_claim(column="mttfs_s") | {"id": "b"},
+        make_claim(where={"nn": 1}) | {"id": "c"},
+        make_claim(over="mttf", of={"zzz": 1}) | {"id": "d"},
         CLAIM,
     ]
     with pytest.raises(ConfigError) as error:
-        check_claims(wrong, TABLES, "mine.yaml")
+        check_claims(claims, TABLES, "mine.yaml")
     assert str(error.value).splitlines() == [
         "mine.yaml: claims.a: there is no table mtf; did you mean mttf?",
         "mine.yaml: claims.b: table mttf has no column mttfs_s; did you mean mttf_s?",
@@ -306,36 +304,36 @@ def test_every_problem_of_the_claims_has_a_line_with_the_nearest_name():
     ]
 
 
-def test_a_finding_asks_for_the_tables_of_the_traces_of_the_study(samples):
+def test_a_finding_needs_tables_of_traces_of_the_study(samples):
     assert set(samples.claimed()) <= set(samples.names)
     text = "sources: {s: A source}\nclaims:\n- {id: a, trace: sample, source: s, statement: S, published: 1, unit: s, "
     text += "evidence: printed, tolerance: 0, why: exact, quantity: {table: mttf, column: mttf_s}}\n"
     Path("mine.yaml").write_text(text)
-    asked = study_of(claims=["mine.yaml"]).claimed()["sample"]
-    assert asked == samples.claimed().get("sample", {}) | {"mttf": "results/sample/tables/mttf.csv"}
-    assert "sample" not in study_of(study=["sample_philly"], claims=["mine.yaml"]).claimed()
+    claimed = make_study(claims=["mine.yaml"]).claimed()["sample"]
+    assert claimed == samples.claimed().get("sample", {}) | {"mttf": "results/sample/tables/mttf.csv"}
+    assert "sample" not in make_study(study=["sample_philly"], claims=["mine.yaml"]).claimed()
 
 
-# The rest ---------------------------------------------------------------------------------------------------------
+# Code of rules and paths ------------------------------------------------------------------------------------------
 
 
-def test_the_code_of_a_rule_has_of_a_declaration_what_computing_goes_by(samples, monkeypatch):
-    room = samples.rooms["correlate"]
+def test_the_code_of_a_rule_depends_on_the_declaration_of_its_tables(samples, monkeypatch):
+    analysis = samples.rooms["correlate"]
 
     def code(words=False):
-        return samples.code("compute", f"{room.module}.compute", words=words)
+        return samples.code("compute", f"{analysis.module}.compute", words=words)
 
-    before, whole = code(), code(words=True)
-    assert before != whole and samples.code_files[before] == samples.code_files[whole]
-    assert f"scripts/ttf/analyses/{room.declared.theme}/{room.name}/__init__.py" in samples.code_files[before]
+    types, full = code(), code(words=True)
+    assert types != full and samples.code_files[types] == samples.code_files[full]
+    assert f"scripts/ttf/analyses/{analysis.declared.theme}/{analysis.name}/__init__.py" in samples.code_files[types]
     monkeypatch.setattr(Table, "types", "others")
     monkeypatch.delitem(vars(samples), "_declared")  # read once in a study
-    assert code() != before and code(words=True) == whole
+    assert code() != types and code(words=True) == full
 
 
 def test_any_of_no_names_matches_nothing():
     assert (any_of(["a", "b"]), any_of([])) == ("a|b", "(?!)")
 
 
-def test_paths_in_lists_of_lists_each_once():
+def test_paths_in_nested_lists_are_distinct():
     assert paths_in([["a", ["b"]], "a", [], ["c", "b"]]) == ["a", "b", "c"]

@@ -1,9 +1,9 @@
-"""Study 1 asked twice: by its recipe and well; failure rates above and below a request; what the sentences say."""
+"""Study 1 repeated by its recipe and by better methods; failure rates by request; the verdicts."""
 
 import polars as pl
 import pytest
 from given_tables import correlations, runtime_by_group
-from given_tables import one_row as row
+from given_tables import one_row as select_row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
@@ -19,31 +19,31 @@ GPU = next(feature for feature in FEATURES if feature.name == "gpu_request")
 TRACE_END_S = 1000
 
 
-def jobs(*rows):
-    """rows: (outcome, run time, GPU type, GPU request in % of one); started at 0."""
-    given = pl.DataFrame(
+def make_jobs(*rows):
+    """Make jobs of (outcome, run time, GPU type, GPU request in %) that start at 0."""
+    frame = pl.DataFrame(
         [(outcome, time, kind, None if gpu is None else gpu * 10) for outcome, time, kind, gpu in rows],
         schema={name: JOB_COLUMNS[name] for name in ("outcome", "runtime_s", "gpu_type", "gpu_milli")},
         orient="row",
     )
-    blank = {name: pl.lit(None, dtype=kind) for name, kind in JOB_COLUMNS.items() if name not in given.columns}
+    blank = {name: pl.lit(None, dtype=kind) for name, kind in JOB_COLUMNS.items() if name not in frame.columns}
     blank |= {name: pl.lit(value, dtype=pl.Int64) for name, value in (("start_s", 0), ("trace_end_s", TRACE_END_S))}
     blank |= {"size": pl.col("gpu_milli") // 100 + 1, "cpu_milli": pl.col("gpu_milli"), "job_id": pl.lit("j")}
-    return given.with_columns(**blank).select(*JOB_COLUMNS)
+    return frame.with_columns(**blank).select(*JOB_COLUMNS)
 
 
-SIX = jobs(
+SIX = make_jobs(
     ("success", 100, "T4", 25),
     ("failure", 200, "T4", 25),
     ("running", None, "T4", 50),  # seen for 1000 s
     ("failure", 50, "V100", 100),
     ("failure", 150, "V100", 200),
-    ("failure", None, "V100", 200),  # nobody wrote its end down
+    ("failure", None, "V100", 200),  # its end is not recorded
     ("waiting", None, None, 100),
 )
 
 
-def again(frame, cutoffs=(None, 20_000, 50_000, 100_000)):
+def repeat(frame, cutoffs=(None, 20_000, 50_000, 100_000)):
     lives = lives_of_jobs(frame)
     strata = ["all", "gpu_type"] if lives["gpu_type"].count() else ["all"]
     return repeat_study(
@@ -56,53 +56,53 @@ def again(frame, cutoffs=(None, 20_000, 50_000, 100_000)):
 
 
 def test_the_rate_above_a_request_by_hand():
-    found = rate_ratio(SIX, GPU)
-    # Two jobs of five are at or below 25 %, three at or below 50 %: as even, and the first is taken. Below run 300 s
-    # and one fails; above 1000 + 50 + 150 s and two do.
-    assert (found["split_value"], found["rate_failures"]) == ("25", 3)
+    ratio = rate_ratio(SIX, GPU)
+    # Two of five jobs are at or below 25 %, three at or below 50 %: a tie, so the first value splits. Below, jobs run
+    # for 300 s and one fails; above, they run for 1000 + 50 + 150 s and two fail.
+    assert (ratio["split_value"], ratio["rate_failures"]) == ("25", 3)
     low, high = 300, 1200
     failures = 1, 2
-    assert found["rate_ratio"] == pytest.approx(failures[1] / high / (failures[0] / low))
+    assert ratio["rate_ratio"] == pytest.approx(failures[1] / high / (failures[0] / low))
     exact = binomtest(failures[1], 3, high / (low + high))
     interval = exact.proportion_ci(0.95, "exact")
-    assert found["rate_ci_low"] == pytest.approx(interval.low / (1 - interval.low) * low / high)
-    assert found["rate_ci_high"] == pytest.approx(interval.high / (1 - interval.high) * low / high)
+    assert ratio["rate_ci_low"] == pytest.approx(interval.low / (1 - interval.low) * low / high)
+    assert ratio["rate_ci_high"] == pytest.approx(interval.high / (1 - interval.high) * low / high)
 
 
 @settings(deadline=None, max_examples=30)
 @given(st.lists(st.tuples(st.booleans(), st.integers(1, 500), st.sampled_from([25, 50, 100])), min_size=1, max_size=30))
-def test_the_rate_is_that_of_a_plain_count(rows):
-    found = rate_ratio(
-        jobs(*(("failure" if failed else "success", time, None, gpu) for failed, time, gpu in rows)), GPU
+def test_the_rate_equals_a_plain_count(rows):
+    ratio = rate_ratio(
+        make_jobs(*(("failure" if failed else "success", time, None, gpu) for failed, time, gpu in rows)), GPU
     )
     values = sorted({gpu for _, _, gpu in rows})
     if len(values) < 2:
-        assert "same value" in found["reason"]
+        assert "same value" in ratio["reason"]
         return
     split = min(values[:-1], key=lambda value: abs(2 * sum(gpu <= value for *_, gpu in rows) - len(rows)))
-    assert found["split_value"] == str(split)
+    assert ratio["split_value"] == str(split)
     above, below = [r for r in rows if r[2] > split], [r for r in rows if r[2] <= split]
     (k_low, t_low), (k_high, t_high) = ((sum(r[0] for r in p), sum(r[1] for r in p)) for p in (below, above))
-    assert found["rate_failures"] == k_low + k_high
+    assert ratio["rate_failures"] == k_low + k_high
     if k_low + k_high == 0:
-        assert found["reason"] == "no job failed after a known time"
+        assert ratio["reason"] == "no job failed after a known time"
         return
     pi = t_high / (t_low + t_high)
     tails = binom.cdf(k_high, k_low + k_high, pi), binom.sf(k_high - 1, k_low + k_high, pi)
-    assert found["rate_p"] == pytest.approx(min(1, 2 * min(tails)))
+    assert ratio["rate_p"] == pytest.approx(min(1, 2 * min(tails)))
     if k_low:
-        assert found["rate_ratio"] == pytest.approx((k_high / t_high) / (k_low / t_low))
-        assert found["rate_ci_low"] <= found["rate_ratio"] * (1 + 1e-9)
-        assert found["rate_ratio"] <= found["rate_ci_high"] * (1 + 1e-9)
+        assert ratio["rate_ratio"] == pytest.approx((k_high / t_high) / (k_low / t_low))
+        assert ratio["rate_ci_low"] <= ratio["rate_ratio"] * (1 + 1e-9)
+        assert ratio["rate_ratio"] <= ratio["rate_ci_high"] * (1 + 1e-9)
     else:
-        assert (found.get("rate_ratio"), found["rate_ci_high"]) == (None, None)
-    # Failures on one side only: the one limit there is has all of the 5 %.
+        assert (ratio.get("rate_ratio"), ratio["rate_ci_high"]) == (None, None)
+    # With failures on one side only, the single limit takes all of the 5 %.
     if not k_low:
-        least = 0.05 ** (1 / k_high)
-        assert found["rate_ci_low"] == pytest.approx(least / (1 - least) * t_low / t_high)
+        share_low = 0.05 ** (1 / k_high)
+        assert ratio["rate_ci_low"] == pytest.approx(share_low / (1 - share_low) * t_low / t_high)
     if not k_high:
-        most = 1 - 0.05 ** (1 / k_low)
-        assert found["rate_ci_high"] == pytest.approx(most / (1 - most) * t_low / t_high)
+        share_high = 1 - 0.05 ** (1 / k_low)
+        assert ratio["rate_ci_high"] == pytest.approx(share_high / (1 - share_high) * t_low / t_high)
 
 
 @pytest.mark.parametrize("n", [1, 5, 6, 7, 20, 101, 5000])
@@ -112,48 +112,48 @@ def test_the_interval_of_a_median_is_that_of_the_binomial(n):
     assert (low, high) == ((ranks[-1], n + 1 - ranks[-1]) if ranks else (None, None))
 
 
-def test_no_interval_of_nobody():
+def test_no_jobs_have_no_interval():
     assert median_interval(0, [].__getitem__) == (None, None)
 
 
-def found(estimate, p, n=9, reason=None):
+def trend(estimate, p, n=9, reason=None):
     return {"estimate": estimate, "p_value": p, "p_adjusted": p, "n": n, "reason": reason}
 
 
 @pytest.mark.parametrize(
-    ("study", "asked", "verdict", "said"),
+    ("study", "repeated", "verdict", "expected"),
     [
-        (found(0.5, 0.01), found(0.4, 0.01), "kept", "sign and significance stay (r = 0.50 over 9 means, ρ = 0.40"),
-        (found(0.5, 0.01), found(-0.4, 0.01), "flips", "the sign flips"),
-        (found(0.5, 0.01), found(0.1, 0.01), "weaker", "much weaker"),
-        (found(0.1, 0.01), found(0.5, 0.01), "stronger", "much stronger"),
-        (found(0.5, 0.01), found(0.4, 0.9), "lost", "no longer significant"),
-        (found(0.5, 0.9), found(-0.4, 0.01), "found", "significant over pods alone"),
-        (found(0.5, 0.9), found(-0.4, 0.9), "neither", "no trend either way (r = 0.50 over 9 means, ρ = −0.40"),
-        (found(None, None, 2, "fewer than 3 points"), found(0, 1), "not computable", "fewer than 3 points"),
-        (found(0.5, 0.9), found(None, None, 2, "fewer than 3 points"), "not computable", "over pods: fewer than"),
-        (None, found(0, 1), "not computable", "no correlation with a cut-off of 20,000 s"),
+        (trend(0.5, 0.01), trend(0.4, 0.01), "kept", "sign and significance stay (r = 0.50 over 9 means, ρ = 0.40"),
+        (trend(0.5, 0.01), trend(-0.4, 0.01), "flips", "the sign flips"),
+        (trend(0.5, 0.01), trend(0.1, 0.01), "weaker", "much weaker"),
+        (trend(0.1, 0.01), trend(0.5, 0.01), "stronger", "much stronger"),
+        (trend(0.5, 0.01), trend(0.4, 0.9), "lost", "no longer significant"),
+        (trend(0.5, 0.9), trend(-0.4, 0.01), "found", "significant over pods alone"),
+        (trend(0.5, 0.9), trend(-0.4, 0.9), "neither", "no trend either way (r = 0.50 over 9 means, ρ = −0.40"),
+        (trend(None, None, 2, "fewer than 3 points"), trend(0, 1), "not computable", "fewer than 3 points"),
+        (trend(0.5, 0.9), trend(None, None, 2, "fewer than 3 points"), "not computable", "over pods: fewer than"),
+        (None, trend(0, 1), "not computable", "no correlation with a cut-off of 20,000 s"),
     ],
 )
-def test_what_changes_is_said(study, asked, verdict, said):
-    got, clause, reason = _compare_estimates(study, asked, 20_000, "pods", 0.05)
-    assert got == verdict
-    assert said in clause
+def test_each_change_has_its_verdict(study, repeated, verdict, expected):
+    actual, clause, reason = _compare_estimates(study, repeated, 20_000, "pods", 0.05)
+    assert actual == verdict
+    assert expected in clause
     assert (reason is not None) == (verdict == "not computable")
 
 
-def test_every_question_stands_once():
-    table = again(SIX)
+def test_every_question_has_its_rows():
+    table = repeat(SIX)
     STUDY1.check(table)
     assert table["question"].value_counts().sort("question").rows() == [
         ("correlation", 8), ("cut_off", 4), ("mean_run_time", 3),
     ]  # fmt: skip
     assert table["change"].null_count() == 0
     assert table["change"].str.ends_with(".").all()
-    success = row(table, question="mean_run_time", outcome="success")
+    success = select_row(table, question="mean_run_time", outcome="success")
     assert (success["value"], success["study_estimate"], success["asked_estimate"]) == ("T4", 100, 100)
-    failure = row(table, question="mean_run_time", outcome="failure", value="T4")
-    # The study: the mean of what did not succeed. Asked well: 100 + 200 + 1000 s of run time and one failure.
+    failure = select_row(table, question="mean_run_time", outcome="failure", value="T4")
+    # The study takes the mean of all jobs without success. Better: 1300 s of run time and one failure.
     assert (failure["study_estimate"], failure["asked_estimate"], failure["asked_n"]) == (200, 1300, 1)
     assert "6.50 times the mean" in failure["change"]
     summary = summarise_verdicts(table)
@@ -162,17 +162,17 @@ def test_every_question_stands_once():
     assert summary["compared"].item() == (table.filter(question="correlation")["verdict"] != "not computable").sum()
 
 
-def test_the_study_pools_what_did_not_succeed():
+def test_the_study_pools_all_jobs_without_success():
     rows = [("running", 10 * gpu, "T4", gpu) for gpu in (10, 20, 30, 40)]
     rows += [("failure", 500 - gpu, "T4", gpu) for gpu in (10, 20, 30, 40)]
-    pooled = row(again(jobs(*rows)), question="correlation", outcome="failure", feature="gpu_request")
+    pooled = select_row(repeat(make_jobs(*rows)), question="correlation", outcome="failure", feature="gpu_request")
     # The means of 100 and 490, 200 and 480 ... rise; the failures alone fall.
     assert pooled["study_estimate"] == pytest.approx(1)
     assert pooled["asked_estimate"] == pytest.approx(-1)
     assert (pooled["study_n"], pooled["asked_n"]) == (4, 4)
 
 
-def test_a_cut_off_that_was_not_asked_for_is_not_computable():
-    table = again(SIX, cutoffs=(None,)).filter(pl.col("question") == "cut_off")
+def test_an_unconfigured_cut_off_is_not_computable():
+    table = repeat(SIX, cutoffs=(None,)).filter(pl.col("question") == "cut_off")
     assert set(table["verdict"]) == {"not computable"}
     assert table["reason"].str.contains("correlation.cutoffs_s", literal=True).all()

@@ -1,4 +1,4 @@
-"""What `make lint` checks, by the programs that .pre-commit-config.yaml names: they find nothing."""
+"""The programs of .pre-commit-config.yaml, which `make lint` runs, report nothing."""
 
 import os
 import subprocess
@@ -15,14 +15,14 @@ HOOKS = [hook["id"] for hook in REPOSITORY["hooks"]]
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no git checkout, whose files pre-commit would ask for")
 @pytest.mark.parametrize("hook", HOOKS)
-def test_clean(hook, tmp_path):
+def test_hook_passes(hook, tmp_path):
     command = [Path(sys.executable).with_name("pre-commit"), "run", hook, "--all-files", "--verbose"]
     environment = os.environ | {"PRE_COMMIT_HOME": str(tmp_path)}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "Passed" in done.stdout
+    process = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert "Passed" in process.stdout
     if hook == "snakemake":
-        assert "Congratulations" in done.stdout
+        assert "Congratulations" in process.stdout
 
 
 def test_every_hook_runs_a_program_of_the_lock():

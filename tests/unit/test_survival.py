@@ -17,7 +17,7 @@ from ttf.stats.durations.survival import survival_tables, thin
 ROWS = st.lists(st.tuples(st.none() | st.integers(0, 40), st.sampled_from(["failure", "success", None])), max_size=40)
 
 
-def simulated(n: int = 400, seed: int = 5) -> pl.DataFrame:
+def simulate(n: int = 400, seed: int = 5) -> pl.DataFrame:
     rng = np.random.default_rng(seed)
     return pl.DataFrame(
         {
@@ -53,7 +53,7 @@ def test_by_hand() -> None:
     assert curve.select("survival", "ci_low", "ci_high").row(0) == (1.0, 1.0, 1.0)
 
 
-def test_the_row_of_time_0_carries_lives_of_0_seconds() -> None:
+def test_the_row_of_time_0_counts_durations_of_0_seconds() -> None:
     curve = kaplan_meier(lives_of([(0, "failure"), (0, None), (5, "failure"), (5, None)]), "failure")
     assert curve.select("time_s", "at_risk", "events", "censored", "survival").rows() == [
         (0, 4, 1, 1, 0.75),
@@ -87,37 +87,37 @@ def test_a_negative_duration_is_refused() -> None:
 
 
 def test_agrees_with_scipy_and_statsmodels() -> None:
-    lives = simulated()
+    lives = simulate()
     curve = kaplan_meier(lives, "failure")
     time = lives["duration_s"].to_numpy()
     failed = (lives["event"] == "failure").fill_null(False).to_numpy()
-    theirs = ecdf(CensoredData(uncensored=time[failed], right=time[~failed])).sf
-    assert curve["survival"].to_list() == pytest.approx(theirs.evaluate(curve["time_s"]).tolist(), abs=1e-9)
-    limits = theirs.confidence_interval(method="log-log")
-    inside = curve.filter((pl.col("events").cum_sum() > 0) & (pl.col("survival") > 0))
-    for name, side in (("ci_low", limits.low), ("ci_high", limits.high)):
-        assert inside[name].to_list() == pytest.approx(side.evaluate(inside["time_s"]).tolist(), abs=1e-9)
-    other = SurvfuncRight(time, failed.astype(int))
-    mine = curve.filter(pl.col("events") > 0)
-    assert mine["time_s"].to_list() == other.surv_times.tolist()
-    assert mine["at_risk"].to_list() == other.n_risk.tolist()
-    assert mine["survival"].to_list() == pytest.approx(other.surv_prob.tolist(), abs=1e-9)
+    scipy_curve = ecdf(CensoredData(uncensored=time[failed], right=time[~failed])).sf
+    assert curve["survival"].to_list() == pytest.approx(scipy_curve.evaluate(curve["time_s"]).tolist(), abs=1e-9)
+    limits = scipy_curve.confidence_interval(method="log-log")
+    inner_rows = curve.filter((pl.col("events").cum_sum() > 0) & (pl.col("survival") > 0))
+    for name, limit in (("ci_low", limits.low), ("ci_high", limits.high)):
+        assert inner_rows[name].to_list() == pytest.approx(limit.evaluate(inner_rows["time_s"]).tolist(), abs=1e-9)
+    statsmodels_curve = SurvfuncRight(time, failed.astype(int))
+    event_rows = curve.filter(pl.col("events") > 0)
+    assert event_rows["time_s"].to_list() == statsmodels_curve.surv_times.tolist()
+    assert event_rows["at_risk"].to_list() == statsmodels_curve.n_risk.tolist()
+    assert event_rows["survival"].to_list() == pytest.approx(statsmodels_curve.surv_prob.tolist(), abs=1e-9)
     _, summary = survival_tables(lives, "failure", ["all"])
-    found = summary.row(0, named=True)
-    assert found["median_s"] == other.quantile(0.5)
-    limits = found["median_ci_low_s"], found["median_ci_high_s"]
-    assert limits == other.quantile_ci(0.5, method="cloglog")
+    row = summary.row(0, named=True)
+    assert row["median_s"] == statsmodels_curve.quantile(0.5)
+    limits = row["median_ci_low_s"], row["median_ci_high_s"]
+    assert limits == statsmodels_curve.quantile_ci(0.5, method="cloglog")
 
 
 def test_summary_by_hand() -> None:
-    # 4 lives, failing at 10, 20, 30, 40: survival is exactly 0.5 at 20.
+    # Failures at 10, 20, 30 and 40: survival is exactly 0.5 at 20.
     lives = lives_of([(t, "failure") for t in (40, 10, 30, 20)])
     _, summary = survival_tables(lives, "failure", ["all"])
     SURVIVAL_SUMMARY.check(summary)
-    found = summary.row(0, named=True)
-    assert (found["n"], found["events"], found["median_s"], found["horizon_s"]) == (4, 4, 20, 40)
-    assert found["restricted_mean_s"] == pytest.approx(25.0)
-    assert found["median_ci_low_s"] == 10
+    row = summary.row(0, named=True)
+    assert (row["n"], row["events"], row["median_s"], row["horizon_s"]) == (4, 4, 20, 40)
+    assert row["restricted_mean_s"] == pytest.approx(25.0)
+    assert row["median_ci_low_s"] == 10
 
 
 @pytest.mark.parametrize("n", [10, 30, 70, 1000, 99_998])
@@ -130,21 +130,21 @@ def test_an_exact_half_is_the_median(n: int) -> None:
 
 def test_no_median_has_a_reason() -> None:
     _, summary = survival_tables(lives_of([(5, "failure"), (8, None), (9, None)]), "failure", ["all"])
-    found = summary.row(0, named=True)
-    assert found["median_s"] is None and "no median" in found["reason"]
-    assert found["restricted_mean_s"] == pytest.approx(5 + 4 * 2 / 3)
+    row = summary.row(0, named=True)
+    assert row["median_s"] is None and "no median" in row["reason"]
+    assert row["restricted_mean_s"] == pytest.approx(5 + 4 * 2 / 3)
 
 
-def areas_and_error(lives: pl.DataFrame, horizon: float) -> tuple[float, float]:
-    """The restricted mean and its standard error as R's survival (survmean) has them, term by term."""
+def restricted_mean_and_error(lives: pl.DataFrame, horizon: float) -> tuple[float, float]:
+    """Return the restricted mean and its standard error, term by term as R's survival (survmean)."""
     time = np.array(lives["duration_s"])
     failed = (lives["event"] == "failure").fill_null(False).to_numpy()
     curve = SurvfuncRight(time, failed.astype(int))
 
     def area(start: float) -> float:
         steps = [t for t in curve.surv_times if start < t < horizon]
-        at = [1.0, *curve.surv_prob][sum(t <= start for t in curve.surv_times) :]
-        return sum(s * (b - a) for s, a, b in zip(at, [start, *steps], [*steps, horizon], strict=False))
+        survival = [1.0, *curve.surv_prob][sum(t <= start for t in curve.surv_times) :]
+        return sum(s * (b - a) for s, a, b in zip(survival, [start, *steps], [*steps, horizon], strict=False))
 
     variance = 0.0
     for t, n, d in zip(curve.surv_times, curve.n_risk, curve.n_events, strict=True):
@@ -166,15 +166,15 @@ def test_restricted_means_of_strata_have_one_horizon() -> None:
     rows.append((None, None, "never"))
     lives = pl.DataFrame(rows, schema=LIVES | {"system": pl.String}, orient="row")
     _, summary = survival_tables(lives, "failure", ["all", "system"])
-    every, *strata = summary.iter_rows(named=True)
-    assert every["horizon_s"] == 400
-    # Of a, which ends at 90 s; too few lives do not shorten it, nor does a curve that stays at 0.
+    overall, *strata = summary.iter_rows(named=True)
+    assert overall["horizon_s"] == 400
+    # Stratum a, which ends at 90 s, sets it; strata with few durations or with a curve at 0 do not.
     assert {row["stratum"]: row["horizon_s"] for row in strata} == dict(
         zip(("a", "b", "dead", "few", "never"), (90, 90, 90, 90, None), strict=True)
     )
-    for row in (every, *strata[:3]):
-        mine = lives.drop_nulls("duration_s").filter((pl.col("system") == row["stratum"]) | (row["stratum"] == "all"))
-        mean, error = areas_and_error(mine, row["horizon_s"])
+    for row in (overall, *strata[:3]):
+        part = lives.drop_nulls("duration_s").filter((pl.col("system") == row["stratum"]) | (row["stratum"] == "all"))
+        mean, error = restricted_mean_and_error(part, row["horizon_s"])
         assert (row["restricted_mean_s"], row["restricted_mean_se_s"]) == pytest.approx((mean, error), rel=1e-9)
     few = strata[3]
     assert few["restricted_mean_s"] is None and few["restricted_mean_se_s"] is None
@@ -184,64 +184,64 @@ def test_restricted_means_of_strata_have_one_horizon() -> None:
 def test_without_censoring_the_restricted_mean_is_the_mean_with_its_error() -> None:
     seconds = np.random.default_rng(3).integers(1, 10**6, 200)
     _, summary = survival_tables(lives_of([(int(s), "failure") for s in seconds]), "failure", ["all"])
-    found = summary.row(0, named=True)
-    assert found["restricted_mean_s"] == pytest.approx(seconds.mean())
-    assert found["restricted_mean_se_s"] == pytest.approx(seconds.std() / 200**0.5)
+    row = summary.row(0, named=True)
+    assert row["restricted_mean_s"] == pytest.approx(seconds.mean())
+    assert row["restricted_mean_se_s"] == pytest.approx(seconds.std() / 200**0.5)
 
 
 @pytest.mark.parametrize("rows", [[(5, None), (8, None)], [(8, "failure")], [(5, None), (8, "failure"), (8, None)]])
-def test_without_an_event_that_a_life_outlasts_there_is_no_error_of_the_mean(rows: list) -> None:
-    found = survival_tables(lives_of(rows), "failure", ["all"])[1].row(0, named=True)
-    assert (found["restricted_mean_s"], found["restricted_mean_se_s"]) == (8, None)
-    assert "no standard error of the restricted mean" in found["reason"]
+def test_without_an_event_before_the_last_duration_the_mean_has_no_error(rows: list) -> None:
+    row = survival_tables(lives_of(rows), "failure", ["all"])[1].row(0, named=True)
+    assert (row["restricted_mean_s"], row["restricted_mean_se_s"]) == (8, None)
+    assert "no standard error of the restricted mean" in row["reason"]
 
 
 def test_the_error_of_the_restricted_mean_covers() -> None:
-    rng, truth, covered = np.random.default_rng(4), 1000 * (1 - math.exp(-1)), 0
+    rng, truth, covered_count = np.random.default_rng(4), 1000 * (1 - math.exp(-1)), 0
     for _ in range(300):
-        life, until = rng.exponential(1000, 120), rng.uniform(500, 3000, 120)
-        end = np.minimum(until, 1000)
-        rows = [(math.ceil(min(x, c)), "failure" if x <= c else None) for x, c in zip(life, end, strict=True)]
-        found = survival_tables(lives_of(rows), "failure", ["all"])[1].row(0, named=True)
-        covered += abs(found["restricted_mean_s"] - truth) <= 1.96 * found["restricted_mean_se_s"]
-    assert covered >= 300 * 0.95 - 3 * (300 * 0.95 * 0.05) ** 0.5
+        failure_s, limit_s = rng.exponential(1000, 120), rng.uniform(500, 3000, 120)
+        end = np.minimum(limit_s, 1000)
+        rows = [(math.ceil(min(x, c)), "failure" if x <= c else None) for x, c in zip(failure_s, end, strict=True)]
+        row = survival_tables(lives_of(rows), "failure", ["all"])[1].row(0, named=True)
+        covered_count += abs(row["restricted_mean_s"] - truth) <= 1.96 * row["restricted_mean_se_s"]
+    assert covered_count >= 300 * 0.95 - 3 * (300 * 0.95 * 0.05) ** 0.5
 
 
 def test_strata_are_in_order_and_labelled_by_the_raw_value() -> None:
-    lives = simulated().with_columns(gpu_type=pl.when(pl.col("duration_s") > 20).then("gpu_type"))
+    lives = simulate().with_columns(gpu_type=pl.when(pl.col("duration_s") > 20).then("gpu_type"))
     curves, summary = survival_tables(lives, "failure", ["all", "gpu_count", "gpu_type"])
     assert summary["stratum"].to_list() == ["all", "1", "2", "10", "T4", "V100"]
     assert summary["stratum_by"].to_list() == ["all"] + ["gpu_count"] * 3 + ["gpu_type"] * 2
-    one = curves.filter((pl.col("stratum_by") == "gpu_count") & (pl.col("stratum") == "10"))
-    alone = kaplan_meier(lives.filter(pl.col("gpu_count") == 10), "failure")
-    assert one.drop("event", "stratum_by", "stratum").equals(alone)
-    known = lives.filter(pl.col("gpu_type").is_not_null())
-    assert summary.filter(pl.col("stratum_by") == "gpu_type")["n"].sum() == known.height
+    stratum_curve = curves.filter((pl.col("stratum_by") == "gpu_count") & (pl.col("stratum") == "10"))
+    expected = kaplan_meier(lives.filter(pl.col("gpu_count") == 10), "failure")
+    assert stratum_curve.drop("event", "stratum_by", "stratum").equals(expected)
+    typed_lives = lives.filter(pl.col("gpu_type").is_not_null())
+    assert summary.filter(pl.col("stratum_by") == "gpu_type")["n"].sum() == typed_lives.height
     with pytest.raises(ValueError, match="rack"):
         survival_tables(lives, "failure", ["rack"])
 
 
-def test_other_events_censor() -> None:
+def test_other_events_are_censored() -> None:
     lives = lives_of([(1, "dbe"), (2, "otb"), (3, None)])
     assert kaplan_meier(lives, "otb")["events"].to_list() == [0, 0, 1, 0]
 
 
 @pytest.mark.parametrize("max_steps", [2, 3, 10, 50, 199, 500])
 def test_thin_keeps_exact_rows(max_steps: int) -> None:
-    curves, _ = survival_tables(simulated(), "failure", ["all", "gpu_count"])
+    curves, _ = survival_tables(simulate(), "failure", ["all", "gpu_count"])
     thinned = thin(curves, max_steps)
     assert thinned.join(curves, on=curves.columns, nulls_equal=True, how="semi").height == thinned.height
     for (_, stratum), part in thinned.group_by("stratum_by", "stratum"):
-        whole = curves.filter(pl.col("stratum") == stratum)
+        curve = curves.filter(pl.col("stratum") == stratum)
         assert part.height <= max_steps
-        assert part["time_s"][0] == 0 and part["time_s"][-1] == whole["time_s"][-1]
+        assert part["time_s"][0] == 0 and part["time_s"][-1] == curve["time_s"][-1]
         assert part["time_s"].is_sorted() and part["time_s"].is_unique().all()
-        if whole.height <= max_steps:
-            assert part.equals(whole)
+        if curve.height <= max_steps:
+            assert part.equals(curve)
         else:
             assert (part["events"][1:-1] > 0).all()
-    one = kaplan_meier(simulated(), "failure")
-    assert thin(one, max_steps)["time_s"].equals(thinned.filter(pl.col("stratum") == "all")["time_s"])
+    all_curve = kaplan_meier(simulate(), "failure")
+    assert thin(all_curve, max_steps)["time_s"].equals(thinned.filter(pl.col("stratum") == "all")["time_s"])
 
 
 def test_thin_spreads_the_events_evenly() -> None:
@@ -255,9 +255,9 @@ def test_thin_spreads_the_events_evenly() -> None:
 @given(ROWS, st.randoms())
 def test_properties(rows: list, random) -> None:
     curve = kaplan_meier(lives_of(rows), "failure")
-    known = [row for row in rows if row[0] is not None]
-    assert curve["events"].sum() + curve["censored"].sum() == len(known)
-    if known:
+    complete_rows = [row for row in rows if row[0] is not None]
+    assert curve["events"].sum() + curve["censored"].sum() == len(complete_rows)
+    if complete_rows:
         survival = curve["survival"].to_numpy()
         assert ((survival >= 0) & (survival <= 1)).all() and (np.diff(survival) <= 0).all()
         limits = curve.drop_nulls("ci_low")

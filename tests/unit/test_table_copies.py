@@ -32,7 +32,7 @@ ROWS = [
 ]
 
 
-def filled(rows=ROWS, path="results/sample/tables/things.csv") -> Filled:
+def make_table(rows=ROWS, path="results/sample/tables/things.csv") -> Filled:
     return Filled(path, THINGS, THINGS.frame(rows))
 
 
@@ -42,7 +42,7 @@ def read(content: bytes) -> dict[str, list[tuple]]:
 
 
 def test_numbers_are_numbers_texts_are_texts_and_blanks_are_blank():
-    content = write_workbook([filled()], as_table({"made: why": (THINGS,)}), DAY)
+    content = write_workbook([make_table()], as_table({"made: why": (THINGS,)}), DAY)
     sheet = openpyxl.load_workbook(io.BytesIO(content))["things"]
     assert [cell.value for cell in sheet[1]] == ["trace", "what", "is_it", "n", "share"]
     assert [cell.value for cell in sheet[2]] == ["sample", "=1+1", True, 3, 0.1]
@@ -53,18 +53,18 @@ def test_numbers_are_numbers_texts_are_texts_and_blanks_are_blank():
     assert not any(cell.hyperlink for row in sheet.iter_rows() for cell in row)
 
 
-def test_the_first_sheet_says_what_every_column_is():
-    content = write_workbook([filled()], as_table({"made: why": (THINGS, COUNTS)}), DAY)
+def test_the_first_sheet_describes_every_column():
+    content = write_workbook([make_table()], as_table({"made: why": (THINGS, COUNTS)}), DAY)
     head, *rows = read(content)[CONTENTS]
     assert list(read(content)) == [CONTENTS, "things"]
-    found = [dict(zip(head, row, strict=True)) for row in rows]
-    assert [row["column"] for row in found] == ["what", "is_it", "n", "share"]
-    assert {(row["sheet"], row["rows"], row["row"]) for row in found} == {("things", 4, "A thing.")}
-    assert found[3]["unit"] == "share" and found[3]["meaning"] == "Of all."
+    columns = [dict(zip(head, row, strict=True)) for row in rows]
+    assert [row["column"] for row in columns] == ["what", "is_it", "n", "share"]
+    assert {(row["sheet"], row["rows"], row["row"]) for row in columns} == {("things", 4, "A thing.")}
+    assert columns[3]["unit"] == "share" and columns[3]["meaning"] == "Of all."
 
 
-def test_a_table_of_two_traces_is_one_sheet_and_the_traces_stand_in_it():
-    tables = [filled(), filled(ROWS[:1], "results/other/tables/things.csv")]
+def test_a_table_of_two_traces_is_one_sheet_with_a_trace_column():
+    tables = [make_table(), make_table(ROWS[:1], "results/other/tables/things.csv")]
     tables.append(Filled("results/studies/a/counts.csv", COUNTS, COUNTS.frame([{"trace": "other", "n": 1}])))
     sheets = name_sheets(tables)
     assert list(sheets) == ["counts", "things"]
@@ -72,32 +72,32 @@ def test_a_table_of_two_traces_is_one_sheet_and_the_traces_stand_in_it():
     assert sheets["counts"][1].columns == ["trace", "n"]
 
 
-def test_names_of_sheets_are_those_that_excel_takes():
+def test_names_of_sheets_fit_excel():
     long = [table(f"{'a' * 40}_{number}", "A.", n=count("n", "How many.")) for number in range(12)]
-    tables = [Filled(f"results/sample/{of.path}", of, of.frame([{"n": 1}])) for of in long]
-    named = table(CONTENTS, "A.", n=count("n", "How many."))
-    names = [*name_sheets([*tables, Filled(f"results/sample/{named.path}", named, named.frame([]))])]
+    tables = [Filled(f"results/sample/{contract.path}", contract, contract.frame([{"n": 1}])) for contract in long]
+    contents = table(CONTENTS, "A.", n=count("n", "How many."))
+    names = [*name_sheets([*tables, Filled(f"results/sample/{contents.path}", contents, contents.frame([]))])]
     assert len(names) == 13 and max(map(len, names)) == 31 and CONTENTS not in names
     assert len(read(write_workbook(tables, as_table({}), DAY))) == 13
 
 
-def test_a_table_that_no_sheet_can_hold_is_named_as_left_out(monkeypatch):
+def test_a_table_too_large_for_a_sheet_is_listed_as_omitted(monkeypatch):
     monkeypatch.setattr(module, "MOST_ROWS", 4)
-    found = read(write_workbook([filled()], as_table({"made: why": (THINGS,)}), DAY))
-    assert [*found] == [CONTENTS]
-    assert found[CONTENTS][1][:2] == ("left out: too many rows", 4)
+    sheets = read(write_workbook([make_table()], as_table({"made: why": (THINGS,)}), DAY))
+    assert [*sheets] == [CONTENTS]
+    assert sheets[CONTENTS][1][:2] == ("left out: too many rows", 4)
 
 
 def test_the_same_tables_give_the_same_bytes_and_another_day_others():
     dictionary = as_table({"made: why": (THINGS,)})
-    assert write_workbook([filled()], dictionary, DAY) == write_workbook([filled()], dictionary, DAY)
-    assert write_workbook([filled()], dictionary, DAY) != write_workbook([filled()], dictionary, "2025-02-01")
+    assert write_workbook([make_table()], dictionary, DAY) == write_workbook([make_table()], dictionary, DAY)
+    assert write_workbook([make_table()], dictionary, DAY) != write_workbook([make_table()], dictionary, "2025-02-01")
 
 
 @given(
     st.lists(st.fixed_dictionaries({"what": st.none() | st.text(), "share": st.floats(allow_nan=False)}), max_size=5)
 )
-def test_parquet_holds_what_the_table_does(rows):
+def test_parquet_holds_the_rows_of_the_table(rows):
     frame = THINGS.frame(rows)
     assert_frame_equal(pl.read_parquet(write_parquet(frame)), frame)
     assert write_parquet(frame) == write_parquet(pl.concat([frame[:2], frame[2:]], rechunk=False))
@@ -107,19 +107,19 @@ def test_parquet_holds_what_the_table_does(rows):
 def test_any_text_comes_back_from_the_workbook(texts):
     frame = THINGS.frame({"what": text, "n": 1} for text in texts)
     rows = read(write_workbook([Filled("results/a/tables/things.csv", THINGS, frame)], as_table({}), DAY))["things"]
-    # XML has no other characters, which Excel and its readers write as _x0007_.
-    came = [openpyxl.utils.escape.unescape(row[1]) for row in rows[1:]]
-    assert came == texts
+    # Excel and its readers write characters that XML lacks as _x0007_.
+    values = [openpyxl.utils.escape.unescape(row[1]) for row in rows[1:]]
+    assert values == texts
 
 
-@pytest.mark.parametrize(("asked", "paths"), [(["parquet"], [".parquet"] * 2), (["xlsx"], [".xlsx"]), ([], [])])
-def test_what_is_asked_for_is_made(asked, paths):
+@pytest.mark.parametrize(("formats", "paths"), [(["parquet"], [".parquet"] * 2), (["xlsx"], [".xlsx"]), ([], [])])
+def test_requested_formats_are_written(formats, paths):
     dictionary = Filled("results/studies/a/dictionary.csv", DICTIONARY, as_table({}))
-    made = more_tables(asked, [filled(), dictionary], DAY)
-    assert [path[path.rindex(".") :] for path, _, _ in made] == paths
+    files = more_tables(formats, [make_table(), dictionary], DAY)
+    assert [path[path.rindex(".") :] for path, _, _ in files] == paths
 
 
 def test_the_dictionary_is_no_sheet_of_its_own():
     dictionary = as_table({"made: why": (THINGS,)})
-    tables = [filled(), Filled("results/studies/a/dictionary.csv", DICTIONARY, dictionary)]
+    tables = [make_table(), Filled("results/studies/a/dictionary.csv", DICTIONARY, dictionary)]
     assert [*read(write_workbook(tables, dictionary, DAY))] == [CONTENTS, "things"]

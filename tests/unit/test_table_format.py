@@ -46,45 +46,45 @@ SECONDS = {
 HEADER = "id,state,sub,beg,fin"
 
 
-def entry(base=SECONDS, mapping=(), drop=(), **keys):
-    """A copy of an entry with other mappings and keys; `drop`: mappings to leave out."""
-    own = copy.deepcopy(base) | keys
-    own["mapping"] = {key: part for key, part in (own["mapping"] | dict(mapping)).items() if key not in drop}
-    return own
+def edit(base=SECONDS, mapping=(), drop=(), **keys):
+    """Copy an entry with other mappings and keys; `drop` lists mappings to remove."""
+    entry = copy.deepcopy(base) | keys
+    entry["mapping"] = {key: part for key, part in (entry["mapping"] | dict(mapping)).items() if key not in drop}
+    return entry
 
 
 @pytest.fixture
-def derived(tmp_path):
-    """Ingest text as CSV, or a frame as Parquet, under an entry: (jobs, account row, quarantine)."""
+def convert(tmp_path):
+    """Ingest text as CSV or a frame as Parquet; return (jobs, account row, quarantine)."""
 
-    def run(own, content, max_share=1.0):
+    def run(entry, content, max_share=1.0):
         if isinstance(content, pl.DataFrame):
             path = tmp_path / "rows.parquet"
             content.write_parquet(path)
         else:
             path = tmp_path / "rows.csv"
             path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return derive(own, [path], tmp_path / "raw", max_share)
+        return derive(entry, [path], tmp_path / "raw", max_share)
 
     return run
 
 
-def derive(own, paths, folder, max_share=1.0):
+def derive(entry, paths, folder, max_share=1.0):
     folder.mkdir(exist_ok=True)
-    schemas = table_schemas(table.schema_document(own))
+    schemas = table_schemas(table.schema_document(entry))
     account, quarantine = ingest({"rows": paths}, schemas, folder, max_share, table.READERS)
-    jobs = table_of("table", "jobs", {"rows": pl.scan_parquet(folder / "rows.parquet")}, own)
+    jobs = table_of("table", "jobs", {"rows": pl.scan_parquet(folder / "rows.parquet")}, entry)
     return jobs, account.row(0)[1:], quarantine
 
 
-def lines(*rows, header=HEADER):
+def join(*rows, header=HEADER):
     return "".join(f"{row}\n" for row in (header, *rows))
 
 
 # The job record -----------------------------------------------------------------------------------------
 
 
-EVERYTHING = entry(
+EVERYTHING = edit(
     mapping={
         "task": "part",
         "user": "who",
@@ -99,13 +99,13 @@ EVERYTHING = entry(
 )
 
 
-def test_columns_of_the_job_record(derived):
-    # Another order than the mapping's, and a column that nobody asked for.
-    text = lines(
+def test_columns_of_the_job_record(convert):
+    # The order differs from the mapping's, and one column is not mapped.
+    text = join(
         "x,V100,8,50,1.5,2.5,3,2,ann,lab,p,j1,COMPLETED,5,40,90",
         header=("comment,model,size_of_nothing,g,c,m,n,hosts,who,acc,part,id,state,sub,beg,fin"),
     )
-    jobs, account, _ = derived(EVERYTHING, text)
+    jobs, account, _ = convert(EVERYTHING, text)
     assert account == (1, 1, 0)
     assert jobs.schema == pl.Schema(JOB_COLUMNS | {"file": pl.Int32})
     assert {name: value for name, value in jobs.row(0, named=True).items() if value is not None} == {
@@ -132,17 +132,17 @@ def test_columns_of_the_job_record(derived):
     }
 
 
-def test_a_column_called_line_is_no_line_number(derived):
-    own = entry(mapping={"job_id": "line", "user": "who"})
-    text = lines("j7,ann,FAILED,0,0,0", "j9,bob,UNHEARD,0,0,0", header="line,who,state,sub,beg,fin")
+def test_a_column_called_line_is_no_line_number(convert):
+    entry = edit(mapping={"job_id": "line", "user": "who"})
+    text = join("j7,ann,FAILED,0,0,0", "j9,bob,UNHEARD,0,0,0", header="line,who,state,sub,beg,fin")
     for content in (text, pl.read_csv(text.encode())):
-        jobs, account, quarantine = derived(own, content)
+        jobs, account, quarantine = convert(entry, content)
         assert (account, jobs["job_id"].to_list(), jobs["user"].to_list()) == ((2, 1, 1), ["j7"], ["ann"])
         assert "j9" in quarantine["text"].item()
 
 
-def test_what_is_not_mapped_is_blank_and_a_job_is_one_instance(derived):
-    jobs, _, _ = derived(SECONDS, lines("a,FAILED,0,0,0"))
+def test_unmapped_columns_are_blank_and_a_job_is_one_instance(convert):
+    jobs, _, _ = convert(SECONDS, join("a,FAILED,0,0,0"))
     assert jobs.schema == pl.Schema(JOB_COLUMNS | {"file": pl.Int32})
     row = jobs.row(0, named=True)
     blank = ["trace", "task", "user", "account", "gpu_type", "gpu_milli", "cpu_milli", "mem_mib", "nodes"]
@@ -151,10 +151,10 @@ def test_what_is_not_mapped_is_blank_and_a_job_is_one_instance(derived):
     assert (row["size"], row["start_s"], row["runtime_s"]) == (1, 0, 0)  # relative seconds: 0 is a time
 
 
-def test_outcomes_and_censoring(derived):
-    jobs, _, _ = derived(
+def test_outcomes_and_censoring(convert):
+    jobs, _, _ = convert(
         SECONDS,
-        lines(
+        join(
             "a,COMPLETED,0,10,50",
             "b,TIMEOUT,0,10,60",
             "c,CANCELLED,0,10,70",
@@ -185,20 +185,20 @@ def test_outcomes_and_censoring(derived):
 
 
 @pytest.mark.parametrize(("unit", "seconds"), [("s", 1), ("min", 60), ("h", 3600)])
-def test_a_run_time_in_place_of_an_end(derived, unit, seconds):
-    own = entry(mapping={"runtime": {"column": "run", "unit": unit}}, drop=["end"])
-    jobs, account, _ = derived(
-        own, lines("a,FAILED,0,10,1.5", "b,FAILED,0,10,", "c,FAILED,0,10,-1", header="id,state,sub,beg,run")
+def test_a_run_time_in_place_of_an_end(convert, unit, seconds):
+    entry = edit(mapping={"runtime": {"column": "run", "unit": unit}}, drop=["end"])
+    jobs, account, _ = convert(
+        entry, join("a,FAILED,0,10,1.5", "b,FAILED,0,10,", "c,FAILED,0,10,-1", header="id,state,sub,beg,run")
     )
-    run = int(Fraction(3, 2) * seconds + Fraction(1, 2))  # half a second is rounded up
+    run_s = int(Fraction(3, 2) * seconds + Fraction(1, 2))  # half a second is rounded up
     assert account == (3, 2, 1)
-    assert jobs.select("start_s", "end_s", "runtime_s").rows() == [(10, 10 + run, run), (10, None, None)]
-    assert jobs["trace_end_s"].to_list() == [10 + run] * 2
+    assert jobs.select("start_s", "end_s", "runtime_s").rows() == [(10, 10 + run_s, run_s), (10, None, None)]
+    assert jobs["trace_end_s"].to_list() == [10 + run_s] * 2
 
 
-def test_the_run_time_of_a_running_job_is_no_end(derived):
+def test_the_run_time_of_a_running_job_is_no_end(convert):
     rows = ["a,RUNNING,0,5,7", "b,COMPLETED,0,5,90"]
-    jobs, _, _ = derived(entry(mapping={"runtime": "run"}, drop=["end"]), lines(*rows, header="id,state,sub,beg,run"))
+    jobs, _, _ = convert(edit(mapping={"runtime": "run"}, drop=["end"]), join(*rows, header="id,state,sub,beg,run"))
     assert jobs.select("outcome", "runtime_s").rows() == [("running", 7), ("success", 90)]
 
 
@@ -222,19 +222,19 @@ SMALL_UNITS = {
 
 
 @pytest.mark.parametrize(("key", "unit"), SMALL_UNITS)
-def test_units(derived, key, unit):
+def test_units(convert, key, unit):
     values = ["0", "1", "0.5", "2.25", "64", "123456", "68719476736" if unit == "B" else "512"]
-    own = entry(mapping={key: {"column": "v", "unit": unit}})
-    jobs, _, quarantine = derived(
-        own, lines(*(f"j{n},FAILED,0,0,1,{v}" for n, v in enumerate([*values, "-1", "x"])), header=f"{HEADER},v")
+    entry = edit(mapping={key: {"column": "v", "unit": unit}})
+    jobs, _, quarantine = convert(
+        entry, join(*(f"j{n},FAILED,0,0,1,{v}" for n, v in enumerate([*values, "-1", "x"])), header=f"{HEADER},v")
     )
-    exact = [Fraction(value) * SMALL_UNITS[key, unit] for value in values]
-    ours = {"gpus": "gpu_milli", "cpus": "cpu_milli", "memory": "mem_mib"}[key]
-    assert jobs[ours].to_list() == [int(value + Fraction(1, 2)) for value in exact]
+    expected = [Fraction(value) * SMALL_UNITS[key, unit] for value in values]
+    job_column = {"gpus": "gpu_milli", "cpus": "cpu_milli", "memory": "mem_mib"}[key]
+    assert jobs[job_column].to_list() == [int(value + Fraction(1, 2)) for value in expected]
     assert quarantine.select("reason", "column").rows() == [("out_of_range", "v"), ("not_a_number", "v")]
 
 
-def test_a_bare_name_has_the_default_unit_and_the_schema_says_the_same():
+def test_a_bare_name_has_the_default_unit_of_the_schema():
     keys = ENTRY_SCHEMA["mapping"]["properties"]
     assert list(keys) == list(table.COLUMNS)
     for key in [key for key in table.UNITS if key != "duration"]:
@@ -242,67 +242,67 @@ def test_a_bare_name_has_the_default_unit_and_the_schema_says_the_same():
         unit = keys[key]["properties"]["unit"]
         assert unit["enum"] == list(units)
         assert unit["default"] == unit["enum"][0]
-        bare, named = (
-            table.schema_document(entry(mapping={key: part}, drop=["end"]))
+        bare, explicit = (
+            table.schema_document(edit(mapping={key: part}, drop=["end"]))
             for part in ("v", {"column": "v", "unit": unit["default"]})
         )
-        assert bare == named
+        assert bare == explicit
     assert ENTRY_SCHEMA["times"]["properties"]["zone"]["default"] == "UTC"
 
 
-def test_a_request_of_nothing_can_mean_that_none_is_known(derived):
-    own = entry(mapping={"memory": {"column": "m", "zero_is_blank": True}, "gpus": "g"})
-    jobs, _, _ = derived(own, lines("a,FAILED,0,0,1,0.0,0", "b,FAILED,0,0,1,5,2", header=f"{HEADER},m,g"))
+def test_a_request_of_zero_can_mean_blank(convert):
+    entry = edit(mapping={"memory": {"column": "m", "zero_is_blank": True}, "gpus": "g"})
+    jobs, _, _ = convert(entry, join("a,FAILED,0,0,1,0.0,0", "b,FAILED,0,0,1,5,2", header=f"{HEADER},m,g"))
     assert jobs.select("mem_mib", "gpu_milli").rows() == [(None, 0), (5, 2000)]
 
 
 # Times --------------------------------------------------------------------------------------------------
 
 
-def at(text, zone="UTC"):
+def epoch(text, zone="UTC"):
     return int(datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone)).timestamp())
 
 
 @pytest.mark.parametrize(
-    ("times", "text", "moment"),
+    ("times", "text", "expected"),
     [
-        ({"format": "%Y-%m-%d %H:%M:%S"}, "2019-07-01 12:00:00", at("2019-07-01T12:00:00")),
+        ({"format": "%Y-%m-%d %H:%M:%S"}, "2019-07-01 12:00:00", epoch("2019-07-01T12:00:00")),
         (
             {"format": "%Y-%m-%d %H:%M:%S", "zone": "America/Denver"},
             "2019-07-01 12:00:00",
-            at("2019-07-01T12:00:00", "America/Denver"),
+            epoch("2019-07-01T12:00:00", "America/Denver"),
         ),
         (
             {"format": "%Y-%m-%dT%H:%M:%S%z", "zone": "America/Denver"},  # the text's own offset wins
             "2019-07-01T12:00:00+08:00",
-            at("2019-07-01T04:00:00"),
+            epoch("2019-07-01T04:00:00"),
         ),
-        ({"format": "%Y-%m-%dT%H:%M:%S%.f"}, "2019-07-01T12:00:00.75", at("2019-07-01T12:00:00")),
-        ({"format": "%d/%m/%Y %I:%M %p", "zone": "Asia/Shanghai"}, "02/01/2019 03:04 PM", at("2019-01-02T07:04:00")),
-        ({"format": "%Y-%m-%d"}, "2019-07-01", at("2019-07-01T00:00:00")),
+        ({"format": "%Y-%m-%dT%H:%M:%S%.f"}, "2019-07-01T12:00:00.75", epoch("2019-07-01T12:00:00")),
+        ({"format": "%d/%m/%Y %I:%M %p", "zone": "Asia/Shanghai"}, "02/01/2019 03:04 PM", epoch("2019-01-02T07:04:00")),
+        ({"format": "%Y-%m-%d"}, "2019-07-01", epoch("2019-07-01T00:00:00")),
         ({"format": "epoch"}, "1561982400", 1561982400),
         ({"format": "epoch"}, "1561982400.0", 1561982400),
         ({"format": "seconds"}, "12", 12),
     ],
 )
-def test_ways_to_write_a_time(derived, times, text, moment):
-    jobs, _, _ = derived(entry(times=times), lines(f"a,FAILED,,{text},{text}"))
-    assert jobs.select("submit_s", "start_s", "end_s").row(0) == (None, moment, moment)
+def test_formats_of_time(convert, times, text, expected):
+    jobs, _, _ = convert(edit(times=times), join(f"a,FAILED,,{text},{text}"))
+    assert jobs.select("submit_s", "start_s", "end_s").row(0) == (None, expected, expected)
 
 
-DENVER = entry(times={"format": "%Y-%m-%d %H:%M:%S", "zone": "America/Denver"}, drop=["submit"])
+DENVER = edit(times={"format": "%Y-%m-%d %H:%M:%S", "zone": "America/Denver"}, drop=["submit"])
 
 
-def test_run_times_across_a_change_of_the_clocks(derived):
-    jobs, account, quarantine = derived(
+def test_run_times_across_a_change_of_the_clocks(convert):
+    jobs, account, quarantine = convert(
         DENVER,
-        lines(
+        join(
             "forward,FAILED,2019-03-10 01:00:00,2019-03-10 04:00:00",
             "back,FAILED,2019-11-03 00:30:00,2019-11-03 03:30:00",
             "none,FAILED,2019-06-01 01:00:00,2019-06-01 04:00:00",
             "skipped,FAILED,2019-03-10 02:30:00,2019-03-10 04:00:00",  # no clock showed this
             "first,FAILED,2019-11-03 01:10:00,2019-11-03 01:50:00",
-            # 20 minutes in truth: the second passing is taken for the first. Put aside, not counted wrongly.
+            # Really 20 minutes. The second occurrence is read as the first, so the row is quarantined.
             "again,FAILED,2019-11-03 01:50:00,2019-11-03 01:10:00",
             header="id,state,beg,fin",
         ),
@@ -326,26 +326,26 @@ def test_run_times_across_a_change_of_the_clocks(derived):
     st.sampled_from(["UTC", "America/Denver", "Asia/Shanghai", "Australia/Lord_Howe"]),
 )
 def test_times_of_a_zone_are_those_of_the_standard_library(tmp_path, spans, zone):
-    """Moments after 1970, written as wall clock time; only hours that pass twice are left out."""
-    zoned, kept = ZoneInfo(zone), []
+    """Write times after 1970 as wall clock time, except hours that occur twice."""
+    timezone, rows = ZoneInfo(zone), []
     for moment, seconds in spans:
         start = moment.replace(microsecond=0, tzinfo=ZoneInfo("UTC"))
-        pair = [time.astimezone(zoned) for time in (start, start + timedelta(seconds=seconds))]
-        if all(time.fold == 0 for time in pair):
-            kept.append((int(start.timestamp()), seconds, *(f"{time:%Y-%m-%d %H:%M:%S}" for time in pair)))
-    if not kept:
+        local_times = [time.astimezone(timezone) for time in (start, start + timedelta(seconds=seconds))]
+        if all(time.fold == 0 for time in local_times):
+            rows.append((int(start.timestamp()), seconds, *(f"{time:%Y-%m-%d %H:%M:%S}" for time in local_times)))
+    if not rows:
         return
     (tmp_path / "rows.csv").write_text(
-        lines(*(f"j{n},FAILED,{beg},{fin}" for n, (_, _, beg, fin) in enumerate(kept)), header="id,state,beg,fin")
+        join(*(f"j{n},FAILED,{beg},{fin}" for n, (_, _, beg, fin) in enumerate(rows)), header="id,state,beg,fin")
     )
-    own = entry(DENVER, times={"format": "%Y-%m-%d %H:%M:%S", "zone": zone})
-    jobs, _, _ = derive(own, [tmp_path / "rows.csv"], tmp_path / "raw", 0)
-    assert jobs.select("start_s", "runtime_s").rows() == [(start, seconds) for start, seconds, _, _ in kept]
+    entry = edit(DENVER, times={"format": "%Y-%m-%d %H:%M:%S", "zone": zone})
+    jobs, _, _ = derive(entry, [tmp_path / "rows.csv"], tmp_path / "raw", 0)
+    assert jobs.select("start_s", "runtime_s").rows() == [(start, seconds) for start, seconds, _, _ in rows]
 
 
-def test_a_time_of_0_can_mean_none(derived):
-    own = entry(times={"format": "seconds", "zero_is_blank": True})
-    jobs, account, _ = derived(own, lines("a,RUNNING,5,8,0", "b,PENDING,9,0,0"))
+def test_a_time_of_0_can_mean_blank(convert):
+    entry = edit(times={"format": "seconds", "zero_is_blank": True})
+    jobs, account, _ = convert(entry, join("a,RUNNING,5,8,0", "b,PENDING,9,0,0"))
     assert account == (2, 2, 0)
     assert jobs.select("start_s", "end_s").rows() == [(8, None), (None, None)]
 
@@ -353,48 +353,48 @@ def test_a_time_of_0_can_mean_none(derived):
 @pytest.mark.parametrize(
     "format_", ["%H:%M:%S", "hello", "%Y-%m-%d %I:%M:%S", "%Q", "%", "%s", "%Y-%m-%d %Z", "%Y %j %"]
 )
-def test_a_format_that_tells_no_moment_is_refused(format_):
+def test_a_format_without_a_whole_time_is_refused(format_):
     with pytest.raises(StudyError, match=r"^times\.format: .* is no format of a whole date and time; expected"):
-        table.schema_document(entry(times={"format": format_}))
+        table.schema_document(edit(times={"format": format_}))
 
 
 def test_a_zone_that_polars_does_not_know_is_refused():
     with pytest.raises(StudyError, match=r"^times\.zone: there is no time zone 'Mars/Olympus'"):
-        table.schema_document(entry(times={"format": "epoch", "zone": "Mars/Olympus"}))
+        table.schema_document(edit(times={"format": "epoch", "zone": "Mars/Olympus"}))
 
 
 # Words --------------------------------------------------------------------------------------------------
 
 
-def test_an_unknown_status_is_put_aside_with_the_word_and_the_known_ones(derived):
-    jobs, account, quarantine = derived(
-        SECONDS, lines("a,FAILED,0,0,1", "b,EXPLODED,0,0,1", "c,failed,0,0,1", "d,,0,0,1", "e, FAILED ,0,0,1")
+def test_an_unknown_status_is_quarantined_with_the_allowed_words(convert):
+    jobs, account, quarantine = convert(
+        SECONDS, join("a,FAILED,0,0,1", "b,EXPLODED,0,0,1", "c,failed,0,0,1", "d,,0,0,1", "e, FAILED ,0,0,1")
     )
     assert jobs.select("job_id", "status_raw", "outcome").rows() == [
         ("a", "FAILED", "failure"),
         ("e", " FAILED ", "failure"),
     ]
     assert account == (5, 2, 3)
-    known = "COMPLETED / FAILED / TIMEOUT / CANCELLED / RUNNING / PENDING"
+    words = "COMPLETED / FAILED / TIMEOUT / CANCELLED / RUNNING / PENDING"
     assert quarantine.drop("table", "file").rows() == [
-        (3, "unknown_value", "state", f"'EXPLODED' is none of {known}: b,EXPLODED,0,0,1"),
-        (4, "unknown_value", "state", f"'failed' is none of {known}: c,failed,0,0,1"),
+        (3, "unknown_value", "state", f"'EXPLODED' is none of {words}: b,EXPLODED,0,0,1"),
+        (4, "unknown_value", "state", f"'failed' is none of {words}: c,failed,0,0,1"),
         (5, "missing_value", "state", "d,,0,0,1"),
     ]
 
 
-def test_a_schema_is_one_that_a_person_could_have_written():
+def test_a_generated_schema_is_a_valid_schema_file():
     schema = load_schema("table.schema.yaml")
     for unit in table.UNITS["memory"]:
         memory, status = {"column": "m", "unit": unit}, {"column": "state", "first_word": True}
-        own = entry(EVERYTHING, mapping={"memory": memory, "status": status}, drop=["submit"], unique_ids=False)
-        assert list(schema_problems(table.schema_document(own), schema)) == []
-    assert list(schema_problems(table.schema_document(entry(times={"format": "epoch"})), schema)) == []
+        entry = edit(EVERYTHING, mapping={"memory": memory, "status": status}, drop=["submit"], unique_ids=False)
+        assert list(schema_problems(table.schema_document(entry), schema)) == []
+    assert list(schema_problems(table.schema_document(edit(times={"format": "epoch"})), schema)) == []
 
 
-def test_only_the_first_word_of_a_status(derived):
-    text = lines("a,CANCELLED by 123,0,0,1", "b,CANCELLED,0,0,1", "c,BY CANCELLED,0,0,1", "d, FAILED +,0,0,1")
-    jobs, _, quarantine = derived(entry(mapping={"status": {"column": "state", "first_word": True}}), text)
+def test_only_the_first_word_of_a_status_counts(convert):
+    text = join("a,CANCELLED by 123,0,0,1", "b,CANCELLED,0,0,1", "c,BY CANCELLED,0,0,1", "d, FAILED +,0,0,1")
+    jobs, _, quarantine = convert(edit(mapping={"status": {"column": "state", "first_word": True}}), text)
     assert jobs.select("job_id", "status_raw", "outcome").rows() == [
         ("a", "CANCELLED by 123", "cancelled"),
         ("b", "CANCELLED", "cancelled"),
@@ -402,22 +402,22 @@ def test_only_the_first_word_of_a_status(derived):
     ]
     assert quarantine["text"][0].startswith("'BY' is none of COMPLETED / ")
     # Without the key the whole status counts.
-    jobs, _, quarantine = derived(SECONDS, text)
+    jobs, _, quarantine = convert(SECONDS, text)
     assert jobs["job_id"].to_list() == ["b"]
     assert quarantine["text"][0].startswith("'CANCELLED by 123' is none of COMPLETED / ")
 
 
-def test_words_for_no_value(derived):
-    own = entry(EVERYTHING, blank=["NA", "None"])
+def test_words_for_no_value(convert):
+    entry = edit(EVERYTHING, blank=["NA", "None"])
     header = "id,state,sub,beg,fin,part,who,acc,model,g,c,m,n,hosts"
-    text = lines("a,FAILED,NA,1,2,NA, None ,,NA,NA,None,NA,NA,NA", header=header)
-    jobs, account, _ = derived(own, text)
+    text = join("a,FAILED,NA,1,2,NA, None ,,NA,NA,None,NA,NA,NA", header=header)
+    jobs, account, _ = convert(entry, text)
     assert account == (1, 1, 0)
     row = jobs.row(0, named=True)
-    named = ("task", "user", "account", "gpu_type", "gpu_milli", "cpu_milli", "mem_mib", "size", "nodes", "submit_s")
-    assert [row[name] for name in named] == [None] * 10
-    _, _, quarantine = derived(
-        own, lines("NA,FAILED,NA,1,2,,,,,,,,,", "b,None,1,1,1,,,,,,,,,", "c,FAILED,1,1,1,,,,,,,,,", header=header)
+    names = ("task", "user", "account", "gpu_type", "gpu_milli", "cpu_milli", "mem_mib", "size", "nodes", "submit_s")
+    assert [row[name] for name in names] == [None] * 10
+    _, _, quarantine = convert(
+        entry, join("NA,FAILED,NA,1,2,,,,,,,,,", "b,None,1,1,1,,,,,,,,,", "c,FAILED,1,1,1,,,,,,,,,", header=header)
     )
     assert quarantine.select("reason", "column").rows() == [("missing_value", "id"), ("missing_value", "state")]
 
@@ -425,17 +425,17 @@ def test_words_for_no_value(derived):
 # Ids ----------------------------------------------------------------------------------------------------
 
 
-def test_a_second_row_of_an_id_is_put_aside(derived):
-    jobs, _, quarantine = derived(SECONDS, lines("a,FAILED,0,0,1", "a,FAILED,0,0,2", "b,FAILED,0,0,1"))
+def test_a_second_row_of_an_id_is_quarantined(convert):
+    jobs, _, quarantine = convert(SECONDS, join("a,FAILED,0,0,1", "a,FAILED,0,0,2", "b,FAILED,0,0,1"))
     assert jobs["job_id"].to_list() == ["a", "b"]
     assert quarantine.select("line", "reason", "column").rows() == [(3, "duplicate_key", "job_id")]
 
 
-def test_rows_that_share_an_id_are_numbered(derived):
+def test_rows_that_share_an_id_are_numbered(convert):
     rows = ["a,FAILED,0,0,1,x", "b,FAILED,0,0,1,x", "a,FAILED,0,0,1,y", "a,FAILED,0,0,1,x", "a,FAILED,0,0,1,"]
     for mapping, tasks in (({}, ["1", None, "2", "3", "4"]), ({"task": "part"}, ["x/1", "x", "y", "x/2", None])):
-        own = entry(mapping=mapping, unique_ids=False)
-        jobs, account, _ = derived(own, lines(*rows, header=f"{HEADER},part"))
+        entry = edit(mapping=mapping, unique_ids=False)
+        jobs, account, _ = convert(entry, join(*rows, header=f"{HEADER},part"))
         assert account == (5, 5, 0)
         assert jobs["task"].to_list() == tasks
         assert lives_of_jobs(jobs)["unit_id"].n_unique() == 5
@@ -444,17 +444,17 @@ def test_rows_that_share_an_id_are_numbered(derived):
 # Files --------------------------------------------------------------------------------------------------
 
 
-def test_delimiter_and_quotes(derived):
-    own = entry(mapping={"user": "the user"}, delimiter=";", quoted=True)
-    jobs, account, _ = derived(
-        own, '"id";state;sub;beg;fin;"the user"\r\na;FAILED;0;0;1;"x;""y"""\r\n"b;";FAILED;0;0;"2";z\r\n'
+def test_delimiter_and_quotes(convert):
+    entry = edit(mapping={"user": "the user"}, delimiter=";", quoted=True)
+    jobs, account, _ = convert(
+        entry, '"id";state;sub;beg;fin;"the user"\r\na;FAILED;0;0;1;"x;""y"""\r\n"b;";FAILED;0;0;"2";z\r\n'
     )
     assert account == (2, 2, 0)
     assert jobs.select("job_id", "user", "runtime_s").rows() == [("a", 'x;"y"', 1), ("b;", "z", 2)]
 
 
 def test_several_files_of_both_kinds_are_one_table(tmp_path):
-    (tmp_path / "a.csv").write_text(lines("a,FAILED,0,0,1", "x,ODD,0,0,1"))
+    (tmp_path / "a.csv").write_text(join("a,FAILED,0,0,1", "x,ODD,0,0,1"))
     frame = pl.DataFrame({"fin": [3, 4], "id": ["b", "a"], "state": ["FAILED"] * 2, "sub": [0, 0], "beg": [1, 1]})
     frame.write_parquet(tmp_path / "b.parquet")
     jobs, account, quarantine = derive(SECONDS, [tmp_path / "a.csv", tmp_path / "b.parquet"], tmp_path / "raw")
@@ -466,10 +466,10 @@ def test_several_files_of_both_kinds_are_one_table(tmp_path):
     ]
 
 
-def test_a_large_file_in_blocks(derived, small_blocks, monkeypatch):
+def test_a_large_file_in_blocks(convert, small_blocks, monkeypatch):
     monkeypatch.setattr(table, "MAX_PENDING_ROWS", 3)
     rows = [f"j{n},{'ODD' if n % 3 == 0 else 'FAILED'},0,{n},{n + 1}" for n in range(100)]
-    jobs, account, quarantine = derived(SECONDS, lines(*rows))
+    jobs, account, quarantine = convert(SECONDS, join(*rows))
     assert account == (100, 66, 34)
     assert jobs["start_s"].to_list() == [n for n in range(100) if n % 3]
     assert quarantine["line"].to_list() == [n + 2 for n in range(0, 100, 3)]
@@ -477,10 +477,10 @@ def test_a_large_file_in_blocks(derived, small_blocks, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("own", "header", "message"),
+    ("entry", "header", "message"),
     [
         (
-            entry(mapping={"gpus": {"column": "gpus_req"}}),
+            edit(mapping={"gpus": {"column": "gpus_req"}}),
             f"{HEADER},gpu_req",
             "line 1: the header row has no column 'gpus_req' (registry: mapping.gpus), perhaps 'gpu_req' is meant. "
             "It has: id, state, sub, beg, fin, gpu_req. Correct the mapping of this trace",
@@ -494,9 +494,9 @@ def test_a_large_file_in_blocks(derived, small_blocks, monkeypatch):
         (SECONDS, "PAR1", "the bytes are Parquet, but the name says CSV. Rename it to end in .parquet."),
     ],
 )
-def test_a_header_that_is_not_the_mapping(derived, own, header, message):
+def test_a_header_that_differs_from_the_mapping_is_refused(convert, entry, header, message):
     with pytest.raises(StudyError) as error:
-        derived(own, lines("a,FAILED,0,0,1", header=header))
+        convert(entry, join("a,FAILED,0,0,1", header=header))
     assert message in str(error.value)
 
 
@@ -519,28 +519,28 @@ def test_parquet_has_the_rules_and_the_quarantine_of_csv(tmp_path):
     frame = pl.DataFrame(rows, schema=dict.fromkeys(HEADER.split(","), pl.String), orient="row")
     frame.write_parquet(tmp_path / "rows.parquet")
     frame.write_csv(tmp_path / "rows.csv")
-    csv_jobs, csv_account, csv_aside = derive(entry(quoted=True), [tmp_path / "rows.csv"], tmp_path / "raw1")
-    jobs, account, aside = derive(SECONDS, [tmp_path / "rows.parquet"], tmp_path / "raw2")
+    csv_jobs, csv_account, csv_quarantine = derive(edit(quoted=True), [tmp_path / "rows.csv"], tmp_path / "raw1")
+    jobs, account, quarantine = derive(SECONDS, [tmp_path / "rows.parquet"], tmp_path / "raw2")
     assert jobs.equals(csv_jobs)
     assert account == csv_account == (10, 2, 8)
-    said = ["reason", "column"]
-    assert aside.select(pl.col("line") + 1, *said).rows() == csv_aside.select("line", *said).rows()
-    known = "COMPLETED / FAILED / TIMEOUT / CANCELLED / RUNNING / PENDING"
-    assert aside["text"].to_list()[:2] == [
-        f"'ODD' is none of {known}: id=b, sub=0, beg=0, fin=1, state=ODD",
+    columns = ["reason", "column"]
+    assert quarantine.select(pl.col("line") + 1, *columns).rows() == csv_quarantine.select("line", *columns).rows()
+    words = "COMPLETED / FAILED / TIMEOUT / CANCELLED / RUNNING / PENDING"
+    assert quarantine["text"].to_list()[:2] == [
+        f"'ODD' is none of {words}: id=b, sub=0, beg=0, fin=1, state=ODD",
         "id=c, sub=0, beg=5, fin=1, state=FAILED",
     ]
 
 
-def test_parquet_types(derived):
-    moment = datetime(2019, 7, 1, 12)
+def test_parquet_types(convert):
+    time = datetime(2019, 7, 1, 12)
     frame = pl.DataFrame(
         {
             "id": [7],
             "state": pl.Series(["FAILED"], dtype=pl.Categorical),
-            "beg": [moment],
-            "fin": pl.Series([moment]).dt.replace_time_zone("Asia/Tokyo").dt.cast_time_unit("ns"),
-            "sub": [moment.date()],
+            "beg": [time],
+            "fin": pl.Series([time]).dt.replace_time_zone("Asia/Tokyo").dt.cast_time_unit("ns"),
+            "sub": [time.date()],
             "g": [0.5],
             "m": [2048],
             "c": pl.Series(["1.50"]).cast(pl.Decimal(10, 2)),
@@ -550,7 +550,7 @@ def test_parquet_types(derived):
             "model": [float("nan")],
         }
     )
-    own = entry(
+    entry = edit(
         mapping={
             "gpus": "g",
             "memory": "m",
@@ -564,23 +564,23 @@ def test_parquet_types(derived):
         blank=["NaN"],
     )
     with pytest.raises(StudyError, match=r"times\.format"):
-        table.schema_document(own)
-    own["times"]["format"] = "%Y-%m-%d"  # not looked at: the columns are time stamps
+        table.schema_document(entry)
+    entry["times"]["format"] = "%Y-%m-%d"  # not used: the columns are time stamps
     frame = frame.with_columns(fin=pl.col("fin") + pl.duration(days=2))
-    jobs, account, _ = derived(own, frame)
+    jobs, account, _ = convert(entry, frame)
     assert account == (1, 1, 0)
     row = jobs.row(0, named=True)
-    assert row["submit_s"] == at("2019-07-01T00:00:00", "America/Denver")
-    assert row["start_s"] == at("2019-07-01T12:00:00", "America/Denver")
-    assert row["end_s"] == at("2019-07-03T12:00:00", "Asia/Tokyo")
-    named = ("job_id", "gpu_milli", "mem_mib", "cpu_milli", "user", "size", "nodes", "gpu_type")
-    assert [row[name] for name in named] == ["7", 500, 2048, 1500, "true", 3, None, None]
+    assert row["submit_s"] == epoch("2019-07-01T00:00:00", "America/Denver")
+    assert row["start_s"] == epoch("2019-07-01T12:00:00", "America/Denver")
+    assert row["end_s"] == epoch("2019-07-03T12:00:00", "Asia/Tokyo")
+    names = ("job_id", "gpu_milli", "mem_mib", "cpu_milli", "user", "size", "nodes", "gpu_type")
+    assert [row[name] for name in names] == ["7", 500, 2048, 1500, "true", 3, None, None]
 
 
-def test_a_moment_in_parquet_that_no_clock_showed_is_put_aside(derived):
+def test_a_parquet_time_that_no_clock_showed_is_quarantined(convert):
     times = [datetime(2019, 3, 10, 2, 30), datetime(2019, 3, 10, 1, 30)]
     frame = pl.DataFrame({"id": ["a", "b"], "state": ["FAILED"] * 2, "beg": times, "fin": [datetime(2019, 3, 11)] * 2})
-    jobs, _, quarantine = derived(DENVER, frame)
+    jobs, _, quarantine = convert(DENVER, frame)
     assert jobs["job_id"].to_list() == ["b"]
     assert quarantine.select("line", "reason", "column", "text").rows() == [
         (1, "not_a_time", "beg", "id=a, beg=2019-03-10T02:30:00, fin=2019-03-11T00:00:00, state=FAILED")
@@ -588,13 +588,13 @@ def test_a_moment_in_parquet_that_no_clock_showed_is_put_aside(derived):
 
 
 @pytest.mark.parametrize("rows", [1, 6, 7, 8, 21])
-def test_parquet_in_chunks(derived, monkeypatch, rows):
+def test_parquet_in_chunks(convert, monkeypatch, rows):
     monkeypatch.setattr(table, "CHUNK_ROWS", 7)
     frame = pl.DataFrame({"id": [f"j{n}" for n in range(rows)], "beg": range(rows), "fin": range(rows, 2 * rows)})
     frame = frame.with_columns(
         sub=pl.lit(0), state=pl.when(pl.col("beg") % 5 == 4).then(pl.lit("ODD")).otherwise(pl.lit("FAILED"))
     )
-    jobs, account, quarantine = derived(SECONDS, frame)
+    jobs, account, quarantine = convert(SECONDS, frame)
     odd = [n + 1 for n in range(rows) if n % 5 == 4]
     assert account == (rows, rows - len(odd), len(odd))
     assert quarantine["line"].to_list() == odd
@@ -602,7 +602,7 @@ def test_parquet_in_chunks(derived, monkeypatch, rows):
 
 
 @pytest.mark.parametrize(
-    ("column", "own", "message"),
+    ("column", "entry", "message"),
     [
         ({"beg": [[1]]}, SECONDS, "the column 'beg' (registry: mapping.start) holds List(Int64); expected numbers"),
         ({"id": [b"x"]}, SECONDS, "the column 'id' (registry: mapping.job_id) holds Binary; expected text or numbers"),
@@ -610,10 +610,10 @@ def test_parquet_in_chunks(derived, monkeypatch, rows):
         ({"beg": [timedelta(1)]}, DENVER, "holds Duration"),
     ],
 )
-def test_parquet_types_that_are_no_such_thing(derived, column, own, message):
+def test_parquet_types_that_do_not_fit_are_refused(convert, column, entry, message):
     frame = pl.DataFrame({"id": ["a"], "state": ["FAILED"], "sub": [0], "beg": [0], "fin": [1]} | column)
     with pytest.raises(StudyError) as error:
-        derived(own, frame)
+        convert(entry, frame)
     assert message in str(error.value)
 
 
@@ -658,38 +658,38 @@ PACKED_PAGES = (
 
 
 @pytest.mark.parametrize("text", [PLAIN_PAGES, PACKED_PAGES], ids=["plain", "packed"])
-def test_a_page_that_its_checksum_belies_is_refused(tmp_path, text):
+def test_a_page_with_a_wrong_checksum_is_refused(tmp_path, text):
     content = base64.b85decode(text)
     path = tmp_path / "rows.parquet"
     path.write_bytes(content)
-    own = entry(drop=["submit"])
-    jobs, _, _ = derive(own, [path], tmp_path / "raw")
+    entry = edit(drop=["submit"])
+    jobs, _, _ = derive(entry, [path], tmp_path / "raw")
     assert jobs.select("job_id", "start_s", "end_s").rows() == [("a", 1, 20), ("b", 2, 30), ("c", 3, 40)]
     footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
-    told, names = 0, {"id", "state", "beg", "fin"}
-    for place in range(4, footer):
+    refusals, names = 0, {"id", "state", "beg", "fin"}
+    for index in range(4, footer):
         broken = bytearray(content)
-        broken[place] ^= 1
+        broken[index] ^= 1
         path.write_bytes(broken)
         damaged = find_damaged_column(path, names)
-        if damaged is None:  # in a page's header, which no checksum covers: refused by Polars, or of no consequence
+        if damaged is None:  # in a page's header, without a checksum: Polars refuses it or ignores it
             with contextlib.suppress(StudyError):
-                assert derive(own, [path], tmp_path / "raw")[0].equals(jobs)
+                assert derive(entry, [path], tmp_path / "raw")[0].equals(jobs)
             continue
-        told += 1
-        if told % 9 == 0:
+        refusals += 1
+        if refusals % 9 == 0:
             message = f"rows.parquet: the column '{damaged}' does not match its checksum: the file is damaged"
             with pytest.raises(StudyError, match=message):
-                derive(own, [path], tmp_path / "raw")
-    # The pages themselves, and about half of their headers.
-    assert told > 0.6 * (footer - 4)
+                derive(entry, [path], tmp_path / "raw")
+    # Damage is found in all pages and in about half of their headers.
+    assert refusals > 0.6 * (footer - 4)
     assert find_damaged_column(path, {"another"}) is None
 
 
 # Any rows -----------------------------------------------------------------------------------------------
 
 
-# Without \x1f: see the test of it below.
+# Without \x1f, which has a test of its own below.
 FIELD = st.one_of(
     st.sampled_from(
         ["", "0", "1", "7.0", "7.5", "-1", "x", "NaN", "inf", "1e99", "NA", " ", '"', '"a,b"', "a\x00", "ü"]
@@ -704,37 +704,37 @@ SOUND = st.tuples(
     st.integers(9, 99).map(str),
 )
 BREAKS_RULE = st.tuples(FIELD, FIELD | st.just("FAILED"), FIELD, FIELD, FIELD)
-ANY = entry(mapping={"status": {"column": "state", "first_word": True}}, quoted=True, blank=["NA"])
-anything = settings(deadline=None, max_examples=25, suppress_health_check=list(HealthCheck))
+ANY = edit(mapping={"status": {"column": "state", "first_word": True}}, quoted=True, blank=["NA"])
+any_rows = settings(deadline=None, max_examples=25, suppress_health_check=list(HealthCheck))
 
 
-@anything
+@any_rows
 @given(st.lists(SOUND | BREAKS_RULE, min_size=1, max_size=20), st.lists(st.text('ab,"\t ', max_size=9), max_size=4))
-def test_every_row_of_a_csv_is_kept_or_put_aside(tmp_path, rows, raw):
+def test_every_row_of_a_csv_is_accepted_or_quarantined(tmp_path, rows, raw):
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([HEADER.split(","), *rows])
-    written = text.getvalue() + "".join(f"{line}\n" for line in raw)
-    (tmp_path / "rows.csv").write_bytes(written.encode())
-    kept_of(tmp_path / "rows.csv", sum(bool(line.strip()) for line in written.encode().split(b"\n")) - 1)
+    content = text.getvalue() + "".join(f"{line}\n" for line in raw)
+    (tmp_path / "rows.csv").write_bytes(content.encode())
+    check_rows(tmp_path / "rows.csv", sum(bool(line.strip()) for line in content.encode().split(b"\n")) - 1)
 
 
-@anything
+@any_rows
 @given(st.lists(SOUND | BREAKS_RULE, min_size=1, max_size=20))
-def test_every_row_of_a_parquet_is_kept_or_put_aside(tmp_path, rows):
+def test_every_row_of_a_parquet_is_accepted_or_quarantined(tmp_path, rows):
     frame = pl.DataFrame(rows, schema=dict.fromkeys(HEADER.split(","), pl.String), orient="row")
     frame.write_parquet(tmp_path / "rows.parquet")
-    kept_of(tmp_path / "rows.parquet", len(rows))
+    check_rows(tmp_path / "rows.parquet", len(rows))
 
 
-def kept_of(path, expected):
-    """rows read = rows kept + rows put aside, each once; only sound rows are kept. A table may keep none."""
+def check_rows(path, expected):
+    """Check that each row is accepted or quarantined and only sound rows are accepted; a table may have none."""
     try:
-        jobs, (read, kept, aside), quarantine = derive(ANY, [path], path.parent / "raw")
+        jobs, (total, accepted, quarantined), quarantine = derive(ANY, [path], path.parent / "raw")
     except StudyError as error:
         assert "no row is left" in str(error)
         return
-    assert read == expected == kept + aside
-    assert (jobs.height, quarantine.height) == (kept, aside)
+    assert total == expected == accepted + quarantined
+    assert (jobs.height, quarantine.height) == (accepted, quarantined)
     raw = pl.read_parquet(path.parent / "raw/rows.parquet")
     assert raw["line"].is_sorted()
     assert raw["line"].to_list() + quarantine["line"].to_list() == list(
@@ -743,12 +743,12 @@ def kept_of(path, expected):
     assert jobs["job_id"].null_count() == jobs["outcome"].null_count() == 0
     assert jobs["job_id"].is_unique().all()
     assert (jobs["runtime_s"].drop_nulls() >= 0).all()
-    account = pl.DataFrame({"table": ["rows"], "rows_read": [read]})
-    assert anomalies(quarantine, account)["rows"].sum() == aside
+    account = pl.DataFrame({"table": ["rows"], "rows_read": [total]})
+    assert anomalies(quarantine, account)["rows"].sum() == quarantined
 
 
-def test_a_unit_separator_in_a_table_with_quotes(derived):
-    _, account, _ = derived(entry(quoted=True), lines('"a",FAILED,0,0,1', "b\x1f,FAILED,0,0,1"))
+def test_a_unit_separator_in_a_table_with_quotes(convert):
+    _, account, _ = convert(edit(quoted=True), join('"a",FAILED,0,0,1', "b\x1f,FAILED,0,0,1"))
     assert account == (2, 2, 0)
 
 
@@ -758,75 +758,75 @@ def test_a_unit_separator_in_a_table_with_quotes(derived):
 TABLES = {"table": ["rows"], "openb": ["pods"], "sacct": ["record"]}
 
 
-def problems(own):
+def explain(entry):
     with pytest.raises(ConfigError) as error:
-        resolve([("my.yaml", {"study": ["mine"], "registry": {"mine": own}})], {}, TABLES)
+        resolve([("my.yaml", {"study": ["mine"], "registry": {"mine": entry}})], {}, TABLES)
     return str(error.value).split("\n")
 
 
-DATES = entry(times={"format": "%Y-%m-%d", "zone": "America/Denver"})
+DATES = edit(times={"format": "%Y-%m-%d", "zone": "America/Denver"})
 
 
-def without(*keys):
+def drop_keys(*keys):
     return {key: value for key, value in SECONDS.items() if key not in keys}
 
 
 @pytest.mark.parametrize(
-    ("own", "line"),
+    ("entry", "line"),
     [
-        (without("times"), "times: is missing; say how the times are written, for example {format: "),
-        (entry(mapping={"runtime": "r"}), "mapping: has both end and runtime; a run would have two ends."),
-        (entry(drop=["end"]), "mapping: has neither end nor runtime; map one of them, for example end: end_time."),
-        (entry(drop=["start"]), "mapping.start: is missing; expected text (a column's name on one line), for example"),
-        (entry(mapping={"size": "n", "nodes": {"n": 1}, "user": "n"}), "mapping.nodes: "),
+        (drop_keys("times"), "times: is missing; say how the times are written, for example {format: "),
+        (edit(mapping={"runtime": "r"}), "mapping: has both end and runtime; a run would have two ends."),
+        (edit(drop=["end"]), "mapping: has neither end nor runtime; map one of them, for example end: end_time."),
+        (edit(drop=["start"]), "mapping.start: is missing; expected text (a column's name on one line), for example"),
+        (edit(mapping={"size": "n", "nodes": {"n": 1}, "user": "n"}), "mapping.nodes: "),
         (
-            entry(mapping={"size": "n", "nodes": "n"}),
+            edit(mapping={"size": "n", "nodes": "n"}),
             "mapping.nodes: the column 'n' is mapped twice, to size too; keep",
         ),
-        (entry(mapping={"user": "line"}), "mapping.user: a column called line cannot be mapped"),
+        (edit(mapping={"user": "line"}), "mapping.user: a column called line cannot be mapped"),
         (
-            entry(times={"format": "epoch", "zone": "America/Denvr"}),
+            edit(times={"format": "epoch", "zone": "America/Denvr"}),
             "times.zone: there is no time zone 'America/Denvr'; did you mean America/Denver? Expected a name",
         ),
-        (entry(outcomes={}), "outcomes: names no outcome; list the status words, for example {failure: "),
+        (edit(outcomes={}), "outcomes: names no outcome; list the status words, for example {failure: "),
         (
-            entry(outcomes={"failure": ["F"], "success": ["F"]}),
+            edit(outcomes={"failure": ["F"], "success": ["F"]}),
             "outcomes.success: the word 'F' stands under failure too;",
         ),
         (
-            entry(blank=["FAILED"]),
+            edit(blank=["FAILED"]),
             "outcomes.failure: the word 'FAILED' stands under blank too, where it means no value;",
         ),
-        (entry(outcomes={"failure": ["F "]}), "outcomes.failure: the word 'F ' has blanks around it; a status is read"),
+        (edit(outcomes={"failure": ["F "]}), "outcomes.failure: the word 'F ' has blanks around it; a status is read"),
         (
-            entry(mapping={"status": {"column": "s", "first_word": True}}, outcomes={"failure": ["NODE FAIL"]}),
+            edit(mapping={"status": {"column": "s", "first_word": True}}, outcomes={"failure": ["NODE FAIL"]}),
             "outcomes.failure: 'NODE FAIL' is more than a word, and first_word is on; only the first word is compared.",
         ),
     ],
 )
-def test_each_kind_of_problem_has_its_line(own, line):
-    assert any(found.startswith(f"my.yaml: registry.mine.{line}") for found in problems(own)), problems(own)
+def test_each_kind_of_problem_has_its_message(entry, line):
+    assert any(message.startswith(f"my.yaml: registry.mine.{line}") for message in explain(entry)), explain(entry)
 
 
 @pytest.mark.parametrize("key", ["mapping", "times", "outcomes", "unique_ids", "delimiter", "quoted", "blank"])
 def test_the_keys_of_a_table_are_for_tables_only(key):
-    full = SECONDS | {"unique_ids": False, "delimiter": ";", "quoted": True, "blank": ["NA"]}
-    own = {"format": "openb", "folder": "x", key: full[key]}
+    values = SECONDS | {"unique_ids": False, "delimiter": ";", "quoted": True, "blank": ["NA"]}
+    entry = {"format": "openb", "folder": "x", key: values[key]}
     formats = {"times": "sacct or table or outages", "outcomes": "table", "unique_ids": "table"}
-    assert problems(own) == [
+    assert explain(entry) == [
         f"my.yaml: registry.mine.{key}: works with the format {formats.get(key, 'table or outages')} only, "
         "and the format here is openb."
     ]
 
 
-def test_a_right_entry_resolves_with_its_defaults():
-    own = entry(DATES, mapping={"gpus": {"column": "g"}, "status": {"column": "state", "first_word": True}})
-    resolved = resolve([("my.yaml", {"study": ["mine"], "registry": {"mine": own}})], {}, {"table": ["rows"]})
-    mine = resolved["registry"]["mine"]
-    assert mine["mapping"]["gpus"] == {"column": "g", "unit": "gpu", "zero_is_blank": False}
-    assert mine["times"] == {"format": "%Y-%m-%d", "zone": "America/Denver", "zero_is_blank": False}
-    assert not {"delimiter", "quoted", "blank", "unique_ids"} & set(mine)
-    assert table.schema_document(mine) == table.schema_document(own)
+def test_a_valid_entry_resolves_with_its_defaults():
+    entry = edit(DATES, mapping={"gpus": {"column": "g"}, "status": {"column": "state", "first_word": True}})
+    resolved = resolve([("my.yaml", {"study": ["mine"], "registry": {"mine": entry}})], {}, {"table": ["rows"]})
+    trace = resolved["registry"]["mine"]
+    assert trace["mapping"]["gpus"] == {"column": "g", "unit": "gpu", "zero_is_blank": False}
+    assert trace["times"] == {"format": "%Y-%m-%d", "zone": "America/Denver", "zero_is_blank": False}
+    assert not {"delimiter", "quoted", "blank", "unique_ids"} & set(trace)
+    assert table.schema_document(trace) == table.schema_document(entry)
 
 
 GARBAGE = st.recursive(
@@ -836,14 +836,14 @@ GARBAGE = st.recursive(
 )
 
 
-@anything
+@any_rows
 @given(
     st.dictionaries(st.sampled_from(["mapping", "times", "outcomes", "blank"]), GARBAGE),
     st.sampled_from(list(table.COLUMNS)),
     GARBAGE,
 )
-def test_whatever_stands_in_an_entry_is_explained_without_a_traceback(own, key, part):
-    for changed in (own, entry(mapping={key: part}, **{k: v for k, v in own.items() if k != "mapping"})):
+def test_any_content_of_an_entry_is_explained_without_a_traceback(entry, key, part):
+    for changed in (entry, edit(mapping={key: part}, **{k: v for k, v in entry.items() if k != "mapping"})):
         try:
             resolve(
                 [("my.yaml", {"study": ["mine"], "registry": {"mine": {"format": "table", "folder": "x"} | changed}})],
@@ -855,8 +855,8 @@ def test_whatever_stands_in_an_entry_is_explained_without_a_traceback(own, key, 
 
 def test_the_shipped_entry_of_eagle_makes_a_schema():
     traces = load_yaml(ROOT / "config/traces.yaml")
-    own = resolve([("my.yaml", {"study": ["eagle"]})], traces)["registry"]["eagle"]
-    schema = table_schemas(table.schema_document(own))["rows"]
+    entry = resolve([("my.yaml", {"study": ["eagle"]})], traces)["registry"]["eagle"]
+    schema = table_schemas(table.schema_document(entry))["rows"]
     assert {column.as_: column.name for column in schema.columns}["gpu_milli"] == "gpus_req"
     assert (schema.key, schema.quoted, schema.order) == ((), True, ("submit_s", "start_s", "end_s"))
     assert list(FORMATS["table"]["tables"]) == list(table.READERS)

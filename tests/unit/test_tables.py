@@ -53,10 +53,10 @@ def test_labels_come_back(tmp_path_factory, labels):
     assert read_table(path, CONTRACT).equals(frame)
 
 
-@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
-def test_a_non_number_is_refused(tmp_path, bad):
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_non_number_is_refused(tmp_path, value):
     with pytest.raises(ValueError, match=r"t\.csv: column estimate holds NaN"):
-        write_csv(pl.DataFrame({"estimate": [1.0, None, bad]}), tmp_path / "t.csv")
+        write_csv(pl.DataFrame({"estimate": [1.0, None, value]}), tmp_path / "t.csv")
     assert not (tmp_path / "t.csv").exists()
 
 
@@ -69,7 +69,7 @@ def test_every_table_is_read_with_its_types_even_where_all_is_blank(tmp_path, ro
             assert read_table(tmp_path / "t.csv", contract).equals(frame), name
 
 
-def test_the_agreement_table(tmp_path):
+def test_the_agreement_table_is_read_back(tmp_path):
     table = runtime_agreement(pl.LazyFrame({"outcome": ["success"]}))
     write_csv(table, tmp_path / "t.csv")
     assert read_table(tmp_path / "t.csv", RUNTIME_AGREEMENT).equals(table)
@@ -82,22 +82,22 @@ def test_parquet_does_not_depend_on_the_pieces(tmp_path):
     assert (tmp_path / "whole").read_bytes() == (tmp_path / "pieces").read_bytes()
 
 
-def test_blocks_are_written_as_their_rows_are(tmp_path):
-    whole = pl.DataFrame({"n": range(700), "label": [f"s{n // 7}" for n in range(700)]})
-    stream_parquet(whole.lazy(), tmp_path / "whole.parquet")
+def test_blocks_are_written_like_the_whole_table(tmp_path):
+    frame = pl.DataFrame({"n": range(700), "label": [f"s{n // 7}" for n in range(700)]})
+    stream_parquet(frame.lazy(), tmp_path / "whole.parquet")
     for rows in (1, 300):
-        write_blocks(whole.iter_slices(rows), whole.schema, tmp_path / "blocks.parquet")
+        write_blocks(frame.iter_slices(rows), frame.schema, tmp_path / "blocks.parquet")
         assert (tmp_path / "blocks.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
 
 
-def test_columns_that_a_file_does_not_have_are_left_out(tmp_path: Path) -> None:
+def test_missing_columns_are_omitted(tmp_path: Path) -> None:
     pl.DataFrame({"a": [1], "b": [2], "c": [3]}).write_parquet(tmp_path / "some.parquet")
     assert scan_columns(tmp_path / "some.parquet", ["c", "x", "a", "c"]).collect().rows(named=True) == [
         {"c": 3, "a": 1}
     ]
 
 
-def test_a_table_is_read_when_it_is_asked_for(tmp_path: Path) -> None:
+def test_a_table_is_read_at_its_first_use(tmp_path: Path) -> None:
     write_csv(pl.DataFrame({"value": ["a"], "n": [1], "estimate": [0.5]}), tmp_path / "a.csv")
     inputs = Inputs({"a": tmp_path / "a.csv", "b": tmp_path / "missing.csv"}, {"a": CONTRACT, "b": CONTRACT}, {"x": 1})
     assert inputs["a"] is inputs["a"] and inputs["a"]["n"].to_list() == [1]
@@ -105,16 +105,16 @@ def test_a_table_is_read_when_it_is_asked_for(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.integers(0, 3), max_size=12), st.integers(1, 13))
-def test_blocks_are_all_rows_and_each_job_has_its_attempts(tries, size):
+def test_blocks_have_all_rows_and_the_attempts_of_each_job(tries, size):
     jobs = pl.DataFrame({"job_id": [f"j{number}" for number in range(len(tries))], "tries": tries})
     rows = jobs.with_row_index("job").select("job", "job_id", attempt=pl.int_ranges("tries"))
     attempts = rows.explode("attempt", empty_as_null=False)
     blocks = list(blocks_with_attempts(jobs.lazy(), attempts.lazy(), size))
     assert len(blocks) == max(-(-jobs.height // size), 1)
     assert pl.concat(block for block, _ in blocks).equals(jobs)
-    assert pl.concat(of_jobs.drop("job") for _, of_jobs in blocks).equals(attempts.drop("job"))
-    for block, of_jobs in blocks:
-        assert block["job_id"].gather(of_jobs["job"]).equals(of_jobs["job_id"])
-    assert [block.height for block, none in blocks_with_attempts(jobs.lazy(), None, size) if none is None] == [
-        block.height for block, _ in blocks
-    ]
+    assert pl.concat(block_attempts.drop("job") for _, block_attempts in blocks).equals(attempts.drop("job"))
+    for block, block_attempts in blocks:
+        assert block["job_id"].gather(block_attempts["job"]).equals(block_attempts["job_id"])
+    assert [
+        block.height for block, no_attempts in blocks_with_attempts(jobs.lazy(), None, size) if no_attempts is None
+    ] == [block.height for block, _ in blocks]
