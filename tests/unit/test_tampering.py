@@ -1,4 +1,4 @@
-"""Every kind of tampering with a small study is told by `make verify`, in lines that end; none gives a traceback."""
+"""`make verify` reports each kind of tampering with a small study in few lines and without a traceback."""
 
 import json
 import shutil
@@ -12,7 +12,7 @@ import verify_results
 from faults.tampering import KINDS, Finished, tampered
 from ttf.analyses.shared.risk.score import SCORES, SKEW
 from ttf.engine.provenance import digests
-from ttf.engine.provenance import manifest as of_manifest
+from ttf.engine.provenance import manifest as manifests
 from ttf.engine.provenance.digests import MEMORY, Memory
 from ttf.engine.provenance.seal import sealed
 
@@ -33,84 +33,84 @@ FILES = {
 }
 
 
-def job(rule, outputs, inputs):
-    about = {"wildcards": {"trace": "mine"}, "script": "scripts/read.py", "code": [], "parameters": {"most": 3}}
-    return {"rule": rule, "inputs": inputs, "outputs": outputs} | about
+def make_job(rule, outputs, inputs):
+    details = {"wildcards": {"trace": "mine"}, "script": "scripts/read.py", "code": [], "parameters": {"most": 3}}
+    return {"rule": rule, "inputs": inputs, "outputs": outputs} | details
 
 
 JOBS = [
-    job("read", ["results/mine/raw"], ["data/raw.csv"]),
-    job("count", ["results/mine/table.csv"], ["results/mine/raw"]),
-    job("show", ["results/studies/mine/report/index.html"], ["results/mine/table.csv"]),
-    job("write_config", ["results/studies/mine/config.yaml"], []),
+    make_job("read", ["results/mine/raw"], ["data/raw.csv"]),
+    make_job("count", ["results/mine/table.csv"], ["results/mine/raw"]),
+    make_job("show", ["results/studies/mine/report/index.html"], ["results/mine/table.csv"]),
+    make_job("write_config", ["results/studies/mine/config.yaml"], []),
 ]
 
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
-    """A study made in a checkout of its own."""
+    """A finished study in a checkout of its own."""
     folder = tmp_path_factory.mktemp("checkout")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setattr(digests, "CHECKOUT", folder)
-        patch.setattr(of_manifest, "CHECKOUT", folder)
-        patch.setattr(of_manifest, "versions", lambda project: {})
+        patch.setattr(manifests, "CHECKOUT", folder)
+        patch.setattr(manifests, "versions", lambda project: {})
         for name, text in FILES.items():
             Path(name).parent.mkdir(parents=True, exist_ok=True)
             Path(name).write_text(text)
-        for output in (output for made in JOBS for output in made["outputs"]):
+        for output in (output for job in JOBS for output in job["outputs"]):
             record = Path(".snakemake/metadata", urlsafe_b64encode(output.encode()).decode())
             record.parent.mkdir(parents=True, exist_ok=True)
-            written = max(Path(file).stat().st_mtime for file in digests.members(output))
-            record.write_text(json.dumps({"endtime": written}))
-        memory, made = Memory(MEMORY), Finished(folder)
-        made.manifest.write_bytes(sealed(of_manifest.manifest(JOBS, ["mine"], {"data": ["left out.doc"]}, memory)))
-        memory.keep(memory.digests([str(made.manifest.relative_to(folder))]))
-        yield made
+            written_s = max(Path(file).stat().st_mtime for file in digests.members(output))
+            record.write_text(json.dumps({"endtime": written_s}))
+        memory, finished = Memory(MEMORY), Finished(folder)
+        finished.manifest.write_bytes(sealed(manifests.manifest(JOBS, ["mine"], {"data": ["left out.doc"]}, memory)))
+        memory.keep(memory.digests([str(finished.manifest.relative_to(folder))]))
+        yield finished
 
 
 def verify(capsys) -> tuple[int, str]:
-    """In this process; nothing may take long."""
+    """Verify the study in this process, within 20 seconds."""
     signal.alarm(20)
     code = verify_results.main(["--study", "mine"])
     signal.alarm(0)
-    said = capsys.readouterr()
-    return code, (said.out + said.err).replace("study mine\n", "")
+    printed = capsys.readouterr()
+    return code, (printed.out + printed.err).replace("study mine\n", "")
 
 
-def test_an_edited_product_of_its_old_date_was_not_made_anew(study, capsys):
-    """Snakemake's record is of before the manifest; the words were those of a rule that ran since."""
+def test_an_edited_product_with_its_old_date_is_no_new_product(study, capsys):
+    """Snakemake's record is older than the manifest, so the message must not say that a rule ran since."""
     with tampered(study, "a bit of a product, with its old date", 1):
-        said = verify(capsys)[1]
-    assert "edited since" in said
-    assert "made again" not in said
+        output = verify(capsys)[1]
+    assert "edited since" in output
+    assert "made again" not in output
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_it_is_told(study, capsys, kind):
+def test_each_change_is_reported(study, capsys, kind):
     for seed in range(2):
-        with tampered(study, kind, seed) as what:
-            code, said = verify(capsys)
-        assert code == (2 if kind == "the manifest removed" else 1), what
-        assert 1 <= said.count("\n") <= 40
-        assert len(said) < 3000, what
-    assert verify(capsys)[0] == 0, "all is put back"
+        with tampered(study, kind, seed) as change:
+            code, output = verify(capsys)
+        assert code == (2 if kind == "the manifest removed" else 1), change
+        assert 1 <= output.count("\n") <= 40
+        assert len(output) < 3000, change
+    assert verify(capsys)[0] == 0, "the study is restored"
 
 
-def test_a_manifest_that_was_made_up_gives_no_traceback(study, capsys):
-    """On another machine, where nothing is known of the last run here."""
+def test_an_invented_manifest_gives_no_traceback(study, capsys):
+    """Verify without the record of the last run, as on another machine."""
     memory = MEMORY.read_bytes()
     MEMORY.unlink()
     for seed in range(150):
-        with tampered(study, "a value of the manifest", seed) as what:
-            code, said = verify(capsys)
-        assert code in (0, 1, 2), what
-        assert len(said) < 30_000, what
+        with tampered(study, "a value of the manifest", seed) as change:
+            code, output = verify(capsys)
+        assert code in (0, 1, 2), change
+        assert len(output) < 30_000, change
     MEMORY.write_bytes(memory)
 
 
-def test_what_a_rule_made_that_is_of_no_study_is_no_addition(study, capsys):
-    """A site, an archive; what another study has."""
+def test_products_outside_the_study_are_no_additions(study, capsys):
+    """Neither a site nor products of another study are additions."""
     site = study.own / "site"
     site.mkdir()
     record = Path(".snakemake/metadata", urlsafe_b64encode(str(site.relative_to(study.folder)).encode()).decode())
@@ -127,25 +127,25 @@ def test_what_a_rule_made_that_is_of_no_study_is_no_addition(study, capsys):
     Path("results/mine/more.csv").unlink()
 
 
-def test_what_was_left_out_of_the_raw_files_and_what_is_never_read_is_no_addition(study, capsys):
+def test_raw_files_that_are_not_read_are_no_additions(study, capsys):
     for name in ("left out.doc", ".part", "README.md"):
         Path("data", name).touch()
     assert verify(capsys)[0] == 0
     Path("data/2026.csv").touch()
-    said = "data/2026.csv: added since the manifest was written. Run `make report`, or remove it.\n"
-    assert verify(capsys) == (1, said)
+    output = "data/2026.csv: added since the manifest was written. Run `make report`, or remove it.\n"
+    assert verify(capsys) == (1, output)
     Path("data/2026.csv").unlink()
 
 
 def test_a_raw_file_that_was_a_link_may_be_one(study, capsys):
-    """Links are what a folder of raw files may be made of."""
+    """A folder of raw files may consist of links."""
     raw, manifest = Path("data/raw.csv"), study.manifest.read_bytes()
     raw.rename("outside.csv")
     raw.symlink_to(Path("outside.csv").absolute())
     assert verify(capsys) == (1, "data/raw.csv: a link was put there. Put the file itself back.\n")
-    made = of_manifest.manifest(JOBS, ["mine"], {"data": ["left out.doc"]}, Memory(MEMORY))
-    assert made["raw"]["data/raw.csv"]["link"]
-    study.manifest.write_bytes(sealed(made))
+    facts = manifests.manifest(JOBS, ["mine"], {"data": ["left out.doc"]}, Memory(MEMORY))
+    assert facts["raw"]["data/raw.csv"]["link"]
+    study.manifest.write_bytes(sealed(facts))
     Memory(MEMORY).keep(Memory(MEMORY).digests([str(study.manifest.relative_to(study.folder))]))
     assert verify(capsys)[0] == 0
     raw.unlink()
@@ -165,7 +165,7 @@ def test_scores_are_no_addition_until_they_are_edited(study, capsys):
     shutil.rmtree(scores[0].parent)
 
 
-def test_a_link_for_a_whole_site_is_told(study, capsys):
+def test_a_link_for_a_whole_site_is_reported(study, capsys):
     site, outside = study.own / "site", study.folder / "outside"
     site.rename(outside)
     site.symlink_to(outside)

@@ -1,4 +1,4 @@
-"""Reasons of failures: each rule on a log of its own, every kind of evidence, the columns of Philly's Table 7."""
+"""Reasons of failures: a log for each rule, each kind of evidence, the columns of Philly's Table 7."""
 
 import json
 import time
@@ -34,7 +34,7 @@ ROOT = Path(__file__).parents[2]
 CONTRACTS = {table.name: table for table in ANALYSIS.tables}
 TAXONOMY = taxonomy_of(ROOT / "config/taxonomy.yaml")
 
-# A line of a log for each reason, written for this test in the manner of the programs that print such.
+# Log lines for each reason, written for this test in the form that programs print.
 LOGS = {
     "GPU ECC error": [
         "NVRM: Xid (PCI:0000:b7:00): 48, pid=2211, An uncorrectable double bit error (DBE) has been detected",
@@ -149,34 +149,34 @@ LOGS = {
 }
 
 
-def failed(**columns) -> pl.DataFrame:
-    """Failed attempts, one for each value of the first column; what is not given is blank."""
+def trials(**columns) -> pl.DataFrame:
+    """Make a failed attempt for each value of the first column; other columns are blank."""
     n = len(next(iter(columns.values())))
-    given = {"job_id": [str(i) for i in range(n)], "attempt": [0] * n, "is_last": [True] * n, "failed": [True] * n}
+    defaults = {"job_id": [str(i) for i in range(n)], "attempt": [0] * n, "is_last": [True] * n, "failed": [True] * n}
     blanks = {name: [None] * n for name in ATTEMPT_COLUMNS}
-    return pl.DataFrame(blanks | given | columns, schema=ATTEMPT_COLUMNS)
+    return pl.DataFrame(blanks | defaults | columns, schema=ATTEMPT_COLUMNS)
 
 
-def reasons(**columns) -> list:
-    return classify(failed(**columns), TAXONOMY)["reason"].to_list()
+def list_reasons(**columns) -> list:
+    return classify(trials(**columns), TAXONOMY)["reason"].to_list()
 
 
-def of_text(*texts) -> list:
-    found = search(pl.Series(texts, dtype=pl.String), TAXONOMY["rules"])
-    return [None if rule is None else TAXONOMY["rules"][rule]["reason"] for rule in found]
+def search_reasons(*texts) -> list:
+    rules = search(pl.Series(texts, dtype=pl.String), TAXONOMY["rules"])
+    return [None if rule is None else TAXONOMY["rules"][rule]["reason"] for rule in rules]
 
 
 # Rules ----------------------------------------------------------------------------------------------------
 
 
-def test_every_reason_has_a_log_here():
+def test_every_reason_has_a_log():
     assert set(LOGS) == set(TAXONOMY["reasons"])
 
 
 @pytest.mark.parametrize("reason", LOGS)
 def test_a_log_line_gives_its_reason(reason):
-    around = [f"epoch 3 of 90\nstep 17 lr 0.1\n{line}\nsrun: exit\n" for line in LOGS[reason]]
-    assert of_text(*LOGS[reason], *around) == [reason] * 2 * len(LOGS[reason])
+    logs = [f"epoch 3 of 90\nstep 17 lr 0.1\n{line}\nsrun: exit\n" for line in LOGS[reason]]
+    assert search_reasons(*LOGS[reason], *logs) == [reason] * 2 * len(LOGS[reason])
 
 
 HARMLESS = [
@@ -190,11 +190,11 @@ HARMLESS = [
 
 
 def test_a_healthy_log_has_no_reason():
-    assert of_text(*HARMLESS, "", None) == [None] * (len(HARMLESS) + 2)
+    assert search_reasons(*HARMLESS, "", None) == [None] * (len(HARMLESS) + 2)
 
 
-def test_the_cause_is_named_before_what_follows_from_it():
-    assert of_text(
+def test_a_cause_is_named_before_its_consequences():
+    assert search_reasons(
         "RuntimeError: CUDA out of memory\nNCCL operation timed out\nTraceback (most recent call last):\nTerminated",
         "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus\nRuntimeError: CUDA error: unknown error",
         "Traceback (most recent call last):\nImportError: libcudart.so: cannot open shared object file",
@@ -209,7 +209,7 @@ PHILLY = [
     *("Permission error", "Import error", "Job preempted", "CUDA init failed", "Model diverged", "CUDA ver. mismatch"),
     *("GPU ECC error", "Output node error", "Cannot load libs"),
 ]
-# Hu et al. (NSDI'24), Table 3, by the words that stand there.
+# Hu et al. (NSDI'24), Table 3, in its own words.
 ACME = {
     "NVLink error": "GPU NVLink error",
     "CUDA error": "CUDA failure",
@@ -243,21 +243,16 @@ ACME = {
 }
 
 
-def test_the_words_of_the_studies_are_known_in_a_reason_column():
-    assert reasons(failure_reason=PHILLY) == PHILLY
-    assert reasons(failure_reason=[name.upper().replace(" ", "_") for name in PHILLY]) == PHILLY
-    assert reasons(failure_reason=list(ACME)) == list(ACME.values())
+def test_the_words_of_published_studies_are_accepted_in_a_reason_column():
+    assert list_reasons(failure_reason=PHILLY) == PHILLY
+    assert list_reasons(failure_reason=[name.upper().replace(" ", "_") for name in PHILLY]) == PHILLY
+    assert list_reasons(failure_reason=list(ACME)) == list(ACME.values())
 
 
 def test_a_reason_may_be_a_line_of_text():
-    assert reasons(
+    assert list_reasons(
         failure_reason=["RuntimeError: CUDA out of memory", "NonZeroExitCode", "RaisedSignal:9(Killed)", ""]
-    ) == [
-        "GPU out of memory",
-        None,
-        "Killed",
-        None,
-    ]
+    ) == ["GPU out of memory", None, "Killed", None]
 
 
 @pytest.mark.parametrize(
@@ -279,7 +274,7 @@ def test_a_reason_may_be_a_line_of_text():
     ],
 )
 def test_exit_codes(code, reason):
-    jobs = jobs_of(exit_code=[code])
+    jobs = make_jobs(exit_code=[code])
     assert classify(list_attempts(jobs), TAXONOMY)["reason"].to_list() == [reason]
 
 
@@ -296,31 +291,31 @@ def test_exit_codes(code, reason):
     ],
 )
 def test_states(state, reason):
-    assert reasons(state=[state]) == [reason]
+    assert list_reasons(state=[state]) == [reason]
 
 
-def test_the_first_rule_wins_and_what_decided_is_named():
-    rows = failed(
+def test_the_first_rule_wins_and_its_evidence_is_named():
+    rows = trials(
         state=["TIMEOUT", "FAILED", "FAILED", "FAILED", "NODE_FAIL"],
         exit_code=["0:9", "0:9", "139:0", "127:0", None],
         failure_reason=["TimeLimit", None, "Segmentation fault", "NonZeroExitCode", "RuntimeError"],
     )
-    told = classify(rows, TAXONOMY)
-    assert told["reason"].to_list() == [
+    reasons = classify(rows, TAXONOMY)
+    assert reasons["reason"].to_list() == [
         "Time limit",
         "Killed",
         "Invalid mem access",
         "Program not found",
         "Node failure",
     ]
-    # Where several agree, the one that says most.
-    assert told["evidence"].to_list() == ["reason", "exit_code", "reason", "exit_code", "state"]
+    # If several agree, the most specific evidence is named.
+    assert reasons["evidence"].to_list() == ["reason", "exit_code", "reason", "exit_code", "state"]
 
 
 # Attempts -------------------------------------------------------------------------------------------------
 
 
-def jobs_of(outcome=None, **columns) -> pl.DataFrame:
+def make_jobs(outcome=None, **columns) -> pl.DataFrame:
     n = len(next(iter(columns.values())))
     blank = {
         "job_id": [f"j{i}" for i in range(n)],
@@ -338,15 +333,15 @@ def jobs_of(outcome=None, **columns) -> pl.DataFrame:
 
 
 def test_jobs_are_attempts_where_the_format_has_none():
-    jobs = jobs_of(outcome=["failure", "success", "failure"], gpu_milli=[500, 1000, 2000], size=[1, 1, 4])
-    every = list_attempts(jobs)
-    assert every["failed"].to_list() == [True, False, True]
-    assert every["gpu_milli"].to_list() == [500, 1000, 8000]
-    assert every.schema == pl.Schema(ATTEMPT_COLUMNS)
+    jobs = make_jobs(outcome=["failure", "success", "failure"], gpu_milli=[500, 1000, 2000], size=[1, 1, 4])
+    attempts = list_attempts(jobs)
+    assert attempts["failed"].to_list() == [True, False, True]
+    assert attempts["gpu_milli"].to_list() == [500, 1000, 8000]
+    assert attempts.schema == pl.Schema(ATTEMPT_COLUMNS)
 
 
-def test_philly_an_attempt_of_unknown_outcome_that_was_followed_failed():
-    jobs = jobs_of(job_id=["a", "b"], outcome=["success", "failure"])
+def test_philly_an_attempt_of_unknown_outcome_with_a_successor_failed():
+    jobs = make_jobs(job_id=["a", "b"], outcome=["success", "failure"])
     attempts = pl.DataFrame(
         {
             "job": [0, 0, 1],
@@ -357,24 +352,24 @@ def test_philly_an_attempt_of_unknown_outcome_that_was_followed_failed():
             "outcome": [None, "success", "failure"],
         }
     )
-    every = list_attempts(jobs, attempts)
-    assert every.filter("failed").select("job_id", "attempt", "gpu_milli").rows() == [("a", 0, 1000), ("b", 0, 4000)]
-    # One that has no outcome and was not followed may still be running.
+    listed = list_attempts(jobs, attempts)
+    assert listed.filter("failed").select("job_id", "attempt", "gpu_milli").rows() == [("a", 0, 1000), ("b", 0, 4000)]
+    # An attempt without outcome and successor may still be running.
     unknown = attempts.with_columns(outcome=pl.lit(None, pl.String))
     assert list_attempts(jobs, unknown)["failed"].to_list() == [True, False, False]
 
 
 def test_the_reasons_of_a_real_slurm(tmp_path):
     _, jobs, attempts = study(FIXTURES / "real_readme.txt", folder=tmp_path)
-    told = classify(list_attempts(jobs, attempts).filter("failed"), TAXONOMY)
-    assert told.select("job_id", "attempt", "reason", "evidence").rows() == [
+    reasons = classify(list_attempts(jobs, attempts).filter("failed"), TAXONOMY)
+    assert reasons.select("job_id", "attempt", "reason", "evidence").rows() == [
         ("2", 0, None, None),  # exit code 3
         ("3", 0, "Time limit", "state"),
         ("7", 0, "Node failure", "state"),
         ("8", 0, "Node failure", "state"),  # the job succeeded in its second run
         ("12", 0, None, None),  # exit code 1
     ]
-    lines = unmatched_table(told)
+    lines = unmatched_table(reasons)
     assert lines["line"].to_list() == ["state FAILED, exit code 1:0", "state FAILED, exit code 3:0"]
     assert lines["source"].unique().to_list() == ["record"]
 
@@ -382,17 +377,17 @@ def test_the_reasons_of_a_real_slurm(tmp_path):
 @pytest.mark.parametrize("has_attempts", [True, False])
 def test_blocks_of_any_size_give_the_same(tmp_path, has_attempts):
     _, jobs, attempts = study(FIXTURES / "real_readme.txt", folder=tmp_path)
-    whole = classify(list_attempts(jobs, attempts if has_attempts else None).filter("failed"), TAXONOMY)
-    assert whole.height
+    expected = classify(list_attempts(jobs, attempts if has_attempts else None).filter("failed"), TAXONOMY)
+    assert expected.height
     files = {"jobs": tmp_path / "jobs.parquet"} | ({"attempts": tmp_path / "attempts.parquet"} if has_attempts else {})
     jobs.write_parquet(files["jobs"])
     attempts.write_parquet(tmp_path / "attempts.parquet")
     for size in (1, 2, 5, 1000):
-        assert classify_blocks(Inputs(files, {}, {"taxonomy": TAXONOMY}), size).equals(whole)
+        assert classify_blocks(Inputs(files, {}, {"taxonomy": TAXONOMY}), size).equals(expected)
 
 
 def test_the_derived_exit_code_stands_in_at_the_last_attempt(tmp_path):
-    jobs = jobs_of(job_id=["a", "b"]).with_columns(derived_exit_code=pl.Series(["139:0", "139:0"]))
+    jobs = make_jobs(job_id=["a", "b"]).with_columns(derived_exit_code=pl.Series(["139:0", "139:0"]))
     attempts = pl.DataFrame(
         {
             "job": [0, 0, 1],
@@ -412,8 +407,8 @@ def test_the_derived_exit_code_stands_in_at_the_last_attempt(tmp_path):
 
 
 @pytest.fixture
-def tails(tmp_path):
-    """What lines of a file of log tails tell of the attempts of these jobs; lines may be bytes, text or objects."""
+def classify_tails(tmp_path):
+    """Classify the attempts of these jobs by lines of log tails, given as bytes, text or objects."""
 
     def read(*lines, jobs=None, attempts=None, taxonomy=TAXONOMY):
         path = tmp_path / "tails.jsonl"
@@ -422,47 +417,50 @@ def tails(tmp_path):
             for line in lines
         ]
         path.write_bytes(b"\n".join(raw) + b"\n")
-        every = list_attempts(jobs_of(job_id=["a", "b"]) if jobs is None else jobs, attempts)
-        of_logs, account = match_tails(read_tails(path, 1024 * taxonomy["tail_kib"]), every, taxonomy)
-        return classify(every.filter("failed"), taxonomy, of_logs), account, of_logs
+        all_attempts = list_attempts(make_jobs(job_id=["a", "b"]) if jobs is None else jobs, attempts)
+        matches, account = match_tails(read_tails(path, 1024 * taxonomy["tail_kib"]), all_attempts, taxonomy)
+        return classify(all_attempts.filter("failed"), taxonomy, matches), account, matches
 
     return read
 
 
-def test_a_log_tells_the_reason_of_its_attempt(tails):
-    told, account, _ = tails({"job_id": "a", "attempt": 0, "text": "RuntimeError: CUDA out of memory"})
-    assert told.select("job_id", "reason", "evidence").rows() == [("a", "GPU out of memory", "text"), ("b", None, None)]
+def test_a_log_tells_the_reason_of_its_attempt(classify_tails):
+    reasons, account, _ = classify_tails({"job_id": "a", "attempt": 0, "text": "RuntimeError: CUDA out of memory"})
+    assert reasons.select("job_id", "reason", "evidence").rows() == [
+        ("a", "GPU out of memory", "text"),
+        ("b", None, None),
+    ]
     assert account.rows() == [("lines", "info", 1, None, None, "lines that are not blank")]
 
 
-def test_ids_may_be_numbers_and_tasks_are_told_apart(tails):
-    jobs = jobs_of(job_id=["7", "7"], task=["1", "2"])
-    told, account, _ = tails(
+def test_ids_may_be_numbers_and_tasks_are_distinguished(classify_tails):
+    jobs = make_jobs(job_id=["7", "7"], task=["1", "2"])
+    reasons, account, _ = classify_tails(
         {"job_id": 7, "task": 2, "text": "Segmentation fault"}, {"job_id": 7, "text": "Killed"}, jobs=jobs
     )
-    assert told["reason"].to_list() == [None, "Invalid mem access"]
+    assert reasons["reason"].to_list() == [None, "Invalid mem access"]
     assert account["code"].to_list() == ["lines", "unknown_job"]
 
 
-def test_of_several_logs_of_an_attempt_the_first_rule_counts(tails):
+def test_of_several_logs_of_an_attempt_the_first_rule_counts(classify_tails):
     lines = [{"job_id": "a", "text": text} for text in ("Killed", "CUDA out of memory", "hello")]
-    told, _, of_logs = tails(*lines)
-    assert told["reason"][0] == "GPU out of memory"
-    assert of_logs.height == 3
-    assert unmatched_table(told, of_logs)["source"].to_list() == ["record"]  # of b alone
+    reasons, _, matches = classify_tails(*lines)
+    assert reasons["reason"][0] == "GPU out of memory"
+    assert matches.height == 3
+    assert unmatched_table(reasons, matches)["source"].to_list() == ["record"]  # only of b
 
 
-def test_an_attempt_that_is_not_named_is_the_last(tails):
-    jobs = jobs_of(job_id=["a"])
-    about = {"job": [0, 0], "job_id": ["a"] * 2, "attempt": [0, 1], "runtime_s": [1, 2], "gpu_milli": [0, 0]}
-    attempts = pl.DataFrame(about | {"outcome": ["failure"] * 2})
-    told, _, _ = tails({"job_id": "a", "text": "Killed"}, jobs=jobs, attempts=attempts)
-    assert told["reason"].to_list() == [None, "Killed"]
+def test_an_attempt_that_is_not_named_is_the_last(classify_tails):
+    jobs = make_jobs(job_id=["a"])
+    columns = {"job": [0, 0], "job_id": ["a"] * 2, "attempt": [0, 1], "runtime_s": [1, 2], "gpu_milli": [0, 0]}
+    attempts = pl.DataFrame(columns | {"outcome": ["failure"] * 2})
+    reasons, _, _ = classify_tails({"job_id": "a", "text": "Killed"}, jobs=jobs, attempts=attempts)
+    assert reasons["reason"].to_list() == [None, "Killed"]
 
 
-def test_bad_lines_are_counted_with_their_numbers(tails):
-    jobs = jobs_of(job_id=["a", "b"], outcome=["failure", "success"])
-    _, account, _ = tails(
+def test_bad_lines_are_counted_with_their_numbers(classify_tails):
+    jobs = make_jobs(job_id=["a", "b"], outcome=["failure", "success"])
+    _, account, _ = classify_tails(
         {"job_id": "a", "text": "Killed"},
         "",
         "not json",
@@ -486,10 +484,10 @@ def test_bad_lines_are_counted_with_their_numbers(tails):
     ]
 
 
-def test_only_the_end_of_a_text_is_searched(tails):
+def test_only_the_end_of_a_text_is_searched(classify_tails):
     text = "Segmentation fault" + "x" * 2000
-    assert tails({"job_id": "a", "text": text})[0]["reason"][0] == "Invalid mem access"
-    assert tails({"job_id": "a", "text": text}, taxonomy=TAXONOMY | {"tail_kib": 1})[0]["reason"][0] is None
+    assert classify_tails({"job_id": "a", "text": text})[0]["reason"][0] == "Invalid mem access"
+    assert classify_tails({"job_id": "a", "text": text}, taxonomy=TAXONOMY | {"tail_kib": 1})[0]["reason"][0] is None
 
 
 @pytest.mark.parametrize("ending", ["", ".gz", ".xz", ".zst"])
@@ -514,18 +512,18 @@ def test_tails_may_be_packed(tmp_path, ending):
         b"\n".join
     )
 )
-def test_any_bytes_are_counted_or_refused_in_words(tmp_path_factory, content):
+def test_any_bytes_are_counted_or_refused_with_a_message(tmp_path_factory, content):
     path = tmp_path_factory.getbasetemp() / "fuzz.jsonl"
     path.write_bytes(content)
-    every = list_attempts(jobs_of(job_id=["a"]))
+    attempts = list_attempts(make_jobs(job_id=["a"]))
     try:
-        of_logs, account = match_tails(read_tails(path, 100), every, TAXONOMY)
+        matches, account = match_tails(read_tails(path, 100), attempts, TAXONOMY)
     except StudyError as error:
         assert str(error).startswith(str(path))
         return
     counted = dict(account.select("code", "rows").iter_rows())
-    assert counted.pop("lines", 0) == sum(counted.values()) + of_logs.height
-    assert classify(every, TAXONOMY, of_logs).height == 1
+    assert counted.pop("lines", 0) == sum(counted.values()) + matches.height
+    assert classify(attempts, TAXONOMY, matches).height == 1
 
 
 HOSTILE = {
@@ -541,35 +539,37 @@ HOSTILE = {
 }
 
 
-def test_hostile_texts_take_a_bounded_time(tails):
-    jobs = jobs_of(job_id=[str(i) for i in range(len(HOSTILE))])
+def test_hostile_texts_take_a_bounded_time(classify_tails):
+    jobs = make_jobs(job_id=[str(i) for i in range(len(HOSTILE))])
     start = time.perf_counter()
-    told, account, of_logs = tails(*({"job_id": i, "text": text} for i, text in enumerate(HOSTILE.values())), jobs=jobs)
+    reasons, account, matches = classify_tails(
+        *({"job_id": i, "text": text} for i, text in enumerate(HOSTILE.values())), jobs=jobs
+    )
     seconds = time.perf_counter() - start
-    # Measured: 0.4 s; what backtracks is still at work tomorrow.
+    # Measured: 0.4 s; a backtracking search would take days.
     assert seconds < 20
     assert account["rows"].to_list() == [len(HOSTILE)]
-    assert told.height == len(HOSTILE)
-    assert of_logs["shown"].drop_nulls().str.len_chars().max() <= 200
+    assert reasons.height == len(HOSTILE)
+    assert matches["shown"].drop_nulls().str.len_chars().max() <= 200
 
 
-def test_ones_own_pattern_that_others_backtrack_on_is_linear(tails):
-    own = TAXONOMY | {"rules": [{**TAXONOMY["rules"][0], "text": ["(a+)+$", "(a|aa)+$", "(.*)*(.*)*x$"]}]}
+def test_a_custom_pattern_takes_linear_time(classify_tails):
+    taxonomy = TAXONOMY | {"rules": [{**TAXONOMY["rules"][0], "text": ["(a+)+$", "(a|aa)+$", "(.*)*(.*)*x$"]}]}
     start = time.perf_counter()
-    tails({"job_id": "a", "text": "a" * 60_000 + "!"}, taxonomy=own)
+    classify_tails({"job_id": "a", "text": "a" * 60_000 + "!"}, taxonomy=taxonomy)
     assert time.perf_counter() - start < 10
 
 
-def test_a_line_of_more_than_16_mib_is_counted(tails):
+def test_a_line_of_more_than_16_mib_is_counted(classify_tails):
     line = b'{"job_id": "a", "text": "' + b"x" * (17 << 20) + b'"}'
-    told, account, _ = tails(line, {"job_id": "b", "text": "Killed"})
+    reasons, account, _ = classify_tails(line, {"job_id": "b", "text": "Killed"})
     assert account.select("code", "rows", "first_lines").rows() == [("lines", 2, None), ("too_long", 1, "1")]
-    assert told["reason"].to_list() == [None, "Killed"]
+    assert reasons["reason"].to_list() == [None, "Killed"]
 
 
-def test_invalid_utf8_is_read_around(tails):
-    told, account, _ = tails(b'{"job_id": "a", "text": "\xff\xfe Segmentation fault \xc3"}')
-    assert told["reason"][0] == "Invalid mem access"
+def test_invalid_utf8_is_read_around(classify_tails):
+    reasons, account, _ = classify_tails(b'{"job_id": "a", "text": "\xff\xfe Segmentation fault \xc3"}')
+    assert reasons["reason"][0] == "Invalid mem access"
     assert account["code"].to_list() == ["lines"]
 
 
@@ -585,18 +585,18 @@ def test_invalid_utf8_is_read_around(tails):
         (None, None),
     ],
 )
-def test_the_line_that_says_most(text, line):
+def test_the_most_informative_line(text, line):
     assert informative_line(pl.Series([text], dtype=pl.String)).to_list() == [line]
 
 
-def test_unmatched_lines_are_counted_commonest_first(tails):
+def test_unmatched_lines_are_counted_commonest_first(classify_tails):
     n = MOST_LINES + 30
-    jobs = jobs_of(job_id=[f"{i}" for i in range(n + 5)], user=["ana", "bo"] * (n // 2 + 2) + ["ana"])
+    jobs = make_jobs(job_id=[f"{i}" for i in range(n + 5)], user=["ana", "bo"] * (n // 2 + 2) + ["ana"])
     letters = ["".join(chr(97 + (i // 26**k) % 26) for k in range(3)) for i in range(n)]
     lines = [{"job_id": i, "text": f"strange {letters[i]}"} for i in range(n)]
     lines += [{"job_id": n + i, "text": f"strange code {i}"} for i in range(5)]
-    told, _, of_logs = tails(*lines, jobs=jobs)
-    table = unmatched_table(told, of_logs)
+    reasons, _, matches = classify_tails(*lines, jobs=jobs)
+    table = unmatched_table(reasons, matches)
     assert table.height == MOST_LINES
     assert table.row(0) == ("log", "strange code #", 5, 5 / (n + 5), 5, 2)
     assert table["line"].to_list()[1:] == sorted(table["line"].to_list()[1:])
@@ -606,7 +606,7 @@ def test_unmatched_lines_are_counted_commonest_first(tails):
 
 
 def test_the_columns_of_table_7_by_hand(tmp_path):
-    rows = failed(
+    rows = trials(
         job_id=["a", "a", "b", "c", "d", "e"],
         attempt=[0, 1, 0, 0, 0, 0],
         user=["u", "u", "v", None, "v", "w"],
@@ -628,8 +628,8 @@ def test_the_columns_of_table_7_by_hand(tmp_path):
     assert (oom["gpu_none"], oom["note"]) == (1, "no run time is known")
     assert by_reason["Node failure"]["note"] == "no user is known"
     assert by_reason["unmatched"]["note"] == "no rule matches"
-    every = table.filter(pl.col("by") == "all").row(0, named=True)
-    assert (every["trials"], every["trials_share"], every["rtf_total_share"], every["users"]) == (6, 1.0, 1.0, 3)
+    total = table.filter(pl.col("by") == "all").row(0, named=True)
+    assert (total["trials"], total["trials_share"], total["rtf_total_share"], total["users"]) == (6, 1.0, 1.0, 3)
     write_product(table, CONTRACTS["taxonomy"], str(tmp_path / "taxonomy.csv"))
     assert read_table(tmp_path / "taxonomy.csv", CONTRACTS["taxonomy"]).equals(table)
 
@@ -650,76 +650,73 @@ RANDOM_ATTEMPTS = st.lists(
 
 @settings(deadline=None, max_examples=15)
 @given(RANDOM_ATTEMPTS)
-def test_every_failed_attempt_has_one_reason_or_counts_as_unmatched(drawn):
+def test_every_failed_attempt_has_one_reason_or_counts_as_unmatched(cases):
     names = ["job_id", "user", "state", "exit_code", "failure_reason", "runtime_s", "gpu_milli"]
-    rows = failed(attempt=list(range(len(drawn))), **{name: [row[i] for row in drawn] for i, name in enumerate(names)})
-    told = classify(rows, TAXONOMY)
-    assert told.select(*ATTEMPT_COLUMNS).equals(rows)
-    assert told.select(list(REASONS.columns)).height == len(drawn)
+    rows = trials(attempt=list(range(len(cases))), **{name: [row[i] for row in cases] for i, name in enumerate(names)})
+    reasons = classify(rows, TAXONOMY)
+    assert reasons.select(*ATTEMPT_COLUMNS).equals(rows)
+    assert reasons.select(list(REASONS.columns)).height == len(cases)
     for name in ("domain", "deterministic", "evidence"):
-        assert told[name].is_null().equals(told["reason"].is_null())
-    table = taxonomy_table(told)
-    exact = sum(Fraction(row[6] * row[5], 1000) for row in drawn if row[5] is not None and row[6] is not None)
-    for by in ("reason", "domain", "evidence", "deterministic", "all"):
-        part = table.filter(pl.col("by") == by)
-        assert part["trials"].sum() == len(drawn)
-        assert part["rtf_total_s"].sum() == sum(row[5] or 0 for row in drawn)
-        assert part["rtf_x_demand_gpu_s"].sum() == pytest.approx(float(exact), rel=1e-12)
+        assert reasons[name].is_null().equals(reasons["reason"].is_null())
+    table = taxonomy_table(reasons)
+    demand = sum(Fraction(row[6] * row[5], 1000) for row in cases if row[5] is not None and row[6] is not None)
+    for kind in ("reason", "domain", "evidence", "deterministic", "all"):
+        part = table.filter(pl.col("by") == kind)
+        assert part["trials"].sum() == len(cases)
+        assert part["rtf_total_s"].sum() == sum(row[5] or 0 for row in cases)
+        assert part["rtf_x_demand_gpu_s"].sum() == pytest.approx(float(demand), rel=1e-12)
         split = part.select(pl.sum_horizontal("gpu_none", "gpu_1", "gpu_2_4", "gpu_gt4")).to_series()
         assert split.to_list() == part["trials"].to_list()
-    lines = unmatched_table(told)
-    for name, made in (("taxonomy", table), ("unmatched", lines), ("reasons", told.select(*REASONS.columns))):
-        CONTRACTS[name].check(made)
-    assert lines["trials"].sum() == told["reason"].null_count()
+    lines = unmatched_table(reasons)
+    for name, frame in (("taxonomy", table), ("unmatched", lines), ("reasons", reasons.select(*REASONS.columns))):
+        CONTRACTS[name].check(frame)
+    assert lines["trials"].sum() == reasons["reason"].null_count()
     drawing = CHARTS["failed_attempts_by_reason"]({"taxonomy": table}, Study())
-    assert (drawing.empty is None) == bool(drawn)
+    assert (drawing.empty is None) == bool(cases)
 
 
 def test_a_sum_beyond_64_bits_is_exact():
-    rows = failed(state=["TIMEOUT"] * 4, runtime_s=[3 * 10**9] * 4, gpu_milli=[2 * 10**9] * 4)
+    rows = trials(state=["TIMEOUT"] * 4, runtime_s=[3 * 10**9] * 4, gpu_milli=[2 * 10**9] * 4)
     total = taxonomy_table(classify(rows, TAXONOMY)).row(0, named=True)["rtf_x_demand_gpu_s"]
     assert total == float(4 * 6 * 10**15)
 
 
-def test_nothing_failed_gives_empty_tables_and_no_chart():
-    none = list_attempts(jobs_of(outcome=["success"], job_id=["a"])).filter("failed")
-    told = classify(none, TAXONOMY)
-    table = taxonomy_table(told)
+def test_no_failed_attempt_gives_empty_tables_and_no_chart():
+    no_attempts = list_attempts(make_jobs(outcome=["success"], job_id=["a"])).filter("failed")
+    reasons = classify(no_attempts, TAXONOMY)
+    table = taxonomy_table(reasons)
     assert table.height == 0
-    assert unmatched_table(told).height == 0
+    assert unmatched_table(reasons).height == 0
     assert CHARTS["failed_attempts_by_reason"]({"taxonomy": table}, Study()).empty == "no attempt failed"
 
 
-# The report -----------------------------------------------------------------------------------------------
-
-
-# What losses make of them ---------------------------------------------------------------------------------
+# Reasons of lost work -------------------------------------------------------------------------------------
 
 
 def test_reasons_come_back_to_their_jobs_and_attempts():
-    jobs = jobs_of(job_id=["7", "7", "8"], task=["1", "2", None], outcome=["failure", "success", "failure"])
-    told = classify(list_attempts(jobs.with_columns(status_raw=pl.lit("NODE_FAIL"))).filter("failed"), TAXONOMY)
-    of_jobs = with_reasons(jobs, told.select(list(REASONS.columns)))
-    assert of_jobs["deterministic"].to_list() == [False, None, False]
-    assert of_jobs.drop("deterministic").equals(jobs)
-    about = {"job": [0, 0], "job_id": ["8", "8"], "attempt": [0, 1], "state": ["OUT_OF_MEMORY", "COMPLETED"]}
-    attempts = pl.DataFrame(about)
+    jobs = make_jobs(job_id=["7", "7", "8"], task=["1", "2", None], outcome=["failure", "success", "failure"])
+    reasons = classify(list_attempts(jobs.with_columns(status_raw=pl.lit("NODE_FAIL"))).filter("failed"), TAXONOMY)
+    jobs_with_reasons = with_reasons(jobs, reasons.select(list(REASONS.columns)))
+    assert jobs_with_reasons["deterministic"].to_list() == [False, None, False]
+    assert jobs_with_reasons.drop("deterministic").equals(jobs)
+    columns = {"job": [0, 0], "job_id": ["8", "8"], "attempt": [0, 1], "state": ["OUT_OF_MEMORY", "COMPLETED"]}
+    attempts = pl.DataFrame(columns)
     attempts = attempts.with_columns(
         runtime_s=pl.lit(1), gpu_milli=pl.lit(0), outcome=pl.Series(["failure", "success"])
     )
-    told = classify(list_attempts(jobs.tail(1), attempts).filter("failed"), TAXONOMY)
-    of_attempts = with_reasons(attempts, told.select(list(REASONS.columns)))
-    assert of_attempts["deterministic"].to_list() == [True, None]
+    reasons = classify(list_attempts(jobs.tail(1), attempts).filter("failed"), TAXONOMY)
+    attempts_with_reasons = with_reasons(attempts, reasons.select(list(REASONS.columns)))
+    assert attempts_with_reasons["deterministic"].to_list() == [True, None]
 
 
 HOSTILE_LINE = 'odd </script><img src=x onerror="alert(1)"> {{< include x >}} `error` [a](b)'
 
 
-def test_what_a_log_or_a_record_says_stays_text(tmp_path, tails):
-    jobs = jobs_of(job_id=["a", "b"]).with_columns(reason=pl.Series([HOSTILE_LINE, None]))
-    told, lines, of_logs = tails({"job_id": "b", "text": HOSTILE_LINE}, "[]", jobs=jobs)
+def test_text_of_a_log_or_a_record_is_escaped(tmp_path, classify_tails):
+    jobs = make_jobs(job_id=["a", "b"]).with_columns(reason=pl.Series([HOSTILE_LINE, None]))
+    reasons, lines, matches = classify_tails({"job_id": "b", "text": HOSTILE_LINE}, "[]", jobs=jobs)
     (tmp_path / "tables").mkdir()
-    tables = {"taxonomy": taxonomy_table(told), "unmatched": unmatched_table(told, of_logs), "log_tails": lines}
+    tables = {"taxonomy": taxonomy_table(reasons), "unmatched": unmatched_table(reasons, matches), "log_tails": lines}
     for name, table in tables.items():
         write_product(table, CONTRACTS[name], str(tmp_path / f"tables/{name}.csv"))
     shown = taxonomy_tables(Trace("mine", {"gives": "jobs"}, tmp_path, CONTRACTS))

@@ -1,4 +1,4 @@
-"""The file of failure reasons: what is shipped, what one's own adds, and what is said of a bad one."""
+"""The file of failure reasons: the shipped file, a user's file, and the messages of a bad file."""
 
 import re
 from pathlib import Path
@@ -18,8 +18,8 @@ TAXONOMY = taxonomy_of(SHIPPED)
 
 
 @pytest.fixture
-def own(tmp_path, monkeypatch):
-    """The taxonomy with a file of one's own of this text."""
+def read_taxonomy(tmp_path, monkeypatch):
+    """Read the taxonomy with a user's file of this text."""
     monkeypatch.chdir(tmp_path)
 
     def read(text):
@@ -29,14 +29,14 @@ def own(tmp_path, monkeypatch):
     return read
 
 
-def problems(read, text):
+def list_problems(read, text):
     with pytest.raises(ConfigError) as error:
         read(text)
     lines = [line.removeprefix("taxonomy: mine.yaml: ") for line in str(error.value).split("\n")]
     return [re.sub(r", column \d+", "", line) for line in lines]
 
 
-# What is shipped ------------------------------------------------------------------------------------------
+# The shipped file -----------------------------------------------------------------------------------------
 
 
 def test_the_schema_is_described():
@@ -51,8 +51,8 @@ def test_every_shipped_pattern_can_be_searched_for():
 def test_every_shipped_reason_has_a_rule_and_no_word_leads_to_two_reasons():
     assert {rule["reason"] for rule in TAXONOMY["rules"]} == set(TAXONOMY["reasons"])
     for key in ("word", "state", "exit_code"):
-        told = [(value.lower(), rule["reason"]) for rule in TAXONOMY["rules"] for value in rule[key]]
-        assert len({value for value, _ in told}) == len(set(told)), key
+        pairs = [(value.lower(), rule["reason"]) for rule in TAXONOMY["rules"] for value in rule[key]]
+        assert len({value for value, _ in pairs}) == len(set(pairs)), key
 
 
 # Kokolis et al., Table I: the symptoms and the domains that are confirmed.
@@ -77,7 +77,7 @@ def test_the_symptoms_of_table_i_have_their_domains():
     assert {name: TAXONOMY["reasons"][name]["domain"] for name in SYMPTOMS} == SYMPTOMS
 
 
-# One's own ------------------------------------------------------------------------------------------------
+# A user's file --------------------------------------------------------------------------------------------
 
 LICENCE = """\
 reasons:
@@ -90,8 +90,8 @@ rules:
 """
 
 
-def test_ones_own_rules_come_first_and_ones_own_reasons_replace(own):
-    taxonomy = own(LICENCE)
+def test_a_users_rules_come_first_and_their_reasons_replace(read_taxonomy):
+    taxonomy = read_taxonomy(LICENCE)
     assert taxonomy["rules"][0] == {
         "reason": "Licence server",
         "text": [],
@@ -105,17 +105,17 @@ def test_ones_own_rules_come_first_and_ones_own_reasons_replace(own):
     assert taxonomy["tail_kib"] == TAXONOMY["tail_kib"] == 64
 
 
-def test_ones_own_file_can_stand_alone(own):
-    taxonomy = own("extends: false\ntail_kib: 4\n" + LICENCE)
+def test_a_users_file_can_replace_the_shipped_one(read_taxonomy):
+    taxonomy = read_taxonomy("extends: false\ntail_kib: 4\n" + LICENCE)
     assert list(taxonomy["reasons"]) == ["Licence server", "Killed"]
     assert len(taxonomy["rules"]) == 2
     assert taxonomy["tail_kib"] == 4
 
 
-def test_a_rule_may_lead_to_a_shipped_reason_only_if_the_file_extends(own):
+def test_a_rule_may_lead_to_a_shipped_reason_only_if_the_file_extends(read_taxonomy):
     rule = "rules: [{reason: Killed, exit_code: ['88']}]\n"
-    assert own(rule)["rules"][0]["reason"] == "Killed"
-    assert problems(own, "extends: false\n" + rule) == [
+    assert read_taxonomy(rule)["rules"][0]["reason"] == "Killed"
+    assert list_problems(read_taxonomy, "extends: false\n" + rule) == [
         "line 2: rules[0].reason: 'Killed' is not among the reasons. Describe it there."
     ]
 
@@ -173,15 +173,15 @@ HEAD = "reasons:\n  New: {domain: [hardware], deterministic: false}\nrules:\n"
         ),
     ],
 )
-def test_each_kind_of_problem_has_its_file_line_and_key(own, text, lines):
-    found = problems(own, text)
-    assert [line[: len(start)] for line, start in zip(found, lines, strict=True)] == lines
+def test_each_kind_of_problem_names_file_line_and_key(read_taxonomy, text, lines):
+    problems = list_problems(read_taxonomy, text)
+    assert [line[: len(start)] for line, start in zip(problems, lines, strict=True)] == lines
 
 
-def test_a_file_that_is_not_there_or_no_yaml(own, tmp_path):
+def test_a_missing_file_or_invalid_yaml_is_refused(read_taxonomy, tmp_path):
     with pytest.raises(ConfigError, match=r"^taxonomy: nowhere\.yaml: there is no such file "):
         taxonomy_of(SHIPPED, "nowhere.yaml")
-    assert problems(own, "a: [b\n")[0].startswith("line 2: not valid YAML")
+    assert list_problems(read_taxonomy, "a: [b\n")[0].startswith("line 2: not valid YAML")
 
 
 @settings(deadline=None, max_examples=25)
@@ -191,23 +191,23 @@ def test_any_pattern_is_searched_for_or_explained_on_one_line(pattern):
     assert problem is None or re.fullmatch(r"[^\n]+\.", problem)
 
 
-# Which traces have reasons --------------------------------------------------------------------------------
+# Traces that have reasons ---------------------------------------------------------------------------------
 
 
-def test_which_traces_have_a_taxonomy():
-    def tells(format, **entry):
+def test_traces_that_have_a_taxonomy():
+    def check(format, **entry):
         return tells_reasons(entry, FORMATS[format], TAXONOMY)
 
-    assert tells("sacct") and tells("helios") and tells("acme")
-    assert not tells("pai2020") and not tells("openb") and not tells("philly") and not tells("titan")
-    plain = {"mapping": {"job_id": "j"}, "outcomes": {"success": ["OK"], "failure": ["FAILED"]}}
-    assert not tells("table", **plain)
-    assert tells("table", **plain | {"outcomes": {"failure": ["FAILED", "Node-Fail"]}})
-    assert tells("table", **plain | {"mapping": {"job_id": "j", "reason": "why"}})
-    assert tells("table", **plain | {"mapping": {"job_id": "j", "exit_code": "rc"}})
+    assert check("sacct") and check("helios") and check("acme")
+    assert not check("pai2020") and not check("openb") and not check("philly") and not check("titan")
+    table_entry = {"mapping": {"job_id": "j"}, "outcomes": {"success": ["OK"], "failure": ["FAILED"]}}
+    assert not check("table", **table_entry)
+    assert check("table", **table_entry | {"outcomes": {"failure": ["FAILED", "Node-Fail"]}})
+    assert check("table", **table_entry | {"mapping": {"job_id": "j", "reason": "why"}})
+    assert check("table", **table_entry | {"mapping": {"job_id": "j", "exit_code": "rc"}})
 
 
-def test_the_ends_of_logs_are_there_and_of_a_format_with_jobs(tmp_path):
+def test_log_tails_must_exist_and_need_a_format_with_jobs(tmp_path):
     with pytest.raises(ConfigError, match=r"^registry\.t\.log_tails: logs are those of jobs, and the format titan"):
         file_beside("log_tails", "t", {"format": "titan", "log_tails": "x"}, FORMATS["titan"])
     with pytest.raises(ConfigError, match=r"^registry\.t\.log_tails: no/such: there is no such file"):

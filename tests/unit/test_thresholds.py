@@ -1,4 +1,4 @@
-"""Thresholds of a person's own: where each kind is crossed, what is said of a missing number, and what is refused."""
+"""A user's thresholds: the limit of each kind, the message of a missing number, and refused rules."""
 
 import math
 from fractions import Fraction
@@ -45,15 +45,15 @@ METRICS = {
 SLURM = Subject("slurm", METRICS, {"ettr.measured_rate.ettr": "the 1/N law is rejected."})
 
 
-def told(**rule):
+def answer_rule(**rule):
     return answer(Rule(**rule), SLURM)
 
 
-def after(value):
+def next_above(value):
     return math.nextafter(value, math.inf)
 
 
-def before(value):
+def next_below(value):
     return math.nextafter(value, -math.inf)
 
 
@@ -61,9 +61,9 @@ SHARE, MEDIAN, JOBS = "outcomes.failure_share", "outcomes.failure.runtime_median
 
 
 @pytest.mark.parametrize(
-    ("key", "kind", "by", "end"),
+    ("key", "kind", "by", "bound"),
     [
-        # Of an interval the end that is nearer to the limit decides, the clustered one where there is one.
+        # The bound nearer to the limit decides; a clustered bound replaces an unclustered one.
         (SHARE, "above", "interval", 0.2),
         (SHARE, "below", "interval", 0.4),
         (SHARE, "above", "estimate", 0.3),
@@ -71,15 +71,15 @@ SHARE, MEDIAN, JOBS = "outcomes.failure_share", "outcomes.failure.runtime_median
         ("ettr.mttf_s", "below", "interval", 130_000.0),
         ("ettr.estimate.ettr", "above", "interval", 0.75),
         ("ettr.estimate.ettr", "below", "interval", 0.84),
-        # What has no interval goes by itself.
+        # A number without an interval is compared itself.
         (JOBS, "above", "interval", 4001.0),
         (JOBS, "below", "interval", 4001.0),
     ],
 )
-def test_a_rule_is_crossed_beyond_its_limit_and_not_at_it(key, kind, by, end):
-    inside, outside = (end, before(end)) if kind == "above" else (end, after(end))
-    assert told(number=key, kind=kind, limit=inside, by=by).state == HELD
-    assert told(number=key, kind=kind, limit=outside, by=by).state == CROSSED
+def test_a_rule_is_crossed_beyond_its_limit_and_not_at_it(key, kind, by, bound):
+    limit_held, limit_crossed = (bound, next_below(bound)) if kind == "above" else (bound, next_above(bound))
+    assert answer_rule(number=key, kind=kind, limit=limit_held, by=by).state == HELD
+    assert answer_rule(number=key, kind=kind, limit=limit_crossed, by=by).state == CROSSED
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_a_rule_is_crossed_beyond_its_limit_and_not_at_it(key, kind, by, end):
     ],
 )
 def test_texts_and_truths(key, kind, limit, state):
-    assert told(number=key, kind=kind, limit=limit).state == state
+    assert answer_rule(number=key, kind=kind, limit=limit).state == state
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_texts_and_truths(key, kind, limit, state):
             {"number": "mttf.mttf_s", "kind": "above", "limit": 1800.0},
             "slurm: mttf.mttf_s is 2 h (CI 1 h or more, if independent), above 30 min with the whole interval.",
         ),
-        # Rounded they would be the same.
+        # Rounded, value and limit would be equal.
         (
             {"number": SHARE, "kind": "above", "limit": 0.29999, "by": "estimate"},
             f"slurm: {SHARE} is 0.3 share (CI 20.0–40.0%, clustered by user; n = 100), above 0.29999 share, by the "
@@ -122,24 +122,24 @@ def test_texts_and_truths(key, kind, limit, state):
     ],
 )
 def test_the_sentence_has_value_interval_n_and_limit(rule, sentence):
-    assert told(**rule) == (CROSSED, sentence)
+    assert answer_rule(**rule) == (CROSSED, sentence)
 
 
 @pytest.mark.parametrize(
-    ("key", "why"),
+    ("key", "reason"),
     [
         ("ettr.measured_rate.ettr", "the 1/N law is rejected"),
         ("sizes.rate.failures", "no node was seen at work"),
         ("lemons.lemons", "the records of the trace do not contain it"),
     ],
 )
-def test_of_a_missing_number_the_reason_is_said_and_only_where_asked_it_fails(key, why):
-    sentence = f"slurm: {key} is not available: {why}."
-    for if_missing, state in (("tell", UNTOLD), ("ignore", UNTOLD), ("fail", CROSSED)):
-        assert told(number=key, kind="above", limit=1, if_missing=if_missing) == (state, sentence)
+def test_a_missing_number_states_its_reason_and_fails_only_on_request(key, reason):
+    sentence = f"slurm: {key} is not available: {reason}."
+    for missing, state in (("tell", UNTOLD), ("ignore", UNTOLD), ("fail", CROSSED)):
+        assert answer_rule(number=key, kind="above", limit=1, if_missing=missing) == (state, sentence)
 
 
-def test_intervals_of_an_end_and_of_a_text_there_are_none():
+def test_a_bound_and_a_text_have_no_interval():
     assert interval_of(METRICS, "outcomes.failure_share_low") is None
     assert interval_of(METRICS, "outcomes.cluster_by") is None
     assert interval_of(METRICS, "ettr.mttf_s") == Interval(60_000.0, 130_000.0, "")
@@ -148,13 +148,13 @@ def test_intervals_of_an_end_and_of_a_text_there_are_none():
 HOSTILE = "a\n\x1b[2J{0.__class__}\u202e %s $(id) `id`"
 
 
-def test_a_hostile_text_is_printed_as_it_is_and_can_do_nothing():
-    said = told(number=JOBS, kind="above", limit=1, say=HOSTILE).sentence
-    assert said.endswith("a \\x1b[2J{0.__class__}\\u202e %s $(id) `id`")
-    of_a_trace = Subject("slurm", {"states.most.state": number(HOSTILE, "label")})
-    said = answer(Rule("states.most.state", "is", HOSTILE), of_a_trace)
-    assert said.state == CROSSED
-    assert said.sentence.isprintable()
+def test_a_hostile_text_is_printed_and_harmless():
+    sentence = answer_rule(number=JOBS, kind="above", limit=1, say=HOSTILE).sentence
+    assert sentence.endswith("a \\x1b[2J{0.__class__}\\u202e %s $(id) `id`")
+    subject = Subject("slurm", {"states.most.state": number(HOSTILE, "label")})
+    result = answer(Rule("states.most.state", "is", HOSTILE), subject)
+    assert result.state == CROSSED
+    assert result.sentence.isprintable()
     assert in_words("x" * 3, "label") == '"xxx"'
 
 
@@ -162,15 +162,15 @@ def test_a_hostile_text_is_printed_as_it_is_and_can_do_nothing():
 
 
 @given(st.integers(0, 10**6), st.integers(0, 3), st.sampled_from(["%", "s", "min", "h", "days", "day", "years"]))
-def test_a_limit_with_a_unit_is_the_double_nearest_to_what_was_written(whole, digits, unit):
+def test_a_limit_with_a_unit_is_the_nearest_double(whole, digits, unit):
     size = {"%": Fraction(1, 100), "s": 1, "min": 60, "h": 3600, "days": 86_400, "day": 86_400, "years": 31_557_600}
-    written = f"{whole / 10**digits:.{digits}f}" if digits else f"{whole}"
-    assert limit_of(f"{written} {unit}") == limit_of(written + unit) == float(Fraction(written) * size[unit])
+    text = f"{whole / 10**digits:.{digits}f}" if digits else f"{whole}"
+    assert limit_of(f"{text} {unit}") == limit_of(text + unit) == float(Fraction(text) * size[unit])
 
 
-def loaded(tmp_path, text, subjects=(SLURM,), others=()):
+def load(tmp_path, text, subjects=(SLURM,), other_subjects=()):
     (tmp_path / "mine.yaml").write_text(text)
-    return load_rules(tmp_path / "mine.yaml", subjects, others)
+    return load_rules(tmp_path / "mine.yaml", subjects, other_subjects)
 
 
 def test_the_rules_of_a_file_are_read(tmp_path):
@@ -182,7 +182,7 @@ rules:
   - {number: ettr.valid, is_not: true}
   - {number: data.jobs, below: 100}
 """
-    assert loaded(tmp_path, text) == [
+    assert load(tmp_path, text) == [
         Rule(SHARE, "above", 0.3, by="estimate", say="Look."),
         Rule("mttf.mttf_s", "below", 43_200.0, if_missing="fail", trace="slurm"),
         Rule("changes.failure_share.verdict", "is", "changed"),
@@ -212,39 +212,39 @@ rules:
         ("number: data.jobs, above: 1, trace: slum", "rules[0].trace: slum is no trace of this study; did you mean sl"),
     ],
 )
-def test_a_rule_that_cannot_be_held_names_line_and_key(tmp_path, entry, message):
-    with pytest.raises(ConfigError) as refused:
-        loaded(tmp_path, f"rules:\n  - {{{entry}}}\n")
-    (line,) = str(refused.value).splitlines()
+def test_an_invalid_rule_names_line_and_key(tmp_path, entry, message):
+    with pytest.raises(ConfigError) as error:
+        load(tmp_path, f"rules:\n  - {{{entry}}}\n")
+    (line,) = str(error.value).splitlines()
     assert line.startswith(f"{tmp_path / 'mine.yaml'}: line 2, column ")
-    places = {"number": "line 2, column 6: rules[0].number: ", "above": "rules[0].above: "}
-    assert message.format(**places) in line
+    prefixes = {"number": "line 2, column 6: rules[0].number: ", "above": "rules[0].above: "}
+    assert message.format(**prefixes) in line
 
 
 @pytest.mark.parametrize("text", ["rules: []\n", "rule: []\n", "", "- a\n", "rules: [\n"])
 def test_a_file_without_rules_is_refused(tmp_path, text):
     with pytest.raises(ConfigError, match=r"mine\.yaml: "):
-        loaded(tmp_path, text)
+        load(tmp_path, text)
 
 
-def test_a_number_that_the_docs_list_or_the_study_withholds_is_known_though_it_is_not_there(tmp_path):
+def test_a_number_that_the_docs_list_or_the_study_withholds_is_accepted(tmp_path):
     text = "rules:\n  - {number: NUMBER, above: 1}\n"
     for name in ("outages.repair.median_s", "ettr.measured_rate.ettr"):
-        assert loaded(tmp_path, text.replace("NUMBER", name)) == [Rule(name, "above", 1)]
+        assert load(tmp_path, text.replace("NUMBER", name)) == [Rule(name, "above", 1)]
 
 
-def test_a_trace_that_has_no_such_number_may_not_borrow_that_of_another(tmp_path):
-    """A unit is that of the trace which the rule names; the comparison has to be named."""
+def test_a_trace_without_the_number_does_not_use_another_trace(tmp_path):
+    """The unit comes from the trace that the rule names; a rule on the comparison must name it."""
     comparison = Subject("comparison", {"traces.most": number("slurm", "label")})
     text = "rules:\n  - {number: traces.most, is: slurm, trace: comparison}\n"
-    assert loaded(tmp_path, text, others=[comparison]) == [Rule("traces.most", "is", "slurm", trace="comparison")]
+    assert load(tmp_path, text, other_subjects=[comparison]) == [Rule("traces.most", "is", "slurm", trace="comparison")]
 
 
-def test_the_pattern_of_known_numbers_is_none_without_the_docs(tmp_path):
+def test_the_pattern_of_documented_numbers_is_empty_without_the_docs(tmp_path):
     assert not known_numbers(tmp_path / "none.md").fullmatch("")
     (tmp_path / "metrics.md").write_text("| `a.{b,c.d,…}.e` | share |\n")
-    known = known_numbers(tmp_path / "metrics.md")
-    assert [bool(known.fullmatch(key)) for key in ("a.b.e", "a.other.e", "a.e", "a.x.y.e", "aXb.e")] == [
+    pattern = known_numbers(tmp_path / "metrics.md")
+    assert [bool(pattern.fullmatch(key)) for key in ("a.b.e", "a.other.e", "a.e", "a.x.y.e", "aXb.e")] == [
         True,
         True,
         False,
@@ -253,6 +253,6 @@ def test_the_pattern_of_known_numbers_is_none_without_the_docs(tmp_path):
     ]
 
 
-def test_the_example_names_numbers_that_there_are(tmp_path):
+def test_the_example_names_existing_numbers(tmp_path):
     empty = Subject("mine", {})
     assert len(load_rules(EXAMPLE, [empty])) == EXAMPLE.read_text().count("- number:")

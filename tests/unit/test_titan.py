@@ -1,4 +1,4 @@
-"""Titan: one GPU is one life, summed over its stays."""
+"""Titan: one duration per GPU, summed over its stays."""
 
 from pathlib import Path
 
@@ -13,8 +13,8 @@ END = "2019-08-01 20:07:33"
 
 
 @pytest.fixture
-def raw(tmp_path):
-    """Ingest rows of the table: returns the raw tables; the quarantine stands in `raw.quarantine`."""
+def ingest_stays(tmp_path):
+    """Ingest rows of the table; return the raw tables, with the quarantine in `ingest_stays.quarantine`."""
 
     def run(*rows):
         tables, _, run.quarantine = typed("titan", tmp_path, stays=HEADER + "".join(f"{row}\n" for row in rows))
@@ -23,11 +23,11 @@ def raw(tmp_path):
     return run
 
 
-def test_columns_of_a_life(raw):
-    lives = table_of("titan", "lives", raw(f"0323,c11-2c1s4n3,2014-01-21 10:28:50,{END},174386323,FALSE,"))
+def test_columns_of_a_duration(ingest_stays):
+    lives = table_of("titan", "lives", ingest_stays(f"0323,c11-2c1s4n3,2014-01-21 10:28:50,{END},174386323,FALSE,"))
     extras = {"batch": pl.String, "cage": pl.Int64, "dbe": pl.Boolean, "otb": pl.Boolean}
-    places = dict.fromkeys(["column", "row", "slot", "node"], pl.Int64)
-    assert lives.schema == pl.Schema(LIFE_COLUMNS | extras | places)
+    position_types = dict.fromkeys(["column", "row", "slot", "node"], pl.Int64)
+    assert lives.schema == pl.Schema(LIFE_COLUMNS | extras | position_types)
     assert {name: value for name, value in lives.row(0, named=True).items() if value is not None} == {
         "unit_id": "0323",
         "life_id": 0,
@@ -51,12 +51,12 @@ def test_columns_of_a_life(raw):
     }
 
 
-def test_a_failure_is_a_gpu_taken_out_with_an_event(raw):
+def test_a_failure_is_a_gpu_taken_out_with_an_event(ingest_stays):
     out, stays = "2017-02-07 10:20:57,100,TRUE", f"{END},100,FALSE"
     lives = table_of(
         "titan",
         "lives",
-        raw(
+        ingest_stays(
             f"both,c0-0c0s1n0,2014-01-21 10:28:50,{out},OTB",
             "both,c0-0c0s1n0,,2016-01-01 00:00:00,,,DBE",
             f"dbe,c0-0c0s1n0,2014-01-21 10:28:50,{out},",
@@ -77,11 +77,11 @@ def test_a_failure_is_a_gpu_taken_out_with_an_event(raw):
     assert lives["duration_s"].to_list() == [100] * 5
 
 
-def test_a_life_is_the_sum_of_its_stays(raw):
+def test_a_duration_is_the_sum_of_its_stays(ingest_stays):
     lives = table_of(
         "titan",
         "lives",
-        raw(
+        ingest_stays(
             "a,c0-0c0s1n0,2016-06-01 00:00:00,2016-06-01 00:10:00,600,FALSE,",
             f"b,c0-0c0s1n0,2016-06-02 00:00:00,{END},7,FALSE,",
             f"a,c0-0c1s1n0,2016-07-01 00:00:00,{END},900,TRUE,DBE",
@@ -96,11 +96,11 @@ def test_a_life_is_the_sum_of_its_stays(raw):
     ]
 
 
-def test_batch_by_first_insertion(raw):
+def test_batch_by_first_insertion(ingest_stays):
     lives = table_of(
         "titan",
         "lives",
-        raw(
+        ingest_stays(
             f"a,c0-0c0s1n0,2015-12-31 23:59:59,{END},1,FALSE,",
             f"b,c0-0c0s1n0,2016-01-01 00:00:00,{END},1,FALSE,",
             f"c,c0-0c0s1n0,2016-01-01 00:00:01,{END},1,FALSE,",
@@ -110,14 +110,14 @@ def test_batch_by_first_insertion(raw):
     assert lives["batch"].to_list() == ["old", "old", "new"]
 
 
-def test_the_place_is_the_location_held_longest(raw):
+def test_the_position_is_the_location_held_longest(ingest_stays):
     def stay(serial, location, insert, seconds):
         return f"{serial},{location},{insert} 00:00:00,{END},{seconds},FALSE,"
 
     lives = table_of(
         "titan",
         "lives",
-        raw(
+        ingest_stays(
             stay("twice", "c1-0c0s0n0", "2014-01-01", 60),
             stay("twice", "c2-0c1s0n0", "2014-02-01", 100),
             stay("twice", "c1-0c0s0n0", "2014-03-01", 60),
@@ -134,8 +134,8 @@ def test_the_place_is_the_location_held_longest(raw):
     ]
 
 
-def test_rows_that_break_a_rule(raw):
-    raw(
+def test_rows_that_break_a_rule_are_quarantined(ingest_stays):
+    ingest_stays(
         f"a,c0-0c0s1n0,2014-01-21 10:28:50,{END},1,FALSE,",
         f",c0-0c0s1n0,2014-01-21 10:28:50,{END},1,FALSE,",
         f"a,c0-0c0s1n0,2014-01-21,{END},1,FALSE,",
@@ -144,7 +144,7 @@ def test_rows_that_break_a_rule(raw):
         f"a,c0-0c0s1n0,2014-01-21 10:28:50,{END},1,maybe,",
         f"a,c0-0c0s1n0,2014-01-21 10:28:50,{END},1,FALSE,FIRE",
     )
-    assert raw.quarantine.select("line", "reason", "column").rows() == [
+    assert ingest_stays.quarantine.select("line", "reason", "column").rows() == [
         (3, "missing_value", "SN"),
         (4, "not_a_time", "insert"),
         (5, "end_before_start", "remove"),

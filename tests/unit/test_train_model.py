@@ -1,4 +1,4 @@
-"""A model after each window: what it learns from, when it is promoted, and what is written of it."""
+"""A model after each window: its training jobs, its promotion, and its files."""
 
 import itertools
 import json
@@ -37,48 +37,48 @@ N, WEEKS = 25_000, 5
 WEEKLY = {"by": "week"}
 
 
-def data_of(jobs: pl.DataFrame, features=FEATURES) -> Data:
+def load_data(jobs: pl.DataFrame, features=FEATURES) -> Data:
     return Data.load(jobs.lazy(), features_of(features), "UTC")
 
 
-def lineage_of(jobs, windows=WEEKLY, parts=(), limit=1.0, features=FEATURES):
-    """(table, files); the contract holds."""
-    data = data_of(jobs, features)
-    found = train_lineage(data, split_windows(data.jobs, windows, parts), limit)
-    table = LINEAGE.frame(found.rows)
+def build_lineage(jobs, windows=WEEKLY, parts=(), limit=1.0, features=FEATURES):
+    """Train the lineage, check its contract, and return (table, files)."""
+    data = load_data(jobs, features)
+    lineage = train_lineage(data, split_windows(data.jobs, windows, parts), limit)
+    table = LINEAGE.frame(lineage.rows)
     LINEAGE.check(table)
-    return table, found.files
+    return table, lineage.files
 
 
 def steady_jobs(n: int = N, weeks: int = WEEKS) -> pl.DataFrame:
-    """Without the GPU type that comes late: a warm model has no term for it, one trained from nothing has."""
+    """Make jobs without the late GPU type, for which only a model trained from nothing has a term."""
     return with_users(n, 1, weeks).with_columns(pl.col("gpu_type").replace({"C": "A"}))
 
 
 @pytest.fixture(scope="module")
 def steady():
-    return lineage_of(steady_jobs())
+    return build_lineage(steady_jobs())
 
 
-def in_week(number: int) -> pl.Expr:
-    """Of frames of all jobs: windows begin with the first submission."""
+def is_in_week(number: int) -> pl.Expr:
+    """Select a week of a frame of all jobs; windows begin with the first submission."""
     return (pl.col("submit_s") - pl.col("submit_s").min()) // WEEK_S == number
 
 
 # The gate -----------------------------------------------------------------------------------------------------
 
 
-def estimate(value: float, away: float | None = 0.001) -> Estimate:
-    if away is None:
+def estimate(value: float, half: float | None = 0.001) -> Estimate:
+    if half is None:
         return Estimate(9, value, reason="too few clusters")
-    return Estimate(9, value, value - away, value + away, value - away, value + away, "user", 50.0)
+    return Estimate(9, value, value - half, value + half, value - half, value + half, "user", 50.0)
 
 
 GAIN, NO_GAIN, WIDE_GAIN = estimate(0.1), estimate(-0.01), estimate(0.1, 0.2)
 # With a current model whose gain is 0.1 the tolerance is 0.005.
 BETTER, LEVEL, WITHIN, BEYOND = estimate(-0.02), estimate(0.0), estimate(0.0039), estimate(0.0061)
 SLIGHTLY, WIDE, WIDE_WORSE = estimate(0.0045), estimate(0.0, 0.02), estimate(0.02, 0.03)
-TRUTH = [
+DECISIONS = [
     # difference, gain, decision
     (None, GAIN, PROMOTED),
     (None, NO_GAIN, WORSE),
@@ -95,7 +95,7 @@ TRUTH = [
     (WIDE_WORSE, GAIN, INCONCLUSIVE),  # beyond the tolerance, but perhaps no worse at all
     (estimate(0.02, None), GAIN, INCONCLUSIVE),
     (estimate(-0.02, None), GAIN, INCONCLUSIVE),
-    (BETTER, NO_GAIN, WORSE),  # better than what is in use, and of no use
+    (BETTER, NO_GAIN, WORSE),  # better than the current model, but useless
     (BETTER, WIDE_GAIN, INCONCLUSIVE),
     (BEYOND, WIDE_GAIN, WORSE),
     (BEYOND, NO_GAIN, WORSE),
@@ -103,35 +103,35 @@ TRUTH = [
 ]
 
 
-@pytest.mark.parametrize(("difference", "gain", "decision"), TRUTH)
+@pytest.mark.parametrize(("difference", "gain", "decision"), DECISIONS)
 def test_the_gate(difference, gain, decision):
-    found = decide(difference, gain, 0.1)
-    assert found.name == decision
-    assert found.reason
-    assert found.tolerance == (None if difference is None else pytest.approx(0.005))
+    verdict = decide(difference, gain, 0.1)
+    assert verdict.name == decision
+    assert verdict.reason
+    assert verdict.tolerance == (None if difference is None else pytest.approx(0.005))
 
 
-def test_the_tolerance_is_a_share_of_the_gain_and_never_nothing():
+def test_the_tolerance_is_a_share_of_the_gain_and_never_zero():
     assert compute_tolerance(0.2) == pytest.approx(0.01)
     assert compute_tolerance(0.001) == compute_tolerance(0) == compute_tolerance(-1) == 0.0005
 
 
 def test_nothing_is_promoted_without_both_bounds():
     for change, gain in itertools.product((-0.02, 0.0, 0.004, 0.02), (-0.1, 0.0, 0.1)):
-        for one, other in ((None, 0.001), (0.001, None), (None, None)):
-            assert decide(estimate(change, one), estimate(gain, other), 0.1).name != PROMOTED
+        for width, gain_width in ((None, 0.001), (0.001, None), (None, None)):
+            assert decide(estimate(change, width), estimate(gain, gain_width), 0.1).name != PROMOTED
 
 
 # Windows ------------------------------------------------------------------------------------------------------
 
 
-def test_windows_are_named_and_end_as_those_of_drift():
-    data = data_of(with_users(2_000, 1, 3))
+def test_windows_have_the_names_and_ends_of_drift_windows():
+    data = load_data(with_users(2_000, 1, 3))
     windows = split_windows(data.jobs, WEEKLY, [])
     assert [window.name for window in windows] == ["week 1", "week 2", "week 3"]
     assert [window.model_name for window in windows] == ["week_1", "week_2", "week_3"]
-    first = int(data.jobs.submit_s[0])
-    assert [window.end_s for window in windows[:2]] == [first + WEEK_S, first + 2 * WEEK_S]
+    first_s = int(data.jobs.submit_s[0])
+    assert [window.end_s for window in windows[:2]] == [first_s + WEEK_S, first_s + 2 * WEEK_S]
     assert windows[2].end_s == FIRST_S + 3 * WEEK_S + 1, "no later than the trace"
     assert np.concatenate([window.rows for window in windows]).tolist() == list(range(len(data.jobs)))
 
@@ -139,45 +139,45 @@ def test_windows_are_named_and_end_as_those_of_drift():
 def test_parts_are_windows_and_their_names_are_safe():
     jobs = with_users(600, 1, 3)
     names = ["b.csv", "../a b|{x}\u202e.csv", "gone.csv"]
-    jobs = jobs.with_columns(part=pl.when(in_week(0)).then(pl.lit(names[1])).otherwise(pl.lit(names[0])))
-    data = data_of(jobs)
+    jobs = jobs.with_columns(part=pl.when(is_in_week(0)).then(pl.lit(names[1])).otherwise(pl.lit(names[0])))
+    data = load_data(jobs)
     second, first = split_windows(data.jobs, {}, names)
     assert (second.name, second.model_name) == ("part 1: b.csv", "part_1_b.csv")
     assert (first.name, first.model_name) == (f"part 2: {names[1]}", "part_2_.._a_b_x_.csv")
-    # The second file is of earlier jobs: what is known when it comes is no less than before.
+    # The second file has earlier jobs; the jobs known when it arrives do not decrease.
     assert second.end_s == first.end_s == int(data.jobs.submit_s[-1]) + 1
-    (alone,) = split_windows(data.jobs, {"against": "other"}, names[:1])
-    assert (alone.name, alone.is_all, len(alone.rows)) == ("all", True, len(data.jobs))
+    (only_window,) = split_windows(data.jobs, {"against": "other"}, names[:1])
+    assert (only_window.name, only_window.is_all, len(only_window.rows)) == ("all", True, len(data.jobs))
 
 
-def test_only_jobs_that_had_time_to_end_are_learnt_from():
-    """Submitted one a second; those of odd seconds end after 1 s, of even ones after 60 s."""
+def test_only_jobs_that_had_time_to_end_train_the_model():
+    """A job is submitted each second; in odd seconds it ends after 1 s, in even ones after 60 s."""
     n = 1_000
-    data = data_of(with_users(n, 1, 2))
+    data = load_data(with_users(n, 1, 2))
     submit = np.arange(n)
-    took = np.where(submit % 2, 1, 60)
+    runtime = np.where(submit % 2, 1, 60)
     jobs = data.jobs.__class__(
         **{name: getattr(data.jobs, name) for name in data.jobs.__dataclass_fields__}
-        | {"submit_s": submit, "known_s": submit + took, "ended": np.ones(n, dtype=bool)}
+        | {"submit_s": submit, "known_s": submit + runtime, "ended": np.ones(n, dtype=bool)}
     )
-    found = settled_jobs(jobs, 500)
-    assert np.flatnonzero(found).tolist() == list(range(440))
+    is_settled = settled_jobs(jobs, 500)
+    assert np.flatnonzero(is_settled).tolist() == list(range(440))
     assert not settled_jobs(jobs, 0).any()
 
 
 # Lineage ------------------------------------------------------------------------------------------------------
 
 
-def test_where_nothing_changes_each_model_is_promoted_and_warm_equals_cold(steady):
+def test_steady_jobs_promote_each_model_and_warm_equals_cold(steady):
     table, files = steady
     assert table["decision"].to_list() == [PROMOTED] * 4 + [PENDING]
     assert table["parent"].to_list() == [None, "week_1", "week_2", "week_3", "week_4"]
     assert table["current"].to_list() == ["week_1", "week_2", "week_3", "week_4", "week_4"]
     assert sorted(files) == ["current.json", *(f"week_{number}.json" for number in range(1, 6))]
     assert files["current.json"] == files["week_4.json"]
-    apart = table.drop_nulls("warm_minus_cold")
-    assert apart.height == 3
-    assert (apart["ci_low_clustered"] < 0).all() and (apart["ci_high_clustered"] > 0).all()
+    compared = table.drop_nulls("warm_minus_cold")
+    assert compared.height == 3
+    assert (compared["ci_low_clustered"] < 0).all() and (compared["ci_high_clustered"] > 0).all()
     assert (table.drop_nulls("gain")["gain"] > 0.05).all()
 
 
@@ -192,23 +192,23 @@ def test_the_difference_of_two_models_is_that_of_their_losses(steady):
     assert (tested["n_test"] <= steady[0]["jobs"].slice(1, 4)).all()
 
 
-def test_a_model_is_read_again_to_the_last_bit(steady):
-    said = json.loads(steady[1]["week_3.json"])
-    assert (said["model"], said["window"], said["parent"], said["decision"]) == ("week_3", "week 3", "week_2", PROMOTED)
-    model = Model.from_json(said, features_of(said["features"]))
-    again = json.loads(json.dumps(model.to_json()))
-    assert all(said[name] == value for name, value in again.items())
-    data = data_of(steady_jobs())
+def test_a_model_is_read_back_to_the_last_bit(steady):
+    doc = json.loads(steady[1]["week_3.json"])
+    assert (doc["model"], doc["window"], doc["parent"], doc["decision"]) == ("week_3", "week 3", "week_2", PROMOTED)
+    model = Model.from_json(doc, features_of(doc["features"]))
+    copy = json.loads(json.dumps(model.to_json()))
+    assert all(doc[name] == value for name, value in copy.items())
+    data = load_data(steady_jobs())
     rows = split_windows(data.jobs, WEEKLY, [])[3].rows
     rows = rows[data.jobs.ended[rows]]
     p = model.probability(model.encoder.design(data.job_features.take(rows)))
     loss = -np.log(np.where(data.jobs.failed[rows], p, 1 - p)).mean()
     assert loss == pytest.approx(steady[0]["log_loss_new"][2], abs=1e-12)
-    assert said["metrics"]["n_test"] == len(rows)
+    assert doc["metrics"]["n_test"] == len(rows)
 
 
 def test_a_model_of_shuffled_failures_is_not_promoted():
-    table, files = lineage_of(shuffled_in(N, 1, 3, WEEKS))
+    table, files = build_lineage(shuffled_in(N, 1, 3, WEEKS))
     fourth = table.row(3, named=True)
     assert fourth["decision"] == WORSE
     assert fourth["difference_lower"] > fourth["tolerance"] > 0
@@ -218,66 +218,66 @@ def test_a_model_of_shuffled_failures_is_not_promoted():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_no_model_of_a_coin_is_promoted(seed):
-    """Of 60 such samples with four gates each one let a model through."""
-    table, files = lineage_of(coin(N, seed, WEEKS))
+    """In 60 such samples with four gates each, one model was promoted."""
+    table, files = build_lineage(coin(N, seed, WEEKS))
     assert table["trained"].all()
     assert PROMOTED not in table["decision"].to_list()
     assert table["current"].null_count() == WEEKS
-    said = json.loads(files["current.json"])
-    assert said["model"] is None and "promoted" in said["why"]
+    content = json.loads(files["current.json"])
+    assert content["model"] is None and "promoted" in content["why"]
 
 
 def test_a_feature_that_drifts_stops_the_training_and_is_named():
-    jobs = steady_jobs().with_columns(gpu_milli=pl.when(in_week(2)).then(16_000).otherwise("gpu_milli"))
-    table, files = lineage_of(jobs, limit=0.6)
+    jobs = steady_jobs().with_columns(gpu_milli=pl.when(is_in_week(2)).then(16_000).otherwise("gpu_milli"))
+    table, files = build_lineage(jobs, limit=0.6)
     third = table.row(2, named=True)
     assert (third["decision"], third["drift_feature"], third["drift_effect"]) == (DRIFT, "gpus", "cliff_delta")
     assert third["drift_max"] > 0.99
     assert "gpus" in third["reason"] and "cliff_delta" in third["reason"] and "0.6" in third["reason"]
     assert "week_3.json" not in files
-    # What was refused is no measure of what comes.
+    # The next model is not compared with the refused one.
     assert table["decision"].to_list()[3] == PROMOTED and table["parent"][3] == "week_2"
     assert third["current"] == "week_2"
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"gpu_milli": pl.lit(None, pl.Int64)}, "column gpu_milli of the feature gpus is blank"),
         ({"user": pl.lit(None, pl.String)}, "column user of the feature history is blank"),
         ({"gpu_type": pl.lit("D")}, "no value of the feature gpu_type was there before"),
     ],
 )
-def test_a_column_that_goes_missing_stops_the_training(change, said):
+def test_a_missing_column_stops_the_training(change, message):
     (column, value), *_ = change.items()
-    jobs = steady_jobs(8_000, 3).with_columns(pl.when(in_week(1)).then(value).otherwise(column).alias(column))
-    table, _ = lineage_of(jobs)
+    jobs = steady_jobs(8_000, 3).with_columns(pl.when(is_in_week(1)).then(value).otherwise(column).alias(column))
+    table, _ = build_lineage(jobs)
     second = table.row(1, named=True)
     assert (second["decision"], second["trained"]) == (SCHEMA, False)
-    assert said in second["reason"]
+    assert message in second["reason"]
     assert table["trained"].to_list() == [True, False, True]
 
 
 def test_a_window_of_few_jobs_waits_for_the_next():
     jobs = steady_jobs(8_000, 3)
-    few = jobs.filter(in_week(1)).head(150)
-    # Two days without submissions, in which all that began in the first week have time to end.
+    few_jobs = jobs.filter(is_in_week(1)).head(150)
+    # The two days without submissions let all jobs of the first week end.
     first = jobs.filter(pl.col("submit_s") < FIRST_S + WEEK_S - 2 * 86_400)
-    third = jobs.filter(in_week(2))
-    table, _ = lineage_of(pl.concat([first, few, third]))
+    third = jobs.filter(is_in_week(2))
+    table, _ = build_lineage(pl.concat([first, few_jobs, third]))
     assert table["decision"].to_list() == [PROMOTED, "not trained: too few", PENDING]
     assert "fewer than 200" in table["reason"][1]
     assert table["parent"][2] == "week_1"
-    # The jobs of the second week are learnt from with the third's.
-    alone, _ = lineage_of(pl.concat([first, third]))
-    assert alone["n"][1] + 100 <= table["n"][2] <= alone["n"][1] + 150
+    # The jobs of the second week train the model of the third.
+    without_few, _ = build_lineage(pl.concat([first, third]))
+    assert without_few["n"][1] + 100 <= table["n"][2] <= without_few["n"][1] + 150
 
 
 @pytest.mark.parametrize("outcome", ["success", "failure"])
 def test_jobs_of_one_kind_train_nothing(outcome):
     jobs = with_users(3_000, 1, 2).with_columns(outcome=pl.lit(outcome))
     for windows in (WEEKLY, {}):
-        table, files = lineage_of(jobs, windows)
+        table, files = build_lineage(jobs, windows)
         assert set(table["decision"]) == {"not trained: one kind"}
         assert list(files) == ["current.json"]
         assert "failed" in json.loads(files["current.json"])["why"]
@@ -285,7 +285,7 @@ def test_jobs_of_one_kind_train_nothing(outcome):
 
 def test_one_window_is_one_model_of_all_that_ended():
     jobs = with_users(3_000, 1, 2)
-    table, files = lineage_of(jobs, {})
+    table, files = build_lineage(jobs, {})
     assert table["decision"].to_list() == [ONLY_MODEL]
     ended = jobs.filter(pl.col("outcome").is_in(["success", "failure", "cancelled", "unknown"])).height
     assert table["n"].to_list() == [ended - ended // 5]
@@ -294,103 +294,103 @@ def test_one_window_is_one_model_of_all_that_ended():
 
 
 @pytest.mark.parametrize("windows", [WEEKLY, {"by": "part"}, {}])
-def test_without_jobs_there_is_a_file_that_says_so(windows):
-    table, files = lineage_of(with_users(100, 1, 2).clear().with_columns(part=pl.lit("a")), windows, ["a"])
+def test_without_jobs_a_file_states_so(windows):
+    table, files = build_lineage(with_users(100, 1, 2).clear().with_columns(part=pl.lit("a")), windows, ["a"])
     assert json.loads(files["current.json"])["model"] is None
     assert "current.json" in files and table["trained"].sum() == 0
 
 
-def test_a_trace_that_names_no_users_tells_nothing():
+def test_a_trace_without_users_is_inconclusive():
     jobs = steady_jobs(8_000, 3).with_columns(
         cluster_by=pl.lit(None, pl.String), cluster=pl.lit(None, pl.UInt32), group=pl.lit(None, pl.UInt32)
     )
-    table, _ = lineage_of(jobs.with_columns(group_by=pl.lit(None, pl.String)))
+    table, _ = build_lineage(jobs.with_columns(group_by=pl.lit(None, pl.String)))
     assert table["decision"].to_list() == [INCONCLUSIVE, INCONCLUSIVE, PENDING]
     assert table["reason"][0], "why there is no bound"
 
 
-def test_what_comes_later_changes_no_earlier_model():
+def test_later_jobs_change_no_earlier_model():
     jobs = with_users(12_000, 1, 4)
-    # What ends after the third week is not known before it.
-    late = pl.col("end_s").is_null() | (pl.col("end_s") >= FIRST_S + 3 * WEEK_S)
-    other = jobs.with_columns(
-        outcome=pl.when(late & (pl.col("outcome") == "success")).then(pl.lit("cancelled")).otherwise("outcome")
+    # The outcome of jobs that end after the third week is not known earlier.
+    is_late = pl.col("end_s").is_null() | (pl.col("end_s") >= FIRST_S + 3 * WEEK_S)
+    changed_jobs = jobs.with_columns(
+        outcome=pl.when(is_late & (pl.col("outcome") == "success")).then(pl.lit("cancelled")).otherwise("outcome")
     )
-    known = jobs.filter(pl.col("end_s").is_not_null() | ~pl.col("outcome").is_in(list(OUTCOMES)[:4]))
-    same = other.filter(pl.col("job_id").is_in(known["job_id"].implode()))
-    before, after = (lineage_of(frame)[1] for frame in (known, same))
+    settled = jobs.filter(pl.col("end_s").is_not_null() | ~pl.col("outcome").is_in(list(OUTCOMES)[:4]))
+    changed = changed_jobs.filter(pl.col("job_id").is_in(settled["job_id"].implode()))
+    files, changed_files = (build_lineage(frame)[1] for frame in (settled, changed))
     for name in ("week_1.json", "week_2.json"):
-        one, two = json.loads(before[name]), json.loads(after[name])
-        assert one["coefficients"] == two["coefficients"]
-        assert one["recalibration"] == two["recalibration"]
+        model, changed_model = json.loads(files[name]), json.loads(changed_files[name])
+        assert model["coefficients"] == changed_model["coefficients"]
+        assert model["recalibration"] == changed_model["recalibration"]
 
 
 # Warm starts --------------------------------------------------------------------------------------------------
 
 
 def designs(seed=1):
-    data = data_of(with_users(20_000, seed, 4))
+    data = load_data(with_users(20_000, seed, 4))
     rows = np.flatnonzero(data.jobs.ended)
     encoder = Encoder.fit(data.features, data.job_features.take(rows))
     return data, encoder, rows[: len(rows) // 2], rows[len(rows) // 2 :]
 
 
 def test_a_warm_start_is_the_fit_of_all():
-    data, encoder, first, then = designs()
+    data, encoder, first, second = designs()
     fits, prior = {}, None
-    for name, rows in (("first", first), ("then", then), ("both", np.concatenate([first, then]))):
+    for name, rows in (("first", first), ("second", second), ("both", np.concatenate([first, second]))):
         design = encoder.design(data.job_features.take(rows))
-        fits[name] = fit(design, data.jobs.failed[rows], prior if name == "then" else None)
+        fits[name] = fit(design, data.jobs.failed[rows], prior if name == "second" else None)
         prior = Prior(fits["first"].coefficients, fits["first"].information)
-    both = fits["both"]
-    se = np.sqrt(np.diag(np.linalg.inv(both.information)))
-    assert np.abs((fits["then"].coefficients - both.coefficients) / se).max() < 0.02, "of a standard error"
-    assert np.abs((fits["first"].coefficients - both.coefficients) / se).max() > 0.3
+    full = fits["both"]
+    se = np.sqrt(np.diag(np.linalg.inv(full.information)))
+    assert np.abs((fits["second"].coefficients - full.coefficients) / se).max() < 0.02, "of a standard error"
+    assert np.abs((fits["first"].coefficients - full.coefficients) / se).max() > 0.3
 
 
-def test_a_feature_that_is_not_warm_begins_anew():
+def test_a_feature_without_warm_start_is_fitted_anew():
     data, encoder, first, _ = designs()
     design = encoder.design(data.job_features.take(first))
-    found = fit(design, data.jobs.failed[first])
-    cold = [
+    base = fit(design, data.jobs.failed[first])
+    features = [
         feature if feature.name != "gpus" else type(feature)(**vars(feature) | {"warm": False})
         for feature in encoder.features
     ]
-    weights, centre = found.coefficients, np.zeros(design.width)
-    parent = Model(Encoder(tuple(cold), encoder.params), found, LOGISTIC, weights, 0.0, 1.0, None, centre, 1, 1, 1)
+    weights, centre = base.coefficients, np.zeros(design.width)
+    parent = Model(Encoder(tuple(features), encoder.params), base, LOGISTIC, weights, 0.0, 1.0, None, centre, 1, 1, 1)
     prior = warm_prior(parent)
-    of = np.array([False, *(term.feature == "gpus" for term in encoder.terms)])
-    assert of.any()
-    assert (prior.mean[of] == 0).all() and (prior.mean[~of] == found.coefficients[~of]).all()
-    assert prior.precision[np.ix_(of, of)].tolist() == np.eye(of.sum()).tolist()
-    assert not prior.precision[np.ix_(of, ~of)].any()
-    # What is left knows of the others what the fit did: the inverse of the information without those rows.
-    covariance = np.linalg.inv(prior.precision[np.ix_(~of, ~of)])
-    assert covariance == pytest.approx(np.linalg.inv(found.information)[np.ix_(~of, ~of)], rel=1e-6, abs=1e-12)
+    mask = np.array([False, *(term.feature == "gpus" for term in encoder.terms)])
+    assert mask.any()
+    assert (prior.mean[mask] == 0).all() and (prior.mean[~mask] == base.coefficients[~mask]).all()
+    assert prior.precision[np.ix_(mask, mask)].tolist() == np.eye(mask.sum()).tolist()
+    assert not prior.precision[np.ix_(mask, ~mask)].any()
+    # The remaining terms have the covariance of the fit: the inverse information without those rows.
+    covariance = np.linalg.inv(prior.precision[np.ix_(~mask, ~mask)])
+    assert covariance == pytest.approx(np.linalg.inv(base.information)[np.ix_(~mask, ~mask)], rel=1e-6, abs=1e-12)
 
 
-def test_drift_is_that_of_the_statistics():
+def test_drift_equals_the_statistics_of_scipy():
     scipy_stats = pytest.importorskip("scipy.stats")
-    data = data_of(with_users(4_000, 3, 2))
+    data = load_data(with_users(4_000, 3, 2))
     counts = code_features(data.features, data.job_features)
     rows = np.arange(len(data.jobs))
-    before, after = rows[:2_500], rows[2_500:]
+    old, new = rows[:2_500], rows[2_500:]
 
-    def looked_at(which, of=counts):
-        return Summary.summarise(data.jobs, data.features, of, which)
+    def summarise(selected, code=counts):
+        return Summary.summarise(data.jobs, data.features, code, selected)
 
-    numbers_of = data.job_features.numbers["gpus"]
-    u = scipy_stats.mannwhitneyu(numbers_of[after], numbers_of[before]).statistic
-    delta = abs(2 * u / (len(before) * len(after)) - 1)
-    table = pd_crosstab(data.job_features.codes["gpu_type"], before, after)
+    values = data.job_features.numbers["gpus"]
+    u = scipy_stats.mannwhitneyu(values[new], values[old]).statistic
+    delta = abs(2 * u / (len(old) * len(new)) - 1)
+    table = pd_crosstab(data.job_features.codes["gpu_type"], old, new)
     v = scipy_stats.contingency.association(table, method="cramer")
-    found = {of.feature.name: largest_drift([of], looked_at(before, [of]), looked_at(after, [of])) for of in counts}
-    assert set(found) == {"gpus", "gpu_type"}
-    assert found["gpus"].effect == pytest.approx(delta, rel=1e-9)
-    assert found["gpu_type"].effect == pytest.approx(v, rel=1e-9)
-    assert largest_drift(counts, looked_at(before), looked_at(after)) == max(
-        found.values(), key=lambda moved: moved.effect
-    )
+    drifts = {
+        code.feature.name: largest_drift([code], summarise(old, [code]), summarise(new, [code])) for code in counts
+    }
+    assert set(drifts) == {"gpus", "gpu_type"}
+    assert drifts["gpus"].effect == pytest.approx(delta, rel=1e-9)
+    assert drifts["gpu_type"].effect == pytest.approx(v, rel=1e-9)
+    assert largest_drift(counts, summarise(old), summarise(new)) == max(drifts.values(), key=lambda drift: drift.effect)
 
 
 def pd_crosstab(codes, *sets):
@@ -404,14 +404,14 @@ SAME = """
 import hashlib, sys
 sys.path[:0] = sys.argv[1:3]
 from made_risk import with_users
-from test_train_model import lineage_of
-table, files = lineage_of(with_users(8_000, 1, 3))
+from test_train_model import build_lineage
+table, files = build_lineage(with_users(8_000, 1, 3))
 written = table.write_csv() + "".join(f"{name}{text}" for name, text in files.items())
 print(hashlib.sha256(written.encode()).hexdigest())
 """
 
 
-def test_the_same_bytes_with_any_number_of_threads():
+def test_any_number_of_threads_gives_the_same_bytes():
     here = Path(__file__).parent
     found = set()
     for threads in ("1", "2"):
@@ -425,7 +425,7 @@ def test_the_same_bytes_with_any_number_of_threads():
     assert len(found) == 1
 
 
-def test_a_folder_is_written_whole_and_without_what_was_there(tmp_path):
+def test_a_folder_is_replaced_as_a_whole(tmp_path):
     folder = tmp_path / "models"
     assert write_folder({"a.json": "1", "b.json": "é\n"}, folder) == 2
     assert write_folder({"c.json": "2"}, folder) == 1

@@ -1,4 +1,4 @@
-"""What is said of the failure rate: by hand, and on lives whose rate is known."""
+"""Verdicts on the failure rate, by hand and on durations of known rates."""
 
 import math
 
@@ -18,18 +18,18 @@ from ttf.stats.durations.survival import survival_tables
 LIVES = {"duration_s": pl.Int64, "event": pl.String}
 
 
-def verdicts(lives: pl.DataFrame, strata: tuple[str, ...] = ("all",)) -> pl.DataFrame:
+def make_verdicts(lives: pl.DataFrame, strata: tuple[str, ...] = ("all",)) -> pl.DataFrame:
     curves, _ = survival_tables(lives, "failure", strata)
     table = lifetime_verdict(lifetime_models(lives, "failure", strata), curves)
     LIFETIME_VERDICT.check(table)
     return table
 
 
-def verdict(rows: list[tuple]) -> dict:
-    return verdicts(pl.DataFrame(rows, schema=LIVES, orient="row")).row(0, named=True)
+def make_verdict(rows: list[tuple]) -> dict:
+    return make_verdicts(pl.DataFrame(rows, schema=LIVES, orient="row")).row(0, named=True)
 
 
-def weibull(shape: float, n: int, seed: int = 1, end: float = math.inf) -> pl.DataFrame:
+def draw(shape: float, n: int, seed: int = 1, end: float = math.inf) -> pl.DataFrame:
     times = 10**6 * np.random.default_rng(seed).weibull(shape, n)
     return pl.DataFrame(
         {
@@ -40,9 +40,9 @@ def weibull(shape: float, n: int, seed: int = 1, end: float = math.inf) -> pl.Da
 
 
 def test_by_hand() -> None:
-    # 40 lives: 10 fail at 100 s, 10 at 300 s, 20 are censored at 500 s. Exposure 14,000 s, half of it by 175 s or so:
-    # 40 x 100 s up to 100 s, then 30 lives a second.
-    row = verdict([(100, "failure")] * 10 + [(300, "failure")] * 10 + [(500, None)] * 20)
+    # Of 40 durations 10 fail at 100 s, 10 at 300 s, and 20 are censored at 500 s. The exposure is 14,000 s, half of
+    # it by about 175 s: 40 x 100 s up to 100 s, then 30 s in each second.
+    row = make_verdict([(100, "failure")] * 10 + [(300, "failure")] * 10 + [(500, None)] * 20)
     assert (row["n"], row["events"], row["split_age_s"]) == (40, 20, 200)
     assert (row["young_events"], row["old_events"]) == (10, 10)
     assert row["young_mttf_s"] == row["old_mttf_s"] == 700
@@ -56,48 +56,48 @@ def test_by_hand() -> None:
     assert "fewer than 100 failures" in row["reason"]
 
 
-@pytest.mark.parametrize(("shape", "word"), [(0.6, "falls"), (1.0, "stays"), (1.8, "rises")])
-def test_known_rates(shape: float, word: str) -> None:
-    row = verdicts(weibull(shape, 2000, end=1.5e6)).row(0, named=True)
-    assert row["verdict"] == word
+@pytest.mark.parametrize(("shape", "expected"), [(0.6, "falls"), (1.0, "stays"), (1.8, "rises")])
+def test_known_rates(shape: float, expected: str) -> None:
+    row = make_verdicts(draw(shape, 2000, end=1.5e6)).row(0, named=True)
+    assert row["verdict"] == expected
     assert row["shape_ci_low"] < shape < row["shape_ci_high"]
-    assert row["misleads"] == (word != "stays")
+    assert row["misleads"] == (expected != "stays")
     assert row["reason"] == UNCLUSTERED
-    # The exponential as it is, against the truth.
+    # The Kaplan-Meier estimate agrees with the true survival.
     assert row["km_survival"] == pytest.approx(math.exp(-((row["at_s"] / 10**6) ** shape)), abs=0.04)
-    if word == "falls":
+    if expected == "falls":
         assert row["mttf_ratio"] > 1.5
-    if word == "rises":
+    if expected == "rises":
         assert row["mttf_ratio"] < 1 / 1.5
 
 
-def test_few_failures_leave_it_open() -> None:
-    row = verdicts(weibull(1.0, 12)).row(0, named=True)
+def test_few_failures_give_an_unclear_verdict() -> None:
+    row = make_verdicts(draw(1.0, 12)).row(0, named=True)
     assert row["verdict"] == "unclear" and row["misleads"] is False
     assert row["largest_gap"] is None and "30 at risk" in row["reason"]
 
 
-def test_a_significant_difference_that_does_no_harm_misleads_nobody() -> None:
-    row = verdicts(weibull(0.9, 30_000)).row(0, named=True)
+def test_a_significant_but_small_difference_does_not_mislead() -> None:
+    row = make_verdicts(draw(0.9, 30_000)).row(0, named=True)
     assert row["p_value"] < 1e-9 and row["verdict"] == "falls"
     assert abs(row["largest_gap"]) < 0.05 and row["misleads"] is False
 
 
 @pytest.mark.parametrize(
-    ("lacking", "misleads"),
+    ("missing", "misleads"),
     [((), False), (("largest_gap",), None), (("split_age_s",), None), (("largest_gap", "split_age_s"), None)],
 )
-def test_a_lacking_gap_is_not_taken_for_none(lacking: tuple, misleads: bool | None) -> None:
+def test_a_missing_gap_is_not_a_gap_of_zero(missing: tuple, misleads: bool | None) -> None:
     row = {"largest_gap": 0.01, "split_age_s": 5, "young_mttf_s": 9.0, "old_mttf_s": 10.0}
-    known = {name: value for name, value in row.items() if name not in lacking}
-    assert _is_misleading(known, 1e-9) is misleads
-    # What the test does not reject misleads nobody, and one of the two is enough to mislead.
-    assert _is_misleading(known, 0.2) is False
-    assert _is_misleading(known | {"largest_gap": 0.2}, 1e-9) is True
+    present = {name: value for name, value in row.items() if name not in missing}
+    assert _is_misleading(present, 1e-9) is misleads
+    # Without a rejection nothing misleads; with one, either difference is enough to mislead.
+    assert _is_misleading(present, 0.2) is False
+    assert _is_misleading(present | {"largest_gap": 0.2}, 1e-9) is True
 
 
 def test_all_failures_in_one_half_mislead() -> None:
-    row = verdict([(2 + n, "failure") for n in range(20)] + [(10**6, None)] * 1000)
+    row = make_verdict([(2 + n, "failure") for n in range(20)] + [(10**6, None)] * 1000)
     assert (row["young_events"], row["old_events"], row["mttf_ratio"]) == (20, 0, None)
     assert row["misleads"] is True and "no failure in one half" in row["reason"]
 
@@ -111,18 +111,18 @@ def test_all_failures_in_one_half_mislead() -> None:
     ],
 )
 def test_blank_with_a_reason(rows: list, reason: str) -> None:
-    row = verdict(rows)
+    row = make_verdict(rows)
     assert row["verdict"] is None and row["p_value"] is None and row["misleads"] is None
     assert reason in row["reason"]
 
 
-def test_each_stratum_by_itself(tmp_path) -> None:
-    parts = [weibull(shape, 400, seed=2).with_columns(batch=pl.lit(name)) for name, shape in (("a", 0.5), ("b", 2.0))]
-    table = verdicts(pl.concat(parts), ("all", "batch"))
+def test_each_stratum_has_its_own_verdict(tmp_path) -> None:
+    parts = [draw(shape, 400, seed=2).with_columns(batch=pl.lit(name)) for name, shape in (("a", 0.5), ("b", 2.0))]
+    table = make_verdicts(pl.concat(parts), ("all", "batch"))
     assert table["stratum"].to_list() == ["all", "a", "b"]
     assert table["verdict"].to_list()[1:] == ["falls", "rises"]
-    alone = verdicts(parts[1]).drop("stratum_by", "stratum")
-    assert table.filter(stratum="b").drop("stratum_by", "stratum").equals(alone)
+    expected = make_verdicts(parts[1]).drop("stratum_by", "stratum")
+    assert table.filter(stratum="b").drop("stratum_by", "stratum").equals(expected)
     write_csv(table, tmp_path / "lifetime_verdict.csv")
     assert read_table(tmp_path / "lifetime_verdict.csv", LIFETIME_VERDICT).equals(table)
 
@@ -133,9 +133,9 @@ def test_each_stratum_by_itself(tmp_path) -> None:
 )
 def test_row_order_does_not_matter_and_nothing_is_nan(rows: list, random) -> None:
     lives = pl.DataFrame(rows, schema=LIVES, orient="row")
-    table = verdicts(lives)
+    table = make_verdicts(lives)
     random.shuffle(rows)
-    assert verdicts(pl.DataFrame(rows, schema=LIVES, orient="row")).equals(table)
+    assert make_verdicts(pl.DataFrame(rows, schema=LIVES, orient="row")).equals(table)
     assert table.select(pl.selectors.float()).unpivot()["value"].drop_nulls().is_finite().all()
     row = table.row(0, named=True)
     if row["split_age_s"] is not None:

@@ -1,4 +1,4 @@
-"""How many units were watched, and when: what the registry may say of it, and what is asked where it does not."""
+"""The number and the time of observed units: registry keys, their errors, and the question if they are missing."""
 
 import pytest
 from study.config import DEFAULTS
@@ -8,11 +8,11 @@ from study.watch import watch_of, watch_problems
 from study.yaml_files import load_yaml
 from study_runs import ROOT
 
-OF_OUTAGES = {"gives": "outages", "unit": "node"}
+OUTAGE_FORMAT = {"gives": "outages", "unit": "node"}
 HBD = {"format": "infinitehbd", "folder": "data"}
 
 
-def problems(clock=None, has_outages=True, format=OF_OUTAGES, **entry):
+def list_problems(clock=None, has_outages=True, format=OUTAGE_FORMAT, **entry):
     entry = {"format": "infinitehbd"} | entry
     return [
         f"{'.'.join(problem.path)}: {problem.text}"
@@ -21,7 +21,7 @@ def problems(clock=None, has_outages=True, format=OF_OUTAGES, **entry):
 
 
 @pytest.mark.parametrize(
-    ("window", "clock", "said"),
+    ("window", "clock", "message"),
     [
         ([0, 348.98], None, ""),
         (["2024-03-30", "2025-03-14"], "UTC", ""),
@@ -33,19 +33,19 @@ def problems(clock=None, has_outages=True, format=OF_OUTAGES, **entry):
         (["2024-03-30", "tomorrow"], "UTC", "there is no such day"),
     ],
 )
-def test_a_window_is_two_days_one_after_the_other(window, clock, said):
-    found = problems(clock, nodes=4, window_days=window)
-    assert len(found) == bool(said)
-    assert all(line.startswith(f"registry.mine.window_days: {said}") for line in found)
+def test_a_window_is_two_days_in_order(window, clock, message):
+    problems = list_problems(clock, nodes=4, window_days=window)
+    assert len(problems) == bool(message)
+    assert all(line.startswith(f"registry.mine.window_days: {message}") for line in problems)
 
 
-def test_they_are_for_traces_of_outages_that_do_not_say_it_themselves():
-    (said,) = problems(has_outages=False, nodes=4, format={"unit": "pod"})
-    assert said == "registry.mine.nodes: is of traces of outages, and of the format infinitehbd there are none here."
-    (said,) = problems(nodes=4, format=OF_OUTAGES | {"exposure": True})
-    assert said.endswith("its files say which nodes were watched; leave it out.")
-    (said,) = problems(window_days=[0, 1])
-    assert said.endswith("says when nodes were watched; say how many there were, too, with nodes.")
+def test_the_keys_are_for_traces_of_outages_without_exposure():
+    (message,) = list_problems(has_outages=False, nodes=4, format={"unit": "pod"})
+    assert message == "registry.mine.nodes: is of traces of outages, and of the format infinitehbd there are none here."
+    (message,) = list_problems(nodes=4, format=OUTAGE_FORMAT | {"exposure": True})
+    assert message.endswith("its files say which nodes were watched; leave it out.")
+    (message,) = list_problems(window_days=[0, 1])
+    assert message.endswith("says when nodes were watched; say how many there were, too, with nodes.")
 
 
 def test_dates_are_days_on_the_clock_of_the_trace():
@@ -54,20 +54,20 @@ def test_dates_are_days_on_the_clock_of_the_trace():
     assert watch_of({}, None) == {}
 
 
-def test_before_the_first_job(tmp_path, monkeypatch):
+def test_missing_nodes_are_asked_for_before_the_first_job(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data").mkdir()
     (tmp_path / "data/fault_trace.json").write_text("[]")
 
     def study(**keys):
-        mine = {"study": ["mine"], "registry": {"mine": HBD | keys}}
-        return Study([("config.yaml", load_yaml(DEFAULTS)), ("my.yaml", mine)], ROOT)
+        config = {"study": ["mine"], "registry": {"mine": HBD | keys}}
+        return Study([("config.yaml", load_yaml(DEFAULTS)), ("my.yaml", config)], ROOT)
 
     (question,) = study().notes
     assert question.startswith("registry.mine.nodes: how many nodes were watched, those without an outage too?")
     assert not {"lives", "lives_infra", "exposure"} & study().traces["mine"].products
-    watched = study(nodes=4)
-    assert watched.notes == []
-    assert watched.traces["mine"].products >= {"lives", "lives_infra", "exposure", "outages", "outage_records"}
+    complete_study = study(nodes=4)
+    assert complete_study.notes == []
+    assert complete_study.traces["mine"].products >= {"lives", "lives_infra", "exposure", "outages", "outage_records"}
     with pytest.raises(ConfigError, match=r"^my.yaml: registry.mine.window_days: 5 is not after 5"):
         study(nodes=4, window_days=[5, 5])

@@ -1,4 +1,4 @@
-"""The forecast of the next week: its formula, its coverage by simulation, and how it is tried on the weeks seen."""
+"""The forecast of the next week: its formula, its simulated coverage, and its test on past weeks."""
 
 import runpy
 from pathlib import Path
@@ -25,33 +25,33 @@ def test_the_interval_is_that_of_the_residuals_of_rolling_forecasts():
     scaled = np.arcsinh(np.sqrt((weeks + 3 / 8) / 10))
     residuals = np.array([scaled[week] - scaled[week - 2 : week].mean() for week in range(2, 9)])
     middle = scaled[-2:].mean()
-    away = stats.t.ppf(0.95, 7) * np.sqrt((residuals**2).mean())
-    found = next_week(weeks)
-    low, expected, high = (10 * np.sinh(middle + side * away) ** 2 - 3 / 8 for side in (-1, 0, 1))
-    assert found["expected"] == pytest.approx(expected)
-    assert (found["low"], found["high"]) == (np.ceil(low), np.floor(high))
-    assert found["dispersion"] == pytest.approx(np.var(weeks, ddof=1) / weeks.mean())
+    half_width = stats.t.ppf(0.95, 7) * np.sqrt((residuals**2).mean())
+    forecast = next_week(weeks)
+    low, expected, high = (10 * np.sinh(middle + sign * half_width) ** 2 - 3 / 8 for sign in (-1, 0, 1))
+    assert forecast["expected"] == pytest.approx(expected)
+    assert (forecast["low"], forecast["high"]) == (np.ceil(low), np.floor(high))
+    assert forecast["dispersion"] == pytest.approx(np.var(weeks, ddof=1) / weeks.mean())
 
 
-def test_weeks_that_are_all_alike_vary_as_counts_do():
-    found = next_week([100] * 30)
-    # Poisson's own, and the error of two weeks: 84 to 117, and 80 to 121.
-    assert abs(found["low"] - 80) <= 2 and abs(found["high"] - 122) <= 2
+def test_equal_weeks_have_the_variation_of_counts():
+    forecast = next_week([100] * 30)
+    # Poisson variation gives 84 to 117; with the error of two weeks it is 80 to 121.
+    assert abs(forecast["low"] - 80) <= 2 and abs(forecast["high"] - 122) <= 2
     assert next_week([0] * 8)["high"] in (1, 2, 3, 4) and next_week([0] * 8)["low"] == 0
 
 
 def test_growth_is_in_the_interval():
-    """A quarter more each week: the mean of all weeks would be below the last three."""
+    """With growth of a quarter per week, the mean of all weeks is below the last three."""
     weeks = [round(100 * 1.25**week) for week in range(11)]
-    found = next_week(weeks[:-1])
-    assert weeks[-3] < found["expected"] < weeks[-2] < weeks[-1] < found["high"] < 1.5 * weeks[-1]
+    forecast = next_week(weeks[:-1])
+    assert weeks[-3] < forecast["expected"] < weeks[-2] < weeks[-1] < forecast["high"] < 1.5 * weeks[-1]
 
 
 @pytest.mark.parametrize("world", SIMULATED["FORECAST"])
 @pytest.mark.parametrize("weeks", [12, 26])
-def test_the_next_week_is_as_forecast_where_weeks_grow_or_are_alike(world, weeks):
-    held = SIMULATED["forecast_coverage"](weeks, 100, *SIMULATED["FORECAST"][world], 400, seed=5)
-    assert held >= 0.85
+def test_the_forecast_covers_growing_and_equal_weeks(world, weeks):
+    coverage = SIMULATED["forecast_coverage"](weeks, 100, *SIMULATED["FORECAST"][world], 400, seed=5)
+    assert coverage >= 0.85
 
 
 def test_too_few_weeks_give_no_forecast():
@@ -61,19 +61,19 @@ def test_too_few_weeks_give_no_forecast():
 @pytest.mark.parametrize("mean", [2, 8, 200])
 @pytest.mark.parametrize("dispersion", [1, 4])
 @pytest.mark.parametrize("weeks", [8, 12])
-def test_nine_of_ten_next_weeks_are_within(mean, dispersion, weeks):
+def test_nine_of_ten_forecasts_cover_the_next_week(mean, dispersion, weeks):
     rng, studies = np.random.default_rng(weeks), 2000
     rate = mean if dispersion == 1 else rng.gamma(mean / (dispersion - 1), dispersion - 1, (studies, weeks + 1))
     counts = rng.poisson(rate, (studies, weeks + 1))
-    held = 0
+    covered = 0
     for row in counts:
-        found = next_week(row[:-1])
-        held += found["low"] <= row[-1] <= found["high"]
-    # Whole numbers cover more where counts are small, and so does an s of a half at least.
-    assert held / studies > 0.9 - 3 * np.sqrt(0.09 / studies)
+        forecast = next_week(row[:-1])
+        covered += forecast["low"] <= row[-1] <= forecast["high"]
+    # Small counts and the minimum s of a half raise the coverage.
+    assert covered / studies > 0.9 - 3 * np.sqrt(0.09 / studies)
 
 
-def test_each_week_is_forecast_from_those_before_alone():
+def test_each_week_is_forecast_from_earlier_weeks_only():
     weeks = [10, 12, 8, 10, 11, 9, 13, 10, 11, 60]
     rows = rolling_forecasts(weeks, 100 * WEEK_S)
     assert [row["week"] for row in rows] == list(range(1, 12))
@@ -84,7 +84,7 @@ def test_each_week_is_forecast_from_those_before_alone():
     FORECAST.check(FORECAST.frame(row | {"what": "failed_jobs"} for row in rows))
     table = FORECAST.frame(row | {"what": "failed_jobs"} for row in rows)
     metrics = metrics_of("compare_parts", {"week_forecast": table})
-    value = {key.removeprefix("forecast.failed_jobs."): about["value"] for key, about in metrics.items()}
+    value = {key.removeprefix("forecast.failed_jobs."): metric["value"] for key, metric in metrics.items()}
     assert (value["held"], value["tried"], value["weeks"]) == (1, 2, 10)
 
 

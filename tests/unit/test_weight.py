@@ -1,4 +1,4 @@
-"""The lines of Python may not grow: a limit for each kind, which is lowered when the count falls."""
+"""The lines of Python may not grow: each kind has a limit, which is lowered when the count falls."""
 
 from pathlib import Path
 

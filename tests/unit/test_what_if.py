@@ -1,4 +1,4 @@
-"""What a trial on one GPU and fewer retries would have saved."""
+"""Savings of a trial on one GPU and of fewer retries."""
 
 from fractions import Fraction
 
@@ -21,14 +21,14 @@ from whole_losses import what_if_of
 HOUR = 3600
 
 
-def made(*rows: tuple) -> pl.LazyFrame:
-    """Runs of (job, GPUs, run time, outcome) and more by name; attempts count up."""
-    filled, seen = [], {}
-    for job, gpus, runtime, outcome, *more in rows:
-        seen[job] = seen.get(job, -1) + 1
+def make_runs(*rows: tuple) -> pl.LazyFrame:
+    """Make runs of (job, GPUs, run time, outcome, changed columns); attempts are numbered."""
+    records, last_attempt = [], {}
+    for job, gpus, runtime, outcome, *changes in rows:
+        last_attempt[job] = last_attempt.get(job, -1) + 1
         row = {
             "job": job,
-            "attempt": seen[job],
+            "attempt": last_attempt[job],
             "gpu_milli": int(1000 * gpus),
             "runtime_s": runtime,
             "outcome": outcome,
@@ -39,75 +39,75 @@ def made(*rows: tuple) -> pl.LazyFrame:
             "preempted": False,
             "timed_out": False,
         }
-        filled.append(row | (more[0] if more else {}))
-    return with_runs_before(pl.LazyFrame(filled, schema=RUN_COLUMNS))
+        records.append(row | (changes[0] if changes else {}))
+    return with_runs_before(pl.LazyFrame(records, schema=RUN_COLUMNS))
 
 
-def row_of(table: pl.DataFrame, scenario: str, trial_s: int | None = None) -> dict:
+def select_row(table: pl.DataFrame, scenario: str, trial_s: int | None = None) -> dict:
     by = (pl.col("scenario") == scenario) & pl.col("trial_s").eq_missing(pl.lit(trial_s))
     return table.row(by_predicate=by, named=True)
 
 
 def test_a_trial_by_hand() -> None:
-    of_runs = made(
+    runs = make_runs(
         (0, 8, 60, "failure"),  # caught: 7 GPUs for a minute
-        (1, 8, 61, "failure"),  # too late: pays a minute
-        (2, 4, 30, "success"),  # pays its half minute
-        (3, 1, 10, "failure"),  # of one GPU: no trial
+        (1, 8, 61, "failure"),  # too late: costs a minute
+        (2, 4, 30, "success"),  # costs half a minute
+        (3, 1, 10, "failure"),  # one GPU: no trial
         (4, 1.5, 20, "failure"),  # half a GPU for 20 s
-        (5, 2, 60, "failure", {"infra": True}),  # another node would not have had it
-        (6, 2, None, "failure"),  # of unknown length: pays a minute
-        (7, 2, 60, "failure", {"timed_out": True}),  # a time limit is none of the program's failures
+        (5, 2, 60, "failure", {"infra": True}),  # an infrastructure failure, which another node would not have
+        (6, 2, None, "failure"),  # of unknown length: costs a minute
+        (7, 2, 60, "failure", {"timed_out": True}),  # a time limit is no failure of the program
     )
-    table = what_if_of(of_runs, [60])
+    table = what_if_of(runs, [60])
     WHAT_IF.check(table)
-    row = row_of(table, TRIAL, 60)
+    row = select_row(table, TRIAL, 60)
     assert (row["n"], row["affected"]) == (7, 2)
     assert row["saved_gpu_hours"] == (7 * 60 + 10) / HOUR
     assert row["cost_gpu_hours"] == (60 + 30 + 60 + 60 + 60) / HOUR
     assert row["net_gpu_hours"] == (430 - 270) / HOUR
     total = 8 * 60 + 8 * 61 + 4 * 30 + 10 + 30 + 120 + 120
     assert row["net_share"] == 160 / total
-    assert row_of(table, NO_RETRY)["reason"] == NO_RETRIES
-    assert row_of(table, NO_CERTAIN_RETRY)["reason"] == NO_REASONS
+    assert select_row(table, NO_RETRY)["reason"] == NO_RETRIES
+    assert select_row(table, NO_CERTAIN_RETRY)["reason"] == NO_REASONS
 
 
-def test_by_proxy_no_failure_is_kept_from_the_trial() -> None:
-    row = row_of(what_if_of(made((0, 2, 10, "failure", {"infra": True, "basis": "proxy"})), [60]), TRIAL, 60)
+def test_by_proxy_every_failure_enters_the_trial() -> None:
+    row = select_row(what_if_of(make_runs((0, 2, 10, "failure", {"infra": True, "basis": "proxy"})), [60]), TRIAL, 60)
     assert row["affected"] == 1 and row["saved_gpu_hours"] == 10 / HOUR
 
 
 def test_a_job_has_one_trial_only() -> None:
-    row = row_of(what_if_of(made((0, 2, 10, "failure"), (0, 2, 10, "failure")), [60]), TRIAL, 60)
+    row = select_row(what_if_of(make_runs((0, 2, 10, "failure"), (0, 2, 10, "failure")), [60]), TRIAL, 60)
     assert (row["n"], row["affected"], row["saved_gpu_hours"]) == (1, 1, 10 / HOUR)
 
 
 def test_no_retries_by_hand() -> None:
-    certain, not_so = {"deterministic": True}, {"deterministic": False}
-    of_runs = made(
-        *[(0, 2, HOUR, "failure", certain)] * 3,  # two in vain
-        *[(1, 1, HOUR, "failure", not_so), (1, 1, 2 * HOUR, "success")],  # the second would be given up
-        *[(2, 1, HOUR, "failure", {"infra": True}), (2, 1, HOUR, "failure", not_so)],  # a retry after a lost node
-        *[(3, 1, HOUR, "failure", not_so), (3, 1, HOUR, "cancelled")],
-        *[(4, 1, HOUR, "failure", certain), (4, 1, HOUR, "running")],  # still open
+    deterministic, transient = {"deterministic": True}, {"deterministic": False}
+    runs = make_runs(
+        *[(0, 2, HOUR, "failure", deterministic)] * 3,  # two in vain
+        *[(1, 1, HOUR, "failure", transient), (1, 1, 2 * HOUR, "success")],  # the second would be given up
+        *[(2, 1, HOUR, "failure", {"infra": True}), (2, 1, HOUR, "failure", transient)],  # a retry after a lost node
+        *[(3, 1, HOUR, "failure", transient), (3, 1, HOUR, "cancelled")],
+        *[(4, 1, HOUR, "failure", deterministic), (4, 1, HOUR, "running")],  # still open
         *[(5, 1, HOUR, "cancelled"), (5, 1, HOUR, "success")],
-        *[(6, 1, HOUR, "failure", not_so), (6, 1, HOUR, "unknown")],  # nobody wrote whether in vain
+        *[(6, 1, HOUR, "failure", transient), (6, 1, HOUR, "unknown")],  # the outcome is not recorded
     )
-    table = what_if_of(of_runs, [])
-    row = row_of(table, NO_RETRY)
+    table = what_if_of(runs, [])
+    row = select_row(table, NO_RETRY)
     assert (row["n"], row["affected"], row["given_up"]) == (6, 2, 1)
     assert (row["saved_gpu_hours"], row["cost_gpu_hours"], row["given_up_gpu_hours"]) == (5, 0, 2)
-    row = row_of(table, NO_CERTAIN_RETRY)
+    row = select_row(table, NO_CERTAIN_RETRY)
     assert (row["n"], row["affected"], row["given_up"], row["saved_gpu_hours"]) == (2, 1, 0, 4)
 
 
-def test_what_cannot_be_said_is_blank() -> None:
-    table = what_if_of(made((0, 1, 10, "failure")), [60, 300])
+def test_undefined_savings_are_blank() -> None:
+    table = what_if_of(make_runs((0, 1, 10, "failure")), [60, 300])
     assert table.filter(pl.col("scenario") == TRIAL)["reason"].to_list() == [NO_LARGE] * 2
     assert table["net_gpu_hours"].null_count() == table.height == 4
-    (row,) = what_if_of(made((0, 2, 0, "failure")), [60]).head(1).to_dicts()
+    (row,) = what_if_of(make_runs((0, 2, 0, "failure")), [60]).head(1).to_dicts()
     assert row["net_share"] is None and row["reason"] == NO_TIME
-    assert what_if_of(made(), [60]).height == 3
+    assert what_if_of(make_runs(), [60]).height == 3
 
 
 RUNS = st.lists(
@@ -123,14 +123,14 @@ RUNS = st.lists(
 
 @settings(deadline=None, max_examples=25)
 @given(RUNS, st.integers(1, 600))
-def test_what_if_against_plain_python(rows: list, trial_s: int) -> None:
+def test_savings_equal_plain_python(rows: list, trial_s: int) -> None:
     rows.sort(key=lambda row: row[0])
-    table = what_if_of(made(*rows), [trial_s])
+    table = what_if_of(make_runs(*rows), [trial_s])
     jobs: dict[int, list] = {}
     for job, *run in rows:
         jobs.setdefault(job, []).append(run)
     large = [runs[0] for runs in jobs.values() if runs[0][0] > 1]
-    row = row_of(table, TRIAL, trial_s)
+    row = select_row(table, TRIAL, trial_s)
     assert row["n"] == (len(large) or None)
     if large:
         caught = [r for r in large if r[2] == "failure" and r[1] is not None and r[1] <= trial_s]
@@ -141,16 +141,16 @@ def test_what_if_against_plain_python(rows: list, trial_s: int) -> None:
         assert row["cost_gpu_hours"] == cost / 3_600_000
         assert row["net_gpu_hours"] == float((Fraction(saved) - cost) / 3_600_000)
     if any(len(runs) > 1 for runs in jobs.values()):
-        in_vain = given_up = saved = stopped = 0
+        vain_retries = given_up = saved = stopped = 0
         for runs in jobs.values():
-            failed = [place for place, run in enumerate(runs) if run[2] == "failure"]
+            failed = [index for index, run in enumerate(runs) if run[2] == "failure"]
             stopped += bool(failed)
-            later = runs[failed[0] + 1 :] if failed else []
-            if any(run[2] == "success" for run in later):
+            later_runs = runs[failed[0] + 1 :] if failed else []
+            if any(run[2] == "success" for run in later_runs):
                 given_up += 1
-            elif later and all(run[2] != "running" for run in runs):
-                in_vain += 1
-                saved += sum(int(1000 * gpus) * (runtime or 0) for gpus, runtime, _ in later)
-        row = row_of(table, NO_RETRY)
-        assert (row["n"], row["affected"], row["given_up"]) == (stopped, in_vain, given_up)
+            elif later_runs and all(run[2] != "running" for run in runs):
+                vain_retries += 1
+                saved += sum(int(1000 * gpus) * (runtime or 0) for gpus, runtime, _ in later_runs)
+        row = select_row(table, NO_RETRY)
+        assert (row["n"], row["affected"], row["given_up"]) == (stopped, vain_retries, given_up)
         assert row["saved_gpu_hours"] == saved / 3_600_000

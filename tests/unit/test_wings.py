@@ -1,4 +1,4 @@
-"""The house of ttf: wings in the order in which data travel, and no module imports from a later one."""
+"""The folders of ttf are in the order of the data flow, and no module imports from a later folder."""
 
 import ast
 import runpy
@@ -14,22 +14,22 @@ from import_graph import SCRIPTS, imported
 ROOT = SCRIPTS.parent
 TTF, STUDY = SCRIPTS / "ttf", ROOT / "workflow" / "study"
 WINGS = list(runpy.run_path(str(ROOT / "docs" / "wings_diagram.py"))["WINGS"])
-# Within the page: the brief of a trace, then the pages, then what is published of them.
+# Order of the folders of `page`: the brief of a trace, the pages, their publication.
 PAGE = [{"brief", "replication", "render"}, {"report"}, {"publish"}]
-# A folder has more modules only where these are the parts of one analysis.
+# Only a folder of one analysis may have more modules.
 MOST_MODULES = 15
-# What each analysis and each format has a module of its own for.
+# Names that the modules of each analysis and of each format share.
 ROLES = {"analyses": {"compute", "charts", "numbers", "page"}, "formats": {"derive", "read"}}
 
 
 @cache
-def modules() -> dict[Path, set[Path]]:
-    """Module of ttf -> the modules that it imports, wherever in it the statement stands."""
+def map_imports() -> dict[Path, set[Path]]:
+    """Map each module of ttf to the modules that it imports at any place."""
     files = [file for file in TTF.rglob("*.py") if file.name != "__init__.py" or "ANALYSIS = " in file.read_text()]
-    return {file: {other for other in imported(file) if other.suffix == ".py"} - {file} for file in files}
+    return {file: {module for module in imported(file) if module.suffix == ".py"} - {file} for file in files}
 
 
-def wing_of(file: Path) -> int:
+def wing_index(file: Path) -> int:
     return WINGS.index(file.relative_to(TTF).parts[0])
 
 
@@ -39,37 +39,37 @@ def test_ttf_holds_the_wings_alone():
 
 @pytest.mark.parametrize("wing", WINGS)
 def test_a_wing_imports_from_no_later_one(wing):
-    later = {
-        f"{file.relative_to(TTF)} imports {other.relative_to(TTF)}"
-        for file, imports in modules().items()
+    late_imports = {
+        f"{file.relative_to(TTF)} imports {module.relative_to(TTF)}"
+        for file, imports in map_imports().items()
         if file.is_relative_to(TTF / wing)
-        for other in imports - {TTF / "__init__.py"}
-        if wing_of(other) > WINGS.index(wing)
+        for module in imports - {TTF / "__init__.py"}
+        if wing_index(module) > WINGS.index(wing)
     }
-    assert not later
+    assert not late_imports
 
 
-def test_no_module_imports_itself_by_way_of_others():
-    graph = {file: imports & modules().keys() for file, imports in modules().items()}
+def test_imports_have_no_cycle():
+    graph = {file: imports & map_imports().keys() for file, imports in map_imports().items()}
     assert [*TopologicalSorter(graph).static_order()]
 
 
-def test_the_page_is_made_in_one_direction():
+def test_folders_of_the_page_import_in_one_direction():
     for earlier, later in pairwise(PAGE):
         names = set().union(*PAGE[PAGE.index(later) :])
-        for file, imports in modules().items():
+        for file, imports in map_imports().items():
             if file.parent.parent == TTF / "page" and file.parent.name in earlier:
-                assert not {other for other in imports if other.parent.name in names}, file
+                assert not {module for module in imports if module.parent.name in names}, file
 
 
 def test_a_folder_has_few_modules():
-    for folder in {file.parent for file in modules()}:
+    for folder in {file.parent for file in map_imports()}:
         assert len([file for file in folder.glob("*.py") if file.name != "__init__.py"]) <= MOST_MODULES, folder
 
 
 def test_no_two_modules_share_a_name_except_the_parts_of_analyses_and_formats():
     files_by_name = defaultdict(list)
-    for file in (*modules(), *STUDY.glob("*.py")):
+    for file in (*map_imports(), *STUDY.glob("*.py")):
         wing = file.relative_to(TTF).parts[0] if file.is_relative_to(TTF) else None
         if file.name != "__init__.py" and file.stem not in ROLES.get(wing, ()):
             files_by_name[file.stem].append(str(file.relative_to(ROOT)))
@@ -77,8 +77,8 @@ def test_no_two_modules_share_a_name_except_the_parts_of_analyses_and_formats():
     assert not {name: files for name, files in files_by_name.items() if len(files) > 1 or name in roles}
 
 
-def test_the_workflow_and_the_package_import_one_another_in_one_direction():
-    """What both need lives in ttf alone: nothing in it knows of the study."""
+def test_the_package_does_not_import_the_workflow():
+    """Shared code is in ttf, which does not import the study."""
     for file in TTF.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_bytes())):
             if isinstance(node, ast.ImportFrom):

@@ -1,4 +1,4 @@
-"""Whose work is shared: by the size of the raw files, the same before and after they are there."""
+"""Traces with large raw files are split into shares, equally before and after the files exist."""
 
 from pathlib import Path
 
@@ -18,12 +18,12 @@ def test_large_files_are_shared(tmp_path):
     assert shares_of(entry, files, SCATTER | {"above_mb": 0}) == 16
 
 
-def test_a_download_counts_before_it_is_there(tmp_path):
+def test_a_download_counts_before_it_exists(tmp_path):
     path = tmp_path / "both.tar.gz"
     files = {"task": [f"{path}/task.csv"], "instance": [f"{path}/instance.csv"]}
     entry = {"folder": str(tmp_path), "download": {table: {"bytes": 1_000_001} for table in files}}
     assert shares_of(entry, files, SCATTER) == 16
-    assert shares_of(entry, files, SCATTER | {"above_mb": 2}) == 1  # two tables in one archive
+    assert shares_of(entry, files, SCATTER | {"above_mb": 2}) == 1  # two tables share one archive
     path.write_bytes(b"")
     assert shares_of(entry, files, SCATTER) == 1
 

@@ -1,4 +1,4 @@
-"""What the start of a workflow that fetches this one takes for granted (workflow/Snakefile, tests/module)."""
+"""Requirements of a workflow that fetches this one (workflow/Snakefile, tests/module)."""
 
 import subprocess
 
@@ -8,7 +8,7 @@ from study_runs import ROOT
 
 
 def test_every_file_is_text_that_ends_with_one_line_break():
-    """What git shows comes without the last line break, which the bootstrap puts back."""
+    """`git show` drops the last line break, and the bootstrap restores it."""
     listed = subprocess.run(["git", "-C", str(ROOT), "ls-files", "--", *SOURCES], capture_output=True, text=True)
     for name in filter(lambda name: (ROOT / name).is_file(), listed.stdout.splitlines()):
         content = (ROOT / name).read_bytes()
@@ -16,7 +16,7 @@ def test_every_file_is_text_that_ends_with_one_line_break():
         content.decode("utf-8")
 
 
-def test_the_catalog_finds_what_it_asks_for():
+def test_the_files_that_the_catalog_needs_exist():
     usage = yaml.safe_load((ROOT / ".snakemake-workflow-catalog.yml").read_text())["usage"]
     assert usage == {"software-stack-deployment": {"conda": True}, "report": True}
     for name in (
