@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from cluster_effects import alike, design_effect, log_sd
 from of_formats import raw_schemas
-from samples.pai2020 import sample_published as known
+from samples.pai2020 import sample_published as pai
 from samples.pai2020.sample import FILES, write_sample
 from samples.pai2020.sample_tables import make_machines
 from ttf.engine.errors import StudyError
@@ -161,7 +161,7 @@ def test_job_status_follows_from_its_tasks(tables):
     assert (job["status"] == job["status_expected"]).all()
     instance_statuses = set(tables["instance_table"]["status"])
     assert set(job["status"]) == set(tables["task_table"]["status"]) == instance_statuses - {"Interrupted"}
-    assert instance_statuses == set(known.STATUSES)
+    assert instance_statuses == set(pai.STATUSES)
 
 
 def test_start_is_blank_for_waiting_and_only_there(tables):
@@ -225,8 +225,8 @@ def test_no_time_is_negative_and_nothing_ends_before_it_starts(tables):
         assert (rows_with_times["end_time"] >= rows_with_times["start_time"]).all()
     tasks = join_instances(tables)
     assert (tasks["began"] >= tasks["start_time"]).drop_nulls().all()
-    assert instance["end_time"].max() <= known.TRACE_END_S
-    assert task["end_time"].max() <= known.TRACE_END_S
+    assert instance["end_time"].max() <= pai.TRACE_END_S
+    assert task["end_time"].max() <= pai.TRACE_END_S
 
 
 def test_terminated_tasks_end_with_their_last_instance_or_seconds_later(tables):
@@ -268,7 +268,7 @@ def test_blank_plan_gpu_and_blank_gpu_type_are_different_rows(tables):
     assert len(task.filter(pl.col("plan_gpu").is_null() & pl.col("gpu_type").is_not_null())) >= 3
     assert len(task.filter(pl.col("plan_gpu").is_not_null() & pl.col("gpu_type").is_null())) >= 3
     assert task.filter(pl.col("task_name") == "ps")["plan_gpu"].null_count() > 0
-    assert set(task["gpu_type"].drop_nulls()) == set(known.GPU_TYPES)
+    assert set(task["gpu_type"].drop_nulls()) == set(pai.GPU_TYPES)
 
 
 def test_rows_are_not_always_inst_num_and_some_tasks_have_none(tables):
@@ -339,7 +339,7 @@ def test_machines_of_every_type_have_their_capacities(tables):
 
 
 def test_all_machines_at_full_size():
-    spec = make_machines(known.PUBLISHED_TASKS, 2020).spec
+    spec = make_machines(pai.PUBLISHED_TASKS, 2020).spec
     assert dict(spec["gpu_type"].value_counts().iter_rows()) == {
         "P100": 798, "T4": 497, "MISC": 280, "V100M32": 135, "V100": 104, "CPU": 83,
     }  # fmt: skip
@@ -362,8 +362,8 @@ def value_shares(column: pl.Series) -> dict:
 
 def test_status_shares(trace):
     for table, published in (
-        ("task_table", known.PUBLISHED_TASK_STATUS),
-        ("job_table", known.PUBLISHED_JOB_STATUS),
+        ("task_table", pai.PUBLISHED_TASK_STATUS),
+        ("job_table", pai.PUBLISHED_JOB_STATUS),
     ):
         shares = value_shares(trace[table]["status"])
         for status, count in published.items():
@@ -373,11 +373,11 @@ def test_status_shares(trace):
 def test_plan_gpu_and_gpu_type_shares(trace):
     task = trace["task_table"]
     shares = value_shares(task["plan_gpu"])
-    for value, count in {**known.PUBLISHED_PLAN_GPU, None: known.PUBLISHED_NO_GPU}.items():
-        assert shares[value] == pytest.approx(count / known.PUBLISHED_TASKS, abs=0.003)
+    for value, count in {**pai.PUBLISHED_PLAN_GPU, None: pai.PUBLISHED_NO_GPU}.items():
+        assert shares[value] == pytest.approx(count / pai.PUBLISHED_TASKS, abs=0.003)
     shares = value_shares(task["gpu_type"])
-    for name, count in known.PUBLISHED_GPU_TYPE.items():
-        assert shares[name] == pytest.approx(count / known.PUBLISHED_TASKS, abs=0.005)
+    for name, count in pai.PUBLISHED_GPU_TYPE.items():
+        assert shares[name] == pytest.approx(count / pai.PUBLISHED_TASKS, abs=0.005)
 
 
 def test_failure_shares(trace):
@@ -390,10 +390,10 @@ def test_failure_shares(trace):
 def test_failure_share_rises_in_the_last_quarter(trace):
     ended = trace["job_table"].drop_nulls("start_time").sort("start_time")
     ended = ended.with_row_index("n").filter(pl.col("status").is_in(["Failed", "Terminated"]))
-    late = ended["n"] >= 3 * len(trace["job_table"]) // 4
+    in_last_quarter = ended["n"] >= 3 * len(trace["job_table"]) // 4
     failed = ended["status"] == "Failed"
-    assert failed.filter(~late).mean() == pytest.approx(0.20, abs=0.02)
-    assert failed.filter(late).mean() == pytest.approx(0.43, abs=0.02)
+    assert failed.filter(~in_last_quarter).mean() == pytest.approx(0.20, abs=0.02)
+    assert failed.filter(in_last_quarter).mean() == pytest.approx(0.43, abs=0.02)
 
 
 def test_users_and_groups_differ_as_configured(trace):
@@ -401,7 +401,7 @@ def test_users_and_groups_differ_as_configured(trace):
     ended = trace["job_table"].filter(pl.col("status").is_in(["Failed", "Terminated"]))
     failed = ended["status"] == "Failed"
     assert design_effect(failed, ended["user"]) > 10
-    assert log_sd(failed, ended["user"]) == pytest.approx(known.USER_LOG_SD, abs=0.25)
+    assert log_sd(failed, ended["user"]) == pytest.approx(pai.USER_LOG_SD, abs=0.25)
     succeeded = ended.filter(~failed).join(trace["group_tag_table"].select("inst_id", "group"), on="inst_id")
     run_s = succeeded["end_time"] - succeeded["start_time"]
     assert alike(run_s, succeeded["group"]) > alike(run_s, succeeded["user"]) > 0.05

@@ -100,9 +100,9 @@ def test_later_failures_have_higher_scores(pool, is_new, scores):
 
 def test_reasons_add_up_to_the_log_odds_against_the_mean_of_the_training(pool, inputs, is_new, is_old):
     """A model of one number and two levels of history has three reasons, and all are shown."""
-    chosen = [FEATURES[0], FEATURES[2]]
-    design = submitted(pool.jobs, chosen, None, pool)
-    model = train(pool, design, chosen, is_old, is_old & False, pool.submit_s[-1], with_hours=False)
+    two_features = [FEATURES[0], FEATURES[2]]
+    design = submitted(pool.jobs, two_features, None, pool)
+    model = train(pool, design, two_features, is_old, is_old & False, pool.submit_s[-1], with_hours=False)
     table = scored(model, pool.jobs.filter(is_new), design.take(is_new), pool.jobs.filter(is_old), GPUS)
     mean = model.shift + model.slope * model.centre @ model.weights
     for row in table.head(300).iter_rows(named=True):
@@ -115,11 +115,11 @@ def test_reasons_add_up_to_the_log_odds_against_the_mean_of_the_training(pool, i
 
 def test_a_reason_counts_the_jobs_of_the_user_that_had_ended_before(pool, is_new, scores):
     jobs = pool.jobs.filter(is_new)
-    by_user = re.compile(r"history by user = (?:([\d,]+) of ([\d,]+) failed|none ended yet): ")
+    pattern = re.compile(r"history by user = (?:([\d,]+) of ([\d,]+) failed|none ended yet): ")
     matches = 0
     for job, row in zip(jobs.iter_rows(named=True), scores.iter_rows(named=True), strict=True):
         for rank in (1, 2, 3):
-            if match := by_user.match(row[f"reason_{rank}"] or ""):
+            if match := pattern.match(row[f"reason_{rank}"] or ""):
                 is_earlier = (pool.jobs["user"] == job["user"]).to_numpy() & (pool.known_s < job["submit_s"])
                 failed, ended = (int((match[group] or "0").replace(",", "")) for group in (1, 2))
                 assert (failed, ended) == (pool.failed[is_earlier].sum(), is_earlier.sum())
@@ -279,10 +279,10 @@ COLUMNS = Asked(
 HEADER = "job_id,submit_s,user,gpu_milli"
 
 
-def read_text(tmp_path, text: str | bytes, asked: Asked = COLUMNS, name: str = "new.csv"):
+def read_text(tmp_path, text: str | bytes, columns: Asked = COLUMNS, name: str = "new.csv"):
     path = tmp_path / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return read_new_jobs(path, asked)
+    return read_new_jobs(path, columns)
 
 
 def test_cells_are_read_as_the_job_record_has_them(tmp_path):
@@ -361,10 +361,10 @@ def test_a_malformed_file_is_refused_by_name(tmp_path, message):
 
 
 def test_times_from_an_unknown_origin_have_no_date(tmp_path):
-    asked = Asked(COLUMNS.needed, COLUMNS.types, (), (), clock=False, seen=(0, 1000))
-    assert read_text(tmp_path, f"{HEADER}\na,5,u,1\n", asked)[0]["submit_s"].item() == 5
+    columns = Asked(COLUMNS.needed, COLUMNS.types, (), (), clock=False, seen=(0, 1000))
+    assert read_text(tmp_path, f"{HEADER}\na,5,u,1\n", columns)[0]["submit_s"].item() == 5
     with pytest.raises(StudyError, match="unknown origin; give submit_s"):
-        read_text(tmp_path, "job_id,submit,user,gpu_milli\na,5,u,1\n", asked)
+        read_text(tmp_path, "job_id,submit,user,gpu_milli\na,5,u,1\n", columns)
     for name in ("none.csv", "none.parquet"):
         with pytest.raises(StudyError, match=rf"{name}: .*[Nn]o such file"):
             read_new_jobs(tmp_path / name, COLUMNS)
@@ -414,9 +414,9 @@ def test_the_serving_model_is_read(tmp_path):
     write_model(tmp_path, "current", "week 2", 20)
     assert served_models.current(tmp_path).window == "week 2"
     assert served_models.chosen(tmp_path, "week 1").until_s == served_models.chosen(tmp_path, "week_1").until_s == 10
-    for wrong in ("../week_1", "week 3", "current"):
+    for name in ("../week_1", "week 3", "current"):
         with pytest.raises(StudyError, match="there: week 1, week 2"):
-            served_models.chosen(tmp_path, wrong)
+            served_models.chosen(tmp_path, name)
     for text in ("{", "[]", "{}", '{"coefficients": []}', '{"trained_on": {"until_s": "x"}}'):
         (tmp_path / "week_2.json").write_text(text)
         with pytest.raises(StudyError, match=r"week_2.json: .*not as train_model wrote it"):

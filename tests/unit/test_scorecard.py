@@ -183,10 +183,10 @@ def expected_quantities() -> dict[str, float]:
     answers["philly-killed-gpu-time"] = shares["cancelled"]
     answers["philly-unsuccessful-gpu-time"] = shares["failure"]
     # 12 of the 14 asked for a GPU: 6 successes, 4 failures, 1 cancelled, 1 running.
-    with_gpu = {"success": 6 / 12, "failure": 4 / 12, "cancelled": 1 / 12}
+    gpu_shares = {"success": 6 / 12, "failure": 4 / 12, "cancelled": 1 / 12}
     for cluster in ("helios-venus", "helios-earth", "helios-saturn", "helios-uranus", "acme-seren", "acme-kalos"):
         answers[f"{cluster}-jobs"], answers[f"{cluster}-gpu-jobs"] = 14, 12
-        for outcome, share in with_gpu.items():
+        for outcome, share in gpu_shares.items():
             answers[f"{cluster}-{outcome}"] = share
             answers[f"{cluster}-{outcome}-gpu-time"] = shares[outcome]
     # 12 asked for a GPU: 10, 25, 50, 100, 200, 800 and 10, 25, 50, 100, then 100 twice, in % of one.
@@ -407,7 +407,7 @@ def test_pairs_that_agree_differ_are_pasted_malformed_or_impossible():
 
 # The file --------------------------------------------------------------------------------------------------
 
-GOOD = """
+VALID_FILE = """
 sources: {x: A paper}
 claims:
   - {id: a, trace: mine, source: x, statement: s, published: 1, evidence: printed, missing: data}
@@ -433,15 +433,15 @@ claims:
 )
 def test_an_error_of_a_claims_file_names_the_claim(tmp_path, change, message):
     file = tmp_path / "claims.yaml"
-    file.write_text(GOOD)
+    file.write_text(VALID_FILE)
     assert len(load_claims(file)["claims"]) == 1
-    file.write_text(GOOD.replace(*change))
+    file.write_text(VALID_FILE.replace(*change))
     with pytest.raises(ConfigError, match=message):
         load_claims(file, "claims.yaml")
 
 
 def test_an_id_is_unique(tmp_path):
     file = tmp_path / "claims.yaml"
-    file.write_text(GOOD + GOOD.splitlines()[-1] + "\n")
+    file.write_text(VALID_FILE + VALID_FILE.splitlines()[-1] + "\n")
     with pytest.raises(ConfigError, match=r"line 5, column \d+: claims\.a\.id: stands 2 times"):
         load_claims(file)

@@ -70,8 +70,8 @@ def approx_bounds(interval: pl.DataFrame) -> list[float]:
 
 def test_failure_shares_have_one_clustered_interval_in_every_analysis() -> None:
     one_gpu = clustered_shares(JOBS.filter(gpu_milli=1000), [], ENDED["failures"], ENDED["ended"])
-    by_request = failure_share(JOBS).filter(feature="gpu_request", value="100")
-    assert by_request.select(BOUNDS).rows()[0] == approx_bounds(one_gpu)
+    request_shares = failure_share(JOBS).filter(feature="gpu_request", value="100")
+    assert request_shares.select(BOUNDS).rows()[0] == approx_bounds(one_gpu)
     compared = FAILURE_SHARE.frame(compare_jobs(Subject("t"), JOBS.select(JOBS_READ), JOBS)["compared_failure_share"])
     assert compared.filter(gpus="1").select(BOUNDS).rows()[0] == approx_bounds(one_gpu)
     all_jobs = clustered_shares(JOBS, [], ENDED["failures"], ENDED["ended"])
@@ -171,10 +171,10 @@ def test_epochs_are_shares_of_jobs() -> None:
     jobs = with_clusters(pl.DataFrame(frame)).with_columns(run_s=None, after_s=None, gpu_milli=None)
     table = epochs_table(jobs)
     EPOCHS.check(table)
-    by_half = clustered_shares(jobs, [], (pl.col("lowest_at") * 2 <= pl.col("epochs")).sum(), pl.len())
-    assert table.filter(quantity="lowest", epochs_share=0.5).select(BOUNDS).rows()[0] == approx_bounds(by_half)
-    by_last = clustered_shares(jobs, [], (pl.col("lowest_at") == pl.col("epochs")).sum(), pl.len())
-    assert epochs_summary(jobs).filter(outcome="success").select(BOUNDS).rows()[0] == approx_bounds(by_last)
+    expected_lowest = clustered_shares(jobs, [], (pl.col("lowest_at") * 2 <= pl.col("epochs")).sum(), pl.len())
+    assert table.filter(quantity="lowest", epochs_share=0.5).select(BOUNDS).rows()[0] == approx_bounds(expected_lowest)
+    expected_last = clustered_shares(jobs, [], (pl.col("lowest_at") == pl.col("epochs")).sum(), pl.len())
+    assert epochs_summary(jobs).filter(outcome="success").select(BOUNDS).rows()[0] == approx_bounds(expected_last)
 
 
 def test_equal_users_of_measured_runs_give_students_interval() -> None:

@@ -121,9 +121,9 @@ def test_resampled_blocks_count_every_second_of_the_units_they_take(rows, count,
 def make_weekly_trace(weeks=6):
     """Make five units: a, b and c are down together once a week, each time longer; e leaves early."""
     week = 7 * DAY
-    together = [(week * n + DAY, week * n + DAY + (n + 1) * 3600) for n in range(weeks)]
+    joint = [(week * n + DAY, week * n + DAY + (n + 1) * 3600) for n in range(weeks)]
     overlap = [(week - 3600, week + 3600)]
-    outages, *_, exposure = made({"a": together, "b": together, "c": together, "d": overlap, "e": []}, weeks * week)
+    outages, *_, exposure = made({"a": joint, "b": joint, "c": joint, "d": overlap, "e": []}, weeks * week)
     until_s = pl.when(unit_id="e").then((weeks - 1) * week).otherwise("until_s")
     return outages, exposure.with_columns(until_s=until_s)
 

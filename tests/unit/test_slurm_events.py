@@ -100,15 +100,15 @@ def last_time(source):
 
 def test_nothing_runs_on_a_node_of_the_sample_that_is_down(sample_run):
     *_, true_outages, runs = sample_run
-    by_node = {}
+    outages_by_node = {}
     for outage in true_outages:
-        by_node.setdefault(outage.node, []).append(outage)
+        outages_by_node.setdefault(outage.node, []).append(outage)
     for run in runs:
         if run.start_s is None:
             continue
         until_s = sample.END_S if run.end_s is None else run.end_s
         for node in run.nodes:
-            for outage in by_node.get(node, ()):
+            for outage in outages_by_node.get(node, ()):
                 assert until_s <= outage.start_s or run.start_s >= outage.end_s
 
 
@@ -329,7 +329,7 @@ def test_an_unreadable_hostlist_is_reported(tmp_path):
 
 # ---- malformed dumps ----
 
-GOOD = [f"c|n{node}|{T}|{T + 9}|DOWN|1|x|" for node in range(1, 4)]
+VALID_ROWS = [f"c|n{node}|{T}|{T + 9}|DOWN|1|x|" for node in range(1, 4)]
 
 
 def test_a_reason_with_the_delimiter_or_half_a_character_is_accepted(tmp_path):
@@ -354,16 +354,16 @@ def test_columns_in_another_order_fewer_or_more_and_a_delimiter_at_the_end(tmp_p
 
 def test_a_cut_line_and_an_end_before_the_start_are_quarantined(tmp_path):
     backwards = f"c|n8|{T}|{T - 9}|DOWN|1|x|"
-    source, account, quarantine = read_dumps(tmp_path / "d", dump(*GOOD, backwards) + f"c|n9|{T}", max_share=0.5)
+    source, account, quarantine = read_dumps(tmp_path / "d", dump(*VALID_ROWS, backwards) + f"c|n9|{T}", max_share=0.5)
     assert account.select("rows_read", "rows_kept", "rows_quarantined").row(0) == (5, 3, 2)
     assert quarantine.select("line", "reason").rows() == [(5, "end_before_start"), (6, "wrong_column_count")]
     assert derive(source, with_exposure=False)[0].height == 3
     with pytest.raises(StudyError, match="2 of 5 rows"):
-        read_dumps(tmp_path / "d", dump(*GOOD, backwards) + f"c|n9|{T}", max_share=0.01)
+        read_dumps(tmp_path / "d", dump(*VALID_ROWS, backwards) + f"c|n9|{T}", max_share=0.01)
 
 
 def test_a_repeated_dump_changes_nothing(tmp_path):
-    assert read_outages(tmp_path, dump(*GOOD), dump(*GOOD)) == read_outages(tmp_path, dump(*GOOD))
+    assert read_outages(tmp_path, dump(*VALID_ROWS), dump(*VALID_ROWS)) == read_outages(tmp_path, dump(*VALID_ROWS))
 
 
 def test_a_dump_without_events_has_no_outages(tmp_path):

@@ -59,9 +59,9 @@ def test_the_sweep_counts_every_second(rows, window, block):
     assert np.repeat(course.watched, course.length_s).tolist() == [watched for watched, _ in counted]
     assert np.repeat(course.down, course.length_s).tolist() == [down for _, down in counted]
     assert course.time_down().tolist() == np.bincount([down for _, down in counted]).tolist()
-    by_block = course.time_down_by(block)
-    assert by_block.sum(axis=0).tolist() == course.time_down().tolist()
-    assert by_block.sum(axis=1)[:-1].tolist() == [block] * (len(by_block) - 1)
+    time_by_block = course.time_down_by(block)
+    assert time_by_block.sum(axis=0).tolist() == course.time_down().tolist()
+    assert time_by_block.sum(axis=1)[:-1].tolist() == [block] * (len(time_by_block) - 1)
 
 
 def test_a_fleet_that_grows_has_a_mixture_of_binomials_with_the_same_mean():
@@ -78,14 +78,14 @@ def test_a_fleet_that_grows_has_a_mixture_of_binomials_with_the_same_mean():
 
 def test_units_that_fail_together_need_more_spares_than_the_binomial(tmp_path):
     """Ten of 40 units fail together on one day in twenty, so 10 are down for 5% of the time."""
-    together = [(20 * DAY * n + DAY, 20 * DAY * n + 2 * DAY) for n in range(10)]
-    outages, *_, exposure = made({f"u{n:02}": together if n < 10 else [] for n in range(40)}, 200 * DAY)
+    joint = [(20 * DAY * n + DAY, 20 * DAY * n + 2 * DAY) for n in range(10)]
+    outages, *_, exposure = made({f"u{n:02}": joint if n < 10 else [] for n in range(40)}, 200 * DAY)
     tables = size_spares(tmp_path, outages, exposure)
     down = tables["units_down"].filter(pl.col("time_s") > 0)
     assert down.select("down", "time_share").rows() == [(0, 0.95), (10, 0.05)]
-    by_share = {row["p"]: row for row in tables["spares"].iter_rows(named=True)}
-    assert [by_share[p]["spares_observed"] for p in (0.9, 0.95, 0.99)] == [0, 0, 10]
-    for p, row in by_share.items():
+    row_by_share = {row["p"]: row for row in tables["spares"].iter_rows(named=True)}
+    assert [row_by_share[p]["spares_observed"] for p in (0.9, 0.95, 0.99)] == [0, 0, 10]
+    for p, row in row_by_share.items():
         assert row["spares_binomial"] == stats.binom.ppf(p, 40, 0.0125)
         assert row["short_share"] == pytest.approx(0.05)
         assert abs(row["spares_simulated"] - row["spares_binomial"]) <= 1

@@ -33,10 +33,10 @@ def start_process(code, *command, **options):
 
 def wait_for_end(processes, timeout_s=10):
     """Return the processes that have not ended after `timeout_s`; zombies have ended."""
-    until = time.monotonic() + timeout_s
+    deadline = time.monotonic() + timeout_s
     while (
         running := [process for process in processes if process_state(process) != psutil.STATUS_ZOMBIE]
-    ) and time.monotonic() < until:
+    ) and time.monotonic() < deadline:
         time.sleep(0.01)
     return running
 

@@ -183,10 +183,10 @@ def test_charts_and_their_tables(samples):
     charts = samples.charts("sample")
     assert list(dict.fromkeys(charts.values())) == samples.drawing("sample")
     assert charts["failure_share"].name == "correlate"
-    drawn = samples.drawn_from("sample")
-    assert drawn["outcomes"] == "results/sample/tables/outcomes.csv"
-    assert {"lemon_nodes", "study1", "survival"} <= drawn.keys()
-    assert "retries" not in drawn and "success" not in drawn
+    paths = samples.drawn_from("sample")
+    assert paths["outcomes"] == "results/sample/tables/outcomes.csv"
+    assert {"lemon_nodes", "study1", "survival"} <= paths.keys()
+    assert "retries" not in paths and "success" not in paths
     assert samples.makers(["failure_share", "mttf", "jobs", "row_account"]) == ["correlate", "fit_mttf"]
 
 

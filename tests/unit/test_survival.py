@@ -176,9 +176,9 @@ def test_restricted_means_of_strata_have_one_horizon() -> None:
         part = lives.drop_nulls("duration_s").filter((pl.col("system") == row["stratum"]) | (row["stratum"] == "all"))
         mean, error = restricted_mean_and_error(part, row["horizon_s"])
         assert (row["restricted_mean_s"], row["restricted_mean_se_s"]) == pytest.approx((mean, error), rel=1e-9)
-    few = strata[3]
-    assert few["restricted_mean_s"] is None and few["restricted_mean_se_s"] is None
-    assert "observed for 30 s at the most, short of the horizon: no restricted mean" in few["reason"]
+    short_row = strata[3]
+    assert short_row["restricted_mean_s"] is None and short_row["restricted_mean_se_s"] is None
+    assert "observed for 30 s at the most, short of the horizon: no restricted mean" in short_row["reason"]
 
 
 def test_without_censoring_the_restricted_mean_is_the_mean_with_its_error() -> None:

@@ -14,7 +14,7 @@ from ttf.page.publish.dictionary import as_table
 from ttf.page.publish.table_copies import CONTENTS, Filled, more_tables, name_sheets, write_parquet, write_workbook
 from ttf.page.report_contracts import DICTIONARY
 
-THINGS = table(
+EXAMPLES = table(
     "things",
     "A thing.",
     what=text("What", "Its name.", blank="it has none"),
@@ -33,7 +33,7 @@ ROWS = [
 
 
 def make_table(rows=ROWS, path="results/sample/tables/things.csv") -> Filled:
-    return Filled(path, THINGS, THINGS.frame(rows))
+    return Filled(path, EXAMPLES, EXAMPLES.frame(rows))
 
 
 def read(content: bytes) -> dict[str, list[tuple]]:
@@ -42,7 +42,7 @@ def read(content: bytes) -> dict[str, list[tuple]]:
 
 
 def test_numbers_are_numbers_texts_are_texts_and_blanks_are_blank():
-    content = write_workbook([make_table()], as_table({"made: why": (THINGS,)}), DAY)
+    content = write_workbook([make_table()], as_table({"made: why": (EXAMPLES,)}), DAY)
     sheet = openpyxl.load_workbook(io.BytesIO(content))["things"]
     assert [cell.value for cell in sheet[1]] == ["trace", "what", "is_it", "n", "share"]
     assert [cell.value for cell in sheet[2]] == ["sample", "=1+1", True, 3, 0.1]
@@ -54,7 +54,7 @@ def test_numbers_are_numbers_texts_are_texts_and_blanks_are_blank():
 
 
 def test_the_first_sheet_describes_every_column():
-    content = write_workbook([make_table()], as_table({"made: why": (THINGS, COUNTS)}), DAY)
+    content = write_workbook([make_table()], as_table({"made: why": (EXAMPLES, COUNTS)}), DAY)
     head, *rows = read(content)[CONTENTS]
     assert list(read(content)) == [CONTENTS, "things"]
     columns = [dict(zip(head, row, strict=True)) for row in rows]
@@ -73,8 +73,8 @@ def test_a_table_of_two_traces_is_one_sheet_with_a_trace_column():
 
 
 def test_names_of_sheets_fit_excel():
-    long = [table(f"{'a' * 40}_{number}", "A.", n=count("n", "How many.")) for number in range(12)]
-    tables = [Filled(f"results/sample/{contract.path}", contract, contract.frame([{"n": 1}])) for contract in long]
+    contracts = [table(f"{'a' * 40}_{number}", "A.", n=count("n", "How many.")) for number in range(12)]
+    tables = [Filled(f"results/sample/{contract.path}", contract, contract.frame([{"n": 1}])) for contract in contracts]
     contents = table(CONTENTS, "A.", n=count("n", "How many."))
     names = [*name_sheets([*tables, Filled(f"results/sample/{contents.path}", contents, contents.frame([]))])]
     assert len(names) == 13 and max(map(len, names)) == 31 and CONTENTS not in names
@@ -83,13 +83,13 @@ def test_names_of_sheets_fit_excel():
 
 def test_a_table_too_large_for_a_sheet_is_listed_as_omitted(monkeypatch):
     monkeypatch.setattr(module, "MOST_ROWS", 4)
-    sheets = read(write_workbook([make_table()], as_table({"made: why": (THINGS,)}), DAY))
+    sheets = read(write_workbook([make_table()], as_table({"made: why": (EXAMPLES,)}), DAY))
     assert [*sheets] == [CONTENTS]
     assert sheets[CONTENTS][1][:2] == ("left out: too many rows", 4)
 
 
 def test_the_same_tables_give_the_same_bytes_and_another_day_others():
-    dictionary = as_table({"made: why": (THINGS,)})
+    dictionary = as_table({"made: why": (EXAMPLES,)})
     assert write_workbook([make_table()], dictionary, DAY) == write_workbook([make_table()], dictionary, DAY)
     assert write_workbook([make_table()], dictionary, DAY) != write_workbook([make_table()], dictionary, "2025-02-01")
 
@@ -98,15 +98,15 @@ def test_the_same_tables_give_the_same_bytes_and_another_day_others():
     st.lists(st.fixed_dictionaries({"what": st.none() | st.text(), "share": st.floats(allow_nan=False)}), max_size=5)
 )
 def test_parquet_holds_the_rows_of_the_table(rows):
-    frame = THINGS.frame(rows)
+    frame = EXAMPLES.frame(rows)
     assert_frame_equal(pl.read_parquet(write_parquet(frame)), frame)
     assert write_parquet(frame) == write_parquet(pl.concat([frame[:2], frame[2:]], rechunk=False))
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\r"), min_size=1, max_size=20), max_size=4))
 def test_any_text_comes_back_from_the_workbook(texts):
-    frame = THINGS.frame({"what": text, "n": 1} for text in texts)
-    rows = read(write_workbook([Filled("results/a/tables/things.csv", THINGS, frame)], as_table({}), DAY))["things"]
+    frame = EXAMPLES.frame({"what": text, "n": 1} for text in texts)
+    rows = read(write_workbook([Filled("results/a/tables/things.csv", EXAMPLES, frame)], as_table({}), DAY))["things"]
     # Excel and its readers write characters that XML lacks as _x0007_.
     values = [openpyxl.utils.escape.unescape(row[1]) for row in rows[1:]]
     assert values == texts
@@ -120,6 +120,6 @@ def test_requested_formats_are_written(formats, paths):
 
 
 def test_the_dictionary_is_no_sheet_of_its_own():
-    dictionary = as_table({"made: why": (THINGS,)})
+    dictionary = as_table({"made: why": (EXAMPLES,)})
     tables = [make_table(), Filled("results/studies/a/dictionary.csv", DICTIONARY, dictionary)]
     assert [*read(write_workbook(tables, dictionary, DAY))] == [CONTENTS, "things"]

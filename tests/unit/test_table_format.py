@@ -618,9 +618,9 @@ def test_parquet_types_that_do_not_fit_are_refused(convert, column, entry, messa
 
 
 def test_files_that_are_no_parquet(tmp_path):
-    good = tmp_path / "good.parquet"
-    pl.DataFrame({"id": ["a"]}).write_parquet(good)
-    contents = {"cut.parquet": good.read_bytes()[:-9], "page.parquet": b"<html></html>", "empty.parquet": b""}
+    valid = tmp_path / "good.parquet"
+    pl.DataFrame({"id": ["a"]}).write_parquet(valid)
+    contents = {"cut.parquet": valid.read_bytes()[:-9], "page.parquet": b"<html></html>", "empty.parquet": b""}
     for name, content in contents.items():
         (tmp_path / name).write_bytes(content)
         with pytest.raises(StudyError, match=rf"{name}: cannot be read as Parquet \(.+\)\. Fetch the file again"):
@@ -628,8 +628,8 @@ def test_files_that_are_no_parquet(tmp_path):
     with pytest.raises(
         StudyError, match=r"good\.parquet: the file has no column 'sub' .*'state' \(registry: mapping\.status\)"
     ):
-        derive(SECONDS, [good], tmp_path / "raw")
-    (tmp_path / "rows.parquet.gz").write_bytes(good.read_bytes())
+        derive(SECONDS, [valid], tmp_path / "raw")
+    (tmp_path / "rows.parquet.gz").write_bytes(valid.read_bytes())
     with pytest.raises(StudyError, match="a compressed Parquet file"):
         derive(SECONDS, [tmp_path / "rows.parquet.gz"], tmp_path / "raw")
 
@@ -704,7 +704,7 @@ SOUND = st.tuples(
     st.integers(9, 99).map(str),
 )
 BREAKS_RULE = st.tuples(FIELD, FIELD | st.just("FAILED"), FIELD, FIELD, FIELD)
-ANY = edit(mapping={"status": {"column": "state", "first_word": True}}, quoted=True, blank=["NA"])
+QUOTED_ENTRY = edit(mapping={"status": {"column": "state", "first_word": True}}, quoted=True, blank=["NA"])
 any_rows = settings(deadline=None, max_examples=25, suppress_health_check=list(HealthCheck))
 
 
@@ -729,7 +729,7 @@ def test_every_row_of_a_parquet_is_accepted_or_quarantined(tmp_path, rows):
 def check_rows(path, expected):
     """Check that each row is accepted or quarantined and only sound rows are accepted; a table may have none."""
     try:
-        jobs, (total, accepted, quarantined), quarantine = derive(ANY, [path], path.parent / "raw")
+        jobs, (total, accepted, quarantined), quarantine = derive(QUOTED_ENTRY, [path], path.parent / "raw")
     except StudyError as error:
         assert "no row is left" in str(error)
         return

@@ -116,13 +116,13 @@ def test_products_outside_the_study_are_no_additions(study, capsys):
     record = Path(".snakemake/metadata", urlsafe_b64encode(str(site.relative_to(study.folder)).encode()).decode())
     record.write_text("{}")
     (site / "index.html").touch()
-    other = Path("results/studies/other")
-    (other / "report").mkdir(parents=True)
-    (other / "report/index.html").touch()
+    other_study = Path("results/studies/other")
+    (other_study / "report").mkdir(parents=True)
+    (other_study / "report/index.html").touch()
     Path("results/mine/more.csv").touch()
-    (other / "manifest.json").write_bytes(sealed({"products": {"results/mine/more.csv": {}}}))
+    (other_study / "manifest.json").write_bytes(sealed({"products": {"results/mine/more.csv": {}}}))
     assert verify(capsys)[0] == 0
-    (other / "manifest.json").write_bytes(b"{}")
+    (other_study / "manifest.json").write_bytes(b"{}")
     assert verify(capsys) == (1, "results/mine/more.csv: added; no rule of the study made it. Remove it.\n")
     Path("results/mine/more.csv").unlink()
 
@@ -166,12 +166,12 @@ def test_scores_are_no_addition_until_they_are_edited(study, capsys):
 
 
 def test_a_link_for_a_whole_site_is_reported(study, capsys):
-    site, outside = study.own / "site", study.folder / "outside"
-    site.rename(outside)
-    site.symlink_to(outside)
+    site, target = study.own / "site", study.folder / "outside"
+    site.rename(target)
+    site.symlink_to(target)
     assert verify(capsys) == (1, "results/studies/mine/site: a link was put there. Remove it.\n")
     site.unlink()
-    outside.rename(site)
+    target.rename(site)
 
 
 def test_a_site_that_has_its_list_is_verified_with_the_study(study, capsys):

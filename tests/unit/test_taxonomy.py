@@ -500,9 +500,9 @@ def test_tails_may_be_packed(tmp_path, ending):
     pack = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress}[ending]
     path = tmp_path / f"tails.jsonl{ending}"
     path.write_bytes(pack(b'{"job_id": "a", "text": "x"}'))
-    ((right, wrong),) = read_tails(path, 10)
-    assert right.rows() == [(1, "a", None, None, "x")]
-    assert not wrong.height
+    ((valid, invalid),) = read_tails(path, 10)
+    assert valid.rows() == [(1, "a", None, None, "x")]
+    assert not invalid.height
 
 
 @settings(deadline=None, max_examples=15)
@@ -615,19 +615,19 @@ def test_the_columns_of_table_7_by_hand(tmp_path):
         gpu_milli=[500, 1000, 4000, 8000, 0, None],
     )
     table = taxonomy_table(classify(rows, TAXONOMY))
-    by_reason = {row["reason"]: row for row in table.filter(pl.col("by") == "reason").iter_rows(named=True)}
-    assert list(by_reason) == ["Time limit", "CPU out of memory", "Node failure", "unmatched"]
-    limit = by_reason["Time limit"]
+    row_by_reason = {row["reason"]: row for row in table.filter(pl.col("by") == "reason").iter_rows(named=True)}
+    assert list(row_by_reason) == ["Time limit", "CPU out of memory", "Node failure", "unmatched"]
+    limit = row_by_reason["Time limit"]
     assert (limit["trials"], limit["jobs"], limit["users"], limit["n"]) == (3, 2, 2, 3)
     assert (limit["rtf_p50_s"], limit["rtf_p90_s"], limit["rtf_p95_s"]) == pytest.approx((20.0, 52.0, 56.0))
     assert (limit["rtf_total_s"], limit["rtf_total_share"]) == (90, 90 / 197)
     assert (limit["gpu_none"], limit["gpu_1"], limit["gpu_2_4"], limit["gpu_gt4"]) == (0, 2, 1, 0)
     assert (limit["rtf_x_demand_gpu_s"], limit["rtf_x_demand_share"]) == (265.0, 265 / 1065)
-    oom = by_reason["CPU out of memory"]
+    oom = row_by_reason["CPU out of memory"]
     assert (oom["n"], oom["rtf_p50_s"], oom["rtf_total_s"], oom["rtf_x_demand_gpu_s"]) == (0, None, None, None)
     assert (oom["gpu_none"], oom["note"]) == (1, "no run time is known")
-    assert by_reason["Node failure"]["note"] == "no user is known"
-    assert by_reason["unmatched"]["note"] == "no rule matches"
+    assert row_by_reason["Node failure"]["note"] == "no user is known"
+    assert row_by_reason["unmatched"]["note"] == "no rule matches"
     total = table.filter(pl.col("by") == "all").row(0, named=True)
     assert (total["trials"], total["trials_share"], total["rtf_total_share"], total["users"]) == (6, 1.0, 1.0, 3)
     write_product(table, CONTRACTS["taxonomy"], str(tmp_path / "taxonomy.csv"))
@@ -719,8 +719,8 @@ def test_text_of_a_log_or_a_record_is_escaped(tmp_path, classify_tails):
     tables = {"taxonomy": taxonomy_table(reasons), "unmatched": unmatched_table(reasons, matches), "log_tails": lines}
     for name, table in tables.items():
         write_product(table, CONTRACTS[name], str(tmp_path / f"tables/{name}.csv"))
-    shown = taxonomy_tables(Trace("mine", {"gives": "jobs"}, tmp_path, CONTRACTS))
-    html = {name: table.html(f"t1-{name}") for name, table in shown.items()}
+    page_tables = taxonomy_tables(Trace("mine", {"gives": "jobs"}, tmp_path, CONTRACTS))
+    html = {name: table.html(f"t1-{name}") for name, table in page_tables.items()}
     assert list(html) == ["reasons", "demand", "domains", "unmatched", "tails"]
     assert html["unmatched"].count("odd &lt;/script&gt;&lt;img src=x") == 2
     assert "<img" not in "".join(html.values())

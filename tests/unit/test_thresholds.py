@@ -162,9 +162,9 @@ def test_a_hostile_text_is_printed_and_harmless():
 
 
 @given(st.integers(0, 10**6), st.integers(0, 3), st.sampled_from(["%", "s", "min", "h", "days", "day", "years"]))
-def test_a_limit_with_a_unit_is_the_nearest_double(whole, digits, unit):
+def test_a_limit_with_a_unit_is_the_nearest_double(number, digits, unit):
     size = {"%": Fraction(1, 100), "s": 1, "min": 60, "h": 3600, "days": 86_400, "day": 86_400, "years": 31_557_600}
-    text = f"{whole / 10**digits:.{digits}f}" if digits else f"{whole}"
+    text = f"{number / 10**digits:.{digits}f}" if digits else f"{number}"
     assert limit_of(f"{text} {unit}") == limit_of(text + unit) == float(Fraction(text) * size[unit])
 
 

@@ -74,14 +74,14 @@ def estimate(value: float, half: float | None = 0.001) -> Estimate:
     return Estimate(9, value, value - half, value + half, value - half, value + half, "user", 50.0)
 
 
-GAIN, NO_GAIN, WIDE_GAIN = estimate(0.1), estimate(-0.01), estimate(0.1, 0.2)
+GAIN, LOSS, WIDE_GAIN = estimate(0.1), estimate(-0.01), estimate(0.1, 0.2)
 # With a current model whose gain is 0.1 the tolerance is 0.005.
 BETTER, LEVEL, WITHIN, BEYOND = estimate(-0.02), estimate(0.0), estimate(0.0039), estimate(0.0061)
 SLIGHTLY, WIDE, WIDE_WORSE = estimate(0.0045), estimate(0.0, 0.02), estimate(0.02, 0.03)
 DECISIONS = [
     # difference, gain, decision
     (None, GAIN, PROMOTED),
-    (None, NO_GAIN, WORSE),
+    (None, LOSS, WORSE),
     (None, WIDE_GAIN, INCONCLUSIVE),
     (None, estimate(0.1, None), INCONCLUSIVE),
     (None, estimate(-0.1, None), WORSE),
@@ -95,10 +95,10 @@ DECISIONS = [
     (WIDE_WORSE, GAIN, INCONCLUSIVE),  # beyond the tolerance, but perhaps no worse at all
     (estimate(0.02, None), GAIN, INCONCLUSIVE),
     (estimate(-0.02, None), GAIN, INCONCLUSIVE),
-    (BETTER, NO_GAIN, WORSE),  # better than the current model, but useless
+    (BETTER, LOSS, WORSE),  # better than the current model, but useless
     (BETTER, WIDE_GAIN, INCONCLUSIVE),
     (BEYOND, WIDE_GAIN, WORSE),
-    (BEYOND, NO_GAIN, WORSE),
+    (BEYOND, LOSS, WORSE),
     (BETTER, estimate(0.0), WORSE),
 ]
 
@@ -269,8 +269,8 @@ def test_a_window_of_few_jobs_waits_for_the_next():
     assert "fewer than 200" in table["reason"][1]
     assert table["parent"][2] == "week_1"
     # The jobs of the second week train the model of the third.
-    without_few, _ = build_lineage(pl.concat([first, third]))
-    assert without_few["n"][1] + 100 <= table["n"][2] <= without_few["n"][1] + 150
+    table_of_two, _ = build_lineage(pl.concat([first, third]))
+    assert table_of_two["n"][1] + 100 <= table["n"][2] <= table_of_two["n"][1] + 150
 
 
 @pytest.mark.parametrize("outcome", ["success", "failure"])
@@ -400,7 +400,7 @@ def pd_crosstab(codes, *sets):
 
 # Products -----------------------------------------------------------------------------------------------------
 
-SAME = """
+PRINT_DIGEST = """
 import hashlib, sys
 sys.path[:0] = sys.argv[1:3]
 from made_risk import with_users
@@ -412,17 +412,17 @@ print(hashlib.sha256(written.encode()).hexdigest())
 
 
 def test_any_number_of_threads_gives_the_same_bytes():
-    here = Path(__file__).parent
-    found = set()
+    folder = Path(__file__).parent
+    digests = set()
     for threads in ("1", "2"):
         environment = os.environ | {
             "POLARS_MAX_THREADS": threads,
             "OPENBLAS_NUM_THREADS": "1",
-            "PYTHONPATH": os.pathsep.join([str(here.parents[1] / "scripts"), str(here.parent)]),
+            "PYTHONPATH": os.pathsep.join([str(folder.parents[1] / "scripts"), str(folder.parent)]),
         }
-        command = [sys.executable, "-c", SAME, str(here), str(here.parent)]
-        found.add(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
-    assert len(found) == 1
+        command = [sys.executable, "-c", PRINT_DIGEST, str(folder), str(folder.parent)]
+        digests.add(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
+    assert len(digests) == 1
 
 
 def test_a_folder_is_replaced_as_a_whole(tmp_path):

@@ -143,11 +143,11 @@ def test_pieces_of_intervals_change_nothing(monkeypatch):
 
 
 def make_cpu_util(*rows):
-    return pl.LazyFrame([(60 * minute, *rest) for minute, *rest in rows], schema=CPU_UTIL, orient="row")
+    return pl.LazyFrame([(60 * minute, *cells) for minute, *cells in rows], schema=CPU_UTIL, orient="row")
 
 
 def make_mem_util(*rows):
-    return pl.LazyFrame([(60 * minute, *rest) for minute, *rest in rows], schema=MEM_UTIL, orient="row")
+    return pl.LazyFrame([(60 * minute, *cells) for minute, *cells in rows], schema=MEM_UTIL, orient="row")
 
 
 def test_hosts_with_and_without_idle_machines():

@@ -44,8 +44,8 @@ def make_runs(*rows: tuple) -> pl.LazyFrame:
 
 
 def select_row(table: pl.DataFrame, scenario: str, trial_s: int | None = None) -> dict:
-    by = (pl.col("scenario") == scenario) & pl.col("trial_s").eq_missing(pl.lit(trial_s))
-    return table.row(by_predicate=by, named=True)
+    is_match = (pl.col("scenario") == scenario) & pl.col("trial_s").eq_missing(pl.lit(trial_s))
+    return table.row(by_predicate=is_match, named=True)
 
 
 def test_a_trial_by_hand() -> None:
