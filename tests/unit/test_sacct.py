@@ -513,7 +513,7 @@ def test_the_delimiter_that_leaves_bars_in_cells(derive):
     assert jobs.select("job_id", "outcome").rows() == [("1", "success")]
 
 
-def test_bytes_that_are_no_utf8_matter_in_columns_that_are_read(tmp_path):
+def test_invalid_utf8_matters_only_in_columns_that_are_read(tmp_path):
     columns = ["JobName", *COLUMNS]
     rows = [("name", *record(1, "COMPLETED")), ("x", *record(2, "COMPLETED", user="name"))]
     text = format_dump(*rows, ("y", *record(3, "COMPLETED")), columns=columns).encode()

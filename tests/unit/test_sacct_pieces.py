@@ -64,7 +64,7 @@ def derive_at_once(source):
 
 @settings(max_examples=60, deadline=None)
 @given(dumps)
-def test_dump_by_dump_gives_what_all_at_once_give(tmp_path_factory, texts):
+def test_single_dumps_give_the_tables_of_all_dumps(tmp_path_factory, texts):
     folder = tmp_path_factory.mktemp("dumps")
     source = write_source(folder, [[format_record(*record) for record in dump] for dump in texts])
     expected = derive_at_once(source)

@@ -115,7 +115,7 @@ def test_a_gpu_is_held_by_one_attempt_at_a_time():
 # ---- habits ----
 
 
-def test_every_habit_shows(log):
+def test_the_sample_has_every_habit(log):
     keys = {"status", "vc", "jobid", "attempts", "submitted_time", "user"}
     assert all(set(job) == keys for job in log)
     tries = [attempt for job in log for attempt in job["attempts"]]

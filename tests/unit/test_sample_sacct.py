@@ -145,7 +145,7 @@ def test_the_runs_of_a_job_follow_each_other_and_end_with_its_work():
 # ---- habits ----
 
 
-def test_every_habit_shows(records, output):
+def test_the_sample_has_every_habit(records, output):
     all_records = pl.concat(records)
     states = set(all_records["State"].str.split(" ").list.first())
     assert states == {

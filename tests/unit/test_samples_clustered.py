@@ -226,9 +226,9 @@ def test_a_fixed_number_fails_in_proportion_to_odds():
     """In a logistic model, four times the odds give an odds ratio of 4."""
     rng = np.random.default_rng(1)
     odds = np.repeat([1.0, 4.0], 20_000)
-    fails = draws.which_fail(rng, 12_000, odds)
-    assert fails.sum() == 12_000
-    share_low, share_high = fails[:20_000].mean(), fails[20_000:].mean()
+    failed = draws.which_fail(rng, 12_000, odds)
+    assert failed.sum() == 12_000
+    share_low, share_high = failed[:20_000].mean(), failed[20_000:].mean()
     assert share_high / (1 - share_high) / (share_low / (1 - share_low)) == pytest.approx(4, rel=0.06)
 
 

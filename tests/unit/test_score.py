@@ -158,7 +158,7 @@ def test_a_job_beyond_the_range_names_the_feature(pool, model, is_old):
     assert table["expected_hours_to_failure"].null_count() == 0
 
 
-def test_without_history_nobody_is_new(pool, is_old):
+def test_without_history_no_user_is_new(pool, is_old):
     gpus = FEATURES[:1]
     inputs = submitted(pool.jobs, gpus, None, pool)
     model = train(pool, inputs, gpus, is_old, is_old & False, pool.submit_s[-1], with_hours=False)
@@ -218,7 +218,7 @@ def test_gpus_are_those_known_at_submission():
 # Skew ----------------------------------------------------------------------------------------------------------
 
 
-def test_skew_is_that_of_scipy(pool, inputs, model, is_new, is_old):
+def test_skew_equals_scipy(pool, inputs, model, is_new, is_old):
     table = skew(model, pool.jobs.filter(is_new), inputs.take(is_new), pool.jobs.filter(is_old), inputs.take(is_old))
     SKEW.check(table)
     sizes = table["effect"].abs().to_list()
@@ -294,7 +294,7 @@ def test_cells_are_read_as_the_job_record_has_them(tmp_path):
 
 
 @pytest.mark.parametrize("delimiter", [";", "\t", "|"])
-def test_the_header_tells_the_delimiter(tmp_path, delimiter):
+def test_the_delimiter_is_read_from_the_header(tmp_path, delimiter):
     text = f"\ufeff{HEADER}\r\na,1700000000,u,1\r\n".replace(",", delimiter)
     assert read_text(tmp_path, text)[0].rows() == [("a", 1_700_000_000, "u", 1)]
 
@@ -445,7 +445,7 @@ def test_windows_of_time_count_by_their_last_moment(tmp_path):
         assert served_models.before_part(tmp_path, "b", ["a", "b"], first_s).window == window
 
 
-# What it is worth ----------------------------------------------------------------------------------------------
+# Its evaluation ------------------------------------------------------------------------------------------------
 
 
 def evaluation(*origins: tuple[float | None, float | None], reason: str | None = None) -> pl.DataFrame:

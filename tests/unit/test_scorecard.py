@@ -234,7 +234,7 @@ def test_the_quantity_of_each_claim_on_a_trace_of_a_dozen_rows(claim):
     assert row["computed"] == pytest.approx(expected, rel=1e-9), row
 
 
-def test_every_claim_is_computed_above_or_says_what_is_missing():
+def test_every_claim_is_computed_here_or_states_what_is_missing():
     for claim in CLAIMS:
         assert ("missing" in claim) + (claim in COMPUTABLE) + (
             "quantity" in claim and stands_elsewhere(claim["id"])
@@ -305,7 +305,7 @@ def test_a_trace_that_is_not_in_the_study_is_not_run_and_nothing_is_computed():
     assert (row["verdict"], row["computed"], row["note"]) == ("not run", None, "mine is not in this study")
 
 
-def test_tables_of_several_traces_are_put_together_if_all_are_in_the_study():
+def test_tables_of_several_traces_are_pooled_if_all_are_in_the_study():
     pooled = {"table": "t", "also": ["b", "c"], "column": "v", "where": {"k": "one"}, "aggregate": "sum"}
     row = score_claim(study=["mine", "b", "c"], quantity=pooled, published=30.15)
     assert (row["verdict"], row["computed"], row["n"]) == ("reproduced", pytest.approx(30.15), 15)
@@ -371,7 +371,7 @@ def test_quantities_of_several_rows():
         quantity(TABLE, {"column": "n", "where": {"k": "one"}, "of": {"k": "four"}})
 
 
-def test_a_study_without_the_big_traces_says_not_run_in_one_line_each_and_nothing_false():
+def test_claims_on_missing_traces_have_one_row_each_and_are_not_run():
     table = scorecard(CLAIMS, ["sample"], lambda *_: None)
     assert table["id"].to_list() == [claim["id"] for claim in CLAIMS]
     assert table.filter(pl.col("verdict") == "not run").height > 80

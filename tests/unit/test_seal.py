@@ -117,22 +117,22 @@ def test_a_file_that_is_no_sealed_list_is_refused(folder, case):
 
 
 # Content that somebody may seal anew.
-FINE = {"sha256": "0" * 64, "size": 1}
+VALID = {"sha256": "0" * 64, "size": 1}
 SEALED = {
     "nothing about files": {"more": 1},
-    "files as a list": {"files": [FINE]},
+    "files as a list": {"files": [VALID]},
     "files as null": {"files": None},
     "a text": {"files": {"a": "0" * 64}},
     "no size": {"files": {"a": {"sha256": "0" * 64}}},
-    "a size that is no number": {"files": {"a": FINE | {"size": "1"}}},
-    "a size that is a truth": {"files": {"a": FINE | {"size": True}}},
-    "a negative size": {"files": {"a": FINE | {"size": -1}}},
-    "a huge size": {"files": {"a": FINE | {"size": 10**4000}}},
-    "a part of a size": {"files": {"a": FINE | {"size": 1.5}}},
-    "a short digest": {"files": {"a": FINE | {"sha256": "00"}}},
-    "a digest that is a list": {"files": {"a": FINE | {"sha256": []}}},
+    "a size that is no number": {"files": {"a": VALID | {"size": "1"}}},
+    "a size that is a truth": {"files": {"a": VALID | {"size": True}}},
+    "a negative size": {"files": {"a": VALID | {"size": -1}}},
+    "a huge size": {"files": {"a": VALID | {"size": 10**4000}}},
+    "a part of a size": {"files": {"a": VALID | {"size": 1.5}}},
+    "a short digest": {"files": {"a": VALID | {"sha256": "00"}}},
+    "a digest that is a list": {"files": {"a": VALID | {"sha256": []}}},
     **{
-        f"path {path!r}": {"files": {path: FINE}}
+        f"path {path!r}": {"files": {path: VALID}}
         for path in ("../a", "/etc/passwd", "//a", "a/../../b", "a//b", "./a", "a/", "", ".", "..", "a/.")
     },
 }
@@ -147,7 +147,7 @@ def test_a_sealed_list_of_other_content_is_refused(folder, case):
 @pytest.mark.parametrize(
     "text", ['"a": NaN', '"a": 1' + "0" * 5000, '"a": ' + "[" * 100_000, '"a": 1, "a": 1', '"a": ']
 )
-def test_json_that_no_writer_gives(folder, text):
+def test_json_of_no_writer_is_refused(folder, text):
     plain = f"{{\n {text}\n}}\n".encode()
     digest = seal.hashlib.sha256(plain).hexdigest()
     (folder / seal.NAME).write_bytes(b'{\n "digest": "' + digest.encode() + b'",\n' + plain[2:])

@@ -54,7 +54,7 @@ def test_the_number_of_outages_of_a_stationary_renewal_process_is_the_time_over_
         assert is_longer.mean() == pytest.approx(up.left_longer(days * DAY), abs=0.005)
 
 
-def test_exponential_units_are_never_short_as_the_birth_and_death_chain_says():
+def test_the_share_without_shortfall_equals_a_birth_and_death_chain():
     from scipy.linalg import expm
 
     units, spares, horizon, replicates = 12, 3, 10 * DAY, 20_000
@@ -75,7 +75,7 @@ def test_exponential_units_are_never_short_as_the_birth_and_death_chain_says():
 
 @settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 30), st.integers(0, 30)), max_size=20), st.integers(0, 3))
-def test_every_second_counts(rows, spares):
+def test_shortfalls_equal_a_count_of_seconds(rows, spares):
     replicate = np.array([row[0] for row in rows], np.int64)
     start, end = (np.array([limit(row[1:]) for row in rows], np.int64) for limit in (min, max))
     spans = 30 * replicate + start, 30 * replicate + end

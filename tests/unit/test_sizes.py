@@ -125,7 +125,7 @@ def test_rate_of_a_node_by_hand():
 
 
 @pytest.mark.parametrize(
-    ("failures", "above", "counted", "reason"),
+    ("failures", "above_gpus", "expected", "reason"),
     [
         # failures at 1, 2, 8, 17 nodes
         ((100, 100, 100, 30), 128, 30, None),
@@ -135,10 +135,10 @@ def test_rate_of_a_node_by_hand():
         ((9, 9, 9, 2), 0, 29, "2 failures above 128 GPUs: every size, as the trace has fewer than 30 failures in all"),
     ],
 )
-def test_few_failures_take_the_largest_sizes_with_thirty(failures, above, counted, reason):
+def test_few_failures_take_the_largest_sizes_with_thirty(failures, above_gpus, expected, reason):
     totals = sums(*((nodes, 500, count, DAY) for nodes, count in zip((1, 2, 8, 17), failures, strict=True)))
     row = select_row(node_failure_rate(totals, "proxy", 8, "trace", 128, UNLIMITED), confidence=0.9)
-    assert (row["above_gpus"], row["failures"], row["reason"]) == (above, counted, reason)
+    assert (row["above_gpus"], row["failures"], row["reason"]) == (above_gpus, expected, reason)
 
 
 def test_no_failure_and_no_exposure():
@@ -150,13 +150,13 @@ def test_no_failure_and_no_exposure():
         sums((2, 3, 0, 5 * DAY)), node_failure_rate(sums((2, 3, 0, 5 * DAY)), "s", 8, "t", 0, UNLIMITED), 8
     )
     assert {table[f"projected_{name}"].count() for name in ("mttf_s", "low_s", "high_s")} == {0}
-    nothing = node_failure_rate(sums(), "proxy", 8, "default", 128, UNLIMITED)
-    assert nothing["failures_per_node_day"].null_count() == 2
-    assert set(nothing["reason"]) == {NO_GPU_JOB}
-    blank = mttf_by_gpus(sums(), nothing, 8)
+    without_sums = node_failure_rate(sums(), "proxy", 8, "default", 128, UNLIMITED)
+    assert without_sums["failures_per_node_day"].null_count() == 2
+    assert set(without_sums["reason"]) == {NO_GPU_JOB}
+    blank = mttf_by_gpus(sums(), without_sums, 8)
     assert blank["projected_low_s"].null_count() == blank.height == 15
-    only_zero = node_failure_rate(sums((1, 40, 40, 0)), "proxy", 8, "default", 128, UNLIMITED)
-    assert set(only_zero["reason"]) == {"no exposure: every job lasted 0 s"}
+    zero_exposure = node_failure_rate(sums((1, 40, 40, 0)), "proxy", 8, "default", 128, UNLIMITED)
+    assert set(zero_exposure["reason"]) == {"no exposure: every job lasted 0 s"}
 
 
 def test_components_count_by_their_own_nodes():
@@ -182,10 +182,10 @@ def test_components_count_by_their_own_nodes():
 )
 def test_gpus_per_node_are_those_with_most_gpus(gpus, configured, expected):
     nodes = pl.DataFrame({"gpu_count": gpus}, schema={"gpu_count": pl.Int64})
-    assert node_gpus(nodes, configured, on_nodes((64, None, 1))) == expected
+    assert node_gpus(nodes, configured, new_runs((64, None, 1))) == expected
 
 
-def on_nodes(*runs):
+def new_runs(*runs):
     """Make runs of (GPUs, nodes, days)."""
     rows = [(gpus, nodes, days * DAY, "infra_failure") for gpus, nodes, days in runs]
     schema = {"gpu_count": pl.Int64, "nodes": pl.Int64, "duration_s": pl.Int64, "event": pl.String}
@@ -208,16 +208,16 @@ def on_nodes(*runs):
     ],
 )
 def test_gpus_per_node_come_from_recorded_nodes(runs, expected):
-    assert node_gpus(pl.DataFrame({"gpu_count": []}, schema={"gpu_count": pl.Int64}), None, on_nodes(*runs)) == expected
+    assert node_gpus(pl.DataFrame({"gpu_count": []}, schema={"gpu_count": pl.Int64}), None, new_runs(*runs)) == expected
 
 
 def test_recorded_nodes_count_for_the_rate():
     """Assuming nodes of 8 GPUs would give 50 node-days, not 220."""
-    runs = on_nodes((1, 1, 20), (4, 4, 10), (32, 32, 5))
-    gpus_a_node, came_from = node_gpus(pl.DataFrame(schema={"gpu_count": pl.Int64}), None, runs)
-    totals = sums_by_nodes(select_job_runs(runs, gpus_a_node, came_from))
+    runs = new_runs((1, 1, 20), (4, 4, 10), (32, 32, 5))
+    gpus_per_node, origin = node_gpus(pl.DataFrame(schema={"gpu_count": pl.Int64}), None, runs)
+    totals = sums_by_nodes(select_job_runs(runs, gpus_per_node, origin))
     assert totals["nodes"].to_list() == [1, 4, 32]
-    rate = node_failure_rate(totals, "state", gpus_a_node, came_from, 128, UNLIMITED).row(0, named=True)
+    rate = node_failure_rate(totals, "state", gpus_per_node, origin, 128, UNLIMITED).row(0, named=True)
     assert rate["node_days"] == 20 + 40 + 160
     assert rate["failures_per_1000_node_days"] == pytest.approx(3 / 220 * 1000)
     assumed = sums_by_nodes(select_job_runs(runs, 8))
@@ -225,11 +225,11 @@ def test_recorded_nodes_count_for_the_rate():
 
 
 @pytest.mark.parametrize(
-    ("came_from", "expected"), [("jobs", [4, 1, 2]), ("config", [1, 1, 2]), ("trace", [1, 1, 2]), (None, [1, 1, 2])]
+    ("origin", "expected"), [("jobs", [4, 1, 2]), ("config", [1, 1, 2]), ("trace", [1, 1, 2]), (None, [1, 1, 2])]
 )
-def test_nodes_not_recorded_are_rounded_up(came_from, expected):
-    runs = on_nodes((4, 4, 1), (4, None, 1), (9, 0, 1))
-    assert runs.select(nodes_at_work(8, came_from)).to_series().to_list() == expected
+def test_nodes_not_recorded_are_rounded_up(origin, expected):
+    runs = new_runs((4, 4, 1), (4, None, 1), (9, 0, 1))
+    assert runs.select(nodes_at_work(8, origin)).to_series().to_list() == expected
     assert runs.select(nodes_at_work(None)).to_series().to_list() == [4, None, 0]
 
 
@@ -375,10 +375,10 @@ SIZE = st.tuples(st.integers(1, 20_000), st.integers(1, 5), st.integers(0, 40), 
 
 @settings(deadline=None, max_examples=16)
 @given(st.lists(SIZE, max_size=8, unique_by=lambda row: row[0]), st.sampled_from([1, 4, 6, 8]), st.integers(0, 300))
-def test_any_sums_give_finite_tables_with_a_reason_for_every_blank(rows, gpus_a_node, above):
+def test_any_sums_give_finite_tables_with_a_reason_for_every_blank(rows, gpus_per_node, above):
     totals = sums(*rows).sort("nodes")
-    rate = node_failure_rate(totals, "proxy", gpus_a_node, "trace", above, UNLIMITED)
-    table, law = mttf_by_gpus(totals, rate, gpus_a_node), size_law(totals, "proxy")
+    rate = node_failure_rate(totals, "proxy", gpus_per_node, "trace", above, UNLIMITED)
+    table, law = mttf_by_gpus(totals, rate, gpus_per_node), size_law(totals, "proxy")
     for frame in (rate, table, law):
         floats = frame.select(pl.selectors.float()).unpivot()["value"].drop_nulls()
         assert floats.is_finite().all()

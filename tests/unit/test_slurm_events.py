@@ -86,15 +86,15 @@ def test_the_outages_of_the_sample_are_recovered(sample_run):
     assert outages["counted"].all()
     is_open = outages.filter(pl.col("end_s").is_null())
     assert is_open.height >= 2
-    assert set(is_open["seen_until_s"]) == {last_time(source)}
+    assert set(is_open["seen_until_s"]) == {last_time_s(source)}
     # Nodes are observed from the first day, except while there was no controller.
     assert exposure["unit_id"].n_unique() == 240
     assert exposure.height == 480
     observed_s = (exposure["until_s"] - exposure["from_s"]).sum() + 240 * sample_events.AWAY_S
-    assert observed_s == 240 * (last_time(source) - sample.FIRST_S)
+    assert observed_s == 240 * (last_time_s(source) - sample.FIRST_S)
 
 
-def last_time(source):
+def last_time_s(source):
     return source.raw["node_event"].select(pl.max_horizontal("start_s", "end_s").max()).collect().item()
 
 
@@ -181,7 +181,7 @@ def test_rows_resent_at_one_instant_neither_end_nor_begin_an_outage(tmp_path):
     ]
 
 
-def test_a_cold_start_writes_every_node_down_and_none_is(tmp_path):
+def test_a_cold_start_is_no_outage(tmp_path):
     rows = [f"c|n{node}|{T + 100}|{T + 130}|DOWN|1|cold-start|slurm(64030)" for node in range(1, 5)]
     rows += [f"c|n1|{T}|{T + 100}|DOWN*|2049|Not responding|", f"c|n2|{T + 130}|{T + 300}|DOWN*|2049|Not responding|"]
     rows += [f"c|n5|{T}|{T + 9}|DOWN|1|{reason}|" for reason in ("First Registration", "node-update")]
@@ -329,7 +329,7 @@ def test_an_unreadable_hostlist_is_reported(tmp_path):
 
 # ---- malformed dumps ----
 
-VALID_ROWS = [f"c|n{node}|{T}|{T + 9}|DOWN|1|x|" for node in range(1, 4)]
+ROWS = [f"c|n{node}|{T}|{T + 9}|DOWN|1|x|" for node in range(1, 4)]
 
 
 def test_a_reason_with_the_delimiter_or_half_a_character_is_accepted(tmp_path):
@@ -353,17 +353,17 @@ def test_columns_in_another_order_fewer_or_more_and_a_delimiter_at_the_end(tmp_p
 
 
 def test_a_cut_line_and_an_end_before_the_start_are_quarantined(tmp_path):
-    backwards = f"c|n8|{T}|{T - 9}|DOWN|1|x|"
-    source, account, quarantine = read_dumps(tmp_path / "d", dump(*VALID_ROWS, backwards) + f"c|n9|{T}", max_share=0.5)
+    reversed_row = f"c|n8|{T}|{T - 9}|DOWN|1|x|"
+    source, account, quarantine = read_dumps(tmp_path / "d", dump(*ROWS, reversed_row) + f"c|n9|{T}", max_share=0.5)
     assert account.select("rows_read", "rows_kept", "rows_quarantined").row(0) == (5, 3, 2)
     assert quarantine.select("line", "reason").rows() == [(5, "end_before_start"), (6, "wrong_column_count")]
     assert derive(source, with_exposure=False)[0].height == 3
     with pytest.raises(StudyError, match="2 of 5 rows"):
-        read_dumps(tmp_path / "d", dump(*VALID_ROWS, backwards) + f"c|n9|{T}", max_share=0.01)
+        read_dumps(tmp_path / "d", dump(*ROWS, reversed_row) + f"c|n9|{T}", max_share=0.01)
 
 
 def test_a_repeated_dump_changes_nothing(tmp_path):
-    assert read_outages(tmp_path, dump(*VALID_ROWS), dump(*VALID_ROWS)) == read_outages(tmp_path, dump(*VALID_ROWS))
+    assert read_outages(tmp_path, dump(*ROWS), dump(*ROWS)) == read_outages(tmp_path, dump(*ROWS))
 
 
 def test_a_dump_without_events_has_no_outages(tmp_path):

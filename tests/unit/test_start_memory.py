@@ -77,7 +77,7 @@ for number in [*range(50)] * 5:
     assert [(run.communicate(timeout=60)[1], run.returncode) for run in runs] == [(b"", 0)] * 4
 
 
-def test_findings_are_read_once_and_refused_at_each_start(cache_folder, tmp_path, monkeypatch):
+def test_valid_findings_are_read_once_and_bad_ones_refused_each_time(cache_folder, tmp_path, monkeypatch):
     claims = load_claims(ROOT / "config/claims.yaml")
     file = tmp_path / "claims.yaml"
     file.write_text("sources: {a: b}\nclaims: [{id: x}]\n")

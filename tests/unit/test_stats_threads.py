@@ -44,8 +44,8 @@ owned = jobs.with_columns(
     start_s=pl.Series(rng.integers(0, 10**7, n)),
 )
 owned = conform(owned.with_columns(end_s=pl.col("start_s") + pl.col("runtime_s")), JOB_COLUMNS)
-of_jobs = whole_losses.runs_of(owned, None, infra_lives(owned, None, {}))
-of_owners = whole_losses.owner_counts(owned.lazy(), of_jobs)
+runs = whole_losses.runs_of(owned, None, infra_lives(owned, None, {}))
+owner_sums = whole_losses.owner_counts(owned.lazy(), runs)
 curves, summary = survival.survival_tables(lives, "failure", strata)
 tables = [
     correlate.failure_share(with_clusters(jobs)),
@@ -57,12 +57,12 @@ tables = [
     fit_mttf.failures_without_end(lives, "failure", strata),
     (models := lifetimes.lifetime_models(lives, "failure", strata)),
     verdict.lifetime_verdict(models, curves),
-    lost_work.lost_work(whole_losses.loss_sums(of_jobs, 3600, 300)),
-    lost_work.lost_work_by_month(whole_losses.loss_sums(of_jobs, 3600, 300, 0), 0, 10**8),
-    owners.failures_by_owner(of_owners, 20, with_clusters(owned)),
-    owners.concentration(of_owners),
-    whole_losses.repeats_of(owned.lazy(), of_jobs),
-    whole_losses.what_if_of(of_jobs, [60, 600]),
+    lost_work.lost_work(whole_losses.loss_sums(runs, 3600, 300)),
+    lost_work.lost_work_by_month(whole_losses.loss_sums(runs, 3600, 300, 0), 0, 10**8),
+    owners.failures_by_owner(owner_sums, 20, with_clusters(owned)),
+    owners.concentration(owner_sums),
+    whole_losses.repeats_of(owned.lazy(), runs),
+    whole_losses.what_if_of(runs, [60, 600]),
 ]
 tables += [
     incidence.cumulative_hazard(lives, "failure", strata),

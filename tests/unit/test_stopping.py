@@ -17,9 +17,9 @@ START = "import os, signal, subprocess, sys, time; from ttf.engine.process.stopp
 CHILD = (
     "child = subprocess.Popen([sys.executable, '-c', {!r}]); print(os.getppid(), os.getpid(), child.pid, flush=True)\n"
 )
-WAITS = "time.sleep(60)"
+SLEEP = "time.sleep(60)"
 DEAF = "import signal, time; signal.signal(2, signal.SIG_IGN); signal.signal(15, signal.SIG_IGN); time.sleep(60)"
-RUN = f"{START}{CHILD.format('import time; time.sleep(60)')}{WAITS}"
+RUN = f"{START}{CHILD.format('import time; time.sleep(60)')}{SLEEP}"
 
 
 def start_process(code, *command, **options):
@@ -59,7 +59,7 @@ def test_a_stop_is_one_sentence_and_leaves_no_process(request_, status, send):
 
 
 def test_ctrl_c_twice_ends_a_deaf_job_at_once():
-    process, processes = start_process(f"{START}{CHILD.format(DEAF)}{WAITS}")
+    process, processes = start_process(f"{START}{CHILD.format(DEAF)}{SLEEP}")
     time.sleep(0.2)
     process.send_signal(signal.SIGINT)
     time.sleep(0.7)
@@ -91,7 +91,7 @@ def test_the_end_of_the_child_is_passed_on_and_nothing_outlives_it(end, status):
 
 
 # Snakemake ends its jobs after an error.
-ERROR = f"interrupts_are_errors(); print(os.getpid(), flush=True)\ntry: {WAITS}\nexcept KeyboardInterrupt: print(1)"
+ERROR = f"interrupts_are_errors(); print(os.getpid(), flush=True)\ntry: {SLEEP}\nexcept KeyboardInterrupt: print(1)"
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_the_program_chooses_the_effect_of_ctrl_c(code, end):
 
 
 def test_a_program_ends_with_the_process_that_watches_it():
-    process, processes = start_process(f"{START}print(os.getppid(), os.getpid(), flush=True); {WAITS}")
+    process, processes = start_process(f"{START}print(os.getppid(), os.getpid(), flush=True); {SLEEP}")
     process.kill()
     process.communicate(timeout=10)
     assert not wait_for_end(processes)
@@ -132,7 +132,7 @@ def test_ctrl_z_pauses_all_processes_until_sigcont():
 @pytest.mark.parametrize(("request_", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_job_removes_its_temporary_files(tmp_path, request_, status):
     code = "import os, tempfile, time; from ttf.engine.process.stopping import *; end_job_on_request()\n"
-    code += f"folder = tempfile.TemporaryDirectory(dir={str(tmp_path)!r}); print(os.getpid(), flush=True); {WAITS}"
+    code += f"folder = tempfile.TemporaryDirectory(dir={str(tmp_path)!r}); print(os.getpid(), flush=True); {SLEEP}"
     job, _ = start_process(code)
     assert list(tmp_path.iterdir())
     job.send_signal(request_)

@@ -17,18 +17,18 @@ from ttf.page.report_contracts import DICTIONARY
 EXAMPLES = table(
     "things",
     "A thing.",
-    what=text("What", "Its name.", blank="it has none"),
-    is_it=truth("Is it", "Whether it is.", blank="nobody knows"),
+    name=text("What", "Its name.", blank="it has none"),
+    is_valid=truth("Is it", "Whether it is.", blank="nobody knows"),
     n=count("n", "How many.", blank="nobody counted"),
     share=number("Share", "Of all.", blank="nobody knows", unit="share"),
 )
 COUNTS = table("counts", "A count.", trace=text("Trace", "Which."), n=count("n", "How many.", blank="none"))
 DAY = "2025-01-31"
 ROWS = [
-    {"what": "=1+1", "is_it": True, "n": 3, "share": 0.1},
-    {"what": "+cmd|' /C calc'!A0", "is_it": False, "n": -(2**60), "share": -0.5},
-    {"what": "https://example.org", "is_it": None, "n": None, "share": None},
-    {"what": None, "is_it": True, "n": 0, "share": 1e-300},
+    {"name": "=1+1", "is_valid": True, "n": 3, "share": 0.1},
+    {"name": "+cmd|' /C calc'!A0", "is_valid": False, "n": -(2**60), "share": -0.5},
+    {"name": "https://example.org", "is_valid": None, "n": None, "share": None},
+    {"name": None, "is_valid": True, "n": 0, "share": 1e-300},
 ]
 
 
@@ -44,7 +44,7 @@ def read(content: bytes) -> dict[str, list[tuple]]:
 def test_numbers_are_numbers_texts_are_texts_and_blanks_are_blank():
     content = write_workbook([make_table()], as_table({"made: why": (EXAMPLES,)}), DAY)
     sheet = openpyxl.load_workbook(io.BytesIO(content))["things"]
-    assert [cell.value for cell in sheet[1]] == ["trace", "what", "is_it", "n", "share"]
+    assert [cell.value for cell in sheet[1]] == ["trace", "name", "is_valid", "n", "share"]
     assert [cell.value for cell in sheet[2]] == ["sample", "=1+1", True, 3, 0.1]
     assert [cell.value for cell in sheet[3]] == ["sample", "+cmd|' /C calc'!A0", False, str(-(2**60)), -0.5]
     assert [cell.value for cell in sheet[4]] == ["sample", "https://example.org", None, None, None]
@@ -58,7 +58,7 @@ def test_the_first_sheet_describes_every_column():
     head, *rows = read(content)[CONTENTS]
     assert list(read(content)) == [CONTENTS, "things"]
     columns = [dict(zip(head, row, strict=True)) for row in rows]
-    assert [row["column"] for row in columns] == ["what", "is_it", "n", "share"]
+    assert [row["column"] for row in columns] == ["name", "is_valid", "n", "share"]
     assert {(row["sheet"], row["rows"], row["row"]) for row in columns} == {("things", 4, "A thing.")}
     assert columns[3]["unit"] == "share" and columns[3]["meaning"] == "Of all."
 
@@ -95,7 +95,7 @@ def test_the_same_tables_give_the_same_bytes_and_another_day_others():
 
 
 @given(
-    st.lists(st.fixed_dictionaries({"what": st.none() | st.text(), "share": st.floats(allow_nan=False)}), max_size=5)
+    st.lists(st.fixed_dictionaries({"name": st.none() | st.text(), "share": st.floats(allow_nan=False)}), max_size=5)
 )
 def test_parquet_holds_the_rows_of_the_table(rows):
     frame = EXAMPLES.frame(rows)
@@ -105,7 +105,7 @@ def test_parquet_holds_the_rows_of_the_table(rows):
 
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\r"), min_size=1, max_size=20), max_size=4))
 def test_any_text_comes_back_from_the_workbook(texts):
-    frame = EXAMPLES.frame({"what": text, "n": 1} for text in texts)
+    frame = EXAMPLES.frame({"name": text, "n": 1} for text in texts)
     rows = read(write_workbook([Filled("results/a/tables/things.csv", EXAMPLES, frame)], as_table({}), DAY))["things"]
     # Excel and its readers write characters that XML lacks as _x0007_.
     values = [openpyxl.utils.escape.unescape(row[1]) for row in rows[1:]]

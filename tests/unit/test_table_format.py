@@ -84,7 +84,7 @@ def join(*rows, header=HEADER):
 # The job record -----------------------------------------------------------------------------------------
 
 
-EVERYTHING = edit(
+FULL_ENTRY = edit(
     mapping={
         "task": "part",
         "user": "who",
@@ -105,7 +105,7 @@ def test_columns_of_the_job_record(convert):
         "x,V100,8,50,1.5,2.5,3,2,ann,lab,p,j1,COMPLETED,5,40,90",
         header=("comment,model,size_of_nothing,g,c,m,n,hosts,who,acc,part,id,state,sub,beg,fin"),
     )
-    jobs, account, _ = convert(EVERYTHING, text)
+    jobs, account, _ = convert(FULL_ENTRY, text)
     assert account == (1, 1, 0)
     assert jobs.schema == pl.Schema(JOB_COLUMNS | {"file": pl.Int32})
     assert {name: value for name, value in jobs.row(0, named=True).items() if value is not None} == {
@@ -387,7 +387,7 @@ def test_a_generated_schema_is_a_valid_schema_file():
     schema = load_schema("table.schema.yaml")
     for unit in table.UNITS["memory"]:
         memory, status = {"column": "m", "unit": unit}, {"column": "state", "first_word": True}
-        entry = edit(EVERYTHING, mapping={"memory": memory, "status": status}, drop=["submit"], unique_ids=False)
+        entry = edit(FULL_ENTRY, mapping={"memory": memory, "status": status}, drop=["submit"], unique_ids=False)
         assert list(schema_problems(table.schema_document(entry), schema)) == []
     assert list(schema_problems(table.schema_document(edit(times={"format": "epoch"})), schema)) == []
 
@@ -408,7 +408,7 @@ def test_only_the_first_word_of_a_status_counts(convert):
 
 
 def test_words_for_no_value(convert):
-    entry = edit(EVERYTHING, blank=["NA", "None"])
+    entry = edit(FULL_ENTRY, blank=["NA", "None"])
     header = "id,state,sub,beg,fin,part,who,acc,model,g,c,m,n,hosts"
     text = join("a,FAILED,NA,1,2,NA, None ,,NA,NA,None,NA,NA,NA", header=header)
     jobs, account, _ = convert(entry, text)
@@ -595,9 +595,9 @@ def test_parquet_in_chunks(convert, monkeypatch, rows):
         sub=pl.lit(0), state=pl.when(pl.col("beg") % 5 == 4).then(pl.lit("ODD")).otherwise(pl.lit("FAILED"))
     )
     jobs, account, quarantine = convert(SECONDS, frame)
-    odd = [n + 1 for n in range(rows) if n % 5 == 4]
-    assert account == (rows, rows - len(odd), len(odd))
-    assert quarantine["line"].to_list() == odd
+    odd_lines = [n + 1 for n in range(rows) if n % 5 == 4]
+    assert account == (rows, rows - len(odd_lines), len(odd_lines))
+    assert quarantine["line"].to_list() == odd_lines
     assert jobs["job_id"].to_list() == [f"j{n}" for n in range(rows) if n % 5 != 4]
 
 

@@ -386,7 +386,7 @@ def test_blocks_of_any_size_give_the_same(tmp_path, has_attempts):
         assert classify_blocks(Inputs(files, {}, {"taxonomy": TAXONOMY}), size).equals(expected)
 
 
-def test_the_derived_exit_code_stands_in_at_the_last_attempt(tmp_path):
+def test_the_derived_exit_code_fills_in_at_the_last_attempt(tmp_path):
     jobs = make_jobs(job_id=["a", "b"]).with_columns(derived_exit_code=pl.Series(["139:0", "139:0"]))
     attempts = pl.DataFrame(
         {
@@ -424,7 +424,7 @@ def classify_tails(tmp_path):
     return read
 
 
-def test_a_log_tells_the_reason_of_its_attempt(classify_tails):
+def test_a_log_gives_the_reason_of_its_attempt(classify_tails):
     reasons, account, _ = classify_tails({"job_id": "a", "attempt": 0, "text": "RuntimeError: CUDA out of memory"})
     assert reasons.select("job_id", "reason", "evidence").rows() == [
         ("a", "GPU out of memory", "text"),
@@ -450,7 +450,7 @@ def test_of_several_logs_of_an_attempt_the_first_rule_counts(classify_tails):
     assert unmatched_table(reasons, matches)["source"].to_list() == ["record"]  # only of b
 
 
-def test_an_attempt_that_is_not_named_is_the_last(classify_tails):
+def test_a_log_without_attempt_number_is_of_the_last_attempt(classify_tails):
     jobs = make_jobs(job_id=["a"])
     columns = {"job": [0, 0], "job_id": ["a"] * 2, "attempt": [0, 1], "runtime_s": [1, 2], "gpu_milli": [0, 0]}
     attempts = pl.DataFrame(columns | {"outcome": ["failure"] * 2})

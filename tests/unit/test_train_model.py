@@ -382,7 +382,7 @@ def test_drift_equals_the_statistics_of_scipy():
     values = data.job_features.numbers["gpus"]
     u = scipy_stats.mannwhitneyu(values[new], values[old]).statistic
     delta = abs(2 * u / (len(old) * len(new)) - 1)
-    table = pd_crosstab(data.job_features.codes["gpu_type"], old, new)
+    table = crosstab(data.job_features.codes["gpu_type"], old, new)
     v = scipy_stats.contingency.association(table, method="cramer")
     drifts = {
         code.feature.name: largest_drift([code], summarise(old, [code]), summarise(new, [code])) for code in counts
@@ -393,7 +393,7 @@ def test_drift_equals_the_statistics_of_scipy():
     assert largest_drift(counts, summarise(old), summarise(new)) == max(drifts.values(), key=lambda drift: drift.effect)
 
 
-def pd_crosstab(codes, *sets):
+def crosstab(codes, *sets):
     table = np.array([np.bincount(codes[rows], minlength=codes.max() + 1) for rows in sets])
     return table[:, table.sum(axis=0) > 0]
 
