@@ -1,4 +1,4 @@
-"""What several unit tests share: the schemas of the raw tables and a way to ingest a few lines."""
+"""Fixtures shared by unit tests: the schemas of raw tables and a function that ingests a few lines."""
 
 import pytest
 from of_formats import raw_schemas
@@ -14,7 +14,7 @@ def schemas():
 
 @pytest.fixture
 def ingested(tmp_path, schemas):
-    """Ingest tables given as text or bytes: returns the account and the quarantine; Parquet files in tmp_path/raw."""
+    """Return a function that ingests text or bytes into tmp_path/raw and returns the account and the quarantine."""
 
     def run(format_, max_share=1.0, **tables):
         files = {}
@@ -29,5 +29,5 @@ def ingested(tmp_path, schemas):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    """Read every table in blocks of a few lines, as a large one is read in blocks of many."""
+    """Read every table in blocks of 64 bytes, so that small tables span several blocks as large ones do."""
     monkeypatch.setattr(raw_files, "BLOCK_BYTES", 64)

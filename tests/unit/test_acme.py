@@ -1,4 +1,4 @@
-"""Acme: one row of a cluster's job table is one job; Seren ran on Slurm, Kalos on Kubernetes."""
+"""Acme: each row of a cluster's job table is one job. Seren ran on Slurm, Kalos on Kubernetes."""
 
 import re
 from datetime import UTC, datetime
@@ -30,7 +30,7 @@ def kalos_times(rows):
     return re.sub(r"\d\d:\d\d:\d\d", r"2023-05-17 \g<0>+00:00", rows)
 
 
-# The first two rows of each table are those of the publishers' README; the others are in their manner.
+# The first two rows of each table come from the publishers' README; the others imitate them.
 SEREN = SEREN_HEADER + seren_times("""\
 5778432,u5907,1,8,128,Other,FAILED,01@00:18:22,01@00:18:54,01@00:20:51,117,32,936.0
 5778469,u5907,1,8,128,Other,COMPLETED,01@00:23:58,01@00:24:11,01@01:09:04,2693,13,21544.0
@@ -42,7 +42,7 @@ SEREN = SEREN_HEADER + seren_times("""\
 5778475,u1,1,1,16,SFT,CANCELLED,2023-03-01 00:00:00,2023-03-01 00:01:40,2023-03-01 00:05:00,200,100,200.0
 5778476,u1,1,1,16,SFT,SUSPENDED,01@00:00:00,01@00:01:40,01@00:05:00,200,100,200.0
 """)
-# dlc-nine: nine GPUs on two nodes. dlc-cores: GPUs that divide among the nodes, cores that do not.
+# dlc-nine: nine GPUs on two nodes. dlc-cores: its GPUs divide evenly among its nodes, its cores do not.
 KALOS = KALOS_HEADER + kalos_times("""\
 dlctk696s0jbvitv,uf794,8,64,960,1000,100.0,Other,FAILED,11:00:58,11:01:08,11:01:16,11:01:16,,18,10.0,1152.0
 dlc1t2ypl09b8qtp,uf794,8,64,960,1000,100.0,Other,CANCELLED,11:28:42,11:28:54,11:30:04,,11:30:04,82,12.0,5248.0
@@ -65,8 +65,8 @@ def cluster(tmp_path):
     """Text of the tables -> (jobs, account, quarantine)."""
 
     def run(**texts):
-        raw, *found = typed("acme", tmp_path, **texts)
-        return table_of("acme", "jobs", raw), *found
+        raw, *ingest_results = typed("acme", tmp_path, **texts)
+        return table_of("acme", "jobs", raw), *ingest_results
 
     return run
 
@@ -159,25 +159,25 @@ def test_columns_of_a_job_of_kalos(cluster):
     }
 
 
-def test_exactly_one_cluster_is_a_trace(cluster):
+def test_a_trace_has_exactly_one_cluster(cluster):
     with pytest.raises(StudyError, match=r"holds both trace_seren\.csv and trace_kalos\.csv; expected one"):
         cluster(seren=SEREN, kalos=KALOS)
     with pytest.raises(StudyError, match=r"neither trace_seren\.csv nor trace_kalos\.csv; expected one"):
         table_of("acme", "jobs", {})
 
 
-def test_time_zones_are_those_written(cluster):
+def test_times_keep_their_written_offset(cluster):
     seren, _, _ = cluster(seren=SEREN)
     kalos, _, _ = cluster(kalos=KALOS)
     assert row(seren, "5778469")["start_s"] == epoch(2023, 2, 28, 16, 24, 11)
     assert row(seren, "5778471")["submit_s"] == epoch(2023, 2, 28, 16, 0, 0)
-    with_t, _, quarantine = cluster(seren=re.sub(r"(-\d\d) (\d\d:)", r"\1T\2", SEREN))
-    assert with_t.equals(seren)
+    iso_jobs, _, quarantine = cluster(seren=re.sub(r"(-\d\d) (\d\d:)", r"\1T\2", SEREN))
+    assert iso_jobs.equals(seren)
     assert quarantine.height == 2
     assert row(kalos, "dlc-cpu")["end_s"] == epoch(2023, 5, 17, 12, 0, 31)
 
 
-def test_every_row_is_kept_or_put_aside(cluster):
+def test_every_row_is_accepted_or_quarantined(cluster):
     jobs, account, quarantine = cluster(seren=SEREN)
     assert account.rows() == [("seren", 9, 7, 2)]
     assert jobs.height == 7
@@ -204,7 +204,7 @@ def test_states(cluster):
     ]
 
 
-def test_a_preempted_job_is_censored_where_it_was_stopped(cluster):
+def test_a_preempted_job_is_censored_when_it_stops(cluster):
     jobs, _, _ = cluster(seren=SEREN)
     life = lives_of_jobs(jobs).filter(pl.col("unit_id") == "5778473")
     assert life.select("duration_s", "event").row(0) == (200, "unknown")
@@ -233,7 +233,7 @@ def test_pods_add_up_to_the_job(cluster):
     assert [row(jobs, "dlc-half")[name] for name in columns] == [1, 500, 2000, 10240, 1, False]
 
 
-def test_pods_of_a_job_without_its_nodes_or_cores(cluster):
+def test_pods_of_a_job_with_blank_nodes_or_cores(cluster):
     times = kalos_times("12:00:00,12:00:00,12:00:01,,,1,0.0,0")
     jobs, _, _ = cluster(
         kalos=KALOS_HEADER
@@ -264,7 +264,7 @@ def test_quirk_kalos_queue_is_a_fraction_and_is_recomputed(cluster):
     assert jobs["queue_s"].to_list()[:2] == [10, 12]
 
 
-def test_a_start_before_the_submission_spoils_the_delay_alone(cluster):
+def test_a_start_before_the_submission_blanks_only_the_delay(cluster):
     jobs, _, _ = cluster(kalos=KALOS)
     job = row(jobs, "dlc-clock")
     assert (job["queue_s"], job["negative_queue"], job["runtime_s"]) == (None, True, 20)
@@ -294,7 +294,7 @@ def test_lives(cluster):
     ]
 
 
-def test_the_sums_of_the_file_may_be_missing(cluster):
+def test_duration_queue_and_gpu_time_columns_are_optional(cluster):
     header = "job_id,user,node_num,gpu_num,cpu_num,type,state,submit_time,start_time,end_time\n"
     jobs, _, _ = cluster(seren=header + seren_times("1,u,1,8,128,Eval,FAILED,01@00:00:00,01@00:00:01,01@00:00:03\n"))
     assert jobs.select("runtime_s", "queue_s", "duration_s", "duration_differs").row(0) == (2, 1, None, None)

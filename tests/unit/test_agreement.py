@@ -1,4 +1,4 @@
-"""Two sources for one time, against figures worked out by hand."""
+"""The agreement of two sources of one time matches figures worked out by hand."""
 
 import polars as pl
 from ttf.formats.common_tables import runtime_agreement
@@ -11,16 +11,16 @@ def agreement(*rows):
     return runtime_agreement(pl.LazyFrame(rows, schema=SCHEMA, orient="row")).rows(named=True)
 
 
-def both(start, end, task_start, task_end):
+def job_row(start, end, task_start, task_end):
     return ("success", "instance", start, end, task_start, task_end)
 
 
 def test_four_jobs():
     rows = agreement(
-        both(10, 100, 10, 100),
-        both(12, 100, 10, 100),  # starts 2 s late, so it lasts 2 s less
-        both(14, 104, 10, 100),
-        both(10, 99, 10, 100),
+        job_row(10, 100, 10, 100),
+        job_row(12, 100, 10, 100),  # starts 2 s late, so it lasts 2 s less
+        job_row(14, 104, 10, 100),
+        job_row(10, 99, 10, 100),
         ("failure", "instance", 10, 99, 0, 0),
         ("success", "task", 10, 99, 10, 99),
         ("success", "instance", 10, 99, None, 99),
@@ -39,7 +39,7 @@ def test_four_jobs():
 
 
 def test_one_job():
-    row = agreement(both(11, 100, 10, 100))[2]
+    row = agreement(job_row(11, 100, 10, 100))[2]
     assert (row["n"], row["equal"], row["equal_share"], row["difference_median_s"]) == (1, 0, 0.0, -1.0)
 
 

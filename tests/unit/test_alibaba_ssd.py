@@ -1,4 +1,4 @@
-"""Tickets of failed SSDs: an outage without an end each, of which nobody says how long it lasted."""
+"""Tickets of failed SSDs: each ticket is an outage without a recorded end."""
 
 from pathlib import Path
 
@@ -20,20 +20,20 @@ TICKETS = [
 ]
 
 
-def read(folder, rows):
+def ingest_tickets(folder, rows):
     (folder / "ssd_failure_tag.csv").write_text("".join(f"{row}\n" for row in [HEADER, *rows]))
     raw, _, quarantine = typed("alibaba_ssd", folder, tickets=[folder / "ssd_failure_tag.csv"])
     return raw, quarantine
 
 
-def test_a_ticket_is_an_outage_whose_end_nobody_wrote(tmp_path):
-    records = table_of("alibaba_ssd", "outage_records", read(tmp_path, TICKETS)[0])
+def test_a_ticket_is_an_outage_without_a_recorded_end(tmp_path):
+    records = table_of("alibaba_ssd", "outage_records", ingest_tickets(tmp_path, TICKETS)[0])
     outages, _ = outages_of("t", with_rules(records, []), None)
     assert outages.select("unit_id", "node", "rack", "group", "kind", "start_s").rows() == [
         ("A2/7", "n2", "r1", "11", "A2/RM", 1_514_833_778),
         ("C1/7", "n1", "r1", "10", "C1/none", 1_514_851_200),
     ]
-    # Neither an end nor any time down is made up.
+    # The reader invents neither an end nor a downtime.
     assert outages.select("end_s", "duration_s", "level", "class", "cause").null_count().row(0) == (2,) * 5
     assert outages["seen_until_s"].equals(outages["start_s"])
     assert outages["counted"].all()
@@ -41,21 +41,21 @@ def test_a_ticket_is_an_outage_whose_end_nobody_wrote(tmp_path):
 
 
 def test_no_repair_time_is_made_up(tmp_path):
-    records = table_of("alibaba_ssd", "outage_records", read(tmp_path, TICKETS)[0])
-    found = availability(*outages_of("t", with_rules(records, []), None), None, 7)
-    AVAILABILITY.check(found)
-    times = found.select(pl.col("^(repair|mttr|mtbf)_.*$"))
-    assert times.null_count().row(0) == (found.height,) * times.width
-    assert "no one wrote when outages ended" in found["reason"][0]
+    records = table_of("alibaba_ssd", "outage_records", ingest_tickets(tmp_path, TICKETS)[0])
+    table = availability(*outages_of("t", with_rules(records, []), None), None, 7)
+    AVAILABILITY.check(table)
+    times = table.select(pl.col("^(repair|mttr|mtbf)_.*$"))
+    assert times.null_count().row(0) == (table.height,) * times.width
+    assert "no one wrote when outages ended" in table["reason"][0]
 
 
-def test_a_number_of_drives_makes_no_exposure(tmp_path, monkeypatch):
-    """Drives came and went, and no file says when: there is nothing to ask for, and no number is taken."""
-    read(tmp_path, TICKETS)
+def test_a_number_of_drives_gives_no_exposure(tmp_path, monkeypatch):
+    """No file records when drives came and went, so the study refuses a number of drives."""
+    ingest_tickets(tmp_path, TICKETS)
     monkeypatch.chdir(tmp_path)
 
-    def study_with(**more):
-        entry = {"format": "alibaba_ssd", "folder": "."} | more
+    def study_with(**settings):
+        entry = {"format": "alibaba_ssd", "folder": "."} | settings
         return Study([("my.yaml", {"study": ["mine"], "registry": {"mine": entry}})], Path(__file__).parents[2])
 
     study = study_with()
@@ -67,7 +67,7 @@ def test_a_number_of_drives_makes_no_exposure(tmp_path, monkeypatch):
 
 def test_rows_that_break_a_rule(tmp_path):
     wrong = [TICKETS[0], TICKETS[0].replace("none", ""), "C1,2018-01-02,1,RM,,,9,n1,r1,10", "C1,2018"]
-    _, quarantine = read(tmp_path, TICKETS + wrong)
+    _, quarantine = ingest_tickets(tmp_path, TICKETS + wrong)
     assert quarantine.select("line", "reason", "column").rows() == [
         (5, "duplicate_key", "model, disk_id, start_s"),
         (6, "missing_value", "app"),

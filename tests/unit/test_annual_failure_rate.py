@@ -1,4 +1,4 @@
-"""The annual failure rate against SciPy, by hand, and where there is nothing to tell."""
+"""The annual failure rate agrees with SciPy and with figures by hand, and handles empty data."""
 
 import re
 from pathlib import Path
@@ -20,7 +20,7 @@ from ttf.records.clusters import with_levels
 from ttf.stats.durations.mttf import mean_time_to_failure
 
 DAY_S = 86_400
-# Model -> (drives, days of each, failures): six models, the last without a failure.
+# Model -> (drives, days per drive, failures). The last model has no failure.
 MODELS = {
     "m1": (40, 90, 12),
     "m2": (50, 80, 1),
@@ -46,12 +46,12 @@ def lives():
 
 @pytest.fixture(scope="module")
 def table(lives):
-    typed = failure_rate_table(lives, "model")
-    AFR.check(typed)
-    return typed
+    afr_table = failure_rate_table(lives, "model")
+    AFR.check(afr_table)
+    return afr_table
 
 
-def test_by_hand_and_by_scipy(table):
+def test_rates_and_intervals_by_hand_and_by_scipy(table):
     for row in table.filter(stratum_by="model").iter_rows(named=True):
         drives, days, failures = MODELS[row["stratum"]]
         drive_days = drives * days + (row["stratum"] == "m1")
@@ -67,24 +67,24 @@ def test_by_hand_and_by_scipy(table):
             assert row["reason"] == "no failure: upper bound only"
 
 
-def test_models_are_what_drives_fail_alike_by(table, lives):
-    """Of all drives the clustered interval is that of the mean time to failure; one model is one cluster."""
-    whole = table.row(0, named=True)
-    assert (whole["stratum"], whole["cluster_by"], whole["reason"]) == ("all", "model", None)
+def test_intervals_are_clustered_by_model(table, lives):
+    """The clustered interval for all drives is that of the mean time to failure; one model is one cluster."""
+    row = table.row(0, named=True)
+    assert (row["stratum"], row["cluster_by"], row["reason"]) == ("all", "model", None)
     mttf = mean_time_to_failure(
         lives.with_columns(gpu_milli=pl.lit(None, pl.Int64), nodes=pl.lit(1)), "failure", ["all"], [0.95]
     ).row(0, named=True)
     year_s = 100 * 365 * DAY_S
-    assert whole["ci_low_clustered"] == pytest.approx(year_s / mttf["ci_high_clustered_s"])
-    assert whole["ci_high_clustered"] == pytest.approx(year_s / mttf["ci_low_clustered_s"])
-    assert whole["ci_low_clustered"] < whole["ci_low"]
+    assert row["ci_low_clustered"] == pytest.approx(year_s / mttf["ci_high_clustered_s"])
+    assert row["ci_high_clustered"] == pytest.approx(year_s / mttf["ci_low_clustered_s"])
+    assert row["ci_low_clustered"] < row["ci_low"]
     models = table.filter(stratum_by="model")
     assert models["ci_low_clustered"].null_count() == models.height
     assert "effective clusters by model" in models["reason"][0]
 
 
 def section(metrics):
-    """The text of the section, without its handles."""
+    """Return the text of the page section without its markup."""
     template = environment(Path(__file__).parents[2] / "report", places().values()).get_template("afr.qmd")
     text = template.render(unit="drive", m=Numbers(metrics), chart=lambda _: "", table=lambda *_: "")
     return re.sub(r"</?(data|bdi)[^>]*>", "", text)
@@ -102,28 +102,28 @@ def test_numbers_and_chart(table):
         "afr.failures": 37,
     }
     assert (metrics["afr.lowest.model"]["value"], metrics["afr.highest.model"]["value"]) == ("m1", "m3")
-    drawn = afr({"afr": table}, Study("drive"))
-    drawn.spec(validate=True)
-    rows = drawn.datasets["models"]
+    chart = afr({"afr": table}, Study("drive"))
+    chart.spec(validate=True)
+    rows = chart.datasets["models"]
     assert [row["model"] for row in rows] == ["m3", "m1", "m5", "m4", "m2", "m6"]
     assert "afr" not in rows[-1] and rows[-1]["bound"] > 0
     assert afr({"afr": table.head(1)}, Study("drive")).empty
 
 
 def test_no_drive_failed(lives):
-    never = lives.with_columns(event=pl.lit(None, pl.String))
-    table = failure_rate_table(never, "model")
+    lives_without_failure = lives.with_columns(event=pl.lit(None, pl.String))
+    table = failure_rate_table(lives_without_failure, "model")
     AFR.check(table)
     assert table["afr"].unique().to_list() == [0]
     afr({"afr": table}, Study("drive")).spec(validate=True)
     metrics = metrics_of("annual_failure_rate", {"afr": table})
     assert "afr.ci_low" not in metrics and metrics["afr.ci_high"]["value"] > 0
     assert "No drive failed in" in section(metrics) and "None" not in section(metrics)
-    told = head(SimpleNamespace(about={"unit": "drive"}), Numbers(metrics))
-    assert told.claim.startswith("Fewer than ") and "None" not in repr(told.keys)
+    page_head = head(SimpleNamespace(about={"unit": "drive"}), Numbers(metrics))
+    assert page_head.claim.startswith("Fewer than ") and "None" not in repr(page_head.keys)
 
 
-def test_a_name_of_a_model_is_no_markup(table):
+def test_markup_in_a_model_name_is_escaped(table):
     metrics = metrics_of(
         "annual_failure_rate", {"afr": table.with_columns(pl.col("stratum").replace("m3", "<b>*m3*</b>"))}
     )

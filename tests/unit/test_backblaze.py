@@ -1,4 +1,4 @@
-"""Backblaze: a drive has a life per stretch of days; absence is not failure, and every row is a day at risk."""
+"""Backblaze: each unbroken run of days of a drive is one duration. Absence is not failure."""
 
 from datetime import date, timedelta
 
@@ -14,16 +14,16 @@ from ttf.records.lives import LIFE_COLUMNS
 
 SCHEMAS = raw_schemas("backblaze")
 HEADER = "date,serial_number,model,capacity_bytes,failure,smart_1_raw,smart_9_normalized,smart_9_raw"
-FIRST = date(2013, 4, 10)
+FIRST_DAY = date(2013, 4, 10)
 DAY_S = 86_400
 
 
 def row(day, serial, failure=0, hours: int | str = 100, model="M1"):
-    return f"{FIRST + timedelta(day)},{serial},{model},4000787030016,{failure},7,99,{hours}"
+    return f"{FIRST_DAY + timedelta(day)},{serial},{model},4000787030016,{failure},7,99,{hours}"
 
 
-def read(folder, files, max_share=1.0):
-    """(raw tables, quarantine) of the rows in each file, by name."""
+def ingest_files(folder, files, max_share=1.0):
+    """Write the rows of each file and return (raw tables, quarantine)."""
     for name, rows in files.items():
         (folder / name).write_text("".join(f"{line}\n" for line in [HEADER, *rows]))
     raw, _, quarantine = typed("backblaze", folder, max_share, days=[folder / name for name in files])
@@ -34,14 +34,14 @@ def lives_of(raw):
     return table_of("backblaze", "lives", raw)
 
 
-def told(lives):
-    """drive, first day, days, whether it failed."""
-    first = (pl.col("start_s") - pl.lit(FIRST).cast(pl.Datetime).dt.epoch("s")) // DAY_S
-    return lives.select("unit_id", "life_id", first, pl.col("duration_s") // DAY_S, pl.col("event") == "failure").rows()
+def life_rows(lives):
+    """List (drive, number of the duration, first day, days, whether it failed)."""
+    day = (pl.col("start_s") - pl.lit(FIRST_DAY).cast(pl.Datetime).dt.epoch("s")) // DAY_S
+    return lives.select("unit_id", "life_id", day, pl.col("duration_s") // DAY_S, pl.col("event") == "failure").rows()
 
 
 def test_columns_of_a_life(tmp_path):
-    raw, _ = read(tmp_path, {"a.csv": [row(0, "Z1", hours=20_000), row(1, "Z1", 1)]})
+    raw, _ = ingest_files(tmp_path, {"a.csv": [row(0, "Z1", hours=20_000), row(1, "Z1", 1)]})
     lives = lives_of(raw)
     extras = {"model": pl.String, "years_at_start": pl.Int64, "start_s": pl.Int64}
     assert lives.schema == pl.Schema(LIFE_COLUMNS | extras)
@@ -62,15 +62,15 @@ def test_columns_of_a_life(tmp_path):
     }
 
 
-def test_a_drive_that_is_away_has_not_failed(tmp_path):
-    """It comes back to another life; the one that is seen no more is censored on the last day that it was."""
+def test_an_absent_drive_has_not_failed(tmp_path):
+    """A drive that returns starts a new duration; one that does not is censored on its last day."""
     days = {f"{day}.csv": [row(day, "stays")] for day in range(6)}
     for day in (0, 1, 4, 5):
         days[f"{day}.csv"].append(row(day, "returns"))
     days["0.csv"].append(row(0, "gone"))
     days["2.csv"].append(row(2, "fails", 1))
-    lives = lives_of(read(tmp_path, days)[0])
-    assert told(lives) == [
+    lives = lives_of(ingest_files(tmp_path, days)[0])
+    assert life_rows(lives) == [
         ("fails", 0, 2, 1, True),
         ("gone", 0, 0, 1, None),
         ("returns", 0, 0, 2, None),
@@ -81,52 +81,52 @@ def test_a_drive_that_is_away_has_not_failed(tmp_path):
 
 def test_rows_after_a_failure_are_a_further_life(tmp_path):
     days = {"a.csv": [row(day, "again", int(day in (1, 3))) for day in range(5)]}
-    lives = lives_of(read(tmp_path, days)[0])
-    assert told(lives) == [("again", 0, 0, 2, True), ("again", 1, 2, 2, True), ("again", 2, 4, 1, None)]
+    lives = lives_of(ingest_files(tmp_path, days)[0])
+    assert life_rows(lives) == [("again", 0, 0, 2, True), ("again", 1, 2, 2, True), ("again", 2, 4, 1, None)]
 
 
-def test_days_in_no_order(tmp_path):
-    """Neither the files nor the rows of one need be in the order of time."""
+def test_days_may_be_unordered(tmp_path):
+    """Neither the files nor the rows within a file need be sorted by time."""
     days = {"a.csv": [row(3, "b"), row(1, "a", 1), row(2, "b")], "b.csv": [row(0, "a"), row(1, "b")]}
-    assert told(lives_of(read(tmp_path, days)[0])) == [("a", 0, 0, 2, True), ("b", 0, 1, 3, None)]
+    assert life_rows(lives_of(ingest_files(tmp_path, days)[0])) == [("a", 0, 0, 2, True), ("b", 0, 1, 3, None)]
 
 
-def test_a_drive_twice_on_a_day_and_a_day_given_twice(tmp_path):
-    """The first row counts; a whole day given again is refused where it is more than the study puts up with."""
+def test_repeated_drive_days_are_quarantined(tmp_path):
+    """The first row counts. A repeated day is refused if its rows exceed the allowed share."""
     days = {"a.csv": [row(0, "x"), row(0, "y"), row(0, "x", 1)], "copy.csv": [row(0, "x"), row(0, "y")]}
-    raw, quarantine = read(tmp_path, days)
+    raw, quarantine = ingest_files(tmp_path, days)
     assert quarantine.select("file", "line", "reason").rows() == [
         ("a.csv", 4, "duplicate_key"),
         ("copy.csv", 2, "duplicate_key"),
         ("copy.csv", 3, "duplicate_key"),
     ]
-    assert told(lives_of(raw)) == [("x", 0, 0, 1, None), ("y", 0, 0, 1, None)]
+    assert life_rows(lives_of(raw)) == [("x", 0, 0, 1, None), ("y", 0, 0, 1, None)]
     with pytest.raises(StudyError, match=r"the same day_s, serial_number; (.|\n)*first at line 2, 3 of copy\.csv"):
-        read(tmp_path, {"a.csv": [row(0, "x"), row(0, "y")], "copy.csv": [row(0, "x"), row(0, "y")]}, 0.01)
+        ingest_files(tmp_path, {"a.csv": [row(0, "x"), row(0, "y")], "copy.csv": [row(0, "x"), row(0, "y")]}, 0.01)
 
 
-def test_a_day_cut_in_the_middle(tmp_path):
+def test_a_truncated_file(tmp_path):
     (tmp_path / "a.csv").write_text(f"{HEADER}\n{row(0, 'x')}\n{row(0, 'y')[:25]}")
     _, quarantine = ingest({"days": [tmp_path / "a.csv"]}, SCHEMAS, tmp_path, 1.0)
     assert quarantine.select("line", "reason").rows() == [(3, "wrong_column_count")]
 
 
 def test_headers_of_other_years(tmp_path):
-    """More columns, in another order, and no hours of power: only what is read must be there."""
+    """Extra columns, another order and absent optional columns are accepted; required columns are not optional."""
     (tmp_path / "2025.csv").write_text("date,datacenter,model,serial_number,failure,pod_id\n2013-04-10,sac0,M1,x,1,7\n")
     (tmp_path / "2013.csv").write_text(f"{HEADER}\n{row(1, 'x')}\n")
     ingest({"days": [tmp_path / "2025.csv", tmp_path / "2013.csv"]}, SCHEMAS, tmp_path, 0.0)
     lives = lives_of({"days": pl.scan_parquet(tmp_path / "days.parquet")})
-    assert told(lives) == [("x", 0, 0, 1, True), ("x", 1, 1, 1, None)]
+    assert life_rows(lives) == [("x", 0, 0, 1, True), ("x", 1, 1, 1, None)]
     assert lives["years_at_start"].to_list() == [None, 0]
     (tmp_path / "other.csv").write_text("date,model,serial_number\n2013-04-10,M1,x\n")
     with pytest.raises(StudyError, match=r"other\.csv: line 1: the header row has no column failure"):
         ingest({"days": [tmp_path / "other.csv"]}, SCHEMAS, tmp_path, 0.0)
 
 
-def test_an_age_that_cannot_be_is_blank_and_its_day_counts(tmp_path):
+def test_an_impossible_age_is_blank_and_its_day_counts(tmp_path):
     days = {"a.csv": [row(0, "a", hours=254_189), row(0, "b", hours=2**48 - 1), row(0, "c", hours=""), row(0, "d")]}
-    raw, quarantine = read(tmp_path, days)
+    raw, quarantine = ingest_files(tmp_path, days)
     assert quarantine.is_empty()
     assert lives_of(raw)["years_at_start"].to_list() == [None, None, None, 0]
 
@@ -139,7 +139,7 @@ def test_rows_that_break_a_rule(tmp_path):
         row(0, "b").replace("2013-04-10", "10/04/2013"),
         row(0, "c", ""),
     ]
-    _, quarantine = read(tmp_path, {"a.csv": [row(0, "a"), *days]})
+    _, quarantine = ingest_files(tmp_path, {"a.csv": [row(0, "a"), *days]})
     assert quarantine.select("reason", "column").rows() == [
         ("out_of_range", "failure"),
         ("not_a_number", "failure"),
@@ -149,42 +149,44 @@ def test_rows_that_break_a_rule(tmp_path):
     ]
 
 
-seen = st.dictionaries(st.tuples(st.integers(0, 12), st.sampled_from("abc")), st.booleans(), min_size=1, max_size=25)
+DRIVE_DAYS = st.dictionaries(
+    st.tuples(st.integers(0, 12), st.sampled_from("abc")), st.booleans(), min_size=1, max_size=25
+)
 
 
-@given(seen, st.integers(1, 5))
+@given(DRIVE_DAYS, st.integers(1, 5))
 @settings(max_examples=25, deadline=None)
-def test_every_row_is_a_day_at_risk_and_every_failure_ends_a_life(days, most_rows):
-    """Against a walk from day to day, and whatever the number of parts that drives are sorted in."""
+def test_every_row_is_a_day_at_risk_and_every_failure_ends_a_life(days, max_rows):
+    """Compare with a walk from day to day, for any number of parts in which drives are sorted."""
     rows = [(day * DAY_S, drive, "M", int(failed), 5) for (day, drive), failed in days.items()]
     columns = ("day_s", "serial_number", "model", "failure", "power_on_h")
     raw = {"days": pl.LazyFrame(rows, schema=columns, orient="row")}
     expected = []
     for drive in sorted({drive for _, drive in days}):
         lives = []
-        for day in sorted(day for day, of in days if of == drive):
+        for day in sorted(day for day, day_drive in days if day_drive == drive):
             if not lives or lives[-1][1] != day - 1 or days[day - 1, drive]:
                 lives.append([day, day])
             lives[-1][1] = day
         expected += [(drive, n, a * DAY_S, b - a + 1, days[b, drive]) for n, (a, b) in enumerate(lives)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(derive, "MAX_ROWS", most_rows)
-        found = lives_of(raw)
+        patch.setattr(derive, "MAX_ROWS", max_rows)
+        actual = lives_of(raw)
     columns = ("unit_id", "life_id", "start_s", pl.col("duration_s") // DAY_S, pl.col("event").is_not_null())
-    assert found.select(columns).rows() == expected
+    assert actual.select(columns).rows() == expected
 
 
-def test_parts_are_the_whole(tmp_path):
-    """A day read alone and put together with the others gives the same bytes as all of them at once."""
-    days = {f"{FIRST + timedelta(day)}.csv": [row(day, "a"), row(day, "b", int(day == 1))] for day in range(3)}
+def test_merged_parts_equal_a_single_ingest(tmp_path):
+    """Merging days ingested one by one gives the same bytes as ingesting all at once."""
+    days = {f"{FIRST_DAY + timedelta(day)}.csv": [row(day, "a"), row(day, "b", int(day == 1))] for day in range(3)}
     days["again.csv"] = [row(2, "a"), row(3, "a")]
-    read(tmp_path, days)
+    ingest_files(tmp_path, days)
     parts = []
     for name in days:
-        own = tmp_path / f"part {name}"
-        own.mkdir()
+        folder = tmp_path / f"part {name}"
+        folder.mkdir()
         files = {"days": tmp_path / name}
-        parts.append(Part(name, files, own, *ingest_part(files, SCHEMAS, own)))
+        parts.append(Part(name, files, folder, *ingest_part(files, SCHEMAS, folder)))
     (tmp_path / "merged").mkdir()
     merge(parts, SCHEMAS, tmp_path / "merged", 1.0)
     assert (tmp_path / "merged/days.parquet").read_bytes() == (tmp_path / "days.parquet").read_bytes()

@@ -1,4 +1,4 @@
-"""Configurations that are none: one message, with the file, the line and the column, in bounded time and memory."""
+"""An invalid configuration gives one message with file, line and column, in bounded time and memory."""
 
 import time
 from pathlib import Path
@@ -17,13 +17,13 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch) -> Path:
-    """Where the command is typed, with files in it that are none."""
+    """The working folder of the command. It contains unusable files."""
     monkeypatch.chdir(prepared(tmp_path / "folder"))
     return tmp_path / "folder"
 
 
-def refused(text: str | bytes, *words: str) -> str:
-    """What is said of a file of configuration with this content."""
+def refusal_message(text: str | bytes, *words: str) -> str:
+    """Return the error message for a configuration file with this content."""
     Path("my.yaml").write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(ConfigError) as error:
         resolve([("config/config.yaml", load_yaml(DEFAULTS)), *check(["my.yaml"], words)], {}, {"table": []})
@@ -32,27 +32,27 @@ def refused(text: str | bytes, *words: str) -> str:
 
 def test_mutated_configurations_are_accepted_or_refused_in_words(folder):
     small = [(name, content) for name, content in mutated(2026, 30) if len(content) < 10_000]
-    found = [checked(name, content, folder) for name, content in small]
-    assert {verdict.name: verdict.words for verdict in found if verdict.answer == "fault"} == {}
-    assert {verdict.answer for verdict in found} == {"accepted", "refused"}
+    verdicts = [checked(name, content, folder) for name, content in small]
+    assert {verdict.name: verdict.words for verdict in verdicts if verdict.answer == "fault"} == {}
+    assert {verdict.answer for verdict in verdicts} == {"accepted", "refused"}
     assert list(mutated(3, 5)) == list(mutated(3, 5))
 
 
-@pytest.mark.parametrize("place", sorted({*PLACES} - {"unreadable"}))
-def test_no_file_holds_up_or_fills_the_machine(place):
-    with pytest.raises(ConfigError, match=f"^{place}: "):
-        load_yaml(place)
+@pytest.mark.parametrize("path", sorted({*PLACES} - {"unreadable"}))
+def test_no_file_blocks_or_exhausts_memory(path):
+    with pytest.raises(ConfigError, match=f"^{path}: "):
+        load_yaml(path)
     start = time.process_time()
-    with pytest.raises(ConfigError, match=f"^{place}: "):
-        check([place], [])
+    with pytest.raises(ConfigError, match=f"^{path}: "):
+        check([path], [])
     assert time.process_time() - start < 1
 
 
-@pytest.mark.parametrize("place", ["fifo", "zero", "folder", "loop", "dangling", "huge", "a\0b", "a" * 5000])
-def test_a_file_that_is_named_is_looked_at_before_it_is_opened(place):
-    """Health events, a log of losses, ends of logs, jobs to score."""
+@pytest.mark.parametrize("path", ["fifo", "zero", "folder", "loop", "dangling", "huge", "a\0b", "a" * 5000])
+def test_a_named_file_is_checked_before_it_is_opened(path):
+    """This covers health events, loss logs, log endings and jobs to score."""
     with pytest.raises(ConfigError, match=r"^registry.mine.loss_log: "):
-        given_file(place, "registry.mine.loss_log", TABLE_MB)
+        given_file(path, "registry.mine.loss_log", TABLE_MB)
 
 
 @pytest.mark.parametrize("key", ["taxonomy", "outage_causes", "claims", "analyses"])
@@ -68,54 +68,54 @@ def test_a_folder_without_an_analysis_is_refused_by_name(tmp_path):
 
 
 def test_a_problem_names_the_line_and_column_of_its_layer():
-    said = refused("study: [a]\nsurvival:\n  max_stps: 3\nettr: {seed: x}\nregistry:\n  a: {}\n").split("\n")
-    places = [line.partition(": ")[2].partition(": ")[0] for line in said]
-    assert places[:3] == ["line 3, column 3", "line 4, column 8", "line 6, column 3"]
-    assert said[0].startswith(
+    lines = refusal_message("study: [a]\nsurvival:\n  max_stps: 3\nettr: {seed: x}\nregistry:\n  a: {}\n").split("\n")
+    positions = [line.partition(": ")[2].partition(": ")[0] for line in lines]
+    assert positions[:3] == ["line 3, column 3", "line 4, column 8", "line 6, column 3"]
+    assert lines[0].startswith(
         "my.yaml: line 3, column 3: survival.max_stps: there is no such key; did you mean max_ste"
     )
     # What was merged in stands where it was written.
-    said = refused("registry:\n  a: &a {format: tabel}\n  b: {<<: *a, folder: x}\n")
-    assert "my.yaml: line 2, column 10: registry.b.format: " in said
+    message = refusal_message("registry:\n  a: &a {format: tabel}\n  b: {<<: *a, folder: x}\n")
+    assert "my.yaml: line 2, column 10: registry.b.format: " in message
 
 
 def test_a_message_fits_a_screen():
-    said = refused(f"study: [sample]\nclaims: [{', '.join(['1'] * 5000)}]\n").split("\n")
-    assert sum(-(-len(line) // WIDTH) for line in said) <= MOST_LINES + 1 < 37
-    assert said[0].startswith("my.yaml: line 2, column 10: claims[0]: found the whole number 1; expected text")
-    assert said[-1] == f"... and at least {200 - len(said) + 1} more. Put these right first."
+    lines = refusal_message(f"study: [sample]\nclaims: [{', '.join(['1'] * 5000)}]\n").split("\n")
+    assert sum(-(-len(line) // WIDTH) for line in lines) <= MOST_LINES + 1 < 37
+    assert lines[0].startswith("my.yaml: line 2, column 10: claims[0]: found the whole number 1; expected text")
+    assert lines[-1] == f"... and at least {200 - len(lines) + 1} more. Put these right first."
     names = ", ".join(f"name_{number}: {{format: table}}" for number in range(300))
-    said = refused(f"study: [missing]\nregistry: {{{names}}}\n")
-    assert max(map(len, said.split("\n"))) <= LONGEST_LINE + 4
+    message = refusal_message(f"study: [missing]\nregistry: {{{names}}}\n")
+    assert max(map(len, message.split("\n"))) <= LONGEST_LINE + 4
 
 
-def test_no_character_of_a_file_acts_on_the_terminal():
-    assert "\\x1b[2J" in refused('study: [sample]\ntaxonomy: "\\e[2J"\n"\\e[2J": 1\n')
-    assert "\\u202e" in refused('study: [sample]\n"\u202etxt": 1\n')
+def test_control_characters_are_escaped():
+    assert "\\x1b[2J" in refusal_message('study: [sample]\ntaxonomy: "\\e[2J"\n"\\e[2J": 1\n')
+    assert "\\u202e" in refusal_message('study: [sample]\n"\u202etxt": 1\n')
 
 
 @pytest.mark.parametrize(
     "words", [["study"], ["=3"], ["9=1"], ["study=[a"], ["study=" + "[" * 90_000], ["s=" + "\udcff"]]
 )
-def test_words_that_are_no_configuration(words):
+def test_invalid_config_arguments(words):
     with pytest.raises(ConfigError, match=r"^--config: "):
         check([], words)
 
 
-def test_a_template_is_refused_before_its_code_is_run(capsys):
+def test_a_template_is_refused_before_its_code_runs(capsys):
     Path("my.yaml").write_text('study: [sample]\n__use_yte__: true\nname: ?open("owned", "w")\n')
     with pytest.raises(SystemExit):
         check_typed(["--cores", "1", "--configfile", "my.yaml", "--config", "study=[sample]", "--", "pdf", "all"])
     assert "my.yaml: line 2, column 1: '__use_yte__': a configuration is no template" in capsys.readouterr().err
 
 
-def test_a_tab_that_snakemake_does_not_take_is_told_with_its_line():
-    assert refused("study: [sample]\nregistry: {a: {\n\tformat: x}}\n").startswith(
+def test_a_tab_is_reported_with_its_line():
+    assert refusal_message("study: [sample]\nregistry: {a: {\n\tformat: x}}\n").startswith(
         "my.yaml: line 3, column 1: not valid"
     )
 
 
-def test_a_profile_that_there_is_not_is_told_and_not_passed_over(capsys):
+def test_a_missing_profile_is_reported(capsys):
     with pytest.raises(SystemExit):
         check_typed(["--workflow-profile=slrum", "--cores=2"])
     assert capsys.readouterr().err.endswith("profile slrum: there is no such folder, neither here nor in profiles/.\n")
@@ -125,7 +125,7 @@ def test_a_profile_that_there_is_not_is_told_and_not_passed_over(capsys):
     ("text", "says"),
     [("x = (", "line 1: it cannot be imported (SyntaxError"), ("\n1 / 0", "line 2: it cannot be imported (ZeroDiv")],
 )
-def test_an_analysis_of_ones_own_that_cannot_be_imported(folder, text, says):
+def test_a_user_analysis_that_cannot_be_imported(folder, text, says):
     name = f"broken_{len(text)}"
     Path("mine", name).mkdir(parents=True)
     Path("mine", name, "__init__.py").write_text(text)

@@ -1,4 +1,4 @@
-"""The badges of the README say what the project's own files say."""
+"""The badges of the README agree with the project's files."""
 
 import runpy
 from pathlib import Path
@@ -13,8 +13,8 @@ FACTS = BADGES["facts"]()
 
 @pytest.mark.parametrize("name", FACTS)
 def test_each_badge_is_up_to_date(name):
-    made = BADGES["badge"](*FACTS[name])
-    assert (ROOT / "docs" / "gallery" / f"{name}.svg").read_text(encoding="utf-8") == made, "make gallery"
+    svg = BADGES["badge"](*FACTS[name])
+    assert (ROOT / "docs" / "gallery" / f"{name}.svg").read_text(encoding="utf-8") == svg, "make gallery"
 
 
 def test_the_readme_shows_each_badge():
@@ -28,6 +28,6 @@ def test_the_docs_count_the_published_numbers():
     assert f"has {count} numbers" in (ROOT / "docs/scorecard.md").read_text(encoding="utf-8")
 
 
-def test_a_badge_is_a_picture_whatever_it_says():
-    drawn = ElementTree.fromstring(BADGES["badge"]('<a & "b">', ">= 3"))
-    assert drawn.attrib["aria-label"] == '<a & "b">: >= 3'
+def test_badge_text_is_escaped():
+    svg = ElementTree.fromstring(BADGES["badge"]('<a & "b">', ">= 3"))
+    assert svg.attrib["aria-label"] == '<a & "b">: >= 3'

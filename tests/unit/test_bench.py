@@ -1,4 +1,4 @@
-"""The benchmark: its peers come to what the study comes to, and docs/performance.md says what was measured."""
+"""Benchmark peers reach the study's results, and docs/performance.md reports the measurements."""
 
 import runpy
 import statistics
@@ -19,7 +19,7 @@ PEERS = ROOT / "bench" / "peers"
 
 
 def run_peer(monkeypatch, capsys, name: str, *arguments: object) -> list[str]:
-    """The lines that a peer prints, run as the benchmark runs it."""
+    """Run a peer as the benchmark does and return its output lines."""
     monkeypatch.setattr(sys, "argv", [name, *map(str, arguments)])
     runpy.run_path(str(PEERS / f"{name}.py"), run_name="__main__")
     return capsys.readouterr().out.splitlines()
@@ -27,47 +27,47 @@ def run_peer(monkeypatch, capsys, name: str, *arguments: object) -> list[str]:
 
 @pytest.fixture(scope="module")
 def pai(tmp_path_factory):
-    """(folder of raw tables, jobs of the study) of a small synthetic trace."""
+    """Return (folder of raw tables, the study's jobs) for a small synthetic trace."""
     from samples.pai2020.sample import FILES as SAMPLE
     from samples.pai2020.sample import write_sample
 
     folder = tmp_path_factory.mktemp("bench_pai")
     write_sample(folder, 2_000, seed=5)
-    known = raw_schemas("pai2020")
+    schemas = raw_schemas("pai2020")
     names = ("job", "task", "instance")
     files = {name: [folder / SAMPLE[name]] for name in names}
     (folder / "raw").mkdir()
-    ingest(files, known, folder / "raw", 0.0)
+    ingest(files, schemas, folder / "raw", 0.0)
     return folder, jobs_of({name: pl.scan_parquet(folder / "raw" / f"{name}.parquet") for name in names})
 
 
 def test_duckdb_finds_the_same_jobs(pai, tmp_path, monkeypatch, capsys):
-    folder, ours = pai
+    folder, jobs = pai
     run_peer(monkeypatch, capsys, "duckdb_jobs", folder, tmp_path / "jobs.parquet")
-    same = ["user", "status", "gpu_type", "gpu_milli", "cpu_milli", "mem_mib", "nodes", "start_s", "end_s", "runtime_s"]
-    theirs = pl.read_parquet(tmp_path / "jobs.parquet").filter(pl.col("runtime_s") >= 0)
-    # Where the instances tell start and end; elsewhere the study asks the task table, and the peer does not.
-    by_instances = ours.filter(pl.col("runtime_from").is_in(["instance", "siblings"])).rename({"status_raw": "status"})
-    both = by_instances.select("job_id", "task", *same, "size").join(
-        theirs.select(job_id="job_name", task="task_name", **{f"their_{name}": name for name in [*same, "size"]}),
+    keys = ["user", "status", "gpu_type", "gpu_milli", "cpu_milli", "mem_mib", "nodes", "start_s", "end_s", "runtime_s"]
+    peer = pl.read_parquet(tmp_path / "jobs.parquet").filter(pl.col("runtime_s") >= 0)
+    # Compare jobs timed by instances only; for others the study reads the task table and the peer does not.
+    timed = jobs.filter(pl.col("runtime_from").is_in(["instance", "siblings"])).rename({"status_raw": "status"})
+    joined = timed.select("job_id", "task", *keys, "size").join(
+        peer.select(job_id="job_name", task="task_name", **{f"peer_{name}": name for name in [*keys, "size"]}),
         on=["job_id", "task"],
         how="full",
         coalesce=True,
     )
-    assert both.height > 1_000
-    nodes = pl.col("nodes").fill_null(0)  # a task of which no machine is written has a blank here, and 0 there
-    both = both.with_columns(nodes=nodes)
-    different = both.filter(
-        pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"their_{name}")) for name in [*same, "size"])
+    assert joined.height > 1_000
+    nodes = pl.col("nodes").fill_null(0)  # without a recorded machine the study has a blank, the peer 0
+    joined = joined.with_columns(nodes=nodes)
+    different = joined.filter(
+        pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"peer_{name}")) for name in [*keys, "size"])
     )
     assert different.is_empty(), different
 
 
-def test_the_pandas_notebook_finds_the_same_means_where_it_looks_at_the_same_tasks(pai, monkeypatch, capsys):
-    folder, ours = pai
+def test_the_pandas_notebook_finds_the_same_means(pai, monkeypatch, capsys):
+    folder, jobs = pai
     lines = run_peer(monkeypatch, capsys, "pandas_notebook", folder)
     found = {tuple(line.split()[:2]): [float(number) for number in line.split()[2:]] for line in lines}
-    succeeded = ours.filter((pl.col("outcome") == "success") & (pl.col("runtime_from") == "instance"))
+    succeeded = jobs.filter((pl.col("outcome") == "success") & (pl.col("runtime_from") == "instance"))
     means = succeeded.drop_nulls("gpu_type").group_by("gpu_type").agg(pl.col("runtime_s").mean())["runtime_s"]
     assert found["success", "gpu_type"] == [len(means), pytest.approx(statistics.fmean(means), abs=1e-3)]
 
@@ -94,14 +94,14 @@ def test_the_pandas_peer_of_slurm_finds_the_same_jobs(tmp_path, monkeypatch, cap
     assert lines[-1] == str(table_of("sacct", "jobs", {"record": pl.scan_parquet(tmp_path / "record.parquet")}).height)
 
 
-def test_the_docs_say_what_was_measured():
+def test_the_docs_report_the_measurements():
     measured = performance.read()
     assert performance.section(measured) in performance.PAGE.read_text(encoding="utf-8"), "python bench/performance.py"
     if "growth" in measured:
         assert performance.CHART.read_text(encoding="utf-8") == performance.growth_chart(measured["growth"])
 
 
-def test_a_missed_goal_is_said():
+def test_a_missed_goal_is_reported():
     cost = {"seconds": 9.0, "cpu_seconds": 9.0, "gigabytes": 2.0}
     sides = dict.fromkeys(("jobs", "study", "pandas", "duckdb"), cost)
     text = performance.goals({"full_size": {"sizes": [{"tasks": 10} | sides]}})
@@ -111,8 +111,8 @@ def test_a_missed_goal_is_said():
 
 
 def test_the_benchmarks_start():
-    """As `make bench` starts them: with nothing on the path but their own folder."""
+    """Start them as `make bench` does, with only their own folder on the path."""
     command = [sys.executable, ROOT / "bench/run.py", "--help"]
-    said = subprocess.run(command, capture_output=True, text=True, check=False, env=environment())
-    assert said.returncode == 0, said.stderr
-    assert "measured.json" in said.stdout
+    process = subprocess.run(command, capture_output=True, text=True, check=False, env=environment())
+    assert process.returncode == 0, process.stderr
+    assert "measured.json" in process.stdout

@@ -1,4 +1,4 @@
-"""Units whose time is split by week, and what their intervals make of it."""
+"""Splitting the time of units by week, and intervals clustered by unit and week."""
 
 import numpy as np
 import polars as pl
@@ -29,36 +29,36 @@ def test_parts_add_up_and_each_lies_in_its_block(spans):
         assert block == first // WEEK, row
 
 
-def units(seed=1, number=40, weeks=20, shared=1.0):
-    """Lives of units one after the other, from one failure to the next, in weeks that differ."""
+def units(seed=1, unit_count=40, weeks=20, shared=1.0):
+    """Consecutive durations of units between failures. `shared` scales the variation between weeks."""
     rng = np.random.default_rng(seed)
     rate = np.exp(shared * rng.normal(size=weeks)) * 0.15
     rows = []
-    for unit in range(number):
-        at = 0
+    for unit in range(unit_count):
+        start_s = 0
         for week, failures in enumerate(rng.poisson(rate)):
-            for end in np.unique(rng.integers(week * WEEK, (week + 1) * WEEK, failures)).tolist():
-                rows.append((unit, at, end - at, "failure"))
-                at = end
-        rows.append((unit, at, weeks * WEEK - at, None))
+            for failure_s in np.unique(rng.integers(week * WEEK, (week + 1) * WEEK, failures)).tolist():
+                rows.append((unit, start_s, failure_s - start_s, "failure"))
+                start_s = failure_s
+        rows.append((unit, start_s, weeks * WEEK - start_s, None))
     lives = pl.DataFrame(rows, schema=["unit_id", "start_s", "duration_s", "event"], orient="row")
     lives = lives.filter(pl.col("duration_s") > 0).with_columns(nodes=pl.lit(1), gpu_milli=pl.lit(None, pl.Int64))
     return with_levels(lives, {"node": ["unit_id"]})
 
 
-def test_a_mean_time_of_units_allows_for_weeks_and_is_else_the_same():
+def test_weeks_change_only_the_interval_of_a_mean_time():
     lives = units()
     whole, parts = (mean_time_to_failure(lives.lazy(), "failure", ["all"], block_days=days) for days in (None, 7))
     plain = [name for name in whole.columns if "cluster" not in name]
     assert whole.select(plain).equals(parts.select(plain))
     assert parts["cluster_by"].to_list() == ["node and week"] * 2
-    # By hand: failures and time of each unit in each week.
+    # By hand: failures and time per unit and week.
     failed = lives.filter(pl.col("event").is_not_null())
-    end = failed["start_s"] + failed["duration_s"]
+    end_s = failed["start_s"] + failed["duration_s"]
     failures = np.zeros((40, 20))
-    np.add.at(failures, (failed["unit_id"].to_numpy(), ((end - 1) // WEEK).to_numpy()), 1)
+    np.add.at(failures, (failed["unit_id"].to_numpy(), ((end_s - 1) // WEEK).to_numpy()), 1)
     time = np.full(failures.shape, float(WEEK))
-    unit, week = (of.ravel() for of in np.indices(failures.shape))
+    unit, week = (indices.ravel() for indices in np.indices(failures.shape))
     clusters = Clusters(np.zeros(unit.size, np.int64), time.ravel(), 1, unit, week)
     low, high, effective = clusters.ratio(time.ravel(), failures.ravel(), 0.95, both=True)
     row = parts.row(1, named=True)
@@ -66,22 +66,22 @@ def test_a_mean_time_of_units_allows_for_weeks_and_is_else_the_same():
     assert row["clusters"] == pytest.approx(effective[0])
     ratio = whole["ci_high_clustered_s"][1] / whole["ci_low_clustered_s"][1]
     assert row["ci_high_clustered_s"] / row["ci_low_clustered_s"] > 1.15 * ratio
-    # Of drives the rate is the same thing upside down.
+    # The annual failure rate of drives is the reciprocal.
     afr = annual_failure_rates(lives.lazy(), "all", 7).row(0, named=True)
     assert afr["ci_low_clustered"] == pytest.approx(100 * 365 * DAY / row["ci_high_clustered_s"])
     assert afr["drives"] == 40 and afr["cluster_by"] == "node and week"
 
 
-def test_lives_that_nobody_knows_the_start_of_are_whole():
-    lives = units(number=2).with_columns(start_s=pl.lit(None, pl.Int64))
+def test_lives_without_a_known_start_are_not_split():
+    lives = units(unit_count=2).with_columns(start_s=pl.lit(None, pl.Int64))
     parts = lives_by_block(lives, 7)
     assert parts["duration_s"].to_list() == lives["duration_s"].to_list()
     assert parts["event"].to_list() == lives["event"].to_list()
     assert parts["block"].null_count() == parts.height
 
 
-def test_the_time_between_outages_allows_for_weeks_and_is_else_the_same():
-    """Units that go down together, in three weeks of twelve."""
+def test_weeks_change_only_the_intervals_of_outages():
+    """Units go down together in three weeks of twelve."""
     rng = np.random.default_rng(4)
     intervals = {}
     for unit in range(30):
@@ -89,21 +89,21 @@ def test_the_time_between_outages_allows_for_weeks_and_is_else_the_same():
         intervals[f"u{unit:02}"] = [(w * WEEK + unit * 60, w * WEEK + unit * 60 + 3 * DAY) for w in weeks.tolist()]
     outages, records, exposure = made(intervals, 12 * WEEK)
     by_week = availability(outages, records, exposure, 7)
-    # Of blocks as long as the trace there are too few.
-    alone = availability(outages, records, exposure, 84)
-    names = [name for name in alone.columns if not ("ci" in name or "cluster" in name or "reason" in name)]
-    assert by_week.select(names).equals(alone.select(names))
-    both, one = (table.filter(stratum="all").row(0, named=True) for table in (by_week, alone))
-    assert (both["cluster_by"], one["cluster_by"]) == ("unit and week", "unit")
+    # One block as long as the trace is too few.
+    one_block = availability(outages, records, exposure, 84)
+    names = [name for name in one_block.columns if not ("ci" in name or "cluster" in name or "reason" in name)]
+    assert by_week.select(names).equals(one_block.select(names))
+    weekly_row, unit_row = (table.filter(stratum="all").row(0, named=True) for table in (by_week, one_block))
+    assert (weekly_row["cluster_by"], unit_row["cluster_by"]) == ("unit and week", "unit")
     for name in ("mtbf_ci_{}_clustered_s", "availability_ci_{}", "records_ci_{}_clustered"):
-        low, high = (name.format(end) for end in ("low", "high"))
-        assert both[low] < one[low] and one[high] < both[high], name
+        low, high = (name.format(bound) for bound in ("low", "high"))
+        assert weekly_row[low] < unit_row[low] and unit_row[high] < weekly_row[high], name
 
 
-def test_outages_at_the_end_of_a_watch_that_ends_with_a_block_are_counted():
+def test_outages_at_the_end_of_the_last_block_are_counted():
     outages, records, exposure = made({"a": [(2 * WEEK, None)], "b": [(WEEK, WEEK + 60)]}, 2 * WEEK)
-    found = availability(outages, records, exposure, 7).filter(stratum="all").row(0, named=True)
-    assert (found["outages"], found["repairs"], found["exposure_s"]) == (2, 1, 4 * WEEK)
+    row = availability(outages, records, exposure, 7).filter(stratum="all").row(0, named=True)
+    assert (row["outages"], row["repairs"], row["exposure_s"]) == (2, 1, 4 * WEEK)
 
 
 @settings(max_examples=40, deadline=None)
@@ -116,31 +116,31 @@ def test_runs_of_steps_are_the_sums_of_the_parts(spans):
     runs = runs_of_steps(steps.lazy())
     values = ("there", "s", "began", "ended")
     blocks = runs.with_columns(block=pl.int_ranges("block", pl.col("block") + pl.col("blocks"))).explode("block")
-    of_parts = {"s": "block_s", "there": "there"}
-    first_or_last = {"began": pl.col("began") * pl.col("is_first"), "ended": pl.col("ended") * pl.col("is_last")}
-    parts = split_by_block(rows, start_s, end_s, 7).with_columns(**of_parts, **first_or_last)
+    sums_by_name = {"s": "block_s", "there": "there"}
+    edge_sums_by_name = {"began": pl.col("began") * pl.col("is_first"), "ended": pl.col("ended") * pl.col("is_last")}
+    parts = split_by_block(rows, start_s, end_s, 7).with_columns(**sums_by_name, **edge_sums_by_name)
     sums = parts.group_by("key", "block").agg(pl.col(values).sum()).sort("key", "block")
     assert blocks.select(sums.columns).rows() == sums.rows()
 
 
-def test_a_row_of_several_blocks_is_as_many_rows():
-    """Of two strata, in one of which some units are not watched in the last blocks."""
+def test_a_row_of_several_blocks_equals_several_rows():
+    """Cover two strata; in one of them some units are not observed in the last blocks."""
     rng = np.random.default_rng(3)
     stratum, unit = np.repeat([0, 1], 90), np.tile(np.repeat(np.arange(15), 6), 2)
     blocks = rng.integers(1, 5, stratum.size)
-    block = np.concatenate([np.cumsum(of) - of for of in blocks.reshape(-1, 6)]) + 7
+    block = np.concatenate([np.cumsum(block_counts) - block_counts for block_counts in blocks.reshape(-1, 6)]) + 7
     time, events = rng.integers(1, 9, stratum.size).astype(float), rng.poisson(1.0, stratum.size).astype(float)
-    each = np.repeat(np.arange(stratum.size), blocks)
-    one_each = block[each] + np.arange(each.size) - np.repeat(np.cumsum(blocks) - blocks, blocks)
+    row_index = np.repeat(np.arange(stratum.size), blocks)
+    single_block = block[row_index] + np.arange(row_index.size) - np.repeat(np.cumsum(blocks) - blocks, blocks)
     runs = Clusters(stratum, time, 2, unit, block, blocks)
-    rows = Clusters(stratum[each], time[each], 2, unit[each], one_each)
+    rows = Clusters(stratum[row_index], time[row_index], 2, unit[row_index], single_block)
     assert runs.counts_blocks.all() and rows.counts_blocks.all()
-    for found, expected in zip(
+    for actual, expected in zip(
         (*runs.ratio(time, events, 0.95, both=True), *runs.proportion(time, time + events, 0.95, by_influence=True)),
         (
-            *rows.ratio(time[each], events[each], 0.95, both=True),
-            *rows.proportion(time[each], (time + events)[each], 0.95, by_influence=True),
+            *rows.ratio(time[row_index], events[row_index], 0.95, both=True),
+            *rows.proportion(time[row_index], (time + events)[row_index], 0.95, by_influence=True),
         ),
         strict=True,
     ):
-        np.testing.assert_allclose(found, expected, rtol=1e-11)
+        np.testing.assert_allclose(actual, expected, rtol=1e-11)

@@ -1,4 +1,4 @@
-"""With what the page of a trace in parts begins: its sentences, and whose numbers they name."""
+"""The brief's changes between parts of a trace: its sentences and the metrics they name."""
 
 from dataclasses import asdict
 
@@ -27,8 +27,8 @@ NEW = {
 }
 
 
-def made(verdicts=None, parts=8, base=None):
-    """The numbers of a trace; verdicts: those that are not `within chance`."""
+def trace_numbers(verdicts=None, parts=8, base=None):
+    """The numbers of a trace. A measure missing in `verdicts` is `within chance`."""
     values = {"before": 0.25, "after": 0.3, "difference": 0.05, "ci_low": -0.01, "ci_high": 0.11}
     values["detectable_ratio"] = 1.4
     rows = []
@@ -56,50 +56,50 @@ def made(verdicts=None, parts=8, base=None):
     return Numbers((base or {}) | metrics)
 
 
-def sentence(**given):
-    return phrases.plain(changes(made(**given), NEW, "job").summary)
+def sentence(**settings):
+    return phrases.plain(changes(trace_numbers(**settings), NEW, "job").summary)
 
 
 def test_the_sentence_counts_and_names_what_changed():
     assert sentence() == "No measurable change in 6 measures: 6 within normal variation (≈)."
-    one = {"failure_share": "changed", "lost_time": "too few to tell"}
-    assert sentence(verdicts=one) == (
+    one_change = {"failure_share": "changed", "lost_time": "too few to tell"}
+    assert sentence(verdicts=one_change) == (
         "1 of 6 measures changed (≠): the failure share; 4 within normal variation (≈); 1 with too little data (?)."
     )
     two = {"infra_rate": "changed", "ettr": "changed"}
     assert sentence(verdicts=two).startswith("2 of 6 measures changed (≠): the failure rate of nodes and the ETTR;")
-    few = dict.fromkeys(("failure_share", "infra_rate"), "too few weeks to tell")
-    assert sentence(verdicts=few) == (
+    few_weeks = dict.fromkeys(("failure_share", "infra_rate"), "too few weeks to tell")
+    assert sentence(verdicts=few_weeks) == (
         "No measurable change in 6 measures: 4 within normal variation (≈); 2 with too few weeks (?)."
     )
 
 
-def test_differences_stand_with_their_intervals_and_n():
-    found = {row.name: phrases.plain(row.details) for row in changes(made(), NEW, "job").rows}
-    assert found["failure_share"] == (
+def test_differences_have_their_intervals_and_n():
+    details_by_name = {row.name: phrases.plain(row.details) for row in changes(trace_numbers(), NEW, "job").rows}
+    assert details_by_name["failure_share"] == (
         "+5.0 points (95% CI −1.0 to 11.0; detectable: 1.40 times) · n = 1,000 and 120 jobs"
     )
-    assert found["suspect_nodes"] == "New: n0, n1, n2 and 2 more · n = 1,000 and 120 jobs"
-    # A text of a trace names no key.
-    assert found["failure_words"] == "New: reason (a.b|9) <i> (1,200) · n = 1,000 and 120 jobs"
+    assert details_by_name["suspect_nodes"] == "New: n0, n1, n2 and 2 more · n = 1,000 and 120 jobs"
+    # Text from the trace is never read as a metric key.
+    assert details_by_name["failure_words"] == "New: reason (a.b|9) <i> (1,200) · n = 1,000 and 120 jobs"
 
 
-def test_the_forecast_says_how_often_it_held():
-    text = phrases.plain(changes(made(), NEW, "job").forecast)
+def test_the_forecast_reports_its_past_coverage():
+    text = phrases.plain(changes(trace_numbers(), NEW, "job").forecast)
     assert text.startswith("Next week: 182 failed jobs (90% PI ")
     assert "; 0 of 1 past weeks inside), infrastructure failures: no forecast (no whole week)." in text
 
 
 @pytest.mark.parametrize("withheld", [False, True])
-def test_the_brief_has_it_with_numbers_that_may_be_said(withheld, tmp_path):
+def test_the_brief_names_no_withheld_number(withheld, tmp_path):
     base = numbers("ettr.by") if withheld else numbers()
-    m = made({"ettr": "changed"}, base=dict(base))
-    why = withhold(m)
-    brief = make_brief(m, NEW, ABOUT, why)
+    m = trace_numbers({"ettr": "changed"}, base=dict(base))
+    withheld_reasons = withhold(m)
+    brief = make_brief(m, NEW, ABOUT, withheld_reasons)
     texts = [brief.changes.summary, brief.changes.forecast, *brief.changes.notes]
     texts += [text for row in brief.changes.rows for text in (row.before, row.after, row.details)]
-    named = {key for text in texts for key in phrases.keys(text)}
-    assert named <= set(m) and not named & set(brief.withheld)
+    named_keys = {key for text in texts for key in phrases.keys(text)}
+    assert named_keys <= set(m) and not named_keys & set(brief.withheld)
     ettr = next(row for row in brief.changes.rows if row.name == "ettr")
     assert (ettr.verdict, bool(ettr.before)) == (("too few to tell", False) if withheld else ("changed", True))
     assert len(brief.actions) <= MAX_ACTIONS_WITH_CHANGES
@@ -107,6 +107,6 @@ def test_the_brief_has_it_with_numbers_that_may_be_said(withheld, tmp_path):
     assert asdict(read_brief(tmp_path / "brief.json")) == asdict(brief)
 
 
-def test_a_trace_without_parts_has_none():
+def test_a_trace_without_parts_has_no_changes():
     assert changes(numbers(), {}, "job") is None
     assert not metrics_of("compare_parts", {"changes": CHANGES.frame([]), "week_forecast": FORECAST.frame([])})

@@ -1,4 +1,4 @@
-"""What may be said of a trace: each rule on numbers made up for it."""
+"""The rules that withhold or qualify statements, each on synthetic numbers."""
 
 import pytest
 from made_numbers import ABOUT, COMPONENTS, numbers, proxy
@@ -15,32 +15,35 @@ def plain(text):
 
 
 def tile(m, name):
-    return next(one for one in tiles(m, {}, ABOUT) if one.name == name)
+    return next(item for item in tiles(m, {}, ABOUT) if item.name == name)
 
 
-def test_all_is_said_of_a_trace_that_tells_everything():
+def test_a_complete_trace_withholds_nothing():
     m = numbers()
-    assert [one.name for one in tiles(m, {}, ABOUT)] == [
+    assert [item.name for item in tiles(m, {}, ABOUT)] == [
         *("failure_rate", "failed_gpu_time", "node_rate", "mttf", "ettr", "when")
     ]
-    assert {one.state for one in tiles(m, {}, ABOUT)} == {"shown"}
+    assert {item.state for item in tiles(m, {}, ABOUT)} == {"shown"}
     assert statement_rules.withheld_at_target(m) is None and statement_rules.withhold(m) == {}
-    shown = tile(m, "failure_rate")
-    assert (plain(shown.value), plain(shown.interval)) == ("31.8%", "95% CI 29.0–35.0% · n = 40,226")
-    assert "Excluding the 3,501 jobs" in plain(shown.means)
+    rate_tile = tile(m, "failure_rate")
+    assert (plain(rate_tile.value), plain(rate_tile.interval)) == ("31.8%", "95% CI 29.0–35.0% · n = 40,226")
+    assert "Excluding the 3,501 jobs" in plain(rate_tile.means)
     assert plain(tile(m, "failed_gpu_time").interval) == "n = 42,613 attempts"
-    ends = {f"lost_work__failed_gpu_hours_share_ci_{end}_clustered": at for end, at in (("low", 0.4), ("high", 0.55))}
-    lost = numbers(**{name: (at, "share") for name, at in ends.items()})
+    bounds = {
+        f"lost_work__failed_gpu_hours_share_ci_{side}_clustered": value
+        for side, value in (("low", 0.4), ("high", 0.55))
+    }
+    lost = numbers(**{name: (value, "share") for name, value in bounds.items()})
     assert plain(tile(lost, "failed_gpu_time").interval) == "95% CI 40.0–55.0% · n = 42,613 attempts"
     assert plain(tile(m, "mttf").value) == "20.2" and plain(tile(m, "ettr").value) == "7.6%"
-    # The share of the scheduled time stands before the waits, which most of the wall clock may be.
+    # The share of the scheduled time comes first, because waits may fill most of the wall clock.
     assert plain(tile(m, "ettr").unit) == "of wall-clock, 89.5% of scheduled time"
     assert plain(tile(m, "ettr").means).startswith("Each start waits 8.56 days in the queue.")
     parts = [part["label"].split()[0] for part in tile(m, "ettr").mini["parts"]]
     assert parts == ["productive", "overhead", "in"]
 
 
-def test_r1_causes_unknown_any_failure_counts_and_nothing_is_said_of_large_runs():
+def test_r1_unknown_causes_count_any_failure_and_withhold_large_runs():
     m = proxy()
     assert statement_rules.r1_cause_unknown(m)
     rate = tile(m, "node_rate")
@@ -51,8 +54,8 @@ def test_r1_causes_unknown_any_failure_counts_and_nothing_is_said_of_large_runs(
     assert tile(m, "mttf").needed == "Needed: states that name infrastructure failures."
 
 
-def test_a_rate_per_node_is_not_told_where_neither_nodes_nor_causes_are_recorded():
-    """Failures of users by nodes of 8 GPUs that nobody saw made 4,100 per 1,000 node-days."""
+def test_a_rate_per_node_needs_recorded_nodes_or_causes():
+    """User failures divided by assumed nodes of 8 GPUs once gave 4,100 per 1,000 node-days."""
     m = proxy()
     m["sizes.node_gpus_from"] = {"value": "default", "unit": "label", "n": None, "source": "x"}
     assert tile(m, "node_rate").state == "withheld"
@@ -60,10 +63,10 @@ def test_a_rate_per_node_is_not_told_where_neither_nodes_nor_causes_are_recorded
     assert tile(caused, "node_rate").state == "shown"
 
 
-def test_r12_gpu_time_of_a_few_jobs_is_neither_a_tile_nor_a_headline_nor_an_a():
+def test_r12_few_gpu_jobs_give_no_tile_headline_or_grade_a():
     few = numbers(data__gpu_jobs=(4, "jobs"), data__jobs=(1_000, "jobs"))
     assert statement_rules.r12_few_gpus(few) and not statement_rules.r12_few_gpus(numbers(data__gpu_jobs=(0, "jobs")))
-    assert "failed_gpu_time" not in [one.name for one in tiles(few, {}, ABOUT)]
+    assert "failed_gpu_time" not in [item.name for item in tiles(few, {}, ABOUT)]
     assert plain(" ".join(bottom_line(few, ABOUT))) == "31.8% of ended jobs failed. 4 of 1,000 jobs have GPUs."
     assert [plain(reason) for reason in grade_data(few)[1]] == ["4 of 1,000 jobs have GPUs"]
     assert actions(few, "job") == ((), (), "")
@@ -72,16 +75,16 @@ def test_r12_gpu_time_of_a_few_jobs_is_neither_a_tile_nor_a_headline_nor_an_a():
     assert not statement_rules.r12_few_gpus(few), "node time is that of all jobs"
 
 
-def test_an_annual_failure_rate_leads_and_says_how_long_drives_were_seen():
+def test_an_annual_failure_rate_comes_first_with_its_observed_time():
     rate = {"afr": (3.64, "% a year"), "ci_low_clustered": (1.07, "% a year"), "ci_high_clustered": (12.3, "% a year")}
     drives = {f"afr__{name}": value for name, value in rate.items()} | {"period__days": (20, "days")}
     drives |= {"mttf__mttf_s": (8.6e8, "s"), "mttf__events": (43, "failures"), "lives__units": (9, "units")}
     m = numbers(**drives, afr__failures=(43, "failures"))
-    about = COMPONENTS | {"unit": "drive"}
-    said_of_it = plain(bottom_line(m, about)[0])
-    assert said_of_it == "3.64% of drives fail in a year (95% CI 1.07–12.3): 43 failures in 20 days."
-    first = tiles(m, {}, about)[0]
-    assert (first.name, plain(first.value), plain(first.means)) == (
+    facts = COMPONENTS | {"unit": "drive"}
+    headline = plain(bottom_line(m, facts)[0])
+    assert headline == "3.64% of drives fail in a year (95% CI 1.07–12.3): 43 failures in 20 days."
+    first_tile = tiles(m, {}, facts)[0]
+    assert (first_tile.name, plain(first_tile.value), plain(first_tile.means)) == (
         "afr",
         "3.64%",
         "Observed for 20 days, scaled to a year.",
@@ -96,7 +99,7 @@ def test_r2_scaling_untested_and_no_size_measured():
     assert not statement_rules.r2_scaling_untested(measured) and tile(measured, "mttf").state == "shown"
 
 
-def test_r3_scaling_rejected_leaves_what_was_measured_at_that_size():
+def test_r3_scaling_rejected_leaves_measurements_at_that_size():
     m = numbers("ettr.by", sizes__law__verdict="rejected")
     assert statement_rules.r3_scaling_rejected(m) and tile(m, "mttf").state == "withheld"
     measured = numbers(
@@ -113,11 +116,11 @@ def test_r3_scaling_rejected_leaves_what_was_measured_at_that_size():
 
 @pytest.mark.parametrize(("largest", "state", "badge"), [(1024, "shown", ""), (256, "shown", "projection")])
 def test_r4_up_to_four_times_the_largest_run_is_a_projection(largest, state, badge):
-    shown = tile(numbers(sizes__largest_run__gpus=largest), "mttf")
-    assert (shown.state, shown.badge) == (state, badge)
+    mttf_tile = tile(numbers(sizes__largest_run__gpus=largest), "mttf")
+    assert (mttf_tile.state, mttf_tile.badge) == (state, badge)
 
 
-def test_r4_farther_is_withheld():
+def test_r4_a_larger_run_is_withheld():
     m = numbers("ettr.by", sizes__largest_run__gpus=255)
     assert statement_rules.r4_too_far(m)
     assert "1,024 GPUs is more than 4 times the largest run" in tile(m, "mttf").means
@@ -146,25 +149,25 @@ def test_r6_many_failures_without_an_end_make_a_range():
         mttf__range__low_s=(677_376.0, "s"),
         mttf__range__high_s=(1_667_520.0, "s"),
     )
-    shown = tile(m, "when")
-    assert (plain(shown.value), shown.badge) == ("7.84–19.3 days", "range")
-    assert plain(shown.interval) == "1,541 of 4,072 failures have no recorded end"
+    when_tile = tile(m, "when")
+    assert (plain(when_tile.value), when_tile.badge) == ("7.84–19.3 days", "range")
+    assert plain(when_tile.interval) == "1,541 of 4,072 failures have no recorded end"
 
 
 def test_r7_no_failure_is_an_upper_bound():
     m = numbers(sizes__rate__failures=0, sizes__rate__failures_per_1000_node_days=0.0, sizes__rate__ci_high=1.4)
-    shown = tile(m, "node_rate")
-    assert (plain(shown.value), shown.badge) == ("< 1.40", "upper bound")
-    assert plain(shown.interval) == "95% confidence · 0 failures in 8,620 node-days"
+    rate_tile = tile(m, "node_rate")
+    assert (plain(rate_tile.value), rate_tile.badge) == ("< 1.40", "upper bound")
+    assert plain(rate_tile.interval) == "95% confidence · 0 failures in 8,620 node-days"
 
 
 @pytest.mark.parametrize(("failures", "state", "badge"), [(9, "few", "few events"), (10, "shown", "")])
-def test_r8_fewer_than_ten_failures_stand_in_grey(failures, state, badge):
-    shown = tile(numbers(sizes__rate__failures=failures), "node_rate")
-    assert (shown.state, shown.badge) == (state, badge)
+def test_r8_fewer_than_ten_failures_are_grey(failures, state, badge):
+    rate_tile = tile(numbers(sizes__rate__failures=failures), "node_rate")
+    assert (rate_tile.state, rate_tile.badge) == (state, badge)
 
 
-def test_r9_few_ended_is_said_where_it_matters():
+def test_r9_few_ended_jobs_get_a_badge():
     m = numbers(outcomes__ended_share=0.2529)
     assert [tile(m, name).badge for name in ("failure_rate", "failed_gpu_time", "when")].count("") == 0
     assert all(plain(tile(m, name).badge) == "25.3% ended" for name in ("failure_rate", "failed_gpu_time", "when"))
@@ -173,67 +176,67 @@ def test_r9_few_ended_is_said_where_it_matters():
 def test_r10_a_step_of_a_time_limit_is_no_failure():
     step = {"survival__steps__time_s": (86_400, "s"), "survival__steps__drop": (0.08, "share")}
     m = numbers(**step, survival__steps__timeout_share=(0.9, "share"), survival__limits__1__time_s=(86_400, "s"))
-    # The median failed job ran for 13.7 minutes: no badge of a limit of 24 hours.
+    # The median failed job ran for 13.7 minutes, so the limit of 24 hours gets no badge.
     assert (plain(tile(m, "when").value), tile(m, "when").badge) == ("13.7", "")
     assert plain(tile(m, "when").means) == "Many jobs hit their time limit at 24 h, so survival drops by 8.0% there."
-    at_limit = m["outcomes.failure.runtime_median_s"]
-    m = numbers(**step, survival__steps__timeout_share=(0.9, "share"), survival__limits__1__time_s=(at_limit, "s"))
+    limit = m["outcomes.failure.runtime_median_s"]
+    m = numbers(**step, survival__steps__timeout_share=(0.9, "share"), survival__limits__1__time_s=(limit, "s"))
     assert tile(m, "when").badge == "time limit" and "The median equals a time limit" in plain(tile(m, "when").means)
-    other = numbers(**step, survival__steps__timeout_share=(0.2, "share"))
-    assert not statement_rules.r10_steps(other) and tile(other, "when").badge == ""
+    few_timeouts = numbers(**step, survival__steps__timeout_share=(0.2, "share"))
+    assert not statement_rules.r10_steps(few_timeouts) and tile(few_timeouts, "when").badge == ""
 
 
-def test_what_is_withheld_leaves_the_numbers():
+def test_withholding_removes_the_numbers():
     m = proxy()
     assert m.has("ettr.assumed.failure_rate")
-    gone = statement_rules.withhold(m)
-    assert "ettr.estimate.ettr" in gone and "ettr.assumed.failure_rate" in gone
-    assert not any(key in m for key in gone)
-    assert "every failure would count" in gone["ettr.mttf_s"]
+    reason_by_key = statement_rules.withhold(m)
+    assert "ettr.estimate.ettr" in reason_by_key and "ettr.assumed.failure_rate" in reason_by_key
+    assert not any(key in m for key in reason_by_key)
+    assert "every failure would count" in reason_by_key["ettr.mttf_s"]
     assert m.has("sizes.rate.failures_per_1000_node_days"), "the rate of any failure is said, with its badge"
 
 
-@pytest.mark.parametrize("of", [numbers, lambda: numbers(sizes__rate__failures=0)])
+@pytest.mark.parametrize("make_numbers", [numbers, lambda: numbers(sizes__rate__failures=0)])
 @pytest.mark.parametrize("assumed", [True, False])
-def test_an_assumed_node_is_said_in_the_tile_whatever_the_rate_is(of, assumed):
-    m = of()
+def test_the_tile_reports_an_assumed_node_for_any_rate(make_numbers, assumed):
+    m = make_numbers()
     m["sizes.node_gpus_from"] = {"value": "default" if assumed else "jobs", "unit": "label", "n": None, "source": "x"}
     m["sizes.node_gpus"] = {"value": 8, "unit": "GPUs", "n": None, "source": "x"}
-    shown = [one for one in tiles(m, {}, ABOUT) if one.name in ("node_rate", "mttf") and one.state != WITHHELD]
-    assert shown and all(("Assumes 8 GPUs per node." in plain(one.means)) is assumed for one in shown)
+    estimates = [item for item in tiles(m, {}, ABOUT) if item.name in ("node_rate", "mttf") and item.state != WITHHELD]
+    assert estimates and all(("Assumes 8 GPUs per node." in plain(item.means)) is assumed for item in estimates)
 
 
-def test_an_exact_interval_says_what_it_supposes():
+def test_an_exact_interval_states_its_assumption():
     m = numbers("outcomes.failure_share_low_clustered", "outcomes.failure_share_high_clustered")
     assert plain(tile(m, "failure_rate").interval) == "95% CI 31.4–32.3% if independent · n = 40,226"
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"), [(0.05, "missed"), (0.3, "missed, but the interval includes it"), (0.4, "met")]
+    ("target", "verdict"), [(0.05, "missed"), (0.3, "missed, but the interval includes it"), (0.4, "met")]
 )
-def test_a_target_is_met_or_missed(asked, said):
-    about = ABOUT | {"targets": {"failure_rate": asked}}
-    shown = next(one for one in tiles(numbers(), {}, about) if one.name == "failure_rate")
-    assert shown.target == f"target {100 * asked:.1f}%: {said}"
-    assert all(one.target == "" for one in tiles(numbers(), {}, ABOUT))
+def test_a_target_is_met_or_missed(target, verdict):
+    trace_facts = ABOUT | {"targets": {"failure_rate": target}}
+    rate_tile = next(item for item in tiles(numbers(), {}, trace_facts) if item.name == "failure_rate")
+    assert rate_tile.target == f"target {100 * target:.1f}%: {verdict}"
+    assert all(item.target == "" for item in tiles(numbers(), {}, ABOUT))
 
 
 @pytest.mark.parametrize(
-    ("name", "asked", "ends"),
+    ("name", "target_value", "bound_keys"),
     [
-        ("failure_rate", 0.3, [f"outcomes.failure_share_{end}{{}}" for end in ("low", "high")]),
-        ("node_rate", 9.0, [f"sizes.rate.ci_{end}{{}}" for end in ("low", "high")]),
+        ("failure_rate", 0.3, [f"outcomes.failure_share_{bound}{{}}" for bound in ("low", "high")]),
+        ("node_rate", 9.0, [f"sizes.rate.ci_{bound}{{}}" for bound in ("low", "high")]),
         ("ettr", 0.07, ["ettr.estimate.ettr_ci_low", "ettr.estimate.ettr_ci_high"]),
         ("mttf", 19.0, ["ettr.mttf_low_s", "ettr.mttf_high_s"]),
     ],
 )
-def test_a_target_without_an_interval_is_held_against_the_estimate_alone(name, asked, ends):
-    targets = {"mttf_h" if name == "mttf" else name: asked}
+def test_a_target_without_an_interval_is_compared_with_the_estimate(name, target_value, bound_keys):
+    targets = {"mttf_h" if name == "mttf" else name: target_value}
 
     def target(m):
-        return next(one for one in tiles(m, {}, ABOUT | {"targets": targets}) if one.name == name).target
+        return next(item for item in tiles(m, {}, ABOUT | {"targets": targets}) if item.name == name).target
 
     assert target(numbers()).endswith("but the interval includes it")
-    for end in ends:
-        gone = {end.format(kind) for kind in ("", "_clustered")} & set(numbers())
-        assert target(numbers(*gone)).endswith("by the estimate, which has no interval")
+    for bound in bound_keys:
+        missing = {bound.format(suffix) for suffix in ("", "_clustered")} & set(numbers())
+        assert target(numbers(*missing)).endswith("by the estimate, which has no interval")

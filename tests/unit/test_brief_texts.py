@@ -1,4 +1,4 @@
-"""The texts of the brief: how long they are, whose numbers they name, the grade, the actions and the file."""
+"""The texts of the brief: their length, the metrics they name, the grade, the actions and the file."""
 
 import re
 from dataclasses import asdict
@@ -22,8 +22,8 @@ def plain(text):
     return phrases.plain(text).replace("\u00a0", " ")
 
 
-_NOT_OF_COMPONENTS = ("data", "outcomes", "lost_work", "failed_time", "actions", "ettr.by", "ettr.mttf", "taxonomy")
-_OF_COMPONENTS = {
+_ABSENT_KEYS = ("data", "outcomes", "lost_work", "failed_time", "actions", "ettr.by", "ettr.mttf", "taxonomy")
+_COMPONENT_NUMBERS = {
     "sizes__basis": "component",
     "sizes__law__reason": ("one size only", "label"),
     "lives__units": (5006, "units"),
@@ -40,7 +40,7 @@ _OF_COMPONENTS = {
     "free__1y__share": (0.488, "share"),
     "survival__events": (23_324, "failures"),
 }
-COMPONENT = numbers(*_NOT_OF_COMPONENTS, **_OF_COMPONENTS)
+COMPONENT = numbers(*_ABSENT_KEYS, **_COMPONENT_NUMBERS)
 TRACES = {
     "all": (numbers(), ABOUT),
     "proxy": (proxy(), ABOUT | {"unit": "pod"}),
@@ -64,23 +64,23 @@ def strings(value):
             yield from strings(part)
 
 
-def made(name):
-    m, about = TRACES[name]
+def numbers_and_brief(name):
+    m, trace_facts = TRACES[name]
     m = type(m)(m)
-    return m, make_brief(m, {}, about, withhold(m))
+    return m, make_brief(m, {}, trace_facts, withhold(m))
 
 
 @pytest.mark.parametrize("name", TRACES)
 def test_every_number_is_in_the_metrics_and_none_is_withheld(name):
-    m, brief = made(name)
-    named = {key for text in strings(asdict(brief)) for key in keys(text)}
-    assert named and named <= set(m)
-    assert not named & set(brief.withheld)
+    m, brief = numbers_and_brief(name)
+    named_keys = {key for text in strings(asdict(brief)) for key in keys(text)}
+    assert named_keys and named_keys <= set(m)
+    assert not named_keys & set(brief.withheld)
 
 
 @pytest.mark.parametrize("name", TRACES)
 def test_texts_are_short(name):
-    _, brief = made(name)
+    _, brief = numbers_and_brief(name)
     assert sum(map(length, brief.bottom_line)) <= MOST_WORDS
     assert len(brief.bottom_line) <= 2 and all(text.endswith(".") for text in brief.bottom_line)
     for tile in brief.tiles:
@@ -89,26 +89,26 @@ def test_texts_are_short(name):
 
 
 @pytest.mark.parametrize("name", TRACES)
-def test_the_file_is_read_as_it_was_written(name, tmp_path):
-    _, brief = made(name)
+def test_the_brief_file_round_trips(name, tmp_path):
+    _, brief = numbers_and_brief(name)
     (tmp_path / "brief.json").write_text(brief.text(), encoding="utf-8")
     assert asdict(read_brief(tmp_path / "brief.json")) == asdict(brief)
 
 
-def test_the_bottom_line_names_what_holds_most_and_how_sure_it_is():
-    first, second = bottom_line(numbers(), ABOUT)
-    assert plain(first) == "31.8% of ended jobs failed, and failed attempts used 48.6% of GPU time."
-    assert plain(second).startswith(
+def test_the_bottom_line_names_the_main_cause_with_its_interval():
+    result, cause = bottom_line(numbers(), ABOUT)
+    assert plain(result) == "31.8% of ended jobs failed, and failed attempts used 48.6% of GPU time."
+    assert plain(cause).startswith(
         "Time limits account for 53.0% of that; a 1,024-GPU run can expect an interruption every"
     )
-    assert "(90% CI 16.8–24.5 h)" in plain(second)
-    first, second = bottom_line(TRACES["few ended"][0], ABOUT)
-    assert plain(first).startswith("Of the 25.0% of jobs that ended, 31.8% failed")
+    assert "(90% CI 16.8–24.5 h)" in plain(cause)
+    result, cause = bottom_line(TRACES["few ended"][0], ABOUT)
+    assert plain(result).startswith("Of the 25.0% of jobs that ended, 31.8% failed")
     assert "cannot be estimated: causes are not recorded" in plain(bottom_line(proxy(), ABOUT)[1])
 
 
 @pytest.mark.parametrize(
-    ("changed", "grade", "reason"),
+    ("changes", "grade", "reason"),
     [
         ({}, "A", None),
         ({"quality__quarantined_share": 0.02}, "B", "2.0% of rows quarantined"),
@@ -128,47 +128,47 @@ def test_the_bottom_line_names_what_holds_most_and_how_sure_it_is():
         ),
     ],
 )
-def test_the_grade_falls_by_one_for_each_thing_amiss(changed, grade, reason):
-    found, reasons = grade_data(numbers(**changed))
-    assert (found, plain(reasons[0]) if reasons else None) == (grade, reason)
+def test_each_flaw_lowers_the_grade_by_one(changes, grade, reason):
+    actual_grade, reasons = grade_data(numbers(**changes))
+    assert (actual_grade, plain(reasons[0]) if reasons else None) == (grade, reason)
 
 
-def test_causes_that_nobody_records_cost_a_grade():
+def test_unrecorded_causes_cost_a_grade():
     assert grade_data(proxy()) == ("B", ("causes not recorded",))
 
 
 def test_totals_of_the_trace_come_first_then_effects_on_one_run():
-    found, not_worth, claim = actions(numbers(), "job")
-    assert [(plain(one.effect), one.basis) for one in found] == [
+    proposals, rejected, claim = actions(numbers(), "job")
+    assert [(plain(proposal.effect), proposal.basis) for proposal in proposals] == [
         ("≤ 895,000", "upper bound"),
         ("≤ 467,000", "upper bound"),
         ("−159 days", "model"),
         ("13,600", "model"),
     ]
-    assert found[1].title.startswith("Confirm that jobs above ") and "115 of 169 infrastructure" in plain(
-        found[1].evidence
+    assert proposals[1].title.startswith("Confirm that jobs above ") and "115 of 169 infrastructure" in plain(
+        proposals[1].evidence
     )
-    assert [plain(text) for text in not_worth] == [
+    assert [plain(text) for text in rejected] == [
         "trial run on one GPU (net 865 GPU-h, 0.025%)",
         "draining nodes (none of 200 flagged)",
     ]
     assert plain(claim) == "Saving state before the time limit could recover at most 25.8% of the GPU time"
 
 
-def test_whether_draining_is_worth_it_is_not_said_without_power():
-    _, not_worth, _ = actions(numbers(lemons__detectable_ratio=140.0), "job")
-    assert not any("draining" in text for text in not_worth)
+def test_draining_is_not_judged_without_power():
+    _, rejected, _ = actions(numbers(lemons__detectable_ratio=140.0), "job")
+    assert not any("draining" in text for text in rejected)
     tile = excess(numbers(lemons__detectable_ratio=140.0))
     assert tile.state == WITHHELD and tile.value == CANNOT and "169 failures are too few" in plain(tile.means)
     assert plain(excess(numbers()).means) == "No node has significantly more failures than expected."
 
 
-def test_nothing_is_to_be_done_about_time_limits_where_there_are_none():
-    found, _, _ = actions(numbers("actions.save_state"), "job")
-    assert all("time limit" not in one.title for one in found)
+def test_no_action_on_time_limits_without_limits():
+    proposals, _, _ = actions(numbers("actions.save_state"), "job")
+    assert all("time limit" not in proposal.title for proposal in proposals)
 
 
-def test_the_header_has_dates_only_where_the_clock_is_known():
+def test_the_header_has_dates_only_if_the_clock_is_known():
     assert plain(subtitle(numbers(), ABOUT)) == "How reliably its jobs ran, 1 March to 7 June 2025 (99 days)"
     relative = numbers(period__from_s=0, period__to_s=8_553_600)
     assert plain(subtitle(relative, ABOUT)) == "How reliably its jobs ran, over 99 days"
@@ -176,7 +176,7 @@ def test_the_header_has_dates_only_where_the_clock_is_known():
     assert plain(subtitle(numbers(), zoned)) == "How reliably its jobs ran, 28 February to 6 June 2025 (99 days)"
 
 
-def test_words_of_a_trace_hold_no_markup_and_name_no_key():
+def test_markup_and_keys_in_trace_text_are_escaped():
     hostile = facts(numbers(), ABOUT | {"failure_words": ["<b>", "{data.jobs|9}"]})[-1].note
     assert not keys(hostile) and "<b>" not in html(hostile)
 
@@ -185,7 +185,7 @@ def test_small_charts_are_escaped_and_stay_within_their_box():
     parts = [{"label": "<b>", "share": 0.7, "colour": "c-failure"}, {"label": "rest", "share": 0.3, "colour": "c3"}]
     rate = [[float(day), 5 + day % 3, 1.0, 900.0] for day in range(70)]
     curve = [[float(2**step), 1 - step / 20] for step in range(18)]
-    made = [
+    numbers_and_brief = [
         draw_mini({"kind": "bar", "parts": parts}),
         draw_mini({"kind": "line", "points": rate, "last": "7.0 last"}),
         draw_mini(
@@ -200,19 +200,19 @@ def test_small_charts_are_escaped_and_stay_within_their_box():
             {"kind": "steps", "points": curve, "labels": [[3600, 0.6, "60% at 1 h"], [86400, 0.3, "30% at 1 day"]]}
         ),
     ]
-    for svg in made:
+    for svg in numbers_and_brief:
         assert svg.startswith("<svg") and 'role="img"' in svg and "<b>" not in svg
         assert not re.search(
             r"\d\.\d\d", svg.partition(">")[2].replace("stroke-width:1.8", "").replace("opacity:.16", "")
         )
-        for across in re.findall(r'(?:cx|x)="([\d.-]+)"', svg):
-            assert 0 <= float(across) <= 320
-        for up in re.findall(r'(?:cy|y)="([\d.-]+)"', svg):
-            assert 0 <= float(up) <= 46
+        for x in re.findall(r'(?:cx|x)="([\d.-]+)"', svg):
+            assert 0 <= float(x) <= 320
+        for y in re.findall(r'(?:cy|y)="([\d.-]+)"', svg):
+            assert 0 <= float(y) <= 46
     assert draw_mini(None) == ""
 
 
-def test_what_most_failures_without_an_end_would_falsify_is_withheld():
+def test_missing_ends_of_most_failures_withhold_rates():
     m = numbers(
         lost_work__failed_runs=(12_806, "runs"),
         lost_work__failed_without_time=9_000,
@@ -221,8 +221,11 @@ def test_what_most_failures_without_an_end_would_falsify_is_withheld():
         mttf__range__low_s=(3_600.0, "s"),
         mttf__range__high_s=(7_200.0, "s"),
     )
-    found = {tile.name: tile for tile in make_brief(m, {}, ABOUT).tiles}
-    assert plain(found["failed_gpu_time"].value) == "≥ 48.6%" and found["failed_gpu_time"].badge == "lower bound"
-    assert found["node_rate"].state == WITHHELD
-    assert plain(found["node_rate"].means).startswith("9,000 of 12,806 failures have no recorded end")
+    tile_by_name = {tile.name: tile for tile in make_brief(m, {}, ABOUT).tiles}
+    assert (
+        plain(tile_by_name["failed_gpu_time"].value) == "≥ 48.6%"
+        and tile_by_name["failed_gpu_time"].badge == "lower bound"
+    )
+    assert tile_by_name["node_rate"].state == WITHHELD
+    assert plain(tile_by_name["node_rate"].means).startswith("9,000 of 12,806 failures have no recorded end")
     assert "GPU time" not in bottom_line(m, ABOUT)[0]

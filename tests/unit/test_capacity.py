@@ -1,4 +1,4 @@
-"""Runs with spares: ways that agree on independent nodes with exponential times, not where they fail together."""
+"""Runs with spares: the methods agree on independent exponential nodes, not on nodes that fail together."""
 
 import html
 from math import exp
@@ -16,37 +16,37 @@ from ttf.analyses.outages.plan_capacity.ways import METHODS, Planner, fewest_spa
 from ttf.analyses.shared.outages.outage_simulation import ALWAYS_DOWN, NO_OUTAGE, NO_TIME_DOWN
 from ttf.analyses.shared.outages.units_down import spans_of
 
-UP, REPAIR = 20 * DAY, DAY
-ASKED = {"spare_targets": [0.9], "spares": [0, 2], "simulations": 400, "seed": 1, "sizes": [1, 8, 30, 500]}
+UPTIME, REPAIR = 20 * DAY, DAY
+OPTIONS = {"spare_targets": [0.9], "spares": [0, 2], "simulations": 400, "seed": 1, "sizes": [1, 8, 30, 500]}
 
 
-def independent(rng, units=40, days=700):
+def simulate(rng, units=40, days=700):
     intervals = {}
     for unit in range(units):
-        at, mine = 0.0, []
-        while (at := at + rng.exponential(UP)) < days * DAY:
-            mine.append((int(at), int(at := at + rng.exponential(REPAIR))))
-        intervals[f"u{unit:02}"] = mine
+        time_s, outage_times = 0.0, []
+        while (time_s := time_s + rng.exponential(UPTIME)) < days * DAY:
+            outage_times.append((int(time_s), int(time_s := time_s + rng.exponential(REPAIR))))
+        intervals[f"u{unit:02}"] = outage_times
     outages, *_, exposure = made(intervals, days * DAY)
     return outages, exposure
 
 
 @pytest.fixture(scope="module")
 def planner():
-    outages, exposure = independent(np.random.default_rng(1))
+    outages, exposure = simulate(np.random.default_rng(1))
     return Planner(spans_of(outages, exposure), exposure, 3000, 1)
 
 
 def test_one_node_without_spares_is_never_short_while_it_stays_up():
-    assert never_short(1, 0, 5 * DAY, UP, REPAIR) == pytest.approx(20 / 21 * exp(-5 / 20))
-    # In no time, what matters is the moment; in a very long one it happens.
-    assert never_short(10, 2, 0, UP, REPAIR) == pytest.approx(stats.binom.cdf(2, 12, 1 / 21))
-    assert never_short(10, 2, 1e6 * DAY, UP, REPAIR) == pytest.approx(0, abs=1e-9)
-    # Nodes that are never repaired: at most two of twelve fail.
-    assert never_short(10, 2, DAY, UP, 1e12) == pytest.approx(0, abs=1e-3)
+    assert never_short(1, 0, 5 * DAY, UPTIME, REPAIR) == pytest.approx(20 / 21 * exp(-5 / 20))
+    # For zero time only the initial state counts; over a very long time a shortage is certain.
+    assert never_short(10, 2, 0, UPTIME, REPAIR) == pytest.approx(stats.binom.cdf(2, 12, 1 / 21))
+    assert never_short(10, 2, 1e6 * DAY, UPTIME, REPAIR) == pytest.approx(0, abs=1e-9)
+    # Without repair, at most two of twelve nodes may fail.
+    assert never_short(10, 2, DAY, UPTIME, 1e12) == pytest.approx(0, abs=1e-3)
 
 
-def test_ways_agree_on_independent_nodes_with_exponential_times(planner):
+def test_methods_agree_on_independent_exponential_nodes(planner):
     for nodes, spares in ((8, 1), (30, 4)):
         for time_s in (DAY, 7 * DAY):
             formula = planner.estimate("exponential", nodes, spares, time_s)
@@ -55,70 +55,72 @@ def test_ways_agree_on_independent_nodes_with_exponential_times(planner):
             lacking = ((above - spares) * stats.binom.pmf(above, units, share)).sum()
             assert formula["full_share"][0] == pytest.approx(stats.binom.cdf(spares, units, share))
             assert formula["capacity_share"][0] == pytest.approx(1 - lacking / nodes)
-            for way, slack in (("observed", 0.01), ("weeks", 0.05)):
-                for name, (value, error) in planner.estimate(way, nodes, spares, time_s).items():
-                    assert abs(value - formula[name][0]) < 4 * (error or 0) + slack, (way, name, nodes, time_s)
-            alone = [planner.p_no_interruption(way, nodes, time_s)[0] for way in METHODS]
-            assert alone[0] == pytest.approx(exp(-nodes * time_s / planner.up.mean))
-            assert alone[1:] == pytest.approx([alone[0]] * 2, abs=0.06)
+            for method, slack in (("observed", 0.01), ("weeks", 0.05)):
+                for name, (value, error) in planner.estimate(method, nodes, spares, time_s).items():
+                    assert abs(value - formula[name][0]) < 4 * (error or 0) + slack, (method, name, nodes, time_s)
+            no_interruption = [planner.p_no_interruption(method, nodes, time_s)[0] for method in METHODS]
+            assert no_interruption[0] == pytest.approx(exp(-nodes * time_s / planner.up.mean))
+            assert no_interruption[1:] == pytest.approx([no_interruption[0]] * 2, abs=0.06)
 
 
-def test_the_same_is_said_whatever_was_asked_before(planner):
-    outages, exposure = independent(np.random.default_rng(1))
-    other = Planner(spans_of(outages, exposure), exposure, 3000, 1)
-    assert other.estimate("weeks", 30, 4, DAY) == planner.estimate("weeks", 30, 4, DAY)
-    assert other.estimate("observed", 30, 4, DAY) == planner.estimate("observed", 30, 4, DAY)
+def test_estimates_do_not_depend_on_earlier_calls(planner):
+    outages, exposure = simulate(np.random.default_rng(1))
+    fresh_planner = Planner(spans_of(outages, exposure), exposure, 3000, 1)
+    assert fresh_planner.estimate("weeks", 30, 4, DAY) == planner.estimate("weeks", 30, 4, DAY)
+    assert fresh_planner.estimate("observed", 30, 4, DAY) == planner.estimate("observed", 30, 4, DAY)
 
 
-def test_of_a_large_fleet_fewer_runs_are_simulated(planner):
+def test_large_fleets_get_fewer_simulations(planner):
     assert [planner.runs("observed", nodes) for nodes in (40, 2000, 10**6)] == [3000, 1048, 100]
     assert planner.runs("weeks", 2) == 3000
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30), st.floats(0.01, 1))
-def test_the_fewest_spares_are_those_of_trying_each(chances, target):
-    rising = np.sort(chances)
-    each = next((n for n, chance in enumerate(rising) if chance >= target), None)
-    assert fewest_spares(target, len(rising) - 1, lambda spares: rising[spares]) == each
+def test_the_fewest_spares_match_a_linear_search(probabilities, target):
+    increasing = np.sort(probabilities)
+    expected = next((n for n, p in enumerate(increasing) if p >= target), None)
+    assert fewest_spares(target, len(increasing) - 1, lambda spares: increasing[spares]) == expected
 
 
-def test_nodes_that_fail_together_take_more_spares(tmp_path):
-    """Twenty of forty nodes are down together for a day, at a moment of their own in each four weeks."""
+def test_nodes_that_fail_together_need_more_spares(tmp_path):
+    """Twenty of forty nodes are down together for one day in every four weeks."""
     rng = np.random.default_rng(2)
     moments = [int((28 * n + rng.uniform(0, 26)) * DAY) for n in range(20)]
-    intervals = {f"u{n:02}": [(at + n, at + n + DAY) for at in moments] if n < 20 else [] for n in range(40)}
-    outages, *_, exposure = made(intervals, 560 * DAY)
-    given = tables_of("plan_capacity", Frames({"outages": outages, "exposure": exposure}, **ASKED), tmp_path)
-    needed = {
-        (row["nodes"], row["hours"], row["way"]): row["spares"] for row in given["spares_needed"].iter_rows(named=True)
+    intervals = {
+        f"u{n:02}": [(time_s + n, time_s + n + DAY) for time_s in moments] if n < 20 else [] for n in range(40)
     }
-    assert {nodes for nodes, *_ in needed} == {1, 8, 30}
-    assert needed[30, 720, "observed"] < 8
-    # All 40 nodes hold the twenty: there are but ten to spare.
-    assert needed[30, 720, "weeks"] is None
-    capacity = given["capacity"].filter(nodes=30, hours=168, spares=2)
+    outages, *_, exposure = made(intervals, 560 * DAY)
+    tables = tables_of("plan_capacity", Frames({"outages": outages, "exposure": exposure}, **OPTIONS), tmp_path)
+    spares_by_case = {
+        (row["nodes"], row["hours"], row["way"]): row["spares"] for row in tables["spares_needed"].iter_rows(named=True)
+    }
+    assert {nodes for nodes, *_ in spares_by_case} == {1, 8, 30}
+    assert spares_by_case[30, 720, "observed"] < 8
+    # All 40 nodes include the twenty, and only ten are spare.
+    assert spares_by_case[30, 720, "weeks"] is None
+    capacity = tables["capacity"].filter(nodes=30, hours=168, spares=2)
     assert capacity["way"].to_list() == list(METHODS)
-    # A week without the twenty is as good as certain to be free of interruptions, whatever the number of nodes.
-    alone = dict(capacity.select("way", "p_no_interruption").iter_rows())
-    assert alone["weeks"] > 0.6 > 0.1 > alone["exponential"]
-    m, text, _ = on_page("plan_capacity", given)
+    # A week without a joint outage is almost certainly free of interruptions, for any number of nodes.
+    p_by_method = dict(capacity.select("way", "p_no_interruption").iter_rows())
+    assert p_by_method["weeks"] > 0.6 > 0.1 > p_by_method["exponential"]
+    m, text, _ = on_page("plan_capacity", tables)
     assert m["capacity.nodes"] == 8
     assert "Fewest spares" in text
     assert "A run of 8 nodes that is never short in a week" in text
 
 
 def test_gpus_are_rounded_up_to_nodes_and_a_run_lies_in_one_group(tmp_path):
-    outages, exposure = independent(np.random.default_rng(3), 12, 100)
+    outages, exposure = simulate(np.random.default_rng(3), 12, 100)
     group = pl.when(pl.col("unit_id") < "u05").then(pl.lit("small")).otherwise(pl.lit("large"))
     rates = pl.DataFrame({"confidence": [0.9], "node_gpus": [8]})
     frames = {"outages": outages, "exposure": exposure.with_columns(group=group), "node_failure_rate": rates}
-    given = tables_of(
-        "plan_capacity", Frames(frames, **(ASKED | {"simulations": 2, "sizes": [1, 4, 20, 200]})), tmp_path
+    tables = tables_of(
+        "plan_capacity", Frames(frames, **(OPTIONS | {"simulations": 2, "sizes": [1, 4, 20, 200]})), tmp_path
     )
-    sizes = given["capacity"].select("stratum", "gpus", "nodes").unique().sort("nodes")
+    sizes = tables["capacity"].select("stratum", "gpus", "nodes").unique().sort("nodes")
     assert sizes.rows() == [("large", 4, 1), ("large", 20, 3)]
-    few = given["capacity"].filter(way="weeks", nodes=3, spares=2, hours=720)
-    assert few["p_never_short"].count() == few["reason"].null_count()
+    monthly = tables["capacity"].filter(way="weeks", nodes=3, spares=2, hours=720)
+    assert monthly["p_never_short"].count() == monthly["reason"].null_count()
 
 
 @pytest.mark.parametrize(
@@ -131,10 +133,10 @@ def test_gpus_are_rounded_up_to_nodes_and_a_run_lies_in_one_group(tmp_path):
         ({"a": [(1, 2)], "b": []}, {"node": pl.lit("n")}, [1], COMPONENTS),
     ],
 )
-def test_what_cannot_be_planned_says_why(tmp_path, intervals, columns, sizes, reason):
+def test_blank_plans_have_a_reason(tmp_path, intervals, columns, sizes, reason):
     outages, *_, exposure = made(intervals, 10 * DAY, **columns)
-    frames = Frames({"outages": outages, "exposure": exposure}, **(ASKED | {"sizes": sizes}))
-    given = tables_of("plan_capacity", frames, tmp_path)
-    assert [given[name]["reason"].to_list() for name in given] == [[reason], [reason]]
-    _, text, _ = on_page("plan_capacity", given)
+    frames = Frames({"outages": outages, "exposure": exposure}, **(OPTIONS | {"sizes": sizes}))
+    tables = tables_of("plan_capacity", frames, tmp_path)
+    assert [tables[name]["reason"].to_list() for name in tables] == [[reason], [reason]]
+    _, text, _ = on_page("plan_capacity", tables)
     assert reason in html.unescape(text)

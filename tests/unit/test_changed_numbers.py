@@ -1,4 +1,4 @@
-"""Why a number is another than it was: the data, the program, its libraries or the configuration, by two manifests."""
+"""Two manifests attribute a changed number to data, program, libraries or configuration."""
 
 import copy
 import tomllib
@@ -18,50 +18,52 @@ from ttf.page.checks.changed_numbers import (
     told_of_moves,
 )
 
-HERE = "results/slurm"
-METRICS = f"{HERE}/metrics.json"
+DIR = "results/slurm"
+METRICS = f"{DIR}/metrics.json"
 
 
 def job(rule, script, inputs, outputs, parameters, **code):
     code = {f"scripts/{script}.py": "1"} | {name.replace("__", "/") + ".py": digest for name, digest in code.items()}
-    about = {"rule": rule, "wildcards": {}, "script": f"scripts/{script}.py"}
-    return about | {"inputs": inputs, "outputs": outputs, "parameters": parameters, "code": code}
+    facts = {"rule": rule, "wildcards": {}, "script": f"scripts/{script}.py"}
+    return facts | {"inputs": inputs, "outputs": outputs, "parameters": parameters, "code": code}
 
 
 def manifest():
-    """Two rooms, outcomes of one dump of jobs and outages of one of events, and the job that sums their numbers up."""
-    numbers = {f"scripts__ttf__analyses__{room}__numbers": "1" for room in ("outcomes", "outages")}
+    """Two analyses, outcomes of a job dump and outages of an event dump, and the job that summarises them."""
+    numbers = {f"scripts__ttf__analyses__{analysis}__numbers": "1" for analysis in ("outcomes", "outages")}
     jobs = {
-        "ingest": job("ingest", "ingest", {"data/jobs.txt": "j"}, [f"{HERE}/jobs.parquet"], {"parts": ["jobs.txt"]}),
-        "events": job("events", "ingest", {"data/events.txt": "e"}, [f"{HERE}/outages.parquet"], {}),
+        "ingest": job("ingest", "ingest", {"data/jobs.txt": "j"}, [f"{DIR}/jobs.parquet"], {"parts": ["jobs.txt"]}),
+        "events": job("events", "ingest", {"data/events.txt": "e"}, [f"{DIR}/outages.parquet"], {}),
         "outcomes": job(
-            *("outcomes", "compute", {f"{HERE}/jobs.parquet": "p"}, [f"{HERE}/tables/outcomes.csv"]),
+            *("outcomes", "compute", {f"{DIR}/jobs.parquet": "p"}, [f"{DIR}/tables/outcomes.csv"]),
             *({"settings": {"limit": 1}},),
             scripts__ttf__stats__shares="1",
         ),
         "outages": job(
-            *("outages", "compute", {f"{HERE}/outages.parquet": "q"}, [f"{HERE}/tables/outages.csv"]),
+            *("outages", "compute", {f"{DIR}/outages.parquet": "q"}, [f"{DIR}/tables/outages.csv"]),
             *({"settings": {}},),
         ),
         "summarise": job(
-            *("summarise", "summarise", {f"{HERE}/tables/{room}.csv": "t" for room in ("outcomes", "outages")}),
+            *("summarise", "summarise", {f"{DIR}/tables/{analysis}.csv": "t" for analysis in ("outcomes", "outages")}),
             *([METRICS], {"analyses": ["outcomes", "outages"], "about": {}}),
             **numbers,
         ),
     }
-    code = {name: {"sha256": digest, "size": 1} for of in jobs.values() for name, digest in of["code"].items()}
+    code = {name: {"sha256": digest, "size": 1} for entry in jobs.values() for name, digest in entry["code"].items()}
     code |= {"workflow/study/study.py": {"sha256": "1", "size": 1}, "config/taxonomy.yaml": {"sha256": "1", "size": 1}}
-    made = {output: {"sha256": "1", "size": 1, "job": name} for name, of in jobs.items() for output in of["outputs"]}
+    products = {
+        output: {"sha256": "1", "size": 1, "job": name} for name, entry in jobs.items() for output in entry["outputs"]
+    }
     raw = {name: {"sha256": "1", "size": 1} for name in ("data/jobs.txt", "data/events.txt")}
-    facts = {"version": "0.1.0", "git": {"revision": "a" * 40}, "python": "3.11.7", "packages": {"polars": "2.0"}}
-    return Manifest(facts | {"jobs": jobs, "products": made, "raw": raw, "code": code})
+    versions = {"version": "0.1.0", "git": {"revision": "a" * 40}, "python": "3.11.7", "packages": {"polars": "2.0"}}
+    return Manifest(versions | {"jobs": jobs, "products": products, "raw": raw, "code": code})
 
 
 def number(value, source="tables/outcomes.csv", unit="share"):
     return {"value": value, "unit": unit, "n": 10, "source": source}
 
 
-THEN = {
+OLD = {
     "outcomes.failure_share": number(0.3),
     "outcomes.failure_share_low": number(0.2),
     "outcomes.failure_share_high": number(0.4),
@@ -69,7 +71,7 @@ THEN = {
     "outcomes.most": number("FAILED", unit="label"),
     "outcomes.same": number(1),
 }
-NOW = THEN | {
+NEW = OLD | {
     "outcomes.failure_share": number(0.31),
     "outages.outages": number(6, "tables/outages.csv", "outages"),
     "outcomes.most": number("TIMEOUT", unit="label"),
@@ -84,11 +86,11 @@ def results(metrics, change=lambda facts: None, config=CONFIG):
 
 
 def causes(change, config=CONFIG):
-    """Of the share of failures and of the outages, once now's manifest is changed so."""
-    found = {move.key: move.causes for move in moves(results(THEN), results(NOW, change, config))}
-    assert list(found) == ["outcomes.failure_share", "outages.outages", "outcomes.most"]
-    assert found["outcomes.most"] == found["outcomes.failure_share"]
-    return set(found["outcomes.failure_share"]), set(found["outages.outages"])
+    """Return the causes for the failure share and the outages after changing the new manifest."""
+    causes_by_key = {move.key: move.causes for move in moves(results(OLD), results(NEW, change, config))}
+    assert list(causes_by_key) == ["outcomes.failure_share", "outages.outages", "outcomes.most"]
+    assert causes_by_key["outcomes.most"] == causes_by_key["outcomes.failure_share"]
+    return set(causes_by_key["outcomes.failure_share"]), set(causes_by_key["outages.outages"])
 
 
 def new_dump(facts):
@@ -118,35 +120,35 @@ def new_limit(facts):
 
 
 def new_default(facts):
-    """The configuration is the same, and the program has another default."""
+    """The configuration is unchanged, but the program has another default."""
     new_limit(facts)
     facts["code"]["workflow/study/study.py"] = {"sha256": "2", "size": 1}
 
 
-def both(*changes):
+def combine(*changes):
     return lambda facts: [change(facts) for change in changes]
 
 
 @pytest.mark.parametrize(
-    ("change", "of_outcomes", "of_outages"),
+    ("change", "outcome_causes", "outage_causes"),
     [
         (new_dump, {DATA}, {DATA}),
         (new_shares, {PROGRAM}, {PROGRAM}),
         (new_numbers, {PROGRAM}, {PROGRAM}),
         (new_polars, {LIBRARIES}, {LIBRARIES}),
         (new_default, {PROGRAM}, {PROGRAM}),
-        (both(new_dump, new_shares), {DATA, PROGRAM}, {DATA, PROGRAM}),
-        # Neither has a part in a number.
+        (combine(new_dump, new_shares), {DATA, PROGRAM}, {DATA, PROGRAM}),
+        # Neither affects a number.
         (new_altair, set(), set()),
         (lambda facts: None, set(), set()),
     ],
 )
-def test_where_one_thing_differs_that_is_why(change, of_outcomes, of_outages):
-    """Outages do not come from what changed: as they moved all the same, all that their file is made of counts."""
-    assert causes(change) == (of_outcomes, of_outages)
+def test_a_single_difference_is_the_cause(change, outcome_causes, outage_causes):
+    """Outages do not depend on the change. They moved nevertheless, so all inputs of their file count as causes."""
+    assert causes(change) == (outcome_causes, outage_causes)
 
 
-def test_each_number_has_the_causes_that_lie_behind_its_own_table():
+def test_each_number_has_the_causes_of_its_own_table():
     def change(facts):
         new_dump(facts)
         facts["jobs"]["events"]["code"]["scripts/ingest.py"] = "2"
@@ -154,20 +156,20 @@ def test_each_number_has_the_causes_that_lie_behind_its_own_table():
     assert causes(change) == ({DATA}, {PROGRAM})
 
 
-def test_what_a_person_set_is_the_configuration():
-    other = CONFIG | {"survival": {"max_steps": 2}}
-    assert causes(new_limit, other)[0] == {CONFIGURATION}
-    # Only where it reaches the number.
-    assert causes(new_dump, other)[0] == {DATA, CONFIGURATION}
-    assert causes(both(new_dump, lambda facts: facts["jobs"]["ingest"]["parameters"]["parts"].pop()), other)[0] == {
+def test_a_setting_of_the_user_is_the_configuration():
+    edited = CONFIG | {"survival": {"max_steps": 2}}
+    assert causes(new_limit, edited)[0] == {CONFIGURATION}
+    # Only if it reaches the number.
+    assert causes(new_dump, edited)[0] == {DATA, CONFIGURATION}
+    assert causes(combine(new_dump, lambda facts: facts["jobs"]["ingest"]["parameters"]["parts"].pop()), edited)[0] == {
         DATA
     }
-    # A key that only the newer program knows says nothing of the person; one of the same program does.
+    # A key that only the newer program knows is not the user's change; a key of the same program is.
     assert causes(new_default, CONFIG | {"new": 1})[0] == {PROGRAM}
     assert causes(new_limit, CONFIG | {"new": 1})[0] == {CONFIGURATION}
 
 
-def test_a_sample_that_is_made_otherwise_is_other_data():
+def test_a_sample_made_with_other_settings_is_other_data():
     def change(facts):
         facts["jobs"]["make"] = job("make", "make", {}, ["data/jobs.txt"], {"tasks": 2})
         facts["jobs"]["ingest"]["inputs"]["data/jobs.txt"] = "k"
@@ -175,57 +177,57 @@ def test_a_sample_that_is_made_otherwise_is_other_data():
     assert causes(change, CONFIG | {"registry": {"slurm": {"tasks": 2}}})[0] == {DATA}
 
 
-def test_a_folder_that_was_moved_holds_the_same_data():
+def test_a_moved_folder_holds_the_same_data():
     def change(facts):
         facts["jobs"]["ingest"]["inputs"] = {"elsewhere/jobs.txt": "j"}
 
     assert causes(change)[0] == set()
 
 
-def test_an_interval_that_moved_moves_its_number_and_no_number_moves_by_n():
-    for_low = THEN | {"outcomes.failure_share_low": number(0.25)}
-    assert [move.key for move in moves(results(THEN), results(for_low))] == ["outcomes.failure_share"]
-    alone = {"retries.ci_low": number(0.2), "retries.jobs": number(3, unit="jobs")}
-    moved = alone | {"retries.ci_low": number(0.1), "retries.jobs": alone["retries.jobs"] | {"n": 11}}
-    assert [move.key for move in moves(results(alone), results(moved))] == ["retries.ci_low"]
+def test_an_interval_moves_its_number_and_n_does_not():
+    low_changed = OLD | {"outcomes.failure_share_low": number(0.25)}
+    assert [move.key for move in moves(results(OLD), results(low_changed))] == ["outcomes.failure_share"]
+    old_metrics = {"retries.ci_low": number(0.2), "retries.jobs": number(3, unit="jobs")}
+    new_metrics = old_metrics | {"retries.ci_low": number(0.1), "retries.jobs": old_metrics["retries.jobs"] | {"n": 11}}
+    assert [move.key for move in moves(results(old_metrics), results(new_metrics))] == ["retries.ci_low"]
 
 
-def test_without_a_manifest_texts_are_left_out_and_nothing_is_attributed():
-    then = Results({"slurm": THEN})
-    found = moves(then, results(NOW))
-    assert [(move.key, move.causes) for move in found] == [("outcomes.failure_share", None), ("outages.outages", None)]
-    assert because(None, then, results(NOW)).startswith("for an unknown reason: ")
+def test_without_a_manifest_nothing_is_attributed():
+    before = Results({"slurm": OLD})
+    moved = moves(before, results(NEW))
+    assert [(move.key, move.causes) for move in moved] == [("outcomes.failure_share", None), ("outages.outages", None)]
+    assert because(None, before, results(NEW)).startswith("for an unknown reason: ")
 
 
-def test_the_words():
-    def say(*causes, now=lambda facts: None):
-        return because(frozenset(causes), results(THEN), results(NOW, now))
+def test_the_sentences():
+    def text(*causes, change=lambda facts: None):
+        return because(frozenset(causes), results(OLD), results(NEW, change))
 
-    assert say(DATA) == "because the data changed"
-    assert say(PROGRAM, now=lambda facts: facts.update(version="1.0.0")) == (
+    assert text(DATA) == "because the data changed"
+    assert text(PROGRAM, change=lambda facts: facts.update(version="1.0.0")) == (
         "because the program changed (0.1.0 → 1.0.0)"
     )
-    other = {"git": {"revision": "b" * 40}}
-    assert say(PROGRAM, now=lambda facts: facts.update(other)) == (
+    new_commit = {"git": {"revision": "b" * 40}}
+    assert text(PROGRAM, change=lambda facts: facts.update(new_commit)) == (
         "because the program changed (commit aaaaaaaaaaaa → bbbbbbbbbbbb)"
     )
-    # Of a manifest that an older version wrote.
-    assert say(PROGRAM, now=lambda facts: facts.pop("version")) == "because the program changed"
-    assert say(PROGRAM, LIBRARIES, now=both(new_polars, lambda facts: facts["packages"].update(scipy="1"))) == (
+    # A manifest written by an older version.
+    assert text(PROGRAM, change=lambda facts: facts.pop("version")) == "because the program changed"
+    assert text(PROGRAM, LIBRARIES, change=combine(new_polars, lambda facts: facts["packages"].update(scipy="1"))) == (
         "because the program changed and libraries changed (polars 2.0 → 2.1, scipy none → 1)"
     )
-    assert say(CONFIGURATION) == "because the configuration changed"
-    assert say(DATA, PROGRAM) == (
+    assert text(CONFIGURATION) == "because the configuration changed"
+    assert text(DATA, PROGRAM) == (
         "because the program changed and the data changed; to separate the causes, run the old data with the new "
         "program and configuration"
     )
-    assert say() == "although data, program, libraries and configuration are the same in both manifests"
+    assert text() == "although data, program, libraries and configuration are the same in both manifests"
 
 
-def test_the_list_has_each_number_under_its_cause_and_counts_the_rest():
-    now = NOW | {"new": number(1), "\x1b[2J": number(2)}
-    then = {key: about for key, about in THEN.items() if key != "outcomes.most"} | {"\x1b[2J": number(1)}
-    assert list(told_of_moves(results(then), results(now, new_dump))) == [
+def test_the_list_groups_numbers_by_cause_and_counts_the_rest():
+    new_metrics = NEW | {"new": number(1), "\x1b[2J": number(2)}
+    old_metrics = {key: metric for key, metric in OLD.items() if key != "outcomes.most"} | {"\x1b[2J": number(1)}
+    assert list(told_of_moves(results(old_metrics), results(new_metrics, new_dump))) == [
         "3 numbers moved because the data changed:",
         "  slurm: outcomes.failure_share: 31.0% (CI 20.0–40.0%, if independent; n = 10); "
         "was 30.0% (CI 20.0–40.0%, if independent; n = 10)",
@@ -235,15 +237,15 @@ def test_the_list_has_each_number_under_its_cause_and_counts_the_rest():
     ]
 
 
-def test_a_trace_of_only_one_of_them_is_named():
-    then = Results({"old": THEN}, {"old": METRICS}, manifest(), copy.deepcopy(CONFIG))
-    assert list(told_of_moves(then, results(NOW)))[:2] == [
+def test_a_trace_in_only_one_result_is_named():
+    old_results = Results({"old": OLD}, {"old": METRICS}, manifest(), copy.deepcopy(CONFIG))
+    assert list(told_of_moves(old_results, results(NEW)))[:2] == [
         "old: only in the earlier results.",
         "slurm: only in the study.",
     ]
 
 
-def test_what_computes_nothing_is_among_the_dependencies():
+def test_packages_that_compute_nothing_are_dependencies():
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     names = {line.split("=")[0].split(">")[0].split("[")[0] for line in project["dependencies"]}
     assert names >= NOT_COMPUTING

@@ -1,4 +1,4 @@
-"""Counts in captions, legends and titles are those of all lives and jobs, also where the tables drawn are cut short."""
+"""Counts in captions, legends and titles cover all durations and jobs, even if the drawn tables are thinned."""
 
 import re
 
@@ -24,18 +24,20 @@ def lives_of(*groups: tuple[str | None, list[int | None]]) -> pl.DataFrame:
 
 def times(seed: int, count: int, distinct: int | None = None) -> list[int]:
     rng = np.random.default_rng(seed)
-    found = np.ceil(rng.lognormal(7, 2, count)).astype(int)
-    return [int(found[k % distinct]) if distinct else int(found[k]) for k in range(count)]
+    draws = np.ceil(rng.lognormal(7, 2, count)).astype(int)
+    return [int(draws[k % distinct]) if distinct else int(draws[k]) for k in range(count)]
 
 
-# Successes at many times, failures at few: a thinned table has most of the failures and few of the successes.
-TURNED = lives_of(("failure", times(1, 300, 2)), ("success", times(2, 3000)), ("cancelled", times(3, 700)), (None, [9]))
+# Successes at many times, failures at two: a thinned table keeps most failures and few successes.
+REORDERED = lives_of(
+    ("failure", times(1, 300, 2)), ("success", times(2, 3000)), ("cancelled", times(3, 700)), (None, [9])
+)
 CASES = {
-    "order turns": (TURNED, 50),
-    "whole": (TURNED, 100_000),
-    "two steps": (TURNED, 2),
+    "order turns": (REORDERED, 50),
+    "whole": (REORDERED, 100_000),
+    "two steps": (REORDERED, 2),
     "of unknown duration": (
-        pl.concat([TURNED, lives_of(("failure", [None] * 41), ("cancelled", [None] * 7), (None, [None] * 5))]),
+        pl.concat([REORDERED, lives_of(("failure", [None] * 41), ("cancelled", [None] * 7), (None, [None] * 5))]),
         30,
     ),
     "one end": (lives_of(("failure", times(4, 1200)), (None, times(5, 90))), 20),
@@ -47,7 +49,7 @@ def integers(text: str) -> set[int]:
     return {int(number.replace(",", "")) for number in re.findall(r"(?<![\d.,])\d[\d,]*(?![\d.]*\d)", text)}
 
 
-def counted(texts: dict[str, int]) -> str:
+def join_counts(texts: dict[str, int]) -> str:
     parts = [f"{name} {number:,}" for name, number in texts.items()]
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
@@ -55,48 +57,50 @@ def counted(texts: dict[str, int]) -> str:
 @pytest.mark.parametrize("case", CASES)
 def test_the_counts_of_the_incidence_chart_are_those_of_the_lives(case):
     lives, max_steps = CASES[case]
-    ends = lives["event"].drop_nulls().unique(maintain_order=True).to_list()
+    events = lives["event"].drop_nulls().unique(maintain_order=True).to_list()
     lives = lives.with_columns(duration_max_s=pl.lit(None, pl.Int64))
-    figure = incidence_chart({"cumulative_incidence": cumulative_incidence(lives, ends, ["all"], max_steps)}, PODS)
-    known = lives.drop_nulls("duration_s")
-    by_end = {end: known.filter(event=end).height for end in ends}
-    unknown = {end: lives.filter(pl.col("duration_s").is_null(), event=end).height for end in ends}
-    largest = sorted(ends, key=lambda end: -by_end[end])[:MOST_ENDS]
-    drawn = {end: by_end[end] for end in ends if end in largest}
-    parts = ", ".join(f"{end} {number:,}" for end, number in drawn.items())
-    assert f"n = {known.height:,} at risk: {parts}. What" in figure.caption
+    figure = incidence_chart({"cumulative_incidence": cumulative_incidence(lives, events, ["all"], max_steps)}, PODS)
+    timed = lives.drop_nulls("duration_s")
+    count_by_event = {event: timed.filter(event=event).height for event in events}
+    untimed = {event: lives.filter(pl.col("duration_s").is_null(), event=event).height for event in events}
+    largest = sorted(events, key=lambda event: -count_by_event[event])[:MOST_ENDS]
+    drawn_counts = {event: count_by_event[event] for event in events if event in largest}
+    parts = ", ".join(f"{event} {number:,}" for event, number in drawn_counts.items())
+    assert f"n = {timed.height:,} at risk: {parts}. What" in figure.caption
     rows = figure.datasets["incidence"]
-    assert {row["s"] for row in rows} == {f"{end} ({number:,})" for end, number in drawn.items()}
-    told = {known.height, *drawn.values(), 95}
-    if lost := {end: number for end, number in unknown.items() if number}:
-        assert f"Of unknown duration, left out: {counted(lost)}." in figure.caption
-        told |= set(lost.values())
-    if len(ends) > MOST_ENDS:
-        told |= {len(ends) - MOST_ENDS, known.height - sum(drawn.values())}
-    assert integers(figure.caption) == told
+    assert {row["s"] for row in rows} == {f"{event} ({number:,})" for event, number in drawn_counts.items()}
+    expected = {timed.height, *drawn_counts.values(), 95}
+    if lost := {event: number for event, number in untimed.items() if number}:
+        assert f"Of unknown duration, left out: {join_counts(lost)}." in figure.caption
+        expected |= set(lost.values())
+    if len(events) > MOST_ENDS:
+        expected |= {len(events) - MOST_ENDS, timed.height - sum(drawn_counts.values())}
+    assert integers(figure.caption) == expected
 
 
-def test_the_table_counts_each_end_up_to_each_age_however_few_rows_it_has():
+def test_a_thinned_table_counts_each_end_up_to_each_age():
     lives, _ = CASES["of unknown duration"]
-    ends = ["failure", "success", "cancelled"]
-    whole, cut = (cumulative_incidence(lives, ends, ["all"], most) for most in (None, 7))
-    known = lives.drop_nulls("duration_s")
-    for row in cut.iter_rows(named=True):
-        assert row["events_so_far"] == known.filter(pl.col("duration_s") <= row["time_s"], event=row["event"]).height
-    assert dict(cut.select("event", "without_time").iter_rows()) == {"failure": 41, "success": 0, "cancelled": 7}
-    # Without thinning the running count is the sum of the counts.
-    for _, curve in whole.group_by("event"):
+    events = ["failure", "success", "cancelled"]
+    full, thinned = (cumulative_incidence(lives, events, ["all"], max_steps) for max_steps in (None, 7))
+    timed = lives.drop_nulls("duration_s")
+    for row in thinned.iter_rows(named=True):
+        assert row["events_so_far"] == timed.filter(pl.col("duration_s") <= row["time_s"], event=row["event"]).height
+    assert dict(thinned.select("event", "without_time").iter_rows()) == {"failure": 41, "success": 0, "cancelled": 7}
+    # Without thinning the running count is the cumulative sum.
+    for _, curve in full.group_by("event"):
         assert curve["events"].cum_sum().to_list() == curve["events_so_far"].to_list()
-    none = cumulative_incidence(lives_of(("failure", [None, None])), ["failure"], ["all"])
-    assert none.select("events", "events_so_far", "without_time").row(0) == (0, 0, 2)
+    untimed = cumulative_incidence(lives_of(("failure", [None, None])), ["failure"], ["all"])
+    assert untimed.select("events", "events_so_far", "without_time").row(0) == (0, 0, 2)
 
 
 def test_the_counts_of_the_survival_chart_are_those_of_the_lives():
-    lives = TURNED.with_columns(batch=pl.when(pl.int_range(pl.len()) % 2 == 0).then(pl.lit("a")).otherwise(pl.lit("b")))
+    lives = REORDERED.with_columns(
+        batch=pl.when(pl.int_range(pl.len()) % 2 == 0).then(pl.lit("a")).otherwise(pl.lit("b"))
+    )
     curves, summary = survival_tables(lives, "failure", ["all", "batch"])
     caption = survival_by_stratum({"survival": thin(curves, 20), "survival_summary": summary}, PODS, "batch").caption
-    assert f"n = {TURNED.height:,} pods, 300 failures." in caption
-    assert integers(caption) <= {TURNED.height, 300, 95}
+    assert f"n = {REORDERED.height:,} pods, 300 failures." in caption
+    assert integers(caption) <= {REORDERED.height, 300, 95}
 
 
 def test_the_caption_of_roles_counts_all_roles():

@@ -1,4 +1,4 @@
-"""Every chart: that it says what the tables say, whatever the trace, and always in the same bytes."""
+"""Every chart agrees with its tables for any trace, and its bytes are reproducible."""
 
 import json
 import math
@@ -37,14 +37,14 @@ from ttf.stats.durations.survival import survival_tables, thin
 
 STUDY = Study("pod")
 CUTOFFS = [None, 20_000, 50_000, 100_000]
-# Every chart of jobs of these analyses; of each kind, which one function draws, some are pictured and validated.
+# Every job chart of these analyses. One chart per drawing function is rendered and validated.
 BUILDERS = {
-    name: import_module(f"{module_name(room)}.charts").CHARTS[name]
-    for room in ("split_outcomes", "correlate", "fit_mttf")
-    for charts in [rooms()[room].charts]
+    name: import_module(f"{module_name(analysis)}.charts").CHARTS[name]
+    for analysis in ("split_outcomes", "correlate", "fit_mttf")
+    for charts in [rooms()[analysis].charts]
     for name in (charts(SimpleNamespace(has_jobs=True)) | {"mttf_by_gpu_type": "mttf"} if callable(charts) else charts)
 }
-OF_EACH_KIND = {
+CHART_KINDS = {
     *(
         "jobs_and_gpu_time",
         "failure_rate_by_gpus",
@@ -55,8 +55,8 @@ OF_EACH_KIND = {
     ),
     *("runtime_by_measured_use", "survival_by_gpu_type", "mttf_by_gpu_type"),
 }
-# Of these traces they are pictured too.
-PICTURED = ("hostile", "no failure", "every run 0 s")
+# The charts of these traces are rendered too.
+RENDERED_CASES = ("hostile", "no failure", "every run 0 s")
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -78,7 +78,7 @@ HOSTILE = [
 
 
 def make_jobs(n: int = 600, types: list[str | None] | None = None, outcomes: list[str] | None = None) -> pl.DataFrame:
-    """Jobs of every kind in fixed proportions, times from 0 s to days."""
+    """Jobs of every kind in fixed proportions, with times from 0 s to days."""
     types = [None, "V100", "T4", "P100"] if types is None else types
     outcomes = ["success"] * 5 + ["failure"] * 3 + ["cancelled", "running", "waiting"] if outcomes is None else outcomes
     number = range(n)
@@ -87,7 +87,7 @@ def make_jobs(n: int = 600, types: list[str | None] | None = None, outcomes: lis
     frame = pl.DataFrame(
         {
             "job_id": [f"j{i}" for i in number],
-            "start_s": [1_000 if known else None for known in started],
+            "start_s": [1_000 if has_started else None for has_started in started],
             "runtime_s": [
                 (i * i * 37) % 10 ** (1 + i % 6) if name in ("success", "failure", "cancelled") else None
                 for i, name in enumerate(outcome)
@@ -154,12 +154,12 @@ def tables_in(case: str) -> dict[str, pl.DataFrame]:
 
 
 def charts_of(case: str) -> set[str]:
-    """All of the trace that has everything, of another one those of each kind."""
-    return set(BUILDERS) if case == "ordinary" else OF_EACH_KIND
+    """All charts of the ordinary trace; for other traces one chart of each kind."""
+    return set(BUILDERS) if case == "ordinary" else CHART_KINDS
 
 
 @cache
-def drawn_of(case: str, name: str) -> Figure:
+def draw_case(case: str, name: str) -> Figure:
     return BUILDERS[name](tables_in(case), STUDY)
 
 
@@ -168,7 +168,7 @@ def svg_of(spec: dict) -> str:
 
 
 def texts_under(node: object, keys: set[str]) -> list[str]:
-    """Every text that stands somewhere under one of the keys."""
+    """Every text nested below one of the keys."""
     if isinstance(node, dict):
         return [
             text
@@ -178,35 +178,35 @@ def texts_under(node: object, keys: set[str]) -> list[str]:
     return [text for value in node for text in texts_under(value, keys)] if isinstance(node, list) else []
 
 
-def test_each_chart_declared_can_be_drawn_and_is_of_a_kind():
+def test_each_declared_chart_has_a_builder():
     assert len(BUILDERS) == 11
-    assert set(BUILDERS) >= OF_EACH_KIND
+    assert set(BUILDERS) >= CHART_KINDS
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_every_chart_of_every_trace_can_be_drawn(case):
     for name in charts_of(case):
-        drawn = drawn_of(case, name)
-        # The schema is checked once, on the charts that have everything.
-        spec = drawn.spec(validate=case == "ordinary" and name in OF_EACH_KIND)
+        figure = draw_case(case, name)
+        # The schema is checked once, on the ordinary trace.
+        spec = figure.spec(validate=case == "ordinary" and name in CHART_KINDS)
         text = json.dumps(spec)
         assert len(text) < 300_000, name
         assert sum(len(rows) for rows in spec["datasets"].values()) <= 2_100, name
         assert "NaN" not in text, name
         assert not texts_under(spec, {"url", "calculate"}), name
-        if case in ("ordinary", *PICTURED):
+        if case in ("ordinary", *RENDERED_CASES):
             svg = svg_of(spec)
             width = float(ET.fromstring(svg).get("width"))
             assert width <= WIDE, name
             assert "NaN" not in svg, name
             assert "undefined" not in svg, name
-        assert drawn.title, name
-        assert drawn.alt.endswith("."), name
-        assert (drawn.empty is None) == ("nothing to draw" not in drawn.title), name
+        assert figure.title, name
+        assert figure.alt.endswith("."), name
+        assert (figure.empty is None) == ("nothing to draw" not in figure.title), name
 
 
 def empty_charts(case: str) -> set[str]:
-    return {name for name in BUILDERS if drawn_of(case, name).empty}
+    return {name for name in BUILDERS if draw_case(case, name).empty}
 
 
 def test_an_ordinary_trace_has_every_chart():
@@ -214,21 +214,21 @@ def test_an_ordinary_trace_has_every_chart():
 
 
 def test_charts_with_nothing_to_draw_say_so():
-    by_type = {"runtime_by_gpu_type", "survival_by_gpu_type", "mttf_by_gpu_type"}
-    # Of its 90 jobs no two sizes have enough that ended.
-    assert empty_charts("no GPU type") == by_type | {"failure_rate_by_gpus"}
-    no_failure = empty_charts("no failure")
-    assert {name for name in no_failure if "request" not in name} == {
+    type_charts = {"runtime_by_gpu_type", "survival_by_gpu_type", "mttf_by_gpu_type"}
+    # Its 90 jobs have too few ended jobs per size.
+    assert empty_charts("no GPU type") == type_charts | {"failure_rate_by_gpus"}
+    empty_names = empty_charts("no failure")
+    assert {name for name in empty_names if "request" not in name} == {
         *("still_running", "survival_by_gpu_type", "survival_by_gpu_count", "failure_rate_by_gpus"),
-        "runtime_by_gpu_type",  # 30 jobs in turn have one type of those known
+        "runtime_by_gpu_type",  # its ended jobs have one known type
     }
     assert "jobs_and_gpu_time" not in empty_charts("only waiting")
     assert len(empty_charts("only waiting")) == len(BUILDERS) - 1
 
 
 def test_trace_text_never_becomes_an_expression_or_breaks_the_svg():
-    for name in OF_EACH_KIND:
-        spec = drawn_of("hostile", name).spec()
+    for name in CHART_KINDS:
+        spec = draw_case("hostile", name).spec()
         code = texts_under(spec, {"expr", "labelExpr", "filter", "test", "signal"})
         assert not [text for text in code if any(bad in text for bad in ("script", "alert", "['jobs", "long", "🚀"))]
         text = json.dumps(spec, ensure_ascii=False)
@@ -243,10 +243,10 @@ def test_trace_text_never_becomes_an_expression_or_breaks_the_svg():
 
 
 def test_different_texts_have_different_labels():
-    named = labels(HOSTILE)
-    assert set(named) == set(HOSTILE)
-    assert len(set(named.values())) == len(HOSTILE)
-    assert all(0 < len(label) <= 44 for label in named.values())
+    label_by_text = labels(HOSTILE)
+    assert set(label_by_text) == set(HOSTILE)
+    assert len(set(label_by_text.values())) == len(HOSTILE)
+    assert all(0 < len(label) <= 44 for label in label_by_text.values())
     assert labels(["A", "A\x00", "A (2)", "A"]) == {"A": "A", "A\x00": "A (2)", "A (2)": "A (2) (2)"}
 
 
@@ -255,52 +255,54 @@ def test_every_gpu_type_is_a_row_of_its_own(all_tables):
     assert len({row["stratum"] for row in spec["datasets"]["strata"]}) == len(HOSTILE)
 
 
-# ---- what the titles say ----
+# ---- titles ----
 
 
 def test_the_curve_of_run_times(all_tables):
     tables = all_tables["ordinary"]
-    drawn = BUILDERS["runtime_distribution"](tables, STUDY)
-    rows = drawn.datasets["quantiles"]
+    figure = BUILDERS["runtime_distribution"](tables, STUDY)
+    rows = figure.datasets["quantiles"]
     assert min(row["x"] for row in rows) == 1, "0 s stands at 1 s"
     assert min(row["runtime_s"] for row in rows) == 0
     for outcome in ("success", "failure"):
-        mine = [(row["runtime_s"], row["share"]) for row in rows if row["outcome"] == outcome]
-        assert mine == sorted(set(mine))
-        assert mine[-1][1] == 1
+        points = [(row["runtime_s"], row["share"]) for row in rows if row["outcome"] == outcome]
+        assert points == sorted(set(points))
+        assert points[-1][1] == 1
 
 
-def test_the_curve_of_all_names_its_estimates_beside_a_constant_rate(all_tables):
+def test_the_survival_curve_labels_its_estimates_and_a_constant_rate(all_tables):
     tables = all_tables["ordinary"]
-    at = tables["survival"].filter((pl.col("stratum_by") == "all") & (pl.col("time_s") <= 86_400))["survival"].last()
+    day_survival = (
+        tables["survival"].filter((pl.col("stratum_by") == "all") & (pl.col("time_s") <= 86_400))["survival"].last()
+    )
     n, events, mean = tables["mttf"].filter(stratum_by="all", confidence=0.95).select("n", "events", "mttf_s").row(0)
     for study in (STUDY, replace(STUDY, narrow=True)):
-        drawn = BUILDERS["still_running"](tables, study)
-        assert drawn.title == "Pods still running without failure"
-        assert drawn.datasets["spots"][-1]["label"] == f"{words.share(at)} at 1 day"
-        assert drawn.caption == f"n = {n:,} pods, {events:,} failures"
+        figure = BUILDERS["still_running"](tables, study)
+        assert figure.title == "Pods still running without failure"
+        assert figure.datasets["spots"][-1]["label"] == f"{words.share(day_survival)} at 1 day"
+        assert figure.caption == f"n = {n:,} pods, {events:,} failures"
         assert all(
-            row["v"] == pytest.approx(math.exp(-row["x"] / mean), rel=1e-4) for row in drawn.datasets["constant"]
+            row["v"] == pytest.approx(math.exp(-row["x"] / mean), rel=1e-4) for row in figure.datasets["constant"]
         )
-        assert drawn.datasets["limits"] == []
-        assert f'width="{study.width}' in svg_of(drawn.spec(validate=True))
+        assert figure.datasets["limits"] == []
+        assert f'width="{study.width}' in svg_of(figure.spec(validate=True))
 
 
-def test_a_curve_that_is_cut_short_gives_the_estimates_of_the_whole_one(all_tables):
-    """Of few steps the last one before a day may lie hours before it."""
-    whole = all_tables["ordinary"]
-    cut_short = whole | {"survival": thin(whole["survival"], 5)}
-    drawn = BUILDERS["still_running"](cut_short, STUDY)
-    assert drawn.datasets["spots"] == BUILDERS["still_running"](whole, STUDY).datasets["spots"]
-    for spot in drawn.datasets["spots"]:
-        left, left_of_few = (
+def test_a_thinned_curve_gives_the_estimates_of_the_full_one(all_tables):
+    """In a thinned curve the last step before one day may lie hours earlier."""
+    full_tables = all_tables["ordinary"]
+    thinned_tables = full_tables | {"survival": thin(full_tables["survival"], 5)}
+    figure = BUILDERS["still_running"](thinned_tables, STUDY)
+    assert figure.datasets["spots"] == BUILDERS["still_running"](full_tables, STUDY).datasets["spots"]
+    for spot in figure.datasets["spots"]:
+        survival, thinned_survival = (
             tables["survival"].filter(pl.col("time_s") <= spot["x"], stratum_by="all")["survival"].last()
-            for tables in (whole, cut_short)
+            for tables in (full_tables, thinned_tables)
         )
-        assert spot["v"] == pytest.approx(left, rel=1e-5)
-        assert spot["label"] == f"{words.share(left)} at {'1 day' if spot['x'] == 86_400 else '1 h'}"
-        assert words.share(left) != words.share(left_of_few)
-        assert spot["label"] in drawn.alt
+        assert spot["v"] == pytest.approx(survival, rel=1e-5)
+        assert spot["label"] == f"{words.share(survival)} at {'1 day' if spot['x'] == 86_400 else '1 h'}"
+        assert words.share(survival) != words.share(thinned_survival)
+        assert spot["label"] in figure.alt
 
 
 def test_steps_of_time_limits_are_named_and_others_are_not(all_tables):
@@ -310,8 +312,8 @@ def test_steps_of_time_limits_are_named_and_others_are_not(all_tables):
     )
     for status, labelled in (("TIMEOUT", ["1\xa0h limit"]), ("FAILED", [])):
         tables = tables_of(frame.with_columns(status_raw=pl.lit(status)))
-        drawn = BUILDERS["still_running"](tables, STUDY)
-        assert [row["label"] for row in drawn.datasets["limits"]] == labelled
+        figure = BUILDERS["still_running"](tables, STUDY)
+        assert [row["label"] for row in figure.datasets["limits"]] == labelled
 
 
 def test_survival_keeps_first_and_last_step_and_at_most_six_strata(all_tables):
@@ -320,28 +322,30 @@ def test_survival_keeps_first_and_last_step_and_at_most_six_strata(all_tables):
     steps = [row for row in BUILDERS["still_running"](tables, STUDY).datasets["steps"] if "t" in row or row["x"] > 1]
     assert (steps[0]["t"], steps[-1]["t"]) == (curve["time_s"].first(), curve["time_s"].last())
     assert len(steps) <= 400
-    by_count = BUILDERS["survival_by_gpu_count"](tables, STUDY)
-    assert len({row["s"] for row in by_count.datasets["steps"]}) == 6
-    others = tables["survival_summary"].filter(pl.col("stratum_by") == "gpu_count").sort("n", descending=True)[6:]
-    assert f"{others.height} strata left out, with {others['n'].sum():,} (" in by_count.caption
+    figure = BUILDERS["survival_by_gpu_count"](tables, STUDY)
+    assert len({row["s"] for row in figure.datasets["steps"]}) == 6
+    omitted = tables["survival_summary"].filter(pl.col("stratum_by") == "gpu_count").sort("n", descending=True)[6:]
+    assert f"{omitted.height} strata left out, with {omitted['n'].sum():,} (" in figure.caption
 
 
 def test_mttf_by_stratum_and_lower_bounds(all_tables):
     tables = all_tables["ordinary"]
-    mine = tables["mttf"].filter((pl.col("stratum_by") == "gpu_type") & (pl.col("confidence") == 0.95)).sort("mttf_s")
-    drawn = sorted(BUILDERS["mttf_by_gpu_type"](tables, STUDY).datasets["strata"], key=lambda row: row["mttf"])
-    assert [row["mttf"] for row in drawn] == pytest.approx((mine["mttf_s"] / 3600).to_list(), rel=1e-5)
-    without = BUILDERS["mttf_by_gpu_type"](all_tables["no failure"], STUDY)
-    assert all("mttf" not in row and row["low95"] > 0 for row in without.datasets["strata"])
-    assert "Triangle: no failure" in without.caption
+    expected = (
+        tables["mttf"].filter((pl.col("stratum_by") == "gpu_type") & (pl.col("confidence") == 0.95)).sort("mttf_s")
+    )
+    rows = sorted(BUILDERS["mttf_by_gpu_type"](tables, STUDY).datasets["strata"], key=lambda row: row["mttf"])
+    assert [row["mttf"] for row in rows] == pytest.approx((expected["mttf_s"] / 3600).to_list(), rel=1e-5)
+    bounds = BUILDERS["mttf_by_gpu_type"](all_tables["no failure"], STUDY)
+    assert all("mttf" not in row and row["low95"] > 0 for row in bounds.datasets["strata"])
+    assert "Triangle: no failure" in bounds.caption
 
 
 def test_a_synthetic_sample_says_so_in_every_chart(all_tables):
-    for name in OF_EACH_KIND:
-        drawn = BUILDERS[name](all_tables["ordinary"], Study("task", synthetic=True))
-        assert "Synthetic sample: no finding about a real cluster." in drawn.spec()["title"]["subtitle"]
-        assert "synthetic" not in drawn.caption, "the page says it once"
-        assert "pod" not in drawn.title
+    for name in CHART_KINDS:
+        figure = BUILDERS[name](all_tables["ordinary"], Study("task", synthetic=True))
+        assert "Synthetic sample: no finding about a real cluster." in figure.spec()["title"]["subtitle"]
+        assert "synthetic" not in figure.caption, "the page says it once"
+        assert "pod" not in figure.title
 
 
 # ---- parts ----
@@ -368,20 +372,20 @@ def test_many_groups_are_merged_without_losing_a_job():
     assert sum(row["jobs"] * row["mean_s"] for row in ready.rows) == pytest.approx(total)
     values = [row["value"] for row in ready.rows]
     assert values == sorted(values) and values[0] >= 1 and values[-1] <= n
-    few = make_points(groups.head(250))
-    assert not few.merged
-    assert len(few.rows) == 250
+    unmerged = make_points(groups.head(250))
+    assert not unmerged.merged
+    assert len(unmerged.rows) == 250
 
 
-def test_a_chart_by_one_stratum_of_all_lives_is_not_drawn_again(all_tables):
+def test_a_chart_by_a_single_stratum_is_not_drawn(all_tables):
     tables = all_tables["ordinary"]
-    one = {
+    one_stratum = {
         name: pl.concat([frame.filter(stratum_by="all"), frame.filter(stratum_by="all").with_columns(
             stratum_by=pl.lit("gpu_type"), stratum=pl.lit("A100"))])
         for name, frame in tables.items() if name in ("survival", "survival_summary", "mttf")
     }  # fmt: skip
     for name in ("survival_by_gpu_type", "mttf_by_gpu_type"):
-        assert BUILDERS[name](tables | one, STUDY).empty in (
+        assert BUILDERS[name](tables | one_stratum, STUDY).empty in (
             "all pods have one GPU type",
             "all at risk have one GPU type",
         )
@@ -391,39 +395,39 @@ def test_a_chart_by_one_stratum_of_all_lives_is_not_drawn_again(all_tables):
 # ---- files ----
 
 
-def test_charts_are_written_as_they_are_drawn_and_the_same_again(tmp_path):
-    """In processes of their own they have the same bytes too: tests/workflow/test_reruns.py runs the rule."""
+def test_charts_are_written_as_drawn_and_reproducible(tmp_path):
+    """tests/workflow/test_reruns.py checks that separate processes write the same bytes too."""
     names = ["jobs_and_gpu_time", "factors_of_run_time", "failure_share", "survival_by_gpu_count"]
     specs, svgs = ([tmp_path / f"{name}.{ending}" for name in names] for ending in ("vl.json", "svg"))
-    drawn = {name: drawn_of("ordinary", name) for name in names}
+    figures = {name: draw_case("ordinary", name) for name in names}
     tables = {name: [f"tables/{name}.csv"] for name in names}
-    # The first is of the open page.
+    # The first chart is the main one of the page.
     main = names[0]
-    given = [(name, figure, figure if name == main else None) for name, figure in drawn.items()]
+    entries = [(name, figure, figure if name == main else None) for name, figure in figures.items()]
     small = tmp_path / f"{main}.narrow.svg"
-    assert save_charts(given, tables, specs, svgs, [small], tmp_path / "index.json") == len(names)
+    assert save_charts(entries, tables, specs, svgs, [small], tmp_path / "index.json") == len(names)
     index = json.loads((tmp_path / "index.json").read_text())
     assert list(index) == names
     for name, file, svg in zip(names, specs, svgs, strict=True):
-        figure = drawn[name]
-        said = {part: getattr(figure, part) for part in ("title", "subtitle", "caption", "alt", "empty")}
-        assert index[name] == said | {"tables": [f"tables/{name}.csv"], "narrow": name == main}
-        again = json.loads(json.dumps(BUILDERS[name](tables_of(CASES["ordinary"]), STUDY).spec()))
-        assert json.loads(file.read_text()) == again
+        figure = figures[name]
+        texts = {part: getattr(figure, part) for part in ("title", "subtitle", "caption", "alt", "empty")}
+        assert index[name] == texts | {"tables": [f"tables/{name}.csv"], "narrow": name == main}
+        redrawn = json.loads(json.dumps(BUILDERS[name](tables_of(CASES["ordinary"]), STUDY).spec()))
+        assert json.loads(file.read_text()) == redrawn
         assert ET.fromstring(svg.read_text()).tag.endswith("svg")
         assert figure.subtitle.split()[0] in svg.read_text()
     assert inline(small.read_text(), "a", "t", "d") == inline(bare(svgs[0].read_text()), "a", "t", "d")
 
 
-def test_a_picture_that_cannot_be_drawn_ends_the_job_with_the_reason(tmp_path):
-    broken = SimpleNamespace(spec=lambda: {"mark": 1}, title="", subtitle="", caption="", alt="", empty=None)
+def test_an_invalid_chart_ends_the_job_with_the_reason(tmp_path):
+    invalid = SimpleNamespace(spec=lambda: {"mark": 1}, title="", subtitle="", caption="", alt="", empty=None)
     files = [[tmp_path / "a.vl.json"], [tmp_path / "a.svg"], [], tmp_path / "index.json"]
     with pytest.raises(RuntimeError, match=r"(?s)a chart cannot be drawn: .*Vega-Lite"):
-        save_charts([("a", broken, None)], {"a": []}, *files)
+        save_charts([("a", invalid, None)], {"a": []}, *files)
 
 
-def test_a_chart_is_what_altair_makes_of_the_same_parts():
-    """Ours copies less, and names channels itself."""
+def test_a_chart_equals_the_chart_of_altair():
+    """The project's chart class copies less and names channels itself."""
 
     def layered(base: alt.Chart) -> dict:
         colour = alt.condition("datum.few", alt.value("red"), alt.value("blue"))

@@ -1,13 +1,13 @@
-"""The published findings on occupancy: their quantities on a micro-trace, worked out by hand."""
+"""Published findings on occupancy: their quantities on a small trace, worked out by hand."""
 
 import pytest
 from made_placements import found, nodes_of, placed
 from of_claims import CLAIMS
 from ttf.page.replication.scorecard import scorecard
 
-# Three servers of 8 GPUs, 24 in all. From 0 to 1000 there are 8 in use of x, 6 of y and 1 of z, 62.5 % of all; from
-# 1000 to 3000 8 of x and 8 of y, two thirds; then 8 of x alone.
-HELD = [
+# Three servers of 8 GPUs. GPUs in use: 8 on x, 6 on y and 1 on z (62.5 %) from 0 to 1000, 8 on x and 8 on y
+# (two thirds) from 1000 to 3000, then 8 on x.
+ALLOCATIONS = [
     ("a", "x", 0, 3000, 8000),
     ("b", "y", 0, 1000, 6000),
     ("c", "z", 0, 1000, 1000),
@@ -18,8 +18,8 @@ HELD = [
     ("h", "y", 2500, 3000, 4000),
     ("i", "x", 3000, 4000, 8000),
 ]
-TABLES = found(placed(HELD), nodes=nodes_of(x=8, y=8, z=8))
-# At 60 to 70 % for 3000 s, and for 2000 of them one of three servers is empty.
+TABLES = found(placed(ALLOCATIONS), nodes=nodes_of(x=8, y=8, z=8))
+# Occupancy is 60 to 70 % for 3000 s. During 2000 s of them one of three servers is empty.
 ANSWERS = {"philly-occupancy-empty": 2 / 9}
 COMPUTABLE = [claim for claim in CLAIMS if claim["id"].startswith("philly-occupancy-")]
 

@@ -1,4 +1,4 @@
-"""The shares of InfiniteHBD's faults: each quantity on a handful of records, counted by hand."""
+"""The shares of InfiniteHBD's faults: each quantity on a few records, counted by hand."""
 
 from pathlib import Path
 
@@ -12,28 +12,30 @@ from ttf.page.replication.scorecard import scorecard
 from ttf.records.outages.outage_causes import with_rules
 from ttf.records.outages.outage_records import outages_of
 
-BEGINNINGS = tuple(begin for begin, file in ELSEWHERE.items() if file == Path(__file__).name)
-MINE = [claim for claim in CLAIMS if claim["id"].startswith(BEGINNINGS)]
-WANTED = [claim["quantity"]["where"] for claim in MINE]
+ID_PREFIXES = tuple(prefix for prefix, file in ELSEWHERE.items() if file == Path(__file__).name)
+FAULT_CLAIMS = [claim for claim in CLAIMS if claim["id"].startswith(ID_PREFIXES)]
+CLAIM_FILTERS = [claim["quantity"]["where"] for claim in FAULT_CLAIMS]
 
 
 def records() -> pl.DataFrame:
-    """Of each cause that is asked for as many faults as its place in the list, an hour apart."""
-    rows, at = [], 0
-    for place, where in enumerate((where for where in WANTED if "class" in where), start=1):
-        for _ in range(place):
-            rows.append(("a", at, at + 60, where["level"], where["class"], "any"))
-            at += 3600
+    """One fault of the first claimed cause, two of the second and so on, each an hour apart."""
+    rows, start_s = [], 0
+    for count, criteria in enumerate((criteria for criteria in CLAIM_FILTERS if "class" in criteria), start=1):
+        for _ in range(count):
+            rows.append(("a", start_s, start_s + 60, criteria["level"], criteria["class"], "any"))
+            start_s += 3600
     return pl.DataFrame(rows, schema=["unit_id", "start_s", "end_s", "level", "class", "cause"], orient="row")
 
 
-@pytest.mark.parametrize("claim", MINE, ids=lambda claim: claim["id"])
+@pytest.mark.parametrize("claim", FAULT_CLAIMS, ids=lambda claim: claim["id"])
 def test_the_quantity_of_each_claim(claim):
     faults = records()
     _, _, exposure = made({"a": []}, 3600 * faults.height)
-    outages, of_records = outages_of("t", with_rules(faults, []), exposure)
-    (row,) = scorecard([claim | {"trace": "t"}], ["t"], lambda *_: causes(outages, of_records)).iter_rows(named=True)
-    asked = {name: value for name, value in claim["quantity"]["where"].items() if name != "depth"}
-    meant = [fault for fault in faults.to_dicts() if asked.items() <= fault.items()]
-    assert row["computed"] == pytest.approx(len(meant) / faults.height)
-    assert len(MINE) == 25
+    outages, outage_records = outages_of("t", with_rules(faults, []), exposure)
+    (row,) = scorecard([claim | {"trace": "t"}], ["t"], lambda *_: causes(outages, outage_records)).iter_rows(
+        named=True
+    )
+    criteria = {name: value for name, value in claim["quantity"]["where"].items() if name != "depth"}
+    matches = [fault for fault in faults.to_dicts() if criteria.items() <= fault.items()]
+    assert row["computed"] == pytest.approx(len(matches) / faults.height)
+    assert len(FAULT_CLAIMS) == 25

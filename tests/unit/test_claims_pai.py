@@ -1,4 +1,4 @@
-"""The findings on PAI 2020 beyond study 1: the quantity of each on a trace of a dozen tasks."""
+"""Findings on PAI 2020 beyond study 1: each quantity on a trace of a dozen tasks."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from ttf.analyses.queue.describe_workload.workload import gpu_requests, percenti
 from ttf.page.replication.scorecard import scorecard
 from ttf.records.jobs import JOB_COLUMNS
 
-HERE = tuple(start for start, file in ELSEWHERE.items() if file == Path(__file__).name)
+ID_PREFIXES = tuple(prefix for prefix, file in ELSEWHERE.items() if file == Path(__file__).name)
 TYPES = ("T4", "MISC", "P100", "V100", "V100M32")
 MIDNIGHT_S = 57_600  # in Shanghai
 
@@ -49,9 +49,9 @@ def micro_tables() -> dict[str, pl.DataFrame]:
     names = ("task", "user", "outcome", "submit_s", "queue_s", "runtime_s", "gpu_type")
     names += ("gpu_milli", "cpu_milli", "mem_mib", "size")
     rows = [(*row[:7], None if row[7] is None else row[7] * 10, row[8] * 1000, row[9] * 1024, row[10]) for row in MICRO]
-    given = pl.DataFrame(rows, schema={name: JOB_COLUMNS[name] for name in names}, orient="row")
-    blank = {name: pl.lit(None, dtype=kind) for name, kind in JOB_COLUMNS.items() if name not in names}
-    jobs = given.with_columns(**blank).select(*JOB_COLUMNS)
+    frame = pl.DataFrame(rows, schema={name: JOB_COLUMNS[name] for name in names}, orient="row")
+    blank = {name: pl.lit(None, dtype=dtype) for name, dtype in JOB_COLUMNS.items() if name not in names}
+    jobs = frame.with_columns(**blank).select(*JOB_COLUMNS)
     return {
         "percentiles": percentiles(jobs),
         "gpu_requests": gpu_requests(jobs),
@@ -70,10 +70,10 @@ def micro_tables() -> dict[str, pl.DataFrame]:
 TABLES = micro_tables()
 
 
-def worked_out() -> dict[str, float]:
-    ran = [row[5] for row in MICRO if row[5] is not None]
+def expected_values() -> dict[str, float]:
+    run_times = [row[5] for row in MICRO if row[5] is not None]
     answers = {
-        # The second row is the first that began between 0 and 1 o'clock, though the third did a day before.
+        # The second row is the first row that began between 0 and 1 o'clock; the third began a day earlier.
         "pai-hour-0-first": MIDNIGHT_S + 86_400,
         "pai-tasks-with-gpu": 10,
         "pai-failure-share-with-gpu": 3 / 9,
@@ -84,47 +84,49 @@ def worked_out() -> dict[str, float]:
         "pai-roles": 5,
         # Gangs of 2, 3, 2 and 4; 18 instances in all.
         "pai-gang-scheduled": 11 / 18,
-        # Run times 10 20 40 50 60 | 100 300 500 700 900: three of the short ones waited longer than that, no long one.
+        # Run times 10 20 40 50 60 | 100 300 500 700 900: three short tasks waited longer than they ran, no long one.
         "pai-waits-over-half-short": 3 / 5,
         "pai-waits-over-half-long": 0,
-        # 19 instances with the one that waits: 95 % of them are 18.05, so the largest request of all.
+        # 95 % of the 19 instances, one of them waiting, are 18.05, so the largest request counts.
         "pai-request-p95-cores": 12,
         "pai-request-p95-gpus": 8,
         "pai-request-p95-memory": 12,
         "pai-users": 6,
     }
     for percent in (50, 75, 90):
-        answers[f"pai-run-time-all-p{percent}"] = np.percentile(ran, percent)
-    for kind in TYPES:
-        mine = [row for row in MICRO if row[6] == kind]
-        answers[f"pai-run-time-{kind.lower()}-p75"] = np.percentile([r[5] for r in mine if r[2] == "success"], 75)
-        answers[f"pai-asked-on-{kind.lower()}"] = len(mine) / 10
-        answers[f"pai-machines-{kind.lower()}"] = sum(name == kind for name, _ in MACHINES)
-        answers[f"pai-gpus-{kind.lower()}"] = sum(gpus for name, gpus in MACHINES if name == kind)
+        answers[f"pai-run-time-all-p{percent}"] = np.percentile(run_times, percent)
+    for gpu_type in TYPES:
+        rows = [row for row in MICRO if row[6] == gpu_type]
+        answers[f"pai-run-time-{gpu_type.lower()}-p75"] = np.percentile([r[5] for r in rows if r[2] == "success"], 75)
+        answers[f"pai-asked-on-{gpu_type.lower()}"] = len(rows) / 10
+        answers[f"pai-machines-{gpu_type.lower()}"] = sum(name == gpu_type for name, _ in MACHINES)
+        answers[f"pai-gpus-{gpu_type.lower()}"] = sum(gpus for name, gpus in MACHINES if name == gpu_type)
     answers["pai-machines-cpu"] = 2
     for status in ("Terminated", "Failed", "Running", "Waiting"):
         answers[f"pai-jobs-{status.lower()}"] = sum(name == status for name, *_ in JOB)
-        answers[f"pai-jobs-{status.lower()}-with-end"] = sum(end is not None for name, _, end in JOB if name == status)
+        answers[f"pai-jobs-{status.lower()}-with-end"] = sum(
+            end_s is not None for name, _, end_s in JOB if name == status
+        )
     shared = [row[4] for row in MICRO if row[7] and row[7] < 100]
-    whole = [row[4] for row in MICRO if row[7] and row[7] >= 100]
+    whole_gpu = [row[4] for row in MICRO if row[7] and row[7] >= 100]
     answers["pai-wait-shared-gpu-p90"] = np.percentile(shared, 90)
-    answers["pai-wait-whole-gpu-p90"] = np.percentile(whole, 90)
+    answers["pai-wait-whole-gpu-p90"] = np.percentile(whole_gpu, 90)
     for percent in (50, 90):
-        waited = [row[4] for row in MICRO if row[6] == "V100"]
-        answers[f"pai-wait-v100-instances-p{percent}"] = np.percentile(waited, percent)
+        waits = [row[4] for row in MICRO if row[6] == "V100"]
+        answers[f"pai-wait-v100-instances-p{percent}"] = np.percentile(waits, percent)
     return answers
 
 
-ANSWERS = worked_out()
-MINE = [claim for claim in CLAIMS if claim["id"].startswith(HERE) and "quantity" in claim]
+ANSWERS = expected_values()
+PAI_CLAIMS = [claim for claim in CLAIMS if claim["id"].startswith(ID_PREFIXES) and "quantity" in claim]
 
 
-def test_every_answer_is_asked_for():
-    assert {claim["id"] for claim in MINE} == set(ANSWERS)
+def test_every_answer_has_a_claim():
+    assert {claim["id"] for claim in PAI_CLAIMS} == set(ANSWERS)
 
 
-@pytest.mark.parametrize("claim", MINE, ids=lambda claim: claim["id"])
-def test_the_quantity_of_each_claim_on_a_trace_of_a_dozen_tasks(claim):
-    asked = claim | {"trace": "micro"}
-    (row,) = scorecard([asked], ["micro"], lambda _, name: TABLES[name]).iter_rows(named=True)
+@pytest.mark.parametrize("claim", PAI_CLAIMS, ids=lambda claim: claim["id"])
+def test_the_quantity_of_each_claim(claim):
+    micro_claim = claim | {"trace": "micro"}
+    (row,) = scorecard([micro_claim], ["micro"], lambda _, name: TABLES[name]).iter_rows(named=True)
     assert row["computed"] == pytest.approx(ANSWERS[claim["id"]], rel=1e-9), row

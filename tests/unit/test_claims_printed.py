@@ -1,4 +1,4 @@
-"""Findings of papers without public data: printed counts and shares against each other."""
+"""Findings of papers without public data: printed counts and shares are compared with each other."""
 
 from pathlib import Path
 
@@ -8,11 +8,11 @@ from claims_tested import ELSEWHERE
 from of_claims import CLAIMS
 from ttf.page.replication.scorecard import scorecard
 
-BEGINNINGS = tuple(begin for begin, file in ELSEWHERE.items() if file == Path(__file__).name)
-MINE = [claim for claim in CLAIMS if claim["id"].startswith(BEGINNINGS)]
+ID_PREFIXES = tuple(prefix for prefix, file in ELSEWHERE.items() if file == Path(__file__).name)
+PRINTED_CLAIMS = [claim for claim in CLAIMS if claim["id"].startswith(ID_PREFIXES)]
 
 ANSWERS = {
-    # 148 of 419 are 35.3 %, printed 30.1; 268 of 419 are 64.0 %, told as 58.7.
+    # 148 of 419 are 35.3 % but printed as 30.1; 268 of 419 are 64.0 % but printed as 58.7.
     "llama3-unplanned": 419,
     "llama3-interruptions": 466,
     "llama3-faulty-gpu": 0.353222,
@@ -59,20 +59,20 @@ NOT_COMPUTABLE = {
 
 
 @pytest.fixture(scope="module")
-def found():
-    return {row["id"]: row for row in scorecard(MINE, [], lambda *_: None).iter_rows(named=True)}
+def row_by_claim():
+    return {row["id"]: row for row in scorecard(PRINTED_CLAIMS, [], lambda *_: None).iter_rows(named=True)}
 
 
-def test_every_number_is_worked_out(found):
-    computed = {id: row["computed"] for id, row in found.items() if row["computed"] is not None}
+def test_every_number_is_computed(row_by_claim):
+    computed = {id: row["computed"] for id, row in row_by_claim.items() if row["computed"] is not None}
     assert computed == {id: pytest.approx(answer, abs=1e-6) for id, answer in ANSWERS.items()}
 
 
-def test_verdicts(found):
-    by_verdict = pl.DataFrame(list(found.values())).group_by("verdict").agg("id").iter_rows()
-    assert {verdict: set(ids) for verdict, ids in by_verdict} == {
+def test_verdicts(row_by_claim):
+    ids_by_verdict = pl.DataFrame(list(row_by_claim.values())).group_by("verdict").agg("id").iter_rows()
+    assert {verdict: set(ids) for verdict, ids in ids_by_verdict} == {
         "suspect in the source": SUSPECT,
         "not computable": NOT_COMPUTABLE,
         "reproduced": set(ANSWERS) - SUSPECT,
     }
-    assert not [id for id in SUSPECT if "agree" in found[id]["note"]], "each is contradicted by what was computed"
+    assert not [id for id in SUSPECT if "agree" in row_by_claim[id]["note"]], "the computed value contradicts each"

@@ -1,4 +1,4 @@
-"""The findings on attempts of Philly, on a few jobs of each virtual cluster and size, worked out in plain Python."""
+"""Findings on attempts of Philly: a few jobs per virtual cluster and size, computed in plain Python."""
 
 from pathlib import Path
 
@@ -12,8 +12,8 @@ from ttf.page.replication.scorecard import scorecard
 from ttf.records.clusters import level_names, with_clusters
 from ttf.records.jobs import JOB_COLUMNS, conform
 
-MINE = tuple(start for start, file in ELSEWHERE.items() if file == Path(__file__).name)
-CLAIMS = [claim for claim in SHIPPED if claim["id"].startswith(MINE) and "quantity" in claim]
+ID_PREFIXES = tuple(prefix for prefix, file in ELSEWHERE.items() if file == Path(__file__).name)
+CLAIMS = [claim for claim in SHIPPED if claim["id"].startswith(ID_PREFIXES) and "quantity" in claim]
 GPUS = {"1": 1, "2-4": 3, "5-8": 8, "above-8": 16}
 VCS = ["11cb48", "6214e9", "6c71a0", "b436b2", "ee9e8c", "103959", "0e4a51", "2869ce", "7f04ca", "e13805", "ed69ec"]
 OUTCOMES = ("success", "failure", "cancelled")
@@ -21,28 +21,32 @@ RUN_S = 3600
 WINDOW = (100, 200)
 
 
-def made() -> list[dict]:
-    """Three jobs of each virtual cluster and size, of which the first waits for nothing and the last runs twice.
+def synthetic_jobs() -> list[dict]:
+    """Three jobs of each virtual cluster and size. The first does not wait and the last runs twice.
 
-    Waits differ from one to the next by a prime, so that no two groups have the same ones.
+    Waits differ by a multiple of a prime, so no two groups share a wait.
     """
     jobs = []
-    for place, vc in enumerate(VCS):
-        for at, (name, gpus) in enumerate(GPUS.items()):
-            wait = 113 * (4 * place + at)
+    for vc_index, vc in enumerate(VCS):
+        for size_index, (name, gpus) in enumerate(GPUS.items()):
+            wait = 113 * (4 * vc_index + size_index)
             for number, waits in enumerate(([0], [wait + 5], [wait + 61, wait + 307])):
-                submit, spans, last = 10 * (place + at * 7 + number), [], 10 * (place + at * 7 + number)
-                for one in waits:
-                    spans.append((last + one, last + one + RUN_S))
-                    last = spans[-1][1]
+                submit, spans, free_s = (
+                    10 * (vc_index + size_index * 7 + number),
+                    [],
+                    10 * (vc_index + size_index * 7 + number),
+                )
+                for delay in waits:
+                    spans.append((free_s + delay, free_s + delay + RUN_S))
+                    free_s = spans[-1][1]
                 jobs.append(
                     {"vc": vc, "size": name, "gpus": gpus, "submit": submit, "waits": waits, "spans": spans}
-                    | {"outcome": OUTCOMES[(place + at + number) % 3]}
+                    | {"outcome": OUTCOMES[(vc_index + size_index + number) % 3]}
                 )
     return jobs
 
 
-JOBS = made()
+JOBS = synthetic_jobs()
 
 
 def tables() -> dict[str, pl.DataFrame]:
@@ -77,7 +81,7 @@ def tables() -> dict[str, pl.DataFrame]:
     return build_tables([summarise_block(jobs, attempts, level_names(jobs), WINDOW)], WINDOW)
 
 
-def worked_out() -> dict[str, float]:
+def expected_values() -> dict[str, float]:
     answers = {}
     for vc in VCS:
         for name in GPUS:
@@ -85,63 +89,63 @@ def worked_out() -> dict[str, float]:
             assert len(waits) == 3
             answers[f"philly-delay-{vc}-{name}-p50"] = sorted(waits)[1] / 60
             answers[f"philly-delay-{vc}-{name}-10-min"] = sum(wait <= 600 for wait in waits) / 3
-    inside = [job for job in JOBS if WINDOW[0] <= job["submit"] < WINDOW[1]]
-    # Every attempt runs an hour, so that GPU hours are GPUs x attempts.
+    window_jobs = [job for job in JOBS if WINDOW[0] <= job["submit"] < WINDOW[1]]
+    # Every attempt runs an hour, so GPU hours are GPUs x attempts.
     hours = dict.fromkeys(OUTCOMES, 0)
-    for job in inside:
+    for job in window_jobs:
         hours[job["outcome"]] += job["gpus"] * len(job["spans"])
-    answers["philly-window-jobs"] = len(inside)
+    answers["philly-window-jobs"] = len(window_jobs)
     words = {
         "success": ("passed", "completed"),
         "cancelled": ("killed", "cancelled"),
         "failure": ("unsuccessful", "failed"),
     }
-    for outcome, (word, other) in words.items():
-        n = sum(job["outcome"] == outcome for job in inside)
+    for outcome, (word, hu2021_word) in words.items():
+        n = sum(job["outcome"] == outcome for job in window_jobs)
         answers[f"philly-window-{word}"] = n
-        answers[f"philly-window-{word}-share"] = n / len(inside)
+        answers[f"philly-window-{word}-share"] = n / len(window_jobs)
         answers[f"philly-window-{word}-gpu-time"] = hours[outcome] / sum(hours.values())
-        answers[f"philly-window-hu2021-{other}-gpu-time"] = hours[outcome] / sum(hours.values())
-    # (outcome, GPUs, job) of every attempt: one that was followed by another has failed, by proxy.
-    tried = [
+        answers[f"philly-window-hu2021-{hu2021_word}-gpu-time"] = hours[outcome] / sum(hours.values())
+    # (outcome, GPUs, job) of every attempt. An attempt followed by another counts as failed.
+    attempts = [
         ("failure" if k < len(job["spans"]) - 1 else job["outcome"], job["gpus"], number)
         for number, job in enumerate(JOBS)
         for k in range(len(job["spans"]))
     ]
-    answers["philly-attempts-count"] = len(tried)
-    answers["philly-attempts-gpu-hours"] = sum(gpus for _, gpus, _ in tried)
+    answers["philly-attempts-count"] = len(attempts)
+    answers["philly-attempts-gpu-hours"] = sum(gpus for _, gpus, _ in attempts)
     for outcome, (_, word) in words.items():
-        chosen = [gpus for found, gpus, _ in tried if found == outcome]
-        answers[f"philly-attempts-{word}"] = len(chosen) / len(tried)
-        answers[f"philly-attempts-{word}-gpu-time"] = sum(chosen) / sum(gpus for _, gpus, _ in tried)
+        gpu_counts = [gpus for attempt_outcome, gpus, _ in attempts if attempt_outcome == outcome]
+        answers[f"philly-attempts-{word}"] = len(gpu_counts) / len(attempts)
+        answers[f"philly-attempts-{word}-gpu-time"] = sum(gpu_counts) / sum(gpus for _, gpus, _ in attempts)
     waits = [wait for job in JOBS for wait in job["waits"]]
     answers["philly-attempts-wait-mean"] = np.mean(waits)
     answers["philly-attempts-wait-p50"] = np.median(waits)
-    failed = [(gpus, job) for outcome, gpus, job in tried if outcome == "failure"]
+    failed = [(gpus, job) for outcome, gpus, job in attempts if outcome == "failure"]
     answers["philly-trials-per-job"] = len(failed) / len({job for _, job in failed})
     for name, sizes in (("1", (1,)), ("2-4", (3,)), ("above-4", (8, 16))):
         answers[f"philly-trials-{name}"] = sum(gpus in sizes for gpus, _ in failed) / len(failed)
     return answers
 
 
-TABLES, ANSWERS = tables(), worked_out()
+TABLES, ANSWERS = tables(), expected_values()
 
 
-def test_each_finding_asks_for_its_own_quantity():
-    found = scorecard([claim | {"trace": "micro"} for claim in CLAIMS], ["micro"], lambda _, name: TABLES[name])
-    computed = dict(found.select("id", "computed").iter_rows())
+def test_each_finding_reads_its_own_quantity():
+    table = scorecard([claim | {"trace": "micro"} for claim in CLAIMS], ["micro"], lambda _, name: TABLES[name])
+    computed = dict(table.select("id", "computed").iter_rows())
     assert computed == pytest.approx({name: ANSWERS[name] for name in computed}, rel=1e-9)
     assert len(computed) == 72 + 13 + 10 + 4
 
 
 def test_the_answers_differ():
-    """Two claims with the same answer might be the same by a slip."""
+    """Equal answers could hide that two claims read the same quantity."""
     medians = [answer for name, answer in ANSWERS.items() if name.endswith("-p50") and "-delay-" in name]
     assert len(set(medians)) == len(medians) == 44
     assert len({ANSWERS[name] for name in ANSWERS if name.startswith("philly-window-") and "hu2021" not in name}) >= 8
 
 
-def test_the_jobs_that_passed_were_killed_and_failed_make_up_the_printed_total():
+def test_printed_outcomes_add_up_to_the_printed_total():
     printed = {claim["id"]: claim["published"] for claim in CLAIMS}
     parts = [printed[f"philly-window-{word}"] for word in ("passed", "killed", "unsuccessful")]
     assert sum(parts) == printed["philly-window-jobs"]

@@ -1,7 +1,6 @@
-"""Claims about RSC, and Helios, Acme and Philly as a whole: each quantity on a dozen rows, worked out by hand.
+"""Claims about RSC, and all of Helios, Acme and Philly: each quantity on a dozen rows, worked out by hand.
 
-A cluster's table does not come from a trace of one format, so each table is made by its own function from the fewest
-rows that let every claim's row stand in it.
+The tables come from several trace formats, so a function per table builds the fewest rows that cover all claims.
 """
 
 from pathlib import Path
@@ -26,8 +25,8 @@ from ttf.stats.large_runs.plans import Habits
 from ttf.stats.large_runs.projection import Reach
 from whole_losses import loss_sums
 
-BEGINNINGS = tuple(begin for begin, file in ELSEWHERE.items() if file == Path(__file__).name)
-MINE = [claim for claim in CLAIMS if claim["id"].startswith(BEGINNINGS) and "quantity" in claim]
+ID_PREFIXES = tuple(prefix for prefix, file in ELSEWHERE.items() if file == Path(__file__).name)
+RSC_CLAIMS = [claim for claim in CLAIMS if claim["id"].startswith(ID_PREFIXES) and "quantity" in claim]
 DAY = 86_400
 STATES = {"COMPLETED": "success", "FAILED": "failure", "NODE_FAIL": "failure", "CANCELLED": "cancelled"}
 
@@ -47,7 +46,7 @@ JOBS = [
     ("CANCELLED", 512, 1),
 ]
 GPU_HOURS = [gpus * hours for _, gpus, hours in JOBS]
-ALL_GPU_HOURS = 1 + 3 + 16 + 8 + 1 + 512 + 4096 + 16 + 40 + 1 + 512  # 5206
+TOTAL_GPU_HOURS = 1 + 3 + 16 + 8 + 1 + 512 + 4096 + 16 + 40 + 1 + 512  # 5206
 
 
 def jobs() -> pl.DataFrame:
@@ -89,7 +88,7 @@ def attempts() -> pl.DataFrame:
 
 
 def losses() -> pl.DataFrame:
-    """A node failure of 2 GPUs after an hour loses 30 min of each; it starts anew where 3 GPUs had run for an hour."""
+    """A node failure loses 30 min of 2 GPUs; its restart preempts 3 GPUs that had run for an hour."""
     hour = {"runtime_s": 3600, "outcome": "failure", "basis": "state"}
     nothing = {"failed": False, "infra": False, "preempted": False, "timed_out": False}
     rows = [
@@ -102,8 +101,8 @@ def losses() -> pl.DataFrame:
     return lost_work(loss_sums(with_runs_before(runs), 3600, 300))
 
 
-def lemon_nodes() -> pl.DataFrame:
-    """Eight nodes, of which two are lemons."""
+def node_flags() -> pl.DataFrame:
+    """Eight nodes, two of them with excess failures."""
     rows = [
         {
             "node": f"n{i}",
@@ -140,8 +139,8 @@ def tables() -> dict[str, pl.DataFrame]:
     rows = [(1, 9, 4, 8 * DAY), (64, 5, 2, 30 * DAY), (128, 9, 40, 50 * DAY)]
     sums = pl.DataFrame(rows, schema=SUMS_SCHEMA, orient="row")
     rate = node_failure_rate(sums, "state", 8, "trace", 128, Reach(512, 2048, "", ""))
-    lemons = lemon_nodes()
-    effect = lemon_effect(lemons, lemons, lemons)
+    flagged_nodes = node_flags()
+    effect = lemon_effect(flagged_nodes, flagged_nodes, flagged_nodes)
     return {
         "states": build_states(frame, infra_lives(frame, attempts(), {"states": ["NODE_FAIL"]}), True),
         "size_mix": build_size_mix(frame),
@@ -159,30 +158,34 @@ def tables() -> dict[str, pl.DataFrame]:
 TABLES = tables()
 
 
-def worked_out() -> dict[str, float]:
+def expected_values() -> dict[str, float]:
     answers: dict[str, float] = {}
     # 42 failures in 64 x 30 + 128 x 50 = 8320 node-days.
     answers |= {f"rsc{n}-node-failure-rate": 42_000 / 8320 for n in (1, 2)}
-    one = dict.fromkeys(("preempted", "requeued", "timeout", "out-of-memory", "node-fail", "infra-jobs"), 1 / 12)
-    answers |= {f"rsc1-{name}": share for name, share in (one | {"completed": 4 / 12, "failed": 2 / 12}).items()}
-    answers["rsc1-infra-gpu-time"] = 512 / ALL_GPU_HOURS
+    state_shares = dict.fromkeys(
+        ("preempted", "requeued", "timeout", "out-of-memory", "node-fail", "infra-jobs"), 1 / 12
+    )
+    answers |= {
+        f"rsc1-{name}": share for name, share in (state_shares | {"completed": 4 / 12, "failed": 2 / 12}).items()
+    }
+    answers["rsc1-infra-gpu-time"] = 512 / TOTAL_GPU_HOURS
     for n in (1, 2):
         # 12 jobs in 11 x 6 h.
         answers[f"rsc{n}-jobs-per-day"] = 12 / 2.75
-        # 11 asked for a GPU: four for one, three for 2, 4 and 8.
+        # 11 requested GPUs: four requested one, three 2, 4 and 8.
         answers[f"rsc{n}-one-gpu-jobs"] = 4 / 11
         answers[f"rsc{n}-one-node-jobs"] = 7 / 11
-        answers[f"rsc{n}-one-node-gpu-time"] = (6 + 16 + 8 + 40) / ALL_GPU_HOURS
-        answers[f"rsc{n}-large-gpu-time"] = (512 + 4096 + 512) / ALL_GPU_HOURS
+        answers[f"rsc{n}-one-node-gpu-time"] = (6 + 16 + 8 + 40) / TOTAL_GPU_HOURS
+        answers[f"rsc{n}-large-gpu-time"] = (512 + 4096 + 512) / TOTAL_GPU_HOURS
         answers[f"rsc{n}-lemons"] = 2
-    answers |= {"rsc1-4096-jobs": 1 / 11, "rsc1-4096-gpu-time": 4096 / ALL_GPU_HOURS}
-    # RSC-1 and RSC-2 are the same dozen twice.
-    answers |= {"rsc1-jobs": 24, "rsc1-gpu-hours": 2 * ALL_GPU_HOURS, "rsc1-lemon-share": 2 / 8}
+    answers |= {"rsc1-4096-jobs": 1 / 11, "rsc1-4096-gpu-time": 4096 / TOTAL_GPU_HOURS}
+    # RSC-1 and RSC-2 are both this dozen.
+    answers |= {"rsc1-jobs": 24, "rsc1-gpu-hours": 2 * TOTAL_GPU_HOURS, "rsc1-lemon-share": 2 / 8}
     answers |= {"rsc1-measured-mttf-8": 2, "rsc1-measured-mttf-1024": 24 * 50 / 40}
     # 24000 / (nodes x 6.5): 1, 128, 512, 2048, 12500 and 16384 nodes.
     for gpus, nodes in ((8, 1), (1024, 128), (4096, 512), (16384, 2048), (100_000, 12_500), (131_072, 16_384)):
         answers[f"rsc1-mttf-{gpus}"] = 24_000 / (nodes * 6.5)
-    # One order lost 2 x 30 min, the other 3 x 30 min.
+    # The first order lost 2 x 30 min, the second 3 x 30 min.
     answers["rsc1-second-order"] = 1.5 / 2.5
     answers["rsc1-measured-ettr-4096"] = 0.94
     answers |= {"rsc1-lemon-arithmetic": 0.012, "rsc1-lemon-causes": 97.5}
@@ -196,23 +199,23 @@ def worked_out() -> dict[str, float]:
         ("rsc2-ettr-100000-21min", 12_500 * 2.34e-3, 21, 5, 0),
         ("rsc2-ettr-100000-2min", 12_500 * 2.34e-3, 2, 2, 0),
     ):
-        kept = 1 - rate * (start + interval / 2) * minute
-        answers[name] = kept / (1 + (start + queue) * minute / 14 + rate * queue * minute)
-    # At the best interval (1 - lambda u0 - s) / (1 + s) with s = sqrt(lambda w / 2).
+        productive = 1 - rate * (start + interval / 2) * minute
+        answers[name] = productive / (1 + (start + queue) * minute / 14 + rate * queue * minute)
+    # At the best interval: (1 - lambda u0 - s) / (1 + s) with s = sqrt(lambda w / 2).
     for name, rate, write in (("rsc1-ettr-12000-rate", 1.5, 5), ("rsc1-ettr-12000-write", 9.75, 1 / 6)):
         s = (rate * write * minute / 2) ** 0.5
         answers[name] = (1 - rate * 5 * minute - s) / (1 + s)
     answers |= {"acme-failures-infra-count": 281, "acme-failures-framework-count": 404}
     answers |= {"acme-failures-script-count": 1890, "acme-failures-infra-share": 281 / 2575}
     answers |= {"acme-failures-infra-gpu-time": 82.06, "acme-failures-framework-gpu-time": 14.71}
-    # The four clusters of Helios are the dozen four times, and Seren and Kalos twice. 4 successes, one without a GPU;
-    # 7 failures; 1 cancelled.
+    # Each of the four Helios clusters, Seren and Kalos is this dozen: 4 successes (one without a GPU), 7 failures and
+    # 1 cancelled.
     answers |= {"helios-all-jobs": 48, "helios-all-gpu-jobs": 44, "helios-all-cpu-jobs": 4}
     answers |= {"helios-all-success": 3 / 11, "helios-all-failure": 7 / 11, "helios-all-cancelled": 1 / 11}
-    times = {"success": 20, "failure": ALL_GPU_HOURS - 20 - 512, "cancelled": 512}
+    times = {"success": 20, "failure": TOTAL_GPU_HOURS - 20 - 512, "cancelled": 512}
     for outcome, hours in times.items():
         answers[f"helios-all-{outcome}-gpu-time"] = answers[f"philly-summary-{outcome}-gpu-time"] = (
-            hours / ALL_GPU_HOURS
+            hours / TOTAL_GPU_HOURS
         )
     # Without the CPU job 27 h in 11 jobs; GPUs 4898 in all.
     answers |= {"helios-all-mean-run-time": 27 * 3600 / 11, "helios-all-longest-run": 36_000}
@@ -231,29 +234,29 @@ def worked_out() -> dict[str, float]:
     return answers
 
 
-ANSWERS = worked_out()
+ANSWERS = expected_values()
 
 
-@pytest.mark.parametrize("claim", MINE, ids=lambda claim: claim["id"])
-def test_the_quantity_of_each_claim_on_a_dozen_jobs(claim):
+@pytest.mark.parametrize("claim", RSC_CLAIMS, ids=lambda claim: claim["id"])
+def test_the_quantity_of_each_claim(claim):
     (row,) = scorecard([claim], traces_of(claim), lambda _, name: TABLES[name]).iter_rows(named=True)
     assert row["computed"] == pytest.approx(ANSWERS[claim["id"]], rel=1e-9), row
 
 
-def test_every_claim_of_this_file_is_worked_out():
-    assert {claim["id"] for claim in MINE} == set(ANSWERS)
+def test_every_claim_of_this_file_has_an_answer():
+    assert {claim["id"] for claim in RSC_CLAIMS} == set(ANSWERS)
 
 
 def test_verdicts_on_printed_numbers():
-    found = scorecard(MINE, [], lambda *_: None)
-    verdicts = dict(found.filter(pl.col("computed").is_not_null()).select("id", "verdict").iter_rows())
+    table = scorecard(RSC_CLAIMS, [], lambda *_: None)
+    verdicts = dict(table.filter(pl.col("computed").is_not_null()).select("id", "verdict").iter_rows())
     suspect = {id for id, verdict in verdicts.items() if verdict == "suspect in the source"}
     assert suspect == {"rsc1-mttf-8", "rsc1-mttf-1024", "rsc1-mttf-4096", "rsc1-lemon-causes"}
     assert [id for id, verdict in verdicts.items() if verdict == "differs"] == ["rsc2-ettr-100000-21min"]
-    notes = dict(found.select("id", "note").iter_rows())
+    notes = dict(table.select("id", "note").iter_rows())
     assert not [id for id in suspect if "agree" in notes[id]]
-    # What asks for a trace is not run, in one line each.
-    rest = found.filter(pl.col("computed").is_null())
-    assert set(rest["verdict"]) == {"not run"}
+    # A claim that needs a trace is not run and has a one-line reason.
+    unrun = table.filter(pl.col("computed").is_null())
+    assert set(unrun["verdict"]) == {"not run"}
     assert notes["rsc1-completed"] == "rsc1 is not in this study"
     assert notes["helios-all-jobs"] == "helios_venus, helios_earth, helios_saturn, helios_uranus are not in this study"
