@@ -1,4 +1,4 @@
-"""The findings on GPU and host use, on a dozen attempts and a few readings, worked out in plain Python."""
+"""Findings on GPU and host use: a dozen attempts and a few readings, computed in plain Python."""
 
 from pathlib import Path
 
@@ -10,10 +10,10 @@ from of_claims import CLAIMS as SHIPPED
 from ttf.analyses.queue.measure_use.compute import gpu_use_by_kind, host_use
 from ttf.page.replication.scorecard import scorecard
 
-MINE = tuple(start for start, file in ELSEWHERE.items() if file == Path(__file__).name)
-CLAIMS = [claim for claim in SHIPPED if claim["id"].startswith(MINE) and "quantity" in claim]
+ID_PREFIXES = tuple(prefix for prefix, file in ELSEWHERE.items() if file == Path(__file__).name)
+CLAIMS = [claim for claim in SHIPPED if claim["id"].startswith(ID_PREFIXES) and "quantity" in claim]
 
-# (outcome, GPUs of the job, servers of the attempt); attempt i holds GPU 0 of machine mi for its first three minutes.
+# (outcome, GPUs of the job, servers of the attempt). Attempt i runs on GPU 0 of machine mi for three minutes.
 MICRO = [
     *((outcome, gpus, 1) for outcome in ("success", "failure", "cancelled") for gpus in (1, 4)),
     ("success", 8, 1),
@@ -25,31 +25,38 @@ MICRO = [
     ("success", 16, 8),
     ("success", 2, 1),
 ]
-# Readings of attempt i in %: minute 3 comes after it has ended.
+# Readings of attempt i in %. Minute 3 is after its end.
 READINGS = [(0, i * i // 2, 40 + i, 99) for i in range(len(MICRO))]
 STATUS = {"passed": "success", "killed": "cancelled", "unsuccessful": "failure", "all": None}
 
 
 def tables() -> dict[str, pl.DataFrame]:
-    held = pl.DataFrame(
-        [(i, 0, f"m{i}", 0, 0, 180, *kind) for i, kind in enumerate(MICRO)],
+    allocations = pl.DataFrame(
+        [(i, 0, f"m{i}", 0, 0, 180, *attempt) for i, attempt in enumerate(MICRO)],
         schema=["owner", "attempt", "machine", "gpu", "start_s", "end_s", "outcome", "gpus", "servers"],
         orient="row",
     )
     blank = [pl.lit(None, dtype=pl.Int64).alias(f"gpu{gpu}_mpct") for gpu in range(1, 8)]
-    rows = [(60 * minute, f"m{i}", 1000 * value) for i, of in enumerate(READINGS) for minute, value in enumerate(of)]
+    rows = [
+        (60 * minute, f"m{i}", 1000 * value) for i, values in enumerate(READINGS) for minute, value in enumerate(values)
+    ]
     gpus = pl.LazyFrame(rows, schema=["time_s", "machine", "gpu0_mpct"], orient="row").with_columns(blank)
-    # The CPU is as busy as the GPU, and of 1,000 kB as many tenths of a per cent are free.
+    # CPU use equals GPU use in %, and the free share of 1,000 kB equals it too.
     cpu = gpus.select("time_s", "machine", cpu_mpct="gpu0_mpct")
     free = gpus.select("time_s", "machine", mem_total_kb=1000, mem_free_kb=pl.col("gpu0_mpct") // 100)
-    return {"gpu_use": gpu_use_by_kind(held, gpus), "host_use": host_use(held, cpu, free)}
+    return {"gpu_use": gpu_use_by_kind(allocations, gpus), "host_use": host_use(allocations, cpu, free)}
 
 
-def pool(chosen) -> list[float]:
-    return [value / 100 for kind, of in zip(MICRO, READINGS, strict=True) if chosen(*kind) for value in of[:3]]
+def pool(is_chosen) -> list[float]:
+    return [
+        value / 100
+        for attempt, values in zip(MICRO, READINGS, strict=True)
+        if is_chosen(*attempt)
+        for value in values[:3]
+    ]
 
 
-def worked_out() -> dict[str, float]:
+def expected_values() -> dict[str, float]:
     answers = {}
     for gpus in ("1", "4", "8", "16", "all"):
         for word, status in STATUS.items():
@@ -67,19 +74,19 @@ def worked_out() -> dict[str, float]:
         answers[f"{start}-mean"] = np.mean(use)
         answers |= {f"{start}-p{percent}": np.percentile(use, percent) for percent in (50, 90, 95)}
     for gpus, servers in ((8, 1), (16, 2)):
-        use = pool(lambda _, size, spread, alone=(gpus, servers): (size, spread) == alone)
+        use = pool(lambda _, size, spread, shape=(gpus, servers): (size, spread) == shape)
         answers[f"philly-notebook-dedicated-{gpus}-idle"] = use.count(0) / len(use)
         answers[f"philly-notebook-dedicated-{gpus}-p50"] = answers[f"philly-dedicated-{gpus}-p50"] = np.median(use)
-    every = [value / 100 for of in READINGS for value in of]
-    held = pool(lambda *_: True)
-    answers["philly-notebook-host-cpu-p50"] = np.median(every)
-    answers["philly-notebook-host-memory-p50"] = 1 - np.median(every)
-    answers["philly-host-cpu-p50"] = np.median(held)
-    answers["philly-host-memory-p50"] = 1 - np.median(held)
+    all_readings = [value / 100 for values in READINGS for value in values]
+    allocated = pool(lambda *_: True)
+    answers["philly-notebook-host-cpu-p50"] = np.median(all_readings)
+    answers["philly-notebook-host-memory-p50"] = 1 - np.median(all_readings)
+    answers["philly-host-cpu-p50"] = np.median(allocated)
+    answers["philly-host-memory-p50"] = 1 - np.median(allocated)
     return answers
 
 
-TABLES, ANSWERS = tables(), worked_out()
+TABLES, ANSWERS = tables(), expected_values()
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim["id"])
@@ -89,7 +96,7 @@ def test_the_quantity_of_each_claim(claim):
 
 
 def test_the_answers_differ():
-    """Two claims with the same answer might be the same by a slip."""
+    """Equal answers could hide that two claims read the same quantity."""
     means = [answer for name, answer in ANSWERS.items() if name.startswith("philly-gpu-use-") and "-on-" not in name]
     assert len({round(mean, 12) for mean in means}) >= len(means) - 1
     assert len(CLAIMS) == 66

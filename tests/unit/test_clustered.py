@@ -1,4 +1,4 @@
-"""Intervals that hold when clusters differ: against closed forms, independent libraries, and what must not be."""
+"""Clustered intervals agree with closed forms and independent libraries, and are blank if undefined."""
 
 import numpy as np
 import polars as pl
@@ -21,32 +21,32 @@ from ttf.stats.clustered import (
 )
 
 
-def alone(members):
-    """One stratum with clusters of so many members."""
-    members = np.asarray(members, dtype=float)
-    return Clusters(np.zeros(members.size, dtype=np.int64), members, 1)
+def clusters_of(sizes):
+    """Return one stratum with clusters of these sizes."""
+    sizes = np.asarray(sizes, dtype=float)
+    return Clusters(np.zeros(sizes.size, dtype=np.int64), sizes, 1)
 
 
 def test_kish_counts_equal_clusters_whole_and_unequal_ones_less():
-    assert alone([3, 3, 3, 3]).effective == pytest.approx([4])
-    assert alone([97, 1, 1, 1]).effective == pytest.approx([100**2 / (97**2 + 3)])
+    assert clusters_of([3, 3, 3, 3]).effective == pytest.approx([4])
+    assert clusters_of([97, 1, 1, 1]).effective == pytest.approx([100**2 / (97**2 + 3)])
 
 
-def test_share_of_clusters_of_one_size_is_student_on_their_shares():
-    """With m clusters of equal size the spread is that of m numbers, over 1 - 1/m."""
+def test_share_of_equal_clusters_is_student_on_their_shares():
+    """With m clusters of equal size the standard error is that of m numbers, divided by 1 - 1/m."""
     part, size = np.array([2.0, 5, 3, 8, 1]), 10.0
     shares, m = part / size, part.size
     p = shares.mean()
     se = np.sqrt(((shares - p) ** 2).sum()) / m / (1 - 1 / m) / (p * (1 - p))
-    away = t.ppf(0.975, m - 1) * se
-    low, high, _ = alone(np.full(m, size)).proportion(part, np.full(m, size), 0.95)
+    margin = t.ppf(0.975, m - 1) * se
+    low, high, _ = clusters_of(np.full(m, size)).proportion(part, np.full(m, size), 0.95)
     logit = np.log(p / (1 - p))
-    assert low == pytest.approx([1 / (1 + np.exp(away - logit))])
-    assert high == pytest.approx([1 / (1 + np.exp(-away - logit))])
+    assert low == pytest.approx([1 / (1 + np.exp(margin - logit))])
+    assert high == pytest.approx([1 / (1 + np.exp(-margin - logit))])
 
 
 def test_mean_is_near_the_cluster_robust_regression_of_statsmodels():
-    """A mean is a regression on 1; statsmodels' sandwich lacks the 1 - h, so that ours is a little wider."""
+    """A mean is a regression on 1. The sandwich of statsmodels lacks the 1 - h, so it is a little narrower."""
     sm = pytest.importorskip("statsmodels.api")
     rng = np.random.default_rng(3)
     cluster = rng.integers(0, 200, 5_000)
@@ -55,16 +55,16 @@ def test_mean_is_near_the_cluster_robust_regression_of_statsmodels():
         cov_type="cluster", cov_kwds={"groups": cluster, "use_correction": False}
     )
     n, total = np.bincount(cluster), np.bincount(cluster, weights=values)
-    clusters = alone(n)
-    of_top, of_bottom = clusters.share(total), clusters.share(n)
-    ours = clusters.se(of_top - of_bottom, of_bottom)[0] * values.mean()
+    clusters = clusters_of(n)
+    top_share, bottom_share = clusters.share(total), clusters.share(n)
+    ours = clusters.se(top_share - bottom_share, bottom_share)[0] * values.mean()
     assert robust.bse[0] < ours < 1.02 * robust.bse[0]
 
 
 def test_a_mean_time_to_failure_is_the_inverse_of_its_rate():
     rng = np.random.default_rng(1)
     exposure, failures = rng.gamma(2, 50, 12), rng.poisson(5, 12) + 1.0
-    clusters = alone(np.full(12, 10))
+    clusters = clusters_of(np.full(12, 10))
     low, high, _ = clusters.ratio(exposure, failures, 0.95, both=True)
     rate_low, rate_high, _ = clusters.ratio(failures, exposure, 0.95, both=True)
     assert low == pytest.approx(1 / rate_high)
@@ -75,67 +75,67 @@ def test_an_interval_of_the_median_lies_about_the_middle():
     rng = np.random.default_rng(5)
     n = rng.integers(5, 40, 30).astype(float)
     below = np.floor(n / 2) + rng.integers(-2, 3, 30)
-    low, high, _ = alone(n).around_the_middle(below, n, 0.95)
+    low, high, _ = clusters_of(n).around_the_middle(below, n, 0.95)
     assert low + high == pytest.approx([1])
     assert 0.3 < low[0] < 0.5
 
 
-def jobs(users, failed, **columns):
+def jobs_frame(users, failed, **columns):
     return pl.DataFrame({"user": users, "failed": failed} | columns)
 
 
-PART, WHOLE = pl.col("failed").sum(), pl.len()
+PART, TOTAL = pl.col("failed").sum(), pl.len()
 
 
 def test_fewer_than_four_effective_clusters_have_no_interval():
-    rows = with_clusters(jobs(list("aabbcc"), [True, False] * 3))
-    found = clustered_shares(rows, [], PART, WHOLE).row(0, named=True)
-    assert found["clusters"] == pytest.approx(3)
-    assert found["ci_low_clustered"] is None
-    assert found["why_not"] == f"3.0 effective clusters by user, fewer than {FEWEST}: no clustered interval"
+    rows = with_clusters(jobs_frame(list("aabbcc"), [True, False] * 3))
+    row = clustered_shares(rows, [], PART, TOTAL).row(0, named=True)
+    assert row["clusters"] == pytest.approx(3)
+    assert row["ci_low_clustered"] is None
+    assert row["why_not"] == f"3.0 effective clusters by user, fewer than {FEWEST}: no clustered interval"
 
 
 def test_clusters_that_do_not_differ_leave_the_spread_unknown():
-    rows = with_clusters(jobs(list("aabbccddee"), [True, False] * 5))
-    found = clustered_shares(rows, [], PART, WHOLE).row(0, named=True)
-    assert found["ci_low_clustered"] is None
-    assert "no spread" in found["why_not"]
+    rows = with_clusters(jobs_frame(list("aabbccddee"), [True, False] * 5))
+    row = clustered_shares(rows, [], PART, TOTAL).row(0, named=True)
+    assert row["ci_low_clustered"] is None
+    assert "no spread" in row["why_not"]
 
 
 def test_a_stratum_of_one_cluster_is_divided_by_its_groups():
     rows = with_clusters(
-        jobs(
+        jobs_frame(
             ["a"] * 6 + ["b", "c", "d", "e"], [True, False] * 5, qos=list("pqrstu") + ["p"] * 4, kind=[1] * 6 + [2] * 4
         )
     )
-    found = by_cluster(rows, ["kind"], n=pl.len())
-    assert found.filter(kind=1)["cluster_by"].unique().to_list() == ["request profile of one user"]
-    assert found.filter(kind=1).height == 6
-    assert found.filter(kind=2)["cluster_by"].unique().to_list() == ["user"]
+    sums = by_cluster(rows, ["kind"], n=pl.len())
+    assert sums.filter(kind=1)["cluster_by"].unique().to_list() == ["request profile of one user"]
+    assert sums.filter(kind=1).height == 6
+    assert sums.filter(kind=2)["cluster_by"].unique().to_list() == ["user"]
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("xyz"), st.sampled_from("abc"), st.integers(1, 3), st.booleans())))
-def test_sums_at_hand_are_those_of_the_rows(rows):
+def test_precomputed_sums_equal_those_of_the_rows(rows):
     columns = {"user": pl.String, "account": pl.String, "gpu_milli": pl.Int64, "failed": pl.Boolean}
     frame = with_clusters(pl.DataFrame(rows, schema=columns, orient="row"))
     sums = {"n": pl.len(), "failures": pl.col("failed").sum()}
     summed = frame.group_by("gpu_milli", "account", "cluster").agg(**sums)
-    for by in ([], ["account"], ["account", "gpu_milli"]):
-        assert by_cluster(frame, by, summed=summed, **sums).equals(by_cluster(frame, by, **sums))
+    for keys in ([], ["account"], ["account", "gpu_milli"]):
+        assert by_cluster(frame, keys, summed=summed, **sums).equals(by_cluster(frame, keys, **sums))
 
 
-def test_a_trace_without_anything_in_common_has_no_clusters():
+def test_a_trace_without_shared_columns_has_no_clusters():
     rows = with_clusters(pl.DataFrame({"failed": [True, False]}))
     assert rows["cluster_by"].null_count() == 2
-    found = clustered_shares(rows, [], PART, WHOLE)
-    assert not found.height
+    shares = clustered_shares(rows, [], PART, TOTAL)
+    assert not shares.height
     table = pl.DataFrame(
         {"stratum": ["all"], "ci_low": [0.1], "reason": [None]}, schema_overrides={"reason": pl.String}
     )
-    told = beside(table, found.with_columns(stratum=pl.lit("all")), ["stratum"])
-    assert told.columns == ["stratum", "ci_low", "reason", *CLUSTERED]
-    assert "nothing in the trace" in told["reason"].item()
+    joined = beside(table, shares.with_columns(stratum=pl.lit("all")), ["stratum"])
+    assert joined.columns == ["stratum", "ci_low", "reason", *CLUSTERED]
+    assert "nothing in the trace" in joined["reason"].item()
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_a_trace_without_anything_in_common_has_no_clusters():
         ({"account": ["a"]}, "account", "account"),
     ],
 )
-def test_what_repeats_is_the_first_that_the_trace_gives(columns, cluster_by, group_by):
+def test_clusters_use_the_first_column_that_repeats(columns, cluster_by, group_by):
     row = with_clusters(pl.DataFrame(columns)).row(0, named=True)
     assert (row["cluster_by"], row["group_by"]) == (cluster_by, group_by)
 
@@ -165,109 +165,115 @@ def test_clusters_are_numbered_as_they_appear_and_blank_ones_are_one():
     lazy = with_clusters(frame.lazy()).collect()
     assert_frame_equal(lazy, with_clusters(frame))
     assert lazy["cluster"].to_list() == [0, 1, 2, 0, 1]
-    # Later jobs, of users whose names come first, change none of these numbers.
-    more = with_clusters(pl.concat([frame, pl.DataFrame({"user": ["0", "a"]})]))
-    assert more["cluster"].to_list() == [0, 1, 2, 0, 1, 3, 2]
+    # Later jobs of users that sort first change none of these numbers.
+    extended = with_clusters(pl.concat([frame, pl.DataFrame({"user": ["0", "a"]})]))
+    assert extended["cluster"].to_list() == [0, 1, 2, 0, 1, 3, 2]
 
 
 def test_limits_do_not_depend_on_the_order_of_rows():
     rng = np.random.default_rng(2)
     rows = with_clusters(
-        jobs([f"u{u}" for u in rng.integers(0, 30, 900)], rng.random(900) < 0.3, s=rng.integers(1, 99, 900))
+        jobs_frame([f"u{u}" for u in rng.integers(0, 30, 900)], rng.random(900) < 0.3, s=rng.integers(1, 99, 900))
     )
-    args = ([], pl.col("s").sum(), PART, WHOLE)
+    args = ([], pl.col("s").sum(), PART, TOTAL)
     assert_frame_equal(
         clustered_ratios(rows, *args), clustered_ratios(rows.sample(fraction=1, shuffle=True, seed=4), *args)
     )
 
 
-def in_blocks(seed=1, users=12, blocks=20, shared=0.0, most=3):
-    """Failures and time of each user in each week, of which some are at rest; shared: log SD of the weeks."""
+def weekly_failures(seed=1, users=12, blocks=20, shared=0.0, max_exposure=3):
+    """Failures and exposure per user and week. `shared` is the log SD of the weeks."""
     rng = np.random.default_rng(seed)
-    exposure = rng.integers(0, most, (users, blocks)).astype(float)
+    exposure = rng.integers(0, max_exposure, (users, blocks)).astype(float)
     failures = rng.poisson(exposure * np.exp(shared * rng.normal(size=blocks)))
     user, block = np.nonzero(exposure)
-    of = exposure[user, block], failures[user, block].astype(float)
-    return user, block, *of
+    values = exposure[user, block], failures[user, block].astype(float)
+    return user, block, *values
 
 
-def test_weeks_add_what_different_users_share_in_them():
-    """By hand: by user + (by week - by user and week) x (1 + r) / (1 - r), each over 1 - h."""
-    user, block, exposure, failures = in_blocks(2, shared=1.0)
+def test_weeks_add_the_variance_that_users_share():
+    """Variance by hand: user + (week - user and week) x (1 + r) / (1 - r), each divided by 1 - h."""
+    user, block, exposure, failures = weekly_failures(2, shared=1.0)
     clusters = Clusters(np.zeros(user.size, np.int64), exposure, 1, user, block)
     influence, leverage = failures / failures.sum() - exposure / exposure.sum(), exposure / exposure.sum()
 
-    def cells(by, of):
+    def sum_by_key(keys, values):
         sums = {}
-        for key, value in zip(by, of, strict=True):
+        for key, value in zip(keys, values, strict=True):
             sums[key] = sums.get(key, 0) + value
         return sums
 
-    def over_h(by):
-        i, h = cells(by, influence), cells(by, leverage)
+    def adjusted_sums(keys):
+        i, h = sum_by_key(keys, influence), sum_by_key(keys, leverage)
         return {key: i[key] / (1 - h[key]) for key in i}
 
-    by_user, by_week, by_both = (over_h(list(by)) for by in (user, block, zip(user, block, strict=True)))
-    together = sum(i**2 for i in by_week.values()) - sum(i**2 for i in by_both.values())
-    carried = sum(by_week[w] * by_week[w + 1] for w in range(19))
-    carried -= sum(i * by_both.get((u, w + 1), 0) for (u, w), i in by_both.items())
-    r = (20 * carried / together + 1) / 16
-    assert together > 0 and 0 < r < HIGHEST_CORRELATION
-    variance = sum(i**2 for i in by_user.values())
+    user_sums, week_sums, user_week = (
+        adjusted_sums(list(keys)) for keys in (user, block, zip(user, block, strict=True))
+    )
+    shared_variance = sum(i**2 for i in week_sums.values()) - sum(i**2 for i in user_week.values())
+    carried = sum(week_sums[w] * week_sums[w + 1] for w in range(19))
+    carried -= sum(i * user_week.get((u, w + 1), 0) for (u, w), i in user_week.items())
+    r = (20 * carried / shared_variance + 1) / 16
+    assert shared_variance > 0 and 0 < r < HIGHEST_CORRELATION
+    variance = sum(i**2 for i in user_sums.values())
     long_run = (1 + r) / (1 - r)
     spread = clusters.spread(influence, leverage)
-    assert spread.se[0] == pytest.approx(np.sqrt(variance + together * long_run))
+    assert spread.se[0] == pytest.approx(np.sqrt(variance + shared_variance * long_run))
     weeks = np.bincount(block, exposure)
-    of_weeks = max(weeks.sum() ** 2 / (weeks**2).sum() / long_run - 1, 3)
-    degrees = spread.se[0] ** 4 / (variance**2 / (clusters.effective[0] - 1) + (together * long_run) ** 2 / of_weeks)
+    week_degrees = max(weeks.sum() ** 2 / (weeks**2).sum() / long_run - 1, 3)
+    degrees = spread.se[0] ** 4 / (
+        variance**2 / (clusters.effective[0] - 1) + (shared_variance * long_run) ** 2 / week_degrees
+    )
     assert spread.degrees[0] == pytest.approx(degrees)
     assert spread.effective[0] == pytest.approx(degrees + 1)
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 30), st.sampled_from([0.0, 0.5]))
-def test_by_users_and_weeks_is_never_narrower_and_of_few_weeks_the_same(seed, blocks, shared):
-    user, block, exposure, failures = in_blocks(seed, 12, blocks, shared)
+def test_weeks_never_narrow_an_interval_and_few_weeks_do_nothing(seed, blocks, shared):
+    user, block, exposure, failures = weekly_failures(seed, 12, blocks, shared)
     if not exposure.size:
         return
-    place, influence = np.zeros(user.size, np.int64), failures - exposure * failures.sum() / exposure.sum()
+    stratum, influence = np.zeros(user.size, np.int64), failures - exposure * failures.sum() / exposure.sum()
     leverage = exposure / exposure.sum()
-    alone = Clusters(place, exposure, 1, user, np.zeros_like(block)).spread(influence, leverage)
-    both = Clusters(place, exposure, 1, user, block).spread(influence, leverage)
+    by_user = Clusters(stratum, exposure, 1, user, np.zeros_like(block)).spread(influence, leverage)
+    by_week = Clusters(stratum, exposure, 1, user, block).spread(influence, leverage)
     if np.unique(block).size < FEWEST_BLOCKS:
-        assert np.array_equal([alone.se, alone.degrees], [both.se, both.degrees], equal_nan=True)
+        assert np.array_equal([by_user.se, by_user.degrees], [by_week.se, by_week.degrees], equal_nan=True)
     else:
-        assert np.isnan(alone.se[0]) or both.se[0] >= alone.se[0]
-        assert np.isnan(both.degrees[0]) or both.degrees[0] >= FEWEST - 1
+        assert np.isnan(by_user.se[0]) or by_week.se[0] >= by_user.se[0]
+        assert np.isnan(by_week.degrees[0]) or by_week.degrees[0] >= FEWEST - 1
 
 
-def test_a_campaign_of_one_user_is_no_week_that_differs():
-    """Users who are there one after the other share no week: what is alike within a user counts once."""
+def test_a_campaign_of_one_user_is_no_week_effect():
+    """Consecutive users share no week, so correlation within a user counts once."""
     user, block = np.divmod(np.arange(60), 4)
     block = block + 4 * user
     failures, exposure = 1.0 + (user % 3), np.ones(60)
-    place = np.zeros(60, np.int64)
-    by_both = Clusters(place, exposure, 1, user, block).ratio(exposure, failures, 0.95, both=True)
-    by_user = Clusters(place, exposure, 1, user, np.zeros(60, int)).ratio(exposure, failures, 0.95, both=True)
-    assert np.array(by_both).tolist() == np.array(by_user).tolist()
+    stratum = np.zeros(60, np.int64)
+    with_weeks = Clusters(stratum, exposure, 1, user, block).ratio(exposure, failures, 0.95, both=True)
+    without_weeks = Clusters(stratum, exposure, 1, user, np.zeros(60, int)).ratio(exposure, failures, 0.95, both=True)
+    assert np.array(with_weeks).tolist() == np.array(without_weeks).tolist()
 
 
-def test_the_table_says_where_weeks_count():
-    """Of two strata one is there for eight weeks, the other for seven."""
+def test_the_table_names_weeks_if_they_count():
+    """One of two strata spans eight weeks, the other seven."""
     rng = np.random.default_rng(8)
     n = 600
     kind = np.arange(n) % 2
     week = rng.integers(0, 8 - kind, n)
-    frame = jobs([f"u{u}" for u in rng.integers(0, 15, n)], rng.random(n) < 0.3, kind=kind)
+    frame = jobs_frame([f"u{u}" for u in rng.integers(0, 15, n)], rng.random(n) < 0.3, kind=kind)
     frame = frame.with_columns(block_by=pl.lit("week"), block=pl.Series(week, dtype=pl.Int64))
-    found = clustered_shares(with_clusters(frame), ["kind"], PART, WHOLE)
-    assert found["cluster_by"].to_list() == ["user and week", "user"]
-    without = clustered_shares(with_clusters(frame.drop("block")), ["kind"], PART, WHOLE)
-    assert without["cluster_by"].to_list() == ["user", "user"]
-    ends = ["ci_low_clustered", "ci_high_clustered"]
-    assert found.row(1) == pytest.approx(without.row(1))
-    width, alone = (of.select(pl.col(ends[1]) - pl.col(ends[0])).to_series()[0] for of in (found, without))
-    assert width >= alone
+    with_weeks = clustered_shares(with_clusters(frame), ["kind"], PART, TOTAL)
+    assert with_weeks["cluster_by"].to_list() == ["user and week", "user"]
+    without_weeks = clustered_shares(with_clusters(frame.drop("block")), ["kind"], PART, TOTAL)
+    assert without_weeks["cluster_by"].to_list() == ["user", "user"]
+    bounds = ["ci_low_clustered", "ci_high_clustered"]
+    assert with_weeks.row(1) == pytest.approx(without_weeks.row(1))
+    width, user_width = (
+        table.select(pl.col(bounds[1]) - pl.col(bounds[0])).to_series()[0] for table in (with_weeks, without_weeks)
+    )
+    assert width >= user_width
 
 
 def test_a_job_is_in_the_week_in_which_it_ended():
@@ -281,7 +287,7 @@ def test_a_job_is_in_the_week_in_which_it_ended():
     ]
     columns = dict.fromkeys(("end_s", "start_s", "submit_s", "trace_end_s"), pl.Int64)
     frame = pl.DataFrame(rows, schema={"outcome": pl.String, **columns}, orient="row")
-    found = frame.with_columns(**block_columns(7))
-    assert found["block"].to_list() == [9, 20, 3, 4, -1]
-    assert found["block_by"].unique().to_list() == ["week"]
+    blocks = frame.with_columns(**block_columns(7))
+    assert blocks["block"].to_list() == [9, 20, 3, 4, -1]
+    assert blocks["block_by"].unique().to_list() == ["week"]
     assert frame.with_columns(**block_columns(14))["block_by"][0] == "14 days"

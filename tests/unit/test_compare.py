@@ -1,4 +1,4 @@
-"""Several traces side by side: tables worked out by hand, charts for every kind of study, the rule and its section."""
+"""The comparison of traces: tables worked out by hand, charts for every kind of study, the rule and its section."""
 
 import json
 import math
@@ -21,12 +21,10 @@ from ttf.analyses.comparison.compare_traces.compute import (
     LIVES_READ,
     QUANTILES,
     Subject,
+    compare_trace,
     compute,
     count_jobs,
     explain_no_gpu_jobs,
-)
-from ttf.analyses.comparison.compare_traces.compute import (
-    compare_trace as rows_of,
 )
 from ttf.analyses.comparison.compare_traces.trace_labels import LABEL_LENGTH, list_reasons, trace_labels
 from ttf.display.brief_model import Brief, Tile
@@ -46,19 +44,19 @@ from ttf.records.lives import lives_of_jobs
 from ttf.stats.shares import wilson_interval
 
 ROOT = Path(__file__).parents[2]
-ALL_OUTCOMES = frozenset(OUTCOMES)
+EVERY_OUTCOME = frozenset(OUTCOMES)
 
-# outcome, milli-GPU per instance, size, start, run time, queueing delay; the trace ends at 1,000 s.
-BY_HAND = [
+# (outcome, milli-GPU per instance, size, start, run time, queueing delay). The trace ends at 1,000 s.
+HAND_JOBS = [
     ("success", 1_000, 1, 0, 100, 0),
     ("failure", 500, 1, 0, 10, 5),  # a share of a GPU counts as 1
     ("failure", 1_000, 3, 0, 20, 7),
     ("running", 8_000, 1, 900, None, 1),
     ("waiting", 1_000, 1, None, None, None),
-    ("success", 0, 1, 0, 999, 400),  # asked for no GPU
-    ("failure", None, 1, 0, 888, 300),  # does not say
-    ("failure", 1_000, None, 0, 50, None),  # asked for GPUs, nobody knows how many
-    ("failure", 4_000, 4, 0, None, None),  # 16 GPUs; failed at a time nobody wrote down
+    ("success", 0, 1, 0, 999, 400),  # requested no GPU
+    ("failure", None, 1, 0, 888, 300),  # blank request
+    ("failure", 1_000, None, 0, 50, None),  # requested an unknown number of GPUs
+    ("failure", 4_000, 4, 0, None, None),  # 16 GPUs, blank end
 ]
 
 
@@ -84,13 +82,13 @@ def components(n: int, failures: int, seconds: int) -> pl.DataFrame:
 
 
 def study(*traces: tuple[Subject, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """The tables of some traces; the frame is of jobs or of component lives, as the subject gives."""
+    """The tables of some traces. Each frame holds jobs or component durations, as `subject.gives` says."""
     rows: dict[str, list] = {table.name: [] for table in ANALYSIS.tables}
     for subject, frame in traces:
-        of_jobs = subject.gives == "jobs"
-        jobs, lives = (frame.select(JOBS_READ), lives_of_jobs(frame)) if of_jobs else (None, frame)
-        for name, of in rows_of(subject, jobs, lives.select(LIVES_READ)).items():
-            rows[name] += of
+        has_jobs = subject.gives == "jobs"
+        jobs, lives = (frame.select(JOBS_READ), lives_of_jobs(frame)) if has_jobs else (None, frame)
+        for name, records in compare_trace(subject, jobs, lives.select(LIVES_READ)).items():
+            rows[name] += records
     tables = {table.name: table.frame(rows[table.name]) for table in ANALYSIS.tables}
     for table in ANALYSIS.tables:
         table.check(tables[table.name])
@@ -98,15 +96,15 @@ def study(*traces: tuple[Subject, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 
 @pytest.fixture(scope="module")
-def by_hand() -> dict[str, pl.DataFrame]:
-    return study((Subject("mine", "pod", outcomes=ALL_OUTCOMES), jobs_of(BY_HAND)))
+def hand_tables() -> dict[str, pl.DataFrame]:
+    return study((Subject("mine", "pod", outcomes=EVERY_OUTCOME), jobs_of(HAND_JOBS)))
 
 
 # ---- tables ----
 
 
-def test_outcomes_of_gpu_jobs(by_hand):
-    table = by_hand["compared_outcomes"]
+def test_outcomes_of_gpu_jobs(hand_tables):
+    table = hand_tables["compared_outcomes"]
     assert table.select("outcome", "jobs", "n").rows() == [
         *(("success", 1, 1), ("failure", 4, 2), ("cancelled", 0, 0)),
         *(("unknown", 0, 0), ("running", 1, 1), ("waiting", 1, 0)),
@@ -120,19 +118,19 @@ def test_outcomes_of_gpu_jobs(by_hand):
     assert table["reason"].null_count() == 6
 
 
-def test_run_times_by_nearest_rank(by_hand):
-    failure = row_of(by_hand["compared_run_times"], outcome="failure")
+def test_run_times_by_nearest_rank(hand_tables):
+    failure = row_of(hand_tables["compared_run_times"], outcome="failure")
     # 10, 20 and 50 s are known, of four jobs.
     assert [failure[name] for name in ("jobs", "n", "runtime_mean_s")] == [4, 3, 80 / 3]
     quantiles = [failure[f"runtime_{name}_s"] for name in QUANTILES]
     assert quantiles == [10, 20, 20, 50, 50, 50]
-    cancelled = row_of(by_hand["compared_run_times"], outcome="cancelled")
+    cancelled = row_of(hand_tables["compared_run_times"], outcome="cancelled")
     assert (cancelled["jobs"], cancelled["n"], cancelled["runtime_median_s"]) == (0, 0, None)
     assert cancelled["reason"] == "no GPU job of this outcome"
 
 
-def test_queueing_by_number_of_gpus(by_hand):
-    table = by_hand["compared_queueing"]
+def test_queueing_by_number_of_gpus(hand_tables):
+    table = hand_tables["compared_queueing"]
     assert table.select("gpus", "jobs", "n", "queue_median_s").rows() == [
         *(("all", 7, 4, 5), ("1", 3, 2, 5), ("2-4", 1, 1, 7), ("5-8", 1, 1, 1), (">8", 1, 0, None)),
     ]
@@ -140,8 +138,8 @@ def test_queueing_by_number_of_gpus(by_hand):
     assert row_of(table, gpus=">8")["reason"] == "no GPU job with so many GPUs has a known queueing delay"
 
 
-def test_failure_share_by_number_of_gpus(by_hand):
-    table = by_hand["compared_failure_share"]
+def test_failure_share_by_number_of_gpus(hand_tables):
+    table = hand_tables["compared_failure_share"]
     assert table.select("gpus", "gpus_low", "gpus_high", "jobs", "ended", "failures").rows() == [
         ("all", None, None, 7, 5, 4),
         ("1", 1, 1, 3, 2, 1),
@@ -159,23 +157,23 @@ def test_failure_share_by_number_of_gpus(by_hand):
     )
 
 
-def test_mean_time_to_failure_of_gpu_jobs(by_hand):
-    table = by_hand["compared_mttf"]
-    # Lives with a known number of GPUs: 100 s, 10 s (failed), 20 s (failed), 100 s (running).
+def test_mean_time_to_failure_of_gpu_jobs(hand_tables):
+    table = hand_tables["compared_mttf"]
+    # Durations with a known number of GPUs: 100 s, 10 s (failed), 20 s (failed), 100 s (running).
     overall = row_of(table, gpus="all", confidence=0.95)
     assert [overall[name] for name in ("n", "events", "exposure_s", "mttf_s")] == [4, 2, 230, 115]
     assert overall["without_end"] == 1
     assert overall["ci_low_s"] == pytest.approx(2 * 230 / chi2.ppf(0.975, 6))
     assert overall["ci_high_s"] == pytest.approx(2 * 230 / chi2.ppf(0.025, 4))
-    one = row_of(table, gpus="1", confidence=0.9)
-    assert [one[name] for name in ("n", "events", "exposure_s", "mttf_s")] == [2, 1, 110, 110]
-    many = row_of(table, gpus="5-8", confidence=0.95)
-    assert (many["mttf_s"], many["ci_high_s"], many["reason"]) == (
+    one_gpu = row_of(table, gpus="1", confidence=0.9)
+    assert [one_gpu[name] for name in ("n", "events", "exposure_s", "mttf_s")] == [2, 1, 110, 110]
+    five_gpus = row_of(table, gpus="5-8", confidence=0.95)
+    assert (five_gpus["mttf_s"], five_gpus["ci_high_s"], five_gpus["reason"]) == (
         *(None, None),
         "no failures: lower bound only; less than one GPU-day: no rate per GPU-day; "
         "none that requested a GPU has its nodes written",
     )
-    assert many["ci_low_s"] == pytest.approx(100 / -math.log(0.05))
+    assert five_gpus["ci_low_s"] == pytest.approx(100 / -math.log(0.05))
     lost = row_of(table, gpus=">8", confidence=0.95)
     assert (lost["n"], lost["without_end"]) == (0, 1)
     assert lost["reason"] == "no life with so many GPUs and a known duration"
@@ -186,7 +184,7 @@ def test_mean_time_to_failure_of_gpu_jobs(by_hand):
     [(1, "1"), (2, "2-4"), (4, "2-4"), (5, "5-8"), (8, "5-8"), (9, ">8"), (4_096, ">8")],
 )
 def test_buckets(gpus, bucket):
-    tables = study((Subject("t", outcomes=ALL_OUTCOMES), jobs_of([("failure", 1_000, gpus, 0, 60, 0)])))
+    tables = study((Subject("t", outcomes=EVERY_OUTCOME), jobs_of([("failure", 1_000, gpus, 0, 60, 0)])))
     shares = tables["compared_failure_share"].filter(pl.col("jobs") > 0)["gpus"].to_list()
     assert shares == ["all", bucket]
     assert tables["compared_mttf"].filter(pl.col("n") > 0)["gpus"].unique(maintain_order=True).to_list() == [
@@ -195,9 +193,9 @@ def test_buckets(gpus, bucket):
     ]
 
 
-def test_a_format_without_cancellation_has_no_zero_there():
+def test_an_outcome_that_the_format_lacks_is_blank():
     subject = Subject("pai", "task", outcomes=frozenset({"success", "failure", "running"}))
-    tables = study((subject, jobs_of(BY_HAND)))
+    tables = study((subject, jobs_of(HAND_JOBS)))
     for name in ("compared_outcomes", "compared_run_times"):
         row = row_of(tables[name], outcome="cancelled")
         assert row["jobs"] is None
@@ -205,19 +203,19 @@ def test_a_format_without_cancellation_has_no_zero_there():
     assert row_of(tables["compared_outcomes"], outcome="waiting")["jobs"] == 1, "what is there is counted"
 
 
-def test_an_absent_outcome_of_a_format_that_does_not_say_is_blank():
-    row = row_of(study((Subject("any"), jobs_of(BY_HAND)))["compared_outcomes"], outcome="cancelled")
+def test_an_absent_outcome_of_an_open_format_is_blank():
+    row = row_of(study((Subject("any"), jobs_of(HAND_JOBS)))["compared_outcomes"], outcome="cancelled")
     assert row["jobs"] is None
     assert "does not say" in row["reason"]
 
 
 def test_a_trace_without_gpu_counts_is_blank_everywhere():
-    jobs = jobs_of(BY_HAND).with_columns(gpu_milli=pl.lit(None, dtype=pl.Int64))
-    tables = study((Subject("t", outcomes=ALL_OUTCOMES), jobs))
+    jobs = jobs_of(HAND_JOBS).with_columns(gpu_milli=pl.lit(None, dtype=pl.Int64))
+    tables = study((Subject("t", outcomes=EVERY_OUTCOME), jobs))
     assert tables.pop("compared_traces")["gpu_jobs"].to_list() == [0]
     for name, table in tables.items():
         assert set(table["reason"]) == {"the trace does not say whether a job requested a GPU"}
-        known = {
+        keys = {
             "trace",
             "synthetic",
             "unit",
@@ -229,31 +227,31 @@ def test_a_trace_without_gpu_counts_is_blank_everywhere():
             "confidence",
             "reason",
         }
-        assert table.drop(known & set(table.columns)).null_count().row(0) == (table.height,) * (
-            table.width - len(known & set(table.columns))
+        assert table.drop(keys & set(table.columns)).null_count().row(0) == (table.height,) * (
+            table.width - len(keys & set(table.columns))
         ), name
 
 
-def test_other_traces_without_anything_to_compare():
-    no_gpu = jobs_of(BY_HAND).with_columns(gpu_milli=pl.lit(0, dtype=pl.Int64))
+def test_traces_without_gpu_jobs_or_queueing():
+    no_gpu = jobs_of(HAND_JOBS).with_columns(gpu_milli=pl.lit(0, dtype=pl.Int64))
     assert explain_no_gpu_jobs(no_gpu) == "no job of the trace requested a GPU"
     assert explain_no_gpu_jobs(no_gpu.clear()) == "the trace has no job"
-    assert count_jobs(jobs_of(BY_HAND)) == {"jobs": 9, "gpu_jobs": 7, "blank_request": 1, "timeouts": 0}
-    no_queue = jobs_of(BY_HAND).with_columns(queue_s=pl.lit(None, dtype=pl.Int64))
-    table = study((Subject("t", outcomes=ALL_OUTCOMES), no_queue))["compared_queueing"]
+    assert count_jobs(jobs_of(HAND_JOBS)) == {"jobs": 9, "gpu_jobs": 7, "blank_request": 1, "timeouts": 0}
+    no_queue = jobs_of(HAND_JOBS).with_columns(queue_s=pl.lit(None, dtype=pl.Int64))
+    table = study((Subject("t", outcomes=EVERY_OUTCOME), no_queue))["compared_queueing"]
     assert set(table["reason"]) == {"the trace has no queueing delay"}
     assert table["n"].null_count() == table.height
 
 
-def test_gpu_time_that_nobody_saw_is_no_zero():
+def test_unknown_gpu_time_is_blank():
     rows = [("failure", 1_000, 1, 0, None, None), ("success", 1_000, 1, 0, 60, None)]
-    table = study((Subject("t", outcomes=ALL_OUTCOMES), jobs_of(rows)))["compared_outcomes"]
+    table = study((Subject("t", outcomes=EVERY_OUTCOME), jobs_of(rows)))["compared_outcomes"]
     failure = row_of(table, outcome="failure")
     assert (failure["jobs"], failure["n"], failure["gpu_hours"], failure["gpu_hours_share"]) == (1, 0, None, None)
     assert failure["reason"] == "no GPU job of this outcome has a known run time"
 
 
-def test_components_take_part_in_the_mean_time_to_failure_alone():
+def test_components_appear_only_in_the_mean_time_to_failure():
     tables = study((Subject("titan", "GPU", "lives"), components(10, 4, 1_000)))
     assert {name: table.height for name, table in tables.items() if table.height} == {
         "compared_traces": 1,
@@ -268,20 +266,20 @@ def test_components_take_part_in_the_mean_time_to_failure_alone():
 
 def test_labels_are_short_and_different():
     long = ["a" * 60 + "1", "a" * 60 + "21", "a" * 30 + "b" + "a" * 29 + "1"]
-    named = trace_labels([("sample", True), *((name, False) for name in long), ("sample", True)])
-    assert named["sample"] == "sample (synthetic)"
-    assert len(set(named.values())) == 4
-    assert all(len(label) <= LABEL_LENGTH + len(" (synthetic)") for label in named.values())
+    label_by_trace = trace_labels([("sample", True), *((name, False) for name in long), ("sample", True)])
+    assert label_by_trace["sample"] == "sample (synthetic)"
+    assert len(set(label_by_trace.values())) == 4
+    assert all(len(label) <= LABEL_LENGTH + len(" (synthetic)") for label in label_by_trace.values())
 
 
-def many(outcome_seconds: dict[str, int], n: int = 40) -> pl.DataFrame:
+def repeat_jobs(outcome_seconds: dict[str, int], n: int = 40) -> pl.DataFrame:
     return jobs_of([(outcome, 1_000, 1, 0, s, s // 10) for outcome, s in outcome_seconds.items() for _ in range(n)])
 
 
 def test_numbers_of_each_trace():
     traces = [
-        (Subject("a", outcomes=ALL_OUTCOMES), many({"failure": 100, "success": 300})),
-        (Subject("made", synthetic=True, outcomes=ALL_OUTCOMES), many({"failure": 1, "success": 2})),
+        (Subject("a", outcomes=EVERY_OUTCOME), repeat_jobs({"failure": 100, "success": 300})),
+        (Subject("made", synthetic=True, outcomes=EVERY_OUTCOME), repeat_jobs({"failure": 1, "success": 2})),
         (Subject("gpus", "GPU", "lives"), components(100, 50, 10)),
     ]
     metrics = metrics_of("compare_traces", study(*traces))
@@ -298,30 +296,30 @@ def test_numbers_of_each_trace():
 # ---- charts ----
 
 NINE = [
-    (Subject(f"t{i}" + "-long" * (4 * i), outcomes=ALL_OUTCOMES), many({"failure": 9 + i, "success": 5}))
+    (Subject(f"t{i}" + "-long" * (4 * i), outcomes=EVERY_OUTCOME), repeat_jobs({"failure": 9 + i, "success": 5}))
     for i in range(9)
 ]
 STUDIES = {
     "two": [
-        (Subject("a", "pod", outcomes=ALL_OUTCOMES), jobs_of(BY_HAND)),
-        (Subject("b", synthetic=True), jobs_of(BY_HAND)),
+        (Subject("a", "pod", outcomes=EVERY_OUTCOME), jobs_of(HAND_JOBS)),
+        (Subject("b", synthetic=True), jobs_of(HAND_JOBS)),
     ],
     "job and component": [
-        (Subject("a", outcomes=ALL_OUTCOMES), many({"failure": 100, "success": 300, "cancelled": 5})),
+        (Subject("a", outcomes=EVERY_OUTCOME), repeat_jobs({"failure": 100, "success": 300, "cancelled": 5})),
         (Subject("titan", "GPU", "lives"), components(1_000, 40, 10**8)),
     ],
     "components": [
         (Subject("titan", "GPU", "lives"), components(1_000, 40, 10**8)),
         (Subject("lanl", "node", "lives"), components(10, 0, 10**6)),
     ],
-    "no failure": [(Subject(n, outcomes=ALL_OUTCOMES), many({"success": 300, "running": 0})) for n in "ab"],
-    "no end": [(Subject(n, outcomes=ALL_OUTCOMES), jobs_of([("failure", 1_000, 1, 0, None, None)])) for n in "ab"],
+    "no failure": [(Subject(n, outcomes=EVERY_OUTCOME), repeat_jobs({"success": 300, "running": 0})) for n in "ab"],
+    "no end": [(Subject(n, outcomes=EVERY_OUTCOME), jobs_of([("failure", 1_000, 1, 0, None, None)])) for n in "ab"],
     "only waiting": [(Subject(n), jobs_of([("waiting", 1_000, 1, None, None, None)])) for n in "ab"],
     "no GPU": [(Subject(n), jobs_of([("success", 0, 1, 0, 5, 5)])) for n in "ab"],
-    "all 0 s": [(Subject(n), many({"failure": 0, "success": 0})) for n in "ab"],
+    "all 0 s": [(Subject(n), repeat_jobs({"failure": 0, "success": 0})) for n in "ab"],
     "nine": NINE,
     "hostile unit": [
-        (Subject("a", "</script><b>\x00\u202e" * 20), jobs_of(BY_HAND)),
+        (Subject("a", "</script><b>\x00\u202e" * 20), jobs_of(HAND_JOBS)),
         (Subject("z", "</script><b>\x00\u202e" * 20, "lives"), components(9, 3, 99)),
     ],
 }  # fmt: skip
@@ -335,8 +333,8 @@ def studies() -> dict[str, dict[str, pl.DataFrame]]:
 @pytest.mark.parametrize("case", STUDIES)
 def test_every_chart_of_every_study_can_be_drawn(case, studies):
     for name, build in CHARTS.items():
-        drawn = build(studies[case], Study())
-        text = json.dumps(drawn.spec(validate=case == "two"))
+        figure = build(studies[case], Study())
+        text = json.dumps(figure.spec(validate=case == "two"))
         assert "NaN" not in text, name
         assert "\\u0000" not in text, name
         assert "\\u202e" not in text, name
@@ -345,12 +343,12 @@ def test_every_chart_of_every_study_can_be_drawn(case, studies):
             assert float(ET.fromstring(svg).get("width")) <= WIDE, name
             assert "undefined" not in svg, name
             assert "<script" not in svg, name
-        assert drawn.alt.endswith("."), name
-        assert drawn.caption.endswith("."), name
-        assert (drawn.empty is None) == ("nothing to draw" not in drawn.title), name
+        assert figure.alt.endswith("."), name
+        assert figure.caption.endswith("."), name
+        assert (figure.empty is None) == ("nothing to draw" not in figure.title), name
 
 
-def test_what_there_is_nothing_to_draw_of(studies):
+def test_empty_charts(studies):
     def empty(case: str) -> set[str]:
         return {name for name, build in CHARTS.items() if build(studies[case], Study()).empty}
 
@@ -359,7 +357,7 @@ def test_what_there_is_nothing_to_draw_of(studies):
     assert empty("only waiting") == empty("no GPU") == set(CHARTS)
 
 
-def test_a_made_up_trace_is_named_as_one_in_every_chart(studies):
+def test_every_chart_labels_synthetic_traces(studies):
     for name, build in CHARTS.items():
         labels = {row["trace"] for rows in build(studies["two"], Study()).datasets.values() for row in rows}
         assert labels == {"a", "b (synthetic)"}, name
@@ -367,26 +365,26 @@ def test_a_made_up_trace_is_named_as_one_in_every_chart(studies):
 
 def test_at_most_eight_traces_are_drawn(studies):
     for name, build in CHARTS.items():
-        drawn = build(studies["nine"], Study())
-        assert len({row["trace"] for rows in drawn.datasets.values() for row in rows}) == 8, name
-        assert "The first 8 traces of the study; 1 other in the table only." in drawn.caption
+        figure = build(studies["nine"], Study())
+        assert len({row["trace"] for rows in figure.datasets.values() for row in rows}) == 8, name
+        assert "The first 8 traces of the study; 1 other in the table only." in figure.caption
 
 
 def test_outcomes_that_a_format_lacks_are_one_reason():
-    told = [f"the format has no outcome {outcome}" for outcome in ("running", "waiting", "waiting")]
-    table = pl.DataFrame({"trace": ["a"] * 4, "reason": [*told, "no GPU time was seen"]})
+    reasons = [f"the format has no outcome {outcome}" for outcome in ("running", "waiting", "waiting")]
+    table = pl.DataFrame({"trace": ["a"] * 4, "reason": [*reasons, "no GPU time was seen"]})
     assert list_reasons(table) == [("a", "the format has no outcome running or waiting"), ("a", "no GPU time was seen")]
 
 
-def test_a_chart_says_what_a_format_can_not_tell(studies):
-    told = frozenset({"success", "failure"})
-    tables = study(*((Subject(name, outcomes=told), jobs_of(BY_HAND)) for name in "ab"))
+def test_a_chart_names_outcomes_that_a_format_lacks(studies):
+    outcomes = frozenset({"success", "failure"})
+    tables = study(*((Subject(name, outcomes=outcomes), jobs_of(HAND_JOBS)) for name in "ab"))
     assert "a and b: the format has no outcome cancelled." in CHARTS["run_times"](tables, Study()).caption
 
 
 # ---- rule and section ----
 
-ABOUT = {
+FACTS = {
     "mine": {"format": "openb", "unit": "pod", "gives": "jobs", "synthetic": False},
     "made": {"format": "pai2020", "unit": "task", "gives": "jobs", "synthetic": True},
     "titan": {"format": "titan", "unit": "GPU", "gives": "lives", "synthetic": False},
@@ -395,46 +393,46 @@ OUTCOMES_OF = {"mine": ["success", "failure", "running"], "made": ["success", "f
 CONTRACTS = {table.name: table for table in ANALYSIS.tables}
 
 
-def run_the_room(folder: Path, out: Path, about: dict) -> dict[str, bytes]:
-    """All products of the analysis, from <trace>.jobs and <trace>.lives in a folder."""
-    (out / "figures").mkdir(parents=True)
-    jobs = [str(folder / f"{name}.jobs") for name, entry in about.items() if entry["gives"] == "jobs"]
-    files = {"lives": [str(folder / f"{name}.lives") for name in about]} | ({"jobs": jobs} if jobs else {})
+def run_analysis(folder: Path, target: Path, facts: dict) -> dict[str, bytes]:
+    """Run the analysis on <trace>.jobs and <trace>.lives of a folder; return its products as bytes."""
+    (target / "figures").mkdir(parents=True)
+    jobs = [str(folder / f"{name}.jobs") for name, entry in facts.items() if entry["gives"] == "jobs"]
+    files = {"lives": [str(folder / f"{name}.lives") for name in facts]} | ({"jobs": jobs} if jobs else {})
     keys = ("unit", "gives", "synthetic")
     subjects = {
-        name: {key: entry[key] for key in keys} | {"outcomes": OUTCOMES_OF.get(name)} for name, entry in about.items()
+        name: {key: entry[key] for key in keys} | {"outcomes": OUTCOMES_OF.get(name)} for name, entry in facts.items()
     }
-    tables = {name: str(out / table.path) for name, table in CONTRACTS.items()}
+    tables = {name: str(target / table.path) for name, table in CONTRACTS.items()}
     for name, table in compute(Inputs(files, {}, {"about": subjects})).items():
         write_product(table, CONTRACTS[name], tables[name])
-    given = Inputs(tables, CONTRACTS, {})
-    metrics = metrics_of("compare_traces", given)
-    (out / "metrics.json").write_text(json.dumps(metrics, allow_nan=False))
-    drawn = {name: build(given, Study()) for name, build in CHARTS.items()}
-    specs, svgs = ([str(out / f"figures/{name}.{ending}") for name in CHARTS] for ending in ("vl.json", "svg"))
-    charts = ((name, chart, None) for name, chart in drawn.items())
-    save_charts(charts, dict.fromkeys(CHARTS, ()), specs, svgs, [], str(out / "figures/index.json"))
-    return {str(file.relative_to(out)): file.read_bytes() for file in sorted(out.rglob("*.*"))}
+    inputs = Inputs(tables, CONTRACTS, {})
+    metrics = metrics_of("compare_traces", inputs)
+    (target / "metrics.json").write_text(json.dumps(metrics, allow_nan=False))
+    figures = {name: build(inputs, Study()) for name, build in CHARTS.items()}
+    specs, svgs = ([str(target / f"figures/{name}.{ending}") for name in CHARTS] for ending in ("vl.json", "svg"))
+    charts = ((name, chart, None) for name, chart in figures.items())
+    save_charts(charts, dict.fromkeys(CHARTS, ()), specs, svgs, [], str(target / "figures/index.json"))
+    return {str(file.relative_to(target)): file.read_bytes() for file in sorted(target.rglob("*.*"))}
 
 
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory) -> Path:
-    """What the analysis makes of one real trace of jobs, a made-up one and components."""
+    """The folder with the comparison of a real trace, a synthetic trace and components."""
     folder = tmp_path_factory.mktemp("compare")
     for name in ("mine", "made"):
-        jobs = jobs_of(BY_HAND)
+        jobs = jobs_of(HAND_JOBS)
         jobs.write_parquet(folder / f"{name}.jobs")
         lives_of_jobs(jobs).write_parquet(folder / f"{name}.lives")
     components(10, 4, 1_000).write_parquet(folder / "titan.lives")
-    run_the_room(folder, folder / "out", ABOUT)
+    run_analysis(folder, folder / "out", FACTS)
     return folder
 
 
-def test_the_analysis_writes_everything_and_always_the_same(compared, tmp_path):
-    first = {str(f.relative_to(compared / "out")): f.read_bytes() for f in sorted((compared / "out").rglob("*.*"))}
-    assert first == run_the_room(compared, tmp_path / "again", ABOUT)
-    mttf, outcomes = (read_table(compared / "out" / of.path, of) for of in (MTTF, COMPARED_OUTCOMES))
-    assert mttf["trace"].unique(maintain_order=True).to_list() == list(ABOUT)
+def test_the_analysis_writes_reproducible_files(compared, tmp_path):
+    expected = {str(f.relative_to(compared / "out")): f.read_bytes() for f in sorted((compared / "out").rglob("*.*"))}
+    assert expected == run_analysis(compared, tmp_path / "again", FACTS)
+    mttf, outcomes = (read_table(compared / "out" / contract.path, contract) for contract in (MTTF, COMPARED_OUTCOMES))
+    assert mttf["trace"].unique(maintain_order=True).to_list() == list(FACTS)
     assert outcomes.filter(pl.col("outcome") == "cancelled")["jobs"].null_count() == 2
     assert dict(outcomes.select("trace", "synthetic").iter_rows()) == {"mine": False, "made": True}
 
@@ -450,7 +448,7 @@ def number_of(value, unit="share", n=None) -> dict:
 
 
 def trace_of(folder: Path, name: str, entry: dict, basis: str = "event", title: str | None = None, **state) -> Trace:
-    """A trace with the numbers and the brief that its own page would be made of; state: of its tiles by name."""
+    """A trace with the numbers and the brief of its page. `state` maps tile names to states."""
     share, rate, ettr = "outcomes.failure_share", "sizes.rate.failures_per_1000_node_days", "ettr.estimate.ettr"
     numbers = {
         share: number_of(0.318, n=40_226),
@@ -468,10 +466,10 @@ def trace_of(folder: Path, name: str, entry: dict, basis: str = "event", title: 
     }
     m = Numbers(numbers)
     tiles = [
-        Tile(kind, kind, state.get(kind, "shown"), m.keyed(key, m.words(key)))
-        if state.get(kind) != "withheld"
-        else Tile(kind, kind, "withheld", "Cannot be estimated", means=f"No {kind}: {HOSTILE}.")
-        for kind, key in (("failure_rate", share), ("node_rate", rate), ("ettr", ettr))
+        Tile(tile_name, tile_name, state.get(tile_name, "shown"), m.keyed(key, m.words(key)))
+        if state.get(tile_name) != "withheld"
+        else Tile(tile_name, tile_name, "withheld", "Cannot be estimated", means=f"No {tile_name}: {HOSTILE}.")
+        for tile_name, key in (("failure_rate", share), ("node_rate", rate), ("ettr", ettr))
     ]
     (folder / name).mkdir(parents=True, exist_ok=True)
     (folder / name / "metrics.json").write_text(json.dumps(numbers))
@@ -488,8 +486,8 @@ def page_of(traces: list[Trace], folder: Path) -> str:
     return comparison_page(jinja, ROOT / "report", traces, hrefs, compared, frame)
 
 
-def test_a_row_gives_what_the_page_of_its_trace_gives(tmp_path):
-    row = row_in_page(trace_of(tmp_path, "mine", ABOUT["mine"]), "mine.html")
+def test_a_row_equals_the_page_of_its_trace(tmp_path):
+    row = row_in_page(trace_of(tmp_path, "mine", FACTS["mine"]), "mine.html")
     assert (row.jobs.value, row.jobs.note) == ("53,806", "40,226 ended")
     assert (row.failed.value, row.failed.note, row.failed.bounds) == ("31.8%", "30.0–33.0%", (0.3, 0.33))
     assert (row.rate.value, row.rate.note) == ("9.28", "7.64–11.2*"), "not clustered"
@@ -498,31 +496,31 @@ def test_a_row_gives_what_the_page_of_its_trace_gives(tmp_path):
     assert row.subtitle == "1 March to 7 June 2025"
 
 
-def test_the_shape_is_the_one_that_pages_give(tmp_path):
-    """Over all lives it is another one: those of users who differ look as if their hazard fell."""
-    mine = trace_of(tmp_path, "mine", ABOUT["mine"])
-    within = {"shape_within": 0.63, "shape_within_ci_low_clustered": 0.54, "shape_within_ci_high_clustered": 0.74}
-    mine.metrics.update({f"lifetimes.{name}": number_of(value, "1") for name, value in within.items()})
-    mine.metrics["lifetimes.within"] = number_of("node", "label")
-    shape = row_in_page(mine, "mine.html").shape
+def test_the_shape_equals_that_of_the_page(tmp_path):
+    """The overall shape differs: durations of unequal users look as if their hazard fell."""
+    trace = trace_of(tmp_path, "mine", FACTS["mine"])
+    shapes = {"shape_within": 0.63, "shape_within_ci_low_clustered": 0.54, "shape_within_ci_high_clustered": 0.74}
+    trace.metrics.update({f"lifetimes.{name}": number_of(value, "1") for name, value in shapes.items()})
+    trace.metrics["lifetimes.within"] = number_of("node", "label")
+    shape = row_in_page(trace, "mine.html").shape
     assert (shape.value, shape.note, shape.scope) == ("0.630", "0.540–0.740", "within a node")
 
 
 def test_what_is_withheld_is_not_estimated(tmp_path):
-    withheld = trace_of(tmp_path, "mine", ABOUT["mine"], ettr="withheld", node_rate="withheld")
+    withheld = trace_of(tmp_path, "mine", FACTS["mine"], ettr="withheld", node_rate="withheld")
     row = row_in_page(withheld, "mine.html")
     assert (row.ettr.value, row.rate.value) == ("", "")
     assert row.ettr.reason.startswith("No ettr")
-    by_proxy = row_in_page(trace_of(tmp_path, "made", ABOUT["made"], basis="proxy"), "made.html")
-    assert (by_proxy.rate.value, by_proxy.rate.placeholder) == ("", "causes not recorded")
-    assert by_proxy.subtitle.startswith("synthetic, ")
-    of_gpus = row_in_page(trace_of(tmp_path, "titan", ABOUT["titan"], basis="component"), "titan.html")
-    assert of_gpus.jobs == of_gpus.failed == of_gpus.ettr == Cell()
-    assert (of_gpus.rate.value, of_gpus.shape.value) == ("", "0.463")
+    proxy_row = row_in_page(trace_of(tmp_path, "made", FACTS["made"], basis="proxy"), "made.html")
+    assert (proxy_row.rate.value, proxy_row.rate.placeholder) == ("", "causes not recorded")
+    assert proxy_row.subtitle.startswith("synthetic, ")
+    gpu_row = row_in_page(trace_of(tmp_path, "titan", FACTS["titan"], basis="component"), "titan.html")
+    assert gpu_row.jobs == gpu_row.failed == gpu_row.ettr == Cell()
+    assert (gpu_row.rate.value, gpu_row.shape.value) == ("", "0.463")
 
 
 @pytest.mark.parametrize(
-    ("bases", "said_first"),
+    ("bases", "expected"),
     [
         (["event", "state"], "All of two traces record causes, so infrastructure rates can be compared."),
         (
@@ -535,14 +533,14 @@ def test_what_is_withheld_is_not_estimated(tmp_path):
         (["event"], "The one trace records causes, so infrastructure rates cannot be compared."),
     ],
 )
-def test_the_bottom_line_counts_who_records_causes(bases, said_first, tmp_path):
-    traces = [trace_of(tmp_path, f"t{at}", ABOUT["mine"], basis) for at, basis in enumerate(bases)]
+def test_the_bottom_line_counts_traces_with_causes(bases, expected, tmp_path):
+    traces = [trace_of(tmp_path, f"t{number}", FACTS["mine"], basis) for number, basis in enumerate(bases)]
     first, second = bottom_line(traces)
-    assert first == said_first
+    assert first == expected
     assert len(f"{first} {second}".split()) <= 45
 
 
-def test_dots_stand_where_their_values_are():
+def test_dots_are_placed_by_value():
     cell = Cell("1", exact=0.5, bounds=(0.25, 1.0))
     middle = ET.fromstring(draw_dot(cell, 0, 1, "#7b3fb0")).find("circle").get("cx")
     assert float(middle) == WIDTH / 2
@@ -553,10 +551,10 @@ def test_dots_stand_where_their_values_are():
     assert rate_axis([Cell()]) == (1, 10)
 
 
-def test_the_page_has_a_row_for_each_trace_and_the_rest_in_a_fold(compared, tmp_path):
-    traces = [trace_of(tmp_path, name, entry) for name, entry in ABOUT.items()]
+def test_the_page_has_a_row_per_trace_and_folded_details(compared, tmp_path):
+    traces = [trace_of(tmp_path, name, entry) for name, entry in FACTS.items()]
     text = page_of(traces, compared / "out")
-    assert [f'<a href="{name}.html"><bdi>{name}</bdi></a>' in text for name in ABOUT] == [True] * 3
+    assert [f'<a href="{name}.html"><bdi>{name}</bdi></a>' in text for name in FACTS] == [True] * 3
     opened, folded = text.split('<details class="details" id="compared">')
     assert "<h1>Comparison of 3 traces</h1>" in opened
     assert opened.count("<table") == 1
@@ -570,23 +568,23 @@ def test_the_page_has_a_row_for_each_trace_and_the_rest_in_a_fold(compared, tmp_
     levels = [int(level) if level else len(signs) for level, signs in headings]
     assert [(higher, lower) for higher, lower in pairwise(levels) if lower > higher + 1] == [], "no level is left out"
     assert (levels.count(1), levels.count(3)) == (1, 4)
-    assert "data-key" not in text, "their keys are those of the pages of the traces"
+    assert "data-key" not in text, "the pages of the traces have the keys"
     assert "None" not in text
 
 
-def test_texts_of_the_registry_stay_texts(compared, tmp_path):
-    traces = [trace_of(tmp_path, name, entry, title=HOSTILE, ettr="withheld") for name, entry in ABOUT.items()]
+def test_markup_in_registry_text_is_escaped(compared, tmp_path):
+    traces = [trace_of(tmp_path, name, entry, title=HOSTILE, ettr="withheld") for name, entry in FACTS.items()]
     text = page_of(traces, compared / "out")
     assert "<img" not in text
     assert "</script><" not in text.replace("</script>\n<script", "")
 
 
-def test_components_alone_are_compared_by_their_lifetimes(tmp_path):
-    about = dict.fromkeys(("one", "two"), ABOUT["titan"])
-    for name in about:
+def test_components_are_compared_by_their_lifetimes(tmp_path):
+    facts = dict.fromkeys(("one", "two"), FACTS["titan"])
+    for name in facts:
         components(10, 4, 1_000).write_parquet(tmp_path / f"{name}.lives")
-    run_the_room(tmp_path, tmp_path / "out", about)
-    text = page_of([trace_of(tmp_path, name, entry, "component") for name, entry in about.items()], tmp_path / "out")
+    run_analysis(tmp_path, tmp_path / "out", facts)
+    text = page_of([trace_of(tmp_path, name, entry, "component") for name, entry in facts.items()], tmp_path / "out")
     assert "No trace has jobs" in text
     assert 'id="chart-mttf"' in text
     assert 'id="chart-run-times"' not in text

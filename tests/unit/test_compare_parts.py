@@ -1,4 +1,4 @@
-"""The last part against those before: when parts begin, what counts where, tests by closed forms and by simulation."""
+"""The last part compared with earlier parts: part boundaries, counts per part, tests against closed forms."""
 
 import runpy
 from pathlib import Path
@@ -34,84 +34,86 @@ DAY, WEEK = 86_400, 7 * 86_400
 MONDAY = 1_735_776_000
 
 
-def jobs_of(rows, **more):
-    """(part, submission, start, end, outcome) by the day from MONDAY on; end None: running."""
+def jobs_of(rows, **columns):
+    """Jobs from (part, submission, start, end, outcome), times in days since MONDAY. End None: running."""
     frame = pl.DataFrame(rows, schema=["part", "submit_s", "start_s", "end_s", "outcome"], orient="row")
     times = {name: (MONDAY + pl.col(name) * DAY).cast(pl.Int64) for name in ("submit_s", "start_s", "end_s")}
-    end = pl.max_horizontal(pl.col("end_s").max(), MONDAY + 14 * DAY)
-    frame = frame.with_columns(**times).with_columns(trace_end_s=end, cluster=pl.int_range(pl.len()).cast(pl.UInt32))
-    return frame.with_columns(**more).lazy()
+    trace_end_s = pl.max_horizontal(pl.col("end_s").max(), MONDAY + 14 * DAY)
+    frame = frame.with_columns(**times).with_columns(
+        trace_end_s=trace_end_s, cluster=pl.int_range(pl.len()).cast(pl.UInt32)
+    )
+    return frame.with_columns(**columns).lazy()
 
 
-# When a part begins ------------------------------------------------------------------------------------------
+# Boundaries of parts -----------------------------------------------------------------------------------------
 
 
-def test_a_part_begins_where_the_fewest_jobs_are_on_the_wrong_side():
+def test_boundaries_misplace_the_fewest_jobs():
     rows = [("a", day, day, day + 0.5, "success") for day in (0, 1, 2, 3, 4, 5, 6.6, 6.8)]
     rows += [("b", day, day, day + 0.5, "success") for day in range(7, 14)]
-    # One waited over the border, and is in the records of the second week only.
-    found = estimate_calendar(jobs_of([*rows * 4, ("b", 6.5, 8, 9, "success")]), ["a", "b", "empty"])
-    assert found.names == ["a", "b"] and found.reason is None
-    # The first begins with the first end.
-    assert found.begins_s.tolist() == [MONDAY + DAY // 2, MONDAY + 7 * DAY]
-    assert found.ends_s.tolist() == [MONDAY + 7 * DAY, MONDAY + 14 * DAY]
-    assert found.follow_up_s == DAY
+    # One job waited across the boundary and appears only in the second week.
+    calendar = estimate_calendar(jobs_of([*rows * 4, ("b", 6.5, 8, 9, "success")]), ["a", "b", "empty"])
+    assert calendar.names == ["a", "b"] and calendar.reason is None
+    # The first part begins at its first end of a job.
+    assert calendar.begins_s.tolist() == [MONDAY + DAY // 2, MONDAY + 7 * DAY]
+    assert calendar.ends_s.tolist() == [MONDAY + 7 * DAY, MONDAY + 14 * DAY]
+    assert calendar.follow_up_s == DAY
 
 
-def test_parts_that_do_not_follow_each_other_have_no_beginning():
+def test_overlapping_parts_have_no_boundaries():
     rows = [(part, day, day, day + 0.5, "success") for part in "ab" for day in range(14)]
     assert estimate_calendar(jobs_of(rows), ["a", "b"]).reason == OVERLAP
-    in_turn = [("a", day, day, day + 0.5, "success") for day in range(7, 14)]
-    in_turn += [("b", day, day, day + 0.5, "success") for day in range(7)]
-    assert estimate_calendar(jobs_of(in_turn), ["a", "b"]).reason == OVERLAP
-    assert estimate_calendar(jobs_of(in_turn), ["b", "a"]).reason is None
-    assert estimate_calendar(jobs_of(in_turn[:7]), ["a", "b"]).reason == ONE_PART
+    swapped_rows = [("a", day, day, day + 0.5, "success") for day in range(7, 14)]
+    swapped_rows += [("b", day, day, day + 0.5, "success") for day in range(7)]
+    assert estimate_calendar(jobs_of(swapped_rows), ["a", "b"]).reason == OVERLAP
+    assert estimate_calendar(jobs_of(swapped_rows), ["b", "a"]).reason is None
+    assert estimate_calendar(jobs_of(swapped_rows[:7]), ["a", "b"]).reason == ONE_PART
 
 
-# What counts where ------------------------------------------------------------------------------------------
+# Counts per part --------------------------------------------------------------------------------------------
 
 TWO_WEEKS = Calendar(["a", "b"], np.array([1, 1]), np.array([MONDAY, MONDAY + WEEK]), MONDAY + 2 * WEEK)
 
 
-def test_jobs_count_that_were_followed_as_long_on_both_sides():
+def test_only_jobs_with_full_follow_up_count():
     rows = [
         ("a", 1, 1, 1.5, "failure"),
         ("a", 1, 1, 2.5, "failure"),  # longer than the follow-up
-        ("a", 6.5, 6.5, 6.6, "failure"),  # started too near to the end of its part
+        ("a", 6.5, 6.5, 6.6, "failure"),  # started too close to the end of its part
         ("a", 2, 2, 2.1, "success"),
         ("a", 2, 2, 2.1, "cancelled"),
         ("b", 8, 8, 8.5, "success"),
         ("b", 13.5, 13.5, 13.6, "failure"),
         ("b", 8, 8, None, "running"),
     ]
-    found = sum_ended_jobs(jobs_of(rows), TWO_WEEKS)
-    assert found.n.tolist() == [2, 1]
-    assert found.events.sum(axis=1).tolist() == [1, 0]
+    sums = sum_ended_jobs(jobs_of(rows), TWO_WEEKS)
+    assert sums.n.tolist() == [2, 1]
+    assert sums.events.sum(axis=1).tolist() == [1, 0]
 
 
-def test_censoring_leaves_the_share_as_it_is():
-    """Failures take days, successes hours: of the jobs of the last part that have ended far fewer failed."""
+def test_censoring_does_not_bias_the_share():
+    """Failures take days and successes hours, so a naive share of the last part is too low."""
     rng, size = np.random.default_rng(5), 20_000
     failed = rng.random(size) < 0.3
-    start = rng.uniform(0, 14, size)
-    end = start + np.where(failed, rng.exponential(2, size), rng.exponential(0.1, size))
+    start_day = rng.uniform(0, 14, size)
+    end_day = start_day + np.where(failed, rng.exponential(2, size), rng.exponential(0.1, size))
     rows = {
-        "part": np.where(start < 7, "a", "b"),
-        "start_s": (MONDAY + start * DAY).astype(int),
-        "end_s": (MONDAY + end * DAY).astype(int),
-        "outcome": np.where(end > 14, "running", np.where(failed, "failure", "success")),
+        "part": np.where(start_day < 7, "a", "b"),
+        "start_s": (MONDAY + start_day * DAY).astype(int),
+        "end_s": (MONDAY + end_day * DAY).astype(int),
+        "outcome": np.where(end_day > 14, "running", np.where(failed, "failure", "success")),
         "cluster": np.arange(size) % 50,
     }
     jobs = pl.DataFrame(rows).with_columns(end_s=pl.when(pl.col("outcome") != "running").then("end_s"))
     ended = jobs.filter(pl.col("outcome") != "running")
     naive = ended.group_by("part").agg((pl.col("outcome") == "failure").mean()).sort("part")["outcome"]
-    found = compared(sum_ended_jobs(jobs.lazy(), TWO_WEEKS), is_share=True, is_count=False)
+    row = compared(sum_ended_jobs(jobs.lazy(), TWO_WEEKS), is_share=True, is_count=False)
     assert naive[1] - naive[0] < -0.03
-    assert abs(found["difference"]) < 0.015 and found["p_clustered"] > 0.05
+    assert abs(row["difference"]) < 0.015 and row["p_clustered"] > 0.05
 
 
 def lives_of(rows):
-    """(start, duration, event, gpus, cluster), in days from MONDAY on."""
+    """Durations from (start, duration, event, gpus, cluster), times in days since MONDAY."""
     frame = pl.DataFrame(rows, schema=["start_s", "duration_s", "event", "gpu_count", "cluster"], orient="row")
     return frame.select(
         start_s=(MONDAY + pl.col("start_s") * DAY).cast(pl.Int64),
@@ -123,31 +125,31 @@ def lives_of(rows):
     ).lazy()
 
 
-def of_time(rows, failed, calendar=TWO_WEEKS, above=8):
+def time_sums(rows, failed, calendar=TWO_WEEKS, above=8):
     return sum_runs(lives_of(rows), pl.LazyFrame({"failed": failed}), calendar, above, 8)
 
 
-def test_a_run_over_the_border_is_divided_and_fails_where_it_ends():
-    rate, lost = of_time([(5, 4, "infra_failure", 16, 0), (1, 1, None, 8, 1)], [True, False])
-    # Two nodes for two days on each side; the small job has no say in the rate.
+def test_a_run_across_the_boundary_is_divided_and_fails_at_its_end():
+    rate, lost = time_sums([(5, 4, "infra_failure", 16, 0), (1, 1, None, 8, 1)], [True, False])
+    # Two nodes run for two days on each side; the small job does not enter the rate.
     assert rate.bottom.tolist() == [[4, 0], [4, 0]]
     assert rate.top.tolist() == [[0, 0], [1, 0]]
     assert rate.n.tolist() == [1, 1]
-    # Of GPU time too; what was lost is lost at the end.
+    # GPU time is divided too; its loss counts at the end.
     assert lost.bottom.tolist() == [[16 * 48, 8 * 24], [16 * 48, 0]]
     assert lost.top.tolist() == [[0, 0], [16 * 96, 0]]
     assert lost.n.tolist() == [2, 1]
 
 
-def test_an_end_at_the_border_is_of_the_part_before_and_what_was_before_all_is_cut_off():
-    rate, _ = of_time(
+def test_an_end_at_the_boundary_counts_for_the_earlier_part():
+    rate, _ = time_sums(
         [(6, 1, "infra_failure", 16, 0), (-3, 4, None, 16, 0), (-3, 2, "infra_failure", 16, 0)], [True] * 3
     )
     assert rate.top.tolist() == [[1], [0]]
     assert rate.bottom.tolist() == [[2 * (1 + 1)], [0]]
 
 
-def test_time_in_many_parts_is_what_a_loop_adds_up():
+def test_time_in_many_parts_equals_a_loop():
     rng = np.random.default_rng(2)
     begins = MONDAY + np.cumsum([0, *rng.integers(1, 9, 5)]) * DAY
     end_s = int(begins[-1]) + 3 * DAY
@@ -156,15 +158,15 @@ def test_time_in_many_parts_is_what_a_loop_adds_up():
     gpus, cluster = rng.choice([4, 16, 64], 300), rng.integers(0, 4, 300)
     rows = [(*row[:2], None, *map(int, row[2:])) for row in zip(start, length, gpus, cluster, strict=True)]
     lives = lives_of(rows).collect()
-    rate, lost = of_time(rows, [False] * 300, calendar)
+    rate, lost = time_sums(rows, [False] * 300, calendar)
     node_s, gpu_s = np.zeros((6, 4)), np.zeros((6, 4))
-    for start_s, duration_s, gpu_count, whose in lives.select(
+    for start_s, duration_s, gpu_count, user in lives.select(
         "start_s", "duration_s", "gpu_count", "cluster"
     ).iter_rows():
         for part, (low, high) in enumerate(zip(calendar.begins_s, calendar.ends_s, strict=True)):
-            within = max(0, min(start_s + duration_s, high) - max(start_s, low))
-            gpu_s[part, whose] += within * gpu_count
-            node_s[part, whose] += within * (gpu_count // 8 if gpu_count > 8 else 0)
+            overlap_s = max(0, min(start_s + duration_s, high) - max(start_s, low))
+            gpu_s[part, user] += overlap_s * gpu_count
+            node_s[part, user] += overlap_s * (gpu_count // 8 if gpu_count > 8 else 0)
     assert lost.bottom == pytest.approx(gpu_s / 3600, abs=1e-6)
     assert rate.bottom == pytest.approx(node_s / DAY, abs=1e-9)
 
@@ -172,7 +174,7 @@ def test_time_in_many_parts_is_what_a_loop_adds_up():
 # The tests ---------------------------------------------------------------------------------------------------
 
 
-def made(events, bottom):
+def make_sums(events, bottom):
     events, bottom = np.asarray(events, float), np.asarray(bottom, float)
     return Sums(events, events, bottom, bottom.sum(axis=1).astype(int))
 
@@ -181,21 +183,21 @@ def test_the_clustered_p_is_that_of_drift():
     rng = np.random.default_rng(0)
     n = rng.integers(5, 40, (2, 20))
     k = rng.binomial(n, 0.3)
-    row, test = compared(made(k, n), is_share=True, is_count=False), compare_by_clusters(made(k, n))
+    row, test = compared(make_sums(k, n), is_share=True, is_count=False), compare_by_clusters(make_sums(k, n))
     assert test.p == row["p_clustered"] == compare_means(k[0], n[0], k[1], n[1])["p_clustered"]
-    # The interval is that of the same test: it just holds 0 at a confidence of 1 - p.
+    # The interval belongs to the same test: at confidence 1 - p it just includes 0.
     t = stats.t.isf(row["p_clustered"] / 2, row["clusters"] - 1) / stats.t.isf(0.025, row["clusters"] - 1)
     assert test.margin * t == pytest.approx(abs(row["difference"]))
 
 
 def test_equal_parts_give_students_prediction_interval():
     ratios = np.array([0.2, 0.3, 0.25, 0.35, 0.5])
-    found = compare_by_parts(made(100 * ratios[:, None], np.full((5, 1), 100.0)))
+    test = compare_by_parts(make_sums(100 * ratios[:, None], np.full((5, 1), 100.0)))
     spread = ratios[:4].std(ddof=1) * np.sqrt(1 + 1 / 4)
-    assert found.effective == pytest.approx(4)
-    assert found.margin == pytest.approx(stats.t.ppf(0.975, 3) * spread)
-    assert found.p == pytest.approx(2 * stats.t.sf((0.5 - ratios[:4].mean()) / spread, 3))
-    assert not compare_by_parts(made(ratios[1:, None], np.ones((4, 1)))).is_valid
+    assert test.effective == pytest.approx(4)
+    assert test.margin == pytest.approx(stats.t.ppf(0.975, 3) * spread)
+    assert test.p == pytest.approx(2 * stats.t.sf((0.5 - ratios[:4].mean()) / spread, 3))
+    assert not compare_by_parts(make_sums(ratios[1:, None], np.ones((4, 1)))).is_valid
 
 
 def test_the_exact_p_is_twice_the_smaller_tail():
@@ -204,37 +206,37 @@ def test_the_exact_p_is_twice_the_smaller_tail():
         assert exact_p(before, after, share) == pytest.approx(min(1, 2 * min(tails)))
 
 
-def test_the_doubtful_test_counts():
-    """Users agree that the last part differs; parts differ among themselves by as much."""
+def test_the_larger_p_value_counts():
+    """All users change in the last part, but earlier parts differ among themselves by as much."""
     shares = np.array([0.2, 0.4, 0.2, 0.4, 0.2, 0.42])
     n = np.full((6, 30), 100.0)
     failed = np.random.default_rng(1).binomial(100, shares[:, None], (6, 30))
-    row = compared(made(failed, n), is_share=True, is_count=False)
+    row = compared(make_sums(failed, n), is_share=True, is_count=False)
     assert row["p_clustered"] < 1e-6 < 0.05 < row["p_parts"] == row["p_value"]
     assert row["ci_low"] < 0 < row["ci_high"]
 
 
-def test_the_detectable_ratio_is_past_the_limit_by_its_own_error():
+def test_the_detectable_ratio_exceeds_the_limit_by_its_error():
     ratios = np.array([0.2, 0.22, 0.21, 0.23, 0.19, 0.2])
-    test = compare_by_parts(made(100 * ratios[:, None], np.full((6, 1), 100.0)))
+    test = compare_by_parts(make_sums(100 * ratios[:, None], np.full((6, 1), 100.0)))
     limit, error = (stats.t.ppf(level, 4) * test.se / 0.21 for level in (1 - 0.05 / 5 / 2, 0.9))
     assert test.detectable_ratio(0.21) == pytest.approx((1 + limit) / (1 - error))
     assert test.detectable_ratio(0.01) == np.inf
-    # A share that would be above 1 is no change that could be.
-    always = compared(made(np.full((6, 30), 98) - np.arange(6)[:, None], np.full((6, 30), 100)), True, False)
-    assert always["p_value"] > 0 and always["detectable_ratio"] is None
+    # A detectable share above 1 is impossible.
+    high_share = compared(make_sums(np.full((6, 30), 98) - np.arange(6)[:, None], np.full((6, 30), 100)), True, False)
+    assert high_share["p_value"] > 0 and high_share["detectable_ratio"] is None
 
 
 def test_too_few_to_tell():
-    assert compared(made([[2, 1], [1, 0]], [[50, 50], [50, 50]]), True, False)["reason"] == RARE
-    one_user = compared(made([[30], [30]], [[100], [100]]), True, False)
-    assert one_user["reason"] == UNTESTED and "p_value" not in one_user
-    assert decide_verdict(one_user) == TOO_FEW_WEEKS and "ci_low" not in one_user
-    assert "before" not in compared(made([[1], [0]], [[5], [0]]), True, False)
-    assert not compare_by_clusters(made([[30], [30]], [[100], [100]])).is_valid
+    assert compared(make_sums([[2, 1], [1, 0]], [[50, 50], [50, 50]]), True, False)["reason"] == RARE
+    single_user = compared(make_sums([[30], [30]], [[100], [100]]), True, False)
+    assert single_user["reason"] == UNTESTED and "p_value" not in single_user
+    assert decide_verdict(single_user) == TOO_FEW_WEEKS and "ci_low" not in single_user
+    assert "before" not in compared(make_sums([[1], [0]], [[5], [0]]), True, False)
+    assert not compare_by_clusters(make_sums([[30], [30]], [[100], [100]])).is_valid
 
 
-def test_the_rate_and_what_follows_of_it_have_one_verdict():
+def test_the_rate_and_the_ettr_have_one_verdict():
     values = {"before": 1.0, "after": 2.0, "difference": 1.0, "ci_low": 0.5, "ci_high": 1.5, "reason": None}
     counts = dict.fromkeys(("events_before", "events_after", "n_before", "n_after"), 9)
     p_values = {
@@ -247,9 +249,9 @@ def test_the_rate_and_what_follows_of_it_have_one_verdict():
     measured = {name: values | counts | {"p_value": p} for name, p in p_values.items()}
     measured["ettr"] = values | counts
     table = build_changes(measured, TWO_WEEKS, "user")
-    found = dict(table.select("measure", "p_adjusted").iter_rows())
-    assert [found[name] for name in p_values] == holm(list(p_values.values()))
-    assert found["ettr"] == found["infra_rate"] == 0.005
+    p_by_measure = dict(table.select("measure", "p_adjusted").iter_rows())
+    assert [p_by_measure[name] for name in p_values] == holm(list(p_values.values()))
+    assert p_by_measure["ettr"] == p_by_measure["infra_rate"] == 0.005
     assert table.filter(verdict=CHANGED)["measure"].to_list() == ["infra_rate", "ettr"]
     assert table.filter(verdict=CHANCE).height == 4
     del measured["infra_rate"]["p_value"]
@@ -260,12 +262,9 @@ def test_the_rate_and_what_follows_of_it_have_one_verdict():
 
 
 @pytest.mark.parametrize(("parts", "week_sd"), [(2, 0.3), (5, 0.3), (6, 0.0), (6, 0.4)])
-def test_nothing_changed_is_called_a_change_in_one_family_of_twenty_at_most(parts, week_sd):
-    """Users differ in what they do and how often they fail, the same in all parts; weeks differ too, where there are
-
-    enough of them to see it.
-    """
-    rng, studies, wrong = np.random.default_rng(parts), 400, 0
+def test_at_most_five_percent_of_families_reject_without_change(parts, week_sd):
+    """Users differ in activity and failure rate, equally in all parts; weeks differ if there are enough of them."""
+    rng, studies, rejections = np.random.default_rng(parts), 400, 0
     for _ in range(studies):
         active, prone = rng.lognormal(0, 1, 40), rng.beta(1.5, 4, 40)
         week = rng.normal(0, week_sd, (parts, 1))
@@ -277,21 +276,21 @@ def test_nothing_changed_is_called_a_change_in_one_family_of_twenty_at_most(part
         hours = n * rng.lognormal(0, 1, (parts, 40))
         lost = hours * failed / np.maximum(n, 1) * rng.lognormal(0, 0.5, (parts, 40))
         rows = [
-            compared(made(failed, n), is_share=True, is_count=False),
-            compared(made(hits, days), is_share=False, is_count=True),
+            compared(make_sums(failed, n), is_share=True, is_count=False),
+            compared(make_sums(hits, days), is_share=False, is_count=True),
             compared(Sums(failed, lost, hours, n.sum(axis=1).astype(int)), is_share=False, is_count=False),
         ]
         adjusted = holm([row.get("p_value") for row in rows])
-        wrong += any(p is not None and p < 0.05 for p in adjusted)
+        rejections += any(p is not None and p < 0.05 for p in adjusted)
     # Three standard errors above 0.05.
-    assert wrong / studies < 0.05 + 3 * np.sqrt(0.05 * 0.95 / studies)
+    assert rejections / studies < 0.05 + 3 * np.sqrt(0.05 * 0.95 / studies)
 
 
-# What is new -------------------------------------------------------------------------------------------------
+# New words and nodes--------------------------------------------------------------------------------------------
 
 
 def failed_jobs(*rows):
-    """(part, user, exit code), a failed job each."""
+    """Failed jobs from (part, user, exit code)."""
     frame = pl.DataFrame(rows, schema={"part": pl.String, "cluster": pl.UInt32, "exit_code": pl.String}, orient="row")
     job = pl.int_range(pl.len()).cast(pl.String)
     return frame.with_columns(job_id=job, task=pl.lit(None, pl.String), outcome=pl.lit("failure")).lazy()
@@ -300,26 +299,26 @@ def failed_jobs(*rows):
 def test_a_word_that_no_earlier_part_has():
     rows = [("a", user, "1:0") for user in (0, 1, 2) for _ in range(3)] + [("b", user, "1:0") for user in (0, 1, 2)]
     rows += [("b", 0, "137:0"), ("b", 0, "137:0"), ("b", 1, "137:0"), ("b", 9, "2:0")]
-    found, row = find_new_words(*count_failure_words(failed_jobs(*rows), None, "b"), has_clusters=True)
-    # Of the failures of user 0 half are of the last part, of those of user 1 two of five; user 9 is new.
-    assert found.select("word", "failures", "clusters").rows() == [("137:0", 3, 2), ("2:0", 1, 1)]
-    assert found["chance"].to_list() == pytest.approx([3 / 6 * 2 / 5, 1])
+    words, row = find_new_words(*count_failure_words(failed_jobs(*rows), None, "b"), has_clusters=True)
+    # The last part has half of the failures of user 0 and two of five of user 1. User 9 is new.
+    assert words.select("word", "failures", "clusters").rows() == [("137:0", 3, 2), ("2:0", 1, 1)]
+    assert words["chance"].to_list() == pytest.approx([3 / 6 * 2 / 5, 1])
     assert row["p_value"] == pytest.approx(3 * 0.2)
     assert (row["before"], row["after"], row["n_before"], row["n_after"], row["events_after"]) == (1, 3, 9, 7, 4)
-    _, apart = find_new_words(*count_failure_words(failed_jobs(*rows), None, "b"), has_clusters=False)
-    assert apart["p_value"] == pytest.approx(3 * (7 / 16) ** 3)
+    _, unclustered = find_new_words(*count_failure_words(failed_jobs(*rows), None, "b"), has_clusters=False)
+    assert unclustered["p_value"] == pytest.approx(3 * (7 / 16) ** 3)
 
 
-def test_a_class_is_new_where_no_other_job_has_it():
+def test_a_class_is_new_if_no_other_job_has_it():
     jobs = failed_jobs(("a", 0, "1:0"), ("a", 1, "1:0"), ("b", 0, "1:0"), ("b", 1, "1:0"))
     reasons = pl.LazyFrame({"job_id": ["0", "2", "3"], "task": [None] * 3, "reason": ["OOM", "OOM", "NCCL"]})
     reasons = reasons.with_columns(pl.col("task").cast(pl.String))
-    found, _ = find_new_words(*count_failure_words(jobs, reasons, "b"), has_clusters=True)
-    assert found.select("kind", "word", "failures", "clusters").rows() == [("class", "NCCL", 1, 1)]
+    words, _ = find_new_words(*count_failure_words(jobs, reasons, "b"), has_clusters=True)
+    assert words.select("kind", "word", "failures", "clusters").rows() == [("class", "NCCL", 1, 1)]
 
 
-def test_rare_words_that_come_by_chance_are_no_change():
-    rng, wrong, studies = np.random.default_rng(7), 0, 300
+def test_rare_words_by_chance_are_no_change():
+    rng, rejections, studies = np.random.default_rng(7), 0, 300
     for _ in range(studies):
         size = 400
         user, part = rng.integers(0, 20, size), np.where(rng.random(size) < 0.5, "a", "b")
@@ -331,12 +330,12 @@ def test_rare_words_that_come_by_chance_are_no_change():
             outcome=pl.lit("failure"),
         )
         _, row = find_new_words(*count_failure_words(jobs.lazy(), None, "b"), has_clusters=True)
-        wrong += row["p_value"] < 0.05
-    assert wrong / studies < 0.05
+        rejections += row["p_value"] < 0.05
+    assert rejections / studies < 0.05
 
 
-def lemons_of(**counts):
-    """Nodes with so many failures where 1 is expected; those of 5 and more have excess failures."""
+def node_table(**counts):
+    """Nodes with these numbers of failures; 1 is expected, 5 and more are excess failures."""
     rows = [
         {"node": node, "q_value": 0.01, "lemon": counted >= 5, "counted": counted, "expected": 1.0}
         for node, counted in counts.items()
@@ -344,23 +343,25 @@ def lemons_of(**counts):
     return pl.DataFrame(rows)
 
 
-def test_a_suspect_is_new_that_fails_more_often_than_before():
-    both, before = lemons_of(n1=20, n2=9, n3=12, n4=1), lemons_of(n1=10, n2=0, n3=12, n4=1)
-    after, last = lemons_of(n1=12, n2=9, n3=9, n4=0), lemons_of(n1=10, n2=9, n4=0)
-    found, row = suspects(both, before, after, last)
-    # Of nine failures all in the half of the time that is the last: one of 512, times three nodes with excess failures.
-    assert found.select("node", "counted_before", "counted", "expected").rows() == [("n2", 0, 9, 4.5)]
-    assert found["q_value"].to_list() == pytest.approx([3 / 512]) and row["p_value"] == found["q_value"][0]
+def test_a_suspect_that_fails_more_often_is_new():
+    all_parts, earlier = node_table(n1=20, n2=9, n3=12, n4=1), node_table(n1=10, n2=0, n3=12, n4=1)
+    latest, latest_only = node_table(n1=12, n2=9, n3=9, n4=0), node_table(n1=10, n2=9, n4=0)
+    suspect_nodes, row = suspects(all_parts, earlier, latest, latest_only)
+    # All nine failures lie in the last half of the time: p = 1/512, times three nodes with excess failures.
+    assert suspect_nodes.select("node", "counted_before", "counted", "expected").rows() == [("n2", 0, 9, 4.5)]
+    assert (
+        suspect_nodes["q_value"].to_list() == pytest.approx([3 / 512]) and row["p_value"] == suspect_nodes["q_value"][0]
+    )
     assert (row["before"], row["after"], row["difference"]) == (2, 3, 1)
-    # A node that was not there in the last part fails no more often in it.
-    assert suspects(lemons_of(n3=12), before, after, last)[1]["p_value"] == 1
-    untested = before.with_columns(q_value=pl.lit(None, pl.Float64))
-    assert "p_value" not in suspects(both, untested, after, last)[1]
+    # A node absent from the last part does not fail more often in it.
+    assert suspects(node_table(n3=12), earlier, latest, latest_only)[1]["p_value"] == 1
+    untested = earlier.with_columns(q_value=pl.lit(None, pl.Float64))
+    assert "p_value" not in suspects(all_parts, untested, latest, latest_only)[1]
 
 
 @pytest.mark.parametrize(("weeks", "per_week"), [(2, 0.2), (9, 0.05)])
-def test_lemons_that_always_fail_are_no_change(weeks, per_week):
-    """More of them are found as more is seen; the former comparison said in a tenth to a quarter that they changed."""
+def test_nodes_that_always_fail_are_no_change(weeks, per_week):
+    """More such nodes are found as data grow; comparing their counts rejects in 10 to 25 % of studies."""
     assert SIMULATED["false_suspects"](weeks, per_week, 60, seed=3) <= 0.05
 
 
@@ -374,37 +375,37 @@ def test_the_smallest_q_is_the_p_of_simes():
     assert benjamini_hochberg(p_values).min() == pytest.approx(simes)
 
 
-# A trace in which one thing changed ---------------------------------------------------------------------------
+# A trace with one change ---------------------------------------------------------------------------
 
 
-def study(folder, changed=None, parts=5):
-    """The tables of a made trace of weeks; changed: what differs in the last of them."""
-    rng, each, users = np.random.default_rng(11), 3000, 30
-    size = parts * each
+def study(folder, changed_measure=None, parts=5):
+    """Inputs of a synthetic trace of weeks. Only `changed_measure` differs in the last week."""
+    rng, weekly_jobs, users = np.random.default_rng(11), 3000, 30
+    size = parts * weekly_jobs
     start = np.sort(rng.uniform(0, parts * WEEK, size)).astype(int)
     is_last = start >= (parts - 1) * WEEK
     large = rng.random(size) < 0.1
     user = rng.integers(0, users, size)
     share = 0.1 + 0.2 * user / users
-    # Only jobs without a GPU fail more: no GPU time is lost.
-    failed = rng.random(size) < np.where(is_last & ~large & (changed == "failure_share"), share + 0.2, share)
+    # Only jobs without a GPU fail more often, so no GPU time is lost.
+    failed = rng.random(size) < np.where(is_last & ~large & (changed_measure == "failure_share"), share + 0.2, share)
     run = rng.exponential(3600, size).astype(int) + 60
     run = np.where(large, 4 * run, run)
-    code = np.where(is_last & (changed == "failure_words") & (rng.random(size) < 0.2), "99:0", "1:0")
+    code = np.where(is_last & (changed_measure == "failure_words") & (rng.random(size) < 0.2), "99:0", "1:0")
     infra = large & failed & (rng.random(size) < 0.5)
-    if changed == "infra_rate":
-        # More of the failures of large jobs are of infrastructure; as many fail, and lose as much.
+    if changed_measure == "infra_rate":
+        # A larger share of failures of large jobs is infrastructure; failures and losses stay the same.
         infra = large & failed & (rng.random(size) < np.where(is_last, 0.9, 0.3))
-    end = start + run
-    over = end >= parts * WEEK
+    end_s = start + run
+    is_running = end_s >= parts * WEEK
     jobs = pl.DataFrame(
         {
             "job_id": np.arange(size).astype(str),
             "part": [f"week{week}" for week in start // WEEK],
             "submit_s": MONDAY + start,
             "start_s": MONDAY + start,
-            "end_s": MONDAY + end,
-            "outcome": np.where(over, "running", np.where(failed, "failure", "success")),
+            "end_s": MONDAY + end_s,
+            "outcome": np.where(is_running, "running", np.where(failed, "failure", "success")),
             "status_raw": np.where(failed, "FAILED", "COMPLETED"),
             "exit_code": np.where(failed, code, "0:0"),
             "cluster": user,
@@ -422,7 +423,7 @@ def study(folder, changed=None, parts=5):
         "start_s",
         "cluster",
         duration_s=pl.min_horizontal(pl.Series(run), pl.lit(parts * WEEK) - pl.Series(start)),
-        event=pl.when(pl.Series(infra & ~over)).then(pl.lit("infra_failure")),
+        event=pl.when(pl.Series(infra & ~is_running)).then(pl.lit("infra_failure")),
         gpu_count=pl.Series(np.where(large, 16, 0)),
         gpu_milli=pl.Series(np.where(large, 16_000, 0)),
         basis=pl.lit("state"),
@@ -440,16 +441,16 @@ def study(folder, changed=None, parts=5):
 
 
 @pytest.mark.parametrize("changed", [None, "failure_share", "infra_rate", "failure_words"])
-def test_one_thing_changed_and_the_others_did_not(tmp_path, changed):
-    found = compute(study(tmp_path, changed))
+def test_exactly_one_measure_changed(tmp_path, changed):
+    tables = compute(study(tmp_path, changed))
     for table in ANALYSIS.tables:
-        table.check(found[table.name])
-    verdicts = dict(found["changes"].select("measure", "verdict").iter_rows())
+        table.check(tables[table.name])
+    verdicts = dict(tables["changes"].select("measure", "verdict").iter_rows())
     expected = dict.fromkeys(("failure_share", "infra_rate", "lost_time", "failure_words"), CHANCE)
-    # No node is named, and nothing says which run is planned.
+    # The trace names no node and no planned run.
     expected |= dict.fromkeys(("ettr", "suspect_nodes"), TOO_FEW)
     assert verdicts == expected | ({changed: CHANGED} if changed else {})
-    assert found["new_failure_words"]["word"].to_list() == (["99:0"] if changed == "failure_words" else [])
+    assert tables["new_failure_words"]["word"].to_list() == (["99:0"] if changed == "failure_words" else [])
 
 
 def test_one_part_gives_empty_tables(tmp_path):
