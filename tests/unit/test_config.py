@@ -28,39 +28,39 @@ TRACES = load_yaml(ROOT / "config/traces.yaml")
 TABLES = {name: list(kind["tables"]) for name, kind in load_formats().items()}
 FORMATS = ", ".join(sorted(TABLES))
 REGISTERED = ", ".join(sorted([*load_yaml(ROOT / "config/traces.yaml"), "mine"]))
-MINE = {"format": "openb", "folder": "data/mine"}
+OPENB_ENTRY = {"format": "openb", "folder": "data/mine"}
 
-# A busy machine is no failure.
-patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Load on the machine must not fail a test.
+PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def resolved(*contents, tables=TABLES):
-    """The configuration with layers my.yaml, my1.yaml ... over the defaults."""
+    """Merge layers my.yaml, my1.yaml ... over the defaults."""
     layers = [(f"my{i or ''}.yaml", content) for i, content in enumerate(contents)]
     return resolve([DEFAULTS, *layers], TRACES, tables)
 
 
 def problems(*contents):
-    """The lines of the error that these layers give."""
+    """Return the lines of the error for these layers."""
     with pytest.raises(ConfigError) as error:
         resolved(*contents)
     return str(error.value).split("\n")
 
 
 def yaml_error(path, content):
-    """The error that reading this content gives."""
+    """Return the error message for a file with this content."""
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(ConfigError) as error:
         load_yaml(path, "my.yaml")
     return str(error.value)
 
 
-# What is shipped ------------------------------------------------------------------------------------------
+# Shipped files -------------------------------------------------------------------------------------------
 
 
 def test_the_defaults_alone_run_the_simulated_slurm_cluster():
-    result, own = resolved(), {"sample_slurm": TRACES["sample_slurm"]}
-    assert result == DEFAULTS[1] | {"name": "sample_slurm", "registry": own}
+    result, registry = resolved(), {"sample_slurm": TRACES["sample_slurm"]}
+    assert result == DEFAULTS[1] | {"name": "sample_slurm", "registry": registry}
     samples = ("sample", "sample_philly", "sample_slurm")
     assert all("Synthetic" in TRACES[name]["title"] and "Synthetic" in TRACES[name]["note"] for name in samples)
 
@@ -70,23 +70,23 @@ def test_the_shipped_defaults_are_those_of_the_schema():
     assert list(DEFAULTS[1]) == list(SCHEMA["properties"])
 
 
-def test_every_shipped_trace_resolves_and_says_where_it_comes_from():
+def test_every_shipped_trace_resolves_and_has_a_source():
     result = resolved({"study": list(TRACES)})
     assert {"sample", "pai2020", "openb"} <= set(result["registry"])
     assert all(entry["title"] and entry["source"] and entry["note"] for entry in result["registry"].values())
 
 
-def parts_of(schema):
-    """A schema, and all of what it is made of."""
+def iterate_parts(schema):
+    """Iterate over a schema and its nested schemas."""
     for key in ("properties", "patternProperties"):
         for part in schema.get(key, {}).values():
-            yield from parts_of(part)
-    yield from parts_of(schema["items"]) if "items" in schema else ()
+            yield from iterate_parts(part)
+    yield from iterate_parts(schema["items"]) if "items" in schema else ()
     yield schema
 
 
 SCHEMA_FILES = sorted(path.name for path in SCHEMAS.glob("*.schema.yaml"))
-# What the checker looks at, and what is for people.
+# Keywords for the checker and for readers.
 KEYWORDS = {"type", "enum", "pattern", "minLength", "maxLength", "minimum", "maximum", "items", "minItems", "oneOf"}
 KEYWORDS |= {"exclusiveMinimum", "exclusiveMaximum", "uniqueItems", "properties", "patternProperties", "required"}
 KEYWORDS |= {"minProperties", "additionalProperties", "with", "needed"}
@@ -94,10 +94,10 @@ KEYWORDS |= {"title", "description", "$comment", "default", "examples"}
 
 
 @pytest.mark.parametrize("name", SCHEMA_FILES)
-def test_the_schemas_are_valid_closed_and_say_nothing_that_is_not_checked(name):
+def test_the_schemas_are_valid_and_closed(name):
     schema = load_schema(name)
     Draft202012Validator.check_schema(schema)
-    for part in parts_of(schema):
+    for part in iterate_parts(schema):
         assert part.keys() <= KEYWORDS
         assert part["type"] != "array" or "items" in part
         assert part.get("minItems", 1) == part.get("minLength", 1) == 1
@@ -107,14 +107,14 @@ def test_the_schemas_are_valid_closed_and_say_nothing_that_is_not_checked(name):
 
 
 def schema_keys(schema):
-    return {path[-1] for part in parts_of(schema) for path, _ in key_paths(part)}
+    return {path[-1] for part in iterate_parts(schema) for path, _ in key_paths(part)}
 
 
 def test_every_key_is_described():
     assert all(part.get("description") for path, part in key_paths(SCHEMA) if path[-1] != "<name>")
 
 
-def test_the_readme_has_every_key_and_its_examples_are_right():
+def test_the_readme_has_every_key_and_valid_examples():
     text = (ROOT / "config/README.md").read_text(encoding="utf-8")
     render = runpy.run_path(str(ROOT / "docs/configuration.py"))["render"]
     assert text == render(text), "config/README.md is stale; run: make docs"
@@ -130,9 +130,9 @@ def test_the_readme_has_every_key_and_its_examples_are_right():
 
 
 def test_your_own_data_in_five_lines():
-    result = resolved({"study": ["mine"], "registry": {"mine": MINE}})
+    result = resolved({"study": ["mine"], "registry": {"mine": OPENB_ENTRY}})
     assert result["study"] == ["mine"]
-    assert result["registry"] == {"mine": MINE}
+    assert result["registry"] == {"mine": OPENB_ENTRY}
 
 
 def test_mappings_merge_deep_and_lists_replace():
@@ -147,23 +147,23 @@ def test_mappings_merge_deep_and_lists_replace():
 
 def test_keys_get_their_order():
     entry = {"note": "n", "embedded": True, "files": {"task": "t", "job": "j"}, "format": "pai2020"}
-    result = resolved({"study": ["b", "a"], "registry": {"a": MINE, "b": entry}, "survival": {}})
+    result = resolved({"study": ["b", "a"], "registry": {"a": OPENB_ENTRY, "b": entry}, "survival": {}})
     assert list(result["registry"]) == ["b", "a"]
     assert list(result["registry"]["b"]) == ["format", "embedded", "files", "note"]
     assert list(result["registry"]["b"]["files"]) == ["job", "task"]
 
 
-def test_the_inputs_are_left_alone_and_not_shared():
-    own = {"study": ["mine"], "registry": {"mine": dict(MINE)}}
-    before = copy.deepcopy((DEFAULTS, TRACES, own))
-    result = resolved(own)
+def test_resolving_does_not_modify_or_share_inputs():
+    config = {"study": ["mine"], "registry": {"mine": dict(OPENB_ENTRY)}}
+    originals = copy.deepcopy((DEFAULTS, TRACES, config))
+    result = resolved(config)
     result["correlation"]["cutoffs_s"].append(1)
     result["registry"]["mine"]["folder"] = "else"
-    assert (DEFAULTS, TRACES, own) == before
+    assert (DEFAULTS, TRACES, config) == originals
     assert resolved()["correlation"]["cutoffs_s"] == [20000, 50000, 100000]
 
 
-def test_a_value_that_a_later_file_puts_right_is_no_problem():
+def test_a_later_file_may_correct_a_value():
     result = resolved({"survival": {"max_steps": 1}}, {"survival": {"max_steps": 10}})
     assert result["survival"] == {"max_steps": 10}
 
@@ -177,20 +177,20 @@ VALUES = st.recursive(
 MAPPINGS = st.dictionaries(st.sampled_from("ab"), VALUES)
 
 
-@patient
+@PATIENT
 @given(st.lists(MAPPINGS, max_size=3))
-def test_merging_is_what_snakemake_does(layers):
-    ours, theirs = {}, {}
+def test_merging_equals_that_of_snakemake(layers):
+    merged, expected = {}, {}
     for layer in layers:
-        ours = _merge(ours, layer)
-        update_config(theirs, copy.deepcopy(layer))
-    assert ours == theirs
+        merged = _merge(merged, layer)
+        update_config(expected, copy.deepcopy(layer))
+    assert merged == expected
 
 
 NEW_NAMES = st.from_regex(r"[A-Za-z0-9_-]{1,9}", fullmatch=True).filter(lambda name: name not in TRACES)
 
 
-@settings(patient, max_examples=16)
+@settings(PATIENT, max_examples=16)
 @given(
     st.fixed_dictionaries(
         {},
@@ -198,21 +198,21 @@ NEW_NAMES = st.from_regex(r"[A-Za-z0-9_-]{1,9}", fullmatch=True).filter(lambda n
             "study": st.lists(st.sampled_from(sorted(TRACES)), min_size=1, unique=True),
             "quarantine": st.fixed_dictionaries({"max_share": st.floats(0, 1)}),
             "survival": st.fixed_dictionaries({"max_steps": st.integers(10, 2**63 - 1)}),
-            "registry": st.dictionaries(NEW_NAMES, st.just(MINE), max_size=2),
+            "registry": st.dictionaries(NEW_NAMES, st.just(OPENB_ENTRY), max_size=2),
         },
     )
 )
-def test_a_right_configuration_resolves_and_its_dump_resolves_to_itself(own):
-    result = resolved(own)
-    # How the work is divided is no part of what the results were made with.
+def test_the_dump_of_a_valid_configuration_round_trips(config):
+    result = resolved(config)
+    # `scatter` divides the work and does not affect results.
     assert yaml.safe_load(dump(result)) == {key: value for key, value in result.items() if key != "scatter"}
-    again = resolve([("resolved.yaml", yaml.safe_load(dump(result)))], {})
-    assert again == result
-    assert dump(again) == dump(result)
+    reloaded = resolve([("resolved.yaml", yaml.safe_load(dump(result)))], {})
+    assert reloaded == result
+    assert dump(reloaded) == dump(result)
 
 
 def test_the_dump_keeps_the_folder_as_typed_and_has_no_aliases():
-    entry = MINE | {"folder": "./a/../b", "title": "Größe"}
+    entry = OPENB_ENTRY | {"folder": "./a/../b", "title": "Größe"}
     text = dump(resolved({"study": ["mine", "two"], "registry": {"mine": entry, "two": entry}}))
     assert text.count("folder: ./a/../b\n") == 2
     assert "Größe" in text
@@ -233,11 +233,11 @@ NAMES = "letters, digits, _ and - only"
 
 
 def trace(**keys):
-    return {"registry": {"mine": MINE | keys}}
+    return {"registry": {"mine": OPENB_ENTRY | keys}}
 
 
 @pytest.mark.parametrize(
-    ("own", "line"),
+    ("config", "line"),
     [
         (
             {"correlation": {"cutoff_s": [1]}},
@@ -249,7 +249,7 @@ def trace(**keys):
             f"registry.mine.format: 'openbb' is not allowed; did you mean openb? Allowed: {FORMATS}.",
         ),
         (
-            # None of the hundred keys elsewhere that share some letters with it.
+            # No suggestion from the hundred keys that share some letters.
             {"publish": {"on": True}},
             "publish.on: there is no such key. Allowed here: title, description, creators, license, keywords, names, "
             "tables, url, date.",
@@ -311,7 +311,7 @@ def trace(**keys):
             "for example {mine: {format: openb, folder: path/to/the/csv/files}}.",
         ),
         (
-            {"registry": {"my trace": MINE}},
+            {"registry": {"my trace": OPENB_ENTRY}},
             f"registry.'my trace': a name holds {NAMES}, for example my_trace.",
         ),
         (
@@ -370,14 +370,14 @@ def trace(**keys):
         ),
     ],
 )
-def test_each_kind_of_problem_has_its_one_line(own, line):
-    assert problems(own) == [f"my.yaml: {line}"]
+def test_each_problem_gives_one_line(config, line):
+    assert problems(config) == [f"my.yaml: {line}"]
 
 
 @pytest.mark.parametrize("name", ["", "a\n", "a b", "ä", "{x}", ".."])
 def test_a_name_that_cannot_be_a_folder_is_refused(name):
     assert any("letters, digits" in line for line in problems({"study": [name]}))
-    assert any("a name holds" in line for line in problems({"registry": {name: MINE}}))
+    assert any("a name holds" in line for line in problems({"registry": {name: OPENB_ENTRY}}))
 
 
 def test_all_problems_at_once_each_with_its_file():
@@ -393,12 +393,12 @@ def test_all_problems_at_once_each_with_its_file():
 
 
 @pytest.mark.parametrize("name", ["all", "comparison", "studies"])
-def test_a_name_that_results_has_for_something_else_is_refused(name):
-    lines = problems({"study": [name], "registry": {name: MINE}})
+def test_reserved_names_are_refused(name):
+    lines = problems({"study": [name], "registry": {name: OPENB_ENTRY}})
     assert f"my.yaml: registry.{name}: this name means something else; call the trace another, " in str(lines)
 
 
-def test_folder_and_generate_together_are_laid_to_the_file_that_added_the_second():
+def test_a_conflict_names_the_file_that_added_the_second_key():
     lines = problems({"registry": {"sample": {"folder": "x"}}}, {"registry": {"sample": {"title": "t"}}})
     assert [line.split(": ")[:2] for line in lines] == [["my.yaml", "registry.sample"]]
 
@@ -409,7 +409,7 @@ def test_a_problem_in_the_shipped_registry_names_its_file():
         resolve([DEFAULTS], TRACES | {"sample": {"formt": "openb", "folder": "x"}})
 
 
-def test_a_value_from_the_command_line_is_named_so():
+def test_a_value_from_the_command_line_is_reported_as_such():
     with pytest.raises(ConfigError, match=r"^--config: study: 'smaple' .* did you mean sample\?"):
         resolve([DEFAULTS, ("--config", {"study": ["smaple"]})], TRACES)
 
@@ -445,24 +445,24 @@ TABLE = {
     "quoted": True,
     "blank": ["NA"],
 }
-# cpus for gpus, and runtime for end: one slip makes the one of the other.
+# cpus replaces gpus and runtime replaces end: one typo turns one into the other.
 TABLE_TOO = TABLE | {"mapping": {"job_id": "j", "start": "b", "status": "s", "runtime": "r", "cpus": "c"}}
-OF_OUTAGES = {key: key for key in ("unit", "start", "level", "class", "cause", "group", "rack", "node", "kind")}
+OUTAGE_COLUMNS = {key: key for key in ("unit", "start", "level", "class", "cause", "group", "rack", "node", "kind")}
 OUTAGES = {
     "format": "outages",
     "folder": "x",
-    "mapping": OF_OUTAGES
+    "mapping": OUTAGE_COLUMNS
     | {"duration": {"column": "d", "unit": "min"}, "planned": {"column": "p", "words": ["maintenance"]}},
     "times": {"format": "epoch"},
     "nodes": 9,
     "window_days": [0, "2024-03-30"],
 }
-# A document with every key, to be misspelt.
+# A document with every key. Tests misspell its keys.
 FULL = {
     "study": ["mine", "made"],
     "name": "weekly",
     "registry": {
-        "mine": MINE
+        "mine": OPENB_ENTRY
         | FILES
         | dict.fromkeys(["title", "source", "licence"], "x")
         | QUALITY
@@ -541,12 +541,12 @@ def walk(value, above=()):
         yield from walk(item, (*above, key))
 
 
-def at(path):
-    """A copy of the full document, and the mapping in it that holds the key of `path`."""
-    own = parent = copy.deepcopy(FULL)
+def full_document(path):
+    """Copy the full document; return it and the mapping that holds the key of `path`."""
+    config = parent = copy.deepcopy(FULL)
     for key in path[:-1]:
         parent = parent[key]
-    return own, parent
+    return config, parent
 
 
 # The names of traces and of features are free.
@@ -556,17 +556,17 @@ KEYS = [
     for path in walk(FULL)
     if not any(path[: len(above)] == above and len(path) in depths for above, depths in FREE.items())
 ]
-NAMED_TABLES = {"pods"}
+TABLE_KEYS = {"pods"}
 
 
-def test_the_full_document_has_every_key_and_is_right():
-    assert {path[-1] for path in KEYS} - NAMED_TABLES == {path[-1] for path, _ in key_paths(SCHEMA)} - {"<name>"}
+def test_the_full_document_has_every_key_and_is_valid():
+    assert {path[-1] for path in KEYS} - TABLE_KEYS == {path[-1] for path, _ in key_paths(SCHEMA)} - {"<name>"}
     assert resolved(FULL)["study"] == ["mine", "made"]
 
 
-@patient
+@PATIENT
 @given(st.sampled_from(KEYS), st.data())
-def test_any_misspelt_key_is_answered_with_its_path_and_the_nearest_key(path, data):
+def test_a_misspelt_key_is_reported_with_its_path_and_nearest_key(path, data):
     right = path[-1]
     i = data.draw(st.integers(0, len(right) - 1))
     letter = data.draw(st.sampled_from("abcdefghijklmnopqrstuvwxyz_-"))
@@ -579,17 +579,17 @@ def test_any_misspelt_key_is_answered_with_its_path_and_the_nearest_key(path, da
         right.replace("_", "-"),
     ]
     wrong = data.draw(st.sampled_from(slips))
-    own, parent = at(path)
-    # A slip may make another key: "task" of "tasks", "cpus" of "gpus".
-    assume(wrong not in parent and wrong not in {other[-1] for other in KEYS})
+    config, parent = full_document(path)
+    # A typo may give another key: "task" of "tasks", "cpus" of "gpus".
+    assume(wrong not in parent and wrong not in {key_path[-1] for key_path in KEYS})
     parent[wrong] = parent.pop(right)
     dotted = ".".join([*path[:-1], wrong])
-    answer = [line for line in problems(own) if line.startswith(f"my.yaml: {dotted}: ")]
+    answer = [line for line in problems(config) if line.startswith(f"my.yaml: {dotted}: ")]
     assert len(answer) == 1
-    said = re.search(r"no such (key|table); did you mean (\w+)\? Allowed here: ", answer[0])
-    assert said and said[1] == ("table" if right in NAMED_TABLES else "key")
+    match = re.search(r"no such (key|table); did you mean (\w+)\? Allowed here: ", answer[0])
+    assert match and match[1] == ("table" if right in TABLE_KEYS else "key")
     # "tiles" is as near to "title" as to "files".
-    assert likeness(wrong, said[2]) >= likeness(wrong, right)
+    assert likeness(wrong, match[2]) >= likeness(wrong, right)
 
 
 def likeness(word, key):
@@ -603,7 +603,7 @@ ANYTHING = st.recursive(
 )
 
 
-@patient
+@PATIENT
 @given(st.sampled_from(list(walk(FULL))), ANYTHING)
 @example(("survival", "max_steps"), 10**400)
 @example(("quarantine", "max_share"), 10**400)
@@ -613,11 +613,11 @@ ANYTHING = st.recursive(
 @example(("registry", "mine", "format"), ["openb"])
 @example(("registry", "made", "format"), {})
 @example(("study",), [["sample"], {"a": 1}, 3, None])
-def test_whatever_stands_at_a_key_it_resolves_or_is_explained(path, value):
-    own, parent = at(path)
+def test_any_value_at_a_key_resolves_or_is_explained(path, value):
+    config, parent = full_document(path)
     parent[path[-1]] = value
     try:
-        dump(resolved(own))
+        dump(resolved(config))
     except ConfigError as error:
         for line in str(error).split("\n"):
             assert re.match(r"my\.yaml: \S.*: .*\.$", line), line
@@ -626,7 +626,7 @@ def test_whatever_stands_at_a_key_it_resolves_or_is_explained(path, value):
 # Reading --------------------------------------------------------------------------------------------------
 
 INVALID = "not valid YAML"
-# A text of ten lines that stands for 10^9 values, and one of which nothing stands twice.
+# ALIASES has ten lines and 10^9 values. CHAIN nests without repeating anything.
 ALIASES = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 10))
 CHAIN = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1, 3000))
 
@@ -681,7 +681,7 @@ def test_keys_are_text_and_merge_keys_work(tmp_path):
     assert load_yaml(path) == {"2020": 1, "no": {"a": 1, "b": 2}, "x": {"a": 1, "b": 3}}
 
 
-@patient
+@PATIENT
 @given(content=st.binary(max_size=30) | st.text("ab:[]{}-&*!<'\"\n #|>%?,1=.", max_size=30))
 def test_no_file_gives_a_traceback(tmp_path_factory, content):
     path = tmp_path_factory.getbasetemp() / "fuzz.yaml"
@@ -703,11 +703,11 @@ from snakemake.exceptions import WorkflowError
 configfile: {configfile}
 
 try:
-    found = layers_of(workflow)
+    layers = layers_of(workflow)
 except ConfigError as error:
     raise WorkflowError(str(error)) from None
 with open("layers.json", "w") as file:
-    json.dump(found, file)
+    json.dump(layers, file)
 
 rule all:
     input: []
@@ -717,7 +717,7 @@ DEFAULT_LAYER = ("config/config.yaml", {"study": ["sample"], "survival": {"max_s
 
 
 def snakemake(folder, *arguments, configfile=CACHED):
-    """A dry run in `folder`; its process and the layers that its Snakefile saw."""
+    """Dry-run Snakemake in `folder`; return its process and the layers that its Snakefile sees."""
     (folder / "config").mkdir()
     (folder / "workflow").mkdir()
     (folder / "config/config.yaml").write_text(yaml.safe_dump(DEFAULT_LAYER[1]))
@@ -749,7 +749,7 @@ def test_the_layers_of_a_real_run(tmp_path, configfile):
     ]
 
 
-def test_overrides_merge_and_a_broken_one_is_explained():
+def test_overrides_merge_and_an_invalid_one_is_explained():
     settings = SimpleNamespace(config_args=["aa={x: 1}", "aa={y: [2]}", "bb=", "cc='3'"])
     assert layers_of(SimpleNamespace(config_settings=settings)) == [
         ("--config", {"aa": {"x": 1, "y": [2]}, "bb": None, "cc": 3})

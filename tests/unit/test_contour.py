@@ -1,4 +1,4 @@
-"""Contours of the expected ETTR: each point is on its contour, and what cannot be reached says so."""
+"""Contours of the expected ETTR: each point lies on its contour, and unreachable levels have a reason."""
 
 import json
 
@@ -34,14 +34,14 @@ def ratio_at(row):
         st.integers(3600, 60 * DAY),
     )
 )
-def test_every_point_is_on_its_contour_and_what_has_none_is_below_it_without_failures(habit):
+def test_every_point_is_on_its_contour_or_unreachable(habit):
     table = ettr_contour(RATE, habit, 1024)
     for row in table.iter_rows(named=True):
         if row["reason"] is None:
             assert ratio_at(row) == pytest.approx(row["ettr"], rel=1e-9)
         else:
             assert row["reason"] == NEVER
-            # As large as that only on the edge itself, where no failure may happen at all.
+            # At best equal at the edge, where no failure happens.
             assert ratio_at(row | {"failures_per_1000_node_days": 0.0}) <= row["ettr"]
 
 
@@ -52,7 +52,7 @@ def test_free_writes_in_closed_form():
     assert row["failures_per_1000_node_days"] == pytest.approx(1.2564312086 / 3840 * DAY * 1000, rel=1e-6)
 
 
-def test_a_size_of_many_nodes_bears_so_many_times_less():
+def test_tolerable_rates_scale_inversely_with_nodes():
     table = ettr_contour(RATE, HABITS[0], 1024)
     assert table.height == 2 * len(LEVELS) * len(INTERVALS_S)
     small, large = (table.filter(gpus=gpus)["failures_per_1000_node_days"] for gpus in (1024, LARGE_GPUS))
@@ -67,24 +67,24 @@ def test_chart_and_table_of_any_rate(tmp_path, synthetic):
         path = str(tmp_path / "t.csv")
         write_product(table, ETTR_CONTOUR, path)
         assert read_table(path, ETTR_CONTOUR).equals(table)
-        drawn = contour_chart(given_plan(rate, HABITS[0], 1024, {"ettr_contour": table}), Study("job", synthetic))
-        spec = json.dumps(drawn.spec(validate=True))
+        figure = contour_chart(given_plan(rate, HABITS[0], 1024, {"ettr_contour": table}), Study("job", synthetic))
+        spec = json.dumps(figure.spec(validate=True))
         assert vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]).startswith("<svg")
         assert len(spec) < 20_000
-        assert {row["level"] for row in drawn.datasets["contours"]} == {"50%", "70%", "80%", "90%", "95%"}
-        assert ("1,024 GPUs" if rate.node_gpus else "1,024 nodes") in drawn.alt
+        assert {row["level"] for row in figure.datasets["contours"]} == {"50%", "70%", "80%", "90%", "95%"}
+        assert ("1,024 GPUs" if rate.node_gpus else "1,024 nodes") in figure.alt
 
 
-def test_sizes_are_nodes_where_nodes_hold_no_gpus_and_nothing_is_drawn_that_no_rate_reaches():
-    def drawn(contour, gpus=1024):
+def test_sizes_without_gpus_are_nodes_and_unreachable_levels_are_empty():
+    def draw(contour, gpus=1024):
         ETTR_CONTOUR.check(contour)
         return contour_chart(given_plan(RATE, HABITS[0], gpus, {"ettr_contour": contour}), Study())
 
     table = ettr_contour(a_rate(None, None, None, None, "why"), HABITS[0], 1024)
-    of_gpus = ettr_contour(a_rate(None, None, None, 1, "why"), HABITS[0], 1024)
+    gpu_table = ettr_contour(a_rate(None, None, None, 1, "why"), HABITS[0], 1024)
     assert table["gpus"].null_count() == table.height
-    assert table.drop("gpus").equals(of_gpus.drop("gpus"))
-    never = ettr_contour(RATE, Habits(60, 0, 0, 10**9, 60), 8)
-    assert never["reason"].unique().to_list() == [NEVER]
-    assert drawn(never, 8).empty == NEVER
-    assert never["failures_per_1000_node_days"].dtype == pl.Float64
+    assert table.drop("gpus").equals(gpu_table.drop("gpus"))
+    unreachable = ettr_contour(RATE, Habits(60, 0, 0, 10**9, 60), 8)
+    assert unreachable["reason"].unique().to_list() == [NEVER]
+    assert draw(unreachable, 8).empty == NEVER
+    assert unreachable["failures_per_1000_node_days"].dtype == pl.Float64

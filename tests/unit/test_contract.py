@@ -1,4 +1,4 @@
-"""The contract of a table: what breaks it is named, and what keeps it is read as it was written."""
+"""The contract of a table: violations are named, and valid tables round-trip."""
 
 import math
 
@@ -6,8 +6,20 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ttf.engine.contract import REASON, Column, count, number, parquet, reason, seconds, share, table, text, truth
-from ttf.engine.contract import whole_seconds as whole
+from ttf.engine.contract import (
+    REASON,
+    Column,
+    count,
+    number,
+    parquet,
+    reason,
+    seconds,
+    share,
+    table,
+    text,
+    truth,
+    whole_seconds,
+)
 from ttf.engine.errors import StudyError
 from ttf.engine.storage.tables import read_table, write_product
 
@@ -17,7 +29,7 @@ TABLE = table(
     stratum=text("Stratum", "Its value."),
     n=count("n", "Lives.", unit="lives"),
     mttf_s=seconds("MTTF", "Mean time to failure.", blank=REASON),
-    median_s=whole("Median", "Half end by then.", blank="fewer than half ended"),
+    median_s=whole_seconds("Median", "Half end by then.", blank="fewer than half ended"),
     failed=share("Failed", "Of n."),
     best=truth("Best", "Whether it fits best.", blank="there is one"),
     reason=reason(),
@@ -25,18 +37,18 @@ TABLE = table(
 ROW = {"stratum": "all", "n": 3, "mttf_s": 1.5, "median_s": None, "failed": 0.5, "best": None, "reason": None}
 
 
-def frame(*rows, **changed):
-    return TABLE.frame([ROW | row for row in rows or [{}]]).with_columns(**changed)
+def frame(*rows, **columns):
+    return TABLE.frame([ROW | row for row in rows or [{}]]).with_columns(**columns)
 
 
-def test_a_frame_of_the_contract_is_in_order():
+def test_a_valid_frame_passes():
     TABLE.check(frame())
     TABLE.check(frame({"mttf_s": None, "reason": "no failure"}, {}))
     TABLE.check(TABLE.frame([]))
 
 
 @pytest.mark.parametrize(
-    ("broken", "says"),
+    ("invalid", "message"),
     [
         (frame().drop("n", "best"), "table lives: no best, n, unlike its declaration"),
         (frame().rename({"n": "jobs"}), "table lives: no n; also jobs, unlike its declaration"),
@@ -51,19 +63,19 @@ def test_a_frame_of_the_contract_is_in_order():
         ),
     ],
 )
-def test_what_breaks_a_contract_is_told_with_table_column_and_rule(broken, says, tmp_path):
-    with pytest.raises(StudyError, match=says):
-        TABLE.check(broken)
-    with pytest.raises(StudyError, match=says):
-        write_product(broken, TABLE, str(tmp_path / "lives.csv"))
+def test_a_violation_names_table_column_and_rule(invalid, message, tmp_path):
+    with pytest.raises(StudyError, match=message):
+        TABLE.check(invalid)
+    with pytest.raises(StudyError, match=message):
+        write_product(invalid, TABLE, str(tmp_path / "lives.csv"))
     assert not list(tmp_path.iterdir()), "nothing is written"
 
 
 def test_rows_become_a_frame():
-    made = TABLE.frame([{"n": 1, "stratum": "a", "unheard_of": 5}, {"mttf_s": 2.0}])
-    assert made.columns == list(TABLE.columns)
-    assert made.schema == TABLE.schema
-    assert made.rows() == [("a", 1, None, None, None, None, None), (None, None, 2.0, None, None, None, None)]
+    table_frame = TABLE.frame([{"n": 1, "stratum": "a", "unheard_of": 5}, {"mttf_s": 2.0}])
+    assert table_frame.columns == list(TABLE.columns)
+    assert table_frame.schema == TABLE.schema
+    assert table_frame.rows() == [("a", 1, None, None, None, None, None), (None, None, 2.0, None, None, None, None)]
     assert TABLE.frame(iter([])).schema == TABLE.schema
 
 
@@ -83,12 +95,12 @@ ROWS = st.fixed_dictionaries(
 
 @given(st.lists(ROWS, max_size=4))
 @settings(max_examples=60)
-def test_a_table_comes_back_to_the_last_bit_with_its_types(tmp_path_factory, rows):
-    """Also a column that is all blank, and one of labels such as 100."""
+def test_a_table_round_trips_exactly_with_its_types(tmp_path_factory, rows):
+    """This includes all-blank columns and labels such as 100."""
     path = str(tmp_path_factory.getbasetemp() / "lives.csv")
-    written = TABLE.frame(rows)
-    assert write_product(written, TABLE, path) == len(rows)
-    assert read_table(path, TABLE).equals(written)
+    expected = TABLE.frame(rows)
+    assert write_product(expected, TABLE, path) == len(rows)
+    assert read_table(path, TABLE).equals(expected)
     assert read_table(path, TABLE).schema == TABLE.schema
 
 
@@ -106,7 +118,7 @@ def test_an_open_table_has_more_columns_than_its_own(tmp_path):
         closed.check(frame)
 
 
-def test_what_is_not_held_is_checked_by_its_types(tmp_path):
+def test_lazy_products_are_checked_while_written(tmp_path):
     jobs = parquet("jobs", "A job.", "jobs.parquet", job_id=text("Job", "Its name."), n=count("n", "Tasks."))
     path = tmp_path / "jobs.parquet"
     with pytest.raises(StudyError, match="table jobs, column n: is declared as whole number"):
@@ -115,23 +127,23 @@ def test_what_is_not_held_is_checked_by_its_types(tmp_path):
     with pytest.raises(StudyError, match="table jobs, column job_id: blank in 2 rows, but declared never blank"):
         write_product(pl.LazyFrame({"job_id": ["a", None, None], "n": [1, 2, 3]}), jobs, path)
     assert not path.exists()
-    whole_frame = pl.DataFrame({"job_id": ["a", "b"], "n": [1, 2]})
-    for product in (whole_frame.lazy(), whole_frame.iter_slices(1)):
+    rows = pl.DataFrame({"job_id": ["a", "b"], "n": [1, 2]})
+    for product in (rows.lazy(), rows.iter_slices(1)):
         write_product(product, jobs, str(path))
-        assert pl.read_parquet(path).equals(whole_frame)
+        assert pl.read_parquet(path).equals(rows)
 
 
-def types(**changed) -> str:
-    column = Column(**{"kind": "number", "unit": "s", "heading": "A", "about": "B.", "blank": None} | changed)
+def types(**fields) -> str:
+    column = Column(**{"kind": "number", "unit": "s", "heading": "A", "about": "B.", "blank": None} | fields)
     return table("t", "About.", a=column).types
 
 
-def test_what_computing_goes_by_has_no_heading_and_no_sentence():
+def test_types_ignore_headings_and_sentences():
     assert types() == types(heading="Another", about="Another sentence.")
     assert types(blank="one") == types(blank="another")
-    others = [types(kind="whole number"), types(unit="share"), types(blank=REASON)]
-    assert len({types(), *others}) == 4
-    two = {"a": number("A", "B."), "b": number("A", "B.")}
-    in_order, reordered = table("t", "T.", **two), table("t", "T.", **dict(reversed(two.items())))
-    assert len({in_order.types, reordered.types, table("u", "T.", **two).types}) == 3
-    assert parquet("t", "T.", "t.csv", **two).types != parquet("t", "T.", "t.csv", open=True, **two).types
+    variants = [types(kind="whole number"), types(unit="share"), types(blank=REASON)]
+    assert len({types(), *variants}) == 4
+    columns = {"a": number("A", "B."), "b": number("A", "B.")}
+    ordered, reordered = table("t", "T.", **columns), table("t", "T.", **dict(reversed(columns.items())))
+    assert len({ordered.types, reordered.types, table("u", "T.", **columns).types}) == 3
+    assert parquet("t", "T.", "t.csv", **columns).types != parquet("t", "T.", "t.csv", open=True, **columns).types

@@ -1,4 +1,4 @@
-"""Correlations and group means against scipy, by hand, and at the edges."""
+"""Correlations and group means agree with SciPy and figures by hand, also at the edges."""
 
 import math
 
@@ -58,8 +58,8 @@ def jobs_of(runtimes: list, sizes: list, outcome: str = "success") -> pl.DataFra
     )
 
 
-def row(table: pl.DataFrame, **wanted: object) -> dict:
-    for name, value in ({"outcome_set": "success"} | wanted).items():
+def row(table: pl.DataFrame, **criteria: object) -> dict:
+    for name, value in ({"outcome_set": "success"} | criteria).items():
         table = table.filter(pl.col(name).eq_missing(pl.lit(value)))
     return table.row(0, named=True)
 
@@ -83,26 +83,26 @@ def test_estimates_and_p_agree_with_scipy() -> None:
     table = correlations(jobs, [None, 300])
     CORRELATIONS.check(table)
     assert table.height == 3 * 5 * 2 * 5
-    for found in table.iter_rows(named=True):
-        exact, grouped = COLUMNS[found["feature"]]
-        subset = jobs.filter(SETS[found["outcome_set"]] & pl.col("runtime_s").is_not_null())
-        if found["cutoff_s"] is not None:
-            subset = subset.filter(pl.col("runtime_s") < found["cutoff_s"])
+    for actual in table.iter_rows(named=True):
+        exact, grouped = COLUMNS[actual["feature"]]
+        subset = jobs.filter(SETS[actual["outcome_set"]] & pl.col("runtime_s").is_not_null())
+        if actual["cutoff_s"] is not None:
+            subset = subset.filter(pl.col("runtime_s") < actual["cutoff_s"])
         points = subset.select(x=exact, g=grouped, y="runtime_s").drop_nulls("x")
-        if found["unit"] == "group_mean":
+        if actual["unit"] == "group_mean":
             points = points.group_by("g").agg(pl.col("y").mean()).sort("g").select(x="g", y="y")
         x, y = points["x"].to_numpy(), points["y"].to_numpy()
         method = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
-        expected = method[found["method"]](x, y)
-        assert found["n"] == len(x)
-        assert found["estimate"] == pytest.approx(expected.statistic, rel=1e-9, abs=1e-12)
-        assert found["p_value"] == pytest.approx(max(expected.pvalue, SMALLEST_P), rel=1e-8, abs=0)
-        if found["n"] > 4 and abs(found["estimate"]) < 1:
-            assert found["reason"] == (NO_MEAN_CLUSTERS if found["unit"] == "group_mean" else UNCLUSTERED)
-            assert found["ci_low"] < found["estimate"] < found["ci_high"]
-        if found["method"] == "pearson" and found["n"] > 3:
+        expected = method[actual["method"]](x, y)
+        assert actual["n"] == len(x)
+        assert actual["estimate"] == pytest.approx(expected.statistic, rel=1e-9, abs=1e-12)
+        assert actual["p_value"] == pytest.approx(max(expected.pvalue, SMALLEST_P), rel=1e-8, abs=0)
+        if actual["n"] > 4 and abs(actual["estimate"]) < 1:
+            assert actual["reason"] == (NO_MEAN_CLUSTERS if actual["unit"] == "group_mean" else UNCLUSTERED)
+            assert actual["ci_low"] < actual["estimate"] < actual["ci_high"]
+        if actual["method"] == "pearson" and actual["n"] > 3:
             limits = expected.confidence_interval(0.95)
-            assert (found["ci_low"], found["ci_high"]) == pytest.approx(tuple(limits), rel=1e-9)
+            assert (actual["ci_low"], actual["ci_high"]) == pytest.approx(tuple(limits), rel=1e-9)
 
 
 def test_rows_are_in_the_stated_order() -> None:
@@ -115,7 +115,7 @@ def test_rows_are_in_the_stated_order() -> None:
 
 
 def test_holm_is_over_the_features_of_one_family() -> None:
-    jobs = simulated().with_columns(size=pl.lit(4))  # constant: blank, takes no part
+    jobs = simulated().with_columns(size=pl.lit(4))  # constant, so blank and not in the family
     table = correlations(jobs, [None])
     for _, family in table.group_by("outcome_set", "unit", "method"):
         tested = family.drop_nulls("p_value")
@@ -170,11 +170,11 @@ def test_intervals_by_hand() -> None:
 )
 def test_blank_with_a_reason(runtimes: list, sizes: list, unit: str, reason: str) -> None:
     table = correlations(jobs_of(runtimes, sizes), [None]).filter(pl.col("unit") == unit)
-    found = table.filter(pl.col("outcome_set") == "success")
-    assert found["reason"].unique().to_list() == [reason]
+    rows = table.filter(pl.col("outcome_set") == "success")
+    assert rows["reason"].unique().to_list() == [reason]
     for name in ("estimate", "ci_low", "ci_high", "p_value", "p_adjusted", "reject"):
-        assert found[name].null_count() == found.height
-    assert found["n"].null_count() == 0
+        assert rows[name].null_count() == rows.height
+    assert rows["n"].null_count() == 0
 
 
 def test_a_perfect_correlation_has_no_zero_p() -> None:
@@ -187,21 +187,21 @@ def test_a_perfect_correlation_has_no_zero_p() -> None:
     assert kendall["reason"]
 
 
-def test_an_underflowing_p_is_the_smallest_and_says_so() -> None:
+def test_an_underflowing_p_is_the_smallest_with_a_reason() -> None:
     rng = np.random.default_rng(3)
     size = rng.integers(1, 100, 20_000)
     table = correlations(jobs_of(size * 10 + rng.integers(0, 5, size.size), size), [None])
-    found = row(table, unit="job", method="pearson")
-    assert found["p_value"] == SMALLEST_P and found["reject"]
-    assert found["reason"] == f"p is below {SMALLEST_P} and written as that; {UNCLUSTERED}"
-    assert found["ci_low"] < found["estimate"] < found["ci_high"] < 1
+    pearson = row(table, unit="job", method="pearson")
+    assert pearson["p_value"] == SMALLEST_P and pearson["reject"]
+    assert pearson["reason"] == f"p is below {SMALLEST_P} and written as that; {UNCLUSTERED}"
+    assert pearson["ci_low"] < pearson["estimate"] < pearson["ci_high"] < 1
 
 
-def test_a_kendall_p_that_underflows_says_so() -> None:
+def test_an_underflowing_kendall_p_has_a_reason() -> None:
     table = correlations(jobs_of(list(range(400)), list(range(400))), [None])
-    found = row(table, unit="group_mean", method="kendall")
-    assert (found["estimate"], found["p_value"]) == (1.0, SMALLEST_P)
-    assert "below" in found["reason"]
+    kendall = row(table, unit="group_mean", method="kendall")
+    assert (kendall["estimate"], kendall["p_value"]) == (1.0, SMALLEST_P)
+    assert "below" in kendall["reason"]
 
 
 def test_nothing_is_ever_nan_or_zero_p() -> None:
@@ -214,11 +214,11 @@ def test_nothing_is_ever_nan_or_zero_p() -> None:
         assert blank["reason"].null_count() == 0
 
 
-def test_exact_where_floats_are_not() -> None:
+def test_estimates_are_exact_for_large_run_times() -> None:
     # Run times that differ in the last of 14 digits: sums of squares in doubles lose every digit of r.
     base = 10**13
-    found = row(correlations(jobs_of([base, base + 1, base + 3], [1, 2, 3]), [None]), method="pearson")
-    assert found["estimate"] == pytest.approx(stats.pearsonr([0, 1, 3], [1, 2, 3]).statistic, rel=1e-14)
+    pearson = row(correlations(jobs_of([base, base + 1, base + 3], [1, 2, 3]), [None]), method="pearson")
+    assert pearson["estimate"] == pytest.approx(stats.pearsonr([0, 1, 3], [1, 2, 3]).statistic, rel=1e-14)
 
 
 @settings(max_examples=16)
@@ -238,9 +238,9 @@ def test_row_order_does_not_matter(rows: list, random) -> None:
     frame = pl.DataFrame(rows, schema=schema, orient="row")
     shuffled = list(rows)
     random.shuffle(shuffled)
-    other = pl.DataFrame(shuffled, schema=schema, orient="row")
+    reordered = pl.DataFrame(shuffled, schema=schema, orient="row")
     for table in (correlations, runtime_by_group):
-        assert table(frame, [None, 25]).write_csv() == table(other, [None, 25]).write_csv()
+        assert table(frame, [None, 25]).write_csv() == table(reordered, [None, 25]).write_csv()
 
 
 def test_runtime_by_group_by_hand() -> None:

@@ -1,4 +1,4 @@
-"""Counts of whole numbers against the rows that they stand for."""
+"""Counts of whole numbers agree with the counted rows."""
 
 from collections import Counter
 
@@ -16,13 +16,13 @@ SMALL, WIDE = st.integers(-3, 3), st.integers(-(2**62), 2**62)
 def test_counts_are_those_of_the_rows_that_have_all_values(rows):
     frame = pl.DataFrame(rows, schema=dict.fromkeys("abc", pl.Int64), orient="row")
     for columns in (["a"], ["b"], ["a", "b"], ["b", "a"], ["a", "b", "c"]):
-        found = counts(frame, **{name: pl.col(name) for name in columns})
-        whole = [row for row in frame.select(columns).iter_rows() if None not in row]
-        assert found.rows() == [(*row, whole.count(row)) for row in sorted(set(whole))]
-        assert set(found.dtypes) == {pl.Int64}
+        table = counts(frame, **{name: pl.col(name) for name in columns})
+        complete_rows = [row for row in frame.select(columns).iter_rows() if None not in row]
+        assert table.rows() == [(*row, complete_rows.count(row)) for row in sorted(set(complete_rows))]
+        assert set(table.dtypes) == {pl.Int64}
 
 
-def test_texts_are_counted_by_their_places():
+def test_texts_are_coded_by_their_index():
     frame = pl.LazyFrame({"x": ["b", None, "a", "b", "c", "a"]})
     assert labels(frame, "x") == ["a", "b", "c"]
     assert commonest(frame, "x", 2) == ["a", "b"]
@@ -41,12 +41,12 @@ def test_counted_numbers_have_the_percentiles_of_all(numbers, percent):
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(-5, 40)), max_size=20), st.sampled_from([0, 8, 1 << 23]))
-def test_a_column_is_counted_through_or_sorted(numbers, most_room):
+def test_counting_by_bins_equals_sorting(numbers, max_bins):
     numbers = [*numbers, 7]
-    known = Counter(number for number in numbers if number is not None)
+    expected = Counter(number for number in numbers if number is not None)
     table = pl.LazyFrame({"x": numbers}, schema={"x": pl.Int64})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ttf.engine.counts.MOST_ROOM", most_room)
-        found = counted(table, "x", min(known), max(known))
-    assert dict(zip(found.values.tolist(), found.counts.tolist(), strict=True)) == known
-    assert found.values.tolist() == sorted(known)
+        patch.setattr("ttf.engine.counts.MOST_ROOM", max_bins)
+        actual = counted(table, "x", min(expected), max(expected))
+    assert dict(zip(actual.values.tolist(), actual.counts.tolist(), strict=True)) == expected
+    assert actual.values.tolist() == sorted(expected)

@@ -1,6 +1,6 @@
-"""How often intervals cover what they should, in seeded simulations: at the sizes where their theory holds, and below.
+"""Coverage of intervals in seeded simulations, at sample sizes where their theory holds and below.
 
-The report names these sizes; `ttf.analyses.time_to_failure.judge_lifetimes.compute.FEWEST_FAILURES` is the one of the
+The report names these sizes. `ttf.analyses.time_to_failure.judge_lifetimes.compute.FEWEST_FAILURES` is that of the
 Weibull shape.
 """
 
@@ -18,26 +18,26 @@ from ttf.stats.durations.mttf import garwood_interval, poisson_limits
 from ttf.stats.durations.strata import Times
 
 ROUNDS = 2000
-# Three standard errors of a share of 95 % in so many rounds.
+# Three standard errors of a share of 95 % in 2000 rounds.
 ERROR = 3 * math.sqrt(0.95 * 0.05 / ROUNDS)
 
 
 def times(durations: np.ndarray, failed: np.ndarray) -> Times:
-    seconds, place = np.unique(durations, return_inverse=True)
-    return Times(seconds, np.bincount(place), np.bincount(place, weights=failed).astype(np.int64))
+    seconds, time_index = np.unique(durations, return_inverse=True)
+    return Times(seconds, np.bincount(time_index), np.bincount(time_index, weights=failed).astype(np.int64))
 
 
 def simulated(rng: np.random.Generator, shape: float, n: int, failing: float) -> Times:
-    """Weibull lives of the scale 10^7 s, watched until so large a share of them is expected to have failed."""
-    end = math.inf if failing == 1 else 10**7 * (-math.log1p(-failing)) ** (1 / shape)
+    """Weibull durations of scale 10^7 s, censored when the share `failing` is expected to have failed."""
+    limit_s = math.inf if failing == 1 else 10**7 * (-math.log1p(-failing)) ** (1 / shape)
     ages = 10**7 * rng.weibull(shape, n)
-    return times(np.minimum(ages, end).astype(np.int64) + 1, ages <= end)
+    return times(np.minimum(ages, limit_s).astype(np.int64) + 1, ages <= limit_s)
 
 
 @pytest.mark.parametrize("confidence", [0.9, 0.95])
 @pytest.mark.parametrize("expected", [1, 5, 10, 0.1, 40])
 def test_mttf_interval_covers_exactly(expected: float, confidence: float) -> None:
-    """The probability of every count of failures whose interval holds the truth, added up."""
+    """Sum the probability of every failure count whose interval includes the true value."""
     exposure, covered = 10**6, 0.0
     for failures in range(200):
         low, high = garwood_interval(exposure, failures, confidence)
@@ -46,18 +46,18 @@ def test_mttf_interval_covers_exactly(expected: float, confidence: float) -> Non
     assert covered >= confidence
 
 
-@pytest.mark.parametrize(("confidence", "least"), [(0.9, 0.870), (0.95, 0.938)])
-def test_bounds_and_intervals_together_cover_as_the_docstring_says(confidence: float, least: float) -> None:
-    """Where no failure excludes the truth by its bound alone, and many failures by theirs."""
+@pytest.mark.parametrize(("confidence", "minimum"), [(0.9, 0.870), (0.95, 0.938)])
+def test_mixed_bounds_and_intervals_cover_as_documented(confidence: float, minimum: float) -> None:
+    """For few expected failures the one-sided bound can miss; for many the two-sided interval can."""
     low, high = poisson_limits(np.arange(60), confidence)
     expected = np.linspace(0.5, 15, 2000)[:, None]
     probability = poisson.pmf(np.arange(60), expected)
     covered = (probability * ((low <= expected) & (expected <= high))).sum(axis=1)
-    assert covered.min() == pytest.approx(least, abs=1e-3)
+    assert covered.min() == pytest.approx(minimum, abs=1e-3)
 
 
 def shape_coverage(shape: float, failures: int, failing: float) -> float:
-    """Share of simulated samples whose interval of the Weibull shape holds the truth."""
+    """Share of simulated samples whose interval of the Weibull shape includes the true value."""
     rng, covered, fitted = np.random.default_rng(failures), 0, 0
     for _ in range(ROUNDS):
         lives = simulated(rng, shape, round(failures / failing), failing)
@@ -79,38 +79,36 @@ def test_weibull_shape_covers_from_a_hundred_failures_on(shape: float, failing: 
 
 @pytest.mark.parametrize(("failures", "covered"), [(50, 0.94), (20, 0.93), (10, 0.90), (5, 0.86)])
 def test_weibull_shape_covers_too_little_below(failures: int, covered: float) -> None:
-    # As the report says it, for lives that all end in failure: the worst case of these.
+    # The report states this for uncensored durations, the worst case.
     assert shape_coverage(0.7, failures, 1) == pytest.approx(covered, abs=0.012)
 
 
-def band_coverage(n: int, survival_there: float, failing: float = 1) -> float:
-    """Share of simulated samples whose Kaplan-Meier band holds the true survival at one age.
+def band_coverage(n: int, true_survival: float, failing: float = 1) -> float:
+    """Share of simulated samples whose Kaplan-Meier band includes the true survival at one age.
 
-    Where nobody is left alive the band has no limits, which counts as a miss.
+    If no unit survives, the band has no limits and counts as a miss.
     """
     rng, shape = np.random.default_rng(n), 1.5
-    age = 10**7 * (-math.log(survival_there)) ** (1 / shape)
+    age = 10**7 * (-math.log(true_survival)) ** (1 / shape)
     covered = 0
     for _ in range(ROUNDS):
         steps = survival._steps(simulated(rng, shape, n, failing))
         row = np.searchsorted(steps["time_s"], age, side="right") - 1
-        covered += bool(steps["ci_low"][row] <= survival_there <= steps["ci_high"][row])
+        covered += bool(steps["ci_low"][row] <= true_survival <= steps["ci_high"][row])
     return covered / ROUNDS
 
 
 @pytest.mark.parametrize(
-    ("n", "survival_there", "failing"),
+    ("n", "true_survival", "failing"),
     [(100, 0.9, 1), (100, 0.5, 1), (100, 0.1, 1), (500, 0.9, 0.2), (1000, 0.99, 0.05)],
 )
-def test_kaplan_meier_covers_where_ten_are_expected_to_have_failed(
-    n: int, survival_there: float, failing: float
-) -> None:
-    assert round(n * (1 - survival_there)) >= 10
-    # The number that fail is whole, so coverage goes in steps.
-    assert abs(band_coverage(n, survival_there, failing) - 0.95) <= ERROR + 0.005
+def test_kaplan_meier_covers_if_ten_failures_are_expected(n: int, true_survival: float, failing: float) -> None:
+    assert round(n * (1 - true_survival)) >= 10
+    # The number of failures is an integer, so coverage changes in steps.
+    assert abs(band_coverage(n, true_survival, failing) - 0.95) <= ERROR + 0.005
 
 
 @pytest.mark.parametrize(("n", "covered"), [(30, 0.93), (20, 0.85), (10, 0.58)])
 def test_kaplan_meier_covers_too_little_before_the_first_few_failures(n: int, covered: float) -> None:
-    # At a survival of 0.9, where three, two and one failure are expected.
+    # At a survival of 0.9, three, two and one failures are expected.
     assert band_coverage(n, 0.9) == pytest.approx(covered, abs=0.02)

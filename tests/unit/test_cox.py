@@ -1,4 +1,4 @@
-"""Cox regression against statsmodels' PHReg and a likelihood written out life by life."""
+"""Cox regression agrees with PHReg of statsmodels and with an explicit likelihood."""
 
 import math
 
@@ -35,12 +35,12 @@ from ttf.stats.durations.strata import NO_LIFE
 
 
 def simulated(n=800, seed=1, longest=10_000, slope=0.5):
-    """(durations, failed, amount, type): the hazard doubles with `type` B and grows by `slope` with the amount."""
+    """(durations, failed, amount, type). The hazard doubles for type B and grows by `slope` per amount."""
     rng = np.random.default_rng(seed)
     amount, type_ = rng.integers(0, 6, n), rng.integers(0, 3, n)
     time = rng.exponential(longest / 10 * np.exp(-slope * amount - math.log(2) * (type_ == 1)))
-    until = rng.uniform(0, longest / 5, n)
-    return np.ceil(np.minimum(time, until)).astype(np.int64), time < until, amount, type_
+    censoring = rng.uniform(0, longest / 5, n)
+    return np.ceil(np.minimum(time, censoring)).astype(np.int64), time < censoring, amount, type_
 
 
 def lives_of(seconds, failed, amount, type_):
@@ -59,49 +59,49 @@ def lives_of(seconds, failed, amount, type_):
 def test_estimates_are_those_of_statsmodels(seed, longest):
     seconds, failed, amount, type_ = simulated(seed=seed, longest=longest)
     columns = [amount.astype(float), type_ == 1, type_ == 2]
-    found = fit(RiskSets(seconds, failed, columns))
+    cox_fit = fit(RiskSets(seconds, failed, columns))
     model = PHReg(seconds, np.column_stack(columns).astype(float), status=failed.astype(int), ties="efron")
     reference = model.fit(method="newton", maxiter=100, tol=1e-12)
-    assert found.coefficients == pytest.approx(reference.params, abs=1e-9)
-    assert np.sqrt(np.diag(found.covariance)) == pytest.approx(reference.bse, abs=1e-9)
-    assert found.loglik == pytest.approx(reference.llf, rel=1e-12)
+    assert cox_fit.coefficients == pytest.approx(reference.params, abs=1e-9)
+    assert np.sqrt(np.diag(cox_fit.covariance)) == pytest.approx(reference.bse, abs=1e-9)
+    assert cox_fit.loglik == pytest.approx(reference.llf, rel=1e-12)
     shuffled = np.random.default_rng(0).permutation(seconds.size)
-    again = fit(RiskSets(seconds[shuffled], failed[shuffled], [column[shuffled] for column in columns]))
-    assert again.coefficients == pytest.approx(found.coefficients, rel=1e-12)
+    refit = fit(RiskSets(seconds[shuffled], failed[shuffled], [column[shuffled] for column in columns]))
+    assert refit.coefficients == pytest.approx(cox_fit.coefficients, rel=1e-12)
 
 
-def test_every_life_with_a_covariate_of_its_own():
+def test_a_continuous_covariate():
     seconds, failed, _, type_ = simulated(n=300)
     columns = [np.random.default_rng(7).normal(size=300), type_ == 1]
-    found = fit(RiskSets(seconds, failed, columns))
+    cox_fit = fit(RiskSets(seconds, failed, columns))
     design = np.column_stack(columns).astype(float)
     reference = PHReg(seconds, design, status=failed.astype(int), ties="efron").fit(method="newton", tol=1e-12)
-    assert found.coefficients == pytest.approx(reference.params, abs=1e-9)
-    assert np.sqrt(np.diag(found.covariance)) == pytest.approx(reference.bse, abs=1e-9)
+    assert cox_fit.coefficients == pytest.approx(reference.params, abs=1e-9)
+    assert np.sqrt(np.diag(cox_fit.covariance)) == pytest.approx(reference.bse, abs=1e-9)
 
 
-def test_lives_alike_may_come_with_their_number_and_events_in_blocks(monkeypatch):
+def test_weighted_rows_and_event_blocks_give_the_same_fit(monkeypatch):
     seconds, failed, amount, type_ = simulated(longest=60)
     columns = [amount.astype(float), type_ == 1]
-    found = fit(lives := RiskSets(seconds, failed, columns))
+    cox_fit = fit(lives := RiskSets(seconds, failed, columns))
     rows, number = np.unique(np.column_stack([seconds, failed, amount, type_ == 1]), axis=0, return_counts=True)
     assert rows.shape[0] < seconds.size / 2
     monkeypatch.setattr(cox, "EVENTS_PER_BLOCK", 7)
-    alike = RiskSets(rows[:, 0], rows[:, 1] == 1, [rows[:, 2].astype(float), rows[:, 3] == 1], number)
-    again = fit(alike)
-    assert again.coefficients == pytest.approx(found.coefficients, rel=1e-12)
-    assert again.covariance == pytest.approx(found.covariance, rel=1e-12)
+    weighted = RiskSets(rows[:, 0], rows[:, 1] == 1, [rows[:, 2].astype(float), rows[:, 3] == 1], number)
+    refit = fit(weighted)
+    assert refit.coefficients == pytest.approx(cox_fit.coefficients, rel=1e-12)
+    assert refit.covariance == pytest.approx(cox_fit.covariance, rel=1e-12)
     groups = [[0], [0, 1]]
-    assert proportionality_statistics(alike, again, groups) == pytest.approx(
-        proportionality_statistics(lives, found, groups), rel=1e-9
+    assert proportionality_statistics(weighted, refit, groups) == pytest.approx(
+        proportionality_statistics(lives, cox_fit, groups), rel=1e-9
     )
     columns.append(columns[0] + columns[1])
-    of_rows = [rows[:, 2].astype(float), rows[:, 3] == 1, (rows[:, 2] + rows[:, 3]).astype(float)]
-    assert independent_columns(of_rows, number) == independent_columns(columns) == [0, 1]
+    row_columns = [rows[:, 2].astype(float), rows[:, 3] == 1, (rows[:, 2] + rows[:, 3]).astype(float)]
+    assert independent_columns(row_columns, number) == independent_columns(columns) == [0, 1]
 
 
-def proportionality_written_out(seconds, failed, columns, coefficients, group):
-    """The score test of coefficients that change with the rank of the event: no ties, one event after the other."""
+def explicit_proportionality_test(seconds, failed, columns, coefficients, group):
+    """Score test of coefficients that change with the rank of the event, summed event by event without ties."""
     x = np.column_stack(columns).astype(float)
     size, order = x.shape[1], np.argsort(seconds)
     events = [life for life in order if failed[life]]
@@ -109,27 +109,27 @@ def proportionality_written_out(seconds, failed, columns, coefficients, group):
     for rank, life in enumerate(events):
         at_risk = x[seconds >= seconds[life]]
         weight = np.exp(at_risk @ coefficients)
-        # Each life at risk with its covariates, and with them times the rank of this moment.
-        both = np.hstack([at_risk, (rank / (len(events) - 1) - 0.5) * at_risk])
-        own = np.hstack([x[life], (rank / (len(events) - 1) - 0.5) * x[life]])
-        mean = weight @ both / weight.sum()
-        score += own - mean
-        information += (weight[:, None] * both).T @ both / weight.sum() - np.outer(mean, mean)
-    kept = [*range(size), *(size + column for column in group)]
-    score, information = score[kept], information[np.ix_(kept, kept)]
+        # Covariates of each duration at risk, and their product with the rank of this event.
+        augmented = np.hstack([at_risk, (rank / (len(events) - 1) - 0.5) * at_risk])
+        event_row = np.hstack([x[life], (rank / (len(events) - 1) - 0.5) * x[life]])
+        mean = weight @ augmented / weight.sum()
+        score += event_row - mean
+        information += (weight[:, None] * augmented).T @ augmented / weight.sum() - np.outer(mean, mean)
+    tested = [*range(size), *(size + column for column in group)]
+    score, information = score[tested], information[np.ix_(tested, tested)]
     assert np.abs(score[:size]).max() < 1e-6
     return score @ np.linalg.inv(information) @ score
 
 
-def test_proportionality_against_the_likelihood_written_out():
+def test_proportionality_against_an_explicit_likelihood():
     seconds, failed, amount, type_ = simulated(n=300, longest=10**9)
     assert np.unique(seconds).size == seconds.size
     columns = [amount.astype(float), type_ == 1, type_ == 2]
     lives = RiskSets(seconds, failed, columns)
-    found = fit(lives)
+    cox_fit = fit(lives)
     groups = [[0], [1, 2], [0, 1, 2]]
-    for statistic, group in zip(proportionality_statistics(lives, found, groups), groups, strict=True):
-        reference = proportionality_written_out(seconds, failed, columns, found.coefficients, group)
+    for statistic, group in zip(proportionality_statistics(lives, cox_fit, groups), groups, strict=True):
+        reference = explicit_proportionality_test(seconds, failed, columns, cox_fit.coefficients, group)
         assert statistic == pytest.approx(reference, rel=1e-9)
 
 
@@ -150,16 +150,16 @@ def test_proportionality_holds_its_level_and_finds_what_changes():
 
 
 @pytest.mark.parametrize(
-    ("column", "why"),
+    ("column", "message"),
     [
-        # The covariate tells the order of the events: its coefficient has no bound.
+        # The covariate gives the order of the events, so its coefficient is unbounded.
         (lambda n: np.arange(n, dtype=float), "separation"),
         (lambda n: np.zeros(n), "singular"),
     ],
 )
-def test_what_does_not_converge_says_so(column, why):
+def test_a_fit_that_does_not_converge_raises(column, message):
     seconds = np.arange(1, 41)
-    with pytest.raises(NoFit, match=why):
+    with pytest.raises(NoFit, match=message):
         fit(RiskSets(seconds, np.full(40, True), [column(40)]))
 
 
@@ -175,8 +175,8 @@ def test_table():
     table = hazard_ratios(lives, "failure", ["gpu_count", "gpu_type"])
     COX.check(table)
     reference_level = lives["gpu_type"].value_counts(sort=True)["gpu_type"][0]
-    others = [level for level in "ABC" if level != reference_level]
-    assert set(table["level"].to_list()[1:3]) == set(others)
+    other_levels = [level for level in "ABC" if level != reference_level]
+    assert set(table["level"].to_list()[1:3]) == set(other_levels)
     assert table.select("covariate", "reference").rows() == [
         ("gpu_count", None),
         ("gpu_type", reference_level),
@@ -186,27 +186,27 @@ def test_table():
     design = [amount.astype(float), *(lives["gpu_type"].to_numpy() == level for level in table["level"][1:3])]
     model = PHReg(seconds, np.column_stack(design).astype(float), status=failed.astype(int), ties="efron")
     reference = model.fit(method="newton", maxiter=100, tol=1e-12)
-    told = table.head(3)
-    assert told["converged"].all()
-    assert told["log_hazard_ratio"].to_numpy() == pytest.approx(reference.params, abs=1e-9)
-    assert told["se"].to_numpy() == pytest.approx(reference.bse, abs=1e-9)
+    rows = table.head(3)
+    assert rows["converged"].all()
+    assert rows["log_hazard_ratio"].to_numpy() == pytest.approx(reference.params, abs=1e-9)
+    assert rows["se"].to_numpy() == pytest.approx(reference.bse, abs=1e-9)
     limits = np.exp(reference.conf_int())
-    assert told.select("ci_low", "ci_high").to_numpy() == pytest.approx(limits, rel=1e-8)
-    assert told["p_value"].to_numpy() == pytest.approx(reference.pvalues, rel=1e-6, abs=1e-300)
-    assert told["p_adjusted"].to_list() == pytest.approx(multipletests(told["p_value"], method="holm")[1].tolist())
-    for row in told.tail(2).iter_rows(named=True):
-        at_level = lives.filter(gpu_type=row["level"])
-        assert (row["n"], row["events"]) == (at_level.height, (at_level["event"] == "failure").sum())
-    assert told["proportionality_df"].to_list() == [1, 2, 2]
-    whole = table.row(-1, named=True)
-    assert (whole["n"], whole["events"], whole["proportionality_df"]) == (800, failed.sum(), 3)
-    assert whole["hazard_ratio"] is None and whole["p_adjusted"] is None
+    assert rows.select("ci_low", "ci_high").to_numpy() == pytest.approx(limits, rel=1e-8)
+    assert rows["p_value"].to_numpy() == pytest.approx(reference.pvalues, rel=1e-6, abs=1e-300)
+    assert rows["p_adjusted"].to_list() == pytest.approx(multipletests(rows["p_value"], method="holm")[1].tolist())
+    for row in rows.tail(2).iter_rows(named=True):
+        level_lives = lives.filter(gpu_type=row["level"])
+        assert (row["n"], row["events"]) == (level_lives.height, (level_lives["event"] == "failure").sum())
+    assert rows["proportionality_df"].to_list() == [1, 2, 2]
+    model_row = table.row(-1, named=True)
+    assert (model_row["n"], model_row["events"], model_row["proportionality_df"]) == (800, failed.sum(), 3)
+    assert model_row["hazard_ratio"] is None and model_row["p_adjusted"] is None
 
 
 def test_levels():
-    """Rare levels are taken together, blank ones have a level, one without events leaves the fit."""
+    """Rare levels are merged, blanks form a level, and a level without events leaves the fit."""
     seconds, failed, amount, _ = simulated(n=4000)
-    account = np.array([f"a{place % 30}" for place in range(4000)], dtype=object)
+    account = np.array([f"a{index % 30}" for index in range(4000)], dtype=object)
     account[::7] = None
     # 31 levels, of which one never fails.
     failed &= account != "a3"
@@ -221,24 +221,24 @@ def test_levels():
     assert accounts.height == MOST_LEVELS
     assert set(accounts["reference"]) == {NOT_GIVEN}  # 571 lives, the most of all
     assert accounts["level"][-1] == OTHER and accounts["reason"][-1] == f"19 rarer levels together; {UNCLUSTERED}"
-    never = table.filter(covariate="machine").row(0, named=True)
-    assert (never["level"], never["n"], never["events"], never["reason"]) == ("y", 100, 0, SEPARATED)
-    assert not never["converged"] and never["hazard_ratio"] is None
+    machine = table.filter(covariate="machine").row(0, named=True)
+    assert (machine["level"], machine["n"], machine["events"], machine["reason"]) == ("y", 100, 0, SEPARATED)
+    assert not machine["converged"] and machine["hazard_ratio"] is None
     assert table.filter(covariate="gpu_type")["reason"].item() == CONSTANT
     assert table.filter(covariate="blank")["reason"].item() == NEVER_GIVEN
     assert table.filter(covariate="all")["n"].item() == 3900
 
 
-def test_without_the_lives_that_never_fail_the_fit_is_that_of_all_others():
+def test_a_separated_level_does_not_affect_the_fit():
     lives = lives_of(*simulated()).with_row_index()
     lives = lives.with_columns(
         event=pl.when(pl.col("index") >= 50).then("event"),
         machine=pl.when(pl.col("index") >= 50).then(pl.lit("x")).otherwise(pl.lit("y")),
     )
     table = hazard_ratios(lives, "failure", ["gpu_count", "gpu_type", "machine"])
-    alone = hazard_ratios(lives.filter(machine="x"), "failure", ["gpu_count", "gpu_type"])
+    filtered = hazard_ratios(lives.filter(machine="x"), "failure", ["gpu_count", "gpu_type"])
     assert table.filter(covariate="machine")["reason"].to_list() == [SEPARATED]
-    assert table.head(3).equals(alone.head(3))
+    assert table.head(3).equals(filtered.head(3))
 
 
 def test_collinear_covariates_are_left_out():
@@ -256,13 +256,13 @@ def test_lives_without_gpus_are_a_level():
     )
     table = hazard_ratios(lives, "failure", ["gpu_count"])
     assert table.select("level", "reference").rows() == [("per doubling", None), ("0", "1"), (None, None)]
-    none = lives["gpu_count"].to_numpy() == 0
-    design = np.column_stack([np.where(none, 0, amount), none]).astype(float)
+    no_gpu = lives["gpu_count"].to_numpy() == 0
+    design = np.column_stack([np.where(no_gpu, 0, amount), no_gpu]).astype(float)
     reference = PHReg(seconds, design, status=failed.astype(int), ties="efron").fit(tol=1e-12)
     assert table["log_hazard_ratio"].to_list()[:2] == pytest.approx(reference.params.tolist(), abs=1e-9)
 
 
-def test_a_job_twice_as_large_has_twice_the_nodes_too():
+def test_job_size_doubles_gpus_and_nodes():
     seconds, failed, amount, type_ = simulated()
     nodes = np.maximum(amount - np.random.default_rng(6).integers(0, 3, amount.size), 0)
     lives = lives_of(seconds, failed, amount, type_).with_columns(nodes=pl.Series(2**nodes))
@@ -278,32 +278,34 @@ def test_a_job_twice_as_large_has_twice_the_nodes_too():
     assert (row["log_hazard_ratio"], row["se"]) == pytest.approx((estimate, se), abs=1e-8)
     limits = np.exp([estimate, estimate - 1.959963984540054 * se, estimate + 1.959963984540054 * se])
     assert [row[name] for name in ("hazard_ratio", "ci_low", "ci_high")] == pytest.approx(limits.tolist(), rel=1e-7)
-    # The same model told otherwise: GPUs, and nodes over GPUs, which a larger job leaves as they were.
+    # The same model in other terms: GPUs, and nodes per GPU, which job size does not change.
     columns = [amount.astype(float), (nodes - amount).astype(float), design[:, 2], design[:, 3]]
-    told = fit(RiskSets(seconds, failed, columns))
+    reparametrised = fit(RiskSets(seconds, failed, columns))
     assert (row["log_hazard_ratio"], row["se"]) == pytest.approx(
-        (told.coefficients[0], told.covariance[0, 0] ** 0.5), rel=1e-9
+        (reparametrised.coefficients[0], reparametrised.covariance[0, 0] ** 0.5), rel=1e-9
     )
-    # It is no coefficient more: all others are as they would be without it.
+    # It adds no coefficient, so the other rows are unchanged.
     adjusted = multipletests(table["p_value"].to_list()[:4], method="holm")[1]
     assert table["p_adjusted"].to_list()[:4] == pytest.approx(adjusted.tolist())
 
 
-@pytest.mark.parametrize("each", [1, 4])
-def test_where_nodes_say_nothing_of_their_own_the_gpus_are_the_job(each):
-    lives = lives_of(*simulated()).with_columns(nodes=pl.lit(1) if each == 1 else pl.col("gpu_count") * each)
+@pytest.mark.parametrize("nodes_per_gpu", [1, 4])
+def test_nodes_proportional_to_gpus_add_no_row(nodes_per_gpu):
+    lives = lives_of(*simulated()).with_columns(
+        nodes=pl.lit(1) if nodes_per_gpu == 1 else pl.col("gpu_count") * nodes_per_gpu
+    )
     table = hazard_ratios(lives, "failure", ["gpu_count", "nodes"])
     assert table["covariate"].to_list() == ["gpu_count", "nodes", "all"]
-    alone = hazard_ratios(lives, "failure", ["gpu_count"])
-    assert table["hazard_ratio"][0] == pytest.approx(alone["hazard_ratio"][0], rel=1e-12)
+    gpus_only = hazard_ratios(lives, "failure", ["gpu_count"])
+    assert table["hazard_ratio"][0] == pytest.approx(gpus_only["hazard_ratio"][0], rel=1e-12)
 
 
-def test_an_amount_that_is_mostly_blank_is_no_covariate():
+def test_a_mostly_blank_amount_is_no_covariate():
     lives = lives_of(*simulated()).with_row_index()
-    few = lives.with_columns(nodes=pl.when(pl.col("index") >= 30).then(pl.col("index") % 5 + 1))
-    assert hazard_ratios(few, "failure", ["nodes"]).row(-1, named=True)["n"] == 770
-    many = lives.with_columns(nodes=pl.when(pl.col("index") >= 300).then(pl.col("index") % 5 + 1))
-    table = hazard_ratios(many, "failure", ["nodes", "gpu_type"])
+    few_blank = lives.with_columns(nodes=pl.when(pl.col("index") >= 30).then(pl.col("index") % 5 + 1))
+    assert hazard_ratios(few_blank, "failure", ["nodes"]).row(-1, named=True)["n"] == 770
+    many_blank = lives.with_columns(nodes=pl.when(pl.col("index") >= 300).then(pl.col("index") % 5 + 1))
+    table = hazard_ratios(many_blank, "failure", ["nodes", "gpu_type"])
     assert table["reason"][0] == "blank for 300 units at risk"
     assert table.row(-1, named=True)["n"] == 800
 
@@ -314,13 +316,13 @@ def test_too_little_to_fit():
     lives = lives_of(seconds, failed, amount, type_)
     assert hazard_ratios(lives, "failure", ["gpu_type"]).select("covariate", "reason").rows() == [("all", TOO_FEW)]
     assert hazard_ratios(lives.head(0), "failure", ["gpu_type"])["reason"].to_list() == [NO_LIFE]
-    one = lives_of(*simulated()).with_columns(gpu_type=pl.lit("A"))
-    assert hazard_ratios(one, "failure", ["gpu_type"])["converged"].to_list() == [False, False]
+    single_type = lives_of(*simulated()).with_columns(gpu_type=pl.lit("A"))
+    assert hazard_ratios(single_type, "failure", ["gpu_type"])["converged"].to_list() == [False, False]
     with pytest.raises(ValueError, match="rack"):
-        hazard_ratios(one, "failure", ["rack"])
+        hazard_ratios(single_type, "failure", ["rack"])
 
 
-def test_what_does_not_converge_is_told_in_the_table():
+def test_the_table_reports_a_fit_that_does_not_converge():
     lives = pl.DataFrame(
         {"duration_s": range(1, 41), "event": ["failure"] * 40, "gpu_count": [2 ** (40 - n) for n in range(40)]}
     )
@@ -329,8 +331,8 @@ def test_what_does_not_converge_is_told_in_the_table():
     assert all("separation" in reason for reason in table["reason"])
 
 
-def test_an_estimate_that_runs_off_without_a_level_to_blame_is_told():
-    # All of the three lives of two GPUs failed, at once; the one of sixteen did not; the others have none.
+def test_a_diverging_estimate_is_reported():
+    # The three durations with two GPUs fail at once, that with sixteen does not, the others have none.
     lives = pl.DataFrame(
         {
             "duration_s": [*range(100, 1096), 1, 1, 1, 5000],
@@ -346,7 +348,7 @@ def test_an_estimate_that_runs_off_without_a_level_to_blame_is_told():
 
 
 def clustered_lives(systems, types):
-    """A failure each; the system of each is its cluster, and each node a group of two."""
+    """Failures clustered by system; each node is a group of two."""
     rng = np.random.default_rng(7)
     system = np.repeat(np.arange(systems), 40)
     return pl.DataFrame(
@@ -363,18 +365,21 @@ def clustered_lives(systems, types):
     )
 
 
-def test_a_factor_whose_levels_are_the_clusters_is_left_out_and_others_are_clustered_by_them():
+def test_a_factor_that_equals_the_clusters_is_left_out():
     lives = clustered_lives(12, ["numa", "smp", "smp"] * 4)
     table = hazard_ratios(lives, "failure", ["system", "machine_type"])
     rows = {row["covariate"]: row for row in table.iter_rows(named=True)}
     assert rows["system"]["reason"] == ARE_CLUSTERS and rows["system"]["hazard_ratio"] is None
-    alone = hazard_ratios(lives, "failure", ["machine_type"]).row(0, named=True)
+    expected = hazard_ratios(lives, "failure", ["machine_type"]).row(0, named=True)
     ratio = rows["machine_type"]
-    assert (ratio["hazard_ratio"], ratio["ci_high_clustered"]) == (alone["hazard_ratio"], alone["ci_high_clustered"])
+    assert (ratio["hazard_ratio"], ratio["ci_high_clustered"]) == (
+        expected["hazard_ratio"],
+        expected["ci_high_clustered"],
+    )
     assert (ratio["cluster_by"], ratio["clusters"]) == ("system", pytest.approx(12))
-    # Of one system its nodes are what differs.
-    one = hazard_ratios(lives.filter(system="3").with_columns(rack=pl.col("group") % 2), "failure", ["rack"])
-    assert one["cluster_by"].drop_nulls().unique().to_list() == ["node"]
+    # Within one system the clusters are its nodes.
+    one_system = hazard_ratios(lives.filter(system="3").with_columns(rack=pl.col("group") % 2), "failure", ["rack"])
+    assert one_system["cluster_by"].drop_nulls().unique().to_list() == ["node"]
 
 
 def test_a_level_of_one_cluster_has_no_clustered_interval():

@@ -1,4 +1,4 @@
-"""Delayed entry: lives that came under watch at an age above 0, with and without."""
+"""Delayed entry: durations observed from an age above 0, analysed with and without their entry."""
 
 import numpy as np
 import polars as pl
@@ -20,14 +20,14 @@ def lives_of(rows):
 
 
 def truncated(n=500, seed=4):
-    """Lives from before a record that begins at a random age of each, of which those that had ended are missing."""
+    """Durations observed from a random age; those that end before it are missing."""
     rng = np.random.default_rng(seed)
     time = np.ceil(rng.weibull(0.7, n) * 100).astype(np.int64)
     entry = np.where(rng.random(n) < 0.5, 0, rng.integers(1, 100, n))
-    seen = time > entry
+    observed = time > entry
     failed = rng.random(n) < 0.7
     event = np.where(failed, "failure", "success")
-    return pl.DataFrame({"duration_s": time, "entry_s": entry, "event": event}).filter(pl.Series(seen))
+    return pl.DataFrame({"duration_s": time, "entry_s": entry, "event": event}).filter(pl.Series(observed))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -37,32 +37,32 @@ def test_kaplan_meier_against_statsmodels(seed):
     status = (lives["event"] == "failure").to_numpy().astype(int)
     reference = SurvfuncRight(time, status, entry=entry)
     curves, summary = survival_tables(lives, "failure", ["all"], delayed_entry=True)
-    mine = curves.filter(pl.col("events") > 0)
-    assert mine["time_s"].to_list() == reference.surv_times.tolist()
-    assert mine["at_risk"].to_list() == reference.n_risk.tolist()
-    assert mine["survival"].to_list() == pytest.approx(reference.surv_prob.tolist(), abs=1e-9)
+    actual = curves.filter(pl.col("events") > 0)
+    assert actual["time_s"].to_list() == reference.surv_times.tolist()
+    assert actual["at_risk"].to_list() == reference.n_risk.tolist()
+    assert actual["survival"].to_list() == pytest.approx(reference.surv_prob.tolist(), abs=1e-9)
     SURVIVAL_SUMMARY_DELAYED_ENTRY.check(summary)
     row = summary.row(0, named=True)
     assert (row["n"], row["events"], row["entered_late"]) == (lives.height, status.sum(), (entry > 0).sum())
     assert row["median_s"] == reference.quantile(0.5)
 
 
-def test_delayed_entry_takes_the_bias_of_truncation_away():
-    """The share that lives to 50 s, from lives of which those that ended before the record are missing."""
+def test_delayed_entry_removes_the_bias_of_truncation():
+    """Survival to 50 s, estimated from left-truncated durations."""
     truth = np.exp(-(0.5**0.7))
     lives = truncated(n=40_000, seed=9)
-    at_50 = {}
+    survival_at_50 = {}
     for delayed in (False, True):
         curves, _ = survival_tables(lives, "failure", ["all"], delayed_entry=delayed)
-        # The event here is failure of 70 % of the lives: their hazard is 0.7 times that of an end.
-        at_50[delayed] = curves.filter(pl.col("time_s") <= 50)["survival"][-1] ** (1 / 0.7)
-    assert abs(at_50[True] - truth) < 0.01 < at_50[False] - truth
+        # 70 % of ends are failures, so the hazard of failure is 0.7 times that of an end.
+        survival_at_50[delayed] = curves.filter(pl.col("time_s") <= 50)["survival"][-1] ** (1 / 0.7)
+    assert abs(survival_at_50[True] - truth) < 0.01 < survival_at_50[False] - truth
 
 
 def test_by_hand():
     rows = [(4, 0, "failure"), (6, 3, "failure"), (8, 4, "failure"), (9, 0, None), (5, 5, "failure"), (None, 2, None)]
     curves, summary = survival_tables(lives_of(rows), "failure", ["all"], delayed_entry=True)
-    # The life that entered at 4 s is at risk after it; the one that ended when it entered never was.
+    # A duration that enters at 4 s is at risk afterwards; one that ends at its entry never is.
     assert curves.select("time_s", "at_risk", "events", "censored").rows() == [
         (0, 2, 0, 0),
         (4, 3, 1, 0),
@@ -74,7 +74,7 @@ def test_by_hand():
     assert summary.select("n", "events", "entered_late").row(0) == (4, 3, 2)
 
 
-def test_where_all_have_ended_before_others_enter():
+def test_all_end_before_later_entries():
     curves, summary = survival_tables(
         lives_of([(2, 0, "failure"), (9, 5, "failure"), (10, 5, None)]), "failure", ["all"], delayed_entry=True
     )
@@ -83,13 +83,13 @@ def test_where_all_have_ended_before_others_enter():
     assert "all under watch had ended at 2 s, before 2 came under watch" in summary["reason"].item()
 
 
-def test_nobody_is_under_watch_at_first():
+def test_no_duration_is_observed_from_zero():
     curves, summary = survival_tables(lives_of([(9, 5, "failure"), (10, 5, None)]), "failure", ["all"], True)
     assert curves.select("time_s", "at_risk", "survival").rows() == [(0, 0, 1), (9, 2, 0.5), (10, 1, 0.5)]
     assert summary["restricted_mean_s"].item() == pytest.approx(9.5)
 
 
-def test_mean_time_to_failure_counts_the_time_under_watch():
+def test_mean_time_to_failure_counts_observed_time():
     lives = truncated().with_columns(gpu_milli=1000, nodes=1)
     row = mean_time_to_failure(since_watched(lives), "failure", ["all"], [0.95]).row(0, named=True)
     exposure = int((lives["duration_s"] - lives["entry_s"]).sum())
@@ -117,7 +117,7 @@ def test_properties(rows):
     assert (curves["at_risk"] >= curves["events"] + curves["censored"]).all()
     if counted:
         assert (curves["survival"].diff().drop_nulls() <= 0).all() and (curves["survival"] >= 0).all()
-    at_once = lives.with_columns(entry_s=pl.lit(0, pl.Int64))
-    plain, _ = survival_tables(at_once, "failure", ["all"])
-    entered, _ = survival_tables(at_once, "failure", ["all"], delayed_entry=True)
+    entry_zero = lives.with_columns(entry_s=pl.lit(0, pl.Int64))
+    plain, _ = survival_tables(entry_zero, "failure", ["all"])
+    entered, _ = survival_tables(entry_zero, "failure", ["all"], delayed_entry=True)
     assert plain.drop("reason").equals(entered.drop("reason"))

@@ -1,4 +1,4 @@
-"""The first numbers by account, partition, GPU type and size: by hand, against the tables of all jobs, on the page."""
+"""The first numbers by account, partition, GPU type and size: by hand, against all-job tables and on the page."""
 
 import json
 import shutil
@@ -39,17 +39,17 @@ RULES = {"states": ["NODE_FAIL"]}
 SHARE = {"value": 0.3, "unit": "share", "n": 9, "source": "tables/lost_work.csv"}
 
 
-def record(rows: list[tuple]) -> pl.DataFrame:
-    """rows: (user, account, partition, status, gpus, run time); a blank run time: it waits."""
+def jobs_from_rows(rows: list[tuple]) -> pl.DataFrame:
+    """Jobs from (user, account, partition, status, gpus, run time). A blank run time means waiting."""
     names = ("user", "account", "partition", "status_raw", "gpus", "runtime_s")
-    kinds = [*[pl.String] * 4, pl.Int64, pl.Int64]
-    found = pl.DataFrame(rows, schema=dict(zip(names, kinds, strict=True)), orient="row").with_row_index("at")
+    dtypes = [*[pl.String] * 4, pl.Int64, pl.Int64]
+    frame = pl.DataFrame(rows, schema=dict(zip(names, dtypes, strict=True)), orient="row").with_row_index("at")
     started = pl.col("runtime_s").is_not_null()
     failed = ~pl.col("status_raw").is_in(["COMPLETED", "PENDING"])
     outcome = pl.when(failed).then(pl.lit("failure")).otherwise(pl.lit("success"))
     return with_clusters(
         conform(
-            found.select(
+            frame.select(
                 *names[:4],
                 "runtime_s",
                 trace=pl.lit("made"),
@@ -68,53 +68,60 @@ def record(rows: list[tuple]) -> pl.DataFrame:
 
 
 def attempts_of(jobs: pl.DataFrame) -> pl.DataFrame:
-    """An attempt of each job that started, and of some a second one that a node ended."""
+    """One attempt per started job, and for every third job a second attempt ended by a node failure."""
     started = jobs.filter(pl.col("start_s").is_not_null())
     names = ("job_id", "start_s", "end_s", "runtime_s", "outcome", "gpu_milli", "nodes")
-    first = started.select(*names, "status_raw", attempt=pl.lit(0, pl.Int64))
-    again = first.gather_every(3).with_columns(
+    first_attempts = started.select(*names, "status_raw", attempt=pl.lit(0, pl.Int64))
+    second_attempts = first_attempts.gather_every(3).with_columns(
         attempt=pl.lit(1, pl.Int64), outcome=pl.lit("failure"), status_raw=pl.lit("NODE_FAIL")
     )
     lists = {"node_list": pl.lit(None, pl.List(pl.String)), "failed_node": pl.lit(None, pl.String)}
-    both = pl.concat([first, again]).rename({"status_raw": "state"}).with_columns(**lists)
-    return with_jobs(jobs, both.sort(pl.col("job_id").str.slice(3).cast(pl.Int64), "attempt"))
+    attempts = pl.concat([first_attempts, second_attempts]).rename({"status_raw": "state"}).with_columns(**lists)
+    return with_jobs(jobs, attempts.sort(pl.col("job_id").str.slice(3).cast(pl.Int64), "attempt"))
 
 
-def table_of(jobs: pl.DataFrame, attempts: pl.DataFrame | None = None, **more) -> pl.DataFrame:
-    lives, tries = infra_lives(jobs, attempts, RULES).lazy(), None if attempts is None else attempts.lazy()
-    found = build_strata(jobs.lazy(), tries, lives, (8, None), **more)
-    STRATA.check(found)
-    return found
+def table_of(jobs: pl.DataFrame, attempts: pl.DataFrame | None = None, **options) -> pl.DataFrame:
+    lives, attempt_frame = infra_lives(jobs, attempts, RULES).lazy(), None if attempts is None else attempts.lazy()
+    table = build_strata(jobs.lazy(), attempt_frame, lives, (8, None), **options)
+    STRATA.check(table)
+    return table
 
 
 @settings(deadline=None, max_examples=8)
 @given(st.integers(0, 10_000), st.booleans(), st.integers(3, 40))
-def test_blocks_of_jobs_give_the_same_table(seed, with_attempts, size):
+def test_blocks_of_jobs_give_the_same_table(seed, has_attempts, size):
     assert_frame_equal(
-        table_of(*trace_of(seed, 60, with_attempts), size=size), table_of(*trace_of(seed, 60, with_attempts))
+        table_of(*trace_of(seed, 60, has_attempts), size=size), table_of(*trace_of(seed, 60, has_attempts))
     )
 
 
-def row_of(table: pl.DataFrame, by: str, stratum: str) -> dict:
-    return table.filter(stratum_by=by, stratum=stratum).row(0, named=True)
+def row_of(table: pl.DataFrame, column: str, stratum: str) -> dict:
+    return table.filter(stratum_by=column, stratum=stratum).row(0, named=True)
 
 
-def drawn(jobs: int = 600, seed: int = 1) -> pl.DataFrame:
+def random_jobs(jobs: int = 600, seed: int = 1) -> pl.DataFrame:
     draw = np.random.default_rng(seed)
     user, status = draw.integers(0, 12, jobs), ["COMPLETED", "FAILED", "TIMEOUT", "NODE_FAIL", "PENDING"]
     gpus, times = 2 ** draw.integers(0, 6, jobs) + draw.integers(0, 2, jobs), draw.integers(0, 10**5, jobs)
     word = draw.choice(status, jobs, p=[0.6, 0.2, 0.05, 0.1, 0.05])
-    return record(
+    return jobs_from_rows(
         [
-            (f"u{who}", f"a{who % 3}", f"p{at % 2}", how, int(size), None if how == "PENDING" else int(time))
-            for at, (who, how, size, time) in enumerate(zip(user, word, gpus, times, strict=True))
+            (
+                f"u{user_number}",
+                f"a{user_number % 3}",
+                f"p{index % 2}",
+                status_word,
+                int(size),
+                None if status_word == "PENDING" else int(time),
+            )
+            for index, (user_number, status_word, size, time) in enumerate(zip(user, word, gpus, times, strict=True))
         ]
     )
 
 
 def test_strata_by_hand():
     table = table_of(
-        record(
+        jobs_from_rows(
             [
                 ("u", "a", "x", "COMPLETED", 8, DAY_S),
                 ("u", "a", "x", "NODE_FAIL", 16, DAY_S),
@@ -132,7 +139,7 @@ def test_strata_by_hand():
     assert (a["ended"], a["failures"], a["timeouts"], a["failure_share"]) == (3, 2, 1, 2 / 3)
     assert (a["gpu_hours"], a["failed_gpu_hours"], a["timeout_gpu_hours"]) == pytest.approx((577, 385, 1))
     assert (a["infra_gpu_hours"], a["failed_gpu_hours_share"]) == pytest.approx((384, 385 / 577))
-    # A node of 8 GPUs, two of them, and one of which a 24th of a day was used.
+    # One node of 8 GPUs and two more for a day each, and one for an hour.
     assert (a["infra_failures"], a["node_days"]) == pytest.approx((1, 3 + 1 / 24))
     assert a["failures_per_1000_node_days"] == pytest.approx(1000 / (3 + 1 / 24))
     assert (a["failures_with_runtime"], a["failure_median_s"]) == (2, (3_600 + DAY_S) / 2)
@@ -141,24 +148,24 @@ def test_strata_by_hand():
     assert "no job of the stratum ended" in b["reason"]
 
 
-@pytest.mark.parametrize("with_attempts", [False, True])
-def test_strata_agree_with_the_tables_of_outcomes_losses_and_mean_times(with_attempts):
-    jobs = drawn()
-    attempts = attempts_of(jobs) if with_attempts else None
+@pytest.mark.parametrize("has_attempts", [False, True])
+def test_strata_agree_with_outcomes_losses_and_mean_times(has_attempts):
+    jobs = random_jobs()
+    attempts = attempts_of(jobs) if has_attempts else None
     table, lives = table_of(jobs, attempts), infra_lives(jobs, attempts, RULES)
     sizes = table.filter(stratum_by="gpus")
     shared = ("jobs", "ended", "failures", "failure_share", "ci_low", "ci_high", "cluster_by", "ci_low_clustered")
-    by_gpus = outcomes_by_gpus(jobs)
-    assert_frame_equal(sizes.select(shared), by_gpus.select(shared))
+    gpu_table = outcomes_by_gpus(jobs)
+    assert_frame_equal(sizes.select(shared), gpu_table.select(shared))
     assert sizes["stratum"].to_list() == [
-        str(high) if low == high else f"{low}-{high}" for low, high in by_gpus.select("gpus_low", "gpus_high").rows()
+        str(high) if low == high else f"{low}-{high}" for low, high in gpu_table.select("gpus_low", "gpus_high").rows()
     ]
     losses = lost_work(loss_sums(runs_of(jobs, attempts, lives), 3_600, 60))
     for name in ("gpu_hours", "failed_gpu_hours", "infra_gpu_hours", "failed_without_time"):
         assert sizes[name].to_list() == pytest.approx(losses[name].to_list())
-    # With whole nodes of 8 for the lives' own the rate is that of the table of mean times.
-    whole = lives.with_columns(nodes=(pl.col("gpu_count") + 7) // 8)
-    times = mean_time_to_failure(whole, EVENT, ["account"], [0.95])
+    # With whole nodes of 8 GPUs the rate equals that of the table of mean times.
+    whole_nodes = lives.with_columns(nodes=(pl.col("gpu_count") + 7) // 8)
+    times = mean_time_to_failure(whole_nodes, EVENT, ["account"], [0.95])
     accounts = table.filter(stratum_by="account")
     assert accounts["infra_failures"].to_list() == times["events"].to_list()
     assert accounts["failures_per_1000_node_days"].to_list() == pytest.approx(
@@ -166,11 +173,11 @@ def test_strata_agree_with_the_tables_of_outcomes_losses_and_mean_times(with_att
     )
     failed = jobs.filter(outcome="failure")
     median = clustered_median(failed, "runtime_s", Counted.of(counts(failed, time=pl.col("runtime_s")), "time"))
-    every = row_of(table, "all", "all")
-    assert every["failure_median_s"] == failed["runtime_s"].median()
-    ends = tuple(every[f"median_ci_{end}_clustered_s"] for end in ("low", "high"))
-    assert None not in ends
-    assert ends == median.select("ci_low_clustered", "ci_high_clustered").row(0)
+    all_jobs = row_of(table, "all", "all")
+    assert all_jobs["failure_median_s"] == failed["runtime_s"].median()
+    bounds = tuple(all_jobs[f"median_ci_{bound}_clustered_s"] for bound in ("low", "high"))
+    assert None not in bounds
+    assert bounds == median.select("ci_low_clustered", "ci_high_clustered").row(0)
 
 
 _JOB = st.tuples(
@@ -183,24 +190,24 @@ _JOB = st.tuples(
 @settings(max_examples=40, deadline=None)
 @given(st.lists(_JOB, min_size=1, max_size=40))
 def test_strata_of_one_column_add_up_to_all_jobs(rows):
-    table = table_of(record(rows))
+    table = table_of(jobs_from_rows(rows))
     names = ["jobs", "ended", "failures", "timeouts", "gpu_hours", "failed_gpu_hours", "infra_failures", "node_days"]
-    every = table.filter(stratum_by="all").select(names).row(0)
-    for _, of in table.group_by("stratum_by"):
-        assert of.select(pl.col(names).sum()).row(0) == pytest.approx(every)
+    totals = table.filter(stratum_by="all").select(names).row(0)
+    for _, group in table.group_by("stratum_by"):
+        assert group.select(pl.col(names).sum()).row(0) == pytest.approx(totals)
 
 
-def test_of_many_strata_the_largest_have_a_row():
-    table = table_of(drawn(), max_strata=2)
-    accounts = drawn()["account"].value_counts(sort=True)["account"].head(2).sort()
+def test_only_the_largest_strata_have_a_row():
+    table = table_of(random_jobs(), max_strata=2)
+    accounts = random_jobs()["account"].value_counts(sort=True)["account"].head(2).sort()
     assert table.filter(stratum_by="account")["stratum"].to_list() == accounts.to_list()
 
 
 # ---- on the page ----
 
 
-def made(count: int = 3, name="project{}".format, **changed) -> pl.DataFrame:
-    """All jobs and `count` accounts of falling size."""
+def strata(count: int = 3, name="project{}".format, **changes) -> pl.DataFrame:
+    """All jobs and `count` accounts of decreasing size."""
     row = {"ended": 6_000, "failures": 1_800, "failures_with_runtime": 1_800, "timeouts": 0, "basis": "event"}
     row |= {"failure_share": 0.3, "ci_low": 0.25, "ci_high": 0.35}
     row |= {"gpu_hours": 2e6, "failed_gpu_hours": 5e5, "failed_gpu_hours_share": 0.25, "timeout_gpu_hours": 1e5}
@@ -208,18 +215,21 @@ def made(count: int = 3, name="project{}".format, **changed) -> pl.DataFrame:
     row |= {"infra_gpu_hours": 2e5, "infra_failures": 40, "node_days": 5e3, "failures_per_1000_node_days": 8.0}
     row |= {"rate_ci_low": 6.0, "rate_ci_high": 10.5}
     row |= {"failure_median_s": 822.0, "median_ci_low_s": 700.0, "median_ci_high_s": 900.0}
-    every = row | {"stratum_by": "all", "stratum": "all", "jobs": 10**6}
-    rows = [row | {"stratum_by": "account", "stratum": name(at), "jobs": 10**4 - at} | changed for at in range(count)]
-    return add_shares(STRATA.frame([every, *rows]))
+    all_jobs = row | {"stratum_by": "all", "stratum": "all", "jobs": 10**6}
+    rows = [
+        row | {"stratum_by": "account", "stratum": name(number), "jobs": 10**4 - number} | changes
+        for number in range(count)
+    ]
+    return add_shares(STRATA.frame([all_jobs, *rows]))
 
 
-def told(table: pl.DataFrame, m=None, tiles=tuple(KEY_BY_TILE)) -> dict:
+def tiles_of(table: pl.DataFrame, m=None, tiles=tuple(KEY_BY_TILE)) -> dict:
     text = strata_json(table, tiles, m or numbers_of(), ABOUT)
     return json.loads(text)["groups"]["Account"]["project0"]
 
 
 def test_tiles_of_a_stratum_in_words():
-    tiles = told(made(timeouts=600))
+    tiles = tiles_of(strata(timeouts=600))
     assert tiles["failure_rate"] == {
         "value": "30.0%",
         "unit": "of ended jobs",
@@ -236,65 +246,65 @@ def test_tiles_of_a_stratum_in_words():
 
 
 def test_clustered_intervals_come_first():
-    tiles = told(made(ci_low_clustered=0.2, ci_high_clustered=0.4))
+    tiles = tiles_of(strata(ci_low_clustered=0.2, ci_high_clustered=0.4))
     assert tiles["failure_rate"]["interval"].startswith("95% CI 20.0–40.0% · ")
-    tiles = told(made(failed_gpu_ci_low_clustered=0.2, failed_gpu_ci_high_clustered=0.31))
+    tiles = tiles_of(strata(failed_gpu_ci_low_clustered=0.2, failed_gpu_ci_high_clustered=0.31))
     assert tiles["failed_gpu_time"]["interval"] == "95% CI 20.0–31.0%"
 
 
 def test_failed_gpu_time_has_the_interval_of_users_and_weeks():
-    """Against the shares of the runs themselves: GPU time by user, and by the week in which their jobs ended."""
+    """Compare with shares of GPU time clustered by user and by the week in which jobs end."""
     week = 7 * DAY_S
     draw = np.random.default_rng(3)
-    jobs = drawn(900).with_columns(user=pl.format("u{}", pl.Series(draw.integers(0, 25, 900))))
+    jobs = random_jobs(900).with_columns(user=pl.format("u{}", pl.Series(draw.integers(0, 25, 900))))
     jobs = jobs.drop(CLUSTER_COLUMNS).with_columns(end_s=pl.Series(draw.integers(0, 10 * week, 900)))
     jobs = with_clusters(jobs.with_columns(start_s=pl.col("end_s") - pl.col("runtime_s"), trace_end_s=10 * week))
     jobs = jobs.with_columns(**block_columns(7))
     row = row_of(table_of(jobs), "all", "all")
     gpu = pl.col("gpu_milli") * pl.col("runtime_s")
     lost = gpu.filter(pl.col("outcome") == "failure").sum()
-    found = clustered_shares(jobs.filter(pl.col("runtime_s") > 0), [], lost, gpu.sum()).row(0, named=True)
+    share_row = clustered_shares(jobs.filter(pl.col("runtime_s") > 0), [], lost, gpu.sum()).row(0, named=True)
     for name in CLUSTERED:
-        expected = found[name] if name == "cluster_by" else pytest.approx(found[name])
+        expected = share_row[name] if name == "cluster_by" else pytest.approx(share_row[name])
         assert row[f"failed_gpu_{name}"] == expected
-    assert found["cluster_by"] == "user and week"
+    assert share_row["cluster_by"] == "user and week"
     assert row["failed_gpu_ci_low_clustered"] < row["failed_gpu_hours_share"] < row["failed_gpu_ci_high_clustered"]
     metrics = metrics_of("describe_strata", {"strata": table_of(jobs)})
-    about = interval_about(metrics | {"lost_work.failed_gpu_hours_share": SHARE}, "lost_work.failed_gpu_hours_share")
-    assert about == (*(row[f"failed_gpu_ci_{end}_clustered"] for end in ("low", "high")), "user and week")
+    interval = interval_about(metrics | {"lost_work.failed_gpu_hours_share": SHARE}, "lost_work.failed_gpu_hours_share")
+    assert interval == (*(row[f"failed_gpu_ci_{bound}_clustered"] for bound in ("low", "high")), "user and week")
 
 
 def test_rules_hold_for_a_stratum():
-    timeless = told(made(failed_without_time=7))["failed_gpu_time"]["interval"]
+    timeless = tiles_of(strata(failed_without_time=7))["failed_gpu_time"]["interval"]
     assert timeless == "7 failed attempts lack a run time and count as 0"
-    few = told(made(infra_failures=9))["node_rate"]
-    assert (few["state"], few["badge"]) == ("few", "few events")
-    none = told(made(infra_failures=0, failures_per_1000_node_days=0.0, rate_ci_low=0.0))["node_rate"]
-    assert (none["value"], none["badge"]) == ("< 10.5", "upper bound")
-    assert "0 failures" in none["interval"]
-    assert told(made(jobs=200_000))["failure_rate"]["badge"] == "3.0% ended"
-    assert told(made(timeouts=1_000))["when"]["badge"] == "time limit"
-    nothing = told(made(failures_per_1000_node_days=None, rate_ci_low=None, rate_ci_high=None))["node_rate"]
-    assert nothing["state"] == "withheld"
+    few_tile = tiles_of(strata(infra_failures=9))["node_rate"]
+    assert (few_tile["state"], few_tile["badge"]) == ("few", "few events")
+    zero_tile = tiles_of(strata(infra_failures=0, failures_per_1000_node_days=0.0, rate_ci_low=0.0))["node_rate"]
+    assert (zero_tile["value"], zero_tile["badge"]) == ("< 10.5", "upper bound")
+    assert "0 failures" in zero_tile["interval"]
+    assert tiles_of(strata(jobs=200_000))["failure_rate"]["badge"] == "3.0% ended"
+    assert tiles_of(strata(timeouts=1_000))["when"]["badge"] == "time limit"
+    blank_tile = tiles_of(strata(failures_per_1000_node_days=None, rate_ci_low=None, rate_ci_high=None))["node_rate"]
+    assert blank_tile["state"] == "withheld"
 
 
 def test_rules_of_the_trace_hold_for_its_strata():
-    proxy = told(made(basis="proxy"), numbers_of(sizes__basis=("proxy", "label")))
+    proxy = tiles_of(strata(basis="proxy"), numbers_of(sizes__basis=("proxy", "label")))
     assert proxy["node_rate"]["badge"] == "any failure"
     assert "Infrastructure" not in json.dumps(proxy)
-    assert "when" not in told(made(), numbers_of(without_end__share=0.06))
-    assert set(told(made(), tiles=("failure_rate", "mttf", "ettr"))) == {"failure_rate"}
+    assert "when" not in tiles_of(strata(), numbers_of(without_end__share=0.06))
+    assert set(tiles_of(strata(), tiles=("failure_rate", "mttf", "ettr"))) == {"failure_rate"}
 
 
-def test_without_a_stratum_large_enough_there_is_no_choice():
-    assert strata_json(made(jobs=29), KEY_BY_TILE, numbers_of(), ABOUT) is None
-    assert strata_json(made(failures=9), KEY_BY_TILE, numbers_of(), ABOUT) is None
-    assert strata_json(made(), ("mttf", "ettr"), numbers_of(), ABOUT) is None
+def test_small_strata_cannot_be_chosen():
+    assert strata_json(strata(jobs=29), KEY_BY_TILE, numbers_of(), ABOUT) is None
+    assert strata_json(strata(failures=9), KEY_BY_TILE, numbers_of(), ABOUT) is None
+    assert strata_json(strata(), ("mttf", "ettr"), numbers_of(), ABOUT) is None
 
 
 @pytest.mark.parametrize("sign", ["<script>", "</script><b>", "\u202e\U0001f525", "\u2028\u0085```", "\\\"'{{<"])
 def test_two_thousand_accounts_with_hostile_names(sign):
-    table = made(2_000, lambda at: sign * 40 + str(at))
+    table = strata(2_000, lambda number: sign * 40 + str(number))
     text = strata_json(table, KEY_BY_TILE, numbers_of(), ABOUT)
     assert len(text.encode()) <= MOST_BYTES
     assert "<" not in text
@@ -303,18 +313,18 @@ def test_two_thousand_accounts_with_hostile_names(sign):
     assert len(names) == len(set(names)) <= MAX_STRATA
     assert len(names) >= 10
     assert all(len(name) <= 46 for name in names)
-    # The largest of those with jobs enough.
-    assert eligible(table)["jobs"].to_list() == [10**4 - at for at in range(MAX_STRATA)]
+    # The largest accounts with enough jobs.
+    assert eligible(table)["jobs"].to_list() == [10**4 - number for number in range(MAX_STRATA)]
 
 
-def test_names_that_are_cut_alike_stay_apart():
+def test_shortened_names_stay_distinct():
     names = ["x (2)", "x", "x ", "x\t"]
-    groups = json.loads(strata_json(made(4, names.__getitem__), KEY_BY_TILE, numbers_of(), ABOUT))["groups"]
+    groups = json.loads(strata_json(strata(4, names.__getitem__), KEY_BY_TILE, numbers_of(), ABOUT))["groups"]
     assert list(groups["Account"]) == ["x (2)", "x", "x (3)", "x (4)"]
 
 
 @pytest.mark.parametrize(
-    ("by", "stratum", "words"),
+    ("column", "stratum", "words"),
     [
         ("gpus", "0", "no GPU"),
         ("gpus", "1", "1\u00a0GPU"),
@@ -322,8 +332,8 @@ def test_names_that_are_cut_alike_stay_apart():
         ("account", "3-4", "3-4"),
     ],
 )
-def test_names_of_strata(by, stratum, words):
-    assert format_stratum(by, stratum) == words
+def test_names_of_strata(column, stratum, words):
+    assert format_stratum(column, stratum) == words
 
 
 @pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed: make test-tools")
@@ -336,7 +346,7 @@ def test_a_stratum_is_chosen_by_the_keyboard():
     ]
     brief = Brief("", (), "A", (), ("First.",), tuple(tiles))
     overview = macros(REPORT).overview(SimpleNamespace(title="Made", synthetic=False, pseudonyms=False), brief, {})
-    text = strata_json(made(2, lambda at: f"<b>{at}</b>"), KEY_BY_TILE, numbers_of(), ABOUT)
+    text = strata_json(strata(2, lambda number: f"<b>{number}</b>"), KEY_BY_TILE, numbers_of(), ABOUT)
     scripts = "".join(file.read_text(encoding="utf-8") for file in sorted((REPORT / "page").glob("*.js")))
     style = (REPORT / "page" / "page.css").read_text(encoding="utf-8")
     with sync_playwright() as playwright:
@@ -346,7 +356,7 @@ def test_a_stratum_is_chosen_by_the_keyboard():
         page.on("pageerror", lambda error: errors.append(str(error)))
         data = f'<script type="application/json" id="strata">{text}</script>'
         page.set_content(f"<!DOCTYPE html><title>Page</title><style>{style}</style><main>{overview}{data}</main>")
-        as_built = page.inner_text(".tiles")
+        initial_text = page.inner_text(".tiles")
         page.add_script_tag(content=scripts)
         assert page.locator("#stratum option").all_inner_texts() == ["all jobs", "<b>0</b>", "<b>1</b>"]
         page.focus("#stratum")
@@ -362,6 +372,6 @@ def test_a_stratum_is_chosen_by_the_keyboard():
         assert "Account <b>0</b>" in page.inner_text("#said")
         assert page.evaluate("document.documentElement.scrollWidth") <= 320
         page.keyboard.press("ArrowUp")
-        assert page.inner_text(".tiles") == as_built
+        assert page.inner_text(".tiles") == initial_text
         browser.close()
     assert errors == []

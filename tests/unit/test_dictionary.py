@@ -1,4 +1,4 @@
-"""The data dictionary: that it says what the contracts say, as text, as a page and to machines."""
+"""The data dictionary agrees with the contracts as Markdown, as HTML and in the crate."""
 
 import json
 from html.parser import HTMLParser
@@ -22,7 +22,7 @@ WAITS = table(
 
 
 class Page(HTMLParser):
-    """The elements of a page, and the text of each cell."""
+    """The tags, ids and text of a page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -37,7 +37,7 @@ class Page(HTMLParser):
         self.text += data
 
 
-def test_the_dictionary_in_the_docs_is_that_of_the_contracts():
+def test_the_shipped_dictionary_matches_the_contracts():
     shipped = (ROOT / "docs/tables.md").read_text(encoding="utf-8")
     assert shipped == as_markdown(by_analysis()), "a contract has changed: run `make docs`"
 
@@ -46,15 +46,15 @@ def test_every_table_and_column_is_in_the_dictionary():
     groups = by_analysis()
     text, page = as_markdown(groups), Page(as_html(groups))
     tables = [table for group in groups.values() for table in group]
-    # Scripts of the page know elements by names such as `strata`.
+    # The prefix avoids ids that page scripts use, such as `strata`.
     assert page.ids == [f"table-{table.name}" for table in tables]
     assert page.tags.count("tr") == sum(len(table.columns) + bool(table.columns) for table in tables)
-    for found in tables:
-        _, line = text.split(f"**{found.path}** ", 1)
+    for contract in tables:
+        _, line = text.split(f"**{contract.path}** ", 1)
         line = line.partition("\n\n")[0]
-        assert line.startswith(found.about)
-        for name, column in found.columns.items():
-            assert f"<br>`{name}` {column.kind}" in line and column.about in line, (found.name, name)
+        assert line.startswith(contract.about)
+        for name, column in contract.columns.items():
+            assert f"<br>`{name}` {column.kind}" in line and column.about in line, (contract.name, name)
 
 
 def test_a_column_has_its_unit_and_why_it_may_be_blank():
@@ -81,18 +81,18 @@ def test_the_crate_names_the_columns_of_a_table_once(tmp_path):
         for trace in ("a", "b")
     ]
     assert [file.what for file in files] == ["A queue. 1 row of jobs, wait_s, reason"] * 2
-    about = describe(
+    metadata = describe(
         "title: A study\nabstract: What it does.\nlicense: MIT\nversion: 1.0.0\nauthors: [{name: A group}]\n", {}, {}
     )
-    entities = json.loads(crate(files, about, "2025-01-31", "9.1"))["@graph"]
-    named = [{"@id": f"#waits-{name}"} for name in WAITS.columns]
-    of_files = [entity["variableMeasured"] for entity in entities if entity["@type"] == "File"]
-    assert of_files == [named, named]
-    of_columns = [entity for entity in entities if entity["@type"] == "PropertyValue"]
-    assert [{"@id": entity["@id"]} for entity in of_columns] == named
-    assert [(entity["name"], entity.get("unitText")) for entity in of_columns] == [
+    entities = json.loads(crate(files, metadata, "2025-01-31", "9.1"))["@graph"]
+    column_ids = [{"@id": f"#waits-{name}"} for name in WAITS.columns]
+    file_columns = [entity["variableMeasured"] for entity in entities if entity["@type"] == "File"]
+    assert file_columns == [column_ids, column_ids]
+    properties = [entity for entity in entities if entity["@type"] == "PropertyValue"]
+    assert [{"@id": entity["@id"]} for entity in properties] == column_ids
+    assert [(entity["name"], entity.get("unitText")) for entity in properties] == [
         ("jobs", "jobs"),
         ("wait_s", "s"),
         ("reason", None),
     ]
-    assert of_columns[1]["description"] == "Their mean wait."
+    assert properties[1]["description"] == "Their mean wait."

@@ -1,4 +1,4 @@
-"""Differences between two sets of jobs: the tests are those of SciPy and statsmodels, and a blank has its reason."""
+"""Differences between two sets of jobs: tests agree with SciPy, and each blank has a reason."""
 
 import numpy as np
 import pytest
@@ -19,16 +19,16 @@ samples = st.lists(st.integers(0, 12), min_size=8, max_size=40)
 
 @settings(deadline=None)
 @given(samples, samples)
-def test_mann_whitney_is_that_of_scipy(before, after):
-    values = sorted({*before, *after})
-    row = compare_medians(np.array(values), counts_of(values, before), counts_of(values, after))
-    assert (row["before"], row["after"]) == (np.median(before), np.median(after))
-    greater = sum((b > a) - (b < a) for a in before for b in after)
-    assert row["effect"] == greater / (len(before) * len(after))
+def test_mann_whitney_is_that_of_scipy(values_before, values_after):
+    values = sorted({*values_before, *values_after})
+    row = compare_medians(np.array(values), counts_of(values, values_before), counts_of(values, values_after))
+    assert (row["before"], row["after"]) == (np.median(values_before), np.median(values_after))
+    greater = sum((b > a) - (b < a) for a in values_before for b in values_after)
+    assert row["effect"] == greater / (len(values_before) * len(values_after))
     if len(values) == 1:
         assert (row["p_value"], row["reason"]) == (None, differences.ALL_EQUAL)
     else:
-        expected = stats.mannwhitneyu(after, before, method="asymptotic", use_continuity=True)
+        expected = stats.mannwhitneyu(values_after, values_before, method="asymptotic", use_continuity=True)
         assert row["p_value"] == pytest.approx(expected.pvalue, rel=1e-9)
 
 
@@ -48,16 +48,16 @@ def test_shares_are_tested_as_by_the_chi_square_of_two_rows(n_before, n_after, p
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(10, 500), st.integers(10, 500)), min_size=2, max_size=8))
 def test_distributions_are_those_of_scipy(cells):
-    before, after = (np.array(side) for side in zip(*cells, strict=True))
-    row = compare_distributions(before, after)[0]
-    table = np.array([before, after])
+    counts_before, counts_after = (np.array(side) for side in zip(*cells, strict=True))
+    row = compare_distributions(counts_before, counts_after)[0]
+    table = np.array([counts_before, counts_after])
     expected = stats.chi2_contingency(table, correction=False)
     if expected.expected_freq.min() >= 5:
         assert row["p_value"] == pytest.approx(max(expected.pvalue, SMALLEST_P), rel=1e-6)
         assert row["effect"] == pytest.approx(stats.contingency.association(table, "cramer"), abs=1e-9)
 
 
-def test_rare_values_are_taken_together():
+def test_rare_values_are_merged():
     row = compare_distributions(np.array([50, 40, 3, 3, 0]), np.array([40, 50, 3, 4, 1]))[0]
     table = np.array([[50, 40, 6], [40, 50, 8]])
     assert row["p_value"] == pytest.approx(stats.chi2_contingency(table, correction=False).pvalue)
@@ -85,8 +85,8 @@ def test_rare_values_are_taken_together():
 )
 def test_a_blank_has_its_reason(row, reason):
     assert row["reason"] == reason
-    told = row["effect"] is not None and row["p_value"] is not None
-    assert told == (reason == TINY_P)
+    is_complete = row["effect"] is not None and row["p_value"] is not None
+    assert is_complete == (reason == TINY_P)
 
 
 def test_a_million_equal_jobs_do_not_overflow():

@@ -1,4 +1,4 @@
-"""What a rule script does around its one call."""
+"""run_rule: logs, errors and thread limits around the call of a rule script."""
 
 import os
 import platform
@@ -18,7 +18,7 @@ SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch):
-    """run_rule is for a process of its own: here that is the tests', which Ctrl-C ends as ever."""
+    """run_rule changes its whole process; keep signals and variables of the test process."""
     monkeypatch.setattr("ttf.engine.process.entry.end_job_on_request", lambda: None)
     for name in ("POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         monkeypatch.setenv(name, "7")
@@ -30,16 +30,16 @@ def environment(monkeypatch):
 
 @pytest.fixture
 def job(tmp_path):
-    """What Snakemake hands to a script."""
+    """Return a function that makes Snakemake's job object."""
 
     def make(**changes):
-        given = {
+        defaults = {
             "rule": "count",
             "threads": 2,
             "wildcards": SimpleNamespace(trace="mine"),
             "log": [str(tmp_path / "logs" / "mine" / "count.log")],
         }
-        return SimpleNamespace(**given | changes)
+        return SimpleNamespace(**defaults | changes)
 
     return make
 
@@ -53,10 +53,10 @@ def test_a_line_of_the_log(job, capsys):
     assert log_of(job()) == "mine: count: 2 pods\n"  # without seconds, which differ from run to run
     run_rule(lambda snakemake: None, job(wildcards=SimpleNamespace()))
     assert log_of(job()) == "count\n"
-    assert capsys.readouterr() == ("", ""), "the terminal is told from the log"
+    assert capsys.readouterr() == ("", ""), "only the log gets the line"
 
 
-def test_a_study_error_is_its_message_alone(job):
+def test_a_study_error_logs_only_its_message(job):
     def main(snakemake):
         raise StudyError("data/x.csv: line 3: broken.\n  Mend it.")
 
@@ -66,7 +66,7 @@ def test_a_study_error_is_its_message_alone(job):
     assert log_of(job()) == "data/x.csv: line 3: broken.\n  Mend it.\n"
 
 
-def test_another_error_leaves_its_traceback_in_the_log(job):
+def test_other_errors_log_their_traceback(job):
     def main(snakemake):
         raise ValueError("first line\nsecond line")
 
@@ -89,7 +89,7 @@ def test_a_file_name_that_is_not_utf8(job, error):
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
-def test_what_stops_the_run_is_not_held_up(job, error):
+def test_interrupts_pass_through(job, error):
     def main(snakemake):
         raise error
 
@@ -98,12 +98,12 @@ def test_what_stops_the_run_is_not_held_up(job, error):
 
 
 def test_threads_are_limited_before_the_work(job):
-    seen = {}
-    run_rule(lambda snakemake: seen.update(os.environ), job(threads=3))
-    assert seen["POLARS_MAX_THREADS"] == "3"
-    assert seen["OPENBLAS_NUM_THREADS"] == seen["OMP_NUM_THREADS"] == seen["MKL_NUM_THREADS"] == "1"
-    assert seen["POLARS_ENGINE_AFFINITY"] == "in-memory"
-    assert seen["POLARS_ROW_GROUP_PREFETCH_SIZE"] == "1"
+    variables = {}
+    run_rule(lambda snakemake: variables.update(os.environ), job(threads=3))
+    assert variables["POLARS_MAX_THREADS"] == "3"
+    assert variables["OPENBLAS_NUM_THREADS"] == variables["OMP_NUM_THREADS"] == variables["MKL_NUM_THREADS"] == "1"
+    assert variables["POLARS_ENGINE_AFFINITY"] == "in-memory"
+    assert variables["POLARS_ROW_GROUP_PREFETCH_SIZE"] == "1"
 
 
 ABORTED = """
@@ -121,25 +121,25 @@ run_rule(main, SimpleNamespace(rule="count", threads=1, wildcards=SimpleNamespac
 
 
 @pytest.mark.parametrize(
-    ("written", "told"),
+    ("output", "expected"),
     [
         ("memory allocation of 8388608 bytes failed\nstack backtrace:\n   0: main\n", "there is not enough memory. "),
         ("malloc(): corrupted top size\n", "It ended without a word. "),
     ],
 )
-def test_what_a_library_writes_when_it_ends_the_process_stays_in_the_log(tmp_path, written, told):
-    """No stack trace of C or Rust on the terminal: the person there is told what it means."""
+def test_output_of_an_aborting_library_stays_in_the_log(tmp_path, output, expected):
+    """The terminal shows the meaning instead of a C or Rust stack trace."""
     log = tmp_path / "count.log"
-    command = [sys.executable, "-c", ABORTED, str(log), written]
-    done = subprocess.run(command, env=os.environ | {"PYTHONPATH": str(SCRIPTS)}, capture_output=True, text=True)
-    assert done.returncode < 0 and "UserWarning: of Python" in done.stderr
-    assert not any(line in done.stderr for line in written.splitlines())
-    assert log.read_text() == f"{OF_LIBRARIES}\n{written}"
-    words = failure([log], 0)
-    assert words.startswith(told) and words.endswith(f"What libraries wrote is in {log}")
+    command = [sys.executable, "-c", ABORTED, str(log), output]
+    process = subprocess.run(command, env=os.environ | {"PYTHONPATH": str(SCRIPTS)}, capture_output=True, text=True)
+    assert process.returncode < 0 and "UserWarning: of Python" in process.stderr
+    assert not any(line in process.stderr for line in output.splitlines())
+    assert log.read_text() == f"{OF_LIBRARIES}\n{output}"
+    message = failure([log], 0)
+    assert message.startswith(expected) and message.endswith(f"What libraries wrote is in {log}")
 
 
-def test_a_job_that_was_killed_has_no_words_in_its_log(tmp_path):
+def test_a_killed_job_has_no_failure_message(tmp_path):
     log = tmp_path / "count.log"
     log.write_text(f"{OF_LIBRARIES}\n")
     assert failure([log], 0) == ""
@@ -152,10 +152,10 @@ limit_libraries(1)
 import numpy as np
 x = np.random.default_rng(1).uniform(1e-6, 30, 20_000)
 square = x[:3600].reshape(60, 60)
-found = [np.exp(x), np.log(x), np.power(x, 1.5), np.argsort(np.round(x)), square @ square.T, np.linalg.inv(square)]
-print(*(hashlib.sha256(of.tobytes()).hexdigest() for of in found))
+arrays = [np.exp(x), np.log(x), np.power(x, 1.5), np.argsort(np.round(x)), square @ square.T, np.linalg.inv(square)]
+print(*(hashlib.sha256(array.tobytes()).hexdigest() for array in arrays))
 """
-# As if it were another processor: those before AVX-512, and old ones.
+# Imitate processors without AVX-512 and processors without AVX2.
 PROCESSORS = [
     {},
     {"NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR", "OPENBLAS_CORETYPE": "Zen"},
@@ -166,7 +166,7 @@ PROCESSORS = [
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="other code, other digits")
 def test_no_digit_depends_on_the_type_of_processor():
     def numbers(processor):
-        surroundings = os.environ | {"PYTHONPATH": str(SCRIPTS)} | processor
-        return subprocess.run([sys.executable, "-c", NUMBERS], env=surroundings, capture_output=True, check=True).stdout
+        variables = os.environ | {"PYTHONPATH": str(SCRIPTS)} | processor
+        return subprocess.run([sys.executable, "-c", NUMBERS], env=variables, capture_output=True, check=True).stdout
 
     assert len(set(map(numbers, PROCESSORS))) == 1

@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 from study.publication import SOURCES
 
 ROOT = Path(__file__).parents[2]
-# conda-forge's name where it differs: typst is the program there.
+# Names on conda-forge that differ; there `typst` is the program.
 CONDA_NAMES = {
     "great-tables": "great_tables",
     "pypandoc-binary": "pypandoc",
@@ -27,9 +27,9 @@ CONDA_NAMES = {
 
 
 def pins(lock: str) -> dict[str, str]:
-    found = re.findall(r"^([a-z0-9-]+)==([^ ;\\]+)", (ROOT / lock).read_text(), re.MULTILINE)
-    assert len(found) == len(dict(found)), "a package is pinned to two versions: results would depend on the Python"
-    return dict(found)
+    pairs = re.findall(r"^([a-z0-9-]+)==([^ ;\\]+)", (ROOT / lock).read_text(), re.MULTILINE)
+    assert len(pairs) == len(dict(pairs)), "a package is pinned to two versions: results would depend on the Python"
+    return dict(pairs)
 
 
 def hashes(lock: str) -> dict[str, list[str]]:
@@ -64,7 +64,7 @@ def test_environment_yml_brings_quarto():
 
 
 def imports_of(file: Path) -> tuple[set[str], set[str]]:
-    """The packages of others that a module imports, and those of them that it looks for first and can do without."""
+    """Return the third-party packages that a module imports, and the optional ones it probes with find_spec."""
     imported, optional = set(), set()
     for node in ast.walk(ast.parse(file.read_bytes())):
         match node:
@@ -74,12 +74,12 @@ def imports_of(file: Path) -> tuple[set[str], set[str]]:
                 imported.add(module.partition(".")[0])
             case ast.Call(func=ast.Name(id="find_spec"), args=[ast.Constant(value=str(module))]):
                 optional.add(module)
-    own = {path.stem for folder in ("scripts", "workflow") for path in (ROOT / folder).iterdir()}
-    return imported - sys.stdlib_module_names - own - optional, optional
+    project_modules = {path.stem for folder in ("scripts", "workflow") for path in (ROOT / folder).iterdir()}
+    return imported - sys.stdlib_module_names - project_modules - optional, optional
 
 
-def test_what_scripts_import_is_a_dependency_that_each_environment_supplies():
-    """Each dependency is in the lock and in environment.yml, which tests above assert."""
+def test_every_import_is_a_dependency_of_each_environment():
+    """The tests above assert that the lock and environment.yml contain each dependency."""
     extras = [name for requirements in project()["optional-dependencies"].values() for name in names_in(requirements)]
     suppliers = metadata.packages_distributions()
     imported, missing = set(), []
@@ -117,31 +117,33 @@ def test_test_lock_holds_the_whole_lock():
 
 
 def test_the_bill_of_materials_is_the_lock():
-    """Where it is not, `make lock` makes it anew."""
+    """If this fails, run `make lock`."""
     text = (ROOT / "sbom.cdx.json").read_text()
     document = json.loads(text)
-    components = {found["name"]: found for found in document["components"]}
-    assert {name: found["version"] for name, found in components.items()} == pins("requirements.lock")
+    components = {component["name"]: component for component in document["components"]}
+    assert {name: component["version"] for name, component in components.items()} == pins("requirements.lock")
     assert {
-        name: sorted(digest["content"] for files in found["externalReferences"] for digest in files["hashes"])
-        for name, found in components.items()
+        name: sorted(digest["content"] for files in component["externalReferences"] for digest in files["hashes"])
+        for name, component in components.items()
     } == hashes("requirements.lock")
-    [asked] = document["dependencies"]
-    assert asked["dependsOn"] == sorted(components[name]["purl"] for name in direct_dependencies())
+    [root] = document["dependencies"]
+    assert root["dependsOn"] == sorted(components[name]["purl"] for name in direct_dependencies())
     assert not {"serialNumber", "timestamp"} & {*document, *document["metadata"]}
     assert text.count("://") == 1, "the address of the schema, and no other"
     assert "sbom.cdx.json" in SOURCES, "it goes into the archive"
 
 
-def test_what_is_installed_is_what_the_lock_says():
-    """In the environment of the tests: nothing missing, nothing at another version, nothing more but what installs."""
+def test_installed_packages_match_the_lock():
+    """The test environment has exactly the locked packages and versions, plus installers."""
     lines = re.findall(r"^[a-z0-9-]+[^\\\n]*==[^\\\n]+", (ROOT / "requirements-test.lock").read_text(), re.MULTILINE)
     locked = [Requirement(line) for line in lines]
     assert len(locked) == len(pins("requirements-test.lock"))
-    expected = {str(one.name): str(one.specifier)[2:] for one in locked if not one.marker or one.marker.evaluate()}
+    expected = {str(pin.name): str(pin.specifier)[2:] for pin in locked if not pin.marker or pin.marker.evaluate()}
     installed = {
-        canonicalize_name(found.metadata["Name"]): found.version
-        for found in metadata.distributions(path=sorted({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}))
+        canonicalize_name(package.metadata["Name"]): package.version
+        for package in metadata.distributions(
+            path=sorted({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
+        )
     }
     assert installed.pop("uv") == pins("requirements-uv.lock")["uv"]
     assert {
@@ -151,16 +153,16 @@ def test_what_is_installed_is_what_the_lock_says():
 
 @pytest.mark.parametrize("lock", ["requirements-cluster.lock", "requirements-cluster-test.lock"])
 def test_a_job_on_a_cluster_finds_the_versions_of_the_lock(lock):
-    on_cluster, locked = pins(lock), pins("requirements.lock")
-    assert {name: on_cluster.get(name) for name in locked} == locked
-    assert "snakemake-executor-plugin-slurm" in on_cluster
+    cluster_pins, locked = pins(lock), pins("requirements.lock")
+    assert {name: cluster_pins.get(name) for name in locked} == locked
+    assert "snakemake-executor-plugin-slurm" in cluster_pins
     assert "snakemake-executor-plugin-slurm" not in pins("requirements-test.lock"), "it slows every start"
 
 
 @pytest.mark.parametrize("lock", ["requirements-kubernetes.lock", "requirements-kubernetes-test.lock"])
 def test_a_pod_finds_the_versions_of_the_lock(lock):
-    in_pod, locked = pins(lock), pins("requirements.lock")
-    # The library of S3 asks for an older one; pandas reads dates with it, which no table of ours does.
-    assert in_pod.pop("python-dateutil") < locked.pop("python-dateutil")
-    assert {name: in_pod.get(name) for name in locked} == locked
-    assert {"snakemake-executor-plugin-kubernetes", "snakemake-storage-plugin-s3"} <= in_pod.keys()
+    pod_pins, locked = pins(lock), pins("requirements.lock")
+    # The S3 library needs an older one. Only pandas reads dates with it, and no table of the project does.
+    assert pod_pins.pop("python-dateutil") < locked.pop("python-dateutil")
+    assert {name: pod_pins.get(name) for name in locked} == locked
+    assert {"snakemake-executor-plugin-kubernetes", "snakemake-storage-plugin-s3"} <= pod_pins.keys()

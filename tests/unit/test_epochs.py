@@ -1,4 +1,4 @@
-"""Epochs to the lowest loss: a few jobs worked out by hand, and against plain Python."""
+"""Epochs to the lowest loss: a few jobs worked out by hand, and a comparison with plain Python."""
 
 import math
 
@@ -20,10 +20,12 @@ JOBS = {
 }
 
 
-def log(**losses):
-    """Epochs 1, 2 ... of each job, which end at 100, 200 ... s."""
+def loss_log(**losses):
+    """Losses of epochs 1, 2 ... per job. The epochs end at 100, 200 ... s."""
     rows = [
-        (job, place, loss, 100 * place) for job, values in losses.items() for place, loss in enumerate(values, start=1)
+        (job, epoch, loss, 100 * epoch)
+        for job, job_losses in losses.items()
+        for epoch, loss in enumerate(job_losses, start=1)
     ]
     return pl.DataFrame(rows, schema=LOSSES, orient="row")
 
@@ -32,11 +34,11 @@ def jobs(*rows):
     return pl.DataFrame([(*row, 1) for row in rows], schema=JOBS, orient="row")
 
 
-def places(losses):
+def epoch_rows(losses):
     return best_epochs(losses).select("job", "epochs", "lowest_at", "near_at").rows()
 
 
-def test_an_epoch_that_was_run_again_counts_as_it_was_logged_last_and_epochs_go_by_number():
+def test_a_repeated_epoch_counts_as_logged_last():
     rows = [("a", 3, 1.0, 300), ("a", 1, 9.0, 100), ("a", 2, 0.5, 200), ("a", 2, 4.0, 250), ("a", 7, 8.0, 700)]
     losses = pl.DataFrame(rows, schema=LOSSES, orient="row")
     assert best_epochs(losses).rows() == [("a", 4, 3, 3, 300, 700)]
@@ -44,28 +46,28 @@ def test_an_epoch_that_was_run_again_counts_as_it_was_logged_last_and_epochs_go_
 
 
 def test_shares_of_jobs_and_of_time_by_outcome():
-    losses = log(
-        a=[4, 3, 2, 1],  # all epochs; nothing after
-        b=[2, 1, 1, 1],  # half of the epochs; 200 s of 400 s after
-        c=[1, 2],  # half; 100 of 200 s
+    losses = loss_log(
+        a=[4, 3, 2, 1],  # lowest at the last epoch
+        b=[2, 1, 1, 1],  # half of the epochs, 200 of 400 s remain
+        c=[1, 2],  # half, 100 of 200 s remain
         d=[5],
         e=[math.nan],
         f=[1, 2],
     )
-    known = jobs(
+    trace_jobs = jobs(
         ("a", "success", 0, 1000),
         ("b", "success", 0, 3000),
         ("c", "cancelled", 0, None),
-        ("d", "cancelled", 100, 1000),  # started no earlier than its epoch ended
+        ("d", "cancelled", 100, 1000),  # starts when its epoch ends
         ("e", "failure", 0, 1000),
         ("g", "failure", 0, 1000),
     )
-    best = match_jobs(losses, known)
+    best = match_jobs(losses, trace_jobs)
     summary = {row["outcome"]: row for row in epochs_summary(best).iter_rows(named=True)}
     success = summary["success"]
     assert (success["n"], success["epochs"], success["needing_all"], success["needing_all_share"]) == (2, 8, 1, 0.5)
     assert (success["timed_jobs"], success["after_near_share_mean"]) == (2, 0.25)
-    # 3 GPUs of b: 600 of 1,200 GPU s, and a's 400.
+    # b: 600 of 1,200 GPU s on 3 GPUs; a: 0 of 400.
     assert success["after_near_gpu_time_share"] == 600 / 1600
     cancelled = summary["cancelled"]
     assert (cancelled["n"], cancelled["needing_all_share"], cancelled["timed_jobs"]) == (2, 0.5, 1)
@@ -79,40 +81,40 @@ def test_shares_of_jobs_and_of_time_by_outcome():
     assert set(table["outcome"]) == {"success", "cancelled"}
 
 
-def test_an_id_of_several_jobs_is_no_job():
-    twice = jobs(("a", "success", 0, 1000), ("a", "failure", 0, 1000))
-    assert epochs_summary(match_jobs(log(a=[1.0]), twice)).row(-1, named=True)["outcome"] == "not_in_trace"
+def test_a_repeated_job_id_matches_no_job():
+    repeated = jobs(("a", "success", 0, 1000), ("a", "failure", 0, 1000))
+    assert epochs_summary(match_jobs(loss_log(a=[1.0]), repeated)).row(-1, named=True)["outcome"] == "not_in_trace"
 
 
-values = st.one_of(st.sampled_from([0.0, -1.0, 1.0, 1.0009, math.nan, math.inf, -math.inf]), st.floats(-1e6, 1e6))
+LOSS_VALUES = st.one_of(st.sampled_from([0.0, -1.0, 1.0, 1.0009, math.nan, math.inf, -math.inf]), st.floats(-1e6, 1e6))
 
 
-@given(st.lists(st.lists(values, min_size=1, max_size=12), min_size=1, max_size=5))
+@given(st.lists(st.lists(LOSS_VALUES, min_size=1, max_size=12), min_size=1, max_size=5))
 @settings(max_examples=40, deadline=None)
-def test_places_against_plain_python(runs):
-    losses = log(**{f"j{place}": run for place, run in enumerate(runs)})
-    for place, (_, epochs, lowest_at, near_at) in enumerate(places(losses)):
-        finite = [loss for loss in runs[place] if math.isfinite(loss)]
-        assert epochs == len(runs[place])
+def test_best_epochs_against_plain_python(runs):
+    losses = loss_log(**{f"j{index}": run for index, run in enumerate(runs)})
+    for index, (_, epochs, lowest_at, near_at) in enumerate(epoch_rows(losses)):
+        finite = [loss for loss in runs[index] if math.isfinite(loss)]
+        assert epochs == len(runs[index])
         if not finite:
             assert lowest_at is near_at is None
             continue
         lowest = min(finite)
-        assert lowest_at == runs[place].index(lowest) + 1
-        near = [math.isfinite(loss) and loss <= lowest + 0.001 * abs(lowest) for loss in runs[place]]
+        assert lowest_at == runs[index].index(lowest) + 1
+        near = [math.isfinite(loss) and loss <= lowest + 0.001 * abs(lowest) for loss in runs[index]]
         assert near_at == near.index(True) + 1 <= lowest_at
 
 
 # The file ---------------------------------------------------------------------------------------------------
 
 
-def test_the_loss_log_is_there_and_of_a_format_with_jobs(tmp_path):
+def test_the_loss_log_exists_and_needs_a_format_with_jobs(tmp_path):
     file = tmp_path / "l.csv"
     entry = {"format": "philly", "loss_log": str(file)}
     assert file_beside("loss_log", "t", {"format": "philly"}, {"gives": "jobs"}) is None
     with pytest.raises(ConfigError, match=r"^registry\.t\.loss_log: .*there is no such file"):
         file_beside("loss_log", "t", entry, {"gives": "jobs"})
-    # That of an embedded sample is unpacked with its tables.
+    # The log of an embedded sample is unpacked with its tables.
     assert file_beside("loss_log", "t", entry, {"gives": "jobs"}, [str(file)]) == str(file)
     file.touch()
     assert file_beside("loss_log", "t", entry, {"gives": "jobs"}) == str(file)

@@ -31,14 +31,14 @@ PLAN = Plan(
 )
 
 
-def of_gpus(gpus: int, per_1000_node_days: float = 6.5, **habits: float) -> Plan:
-    """As the paper has it: 8 GPUs a node, an hour between checkpoints that are free, 5 minutes to start, no queue."""
+def gpu_plan(gpus: int, per_1000_node_days: float = 6.5, **habits: float) -> Plan:
+    """The paper's plan: 8 GPUs per node, free checkpoints every hour, 5 minutes to start, no queue."""
     rate = gpus / 8 * per_1000_node_days / 1000 / DAY
     usual = {"interval_s": 3600, "write_s": 0, "restart_s": 300, "queue_s": 0, "productive_s": 14 * DAY}
     return Plan(rate, **(usual | habits))
 
 
-def runs_of(plan: Plan, runs: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def simulate_runs(plan: Plan, runs: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return simulate(replace(plan, failures_per_s=np.full(runs, plan.failures_per_s)), np.random.default_rng(seed))
 
 
@@ -55,7 +55,7 @@ PLANS = st.builds(
 
 
 def test_by_hand() -> None:
-    # Two failures a day, half an hour and ten minutes lost each, ten minutes waiting; ten days of work.
+    # Two failures a day, each losing 40 minutes, with ten minutes of waiting; ten days of work.
     plan = Plan(2 / DAY, 3600, 300, 600, 600, 10 * DAY)
     lost = 2 * 2400 / DAY
     assert plan.lost_share == pytest.approx(lost)
@@ -65,8 +65,8 @@ def test_by_hand() -> None:
     assert ettr_combined(plan) == pytest.approx(10 * DAY / (scheduled + 600 * (1 + 2 * scheduled / DAY)))
 
 
-def test_the_combined_form_comes_to_the_others() -> None:
-    # Version 1 drops a term of the denominator, the wait that lost halves of intervals would have.
+def test_the_combined_form_converges_to_the_others() -> None:
+    # Version 1 drops one term of the denominator: the wait of lost half intervals.
     free = replace(PLAN, write_s=0)
     dropped = free.failures_per_s * free.queue_s * free.interval_s / 2 / free.productive_s
     assert 1 / ettr_v1(free) - 1 / ettr_combined(free) == pytest.approx(dropped / (1 - free.lost_share), rel=1e-9)
@@ -81,12 +81,12 @@ def test_without_failures_all_is_exact() -> None:
     assert expected_interruptions(calm) == 0
     assert ettr_renewal(calm) == ettr_combined(calm) == pytest.approx(14 * DAY / wall, rel=1e-15)
     assert ettr_long_run(calm) == pytest.approx(12 / 13)
-    walls, interruptions = runs_of(calm, 3, 0)
+    walls, interruptions = simulate_runs(calm, 3, 0)
     assert walls.tolist() == [wall] * 3 and not interruptions.any()
 
 
 def test_one_piece_is_the_classical_restart() -> None:
-    # A job without checkpoints that starts up with itself: (e^(lambda T) - 1) / lambda.
+    # A job without checkpoints, T including its start: (e^(lambda T) - 1) / lambda.
     plan = Plan(1e-4, 5000, 0, 700, 0, 5000)
     assert expected_scheduled_s(plan) == pytest.approx(np.expm1(0.57) / 1e-4, rel=1e-12)
 
@@ -95,7 +95,7 @@ def test_one_piece_is_the_classical_restart() -> None:
 @pytest.mark.parametrize(
     "habit", [Habits(3600, 300, 600, 900, 25_000), Habits(500, 0, 0, 0, 1000), Habits(9, 1, 8, 7, 5)]
 )
-def test_the_mean_is_that_of_looking_one_failure_ahead(load: float, habit: Habits) -> None:
+def test_the_mean_equals_first_step_analysis(load: float, habit: Habits) -> None:
     rate = load / habit.interval_s
     plan = Plan(rate, habit.interval_s, habit.write_s, habit.restart_s, habit.queue_s, habit.productive_s)
     assert expected_wall_s(plan) == pytest.approx(wall_by_first_steps(rate, habit), rel=1e-9)
@@ -111,7 +111,7 @@ def test_the_last_piece_may_be_short() -> None:
 
 
 @given(PLANS)
-def test_long_runs_come_to_the_long_run_form(plan: Plan) -> None:
+def test_long_runs_converge_to_the_long_run_form(plan: Plan) -> None:
     pieces = 1e9
     long = replace(plan, productive_s=plan.interval_s * pieces)
     start = (plan.restart_s + plan.queue_s) * np.exp(plan.failures_per_s * plan.restart_s)
@@ -129,13 +129,13 @@ def test_the_ratio_is_a_share_and_failures_only_harm(plan: Plan) -> None:
 
 @given(PLANS, st.integers(1, 1000))
 def test_version_1_is_a_lower_bound_where_writes_are_free(plan: Plan, pieces: int) -> None:
-    whole = replace(plan, write_s=0, productive_s=plan.interval_s * pieces)
-    bound = ettr_v1(whole)
-    assert np.isnan(bound) or bound <= ettr_renewal(whole) * (1 + 1e-9)
+    free_writes = replace(plan, write_s=0, productive_s=plan.interval_s * pieces)
+    bound = ettr_v1(free_writes)
+    assert np.isnan(bound) or bound <= ettr_renewal(free_writes) * (1 + 1e-9)
 
 
 @given(st.lists(PLANS, min_size=1, max_size=5))
-def test_arrays_give_what_numbers_give(plans: list[Plan]) -> None:
+def test_arrays_give_the_same_as_numbers(plans: list[Plan]) -> None:
     stacked = Plan(*(np.array([getattr(plan, field.name) for plan in plans]) for field in fields(Plan)))
     for form in (ettr_v1, ettr_v2, ettr_combined, ettr_renewal, ettr_long_run, expected_interruptions):
         assert form(stacked) == pytest.approx([form(plan) for plan in plans], rel=1e-13, nan_ok=True)
@@ -148,12 +148,12 @@ def test_beyond_their_range_the_approximations_are_none(lost: float) -> None:
     assert 0 < ettr_renewal(plan) < 0.6
 
 
-def test_what_would_never_end_has_no_effective_time() -> None:
+def test_an_endless_run_has_no_effective_time() -> None:
     endless = replace(PLAN, failures_per_s=1.0)
     assert expected_wall_s(endless) == np.inf
     assert ettr_renewal(endless) == ettr_long_run(endless) == 0
-    alone = replace(endless, productive_s=3600, queue_s=0)
-    assert expected_wall_s(alone) == np.inf
+    single_piece = replace(endless, productive_s=3600, queue_s=0)
+    assert expected_wall_s(single_piece) == np.inf
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(Plan)])
@@ -183,19 +183,19 @@ GRID = [
 @pytest.mark.parametrize("number", range(len(GRID)))
 def test_the_simulation_agrees_with_the_exact_form(number: int) -> None:
     plan = GRID[number]
-    wall, interruptions = runs_of(plan, 4000, seed=100 + number)
+    wall, interruptions = simulate_runs(plan, 4000, seed=100 + number)
     estimate, error = simulated_ettr(plan.productive_s, wall)
     assert abs(estimate - ettr_renewal(plan)) < 4 * error
     spread = interruptions.std(ddof=1) / np.sqrt(interruptions.size)
     assert abs(interruptions.mean() - expected_interruptions(plan)) < 4 * spread
-    # Queued are the submission and every interruption, nothing else.
+    # Only the submission and each interruption wait in the queue.
     assert (wall - plan.queue_s * (1 + interruptions)).min() >= plan.productive_s
 
 
-def test_the_simulation_is_that_of_its_seed() -> None:
-    one, two, other = (runs_of(PLAN, 50, seed)[0] for seed in (1, 1, 2))
-    assert (one == two).all()
-    assert (one != other).any()
+def test_the_simulation_is_reproducible_by_seed() -> None:
+    walls, repeated, other_seed = (simulate_runs(PLAN, 50, seed)[0] for seed in (1, 1, 2))
+    assert (walls == repeated).all()
+    assert (walls != other_seed).any()
 
 
 def test_a_standard_error_needs_two_runs() -> None:
@@ -205,29 +205,29 @@ def test_a_standard_error_needs_two_runs() -> None:
 
 def test_the_standard_error_is_that_of_repeated_simulations() -> None:
     plan = replace(PLAN, productive_s=2 * DAY)
-    found = [simulated_ettr(plan.productive_s, runs_of(plan, 200, seed)[0]) for seed in range(200)]
-    estimates, errors = np.array(found).T
+    pairs = [simulated_ettr(plan.productive_s, simulate_runs(plan, 200, seed)[0]) for seed in range(200)]
+    estimates, errors = np.array(pairs).T
     assert estimates.std(ddof=1) == pytest.approx(errors.mean(), rel=0.15)
 
 
-# Against the paper and earlier simulations of it ----------------------------------------------------------
+# Comparison with the paper and earlier simulations --------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("plan", "form", "error_percent"),
     [
-        (of_gpus(8000), ettr_v1, -1.0),
-        (of_gpus(8000, restart_s=1200), ettr_v1, -2.8),
-        (of_gpus(8000, queue_s=300), ettr_v1, -1.1),
-        (of_gpus(8000, write_s=300), ettr_v2, 0.1),
-        (of_gpus(16_000), ettr_v1, -5.0),
-        (of_gpus(100_000, interval_s=420), ettr_v1, -15),
-        (of_gpus(8000, 5.0), ettr_v1, -0.6),
-        (of_gpus(8000, 5.0, restart_s=1200), ettr_v1, -1.4),
+        (gpu_plan(8000), ettr_v1, -1.0),
+        (gpu_plan(8000, restart_s=1200), ettr_v1, -2.8),
+        (gpu_plan(8000, queue_s=300), ettr_v1, -1.1),
+        (gpu_plan(8000, write_s=300), ettr_v2, 0.1),
+        (gpu_plan(16_000), ettr_v1, -5.0),
+        (gpu_plan(100_000, interval_s=420), ettr_v1, -15),
+        (gpu_plan(8000, 5.0), ettr_v1, -0.6),
+        (gpu_plan(8000, 5.0, restart_s=1200), ettr_v1, -1.4),
     ],
 )
 def test_the_error_of_the_approximations(plan: Plan, form, error_percent: float) -> None:
-    # An earlier simulation of the same cases; its own error is some tenths of a per cent.
+    # Figures of an earlier simulation, with an error of some tenths of a per cent.
     assert 100 * (form(plan) / ettr_renewal(plan) - 1) == pytest.approx(error_percent, abs=0.45)
 
 
@@ -241,26 +241,26 @@ def test_the_best_interval_is_that_of_a_numerical_search(load: float) -> None:
     best = optimal_interval_s(rate, write)
 
     def log_scheduled(log_interval: float) -> float:
-        # The logarithm of the time a second of work takes; minus 1 it keeps its digits near the best.
+        # Minus 1, the time per second of work keeps its digits near the optimum.
         plan = Plan(rate, np.exp(log_interval), write, 0, 0, 1)
         return 1 / ettr_long_run(plan) - 1
 
-    found = minimize_scalar(
+    search = minimize_scalar(
         log_scheduled, bounds=np.log([best / 20, best * 20]), method="bounded", options={"xatol": 1e-9}
     )
-    # At its flat bottom a search finds half of the digits.
-    assert best == pytest.approx(np.exp(found.x), rel=2e-4)
+    # At a flat minimum a search finds half of the digits.
+    assert best == pytest.approx(np.exp(search.x), rel=2e-4)
     assert best <= daly_young_interval_s(rate, write)
 
 
 @pytest.mark.parametrize("load", [1e-10, 0.999e-6, 1.001e-6, 1e-3, 1.0])
 def test_the_best_interval_solves_its_equation(load: float) -> None:
     x = optimal_interval_s(1.0, load)
-    # 1 - e^(-(x + load)) = x, solved for the load, in which small x keep their digits.
+    # 1 - e^(-(x + load)) = x, solved for the load to keep the digits of small x.
     assert -np.log1p(-x) - x == pytest.approx(load, rel=1e-5)
 
 
-def test_ends_of_the_best_interval() -> None:
+def test_limits_of_the_best_interval() -> None:
     assert optimal_interval_s(1e-4, 0) == daly_young_interval_s(1e-4, 0) == 0
     assert optimal_interval_s(0, 300) == daly_young_interval_s(0, 300) == np.inf
     assert np.isnan([optimal_interval_s(0, 0), daly_young_interval_s(0, 0)]).all()

@@ -1,4 +1,4 @@
-"""Exact integer sums, ranks, and Holm's adjustment."""
+"""Exact integer sums, ranks and Holm's adjustment."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The tables that a person adds to a trace, health events and losses, are read as any raw table is."""
+"""Health events and losses, which users add to a trace, are read like any raw table."""
 
 import gzip
 import math
@@ -16,21 +16,21 @@ EVENTS, LOSSES = "node,time,code,severity\n", "job,epoch,loss,time\n"
 
 
 @pytest.fixture
-def given(tmp_path):
-    """Text -> the table, of the file of health events or losses; the row account and the quarantine."""
+def ingest_text(tmp_path):
+    """Return a function: text of a file -> (rows of the table, row account, quarantine)."""
 
-    def given(text, table="health_event", name="given[1].csv", max_share=0.0):
+    def ingest_text(text, table="health_event", name="given[1].csv", max_share=0.0):
         file = tmp_path / name
         file.write_bytes(text.encode() if isinstance(text, str) else text)
         account, quarantine = ingested(table, file, tmp_path, max_share)
-        read = {"health_event": health_events, "loss": losses}[table](tmp_path)
-        return read.rows(), account.row(0), quarantine.select("line", "reason", "column", "text").rows()
+        table_frame = {"health_event": health_events, "loss": losses}[table](tmp_path)
+        return table_frame.rows(), account.row(0), quarantine.select("line", "reason", "column", "text").rows()
 
-    return given
+    return ingest_text
 
 
-def test_health_events_are_read(given):
-    rows, account, quarantine = given(
+def test_health_events_are_read(ingest_text):
+    rows, account, quarantine = ingest_text(
         "time,node,severity,code\r\n2025-03-01T08:00:00Z,n1,high,XID79\r\n2025-03-01T08:00:00,n1,,A\r\n"
         '2025-03-01T09:00:00+01:00,n2,low,"B, of ""two"""\r\n\r\n1740816000,n3,low,C\r\n'
     )
@@ -43,16 +43,16 @@ def test_health_events_are_read(given):
     assert (account, quarantine) == (("health_event", 4, 4, 0), [])
 
 
-def test_losses_are_read(given):
+def test_losses_are_read(ingest_text):
     text = "loss,job,time,epoch\n1.5,a,1000,1\nnan,a,1970-01-01T01:00:00+01:00,2\n-inf,b,1970-01-01T00:00:05Z,1\n"
-    rows, _, _ = given(text, "loss")
+    rows, _, _ = ingest_text(text, "loss")
     assert rows[0] == ("a", 1, 1.5, 1000)
     assert math.isnan(rows[1][2]) and rows[1][3] == 0
     assert rows[2] == ("b", 1, -math.inf, 5)
 
 
-def test_nothing_happened(given):
-    assert given(EVENTS)[0] == given(LOSSES, "loss")[0] == []
+def test_nothing_happened(ingest_text):
+    assert ingest_text(EVENTS)[0] == ingest_text(LOSSES, "loss")[0] == []
 
 
 @pytest.mark.parametrize(
@@ -69,18 +69,18 @@ def test_nothing_happened(given):
         ("loss", LOSSES, "a,1,1,noon", "not_a_time", "time"),
     ],
 )
-def test_a_wrong_line_is_quarantined_or_refused_with_its_number(given, table, header, row, reason, column):
+def test_a_wrong_line_is_quarantined_or_refused_with_its_number(ingest_text, table, header, row, reason, column):
     good = "n1,1,a,\n" if table == "health_event" else "a,1,1,1\n"
     text = header + good + row + "\n" + good * 98
-    rows, account, quarantine = given(text, table, max_share=0.01)
+    rows, account, quarantine = ingest_text(text, table, max_share=0.01)
     assert (len(rows), account) == (99, (table, 100, 99, 1))
     assert quarantine == [(3, reason, column, row)]
     with pytest.raises(StudyError, match=rf"(?s)given\[1\]\.csv: 1 of 100 rows .*{reason}: .*first at line 3: "):
-        given(text, table)
+        ingest_text(text, table)
 
 
 @pytest.mark.parametrize("table", ["health_event", "loss"])
-def test_what_no_table_can_be_is_told_in_one_message(given, table):
+def test_an_invalid_file_gives_one_message(ingest_text, table):
     header = EVENTS if table == "health_event" else LOSSES
     names = header.strip().split(",")
     for text, message in (
@@ -92,39 +92,39 @@ def test_what_no_table_can_be_is_told_in_one_message(given, table):
         (("\x00" * 9 + "\n").encode(), r"line 1: the header row has no column"),
     ):
         with pytest.raises(StudyError, match=rf"given\[1\]\.csv: {message}"):
-            given(text, table)
+            ingest_text(text, table)
 
 
-def test_packed_ones_are_unpacked_and_one_cut_short_is_refused(given):
+def test_compressed_files_are_read_and_truncated_ones_refused(ingest_text):
     text = gzip.compress((EVENTS + "n1,1,a,\n" * 999).encode())
-    assert len(given(text, name="e.csv.gz")[0]) == 999
+    assert len(ingest_text(text, name="e.csv.gz")[0]) == 999
     with pytest.raises(StudyError, match=r"e\.csv\.gz: the compressed file is damaged or cut short"):
-        given(text[:-9], name="e.csv.gz")
+        ingest_text(text[:-9], name="e.csv.gz")
 
 
-def test_a_name_is_no_pattern(given, tmp_path):
+def test_a_name_is_no_pattern(ingest_text, tmp_path):
     (tmp_path / "given1.csv").write_text(EVENTS + "other,1,a,\n")
-    assert given(EVENTS + "n1,1,a,\n")[0] == [("n1", 1, "a", None)]
+    assert ingest_text(EVENTS + "n1,1,a,\n")[0] == [("n1", 1, "a", None)]
 
 
-def test_their_headers_are_looked_at_before_the_first_job(tmp_path):
+def test_headers_are_checked_before_the_first_job(tmp_path):
     (tmp_path / "e.csv").write_text("node,when,code,severity\n")
     format = {"tables": {}, "schema": {"tables": {}}}
-    (said,) = wrong_headers("mine", {}, {"health_event": [str(tmp_path / "e.csv")]}, format)
-    assert said.startswith("registry.mine: ") and "has no column time" in said
+    (message,) = wrong_headers("mine", {}, {"health_event": [str(tmp_path / "e.csv")]}, format)
+    assert message.startswith("registry.mine: ") and "has no column time" in message
 
 
-def test_each_is_a_part_of_a_trace_in_parts(tmp_path):
+def test_each_extra_table_is_a_part_of_a_trace_in_parts(tmp_path):
     file = tmp_path / "e.csv"
     file.write_text(EVENTS)
     entry = {"format": "sacct", "health_events": str(file)}
-    given = given_tables("t", entry, {"attempts": True, "gives": "jobs"})
-    assert given == {"health_event": [str(file)]}
-    assert with_given_parts("t", {}, given) == {}
+    tables = given_tables("t", entry, {"attempts": True, "gives": "jobs"})
+    assert tables == {"health_event": [str(file)]}
+    assert with_given_parts("t", {}, tables) == {}
     parts = {"a.txt": {"record": "a.txt"}}
-    assert with_given_parts("t", parts, given) == parts | {"e.csv": {"health_event": str(file)}}
+    assert with_given_parts("t", parts, tables) == parts | {"e.csv": {"health_event": str(file)}}
     with pytest.raises(ConfigError, match=r"^registry\.t\.health_events: two files are called e\.csv"):
-        with_given_parts("t", {"e.csv": {"record": "e.csv"}}, given)
+        with_given_parts("t", {"e.csv": {"record": "e.csv"}}, tables)
 
 
 def test_every_table_has_a_schema():

@@ -4,11 +4,11 @@ import polars as pl
 import pytest
 from ttf.stats.job_features import FEATURES, features_of
 
-BY_NAME = {feature.name: feature for feature in FEATURES}
+FEATURE_BY_NAME = {feature.name: feature for feature in FEATURES}
 
 
 def labels(name: str, values: list) -> list[str]:
-    feature = BY_NAME[name]
+    feature = FEATURE_BY_NAME[name]
     keys = pl.DataFrame({feature.column: values}).select(feature.group_key()).to_series()
     return feature.labels(keys).to_list()
 
@@ -25,18 +25,18 @@ def labels(name: str, values: list) -> list[str]:
         ("memory_usage", [511, 512, 1535, 1536], ["0", "1", "1", "2"]),
     ],
 )
-def test_labels_are_in_peoples_units(name: str, values: list, expected: list[str]) -> None:
+def test_labels_have_readable_units(name: str, values: list, expected: list[str]) -> None:
     assert labels(name, values) == expected
 
 
 def test_a_missing_value_has_no_group() -> None:
     for feature in FEATURES:
-        kind = pl.Int64 if feature.is_numeric else pl.String
-        frame = pl.DataFrame({feature.column: [None]}, schema={feature.column: kind})
+        dtype = pl.Int64 if feature.is_numeric else pl.String
+        frame = pl.DataFrame({feature.column: [None]}, schema={feature.column: dtype})
         assert frame.select(feature.group_key()).item() is None
 
 
-def test_measured_features_are_listed_where_the_column_is() -> None:
+def test_measured_features_need_their_column() -> None:
     requests = pl.DataFrame(schema=dict.fromkeys(["size", "gpu_type", "gpu_milli", "cpu_milli", "mem_mib"]))
     names = [feature.name for feature in features_of(requests)]
     assert names == ["gpu_type", "gpu_request", "cpu_request", "memory_request", "size"]

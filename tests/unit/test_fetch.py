@@ -1,4 +1,4 @@
-"""Downloads: whatever a server does, the file is there complete and checked, or a message says why not."""
+"""Downloads: for any behaviour of a server, the file is complete and checked, or a message says why not."""
 
 import errno
 import gzip
@@ -70,9 +70,9 @@ def site(monkeypatch):
 
 @pytest.fixture
 def get(site, tmp_path):
-    """Fetch from the site (paths, or whole addresses) to data/t.csv; lines and waits are in `get.said`, `get.slept`."""
+    """Return a function that fetches paths or URLs to data/t.csv and records `messages` and `waits_s`."""
 
-    def run(*paths, parts=None, name="t.csv", sha=SHA256, size=LENGTH, stall_s=5, tries=5, **more):
+    def run(*paths, parts=None, name="t.csv", sha=SHA256, size=LENGTH, stall_s=5, tries=5, **options):
         def address(path):
             return path if ":" in path else site.url + path
 
@@ -81,38 +81,38 @@ def get(site, tmp_path):
             parts=parts and [address(path) for path in parts],
             bytes=size,
             sha256=sha,
-            **more,
+            **options,
         )
-        limits = {"stall_s": stall_s, "tries": tries, "sleep": run.slept.append}
-        return fetch(run.folder / name, download, run.said.append, **limits)
+        limits = {"stall_s": stall_s, "tries": tries, "sleep": run.waits_s.append}
+        return fetch(run.folder / name, download, run.messages.append, **limits)
 
-    run.folder, run.said, run.slept = tmp_path / "data", [], []
+    run.folder, run.messages, run.waits_s = tmp_path / "data", [], []
     run.target = run.folder / "t.csv"
     return run
 
 
-def refused(get, *paths, **more):
+def refusal(get, *paths, **options):
     with pytest.raises(StudyError) as error:
-        get(*paths, **more)
+        get(*paths, **options)
     message = str(error.value)
     assert message.startswith(f"{get.folder}")
     assert not get.target.exists()
     return message
 
 
-def left(get):
+def list_files(get):
     return sorted(path.name for path in get.folder.iterdir())
 
 
-# A good server, and one that breaks off ---------------------------------------------------------------------
+# Good servers and interrupted downloads ---------------------------------------------------------------------
 
 
 def test_a_file(get, site):
     assert get().startswith("t.csv: 1.2 MB from 127.0.0.1:")
     assert get.target.read_bytes() == TEXT
-    assert left(get) == ["t.csv"]
+    assert list_files(get) == ["t.csv"]
     assert site.asked == [("/t.csv", None, None)]
-    assert get.slept == []
+    assert get.waits_s == []
 
 
 BREAKS = {
@@ -129,18 +129,18 @@ BREAKS = {
     ("habit", "etag", "checked"),
     [*((habit, '"v1"', False) for habit in BREAKS), ("truncates", None, True), ("truncates", None, False)],
 )
-def test_goes_on_after_a_break(get, site, habit, etag, checked):
+def test_a_download_resumes_after_a_break(get, site, habit, etag, checked):
     site.etag["/t.csv"] = etag
     site.habits["/t.csv"] = [BREAKS[habit], BREAKS[habit], whole]
     get(stall_s=0.5, sha=SHA256 if checked else None)
     assert get.target.read_bytes() == TEXT
-    assert left(get) == ["t.csv"]
-    assert len(get.slept) == 2
+    assert list_files(get) == ["t.csv"]
+    assert len(get.waits_s) == 2
     if habit in ("truncates", "stalls"):
-        # Without either, nothing tells that the rest is of the same version.
-        again = ["bytes=300000-", "bytes=600000-"] if etag or checked else [None, None]
-        assert site.ranges("/t.csv") == [None, *again]
-        assert {held for *_, held in site.asked[1:]} == {etag}
+        # Without an ETag or a checksum, the rest may belong to another version.
+        resumed = ["bytes=300000-", "bytes=600000-"] if etag or checked else [None, None]
+        assert site.ranges("/t.csv") == [None, *resumed]
+        assert {if_range for *_, if_range in site.asked[1:]} == {etag}
 
 
 def test_a_server_without_ranges_starts_anew(get, site):
@@ -152,62 +152,62 @@ def test_a_server_without_ranges_starts_anew(get, site):
 
 
 def test_a_version_that_changes_on_the_way(get, site):
-    """If-Range: the server sends the new file from its start."""
+    """With If-Range the server sends the new file from its start."""
     new = TEXT[::-1]
 
-    def changed(handler, site, path):
+    def send_new_version(handler, site, path):
         site.files[path], site.etag[path] = new, '"v2"'
         whole(handler, site, path)
 
     site.etag["/t.csv"] = '"v1"'
-    site.habits["/t.csv"] = [cut(300_000), changed]
+    site.habits["/t.csv"] = [cut(300_000), send_new_version]
     get(sha=None)
     assert get.target.read_bytes() == new
 
 
-def test_many_breaks_that_each_get_further_are_no_reason_to_give_up(get, site):
+def test_breaks_with_progress_do_not_exhaust_the_tries(get, site):
     site.habits["/t.csv"] = [cut(len(TEXT) // 20)]
     get(tries=2)
     assert get.target.read_bytes() == TEXT
-    assert len(get.slept) == 20
+    assert len(get.waits_s) == 20
 
 
-def test_gives_up_where_nothing_gets_further(get, site):
+def test_breaks_without_progress_exhaust_the_tries(get, site):
     site.habits["/t.csv"] = [cut(300_000, ranges=False)]
-    message = refused(get)
+    message = refusal(get)
     assert (
         f"{site.url}/t.csv: the server ended the connection after 300,000 of {len(TEXT):,} bytes (6 tries)" in message
     )
     assert "0.3 MB are kept" in message
-    assert len(get.slept) == 5
+    assert len(get.waits_s) == 5
 
 
 def test_a_server_may_ask_for_a_longer_wait_but_not_for_ever(get, site):
     site.habits["/t.csv"] = [status(429, Retry_After="7"), status(503, Retry_After="999999"), whole]
     get()
-    assert get.slept == [7, 60]
+    assert get.waits_s == [7, 60]
 
 
 def test_a_stall_is_noticed_in_its_time(get, site):
     site.habits["/t.csv"] = [cut(300_000, ranges=False, then=stall)]
     start = time.monotonic()
-    message = refused(get, stall_s=0.2, tries=1)
+    message = refusal(get, stall_s=0.2, tries=1)
     assert time.monotonic() - start < 5
     assert "fewer than 200 bytes arrived in 0.2 s (2 tries)" in message
 
 
 OK = b"HTTP/1.1 200 OK\r\n"
-FOR_EVER = {
+ENDLESS = {
     "a header, a byte at a time": for_ever(b"x", OK + b"X-More: ", 0.02),
     "chunks of a byte": for_ever(b"1\r\nj\r\n", OK + b"Transfer-Encoding: chunked\r\n\r\n", 0.02),
 }
 
 
-@pytest.mark.parametrize("what", FOR_EVER)
-def test_what_would_go_on_for_ever_ends_and_the_mirror_is_asked(get, site, what):
-    site.habits["/slow/t.csv"] = [FOR_EVER[what]]
+@pytest.mark.parametrize("case", ENDLESS)
+def test_an_endless_answer_times_out_and_the_mirror_is_used(get, site, case):
+    site.habits["/slow/t.csv"] = [ENDLESS[case]]
     start = time.monotonic()
-    message = refused(get, "/slow/t.csv", stall_s=0.3, tries=2)
+    message = refusal(get, "/slow/t.csv", stall_s=0.3, tries=2)
     assert time.monotonic() - start < 15
     assert "/slow/t.csv: fewer than 300 bytes arrived in 0.3 s (2 tries)" in message
     assert get("/slow/t.csv", "/t.csv", tries=1, stall_s=0.3)
@@ -216,28 +216,28 @@ def test_what_would_go_on_for_ever_ends_and_the_mirror_is_asked(get, site, what)
 # The next run -----------------------------------------------------------------------------------------------
 
 
-def test_a_rerun_goes_on_where_the_last_one_broke_off(get, site):
+def test_a_rerun_resumes_the_download(get, site):
     site.habits["/t.csv"] = [cut(300_000, ranges=False)]
-    refused(get, tries=1)
-    assert left(get) == [".t.csv.part"]
+    refusal(get, tries=1)
+    assert list_files(get) == [".t.csv.part"]
     site.habits.clear()
     site.asked.clear()
     get()
     assert site.ranges("/t.csv") == ["bytes=300000-"]
     assert get.target.read_bytes() == TEXT
-    assert left(get) == ["t.csv"]
+    assert list_files(get) == ["t.csv"]
 
 
-def test_what_was_left_of_another_file_costs_one_more_download(get, site):
+def test_a_partial_file_of_another_version_is_replaced(get, site):
     get.folder.mkdir()
     (get.folder / ".t.csv.part").write_bytes(b"x" * 1000)
     get()
     assert site.ranges("/t.csv") == ["bytes=1000-", None]
     assert get.target.read_bytes() == TEXT
-    assert "another file; starting again" in get.said[0]
+    assert "another file; starting again" in get.messages[0]
 
 
-def test_more_was_left_than_the_server_has(get, site):
+def test_a_partial_file_longer_than_the_file_is_replaced(get, site):
     get.folder.mkdir()
     (get.folder / ".t.csv.part").write_bytes(TEXT + b"more")
     get(size=None)
@@ -245,10 +245,10 @@ def test_more_was_left_than_the_server_has(get, site):
     assert get.target.read_bytes() == TEXT
 
 
-# Something else comes ---------------------------------------------------------------------------------------
+# Wrong answers ----------------------------------------------------------------------------------------------
 
 
-OTHERS = {
+WRONG_ANSWERS = {
     "page": (body(PAGE, Content_Type="text/html"), "sent an HTML or XML page, not the file; it begins b'<!DOCTYPE"),
     "lfs pointer": (body(POINTER), "the server sent a Git-LFS pointer, not the file"),
     "not there": (status(404), "HTTP 404 Not Found"),
@@ -258,8 +258,8 @@ OTHERS = {
 }
 
 
-def says(**headers):
-    """An answer with these headers and ten bytes."""
+def answer_with(**headers):
+    """Return a handler that answers with these headers and ten bytes."""
     code = 206 if "Content_Range" in headers else 200
 
     def answer(handler, site, path):
@@ -275,51 +275,51 @@ def says(**headers):
 
 def test_a_file_whose_length_changes_is_fetched_anew(get, site):
     site.etag["/t.csv"] = '"v1"'
-    site.habits["/t.csv"] = [cut(300_000), says(Content_Range="bytes 300000-300009/300010"), whole]
+    site.habits["/t.csv"] = [cut(300_000), answer_with(Content_Range="bytes 300000-300009/300010"), whole]
     get(sha=None, size=None)
     assert get.target.read_bytes() == TEXT
-    assert "the file there has 300,010 bytes now, and had" in get.said[1]
+    assert "the file there has 300,010 bytes now, and had" in get.messages[1]
     assert site.ranges("/t.csv") == [None, "bytes=300000-", None]
 
 
 @pytest.mark.parametrize("name", [".t.csv.part", ".t.csv.000.piece"])
-def test_nothing_is_written_through_what_lies_in_the_way(get, site, tmp_path, name):
+def test_nothing_is_written_through_a_link(get, site, tmp_path, name):
     get.folder.mkdir()
     (tmp_path / "mine").write_bytes(b"mine")
     path = get.folder / name
     path.symlink_to(tmp_path / "mine")
     for sha in (SHA256, None):
-        assert refused(get, sha=sha).startswith(f"{path}: is a link, but the download needs this name. Remove it")
+        assert refusal(get, sha=sha).startswith(f"{path}: is a link, but the download needs this name. Remove it")
     assert (tmp_path / "mine").read_bytes() == b"mine"
     assert site.asked == []
 
 
-@pytest.mark.parametrize("what", OTHERS)
-def test_something_else_is_named_and_the_mirror_is_asked(get, site, what):
-    habit, says = OTHERS[what]
+@pytest.mark.parametrize("case", WRONG_ANSWERS)
+def test_a_wrong_answer_is_named_and_the_mirror_is_used(get, site, case):
+    habit, message_part = WRONG_ANSWERS[case]
     site.habits["/other/t.csv"] = [habit]
-    message = refused(get, "/other/t.csv")
+    message = refusal(get, "/other/t.csv")
     assert f"  {site.url}/other/t.csv: " in message
-    assert says in message
+    assert message_part in message
     assert f"put the file into {get.folder} by hand" in message
-    assert get.slept == []
+    assert get.waits_s == []
     assert get("/other/t.csv", "/t.csv")
     assert get.target.read_bytes() == TEXT
-    assert left(get) == ["t.csv"]
+    assert list_files(get) == ["t.csv"]
 
 
 def test_all_addresses_are_named_and_the_rest_comes_from_the_mirror(get, site):
     site.habits["/a/t.csv"] = [cut(300_000, ranges=False)]
-    message = refused(get, "/a/t.csv", "/b/t.csv", tries=2)
+    message = refusal(get, "/a/t.csv", "/b/t.csv", tries=2)
     assert [line.split(": ")[0] for line in message.splitlines()[1:3]] == [f"  {site.url}/{x}/t.csv" for x in "ab"]
     site.files["/a/t.csv"] = TEXT
-    refused(get, "/a/t.csv", tries=2)
+    refusal(get, "/a/t.csv", tries=2)
     get("/a/t.csv", "/t.csv", tries=2)
     assert site.ranges("/t.csv") == ["bytes=300000-"]
     assert get.target.read_bytes() == TEXT
 
 
-def test_a_wrong_file_is_set_aside_and_a_good_old_one_stays(get, site):
+def test_a_wrong_file_is_quarantined_and_a_good_old_one_stays(get, site):
     get.folder.mkdir()
     get.target.write_bytes(b"old and good")
     site.habits["/t.csv"] = [body(TEXT[::-1])]
@@ -327,36 +327,36 @@ def test_a_wrong_file_is_set_aside_and_a_good_old_one_stays(get, site):
         get()
     assert get.target.read_bytes() == b"old and good"
     assert (get.folder / ".t.csv.wrong").read_bytes() == TEXT[::-1]
-    assert left(get) == [".t.csv.wrong", "t.csv"]
+    assert list_files(get) == [".t.csv.wrong", "t.csv"]
     site.habits.clear()
     get()
-    assert left(get) == ["t.csv"]
+    assert list_files(get) == ["t.csv"]
 
 
 def test_files_of_other_names_are_left_alone(get, site):
-    """data/t and data/t.csv: what is left of the one looks like the other's."""
+    """Partial files of data/t resemble those of data/t.csv."""
     get.folder.mkdir()
-    others = [".t.csv.csv.part", ".t.csv.gz.wrong", ".tXcsv.part", ".t.csv.0001.piece", "t.csv.part"]
-    for name in others:
+    names = [".t.csv.csv.part", ".t.csv.gz.wrong", ".tXcsv.part", ".t.csv.0001.piece", "t.csv.part"]
+    for name in names:
         (get.folder / name).touch()
     get()
-    assert left(get) == sorted([*others, "t.csv"])
+    assert list_files(get) == sorted([*names, "t.csv"])
 
 
 # Addresses --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("location", "says"),
+    ("location", "expected"),
     [
         ("/circle", "redirects more than 5 times"),
         ("file:///etc/passwd", "'file:///etc/passwd' is no address of http or https"),
         ("http://127.0.0.1:port/t.csv", "not a valid address"),
     ],
 )
-def test_redirects_to_nowhere(get, site, location, says):
+def test_redirects_to_nowhere(get, site, location, expected):
     site.habits["/circle"] = [status(302, Location=location)]
-    assert says in refused(get, "/circle")
+    assert expected in refusal(get, "/circle")
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "/etc/passwd"])
@@ -367,7 +367,7 @@ def test_only_http(tmp_path, url):
 
 @pytest.fixture
 def secure(site, tmp_path):
-    """A site on https, and the file of its certificate."""
+    """Serve the site on https and return the file of its certificate."""
     files = ["-keyout", tmp_path / "key.pem", "-out", tmp_path / "cert.pem"]
     names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
     make = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *files, *names]
@@ -379,13 +379,13 @@ def secure(site, tmp_path):
     return tmp_path / "cert.pem"
 
 
-@pytest.mark.skipif(not shutil.which("openssl"), reason="no openssl, which makes the certificate")
-def test_certificates_are_those_of_this_machine_and_https_is_not_left(get, site, secure, monkeypatch):
-    assert "the server's certificate is not accepted (self" in refused(get)
+@pytest.mark.skipif(not shutil.which("openssl"), reason="openssl, which makes the certificate, is missing")
+def test_certificates_are_checked_and_https_never_becomes_http(get, site, secure, monkeypatch):
+    assert "the server's certificate is not accepted (self" in refusal(get)
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/not/there")
     monkeypatch.setenv("SSL_CERT_FILE", str(secure))
     site.habits["/t.csv"] = [status(302, Location=site.url.replace("https:", "http:") + "/t.csv"), whole]
-    assert f"redirects from https to http: '{site.url.replace('https:', 'http:')}/t.csv'" in refused(get)
+    assert f"redirects from https to http: '{site.url.replace('https:', 'http:')}/t.csv'" in refusal(get)
     get()
     assert get.target.read_bytes() == TEXT
 
@@ -410,65 +410,65 @@ def test_no_network(get, monkeypatch):
         raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    assert "is there a network? (2 tries)" in refused(get, "http://example.invalid/t.csv", tries=2)
+    assert "is there a network? (2 tries)" in refusal(get, "http://example.invalid/t.csv", tries=2)
 
 
-def test_the_words_of_a_server_do_not_reach_the_terminal(get, site):
+def test_control_characters_of_a_server_are_removed(get, site):
     site.habits["/t.csv"] = [lambda handler, *_: handler.wfile.write(b"HTTP/1.1 404 \x1b[2Jgone\r\n\r\n")]
-    assert "\x1b" not in refused(get)
+    assert "\x1b" not in refusal(get)
     site.habits["/t.csv"] = [status(302, Location="gopher:\x1b[2J")]
-    assert "\x1b" not in refused(get)
+    assert "\x1b" not in refusal(get)
 
 
 # Parts ------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def in_parts(site):
+def part_urls(site):
     for start, ending in ((0, "aa"), (400_000, "ab"), (800_000, "ac")):
         site.files[f"/t.csv.part{ending}"] = TEXT[start : start + 400_000]
     return ["/t.csv.part*"]
 
 
-def test_parts_are_joined_in_order(get, site, in_parts):
-    assert "from 127.0.0.1" in get("/gone/t.csv", parts=in_parts)
+def test_parts_are_joined_in_order(get, site, part_urls):
+    assert "from 127.0.0.1" in get("/gone/t.csv", parts=part_urls)
     assert get.target.read_bytes() == TEXT
-    assert left(get) == ["t.csv"]
+    assert list_files(get) == ["t.csv"]
     assert [path for path, *_ in site.asked] == ["/gone/t.csv", *(f"/t.csv.part{x}" for x in ("aa", "ab", "ac"))]
 
 
-def test_parts_by_name(get, site, in_parts):
+def test_parts_by_name(get, site, part_urls):
     get("/gone/t.csv", parts=[f"/t.csv.part{x}" for x in ("aa", "ab", "ac")], size=None, sha=None)
     assert get.target.read_bytes() == TEXT
     wrong = [f"/t.csv.part{x}" for x in ("ab", "aa", "ac")]
     with pytest.raises(StudyError, match=rf"\(in parts\): the download has the SHA-256 \w+, expected {sha256(TEXT)}"):
         get("/gone/t.csv", parts=wrong)
-    assert left(get) == [".t.csv.wrong", "t.csv"]
+    assert list_files(get) == [".t.csv.wrong", "t.csv"]
 
 
-def test_parts_that_have_come_are_not_asked_for_again(get, site, in_parts):
+def test_complete_parts_are_not_requested_again(get, site, part_urls):
     site.habits["/t.csv.partab"] = [cut(100, ranges=False)]
-    message = refused(get, "/gone/t.csv", parts=in_parts, tries=2)
+    message = refusal(get, "/gone/t.csv", parts=part_urls, tries=2)
     assert "(in parts): t.csv.partab: the server ended the connection after 100 of 400,000 bytes" in message
     assert "0.4 MB are kept" in message
     site.habits.clear()
     site.asked.clear()
-    get("/gone/t.csv", parts=in_parts)
+    get("/gone/t.csv", parts=part_urls)
     assert [path for path, *_ in site.asked] == ["/gone/t.csv", "/t.csv.partab", "/t.csv.partac"]
     assert get.target.read_bytes() == TEXT
 
 
-def test_parts_of_another_version_are_fetched_again(get, site, in_parts):
+def test_parts_of_another_version_are_fetched_again(get, site, part_urls):
     get.folder.mkdir()
     (get.folder / ".t.csv.000.piece").write_bytes(b"x" * 400_000)
     with pytest.raises(StudyError):
-        get("/gone/t.csv", parts=in_parts)
-    assert left(get) == [".t.csv.wrong"]
-    get("/gone/t.csv", parts=in_parts)
+        get("/gone/t.csv", parts=part_urls)
+    assert list_files(get) == [".t.csv.wrong"]
+    get("/gone/t.csv", parts=part_urls)
     assert get.target.read_bytes() == TEXT
 
 
-# What is inside ---------------------------------------------------------------------------------------------
+# Archive contents -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -481,40 +481,40 @@ def test_the_checksum_of_the_table_inside(get, site, name, packed):
     assert (get.folder / name).read_bytes() == packed
     (get.folder / name).unlink()
     site.files[f"/{name}"] = gzip.compress(TEXT[:-1]) if name.endswith("v.gz") else TEXT[:-1]
-    message = refused(get, f"/{name}", **facts)
+    message = refusal(get, f"/{name}", **facts)
     assert "cannot be unpacked" in message if name == "t.tar.gz" else f"expected {sha256(TEXT)}" in message
 
 
-def test_a_right_archive_with_another_table_is_the_registry_s_error(get, site):
+def test_a_valid_archive_with_another_table_blames_the_registry(get, site):
     packed = archive(TEXT)
     site.files["/t.tar.gz"] = packed
     facts = {"name": "t.tar.gz", "sha": sha256(packed), "size": None}
-    message = refused(get, "/t.tar.gz", content_sha256="0" * 64, **facts)
+    message = refusal(get, "/t.tar.gz", content_sha256="0" * 64, **facts)
     assert f"holds a table with the SHA-256 {sha256(TEXT)}, expected {'0' * 64}" in message
     assert "correct or remove content_sha256" in message
     site.asked.clear()
     get("/t.tar.gz", content_sha256=sha256(TEXT), **facts)
     assert site.asked == []
-    assert left(get) == ["t.tar.gz"]
+    assert list_files(get) == ["t.tar.gz"]
 
 
 def test_names_and_links_in_an_archive_write_nothing(get, site, tmp_path):
     site.files["/t.tar.gz"] = archive(TEXT, "../../escaped.csv")
     get("/t.tar.gz", name="t.tar.gz", sha=None, size=None, content_sha256=sha256(TEXT))
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
-    assert left(get) == ["t.tar.gz"]
+    assert list_files(get) == ["t.tar.gz"]
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
         info = tarfile.TarInfo("link")
         info.type, info.linkname = tarfile.SYMTYPE, "/etc/passwd"
         tar.addfile(info)
     site.files["/l.tar.gz"] = buffer.getvalue()
-    message = refused(get, "/l.tar.gz", name="l.tar.gz", sha=None, size=None, content_sha256=sha256(TEXT))
+    message = refusal(get, "/l.tar.gz", name="l.tar.gz", sha=None, size=None, content_sha256=sha256(TEXT))
     assert "is no plain file" in message
 
 
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".tar.gz"])
-def test_what_unpacks_without_end_is_stopped(tmp_path, monkeypatch, ending):
+def test_unpacking_is_limited(tmp_path, monkeypatch, ending):
     monkeypatch.setattr(raw_files, "MOST_BYTES", 2_000_000)
     path = tmp_path / f"t{ending}"
     for lines, allowed in ((900_000, True), (1_100_000, False)):
@@ -527,11 +527,11 @@ def test_what_unpacks_without_end_is_stopped(tmp_path, monkeypatch, ending):
                 list(raw_files.unpacked(path))
 
 
-@pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME])
-def test_the_head_of_an_archive_does_not_fill_the_memory(tmp_path, monkeypatch, kind):
+@pytest.mark.parametrize("member_type", [tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME])
+def test_the_head_of_an_archive_does_not_fill_the_memory(tmp_path, monkeypatch, member_type):
     monkeypatch.setattr(raw_files, "MAX_MEMBER_HEADER_BYTES", 5_000_000)
     info = tarfile.TarInfo("head")
-    info.type, info.size = kind, 20_000_000
+    info.type, info.size = member_type, 20_000_000
     path = tmp_path / "t.tar.gz"
     path.write_bytes(gzip.compress(info.tobuf() + bytes(20_000_000), 1))
     with pytest.raises(StudyError, match="more than 5,000,000 bytes of the archive belong to no table"):
@@ -544,19 +544,19 @@ def test_the_head_of_an_archive_does_not_fill_the_memory(tmp_path, monkeypatch, 
 # The disk ---------------------------------------------------------------------------------------------------
 
 
-def test_a_full_disk_is_seen_before(get, site, monkeypatch):
+def test_a_full_disk_is_reported_before_the_download(get, site, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=1_000_000))
-    message = refused(get)
+    message = refusal(get)
     assert "the disk is full or your quota is used up (1.2 MB are missing and 1.0 MB are free)" in message
     assert "Make room and run again" in message
 
 
-def test_a_disk_that_fails_on_the_way(get, site):
-    """Here by a limit on the size of a file."""
+def test_a_disk_that_fails_during_the_download(get, site):
+    """A limit on the file size imitates the failure."""
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (300_001, limits[1]))
     try:
-        message = refused(get)
+        message = refusal(get)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert "t.csv cannot be written: File too large. Check that you may write to the folder" in message
@@ -570,26 +570,26 @@ def test_a_full_disk_is_named(get, monkeypatch):
         raise OSError(errno.ENOSPC, "no luck")
 
     monkeypatch.setattr(os, "fsync", fails)
-    assert "the disk is full or your quota is used up (no luck). The whole file has 1.2 MB. Make room" in refused(get)
+    assert "the disk is full or your quota is used up (no luck). The whole file has 1.2 MB. Make room" in refusal(get)
 
 
-# Words on the way -------------------------------------------------------------------------------------------
+# Progress messages ------------------------------------------------------------------------------------------
 
 
-def test_progress_is_at_most_a_line_a_second_and_a_tenth(monkeypatch):
-    said, now = [], [0.0]
+def test_progress_is_at_most_one_line_per_second_and_per_tenth(monkeypatch):
+    messages, clock_s = [], [0.0]
 
     def chunks(seconds):
         for _ in range(100):
-            now[0] += seconds
+            clock_s[0] += seconds
             yield b"x" * 10_000
 
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    assert len(list(_report_progress(chunks(0.25), 0, 1_000_000, said.append))) == 100
-    assert len(said) == 10
-    assert said[1] == "0.2 MB of 1.0 MB (20%), 0.0 MB/s"
-    list(_report_progress(chunks(1), 0, None, said.append))
-    assert said[10:] == ["0.3 MB, 0.0 MB/s", "0.6 MB, 0.0 MB/s", "0.9 MB, 0.0 MB/s"]
+    monkeypatch.setattr(time, "monotonic", lambda: clock_s[0])
+    assert len(list(_report_progress(chunks(0.25), 0, 1_000_000, messages.append))) == 100
+    assert len(messages) == 10
+    assert messages[1] == "0.2 MB of 1.0 MB (20%), 0.0 MB/s"
+    list(_report_progress(chunks(1), 0, None, messages.append))
+    assert messages[10:] == ["0.3 MB, 0.0 MB/s", "0.6 MB, 0.0 MB/s", "0.9 MB, 0.0 MB/s"]
 
 
 # Which files are downloaded ---------------------------------------------------------------------------------
@@ -603,80 +603,83 @@ ENTRY = {"format": "openb", "folder": "data/t1", "download": DOWNLOAD}
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
+def workdir(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def listed(**changes):
+def tables_and_missing(**changes):
     entry = ENTRY | changes
     files = raw_tables("t1", entry, FORMATS)
     return {table: paths[0] for table, paths in files.items()}, to_fetch("t1", entry, files)
 
 
 @pytest.mark.parametrize("folder", ["data/t1", "./data/t1/"])
-def test_what_is_missing_is_downloaded(here, folder):
+def test_missing_files_are_downloaded(workdir, folder):
     pods, nodes = "data/t1/openb_pod_list_default.csv.gz", "data/t1/all_nodes.csv"
-    assert listed(folder=folder) == (
+    assert tables_and_missing(folder=folder) == (
         {"pods": pods, "nodes": nodes},
         {Path(pods).name: DOWNLOAD["pods"], "all_nodes.csv": DOWNLOAD["nodes"]},
     )
 
 
-def test_what_is_there_is_used_whatever_its_packing(here):
-    (here / "data/t1").mkdir(parents=True)
-    (here / "data/t1/openb_pod_list_default.csv").touch()
+def test_present_files_are_used_packed_or_not(workdir):
+    (workdir / "data/t1").mkdir(parents=True)
+    (workdir / "data/t1/openb_pod_list_default.csv").touch()
     nodes = "data/t1/all_nodes.csv"
-    assert listed() == (
+    assert tables_and_missing() == (
         {"pods": "data/t1/openb_pod_list_default.csv", "nodes": nodes},
         {"all_nodes.csv": DOWNLOAD["nodes"]},
     )
-    (here / nodes).touch()
-    assert listed() == ({"pods": "data/t1/openb_pod_list_default.csv", "nodes": nodes}, {})
+    (workdir / nodes).touch()
+    assert tables_and_missing() == ({"pods": "data/t1/openb_pod_list_default.csv", "nodes": nodes}, {})
 
 
-def test_nothing_is_downloaded_into_a_folder_of_the_user_s(here):
+def test_nothing_is_downloaded_into_a_folder_of_the_user_s(workdir):
     with pytest.raises(ConfigError, match=r"no such folder .* with folder: data/t1 what is missing is downloaded\."):
-        listed(folder="elsewhere")
-    (here / "elsewhere").mkdir()
+        tables_and_missing(folder="elsewhere")
+    (workdir / "elsewhere").mkdir()
     with pytest.raises(
         ConfigError, match=r"table pods is missing.*with folder: data/t1 what is missing is downloaded\."
     ):
-        listed(folder="elsewhere")
-    (here / "elsewhere/openb_pod_list_default.csv").touch()
-    assert listed(folder="elsewhere") == ({"pods": "elsewhere/openb_pod_list_default.csv"}, {})
+        tables_and_missing(folder="elsewhere")
+    (workdir / "elsewhere/openb_pod_list_default.csv").touch()
+    assert tables_and_missing(folder="elsewhere") == ({"pods": "elsewhere/openb_pod_list_default.csv"}, {})
 
 
-def test_a_file_that_was_named_is_not_downloaded_under_another_name(here):
-    (here / "data/t1").mkdir(parents=True)
+def test_a_file_that_was_named_is_not_downloaded_under_another_name(workdir):
+    (workdir / "data/t1").mkdir(parents=True)
     with pytest.raises(ConfigError, match=r"table pods is missing: expected mine\.csv\."):
-        listed(files={"pods": "mine.csv"})
+        tables_and_missing(files={"pods": "mine.csv"})
 
 
-def test_no_addresses_no_download(here):
-    tables, missing = listed(download=DOWNLOAD | {"nodes": {"urls": []}})
+def test_no_addresses_no_download(workdir):
+    tables, missing = tables_and_missing(download=DOWNLOAD | {"nodes": {"urls": []}})
     assert list(tables) == ["pods"]
     assert len(missing) == 1
 
 
-def test_two_tables_in_one_file(here):
-    both = {"pods": DOWNLOAD["nodes"], "nodes": DOWNLOAD["nodes"]}
+def test_two_tables_in_one_file(workdir):
+    downloads = {"pods": DOWNLOAD["nodes"], "nodes": DOWNLOAD["nodes"]}
     path = "data/t1/all_nodes.csv"
-    assert listed(download=both) == ({"pods": path, "nodes": path}, {"all_nodes.csv": DOWNLOAD["nodes"]})
-    both["nodes"] = {"urls": ["https://else.where/all_nodes.csv"]}
+    assert tables_and_missing(download=downloads) == (
+        {"pods": path, "nodes": path},
+        {"all_nodes.csv": DOWNLOAD["nodes"]},
+    )
+    downloads["nodes"] = {"urls": ["https://else.where/all_nodes.csv"]}
     with pytest.raises(ConfigError, match=r"registry\.t1\.download\.nodes: another table"):
-        listed(download=both)
+        tables_and_missing(download=downloads)
 
 
-def test_parts_without_number_need_the_length(here):
+def test_parts_without_number_need_the_length(workdir):
     nodes = {"urls": ["https://a.b/n"], "parts": ["https://a.b/n.part*"]}
     with pytest.raises(ConfigError, match=r"registry\.t1\.download\.nodes\.parts: .* say how many bytes"):
-        listed(download={"nodes": nodes})
-    assert listed(download=DOWNLOAD | {"nodes": nodes | {"bytes": 9}})
+        tables_and_missing(download={"nodes": nodes})
+    assert tables_and_missing(download=DOWNLOAD | {"nodes": nodes | {"bytes": 9}})
 
 
 @pytest.mark.parametrize("trace", ["pai2020", "openb"])
-def test_the_shipped_traces_are_downloaded_whole(here, trace):
+def test_the_shipped_traces_have_complete_downloads(workdir, trace):
     entry = load_yaml(ROOT / "config/traces.yaml")[trace]
     files = raw_tables(trace, entry, FORMATS)
     assert list(files) == list(FORMATS[entry["format"]]["tables"])

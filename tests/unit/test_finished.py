@@ -1,4 +1,4 @@
-"""The numbers of a finished study of several traces, and of earlier results in a folder."""
+"""The numbers of a finished study of several traces and of earlier results."""
 
 import hashlib
 import json
@@ -10,8 +10,8 @@ from ttf.engine.errors import StudyError
 from ttf.engine.provenance.seal import sealed
 
 NUMBER = {"value": 1, "unit": "jobs", "n": None, "source": "tables/outcomes.csv"}
-OWN = "results/studies/two"
-FILES = ("results/a/metrics.json", "results/b/metrics.json", f"{OWN}/comparison/metrics.json")
+STUDY_FOLDER = "results/studies/two"
+FILES = ("results/a/metrics.json", "results/b/metrics.json", f"{STUDY_FOLDER}/comparison/metrics.json")
 
 
 @pytest.fixture
@@ -24,52 +24,52 @@ def folder(tmp_path) -> Path:
     return tmp_path
 
 
-def write_manifest(folder: Path, **other) -> None:
+def write_manifest(folder: Path, **overrides) -> None:
     job = {"rule": "summarise", "wildcards": {}, "script": None, "inputs": {}, "code": {}}
     config = {"rule": "write_config", "outputs": [], "parameters": {"text": "study: [a, b]\n"}}
     jobs = {"summarise": job | {"parameters": {}, "outputs": [*FILES]}, "write_config": job | config}
     digests = {file: hashlib.sha256((folder / file).read_bytes()).hexdigest() for file in FILES}
-    made = {
+    products = {
         file: {"sha256": digest, "size": 1, "rule": "summarise", "job": "summarise"} for file, digest in digests.items()
     }
     facts = {"study": ["a", "b"], "configuration": {}, "git": {"revision": None}, "python": "3.11", "packages": {}}
-    facts |= {"raw": {}, "code": {}, "jobs": jobs, "products": made}
-    (folder / OWN / "manifest.json").write_bytes(sealed(facts | other))
+    facts |= {"raw": {}, "code": {}, "jobs": jobs, "products": products}
+    (folder / STUDY_FOLDER / "manifest.json").write_bytes(sealed(facts | overrides))
 
 
-def test_its_subjects_are_its_traces_and_the_comparison(folder):
-    found = results_of(folder / "results", "two")
-    assert found.paths == dict(zip(("a", "b", "comparison"), FILES, strict=True))
-    assert found.metrics["comparison"].keys() == {"data.jobs", "of.comparison"}
-    assert found.configuration == {"study": ["a", "b"]}
+def test_subjects_are_the_traces_and_the_comparison(folder):
+    results = results_of(folder / "results", "two")
+    assert results.paths == dict(zip(("a", "b", "comparison"), FILES, strict=True))
+    assert results.metrics["comparison"].keys() == {"data.jobs", "of.comparison"}
+    assert results.configuration == {"study": ["a", "b"]}
 
 
-def test_what_the_brief_withholds_comes_with_its_reason(folder, monkeypatch):
+def test_withheld_numbers_have_their_reason(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    found = results_of(Path("results"), "two")
+    results = results_of(Path("results"), "two")
     Path("results/a/brief.json").write_text(json.dumps({"withheld": {"ettr.mttf_s": "no causes"}}))
-    assert subject_of("a", found).withheld == {"ettr.mttf_s": "no causes"}
-    assert subject_of("b", found).withheld == {}
+    assert subject_of("a", results).withheld == {"ettr.mttf_s": "no causes"}
+    assert subject_of("b", results).withheld == {}
 
 
-def test_earlier_results_are_a_folder_that_holds_them_or_they_themselves(folder):
+def test_earlier_results_may_be_named_by_either_folder(folder):
     assert earlier(folder) == earlier(folder / "results") == folder / "results"
 
 
-def test_a_study_that_is_not_among_them_is_named(folder):
+def test_an_unknown_study_is_reported(folder):
     with pytest.raises(StudyError, match=r"holds no study one; it has two\. STUDY=name for another"):
         results_of(folder / "results", "one")
 
 
-def test_numbers_that_are_not_those_of_the_manifest_are_refused(folder):
+def test_edited_numbers_are_refused(folder):
     (folder / FILES[1]).write_text("{}")
     with pytest.raises(StudyError, match="edited since it was made"):
         results_of(folder / "results", "two")
 
 
-@pytest.mark.parametrize("other", [{"packages": []}, {"python": None}, {"git": {}}, {"jobs": []}])
-def test_a_manifest_that_was_made_up_is_refused(folder, other):
-    write_manifest(folder, **other)
+@pytest.mark.parametrize("overrides", [{"packages": []}, {"python": None}, {"git": {}}, {"jobs": []}])
+def test_an_invalid_manifest_is_refused(folder, overrides):
+    write_manifest(folder, **overrides)
     with pytest.raises(StudyError, match="is not a manifest of a study"):
         results_of(folder / "results", "two")
 
@@ -77,7 +77,7 @@ def test_a_manifest_that_was_made_up_is_refused(folder, other):
 @pytest.mark.parametrize(
     "text", ["", "[]", "[1]", "1", "null", '{"a": 1}', '{"a": {"value": 1}}', "[" * 100_000, "\ud800"]
 )
-def test_what_is_no_metrics_json_is_refused_in_one_message(tmp_path, text):
+def test_an_invalid_metrics_json_gives_one_message(tmp_path, text):
     file = tmp_path / "metrics.json"
     file.write_bytes(text.encode("utf-8", "surrogatepass"))
     with pytest.raises(StudyError, match=r"is no metrics\.json of a study"):

@@ -1,4 +1,4 @@
-"""Scripts as forks of one process, and the executor of Snakemake that runs the scripts of small jobs so."""
+"""Scripts run as forks of one process, and the Snakemake executor that runs small jobs this way."""
 
 import json
 import os
@@ -18,23 +18,23 @@ from study_runs import ROOT, environment
 
 sys.path.append(str(ROOT / "workflow/plugins"))
 forks_module = import_module("snakemake_executor_plugin_forks.forks")
-TOLD = pickle.dumps(SimpleNamespace(rule="fit", params={"text": "caf\udce9"}))
+JOB_BYTES = pickle.dumps(SimpleNamespace(rule="fit", params={"text": "caf\udce9"}))
 PYTHONPATH = os.pathsep.join(str(ROOT / folder) for folder in ("workflow/plugins", "workflow", "scripts"))
 
 
 class Forks(forks_module.Forks):
-    def code(self, file, **more):
-        """The exit code of a script; None where it could not be started."""
-        ended = self.run(Path(file), TOLD, os.environ | more)
-        return ended and ended.code
+    def exit_code(self, file, **variables):
+        """Run a script and return its exit code, or None if it cannot start."""
+        result = self.run(Path(file), JOB_BYTES, os.environ | variables)
+        return result and result.exit_code
 
 
 @pytest.fixture(params=[()])
 def forks(request):
-    """Nothing is imported but what a test needs: the whole would take a second of each."""
-    made = Forks(request.param)
-    yield made
-    made.close()
+    """Import only what a test needs; all libraries would take a second per test."""
+    server = Forks(request.param)
+    yield server
+    server.close()
 
 
 @pytest.fixture
@@ -48,19 +48,19 @@ def script(tmp_path, monkeypatch):
     return write
 
 
-SAYS = """
+REPORT_SCRIPT = """
 import json, os, sys
-said = {"argv": sys.argv, "path": sys.path[0], "file": __file__, "name": __name__, "cwd": os.getcwd()}
-said |= {"environment": dict(os.environ), "parent": os.getppid(), "stdin": sys.stdin.read(), "told": vars(snakemake)}
-with open("said.json", "w") as file:
-    json.dump(said, file)
+report = {"argv": sys.argv, "path": sys.path[0], "file": __file__, "name": __name__, "cwd": os.getcwd()}
+report |= {"environment": dict(os.environ), "parent": os.getppid(), "stdin": sys.stdin.read(), "job": vars(snakemake)}
+with open("report.json", "w") as file:
+    json.dump(report, file)
 """
 
 
-def test_a_fork_is_what_python_would_have_started(forks, script, tmp_path):
-    file = script(SAYS)
-    assert forks.code(file, SAID="caf\udce9") == 0
-    assert json.loads(Path("said.json").read_text()) == {
+def test_a_fork_equals_a_new_python_process(forks, script, tmp_path):
+    file = script(REPORT_SCRIPT)
+    assert forks.exit_code(file, SAID="caf\udce9") == 0
+    assert json.loads(Path("report.json").read_text()) == {
         "argv": [file],
         "path": str(tmp_path),
         "file": file,
@@ -69,11 +69,11 @@ def test_a_fork_is_what_python_would_have_started(forks, script, tmp_path):
         "environment": dict(os.environ) | {"SAID": "caf\udce9"},
         "parent": forks._server[1].pid,
         "stdin": "",
-        "told": vars(pickle.loads(TOLD)),
+        "job": vars(pickle.loads(JOB_BYTES)),
     }
 
 
-AT_ITS_END = "import atexit; atexit.register(lambda: open('end', 'w').close()); "
+EXIT_HOOK = "import atexit; atexit.register(lambda: open('end', 'w').close()); "
 
 
 @pytest.mark.parametrize(
@@ -81,82 +81,82 @@ AT_ITS_END = "import atexit; atexit.register(lambda: open('end', 'w').close()); 
     [
         ("", 0),
         ("raise SystemExit", 0),
-        (f"{AT_ITS_END}raise SystemExit(7)", 7),
+        (f"{EXIT_HOOK}raise SystemExit(7)", 7),
         ("raise SystemExit('a text')", 1),
-        (f"{AT_ITS_END}x = 1 / 0", 1),
+        (f"{EXIT_HOOK}x = 1 / 0", 1),
         ("one two", 1),
         ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL),
     ],
 )
 def test_the_exit_code_is_that_of_the_script(forks, script, text, code):
-    assert forks.code(script(text)) == code
-    assert Path("end").exists() == text.startswith(AT_ITS_END)
-    assert forks.code(script("")) == 0, "the next one is not concerned"
+    assert forks.exit_code(script(text)) == code
+    assert Path("end").exists() == text.startswith(EXIT_HOOK)
+    assert forks.exit_code(script("")) == 0, "the next script is unaffected"
 
 
 def test_forks_run_at_the_same_time(forks, script):
-    # Each ends only when all have begun.
+    # Each script ends only after all have begun.
     file = script(
         "import os, pathlib, time\n"
         "pathlib.Path(f'begun-{os.getpid()}').touch()\n"
         "while len(list(pathlib.Path().glob('begun-*'))) < 8: time.sleep(0.01)\n"
     )
     with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(lambda _: forks.code(file), range(8))) == [0] * 8
+        assert list(pool.map(lambda _: forks.exit_code(file), range(8))) == [0] * 8
 
 
-def test_what_a_script_has_used_is_told_exactly(forks, script):
+def test_resources_used_by_a_script_are_exact(forks, script):
     child = "import time\nx = bytearray(200_000_000)\nwhile time.process_time() < 0.5: pass"
     file = script(f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])")
     start = time.monotonic()
-    ended = forks.run(Path(file), TOLD, os.environ)
-    assert 0.5 < ended.processor_s < ended.wall_s + 0.1
-    assert 0.5 < ended.wall_s <= time.monotonic() - start
-    assert 200_000_000 < ended.most_mb * 2**20 < 400_000_000
+    result = forks.run(Path(file), JOB_BYTES, os.environ)
+    assert 0.5 < result.processor_s < result.wall_s + 0.1
+    assert 0.5 < result.wall_s <= time.monotonic() - start
+    assert 200_000_000 < result.most_mb * 2**20 < 400_000_000
 
 
 POLARS = """
 import sys
 sys.path.append({scripts!r})
-there = "polars" in sys.modules
+is_imported = "polars" in sys.modules
 from ttf.engine.process.entry import limit_libraries
 limit_libraries(3)
 import polars as pl
 frame = pl.DataFrame({{"x": range(50_000)}})
 sizes = frame.lazy().group_by(pl.col("x") % 7).agg(pl.len()).collect(engine="streaming")
-print(there, pl.thread_pool_size(), sizes["len"].sum(), file=open("said", "w"))
+print(is_imported, pl.thread_pool_size(), sizes["len"].sum(), file=open("said", "w"))
 """
 
 
 @pytest.mark.parametrize("forks", [("polars",)], indirect=True)
-def test_polars_has_been_imported_and_takes_the_threads_of_the_job(forks, script):
+def test_imported_polars_uses_the_threads_of_the_job(forks, script):
     file = script(POLARS.format(scripts=str(ROOT / "scripts")))
-    # What has not been imported when a script is asked for, it imports itself.
-    assert forks.code(script("", "first.py")) == 0
-    assert any(forks.code(file) == 0 and Path("said").read_text() == "True 3 50000\n" for _ in range(20))
+    # A script imports a library itself if the server has not finished importing it.
+    assert forks.exit_code(script("", "first.py")) == 0
+    assert any(forks.exit_code(file) == 0 and Path("said").read_text() == "True 3 50000\n" for _ in range(20))
 
 
 @pytest.mark.parametrize("forks", [("no_such_module",)], indirect=True)
-def test_what_cannot_be_imported_concerns_those_who_use_it(forks, script):
-    assert [forks.code(script(text)) for text in ("", "import no_such_module", "")] == [0, 1, 0]
+def test_a_missing_library_fails_only_scripts_that_use_it(forks, script):
+    assert [forks.exit_code(script(text)) for text in ("", "import no_such_module", "")] == [0, 1, 0]
 
 
-def test_what_cannot_be_started_is_none(forks, script, monkeypatch):
-    assert forks.code(script(""), LONG="x" * 5_000_000) is None
-    assert forks.code(script("")) == 0
+def test_a_script_that_cannot_start_gives_none(forks, script, monkeypatch):
+    assert forks.exit_code(script(""), LONG="x" * 5_000_000) is None
+    assert forks.exit_code(script("")) == 0
     forks.close()
-    assert forks.code(script("")) is None
+    assert forks.exit_code(script("")) is None
     assert forks_module.can_fork()
     monkeypatch.delattr(os, "pidfd_open")
     assert not forks_module.can_fork()
 
 
-ENDS = """
+PARENT_SCRIPT = """
 import os, pathlib, pickle, sys, threading, time
 from snakemake_executor_plugin_forks.forks import Forks
-forks, ended = Forks(()), []
+forks, results = Forks(()), []
 script = pathlib.Path("script.py")
-waiting = threading.Thread(target=lambda: ended.append(forks.run(script, pickle.dumps(None), os.environ)), daemon=True)
+waiting = threading.Thread(target=lambda: results.append(forks.run(script, pickle.dumps(None), os.environ)), daemon=True)
 waiting.start()
 while not (pathlib.Path("pid").exists() and pathlib.Path("pid").read_text()):
     time.sleep(0.01)
@@ -165,17 +165,17 @@ print(forks._server[1].pid, pathlib.Path("pid").read_text(), flush=True)
 
 
 @pytest.mark.parametrize(
-    "end", ["forks.close(); waiting.join(); sys.exit(ended[0].code + 9)", "", "os.kill(os.getpid(), 9)"]
+    "last_line", ["forks.close(); waiting.join(); sys.exit(results[0].code + 9)", "", "os.kill(os.getpid(), 9)"]
 )
-def test_scripts_and_the_process_that_they_are_forks_of_end_with_the_run(script, end):
+def test_scripts_and_their_server_end_with_the_run(script, last_line):
     script("import os, time\nopen('pid', 'w').write(str(os.getpid()))\ntime.sleep(60)")
-    own = environment() | {"PYTHONPATH": PYTHONPATH}
-    run = subprocess.run([sys.executable, "-c", ENDS + end], stdout=subprocess.PIPE, env=own)
-    assert run.returncode == (-9 if "kill" in end else 0)
+    variables = environment() | {"PYTHONPATH": PYTHONPATH}
+    run = subprocess.run([sys.executable, "-c", PARENT_SCRIPT + last_line], stdout=subprocess.PIPE, env=variables)
+    assert run.returncode == (-9 if "kill" in last_line else 0)
     deadline = time.monotonic() + 10
-    while (left := [*filter(is_running, map(int, run.stdout.split()))]) and time.monotonic() < deadline:
+    while (running := [*filter(is_running, map(int, run.stdout.split()))]) and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert not left
+    assert not running
 
 
 def is_running(pid):
@@ -201,59 +201,61 @@ for name, mem_mb in {"little": 700, "large": 1700, "third": 1, "fourth": 1, "bro
         benchmark: f"{name}.tsv"
         threads: 2
         resources: mem_mb=mem_mb
-        script: "scripts/say.py"
+        script: "scripts/report.py"
 """
-SAY = """
+JOB_SCRIPT = """
 import json, os, tempfile
-said = {name: getattr(snakemake, name) for name in ("rule", "threads", "scriptdir")}
-said |= {name: dict(getattr(snakemake, name).items()) for name in ("input", "params", "wildcards", "resources")}
-said |= {"log": [*snakemake.log], "cwd": os.getcwd(), "temporary": tempfile.gettempdir()}
+report = {name: getattr(snakemake, name) for name in ("rule", "threads", "scriptdir")}
+report |= {name: dict(getattr(snakemake, name).items()) for name in ("input", "params", "wildcards", "resources")}
+report |= {"log": [*snakemake.log], "cwd": os.getcwd(), "temporary": tempfile.gettempdir()}
 if snakemake.rule == "broken":
     raise ValueError("it is broken")
 with open(snakemake.output[0], "w") as file:
-    json.dump(said | {"forked": type(snakemake).__name__ == "SimpleNamespace"}, file)
+    json.dump(report | {"forked": type(snakemake).__name__ == "SimpleNamespace"}, file)
 """
 
 
 @pytest.fixture
 def run(tmp_path):
-    """Snakemake, run on a workflow of some small jobs and a large one: its process, and what each job said."""
+    """Run Snakemake on some small jobs and a large one; return its process and the report of each job."""
     (tmp_path / "Snakefile").write_text(SNAKEFILE)
     (tmp_path / "scripts").mkdir()
-    (tmp_path / "scripts/say.py").write_text(SAY)
+    (tmp_path / "scripts/report.py").write_text(JOB_SCRIPT)
 
     def run_snakemake(*words):
         command = [sys.executable, "-m", "snakemake", "--cores", "2", "--executor", "forks", "--logger", "progress"]
         command += ["--default-resources", f"tmpdir='{tmp_path}'", *words]
-        own = environment() | {"PYTHONPATH": PYTHONPATH}
-        done = subprocess.run(command, cwd=tmp_path, env=own, capture_output=True, text=True)
-        return done, {file.stem: json.loads(file.read_text()) for file in tmp_path.glob("*.json")}
+        variables = environment() | {"PYTHONPATH": PYTHONPATH}
+        process = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True)
+        return process, {file.stem: json.loads(file.read_text()) for file in tmp_path.glob("*.json")}
 
     return run_snakemake
 
 
-def test_small_jobs_are_forked_and_are_told_what_snakemake_tells(run, tmp_path):
-    """By the Snakemake that is installed, whatever its version."""
-    done, said = run("--keep-going", "all", "broken.json")
-    forked = {name: job.pop("forked") for name, job in said.items()}
+def test_small_jobs_are_forked_with_the_inputs_of_snakemake(run, tmp_path):
+    """This holds for the installed version of Snakemake."""
+    process, reports = run("--keep-going", "all", "broken.json")
+    forked = {name: job.pop("forked") for name, job in reports.items()}
     assert forked == {"little": True, "large": False, "third": True, "fourth": True}
-    assert said["little"]["temporary"] == said["little"]["cwd"] == str(tmp_path)
-    resources = [said[name].pop("resources") for name in ("little", "large")]
-    assert json.loads(json.dumps(said["little"]).replace("little", "large")) == said["large"]
-    assert [about["mem_mb"] for about in resources] == [700, 1700] and resources[0].keys() == resources[1].keys()
+    assert reports["little"]["temporary"] == reports["little"]["cwd"] == str(tmp_path)
+    resources = [reports[name].pop("resources") for name in ("little", "large")]
+    assert json.loads(json.dumps(reports["little"]).replace("little", "large")) == reports["large"]
+    assert [job_resources["mem_mb"] for job_resources in resources] == [700, 1700] and resources[0].keys() == resources[
+        1
+    ].keys()
     little, large = ((tmp_path / f"{name}.tsv").read_text().splitlines() for name in ("little", "large"))
     costs = dict(zip(*(line.split("\t") for line in little), strict=True))
     assert [*costs] == large[0].split("\t")
     assert float(costs["s"]) > 0 and float(costs["cpu_time"]) > 0 and float(costs["max_rss"]) > 10
-    assert done.returncode == 1
-    assert "5 jobs to run; the log of each is in logs/." in done.stderr
-    assert done.stderr.count("\nerror in broken\n") == 1
-    assert "ValueError: it is broken" in done.stderr
-    assert "RuleException" not in done.stderr and "CalledProcessError" not in done.stderr
+    assert process.returncode == 1
+    assert "5 jobs to run; the log of each is in logs/." in process.stderr
+    assert process.stderr.count("\nerror in broken\n") == 1
+    assert "ValueError: it is broken" in process.stderr
+    assert "RuleException" not in process.stderr and "CalledProcessError" not in process.stderr
 
 
 @pytest.mark.parametrize("words", [["--sdm", "env-modules"], ["--", "little.json"]], ids=["deployed", "few"])
-def test_others_are_not(run, words):
-    done, said = run(*words)
-    assert done.returncode == 0, done.stderr
-    assert "little" in said and not any(job["forked"] for job in said.values())
+def test_other_runs_are_not_forked(run, words):
+    process, reports = run(*words)
+    assert process.returncode == 0, process.stderr
+    assert "little" in reports and not any(job["forked"] for job in reports.values())

@@ -1,4 +1,4 @@
-"""What a format declares is what its code gives; and one file makes a new format."""
+"""The declaration of a format agrees with its code, and a single file defines a new format."""
 
 import polars as pl
 import pytest
@@ -17,48 +17,50 @@ def test_a_declaration_keeps_to_its_schema(name):
     declaration = load_document(FILES[name], "format.schema.yaml")
     if "schema" in declaration:
         assert list(declaration["schema"]["tables"]) == list(declaration["tables"])
-        assert list(declaration)[-1] == "schema", "the code reads what stands before it"
+        assert list(declaration)[-1] == "schema", "the code reads only the keys before it"
     assert "sample" not in declaration or set(declaration["sample"]["files"]) >= set(declaration["tables"])
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_what_is_declared_is_what_the_code_gives(name):
-    about, format_ = FORMATS[name], code_of(FORMATS[name]["code"])
-    given = {key: getattr(format_, key) is not None for key in ("jobs", "attempts", "placements", "lives", "records")}
-    assert given == {
-        "jobs": about["gives"] == "jobs",
-        "attempts": "attempts" in about,
-        "placements": "placements" in about,
-        "lives": about["gives"] == "lives",
-        "records": "attempts" in about,
+def test_the_declaration_matches_the_code(name):
+    declaration, format_ = FORMATS[name], code_of(FORMATS[name]["code"])
+    is_provided = {
+        key: getattr(format_, key) is not None for key in ("jobs", "attempts", "placements", "lives", "records")
     }
-    assert bool(format_.by_partition) == ("large" in about)
-    assert not (format_.nodes and "node_table" in about), "two sources of the nodes"
-    assert set(about.get("outcomes", [])) <= set(OUTCOMES)
-    reading = reading_in(about.get("reader"))
+    assert is_provided == {
+        "jobs": declaration["gives"] == "jobs",
+        "attempts": "attempts" in declaration,
+        "placements": "placements" in declaration,
+        "lives": declaration["gives"] == "lives",
+        "records": "attempts" in declaration,
+    }
+    assert bool(format_.by_partition) == ("large" in declaration)
+    assert not (format_.nodes and "node_table" in declaration), "two sources of the nodes"
+    assert set(declaration.get("outcomes", [])) <= set(OUTCOMES)
+    reading = reading_in(declaration.get("reader"))
     assert isinstance(reading, Reading)
-    assert set(reading.readers) <= set(about["tables"])
-    assert (reading.schema is None) == ("schema" in about)
+    assert set(reading.readers) <= set(declaration["tables"])
+    assert (reading.schema is None) == ("schema" in declaration)
 
 
-def test_no_code_lies_in_a_room_that_does_not_declare_it():
+def test_format_folders_hold_only_declared_code():
     for name, file in FILES.items():
         declared = {value.rpartition(".")[2] for key, value in FORMATS[name].items() if key in ("code", "reader")}
-        rooms = {path.stem for path in file.parent.glob("*.py")} if file.name == "format.yaml" else set()
-        assert {"derive", "read"} & rooms == {"derive", "read"} & declared, name
+        modules = {path.stem for path in file.parent.glob("*.py")} if file.name == "format.yaml" else set()
+        assert {"derive", "read"} & modules == {"derive", "read"} & declared, name
     assert not [path for path in FOLDER.iterdir() if path.is_dir() and path.name[0] != "_" and path.name not in FILES]
 
 
-def test_one_file_makes_a_format(tmp_path):
+def test_one_file_defines_a_format(tmp_path):
     (tmp_path / "made_up.yaml").write_text(MADE_UP)
-    about = load_formats(tmp_path)["made_up"]
+    declaration = load_formats(tmp_path)["made_up"]
     schemas = table_schemas(yaml.safe_load(schema_text(tmp_path / "made_up.yaml")))
     (tmp_path / "runs.csv").write_text(RUNS)
     (tmp_path / "hosts.csv").write_text("host,cards\nn1,8\n")
     files = {name: [tmp_path / f"{name}.csv"] for name in ("runs", "hosts")}
     ingest(files, schemas, tmp_path, 0.0)
     raw = {name: pl.scan_parquet(tmp_path / f"{name}.parquet") for name in files}
-    jobs = code_of(about["code"]).jobs(Source(raw, meaning_of({}, about)))
+    jobs = code_of(declaration["code"]).jobs(Source(raw, meaning_of({}, declaration)))
     extras = {"file": pl.Int32, "note": pl.String, "is_test": pl.Boolean}
     assert jobs.schema == pl.Schema(JOB_COLUMNS | extras)
     columns = ("outcome", "status_raw", "start_s", "end_s", "runtime_s", "queue_s")
@@ -74,4 +76,4 @@ def test_one_file_makes_a_format(tmp_path):
         ("lab", 8000, None, 1, None, None, False),
         ("lab", 0, None, 1, 1, 1, False),
     ]
-    assert nodes(raw, about["node_table"]).rows() == [("n1", None, 8, None, None)]
+    assert nodes(raw, declaration["node_table"]).rows() == [("n1", None, 8, None, None)]
