@@ -26,35 +26,35 @@ from ttf.stats.durations.survival import _log_survival_parts, _steps, survival_t
 SCRIPT = """
 library(survival)
 lives <- read.csv(commandArgs(TRUE)[1], stringsAsFactors = FALSE)
-said <- function(what, ...) cat(what, sprintf("%.17g", c(...)), "\\n", sep = ",")
+emit <- function(name, ...) cat(name, sprintf("%.17g", c(...)), "\\n", sep = ",")
 failed <- Surv(lives$duration_s, lives$event == "failure")
 late <- Surv(lives$entry_s, lives$duration_s, lives$event == "failure")
 for (kind in c("curve", "late")) {
   fit <- survfit(if (kind == "curve") failed ~ 1 else late ~ 1, conf.type = "log-log")
-  for (i in seq_along(fit$time)) said(kind, fit$time[i], fit$n.risk[i], fit$surv[i], fit$lower[i], fit$upper[i])
+  for (i in seq_along(fit$time)) emit(kind, fit$time[i], fit$n.risk[i], fit$surv[i], fit$lower[i], fit$upper[i])
 }
 fit <- survfit(failed ~ 1, conf.type = "log-log")
-said("median", quantile(fit, 0.5)$quantile, quantile(fit, 0.5)$lower, quantile(fit, 0.5)$upper)
-said("mean", summary(fit, rmean = max(lives$duration_s))$table[c("rmean", "se(rmean)")])
+emit("median", quantile(fit, 0.5)$quantile, quantile(fit, 0.5)$lower, quantile(fit, 0.5)$upper)
+emit("mean", summary(fit, rmean = max(lives$duration_s))$table[c("rmean", "se(rmean)")])
 ends <- factor(lives$event, levels = c("", "failure", "success", "cancelled"))
 fit <- survfit(Surv(lives$duration_s, ends) ~ 1)
-for (i in seq_along(fit$time)) said("incidence", fit$time[i], fit$pstate[i, 2:4])
+for (i in seq_along(fit$time)) emit("incidence", fit$time[i], fit$pstate[i, 2:4])
 tested <- survdiff(failed ~ lives$gpu_type)
-said("logrank", tested$chisq, length(tested$n) - 1)
+emit("logrank", tested$chisq, length(tested$n) - 1)
 lives$gpu_type <- relevel(factor(lives$gpu_type), ref = names(which.max(table(lives$gpu_type))))
 fit <- coxph(failed ~ gpu_type + log2(nodes), data = lives, ties = "efron")
 for (name in names(coef(fit)))
-  said(name, exp(coef(fit)[name]), exp(confint(fit)[name, ]), summary(fit)$coefficients[name, 5])
+  emit(name, exp(coef(fit)[name]), exp(confint(fit)[name, ]), summary(fit)$coefficients[name, 5])
 fit <- survfit(failed ~ 1, cluster = lives$user, robust = TRUE)
-for (i in seq_along(fit$time)) said("robust", fit$time[i], fit$std.err[i], fit$std.chaz[i])
+for (i in seq_along(fit$time)) emit("robust", fit$time[i], fit$std.err[i], fit$std.chaz[i])
 fit <- survfit(Surv(lives$duration_s, ends) ~ 1, id = seq_len(nrow(lives)), influence = TRUE)
 for (state in 2:4)
-  said("robust incidence", sqrt(colSums(rowsum(fit$influence.pstate[, , state], lives$user)^2)))
+  emit("robust incidence", sqrt(colSums(rowsum(fit$influence.pstate[, , state], lives$user)^2)))
 fit <- coxph(failed ~ gpu_type + log2(nodes), data = lives, ties = "efron", cluster = user)
-said("robust cox", sqrt(diag(vcov(fit))))
+emit("robust cox", sqrt(diag(vcov(fit))))
 for (model in c("exponential", "weibull", "lognormal")) {
   fit <- survreg(failed ~ 1, dist = model)
-  said(model, fit$loglik[1], coef(fit), fit$scale)
+  emit(model, fit$loglik[1], coef(fit), fit$scale)
 }
 """
 
@@ -162,14 +162,9 @@ def test_clustered_standard_errors_of_curves(oracle):
     hazard = influences.added([None, 1 / steps["at_risk"]], variance).se()
     assert hazard[1:] == pytest.approx(r_rows["robust"][:, 2], rel=1e-9)
     for curve, r_se in zip(_curves(competing, clusters, [1, 2, 3]), r_rows["robust incidence"], strict=True):
-        share, low = curve["incidence"], curve["ci_low_clustered"]
-        valid = ~np.isnan(low) & (share > 0)
-        ours = (
-            np.log(np.log(low[valid]) / np.log(share[valid]))
-            / clusters.student()
-            * -share[valid]
-            * np.log(share[valid])
-        )
+        p, low = curve["incidence"], curve["ci_low_clustered"]
+        valid = ~np.isnan(low) & (p > 0)
+        ours = np.log(np.log(low[valid]) / np.log(p[valid])) / clusters.student() * -p[valid] * np.log(p[valid])
         assert ours == pytest.approx(r_se[valid], rel=1e-8)
 
 
@@ -202,11 +197,11 @@ def test_lifetime_models(oracle):
 OUTAGES = """
 library(survival)
 watched <- read.csv(commandArgs(TRUE)[1])
-said <- function(what, ...) cat(what, sprintf("%.17g", c(...)), "\\n", sep = ",")
+emit <- function(name, ...) cat(name, sprintf("%.17g", c(...)), "\\n", sep = ",")
 fit <- survfit(Surv(from, until, event) ~ 1, data = watched, id = unit, cluster = unit, robust = TRUE)
-for (i in which(fit$n.event > 0)) said("mcf", fit$time[i], fit$n.risk[i], fit$cumhaz[i], fit$std.chaz[i])
-said("repair", quantile(survfit(Surv(watched$down, watched$ended) ~ 1), c(0.5, 0.9))$quantile)
-said("restricted", summary(survfit(Surv(watched$down, watched$ended) ~ 1), rmean = 40)$table["rmean"])
+for (i in which(fit$n.event > 0)) emit("mcf", fit$time[i], fit$n.risk[i], fit$cumhaz[i], fit$std.chaz[i])
+emit("repair", quantile(survfit(Surv(watched$down, watched$ended) ~ 1), c(0.5, 0.9))$quantile)
+emit("restricted", summary(survfit(Surv(watched$down, watched$ended) ~ 1), rmean = 40)$table["rmean"])
 """
 
 
@@ -214,16 +209,9 @@ def test_mcf_and_repair_times_of_outages(tmp_path):
     """The mean cumulative function of units that enter and leave, its intervals, and censored repair times."""
     program, draws = rscript(), np.random.default_rng(5)
     entries, exits = draws.integers(0, 40, 30), draws.integers(60, 100, 30)
-    times_by_unit = [
-        np.unique(draws.integers(start + 1, stop + 1, draws.poisson(3)))
-        for start, stop in zip(entries, exits, strict=True)
-    ]
-    edges = [np.unique([start, *times, stop]) for start, times, stop in zip(entries, times_by_unit, exits, strict=True)]
-    rows = [
-        (unit, start, stop, int(stop in times_by_unit[unit]))
-        for unit, bounds in enumerate(edges)
-        for start, stop in pairwise(bounds)
-    ]
+    events = [np.unique(draws.integers(a + 1, b + 1, draws.poisson(3))) for a, b in zip(entries, exits, strict=True)]
+    edges = [np.unique([a, *times, b]) for a, times, b in zip(entries, events, exits, strict=True)]
+    rows = [(unit, a, b, int(b in events[unit])) for unit, bounds in enumerate(edges) for a, b in pairwise(bounds)]
     watched = pl.DataFrame(rows, schema=["unit", "from", "until", "event"], orient="row")
     watched = watched.with_columns(
         down=pl.Series(draws.integers(0, 60, len(rows))), ended=draws.random(len(rows)) < 0.7
@@ -235,7 +223,7 @@ def test_mcf_and_repair_times_of_outages(tmp_path):
     r_rows = [
         (name, [float(number) for number in numbers if number]) for name, *numbers in csv.reader(io.StringIO(printed))
     ]
-    times, units = np.concatenate(times_by_unit), np.repeat(np.arange(30), [len(bounds) for bounds in times_by_unit])
+    times, units = np.concatenate(events), np.repeat(np.arange(30), [len(bounds) for bounds in events])
     mcf = mean_cumulative(times, units, entries, exits, np.arange(30), 2000)
     se = np.log(mcf["ci_high"] / mcf["mcf"]) / Z_95 * mcf["mcf"]
     ours = np.column_stack([mcf["time_s"], mcf["at_risk"], mcf["mcf"], se])

@@ -149,12 +149,10 @@ def test_rows_that_break_a_rule(tmp_path):
     ]
 
 
-DRIVE_DAYS = st.dictionaries(
-    st.tuples(st.integers(0, 12), st.sampled_from("abc")), st.booleans(), min_size=1, max_size=25
-)
+DAYS = st.dictionaries(st.tuples(st.integers(0, 12), st.sampled_from("abc")), st.booleans(), min_size=1, max_size=25)
 
 
-@given(DRIVE_DAYS, st.integers(1, 5))
+@given(DAYS, st.integers(1, 5))
 @settings(max_examples=25, deadline=None)
 def test_every_row_is_a_day_at_risk_and_every_failure_ends_a_life(days, max_rows):
     """Compare with a walk from day to day, for any number of parts in which drives are sorted."""

@@ -122,14 +122,14 @@ def test_a_missing_profile_is_reported(capsys):
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [("x = (", "line 1: it cannot be imported (SyntaxError"), ("\n1 / 0", "line 2: it cannot be imported (ZeroDiv")],
 )
-def test_a_user_analysis_that_cannot_be_imported(folder, text, says):
+def test_a_user_analysis_that_cannot_be_imported(folder, text, message):
     name = f"broken_{len(text)}"
     Path("mine", name).mkdir(parents=True)
     Path("mine", name, "__init__.py").write_text(text)
     with pytest.raises(ConfigError) as error:
         Study([("my.yaml", {"study": ["sample"], "analyses": [str(folder / "mine")]})], ROOT)
-    assert says in str(error.value)
+    assert message in str(error.value)
     assert f"{name}/__init__.py: " in str(error.value)

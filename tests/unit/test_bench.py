@@ -66,10 +66,10 @@ def test_duckdb_finds_the_same_jobs(pai, tmp_path, monkeypatch, capsys):
 def test_the_pandas_notebook_finds_the_same_means(pai, monkeypatch, capsys):
     folder, jobs = pai
     lines = run_peer(monkeypatch, capsys, "pandas_notebook", folder)
-    found = {tuple(line.split()[:2]): [float(number) for number in line.split()[2:]] for line in lines}
+    numbers = {tuple(line.split()[:2]): [float(number) for number in line.split()[2:]] for line in lines}
     succeeded = jobs.filter((pl.col("outcome") == "success") & (pl.col("runtime_from") == "instance"))
     means = succeeded.drop_nulls("gpu_type").group_by("gpu_type").agg(pl.col("runtime_s").mean())["runtime_s"]
-    assert found["success", "gpu_type"] == [len(means), pytest.approx(statistics.fmean(means), abs=1e-3)]
+    assert numbers["success", "gpu_type"] == [len(means), pytest.approx(statistics.fmean(means), abs=1e-3)]
 
 
 def test_the_philly_notebook_finds_the_same_jobs_and_attempts(tmp_path, monkeypatch, capsys):

@@ -25,8 +25,8 @@ def test_parts_add_up_and_each_lies_in_its_block(spans):
     assert sums["block_s"].to_list() == rows["lasts_s"].to_list()
     assert (sums["is_first"] == 1).all() and (sums["is_last"] == 1).all()
     assert parts["block_s"].is_between(0, WEEK).all()
-    for row, first, block in parts.filter("is_first").select("row", "from_s", "block").iter_rows():
-        assert block == first // WEEK, row
+    for row, start_s, block in parts.filter("is_first").select("row", "from_s", "block").iter_rows():
+        assert block == start_s // WEEK, row
 
 
 def units(seed=1, unit_count=40, weeks=20, shared=1.0):
@@ -48,9 +48,9 @@ def units(seed=1, unit_count=40, weeks=20, shared=1.0):
 
 def test_weeks_change_only_the_interval_of_a_mean_time():
     lives = units()
-    whole, parts = (mean_time_to_failure(lives.lazy(), "failure", ["all"], block_days=days) for days in (None, 7))
-    plain = [name for name in whole.columns if "cluster" not in name]
-    assert whole.select(plain).equals(parts.select(plain))
+    unsplit, parts = (mean_time_to_failure(lives.lazy(), "failure", ["all"], block_days=days) for days in (None, 7))
+    plain = [name for name in unsplit.columns if "cluster" not in name]
+    assert unsplit.select(plain).equals(parts.select(plain))
     assert parts["cluster_by"].to_list() == ["node and week"] * 2
     # By hand: failures and time per unit and week.
     failed = lives.filter(pl.col("event").is_not_null())
@@ -64,7 +64,7 @@ def test_weeks_change_only_the_interval_of_a_mean_time():
     row = parts.row(1, named=True)
     assert (row["ci_low_clustered_s"], row["ci_high_clustered_s"]) == pytest.approx((low[0], high[0]))
     assert row["clusters"] == pytest.approx(effective[0])
-    ratio = whole["ci_high_clustered_s"][1] / whole["ci_low_clustered_s"][1]
+    ratio = unsplit["ci_high_clustered_s"][1] / unsplit["ci_low_clustered_s"][1]
     assert row["ci_high_clustered_s"] / row["ci_low_clustered_s"] > 1.15 * ratio
     # The annual failure rate of drives is the reciprocal.
     afr = annual_failure_rates(lives.lazy(), "all", 7).row(0, named=True)
@@ -88,12 +88,12 @@ def test_weeks_change_only_the_intervals_of_outages():
         weeks = np.flatnonzero(rng.random(12) < np.where(np.arange(12) % 4 == 1, 0.5, 0.02))
         intervals[f"u{unit:02}"] = [(w * WEEK + unit * 60, w * WEEK + unit * 60 + 3 * DAY) for w in weeks.tolist()]
     outages, records, exposure = made(intervals, 12 * WEEK)
-    by_week = availability(outages, records, exposure, 7)
+    weekly = availability(outages, records, exposure, 7)
     # One block as long as the trace is too few.
-    one_block = availability(outages, records, exposure, 84)
-    names = [name for name in one_block.columns if not ("ci" in name or "cluster" in name or "reason" in name)]
-    assert by_week.select(names).equals(one_block.select(names))
-    weekly_row, unit_row = (table.filter(stratum="all").row(0, named=True) for table in (by_week, one_block))
+    single = availability(outages, records, exposure, 84)
+    names = [name for name in single.columns if not ("ci" in name or "cluster" in name or "reason" in name)]
+    assert weekly.select(names).equals(single.select(names))
+    weekly_row, unit_row = (table.filter(stratum="all").row(0, named=True) for table in (weekly, single))
     assert (weekly_row["cluster_by"], unit_row["cluster_by"]) == ("unit and week", "unit")
     for name in ("mtbf_ci_{}_clustered_s", "availability_ci_{}", "records_ci_{}_clustered"):
         low, high = (name.format(bound) for bound in ("low", "high"))

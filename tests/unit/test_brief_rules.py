@@ -29,11 +29,8 @@ def test_a_complete_trace_withholds_nothing():
     assert (plain(rate_tile.value), plain(rate_tile.interval)) == ("31.8%", "95% CI 29.0–35.0% · n = 40,226")
     assert "Excluding the 3,501 jobs" in plain(rate_tile.means)
     assert plain(tile(m, "failed_gpu_time").interval) == "n = 42,613 attempts"
-    bounds = {
-        f"lost_work__failed_gpu_hours_share_ci_{side}_clustered": value
-        for side, value in (("low", 0.4), ("high", 0.55))
-    }
-    lost = numbers(**{name: (value, "share") for name, value in bounds.items()})
+    key = "lost_work__failed_gpu_hours_share_ci_{}_clustered"
+    lost = numbers(**{key.format("low"): (0.4, "share"), key.format("high"): (0.55, "share")})
     assert plain(tile(lost, "failed_gpu_time").interval) == "95% CI 40.0–55.0% · n = 42,613 attempts"
     assert plain(tile(m, "mttf").value) == "20.2" and plain(tile(m, "ettr").value) == "7.6%"
     # The share of the scheduled time comes first, because waits may fill most of the wall clock.
@@ -64,15 +61,15 @@ def test_a_rate_per_node_needs_recorded_nodes_or_causes():
 
 
 def test_r12_few_gpu_jobs_give_no_tile_headline_or_grade_a():
-    few = numbers(data__gpu_jobs=(4, "jobs"), data__jobs=(1_000, "jobs"))
-    assert statement_rules.r12_few_gpus(few) and not statement_rules.r12_few_gpus(numbers(data__gpu_jobs=(0, "jobs")))
-    assert "failed_gpu_time" not in [item.name for item in tiles(few, {}, ABOUT)]
-    assert plain(" ".join(bottom_line(few, ABOUT))) == "31.8% of ended jobs failed. 4 of 1,000 jobs have GPUs."
-    assert [plain(reason) for reason in grade_data(few)[1]] == ["4 of 1,000 jobs have GPUs"]
-    assert actions(few, "job") == ((), (), "")
+    m = numbers(data__gpu_jobs=(4, "jobs"), data__jobs=(1_000, "jobs"))
+    assert statement_rules.r12_few_gpus(m) and not statement_rules.r12_few_gpus(numbers(data__gpu_jobs=(0, "jobs")))
+    assert "failed_gpu_time" not in [item.name for item in tiles(m, {}, ABOUT)]
+    assert plain(" ".join(bottom_line(m, ABOUT))) == "31.8% of ended jobs failed. 4 of 1,000 jobs have GPUs."
+    assert [plain(reason) for reason in grade_data(m)[1]] == ["4 of 1,000 jobs have GPUs"]
+    assert actions(m, "job") == ((), (), "")
     assert not statement_rules.r12_few_gpus(numbers(data__gpu_jobs=(60, "jobs"), data__jobs=(1_000, "jobs")))
-    few["data.size_unit"] = {"value": "node", "unit": "label", "n": None, "source": "x"}
-    assert not statement_rules.r12_few_gpus(few), "node time is that of all jobs"
+    m["data.size_unit"] = {"value": "node", "unit": "label", "n": None, "source": "x"}
+    assert not statement_rules.r12_few_gpus(m), "node time is that of all jobs"
 
 
 def test_an_annual_failure_rate_comes_first_with_its_observed_time():

@@ -221,11 +221,8 @@ def test_missing_ends_of_most_failures_withhold_rates():
         mttf__range__low_s=(3_600.0, "s"),
         mttf__range__high_s=(7_200.0, "s"),
     )
-    tile_by_name = {tile.name: tile for tile in make_brief(m, {}, ABOUT).tiles}
-    assert (
-        plain(tile_by_name["failed_gpu_time"].value) == "≥ 48.6%"
-        and tile_by_name["failed_gpu_time"].badge == "lower bound"
-    )
-    assert tile_by_name["node_rate"].state == WITHHELD
-    assert plain(tile_by_name["node_rate"].means).startswith("9,000 of 12,806 failures have no recorded end")
+    tiles = {tile.name: tile for tile in make_brief(m, {}, ABOUT).tiles}
+    assert plain(tiles["failed_gpu_time"].value) == "≥ 48.6%" and tiles["failed_gpu_time"].badge == "lower bound"
+    assert tiles["node_rate"].state == WITHHELD
+    assert plain(tiles["node_rate"].means).startswith("9,000 of 12,806 failures have no recorded end")
     assert "GPU time" not in bottom_line(m, ABOUT)[0]

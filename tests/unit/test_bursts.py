@@ -42,11 +42,8 @@ def test_the_nearest_event_is_that_of_all_pairs(rows, window):
     assert sorted(nearest_sorted(group, member, time)) == sorted(gaps)
     chains = {}
     for p, _, t in sorted(rows, key=lambda row: (row[0], row[2])):
-        length, previous = chains.get(p, ([], None))
-        chains[p] = (
-            [*length[:-1], length[-1] + 1] if previous is not None and t - previous <= window else [*length, 1],
-            t,
-        )
+        length, prev = chains.get(p, ([], None))
+        chains[p] = ([*length[:-1], length[-1] + 1] if prev is not None and t - prev <= window else [*length, 1], t)
     assert longest_chain(group, time, window) == max((max(c) for c, _ in chains.values()), default=0)
 
 

@@ -86,9 +86,7 @@ def test_nodes_that_fail_together_need_more_spares(tmp_path):
     """Twenty of forty nodes are down together for one day in every four weeks."""
     rng = np.random.default_rng(2)
     moments = [int((28 * n + rng.uniform(0, 26)) * DAY) for n in range(20)]
-    intervals = {
-        f"u{n:02}": [(time_s + n, time_s + n + DAY) for time_s in moments] if n < 20 else [] for n in range(40)
-    }
+    intervals = {f"u{n:02}": [(t + n, t + n + DAY) for t in moments] if n < 20 else [] for n in range(40)}
     outages, *_, exposure = made(intervals, 560 * DAY)
     tables = tables_of("plan_capacity", Frames({"outages": outages, "exposure": exposure}, **OPTIONS), tmp_path)
     spares_by_case = {

@@ -49,14 +49,12 @@ def manifest():
             **numbers,
         ),
     }
-    code = {name: {"sha256": digest, "size": 1} for entry in jobs.values() for name, digest in entry["code"].items()}
+    code = {name: {"sha256": digest, "size": 1} for job in jobs.values() for name, digest in job["code"].items()}
     code |= {"workflow/study/study.py": {"sha256": "1", "size": 1}, "config/taxonomy.yaml": {"sha256": "1", "size": 1}}
-    products = {
-        output: {"sha256": "1", "size": 1, "job": name} for name, entry in jobs.items() for output in entry["outputs"]
-    }
+    made = {output: {"sha256": "1", "size": 1, "job": name} for name, job in jobs.items() for output in job["outputs"]}
     raw = {name: {"sha256": "1", "size": 1} for name in ("data/jobs.txt", "data/events.txt")}
     versions = {"version": "0.1.0", "git": {"revision": "a" * 40}, "python": "3.11.7", "packages": {"polars": "2.0"}}
-    return Manifest(versions | {"jobs": jobs, "products": products, "raw": raw, "code": code})
+    return Manifest(versions | {"jobs": jobs, "products": made, "raw": raw, "code": code})
 
 
 def number(value, source="tables/outcomes.csv", unit="share"):
@@ -193,10 +191,10 @@ def test_an_interval_moves_its_number_and_n_does_not():
 
 
 def test_without_a_manifest_nothing_is_attributed():
-    before = Results({"slurm": OLD})
-    moved = moves(before, results(NEW))
-    assert [(move.key, move.causes) for move in moved] == [("outcomes.failure_share", None), ("outages.outages", None)]
-    assert because(None, before, results(NEW)).startswith("for an unknown reason: ")
+    earlier = Results({"slurm": OLD})
+    rows = moves(earlier, results(NEW))
+    assert [(move.key, move.causes) for move in rows] == [("outcomes.failure_share", None), ("outages.outages", None)]
+    assert because(None, earlier, results(NEW)).startswith("for an unknown reason: ")
 
 
 def test_the_sentences():

@@ -272,14 +272,12 @@ def test_the_curve_of_run_times(all_tables):
 
 def test_the_survival_curve_labels_its_estimates_and_a_constant_rate(all_tables):
     tables = all_tables["ordinary"]
-    day_survival = (
-        tables["survival"].filter((pl.col("stratum_by") == "all") & (pl.col("time_s") <= 86_400))["survival"].last()
-    )
+    p_day = tables["survival"].filter((pl.col("stratum_by") == "all") & (pl.col("time_s") <= 86_400))["survival"].last()
     n, events, mean = tables["mttf"].filter(stratum_by="all", confidence=0.95).select("n", "events", "mttf_s").row(0)
     for study in (STUDY, replace(STUDY, narrow=True)):
         figure = BUILDERS["still_running"](tables, study)
         assert figure.title == "Pods still running without failure"
-        assert figure.datasets["spots"][-1]["label"] == f"{words.share(day_survival)} at 1 day"
+        assert figure.datasets["spots"][-1]["label"] == f"{words.share(p_day)} at 1 day"
         assert figure.caption == f"n = {n:,} pods, {events:,} failures"
         assert all(
             row["v"] == pytest.approx(math.exp(-row["x"] / mean), rel=1e-4) for row in figure.datasets["constant"]
@@ -330,11 +328,9 @@ def test_survival_keeps_first_and_last_step_and_at_most_six_strata(all_tables):
 
 def test_mttf_by_stratum_and_lower_bounds(all_tables):
     tables = all_tables["ordinary"]
-    expected = (
-        tables["mttf"].filter((pl.col("stratum_by") == "gpu_type") & (pl.col("confidence") == 0.95)).sort("mttf_s")
-    )
+    mttf = tables["mttf"].filter((pl.col("stratum_by") == "gpu_type") & (pl.col("confidence") == 0.95)).sort("mttf_s")
     rows = sorted(BUILDERS["mttf_by_gpu_type"](tables, STUDY).datasets["strata"], key=lambda row: row["mttf"])
-    assert [row["mttf"] for row in rows] == pytest.approx((expected["mttf_s"] / 3600).to_list(), rel=1e-5)
+    assert [row["mttf"] for row in rows] == pytest.approx((mttf["mttf_s"] / 3600).to_list(), rel=1e-5)
     bounds = BUILDERS["mttf_by_gpu_type"](all_tables["no failure"], STUDY)
     assert all("mttf" not in row and row["low95"] > 0 for row in bounds.datasets["strata"])
     assert "Triangle: no failure" in bounds.caption

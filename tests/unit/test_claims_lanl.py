@@ -39,10 +39,9 @@ ANSWERS = {
 
 @pytest.fixture(scope="module")
 def row_by_claim():
-    table_by_name = tables()
+    frames = tables()
     return {
-        row["id"]: row
-        for row in scorecard(LANL_CLAIMS, ["lanl"], lambda _, name: table_by_name[name]).iter_rows(named=True)
+        row["id"]: row for row in scorecard(LANL_CLAIMS, ["lanl"], lambda _, name: frames[name]).iter_rows(named=True)
     }
 
 

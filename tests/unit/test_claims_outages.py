@@ -31,10 +31,8 @@ def records() -> pl.DataFrame:
 def test_the_quantity_of_each_claim(claim):
     faults = records()
     _, _, exposure = made({"a": []}, 3600 * faults.height)
-    outages, outage_records = outages_of("t", with_rules(faults, []), exposure)
-    (row,) = scorecard([claim | {"trace": "t"}], ["t"], lambda *_: causes(outages, outage_records)).iter_rows(
-        named=True
-    )
+    outages, raw_records = outages_of("t", with_rules(faults, []), exposure)
+    (row,) = scorecard([claim | {"trace": "t"}], ["t"], lambda *_: causes(outages, raw_records)).iter_rows(named=True)
     criteria = {name: value for name, value in claim["quantity"]["where"].items() if name != "depth"}
     matches = [fault for fault in faults.to_dicts() if criteria.items() <= fault.items()]
     assert row["computed"] == pytest.approx(len(matches) / faults.height)

@@ -104,9 +104,7 @@ def expected_values() -> dict[str, float]:
     answers["pai-machines-cpu"] = 2
     for status in ("Terminated", "Failed", "Running", "Waiting"):
         answers[f"pai-jobs-{status.lower()}"] = sum(name == status for name, *_ in JOB)
-        answers[f"pai-jobs-{status.lower()}-with-end"] = sum(
-            end_s is not None for name, _, end_s in JOB if name == status
-        )
+        answers[f"pai-jobs-{status.lower()}-with-end"] = sum(end is not None for name, _, end in JOB if name == status)
     shared = [row[4] for row in MICRO if row[7] and row[7] < 100]
     whole_gpu = [row[4] for row in MICRO if row[7] and row[7] >= 100]
     answers["pai-wait-shared-gpu-p90"] = np.percentile(shared, 90)

@@ -31,11 +31,8 @@ def synthetic_jobs() -> list[dict]:
         for size_index, (name, gpus) in enumerate(GPUS.items()):
             wait = 113 * (4 * vc_index + size_index)
             for number, waits in enumerate(([0], [wait + 5], [wait + 61, wait + 307])):
-                submit, spans, free_s = (
-                    10 * (vc_index + size_index * 7 + number),
-                    [],
-                    10 * (vc_index + size_index * 7 + number),
-                )
+                submit = 10 * (vc_index + size_index * 7 + number)
+                spans, free_s = [], submit
                 for delay in waits:
                     spans.append((free_s + delay, free_s + delay + RUN_S))
                     free_s = spans[-1][1]
@@ -68,13 +65,13 @@ def tables() -> dict[str, pl.DataFrame]:
                 "job_id": f"j{number}",
                 "attempt": k,
                 "start_s": start,
-                "end_s": end,
-                "runtime_s": end - start,
+                "end_s": end_s,
+                "runtime_s": end_s - start,
             }
             | {"outcome": job["outcome"] if k == len(job["spans"]) - 1 else None}
             | {"gpu_milli": 1000 * job["gpus"], "nodes": 1}
             for number, job in enumerate(JOBS)
-            for k, (start, end) in enumerate(job["spans"])
+            for k, (start, end_s) in enumerate(job["spans"])
         ]
     )
     jobs = with_clusters(jobs)

@@ -162,12 +162,8 @@ def expected_values() -> dict[str, float]:
     answers: dict[str, float] = {}
     # 42 failures in 64 x 30 + 128 x 50 = 8320 node-days.
     answers |= {f"rsc{n}-node-failure-rate": 42_000 / 8320 for n in (1, 2)}
-    state_shares = dict.fromkeys(
-        ("preempted", "requeued", "timeout", "out-of-memory", "node-fail", "infra-jobs"), 1 / 12
-    )
-    answers |= {
-        f"rsc1-{name}": share for name, share in (state_shares | {"completed": 4 / 12, "failed": 2 / 12}).items()
-    }
+    shares = dict.fromkeys(("preempted", "requeued", "timeout", "out-of-memory", "node-fail", "infra-jobs"), 1 / 12)
+    answers |= {f"rsc1-{name}": share for name, share in (shares | {"completed": 4 / 12, "failed": 2 / 12}).items()}
     answers["rsc1-infra-gpu-time"] = 512 / TOTAL_GPU_HOURS
     for n in (1, 2):
         # 12 jobs in 11 x 6 h.

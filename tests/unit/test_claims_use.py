@@ -37,9 +37,7 @@ def tables() -> dict[str, pl.DataFrame]:
         orient="row",
     )
     blank = [pl.lit(None, dtype=pl.Int64).alias(f"gpu{gpu}_mpct") for gpu in range(1, 8)]
-    rows = [
-        (60 * minute, f"m{i}", 1000 * value) for i, values in enumerate(READINGS) for minute, value in enumerate(values)
-    ]
+    rows = [(60 * minute, f"m{i}", 1000 * value) for i, row in enumerate(READINGS) for minute, value in enumerate(row)]
     gpus = pl.LazyFrame(rows, schema=["time_s", "machine", "gpu0_mpct"], orient="row").with_columns(blank)
     # CPU use equals GPU use in %, and the free share of 1,000 kB equals it too.
     cpu = gpus.select("time_s", "machine", cpu_mpct="gpu0_mpct")
@@ -47,13 +45,8 @@ def tables() -> dict[str, pl.DataFrame]:
     return {"gpu_use": gpu_use_by_kind(allocations, gpus), "host_use": host_use(allocations, cpu, free)}
 
 
-def pool(is_chosen) -> list[float]:
-    return [
-        value / 100
-        for attempt, values in zip(MICRO, READINGS, strict=True)
-        if is_chosen(*attempt)
-        for value in values[:3]
-    ]
+def pool(match) -> list[float]:
+    return [value / 100 for run, row in zip(MICRO, READINGS, strict=True) if match(*run) for value in row[:3]]
 
 
 def expected_values() -> dict[str, float]:

@@ -203,27 +203,23 @@ def test_weeks_add_the_variance_that_users_share():
             sums[key] = sums.get(key, 0) + value
         return sums
 
-    def adjusted_sums(keys):
+    def adjust(keys):
         i, h = sum_by_key(keys, influence), sum_by_key(keys, leverage)
         return {key: i[key] / (1 - h[key]) for key in i}
 
-    user_sums, week_sums, user_week = (
-        adjusted_sums(list(keys)) for keys in (user, block, zip(user, block, strict=True))
-    )
-    shared_variance = sum(i**2 for i in week_sums.values()) - sum(i**2 for i in user_week.values())
+    user_sums, week_sums, cells = (adjust(list(keys)) for keys in (user, block, zip(user, block, strict=True)))
+    joint = sum(i**2 for i in week_sums.values()) - sum(i**2 for i in cells.values())
     carried = sum(week_sums[w] * week_sums[w + 1] for w in range(19))
-    carried -= sum(i * user_week.get((u, w + 1), 0) for (u, w), i in user_week.items())
-    r = (20 * carried / shared_variance + 1) / 16
-    assert shared_variance > 0 and 0 < r < HIGHEST_CORRELATION
+    carried -= sum(i * cells.get((u, w + 1), 0) for (u, w), i in cells.items())
+    r = (20 * carried / joint + 1) / 16
+    assert joint > 0 and 0 < r < HIGHEST_CORRELATION
     variance = sum(i**2 for i in user_sums.values())
     long_run = (1 + r) / (1 - r)
     spread = clusters.spread(influence, leverage)
-    assert spread.se[0] == pytest.approx(np.sqrt(variance + shared_variance * long_run))
+    assert spread.se[0] == pytest.approx(np.sqrt(variance + joint * long_run))
     weeks = np.bincount(block, exposure)
-    week_degrees = max(weeks.sum() ** 2 / (weeks**2).sum() / long_run - 1, 3)
-    degrees = spread.se[0] ** 4 / (
-        variance**2 / (clusters.effective[0] - 1) + (shared_variance * long_run) ** 2 / week_degrees
-    )
+    week_df = max(weeks.sum() ** 2 / (weeks**2).sum() / long_run - 1, 3)
+    degrees = spread.se[0] ** 4 / (variance**2 / (clusters.effective[0] - 1) + (joint * long_run) ** 2 / week_df)
     assert spread.degrees[0] == pytest.approx(degrees)
     assert spread.effective[0] == pytest.approx(degrees + 1)
 
@@ -236,13 +232,13 @@ def test_weeks_never_narrow_an_interval_and_few_weeks_do_nothing(seed, blocks, s
         return
     stratum, influence = np.zeros(user.size, np.int64), failures - exposure * failures.sum() / exposure.sum()
     leverage = exposure / exposure.sum()
-    by_user = Clusters(stratum, exposure, 1, user, np.zeros_like(block)).spread(influence, leverage)
-    by_week = Clusters(stratum, exposure, 1, user, block).spread(influence, leverage)
+    users = Clusters(stratum, exposure, 1, user, np.zeros_like(block)).spread(influence, leverage)
+    weeks = Clusters(stratum, exposure, 1, user, block).spread(influence, leverage)
     if np.unique(block).size < FEWEST_BLOCKS:
-        assert np.array_equal([by_user.se, by_user.degrees], [by_week.se, by_week.degrees], equal_nan=True)
+        assert np.array_equal([users.se, users.degrees], [weeks.se, weeks.degrees], equal_nan=True)
     else:
-        assert np.isnan(by_user.se[0]) or by_week.se[0] >= by_user.se[0]
-        assert np.isnan(by_week.degrees[0]) or by_week.degrees[0] >= FEWEST - 1
+        assert np.isnan(users.se[0]) or weeks.se[0] >= users.se[0]
+        assert np.isnan(weeks.degrees[0]) or weeks.degrees[0] >= FEWEST - 1
 
 
 def test_a_campaign_of_one_user_is_no_week_effect():
@@ -251,29 +247,27 @@ def test_a_campaign_of_one_user_is_no_week_effect():
     block = block + 4 * user
     failures, exposure = 1.0 + (user % 3), np.ones(60)
     stratum = np.zeros(60, np.int64)
-    with_weeks = Clusters(stratum, exposure, 1, user, block).ratio(exposure, failures, 0.95, both=True)
-    without_weeks = Clusters(stratum, exposure, 1, user, np.zeros(60, int)).ratio(exposure, failures, 0.95, both=True)
-    assert np.array(with_weeks).tolist() == np.array(without_weeks).tolist()
+    weekly = Clusters(stratum, exposure, 1, user, block).ratio(exposure, failures, 0.95, both=True)
+    plain = Clusters(stratum, exposure, 1, user, np.zeros(60, int)).ratio(exposure, failures, 0.95, both=True)
+    assert np.array(weekly).tolist() == np.array(plain).tolist()
 
 
 def test_the_table_names_weeks_if_they_count():
     """One of two strata spans eight weeks, the other seven."""
     rng = np.random.default_rng(8)
     n = 600
-    kind = np.arange(n) % 2
-    week = rng.integers(0, 8 - kind, n)
-    frame = jobs_frame([f"u{u}" for u in rng.integers(0, 15, n)], rng.random(n) < 0.3, kind=kind)
+    stratum = np.arange(n) % 2
+    week = rng.integers(0, 8 - stratum, n)
+    frame = jobs_frame([f"u{u}" for u in rng.integers(0, 15, n)], rng.random(n) < 0.3, stratum=stratum)
     frame = frame.with_columns(block_by=pl.lit("week"), block=pl.Series(week, dtype=pl.Int64))
-    with_weeks = clustered_shares(with_clusters(frame), ["kind"], PART, TOTAL)
-    assert with_weeks["cluster_by"].to_list() == ["user and week", "user"]
-    without_weeks = clustered_shares(with_clusters(frame.drop("block")), ["kind"], PART, TOTAL)
-    assert without_weeks["cluster_by"].to_list() == ["user", "user"]
-    bounds = ["ci_low_clustered", "ci_high_clustered"]
-    assert with_weeks.row(1) == pytest.approx(without_weeks.row(1))
-    width, user_width = (
-        table.select(pl.col(bounds[1]) - pl.col(bounds[0])).to_series()[0] for table in (with_weeks, without_weeks)
-    )
-    assert width >= user_width
+    weekly = clustered_shares(with_clusters(frame), ["stratum"], PART, TOTAL)
+    assert weekly["cluster_by"].to_list() == ["user and week", "user"]
+    plain = clustered_shares(with_clusters(frame.drop("block")), ["stratum"], PART, TOTAL)
+    assert plain["cluster_by"].to_list() == ["user", "user"]
+    names = ["ci_low_clustered", "ci_high_clustered"]
+    assert weekly.row(1) == pytest.approx(plain.row(1))
+    width, narrow = (rows.select(pl.col(names[1]) - pl.col(names[0])).to_series()[0] for rows in (weekly, plain))
+    assert width >= narrow
 
 
 def test_a_job_is_in_the_week_in_which_it_ended():

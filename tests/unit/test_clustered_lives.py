@@ -167,11 +167,8 @@ def test_strata_of_one_cluster_are_compared_by_their_groups():
 def test_scores_by_cluster_add_up_to_the_difference_of_observed_and_expected():
     lives = simulate_lives(20, 400, 7)
     counted = CountedLives(lives, ["failure"])
-    clusters_by_label = counted.by_cluster("group_of")
-    strata = [
-        _Stratum(times, clusters_by_label[label], 1)
-        for label, times in times_by_stratum(counted, "failure", "group_of")
-    ]
+    clusters = counted.by_cluster("group_of")
+    strata = [_Stratum(times, clusters[label], 1) for label, times in times_by_stratum(counted, "failure", "group_of")]
     event_times = np.unique(np.concatenate([stratum.times.seconds[stratum.times.events > 0] for stratum in strata]))
     at_risk = np.stack([stratum.times.at_risk(event_times) for stratum in strata])
     events = lives.filter(pl.col("event") == "failure")["duration_s"].value_counts().sort("duration_s")["count"]
@@ -196,20 +193,16 @@ def fitted():
 
 
 def test_dfbetas_equal_fits_without_each_cluster(fitted):
-    risk_sets, cox_fit, durations, columns = fitted
-    dfbetas = dfbeta_by_cluster(risk_sets, cox_fit, durations)
+    risk_sets, cox_fit, data, columns = fitted
+    dfbetas = dfbeta_by_cluster(risk_sets, cox_fit, data)
     deltas = []
-    for user in np.unique(durations.cluster):
-        kept_rows = durations.cluster != user
-        fit_without = fit(
-            RiskSets(
-                durations.seconds[kept_rows], durations.failed[kept_rows], [column[kept_rows] for column in columns]
-            )
-        )
+    for user in np.unique(data.cluster):
+        rest = data.cluster != user
+        fit_without = fit(RiskSets(data.seconds[rest], data.failed[rest], [column[rest] for column in columns]))
         deltas.append(cox_fit.coefficients - fit_without.coefficients)
     size = np.sqrt((np.array(deltas) ** 2).sum(axis=0))
     assert np.sqrt((dfbetas**2).sum(axis=0)) == pytest.approx(size, rel=0.05)
-    assert np.abs(dfbeta_by_cluster(risk_sets, cox_fit, durations, one_step=False).sum(axis=0)).max() < 1e-10
+    assert np.abs(dfbeta_by_cluster(risk_sets, cox_fit, data, one_step=False).sum(axis=0)).max() < 1e-10
 
 
 def test_parts_of_ages_change_little_and_row_blocks_nothing(fitted, monkeypatch):

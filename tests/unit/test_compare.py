@@ -535,9 +535,9 @@ def test_what_is_withheld_is_not_estimated(tmp_path):
 )
 def test_the_bottom_line_counts_traces_with_causes(bases, expected, tmp_path):
     traces = [trace_of(tmp_path, f"t{number}", FACTS["mine"], basis) for number, basis in enumerate(bases)]
-    first, second = bottom_line(traces)
-    assert first == expected
-    assert len(f"{first} {second}".split()) <= 45
+    claim, detail = bottom_line(traces)
+    assert claim == expected
+    assert len(f"{claim} {detail}".split()) <= 45
 
 
 def test_dots_are_placed_by_value():

@@ -38,10 +38,8 @@ def jobs_of(rows, **columns):
     """Jobs from (part, submission, start, end, outcome), times in days since MONDAY. End None: running."""
     frame = pl.DataFrame(rows, schema=["part", "submit_s", "start_s", "end_s", "outcome"], orient="row")
     times = {name: (MONDAY + pl.col(name) * DAY).cast(pl.Int64) for name in ("submit_s", "start_s", "end_s")}
-    trace_end_s = pl.max_horizontal(pl.col("end_s").max(), MONDAY + 14 * DAY)
-    frame = frame.with_columns(**times).with_columns(
-        trace_end_s=trace_end_s, cluster=pl.int_range(pl.len()).cast(pl.UInt32)
-    )
+    last_s = pl.max_horizontal(pl.col("end_s").max(), MONDAY + 14 * DAY)
+    frame = frame.with_columns(**times).with_columns(trace_end_s=last_s, cluster=pl.int_range(pl.len()).cast(pl.UInt32))
     return frame.with_columns(**columns).lazy()
 
 
@@ -201,9 +199,9 @@ def test_equal_parts_give_students_prediction_interval():
 
 
 def test_the_exact_p_is_twice_the_smaller_tail():
-    for before, after, share in ((3, 9, 0.4), (10, 0, 0.3), (0, 6, 0.5), (5, 5, 0.5)):
-        tails = stats.binom.cdf(after, before + after, share), stats.binom.sf(after - 1, before + after, share)
-        assert exact_p(before, after, share) == pytest.approx(min(1, 2 * min(tails)))
+    for k, m, share in ((3, 9, 0.4), (10, 0, 0.3), (0, 6, 0.5), (5, 5, 0.5)):
+        tails = stats.binom.cdf(m, k + m, share), stats.binom.sf(m - 1, k + m, share)
+        assert exact_p(k, m, share) == pytest.approx(min(1, 2 * min(tails)))
 
 
 def test_the_larger_p_value_counts():
@@ -346,12 +344,10 @@ def node_table(**counts):
 def test_a_suspect_that_fails_more_often_is_new():
     all_parts, earlier = node_table(n1=20, n2=9, n3=12, n4=1), node_table(n1=10, n2=0, n3=12, n4=1)
     latest, latest_only = node_table(n1=12, n2=9, n3=9, n4=0), node_table(n1=10, n2=9, n4=0)
-    suspect_nodes, row = suspects(all_parts, earlier, latest, latest_only)
+    nodes, row = suspects(all_parts, earlier, latest, latest_only)
     # All nine failures lie in the last half of the time: p = 1/512, times three nodes with excess failures.
-    assert suspect_nodes.select("node", "counted_before", "counted", "expected").rows() == [("n2", 0, 9, 4.5)]
-    assert (
-        suspect_nodes["q_value"].to_list() == pytest.approx([3 / 512]) and row["p_value"] == suspect_nodes["q_value"][0]
-    )
+    assert nodes.select("node", "counted_before", "counted", "expected").rows() == [("n2", 0, 9, 4.5)]
+    assert nodes["q_value"].to_list() == pytest.approx([3 / 512]) and row["p_value"] == nodes["q_value"][0]
     assert (row["before"], row["after"], row["difference"]) == (2, 3, 1)
     # A node absent from the last part does not fail more often in it.
     assert suspects(node_table(n3=12), earlier, latest, latest_only)[1]["p_value"] == 1
@@ -440,17 +436,17 @@ def study(folder, changed_measure=None, parts=5):
     return Inputs(files, contracts_of(["measure_sizes"]), settings, "made", str(folder / "out"))
 
 
-@pytest.mark.parametrize("changed", [None, "failure_share", "infra_rate", "failure_words"])
-def test_exactly_one_measure_changed(tmp_path, changed):
-    tables = compute(study(tmp_path, changed))
+@pytest.mark.parametrize("changed_measure", [None, "failure_share", "infra_rate", "failure_words"])
+def test_exactly_one_measure_changed(tmp_path, changed_measure):
+    tables = compute(study(tmp_path, changed_measure))
     for table in ANALYSIS.tables:
         table.check(tables[table.name])
     verdicts = dict(tables["changes"].select("measure", "verdict").iter_rows())
     expected = dict.fromkeys(("failure_share", "infra_rate", "lost_time", "failure_words"), CHANCE)
     # The trace names no node and no planned run.
     expected |= dict.fromkeys(("ettr", "suspect_nodes"), TOO_FEW)
-    assert verdicts == expected | ({changed: CHANGED} if changed else {})
-    assert tables["new_failure_words"]["word"].to_list() == (["99:0"] if changed == "failure_words" else [])
+    assert verdicts == expected | ({changed_measure: CHANGED} if changed_measure else {})
+    assert tables["new_failure_words"]["word"].to_list() == (["99:0"] if changed_measure == "failure_words" else [])
 
 
 def test_one_part_gives_empty_tables(tmp_path):

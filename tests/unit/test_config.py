@@ -25,7 +25,7 @@ from study.yaml_files import load_yaml
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULTS = ("config/config.yaml", load_yaml(ROOT / "config/config.yaml"))
 TRACES = load_yaml(ROOT / "config/traces.yaml")
-TABLES = {name: list(kind["tables"]) for name, kind in load_formats().items()}
+TABLES = {name: list(format_["tables"]) for name, format_ in load_formats().items()}
 FORMATS = ", ".join(sorted(TABLES))
 REGISTERED = ", ".join(sorted([*load_yaml(ROOT / "config/traces.yaml"), "mine"]))
 OPENB_ENTRY = {"format": "openb", "folder": "data/mine"}

@@ -6,20 +6,8 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ttf.engine.contract import (
-    REASON,
-    Column,
-    count,
-    number,
-    parquet,
-    reason,
-    seconds,
-    share,
-    table,
-    text,
-    truth,
-    whole_seconds,
-)
+from ttf.engine.contract import REASON, Column, count, number, parquet, reason, seconds, share, table, text, truth
+from ttf.engine.contract import whole_seconds as integer_seconds
 from ttf.engine.errors import StudyError
 from ttf.engine.storage.tables import read_table, write_product
 
@@ -29,7 +17,7 @@ TABLE = table(
     stratum=text("Stratum", "Its value."),
     n=count("n", "Lives.", unit="lives"),
     mttf_s=seconds("MTTF", "Mean time to failure.", blank=REASON),
-    median_s=whole_seconds("Median", "Half end by then.", blank="fewer than half ended"),
+    median_s=integer_seconds("Median", "Half end by then.", blank="fewer than half ended"),
     failed=share("Failed", "Of n."),
     best=truth("Best", "Whether it fits best.", blank="there is one"),
     reason=reason(),

@@ -59,11 +59,8 @@ def test_an_influence_is_the_derivative_in_a_cluster_weight(method: str) -> None
 
 def weighted(x: np.ndarray, y: np.ndarray, weights: np.ndarray, method: str) -> float:
     if method == "spearman":
-        x, y = (
-            np.array([weights[values < value].sum() + weights[values == value].sum() / 2 for value in values])
-            for values in (x, y)
-        )
-    x, y = (values - np.average(values, weights=weights) for values in (x, y))
+        x, y = (np.array([weights[v < value].sum() + weights[v == value].sum() / 2 for value in v]) for v in (x, y))
+    x, y = (v - np.average(v, weights=weights) for v in (x, y))
     products = ((weights * a * b).sum() for a, b in ((x, y), (x, x), (y, y)))
     xy, xx, yy = products
     return xy / math.sqrt(xx * yy)

@@ -106,15 +106,8 @@ def random_jobs(jobs: int = 600, seed: int = 1) -> pl.DataFrame:
     word = draw.choice(status, jobs, p=[0.6, 0.2, 0.05, 0.1, 0.05])
     return jobs_from_rows(
         [
-            (
-                f"u{user_number}",
-                f"a{user_number % 3}",
-                f"p{index % 2}",
-                status_word,
-                int(size),
-                None if status_word == "PENDING" else int(time),
-            )
-            for index, (user_number, status_word, size, time) in enumerate(zip(user, word, gpus, times, strict=True))
+            (f"u{u}", f"a{u % 3}", f"p{i % 2}", label, int(size), None if label == "PENDING" else int(time))
+            for i, (u, label, size, time) in enumerate(zip(user, word, gpus, times, strict=True))
         ]
     )
 
@@ -216,10 +209,7 @@ def strata(count: int = 3, name="project{}".format, **changes) -> pl.DataFrame:
     row |= {"rate_ci_low": 6.0, "rate_ci_high": 10.5}
     row |= {"failure_median_s": 822.0, "median_ci_low_s": 700.0, "median_ci_high_s": 900.0}
     all_jobs = row | {"stratum_by": "all", "stratum": "all", "jobs": 10**6}
-    rows = [
-        row | {"stratum_by": "account", "stratum": name(number), "jobs": 10**4 - number} | changes
-        for number in range(count)
-    ]
+    rows = [row | {"stratum_by": "account", "stratum": name(n), "jobs": 10**4 - n} | changes for n in range(count)]
     return add_shares(STRATA.frame([all_jobs, *rows]))
 
 

@@ -140,10 +140,8 @@ def test_installed_packages_match_the_lock():
     assert len(locked) == len(pins("requirements-test.lock"))
     expected = {str(pin.name): str(pin.specifier)[2:] for pin in locked if not pin.marker or pin.marker.evaluate()}
     installed = {
-        canonicalize_name(package.metadata["Name"]): package.version
-        for package in metadata.distributions(
-            path=sorted({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
-        )
+        canonicalize_name(dist.metadata["Name"]): dist.version
+        for dist in metadata.distributions(path=sorted({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}))
     }
     assert installed.pop("uv") == pins("requirements-uv.lock")["uv"]
     assert {

@@ -23,9 +23,7 @@ JOBS = {
 def loss_log(**losses):
     """Losses of epochs 1, 2 ... per job. The epochs end at 100, 200 ... s."""
     rows = [
-        (job, epoch, loss, 100 * epoch)
-        for job, job_losses in losses.items()
-        for epoch, loss in enumerate(job_losses, start=1)
+        (job, epoch, loss, 100 * epoch) for job, series in losses.items() for epoch, loss in enumerate(series, start=1)
     ]
     return pl.DataFrame(rows, schema=LOSSES, orient="row")
 

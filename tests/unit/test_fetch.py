@@ -608,7 +608,7 @@ def workdir(tmp_path, monkeypatch):
     return tmp_path
 
 
-def tables_and_missing(**changes):
+def list_tables(**changes):
     entry = ENTRY | changes
     files = raw_tables("t1", entry, FORMATS)
     return {table: paths[0] for table, paths in files.items()}, to_fetch("t1", entry, files)
@@ -617,7 +617,7 @@ def tables_and_missing(**changes):
 @pytest.mark.parametrize("folder", ["data/t1", "./data/t1/"])
 def test_missing_files_are_downloaded(workdir, folder):
     pods, nodes = "data/t1/openb_pod_list_default.csv.gz", "data/t1/all_nodes.csv"
-    assert tables_and_missing(folder=folder) == (
+    assert list_tables(folder=folder) == (
         {"pods": pods, "nodes": nodes},
         {Path(pods).name: DOWNLOAD["pods"], "all_nodes.csv": DOWNLOAD["nodes"]},
     )
@@ -627,34 +627,34 @@ def test_present_files_are_used_packed_or_not(workdir):
     (workdir / "data/t1").mkdir(parents=True)
     (workdir / "data/t1/openb_pod_list_default.csv").touch()
     nodes = "data/t1/all_nodes.csv"
-    assert tables_and_missing() == (
+    assert list_tables() == (
         {"pods": "data/t1/openb_pod_list_default.csv", "nodes": nodes},
         {"all_nodes.csv": DOWNLOAD["nodes"]},
     )
     (workdir / nodes).touch()
-    assert tables_and_missing() == ({"pods": "data/t1/openb_pod_list_default.csv", "nodes": nodes}, {})
+    assert list_tables() == ({"pods": "data/t1/openb_pod_list_default.csv", "nodes": nodes}, {})
 
 
 def test_nothing_is_downloaded_into_a_folder_of_the_user_s(workdir):
     with pytest.raises(ConfigError, match=r"no such folder .* with folder: data/t1 what is missing is downloaded\."):
-        tables_and_missing(folder="elsewhere")
+        list_tables(folder="elsewhere")
     (workdir / "elsewhere").mkdir()
     with pytest.raises(
         ConfigError, match=r"table pods is missing.*with folder: data/t1 what is missing is downloaded\."
     ):
-        tables_and_missing(folder="elsewhere")
+        list_tables(folder="elsewhere")
     (workdir / "elsewhere/openb_pod_list_default.csv").touch()
-    assert tables_and_missing(folder="elsewhere") == ({"pods": "elsewhere/openb_pod_list_default.csv"}, {})
+    assert list_tables(folder="elsewhere") == ({"pods": "elsewhere/openb_pod_list_default.csv"}, {})
 
 
 def test_a_file_that_was_named_is_not_downloaded_under_another_name(workdir):
     (workdir / "data/t1").mkdir(parents=True)
     with pytest.raises(ConfigError, match=r"table pods is missing: expected mine\.csv\."):
-        tables_and_missing(files={"pods": "mine.csv"})
+        list_tables(files={"pods": "mine.csv"})
 
 
 def test_no_addresses_no_download(workdir):
-    tables, missing = tables_and_missing(download=DOWNLOAD | {"nodes": {"urls": []}})
+    tables, missing = list_tables(download=DOWNLOAD | {"nodes": {"urls": []}})
     assert list(tables) == ["pods"]
     assert len(missing) == 1
 
@@ -662,20 +662,17 @@ def test_no_addresses_no_download(workdir):
 def test_two_tables_in_one_file(workdir):
     downloads = {"pods": DOWNLOAD["nodes"], "nodes": DOWNLOAD["nodes"]}
     path = "data/t1/all_nodes.csv"
-    assert tables_and_missing(download=downloads) == (
-        {"pods": path, "nodes": path},
-        {"all_nodes.csv": DOWNLOAD["nodes"]},
-    )
+    assert list_tables(download=downloads) == ({"pods": path, "nodes": path}, {"all_nodes.csv": DOWNLOAD["nodes"]})
     downloads["nodes"] = {"urls": ["https://else.where/all_nodes.csv"]}
     with pytest.raises(ConfigError, match=r"registry\.t1\.download\.nodes: another table"):
-        tables_and_missing(download=downloads)
+        list_tables(download=downloads)
 
 
 def test_parts_without_number_need_the_length(workdir):
     nodes = {"urls": ["https://a.b/n"], "parts": ["https://a.b/n.part*"]}
     with pytest.raises(ConfigError, match=r"registry\.t1\.download\.nodes\.parts: .* say how many bytes"):
-        tables_and_missing(download={"nodes": nodes})
-    assert tables_and_missing(download=DOWNLOAD | {"nodes": nodes | {"bytes": 9}})
+        list_tables(download={"nodes": nodes})
+    assert list_tables(download=DOWNLOAD | {"nodes": nodes | {"bytes": 9}})
 
 
 @pytest.mark.parametrize("trace", ["pai2020", "openb"])

@@ -154,9 +154,9 @@ def test_a_script_that_cannot_start_gives_none(forks, script, monkeypatch):
 PARENT_SCRIPT = """
 import os, pathlib, pickle, sys, threading, time
 from snakemake_executor_plugin_forks.forks import Forks
-forks, results = Forks(()), []
+forks, ended = Forks(()), []
 script = pathlib.Path("script.py")
-waiting = threading.Thread(target=lambda: results.append(forks.run(script, pickle.dumps(None), os.environ)), daemon=True)
+waiting = threading.Thread(target=lambda: ended.append(forks.run(script, pickle.dumps(None), os.environ)), daemon=True)
 waiting.start()
 while not (pathlib.Path("pid").exists() and pathlib.Path("pid").read_text()):
     time.sleep(0.01)
@@ -165,7 +165,7 @@ print(forks._server[1].pid, pathlib.Path("pid").read_text(), flush=True)
 
 
 @pytest.mark.parametrize(
-    "last_line", ["forks.close(); waiting.join(); sys.exit(results[0].code + 9)", "", "os.kill(os.getpid(), 9)"]
+    "last_line", ["forks.close(); waiting.join(); sys.exit(ended[0].code + 9)", "", "os.kill(os.getpid(), 9)"]
 )
 def test_scripts_and_their_server_end_with_the_run(script, last_line):
     script("import os, time\nopen('pid', 'w').write(str(os.getpid()))\ntime.sleep(60)")
@@ -240,9 +240,7 @@ def test_small_jobs_are_forked_with_the_inputs_of_snakemake(run, tmp_path):
     assert reports["little"]["temporary"] == reports["little"]["cwd"] == str(tmp_path)
     resources = [reports[name].pop("resources") for name in ("little", "large")]
     assert json.loads(json.dumps(reports["little"]).replace("little", "large")) == reports["large"]
-    assert [job_resources["mem_mb"] for job_resources in resources] == [700, 1700] and resources[0].keys() == resources[
-        1
-    ].keys()
+    assert [limit["mem_mb"] for limit in resources] == [700, 1700] and resources[0].keys() == resources[1].keys()
     little, large = ((tmp_path / f"{name}.tsv").read_text().splitlines() for name in ("little", "large"))
     costs = dict(zip(*(line.split("\t") for line in little), strict=True))
     assert [*costs] == large[0].split("\t")

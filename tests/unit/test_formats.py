@@ -24,10 +24,8 @@ def test_a_declaration_keeps_to_its_schema(name):
 @pytest.mark.parametrize("name", FORMATS)
 def test_the_declaration_matches_the_code(name):
     declaration, format_ = FORMATS[name], code_of(FORMATS[name]["code"])
-    is_provided = {
-        key: getattr(format_, key) is not None for key in ("jobs", "attempts", "placements", "lives", "records")
-    }
-    assert is_provided == {
+    parts = {key: getattr(format_, key) is not None for key in ("jobs", "attempts", "placements", "lives", "records")}
+    assert parts == {
         "jobs": declaration["gives"] == "jobs",
         "attempts": "attempts" in declaration,
         "placements": "placements" in declaration,
