@@ -112,7 +112,7 @@ def test_a_truncated_file(tmp_path):
 
 
 def test_headers_of_other_years(tmp_path):
-    """Extra columns, another order and absent optional columns are accepted; required columns are not optional."""
+    """Extra columns, another order and absent optional columns are accepted; absent required ones are refused."""
     (tmp_path / "2025.csv").write_text("date,datacenter,model,serial_number,failure,pod_id\n2013-04-10,sac0,M1,x,1,7\n")
     (tmp_path / "2013.csv").write_text(f"{HEADER}\n{row(1, 'x')}\n")
     ingest({"days": [tmp_path / "2025.csv", tmp_path / "2013.csv"]}, SCHEMAS, tmp_path, 0.0)

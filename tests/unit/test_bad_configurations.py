@@ -56,7 +56,7 @@ def test_a_named_file_is_checked_before_it_is_opened(path):
 
 
 @pytest.mark.parametrize("key", ["taxonomy", "outage_causes", "claims", "analyses"])
-def test_a_pipe_is_refused_wherever_a_file_is_named(key):
+def test_a_pipe_is_refused_for_every_file_key(key):
     with pytest.raises(ConfigError, match=r"fifo: it is (a pipe|no folder)"):
         Study([("my.yaml", {"study": ["sample"], key: ["fifo"] if key in ("claims", "analyses") else "fifo"})], ROOT)
 
@@ -74,7 +74,7 @@ def test_a_problem_names_the_line_and_column_of_its_layer():
     assert lines[0].startswith(
         "my.yaml: line 3, column 3: survival.max_stps: there is no such key; did you mean max_ste"
     )
-    # What was merged in stands where it was written.
+    # A merged value is reported at its source.
     message = refusal_message("registry:\n  a: &a {format: tabel}\n  b: {<<: *a, folder: x}\n")
     assert "my.yaml: line 2, column 10: registry.b.format: " in message
 

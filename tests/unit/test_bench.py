@@ -94,7 +94,7 @@ def test_the_pandas_peer_of_slurm_finds_the_same_jobs(tmp_path, monkeypatch, cap
     assert lines[-1] == str(table_of("sacct", "jobs", {"record": pl.scan_parquet(tmp_path / "record.parquet")}).height)
 
 
-def test_the_docs_report_the_measurements():
+def test_the_docs_say_what_was_measured():
     measured = performance.read()
     assert performance.section(measured) in performance.PAGE.read_text(encoding="utf-8"), "python bench/performance.py"
     if "growth" in measured:

@@ -52,7 +52,7 @@ def test_r1_unknown_causes_count_any_failure_and_withhold_large_runs():
 
 
 def test_a_rate_per_node_needs_recorded_nodes_or_causes():
-    """User failures divided by assumed nodes of 8 GPUs once gave 4,100 per 1,000 node-days."""
+    """User failures divided by assumed nodes of 8 GPUs would give 4,100 per 1,000 node-days."""
     m = proxy()
     m["sizes.node_gpus_from"] = {"value": "default", "unit": "label", "n": None, "source": "x"}
     assert tile(m, "node_rate").state == "withheld"

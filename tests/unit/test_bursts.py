@@ -127,7 +127,7 @@ def test_racks_that_fail_together_are_found(tmp_path):
 
 @pytest.mark.parametrize("spread", [0.5, 0.0])
 def test_a_rate_that_drifts_is_no_burst(spread):
-    """400 nodes, 26 weekly rates with log SD 0.5. The shifted null alone would call a third of rows bursts."""
+    """400 nodes, 26 weekly rates with log SD 0.5. The shifted null alone finds bursts in a third of histories."""
     rng, weeks, rejections = np.random.default_rng(8), 26, []
     for _ in range(60):
         rates = 20 * np.exp(spread * rng.normal(size=weeks) - spread**2 / 2)

@@ -213,9 +213,9 @@ def test_an_ordinary_trace_has_every_chart():
     assert empty_charts("ordinary") == set()
 
 
-def test_charts_with_nothing_to_draw_say_so():
+def test_empty_charts_have_a_reason():
     type_charts = {"runtime_by_gpu_type", "survival_by_gpu_type", "mttf_by_gpu_type"}
-    # Its 90 jobs have too few ended jobs per size.
+    # Fewer than two sizes of its 90 jobs have enough ended jobs.
     assert empty_charts("no GPU type") == type_charts | {"failure_rate_by_gpus"}
     empty_names = empty_charts("no failure")
     assert {name for name in empty_names if "request" not in name} == {
@@ -250,7 +250,7 @@ def test_different_texts_have_different_labels():
     assert labels(["A", "A\x00", "A (2)", "A"]) == {"A": "A", "A\x00": "A (2)", "A (2)": "A (2) (2)"}
 
 
-def test_every_gpu_type_is_a_row_of_its_own(all_tables):
+def test_every_gpu_type_has_a_separate_row(all_tables):
     spec = BUILDERS["mttf_by_gpu_type"](all_tables["hostile"], STUDY).spec()
     assert len({row["stratum"] for row in spec["datasets"]["strata"]}) == len(HOSTILE)
 
@@ -336,7 +336,7 @@ def test_mttf_by_stratum_and_lower_bounds(all_tables):
     assert "Triangle: no failure" in bounds.caption
 
 
-def test_a_synthetic_sample_says_so_in_every_chart(all_tables):
+def test_every_chart_labels_a_synthetic_sample(all_tables):
     for name in CHART_KINDS:
         figure = BUILDERS[name](all_tables["ordinary"], Study("task", synthetic=True))
         assert "Synthetic sample: no finding about a real cluster." in figure.spec()["title"]["subtitle"]

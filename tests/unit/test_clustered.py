@@ -154,7 +154,7 @@ def test_clusters_use_the_first_column_that_repeats(columns, cluster_by, group_b
     assert (row["cluster_by"], row["group_by"]) == (cluster_by, group_by)
 
 
-def test_jobs_of_one_user_are_clustered_by_what_they_request():
+def test_jobs_of_one_user_are_clustered_by_request_profile():
     rows = with_clusters(pl.DataFrame({"user": ["u"] * 3, "qos": ["a", "b", "a"]}))
     assert rows["cluster_by"].unique().to_list() == ["request profile of one user"]
     assert rows["cluster"].to_list() == rows["group"].to_list() == [0, 1, 0]

@@ -76,7 +76,7 @@ def test_true_nulls_are_rejected_at_the_nominal_rate(name):
 
 @pytest.mark.parametrize(("cv", "max_share", "min_share"), [(0, 0.05, 0.5), (0.5, 0.1, 0.4), (1, 0.15, 0.25)])
 def test_bad_nodes_are_found_and_varied_nodes_are_not_flagged(cv, max_share, min_share):
-    """The null uses the fleet's own spread. A Poisson null would flag nodes in half of the fleets of CV 1."""
+    """The null uses the fleet's own spread. Random variation alone would flag half of the fleets of CV 1."""
     simulate = SIMULATED["lemons_found"]
     assert simulate(200, 0.35, cv, 0, 100)[0] <= max_share + margin(max_share, 100)
     assert simulate(200, 3, cv, 0, 60)[0] <= max_share + margin(max_share, 60)

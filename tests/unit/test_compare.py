@@ -370,7 +370,7 @@ def test_at_most_eight_traces_are_drawn(studies):
         assert "The first 8 traces of the study; 1 other in the table only." in figure.caption
 
 
-def test_outcomes_that_a_format_lacks_are_one_reason():
+def test_outcomes_that_a_format_lacks_share_one_reason():
     reasons = [f"the format has no outcome {outcome}" for outcome in ("running", "waiting", "waiting")]
     table = pl.DataFrame({"trace": ["a"] * 4, "reason": [*reasons, "no GPU time was seen"]})
     assert list_reasons(table) == [("a", "the format has no outcome running or waiting"), ("a", "no GPU time was seen")]

@@ -177,7 +177,7 @@ def make_sums(events, bottom):
     return Sums(events, events, bottom, bottom.sum(axis=1).astype(int))
 
 
-def test_the_clustered_p_is_that_of_drift():
+def test_the_clustered_p_equals_that_of_measure_drift():
     rng = np.random.default_rng(0)
     n = rng.integers(5, 40, (2, 20))
     k = rng.binomial(n, 0.3)
@@ -225,7 +225,7 @@ def test_the_detectable_ratio_exceeds_the_limit_by_its_error():
     assert high_share["p_value"] > 0 and high_share["detectable_ratio"] is None
 
 
-def test_too_few_to_tell():
+def test_too_little_data():
     assert compared(make_sums([[2, 1], [1, 0]], [[50, 50], [50, 50]]), True, False)["reason"] == RARE
     single_user = compared(make_sums([[30], [30]], [[100], [100]]), True, False)
     assert single_user["reason"] == UNTESTED and "p_value" not in single_user

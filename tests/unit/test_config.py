@@ -657,7 +657,7 @@ CHAIN = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1,
         (b"a: 1\nb: \x01", "line 2, column 4: a character that YAML does not allow."),
     ],
 )
-def test_a_file_that_cannot_be_read_says_where(tmp_path, content, message):
+def test_an_unreadable_file_reports_the_position(tmp_path, content, message):
     answer = yaml_error(tmp_path / "f.yaml", content)
     assert answer.startswith(f"my.yaml: {message}")
     assert "\n" not in answer

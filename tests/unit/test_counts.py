@@ -13,7 +13,7 @@ SMALL, WIDE = st.integers(-3, 3), st.integers(-(2**62), 2**62)
 
 
 @given(st.lists(st.tuples(*[st.one_of(st.none(), SMALL, number) for number in (SMALL, WIDE, WIDE)]), max_size=30))
-def test_counts_are_those_of_the_rows_that_have_all_values(rows):
+def test_counts_are_those_of_complete_rows(rows):
     frame = pl.DataFrame(rows, schema=dict.fromkeys("abc", pl.Int64), orient="row")
     for columns in (["a"], ["b"], ["a", "b"], ["b", "a"], ["a", "b", "c"]):
         table = counts(frame, **{name: pl.col(name) for name in columns})

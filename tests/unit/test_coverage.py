@@ -48,7 +48,7 @@ def test_mttf_interval_covers_exactly(expected: float, confidence: float) -> Non
 
 @pytest.mark.parametrize(("confidence", "minimum"), [(0.9, 0.870), (0.95, 0.938)])
 def test_mixed_bounds_and_intervals_cover_as_documented(confidence: float, minimum: float) -> None:
-    """For few expected failures the one-sided bound can miss; for many the two-sided interval can."""
+    """Coverage is lowest where both the bound for zero failures and the interval for many failures can miss."""
     low, high = poisson_limits(np.arange(60), confidence)
     expected = np.linspace(0.5, 15, 2000)[:, None]
     probability = poisson.pmf(np.arange(60), expected)

@@ -133,7 +133,7 @@ def test_proportionality_against_an_explicit_likelihood():
         assert statistic == pytest.approx(reference, rel=1e-9)
 
 
-def test_proportionality_holds_its_level_and_finds_what_changes():
+def test_proportionality_keeps_its_level_and_detects_change():
     rng = np.random.default_rng(5)
     statistics = []
     for _ in range(300):
@@ -208,7 +208,7 @@ def test_levels():
     seconds, failed, amount, _ = simulated(n=4000)
     account = np.array([f"a{index % 30}" for index in range(4000)], dtype=object)
     account[::7] = None
-    # 31 levels, of which one never fails.
+    # 31 levels; one never fails.
     failed &= account != "a3"
     lives = lives_of(seconds, failed, amount, np.zeros(4000, dtype=int)).with_columns(
         account=pl.Series(account.tolist()),
@@ -219,7 +219,7 @@ def test_levels():
     table = hazard_ratios(lives, "failure", ["gpu_count", "account", "machine", "gpu_type", "blank"])
     accounts = table.filter(covariate="account")
     assert accounts.height == MOST_LEVELS
-    assert set(accounts["reference"]) == {NOT_GIVEN}  # 571 lives, the most of all
+    assert set(accounts["reference"]) == {NOT_GIVEN}  # 571 durations, the most frequent level
     assert accounts["level"][-1] == OTHER and accounts["reason"][-1] == f"19 rarer levels together; {UNCLUSTERED}"
     machine = table.filter(covariate="machine").row(0, named=True)
     assert (machine["level"], machine["n"], machine["events"], machine["reason"]) == ("y", 100, 0, SEPARATED)

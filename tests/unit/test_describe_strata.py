@@ -264,7 +264,7 @@ def test_failed_gpu_time_has_the_interval_of_users_and_weeks():
     assert interval == (*(row[f"failed_gpu_ci_{bound}_clustered"] for bound in ("low", "high")), "user and week")
 
 
-def test_rules_hold_for_a_stratum():
+def test_rules_apply_to_a_stratum():
     timeless = tiles_of(strata(failed_without_time=7))["failed_gpu_time"]["interval"]
     assert timeless == "7 failed attempts lack a run time and count as 0"
     few_tile = tiles_of(strata(infra_failures=9))["node_rate"]
@@ -278,7 +278,7 @@ def test_rules_hold_for_a_stratum():
     assert blank_tile["state"] == "withheld"
 
 
-def test_rules_of_the_trace_hold_for_its_strata():
+def test_rules_of_the_trace_apply_to_its_strata():
     proxy = tiles_of(strata(basis="proxy"), numbers_of(sizes__basis=("proxy", "label")))
     assert proxy["node_rate"]["badge"] == "any failure"
     assert "Infrastructure" not in json.dumps(proxy)

@@ -37,7 +37,7 @@ class Page(HTMLParser):
         self.text += data
 
 
-def test_the_shipped_dictionary_matches_the_contracts():
+def test_the_dictionary_in_the_docs_is_that_of_the_contracts():
     shipped = (ROOT / "docs/tables.md").read_text(encoding="utf-8")
     assert shipped == as_markdown(by_analysis()), "a contract has changed: run `make docs`"
 

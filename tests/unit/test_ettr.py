@@ -164,7 +164,7 @@ def test_nonsense_is_refused(name: str, value: float) -> None:
 
 
 @pytest.mark.parametrize("name", ["interval_s", "productive_s"])
-def test_no_work_is_no_plan(name: str) -> None:
+def test_a_plan_needs_work(name: str) -> None:
     with pytest.raises(ValueError, match=f"{name} has to be above 0"):
         replace(PLAN, **{name: 0})
 

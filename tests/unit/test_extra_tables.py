@@ -102,7 +102,7 @@ def test_compressed_files_are_read_and_truncated_ones_refused(ingest_text):
         ingest_text(text[:-9], name="e.csv.gz")
 
 
-def test_a_name_is_no_pattern(ingest_text, tmp_path):
+def test_a_file_name_is_not_a_glob(ingest_text, tmp_path):
     (tmp_path / "given1.csv").write_text(EVENTS + "other,1,a,\n")
     assert ingest_text(EVENTS + "n1,1,a,\n")[0] == [("n1", 1, "a", None)]
 

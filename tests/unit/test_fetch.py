@@ -413,7 +413,7 @@ def test_no_network(get, monkeypatch):
     assert "is there a network? (2 tries)" in refusal(get, "http://example.invalid/t.csv", tries=2)
 
 
-def test_control_characters_of_a_server_are_removed(get, site):
+def test_control_characters_of_a_server_are_not_shown(get, site):
     site.habits["/t.csv"] = [lambda handler, *_: handler.wfile.write(b"HTTP/1.1 404 \x1b[2Jgone\r\n\r\n")]
     assert "\x1b" not in refusal(get)
     site.habits["/t.csv"] = [status(302, Location="gopher:\x1b[2J")]

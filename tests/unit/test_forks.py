@@ -26,7 +26,7 @@ class Forks(forks_module.Forks):
     def exit_code(self, file, **variables):
         """Run a script and return its exit code, or None if it cannot start."""
         result = self.run(Path(file), JOB_BYTES, os.environ | variables)
-        return result and result.exit_code
+        return result and result.code
 
 
 @pytest.fixture(params=[()])
