@@ -196,12 +196,12 @@ def test_lifetime_models(oracle):
 
 OUTAGES = """
 library(survival)
-watched <- read.csv(commandArgs(TRUE)[1])
+spells <- read.csv(commandArgs(TRUE)[1])
 emit <- function(name, ...) cat(name, sprintf("%.17g", c(...)), "\\n", sep = ",")
-fit <- survfit(Surv(from, until, event) ~ 1, data = watched, id = unit, cluster = unit, robust = TRUE)
+fit <- survfit(Surv(from, until, event) ~ 1, data = spells, id = unit, cluster = unit, robust = TRUE)
 for (i in which(fit$n.event > 0)) emit("mcf", fit$time[i], fit$n.risk[i], fit$cumhaz[i], fit$std.chaz[i])
-emit("repair", quantile(survfit(Surv(watched$down, watched$ended) ~ 1), c(0.5, 0.9))$quantile)
-emit("restricted", summary(survfit(Surv(watched$down, watched$ended) ~ 1), rmean = 40)$table["rmean"])
+emit("repair", quantile(survfit(Surv(spells$down, spells$ended) ~ 1), c(0.5, 0.9))$quantile)
+emit("restricted", summary(survfit(Surv(spells$down, spells$ended) ~ 1), rmean = 40)$table["rmean"])
 """
 
 
@@ -212,13 +212,11 @@ def test_mcf_and_repair_times_of_outages(tmp_path):
     events = [np.unique(draws.integers(a + 1, b + 1, draws.poisson(3))) for a, b in zip(entries, exits, strict=True)]
     edges = [np.unique([a, *times, b]) for a, times, b in zip(entries, events, exits, strict=True)]
     rows = [(unit, a, b, int(b in events[unit])) for unit, bounds in enumerate(edges) for a, b in pairwise(bounds)]
-    watched = pl.DataFrame(rows, schema=["unit", "from", "until", "event"], orient="row")
-    watched = watched.with_columns(
-        down=pl.Series(draws.integers(0, 60, len(rows))), ended=draws.random(len(rows)) < 0.7
-    )
-    watched.with_columns(pl.col("ended").cast(pl.Int64)).write_csv(tmp_path / "watched.csv")
+    spells = pl.DataFrame(rows, schema=["unit", "from", "until", "event"], orient="row")
+    spells = spells.with_columns(down=pl.Series(draws.integers(0, 60, len(rows))), ended=draws.random(len(rows)) < 0.7)
+    spells.with_columns(pl.col("ended").cast(pl.Int64)).write_csv(tmp_path / "spells.csv")
     (tmp_path / "oracle.R").write_text(OUTAGES)
-    command = [program, "--vanilla", tmp_path / "oracle.R", tmp_path / "watched.csv"]
+    command = [program, "--vanilla", tmp_path / "oracle.R", tmp_path / "spells.csv"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     r_rows = [
         (name, [float(number) for number in numbers if number]) for name, *numbers in csv.reader(io.StringIO(printed))
@@ -228,8 +226,8 @@ def test_mcf_and_repair_times_of_outages(tmp_path):
     se = np.log(mcf["ci_high"] / mcf["mcf"]) / Z_95 * mcf["mcf"]
     ours = np.column_stack([mcf["time_s"], mcf["at_risk"], mcf["mcf"], se])
     assert ours == pytest.approx(np.array([numbers for name, numbers in r_rows if name == "mcf"]), rel=1e-9)
-    times = repair_times(watched["down"].to_numpy(), watched["ended"].to_numpy())
+    times = repair_times(spells["down"].to_numpy(), spells["ended"].to_numpy())
     assert [times["median_s"], times["p90_s"]] == pytest.approx(dict(r_rows)["repair"])
-    truncated = watched.select(pl.col("down").clip(upper_bound=40), ended=pl.col("ended") & (pl.col("down") <= 40))
+    truncated = spells.select(pl.col("down").clip(upper_bound=40), ended=pl.col("ended") & (pl.col("down") <= 40))
     restricted = repair_times(truncated["down"].to_numpy(), truncated["ended"].to_numpy())["restricted_mean_s"]
     assert restricted == pytest.approx(dict(r_rows)["restricted"][0])

@@ -110,13 +110,13 @@ def test_outages_at_the_end_of_the_last_block_are_counted():
 @given(SPANS)
 def test_runs_of_steps_are_the_sums_of_the_parts(spans):
     rows = pl.DataFrame(spans, schema={"from_s": pl.Int64, "lasts_s": pl.Int64}, orient="row")
-    rows = rows.with_columns(key=pl.int_range(pl.len()) % 3, there=1, began=pl.int_range(pl.len()), ended=2)
+    rows = rows.with_columns(key=pl.int_range(pl.len()) % 3, present=1, began=pl.int_range(pl.len()), ended=2)
     start_s, end_s = pl.col("from_s"), pl.col("from_s") + pl.col("lasts_s")
-    steps = steps_by_block(rows, ["key"], start_s, end_s, 7, "s", ["there"], ["began"], ["ended"])
+    steps = steps_by_block(rows, ["key"], start_s, end_s, 7, "s", ["present"], ["began"], ["ended"])
     runs = runs_of_steps(steps.lazy())
-    values = ("there", "s", "began", "ended")
+    values = ("present", "s", "began", "ended")
     blocks = runs.with_columns(block=pl.int_ranges("block", pl.col("block") + pl.col("blocks"))).explode("block")
-    sums_by_name = {"s": "block_s", "there": "there"}
+    sums_by_name = {"s": "block_s", "present": "present"}
     edge_sums_by_name = {"began": pl.col("began") * pl.col("is_first"), "ended": pl.col("ended") * pl.col("is_last")}
     parts = split_by_block(rows, start_s, end_s, 7).with_columns(**sums_by_name, **edge_sums_by_name)
     sums = parts.group_by("key", "block").agg(pl.col(values).sum()).sort("key", "block")

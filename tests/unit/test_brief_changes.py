@@ -60,14 +60,14 @@ def sentence(**settings):
     return phrases.plain(changes(trace_numbers(**settings), NEW, "job").summary)
 
 
-def test_the_sentence_counts_and_names_what_changed():
+def test_the_sentence_counts_and_names_changes():
     assert sentence() == "No measurable change in 6 measures: 6 within normal variation (≈)."
     one_change = {"failure_share": "changed", "lost_time": "too few to tell"}
     assert sentence(verdicts=one_change) == (
         "1 of 6 measures changed (≠): the failure share; 4 within normal variation (≈); 1 with too little data (?)."
     )
-    two = {"infra_rate": "changed", "ettr": "changed"}
-    assert sentence(verdicts=two).startswith("2 of 6 measures changed (≠): the failure rate of nodes and the ETTR;")
+    pair = {"infra_rate": "changed", "ettr": "changed"}
+    assert sentence(verdicts=pair).startswith("2 of 6 measures changed (≠): the failure rate of nodes and the ETTR;")
     few_weeks = dict.fromkeys(("failure_share", "infra_rate"), "too few weeks to tell")
     assert sentence(verdicts=few_weeks) == (
         "No measurable change in 6 measures: 4 within normal variation (≈); 2 with too few weeks (?)."

@@ -167,15 +167,15 @@ def svg_of(spec: dict) -> str:
     return vl_convert.vegalite_to_svg(json.dumps(spec), allowed_base_urls=[])
 
 
-def texts_under(node: object, keys: set[str]) -> list[str]:
+def nested_texts(node: object, keys: set[str]) -> list[str]:
     """Every text nested below one of the keys."""
     if isinstance(node, dict):
         return [
             text
             for key, value in node.items()
-            for text in ([json.dumps(value)] if key in keys else texts_under(value, keys))
+            for text in ([json.dumps(value)] if key in keys else nested_texts(value, keys))
         ]
-    return [text for value in node for text in texts_under(value, keys)] if isinstance(node, list) else []
+    return [text for value in node for text in nested_texts(value, keys)] if isinstance(node, list) else []
 
 
 def test_each_declared_chart_has_a_builder():
@@ -193,7 +193,7 @@ def test_every_chart_of_every_trace_can_be_drawn(case):
         assert len(text) < 300_000, name
         assert sum(len(rows) for rows in spec["datasets"].values()) <= 2_100, name
         assert "NaN" not in text, name
-        assert not texts_under(spec, {"url", "calculate"}), name
+        assert not nested_texts(spec, {"url", "calculate"}), name
         if case in ("ordinary", *RENDERED_CASES):
             svg = svg_of(spec)
             width = float(ET.fromstring(svg).get("width"))
@@ -229,7 +229,7 @@ def test_empty_charts_have_a_reason():
 def test_trace_text_never_becomes_an_expression_or_breaks_the_svg():
     for name in CHART_KINDS:
         spec = draw_case("hostile", name).spec()
-        code = texts_under(spec, {"expr", "labelExpr", "filter", "test", "signal"})
+        code = nested_texts(spec, {"expr", "labelExpr", "filter", "test", "signal"})
         assert not [text for text in code if any(bad in text for bad in ("script", "alert", "['jobs", "long", "🚀"))]
         text = json.dumps(spec, ensure_ascii=False)
         assert "\x00" not in text

@@ -446,7 +446,7 @@ TABLE = {
     "blank": ["NA"],
 }
 # cpus replaces gpus and runtime replaces end: one typo turns one into the other.
-TABLE_TOO = TABLE | {"mapping": {"job_id": "j", "start": "b", "status": "s", "runtime": "r", "cpus": "c"}}
+TABLE_VARIANT = TABLE | {"mapping": {"job_id": "j", "start": "b", "status": "s", "runtime": "r", "cpus": "c"}}
 OUTAGE_COLUMNS = {key: key for key in ("unit", "start", "level", "class", "cause", "group", "rack", "node", "kind")}
 OUTAGES = {
     "format": "outages",
@@ -474,7 +474,7 @@ FULL = {
             "log_tails": "t.jsonl",
         },
         "table": TABLE,
-        "table_too": TABLE_TOO,
+        "table_too": TABLE_VARIANT,
         "outages": OUTAGES,
         "windowed": {"format": "philly", "folder": "x", "window": {"from": 0, "to": "2017-12-16T00:00:00-08:00"}},
         "made": {"format": "pai2020", "embedded": True, "synthetic": True, "citation": "x", "note": "x"},
@@ -534,11 +534,11 @@ FULL = {
 }
 
 
-def walk(value, above=()):
+def walk(value, parents=()):
     """Every key path in a document."""
     for key, item in value.items() if isinstance(value, dict) else []:
-        yield (*above, key)
-        yield from walk(item, (*above, key))
+        yield (*parents, key)
+        yield from walk(item, (*parents, key))
 
 
 def full_document(path):
@@ -554,7 +554,7 @@ FREE = {("registry",): [2], ("risk", "features"): [3, 4]}
 KEYS = [
     path
     for path in walk(FULL)
-    if not any(path[: len(above)] == above and len(path) in depths for above, depths in FREE.items())
+    if not any(path[: len(parents)] == parents and len(path) in depths for parents, depths in FREE.items())
 ]
 TABLE_KEYS = {"pods"}
 
