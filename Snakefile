@@ -1,8 +1,8 @@
-# The front door, so that `snakemake` typed in the checkout finds the workflow and profiles/default.
+# Entry point: `snakemake` in the checkout finds the workflow and profiles/default.
 include: "workflow/main.smk"
 
 
-# An included rule is never the default target: without this, nothing would be planned.
+# An included rule is never the default target, so the entry file needs a default rule of its own.
 rule default:
     default_target: True
     input:

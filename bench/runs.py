@@ -13,7 +13,7 @@ from clock import ROOT, tell
 sys.path.insert(0, str(ROOT / "workflow"))
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from study.resources import rule_of_benchmark
+from study.resources import parse_benchmark_path
 
 FULL_SIZE = 1_261_050
 MAKE = ROOT / "bench" / "samples" / "make.py"
@@ -82,5 +82,5 @@ def _jobs(folder: Path) -> list[dict]:
             for row in csv.DictReader(lines, delimiter="\t"):
                 numbers = [float(row[name]) if row[name][0].isdigit() else 0.0 for name in ("s", "cpu_time", "max_rss")]
                 costs = {"seconds": numbers[0], "cpu_seconds": numbers[1], "gigabytes": numbers[2] / 1024}
-                found.append({"rule": rule_of_benchmark(file, folder / "benchmarks")[1]} | costs)
+                found.append({"rule": parse_benchmark_path(file, folder / "benchmarks")[1]} | costs)
     return found

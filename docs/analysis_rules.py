@@ -1,4 +1,4 @@
-"""`make rules`: write workflow/rules/analyses.smk, a rule for each analysis, out of the declarations."""
+"""`make rules`: write workflow/rules/analyses.smk, one rule per analysis, from the declarations."""
 
 import sys
 from pathlib import Path
@@ -12,36 +12,35 @@ from ttf.analyses.sections import THEMES  # noqa: E402
 from ttf.page.results_tables import contracts  # noqa: E402
 
 HEAD = """\
-# Every analysis: what it reads and writes. Written by `make rules` out of the declarations in
-# scripts/ttf/analyses/<section>/<name>/__init__.py; an input that a trace does not have is left out (analyse.smk).
+# The inputs and outputs of every analysis. Written by `make rules` from the declarations in
+# scripts/ttf/analyses/<section>/<name>/__init__.py; optional inputs that a trace lacks are omitted (study.smk).
 """
 
 
-def rules_text() -> str:
-    """The rules of all analyses of the workflow, in the order of the page."""
-    return HEAD + "".join(_rule(name, analysis) for name, analysis in rooms().items())
+def format_rules() -> str:
+    return HEAD + "".join(_format_rule(name, analysis) for name, analysis in rooms().items())
 
 
-def _rule(name: str, analysis: Analysis) -> str:
-    home, mark = ("{HOME}/{{trace}}", "f") if analysis.of_study else ("{trace}", "")
+def _format_rule(name: str, analysis: Analysis) -> str:
+    base, prefix = ("{STUDY_FOLDER}/{{trace}}", "f") if analysis.of_study else ("{trace}", "")
     theme = THEMES[analysis.theme].title
-    inputs = [_input(asked, analysis) for asked in (*analysis.needs, *analysis.uses)]
-    inputs = [*(["unpack(size_unit),"] if analysis.in_size_unit else []), *inputs]
+    inputs = [_format_input(input_name, analysis) for input_name in (*analysis.needs, *analysis.uses)]
+    inputs = [*(["unpack(get_size_unit),"] if analysis.in_size_unit else []), *inputs]
     outputs = [
-        _output(table.name, f'{mark}"results/{home}/{table.path}"', theme, table.name in analysis.updated)
+        _format_output(table.name, f'{prefix}"results/{base}/{table.path}"', theme, table.name in analysis.updated)
         for table in analysis.tables
     ]
-    outputs += [f'{folder}=directory({mark}"results/{home}/{folder}"),' for folder in analysis.folders]
+    outputs += [f'{folder}=directory({prefix}"results/{base}/{folder}"),' for folder in analysis.folders]
     directives = {
         "input": inputs,
         "output": outputs,
-        "log": [f'{mark}"logs/{home}/{name}.log",'],
-        "benchmark": [f'{mark}"benchmarks/{home}/{name}.tsv"'],
+        "log": [f'{prefix}"logs/{base}/{name}.log",'],
+        "benchmark": [f'{prefix}"benchmarks/{base}/{name}.tsv"'],
         "group": ['GROUP["report"]' if analysis.of_study else 'GROUP["analyses"]'],
         "conda": ["ENVIRONMENT"],
         **({"threads": str(analysis.threads)} if analysis.threads != 1 else {}),
-        "resources": [f'**asks_for("{name}"),'],
-        "params": [f'**told("{name}"),'],
+        "resources": [f'**request_resources("{name}"),'],
+        "params": [f'**analysis_params("{name}"),'],
         "script": ['"../../scripts/compute.py"'],
     }
     lines = ["", "", f"rule {name}:", f'    """{analysis.question}"""']
@@ -53,21 +52,21 @@ def _rule(name: str, analysis: Analysis) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _input(name: str, analysis: Analysis) -> str:
+def _format_input(name: str, analysis: Analysis) -> str:
     table = contracts().get(name)
     path = PRODUCTS.get(name) or (table and table.path)
-    written = f'"results/{{trace}}/{path}"'
+    path_text = f'"results/{{trace}}/{path}"'
     if analysis.of_study:
-        return f"{name}=of_each_trace({written}),"
+        return f"{name}=trace_inputs({path_text}),"
     if path and name in analysis.needs:
-        return f"{name}={written},"
-    return f"{name}=if_there({written})," if path else f'{name}=source("{name}"),'
+        return f"{name}={path_text},"
+    return f"{name}=optional_input({path_text})," if path else f'{name}=registry_file("{name}"),'
 
 
-def _output(name: str, path: str, theme: str, is_updated: bool) -> str:
-    shown = path if path.endswith('.parquet"') else f'table({path}, "{theme}")'
-    return f"{name}={f'update({shown})' if is_updated else shown},"
+def _format_output(name: str, path: str, theme: str, is_updated: bool) -> str:
+    marked_path = path if path.endswith('.parquet"') else f'table({path}, "{theme}")'
+    return f"{name}={f'update({marked_path})' if is_updated else marked_path},"
 
 
 if __name__ == "__main__":
-    (ROOT / "workflow" / "rules" / "analyses.smk").write_text(rules_text(), encoding="utf-8")
+    (ROOT / "workflow" / "rules" / "analyses.smk").write_text(format_rules(), encoding="utf-8")

@@ -10,8 +10,8 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).parents[1] / "workflow"))
 sys.path.append(str(Path(__file__).parents[1] / "scripts"))
 
-from study.config import SCHEMA, entry_of
-from study.documents import flow, key_paths, kind, limits
+from study.config import SCHEMA, get_trace_schema
+from study.documents import describe_limits, describe_type, iterate_key_paths, to_inline_yaml
 
 MARK = "<!-- From here on written by `make docs` from workflow/schemas/ and config.yaml; edit those. -->\n"
 ENTRY = """\
@@ -28,12 +28,14 @@ def render(text: str) -> str:
     """The text of config/README.md with its tables anew."""
     keys = SCHEMA["properties"].items()
     groups = [
-        f"## `{key}`\n\n{part['description']}\n\n{_table(key_paths(part))}"
+        f"## `{key}`\n\n{part['description']}\n\n{_table(iterate_key_paths(part))}"
         for key, part in keys
         if "properties" in part
     ]
     top = "## What to run\n\n" + _table(((key,), part) for key, part in keys if "properties" not in part)
-    return text.partition(MARK)[0] + "\n".join([MARK, top, *groups, ENTRY + _table(key_paths(entry_of(SCHEMA)))])
+    return text.partition(MARK)[0] + "\n".join(
+        [MARK, top, *groups, ENTRY + _table(iterate_key_paths(get_trace_schema(SCHEMA)))]
+    )
 
 
 def _table(keys: Iterator[tuple[tuple[str, ...], dict]]) -> str:
@@ -42,8 +44,8 @@ def _table(keys: Iterator[tuple[tuple[str, ...], dict]]) -> str:
     for path, part in keys:
         # The names under `files` are described where `files` is.
         meaning = part.get("description", "The file of the table with this name.")
-        default = f"`{flow(part['default'])}`" if "default" in part else ""
-        rows.append([f"`{'.'.join(path)}`", meaning, kind(part), default, limits(part)])
+        default = f"`{to_inline_yaml(part['default'])}`" if "default" in part else ""
+        rows.append([f"`{'.'.join(path)}`", meaning, describe_type(part), default, describe_limits(part)])
     return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |\n" for row in rows)
 
 

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 sys.path[:0] = [str(Path(__file__).parents[1] / folder) for folder in ("workflow", "scripts")]
 
-from study.studies import STUDIES, chosen  # noqa: E402
+from study.studies import STUDIES, choose_study  # noqa: E402
 
 WORDS = "[...document.querySelectorAll('nav.sidebar, #overview')].map((part) => part.innerText).join('\\n')"
 
@@ -40,7 +40,7 @@ def main(folder: Path, study: str = "") -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        picture, words = first_screen(browser, STUDIES / chosen(study) / "report/index.html")
+        picture, words = first_screen(browser, STUDIES / choose_study(study) / "report/index.html")
         browser.close()
     (folder / "first-screen.png").write_bytes(picture)
     (folder / "first-screen.txt").write_text(with_picture(words, picture), encoding="utf-8")

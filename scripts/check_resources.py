@@ -14,7 +14,14 @@ CHECKOUT = Path(__file__).parents[1]
 TABLE = CHECKOUT / "workflow" / "resources.yaml"
 sys.path.insert(0, str(CHECKOUT / "workflow"))
 
-from study.resources import gigabytes, megabytes, minutes, rule_of_benchmark, used, with_rooms  # noqa: E402
+from study.resources import (  # noqa: E402
+    add_analysis_costs,
+    estimate_memory_mb,
+    estimate_runtime_min,
+    measure_gb,
+    parse_benchmark_path,
+    read_benchmark,
+)
 from study.studies import STUDIES  # noqa: E402
 from ttf.analyses.catalogue import rooms  # noqa: E402
 from ttf.engine.provenance.seal import NotIntact, unsealed  # noqa: E402
@@ -44,29 +51,29 @@ def jobs_of(folder: Path) -> Iterator[Job]:
             trace, part = (job["wildcards"].get(name) for name in ("trace", "part"))
             for whole in {trace, (trace, part)}:
                 raw.setdefault(whole, set()).update(read)
-    sizes = {whole: gigabytes(paths) for whole, paths in raw.items()}
+    sizes = {whole: measure_gb(paths) for whole, paths in raw.items()}
     for benchmark in sorted((folder / "benchmarks").rglob("*.tsv")):
         if "published" in benchmark.parts:  # the scripts of other rules once more, on tables as large
             continue
-        trace, rule = rule_of_benchmark(benchmark, folder / "benchmarks")
+        trace, rule = parse_benchmark_path(benchmark, folder / "benchmarks")
         if trace is None:
             whole_study = sum(size for whole, size in sizes.items() if whole in registry)
-            yield Job(benchmark, rule, None, whole_study, *used(benchmark))
+            yield Job(benchmark, rule, None, whole_study, *read_benchmark(benchmark))
         elif trace in sizes:
             # The tables of a sample are not there yet when the job that unpacks them asks.
             raw_gb = 0.0 if rule == "unpack_sample" else sizes.get((trace, benchmark.stem), sizes[trace])
-            yield Job(benchmark, rule, registry[trace]["format"], raw_gb, *used(benchmark))
+            yield Job(benchmark, rule, registry[trace]["format"], raw_gb, *read_benchmark(benchmark))
 
 
 def problems(jobs: list[Job], measured: dict[str, Any]) -> list[str]:
     """A line for each job that used more than its rule asks for at the first attempt."""
     found = []
     for job in jobs:
-        asked = megabytes(measured, job.rule, job.format, job.raw_gb, 1) - measured["snakemake_mb"]
+        asked = estimate_memory_mb(measured, job.rule, job.format, job.raw_gb, 1) - measured["snakemake_mb"]
         if job.megabytes > asked:
             found.append(f"{job.benchmark}: used {job.megabytes:.0f} MB and asks for {asked} MB")
-        if job.minutes > minutes(measured, job.raw_gb, 1):
-            found.append(f"{job.benchmark}: took {job.minutes:.1f} min and asks for {minutes(measured, job.raw_gb, 1)}")
+        if job.minutes > (runtime_min := estimate_runtime_min(measured, job.raw_gb, 1)):
+            found.append(f"{job.benchmark}: took {job.minutes:.1f} min and asks for {runtime_min}")
     return found
 
 
@@ -81,7 +88,7 @@ def main(arguments: list[str]) -> int:
     except NotIntact as error:
         print(f"{error}. Delete it and run `make report`.", file=sys.stderr)
         return 1
-    found = problems(jobs, with_rooms(measured, rooms()))
+    found = problems(jobs, add_analysis_costs(measured, rooms()))
     print("\n".join(found) or f"{len(jobs)} jobs: none used more memory or time than its rule asks for.")
     return bool(found)
 

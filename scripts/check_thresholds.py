@@ -16,10 +16,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "workflow"))
 
-from study.finished import earlier, results_of, subject_of
+from study.finished import find_results_folder, read_results, read_subject
 from study.messages import ConfigError
-from study.studies import chosen
-from study.study_analysis import OF_STUDY
+from study.studies import choose_study
+from study.study_analysis import COMPARISON
 from study.threshold_file import load_rules
 from ttf.engine.errors import StudyError
 from ttf.engine.provenance import seal
@@ -37,9 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if not (given.rules or given.against):
             raise ConfigError("what? make check RULES=config/thresholds.yaml, or make check AGAINST=folder")
-        name = chosen(given.study)
-        now = results_of(Path("results"), name, verified=True)
-        then = results_of(earlier(Path(given.against)), name) if given.against else None
+        name = choose_study(given.study)
+        now = read_results(Path("results"), name, is_verified=True)
+        then = read_results(find_results_folder(Path(given.against)), name) if given.against else None
         if not given.rules:
             print("\n".join(told_of_moves(then, now)))
             return 0
@@ -56,8 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def held_against(file: Path, now: Results, then: Results | None) -> tuple[list[str], int]:
     """A line for each rule that is crossed or cannot be told, and for what else moved; and the exit code."""
-    subjects = [subject_of(name, now) for name in now.metrics if name != OF_STUDY]
-    of_all = [subject_of(name, now) for name in now.metrics if name == OF_STUDY]
+    subjects = [read_subject(name, now) for name in now.metrics if name != COMPARISON]
+    of_all = [read_subject(name, now) for name in now.metrics if name == COMPARISON]
     rules = load_rules(file, subjects, of_all)
     moved = {(move.subject, move.key): move for move in moves(then, now)} if then else {}
     lines, crossed = [], 0

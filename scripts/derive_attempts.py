@@ -13,7 +13,7 @@ def main(snakemake):
     from ttf.raw.extra_table_reader import health_events
 
     output, params, trace = snakemake.output, snakemake.params, snakemake.wildcards.trace
-    format_, source = format_and_source(snakemake.input.raw, **params.derived_by)
+    format_, source = format_and_source(snakemake.input.raw, **params.derivation_options)
     given = dict(snakemake.input.items())
     events = health_events(given["events"]) if "events" in given else None
     with spill_beside(output.jobs) as spilled:

@@ -17,9 +17,9 @@ def main(snakemake):
         lives = lives_of_jobs(scan_columns(given["jobs"], READ_OF_JOBS))
     elif "outages" in given:
         outages, exposure = read_parquet(given["outages"]), read_parquet(given["exposure"])
-        lives = lives_of_outages(outages, exposure, **snakemake.params.of_outages)
+        lives = lives_of_outages(outages, exposure, **snakemake.params.outage_options)
     else:
-        format_, source = format_and_source(given["raw"], **snakemake.params.derived_by)
+        format_, source = format_and_source(given["raw"], **snakemake.params.derivation_options)
         lives = format_.lives(source)
     write_product(lives.lazy().with_columns(trace=pl.lit(snakemake.wildcards.trace)), LIVES, snakemake.output.lives)
     number, ended = scan_parquet(snakemake.output.lives).select(pl.len(), pl.col("event").count()).collect().row(0)

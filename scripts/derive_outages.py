@@ -14,7 +14,7 @@ def main(snakemake):
     from ttf.records.record_contracts import EXPOSURE, OUTAGE_RECORDS, OUTAGES
 
     trace, given, output = snakemake.wildcards.trace, dict(snakemake.input.items()), snakemake.output
-    format_, source = format_and_source(given["raw"], **snakemake.params.derived_by)
+    format_, source = format_and_source(given["raw"], **snakemake.params.derivation_options)
     if "placements" in given:
         source = replace(source, placements=scan_parquet(given["placements"]))
     records = with_rules(format_.outage_records(source), snakemake.params.rules)

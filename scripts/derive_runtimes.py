@@ -9,7 +9,7 @@ def main(snakemake):
     from ttf.formats.protocol import format_and_source
 
     output, params = snakemake.output, snakemake.params
-    format_, source = format_and_source(snakemake.input.raw, **params.derived_by)
+    format_, source = format_and_source(snakemake.input.raw, **params.derivation_options)
     with spill_beside(output.jobs) as spilled:
         rows = snakemake.resources.partition_rows
         source = with_results(format_, source, snakemake.input.get("shares", []), rows, spilled)

@@ -9,7 +9,7 @@ def main(snakemake):
     from ttf.engine.storage.partitions import partitions_of, spill_beside, write_results
     from ttf.formats.protocol import format_and_source
 
-    format_, source = format_and_source(snakemake.input.raw, **snakemake.params.derived_by)
+    format_, source = format_and_source(snakemake.input.raw, **snakemake.params.derivation_options)
     share, shares = int(snakemake.wildcards.share), snakemake.resources.shares
     with spill_beside(snakemake.output[0]) as spilled:
         partitions = partitions_of(source.raw.values(), snakemake.resources.partition_rows, spilled, share, shares)

@@ -19,9 +19,13 @@ def main(snakemake):
     from ttf.raw.raw_files import tables_in
     from ttf.raw.raw_tables import table_schemas
 
-    read_by = snakemake.params.read_by
-    from_entry = "mapping" in read_by["entry"]
-    text = schema_text(reading_in(read_by["reader"]).schema(read_by["entry"])) if from_entry else read_by["schema"]
+    reader_options = snakemake.params.reader_options
+    from_entry = "mapping" in reader_options["entry"]
+    text = (
+        schema_text(reading_in(reader_options["reader"]).schema(reader_options["entry"]))
+        if from_entry
+        else reader_options["schema"]
+    )
     shipped = table_schemas(yaml.safe_load(text))
     schemas = shipped | SCHEMAS
     files = tables_in(snakemake.input, snakemake.params.members)

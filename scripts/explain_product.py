@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "workflow"))
 
-from study.studies import STUDIES, chosen
+from study.studies import STUDIES, choose_study
 from ttf.engine.errors import StudyError
 from ttf.engine.provenance.explain import explain
 from ttf.engine.provenance.manifest_graph import Manifest
@@ -27,7 +27,7 @@ def main() -> int:
     given = arguments.parse_args()
     try:
         parts = Path(given.file).parts
-        name = chosen(given.study or (parts[2] if parts[:2] == STUDIES.parts and len(parts) > 3 else ""))
+        name = choose_study(given.study or (parts[2] if parts[:2] == STUDIES.parts and len(parts) > 3 else ""))
         print(f"study {name}", file=sys.stderr)
         manifest = Manifest.read(STUDIES / name / "manifest.json")
         width = shutil.get_terminal_size((100, 24)).columns

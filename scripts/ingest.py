@@ -16,7 +16,7 @@ def main(snakemake):
     from ttf.raw.raw_contracts import ANOMALIES, ROW_ACCOUNT
     from ttf.raw.raw_files import tables_in
 
-    schemas, readers = schemas_and_readers(**snakemake.params.read_by)
+    schemas, readers = schemas_and_readers(**snakemake.params.reader_options)
     files = tables_in(snakemake.input, snakemake.params.members)
     folder = Path(snakemake.output.raw)
     folder.mkdir(parents=True)

@@ -14,7 +14,7 @@ def main(snakemake):
     from ttf.raw.ingest import ingest_part
     from ttf.raw.raw_contracts import ROW_ACCOUNT
 
-    schemas, readers = schemas_and_readers(**snakemake.params.read_by)
+    schemas, readers = schemas_and_readers(**snakemake.params.reader_options)
     files = {table: Path(snakemake.input[table]) / member for table, member in snakemake.params.members.items()}
     folder = Path(snakemake.output.raw)
     folder.mkdir(parents=True)

@@ -13,7 +13,7 @@ def main(snakemake):
     from ttf.raw.quality.suggestions import suggest, suggestion_words
     from ttf.raw.raw_contracts import ANOMALIES, ROW_ACCOUNT, ROW_ACCOUNT_BY_PART
 
-    schemas, readers = schemas_and_readers(**snakemake.params.read_by)
+    schemas, readers = schemas_and_readers(**snakemake.params.reader_options)
     raw_files = {table: iter(paths) for table, paths in snakemake.input.items() if table in schemas}
     found = (snakemake.input.parts, snakemake.input.accounts, snakemake.input.quarantines)
     parts = [

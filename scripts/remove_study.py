@@ -26,9 +26,12 @@ def main() -> int:
     given = parser.parse_args()
     try:
         if given.trace and given.part:
-            gone, what = studies.of_part(given.trace, given.part), f"part {given.part} of the trace {given.trace}"
+            gone, what = (
+                studies.find_part_files(given.trace, given.part),
+                f"part {given.part} of the trace {given.trace}",
+            )
         elif given.study:
-            gone, what = studies.of_study(studies.chosen(given.study)), f"study {given.study}"
+            gone, what = studies.find_study_folders(studies.choose_study(given.study)), f"study {given.study}"
         else:
             raise ConfigError("what? make remove STUDY=name, or make remove TRACE=name PART=name")
         if not gone:
@@ -40,7 +43,7 @@ def main() -> int:
         return 1
     verb = "removed" if given.sure == "yes" else "would be removed"
     print("\n".join(f"{verb}: {path}" for path in gone))
-    if given.part and (raw := studies.raw_of_part(given.trace, given.part)):
+    if given.part and (raw := studies.find_raw_part_files(given.trace, given.part)):
         print(f"stays: {', '.join(map(str, raw))}. The next run reads it again, unless you take it out of there.")
     if given.sure != "yes":
         print(f"Nothing is removed yet. Add SURE=yes to remove the {what}.")
@@ -52,7 +55,7 @@ def main() -> int:
         print(f"error: {error.filename}: cannot be removed ({error.strerror}).", file=sys.stderr)
         return 1
     if given.study:
-        studies.forget(given.study)
+        studies.forget_study(given.study)
     return 0
 
 

@@ -31,8 +31,8 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(CHECKOUT / "workflow"), str(CHECKOUT / "workflow" / "plugins")]
 
 from study import studies
-from study.check import check_typed
-from study.disk import check_writable, use_a_cache_of_ones_own
+from study.check import check_arguments
+from study.disk import check_writable, use_writable_cache
 from study.messages import ConfigError, show
 from study.yaml_files import load_yaml, parse_yaml
 
@@ -49,12 +49,12 @@ def typed(study: str, config: str, trace: str, data: str, scatter: str) -> list[
         )
     words = [f"study=[{', '.join(samples()) if trace == 'all' else trace}]"] if trace else []
     files = [written_for(Path(data))] if data else [config] if config else []
-    if not words and not files and (name := studies.chosen(study) if study else studies.last()):
-        others = [other for other in studies.names() if other != name]
+    if not words and not files and (name := studies.choose_study(study) if study else studies.find_last_study()):
+        others = [other for other in studies.list_studies() if other != name]
         more = f"; STUDY=name for another: {', '.join(others)}" if others and not study else ""
         print(f"study {name}{'' if study else ', made last'}{more}", file=sys.stderr)
-        return studies.typed_for(name)
-    return studies.arguments(files, [*words, *([scatter] if scatter else [])])
+        return studies.find_arguments(name)
+    return studies.format_arguments(files, [*words, *([scatter] if scatter else [])])
 
 
 def samples() -> list[str]:
@@ -64,11 +64,11 @@ def samples() -> list[str]:
 
 def written_for(data: Path) -> str:
     """The configuration of a study of this data, in the folder of the study; one that is there already is kept."""
-    from study.recognise import configuration_text, recognise
+    from study.recognise import format_configuration, recognise
 
     found = recognise(data)
-    file = studies.STUDIES / found.name / studies.OF_DATA
-    text = configuration_text(found)
+    file = studies.STUDIES / found.name / studies.DATA_CONFIG_NAME
+    text = format_configuration(found)
     print(found.why, file=sys.stderr)
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -116,12 +116,12 @@ def main(arguments: Sequence[str]) -> None:
     given, rest = parser.parse_known_args(arguments)
     try:
         check_writable()
-        use_a_cache_of_ones_own()
+        use_writable_cache()
         words = typed(**vars(given))
     except ConfigError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)
-    check_typed([*words, *rest])
+    check_arguments([*words, *rest])
     killed = unfinished(Path(".snakemake/ttf"))
     if killed:
         unlock = [sys.executable, "-m", "snakemake", "--quiet", "all", "--unlock"]

@@ -21,11 +21,11 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(CHECKOUT / "workflow"))
 
 from study import studies
-from study.documents import mean
+from study.documents import suggest_match
 from study.format_declarations import load_formats
 from study.messages import ConfigError
-from study.model_features import LATER
-from study.named_files import given_file
+from study.model_features import COLUMNS_AFTER_SUBMISSION
+from study.named_files import require_file
 from study.trace import Trace
 from ttf.engine.errors import StudyError
 from ttf.engine.process.entry import limit_libraries
@@ -37,15 +37,17 @@ def trace_of(study: str, name: str) -> tuple[str, Trace]:
 
     Raises ConfigError where there is none.
     """
-    made = studies.made()
+    made = studies.read_studies()
     if not made:
-        raise ConfigError("no study was made in this folder yet. Run `make report`.")
-    last = studies.chosen(study) if study or not name else studies.last()
+        raise ConfigError("this folder has no study yet. Run `make report`.")
+    last = studies.choose_study(study) if study or not name else studies.find_last_study()
     order = [last] if study or not name else sorted(made, key=lambda other: other != last)
     study_by_trace = {trace: of for of in reversed(order) if of in made for trace in made[of]["study"]}
     if name and name not in study_by_trace:
         there = ", ".join(study_by_trace)
-        raise ConfigError(f"TRACE={name}: no study here has that trace{mean(name, study_by_trace)} There: {there}.")
+        raise ConfigError(
+            f"TRACE={name}: no study here has that trace{suggest_match(name, study_by_trace)} There: {there}."
+        )
     traces = {trace: _trace(trace, made[of]) for trace, of in study_by_trace.items()}
     scored = {trace: about for trace, about in traces.items() if about.risk}
     if name and name not in scored:
@@ -163,7 +165,9 @@ def _parts(record: Any, part: str, trace: str) -> list[str]:
         raise ConfigError(f"PART={part}: the trace {trace} is not given in parts; give FILE.")
     there = record.select("part").collect()["part"].drop_nulls().unique(maintain_order=True).to_list()
     if part not in there:
-        raise ConfigError(f"PART={part}: no such part of {trace}{mean(part, there)} There: {', '.join(there)}.")
+        raise ConfigError(
+            f"PART={part}: no such part of {trace}{suggest_match(part, there)} There: {', '.join(there)}."
+        )
     return there
 
 
@@ -171,7 +175,7 @@ def _asked(trace: Trace, columns: Any, types: Any, besides: Sequence[str], submi
     """What a file of new jobs of the trace is to hold. submit_s: of the jobs that are there, ascending."""
     from ttf.analyses.shared.risk.new_jobs import Asked
 
-    later = (*LATER, *trace.format["written_later"])
+    later = (*COLUMNS_AFTER_SUBMISSION, *trace.format["written_later"])
     seen = (int(submit_s[0]), int(submit_s[-1])) if len(submit_s) else (0, 0)
     return Asked(columns, types, besides, later, trace.clock is not None, seen)
 
@@ -226,7 +230,7 @@ def main(arguments: Sequence[str]) -> int:
             raise ConfigError("what? make score FILE=new_jobs.csv, or make score PART=name TRACE=name")
         study, trace = trace_of(given.study, given.trace)
         if given.file:
-            given_file(given.file, "FILE")
+            require_file(given.file, "FILE")
         to = places(trace, given.file, given.part, given.out)
         check_products(study, trace.name)
         for line in score(trace, given.file, given.part, given.model, to):

@@ -51,12 +51,12 @@ def _of_folder(folder: Path) -> tuple[list[str], str]:
 
 def _of_study(name: str) -> tuple[list[str], str]:
     sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "workflow"))
-    from study.studies import STUDIES, chosen
+    from study.studies import STUDIES, choose_study
     from ttf.engine.provenance.digests import CHECKOUT
     from ttf.engine.provenance.manifest import revision
     from ttf.engine.provenance.manifest_graph import Manifest, commit, in_order, problems
 
-    name = chosen(name)
+    name = choose_study(name)
     manifest = Manifest.read(STUDIES / name / "manifest.json")
     print(f"study {name}{commit(manifest['git'], revision(CHECKOUT))}", file=sys.stderr)
     return problems(manifest, STUDIES / name), in_order(manifest)

@@ -28,7 +28,7 @@ def main(snakemake):
     title = f"Comparison of {words.count(len(traces))} traces"
     others = [Entry(name, f"{page}.html", current=page == "index") for page, name in params.pages.items()]
     frame = Frame(title, False, about.version, cited(about, title, "", "comparison"), others, numbers=False)
-    hrefs = {name: f"{page}.html" for name, page in params.page_of.items()}
+    hrefs = {name: f"{page}.html" for name, page in params.page_by_trace.items()}
     text = comparison_page(jinja, templates, traces, hrefs, compared, frame)
     Path(snakemake.output.source).write_text(text, encoding="utf-8")
     return f"{words.count(len(text))} characters"

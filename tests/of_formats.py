@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import polars as pl
 import yaml
-from study.format_declarations import declarations, load_formats, meaning_of, schema_text
-from study.watch import watch_of
+from study.format_declarations import find_declarations, load_formats, read_schema_text, select_meaning
+from study.watch import read_watch_options
 from ttf.formats.protocol import Source, code_of
 from ttf.raw.ingest import ingest
 from ttf.raw.raw_tables import table_schemas
 
 FORMATS = load_formats()
-FILES = declarations()
+FILES = find_declarations()
 
 # A format that nobody has, and its table of jobs.
 MADE_UP = """\
@@ -74,7 +74,7 @@ d,lab,7,30,9,strange,0,,1,1,
 
 def raw_schemas(name):
     """Table -> the schema of a format's raw table."""
-    return table_schemas(yaml.safe_load(schema_text(FILES[name])))
+    return table_schemas(yaml.safe_load(read_schema_text(FILES[name])))
 
 
 def typed(name, folder, max_share=1.0, readers=None, **tables):
@@ -97,7 +97,7 @@ def table_of(name, product, raw, entry=None):
     """
     about = FORMATS[name]
     format_ = code_of(about["code"])
-    source = Source(raw, meaning_of(entry or {}, about) | watch_of(entry or {}, None))
+    source = Source(raw, select_meaning(entry or {}, about) | read_watch_options(entry or {}, None))
     if format_.records:
         source = replace(source, records=format_.records(source))
     if product == "placements" and format_.placements_of_attempts:

@@ -26,7 +26,7 @@ from study.claims import load_claims
 from study.config import DEFAULTS, dump
 from study.messages import ConfigError
 from study.study import Study
-from study.study_analysis import OF_STUDY
+from study.study_analysis import COMPARISON
 from study.yaml_files import load_yaml
 from ttf.engine.errors import StudyError
 from ttf.engine.process import entry
@@ -216,12 +216,12 @@ def jobs_of(study: Study, pdf: bool = False) -> Iterator[Job]:
 def _to_lives(study: Study, name: str) -> Iterator[Job]:
     trace, config, here = study.traces[name], study.config, f"results/{name}"
     of = {"trace": name}
-    if trace.made_files:
+    if trace.sample_files:
         sample = trace.format["sample"]
         yield Job(
             "unpack_sample",
             {"packed": str(ROOT / sample["packed"])},
-            trace.made_files,
+            trace.sample_files,
             {"sha256": sample["sha256"]},
             of,
         )
@@ -230,7 +230,11 @@ def _to_lives(study: Study, name: str) -> Iterator[Job]:
     adopted = {"adopted": trace.entry.get("schema", [])}
     quality = {kind: f"{here}/quality/{kind}.csv" for kind in ("anomalies",)}
     quality |= {"account": f"{here}/quality/row_account.csv", "quarantine": f"{here}/quality/quarantine.parquet"}
-    read = {"members": trace.members, "read_by": trace.read_by, "max_share": config["quarantine"]["max_share"]}
+    read = {
+        "members": trace.members,
+        "reader_options": trace.reader_options,
+        "max_share": config["quarantine"]["max_share"],
+    }
     if trace.parts:
         parts = {
             part: {
@@ -242,7 +246,7 @@ def _to_lives(study: Study, name: str) -> Iterator[Job]:
         }
         for part, made in parts.items():
             params = read | {
-                "members": trace.members_of_parts[part],
+                "members": trace.part_members[part],
                 "hopeless_share": max(0.5, read["max_share"]),
             }
             yield Job("ingest_part", trace.part_inputs(part) | adopted, made, params, of | {"part": part})
@@ -251,17 +255,17 @@ def _to_lives(study: Study, name: str) -> Iterator[Job]:
             for kind in ("raw", "account", "quarantine")
         }
         by_part = {"by_part": f"{here}/quality/row_account_by_part.csv"}
-        params = read | {"parts": trace.members_of_parts}
+        params = read | {"parts": trace.part_members}
         yield Job("merge_parts", trace.raw_inputs | found | adopted, raw | quality | by_part, params, of)
     else:
         yield Job("ingest", trace.raw_inputs | adopted, raw | quality, read, of)
-    derived, block_days = {"derived_by": trace.derived_by}, trace.settings["inference"]
+    derived, block_days = {"derivation_options": trace.derivation_options}, trace.settings["inference"]
     common = {product: f"{here}/{product}.parquet" for product in ("jobs", "nodes", "attempts", "placements")}
     if trace.has_jobs:
         of_nodes = {"node_table": trace.format.get("node_table"), "parts": list(trace.parts)} | block_days
         if "attempts" in trace.products:
             params = derived | of_nodes | {"rules": trace.infra_failures}
-            yield Job("derive_attempts", trace.derived_from("derive_attempts") | raw, common | of_jobs, params, of)
+            yield Job("derive_attempts", trace.find_rule_inputs("derive_attempts") | raw, common | of_jobs, params, of)
         else:
             outputs = {key: common[key] for key in ("jobs", "nodes")} | of_jobs
             yield Job("derive_runtimes", raw | {"shares": []}, outputs, derived | of_nodes, of)
@@ -271,16 +275,18 @@ def _to_lives(study: Study, name: str) -> Iterator[Job]:
     if trace.has_outages:
         made = {"outages": f"{here}/outages.parquet", "records": f"{here}/outage_records.parquet"}
         made |= {"exposure": f"{here}/exposure.parquet"} if trace.has_exposure else {}
-        params = {"derived_by": trace.outages_by, "rules": trace.outage_rules}
+        params = {"derivation_options": trace.outage_options, "rules": trace.outage_rules}
         rule = "derive_outages" if trace.has_exposure else "derive_outages_unwatched"
-        yield Job("derive_outages", trace.derived_from("derive_outages") | raw, made, params, of, rule)
+        yield Job("derive_outages", trace.find_rule_inputs("derive_outages") | raw, made, params, of, rule)
     if "lives" in trace.products:
-        params = derived | {"of_outages": {"causes": trace.causes, "clusters": trace.format.get("clusters", {})}}
-        yield Job("derive_lives", trace.derived_from("derive_lives"), {"lives": f"{here}/lives.parquet"}, params, of)
+        params = derived | {"outage_options": {"causes": trace.causes, "clusters": trace.format.get("clusters", {})}}
+        yield Job(
+            "derive_lives", trace.find_rule_inputs("derive_lives"), {"lives": f"{here}/lives.parquet"}, params, of
+        )
         params = {"rules": trace.infra_failures, "causes": trace.causes} | block_days
         yield Job(
             "derive_infra_lives",
-            trace.derived_from("derive_infra_lives"),
+            trace.find_rule_inputs("derive_infra_lives"),
             {"lives": f"{here}/lives_infra.parquet"},
             params,
             of,
@@ -296,16 +302,16 @@ def _rooms(study: Study) -> Iterator[Job]:
             {name: path.format(trace=subject) for name, path in (room.outputs() | room.folders()).items()},
             {
                 "analysis": name,
-                "folders": study.folders_of([name, *room.reads]),
-                "reads": room.reads,
+                "folders": study.select_external_folders([name, *room.input_analyses]),
+                "reads": room.input_analyses,
                 "settings": room.settings(subject),
             },
             {"trace": subject},
             name,
         )
         for subject in study.subjects
-        for name, room in study.rooms.items()
-        if study.has(subject, name)
+        for name, room in study.analyses.items()
+        if study.has_analysis(subject, name)
     ]
     while waiting:
         to_come = {path for job in waiting for path in Named(job.output)}
@@ -315,8 +321,12 @@ def _rooms(study: Study) -> Iterator[Job]:
 
 
 def _charts(study: Study, subject: str) -> Job:
-    figures, charts, drawing = f"results/{study.place(subject)}/figures", study.charts(subject), study.drawing(subject)
-    main, tables, trace = study.main(subject), study.drawn_from(subject), study.traces.get(subject)
+    figures, charts, drawing = (
+        f"results/{study.get_folder(subject)}/figures",
+        study.list_charts(subject),
+        study.list_chart_analyses(subject),
+    )
+    main, tables, trace = study.list_main_charts(subject), study.find_chart_inputs(subject), study.traces.get(subject)
     made = {
         "index": f"{figures}/index.json",
         "specs": [f"{figures}/{chart}.vl.json" for chart in charts],
@@ -326,13 +336,13 @@ def _charts(study: Study, subject: str) -> Job:
     params = {
         "charts": {room.name: [room.charts(subject), room.settings(subject)] for room in drawing},
         "main": main,
-        "folders": study.folders_of([room.name for room in drawing] + study.makers(tables)),
-        "reads": study.makers(tables),
+        "folders": study.select_external_folders([room.name for room in drawing] + study.list_producers(tables)),
+        "reads": study.list_producers(tables),
         "unit": trace.unit if trace else "job",
         "life": trace.life if trace else "job",
         "synthetic": bool(trace and trace.synthetic),
     }
-    kind = next(kind for kind, traces in study.drawn_alike.items() if subject in traces)
+    kind = next(kind for kind, traces in study.traces_by_chart_set.items() if subject in traces)
     return Job("draw_charts", tables, made, params, {"trace": subject}, f"draw_charts_{kind}")
 
 
@@ -343,26 +353,26 @@ def _tables(study: Study, name: str) -> Job:
     given |= {"by_part": [f"{here}/quality/row_account_by_part.csv"] if trace.parts else []}
     made = {kind: f"{here}/quality/{kind}.csv" for kind in ("statistics", "raw_files")}
     made |= {"suggested": f"{here}/quality/suggested_schema.yaml"}
-    params = {"members": trace.members, "entries": trace.entries, "read_by": trace.read_by}
+    params = {"members": trace.members, "entries": trace.entries, "reader_options": trace.reader_options}
     return Job("describe_tables", trace.raw_inputs | given, made, params, {"trace": name})
 
 
 def _numbers(study: Study, subject: str) -> Job:
-    here, rooms = f"results/{study.place(subject)}", study.rooms_of(subject)
-    made = {"brief": f"{here}/brief.json"} if subject != OF_STUDY else {}
+    here, rooms = f"results/{study.get_folder(subject)}", study.list_analyses(subject)
+    made = {"brief": f"{here}/brief.json"} if subject != COMPARISON else {}
     params = {
-        "analyses": {room.name: room.settings(subject) for room in rooms if room.has("numbers")},
-        "folders": study.folders_of(room.name for room in rooms),
-        "about": study.briefed(subject),
+        "analyses": {room.name: room.settings(subject) for room in rooms if room.has_module("numbers")},
+        "folders": study.select_external_folders(room.name for room in rooms),
+        "about": study.build_brief_options(subject),
     }
-    rule = "summarise" if subject != OF_STUDY else "summarise_comparison"
+    rule = "summarise" if subject != COMPARISON else "summarise_comparison"
     made |= {"metrics": f"{here}/metrics.json"}
-    return Job("summarise", study.summed_up(subject), made, params, {"trace": subject}, rule)
+    return Job("summarise", study.find_summary_inputs(subject), made, params, {"trace": subject}, rule)
 
 
 def _report(study: Study, pdf: bool) -> Iterator[Job]:
-    own, source = f"results/{study.own}", f"results/{study.own}/report/source"
-    claimed = study.claimed()
+    own, source = f"results/{study.study_folder}", f"results/{study.study_folder}/report/source"
+    claimed = study.find_claim_tables()
     scored = {"scorecard": f"{own}/scorecard.csv", "implied": f"{own}/implied_n.csv"}
     given = {
         "tables": [path for tables in claimed.values() for path in tables.values()],
@@ -383,16 +393,16 @@ def _report(study: Study, pdf: bool) -> Iterator[Job]:
 
 
 def _pages(study: Study, scored: dict, template: dict, pdf: bool) -> Iterator[Job]:
-    report, source = f"results/{study.own}/report", f"results/{study.own}/report/source"
-    places = (ROOT / "report", *(room.place for room in study.rooms.values()))
+    report, source = f"results/{study.study_folder}/report", f"results/{study.study_folder}/report/source"
+    places = (ROOT / "report", *(room.folder for room in study.analyses.values()))
     files = [path for place in places for path in place.rglob("*") if path.suffix in (".qmd", ".typ", ".html")]
     beside = {"templates": sorted(map(str, files)), "citation": str(ROOT / "CITATION.cff")}
-    titles = {page: study.traces[trace].about.get("title", trace) for page, trace in study.pages.items()}
+    titles = {page: study.traces[trace].description.get("title", trace) for page, trace in study.pages.items()}
     pages = ({"index": "Comparison"} if len(study.names) > 1 else {}) | titles
-    analyses = {name: {"analyses": [room.name for room in study.rooms_of(name)]} for name in study.names}
-    about = {name: study.traces[name].about | analyses[name] for name in study.names}
+    analyses = {name: {"analyses": [room.name for room in study.list_analyses(name)]} for name in study.names}
+    about = {name: study.traces[name].description | analyses[name] for name in study.names}
     common = {"pages": pages, "folders": study.folders, "publish": study.config["publish"]}
-    of = {subject: f"results/{study.place(subject)}/metrics.json" for subject in study.subjects}
+    of = {subject: f"results/{study.get_folder(subject)}/metrics.json" for subject in study.subjects}
     for page, trace in study.pages.items():
         given = {"metrics": of[trace], "products": [of[trace]]} | beside
         params = {"page": page, "trace": trace, "about": about[trace]} | common
@@ -406,7 +416,7 @@ def _pages(study: Study, scored: dict, template: dict, pdf: bool) -> Iterator[Jo
                 "render_paper", given, {"pdf": f"{report}/{paper}.pdf"}, params | {"page": paper}, {"page": paper}
             )
     if len(study.names) > 1:
-        params = {"about": about, "page_of": {trace: page for page, trace in study.pages.items()}} | common
+        params = {"about": about, "page_by_trace": {trace: page for page, trace in study.pages.items()}} | common
         given = {"products": [*of.values()]} | beside
         yield Job("write_comparison_source", given, {"source": f"{source}/index.qmd"}, params)
     for page in pages:

@@ -1,5 +1,4 @@
-# Time to Failure: raw job records -> a rendered report. Read the rule files in the order of the includes: that is the
-# way the data travel.
+# Time to Failure: raw job records -> a rendered report. The order of the includes is the order in which data flow.
 from snakemake.utils import min_version
 
 min_version("9.27")
@@ -11,7 +10,7 @@ include: "rules/progress.smk"
 configfile: workflow.source_path("../config/config.yaml")
 
 
-if not in_module(workflow):
+if not is_used_as_module(workflow):
 
     report: "report/workflow.rst"
 
@@ -29,29 +28,29 @@ include: "rules/publish.smk"
 
 
 rule all:
-    """Everything the study gives, and the manifest of it."""
+    """Make all products of the study and their manifest."""
     input:
-        lambda _: everything_asked(),
-        # It hashes what lies on the disk.
-        [] if STORED else rules.write_manifest.output,
+        lambda _: select_all_targets(),
+        # The manifest hashes files on the disk.
+        [] if IS_STORED else rules.write_manifest.output,
     localrule: True
 
 
 rule ingested:
-    """Stop after the raw tables have been read and checked."""
+    """Read and check the raw tables; stop before the analyses."""
     input:
-        of_every_trace(written(rules.ingest.output)),
+        expand_traces(get_plain_paths(rules.ingest.output)),
     localrule: True
 
 
 rule analysed:
-    """Stop before the report: all tables and charts."""
+    """Make all tables and charts; stop before the report."""
     input:
-        lambda _: asked_of(jobs_of_traces(), STORED),
+        lambda _: select_targets(list_trace_jobs(), IS_STORED),
     localrule: True
 
 
 onstart:
-    if not in_module(workflow):
-        remember(STUDY.name, workflow.config_settings)
+    if not is_used_as_module(workflow):
+        remember_study(STUDY.name, workflow.config_settings)
         interrupts_are_errors()

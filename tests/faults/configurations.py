@@ -384,12 +384,12 @@ def _stop(*_: Any) -> None:
 def _started() -> str:
     """What is said of the configuration here at the start of a run, first by the checker; nothing where it is good."""
     from snakemake.common.configfile import load_configfile
-    from study.check import check
+    from study.check import read_typed_layers
     from study.messages import ConfigError
     from study.study import Study
 
     try:
-        layers = check([MY], [])
+        layers = read_typed_layers([MY], [])
     except ConfigError as error:
         return str(error)
     # What the checker lets pass, Snakemake reads.

@@ -13,12 +13,12 @@ from pathlib import Path
 
 from faults.stopping import prepared, undisturbed
 from faults.verdict import Verdict, fault_of_message
-from study.disk import REGARDLESS
+from study.disk import OVERRIDE_VARIABLE
 from study_runs import Checkout, environment
 
 SIZES = 4  # of a chain
 # Of a message that follows another, or is nobody's.
-_WRONG = ("write permissions", "Logging error", "WorkflowError", "It ended without a word")
+_WRONG = ("write permissions", "Logging error", "WorkflowError", "It ended without a message")
 
 
 def cases(seed: int, count: int) -> Iterator[tuple]:
@@ -46,7 +46,7 @@ def _chain(folder: Path, chance: random.Random) -> str:
     # A small study takes some 12 MB; the first jobs take most of the time, and little of the disk.
     for kilobytes in sorted(round(64 * 200 ** chance.random()) for _ in range(SIZES)):
         _mounted(folder, f"remount,size={kilobytes + _used(folder)}k" if chance.random() < 0.9 else "remount,ro")
-        code, text = _run(command, folder, {REGARDLESS: "any"})
+        code, text = _run(command, folder, {OVERRIDE_VARIABLE: "any"})
         _mounted(folder, "remount,rw,size=500m")
         which = f"{kilobytes} kB free"
         if code and (fault := fault_of_message(text)):

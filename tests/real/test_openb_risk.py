@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 from of_formats import FORMATS, raw_schemas, table_of
-from study.model_features import risk_of
+from study.model_features import build_risk_options
 from ttf.analyses.risk.predict_failure import EVALUATION
 from ttf.analyses.risk.predict_failure.challenger import Challenger
 from ttf.analyses.risk.predict_failure.evaluate import evaluate_probability
@@ -37,7 +37,7 @@ def data(shared_data, tmp_path_factory) -> Data:
     folder = tmp_path_factory.mktemp("openb")
     ingest({"pods": [shared_data / "openb" / "openb_pod_list_default.csv"]}, raw_schemas("openb"), folder, 0)
     pods = with_clusters(table_of("openb", "jobs", {"pods": pl.scan_parquet(folder / "pods.parquet")}))
-    risk = risk_of("openb", {"format": "openb"}, FORMATS["openb"], {}, FORMATS["openb"]["zone"])
+    risk = build_risk_options("openb", {"format": "openb"}, FORMATS["openb"], {}, FORMATS["openb"]["zone"])
     return Data.load(pods.lazy(), features_of(risk["features"]), risk["clock"])
 
 

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from study.taxonomy import taxonomy_of
+from study.taxonomy import load_taxonomy
 from study_runs import ROOT
 from ttf.analyses.causes.classify_failures.compute import taxonomy_table
 from ttf.analyses.causes.classify_failures.reason_rules import ATTEMPT_COLUMNS, classify
 
 TABLE_7 = ROOT.parent / "shared" / "reference" / "philly_table7.csv"
-TAXONOMY = taxonomy_of(Path(ROOT / "config" / "taxonomy.yaml"))
+TAXONOMY = load_taxonomy(Path(ROOT / "config" / "taxonomy.yaml"))
 SPLIT = {"gpu_1": 1000, "gpu_2_4": 3000, "gpu_gt4": 8000}
 
 

@@ -3,9 +3,9 @@
 import pytest
 from of_formats import FORMATS
 from study.config import DEFAULTS, TRACES_FILE
-from study.first_lines import wrong_headers
+from study.first_lines import find_wrong_headers
 from study.messages import ConfigError
-from study.recognise import configuration_text, recognise
+from study.recognise import format_configuration, recognise
 from study.study import Study
 from study.yaml_files import load_yaml, parse_yaml
 from study_runs import ROOT
@@ -23,9 +23,9 @@ TRACES = {
 KNOWN = {name: name for name in ("openb", "lanl", "titan", "infinitehbd", "eagle")} | {"alibaba-ssd": "alibaba_ssd"}
 OTHERS = {
     "pai": "  pai2020: the table instance is missing, expected pai_instance_table.csv.",
-    "gcm-sacct": "  sacct: other files would be read as its table record too: ",
-    "hpc-ai-failure-survey": "nor near any",
-    "titan/gc_summary_loc.csv": "  titan: gc_summary_loc.csv is none of its tables.",
+    "gcm-sacct": "  sacct: the table record would include other files: ",
+    "hpc-ai-failure-survey": "not even approximately",
+    "titan/gc_summary_loc.csv": "  titan: gc_summary_loc.csv is not one of its tables.",
 }
 
 
@@ -38,13 +38,13 @@ def there(shared_data, path):
 @pytest.mark.parametrize("path", TRACES)
 def test_a_trace(path, shared_data):
     found = recognise(there(shared_data, path))
-    layers = [("config.yaml", load_yaml(DEFAULTS)), ("my.yaml", parse_yaml(configuration_text(found), "my.yaml"))]
+    layers = [("config.yaml", load_yaml(DEFAULTS)), ("my.yaml", parse_yaml(format_configuration(found), "my.yaml"))]
     (trace,) = Study(layers, ROOT).traces.values()
     assert (found.format, list(trace.raw_files)) == TRACES[path]
     # Where the registry has a trace of the name, the folder is read as it, with its source and licence.
     assert (found.name in load_yaml(ROOT / TRACES_FILE)) == (path in KNOWN)
     assert found.name == KNOWN.get(path, found.name)
-    assert not wrong_headers(trace.name, trace.entry, trace.raw_files, FORMATS[found.format])
+    assert not find_wrong_headers(trace.name, trace.entry, trace.raw_files, FORMATS[found.format])
 
 
 @pytest.mark.parametrize("path", OTHERS)

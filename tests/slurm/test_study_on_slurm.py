@@ -123,7 +123,7 @@ def test_a_job_over_its_memory_is_told_of_and_tried_again_with_more(slurm, study
     assert "A rerun continues from here" in said
     code, said = by_sbatch(study, *too_little, "--", CORRELATIONS, **SMALL)
     assert code == 0, said
-    assert "It is tried again, with more memory and time." in said
+    assert "It runs again, with more memory and time." in said
     study.snakemake(one_process=True, **SMALL)
     assert study.hashes() == finished_study.hashes()
 

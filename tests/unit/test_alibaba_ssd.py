@@ -61,7 +61,7 @@ def test_a_number_of_drives_gives_no_exposure(tmp_path, monkeypatch):
     study = study_with()
     assert not any("how many" in note for note in study.notes)
     assert not study.traces["mine"].has_exposure and study.traces["mine"].has_outages
-    with pytest.raises(ConfigError, match=r"registry\.mine\.nodes: SSDs came and went, and no file says when"):
+    with pytest.raises(ConfigError, match=r"registry\.mine\.nodes: SSDs came and went at unknown times"):
         study_with(nodes=1_000_000)
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 from faults.configurations import PLACES, checked, mutated, prepared
-from study.check import check, check_typed
+from study.check import check_arguments, read_typed_layers
 from study.config import DEFAULTS, resolve
 from study.messages import LONGEST_LINE, MOST_LINES, WIDTH, ConfigError
-from study.named_files import TABLE_MB, given_file
+from study.named_files import TABLE_MB, require_file
 from study.study import Study
 from study.yaml_files import load_yaml
 
@@ -26,7 +26,9 @@ def refusal_message(text: str | bytes, *words: str) -> str:
     """Return the error message for a configuration file with this content."""
     Path("my.yaml").write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(ConfigError) as error:
-        resolve([("config/config.yaml", load_yaml(DEFAULTS)), *check(["my.yaml"], words)], {}, {"table": []})
+        resolve(
+            [("config/config.yaml", load_yaml(DEFAULTS)), *read_typed_layers(["my.yaml"], words)], {}, {"table": []}
+        )
     return str(error.value)
 
 
@@ -44,7 +46,7 @@ def test_no_file_blocks_or_exhausts_memory(path):
         load_yaml(path)
     start = time.process_time()
     with pytest.raises(ConfigError, match=f"^{path}: "):
-        check([path], [])
+        read_typed_layers([path], [])
     assert time.process_time() - start < 1
 
 
@@ -52,12 +54,12 @@ def test_no_file_blocks_or_exhausts_memory(path):
 def test_a_named_file_is_checked_before_it_is_opened(path):
     """This covers health events, loss logs, log endings and jobs to score."""
     with pytest.raises(ConfigError, match=r"^registry.mine.loss_log: "):
-        given_file(path, "registry.mine.loss_log", TABLE_MB)
+        require_file(path, "registry.mine.loss_log", TABLE_MB)
 
 
 @pytest.mark.parametrize("key", ["taxonomy", "outage_causes", "claims", "analyses"])
 def test_a_pipe_is_refused_for_every_file_key(key):
-    with pytest.raises(ConfigError, match=r"fifo: it is (a pipe|no folder)"):
+    with pytest.raises(ConfigError, match=r"fifo: it is (a pipe|not a folder)"):
         Study([("my.yaml", {"study": ["sample"], key: ["fifo"] if key in ("claims", "analyses") else "fifo"})], ROOT)
 
 
@@ -83,7 +85,7 @@ def test_a_message_fits_a_screen():
     lines = refusal_message(f"study: [sample]\nclaims: [{', '.join(['1'] * 5000)}]\n").split("\n")
     assert sum(-(-len(line) // WIDTH) for line in lines) <= MOST_LINES + 1 < 37
     assert lines[0].startswith("my.yaml: line 2, column 10: claims[0]: found the whole number 1; expected text")
-    assert lines[-1] == f"... and at least {200 - len(lines) + 1} more. Put these right first."
+    assert lines[-1] == f"... and at least {200 - len(lines) + 1} more. Fix these first."
     names = ", ".join(f"name_{number}: {{format: table}}" for number in range(300))
     message = refusal_message(f"study: [missing]\nregistry: {{{names}}}\n")
     assert max(map(len, message.split("\n"))) <= LONGEST_LINE + 4
@@ -99,14 +101,14 @@ def test_control_characters_are_escaped():
 )
 def test_invalid_config_arguments(words):
     with pytest.raises(ConfigError, match=r"^--config: "):
-        check([], words)
+        read_typed_layers([], words)
 
 
 def test_a_template_is_refused_before_its_code_runs(capsys):
     Path("my.yaml").write_text('study: [sample]\n__use_yte__: true\nname: ?open("owned", "w")\n')
     with pytest.raises(SystemExit):
-        check_typed(["--cores", "1", "--configfile", "my.yaml", "--config", "study=[sample]", "--", "pdf", "all"])
-    assert "my.yaml: line 2, column 1: '__use_yte__': a configuration is no template" in capsys.readouterr().err
+        check_arguments(["--cores", "1", "--configfile", "my.yaml", "--config", "study=[sample]", "--", "pdf", "all"])
+    assert "my.yaml: line 2, column 1: '__use_yte__': templates are not supported" in capsys.readouterr().err
 
 
 def test_a_tab_is_reported_with_its_line():
@@ -117,7 +119,7 @@ def test_a_tab_is_reported_with_its_line():
 
 def test_a_missing_profile_is_reported(capsys):
     with pytest.raises(SystemExit):
-        check_typed(["--workflow-profile=slrum", "--cores=2"])
+        check_arguments(["--workflow-profile=slrum", "--cores=2"])
     assert capsys.readouterr().err.endswith("profile slrum: there is no such folder, neither here nor in profiles/.\n")
 
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from of_formats import FILES, FORMATS, raw_schemas, table_of
 from pai_products import jobs_of
-from study.format_declarations import schema_text
+from study.format_declarations import read_schema_text
 from study_runs import ROOT, environment
 from ttf.formats.protocol import schemas_and_readers
 from ttf.raw.ingest import ingest
@@ -78,7 +78,7 @@ def test_the_philly_notebook_finds_the_same_jobs_and_attempts(tmp_path, monkeypa
     monkeypatch.setattr("philly_telemetry.JOBS", 400)
     make_log(tmp_path / "cluster_job_log", 1_000)
     lines = run_peer(monkeypatch, capsys, "philly_notebook", tmp_path / "cluster_job_log")
-    schemas, readers = schemas_and_readers(FORMATS["philly"]["reader"], {}, schema_text(FILES["philly"]))
+    schemas, readers = schemas_and_readers(FORMATS["philly"]["reader"], {}, read_schema_text(FILES["philly"]))
     ingest({"job_log": [tmp_path / "cluster_job_log"]}, schemas, tmp_path, 0.0, readers)
     raw = {"job_log": pl.scan_parquet(tmp_path / "job_log.parquet")}
     assert lines[-1] == f"400 {table_of('philly', 'attempts', raw).height}"
@@ -89,7 +89,7 @@ def test_the_pandas_peer_of_slurm_finds_the_same_jobs(tmp_path, monkeypatch, cap
 
     (tmp_path / "dump.txt").write_text(dump(500))
     lines = run_peer(monkeypatch, capsys, "pandas_sacct", tmp_path / "dump.txt")
-    schemas, readers = schemas_and_readers(FORMATS["sacct"]["reader"], {}, schema_text(FILES["sacct"]))
+    schemas, readers = schemas_and_readers(FORMATS["sacct"]["reader"], {}, read_schema_text(FILES["sacct"]))
     ingest({"record": [tmp_path / "dump.txt"]}, schemas, tmp_path, 0.0, readers)
     assert lines[-1] == str(table_of("sacct", "jobs", {"record": pl.scan_parquet(tmp_path / "record.parquet")}).height)
 

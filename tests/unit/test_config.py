@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from snakemake.utils import update_config
-from study.config import SCHEMA, _merge, dump, layers_of, resolve
-from study.documents import SCHEMAS, key_paths, load_schema
+from study.config import SCHEMA, _merge, dump, read_layers, resolve
+from study.documents import SCHEMAS, iterate_key_paths, load_schema
 from study.format_declarations import load_formats
 from study.messages import ConfigError
 from study.yaml_files import load_yaml
@@ -107,18 +107,18 @@ def test_the_schemas_are_valid_and_closed(name):
 
 
 def schema_keys(schema):
-    return {path[-1] for part in iterate_parts(schema) for path, _ in key_paths(part)}
+    return {path[-1] for part in iterate_parts(schema) for path, _ in iterate_key_paths(part)}
 
 
 def test_every_key_is_described():
-    assert all(part.get("description") for path, part in key_paths(SCHEMA) if path[-1] != "<name>")
+    assert all(part.get("description") for path, part in iterate_key_paths(SCHEMA) if path[-1] != "<name>")
 
 
 def test_the_readme_has_every_key_and_valid_examples():
     text = (ROOT / "config/README.md").read_text(encoding="utf-8")
     render = runpy.run_path(str(ROOT / "docs/configuration.py"))["render"]
     assert text == render(text), "config/README.md is stale; run: make docs"
-    for path, _ in key_paths(SCHEMA):
+    for path, _ in iterate_key_paths(SCHEMA):
         assert path[-1] == "<name>" or re.search(rf"`([\w.<>]+\.)?{path[-1]}`", text), path
     examples = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
     assert len(examples) == 10
@@ -281,7 +281,7 @@ def trace(**keys):
             "survival.max_steps: found a number that is too large; "
             "expected a whole number (10 or more), for example 2000.",
         ),
-        ({"study": ["sample", "sample"]}, "study: 'sample' stands twice in the list."),
+        ({"study": ["sample", "sample"]}, "study: 'sample' appears twice in the list."),
         ({"study": ["a/b"]}, f"study[0]: 'a/b' is not allowed; expected text ({NAMES})."),
         (
             {"study": [2020]},
@@ -312,7 +312,7 @@ def trace(**keys):
         ),
         (
             {"registry": {"my trace": OPENB_ENTRY}},
-            f"registry.'my trace': a name holds {NAMES}, for example my_trace.",
+            f"registry.'my trace': a name may contain {NAMES}, for example my_trace.",
         ),
         (
             {"registry": {"mine": {"folder": "x"}}},
@@ -324,21 +324,20 @@ def trace(**keys):
         ),
         (
             {"registry": {"sample": {"folder": "x"}}},
-            "registry.sample: is an embedded sample, and has a folder once all files are merged. "
-            "Give your own data a name of its own.",
+            "registry.sample: is an embedded sample, but the merged configuration gives it a folder. "
+            "Give your own data another name.",
         ),
         (
             {"registry": {"mine": {"format": "openb", "embedded": True}}},
-            "registry.mine.embedded: works with the format pai2020 or philly or sacct only, "
-            "and the format here is openb.",
+            "registry.mine.embedded: works with the format pai2020 or philly or sacct only; here it is openb.",
         ),
         (
             {"analyses": ["no/such"]},
-            "analyses[0]: no/such: there is no such folder (seen from where the command is typed).",
+            "analyses[0]: no/such: there is no such folder (relative to the current folder).",
         ),
         (
             {"claims": [__file__, "no/such"]},
-            "claims[1]: no/such: there is no such file (seen from where the command is typed).",
+            "claims[1]: no/such: there is no such file (relative to the current folder).",
         ),
         (
             trace(files={"pod": "a.csv"}),
@@ -361,8 +360,8 @@ def trace(**keys):
         ),
         (
             trace(format="sacct", window={"from": "2017-02-29T00:00:00Z", "to": 2**40}),
-            "registry.mine.window.from: there is no such moment as '2017-02-29T00:00:00Z'; write a date and time of "
-            "the calendar with its offset, for example '2017-10-03T00:00:00-07:00'.",
+            "registry.mine.window.from: '2017-02-29T00:00:00Z' is not a date and time; write one with its UTC "
+            "offset, for example '2017-10-03T00:00:00-07:00'.",
         ),
         (
             trace(note=""),
@@ -377,7 +376,7 @@ def test_each_problem_gives_one_line(config, line):
 @pytest.mark.parametrize("name", ["", "a\n", "a b", "ä", "{x}", ".."])
 def test_a_name_that_cannot_be_a_folder_is_refused(name):
     assert any("letters, digits" in line for line in problems({"study": [name]}))
-    assert any("a name holds" in line for line in problems({"registry": {name: OPENB_ENTRY}}))
+    assert any("a name may contain" in line for line in problems({"registry": {name: OPENB_ENTRY}}))
 
 
 def test_all_problems_at_once_each_with_its_file():
@@ -395,7 +394,7 @@ def test_all_problems_at_once_each_with_its_file():
 @pytest.mark.parametrize("name", ["all", "comparison", "studies"])
 def test_reserved_names_are_refused(name):
     lines = problems({"study": [name], "registry": {name: OPENB_ENTRY}})
-    assert f"my.yaml: registry.{name}: this name means something else; call the trace another, " in str(lines)
+    assert f"my.yaml: registry.{name}: this name is reserved; choose another name for the trace, " in str(lines)
 
 
 def test_a_conflict_names_the_file_that_added_the_second_key():
@@ -560,7 +559,9 @@ TABLE_KEYS = {"pods"}
 
 
 def test_the_full_document_has_every_key_and_is_valid():
-    assert {path[-1] for path in KEYS} - TABLE_KEYS == {path[-1] for path, _ in key_paths(SCHEMA)} - {"<name>"}
+    assert {path[-1] for path in KEYS} - TABLE_KEYS == {path[-1] for path, _ in iterate_key_paths(SCHEMA)} - {
+        "<name>"
+    }
     assert resolved(FULL)["study"] == ["mine", "made"]
 
 
@@ -637,21 +638,21 @@ CHAIN = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1,
         ("study: [a]\na: b: c\n", f"line 2, column 5: {INVALID} (mapping values are not allowed here); look at the"),
         ("a:\n\t- 1", f"line 2, column 1: {INVALID} (found character '\\t' that cannot start any token); indent"),
         ("study: [a", f"line 1, column 10: {INVALID}"),
-        ("a: 1\nb: 2\na: 3\n", "line 3, column 1: the key a stands twice (first in line 1)."),
-        ("a:\n  b: 1\n  'b': 2\n", "line 3, column 3: the key b stands twice (first in line 2)."),
+        ("a: 1\nb: 2\na: 3\n", "line 3, column 1: the key a appears twice (first in line 1)."),
+        ("a:\n  b: 1\n  'b': 2\n", "line 3, column 3: the key b appears twice (first in line 2)."),
         ("- a\n", "found a list; expected keys with values"),
         ("# nothing\n", "the file is empty; expected keys with values"),
         ("a: 1\n---\nb: 1\n", f"line 2, column 1: {INVALID} (but found another document)"),
-        ("a: &x {b: *x}", "line 1, column 11: the value holds itself by an alias."),
+        ("a: &x {b: *x}", "line 1, column 11: the value contains itself by an alias."),
         ("a: 2020-13-45", "line 1, column 4: '2020-13-45' is no date (month must be in 1..12); put it in quotes if"),
         ("a: !!bool x", "line 1, column 4: 'x' is no bool; put it in quotes if it is a text."),
         ("a: !!timestamp x", "line 1, column 4: 'x' is no date; put it in quotes if it is a text."),
         ("a: " + "9" * 10**6, "line 1, column 4: a number of 1,000,000 characters; put it in quotes if it is a text."),
-        ("a: !!set {b}", "line 1, column 4: !!set means nothing here; leave it out, or put the text in quotes."),
-        ("a: !!python/name:os.system ''", "line 1, column 4: !!python/name:os.system means nothing here; leave"),
+        ("a: !!set {b}", "line 1, column 4: !!set is an unknown tag; remove it, or put the text in quotes."),
+        ("a: !!python/name:os.system ''", "line 1, column 4: !!python/name:os.system is an unknown tag; remove"),
         ("{[1]: 2}", f"line 1, column 2: {INVALID} (found unhashable key)"),
         ("a: " + "[" * 200_000, "line 1, column 53: nested too deeply; at most 50 levels are read."),
-        (ALIASES, "line 7, column 15: too much; at most 300,000 values are read, aliases written out."),
+        (ALIASES, "line 7, column 15: too large; at most 300,000 values are read, with aliases expanded."),
         (CHAIN, "line 49, column 12: nested too deeply; at most 50 levels are read."),
         (b"a: 1\nb: \xff", "line 2: not UTF-8 text; save the file as UTF-8."),
         (b"a: 1\nb: \x01", "line 2, column 4: a character that YAML does not allow."),
@@ -664,7 +665,7 @@ def test_an_unreadable_file_reports_the_position(tmp_path, content, message):
 
 
 def test_a_missing_file_and_a_folder(tmp_path):
-    with pytest.raises(ConfigError, match=r"^no/such\.yaml: there is no such file \(seen from"):
+    with pytest.raises(ConfigError, match=r"^no/such\.yaml: there is no such file \(relative to"):
         load_yaml("no/such.yaml")
     with pytest.raises(ConfigError, match=r": it is a folder; expected a plain file\.$"):
         load_yaml(tmp_path)
@@ -697,13 +698,13 @@ def test_no_file_gives_a_traceback(tmp_path_factory, content):
 SNAKEFILE = """
 import json, sys
 sys.path[:0] = [{workflow!r}, {scripts!r}]
-from study.config import ConfigError, layers_of
+from study.config import ConfigError, read_layers
 from snakemake.exceptions import WorkflowError
 
 configfile: {configfile}
 
 try:
-    layers = layers_of(workflow)
+    layers = read_layers(workflow)
 except ConfigError as error:
     raise WorkflowError(str(error)) from None
 with open("layers.json", "w") as file:
@@ -751,9 +752,9 @@ def test_the_layers_of_a_real_run(tmp_path, configfile):
 
 def test_overrides_merge_and_an_invalid_one_is_explained():
     settings = SimpleNamespace(config_args=["aa={x: 1}", "aa={y: [2]}", "bb=", "cc='3'"])
-    assert layers_of(SimpleNamespace(config_settings=settings)) == [
+    assert read_layers(SimpleNamespace(config_settings=settings)) == [
         ("--config", {"aa": {"x": 1, "y": [2]}, "bb": None, "cc": 3})
     ]
     settings.config_args = ["study=[a"]
     with pytest.raises(ConfigError, match=r"^--config: study: line 1, column 3: not valid YAML"):
-        layers_of(SimpleNamespace(config_settings=settings))
+        read_layers(SimpleNamespace(config_settings=settings))

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from study.progress import failure
+from study.progress import read_failure
 from ttf.engine.errors import StudyError
 from ttf.engine.process.entry import run_rule
 from ttf.engine.process.machine import OF_LIBRARIES
@@ -124,7 +124,7 @@ run_rule(main, SimpleNamespace(rule="count", threads=1, wildcards=SimpleNamespac
     ("output", "expected"),
     [
         ("memory allocation of 8388608 bytes failed\nstack backtrace:\n   0: main\n", "there is not enough memory. "),
-        ("malloc(): corrupted top size\n", "It ended without a word. "),
+        ("malloc(): corrupted top size\n", "It ended without a message. "),
     ],
 )
 def test_output_of_an_aborting_library_stays_in_the_log(tmp_path, output, expected):
@@ -135,14 +135,14 @@ def test_output_of_an_aborting_library_stays_in_the_log(tmp_path, output, expect
     assert process.returncode < 0 and "UserWarning: of Python" in process.stderr
     assert not any(line in process.stderr for line in output.splitlines())
     assert log.read_text() == f"{OF_LIBRARIES}\n{output}"
-    message = failure([log], 0)
+    message = read_failure([log], 0)
     assert message.startswith(expected) and message.endswith(f"What libraries wrote is in {log}")
 
 
 def test_a_killed_job_has_no_failure_message(tmp_path):
     log = tmp_path / "count.log"
     log.write_text(f"{OF_LIBRARIES}\n")
-    assert failure([log], 0) == ""
+    assert read_failure([log], 0) == ""
 
 
 NUMBERS = """

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from study.messages import ConfigError
-from study.registry_options import file_beside
+from study.registry_options import find_option_file
 from ttf.analyses.replication.measure_epochs.compute import best_epochs, epochs_summary, epochs_table, match_jobs
 
 LOSSES = {"job": pl.String, "epoch": pl.Int64, "loss": pl.Float64, "time_s": pl.Int64}
@@ -109,12 +109,12 @@ def test_best_epochs_against_plain_python(runs):
 def test_the_loss_log_exists_and_needs_a_format_with_jobs(tmp_path):
     file = tmp_path / "l.csv"
     entry = {"format": "philly", "loss_log": str(file)}
-    assert file_beside("loss_log", "t", {"format": "philly"}, {"gives": "jobs"}) is None
+    assert find_option_file("loss_log", "t", {"format": "philly"}, {"gives": "jobs"}) is None
     with pytest.raises(ConfigError, match=r"^registry\.t\.loss_log: .*there is no such file"):
-        file_beside("loss_log", "t", entry, {"gives": "jobs"})
+        find_option_file("loss_log", "t", entry, {"gives": "jobs"})
     # The log of an embedded sample is unpacked with its tables.
-    assert file_beside("loss_log", "t", entry, {"gives": "jobs"}, [str(file)]) == str(file)
+    assert find_option_file("loss_log", "t", entry, {"gives": "jobs"}, [str(file)]) == str(file)
     file.touch()
-    assert file_beside("loss_log", "t", entry, {"gives": "jobs"}) == str(file)
-    with pytest.raises(ConfigError, match=r"losses are those of jobs, and the format titan has none\."):
-        file_beside("loss_log", "t", entry | {"format": "titan"}, {"gives": "lives"})
+    assert find_option_file("loss_log", "t", entry, {"gives": "jobs"}) == str(file)
+    with pytest.raises(ConfigError, match=r"losses belong to jobs, and the format titan has no jobs\."):
+        find_option_file("loss_log", "t", entry | {"format": "titan"}, {"gives": "lives"})

@@ -5,9 +5,9 @@ import math
 
 import pytest
 from given_tables import ingested
-from study.first_lines import wrong_headers
+from study.first_lines import find_wrong_headers
 from study.messages import ConfigError
-from study.registry_options import given_tables, with_given_parts
+from study.registry_options import add_option_parts, find_option_tables
 from ttf.engine.errors import StudyError
 from ttf.raw.extra_table_reader import health_events, losses
 from ttf.raw.extra_tables import SCHEMA, TABLES
@@ -110,7 +110,7 @@ def test_a_file_name_is_not_a_glob(ingest_text, tmp_path):
 def test_headers_are_checked_before_the_first_job(tmp_path):
     (tmp_path / "e.csv").write_text("node,when,code,severity\n")
     format = {"tables": {}, "schema": {"tables": {}}}
-    (message,) = wrong_headers("mine", {}, {"health_event": [str(tmp_path / "e.csv")]}, format)
+    (message,) = find_wrong_headers("mine", {}, {"health_event": [str(tmp_path / "e.csv")]}, format)
     assert message.startswith("registry.mine: ") and "has no column time" in message
 
 
@@ -118,13 +118,13 @@ def test_each_extra_table_is_a_part_of_a_trace_in_parts(tmp_path):
     file = tmp_path / "e.csv"
     file.write_text(EVENTS)
     entry = {"format": "sacct", "health_events": str(file)}
-    tables = given_tables("t", entry, {"attempts": True, "gives": "jobs"})
+    tables = find_option_tables("t", entry, {"attempts": True, "gives": "jobs"})
     assert tables == {"health_event": [str(file)]}
-    assert with_given_parts("t", {}, tables) == {}
+    assert add_option_parts("t", {}, tables) == {}
     parts = {"a.txt": {"record": "a.txt"}}
-    assert with_given_parts("t", parts, tables) == parts | {"e.csv": {"health_event": str(file)}}
+    assert add_option_parts("t", parts, tables) == parts | {"e.csv": {"health_event": str(file)}}
     with pytest.raises(ConfigError, match=r"^registry\.t\.health_events: two files are called e\.csv"):
-        with_given_parts("t", {"e.csv": {"record": "e.csv"}}, tables)
+        add_option_parts("t", {"e.csv": {"record": "e.csv"}}, tables)
 
 
 def test_every_table_has_a_schema():

@@ -32,7 +32,7 @@ from loopback import (
 )
 from of_formats import FORMATS
 from study.messages import ConfigError
-from study.trace_files import raw_tables, to_fetch
+from study.trace_files import find_downloads, find_raw_tables
 from study.yaml_files import load_yaml
 from ttf.engine.errors import StudyError
 from ttf.raw import raw_files
@@ -610,8 +610,8 @@ def workdir(tmp_path, monkeypatch):
 
 def list_tables(**changes):
     entry = ENTRY | changes
-    files = raw_tables("t1", entry, FORMATS)
-    return {table: paths[0] for table, paths in files.items()}, to_fetch("t1", entry, files)
+    files = find_raw_tables("t1", entry, FORMATS)
+    return {table: paths[0] for table, paths in files.items()}, find_downloads("t1", entry, files)
 
 
 @pytest.mark.parametrize("folder", ["data/t1", "./data/t1/"])
@@ -670,7 +670,7 @@ def test_two_tables_in_one_file(workdir):
 
 def test_parts_without_number_need_the_length(workdir):
     nodes = {"urls": ["https://a.b/n"], "parts": ["https://a.b/n.part*"]}
-    with pytest.raises(ConfigError, match=r"registry\.t1\.download\.nodes\.parts: .* say how many bytes"):
+    with pytest.raises(ConfigError, match=r"registry\.t1\.download\.nodes\.parts: .* add bytes"):
         list_tables(download={"nodes": nodes})
     assert list_tables(download=DOWNLOAD | {"nodes": nodes | {"bytes": 9}})
 
@@ -678,10 +678,10 @@ def test_parts_without_number_need_the_length(workdir):
 @pytest.mark.parametrize("trace", ["pai2020", "openb"])
 def test_the_shipped_traces_have_complete_downloads(workdir, trace):
     entry = load_yaml(ROOT / "config/traces.yaml")[trace]
-    files = raw_tables(trace, entry, FORMATS)
+    files = find_raw_tables(trace, entry, FORMATS)
     assert list(files) == list(FORMATS[entry["format"]]["tables"])
-    assert list(to_fetch(trace, entry, files)) == [Path(path).name for [path] in files.values()]
-    for download in to_fetch(trace, entry, files).values():
+    assert list(find_downloads(trace, entry, files)) == [Path(path).name for [path] in files.values()]
+    for download in find_downloads(trace, entry, files).values():
         assert Download(**download).sha256
         assert download["bytes"]
         assert len(download["urls"]) + len(download.get("parts", [])) >= 2

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from study.finished import earlier, numbers_in, results_of, subject_of
+from study.finished import find_results_folder, read_numbers, read_results, read_subject
 from ttf.engine.errors import StudyError
 from ttf.engine.provenance.seal import sealed
 
@@ -38,7 +38,7 @@ def write_manifest(folder: Path, **overrides) -> None:
 
 
 def test_subjects_are_the_traces_and_the_comparison(folder):
-    results = results_of(folder / "results", "two")
+    results = read_results(folder / "results", "two")
     assert results.paths == dict(zip(("a", "b", "comparison"), FILES, strict=True))
     assert results.metrics["comparison"].keys() == {"data.jobs", "of.comparison"}
     assert results.configuration == {"study": ["a", "b"]}
@@ -46,32 +46,32 @@ def test_subjects_are_the_traces_and_the_comparison(folder):
 
 def test_withheld_numbers_have_their_reason(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    results = results_of(Path("results"), "two")
+    results = read_results(Path("results"), "two")
     Path("results/a/brief.json").write_text(json.dumps({"withheld": {"ettr.mttf_s": "no causes"}}))
-    assert subject_of("a", results).withheld == {"ettr.mttf_s": "no causes"}
-    assert subject_of("b", results).withheld == {}
+    assert read_subject("a", results).withheld == {"ettr.mttf_s": "no causes"}
+    assert read_subject("b", results).withheld == {}
 
 
 def test_earlier_results_may_be_named_by_either_folder(folder):
-    assert earlier(folder) == earlier(folder / "results") == folder / "results"
+    assert find_results_folder(folder) == find_results_folder(folder / "results") == folder / "results"
 
 
 def test_an_unknown_study_is_reported(folder):
-    with pytest.raises(StudyError, match=r"holds no study one; it has two\. STUDY=name for another"):
-        results_of(folder / "results", "one")
+    with pytest.raises(StudyError, match=r"contains no study one, but two\. Choose by STUDY=name"):
+        read_results(folder / "results", "one")
 
 
 def test_edited_numbers_are_refused(folder):
     (folder / FILES[1]).write_text("{}")
     with pytest.raises(StudyError, match="edited since it was made"):
-        results_of(folder / "results", "two")
+        read_results(folder / "results", "two")
 
 
 @pytest.mark.parametrize("overrides", [{"packages": []}, {"python": None}, {"git": {}}, {"jobs": []}])
 def test_an_invalid_manifest_is_refused(folder, overrides):
     write_manifest(folder, **overrides)
     with pytest.raises(StudyError, match="is not a manifest of a study"):
-        results_of(folder / "results", "two")
+        read_results(folder / "results", "two")
 
 
 @pytest.mark.parametrize(
@@ -80,5 +80,5 @@ def test_an_invalid_manifest_is_refused(folder, overrides):
 def test_an_invalid_metrics_json_gives_one_message(tmp_path, text):
     file = tmp_path / "metrics.json"
     file.write_bytes(text.encode("utf-8", "surrogatepass"))
-    with pytest.raises(StudyError, match=r"is no metrics\.json of a study"):
-        numbers_in(file)
+    with pytest.raises(StudyError, match=r"is not the metrics\.json of a study"):
+        read_numbers(file)

@@ -112,7 +112,7 @@ def test_resources_used_by_a_script_are_exact(forks, script):
     result = forks.run(Path(file), JOB_BYTES, os.environ)
     assert 0.5 < result.processor_s < result.wall_s + 0.1
     assert 0.5 < result.wall_s <= time.monotonic() - start
-    assert 200_000_000 < result.most_mb * 2**20 < 400_000_000
+    assert 200_000_000 < result.max_mb * 2**20 < 400_000_000
 
 
 POLARS = """

@@ -5,7 +5,7 @@ import pytest
 import yaml
 from of_formats import FILES, FORMATS, MADE_UP, RUNS
 from study.documents import load_document
-from study.format_declarations import FOLDER, load_formats, meaning_of, schema_text
+from study.format_declarations import FOLDER, load_formats, read_schema_text, select_meaning
 from ttf.formats.protocol import Reading, Source, code_of, reading_in
 from ttf.raw.ingest import ingest
 from ttf.raw.raw_tables import table_schemas
@@ -52,13 +52,13 @@ def test_format_folders_hold_only_declared_code():
 def test_one_file_defines_a_format(tmp_path):
     (tmp_path / "made_up.yaml").write_text(MADE_UP)
     declaration = load_formats(tmp_path)["made_up"]
-    schemas = table_schemas(yaml.safe_load(schema_text(tmp_path / "made_up.yaml")))
+    schemas = table_schemas(yaml.safe_load(read_schema_text(tmp_path / "made_up.yaml")))
     (tmp_path / "runs.csv").write_text(RUNS)
     (tmp_path / "hosts.csv").write_text("host,cards\nn1,8\n")
     files = {name: [tmp_path / f"{name}.csv"] for name in ("runs", "hosts")}
     ingest(files, schemas, tmp_path, 0.0)
     raw = {name: pl.scan_parquet(tmp_path / f"{name}.parquet") for name in files}
-    jobs = code_of(declaration["code"]).jobs(Source(raw, meaning_of({}, declaration)))
+    jobs = code_of(declaration["code"]).jobs(Source(raw, select_meaning({}, declaration)))
     extras = {"file": pl.Int32, "note": pl.String, "is_test": pl.Boolean}
     assert jobs.schema == pl.Schema(JOB_COLUMNS | extras)
     columns = ("outcome", "status_raw", "start_s", "end_s", "runtime_s", "queue_s")

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from study.helpers import _syntax, code_digest, helpers
+from study.helpers import _syntax, compute_code_digest, find_imported_files
 from ttf.engine.provenance.syntax import Memory
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
@@ -45,7 +45,7 @@ def tree(tmp_path):
 
 
 def closure(root, script, *modules):
-    return {str(file.relative_to(root)) for file in helpers(root / script, *modules)}
+    return {str(file.relative_to(root)) for file in find_imported_files(root / script, *modules)}
 
 
 @pytest.mark.parametrize(
@@ -83,12 +83,12 @@ def test_closure_of_further_modules(tree):
 )
 def test_the_digest_changes_only_with_the_syntax_tree_of_a_module(tree, text, has_changed):
     (tree / "ttf/b.py").write_text("def f(x):\n    return x + 1\n")
-    files = helpers(tree / "direct.py")
-    digest_before = code_digest(files)
+    files = find_imported_files(tree / "direct.py")
+    digest_before = compute_code_digest(files)
     (tree / "ttf/b.py").write_text(text)
     _syntax.cache_clear()
-    assert (code_digest(files) != digest_before) == has_changed
-    assert code_digest(files, {tree / "ttf/b.py": "other text"}) != code_digest(files)
+    assert (compute_code_digest(files) != digest_before) == has_changed
+    assert compute_code_digest(files, {tree / "ttf/b.py": "other text"}) != compute_code_digest(files)
 
 
 def test_syntax_is_cached_across_processes_and_a_damaged_cache_is_ignored(tmp_path):
@@ -104,7 +104,7 @@ def test_syntax_is_cached_across_processes_and_a_damaged_cache_is_ignored(tmp_pa
 
 
 def test_helpers_are_sorted_to_keep_rule_parameters_stable(tree):
-    assert list(helpers(tree / "dotted.py")) == sorted(helpers(tree / "dotted.py"))
+    assert list(find_imported_files(tree / "dotted.py")) == sorted(find_imported_files(tree / "dotted.py"))
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_helpers_are_sorted_to_keep_rule_parameters_stable(tree):
 )
 def test_imports_that_cannot_be_resolved_are_errors(tree, script, modules, error, message):
     with pytest.raises(error, match=message):
-        helpers(tree / script, *modules)
+        find_imported_files(tree / script, *modules)
 
 
 def test_ingest_needs_no_statistics():
@@ -156,6 +156,6 @@ def test_the_closure_equals_what_python_imports(tmp_path, module):
     run = subprocess.run(
         [sys.executable, "-c", program], env={"PYTHONPATH": str(SCRIPTS)}, capture_output=True, text=True, check=True
     )
-    entry = helpers(SCRIPTS / "write_config.py")
-    closure_paths = set(helpers(SCRIPTS / "write_config.py", module))
+    entry = find_imported_files(SCRIPTS / "write_config.py")
+    closure_paths = set(find_imported_files(SCRIPTS / "write_config.py", module))
     assert closure_paths == {Path(line) for line in run.stdout.split()} | set(entry)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sacct_story import FIXTURES, study
 from study.messages import ConfigError
-from study.registry_options import file_beside, infra_failures_of
+from study.registry_options import find_option_file, merge_infra_failures
 from ttf.analyses.causes.classify_failures.compute import HEALTH_EVENT, NO_RULE, failure_kind, with_health_events
 from ttf.engine.errors import StudyError
 from ttf.records.infra import (
@@ -347,26 +347,26 @@ def test_components_keep_their_lives_and_columns():
 
 def test_the_entry_overrides_the_study_and_the_study_overrides_the_format():
     format_, study_rules = {"infra_failures": {"states": ["A"]}}, {"states": ["B"], "reasons": ["r"]}
-    assert infra_failures_of({}, {}, format_) == {"states": ["A"]}
-    assert infra_failures_of({}, study_rules, format_) == {"states": ["B"], "reasons": ["r"]}
+    assert merge_infra_failures({}, {}, format_) == {"states": ["A"]}
+    assert merge_infra_failures({}, study_rules, format_) == {"states": ["B"], "reasons": ["r"]}
     entry = {"infra_failures": {"states": []}}
-    assert infra_failures_of(entry, study_rules, format_) == {"states": [], "reasons": ["r"]}
-    assert infra_failures_of({}, {}, {}) == {}
+    assert merge_infra_failures(entry, study_rules, format_) == {"states": [], "reasons": ["r"]}
+    assert merge_infra_failures({}, {}, {}) == {}
 
 
 def test_health_events_need_an_existing_file_and_a_format_with_attempts(tmp_path):
     file = tmp_path / "h.csv"
     entry = {"format": "sacct", "health_events": str(file)}
-    assert file_beside("health_events", "t", {"format": "sacct"}, {"gives": "jobs", "attempts": True}) is None
+    assert find_option_file("health_events", "t", {"format": "sacct"}, {"gives": "jobs", "attempts": True}) is None
     with pytest.raises(ConfigError, match=r"^registry\.t\.health_events: .*there is no such file"):
-        file_beside("health_events", "t", entry, {"gives": "jobs", "attempts": True})
+        find_option_file("health_events", "t", entry, {"gives": "jobs", "attempts": True})
     file.touch()
-    assert file_beside("health_events", "t", entry, {"gives": "jobs", "attempts": True}) == str(file)
+    assert find_option_file("health_events", "t", entry, {"gives": "jobs", "attempts": True}) == str(file)
     path = "data/t/health_events.csv"
     sample = {"format": "sacct", "embedded": True, "health_events": path}
-    assert file_beside("health_events", "t", sample, {"gives": "jobs", "attempts": True}, [path]) == path
-    with pytest.raises(ConfigError, match="the format openb does not tell on which nodes"):
-        file_beside("health_events", "t", entry | {"format": "openb"}, {"gives": "jobs"})
+    assert find_option_file("health_events", "t", sample, {"gives": "jobs", "attempts": True}, [path]) == path
+    with pytest.raises(ConfigError, match="the format openb does not record the nodes"):
+        find_option_file("health_events", "t", entry | {"format": "openb"}, {"gives": "jobs"})
 
 
 # --- every analysis counts the same set

@@ -10,7 +10,7 @@ from given_tables import metrics_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacct_story import FIXTURES, study
-from study.taxonomy import taxonomy_of
+from study.taxonomy import load_taxonomy
 from ttf.analyses.causes.classify_failures.reason_rules import classify, list_attempts
 from ttf.analyses.lost.measure_losses import LOST_WORK, LOST_WORK_ALL, LOST_WORK_BY_MONTH
 from ttf.analyses.lost.measure_losses.charts import gpu_hours_by_size as draw_chart
@@ -278,7 +278,7 @@ def test_a_real_slurm(tmp_path) -> None:
     assert rows[1]["first_order_gpu_hours"] == 0
     assert table["preemptions"].null_count() == table.height
     # The shipped taxonomy finds a lost node, a time limit and exit codes.
-    taxonomy = taxonomy_of(Path(__file__).parents[2] / "config" / "taxonomy.yaml")
+    taxonomy = load_taxonomy(Path(__file__).parents[2] / "config" / "taxonomy.yaml")
     reasons = classify(list_attempts(jobs, attempts).filter("failed"), taxonomy)
     lives = infra_lives(jobs, attempts, SACCT)
     all_runs = attempt_runs(jobs, with_reasons(attempts, reasons), ended(lives)).collect()

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 from study import disk
-from study.disk import MachineError, check_room, check_writable
+from study.disk import MachineError, check_free_space, check_writable
 from ttf.engine.process.entry import run_rule
 from ttf.engine.process.machine import full, refused, refused_in
 
@@ -119,17 +119,17 @@ def test_read_only_folders_are_reported_before_the_first_job(tmp_path, monkeypat
 
 
 def test_too_little_space_is_reported_before_the_first_job(monkeypatch):
-    monkeypatch.delenv(disk.REGARDLESS, raising=False)
-    check_room({"mine": 2.0}, MEASURED, free=3_100_000_000)
-    check_room({}, MEASURED, free=0)
+    monkeypatch.delenv(disk.OVERRIDE_VARIABLE, raising=False)
+    check_free_space({"mine": 2.0}, MEASURED, free_space_bytes=3_100_000_000)
+    check_free_space({}, MEASURED, free_space_bytes=0)
     with pytest.raises(MachineError, match=r"mine will take about 3,020 MB, and 1,000 MB are free.*TTF_ROOM=any make"):
-        check_room({"mine": 2.0}, MEASURED, free=1_000_000_000)
-    monkeypatch.setenv(disk.REGARDLESS, "any")
-    check_room({"mine": 2.0}, MEASURED, free=0)
+        check_free_space({"mine": 2.0}, MEASURED, free_space_bytes=1_000_000_000)
+    monkeypatch.setenv(disk.OVERRIDE_VARIABLE, "any")
+    check_free_space({"mine": 2.0}, MEASURED, free_space_bytes=0)
 
 
 def test_a_read_only_home_is_replaced_by_a_local_cache(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", "/proc/none")
-    disk.use_a_cache_of_ones_own()
+    disk.use_writable_cache()
     assert os.environ["XDG_CACHE_HOME"] == str(tmp_path / ".snakemake/cache")

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from of_formats import FILES, FORMATS
-from study.format_declarations import schema_text
+from study.format_declarations import read_schema_text
 from ttf.engine.errors import StudyError
 from ttf.formats.protocol import schemas_and_readers
 from ttf.raw.extra_table_reader import SCHEMAS
@@ -80,7 +80,7 @@ def iterate_formats():
     """Yield each format with its raw tables and their readers."""
     for name, declaration in FORMATS.items():
         entry = REGISTRY.get(name, {})
-        schema = "" if entry else schema_text(FILES[name])
+        schema = "" if entry else read_schema_text(FILES[name])
         yield name, *schemas_and_readers(declaration.get("reader"), entry, schema)
 
 

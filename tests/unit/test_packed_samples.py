@@ -8,7 +8,7 @@ import pytest
 from of_formats import FORMATS
 from samples.draws import hex_ids
 from samples.pack import EMBEDDED, Identifiers, pack_table, packed_sample
-from study.trace_files import parts_of, raw_tables, sample_files
+from study.trace_files import find_parts, find_raw_tables, list_sample_files
 from study_runs import ROOT
 from ttf.engine.errors import StudyError
 from ttf.raw.packed_samples import table_text, unpack_sample
@@ -22,7 +22,7 @@ def test_formats_with_a_sample_have_a_generator():
 def test_a_sample_unpacks_to_the_files_that_its_format_declares(tmp_path, name):
     sample = FORMATS[name]["sample"]
     count = unpack_sample(ROOT / sample["packed"], sample["sha256"], tmp_path)
-    names = sample_files("t", {"format": name}, FORMATS)
+    names = list_sample_files("t", {"format": name}, FORMATS)
     expected = sorted(Path(file).name for files in names.values() for file in files)
     assert sorted(path.name for path in tmp_path.iterdir()) == expected
     assert count == len(expected)
@@ -62,6 +62,6 @@ def test_each_kind_of_column_unpacks_to_the_original_bytes():
 
 def test_only_the_tables_of_a_sample_are_read():
     entry = {"format": "sacct", "embedded": True}
-    assert raw_tables("t", entry, FORMATS) == {"record": ["data/t/2025-a.txt", "data/t/2025-b.txt"]}
-    assert list(parts_of("t", entry, FORMATS)) == ["2025-a.txt", "2025-b.txt"]
-    assert "loss_log" not in raw_tables("t", {"format": "philly", "embedded": True}, FORMATS)
+    assert find_raw_tables("t", entry, FORMATS) == {"record": ["data/t/2025-a.txt", "data/t/2025-b.txt"]}
+    assert list(find_parts("t", entry, FORMATS)) == ["2025-a.txt", "2025-b.txt"]
+    assert "loss_log" not in find_raw_tables("t", {"format": "philly", "embedded": True}, FORMATS)

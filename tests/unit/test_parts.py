@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from of_formats import FORMATS, raw_schemas, table_of
 from study.messages import ConfigError
-from study.trace_files import parts_of, raw_tables
+from study.trace_files import find_parts, find_raw_tables
 from ttf.analyses.quality.measure_drift.compute import by_window, drift_table
 from ttf.engine.errors import StudyError
 from ttf.engine.storage.tables import write_parquet
@@ -222,32 +222,35 @@ def make_folder(folder, *names):
 def test_each_file_is_a_part_if_the_table_accepts_any_file(tmp_path):
     folder = make_folder(tmp_path / "dumps", "w2.txt.gz", "w1.txt", "notes.md", "w10.csv")
     entry = {"format": "sacct", "folder": folder}
-    assert parts_of("t", entry, FORMATS) == {
+    assert find_parts("t", entry, FORMATS) == {
         name: {"record": f"{folder}/{name}"} for name in ("w1.txt", "w10.csv", "w2.txt.gz")
     }
-    assert raw_tables("t", entry, FORMATS)["record"] == [
+    assert find_raw_tables("t", entry, FORMATS)["record"] == [
         f"{folder}/{name}" for name in ("w1.txt", "w10.csv", "w2.txt.gz")
     ]
-    assert parts_of("t", entry | {"files": {"record": "w1.txt"}}, FORMATS) == {}
+    assert find_parts("t", entry | {"files": {"record": "w1.txt"}}, FORMATS) == {}
 
 
 def test_each_folder_of_a_list_is_a_part(tmp_path):
     pods, nodes = "openb_pod_list_default.csv", "openb_node_list_all_node.csv"
     jan, feb = make_folder(tmp_path / "jan", pods), make_folder(tmp_path / "feb", nodes, pods)
     entry = {"format": "openb", "folder": [jan, feb]}
-    assert parts_of("t", entry, FORMATS) == {
+    assert find_parts("t", entry, FORMATS) == {
         "jan": {"pods": f"{jan}/{pods}"},
         "feb": {"pods": f"{feb}/{pods}", "nodes": f"{feb}/{nodes}"},
     }
-    assert raw_tables("t", entry, FORMATS) == {"pods": [f"{jan}/{pods}", f"{feb}/{pods}"], "nodes": [f"{feb}/{nodes}"]}
-    assert parts_of("t", {"format": "openb", "folder": jan}, FORMATS) == {}
-    assert parts_of("t", {"format": "pai2020", "embedded": True}, FORMATS) == {}
+    assert find_raw_tables("t", entry, FORMATS) == {
+        "pods": [f"{jan}/{pods}", f"{feb}/{pods}"],
+        "nodes": [f"{feb}/{nodes}"],
+    }
+    assert find_parts("t", {"format": "openb", "folder": jan}, FORMATS) == {}
+    assert find_parts("t", {"format": "pai2020", "embedded": True}, FORMATS) == {}
 
 
 @pytest.mark.parametrize(
     ("format_", "folders", "message"),
     [
-        ("sacct", ["jan"], "each file of the format sacct is a part by itself"),
+        ("sacct", ["jan"], "in the format sacct each file is a part"),
         ("openb", ["jan", "deep/jan"], "two parts are called jan"),
         ("openb", ["jan", "gone"], r"registry\.t\.folder: .*gone: there is no such folder"),
         ("openb", ["jan", "empty"], "the table pods is missing"),
@@ -259,7 +262,7 @@ def test_invalid_parts_are_an_error(tmp_path, format_, folders, message):
     for name in ("jan", "deep/jan"):
         make_folder(tmp_path / name, "openb_pod_list_default.csv")
     with pytest.raises(ConfigError, match=message):
-        raw_tables("t", {"format": format_, "folder": [str(tmp_path / name) for name in folders]}, FORMATS)
+        find_raw_tables("t", {"format": format_, "folder": [str(tmp_path / name) for name in folders]}, FORMATS)
 
 
 @pytest.mark.parametrize("name", ["a{b}.txt", "a\nb.txt", os.fsdecode(b"\xfc.txt")])
@@ -267,7 +270,7 @@ def test_an_unsupported_file_name_is_an_error(tmp_path, name):
     """For example, the library that writes the parts cannot encode Latin-1 bytes in a name."""
     folder = make_folder(tmp_path / "dumps", name)
     with pytest.raises(ConfigError, match=f"{re.escape(repr(name))} has a brace, < or >, a line break, or bytes"):
-        parts_of("t", {"format": "sacct", "folder": folder}, FORMATS)
+        find_parts("t", {"format": "sacct", "folder": folder}, FORMATS)
 
 
 # Drift ----------------------------------------------------------------------------------------------------

@@ -10,7 +10,15 @@ from made_numbers import ABOUT, numbers, proxy
 from snakemake.common import NOTHING_TO_BE_DONE_MSG
 from snakemake.logging import LogEvent
 from study import progress
-from study.progress import STOPPED, Progress, end_of_run, failure, line, said_of, stage
+from study.progress import (
+    STOPPED,
+    Progress,
+    describe_job,
+    format_end_of_run,
+    format_line,
+    read_failure,
+    summarise_briefs,
+)
 from ttf.page.brief.brief import make_brief
 
 
@@ -45,7 +53,7 @@ def run(tmp_path, monkeypatch):
 
     Run.stream = io.StringIO()
     made = Run()
-    monkeypatch.setattr(progress, "at_rest", lambda: made.page)
+    monkeypatch.setattr(progress, "find_report_page", lambda: made.page)
     return made
 
 
@@ -103,15 +111,15 @@ def test_a_traceback_is_left_in_the_log(tmp_path):
     log.write_text(
         'Traceback (most recent call last):\n  File "x.py", line 1, in f\n    g()\n    ~^^\nValueError: one\ntwo\n'
     )
-    assert failure([log], 0) == f"ValueError: one\ntwo\nThe traceback is in {log}"
-    assert failure([tmp_path / "none.log"], 0) == ""
-    assert failure([log], time.time() + 60) == "", "the log of a former run"
+    assert read_failure([log], 0) == f"ValueError: one\ntwo\nThe traceback is in {log}"
+    assert read_failure([tmp_path / "none.log"], 0) == ""
+    assert read_failure([log], time.time() + 60) == "", "the log of a former run"
 
 
 def test_a_job_that_left_no_word_was_killed(run):
     run.start()
     run.tell(LogEvent.JOB_ERROR, jobid=4, rule_name="fit")
-    assert "error in mine: fit\nIt ended without a word. Was it killed" in run.said
+    assert "error in mine: fit\nIt ended without a message. It may have run" in run.said
 
 
 def test_a_job_that_the_stop_of_the_run_ended_is_no_error(run):
@@ -119,7 +127,7 @@ def test_a_job_that_the_stop_of_the_run_ended_is_no_error(run):
     before = run.said
     run.tell(message="Terminating processes on user request, this might take some time.")
     run.tell(LogEvent.JOB_ERROR, jobid=4, rule_name="fit")
-    run.tell(message=STOPPED, of_study=True)
+    run.tell(message=STOPPED, is_study_message=True)
     assert run.said == before
 
 
@@ -130,7 +138,7 @@ def test_snakemakes_own_account_without_room_is_told_once_and_in_our_words(run):
     run.tell(None, f"OSError: {text}", logging.ERROR)
     run.tell(LogEvent.JOB_ERROR, jobid=4, rule_name="fit")
     assert run.said.count("the disk is full") == 1
-    assert "It ended without a word" not in run.said and "recording" not in run.said
+    assert "It ended without a message" not in run.said and "recording" not in run.said
 
 
 SLURM_LOG = """Building DAG of jobs...
@@ -160,7 +168,7 @@ def test_a_job_killed_by_slurm_is_told_in_slurms_words(run, tmp_path, written):
         "slurmstepd-n1: error: StepId=8.0 exceeded memory limit (413790208 > 209715200), being killed\n"
         "The whole log of the job is "
     ) in run.said
-    assert run.said.endswith("It is tried again, with more memory and time.\n\n")
+    assert run.said.endswith("It runs again, with more memory and time.\n\n")
 
 
 def test_of_a_group_the_job_that_failed_is_told(run, tmp_path):
@@ -180,7 +188,7 @@ def test_of_a_group_the_job_that_failed_is_told(run, tmp_path):
 
 
 def test_a_long_line_is_set_in():
-    told = line("3/24", 12.34, "mine: fit: " + "word " * 20, width=70).splitlines()
+    told = format_line("3/24", 12.34, "mine: fit: " + "word " * 20, width=70).splitlines()
     assert told[0].startswith("   3/24   12.3 s mine: fit: word")
     assert len(told) > 1
     assert all(len(each) <= 70 for each in told)
@@ -188,12 +196,12 @@ def test_a_long_line_is_set_in():
 
 
 def test_a_stage_names_what_it_is_about():
-    assert stage("ingest_part", {"trace": "mine", "part": "week1"}) == "mine week1: ingest_part"
-    assert stage("write_config", {}) == "write_config"
+    assert describe_job("ingest_part", {"trace": "mine", "part": "week1"}) == "mine week1: ingest_part"
+    assert describe_job("write_config", {}) == "write_config"
 
 
 def test_the_end_of_a_study_of_one_trace_is_its_brief_in_some_lines():
-    said = said_of({"one": make_brief(proxy(), {}, ABOUT)}, width=80)
+    said = summarise_briefs({"one": make_brief(proxy(), {}, ABOUT)}, width=80)
     assert said[0].startswith("31.8% of ended jobs failed, and failed attempts used 48.6% of GPU time.")
     assert any(line.startswith("Withheld: MTTF of a 1,024-GPU job; ETTR") for line in said)
     assert any(line.startswith("Next: Save state before the time limit (≤ 895,000 GPU-h in 99 days") for line in said)
@@ -203,15 +211,16 @@ def test_the_end_of_a_study_of_one_trace_is_its_brief_in_some_lines():
 
 def test_of_several_traces_each_has_a_line():
     briefs = {f"trace {place}": make_brief(numbers(), {}, ABOUT) for place in range(8)}
-    said = said_of(briefs, width=80)
+    said = summarise_briefs(briefs, width=80)
     assert said[1].startswith("trace 1: 31.8% of ended jobs failed") and said[-1] == "and 2 more"
     assert len(said) == 7
 
 
 def test_the_end_names_the_report(run):
-    run.tell(message=end_of_run(run.page, lambda: {"one": make_brief(numbers(), {}, ABOUT)}), of_study=True)
+    message = format_end_of_run(run.page, lambda: {"one": make_brief(numbers(), {}, ABOUT)})
+    run.tell(message=message, is_study_message=True)
     assert "31.8% of ended jobs failed" in run.said
     assert run.said.endswith(f"\nThe report: {run.page} (0 s)\n")
-    run.tell(message=end_of_run(None, dict), of_study=True)
-    run.tell(message=STOPPED, of_study=True)
+    run.tell(message=format_end_of_run(None, dict), is_study_message=True)
+    run.tell(message=STOPPED, is_study_message=True)
     assert run.said.endswith(f"\nDone. (0 s)\n{STOPPED}\n")

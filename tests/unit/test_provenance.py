@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 from snakemake.iocontainers import InputFiles, Params
-from study.graph import jobs_behind
+from study.graph import collect_jobs
 from ttf.engine.errors import StudyError
 from ttf.engine.provenance import digests
 from ttf.engine.provenance.digests import CHECKOUT, Memory, digest_folder, is_touched
@@ -321,7 +321,7 @@ def test_jobs_behind_products():
     def read_beside(rule, wildcards):
         return ["results/e.csv"] if (rule, wildcards) == ("last", {}) else []
 
-    found = jobs_behind(["results/c"], graph, Path("/checkout"), read_beside, code_files)
+    found = collect_jobs(["results/c"], graph, Path("/checkout"), read_beside, code_files)
     assert [about["rule"] for about in found] == ["first", "middle", "last", "other"]
     assert found[2]["inputs"] == ["results/b", "results/d.csv", "results/e.csv"]
     assert found[1] == {
@@ -334,4 +334,4 @@ def test_jobs_behind_products():
         "outputs": ["results/b"],
     }
     assert found[0]["code"] == ["scripts/ttf/k.py", "scripts/ttf/m.py"]
-    assert jobs_behind(["raw.csv"], graph, Path("/checkout"), read_beside, code_files) == []
+    assert collect_jobs(["raw.csv"], graph, Path("/checkout"), read_beside, code_files) == []

@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 import yaml
-from study.publication import PATHS, PATHS_OF_TRACES, SOURCES, sources_of_study, without_paths
+from study.publication import PATH_KEYS, SOURCES, TRACE_PATH_KEYS, list_source_files, remove_paths
 from study.study import Study
 from study.yaml_files import load_yaml
 from ttf.engine.contract import ANYBODY, NOBODY, SOMEBODY, TEXT, Column, count, name, number, table, text, words
@@ -141,7 +141,7 @@ def test_the_key_lies_beside_the_raw_data_and_no_archive_takes_it(tmp_path):
     key = made_key(tmp_path / KEY)
     assert KEY.parts[0] == "data" not in SOURCES
     (tmp_path / "Snakefile").touch()
-    assert key not in sources_of_study(tmp_path)
+    assert key not in list_source_files(tmp_path)
 
 
 def study_of(tmp_path, **config):
@@ -152,9 +152,9 @@ def study_of(tmp_path, **config):
 
 
 def test_names_are_hidden_where_nobody_says_that_they_are_public(tmp_path):
-    assert study_of(tmp_path, study=["mine", "sample_slurm"]).pseudonymised == ["mine"]
-    assert study_of(tmp_path, study=["mine"], entry={"names": "public"}).pseudonymised == []
-    assert study_of(tmp_path, study=["mine"], publish={"names": "kept"}).pseudonymised == []
+    assert study_of(tmp_path, study=["mine", "sample_slurm"]).pseudonymised_traces == ["mine"]
+    assert study_of(tmp_path, study=["mine"], entry={"names": "public"}).pseudonymised_traces == []
+    assert study_of(tmp_path, study=["mine"], publish={"names": "kept"}).pseudonymised_traces == []
 
 
 def test_every_trace_of_the_registry_says_that_its_names_are_public():
@@ -172,7 +172,7 @@ def test_no_folder_and_no_file_of_a_study_is_in_the_configuration_that_is_publis
     def paths(keys):
         return {key for key, about in keys.items() if "path" in f"{about.get('type')} {about.get('items')}"}
 
-    assert paths(config["properties"]) == {*PATHS}
-    assert paths(entry["properties"]) | {"files"} == {*PATHS_OF_TRACES}
+    assert paths(config["properties"]) == {*PATH_KEYS}
+    assert paths(entry["properties"]) | {"files"} == {*TRACE_PATH_KEYS}
     given = {"taxonomy": "ann.yaml", "seed": 1, "registry": {"mine": {"folder": "ann", "format": "sacct"}}}
-    assert without_paths(given) == {"seed": 1, "registry": {"mine": {"format": "sacct"}}}
+    assert remove_paths(given) == {"seed": 1, "registry": {"mine": {"format": "sacct"}}}

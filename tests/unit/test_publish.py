@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from study.publication import published_on, sources_of_study
+from study.publication import find_publication_date, list_source_files
 from ttf.engine.errors import StudyError
 from ttf.page.publication_record import Creator, checked_date, describe
 from ttf.page.publish import pages, site
@@ -93,7 +93,7 @@ def test_citation_gives_what_the_configuration_leaves_out():
 def test_the_day_of_publication_is_never_today(tmp_path):
     cff = tmp_path / "CITATION.cff"
     cff.write_text("title: A\n")
-    assert published_on({}, tmp_path, {}) == ""
+    assert find_publication_date({}, tmp_path, {}) == ""
     with pytest.raises(StudyError, match="publish: "):
         checked_date("")
     git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@example.org"]
@@ -102,18 +102,18 @@ def test_the_day_of_publication_is_never_today(tmp_path):
     subprocess.run(
         [*git, "commit", "-q", "--allow-empty", "-m", "a"], check=True, env=dates | {"PATH": "/usr/bin:/bin"}
     )
-    assert published_on({}, tmp_path, {}) == "2024-03-02"  # in UTC
+    assert find_publication_date({}, tmp_path, {}) == "2024-03-02"  # in UTC
     cff.write_text("date-released: 2024-05-06\n")
-    assert published_on({}, tmp_path, {}) == "2024-05-06"
-    assert published_on({}, tmp_path, {"SOURCE_DATE_EPOCH": "86400"}) == "1970-01-02"
-    assert published_on({"date": "2025-01-31"}, tmp_path, {"SOURCE_DATE_EPOCH": "86400"}) == "2025-01-31"
+    assert find_publication_date({}, tmp_path, {}) == "2024-05-06"
+    assert find_publication_date({}, tmp_path, {"SOURCE_DATE_EPOCH": "86400"}) == "1970-01-02"
+    assert find_publication_date({"date": "2025-01-31"}, tmp_path, {"SOURCE_DATE_EPOCH": "86400"}) == "2025-01-31"
 
 
 def test_sources_leave_out_what_a_run_leaves(tmp_path):
     for name in ("Snakefile", "scripts/a.py", "scripts/__pycache__/a.pyc", "results/a.csv", ".git/config"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
-    found = [str(path.relative_to(tmp_path)) for path in sources_of_study(tmp_path)]
+    found = [str(path.relative_to(tmp_path)) for path in list_source_files(tmp_path)]
     assert found == ["Snakefile", "scripts/a.py"]
 
 
@@ -122,7 +122,7 @@ def test_a_configuration_that_somebody_put_beside_ours_is_no_source(tmp_path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     (tmp_path / "workflow/files.txt").write_text("0123456789abcdef\nconfig/config.yaml\n")
-    found = [str(path.relative_to(tmp_path)) for path in sources_of_study(tmp_path)]
+    found = [str(path.relative_to(tmp_path)) for path in list_source_files(tmp_path)]
     assert found == ["workflow/files.txt", "config/config.yaml"]
 
 

@@ -14,7 +14,7 @@ def account(contract, *rows):
 
 def entries(**changes):
     blank = dict.fromkeys(Trace.__dataclass_fields__)
-    return Trace(**blank | {"entry": {}, "parts": {}, "left_out": {}} | changes).entries
+    return Trace(**blank | {"entry": {}, "parts": {}, "unread_entries": {}} | changes).entries
 
 
 def rows(*given):
@@ -26,7 +26,7 @@ def rows(*given):
 def test_every_file_has_its_rows_and_every_other_entry_its_reason():
     of_pods = entries(
         raw_files={"pods": ["raw/pods.csv"], "nodes": ["raw/all.zip/x/nodes.csv"], "events": ["a.csv", "b.csv"]},
-        left_out={"old": "a folder", os.fsdecode(b"\xff.pdf"): "no table is called so"},
+        unread_entries={"old": "a folder", os.fsdecode(b"\xff.pdf"): "no table is called so"},
     )
     assert rows(of_pods, account(ROW_ACCOUNT, ("pods", 5), ("nodes", 2), ("events", 9))) == [
         ("pods.csv", "pods", 5, None),
@@ -51,7 +51,7 @@ def test_every_part_has_its_own():
         entry={"folder": ["x/jan", "x/feb"]},
         raw_files={"pods": ["x/jan/pods.csv", "x/feb/pods.csv"]},
         parts=months,
-        left_out={"feb/notes.txt": "no table is called so"},
+        unread_entries={"feb/notes.txt": "no table is called so"},
     )
     by_part = account(ROW_ACCOUNT_BY_PART, ("jan", "pods", 1), ("feb", "pods", 2))
     assert rows(of_months, account(ROW_ACCOUNT, ("pods", 3)), by_part) == [

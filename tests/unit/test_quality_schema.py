@@ -8,8 +8,8 @@ import yaml
 from of_formats import FILES, FORMATS
 from study.documents import load_schema
 from study.messages import ConfigError
-from study.registry_options import windows_of
-from study.table_schema import contradictions, schema_of
+from study.registry_options import check_windows
+from study.table_schema import find_contradictions, resolve_schema
 from study.yaml_files import load_yaml
 from ttf.raw.raw_tables import Column, TableSchema, table_schemas
 
@@ -20,8 +20,8 @@ OPENB = FILES["openb"]
 @pytest.mark.parametrize("path", SHIPPED.values(), ids=SHIPPED)
 def test_what_is_shipped_is_sound(path):
     assert table_schemas(load_yaml(path)["schema"])
-    assert not list(contradictions(load_yaml(path)["schema"]))
-    assert yaml.safe_load(schema_of("t", {}, path)) == load_yaml(path)["schema"]
+    assert not list(find_contradictions(load_yaml(path)["schema"]))
+    assert yaml.safe_load(resolve_schema("t", {}, path)) == load_yaml(path)["schema"]
 
 
 def test_the_closed_schema_knows_the_keys_of_the_study():
@@ -43,7 +43,7 @@ def adopted(tmp_path, monkeypatch):
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         Path(path).write_text(yaml.safe_dump(document, sort_keys=False))
         try:
-            return schema_of("t", {"schema": path}, OPENB)
+            return resolve_schema("t", {"schema": path}, OPENB)
         except ConfigError as error:
             return str(error)
 
@@ -71,15 +71,15 @@ def test_a_schema_is_adopted_by_its_name(adopted):
         ),
         (
             lambda d: column(d, "qos").update(minimum=1),
-            "qos.minimum: works with the type seconds or number or count or time or clock only, and the type here is",
+            "qos.minimum: works with the type seconds or number or count or time or clock only; here it is",
         ),
         (lambda d: column(d, "qos").update({"as": "name"}), "tables.pods: two columns have the as 'name'"),
         (lambda d: d["tables"]["pods"].update(key=["nam"]), "tables.pods.key: there is no stored column 'nam'"),
         (lambda d: column(d, "gpu_milli").update(minimum=2000), "the minimum is larger than the maximum"),
         (lambda d: d["tables"].pop("nodes"), "tables: the table nodes is missing; the format reads it"),
         (lambda d: column(d, "qos").update(keep=False), "there is no stored column 'qos'; the format reads it"),
-        (lambda d: column(d, "cpu_milli").update(scale=1000), "tables.pods.cpu_milli: scale must stay 1"),
-        (lambda d: column(d, "qos").update(type="count"), "tables.pods.qos: the type count cannot stand for text"),
+        (lambda d: column(d, "cpu_milli").update(scale=1000), "tables.pods.cpu_milli: scale must be 1"),
+        (lambda d: column(d, "qos").update(type="count"), "tables.pods.qos: the type count cannot replace text"),
     ],
 )
 def test_what_cannot_be_adopted(adopted, change, message):
@@ -93,23 +93,23 @@ def test_where_an_adopted_schema_may_lie(adopted, tmp_path, monkeypatch):
     assert "lies in results/" in adopted(path="results/t/quality/suggested_schema.yaml")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError, match=r"registry\.t\.schema: no\.yaml: there is no such file"):
-        schema_of("t", {"schema": "no.yaml"}, OPENB)
+        resolve_schema("t", {"schema": "no.yaml"}, OPENB)
 
 
 def test_the_schema_of_the_format_table_follows_from_its_entry():
-    assert schema_of("t", {"format": "table"}, Path("none.yaml")) is None
+    assert resolve_schema("t", {"format": "table"}, Path("none.yaml")) is None
     with pytest.raises(ConfigError, match=r"registry\.t\.schema: the schema of the format table follows from mapping"):
-        schema_of("t", {"format": "table", "schema": "mine.yaml"}, Path("none.yaml"))
+        resolve_schema("t", {"format": "table", "schema": "mine.yaml"}, Path("none.yaml"))
 
 
 def test_windows():
-    assert windows_of("t", {}, ["t"]) == {}
-    assert windows_of("t", {"windows": {"by": "week", "against": "u"}}, ["t", "u"]) == {"by": "week", "against": "u"}
+    assert check_windows("t", {}, ["t"]) == {}
+    assert check_windows("t", {"windows": {"by": "week", "against": "u"}}, ["t", "u"]) == {"by": "week", "against": "u"}
     for against, others in (("t", ["t", "u"]), ("x", ["t"])):
         with pytest.raises(ConfigError, match=r"registry\.t\.windows\.against: '[tx]' is not another trace"):
-            windows_of("t", {"windows": {"against": against}}, others)
+            check_windows("t", {"windows": {"against": against}}, others)
     with pytest.raises(ConfigError, match="the format titan has none"):
-        windows_of("t", {"format": "titan", "windows": {"by": "week"}}, [])
-    with pytest.raises(ConfigError, match=r"registry\.t\.windows\.by: this trace is not given in parts"):
-        windows_of("t", {"windows": {"by": "part"}}, ["t"])
-    assert windows_of("t", {"windows": {"by": "part"}}, ["t"], {"t": {}}) == {"by": "part"}
+        check_windows("t", {"format": "titan", "windows": {"by": "week"}}, [])
+    with pytest.raises(ConfigError, match=r"registry\.t\.windows\.by: this trace has no parts"):
+        check_windows("t", {"windows": {"by": "part"}}, ["t"])
+    assert check_windows("t", {"windows": {"by": "part"}}, ["t"], {"t": {}}) == {"by": "part"}

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 import yaml
 from of_formats import FILES
-from study.format_declarations import schema_text
+from study.format_declarations import read_schema_text
 from ttf.raw.ingest import REASONS, anomalies, ingest
 from ttf.raw.quality.suggested_schema import suggested_schema
 from ttf.raw.quality.suggestions import NO_CHANGE, suggest, suggestion_words
@@ -44,7 +44,7 @@ def pods(*rows, header=PODS):
 
 def test_a_new_word(asked):
     text = pods(*(pod(f"p{n}", phase="Interrupted") for n in range(3)), pod("q", phase="Lost"))
-    suggestions, account, quarantine = asked(schema_text(FILES["openb"]), pods=text)
+    suggestions, account, quarantine = asked(read_schema_text(FILES["openb"]), pods=text)
     assert words(suggestions) == ["allow the words Interrupted and Lost for pod_phase"]
     assert suggestions[0].column_keys == {
         "values": ["Succeeded", "Failed", "Running", "Pending", "Interrupted", "Lost"]
@@ -73,7 +73,7 @@ def test_a_new_word(asked):
     ],
 )
 def test_what_each_anomaly_suggests(asked, row, said, keys):
-    suggestions, *_ = asked(schema_text(FILES["openb"]), pods=pods(row))
+    suggestions, *_ = asked(read_schema_text(FILES["openb"]), pods=pods(row))
     (suggestion,) = suggestions
     assert suggestion.words.startswith(said)
     assert (suggestion.column_keys, suggestion.rows, suggestion.first_lines) == (keys, 1, "3")
@@ -91,29 +91,29 @@ def test_a_column_is_found_by_the_header_of_its_file(asked):
         for n, phase in enumerate(["Failed", "Interrupted"])
     ]
     text = "\ufeff" + ",".join(turned) + "\n" + "".join(",".join(row[name] for name in turned) + "\n" for row in rows)
-    suggestions, *_ = asked(schema_text(FILES["openb"]), pods=text)
+    suggestions, *_ = asked(read_schema_text(FILES["openb"]), pods=text)
     assert words(suggestions) == ["allow the word Interrupted for pod_phase"]
 
 
 def test_quotes_and_cut_lines(asked):
-    quoted = schema_text(FILES["openb"]).replace("  pods:\n", "  pods:\n    quoted: true\n")
+    quoted = read_schema_text(FILES["openb"]).replace("  pods:\n", "  pods:\n    quoted: true\n")
     suggestions, *_ = asked(quoted, pods=pods(pod("p", phase='"On, hold"', spec='"A,B"')))
     assert words(suggestions) == ["allow the word On, hold for pod_phase"]
     # The phase stands before the cut here, and beyond it there.
-    suggestions, *_ = asked(schema_text(FILES["openb"]), pods=pods(pod("p", phase="Lost", submit="5" + " " * 600)))
+    suggestions, *_ = asked(read_schema_text(FILES["openb"]), pods=pods(pod("p", phase="Lost", submit="5" + " " * 600)))
     assert words(suggestions) == ["allow the word Lost for pod_phase"]
-    suggestions, *_ = asked(schema_text(FILES["openb"]), pods=pods(pod("p" * 600, phase="Lost")))
+    suggestions, *_ = asked(read_schema_text(FILES["openb"]), pods=pods(pod("p" * 600, phase="Lost")))
     assert not suggestions[0].is_change
 
 
 def test_quoted_fields_and_header_rows_of_a_table(asked):
-    suggestions, *_ = asked(schema_text(FILES["openb"]), pods=pods(pod("p", spec='"A,B"')))
+    suggestions, *_ = asked(read_schema_text(FILES["openb"]), pods=pods(pod("p", spec='"A,B"')))
     assert (words(suggestions), suggestions[0].table_keys) == (
         ["read fields in double quotes (quoted: true)"],
         {"quoted": True},
     )
     job = "j,i,u,Failed,1,2\njob_name,inst_id,user,status,start_time,end_time\n"
-    suggestions, *_ = asked(schema_text(FILES["pai2020"]), job=job)
+    suggestions, *_ = asked(read_schema_text(FILES["pai2020"]), job=job)
     assert not suggestions[0].is_change
 
 
@@ -129,7 +129,7 @@ DIRTY = [
 
 @pytest.mark.parametrize("layout", ["as shipped", "in blocks", "with an alias", "all on one line"])
 def test_the_suggested_schema_lets_the_rows_in(asked, layout):
-    text = schema_text(FILES["openb"])
+    text = read_schema_text(FILES["openb"])
     document = yaml.safe_load(text)
     if layout == "in blocks":
         text = "# mine\n" + yaml.safe_dump(document, sort_keys=False).replace("type: text", "type: text # a comment")
@@ -162,7 +162,7 @@ def test_the_suggested_schema_lets_the_rows_in(asked, layout):
 
 
 def test_an_alias_is_changed_in_one_place_only(asked):
-    text = schema_text(FILES["openb"]).replace(
+    text = read_schema_text(FILES["openb"]).replace(
         "gpu_milli, type: number, scale: 1, minimum: 0, maximum: 1000",
         "gpu_milli, type: number, scale: 1, minimum: 0, maximum: &most 1000",
     )
@@ -176,7 +176,7 @@ def test_an_alias_is_changed_in_one_place_only(asked):
 
 
 def test_nothing_to_suggest(asked):
-    text = schema_text(FILES["openb"])
+    text = read_schema_text(FILES["openb"])
     suggestions, *_ = asked(text, pods=pods(pod(name="")))
     written = suggested_schema(text, "mine", suggestions)
     note, _, rest = written.partition("\n")
@@ -185,7 +185,7 @@ def test_nothing_to_suggest(asked):
 
 
 def test_a_schema_that_follows_from_the_registry(asked):
-    text = yaml.safe_dump(yaml.safe_load(schema_text(FILES["openb"])))
+    text = yaml.safe_dump(yaml.safe_load(read_schema_text(FILES["openb"])))
     suggestions, *_ = asked(text, pods=pods(pod("p", phase="Lost")))
     written = suggested_schema(text, "mine", suggestions, from_entry=True)
     assert "change the trace's entry there" in written
@@ -194,15 +194,15 @@ def test_a_schema_that_follows_from_the_registry(asked):
 
 def test_a_hostile_word_stays_in_its_comment(asked):
     phase = "x}]\u2028evil: yes # &a *b !!python/name:os.system"
-    suggestions, *_ = asked(schema_text(FILES["openb"]), pods=pods(pod("p", phase=phase), pod("q", phase="y: [z")))
-    written = suggested_schema(schema_text(FILES["openb"]), "t", suggestions)
+    suggestions, *_ = asked(read_schema_text(FILES["openb"]), pods=pods(pod("p", phase=phase), pod("q", phase="y: [z")))
+    written = suggested_schema(read_schema_text(FILES["openb"]), "t", suggestions)
     assert yaml.safe_load(written)["tables"]["pods"]["columns"][7]["values"][-1] == "y: [z"
     assert "\u2028" not in written
 
 
 def test_rows_without_a_text_or_a_file_of_lines(asked, tmp_path):
     """As from a table with a reader of its own."""
-    text = schema_text(FILES["openb"])
+    text = read_schema_text(FILES["openb"])
     _, _, quarantine = asked(text, pods=pods(pod("p", phase="Lost"), pod("s", submit="")))
     schemas = table_schemas(yaml.safe_load(text))
     no_text = quarantine.with_columns(text=pl.lit(None, pl.String))

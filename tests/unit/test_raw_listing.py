@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import yaml
 from of_formats import FORMATS
-from study.entries import one_look
+from study.entries import cache_listings
 from study.messages import ConfigError
-from study.trace_files import entries_left_out, on_disk, parts_of, raw_tables, to_fetch
+from study.trace_files import find_downloads, find_parts, find_raw_tables, find_unread_entries, get_disk_path
 from ttf.raw.raw_files import ARCHIVES, PACKED
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,7 +27,7 @@ def folder(tmp_path):
 
 
 def listed(folder, **entry):
-    return raw_tables("t1", {"format": "pai2020", "folder": folder} | entry, FORMATS)
+    return find_raw_tables("t1", {"format": "pai2020", "folder": folder} | entry, FORMATS)
 
 
 def refused(folder, **entry):
@@ -68,7 +68,7 @@ def test_a_required_table_is_missing(folder):
 
 def test_two_files_for_one_table(folder):
     message = refused(folder(*(f"{name}.csv" for name in REQUIRED), "pai_task_table.tar.gz"))
-    assert "the table task is there more than once: pai_task_table.csv, pai_task_table.tar.gz" in message
+    assert "the table task has several files: pai_task_table.csv, pai_task_table.tar.gz" in message
     assert "registry.t1.files.task" in message
 
 
@@ -91,25 +91,25 @@ def test_tables_that_have_a_key_of_their_own(folder, tmp_path):
     (tmp_path / "nodes.txt").touch()
     entry = {"format": "sacct", "folder": path, "node_events": f"{path}/nodes.txt"}
     assert listed(**entry) == {"record": [f"{path}/a.txt"], "node_event": [f"{path}/nodes.txt"]}
-    assert parts_of("t1", entry, FORMATS) == {
+    assert find_parts("t1", entry, FORMATS) == {
         "a.txt": {"record": f"{path}/a.txt"},
         "nodes.txt": {"node_event": f"{path}/nodes.txt"},
     }
-    assert parts_of("t1", entry | {"files": {"record": "a.txt"}}, FORMATS) == {}
+    assert find_parts("t1", entry | {"files": {"record": "a.txt"}}, FORMATS) == {}
     for wrong, message in (
         ({"node_events": [f"{path}/gone.txt"]}, r"registry\.t1\.node_events: .*gone\.txt: there is no such file"),
         ({"node_events": [f"{path}/nodes.txt", str(tmp_path / "nodes.txt")]}, "two files are called nodes.txt"),
         ({"files": {"node_event": "nodes.txt"}}, r"registry\.t1\.files\.node_event: .* node_events"),
     ):
         with pytest.raises(ConfigError, match=message):
-            parts_of("t1", entry | wrong, FORMATS)
+            find_parts("t1", entry | wrong, FORMATS)
 
 
 # Every entry is read, left out for a reason, or stops the run ------------------------------------------------
 
 
 def left_out(folder, **entry):
-    return entries_left_out("t1", {"format": "pai2020", "folder": folder} | entry, FORMATS)
+    return find_unread_entries("t1", {"format": "pai2020", "folder": folder} | entry, FORMATS)
 
 
 def odd(path, kind):
@@ -189,7 +189,7 @@ def test_what_the_message_offers_is_accepted(folder, format_, names):
 )
 def test_a_packing_that_is_not_read_stops_the_run(folder, format_, names, unread):
     message = refused(folder(*names, unread), format=format_)
-    assert f": {unread} is called as the table " in message
+    assert f": {unread} has the name of the table " in message
     assert "(also packed: .gz, .zst, .xz, .tar.gz, .tgz, .zip" in message
 
 
@@ -205,7 +205,7 @@ def test_one_table_in_two_packings_stops_the_run(folder, names):
 def test_one_file_by_two_names_stops_the_run(folder):
     path = folder("2025-01.txt", "2025-02.txt")
     (Path(path) / "newest.txt").symlink_to("2025-02.txt")
-    assert "2025-02.txt and newest.txt are one file by two names." in refused(path, format="sacct")
+    assert "2025-02.txt and newest.txt are two names of one file." in refused(path, format="sacct")
 
 
 def test_the_folders_of_a_trace_in_parts_are_gone_through_too(folder, tmp_path):
@@ -222,7 +222,7 @@ def test_the_folders_of_a_trace_in_parts_are_gone_through_too(folder, tmp_path):
 
 def test_a_file_that_comes_while_a_study_is_planned_waits_for_the_next(folder):
     path = folder("a.txt")
-    with one_look():
+    with cache_listings():
         before = listed(path, format="sacct")
         (Path(path) / "b.txt").touch()
         assert listed(path, format="sacct") == before
@@ -243,45 +243,45 @@ def openb(folder, **entry):
 def test_tables_of_one_archive_are_downloaded_once(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     entry = openb("data/t")
-    files = raw_tables("t", entry, FORMATS)
+    files = find_raw_tables("t", entry, FORMATS)
     assert files == {"pods": ["data/t/all.tar.gz/x/pods"], "nodes": ["data/t/all.tar.gz/x/nodes"]}
-    assert {on_disk(path) for (path,) in files.values()} == {"data/t/all.tar.gz"}
-    assert to_fetch("t", entry, files) == {"all.tar.gz": {"urls": ["https://example.org/all.tar.gz"], "bytes": 9}}
+    assert {get_disk_path(path) for (path,) in files.values()} == {"data/t/all.tar.gz"}
+    assert find_downloads("t", entry, files) == {"all.tar.gz": {"urls": ["https://example.org/all.tar.gz"], "bytes": 9}}
     (tmp_path / "data/t").mkdir(parents=True)
     (tmp_path / "data/t/all.tar.gz").touch()
-    assert raw_tables("t", entry, FORMATS) == files
-    assert to_fetch("t", entry, files) == {}
+    assert find_raw_tables("t", entry, FORMATS) == files
+    assert find_downloads("t", entry, files) == {}
     # What has been unpacked by hand is used before the archive.
     (tmp_path / "data/t/openb_pod_list_default.csv").touch()
-    assert raw_tables("t", entry, FORMATS)["pods"] == ["data/t/openb_pod_list_default.csv"]
+    assert find_raw_tables("t", entry, FORMATS)["pods"] == ["data/t/openb_pod_list_default.csv"]
 
 
 def test_an_archive_put_into_a_folder_of_ones_own(folder):
     path = folder("all.tar.gz")
-    assert raw_tables("t", openb(path), FORMATS)["nodes"] == [f"{path}/all.tar.gz/x/nodes"]
+    assert find_raw_tables("t", openb(path), FORMATS)["nodes"] == [f"{path}/all.tar.gz/x/nodes"]
     by_hand = {"pods": {"urls": [], "archive": "data.zip", "member": "pods.csv"}}
     with pytest.raises(ConfigError, match="the table pods is missing"):
-        raw_tables("t", openb(path, download=by_hand), FORMATS)
+        find_raw_tables("t", openb(path, download=by_hand), FORMATS)
     (Path(path) / "data.zip").touch()
-    assert raw_tables("t", openb(path, download=by_hand), FORMATS) == {"pods": [f"{path}/data.zip/pods.csv"]}
+    assert find_raw_tables("t", openb(path, download=by_hand), FORMATS) == {"pods": [f"{path}/data.zip/pods.csv"]}
 
 
 def test_what_to_fetch_by_hand_and_where_to_put_it(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     registry = yaml.safe_load((ROOT / "config/traces.yaml").read_text())
     with pytest.raises(ConfigError) as error:
-        raw_tables("helios_venus", registry["helios_venus"], FORMATS)
+        find_raw_tables("helios_venus", registry["helios_venus"], FORMATS)
     assert (
         "HeliosData, data.zip, folder Venus. Put them (data.zip as it is, or unpacked) into data/helios_venus."
         in str(error.value)
     )
     with pytest.raises(ConfigError, match=r"trace_seren\.csv\. Put them into data/acme_seren\."):
-        raw_tables("acme_seren", registry["acme_seren"], FORMATS)
-    assert set(raw_tables("philly", registry["philly"], FORMATS)) == set(FORMATS["philly"]["tables"])
+        find_raw_tables("acme_seren", registry["acme_seren"], FORMATS)
+    assert set(find_raw_tables("philly", registry["philly"], FORMATS)) == set(FORMATS["philly"]["tables"])
 
 
 def test_a_checksum_of_the_content_goes_with_one_table(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     download = {"pods": MEMBERS["pods"] | {"content_sha256": "0" * 64}}
-    with pytest.raises(ConfigError, match=r"download\.pods: content_sha256 is of the one table in an archive"):
-        raw_tables("t", openb("data/t", download=download), FORMATS)
+    with pytest.raises(ConfigError, match=r"download\.pods: content_sha256 works with an archive of one table"):
+        find_raw_tables("t", openb("data/t", download=download), FORMATS)

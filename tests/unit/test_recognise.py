@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from of_formats import FILES, FORMATS
 from samples.pack import write_tables
 from study.config import DEFAULTS, resolve
-from study.first_lines import MOST_BYTES, layouts_of, wrong_headers
-from study.format_declarations import schema_text
+from study.first_lines import MOST_BYTES, build_layouts, find_wrong_headers
+from study.format_declarations import read_schema_text
 from study.messages import ConfigError
-from study.recognise import configuration_text, recognise
+from study.recognise import format_configuration, recognise
 from study.study import Study
 from study.yaml_files import load_yaml, parse_yaml
 from ttf.engine.errors import StudyError
@@ -36,7 +36,7 @@ ENTRIES = {name: {"format": name} for name in FORMATS} | {"table": {key: EAGLE[k
 ENTRIES["outages"] = {"format": "outages", "mapping": {"unit": "unit", "start": "start"}, "times": {"format": "epoch"}}
 # A table with a mapping is known by the registry's own traces, of which none is of this format.
 KNOWN = [name for name in FORMATS if name != "outages"]
-LAYOUTS = {name: layouts_of(ENTRIES[name], FORMATS[name]) for name in FORMATS}
+LAYOUTS = {name: build_layouts(ENTRIES[name], FORMATS[name]) for name in FORMATS}
 SMALL = {"pai2020": 1000, "philly": 300, "sacct": 300}
 HELIOS = LAYOUTS["helios"]["log"]
 
@@ -71,7 +71,7 @@ def write(folder, name, tables=None):
 
 def loaded(recognised):
     """The trace of a study by the text of the configuration."""
-    document = parse_yaml(configuration_text(recognised), "my.yaml")
+    document = parse_yaml(format_configuration(recognised), "my.yaml")
     study = Study([("config.yaml", load_yaml(DEFAULTS)), ("my.yaml", document)], ROOT)
     (trace,) = study.traces.values()
     assert trace.name == recognised.name
@@ -110,7 +110,7 @@ def test_a_sample(name, tmp_path):
     files_of = loaded(found).raw_files
     there = {table: [Path(file).name for file in files_of[table]] for table in LAYOUTS[name]}
     assert there == {table: made[table] for table in LAYOUTS[name]}
-    assert not wrong_headers("trace", found.entry, files_of, FORMATS[name])
+    assert not find_wrong_headers("trace", found.entry, files_of, FORMATS[name])
 
 
 @pytest.mark.parametrize("name", KNOWN)
@@ -125,18 +125,18 @@ def test_the_header_of_a_declaration(name, tmp_path):
     tables = FORMATS[name]["tables"]
     there = list(loaded(found).raw_files)
     core = next((table for table in there if tables[table]["required"]), there[0])
-    assert found.why.startswith(name)
-    assert f"the table {core}" in found.why
-    assert len(found.why.splitlines()) <= 2
+    assert found.explanation.startswith(name)
+    assert f"the table {core}" in found.explanation
+    assert len(found.explanation.splitlines()) <= 2
 
 
 def test_a_mapping_of_the_registry_makes_a_table_known(tmp_path):
     found = recognise(write(tmp_path / "mine", "table"))
     assert found.entry["mapping"] == EAGLE["mapping"]
     assert not {"title", "source", "citation", "note", "files"} & found.entry.keys()
-    text = configuration_text(found)
+    text = format_configuration(found)
     assert "mapped as eagle" in text
-    assert "Look through the mapping" in text
+    assert "Check the mapping" in text
 
 
 def test_a_parquet_file(tmp_path):
@@ -199,7 +199,7 @@ def test_files_packed_or_many(name, table, ending, tmp_path):
     found = recognise(tmp_path)
     assert found.format == name
     assert "files" not in found.entry
-    assert "as all 5 files" in found.why
+    assert "as all 5 files" in found.explanation
     assert len(loaded(found).parts) == 5
 
 
@@ -237,7 +237,7 @@ def test_a_file_in_place_of_a_folder(tmp_path):
     write(folder, "sacct")
     assert recognise(folder / "made.txt").entry["files"] == {"record": "made.txt"}
     (folder / "README.md").write_text("About it")
-    assert "README.md is none of its tables" in refused(folder / "README.md")
+    assert "README.md is not one of its tables" in refused(folder / "README.md")
 
 
 def test_the_folder_as_it_was_typed(tmp_path, monkeypatch):
@@ -295,25 +295,25 @@ def test_no_folder(tmp_path):
 
 
 def test_an_empty_folder_and_one_of_folders(tmp_path):
-    assert "the folder holds no file. Name the folder" in refused(tmp_path)
+    assert "the folder contains no file. Name the folder" in refused(tmp_path)
     write(tmp_path / "titan", "titan")
-    assert "the folder holds no file itself, but: titan. Name the folder" in refused(tmp_path)
+    assert "the folder contains no file, only: titan. Name the folder" in refused(tmp_path)
 
 
 def test_nothing_but_pipes_and_dangling_links(tmp_path):
     os.mkfifo(tmp_path / "cluster_log.csv")
     (tmp_path / "gc_full.csv").symlink_to("absent")
     (tmp_path / "loop").symlink_to("loop")
-    assert "holds no file itself, but: cluster_log.csv, gc_full.csv, loop" in refused(tmp_path)
+    assert "contains no file, only: cluster_log.csv, gc_full.csv, loop" in refused(tmp_path)
     (tmp_path / "README").write_text("x")
-    assert "the folder (README) is in none of the formats" in refused(tmp_path)
+    assert "the folder (README) matches no format" in refused(tmp_path)
     assert "neither a folder nor a plain file" in refused(tmp_path / "cluster_log.csv")
 
 
 def test_a_readme_alone(tmp_path):
     (tmp_path / "README.md").write_text("# About\n\nNothing here.\n")
     message = refused(tmp_path)
-    assert "the folder (README.md) is in none of the formats, nor near any." in message
+    assert "the folder (README.md) matches no format, not even approximately." in message
     for name in KNOWN:
         tables = FORMATS[name]["tables"]
         table = next((table for table, spec in tables.items() if spec["required"]), next(iter(tables)))
@@ -343,7 +343,7 @@ def test_bytes_that_are_no_table(content, tmp_path):
     names = ["a.csv", "b.parquet", "c.csv.gz", "d.zip", "e.tar.gz", "f.zst", "g.json", "h.txt", "i.xz", "j"]
     for name in names:
         (tmp_path / name).write_bytes(content)
-    assert "is in none of the formats, nor near any" in refused(tmp_path)
+    assert "matches no format, not even approximately" in refused(tmp_path)
     # By the name of a table: it cannot be read as one.
     (tmp_path / "cluster_log.csv.gz").write_bytes(content)
     assert "helios: cluster_log.csv.gz: " in refused(tmp_path)
@@ -354,17 +354,17 @@ def test_a_renamed_column(tmp_path):
     (tmp_path / "cluster_log.csv").write_text(content(HELIOS, instead={"submit_time": "submitted_time"}))
     message = refused(tmp_path)
     assert (
-        "The nearest, and what each of them lacks:\n  helios: cluster_log.csv: the header row has no column " in message
+        "The closest formats, and what each lacks:\n  helios: cluster_log.csv: the header row has no column " in message
     )
     assert "no column submit_time (did you mean submitted_time?)." in message
-    assert "format table, with a mapping" in message
+    assert "map its columns in the format table" in message
 
 
 def test_a_renamed_column_in_a_file_of_another_name(tmp_path):
     (tmp_path / "mine.csv").write_text(content(HELIOS, instead={"submit_time": "submitted_time"}))
     message = refused(tmp_path)
     assert (
-        "helios: the table log is missing, expected cluster_log.csv; nearest to it is mine.csv: the header row "
+        "helios: the table log is missing, expected cluster_log.csv; most similar is mine.csv: the header row "
         in message
     )
 
@@ -379,7 +379,7 @@ def test_a_header_in_capitals_and_without_its_delimiter(tmp_path):
     (tmp_path / "dump.txt").write_text(content(LAYOUTS["sacct"]["record"]).replace("|", "  "))
     message = refused(tmp_path)
     assert (
-        "  sacct: the table record is missing, expected *.txt or *.csv; nearest to it is dump.txt: the header "
+        "  sacct: the table record is missing, expected *.txt or *.csv; most similar is dump.txt: the header "
         in message
     )
 
@@ -409,15 +409,13 @@ def test_two_formats_at_once(tmp_path):
 
 def test_two_traces_of_a_format_at_once(tmp_path):
     write(tmp_path, "acme", ["seren", "kalos"])
-    assert "acme: trace_seren.csv and trace_kalos.csv are traces of their own" in refused(tmp_path)
+    assert "acme: trace_seren.csv and trace_kalos.csv are separate traces" in refused(tmp_path)
 
 
 def test_two_files_for_one_table(tmp_path):
     write(tmp_path, "titan")
     (tmp_path / "gc_full.csv.gz").write_bytes(gzip.compress((tmp_path / "gc_full.csv").read_bytes()))
-    assert "the table stays is there more than once: gc_full.csv, gc_full.csv.gz; keep one of them." in refused(
-        tmp_path
-    )
+    assert "the table stays has several files: gc_full.csv, gc_full.csv.gz; keep one of them." in refused(tmp_path)
     for name in ("gc_full.csv", "gc_full.csv.gz"):
         (tmp_path / name).rename(tmp_path / f"my_{name}")
     assert "each of my_gc_full.csv, my_gc_full.csv.gz could be the table stays" in refused(tmp_path)
@@ -428,14 +426,14 @@ def test_other_files_among_dumps(tmp_path):
         (tmp_path / name).write_text(content(LAYOUTS["sacct"]["record"]))
     for name in ("about.txt", "README.txt"):
         (tmp_path / name).write_text("About it\n")
-    assert "sacct: other files would be read as its table record too: about.txt. Move them" in refused(tmp_path)
+    assert "sacct: the table record would include other files: about.txt. Move them" in refused(tmp_path)
     assert recognise(tmp_path / "a.txt").entry["files"] == {"record": "a.txt"}
 
 
 def test_a_published_archive(tmp_path):
     (tmp_path / "trace-data.tar.gz").write_bytes(tar_of("trace-data/cluster_job_log", b"[]"))
     message = refused(tmp_path)
-    assert "\ntrace-data.tar.gz is the name of the archive of the trace philly: unpack it, or run" in message
+    assert "\ntrace-data.tar.gz is the archive of the trace philly: unpack it, or run" in message
     document = {"study": ["philly"], "registry": {"philly": {"folder": str(tmp_path)}}}
     (trace,) = Study([("config.yaml", load_yaml(DEFAULTS)), ("my.yaml", document)], ROOT).traces.values()
     assert trace.raw_files["job_log"] == [f"{tmp_path}/trace-data.tar.gz/cluster_job_log"]
@@ -445,15 +443,15 @@ def test_hostile_names(tmp_path):
     for name in ["\x1b[31mred", "two\nlines.csv", "{x}.csv", "$(touch x).txt", "a" * 250, "-rf", "`x`", "'\"\\"]:
         (tmp_path / name).write_text(content(HELIOS)[5:])
     (tmp_path / os.fsdecode(b"\xff\xfe.csv")).write_text("a,b\n")
-    assert "is in none of the formats" in refused(tmp_path)
+    assert "matches no format" in refused(tmp_path)
     (tmp_path / "{x}.csv").write_text(content(HELIOS))
-    assert "{x}.csv: its name has a character that cannot be used; rename it." in refused(tmp_path)
+    assert "{x}.csv: its name has a character that is not supported; rename it." in refused(tmp_path)
 
 
 def test_a_line_longer_than_is_read(tmp_path):
     (tmp_path / "cluster_log.csv").write_text(header(HELIOS) + ",x" * MOST_BYTES)
     assert "cluster_log.csv: cannot be read as a table." in refused(tmp_path)
-    assert not wrong_headers("t", {}, {"log": [f"{tmp_path}/cluster_log.csv"]}, FORMATS["helios"])
+    assert not find_wrong_headers("t", {}, {"log": [f"{tmp_path}/cluster_log.csv"]}, FORMATS["helios"])
 
 
 NAMES = st.sampled_from(
@@ -502,7 +500,7 @@ def test_nothing_but_a_refusal(tmp_path_factory, files, is_packed):
 def ingest_says(name, table, file):
     """What ingest says of a file's header; None if nothing."""
     entry = {key: ENTRIES[name][key] for key in ("mapping", "times", "outcomes", "quoted") if key in ENTRIES[name]}
-    shipped = None if entry else schema_text(FILES[name])
+    shipped = None if entry else read_schema_text(FILES[name])
     schemas, readers = schemas_and_readers(FORMATS[name].get("reader"), entry, shipped)
     try:
         list(readers.get(table, LINES).rows(Path(file), schemas[table]))
@@ -520,7 +518,7 @@ def test_the_verdict_of_ingest(name, table, tmp_path):
     layout, file = LAYOUTS[name][table], tmp_path / file_name(name, table)
     for left_out in [None, *(column.name for column in layout.columns)]:
         file.write_text(content(layout, without=[left_out]))
-        said = wrong_headers("mine", ENTRIES[name], {table: [str(file)]}, FORMATS[name])
+        said = find_wrong_headers("mine", ENTRIES[name], {table: [str(file)]}, FORMATS[name])
         theirs = ingest_says(name, table, file)
         assert bool(said) == (theirs is not None and "has no column" in theirs), (left_out, said, theirs)
         if said:
@@ -534,21 +532,21 @@ def test_the_verdict_of_ingest(name, table, tmp_path):
 def test_what_was_probably_meant_and_the_way_out(tmp_path):
     file = tmp_path / "cluster_log.csv"
     file.write_text(content(HELIOS, instead={"state": "status"}))
-    assert wrong_headers("mine", {}, {"log": [str(file)]}, FORMATS["helios"]) == [
-        f"registry.mine: {file}: the header row has no column state (did you mean status?). Name the columns so, or "
-        "check that this file is the table log; or give the trace a schema of its own in which a column has also: "
+    assert find_wrong_headers("mine", {}, {"log": [str(file)]}, FORMATS["helios"]) == [
+        f"registry.mine: {file}: the header row has no column state (did you mean status?). Rename the columns, or "
+        "check that this file is the table log; or give the trace its own schema, in which a column has also: "
         "[its name here] (registry.mine.schema)."
     ]
 
 
 def test_a_schema_of_its_own(tmp_path):
-    document = yaml.safe_load(schema_text(FILES["helios"]))
+    document = yaml.safe_load(read_schema_text(FILES["helios"]))
     (state,) = [column for column in document["tables"]["log"]["columns"] if column["name"] == "state"]
     state["also"] = ["status"]
     (tmp_path / "own.yaml").write_text(yaml.safe_dump(document))
     (tmp_path / "log.csv").write_text(content(HELIOS, instead={"state": "status"}))
     entry = {"format": "helios", "schema": str(tmp_path / "own.yaml")}
-    assert not wrong_headers("mine", entry, {"log": [f"{tmp_path}/log.csv"]}, FORMATS["helios"])
+    assert not find_wrong_headers("mine", entry, {"log": [f"{tmp_path}/log.csv"]}, FORMATS["helios"])
 
 
 @pytest.mark.parametrize("content", ["", "\n\n", "<html>", "\ufeff" + content(HELIOS), header(HELIOS), b"\x1f\x8b\x08"])
@@ -557,12 +555,12 @@ def test_what_is_no_wrong_header(content, tmp_path):
     file = tmp_path / "cluster_log.csv"
     file.write_bytes(content if isinstance(content, bytes) else content.encode())
     absent = str(tmp_path / "absent.csv")
-    assert not wrong_headers("mine", {}, {"log": [str(file), absent, str(tmp_path)]}, FORMATS["helios"])
+    assert not find_wrong_headers("mine", {}, {"log": [str(file), absent, str(tmp_path)]}, FORMATS["helios"])
 
 
 def test_a_column_that_stands_twice(tmp_path):
     (tmp_path / "cluster_log.csv").write_text(f"{header(HELIOS)},user\n")
-    (said,) = wrong_headers("mine", {}, {"log": [f"{tmp_path}/cluster_log.csv"]}, FORMATS["helios"])
+    (said,) = find_wrong_headers("mine", {}, {"log": [f"{tmp_path}/cluster_log.csv"]}, FORMATS["helios"])
     assert "the header row names user more than once" in said
     assert "names 'user' more than once" in ingest_says("helios", "log", tmp_path / "cluster_log.csv")
 
@@ -578,4 +576,4 @@ def test_in_archives(tmp_path):
         "a.tar.gz": True,
         "a.tar.gz/Venus/cluster_log.csv": False,  # others might have to be read past
     }.items():
-        assert bool(wrong_headers("mine", {}, {"log": [f"{tmp_path}/{path}"]}, FORMATS["helios"])) is is_told, path
+        assert bool(find_wrong_headers("mine", {}, {"log": [f"{tmp_path}/{path}"]}, FORMATS["helios"])) is is_told, path

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 from resources import Job, table_of
-from study.resources import gigabytes, megabytes, minutes, rule_of_benchmark, used
+from study.resources import estimate_memory_mb, estimate_runtime_min, measure_gb, parse_benchmark_path, read_benchmark
 from ttf.analyses.catalogue import rooms
 from ttf.engine.provenance.seal import sealed
 
@@ -32,29 +32,33 @@ HEADER = "s\th:m:s\tmax_rss\tmax_vms\n"
     ],
 )
 def test_memory_grows_with_the_raw_tables_and_with_each_attempt(rule, trace_format, raw_gb, attempt, asked):
-    assert megabytes(MEASURED, rule, trace_format, raw_gb, attempt) == asked
+    assert estimate_memory_mb(MEASURED, rule, trace_format, raw_gb, attempt) == asked
 
 
 def test_time_grows_with_the_raw_tables_and_with_each_attempt():
-    assert [minutes(MEASURED, raw_gb, attempt) for raw_gb, attempt in [(0, 1), (0.1, 1), (2, 2)]] == [3, 4, 10]
+    assert [estimate_runtime_min(MEASURED, raw_gb, attempt) for raw_gb, attempt in [(0, 1), (0.1, 1), (2, 2)]] == [
+        3,
+        4,
+        10,
+    ]
 
 
 def test_a_packed_table_counts_unpacked_and_a_missing_one_not(tmp_path):
     for name, size in [("a.csv", 1000), ("b.csv.gz", 500), ("c.tar.gz", 250)]:
         (tmp_path / name).write_bytes(b"x" * size)
-    assert gigabytes([f"{tmp_path}/a.csv"]) == 1e-6
+    assert measure_gb([f"{tmp_path}/a.csv"]) == 1e-6
     inside = [f"{tmp_path}/c.tar.gz/one.csv", f"{tmp_path}/c.tar.gz/two.csv"]
-    assert gigabytes([f"{tmp_path}/b.csv.gz", *inside, f"{tmp_path}/none.csv"]) == pytest.approx(6e-6)
+    assert measure_gb([f"{tmp_path}/b.csv.gz", *inside, f"{tmp_path}/none.csv"]) == pytest.approx(6e-6)
 
 
 def test_a_benchmark_is_of_a_rule_and_a_trace(tmp_path):
-    assert rule_of_benchmark(tmp_path / "mine/fit.tsv", tmp_path) == ("mine", "fit")
-    assert rule_of_benchmark(tmp_path / "mine/ingest_part/a.b.tsv", tmp_path) == ("mine", "ingest_part")
-    assert rule_of_benchmark(tmp_path / "studies/weekly/draw.tsv", tmp_path) == (None, "draw")
-    assert rule_of_benchmark(tmp_path / "studies/weekly/comparison/fit.tsv", tmp_path) == (None, "fit")
+    assert parse_benchmark_path(tmp_path / "mine/fit.tsv", tmp_path) == ("mine", "fit")
+    assert parse_benchmark_path(tmp_path / "mine/ingest_part/a.b.tsv", tmp_path) == ("mine", "ingest_part")
+    assert parse_benchmark_path(tmp_path / "studies/weekly/draw.tsv", tmp_path) == (None, "draw")
+    assert parse_benchmark_path(tmp_path / "studies/weekly/comparison/fit.tsv", tmp_path) == (None, "fit")
     file = tmp_path / "fit.tsv"
     file.write_text(HEADER + "60.0\t0:01:00\t100.0\t1\n90.0\t0:01:30\t-\t-\n")
-    assert used(file) == (pytest.approx(104.8576), 1.5)
+    assert read_benchmark(file) == (pytest.approx(104.8576), 1.5)
 
 
 @pytest.fixture
@@ -102,7 +106,7 @@ def test_a_rule_asks_for_what_grows_and_not_for_what_streams():
         "linear": {"base_mb": 250, "mb_per_gb": {"pai2020": 130}},
     }
     measured = MEASURED | table | {"snakemake_mb": 0}
-    asked = [megabytes(measured, job.rule, job.format, job.raw_gb, 1) / job.megabytes for job in flat + linear]
+    asked = [estimate_memory_mb(measured, job.rule, job.format, job.raw_gb, 1) / job.megabytes for job in flat + linear]
     assert min(asked) > 1.2
 
 
@@ -112,7 +116,7 @@ def test_every_rule_that_runs_a_script_asks_for_what_was_measured():
         rules = file.read_text().split("\nrule ")[1:]
         for text in rules:
             name = text.partition(":")[0]
-            assert "script:" not in text or "localrule: True" in text or f'asks_for("{name}")' in text, name
+            assert "script:" not in text or "localrule: True" in text or f'request_resources("{name}")' in text, name
     assert set(measured) >= {"ingest", "derive_runtimes", "draw_charts", "write_page_source", "render_page"}
     assert not set(measured) & set(rooms()), "those of an analysis stand in its declaration"
 

@@ -10,9 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from of_formats import FILES, FORMATS
 from samples.pai2020.sample import write_sample as write_pai
-from study.format_declarations import meaning_of, schema_text
+from study.format_declarations import read_schema_text, select_meaning
 from study.messages import ConfigError
-from study.model_features import COMMON, LATER, column_problem, risk_of, usable_columns
+from study.model_features import (
+    COLUMNS_AFTER_SUBMISSION,
+    UNUSABLE_COLUMNS,
+    build_risk_options,
+    describe_column_problem,
+    list_usable_columns,
+)
 from study.study import Study
 from study.yaml_files import load_yaml
 from ttf.formats.common_tables import with_results, write_jobs
@@ -80,11 +86,11 @@ def jobs_of(tmp_path_factory):
     def run(name):
         folder, about = tmp_path_factory.mktemp(name), FORMATS[name.partition("_")[0]]
         entry = TABLE if name == "table" else {}
-        schema = schema_text(FILES[name.partition("_")[0]]) if "schema" in about else ""
+        schema = read_schema_text(FILES[name.partition("_")[0]]) if "schema" in about else ""
         schemas, readers = schemas_and_readers(about.get("reader"), entry, schema)
         files = raw_files(name, folder)
         ingest(files, schemas, folder, 0.0, readers)
-        format_, source = format_and_source(folder, about["code"], meaning_of(entry, about), files)
+        format_, source = format_and_source(folder, about["code"], select_meaning(entry, about), files)
         if format_.records:
             source = replace(source, records=format_.records(source))
         source = with_results(format_, source, [], 10**6, folder)
@@ -105,10 +111,10 @@ def jobs_of(tmp_path_factory):
 def test_every_column_of_the_jobs_is_classified(jobs_of, name):
     jobs, about = jobs_of(name), FORMATS[name.partition("_")[0]]
     known, later = set(about["at_submission"]), set(about["written_later"])
-    assert set(COMMON) <= set(jobs.columns)
-    assert not known & later and not (known | later) & set(COMMON)
+    assert set(UNUSABLE_COLUMNS) <= set(jobs.columns)
+    assert not known & later and not (known | later) & set(UNUSABLE_COLUMNS)
     # What no list names is blank in the format: nothing can be learnt from it, and nothing let slip.
-    for column in set(jobs.columns) - known - later - set(COMMON):
+    for column in set(jobs.columns) - known - later - set(UNUSABLE_COLUMNS):
         assert column in JOBS.columns, f"{column}: put it into at_submission or written_later of {name}"
         assert jobs[column].is_null().all(), f"{column}: put it into at_submission or written_later of {name}"
     # The other cluster of acme has columns of its own.
@@ -229,7 +235,7 @@ def refused(features, **keys):
     return str(error.value).split("\n")
 
 
-MAY = f"What may be used: {', '.join(FORMATS['sacct']['at_submission'])}."
+MAY = f"Usable columns: {', '.join(FORMATS['sacct']['at_submission'])}."
 
 
 @pytest.mark.parametrize(
@@ -248,9 +254,9 @@ MAY = f"What may be used: {', '.join(FORMATS['sacct']['at_submission'])}."
         (
             "mine",
             {"kind": "hashed", "column": "job_id"},
-            f"the column job_id names or numbers a job, and says nothing of what it is like. {MAY}",
+            f"the column job_id identifies a job but does not describe it. {MAY}",
         ),
-        ("mine", {"kind": "numeric", "column": "zzz"}, f"zzz is no column of jobs of the format sacct. {MAY}"),
+        ("mine", {"kind": "numeric", "column": "zzz"}, f"zzz is not a column of jobs in the format sacct. {MAY}"),
     ],
 )
 def test_a_feature_that_is_not_known_at_submission_is_refused(of, feature, text):
@@ -260,11 +266,11 @@ def test_a_feature_that_is_not_known_at_submission_is_refused(of, feature, text)
 def test_every_column_written_later_is_refused_in_every_format():
     for name in OF_JOBS:
         entry = {**TABLE, "format": name} if name == "table" else {"format": name}
-        for column in (*FORMATS[name]["written_later"], *LATER):
-            text = column_problem(column, "mine", entry, FORMATS[name])
+        for column in (*FORMATS[name]["written_later"], *COLUMNS_AFTER_SUBMISSION):
+            text = describe_column_problem(column, "mine", entry, FORMATS[name])
             assert text.startswith(f"the column {column} is written after submission. "), (name, column)
         for column in FORMATS[name]["at_submission"]:
-            assert column_problem(column, "mine", entry, FORMATS[name]) is None, (name, column)
+            assert describe_column_problem(column, "mine", entry, FORMATS[name]) is None, (name, column)
 
 
 def test_all_that_is_wrong_has_a_line_each():
@@ -283,13 +289,11 @@ def test_a_table_is_refused_what_it_does_not_map_or_numbers():
     feature = {"kind": "category", "column": "account"}
     mapping = {key: column for key, column in TABLE["mapping"].items() if key != "account"}
     (line,) = refused({"mine": {"x": feature}}, format="table", mapping=mapping)
-    assert line.startswith(
-        "my.yaml: risk.features.mine.x: the column account is not in the mapping of mine. What may be"
-    )
+    assert line.startswith("my.yaml: risk.features.mine.x: the column account is not in the mapping of mine. Usable")
     task = {"x": {"kind": "category", "column": "task"}}
     assert risk({"mine": task}, format="table")["features"]["x"]["column"] == "task"
     (line,) = refused({"mine": task}, format="table", unique_ids=False)
-    assert "the column task numbers the rows of an id, which are known after submission. " in line
+    assert "the column task numbers the rows of an id, which are unknown at submission. " in line
     for column in ("reason", "exit_code"):
         (line,) = refused({"mine": {"x": {"kind": "category", "column": column}}}, format="table")
         assert f"the column {column} is written after submission. " in line
@@ -297,9 +301,9 @@ def test_a_table_is_refused_what_it_does_not_map_or_numbers():
 
 def test_a_trace_that_cannot_have_it():
     (line,) = refused({"titan": {"x": {"kind": "clock"}}}, format="titan")
-    assert line == "my.yaml: risk.features.titan.x: the risk is that of jobs, and the format titan has none."
+    assert line == "my.yaml: risk.features.titan.x: risk needs jobs, and the format titan has none."
     (line,) = refused({"mine": {"x": {"kind": "clock"}}}, format="openb")
-    says = "the times of mine count from an unknown origin, so that no hour of a day is known."
+    says = "the times of mine count from an unknown origin, so the hour of day is unknown."
     assert line == f"my.yaml: risk.features.mine.x: {says}"
 
 
@@ -322,8 +326,8 @@ def test_whatever_is_declared_of_known_columns_is_taken(data):
     kind = data.draw(st.sampled_from(sorted(kinds)))
     feature = {"kind": kind, **data.draw(kinds[kind])}
     entry = {"format": name}
-    found = risk_of("mine", entry, FORMATS[name], {"mine": {"x": feature}}, None)["features"]["x"]
+    found = build_risk_options("mine", entry, FORMATS[name], {"mine": {"x": feature}}, None)["features"]["x"]
     assert found.items() >= {**feature, "warm": True}.items()
     added = found.keys() - feature.keys() - {"warm"}
     assert added <= {"category": {"vocabulary"}, "hashed": {"buckets"}}.get(kind, set())
-    assert set(usable_columns(entry, FORMATS[name])) == set(FORMATS[name]["at_submission"])
+    assert set(list_usable_columns(entry, FORMATS[name])) == set(FORMATS[name]["at_submission"])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from of_formats import FORMATS
-from study.model_features import LATER, risk_of
+from study.model_features import COLUMNS_AFTER_SUBMISSION, build_risk_options
 from ttf.analyses.shared.risk.encoder import Encoder
 from ttf.analyses.shared.risk.features import HISTORY, NUMERIC, Data, Feature, features_of, submitted
 from ttf.analyses.shared.risk.training_jobs import NEVER, population
@@ -26,7 +26,7 @@ def features_of_format(name: str) -> list[Feature]:
     back = {"gpu_milli": "gpus", "cpu_milli": "cpus", "mem_mib": "memory"}
     mapping = {back.get(column, column): column for column in columns}
     entry = {"format": name, "mapping": mapping | {"submit": "a"}}
-    return features_of(risk_of("mine", entry, FORMATS[name], {}, ZONE)["features"])
+    return features_of(build_risk_options("mine", entry, FORMATS[name], {}, ZONE)["features"])
 
 
 def jobs_of_format(name: str, n: int = 600, seed: int = 1) -> pl.DataFrame:
@@ -80,7 +80,7 @@ def rewritten(jobs: pl.DataFrame, moment: int, seed: int, later: list[str], star
             **{column: rng.integers(10, 99, n) for column in later},
         }
     ).with_columns(pl.when(pl.Series(ended)).then(pl.col("end_s", "runtime_s")))
-    assert set(LATER) <= set(new.columns)
+    assert set(COLUMNS_AFTER_SUBMISSION) <= set(new.columns)
     changed = pl.when(pl.Series(open_))
     of_text = {column for column in later if jobs[column].dtype == pl.String}
     return jobs.with_columns(
@@ -136,7 +136,7 @@ def test_what_is_written_later_of_jobs_that_had_not_ended_changes_no_feature(nam
         assert differences(told(jobs, features, moment), told(changed, features, moment)) == []
 
 
-@pytest.mark.parametrize("column", [*LATER, "size"])
+@pytest.mark.parametrize("column", [*COLUMNS_AFTER_SUBMISSION, "size"])
 def test_a_feature_of_what_is_written_later_would_be_found_out(column):
     """The comparison above has eyes: each such column, were it a feature, makes a difference."""
     jobs = jobs_of_format("openb").with_columns(attempts=pl.lit(1, dtype=pl.Int64))

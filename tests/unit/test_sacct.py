@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from of_formats import FILES, FORMATS, raw_schemas, table_of
 from sacct_story import EXPECTED, FIXTURES, check_story, study
-from study.format_declarations import schema_text
+from study.format_declarations import read_schema_text
 from ttf.formats.protocol import schemas_and_readers
 from ttf.formats.sacct import read as sacct_reader
 from ttf.formats.sacct.tres import parse_mib, parse_tres
@@ -426,7 +426,7 @@ def test_times_in_the_zone_of_the_cluster(tmp_path):
     ]
     (tmp_path / "dump.txt").write_text("\n".join(lines) + "\n")
     entry = {"times": {"zone": "America/New_York"}}
-    schemas, readers = schemas_and_readers(FORMATS["sacct"]["reader"], entry, schema_text(FILES["sacct"]))
+    schemas, readers = schemas_and_readers(FORMATS["sacct"]["reader"], entry, read_schema_text(FILES["sacct"]))
     _, quarantine = ingest({"record": [tmp_path / "dump.txt"]}, schemas, tmp_path, 1.0, readers)
     # There was no 02:30 on 9 March: the clocks went from 02:00 to 03:00.
     assert quarantine.select("line", "reason", "column").rows() == [(4, "not_a_time", "Start")]

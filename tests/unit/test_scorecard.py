@@ -422,7 +422,7 @@ claims:
             ("missing: data", "missing: data, colour: red"),
             r"claims\.a\.colour: there is no such key\. Allowed here: id, ",
         ),
-        ((", missing: data", ""), r"claims\.a: needs quantity and tolerance and why, or missing: one of them"),
+        ((", missing: data", ""), r"claims\.a: needs quantity and tolerance and why, or missing: exactly one of them"),
         (("statement: s, ", ""), r"claims\.a\.statement: is missing; expected text\."),
         (("published: 1", "published: one"), r"claims\.a\.published: found the text 'one'; expected a number\."),
         (
@@ -443,5 +443,5 @@ def test_an_error_of_a_claims_file_names_the_claim(tmp_path, change, message):
 def test_an_id_is_unique(tmp_path):
     file = tmp_path / "claims.yaml"
     file.write_text(VALID_FILE + VALID_FILE.splitlines()[-1] + "\n")
-    with pytest.raises(ConfigError, match=r"line 5, column \d+: claims\.a\.id: stands 2 times"):
+    with pytest.raises(ConfigError, match=r"line 5, column \d+: claims\.a\.id: occurs 2 times"):
         load_claims(file)

@@ -8,7 +8,7 @@ import pytest
 from study import documents, start_cache
 from study.claims import load_claims
 from study.messages import ConfigError
-from study.start_cache import remember_in, remembered
+from study.start_cache import load_or_compute, use_cache_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -16,21 +16,21 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture
 def cache_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(start_cache, "_folder", None)
-    remember_in(tmp_path / "memory")
+    use_cache_folder(tmp_path / "memory")
     return tmp_path / "memory"
 
 
 def remember(*texts, result=("worked", "out")):
     """Return the result and how often it was computed."""
     calls = []
-    return remembered(lambda: calls.append(1) or list(result), *texts), len(calls)
+    return load_or_compute(lambda: calls.append(1) or list(result), *texts), len(calls)
 
 
 def test_a_result_of_one_start_is_cached_for_the_next(cache_folder):
     assert remember(b"program", b"text") == (["worked", "out"], 1)
     assert remember(b"program", b"text") == (["worked", "out"], 0)
     assert remember(b"program", b"another text")[1] == remember(b"another program", b"text")[1] == 1
-    assert remembered(lambda: {1}, b"no JSON") == {1}
+    assert load_or_compute(lambda: {1}, b"no JSON") == {1}
 
 
 @pytest.mark.parametrize("text", ["", "{", "[" * 100_000, "\x80", "cos\nsystem\n(S'touch ran'\ntR."])
@@ -43,9 +43,9 @@ def test_a_damaged_file_is_recomputed_and_replaced(cache_folder, text):
 
 def test_an_unwritable_folder_is_no_error_and_leaves_no_partial_file(cache_folder, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
-    remember_in(tmp_path / "file" / "below")
+    use_cache_folder(tmp_path / "file" / "below")
     assert remember(b"text")[1] == 1
-    remember_in(cache_folder)
+    use_cache_folder(cache_folder)
 
     def full(path, *_, **__):
         path.write_bytes(b"half")
@@ -69,9 +69,9 @@ def test_processes_at_the_same_time(tmp_path):
 import sys; sys.path[:0] = [{str(ROOT / "workflow")!r}, {str(ROOT / "scripts")!r}]
 from pathlib import Path
 from study import start_cache
-start_cache.remember_in(Path({str(tmp_path)!r}))
+start_cache.use_cache_folder(Path({str(tmp_path)!r}))
 for number in [*range(50)] * 5:
-    assert start_cache.remembered(lambda: [number] * 99, b"%d" % number) == [number] * 99
+    assert start_cache.load_or_compute(lambda: [number] * 99, b"%d" % number) == [number] * 99
 """
     runs = [subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE) for _ in range(4)]
     assert [(run.communicate(timeout=60)[1], run.returncode) for run in runs] == [(b"", 0)] * 4

@@ -10,8 +10,8 @@ import pytest
 import ttf.analyses
 from study.claims import check_claims
 from study.messages import ConfigError
-from study.products import paths_in
-from study.study import Study, any_of
+from study.products import flatten_paths
+from study.study import Study, match_names
 from ttf.analyses.catalogue import rooms
 from ttf.engine.contract import Table, count, seconds, table
 from ttf.page.publish.pages import SITE_PAGES
@@ -64,7 +64,7 @@ def test_a_study_is_read_without_snakemake_and_polars():
     program = (
         "import sys; from pathlib import Path; from study.study import Study\n"
         f"study = Study([('', {{'study': {list(SAMPLES)}}})], Path({str(ROOT)!r}))\n"
-        "assert len(study.rooms) > 20; print(*sys.modules)"
+        "assert len(study.analyses) > 20; print(*sys.modules)"
     )
     paths = f"{ROOT / 'scripts'}:{ROOT / 'workflow'}"
     run = subprocess.run(
@@ -77,25 +77,25 @@ def test_traces_and_their_properties(samples):
     assert samples.names == list(SAMPLES)
     assert samples.subjects == [*SAMPLES, "comparison"]
     assert make_study(study=["sample"]).subjects == ["sample"]
-    assert samples.traces_where(lambda trace: "attempts" in trace.products) == ["sample_philly", "sample_slurm"]
+    assert samples.select_traces(lambda trace: "attempts" in trace.products) == ["sample_philly", "sample_slurm"]
     assert [samples.traces[name].unit for name in SAMPLES] == ["task", "job", "job"]
     assert all(samples.traces[name].synthetic and samples.traces[name].has_jobs for name in SAMPLES)
-    assert "data/sample/pai_job_table.csv" in samples.to_make
+    assert "data/sample/pai_job_table.csv" in samples.generated_files
 
 
 def test_paths_of_files(samples):
-    assert samples.file("sample", "jobs") == "results/sample/jobs.parquet"
-    assert samples.file("sample", "raw") == "results/sample/raw"
-    assert samples.file("sample", "mttf") == "results/sample/tables/mttf.csv"
-    assert samples.file("sample", "survival_curves") == "results/sample/tables/survival.parquet"
-    assert samples.file("sample", "row_account") == "results/sample/quality/row_account.csv"
-    assert samples.file("sample_slurm", "events") == "results/sample_slurm/raw"
+    assert samples.find_file("sample", "jobs") == "results/sample/jobs.parquet"
+    assert samples.find_file("sample", "raw") == "results/sample/raw"
+    assert samples.find_file("sample", "mttf") == "results/sample/tables/mttf.csv"
+    assert samples.find_file("sample", "survival_curves") == "results/sample/tables/survival.parquet"
+    assert samples.find_file("sample", "row_account") == "results/sample/quality/row_account.csv"
+    assert samples.find_file("sample_slurm", "events") == "results/sample_slurm/raw"
     # The trace or its analysis does not have these; no trace has the last.
-    assert [samples.file("sample", name) for name in ("attempts", "events", "retries", "nonsense")] == [None] * 4
+    assert [samples.find_file("sample", name) for name in ("attempts", "events", "retries", "nonsense")] == [None] * 4
 
 
 def test_the_analyses_that_a_trace_has(samples):
-    names = {name: {analysis.name for analysis in samples.rooms_of(name)} for name in samples.subjects}
+    names = {name: {analysis.name for analysis in samples.list_analyses(name)} for name in samples.subjects}
     catalogue, common = set(rooms()), {"split_outcomes", "fit_mttf", "judge_lifetimes", "plan_ettr", "correlate"}
     assert names["comparison"] == {"compare_traces"}
     assert all(common <= names[name] for name in SAMPLES)
@@ -110,7 +110,7 @@ def test_the_analyses_that_a_trace_has(samples):
     assert {"measure_availability", "match_outages", "rank_drains"} <= names["sample_slurm"]
     # Drift must be requested, and no sample has drives.
     assert catalogue - set().union(*names.values()) - special == {"measure_drift"}
-    for name, analysis in samples.rooms.items():
+    for name, analysis in samples.analyses.items():
         assert analysis.traces == [trace for trace in samples.subjects if name in names[trace]]
 
 
@@ -120,17 +120,17 @@ def test_an_analysis_needs_its_inputs_and_their_inputs():
     windows = {"by": "month", "against": "sample_philly"}
     registry = {"mine": {"format": "titan", "folder": "lives"}, "sample": {"windows": windows}}
     study = make_study(study=["mine", "sample", "sample_philly"], registry=registry)
-    names = {analysis.name for analysis in study.rooms_of("mine")}
+    names = {analysis.name for analysis in study.list_analyses("mine")}
     assert {"fit_mttf", "judge_lifetimes", "estimate_hazards", "measure_sizes", "plan_ettr"} <= names
-    for analysis in study.rooms_of("mine"):
-        assert not {"jobs", "nodes", "attempts", "placements"} & {*analysis.declared.needs}
-        assert all(study.file("mine", name) for name in analysis.declared.needs)
-    assert study.rooms["measure_drift"].traces == ["sample"]
-    assert study.rooms["measure_drift"].inputs("sample") == {
+    for analysis in study.list_analyses("mine"):
+        assert not {"jobs", "nodes", "attempts", "placements"} & {*analysis.declaration.needs}
+        assert all(study.find_file("mine", name) for name in analysis.declaration.needs)
+    assert study.analyses["measure_drift"].traces == ["sample"]
+    assert study.analyses["measure_drift"].inputs("sample") == {
         "jobs": "results/sample/jobs.parquet",
         "jobs_against": "results/sample_philly/jobs.parquet",
     }
-    assert study.rooms["compare_traces"].inputs("comparison") == {
+    assert study.analyses["compare_traces"].inputs("comparison") == {
         "lives": [f"results/{name}/lives.parquet" for name in study.names],
         "jobs": [f"results/{name}/jobs.parquet" for name in study.names[1:]],
     }
@@ -162,7 +162,7 @@ KEYS = {
 def test_a_setting_reaches_the_analyses_that_read_it(samples, monkeypatch, key):
     value, readers = KEYS[key]
     group, name = key.split("/")
-    jobs = [(analysis, trace) for analysis in samples.rooms.values() for trace in analysis.traces]
+    jobs = [(analysis, trace) for analysis in samples.analyses.values() for trace in analysis.traces]
     first = [analysis.settings(trace) for analysis, trace in jobs]
     changed = samples.config | {group: samples.config[group] | {name: value}}
     monkeypatch.setattr(samples, "config", changed)
@@ -173,27 +173,28 @@ def test_a_setting_reaches_the_analyses_that_read_it(samples, monkeypatch, key):
 
 
 def test_every_key_that_an_analysis_reads_exists(samples):
-    settings = [analysis.declared.settings for analysis in samples.rooms.values()]
-    keys = [key for part in settings for key in part.values() if isinstance(key, str)]
+    settings = [analysis.declared.settings for analysis in samples.analyses.values()]
+    keys = [key for part in settings for key in part.values() if isinstance(key, str)
+    ]
     assert keys
-    assert all(samples.setting(key) is not None for key in keys)
+    assert all(samples.get_setting(key) is not None for key in keys)
 
 
 def test_charts_and_their_tables(samples):
-    charts = samples.charts("sample")
-    assert list(dict.fromkeys(charts.values())) == samples.drawing("sample")
+    charts = samples.list_charts("sample")
+    assert list(dict.fromkeys(charts.values())) == samples.list_chart_analyses("sample")
     assert charts["failure_share"].name == "correlate"
-    paths = samples.drawn_from("sample")
+    paths = samples.find_chart_inputs("sample")
     assert paths["outcomes"] == "results/sample/tables/outcomes.csv"
     assert {"lemon_nodes", "study1", "survival"} <= paths.keys()
     assert "retries" not in paths and "success" not in paths
-    assert samples.makers(["failure_share", "mttf", "jobs", "row_account"]) == ["correlate", "fit_mttf"]
+    assert samples.list_producers(["failure_share", "mttf", "jobs", "row_account"]) == ["correlate", "fit_mttf"]
 
 
 def test_every_chart_that_is_declared_can_be_drawn(samples):
     """Check the charts of each sample and of the comparison."""
     for trace in samples.subjects:
-        for chart, analysis in samples.charts(trace).items():
+        for chart, analysis in samples.list_charts(trace).items():
             assert callable(importlib.import_module(f"{analysis.module}.charts").CHARTS[chart]), (trace, chart)
 
 
@@ -201,21 +202,21 @@ def test_traces_with_the_same_charts_are_drawn_by_one_rule():
     write_file("a", "openb_pod_list_default.csv")
     write_file("b", "openb_pod_list_default.csv")
     registry = {name: {"format": "openb", "folder": name} for name in ("a", "b")}
-    groups = make_study(study=["a", "sample", "b"], registry=registry).drawn_alike
+    groups = make_study(study=["a", "sample", "b"], registry=registry).traces_by_chart_set
     assert groups == {"openb": ["a", "b"], "pai2020": ["sample"], "comparison": ["comparison"]}
     registry["b"]["windows"] = {"by": "month"}
-    groups = make_study(study=["a", "b"], registry=registry).drawn_alike
+    groups = make_study(study=["a", "b"], registry=registry).traces_by_chart_set
     assert groups == {"openb_a": ["a"], "openb_b": ["b"], "comparison": ["comparison"]}
 
 
 def test_tables_of_the_numbers(samples):
     for trace in samples.names:
-        tables = {name for analysis in samples.rooms_of(trace) for name in analysis.tables}
+        tables = {name for analysis in samples.list_analyses(trace) for name in analysis.tables}
         stage_tables = {"row_account", "anomalies", "statistics", "jobs", "nodes", "runtime_agreement", "size_unit"}
         outage_tables = {"outages", "exposure"} & samples.traces[trace].products
-        assert samples.summed_up(trace).keys() == tables | stage_tables | outage_tables
-        assert all(samples.summed_up(trace).values())
-    assert samples.summed_up("comparison").keys() == samples.rooms["compare_traces"].tables.keys()
+        assert samples.find_summary_inputs(trace).keys() == tables | stage_tables | outage_tables
+        assert all(samples.find_summary_inputs(trace).values())
+    assert samples.find_summary_inputs("comparison").keys() == samples.analyses["compare_traces"].tables.keys()
 
 
 def test_requested_memory_grows_with_the_raw_tables():
@@ -223,14 +224,17 @@ def test_requested_memory_grows_with_the_raw_tables():
     with Path("telemetry/cluster_gpu_util").open("wb") as file:
         file.truncate(3_000_000_000)
     study = make_study(study=["mine", "sample"], registry={"mine": {"format": "philly", "folder": "telemetry"}})
-    use = study.rooms["measure_use"].declared
-    assert study.raw_of("mine") == ("philly", 3.0)
-    expected_mb = study.measured["snakemake_mb"] + use.memory_mb + 3 * use.mb_per_gb["philly"]
-    assert study.megabytes("measure_use", 1, trace="mine") == expected_mb
-    assert study.megabytes("measure_use", 2, trace="mine") == 2 * expected_mb
-    assert study.megabytes("correlate", 1, trace="sample") == 300 + study.rooms["correlate"].declared.memory_mb
-    assert study.raw_of("comparison") == (None, 3.0), "the study reads all raw tables"
-    assert study.minutes(1, trace="mine") > study.minutes(1, trace="sample")
+    use = study.analyses["measure_use"].declaration
+    assert study.measure_raw_tables("mine") == ("philly", 3.0)
+    expected_mb = study.measured_resources["snakemake_mb"] + use.memory_mb + 3 * use.mb_per_gb["philly"]
+    assert study.estimate_memory_mb("measure_use", 1, trace="mine") == expected_mb
+    assert study.estimate_memory_mb("measure_use", 2, trace="mine") == 2 * expected_mb
+    assert (
+        study.estimate_memory_mb("correlate", 1, trace="sample")
+        == 300 + study.analyses["correlate"].declaration.memory_mb
+    )
+    assert study.measure_raw_tables("comparison") == (None, 3.0), "the study reads all raw tables"
+    assert study.estimate_runtime_min(1, trace="mine") > study.estimate_runtime_min(1, trace="sample")
 
 
 # Refused configurations -----------------------------------------------------------------------------------------
@@ -257,7 +261,7 @@ def test_requested_memory_grows_with_the_raw_tables():
 def test_an_analysis_that_names_an_unknown_table_or_key(declared, message):
     name = f"of_{uuid.uuid4().hex}"
     with pytest.raises(ConfigError, match=message.replace("NAME", name)):
-        make_study(analyses=[declare_analysis(name, **declared)]).drawn_alike  # noqa: B018
+        make_study(analyses=[declare_analysis(name, **declared)]).traces_by_chart_set  # noqa: B018
 
 
 def test_two_analyses_of_one_name():
@@ -305,35 +309,35 @@ def test_every_problem_of_the_claims_has_a_line_with_the_nearest_name():
 
 
 def test_a_finding_needs_tables_of_traces_of_the_study(samples):
-    assert set(samples.claimed()) <= set(samples.names)
+    assert set(samples.find_claim_tables()) <= set(samples.names)
     text = "sources: {s: A source}\nclaims:\n- {id: a, trace: sample, source: s, statement: S, published: 1, unit: s, "
     text += "evidence: printed, tolerance: 0, why: exact, quantity: {table: mttf, column: mttf_s}}\n"
     Path("mine.yaml").write_text(text)
-    claimed = make_study(claims=["mine.yaml"]).claimed()["sample"]
-    assert claimed == samples.claimed().get("sample", {}) | {"mttf": "results/sample/tables/mttf.csv"}
-    assert "sample" not in make_study(study=["sample_philly"], claims=["mine.yaml"]).claimed()
+    claimed = make_study(claims=["mine.yaml"]).find_claim_tables()["sample"]
+    assert claimed == samples.find_claim_tables().get("sample", {}) | {"mttf": "results/sample/tables/mttf.csv"}
+    assert "sample" not in make_study(study=["sample_philly"], claims=["mine.yaml"]).find_claim_tables()
 
 
 # Code of rules and paths ------------------------------------------------------------------------------------------
 
 
 def test_the_code_of_a_rule_depends_on_the_declaration_of_its_tables(samples, monkeypatch):
-    analysis = samples.rooms["correlate"]
+    analysis = samples.analyses["correlate"]
 
     def code(words=False):
-        return samples.code("compute", f"{analysis.module}.compute", words=words)
+        return samples.hash_code("compute", f"{analysis.module}.compute", words=words)
 
     types, full = code(), code(words=True)
     assert types != full and samples.code_files[types] == samples.code_files[full]
-    assert f"scripts/ttf/analyses/{analysis.declared.theme}/{analysis.name}/__init__.py" in samples.code_files[types]
+    assert f"scripts/ttf/analyses/{analysis.declaration.theme}/{analysis.name}/__init__.py" in samples.code_files[types]
     monkeypatch.setattr(Table, "types", "others")
-    monkeypatch.delitem(vars(samples), "_declared")  # read once in a study
+    monkeypatch.delitem(vars(samples), "_declaration_code")  # read once in a study
     assert code() != types and code(words=True) == full
 
 
 def test_any_of_no_names_matches_nothing():
-    assert (any_of(["a", "b"]), any_of([])) == ("a|b", "(?!)")
+    assert (match_names(["a", "b"]), match_names([])) == ("a|b", "(?!)")
 
 
 def test_paths_in_nested_lists_are_distinct():
-    assert paths_in([["a", ["b"]], "a", [], ["c", "b"]]) == ["a", "b", "c"]
+    assert flatten_paths([["a", ["b"]], "a", [], ["c", "b"]]) == ["a", "b", "c"]

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from of_formats import FORMATS, table_of
 from study.config import SCHEMA, resolve
-from study.documents import load_schema, schema_problems
+from study.documents import find_schema_problems, load_schema
 from study.messages import ConfigError
 from study.yaml_files import load_yaml
 from ttf.engine.errors import StudyError
@@ -388,8 +388,8 @@ def test_a_generated_schema_is_a_valid_schema_file():
     for unit in table.UNITS["memory"]:
         memory, status = {"column": "m", "unit": unit}, {"column": "state", "first_word": True}
         entry = edit(FULL_ENTRY, mapping={"memory": memory, "status": status}, drop=["submit"], unique_ids=False)
-        assert list(schema_problems(table.schema_document(entry), schema)) == []
-    assert list(schema_problems(table.schema_document(edit(times={"format": "epoch"})), schema)) == []
+        assert list(find_schema_problems(table.schema_document(entry), schema)) == []
+    assert list(find_schema_problems(table.schema_document(edit(times={"format": "epoch"})), schema)) == []
 
 
 def test_only_the_first_word_of_a_status_counts(convert):
@@ -775,15 +775,15 @@ def drop_keys(*keys):
     ("entry", "line"),
     [
         (drop_keys("times"), "times: is missing; say how the times are written, for example {format: "),
-        (edit(mapping={"runtime": "r"}), "mapping: has both end and runtime; a run would have two ends."),
+        (edit(mapping={"runtime": "r"}), "mapping: has both end and runtime; a run would have two end times."),
         (edit(drop=["end"]), "mapping: has neither end nor runtime; map one of them, for example end: end_time."),
         (edit(drop=["start"]), "mapping.start: is missing; expected text (a column's name on one line), for example"),
         (edit(mapping={"size": "n", "nodes": {"n": 1}, "user": "n"}), "mapping.nodes: "),
         (
             edit(mapping={"size": "n", "nodes": "n"}),
-            "mapping.nodes: the column 'n' is mapped twice, to size too; keep",
+            "mapping.nodes: the column 'n' is mapped twice, also to size; keep",
         ),
-        (edit(mapping={"user": "line"}), "mapping.user: a column called line cannot be mapped"),
+        (edit(mapping={"user": "line"}), "mapping.user: a column named line cannot be mapped"),
         (
             edit(times={"format": "epoch", "zone": "America/Denvr"}),
             "times.zone: there is no time zone 'America/Denvr'; did you mean America/Denver? Expected a name",
@@ -791,16 +791,16 @@ def drop_keys(*keys):
         (edit(outcomes={}), "outcomes: names no outcome; list the status words, for example {failure: "),
         (
             edit(outcomes={"failure": ["F"], "success": ["F"]}),
-            "outcomes.success: the word 'F' stands under failure too;",
+            "outcomes.success: the word 'F' is also listed under failure;",
         ),
         (
             edit(blank=["FAILED"]),
-            "outcomes.failure: the word 'FAILED' stands under blank too, where it means no value;",
+            "outcomes.failure: the word 'FAILED' is also listed under blank, which means no value;",
         ),
-        (edit(outcomes={"failure": ["F "]}), "outcomes.failure: the word 'F ' has blanks around it; a status is read"),
+        (edit(outcomes={"failure": ["F "]}), "outcomes.failure: the word 'F ' has spaces around it; a status is read"),
         (
             edit(mapping={"status": {"column": "s", "first_word": True}}, outcomes={"failure": ["NODE FAIL"]}),
-            "outcomes.failure: 'NODE FAIL' is more than a word, and first_word is on; only the first word is compared.",
+            "outcomes.failure: 'NODE FAIL' is more than one word, but first_word compares only the first word.",
         ),
     ],
 )
@@ -814,8 +814,8 @@ def test_the_keys_of_a_table_are_for_tables_only(key):
     entry = {"format": "openb", "folder": "x", key: values[key]}
     formats = {"times": "sacct or table or outages", "outcomes": "table", "unique_ids": "table"}
     assert explain(entry) == [
-        f"my.yaml: registry.mine.{key}: works with the format {formats.get(key, 'table or outages')} only, "
-        "and the format here is openb."
+        f"my.yaml: registry.mine.{key}: works with the format {formats.get(key, 'table or outages')} only; "
+        "here it is openb."
     ]
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacct_story import FIXTURES, study
-from study.taxonomy import taxonomy_of
+from study.taxonomy import load_taxonomy
 from ttf.analyses.causes.classify_failures import ANALYSIS, REASONS
 from ttf.analyses.causes.classify_failures.charts import CHARTS
 from ttf.analyses.causes.classify_failures.compute import (
@@ -32,7 +32,7 @@ from ttf.records.runs import with_reasons
 
 ROOT = Path(__file__).parents[2]
 CONTRACTS = {table.name: table for table in ANALYSIS.tables}
-TAXONOMY = taxonomy_of(ROOT / "config/taxonomy.yaml")
+TAXONOMY = load_taxonomy(ROOT / "config/taxonomy.yaml")
 
 # Log lines for each reason, written for this test in the form that programs print.
 LOGS = {

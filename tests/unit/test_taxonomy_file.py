@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from of_formats import FORMATS
 from study.documents import load_schema
 from study.messages import ConfigError
-from study.registry_options import file_beside
-from study.taxonomy import pattern_problem, taxonomy_of, tells_reasons
+from study.registry_options import find_option_file
+from study.taxonomy import find_pattern_problem, has_reasons, load_taxonomy
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = ROOT / "config/taxonomy.yaml"
-TAXONOMY = taxonomy_of(SHIPPED)
+TAXONOMY = load_taxonomy(SHIPPED)
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def read_taxonomy(tmp_path, monkeypatch):
 
     def read(text):
         Path("mine.yaml").write_text(text)
-        return taxonomy_of(SHIPPED, "mine.yaml")
+        return load_taxonomy(SHIPPED, "mine.yaml")
 
     return read
 
@@ -45,7 +45,7 @@ def test_the_schema_is_described():
 
 def test_every_shipped_pattern_can_be_searched_for():
     for rule in TAXONOMY["rules"]:
-        assert [pattern_problem(pattern) for pattern in rule["text"]] == [None] * len(rule["text"])
+        assert [find_pattern_problem(pattern) for pattern in rule["text"]] == [None] * len(rule["text"])
 
 
 def test_every_shipped_reason_has_a_rule_and_no_word_leads_to_two_reasons():
@@ -116,7 +116,7 @@ def test_a_rule_may_lead_to_a_shipped_reason_only_if_the_file_extends(read_taxon
     rule = "rules: [{reason: Killed, exit_code: ['88']}]\n"
     assert read_taxonomy(rule)["rules"][0]["reason"] == "Killed"
     assert list_problems(read_taxonomy, "extends: false\n" + rule) == [
-        "line 2: rules[0].reason: 'Killed' is not among the reasons. Describe it there."
+        "line 2: rules[0].reason: 'Killed' is not one of the reasons. Describe it there."
     ]
 
 
@@ -150,7 +150,7 @@ HEAD = "reasons:\n  New: {domain: [hardware], deterministic: false}\nrules:\n"
         ),
         (
             HEAD + "- reason: New\n",
-            ["line 4: rules[0]: says too little; give it one of text, word, state, exit_code."],
+            ["line 4: rules[0]: needs at least one more key: text, word, state, exit_code."],
         ),
         (HEAD + "- {reason: New, exit_code: [137]}\n", ["line 4: rules[0].exit_code[0]: found the whole number 137"]),
         (HEAD + "- {reason: New, exit_code: [137:0]}\n", ["line 4: rules[0].exit_code[0]: found the whole number"]),
@@ -180,14 +180,14 @@ def test_each_kind_of_problem_names_file_line_and_key(read_taxonomy, text, lines
 
 def test_a_missing_file_or_invalid_yaml_is_refused(read_taxonomy, tmp_path):
     with pytest.raises(ConfigError, match=r"^taxonomy: nowhere\.yaml: there is no such file "):
-        taxonomy_of(SHIPPED, "nowhere.yaml")
+        load_taxonomy(SHIPPED, "nowhere.yaml")
     assert list_problems(read_taxonomy, "a: [b\n")[0].startswith("line 2: not valid YAML")
 
 
 @settings(deadline=None, max_examples=25)
 @given(st.text("ab(){}[]0123456789,|*+?.\\^$:-", max_size=25))
 def test_any_pattern_is_searched_for_or_explained_on_one_line(pattern):
-    problem = pattern_problem(pattern)
+    problem = find_pattern_problem(pattern)
     assert problem is None or re.fullmatch(r"[^\n]+\.", problem)
 
 
@@ -196,7 +196,7 @@ def test_any_pattern_is_searched_for_or_explained_on_one_line(pattern):
 
 def test_traces_that_have_a_taxonomy():
     def check(format, **entry):
-        return tells_reasons(entry, FORMATS[format], TAXONOMY)
+        return has_reasons(entry, FORMATS[format], TAXONOMY)
 
     assert check("sacct") and check("helios") and check("acme")
     assert not check("pai2020") and not check("openb") and not check("philly") and not check("titan")
@@ -208,7 +208,7 @@ def test_traces_that_have_a_taxonomy():
 
 
 def test_log_tails_must_exist_and_need_a_format_with_jobs(tmp_path):
-    with pytest.raises(ConfigError, match=r"^registry\.t\.log_tails: logs are those of jobs, and the format titan"):
-        file_beside("log_tails", "t", {"format": "titan", "log_tails": "x"}, FORMATS["titan"])
+    with pytest.raises(ConfigError, match=r"^registry\.t\.log_tails: logs belong to jobs, and the format titan"):
+        find_option_file("log_tails", "t", {"format": "titan", "log_tails": "x"}, FORMATS["titan"])
     with pytest.raises(ConfigError, match=r"^registry\.t\.log_tails: no/such: there is no such file"):
-        file_beside("log_tails", "t", {"format": "openb", "log_tails": "no/such"}, FORMATS["openb"])
+        find_option_file("log_tails", "t", {"format": "openb", "log_tails": "no/such"}, FORMATS["openb"])

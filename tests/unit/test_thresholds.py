@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from study.messages import ConfigError
-from study.threshold_file import known_numbers, limit_of, load_rules
+from study.threshold_file import build_number_pattern, load_rules, parse_limit
 from ttf.page.checks.thresholds import CROSSED, HELD, UNTOLD, Interval, Rule, Subject, answer, in_words, interval_of
 
 EXAMPLE = Path(__file__).parents[2] / "config" / "thresholds.yaml"
@@ -165,7 +165,7 @@ def test_a_hostile_text_is_printed_and_harmless():
 def test_a_limit_with_a_unit_is_the_nearest_double(number, digits, unit):
     size = {"%": Fraction(1, 100), "s": 1, "min": 60, "h": 3600, "days": 86_400, "day": 86_400, "years": 31_557_600}
     text = f"{number / 10**digits:.{digits}f}" if digits else f"{number}"
-    assert limit_of(f"{text} {unit}") == limit_of(text + unit) == float(Fraction(text) * size[unit])
+    assert parse_limit(f"{text} {unit}") == parse_limit(text + unit) == float(Fraction(text) * size[unit])
 
 
 def load(tmp_path, text, subjects=(SLURM,), other_subjects=()):
@@ -195,21 +195,24 @@ rules:
     ("entry", "message"),
     [
         ("number: outcomes.failure_shar, above: 1", "{number}there is no number 'outcomes.failure_shar'; did you mean"),
-        ("number: data.jobs", "line 2, column 5: rules[0]: needs above, or below, or is, or is_not: one of them"),
+        (
+            "number: data.jobs",
+            "line 2, column 5: rules[0]: needs above, or below, or is, or is_not: exactly one of them",
+        ),
         ("number: data.jobs, above: 1 jobs", "{above}'1 jobs' is not allowed; expected a number or text (in the unit"),
         (
             "number: data.jobs, above: 5 %",
-            "{above}5 % is a share, and the unit of data.jobs is jobs; expected a number",
+            "{above}5 % is a share, and the unit of data.jobs is jobs; expected that unit",
         ),
         (
             "number: outcomes.failure_share, above: 5 h",
             "5 h is a time, and the unit of outcomes.failure_share is share",
         ),
-        ("number: outcomes.failure_share, above: 30", "30 is more than all: outcomes.failure_share is a share of 1"),
+        ("number: outcomes.failure_share, above: 30", "30 is more than 100%: outcomes.failure_share is a share;"),
         ("number: data.jobs, is: many", "rules[0].is: data.jobs is a number; expected above or below."),
-        ("number: ettr.valid, above: 1", "rules[0].above: ettr.valid is a text, here True; expected is or is_not."),
+        ("number: ettr.valid, above: 1", "rules[0].above: ettr.valid is a text, now True; expected is or is_not."),
         ("number: ettr.valid, is: true, by: interval", "rules[0].by: works with above and below only"),
-        ("number: data.jobs, above: 1, trace: slum", "rules[0].trace: slum is no trace of this study; did you mean sl"),
+        ("number: data.jobs, above: 1, trace: slum", "rules[0].trace: slum is not a trace of this study; did you"),
     ],
 )
 def test_an_invalid_rule_names_line_and_key(tmp_path, entry, message):
@@ -241,9 +244,9 @@ def test_a_trace_without_the_number_does_not_use_another_trace(tmp_path):
 
 
 def test_the_pattern_of_documented_numbers_is_empty_without_the_docs(tmp_path):
-    assert not known_numbers(tmp_path / "none.md").fullmatch("")
+    assert not build_number_pattern(tmp_path / "none.md").fullmatch("")
     (tmp_path / "metrics.md").write_text("| `a.{b,c.d,…}.e` | share |\n")
-    pattern = known_numbers(tmp_path / "metrics.md")
+    pattern = build_number_pattern(tmp_path / "metrics.md")
     assert [bool(pattern.fullmatch(key)) for key in ("a.b.e", "a.other.e", "a.e", "a.x.y.e", "aXb.e")] == [
         True,
         True,

@@ -4,7 +4,7 @@ import pytest
 from study.config import DEFAULTS
 from study.messages import ConfigError
 from study.study import Study
-from study.watch import watch_of, watch_problems
+from study.watch import find_watch_problems, read_watch_options
 from study.yaml_files import load_yaml
 from study_runs import ROOT
 
@@ -16,7 +16,7 @@ def list_problems(clock=None, has_outages=True, format=OUTAGE_FORMAT, **entry):
     entry = {"format": "infinitehbd"} | entry
     return [
         f"{'.'.join(problem.path)}: {problem.text}"
-        for problem in watch_problems("mine", entry, format, has_outages, clock)
+        for problem in find_watch_problems("mine", entry, format, has_outages, clock)
     ]
 
 
@@ -25,12 +25,12 @@ def list_problems(clock=None, has_outages=True, format=OUTAGE_FORMAT, **entry):
     [
         ([0, 348.98], None, ""),
         (["2024-03-30", "2025-03-14"], "UTC", ""),
-        ([5, 5], None, "5 is not after 5; the nodes would never be watched."),
-        ([5, 1], None, "1 is not after 5; the nodes"),
-        ([5], None, "has 1 items; expected two, the first day and the last, for example [0, 348.98]"),
-        ([0, "2024-03-30"], None, "the times of the trace count from an origin of their own; write days on its clock"),
-        (["2024-03-30", "2024-02-30"], "UTC", "there is no such day; write two of them"),
-        (["2024-03-30", "tomorrow"], "UTC", "there is no such day"),
+        ([5, 5], None, "5 is not after 5; the window would be empty."),
+        ([5, 1], None, "1 is not after 5; the window"),
+        ([5], None, "has 1 items; expected two, the first and the last day, for example [0, 348.98]"),
+        ([0, "2024-03-30"], None, "the times of the trace count from an unknown origin; write days on its clock"),
+        (["2024-03-30", "2024-02-30"], "UTC", "not a valid date; write two days"),
+        (["2024-03-30", "tomorrow"], "UTC", "not a valid date"),
     ],
 )
 def test_a_window_is_two_days_in_order(window, clock, message):
@@ -41,17 +41,17 @@ def test_a_window_is_two_days_in_order(window, clock, message):
 
 def test_the_keys_are_for_traces_of_outages_without_exposure():
     (message,) = list_problems(has_outages=False, nodes=4, format={"unit": "pod"})
-    assert message == "registry.mine.nodes: is of traces of outages, and of the format infinitehbd there are none here."
+    assert message == "registry.mine.nodes: needs outages, and this trace of the format infinitehbd has none."
     (message,) = list_problems(nodes=4, format=OUTAGE_FORMAT | {"exposure": True})
-    assert message.endswith("its files say which nodes were watched; leave it out.")
+    assert message.endswith("the files say which nodes were observed; remove this key.")
     (message,) = list_problems(window_days=[0, 1])
-    assert message.endswith("says when nodes were watched; say how many there were, too, with nodes.")
+    assert message.endswith("says when nodes were observed; also give their number with nodes.")
 
 
 def test_dates_are_days_on_the_clock_of_the_trace():
     entry = {"nodes": 4, "window_days": ["1970-01-02", "1970-01-02T12:00:00+00:00"]}
-    assert watch_of(entry, "America/Denver") == {"nodes": 4, "window_days": [1 + 7 / 24, 1.5]}
-    assert watch_of({}, None) == {}
+    assert read_watch_options(entry, "America/Denver") == {"nodes": 4, "window_days": [1 + 7 / 24, 1.5]}
+    assert read_watch_options({}, None) == {}
 
 
 def test_missing_nodes_are_asked_for_before_the_first_job(tmp_path, monkeypatch):
@@ -64,7 +64,7 @@ def test_missing_nodes_are_asked_for_before_the_first_job(tmp_path, monkeypatch)
         return Study([("config.yaml", load_yaml(DEFAULTS)), ("my.yaml", config)], ROOT)
 
     (question,) = study().notes
-    assert question.startswith("registry.mine.nodes: how many nodes were watched, those without an outage too?")
+    assert question.startswith("registry.mine.nodes: how many nodes were observed, including those without an outage?")
     assert not {"lives", "lives_infra", "exposure"} & study().traces["mine"].products
     complete_study = study(nodes=4)
     assert complete_study.notes == []

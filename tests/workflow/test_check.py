@@ -67,7 +67,7 @@ def test_a_number_that_this_trace_cannot_have_is_told_of(study_of_module):
         (("--against=none",), "AGAINST=none: there is no such folder"),
         (
             ("--against=scripts",),
-            "AGAINST=scripts: holds no results; expected an unpacked archive (make archive), or a",
+            "AGAINST=scripts: contains no results; expected an unpacked archive or a",
         ),
     ],
 )
@@ -89,7 +89,7 @@ def test_no_rule_is_held_against_results_that_were_edited(study):
         code, said = check(study, rule, "--against=then")
         assert (code, said.count("\n")) == (2, 1), said
         assert say in said
-    assert "its results are edited or out of date, so no number is judged" in said
+    assert "results are edited or out of date, so numbers are not checked" in said
     (study.folder / OWN / "manifest.json").unlink()
     code, said = check(study, rule)
     assert (code, said.count("\n")) == (2, 1)
@@ -158,8 +158,8 @@ def test_an_archive_with_pseudonyms_tells_what_moved_and_not_why(study_of_module
     numbers.write_text(text)
     code, said = check(study_of_module, "--against=archive")
     assert (code, said.count("\n")) == (2, 1)
-    assert f"AGAINST=archive: its files are not as they were published: {METRICS}: changed" in said
+    assert f"AGAINST=archive: files changed since publication: {METRICS}: changed" in said
     numbers.write_text('{"a": {"value": 1}}')
     seal.seal(archive)
-    assert f"archive/{METRICS}: is no metrics.json of a study" in check(study_of_module, "--against=archive")[1]
+    assert f"archive/{METRICS}: is not the metrics.json of a study" in check(study_of_module, "--against=archive")[1]
     shutil.rmtree(archive)

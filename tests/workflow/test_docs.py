@@ -20,7 +20,7 @@ import pytest
 from acceptance import CHROMIUM, browsing
 from named_cells import wrong_cells
 from sacct_story import CLUSTER_FIELDS, FIELDS, FIXTURES, NODE_FIELDS
-from study.threshold_file import known_numbers
+from study.threshold_file import build_number_pattern
 from study_runs import ROOT, clone, environment, pods, write_pods
 
 DOCS = sorted(path for pattern in ("*.md", "docs/*.md", "config/*.md") for path in ROOT.glob(pattern))
@@ -255,7 +255,7 @@ def test_the_readme_is_short_and_in_its_order():
 
 def test_every_number_of_a_study_has_its_key_in_the_docs(study):
     """docs/metrics.md; what stands beside a number, its interval, is not listed."""
-    known = known_numbers()
+    known = build_number_pattern()
     keys = json.loads((study / "results/sample_slurm/metrics.json").read_text())
     beside = re.compile(r".*(ci|failure_share|median)_(low|high)(_.*)?|.*\.(cluster_by|clusters)")
     unknown = [key for key in keys if not known.fullmatch(key) and not beside.fullmatch(key)]

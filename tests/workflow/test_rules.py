@@ -11,10 +11,10 @@ import yaml
 from import_graph import followed
 from made_traces import write_all
 from planned_jobs import jobs_of
-from study.products import paths_in
-from study.resources import megabytes
+from study.products import flatten_paths
+from study.resources import estimate_memory_mb
 from study.study import Study
-from study.study_analysis import OF_STUDY
+from study.study_analysis import COMPARISON
 from study_runs import ROOT, check_out
 
 # As large as no made-up trace is; so that what a job asks for by the GB shows.
@@ -45,13 +45,13 @@ def planned(tmp_path_factory):
 def of_rooms(planned):
     """(room, trace, job) of every job of an analysis."""
     study, jobs = planned
-    return [(study.rooms[job.rule], job.wildcards["trace"], job) for job in jobs if job.rule in study.rooms]
+    return [(study.analyses[job.rule], job.wildcards["trace"], job) for job in jobs if job.rule in study.analyses]
 
 
 def test_every_analysis_has_its_rule_and_runs_on_the_traces_that_have_it(planned, of_rooms):
     study, _ = planned
-    assert {room.name for room, _, _ in of_rooms} == set(study.rooms), "an analysis that no trace here has"
-    asked = sorted((room.name, trace) for room in study.rooms.values() for trace in room.traces)
+    assert {room.name for room, _, _ in of_rooms} == set(study.analyses), "an analysis that no trace here has"
+    asked = sorted((room.name, trace) for room in study.analyses.values() for trace in room.traces)
     assert sorted((room.name, trace) for room, trace, _ in of_rooms) == asked
 
 
@@ -64,7 +64,7 @@ def test_rules_are_found_by_their_names(planned):
     for rule in {job.rule for job in planned[1]} - made:
         assert re.search(rf"^ *(use rule \w+ as |rule ){rule}(:| with:)", rules, re.MULTILINE), rule
     generator = runpy.run_path(str(ROOT / "docs/analysis_rules.py"))
-    assert (ROOT / "workflow/rules/analyses.smk").read_text(encoding="utf-8") == generator["rules_text"](), (
+    assert (ROOT / "workflow/rules/analyses.smk").read_text(encoding="utf-8") == generator["format_rules"](), (
         "run: make rules"
     )
 
@@ -73,18 +73,18 @@ def test_the_rule_of_an_analysis_is_its_declaration(planned, of_rooms):
     """None has what another one declared, as functions made in a loop are apt to."""
     study, _ = planned
     for room, trace, job in of_rooms:
-        declared = room.declared
+        declared = room.declaration
         settings = {
-            name: study.setting(key)
+            name: study.get_setting(key)
             if isinstance(key, str)
             else key(study if declared.of_study else study.traces[trace])
             for name, key in declared.settings.items()
         }
-        params = {"analysis": room.name, "folders": [], "reads": room.reads, "settings": settings}
+        params = {"analysis": room.name, "folders": [], "reads": room.input_analyses, "settings": settings}
         assert job.params == json.loads(json.dumps(params)), (room.name, trace)
         assert job.question == declared.question
         written = [*(table.path for table in declared.tables), *declared.folders]
-        assert sorted(job.outputs) == sorted(f"results/{study.place(trace)}/{path}" for path in written)
+        assert sorted(job.outputs) == sorted(f"results/{study.get_folder(trace)}/{path}" for path in written)
         unit = {"size_unit"} if declared.in_size_unit else set()
         assert set(job.input) <= {*declared.needs, *declared.uses} | unit
         assert set(job.input) >= set(declared.needs), (room.name, trace)
@@ -95,8 +95,11 @@ def test_the_inputs_of_an_analysis_are_what_it_names(planned, of_rooms):
     made = {path for job in jobs for path in job.outputs}
     for room, trace, job in of_rooms:
         for name, files in job.input.items():
-            traces = list(study.traces) if trace == OF_STUDY else [trace]
-            assert files == paths_in([found for one in traces if (found := study.file(one, name))]), (room.name, name)
+            traces = list(study.traces) if trace == COMPARISON else [trace]
+            assert files == flatten_paths([found for one in traces if (found := study.find_file(one, name))]), (
+                room.name,
+                name,
+            )
             if name in study.tables:
                 assert all(file.endswith(study.tables[name].path) and file in made for file in files)
 
@@ -108,36 +111,40 @@ def test_what_a_job_asks_for_is_what_was_declared_or_measured(planned):
         if job.rule == "write_manifest":
             continue  # it is never sent anywhere
         about = {key: value for key, value in job.wildcards.items() if key in ("trace", "part")}
-        rule = job.rule if job.rule in study.rooms else job.script
-        format, raw_gb = study.raw_of(**about)
-        of_rule = study.measured["rules"].get(rule, study.measured["other"])
-        if room := study.rooms.get(rule):
-            of_rule = {"base_mb": room.declared.memory_mb, "mb_per_gb": room.declared.mb_per_gb}
-            assert job.resources["threads"] == room.declared.threads
-        measured = study.measured | {"rules": {rule: of_rule}}
-        assert job.resources["mem_mb"] == megabytes(measured, rule, format, raw_gb, 1), job.rule
+        rule = job.rule if job.rule in study.analyses else job.script
+        format, raw_gb = study.measure_raw_tables(**about)
+        of_rule = study.measured_resources["rules"].get(rule, study.measured["other"])
+        if room := study.analyses.get(rule):
+            of_rule = {"base_mb": room.declaration.memory_mb, "mb_per_gb": room.declaration.mb_per_gb}
+            assert job.resources["threads"] == room.declaration.threads
+        measured = study.measured_resources | {"rules": {rule: of_rule}}
+        assert job.resources["mem_mb"] == estimate_memory_mb(measured, rule, format, raw_gb, 1), job.rule
         large |= {rule} if raw_gb > 1.9 and of_rule.get("mb_per_gb") else set()
     assert {"measure_use", "measure_ettr", "classify_failures", "derive_attempts", "ingest_part"} <= large
 
 
 def modules_named(job, study) -> list[str]:
     """What the script of a job imports by a name that it is given."""
-    if room := study.rooms.get(job.rule):
-        return [f"{room.module}.compute", *(study.rooms[name].module for name in room.reads)]
+    if room := study.analyses.get(job.rule):
+        return [f"{room.module}.compute", *(study.analyses[name].module for name in room.input_analyses)]
     if job.script.startswith(("ingest", "merge_parts", "describe_tables")):
         return study.traces[job.wildcards["trace"]].reader
     if job.script.startswith("derive") and job.script != "derive_infra_lives":
         return [study.traces[job.wildcards["trace"]].format["code"]]
     if job.script == "write_dictionary":
-        return [room.module for room in study.rooms.values()]
-    of_trace = study.rooms_of(job.wildcards["trace"]) if "trace" in job.wildcards else study.rooms.values()
+        return [room.module for room in study.analyses.values()]
+    of_trace = study.list_analyses(job.wildcards["trace"]) if "trace" in job.wildcards else study.analyses.values()
     parts = {"draw_charts": "charts", "summarise": "numbers", "write_page_source": "page"}
     if job.script not in parts:
         return []
     if job.script == "draw_charts":
         # A room may have charts that the trace has not.
-        return [module for room in study.drawing(job.wildcards["trace"]) for module in room.module_of("charts")]
-    found = [module for room in of_trace for module in room.module_of(parts[job.script])]
+        return [
+            module
+            for room in study.list_chart_analyses(job.wildcards["trace"])
+            for module in room.list_modules("charts")
+        ]
+    found = [module for room in of_trace for module in room.list_modules(parts[job.script])]
     return [*found, *(room.module for room in of_trace)]
 
 
@@ -168,8 +175,8 @@ def test_what_reads_raw_tables_has_their_schema(planned):
     assert len(reading) > 10
     for job in reading:
         trace = study.traces[job.wildcards["trace"]]
-        assert job.params["read_by"] == json.loads(json.dumps(trace.read_by))
-        assert job.params["read_by"]["schema"] == trace.schema
+        assert job.params["reader_options"] == json.loads(json.dumps(trace.reader_options))
+        assert job.params["reader_options"]["schema"] == trace.schema
 
 
 # A file that is no module -> the rules that read it.

@@ -159,7 +159,7 @@ def test_where_one_table_cannot_be_written_neither_is(slurm, taken):
 
 def test_without_study_or_evaluation_it_says_so(slurm, tmp_path):
     empty = check_out(tmp_path / "empty")
-    assert "no study was made in this folder yet" in score(empty, "--file", "x.csv", check=False).stderr
+    assert "this folder has no study yet" in score(empty, "--file", "x.csv", check=False).stderr
     shutil.copytree(slurm.folder / "results", empty.folder / "results")
     (empty.folder / "new_jobs.csv").write_text(EXAMPLE)
     (empty.folder / "results/sample_slurm/tables/risk_evaluation.csv").unlink()

@@ -120,8 +120,12 @@ def test_what_no_trace_depends_on_may_differ(key, value):
 
 def test_another_study_of_the_same_name_is_told_of():
     config = {"name": "study", "study": ["a", "b"]}
-    assert studies.replaced(config, {}) == "" == studies.replaced(config, {"study": {"study": ["b", "a"]}})
-    said = studies.replaced(config, {"study": {"study": ["c", "d"]}, "other": {"study": ["e"]}})
+    assert (
+        studies.describe_replacement(config, {})
+        == ""
+        == studies.describe_replacement(config, {"study": {"study": ["b", "a"]}})
+    )
+    said = studies.describe_replacement(config, {"study": {"study": ["c", "d"]}, "other": {"study": ["e"]}})
     assert said.startswith("note: the study study had the traces c, d, and has now a, b. To keep both, give")
 
 
@@ -188,7 +192,7 @@ def folder(tmp_path, monkeypatch) -> Path:
     for name, files, words in (("one", ["one.yaml"], []), ("two", [], ["study=[openb]"])):
         (studies.STUDIES / name).mkdir(parents=True)
         (studies.STUDIES / name / "config.yaml").write_text("study: []\nregistry: {}\n")
-        studies.remember(name, type("Settings", (), {"configfiles": files, "config_args": words}))
+        studies.remember_study(name, type("Settings", (), {"configfiles": files, "config_args": words}))
     return tmp_path
 
 
@@ -233,7 +237,7 @@ def test_a_folder_of_data_becomes_a_study_whose_configuration_can_be_edited(chec
     file.write_text(file.read_text() + "survival: {max_steps: 50}\n")
     assert run_study.typed(**given) == ["--configfile", str(file)]
     assert f"{file} was edited, and is used as it stands." in capsys.readouterr().err
-    assert studies.typed_for("mine") == ["--configfile", str(file)]
+    assert studies.find_arguments("mine") == ["--configfile", str(file)]
     with pytest.raises(ConfigError, match="there is no such folder"):
         run_study.typed(**NOTHING | {"data": "nowhere"})
     with pytest.raises(ConfigError, match="give it alone"):
@@ -250,12 +254,12 @@ def test_in_a_new_folder_it_is_the_study_of_the_defaults(tmp_path, monkeypatch, 
 
 def test_a_study_whose_file_is_gone_is_made_as_it_was(folder):
     Path("one.yaml").unlink()
-    assert studies.typed_for("one") == ["--configfile", "results/studies/one/config.yaml"]
+    assert studies.find_arguments("one") == ["--configfile", "results/studies/one/config.yaml"]
     with pytest.raises(ConfigError, match=r"STUDY=onee: there is no such study here; did you mean one\?"):
         run_study.typed(**NOTHING | {"study": "onee"})
-    studies.forget("two")
+    studies.forget_study("two")
     shutil.rmtree(studies.STUDIES / "two")
-    assert studies.last() == "one"
+    assert studies.find_last_study() == "one"
 
 
 def test_a_run_is_remembered_also_where_nothing_is_to_do(finished_study):
@@ -367,4 +371,4 @@ def test_a_trace_that_cannot_be_one(folder):
 def test_nothing_outside_the_results_can_be_removed(folder, trace, part):
     (folder / "results" / "parts").mkdir()
     with pytest.raises(ConfigError, match="is no name"):
-        studies.of_part(trace, part)
+        studies.find_part_files(trace, part)

@@ -1,87 +1,97 @@
-# Every analysis, a rule each; then all charts of a trace, drawn from the tables alone, and its numbers.
+# One rule per analysis; then the charts of a trace, drawn from its tables, and the numbers for the report.
 
 
 include: "analyses.smk"
 
 
-RULES_OF_TRACES |= {name: room.traces for name, room in STUDY.rooms.items()}
+TRACES_BY_RULE |= {name: analysis.traces for name, analysis in STUDY.analyses.items()}
 
-# Analyses of folders outside the checkout, which a study's configuration names.
-for room in STUDY.rooms_outside:
+# Analyses in folders outside the checkout, named in the study's configuration.
+for analysis in STUDY.external_analyses:
 
     rule:
         name:
-            room.name
+            analysis.name
         input:
-            unpack(lambda wildcards, room=room: given(room.inputs(wildcards.trace))),
+            unpack(lambda wildcards, analysis=analysis: mark_inputs(analysis.inputs(wildcards.trace))),
         output:
-            **{name: table(path, room.title, name in room.declared.updated) for name, path in room.outputs().items()},
-            **{name: directory(path) for name, path in room.folders().items()},
+            **{
+                name: table(path, analysis.title, name in analysis.declaration.updated)
+                for name, path in analysis.outputs().items()
+            },
+            **{name: directory(path) for name, path in analysis.folders().items()},
         log:
-            f"logs/{STUDY.home(room.traces)}/{room.name}.log",
+            f"logs/{STUDY.get_folder_pattern(analysis.traces)}/{analysis.name}.log",
         benchmark:
-            f"benchmarks/{STUDY.home(room.traces)}/{room.name}.tsv"
+            f"benchmarks/{STUDY.get_folder_pattern(analysis.traces)}/{analysis.name}.tsv"
         group:
-            GROUP["report" if room.declared.of_study else "analyses"]
+            GROUP["report" if analysis.declaration.of_study else "analyses"]
         conda:
             ENVIRONMENT
-        threads: room.declared.threads
+        threads: analysis.declaration.threads
         resources:
-            **asks_for(room.name),
+            **request_resources(analysis.name),
         params:
-            **told(room.name),
+            **analysis_params(analysis.name),
         script:
             "../../scripts/compute.py"
 
 
-# Traces with the same charts have a rule of their own: named after their format.
+# One rule per set of charts, named after the format of its traces.
 for edition, root in EDITIONS.items():
-    for kind, alike in STUDY.drawn_alike.items():
-        if not (traces := of_edition(edition, alike)):
+    for kind, traces in STUDY.traces_by_chart_set.items():
+        if not (traces := select_edition_traces(edition, traces)):
             continue
-        logs = f"{HOME}/published/{{trace}}" if edition else STUDY.home(traces)
+        folder = STUDY.get_folder_pattern(traces)
+        logs, figures = f"{STUDY_FOLDER}/published/{{trace}}" if edition else folder, f"{root}/{folder}/figures"
 
         rule:
-            """Every chart of a trace, as Vega-Lite and as a picture, those of the open page also for a phone."""
+            """Draw every chart of a trace as Vega-Lite and SVG; the main charts also in a narrow version for phones."""
             name:
                 f"draw_charts_{kind}{edition}"
             input:
-                unpack(lambda wildcards, root=root: given(under(root, STUDY.drawn_from(wildcards.trace)))),
+                unpack(
+                    lambda wildcards, root=root: mark_inputs(
+                        move_tables(root, STUDY.find_chart_inputs(wildcards.trace))
+                    )
+                ),
             output:
-                index=f"{root}/{STUDY.home(traces)}/figures/index.json",
-                specs=[f"{root}/{STUDY.home(traces)}/figures/{chart}.vl.json" for chart in STUDY.charts(traces[0])],
+                index=f"{figures}/index.json",
+                specs=[f"{figures}/{chart}.vl.json" for chart in STUDY.list_charts(traces[0])],
                 svgs=[
-                    in_report(f"{root}/{STUDY.home(traces)}/figures/{chart}.svg", "chart", room.title)
-                    for chart, room in STUDY.charts(traces[0]).items()
+                    mark_for_report(f"{figures}/{chart}.svg", "chart", analysis.title)
+                    for chart, analysis in STUDY.list_charts(traces[0]).items()
                 ],
-                narrow=[f"{root}/{STUDY.home(traces)}/figures/{chart}.narrow.svg" for chart in STUDY.main(traces[0])],
+                narrow=[f"{figures}/{chart}.narrow.svg" for chart in STUDY.list_main_charts(traces[0])],
             log:
                 f"logs/{logs}/draw_charts.log",
             benchmark:
                 f"benchmarks/{logs}/draw_charts.tsv"
             wildcard_constraints:
-                trace=any_of(traces),
+                trace=match_names(traces),
             group:
-                GROUP["published" if edition else "report" if OF_STUDY in traces else "analyses"]
+                GROUP["published" if edition else "report" if COMPARISON in traces else "analyses"]
             conda:
                 ENVIRONMENT
             resources:
-                **asks_for("draw_charts"),
+                **request_resources("draw_charts"),
             params:
-                code=code_of(
+                code=hash_code(
                     "draw_charts",
-                    by_trace=lambda wildcards: [f"{room.module}.charts" for room in STUDY.drawing(wildcards.trace)],
+                    by_trace=lambda wildcards: [
+                        f"{analysis.module}.charts" for analysis in STUDY.list_chart_analyses(wildcards.trace)
+                    ],
                 ),
                 charts=lambda wildcards: {
-                    room.name: [room.charts(wildcards.trace), room.settings(wildcards.trace)]
-                    for room in STUDY.drawing(wildcards.trace)
+                    analysis.name: [analysis.charts(wildcards.trace), analysis.settings(wildcards.trace)]
+                    for analysis in STUDY.list_chart_analyses(wildcards.trace)
                 },
-                main=lambda wildcards: STUDY.main(wildcards.trace),
-                folders=lambda wildcards: STUDY.folders_of(
-                    [room.name for room in STUDY.drawing(wildcards.trace)]
-                    + STUDY.makers(STUDY.drawn_from(wildcards.trace))
+                main=lambda wildcards: STUDY.list_main_charts(wildcards.trace),
+                folders=lambda wildcards: STUDY.select_external_folders(
+                    [analysis.name for analysis in STUDY.list_chart_analyses(wildcards.trace)]
+                    + STUDY.list_producers(STUDY.find_chart_inputs(wildcards.trace))
                 ),
-                reads=lambda wildcards: STUDY.makers(STUDY.drawn_from(wildcards.trace)),
+                reads=lambda wildcards: STUDY.list_producers(STUDY.find_chart_inputs(wildcards.trace)),
                 unit=lambda wildcards: STUDY.traces[wildcards.trace].unit if wildcards.trace in STUDY.traces else "job",
                 life=lambda wildcards: STUDY.traces[wildcards.trace].life if wildcards.trace in STUDY.traces else "job",
                 synthetic=lambda wildcards: wildcards.trace in STUDY.traces and STUDY.traces[wildcards.trace].synthetic,
@@ -89,13 +99,13 @@ for edition, root in EDITIONS.items():
                 "../../scripts/draw_charts.py"
 
         if not edition:
-            RULES_OF_TRACES[f"draw_charts_{kind}"] = traces
+            TRACES_BY_RULE[f"draw_charts_{kind}"] = traces
 
 
 rule summarise:
-    """Every number that the report's sentences use, and of a trace its brief: what its first screen says."""
+    """Collect every number that the report uses, and write the brief of a trace: the first screen of its page."""
     input:
-        unpack(lambda wildcards: given(STUDY.summed_up(wildcards.trace))),
+        unpack(lambda wildcards: mark_inputs(STUDY.find_summary_inputs(wildcards.trace))),
     output:
         brief="results/{trace}/brief.json",
         metrics="results/{trace}/metrics.json",
@@ -108,48 +118,52 @@ rule summarise:
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("summarise"),
+        **request_resources("summarise"),
     params:
-        code=code_of(
+        code=hash_code(
             "summarise",
             by_trace=lambda wildcards: [
                 module
-                for room in STUDY.rooms_of(wildcards.trace)
-                for module in (room.module, *room.module_of("numbers"))
+                for analysis in STUDY.list_analyses(wildcards.trace)
+                for module in (analysis.module, *analysis.list_modules("numbers"))
             ],
         ),
-        analyses=lambda wildcards: [room.name for room in STUDY.rooms_of(wildcards.trace) if room.has("numbers")],
-        folders=lambda wildcards: STUDY.folders_of(room.name for room in STUDY.rooms_of(wildcards.trace)),
-        about=lambda wildcards: STUDY.briefed(wildcards.trace),
+        analyses=lambda wildcards: [
+            analysis.name for analysis in STUDY.list_analyses(wildcards.trace) if analysis.has_module("numbers")
+        ],
+        folders=lambda wildcards: STUDY.select_external_folders(
+            analysis.name for analysis in STUDY.list_analyses(wildcards.trace)
+        ),
+        about=lambda wildcards: STUDY.build_brief_options(wildcards.trace),
     script:
         "../../scripts/summarise.py"
 
 
 use rule summarise as summarise_comparison with:
     output:
-        metrics=f"{OWN}/{{trace}}/metrics.json",
+        metrics=f"{STUDY_RESULTS}/{{trace}}/metrics.json",
     log:
-        f"logs/{HOME}/{{trace}}/summarise.log",
+        f"logs/{STUDY_FOLDER}/{{trace}}/summarise.log",
     benchmark:
-        f"benchmarks/{HOME}/{{trace}}/summarise.tsv"
+        f"benchmarks/{STUDY_FOLDER}/{{trace}}/summarise.tsv"
     group:
         GROUP["report"]
 
 
-if STUDY.pseudonymised:
+if STUDY.pseudonymised_traces:
 
     use rule summarise as summarise_published with:
         input:
-            unpack(lambda wildcards: given(under(PUBLIC, STUDY.summed_up(wildcards.trace)))),
+            unpack(lambda wildcards: mark_inputs(move_tables(PUBLIC, STUDY.find_summary_inputs(wildcards.trace)))),
         output:
             brief=f"{PUBLIC}/{{trace}}/brief.json",
             metrics=f"{PUBLIC}/{{trace}}/metrics.json",
         log:
-            f"logs/{HOME}/published/{{trace}}/summarise.log",
+            f"logs/{STUDY_FOLDER}/published/{{trace}}/summarise.log",
         benchmark:
-            f"benchmarks/{HOME}/published/{{trace}}/summarise.tsv"
+            f"benchmarks/{STUDY_FOLDER}/published/{{trace}}/summarise.tsv"
         group:
             GROUP["published"]
 
 
-RULES_OF_TRACES |= {"summarise": STUDY.names, "summarise_comparison": STUDY.subjects[len(STUDY.names) :]}
+TRACES_BY_RULE |= {"summarise": STUDY.names, "summarise_comparison": STUDY.subjects[len(STUDY.names) :]}

@@ -1,11 +1,11 @@
-# Every analysis: what it reads and writes. Written by `make rules` out of the declarations in
-# scripts/ttf/analyses/<section>/<name>/__init__.py; an input that a trace does not have is left out (analyse.smk).
+# The inputs and outputs of every analysis. Written by `make rules` from the declarations in
+# scripts/ttf/analyses/<section>/<name>/__init__.py; optional inputs that a trace lacks are omitted (study.smk).
 
 
 rule split_outcomes:
     """How do jobs end, and after what run time?"""
     input:
-        unpack(size_unit),
+        unpack(get_size_unit),
         jobs="results/{trace}/jobs.parquet",
         nodes="results/{trace}/nodes.parquet",
     output:
@@ -29,9 +29,9 @@ rule split_outcomes:
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("split_outcomes"),
+        **request_resources("split_outcomes"),
     params:
-        **told("split_outcomes"),
+        **analysis_params("split_outcomes"),
     script:
         "../../scripts/compute.py"
 
@@ -39,7 +39,7 @@ rule split_outcomes:
 rule describe_states:
     """In which states do jobs end, and how large are they?"""
     input:
-        unpack(size_unit),
+        unpack(get_size_unit),
         jobs="results/{trace}/jobs.parquet",
         lives_infra="results/{trace}/lives_infra.parquet",
     output:
@@ -55,9 +55,9 @@ rule describe_states:
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("describe_states"),
+        **request_resources("describe_states"),
     params:
-        **told("describe_states"),
+        **analysis_params("describe_states"),
     script:
         "../../scripts/compute.py"
 
@@ -65,11 +65,11 @@ rule describe_states:
 rule describe_strata:
     """How do the main numbers differ by account, partition, GPU type and size?"""
     input:
-        unpack(size_unit),
+        unpack(get_size_unit),
         jobs="results/{trace}/jobs.parquet",
         lives_infra="results/{trace}/lives_infra.parquet",
         node_failure_rate="results/{trace}/tables/node_failure_rate.csv",
-        attempts=if_there("results/{trace}/attempts.parquet"),
+        attempts=optional_input("results/{trace}/attempts.parquet"),
     output:
         strata=table("results/{trace}/tables/strata.csv", "Outcomes"),
     log:
@@ -81,9 +81,9 @@ rule describe_strata:
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("describe_strata"),
+        **request_resources("describe_strata"),
     params:
-        **told("describe_strata"),
+        **analysis_params("describe_strata"),
     script:
         "../../scripts/compute.py"
 
@@ -91,11 +91,11 @@ rule describe_strata:
 rule classify_failures:
     """Why do jobs fail, according to log texts, reasons, exit codes and states?"""
     input:
-        unpack(size_unit),
+        unpack(get_size_unit),
         jobs="results/{trace}/jobs.parquet",
-        attempts=if_there("results/{trace}/attempts.parquet"),
-        tails=source("tails"),
-        lives_infra=if_there("results/{trace}/lives_infra.parquet"),
+        attempts=optional_input("results/{trace}/attempts.parquet"),
+        tails=registry_file("tails"),
+        lives_infra=optional_input("results/{trace}/lives_infra.parquet"),
     output:
         taxonomy=table("results/{trace}/tables/taxonomy.csv", "Causes"),
         failure_kinds=table("results/{trace}/tables/failure_kinds.csv", "Causes"),
@@ -112,9 +112,9 @@ rule classify_failures:
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("classify_failures"),
+        **request_resources("classify_failures"),
     params:
-        **told("classify_failures"),
+        **analysis_params("classify_failures"),
     script:
         "../../scripts/compute.py"
 
@@ -122,7 +122,7 @@ rule classify_failures:
 rule estimate_hazards:
     """Which factors are associated with failure, and how and when do units end?"""
     input:
-        unpack(size_unit),
+        unpack(get_size_unit),
         lives="results/{trace}/lives.parquet",
     output:
         cumulative_hazard=table("results/{trace}/tables/cumulative_hazard.csv", "Factors"),
@@ -142,9 +142,9 @@ rule estimate_hazards:
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("estimate_hazards"),
+        **request_resources("estimate_hazards"),
     params:
-        **told("estimate_hazards"),
+        **analysis_params("estimate_hazards"),
     script:
         "../../scripts/compute.py"
 
@@ -166,9 +166,9 @@ rule correlate:
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("correlate"),
+        **request_resources("correlate"),
     params:
-        **told("correlate"),
+        **analysis_params("correlate"),
     script:
         "../../scripts/compute.py"
 
@@ -188,9 +188,9 @@ rule annual_failure_rate:
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("annual_failure_rate"),
+        **request_resources("annual_failure_rate"),
     params:
-        **told("annual_failure_rate"),
+        **analysis_params("annual_failure_rate"),
     script:
         "../../scripts/compute.py"
 
@@ -198,9 +198,9 @@ rule annual_failure_rate:
 rule fit_mttf:
     """How long until a failure, and what is the mean time to failure?"""
     input:
-        unpack(size_unit),
+        unpack(get_size_unit),
         lives="results/{trace}/lives.parquet",
-        jobs=if_there("results/{trace}/jobs.parquet"),
+        jobs=optional_input("results/{trace}/jobs.parquet"),
     output:
         survival=table("results/{trace}/tables/survival.csv", "Time to failure"),
         survival_at=table("results/{trace}/tables/survival_at.csv", "Time to failure"),
@@ -221,9 +221,9 @@ rule fit_mttf:
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("fit_mttf"),
+        **request_resources("fit_mttf"),
     params:
-        **told("fit_mttf"),
+        **analysis_params("fit_mttf"),
     script:
         "../../scripts/compute.py"
 
@@ -231,7 +231,7 @@ rule fit_mttf:
 rule judge_lifetimes:
     """Does the hazard change with age, and where does a single MTTF mislead?"""
     input:
-        unpack(size_unit),
+        unpack(get_size_unit),
         survival_curves="results/{trace}/tables/survival.parquet",
         lifetime_models="results/{trace}/tables/lifetime_models.csv",
         lives="results/{trace}/lives.parquet",
@@ -247,9 +247,9 @@ rule judge_lifetimes:
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("judge_lifetimes"),
+        **request_resources("judge_lifetimes"),
     params:
-        **told("judge_lifetimes"),
+        **analysis_params("judge_lifetimes"),
     script:
         "../../scripts/compute.py"
 
@@ -257,9 +257,9 @@ rule judge_lifetimes:
 rule measure_sizes:
     """What is the mean time to failure at every job size, and the failure rate of a node?"""
     input:
-        unpack(size_unit),
+        unpack(get_size_unit),
         lives_infra="results/{trace}/lives_infra.parquet",
-        nodes=if_there("results/{trace}/nodes.parquet"),
+        nodes=optional_input("results/{trace}/nodes.parquet"),
     output:
         mttf_by_gpus=table("results/{trace}/tables/mttf_by_gpus.csv", "Scaling with job size"),
         node_failure_rate=table("results/{trace}/tables/node_failure_rate.csv", "Scaling with job size"),
@@ -275,9 +275,9 @@ rule measure_sizes:
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("measure_sizes"),
+        **request_resources("measure_sizes"),
     params:
-        **told("measure_sizes"),
+        **analysis_params("measure_sizes"),
     script:
         "../../scripts/compute.py"
 
@@ -285,12 +285,12 @@ rule measure_sizes:
 rule measure_losses:
     """What did failures cost, who had them, how do they repeat, and what would have saved some of it?"""
     input:
-        unpack(size_unit),
+        unpack(get_size_unit),
         jobs="results/{trace}/jobs.parquet",
         lives_infra="results/{trace}/lives_infra.parquet",
-        attempts=if_there("results/{trace}/attempts.parquet"),
-        reasons=if_there("results/{trace}/reasons.parquet"),
-        placements=if_there("results/{trace}/placements.parquet"),
+        attempts=optional_input("results/{trace}/attempts.parquet"),
+        reasons=optional_input("results/{trace}/reasons.parquet"),
+        placements=optional_input("results/{trace}/placements.parquet"),
     output:
         lost_work=table("results/{trace}/tables/lost_work.csv", "Lost GPU time"),
         lost_work_all=table("results/{trace}/tables/lost_work_all.csv", "Lost GPU time"),
@@ -308,9 +308,9 @@ rule measure_losses:
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("measure_losses"),
+        **request_resources("measure_losses"),
     params:
-        **told("measure_losses"),
+        **analysis_params("measure_losses"),
     script:
         "../../scripts/compute.py"
 
@@ -318,15 +318,15 @@ rule measure_losses:
 rule account_gpu_hours:
     """Where did every GPU hour of the trace go?"""
     input:
-        unpack(size_unit),
+        unpack(get_size_unit),
         jobs="results/{trace}/jobs.parquet",
         lives_infra="results/{trace}/lives_infra.parquet",
-        attempts=if_there("results/{trace}/attempts.parquet"),
-        placements=if_there("results/{trace}/placements.parquet"),
-        nodes=if_there("results/{trace}/nodes.parquet"),
-        outages=if_there("results/{trace}/outages.parquet"),
-        exposure=if_there("results/{trace}/exposure.parquet"),
-        occupancy_basis=if_there("results/{trace}/tables/occupancy_basis.csv"),
+        attempts=optional_input("results/{trace}/attempts.parquet"),
+        placements=optional_input("results/{trace}/placements.parquet"),
+        nodes=optional_input("results/{trace}/nodes.parquet"),
+        outages=optional_input("results/{trace}/outages.parquet"),
+        exposure=optional_input("results/{trace}/exposure.parquet"),
+        occupancy_basis=optional_input("results/{trace}/tables/occupancy_basis.csv"),
     output:
         ledger=table("results/{trace}/tables/ledger.csv", "Lost GPU time"),
         ledger_summary=table("results/{trace}/tables/ledger_summary.csv", "Lost GPU time"),
@@ -339,9 +339,9 @@ rule account_gpu_hours:
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("account_gpu_hours"),
+        **request_resources("account_gpu_hours"),
     params:
-        **told("account_gpu_hours"),
+        **analysis_params("account_gpu_hours"),
     script:
         "../../scripts/compute.py"
 
@@ -349,7 +349,7 @@ rule account_gpu_hours:
 rule plan_ettr:
     """What effective training time ratio, and how many interruptions, can a job run of each size expect?"""
     input:
-        unpack(size_unit),
+        unpack(get_size_unit),
         lives_infra="results/{trace}/lives_infra.parquet",
         node_failure_rate="results/{trace}/tables/node_failure_rate.csv",
         mttf_by_gpus="results/{trace}/tables/mttf_by_gpus.csv",
@@ -369,9 +369,9 @@ rule plan_ettr:
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("plan_ettr"),
+        **request_resources("plan_ettr"),
     params:
-        **told("plan_ettr"),
+        **analysis_params("plan_ettr"),
     script:
         "../../scripts/compute.py"
 
@@ -379,7 +379,7 @@ rule plan_ettr:
 rule measure_ettr:
     """How much time of job runs was productive, and how much does the model expect?"""
     input:
-        unpack(size_unit),
+        unpack(get_size_unit),
         jobs="results/{trace}/jobs.parquet",
         lives_infra="results/{trace}/lives_infra.parquet",
         node_failure_rate="results/{trace}/tables/node_failure_rate.csv",
@@ -396,9 +396,9 @@ rule measure_ettr:
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("measure_ettr"),
+        **request_resources("measure_ettr"),
     params:
-        **told("measure_ettr"),
+        **analysis_params("measure_ettr"),
     script:
         "../../scripts/compute.py"
 
@@ -406,10 +406,10 @@ rule measure_ettr:
 rule follow_rate:
     """How does the failure rate of nodes change over time, and by what cause?"""
     input:
-        unpack(size_unit),
+        unpack(get_size_unit),
         lives_infra="results/{trace}/lives_infra.parquet",
         node_failure_rate="results/{trace}/tables/node_failure_rate.csv",
-        reasons=if_there("results/{trace}/reasons.parquet"),
+        reasons=optional_input("results/{trace}/reasons.parquet"),
     output:
         failure_rate_over_time=table("results/{trace}/tables/failure_rate_over_time.csv", "Nodes and periods"),
         failure_rate_windows=table("results/{trace}/tables/failure_rate_windows.csv", "Nodes and periods"),
@@ -422,9 +422,9 @@ rule follow_rate:
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("follow_rate"),
+        **request_resources("follow_rate"),
     params:
-        **told("follow_rate"),
+        **analysis_params("follow_rate"),
     script:
         "../../scripts/compute.py"
 
@@ -433,7 +433,7 @@ rule find_lemon_nodes:
     """Which nodes fail more than their use explains?"""
     input:
         lives_infra="results/{trace}/lives_infra.parquet",
-        placements=if_there("results/{trace}/placements.parquet"),
+        placements=optional_input("results/{trace}/placements.parquet"),
     output:
         lemon_nodes=table("results/{trace}/tables/lemon_nodes.csv", "Nodes and periods"),
         lemon_summary=table("results/{trace}/tables/lemon_summary.csv", "Nodes and periods"),
@@ -447,9 +447,9 @@ rule find_lemon_nodes:
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("find_lemon_nodes"),
+        **request_resources("find_lemon_nodes"),
     params:
-        **told("find_lemon_nodes"),
+        **analysis_params("find_lemon_nodes"),
     script:
         "../../scripts/compute.py"
 
@@ -459,7 +459,7 @@ rule measure_availability:
     input:
         outages="results/{trace}/outages.parquet",
         outage_records="results/{trace}/outage_records.parquet",
-        exposure=if_there("results/{trace}/exposure.parquet"),
+        exposure=optional_input("results/{trace}/exposure.parquet"),
     output:
         outage_causes=table("results/{trace}/tables/outage_causes.csv", "Node outages"),
         availability=table("results/{trace}/tables/availability.csv", "Node outages"),
@@ -474,9 +474,9 @@ rule measure_availability:
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("measure_availability"),
+        **request_resources("measure_availability"),
     params:
-        **told("measure_availability"),
+        **analysis_params("measure_availability"),
     script:
         "../../scripts/compute.py"
 
@@ -498,9 +498,9 @@ rule size_spares:
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("size_spares"),
+        **request_resources("size_spares"),
     params:
-        **told("size_spares"),
+        **analysis_params("size_spares"),
     script:
         "../../scripts/compute.py"
 
@@ -523,9 +523,9 @@ rule follow_outages:
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("follow_outages"),
+        **request_resources("follow_outages"),
     params:
-        **told("follow_outages"),
+        **analysis_params("follow_outages"),
     script:
         "../../scripts/compute.py"
 
@@ -534,7 +534,7 @@ rule find_bursts:
     """Do units fail together, and do they fail again soon after a repair?"""
     input:
         outages="results/{trace}/outages.parquet",
-        exposure=if_there("results/{trace}/exposure.parquet"),
+        exposure=optional_input("results/{trace}/exposure.parquet"),
     output:
         bursts=table("results/{trace}/tables/bursts.csv", "Node outages"),
         again_after_repair=table("results/{trace}/tables/again_after_repair.csv", "Node outages"),
@@ -548,9 +548,9 @@ rule find_bursts:
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("find_bursts"),
+        **request_resources("find_bursts"),
     params:
-        **told("find_bursts"),
+        **analysis_params("find_bursts"),
     script:
         "../../scripts/compute.py"
 
@@ -573,9 +573,9 @@ rule match_outages:
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("match_outages"),
+        **request_resources("match_outages"),
     params:
-        **told("match_outages"),
+        **analysis_params("match_outages"),
     script:
         "../../scripts/compute.py"
 
@@ -583,10 +583,10 @@ rule match_outages:
 rule plan_capacity:
     """What can a run of N nodes with spare nodes expect, and how many spares does it need?"""
     input:
-        unpack(size_unit),
+        unpack(get_size_unit),
         outages="results/{trace}/outages.parquet",
         exposure="results/{trace}/exposure.parquet",
-        node_failure_rate=if_there("results/{trace}/tables/node_failure_rate.csv"),
+        node_failure_rate=optional_input("results/{trace}/tables/node_failure_rate.csv"),
     output:
         capacity=table("results/{trace}/tables/capacity.csv", "Node outages"),
         spares_needed=table("results/{trace}/tables/spares_needed.csv", "Node outages"),
@@ -599,9 +599,9 @@ rule plan_capacity:
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("plan_capacity"),
+        **request_resources("plan_capacity"),
     params:
-        **told("plan_capacity"),
+        **analysis_params("plan_capacity"),
     script:
         "../../scripts/compute.py"
 
@@ -611,10 +611,10 @@ rule rank_drains:
     input:
         outages="results/{trace}/outages.parquet",
         exposure="results/{trace}/exposure.parquet",
-        nodes=if_there("results/{trace}/nodes.parquet"),
-        lives_infra=if_there("results/{trace}/lives_infra.parquet"),
-        lemon_nodes=if_there("results/{trace}/tables/lemon_nodes.csv"),
-        occupancy_basis=if_there("results/{trace}/tables/occupancy_basis.csv"),
+        nodes=optional_input("results/{trace}/nodes.parquet"),
+        lives_infra=optional_input("results/{trace}/lives_infra.parquet"),
+        lemon_nodes=optional_input("results/{trace}/tables/lemon_nodes.csv"),
+        occupancy_basis=optional_input("results/{trace}/tables/occupancy_basis.csv"),
     output:
         drain_list=table("results/{trace}/tables/drain_list.csv", "Node outages"),
         drain_summary=table("results/{trace}/tables/drain_summary.csv", "Node outages"),
@@ -629,9 +629,9 @@ rule rank_drains:
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("rank_drains"),
+        **request_resources("rank_drains"),
     params:
-        **told("rank_drains"),
+        **analysis_params("rank_drains"),
     script:
         "../../scripts/compute.py"
 
@@ -639,7 +639,7 @@ rule rank_drains:
 rule describe_attempts:
     """How long do attempts wait, how often are jobs tried, and how long does an attempt run until it fails?"""
     input:
-        unpack(size_unit),
+        unpack(get_size_unit),
         jobs="results/{trace}/jobs.parquet",
         attempts="results/{trace}/attempts.parquet",
     output:
@@ -659,9 +659,9 @@ rule describe_attempts:
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("describe_attempts"),
+        **request_resources("describe_attempts"),
     params:
-        **told("describe_attempts"),
+        **analysis_params("describe_attempts"),
     script:
         "../../scripts/compute.py"
 
@@ -672,7 +672,7 @@ rule reconstruct_occupancy:
         placements="results/{trace}/placements.parquet",
         jobs="results/{trace}/jobs.parquet",
         nodes="results/{trace}/nodes.parquet",
-        attempts=if_there("results/{trace}/attempts.parquet"),
+        attempts=optional_input("results/{trace}/attempts.parquet"),
     output:
         occupancy=table("results/{trace}/tables/occupancy.csv", "Queue and utilisation"),
         occupancy_basis=table("results/{trace}/tables/occupancy_basis.csv", "Queue and utilisation"),
@@ -689,9 +689,9 @@ rule reconstruct_occupancy:
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("reconstruct_occupancy"),
+        **request_resources("reconstruct_occupancy"),
     params:
-        **told("reconstruct_occupancy"),
+        **analysis_params("reconstruct_occupancy"),
     script:
         "../../scripts/compute.py"
 
@@ -699,10 +699,10 @@ rule reconstruct_occupancy:
 rule describe_workload:
     """What do users request and submit, and how long do jobs wait and run?"""
     input:
-        unpack(size_unit),
+        unpack(get_size_unit),
         jobs="results/{trace}/jobs.parquet",
         nodes="results/{trace}/nodes.parquet",
-        raw=if_there("results/{trace}/raw"),
+        raw=optional_input("results/{trace}/raw"),
     output:
         percentiles=table("results/{trace}/tables/percentiles.csv", "Queue and utilisation"),
         gpu_requests=table("results/{trace}/tables/gpu_requests.csv", "Queue and utilisation"),
@@ -726,9 +726,9 @@ rule describe_workload:
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("describe_workload"),
+        **request_resources("describe_workload"),
     params:
-        **told("describe_workload"),
+        **analysis_params("describe_workload"),
     script:
         "../../scripts/compute.py"
 
@@ -749,9 +749,9 @@ rule measure_use:
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("measure_use"),
+        **request_resources("measure_use"),
     params:
-        **told("measure_use"),
+        **analysis_params("measure_use"),
     script:
         "../../scripts/compute.py"
 
@@ -759,7 +759,7 @@ rule measure_use:
 rule predict_failure:
     """Can failure be predicted, when, and what is that worth?"""
     input:
-        unpack(size_unit),
+        unpack(get_size_unit),
         jobs="results/{trace}/jobs.parquet",
     output:
         risk_verdict=table("results/{trace}/tables/risk_verdict.csv", "Failure risk"),
@@ -781,9 +781,9 @@ rule predict_failure:
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("predict_failure"),
+        **request_resources("predict_failure"),
     params:
-        **told("predict_failure"),
+        **analysis_params("predict_failure"),
     script:
         "../../scripts/compute.py"
 
@@ -806,9 +806,9 @@ rule train_model:
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("train_model"),
+        **request_resources("train_model"),
     params:
-        **told("train_model"),
+        **analysis_params("train_model"),
     script:
         "../../scripts/compute.py"
 
@@ -816,20 +816,20 @@ rule train_model:
 rule summarise_results:
     """What do the results add up to?"""
     input:
-        unpack(size_unit),
-        row_account=if_there("results/{trace}/quality/row_account.csv"),
-        anomalies=if_there("results/{trace}/quality/anomalies.csv"),
-        statistics=if_there("results/{trace}/quality/statistics.csv"),
-        jobs_summary=if_there("results/{trace}/tables/jobs_summary.csv"),
-        outcomes=if_there("results/{trace}/tables/outcomes.csv"),
-        ended_jobs=if_there("results/{trace}/tables/ended_jobs.csv"),
-        states=if_there("results/{trace}/tables/states.csv"),
-        mttf=if_there("results/{trace}/tables/mttf.csv"),
-        failures_without_end=if_there("results/{trace}/tables/failures_without_end.csv"),
-        mttf_delayed_entry=if_there("results/{trace}/tables/mttf_delayed_entry.csv"),
-        lost_work=if_there("results/{trace}/tables/lost_work.csv"),
-        what_if=if_there("results/{trace}/tables/what_if.csv"),
-        lemon_summary=if_there("results/{trace}/tables/lemon_summary.csv"),
+        unpack(get_size_unit),
+        row_account=optional_input("results/{trace}/quality/row_account.csv"),
+        anomalies=optional_input("results/{trace}/quality/anomalies.csv"),
+        statistics=optional_input("results/{trace}/quality/statistics.csv"),
+        jobs_summary=optional_input("results/{trace}/tables/jobs_summary.csv"),
+        outcomes=optional_input("results/{trace}/tables/outcomes.csv"),
+        ended_jobs=optional_input("results/{trace}/tables/ended_jobs.csv"),
+        states=optional_input("results/{trace}/tables/states.csv"),
+        mttf=optional_input("results/{trace}/tables/mttf.csv"),
+        failures_without_end=optional_input("results/{trace}/tables/failures_without_end.csv"),
+        mttf_delayed_entry=optional_input("results/{trace}/tables/mttf_delayed_entry.csv"),
+        lost_work=optional_input("results/{trace}/tables/lost_work.csv"),
+        what_if=optional_input("results/{trace}/tables/what_if.csv"),
+        lemon_summary=optional_input("results/{trace}/tables/lemon_summary.csv"),
     output:
         quality_summary=table("results/{trace}/tables/quality_summary.csv", "Data quality"),
         mttf_range=table("results/{trace}/tables/mttf_range.csv", "Data quality"),
@@ -844,9 +844,9 @@ rule summarise_results:
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("summarise_results"),
+        **request_resources("summarise_results"),
     params:
-        **told("summarise_results"),
+        **analysis_params("summarise_results"),
     script:
         "../../scripts/compute.py"
 
@@ -854,16 +854,16 @@ rule summarise_results:
 rule compare_parts:
     """What changed since the last part of the records, and what does the next week bring?"""
     input:
-        unpack(size_unit),
+        unpack(get_size_unit),
         jobs="results/{trace}/jobs.parquet",
         lives_infra="results/{trace}/lives_infra.parquet",
         node_failure_rate="results/{trace}/tables/node_failure_rate.csv",
-        attempts=if_there("results/{trace}/attempts.parquet"),
-        placements=if_there("results/{trace}/placements.parquet"),
-        reasons=if_there("results/{trace}/reasons.parquet"),
-        lemon_nodes=if_there("results/{trace}/tables/lemon_nodes.csv"),
-        mttf_by_gpus=if_there("results/{trace}/tables/mttf_by_gpus.csv"),
-        ettr_assumptions=if_there("results/{trace}/tables/ettr_assumptions.csv"),
+        attempts=optional_input("results/{trace}/attempts.parquet"),
+        placements=optional_input("results/{trace}/placements.parquet"),
+        reasons=optional_input("results/{trace}/reasons.parquet"),
+        lemon_nodes=optional_input("results/{trace}/tables/lemon_nodes.csv"),
+        mttf_by_gpus=optional_input("results/{trace}/tables/mttf_by_gpus.csv"),
+        ettr_assumptions=optional_input("results/{trace}/tables/ettr_assumptions.csv"),
     output:
         changes=table("results/{trace}/tables/changes.csv", "Data quality"),
         changes_summary=table("results/{trace}/tables/changes_summary.csv", "Data quality"),
@@ -879,9 +879,9 @@ rule compare_parts:
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("compare_parts"),
+        **request_resources("compare_parts"),
     params:
-        **told("compare_parts"),
+        **analysis_params("compare_parts"),
     script:
         "../../scripts/compute.py"
 
@@ -890,7 +890,7 @@ rule measure_drift:
     """What changed between windows of the submission, or against another trace?"""
     input:
         jobs="results/{trace}/jobs.parquet",
-        jobs_against=source("jobs_against"),
+        jobs_against=registry_file("jobs_against"),
     output:
         drift=table("results/{trace}/tables/drift.csv", "Data quality"),
         drift_summary=table("results/{trace}/tables/drift_summary.csv", "Data quality"),
@@ -903,9 +903,9 @@ rule measure_drift:
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("measure_drift"),
+        **request_resources("measure_drift"),
     params:
-        **told("measure_drift"),
+        **analysis_params("measure_drift"),
     script:
         "../../scripts/compute.py"
 
@@ -928,9 +928,9 @@ rule check_philly:
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("check_philly"),
+        **request_resources("check_philly"),
     params:
-        **told("check_philly"),
+        **analysis_params("check_philly"),
     script:
         "../../scripts/compute.py"
 
@@ -954,9 +954,9 @@ rule ask_again:
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("ask_again"),
+        **request_resources("ask_again"),
     params:
-        **told("ask_again"),
+        **analysis_params("ask_again"),
     script:
         "../../scripts/compute.py"
 
@@ -964,7 +964,7 @@ rule ask_again:
 rule measure_epochs:
     """By which of its epochs did a job reach its lowest loss?"""
     input:
-        losses=source("losses"),
+        losses=registry_file("losses"),
         jobs="results/{trace}/jobs.parquet",
     output:
         epochs=table("results/{trace}/tables/epochs.csv", "Published analyses, repeated"),
@@ -978,9 +978,9 @@ rule measure_epochs:
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("measure_epochs"),
+        **request_resources("measure_epochs"),
     params:
-        **told("measure_epochs"),
+        **analysis_params("measure_epochs"),
     script:
         "../../scripts/compute.py"
 
@@ -988,27 +988,27 @@ rule measure_epochs:
 rule compare_traces:
     """How do the traces compare, on jobs that requested a GPU?"""
     input:
-        lives=of_each_trace("results/{trace}/lives.parquet"),
-        jobs=of_each_trace("results/{trace}/jobs.parquet"),
+        lives=trace_inputs("results/{trace}/lives.parquet"),
+        jobs=trace_inputs("results/{trace}/jobs.parquet"),
     output:
-        compared_traces=table(f"results/{HOME}/{{trace}}/traces.csv", "Comparison of the traces"),
-        compared_outcomes=table(f"results/{HOME}/{{trace}}/outcomes.csv", "Comparison of the traces"),
-        compared_run_times=table(f"results/{HOME}/{{trace}}/run_times.csv", "Comparison of the traces"),
-        compared_queueing=table(f"results/{HOME}/{{trace}}/queueing.csv", "Comparison of the traces"),
-        compared_failure_share=table(f"results/{HOME}/{{trace}}/failure_share.csv", "Comparison of the traces"),
-        compared_mttf=table(f"results/{HOME}/{{trace}}/mttf.csv", "Comparison of the traces"),
+        compared_traces=table(f"results/{STUDY_FOLDER}/{{trace}}/traces.csv", "Comparison of the traces"),
+        compared_outcomes=table(f"results/{STUDY_FOLDER}/{{trace}}/outcomes.csv", "Comparison of the traces"),
+        compared_run_times=table(f"results/{STUDY_FOLDER}/{{trace}}/run_times.csv", "Comparison of the traces"),
+        compared_queueing=table(f"results/{STUDY_FOLDER}/{{trace}}/queueing.csv", "Comparison of the traces"),
+        compared_failure_share=table(f"results/{STUDY_FOLDER}/{{trace}}/failure_share.csv", "Comparison of the traces"),
+        compared_mttf=table(f"results/{STUDY_FOLDER}/{{trace}}/mttf.csv", "Comparison of the traces"),
     log:
-        f"logs/{HOME}/{{trace}}/compare_traces.log",
+        f"logs/{STUDY_FOLDER}/{{trace}}/compare_traces.log",
     benchmark:
-        f"benchmarks/{HOME}/{{trace}}/compare_traces.tsv"
+        f"benchmarks/{STUDY_FOLDER}/{{trace}}/compare_traces.tsv"
     group:
         GROUP["report"]
     conda:
         ENVIRONMENT
     threads: 2
     resources:
-        **asks_for("compare_traces"),
+        **request_resources("compare_traces"),
     params:
-        **told("compare_traces"),
+        **analysis_params("compare_traces"),
     script:
         "../../scripts/compute.py"

@@ -1,14 +1,13 @@
-# Typed raw tables -> attempts, jobs and placements -> lives.
+# Typed raw tables -> attempts, jobs and placements -> durations.
 
-WITH_ATTEMPTS = STUDY.traces_where(lambda trace: "attempts" in trace.products)
-WITHOUT_ATTEMPTS = STUDY.traces_where(lambda trace: trace.has_jobs and trace.name not in WITH_ATTEMPTS)
-# Of the others, these have placements too.
-WITH_PLACEMENTS = [name for name in WITHOUT_ATTEMPTS if "placements" in STUDY.traces[name].products]
-WITH_LIVES = STUDY.traces_where(lambda trace: "lives" in trace.products)
+TRACES_WITH_ATTEMPTS = STUDY.select_traces(lambda trace: "attempts" in trace.products)
+TRACES_WITHOUT_ATTEMPTS = STUDY.select_traces(lambda trace: trace.has_jobs and trace.name not in TRACES_WITH_ATTEMPTS)
+TRACES_WITH_PLACEMENTS = [name for name in TRACES_WITHOUT_ATTEMPTS if "placements" in STUDY.traces[name].products]
+TRACES_WITH_LIVES = STUDY.select_traces(lambda trace: "lives" in trace.products)
 
 
 rule derive_share:
-    """A share of the jobs of a large trace: what its other tables say of each task."""
+    """Summarise the other tables by task, for a share of the jobs of a large trace."""
     input:
         raw="results/{trace}/raw",
     output:
@@ -18,7 +17,7 @@ rule derive_share:
     benchmark:
         "benchmarks/{trace}/derive_share/{share}.tsv"
     wildcard_constraints:
-        trace=any_of(STUDY.traces_where(lambda trace: trace.shares > 1)),
+        trace=match_names(STUDY.select_traces(lambda trace: trace.shares > 1)),
         share="[0-9]+",
     group:
         GROUP["parts"]
@@ -26,21 +25,21 @@ rule derive_share:
         ENVIRONMENT
     threads: 2
     resources:
-        **asks_for("derive_share"),
+        **request_resources("derive_share"),
         partition_rows=config["scatter"]["partition_rows"],
-        shares=lambda wildcards: trace_of(wildcards).shares,
+        shares=lambda wildcards: get_trace(wildcards).shares,
     params:
-        code=code_of("derive_share", by_trace=lambda wildcards: [trace_of(wildcards).format["code"]]),
-        derived_by=lambda wildcards: trace_of(wildcards).derived_by,
+        code=hash_code("derive_share", by_trace=lambda wildcards: [get_trace(wildcards).format["code"]]),
+        derivation_options=lambda wildcards: get_trace(wildcards).derivation_options,
     script:
         "../../scripts/derive_share.py"
 
 
 rule derive_runtimes:
-    """The common job record: start, end, run time, queueing delay, outcome and requests of every job."""
+    """Write the common job record: start, end, run time, queueing delay, outcome and requests of every job."""
     input:
         raw="results/{trace}/raw",
-        shares=lambda wildcards: trace_of(wildcards).of_shares,
+        shares=lambda wildcards: get_trace(wildcards).share_folders,
     output:
         jobs="results/{trace}/jobs.parquet",
         nodes="results/{trace}/nodes.parquet",
@@ -51,28 +50,28 @@ rule derive_runtimes:
     benchmark:
         "benchmarks/{trace}/derive_runtimes.tsv"
     wildcard_constraints:
-        trace=any_of(WITHOUT_ATTEMPTS),
+        trace=match_names(TRACES_WITHOUT_ATTEMPTS),
     conda:
         ENVIRONMENT
-    threads: threads_by_size(8)
+    threads: choose_threads(8)
     resources:
-        **asks_for("derive_runtimes"),
-        # No parameter: how the rows are divided is no part of what they say.
+        **request_resources("derive_runtimes"),
+        # A resource, not a parameter: the division of rows does not change the result.
         partition_rows=config["scatter"]["partition_rows"],
     params:
-        code=code_of("derive_runtimes", by_trace=lambda wildcards: [trace_of(wildcards).format["code"]]),
-        derived_by=lambda wildcards: trace_of(wildcards).derived_by,
-        node_table=lambda wildcards: trace_of(wildcards).format.get("node_table"),
-        parts=lambda wildcards: list(trace_of(wildcards).parts),
+        code=hash_code("derive_runtimes", by_trace=lambda wildcards: [get_trace(wildcards).format["code"]]),
+        derivation_options=lambda wildcards: get_trace(wildcards).derivation_options,
+        node_table=lambda wildcards: get_trace(wildcards).format.get("node_table"),
+        parts=lambda wildcards: list(get_trace(wildcards).parts),
         block_days=config["inference"]["block_days"],
     script:
         "../../scripts/derive_runtimes.py"
 
 
 rule derive_attempts:
-    """The same where a format tells attempts apart, with every try at a job, in sequence, and the machines it was on."""
+    """Write the job record, every attempt in sequence and its placements, for formats that record attempts."""
     input:
-        unpack(lambda wildcards: given(trace_of(wildcards).derived_from("derive_attempts"))),
+        unpack(lambda wildcards: mark_inputs(get_trace(wildcards).find_rule_inputs("derive_attempts"))),
         raw="results/{trace}/raw",
     output:
         jobs="results/{trace}/jobs.parquet",
@@ -86,25 +85,25 @@ rule derive_attempts:
     benchmark:
         "benchmarks/{trace}/derive_attempts.tsv"
     wildcard_constraints:
-        trace=any_of(WITH_ATTEMPTS),
+        trace=match_names(TRACES_WITH_ATTEMPTS),
     conda:
         ENVIRONMENT
-    threads: threads_by_size(8)
+    threads: choose_threads(8)
     resources:
-        **asks_for("derive_attempts"),
+        **request_resources("derive_attempts"),
     params:
-        code=code_of("derive_attempts", by_trace=lambda wildcards: [trace_of(wildcards).format["code"]]),
-        derived_by=lambda wildcards: trace_of(wildcards).derived_by,
-        node_table=lambda wildcards: trace_of(wildcards).format.get("node_table"),
-        parts=lambda wildcards: list(trace_of(wildcards).parts),
+        code=hash_code("derive_attempts", by_trace=lambda wildcards: [get_trace(wildcards).format["code"]]),
+        derivation_options=lambda wildcards: get_trace(wildcards).derivation_options,
+        node_table=lambda wildcards: get_trace(wildcards).format.get("node_table"),
+        parts=lambda wildcards: list(get_trace(wildcards).parts),
         block_days=config["inference"]["block_days"],
-        rules=lambda wildcards: trace_of(wildcards).infra_failures,
+        rules=lambda wildcards: get_trace(wildcards).infra_failures,
     script:
         "../../scripts/derive_attempts.py"
 
 
 rule derive_placements:
-    """Every part of a job on one machine, where a format says that and tells no attempts apart."""
+    """Write the placements of jobs on machines, for formats that record placements but no attempts."""
     input:
         raw="results/{trace}/raw",
         jobs="results/{trace}/jobs.parquet",
@@ -115,28 +114,28 @@ rule derive_placements:
     benchmark:
         "benchmarks/{trace}/derive_placements.tsv"
     wildcard_constraints:
-        trace=any_of(WITH_PLACEMENTS),
+        trace=match_names(TRACES_WITH_PLACEMENTS),
     conda:
         ENVIRONMENT
     threads: 1
     resources:
-        **asks_for("derive_placements"),
+        **request_resources("derive_placements"),
     params:
-        code=code_of("derive_placements", by_trace=lambda wildcards: [trace_of(wildcards).format["code"]]),
-        derived_by=lambda wildcards: trace_of(wildcards).derived_by,
+        code=hash_code("derive_placements", by_trace=lambda wildcards: [get_trace(wildcards).format["code"]]),
+        derivation_options=lambda wildcards: get_trace(wildcards).derivation_options,
     script:
         "../../scripts/derive_placements.py"
 
 
-# Whether it is known which units were watched decides what the rule writes.
-WITH_OUTAGES = STUDY.traces_where(lambda trace: trace.has_outages and trace.has_exposure)
-UNWATCHED = STUDY.traces_where(lambda trace: trace.has_outages and not trace.has_exposure)
+# The rule writes exposure only if the observed units are known.
+TRACES_WITH_EXPOSURE = STUDY.select_traces(lambda trace: trace.has_outages and trace.has_exposure)
+TRACES_WITHOUT_EXPOSURE = STUDY.select_traces(lambda trace: trace.has_outages and not trace.has_exposure)
 
 
 rule derive_outages:
-    """Outages of nodes or components, the records they are merged of, and the time that units were watched."""
+    """Write outages of nodes or components, the records merged into them, and the observation time of units."""
     input:
-        unpack(lambda wildcards: given(trace_of(wildcards).derived_from("derive_outages"))),
+        unpack(lambda wildcards: mark_inputs(get_trace(wildcards).find_rule_inputs("derive_outages"))),
         raw="results/{trace}/raw",
     output:
         exposure="results/{trace}/exposure.parquet",
@@ -147,17 +146,17 @@ rule derive_outages:
     benchmark:
         "benchmarks/{trace}/derive_outages.tsv"
     wildcard_constraints:
-        trace=any_of(WITH_OUTAGES),
+        trace=match_names(TRACES_WITH_EXPOSURE),
     group:
         GROUP["analyses"]
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("derive_outages"),
+        **request_resources("derive_outages"),
     params:
-        code=code_of("derive_outages", by_trace=lambda wildcards: [trace_of(wildcards).format["code"]]),
-        derived_by=lambda wildcards: trace_of(wildcards).outages_by,
-        rules=lambda wildcards: trace_of(wildcards).outage_rules,
+        code=hash_code("derive_outages", by_trace=lambda wildcards: [get_trace(wildcards).format["code"]]),
+        derivation_options=lambda wildcards: get_trace(wildcards).outage_options,
+        rules=lambda wildcards: get_trace(wildcards).outage_rules,
     script:
         "../../scripts/derive_outages.py"
 
@@ -171,13 +170,13 @@ use rule derive_outages as derive_outages_unwatched with:
     benchmark:
         "benchmarks/{trace}/derive_outages.tsv"
     wildcard_constraints:
-        trace=any_of(UNWATCHED),
+        trace=match_names(TRACES_WITHOUT_EXPOSURE),
 
 
 rule derive_lives:
-    """Exposure with its duration and the event that ended it, censored where none did: of jobs, nodes or components."""
+    """Write one duration per job, node or component, ended by an event or censored."""
     input:
-        unpack(lambda wildcards: given(trace_of(wildcards).derived_from("derive_lives"))),
+        unpack(lambda wildcards: mark_inputs(get_trace(wildcards).find_rule_inputs("derive_lives"))),
     output:
         lives="results/{trace}/lives.parquet",
     log:
@@ -190,22 +189,22 @@ rule derive_lives:
         ENVIRONMENT
     threads: 1
     resources:
-        **asks_for("derive_lives"),
+        **request_resources("derive_lives"),
     params:
-        code=code_of("derive_lives", by_trace=lambda wildcards: [trace_of(wildcards).format["code"]]),
-        derived_by=lambda wildcards: trace_of(wildcards).derived_by,
-        of_outages=lambda wildcards: {
-            "causes": trace_of(wildcards).causes,
-            "clusters": trace_of(wildcards).format.get("clusters", {}),
+        code=hash_code("derive_lives", by_trace=lambda wildcards: [get_trace(wildcards).format["code"]]),
+        derivation_options=lambda wildcards: get_trace(wildcards).derivation_options,
+        outage_options=lambda wildcards: {
+            "causes": get_trace(wildcards).causes,
+            "clusters": get_trace(wildcards).format.get("clusters", {}),
         },
     script:
         "../../scripts/derive_lives.py"
 
 
 rule derive_infra_lives:
-    """A life per attempt, ended where hardware or system software ended it: a requeued job hides no node failure."""
+    """Write one duration per attempt, ended by an infrastructure failure or censored, so that no requeue hides one."""
     input:
-        unpack(lambda wildcards: given(trace_of(wildcards).derived_from("derive_infra_lives"))),
+        unpack(lambda wildcards: mark_inputs(get_trace(wildcards).find_rule_inputs("derive_infra_lives"))),
     output:
         lives="results/{trace}/lives_infra.parquet",
     log:
@@ -218,22 +217,22 @@ rule derive_infra_lives:
         ENVIRONMENT
     threads: 1
     resources:
-        **asks_for("derive_infra_lives"),
+        **request_resources("derive_infra_lives"),
     params:
-        code=code_of("derive_infra_lives"),
-        rules=lambda wildcards: trace_of(wildcards).infra_failures,
+        code=hash_code("derive_infra_lives"),
+        rules=lambda wildcards: get_trace(wildcards).infra_failures,
         block_days=config["inference"]["block_days"],
-        causes=lambda wildcards: trace_of(wildcards).causes,
+        causes=lambda wildcards: get_trace(wildcards).causes,
     script:
         "../../scripts/derive_infra_lives.py"
 
 
-RULES_OF_TRACES |= {
-    "derive_runtimes": WITHOUT_ATTEMPTS,
-    "derive_attempts": WITH_ATTEMPTS,
-    "derive_placements": WITH_PLACEMENTS,
-    "derive_outages": WITH_OUTAGES,
-    "derive_outages_unwatched": UNWATCHED,
-    "derive_lives": WITH_LIVES,
-    "derive_infra_lives": WITH_LIVES,
+TRACES_BY_RULE |= {
+    "derive_runtimes": TRACES_WITHOUT_ATTEMPTS,
+    "derive_attempts": TRACES_WITH_ATTEMPTS,
+    "derive_placements": TRACES_WITH_PLACEMENTS,
+    "derive_outages": TRACES_WITH_EXPOSURE,
+    "derive_outages_unwatched": TRACES_WITHOUT_EXPOSURE,
+    "derive_lives": TRACES_WITH_LIVES,
+    "derive_infra_lives": TRACES_WITH_LIVES,
 }

@@ -1,4 +1,4 @@
-# What a run says at its end, and how it is stopped; included first, as it finds the packages of the workflow.
+# The message at the end of a run, and how a run is stopped. Included first: it adds the packages to sys.path.
 import gc
 import logging
 import sys
@@ -10,46 +10,47 @@ WORKFLOW = Path(str(workflow.current_basedir)).parent
 sys.path[:0] = [str(WORKFLOW), str(WORKFLOW.parent / "scripts")]
 
 from study import progress
-from study.module import in_module
-from study.studies import remember
+from study.module import is_used_as_module
+from study.studies import remember_study
 from ttf.display.brief_model import read_brief
 from ttf.engine.process.stopping import ignore_requests, interrupts_are_errors
 
-# A graph is some hundred objects a file, all of them kept: looking through them for garbage is a tenth of building it.
+# A graph has some hundred permanent objects per file. Garbage collection among them takes a tenth of building it.
 gc.set_threshold(100_000)
-# A line that finds no room in the log of Snakemake's own is not worth a traceback.
+# No traceback if the disk has no room for a line of Snakemake's log.
 logging.raiseExceptions = False
 
 
-def page_asked_for():
-    """The report, if it is among what this run is for."""
-    page = f"{OWN}/report/index.html"
-    if all(page not in written(job.output) for job in workflow.dag.jobs):
+def find_requested_page():
+    """Return the page of the report if this run makes it."""
+    page = f"{STUDY_RESULTS}/report/index.html"
+    if all(page not in get_plain_paths(job.output) for job in workflow.dag.jobs):
         return None
-    return f"{STORE if STORED else ''}{page}"
+    return f"{STORE_PREFIX if IS_STORED else ''}{page}"
 
 
-def briefs():
-    """The brief of each trace of the study, of those that lie here."""
+def read_briefs():
     files = {name: Path(f"results/{name}/brief.json") for name in STUDY.names}
     return {name: read_brief(file) for name, file in files.items() if file.is_file()}
 
 
-def at_rest():
-    """Where nothing is to do: the report, if the run is for it; the study is the most recent one all the same."""
-    remember(STUDY.name, workflow.config_settings)
-    return page_asked_for()
+def find_report_page():
+    """Return the requested page when there is nothing to do; remember the study as the most recent one."""
+    remember_study(STUDY.name, workflow.config_settings)
+    return find_requested_page()
 
 
-progress.at_rest = at_rest
+progress.find_report_page = find_report_page
 
 
 onsuccess:
-    if not in_module(workflow):
-        logger.info(progress.end_of_run(page_asked_for(), briefs), extra={"of_study": True})
+    if not is_used_as_module(workflow):
+        logger.info(
+            progress.format_end_of_run(find_requested_page(), read_briefs), extra={"is_study_message": True}
+        )
         ignore_requests()
 
 
 onerror:
-    if not in_module(workflow):
-        logger.info(progress.STOPPED, extra={"of_study": True})
+    if not is_used_as_module(workflow):
+        logger.info(progress.STOPPED, extra={"is_study_message": True})

@@ -1,36 +1,36 @@
-# Where every product comes from: hashes of products, raw files and code; rules, scripts and parameters.
-from study.graph import jobs_behind
-from study.module import own_name_of
+# The provenance of every product: hashes of products, raw files and code; rules, scripts and parameters.
+from study.graph import collect_jobs
+from study.module import build_rule_namer
 from ttf.engine.provenance.digests import stamp_of_workflow
 
-OWN_NAME = own_name_of(workflow.modifier)
+NAME_RULE = build_rule_namer(workflow.modifier)
 
 
 rule write_manifest:
-    """The manifest: what each product was made of, by which rule and with which parameters, so that all can be checked."""
+    """Write the manifest: the inputs, code, rule and parameters of each product."""
     input:
-        products=lambda _: one_of_each(jobs_of_study()),
-        project=there(seen_from_here(ROOT / "pyproject.toml")),
+        products=lambda _: select_first_products(list_study_jobs()),
+        project=mark_local(make_relative(ROOT / "pyproject.toml")),
     output:
-        manifest=f"{OWN}/manifest.json",
+        manifest=f"{STUDY_RESULTS}/manifest.json",
     log:
-        f"logs/{HOME}/write_manifest.log",
+        f"logs/{STUDY_FOLDER}/write_manifest.log",
     benchmark:
-        f"benchmarks/{HOME}/write_manifest.tsv"
-    # Where the whole graph is known: a job sent elsewhere knows itself alone.
+        f"benchmarks/{STUDY_FOLDER}/write_manifest.tsv"
+    # Local, because a remote job does not know the whole graph.
     localrule: True
     conda:
         ENVIRONMENT
     threads: 4
     params:
-        code=code_of("write_manifest"),
+        code=hash_code("write_manifest"),
         study=STUDY.names,
-        # By which a file that came into one later is known.
-        folders=lambda _: STUDY.folders_of_raw,
+        # For finding files that were added to a folder later.
+        folders=lambda _: STUDY.unread_entries_by_folder,
         workflow=lambda _: stamp_of_workflow(),
-        # Asked of the graph once it is whole, so that a new rule needs no mention here.
-        jobs=lambda _, input: jobs_behind(
-            input.products, workflow.dag.jobs, ROOT, read_beside, STUDY.code_files, OWN_NAME
+        # Read from the whole graph, so that a new rule needs no entry here.
+        jobs=lambda _, input: collect_jobs(
+            input.products, workflow.dag.jobs, ROOT, list_extra_inputs, STUDY.code_files, NAME_RULE
         ),
     script:
         "../../scripts/write_manifest.py"

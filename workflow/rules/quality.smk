@@ -1,17 +1,17 @@
-# What the raw tables hold and what is wrong with them, in words.
+# The content and the quality of the raw tables.
 
 
 rule describe_tables:
-    """Statistics of every raw column of the rows kept, and the schema that the others suggest."""
+    """Compute statistics of every raw column over accepted rows; suggest a schema from the quarantined rows."""
     input:
-        unpack(lambda wildcards: given(trace_of(wildcards).raw_inputs)),
+        unpack(lambda wildcards: mark_inputs(get_trace(wildcards).raw_inputs)),
         raw="results/{trace}/raw",
         quarantine="results/{trace}/quality/quarantine.parquet",
         account="results/{trace}/quality/row_account.csv",
         by_part=lambda wildcards: (
-            [f"results/{wildcards.trace}/quality/row_account_by_part.csv"] if trace_of(wildcards).parts else []
+            [f"results/{wildcards.trace}/quality/row_account_by_part.csv"] if get_trace(wildcards).parts else []
         ),
-        adopted=lambda wildcards: given(trace_of(wildcards).entry.get("schema", [])),
+        adopted=lambda wildcards: mark_inputs(get_trace(wildcards).entry.get("schema", [])),
     output:
         statistics="results/{trace}/quality/statistics.csv",
         raw_files="results/{trace}/quality/raw_files.csv",
@@ -20,7 +20,7 @@ rule describe_tables:
         "logs/{trace}/describe_tables.log",
     benchmark:
         "benchmarks/{trace}/describe_tables.tsv"
-    # Only the summary waits for it: it runs while charts are drawn, on one core.
+    # Only the summary needs this job, so it runs on one core while charts are drawn.
     priority: -10
     group:
         GROUP["analyses"]
@@ -28,14 +28,14 @@ rule describe_tables:
         ENVIRONMENT
     threads: 1
     resources:
-        **asks_for("describe_tables"),
+        **request_resources("describe_tables"),
     params:
-        code=code_of("describe_tables", by_trace=lambda wildcards: trace_of(wildcards).reader),
-        members=lambda wildcards: trace_of(wildcards).members,
-        entries=lambda wildcards: trace_of(wildcards).entries,
-        read_by=lambda wildcards: trace_of(wildcards).read_by,
+        code=hash_code("describe_tables", by_trace=lambda wildcards: get_trace(wildcards).reader),
+        members=lambda wildcards: get_trace(wildcards).members,
+        entries=lambda wildcards: get_trace(wildcards).entries,
+        reader_options=lambda wildcards: get_trace(wildcards).reader_options,
     script:
         "../../scripts/describe_tables.py"
 
 
-RULES_OF_TRACES["describe_tables"] = STUDY.names
+TRACES_BY_RULE["describe_tables"] = STUDY.names

@@ -1,68 +1,68 @@
-# The report: a self-contained page for each trace, made from its brief, tables, charts and numbers; it computes nothing.
+# The report: one self-contained page per trace, made from its brief, tables, charts and numbers.
 rule write_config:
-    """The configuration this study was run with: defaults, files and --config merged and checked."""
+    """Write the resolved configuration: defaults, files and --config, merged and checked."""
     output:
-        f"{OWN}/config.yaml",
+        f"{STUDY_RESULTS}/config.yaml",
     log:
-        f"logs/{HOME}/write_config.log",
+        f"logs/{STUDY_FOLDER}/write_config.log",
     benchmark:
-        f"benchmarks/{HOME}/write_config.tsv"
+        f"benchmarks/{STUDY_FOLDER}/write_config.tsv"
     group:
         GROUP["report"]
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("write_config"),
+        **request_resources("write_config"),
     params:
-        code=code_of("write_config"),
-        text=as_it_is(dump(STUDY.config)),
+        code=hash_code("write_config"),
+        text=make_literal(dump(STUDY.config)),
     script:
         "../../scripts/write_config.py"
 
 
 rule write_dictionary:
-    """What every column of every table is: for notebooks, and whatever else reads the results."""
+    """Write the data dictionary: a description of every column of every table."""
     output:
-        f"{OWN}/dictionary.csv",
+        f"{STUDY_RESULTS}/dictionary.csv",
     log:
-        f"logs/{HOME}/write_dictionary.log",
+        f"logs/{STUDY_FOLDER}/write_dictionary.log",
     benchmark:
-        f"benchmarks/{HOME}/write_dictionary.tsv"
+        f"benchmarks/{STUDY_FOLDER}/write_dictionary.tsv"
     group:
         GROUP["report"]
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("write_dictionary"),
+        **request_resources("write_dictionary"),
     params:
-        code=code_of("write_dictionary", *(room.module for room in STUDY.rooms.values()), words=True),
+        code=hash_code("write_dictionary", *ANALYSIS_MODULES, words=True),
         folders=STUDY.folders,
     script:
         "../../scripts/write_dictionary.py"
 
 
 rule bundle_vega:
-    """The program that draws the charts in the page, out of the packages of the environment: it never comes from a network."""
+    """Bundle the chart library for the pages from the packages of the environment, not from the network."""
     output:
-        vega=f"{OWN}/report/source/vega.txt",
+        vega=f"{STUDY_RESULTS}/report/source/vega.txt",
     log:
-        f"logs/{HOME}/bundle_vega.log",
+        f"logs/{STUDY_FOLDER}/bundle_vega.log",
     benchmark:
-        f"benchmarks/{HOME}/bundle_vega.tsv"
+        f"benchmarks/{STUDY_FOLDER}/bundle_vega.tsv"
     group:
         GROUP["report"]
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("bundle_vega"),
+        **request_resources("bundle_vega"),
     params:
-        code=code_of("bundle_vega"),
+        code=hash_code("bundle_vega"),
     script:
         "../../scripts/bundle_vega.py"
 
 
-OF_THE_TEMPLATE = sorted(
-    seen_from_here(path)
+TEMPLATE_PARTS = sorted(
+    make_relative(path)
     for path in (
         ROOT / "report" / "page.html",
         ROOT / "report" / "references.bib",
@@ -72,52 +72,52 @@ OF_THE_TEMPLATE = sorted(
 
 
 rule write_page_template:
-    """What all pages have in common: style, scripts and the program of the charts, as a template of both renderers."""
+    """Write the template of all pages, for both renderers: style, scripts and the chart library."""
     input:
         vega=rules.bundle_vega.output.vega,
-        files=[there(path) for path in OF_THE_TEMPLATE],
+        files=[mark_local(path) for path in TEMPLATE_PARTS],
     output:
-        template=f"{OWN}/report/source/page.html",
-        bibliography=f"{OWN}/report/source/references.bib",
+        template=f"{STUDY_RESULTS}/report/source/page.html",
+        bibliography=f"{STUDY_RESULTS}/report/source/references.bib",
     log:
-        f"logs/{HOME}/write_page_template.log",
+        f"logs/{STUDY_FOLDER}/write_page_template.log",
     benchmark:
-        f"benchmarks/{HOME}/write_page_template.tsv"
+        f"benchmarks/{STUDY_FOLDER}/write_page_template.tsv"
     group:
         GROUP["report"]
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("write_page_template"),
+        **request_resources("write_page_template"),
     params:
-        code=code_of("write_page_template"),
+        code=hash_code("write_page_template"),
     script:
         "../../scripts/write_page_template.py"
 
 
 rule write_page_source:
-    """The page of a trace as .qmd: its brief, its sections and its appendix, from brief, numbers, tables and charts."""
+    """Write the page of a trace as .qmd: brief, sections and appendix."""
     input:
-        **of_page("page"),
+        **page_inputs("page"),
         scorecard=rules.score_claims.output.scorecard,
         implied=rules.score_claims.output.implied,
     output:
-        source=f"{OWN}/report/source/{{page}}.qmd",
+        source=f"{STUDY_RESULTS}/report/source/{{page}}.qmd",
     log:
-        f"logs/{HOME}/write_page_source_{{page}}.log",
+        f"logs/{STUDY_FOLDER}/write_page_source_{{page}}.log",
     benchmark:
-        f"benchmarks/{HOME}/write_page_source_{{page}}.tsv"
+        f"benchmarks/{STUDY_FOLDER}/write_page_source_{{page}}.tsv"
     wildcard_constraints:
-        page=any_of(STUDY.pages),
+        page=match_names(STUDY.pages),
     group:
         GROUP["report"]
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("write_page_source"),
+        **request_resources("write_page_source"),
     params:
-        **about_page("page"),
-        code=code_of("write_page_source", *MODULES_OF_PAGES, words=True),
+        **page_params("page"),
+        code=hash_code("write_page_source", *PAGE_MODULES, words=True),
         significance=lookup("correlation/significance", within=config),
     script:
         "../../scripts/write_page_source.py"
@@ -126,28 +126,28 @@ rule write_page_source:
 if len(STUDY.names) > 1:
 
     rule write_comparison_source:
-        """The page that compares the traces, as .qmd: a row for each, of what is defined alike."""
+        """Write the comparison of the traces as .qmd: one row per trace, with measures defined for all of them."""
         input:
-            products=lambda _: [path for trace in STUDY.subjects for path in given_to_page(trace)],
-            templates=[there(path) for path in OF_THE_COMPARISON],
-            citation=there(seen_from_here(ROOT / "CITATION.cff")),
+            products=lambda _: [path for trace in STUDY.subjects for path in list_page_inputs(trace)],
+            templates=[mark_local(path) for path in COMPARISON_TEMPLATES],
+            citation=mark_local(make_relative(ROOT / "CITATION.cff")),
         output:
-            source=f"{OWN}/report/source/index.qmd",
+            source=f"{STUDY_RESULTS}/report/source/index.qmd",
         log:
-            f"logs/{HOME}/write_comparison_source.log",
+            f"logs/{STUDY_FOLDER}/write_comparison_source.log",
         benchmark:
-            f"benchmarks/{HOME}/write_comparison_source.tsv"
+            f"benchmarks/{STUDY_FOLDER}/write_comparison_source.tsv"
         group:
             GROUP["report"]
         conda:
             ENVIRONMENT
         resources:
-            **asks_for("write_comparison_source"),
+            **request_resources("write_comparison_source"),
         params:
-            code=code_of("write_comparison_source", words=True),
-            about={name: of_registry(name) for name in STUDY.names},
+            code=hash_code("write_comparison_source", words=True),
+            about={name: describe_trace(name) for name in STUDY.names},
             pages=PAGES,
-            page_of={trace: page for page, trace in STUDY.pages.items()},
+            page_by_trace={trace: page for page, trace in STUDY.pages.items()},
             folders=STUDY.folders,
             publish=lookup("publish", within=config),
         script:
@@ -155,57 +155,57 @@ if len(STUDY.names) > 1:
 
 
 rule render_page:
-    """A page: by Quarto where it is on the PATH, else by Pandoc, from the same source and template."""
+    """Render a page by Quarto if it is on the PATH, else by Pandoc, from the same source and template."""
     input:
-        source=f"{OWN}/report/source/{{page}}.qmd",
+        source=f"{STUDY_RESULTS}/report/source/{{page}}.qmd",
         template=rules.write_page_template.output.template,
         bibliography=rules.write_page_template.output.bibliography,
     output:
-        page=f"{OWN}/report/{{page}}.html",
+        page=f"{STUDY_RESULTS}/report/{{page}}.html",
     log:
-        f"logs/{HOME}/render_page_{{page}}.log",
+        f"logs/{STUDY_FOLDER}/render_page_{{page}}.log",
     benchmark:
-        f"benchmarks/{HOME}/render_page_{{page}}.tsv"
+        f"benchmarks/{STUDY_FOLDER}/render_page_{{page}}.tsv"
     wildcard_constraints:
-        page=any_of(PAGES),
+        page=match_names(PAGES),
     group:
         GROUP["report"]
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("render_page"),
+        **request_resources("render_page"),
     params:
-        code=code_of("render_page"),
+        code=hash_code("render_page"),
         renderer=lambda _: page_renderer(),
     script:
         "../../scripts/render_page.py"
 
 
 rule render_paper:
-    """The page of a trace on paper, set by Typst: the brief on page 1, then the open part of each section."""
+    """Typeset the page of a trace as a PDF by Typst: the brief on page 1, then the open part of each section."""
     input:
-        **of_page("paper"),
+        **page_inputs("paper"),
     output:
-        pdf=f"{OWN}/report/{{paper}}.pdf",
+        pdf=f"{STUDY_RESULTS}/report/{{paper}}.pdf",
     log:
-        f"logs/{HOME}/render_paper_{{paper}}.log",
+        f"logs/{STUDY_FOLDER}/render_paper_{{paper}}.log",
     benchmark:
-        f"benchmarks/{HOME}/render_paper_{{paper}}.tsv"
+        f"benchmarks/{STUDY_FOLDER}/render_paper_{{paper}}.tsv"
     wildcard_constraints:
-        paper=any_of(PAPERS),
+        paper=match_names(PAPERS),
     conda:
         ENVIRONMENT
     resources:
-        **asks_for("render_paper"),
+        **request_resources("render_paper"),
     params:
-        **about_page("paper"),
-        code=code_of("render_paper", *MODULES_OF_PAGES, words=True),
+        **page_params("paper"),
+        code=hash_code("render_paper", *PAGE_MODULES, words=True),
     script:
         "../../scripts/render_paper.py"
 
 
 rule pdf:
-    """The report on paper: a PDF for each trace."""
+    """Make the report as PDFs, one per trace."""
     input:
-        [f"{OWN}/report/{paper}.pdf" for paper in PAPERS],
+        [f"{STUDY_RESULTS}/report/{paper}.pdf" for paper in PAPERS],
     localrule: True

@@ -1,8 +1,7 @@
-"""The configuration, read before Snakemake reads it.
+"""Check the configuration before Snakemake reads it.
 
-Snakemake reads the files of --configfile before it comes to the Snakefile. Of one that it cannot read it shows a
-traceback, or neither file nor line; a few lines of aliases, or a pipe, hold it up for ever; code in a template is run.
-`make` comes here first.
+Snakemake reads the files of --configfile before the Snakefile. For an unreadable file it shows a traceback, or neither
+file nor line; a few lines of aliases, or a pipe, block it forever; it runs code in a template. `make` runs this first.
 """
 
 import argparse
@@ -15,31 +14,30 @@ from study.messages import ConfigError
 from study.named_files import folder_problem
 
 
-def check(files: Iterable[str | Path], words: Iterable[str]) -> list[tuple[str, Any]]:
-    """The layers that were typed: files of --configfile, and the words of --config.
+def read_typed_layers(files: Iterable[str | Path], words: Iterable[str]) -> list[tuple[str, Any]]:
+    """Return the layers that were typed: files of --configfile, and the words of --config.
 
-    Raises ConfigError, with file, line and column, for what cannot be read; that keys and values are right is for
-    `Study`, which knows the formats.
+    Raises ConfigError with file, line and column for unreadable content. `Study` checks keys and values.
     """
-    from study.config import OVERRIDES, read_layer, read_words
+    from study.config import OVERRIDES, parse_overrides, read_layer
 
     layers: list[tuple[str, Any]] = [(str(file), read_layer(file, for_snakemake=True)) for file in files]
-    return [*layers, *([(OVERRIDES, overrides)] if (overrides := read_words(words)) else [])]
+    return [*layers, *([(OVERRIDES, overrides)] if (overrides := parse_overrides(words)) else [])]
 
 
-def check_typed(arguments: Sequence[str]) -> None:
-    """The same of Snakemake's command line; what is wrong is printed, and ends the process with exit code 1."""
+def check_arguments(arguments: Sequence[str]) -> None:
+    """Check these layers in Snakemake's arguments; an error is printed and ends the process with exit code 1."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--configfile", "--configfiles", nargs="+", default=[])
     parser.add_argument("--config", "-C", nargs="*", default=[])
     parser.add_argument("--workflow-profile", default="none")
-    typed, _ = parser.parse_known_args(arguments)
-    profile = Path(typed.workflow_profile)
+    options, _ = parser.parse_known_args(arguments)
+    profile = Path(options.workflow_profile)
     try:
-        if profile != Path("none") and all(folder_problem(place) for place in (profile, "profiles" / profile)):
-            # Snakemake would go on without it, on this machine.
+        if profile != Path("none") and all(folder_problem(folder) for folder in (profile, "profiles" / profile)):
+            # Without the profile, Snakemake would run the jobs on this machine.
             raise ConfigError(f"profile {profile}: there is no such folder, neither here nor in profiles/.")
-        check(typed.configfile, typed.config)
+        read_typed_layers(options.configfile, options.config)
     except ConfigError as error:
         print(f"error in the configuration\n{error}", file=sys.stderr)
         sys.exit(1)

@@ -1,4 +1,4 @@
-"""The published findings of config/claims.yaml and of a person's own, checked before any job runs."""
+"""Published findings, of config/claims.yaml and of the user, checked before any job runs."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -6,41 +6,42 @@ from pathlib import Path
 
 from ttf.engine.contract import Table
 
-from study.documents import Problem, load_document, mean
+from study.documents import Problem, load_document, suggest_match
 from study.messages import ConfigError
 
 
 def load_claims(path: str | Path, label: str | None = None) -> dict:
-    """The document: sources by key, and the claims in order. Raises ConfigError, a line a problem."""
-    return load_document(path, "claims.schema.yaml", label, _contradictions)
+    """Return the document: sources by key, and claims in order. Raises ConfigError, one problem per line."""
+    return load_document(path, "claims.schema.yaml", label, _find_contradictions)
 
 
-def _contradictions(document: dict) -> Iterator[Problem]:
-    """Ids that stand more than once, and sources that nobody described."""
-    times = Counter(claim["id"] for claim in document["claims"])
+def _find_contradictions(document: dict) -> Iterator[Problem]:
+    """Yield repeated ids, and sources without a description."""
+    counts = Counter(claim["id"] for claim in document["claims"])
     for number, claim in enumerate(document["claims"]):
-        if times[claim["id"]] > 1:
-            yield Problem(("claims", number, "id"), f"stands {times[claim['id']]} times; each claim has its own.")
+        if counts[claim["id"]] > 1:
+            yield Problem(("claims", number, "id"), f"occurs {counts[claim['id']]} times; give each claim its own.")
         if claim["source"] not in document["sources"]:
             sources = ", ".join(document["sources"])
             yield Problem(("claims", number, "source"), f"{claim['source']} is not under sources: {sources}.")
 
 
 def check_claims(claims: Iterable[Mapping], tables: Mapping[str, Table], label: str) -> None:
-    """Raises ConfigError, a line a problem, where a claim names a table or a column that no declaration has."""
+    """Raise ConfigError, one problem per line, for claims that name an unknown table or column."""
     problems = []
     for claim in claims:
-        quantity, where = claim.get("quantity", {}), f"{label}: claims.{claim['id']}"
+        quantity, path = claim.get("quantity", {}), f"{label}: claims.{claim['id']}"
         name = quantity.get("table")
         if name is not None and name not in tables:
-            problems.append(f"{where}: there is no table {name}{mean(name, tables, stop='')}")
+            problems.append(f"{path}: there is no table {name}{suggest_match(name, tables, ending='')}")
         elif name is not None:
             columns = [quantity["column"], *quantity.get("where", {}), *quantity.get("of", {})]
             columns += [quantity["over"]] if "over" in quantity else []
-            there = tables[name].columns
-            unknown = [column for column in columns if column not in there]
+            table_columns = tables[name].columns
+            unknown = [column for column in columns if column not in table_columns]
             problems += [
-                f"{where}: table {name} has no column {column}{mean(column, there, stop='')}" for column in unknown
+                f"{path}: table {name} has no column {column}{suggest_match(column, table_columns, ending='')}"
+                for column in unknown
             ]
     if problems:
         raise ConfigError("\n".join(problems))

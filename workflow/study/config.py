@@ -1,10 +1,10 @@
-"""The configuration: its files merged, checked, and completed by the defaults.
+"""The configuration: files merged, checked and completed by defaults.
 
-Nothing here imports Snakemake. The Snakefile does
+Nothing here imports Snakemake. The Snakefile calls
 
-    resolved = resolve(layers_of(workflow), load_yaml("config/traces.yaml"), tables)
+    resolved = resolve(read_layers(workflow), load_yaml("config/traces.yaml"), tables)
 
-and shows the text of a ConfigError to the user instead of a traceback.
+and shows the text of a ConfigError instead of a traceback.
 """
 
 import copy
@@ -17,12 +17,21 @@ from typing import Any
 
 import yaml
 
-from study.documents import MOST_PROBLEMS, Problem, child, dotted, load_schema, mean, schema_problems, some
-from study.mapping import MAPPED, mapping_problems, window_problems, zone_problems
+from study.documents import (
+    MOST_PROBLEMS,
+    Problem,
+    find_schema_problems,
+    format_key_path,
+    get_child_schema,
+    load_schema,
+    suggest_match,
+    take_first,
+)
+from study.mapping import MAPPED_FORMATS, find_mapping_problems, find_window_problems, find_zone_problems
 from study.messages import ConfigError, show
-from study.module import OF_MODULE, in_module
+from study.module import MODULE_LABEL, is_used_as_module
 from study.named_files import file_problem, folder_problem
-from study.yaml_files import Document, KeyPath, at, load_yaml, parse_yaml
+from study.yaml_files import Document, KeyPath, format_position, load_yaml, parse_yaml
 
 DEFAULTS = Path(__file__).resolve().parents[2] / "config" / "config.yaml"
 TRACES_FILE = "config/traces.yaml"
@@ -34,69 +43,70 @@ Layer = tuple[str, dict]
 # Layers -----------------------------------------------------------------------------------------------
 
 
-def layers_of(workflow: Any) -> list[Layer]:
-    """The layers of a Snakemake workflow's configuration, lowest precedence first, for `resolve`.
+def read_layers(workflow: Any) -> list[Layer]:
+    """Return the layers of a Snakemake workflow's configuration for `resolve`, lowest precedence first.
 
-    They are the files of `configfile:`, those of --configfile in the order typed, and the --config overrides,
-    as Snakemake merges them. The files are read again: Snakemake's own `config` no longer says which value
-    came from where, and it lets a repeated key pass. Files below the working directory are named from there.
-    Of a module they are our defaults and its `config:`.
+    As in Snakemake, these are the files of `configfile:`, the files of --configfile in the order typed, and --config.
+    The files are read again, because Snakemake's `config` does not say which value came from which file, and Snakemake
+    accepts a repeated key. Labels are relative to the working directory. As a module, the layers are our defaults and
+    the module's `config:`.
     """
     settings = getattr(workflow, "config_settings", None)
     cwd = Path(getattr(workflow, "workdir_init", None) or Path.cwd())
-    typed = list(getattr(settings, "configfiles", None) or [])
+    typed_files = list(getattr(settings, "configfiles", None) or [])
     # Snakemake appends the files of `configfile:` to the ones typed, though the typed ones win.
-    own = [file for file in getattr(workflow, "configfiles", None) or [] if file not in typed]
-    files = [(label, read_layer(file, label)) for file in [*own, *typed] for label in [_label(file, cwd)]]
-    overrides = _overrides(settings)
+    workflow_files = [file for file in getattr(workflow, "configfiles", None) or [] if file not in typed_files]
+    files = [
+        (label, read_layer(file, label))
+        for file in [*workflow_files, *typed_files]
+        for label in [_format_label(file, cwd)]
+    ]
+    overrides = _read_overrides(settings)
     layers = [*files, *([(OVERRIDES, overrides)] if overrides else [])]
-    if not in_module(workflow):
+    if not is_used_as_module(workflow):
         return layers
-    # What was typed is the other workflow's. Where it hands it on as it is, that is read as above: messages name the
-    # files, and numbers are numbers.
-    as_snakemake_has_it = [*(content for _, content in files), getattr(settings, "config", None) or {}]
-    handed_on = functools.reduce(_merge, as_snakemake_has_it, {}) == workflow.config
-    defaults = (_label(DEFAULTS, cwd), read_layer(DEFAULTS))
-    return [defaults, *(layers if handed_on else [(OF_MODULE, dict(workflow.config))])]
+    # The files belong to the other workflow. If it passes their content on unchanged, they are read as above, so
+    # that messages name them and numbers stay numbers.
+    snakemake_layers = [*(content for _, content in files), getattr(settings, "config", None) or {}]
+    is_unchanged = functools.reduce(_merge, snakemake_layers, {}) == workflow.config
+    defaults = (_format_label(DEFAULTS, cwd), read_layer(DEFAULTS))
+    return [defaults, *(layers if is_unchanged else [(MODULE_LABEL, dict(workflow.config))])]
 
 
 def read_layer(file: str | Path, label: str | None = None, for_snakemake: bool = False) -> Document:
-    """A file of configuration, `label` in messages; for_snakemake: before Snakemake reads it.
+    """Return a configuration file; for_snakemake: before Snakemake reads it.
 
-    Raises ConfigError where it cannot be read, or asks for code to be run: Snakemake would.
+    Raises ConfigError if the file cannot be read, or if it asks Snakemake to run code. label: its name in messages.
     """
     content = load_yaml(file, label, for_snakemake)
-    if problem := next((key for key in content if key.startswith("__")), None):
-        where = f"{label or file}: {at(content.place((problem,)))}{show(problem)}"
-        raise ConfigError(f"{where}: a configuration is no template; write the values themselves, and leave this out.")
+    if template_key := next((key for key in content if key.startswith("__")), None):
+        position = f"{label or file}: {format_position(content.find_position((template_key,)))}{show(template_key)}"
+        raise ConfigError(f"{position}: templates are not supported; write the values themselves, and remove this key.")
     return content
 
 
-def _label(file: str | Path, cwd: Path) -> str:
-    """The name of a configuration file in messages."""
-    # workflow.source_path() gives a copy in a cache, which carries the path of the original, as in
-    # workflow/../config/config.yaml.
-    original = getattr(file, "flags", {}).get("sourcecache_entry")
-    path = Path(os.path.normpath(original) if original else file)
+def _format_label(file: str | Path, cwd: Path) -> str:
+    # workflow.source_path() returns a cached copy that keeps the path of the original.
+    cache_entry = getattr(file, "flags", {}).get("sourcecache_entry")
+    path = Path(os.path.normpath(cache_entry) if cache_entry else file)
     return str(path.relative_to(cwd) if path.is_relative_to(cwd) else path)
 
 
-def _overrides(settings: Any) -> dict:
-    """What --config says. Snakemake reads numbers inside brackets as text, so the words are read again."""
+def _read_overrides(settings: Any) -> dict:
     words = getattr(settings, "config_args", None)
     if not isinstance(words, list | tuple) or not all(isinstance(word, str) for word in words):
         return dict(getattr(settings, "config", None) or {})
-    return read_words(words)
+    return parse_overrides(words)
 
 
-def read_words(words: Iterable[str]) -> dict:
-    """What --config says, by its words. Raises ConfigError."""
+def parse_overrides(words: Iterable[str]) -> dict:
+    """Return the mapping that the words of --config describe. Raises ConfigError."""
     merged: dict = {}
     for word in words:
-        key, found, text = word.partition("=")
-        if not found or not re.match(r"[a-zA-Z_][\w-]*\w$", key):  # Snakemake's rule
+        key, separator, text = word.partition("=")
+        if not separator or not re.match(r"[a-zA-Z_][\w-]*\w$", key):  # Snakemake's rule
             raise ConfigError(f"{OVERRIDES}: {show(word)}: expected a key and its value, for example study=[sample].")
-        # The outer quotes go, as in Snakemake.
+        # Outer quotes are removed, as in Snakemake.
         merged = _merge(merged, {key: parse_yaml(text.strip("'\""), f"{OVERRIDES}: {key}")})
     return merged
 
@@ -104,78 +114,75 @@ def read_words(words: Iterable[str]) -> dict:
 # Resolving --------------------------------------------------------------------------------------------
 
 
-def _with_defaults(schema: dict, values: dict) -> dict:
-    """A schema with these values of its keys as their defaults; a key that it has not is refused with the others."""
+def _set_defaults(schema: dict, values: dict) -> dict:
     for key in values.keys() & schema.get("properties", {}).keys():
-        part, value = schema["properties"][key], values[key]
-        part["default"] = value
+        key_schema, value = schema["properties"][key], values[key]
+        key_schema["default"] = value
         if isinstance(value, dict) and value:
-            _with_defaults(part, value)
+            _set_defaults(key_schema, value)
     return schema
 
 
-SCHEMA = _with_defaults(load_schema("config.schema.yaml"), load_yaml(DEFAULTS, "config/config.yaml"))
+SCHEMA = _set_defaults(load_schema("config.schema.yaml"), load_yaml(DEFAULTS, "config/config.yaml"))
 
 
-def entry_of(schema: dict) -> dict:
-    """The schema of a trace in the registry, of that of the whole configuration."""
+def get_trace_schema(schema: dict) -> dict:
     return next(iter(schema["properties"]["registry"]["patternProperties"].values()))
 
 
 def resolve(layers: list[Layer], traces: dict, tables: Mapping[str, Iterable[str]] | None = None) -> dict:
-    """The configuration that results from `layers`, (label, content) with the lowest precedence first.
+    """Return the configuration that results from `layers`, (label, content) with the lowest precedence first.
 
-    `traces` is the content of config/traces.yaml, below all layers. `tables` gives the table names of each format;
-    without it, the names of formats and of tables are not checked. The result has every key, in the schema's order, and
-    in its registry the traces of the study only, in the study's order. Raises ConfigError with all problems: of what
-    breaks the schema, not also what it contradicts.
+    traces: the content of config/traces.yaml, below all layers. tables: format -> table names; without it, names of
+    formats and tables are not checked. The result has every key in the schema's order; its registry has only the traces
+    of the study, in the study's order. Raises ConfigError with all problems; values that break the schema are not
+    checked for contradictions.
     """
-    stack = stacked(layers, traces)
+    stack = stack_layers(layers, traces)
     merged: dict = {}
     for _, content in stack:
         merged = _merge(merged, content)
     schema = copy.deepcopy(SCHEMA)
     if tables is not None:
-        entry_of(schema)["properties"]["format"]["enum"] = sorted(tables)
-    problems = some(schema_problems(merged, schema))
-    if len(problems) < MOST_PROBLEMS:  # else not all that is broken is known
-        broken = {problem.path[:end] for problem in problems for end in (1, 2)}
-        problems += some(_contradictions(merged, broken, tables or {}))
+        get_trace_schema(schema)["properties"]["format"]["enum"] = sorted(tables)
+    problems = take_first(find_schema_problems(merged, schema))
+    if len(problems) < MOST_PROBLEMS:  # else the list of broken keys is incomplete
+        broken_paths = {problem.path[:length] for problem in problems for length in (1, 2)}
+        problems += take_first(_find_contradictions(merged, broken_paths, tables or {}))
     if problems:
-        raise ConfigError(in_files(problems, stack))
-    resolved = _complete(SCHEMA, merged)
+        raise ConfigError(format_problems(problems, stack))
+    resolved = _fill_defaults(SCHEMA, merged)
     resolved["registry"] = {name: resolved["registry"][name] for name in resolved["study"]}
     resolved["name"] = resolved["name"] or (resolved["study"][0] if len(resolved["study"]) == 1 else "study")
     return resolved
 
 
 def dump(resolved: dict) -> str:
-    """The resolved configuration as YAML text, the same bytes for all that give the same results."""
+    """Return the resolved configuration as YAML; settings that do not change results are left out."""
     resolved = {key: value for key, value in resolved.items() if key != "scatter"}
     return yaml.dump(resolved, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes a value out again where it stands twice, instead of an anchor and an alias."""
+    """Repeats a value that occurs twice instead of writing an anchor and an alias."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
 
-def _plain(value: Any) -> Any:
-    """A copy made of dicts with text keys, of lists, and of integers that fit the tables' 64 bits."""
+def _to_plain(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): _to_plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    # Python refuses to print an integer of thousands of digits, even to say that it is wrong.
+        return [_to_plain(item) for item in value]
+    # Python refuses to print an integer of thousands of digits, even in an error message.
     return float("inf") if isinstance(value, int) and abs(value) >= 2**63 else value
 
 
 def _merge(low: Any, high: Any) -> Any:
-    """`high` over `low`: mappings key by key, anything else replaces, as in Snakemake.
+    """Return `high` merged over `low`: mappings key by key, other values replaced, as in Snakemake.
 
-    One difference: an empty mapping takes the place of a value that is none, where Snakemake keeps the value.
+    One difference: an empty mapping replaces a value that is not a mapping; Snakemake keeps that value.
     """
     if not isinstance(high, Mapping):
         return high
@@ -185,95 +192,98 @@ def _merge(low: Any, high: Any) -> Any:
     return merged
 
 
-def _complete(schema: dict, value: Any) -> Any:
-    """`value` with the defaults of the schema, its keys in the schema's order (names in the alphabet's)."""
+def _fill_defaults(schema: dict, value: Any) -> Any:
+    """Return `value` with the defaults of the schema; keys in the schema's order, free names sorted."""
     if not isinstance(value, dict):
         return value
-    known = schema.get("properties", {})
+    key_schemas = schema.get("properties", {})
     full = {
-        key: _complete(part, value[key] if key in value else copy.deepcopy(part["default"]))
-        for key, part in known.items()
-        if key in value or "default" in part
+        key: _fill_defaults(key_schema, value[key] if key in value else copy.deepcopy(key_schema["default"]))
+        for key, key_schema in key_schemas.items()
+        if key in value or "default" in key_schema
     }
-    for key in sorted(value.keys() - known.keys()):
-        full[key] = _complete(child(schema, key), value[key])
+    for key in sorted(value.keys() - key_schemas.keys()):
+        full[key] = _fill_defaults(get_child_schema(schema, key), value[key])
     return full
 
 
 # Problems ---------------------------------------------------------------------------------------------
 
 
-def _contradictions(
+def _find_contradictions(
     merged: dict, broken: Collection[KeyPath], tables: Mapping[str, Iterable[str]]
 ) -> Iterator[Problem]:
-    """What the schema cannot say, of the parts that keep to it: `broken` are the keys and traces that do not."""
+    """Yield the problems that a schema cannot express, outside the broken keys and traces."""
     registry = merged.get("registry", {})
     if not isinstance(registry, dict):
         return
     for name in merged.get("study", []) if ("study",) not in broken else ():
         if name not in registry:
             names = ", ".join(sorted(registry))
-            text = f"{show(name)} is not in the registry{mean(name, registry)} In the registry: {names}."
+            text = f"{show(name)} is not in the registry{suggest_match(name, registry)} In the registry: {names}."
             yield Problem(("study",), text)
     for name, entry in registry.items():
-        above = ("registry", name)
-        if above not in broken:
-            for path, text, at in _in_entry(entry, list(tables.get(entry["format"], ()))):
-                yield Problem((*above, *path), text, at and [(*above, *key) for key in at])
+        parent = ("registry", name)
+        if parent not in broken:
+            for path, text, keys in _find_entry_problems(entry, list(tables.get(entry["format"], ()))):
+                yield Problem((*parent, *path), text, keys and [(*parent, *key) for key in keys])
     features = merged.get("risk", {}).get("features", {}) if ("risk",) not in broken else {}
     for name in features if tables else ():
         if name not in registry and name not in tables:
-            text = f"{show(name)} is neither a trace nor a format{mean(name, [*registry, *tables])} "
+            text = f"{show(name)} is neither a trace nor a format{suggest_match(name, [*registry, *tables])} "
             text += f"In the registry: {', '.join(sorted(registry))}. Formats: {', '.join(sorted(tables))}."
             yield Problem(("risk", "features", name), text)
-    for key, looked_at in (("analyses", folder_problem), ("claims", file_problem)):
+    for key, find_problem in (("analyses", folder_problem), ("claims", file_problem)):
         for number, path in enumerate(merged.get(key, [])) if (key,) not in broken else ():
-            if text := looked_at(path):
+            if text := find_problem(path):
                 yield Problem((key, number), f"{path}: {text}")
 
 
-def _in_entry(entry: dict, tables: list[str]) -> Iterator[Problem]:
-    """The same of a trace in the registry; paths are within its entry. `tables` are those of its format, if known."""
+def _find_entry_problems(entry: dict, tables: list[str]) -> Iterator[Problem]:
+    """Yield such problems of a trace in the registry; paths are relative to its entry. tables: of its format."""
     if "folder" in entry and entry.get("embedded"):
-        text = "is an embedded sample, and has a folder once all files are merged. "
-        yield Problem((), text + "Give your own data a name of its own.", at=[("folder",), ("embedded",)])
+        text = "is an embedded sample, but the merged configuration gives it a folder. "
+        yield Problem((), text + "Give your own data another name.", deciding_keys=[("folder",), ("embedded",)])
     elif "folder" not in entry and not entry.get("embedded"):
         yield Problem((), "has no folder; say where its raw tables are, for example folder: path/to/the/csv/files.")
     for key in ("files", "download") if tables else ():
         for table in [table for table in entry.get(key, {}) if table not in tables]:
-            text = f"the format {entry['format']} has no such table{mean(table, tables)} "
+            text = f"the format {entry['format']} has no such table{suggest_match(table, tables)} "
             yield Problem((key, table), text + f"Allowed here: {', '.join(tables)}.")
-    checks = [window_problems(entry)]
-    checks += [mapping_problems(entry)] if entry["format"] in MAPPED else []
-    checks += [zone_problems(entry)] if entry["format"] in (*MAPPED, "sacct") else []
-    yield from (Problem(path, text) for found in checks for path, text in found)
+    checks = [find_window_problems(entry)]
+    checks += [find_mapping_problems(entry)] if entry["format"] in MAPPED_FORMATS else []
+    checks += [find_zone_problems(entry)] if entry["format"] in (*MAPPED_FORMATS, "sacct") else []
+    yield from (Problem(path, text) for problems in checks for path, text in problems)
 
 
-def stacked(layers: list[Layer], traces: dict) -> list[Layer]:
-    """The layers with text keys, and below them the registry: `traces` is the content of config/traces.yaml."""
+def stack_layers(layers: list[Layer], traces: dict) -> list[Layer]:
+    """Return the layers with text keys, above `traces`, the content of config/traces.yaml."""
     stack = [(TRACES_FILE, {"registry": traces}, traces), *((label, content, content) for label, content in layers)]
-    return [(label, Document(_plain(content), getattr(read, "tree", None))) for label, content, read in stack]
+    return [(label, Document(_to_plain(content), getattr(source, "tree", None))) for label, content, source in stack]
 
 
-def in_files(problems: list[Problem], stack: list[Layer]) -> str:
-    """One line a problem, the files of the `stacked` layers in the order of their precedence, each from its top."""
+def format_problems(problems: list[Problem], stack: list[Layer]) -> str:
+    """Return one line per problem, ordered by the precedence of the files and the position in each file."""
     lines = []
     for problem in problems:
-        number = max(_last_layer(path, stack) for path in problem.at or [problem.path])
+        number = max(_find_last_layer(path, stack) for path in problem.deciding_keys or [problem.path])
         label, content = stack[number]
-        # In the registry's own file the traces stand at the top.
+        # In config/traces.yaml the traces are top-level keys.
         path = problem.path[1:] if label == TRACES_FILE and len(problem.path) > 1 else problem.path
-        place = content.place(path) if _depth(problem.path, content) else None
-        lines.append(((number, place or (0, 0)), f"{label}: {at(place)}{dotted(path)}: {problem.text}"))
+        position = content.find_position(path) if _measure_depth(problem.path, content) else None
+        lines.append(
+            (
+                (number, position or (0, 0)),
+                f"{label}: {format_position(position)}{format_key_path(path)}: {problem.text}",
+            )
+        )
     return "\n".join(line for _, line in sorted(lines, key=lambda pair: pair[0]))
 
 
-def _last_layer(path: KeyPath, stack: list[Layer]) -> int:
-    """The last layer that has `path`, or as much of it as any layer has (a key may be missing)."""
-    return max(range(len(stack)), key=lambda number: (_depth(path, stack[number][1]), number))
+def _find_last_layer(path: KeyPath, stack: list[Layer]) -> int:
+    return max(range(len(stack)), key=lambda number: (_measure_depth(path, stack[number][1]), number))
 
 
-def _depth(path: KeyPath, content: Any) -> int:
-    """How much of `path` there is."""
-    there = path and isinstance(content, dict) and path[0] in content
-    return 1 + _depth(path[1:], content[path[0]]) if there else 0
+def _measure_depth(path: KeyPath, content: Any) -> int:
+    exists = path and isinstance(content, dict) and path[0] in content
+    return 1 + _measure_depth(path[1:], content[path[0]]) if exists else 0

@@ -1,4 +1,4 @@
-"""Before the first job: can the folders be written to, and is there room for what will be made?"""
+"""Checks before the first job: are the folders writable, and is there enough free space?"""
 
 import os
 import tempfile
@@ -10,26 +10,26 @@ from ttf.engine.process.machine import free_bytes, refused
 from study.messages import ConfigError
 
 FOLDERS = (".snakemake", "results", "logs", "benchmarks")
-# Of the environment: go on although the estimate says that there is too little room.
-REGARDLESS = "TTF_ROOM"
-# Below this share of what is estimated it is clearly too little.
-_SURE = 0.7
+# Environment variable that makes the study run in spite of the estimate.
+OVERRIDE_VARIABLE = "TTF_ROOM"
+# Free space below this share of the estimate is an error.
+_SHORTAGE_SHARE = 0.7
 
 
 class MachineError(ConfigError):
-    """What the machine refuses: no fault of the configuration, but as plainly said."""
+    """An error of the machine, not of the configuration."""
 
 
 def check_writable(folders: tuple[str, ...] = FOLDERS) -> None:
-    """Raises MachineError for a folder that cannot be written or made, and where temporary files cannot be written."""
+    """Raise MachineError if a folder, or the folder for temporary files, is not writable."""
     for folder in folders:
-        place = next(there for there in (Path(folder), *Path(folder).parents) if there.is_dir())
+        parent = next(path for path in (Path(folder), *Path(folder).parents) if path.is_dir())
         try:
-            with tempfile.TemporaryFile(dir=place) as file:
+            with tempfile.TemporaryFile(dir=parent) as file:
                 file.write(b"is there room?")
                 file.flush()
         except OSError as error:
-            # The name of the temporary file means nothing to anybody.
+            # The name of the temporary file would not help the user.
             error.filename = folder
             raise MachineError(
                 refused(error) or f"{folder}: {error.strerror}; expected a folder to write to."
@@ -42,8 +42,8 @@ def check_writable(folders: tuple[str, ...] = FOLDERS) -> None:
         ) from None
 
 
-def use_a_cache_of_ones_own() -> None:
-    """Have Snakemake keep its cache in .snakemake/ where the home folder cannot be written to."""
+def use_writable_cache() -> None:
+    """Move Snakemake's cache into .snakemake/ if the home folder is not writable."""
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser())
     try:
         (home / "snakemake").mkdir(parents=True, exist_ok=True)
@@ -53,19 +53,19 @@ def use_a_cache_of_ones_own() -> None:
         os.environ["XDG_CACHE_HOME"] = str(Path(".snakemake/cache").absolute())
 
 
-def check_room(raw_gb: Mapping[str, float], measured: dict, free: int | None = None) -> None:
-    """Raises MachineError where the products of traces clearly find no room.
+def check_free_space(raw_gb: Mapping[str, float], resources: dict, free_space_bytes: int | None = None) -> None:
+    """Raise MachineError if the products of traces clearly exceed the free space.
 
-    raw_gb: trace -> its raw tables, unpacked, in 10^9 bytes, of those that are still to be read. measured:
-    resources.yaml. free: bytes; by default those of the disk of results/.
+    raw_gb: trace -> its unread raw tables, unpacked, in 10^9 bytes. resources: resources.yaml. free_space_bytes: by
+    default that of the disk of results/.
     """
-    if not raw_gb or os.environ.get(REGARDLESS) == "any":
+    if not raw_gb or os.environ.get(OVERRIDE_VARIABLE) == "any":
         return
-    disk = measured["disk"]
+    disk = resources["disk"]
     need_mb = sum(disk["base_mb"] + disk["mb_per_gb"] * gigabytes for gigabytes in raw_gb.values())
-    free_mb = (free_bytes("results") if free is None else free) / 1e6
-    if free_mb < _SURE * need_mb:
+    free_mb = (free_bytes("results") if free_space_bytes is None else free_space_bytes) / 1e6
+    if free_mb < _SHORTAGE_SHARE * need_mb:
         raise MachineError(
-            f"results: {', '.join(raw_gb)} will take about {need_mb:,.0f} MB, and {free_mb:,.0f} MB are free. Make "
-            f"room, or run the study on a larger disk. If you know that it takes less: {REGARDLESS}=any make report"
+            f"results: {', '.join(raw_gb)} will take about {need_mb:,.0f} MB, and {free_mb:,.0f} MB are free. Free "
+            f"space, or use a larger disk. If you know that the study needs less: {OVERRIDE_VARIABLE}=any make report"
         )

@@ -1,8 +1,7 @@
-"""Documents in YAML: read, compared with their schema, and what is wrong with them in plain words.
+"""Documents in YAML: reading, checking against a schema, and messages about what is wrong.
 
-The configuration, a schema of raw tables, the reasons of failures and the published findings are all checked here, so
-that what is wrong is said in the same words everywhere. jsonschema finds what breaks a schema; the words are ours, as
-its own name neither what a person may write nor what was probably meant.
+The configuration, schemas of raw tables, failure reasons and published findings are all checked here, so their messages
+use the same words. jsonschema finds the errors; its own messages name neither the allowed nor the probably meant value.
 """
 
 import contextlib
@@ -21,21 +20,21 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
-from study.messages import ConfigError, cut, found, key_text, show
-from study.named_files import contents
-from study.start_cache import remembered
-from study.yaml_files import Document, KeyPath, at, load_yaml
+from study.messages import ConfigError, describe_value, format_key, show, truncate
+from study.named_files import read_contents
+from study.start_cache import load_or_compute
+from study.yaml_files import Document, KeyPath, format_position, load_yaml
 
 MOST_PROBLEMS = 200
 SCHEMAS = Path(__file__).resolve().parents[1] / "schemas"
 
 
 class Problem(NamedTuple):
-    """Something wrong: where, said in what words, and the keys that decide which file is named."""
+    """A problem: key path, message, and the keys that decide which file is named."""
 
     path: KeyPath
     text: str
-    at: list[KeyPath] | None = None
+    deciding_keys: list[KeyPath] | None = None
 
 
 # Reading ----------------------------------------------------------------------------------------------
@@ -47,60 +46,62 @@ def load_document(
     label: str | None = None,
     contradictions: Callable[[dict], Iterable[Problem]] = lambda _: (),
 ) -> dict:
-    """The content of a YAML file that keeps to the schema of this name and of which `contradictions` finds none.
+    """Return the content of a YAML file that follows a schema and has no contradictions.
 
-    Raises ConfigError with a line for each problem, in the order of the file.
+    label: the file's name in messages, by default its path. contradictions: finds problems in a document that follows
+    the schema. Raises ConfigError, one problem per line.
     """
     label = str(path) if label is None else label
 
     def refuse(problems: Iterable[Problem], document: Document | None = None) -> None:
-        if problems := some(problems):
-            document = document or load_yaml(path, label)  # what is remembered comes without its lines
-            lines = sorted((document.place(path), dotted(path, document), text) for path, text, _ in problems)
-            raise ConfigError("\n".join(f"{label}: {at(place)}{where}: {text}" for place, where, text in lines))
+        if problems := take_first(problems):
+            document = document or load_yaml(path, label)  # a cached document has no line numbers
+            located = sorted(
+                (document.find_position(path), format_key_path(path, document), text) for path, text, _ in problems
+            )
+            lines = [f"{label}: {format_position(position)}{key}: {text}" for position, key, text in located]
+            raise ConfigError("\n".join(lines))
 
-    def work_out() -> dict:
+    def read_document() -> dict:
         document = load_yaml(path, label)
-        refuse(schema_problems(document, load_schema(schema)), document)
+        refuse(find_schema_problems(document, load_schema(schema)), document)
         return document
 
-    # To read and check the findings, 220 kB, takes 0.3 s of a start of 1 s.
-    document = remembered(work_out, _programs(), schema.encode(), contents(path, label))
+    # Reading and checking the findings, 220 kB, takes 0.3 s of a start of 1 s.
+    document = load_or_compute(read_document, _read_programs(), schema.encode(), read_contents(path, label))
     refuse(contradictions(document))
     return document
 
 
 @cache
-def _programs() -> bytes:
-    """What decides how a document is read: this module, that of YAML files, and the schemas."""
-    here = Path(__file__)
-    return b"".join(file.read_bytes() for file in (here, here.with_name("yaml_files.py"), *sorted(SCHEMAS.iterdir())))
+def _read_programs() -> bytes:
+    module = Path(__file__)
+    return b"".join(
+        file.read_bytes() for file in (module, module.with_name("yaml_files.py"), *sorted(SCHEMAS.iterdir()))
+    )
 
 
 def load_extended(
-    shipped: Path,
-    own: str,
-    contradictions: Callable[[dict, dict | None], Iterable[Problem]] = lambda *_: (),
+    shipped: Path, own: str, find_problems: Callable[[dict, dict | None], Iterable[Problem]] = lambda *_: ()
 ) -> list[dict]:
-    """The shipped document, and before it a person's own (a path, nothing for none), which stands alone if it says
-    `extends: false`.
+    """Return the user's own document, if any, and the shipped document that it extends.
 
-    contradictions: finds them in a document, given the one that it extends: an empty one if it stands alone, None if it
-    is the shipped one.
+    own: its path, empty for none; with `extends: false` it stands alone. find_problems: finds contradictions in a
+    document, given the extended document: empty if it stands alone, None for the shipped document.
     """
     schema = f"{shipped.stem}.schema.yaml"
-    base = load_document(shipped, schema, f"config/{shipped.name}", lambda document: contradictions(document, None))
+    base = load_document(shipped, schema, f"config/{shipped.name}", lambda document: find_problems(document, None))
     if not own:
         return [base]
     label = f"{shipped.stem}: {own}"
-    # What the file says of itself decides which names it may use.
-    below = [] if load_yaml(own, label).get("extends") is False else [base]
-    first = load_document(own, schema, label, lambda document: contradictions(document, *(below or [{}])))
-    return [first, *below]
+    # The file's own `extends` decides which names it may use.
+    extended = [] if load_yaml(own, label).get("extends") is False else [base]
+    first = load_document(own, schema, label, lambda document: find_problems(document, *(extended or [{}])))
+    return [first, *extended]
 
 
-def some(problems: Iterable[Problem]) -> list[Problem]:
-    """The first of them, more than a message shows: of a long list of wrong values each takes time to explain."""
+def take_first(problems: Iterable[Problem]) -> list[Problem]:
+    """Return the first problems, more than a message shows; explaining every one of a long list takes time."""
     return list(itertools.islice(problems, MOST_PROBLEMS))
 
 
@@ -109,119 +110,125 @@ def some(problems: Iterable[Problem]) -> list[Problem]:
 
 @cache
 def load_schema(name: str) -> dict:
-    """The schema of a file, written out: with the files that it names by $ref and the types of types.yaml in their
-    places, and every mapping that names its keys closed."""
-    return _written_out({"$ref": name}, load_yaml(SCHEMAS / "types.yaml"))
+    """Return the schema of a file with every $ref and every type of types.yaml expanded.
+
+    Every mapping with named keys is closed.
+    """
+    return _expand_schema({"$ref": name}, load_yaml(SCHEMAS / "types.yaml"))
 
 
-def _written_out(part: dict, types: dict) -> dict:
-    """A part of a schema as above; what stands beside a $ref or a type of ours wins."""
-    part = dict(part)
-    if "$ref" in part:
-        part = load_yaml(SCHEMAS / part.pop("$ref")) | part
-    while str(part.get("type")) in types:
-        part = types[part.pop("type")] | part
-    if "items" in part:
-        part["items"] = _written_out(part["items"], types)
+def _expand_schema(schema: dict, types: dict) -> dict:
+    """Return a part of a schema, expanded; keys next to a $ref or a type take precedence."""
+    schema = dict(schema)
+    if "$ref" in schema:
+        schema = load_yaml(SCHEMAS / schema.pop("$ref")) | schema
+    while str(schema.get("type")) in types:
+        schema = types[schema.pop("type")] | schema
+    if "items" in schema:
+        schema["items"] = _expand_schema(schema["items"], types)
     for key in ("properties", "patternProperties"):
-        if key in part:
-            part[key] = {name: _written_out(inner, types) for name, inner in part[key].items()}
-            part = {"type": "object", "additionalProperties": False} | part
-    # The type is looked at first: a value of another is said to be that, and nothing else.
-    return {"type": part["type"]} | part
+        if key in schema:
+            schema[key] = {name: _expand_schema(child, types) for name, child in schema[key].items()}
+            schema = {"type": "object", "additionalProperties": False} | schema
+    # The type is checked first, so that a value of the wrong type gives one message.
+    return {"type": schema["type"]} | schema
 
 
-def child(schema: dict, key: str) -> dict | None:
-    """The schema of what stands under `key`, None where the key is not allowed."""
+def get_child_schema(schema: dict, key: str) -> dict | None:
+    """Return the schema of the value under `key`; None if the key is not allowed."""
     if key in schema.get("properties", {}):
         return schema["properties"][key]
     patterns = schema.get("patternProperties", {})
-    return next((part for pattern, part in patterns.items() if re.search(pattern, key)), None)
+    return next((child for pattern, child in patterns.items() if re.search(pattern, key)), None)
 
 
-def key_paths(schema: dict, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], dict]]:
-    """Every key of the schema with its own schema, depth first; a free name stands as <name>."""
-    names = [("<name>", part) for part in schema.get("patternProperties", {}).values()]
-    for key, part in [*schema.get("properties", {}).items(), *names]:
-        yield (*above, key), part
-        yield from key_paths(part, (*above, key))
+def iterate_key_paths(schema: dict, parents: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], dict]]:
+    """Yield every key path of the schema with its schema, depth first; a free name is <name>."""
+    names = [("<name>", child) for child in schema.get("patternProperties", {}).values()]
+    for key, child in [*schema.get("properties", {}).items(), *names]:
+        yield (*parents, key), child
+        yield from iterate_key_paths(child, (*parents, key))
 
 
 # Problems ---------------------------------------------------------------------------------------------
 
 
-def schema_problems(value: Any, schema: dict) -> Iterator[Problem]:
-    """What breaks the schema, at any depth; of a value that is no mapping one problem."""
+def find_schema_problems(value: Any, schema: dict) -> Iterator[Problem]:
+    """Yield the schema violations at any depth; only one for a value that should be a mapping."""
     explained = set()
     for error in _Validator(schema).iter_errors(value):
         path = tuple(error.absolute_path)
         step = (path, error.validator if isinstance(error.instance, dict) else "")
         if step not in explained:
             explained.add(step)
-            yield from (Problem((*path, *key), text) for key, text in _explain(error, schema))
+            yield from (Problem((*path, *key), text) for key, text in _explain_error(error, schema))
 
 
-def _explain(error: ValidationError, whole: dict) -> Iterator[tuple[KeyPath, str]]:
-    """(path within the value, what is wrong) of an error in a document whose schema is `whole`."""
+def _explain_error(error: ValidationError, document_schema: dict) -> Iterator[tuple[KeyPath, str]]:
+    """Yield (path within the value, message) for an error."""
     value, schema = error.instance, error.schema
     match error.validator:
         case "type":
-            yield (), f"found {found(value)}; expected {expected(schema)}{_advice(value, schema)}."
+            yield (
+                (),
+                f"found {describe_value(value)}; expected {describe_expected(schema)}{_suggest_fix(value, schema)}.",
+            )
         case "additionalProperties":
-            for key in [key for key in value if child(schema, key) is None]:
-                yield (key,), _unknown(key, schema, whole)
+            for key in [key for key in value if get_child_schema(schema, key) is None]:
+                yield (key,), _describe_unknown_key(key, schema, document_schema)
         case "required":
             keys = schema["properties"]
-            # What was probably meant by an unknown key is not missing too.
-            meant = {key if child(schema, key) else _nearest(key, keys) for key in value}
-            for key in [key for key in schema["required"] if key not in meant]:
-                yield (key,), f"is missing; expected {expected(keys[key])}."
+            # A required key that an unknown key probably means is not reported as missing.
+            meant_keys = {key if get_child_schema(schema, key) else _closest_match(key, keys) for key in value}
+            for key in [key for key in schema["required"] if key not in meant_keys]:
+                yield (key,), f"is missing; expected {describe_expected(keys[key])}."
         case "properties":
             yield (), error.message
         case "minProperties":
-            free = [key for key in schema.get("properties", ["a name"]) if key not in schema.get("required", [])]
-            yield (), f"says too little; give it one of {', '.join(free)}."
+            optional = [key for key in schema.get("properties", ["a name"]) if key not in schema.get("required", [])]
+            yield (), f"needs at least one more key: {', '.join(optional)}."
         case "oneOf":
-            ways = [" and ".join(way["required"]) for way in schema["oneOf"]]
-            yield (), f"needs {', or '.join(ways)}: one of them, and no other."
+            alternatives = [" and ".join(alternative["required"]) for alternative in schema["oneOf"]]
+            yield (), f"needs {', or '.join(alternatives)}: exactly one of them."
         case "uniqueItems":
-            for item in [item for item, times in Counter(map(repr, value)).items() if times > 1]:
-                yield (), f"{cut(item)} stands twice in the list."
+            for item in [item for item, count in Counter(map(repr, value)).items() if count > 1]:
+                yield (), f"{truncate(item)} appears twice in the list."
         case "maxLength":
             yield (), f"is {len(value):,} characters long; at most {schema['maxLength']} are allowed."
         case "enum" if isinstance(value, str):
-            yield (), f"{show(value)} is not allowed{mean(value, schema['enum'])} Allowed: {', '.join(schema['enum'])}."
+            allowed = schema["enum"]
+            yield (), f"{show(value)} is not allowed{suggest_match(value, allowed)} Allowed: {', '.join(allowed)}."
         case "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum":
-            yield (), f"{value} is out of range; expected {expected(schema)}."
+            yield (), f"{value} is out of range; expected {describe_expected(schema)}."
         case "minLength" | "minItems" | "pattern" as keyword:
-            what = f"{show(value)} is not allowed" if keyword == "pattern" else "is empty"
-            yield (), f"{what}; expected {expected(schema)}."
+            reason = f"{show(value)} is not allowed" if keyword == "pattern" else "is empty"
+            yield (), f"{reason}; expected {describe_expected(schema)}."
 
 
 def _check_properties(validator: Any, properties: dict, value: Any, schema: dict) -> Iterator[ValidationError]:
-    """Keyword `properties`, with two words of ours: `with`, and `needed`, of a key that goes with a word of another."""
+    """Check keyword `properties` with two extensions: `with`, and `needed` for a key that another key requires."""
     yield from Draft202012Validator.VALIDATORS["properties"](validator, properties, value, schema)
     if not isinstance(value, dict):
         return
-    companions = [(key, *pair) for key, part in properties.items() for pair in part.get("with", {}).items()]
-    for key, other, words in companions:
-        # A misspelt word, and a misspelt key, is reported as such.
-        is_word = value.get(other) in properties[other].get("enum", [value.get(other)])
-        is_meant = key in value or any(_nearest(name, [key]) for name in value.keys() - properties.keys())
-        if key in value and isinstance(value.get(other), str) and is_word and value[other] not in words:
-            text = f"works with the {other} {' or '.join(words)} only, and the {other} here is {value[other]}."
+    dependencies = [(key, *pair) for key, part in properties.items() for pair in part.get("with", {}).items()]
+    for key, other_key, words in dependencies:
+        # Misspelt words and keys have messages of their own.
+        is_word = value.get(other_key) in properties[other_key].get("enum", [value.get(other_key)])
+        is_meant = key in value or any(_closest_match(name, [key]) for name in value.keys() - properties.keys())
+        if key in value and isinstance(value.get(other_key), str) and is_word and value[other_key] not in words:
+            text = f"works with the {other_key} {' or '.join(words)} only; here it is {value[other_key]}."
             yield ValidationError(text, path=[key])
-        elif properties[key].get("needed") and value.get(other) in words and not is_meant:
-            yield ValidationError(f"is missing; expected {expected(properties[key])}.", path=[key])
+        elif properties[key].get("needed") and value.get(other_key) in words and not is_meant:
+            yield ValidationError(f"is missing; expected {describe_expected(properties[key])}.", path=[key])
 
 
-def _check_uniqueness(validator: Any, is_asked: bool, value: Any, schema: dict) -> Iterator[ValidationError]:
-    """Keyword `uniqueItems`: jsonschema compares each item with each, in minutes, where a list has several types."""
+def _check_uniqueness(validator: Any, is_required: bool, value: Any, schema: dict) -> Iterator[ValidationError]:
+    # jsonschema itself compares all pairs, which takes minutes for a list of several types.
     if isinstance(value, list) and len(set(map(repr, value))) < len(value):
-        yield ValidationError("stands twice")
+        yield ValidationError("appears twice")
 
 
-# Unlike in JSON, 2000.0 is no integer here, true no number, and nan and inf are neither.
+# Unlike in JSON Schema, 2000.0 is not an integer, true is not a number, and nan and inf are neither.
 _TYPES = Draft202012Validator.TYPE_CHECKER.redefine_many(
     {
         "integer": lambda _, value: type(value) is int,
@@ -234,120 +241,119 @@ _Validator = extend(Draft202012Validator, _KEYWORDS, type_checker=_TYPES)
 
 # Words ------------------------------------------------------------------------------------------------
 
-# Of hundreds of keys elsewhere, one that shares half of the letters was hardly meant.
-NEARLY_RIGHT = 0.8
+# Among hundreds of keys elsewhere in the schema, only a very similar one was probably meant.
+MIN_SIMILARITY = 0.8
 
 
-def kind(schema: dict) -> str:
-    """The type of a key in words."""
+def describe_type(schema: dict) -> str:
+    """Return the type of a key in words."""
     words = {"string": "text", "integer": "a whole number", "number": "a number", "object": "a mapping"}
     words |= {"boolean": "true or false", "array": "a list of names", "null": "nothing"}
-    lists = {"integer": "a list of whole numbers", "number": "a list of numbers", "object": "a list of mappings"}
-    lists |= {"array": "a list of lists of names", "['number', 'string']": "a list of numbers or texts"}
+    list_words = {"integer": "a list of whole numbers", "number": "a list of numbers", "object": "a list of mappings"}
+    list_words |= {"array": "a list of lists of names", "['number', 'string']": "a list of numbers or texts"}
     if schema["type"] == "array":
-        return lists.get(str(schema["items"]["type"]), words["array"])
+        return list_words.get(str(schema["items"]["type"]), words["array"])
     types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
     return " or ".join(words[type_] for type_ in types)
 
 
-def limits(schema: dict) -> str:
-    """Which values of its type a key takes, in words; nothing if all."""
+def describe_limits(schema: dict) -> str:
+    """Return the allowed values of a key in words; empty if all values of its type are allowed."""
     parts = [", ".join(schema.get("enum", [])), schema.get("$comment")]
     if "maximum" in schema:
         parts.append(f"{schema['minimum']} to {schema['maximum']}")
     elif "minimum" in schema:
         parts.append(f"{schema['minimum']} or more")
     if "exclusiveMinimum" in schema:
-        below = f" and below {schema['exclusiveMaximum']}" if "exclusiveMaximum" in schema else ""
-        parts.append(f"above {schema['exclusiveMinimum']}{below}")
+        upper_bound = f" and below {schema['exclusiveMaximum']}" if "exclusiveMaximum" in schema else ""
+        parts.append(f"above {schema['exclusiveMinimum']}{upper_bound}")
     parts += ["at least one"] if "minItems" in schema else []
     parts += ["each once"] if "uniqueItems" in schema else []
-    parts += [limits(schema["items"])] if "items" in schema else []
+    parts += [describe_limits(schema["items"])] if "items" in schema else []
     parts += [f"{key} {' or '.join(words)} only" for key, words in schema.get("with", {}).items()]
     return "; ".join(filter(None, dict.fromkeys(parts)))
 
 
-def expected(schema: dict) -> str:
-    """What a key takes, in words, with an example."""
+def describe_expected(schema: dict) -> str:
+    """Return the type, limits and an example of a key in words."""
     if "properties" in schema:
         text = f"a mapping with the keys {', '.join(schema['properties'])}"
         return text if schema["type"] == "object" else f"{schema['$comment']}, or {text}"
-    values = limits(schema)
+    values = describe_limits(schema)
     example = schema["examples"][0] if "examples" in schema else schema.get("default")
-    text = f"{kind(schema)} ({values})" if values else kind(schema)
-    return text if example in (None, {}) else f"{text}, for example {flow(example)}"
+    text = f"{describe_type(schema)} ({values})" if values else describe_type(schema)
+    return text if example in (None, {}) else f"{text}, for example {to_inline_yaml(example)}"
 
 
-def flow(value: Any) -> str:
-    """A value as YAML on one line."""
+def to_inline_yaml(value: Any) -> str:
     return yaml.safe_dump(value, default_flow_style=True, width=float("inf"), sort_keys=False).split("\n")[0]
 
 
-def _unknown(key: str, schema: dict, whole: dict) -> str:
-    """What to say about a key that the schema, a part of the whole one, does not have."""
+def _describe_unknown_key(key: str, schema: dict, document_schema: dict) -> str:
     if "properties" not in schema:
         if "$comment" in schema:
             return f"this cannot be a name; expected {schema['$comment']}."
         name = re.sub(r"[^A-Za-z0-9_-]+", "_", key).strip("_")
         if name and name == key:
-            return f"this name means something else; call the trace another, for example my_{name}."
-        return f"a name holds letters, digits, _ and - only{f', for example {name}' if name else ''}."
+            return f"this name is reserved; choose another name for the trace, for example my_{name}."
+        return f"a name may contain letters, digits, _ and - only{f', for example {name}' if name else ''}."
     allowed = list(schema["properties"])
-    text = f"there is no such key{mean(key, allowed)}"
-    # The right key in the wrong place, spelt right or, with nothing near it here, nearly so.
-    paths = [path for path, _ in key_paths(whole) if path[-1] != "<name>"]
-    near = None if _nearest(key, allowed) else _nearest(key, [path[-1] for path in paths], NEARLY_RIGHT)
+    text = f"there is no such key{suggest_match(key, allowed)}"
+    # The key may belong elsewhere: spelt right, or almost right if nothing here is close.
+    paths = [path for path, _ in iterate_key_paths(document_schema) if path[-1] != "<name>"]
+    names = [] if _closest_match(key, allowed) else [path[-1] for path in paths]
+    closest = _closest_match(key, names, MIN_SIMILARITY)
     for path in paths:
-        if key in (path[-1], ".".join(path)) or near == path[-1]:
+        if key in (path[-1], ".".join(path)) or closest == path[-1]:
             nested = ": {".join(path) + ": ..." + "}" * (len(path) - 1)
             text = f"there is no such key here; did you mean {nested}?"
             break
     return f"{text} Allowed here: {', '.join(allowed)}."
 
 
-def _nearest(word: str, allowed: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """The allowed word nearest to a misspelt one; capitals and - for _ are small slips. cutoff: of difflib's ratio."""
-    # Of very many, and of very long ones, the nearest is no help worth its time.
-    plain = {name.casefold().replace("-", "_"): name for name in itertools.islice(allowed, 1000) if len(name) < 100}
+def _closest_match(word: str, allowed: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """Return the allowed word closest to a misspelt one; case and - for _ do not count. cutoff: of difflib's ratio."""
+    # Comparing very many or very long words takes more time than it helps.
+    originals = {name.casefold().replace("-", "_"): name for name in itertools.islice(allowed, 1000) if len(name) < 100}
     if len(word) > 100:
         return None
-    # One wrong letter of two is half of the word.
+    # In a word of two letters, one wrong letter is half of the word.
     cutoff = cutoff if len(word) > 2 else cutoff - 0.1
-    found = difflib.get_close_matches(word.casefold().replace("-", "_"), plain, n=1, cutoff=cutoff)
-    return plain[found[0]] if found else None
+    matches = difflib.get_close_matches(word.casefold().replace("-", "_"), originals, n=1, cutoff=cutoff)
+    return originals[matches[0]] if matches else None
 
 
-def mean(word: str, allowed: Iterable[str], stop: str = ".") -> str:
-    """What was probably meant by a word that is not allowed; `stop` where nothing is near it."""
-    near = _nearest(word, allowed)
-    return f"; did you mean {near}?" if near else stop
+def suggest_match(word: str, allowed: Iterable[str], ending: str = ".") -> str:
+    """Return "; did you mean ...?" for a word that is not allowed; `ending` if nothing is close."""
+    closest = _closest_match(word, allowed)
+    return f"; did you mean {closest}?" if closest else ending
 
 
-def _advice(value: Any, schema: dict) -> str:
-    """How to write what was probably meant by a value of the wrong type."""
+def _suggest_fix(value: Any, schema: dict) -> str:
+    """Return how to write the probably meant value of the right type."""
 
-    def right(other: Any) -> bool:
-        return _Validator(schema).is_valid(other)
+    def is_valid(candidate: Any) -> bool:
+        return _Validator(schema).is_valid(candidate)
 
     if schema["type"] == "array":
-        return next((f"; write {flow(items)}" for items in ([value], [show(value)]) if right(items)), "")
+        return next((f"; write {to_inline_yaml(items)}" for items in ([value], [show(value)]) if is_valid(items)), "")
     if schema["type"] == "string" and isinstance(value, bool | int | float | datetime.date):
         return "; put it in quotes"
     if schema["type"] in ("number", "integer") and isinstance(value, str):
         with contextlib.suppress(ValueError, OverflowError):
             number = float(value)
             number = int(number) if number.is_integer() else number
-            if right(number):
+            if is_valid(number):
                 return f"; write {number}"
     return ""
 
 
-def dotted(path: KeyPath, document: Any = None) -> str:
-    """A key path as in messages: rules[3].text[0]; an item of `document` that has a name or an id, by that."""
+def format_key_path(path: KeyPath, document: Any = None) -> str:
+    """Return a key path such as rules[3].text[0]; an item of `document` with a name or an id appears by that name."""
     text = ""
     for key in path:
         document = document[key] if isinstance(document, list) else (document or {}).get(key)
-        about = document if isinstance(key, int) and isinstance(document, dict) else {}
-        name = about.get("name", about.get("id", key))
-        text += f".{key_text(name)}" if isinstance(name, str) else f"[{key}]"
+        item = document if isinstance(key, int) and isinstance(document, dict) else {}
+        name = item.get("name", item.get("id", key))
+        text += f".{format_key(name)}" if isinstance(name, str) else f"[{key}]"
     return text.removeprefix(".")

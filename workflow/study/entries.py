@@ -1,4 +1,4 @@
-"""What lies in the folder of a trace: every entry is read, or left out for a reason that is told, or stops the run."""
+"""The entries of a trace's folder: each is read, left unread for a stated reason, or stops the run."""
 
 import errno
 import os
@@ -12,8 +12,8 @@ from ttf.raw.raw_files import ARCHIVES, PACKED
 
 from study.messages import show
 
-# Packings of others, and how else a table may be written: what is called so is a table, but none that can be read.
-UNREAD_PACKINGS = (
+# Packings and file formats that are not supported: a file with such a name is a table, but cannot be read.
+UNREADABLE_PACKINGS = (
     ".7z",
     ".br",
     ".bz2",
@@ -27,61 +27,62 @@ UNREAD_PACKINGS = (
     ".tar.zst",
     ".z",
 )
-UNREAD = (*UNREAD_PACKINGS, ".json", ".parquet", ".tsv", ".txt", ".xlsx", *(f".parquet{end}" for end in PACKED))
+UNREADABLE_ENDINGS = (*UNREADABLE_PACKINGS, ".json", ".parquet", ".tsv", ".txt", ".xlsx")
+UNREADABLE_ENDINGS += tuple(f".parquet{packing}" for packing in PACKED)
 MOST_NAMES = 12
 
-_NO_LOOK = {errno.ENOENT: "a link to nothing", errno.ELOOP: "a link in a circle"}
+_LINK_ERRORS = {errno.ENOENT: "a link to nothing", errno.ELOOP: "a link in a circle"}
 
 
 class Entry(NamedTuple):
-    """An entry of a folder. odd: what it is, if it is no file to read. file: device and number, of one that is."""
+    """An entry of a folder. problem: why it is not a readable file. file: device and inode of a plain file."""
 
     name: str
-    odd: str = ""
+    problem: str = ""
     file: tuple[int, int] | None = None
 
 
-# The folders that were looked into while a study is planned: all of it goes by one look, whatever comes meanwhile.
-_SEEN: dict[str, list[Entry]] | None = None
+# Cached listings, so that planning sees one state of each folder, even if files arrive meanwhile.
+_LISTINGS: dict[str, list[Entry]] | None = None
 
 
 @contextmanager
-def one_look() -> Iterator[None]:
-    """Within, a folder is listed once."""
-    global _SEEN
-    _SEEN = {}
+def cache_listings() -> Iterator[None]:
+    """List each folder only once inside this context."""
+    global _LISTINGS
+    _LISTINGS = {}
     try:
         yield
     finally:
-        _SEEN = None
+        _LISTINGS = None
 
 
-def entries_of(folder: str) -> list[Entry]:
-    """The entries of a folder by name; none is opened. Raises OSError."""
-    if _SEEN is not None and folder in _SEEN:
-        return _SEEN[folder]
-    found = [_entry(path) for path in sorted(Path(folder).iterdir())]
-    if _SEEN is not None:
-        _SEEN[folder] = found
-    return found
+def list_entries(folder: str) -> list[Entry]:
+    """Return the entries of a folder by name without opening them. Raises OSError."""
+    if _LISTINGS is not None and folder in _LISTINGS:
+        return _LISTINGS[folder]
+    entries = [_inspect_entry(path) for path in sorted(Path(folder).iterdir())]
+    if _LISTINGS is not None:
+        _LISTINGS[folder] = entries
+    return entries
 
 
-def _entry(path: Path) -> Entry:
+def _inspect_entry(path: Path) -> Entry:
     try:
-        about = path.stat()
+        status = path.stat()
     except OSError as error:
-        return Entry(path.name, _NO_LOOK.get(error.errno) or f"not to be looked at ({error.strerror})")
-    if kind := kind_of(about.st_mode):
+        return Entry(path.name, _LINK_ERRORS.get(error.errno) or f"not to be looked at ({error.strerror})")
+    if kind := kind_of(status.st_mode):
         return Entry(path.name, kind)
-    odd = "" if os.access(path, os.R_OK) else "a file that may not be read"
-    return Entry(path.name, odd, (about.st_dev, about.st_ino))
+    problem = "" if os.access(path, os.R_OK) else "a file that may not be read"
+    return Entry(path.name, problem, (status.st_dev, status.st_ino))
 
 
-# Which entry is which table ---------------------------------------------------------------------------------
+# Matching entries to tables ---------------------------------------------------------------------------------
 
 
-def expected_file(spec: Mapping) -> str:
-    """What a table's file is called."""
+def describe_expected_file(spec: Mapping) -> str:
+    """Return the name that a table's file must have."""
     if "beside" in spec:
         return f"files under the key {spec['beside']}"
     if "every" in spec:
@@ -89,117 +90,111 @@ def expected_file(spec: Mapping) -> str:
     return spec["file"] if "json" in spec else f"{spec['file']}.csv"
 
 
-def also_packed(spec: Mapping) -> str:
+def describe_packings(spec: Mapping) -> str:
     return f"(also packed: {', '.join((*PACKED, *ARCHIVES))}{', each with one table' if 'every' in spec else ''})"
 
 
-def files_of(spec: Mapping, names: Sequence[str]) -> list[str]:
-    """Those of the names that a file of this table may have, plain or packed, in capitals or not."""
-    return [name for name in names if is_called(name, spec)]
+def select_table_files(spec: Mapping, names: Sequence[str]) -> list[str]:
+    return [name for name in names if is_table_name(name, spec)]
 
 
-def is_called(name: str, spec: Mapping) -> bool:
+def is_table_name(name: str, spec: Mapping) -> bool:
     if is_ignored(name):
         return False
     lower = name.lower()
     if "every" in spec:
-        return lower.endswith((*_endings(spec), *ARCHIVES))
+        return lower.endswith((*_list_endings(spec), *ARCHIVES))
     stem = spec["file"].lower()
     endings = {ending + packing for ending in (".csv", "") for packing in ("", *PACKED, *ARCHIVES)}
     return lower.startswith(stem) and lower.removeprefix(stem) in endings
 
 
-def _endings(spec: Mapping) -> tuple[str, ...]:
-    """The endings of files of a table that takes every file; Parquet is packed already."""
+def _list_endings(spec: Mapping) -> tuple[str, ...]:
     return tuple(end + packing for end in spec["every"] for packing in (("", *PACKED) if end != ".parquet" else ("",)))
 
 
-def _is_unread(name: str, spec: Mapping) -> bool:
-    """Whether a name is that of the table, written or packed in a way that is not read."""
+def _is_unreadable_table(name: str, spec: Mapping) -> bool:
     lower = name.lower()
     if "every" in spec:
-        packed = tuple(f".parquet{packing}" for packing in PACKED) if ".parquet" in spec["every"] else ()
-        return lower.endswith((*UNREAD_PACKINGS, *packed))
+        packed_parquet = tuple(f".parquet{packing}" for packing in PACKED) if ".parquet" in spec["every"] else ()
+        return lower.endswith((*UNREADABLE_PACKINGS, *packed_parquet))
     stem = spec["file"].lower()
-    return lower.startswith(stem) and lower.removeprefix(stem).removeprefix(".csv") in UNREAD
+    return lower.startswith(stem) and lower.removeprefix(stem).removeprefix(".csv") in UNREADABLE_ENDINGS
 
 
-# Verdicts ---------------------------------------------------------------------------------------------------
+# Problems ---------------------------------------------------------------------------------------------------
 
 
-def problems(entries: Sequence[Entry], tables: Mapping[str, Mapping], named: Mapping[str, str]) -> list[str]:
-    """What stops the run: what is called as a table and cannot be read as one, and a table that is there twice.
+def find_problems(entries: Sequence[Entry], tables: Mapping[str, Mapping], files: Mapping[str, str]) -> list[str]:
+    """Return the problems that stop the run: tables that cannot be read, and duplicate files.
 
-    tables: those that lie in the folder. named: the file of a table that the registry names (`files`).
+    tables: the tables in the folder. files: table -> file that the registry names (`files`).
     """
-    found = []
-    open_ = {table: spec for table, spec in tables.items() if table not in named}
-    for entry in entries if any(entry.odd for entry in entries) else ():
-        called = [table for table, file in named.items() if file == entry.name]
-        called += [table for table, spec in open_.items() if is_called(entry.name, spec)]
-        if entry.odd and called:
-            found.append(f"{said(entry.name)} is {entry.odd}; expected a file of the table {called[0]}.")
-    names = [entry.name for entry in entries if entry.name not in named.values()]
-    for table, spec in open_.items():
-        there = set(files_of(spec, names))
+    messages = []
+    specs = {table: spec for table, spec in tables.items() if table not in files}
+    for entry in entries if any(entry.problem for entry in entries) else ():
+        matches = [table for table, file in files.items() if file == entry.name]
+        matches += [table for table, spec in specs.items() if is_table_name(entry.name, spec)]
+        if entry.problem and matches:
+            messages.append(f"{escape_name(entry.name)} is {entry.problem}; expected a file of the table {matches[0]}.")
+    names = [entry.name for entry in entries if entry.name not in files.values()]
+    for table, spec in specs.items():
+        readable = set(select_table_files(spec, names))
         for name in names:
-            if (not there or "every" in spec) and name not in there and _is_unread(name, spec):
-                how = f"Expected {expected_file(spec)} {also_packed(spec)}."
-                found.append(f"{said(name)} is called as the table {table}, but cannot be read as one. {how}")
+            if (not readable or "every" in spec) and name not in readable and _is_unreadable_table(name, spec):
+                expected = f"Expected {describe_expected_file(spec)} {describe_packings(spec)}."
+                messages.append(f"{escape_name(name)} has the name of the table {table}, but is unreadable. {expected}")
         if "every" in spec:
-            found += [
-                f"{said(one)} and {said(other)} are {why}. Keep one of them."
-                for one, other, why in _twice([entry for entry in entries if entry.name in there], spec)
+            messages += [
+                f"{escape_name(name)} and {escape_name(duplicate)} are {reason}. Keep one of them."
+                for name, duplicate, reason in _find_duplicates([e for e in entries if e.name in readable], spec)
             ]
-    return found
+    return messages
 
 
-def _twice(entries: Sequence[Entry], spec: Mapping) -> Iterator[tuple[str, str, str]]:
-    """Pairs of files of a table that takes every file, that are the same one or the same packed in two ways."""
-    of_file, of_name = {}, {}
+def _find_duplicates(entries: Sequence[Entry], spec: Mapping) -> Iterator[tuple[str, str, str]]:
+    """Yield pairs of files of a multi-file table that are the same file, or the same file in two packings."""
+    name_by_file, name_by_unpacked = {}, {}
     for entry in entries:
-        if entry.file and (other := of_file.setdefault(entry.file, entry.name)) != entry.name:
-            yield other, entry.name, "one file by two names"
+        if entry.file and (earlier_name := name_by_file.setdefault(entry.file, entry.name)) != entry.name:
+            yield earlier_name, entry.name, "two names of one file"
             continue
-        for name in _unpacked(entry.name, spec):
-            if (other := of_name.setdefault(name, entry.name)) != entry.name:
-                yield other, entry.name, "the same table in two packings"
+        for name in _list_unpacked_names(entry.name, spec):
+            if (earlier_name := name_by_unpacked.setdefault(name, entry.name)) != entry.name:
+                yield earlier_name, entry.name, "the same table in two packings"
                 break
 
 
-def _unpacked(name: str, spec: Mapping) -> list[str]:
-    """What a file may be called once it is unpacked; one in an archive has any of the table's endings."""
+def _list_unpacked_names(name: str, spec: Mapping) -> list[str]:
     for packing in ARCHIVES:
         if name.lower().endswith(packing):
             stem = name[: -len(packing)]
             return [stem, *(stem + ending for ending in spec["every"])]
-    packing = next((end for end in PACKED if name.lower().endswith(end)), "")
+    packing = next((ending for ending in PACKED if name.lower().endswith(ending)), "")
     return [name[: len(name) - len(packing)]]
 
 
-def left_out(entries: Sequence[Entry], tables: Mapping[str, Mapping], read: Collection[str]) -> dict[str, str]:
-    """Entry -> why it is left out, of those of which nothing is read."""
+def explain_unread_entries(entries: Sequence[Entry], tables: Mapping, read_names: Collection[str]) -> dict[str, str]:
+    """Map each entry from which nothing is read to the reason."""
     reasons = {}
     for entry in entries:
-        if entry.name not in read:
-            called = [table for table, spec in tables.items() if is_called(entry.name, spec)]
-            other = f"the table {called[0]} is read from another file" if called else "no table is called so"
-            reasons[entry.name] = entry.odd or other
+        if entry.name not in read_names:
+            matches = [table for table, spec in tables.items() if is_table_name(entry.name, spec)]
+            reason = f"the table {matches[0]} is read from another file" if matches else "no table is called so"
+            reasons[entry.name] = entry.problem or reason
     return reasons
 
 
 # Words ------------------------------------------------------------------------------------------------------
 
 
-def listing(names: Sequence[str], most: int = MOST_NAMES) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "") or "nothing"
+def format_listing(names: Sequence[str], count: int = MOST_NAMES) -> str:
+    return ", ".join(names[:count]) + (f" and {len(names) - count} more" if len(names) > count else "") or "nothing"
 
 
-def left_out_words(reasons: Mapping[str, str]) -> str:
-    """Entries with why they are left out, a dozen of them."""
-    return listing([f"{said(name)} ({reason})" for name, reason in reasons.items()])
+def format_unread_entries(reasons: Mapping[str, str]) -> str:
+    return format_listing([f"{escape_name(name)} ({reason})" for name, reason in reasons.items()])
 
 
-def said(name: str) -> str:
-    """A name as it may be shown."""
+def escape_name(name: str) -> str:
     return name if name.isprintable() else show(name)

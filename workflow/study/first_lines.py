@@ -1,7 +1,7 @@
-"""What the first line of a raw file says, and whether it is the header of its table: told before any job.
+"""The first line of a raw file, and whether it is the header of its table; checked before any job.
 
-The rule is the one that ingest follows (ttf.raw.headers). Not more than the start of a file is read, and nothing here
-fails for what a file holds: what cannot be seen from its start is left to ingest.
+The rule is that of ingest (ttf.raw.headers). Only the start of a file is read. What its start does not show is left to
+ingest.
 """
 
 import json
@@ -16,24 +16,24 @@ from ttf.raw import extra_tables
 from ttf.raw.headers import BYTE_ORDER_MARK, DELIMITERS, Wanted, found_and_missing, names_of
 from ttf.raw.raw_files import is_a_table, unpacked
 
-from study.documents import mean
-from study.mapping import mapped_columns
+from study.documents import suggest_match
+from study.mapping import list_mapped_columns
 from study.messages import show
 from study.table_schema import load_table_schema
-from study.trace_files import member_of, on_disk
+from study.trace_files import get_disk_path, get_member
 
 MOST_BYTES = 1 << 16
 MOST_NAMES = 8
-# So many names of a header are compared with a missing one.
+# A missing name is compared with this many names of a header.
 MOST_COMPARED = 500
 LONGEST_NAME = 80
 
 
 class Layout(NamedTuple):
-    """What the start of a raw table must be: its columns, and how their names are written.
+    """The expected start of a raw table: its columns, and how their names are written.
 
-    header: whether there is a header row; json: whether the table is an array of objects; parquet: whether a file that
-    ends in .parquet is read as such. repeats: whether a column may stand there twice.
+    header: whether there is a header row. json: whether the table is an array of objects. parquet: whether .parquet
+    files are read as such. repeats: whether a column may occur twice.
     """
 
     columns: tuple[Wanted, ...]
@@ -45,122 +45,131 @@ class Layout(NamedTuple):
     repeats: bool = False
 
 
-def layouts_of(entry: Mapping, format: Mapping) -> dict[str, Layout]:
-    """Table -> layout, of a trace with this entry in the registry, from the declaration of its format.
+def build_layouts(entry: Mapping, format: Mapping) -> dict[str, Layout]:
+    """Map each table of a trace to its layout, from the declaration of its format.
 
-    Raises ConfigError for a schema of the entry's own that is none.
+    entry: the trace in the registry. Raises ConfigError for an invalid schema of the entry.
     """
     if "mapping" in entry:
-        columns = tuple(map(Wanted, mapped_columns(entry["mapping"])))
-        about = {"delimiter": entry.get("delimiter", ","), "quoted": entry.get("quoted", False)}
+        columns = tuple(map(Wanted, list_mapped_columns(entry["mapping"])))
+        table_options = {"delimiter": entry.get("delimiter", ","), "quoted": entry.get("quoted", False)}
         return {
-            table: Layout(columns, **about, parquet=".parquet" in spec.get("every", ()))
+            table: Layout(columns, **table_options, parquet=".parquet" in spec.get("every", ()))
             for table, spec in format["tables"].items()
         }
-    document = load_table_schema(entry["schema"]) if "schema" in entry else format["schema"]
+    schema = load_table_schema(entry["schema"]) if "schema" in entry else format["schema"]
     return {
         table: Layout(
-            tuple(Wanted(of["name"], of.get("also", ()), of.get("optional", False)) for of in about["columns"]),
-            about.get("delimiter", ","),
-            about.get("quoted", False),
-            about.get("header", document.get("header", True)),
+            tuple(
+                Wanted(column["name"], column.get("also", ()), column.get("optional", False))
+                for column in table_options["columns"]
+            ),
+            table_options.get("delimiter", ","),
+            table_options.get("quoted", False),
+            table_options.get("header", schema.get("header", True)),
             format["tables"][table].get("json", False),
-            repeats=about.get("may_repeat_columns", False),
+            repeats=table_options.get("may_repeat_columns", False),
         )
-        for table, about in document["tables"].items()
+        for table, table_options in schema["tables"].items()
         if table in format["tables"]
     }
 
 
-# Those of files that every format may have beside its tables.
-_GIVEN = {
+# Layouts of the extra tables that any format may have.
+_EXTRA_LAYOUTS = {
     table: Layout(tuple(Wanted(column["name"]) for column in about["columns"]), quoted=about["quoted"])
     for table, about in extra_tables.SCHEMA["tables"].items()
 }
 
 
-def wrong_headers(trace: str, entry: Mapping, raw_files: Mapping[str, Sequence[str]], format: Mapping) -> list[str]:
-    """A line for each raw file of a trace whose header row ingest would refuse.
+def find_wrong_headers(trace: str, entry: Mapping, raw_files: Mapping, format: Mapping) -> list[str]:
+    """Return a line for each raw file of a trace whose header row ingest would refuse.
 
-    entry: that of the registry. raw_files: table -> its files, there or not yet. format: the declaration. A line names
-    the file, what is missing, what was probably meant and the way out. Optional columns are no problem, and what is no
-    table at all is left to ingest, as are tables behind others in a .tar.gz. Raises ConfigError as layouts_of.
+    entry: the trace in the registry. raw_files: table -> files, which may not exist yet. A line names the file, the
+    missing columns, the closest names and a remedy. Ingest itself reports files that are no tables, and tables behind
+    others in a .tar.gz. Raises ConfigError as build_layouts.
     """
-    layouts = layouts_of(entry, format) | _GIVEN
+    layouts = build_layouts(entry, format) | _EXTRA_LAYOUTS
     return [
-        f"registry.{trace}: {said(file)}: {header_problem(names, layouts[table])} {_way_out(trace, entry, table)}"
+        f"registry.{trace}: {show_name(file)}: {describe_header_problem(names, layouts[table])} "
+        f"{_suggest_remedy(trace, entry, table)}"
         for table, files in raw_files.items()
         for file in (files if layouts[table].header and not layouts[table].json else ())
-        if (names := names_in(file, layouts[table])) is not None and not is_right(names, layouts[table])
+        if (names := read_names(file, layouts[table])) is not None and not is_valid_header(names, layouts[table])
     ]
 
 
-def is_right(names: Sequence[str], layout: Layout) -> bool:
-    """Whether a header row has all columns that it must have, each once."""
-    found, missing = found_and_missing(names, layout.columns)
-    return not missing and (layout.repeats or not any(names.count(name) > 1 for name in found))
+def is_valid_header(names: Sequence[str], layout: Layout) -> bool:
+    """Return whether a header row has each required column once."""
+    names_found, missing = found_and_missing(names, layout.columns)
+    return not missing and (layout.repeats or not any(names.count(name) > 1 for name in names_found))
 
 
-def header_problem(names: Sequence[str], layout: Layout) -> str:
-    """What is wrong with the names in a header row that is not right, in words."""
-    what = "first object" if layout.json else "header row"
-    found, missing = found_and_missing(names, layout.columns)
+def describe_header_problem(names: Sequence[str], layout: Layout) -> str:
+    """Return what is wrong with the names in an invalid header row."""
+    header_name = "first object" if layout.json else "header row"
+    names_found, missing = found_and_missing(names, layout.columns)
     if missing:
-        near = [name for name in names[:MOST_COMPARED] if name.isprintable() and len(name) <= LONGEST_NAME]
-        hints = [(column.name, mean(column.name, near, "").removeprefix("; ")) for column in missing[:MOST_NAMES]]
+        candidates = [name for name in names[:MOST_COMPARED] if name.isprintable() and len(name) <= LONGEST_NAME]
+        hints = [
+            (column.name, suggest_match(column.name, candidates, "").removeprefix("; "))
+            for column in missing[:MOST_NAMES]
+        ]
         columns = ", ".join(f"{name} ({hint})" if hint else name for name, hint in hints)
-        others = f" and {len(missing) - MOST_NAMES} more" if len(missing) > MOST_NAMES else ""
-        marks = [mark for mark in DELIMITERS if mark != layout.delimiter and len(names) == 1 and mark in names[0]]
-        it_is = f" It is one field: {marks[0]!r} stands where {layout.delimiter!r} is expected." if marks else ""
-        return f"the {what} has no column{'s' if len(missing) > 1 else ''} {columns}{others}.{it_is}"
-    repeated = [said(name) for name in found if names.count(name) > 1]
-    return f"the {what} names {', '.join(repeated)} more than once."
+        more = f" and {len(missing) - MOST_NAMES} more" if len(missing) > MOST_NAMES else ""
+        delimiters = [mark for mark in DELIMITERS if mark != layout.delimiter and len(names) == 1 and mark in names[0]]
+        delimiter_hint = (
+            f" It is one field: {delimiters[0]!r} stands where {layout.delimiter!r} is expected." if delimiters else ""
+        )
+        return f"the {header_name} has no column{'s' if len(missing) > 1 else ''} {columns}{more}.{delimiter_hint}"
+    repeated = [show_name(name) for name in names_found if names.count(name) > 1]
+    return f"the {header_name} names {', '.join(repeated)} more than once."
 
 
-def _way_out(trace: str, entry: Mapping, table: str) -> str:
+def _suggest_remedy(trace: str, entry: Mapping, table: str) -> str:
     if table in extra_tables.SCHEMA["tables"]:
-        return "Name the columns so, or check that this file is the right table."
+        return "Rename the columns, or check that this file is the right table."
     if "mapping" in entry:
         return f"Correct registry.{trace}.mapping, or check that this file is the right table."
     return (
-        f"Name the columns so, or check that this file is the table {table}; or give the trace a schema of its own in "
-        f"which a column has also: [its name here] (registry.{trace}.schema)."
+        f"Rename the columns, or check that this file is the table {table}; or give the trace its own schema, in which "
+        f"a column has also: [its name here] (registry.{trace}.schema)."
     )
 
 
-# Looking into files -------------------------------------------------------------------------------------
+# Reading files ------------------------------------------------------------------------------------------
 
 
-def names_in(file: str, layout: Layout) -> list[str] | None:
-    """The names in a file's header row (of JSON: in its first object; without a header row: the first fields).
+def read_names(file: str, layout: Layout) -> list[str] | None:
+    """Return the names in the header row of a file, the keys of its first JSON object, or its first fields.
 
-    None where there is no such plain file, or its start does not tell.
+    None if there is no such plain file, or if its start is not conclusive.
     """
     if layout.parquet and file.lower().endswith(".parquet"):
-        return _parquet_names(file)
-    head = first_bytes(file)
-    return None if head is None else names_at_start(head, layout)
+        return _read_parquet_names(file)
+    head = read_first_bytes(file)
+    return None if head is None else parse_names(head, layout)
 
 
-def names_at_start(head: bytes, layout: Layout) -> list[str] | None:
-    """The same of the first bytes of a table of text."""
+def parse_names(head: bytes, layout: Layout) -> list[str] | None:
+    """Return such names from the first bytes of a text table."""
     is_whole, head = len(head) < MOST_BYTES, head.removeprefix(BYTE_ORDER_MARK)
     if layout.json:
-        return _json_names(head)
-    # Of lines that end in CR ingest says so.
-    line, end, _ = head.replace(b"\r", b"\n").partition(b"\n")
-    return names_of(line, layout.delimiter, layout.quoted) if end or is_whole else None
+        return _parse_json_names(head)
+    # Ingest itself reports lines that end in CR.
+    line, line_break, _ = head.replace(b"\r", b"\n").partition(b"\n")
+    return names_of(line, layout.delimiter, layout.quoted) if line_break or is_whole else None
 
 
-def first_bytes(file: str) -> bytes | None:
-    """The first bytes of a raw table, unpacked; None where it is no text at all.
+def read_first_bytes(file: str) -> bytes | None:
+    """Return the first bytes of a raw table, unpacked; None if it is not text.
 
-    Nothing but plain files is opened. Of an archive in gzip only the first table is looked at.
+    Only plain files are opened. Of a gzip archive only the first table is read.
     """
-    if member_of(file) and not on_disk(file).lower().endswith(".zip"):
+    if get_member(file) and not get_disk_path(file).lower().endswith(".zip"):
         return None
     try:
-        if not Path(on_disk(file)).is_file():
+        if not Path(get_disk_path(file)).is_file():
             return None
         with closing(unpacked(Path(file), size=MOST_BYTES)) as pieces:
             head = b""
@@ -173,8 +182,7 @@ def first_bytes(file: str) -> bytes | None:
         return None
 
 
-def _json_names(head: bytes) -> list[str] | None:
-    """The names of the fields of the first object in an array."""
+def _parse_json_names(head: bytes) -> list[str] | None:
     text = head.decode("utf-8", errors="replace")
     if start := re.match(r"\s*\[\s*", text):
         with suppress(ValueError, RecursionError):
@@ -183,9 +191,8 @@ def _json_names(head: bytes) -> list[str] | None:
     return None
 
 
-def _parquet_names(file: str) -> list[str] | None:
-    """The columns of a Parquet file, from its end."""
-    import polars as pl  # a tenth of a second, and for such files only
+def _read_parquet_names(file: str) -> list[str] | None:
+    import polars as pl  # takes 0.1 s, and only such files need it
 
     if not Path(file).is_file():
         return None
@@ -196,6 +203,6 @@ def _parquet_names(file: str) -> list[str] | None:
         return None
 
 
-def said(name: str) -> str:
-    """A name of a file or column as it may be shown: those of a trace are untrusted."""
+def show_name(name: str) -> str:
+    """Return a name of a file or column that is safe to show, as names in a trace are untrusted."""
     return name if name.isprintable() and len(name) <= 4 * LONGEST_NAME else show(name)

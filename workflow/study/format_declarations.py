@@ -1,7 +1,7 @@
-"""The formats: what a trace of each is made of, and where the code for it is, if there is any.
+"""The declarations of formats: the content of a trace, and the code of the format if it has any.
 
-The declaration of a format is scripts/ttf/formats/<name>.yaml, or <name>/format.yaml beside its code. Its keys are
-explained in workflow/schemas/format.schema.yaml.
+A format is declared in scripts/ttf/formats/<name>.yaml, or in <name>/format.yaml next to its code.
+workflow/schemas/format.schema.yaml explains the keys.
 """
 
 import textwrap
@@ -10,43 +10,42 @@ from pathlib import Path
 import yaml
 
 FOLDER = Path(__file__).resolve().parents[2] / "scripts" / "ttf" / "formats"
-# libyaml takes a seventh of the time.
+# libyaml is seven times as fast.
 LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
-# Turns the raw tables of a format without code into jobs.
-ENGINE = "ttf.formats.column_mapping"
-# What the registry may say of how a trace is read and what its columns mean.
-OF_READING = ("mapping", "times", "outcomes", "unique_ids", "delimiter", "quoted", "blank")
+# The module that derives jobs for a format without code.
+MAPPING_MODULE = "ttf.formats.column_mapping"
+# Keys of the registry for reading a trace and for the meaning of its columns.
+READING_KEYS = ("mapping", "times", "outcomes", "unique_ids", "delimiter", "quoted", "blank")
 
 
-def declarations(folder: Path = FOLDER) -> dict[str, Path]:
-    """Format -> the file of its declaration, by name."""
-    found = {path.stem: path for path in folder.glob("*.yaml")}
-    found |= {path.parent.name: path for path in folder.glob("*/format.yaml")}
-    return dict(sorted(found.items()))
+def find_declarations(folder: Path = FOLDER) -> dict[str, Path]:
+    file_by_format = {path.stem: path for path in folder.glob("*.yaml")}
+    file_by_format |= {path.parent.name: path for path in folder.glob("*/format.yaml")}
+    return dict(sorted(file_by_format.items()))
 
 
 def load_formats(folder: Path = FOLDER) -> dict[str, dict]:
-    """Format -> its declaration, with the names of modules in full: `code`, and `reader` where there is one.
+    """Map each format to its declaration, with full module names in `code` and `reader`.
 
-    A test keeps them to their schema.
+    A test checks them against their schema.
     """
     formats = {}
-    for name, file in declarations(folder).items():
-        about = yaml.load(file.read_bytes(), LOADER)
-        modules = {key: f"ttf.formats.{name}.{about[key]}" for key in ("code", "reader") if key in about}
-        formats[name] = about | {"code": ENGINE} | modules
+    for name, file in find_declarations(folder).items():
+        declaration = yaml.load(file.read_bytes(), LOADER)
+        modules = {key: f"ttf.formats.{name}.{declaration[key]}" for key in ("code", "reader") if key in declaration}
+        formats[name] = declaration | {"code": MAPPING_MODULE} | modules
     return formats
 
 
-def schema_text(file: Path) -> str:
-    """The schema of raw tables with its comments: out of the declaration of a format, or of a file of its own."""
+def read_schema_text(file: Path) -> str:
+    """Return the schema of raw tables with its comments, from a format's declaration or from a file of its own."""
     text = file.read_text(encoding="utf-8-sig")
     _, in_declaration, schema = text.partition("\nschema:\n")
     return textwrap.dedent(schema) if in_declaration else text
 
 
-def meaning_of(entry: dict, format: dict) -> dict:
-    """What jobs are derived by, beside the raw tables: the words and columns of the registry, else of the format."""
+def select_meaning(entry: dict, format: dict) -> dict:
+    """Return the words and columns that define jobs: from the registry entry, else from the format."""
     return {key: format[key] for key in ("mapping", "outcomes") if key in format} | {
-        key: entry[key] for key in OF_READING if key in entry
+        key: entry[key] for key in READING_KEYS if key in entry
     }

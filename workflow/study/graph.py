@@ -1,4 +1,4 @@
-"""What Snakemake's graph knows of every job, as plain values."""
+"""Snakemake's jobs as plain values."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -8,44 +8,43 @@ from typing import Any
 from ttf.engine.storage.links import own_name
 
 
-def jobs_behind(
+def collect_jobs(
     products: Iterable[str],
     jobs: Iterable[Any],
     root: Path,
-    read_beside: Callable[[str, Mapping[str, str]], Iterable[str]],
+    list_extra_inputs: Callable[[str, Mapping[str, str]], Iterable[str]],
     code_files: Mapping[str, list[str]],
-    own_name: Callable[[str], str] = str,
+    name_rule: Callable[[str], str] = str,
 ) -> list[dict]:
-    """The jobs that the products come from, directly or through another product, in the order of their first output.
+    """Return the jobs behind these products, direct and indirect, in the order of their first output.
 
-    A job is {rule, wildcards, script, parameters, inputs, code, outputs}: `inputs` are data and texts, and what its
-    rule reads besides (`read_beside`, of the rule and its wildcards), `code` the modules that its script imports, by
-    the digest that is its parameter `code` (code_files). These and `script` are named from `root`, other paths stand as
-    the rules write them. What is gone when the study is done, and the jobs that made only that, is left out: it is how
-    the work was divided.
+    A job is {rule, wildcards, script, parameters, inputs, code, outputs}. `inputs` includes what `list_extra_inputs`
+    returns for the rule and its wildcards. `code` lists the modules of the script, found in code_files by
+    the parameter `code`, a digest. Code and script are relative to `root`. Temporary files, and jobs that make only
+    them, are omitted.
     """
     jobs = list(jobs)
-    gone = {str(path) for job in jobs for path in job.temp_output}
-    jobs_by_output = {str(path): job for job in jobs for path in job.output if str(path) not in gone}
-    found, pending = {}, [str(path) for path in products]
+    temporary = {str(path) for job in jobs for path in job.temp_output}
+    jobs_by_output = {str(path): job for job in jobs for path in job.output if str(path) not in temporary}
+    description_by_job, pending = {}, [str(path) for path in products]
     while pending:
         job = jobs_by_output.get(pending.pop())
-        if job is not None and job not in found:
-            rule = own_name(job.rule.name)
-            given = {str(path) for path in job.input} | set(read_beside(rule, job.wildcards_dict))
-            found[job] = _described(job, rule, root, given - gone, code_files)
-            pending += given
-    return sorted(found.values(), key=lambda job: job["outputs"])
+        if job is not None and job not in description_by_job:
+            rule = name_rule(job.rule.name)
+            inputs = {str(path) for path in job.input} | set(list_extra_inputs(rule, job.wildcards_dict))
+            description_by_job[job] = _describe_job(job, rule, root, inputs - temporary, code_files)
+            pending += inputs
+    return sorted(description_by_job.values(), key=lambda job: job["outputs"])
 
 
-def _described(job: Any, rule: str, root: Path, inputs: set[str], code_files: Mapping[str, list[str]]) -> dict:
-    named = dict(job.params.items())
-    code = named.pop("code", None)
+def _describe_job(job: Any, rule: str, root: Path, inputs: set[str], code_files: Mapping[str, list[str]]) -> dict:
+    parameters = dict(job.params.items())
+    code = parameters.pop("code", None)
     return {
         "rule": rule,
         "wildcards": dict(job.wildcards_dict),
         "script": os.path.relpath(Path(str(job.rule.basedir)) / job.rule.script, root) if job.rule.script else None,
-        "parameters": named,
+        "parameters": parameters,
         "inputs": sorted(map(own_name, inputs)),
         "code": code_files.get(code, []),
         "outputs": [str(path) for path in job.output],

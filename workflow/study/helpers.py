@@ -1,7 +1,7 @@
-"""Which modules of scripts/ttf an entry script imports, directly or through another: they are parameters of its rule.
+"""The modules of scripts/ttf that a script imports, directly or indirectly; they are parameters of its rule.
 
-Snakemake follows a script, not what it imports; without this an edited helper would rerun nothing. As parameters and
-not as inputs: Snakemake looks up every input of every job, and would be three times as long about a plan.
+Snakemake follows a script, not its imports; without this an edited module would rerun nothing. As inputs instead of
+parameters they would triple the planning time.
 """
 
 import hashlib
@@ -12,32 +12,35 @@ from types import MappingProxyType
 
 from ttf.engine.provenance.syntax import syntax_of
 
-# Most modules are those of many rules: each is read once.
+# Many rules share a module, so each is read once.
 _syntax = cache(syntax_of)
 
 
 @cache
-def helpers(script: Path, *modules: str, rooms: tuple[Path, ...] = ()) -> tuple[Path, ...]:
-    """Files of the ttf package that `script` and the named modules (such as "ttf.stats.durations.mttf") need, sorted.
+def find_imported_files(script: Path, *modules: str, analysis_folders: tuple[Path, ...] = ()) -> tuple[Path, ...]:
+    """Return the sorted files of the ttf package that a script and the named modules need.
 
-    rooms: folders outside the checkout whose modules belong to ttf.analyses. Only absolute imports count
-    (`from ttf.stats.durations.survival import ...`), wherever in the file they stand. A package's __init__.py runs when
-    a module of it is imported, so it is needed too; so is the declaration that a format's code reads.
-    Raises ModuleNotFoundError for a module that is not there, ImportError for a relative import.
+    analysis_folders: folders outside the checkout whose modules belong to ttf.analyses. Only absolute imports count
+    (`from ttf.stats.durations.survival import ...`), anywhere in the file. The __init__.py of a package and the
+    declaration that a format's code reads count too. Raises ModuleNotFoundError for a missing module, ImportError for a
+    relative import.
     """
-    roots = (script.parent, *rooms)
-    found: set[Path] = set()
-    pending = [*_imported(script, roots), *(file for module in modules for file in _files_of(module, roots))]
+    roots = (script.parent, *analysis_folders)
+    files: set[Path] = set()
+    pending = [
+        *_list_imports(script, roots),
+        *(file for module in modules for file in _find_module_files(module, roots)),
+    ]
     while pending:
         file = pending.pop()
-        if file not in found:
-            found.add(file)
-            pending += _imported(file, roots) if file.suffix == ".py" else ()
-    return tuple(sorted(found))
+        if file not in files:
+            files.add(file)
+            pending += _list_imports(file, roots) if file.suffix == ".py" else ()
+    return tuple(sorted(files))
 
 
-def code_digest(files: Iterable[Path], declared: Mapping[Path, str] = MappingProxyType({})) -> str:
-    """One digest of what these files tell the computer. declared: what counts of a file, if it is not all."""
+def compute_code_digest(files: Iterable[Path], declared: Mapping[Path, str] = MappingProxyType({})) -> str:
+    """Return one digest of these files. declared: file -> the part of it that counts, if not all."""
     digest = hashlib.sha256()
     for file in files:
         digest.update((declared[file] if file in declared else _syntax(file).digest).encode())
@@ -45,12 +48,12 @@ def code_digest(files: Iterable[Path], declared: Mapping[Path, str] = MappingPro
 
 
 @cache
-def _imported(file: Path, roots: tuple[Path, ...]) -> tuple[Path, ...]:
+def _list_imports(file: Path, roots: tuple[Path, ...]) -> tuple[Path, ...]:
     files: list[Path] = []
     for module, name, level, line in _syntax(file).imports:
         if level:
             raise ImportError(f"{file}, line {line}: a relative import; write `from ttf. ... import ...`")
-        files += _files_of(f"{module}.{name}" if name else module, roots, may_be_a_name=bool(name))
+        files += _find_module_files(f"{module}.{name}" if name else module, roots, may_be_a_name=bool(name))
     declaration = file.with_name("format.yaml")
     if roots[0] / "ttf" / "formats" / "format_declaration.py" in files and declaration.is_file():
         files.append(declaration)
@@ -58,25 +61,25 @@ def _imported(file: Path, roots: tuple[Path, ...]) -> tuple[Path, ...]:
 
 
 @cache
-def _files_of(module: str, roots: tuple[Path, ...], may_be_a_name: bool = False) -> tuple[Path, ...]:
-    """The file of a module and those of the packages around it; of a name imported from a module, that module's."""
+def _find_module_files(module: str, roots: tuple[Path, ...], may_be_a_name: bool = False) -> tuple[Path, ...]:
+    """Return the file of a module and of its packages; for a name imported from a module, that module's."""
     parts = module.split(".")
     if parts[0] != "ttf":
         return ()
-    file = _file_of(parts, roots)
+    file = _find_module_file(parts, roots)
     if file is None and may_be_a_name:
         parts.pop()
-        file = _file_of(parts, roots)
+        file = _find_module_file(parts, roots)
     if file is None:
-        raise ModuleNotFoundError(f"no module {module} under {' or '.join(map(str, roots))}")
-    around = (_file_of(parts[:count], roots) for count in range(1, len(parts)))
-    return file, *filter(None, around)
+        raise ModuleNotFoundError(f"no module {module} in {' or '.join(map(str, roots))}")
+    packages = (_find_module_file(parts[:count], roots) for count in range(1, len(parts)))
+    return file, *filter(None, packages)
 
 
-def _file_of(parts: list[str], roots: tuple[Path, ...]) -> Path | None:
-    package, *rooms = roots
+def _find_module_file(parts: list[str], roots: tuple[Path, ...]) -> Path | None:
+    package, *analysis_folders = roots
     paths = [package.joinpath(*parts)]
     if parts[:2] == ["ttf", "analyses"] and len(parts) > 2:
-        paths += [room.joinpath(*parts[2:]) for room in rooms]
+        paths += [room.joinpath(*parts[2:]) for room in analysis_folders]
     files = (file for path in paths for file in (path.with_suffix(".py"), path / "__init__.py"))
     return next((file for file in files if file.is_file()), None)

@@ -1,4 +1,4 @@
-"""What the schema cannot say of an entry's mapping, times, words and window: keys that need or exclude each other."""
+"""Problems of an entry's mapping, times, words and window that the schema cannot express."""
 
 import difflib
 from collections.abc import Iterator
@@ -7,98 +7,100 @@ from zoneinfo import available_timezones
 
 TIMES = ("submit", "start", "end")
 # The formats whose columns a mapping names, with the keys that each must have.
-MAPPED = {"table": ("job_id", "status"), "outages": ("unit",)}
-_OF_OUTAGES = ("unit", "duration", "level", "class", "cause", "planned", "group", "rack", "node", "kind")
-_OF_BOTH = ("start", "end")
+MAPPED_FORMATS = {"table": ("job_id", "status"), "outages": ("unit",)}
+_OUTAGE_KEYS = ("unit", "duration", "level", "class", "cause", "planned", "group", "rack", "node", "kind")
+_SHARED_KEYS = ("start", "end")
 EntryProblem = tuple[tuple[str, ...], str]
 
 
-def mapping_problems(entry: dict) -> Iterator[EntryProblem]:
-    """(path within the entry, what is wrong) of an entry of a format of MAPPED that keeps to the schema."""
+def find_mapping_problems(entry: dict) -> Iterator[EntryProblem]:
+    """Yield (path within the entry, message) for an entry with a mapping that follows the schema."""
     format, mapping = entry["format"], entry["mapping"]
     for key in mapping:
-        other = "outages" if key in _OF_OUTAGES else "table"
-        if key not in _OF_BOTH and format != other:
-            yield ("mapping", key), f"works with the format {other} only, and the format here is {format}."
-    for key in MAPPED[format]:
+        required_format = "outages" if key in _OUTAGE_KEYS else "table"
+        if key not in _SHARED_KEYS and format != required_format:
+            yield ("mapping", key), f"works with the format {required_format} only; here it is {format}."
+    for key in MAPPED_FORMATS[format]:
         if key not in mapping:
             yield ("mapping", key), "is missing; expected a column's name on one line, for example their_name."
-    length, text = ("duration", "an outage") if format == "outages" else ("runtime", "a run")
-    if "end" in mapping and length in mapping:
-        yield ("mapping",), f"has both end and {length}; {text} would have two ends. Keep one."
-    elif format == "table" and "end" not in mapping and length not in mapping:
+    length_key, subject = ("duration", "an outage") if format == "outages" else ("runtime", "a run")
+    if "end" in mapping and length_key in mapping:
+        yield ("mapping",), f"has both end and {length_key}; {subject} would have two end times. Keep one."
+    elif format == "table" and "end" not in mapping and length_key not in mapping:
         yield ("mapping",), "has neither end nor runtime; map one of them, for example end: end_time."
     if any(key in mapping for key in TIMES) and "times" not in entry:
-        text = "is missing; say how the times are written, for example "
-        yield ("times",), text + '{format: "%Y-%m-%d %H:%M:%S", zone: America/Denver}.'
-    first: dict[str, str] = {}
-    for key, column in zip(mapping, mapped_columns(mapping), strict=True):
-        if first.setdefault(column, key) != key:
-            yield ("mapping", key), f"the column {column!r} is mapped twice, to {first[column]} too; keep one of them."
+        subject = "is missing; say how the times are written, for example "
+        yield ("times",), subject + '{format: "%Y-%m-%d %H:%M:%S", zone: America/Denver}.'
+    keys: dict[str, str] = {}
+    for key, column in zip(mapping, list_mapped_columns(mapping), strict=True):
+        if keys.setdefault(column, key) != key:
+            yield (
+                ("mapping", key),
+                f"the column {column!r} is mapped twice, also to {keys[column]}; keep one of them.",
+            )
         if column == "line":
-            yield ("mapping", key), "a column called line cannot be mapped (it is the line number); rename it."
-    yield from _words(entry)
+            yield (("mapping", key), "a column named line cannot be mapped (line numbers use this name); rename it.")
+    yield from _find_word_problems(entry)
 
 
-def zone_problems(entry: dict) -> Iterator[EntryProblem]:
-    """The same of `times`: of the format sacct they have a zone and nothing else."""
-    times, is_table = entry.get("times", {}), entry["format"] in MAPPED
+def find_zone_problems(entry: dict) -> Iterator[EntryProblem]:
+    """Yield problems of `times`; in the format sacct it has a zone only."""
+    times, is_table = entry.get("times", {}), entry["format"] in MAPPED_FORMATS
     if "times" in entry and is_table and "format" not in times:
         yield ("times", "format"), "is missing; expected text, for example '%Y-%m-%d %H:%M:%S'."
     for key in times.keys() - {"zone"} if not is_table else ():
-        text = "works with the formats table and outages only; sacct writes its times in two ways, both known."
+        text = "works with the formats table and outages only; the two time formats of sacct are known."
         yield ("times", key), text
     zone, zones = times.get("zone"), available_timezones()
     if zone and zones and zone not in zones:
-        near = difflib.get_close_matches(zone, zones, n=1)
-        text = f"there is no time zone {zone!r}{f'; did you mean {near[0]}?' if near else '.'}"
+        matches = difflib.get_close_matches(zone, zones, n=1)
+        text = f"there is no time zone {zone!r}{f'; did you mean {matches[0]}?' if matches else '.'}"
         yield ("times", "zone"), f"{text} Expected a name of the IANA time zone database, as in America/Denver."
 
 
-def window_of(entry: dict) -> tuple[int, int] | None:
-    """(from, to) of the entry's window in seconds since 1970, the end not in it; None where it has none."""
+def parse_window(entry: dict) -> tuple[int, int] | None:
+    """Return the entry's window [from, to) in seconds since 1970; None if it has none."""
     window = entry.get("window")
-    return (_seconds(window["from"]), _seconds(window["to"])) if window else None
+    return (_to_seconds(window["from"]), _to_seconds(window["to"])) if window else None
 
 
-def window_problems(entry: dict) -> Iterator[EntryProblem]:
-    """The same of `window`: a day that no calendar has, an end before the start."""
-    found = {}
+def find_window_problems(entry: dict) -> Iterator[EntryProblem]:
+    """Yield problems of `window`: an impossible date, an end before the start."""
+    seconds_by_key = {}
     for key, moment in entry.get("window", {}).items():
         try:
-            found[key] = _seconds(moment)
+            seconds_by_key[key] = _to_seconds(moment)
         except (ValueError, OverflowError):
-            text = f"there is no such moment as {moment!r}; write a date and time of the calendar with its offset, "
+            text = f"{moment!r} is not a date and time; write one with its UTC offset, "
             yield ("window", key), text + "for example '2017-10-03T00:00:00-07:00'."
-    if len(found) == 2 and found["from"] >= found["to"]:
+    if len(seconds_by_key) == 2 and seconds_by_key["from"] >= seconds_by_key["to"]:
         yield ("window", "to"), "is not after from; the window would be empty."
 
 
-def _seconds(moment: str | int) -> int:
+def _to_seconds(moment: str | int) -> int:
     return moment if isinstance(moment, int) else int(datetime.fromisoformat(moment).timestamp())
 
 
-def mapped_columns(mapping: dict) -> list[str]:
-    """Their names of the columns that are mapped: all of them must be in the table."""
-    return [part["column"] if isinstance(part, dict) else part for part in mapping.values()]
+def list_mapped_columns(mapping: dict) -> list[str]:
+    return [column["column"] if isinstance(column, dict) else column for column in mapping.values()]
 
 
-def _words(entry: dict) -> Iterator[EntryProblem]:
-    """A status word says one outcome, and can occur."""
+def _find_word_problems(entry: dict) -> Iterator[EntryProblem]:
+    """Yield status words that mean two outcomes or cannot occur."""
     status, outcomes = entry["mapping"].get("status"), entry.get("outcomes", {})
     is_first_word = isinstance(status, dict) and status.get("first_word", False)
-    blank = {word.strip() for word in entry.get("blank", [])}
-    first: dict[str, str] = {}
+    blank_words = {word.strip() for word in entry.get("blank", [])}
+    outcome_by_word: dict[str, str] = {}
     for outcome, words in outcomes.items():
         for word in words:
-            where = ("outcomes", outcome)
-            if first.setdefault(word, outcome) != outcome:
-                yield where, f"the word {word!r} stands under {first[word]} too; a status has one outcome."
-            if word.strip() in blank:
-                yield where, f"the word {word!r} stands under blank too, where it means no value; keep one of them."
+            path = ("outcomes", outcome)
+            if outcome_by_word.setdefault(word, outcome) != outcome:
+                yield path, f"the word {word!r} is also listed under {outcome_by_word[word]}; a status has one outcome."
+            if word.strip() in blank_words:
+                yield path, f"the word {word!r} is also listed under blank, which means no value; keep one."
             if word != word.strip():
-                yield where, f"the word {word!r} has blanks around it; a status is read without them."
+                yield path, f"the word {word!r} has spaces around it; a status is read without them."
             elif is_first_word and len(word.split()) > 1:
-                yield where, f"{word!r} is more than a word, and first_word is on; only the first word is compared."
+                yield path, f"{word!r} is more than one word, but first_word compares only the first word."
     if "outcomes" in entry and not outcomes:
         yield ("outcomes",), "names no outcome; list the status words, for example {failure: [FAILED, TIMEOUT]}."

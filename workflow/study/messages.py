@@ -1,4 +1,4 @@
-"""What is wrong, in words that a person can read: one error, of bounded length, and how values are shown in it."""
+"""Error messages of bounded length, and how values appear in them."""
 
 import datetime
 import itertools
@@ -7,54 +7,51 @@ from typing import Any
 
 from ttf.engine.errors import StudyError
 
-# A message fits a screen of 40 lines of 120 characters, with those that programs put above it.
+# A message fits a screen of 40 lines of 120 characters, with the lines that programs print above it.
 MOST_LINES, WIDTH, LONGEST_LINE = 34, 120, 1500
 
 
 class ConfigError(StudyError):
-    """What is wrong with the configuration, one problem a line, for the user to read.
+    """Errors of the configuration, one problem per line, for the user.
 
-    Of many problems the first, of a long line its beginning; characters that a terminal would act on are written out.
+    Long messages and long lines are shortened; control characters are escaped.
     """
 
     def __init__(self, text: str):
-        lines = [_fit(line) for line in text.split("\n")]
+        lines = [_shorten_line(line) for line in text.split("\n")]
         heights = itertools.accumulate(-(-len(line) // WIDTH) for line in lines)
         shown = max(1, sum(height <= MOST_LINES for height in heights))
-        more = [f"... and at least {len(lines) - shown:,} more. Put these right first."] if shown < len(lines) else []
+        more = [f"... and at least {len(lines) - shown:,} more. Fix these first."] if shown < len(lines) else []
         super().__init__("\n".join(lines[:shown] + more))
 
 
-def _fit(line: str) -> str:
+def _shorten_line(line: str) -> str:
     line = line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]} ..."
-    return line if line.isprintable() else "".join(char if char.isprintable() else _escaped(char) for char in line)
+    return line if line.isprintable() else "".join(char if char.isprintable() else _escape(char) for char in line)
 
 
-def _escaped(char: str) -> str:
+def _escape(char: str) -> str:
     return char.encode("unicode_escape").decode()
 
 
 def show(value: Any) -> str:
-    """A value on one line, cut where it is long."""
-    return cut(repr(value))
+    return truncate(repr(value))
 
 
-def cut(text: str) -> str:
+def truncate(text: str) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-def key_text(key: str) -> str:
-    """A key in a key path: in quotes if it is not a plain word."""
+def format_key(key: str) -> str:
     return key if re.fullmatch(r"[\w-]+", key) else show(key)
 
 
-def one_line(text: object) -> str:
-    """A text with its line breaks as blanks."""
+def join_lines(text: object) -> str:
     return " ".join(str(text).split())
 
 
-def found(value: Any) -> str:
-    """What stands where something else should, in words."""
+def describe_value(value: Any) -> str:
+    """Return a description of a value that has the wrong type."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):

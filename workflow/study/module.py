@@ -1,30 +1,30 @@
-"""The study as a module of another workflow (docs/module.md): its configuration and the names of its rules."""
+"""The study as a module of another workflow (docs/module.md): its configuration and its rule names."""
 
 from collections.abc import Callable
 from typing import Any
 
 from study.messages import ConfigError
 
-OF_MODULE = "config: of the module"
+MODULE_LABEL = "config: of the module"
 
 
-def in_module(workflow: Any) -> bool:
-    """Whether another workflow uses this one; then what was typed at its start is for that one."""
+def is_used_as_module(workflow: Any) -> bool:
+    """Return whether another workflow uses this one; then the command line belongs to that workflow."""
     modifier = getattr(workflow, "modifier", None)
     return modifier is not None and not modifier.is_main_snakefile()
 
 
 def refuse_prefix(modifier: Any) -> None:
-    """Raises ConfigError where the other workflow puts a prefix before paths: products are named in many places."""
+    """Raise ConfigError if the other workflow adds a prefix to paths, as many places name products."""
     paths = [f"{folder}/any" for folder in ("results", "logs", "benchmarks", "data")]
     if any(modifier.path_modifier.replace_prefix(path) != path for path in paths):
         raise ConfigError(
-            "prefix: this workflow writes to results/, logs/ and benchmarks/ of the folder where it is started; to "
-            "have them elsewhere, give Snakemake --directory, or the module a `name:` in its config."
+            "prefix: this workflow writes to results/, logs/ and benchmarks/ of the current folder. To write "
+            "elsewhere, give Snakemake --directory, or the module a `name:` in its config."
         )
 
 
-def own_name_of(modifier: Any) -> Callable[[str], str]:
-    """Rule of the whole workflow -> what it is called here, without what `use rule * as ...` puts around its name."""
-    before, after = modifier.modify_rulename("*").split("*")
-    return lambda name: name.removeprefix(before).removesuffix(after)
+def build_rule_namer(modifier: Any) -> Callable[[str], str]:
+    """Return a function that removes the affixes of `use rule * as ...` from a rule's name."""
+    prefix, suffix = modifier.modify_rulename("*").split("*")
+    return lambda name: name.removeprefix(prefix).removesuffix(suffix)

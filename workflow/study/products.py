@@ -1,29 +1,28 @@
-"""The products of jobs as lists of lists of paths: what a run is asked for so that it makes all of them."""
+"""Products of jobs as lists of lists of paths, and the targets that make all of them."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 
-def paths_in(nested: str | Iterable) -> list[str]:
-    """The paths of lists of lists of paths, each once."""
+def flatten_paths(nested: str | Iterable) -> list[str]:
     if isinstance(nested, str):
         return [nested]
-    return list(dict.fromkeys(path for part in nested for path in paths_in(part)))
+    return list(dict.fromkeys(path for item in nested for path in flatten_paths(item)))
 
 
-def one_of_each(jobs: Iterable[Sequence[str]]) -> list[str]:
-    """A product of each job, which stands for all of them: Snakemake looks up each file that it is asked for."""
+def select_first_products(jobs: Iterable[Sequence[str]]) -> list[str]:
+    """Return one product of each job, which stands for the others, as Snakemake looks up every target."""
     return list(dict.fromkeys(products[0] for products in jobs))
 
 
-def deleted_of(jobs: Iterable[Sequence[str]]) -> list[str]:
-    """What somebody deleted of the products of jobs whose first is there: that one stands for them no longer."""
-    return [path for first, *others in jobs if Path(first).exists() for path in others if not Path(path).exists()]
+def find_deleted_products(jobs: Iterable[Sequence[str]]) -> list[str]:
+    """Return the deleted products of jobs whose first product exists, as that one no longer stands for them."""
+    return [path for first, *rest in jobs if Path(first).exists() for path in rest if not Path(path).exists()]
 
 
-def asked_of(jobs: Sequence[Sequence[str]], stored: bool) -> list[str]:
-    """What asks for all products of these jobs: one of each, and the others of a job that somebody deleted.
+def select_targets(jobs: Sequence[Sequence[str]], stored: bool) -> list[str]:
+    """Return the targets that request all products: one per job, and the deleted ones.
 
-    stored: products lie in a store, where nobody looks for what is gone.
+    stored: products lie in a store, which is not searched for deleted products.
     """
-    return paths_in(jobs) if stored else one_of_each(jobs) + deleted_of(jobs)
+    return flatten_paths(jobs) if stored else select_first_products(jobs) + find_deleted_products(jobs)

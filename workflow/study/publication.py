@@ -1,4 +1,4 @@
-"""What the archive takes from the checkout: the day of publication and the files of the workflow."""
+"""What publications take from the checkout: the date of publication and the files of the workflow."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-# What it takes to run the study again.
+# Everything that a rerun of the study needs.
 SOURCES = (
     *("Snakefile", "Makefile", "README.md", "CHANGELOG.md", "CITATION.cff", "LICENSE", "pyproject.toml"),
     *("environment.yml", "requirements.lock", "requirements-test.lock", "requirements-uv.lock"),
@@ -19,60 +19,62 @@ SOURCES = (
 )
 
 
-def published_on(settings: Mapping, root: Path, environment: Mapping[str, str] = os.environ) -> str:
-    """The day of publication, YYYY-MM-DD; nothing where none is known. Never today: the same study, the same archive.
+def find_publication_date(settings: Mapping, root: Path, environment: Mapping[str, str] = os.environ) -> str:
+    """Return the date of publication, YYYY-MM-DD; empty if unknown. Never today, so that the archive is reproducible.
 
-    The setting `publish.date`, SOURCE_DATE_EPOCH, `date-released` of CITATION.cff, the day of the last commit.
+    The first of: the setting `publish.date`, SOURCE_DATE_EPOCH, `date-released` of CITATION.cff, the last commit.
     """
     if settings.get("date"):
         return settings["date"]
     if environment.get("SOURCE_DATE_EPOCH", "").isdecimal():
         return datetime.fromtimestamp(int(environment["SOURCE_DATE_EPOCH"]), UTC).date().isoformat()
     cited = yaml.safe_load((root / "CITATION.cff").read_text(encoding="utf-8"))
-    return str(cited.get("date-released") or _day_of_commit(root))
+    return str(cited.get("date-released") or _read_commit_date(root))
 
 
-def _day_of_commit(root: Path) -> str:
-    if not (root / ".git").exists():  # a folder above the checkout may be another repository's
+def _read_commit_date(root: Path) -> str:
+    if not (root / ".git").exists():  # a parent folder may belong to another repository
         return ""
-    asked = ["git", "-C", str(root), "log", "-1", "--format=%cd", "--date=format-local:%Y-%m-%d"]
+    command = ["git", "-C", str(root), "log", "-1", "--format=%cd", "--date=format-local:%Y-%m-%d"]
     try:
-        done = subprocess.run(
-            asked, capture_output=True, text=True, check=False, env={**os.environ, "TZ": "UTC", "LC_ALL": "C"}
+        result = subprocess.run(
+            command, capture_output=True, text=True, check=False, env={**os.environ, "TZ": "UTC", "LC_ALL": "C"}
         )
     except FileNotFoundError:
         return ""
-    return done.stdout.strip()
+    return result.stdout.strip()
 
 
-def sources_of_study(root: Path) -> list[Path]:
-    """The files of the workflow, its configuration and its environment, those that are there, in order.
+def list_source_files(root: Path) -> list[Path]:
+    """Return the existing files of the workflow, its configuration and its environment, in order.
 
-    Of config/ those that came with it: what a person put there may name folders, and config.yaml says the rest.
+    Of config/ only shipped files: the user's files may name folders, and config.yaml has their content.
     """
-    found = []
+    paths = []
     for name in SOURCES:
         path = root / name
-        found += [path] if path.is_file() else sorted(path.rglob("*"))
-    left, listed = {"__pycache__", ".snakemake"}, root / "workflow" / "files.txt"
-    came = listed.read_text(encoding="utf-8").splitlines() if listed.is_file() else []
+        paths += [path] if path.is_file() else sorted(path.rglob("*"))
+    ignored_names, list_file = {"__pycache__", ".snakemake"}, root / "workflow" / "files.txt"
+    shipped_files = list_file.read_text(encoding="utf-8").splitlines() if list_file.is_file() else []
 
-    def is_taken(path: Path) -> bool:
-        below = path.relative_to(root)
-        return not left & set(below.parts) and (below.parts[0] != "config" or not came or below.as_posix() in came)
+    def is_included(path: Path) -> bool:
+        relative_path = path.relative_to(root)
+        return not ignored_names & set(relative_path.parts) and (
+            relative_path.parts[0] != "config" or not shipped_files or relative_path.as_posix() in shipped_files
+        )
 
-    return [path for path in found if path.is_file() and is_taken(path)]
-
-
-# Keys of the configuration and of a trace that say where files are: folders may be called after somebody.
-PATHS = ("analyses", "claims", "outage_causes", "taxonomy")
-PATHS_OF_TRACES = ("files", "folder", "health_events", "log_tails", "loss_log", "node_events", "schema")
+    return [path for path in paths if path.is_file() and is_included(path)]
 
 
-def without_paths(config: Mapping) -> dict:
-    """The configuration as it is published where names are not: without the files and folders of the study."""
+# Keys of the configuration and of a trace with paths, which may contain the name of a person.
+PATH_KEYS = ("analyses", "claims", "outage_causes", "taxonomy")
+TRACE_PATH_KEYS = ("files", "folder", "health_events", "log_tails", "loss_log", "node_events", "schema")
+
+
+def remove_paths(config: Mapping) -> dict:
+    """Return the configuration without its files and folders, for publication with pseudonyms."""
     entries = {
-        name: {key: value for key, value in entry.items() if key not in PATHS_OF_TRACES}
+        name: {key: value for key, value in entry.items() if key not in TRACE_PATH_KEYS}
         for name, entry in config["registry"].items()
     }
-    return {key: value for key, value in config.items() if key not in PATHS} | {"registry": entries}
+    return {key: value for key, value in config.items() if key not in PATH_KEYS} | {"registry": entries}

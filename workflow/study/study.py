@@ -1,12 +1,14 @@
-"""The study: its configuration, checked and resolved; its traces; its analyses on each of them; its claims.
+"""The study: its resolved configuration, its traces, the analyses of each trace and its claims.
 
-Everything here is plain Python: the rules ask it, and it is tested without Snakemake.
+This is plain Python, tested without Snakemake. The rules call it.
+
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
+import itertools
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from functools import cached_property
@@ -24,90 +26,89 @@ from ttf.raw.extra_tables import TABLES
 
 from study import resources
 from study.claims import check_claims, load_claims
-from study.config import in_files, resolve, stacked
+from study.config import format_problems, resolve, stack_layers
 from study.documents import load_extended
-from study.entries import left_out_words, one_look
-from study.first_lines import wrong_headers
-from study.format_declarations import declarations, load_formats
-from study.helpers import code_digest, helpers
+from study.entries import cache_listings, format_unread_entries
+from study.first_lines import find_wrong_headers
+from study.format_declarations import find_declarations, load_formats
+from study.helpers import compute_code_digest, find_imported_files
 from study.messages import ConfigError
-from study.model_features import risk_problems
-from study.parallel_jobs import shares_of
-from study.registry_options import file_beside, given_tables, windows_of, with_given_parts
+from study.model_features import find_risk_problems
+from study.parallel_jobs import count_shares
+from study.registry_options import add_option_parts, check_windows, find_option_file, find_option_tables
 from study.studies import STUDIES
-from study.study_analysis import OF_STUDY, SOURCES, Room, known
-from study.table_schema import schema_of
-from study.taxonomy import taxonomy_of, tells_reasons
+from study.study_analysis import COMPARISON, SOURCES, StudyAnalysis, require_name
+from study.table_schema import resolve_schema
+from study.taxonomy import has_reasons, load_taxonomy
 from study.trace import Trace
-from study.trace_files import entries_left_out, parts_of, raw_tables, sample_files, to_fetch
-from study.watch import unwatched, watch_problems
+from study.trace_files import find_downloads, find_parts, find_raw_tables, find_unread_entries, list_sample_files
+from study.watch import describe_missing_nodes, find_watch_problems
 from study.yaml_files import load_yaml
 
-# Raw tables below this are read in a moment by one thread. Those of the samples are.
+# One thread reads smaller raw tables, such as those of the samples, at once.
 SMALL_GB = 0.1
-# The modules of contracts of tables besides the analyses.
+# Modules with contracts of tables other than the declarations of analyses.
 CONTRACTS = ("ttf.engine.columns", "ttf.raw.raw_contracts", "ttf.records.record_contracts", "ttf.page.report_contracts")
-# The comparison, and the pages that a site adds (ttf.page.publish.pages).
-_OTHER_PAGES = ("index", "files", "tables", "search")
+# The comparison and the pages that a site adds (ttf.page.publish.pages); no trace may use these names.
+_SITE_PAGES = ("index", "files", "tables", "search")
 CLAIMS = "config/claims.yaml"
 
 
 class Study:
-    """The study of these layers of configuration in the checkout `root`; stored: its products lie in a store.
+    """Build the study of these configuration layers in the checkout `root`.
 
-    Raises ConfigError, one problem a line, for anything that is wrong before the first job.
+    stored: whether products lie in a store. Raises ConfigError, one problem per line, for all that is wrong before the
+    first job.
     """
 
     def __init__(self, layers: list, root: Path, stored: bool = False) -> None:
         self.root, workflow = root, root / "workflow"
-        # Digest of code -> the modules that it is of.
+        # Digest of code -> its modules.
         self.code_files: dict[str, list[str]] = {}
-        self.formats, self._declarations = load_formats(), declarations()
-        self.measured = yaml.safe_load((workflow / "resources.yaml").read_text(encoding="utf-8"))
+        self.formats, self._declarations = load_formats(), find_declarations()
+        self.measured_resources = yaml.safe_load((workflow / "resources.yaml").read_text(encoding="utf-8"))
         registry = load_yaml(root / "config" / "traces.yaml", "config/traces.yaml")
         self.config = resolve(layers, registry, {name: format["tables"] for name, format in self.formats.items()})
-        self.taxonomy = taxonomy_of(root / "config" / "taxonomy.yaml", self.config["taxonomy"])
-        causes = load_extended(root / "config" / "outage_causes.yaml", self.config["outage_causes"])
-        self.outage_rules = [rule for document in causes for rule in document["rules"]]
+        self.taxonomy = load_taxonomy(root / "config" / "taxonomy.yaml", self.config["taxonomy"])
+        documents = load_extended(root / "config" / "outage_causes.yaml", self.config["outage_causes"])
+        self.outage_rules = [rule for document in documents for rule in document["rules"]]
         entries = self.config["registry"]
-        with_jobs = [name for name, entry in entries.items() if self.formats[entry["format"]]["gives"] == "jobs"]
-        with one_look():
-            self.traces = {name: self._trace(name, entry, with_jobs) for name, entry in entries.items()}
-        asked = self.config["risk"]["features"]
+        job_traces = [name for name, entry in entries.items() if self.formats[entry["format"]]["gives"] == "jobs"]
+        with cache_listings():
+            self.traces = {name: self._trace(name, entry, job_traces) for name, entry in entries.items()}
+        risk_features = self.config["risk"]["features"]
         if problems := [
             problem
             for trace in self.traces.values()
             for problem in (
-                *risk_problems(trace.name, trace.entry, trace.format, asked, trace.clock),
-                *watch_problems(trace.name, trace.entry, trace.format, trace.has_outages, trace.clock),
+                *find_risk_problems(trace.name, trace.entry, trace.format, risk_features, trace.clock),
+                *find_watch_problems(trace.name, trace.entry, trace.format, trace.has_outages, trace.clock),
             )
         ]:
-            raise ConfigError(in_files(problems, stacked(layers, registry)))
+            raise ConfigError(format_problems(problems, stack_layers(layers, registry)))
         self.folders = tuple(self.config.get("analyses", []))
-        if stored and (near := [folder for folder in self.folders if not Path(folder).is_absolute()]):
+        if stored and (relative_folders := [folder for folder in self.folders if not Path(folder).is_absolute()]):
             raise ConfigError(
-                f"analyses: {', '.join(near)}: jobs in a store run elsewhere. Name the full path of a folder on a "
-                "volume that every job mounts, as docs/cluster.md says of raw tables."
+                f"analyses: {', '.join(relative_folders)}: with a store, jobs run on other machines. Name the full "
+                "path of a folder on a volume that every job mounts; see docs/cluster.md."
             )
         try:
-            self.tables, placed, declared = contracts(self.folders), places(self.folders), rooms(self.folders)
+            self.tables, folders, declarations = contracts(self.folders), places(self.folders), rooms(self.folders)
         except StudyError as error:
             raise ConfigError(f"analyses: {error}") from None
-        self.rooms = {name: Room(name, room, placed[name], self) for name, room in declared.items()}
-        self._maker = {table: name for name, room in self.rooms.items() for table in room.tables}
-        self.measured = resources.with_rooms(self.measured, {name: room.declared for name, room in self.rooms.items()})
+        self.analyses = {name: StudyAnalysis(name, declarations[name], folders[name], self) for name in declarations}
+        self._analysis_by_table = {table: name for name, analysis in self.analyses.items() for table in analysis.tables}
+        self.measured_resources = resources.add_analysis_costs(self.measured_resources, declarations)
         self.claim_files = [(str(root / CLAIMS), CLAIMS), *((path, path) for path in self.config.get("claims", []))]
         self.claims = [claim for path, label in self.claim_files for claim in self._claims(path, label)]
         ids = Counter(claim["id"] for claim in self.claims)
-        if several := sorted(name for name, times in ids.items() if times > 1):
-            raise ConfigError(f"claims: {', '.join(several)}: more than one finding has this id; give each its own.")
+        if duplicate_ids := sorted(name for name, count in ids.items() if count > 1):
+            raise ConfigError(f"claims: {', '.join(duplicate_ids)}: several findings share this id; give each its own.")
 
     def check_headers(self) -> None:
-        """Raises ConfigError for raw tables whose first line is not the header that ingest expects."""
-        headers = (
-            wrong_headers(trace.name, trace.entry, trace.raw_files, trace.format) for trace in self.traces.values()
-        )
-        if problems := [line for lines in headers for line in lines]:
+        traces = self.traces.values()
+        headers = (find_wrong_headers(trace.name, trace.entry, trace.raw_files, trace.format) for trace in traces)
+        if problems := [*itertools.chain(*headers)]:
             raise ConfigError("\n".join(problems))
 
     def _claims(self, path: str, label: str) -> list[dict]:
@@ -115,16 +116,16 @@ class Study:
         check_claims(claims, self.tables, label)
         return claims
 
-    def _trace(self, name: str, entry: dict, with_jobs: list[str]) -> Trace:
+    def _trace(self, name: str, entry: dict, job_traces: list[str]) -> Trace:
         format, formats = self.formats[entry["format"]], self.formats
-        files, parts = raw_tables(name, entry, formats), parts_of(name, entry, formats)
-        made = sample_files(name, entry, formats) if entry.get("embedded") else {}
-        shares = shares_of(entry, files, self.config["scatter"]) if format.get("large") else 1
-        of_rule = [file for files in made.values() for file in files]
-        given = given_tables(name, entry, format, of_rule)
-        files, parts = files | given, with_given_parts(name, parts, given)
-        sources = {source: f"results/{name}/raw" for table, source in TABLES.values() if table in given}
-        sources |= {"tails": tails} if (tails := file_beside("log_tails", name, entry, format, of_rule)) else {}
+        files, parts = find_raw_tables(name, entry, formats), find_parts(name, entry, formats)
+        generated = list_sample_files(name, entry, formats) if entry.get("embedded") else {}
+        shares = count_shares(entry, files, self.config["scatter"]) if format.get("large") else 1
+        paths = [file for files in generated.values() for file in files]
+        extra_tables = find_option_tables(name, entry, format, paths)
+        files, parts = files | extra_tables, add_option_parts(name, parts, extra_tables)
+        sources = {source: f"results/{name}/raw" for table, source in TABLES.values() if table in extra_tables}
+        sources |= {"tails": tails} if (tails := find_option_file("log_tails", name, entry, format, paths)) else {}
         return Trace(
             name,
             entry,
@@ -132,35 +133,36 @@ class Study:
             settings=self.config,
             raw_files=files,
             parts=parts,
-            made_files=made,
-            left_out=entries_left_out(name, entry, formats),
+            sample_files=generated,
+            unread_entries=find_unread_entries(name, entry, formats),
             sources=sources,
-            windows=windows_of(name, entry, with_jobs, [name] if parts else []),
+            windows=check_windows(name, entry, job_traces, [name] if parts else []),
             shares=shares,
-            tells_reasons="tails" in sources or tells_reasons(entry, format, self.taxonomy),
+            tells_reasons="tails" in sources or has_reasons(entry, format, self.taxonomy),
             taxonomy=self.taxonomy,
             outage_rules=self.outage_rules,
-            schema=schema_of(name, entry, self._declarations[entry["format"]]),
+            schema=resolve_schema(name, entry, self._declarations[entry["format"]]),
         )
 
     @property
     def notes(self) -> list[str]:
-        """What a person is told of each trace before the first job: what is not read, not there, and not known."""
+        """Return the messages about each trace before the first job: unread files, missing tables, unknown exposure."""
         notes = []
         for name, trace in self.traces.items():
-            notes += [f"{name}: not read: {left_out_words(trace.left_out)}."] if trace.left_out else []
+            unread = trace.unread_entries
+            notes += [f"{name}: not read: {format_unread_entries(unread)}."] if unread else []
             notes += [f"{name}: there is no table {table}: {clause}." for table, clause in trace.absent_tables.items()]
-            notes += [unwatched(name, trace.unit)] if trace.may_have_exposure else []
+            notes += [describe_missing_nodes(name, trace.unit)] if trace.may_have_exposure else []
         return notes
 
     @property
-    def folders_of_raw(self) -> dict[str, list[str]]:
-        """Folder of raw tables -> its entries of which no trace of the study reads anything."""
-        found: dict[str, list[str]] = {}
+    def unread_entries_by_folder(self) -> dict[str, list[str]]:
+        """Map each folder of raw tables to the entries that no trace of the study reads."""
+        unread_entries: dict[str, list[str]] = {}
         for trace in self.traces.values():
-            for folder, entries in trace.folders_of_raw.items():
-                found[folder] = sorted({*found.get(folder, ()), *entries})
-        return found
+            for folder, entries in trace.unread_entries_by_folder.items():
+                unread_entries[folder] = sorted({*unread_entries.get(folder, ()), *entries})
+        return unread_entries
 
     # Traces ---------------------------------------------------------------------------------------------------
 
@@ -170,220 +172,213 @@ class Study:
 
     @cached_property
     def subjects(self) -> list[str]:
-        """What has tables and charts: the traces, and the study as a whole where it has several."""
-        return [*self.names, *([OF_STUDY] if len(self.names) > 1 else [])]
+        """Return what has tables and charts: the traces, and the comparison if there are several."""
+        return [*self.names, *([COMPARISON] if len(self.names) > 1 else [])]
 
     @cached_property
     def pages(self) -> dict[str, str]:
-        """Page -> its trace: of the only trace index, else a page of its own for each beside the comparison."""
+        """Map each page to its trace. A single trace has the page index; with several, index is the comparison."""
         if len(self.names) == 1:
             return {"index": self.names[0]}
-        return {f"trace-{name}" if name in _OTHER_PAGES else name: name for name in self.names}
+        return {f"trace-{name}" if name in _SITE_PAGES else name: name for name in self.names}
 
     @property
     def name(self) -> str:
         return self.config["name"]
 
     @property
-    def own(self) -> str:
-        """Below results/, logs/ and benchmarks/: what belongs to the study and not to its traces."""
+    def study_folder(self) -> str:
+        """Return the folder of the study's own products below results/, logs/ and benchmarks/."""
         return f"{STUDIES.name}/{self.name}"
 
-    def home(self, subjects: Collection[str]) -> str:
-        """Where the products of these lie below results/, with {trace} for which; of traces, every study uses them."""
-        return f"{self.own}/{{trace}}" if OF_STUDY in subjects else "{trace}"
+    def get_folder_pattern(self, subjects: Collection[str]) -> str:
+        """Return the folder of these subjects' products below results/, with the wildcard {trace}."""
+        return f"{self.study_folder}/{{trace}}" if COMPARISON in subjects else "{trace}"
 
-    def place(self, subject: str) -> str:
-        return self.home([subject]).format(trace=subject)
+    def get_folder(self, subject: str) -> str:
+        return self.get_folder_pattern([subject]).format(trace=subject)
 
-    def traces_where(self, holds: Callable[[Trace], Any]) -> list[str]:
-        return [name for name, trace in self.traces.items() if holds(trace)]
+    def select_traces(self, predicate: Callable[[Trace], Any]) -> list[str]:
+        return [name for name, trace in self.traces.items() if predicate(trace)]
 
     @cached_property
-    def to_fetch(self) -> dict[tuple[str, str], dict]:
-        """(trace, file) -> its download, of the raw files that are not there yet."""
+    def downloads(self) -> dict[tuple[str, str], dict]:
+        """Map (trace, file) to the download of each raw file that is missing."""
         return {
             (name, file): download
             for name, trace in self.traces.items()
-            for file, download in to_fetch(name, trace.entry, trace.raw_files).items()
+            for file, download in find_downloads(name, trace.entry, trace.raw_files).items()
         }
 
     @cached_property
-    def to_make(self) -> set[str]:
-        """The raw files that are the product of a rule."""
-        made = {file for trace in self.traces.values() for files in trace.made_files.values() for file in files}
-        return made | {f"data/{trace}/{file}" for trace, file in self.to_fetch}
+    def generated_files(self) -> set[str]:
+        paths = {path for trace in self.traces.values() for files in trace.sample_files.values() for path in files}
+        return paths | {f"data/{trace}/{file}" for trace, file in self.downloads}
 
     @cached_property
-    def pseudonymised(self) -> list[str]:
-        """The traces whose users, accounts and nodes have other names in what is published."""
-        kept = self.config["publish"].get("names") == "kept"
-        return [name for name in self.names if not kept and not self.traces[name].names_are_public]
+    def pseudonymised_traces(self) -> list[str]:
+        """Return the traces whose users, accounts and nodes get pseudonyms in publications."""
+        keeps_names = self.config["publish"].get("names") == "kept"
+        return [name for name in self.names if not keeps_names and not self.traces[name].has_public_names]
 
     # Analyses -------------------------------------------------------------------------------------------------
 
     @functools.cache  # noqa: B019 one study a process
-    def has(self, trace: str, room: str) -> bool:
-        return self.rooms[room].applies(trace)
+    def has_analysis(self, trace: str, analysis: str) -> bool:
+        return self.analyses[analysis].applies(trace)
 
-    def rooms_of(self, trace: str) -> list[Room]:
-        """The analyses that a trace has, in the order of the page."""
-        return [room for name, room in self.rooms.items() if self.has(trace, name)]
+    def list_analyses(self, trace: str) -> list[StudyAnalysis]:
+        return [analysis for name, analysis in self.analyses.items() if self.has_analysis(trace, name)]
 
-    def table_named(self, name: str, where: str) -> Table:
-        return known(name, self.tables, "table", where)
+    def require_table(self, name: str, label: str) -> Table:
+        return require_name(name, self.tables, "table", label)
 
-    def setting(self, key: str) -> Any:
-        """The value at a key such as "lemons/window_days"."""
+    def get_setting(self, key: str) -> Any:
         return functools.reduce(lambda values, part: values[part], key.split("/"), self.config)
 
-    def file(self, trace: str, name: str) -> str | None:
-        """A product, a source or a table of any analysis by its name; None where the trace has none."""
-        if maker := self._maker.get(name):
-            return f"results/{self.place(trace)}/{self.tables[name].path}" if self.has(trace, maker) else None
+    def find_file(self, trace: str, name: str) -> str | None:
+        """Return the path of a product, a source or a table; None if the trace has none."""
+        if maker := self._analysis_by_table.get(name):
+            return (
+                f"results/{self.get_folder(trace)}/{self.tables[name].path}"
+                if self.has_analysis(trace, maker)
+                else None
+            )
         if name in self.tables:
-            return f"results/{self.place(trace)}/{self.tables[name].path}"
-        return self.traces[trace].file(name)
+            return f"results/{self.get_folder(trace)}/{self.tables[name].path}"
+        return self.traces[trace].find_file(name)
 
     @functools.cache  # noqa: B019 one study a process
-    def paths(self, trace: str) -> set[str]:
-        """Every product, source and table that a trace has."""
-        return {file for name in (*PRODUCTS, *SOURCES, *self.tables) if (file := self.file(trace, name))}
+    def list_paths(self, trace: str) -> set[str]:
+        return {file for name in (*PRODUCTS, *SOURCES, *self.tables) if (file := self.find_file(trace, name))}
 
     @property
-    def rooms_outside(self) -> list[Room]:
-        """The analyses of folders outside the checkout."""
-        return [room for room in self.rooms.values() if not room.place.is_relative_to(BUILT_IN)]
+    def external_analyses(self) -> list[StudyAnalysis]:
+        return [analysis for analysis in self.analyses.values() if not analysis.folder.is_relative_to(BUILT_IN)]
 
     @functools.cache  # noqa: B019 one study a process
-    def charts(self, trace: str) -> dict[str, Room]:
-        """Chart -> its analysis, of all that a trace has, in the order of the page."""
-        return {chart: room for room in self.rooms_of(trace) for chart in room.charts(trace)}
+    def list_charts(self, trace: str) -> dict[str, StudyAnalysis]:
+        return {chart: analysis for analysis in self.list_analyses(trace) for chart in analysis.charts(trace)}
 
-    def main(self, trace: str) -> list[str]:
-        """Of the charts of a trace those that stand open on the page."""
-        return [chart for chart, room in self.charts(trace).items() if chart in room.declared.main]
+    def list_main_charts(self, trace: str) -> list[str]:
+        return [chart for chart, analysis in self.list_charts(trace).items() if chart in analysis.declaration.main]
 
-    def drawing(self, trace: str) -> list[Room]:
-        """The analyses of a trace that draw anything."""
-        return [room for room in self.rooms_of(trace) if room.charts(trace)]
+    def list_chart_analyses(self, trace: str) -> list[StudyAnalysis]:
+        return [analysis for analysis in self.list_analyses(trace) if analysis.charts(trace)]
 
     @cached_property
-    def drawn_alike(self) -> dict[str, list[str]]:
-        """Format -> its traces that have the same charts; where those of a format differ, a key for each kind."""
-        kinds: dict[tuple, list[str]] = {}
+    def traces_by_chart_set(self) -> dict[str, list[str]]:
+        """Map each set of charts, named after a format, to the traces that have it."""
+        groups: dict[tuple, list[str]] = {}
         for trace in self.subjects:
             format = self.traces[trace].entry["format"] if trace in self.traces else trace
-            kinds.setdefault((format, *self.charts(trace)), []).append(trace)
-        several = {format for format, times in Counter(kind[0] for kind in kinds).items() if times > 1}
-        return {f"{kind[0]}_{traces[0]}" if kind[0] in several else kind[0]: traces for kind, traces in kinds.items()}
+            groups.setdefault((format, *self.list_charts(trace)), []).append(trace)
+        counts = Counter(format for format, *_ in groups)
+        names = [f"{format}_{traces[0]}" if counts[format] > 1 else format for (format, *_), traces in groups.items()]
+        return dict(zip(names, groups.values(), strict=True))
 
-    def drawn_from(self, trace: str) -> dict[str, str]:
-        """Table -> its file, of those that charts of the trace are drawn from."""
-        tables = [table for room in self.rooms_of(trace) for tables in room.charts(trace).values() for table in tables]
-        found = {table: self.file(trace, table) for table in dict.fromkeys(tables)}
-        return found | self.size_unit(trace) | self.outside(self.drawing(trace))
+    def find_chart_inputs(self, trace: str) -> dict[str, str]:
+        charts = [tables for analysis in self.list_analyses(trace) for tables in analysis.charts(trace).values()]
+        path_by_table = {table: self.find_file(trace, table) for table in dict.fromkeys(itertools.chain(*charts))}
+        return path_by_table | self.find_size_unit(trace) | self.list_external_files(self.list_chart_analyses(trace))
 
-    def size_unit(self, trace: str) -> dict[str, str]:
-        """The table that says in which unit the sizes of a trace's jobs are told, of a trace with jobs."""
+    def find_size_unit(self, trace: str) -> dict[str, str]:
+        """Map size_unit to the table with the unit of job sizes; empty for a trace without jobs."""
         has_jobs = trace in self.traces and self.traces[trace].has_jobs
         return {"size_unit": f"results/{trace}/{self.tables['size_unit'].path}"} if has_jobs else {}
 
-    def makers(self, tables: Iterable[str]) -> list[str]:
-        """The analyses that these tables are of."""
-        return sorted({self._maker[table] for table in tables if table in self._maker})
+    def list_producers(self, tables: Iterable[str]) -> list[str]:
+        return sorted({self._analysis_by_table[table] for table in tables if table in self._analysis_by_table})
 
-    def summed_up(self, trace: str) -> dict[str, str]:
-        """Table or product -> its file: all that the numbers of a trace may be taken from."""
-        found = {table: self.file(trace, table) for room in self.rooms_of(trace) for table in room.tables}
-        found |= self.outside(self.rooms_of(trace))
-        if trace == OF_STUDY:
-            return found
+    def find_summary_inputs(self, trace: str) -> dict[str, str]:
+        analyses = self.list_analyses(trace)
+        path_by_name = {table: self.find_file(trace, table) for analysis in analyses for table in analysis.tables}
+        path_by_name |= self.list_external_files(analyses)
+        if trace == COMPARISON:
+            return path_by_name
         stages = ["row_account", "anomalies", "statistics"]
         stages += ["jobs", "nodes", "runtime_agreement"] if self.traces[trace].has_jobs else ["lives"]
         stages += ["outages", "exposure"]
-        found |= self.size_unit(trace)
-        return found | {name: file for name in stages if (file := self.file(trace, name))}
+        path_by_name |= self.find_size_unit(trace)
+        return path_by_name | {name: file for name in stages if (file := self.find_file(trace, name))}
 
-    def briefed(self, trace: str) -> dict[str, Any] | None:
-        """What the brief of a trace says of it; nothing of the study as a whole."""
-        if trace == OF_STUDY:
+    def build_brief_options(self, name: str) -> dict[str, Any] | None:
+        """Return what the brief says about a trace; None for the comparison."""
+        if name == COMPARISON:
             return None
-        about = self.traces[trace]
-        asked = {"clock": about.clock, "failure_words": about.outcomes.get("failure", [])}
-        return about.about | asked | {"targets": self.config["targets"]}
+        trace = self.traces[name]
+        options = {"clock": trace.clock, "failure_words": trace.outcomes.get("failure", [])}
+        return trace.description | options | {"targets": self.config["targets"]}
 
-    def claimed(self) -> dict[str, dict[str, str]]:
-        """Trace -> table that a finding is asked of -> its path, of those that the study has."""
-        asked: dict[str, dict[str, str]] = {}
+    def find_claim_tables(self) -> dict[str, dict[str, str]]:
+        paths: dict[str, dict[str, str]] = {}
         for claim in self.claims:
             quantity = claim.get("quantity", {})
             traces = [claim["trace"], *quantity.get("also", [])] if "table" in quantity else []
             if set(traces) <= set(self.names):
                 for trace in traces:
-                    if path := self.file(trace, quantity["table"]):
-                        asked.setdefault(trace, {})[quantity["table"]] = path
-        return asked
+                    if path := self.find_file(trace, quantity["table"]):
+                        paths.setdefault(trace, {})[quantity["table"]] = path
+        return paths
 
-    def folders_of(self, names: Iterable[str]) -> list[str]:
-        """The folders outside the checkout that these analyses are in: a new one concerns no other analysis."""
-        places = {str(self.rooms[name].place.parent) for name in names}
-        return [folder for folder in self.folders if str(Path(folder)) in places]
+    def select_external_folders(self, names: Iterable[str]) -> list[str]:
+        """Return the folders of these analyses outside the checkout; a new folder reruns no other analysis."""
+        parents = {str(self.analyses[name].folder.parent) for name in names}
+        return [folder for folder in self.folders if str(Path(folder)) in parents]
 
-    def outside(self, rooms: Iterable[Room]) -> dict[str, list[str]]:
-        """Inputs of the rules of those of these analyses that lie outside the checkout, for jobs that share no disk."""
-        places = [room.place for room in rooms if not room.place.is_relative_to(self.root)]
-        files = sorted(str(file) for place in places for file in place.iterdir() if file.suffix in (".py", ".qmd"))
-        return {"rooms": files} if files else {}
+    def list_external_files(self, analyses: Iterable[StudyAnalysis]) -> dict[str, list[str]]:
+        """Return the files of external analyses as rule inputs, for jobs that share no disk."""
+        folders = [analysis.folder for analysis in analyses if not analysis.folder.is_relative_to(self.root)]
+        files = sorted(str(file) for place in folders for file in place.iterdir() if file.suffix in (".py", ".qmd"))
+        return {"analysis_files": files} if files else {}
 
     @cached_property
-    def own_files(self) -> set[str]:
-        return set(self.outside(self.rooms.values()).get("rooms", []))
+    def external_files(self) -> set[str]:
+        return set(self.list_external_files(self.analyses.values()).get("analysis_files", []))
 
-    # What jobs depend on and ask for -----------------------------------------------------------------------------
+    # Code and resources of jobs ----------------------------------------------------------------------------------
 
-    def code(self, script: str, *modules: str, words: bool = False) -> str:
-        """One digest of a script, the modules that it imports, and those named: another one reruns the script's rules.
+    def hash_code(self, script: str, *modules: str, words: bool = False) -> str:
+        """Return the digest of a script, the modules that it imports, and the named modules.
 
-        Of a declaration counts what computing and drawing go by; with `words` also its headings and sentences.
+        Of a declaration, only what computing and drawing use counts; with `words` also its headings and sentences.
         """
         entry = self.root / "scripts" / f"{script}.py"
-        files = (entry, *helpers(entry, *modules, rooms=tuple(map(Path, self.folders))))
-        digest = code_digest(files, {} if words else self._declared)
+        files = (entry, *find_imported_files(entry, *modules, analysis_folders=tuple(map(Path, self.folders))))
+        digest = compute_code_digest(files, {} if words else self._declaration_code)
         names = (file.relative_to(self.root) if file.is_relative_to(self.root) else file for file in files[1:])
         self.code_files[digest] = sorted(map(str, names))
         return digest
 
     @cached_property
-    def _declared(self) -> dict[Path, str]:
-        """Module of contracts -> what computing and drawing go by in it."""
-        modules = {room.place / "__init__.py": room.module for room in self.rooms.values()}
+    def _declaration_code(self) -> dict[Path, str]:
+        modules = {analysis.folder / "__init__.py": analysis.module for analysis in self.analyses.values()}
         modules |= {self.root / "scripts" / f"{name.replace('.', '/')}.py": name for name in CONTRACTS}
         return {file: types_in(importlib.import_module(module)) for file, module in modules.items()}
 
-    def raw_of(self, trace: str | None = None, part: str | None = None) -> tuple[str | None, float]:
-        """(format, GB) of the raw tables that a job goes back to: of its part, its trace, or all traces."""
+    def measure_raw_tables(self, trace: str | None = None, part: str | None = None) -> tuple[str | None, float]:
+        """Return (format, GB) of the raw tables behind a job: of its part, its trace, or all traces."""
         if part is not None:
-            about = self.traces[trace]
-            return about.entry["format"], resources.gigabytes(about.parts[part].values())
-        asked = [self.traces[trace]] if trace in self.traces else self.traces.values()
+            owner = self.traces[trace]
+            return owner.entry["format"], resources.measure_gb(owner.parts[part].values())
+        traces = [self.traces[trace]] if trace in self.traces else self.traces.values()
         format = self.traces[trace].entry["format"] if trace in self.traces else None
-        return format, resources.gigabytes(file for one in asked for files in one.raw_files.values() for file in files)
+        tables = [files for raw_trace in traces for files in raw_trace.raw_files.values()]
+        return format, resources.measure_gb(itertools.chain(*tables))
 
-    def megabytes(self, rule: str, attempt: int, **of: str) -> int:
-        return resources.megabytes(self.measured, rule, *self.raw_of(**of), attempt)
+    def estimate_memory_mb(self, rule: str, attempt: int, **job: str) -> int:
+        return resources.estimate_memory_mb(self.measured_resources, rule, *self.measure_raw_tables(**job), attempt)
 
-    def minutes(self, attempt: int, **of: str) -> int:
-        return resources.minutes(self.measured, self.raw_of(**of)[1], attempt)
+    def estimate_runtime_min(self, attempt: int, **job: str) -> int:
+        return resources.estimate_runtime_min(self.measured_resources, self.measure_raw_tables(**job)[1], attempt)
 
 
 @functools.cache
-def seen_from_here(path: Path | str) -> str:
-    """A file of the checkout as a path from where the command is typed, or in full if it lies elsewhere."""
-    path, here = Path(path), Path.cwd()
-    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+def make_relative(path: Path | str) -> str:
+    """Return a path relative to the working directory if it lies below it, else in full."""
+    path, cwd = Path(path), Path.cwd()
+    return str(path.relative_to(cwd)) if path.is_relative_to(cwd) else str(path)
 
 
-def any_of(names: Iterable[str]) -> str:
-    """A regular expression that matches just these names; where there are none, nothing."""
+def match_names(names: Iterable[str]) -> str:
     return "|".join(names) or "(?!)"

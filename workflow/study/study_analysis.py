@@ -1,4 +1,4 @@
-"""An analysis in a study: on which of its traces it runs, what it reads there, and what it writes."""
+"""An analysis bound to a study: the traces it runs on, its inputs and its outputs."""
 
 from __future__ import annotations
 
@@ -10,109 +10,108 @@ from ttf.analyses import module_name
 from ttf.analyses.declaration import PRODUCTS, Analysis
 from ttf.analyses.sections import THEMES
 
-from study.documents import mean
+from study.documents import suggest_match
 from study.messages import ConfigError
 
 if TYPE_CHECKING:
     from study.study import Study
 
-# Beside products and tables: files that a registry entry names, and the jobs that drift is measured against.
+# Inputs other than products and tables: files that a registry entry names, and the reference jobs for drift.
 SOURCES = ("events", "losses", "tails", "jobs_against")
-OF_STUDY = "comparison"
+COMPARISON = "comparison"
 
 
-class Room:
-    """A declaration bound to the study.
+class StudyAnalysis:
+    """Bind a declaration to the study.
 
-    Raises ConfigError where it names a table that no analysis has, or a key that the configuration has not.
+    Raises ConfigError if it names an unknown table or an unknown key of the configuration.
     """
 
-    def __init__(self, name: str, declared: Analysis, place: Path, study: Study) -> None:
-        self.name, self.declared, self.place, self._study = name, declared, place, study
-        self.tables = {table.name: table for table in declared.tables}
-        self.title = THEMES[declared.theme].title
-        for asked in (*declared.needs, *declared.uses):
-            if asked not in PRODUCTS and asked not in SOURCES:
-                study.table_named(asked, f"analysis {name}")
-        for setting, asked in declared.settings.items():
-            if isinstance(asked, str):
-                check_key(asked, study.config, f"analysis {name}, setting {setting}")
+    def __init__(self, name: str, declaration: Analysis, folder: Path, study: Study) -> None:
+        self.name, self.declaration, self.folder, self._study = name, declaration, folder, study
+        self.tables = {table.name: table for table in declaration.tables}
+        self.title = THEMES[declaration.theme].title
+        for source in (*declaration.needs, *declaration.uses):
+            if source not in PRODUCTS and source not in SOURCES:
+                study.require_table(source, f"analysis {name}")
+        for setting, source in declaration.settings.items():
+            if isinstance(source, str):
+                check_key(source, study.config, f"analysis {name}, setting {setting}")
 
     @property
     def module(self) -> str:
         return module_name(self.name)
 
-    def has(self, part: str) -> bool:
-        """Whether it has a module of this name, such as `numbers`."""
-        return (self.place / f"{part}.py").is_file()
+    def has_module(self, name: str) -> bool:
+        return (self.folder / f"{name}.py").is_file()
 
-    def module_of(self, *parts: str) -> list[str]:
-        return [f"{self.module}.{part}" for part in parts if self.has(part)]
+    def list_modules(self, *names: str) -> list[str]:
+        return [f"{self.module}.{name}" for name in names if self.has_module(name)]
 
     @property
-    def reads(self) -> list[str]:
-        """The analyses whose tables it reads."""
-        return self._study.makers((*self.declared.needs, *self.declared.uses))
+    def input_analyses(self) -> list[str]:
+        return self._study.list_producers((*self.declaration.needs, *self.declaration.uses))
 
     def applies(self, trace: str) -> bool:
-        """Whether a trace, or the study as a whole, has the analysis."""
-        if self.declared.of_study or trace == OF_STUDY:
-            return self.declared.of_study and trace == OF_STUDY
-        about = self._study.traces[trace]
-        return all(self._files(trace, name) for name in self.declared.needs) and self.declared.applies(about)
+        if self.declaration.of_study or trace == COMPARISON:
+            return self.declaration.of_study and trace == COMPARISON
+        has_inputs = all(self._find_files(trace, name) for name in self.declaration.needs)
+        return has_inputs and self.declaration.applies(self._study.traces[trace])
 
     @property
     def traces(self) -> list[str]:
-        return [trace for trace in self._study.subjects if self._study.has(trace, self.name)]
+        return [trace for trace in self._study.subjects if self._study.has_analysis(trace, self.name)]
 
     def inputs(self, trace: str) -> dict[str, Any]:
-        """Name -> its file, or the files of all traces that have it."""
-        found = {name: self._files(trace, name) for name in (*self.declared.needs, *self.declared.uses)}
-        found |= self._study.size_unit(trace) if self.declared.in_size_unit else {}
-        return {name: files for name, files in found.items() if files} | self._study.outside([self])
+        names = (*self.declaration.needs, *self.declaration.uses)
+        files_by_name = {name: self._find_files(trace, name) for name in names}
+        files_by_name |= self._study.find_size_unit(trace) if self.declaration.in_size_unit else {}
+        return {name: files for name, files in files_by_name.items() if files} | self._study.list_external_files([self])
 
-    def _files(self, trace: str, name: str) -> Any:
-        if not self.declared.of_study:
-            return self._study.file(trace, name)
-        return [file for one in self._study.traces if (file := self._study.file(one, name))]
+    def _find_files(self, trace: str, name: str) -> Any:
+        if not self.declaration.of_study:
+            return self._study.find_file(trace, name)
+        return [file for other_trace in self._study.traces if (file := self._study.find_file(other_trace, name))]
 
     def outputs(self) -> dict[str, str]:
-        """Table -> its path, as the rule writes it."""
-        return {name: f"results/{self._study.home(self.traces)}/{table.path}" for name, table in self.tables.items()}
+        return {
+            name: f"results/{self._study.get_folder_pattern(self.traces)}/{table.path}"
+            for name, table in self.tables.items()
+        }
 
     def folders(self) -> dict[str, str]:
-        """Folder -> its path; which files it holds is known when they are there."""
-        return {name: f"results/{self._study.home(self.traces)}/{name}" for name in self.declared.folders}
+        folder = self._study.get_folder_pattern(self.traces)
+        return {name: f"results/{folder}/{name}" for name in self.declaration.folders}
 
     def settings(self, trace: str) -> dict[str, Any]:
-        about = self._study if self.declared.of_study else self._study.traces[trace]
+        subject = self._study if self.declaration.of_study else self._study.traces[trace]
         return {
-            name: self._study.setting(asked) if isinstance(asked, str) else asked(about)
-            for name, asked in self.declared.settings.items()
+            name: self._study.get_setting(source) if isinstance(source, str) else source(subject)
+            for name, source in self.declaration.settings.items()
         }
 
     def charts(self, trace: str) -> dict[str, tuple[str, ...]]:
-        """Chart -> the tables that its numbers stand in. Raises ConfigError for a table that there is not."""
-        about = self._study if self.declared.of_study else self._study.traces[trace]
-        declared = self.declared.charts(about) if callable(self.declared.charts) else self.declared.charts
-        charts = {name: (tables,) if isinstance(tables, str) else tuple(tables) for name, tables in declared.items()}
+        """Map each chart to its tables. Raises ConfigError for an unknown table."""
+        subject = self._study if self.declaration.of_study else self._study.traces[trace]
+        charts = self.declaration.charts(subject) if callable(self.declaration.charts) else self.declaration.charts
+        charts = {name: (tables,) if isinstance(tables, str) else tuple(tables) for name, tables in charts.items()}
         for name, tables in charts.items():
             for table in tables:
-                self._study.table_named(table, f"chart {name} of analysis {self.name}")
+                self._study.require_table(table, f"chart {name} of analysis {self.name}")
         return charts
 
 
-def known(name: str, names: Mapping[str, Any], what: str, where: str) -> Any:
-    """names[name]. Raises ConfigError with the nearest right name."""
+def require_name(name: str, names: Mapping[str, Any], kind: str, label: str) -> Any:
+    """Return names[name]. Raises ConfigError that suggests the closest name."""
     if name in names:
         return names[name]
-    raise ConfigError(f"{where}: there is no {what} {name}{mean(name, names)}")
+    raise ConfigError(f"{label}: there is no {kind} {name}{suggest_match(name, names)}")
 
 
-def check_key(key: str, config: Mapping[str, Any], where: str) -> None:
-    """Raises ConfigError, with the nearest right one, for a key such as "lemons/window_days" that there is not."""
-    values, above = config, ""
+def check_key(key: str, config: Mapping[str, Any], label: str) -> None:
+    """Raise ConfigError for an unknown key such as "lemons/window_days"; it suggests the closest key."""
+    values, prefix = config, ""
     for part in key.split("/"):
-        keys = {f"{above}{name}": value for name, value in values.items()} if isinstance(values, Mapping) else {}
-        values = known(f"{above}{part}", keys, "key", where)
-        above += f"{part}/"
+        keys = {f"{prefix}{name}": value for name, value in values.items()} if isinstance(values, Mapping) else {}
+        values = require_name(f"{prefix}{part}", keys, "key", label)
+        prefix += f"{part}/"

@@ -1,4 +1,4 @@
-"""The file of rules of `make check`: read, and held against the numbers that there are, before any rule is."""
+"""The rules of `make check`: read, and checked against the available numbers before any rule is evaluated."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,106 +10,107 @@ from typing import Any
 from ttf.engine.words import SECONDS
 from ttf.page.checks.thresholds import Rule, Subject
 
-from study.documents import Problem, load_document, mean
+from study.documents import Problem, load_document, suggest_match
 from study.messages import show
 
 KINDS = ("above", "below", "is", "is_not")
-# Unit that a person writes -> the unit of the number, and how many of it are one.
-_WRITTEN = {"%": ("share", Fraction(1, 100))} | {unit: ("s", Fraction(size)) for unit, size in SECONDS.items()}
-_WRITTEN |= {unit.removesuffix("s"): _WRITTEN[unit] for unit in ("days", "years")}
-_NUMBERS = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
+# Unit in a rule -> unit of the number, and factor.
+_UNITS = {"%": ("share", Fraction(1, 100))} | {unit: ("s", Fraction(size)) for unit, size in SECONDS.items()}
+_UNITS |= {unit.removesuffix("s"): _UNITS[unit] for unit in ("days", "years")}
+_NUMBERS_FILE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
 
 
-def load_rules(path: str | Path, subjects: Sequence[Subject], others: Sequence[Subject] = ()) -> list[Rule]:
-    """The rules of a file, their limits in the units of the numbers.
+def load_rules(path: str | Path, subjects: Sequence[Subject], other_subjects: Sequence[Subject] = ()) -> list[Rule]:
+    """Return the rules of a file, with limits in the units of the numbers.
 
-    subjects: what a rule is held against that names no trace; others: what it may name besides. Raises ConfigError, a
-    line a problem: file, line, key, what was expected and the nearest right name.
+    subjects: checked by rules that name no trace. other_subjects: also available to rules that name a trace. Raises
+    ConfigError, one problem per line: file, line, key, expectation and the closest valid name.
     """
-    every = [*subjects, *others]
+    all_subjects = [*subjects, *other_subjects]
     document = load_document(
-        path, "thresholds.schema.yaml", contradictions=lambda read: _contradictions(read["rules"], every)
+        path,
+        "thresholds.schema.yaml",
+        contradictions=lambda document: _find_contradictions(document["rules"], all_subjects),
     )
-    return [_rule(entry, _meant(entry, every)) for entry in document["rules"]]
+    return [_build_rule(entry, _find_numbers(entry, all_subjects)) for entry in document["rules"]]
 
 
-def _contradictions(entries: list[dict], subjects: Sequence[Subject]) -> Iterator[Problem]:
-    """Names that nothing has, and limits that no number of that unit can be held against."""
+def _find_contradictions(entries: list[dict], subjects: Sequence[Subject]) -> Iterator[Problem]:
+    """Yield unknown names, and limits that do not fit the unit of the number."""
     names = [subject.name for subject in subjects]
-    catalogue = known_numbers()
-    for place, entry in enumerate(entries):
+    catalogue = build_number_pattern()
+    for index, entry in enumerate(entries):
         if (trace := entry.get("trace", names[0])) not in names:
-            text = f"{trace} is no trace of this study{mean(trace, names)} It has: {', '.join(names)}."
-            yield Problem(("rules", place, "trace"), text)
+            text = f"{trace} is not a trace of this study{suggest_match(trace, names)} It has: {', '.join(names)}."
+            yield Problem(("rules", index, "trace"), text)
             continue
-        number, meant = entry["number"], _meant(entry, subjects)
-        if not meant and not catalogue.fullmatch(number) and not any(number in of.withheld for of in subjects):
+        number, numbers = entry["number"], _find_numbers(entry, subjects)
+        is_withheld = any(number in subject.withheld for subject in subjects)
+        if not numbers and not is_withheld and not catalogue.fullmatch(number):
             keys = list(dict.fromkeys(key for subject in subjects for key in subject.metrics))
-            near = get_close_matches(number, keys, n=1, cutoff=0.6)
-            hint = f"; did you mean {near[0]}?" if near else "."
+            matches = get_close_matches(number, keys, n=1, cutoff=0.6)
+            hint = f"; did you mean {matches[0]}?" if matches else "."
             text = f"there is no number {show(number)}{hint} Expected: a key of metrics.json, as docs/metrics.md lists."
-            yield Problem(("rules", place, "number"), text)
-        kind = _kind(entry)
-        for about in meant[:1]:
-            if wrong := _misfit(kind, entry[kind], number, about):
-                yield Problem(("rules", place, kind), wrong)
+            yield Problem(("rules", index, "number"), text)
+        kind = _find_kind(entry)
+        for number_info in numbers[:1]:
+            if problem := _explain_misfit(kind, entry[kind], number, number_info):
+                yield Problem(("rules", index, kind), problem)
             elif kind in ("is", "is_not") and "by" in entry:
-                yield Problem(("rules", place, "by"), "works with above and below only: a text has no interval.")
+                yield Problem(("rules", index, "by"), "works with above and below only: a text has no interval.")
 
 
-def _misfit(kind: str, limit: Any, number: str, about: Mapping[str, Any]) -> str | None:
-    """Why a number cannot be held against a limit."""
-    unit, is_text = about["unit"], isinstance(about["value"], str | bool)
+def _explain_misfit(kind: str, limit: Any, number: str, number_info: Mapping[str, Any]) -> str | None:
+    """Return why a number cannot be compared with a limit."""
+    unit, is_text = number_info["unit"], isinstance(number_info["value"], str | bool)
     if is_text and kind in ("above", "below"):
-        return f"{number} is a text, here {show(about['value'])}; expected is or is_not."
+        return f"{number} is a text, now {show(number_info['value'])}; expected is or is_not."
     if kind in ("is", "is_not"):
         return None if is_text else f"{number} is a number; expected above or below."
-    if isinstance(limit, str) and (of := _parts(limit)[1]) != unit:
-        allowed = [word for word, (of_unit, _) in _WRITTEN.items() if of_unit == unit]
-        with_unit = f", or with one of {', '.join(allowed)}" if allowed else ""
-        what = "a share" if of == "share" else "a time"
-        return f"{limit} is {what}, and the unit of {number} is {unit or 'none'}; expected a number in it{with_unit}."
-    if unit == "share" and limit_of(limit) > 1:
-        return f"{limit} is more than all: {number} is a share of 1; expected, for example, 30% or 0.3."
+    if isinstance(limit, str) and (quantity_unit := _split_quantity(limit)[1]) != unit:
+        allowed = [word for word, (base_unit, _) in _UNITS.items() if base_unit == unit]
+        unit_hint = f", or with one of {', '.join(allowed)}" if allowed else ""
+        quantity = "a share" if quantity_unit == "share" else "a time"
+        return f"{limit} is {quantity}, and the unit of {number} is {unit or 'none'}; expected that unit{unit_hint}."
+    if unit == "share" and parse_limit(limit) > 1:
+        return f"{limit} is more than 100%: {number} is a share; expected, for example, 30% or 0.3."
     return None
 
 
-def _meant(entry: Mapping[str, Any], subjects: Iterable[Subject]) -> list[Mapping[str, Any]]:
-    """What is known of the number of a rule, in each subject that has it and that the rule is for."""
-    trace, number = entry.get("trace"), entry["number"]
-    return [of.metrics[number] for of in subjects if trace in (None, of.name) and number in of.metrics]
+def _find_numbers(entry: Mapping[str, Any], subjects: Iterable[Subject]) -> list[Mapping[str, Any]]:
+    trace, key = entry.get("trace"), entry["number"]
+    return [s.metrics[key] for s in subjects if trace in (None, s.name) and key in s.metrics]
 
 
-def _kind(entry: Mapping[str, Any]) -> str:
+def _find_kind(entry: Mapping[str, Any]) -> str:
     return next(kind for kind in KINDS if kind in entry)
 
 
-def _rule(entry: Mapping[str, Any], meant: list[Mapping[str, Any]]) -> Rule:
-    kind = _kind(entry)
-    limit = entry[kind] if kind in ("is", "is_not") else limit_of(entry[kind])
-    more = {key: entry[key] for key in ("by", "if_missing", "trace", "say") if key in entry}
-    return Rule(entry["number"], kind, limit, **more)
+def _build_rule(entry: Mapping[str, Any], numbers: list[Mapping[str, Any]]) -> Rule:
+    kind = _find_kind(entry)
+    limit = entry[kind] if kind in ("is", "is_not") else parse_limit(entry[kind])
+    options = {key: entry[key] for key in ("by", "if_missing", "trace", "say") if key in entry}
+    return Rule(entry["number"], kind, limit, **options)
 
 
-def limit_of(written: float | str) -> float:
-    """A limit in the unit of its number: 30% as 0.3, 12 h as 43,200. The nearest double, as of a number in a file."""
-    return float(_parts(written)[0]) if isinstance(written, str) else written
+def parse_limit(text: float | str) -> float:
+    """Return a limit in the unit of its number, as the closest double: 30% as 0.3, 12 h as 43,200."""
+    return float(_split_quantity(text)[0]) if isinstance(text, str) else text
 
 
-def _parts(written: str) -> tuple[Fraction, str]:
-    value, unit = re.fullmatch(r"(-?[0-9.]+) ?(\D+)", written).groups()
-    of_unit, size = _WRITTEN[unit]
-    return Fraction(value) * size, of_unit
+def _split_quantity(text: str) -> tuple[Fraction, str]:
+    value, unit = re.fullmatch(r"(-?[0-9.]+) ?(\D+)", text).groups()
+    base_unit, size = _UNITS[unit]
+    return Fraction(value) * size, base_unit
 
 
-def known_numbers(file: Path = _NUMBERS) -> re.Pattern[str]:
-    """The keys that docs/metrics.md lists: a number that a study lacks today is known by it. Without the file, none."""
+def build_number_pattern(file: Path = _NUMBERS_FILE) -> re.Pattern[str]:
+    """Return a pattern of the keys in docs/metrics.md, which a study may lack today; without the file, of none."""
     text = file.read_text(encoding="utf-8") if file.is_file() else ""
     keys = re.findall(r"^\| `(.+?)` \|", text, re.MULTILINE)
-    return re.compile("|".join(map(_pattern, keys)) or r"(?!)")
+    return re.compile("|".join(map(_build_key_pattern, keys)) or r"(?!)")
 
 
-def _pattern(key: str) -> str:
-    """Of a key as the docs have it: names in braces for one of them, … for any other."""
-    of_names = re.sub(r"\\\{(.*?)\\\}", lambda names: f"({names[1].replace(',', '|')})", re.escape(key))
-    return of_names.replace("…", "[^.]+")
+def _build_key_pattern(key: str) -> str:
+    pattern = re.sub(r"\\\{(.*?)\\\}", lambda match: f"({match[1].replace(',', '|')})", re.escape(key))
+    return pattern.replace("…", "[^.]+")

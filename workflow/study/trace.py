@@ -1,4 +1,4 @@
-"""A trace of the study, as rules and declarations of analyses ask of it: what it has, and where that lies."""
+"""A trace of the study as rules and declarations of analyses see it: its properties and the paths of its products."""
 
 from __future__ import annotations
 
@@ -11,24 +11,25 @@ from ttf.analyses.declaration import PRODUCTS
 from ttf.engine.columns import GAP
 from ttf.raw.extra_tables import SCHEMA
 
-from study.first_lines import layouts_of, names_in
-from study.format_declarations import OF_READING, meaning_of
-from study.mapping import window_of
-from study.model_features import risk_of
-from study.registry_options import infra_failures_of
-from study.trace_files import member_of, on_disk, part_of
-from study.watch import watch_of
+from study.first_lines import build_layouts, read_names
+from study.format_declarations import READING_KEYS, select_meaning
+from study.mapping import parse_window
+from study.model_features import build_risk_options
+from study.registry_options import merge_infra_failures
+from study.trace_files import get_disk_path, get_member, get_part_name
+from study.watch import read_watch_options
 
 STRATA_OF_JOBS = ["gpu_type", "gpu_count", "account"]
 
 
 @dataclass
 class Trace:
-    """entry: of the registry; format: its declaration; raw_files: table -> files; parts: part -> table -> file.
+    """entry: the trace in the registry; format: the declaration of its format.
 
-    left_out: entry of its folders -> why it is not read; sources: name -> what lies beside the common tables: the typed
-    raw tables for health events and losses, or the tails of logs; made_files: by table, of an embedded sample; windows:
-    between which its drift is measured; shares: jobs that share the work on its tables.
+    raw_files: table -> files. parts: part -> table -> file. sample_files: table -> files of an embedded sample.
+    unread_entries: entry of its folders -> reason. sources: name -> path of a file besides the common tables, such as
+    typed health events or the tails of logs. windows: the periods compared for drift. shares: number of jobs that
+    share the work on its tables.
     """
 
     name: str
@@ -37,8 +38,8 @@ class Trace:
     settings: dict
     raw_files: dict[str, list[str]]
     parts: dict[str, dict[str, str]]
-    made_files: dict[str, list[str]]
-    left_out: dict[str, str]
+    sample_files: dict[str, list[str]]
+    unread_entries: dict[str, str]
     sources: dict[str, str]
     windows: dict
     shares: int
@@ -57,45 +58,46 @@ class Trace:
 
     @property
     def has_outages(self) -> bool:
-        """Whether it tells when units were down: always, or by a table of its own, such as node events beside jobs."""
-        return self.gives == "outages" or self._tells("outages")
+        """Return whether the trace records outages of units, always or in a table such as node events."""
+        return self.gives == "outages" or self._has_information("outages")
 
     @cached_property
     def has_exposure(self) -> bool:
-        """Whether the units that were watched are known, those without an outage too."""
-        return self.has_outages and (self._tells("exposure") or "nodes" in self.entry)
+        """Return whether the observed units are known, including units without an outage."""
+        return self.has_outages and (self._has_information("exposure") or "nodes" in self.entry)
 
     @property
     def may_have_exposure(self) -> bool:
-        """Whether it would be known if the registry said how many there were."""
+        """Return whether the exposure would be known if the registry gave the number of units."""
         return self.has_outages and not self.has_exposure and self.format.get("exposure") is not False
 
     @property
     def absent_tables(self) -> dict[str, str]:
-        """Raw table that the trace comes without -> what is not known for that reason, as a clause."""
+        """Map each missing raw table to a clause that says what is therefore unknown."""
         tables = self.format["tables"].items()
         return {name: spec["without"] for name, spec in tables if "without" in spec and name not in self.raw_files}
 
-    def _tells(self, key: str) -> bool:
-        """Whether it does by its format: always, where it has a table, or where that table has a column."""
-        said = self.format.get(key, False)
-        if isinstance(said, dict):
-            layout = layouts_of(self.entry, self.format)[said["table"]]
+    def _has_information(self, key: str) -> bool:
+        """Return whether the trace has this information: always, by one of its tables, or by a column of a table."""
+        declared = self.format.get(key, False)
+        if isinstance(declared, dict):
+            layout = build_layouts(self.entry, self.format)[declared["table"]]
             return any(
-                said["column"] in (names_in(file, layout) or ()) for file in self.raw_files.get(said["table"], ())
+                declared["column"] in (read_names(file, layout) or ())
+                for file in self.raw_files.get(declared["table"], ())
             )
-        return said if isinstance(said, bool) else said in self.raw_files
+        return declared if isinstance(declared, bool) else declared in self.raw_files
 
     @property
     def unit(self) -> str:
-        """What a job, or the unit that lives, is called."""
         return self.format["unit"]
 
     @property
     def life(self) -> str:
-        """What its lives are: jobs, or the time that a unit which is repaired was up from one outage to the next.
+        """Return what a duration of the trace is.
 
-        Of components that are not repaired: a period at risk, unless the format says that each has one.
+        This is a job, or for a repaired unit the time up between two outages. For a component that is not repaired it
+        is a period at risk, unless the format names something else.
         """
         if self.has_jobs:
             return self.unit
@@ -107,7 +109,6 @@ class Trace:
 
     @property
     def strata(self) -> list[str]:
-        """What lives are divided by, besides `all`."""
         return self.format.get("strata", STRATA_OF_JOBS)
 
     @property
@@ -116,26 +117,23 @@ class Trace:
 
     @property
     def outcomes(self) -> dict[str, list[str]]:
-        """Outcome -> the words for it: those of the registry entry, else of the format."""
         return self.entry.get("outcomes") or self.format.get("outcomes", {})
 
     @property
     def words(self) -> list[str]:
-        """The words that a status may be."""
         return [word for words in self.outcomes.values() for word in words]
 
     @property
     def infra_failures(self) -> dict:
-        """What ends a run by infrastructure."""
-        return infra_failures_of(self.entry, self.settings["infra_failures"], self.format)
+        return merge_infra_failures(self.entry, self.settings["infra_failures"], self.format)
 
     @property
     def window(self) -> tuple[int, int] | None:
-        return window_of(self.entry)
+        return parse_window(self.entry)
 
     @property
     def clock(self) -> str | None:
-        """The zone by which the hour of a submission is known; None where times count from an origin that is not."""
+        """Return the time zone of submissions; None if times count from an unknown origin."""
         times = self.entry.get("times", {})
         if times.get("format") == "seconds":
             return None
@@ -143,32 +141,29 @@ class Trace:
 
     @property
     def risk(self) -> dict[str, Any] | None:
-        """What the failure-risk model goes by: features, clock and unit; None of a trace without submitted jobs."""
-        return risk_of(self.name, self.entry, self.format, self.settings["risk"]["features"], self.clock)
+        """Return features, clock and unit of the failure-risk model; None without submitted jobs."""
+        return build_risk_options(self.name, self.entry, self.format, self.settings["risk"]["features"], self.clock)
 
     @property
-    def reading(self) -> dict:
-        """What the registry says of how the trace is read: its mapping, or the zone of its times."""
-        return {key: self.entry[key] for key in OF_READING if key in self.entry}
+    def reading_options(self) -> dict:
+        return {key: self.entry[key] for key in READING_KEYS if key in self.entry}
 
     @property
     def meaning(self) -> dict:
-        """What jobs are derived by, beside the raw tables."""
-        return meaning_of(self.entry, self.format)
+        return select_meaning(self.entry, self.format)
 
     @property
-    def read_by(self) -> dict[str, Any]:
-        """What the rules that read raw tables are given: reader, schema, and what the registry says of them."""
-        return {"reader": self.format.get("reader"), "entry": self.reading, "schema": self.schema}
+    def reader_options(self) -> dict[str, Any]:
+        return {"reader": self.format.get("reader"), "entry": self.reading_options, "schema": self.schema}
 
     @property
     def reader(self) -> list[str]:
-        """The module that reads raw tables which are no tables of lines, if the format has one."""
+        """Return the module that reads raw tables which are not text tables, if the format has one."""
         return [self.format["reader"]] if "reader" in self.format else []
 
     @property
-    def derived_by(self) -> dict[str, Any]:
-        """What the rules that derive the common tables are given: code, what words and columns mean, raw tables."""
+    def derivation_options(self) -> dict[str, Any]:
+        """Return the parameters of the rules that derive the common tables."""
         return {
             "code": self.format["code"],
             "meaning": self.meaning,
@@ -176,83 +171,82 @@ class Trace:
         }
 
     @property
-    def outages_by(self) -> dict[str, Any]:
-        """What derive_outages is given: the same, and how many units the registry says were watched, and when."""
-        return self.derived_by | {"meaning": self.meaning | watch_of(self.entry, self.clock)}
+    def outage_options(self) -> dict[str, Any]:
+        """Return the parameters of derive_outages: also the number of observed units and the observation window."""
+        return self.derivation_options | {"meaning": self.meaning | read_watch_options(self.entry, self.clock)}
 
     @property
     def raw_inputs(self) -> dict[str, list[str]]:
-        """Table -> the files that it is read from; several tables may be in one archive."""
-        return {table: [on_disk(file) for file in files] for table, files in self.raw_files.items()}
+        return {table: [get_disk_path(file) for file in files] for table, files in self.raw_files.items()}
 
     def part_inputs(self, part: str) -> dict[str, str]:
-        return {table: on_disk(file) for table, file in self.parts[part].items()}
+        return {table: get_disk_path(file) for table, file in self.parts[part].items()}
 
-    def of_parts(self, product: str) -> list[str]:
-        """One product of every part, in the order of the parts."""
+    def list_part_products(self, product: str) -> list[str]:
         return [f"results/{self.name}/parts/{part}/{product}" for part in self.parts]
 
     @property
-    def of_shares(self) -> list[str]:
-        """What each share of the work found; nothing where one process does it all."""
+    def share_folders(self) -> list[str]:
+        """Return the folders of the shares; none if one process does all the work."""
         return [f"results/{self.name}/shares/{share}" for share in range(self.shares)] if self.shares > 1 else []
 
-    def derived_from(self, rule: str) -> dict[str, str]:
-        """What a rule reads beside raw tables, by name: those of its products and sources that the trace has."""
-        names = {
+    def find_rule_inputs(self, rule: str) -> dict[str, str]:
+        """Map the products and sources that a rule reads besides raw tables to their paths."""
+        names_by_rule = {
             "derive_attempts": ["events"],
             "derive_outages": ["placements"] if self.has_jobs else [],
             "derive_lives": {"jobs": ["jobs"], "outages": ["outages", "exposure"], "lives": ["raw"]}[self.gives],
             "derive_infra_lives": ["jobs", "attempts", "events", "outages"] if self.has_jobs else ["lives"],
         }
-        return {name: file for name in names[rule] if (file := self.file(name))}
+        return {name: file for name in names_by_rule[rule] if (file := self.find_file(name))}
 
     @cached_property
     def members(self) -> dict[str, list[str]]:
-        """Table -> what each of its files is in its archive; nothing where the file itself is the table."""
-        return {table: [member_of(file) for file in files] for table, files in self.raw_files.items()}
+        return {table: [get_member(file) for file in files] for table, files in self.raw_files.items()}
 
     @cached_property
-    def members_of_parts(self) -> dict[str, dict[str, str]]:
-        return {part: {table: member_of(file) for table, file in files.items()} for part, files in self.parts.items()}
+    def part_members(self) -> dict[str, dict[str, str]]:
+        return {part: {table: get_member(file) for table, file in files.items()} for part, files in self.parts.items()}
 
     @property
     def entries(self) -> list[dict[str, str]]:
-        """What became of each entry of its folders: {file, table, part} of one that is read, else {file, reason}."""
+        """Return {file, table, part} for each entry that is read, {file, reason} for each other entry."""
         parts = {(table, file): part for part, tables in self.parts.items() for table, file in tables.items()}
-        folders = isinstance(self.entry.get("folder"), list)
-        read = []
+        has_folders = isinstance(self.entry.get("folder"), list)
+        entries = []
         for table, files in self.raw_files.items():
             for file in files:
                 part = parts.get((table, file), "")
-                name = "/".join(filter(None, (part if folders else "", Path(on_disk(file)).name, member_of(file))))
-                read.append({"file": name, "table": table, "part": part})
-        return read + [{"file": file, "reason": reason} for file, reason in self.left_out.items()]
+                name = "/".join(
+                    filter(None, (part if has_folders else "", Path(get_disk_path(file)).name, get_member(file)))
+                )
+                entries.append({"file": name, "table": table, "part": part})
+        return entries + [{"file": file, "reason": reason} for file, reason in self.unread_entries.items()]
 
     @property
-    def folders_of_raw(self) -> dict[str, list[str]]:
-        """Folder of its raw tables -> the entries that are not read; nothing of an embedded sample."""
+    def unread_entries_by_folder(self) -> dict[str, list[str]]:
+        """Map each folder of raw tables to its unread entries; empty for an embedded sample."""
         folder = self.entry.get("folder")
         if isinstance(folder, list):
-            parts = {name: f"{part_of(name)}/" for name in folder}
+            prefixes = {name: f"{get_part_name(name)}/" for name in folder}
             return {
-                name: [entry.removeprefix(part) for entry in self.left_out if entry.startswith(part)]
-                for name, part in parts.items()
+                name: [entry.removeprefix(prefix) for entry in self.unread_entries if entry.startswith(prefix)]
+                for name, prefix in prefixes.items()
             }
-        return {} if folder is None else {folder: list(self.left_out)}
+        return {} if folder is None else {folder: list(self.unread_entries)}
 
     @property
     def products(self) -> set[str]:
-        """Which of the products before the analyses it has."""
-        of_jobs = {"jobs", "nodes"} if self.has_jobs else set()
+        """Return the names of the products that exist before the analyses."""
+        jobs = {"jobs", "nodes"} if self.has_jobs else set()
         optional = {name for name in ("attempts", "placements") if self.format.get(name)}
         lives = {"lives", "lives_infra"} if self.gives != "outages" or self.has_exposure else set()
         outages = {"outages", "outage_records"} if self.has_outages else set()
         exposure = {"exposure"} if self.has_exposure else set()
-        return {"raw"} | lives | outages | exposure | of_jobs | optional
+        return {"raw"} | lives | outages | exposure | jobs | optional
 
-    def file(self, name: str) -> str | None:
-        """Where a product before the analyses lies, or what is given beside the tables; None where it has none."""
+    def find_file(self, name: str) -> str | None:
+        """Return the path of a product before the analyses, or of a source; None if the trace has none."""
         if name in self.products:
             return f"results/{self.name}/{PRODUCTS[name]}"
         if name == "jobs_against" and "against" in self.windows:
@@ -261,19 +255,19 @@ class Trace:
 
     @property
     def compared(self) -> dict[str, Any]:
-        """What the comparison says of the trace; outcomes: those that it can have, None where that is not known."""
+        """Return what the comparison says about the trace; outcomes is None if they are unknown."""
         outcomes = sorted(self.outcomes) or None
-        has = {"gives": "jobs" if self.has_jobs else "lives", "lives": "lives" in self.products}
-        return {"unit": self.unit, "synthetic": self.synthetic, "outcomes": outcomes} | has
+        facts = {"gives": "jobs" if self.has_jobs else "lives", "lives": "lives" in self.products}
+        return {"unit": self.unit, "synthetic": self.synthetic, "outcomes": outcomes} | facts
 
     @property
-    def names_are_public(self) -> bool:
-        """Whether nobody is found out by the names of its users, accounts and nodes."""
+    def has_public_names(self) -> bool:
+        """Return whether the names of users, accounts and nodes identify nobody."""
         return self.synthetic or self.entry.get("names") == "public"
 
     @property
-    def about(self) -> dict[str, Any]:
-        """What the report says of the trace."""
+    def description(self) -> dict[str, Any]:
+        """Return what the report says about the trace."""
         keys = ("format", "title", "source", "licence", "citation", "note")
         return {key: self.entry[key] for key in keys if key in self.entry} | {
             "synthetic": self.synthetic,

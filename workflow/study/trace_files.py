@@ -1,4 +1,4 @@
-"""Which raw files a trace has: known when the DAG is built, from the registry and a look into the folder."""
+"""The raw files of a trace, found when the DAG is built from the registry and the entries of its folder."""
 
 import re
 from collections.abc import Collection
@@ -9,139 +9,140 @@ from ttf.raw.raw_files import ARCHIVES, archive_and_member
 
 from study.entries import (
     Entry,
-    also_packed,
-    entries_of,
-    expected_file,
-    files_of,
-    left_out,
-    listing,
-    problems,
-    said,
+    describe_expected_file,
+    describe_packings,
+    escape_name,
+    explain_unread_entries,
+    find_problems,
+    format_listing,
+    list_entries,
+    select_table_files,
 )
 from study.messages import ConfigError
-from study.named_files import given_file
+from study.named_files import require_file
 
-# Files that an entry may name by a key of their own and that may lie in the trace's folder, whatever their endings.
-BESIDE = ("health_events", "loss_log", "log_tails", "node_events")
+# Keys of an entry for files besides the tables; these files may lie in the trace's folder, with any ending.
+FILE_KEYS = ("health_events", "loss_log", "log_tails", "node_events")
 
 
-def raw_tables(trace: str, entry: dict, formats: dict) -> dict[str, list[str]]:
-    """Table -> its files, as the user typed their folder, in the format's order; only the tables that are there.
+def find_raw_tables(trace: str, entry: dict, formats: dict) -> dict[str, list[str]]:
+    """Map each table that the trace has to its files, in the format's order.
 
-    The files of an embedded sample are the ones that rule unpack_sample writes, there or not yet; a table that is
-    missing and can be downloaded is the file that rule fetch writes (see to_fetch).
-    Raises ConfigError for a folder that is not there, a required table that is not in it, two files for a table of one
-    file, and a download that cannot be what was meant.
+    Paths start with the folder as typed. Files of an embedded sample, and tables that rule fetch downloads, may not
+    exist yet. Raises ConfigError for a missing folder, a missing required table, several files for a table of one file,
+    and an impossible download.
     """
     tables = formats[entry["format"]]["tables"]
     if entry.get("embedded"):
-        made = sample_files(trace, entry, formats)
-        own = {table: made[table] for table, spec in tables.items() if table in made and "beside" not in spec}
-        return own | tables_beside(trace, entry, tables, [file for files in made.values() for file in files])
-    if isinstance(entry["folder"], list):
-        parts = parts_of(trace, entry, formats).values()
-        found = {table: [files[table] for files in parts if table in files] for table in tables}
-        return {table: files for table, files in found.items() if files}
-    folder = Path(entry["folder"])
-    where = f"registry.{trace}.folder: {entry['folder']}"
-    downloads = _downloads(trace, entry)
-    if not folder.is_dir() and (folder.exists() or not downloads):
-        needed = ", ".join(expected_file(spec) for spec in tables.values() if spec["required"])
-        raise ConfigError(
-            f"{where}: there is no such folder (seen from where the command is typed). Name the folder that holds "
-            f"{needed}{_or_download(trace, entry)}." + _by_hand(trace, entry)
+        generated = list_sample_files(trace, entry, formats)
+        folder_tables = {
+            table: generated[table] for table, spec in tables.items() if table in generated and "beside" not in spec
+        }
+        return folder_tables | find_keyed_tables(
+            trace, entry, tables, [file for files in generated.values() for file in files]
         )
-    there = _entries(trace, entry) if folder.is_dir() else []
+    if isinstance(entry["folder"], list):
+        parts = find_parts(trace, entry, formats).values()
+        files_by_table = {table: [files[table] for files in parts if table in files] for table in tables}
+        return {table: files for table, files in files_by_table.items() if files}
+    folder = Path(entry["folder"])
+    label = f"registry.{trace}.folder: {entry['folder']}"
+    downloads = _plan_downloads(trace, entry)
+    if not folder.is_dir() and (folder.exists() or not downloads):
+        needed = ", ".join(describe_expected_file(spec) for spec in tables.values() if spec["required"])
+        raise ConfigError(
+            f"{label}: there is no such folder (relative to the current folder). Name the folder that holds "
+            f"{needed}{_describe_download(trace, entry)}." + _describe_manual_download(trace, entry)
+        )
+    entries = _list_entries(trace, entry) if folder.is_dir() else []
     in_folder = {table: spec for table, spec in tables.items() if "beside" not in spec}
-    archives = set(archives_of(entry).values())
-    wrong = problems([one for one in there if one.name not in archives], in_folder, entry.get("files", {}))
-    if wrong:
-        raise ConfigError("\n".join(f"{where}: {problem}" for problem in wrong))
-    present = [one.name for one in there if not one.odd]
-    tables_present = [name for name in present if name not in archives]
-    found = {}
+    archives = set(map_archives(entry).values())
+    messages = find_problems([item for item in entries if item.name not in archives], in_folder, entry.get("files", {}))
+    if messages:
+        raise ConfigError("\n".join(f"{label}: {problem}" for problem in messages))
+    names_present = [item.name for item in entries if not item.problem]
+    tables_present = [name for name in names_present if name not in archives]
+    files_by_table = {}
     for table, spec in in_folder.items():
         named = entry.get("files", {}).get(table)
-        names = [name for name in present if name == named] if named else files_of(spec, tables_present)
+        names = [name for name in names_present if name == named] if named else select_table_files(spec, tables_present)
         if len(names) > 1 and "every" not in spec:
             raise ConfigError(
-                f"{where}: the table {table} is there more than once: {', '.join(map(said, names))}. "
+                f"{label}: the table {table} has several files: {', '.join(map(escape_name, names))}. "
                 f"Keep one, or name it: registry.{trace}.files.{table}"
             )
         if names:
-            found[table] = [f"{entry['folder'].rstrip('/')}/{name}" for name in names]
-        elif not named and (archive := archives_of(entry).get(table)) in present:
-            found[table] = [f"{entry['folder'].rstrip('/')}/{archive}/{entry['download'][table]['member']}"]
+            files_by_table[table] = [f"{entry['folder'].rstrip('/')}/{name}" for name in names]
+        elif not named and (archive := map_archives(entry).get(table)) in names_present:
+            files_by_table[table] = [f"{entry['folder'].rstrip('/')}/{archive}/{entry['download'][table]['member']}"]
         elif table in downloads and not named:
-            found[table] = [downloads[table]]
+            files_by_table[table] = [downloads[table]]
         elif spec["required"] or named:
+            present = [escape_name(name) for name in names_present]
             raise ConfigError(
-                f"{where}: the table {table} is missing: expected {named or expected_file(spec)}"
-                + ("" if named else f" {also_packed(spec)}")
-                + f"{_or_download(trace, entry, table)}. The folder holds: {listing([said(name) for name in present])}."
-                + _by_hand(trace, entry)
+                f"{label}: the table {table} is missing: expected {named or describe_expected_file(spec)}"
+                + ("" if named else f" {describe_packings(spec)}")
+                + f"{_describe_download(trace, entry, table)}. The folder holds: {format_listing(present)}."
+                + _describe_manual_download(trace, entry)
             )
-    return found | tables_beside(trace, entry, tables)
+    return files_by_table | find_keyed_tables(trace, entry, tables)
 
 
-def _entries(trace: str, entry: dict) -> list[Entry]:
-    """The entries of the trace's folder, but for hidden files, README and what its entry has keys of their own for."""
-    named, others = entry.get("files", {}).values(), _files_beside(entry)
+def _list_entries(trace: str, entry: dict) -> list[Entry]:
+    """Return the entries of the folder without hidden files, README and files that the entry names by other keys."""
+    table_files, keyed_files = entry.get("files", {}).values(), _list_keyed_files(entry)
     try:
-        there = entries_of(entry["folder"])
+        entries = list_entries(entry["folder"])
     except OSError as error:
         raise ConfigError(f"registry.{trace}.folder: {entry['folder']}: cannot be read ({error.strerror}).") from None
-    return [one for one in there if one.name not in others and (one.name in named or not is_ignored(one.name))]
+    entries = [item for item in entries if item.name not in keyed_files]
+    return [item for item in entries if item.name in table_files or not is_ignored(item.name)]
 
 
-def entries_left_out(trace: str, entry: dict, formats: dict) -> dict[str, str]:
-    """Entry -> why nothing of it is read, of all in the folder of a trace; of several, with the folder's name.
+def find_unread_entries(trace: str, entry: dict, formats: dict) -> dict[str, str]:
+    """Map each entry in the trace's folders from which nothing is read to the reason.
 
-    Raises ConfigError as raw_tables.
+    With several folders, the entry starts with the folder's name. Raises ConfigError as find_raw_tables.
     """
     if isinstance(entry.get("folder"), list):
-        parts = ((folder, entries_left_out(trace, entry | {"folder": folder}, formats)) for folder in entry["folder"])
-        return {f"{part_of(folder)}/{name}": reason for folder, found in parts for name, reason in found.items()}
+        parts = ((path, find_unread_entries(trace, entry | {"folder": path}, formats)) for path in entry["folder"])
+        return {f"{get_part_name(path)}/{name}": reason for path, reasons in parts for name, reason in reasons.items()}
     if entry.get("embedded") or not Path(entry["folder"]).is_dir():
         return {}
-    found = raw_tables(trace, entry, formats)
+    files_by_table = find_raw_tables(trace, entry, formats)
     tables = {table: spec for table, spec in formats[entry["format"]]["tables"].items() if "beside" not in spec}
-    read = {Path(on_disk(file)).name for table in tables for file in found.get(table, ())}
-    return left_out(_entries(trace, entry), tables, read)
+    read = {Path(get_disk_path(file)).name for table in tables for file in files_by_table.get(table, ())}
+    return explain_unread_entries(_list_entries(trace, entry), tables, read)
 
 
-def part_of(folder: str) -> str:
-    """What the part in a folder is called."""
+def get_part_name(folder: str) -> str:
     return Path(folder).resolve().name if Path(folder).name in ("", "..") else Path(folder).name
 
 
-def tables_beside(trace: str, entry: dict, tables: dict, made: Collection[str] = ()) -> dict[str, list[str]]:
-    """Table -> its files, of the tables that the entry names by a key of their own.
+def find_keyed_tables(trace: str, entry: dict, tables: dict, generated: Collection[str] = ()) -> dict[str, list[str]]:
+    """Map each table that the entry names by its own key to its files.
 
-    made: those that a rule writes, there or not yet.
-    Raises ConfigError for another that is not there, and where `files` names such a table.
+    generated: files that a rule writes, which may not exist yet. Raises ConfigError for other missing files, and if
+    `files` names such a table.
     """
-    found = {table: paths_of(entry, spec["beside"]) for table, spec in tables.items() if "beside" in spec}
-    for table, files in found.items():
+    files_by_table = {table: list_paths(entry, spec["beside"]) for table, spec in tables.items() if "beside" in spec}
+    for table, files in files_by_table.items():
         key = tables[table]["beside"]
         if table in entry.get("files", {}):
-            raise ConfigError(
-                f"registry.{trace}.files.{table}: its files have a key of their own, {key}; name them there."
-            )
+            raise ConfigError(f"registry.{trace}.files.{table}: its files have their own key, {key}; name them there.")
         for file in files:
-            if file not in made:
-                given_file(on_disk(file), f"registry.{trace}.{key}")
-    return {table: files for table, files in found.items() if files}
+            if file not in generated:
+                require_file(get_disk_path(file), f"registry.{trace}.{key}")
+    return {table: files for table, files in files_by_table.items() if files}
 
 
-def paths_of(entry: dict, key: str) -> list[str]:
-    """The paths that an entry has under a key that takes one or several."""
+def list_paths(entry: dict, key: str) -> list[str]:
     paths = entry.get(key, [])
     return [paths] if isinstance(paths, str) else list(paths)
 
 
-def sample_files(trace: str, entry: dict, formats: dict) -> dict[str, list[str]]:
-    """Name -> the files that rule unpack_sample writes for an embedded sample: its tables, and what is beside them."""
+def list_sample_files(trace: str, entry: dict, formats: dict) -> dict[str, list[str]]:
+    """Map each name to the files that rule unpack_sample writes: tables and other files of the sample."""
     names = formats[entry["format"]]["sample"]["files"].items()
     return {
         name: [f"data/{trace}/{file}" for file in ([files] if isinstance(files, str) else files)]
@@ -149,108 +150,104 @@ def sample_files(trace: str, entry: dict, formats: dict) -> dict[str, list[str]]
     }
 
 
-def parts_of(trace: str, entry: dict, formats: dict) -> dict[str, dict[str, str]]:
-    """Part -> table -> its file, of a trace that is given in parts; of another nothing.
+def find_parts(trace: str, entry: dict, formats: dict) -> dict[str, dict[str, str]]:
+    """Map each part of a trace to table -> file; empty for a trace without parts.
 
-    Parts are the folders of `folder`, where it lists several, in that order; or the files of a table that takes every
-    file in its folder, in the order of their names. A table in `files` is that one file.
-    Raises ConfigError as `raw_tables` does, and for parts whose names are the same.
+    Parts are the folders that `folder` lists, in that order; or the files of a multi-file table in the order of their
+    names. Raises ConfigError as `find_raw_tables`, and for parts with the same name.
     """
-    where = f"registry.{trace}.folder"
+    label = f"registry.{trace}.folder"
     tables = formats[entry["format"]]["tables"]
-    takes_every = [table for table, spec in tables.items() if "every" in spec]
+    multi_file_tables = [table for table, spec in tables.items() if "every" in spec]
     parts: dict[str, dict[str, str]] = {}
     if isinstance(entry.get("folder"), list):
-        if takes_every:
-            raise ConfigError(
-                f"{where}: each file of the format {entry['format']} is a part by itself; put them all into one folder."
-            )
+        if multi_file_tables:
+            raise ConfigError(f"{label}: in the format {entry['format']} each file is a part; put all into one folder.")
         for folder in entry["folder"]:
-            name = part_of(folder)
+            name = get_part_name(folder)
             if name in parts:
-                raise ConfigError(f"{where}: two parts are called {name}; give their folders names of their own.")
-            found = raw_tables(trace, entry | {"folder": folder}, formats)
-            parts[name] = {table: file for table, (file,) in found.items()}
+                raise ConfigError(f"{label}: two parts are called {name}; give their folders different names.")
+            files_by_table = find_raw_tables(trace, entry | {"folder": folder}, formats)
+            parts[name] = {table: file for table, (file,) in files_by_table.items()}
     else:
-        found = raw_tables(trace, entry, formats)
-        taken = [table for table in takes_every if table not in entry.get("files", {})]
-        parts = {Path(file).name: {table: file} for table in taken for file in found[table]}
-        # After the others: jobs say by number which part they are of.
-        beside = [table for table, spec in tables.items() if "beside" in spec and table in found and parts]
-        for table in beside:
-            for file in found[table]:
+        files_by_table = find_raw_tables(trace, entry, formats)
+        tables_in_parts = [table for table in multi_file_tables if table not in entry.get("files", {})]
+        parts = {Path(file).name: {table: file} for table in tables_in_parts for file in files_by_table[table]}
+        # Keyed tables come last, because jobs refer to their part by number.
+        keyed_tables = [table for table, spec in tables.items() if "beside" in spec and parts]
+        for table in keyed_tables:
+            for file in files_by_table.get(table, []):
                 if Path(file).name in parts:
-                    where = f"registry.{trace}.{tables[table]['beside']}"
-                    raise ConfigError(f"{where}: two files are called {Path(file).name}; give each a name of its own.")
+                    label = f"registry.{trace}.{tables[table]['beside']}"
+                    raise ConfigError(f"{label}: two files are called {Path(file).name}; give each a name of its own.")
                 parts[Path(file).name] = {table: file}
     # Products of a part lie in a folder of its name: Snakemake and Polars have to take it.
     if odd := [name for name in parts if re.search("[{}<>\r\n\ud800-\udfff]", name)]:
         what = "a brace, < or >, a line break, or bytes that are no UTF-8"
-        raise ConfigError(f"{where}: {odd[0]!r} has {what} in its name; rename it.")
+        raise ConfigError(f"{label}: {odd[0]!r} has {what} in its name; rename it.")
     return parts
 
 
-def to_fetch(trace: str, entry: dict, files: dict[str, list[str]]) -> dict[str, dict]:
-    """File name -> its `download` in the registry, for those of the trace's raw files that are not there yet.
+def find_downloads(trace: str, entry: dict, files: dict[str, list[str]]) -> dict[str, dict]:
+    """Map each missing raw file to its `download` in the registry.
 
-    A file that is there is nobody's product, so that no rerun can remove it or fetch it again.
+    An existing file is no rule's product, so no rerun removes or fetches it.
     """
-    downloads = _downloads(trace, entry)
+    downloads = _plan_downloads(trace, entry)
     return {
-        Path(on_disk(path)).name: _file_of(entry["download"][table])
+        Path(get_disk_path(path)).name: _strip_member(entry["download"][table])
         for table, path in downloads.items()
-        if path in files.get(table, []) and not Path(on_disk(path)).exists()
+        if path in files.get(table, []) and not Path(get_disk_path(path)).exists()
     }
 
 
-def on_disk(path: str) -> str:
-    """The file to look for: a path that goes on behind an archive names a file in it (see ttf.raw.raw_files)."""
+def get_disk_path(path: str) -> str:
+    """Return the file on disk: for a path into an archive, the archive (see ttf.raw.raw_files)."""
     if not any(f"{ending}/" in path.lower() for ending in ARCHIVES):
         return path
     _, member = archive_and_member(Path(path))
     return path if member is None else path[: -len(str(member)) - 1]
 
 
-def member_of(path: str) -> str:
-    """What a path that goes on behind an archive names in it; nothing of another path."""
-    return path[len(on_disk(path)) + 1 :]
+def get_member(path: str) -> str:
+    """Return the name inside an archive of a path into it; empty for any other path."""
+    return path[len(get_disk_path(path)) + 1 :]
 
 
-def _downloads(trace: str, entry: dict) -> dict[str, str]:
-    """Table -> the path it is downloaded to; none where the folder is not the workflow's own to write to."""
+def _plan_downloads(trace: str, entry: dict) -> dict[str, str]:
+    """Map each table to the path of its download; empty if the folder is not the workflow's own."""
     if not _is_own_folder(trace, entry):
         return {}
-    found: dict[str, str] = {}
-    wanted: dict[str, dict] = {}
+    path_by_table: dict[str, str] = {}
+    download_by_path: dict[str, dict] = {}
     for table, download in entry.get("download", {}).items():
-        where = f"registry.{trace}.download.{table}"
+        label = f"registry.{trace}.download.{table}"
         if "member" in download and "content_sha256" in download:
-            raise ConfigError(f"{where}: content_sha256 is of the one table in an archive; with member, leave it out.")
+            raise ConfigError(f"{label}: content_sha256 works with an archive of one table; remove it or member.")
         if not download["urls"]:
             continue
         if any(url.endswith("*") for url in download.get("parts", [])) and "bytes" not in download:
-            raise ConfigError(f"{where}.parts: * stands for as many parts as bytes asks for; say how many bytes.")
-        path = f"data/{trace}/{archive_of(download)}"
-        if wanted.setdefault(path, _file_of(download)) != _file_of(download):
-            raise ConfigError(f"{where}: another table is downloaded to {path} too, but from elsewhere.")
-        found[table] = f"{path}/{download['member']}" if "member" in download else path
-    return found
+            raise ConfigError(f"{label}.parts: * needs the number of bytes to know the number of parts; add bytes.")
+        path = f"data/{trace}/{get_archive_name(download)}"
+        if download_by_path.setdefault(path, _strip_member(download)) != _strip_member(download):
+            raise ConfigError(f"{label}: another table has the same path {path}, but another source.")
+        path_by_table[table] = f"{path}/{download['member']}" if "member" in download else path
+    return path_by_table
 
 
-def _file_of(download: dict) -> dict:
-    """What is to be downloaded, whatever is then read of it."""
+def _strip_member(download: dict) -> dict:
     return {key: value for key, value in download.items() if key not in ("archive", "member")}
 
 
-def archive_of(download: dict) -> str:
-    """The name of the file that is downloaded, or that a person puts into the folder."""
+def get_archive_name(download: dict) -> str:
+    """Return the name of the downloaded file, or of the file that the user puts into the folder."""
     return download.get("archive") or download["urls"][0].rpartition("/")[2]
 
 
-def archives_of(entry: dict) -> dict[str, str]:
-    """Table -> the archive that the registry knows to hold it."""
+def map_archives(entry: dict) -> dict[str, str]:
+    """Map each table to the archive that holds it, as the registry says."""
     return {
-        table: archive_of(download)
+        table: get_archive_name(download)
         for table, download in entry.get("download", {}).items()
         if "member" in download and (download["urls"] or "archive" in download)
     }
@@ -261,25 +258,25 @@ def _is_own_folder(trace: str, entry: dict) -> bool:
     return isinstance(folder, str) and Path(folder) == Path("data", trace)
 
 
-def _by_hand(trace: str, entry: dict) -> str:
-    """Where the files can be had, and where to put them."""
+def _describe_manual_download(trace: str, entry: dict) -> str:
+    """Say where to get the files and where to put them."""
     if not entry.get("source"):
         return ""
-    archives = {archive_of(part) for part in entry.get("download", {}).values() if part["urls"] or "archive" in part}
-    packed = f" ({', '.join(sorted(archives))} as it is, or unpacked)" if archives else ""
-    where = f" Put them{packed} into {entry['folder']}." if _is_own_folder(trace, entry) else ""
-    return f" Source of the files: {entry['source']}.{where}"
+    archives = {
+        get_archive_name(item) for item in entry.get("download", {}).values() if item["urls"] or "archive" in item
+    }
+    archive_note = f" ({', '.join(sorted(archives))} as it is, or unpacked)" if archives else ""
+    folder_note = f" Put them{archive_note} into {entry['folder']}." if _is_own_folder(trace, entry) else ""
+    return f" Source of the files: {entry['source']}.{folder_note}"
 
 
-def _or_download(trace: str, entry: dict, table: str | None = None) -> str:
-    """A word on downloads, where they are known and the folder keeps them from being made."""
-    known = entry.get("download", {})
-    if _is_own_folder(trace, entry) or not (known.get(table, {}).get("urls") if table else known):
+def _describe_download(trace: str, entry: dict, table: str | None = None) -> str:
+    downloads = entry.get("download", {})
+    if _is_own_folder(trace, entry) or not (downloads.get(table, {}).get("urls") if table else downloads):
         return ""
     return f"; with folder: data/{trace} what is missing is downloaded"
 
 
-def _files_beside(entry: dict) -> set[str]:
-    """The files in the trace's folder that its entry names as something else than a raw table."""
-    paths = [Path(path) for key in BESIDE for path in paths_of(entry, key)]
+def _list_keyed_files(entry: dict) -> set[str]:
+    paths = [Path(path) for key in FILE_KEYS for path in list_paths(entry, key)]
     return {path.name for path in paths if path.parent.resolve() == Path(entry["folder"]).resolve()}

@@ -1,4 +1,4 @@
-"""How many units of a trace of outages were watched, and when: `nodes` and `window_days` of its registry entry."""
+"""The number of observed units in a trace of outages, and the observation window: `nodes` and `window_days`."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -9,57 +9,56 @@ from study.documents import Problem
 DAY_S = 86_400
 
 
-def watch_of(entry: dict, clock: str | None) -> dict:
-    """`nodes`, and `window_days` as numbers of days on the trace's clock, of what the entry says."""
-    watched = {"nodes": entry["nodes"]} if "nodes" in entry else {}
+def read_watch_options(entry: dict, clock: str | None) -> dict:
+    options = {"nodes": entry["nodes"]} if "nodes" in entry else {}
     if "window_days" in entry:
-        watched["window_days"] = [_days(moment, clock) for moment in entry["window_days"]]
-    return watched
+        options["window_days"] = [_to_days(moment, clock) for moment in entry["window_days"]]
+    return options
 
 
-def watch_problems(name: str, entry: dict, format: dict, has_outages: bool, clock: str | None) -> Iterator[Problem]:
-    """What is wrong with them; format: the declaration of the trace's format; clock: its zone, None without dates."""
-    given = [key for key in ("nodes", "window_days") if key in entry]
-    for key in given:
+def find_watch_problems(
+    name: str, entry: dict, format: dict, has_outages: bool, clock: str | None
+) -> Iterator[Problem]:
+    """Yield problems of these keys; format: the format's declaration; clock: the time zone, None without dates."""
+    keys = [key for key in ("nodes", "window_days") if key in entry]
+    for key in keys:
         path = ("registry", name, key)
         if not has_outages:
-            yield Problem(path, f"is of traces of outages, and of the format {entry['format']} there are none here.")
+            yield Problem(path, f"needs outages, and this trace of the format {entry['format']} has none.")
         elif format.get("exposure") is False:
-            yield Problem(path, f"{format['unit']}s came and went, and no file says when; leave it out.")
+            yield Problem(path, f"{format['unit']}s came and went at unknown times; remove this key.")
         elif format.get("exposure") is True:
-            yield Problem(path, f"its files say which {format['unit']}s were watched; leave it out.")
-    if "window_days" in given:
+            yield Problem(path, f"the files say which {format['unit']}s were observed; remove this key.")
+    if "window_days" in keys:
         path = ("registry", name, "window_days")
-        if "nodes" not in given:
-            yield Problem(path, f"says when {format['unit']}s were watched; say how many there were, too, with nodes.")
-        if text := _window_problem(entry["window_days"], clock):
+        if "nodes" not in keys:
+            yield Problem(path, f"says when {format['unit']}s were observed; also give their number with nodes.")
+        if text := _find_window_problem(entry["window_days"], clock):
             yield Problem(path, text)
 
 
-def unwatched(name: str, unit: str) -> str:
-    """What to ask of a trace of outages of which nobody knows how many units were watched."""
+def describe_missing_nodes(name: str, unit: str) -> str:
     return (
-        f"registry.{name}.nodes: how many {unit}s were watched, those without an outage too? No file of the trace says "
-        "it. Without it there are only causes, repair times and bursts; with it rates, availability and spares."
+        f"registry.{name}.nodes: how many {unit}s were observed, including those without an outage? No file of the "
+        "trace says. Without nodes there are only causes, repair times and bursts, no rates, availability and spares."
     )
 
 
-def _window_problem(window: list, clock: str | None) -> str | None:
+def _find_window_problem(window: list, clock: str | None) -> str | None:
     example = '[0, 348.98] or, where times are dates, ["2024-03-30", "2025-03-14T12:00:00+01:00"]'
     if len(window) != 2:
-        return f"has {len(window)} items; expected two, the first day and the last, for example {example}."
+        return f"has {len(window)} items; expected two, the first and the last day, for example {example}."
     if clock is None and any(isinstance(moment, str) for moment in window):
-        return "the times of the trace count from an origin of their own; write days on its clock, as in [0, 348.98]."
+        return "the times of the trace count from an unknown origin; write days on its clock, as in [0, 348.98]."
     try:
-        first, last = (_days(moment, clock) for moment in window)
+        first, last = (_to_days(moment, clock) for moment in window)
     except (ValueError, OverflowError):
-        return f"there is no such day; write two of them, for example {example}."
-    return None if first < last else f"{window[1]} is not after {window[0]}; the nodes would never be watched."
+        return f"not a valid date; write two days, for example {example}."
+    return None if first < last else f"{window[1]} is not after {window[0]}; the window would be empty."
 
 
-def _days(moment: float | str, clock: str | None) -> float:
-    """Days on the trace's clock; of a date, its midnight in the zone of the clock, since 1970."""
+def _to_days(moment: float | str, clock: str | None) -> float:
     if not isinstance(moment, str):
         return moment
-    at = datetime.fromisoformat(moment)
-    return (at if at.tzinfo else at.replace(tzinfo=ZoneInfo(clock or "UTC"))).timestamp() / DAY_S
+    date_time = datetime.fromisoformat(moment)
+    return (date_time if date_time.tzinfo else date_time.replace(tzinfo=ZoneInfo(clock or "UTC"))).timestamp() / DAY_S

@@ -1,7 +1,7 @@
-"""Runs jobs on this machine as Snakemake does, but the scripts of small ones as forks of one process that has imported
-what they use: to start Python and its libraries takes longer than most jobs of a small trace.
+"""Runs jobs on this machine like Snakemake, but runs scripts of small jobs as forks of one process.
 
-`make` finds it in the checkout (scripts/run_study.py); without it scripts are started one by one, to the same bytes.
+That process has already imported the libraries. Importing them takes longer than most jobs of a small trace. `make`
+finds this plugin in the checkout (scripts/run_study.py); without it each script starts alone, with the same results.
 """
 
 import os
@@ -20,29 +20,29 @@ from .forks import Forks, can_fork
 
 __all__ = ["Executor", "common_settings"]
 
-# For fewer jobs the process would cost more than it saves.
-_FEWEST = 4
-# A job that asks for more memory is started by itself: it is no short one, and Polars has a thread that gives memory
-# back to the system, which a fork has not.
-_MOST_MB = 1024
+# For fewer jobs the process costs more than it saves.
+_MIN_JOBS = 4
+# A job that requests more memory starts alone: it is not short, and a fork lacks the thread by which Polars returns
+# memory to the system.
+_MAX_MB = 1024
 
 
 class Executor(LocalExecutor):
     def __post_init__(self) -> None:
         super().__post_init__()
         jobs, self._cancelled = sum(1 for _ in self.dag.needrun_jobs()), False
-        self._forks = Forks() if jobs >= _FEWEST and can_fork() else None
+        self._forks = Forks() if jobs >= _MIN_JOBS and can_fork() else None
 
     def run_single_job(self, job: Any) -> Future:
-        special = (
+        needs_own_process = (
             self.workflow.deployment_settings.deployment_method
             or self.workflow.output_settings.benchmark_extended
             or self.workflow.workflow_settings.cache
             or job.is_shadow
             or (job.benchmark_repeats or 1) > 1
         )
-        small = job.resources.get("mem_mb", 0) <= _MOST_MB
-        if self._forks is None or special or not small or not str(job.rule.script).endswith(".py"):
+        is_small = job.resources.get("mem_mb", 0) <= _MAX_MB
+        if self._forks is None or needs_own_process or not is_small or not str(job.rule.script).endswith(".py"):
             return super().run_single_job(job)
         return self.pool.submit(self._fork, job, self.job_args_and_prepare(job))
 
@@ -52,11 +52,11 @@ class Executor(LocalExecutor):
             self._forks.close()
         super().cancel()
 
-    def _fork(self, job: Any, given: tuple) -> None:
-        """Raises SpawnedJobError where the script ends with an error, of which its log tells."""
-        _, inputs, output, params, wildcards, threads, resources, log, benchmark, *_ = given
+    def _fork(self, job: Any, arguments: tuple) -> None:
+        """Raise SpawnedJobError if the script fails; its log has the error."""
+        _, inputs, output, params, wildcards, threads, resources, log, benchmark, *_ = arguments
         script = Path(str(job.rule.basedir)) / job.rule.script
-        told = SimpleNamespace(
+        snakemake = SimpleNamespace(
             input=inputs,
             output=output,
             params=params,
@@ -68,18 +68,18 @@ class Executor(LocalExecutor):
             scriptdir=str(script.parent),
         )
         environment = {**os.environ, **({"TMPDIR": folder} if (folder := resources.get("tmpdir")) else {})}
-        ended = self._forks.run(script.resolve(), pickle.dumps(told), environment)
-        if ended is None and not self._cancelled:
-            run_wrapper(*given)
+        result = self._forks.run(script.resolve(), pickle.dumps(snakemake), environment)
+        if result is None and not self._cancelled:
+            run_wrapper(*arguments)
             return
-        if ended is None or ended.code:
+        if result is None or result.code:
             raise SpawnedJobError()
         if benchmark:
             record = BenchmarkRecord(
-                running_time=ended.wall_s,
-                max_rss=ended.most_mb,
-                cpu_time=ended.processor_s,
-                cpu_usage=100 * ended.processor_s,
+                running_time=result.wall_s,
+                max_rss=result.max_mb,
+                cpu_time=result.processor_s,
+                cpu_usage=100 * result.processor_s,
             )
             record.data_collected = True
             write_benchmark_records([record], benchmark, False)

@@ -1,4 +1,4 @@
-"""What the terminal shows of a run, in place of Snakemake's own lines; `make` finds it in the checkout."""
+"""Replaces Snakemake's terminal output during a run; `make` finds this plugin in the checkout."""
 
 from study.progress import Progress as LogHandler
 
