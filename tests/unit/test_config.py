@@ -559,9 +559,7 @@ TABLE_KEYS = {"pods"}
 
 
 def test_the_full_document_has_every_key_and_is_valid():
-    assert {path[-1] for path in KEYS} - TABLE_KEYS == {path[-1] for path, _ in iterate_key_paths(SCHEMA)} - {
-        "<name>"
-    }
+    assert {path[-1] for path in KEYS} - TABLE_KEYS == {path[-1] for path, _ in iterate_key_paths(SCHEMA)} - {"<name>"}
     assert resolved(FULL)["study"] == ["mine", "made"]
 
 
