@@ -1,4 +1,4 @@
-"""Wall time and memory of whole processes, taken in turn so that a noisy machine treats all sides alike."""
+"""Measure wall time and memory of whole processes, in turn, so that noise of the machine affects all sides equally."""
 
 import importlib.metadata
 import os
@@ -12,24 +12,24 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-# For processes that call functions of the study by themselves, and for Snakemake, which finds its plugins there.
+# For processes that import functions of the study, and for Snakemake, which finds its plugins there.
 PACKAGES = ("scripts", "workflow", "workflow/plugins")
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(str(ROOT / name) for name in PACKAGES)}
-# Without bytecode, as some containers have it, each process of a study would compile every module again.
+# Some containers forbid bytecode; then each process of a study would compile every module again.
 ENVIRONMENT.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a process took: wall time and CPU time in seconds, the largest resident size of any one process in GB."""
+    """Cost of a process: wall time and CPU time in seconds, largest resident size of any single process in GB."""
 
     seconds: float
     cpu_seconds: float
     gigabytes: float
 
 
-def cost_of(command: list[str], folder: Path) -> Cost:
-    """Run a command in a folder, its start-up and the processes it starts included. Ends the benchmark if it fails."""
+def measure_cost(command: list[str], folder: Path) -> Cost:
+    """Measure a command in a folder, including start-up and child processes; exit if it fails."""
     log = folder / "output.log"
     start = time.perf_counter()
     with log.open("w") as output:
@@ -42,30 +42,30 @@ def cost_of(command: list[str], folder: Path) -> Cost:
     return Cost(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1e6)
 
 
-def in_turn(
+def measure_in_turn(
     commands: Mapping[str, list[str]], folder: Path, rounds: int, before_each: Callable[[], None] = lambda: None
 ) -> dict[str, Cost]:
-    """The cost of each command by its name: medians over `rounds` in turn (A B C A B C ...), after a warm-up."""
+    """Return the median cost by command name over `rounds` in turn (A B C A B C ...), after a warm-up."""
     costs: dict[str, list[Cost]] = {name: [] for name in commands}
     for turn in range(rounds + 1):
         for name, command in commands.items():
             before_each()
-            cost = cost_of(command, folder)
-            tell(f"{name}: {cost.seconds:.1f} s, {cost.gigabytes:.2f} GB{'' if turn else ' (warm-up, not counted)'}")
+            cost = measure_cost(command, folder)
+            report(f"{name}: {cost.seconds:.1f} s, {cost.gigabytes:.2f} GB{'' if turn else ' (warm-up, not counted)'}")
             if turn:
                 costs[name].append(cost)
     return {
-        name: Cost(*(statistics.median(getattr(cost, key) for cost in of_name) for key in Cost.__dataclass_fields__))
-        for name, of_name in costs.items()
+        name: Cost(*(statistics.median(getattr(cost, key) for cost in samples) for key in Cost.__dataclass_fields__))
+        for name, samples in costs.items()
     }
 
 
-def tell(text: str) -> None:
-    """Say how far the benchmark is."""
+def report(text: str) -> None:
+    """Print the progress of the benchmark."""
     print(text, file=sys.stderr, flush=True)
 
 
 def machine(*packages: str) -> str:
-    """What it was measured on, for the line under a table."""
+    """Describe the machine and the versions, for the line below a table."""
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in packages)
     return f"{os.cpu_count()} cores, Python {platform.python_version()}{', ' if versions else ''}{versions}"

@@ -1,7 +1,7 @@
-"""Reading a Slurm dump and a Philly job log, against plain pandas and plain Python on the same file.
+"""Compare reading a Slurm dump and a Philly job log with plain pandas and plain Python on the same file.
 
-Both sides are whole processes. The study's checks every row, stores the typed table and derives jobs (of Philly also
-attempts) by the functions that its rules call. Alone, formats.py FILE makes that file.
+Both sides are whole processes. The study checks every row, stores the typed table and derives jobs and attempts by the
+functions that its rules call. `formats.py FILE` makes that file.
 """
 
 import subprocess
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import philly_telemetry
 import sacct_million
-from clock import ROOT, in_turn, machine
+from clock import ROOT, machine, measure_in_turn
 
 RECORDS = 1_000_000
 PHILLY_MINUTES = 80_000
@@ -37,7 +37,7 @@ source = replace(source, records=format_.records(source))
 jobs, attempts = (table(source).lazy().collect() for table in (format_.jobs, format_.attempts))
 print(jobs.height, attempts.height)
 """
-# Name -> (file, how many jobs or records it has, arguments of the study's side, the peer).
+# Name -> (file, number of its jobs or records, arguments of the study's side, peer).
 FORMATS = {
     "slurm": ("dump.txt", RECORDS, ("sacct", "record"), "pandas_sacct.py"),
     "philly": ("cluster_job_log", philly_telemetry.JOBS, ("philly", "job_log"), "philly_notebook.py"),
@@ -45,23 +45,23 @@ FORMATS = {
 
 
 def compare(folder: Path, rounds: int) -> dict:
-    """The costs of both sides by format, the size of the file, and the machine."""
+    """Measure the costs of both sides and the file size by format; add the machine."""
     folder.mkdir(parents=True, exist_ok=True)
-    found = {}
+    results = {}
     for name, (file, rows, arguments, peer) in FORMATS.items():
         path = folder / file
         if not path.exists():
-            # In a process of its own: what this one holds in memory would count as its children's.
+            # In a separate process: memory of this one would count as its children's.
             subprocess.run([sys.executable, __file__, str(path)], check=True)
         commands = {
             "study": [sys.executable, "-c", STUDY, str(ROOT), str(path), *arguments],
             "peer": [sys.executable, str(ROOT / "bench" / "peers" / peer), str(path)],
         }
-        costs = in_turn(commands, folder, rounds)
-        found[name] = {"rows": rows, "megabytes": path.stat().st_size / 1e6} | {
+        costs = measure_in_turn(commands, folder, rounds)
+        results[name] = {"rows": rows, "megabytes": path.stat().st_size / 1e6} | {
             side: asdict(cost) for side, cost in costs.items()
         }
-    return found | {"machine": machine("pandas", "polars")}
+    return results | {"machine": machine("pandas", "polars")}
 
 
 def make(path: Path) -> None:

@@ -1,8 +1,8 @@
-"""Time of Kaplan-Meier and the four lifetime models on a million right-censored lives, against their peers.
+"""Time Kaplan-Meier and four lifetime models on a million right-censored durations, and their peers.
 
-Peers: lifelines (Kaplan-Meier, exponential, Weibull, lognormal) and SciPy (gamma), each with its defaults, on the same
-lives in one process; they are slow, so they run once, ours several times. A fit of ours that is less likely than the
-peer's ends the run.
+Peers: lifelines (Kaplan-Meier, exponential, Weibull, lognormal) and SciPy (gamma), with their defaults, on the same
+durations in one process. They are slow, so they run once; the study runs several times. The run ends if a fit of the
+study is less likely than the peer's.
 """
 
 import statistics
@@ -12,42 +12,42 @@ from collections.abc import Callable
 
 import numpy as np
 import polars as pl
-from clock import ROOT, machine, tell
+from clock import ROOT, machine, report
 
 sys.path.insert(0, str(ROOT / "scripts"))
 NAMES = {"km": "Kaplan-Meier", "weibull": "Weibull"} | {name: name for name in ("exponential", "lognormal", "gamma")}
 
 
-def made_up(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """(whole seconds, whether failed): Weibull lives that fail ever less often, each watched for up to four days."""
+def draw_durations(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Draw Weibull durations with a decreasing hazard, observed for up to four days: (whole seconds, failed)."""
     rng = np.random.default_rng(20261121)
-    times, ends = 50_000 * rng.weibull(0.7, count), rng.uniform(0, 345_600, count)
-    return np.minimum(times, ends).astype(np.int64) + 1, times <= ends
+    times, watch_s = 50_000 * rng.weibull(0.7, count), rng.uniform(0, 345_600, count)
+    return np.minimum(times, watch_s).astype(np.int64) + 1, times <= watch_s
 
 
-def timed(call: Callable[[], object]) -> tuple[float, object]:
+def time_call(call: Callable[[], object]) -> tuple[float, object]:
     start = time.perf_counter()
     result = call()
     return time.perf_counter() - start, result
 
 
 def ours(seconds: np.ndarray, failed: np.ndarray, rounds: int) -> tuple[float, float, dict[str, float]]:
-    """Medians (s) of the survival tables and of the four models; the log-likelihood of each model."""
+    """Return the median seconds of the survival tables and of the four models, and each model's log-likelihood."""
     from ttf.analyses.time_to_failure.fit_mttf.lifetimes import lifetime_models
     from ttf.stats.durations.survival import survival_tables
 
     lives = pl.DataFrame({"duration_s": seconds, "event": np.where(failed, "failure", "success")})
-    survival, models = [], []
+    survival_s, models_s = [], []
     for _ in range(rounds + 1):  # the first is a warm-up
-        survival.append(timed(lambda: survival_tables(lives, "failure", ["all"]))[0])
-        took, table = timed(lambda: lifetime_models(lives, "failure", ["all"]))
-        models.append(took)
+        survival_s.append(time_call(lambda: survival_tables(lives, "failure", ["all"]))[0])
+        elapsed_s, table = time_call(lambda: lifetime_models(lives, "failure", ["all"]))
+        models_s.append(elapsed_s)
     logliks = dict(table.select("model", "loglik").iter_rows())
-    return statistics.median(survival[1:]), statistics.median(models[1:]), logliks
+    return statistics.median(survival_s[1:]), statistics.median(models_s[1:]), logliks
 
 
 def peers(seconds: np.ndarray, failed: np.ndarray) -> dict[str, tuple[float, float | None]]:
-    """What is estimated -> (seconds it took, log-likelihood of a model)."""
+    """Map each estimate to (seconds, log-likelihood of the model)."""
     import lifelines
     from scipy.stats import CensoredData, gamma
 
@@ -58,31 +58,31 @@ def peers(seconds: np.ndarray, failed: np.ndarray) -> dict[str, tuple[float, flo
         "weibull": lifelines.WeibullFitter,
         "lognormal": lifelines.LogNormalFitter,
     }
-    found = {}
+    results = {}
     for name, fitter in fitters.items():
-        took, fit = timed(lambda fitter=fitter: fitter().fit(durations, failed))
-        found[name] = took, None if name == "km" else float(fit.log_likelihood_)
-        tell(f"lifelines, {NAMES[name]}: {took:.1f} s")
+        elapsed_s, fit = time_call(lambda fitter=fitter: fitter().fit(durations, failed))
+        results[name] = elapsed_s, None if name == "km" else float(fit.log_likelihood_)
+        report(f"lifelines, {NAMES[name]}: {elapsed_s:.1f} s")
     data = CensoredData(uncensored=durations[failed], right=durations[~failed])
-    took, (shape, _, scale) = timed(lambda: gamma.fit(data, floc=0))
-    at = gamma(shape, scale=scale)
-    found["gamma"] = took, float(at.logpdf(durations[failed]).sum() + at.logsf(durations[~failed]).sum())
-    tell(f"SciPy, gamma: {took:.1f} s")
-    return found
+    elapsed_s, (shape, _, scale) = time_call(lambda: gamma.fit(data, floc=0))
+    fitted = gamma(shape, scale=scale)
+    results["gamma"] = elapsed_s, float(fitted.logpdf(durations[failed]).sum() + fitted.logsf(durations[~failed]).sum())
+    report(f"SciPy, gamma: {elapsed_s:.1f} s")
+    return results
 
 
 def compare(rounds: int, lives: int = 1_000_000) -> dict:
-    """Seconds of survival tables and of the four models, ours and of each peer. Ends where ours fits worse."""
-    seconds, failed = made_up(lives)
-    survival, models, logliks = ours(seconds, failed, rounds)
-    tell(f"ours: Kaplan-Meier {survival:.2f} s, four models {models:.2f} s")
-    found = peers(seconds, failed)
+    """Compare the seconds of survival tables and models with the peers; exit if a model of the study fits worse."""
+    seconds, failed = draw_durations(lives)
+    survival_s, models_s, logliks = ours(seconds, failed, rounds)
+    report(f"ours: Kaplan-Meier {survival_s:.2f} s, four models {models_s:.2f} s")
+    peer_results = peers(seconds, failed)
     for name, loglik in logliks.items():
-        if loglik < found[name][1] - 1e-9 * abs(loglik):
-            sys.exit(f"our {NAMES[name]} is less likely than the peer's: {loglik!r} < {found[name][1]!r}")
+        if loglik < peer_results[name][1] - 1e-9 * abs(loglik):
+            sys.exit(f"our {NAMES[name]} is less likely than the peer's: {loglik!r} < {peer_results[name][1]!r}")
     return {
         "lives": lives,
-        "study": {"survival": survival, "models": models},
-        "peers": {NAMES[name]: took for name, (took, _) in found.items()},
+        "study": {"survival": survival_s, "models": models_s},
+        "peers": {NAMES[name]: elapsed_s for name, (elapsed_s, _) in peer_results.items()},
         "machine": machine("lifelines", "scipy"),
     }

@@ -1,4 +1,4 @@
-"""Many small traces in one study: the plan of 50 and a bare one, the study of some and what its jobs take."""
+"""Measure many small traces in one study: the plan of 50, a bare plan, and the study of a few with its jobs."""
 
 import json
 import statistics
@@ -8,23 +8,23 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-from clock import ENVIRONMENT, Cost, cost_of, machine, tell
-from runs import command, cost_of_jobs, forget_products, make_tables
+from clock import ENVIRONMENT, Cost, machine, measure_cost, report
+from runs import command, make_tables, remove_products, sum_job_costs
 
-# The smallest synthetic trace there is: what is left is the cost of a trace itself.
+# The smallest synthetic trace: what remains is the fixed cost of a trace.
 TASKS = 1000
-# What a study has of each of them: jobs, each with so many products and inputs from up to so many jobs before.
-JOBS, PRODUCTS, BEFORE = 28, 6, 5
+# Per trace: jobs, products of each job, and number of earlier jobs from which it has inputs.
+JOBS, PRODUCTS, EARLIER_STEPS = 28, 6, 5
 
 
 def compare(folder: Path, planned: int = 50, run: int = 8) -> dict:
-    """What it costs, once, to plan a study of `planned` traces, to run one of `run`, and that one again.
+    """Measure once the plan of a study of `planned` traces, a run of `run` traces, and a second run of these.
 
-    `bare` is the plan of as many jobs and products of rules that are nothing but files and a script: what Snakemake
-    takes by itself. graph_seconds: how long of the plan the jobs are put together, the median of three.
+    `bare` is the plan of as many jobs and products from rules with only files and a script: the cost of Snakemake
+    itself. graph_seconds: the part of the plan that builds the graph of jobs, median of three.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    forget_products(folder)
+    remove_products(folder)
     graph_seconds = statistics.median(_graph_seconds(folder, planned) for _ in range(3))
     costs = {
         "plan": _study(folder, planned, plan=True),
@@ -37,14 +37,14 @@ def compare(folder: Path, planned: int = 50, run: int = 8) -> dict:
         "planned": planned,
         "run": run,
         "tasks": TASKS,
-        "jobs": cost_of_jobs(folder),
+        "jobs": sum_job_costs(folder),
         "machine": machine("snakemake"),
     }
 
 
 def _study(folder: Path, traces: int, plan: bool = False) -> Cost:
-    cost = cost_of(_command(folder, traces, plan), folder)
-    tell(f"{'plan of ' if plan else ''}{traces} traces: {cost.seconds:.1f} s, CPU {cost.cpu_seconds:.1f} s")
+    cost = measure_cost(_command(folder, traces, plan), folder)
+    report(f"{'plan of ' if plan else ''}{traces} traces: {cost.seconds:.1f} s, CPU {cost.cpu_seconds:.1f} s")
     return cost
 
 
@@ -64,8 +64,8 @@ def _command(folder: Path, traces: int, plan: bool) -> list[str]:
 
 
 def _graph_seconds(folder: Path, traces: int) -> float:
-    """From where Snakemake says that it puts the graph of the jobs together to where it says what jobs there are."""
-    said = {}
+    """Measure the time between Snakemake's messages that it builds the graph of jobs and that it lists them."""
+    time_by_line = {}
     with subprocess.Popen(
         _command(folder, traces, plan=True),
         cwd=folder,
@@ -75,9 +75,9 @@ def _graph_seconds(folder: Path, traces: int) -> float:
         text=True,
     ) as process:
         for line in process.stdout:
-            said.setdefault(line.strip(), time.perf_counter())
-    seconds = said["Job stats:"] - said["Building DAG of jobs..."]
-    tell(f"{traces} traces, the graph of their jobs: {seconds:.1f} s")
+            time_by_line.setdefault(line.strip(), time.perf_counter())
+    seconds = time_by_line["Job stats:"] - time_by_line["Building DAG of jobs..."]
+    report(f"{traces} traces, the graph of their jobs: {seconds:.1f} s")
     return seconds
 
 
@@ -86,20 +86,20 @@ def _bare_plan(folder: Path, traces: int) -> Cost:
     (folder / "scripts" / "nothing.py").write_text("pass\n")
     (folder / "Snakefile").write_text(_bare_snakefile(traces))
     quiet = ("--cores", "all", "--scheduler", "greedy", "--quiet", "host", "reason", "rules")
-    cost = cost_of([sys.executable, "-m", "snakemake", *quiet, "--dry-run"], folder)
-    tell(f"{traces} traces, bare rules: {cost.seconds:.1f} s, CPU {cost.cpu_seconds:.1f} s")
+    cost = measure_cost([sys.executable, "-m", "snakemake", *quiet, "--dry-run"], folder)
+    report(f"{traces} traces, bare rules: {cost.seconds:.1f} s, CPU {cost.cpu_seconds:.1f} s")
     return cost
 
 
 def _bare_snakefile(traces: int) -> str:
-    """A rule a step, with inputs from the steps before; `all` asks for one product of each job, as the study does."""
-    one_of_each = f"[f'results/{{trace}}/{{step}}/0' for trace in range({traces}) for step in range({JOBS})]"
-    rules = [f"rule all:\n    input: {one_of_each}"]
+    """Write a rule per step, with inputs from earlier steps; `all` requests one product per job, as the study does."""
+    targets = f"[f'results/{{trace}}/{{step}}/0' for trace in range({traces}) for step in range({JOBS})]"
+    rules = [f"rule all:\n    input: {targets}"]
     for step in range(JOBS):
-        given = [f"results/{{trace}}/{before}/{file}" for before in range(step)[-BEFORE:] for file in (0, 1)]
-        made = [f"results/{{trace}}/{step}/{file}" for file in range(PRODUCTS)]
+        inputs = [f"results/{{trace}}/{earlier}/{file}" for earlier in range(step)[-EARLIER_STEPS:] for file in (0, 1)]
+        outputs = [f"results/{{trace}}/{step}/{file}" for file in range(PRODUCTS)]
         log, script = f"logs/{{trace}}/{step}", "scripts/nothing.py"
         rules.append(
-            f"rule step{step}:\n    input: {given}\n    output: {made}\n    log: {log!r}\n    script: {script!r}"
+            f"rule step{step}:\n    input: {inputs}\n    output: {outputs}\n    log: {log!r}\n    script: {script!r}"
         )
     return "\n\n".join(rules) + "\n"

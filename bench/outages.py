@@ -1,62 +1,63 @@
-"""Time and memory of a million outages: records merged with the time watched, the tables of them, bursts; simulations.
+"""Measure time and memory of a million outages: merging the records, their tables, bursts, and simulations.
 
-usage as one side: outages.py make FILE FILE | merge RECORDS EXPOSURE FOLDER | rooms FOLDER | bursts FOLDER | simulate
+usage as one side: outages.py make FILE FILE | merge RECORDS EXPOSURE FOLDER | tables FOLDER | bursts FOLDER | simulate
 """
 
 import os
 import sys
 from pathlib import Path
 
-if __name__ == "__main__":  # before NumPy and Polars are there: one thread each, as the rules of the study have
+if __name__ == "__main__":  # before NumPy and Polars are imported: one thread each, as in the rules of the study
     os.environ |= {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL")} | {"POLARS_MAX_THREADS": "1"}
 
 import numpy as np
-from clock import ROOT, cost_of, in_turn, machine, tell
+from clock import ROOT, machine, measure_cost, measure_in_turn, report
 
 sys.path[:0] = [str(ROOT / "scripts")]
 RECORDS, UNITS, SPAN_S, SEED = 1_000_000, 20_000, 5 * 365 * 86_400, 2026
-# Of the simulation.
+# Size of the simulation.
 NODES, REPLICATES = 10_000, 1000
-# Of one reading, as CSV and as Parquet are the same to a merge.
+# The products of the merge.
 PRODUCTS = ("outages", "outage_records", "exposure")
 
 
 def compare(folder: Path, rounds: int) -> dict:
-    """Costs of merging a million records, and of the tables made of the outages."""
+    """Measure the merge of a million records and the tables of the outages."""
     folder.mkdir(parents=True, exist_ok=True)
-    me, records, exposure = [sys.executable, str(Path(__file__).resolve())], folder / "made.csv", folder / "units.csv"
-    tell(f"making {RECORDS:,} records of outages")
-    cost_of([*me, "make", str(records), str(exposure)], folder)
-    sides = {"merge": [*me, "merge", str(records), str(exposure), str(folder)], "simulate": [*me, "simulate"]}
-    sides |= {name: [*me, name, str(folder)] for name in ("rooms", "bursts")}
-    found = {name: vars(cost) for name, cost in in_turn(sides, folder, rounds).items()}
+    script = [sys.executable, str(Path(__file__).resolve())]
+    records, exposure = folder / "made.csv", folder / "units.csv"
+    report(f"making {RECORDS:,} records of outages")
+    measure_cost([*script, "make", str(records), str(exposure)], folder)
+    sides = {"merge": [*script, "merge", str(records), str(exposure), str(folder)], "simulate": [*script, "simulate"]}
+    sides |= {name: [*script, name, str(folder)] for name in ("tables", "bursts")}
+    costs = {name: vars(cost) for name, cost in measure_in_turn(sides, folder, rounds).items()}
     return {
         "records": RECORDS,
         "units": UNITS,
         "nodes": NODES,
         "replicates": REPLICATES,
         "machine": machine("polars", "numpy"),
-    } | found
+    } | costs
 
 
 def make(records: str, exposure: str) -> None:
-    """Outages of lognormal times down; one in five goes on with another reason, as Slurm writes it."""
+    """Write outages of lognormal length; one in five continues with another reason, as Slurm writes it."""
     import polars as pl
 
     rng = np.random.default_rng(SEED)
     unit, start = rng.integers(0, UNITS, RECORDS), rng.integers(1, SPAN_S, RECORDS)
-    lasts = np.exp(9 + 1.5 * rng.normal(size=RECORDS)).astype(np.int64)
-    again = np.flatnonzero(np.arange(RECORDS) % 5 == 1)
-    unit[again], start[again] = unit[again - 1], start[again - 1] + lasts[again - 1]
+    length_s = np.exp(9 + 1.5 * rng.normal(size=RECORDS)).astype(np.int64)
+    follow_ups = np.flatnonzero(np.arange(RECORDS) % 5 == 1)
+    unit[follow_ups], start[follow_ups] = unit[follow_ups - 1], start[follow_ups - 1] + length_s[follow_ups - 1]
     names = [f"node{number:05d}" for number in range(UNITS)]
-    frame = pl.DataFrame({"unit": unit, "start_s": start, "end_s": start + lasts})
-    kind = pl.Series(rng.integers(0, 40, RECORDS))
+    frame = pl.DataFrame({"unit": unit, "start_s": start, "end_s": start + length_s})
+    cause_index = pl.Series(rng.integers(0, 40, RECORDS))
     frame.select(
         pl.lit(pl.Series(names)).gather("unit").alias("unit_id"),
         "start_s",
         pl.when(pl.int_range(pl.len()) % 1000 > 0).then("end_s").alias("end_s"),
-        level=pl.lit(pl.Series([f"level {number}" for number in range(4)])).gather(kind % 4),
-        cause=pl.lit(pl.Series([f"cause {number}" for number in range(40)])).gather(kind),
+        level=pl.lit(pl.Series([f"level {number}" for number in range(4)])).gather(cause_index % 4),
+        cause=pl.lit(pl.Series([f"cause {number}" for number in range(40)])).gather(cause_index),
     ).write_csv(records)
     units = pl.DataFrame({"unit_id": names, "from_s": 0, "until_s": SPAN_S})
     units.with_columns(group=pl.format("group {}", pl.int_range(pl.len()) % 12)).write_csv(exposure)
@@ -73,14 +74,14 @@ def merge(records: str, exposure: str, folder: str) -> None:
         frame.write_parquet(Path(folder, f"{name}.parquet"))
 
 
-def rooms(folder: str) -> None:
+def tables(folder: str) -> None:
     from ttf.analyses.outages.follow_outages.compute import compute as follow
     from ttf.analyses.outages.measure_availability.compute import compute as measure
     from ttf.records.inputs import Inputs
 
-    given = Inputs({name: str(Path(folder, f"{name}.parquet")) for name in PRODUCTS}, {}, {"block_days": 7})
-    for room in (measure, follow):
-        for name, table in room(given).items():
+    inputs = Inputs({name: str(Path(folder, f"{name}.parquet")) for name in PRODUCTS}, {}, {"block_days": 7})
+    for compute in (measure, follow):
+        for name, table in compute(inputs).items():
             table.write_csv(Path(folder, f"{name}.csv"))
 
 
@@ -91,13 +92,13 @@ def bursts(folder: str) -> None:
 
     files = {name: str(Path(folder, f"{name}.parquet")) for name in PRODUCTS}
     settings = {"seed": SEED, "simulations": 1000, "block_days": 7, "jitter_s": 43_200}
-    for room in (size, find):
-        for name, table in room(Inputs(files, {}, settings)).items():
+    for compute in (size, find):
+        for name, table in compute(Inputs(files, {}, settings)).items():
             table.write_csv(Path(folder, f"{name}.csv"))
 
 
 def simulate() -> None:
-    """A year of 10,000 nodes 1,000 times over, each down 1.5 times for five days: at InfiniteHBD's rates."""
+    """Simulate a year of 10,000 nodes 1,000 times at InfiniteHBD's rates: each down 1.5 times for five days."""
     from ttf.analyses.shared.outages.outage_simulation import Exponential, batches, renewals, time_down
 
     rng, year, up, repair = (
@@ -111,5 +112,5 @@ def simulate() -> None:
 
 
 if __name__ == "__main__":
-    sides = {side.__name__: side for side in (make, merge, rooms, bursts, simulate)}
+    sides = {side.__name__: side for side in (make, merge, tables, bursts, simulate)}
     sides[sys.argv[1]](*sys.argv[2:])

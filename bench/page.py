@@ -1,10 +1,10 @@
-"""The page of the Slurm sample in a browser: its bytes, the first paint, the longest task until it is at rest."""
+"""Measure the page of the Slurm sample in a browser: size, first paint, and longest task while loading."""
 
 import shutil
 import statistics
 from pathlib import Path
 
-from clock import cost_of, machine, tell
+from clock import machine, measure_cost, report
 from runs import command
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -15,17 +15,17 @@ PAINT = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
 
 
 def compare(folder: Path, rounds: int) -> dict:
-    """Medians over the rounds; tasks below 50 ms, which no browser reports, count as none."""
+    """Return medians over the rounds; tasks below 50 ms, which no browser reports, count as 0."""
     if not CHROMIUM:
         raise SystemExit("chromium is not installed: make test-tools")
     folder.mkdir(parents=True, exist_ok=True)
-    cost_of([*command(), "--config", "study=[sample_slurm]"], folder)
-    return measured(folder / "results/studies/sample_slurm/report/index.html", rounds) | {
+    measure_cost([*command(), "--config", "study=[sample_slurm]"], folder)
+    return measure_page(folder / "results/studies/sample_slurm/report/index.html", rounds) | {
         "machine": machine("playwright")
     }
 
 
-def measured(page_file: Path, rounds: int) -> dict:
+def measure_page(page_file: Path, rounds: int) -> dict:
     from playwright.sync_api import sync_playwright
 
     paints, tasks = [], []
@@ -40,7 +40,7 @@ def measured(page_file: Path, rounds: int) -> dict:
             tasks.append(page.evaluate("Math.max(0, ...window.tasks)") / 1000)
             page.context.close()
         browser.close()
-    tell(f"first paint {statistics.median(paints):.2f} s, longest task {statistics.median(tasks):.2f} s")
+    report(f"first paint {statistics.median(paints):.2f} s, longest task {statistics.median(tasks):.2f} s")
     return {
         "megabytes": page_file.stat().st_size / 1e6,
         "first_paint_s": statistics.median(paints),

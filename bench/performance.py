@@ -1,4 +1,4 @@
-"""What was measured, bench/measured.json, as the section of docs/performance.md between two marks and as a chart."""
+"""Write bench/measured.json into docs/performance.md, as the section between two marks and as a chart."""
 
 import json
 import re
@@ -12,7 +12,7 @@ PAGE = ROOT / "docs" / "performance.md"
 CHART = ROOT / "docs" / "gallery" / "growth.svg"
 BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
 SECTION = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
-# Rules named as those that take the most time.
+# Number of slowest rules to name.
 LONGEST = 6
 
 
@@ -21,8 +21,8 @@ def read() -> dict:
 
 
 def write(measured: dict) -> None:
-    """Put what was measured, tables and chart where they belong; a line of measured.json for each section."""
-    lines = (f"{json.dumps(name)}: {json.dumps(found, sort_keys=True)}" for name, found in sorted(measured.items()))
+    """Write measured.json (one line per section), the section of the page, and the chart."""
+    lines = (f"{json.dumps(name)}: {json.dumps(results, sort_keys=True)}" for name, results in sorted(measured.items()))
     MEASURED.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
     text = PAGE.read_text(encoding="utf-8")
     PAGE.write_text(SECTION.sub(lambda _: section(measured), text), encoding="utf-8")
@@ -31,29 +31,29 @@ def write(measured: dict) -> None:
 
 
 def section(measured: dict) -> str:
-    """The text of the section, its marks included; what has not been measured is left out."""
+    """Return the text of the section with its marks; sections without measurements are absent."""
     parts = [goals(measured)] if measured else []
     parts += [make(measured[name]) for name, make in PARTS.items() if name in measured]
     return "\n\n".join([BEGIN, *parts, END])
 
 
 def table(heads: str, rows: Sequence[Sequence[str]]) -> str:
-    """A table of Markdown, its heads parted by |; the first column is text, the others are numbers."""
+    """Return a Markdown table; `heads` are separated by |; the first column is text, the others are numbers."""
     lines = [heads, f"| --- |{' --: |' * (heads.count('|') - 2)}", *(f"| {' | '.join(row)} |" for row in rows)]
     return "\n".join(lines)
 
 
 def goals(measured: dict) -> str:
-    """What was aimed at, and what was measured."""
+    """Return the table of goals and measurements."""
     rows = [
-        (what, f"{limit:g}", f"{value:.2f}", "yes" if value <= limit else "**no**")
-        for what, limit, value in _goals(measured)
+        (goal, f"{limit:g}", f"{value:.2f}", "yes" if value <= limit else "**no**")
+        for goal, limit, value in _goals(measured)
     ]
     return table("| goal | at most | measured | met |", rows)
 
 
 def _goals(measured: dict) -> Iterator[tuple[str, float, float]]:
-    """(what, limit, value) of each goal that was measured."""
+    """Yield (label, limit, value) of each measured goal."""
     if "full_size" in measured:
         full = measured["full_size"]["sizes"][-1]
         jobs, study, pandas, duckdb = (full[name]["seconds"] for name in ("jobs", "study", "pandas", "duckdb"))
@@ -62,38 +62,37 @@ def _goals(measured: dict) -> Iterator[tuple[str, float, float]]:
         yield "whole study at full size, of pandas' time to read, group and merge", 2.5, study / pandas
         yield "the same, s of processor time", 70, full["study"]["cpu_seconds"]
         yield "largest process of the whole study, GB", 1.0, full["study"]["gigabytes"]
-    for name, (what, limit) in RUNS.items() if "reruns" in measured else ():
-        yield f"{what}, s", limit, measured["reruns"][name]["seconds"]
+    for name, (label, limit) in RUNS.items() if "reruns" in measured else ():
+        yield f"{label}, s", limit, measured["reruns"][name]["seconds"]
     if "many_traces" in measured:
         yield "graph of the jobs of 50 traces, s", 3.3, measured["many_traces"]["graph_seconds"]
-    for name, (what, limit) in BROWSED.items() if "page" in measured else ():
-        yield f"page of the Slurm sample, {what}", limit, measured["page"][name]
+    for name, (label, limit) in BROWSED.items() if "page" in measured else ():
+        yield f"page of the Slurm sample, {label}", limit, measured["page"][name]
     if "outages" in measured:
-        merge, rooms = (measured["outages"][name] for name in ("merge", "rooms"))
-        seconds = merge["cpu_seconds"] + rooms["cpu_seconds"]
+        merge, tables = (measured["outages"][name] for name in ("merge", "tables"))
+        seconds = merge["cpu_seconds"] + tables["cpu_seconds"]
         yield "a million records of outages merged and tabulated, s of processor time", 10, seconds
-        yield "the same, GB", 1, max(merge["gigabytes"], rooms["gigabytes"])
+        yield "the same, GB", 1, max(merge["gigabytes"], tables["gigabytes"])
         bursts, simulated = (measured["outages"][name] for name in ("bursts", "simulate"))
-        yield "their bursts and the nodes down at once, s of processor time", 30, bursts["cpu_seconds"]
+        yield "bursts and simultaneous outages of these nodes, s of processor time", 30, bursts["cpu_seconds"]
         yield "a year of 10,000 nodes simulated 1,000 times, s", 20, simulated["seconds"]
     if "risk" in measured:
-        alone, both = measured["risk"]["room"], measured["risk"]["challenger"]
-        yield "failure risk of 1,261,050 jobs, s of processor time", 40, alone["cpu_seconds"]
-        yield "the same with gradient boosting", 90, both["cpu_seconds"]
-        yield "the same, GB", 1.5, both["gigabytes"]
+        without_challenger, with_challenger = measured["risk"]["analysis"], measured["risk"]["challenger"]
+        yield "failure risk of 1,261,050 jobs, s of processor time", 40, without_challenger["cpu_seconds"]
+        yield "the same with gradient boosting", 90, with_challenger["cpu_seconds"]
+        yield "the same, GB", 1.5, with_challenger["gigabytes"]
     if "monday" in measured:
-        found = measured["monday"]
-        weeks = found["weeks"]
-        share = _of_cpu(found["all"]["monday"], found["all"]["nothing"])
-        yield f"week {weeks + 1} of {found['jobs']:,} jobs, of the processor time of {weeks} from nothing", 0.42, share
-        yield "the same, s of processor time", 160, found["all"]["monday"]["cpu_seconds"]
-        yield f"what it costs beyond a week of few jobs, of that after {weeks // 2}", 1.5, _growth_of_monday(found)
+        costs = measured["monday"]
+        weeks, ratio = costs["weeks"], _cpu_ratio(costs["all"]["monday"], costs["all"]["nothing"])
+        yield f"week {weeks + 1} of {costs['jobs']:,} jobs, of the processor time of {weeks} from nothing", 0.42, ratio
+        yield "the same, s of processor time", 160, costs["all"]["monday"]["cpu_seconds"]
+        yield f"its cost beyond a week of few jobs, of that after {weeks // 2} weeks", 1.5, _growth_of_week_cost(costs)
     if "growth" in measured:
         sizes = {row["times"]: row for row in measured["growth"]["sizes"]}
         once, tenfold = sizes[1]["jobs"], sizes[10]["jobs"]
         memory = tenfold["gigabytes"] / once["gigabytes"]
         yield "raw CSV → jobs.parquet, memory at 10 times, of that at full size", 1.2, memory
-        yield "the same, time a task", 1.2, tenfold["seconds"] / once["seconds"] / 10
+        yield "the same, time per task", 1.2, tenfold["seconds"] / once["seconds"] / 10
         yield "largest process of the whole study at 10 times the full size, GB", 1.5, sizes[10]["study"]["gigabytes"]
 
 
@@ -119,154 +118,156 @@ def _gigabytes(*costs: dict) -> list[str]:
     return [f"{cost['gigabytes']:.2f}" for cost in costs]
 
 
-def full_size(found: dict) -> str:
-    """The PAI trace in the study, in pandas and in DuckDB, and where the time of the whole study goes."""
+def full_size(results: dict) -> str:
+    """Compare the study with pandas and DuckDB on the PAI trace, and list its slowest rules."""
     rows = []
-    for size in found["sizes"]:
-        for name, what in (("jobs", "raw CSV → jobs.parquet"), ("study", "whole study → report")):
+    for size in results["sizes"]:
+        for name, label in (("jobs", "raw CSV → jobs.parquet"), ("study", "whole study → report")):
             sides = [size[side] for side in (name, "pandas", "duckdb")]
             ratios = [f"{sides[0]['seconds'] / side['seconds']:.2f}" for side in sides[1:]]
-            rows.append((f"{size['tasks']:,} tasks, {what}", *_seconds(*sides), *ratios, *_gigabytes(*sides)))
+            rows.append((f"{size['tasks']:,} tasks, {label}", *_seconds(*sides), *ratios, *_gigabytes(*sides)))
     heads = "|  | study, s | pandas, s | DuckDB, s | of pandas | of DuckDB | study, GB | pandas, GB | DuckDB, GB |"
-    longest = (f"`{row['rule']}` {row['cpu_seconds']:.1f} s" for row in found["profile"][:LONGEST])
+    longest = (f"`{row['rule']}` {row['cpu_seconds']:.1f} s" for row in results["profile"][:LONGEST])
     return f"""\
-**A trace like PAI 2020.** [pandas](../bench/peers/pandas_notebook.py) does what the notebooks on this trace do: it \
-reads the instance and the task table, groups, merges and takes five group means. \
-[DuckDB](../bench/peers/duckdb_jobs.py) makes the job table of three raw tables, as the study does, and checks no row; \
-both come to the same run times. The whole study reads all seven tables and makes the whole report.
+**A trace like PAI 2020.** [pandas](../bench/peers/pandas_notebook.py) does the work of the notebooks on this trace: \
+it reads the instance and the task table, groups, merges and takes five group means. \
+[DuckDB](../bench/peers/duckdb_jobs.py) makes the job table from three raw tables, as the study does, but checks no \
+row. Both get the same run times. The whole study reads all seven tables and makes the whole report.
 
 {table(heads, rows)}
 
-Medians of whole processes, start-up included, in turn after a warm-up; memory of the largest single process. \
-The rules of the larger study that take most processor time: {", ".join(longest)}. {found["machine"]}."""
+Medians of whole processes in turn, including start-up, after a warm-up; memory of the largest single process. \
+The slowest rules of the larger study by processor time: {", ".join(longest)}. {results["machine"]}."""
 
 
-def formats(found: dict) -> str:
-    """A Slurm dump and a Philly job log in the study and in what people use for them."""
+def formats(results: dict) -> str:
+    """Compare the study with common tools on a Slurm dump and a Philly job log."""
     rows = []
-    for name, what, peer in (
+    for name, label, peer in (
         ("slurm", "Slurm dump, {rows:,} records, {megabytes:.0f} MB", "pandas_sacct.py"),
         ("philly", "Philly job log, {rows:,} jobs, {megabytes:.0f} MB", "philly_notebook.py"),
     ):
-        sides = ours, theirs = found[name]["study"], found[name]["peer"]
-        what = f"{what.format(**found[name])}; peer: [{peer}](../bench/peers/{peer})"
-        rows.append((what, *_seconds(*sides), f"{ours['seconds'] / theirs['seconds']:.2f}", *_gigabytes(*sides)))
+        sides = study, peer_cost = results[name]["study"], results[name]["peer"]
+        label = f"{label.format(**results[name])}; peer: [{peer}](../bench/peers/{peer})"
+        rows.append((label, *_seconds(*sides), f"{study['seconds'] / peer_cost['seconds']:.2f}", *_gigabytes(*sides)))
     return f"""\
-**Other formats**, read, checked and turned into jobs and attempts; peers: plain pandas and plain Python.
+**Other formats**: reading, checking, and making jobs and attempts; peers: plain pandas and plain Python.
 
 {table("|  | study, s | peer, s | ratio | study, GB | peer, GB |", rows)}
 
-As above. {found["machine"]}."""
+As above. {results["machine"]}."""
 
 
-def lifetimes(found: dict) -> str:
-    """Kaplan-Meier and the four models, and the time of lifelines and SciPy."""
-    peers, ours = dict(found["peers"]), found["study"]
+def lifetimes(results: dict) -> str:
+    """Compare Kaplan-Meier and the four models with lifelines and SciPy."""
+    peers, ours = dict(results["peers"]), results["study"]
     survival = peers.pop("Kaplan-Meier")
-    each = ", ".join(f"{name} {took:.1f} s" for name, took in peers.items())
+    peer_times = ", ".join(f"{name} {elapsed_s:.1f} s" for name, elapsed_s in peers.items())
     return f"""\
-**{found["lives"]:,} right-censored durations**: Kaplan-Meier with intervals {ours["survival"]:.2f} s, lifelines \
+**{results["lives"]:,} right-censored durations**: Kaplan-Meier with intervals {ours["survival"]:.2f} s, lifelines \
 {survival:.1f} s; four lifetime models {ours["models"]:.2f} s, lifelines and SciPy (gamma) with their defaults \
-{sum(peers.values()):.1f} s ({each}). Ours: medians; peers: once. No fit of ours is less likely than the peer's. \
-{found["machine"]}."""
+{sum(peers.values()):.1f} s ({peer_times}). Study: medians; peers: one run. No model of the study is less likely than \
+the peer's. {results["machine"]}."""
 
 
-def many_traces(found: dict) -> str:
-    """A study of many small traces, and what of it is the work of its jobs."""
-    plan, bare, study, again, jobs = _seconds(*(found[name] for name in ("plan", "bare", "study", "again", "jobs")))
+def many_traces(results: dict) -> str:
+    """Report a study of many small traces, and the part of its time in jobs."""
+    plan, bare, study, again, jobs = _seconds(*(results[name] for name in ("plan", "bare", "study", "again", "jobs")))
     return f"""\
-**Many traces**, each of {found["tasks"]:,} tasks, in one study. The plan of {found["planned"]} (dry run) takes \
-{plan} s, of which the graph of their jobs {found["graph_seconds"]:.1f} s (median of three); a bare plan of as many \
-jobs and products, which is Snakemake itself, {bare} s. A whole study of {found["run"]} takes {study} s, its \
-{found["jobs"]["count"]} jobs one after another {jobs} s, the same again with nothing to do {again} s. \
-{found["machine"]}."""
+**Many traces**, each of {results["tasks"]:,} tasks, in one study. The plan of {results["planned"]} (dry run) takes \
+{plan} s, of which the graph of their jobs takes {results["graph_seconds"]:.1f} s (median of three). A bare plan of as \
+many jobs and products, the cost of Snakemake itself, takes {bare} s. A whole study of {results["run"]} takes {study} \
+s, its {results["jobs"]["count"]} jobs in sequence {jobs} s, and a second run with nothing to do {again} s. \
+{results["machine"]}."""
 
 
-def outages(found: dict) -> str:
-    """Outages of a large fleet: merging them, and what is made of them."""
-    merge, rooms, bursts, simulated = (
-        f"{found[name]['cpu_seconds']:.1f} s of processor time and {found[name]['gigabytes']:.2f} GB"
-        for name in ("merge", "rooms", "bursts", "simulate")
+def outages(results: dict) -> str:
+    """Report the outages of a large fleet: merging them, and their analyses."""
+    merge, tables, bursts, simulated = (
+        f"{results[name]['cpu_seconds']:.1f} s of processor time and {results[name]['gigabytes']:.2f} GB"
+        for name in ("merge", "tables", "bursts", "simulate")
     )
     return f"""\
-**Outages.** {found["records"]:,} records of {found["units"]:,} nodes, read and merged: {merge}; repairs, \
-availability, causes, growth and the mean cumulative function: {rooms}; nodes down at once, spares, and bursts in the \
-fleet and its groups against 20 permutations and shifts each: {bursts}. A year of {found["nodes"]:,} nodes simulated \
-{found["replicates"]:,} times: {simulated}. {found["machine"]}."""
+**Outages.** {results["records"]:,} records of {results["units"]:,} nodes, read and merged: {merge}; repairs, \
+availability, causes, growth and the mean cumulative function: {tables}; simultaneous outages, spares, and bursts in \
+the fleet and its groups against 20 permutations and shifts each: {bursts}. A year of {results["nodes"]:,} nodes \
+simulated {results["replicates"]:,} times: {simulated}. {results["machine"]}."""
 
 
-def risk(found: dict) -> str:
-    """The failure risk of a large trace, and its logistic regression against scikit-learn's."""
-    ours, peer = (found[side]["seconds"] - found["start"]["seconds"] for side in ("ours", "peer"))
+def risk(results: dict) -> str:
+    """Report the failure risk of a large trace, and its logistic regression against scikit-learn's."""
+    ours, peer = (results[side]["seconds"] - results["start"]["seconds"] for side in ("ours", "peer"))
     costs = (
-        f"{found[name]['cpu_seconds']:.0f} s of processor time and {found[name]['gigabytes']:.2f} GB"
-        for name in ("room", "challenger")
+        f"{results[name]['cpu_seconds']:.0f} s of processor time and {results[name]['gigabytes']:.2f} GB"
+        for name in ("analysis", "challenger")
     )
-    alone, both = costs
+    without_challenger, with_challenger = costs
     return f"""\
-**Failure risk** of {found["jobs"]:,} jobs, features, training and evaluation at three origins: {alone}; with \
-scikit-learn's gradient boosting {both}. The logistic regression of the last origin takes {ours:.1f} s, that of \
-scikit-learn on the same design {peer:.1f} s (ratio {ours / peer:.2f}), reading it left out; both on one thread. \
-{found["machine"]}."""
+**Failure risk** of {results["jobs"]:,} jobs, with features, training and evaluation at three origins: \
+{without_challenger}; with scikit-learn's gradient boosting {with_challenger}. The logistic regression of the last \
+origin takes {ours:.1f} s, that of scikit-learn on the same design {peer:.1f} s (ratio {ours / peer:.2f}), both on one \
+thread and without reading the design. \
+{results["machine"]}."""
 
 
-def monday(found: dict) -> str:
-    """The price of a week more."""
+def monday(results: dict) -> str:
+    """Report the cost of an additional week."""
     rows = [
-        (f"{weeks} weeks of {jobs:,} jobs", *_seconds(found[name]["nothing"], found[name]["monday"]), f"{cpu:.2f}")
+        (f"{weeks} weeks of {jobs:,} jobs", *_seconds(results[name]["nothing"], results[name]["monday"]), f"{cpu:.2f}")
         for name, weeks, jobs in (
-            ("half", found["weeks"] // 2, found["jobs"]),
-            ("all", found["weeks"], found["jobs"]),
+            ("half", results["weeks"] // 2, results["jobs"]),
+            ("all", results["weeks"], results["jobs"]),
         )
-        for cpu in [_of_cpu(found[name]["monday"], found[name]["nothing"])]
+        for cpu in [_cpu_ratio(results[name]["monday"], results[name]["nothing"])]
     ]
-    fixed = found["few"]["monday"]
-    longest = (f"`{row['rule']}` {row['cpu_seconds']:.1f} s" for row in found["profile"][:LONGEST])
+    fixed = results["few"]["monday"]
+    longest = (f"`{row['rule']}` {row['cpu_seconds']:.1f} s" for row in results["profile"][:LONGEST])
     return f"""\
-**A week more** of one's own Slurm accounting, dumped weekly, with jobs that run, wait or are requeued over the border.
+**An additional week** of Slurm accounting, dumped weekly; some jobs run, wait or are requeued across weeks.
 
-{table("|  | from nothing, s | the week after, s | of the processor time |", rows)}
+{table("|  | from nothing, s | next week, s | ratio of processor time |", rows)}
 
-With weeks of a few jobs the week after takes {fixed["cpu_seconds"]:.0f} s of processor time, which is the price of \
-any study of so many weeks; what the week costs beyond it at {found["weeks"]} weeks is {_growth_of_monday(found):.2f} \
-times that at {found["weeks"] // 2}. The rules that take most processor time then: {", ".join(longest)}. Once each. \
-{found["machine"]}."""
-
-
-def _of_cpu(one: dict, other: dict) -> float:
-    return one["cpu_seconds"] / other["cpu_seconds"]
+With a few jobs per week the next week takes {fixed["cpu_seconds"]:.0f} s of processor time: the fixed cost of a study \
+of so many weeks. Beyond this cost the week after {results["weeks"]} weeks takes {_growth_of_week_cost(results):.2f} \
+times as long as the week after {results["weeks"] // 2}. Its slowest rules by processor time: {", ".join(longest)}. \
+Each run once. \
+{results["machine"]}."""
 
 
-def _growth_of_monday(found: dict) -> float:
-    fixed, half, whole = (found[name]["monday"]["cpu_seconds"] for name in ("few", "half", "all"))
-    return (whole - fixed) / (half - fixed)
+def _cpu_ratio(cost: dict, baseline: dict) -> float:
+    return cost["cpu_seconds"] / baseline["cpu_seconds"]
 
 
-def growth(found: dict) -> str:
-    """Time and memory by size of the trace."""
+def _growth_of_week_cost(results: dict) -> float:
+    fixed, half, full = (results[name]["monday"]["cpu_seconds"] for name in ("few", "half", "all"))
+    return (full - fixed) / (half - fixed)
+
+
+def growth(results: dict) -> str:
+    """Report time and memory by size of the trace."""
     rows = [
         (
             f"{size['times']:g} times: {size['tasks']:,} tasks, {size['megabytes'] / 1000:.1f} GB of CSV",
             *(*_seconds(size["jobs"]), *_gigabytes(size["jobs"]), *_seconds(size["study"]), *_gigabytes(size["study"])),
         )
-        for size in found["sizes"]
+        for size in results["sizes"]
     ]
     return f"""\
-**Growth.** A trace larger than the full size is given in parts of that size.
+**Growth.** A trace larger than the full size has parts of that size.
 
 ![Time and memory by the size of the trace, on logarithmic axes](gallery/{CHART.name})
 
 {table("|  | jobs.parquet, s | GB | whole study, s | GB |", rows)}
 
-Once each, jobs.parquet up to the full size the medians of three; memory of the largest single process. \
-{found["machine"]}."""
+Each run once, jobs.parquet up to the full size three times (median); memory of the largest single process. \
+{results["machine"]}."""
 
 
 PARTS = {part.__name__: part for part in (full_size, formats, lifetimes, many_traces, outages, risk, monday, growth)}
 
 
-def growth_chart(found: dict) -> str:
-    """Time and memory by the number of tasks, both axes logarithmic, as SVG."""
+def growth_chart(results: dict) -> str:
+    """Draw time and memory by the number of tasks, with logarithmic axes, as SVG."""
     sys.path.insert(0, str(ROOT / "scripts"))
     import altair as alt
     import ttf.display.charts.figure  # noqa: F401 registers the look of every chart
@@ -274,9 +275,9 @@ def growth_chart(found: dict) -> str:
     from ttf.display.charts.theme import CATEGORY_COLOURS
 
     points = [
-        {"tasks": size["tasks"], "what": what, "value": size[name][key], "measure": measure}
-        for size in found["sizes"]
-        for name, what in (("jobs", "raw CSV → jobs.parquet"), ("study", "whole study → report"))
+        {"tasks": size["tasks"], "what": label, "value": size[name][key], "measure": measure}
+        for size in results["sizes"]
+        for name, label in (("jobs", "raw CSV → jobs.parquet"), ("study", "whole study → report"))
         for key, measure in (("seconds", "wall time, s"), ("gigabytes", "largest process, GB"))
     ]
 

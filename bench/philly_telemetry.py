@@ -1,7 +1,7 @@
-"""Time and peak memory of ingest, jobs and nodes of a Philly trace of full size.
+"""Measure time and peak memory of ingest, jobs and nodes of a Philly trace of full size.
 
 Makes a synthetic trace in the published layout: 117,325 jobs, and telemetry of 550 machines x 80,000 minutes (44
-million rows, 3 GB, for each of the tables asked for). Each step is a process of its own.
+million rows and 3 GB per table). Each step is a separate process.
 usage: philly_telemetry.py FOLDER [--minutes N] [--tables gpu_util cpu_util mem_util] [--keep]
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from clock import ROOT, cost_of
+from clock import ROOT, measure_cost
 
 MACHINES = 550
 JOBS = 117_325
@@ -50,7 +50,7 @@ print(frame.height, frame.select(pl.all().count()).row(0, named=True))
 
 
 def make_log(path: Path, minutes: int) -> None:
-    """A job log: attempts one after another, some without an end, in wall clock time."""
+    """Write a job log: consecutive attempts, some without an end, in local time."""
     rng = random.Random(2017)
     first = FIRST_MINUTE.replace(tzinfo=None) - timedelta(hours=7)
     jobs = []
@@ -83,7 +83,7 @@ def make_log(path: Path, minutes: int) -> None:
 
 
 def make_telemetry(path: Path, table: str, minutes: int) -> None:
-    """A table of telemetry, minute by minute, with offline machines and machines of four GPUs."""
+    """Write a table of telemetry by minute, with offline machines and machines of four GPUs."""
     rng = np.random.default_rng(2017)
     machines = pl.DataFrame({"machine": [f"m{number}" for number in range(MACHINES)]})
     header = {
@@ -116,11 +116,11 @@ def make_telemetry(path: Path, table: str, minutes: int) -> None:
             frame.with_columns(**columns).write_csv(file, include_header=False, quote_style="never")
 
 
-def measured(what: str, code: str, folder: Path, tables: list[str]) -> None:
-    """Run the code in a process of its own; print wall time (s) and largest resident size (GB)."""
-    cost = cost_of([sys.executable, "-c", code, str(ROOT), str(folder), *tables], folder)
-    said = (folder / "output.log").read_text().strip()
-    print(f"{what}: {cost.seconds:.1f} s, {cost.gigabytes:.2f} GB at most\n  {said}", flush=True)
+def measure_step(label: str, code: str, folder: Path, tables: list[str]) -> None:
+    """Run the code in a separate process; print wall time (s) and largest resident size (GB)."""
+    cost = measure_cost([sys.executable, "-c", code, str(ROOT), str(folder), *tables], folder)
+    output = (folder / "output.log").read_text().strip()
+    print(f"{label}: {cost.seconds:.1f} s, {cost.gigabytes:.2f} GB at most\n  {output}", flush=True)
 
 
 def main() -> None:
@@ -128,7 +128,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--minutes", type=int, default=80_000)
     parser.add_argument("--tables", nargs="+", default=["gpu_util"], choices=["gpu_util", "cpu_util", "mem_util"])
-    parser.add_argument("--keep", action="store_true", help="do not delete what was made")
+    parser.add_argument("--keep", action="store_true", help="keep the files")
     arguments = parser.parse_args()
     folder = arguments.folder
     folder.mkdir(parents=True, exist_ok=True)
@@ -141,11 +141,11 @@ def main() -> None:
             else:
                 make_telemetry(path, table, arguments.minutes)
         print(f"{path.name}: {path.stat().st_size / 1e6:,.0f} MB", flush=True)
-    measured("job log: ingest", INGEST, folder, ["job_log"])
+    measure_step("job log: ingest", INGEST, folder, ["job_log"])
     for table in arguments.tables:
-        measured(f"{table}: ingest", INGEST, folder, [table])
+        measure_step(f"{table}: ingest", INGEST, folder, [table])
     for function in ("jobs", "attempts", "nodes"):
-        measured(function, DERIVE.replace("{function}", function), folder, tables)
+        measure_step(function, DERIVE.replace("{function}", function), folder, tables)
     if not arguments.keep:
         for table in tables:
             (folder / f"cluster_{table}").unlink()

@@ -1,18 +1,18 @@
-"""Time and memory of the failure risk of 1,261,050 jobs: features, three origins, their tests, without and with the
-gradient boosting of scikit-learn; and of the logistic regression alone, against scikit-learn's on the same design.
+"""Measure the failure risk of 1,261,050 jobs: features, three origins and their tests, without and with scikit-learn's
+gradient boosting; and the logistic regression alone, against scikit-learn's on the same design.
 
-usage as one side: risk.py room JOBS CHALLENGER | design JOBS FILE | ours FILE | peer FILE
+usage as one side: risk.py analysis JOBS CHALLENGER | design JOBS FILE | ours FILE | peer FILE
 """
 
 import os
 import sys
 from pathlib import Path
 
-if __name__ == "__main__":  # before NumPy and Polars are there: one thread each, as the rules of the study have
+if __name__ == "__main__":  # before NumPy and Polars are imported: one thread each, as in the rules of the study
     os.environ |= {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL")} | {"POLARS_MAX_THREADS": "1"}
 
 import numpy as np
-from clock import ROOT, cost_of, in_turn, machine, tell
+from clock import ROOT, machine, measure_cost, measure_in_turn, report
 
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "tests")]
 JOBS, SEED = 1_261_050, 2026
@@ -24,27 +24,27 @@ FEATURES = {
     "history": {"kind": "history", "keys": [["user"], ["recurrence_group"]]},
 }
 SETTINGS = {"latest_jobs": JOBS, "landmark_s": 3600, "trial_minutes": 10, "seed": SEED}
-# The same objective as ours, whose precision is 1: C = 1; to a like precision.
+# The study's objective has a prior precision of 1, which is C = 1; the tolerance is similar.
 PEER = {"C": 1.0, "tol": 1e-6, "max_iter": 1000}
 
 
 def compare(folder: Path, rounds: int) -> dict:
-    """Costs of the room without and with the challenger, and of both logistic regressions."""
+    """Measure the analysis without and with the challenger, and both logistic regressions."""
     folder.mkdir(parents=True, exist_ok=True)
     jobs, design = folder / "jobs.parquet", folder / "design.npz"
-    tell(f"making {JOBS:,} jobs")
-    me = [sys.executable, str(Path(__file__).resolve())]
-    cost_of([*me, "make", str(jobs)], folder)
-    cost_of([*me, "design", str(jobs), str(design)], folder)
+    report(f"making {JOBS:,} jobs")
+    script = [sys.executable, str(Path(__file__).resolve())]
+    measure_cost([*script, "make", str(jobs)], folder)
+    measure_cost([*script, "design", str(jobs), str(design)], folder)
     sides = {
-        "room": [*me, "room", str(jobs), ""],
-        "challenger": [*me, "room", str(jobs), "challenger"],
-        "ours": [*me, "ours", str(design)],
-        "peer": [*me, "peer", str(design)],
-        "start": [*me, "start", str(design)],
+        "analysis": [*script, "analysis", str(jobs), ""],
+        "challenger": [*script, "analysis", str(jobs), "challenger"],
+        "ours": [*script, "ours", str(design)],
+        "peer": [*script, "peer", str(design)],
+        "start": [*script, "start", str(design)],
     }
-    found = {name: vars(cost) for name, cost in in_turn(sides, folder, rounds).items()}
-    return {"jobs": JOBS, "machine": machine("numpy", "scikit-learn")} | found
+    costs = {name: vars(cost) for name, cost in measure_in_turn(sides, folder, rounds).items()}
+    return {"jobs": JOBS, "machine": machine("numpy", "scikit-learn")} | costs
 
 
 def make(file: str) -> None:
@@ -53,7 +53,7 @@ def make(file: str) -> None:
     made_risk.with_users(JOBS, SEED).drop("true_risk").write_parquet(file)
 
 
-def room(file: str, challenger: str) -> None:
+def analysis(file: str, challenger: str) -> None:
     from ttf.analyses.risk.predict_failure.compute import compute
     from ttf.records.inputs import Inputs
 
@@ -62,7 +62,7 @@ def room(file: str, challenger: str) -> None:
     assert tables["risk_evaluation"]["estimate"].count()
 
 
-def design(file: str, to: str) -> None:
+def design(file: str, design_file: str) -> None:
     import polars as pl
     from ttf.analyses.shared.risk.encoder import Encoder
     from ttf.analyses.shared.risk.features import features_of, submitted
@@ -71,33 +71,33 @@ def design(file: str, to: str) -> None:
 
     features = features_of(FEATURES)
     jobs = population(pl.scan_parquet(file), [column for feature in features for column in feature.columns])
-    learn = np.flatnonzero(temporal(jobs)[-1].learn)
-    known = submitted(jobs.jobs, features, "UTC", jobs).take(learn)
-    written = Encoder.fit(features, known).design(known)
-    np.savez(to, rows=written.rows(slice(None))[:, 1:], failed=jobs.failed[learn])
+    training_rows = np.flatnonzero(temporal(jobs)[-1].learn)
+    training_jobs = submitted(jobs.jobs, features, "UTC", jobs).take(training_rows)
+    training_design = Encoder.fit(features, training_jobs).design(training_jobs)
+    np.savez(design_file, rows=training_design.rows(slice(None))[:, 1:], failed=jobs.failed[training_rows])
 
 
 def start(file: str) -> None:
-    """Both sides' start: reading the design."""
-    with np.load(file) as held:
-        assert len(held["rows"]) == len(held["failed"])
+    """Read the design, which is the start-up of both sides."""
+    with np.load(file) as arrays:
+        assert len(arrays["rows"]) == len(arrays["failed"])
 
 
 def ours(file: str) -> None:
     from ttf.analyses.shared.risk.encoder import Design
     from ttf.analyses.shared.risk.logistic import fit
 
-    with np.load(file) as held:
-        assert fit(Design(held["rows"], ()), held["failed"]).converged
+    with np.load(file) as arrays:
+        assert fit(Design(arrays["rows"], ()), arrays["failed"]).converged
 
 
 def peer(file: str) -> None:
     from sklearn.linear_model import LogisticRegression
 
-    with np.load(file) as held:
-        LogisticRegression(**PEER).fit(held["rows"], held["failed"])
+    with np.load(file) as arrays:
+        LogisticRegression(**PEER).fit(arrays["rows"], arrays["failed"])
 
 
 if __name__ == "__main__":
-    sides = {side.__name__: side for side in (make, room, design, start, ours, peer)}
+    sides = {side.__name__: side for side in (make, analysis, design, start, ours, peer)}
     sides[sys.argv[1]](*sys.argv[2:])

@@ -1,6 +1,6 @@
-"""Measure the study against what people use now, and write it into bench/measured.json and docs/performance.md.
+"""Compare the study with common tools, and write the results to bench/measured.json and docs/performance.md.
 
-usage: run.py [SECTION ...] [--rounds N] [--keep FOLDER]; without a section all but growth, which takes 32 GB of disk.
+usage: run.py [SECTION ...] [--rounds N] [--keep FOLDER]; default: all sections but growth, which takes 32 GB of disk.
 """
 
 import argparse
@@ -19,7 +19,7 @@ import performance
 import reruns
 import risk
 
-# Section of measured.json -> how it is measured, from (folder, rounds).
+# Section of measured.json -> measurement, called with (folder, rounds).
 SECTIONS = {
     "full_size": lambda folder, rounds: full_size.compare(folder, rounds),
     "formats": lambda folder, rounds: formats.compare(folder, rounds),
@@ -43,9 +43,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = (arguments.keep or Path(temporary)).resolve()
         for section in arguments.sections or [name for name in SECTIONS if name != "growth"]:
-            found = SECTIONS[section](folder / section, arguments.rounds)
-            # Written after each, so that an hour of measuring is not lost to the last minute.
-            performance.write(performance.read() | {section: found})
+            results = SECTIONS[section](folder / section, arguments.rounds)
+            # Written after each section, so that a late error does not lose an hour of measurements.
+            performance.write(performance.read() | {section: results})
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Weeks of made-up `sacct` dumps, a file each, as somebody keeps them who dumps once a week.
+"""Make synthetic weekly `sacct` dumps, one file each.
 
-A dump has every job that ran, waited or ended in its week, as it stood at the week's end: what crosses a border is in
-two dumps or more, further on in each, and a requeued job goes on with the same id, maybe in the next week.
+A dump has every job that ran, waited or ended in its week, in its state at the end of the week. So a job that crosses a
+week's end is in several dumps, each time in a later state. A requeued job keeps its id, maybe in the next week.
 """
 
 from pathlib import Path
@@ -14,19 +14,19 @@ DAY_S = 86_400
 WEEK_S = 7 * DAY_S
 FIRST_S = 1_704_067_200  # 2024-01-01 UTC, a Monday
 USERS, NODES, GPUS_A_NODE = 600, 1_000, 8
-# GPUs of a job and how many in 1,000 ask for them: the mix of the embedded Slurm sample.
+# GPUs of a job -> jobs per 1,000: the mix of the embedded Slurm sample.
 GPUS = {1: 435, 2: 85, 4: 85, 8: 300, 16: 18, 32: 14, 64: 14, 128: 14, 256: 25, 512: 10}
-GOES_ON = ("REQUEUED", "PREEMPTED")
+CONTINUED = ("REQUEUED", "PREEMPTED")
 
 
 def write_weeks(folder: Path, weeks: int, jobs: int, seed: int = 7) -> Path:
-    """So many dumps of about so many jobs each in `folder`, unless they are there. Returns the folder."""
+    """Write `weeks` dumps of about `jobs` jobs each to `folder`, unless it exists; return the folder."""
     if folder.exists():
         return folder
     folder.mkdir(parents=True)
     random, running, first_id = np.random.default_rng(seed), None, 1_000_000
-    user_odds, share = np.exp(random.normal(0, 1, (2, USERS)))
-    users = user_odds, share / share.sum()
+    user_odds, weights = np.exp(random.normal(0, 1, (2, USERS)))
+    users = user_odds, weights / weights.sum()
     for week in range(weeks):
         begin_s = FIRST_S + week * WEEK_S
         new = _records(random, jobs, begin_s, first_id, *users)
@@ -40,15 +40,15 @@ def write_weeks(folder: Path, weeks: int, jobs: int, seed: int = 7) -> Path:
 
 
 def _records(
-    random: np.random.Generator, jobs: int, begin_s: int, first_id: int, user_odds: np.ndarray, share: np.ndarray
+    random: np.random.Generator, jobs: int, begin_s: int, first_id: int, user_odds: np.ndarray, user_shares: np.ndarray
 ) -> pl.DataFrame:
-    """The records of the jobs submitted in a week, each with the run that follows a requeued one, in order."""
-    user = random.choice(USERS, jobs, p=share)
+    """Draw the records of the jobs submitted in a week, and the later run of each requeued one, in order."""
+    user = random.choice(USERS, jobs, p=user_shares)
     failed = random.random(jobs) < 0.2 * user_odds[user] / (1 + 0.2 * user_odds[user])
     state = np.where(failed, random.choice([1, 3, 4, 5], jobs, p=[0.7, 0.2, 0.05, 0.05]), 0)
     state = np.where(random.random(jobs) < 0.1, 2, state)
     run = np.minimum(random.lognormal(6, 2, jobs), 20 * DAY_S).astype(np.int64) + 1
-    # Long runs are those that are requeued or preempted.
+    # Mostly long runs are requeued or preempted.
     state = np.where(random.random(jobs) < 0.02 + 0.4 * (run > DAY_S // 4), random.choice([6, 7], jobs), state)
     gpus = random.choice(list(GPUS), jobs, p=np.array(list(GPUS.values())) / 1000)
     table = pl.DataFrame(
@@ -63,21 +63,22 @@ def _records(
             "first": random.integers(0, NODES, jobs),
         }
     )
-    goes_on = table.filter(pl.col("state").is_in(GOES_ON))
-    after = goes_on.with_columns(
+    continued = table.filter(pl.col("state").is_in(CONTINUED))
+    later_runs = continued.with_columns(
         submit=pl.col("submit") + pl.col("wait") + pl.col("run"), state=pl.lit("COMPLETED"), run=pl.col("run") // 2 + 1
     )
-    both = pl.concat([table, after]).with_columns(start=pl.col("submit") + pl.col("wait"))
-    return both.with_columns(end=pl.col("start") + pl.col("run")).sort("submit", "id")
+    records = pl.concat([table, later_runs]).with_columns(start=pl.col("submit") + pl.col("wait"))
+    return records.with_columns(end=pl.col("start") + pl.col("run")).sort("submit", "id")
 
 
 def _write(records: pl.DataFrame, seen_s: int, file: Path) -> None:
-    """The records as sacct printed them at that moment."""
+    """Write the records as sacct prints them at `seen_s`."""
     nodes = (pl.col("gpus") + GPUS_A_NODE - 1) // GPUS_A_NODE
     waits, runs = pl.col("start") >= seen_s, (pl.col("start") < seen_s) & (pl.col("end") >= seen_s)
     first = pl.col("first") % (NODES + 1 - nodes)
-    one = pl.format("gpu{}", first.cast(pl.String).str.zfill(4))
-    several = pl.format("gpu[{}-{}]", *(at.cast(pl.String).str.zfill(4) for at in (first, first + nodes - 1)))
+    single = pl.format("gpu{}", first.cast(pl.String).str.zfill(4))
+    bounds = (number.cast(pl.String).str.zfill(4) for number in (first, first + nodes - 1))
+    several = pl.format("gpu[{}-{}]", *bounds)
     tres = pl.format("billing={},cpu={},gres/gpu:a100={},gres/gpu={},mem={}G,node={}", *[pl.col("gpus")] * 5, nodes)
     unknown = pl.lit("Unknown")
     cells = {
@@ -99,7 +100,7 @@ def _write(records: pl.DataFrame, seen_s: int, file: Path) -> None:
         "Suspended": pl.lit("00:00:00"),
         "TimelimitRaw": pl.lit("28800"),
         "NNodes": nodes,
-        "NodeList": pl.when(waits).then(pl.lit("None assigned")).when(nodes > 1).then(several).otherwise(one),
+        "NodeList": pl.when(waits).then(pl.lit("None assigned")).when(nodes > 1).then(several).otherwise(single),
         "ReqTRES": tres,
         "AllocTRES": pl.when(waits).then(pl.lit("")).otherwise(tres),
         "Reason": pl.lit("None"),

@@ -1,4 +1,4 @@
-"""Badges for the README, docs/gallery/<name>.svg, of what pyproject.toml and config/claims.yaml say.
+"""Draw the README's badges from pyproject.toml and config/claims.yaml: docs/gallery/<name>.svg.
 
 usage: badges.py FOLDER   (make gallery)
 """
@@ -11,15 +11,15 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).parents[1]
-# In pixels; a letter's width is the mean of the font's.
+# In pixels; the width of a letter is the font's mean.
 HEIGHT, PADDING, LETTER = 20, 7, 6
 LABEL, VALUE = "#444444", "#0072B2"
 
 
 def facts() -> dict[str, tuple[str, str]]:
-    """Badge -> what it is about, and what it says of it."""
+    """Return label and value by badge."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    snakemake = next(need for need in project["dependencies"] if need.startswith("snakemake"))
+    snakemake = next(requirement for requirement in project["dependencies"] if requirement.startswith("snakemake"))
     claims = yaml.safe_load((ROOT / "config" / "claims.yaml").read_text(encoding="utf-8"))
     return {
         "python": ("Python", project["requires-python"].replace(">=", "≥ ")),
@@ -30,19 +30,19 @@ def facts() -> dict[str, tuple[str, str]]:
 
 
 def badge(label: str, value: str) -> str:
-    """A badge as SVG: two texts, each on its colour, set to a width that hangs on no font."""
-    left, right = (LETTER * len(text) + 2 * PADDING for text in (label, value))
-    said = escape(f"{label}: {value}")
+    """Draw a badge as SVG: two texts on two colours, with a width that does not depend on the font."""
+    label_width, value_width = (LETTER * len(text) + 2 * PADDING for text in (label, value))
+    title = escape(f"{label}: {value}")
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="{HEIGHT}"',
-        f' role="img" aria-label="{said}">',
-        f"<title>{said}</title>",
-        f'<rect width="{left}" height="{HEIGHT}" fill="{LABEL}"/>',
-        f'<rect x="{left}" width="{right}" height="{HEIGHT}" fill="{VALUE}"/>',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{label_width + value_width}" height="{HEIGHT}"',
+        f' role="img" aria-label="{title}">',
+        f"<title>{title}</title>",
+        f'<rect width="{label_width}" height="{HEIGHT}" fill="{LABEL}"/>',
+        f'<rect x="{label_width}" width="{value_width}" height="{HEIGHT}" fill="{VALUE}"/>',
         '<g fill="#fff" font-family="Verdana, DejaVu Sans, sans-serif" font-size="11">',
         *(
             f'<text x="{x + PADDING}" y="14" textLength="{LETTER * len(text)}">{escape(text)}</text>'
-            for x, text in ((0, label), (left, value))
+            for x, text in ((0, label), (label_width, value))
         ),
         "</g></svg>",
     ]

@@ -1,4 +1,4 @@
-"""The tables of config/README.md, out of the schemas, below the text that people write.
+"""Write the tables of config/README.md from the schemas, below the handwritten text.
 
 usage: configuration.py FILE   (make docs)
 """
@@ -17,15 +17,15 @@ MARK = "<!-- From here on written by `make docs` from workflow/schemas/ and conf
 ENTRY = """\
 ## A trace in the registry
 
-Each entry stands under the trace's name: letters, digits, `_` and `-`. The results of the trace are written to
-`results/` under this name, so that three names are taken: all, comparison, studies.
-`format` is required, and one of `folder` and `generate`.
+The key of each entry is the trace's name: letters, digits, `_` and `-`. The results of the trace are in the folder of
+this name in `results/`. Three names are reserved: all, comparison, studies. `format` is required, and one of `folder`
+and `generate`.
 
 """
 
 
 def render(text: str) -> str:
-    """The text of config/README.md with its tables anew."""
+    """Return the text of config/README.md with new tables."""
     keys = SCHEMA["properties"].items()
     groups = [
         f"## `{key}`\n\n{part['description']}\n\n{_table(iterate_key_paths(part))}"
@@ -42,7 +42,7 @@ def _table(keys: Iterator[tuple[tuple[str, ...], dict]]) -> str:
     """A table with a row for each key."""
     rows = [["key", "meaning", "type", "default", "allowed"], ["---"] * 5]
     for path, part in keys:
-        # The names under `files` are described where `files` is.
+        # The description of `files` covers the names below it.
         meaning = part.get("description", "The file of the table with this name.")
         default = f"`{to_inline_yaml(part['default'])}`" if "default" in part else ""
         rows.append([f"`{'.'.join(path)}`", meaning, describe_type(part), default, describe_limits(part)])

@@ -1,10 +1,10 @@
-"""docs/coverage.md: how often the intervals of the study hold the truth, and its tests reject true nulls.
+"""Simulate how often the study's intervals cover the truth and its tests reject true nulls: docs/coverage.md.
 
-usage: coverage.py FILE [REPETITIONS]   (make coverage; 2,000 repetitions unless told, some 10 min)
+usage: coverage.py FILE [REPETITIONS]   (make coverage; default: 2,000 repetitions, about 10 min)
 
-The jobs of the simulated traces are of users whose sizes follow Zipf's law and whose failure rates and run times differ
-by lognormal factors. Truths are those of the population that the users are drawn from. Data are made by NumPy; every
-interval and test is the study's own: `ttf.stats.clustered` takes all repetitions at once, as strata.
+The number of jobs per user follows Zipf's law. Failure rates and run times differ between users by lognormal factors.
+The truth is that of the population from which users are drawn. NumPy draws the data; the intervals and tests are the
+study's own. `ttf.stats.clustered` takes all repetitions at once, as strata.
 """
 
 import sys
@@ -44,15 +44,17 @@ from ttf.stats.shares import wilson_interval
 
 CONFIDENCE, SIGNIFICANCE, Z_95 = 0.95, 0.05, 1.959963984540054
 HOUR = 3_600
-# Repetitions made at a time.
+# Repetitions per batch.
 BLOCK = 200
 SEED = 15
 
 
 @dataclass(frozen=True)
 class World:
-    """What traces are made of. spread: the log SD of users' rates, and of their run times, whose medians are rate (per
-    second) and an hour; zipf: None, lognormal sizes of log SD 1.5; run_times: lognormal (log SD 1.5), exponential or
+    """Parameters of the simulated traces.
+
+    spread: log SD of users' failure rates (median `rate`, per second) and of their run times (median one hour). zipf:
+    exponent of the users' sizes; None: lognormal sizes, log SD 1.5. run_times: lognormal (log SD 1.5), exponential or
     weibull (shape 0.5)."""
 
     users: int
@@ -62,15 +64,15 @@ class World:
     run_times: str = "lognormal"
     rate: float = 1 / (10 * HOUR)
 
-    def sizes(self, rng: np.random.Generator, traces: int) -> np.ndarray:
-        """Jobs by trace and user, one or more each."""
+    def draw_sizes(self, rng: np.random.Generator, traces: int) -> np.ndarray:
+        """Draw the number of jobs by trace and user, at least one each."""
         weights = np.exp(rng.normal(0, 1.5, (traces, self.users)))
         if self.zipf is not None:
             weights = np.broadcast_to(np.arange(1, self.users + 1) ** -self.zipf, weights.shape)
         return 1 + rng.multinomial(self.jobs - self.users, weights / weights.sum(axis=1, keepdims=True))
 
-    def run_time(self, rng: np.random.Generator, size: int) -> np.ndarray:
-        """Of a user of factor 1, in seconds; the median is an hour."""
+    def draw_run_times(self, rng: np.random.Generator, size: int) -> np.ndarray:
+        """Draw run times of a user of factor 1, in seconds; the median is an hour."""
         if self.run_times == "lognormal":
             return HOUR * np.exp(rng.normal(0, 1.5, size))
         shape = self.shape
@@ -81,14 +83,13 @@ class World:
         return {"exponential": 1.0, "weibull": 0.5}[self.run_times]
 
     @property
-    def mean(self) -> float:
-        """Of the run times of a user of factor 1."""
+    def mean(self) -> float:  # of the run times of a user of factor 1
         if self.run_times == "lognormal":
             return HOUR * np.exp(1.5**2 / 2)
         return HOUR * gamma(1 + 1 / self.shape) / np.log(2) ** (1 / self.shape)
 
-    def longer(self, time: np.ndarray) -> np.ndarray:
-        """The share of the jobs of a user of factor 1 that run longer."""
+    def survival(self, time: np.ndarray) -> np.ndarray:
+        """Return the share of a factor-1 user's jobs that run longer than `time`."""
         if self.run_times == "lognormal":
             return ndtr(-np.log(time / HOUR) / 1.5)
         return np.exp(-np.log(2) * (time / HOUR) ** self.shape)
@@ -103,95 +104,99 @@ class Truth:
 
 
 def truth(world: World) -> Truth:
-    """Of the population of users: by quadrature over their factors and the run times."""
-    at, weight = np.polynomial.hermite_e.hermegauss(40)
-    weight /= weight.sum()
-    rate = world.rate * np.exp(world.spread * at)[:, None, None]
-    factor = np.exp(world.spread * at)[None, :, None]
-    # Failed by the time t: the integral of rate e^(-rate t) P(run time > t), over the log of t.
+    """Compute the population's true values by quadrature over users' factors and run times."""
+    points, weights = np.polynomial.hermite_e.hermegauss(40)
+    weights /= weights.sum()
+    rate = world.rate * np.exp(world.spread * points)[:, None, None]
+    factor = np.exp(world.spread * points)[None, :, None]
+    # Share failed: the integral of rate e^(-rate t) P(run time > t), over the log of t.
     logs = np.linspace(np.log(1e-6), np.log(1e12), 2_001)
     time = np.exp(logs)[None, None, :]
     step = logs[1] - logs[0]
-    running = np.exp(-rate * time) * world.longer(time / factor)
-    both = weight[:, None] * weight[None, :]
-    exposure = float((both * (running * time).sum(axis=2)).sum() * step)
-    failures = float((both * (rate * running * time).sum(axis=2)).sum() * step)
-    median = brentq(lambda t: weight @ world.longer(np.exp(t) / factor[0, :, 0]) - 0.5, 0, np.log(1e9))
+    running = np.exp(-rate * time) * world.survival(time / factor)
+    joint_weights = weights[:, None] * weights[None, :]
+    exposure = float((joint_weights * (running * time).sum(axis=2)).sum() * step)
+    failures = float((joint_weights * (rate * running * time).sum(axis=2)).sum() * step)
+    median = brentq(lambda t: weights @ world.survival(np.exp(t) / factor[0, :, 0]) - 0.5, 0, np.log(1e9))
     mean = world.mean * np.exp(world.spread**2 / 2)
     return Truth(failures, exposure / failures, mean, np.exp(median))
 
 
-def traces(world: World, rng: np.random.Generator, number: int) -> Iterator[tuple[np.ndarray, ...]]:
-    """(jobs by trace and user, user of each job counted through the traces, run time, failure time) of some at once."""
-    for first in range(0, number, BLOCK):
-        sizes = world.sizes(rng, min(BLOCK, number - first))
+def traces(world: World, rng: np.random.Generator, repetitions: int) -> Iterator[tuple[np.ndarray, ...]]:
+    """Yield batches of traces: (jobs by trace and user, user of each job over all traces, run time, failure time)."""
+    for first in range(0, repetitions, BLOCK):
+        sizes = world.draw_sizes(rng, min(BLOCK, repetitions - first))
         user = np.repeat(np.arange(sizes.size), sizes.ravel())
         rate, factor = np.exp(world.spread * rng.normal(size=(2, sizes.size)))
-        run_time = factor[user] * world.run_time(rng, user.size)
+        run_time = factor[user] * world.draw_run_times(rng, user.size)
         yield sizes, user, run_time, rng.exponential(size=user.size) / (world.rate * rate[user])
 
 
-# Of an estimate: how often the interval that supposes independence holds the truth; how often the clustered one, of
-# the traces that have one; and in how many these are.
+# Per estimate: coverage of the interval that assumes independence; coverage of the clustered interval where one
+# exists; the share of traces that have one.
 Covered = dict[str, tuple[float, float, float]]
 
 
 def coverage(world: World, repetitions: int, seed: int = SEED) -> Covered:
-    """How often the 95 % intervals of a share, a mean time to failure, a mean and a median hold the truth."""
-    rng, true, held = np.random.default_rng(seed), truth(world), {}
+    """Simulate the coverage of the 95 % intervals of a share, a mean time to failure, a mean and a median."""
+    rng, truths, hits_by_estimate = np.random.default_rng(seed), truth(world), {}
     for sizes, user, run_time, to_failure in traces(world, rng, repetitions):
-        for name, inside in _inside(true, sizes, user, run_time, to_failure).items():
-            held.setdefault(name, []).append(inside)
-    return {name: _counted(np.concatenate(each, axis=1)) for name, each in held.items()}
+        for name, hits in _interval_hits(truths, sizes, user, run_time, to_failure).items():
+            hits_by_estimate.setdefault(name, []).append(hits)
+    return {name: _hit_shares(np.concatenate(blocks, axis=1)) for name, blocks in hits_by_estimate.items()}
 
 
-def _counted(inside: np.ndarray) -> tuple[float, float, float]:
-    exact, robust, given = inside.mean(axis=1).tolist()
-    return exact, robust / given, given
+def _hit_shares(hits: np.ndarray) -> tuple[float, float, float]:
+    exact, robust, defined = hits.mean(axis=1).tolist()
+    return exact, robust / defined, defined
 
 
-def _inside(true: Truth, sizes: np.ndarray, user: np.ndarray, run_time: np.ndarray, to_failure: np.ndarray) -> dict:
-    """Estimate -> three rows, a column for each trace: whether the exact and the clustered interval hold the truth, and
-    whether there is a clustered one."""
+def _interval_hits(
+    truths: Truth, sizes: np.ndarray, user: np.ndarray, run_time: np.ndarray, to_failure: np.ndarray
+) -> dict:
+    """Map each estimate to rows with a column per trace: exact interval covers, clustered one covers, it exists."""
     n = sizes.sum(axis=1)
-    place = np.repeat(np.arange(len(sizes)), sizes.shape[1])
+    trace_index = np.repeat(np.arange(len(sizes)), sizes.shape[1])
     members = sizes.ravel().astype(float)
-    clusters = Clusters(place, members, len(sizes))
+    clusters = Clusters(trace_index, members, len(sizes))
 
-    def by_user(values: np.ndarray) -> np.ndarray:
+    def sum_by_user(values: np.ndarray) -> np.ndarray:
         return np.bincount(user, weights=values, minlength=members.size)
 
-    failures, exposure = by_user(to_failure <= run_time), by_user(np.minimum(to_failure, run_time))
-    total, squares = by_user(run_time), clusters.sum(by_user(run_time**2))
+    failures, exposure = sum_by_user(to_failure <= run_time), sum_by_user(np.minimum(to_failure, run_time))
+    total, squares = sum_by_user(run_time), clusters.sum(sum_by_user(run_time**2))
     failed, at_risk, mean = clusters.sum(failures), clusters.sum(exposure), clusters.sum(total) / n
-    by_trace = np.sort(run_time.reshape(len(sizes), -1), axis=1)
-    middle = by_trace[:, (n[0] - 1) // 2]
-    ranks = clusters.around_the_middle(by_user(run_time <= middle[place[user]]), members, CONFIDENCE)
-    # The ends of a median's interval hold the truth where the share of the jobs up to it lies between their ranks.
-    upto = (by_trace <= true.median).mean(axis=1)
-    values = [median_interval(int(n[0]), row.__getitem__) for row in by_trace]
-    away = Z_95 * np.sqrt((squares / n - mean**2) / n)
-    found = {
-        "share": (true.share, wilson_interval(failed, n), clusters.proportion(failures, members, CONFIDENCE)),
+    sorted_run_times = np.sort(run_time.reshape(len(sizes), -1), axis=1)
+    middle = sorted_run_times[:, (n[0] - 1) // 2]
+    ranks = clusters.around_the_middle(sum_by_user(run_time <= middle[trace_index[user]]), members, CONFIDENCE)
+    # A median's interval covers the truth if the share of jobs below the truth lies between the interval's ranks.
+    share_below = (sorted_run_times <= truths.median).mean(axis=1)
+    values = [median_interval(int(n[0]), times.__getitem__) for times in sorted_run_times]
+    margin = Z_95 * np.sqrt((squares / n - mean**2) / n)
+    intervals = {
+        "share": (truths.share, wilson_interval(failed, n), clusters.proportion(failures, members, CONFIDENCE)),
         "mean time to failure": (
-            true.mttf,
+            truths.mttf,
             [at_risk / limit for limit in poisson_limits(failed, CONFIDENCE)[::-1]],
             clusters.ratio(exposure, failures, CONFIDENCE, both=True),
         ),
-        "mean": (true.mean, (mean - away, mean + away), clusters.ratio(total, members, CONFIDENCE)),
+        "mean": (truths.mean, (mean - margin, mean + margin), clusters.ratio(total, members, CONFIDENCE)),
     }
-    held = {name: (_between(of, *exact), _between(of, *robust[:2])) for name, (of, exact, robust) in found.items()}
-    held["median"] = _between(true.median, *np.transpose(values)), _between(upto, *ranks[:2])
-    limits = {name: robust for name, (_, _, robust) in found.items()} | {"median": ranks}
-    return {name: [*held[name], np.isfinite(limits[name]).all(axis=0)] for name in held}
+    hits = {
+        name: (_between(true_value, *exact), _between(true_value, *robust[:2]))
+        for name, (true_value, exact, robust) in intervals.items()
+    }
+    hits["median"] = _between(truths.median, *np.transpose(values)), _between(share_below, *ranks[:2])
+    limits = {name: robust for name, (_, _, robust) in intervals.items()} | {"median": ranks}
+    return {name: [*hits[name], np.isfinite(limits[name]).all(axis=0)] for name in hits}
 
 
 def _between(value: np.ndarray | float, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     return (low <= value) & (value <= high)
 
 
-def lives_of(world: World, rng: np.random.Generator) -> pl.DataFrame:
-    """One trace as lives, and as jobs: with a GPU type and a month that each user prefers, which change nothing."""
+def simulate_lives(world: World, rng: np.random.Generator) -> pl.DataFrame:
+    """Draw one trace as durations, with a GPU type and a month that each user prefers and that have no effect."""
     ((_, user, run_time, to_failure),) = traces(world, rng, 1)
     return with_clusters(
         pl.DataFrame(
@@ -207,9 +212,9 @@ def lives_of(world: World, rng: np.random.Generator) -> pl.DataFrame:
 
 
 def _preferred(rng: np.random.Generator, user: np.ndarray, choices: list) -> np.ndarray:
-    """For each job one of the choices: in four of five that of its user, else any."""
-    own, any_one = rng.choice(choices, user.max() + 1)[user], rng.choice(choices, user.size)
-    return np.where(rng.random(user.size) < 0.8, own, any_one)
+    """Draw a choice for each job: its user's usual one in four of five, else a random one."""
+    usual, random = rng.choice(choices, user.max() + 1)[user], rng.choice(choices, user.size)
+    return np.where(rng.random(user.size) < 0.8, usual, random)
 
 
 def _logrank(lives: pl.DataFrame) -> pl.DataFrame:
@@ -223,15 +228,15 @@ def _cox(lives: pl.DataFrame) -> pl.DataFrame:
 
 
 def _drift(lives: pl.DataFrame) -> pl.DataFrame:
-    room = import_module("ttf.analyses.quality.measure_drift.compute")
+    drift = import_module("ttf.analyses.quality.measure_drift.compute")
     jobs = lives.rename({"event": "outcome", "duration_s": "runtime_s"})
-    blank = dict.fromkeys(set(room.NUMBERS) - set(jobs.columns), pl.lit(None, dtype=pl.Int64))
+    blank = dict.fromkeys(set(drift.NUMBERS) - set(jobs.columns), pl.lit(None, dtype=pl.Int64))
     jobs = jobs.with_columns(**blank)
-    table = room.drift_table(room.by_window(jobs, "month"))
+    table = drift.drift_table(drift.by_window(jobs, "month"))
     return table.filter(column="outcome", statistic="failure_share").head(1)
 
 
-# The tests of nulls by name: of lives, the row of their table with its p_value and p_clustered.
+# Each test returns a row with p_value and p_clustered, from the durations of a trace in which the null is true.
 NULLS: dict[str, Callable[[pl.DataFrame], pl.DataFrame]] = {
     "log-rank, three GPU types": _logrank,
     "Cox, a GPU type's ratio": _cox,
@@ -240,16 +245,16 @@ NULLS: dict[str, Callable[[pl.DataFrame], pl.DataFrame]] = {
 
 
 def rejections(world: World, name: str, repetitions: int, seed: int = SEED) -> tuple[float, float]:
-    """How often a true null is rejected at .05: by the p-value that supposes independence, and by the clustered one."""
+    """Simulate how often a true null is rejected at .05: by the p-value under independence and by the clustered one."""
     rng = np.random.default_rng(seed)
-    rows = pl.concat([NULLS[name](lives_of(world, rng)) for _ in range(repetitions)])
+    rows = pl.concat([NULLS[name](simulate_lives(world, rng)) for _ in range(repetitions)])
     exact, robust = ((rows[p] < SIGNIFICANCE).mean() for p in ("p_value", "p_clustered"))
     return exact, robust
 
 
-def shape_within(world: World, shape: float, repetitions: int, seed: int = SEED) -> dict[str, float]:
-    """Of the Weibull shape within users: its mean, how often its interval holds the truth, and what is said of it."""
-    rng, rows, alike = np.random.default_rng(seed), [], []
+def within_user_shape(world: World, shape: float, repetitions: int, seed: int = SEED) -> dict[str, float]:
+    """Simulate the Weibull shape within users: its mean, its coverage, and how often the rate is said to fall."""
+    rng, rows, pooled_fits = np.random.default_rng(seed), [], []
     failed = {"failure": pl.col("event") == "failure"}
     for _ in range(repetitions):
         ((_, user, run_time, to_failure),) = traces(world, rng, 1)
@@ -259,13 +264,15 @@ def shape_within(world: World, shape: float, repetitions: int, seed: int = SEED)
         lives = with_clusters(lives.with_columns(event=np.where(to_failure <= run_time, "failure", "success")))
         rows.append(shapes(lives, failed, ["all"])["failure", "all", "all"])
         (times,) = (times for _, times in times_by_stratum(lives, "failure", "all"))
-        alike.append(weibull(Sample.of(times)))
-    low, high, within = (np.array([row[f"shape_within{end}"] for row in rows]) for end in ("_ci_low", "_ci_high", ""))
-    pooled, error = (np.array([fit[name] for fit in alike]) for name in ("shape", "shape_se"))
+        pooled_fits.append(weibull(Sample.of(times)))
+    low, high, estimates = (
+        np.array([row[f"shape_within{end}"] for row in rows]) for end in ("_ci_low", "_ci_high", "")
+    )
+    pooled, error = (np.array([fit[name] for fit in pooled_fits]) for name in ("shape", "shape_se"))
     return {
         "pooled": pooled.mean(),
         "pooled falls": (pooled * np.exp(Z_95 * error / pooled) < 1).mean(),
-        "within": within.mean(),
+        "within": estimates.mean(),
         "covered": _between(shape, low, high).mean(),
         "falls": (high < FALLING).mean(),
     }
@@ -273,109 +280,112 @@ def shape_within(world: World, shape: float, repetitions: int, seed: int = SEED)
 
 @dataclass(frozen=True)
 class Predicted:
-    """Jobs with predictions. probability: of failure, other: by a worse model; hours: until the job failed (observed)
-    or was last seen, predicted: the hours until it fails."""
+    """Jobs with predictions.
+
+    probability: predicted risk of failure. hours: until the job failed (observed) or last seen. predicted: hours."""
 
     user: np.ndarray
     failed: np.ndarray
     probability: np.ndarray
-    other: np.ndarray
+    worse_probability: np.ndarray
     hours: np.ndarray
     observed: np.ndarray
     predicted: np.ndarray
 
     @classmethod
-    def of(cls, sizes: np.ndarray, rng: np.random.Generator) -> "Predicted":
-        """sizes: jobs by user. Half of what is known of a job, and all of what is not, is its user's; log SD 1."""
+    def simulate(cls, sizes: np.ndarray, rng: np.random.Generator) -> "Predicted":
+        """Draw jobs from sizes, the jobs by user. Half of the known effect and all of the unknown one is the user's."""
         user = np.repeat(np.arange(sizes.size), sizes)
 
-        def of_user() -> np.ndarray:
+        def user_effects() -> np.ndarray:
             return rng.normal(size=sizes.size)[user]
 
-        def of_job() -> np.ndarray:
+        def job_effects() -> np.ndarray:
             return rng.normal(size=user.size)
 
-        known = (of_user() + of_job()) / np.sqrt(2)
-        failed = rng.random(user.size) < expit(-2 + known + of_user())
-        log_hours = 1 + (of_user() + of_job()) / np.sqrt(2)
-        to_failure, to_end = log_hours + 0.7 * of_user() + of_job(), 2 + 1.5 * of_job()
+        known_logit = (user_effects() + job_effects()) / np.sqrt(2)
+        failed = rng.random(user.size) < expit(-2 + known_logit + user_effects())
+        log_hours = 1 + (user_effects() + job_effects()) / np.sqrt(2)
+        to_failure, to_end = log_hours + 0.7 * user_effects() + job_effects(), 2 + 1.5 * job_effects()
         return cls(
             user,
             failed,
-            expit(-2 + known),
-            expit(-2 + known + 0.8 * of_job()),
+            expit(-2 + known_logit),
+            expit(-2 + known_logit + 0.8 * job_effects()),
             np.exp(np.minimum(to_failure, to_end)),
             to_failure <= to_end,
             np.exp(log_hours),
         )
 
     def scores(self, cluster: np.ndarray) -> dict[str, predictions.Estimate]:
-        of_failure, seen = (self.failed, self.probability), self.observed
-        both = (self.failed, self.probability, self.other, cluster, "user")
-        of_hours = (self.predicted[seen], self.hours[seen], cluster[seen], "user")
+        outcomes, observed = (self.failed, self.probability), self.observed
+        paired = (self.failed, self.probability, self.worse_probability, cluster, "user")
+        failed_hours = (self.predicted[observed], self.hours[observed], cluster[observed], "user")
         return {
-            "average precision": predictions.average_precision(*of_failure, cluster, "user"),
-            "its difference": predictions.difference("average_precision", *both),
-            "ROC AUC": predictions.roc_auc(*of_failure, cluster, "user"),
-            "log loss": predictions.log_loss(*of_failure, cluster, "user"),
-            "slope": predictions.calibration(*of_failure, cluster, "user").slope,
-            "concordance": predictions.concordance(self.hours, seen, self.predicted, cluster, "user"),
-            "factor off": predictions.median_factor_off(*of_hours),
-            "R²": predictions.r2_log(*of_hours),
+            "average precision": predictions.average_precision(*outcomes, cluster, "user"),
+            "its difference": predictions.difference("average_precision", *paired),
+            "ROC AUC": predictions.roc_auc(*outcomes, cluster, "user"),
+            "log loss": predictions.log_loss(*outcomes, cluster, "user"),
+            "slope": predictions.calibration(*outcomes, cluster, "user").slope,
+            "concordance": predictions.concordance(self.hours, observed, self.predicted, cluster, "user"),
+            "factor off": predictions.median_factor_off(*failed_hours),
+            "R²": predictions.r2_log(*failed_hours),
         }
 
 
 def coverage_of_scores(world: World, repetitions: int, seed: int = SEED) -> Covered:
-    """How often the 95 % intervals of scores of predictions hold those of very many users.
+    """Simulate how often the 95 % intervals of prediction scores hold the scores of very many users.
 
-    Of the world its users and jobs alone; of the exact intervals each job is by itself.
+    Only the numbers of users and jobs of the world count. The exact intervals take each job as its own cluster.
     """
-    rng, held = np.random.default_rng(seed), {}
-    # Of users of one size, who are as those of any: sizes and factors have nothing to do with one another.
-    many = Predicted.of(np.full(10_000, 100), np.random.default_rng(SEED))
-    true = {name: found.estimate for name, found in many.scores(many.user).items()}
+    rng, hits_by_score = np.random.default_rng(seed), {}
+    # Users of one size represent all, because sizes and factors are independent.
+    population = Predicted.simulate(np.full(10_000, 100), np.random.default_rng(SEED))
+    truths = {name: score.estimate for name, score in population.scores(population.user).items()}
     for _ in range(repetitions):
-        drawn = Predicted.of(world.sizes(rng, 1)[0], rng)
-        found = [drawn.scores(cluster) for cluster in (np.arange(drawn.user.size), drawn.user)]
-        for name, value in true.items():
-            exact, robust = (of[name] for of in found)
-            held.setdefault(name, []).append([_holds(exact, value), _holds(robust, value), robust.low is not None])
-    return {name: _counted(np.transpose(each)) for name, each in held.items()}
+        sample = Predicted.simulate(world.draw_sizes(rng, 1)[0], rng)
+        scores = [sample.scores(cluster) for cluster in (np.arange(sample.user.size), sample.user)]
+        for name, value in truths.items():
+            exact, robust = (estimates[name] for estimates in scores)
+            hits = [_holds(exact, value), _holds(robust, value), robust.low is not None]
+            hits_by_score.setdefault(name, []).append(hits)
+    return {name: _hit_shares(np.transpose(hits)) for name, hits in hits_by_score.items()}
 
 
-def _holds(found: predictions.Estimate, value: float) -> bool:
-    return found.low is not None and found.low <= value <= found.high
+def _holds(estimate: predictions.Estimate, value: float) -> bool:
+    return estimate.low is not None and estimate.low <= value <= estimate.high
 
 
-def lemons_found(
-    nodes: int, per_node: float, cv: float, bad: int, repetitions: int, seed: int = SEED
+def lemon_detection(
+    nodes: int, failures_per_node: float, cv: float, bad_nodes: int, repetitions: int, seed: int = SEED
 ) -> tuple[float, float]:
-    """How often any ordinary node is called significant at 5 %, and the share of the bad ones that are.
+    """Simulate how often any ordinary node is significant at 5 %, and the share of bad nodes that are.
 
-    Nodes of unequal exposure have so many failures on average, at gamma rates of this coefficient of variation; the bad
-    ones fail 18 times as often.
+    Nodes have unequal exposure and gamma rates with coefficient of variation `cv`. Bad nodes fail 18 times as often.
     """
-    rng, false, right = np.random.default_rng(seed), 0, 0
+    rng, false_alarms, detected = np.random.default_rng(seed), 0, 0
     for _ in range(repetitions):
         exposure = rng.integers(20, 28, nodes) * 86_400
         rates = rng.gamma(cv**-2, cv**2, nodes) if cv else np.ones(nodes)
-        rates[:bad] *= 18
-        counted = rng.poisson(per_node * rates * exposure / exposure.mean())
-        table = pl.DataFrame({"fleet": ["one"] * nodes, "counted": counted, "exposure_s": exposure})
-        found = with_verdict(compared_by_exposure(table), SIGNIFICANCE)[0]["lemon"].fill_null(False).to_numpy()
-        false, right = false + bool(found[bad:].any()), right + int(found[:bad].sum())
-    return false / repetitions, right / repetitions / max(bad, 1)
+        rates[:bad_nodes] *= 18
+        counts = rng.poisson(failures_per_node * rates * exposure / exposure.mean())
+        table = pl.DataFrame({"fleet": ["one"] * nodes, "counted": counts, "exposure_s": exposure})
+        flagged = with_verdict(compared_by_exposure(table), SIGNIFICANCE)[0]["lemon"].fill_null(False).to_numpy()
+        false_alarms += bool(flagged[bad_nodes:].any())
+        detected += int(flagged[:bad_nodes].sum())
+    return false_alarms / repetitions, detected / repetitions / max(bad_nodes, 1)
 
 
 def coverage_of_ettr(sigma: float, repetitions: int, waits: int = 47, seed: int = SEED) -> tuple[float, float, float]:
-    """Of the 90 % interval of the ETTR of a 1,024-GPU run: how often the one at the ends of the failure rate holds the
-    truth, how often the one that has the waits' error too does where there is one, and how often there is.
+    """Simulate the coverage of the 90 % interval of the ETTR of a 1,024-GPU run.
 
-    Some 60 failures give the rate; so many waits of 20 users, lognormal with this log SD and a median of 4 h, the mean.
+    Returns the coverage of the interval from the failure rate's bounds alone; that of the interval with the waits'
+    error, where it exists; and how often it exists. About 60 failures give the rate. The mean wait comes from `waits`
+    waits of 20 users, lognormal with median 4 h.
     """
     rng, per_day, mean_s = np.random.default_rng(seed), 6.5e-3, 4 * HOUR * np.exp(sigma**2 / 2)
-    node_days, nodes, found = 60 / per_day, 128, []
-    true = float(ettr_renewal(Habits(HOUR, 300, 300, mean_s, 14 * DAY_S).plan(nodes * per_day / DAY_S)))
+    node_days, nodes, hits = 60 / per_day, 128, []
+    true_ettr = float(ettr_renewal(Habits(HOUR, 300, 300, mean_s, 14 * DAY_S).plan(nodes * per_day / DAY_S)))
     for _ in range(repetitions):
         rows = pl.DataFrame({"start_s": (4 * HOUR * np.exp(sigma * rng.normal(size=waits))).astype(np.int64)})
         rows = rows.with_columns(
@@ -390,13 +400,13 @@ def coverage_of_ettr(sigma: float, repetitions: int, waits: int = 47, seed: int 
         failures = int(rng.poisson(60))
         ends = (DAY_S / end_s for end_s in garwood_interval(node_days * DAY_S, failures, 0.9)[::-1])
         rate = NodeRate(failures / node_days, *ends, 8, None, nodes, "")
-        habit = Habits(HOUR, 300, 300, queue["value"], 14 * DAY_S)
-        table, _ = plan_tables(rate, [habit], [8 * nodes], 0, 1, queue)
-        at = {row["rate"]: row for row in table.iter_rows(named=True)}
-        low, high = (at["estimate"][f"ettr_ci_{end}"] for end in ("low", "high"))
-        known = _between(true, *(at[end]["ettr_renewal"] for end in ("high", "low")))
-        found.append((known, low is not None and low <= true <= high, low is not None))
-    return _counted(np.transpose(found).astype(float))
+        habits = Habits(HOUR, 300, 300, queue["value"], 14 * DAY_S)
+        table, _ = plan_tables(rate, [habits], [8 * nodes], 0, 1, queue)
+        row_by_rate = {row["rate"]: row for row in table.iter_rows(named=True)}
+        low, high = (row_by_rate["estimate"][f"ettr_ci_{end}"] for end in ("low", "high"))
+        rate_only_hit = _between(true_ettr, *(row_by_rate[end]["ettr_renewal"] for end in ("high", "low")))
+        hits.append((rate_only_hit, low is not None and low <= true_ettr <= high, low is not None))
+    return _hit_shares(np.transpose(hits).astype(float))
 
 
 BASE = World(100, 5_000)
@@ -412,10 +422,9 @@ WORLDS = {
     "100 users who do not differ": replace(BASE, spread=0.0),
     "20 users who do not differ": World(20, 2_000, spread=0.0),
 }
-# Of `WORLDS`, those in which tests of true nulls are counted, and those in which the rates of users fall with age.
+# Worlds in which tests of true nulls are simulated.
 TESTED = ("100 users", "20 users", "100 users who do not differ")
-# Those in which scores of predictions are made, of which the rates and run times do not matter; one by one, so that
-# there are fewer.
+# Slow simulations have so many times fewer repetitions. Rates and run times of the scored worlds do not matter.
 FEWER = 4
 SCORED = ("100 users", "20 users", "100 users, sizes lognormal (log SD 1.5)")
 SHAPES = (0.6, 0.85, 1.0)
@@ -426,7 +435,7 @@ def as_markdown(repetitions: int) -> str:
     intervals = _table(["", *ESTIMATES, "given"], _intervals(repetitions))
     nulls = _table(["", *NULLS], _nulls(repetitions))
     scores = _table(["", *SCORES, "given"], _scores(repetitions))
-    of_shapes = ["", "true shape", "over all", "falls", "within users", "holds the truth", "falls"]
+    shape_heads = ["", "true shape", "over all", "falls", "within users", "holds the truth", "falls"]
     return f"""# Do the intervals hold?
 
 Made by `make coverage` ([coverage.py](coverage.py)); a smaller form of it is a test. Each number is of {repetitions:,}
@@ -466,7 +475,7 @@ users were alike: its mean, and how often its whole interval lies below 1. Withi
 are lognormal): its mean, how often its interval holds the truth, and how often the rate is said to fall, which takes an
 upper end below {FALLING}.
 
-{_table(of_shapes, _shapes(repetitions))}
+{_table(shape_heads, _shapes(repetitions))}
 
 ## Outages
 
@@ -521,55 +530,56 @@ def _effective(users: int) -> float:
 
 def _intervals(repetitions: int) -> Iterator[list[str]]:
     for name, world in WORLDS.items():
-        found = coverage(world, repetitions)
-        given = min(found[estimate][2] for estimate in ESTIMATES)
-        yield [name, *(_both(robust, exact) for exact, robust, _ in map(found.get, ESTIMATES)), f"{given:.2f}"]
+        hits = coverage(world, repetitions)
+        defined = min(hits[estimate][2] for estimate in ESTIMATES)
+        yield [name, *(_cell(robust, exact) for exact, robust, _ in map(hits.get, ESTIMATES)), f"{defined:.2f}"]
 
 
 def _scores(repetitions: int) -> Iterator[list[str]]:
     for name in SCORED:
-        found = coverage_of_scores(WORLDS[name], repetitions // FEWER)
-        given = min(found[score][2] for score in SCORES)
-        yield [name, *(_both(robust, exact) for exact, robust, _ in map(found.get, SCORES)), f"{given:.2f}"]
+        hits = coverage_of_scores(WORLDS[name], repetitions // FEWER)
+        defined = min(hits[score][2] for score in SCORES)
+        yield [name, *(_cell(robust, exact) for exact, robust, _ in map(hits.get, SCORES)), f"{defined:.2f}"]
 
 
 def _nulls(repetitions: int) -> Iterator[list[str]]:
     for world in TESTED:
-        found = [rejections(WORLDS[world], name, repetitions) for name in NULLS]
-        yield [world, *(_both(robust, exact) for exact, robust in found)]
+        shares = [rejections(WORLDS[world], name, repetitions) for name in NULLS]
+        yield [world, *(_cell(robust, exact) for exact, robust in shares)]
 
 
 def _shapes(repetitions: int) -> Iterator[list[str]]:
     for name in ("100 users", "20 users"):
         for shape in SHAPES:
-            found = shape_within(WORLDS[name], shape, repetitions)
-            yield [name, f"{shape:g}", *(f"{number:.3f}" for number in found.values())]
+            numbers = within_user_shape(WORLDS[name], shape, repetitions)
+            yield [name, f"{shape:g}", *(f"{number:.3f}" for number in numbers.values())]
 
 
 def _lemons(repetitions: int) -> Iterator[list[str]]:
     for nodes in FLEETS:
-        for per_node in (0.35, 3):
-            found = [lemons_found(nodes, per_node, cv, 0, repetitions)[0] for cv in CVS]
-            power = [lemons_found(nodes, per_node, cv, 3, repetitions)[1] for cv in CVS]
-            cells = [f"**{false:.3f}**" for false in found] + [f"{share:.2f}" for share in power]
-            yield [f"{nodes}", f"{per_node:g}", *cells]
+        for failures_per_node in (0.35, 3):
+            false_alarms = [lemon_detection(nodes, failures_per_node, cv, 0, repetitions)[0] for cv in CVS]
+            power = [lemon_detection(nodes, failures_per_node, cv, 3, repetitions)[1] for cv in CVS]
+            cells = [f"**{share:.3f}**" for share in false_alarms] + [f"{share:.2f}" for share in power]
+            yield [f"{nodes}", f"{failures_per_node:g}", *cells]
 
 
 def _outages(repetitions: int) -> Iterator[list[str]]:
-    for name, found in coverage_outages.rows(repetitions, SEED):
-        yield [name, *(_both(robust, exact) for exact, robust, _ in found), f"{min(given for *_, given in found):.2f}"]
+    for name, hits in coverage_outages.rows(repetitions, SEED):
+        defined = min(defined for *_, defined in hits)
+        yield [name, *(_cell(robust, exact) for exact, robust, _ in hits), f"{defined:.2f}"]
 
 
 def _weeks(repetitions: int) -> Iterator[list[str]]:
-    for name, found in coverage_weeks.rows(repetitions // FEWER, SEED):
-        widths = ", ".join(f"{width:.2f}" for *_, width in found.values())
-        yield [name, *(_both(both, alone) for alone, both, *_ in found.values()), widths]
+    for name, hits in coverage_weeks.rows(repetitions // FEWER, SEED):
+        widths = ", ".join(f"{width:.2f}" for *_, width in hits.values())
+        yield [name, *(_cell(crossed, alone) for alone, crossed, *_ in hits.values()), widths]
 
 
 def _ettr(repetitions: int) -> Iterator[list[str]]:
     for sigma in (1, 1.5, 2):
-        exact, robust, given = coverage_of_ettr(sigma, repetitions // FEWER)
-        yield [f"log SD {sigma:g}", _both(robust, exact), f"{given:.2f}"]
+        exact, robust, defined = coverage_of_ettr(sigma, repetitions // FEWER)
+        yield [f"log SD {sigma:g}", _cell(robust, exact), f"{defined:.2f}"]
 
 
 def _nodes(repetitions: int) -> str:
@@ -593,16 +603,16 @@ How often what changed with the last week is wrong, where nothing changes, of th
 {coverage_changes.USERS} users whose weeks differ (Holm); and how often a rate is found that did change by the ratio
 called detectable. With fewer than four weeks before there is no verdict. Each number is of {repetitions:,} traces.
 
-{_table(CHANGED_HEADS, coverage_changes.rows_of_changes(repetitions, SEED))}
+{_table(CHANGED_HEADS, coverage_changes.change_rows(repetitions, SEED))}
 
 How often suspect nodes are said to have changed with the last of some weeks, where three of 200 nodes always fail 18
 times as often as the others:
 
-{_table(SUSPECT_HEADS, coverage_changes.rows_of_suspects(repetitions, SEED))}
+{_table(SUSPECT_HEADS, coverage_changes.suspect_rows(repetitions, SEED))}
 
 How often the next week is within its 90% prediction interval:
 
-{_table(FORECAST_HEADS, coverage_changes.rows_of_forecasts(repetitions, SEED))}
+{_table(FORECAST_HEADS, coverage_changes.forecast_rows(repetitions, SEED))}
 """
 
 
@@ -614,27 +624,27 @@ blocks of time holds the truth, of the fleets that have one, and how often the t
 In brackets the exact interval of independent faults, and Lewis and Robinson's test. With a β below 1 most of what
 tells of it lies in the first weeks, so that there may be no interval. Each number is of {repetitions:,} fleets.
 
-{_table(GROWTH_HEADS, coverage_faults.rows_of_growth(repetitions, SEED))}
+{_table(GROWTH_HEADS, coverage_faults.growth_rows(repetitions, SEED))}
 
 How often 400 nodes that fail 500 times in 26 weeks, none because of another, are said to fail in bursts of the fleet:
 by all of exchanged, shifted and jittered times, and in brackets by shifted histories alone.
 
-{_table(BURST_HEADS, coverage_faults.rows_of_bursts(repetitions // 2, SEED))}
+{_table(BURST_HEADS, coverage_faults.burst_table_rows(repetitions // 2, SEED))}
 
 How often the interval of the number of nodes that are down at most, for 90 and 95% of the time, holds that of the
 binomial, of the fleets that have one, and how many have: 400 nodes up for 240 days on average and down for 5.5. Where
 next to none has one, those that do are fleets whose outages happened to be short.
 
-{_table(SPARE_HEADS, coverage_faults.rows_of_spares(repetitions, SEED))}
+{_table(SPARE_HEADS, coverage_faults.spare_rows(repetitions, SEED))}
 
 How often the interval of the share of nodes that go without an outage for so long from a random moment holds that of
 very many such fleets: 100 nodes that fail every 60 days, by factors of log SD 0.9, over 26 weeks.
 
-{_table(FREE_HEADS, coverage_faults.rows_of_free(repetitions // 2, SEED))}
+{_table(FREE_HEADS, coverage_faults.outage_free_rows(repetitions // 2, SEED))}
 """
 
 
-def _both(robust: float, exact: float) -> str:
+def _cell(robust: float, exact: float) -> str:
     return f"**{robust:.3f}** ({exact:.3f})"
 
 

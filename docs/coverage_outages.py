@@ -1,7 +1,7 @@
-"""How often the intervals of outages hold the truth: time between outages, mean repair, availability.
+"""Simulate the coverage of the intervals of outages: time between outages, mean repair, availability.
 
-A fleet of nodes that alternate between up (exponential) and down (lognormal), each in its long-run state when the watch
-begins; nodes may differ in how often they fail. What is down at either end of the watch is seen in part.
+Nodes alternate between up (exponential) and down (lognormal) and start in their long-run state. Nodes may differ in
+their failure rate. Outages at either end of the observation are observed in part.
 """
 
 import sys
@@ -19,117 +19,119 @@ from ttf.stats.durations.mttf import poisson_limits
 from ttf.stats.durations.renewal import availability, exponential_availability, mean_between, mean_repair
 
 Z_95 = 1.959963984540054
-# Fleets made at a time.
+# Fleets per batch.
 BLOCK = 250
 
 
 @dataclass(frozen=True)
 class Fleet:
-    """sigma: the log SD of repairs of mean `repair`; between: the mean time up of a node of factor 1; differ: the log
-    SD of the factors by which nodes fail more often, or where they are gamma their variance. Times in days."""
+    """A simulated fleet; times in days.
+
+    sigma: log SD of repairs. mean_up: mean time up of a node of factor 1. node_spread: log SD of the nodes' failure
+    factors, or their variance if they are gamma."""
 
     sigma: float
-    differ: float = 0.0
+    node_spread: float = 0.0
     gamma: bool = False
     nodes: int = 400
     days: float = 365.0
-    between: float = 240.0
-    repair: float = 5.5
+    mean_up: float = 240.0
+    mean_repair: float = 5.5
 
-    def up(self, share: np.ndarray) -> np.ndarray:
-        """The mean times up of nodes, of which these shares fail less often."""
+    def draw_mean_up(self, share: np.ndarray) -> np.ndarray:
+        """Return the mean times up at these quantiles of the nodes' failure factors."""
         if self.gamma:
-            return self.between / (self.differ * gammaincinv(1 / self.differ, share))
-        return self.between / np.exp(self.differ * ndtri(share))
+            return self.mean_up / (self.node_spread * gammaincinv(1 / self.node_spread, share))
+        return self.mean_up / np.exp(self.node_spread * ndtri(share))
 
     def truth(self) -> tuple[float, float, float]:
-        """(time between outages, mean repair, availability) of the population of nodes."""
-        rate = float((1 / (self.up((np.arange(100_000) + 0.5) / 100_000) + self.repair)).mean())
-        return 1 / rate, self.repair, 1 - self.repair * rate
+        """Return (time between outages, mean repair, availability) of the population of nodes."""
+        rate = float((1 / (self.draw_mean_up((np.arange(100_000) + 0.5) / 100_000) + self.mean_repair)).mean())
+        return 1 / rate, self.mean_repair, 1 - self.mean_repair * rate
 
 
 @dataclass
-class Seen:
-    """What is seen of the nodes of some fleets, by fleet and node.
+class Observed:
+    """Observed totals by fleet and node.
 
-    whole, total, squares: of the outages that began and ended in the watch, their number and the sums of their times.
+    complete, repair_sum, repair_squares: number, sum and sum of squares of the outages within the watch.
     """
 
     down: np.ndarray
     outages: np.ndarray
     repairs: np.ndarray
-    whole: np.ndarray
-    total: np.ndarray
-    squares: np.ndarray
+    complete: np.ndarray
+    repair_sum: np.ndarray
+    repair_squares: np.ndarray
 
 
-def seen(fleet: Fleet, rng: np.random.Generator, fleets: int) -> Seen:
+def observe_fleets(fleet: Fleet, rng: np.random.Generator, fleets: int) -> Observed:
     size = fleets * fleet.nodes
-    up, centre = fleet.up(rng.random(size)), np.log(fleet.repair) - fleet.sigma**2 / 2
-    down, outages, repairs, whole, total, squares = np.zeros((6, size))
-    # Down when the watch begins: the rest of a repair that is longer than most.
-    rest = np.exp(centre + fleet.sigma**2 + fleet.sigma * rng.normal(size=size)) * rng.random(size)
-    begun = rng.random(size) < fleet.repair / (up + fleet.repair)
-    down += np.where(begun, np.minimum(rest, fleet.days), 0)
-    repairs += begun & (rest <= fleet.days)
-    at = np.where(begun, rest, 0.0)
-    while (at < fleet.days).any():
-        start, lasts = at + up * rng.exponential(size=size), np.exp(centre + fleet.sigma * rng.normal(size=size))
-        began = start <= fleet.days
-        done = began & (start + lasts <= fleet.days)
-        outages += began
-        repairs += done
-        whole += done
-        down += np.where(began, np.minimum(lasts, fleet.days - start), 0)
-        total += np.where(done, lasts, 0)
-        squares += np.where(done, lasts**2, 0)
-        at = np.where(began, start + lasts, np.inf)
-    return Seen(*(each.reshape(fleets, -1) for each in (down, outages, repairs, whole, total, squares)))
+    up, centre = fleet.draw_mean_up(rng.random(size)), np.log(fleet.mean_repair) - fleet.sigma**2 / 2
+    down, outages, repairs, complete, repair_sum, repair_squares = np.zeros((6, size))
+    # A node that is down at the start is in a length-biased repair, at a uniform point of it.
+    remaining = np.exp(centre + fleet.sigma**2 + fleet.sigma * rng.normal(size=size)) * rng.random(size)
+    down_at_start = rng.random(size) < fleet.mean_repair / (up + fleet.mean_repair)
+    down += np.where(down_at_start, np.minimum(remaining, fleet.days), 0)
+    repairs += down_at_start & (remaining <= fleet.days)
+    clock = np.where(down_at_start, remaining, 0.0)
+    while (clock < fleet.days).any():
+        start, length = clock + up * rng.exponential(size=size), np.exp(centre + fleet.sigma * rng.normal(size=size))
+        is_observed = start <= fleet.days
+        is_complete = is_observed & (start + length <= fleet.days)
+        outages += is_observed
+        repairs += is_complete
+        complete += is_complete
+        down += np.where(is_observed, np.minimum(length, fleet.days - start), 0)
+        repair_sum += np.where(is_complete, length, 0)
+        repair_squares += np.where(is_complete, length**2, 0)
+        clock = np.where(is_observed, start + length, np.inf)
+    totals = down, outages, repairs, complete, repair_sum, repair_squares
+    return Observed(*(values.reshape(fleets, -1) for values in totals))
 
 
-# Of the time between outages, the mean repair and the availability: how often the interval that supposes independence
-# holds the truth (Garwood's, that of the mean of the outages that ended, that of exponential times), how often the
-# clustered one does where there is one, and in how many fleets there is.
+# Per estimate: coverage of the interval that assumes independence (Garwood's, that of the mean of completed outages,
+# that of exponential times); coverage of the clustered interval where it exists; the share of fleets that have one.
 Covered = tuple[tuple[float, float, float], ...]
 ESTIMATES = ("time between outages", "mean repair", "availability")
 
 
 def coverage(fleet: Fleet, repetitions: int, seed: int) -> Covered:
-    rng, true, found = np.random.default_rng(seed), fleet.truth(), []
+    rng, truths, hits = np.random.default_rng(seed), fleet.truth(), []
     for first in range(0, repetitions, BLOCK):
-        of = seen(fleet, rng, min(BLOCK, repetitions - first))
-        place = np.repeat(np.arange(len(of.down)), fleet.nodes)
-        exposure = np.full(place.size, fleet.days)
-        clusters = Clusters(place, exposure, len(of.down))
-        down, outages, repairs = of.down.ravel(), of.outages.ravel(), of.repairs.ravel()
+        observed = observe_fleets(fleet, rng, min(BLOCK, repetitions - first))
+        fleet_index = np.repeat(np.arange(len(observed.down)), fleet.nodes)
+        exposure = np.full(fleet_index.size, fleet.days)
+        clusters = Clusters(fleet_index, exposure, len(observed.down))
+        down, outages, repairs = observed.down.ravel(), observed.outages.ravel(), observed.repairs.ravel()
         clustered = (
             mean_between(clusters, exposure, outages),
             mean_repair(clusters, down, repairs),
             availability(clusters, down, exposure),
         )
-        kinds = zip(_independent(fleet, of), clustered, true, strict=True)
-        found.append([[_inside(exact, of), _inside(ends, of), np.isfinite(ends[0])] for exact, ends, of in kinds])
-    shares = np.concatenate(found, axis=2).mean(axis=2)
-    return tuple((float(exact), float(robust / given), float(given)) for exact, robust, given in shares)
+        estimates = zip(_independent(fleet, observed), clustered, truths, strict=True)
+        hits.append([[_covers(exact, t), _covers(robust, t), np.isfinite(robust[0])] for exact, robust, t in estimates])
+    shares = np.concatenate(hits, axis=2).mean(axis=2)
+    return tuple((float(exact), float(robust / defined), float(defined)) for exact, robust, defined in shares)
 
 
-def _independent(fleet: Fleet, of: Seen) -> tuple[Limits, Limits, Limits]:
-    watched, down, outages = fleet.nodes * fleet.days, of.down.sum(axis=1), of.outages.sum(axis=1)
-    n = of.whole.sum(axis=1)
-    mean = of.total.sum(axis=1) / n
-    away = Z_95 * np.sqrt((of.squares.sum(axis=1) / n - mean**2) / n)
+def _independent(fleet: Fleet, observed: Observed) -> tuple[Limits, Limits, Limits]:
+    watched, down, outages = fleet.nodes * fleet.days, observed.down.sum(axis=1), observed.outages.sum(axis=1)
+    n = observed.complete.sum(axis=1)
+    mean = observed.repair_sum.sum(axis=1) / n
+    margin = Z_95 * np.sqrt((observed.repair_squares.sum(axis=1) / n - mean**2) / n)
     low, high = poisson_limits(outages, 0.95)
     exponential = exponential_availability(watched - down, down, outages)
-    return (watched / high, watched / low), (mean - away, mean + away), exponential
+    return (watched / high, watched / low), (mean - margin, mean + margin), exponential
 
 
-def _inside(ends: Limits, value: float) -> np.ndarray:
-    return (ends[0] <= value) & (value <= ends[1])
+def _covers(bounds: Limits, value: float) -> np.ndarray:
+    return (bounds[0] <= value) & (value <= bounds[1])
 
 
-LIKE = {f"repairs of log SD {sigma:g}": Fleet(sigma) for sigma in (0.5, 1.0, 1.5, 2.0)}
-FLEETS = LIKE | {f"{name}, nodes differ": replace(fleet, differ=0.9) for name, fleet in LIKE.items()}
-FLEETS["the same of 1, by gamma factors"] = Fleet(1.0, differ=1.0, gamma=True)
+EQUAL_NODES = {f"repairs of log SD {sigma:g}": Fleet(sigma) for sigma in (0.5, 1.0, 1.5, 2.0)}
+FLEETS = EQUAL_NODES | {f"{name}, nodes differ": replace(fleet, node_spread=0.9) for name, fleet in EQUAL_NODES.items()}
+FLEETS["the same of 1, by gamma factors"] = Fleet(1.0, node_spread=1.0, gamma=True)
 FLEETS["repairs of log SD 1, 20 nodes"] = Fleet(1.0, nodes=20)
 
 

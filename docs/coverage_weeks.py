@@ -1,8 +1,8 @@
-"""How often intervals hold the truth where weeks differ: shares and mean times by user, time between outages.
+"""Simulate the coverage of intervals where weeks differ: shares and mean times by user, time between outages.
 
-Each week has a factor for all that is at risk in it: lognormal of mean 1, an AR(1) on the log scale. Users are as those
-of `coverage.py`: of Zipf's sizes, with lognormal rates; each may be active for a part of the weeks only. Their GPU time
-is lognormal, by user (log SD 0.7) and job (1.5), times 1, 2, 4 ... GPUs. Truths are those of many weeks.
+Each week has a common factor: lognormal of mean 1, an AR(1) on the log scale. Users are as in `coverage.py`: Zipf sizes
+and lognormal rates; each may be active in some of the weeks only. GPU time is lognormal by user (log SD 0.7) and job
+(1.5), times 1, 2, 4 ... GPUs. The truth is that of many weeks.
 """
 
 import sys
@@ -18,15 +18,15 @@ from ttf.stats.clustered import Clusters, Limits
 from ttf.stats.durations.renewal import mean_between
 
 CONFIDENCE = 0.95
-# Traces made at a time.
+# Traces per batch.
 BLOCK = 100
-# Failures that a node has in a week, and a user's jobs in an hour of a run.
+# Failures of a node per week, and of a user's job per hour of a run.
 PER_WEEK, PER_JOB, LEMON = 0.03, 0.3, 18
 
 
 @dataclass(frozen=True)
 class World:
-    """sd, ar: of the log of the weeks' factors; active: the share of the weeks, in one piece, in which a user is.
+    """sd, ar: log SD and autocorrelation of the weeks' factors; active_share: share of weeks with jobs of a user.
 
     lemons: the share of the nodes that fail 18 times as often."""
 
@@ -36,103 +36,104 @@ class World:
     users: int = 100
     jobs: int = 5_000
     nodes: int = 400
-    active: float = 1.0
+    active_share: float = 1.0
     lemons: float = 0.0
 
-    def factors(self, rng: np.random.Generator, traces: int) -> np.ndarray:
-        """By trace and week."""
+    def draw_factors(self, rng: np.random.Generator, traces: int) -> np.ndarray:
+        """Draw the factors by trace and week."""
         steps = rng.normal(size=(traces, self.weeks))
         for week in range(1, self.weeks):
             steps[:, week] = self.ar * steps[:, week - 1] + np.sqrt(1 - self.ar**2) * steps[:, week]
         return np.exp(self.sd * steps - self.sd**2 / 2)
 
-    def jobs_of(self, rng: np.random.Generator, traces: int) -> np.ndarray:
-        """Jobs by trace, user and week."""
+    def draw_jobs(self, rng: np.random.Generator, traces: int) -> np.ndarray:
+        """Draw the number of jobs by trace, user and week."""
         sizes = np.arange(1, self.users + 1) ** -0.9
-        length = max(round(self.active * self.weeks), 1)
+        length = max(round(self.active_share * self.weeks), 1)
         first = rng.integers(0, self.weeks - length + 1, (traces, self.users, 1))
         week = np.arange(self.weeks)
         per_week = ((week >= first) & (week < first + length)) / length
         return rng.poisson(self.jobs * (sizes / sizes.sum())[:, None] * per_week)
 
 
-# An estimate -> how often the interval by cluster alone holds the truth, and that by cluster and week, of the traces
-# that have one; in how many there is the latter, and how many times as wide it is (median).
+# Per estimate: coverage of the interval by cluster alone, and by cluster and week, where they exist; the share of
+# traces that have the latter; how many times as wide it is (median).
 Covered = dict[str, tuple[float, float, float, float]]
 ESTIMATES = ("share", "share of GPU time", "mean time to failure", "time between outages")
 
 
 def coverage(world: World, repetitions: int, seed: int = 15) -> Covered:
-    rng, held = np.random.default_rng(seed), {}
+    rng, results = np.random.default_rng(seed), {}
     for _ in range(0, repetitions, BLOCK):
-        for name, (true, alone, both) in _estimated(world, rng).items():
-            width = np.log(both.high / both.low) / np.log(alone.high / alone.low)
-            given = (np.isfinite(limits.low) for limits in (alone, both))
-            held.setdefault(name, []).append([_holds(alone, true), _holds(both, true), *given, width])
-    found = {}
-    for name, each in held.items():
-        alone, both, alone_given, given, width = np.concatenate(each, axis=1)
-        covered = alone.sum() / alone_given.sum(), both.sum() / given.sum()
-        found[name] = (*covered, given.mean(), float(np.nanmedian(width)))
-    return found
+        for name, (true_value, by_cluster, crossed) in _simulate_intervals(world, rng).items():
+            width = np.log(crossed.high / crossed.low) / np.log(by_cluster.high / by_cluster.low)
+            defined = (np.isfinite(limits.low) for limits in (by_cluster, crossed))
+            covered = _covers(by_cluster, true_value), _covers(crossed, true_value)
+            results.setdefault(name, []).append([*covered, *defined, width])
+    coverages = {}
+    for name, blocks in results.items():
+        by_cluster, crossed, cluster_defined, defined, width = np.concatenate(blocks, axis=1)
+        covered = by_cluster.sum() / cluster_defined.sum(), crossed.sum() / defined.sum()
+        coverages[name] = (*covered, defined.mean(), float(np.nanmedian(width)))
+    return coverages
 
 
-def _holds(limits: Limits, true: float) -> np.ndarray:
-    return (limits.low <= true) & (true <= limits.high)
+def _covers(limits: Limits, true_value: float) -> np.ndarray:
+    return (limits.low <= true_value) & (true_value <= limits.high)
 
 
-def _estimated(world: World, rng: np.random.Generator) -> dict[str, tuple[float, Limits, Limits]]:
-    """Estimate -> the truth, the intervals by cluster alone, and by cluster and week, of BLOCK traces."""
-    factors = world.factors(rng, BLOCK)[:, None, :]
-    jobs = world.jobs_of(rng, BLOCK)
-    user = np.exp(rng.normal(size=(BLOCK, world.users, 1)) - 0.5)
-    # A job fails by a hazard of its user and week within one hour; what does not fail has run for it.
-    hazard = PER_JOB * user * factors
+def _simulate_intervals(world: World, rng: np.random.Generator) -> dict[str, tuple[float, Limits, Limits]]:
+    """Map each estimate to its truth and its intervals by cluster, and by cluster and week, of BLOCK traces."""
+    factors = world.draw_factors(rng, BLOCK)[:, None, :]
+    jobs = world.draw_jobs(rng, BLOCK)
+    user_factors = np.exp(rng.normal(size=(BLOCK, world.users, 1)) - 0.5)
+    # A job fails within one hour at the hazard of its user and week, or runs the whole hour.
+    hazard = PER_JOB * user_factors * factors
     failed = rng.binomial(jobs, -np.expm1(-hazard))
-    # The sum of the times of those that failed is near that of uniform ones: the hour is short.
+    # Failure times are nearly uniform within the hour, because it is short.
     hours = jobs - failed * 0.5
-    node = np.where(rng.random((BLOCK, world.nodes, 1)) < world.lemons, LEMON, 1.0)
-    outages = rng.poisson(PER_WEEK * factors * node)
+    node_factors = np.where(rng.random((BLOCK, world.nodes, 1)) < world.lemons, LEMON, 1.0)
+    outages = rng.poisson(PER_WEEK * factors * node_factors)
     exposure = np.ones_like(outages, float)
-    between = 1 / (PER_WEEK * (1 + world.lemons * (LEMON - 1)))
-    share = float(np.mean(-np.expm1(-PER_JOB * _many(world))))
-    at_risk = float(np.mean(1 - 0.5 * -np.expm1(-PER_JOB * _many(world))))
+    true_between = 1 / (PER_WEEK * (1 + world.lemons * (LEMON - 1)))
+    share = float(np.mean(-np.expm1(-PER_JOB * _population_factors(world))))
+    at_risk = float(np.mean(1 - 0.5 * -np.expm1(-PER_JOB * _population_factors(world))))
     cell = np.repeat(np.arange(jobs.size), jobs.ravel())
-    # The first of a cell fail: of which size they are does not depend on it.
+    # The first jobs of a cell fail; their sizes are independent of it.
     rank = np.arange(cell.size) - np.repeat(np.cumsum(jobs.ravel()) - jobs.ravel(), jobs.ravel())
     size = np.exp(0.7 * rng.normal(size=(BLOCK, world.users, 1)) * np.ones_like(jobs, float)).ravel()[cell]
     size *= np.exp(1.5 * rng.normal(size=cell.size)) * 2.0 ** np.minimum(rng.geometric(0.4, cell.size) - 1, 7)
-    gpu_time, lost = (
+    gpu_time, failed_gpu_time = (
         np.bincount(cell, weights=weights, minlength=jobs.size).reshape(jobs.shape)
         for weights in (size, size * (rank < failed.ravel()[cell]))
     )
-    kinds = {
+    estimates = {
         "share": (share, jobs, failed, jobs),
-        "share of GPU time": (share, gpu_time, lost, gpu_time),
+        "share of GPU time": (share, gpu_time, failed_gpu_time, gpu_time),
         "mean time to failure": (at_risk / share, jobs, failed, hours),
-        "time between outages": (between, exposure, outages, exposure),
+        "time between outages": (true_between, exposure, outages, exposure),
     }
-    found = {}
-    for name, (true, members, *values) in kinds.items():
+    intervals = {}
+    for name, (true_value, members, *values) in estimates.items():
         trace, cluster, week = np.nonzero(members)
-        of = [np.broadcast_to(value, members.shape)[trace, cluster, week].astype(float) for value in values]
-        of_members = members[trace, cluster, week].astype(float)
-        by_both = Clusters(trace, of_members, BLOCK, cluster, week)
-        alone = Clusters(trace, of_members, BLOCK, cluster, np.zeros_like(week))
-        found[name] = (true, *(_limits(name, clusters, *of) for clusters in (alone, by_both)))
-    return found
+        cells = [np.broadcast_to(value, members.shape)[trace, cluster, week].astype(float) for value in values]
+        cell_members = members[trace, cluster, week].astype(float)
+        crossed = Clusters(trace, cell_members, BLOCK, cluster, week)
+        clustered = Clusters(trace, cell_members, BLOCK, cluster, np.zeros_like(week))
+        intervals[name] = (true_value, *(_limits(name, clusters, *cells) for clusters in (clustered, crossed)))
+    return intervals
 
 
-def _limits(name: str, clusters: Clusters, failed: np.ndarray, whole: np.ndarray) -> Limits:
+def _limits(name: str, clusters: Clusters, failed: np.ndarray, totals: np.ndarray) -> Limits:
     if name.startswith("share"):
-        return clusters.proportion(failed, whole, CONFIDENCE)
+        return clusters.proportion(failed, totals, CONFIDENCE)
     if name == "time between outages":
-        return mean_between(clusters, whole, failed)
-    return clusters.ratio(whole, failed, CONFIDENCE, both=True)
+        return mean_between(clusters, totals, failed)
+    return clusters.ratio(totals, failed, CONFIDENCE, both=True)
 
 
-def _many(world: World) -> np.ndarray:
-    """Factors of very many users and weeks."""
+def _population_factors(world: World) -> np.ndarray:
+    """Draw the combined factors of very many users and weeks."""
     rng = np.random.default_rng(1)
     spread = np.sqrt(1 + world.sd**2)
     return np.exp(spread * rng.normal(size=1_000_000) - spread**2 / 2)
@@ -141,12 +142,12 @@ def _many(world: World) -> np.ndarray:
 STEADY = World(0.0, 0.0)
 WORLDS = {
     "26 weeks that do not differ": STEADY,
-    "the same, users there for a fifth of them": replace(STEADY, active=0.2),
+    "the same, users there for a fifth of them": replace(STEADY, active_share=0.2),
     "log SD 0.3": replace(STEADY, sd=0.3),
     "log SD 0.5": replace(STEADY, sd=0.5),
     "log SD 0.3, AR 0.8": replace(STEADY, sd=0.3, ar=0.8),
     "log SD 0.5, AR 0.8": replace(STEADY, sd=0.5, ar=0.8),
-    "the same, users there for a fifth": replace(STEADY, sd=0.5, ar=0.8, active=0.2),
+    "the same, users there for a fifth": replace(STEADY, sd=0.5, ar=0.8, active_share=0.2),
     "13 weeks, log SD 0.3": replace(STEADY, sd=0.3, weeks=13),
     "13 weeks, log SD 0.5, AR 0.8": replace(STEADY, sd=0.5, ar=0.8, weeks=13),
     "50 nodes, 1.5% of them fail 18 times as often": replace(STEADY, nodes=50, weeks=52, lemons=0.015),

@@ -1,9 +1,9 @@
-"""The picture of the page in the README, docs/gallery/first-screen.png: the first screen of the study made last.
+"""Take the README's picture of the page, docs/gallery/first-screen.png: the first screen of the most recent study.
 
 usage: gallery.py FOLDER [STUDY]   (make gallery; needs Chromium: make test-tools)
 
-first-screen.txt beside it has the words of the contents and the overview, which a test holds against the page of today,
-and the SHA-256 of the picture, by which neither is replaced alone.
+first-screen.txt has the words of the contents and the overview, which a test compares with the current page. It also
+has the SHA-256 of the picture, so that the test notices if only one of the two is replaced.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ WORDS = "[...document.querySelectorAll('nav.sidebar, #overview')].map((part) => 
 
 
 def first_screen(browser: Browser, page_file: Path) -> tuple[bytes, str]:
-    """The first screen of the page, as PNG and in words, a line for each piece of text."""
+    """Return the first screen of the page as PNG and as text, one line per piece of text."""
     page = browser.new_context(offline=True, viewport={"width": 1440, "height": 900}).new_page()
     page.goto(page_file.resolve().as_uri())
     lines = [" ".join(line.split()) for line in page.evaluate(WORDS).splitlines()]
@@ -29,7 +29,7 @@ def first_screen(browser: Browser, page_file: Path) -> tuple[bytes, str]:
 
 
 def with_picture(words: str, picture: bytes) -> str:
-    """What first-screen.txt holds."""
+    """Return the content of first-screen.txt."""
     return f"{words}\nfirst-screen.png: SHA-256 {hashlib.sha256(picture).hexdigest()}\n"
 
 

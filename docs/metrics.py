@@ -1,4 +1,4 @@
-"""docs/metrics.md: what the keys of metrics.json are made of, of finished studies, with what the contracts say of them.
+"""Describe the keys of metrics.json in docs/metrics.md, from finished studies and the contracts of the tables.
 
 usage: metrics.py FILE METRICS.JSON ...   (make docs, after make report TRACE=all)
 """
@@ -17,65 +17,64 @@ from ttf.page.publish.dictionary import by_analysis
 INTRODUCTION = """\
 # Numbers
 
-Every number of the text stands in `results/<trace>/metrics.json` under a key, with its unit, n and the table that it is
-from; the page shows the same key where you point at a number. Parts in braces are one of the names there; `…`: and
-others, such as users or GPU types. Which keys a trace has depends on what it records: one that cannot be computed is
-absent.
+Every number of the text is in `results/<trace>/metrics.json` under a key, with its unit, its n and its source table.
+The page shows the key when you point at a number. Braces list alternative names; `…` stands for further names, such as
+users or GPU types. A trace has only the keys that its records allow; a number that cannot be computed is absent.
 
-`_s` are seconds, `_share` is of 1. Not listed are the ends of intervals that stand beside a number: `ci_low` and
-`ci_high` of the exact 95% CI, with `_clustered` of the one that allows for what fails alike, by `cluster_by`, of
-`clusters` effective ones.
+`_s` means seconds, `_share` a fraction of 1. The bounds of intervals are not listed: `ci_low` and `ci_high` are the
+exact 95% CI. With `_clustered` they are the CI that allows for correlated failures, by `cluster_by`, with `clusters`
+effective clusters.
 
-`changes.<measure>` is of the last part of a trace in parts, each measure in a unit of its own: `failure_share`,
-`infra_rate`, `ettr`, `lost_time`, `suspect_nodes`, `failure_words`. Its `verdict` is `changed`, `within chance`,
-`too few to tell` or `too few weeks to tell`; `low` and `high` are the 95% CI of its `difference`, `detectable_ratio`
-is that of a change found with 80% power. Those of `forecast.<what>` are the ends of the 90% prediction interval.
+`changes.<measure>` describes the last part of a trace in parts, each measure in its own unit: `failure_share`,
+`infra_rate`, `ettr`, `lost_time`, `suspect_nodes`, `failure_words`. Its `verdict` is `changed`, `within chance`, `too
+few to tell` or `too few weeks to tell`. `low` and `high` are the 95% CI of its `difference`; `detectable_ratio` is the
+change detected with 80% power. In `forecast.<what>` they are the 90% prediction interval.
 
 Made by `make docs` from the studies of the samples.
 """
 MOST_NAMES = 4
-# Branches of as many common keys, of all of theirs, are one.
-ALIKE = 0.5
-# Ends of intervals, and what they are clustered by.
-BESIDE = re.compile(r".*(ci|failure_share|median)_(low|high)(_.*)?|cluster_by|clusters")
+# Branches with at least this share of common keys are merged.
+COMMON_SHARE = 0.5
+# Bounds of intervals, and their clustering.
+INTERVAL_KEYS = re.compile(r".*(ci|failure_share|median)_(low|high)(_.*)?|cluster_by|clusters")
 Facts = tuple[str, str]
 
 
-def folded(found: Iterable[tuple[tuple[str, ...], Facts]]) -> dict[tuple[str, ...], Facts]:
-    """Keys in parts -> facts, with branches that have like keys below them put together."""
-    keys = dict(found)
+def merge_branches(facts_by_key: Iterable[tuple[tuple[str, ...], Facts]]) -> dict[tuple[str, ...], Facts]:
+    """Merge branches with similar subkeys; keys are tuples of their parts."""
+    keys = dict(facts_by_key)
     branches: list[tuple[list[str], dict]] = []
-    done = {key: facts for key, facts in keys.items() if len(key) == 1}
+    merged = {key: facts for key, facts in keys.items() if len(key) == 1}
     longer = sorted(((key, facts) for key, facts in keys.items() if len(key) > 1), key=lambda pair: pair[0][0])
-    for name, below in groupby(longer, key=lambda pair: pair[0][0]):
-        below = folded((key[1:], facts) for key, facts in below)
-        for names, known in branches:
-            if len(known.keys() & below.keys()) >= ALIKE * len(known.keys() | below.keys()):
+    for name, subkeys in groupby(longer, key=lambda pair: pair[0][0]):
+        subkeys = merge_branches((key[1:], facts) for key, facts in subkeys)
+        for names, branch_keys in branches:
+            if len(branch_keys.keys() & subkeys.keys()) >= COMMON_SHARE * len(branch_keys.keys() | subkeys.keys()):
                 names.append(name)
-                known.update(below)
+                branch_keys.update(subkeys)
                 break
         else:
-            branches.append(([name], below))
-    for names, below in branches:
-        done |= {(said(names), *key): facts for key, facts in below.items()}
-    return done
+            branches.append(([name], subkeys))
+    for names, subkeys in branches:
+        merged |= {(braces(names), *key): facts for key, facts in subkeys.items()}
+    return merged
 
 
-def said(names: list[str]) -> str:
+def braces(names: list[str]) -> str:
     shown = names if len(names) <= MOST_NAMES else [*names[: MOST_NAMES - 1], "…"]
     return names[0] if len(names) == 1 else "{" + ",".join(shown) + "}"
 
 
 def text(studies: Iterable[Mapping[str, Mapping]]) -> str:
-    about = {table.path: table.columns for tables in by_analysis().values() for table in tables}
+    columns_by_path = {table.path: table.columns for tables in by_analysis().values() for table in tables}
     keys = {key: (number["unit"], number["source"]) for study in studies for key, number in study.items()}
     lines = [INTRODUCTION]
     parts = ((tuple(key.split(".")), facts) for key, facts in keys.items())
-    whole = folded((key, facts) for key, facts in parts if not BESIDE.fullmatch(key[-1]))
-    for first, rows in groupby(sorted(whole.items()), key=lambda row: row[0][0]):
-        lines += [f"## {first}", "", "| key | unit | what it is | from |", "| --- | --- | --- | --- |"]
+    merged = merge_branches((key, facts) for key, facts in parts if not INTERVAL_KEYS.fullmatch(key[-1]))
+    for first, rows in groupby(sorted(merged.items()), key=lambda row: row[0][0]):
+        lines += [f"## {first}", "", "| key | unit | meaning | table |", "| --- | --- | --- | --- |"]
         for key, (unit, source) in rows:
-            column = about.get(source, {}).get(key[-1])
+            column = columns_by_path.get(source, {}).get(key[-1])
             cells = f"`{'.'.join(key)}`", unit, column.about if column and column.about != "As above." else "", source
             lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
         lines.append("")
@@ -87,4 +86,4 @@ if __name__ == "__main__":
     if given := [path for path in given if path.is_file()]:
         file.write_text(text(json.loads(path.read_text(encoding="utf-8")) for path in given), encoding="utf-8")
     else:
-        print(f"{file} stays as it is: it is made from studies of the samples, make report TRACE=all", file=sys.stderr)
+        print(f"{file} is unchanged: it needs studies of the samples, make report TRACE=all", file=sys.stderr)

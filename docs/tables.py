@@ -1,4 +1,4 @@
-"""docs/tables.md, the data dictionary, out of the contracts of the tables.
+"""Write docs/tables.md, the data dictionary, from the contracts of the tables.
 
 usage: tables.py FILE   (make docs)
 """

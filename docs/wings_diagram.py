@@ -1,4 +1,4 @@
-"""The diagram in docs/architecture.md: the wings of scripts/ttf, their sizes and which imports which.
+"""Draw the diagram in docs/architecture.md: the wings of scripts/ttf, their sizes and imports.
 
 usage: wings_diagram.py FILE   (make docs)
 """
@@ -8,13 +8,13 @@ import sys
 from pathlib import Path
 
 TTF = Path(__file__).parents[1] / "scripts" / "ttf"
-# In the order in which data travel: a module imports from its own wing and from those before it.
+# In the order of the data flow: a module imports from its own wing and from earlier ones.
 WINGS = ("engine", "raw", "records", "formats", "stats", "display", "analyses", "page")
 BEGIN, END = "<!-- diagram: begin -->", "<!-- diagram: end -->"
 
 
 def list_imports(wing: str) -> list[str]:
-    """List the other wings that the modules of a wing import from; `engine`, which all do, is left out."""
+    """List the other wings from which a wing imports, without `engine`, which all wings import."""
     modules = {
         node.module
         for file in (TTF / wing).rglob("*.py")
@@ -34,17 +34,17 @@ def draw_diagram() -> str:
     for wing in WINGS:
         files = [*(TTF / wing).rglob("*.py")]
         length = sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files)
-        # Rounded, so that the diagram changes with the structure and not with each line.
+        # Rounded, so that the diagram does not change with each line.
         lines.append(f'  {wing}["{wing}<br/>{round(length, -3) // 1000 or 1},000 lines"]')
     lines += [f"  {wing} --> {' & '.join(names)}" for wing in WINGS if (names := list_imports(wing))]
     return "\n".join([*lines, "```"])
 
 
 def replace_diagram(text: str) -> str:
-    """Return the page with the diagram of today."""
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n\n{draw_diagram()}\n\n{END}{after}"
+    """Return the page with the current diagram."""
+    head, _, remainder = text.partition(BEGIN)
+    _, _, tail = remainder.partition(END)
+    return f"{head}{BEGIN}\n\n{draw_diagram()}\n\n{END}{tail}"
 
 
 if __name__ == "__main__":

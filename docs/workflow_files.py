@@ -1,7 +1,7 @@
-"""`make docs`: workflow/files.txt, what a workflow that uses this one from elsewhere fetches of it.
+"""`make docs`: write workflow/files.txt, the files that another workflow fetches if it uses this one as a module.
 
-The first line is a digest of all files, the others are their names. It is made anew for a release alone: at other
-commits the digest is of another state of the files, and whoever fetches them is told to name a release.
+The first line is a digest of all files, the others are their names. It is valid for releases only: at other commits the
+files differ from the digest, and a message asks the user to name a release.
 """
 
 import hashlib
@@ -18,11 +18,11 @@ FILES = "workflow/files.txt"
 
 
 def text() -> str:
-    """The content of the file, of what git knows of the checkout."""
-    listed = subprocess.run(
+    """Return the content of the file, from the files that git tracks."""
+    listing = subprocess.run(
         ["git", "-C", str(ROOT), "ls-files", "--", *SOURCES], capture_output=True, check=True, text=True
     )
-    names = [name for name in sorted(listed.stdout.splitlines()) if name != FILES and (ROOT / name).is_file()]
+    names = [name for name in sorted(listing.stdout.splitlines()) if name != FILES and (ROOT / name).is_file()]
     digest = hashlib.sha256()
     for name in names:
         digest.update(f"{name} {hashlib.sha256((ROOT / name).read_bytes()).hexdigest()}\n".encode())

@@ -1,4 +1,4 @@
-"""Rule archive_results: results, workflow, configuration and environment in one file that says what it is."""
+"""Rule archive_results: pack results, workflow, configuration and environment into one self-describing file."""
 
 from ttf.engine.process.entry import run_rule
 
@@ -21,32 +21,32 @@ def main(snakemake):
     files, params = snakemake.input, snakemake.params
     date = checked_date(params.date)
     root = Path(snakemake.scriptdir).parent
-    about = describe(Path(files.citation).read_text(encoding="utf-8"), params.settings, params.traces)
+    record = describe(Path(files.citation).read_text(encoding="utf-8"), params.settings, params.traces)
     tables = {table.path: table for table in contracts(tuple(params.folders)).values()}
     charts = words_of_charts(Path(index) for index in files.indexes)
-    own = Path(snakemake.output.archive).parents[1]
+    results_folder = Path(snakemake.output.archive).parents[1]
 
-    def place(path):
-        return product_of(path, own).as_posix()
+    def archive_path(path):
+        return product_of(path, results_folder).as_posix()
 
-    packed = [page_of_report(path, place(path)) for path in map(Path, [*files.pages, *files.papers])]
-    packed += [published(path, place(path), charts, tables) for path in map(Path, files.products)]
+    packed = [page_of_report(path, archive_path(path)) for path in map(Path, [*files.pages, *files.papers])]
+    packed += [published(path, archive_path(path), charts, tables) for path in map(Path, files.products)]
     packed += [published(Path(path), Path(os.path.relpath(path, root)).as_posix(), {}, {}) for path in files.sources]
-    if asked := params.settings.get("tables", ()):
+    if formats := params.settings.get("tables", ()):
         filled = [
-            Filled(place(path), *reversed(read_as_written(path, contract)))
+            Filled(archive_path(path), *reversed(read_as_written(path, contract)))
             for path in map(Path, files.products)
-            if path.suffix == ".csv" and (contract := table_at(place(path), tables))
+            if path.suffix == ".csv" and (contract := table_at(archive_path(path), tables))
         ]
-        more = more_tables(asked, filled, date)
-        packed += [Published(path, content, Path(path).stem, what) for path, content, what in more]
-    readme = readme_of(about, own.as_posix().removeprefix("results/") + "/").encode()
+        table_copies = more_tables(formats, filled, date)
+        packed += [Published(path, content, Path(path).stem, title) for path, content, title in table_copies]
+    readme = readme_of(record, results_folder.as_posix().removeprefix("results/") + "/").encode()
     packed.append(Published("results/README.md", readme, "README", "What the results are"))
-    zenodo = deposit(about, date).encode()
+    zenodo = deposit(record, date).encode()
     packed.append(Published(".zenodo.json", zenodo, "Zenodo", "What to say of the archive when it is deposited"))
     packed.sort(key=lambda file: file.path)
     manifest = next((seal.unsealed(Path(path)) for path in files.products if Path(path).name == "manifest.json"), None)
-    metadata = crate(packed, about, date, snakemake_version, manifest)
+    metadata = crate(packed, record, date, snakemake_version, manifest)
     packed.append(Published(METADATA, metadata.encode(), "", ""))
     packed.append(Published(seal.NAME, seal.list_of((file.path, file.content) for file in packed), "", ""))
 

@@ -1,4 +1,4 @@
-"""Rule bundle_vega: the program that draws a chart anew when a reader explores it, as text for the page."""
+"""Rule bundle_vega: write the program that redraws a chart when a reader explores it, as text for the page."""
 
 from ttf.engine.process.entry import run_rule
 

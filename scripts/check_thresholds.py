@@ -1,6 +1,6 @@
-"""`make check`: which numbers of a finished study cross a person's thresholds, and which moved since earlier results.
+"""`make check`: name the numbers of a finished study that cross thresholds or changed since earlier results.
 
-Exit code 0: no rule is crossed; 1: at least one is; 2: it cannot be told, as the rules or the results cannot be used.
+Exit code 0: no rule is crossed; 1: at least one is; 2: the rules or the results cannot be used.
 """
 
 from ttf.engine.process.stopping import run_apart
@@ -30,20 +30,20 @@ from ttf.page.checks.thresholds import CROSSED, UNTOLD, answer
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--study", default="", help="by default the study made last")
+    parser.add_argument("--study", default="", help="default: the most recent study")
     parser.add_argument("--rules", default="", help="a file of rules, such as config/thresholds.yaml")
     parser.add_argument("--against", default="", help="a folder with earlier results: an unpacked archive, or a copy")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        if not (given.rules or given.against):
+        if not (options.rules or options.against):
             raise ConfigError("what? make check RULES=config/thresholds.yaml, or make check AGAINST=folder")
-        name = choose_study(given.study)
-        now = read_results(Path("results"), name, is_verified=True)
-        then = read_results(find_results_folder(Path(given.against)), name) if given.against else None
-        if not given.rules:
-            print("\n".join(told_of_moves(then, now)))
+        name = choose_study(options.study)
+        current = read_results(Path("results"), name, is_verified=True)
+        previous = read_results(find_results_folder(Path(options.against)), name) if options.against else None
+        if not options.rules:
+            print("\n".join(told_of_moves(previous, current)))
             return 0
-        lines, code = held_against(Path(given.rules), now, then)
+        lines, code = check_rules(Path(options.rules), current, previous)
     except StudyError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -54,34 +54,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def held_against(file: Path, now: Results, then: Results | None) -> tuple[list[str], int]:
-    """A line for each rule that is crossed or cannot be told, and for what else moved; and the exit code."""
-    subjects = [read_subject(name, now) for name in now.metrics if name != COMPARISON]
-    of_all = [read_subject(name, now) for name in now.metrics if name == COMPARISON]
-    rules = load_rules(file, subjects, of_all)
-    moved = {(move.subject, move.key): move for move in moves(then, now)} if then else {}
+def check_rules(file: Path, current: Results, previous: Results | None) -> tuple[list[str], int]:
+    """Return a line for each rule that is crossed or undecided and for each other changed number; and the exit code."""
+    subjects = [read_subject(name, current) for name in current.metrics if name != COMPARISON]
+    study_subjects = [read_subject(name, current) for name in current.metrics if name == COMPARISON]
+    rules = load_rules(file, subjects, study_subjects)
+    changes = {(move.subject, move.key): move for move in moves(previous, current)} if previous else {}
     lines, crossed = [], 0
     for rule in rules:
-        of_rule = [of for of in (*subjects, *of_all) if of.name == rule.trace] if rule.trace else subjects
-        answers = {of.name: answer(rule, of) for of in of_rule}
-        crossed += any(told.state == CROSSED for told in answers.values())
-        for name, told in answers.items():
-            if told.state == CROSSED or (told.state == UNTOLD and rule.if_missing == "tell"):
-                move = moved.pop((name, rule.number), None)
-                why = f" It {was(move, then)}, and moved {because(move.causes, then, now)}." if move else ""
-                lines.append(f"{told.sentence}{why}")
+        named = [subject for subject in (*subjects, *study_subjects) if subject.name == rule.trace]
+        answers = {subject.name: answer(rule, subject) for subject in (named if rule.trace else subjects)}
+        crossed += any(verdict.state == CROSSED for verdict in answers.values())
+        for name, verdict in answers.items():
+            if verdict.state == CROSSED or (verdict.state == UNTOLD and rule.if_missing == "tell"):
+                change = changes.pop((name, rule.number), None)
+                cause = because(change.causes, previous, current) if change else ""
+                reason = f" It {was(change, previous)}, and moved {cause}." if change else ""
+                lines.append(f"{verdict.sentence}{reason}")
     lines.append(
-        f"{plural(len(rules), 'rule')} held against the study: {f'{crossed:,}' if crossed else 'none'} crossed."
+        f"{plural(len(rules), 'rule')} compared with the study: {f'{crossed:,}' if crossed else 'none'} crossed."
     )
-    others = Counter(move.causes for move in moved.values())
+    unexplained = Counter(change.causes for change in changes.values())
     lines += [
-        f"{plural(count, 'other number')} moved {because(causes, then, now)}." for causes, count in others.items()
+        f"{plural(count, 'other number')} moved {because(causes, previous, current)}."
+        for causes, count in unexplained.items()
     ]
     return lines, int(crossed > 0)
 
 
 if __name__ == "__main__":
-    # A trace may have letters that the terminal lacks.
+    # A trace's name may have letters that the terminal lacks.
     sys.stdout.reconfigure(errors="backslashreplace")
     sys.stderr.reconfigure(errors="backslashreplace")
     sys.exit(main())

@@ -1,4 +1,4 @@
-"""Any analysis: what its room computes, checked against the contracts of its tables, and folders of texts."""
+"""Run any analysis, check its tables against their contracts, and write its folders of texts."""
 
 from ttf.engine.process.entry import run_rule
 
@@ -15,33 +15,35 @@ def main(snakemake):
     analysis = declaration_of(params.analysis)
     if analysis.keeps_freed_memory:
         keep_freed_memory()  # before Polars is imported
-    room = import_module(f"{module_name(params.analysis)}.compute")
+    module = import_module(f"{module_name(params.analysis)}.compute")
     from ttf.engine.provenance.digests import is_intact
     from ttf.engine.storage.on_disk import read_parquet
     from ttf.engine.storage.tables import write_folder, write_product
     from ttf.records.inputs import Inputs
 
-    files = {name: given for name, given in snakemake.input.items() if given}  # else the trace has none
-    contracts, in_unit = contracts_of_inputs(params.reads), analysis.in_size_unit
+    files = {name: inputs for name, inputs in snakemake.input.items() if inputs}  # empty if the trace has no such file
+    contracts, in_size_unit = contracts_of_inputs(params.reads), analysis.in_size_unit
     declared = {table.name: table for table in analysis.tables}
     previous = {name: read_parquet(output[name]) for name in analysis.updated if is_intact(output[name])}
     # Another version of the workflow wrote other columns.
     previous = {name: table for name, table in previous.items() if table.schema == declared[name].schema}
     trace = snakemake.wildcards.trace
-    given = Inputs(files, contracts, params.settings, trace, output[0], in_unit, previous, params.code)
-    computed = room.compute(given)
+    inputs = Inputs(files, contracts, params.settings, trace, output[0], in_size_unit, previous, params.code)
+    computed = module.compute(inputs)
     folders, rows, files = list(analysis.folders), 0, 0
     for name, product in computed.items() if isinstance(computed, Mapping) else computed:
         if name in folders:
             folders.remove(name)
             files += write_folder(product, output[name])
         else:
-            rows += write_product(product, declared.pop(name), output[name], given.unit)
-    if lacking := [*declared, *folders]:
-        raise ValueError(f"computed no {', '.join(lacking)}")
+            rows += write_product(product, declared.pop(name), output[name], inputs.unit)
+    if missing := [*declared, *folders]:
+        raise ValueError(f"computed no {', '.join(missing)}")
     tables = len(analysis.tables)
-    said = f"{rows:,} rows in {tables} table{'s' * (tables != 1)}"
-    return f"{said}, {files} file{'s' * (files != 1)} in {', '.join(analysis.folders)}" if analysis.folders else said
+    summary = f"{rows:,} rows in {tables} table{'s' * (tables != 1)}"
+    if analysis.folders:
+        summary += f", {files} file{'s' * (files != 1)} in {', '.join(analysis.folders)}"
+    return summary
 
 
 run_rule(main, snakemake)

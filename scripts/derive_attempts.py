@@ -1,4 +1,4 @@
-"""Rule derive_attempts: typed raw tables -> jobs, every try at one, and every part of a try on one machine."""
+"""Rule derive_attempts: make jobs, attempts and placements from the typed raw tables."""
 
 from ttf.engine.process.entry import run_rule
 
@@ -14,13 +14,13 @@ def main(snakemake):
 
     output, params, trace = snakemake.output, snakemake.params, snakemake.wildcards.trace
     format_, source = format_and_source(snakemake.input.raw, **params.derivation_options)
-    given = dict(snakemake.input.items())
-    events = health_events(given["events"]) if "events" in given else None
+    inputs = dict(snakemake.input.items())
+    events = health_events(inputs["events"]) if "events" in inputs else None
     with spill_beside(output.jobs) as spilled:
         source = replace(source, spilled=spilled)
         source = replace(source, records=format_.records(source))
-        told = params.parts, params.node_table, params.block_days
-        jobs = write_jobs(format_, source, trace, *told, spilled, output)
+        settings = params.parts, params.node_table, params.block_days
+        jobs = write_jobs(format_, source, trace, *settings, spilled, output)
         attempts = write_attempts(format_, source, trace, output.attempts, params.rules, events)
         if format_.placements_of_attempts:
             source = replace(source, records=None, attempts=scan_parquet(output.attempts))

@@ -1,4 +1,4 @@
-"""Rule derive_infra_lives: attempts and jobs, or the lives of components -> lives that infrastructure failures end."""
+"""Rule derive_infra_lives: make durations to infrastructure failures from attempts and jobs, or from components."""
 
 from ttf.engine.process.entry import run_rule
 
@@ -20,25 +20,25 @@ def main(snakemake):
     from ttf.records.inputs import Inputs
     from ttf.records.record_contracts import LIVES_INFRA
 
-    given = Inputs(snakemake.input, {}, {})
-    if "lives" in given:
-        lives = of_components(given.read("lives"), snakemake.params.causes).lazy()
+    inputs = Inputs(snakemake.input, {}, {})
+    if "lives" in inputs:
+        lives = of_components(inputs.read("lives"), snakemake.params.causes).lazy()
     else:
-        events = health_events(given.path("events")) if "events" in given else None
-        outages = given.read("outages") if "outages" in given else None
-        about = snakemake.params.rules, events, outages, snakemake.params.block_days
-        if "attempts" in given:
-            tables = given.scan("jobs", INFRA_READ_OF_JOBS), given.scan("attempts")
+        events = health_events(inputs.path("events")) if "events" in inputs else None
+        outages = inputs.read("outages") if "outages" in inputs else None
+        settings = snakemake.params.rules, events, outages, snakemake.params.block_days
+        if "attempts" in inputs:
+            tables = inputs.scan("jobs", INFRA_READ_OF_JOBS), inputs.scan("attempts")
             first_end = first_end_of_runs(tables[1])
-            lives = infra_lives_in_blocks(lambda: blocks_with_attempts(*tables), first_end, *about)
+            lives = infra_lives_in_blocks(lambda: blocks_with_attempts(*tables), first_end, *settings)
         else:
-            jobs = given.scan("jobs", INFRA_READ_OF_JOBS)
-            lives = infra_lives(jobs if events is outages is None else jobs.collect(), None, *about).lazy()
+            jobs = inputs.scan("jobs", INFRA_READ_OF_JOBS)
+            lives = infra_lives(jobs if events is outages is None else jobs.collect(), None, *settings).lazy()
     write_product(lives, LIVES_INFRA, snakemake.output.lives)
-    of_infra = (pl.col("event") == EVENT).sum()
-    counted = scan_parquet(snakemake.output.lives).select(pl.len(), of_infra, pl.col("basis").first())
-    number, ended, basis = counted.collect(engine="streaming").row(0)
-    return f"{number:,} at risk, {ended:,} {ENDED_BY[basis]}" if number else "none at risk"
+    infra_failures = (pl.col("event") == EVENT).sum()
+    counted = scan_parquet(snakemake.output.lives).select(pl.len(), infra_failures, pl.col("basis").first())
+    count, ended, basis = counted.collect(engine="streaming").row(0)
+    return f"{count:,} at risk, {ended:,} {ENDED_BY[basis]}" if count else "none at risk"
 
 
 run_rule(main, snakemake)

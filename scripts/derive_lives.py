@@ -1,4 +1,4 @@
-"""Rule derive_lives: jobs, outages, or the raw tables of components -> lives, the one thing survival rules read."""
+"""Rule derive_lives: make durations from jobs, outages or raw tables of components, for survival analyses."""
 
 from ttf.engine.process.entry import run_rule
 
@@ -12,18 +12,18 @@ def main(snakemake):
     from ttf.records.outages.outage_lives import lives_of_outages
     from ttf.records.record_contracts import LIVES
 
-    given = dict(snakemake.input.items())
-    if "jobs" in given:
-        lives = lives_of_jobs(scan_columns(given["jobs"], READ_OF_JOBS))
-    elif "outages" in given:
-        outages, exposure = read_parquet(given["outages"]), read_parquet(given["exposure"])
+    inputs = dict(snakemake.input.items())
+    if "jobs" in inputs:
+        lives = lives_of_jobs(scan_columns(inputs["jobs"], READ_OF_JOBS))
+    elif "outages" in inputs:
+        outages, exposure = read_parquet(inputs["outages"]), read_parquet(inputs["exposure"])
         lives = lives_of_outages(outages, exposure, **snakemake.params.outage_options)
     else:
-        format_, source = format_and_source(given["raw"], **snakemake.params.derivation_options)
+        format_, source = format_and_source(inputs["raw"], **snakemake.params.derivation_options)
         lives = format_.lives(source)
     write_product(lives.lazy().with_columns(trace=pl.lit(snakemake.wildcards.trace)), LIVES, snakemake.output.lives)
-    number, ended = scan_parquet(snakemake.output.lives).select(pl.len(), pl.col("event").count()).collect().row(0)
-    return f"{number:,} at risk, {ended:,} ended"
+    count, ended = scan_parquet(snakemake.output.lives).select(pl.len(), pl.col("event").count()).collect().row(0)
+    return f"{count:,} at risk, {ended:,} ended"
 
 
 run_rule(main, snakemake)

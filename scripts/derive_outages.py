@@ -1,4 +1,4 @@
-"""Rule derive_outages: raw tables -> outages, the records they are merged of, and the time that units were watched."""
+"""Rule derive_outages: make outages, their records, and the observed time of each unit from the raw tables."""
 
 from ttf.engine.process.entry import run_rule
 
@@ -13,10 +13,10 @@ def main(snakemake):
     from ttf.records.outages.outage_records import exposure_of, outages_of
     from ttf.records.record_contracts import EXPOSURE, OUTAGE_RECORDS, OUTAGES
 
-    trace, given, output = snakemake.wildcards.trace, dict(snakemake.input.items()), snakemake.output
-    format_, source = format_and_source(given["raw"], **snakemake.params.derivation_options)
-    if "placements" in given:
-        source = replace(source, placements=scan_parquet(given["placements"]))
+    trace, inputs, output = snakemake.wildcards.trace, dict(snakemake.input.items()), snakemake.output
+    format_, source = format_and_source(inputs["raw"], **snakemake.params.derivation_options)
+    if "placements" in inputs:
+        source = replace(source, placements=scan_parquet(inputs["placements"]))
     records = with_rules(format_.outage_records(source), snakemake.params.rules)
     exposure = exposure_of(trace, format_.exposure(source)) if hasattr(output, "exposure") else None
     outages, records = outages_of(trace, records, exposure)

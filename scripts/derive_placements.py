@@ -1,4 +1,4 @@
-"""Rule derive_placements: typed raw tables and jobs -> every part of a job on one machine."""
+"""Rule derive_placements: make placements, the parts of a job on one machine, from the typed raw tables and jobs."""
 
 from ttf.engine.process.entry import run_rule
 

@@ -1,4 +1,4 @@
-"""Rule derive_runtimes: typed raw tables -> the common job record, with run times; and the nodes."""
+"""Rule derive_runtimes: make the common job record with run times, and the nodes, from the typed raw tables."""
 
 from ttf.engine.process.entry import run_rule
 
@@ -13,8 +13,8 @@ def main(snakemake):
     with spill_beside(output.jobs) as spilled:
         rows = snakemake.resources.partition_rows
         source = with_results(format_, source, snakemake.input.get("shares", []), rows, spilled)
-        told = params.parts, params.node_table, params.block_days
-        return write_jobs(format_, source, snakemake.wildcards.trace, *told, spilled, output)
+        settings = params.parts, params.node_table, params.block_days
+        return write_jobs(format_, source, snakemake.wildcards.trace, *settings, spilled, output)
 
 
 run_rule(main, snakemake)

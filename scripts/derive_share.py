@@ -1,4 +1,4 @@
-"""Rule derive_share: some of the jobs of a large trace, for derive_runtimes to put together."""
+"""Rule derive_share: make one share of the jobs of a large trace, for derive_runtimes to combine."""
 
 from ttf.engine.process.entry import run_rule
 

@@ -1,4 +1,4 @@
-"""Rule describe_tables: what the rows hold that were kept, and the schema that the others suggest."""
+"""Rule describe_tables: describe the accepted rows, and the schema that the quarantined rows suggest."""
 
 from ttf.engine.process.entry import run_rule
 
@@ -20,25 +20,25 @@ def main(snakemake):
     from ttf.raw.raw_tables import table_schemas
 
     reader_options = snakemake.params.reader_options
-    from_entry = "mapping" in reader_options["entry"]
+    has_mapping = "mapping" in reader_options["entry"]
     text = (
         schema_text(reading_in(reader_options["reader"]).schema(reader_options["entry"]))
         if from_entry
         else reader_options["schema"]
     )
     shipped = table_schemas(yaml.safe_load(text))
-    schemas = shipped | SCHEMAS
+    schemas = format_schemas | SCHEMAS
     files = tables_in(snakemake.input, snakemake.params.members)
     folder = Path(snakemake.input.raw)
     tables = {table: scan_parquet(folder / f"{table}.parquet") for table in files}
     suggestions = suggest(read_parquet(snakemake.input.quarantine), schemas, files)
     # The tables of ttf.raw.extra_tables have no schema that could be changed.
-    suggestions = [suggestion for suggestion in suggestions if suggestion.table in shipped]
+    suggestions = [suggestion for suggestion in suggestions if suggestion.table in format_schemas]
     account = read_table(snakemake.input.account, ROW_ACCOUNT)
-    by_part = [read_table(path, ROW_ACCOUNT_BY_PART) for path in snakemake.input.by_part]
-    write_product(raw_files(snakemake.params.entries, account, *by_part), RAW_FILES, snakemake.output.raw_files)
+    part_accounts = [read_table(path, ROW_ACCOUNT_BY_PART) for path in snakemake.input.by_part]
+    write_product(raw_files(snakemake.params.entries, account, *part_accounts), RAW_FILES, snakemake.output.raw_files)
     write_product(table_statistics(tables, schemas), STATISTICS, snakemake.output.statistics)
-    suggested = suggested_schema(text, snakemake.wildcards.trace, suggestions, from_entry)
+    suggested = suggested_schema(text, snakemake.wildcards.trace, suggestions, has_mapping)
     Path(snakemake.output.suggested).write_text(suggested, encoding="utf-8")
     changes = sum(suggestion.is_change for suggestion in suggestions)
     return f"{len(tables):,} tables described; {changes:,} changes of the schema suggested"

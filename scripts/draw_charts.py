@@ -1,4 +1,4 @@
-"""All charts of a trace, or of the comparison, from the tables alone: as Vega-Lite and as pictures."""
+"""Draw all charts of a trace, or of the comparison, from the tables, as Vega-Lite and as pictures."""
 
 from ttf.engine.process.entry import run_rule
 
@@ -22,18 +22,18 @@ def main(snakemake):
     for charts, _ in params.charts.values():
         tables |= {name: [contracts[table].path for table in names] for name, names in charts.items()}
 
-    def drawn():
+    def draw_charts():
         for analysis, (charts, settings) in params.charts.items():
-            given, of_analysis = Inputs(files, contracts, settings), declaration_of(analysis)
-            size = unit if of_analysis.in_size_unit else GPU
-            about = params.unit, params.synthetic
-            study, small = (Study(*about, narrow, params.life, size) for narrow in (False, True))
+            inputs, declaration = Inputs(files, contracts, settings), declaration_of(analysis)
+            size = unit if declaration.in_size_unit else GPU
+            options = params.unit, params.synthetic
+            study, narrow = (Study(*options, is_narrow, params.life, size) for is_narrow in (False, True))
             build = import_module(f"{module_name(analysis)}.charts").CHARTS
             for name in charts:
-                yield name, build[name](given, study), build[name](given, small) if name in params.main else None
+                yield name, build[name](inputs, study), build[name](inputs, narrow) if name in params.main else None
 
-    shown = save_charts(drawn(), tables, output.specs, output.svgs, output.get("narrow", []), output.index)
-    return f"{shown} charts, {len(tables) - shown} with nothing to draw"
+    count = save_charts(draw_charts(), tables, output.specs, output.svgs, output.get("narrow", []), output.index)
+    return f"{count} charts, {len(tables) - count} with nothing to draw"
 
 
 run_rule(main, snakemake)

@@ -1,4 +1,4 @@
-"""`make explain FILE=results/... KEY=...`: where a product, or a number of the report, comes from."""
+"""`make explain FILE=results/... KEY=...`: trace a product, or a number of the report, back to its origin."""
 
 from ttf.engine.process.stopping import run_apart
 
@@ -19,19 +19,19 @@ from ttf.engine.provenance.manifest_graph import Manifest
 
 
 def main() -> int:
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--file", default="", help="a product, such as results/sample/tables/mttf.csv")
-    arguments.add_argument("--key", default="", help="a number in a metrics.json, such as mttf.mttf_s")
-    arguments.add_argument("--verbose", action="store_true", help="of a number too every job down to the raw files")
-    arguments.add_argument("--study", default="", help="by default that of the file, or the study made last")
-    given = arguments.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--file", default="", help="a product, such as results/sample/tables/mttf.csv")
+    parser.add_argument("--key", default="", help="a number in a metrics.json, such as mttf.mttf_s")
+    parser.add_argument("--verbose", action="store_true", help="also every job behind a number, down to the raw files")
+    parser.add_argument("--study", default="", help="default: the study of the file, or the most recent study")
+    options = parser.parse_args()
     try:
-        parts = Path(given.file).parts
-        name = choose_study(given.study or (parts[2] if parts[:2] == STUDIES.parts and len(parts) > 3 else ""))
+        parts = Path(options.file).parts
+        name = choose_study(options.study or (parts[2] if parts[:2] == STUDIES.parts and len(parts) > 3 else ""))
         print(f"study {name}", file=sys.stderr)
         manifest = Manifest.read(STUDIES / name / "manifest.json")
         width = shutil.get_terminal_size((100, 24)).columns
-        print(explain(manifest, given.file or None, given.key or None, given.verbose, width))
+        print(explain(manifest, options.file or None, options.key or None, options.verbose, width))
     except StudyError as error:
         print(error, file=sys.stderr)
         return 1

@@ -1,4 +1,4 @@
-"""Rule fetch: a raw table from where the registry says it is, checked before it gets its name."""
+"""Rule fetch: download a raw table from its address in the registry and check it before it gets its name."""
 
 from ttf.engine.process.entry import run_rule
 

@@ -1,4 +1,4 @@
-"""Rule ingest: raw tables -> typed, checked Parquet with the row account, the anomalies and the quarantine."""
+"""Rule ingest: check raw tables and write them as typed Parquet, with row account, anomalies and quarantine."""
 
 from ttf.engine.process.entry import run_rule
 

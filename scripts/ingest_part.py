@@ -1,4 +1,4 @@
-"""Rule ingest_part: the raw tables of one part of a trace -> typed, checked Parquet, for merge_parts."""
+"""Rule ingest_part: check the raw tables of one part of a trace and write them as typed Parquet, for merge_parts."""
 
 from ttf.engine.process.entry import run_rule
 

@@ -1,4 +1,4 @@
-"""Rule merge_parts: the parts of a trace -> its typed tables with the row account, the anomalies and the quarantine."""
+"""Rule merge_parts: merge the parts of a trace into its typed tables, with row account, anomalies and quarantine."""
 
 from ttf.engine.process.entry import run_rule
 
@@ -15,7 +15,7 @@ def main(snakemake):
 
     schemas, readers = schemas_and_readers(**snakemake.params.reader_options)
     raw_files = {table: iter(paths) for table, paths in snakemake.input.items() if table in schemas}
-    found = (snakemake.input.parts, snakemake.input.accounts, snakemake.input.quarantines)
+    products = (snakemake.input.parts, snakemake.input.accounts, snakemake.input.quarantines)
     parts = [
         Part(
             name=name,
@@ -24,13 +24,13 @@ def main(snakemake):
             account=read_table(account, ROW_ACCOUNT),
             quarantine=read_parquet(quarantine),
         )
-        for (name, members), raw, account, quarantine in zip(snakemake.params.parts.items(), *found, strict=True)
+        for (name, members), raw, account, quarantine in zip(snakemake.params.parts.items(), *products, strict=True)
     ]
     folder = Path(snakemake.output.raw)
     folder.mkdir(parents=True)
-    account, quarantine, by_part = merge(parts, schemas, folder, snakemake.params.max_share, readers)
+    account, quarantine, part_accounts = merge(parts, schemas, folder, snakemake.params.max_share, readers)
     write_product(account, ROW_ACCOUNT, snakemake.output.account)
-    write_product(by_part, ROW_ACCOUNT_BY_PART, snakemake.output.by_part)
+    write_product(part_accounts, ROW_ACCOUNT_BY_PART, snakemake.output.by_part)
     files = {table: [part.files[table] for part in parts if table in part.files] for table in account["table"]}
     suggested = suggestion_words(suggest(quarantine, schemas, files))
     write_product(anomalies(quarantine, account, suggested, files), ANOMALIES, snakemake.output.anomalies)

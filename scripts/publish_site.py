@@ -1,4 +1,4 @@
-"""Rule publish_site: results/studies/<name>/site/, ready for any host of static files."""
+"""Rule publish_site: write results/studies/<name>/site/ for any host of static files."""
 
 from ttf.engine.process.entry import run_rule
 
@@ -25,24 +25,25 @@ def main(snakemake):
     shutil.copyfile(source / "search-index.js", folder / "search-index.js")
     tables = {table.path: table for table in contracts(tuple(params.folders)).values()}
     for path in map(Path, files.products):
-        below = place_of(path, folder.parent)
-        place = folder / below
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(content_of(path, table_at(below, tables)))
+        relative_path = place_of(path, folder.parent)
+        target = folder / relative_path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content_of(path, table_at(relative_path, tables)))
         if path.suffix == ".svg":
-            place.with_suffix(".png").write_bytes(png_of(still(path)))
+            target.with_suffix(".png").write_bytes(png_of(still(path)))
     for path in map(Path, files.papers):
         shutil.copyfile(path, folder / path.name)
     for path in map(Path, files.run_report):
         text = site.PAGE_OF_STUDY.sub("index.html", path.read_text(encoding="utf-8"))
         (folder / site.RUN_REPORT).write_text(text, encoding="utf-8")
-    about = describe(Path(files.citation).read_text(encoding="utf-8"), params.settings, params.traces)
-    (folder / "README.md").write_text(site.readme_of(about), encoding="utf-8")
-    (folder / ".nojekyll").touch()  # makes GitHub Pages serve the files as they are
+    record = describe(Path(files.citation).read_text(encoding="utf-8"), params.settings, params.traces)
+    (folder / "README.md").write_text(site.readme_of(record), encoding="utf-8")
+    (folder / ".nojekyll").touch()  # makes GitHub Pages serve the files unchanged
     (folder / ".snakemake_timestamp").touch()  # Snakemake would add it to the files of the list
     seal.seal(folder)
-    made = [file for file in folder.rglob("*") if file.is_file()]
-    return f"{len(made)} files, {sum(file.stat().st_size for file in made) / 1e6:.1f} MB, in {folder}, by {renderer}"
+    products = [file for file in folder.rglob("*") if file.is_file()]
+    megabytes = sum(file.stat().st_size for file in products) / 1e6
+    return f"{len(products)} files, {megabytes:.1f} MB, in {folder}, by {renderer}"
 
 
 run_rule(main, snakemake)

@@ -1,4 +1,4 @@
-"""Rule recompute_ettr: what the paper states about effective training time, computed anew."""
+"""Rule recompute_ettr: recompute the statements of the paper about effective training time."""
 
 from ttf.engine.process.entry import run_rule
 

@@ -1,6 +1,6 @@
-"""`make remove STUDY=name`, or `TRACE=name PART=name`: names what would go, and removes it with SURE=yes.
+"""`make remove STUDY=name`, or `TRACE=name PART=name`: list the files to remove, and remove them with SURE=yes.
 
-Of a study: its own folder, and the results of the traces that no other study has. Raw tables and configurations stay.
+Removes a study's folder and the results of traces that no other study has. Raw tables and configurations stay.
 """
 
 from ttf.engine.process.stopping import run_apart
@@ -23,39 +23,39 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("study", "trace", "part", "sure"):
         parser.add_argument(f"--{name}", default="")
-    given = parser.parse_args()
+    options = parser.parse_args()
     try:
-        if given.trace and given.part:
-            gone, what = (
+        if options.trace and options.part:
+            label = (
                 studies.find_part_files(given.trace, given.part),
-                f"part {given.part} of the trace {given.trace}",
+                f"part {options.part} of the trace {options.trace}",
             )
-        elif given.study:
-            gone, what = studies.find_study_folders(studies.choose_study(given.study)), f"study {given.study}"
+        elif options.study:
+            paths, label = studies.find_study_folders(studies.choose_study(options.study)), f"study {options.study}"
         else:
             raise ConfigError("what? make remove STUDY=name, or make remove TRACE=name PART=name")
-        if not gone:
-            raise ConfigError(f"nothing was made of the {what}.")
-        if links := [path for path in gone if path.is_symlink()]:
+        if not paths:
+            raise ConfigError(f"nothing was made of the {label}.")
+        if links := [path for path in paths if path.is_symlink()]:
             raise ConfigError(f"{links[0]} is a link: what it leads to is not removed. Remove the link first.")
     except ConfigError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    verb = "removed" if given.sure == "yes" else "would be removed"
-    print("\n".join(f"{verb}: {path}" for path in gone))
-    if given.part and (raw := studies.find_raw_part_files(given.trace, given.part)):
+    verb = "removed" if options.sure == "yes" else "would be removed"
+    print("\n".join(f"{verb}: {path}" for path in paths))
+    if options.part and (raw := studies.find_raw_part_files(options.trace, options.part)):
         print(f"stays: {', '.join(map(str, raw))}. The next run reads it again, unless you take it out of there.")
-    if given.sure != "yes":
-        print(f"Nothing is removed yet. Add SURE=yes to remove the {what}.")
+    if options.sure != "yes":
+        print(f"Nothing is removed yet. Add SURE=yes to remove the {label}.")
         return 0
     try:
-        for path in gone:
+        for path in paths:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
     except OSError as error:
         print(f"error: {error.filename}: cannot be removed ({error.strerror}).", file=sys.stderr)
         return 1
-    if given.study:
-        studies.forget_study(given.study)
+    if options.study:
+        studies.forget_study(options.study)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Rule render_page: a page, by Quarto where it is on the PATH, else by Pandoc."""
+"""Rule render_page: render a page by Quarto if it is on the PATH, else by Pandoc."""
 
 from ttf.engine.process.entry import run_rule
 

@@ -1,4 +1,4 @@
-"""Rule render_paper: the page of a trace on paper."""
+"""Rule render_paper: print the page of a trace as PDF."""
 
 from ttf.engine.process.entry import run_rule
 
@@ -11,12 +11,12 @@ def main(snakemake):
     from ttf.page.report.paper import paper
     from ttf.page.report.source import opened
 
-    page, about, templates = opened(snakemake.input, snakemake.params)
+    page, record, templates = opened(snakemake.input, snakemake.params)
     product = Path(snakemake.output.pdf)
-    half = product.with_suffix(".half")
+    unfinished = product.with_suffix(".half")
     with tempfile.TemporaryDirectory() as work:
-        shutil.copyfile(paper(page, about, templates, Path(work)), half)
-    half.replace(product)
+        shutil.copyfile(paper(page, record, templates, Path(work)), unfinished)
+    unfinished.replace(product)
     return f"{product}, {product.stat().st_size / 1e6:.2f} MB"
 
 

@@ -1,7 +1,7 @@
-"""`make report`, `make pdf` and the like: which study it is for, and Snakemake started for it.
+"""`make report`, `make pdf` and the like: choose the study and start Snakemake for it.
 
-STUDY names a study that was made; CONFIG, TRACE and DATA say what one is made of; of none of them it is the study made
-last, and in a new folder that of config/config.yaml. What follows goes to Snakemake.
+STUDY names an existing study; CONFIG, TRACE and DATA define a new one. Default: the most recent study, in a new folder
+that of config/config.yaml. All other arguments go to Snakemake.
 """
 
 import sys
@@ -10,7 +10,7 @@ from ttf.engine.process.stopping import end_at_once, ignore_requests, run_apart
 
 
 def is_remote(arguments: list[str]) -> bool:
-    """Whether a profile, which may be of a cluster, runs the jobs."""
+    """Return whether a profile, maybe of a cluster, runs the jobs."""
     return any(word.startswith("--workflow-profile") for word in arguments)
 
 
@@ -27,7 +27,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[1]
-# Where Snakemake looks for its plugins, as soon as it is imported.
+# Snakemake searches this path for plugins when it is imported.
 sys.path[:0] = [str(CHECKOUT / "workflow"), str(CHECKOUT / "workflow" / "plugins")]
 
 from study import studies
@@ -37,8 +37,8 @@ from study.messages import ConfigError, show
 from study.yaml_files import load_yaml, parse_yaml
 
 
-def typed(study: str, config: str, trace: str, data: str, scatter: str) -> list[str]:
-    """Snakemake's arguments for the study; scatter goes with a trace. Raises ConfigError where there is none."""
+def resolve_arguments(study: str, config: str, trace: str, data: str, scatter: str) -> list[str]:
+    """Return Snakemake's arguments for the study; scatter needs a trace. Raises ConfigError for bad options."""
     if study and (config or trace or data):
         raise ConfigError("STUDY names a study that was made; a new one takes its name from `name:` in CONFIG.")
     if data and (config or trace):
@@ -47,43 +47,43 @@ def typed(study: str, config: str, trace: str, data: str, scatter: str) -> list[
         raise ConfigError(
             f"TRACE={show(trace)}: expected names of traces (letters, digits, _ and -), a comma between two."
         )
-    words = [f"study=[{', '.join(samples()) if trace == 'all' else trace}]"] if trace else []
-    files = [written_for(Path(data))] if data else [config] if config else []
-    if not words and not files and (name := studies.choose_study(study) if study else studies.find_last_study()):
-        others = [other for other in studies.list_studies() if other != name]
-        more = f"; STUDY=name for another: {', '.join(others)}" if others and not study else ""
-        print(f"study {name}{'' if study else ', made last'}{more}", file=sys.stderr)
+    settings = [f"study=[{', '.join(samples()) if trace == 'all' else trace}]"] if trace else []
+    config_files = [write_configuration(Path(data))] if data else [config] if config else []
+    if not settings and not config_files and (name := studies.choose_study(study) if study else studies.find_last_study()):
+        other_studies = [study_name for study_name in studies.list_studies() if study_name != name]
+        hint = f"; STUDY=name for another: {', '.join(other_studies)}" if other_studies and not study else ""
+        print(f"study {name}{'' if study else ', the most recent'}{hint}", file=sys.stderr)
         return studies.find_arguments(name)
-    return studies.format_arguments(files, [*words, *([scatter] if scatter else [])])
+    return studies.format_arguments(config_files, [*settings, *([scatter] if scatter else [])])
 
 
 def samples() -> list[str]:
-    """The embedded samples of the registry."""
+    """Return the embedded samples of the registry."""
     return [name for name, entry in load_yaml(CHECKOUT / "config" / "traces.yaml").items() if "embedded" in entry]
 
 
-def written_for(data: Path) -> str:
-    """The configuration of a study of this data, in the folder of the study; one that is there already is kept."""
+def write_configuration(data: Path) -> str:
+    """Write the configuration of a study of this data into its folder, unless it exists; return its path."""
     from study.recognise import format_configuration, recognise
 
-    found = recognise(data)
-    file = studies.STUDIES / found.name / studies.DATA_CONFIG_NAME
-    text = format_configuration(found)
-    print(found.why, file=sys.stderr)
+    recognised = recognise(data)
+    file = studies.STUDIES / recognised.name / studies.DATA_CONFIG_NAME
+    text = format_configuration(recognised)
+    print(recognised.why, file=sys.stderr)
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
     elif load_yaml(file, str(file)) != parse_yaml(text, str(file)):
         print(f"{file} was edited, and is used as it stands.", file=sys.stderr)
-    print(f"study {found.name}; its configuration, to be kept and edited: {file}", file=sys.stderr)
+    print(f"study {recognised.name}; its configuration, to be kept and edited: {file}", file=sys.stderr)
     return str(file)
 
 
-def unfinished(folder: Path) -> bool:
-    """Hold the folder until this process and those that it forks have ended; whether the run before was killed.
+def lock_folder(folder: Path) -> bool:
+    """Lock the folder until this process and its forks have ended; return whether the previous run was killed.
 
-    Snakemake's own lock is a file that a killed run leaves behind; the kernel lets go of this one. Waits while another
-    run by `make` has it.
+    Waits while another run by `make` holds the lock. A killed run leaves Snakemake's own lock file behind; the kernel
+    releases this lock.
     """
     folder.mkdir(parents=True, exist_ok=True)
     file = os.open(folder / "run", os.O_RDWR | os.O_CREAT, 0o644)
@@ -98,42 +98,39 @@ def unfinished(folder: Path) -> bool:
     return killed
 
 
-def with_plugins(arguments: Sequence[str], here: bool) -> list[str]:
-    """Snakemake's arguments for a run that tells of its progress and, where its jobs run here, forks their scripts.
-
-    Not for other uses of Snakemake, of which its own output is wanted.
-    """
-    others = ("-n", "--dry-run", "--dryrun", "--lint", "--quiet", "-q", "--report", "--summary", "--verbose")
-    if any(word.split("=")[0] in others for word in arguments):
+def add_plugins(arguments: Sequence[str], local: bool) -> list[str]:
+    """Add the plugins that show progress and, for local jobs, fork the scripts; not in modes with own output."""
+    other_modes = ("-n", "--dry-run", "--dryrun", "--lint", "--quiet", "-q", "--report", "--summary", "--verbose")
+    if any(word.split("=")[0] in other_modes for word in arguments):
         return [*arguments]
-    return ["--logger", "progress", *(["--executor", "forks"] if here else []), *arguments]
+    return ["--logger", "progress", *(["--executor", "forks"] if local else []), *arguments]
 
 
 def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("study", "config", "trace", "data", "scatter"):
         parser.add_argument(f"--{name}", default="")
-    given, rest = parser.parse_known_args(arguments)
+    options, snakemake_arguments = parser.parse_known_args(arguments)
     try:
         check_writable()
         use_writable_cache()
-        words = typed(**vars(given))
+        settings = resolve_arguments(**vars(options))
     except ConfigError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)
-    check_arguments([*words, *rest])
-    killed = unfinished(Path(".snakemake/ttf"))
-    if killed:
+    check_arguments([*settings, *snakemake_arguments])
+    was_killed = lock_folder(Path(".snakemake/ttf"))
+    if was_killed:
         unlock = [sys.executable, "-m", "snakemake", "--quiet", "all", "--unlock"]
-        subprocess.run([*unlock, *words, *rest], check=False, stderr=subprocess.DEVNULL)
-    # In this process: it is the one that is asked to stop.
+        subprocess.run([*unlock, *settings, *snakemake_arguments], check=False, stderr=subprocess.DEVNULL)
+    # In this process, because it receives the requests to stop.
     from snakemake.cli import main as snakemake
 
     code = None
     try:
-        snakemake(with_plugins([*words, *rest], here=not is_remote(rest)))
-    except SystemExit as end:
-        code = end.code
+        snakemake(add_plugins([*settings, *snakemake_arguments], local=not is_remote(snakemake_arguments)))
+    except SystemExit as stop:
+        code = stop.code
     except KeyboardInterrupt:
         code = 130
     ignore_requests()

@@ -1,4 +1,4 @@
-"""Rule score_claims: published findings beside what the tables of the study give."""
+"""Rule score_claims: compare published findings with the tables of the study."""
 
 from ttf.engine.process.entry import run_rule
 
@@ -13,18 +13,18 @@ def main(snakemake):
     from ttf.page.report_contracts import IMPLIED_N, SCORECARD
     from ttf.page.results_tables import contracts
 
-    # libyaml's loader, where it is there, takes a seventh of the time.
+    # libyaml's loader, if installed, takes a seventh of the time.
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     params, output, claims = snakemake.params, snakemake.output, []
     for file in snakemake.input.claims:
         document = yaml.load(Path(file).read_text(encoding="utf-8"), Loader=loader)
         claims += [claim | {"source": document["sources"][claim["source"]]} for claim in document["claims"]]
-    declared, given = contracts(tuple(params.folders)), iter(snakemake.input.tables)
-    paths = {(trace, name): next(given) for trace, names in params.tables.items() for name in names}
+    contracts_by_name, table_paths = contracts(tuple(params.folders)), iter(snakemake.input.tables)
+    paths = {(trace, name): next(table_paths) for trace, names in params.tables.items() for name in names}
 
     def table(trace, name):
         path = paths.get((trace, name))
-        return None if path is None else read_table(path, declared[name])
+        return None if path is None else read_table(path, contracts_by_name[name])
 
     scored = scorecard(claims, params.study, table)
     write_product(scored, SCORECARD, output.scorecard)

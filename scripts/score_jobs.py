@@ -1,7 +1,7 @@
-"""`make score FILE=new_jobs.csv`, or `PART=name` of a trace in parts: the risk that jobs fail, as docs/risk.md says.
+"""`make score FILE=new_jobs.csv`, or `PART=name` of a trace in parts: predict the risk that jobs fail (docs/risk.md).
 
-The model is the one that serves the trace, of a part the one made before it, or MODEL=window. Exit code 1 with one
-message where the jobs cannot be scored; then nothing is written.
+The model is the one that serves the trace, for a part the one trained before it, or MODEL=window. If the jobs cannot be
+scored, the exit code is 1 with one message, and nothing is written.
 """
 
 from ttf.engine.process.stopping import run_apart
@@ -32,59 +32,60 @@ from ttf.engine.process.entry import limit_libraries
 from ttf.engine.provenance.digests import MEMORY, Memory
 
 
-def trace_of(study: str, name: str) -> tuple[str, Trace]:
-    """(the study, the trace of this name), of this study or any; without a name the study's only one that has a risk.
+def find_trace(study: str, name: str) -> tuple[str, Trace]:
+    """Return (study, trace) for this trace in this or any study; without a name the study's only trace with a risk.
 
-    Raises ConfigError where there is none.
+    Raises ConfigError if there is none.
     """
-    made = studies.read_studies()
-    if not made:
+    configs = studies.read_studies()
+    if not configs:
         raise ConfigError("this folder has no study yet. Run `make report`.")
     last = studies.choose_study(study) if study or not name else studies.find_last_study()
-    order = [last] if study or not name else sorted(made, key=lambda other: other != last)
-    study_by_trace = {trace: of for of in reversed(order) if of in made for trace in made[of]["study"]}
+    order = [last] if study or not name else sorted(configs, key=lambda study_name: study_name != last)
+    order = [study_name for study_name in order if study_name in configs]
+    study_by_trace = {trace: study_name for study_name in reversed(order) for trace in configs[study_name]["study"]}
     if name and name not in study_by_trace:
-        there = ", ".join(study_by_trace)
+        names = ", ".join(study_by_trace)
         raise ConfigError(
-            f"TRACE={name}: no study here has that trace{suggest_match(name, study_by_trace)} There: {there}."
+            f"TRACE={name}: no study here has that trace{suggest_match(name, study_by_trace)} There: {names}."
         )
-    traces = {trace: _trace(trace, made[of]) for trace, of in study_by_trace.items()}
-    scored = {trace: about for trace, about in traces.items() if about.risk}
-    if name and name not in scored:
+    traces = {trace: _trace(trace, configs[study_name]) for trace, study_name in study_by_trace.items()}
+    scorable = {label: trace for label, trace in traces.items() if trace.risk}
+    if name and name not in scorable:
         raise ConfigError(f"TRACE={name}: it has no jobs whose submission is known; nothing to score.")
-    if not name and len(scored) != 1:
+    if not name and len(scorable) != 1:
         raise ConfigError(
-            f"which trace? Name it: TRACE={' or TRACE='.join(scored)}" if scored else "no trace has jobs."
+            f"which trace? Name it: TRACE={' or TRACE='.join(scorable)}" if scorable else "no trace has jobs."
         )
-    name = name or next(iter(scored))
-    return study_by_trace[name], scored[name]
+    name = name or next(iter(scorable))
+    return study_by_trace[name], scorable[name]
 
 
 def _trace(name: str, config: dict[str, Any]) -> Trace:
-    """As far as the risk is asked of it; no raw table need be there any more."""
+    """Make the trace for the risk alone, which needs no raw table."""
     entry = config["registry"][name]
-    none: dict[str, Any] = {"raw_files": {}, "parts": {}, "made_files": {}, "left_out": {}, "sources": {}}
+    no_files: dict[str, Any] = {"raw_files": {}, "parts": {}, "made_files": {}, "left_out": {}, "sources": {}}
     format = load_formats()[entry["format"]]
-    none |= {"windows": {}, "taxonomy": {}, "outage_rules": [], "schema": None}
-    return Trace(name, entry, format, config, **none, shares=1, tells_reasons=False)
+    no_files |= {"windows": {}, "taxonomy": {}, "outage_rules": [], "schema": None}
+    return Trace(name, entry, format, config, **no_files, shares=1, tells_reasons=False)
 
 
-def places(trace: Trace, file: str, part: str, out: str) -> tuple[Path, Path]:
-    """Where the scores and the skew are written. Raises ConfigError where OUT is no such place."""
+def output_paths(trace: Trace, file: str, part: str, out: str) -> tuple[Path, Path]:
+    """Return the paths of the scores and the skew. Raises ConfigError if OUT is invalid."""
     stem = Path(file or part).stem
     scores = Path(out) if out else Path("results") / trace.name / "scores" / f"{stem}.csv"
     skew = scores.with_suffix(".skew.csv")
     if scores.suffix != ".csv":
         raise ConfigError(f"OUT={out}: name a file that ends in .csv.")
-    if folders := [place for place in (scores, skew) if place.is_dir()]:
+    if folders := [path for path in (scores, skew) if path.is_dir()]:
         raise ConfigError(f"{folders[0]}: that is a folder; name another file, OUT=file.csv.")
-    if file and any(place.resolve() == Path(file).resolve() for place in (scores, skew)):
+    if file and any(path.resolve() == Path(file).resolve() for path in (scores, skew)):
         raise ConfigError(f"OUT={out}: that would overwrite FILE={file}; name another.")
     return scores, skew
 
 
 def check_products(study: str, trace: str) -> None:
-    """Raises StudyError where the models of a trace, or what is read beside them, are not as the study made them."""
+    """Raise StudyError if the models of a trace, or their inputs, differ from what the study made."""
     from ttf.engine.provenance.manifest_graph import Manifest, not_as_made
 
     folder, manifest = Path("results") / trace, Manifest.read(studies.STUDIES / study / "manifest.json")
@@ -93,8 +94,8 @@ def check_products(study: str, trace: str) -> None:
         raise StudyError(f"study {study}: its results are edited or out of date, so no job is scored: {problems[0]}")
 
 
-def score(trace: Trace, file: str, part: str, window: str, to: tuple[Path, Path]) -> Iterator[str]:
-    """Write the scores and the skew; what is said of them, line by line."""
+def score(trace: Trace, file: str, part: str, window: str, paths: tuple[Path, Path]) -> Iterator[str]:
+    """Write the scores and the skew; yield messages about them, line by line."""
     import polars as pl
     from ttf.analyses.shared.risk.features import submitted
     from ttf.analyses.shared.risk.new_jobs import read_new_jobs
@@ -110,34 +111,34 @@ def score(trace: Trace, file: str, part: str, window: str, to: tuple[Path, Path]
     name, model = _model(folder / "models", record, part, window, trace.name)
     columns, gpus = needed(model), gpu_columns(trace.format["at_submission"])
     besides = [column for column in (*known_besides(model), *gpus) if column in types]
-    if gone := [column for column in columns if column not in types]:
+    if missing := [column for column in columns if column not in types]:
         raise StudyError(
-            f"{folder}/jobs.parquet: no column {', '.join(gone)}, which the model needs. Run `make report`."
+            f"{folder}/jobs.parquet: no column {', '.join(missing)}, which the model needs. Run `make report`."
         )
-    past = population(record, ["job_id", *columns, *besides])
-    past_known = submitted(past.jobs, model.encoder.features, trace.risk["clock"], past)
+    past_jobs = population(record, ["job_id", *columns, *besides])
+    past_known = submitted(past_jobs.jobs, model.encoder.features, trace.risk["clock"], past_jobs)
     if part:
-        rows = (past.jobs["part"].cast(pl.String) == part).fill_null(False).to_numpy()
-        jobs, known, left_out = past.jobs.filter(rows), past_known.take(rows), []
+        rows = (past_jobs.jobs["part"].cast(pl.String) == part).fill_null(False).to_numpy()
+        jobs, new_known, left_out = past_jobs.jobs.filter(rows), past_known.take(rows), []
         if not jobs.height:
             raise StudyError(f"PART={part}: none of its jobs has a submission; nothing to score.")
     else:
-        jobs, left_out = read_new_jobs(Path(file), _asked(trace, columns, types, besides, past.submit_s))
-        known = submitted(jobs, model.encoder.features, trace.risk["clock"], past)
-    trained = past.ended & (past.known_s < model.until_s)
-    scores = scored(model, jobs, known, past.jobs.filter(trained), gpus)
-    differs = skew(model, jobs, known, past.jobs.filter(trained), past_known.take(trained))
-    _write(scores, differs, to)
-    yield from _said(trace, folder, scores, differs, name, model.kind)
+        jobs, left_out = read_new_jobs(Path(file), _new_jobs_spec(trace, columns, types, besides, past_jobs.submit_s))
+        new_known = submitted(jobs, model.encoder.features, trace.risk["clock"], past_jobs)
+    trained = past_jobs.ended & (past_jobs.known_s < model.until_s)
+    scores = scored(model, jobs, new_known, past_jobs.jobs.filter(trained), gpus)
+    skew_table = skew(model, jobs, new_known, past_jobs.jobs.filter(trained), past_known.take(trained))
+    _write(scores, skew_table, paths)
+    yield from _describe_trust(trace, folder, scores, skew_table, name, model.kind)
     if early := (jobs["submit_s"] < model.until_s).sum():
         yield f"note: {early:,} were submitted before the training ended; of them the score is no forecast."
     if left_out:
         yield f"note: columns that the model does not use, left out: {', '.join(left_out)}."
-    yield f"{to[0]}, {to[1]}"
+    yield f"{paths[0]}, {paths[1]}"
 
 
 def _model(folder: Path, record: Any, part: str, window: str, trace: str) -> tuple[str, Any]:
-    """(the window of the model that scores, the model). record: the jobs of the trace."""
+    """Return (window of the model, model). record: the jobs of the trace."""
     import polars as pl
     from ttf.analyses.shared.risk import served_models
     from ttf.analyses.shared.risk.score import model_of
@@ -158,82 +159,82 @@ def _model(folder: Path, record: Any, part: str, window: str, trace: str) -> tup
 
 
 def _parts(record: Any, part: str, trace: str) -> list[str]:
-    """The parts of the trace in their order. Raises ConfigError where `part` is none of them."""
+    """Return the parts of the trace in order. Raises ConfigError if `part` is not among them."""
     if not part:
         return []
     if "part" not in record.collect_schema():
         raise ConfigError(f"PART={part}: the trace {trace} is not given in parts; give FILE.")
-    there = record.select("part").collect()["part"].drop_nulls().unique(maintain_order=True).to_list()
-    if part not in there:
+    parts = record.select("part").collect()["part"].drop_nulls().unique(maintain_order=True).to_list()
+    if part not in parts:
         raise ConfigError(
-            f"PART={part}: no such part of {trace}{suggest_match(part, there)} There: {', '.join(there)}."
+            f"PART={part}: no such part of {trace}{suggest_match(part, parts)} There: {', '.join(parts)}."
         )
-    return there
+    return parts
 
 
-def _asked(trace: Trace, columns: Any, types: Any, besides: Sequence[str], submit_s: Any) -> Any:
-    """What a file of new jobs of the trace is to hold. submit_s: of the jobs that are there, ascending."""
+def _new_jobs_spec(trace: Trace, columns: Any, types: Any, optional: Sequence[str], submit_s: Any) -> Any:
+    """Return the required content of a file of new jobs. submit_s: submissions of existing jobs, ascending."""
     from ttf.analyses.shared.risk.new_jobs import Asked
 
-    later = (*COLUMNS_AFTER_SUBMISSION, *trace.format["written_later"])
-    seen = (int(submit_s[0]), int(submit_s[-1])) if len(submit_s) else (0, 0)
-    return Asked(columns, types, besides, later, trace.clock is not None, seen)
+    later_columns = (*COLUMNS_AFTER_SUBMISSION, *trace.format["written_later"])
+    submit_range = (int(submit_s[0]), int(submit_s[-1])) if len(submit_s) else (0, 0)
+    return Asked(columns, types, optional, later_columns, trace.clock is not None, submit_range)
 
 
-def _said(trace: Trace, folder: Path, scores: Any, differs: Any, window: str, kind: str) -> Iterator[str]:
-    """How far the scores can be trusted: the verdict of the evaluation first."""
+def _describe_trust(trace: Trace, folder: Path, scores: Any, skew_table: Any, window: str, kind: str) -> Iterator[str]:
+    """Yield sentences on how far to trust the scores, the verdict of the evaluation first."""
     from ttf.analyses.risk.predict_failure import EVALUATION, trust
     from ttf.engine.storage.tables import read_table
 
     table = folder / EVALUATION.path
-    verdict, *more = trust.of_evaluation(read_table(table, EVALUATION) if table.is_file() else None)
+    verdict, *further_lines = trust.of_evaluation(read_table(table, EVALUATION) if table.is_file() else None)
     yield verdict
     if trace.synthetic:
         yield f"The trace {trace.name} is synthetic: its scores say nothing of a real cluster."
     yield trust.of_scores(scores, window, kind)
-    yield trust.of_skew(differs)
-    yield from more
+    yield trust.of_skew(skew_table)
+    yield from further_lines
 
 
-def _write(scores: Any, skew: Any, to: tuple[Path, Path]) -> None:
-    """Both tables, checked, or neither: they get their names when both are whole."""
+def _write(scores: Any, skew: Any, paths: tuple[Path, Path]) -> None:
+    """Check and write both tables or neither: they get their names when both are complete."""
     from ttf.analyses.shared.risk.score import SCORES, SKEW
     from ttf.engine.storage.tables import write_product
 
-    unfinished = [place.with_name(f".{place.name}.{os.getpid()}.csv") for place in to]
+    unfinished = [path.with_name(f".{path.name}.{os.getpid()}.csv") for path in paths]
     try:
-        to[0].parent.mkdir(parents=True, exist_ok=True)
+        paths[0].parent.mkdir(parents=True, exist_ok=True)
         try:
             for frame, contract, file in zip((scores, skew), (SCORES, SKEW), unfinished, strict=True):
                 write_product(frame, contract, file)
-            for file, place in zip(unfinished, to, strict=True):
-                file.replace(place)
+            for file, path in zip(unfinished, paths, strict=True):
+                file.replace(path)
         finally:
             for file in unfinished:
                 file.unlink(missing_ok=True)
     except OSError as error:
-        raise StudyError(f"{to[0]}: cannot be written ({error.strerror}).") from None
-    # Else `make verify` would take them for files of nobody.
+        raise StudyError(f"{paths[0]}: cannot be written ({error.strerror}).") from None
+    # Otherwise `make verify` would report them as unknown files.
     with suppress(OSError):
         memory = Memory(MEMORY)
-        memory.keep(memory.digests(map(os.path.relpath, to)))
+        memory.keep(memory.digests(map(os.path.relpath, paths)))
 
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("file", "part", "trace", "study", "model", "out"):
         parser.add_argument(f"--{name}", default="")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     limit_libraries(int(os.environ.get("POLARS_MAX_THREADS") or os.cpu_count() or 1))
     try:
-        if bool(given.file) == bool(given.part):
+        if bool(options.file) == bool(options.part):
             raise ConfigError("what? make score FILE=new_jobs.csv, or make score PART=name TRACE=name")
-        study, trace = trace_of(given.study, given.trace)
-        if given.file:
-            require_file(given.file, "FILE")
-        to = places(trace, given.file, given.part, given.out)
+        study, trace = find_trace(options.study, options.trace)
+        if options.file:
+            require_file(options.file, "FILE")
+        paths = output_paths(trace, options.file, options.part, options.out)
         check_products(study, trace.name)
-        for line in score(trace, given.file, given.part, given.model, to):
+        for line in score(trace, options.file, options.part, options.model, paths):
             print(line)
     except StudyError as error:
         print(error, file=sys.stderr)

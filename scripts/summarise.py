@@ -1,4 +1,4 @@
-"""Every number that the report's sentences use: a cell of a table; of a trace its brief besides."""
+"""Write every number of the report's sentences, each a cell of a table; for a trace also its brief."""
 
 from ttf.engine.process.entry import run_rule
 
@@ -17,16 +17,16 @@ def main(snakemake):
 
     params = snakemake.params
     join(params.folders)
-    given = Inputs(dict(snakemake.input.items()), contracts_of_inputs(params.analyses), {}, in_size_unit=True)
+    inputs = Inputs(dict(snakemake.input.items()), contracts_of_inputs(params.analyses), {}, in_size_unit=True)
     metrics = Metrics()
-    metrics.add(NUMBERS, given)
+    metrics.add(NUMBERS, inputs)
     for analysis in params.analyses:
-        in_unit = declaration_of(analysis).in_size_unit
-        metrics.unit = given.unit if in_unit else GPU
-        metrics.add(import_module(f"{module_name(analysis)}.numbers").NUMBERS, given)
+        in_size_unit = declaration_of(analysis).in_size_unit
+        metrics.unit = inputs.unit if in_size_unit else GPU
+        metrics.add(import_module(f"{module_name(analysis)}.numbers").NUMBERS, inputs)
     if params.about:
-        metrics.unit = given.unit
-        brief = summed_up(metrics, given, params.about)
+        metrics.unit = inputs.unit
+        brief = summed_up(metrics, inputs, params.about)
         Path(snakemake.output.brief).write_text(brief.text(), encoding="utf-8")
     text = json.dumps(metrics, indent=1, ensure_ascii=False, allow_nan=False)
     Path(snakemake.output.metrics).write_text(text + "\n", encoding="utf-8")

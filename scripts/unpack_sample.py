@@ -1,4 +1,4 @@
-"""Rule unpack_sample: the raw tables of an embedded sample, out of its packed file."""
+"""Rule unpack_sample: unpack the raw tables of an embedded sample."""
 
 from ttf.engine.process.entry import run_rule
 

@@ -1,7 +1,7 @@
-"""`make verify`: are the results of a study what its manifest says, or the files of a folder what the list in it says?
+"""`make verify`: compare the results of a study with its manifest, or the files of a folder with the list in it.
 
-A line for each that is not. Exit code 0: all is; 1: not all is; 2: it cannot be told, as there is no manifest or no
-list, or as something cannot be read.
+Prints a line per difference. Exit code 0: no difference; 1: at least one; 2: no manifest, no list, or an unreadable
+file.
 """
 
 from ttf.engine.process.stopping import run_apart
@@ -13,43 +13,48 @@ import argparse
 import sys
 from pathlib import Path
 
-# Nothing but Python's own library here and for a folder: whoever received one has no environment.
+# Only Python's standard library here and for a folder, because its recipient has no environment.
 from ttf.engine.errors import StudyError
 from ttf.engine.provenance import seal
 
-# More is told by their number: with what stands around them a message is 40 lines at most.
+# Further differences are only counted, so that the message has at most 40 lines.
 MOST_LINES = 38
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--study", default="", help="by default the study made last")
+    parser.add_argument("--study", default="", help="default: the most recent study")
     parser.add_argument("--folder", help="an unpacked archive, or a site")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        found, fine = _of_folder(Path(given.folder)) if given.folder else _of_study(given.study)
+        if options.folder:
+            differences, confirmation = _verify_folder(Path(options.folder))
+        else:
+            differences, confirmation = _verify_study(options.study)
     except StudyError as error:
         print(error, file=sys.stderr)
         return 1 if isinstance(error, seal.NotIntact) else 2
     except OSError as error:
         print(f"{seal.printable(str(error.filename or 'a file'))}: cannot be read: {error.strerror}", file=sys.stderr)
         return 2
-    print("\n".join(found[:MOST_LINES]) or fine)
-    if len(found) > MOST_LINES:
-        print(f"and {len(found) - MOST_LINES:,} more")
-    return bool(found)
+    print("\n".join(differences[:MOST_LINES]) or confirmation)
+    if len(differences) > MOST_LINES:
+        print(f"and {len(differences) - MOST_LINES:,} more")
+    return bool(differences)
 
 
-def _of_folder(folder: Path) -> tuple[list[str], str]:
-    """What is wrong, and what to say where nothing is."""
+def _verify_folder(folder: Path) -> tuple[list[str], str]:
+    """Return the differences, and the message if there are none."""
     try:
-        found = seal.problems(folder)
+        differences = seal.problems(folder)
     except FileNotFoundError:
         raise StudyError(f"{folder}: there is no {seal.NAME} in it, the list of what was published.") from None
-    return found, "" if found else f"{seal.count(folder):,} files as they were published, none missing, none added."
+    if differences:
+        return differences, ""
+    return [], f"{seal.count(folder):,} files as they were published, none missing, none added."
 
 
-def _of_study(name: str) -> tuple[list[str], str]:
+def _verify_study(name: str) -> tuple[list[str], str]:
     sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "workflow"))
     from study.studies import STUDIES, choose_study
     from ttf.engine.provenance.digests import CHECKOUT
@@ -63,6 +68,6 @@ def _of_study(name: str) -> tuple[list[str], str]:
 
 
 if __name__ == "__main__":
-    # A file may be called by letters that the terminal lacks.
+    # A file name may have letters that the terminal lacks.
     sys.stdout.reconfigure(errors="backslashreplace")
     sys.exit(main())

@@ -1,4 +1,4 @@
-"""Rule write_comparison_source: the page that compares the traces of the study as .qmd."""
+"""Rule write_comparison_source: write the page that compares the traces of the study, as .qmd."""
 
 from ttf.engine.process.entry import run_rule
 
@@ -15,19 +15,20 @@ def main(snakemake):
     from ttf.page.report.trace_page import Entry, Frame, environment
     from ttf.page.results_tables import contracts
 
-    given, params = snakemake.input, snakemake.params
-    templates = Path(next(path for path in given.templates if path.endswith("blocks.html"))).parent
+    inputs, params = snakemake.input, snakemake.params
+    templates = Path(next(path for path in inputs.templates if path.endswith("blocks.html"))).parent
     folders = tuple(params.folders)
-    jinja = environment(templates, {place.parent for place in places(folders).values()})
+    jinja = environment(templates, {path.parent for path in places(folders).values()})
     # Each subject's products lie in a folder of its name.
-    homes = {file.parent.name: file.parent for file in map(Path, given.products) if file.name == "metrics.json"}
+    metrics = [file for file in map(Path, inputs.products) if file.name == "metrics.json"]
+    folder_by_subject = {file.parent.name: file.parent for file in metrics}
     tables = contracts(folders)
-    traces = [Trace(name, about, homes[name], tables) for name, about in params.about.items()]
-    compared = Trace("comparison", {}, homes["comparison"], tables)
-    about = describe(Path(given.citation).read_text(encoding="utf-8"), params.publish, params.about)
+    traces = [Trace(name, record, folder_by_subject[name], tables) for name, record in params.about.items()]
+    compared = Trace("comparison", {}, folder_by_subject["comparison"], tables)
+    record = describe(Path(inputs.citation).read_text(encoding="utf-8"), params.publish, params.about)
     title = f"Comparison of {words.count(len(traces))} traces"
-    others = [Entry(name, f"{page}.html", current=page == "index") for page, name in params.pages.items()]
-    frame = Frame(title, False, about.version, cited(about, title, "", "comparison"), others, numbers=False)
+    entries = [Entry(name, f"{page}.html", current=page == "index") for page, name in params.pages.items()]
+    frame = Frame(title, False, record.version, cited(record, title, "", "comparison"), entries, numbers=False)
     hrefs = {name: f"{page}.html" for name, page in params.page_by_trace.items()}
     text = comparison_page(jinja, templates, traces, hrefs, compared, frame)
     Path(snakemake.output.source).write_text(text, encoding="utf-8")

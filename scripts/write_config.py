@@ -1,4 +1,4 @@
-"""Rule write_config: the resolved configuration beside the results."""
+"""Rule write_config: write the resolved configuration next to the results."""
 
 from ttf.engine.process.entry import run_rule
 

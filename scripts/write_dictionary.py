@@ -1,4 +1,4 @@
-"""Rule write_dictionary: what every column of every table is, for programs that read the results."""
+"""Rule write_dictionary: describe every column of every table, for programs that read the results."""
 
 from ttf.engine.process.entry import run_rule
 

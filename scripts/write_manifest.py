@@ -1,4 +1,4 @@
-"""Rule write_manifest: hashes, rules, scripts, inputs and parameters of every product."""
+"""Rule write_manifest: write hashes, rules, scripts, inputs and parameters of every product."""
 
 from ttf.engine.process.entry import run_rule
 
@@ -11,12 +11,12 @@ def main(snakemake):
     from ttf.engine.provenance.seal import sealed
 
     memory, file, params = Memory(MEMORY), snakemake.output.manifest, snakemake.params
-    made = manifest(params.jobs, params.study, params.folders, memory)
-    Path(file).write_bytes(sealed(made))
-    # By which another one in its place is known, whoever sealed that.
+    document = manifest(params.jobs, params.study, params.folders, memory)
+    Path(file).write_bytes(sealed(document))
+    # The cached digest reveals a replaced manifest, even if it has a valid seal.
     memory.keep(memory.digests([file]))
-    edited = sum("edited" in product for product in made["products"].values())
-    return f"{len(made['products']):,} products" + (
+    edited = sum("edited" in product for product in document["products"].values())
+    return f"{len(document['products']):,} products" + (
         f", {edited} of them edited since their rule made them" if edited else ""
     )
 

@@ -1,4 +1,4 @@
-"""Rule write_page_source: the page of a trace as .qmd, from templates, brief, numbers, tables and charts."""
+"""Rule write_page_source: write the page of a trace as .qmd from templates, brief, numbers, tables and charts."""
 
 from ttf.engine.process.entry import run_rule
 
@@ -10,11 +10,11 @@ def main(snakemake):
     from ttf.page.report.scorecard_section import scored_of
     from ttf.page.report.source import opened
 
-    given, params = snakemake.input, snakemake.params
-    page, _, _ = opened(given, params)
-    scored = scored_of(params.trace, Path(given.scorecard), Path(given.implied))
+    inputs, params = snakemake.input, snakemake.params
+    page, _, _ = opened(inputs, params)
+    scorecard = scored_of(params.trace, Path(inputs.scorecard), Path(inputs.implied))
     source = Path(snakemake.output.source)
-    text = page.qmd(scored, params.significance, f"results/studies/{source.parents[2].name}")
+    text = page.qmd(scorecard, params.significance, f"results/studies/{source.parents[2].name}")
     source.write_text(text, encoding="utf-8")
     return f"{words.count(len(text))} characters"
 

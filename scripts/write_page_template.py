@@ -1,4 +1,4 @@
-"""Rule write_page_template: what all pages of the study have in common."""
+"""Rule write_page_template: write the common parts of all pages of the study."""
 
 from ttf.engine.process.entry import run_rule
 
@@ -9,10 +9,10 @@ def main(snakemake):
 
     from ttf.page.render.template import template
 
-    given, made = snakemake.input, snakemake.output
-    folder = Path(next(path for path in given.files if path.endswith("page.html"))).parent
-    Path(made.template).write_text(template(folder, Path(given.vega).read_text(encoding="utf-8")), encoding="utf-8")
-    shutil.copyfile(folder / "references.bib", made.bibliography)
+    inputs, outputs = snakemake.input, snakemake.output
+    folder = Path(next(path for path in inputs.files if path.endswith("page.html"))).parent
+    Path(outputs.template).write_text(template(folder, Path(inputs.vega).read_text(encoding="utf-8")), encoding="utf-8")
+    shutil.copyfile(folder / "references.bib", outputs.bibliography)
 
 
 run_rule(main, snakemake)

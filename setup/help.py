@@ -1,4 +1,4 @@
-"""Print the targets of the Makefile, the variables that each takes, and what the variables mean (make help).
+"""Print the targets of the Makefile, the variables of each, and the meaning of the variables (make help).
 
 usage: help.py MAKEFILE
 """

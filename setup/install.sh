@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Install a lock file into a virtual environment, unless that very lock is installed already.
+# Install a lock file into a virtual environment, unless this lock is already installed.
 # usage: install.sh PYTHON VENV LOCK
 set -euo pipefail
 python=$1 venv=$2 lock=$3
@@ -22,6 +22,6 @@ if [ ! -x "$venv/bin/python" ]; then
 fi
 echo "installing $lock into $venv (once; again only when the lock changes)" >&2
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-uv.lock
-# Compiled at install: otherwise every process of the study compiles every import again.
+# Compile now: otherwise every process of the study compiles every import again.
 "$venv/bin/uv" pip install --quiet --python "$venv/bin/python" --compile-bytecode --require-hashes -r "$lock"
 cp "$lock" "$stamp"

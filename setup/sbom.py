@@ -1,7 +1,7 @@
-"""The packages of a lock file as a software bill of materials, CycloneDX 1.6: versions, SHA-256, which are asked for.
+"""Write the packages of a lock file as a software bill of materials, CycloneDX 1.6, with versions and SHA-256.
 
 usage: sbom.py PYPROJECT LOCK OUTPUT, with the packages of requirements-sbom.lock
-No time, no random number and no address in it: the same lock gives the same bytes.
+It has no time, random number or address, so the same lock gives the same bytes.
 """
 
 import json
@@ -26,7 +26,7 @@ _SHA256 = re.compile(r"sha256:([0-9a-f]{64})")
 
 
 def component(name: str, version: str, marker: str, hashes: list[str]) -> Component:
-    """A package, for some machines only where it has a marker; the SHA-256 of each file that may be installed."""
+    """Describe a package with the SHA-256 of each installable file; with a marker it is optional."""
     purl = PackageURL("pypi", None, name, version)
     files = ExternalReference(
         type=ExternalReferenceType.DISTRIBUTION,
@@ -45,14 +45,14 @@ def component(name: str, version: str, marker: str, hashes: list[str]) -> Compon
 
 
 def sbom(pyproject: str, lock: str) -> str:
-    """The bill of materials, from the texts of the two files."""
+    """Return the bill of materials from the texts of the two files."""
     project = tomllib.loads(pyproject)["project"]
     packages = [
         component(name, version, marker, _SHA256.findall(hashes))
         for name, version, marker, hashes in _PACKAGE.findall(lock)
     ]
     assert len(packages) == len(re.findall(r"^\S+==", lock, re.MULTILINE)), "a line of the lock has another form"
-    asked = {re.match(r"[\w.-]+", line)[0].lower() for line in project["dependencies"]}
+    direct_dependencies = {re.match(r"[\w.-]+", line)[0].lower() for line in project["dependencies"]}
     root = Component(
         type=ComponentType.APPLICATION,
         name=project["name"],
@@ -64,9 +64,9 @@ def sbom(pyproject: str, lock: str) -> str:
     bom.metadata.component = root
     bom.metadata.tools.components.clear()
     bom.serial_number = bom.metadata.timestamp = None
-    bom.register_dependency(root, [package for package in packages if package.name in asked])
+    bom.register_dependency(root, [package for package in packages if package.name in direct_dependencies])
     document = json.loads(JsonV1Dot6(bom).output_as_string())
-    # What a package needs itself is not in the lock; an empty entry would say that it needs nothing.
+    # The lock does not record dependencies of packages; an empty entry would state that there are none.
     document["dependencies"] = [entry for entry in document["dependencies"] if entry.get("dependsOn")]
     text = json.dumps(document, indent=1)
     if problem := JsonStrictValidator(SchemaVersion.V1_6).validate_str(text):
@@ -76,5 +76,5 @@ def sbom(pyproject: str, lock: str) -> str:
 
 if __name__ == "__main__":
     project_file, lock_file, output = map(Path, sys.argv[1:])
-    made = sbom(project_file.read_text(encoding="utf-8"), lock_file.read_text(encoding="utf-8"))
-    output.write_text(made, encoding="utf-8")
+    document = sbom(project_file.read_text(encoding="utf-8"), lock_file.read_text(encoding="utf-8"))
+    output.write_text(document, encoding="utf-8")

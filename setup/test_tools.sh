@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# System packages of the tests in a browser, with a real Slurm and against R, on Debian or Ubuntu. Needs root.
+# Install the system packages of the tests in a browser, with a real Slurm and against R (Debian or Ubuntu, root).
 set -euo pipefail
 packages=()
 command -v chromium >/dev/null || packages+=(chromium)
 command -v firefox-esr >/dev/null || command -v firefox >/dev/null || packages+=("$(apt-cache show firefox-esr >/dev/null 2>&1 && echo firefox-esr || echo firefox)")
 fc-list 2>/dev/null | grep -q DejaVu || packages+=(fontconfig fonts-dejavu-core)
-# Widths in the page are those of the fonts that its readers have.
+# The page's widths are tested with the fonts of its readers.
 command -v firefox-esr >/dev/null || command -v firefox >/dev/null || packages+=("$(apt-cache show firefox-esr >/dev/null 2>&1 && echo firefox-esr || echo firefox)")
 fc-list 2>/dev/null | grep -q LiberationSans || packages+=(fontconfig fonts-liberation)
 Rscript -e 'library(survival)' >/dev/null 2>&1 || packages+=(r-cran-survival)

@@ -1,4 +1,4 @@
-"""Make synthetic traces: the embedded samples, packed anew into samples/, or one of any size as raw tables.
+"""Make synthetic traces: the embedded samples, packed into samples/, or one of any size as raw tables.
 
 usage: make.py
        make.py {pai2020,philly,sacct} [--size N] [--seed N] --out FOLDER
@@ -19,7 +19,7 @@ from samples.pack import EMBEDDED, packed_sample, write_tables  # noqa: E402
 
 
 def pack_embedded() -> bool:
-    """Write the embedded samples anew; return whether each is the one that its format declares."""
+    """Write the embedded samples; return whether each has the checksum that its format declares."""
     as_declared = True
     for name, (size, seed) in EMBEDDED.items():
         sample = declared(name)["sample"]
@@ -28,16 +28,16 @@ def pack_embedded() -> bool:
         digest = hashlib.sha256(content).hexdigest()
         is_same = digest == sample["sha256"]
         as_declared &= is_same
-        said = "as declared" if is_same else f"another one than declared; its SHA-256 is {digest}"
-        print(f"{sample['packed']}: {len(content):,} bytes, {said}")
+        verdict = "as declared" if is_same else f"not as declared; its SHA-256 is {digest}"
+        print(f"{sample['packed']}: {len(content):,} bytes, {verdict}")
     return as_declared
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("format", nargs="?", choices=EMBEDDED)
-    parser.add_argument("--size", type=int, help="jobs, of pai2020 tasks; default: that of the embedded sample")
-    parser.add_argument("--seed", type=int, help="of the random generator: the same size and seed give the same bytes")
+    parser.add_argument("--size", type=int, help="jobs (pai2020: tasks); default: as in the embedded sample")
+    parser.add_argument("--seed", type=int, help="random seed; the same size and seed give the same bytes")
     parser.add_argument("--out", type=Path, help="folder for the raw tables")
     options = parser.parse_args()
     if options.format is None:

@@ -1,7 +1,6 @@
-"""Pack the raw tables of a sample into one file of JSON, which ttf.raw.packed_samples unpacks; the same bytes every
-time.
+"""Pack the raw tables of a sample into one JSON file, always the same bytes; ttf.raw.packed_samples unpacks it.
 
-bzip2 packs the columns: it packs them as well as LZMA, and its library writes the same bytes in every version.
+bzip2 compresses the columns as well as LZMA does, and every version of its library writes the same bytes.
 """
 
 import base64
@@ -18,17 +17,17 @@ import numpy as np
 from ttf.formats.format_declaration import declared
 from ttf.raw.packed_samples import identifiers, table_text
 
-from samples.draws import salt_of
+from samples.draws import id_salt
 from samples.pai2020.sample_tables import DIGITS
 
 SEPARATORS = (",", "|")
-# Of numbers with up to three decimals, which then always have one; 0: of whole numbers without.
+# For numbers with one to three decimals; 0: whole numbers without a decimal point.
 DIVISORS = (0, 1, 10, 100, 1000)
 NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,3})?")
 MOST_WORDS = 200
 # Format -> size and seed of its embedded sample.
 EMBEDDED = {"pai2020": (20_000, 2020), "philly": (3_000, 2017), "sacct": (4_000, 2025)}
-# Jobs have numbers below it, and instances, of which a task has 6 at the mean.
+# An upper limit of instances per task, for the numbers of identifiers; the mean is 6.
 INSTANCES_A_TASK = 8
 
 
@@ -38,7 +37,7 @@ def write_tables(name: str, size: int, seed: int, folder: Path) -> dict[str, int
 
 
 def packed_sample(name: str, size: int, seed: int) -> str:
-    """The content of the packed file of a synthetic trace."""
+    """Return the content of the packed file of a synthetic trace."""
     files = declared(name)["sample"]["files"].values()
     names = [name for names in files for name in ([names] if isinstance(names, str) else names)]
     ids = Identifiers(seed, DIGITS, INSTANCES_A_TASK * size) if name == "pai2020" else None
@@ -48,17 +47,17 @@ def packed_sample(name: str, size: int, seed: int) -> str:
 
 
 class Identifiers:
-    """The identifiers of a sample of this seed: kind -> digits, and the largest number that one may stand for."""
+    """Numbers by identifier for a sample of this seed; digits: length by kind; largest: the largest number."""
 
     def __init__(self, seed: int, digits: dict[int, int], largest: int) -> None:
         self.numbers = {}
         for kind, length in digits.items():
-            salt = salt_of(seed, kind)
+            salt = id_salt(seed, kind)
             texts = identifiers(salt, np.arange(largest + 1), length).astype(str).tolist()
             self.numbers[salt, length] = dict(zip(texts, range(largest + 1), strict=True))
 
     def forms(self, values: Sequence[str]) -> Iterator[dict]:
-        """The column as numbers that stand for identifiers, for the kind that most of its values are of."""
+        """Yield the column as numbers of the kind of identifier that most of its values have."""
         for (salt, digits), numbers in self.numbers.items():
             if 2 * sum(value in numbers for value in values) > sum(value != "" for value in values):
                 column = {"kind": "ids", "salt": salt, "digits": digits}
@@ -72,7 +71,7 @@ def pack_tables(folder: Path, names: Sequence[str], ids: Identifiers | None = No
 
 
 def pack_table(text: bytes, ids: Identifiers | None = None) -> dict:
-    """A raw table whose lines all end with a line break."""
+    """Pack a raw table whose lines all end with a line break."""
     first_line, *lines = text.decode().removesuffix("\n").split("\n")
     separator = next((mark for mark in SEPARATORS if len({line.count(mark) for line in lines}) == 1), "")
     rows = [line.split(separator) for line in lines] if separator else [[line] for line in lines]
@@ -85,18 +84,18 @@ def pack_table(text: bytes, ids: Identifiers | None = None) -> dict:
 
 
 def pack_column(values: Sequence[str], ids: Identifiers | None) -> dict:
-    """A column in the shortest of the forms that it can have."""
+    """Pack a column in the shortest possible form."""
     forms = [{"kind": "text", "packed": bz2.compress("\n".join(values).encode())}]
     for divisor in DIVISORS:
         column = {"kind": "numbers", "divisor": divisor}
-        forms += number_forms(column, values, [number_of(value, divisor) for value in values])
+        forms += number_forms(column, values, [encode_number(value, divisor) for value in values])
     forms += ids.forms(values) if ids else ()
     shortest = min(forms, key=lambda form: len(form["packed"]))
     return shortest | {"packed": base64.b85encode(shortest["packed"]).decode()}
 
 
-def number_of(value: str, divisor: int) -> int | None:
-    """The number that stands for a value in a column with this divisor; None where there is none."""
+def encode_number(value: str, divisor: int) -> int | None:
+    """Return the number that encodes a value in a column with this divisor; None if there is none."""
     if not NUMBER.fullmatch(value):
         return None
     number = round(float(value) * divisor) if divisor else int(value) if value.isdecimal() else -1
@@ -104,7 +103,7 @@ def number_of(value: str, divisor: int) -> int | None:
 
 
 def number_forms(column: dict, values: Sequence[str], numbers: Sequence[int | None]) -> Iterator[dict]:
-    """The column as numbers, plain and as differences; values without a number are words of the column."""
+    """Yield the column as numbers, plain and as differences; values without a number become words."""
     words = sorted({value for value, number in zip(values, numbers, strict=True) if number is None})
     plain = np.array([number for number in numbers if number is not None], dtype=np.int64)
     if len(words) > MOST_WORDS or not len(plain):
@@ -116,5 +115,5 @@ def number_forms(column: dict, values: Sequence[str], numbers: Sequence[int | No
         pairs = zip(values, numbers, strict=True)
         codes = np.array([codes_by_word[value] if number is None else next(following) for value, number in pairs])
         width = max(1, (int(codes.max()).bit_length() + 7) // 8)
-        places = codes.astype("<u8").view(np.uint8).reshape(-1, 8)[:, :width].T.tobytes()
-        yield column | {"words": words, "width": width, "differences": differences, "packed": bz2.compress(places)}
+        planes = codes.astype("<u8").view(np.uint8).reshape(-1, 8)[:, :width].T.tobytes()
+        yield column | {"words": words, "width": width, "differences": differences, "packed": bz2.compress(planes)}

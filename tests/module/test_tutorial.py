@@ -52,7 +52,7 @@ def test_of_the_second_dump_only_the_new_file_is_read(afternoon):
     (said,) = re.findall(r"`(ingest_part: .*?)`", TEXT)
     again = next(text for command, text in printed.items() if command == "make report" and said in text)
     assert again.count("ingest_part: ") == 1
-    assert again.startswith("study my_slurm, made last")
+    assert again.startswith("study my_slurm, the most recent")
 
 
 def test_what_moved_did_because_of_the_data_and_no_rule_is_crossed(afternoon):
@@ -60,7 +60,7 @@ def test_what_moved_did_because_of_the_data_and_no_rule_is_crossed(afternoon):
     lines = printed["make check RULES=config/thresholds.yaml"].splitlines()
     heads = [line for line in lines if not line.startswith("  ")]
     assert [head.partition(" ")[2] for head in heads[:-2]] == ["numbers moved because the data did:"]
-    assert heads[-1].endswith("rules held against the study: none crossed.")
+    assert heads[-1].endswith("rules compared with the study: none crossed.")
 
 
 def test_what_is_published_names_nobody(afternoon):

@@ -77,7 +77,7 @@ def test_true_nulls_are_rejected_at_the_nominal_rate(name):
 @pytest.mark.parametrize(("cv", "max_share", "min_share"), [(0, 0.05, 0.5), (0.5, 0.1, 0.4), (1, 0.15, 0.25)])
 def test_bad_nodes_are_found_and_varied_nodes_are_not_flagged(cv, max_share, min_share):
     """The null uses the fleet's own spread. Random variation alone would flag half of the fleets of CV 1."""
-    simulate = SIMULATED["lemons_found"]
+    simulate = SIMULATED["lemon_detection"]
     assert simulate(200, 0.35, cv, 0, 100)[0] <= max_share + margin(max_share, 100)
     assert simulate(200, 3, cv, 0, 60)[0] <= max_share + margin(max_share, 60)
     assert simulate(200, 0.35, cv, 3, 100)[1] >= min_share
@@ -94,7 +94,7 @@ def test_intervals_cover_if_weeks_differ(world, floor):
 
 def test_weeks_that_do_not_differ_cost_little_width():
     for active in (1.0, 0.2):
-        world = WEEKS["World"](0.0, 0.0, active=active)
+        world = WEEKS["World"](0.0, 0.0, active_share=active)
         for _, clustered, _, width in WEEKS["coverage"](world, 200).values():
             assert clustered >= 0.95 - margin(0.95, 200)
             assert width < 1.1

@@ -217,15 +217,15 @@ def test_the_proxy_against_the_known_reasons_of_the_synthetic_philly_trace():
     )
     rows, reasons = [], []
     for number, a in enumerate(attempts):
-        rows.append((f"{number}", f"vc{account[number]}", a.asked_s, a.start_s, a.end_s, int(gpus[number]) * 1000))
-        active = (start <= a.asked_s) & (end > a.asked_s)
+        rows.append((f"{number}", f"vc{account[number]}", a.requested_s, a.start_s, a.end_s, int(gpus[number]) * 1000))
+        active = (start <= a.requested_s) & (end > a.requested_s)
         used, free = gpus[active & (account == account[number])].sum(), sum(machines) - gpus[active].sum()
         is_allowed = used + gpus[number] <= quota[account[number]] or free - gpus[number] >= 0.25 * sum(machines)
         reasons.append("place" if is_allowed else "fair_share")
     parts = [
         (f"{number}", f"m{machine}", a.start_s, a.end_s, 1000 * len(gpu_ids))
         for number, a in enumerate(attempts)
-        for machine, gpu_ids in a.held.items()
+        for machine, gpu_ids in a.gpus_by_machine.items()
     ]
     servers = nodes_of(**{f"m{machine}": count for machine, count in enumerate(machines)})
     jobs_with_reasons = jobs_of(rows, philly.END_S).with_columns(reason=pl.Series(reasons))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from resources import Job, table_of
+from resources import Job, fit_table
 from study.resources import estimate_memory_mb, estimate_runtime_min, measure_gb, parse_benchmark_path, read_benchmark
 from ttf.analyses.catalogue import rooms
 from ttf.engine.provenance.seal import sealed
@@ -83,15 +83,15 @@ def finished(tmp_path):
 def test_a_job_that_used_more_than_it_asks_for_is_named(finished):
     check = runpy.run_path(ROOT / "scripts" / "check_resources.py")
     draw = finished / "benchmarks" / "mine" / "draw.tsv"
-    assert check["problems"](list(check["jobs_of"](finished)), MEASURED) == [
-        f"{draw}: used 210 MB and asks for 150 MB",
+    assert check["problems"](list(check["read_jobs"](finished)), MEASURED) == [
+        f"{draw}: used 210 MB, requests 150 MB",
     ]
-    assert {job.rule: job.raw_gb for job in check["jobs_of"](finished)} == {
+    assert {job.rule: job.raw_gb for job in check["read_jobs"](finished)} == {
         "draw": 0.002,
         "fit": 0.002,
         "ingest_part": 0.001,
     }
-    table = table_of(list(check["jobs_of"](finished)), {})
+    table = fit_table(list(check["read_jobs"](finished)), {})
     assert table == {"rules": {"draw": {"base_mb": 270}, "fit": {"base_mb": 200}, "ingest_part": {"base_mb": 100}}}
 
 
@@ -100,7 +100,7 @@ def test_a_rule_asks_for_what_grows_and_not_for_what_streams():
         return [Job(None, rule, "pai2020", gb, mb, 1.0) for gb, mb in zip((0.01, 4, 40), used, strict=True)]
 
     flat, linear = jobs("flat", 200, 600, 640), jobs("linear", 200, 600, 4200)
-    table = table_of([*flat, *linear], {})
+    table = fit_table([*flat, *linear], {})
     assert table["rules"] == {
         "flat": {"base_mb": 750, "mb_per_gb": {"pai2020": 10}},
         "linear": {"base_mb": 250, "mb_per_gb": {"pai2020": 130}},

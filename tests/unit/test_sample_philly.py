@@ -101,9 +101,9 @@ def test_a_gpu_is_held_by_one_attempt_at_a_time():
     plan, machines = sample.plan(JOBS, 5), sample.machine_gpus(JOBS)
     spans_by_gpu = defaultdict(list)
     for attempt in sample.schedule(plan, machines):
-        assert sum(len(gpus) for gpus in attempt.held.values()) == plan.gpus[attempt.job]
-        assert attempt.start_s >= attempt.asked_s
-        for machine, gpus in attempt.held.items():
+        assert sum(len(gpus) for gpus in attempt.gpus_by_machine.values()) == plan.gpus[attempt.job]
+        assert attempt.start_s >= attempt.requested_s
+        for machine, gpus in attempt.gpus_by_machine.items():
             assert max(gpus) < machines[machine]
             for gpu in gpus:
                 spans_by_gpu[machine, gpu].append((attempt.start_s, attempt.end_s))

@@ -36,9 +36,9 @@ RULES = {"states": ["NODE_FAIL"], "events": {"severities": ["high"]}}
 
 
 def simulate(seed: int, jobs: int = JOBS, hazard: sample.Hazard = HAZARD):
-    plan, nodes = sample.plan(jobs, seed), sample.count_of_nodes(jobs)
+    plan, nodes = sample.plan(jobs, seed), sample.node_count(jobs)
     failures, _ = sample.node_failures(np.random.default_rng([seed, 1]), nodes, hazard)
-    return plan, sample.runs_of(plan, nodes, failures), nodes
+    return plan, sample.simulate_runs(plan, nodes, failures), nodes
 
 
 @pytest.fixture(scope="module")
@@ -228,7 +228,7 @@ def test_only_planted_lemons_are_flagged(output, ingested, tmp_path):
     placements = table_of("sacct", "placements", raw).lazy()
     window = last_window(placements, 365)
     rates = lemon_nodes(placements, ingested[2].lazy(), [window, *split_window(window)], 0.05, Partitions(tmp_path))[0]
-    planted_nodes = {sample.node_name(node) for node in HAZARD.lemons(sample.count_of_nodes(JOBS)).tolist()}
+    planted_nodes = {sample.node_name(node) for node in HAZARD.lemons(sample.node_count(JOBS)).tolist()}
     flagged_nodes = set(rates.filter("lemon")["node"])
     assert flagged_nodes and flagged_nodes <= planted_nodes
     ranked_rates = rates.sort("posterior_rate_ratio", descending=True)

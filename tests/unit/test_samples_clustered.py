@@ -6,7 +6,7 @@ import pytest
 from cluster_effects import alike, design_effect, log_sd
 from samples.pai2020 import sample_published as pai
 from samples.pai2020.sample_plan import plan_sample
-from samples.pai2020.sample_tables import machines_of, make_machines, place_instances
+from samples.pai2020.sample_tables import first_machines, make_machines, place_instances
 from samples.philly import sample as philly
 from samples.sacct import sample as sacct
 
@@ -35,7 +35,7 @@ def draw_pai_jobs(seed: int, tasks: int = 20_000) -> pl.DataFrame:
 
 def draw_philly_jobs(seed: int, jobs: int = 3_000) -> pl.DataFrame:
     plan, machines = philly.plan(jobs, seed), philly.machine_gpus(jobs)
-    plan = philly.failed_there(plan, philly.schedule(plan, machines), len(machines), seed)
+    plan = philly.redraw_statuses(plan, philly.schedule(plan, machines), len(machines), seed)
     per_mille = np.array(philly.STATUS_BY_BUCKET)[plan.bucket, philly.FAILED]
     return pl.DataFrame(
         {
@@ -155,8 +155,12 @@ def test_machines_of_the_philly_sample_differ_as_configured():
     for seed in SEEDS[:3]:
         plan, machines = philly.plan(12_000, seed), philly.machine_gpus(12_000)
         attempts = philly.schedule(plan, machines)
-        failed = philly.failed_there(plan, attempts, len(machines), seed).status == philly.FAILED
-        machine_by_job = {attempt.job: next(iter(attempt.held)) for attempt in attempts if len(attempt.held) == 1}
+        failed = philly.redraw_statuses(plan, attempts, len(machines), seed).status == philly.FAILED
+        machine_by_job = {
+            attempt.job: next(iter(attempt.gpus_by_machine))
+            for attempt in attempts
+            if len(attempt.gpus_by_machine) == 1
+        }
         jobs = list(machine_by_job)
         rows = pl.DataFrame(
             {
@@ -205,7 +209,7 @@ def test_the_totals_are_those_of_independent_jobs(seeded_jobs):
 def test_jobs_of_a_day_share_a_rack():
     """Tasks of one user and day share a rack; tasks of one user on different days share one only by chance."""
     sample, machines = plan_sample(20_000, 3), make_machines(20_000, 3)
-    machine = machines_of(np.random.default_rng(1), sample, slice(0, 20_000), machines)
+    machine = first_machines(np.random.default_rng(1), sample, slice(0, 20_000), machines)
     jobs = pl.DataFrame(
         {
             "user": sample.jobs.user[sample.tasks.job],
@@ -226,7 +230,7 @@ def test_a_fixed_number_fails_in_proportion_to_odds():
     """In a logistic model, four times the odds give an odds ratio of 4."""
     rng = np.random.default_rng(1)
     odds = np.repeat([1.0, 4.0], 20_000)
-    failed = draws.which_fail(rng, 12_000, odds)
+    failed = draws.draw_failures(rng, 12_000, odds)
     assert failed.sum() == 12_000
     share_low, share_high = failed[:20_000].mean(), failed[20_000:].mean()
     assert share_high / (1 - share_high) / (share_low / (1 - share_low)) == pytest.approx(4, rel=0.06)
@@ -242,7 +246,7 @@ def test_factors_are_lognormal_with_the_requested_deviation():
 def test_scores_have_the_requested_correlation():
     rng = np.random.default_rng(1)
     user, group = np.arange(40_000) // 20, np.arange(40_000) // 4
-    scores = draws.alike(rng, (user, 0.1), (group, 0.2))
+    scores = draws.correlated_scores(rng, (user, 0.1), (group, 0.2))
     assert scores.var() == pytest.approx(1, abs=0.03)
     assert alike(scores, group) == pytest.approx(0.3, abs=0.02)
     # 30 of the 190 pairs of a user are in one group.
@@ -251,7 +255,7 @@ def test_scores_have_the_requested_correlation():
 
 def test_groups_share_one_request_and_are_adjacent():
     request = np.array([1, 2, 1, 1, 2, 1, 1])
-    group = draws.sent_again(
+    group = draws.resubmission_groups(
         np.random.default_rng(1), request, np.arange(7), draws.QuantileFunction({0: 3, 1: 3}, log=False)
     )
     assert group.tolist() == [0, 2, 0, 0, 3, 1, 1]

@@ -59,10 +59,10 @@ def sample_run(tmp_path_factory):
     source, account, _ = read_dumps(
         folder / "d", *((folder / "new" / sample.FILES[name]).read_bytes() for name in names)
     )
-    plan, nodes = sample.plan(4_000, 2025), sample.count_of_nodes(4_000)
+    plan, nodes = sample.plan(4_000, 2025), sample.node_count(4_000)
     failures, events = sample.node_failures(np.random.default_rng([2025, 1]), nodes, sample.Hazard())
-    runs = sample.runs_of(plan, nodes, failures)
-    return source, account, sample.outages_of_nodes(2025, runs, failures, events, nodes), runs
+    runs = sample.simulate_runs(plan, nodes, failures)
+    return source, account, sample.simulate_outages(2025, runs, failures, events, nodes), runs
 
 
 def test_the_outages_of_the_sample_are_recovered(sample_run):

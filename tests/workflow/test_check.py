@@ -33,14 +33,17 @@ def rules(study: Checkout, *entries: str) -> str:
 
 def test_0_where_no_rule_is_crossed_and_1_where_one_is(study_of_module):
     held = "number: outcomes.failure_share, above: 99 %"
-    assert check(study_of_module, rules(study_of_module, held)) == (0, "1 rule held against the study: none crossed.\n")
+    assert check(study_of_module, rules(study_of_module, held)) == (
+        0,
+        "1 rule compared with the study: none crossed.\n",
+    )
     crossed = "number: outcomes.failure_share, above: 1 %, say: Look here."
     code, said = check(study_of_module, rules(study_of_module, held, crossed), "--study=sample")
     assert code == 1
     first, last = said.splitlines()
     assert first.startswith("sample: outcomes.failure_share is ")
     assert first.endswith(", above 1.0% with the whole interval. Look here.")
-    assert last == "2 rules held against the study: 1 crossed."
+    assert last == "2 rules compared with the study: 1 crossed."
 
 
 def test_a_number_that_this_trace_cannot_have_is_told_of(study_of_module):
@@ -49,9 +52,9 @@ def test_a_number_that_this_trace_cannot_have_is_told_of(study_of_module):
     rule = "number: outages.repair.median_s, above: 12 h"
     missing = "sample: outages.repair.median_s is not available: the records of the trace do not contain it.\n"
     expected = {
-        "": (0, f"{missing}1 rule held against the study: none crossed.\n"),
-        ", if_missing: ignore": (0, "1 rule held against the study: none crossed.\n"),
-        ", if_missing: fail": (1, f"{missing}1 rule held against the study: 1 crossed.\n"),
+        "": (0, f"{missing}1 rule compared with the study: none crossed.\n"),
+        ", if_missing: ignore": (0, "1 rule compared with the study: none crossed.\n"),
+        ", if_missing: fail": (1, f"{missing}1 rule compared with the study: 1 crossed.\n"),
     }
     for way, answer in expected.items():
         assert check(study_of_module, rules(study_of_module, rule + way)) == answer
@@ -139,7 +142,7 @@ def test_what_moved_is_laid_to_the_program_or_to_the_data(finished_study, tmp_pa
     crossed, summary, *others = said.splitlines()
     assert code == 1
     assert " with the whole interval. It was " in crossed
-    assert summary == "1 rule held against the study: 1 crossed."
+    assert summary == "1 rule compared with the study: 1 crossed."
     assert sum(int(line.split()[0].replace(",", "")) for line in others) > 100
 
 

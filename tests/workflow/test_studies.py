@@ -213,10 +213,10 @@ NOTHING = dict.fromkeys(("study", "config", "trace", "data", "scatter"), "")
     ],
 )
 def test_what_make_types(folder, capsys, given, typed):
-    assert run_study.typed(**NOTHING | given) == typed
+    assert run_study.resolve_arguments(**NOTHING | given) == typed
     said = capsys.readouterr().err
     if not given:
-        assert said == "study two, made last; STUDY=name for another: one\n"
+        assert said == "study two, the most recent; STUDY=name for another: one\n"
 
 
 def test_a_folder_of_data_becomes_a_study_whose_configuration_can_be_edited(checkout, monkeypatch, capsys):
@@ -224,39 +224,39 @@ def test_a_folder_of_data_becomes_a_study_whose_configuration_can_be_edited(chec
     write_pods(checkout, pods(9))
     given = NOTHING | {"data": "raw/mine"}
     file = Path("results/studies/mine/study.yaml")
-    assert run_study.typed(**given) == ["--configfile", str(file)]
+    assert run_study.resolve_arguments(**given) == ["--configfile", str(file)]
     said = capsys.readouterr().err
     assert "openb: openb_pod_list_default.csv has the columns" in said
     assert f"to be kept and edited: {file}" in said
     # What it says of the files, in a comment, changes as the folder grows.
     file.write_text(f"# One file.\n{file.read_text()}")
-    assert run_study.typed(**given) == ["--configfile", str(file)]
+    assert run_study.resolve_arguments(**given) == ["--configfile", str(file)]
     assert "edited," not in capsys.readouterr().err
     page = "results/studies/mine/report/index.html"
     assert "render_page" in checkout.planned("--configfile", str(file), "--", page)
     file.write_text(file.read_text() + "survival: {max_steps: 50}\n")
-    assert run_study.typed(**given) == ["--configfile", str(file)]
+    assert run_study.resolve_arguments(**given) == ["--configfile", str(file)]
     assert f"{file} was edited, and is used as it stands." in capsys.readouterr().err
     assert studies.find_arguments("mine") == ["--configfile", str(file)]
     with pytest.raises(ConfigError, match="there is no such folder"):
-        run_study.typed(**NOTHING | {"data": "nowhere"})
+        run_study.resolve_arguments(**NOTHING | {"data": "nowhere"})
     with pytest.raises(ConfigError, match="give it alone"):
-        run_study.typed(**given | {"trace": "mine"})
+        run_study.resolve_arguments(**given | {"trace": "mine"})
 
 
 def test_in_a_new_folder_it_is_the_study_of_the_defaults(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert run_study.typed(**NOTHING) == []
+    assert run_study.resolve_arguments(**NOTHING) == []
     assert capsys.readouterr().err == ""
     with pytest.raises(ConfigError, match="no study was made"):
-        run_study.typed(**NOTHING | {"study": "one"})
+        run_study.resolve_arguments(**NOTHING | {"study": "one"})
 
 
 def test_a_study_whose_file_is_gone_is_made_as_it_was(folder):
     Path("one.yaml").unlink()
     assert studies.find_arguments("one") == ["--configfile", "results/studies/one/config.yaml"]
     with pytest.raises(ConfigError, match=r"STUDY=onee: there is no such study here; did you mean one\?"):
-        run_study.typed(**NOTHING | {"study": "onee"})
+        run_study.resolve_arguments(**NOTHING | {"study": "onee"})
     studies.forget_study("two")
     shutil.rmtree(studies.STUDIES / "two")
     assert studies.find_last_study() == "one"
@@ -362,7 +362,7 @@ def test_what_is_typed_reaches_the_program_as_it_is_and_no_shell(made, tmp_path,
 def test_a_trace_that_cannot_be_one(folder):
     for value in {*HOSTILE} - {"-rf", "--help"}:
         with pytest.raises(ConfigError, match=r"^TRACE=.*: expected names of traces"):
-            run_study.typed(**NOTHING | {"trace": value})
+            run_study.resolve_arguments(**NOTHING | {"trace": value})
 
 
 @pytest.mark.parametrize(

@@ -1,68 +1,65 @@
-"""A synthetic trace in the layout of the Alibaba PAI 2020 tables.
+"""Make a synthetic trace in the layout of the Alibaba PAI 2020 tables.
 
-The full trace is several gigabytes and cannot be committed; the workflow still has to run, be tested and
-be timed on something that bites in the same places. `write_sample` writes the seven tables with the
-published marginals (sample_published.py, scaled to the number of tasks asked for) and with each habit of the real
-files. Times are seconds from the trace's origin, `plan_cpu` 100 = one core, `plan_gpu` 100 = one GPU,
-`plan_mem` GiB.
+The full trace is several gigabytes and cannot be committed. Runs, tests and benchmarks of the workflow need data with
+the same difficulties. `write_sample` writes the seven tables with the published marginals (sample_published.py, scaled
+to the number of tasks) and with each habit of the real files. Times are seconds from the trace's origin, `plan_cpu` 100
+= one core, `plan_gpu` 100 = one GPU, `plan_mem` GiB.
 
-How each habit shows
---------------------
+Habits of the real files
+------------------------
 Layout
   - No header in any file; columns in the order of the schema in format.yaml.
-  - Integers printed as floats (`1739162.0`) everywhere but in machine_spec and in the times of machine_metric.
+  - Integers are printed as floats (`1739162.0`), except in machine_spec and in the times of machine_metric.
   - job_name (24 hex digits) is unique and 1:1 with inst_id (64 hex digits), which names a job, not an instance.
-  - One to three tasks a job; task_name is a role (24 of them), unique only together with its job.
+  - A job has one to three tasks; task_name is one of 24 roles, unique only within its job.
 Statuses and times
-  - Terminated, Failed, Running, Waiting. A job is Failed if any task is, else Running, else Waiting. Instances may
-    be Interrupted, too.
-  - Waiting tasks have a blank start; Running and Waiting ones a blank end. About 91 % of Failed tasks have a
-    blank end too.
-  - Of instances, Terminated ones have both times, Interrupted ones an end, Waiting ones none. Nearly all Failed
-    ones have a start alone, the others an end alone; three in ten Running ones have a start. See sample_published.py.
-  - job start = its earliest task start (blank for Waiting jobs); job end = the latest end among its tasks, so
-    that some Failed, Running and Waiting jobs have an end that is only a lower bound.
-  - Instance times that are not written are blank.
-  - Terminated task end = latest instance end, and one task in ten says some seconds more.
-  - Instance start - task start is the queueing delay; job start - task start is 0 and tells nothing.
-  - Running gangs may have instances that ended, and instances that still wait.
-  - In most gangs that failed one instance did, and the others are Interrupted; some are Terminated, Running or
-    Waiting, so that the alphabetically largest status of the instances is not the status of the task.
+  - Terminated, Failed, Running, Waiting. A job is Failed if any task is, else Running, else Waiting. Instances may be
+    Interrupted, too.
+  - The start is blank for Waiting tasks, the end for Running and Waiting ones and for about 91 % of Failed tasks.
+  - Terminated instances have both times, Interrupted ones an end, Waiting ones none. Nearly all Failed ones have only a
+    start, the others only an end; three in ten Running ones have a start. See sample_published.py.
+  - job start = its earliest task start (blank for Waiting jobs); job end = the latest end of its tasks. So the end of
+    some Failed, Running and Waiting jobs is only a lower bound.
+  - Missing instance times are blank.
+  - Terminated task end = latest instance end; for one task in ten it is some seconds later.
+  - Instance start - task start is the queueing delay; job start - task start is always 0.
+  - Running gangs may have instances that ended and instances that still wait.
+  - In most failed gangs one instance failed and the others are Interrupted. Some are Terminated, Running or Waiting, so
+    the alphabetically largest status of the instances is not the status of the task.
   - A few run times are 0 seconds.
 Requests
   - plan_gpu blank (never 0) for tasks without a GPU; gpu_type blank on a slightly different set of rows.
-  - plan_mem is MB/1024 (29.296875 = 30000 MB); a few plan_cpu are 0.0; plan_gpu reaches 800, on machines
-    with eight cards only; no task has more than 400 GPUs in all.
-  - inst_num is mostly 1 with a heavy tail, and is not always the number of instance rows: gangs with a row
-    too few, tasks with several tries of one instance, tasks with no row at all.
+  - plan_mem is MB/1024 (29.296875 = 30000 MB); a few plan_cpu are 0.0; plan_gpu reaches 800, only on machines with
+    eight cards; no task has more than 400 GPUs in total.
+  - inst_num is mostly 1 with a heavy tail. It may differ from the number of instance rows: some gangs lack a row, some
+    tasks have several tries of one instance, some have no row.
 Instances, sensors, tags
-  - An instance that failed may be tried again, up to ten times, on another machine each time: a row with the same
-    inst_name and another worker_name.
-  - worker_name is null where nothing started and now and then elsewhere.
-  - machine is null where nothing started.
+  - A failed instance may be retried up to ten times, each time on another machine, as a row with the same inst_name and
+    another worker_name.
+  - worker_name is null if nothing started, and sometimes otherwise.
+  - machine is null if nothing started.
   - Gangs start within seconds and end close together; a few have one straggler.
-  - Sensors: a part of the ended instances only, lifetime averages mostly below the request, single blanks in
+  - Sensors: only for some of the ended instances; lifetime averages mostly below the request; single blanks in
     cpu_usage, avg_mem and the network columns; no GPU columns for tasks without a GPU.
-  - Group tags: gpu_type_spec mostly blank, workload mostly blank, some jobs without a tag and some tags
-    without a job. Jobs of one group ask for much the same.
+  - Group tags: gpu_type_spec and workload are mostly blank; some jobs lack a tag and some tags lack a job. Jobs of one
+    group have similar requests.
 Population
-  - Submissions follow hour of day and weekday in Asia/Shanghai; the first is at 494319; the failure share
-    rises in the last quarter; tasks without a GPU seldom fail; gangs fail less often than single instances.
+  - Submissions follow hour of day and weekday in Asia/Shanghai; the first is at 494319; the failure share rises in the
+    last quarter; tasks without a GPU seldom fail; gangs fail less often than single instances.
 
-What the true parameters are
-----------------------------
-Jobs are not independent. The totals above stay as published; who makes them up depends on
+True parameters
+---------------
+Jobs are not independent. The totals above are as published; which jobs they consist of depends on
   - the user: the odds that a job fails differ between users by a lognormal factor, the standard deviation of its
     logarithm USER_LOG_SD. A few users have most of the jobs.
-  - what is sent again: the jobs of a recurrence group have one user and one request, and a further factor of
-    GROUP_LOG_SD in common. Normal scores of the run times of two jobs of a user correlate by RUN_BY_USER, of two of a
-    group by RUN_BY_GROUP more.
+  - the recurrence group: its jobs have one user and one request, and share a further factor of GROUP_LOG_SD. Normal
+    scores of the run times of two jobs of a user correlate by RUN_BY_USER, of two of a group by RUN_BY_GROUP more.
   - the GPU type: FAILURES_BY_TYPE, relative shares of failures. A group has one type, a user may have all.
-  - the machine: where the first instance ran, the odds differ by a factor of MACHINE_LOG_SD.
-The scheduler puts the jobs that a user submits on one day into one rack, and a gang on one machine after another.
+  - the machine of the first instance: the odds differ by a factor of MACHINE_LOG_SD.
+The scheduler puts a user's jobs of one day into one rack, and the instances of a gang on one machine after another.
 
-Same (tasks, seed), same bytes: see samples.draws. Instances are made in blocks of `BLOCK_TASKS` tasks, each with
-a generator of its own, which bounds the memory.
+Same (tasks, seed), same bytes: see samples.draws. Instances are made in blocks of `BLOCK_TASKS` tasks, each with its
+own generator, which limits the memory.
 """
 
 from __future__ import annotations
@@ -74,7 +71,7 @@ import numpy as np
 import polars as pl
 from ttf.formats.format_declaration import declared
 
-from samples.draws import check_asked, staged_files
+from samples.draws import check_sample_size, staged_files
 from samples.pai2020.sample_plan import plan_sample
 from samples.pai2020.sample_tables import (
     instance_frame,
@@ -95,17 +92,17 @@ BLOCK_TASKS = 50_000
 
 
 def blocks(total: int) -> Iterator[tuple[int, slice]]:
-    """Blocks of rows with their numbers; their length is part of what a seed means, not a setting."""
+    """Yield blocks of rows with their numbers; a seed's bytes depend on their length, so it is no setting."""
     for number, start in enumerate(range(0, total, BLOCK_TASKS)):
         yield number, slice(start, min(start + BLOCK_TASKS, total))
 
 
 def write_sample(folder: Path, tasks: int = 20_000, seed: int = 2020) -> dict[str, int]:
-    """Write the seven tables of a synthetic trace with `tasks` tasks into `folder`; rows written per table.
+    """Write the seven tables of a synthetic trace with `tasks` tasks into `folder`; return the rows by table.
 
     The same `tasks` and `seed` give the same bytes.
     """
-    check_asked(tasks, FEWEST_TASKS, "tasks", "the trace", seed)
+    check_sample_size(tasks, FEWEST_TASKS, "tasks", "the trace", seed)
     sample = plan_sample(tasks, seed)
     machines = make_machines(tasks, seed)
     written = dict.fromkeys(FILES, 0)

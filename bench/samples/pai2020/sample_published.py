@@ -1,8 +1,8 @@
-"""What was published of the Alibaba PAI 2020 trace, and what is assumed where nothing was; see sample.py."""
+"""Published values of the Alibaba PAI 2020 trace, and assumptions for what was not published; see sample.py."""
 
 from __future__ import annotations
 
-# ---- what was published of the full trace (counts) ----
+# ---- published counts of the full trace ----
 
 PUBLISHED_TASKS = 1_261_050
 PUBLISHED_JOBS = 1_055_501
@@ -57,7 +57,7 @@ SENSOR_SHARE = 0.475  # of the ended instances; 3.03 of 7.52 million instances i
 METRIC_SHARE = 0.664  # of the sensor rows
 NULL_WORKER_SHARE = 0.004
 
-# How unlike users, what is sent again, and machines are: see the top.
+# Differences between users, recurrence groups and machines: see sample.py.
 USER_LOG_SD, GROUP_LOG_SD, MACHINE_LOG_SD = 1.0, 0.5, 0.4
 RUN_BY_USER, RUN_BY_GROUP = 0.1, 0.2
 FAILURES_BY_TYPE = {"MISC": 100, "T4": 80, "P100": 110, "V100": 130, "V100M32": 75}
@@ -72,9 +72,9 @@ FAILED, RUNNING, WAITING, TERMINATED, INTERRUPTED = range(5)
 START_ALONE, START_ALONE_IF_RETRIED = 0.97, 0.64
 # Running instances with a start; the others have no time at all.
 RUNNING_WITH_START = 0.29
-# Tasks with an instance that was tried again: of those that failed, and of those that started and did not.
+# Shares of tasks with a retried instance: of failed ones, and of others that started.
 RETRIED_IF_FAILED, RETRIED = 0.08, 0.05
-# Tries before the last, in thousandths of the instances that were tried again.
+# Tries before the last, in round_to_thousandths of the instances that were tried again.
 EARLIER_TRIES = {1: 620, 2: 220, 3: 20, 4: 20, 6: 30, 8: 30, 10: 60}
 # The other instances of a gang of which one failed.
 WITH_A_FAILED_ONE = {INTERRUPTED: 0.85, TERMINATED: 0.05, RUNNING: 0.03, WAITING: 0.04, FAILED: 0.03}
@@ -119,7 +119,7 @@ GANG_QUANTILES = {
     0: 1.6, 0.2: 2.5, 0.45: 5, 0.7: 13, 0.85: 28, 0.95: 75, 0.99: 205, 0.999: 760, 0.9999: 2_300, 1: 6_370,
 }  # fmt: skip
 LARGEST_GANG = 6_330
-GROUP_QUANTILES = {0: 0.6, 0.7: 1.5, 0.87: 4.5, 0.95: 10, 0.99: 28, 0.999: 120, 1: 800}  # jobs a group
+GROUP_QUANTILES = {0: 0.6, 0.7: 1.5, 0.87: 4.5, 0.95: 10, 0.99: 28, 0.999: 120, 1: 800}  # jobs per group
 
 # Measured / requested, lifetime averages. The value 1 stands at the published share below the request.
 CPU_USE = {0: 0.01, 0.3: 0.18, 0.5: 0.38, 0.7: 0.66, 0.8446: 1, 0.95: 1.9, 1: 6}

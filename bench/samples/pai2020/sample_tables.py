@@ -1,4 +1,4 @@
-"""The seven tables of the PAI sample from its plan: machines, instances and where they run; see sample.py."""
+"""Make the seven tables of the PAI sample from its plan: machines, instances and their placement; see sample.py."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from ttf.raw.packed_samples import scrambled
 
-from samples.draws import Bools, Floats, Ints, QuantileFunction, Random, hex_ids, lognormal, thousandths
+from samples.draws import Bools, Floats, Ints, QuantileFunction, Random, hex_ids, lognormal, round_to_thousandths
 from samples.pai2020.sample_plan import Sample
 from samples.pai2020.sample_published import (
     ALL_MACHINES_AT_TASKS,
@@ -46,7 +46,7 @@ from samples.pai2020.sample_published import (
     WORKLOADS,
 )
 
-# Kinds of identifiers: each gets numbers of its own, so that no two kinds share an id.
+# Kinds of identifiers: no two kinds share an id.
 JOB_NAME, JOB_INST, USER, GROUP, ORPHAN, MACHINE, INSTANCE, WORKER = range(8)
 # Kind -> digits of its identifiers.
 DIGITS = {JOB_NAME: 24, JOB_INST: 64, USER: 12, GROUP: 24, ORPHAN: 64, MACHINE: 24, INSTANCE: 24, WORKER: 64}
@@ -55,20 +55,20 @@ DIGITS = {JOB_NAME: 24, JOB_INST: 64, USER: 12, GROUP: 24, ORPHAN: 64, MACHINE: 
 # ---- columns and frames ----
 
 
-def words(names: Sequence[str], codes: Ints) -> pl.Series:
-    """Names by code; the code past the last name is blank."""
+def decode_names(names: Sequence[str], codes: Ints) -> pl.Series:
+    """Return names by code; the code after the last name is blank."""
     return pl.Series([*names, None], dtype=pl.String).gather(codes)
 
 
-def blank_where(values: np.ndarray, blank: Bools) -> pl.Series:
-    """A float column, so that whole numbers are printed as `1739162.0`, with blanks."""
+def float_column(values: np.ndarray, blank: Bools) -> pl.Series:
+    """Make a float column with blanks, so that whole numbers are printed as `1739162.0`."""
     column = values.astype(np.float64)
     column[blank] = np.nan
     return pl.Series(column, nan_to_null=True)
 
 
-def text_where(column: pl.Series, present: Bools) -> pl.Series:
-    """A text column, blank where not present."""
+def text_column(column: pl.Series, present: Bools) -> pl.Series:
+    """Make a text column that is blank if not present."""
     return pl.select(pl.when(pl.Series(present)).then(column)).to_series()
 
 
@@ -80,9 +80,9 @@ def job_frame(sample: Sample, rows: slice) -> pl.DataFrame:
             "job_name": hex_ids(seed, JOB_NAME, number, 24),
             "inst_id": hex_ids(seed, JOB_INST, number, 64),
             "user": hex_ids(seed, USER, jobs.user[rows], 12),
-            "status": words(STATUSES, jobs.status[rows]),
-            "start_time": blank_where(jobs.submit_s[rows], jobs.status[rows] == WAITING),
-            "end_time": blank_where(jobs.end_s[rows], jobs.end_s[rows] == 0),
+            "status": decode_names(STATUSES, jobs.status[rows]),
+            "start_time": float_column(jobs.submit_s[rows], jobs.status[rows] == WAITING),
+            "end_time": float_column(jobs.end_s[rows], jobs.end_s[rows] == 0),
         }
     )
 
@@ -92,63 +92,63 @@ def task_frame(sample: Sample, rows: slice) -> pl.DataFrame:
     return pl.DataFrame(
         {
             "job_name": hex_ids(sample.seed, JOB_NAME, tasks.job[rows], 24),
-            "task_name": words(ROLES, tasks.role[rows]),
+            "task_name": decode_names(ROLES, tasks.role[rows]),
             "inst_num": tasks.instances[rows].astype(np.float64),
-            "status": words(STATUSES, tasks.status[rows]),
-            "start_time": blank_where(tasks.start_s[rows], tasks.status[rows] == WAITING),
-            "end_time": blank_where(tasks.end_s[rows], tasks.end_s[rows] == 0),
+            "status": decode_names(STATUSES, tasks.status[rows]),
+            "start_time": float_column(tasks.start_s[rows], tasks.status[rows] == WAITING),
+            "end_time": float_column(tasks.end_s[rows], tasks.end_s[rows] == 0),
             "plan_cpu": tasks.plan_cpu[rows].astype(np.float64),
             "plan_mem": tasks.plan_mib[rows] / 1_024,
-            "plan_gpu": blank_where(tasks.plan_gpu[rows], tasks.plan_gpu[rows] == NO_GPU),
-            "gpu_type": words(GPU_TYPES, tasks.gpu_type[rows]),
+            "plan_gpu": float_column(tasks.plan_gpu[rows], tasks.plan_gpu[rows] == NO_GPU),
+            "gpu_type": decode_names(GPU_TYPES, tasks.gpu_type[rows]),
         }
     )
 
 
 def tag_frame(sample: Sample, rows: slice, rng: Random) -> pl.DataFrame:
-    """Tags of the jobs in `rows`, and tags of jobs that the job table does not know."""
+    """Make the tags of the jobs in `rows`, and tags of jobs that the job table lacks."""
     jobs, seed = sample.jobs, sample.seed
     number = np.flatnonzero(jobs.tagged[rows]) + rows.start
     orphans = max(1, (PUBLISHED_GROUP_TAGS - PUBLISHED_TAGGED_JOBS) * len(number) // PUBLISHED_TAGGED_JOBS)
-    like = np.concatenate([number, rng.permutation(number)[:orphans]])
+    tagged_jobs = np.concatenate([number, rng.permutation(number)[:orphans]])
     ids = [hex_ids(seed, JOB_INST, number, 64), hex_ids(seed, ORPHAN, number[:orphans], 64)]
-    demanded = np.where(rng.random(len(like)) < 0.04, rng.integers(0, NO_TYPE, len(like)), NO_TYPE)
-    # The workload belongs to the group: all jobs of one have it or none.
+    requested_types = np.where(rng.random(len(tagged_jobs)) < 0.04, rng.integers(0, NO_TYPE, len(tagged_jobs)), NO_TYPE)
+    # The workload belongs to the group: all of its jobs have it or none.
     kinds = np.repeat(np.arange(len(WORKLOADS)), list(WORKLOADS.values()))
-    bits = scrambled(jobs.group[like].astype(np.uint64) + np.uint64(seed))
+    bits = scrambled(jobs.group[tagged_jobs].astype(np.uint64) + np.uint64(seed))
     workload = kinds[bits % np.uint64(len(kinds))]
-    named = bits >> np.uint64(32) < np.uint64(95 * 2**32 // 1_000)
+    has_workload = bits >> np.uint64(32) < np.uint64(95 * 2**32 // 1_000)
     return pl.DataFrame(
         {
             "inst_id": pl.concat(ids),
-            "user": hex_ids(seed, USER, jobs.user[like], 12),
-            "gpu_type_spec": words(GPU_TYPES, demanded),
-            "group": hex_ids(seed, GROUP, jobs.group[like], 24),
-            "workload": words(tuple(WORKLOADS), np.where(named, workload, len(WORKLOADS))),
+            "user": hex_ids(seed, USER, jobs.user[tagged_jobs], 12),
+            "gpu_type_spec": decode_names(GPU_TYPES, requested_types),
+            "group": hex_ids(seed, GROUP, jobs.group[tagged_jobs], 24),
+            "workload": decode_names(tuple(WORKLOADS), np.where(has_workload, workload, len(WORKLOADS))),
         }
     )
 
 
 @dataclass(frozen=True)
 class Machines:
-    """The machines, sorted by type, and where each type begins and ends."""
+    """The machines, sorted by type, with the first row and the number of each type."""
 
     spec: pl.DataFrame
     first: Ints  # by GPU type code; the last entry: any machine
     count: Ints
-    edges: Floats  # from 0: the sums of the factors, by machine, of the odds that what runs there fails
+    edges: Floats  # from 0: cumulative sums of the machines' factors of the odds of failure
 
 
 def make_machines(tasks: int, seed: int) -> Machines:
-    """Machines in proportion to the trace's; small samples have fewer of each type, never none."""
+    """Make machines in proportion to those of the trace; small samples have fewer of each type, never none."""
     counts = [
         max(FEWEST_MACHINES, count * min(tasks, ALL_MACHINES_AT_TASKS) // ALL_MACHINES_AT_TASKS)
         for count, *_ in MACHINES.values()
     ]
     memory = np.concatenate(
         [
-            np.where(np.arange(n) < rest * n // whole_count, other, most)
-            for n, (whole_count, _, most, other, rest, _) in zip(counts, MACHINES.values(), strict=True)
+            np.where(np.arange(n) < rest * n // total, rest_memory, main_memory)
+            for n, (total, _, main_memory, rest_memory, rest, _) in zip(counts, MACHINES.values(), strict=True)
         ]
     )
     begin = dict(zip(MACHINES, np.cumsum([0, *counts[:-1]]), strict=True))
@@ -172,30 +172,30 @@ def make_machines(tasks: int, seed: int) -> Machines:
     )
 
 
-def machines_of(rng: Random, sample: Sample, block: slice, machines: Machines) -> Ints:
-    """Machine of the first instance of each task of a block.
+def first_machines(rng: Random, sample: Sample, block: slice, machines: Machines) -> Ints:
+    """Draw the machine of the first instance of each task of a block.
 
-    What a user submits on one day goes to one rack of machines of the type asked for. There what fails is the likelier
-    on a machine the higher its odds, and all else is as likely on each.
+    A user's jobs of one day go to one rack of machines of the requested type. Within the rack failed tasks are
+    distributed by the machines' odds, all others uniformly.
     """
     tasks = sample.tasks
-    job, on = tasks.job[block], tasks.gpu_type[block]
+    job, gpu_type = tasks.job[block], tasks.gpu_type[block]
     day = sample.jobs.submit_s[job] // DAY_S
-    racks = -(-machines.count[on] // RACK_MACHINES)
+    racks = -(-machines.count[gpu_type] // RACK_MACHINES)
     rack = (scrambled((sample.jobs.user[job] * 1_000 + day).astype(np.uint64)) % racks.astype(np.uint64)).astype(
         np.int64
     )
-    low, high = (machines.first[on] + (rack + end) * machines.count[on] // racks for end in (0, 1))
+    low, high = (machines.first[gpu_type] + (rack + offset) * machines.count[gpu_type] // racks for offset in (0, 1))
     draw = rng.random(len(job))
     edges = machines.edges
-    by_odds = np.searchsorted(edges, edges[low] + draw * (edges[high] - edges[low]), side="right") - 1
-    by_chance = low + (draw * (high - low)).astype(np.int64)
-    return np.where(tasks.status[block] == FAILED, np.clip(by_odds, low, high - 1), by_chance)
+    odds_machines = np.searchsorted(edges, edges[low] + draw * (edges[high] - edges[low]), side="right") - 1
+    random_machines = low + (draw * (high - low)).astype(np.int64)
+    return np.where(tasks.status[block] == FAILED, np.clip(odds_machines, low, high - 1), random_machines)
 
 
 @dataclass(frozen=True)
 class Instances:
-    """One entry per instance row of a block; 0 in a time means that it is not written."""
+    """One entry per instance row of a block; a time of 0 is not written."""
 
     task: Ints
     number: Ints  # counted through the whole trace
@@ -207,62 +207,62 @@ class Instances:
     machine: Ints
 
 
-def place_instances(rng: Random, sample: Sample, block: slice, before: int, machines: Machines) -> Instances:
-    """The instances of a block of tasks: when each began and ended, where, and how."""
+def place_instances(rng: Random, sample: Sample, block: slice, instances_before: int, machines: Machines) -> Instances:
+    """Draw the instances of a block of tasks: times, machine and status of each."""
     tasks = sample.tasks
     rows = tasks.rows[block]
     task = np.repeat(np.arange(len(tasks.rows))[block], rows)
     index = np.arange(len(task)) - np.repeat(np.cumsum(rows) - rows, rows)  # within the task
-    number = before + np.arange(len(task))
+    number = instances_before + np.arange(len(task))
     status = tasks.status[task]
     run = tasks.run_s[task]
     begin = tasks.start_s[task] + tasks.wait_s[task]
     finish = begin + run
-    lead = index == 0  # the instance that begins first and ends last: its last try
+    is_first_instance = index == 0  # the instance that begins first and ends last, in its last try
     draw = rng.random(len(task))
 
-    # Seconds apart in a gang, less where the run itself is short.
+    # Instances of a gang start and end seconds apart, less if the run is short.
     jitter = np.minimum(run // 4, 5) + 1
-    start = begin + np.where(lead, 0, rng.integers(0, jitter))
-    end = np.maximum(start, finish - np.where(lead, 0, rng.integers(0, jitter)))
+    start = begin + np.where(is_first_instance, 0, rng.integers(0, jitter))
+    end = np.maximum(start, finish - np.where(is_first_instance, 0, rng.integers(0, jitter)))
 
-    straggled = tasks.straggling[task] & ~lead
-    share = (3 + tasks.job[task] % 5) / 10  # the others were done after 30 to 70 % of the straggler's time
+    straggled = tasks.straggling[task] & ~is_first_instance
+    share = (3 + tasks.job[task] % 5) / 10  # the others end after 30 to 70 % of the straggler's time
     end = np.where(straggled, np.maximum(start, begin + (run * share).astype(np.int64)), end)
 
-    # The last rows of a task are the earlier tries of its first instance, all within the first eighth of its time.
+    # The last rows of a task are earlier tries of its first instance, all within the first eighth of its time.
     earlier = tasks.earlier_tries[task]
     earlier_try = index - (np.repeat(rows, rows) - earlier)  # from 0 on; below it, no earlier try
     is_earlier = earlier_try >= 0
-    apart = run // 8 // np.maximum(earlier, 1)
-    start = np.where(is_earlier, begin + earlier_try * apart, start)
-    end = np.where(is_earlier, start + apart, end)
-    start = np.where((earlier > 0) & lead, begin + run // 8 + run // 16, start)
+    spacing = run // 8 // np.maximum(earlier, 1)
+    start = np.where(is_earlier, begin + earlier_try * spacing, start)
+    end = np.where(is_earlier, start + spacing, end)
+    start = np.where((earlier > 0) & is_first_instance, begin + run // 8 + run // 16, start)
     name = np.where(is_earlier, number - index, number)
 
-    beside_failed = (status == FAILED) & ~lead & ~is_earlier
-    others, shares = list(WITH_A_FAILED_ONE), list(WITH_A_FAILED_ONE.values())
-    other = np.array(others)[np.searchsorted(np.cumsum(shares[:-1]), draw, side="right")]
-    ended_early = tasks.partly_ended[task] & ~lead & ((draw < 0.4) | (index == 1))
-    still_waiting = tasks.partly_waiting[task] & ~lead & ((draw < 0.4) | (index == 1))
-    status = np.where(beside_failed, other, status)
+    in_failed_gang = (status == FAILED) & ~is_first_instance & ~is_earlier
+    other_statuses, shares = list(WITH_A_FAILED_ONE), list(WITH_A_FAILED_ONE.values())
+    other_status = np.array(other_statuses)[np.searchsorted(np.cumsum(shares[:-1]), draw, side="right")]
+    ended_early = tasks.partly_ended[task] & ~is_first_instance & ((draw < 0.4) | (index == 1))
+    is_waiting = tasks.partly_waiting[task] & ~is_first_instance & ((draw < 0.4) | (index == 1))
+    status = np.where(in_failed_gang, other_status, status)
     status = np.where(ended_early, TERMINATED, status)
-    status = np.where(still_waiting, WAITING, status)
+    status = np.where(is_waiting, WAITING, status)
     status = np.where(is_earlier, FAILED, status)
     early_end = start + (run * rng.random(len(task))).astype(np.int64)
     end = np.where(ended_early, early_end, end)
 
-    # Which of its two times each row has. Of a failed try it is one of them.
-    written = rng.random(len(task))
+    # Which of the two times each row has; a failed try has one of them.
+    draw_written = rng.random(len(task))
     failed = status == FAILED
     start_alone = np.where(is_earlier, START_ALONE_IF_RETRIED, START_ALONE)
-    has_start = (status == TERMINATED) | (failed & (written < start_alone))
-    has_start |= (status == RUNNING) & (written < RUNNING_WITH_START)
-    has_end = np.isin(status, (TERMINATED, INTERRUPTED)) | (failed & (written >= start_alone))
+    has_start = (status == TERMINATED) | (failed & (draw_written < start_alone))
+    has_start |= (status == RUNNING) & (draw_written < RUNNING_WITH_START)
+    has_end = np.isin(status, (TERMINATED, INTERRUPTED)) | (failed & (draw_written >= start_alone))
     # A gang takes one machine after another.
-    on = tasks.gpu_type[task]
-    first = np.repeat(machines_of(rng, sample, block, machines), rows) - machines.first[on]
-    machine = machines.first[on] + (first + index) % machines.count[on]
+    gpu_type = tasks.gpu_type[task]
+    first = np.repeat(first_machines(rng, sample, block, machines), rows) - machines.first[gpu_type]
+    machine = machines.first[gpu_type] + (first + index) % machines.count[gpu_type]
     return Instances(
         task=task,
         number=number,
@@ -276,17 +276,17 @@ def place_instances(rng: Random, sample: Sample, block: slice, before: int, mach
 
 
 def instance_names(sample: Sample, block: slice, instances: Instances, machines: Machines) -> pl.DataFrame:
-    """Text columns of the instances of a block, made once for the three tables that carry them."""
+    """Make the text columns of a block's instances once for the three tables that have them."""
     job = sample.tasks.job[block]
-    within = sample.tasks.job[instances.task] - job[0]
-    known = np.arange(job[0], job[-1] + 1)
+    job_offset = sample.tasks.job[instances.task] - job[0]
+    job_numbers = np.arange(job[0], job[-1] + 1)
     return pl.DataFrame(
         {
-            "job_name": hex_ids(sample.seed, JOB_NAME, known, 24).gather(within),
-            "task_name": words(ROLES, sample.tasks.role[instances.task]),
-            "worker_name": text_where(hex_ids(sample.seed, WORKER, instances.number, 64), instances.named),
-            "inst_id": hex_ids(sample.seed, JOB_INST, known, 64).gather(within),
-            "machine": text_where(machines.spec["machine"].gather(instances.machine), instances.status != WAITING),
+            "job_name": hex_ids(sample.seed, JOB_NAME, job_numbers, 24).gather(job_offset),
+            "task_name": decode_names(ROLES, sample.tasks.role[instances.task]),
+            "worker_name": text_column(hex_ids(sample.seed, WORKER, instances.number, 64), instances.named),
+            "inst_id": hex_ids(sample.seed, JOB_INST, job_numbers, 64).gather(job_offset),
+            "machine": text_column(machines.spec["machine"].gather(instances.machine), instances.status != WAITING),
         }
     )
 
@@ -299,34 +299,34 @@ def instance_frame(sample: Sample, instances: Instances, names: pl.DataFrame) ->
             "inst_name": hex_ids(sample.seed, INSTANCE, instances.name, 24),
             "worker_name": names["worker_name"],
             "inst_id": names["inst_id"],
-            "status": words(STATUSES, instances.status),
-            "start_time": blank_where(instances.start_s, instances.start_s == 0),
-            "end_time": blank_where(instances.end_s, instances.end_s == 0),
+            "status": decode_names(STATUSES, instances.status),
+            "start_time": float_column(instances.start_s, instances.start_s == 0),
+            "end_time": float_column(instances.end_s, instances.end_s == 0),
             "machine": names["machine"],
         }
     )
 
 
 def measured_instances(rng: Random, instances: Instances) -> Ints:
-    """Rows of the instances with a sensor row: some of those with both times and a worker's name."""
+    """Draw the instances with a sensor row from those with both times and a worker's name."""
     usable = instances.named & (instances.start_s > 0) & (instances.end_s > 0)
     return np.flatnonzero(usable & (rng.random(len(usable)) < SENSOR_SHARE))
 
 
 def sensor_frame(
-    sample: Sample, rng: Random, instances: Instances, names: pl.DataFrame, rows: Ints, before: int
+    sample: Sample, rng: Random, instances: Instances, names: pl.DataFrame, rows: Ints, rows_before: int
 ) -> pl.DataFrame:
-    """Lifetime averages of the measured instances. The instances of a task measure much the same."""
+    """Draw lifetime averages of the measured instances; those of one task are similar."""
     tasks = sample.tasks
     task = instances.task[rows]
     n = len(rows)
     per_task = rng.random((3, int(instances.task[-1] - instances.task[0]) + 1))[:, task - instances.task[0]]
-    near = 0.97 + 0.06 * rng.random((3, n))
+    noise = 0.97 + 0.06 * rng.random((3, n))
     plan_gpu = np.maximum(tasks.plan_gpu[task], 0)
     use = [QuantileFunction(knots, log=False) for knots in (CPU_USE, GPU_USE, MEM_USE)]
-    cpu = np.minimum(9_600, tasks.plan_cpu[task] * use[0](per_task[0]) * near[0])
-    gpu = np.minimum(800, plan_gpu * use[1](per_task[1]) * near[1])
-    avg_mem = np.minimum(512, tasks.plan_mib[task] / 1_024 * use[2](per_task[2]) * near[2])
+    cpu = np.minimum(9_600, tasks.plan_cpu[task] * use[0](per_task[0]) * noise[0])
+    gpu = np.minimum(800, plan_gpu * use[1](per_task[1]) * noise[1])
+    avg_mem = np.minimum(512, tasks.plan_mib[task] / 1_024 * use[2](per_task[2]) * noise[2])
     max_mem = avg_mem * (1 + rng.random(n))
     cards = (plan_gpu + 99) // 100
     card_mem = np.array(CARD_MEM_GB)[tasks.gpu_type[task]] * cards
@@ -337,23 +337,23 @@ def sensor_frame(
     read_count = rng.integers(1, 2_000, n) * (1 + instances.end_s[rows] - instances.start_s[rows]) // 60 + 10
     write_count = read_count // rng.integers(2, 40, n)
     volume = rng.integers(200, 60_000, (2, n))
-    # Blanks at fixed distances: about as rare as in the trace, and there in the smallest sample too.
-    at = before + np.arange(n)
-    no_network = np.isin(at, (5, 50, 500))
+    # Blanks at fixed distances: about as rare as in the trace, and present in the smallest sample.
+    row_number = rows_before + np.arange(n)
+    no_network = np.isin(row_number, (5, 50, 500))
     return pl.DataFrame(
         {
             **names[rows].to_dict(),
-            "gpu_name": words([f"/dev/nvidia{i}" for i in range(8)], np.where(no_gpu, 8, card)),
-            "cpu_usage": blank_where(thousandths(cpu), at % 520 == 7),
-            "gpu_wrk_util": blank_where(thousandths(gpu), no_gpu),
-            "avg_mem": blank_where(thousandths(avg_mem), at % 2_492 == 11),
-            "max_mem": thousandths(max_mem),
-            "avg_gpu_wrk_mem": blank_where(thousandths(avg_gpu_mem), no_gpu),
-            "max_gpu_wrk_mem": blank_where(thousandths(max_gpu_mem), no_gpu),
-            "read": blank_where(read_count * volume[0], no_network),
-            "write": blank_where(write_count * volume[1], no_network),
-            "read_count": blank_where(read_count, no_network),
-            "write_count": blank_where(write_count, no_network),
+            "gpu_name": decode_names([f"/dev/nvidia{i}" for i in range(8)], np.where(no_gpu, 8, card)),
+            "cpu_usage": float_column(round_to_thousandths(cpu), row_number % 520 == 7),
+            "gpu_wrk_util": float_column(round_to_thousandths(gpu), no_gpu),
+            "avg_mem": float_column(round_to_thousandths(avg_mem), row_number % 2_492 == 11),
+            "max_mem": round_to_thousandths(max_mem),
+            "avg_gpu_wrk_mem": float_column(round_to_thousandths(avg_gpu_mem), no_gpu),
+            "max_gpu_wrk_mem": float_column(round_to_thousandths(max_gpu_mem), no_gpu),
+            "read": float_column(read_count * volume[0], no_network),
+            "write": float_column(write_count * volume[1], no_network),
+            "read_count": float_column(read_count, no_network),
+            "write_count": float_column(write_count, no_network),
         }
     )
 
@@ -361,10 +361,10 @@ def sensor_frame(
 def metric_frame(
     rng: Random, instances: Instances, names: pl.DataFrame, rows: Ints, machines: Machines
 ) -> pl.DataFrame:
-    """What the machine did during the life of an instance; its times are printed as integers."""
+    """Draw the machine's metrics during an instance; its times are printed as integers."""
     rows = rows[rng.random(len(rows)) < METRIC_SHARE]
     n = len(rows)
-    iowait, kernel, usr = thousandths(rng.random((3, n)) * np.array([[1.5], [5.0], [60.0]]))
+    iowait, kernel, usr = round_to_thousandths(rng.random((3, n)) * np.array([[1.5], [5.0], [60.0]]))
     gpus = machines.spec["cap_gpu"].to_numpy()[instances.machine[rows]]
     unknown = rng.random(n) < 0.01
     return pl.DataFrame(
@@ -372,13 +372,13 @@ def metric_frame(
             **names["worker_name", "machine"][rows].to_dict(),
             "start_time": instances.start_s[rows],
             "end_time": instances.end_s[rows],
-            "machine_cpu_iowait": blank_where(iowait, unknown),
-            "machine_cpu_kernel": blank_where(kernel, unknown),
-            "machine_cpu_usr": blank_where(usr, unknown),
-            "machine_gpu": blank_where(thousandths(rng.random(n) * 100 * gpus), unknown | (gpus == 0)),
-            "machine_load_1": blank_where(thousandths(rng.random(n) * 90), unknown),
-            "machine_net_receive": blank_where(thousandths(rng.random(n) * 4e8), rng.random(n) < 0.02),
-            "machine_num_worker": thousandths(1 + rng.random(n) * 24),
-            "machine_cpu": blank_where(thousandths(iowait + kernel + usr), unknown),
+            "machine_cpu_iowait": float_column(iowait, unknown),
+            "machine_cpu_kernel": float_column(kernel, unknown),
+            "machine_cpu_usr": float_column(usr, unknown),
+            "machine_gpu": float_column(round_to_thousandths(rng.random(n) * 100 * gpus), unknown | (gpus == 0)),
+            "machine_load_1": float_column(round_to_thousandths(rng.random(n) * 90), unknown),
+            "machine_net_receive": float_column(round_to_thousandths(rng.random(n) * 4e8), rng.random(n) < 0.02),
+            "machine_num_worker": round_to_thousandths(1 + rng.random(n) * 24),
+            "machine_cpu": float_column(round_to_thousandths(iowait + kernel + usr), unknown),
         }
     )

@@ -1,31 +1,32 @@
-"""A synthetic trace in the layout of the Microsoft Philly trace, with a log of training losses.
+"""Make a synthetic trace in the layout of the Microsoft Philly trace, with a log of training losses.
 
-The published log says what happened on some five hundred machines; here some dozens are simulated
-(sample_cluster.py), so that a GPU is held by one attempt at a time and waits, occupancy and fragmentation mean
-something. What was published of the trace goes in: run times by GPUs (Fig 2 of the trace's notebook, digitised), shares
-of the statuses (Table 6 of Jeon et al., ATC'19), GPU utilisation by GPUs and status (Table 3) and by servers (Table 5),
-relative sizes of the virtual clusters, epochs to the lowest loss (Fig 8).
+The published log covers about five hundred machines. Here some dozens are simulated (sample_cluster.py), so that one
+attempt at a time holds a GPU, and waits, occupancy and fragmentation are meaningful. The published inputs are run times
+by GPUs (Fig 2 of the trace's notebook, digitised), shares of the statuses (Table 6 of Jeon et al., ATC'19), GPU
+utilisation by GPUs and status (Table 3) and by servers (Table 5), relative sizes of the virtual clusters, and epochs to
+the lowest loss (Fig 8).
 
-How the habits of the real files show
--------------------------------------
-- The job log is one JSON array. Times have no zone (they are Pacific) and some stand in the hour that came twice.
-- A start or end that nobody wrote down is null, an empty text or the text `None`. Some jobs have no attempts; some last
-  attempts have no end, as they still ran or their log is lost. Attempts have no status.
-- A later attempt is asked for three minutes after the one before ended. Failed jobs, and large ones, are retried more.
-- The telemetry has a row per machine and minute, its times end in PDT or PST, NA is a machine out of service; rows of
-  cluster_gpu_util end in an empty field without a name. It covers hours, not the whole time.
-- The list of machines is wrong for most, and has a blank after each comma.
+Habits of the real files
+------------------------
+- The job log is one JSON array. Times have no zone (they are Pacific); some are in the hour that occurred twice.
+- A missing start or end is null, an empty text or the text `None`. Some jobs have no attempts. Some last attempts have
+  no end: they still ran, or their log is lost. Attempts have no status.
+- The next attempt is requested three minutes after the end of the previous one. Failed and large jobs have more
+  retries.
+- The telemetry has a row per machine and minute. Its times end in PDT or PST; NA is a machine out of service. Rows of
+  cluster_gpu_util end in an empty field without a name. The telemetry covers hours, not the whole time.
+- The list of machines is wrong for most machines and has a space after each comma.
 
-What the true parameters are
-----------------------------
-Jobs are not independent. The shares of the statuses by GPUs stay as given; who makes them up depends on
+True parameters
+---------------
+Jobs are not independent. The shares of the statuses by GPUs are fixed; which jobs have them depends on
 - the user: the odds that a job fails differ between users by a lognormal factor, the standard deviation of its
   logarithm USER_LOG_SD. A few users have most of the jobs.
-- what is sent again: a user asks for the same GPUs several times within a day, and such a campaign has a further factor
-  of GROUP_LOG_SD in common. Normal scores of the run times of two jobs of a user correlate by RUN_BY_USER, of two of a
-  campaign by RUN_BY_GROUP more.
-- the machines of the last attempt: the mean of their factors, of MACHINE_LOG_SD. The scheduler fills the machine that
-  fits best, the first of such, so that what is submitted together lands together.
+- the campaign: a user requests the same GPUs several times within a day, and the jobs of such a campaign share a
+  further factor of GROUP_LOG_SD. Normal scores of the run times of two jobs of a user correlate by RUN_BY_USER, of two
+  of a campaign by RUN_BY_GROUP more.
+- the machines of the last attempt: the mean of their factors, of MACHINE_LOG_SD. The scheduler fills the first of the
+  best-fitting machines, so that jobs submitted together run close together.
 
 Same (jobs, seed), same bytes: see samples.draws.
 """
@@ -47,19 +48,19 @@ from samples.draws import (
     Ints,
     QuantileFunction,
     Random,
-    alike,
     apportion,
-    by_the_clock,
-    check_asked,
+    check_sample_size,
+    correlated_scores,
+    draw_failures,
     hex_ids,
     lognormal,
     pick,
-    sent_again,
-    shuffled,
-    spread,
+    resubmission_groups,
+    round_to_int,
+    shuffled_values,
+    spread_probabilities,
     staged_files,
-    which_fail,
-    whole,
+    submission_times,
 )
 from samples.philly import sample_cluster, sample_telemetry
 from samples.philly.sample_cluster import Attempt
@@ -67,7 +68,7 @@ from samples.philly.sample_cluster import Attempt
 FILES = declared("philly")["sample"]["files"]
 FEWEST_JOBS = 300
 
-# ---- what was published ----
+# ---- published values ----
 
 STATUSES = ("Pass", "Killed", "Failed")
 PASS, KILLED, FAILED = range(3)
@@ -84,7 +85,7 @@ ACCOUNTS = {
     "6214e9": 64, "b436b2": 64, "ee9e8c": 64, "7f04ca": 32, "6c71a0": 32, "0e4a51": 32, "11cb48": 16, "e13805": 16,
     "2869ce": 16, "ed69ec": 8, "103959": 8, "51b7ef": 1, "925e2b": 1, "795a4c": 1, "23dbec": 1,
 }  # fmt: skip
-LARGE_ACCOUNTS = 6  # the first so many have jobs of more GPUs than one machine holds
+LARGE_ACCOUNTS = 6  # the number of first accounts with jobs of more GPUs than one machine has
 NO_ATTEMPTS_PER_MILLE = 45
 LOST_END_PER_MILLE = 30  # of the jobs with attempts, beside those still running at the end
 ATTEMPTS_WITHOUT_START = 3
@@ -100,12 +101,12 @@ RETRIES_FAILED = ((40, 30, 20, 10), (30, 30, 25, 15), (22, 28, 30, 20), (10, 25,
 RETRIES_OTHERS = ((96, 3, 1), (93, 5, 2), (88, 8, 4), (75, 15, 10))
 # Killed jobs lean towards long runs, by so many standard deviations.
 LEAN = (0.0, 0.7, 0.0)
-# How unlike users, campaigns and machines are: see the top.
+# Differences between users, campaigns and machines: see the module docstring.
 USER_LOG_SD, GROUP_LOG_SD, MACHINE_LOG_SD = 1.0, 0.5, 0.4
 RUN_BY_USER, RUN_BY_GROUP = 0.1, 0.2
-CAMPAIGN_QUANTILES = {0: 0.6, 0.5: 1.5, 0.8: 4.5, 0.95: 10, 1: 16}  # jobs a campaign
-CAMPAIGN_S = 86_400  # other campaigns come between, within so long
-# From the submission of a job to its first attempt being asked for, s.
+CAMPAIGN_QUANTILES = {0: 0.6, 0.5: 1.5, 0.8: 4.5, 0.95: 10, 1: 16}  # jobs per campaign
+CAMPAIGN_S = 86_400  # the jobs of a campaign lie within this time, mixed with those of others
+# From the submission of a job to the request of its first attempt, s.
 LATENCY_QUANTILES_S = {0: 4, 0.4: 15, 0.7: 60, 0.95: 240, 1: 900}
 
 FIRST_S = 1_506_841_200  # 2017-10-01 00:00 Pacific
@@ -124,7 +125,7 @@ USER = 0  # kind of identifier
 
 # ---- the losses: the shares of Fig 8, each exact but for rounding, by status: Pass, Killed ----
 
-# Jobs that need every epoch for their lowest loss, and that are within 0.1 % of it after two fifths of their epochs.
+# Shares of jobs that need every epoch for their lowest loss, or come within 0.1 % of it by two fifths of their epochs.
 NEEDS_ALL_SHARE = {0: 0.84, 1: 0.75}
 WITHIN_BY_40_SHARE = {0: 0.74, 1: 0.64}
 JOBS_SHARE = 0.25  # of the jobs of that status that ran long enough
@@ -135,53 +136,54 @@ MICRO = 1_000_000  # losses are drawn in millionths
 
 @dataclass(frozen=True)
 class Plan:
-    """One entry per job, in order of submission; what the draws say before anything is scheduled."""
+    """One entry per job, in order of submission, as drawn before scheduling."""
 
     submit_s: Ints
-    asked_s: Ints
+    requested_s: Ints
     bucket: Ints
     gpus: Ints
     status: Ints
     account: Ints
     user: Ints
     campaign: Ints
-    odds: Floats  # the same by its user and campaign
-    durations_s: list[list[int]]  # of each attempt; none for jobs that were never scheduled
+    odds: Floats  # of failure, from its user and campaign
+    durations_s: list[list[int]]  # by attempt; none for jobs that were never scheduled
 
 
 def plan(jobs: int, seed: int) -> Plan:
     rng = np.random.default_rng([seed, 0])
     hours = np.arange(FIRST_S // HOUR_S, END_S // HOUR_S)
-    # Local time is an hour late after the clocks went back, which nobody will see.
-    submit_s = by_the_clock(rng, jobs, hours, hours - 7, HOUR_WEIGHTS, WEEKDAY_WEIGHTS)
-    bucket = shuffled(rng, jobs, dict(enumerate(JOBS_BY_BUCKET)), floor=20)
+    # After the end of daylight saving time local time is an hour off, which does not matter here.
+    submit_s = submission_times(rng, jobs, hours, hours - 7, HOUR_WEIGHTS, WEEKDAY_WEIGHTS)
+    bucket = shuffled_values(rng, jobs, dict(enumerate(JOBS_BY_BUCKET)), floor=20)
     gpus = np.zeros(jobs, dtype=np.int64)
     for code in range(len(BUCKETS)):
         rows = np.flatnonzero(bucket == code)
-        gpus[rows] = shuffled(rng, len(rows), GPUS[code], floor=1)
+        gpus[rows] = shuffled_values(rng, len(rows), GPUS[code], floor=1)
     campaign, account, user = _owners(rng, gpus, submit_s)
     user_odds = lognormal(rng, int(user.max()) + 1, USER_LOG_SD)[user]
     odds = user_odds * lognormal(rng, int(campaign.max()) + 1, GROUP_LOG_SD)[campaign]
-    length = alike(rng, (user, RUN_BY_USER), (campaign, RUN_BY_GROUP))
+    length = correlated_scores(rng, (user, RUN_BY_USER), (campaign, RUN_BY_GROUP))
     status, run_s, retries = (np.zeros(jobs, dtype=np.int64) for _ in range(3))
     for code in range(len(BUCKETS)):
         rows = np.flatnonzero(bucket == code)
         passed, killed, failed = apportion(len(rows), STATUS_BY_BUCKET[code], floor=3)
-        fails = which_fail(rng, failed, odds[rows])
+        fails = draw_failures(rng, failed, odds[rows])
         status[rows[fails]] = FAILED
         status[rows[~fails]] = rng.permutation(np.repeat([PASS, KILLED], [passed, killed]))
-        run_at = spread(rng, length[rows] + np.array(LEAN)[status[rows]])
-        run_s[rows] = np.maximum(1, whole(60 * QuantileFunction(RUN_QUANTILES_MIN[code])(run_at)))
+        run_at = spread_probabilities(rng, length[rows] + np.array(LEAN)[status[rows]])
+        run_s[rows] = np.maximum(1, round_to_int(60 * QuantileFunction(RUN_QUANTILES_MIN[code])(run_at)))
         for is_failed, weights in ((True, RETRIES_FAILED), (False, RETRIES_OTHERS)):
-            part = rows[fails == is_failed]
-            retries[part] = shuffled(rng, len(part), dict(enumerate(weights[code])))
-    never = pick(rng, status == KILLED, 0.7 * jobs * NO_ATTEMPTS_PER_MILLE / 1000 / max(1, (status == KILLED).sum()))
-    never |= pick(rng, status != KILLED, 0.3 * jobs * NO_ATTEMPTS_PER_MILLE / 1000 / (status != KILLED).sum())
+            group_rows = rows[fails == is_failed]
+            retries[group_rows] = shuffled_values(rng, len(group_rows), dict(enumerate(weights[code])))
+    is_killed = status == KILLED
+    never_scheduled = pick(rng, is_killed, 0.7 * jobs * NO_ATTEMPTS_PER_MILLE / 1000 / max(1, is_killed.sum()))
+    never_scheduled |= pick(rng, ~is_killed, 0.3 * jobs * NO_ATTEMPTS_PER_MILLE / 1000 / (~is_killed).sum())
 
-    latency_s = whole(QuantileFunction(LATENCY_QUANTILES_S)(rng.random(jobs)))
+    latency_s = round_to_int(QuantileFunction(LATENCY_QUANTILES_S)(rng.random(jobs)))
     return Plan(
         submit_s=submit_s,
-        asked_s=submit_s + latency_s,
+        requested_s=submit_s + latency_s,
         bucket=bucket,
         gpus=gpus,
         status=status,
@@ -189,46 +191,46 @@ def plan(jobs: int, seed: int) -> Plan:
         user=user,
         campaign=campaign,
         odds=odds,
-        durations_s=_durations(rng, run_s, retries, never),
+        durations_s=_durations(rng, run_s, retries, never_scheduled),
     )
 
 
 def _owners(rng: Random, gpus: Ints, submit_s: Ints) -> tuple[Ints, Ints, Ints]:
-    """Campaign, account and user of each job; a campaign has one of each."""
-    near = submit_s + rng.integers(0, CAMPAIGN_S, len(gpus))
-    campaign = sent_again(rng, gpus, near, QuantileFunction(CAMPAIGN_QUANTILES))
+    """Draw campaign, account and user of each job; a campaign has one account and one user."""
+    proximity = submit_s + rng.integers(0, CAMPAIGN_S, len(gpus))
+    campaign = resubmission_groups(rng, gpus, proximity, QuantileFunction(CAMPAIGN_QUANTILES))
     campaigns = int(campaign.max()) + 1
-    asked = np.zeros(campaigns, dtype=np.int64)
-    asked[campaign] = gpus
+    campaign_gpus = np.zeros(campaigns, dtype=np.int64)
+    campaign_gpus[campaign] = gpus
     weights = list(ACCOUNTS.values())
-    account = shuffled(rng, campaigns, dict(enumerate(weights)), floor=1)
-    large = asked > sample_cluster.SERVER_GPUS
-    account[large] = shuffled(rng, int(large.sum()), dict(enumerate(weights[:LARGE_ACCOUNTS])))
+    account = shuffled_values(rng, campaigns, dict(enumerate(weights)), floor=1)
+    large = campaign_gpus > sample_cluster.SERVER_GPUS
+    account[large] = shuffled_values(rng, int(large.sum()), dict(enumerate(weights[:LARGE_ACCOUNTS])))
     users = apportion(max(len(weights), len(gpus) // JOBS_A_USER), weights, floor=1)
     first_user = np.cumsum([0, *users[:-1]])
     # A few users have most of the campaigns.
-    skewed = rng.random(campaigns) * rng.random(campaigns)
-    user = first_user[account] + (np.array(users)[account] * skewed).astype(np.int64)
+    skewed_draw = rng.random(campaigns) * rng.random(campaigns)
+    user = first_user[account] + (np.array(users)[account] * skewed_draw).astype(np.int64)
     return campaign, account[campaign], user[campaign]
 
 
-def _durations(rng: Random, run_s: Ints, retries: Ints, never: np.ndarray) -> list[list[int]]:
-    """The run time of each job shared out among its attempts, a second each at least."""
-    parts = []
-    for total, more, is_never in zip(run_s.tolist(), retries.tolist(), never.tolist(), strict=True):
-        tries = min(more + 1, total)
+def _durations(rng: Random, run_s: Ints, retries: Ints, never_scheduled: np.ndarray) -> list[list[int]]:
+    """Divide the run time of each job among its attempts, at least one second each."""
+    durations = []
+    for total, retry_count, is_never in zip(run_s.tolist(), retries.tolist(), never_scheduled.tolist(), strict=True):
+        tries = min(retry_count + 1, total)
         if is_never:
-            parts.append([])
+            durations.append([])
         elif tries == 1:
-            parts.append([total])
+            durations.append([total])
         else:
             weights = rng.integers(1, 11, tries).tolist()
-            parts.append([1 + part for part in apportion(total - tries, weights)])
-    return parts
+            durations.append([1 + part for part in apportion(total - tries, weights)])
+    return durations
 
 
 def machine_gpus(jobs: int) -> list[int]:
-    """GPUs of each machine: 8 and 4 by turns, about as many of each as there were."""
+    """Return the GPUs of each machine: 8 and 4 in turn, about the real proportions."""
     return [
         8 if number % 2 == 0 else 4 for number in range(max(FEWEST_MACHINES, jobs * MACHINES_PER_1000_JOBS // 1000))
     ]
@@ -237,29 +239,29 @@ def machine_gpus(jobs: int) -> list[int]:
 def schedule(plan: Plan, machines: list[int]) -> list[Attempt]:
     quota = apportion(sum(machines), list(ACCOUNTS.values()), floor=1)
     return sample_cluster.run(
-        machines, quota, plan.account.tolist(), plan.gpus.tolist(), plan.asked_s.tolist(), plan.durations_s, END_S
+        machines, quota, plan.account.tolist(), plan.gpus.tolist(), plan.requested_s.tolist(), plan.durations_s, END_S
     )
 
 
-def failed_there(plan: Plan, attempts: list[Attempt], machines: int, seed: int) -> Plan:
-    """The plan with statuses that depend on the machines too, drawn anew by the odds of both.
+def redraw_statuses(plan: Plan, attempts: list[Attempt], machines: int, seed: int) -> Plan:
+    """Return the plan with statuses redrawn by odds that include the machines.
 
-    Among the jobs of a size with as many attempts as many fail as before: what the scheduler made of them stays true.
+    Among jobs of one size and number of attempts the same number fail as before, so the schedule stays valid.
     """
     rng = np.random.default_rng([seed, 4])
-    of_machine = lognormal(rng, machines, MACHINE_LOG_SD)
+    machine_factors = lognormal(rng, machines, MACHINE_LOG_SD)
     odds = plan.odds.copy()
     for attempt in {attempt.job: attempt for attempt in attempts}.values():
-        odds[attempt.job] *= of_machine[list(attempt.held)].mean()
+        odds[attempt.job] *= machine_factors[list(attempt.gpus_by_machine)].mean()
     status = plan.status.copy()
     tries = np.array([len(durations) for durations in plan.durations_s])
     cell = plan.bucket * (tries.max() + 1) + tries
     for code in np.unique(cell):
         rows = np.flatnonzero(cell == code)
-        before = status[rows] == FAILED
-        now = which_fail(rng, int(before.sum()), odds[rows])
-        joined, left = rows[now & ~before], rows[before & ~now]
-        status[left], status[joined] = rng.permutation(status[joined]), FAILED
+        failed_before = status[rows] == FAILED
+        failed_now = draw_failures(rng, int(failed_before.sum()), odds[rows])
+        newly_failed, no_longer_failed = rows[failed_now & ~failed_before], rows[failed_before & ~failed_now]
+        status[no_longer_failed], status[newly_failed] = rng.permutation(status[newly_failed]), FAILED
     return replace(plan, status=status)
 
 
@@ -267,53 +269,53 @@ def failed_there(plan: Plan, attempts: list[Attempt], machines: int, seed: int) 
 
 
 def clock(second: int) -> str:
-    """A time as the log has it: Pacific, without a zone."""
+    """Format a time as in the log: Pacific, without a zone."""
     offset_s = (7 if second < CLOCKS_BACK_S else 8) * HOUR_S
     return f"{datetime.fromtimestamp(second - offset_s, UTC):%Y-%m-%d %H:%M:%S}"
 
 
-def unwritten(attempts: list[Attempt], seed: int) -> tuple[Bools, Bools]:
-    """Whether the start, and whether the end of each attempt is missing.
+def missing_times(attempts: list[Attempt], seed: int) -> tuple[Bools, Bools]:
+    """Draw whether the start and the end of each attempt are missing.
 
-    A few starts of first attempts that were followed by another; some ends of last attempts, and all after the trace's.
+    A few starts of first attempts with a later one are missing, some ends of last ones, and all after the trace.
     """
     rng = np.random.default_rng([seed, 1])
     last = {attempt.job: number for number, attempt in enumerate(attempts)}
     is_last = np.zeros(len(attempts), dtype=bool)
     is_last[list(last.values())] = True
     is_first = np.array([attempt.number == 0 for attempt in attempts])
-    no_start = pick(rng, is_first & ~is_last, 0, at_least=ATTEMPTS_WITHOUT_START)
+    no_start = pick(rng, is_first & ~is_last, 0, min_rows=ATTEMPTS_WITHOUT_START)
     no_end = np.array([attempt.end_s >= END_S for attempt in attempts])
     return no_start, no_end | pick(rng, is_last & ~no_end, LOST_END_PER_MILLE / 1000)
 
 
 def job_ids(plan: Plan) -> list[str]:
-    """The ids of the jobs: when the resource manager had started, and their number since."""
+    """Return the ids of the jobs: the start of the resource manager, and their number since."""
     ids, sequence, manager = [], 0, -1
     for submit_s in plan.submit_s.tolist():
-        started = sum(submit_s * 1000 >= start for start in MANAGER_STARTS_MS) - 1
-        sequence, manager = (1 if started != manager else sequence + 1), started
+        manager_index = sum(submit_s * 1000 >= start for start in MANAGER_STARTS_MS) - 1
+        sequence, manager = (1 if manager_index != manager else sequence + 1), manager_index
         ids.append(f"application_{MANAGER_STARTS_MS[manager]}_{sequence:04}")
     return ids
 
 
 def job_log(plan: Plan, attempts: list[Attempt], no_start: Bools, no_end: Bools, seed: int) -> list[dict]:
-    """The records of the log, in order of submission; no_start, no_end: see `unwritten`."""
-    of_job: list[list[tuple[Attempt, bool, bool]]] = [[] for _ in plan.submit_s]
+    """Return the records of the log, in order of submission; no_start, no_end: see `missing_times`."""
+    tries_by_job: list[list[tuple[Attempt, bool, bool]]] = [[] for _ in plan.submit_s]
     for attempt, *missing in zip(attempts, no_start.tolist(), no_end.tolist(), strict=True):
-        of_job[attempt.job].append((attempt, *missing))
+        tries_by_job[attempt.job].append((attempt, *missing))
     blanks = (None, "None", "")
     users = hex_ids(seed, USER, np.arange(int(plan.user.max()) + 1), 6).to_list()
     accounts, ids = list(ACCOUNTS), job_ids(plan)
     records = []
-    for job, (submit_s, tries) in enumerate(zip(plan.submit_s.tolist(), of_job, strict=True)):
-        told = [
+    for job, (submit_s, tries) in enumerate(zip(plan.submit_s.tolist(), tries_by_job, strict=True)):
+        logged_attempts = [
             {
                 "start_time": blanks[job % 3] if is_start_missing else clock(attempt.start_s),
                 "end_time": blanks[job % 3] if is_end_missing else clock(attempt.end_s),
                 "detail": [
                     {"ip": f"m{machine}", "gpus": [f"gpu{index}" for index in gpus]}
-                    for machine, gpus in attempt.held.items()
+                    for machine, gpus in attempt.gpus_by_machine.items()
                 ],
             }
             for attempt, is_start_missing, is_end_missing in tries
@@ -323,7 +325,7 @@ def job_log(plan: Plan, attempts: list[Attempt], no_start: Bools, no_end: Bools,
                 "status": STATUSES[plan.status[job]],
                 "vc": accounts[plan.account[job]],
                 "jobid": ids[job],
-                "attempts": told,
+                "attempts": logged_attempts,
                 "submitted_time": clock(submit_s),
                 "user": users[plan.user[job]],
             }
@@ -332,70 +334,71 @@ def job_log(plan: Plan, attempts: list[Attempt], no_start: Bools, no_end: Bools,
 
 
 def machine_list(machines: list[int]) -> list[str]:
-    """The list of machines, wrong for nine in ten, with two that nothing else knows."""
+    """Return the list of machines: wrong for nine in ten, and with two that appear nowhere else."""
     lines = ["machineId, number of GPUs, single GPU mem"]
     for number, gpus in enumerate([*machines, 8, 8]):
-        listed = gpus if number % 10 == 7 else {8: 2, 4: 8}[gpus]
-        lines.append(f"m{number}, {listed}, {'24GB' if listed == 8 else '12GB'}")
+        listed_gpus = gpus if number % 10 == 7 else {8: 2, 4: 8}[gpus]
+        lines.append(f"m{number}, {listed_gpus}, {'24GB' if listed_gpus == 8 else '12GB'}")
     return lines
 
 
 def loss_rows(rng: Random, plan: Plan, attempts: list[Attempt], job_ids: list[str]) -> pl.DataFrame:
-    """job, epoch (from 1), loss, time (s since 1970), by job and epoch: of jobs with one attempt, passed or killed.
+    """Draw the losses of passed or killed jobs with one attempt: job, epoch (from 1), loss, time (s since 1970).
 
-    A loss falls to within 0.1 % of the lowest, creeps to the lowest, and after that stays above it.
+    A loss falls to within 0.1 % of the lowest, slowly reaches the lowest, and then stays above it.
     """
-    only = {attempt.job: attempt for attempt in attempts if len(plan.durations_s[attempt.job]) == 1}
-    run_s = np.array([plan.durations_s[job][0] if job in only else 0 for job in range(len(job_ids))])
+    attempt_by_job = {attempt.job: attempt for attempt in attempts if len(plan.durations_s[attempt.job]) == 1}
+    run_s = np.array([plan.durations_s[job][0] if job in attempt_by_job else 0 for job in range(len(job_ids))])
     rows = []
     for status, share_all in NEEDS_ALL_SHARE.items():
         jobs = np.flatnonzero(pick(rng, (plan.status == status) & (run_s >= LOSS_RUN_S), JOBS_SHARE))
         epochs = rng.integers(FEWEST_EPOCHS, MOST_EPOCHS + 1, len(jobs))
         needs_all = pick(rng, np.ones(len(jobs), dtype=bool), share_all)
         early = pick(rng, np.ones(len(jobs), dtype=bool), WITHIN_BY_40_SHARE[status])
-        for job, count, to_end, is_early in zip(jobs.tolist(), epochs.tolist(), needs_all, early, strict=True):
+        for job, count, needs_last, is_early in zip(jobs.tolist(), epochs.tolist(), needs_all, early, strict=True):
             two_fifths = 2 * count // 5
-            within = int(rng.integers(2, two_fifths + 1)) if is_early else int(rng.integers(two_fifths + 1, count))
-            lowest = count if to_end else int(rng.integers(within, count))
-            rows.append(_curve(rng, only[job], job_ids[job], count, within, lowest))
+            near_lowest = int(rng.integers(2, two_fifths + 1)) if is_early else int(rng.integers(two_fifths + 1, count))
+            lowest = count if needs_last else int(rng.integers(near_lowest, count))
+            rows.append(_curve(rng, attempt_by_job[job], job_ids[job], count, near_lowest, lowest))
     return pl.concat(rows)
 
 
-def _curve(rng: Random, attempt: Attempt, job_id: str, epochs: int, within: int, lowest: int) -> pl.DataFrame:
-    """The epochs of one job: within 0.1 % of the lowest loss from epoch `within` on, the lowest at `lowest`."""
+def _curve(rng: Random, attempt: Attempt, job_id: str, epochs: int, near_lowest: int, lowest: int) -> pl.DataFrame:
+    """Draw the losses of one job: within 0.1 % of the lowest from epoch `near_lowest` on, the lowest at `lowest`."""
     epoch = np.arange(1, epochs + 1)
     low = int(rng.integers(50_000, 2 * MICRO))
     steps = rng.integers(1, 100, epochs)
-    # Before: at least 0.2 % above, less and less, up to four times as much.
-    far = low + low // 500 + 1 + 3 * low * (within - epoch) // within + steps * low // 100_000
+    # Before `near_lowest`: from four times the lowest down to 0.2 % above it.
+    far = low + low // 500 + 1 + 3 * low * (near_lowest - epoch) // near_lowest + steps * low // 100_000
     near = low + 1 + (low // 1_000 - 2) * np.maximum(lowest - epoch, 0) // max(1, lowest)
-    after = low + 1 + steps * low // 10_000
-    loss = np.select([epoch < within, epoch < lowest, epoch == lowest], [far, near, np.full(epochs, low)], after)
+    final = low + 1 + steps * low // 10_000
+    stages = [epoch < near_lowest, epoch < lowest, epoch == lowest]
+    loss = np.select(stages, [far, near, np.full(epochs, low)], final)
     end_s = attempt.start_s + (attempt.end_s - attempt.start_s) * epoch // epochs
     return pl.DataFrame({"job": [job_id] * epochs, "epoch": epoch, "loss": loss / MICRO, "time": end_s})
 
 
 def write_sample(folder: Path, jobs: int = 3_000, seed: int = 2017) -> dict[str, int]:
-    """Write the log, the telemetry, the list of machines and the losses of a trace of `jobs` jobs; rows by table.
+    """Write log, telemetry, list of machines and losses of a trace of `jobs` jobs; return the rows by table.
 
     The same `jobs` and `seed` give the same bytes.
     """
-    check_asked(jobs, FEWEST_JOBS, "jobs", "the trace", seed)
-    planned, machines = plan(jobs, seed), machine_gpus(jobs)
-    attempts = schedule(planned, machines)
-    planned = failed_there(planned, attempts, len(machines), seed)
-    no_start, no_end = unwritten(attempts, seed)
-    records = job_log(planned, attempts, no_start, no_end, seed)
+    check_sample_size(jobs, FEWEST_JOBS, "jobs", "the trace", seed)
+    job_plan, machines = plan(jobs, seed), machine_gpus(jobs)
+    attempts = schedule(job_plan, machines)
+    job_plan = redraw_statuses(job_plan, attempts, len(machines), seed)
+    no_start, no_end = missing_times(attempts, seed)
+    records = job_log(job_plan, attempts, no_start, no_end, seed)
     rng = np.random.default_rng([seed, 2])
     job = [attempt.job for attempt in attempts]
     telemetry = sample_telemetry.frames(
-        rng, machines, attempts, planned.gpus[job], planned.status[job], is_told=~(no_start | no_end)
+        rng, machines, attempts, job_plan.gpus[job], job_plan.status[job], is_logged=~(no_start | no_end)
     )
-    losses = loss_rows(np.random.default_rng([seed, 3]), planned, attempts, [record["jobid"] for record in records])
+    losses = loss_rows(np.random.default_rng([seed, 3]), job_plan, attempts, [record["jobid"] for record in records])
     lines = machine_list(machines)
     rows = {"job_log": len(records), "machine_list": len(lines) - 1, "loss_log": losses.height}
     with staged_files(folder, FILES) as files:
-        # One job a line, which JSON does not need and people do.
+        # One job per line, for human readers.
         text = ",\n".join(json.dumps(record) for record in records)
         files["job_log"].write(f"[{text}]\n".encode())
         files["machine_list"].write(("\n".join(lines) + "\n").encode())

@@ -1,9 +1,9 @@
-"""A gang scheduler over a handful of machines, so that the attempts of the Philly sample could have happened.
+"""Schedule gangs on a few machines, so that the attempts of the Philly sample are possible.
 
-A GPU is held by one attempt at a time. Every virtual cluster has a quota; it may borrow beyond it while much is free.
-An attempt first wants as few servers as there can be, and takes more of them the longer it has waited (after Jeon et
-al., ATC'19). Within these rules the attempts start in the order they came, and smaller ones pass those that do not fit.
-Times are whole seconds; nothing is drawn here.
+One attempt at a time holds a GPU. Every virtual cluster has a quota and may exceed it while many GPUs are free. An
+attempt first requires the fewest possible servers and accepts more of them the longer it waits (after Jeon et al.,
+ATC'19). Attempts start in order of request; smaller ones pass those that do not fit. Times are whole seconds; nothing
+here is random.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-RETRY_TIMER_S = 180  # from the end of an attempt to the next being asked for
-TWICE_THE_SERVERS_AFTER_S = 600  # a waiting attempt takes up to twice the fewest servers
+RETRY_TIMER_S = 180  # from the end of an attempt to the request of the next
+TWICE_THE_SERVERS_AFTER_S = 600  # then a waiting attempt accepts up to twice the fewest servers
 ANY_SERVERS_AFTER_S = 3_600  # and then as many as it needs
 MOST_SERVERS = 32
-BORROW_WHILE_FREE_SHARE = 0.25  # of all GPUs, left free after the start
+BORROW_WHILE_FREE_SHARE = 0.25  # of all GPUs, still free after the start
 SERVER_GPUS = 8  # of the larger machines
 
 _END, _ASK, _LOOK = range(3)
@@ -24,14 +24,14 @@ _END, _ASK, _LOOK = range(3)
 
 @dataclass(frozen=True)
 class Attempt:
-    """One try at a job: when it was asked for, started and would end, and the GPUs it holds, by machine."""
+    """One attempt of a job: its times of request, start and planned end, and the GPUs that it holds by machine."""
 
     job: int
     number: int
-    asked_s: int
+    requested_s: int
     start_s: int
     end_s: int
-    held: dict[int, list[int]]
+    gpus_by_machine: dict[int, list[int]]
 
 
 @dataclass
@@ -40,47 +40,47 @@ class Cluster:
 
     gpus: Sequence[int]
     free: list[list[int]] = field(init=False)
-    left: int = field(init=False)
+    free_gpus: int = field(init=False)
 
     def __post_init__(self) -> None:
         self.free = [list(range(count)) for count in self.gpus]
-        self.left = sum(self.gpus)
+        self.free_gpus = sum(self.gpus)
 
-    def place(self, wanted: int, most_servers: int) -> dict[int, int] | None:
-        """Machine -> GPUs to take there, on as few servers as are free now; None where that is more than allowed.
+    def find_servers(self, gpus: int, most_servers: int) -> dict[int, int] | None:
+        """Find the fewest servers with enough free GPUs: machine -> GPUs; None if more than `most_servers` are needed.
 
-        One server: the one that it fills best. Several: those with the most free.
+        If one server is enough, it is the one that the attempt fills best; else those with the most free GPUs.
         """
-        if wanted > self.left:
+        if gpus > self.free_gpus:
             return None
-        best = min(
-            (machine for machine, free in enumerate(self.free) if len(free) >= wanted),
+        best_machine = min(
+            (machine for machine, free in enumerate(self.free) if len(free) >= gpus),
             key=lambda machine: len(self.free[machine]),
             default=None,
         )
-        if best is not None:
-            return {best: wanted}
+        if best_machine is not None:
+            return {best_machine: gpus}
         share: dict[int, int] = {}
         for machine in sorted(range(len(self.free)), key=lambda machine: -len(self.free[machine])):
-            share[machine] = min(wanted, len(self.free[machine]))
-            wanted -= share[machine]
-            if not wanted:
+            share[machine] = min(gpus, len(self.free[machine]))
+            gpus -= share[machine]
+            if not gpus:
                 return share
             if len(share) == most_servers:
                 return None
         return None
 
     def take(self, share: dict[int, int]) -> dict[int, list[int]]:
-        held = {}
+        gpus_by_machine = {}
         for machine, count in share.items():
-            held[machine], self.free[machine] = self.free[machine][:count], self.free[machine][count:]
-            self.left -= count
-        return held
+            gpus_by_machine[machine], self.free[machine] = self.free[machine][:count], self.free[machine][count:]
+            self.free_gpus -= count
+        return gpus_by_machine
 
-    def give_back(self, held: dict[int, list[int]]) -> None:
-        for machine, gpus in held.items():
+    def give_back(self, gpus_by_machine: dict[int, list[int]]) -> None:
+        for machine, gpus in gpus_by_machine.items():
             self.free[machine] = sorted(self.free[machine] + gpus)
-            self.left += len(gpus)
+            self.free_gpus += len(gpus)
 
 
 def fewest_servers(gpus: int) -> int:
@@ -92,54 +92,54 @@ def run(
     quota: Sequence[int],
     account: Sequence[int],
     gpus: Sequence[int],
-    asked_s: Sequence[int],
+    requested_s: Sequence[int],
     durations_s: Sequence[Sequence[int]],
     until_s: int,
 ) -> list[Attempt]:
-    """The attempts that started before `until_s`, in the order they started.
+    """Return the attempts that started before `until_s`, in order of start.
 
-    machine_gpus: GPUs of each machine; quota: GPUs of each virtual cluster. Of each job: its virtual cluster, its GPUs,
-    when it is first asked for, and how long each of its attempts runs (none: it is never asked for).
+    machine_gpus: GPUs by machine; quota: GPUs by virtual cluster. By job: account (its virtual cluster), GPUs, time of
+    the first request, and run time of each attempt (none: it is never requested).
     """
     cluster = Cluster(machine_gpus)
-    total = cluster.left
+    total = cluster.free_gpus
     used = [0] * len(quota)
-    events = [(second, _ASK, job, 0) for job, second in enumerate(asked_s) if durations_s[job]]
+    events = [(second, _ASK, job, 0) for job, second in enumerate(requested_s) if durations_s[job]]
     heapq.heapify(events)
     waiting: list[tuple[int, int, int]] = []  # asked, job, number
     running: dict[int, Attempt] = {}
-    done: list[Attempt] = []
+    attempts: list[Attempt] = []
     while events and events[0][0] < until_s:
-        now = events[0][0]
-        while events and events[0][0] == now:
-            _, what, job, number = heapq.heappop(events)
-            if what == _END:
+        now_s = events[0][0]
+        while events and events[0][0] == now_s:
+            _, event_kind, job, number = heapq.heappop(events)
+            if event_kind == _END:
                 attempt = running.pop(job)
-                cluster.give_back(attempt.held)
+                cluster.give_back(attempt.gpus_by_machine)
                 used[account[job]] -= gpus[job]
                 if number + 1 < len(durations_s[job]):
-                    heapq.heappush(events, (now + RETRY_TIMER_S, _ASK, job, number + 1))
-            elif what == _ASK:
-                waiting.append((now, job, number))
-                for later in (TWICE_THE_SERVERS_AFTER_S, ANY_SERVERS_AFTER_S):
-                    heapq.heappush(events, (now + later, _LOOK, job, number))
-        still = []
-        for asked, job, number in waiting:
-            wanted, owner = gpus[job], account[job]
+                    heapq.heappush(events, (now_s + RETRY_TIMER_S, _ASK, job, number + 1))
+            elif event_kind == _ASK:
+                waiting.append((now_s, job, number))
+                for wait_s in (TWICE_THE_SERVERS_AFTER_S, ANY_SERVERS_AFTER_S):
+                    heapq.heappush(events, (now_s + wait_s, _LOOK, job, number))
+        still_waiting = []
+        for request_s, job, number in waiting:
+            job_gpus, account_index = gpus[job], account[job]
             share = None
-            is_within = used[owner] + wanted <= quota[owner]
-            if is_within or cluster.left - wanted >= BORROW_WHILE_FREE_SHARE * total:
-                share = cluster.place(wanted, _most_servers(wanted, now - asked))
+            fits_quota = used[account_index] + job_gpus <= quota[account_index]
+            if fits_quota or cluster.free_gpus - job_gpus >= BORROW_WHILE_FREE_SHARE * total:
+                share = cluster.find_servers(job_gpus, _most_servers(job_gpus, now_s - request_s))
             if share is None:
-                still.append((asked, job, number))
+                still_waiting.append((request_s, job, number))
                 continue
-            attempt = Attempt(job, number, asked, now, now + durations_s[job][number], cluster.take(share))
-            used[owner] += wanted
+            attempt = Attempt(job, number, request_s, now_s, now_s + durations_s[job][number], cluster.take(share))
+            used[account_index] += job_gpus
             running[job] = attempt
-            done.append(attempt)
+            attempts.append(attempt)
             heapq.heappush(events, (attempt.end_s, _END, job, number))
-        waiting = still
-    return done
+        waiting = still_waiting
+    return attempts
 
 
 def _most_servers(gpus: int, waited_s: int) -> int:
