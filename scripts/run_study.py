@@ -49,7 +49,11 @@ def resolve_arguments(study: str, config: str, trace: str, data: str, scatter: s
         )
     settings = [f"study=[{', '.join(samples()) if trace == 'all' else trace}]"] if trace else []
     config_files = [write_configuration(Path(data))] if data else [config] if config else []
-    if not settings and not config_files and (name := studies.choose_study(study) if study else studies.find_last_study()):
+    if (
+        not settings
+        and not config_files
+        and (name := studies.choose_study(study) if study else studies.find_last_study())
+    ):
         other_studies = [study_name for study_name in studies.list_studies() if study_name != name]
         hint = f"; STUDY=name for another: {', '.join(other_studies)}" if other_studies and not study else ""
         print(f"study {name}{'' if study else ', the most recent'}{hint}", file=sys.stderr)
