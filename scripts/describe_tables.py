@@ -23,10 +23,10 @@ def main(snakemake):
     has_mapping = "mapping" in reader_options["entry"]
     text = (
         schema_text(reading_in(reader_options["reader"]).schema(reader_options["entry"]))
-        if from_entry
+        if has_mapping
         else reader_options["schema"]
     )
-    shipped = table_schemas(yaml.safe_load(text))
+    format_schemas = table_schemas(yaml.safe_load(text))
     schemas = format_schemas | SCHEMAS
     files = tables_in(snakemake.input, snakemake.params.members)
     folder = Path(snakemake.input.raw)

@@ -26,8 +26,8 @@ def main() -> int:
     options = parser.parse_args()
     try:
         if options.trace and options.part:
-            label = (
-                studies.find_part_files(given.trace, given.part),
+            paths, label = (
+                studies.find_part_files(options.trace, options.part),
                 f"part {options.part} of the trace {options.trace}",
             )
         elif options.study:
