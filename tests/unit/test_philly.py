@@ -1,4 +1,4 @@
-"""Philly: the job log is one JSON array, its telemetry tables that are nearly CSV; each quirk by name."""
+"""Philly: a job log that is one JSON array, telemetry tables that are nearly CSV, and each of their quirks."""
 
 import gzip
 import json
@@ -33,7 +33,7 @@ T = 1_507_363_200
 
 
 def clock(seconds):
-    """The log's wall clock so many seconds after 2017-10-07 01:00:00 (within that day)."""
+    """Return the log's wall-clock text `seconds` after 2017-10-07 01:00:00, within that day."""
     return f"2017-10-07 {1 + seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
 
 
@@ -60,7 +60,7 @@ def job(*attempts, **fields):
 
 @pytest.fixture
 def raw(tmp_path):
-    """Ingest tables (a list of records, or text or bytes) as the workflow does; the quarantine is raw.quarantine."""
+    """Ingest tables (lists of records, text or bytes) as the workflow does; raw.quarantine holds the rejected rows."""
 
     def run(log=None, max_share=1.0, **tables):
         if log is not None:
@@ -73,10 +73,10 @@ def raw(tmp_path):
                 ]
                 log = json.dumps(log)
             tables = {"job_log": log} | tables
-        found, run.account, run.quarantine = typed("philly", tmp_path / "raw", max_share, READERS, **tables)
-        for _, read, kept, aside in run.account.iter_rows():
-            assert read == kept + aside
-        return found
+        scans, run.account, run.quarantine = typed("philly", tmp_path / "raw", max_share, READERS, **tables)
+        for _, rows_read, accepted, quarantined in run.account.iter_rows():
+            assert rows_read == accepted + quarantined
+        return scans
 
     return run
 
@@ -121,12 +121,12 @@ def test_columns_of_the_job_record(raw):
 
 
 def test_one_array_on_one_line_or_many(raw):
-    """The array has no line per record, and may be one line longer than any line of a table."""
+    """The array has no line per record. Its one line may exceed the line limit of a table."""
     log = [job(attempt(1, 5))] * 3
-    flat = table_of("philly", "jobs", raw(log))
-    named = [j | {"jobid": f"application_1506638472019_{n}"} for n, j in enumerate(log)]
+    expected = table_of("philly", "jobs", raw(log))
+    named = [record | {"jobid": f"application_1506638472019_{n}"} for n, record in enumerate(log)]
     indented = json.dumps(named, indent=4, separators=(", ", ": "))
-    assert table_of("philly", "jobs", raw(indented)).equals(flat)
+    assert table_of("philly", "jobs", raw(indented)).equals(expected)
 
 
 def test_a_line_longer_than_any_table_has(raw, monkeypatch):
@@ -137,8 +137,8 @@ def test_a_line_longer_than_any_table_has(raw, monkeypatch):
 def test_packed_with_mark_and_blanks_around(raw, tmp_path):
     path = tmp_path / "cluster_job_log.gz"
     path.write_bytes(gzip.compress(b"\xef\xbb\xbf \n" + json.dumps([job(attempt(1, 5))]).encode() + b"\n\n"))
-    kept, aside = next(READERS["job_log"].rows(path, SCHEMAS["job_log"]))
-    assert (kept.height, aside.height) == (1, 0)
+    accepted_rows, quarantined_rows = next(READERS["job_log"].rows(path, SCHEMAS["job_log"]))
+    assert (accepted_rows.height, quarantined_rows.height) == (1, 0)
 
 
 def test_servers_of_philly_with_their_gpus(raw):
@@ -151,16 +151,16 @@ def test_servers_of_philly_with_their_gpus(raw):
             )
         ]
     )
-    found = table_of("philly", "placements", tables)
-    assert found.schema == pl.Schema(PLACEMENT_COLUMNS)
+    placements = table_of("philly", "placements", tables)
+    assert placements.schema == pl.Schema(PLACEMENT_COLUMNS)
     names = ["attempt", "placement", "node", "start_s", "runtime_s", "gpu_milli", "outcome", "nodes", "own_outcome"]
-    assert found.select(names).rows() == [
+    assert placements.select(names).rows() == [
         (0, 0, "m9", T + 10, 30, 2000, None, 2, False),
         (0, 1, "m2", T + 10, 30, 1000, None, 2, False),
         (1, 0, "m2", T + 50, 40, 2000, "success", 1, True),
     ]
-    of_attempts = table_of("philly", "attempts", tables)[found["attempt_id"]]
-    assert of_attempts.select("job_id", "attempt").equals(found.select("job_id", "attempt"))
+    attempt_rows = table_of("philly", "attempts", tables)[placements["attempt_id"]]
+    assert attempt_rows.select("job_id", "attempt").equals(placements.select("job_id", "attempt"))
 
 
 def test_status_is_final_and_killed_is_cancelled(raw):
@@ -171,7 +171,7 @@ def test_status_is_final_and_killed_is_cancelled(raw):
     assert jobs["status_raw"].to_list() == ["Pass", "Killed", "Failed"]
 
 
-def test_no_value_is_null_empty_or_the_word_none(raw):
+def test_null_the_empty_text_and_the_word_none_are_blank(raw):
     blanks = (None, "", "None")
     jobs = table_of("philly", "jobs", raw([job(attempt(1, 5), attempt(7, end)) for end in blanks]))
     assert jobs["runtime_s"].to_list() == [None] * 3
@@ -188,8 +188,8 @@ def test_times_are_pacific_wall_clock(raw):
     assert jobs.select("start_s", "end_s").row(0) == (1_502_125_381, 1_513_958_602)
 
 
-def test_the_hour_that_came_twice_is_flagged(raw):
-    """2017-11-05: 01:00-01:59 came twice; its times are those of the first passing, in the job as in its attempts."""
+def test_times_in_the_repeated_hour_are_flagged(raw):
+    """On 2017-11-05 the hour 01:00-01:59 repeats. Its times count as the first passing, in jobs and attempts."""
     tables = raw(
         [
             job(attempt("2017-11-05 00:59:59", "2017-11-05 02:00:00"), submitted_time="2017-11-05 00:00:00"),
@@ -216,21 +216,21 @@ def test_a_job_without_attempts_keeps_its_outcome_and_has_no_run_time(raw):
     assert table_of("philly", "attempts", tables).height == 1
 
 
-OF_ATTEMPTS = dict.fromkeys(("job_id", "attempt", "queued_from_s", "queue_s", "start_s", "end_s"), pl.Int64)
-OF_ATTEMPTS |= {"job_id": pl.String, "runtime_s": pl.Int64, "outcome": pl.String, "gpu_milli": pl.Int64}
-OF_ATTEMPTS |= {"nodes": pl.Int64, "node_list": pl.String}
-OF_ATTEMPTS |= dict.fromkeys(("negative_queue", "negative_run", "dst_ambiguous"), pl.Boolean) | {"job": pl.UInt32}
+ATTEMPT_COLUMNS = dict.fromkeys(("job_id", "attempt", "queued_from_s", "queue_s", "start_s", "end_s"), pl.Int64)
+ATTEMPT_COLUMNS |= {"job_id": pl.String, "runtime_s": pl.Int64, "outcome": pl.String, "gpu_milli": pl.Int64}
+ATTEMPT_COLUMNS |= {"nodes": pl.Int64, "node_list": pl.String}
+ATTEMPT_COLUMNS |= dict.fromkeys(("negative_queue", "negative_run", "dst_ambiguous"), pl.Boolean) | {"job": pl.UInt32}
 
 
 def test_a_log_in_which_no_job_was_ever_tried(raw):
     tables = raw([job(), job()])
     assert table_of("philly", "jobs", tables)["no_attempts"].to_list() == [True, True]
-    assert table_of("philly", "attempts", tables).schema == pl.Schema(OF_ATTEMPTS)
+    assert table_of("philly", "attempts", tables).schema == pl.Schema(ATTEMPT_COLUMNS)
     assert table_of("philly", "nodes", tables).is_empty()
 
 
 def test_a_last_attempt_without_an_end_is_censored_at_the_trace_end(raw):
-    """Still running or its log lost: the outcome stays, the run time is blank and bounded by the trace's end."""
+    """The outcome stays; the run time is blank and bounded by the trace's end."""
     jobs = table_of(
         "philly", "jobs", raw([job(attempt(10, 20), attempt(30, None), status="Failed"), job(attempt(0, 500))])
     )
@@ -257,7 +257,7 @@ def test_an_earlier_attempt_without_an_end_adds_no_run_time(raw):
 
 
 def test_an_attempt_without_a_start(raw):
-    """It is no start of the job, nor among its attempts; what it holds is what the job asked for, if it is first."""
+    """It is not counted as an attempt; if it is the first, its GPUs are still the job's request."""
     tables = raw([job(attempt(None, None, part("m1", 0, 1)), attempt(30, 40)), job(attempt(5, 9), attempt(None, None))])
     jobs = table_of("philly", "jobs", tables)
     assert jobs.select("start_s", "end_s", "runtime_s", "attempts", "gpu_milli", "missing_start").rows() == [
@@ -294,9 +294,9 @@ def test_gpus_are_those_of_the_first_attempt(raw):
 
 
 def test_zero_gpus(raw):
-    none = {"start_time": clock(1), "end_time": clock(2)}
+    times = {"start_time": clock(1), "end_time": clock(2)}
     details = ([part("m1")], [], None, [{"ip": "m1", "gpus": None}])
-    jobs = table_of("philly", "jobs", raw([job(none | {"detail": detail}) for detail in details]))
+    jobs = table_of("philly", "jobs", raw([job(times | {"detail": detail}) for detail in details]))
     assert jobs.select("gpu_milli", "zero_gpu", "nodes").rows() == [
         (0, True, 1),
         (0, True, 0),
@@ -308,8 +308,8 @@ def test_zero_gpus(raw):
 def test_attempts_in_sequence(raw):
     tables = raw([job(attempt(10, 70), attempt(250, 260, part("m2", 1)), status="Failed"), job(attempt(1, 2))])
     attempts = table_of("philly", "attempts", tables)
-    assert attempts.schema == pl.Schema(OF_ATTEMPTS)
-    first, second, other = attempts.rows(named=True)
+    assert attempts.schema == pl.Schema(ATTEMPT_COLUMNS)
+    first, second, third = attempts.rows(named=True)
     assert first == {
         "job_id": "application_1506638472019_0",
         "attempt": 0,
@@ -329,7 +329,7 @@ def test_attempts_in_sequence(raw):
     }
     assert (second["attempt"], second["queued_from_s"], second["queue_s"]) == (1, T + 70, 180)
     assert second["outcome"] == "failure"
-    assert (other["attempt"], other["queued_from_s"], other["outcome"]) == (0, T, "success")
+    assert (third["attempt"], third["queued_from_s"], third["outcome"]) == (0, T, "success")
 
 
 def test_submitted_on_a_day_without_telemetry(raw):
@@ -339,7 +339,7 @@ def test_submitted_on_a_day_without_telemetry(raw):
 
 
 def test_zone_by_the_start_of_the_resource_manager(raw):
-    """It started at 2017-09-28 22:41:12 UTC, 15:41:12 PDT: a log from 15:42 on is Pacific, and cannot be UTC."""
+    """It started at 2017-09-28 22:41:12 UTC, 15:41:12 PDT, so a log from 15:42 on is Pacific and cannot be UTC."""
     times = ["2017-09-28 15:42:12", "2017-09-29 01:00:00", "2017-09-28 15:41:11", "2017-09-28 15:41:12"]
     jobs = table_of("philly", "jobs", raw([job(submitted_time=time) for time in times]))
     assert jobs["zone_contradicted"].to_list() == [False, False, True, False]
@@ -376,7 +376,7 @@ def test_zone_by_the_start_of_the_resource_manager(raw):
         (job(user="\ud800"), "not_utf8", None),
     ],
 )
-def test_a_record_that_breaks_a_rule_is_put_aside(raw, record, reason, column):
+def test_a_record_that_breaks_a_rule_is_quarantined(raw, record, reason, column):
     tables = raw([job(attempt(1, 2)), record, job(attempt(1, 2))])
     assert reasons(raw) == [(2, reason, column)]
     assert raw.quarantine["text"][0]
@@ -393,9 +393,9 @@ def test_a_missing_field_is_a_blank_one(raw):
     assert reasons(raw) == [(2, "missing_value", "submitted_time")]
 
 
-def test_fields_nobody_knows_are_read_past(raw):
-    strange = {"why": [1, {"x": None}], "how": 10**400}
-    jobs = table_of("philly", "jobs", raw([job(attempt(1, 2) | strange) | strange]))
+def test_unknown_fields_are_ignored(raw):
+    unknown_fields = {"why": [1, {"x": None}], "how": 10**400}
+    jobs = table_of("philly", "jobs", raw([job(attempt(1, 2) | unknown_fields) | unknown_fields]))
     assert jobs["runtime_s"].to_list() == [1]
 
 
@@ -405,22 +405,22 @@ def test_a_repeated_job_id_keeps_the_first(raw):
     assert reasons(raw) == [(3, "duplicate_key", "job_id")]
 
 
-def test_odd_text_is_kept_as_it_is(raw):
-    odd = ['quote " and \\ backslash', "[{]}", "line\nbreak", "ünïcödé 🎉", "\0", "-0700,"]
-    tables = raw([job(attempt(1, 2, part(text, 0)), user=text) for text in odd])
+def test_odd_text_is_unchanged(raw):
+    texts = ['quote " and \\ backslash', "[{]}", "line\nbreak", "ünïcödé 🎉", "\0", "-0700,"]
+    tables = raw([job(attempt(1, 2, part(text, 0)), user=text) for text in texts])
     assert raw.quarantine.is_empty()
-    assert table_of("philly", "jobs", tables)["user"].to_list() == odd
-    assert table_of("philly", "attempts", tables)["node_list"].to_list() == odd
+    assert table_of("philly", "jobs", tables)["user"].to_list() == texts
+    assert table_of("philly", "attempts", tables)["node_list"].to_list() == texts
 
 
-def test_bytes_that_are_not_utf8_put_aside_the_record(raw):
+def test_a_record_with_bytes_that_are_not_utf8_is_quarantined(raw):
     tables = raw(json.dumps([job(user="XX"), job(jobid="b")]).encode().replace(b"XX", b"\xff\xfe"))
     assert reasons(raw) == [(1, "not_utf8", None)]
     assert "\ufffd" in raw.quarantine["text"][0]
     assert table_of("philly", "jobs", tables).height == 1
 
 
-def test_the_text_put_aside_is_cut(raw):
+def test_the_text_of_a_quarantined_record_is_cut(raw):
     raw([job(status="Lost", user="u" * 10**5), job(user=["u" * 10**5]), job()])
     assert raw.quarantine["text"].str.len_chars().to_list() == [500, 500]
 
@@ -473,41 +473,41 @@ def test_a_log_far_too_long(raw, monkeypatch):
 # Both ways to read a log ------------------------------------------------------------------------------------
 
 scalar = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
-anything = st.recursive(scalar, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner))
-a_time = st.sampled_from([clock(0), clock(90), "2017-11-05 01:30:00", None, "", "None"])
-an_ip = st.sampled_from(["m1", "m2", ""]) | st.text(max_size=3)
+any_json = st.recursive(scalar, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner))
+times = st.sampled_from([clock(0), clock(90), "2017-11-05 01:30:00", None, "", "None"])
+machines = st.sampled_from(["m1", "m2", ""]) | st.text(max_size=3)
 gpus = st.lists(st.sampled_from(["gpu0", "gpu7", "gpu12", "gpu", "cpu0"]), max_size=3)
 
 
-def fields(**known):
-    """A mapping with the known fields, of which one may be anything or missing, and perhaps one more."""
-    sound = st.fixed_dictionaries(known)
-    odd = st.tuples(sound, st.sampled_from(list(known)), anything).map(lambda t: t[0] | {t[1]: t[2]})
-    lacking = st.tuples(sound, st.sampled_from(list(known))).map(lambda t: {k: v for k, v in t[0].items() if k != t[1]})
-    more = st.tuples(sound, anything).map(lambda t: t[0] | {"more": t[1]})
-    return st.one_of(sound, sound, sound, sound, odd, lacking, more)
+def fields(**kinds):
+    """Generate the mapping; sometimes one field has any value, is missing, or an extra field is added."""
+    valid = st.fixed_dictionaries(kinds)
+    wrong = st.tuples(valid, st.sampled_from(list(kinds)), any_json).map(lambda t: t[0] | {t[1]: t[2]})
+    shorter = st.tuples(valid, st.sampled_from(list(kinds))).map(lambda t: {k: v for k, v in t[0].items() if k != t[1]})
+    longer = st.tuples(valid, any_json).map(lambda t: t[0] | {"more": t[1]})
+    return st.one_of(valid, valid, valid, valid, wrong, shorter, longer)
 
 
-a_job = fields(
+records = fields(
     status=st.sampled_from(["Pass", "Killed", "Failed", "Running"]),
     vc=st.text(max_size=3),
     jobid=st.integers(0, 10**9).map(str),
     attempts=st.none()
     | st.lists(
         fields(
-            start_time=a_time, end_time=a_time, detail=st.none() | st.lists(fields(ip=an_ip, gpus=gpus), max_size=2)
+            start_time=times, end_time=times, detail=st.none() | st.lists(fields(ip=machines, gpus=gpus), max_size=2)
         ),
         max_size=3,
     ),
-    submitted_time=a_time,
+    submitted_time=times,
     user=st.none() | st.text(max_size=3),
 )
 
 
-@given(log=st.lists(a_job | a_job | a_job | anything, min_size=1, max_size=5), in_ascii=st.booleans())
+@given(log=st.lists(records | records | records | any_json, min_size=1, max_size=5), in_ascii=st.booleans())
 @settings(max_examples=20, deadline=None)
 def test_any_records(tmp_path_factory, log, in_ascii):
-    """Rows read = kept + put aside, and a record's fate does not depend on how the log was read, nor on the others."""
+    """Rows read = accepted + quarantined; a record's result depends neither on the reader nor on other records."""
     folder = tmp_path_factory.getbasetemp() / "any_records"
     (folder / "raw").mkdir(parents=True, exist_ok=True)
     path = folder / "cluster_job_log"
@@ -522,56 +522,56 @@ def test_any_records(tmp_path_factory, log, in_ascii):
             assert "no valid JSON" in str(error)
             return []
 
-    for kept, aside in read(log):
-        assert aside.schema == pl.Schema(QUARANTINED_SCHEMA)
-        assert dict(kept.schema) == SCHEMAS["job_log"].stored
-        assert sorted(kept["line"].to_list() + aside["line"].to_list()) == list(range(1, len(log) + 1))
-        assert set(aside["reason"]) <= set(REASONS)
-        assert aside["text"].null_count() == 0
+    for accepted, quarantined in read(log):
+        assert quarantined.schema == pl.Schema(QUARANTINED_SCHEMA)
+        assert dict(accepted.schema) == SCHEMAS["job_log"].stored
+        assert sorted(accepted["line"].to_list() + quarantined["line"].to_list()) == list(range(1, len(log) + 1))
+        assert set(quarantined["reason"]) <= set(REASONS)
+        assert quarantined["text"].null_count() == 0
         for number, record in enumerate(log, start=1):
-            [(alone, alone_aside)] = read([record])
-            place = pl.col("line") == number
-            assert kept.filter(place).drop("line").equals(alone.drop("line"))
-            assert aside.filter(place).drop("line", "text").equals(alone_aside.drop("line", "text"))
-        if kept.height:
-            raw = {"job_log": kept.lazy().with_columns(file=pl.lit(0, pl.Int32))}
-            assert table_of("philly", "jobs", raw).height == kept.height
+            [(expected, expected_quarantined)] = read([record])
+            is_record = pl.col("line") == number
+            assert accepted.filter(is_record).drop("line").equals(expected.drop("line"))
+            assert quarantined.filter(is_record).drop("line", "text").equals(expected_quarantined.drop("line", "text"))
+        if accepted.height:
+            raw = {"job_log": accepted.lazy().with_columns(file=pl.lit(0, pl.Int32))}
+            assert table_of("philly", "jobs", raw).height == accepted.height
             table_of("philly", "attempts", raw), table_of("philly", "nodes", raw)
 
 
-@given(log=st.lists(a_job, min_size=1, max_size=4))
+@given(log=st.lists(records, min_size=1, max_size=4))
 @settings(max_examples=40, deadline=None)
-def test_what_is_read_at_once_is_what_is_read_one_by_one(log):
+def test_the_fast_and_the_slow_reader_agree(log):
     try:
         text = json.dumps(log, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, UnicodeEncodeError):
         return
-    at_once = philly_raw._read_fast(text)
-    at_once = None if at_once is None else at_once.with_row_index("line", 1)
-    if at_once is not None:
-        one_by_one, unsound = philly_raw._read_slowly(Path("log"), text.decode())
-        assert not unsound
-        checked = [philly_raw._check_jobs(records, SCHEMAS["job_log"]) for records in (at_once, one_by_one)]
-        assert checked[0][0].equals(checked[1][0])
-        assert checked[0][1].drop("text").equals(checked[1][1].drop("text"))
+    fast = philly_raw._read_fast(text)
+    fast = None if fast is None else fast.with_row_index("line", 1)
+    if fast is not None:
+        slow, rejected = philly_raw._read_slowly(Path("log"), text.decode())
+        assert not rejected
+        frames = [philly_raw._check_jobs(records, SCHEMAS["job_log"]) for records in (fast, slow)]
+        assert frames[0][0].equals(frames[1][0])
+        assert frames[0][1].drop("text").equals(frames[1][1].drop("text"))
 
 
-def test_a_sound_log_is_read_at_once():
+def test_a_valid_log_is_read_by_the_fast_reader():
     records = [job(attempt(1, None), attempt("None", 5)), job(attempts=None, user=None), job(attempt(1, 2, part("m1")))]
     assert philly_raw._read_fast(json.dumps(records).encode()).height == 3
 
 
 @given(text=st.binary(max_size=60) | st.text(alphabet='[]{}",:\\u0nulmatps ', max_size=60).map(str.encode))
 @settings(max_examples=120, deadline=None)
-def test_any_bytes_at_all(tmp_path_factory, text):
+def test_any_bytes_are_rows_or_one_error(tmp_path_factory, text):
     path = tmp_path_factory.getbasetemp() / "any_log"
     path.write_bytes(text)
     try:
-        kept, aside = next(READERS["job_log"].rows(path, SCHEMAS["job_log"]))
+        accepted, quarantined = next(READERS["job_log"].rows(path, SCHEMAS["job_log"]))
     except StudyError as error:
         assert str(path) in str(error)
         return
-    assert kept.height + aside.height == len(json.loads(text))
+    assert accepted.height + quarantined.height == len(json.loads(text))
 
 
 # Telemetry --------------------------------------------------------------------------------------------------
@@ -581,25 +581,25 @@ def gpu_rows(*rows):
     return GPU_HEADER + "".join(f"{row}\n" for row in rows)
 
 
-def test_gpu_telemetry_ends_in_a_comma_that_its_header_does_not_have(raw):
+def test_gpu_telemetry_rows_may_end_in_a_comma_that_the_header_lacks(raw):
     tables = raw(gpu_util=gpu_rows("2017-10-03 00:08:00 PDT,m29,60.8,99.366666667,100.0,63.333333333,1,0.0005,0,0.0,"))
     assert tables["gpu_util"].collect().rows() == [
         (0, 2, 1_507_014_480, "m29", 60_800, 99_367, 100_000, 63_333, 1000, 1, 0, 0)
     ]
 
 
-def test_telemetry_without_that_comma(raw):
+def test_gpu_telemetry_without_a_trailing_comma(raw):
     rows = ["2017-10-03 00:08:00 PDT,m1,1,2,3,4,5,6,7,8", "2017-10-03 00:08:00 PDT,m2,1,2,,,,,,"]
     tables = raw(gpu_util=gpu_rows(*rows))
     assert tables["gpu_util"].collect()["gpu7_mpct"].to_list() == [8000, None]
 
 
-def test_the_comma_in_the_header_too(raw):
+def test_gpu_telemetry_with_a_trailing_comma_in_the_header(raw):
     tables = raw(gpu_util=GPU_HEADER.replace("\n", ",\n") + "2017-10-03 00:08:00 PDT,m1,1,2,3,4,5,6,7,8,\n")
     assert tables["gpu_util"].collect()["gpu7_mpct"].to_list() == [8000]
 
 
-def test_a_row_shifted_by_a_field_is_put_aside(raw):
+def test_a_row_shifted_by_a_field_is_quarantined(raw):
     row = "2017-10-03 00:08:00 PDT,m1,1,2,3,4,5,6,7,8,"
     raw(gpu_util=gpu_rows(row, row + "9", row + ",", row.removesuffix(","), row, row))
     assert [(line, reason) for line, reason, _ in reasons(raw)] == [
@@ -614,21 +614,21 @@ def test_na_is_offline_and_empty_is_no_gpu(raw):
     assert tables["gpu_util"].collect().row(0)[4:] == (None, 0, None, 5000, None, None, None, None)
 
 
-def test_pdt_and_pst_tell_the_repeated_hour_apart(raw):
+def test_pdt_and_pst_distinguish_the_repeated_hour(raw):
     times = ["2017-11-05 00:59:00 PDT", "2017-11-05 01:00:00 PDT", "2017-11-05 01:00:00 PST", "2017-11-05 02:00:00 PST"]
     tables = raw(cpu_util="time,machine_id,cpu_util\n" + "".join(f"{time},m29,31.845\n" for time in times))
     assert tables["cpu_util"].collect()["time_s"].to_list() == [1_509_868_740 + extra for extra in (0, 60, 3660, 7260)]
     assert tables["cpu_util"].collect()["cpu_mpct"].to_list() == [31_845] * 4
 
 
-def test_a_time_without_its_zone_is_put_aside(raw):
+def test_a_time_without_its_zone_is_quarantined(raw):
     texts = ["2017-10-03 00:08:00,m1,1", "2017-10-03 00:08:00 CET,m1,1", "2017-10-32 00:08:00 PDT,m1,1"]
     raw(cpu_util="time,machine_id,cpu_util\n2017-10-03 00:08:00 PDT,m1,1\n" + "\n".join(texts))
     assert reasons(raw) == [(line, "not_a_time", "time") for line in (3, 4, 5)]
     assert raw.quarantine["text"].to_list() == texts
 
 
-def test_a_share_beyond_the_whole_is_put_aside(raw):
+def test_a_share_above_100_percent_is_quarantined(raw):
     raw(
         gpu_util=gpu_rows(
             "2017-10-03 00:08:00 PDT,m1,100,0,0,0,0,0,0,0,", "2017-10-03 00:09:00 PDT,m1,101,0,0,0,0,0,0,0,"
@@ -646,7 +646,7 @@ def test_memory_in_kb_with_0_for_not_measured(raw):
     ]
 
 
-def test_either_name_of_the_machine_column(raw):
+def test_both_names_of_the_machine_column_are_read(raw):
     tables = raw(cpu_util="time,machineId,cpu_util\n2017-10-03 00:08:00 PDT,m1,1\n")
     assert tables["cpu_util"].collect()["machine"].to_list() == ["m1"]
 
@@ -678,16 +678,16 @@ def test_any_lines(tmp_path_factory, lines, table, block_bytes):
     with pytest.MonkeyPatch.context() as context:
         context.setattr(raw_files, "BLOCK_BYTES", block_bytes)
         blocks = list(READERS[table].rows(path, SCHEMAS[table]))
-    whole = path.read_bytes().replace(b"\r\n", b"\n").split(b"\n")
-    there = [number for number, line in enumerate(whole[1:], start=2) if line.strip()]
-    numbers = [line for kept, aside in blocks for line in kept["line"].to_list() + aside["line"].to_list()]
-    assert sorted(numbers) == there
+    file_lines = path.read_bytes().replace(b"\r\n", b"\n").split(b"\n")
+    expected = [number for number, line in enumerate(file_lines[1:], start=2) if line.strip()]
+    numbers = [line for rows, rejected in blocks for line in rows["line"].to_list() + rejected["line"].to_list()]
+    assert sorted(numbers) == expected
 
 
 # Nodes ------------------------------------------------------------------------------------------------------
 
 
-def test_gpus_of_a_machine_come_from_telemetry_and_log_not_from_the_list(raw):
+def test_gpu_counts_come_from_telemetry_and_log_not_from_the_machine_list(raw):
     tables = raw(
         [job(attempt(1, 2, part("m51", 7))), job(attempt(1, 2, part("m600"), part("m3", 1)))],
         machine_list="machineId, number of GPUs, single GPU mem\n"
@@ -705,11 +705,11 @@ def test_gpus_of_a_machine_come_from_telemetry_and_log_not_from_the_list(raw):
     assert nodes.schema == pl.Schema(NODE_COLUMNS | {"listed_gpu_count": pl.Int64})
     assert nodes.select("node", "gpu_count", "mem_mib", "listed_gpu_count").rows() == [
         ("m3", 4, 515_891, 8),
-        ("m4", 0, None, 8),  # it was watched, and no GPU was seen
+        ("m4", 0, None, 8),  # telemetry without a GPU
         ("m9", 4, None, 8),
-        ("m10", None, None, 2),  # nobody saw it
+        ("m10", None, None, 2),  # neither in telemetry nor in the log
         ("m51", 8, None, 2),
-        ("m600", 0, None, None),  # held, without a GPU
+        ("m600", 0, None, None),  # in the log without a GPU
         ("m700", None, None, None),
     ]
     assert table_of("philly", "nodes", {"job_log": tables["job_log"]})["node"].to_list() == ["m3", "m51", "m600"]
@@ -718,19 +718,19 @@ def test_gpus_of_a_machine_come_from_telemetry_and_log_not_from_the_list(raw):
 # Use --------------------------------------------------------------------------------------------------------
 
 
-def minutes(machine, first, values):
-    """Rows of telemetry of one machine from so many minutes after 01:00 on; a value is a text for each of its GPUs."""
-    return [f"{clock(60 * (first + place))} PDT,{machine},{value}" for place, value in enumerate(values)]
+def telemetry_rows(machine, first_minute, values):
+    """Build one machine's telemetry rows, one a minute from minute `first` after 01:00; a value joins all its GPUs."""
+    return [f"{clock(60 * (first_minute + offset))} PDT,{machine},{value}" for offset, value in enumerate(values)]
 
 
-def padded(*values):
+def gpu_values(*values):
     return ",".join([*map(str, values), *[""] * (8 - len(values))]) + ","
 
 
 def test_use_is_the_mean_over_the_gpus_and_minutes_held(raw):
     tables = raw(
         [
-            # From the minute it starts in to before its end; the third minute is not counted.
+            # Readings count from the minute of the start to before the end, so not the third.
             job(attempt(59, 120, part("m1", 0, 1))),
             job(attempt(0, 61, part("m1", 1), part("m2", 0))),
             job(attempt(0, 60, part("m2", 1))),  # NA is skipped
@@ -740,8 +740,8 @@ def test_use_is_the_mean_over_the_gpus_and_minutes_held(raw):
             job(attempt(0, 60, part("m1"))),  # no GPU
         ],
         gpu_util=gpu_rows(
-            *minutes("m1", 0, [padded(10, 20), padded(30, 40.0005), padded(90, 90)]),
-            *minutes("m2", 0, [padded(50, "NA"), padded(70, 0)]),
+            *telemetry_rows("m1", 0, [gpu_values(10, 20), gpu_values(30, 40.0005), gpu_values(90, 90)]),
+            *telemetry_rows("m2", 0, [gpu_values(50, "NA"), gpu_values(70, 0)]),
         ),
     )
     jobs = table_of("philly", "jobs", tables)
@@ -757,15 +757,15 @@ def test_use_is_the_mean_over_the_gpus_and_minutes_held(raw):
 
 
 def test_use_over_the_repeated_hour(raw):
-    """The telemetry tells the two passings apart; a run across them has the minutes of both."""
-    rows = [f"2017-11-05 01:{minute:02}:00 {zone},m1,{padded(value)}" for zone, value in (("PDT", 10), ("PST", 50))
+    """The telemetry distinguishes both passings; a run across them has the minutes of both."""
+    rows = [f"2017-11-05 01:{minute:02}:00 {zone},m1,{gpu_values(value)}" for zone, value in (("PDT", 10), ("PST", 50))
             for minute in range(60)]  # fmt: skip
     log = [job(attempt("2017-11-05 00:30:00", "2017-11-05 02:30:00"), submitted_time="2017-11-05 00:00:00")]
     jobs = table_of("philly", "jobs", raw(log, gpu_util=gpu_rows(*rows)))
     assert jobs.select("gpu_used_milli", "gpu_readings").row(0) == (300, 120)
 
 
-held_gpus = st.tuples(
+gpu_allocations = st.tuples(
     st.integers(0, 3), st.sampled_from(["m1", "m2", "m9"]), st.integers(0, 9), st.integers(0, 600), st.integers(0, 300)
 )
 reading = st.tuples(
@@ -773,14 +773,14 @@ reading = st.tuples(
 )
 
 
-@given(held=st.lists(held_gpus, max_size=6), rows=st.lists(reading, max_size=12), chunk=st.integers(1, 5))
+@given(allocs=st.lists(gpu_allocations, max_size=6), rows=st.lists(reading, max_size=12), chunk=st.integers(1, 5))
 @settings(max_examples=40, deadline=None)
-def test_use_against_plain_sums_in_any_order_and_any_pieces(held, rows, chunk):
-    held = [(owner, machine, gpu, start, start + length) for owner, machine, gpu, start, length in held]
+def test_gpu_use_matches_plain_sums_for_any_order_and_chunk_size(allocs, rows, chunk):
+    allocs = [(owner, machine, gpu, start, start + length) for owner, machine, gpu, start, length in allocs]
     expected = {}
-    for owner, machine, gpu, start, end in held:
-        for minute, where, *values in rows:
-            counts = start // 60 * 60 <= minute * 60 < end and where == machine and start < end and gpu < 8
+    for owner, machine, gpu, start, end in allocs:
+        for minute, reading_machine, *values in rows:
+            counts = start // 60 * 60 <= minute * 60 < end and reading_machine == machine and start < end and gpu < 8
             if counts and values[gpu] is not None:
                 readings, total = expected.get(owner, (0, 0))
                 expected[owner] = readings + 1, total + values[gpu]
@@ -788,40 +788,40 @@ def test_use_against_plain_sums_in_any_order_and_any_pieces(held, rows, chunk):
     columns = {"time_s": pl.Int64, "machine": pl.String} | {f"gpu{gpu}_mpct": pl.Int64 for gpu in range(8)}
     telemetry = [(minute * 60, *values) for minute, *values in rows]
     use = gpu_use(
-        pl.DataFrame(held, schema=names, orient="row"), pl.LazyFrame(telemetry, schema=columns, orient="row"), chunk
+        pl.DataFrame(allocs, schema=names, orient="row"), pl.LazyFrame(telemetry, schema=columns, orient="row"), chunk
     )
     assert use.rows() == [(owner, *expected[owner]) for owner in sorted(expected)]
 
 
-def test_who_held_which_gpu_with_the_job_it_was_for(raw):
+def test_gpu_allocations_carry_the_outcome_of_their_job(raw):
     tables = raw(
         [
             job(attempt(0, 60, part("m1", 0)), attempt(60, 120, part("m1", 0), part("m2", 1)), status="Killed"),
-            job(attempt(0, None, part("m1", 0)), attempt(60, 60, part("m1", 0))),  # nothing held
+            job(attempt(0, None, part("m1", 0)), attempt(60, 60, part("m1", 0))),  # no GPU allocated
             job(),
         ]
     )
-    held = philly.held_gpus(tables)
-    assert held.select("owner", "attempt", "machine", "gpu", "outcome", "gpus", "servers").rows() == [
+    allocations = philly.held_gpus(tables)
+    assert allocations.select("owner", "attempt", "machine", "gpu", "outcome", "gpus", "servers").rows() == [
         (0, 0, "m1", 0, "cancelled", 1, 1),
         (0, 1, "m1", 0, "cancelled", 1, 2),
         (0, 1, "m2", 1, "cancelled", 1, 2),
     ]
-    assert held["start_s"].to_list() == [T, T + 60, T + 60]
+    assert allocations["start_s"].to_list() == [T, T + 60, T + 60]
 
 
-def test_use_is_rounded_once_halves_up(raw):
-    tables = raw([job(attempt(0, 60, part("m1", 0)))], gpu_util=gpu_rows(*minutes("m1", 0, [padded(0.05)])))
+def test_use_is_rounded_once_with_halves_up(raw):
+    tables = raw([job(attempt(0, 60, part("m1", 0)))], gpu_util=gpu_rows(*telemetry_rows("m1", 0, [gpu_values(0.05)])))
     assert table_of("philly", "jobs", tables)["gpu_used_milli"].to_list() == [1]
 
 
-def test_infra_lives_censor_an_attempt_that_was_tried_again(raw):
-    tried = [attempt(10, 60, part("m1", 0), part("m2", 0)), attempt(100, 200), attempt(None, None)]
-    tables = raw([job(*tried, status="Failed"), job(attempt(5, None), status="Failed"), job(attempt(0, 9))])
+def test_infra_lives_censor_an_attempt_that_was_retried(raw):
+    attempts_of_first = [attempt(10, 60, part("m1", 0), part("m2", 0)), attempt(100, 200), attempt(None, None)]
+    tables = raw([job(*attempts_of_first, status="Failed"), job(attempt(5, None), status="Failed"), job(attempt(0, 9))])
     jobs = table_of("philly", "jobs", tables).with_columns(trace=pl.lit("t"))
     attempts = table_of("philly", "attempts", tables)
     lives = infra_lives(jobs, attempts, {})
-    # The one without an end failed at a time nobody wrote down.
+    # The attempt without an end failed at an unknown time.
     assert lives.select("life_id", "duration_s", "event", "state", "nodes", "duration_max_s").rows() == [
         (0, 50, None, None, 2, None),
         (1, 100, "infra_failure", "Failed", 1, None),
@@ -829,15 +829,15 @@ def test_infra_lives_censor_an_attempt_that_was_tried_again(raw):
         (0, 9, None, "Pass", 1, None),
     ]
     assert (lives["submit_s"] - T).to_list() == [0, 60, 0, 0]
-    check = pl.DataFrame({"node": ["m2"], "time_s": [T + 60], "code": ["XID79"], "severity": [None]})
-    laid = infra_lives(jobs, attempts, {}, check.cast({"severity": pl.String}))
-    assert laid["cause"].to_list() == ["XID79", None, None, None]
+    health_events = pl.DataFrame({"node": ["m2"], "time_s": [T + 60], "code": ["XID79"], "severity": [None]})
+    attributed = infra_lives(jobs, attempts, {}, health_events.cast({"severity": pl.String}))
+    assert attributed["cause"].to_list() == ["XID79", None, None, None]
 
 
-@given(log=st.lists(a_job, min_size=1, max_size=6), size=st.integers(1, 400))
+@given(log=st.lists(records, min_size=1, max_size=6), size=st.integers(1, 400))
 @settings(max_examples=25, deadline=None)
 def test_a_log_read_in_pieces_is_the_log(log, size, tmp_path_factory):
-    """Wherever a piece ends, jobs, records put aside and their numbers are those of the whole."""
+    """Jobs, quarantined records and line numbers do not depend on the piece size."""
     try:
         text = json.dumps(log, ensure_ascii=False, allow_nan=False)
         text.encode()
@@ -846,13 +846,13 @@ def test_a_log_read_in_pieces_is_the_log(log, size, tmp_path_factory):
     path = tmp_path_factory.mktemp("pieces") / "cluster_job_log"
     path.write_text(text)
     with pytest.MonkeyPatch.context() as patch:
-        found = []
-        for piece in (1 << 30, size):
-            patch.setattr(philly_raw, "PIECE_BYTES", piece)
+        results = []
+        for piece_bytes in (1 << 30, size):
+            patch.setattr(philly_raw, "PIECE_BYTES", piece_bytes)
             pairs = list(READERS["job_log"].rows(path, SCHEMAS["job_log"]))
-            found.append([pl.concat(frames) for frames in zip(*pairs, strict=True)])
-    assert found[0][0].equals(found[1][0])
-    assert found[0][1].equals(found[1][1])
+            results.append([pl.concat(frames) for frames in zip(*pairs, strict=True)])
+    assert results[0][0].equals(results[1][0])
+    assert results[0][1].equals(results[1][1])
 
 
 def test_a_log_has_as_many_pieces_as_it_is_long(monkeypatch):
@@ -866,12 +866,12 @@ def test_a_log_has_as_many_pieces_as_it_is_long(monkeypatch):
     assert list(philly_raw._split_array(text[: len(text) // 20])) == [text[: len(text) // 20]]
 
 
-def test_what_the_trace_leaves_open_is_counted(raw):
+def test_evidence_on_machines_and_time_zone_is_counted(raw):
     log = [job(attempt(10, 60, part("m1", 0, 3)), jobid=f"application_1506638472019_{n}") for n in range(3)]
-    machines = "machineId, number of GPUs, single GPU mem\nm1, 2, 12GB\nm7, 8, 24GB\n"
-    tables = raw(log, machine_list=machines)
-    listed = count_machines(table_of("philly", "nodes", tables))
-    assert listed.rows() == [(2, 4, 1), (8, None, 1)]
+    machine_text = "machineId, number of GPUs, single GPU mem\nm1, 2, 12GB\nm7, 8, 24GB\n"
+    tables = raw(log, machine_list=machine_text)
+    counts = count_machines(table_of("philly", "nodes", tables))
+    assert counts.rows() == [(2, 4, 1), (8, None, 1)]
     zones = philly.zone_evidence(table_of("philly", "jobs", tables))
     assert summarise_starts(zones) == {
         "jobs": 3,
@@ -880,7 +880,7 @@ def test_what_the_trace_leaves_open_is_counted(raw):
         "utc_ruled_out": int(zones["first_submit_after_if_utc_s"][0] < 0),
     }
     assert summarise_starts(zones.clear()) == {"jobs": 0}
-    machines = summarise_machines(listed)
-    assert machines == {"listed": 2, "listed_gpus": 10, "found": 1, "found_gpus": 4, "compared": 1, "agree": 0}
+    summary = summarise_machines(counts)
+    assert summary == {"listed": 2, "listed_gpus": 10, "found": 1, "found_gpus": 4, "compared": 1, "agree": 0}
     without_list = summarise_machines(count_machines(table_of("philly", "nodes", raw(log))))
     assert without_list == {"listed": 0, "listed_gpus": 0, "found": 1, "found_gpus": 4}

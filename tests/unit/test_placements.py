@@ -16,7 +16,7 @@ SACCT = "JobIDRaw|User|State|Submit|Start|End|NNodes|NodeList|AllocTRES|FailedNo
 
 @pytest.fixture
 def pai(ingested, tmp_path):
-    def run(tasks, instances):
+    def ingest_pai(tasks, instances):
         tables = {
             "job": "".join(f"{task.split(',')[0]},i,u,Failed,1.0,2.0\n" for task in tasks),
             "task": "".join(f"{task}\n" for task in tasks),
@@ -25,7 +25,7 @@ def pai(ingested, tmp_path):
         ingested("pai2020", **tables)
         return {name: pl.scan_parquet(tmp_path / "raw" / f"{name}.parquet") for name in tables}
 
-    return run
+    return ingest_pai
 
 
 TASKS = ["a,worker,3.0,Failed,100,,600.0,29.296875,50.0,T4", "b,ps,1.0,Terminated,100,200,600.0,29.296875,,"]
@@ -42,44 +42,44 @@ INSTANCES = [
 @pytest.mark.parametrize("rows_a_block", [1, 2, 100])
 def test_instances_of_pai_are_placements_in_file_order(pai, monkeypatch, rows_a_block):
     monkeypatch.setattr(pai2020, "blocks", partial(blocks, rows=rows_a_block))
-    # A time that runs backwards is put aside in ingest: the last instance is not among the rows.
-    found = placements_of(pai(TASKS, INSTANCES))
-    assert found.schema == pl.Schema(PLACEMENT_COLUMNS)
-    assert found["attempt_id"].to_list() == [0, 1, 0, 0]
-    assert found.drop("trace", "infra_failure", "attempt_id").rows() == [
+    # Ingest quarantines the last instance, which ends before it starts.
+    placements = placements_of(pai(TASKS, INSTANCES))
+    assert placements.schema == pl.Schema(PLACEMENT_COLUMNS)
+    assert placements["attempt_id"].to_list() == [0, 1, 0, 0]
+    assert placements.drop("trace", "infra_failure", "attempt_id").rows() == [
         ("a", "worker", 0, 1, "m1", 110, 150, 40, 500, "failure", 2, True),
         ("b", "ps", 0, 2, "m1", 100, 180, 80, None, "success", 1, True),
         ("a", "worker", 0, 3, "m2", 110, 160, 50, 500, "success", 2, True),
-        # Without a status of its own the task's stands in.
+        # The instance has no status, so the task's status applies.
         ("a", "worker", 1, 1, "m1", 120, None, None, 500, "failure", 2, False),
     ]
-    assert found["infra_failure"].null_count() == 4
+    assert placements["infra_failure"].null_count() == 4
 
 
-def test_pai_agrees_with_its_jobs_on_how_many_machines(pai):
+def test_pai_placements_and_jobs_agree_on_the_number_of_machines(pai):
     tables = pai(TASKS, INSTANCES)
-    of_jobs = jobs_of(tables).select("job_id", "nodes").rows()
-    assert sorted(placements_of(tables).select("job_id", "nodes").unique().rows()) == sorted(of_jobs)
+    node_counts = jobs_of(tables).select("job_id", "nodes").rows()
+    assert sorted(placements_of(tables).select("job_id", "nodes").unique().rows()) == sorted(node_counts)
 
 
-def test_the_file_is_the_same_whatever_the_blocks(pai, monkeypatch, tmp_path):
+def test_the_file_does_not_depend_on_the_block_size(pai, monkeypatch, tmp_path):
     tables = pai(TASKS, INSTANCES)
-    written = []
+    file_contents = []
     for rows in (1, 3, 100):
         monkeypatch.setattr(pai2020, "blocks", partial(blocks, rows=rows))
         stream_parquet(placements_of(tables).lazy(), tmp_path / "placements.parquet")
-        written.append((tmp_path / "placements.parquet").read_bytes())
-    assert len(set(written)) == 1
+        file_contents.append((tmp_path / "placements.parquet").read_bytes())
+    assert len(set(file_contents)) == 1
 
 
-def slurm(tmp_path, *records):
+def slurm_placements(tmp_path, *records):
     (tmp_path / "dump.txt").write_text(SACCT + "".join(f"{record}\n" for record in records))
     study(tmp_path / "dump.txt", folder=tmp_path / "raw")
     return table_of("sacct", "placements", {"record": pl.scan_parquet(tmp_path / "raw/record.parquet")})
 
 
 def test_nodes_of_a_slurm_run(tmp_path):
-    found = slurm(
+    rows = slurm_placements(
         tmp_path,
         "1|ana|COMPLETED|0|10|30|1|n1|cpu=1,gres/gpu=2|",
         "2|ana|NODE_FAIL|0|10|40|3|n[1-3]|cpu=3,gres/gpu=6|n2",
@@ -88,8 +88,8 @@ def test_nodes_of_a_slurm_run(tmp_path):
         "5|ana|FAILED|0|10|60|2|n[1-2]|cpu=2|",
         "6|ana|PENDING|0|||2||cpu=2|",
     )
-    assert found.schema == pl.Schema(PLACEMENT_COLUMNS)
-    assert found.select("job_id", "placement", "node", "runtime_s", "gpu_milli", "nodes", "infra_failure").rows() == [
+    assert rows.schema == pl.Schema(PLACEMENT_COLUMNS)
+    assert rows.select("job_id", "placement", "node", "runtime_s", "gpu_milli", "nodes", "infra_failure").rows() == [
         ("1", 0, "n1", 20, 2000, 1, False),
         ("2", 0, "n1", 30, None, 3, False),
         ("2", 1, "n2", 30, None, 3, True),
@@ -104,9 +104,9 @@ def test_nodes_of_a_slurm_run(tmp_path):
 
 def test_placements_of_a_real_slurm_add_up_to_its_runs(tmp_path):
     _, _, attempts = study(FIXTURES / "real_readme.txt", folder=tmp_path)
-    found = table_of("sacct", "placements", {"record": pl.scan_parquet(tmp_path / "record.parquet")})
-    assert found.height == attempts["node_list"].list.len().sum()
-    by_run = found.group_by("job_id", "attempt", maintain_order=True).agg("node")
-    of_attempts = attempts[found["attempt_id"]].select("job_id", "attempt")
-    assert of_attempts.equals(found.select("job_id", "attempt"))
-    assert by_run["node"].to_list() == attempts.drop_nulls("node_list")["node_list"].to_list()
+    placements = table_of("sacct", "placements", {"record": pl.scan_parquet(tmp_path / "record.parquet")})
+    assert placements.height == attempts["node_list"].list.len().sum()
+    nodes_by_run = placements.group_by("job_id", "attempt", maintain_order=True).agg("node")
+    attempt_rows = attempts[placements["attempt_id"]].select("job_id", "attempt")
+    assert attempt_rows.equals(placements.select("job_id", "attempt"))
+    assert nodes_by_run["node"].to_list() == attempts.drop_nulls("node_list")["node_list"].to_list()

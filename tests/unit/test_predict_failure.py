@@ -1,4 +1,4 @@
-"""Failure told in advance: of records whose risk is known, by hand on a few jobs, and of records that tell little."""
+"""Failure prediction: on records whose risk is known, by hand on a few jobs, and on records with little information."""
 
 import hashlib
 import importlib
@@ -45,72 +45,72 @@ def data_of(jobs: pl.DataFrame, features=FEATURES, clock="UTC") -> Data:
 
 def tables_of(jobs: pl.DataFrame, features=FEATURES, clock="UTC", challenger=False) -> dict[str, pl.DataFrame]:
     """All tables, each checked against its contract."""
-    found = evaluate_models(
+    tables = evaluate_models(
         data_of(jobs, features, clock), Challenger.create(challenger, SEED), LANDMARK_S, TRIAL_MIN / 60, SEED
     )
-    assert list(found) == [table.name for table in ANALYSIS.tables]
+    assert list(tables) == [table.name for table in ANALYSIS.tables]
     for table in ANALYSIS.tables:
-        table.check(found[table.name])
-    return found
+        table.check(tables[table.name])
+    return tables
 
 
 @pytest.fixture(scope="module")
-def of_users():
+def user_studies():
     return [tables_of(made_risk.with_users(12_000, seed)) for seed in (1, 3, 6)]
 
 
-def rows(found: dict[str, pl.DataFrame], model: str, metric: str, stage: str = "probability") -> pl.DataFrame:
-    """Of the three origins, all test jobs."""
-    of_it = (pl.col("model") == model) & (pl.col("metric") == metric) & (pl.col("stage") == stage)
-    return found["risk_evaluation"].filter(of_it & AT_ALL & pl.col("split").is_in(ORIGINS))
+def rows(tables: dict[str, pl.DataFrame], model: str, metric: str, stage: str = "probability") -> pl.DataFrame:
+    """Select the measures of all test jobs at the three origins."""
+    is_measure = (pl.col("model") == model) & (pl.col("metric") == metric) & (pl.col("stage") == stage)
+    return tables["risk_evaluation"].filter(is_measure & AT_ALL & pl.col("split").is_in(ORIGINS))
 
 
-def served(found: dict[str, pl.DataFrame], split: str = "temporal_3") -> str:
-    """Which model serves at an origin."""
-    about = {"stage": "probability", "split": split, "metric": "pr_auc"}
-    return found["risk_evaluation"].filter("serves", AT_ALL, **about)["model"].item()
+def served(tables: dict[str, pl.DataFrame], split: str = "temporal_3") -> str:
+    """Return the model that serves at an origin."""
+    selection = {"stage": "probability", "split": split, "metric": "pr_auc"}
+    return tables["risk_evaluation"].filter("serves", AT_ALL, **selection)["model"].item()
 
 
 def test_the_score_without_the_one_user_of_most_failures_stands_beside_it():
-    """The last week's failures are of one user nearly all, which any score finds; of the others it knows less."""
+    """One user has nearly all failures of the last week; the score of the other jobs is lower."""
     jobs = made_risk.with_users(6_000, 2)
     is_one = (pl.col("user") == jobs["user"].mode().sort()[0]) & pl.col("outcome").is_in(["success", "failure"])
     jobs = jobs.with_columns(outcome=pl.when(is_one).then(pl.lit("failure")).otherwise("outcome"))
     spare = (pl.col("outcome") == "failure") & ~is_one & (pl.int_range(pl.len()) % 4 > 0)
     jobs = jobs.with_columns(outcome=pl.when(spare).then(pl.lit("success")).otherwise("outcome"))
-    found = tables_of(jobs)["risk_evaluation"].filter("serves", stage="probability", metric="pr_auc", split=ORIGINS[-1])
-    (every,), (rest,) = (found.filter(slice=name).to_dicts() for name in ("all", "without_most"))
-    assert 0 < rest["failures"] < every["failures"] / 2 and rest["n"] < every["n"]
-    assert rest["estimate"] < every["estimate"]
-    evenly = tables_of(made_risk.coin(3_000, 1))["risk_evaluation"]
-    assert not evenly.filter(slice="without_most").height
+    score = tables_of(jobs)["risk_evaluation"].filter("serves", stage="probability", metric="pr_auc", split=ORIGINS[-1])
+    (all_jobs,), (others,) = (score.filter(slice=name).to_dicts() for name in ("all", "without_most"))
+    assert 0 < others["failures"] < all_jobs["failures"] / 2 and others["n"] < all_jobs["n"]
+    assert others["estimate"] < all_jobs["estimate"]
+    coin_measures = tables_of(made_risk.coin(3_000, 1))["risk_evaluation"]
+    assert not coin_measures.filter(slice="without_most").height
 
 
 # Where the risk is known -------------------------------------------------------------------------------------
 
 
-def test_where_users_differ_the_score_is_above_the_base_rate(of_users):
-    for found in of_users:
-        above = rows(found, "logistic", "pr_auc_above_base_rate")
+def test_where_users_differ_the_score_is_above_the_base_rate(user_studies):
+    for tables in user_studies:
+        above = rows(tables, "logistic", "pr_auc_above_base_rate")
         assert above["split"].to_list() == ORIGINS
         assert (above["ci_low_clustered"] > 0).all()
-        assert (rows(found, "nested_rate", "pr_auc_above_base_rate")["ci_low_clustered"] > 0).all()
+        assert (rows(tables, "nested_rate", "pr_auc_above_base_rate")["ci_low_clustered"] > 0).all()
 
 
-def test_the_slope_of_the_calibration_holds_1(of_users):
-    """Of nine tests at least seven, as users that come later are drawn anew."""
-    slopes = pl.concat(rows(found, "logistic", "calibration_slope") for found in of_users)
+def test_the_slope_of_the_calibration_holds_1(user_studies):
+    """At least seven of nine intervals hold 1, because later users are drawn anew."""
+    slopes = pl.concat(rows(tables, "logistic", "calibration_slope") for tables in user_studies)
     holds = (slopes["ci_low_clustered"] <= 1) & (slopes["ci_high_clustered"] >= 1)
     assert slopes.height == 9
     assert holds.sum() >= 7
     assert slopes["estimate"].mean() == pytest.approx(1, abs=0.1)
 
 
-def test_the_score_is_near_the_best_there_can_be(of_users):
-    """The ROC-AUC of the true risk is the bound: most of the way from a coin to it is found."""
+def test_the_score_is_near_the_best_there_can_be(user_studies):
+    """The ROC-AUC of the true risk is the bound; the score gets most of the way from chance to it."""
     jobs = population(made_risk.with_users(12_000, 1).lazy(), ["true_risk"])
-    found = rows(of_users[0], "logistic", "roc_auc")["estimate"].to_list()
-    for split, auc in zip(temporal(jobs), found, strict=True):
+    aucs = rows(user_studies[0], "logistic", "roc_auc")["estimate"].to_list()
+    for split, auc in zip(temporal(jobs), aucs, strict=True):
         risk, failed = jobs.jobs["true_risk"].to_numpy()[split.test], jobs.failed[split.test]
         order = np.argsort(np.argsort(risk))
         fails = int(failed.sum())
@@ -118,8 +118,8 @@ def test_the_score_is_near_the_best_there_can_be(of_users):
         assert 0.5 + 0.8 * (best - 0.5) < auc < best + 0.02
 
 
-def test_the_table_of_measures_has_every_model_split_and_slice(of_users):
-    measures = of_users[0]["risk_evaluation"]
+def test_the_table_of_measures_has_every_model_split_and_slice(user_studies):
+    measures = user_studies[0]["risk_evaluation"]
     stage_1 = measures.filter(pl.col("stage") == "probability", pl.col("metric") == "pr_auc")
     assert stage_1.group_by("model", "split", "slice").len()["len"].to_list() == [1] * stage_1.height
     assert stage_1.height == 4 * 4 * 5
@@ -132,42 +132,42 @@ def test_the_table_of_measures_has_every_model_split_and_slice(of_users):
     assert set(measures.filter(pl.col("model") == "gradient_boosting", AT_ALL)["reason"]) == {NOT_REQUESTED}
 
 
-def test_counts_are_those_of_the_test_jobs(of_users):
+def test_counts_are_those_of_the_test_jobs(user_studies):
     data = data_of(made_risk.with_users(12_000, 1))
     for split, row in zip(
-        temporal(data.jobs), rows(of_users[0], "logistic", "pr_auc").iter_rows(named=True), strict=True
+        temporal(data.jobs), rows(user_studies[0], "logistic", "pr_auc").iter_rows(named=True), strict=True
     ):
         assert (row["n"], row["failures"]) == (split.test.sum(), data.jobs.failed[split.test].sum())
-    # The landmark is of those known to have run for so long; of a run without an end nobody knows.
-    stay = has_run_for(data.jobs, LANDMARK_S)
-    assert (stay == (data.jobs.hours >= LANDMARK_S / 3600)).all()
-    of_landmark = rows(of_users[0], "logistic", "pr_auc", "landmark")["n"].to_list()
-    assert of_landmark == [(split.test & stay).sum() for split in temporal(data.jobs)]
-    assert of_users[0]["risk_features"]["known"].to_list()[:3] == [12_000] * 3
+    # The landmark counts runs known to have lasted so long; a run without an end is unknown.
+    has_reached = has_run_for(data.jobs, LANDMARK_S)
+    assert (has_reached == (data.jobs.hours >= LANDMARK_S / 3600)).all()
+    landmark_n = rows(user_studies[0], "logistic", "pr_auc", "landmark")["n"].to_list()
+    assert landmark_n == [(split.test & has_reached).sum() for split in temporal(data.jobs)]
+    assert user_studies[0]["risk_features"]["known"].to_list()[:3] == [12_000] * 3
 
 
-def test_hours_are_told_better_than_by_one_number(of_users):
-    """Failed runs are longer with each doubling of GPUs: against all jobs alike their order is told."""
-    for found in of_users:
-        order = rows(found, "lognormal", "concordance", "hours")
+def test_hours_are_predicted_better_than_by_one_number(user_studies):
+    """Failed runs last longer with each doubling of GPUs, so their order can be predicted."""
+    for tables in user_studies:
+        order = rows(tables, "lognormal", "concordance", "hours")
         assert (order["estimate"] > 0.5).all()
         assert (order["ci_low_clustered"] > 0.5).sum() >= 2
-        off = rows(found, "lognormal", "median_factor_off", "hours")["estimate"]
+        factor = rows(tables, "lognormal", "median_factor_off", "hours")["estimate"]
         # Half of a normal distribution lies within 0.674 of its spread: exp(0.674 RUN_LOG_SD) is the best there can be.
-        assert off.is_between(
+        assert factor.is_between(
             0.9 * np.exp(0.674 * made_risk.RUN_LOG_SD), 1.25 * np.exp(0.674 * made_risk.RUN_LOG_SD)
         ).all()
-    one, of_features = (
-        np.mean([rows(found, model, "r2_log", "hours")["estimate"].mean() for found in of_users])
+    base_r2, feature_r2 = (
+        np.mean([rows(tables, model, "r2_log", "hours")["estimate"].mean() for tables in user_studies])
         for model in ("base_rate", "lognormal")
     )
-    assert of_features > one
+    assert feature_r2 > base_r2
 
 
-def test_the_tenths_hold_all_test_jobs(of_users):
-    tenths = of_users[0]["risk_calibration"].filter(pl.col("model") == "logistic")
+def test_the_tenths_hold_all_test_jobs(user_studies):
+    tenths = user_studies[0]["risk_calibration"].filter(pl.col("model") == "logistic")
     n = tenths.group_by("split", maintain_order=True).agg(pl.col("n", "failures").sum())
-    logistic = rows(of_users[0], "logistic", "pr_auc")
+    logistic = rows(user_studies[0], "logistic", "pr_auc")
     assert n["n"].to_list()[:3] == logistic["n"].to_list()
     assert n["failures"].to_list()[:3] == logistic["failures"].to_list()
     assert (tenths["predicted"].diff().drop_nulls().filter(tenths["tenth"].diff().drop_nulls() > 0) > 0).all()
@@ -176,36 +176,36 @@ def test_the_tenths_hold_all_test_jobs(of_users):
 # What carries the score --------------------------------------------------------------------------------------
 
 
-def test_a_feature_that_says_nothing_matters_nothing():
+def test_a_feature_of_noise_has_no_importance():
     jobs = made_risk.with_users(6_000, 4)
     noise = np.random.default_rng(1)
     jobs = jobs.with_columns(
         dice=pl.Series(noise.integers(0, 6, jobs.height)).cast(pl.String), draw=pl.Series(noise.random(jobs.height))
     )
-    nothing = {
+    noise_features = {
         "dice": {"kind": "category", "column": "dice", "vocabulary": 12},
         "draw": {"kind": "numeric", "column": "draw"},
         "buckets": {"kind": "hashed", "column": "dice", "buckets": 4},
     }
-    found = tables_of(jobs, FEATURES | nothing)["risk_importance"]
-    permuted = found.filter(pl.col("how") == "permuted")
+    importance = tables_of(jobs, FEATURES | noise_features)["risk_importance"]
+    permuted = importance.filter(pl.col("how") == "permuted")
     drops = dict(permuted.select("feature", "drop").iter_rows())
-    assert all(abs(drops[name]) < 0.01 for name in nothing)
+    assert all(abs(drops[name]) < 0.01 for name in noise_features)
     assert permuted["feature"][0] == "history"
     assert drops["history"] > 0.1
     assert permuted["drop"].is_sorted(descending=True)
-    left_out = found.row(by_predicate=pl.col("how") == "left_out", named=True)
+    left_out = importance.row(by_predicate=pl.col("how") == "left_out", named=True)
     assert left_out["feature"] == "history"
     assert left_out["share_of_gain"] > 0.5
 
 
-def test_coefficients_of_what_matters_are_told_with_their_interval(of_users):
-    """Where history alone serves there is nothing fitted to tell."""
-    assert [found["risk_coefficients"].height > 0 for found in of_users] == [
-        served(found) == LOGISTIC for found in of_users
+def test_coefficients_have_intervals(user_studies):
+    """Where history alone serves, no coefficients are fitted."""
+    assert [tables["risk_coefficients"].height > 0 for tables in user_studies] == [
+        served(tables) == LOGISTIC for tables in user_studies
     ]
-    for found in (tables_of(made_risk.with_requests(12_000, seed)) for seed in (1, 3)):
-        terms = found["risk_coefficients"]
+    for tables in (tables_of(made_risk.with_requests(12_000, seed)) for seed in (1, 3)):
+        terms = tables["risk_coefficients"]
         by_user = terms.row(by_predicate=pl.col("term") == "history by user", named=True)
         assert by_user["ci_low_clustered"] > 0
         assert by_user["odds_ratio"] == pytest.approx(np.exp(by_user["coefficient"]))
@@ -213,21 +213,21 @@ def test_coefficients_of_what_matters_are_told_with_their_interval(of_users):
         assert (middle - terms["coefficient"]).abs().max() < 1e-9
 
 
-def test_partial_dependence_rises_with_the_share_that_failed(of_users):
-    for found in of_users:
-        history = found["risk_dependence"].filter(pl.col("feature") == "history")
+def test_partial_dependence_rises_with_the_share_that_failed(user_studies):
+    for tables in user_studies:
+        history = tables["risk_dependence"].filter(pl.col("feature") == "history")
         assert history["place"].to_list() == list(range(history.height))
         assert history["probability"][-1] > 3 * history["probability"][0]
         values = history["value"].cast(pl.Float64)
         assert values.is_sorted()
-        n = rows(found, "logistic", "pr_auc")["n"][-1]
+        n = rows(tables, "logistic", "pr_auc")["n"][-1]
         assert history["jobs"].sum() == n
 
 
-# What it is worth --------------------------------------------------------------------------------------------
+# Savings ------------------------------------------------------------------------------------------------------
 
 
-def by_hand(probability: list[float], hours: Hours | None) -> Savings:
+def hand_made_savings(probability: list[float], hours: Hours | None) -> Savings:
     """Five jobs. The first failed early, the second succeeded, the third has one GPU, the fourth failed late, and the
     fifth was cancelled early."""
     run_h = [0.1, 5.0, 0.1, 3.0, 0.05]
@@ -237,7 +237,7 @@ def by_hand(probability: list[float], hours: Hours | None) -> Savings:
             "outcome": ["failure", "success", "failure", "failure", "cancelled"],
             "gpu_milli": [8_000, 4_000, 1_000, 2_000, 2_000],
             "user": list("abcde"),
-            "runtime_s": [round(3600 * one) for one in run_h],
+            "runtime_s": [round(3600 * run) for run in run_h],
         },
     ).with_columns(
         start_s="submit_s",
@@ -245,24 +245,24 @@ def by_hand(probability: list[float], hours: Hours | None) -> Savings:
         size=1,
         trace_end_s=10**6,
     )
-    people = population(jobs.lazy())
-    encoder = data_of(made_risk.with_users(20, 1))  # any: nothing of it is asked
-    nothing = np.zeros(1)
-    model = Model(encoder, Fit(nothing, np.eye(1), True), LOGISTIC, nothing, 0.0, 1.0, hours, nothing, 5, 3, 0)
-    split = temporal(people)[-1]
+    training_jobs = population(jobs.lazy())
+    encoder = data_of(made_risk.with_users(20, 1))  # unused
+    zero = np.zeros(1)
+    model = Model(encoder, Fit(zero, np.eye(1), True), LOGISTIC, zero, 0.0, 1.0, hours, zero, 5, 3, 0)
+    split = temporal(training_jobs)[-1]
     trial = Trial(split, model, np.arange(5), Design(np.empty((5, 0)), ()), {"logistic": np.array(probability)})
-    return Savings(replace(encoder, jobs=people), trial, 0.5)
+    return Savings(replace(encoder, jobs=training_jobs), trial, 0.5)
 
 
-def test_savings_are_those_worked_out_by_hand():
-    savings = by_hand([0.9, 0.01, 0.9, 0.9, 0.9], Hours(np.log([0.2]), 0.7, 10.0, 20, 0.0, True))
-    # Of the first seven GPUs for a tenth of an hour; a job that stays pays half an hour, or its run if that is shorter.
+def test_savings_by_hand():
+    savings = hand_made_savings([0.9, 0.01, 0.9, 0.9, 0.9], Hours(np.log([0.2]), 0.7, 10.0, 20, 0.0, True))
+    # The first job saves 7 GPUs for 0.1 h; a job that runs on pays half an hour, or its run if shorter.
     assert savings.saved_h == pytest.approx([0.7, 0, 0, 0])
     assert savings.cost_h == pytest.approx([0, 0.5, 0.5, 0.05])
     assert savings.oracle_saving == pytest.approx(0.7)
-    of = lognorm(0.7, scale=0.2)
-    early = quad(lambda t: t * of.pdf(t), 0, 0.5)[0]
-    gain = [p * (g - 1) * early - (1 - p * of.cdf(0.5)) * 0.5 for p, g in ((0.9, 8), (0.01, 4), (0.9, 2), (0.9, 2))]
+    law = lognorm(0.7, scale=0.2)
+    early = quad(lambda t: t * law.pdf(t), 0, 0.5)[0]
+    gain = [p * (g - 1) * early - (1 - p * law.cdf(0.5)) * 0.5 for p, g in ((0.9, 8), (0.01, 4), (0.9, 2), (0.9, 2))]
     assert savings._expected_savings("logistic") == pytest.approx(gain, rel=1e-6)
     assert [value > 0 for value in gain] == [True, False, True, True]
     curve = pl.DataFrame(savings.curve_rows())
@@ -279,15 +279,15 @@ def test_savings_are_those_worked_out_by_hand():
     assert (measured["gpu_hours_saved"]["n"], measured["gpu_hours_saved"]["failures"]) == (4, 1)
 
 
-def test_without_hours_nothing_is_tried():
-    savings = by_hand([0.5] * 5, None)
+def test_without_hours_no_job_is_tried():
+    savings = hand_made_savings([0.5] * 5, None)
     assert savings.missing == NO_HOURS
     assert list(savings.curve_rows()) == []
 
 
-def test_the_oracle_saves_the_most(of_users):
-    for found in of_users:
-        curve = found["risk_decisions"]
+def test_the_oracle_saves_the_most(user_studies):
+    for tables in user_studies:
+        curve = tables["risk_decisions"]
         best = curve.filter(pl.col("model") == "oracle", "chosen")["net_gpu_hours"].item()
         assert best > 0
         assert (curve["net_gpu_hours"] <= best + 1e-9).all()
@@ -295,48 +295,48 @@ def test_the_oracle_saves_the_most(of_users):
         everyone = curve.filter(pl.col("model") == "everyone").row(0, named=True)
         at_the_end = curve.filter(pl.col("flagged") == everyone["flagged"], pl.col("model") != "everyone")
         assert at_the_end["net_gpu_hours"].to_numpy() == pytest.approx(everyone["net_gpu_hours"])
-        for (_,), of_model in curve.group_by("model", maintain_order=True):
-            assert of_model["chosen"].sum() == 1
-            assert of_model["flagged"].diff().drop_nulls().gt(0).all()
+        for (_,), model_curve in curve.group_by("model", maintain_order=True):
+            assert model_curve["chosen"].sum() == 1
+            assert model_curve["flagged"].diff().drop_nulls().gt(0).all()
             # Sums in another order differ in their last digits.
-            assert of_model["saved_gpu_hours"].diff().drop_nulls().gt(-1e-9).all()
-            assert of_model["cost_gpu_hours"].diff().drop_nulls().gt(-1e-9).all()
-        saved = rows(found, "logistic", "gpu_hours_saved")["estimate"][-1]
-        of_curve = curve.filter(pl.col("model") == "logistic", "chosen")["net_gpu_hours"].item()
-        assert saved == pytest.approx(of_curve)
+            assert model_curve["saved_gpu_hours"].diff().drop_nulls().gt(-1e-9).all()
+            assert model_curve["cost_gpu_hours"].diff().drop_nulls().gt(-1e-9).all()
+        saved = rows(tables, "logistic", "gpu_hours_saved")["estimate"][-1]
+        net_gpu_hours = curve.filter(pl.col("model") == "logistic", "chosen")["net_gpu_hours"].item()
+        assert saved == pytest.approx(net_gpu_hours)
 
 
 # Beyond the training -----------------------------------------------------------------------------------------
 
 
-def test_jobs_of_a_kind_that_was_left_out_are_compared(of_users):
-    for found in of_users:
-        compared = found["risk_extrapolation"].filter(pl.col("held_out") == "newest_gpu_type")
+def test_jobs_of_a_held_out_kind_are_compared(user_studies):
+    for tables in user_studies:
+        compared = tables["risk_extrapolation"].filter(pl.col("held_out") == "newest_gpu_type")
         assert set(compared["value"]) == {"C"}
         measured = compared.filter(pl.col("trained") == "without")
         assert measured["metric"].to_list() == ["pr_auc", "roc_auc", "log_loss", "calibration_slope"]
-        without, with_, less = (
+        without, with_kind, difference = (
             compared.filter(pl.col("trained") == trained, pl.col("metric") == "pr_auc")["estimate"].item()
             for trained in ("without", "with", "difference")
         )
-        assert less == pytest.approx(with_ - without)
+        assert difference == pytest.approx(with_kind - without)
 
 
-def test_the_kinds_left_out_are_the_largest_and_the_last():
+def test_the_held_out_kinds_are_the_largest_and_the_newest():
     data = data_of(made_risk.with_users(3_000, 1))
     trial = Trial(temporal(data.jobs)[-1], NO_FEATURES, np.arange(0), None)
-    value, held, why = select_largest(data, trial)
+    value, held_out, reason = select_largest(data, trial)
     limit = np.quantile(data.jobs.gpus[trial.split.learn], 0.9, method="lower")
-    assert (value, why) == (f"{limit:g}", None) if held is not None else value == f"{limit:g}"
-    if held is not None:
-        assert (held == (data.jobs.gpus > limit)).all()
-    value, held, _ = select_newest_type(data)
+    assert (value, reason) == (f"{limit:g}", None) if held_out is not None else value == f"{limit:g}"
+    if held_out is not None:
+        assert (held_out == (data.jobs.gpus > limit)).all()
+    value, held_out, _ = select_newest_type(data)
     types = data.jobs.jobs["gpu_type"].cast(pl.String).to_numpy()
     assert value == "C"
-    assert (held == (types == "C")).all()
+    assert (held_out == (types == "C")).all()
 
 
-# Records that tell little ------------------------------------------------------------------------------------
+# Records with little information ------------------------------------------------------------------------------
 
 MADE = made_risk.with_users(1_500, 3)
 BLANK_TIME = pl.lit(None, dtype=pl.Int64)
@@ -348,7 +348,7 @@ NO_CLUSTERS = {
 }
 FAILED = pl.col("outcome") == "failure"
 LAST_THIRD = pl.col("submit_s") >= MADE["submit_s"].quantile(0.8, "higher")
-EVERY = pl.int_range(pl.len())
+ROW_INDEX = pl.int_range(pl.len())
 NO_GPUS = {"gpu_milli": pl.lit(None, dtype=pl.Int64), "gpu_type": pl.lit(None, dtype=pl.String)}
 CONSTANT = {name: FEATURES[name] for name in ("gpus", "gpu_type")}
 
@@ -358,7 +358,7 @@ def all_are(outcome: str, *blank: str) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize(
-    ("jobs", "features", "why"),
+    ("jobs", "features", "reason"),
     [
         (MADE.clear(), FEATURES, TOO_FEW),
         (MADE.head(1), FEATURES, TOO_FEW),
@@ -374,17 +374,17 @@ def all_are(outcome: str, *blank: str) -> pl.DataFrame:
     ],
     ids=["none", "one", "few", "success", "failure", "running", "waiting", "undated", "backwards", "alike", "unknown"],
 )
-def test_where_nothing_can_be_learnt_every_table_says_why(jobs, features, why):
-    found = tables_of(jobs, features)
-    measures = found["risk_evaluation"]
+def test_untrainable_records_give_tables_with_a_reason(jobs, features, reason):
+    tables = tables_of(jobs, features)
+    measures = tables["risk_evaluation"]
     assert measures["estimate"].is_null().all()
-    assert set(measures["reason"]) == {why}
+    assert set(measures["reason"]) == {reason}
     assert set(measures["split"]) == {*ORIGINS, "random"}
-    assert found["risk_extrapolation"]["reason"].null_count() == 0
-    assert found["risk_features"]["feature"].to_list() == list(features)
-    assert not found["risk_features"]["used"].any()
+    assert tables["risk_extrapolation"]["reason"].null_count() == 0
+    assert tables["risk_features"]["feature"].to_list() == list(features)
+    assert not tables["risk_features"]["used"].any()
     for name in ("calibration", "coefficients", "importance", "dependence", "decisions"):
-        assert found[f"risk_{name}"].is_empty()
+        assert tables[f"risk_{name}"].is_empty()
 
 
 @pytest.mark.parametrize(
@@ -394,14 +394,14 @@ def test_where_nothing_can_be_learnt_every_table_says_why(jobs, features, why):
         ({"cluster": pl.lit(0, dtype=pl.UInt32), "group": pl.lit(0, dtype=pl.UInt32)}, "effective clusters by"),
         ({"user": pl.lit("a"), "cluster": pl.lit(0, dtype=pl.UInt32)}, "no test job is one"),
         ({"outcome": pl.when(LAST_THIRD & FAILED).then(pl.lit("success")).otherwise("outcome")}, "no job failed"),
-        ({"gpu_type": pl.format("type {}", EVERY * 67 % 100_003)}, None),
-        ({"submit_s": pl.when(EVERY % 3 == 0).then(pl.col("end_s") + 9).otherwise("submit_s")}, None),
+        ({"gpu_type": pl.format("type {}", ROW_INDEX * 67 % 100_003)}, None),
+        ({"submit_s": pl.when(ROW_INDEX % 3 == 0).then(pl.col("end_s") + 9).otherwise("submit_s")}, None),
         (NO_GPUS, NO_LARGE),
         ({"gpu_milli": pl.lit(0, dtype=pl.Int64)}, NO_LARGE),
         ({"gpu_type": pl.when(FAILED).then(pl.lit("A")).otherwise(pl.lit("B"))}, "tells all failures from the others"),
         ({"runtime_s": pl.col("runtime_s") * 0, "end_s": pl.col("start_s") + 0 * pl.col("end_s")}, None),
-        ({name: pl.when(EVERY % 4 > 0).then(name) for name in ("user", "gpu_type", "gpu_milli")}, None),
-        ({"gpu_milli": pl.when(EVERY % 97 == 0).then(pl.lit(10**15)).otherwise("gpu_milli")}, None),
+        ({name: pl.when(ROW_INDEX % 4 > 0).then(name) for name in ("user", "gpu_type", "gpu_milli")}, None),
+        ({"gpu_milli": pl.when(ROW_INDEX % 97 == 0).then(pl.lit(10**15)).otherwise("gpu_milli")}, None),
         ({"trace_end_s": BLANK_TIME}, None),
         ({"end_s": BLANK_TIME, "runtime_s": BLANK_TIME}, TOO_FEW),
         ({"submit_s": pl.lit(made_risk.FIRST_S)}, TOO_FEW),
@@ -412,38 +412,38 @@ def test_where_nothing_can_be_learnt_every_table_says_why(jobs, features, why):
         *("0 GPUs", "separated", "at once", "blanks", "huge", "no trace end", "no end", "one submission", "no hours"),
     ],
 )
-def test_what_cannot_be_told_is_blank_with_its_reason(columns, reason):
+def test_what_cannot_be_estimated_is_blank_with_a_reason(columns, reason):
     """Each table within its contract, and no warning."""
     jobs = MADE.with_columns(**columns)
-    found = tables_of(jobs)
-    measures = found["risk_evaluation"]
+    tables = tables_of(jobs)
+    measures = tables["risk_evaluation"]
     assert measures["estimate"].is_not_null().any()
     assert reason is None or measures["reason"].str.contains(reason, literal=True).any()
 
 
 def test_without_a_clock_the_hour_is_not_known():
-    found = tables_of(MADE, clock=None)["risk_features"]
-    clock = found.row(by_predicate=pl.col("feature") == "clock", named=True)
+    features = tables_of(MADE, clock=None)["risk_features"]
+    clock = features.row(by_predicate=pl.col("feature") == "clock", named=True)
     assert (clock["used"], clock["known"], clock["reason"]) == (False, 0, "the hour is not known")
-    assert found.filter(pl.col("used"))["feature"].to_list() == ["gpus", "gpu_type", "history"]
+    assert features.filter(pl.col("used"))["feature"].to_list() == ["gpus", "gpu_type", "history"]
 
 
 def test_a_table_without_the_columns_of_features_is_as_one_of_blanks():
-    found = tables_of(MADE.drop("user", "recurrence_group", "gpu_type"))
-    assert found["risk_features"].filter(pl.col("feature") == "gpu_type")["reason"].to_list() == ["blank in all jobs"]
-    reasons = found["risk_evaluation"]["reason"]
+    tables = tables_of(MADE.drop("user", "recurrence_group", "gpu_type"))
+    assert tables["risk_features"].filter(pl.col("feature") == "gpu_type")["reason"].to_list() == ["blank in all jobs"]
+    reasons = tables["risk_evaluation"]["reason"]
     assert {"the trace names no users", "the trace names no GPU types"} <= set(reasons)
 
 
-def test_of_the_latest_jobs_alone(tmp_path):
+def test_only_the_latest_jobs_are_used(tmp_path):
     path = tmp_path / "jobs.parquet"
     MADE.head(1_500).write_parquet(path)
-    found = compute(Inputs({"jobs": path}, {}, SETTINGS | {"latest_jobs": 1_200}))
-    taken = dict(found["risk_jobs"].select("jobs_are", "jobs").iter_rows())
-    assert taken["earlier"] == 300
-    assert sum(taken.values()) == 1_500
+    tables = compute(Inputs({"jobs": path}, {}, SETTINGS | {"latest_jobs": 1_200}))
+    jobs_by_state = dict(tables["risk_jobs"].select("jobs_are", "jobs").iter_rows())
+    assert jobs_by_state["earlier"] == 300
+    assert sum(jobs_by_state.values()) == 1_500
     n = (
-        found["risk_evaluation"]
+        tables["risk_evaluation"]
         .filter(AT_ALL, stage="probability", split="temporal_3", metric="pr_auc", model="logistic")["n"]
         .item()
     )
@@ -455,44 +455,44 @@ def test_of_the_latest_jobs_alone(tmp_path):
 
 @pytest.fixture
 def one_thread():
-    """As `ttf.engine.process.entry` sees to it: with more threads than cores are free the boosting stands still."""
+    """Limit scikit-learn to one thread, as the job entry does: more threads than free cores stall it."""
     pytest.importorskip("sklearn")
     with importlib.import_module("threadpoolctl").threadpool_limits(1):
         yield
 
 
-def test_the_challenger_stands_beside_the_others_and_is_the_same_each_time(one_thread):
+def test_the_challenger_is_deterministic_and_leaves_other_models_unchanged(one_thread):
     jobs = MADE.head(1_000)
-    one, other = (tables_of(jobs, challenger=True) for _ in range(2))
-    for name, table in one.items():
-        assert table.equals(other[name]), name
-    boosting = rows(one, "gradient_boosting", "pr_auc")
+    first, second = (tables_of(jobs, challenger=True) for _ in range(2))
+    for name, table in first.items():
+        assert table.equals(second[name]), name
+    boosting = rows(first, "gradient_boosting", "pr_auc")
     assert boosting["estimate"].null_count() == 0
-    measures = set(one["risk_evaluation"].filter(pl.col("model") == "gradient_boosting", AT_ALL)["metric"])
+    measures = set(first["risk_evaluation"].filter(pl.col("model") == "gradient_boosting", AT_ALL)["metric"])
     assert {"pr_auc_above_base_rate", "pr_auc_above_nested_rate", "pr_auc_above_logistic"} <= measures
-    assert "gradient_boosting" in set(one["risk_decisions"]["model"])
+    assert "gradient_boosting" in set(first["risk_decisions"]["model"])
     # The others are what they are without it.
-    alone = tables_of(jobs)["risk_evaluation"]
-    assert alone.filter(pl.col("model") == "logistic").equals(
-        one["risk_evaluation"].filter(pl.col("model") == "logistic")
+    without_challenger = tables_of(jobs)["risk_evaluation"]
+    assert without_challenger.filter(pl.col("model") == "logistic").equals(
+        first["risk_evaluation"].filter(pl.col("model") == "logistic")
     )
 
 
 def test_a_challenger_of_many_levels_and_few_features(one_thread):
     """More than scikit-learn takes for one category."""
-    only = {"type": {"kind": "category", "column": "gpu_type", "vocabulary": 1000}}
-    data = data_of(MADE.with_columns(gpu_type=pl.format("type {}", EVERY % 700)), only)
-    found = run_trial(data, temporal(data.jobs)[-1], Challenger.create(True, SEED), with_hours=False)
-    assert found.missing == {NESTED: NO_HISTORY}
-    assert ((found.probability["gradient_boosting"] > 0) & (found.probability["gradient_boosting"] < 1)).all()
+    features = {"type": {"kind": "category", "column": "gpu_type", "vocabulary": 1000}}
+    data = data_of(MADE.with_columns(gpu_type=pl.format("type {}", ROW_INDEX % 700)), features)
+    trial = run_trial(data, temporal(data.jobs)[-1], Challenger.create(True, SEED), with_hours=False)
+    assert trial.missing == {NESTED: NO_HISTORY}
+    assert ((trial.probability["gradient_boosting"] > 0) & (trial.probability["gradient_boosting"] < 1)).all()
 
 
-def test_without_scikit_learn_the_challenger_says_so(monkeypatch):
+def test_without_scikit_learn_the_challenger_has_a_reason(monkeypatch):
     monkeypatch.setattr("ttf.analyses.risk.predict_failure.challenger.find_spec", lambda _: None)
     assert Challenger.create(True, 1).missing == NOT_INSTALLED
     assert Challenger.create(False, 1).missing == NOT_REQUESTED
-    found = tables_of(MADE.head(900), challenger=True)
-    assert set(rows(found, "gradient_boosting", "pr_auc")["reason"]) == {NOT_INSTALLED}
+    tables = tables_of(MADE.head(900), challenger=True)
+    assert set(rows(tables, "gradient_boosting", "pr_auc")["reason"]) == {NOT_INSTALLED}
 
 
 # The same bytes ----------------------------------------------------------------------------------------------
@@ -519,9 +519,9 @@ def digests(folder: Path) -> dict[str, str]:
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.glob("*.csv"))}
 
 
-def test_tables_are_the_same_bytes_whatever_the_threads(tmp_path):
+def test_tables_do_not_depend_on_the_number_of_threads(tmp_path):
     """Computed as the rule does, from a jobs.parquet."""
-    path, found = tmp_path / "jobs.parquet", []
+    path, file_digests = tmp_path / "jobs.parquet", []
     MADE.head(1_000).write_parquet(path)
     for threads in ("1", "2", "here"):
         folder = tmp_path / threads
@@ -533,6 +533,6 @@ def test_tables_are_the_same_bytes_whatever_the_threads(tmp_path):
             environment = os.environ | {"POLARS_MAX_THREADS": threads, "PYTHONPATH": str(ROOT / "scripts")}
             command = [sys.executable, "-c", COMPUTED, path, folder, json.dumps(SETTINGS)]
             subprocess.run(command, env=environment, check=True, timeout=120)
-        found.append(digests(folder))
-    assert found[0] == found[1] == found[2]
-    assert len(found[0]) == len(ANALYSIS.tables)
+        file_digests.append(digests(folder))
+    assert file_digests[0] == file_digests[1] == file_digests[2]
+    assert len(file_digests[0]) == len(ANALYSIS.tables)

@@ -15,8 +15,8 @@ from whole_study import run
 
 LONG = {"pai2020", "philly", "philly_sample", "sacct_with_events"}
 # Pictures and pages, which take most of the time, are for the harness.
-NOT_HERE = ("score_claims", "recompute_ettr", "bundle_vega", "write_page_template")
-SHAPED = (
+SKIPPED = ("score_claims", "recompute_ettr", "bundle_vega", "write_page_template")
+TESTED_SHAPES = (
     "zero_length_failed",
     "alike_in_time",
     "outages_of_no_length",
@@ -24,23 +24,23 @@ SHAPED = (
     "no_gpu_lived",
     "blank_when_ended",
 )
-ONCE = [("titan", 1), *((name, None) for name in SHAPED)]
+FIXED = [("titan", 1), *((name, None) for name in TESTED_SHAPES)]
 # The samples take longer to make than to study.
-ANY = [(name, rows) for name in MADE.keys() - LONG for rows in ROWS if rows <= MOST_MADE and (name, rows) not in ONCE]
-MORE = random.Random(19).sample(sorted(ANY), 3)
+REST = [(name, rows) for name in MADE.keys() - LONG for rows in ROWS if rows <= MOST_MADE and (name, rows) not in FIXED]
+SAMPLED = random.Random(19).sample(sorted(REST), 3)
 
 
 @pytest.fixture
 def without_pictures(monkeypatch):
-    """Charts are put together, and nobody draws them."""
+    """Build the charts without drawing them."""
     monkeypatch.setattr(saving, "_painter", lambda: contextlib.nullcontext(io.StringIO()))
 
 
-@pytest.mark.parametrize("case", [*ONCE, *MORE], ids=str)
+@pytest.mark.parametrize("case", [*FIXED, *SAMPLED], ids=str)
 def test_an_edge_of_good_input_stops_no_analysis(case, tmp_path, without_pictures):
     config = config_of(case, tmp_path)
-    found = run(config, tmp_path, only=lambda job: not job.script.startswith(("write_", "render_", *NOT_HERE)))
-    assert (found.job, found.refused, found.crash, found.warned) == (None, None, None, [])
+    outcome = run(config, tmp_path, only=lambda job: not job.script.startswith(("write_", "render_", *SKIPPED)))
+    assert (outcome.job, outcome.refused, outcome.crash, outcome.warned) == (None, None, None, [])
     assert tables_without_sense(tmp_path / "results/mine") == []
 
 

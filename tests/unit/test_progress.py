@@ -1,4 +1,4 @@
-"""What a person sees of a run: lines of finished jobs, messages of failed ones, the findings at the end."""
+"""What a user sees of a run: lines of finished jobs, messages of failed ones, the findings at the end."""
 
 import io
 import logging
@@ -23,14 +23,14 @@ from ttf.page.brief.brief import make_brief
 
 
 def record(message=None, level=logging.INFO, **extra):
-    made = logging.LogRecord("snakemake.logging", level, "", 0, message, (), None)
-    made.__dict__ |= extra
-    return made
+    log_record = logging.LogRecord("snakemake.logging", level, "", 0, message, (), None)
+    log_record.__dict__ |= extra
+    return log_record
 
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    """A run of one job, `fit` of the trace `mine`, as Snakemake tells of it."""
+    """A run of one job, `fit` of the trace `mine`, as Snakemake reports it."""
 
     class Run:
         log = tmp_path / "fit.log"
@@ -52,9 +52,9 @@ def run(tmp_path, monkeypatch):
             return self.stream.getvalue()
 
     Run.stream = io.StringIO()
-    made = Run()
-    monkeypatch.setattr(progress, "find_report_page", lambda: made.page)
-    return made
+    fake_run = Run()
+    monkeypatch.setattr(progress, "find_report_page", lambda: fake_run.page)
+    return fake_run
 
 
 def test_a_finished_job_is_one_line_from_its_log(run):
@@ -86,7 +86,7 @@ def test_a_failed_job_is_its_message_and_nothing_of_snakemake(run):
     assert run.said == before
 
 
-def test_what_snakemake_warns_of_itself_is_shown(run):
+def test_warnings_of_snakemake_are_shown(run):
     run.tell(LogEvent.ERROR, "MissingInputException in rule fit", logging.ERROR, exception="RuleException")
     run.tell(None, "a warning", logging.WARNING)
     run.tell(None, "WorkflowError:\nAt least one job did not complete successfully.", logging.ERROR)
@@ -102,8 +102,8 @@ def test_what_snakemake_warns_of_itself_is_shown(run):
 def test_nothing_to_do(run, page):
     run.page = page
     run.tell(message=NOTHING_TO_BE_DONE_MSG)
-    words = "Nothing to do: every product is up to date.\n"
-    assert run.said == words + (f"The report: {page}\n" if page else "")
+    line_of_run = "Nothing to do: every product is up to date.\n"
+    assert run.said == line_of_run + (f"The report: {page}\n" if page else "")
 
 
 def test_a_traceback_is_left_in_the_log(tmp_path):
@@ -116,7 +116,7 @@ def test_a_traceback_is_left_in_the_log(tmp_path):
     assert read_failure([log], time.time() + 60) == "", "the log of a former run"
 
 
-def test_a_job_that_left_no_word_was_killed(run):
+def test_a_job_without_a_message_was_killed(run):
     run.start()
     run.tell(LogEvent.JOB_ERROR, jobid=4, rule_name="fit")
     assert "error in mine: fit\nIt ended without a message. It may have run" in run.said
@@ -131,7 +131,7 @@ def test_a_job_that_the_stop_of_the_run_ended_is_no_error(run):
     assert run.said == before
 
 
-def test_snakemakes_own_account_without_room_is_told_once_and_in_our_words(run):
+def test_a_full_disk_for_snakemake_metadata_is_reported_once(run):
     run.start()
     text = "Error recording metadata ([Errno 28] No space left on device). Please ensure write permissions"
     run.tell(None, text, logging.ERROR)
@@ -148,19 +148,19 @@ slurmstepd-n1: error: StepId=8.0 exceeded memory limit (413790208 > 209715200), 
 """
 
 
-@pytest.mark.parametrize("written", ["", "mine: fit: 8,152 pods\n"])
-def test_a_job_killed_by_slurm_is_told_in_slurms_words(run, tmp_path, written):
+@pytest.mark.parametrize("job_log", ["", "mine: fit: 8,152 pods\n"])
+def test_a_job_killed_by_slurm_has_the_message_of_slurm(run, tmp_path, job_log):
     run.start()
-    run.log.write_text(written)
-    kept = tmp_path / "slurm_logs" / "8.log"
-    kept.parent.mkdir()
-    kept.write_text(SLURM_LOG)
+    run.log.write_text(job_log)
+    slurm_log = tmp_path / "slurm_logs" / "8.log"
+    slurm_log.parent.mkdir()
+    slurm_log.write_text(SLURM_LOG)
     run.tell(
         LogEvent.JOB_ERROR,
         jobid=4,
         rule_name="fit",
         rule_msg="SLURM-job '8' failed, SLURM status is: 'FAILED'. Reason: Unknown.For further error details see the",
-        log=[str(run.log), str(kept)],
+        log=[str(run.log), str(slurm_log)],
     )
     run.tell(message="Trying to restart job 4.")
     assert (
@@ -171,49 +171,49 @@ def test_a_job_killed_by_slurm_is_told_in_slurms_words(run, tmp_path, written):
     assert run.said.endswith("It runs again, with more memory and time.\n\n")
 
 
-def test_of_a_group_the_job_that_failed_is_told(run, tmp_path):
+def test_only_the_failed_job_of_a_group_is_reported(run, tmp_path):
     run.start()
-    other = tmp_path / "draw.log"
-    run.tell(LogEvent.JOB_INFO, jobid=5, rule_name="draw", wildcards={"trace": "mine"}, log=[str(other)])
+    draw_log = tmp_path / "draw.log"
+    run.tell(LogEvent.JOB_INFO, jobid=5, rule_name="draw", wildcards={"trace": "mine"}, log=[str(draw_log)])
     run.log.write_text("mine: fit: no lives.\n")
-    other.write_text("mine: draw: 3 charts\n")
-    kept = tmp_path / "slurm_logs" / "9.log"
-    kept.parent.mkdir()
-    kept.write_text("Error in rule fit, jobid: 0:\n")
+    draw_log.write_text("mine: draw: 3 charts\n")
+    slurm_log = tmp_path / "slurm_logs" / "9.log"
+    slurm_log.parent.mkdir()
+    slurm_log.write_text("Error in rule fit, jobid: 0:\n")
     jobs = [{"jobid": 4, "rule_name": "fit"}, {"jobid": 5, "rule_name": "draw"}]
-    run.tell(LogEvent.GROUP_ERROR, groupid="analyses", aux_logs=[str(kept)], job_error_info=jobs)
+    run.tell(LogEvent.GROUP_ERROR, groupid="analyses", aux_logs=[str(slurm_log)], job_error_info=jobs)
     run.tell(LogEvent.JOB_ERROR, jobid=5, rule_name="draw", indent=True)
     assert run.said.endswith("\nerror in mine: fit\nmine: fit: no lives.\n\n")
     assert "draw" not in run.said
 
 
-def test_a_long_line_is_set_in():
-    told = format_line("3/24", 12.34, "mine: fit: " + "word " * 20, width=70).splitlines()
-    assert told[0].startswith("   3/24   12.3 s mine: fit: word")
-    assert len(told) > 1
-    assert all(len(each) <= 70 for each in told)
-    assert all(each.startswith(" " * 17 + "word") for each in told[1:])
+def test_a_long_line_is_wrapped_and_indented():
+    lines = format_line("3/24", 12.34, "mine: fit: " + "word " * 20, width=70).splitlines()
+    assert lines[0].startswith("   3/24   12.3 s mine: fit: word")
+    assert len(lines) > 1
+    assert all(len(text) <= 70 for text in lines)
+    assert all(text.startswith(" " * 17 + "word") for text in lines[1:])
 
 
-def test_a_stage_names_what_it_is_about():
+def test_a_stage_names_its_trace_and_part():
     assert describe_job("ingest_part", {"trace": "mine", "part": "week1"}) == "mine week1: ingest_part"
     assert describe_job("write_config", {}) == "write_config"
 
 
-def test_the_end_of_a_study_of_one_trace_is_its_brief_in_some_lines():
-    said = summarise_briefs({"one": make_brief(proxy(), {}, ABOUT)}, width=80)
-    assert said[0].startswith("31.8% of ended jobs failed, and failed attempts used 48.6% of GPU time.")
-    assert any(line.startswith("Withheld: MTTF of a 1,024-GPU job; ETTR") for line in said)
-    assert any(line.startswith("Next: Save state before the time limit (≤ 895,000 GPU-h in 99 days") for line in said)
-    assert len(said) <= 8 and all(len(line) <= 80 for line in said)
-    assert not any("{" in line for line in said)
+def test_a_study_of_one_trace_ends_with_its_brief():
+    text = summarise_briefs({"one": make_brief(proxy(), {}, ABOUT)}, width=80)
+    assert text[0].startswith("31.8% of ended jobs failed, and failed attempts used 48.6% of GPU time.")
+    assert any(line.startswith("Withheld: MTTF of a 1,024-GPU job; ETTR") for line in text)
+    assert any(line.startswith("Next: Save state before the time limit (≤ 895,000 GPU-h in 99 days") for line in text)
+    assert len(text) <= 8 and all(len(line) <= 80 for line in text)
+    assert not any("{" in line for line in text)
 
 
-def test_of_several_traces_each_has_a_line():
-    briefs = {f"trace {place}": make_brief(numbers(), {}, ABOUT) for place in range(8)}
-    said = summarise_briefs(briefs, width=80)
-    assert said[1].startswith("trace 1: 31.8% of ended jobs failed") and said[-1] == "and 2 more"
-    assert len(said) == 7
+def test_a_study_of_several_traces_has_a_line_for_each():
+    briefs = {f"trace {index}": make_brief(numbers(), {}, ABOUT) for index in range(8)}
+    summary = summarise_briefs(briefs, width=80)
+    assert summary[1].startswith("trace 1: 31.8% of ended jobs failed") and summary[-1] == "and 2 more"
+    assert len(summary) == 7
 
 
 def test_the_end_names_the_report(run):

@@ -32,61 +32,61 @@ ROWS = sums((1, 90, 40, 90 * DAY), (4, 50, 60, 40 * DAY), (60, 20, 10, 3 * DAY),
         ("agrees", "state", 512, "no further than 4 times the largest run"),
     ],
 )
-def test_a_projection_goes_as_far_as_it_can_be_defended(verdict, basis, nodes, words):
-    reach = reach_of(ROWS, law(verdict, basis, "one size only"))
-    assert (reach.largest_run, reach.nodes) == (128, nodes)
-    assert words in reach.reason and reach.needed
+def test_the_projection_limit_depends_on_the_evidence(verdict, basis, nodes, words):
+    limit = reach_of(ROWS, law(verdict, basis, "one size only"))
+    assert (limit.largest_run, limit.nodes) == (128, nodes)
+    assert words in limit.reason and limit.needed
 
 
-def test_a_rate_says_how_far_it_goes_and_the_table_stops_there():
-    told = law("too few failures to tell", "state", None)
-    rate = node_failure_rate(ROWS, "state", 8, "trace", 0, reach_of(ROWS, told))
+def test_a_rate_has_a_projection_limit_and_the_table_stops_there():
+    verdict = law("too few failures to tell", "state", None)
+    rate = node_failure_rate(ROWS, "state", 8, "trace", 0, reach_of(ROWS, verdict))
     assert rate["projects_to_nodes"].to_list() == [64, 64] and rate["largest_run_nodes"].to_list() == [128, 128]
     table = mttf_by_gpus(ROWS, rate, 8)
     projected = table.filter(pl.col("projected_mttf_s").is_not_null())
     assert projected["gpus_high"].max() == 512
-    beyond = table.filter(pl.col("gpus_low") > 512)
-    assert beyond["projected_low_s"].count() == 0
-    assert beyond["reason"].str.contains("could not be tested (too few failures to tell)", literal=True).all()
+    larger = table.filter(pl.col("gpus_low") > 512)
+    assert larger["projected_low_s"].count() == 0
+    assert larger["reason"].str.contains("could not be tested (too few failures to tell)", literal=True).all()
 
 
-def test_nothing_of_a_toy_is_a_rate():
+def test_a_trace_below_one_node_day_has_no_rate():
     """259,000 failures per 1,000 node-days stood for 3 failures in 1,000 s."""
-    toy = sums((1, 5, 3, 1000))
-    rate = node_failure_rate(toy, "state", 8, "trace", 0, reach_of(toy, law("agrees")))
+    tiny = sums((1, 5, 3, 1000))
+    rate = node_failure_rate(tiny, "state", 8, "trace", 0, reach_of(tiny, law("agrees")))
     assert rate["failures_per_1000_node_days"].to_list() == rate["ci_high"].to_list() == [None, None]
     assert set(rate["reason"]) == {"less than one node-day: no rate per node-day"}
-    assert mttf_by_gpus(toy, rate, 8)["projected_low_s"].count() == 0
+    assert mttf_by_gpus(tiny, rate, 8)["projected_low_s"].count() == 0
 
 
-def test_a_size_is_held_against_the_others_exactly():
-    """As SciPy's binomial test of the failures of a size among all, by its share of the node-days."""
+def test_a_size_is_compared_with_the_others_by_an_exact_test():
+    """Match SciPy's binomial test of the failures of one size, with its share of the node-days."""
     table = mttf_by_gpus(ROWS, node_failure_rate(ROWS, "state", 8, "trace", 0, reach_of(ROWS, law("agrees"))), 8)
     row = table.filter(gpus_low=257).row(0, named=True)
     node_days, total = np.array([90, 160, 180, 128]), 119
     share = 180 / node_days.sum()
     assert row["expected_failures"] == pytest.approx(109 * 180 / (node_days.sum() - 180))
-    tails = (stats.binomtest(10, total, share, way).pvalue for way in ("less", "greater"))
+    tails = (stats.binomtest(10, total, share, alternative).pvalue for alternative in ("less", "greater"))
     assert row["p_value"] == pytest.approx(min(1, 2 * min(tails)), rel=1e-9)
     assert table.filter(pl.col("jobs") == 0)["p_value"].count() == 0
-    alone = mttf_by_gpus(sums((2, 9, 4, 5 * DAY)), node_failure_rate(*_alone()), 8)
-    assert alone["p_value"].count() == 0, "nothing to hold it against"
+    single_size = mttf_by_gpus(sums((2, 9, 4, 5 * DAY)), node_failure_rate(*_single_size()), 8)
+    assert single_size["p_value"].count() == 0, "nothing to hold it against"
 
 
-def _alone():
-    one = sums((2, 9, 4, 5 * DAY))
-    return one, "state", 8, "trace", 0, reach_of(one, law(None, reason="one size only"))
+def _single_size():
+    rows = sums((2, 9, 4, 5 * DAY))
+    return rows, "state", 8, "trace", 0, reach_of(rows, law(None, reason="one size only"))
 
 
-def test_under_one_rate_the_test_rejects_as_often_as_it_says():
+def test_under_one_rate_the_test_keeps_its_level():
     rng = np.random.default_rng(12)
-    reach, low = reach_of(ROWS, law("agrees")), 0
+    limit, rejections = reach_of(ROWS, law("agrees")), 0
     for _ in range(400):
         sizes = ((1, 400), (4, 90), (64, 5))
-        told = sums(*((nodes, 9, int(rng.poisson(0.05 * nodes * days)), days * DAY) for nodes, days in sizes))
-        table = mttf_by_gpus(told, node_failure_rate(told, "state", 8, "trace", 0, reach), 8)
-        low += table.filter(gpus_low=257)["p_value"].item() < 0.05
-    assert low / 400 <= 0.05 + 3 * (0.05 * 0.95 / 400) ** 0.5
+        rows = sums(*((nodes, 9, int(rng.poisson(0.05 * nodes * days)), days * DAY) for nodes, days in sizes))
+        table = mttf_by_gpus(rows, node_failure_rate(rows, "state", 8, "trace", 0, limit), 8)
+        rejections += table.filter(gpus_low=257)["p_value"].item() < 0.05
+    assert rejections / 400 <= 0.05 + 3 * (0.05 * 0.95 / 400) ** 0.5
 
 
 def test_buckets_double():

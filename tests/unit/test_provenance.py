@@ -1,4 +1,4 @@
-"""Hashes, the manifest and what is read from it, on a study of three small files."""
+"""Hashes, the manifest and its problems, on a study of three small files."""
 
 import hashlib
 import json
@@ -50,7 +50,7 @@ TEXTS = {
 }
 
 
-def hashed(text):
+def sha256(text):
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -62,13 +62,13 @@ def study(tmp_path, monkeypatch):
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text(text)
     Path(".snakemake/metadata").mkdir(parents=True)
-    for output in (output for made in JOBS for output in made["outputs"]):
-        finished(output)
+    for output in (output for entry in JOBS for output in entry["outputs"]):
+        record_finished(output)
     return tmp_path
 
 
-def finished(output):
-    """Snakemake's record of a finished output, of a folder by its time stamp."""
+def record_finished(output):
+    """Write Snakemake's record of a finished output; the record of a folder has the time of its time stamp."""
     file = Path(output, ".snakemake_timestamp") if Path(output).is_dir() else Path(output)
     record = Path(".snakemake/metadata", urlsafe_b64encode(output.encode()).decode())
     record.write_text(json.dumps({"endtime": file.stat().st_mtime}))
@@ -80,63 +80,63 @@ def edit(file, text="by hand"):
     os.utime(file, ns=(later, later))
 
 
-def made(jobs=JOBS):
+def load(jobs=JOBS):
     return Manifest(manifest(jobs, ["mine"], {}, Memory(Path(".snakemake/sha256.json"))))
 
 
 def test_the_manifest(study):
-    known = made()
-    assert known["products"]["results/mine/table.csv"] == {
-        "sha256": hashed("n\n1\n"),
+    record = load()
+    assert record["products"]["results/mine/table.csv"] == {
+        "sha256": sha256("n\n1\n"),
         "size": 4,
         "rule": "count",
         "job": "mine/count",
     }
-    assert list(known["products"]) == sorted(name for name in TEXTS if name[0] == "r" and "stamp" not in name)[1:]
-    assert known["raw"] == {"raw.csv": {"sha256": hashed("a,b\n"), "size": 4}}
-    assert list(known["code"]) == ["scripts/ttf/engine/errors.py", "scripts/write_config.py"], (
+    assert list(record["products"]) == sorted(name for name in TEXTS if name[0] == "r" and "stamp" not in name)[1:]
+    assert record["raw"] == {"raw.csv": {"sha256": sha256("a,b\n"), "size": 4}}
+    assert list(record["code"]) == ["scripts/ttf/engine/errors.py", "scripts/write_config.py"], (
         "of the checkout, from there"
     )
-    folder = digest_folder("results/mine/raw", {name: hashed(text) for name, text in TEXTS.items()})
-    assert known["jobs"]["mine/count"]["inputs"] == {"results/mine/raw": folder}
-    assert known["jobs"]["mine/count"]["parameters"] == {"most": 3, "blank": None}
-    assert made() == known, "from memory"
+    folder = digest_folder("results/mine/raw", {name: sha256(text) for name, text in TEXTS.items()})
+    assert record["jobs"]["mine/count"]["inputs"] == {"results/mine/raw": folder}
+    assert record["jobs"]["mine/count"]["parameters"] == {"most": 3, "blank": None}
+    assert load() == record, "from memory"
 
 
 def test_a_file_is_read_once_per_change(study, monkeypatch):
     memory = Memory(Path(".snakemake/sha256.json"))
     memory.keep(memory.digests(["raw.csv"]))
-    again = Memory(Path(".snakemake/sha256.json"))
+    reopened = Memory(Path(".snakemake/sha256.json"))
     monkeypatch.setattr(digests, "_sha256", lambda path: "read again")
-    assert again.digests(["raw.csv"]) == {"raw.csv": hashed("a,b\n")}
+    assert reopened.digests(["raw.csv"]) == {"raw.csv": sha256("a,b\n")}
     edit("raw.csv", "b,a\n")
-    assert again.digests(["raw.csv"]) == {"raw.csv": "read again"}
+    assert reopened.digests(["raw.csv"]) == {"raw.csv": "read again"}
 
 
 @pytest.mark.parametrize("file", ["results/mine/table.csv", "results/mine/raw/one.parquet"])
 def test_an_edited_product_stays_edited_until_its_rule_makes_it_again(study, file):
     output = file if file.endswith("csv") else "results/mine/raw"
-    made()
+    load()
     edit(file)
     assert is_touched(file, output)
     for _ in range(2):
-        assert [name for name, about in made()["products"].items() if "edited" in about] == [file]
-    assert problems(made(), OWN) == [
+        assert [name for name, product in load()["products"].items() if "edited" in product] == [file]
+    assert problems(load(), OWN) == [
         f"{file}: edited since {'count' if output == file else 'read'} made it. Delete it and run `make report`."
     ]
     edit(file, "made anew")
     if output != file:
         edit("results/mine/raw/.snakemake_timestamp", "")
         edit("results/mine/raw/.snakemake_timestamp", "")
-    finished(output)
-    assert problems(made(), OWN) == []
+    record_finished(output)
+    assert problems(load(), OWN) == []
 
 
 def test_a_touched_product_is_not_edited(study):
-    made()
+    load()
     edit("results/mine/table.csv", TEXTS["results/mine/table.csv"])
     assert is_touched("results/mine/table.csv", "results/mine/table.csv")
-    assert not any("edited" in about for about in made()["products"].values())
+    assert not any("edited" in product for product in load()["products"].values())
 
 
 def test_a_record_with_a_long_name(study):
@@ -151,19 +151,19 @@ def test_a_record_with_a_long_name(study):
 
 
 def test_all_in_order(study):
-    known = made()
-    assert problems(known, OWN) == []
-    assert in_order(known) == "5 products as their rules made them; 1 raw file and 2 files of the workflow unchanged."
+    record = load()
+    assert problems(record, OWN) == []
+    assert in_order(record) == "5 products as their rules made them; 1 raw file and 2 files of the workflow unchanged."
 
 
-def test_what_is_wrong_has_a_line_each(study):
-    known = made()
+def test_each_problem_has_one_line(study):
+    record = load()
     edit("raw.csv")
     edit("results/mine/raw/one.parquet")
     Path("results/page.html").unlink()
     edit("results/mine/table.csv")
-    finished("results/mine/table.csv")
-    assert problems(known, OWN) == [
+    record_finished("results/mine/table.csv")
+    assert problems(record, OWN) == [
         "raw.csv: changed since read used it; 5 products out of date. Run `make report`.",
         "results/mine/raw/one.parquet: edited since read made it. Delete it and run `make report`.",
         "results/mine/table.csv: made again by count after the manifest was written. "
@@ -171,7 +171,7 @@ def test_what_is_wrong_has_a_line_each(study):
         "results/page.html: missing. Run `make report`: show makes it again.",
     ]
     Path("raw.csv").unlink()
-    assert problems(known, OWN)[0] == "raw.csv: missing; 5 products come from it. Put it back, or run `make report`."
+    assert problems(record, OWN)[0] == "raw.csv: missing; 5 products come from it. Put it back, or run `make report`."
 
 
 def test_a_picture_goes_back_to_its_own_chart(study):
@@ -181,18 +181,18 @@ def test_a_picture_goes_back_to_its_own_chart(study):
     for file in (*charts, *pictures):
         Path(file).parent.mkdir(exist_ok=True)
         edit(file)
-        finished(file)
-    known = made([job("plot", charts, ["results/mine/raw"]), job("draw", pictures, [*charts, "raw.csv"]), *JOBS])
-    said = explain(known, pictures[1])
-    assert charts[1] in said
-    assert charts[0] not in said
-    assert "from raw.csv" in said
+        record_finished(file)
+    record = load([job("plot", charts, ["results/mine/raw"]), job("draw", pictures, [*charts, "raw.csv"]), *JOBS])
+    explanation = explain(record, pictures[1])
+    assert charts[1] in explanation
+    assert charts[0] not in explanation
+    assert "from raw.csv" in explanation
 
 
 def test_the_tree_of_a_product(study):
-    short = {name: hashed(text)[:12] for name, text in TEXTS.items()}
-    assert explain(made(), "results/page.html").splitlines() == [
-        f"results/page.html, 3 bytes, sha256 {short['results/page.html']}",
+    short_sha256 = {name: sha256(text)[:12] for name, text in TEXTS.items()}
+    assert explain(load(), "results/page.html").splitlines() == [
+        f"results/page.html, 3 bytes, sha256 {short_sha256['results/page.html']}",
         "  by show: scripts/write_config.py and 1 module",
         "    from results/mine/chart.svg, results/mine/table.csv",
         "      by count: scripts/write_config.py and 1 module",
@@ -200,11 +200,11 @@ def test_the_tree_of_a_product(study):
         "        from results/mine/raw",
         "          by read: scripts/write_config.py and 1 module",
         "          with files = [raw.csv, raw.csv, raw.csv, raw.csv, raw.csv, raw.csv, raw.…",
-        f"            from raw.csv, 4 bytes, sha256 {short['raw.csv']}, raw",
+        f"            from raw.csv, 4 bytes, sha256 {short_sha256['raw.csv']}, raw",
     ]
-    assert explain(made(), "./results/mine/table.csv").splitlines()[0].startswith("results/mine/table.csv, 4 bytes")
-    assert explain(made(), "mine/raw/one.parquet").splitlines()[1] == "  by read: scripts/write_config.py and 1 module"
-    edited = made()
+    assert explain(load(), "./results/mine/table.csv").splitlines()[0].startswith("results/mine/table.csv, 4 bytes")
+    assert explain(load(), "mine/raw/one.parquet").splitlines()[1] == "  by read: scripts/write_config.py and 1 module"
+    edited = load()
     edit("results/page.html")
     assert "results/page.html (edited since), 3 bytes" in explain(edited, "results/page.html")
 
@@ -214,23 +214,23 @@ def test_the_tree_of_a_number(study):
     value = {"value": 12.5, "unit": "s", "n": 1200, "source": "table.csv", "column": "mttf_s", "line": 3}
     Path(metrics).write_text(json.dumps({"mttf.all": value, "gpu": value | {"value": "\x1b[2J", "n": None}}))
     jobs = [*JOBS, job("summarise", [metrics], ["results/mine/table.csv"])]
-    known = Manifest(manifest(jobs, ["mine"], {}, Memory(Path(".snakemake/sha256.json"))))
-    table = f"results/mine/table.csv, 4 bytes, sha256 {hashed(TEXTS['results/mine/table.csv'])[:12]}"
+    record = Manifest(manifest(jobs, ["mine"], {}, Memory(Path(".snakemake/sha256.json"))))
+    table = f"results/mine/table.csv, 4 bytes, sha256 {sha256(TEXTS['results/mine/table.csv'])[:12]}"
     cell = [
         "mttf.all = 12.5 s (n = 1,200), in results/mine/metrics.json",
         f"  is the cell mttf_s in line 3 of {table}",
     ]
     tree = [f"  from {table}", "    by count: scripts/write_config.py and 1 module"]
-    assert explain(known, metrics, "mttf.all").splitlines()[:4] == cell + tree
-    short = explain(known, None, "mttf.all", verbose=False).splitlines()
+    assert explain(record, metrics, "mttf.all").splitlines()[:4] == cell + tree
+    short = explain(record, None, "mttf.all", verbose=False).splitlines()
     assert short[:2] == cell and "  of the raw files raw.csv" in short
-    assert "\x1b" not in explain(known, metrics, "gpu")
+    assert "\x1b" not in explain(record, metrics, "gpu")
     with pytest.raises(StudyError, match=r"no number mtf\.all\. Did you mean mttf\.all\?"):
-        explain(known, metrics, "mtf.all")
+        explain(record, metrics, "mtf.all")
     with pytest.raises(StudyError, match="holds no numbers by key"):
-        explain(known, "results/mine/table.csv", "mttf.all")
+        explain(record, "results/mine/table.csv", "mttf.all")
     with pytest.raises(StudyError, match=r"Did you mean results/mine/table\.csv"):
-        explain(known, "results/mine/tabel.csv")
+        explain(record, "results/mine/tabel.csv")
 
 
 def test_every_file_of_the_workflow_is_in_the_manifest_used_or_not(study, monkeypatch):
@@ -243,11 +243,11 @@ def test_every_file_of_the_workflow_is_in_the_manifest_used_or_not(study, monkey
     assert digests.stamp_of_workflow() != before
 
 
-def test_the_commit_is_said_where_git_knows_it():
-    none, one, other = ({"revision": made and made * 40, "changed": False} for made in (None, "a", "b"))
-    assert commit(none, one) == ""
-    assert commit(one, one) == commit(one, none) == f", made at commit {'a' * 12}"
-    assert commit(one | {"changed": True}, other) == (
+def test_the_commit_is_named_where_git_knows_it():
+    no_revision, at_a, at_b = ({"revision": letter and letter * 40, "changed": False} for letter in (None, "a", "b"))
+    assert commit(no_revision, at_a) == ""
+    assert commit(at_a, at_a) == commit(at_a, no_revision) == f", made at commit {'a' * 12}"
+    assert commit(at_a | {"changed": True}, at_b) == (
         f", made at commit {'a' * 12}, with uncommitted changes; the checkout is now at {'b' * 12}"
     )
 
@@ -275,24 +275,24 @@ def test_the_revision_of_a_checkout(tmp_path, monkeypatch):
     (tmp_path / "scripts/a.py").write_text("1\n")
     git("add", ".")
     git("commit", "-m", "one")
-    at = revision(tmp_path)
-    assert len(at["revision"]) == 40
-    assert (at["changed"], at["reason"]) == (False, None)
+    committed = revision(tmp_path)
+    assert len(committed["revision"]) == 40
+    assert (committed["changed"], committed["reason"]) == (False, None)
     (tmp_path / "notes.txt").write_text("no part of the code\n")
-    assert revision(tmp_path) == at
+    assert revision(tmp_path) == committed
     (tmp_path / "scripts/b.py").write_text("2\n")
-    assert revision(tmp_path) == at | {"changed": True}
+    assert revision(tmp_path) == committed | {"changed": True}
     assert revision(tmp_path / "scripts")["reason"] == "the workflow lies inside another repository"
     monkeypatch.setenv("PATH", "")
     assert revision(tmp_path)["reason"] == "git is not installed"
 
 
 def test_jobs_behind_products():
-    def of_graph(rule, *output, script="../../scripts/a.py", code="0", **inputs):
-        given = InputFiles()
+    def graph_job(rule, *output, script="../../scripts/a.py", code="0", **inputs):
+        input_files = InputFiles()
         for name, paths in inputs.items():
-            given.extend(paths)
-            given._set_name(name, len(given) - len(paths), len(given))
+            input_files.extend(paths)
+            input_files._set_name(name, len(input_files) - len(paths), len(input_files))
         params = Params(fromdict={"code": code, "most": 3})
 
         class Job(SimpleNamespace):
@@ -302,29 +302,29 @@ def test_jobs_behind_products():
             rule=SimpleNamespace(name=rule, basedir="/checkout/workflow/rules", script=script),
             wildcards_dict={},
             params=params,
-            input=given,
+            input=input_files,
             output=output,
             temp_output={path for path in output if "shares" in path},
         )
 
     code_files = {"0a": ["scripts/ttf/m.py"], "1b": ["scripts/ttf/k.py", "scripts/ttf/m.py"]}
     graph = [
-        of_graph("last", "results/c", made=["results/b", "results/d.csv"]),
-        of_graph("other", "results/d.csv", "results/e.csv", "results/f.svg", made=["results/a"]),
-        of_graph("nobody's", "results/g", made=["results/a"]),
-        of_graph("middle", "results/b", made=["results/a", "text.qmd", "results/shares/1"], code="0a"),
+        graph_job("last", "results/c", made=["results/b", "results/d.csv"]),
+        graph_job("other", "results/d.csv", "results/e.csv", "results/f.svg", made=["results/a"]),
+        graph_job("nobody's", "results/g", made=["results/a"]),
+        graph_job("middle", "results/b", made=["results/a", "text.qmd", "results/shares/1"], code="0a"),
         # Of how the work was divided nothing is said.
-        of_graph("share", "results/shares/1", made=["results/a"]),
-        of_graph("first", "results/a", raw=["raw.csv"], code="1b"),
+        graph_job("share", "results/shares/1", made=["results/a"]),
+        graph_job("first", "results/a", raw=["raw.csv"], code="1b"),
     ]
 
     def read_beside(rule, wildcards):
         return ["results/e.csv"] if (rule, wildcards) == ("last", {}) else []
 
-    found = collect_jobs(["results/c"], graph, Path("/checkout"), read_beside, code_files)
-    assert [about["rule"] for about in found] == ["first", "middle", "last", "other"]
-    assert found[2]["inputs"] == ["results/b", "results/d.csv", "results/e.csv"]
-    assert found[1] == {
+    jobs = collect_jobs(["results/c"], graph, Path("/checkout"), read_beside, code_files)
+    assert [job_["rule"] for job_ in jobs] == ["first", "middle", "last", "other"]
+    assert jobs[2]["inputs"] == ["results/b", "results/d.csv", "results/e.csv"]
+    assert jobs[1] == {
         "rule": "middle",
         "wildcards": {},
         "script": "scripts/a.py",
@@ -333,5 +333,5 @@ def test_jobs_behind_products():
         "code": ["scripts/ttf/m.py"],
         "outputs": ["results/b"],
     }
-    assert found[0]["code"] == ["scripts/ttf/k.py", "scripts/ttf/m.py"]
+    assert jobs[0]["code"] == ["scripts/ttf/k.py", "scripts/ttf/m.py"]
     assert collect_jobs(["raw.csv"], graph, Path("/checkout"), read_beside, code_files) == []

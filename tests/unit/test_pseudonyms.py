@@ -1,4 +1,4 @@
-"""What is published names nobody who is not public, and harms nobody who opens it in a spreadsheet."""
+"""Publication hides names that are not public, and no cell is a formula in a spreadsheet."""
 
 import stat
 from pathlib import Path
@@ -37,31 +37,31 @@ FRAME = pl.DataFrame(
 )
 
 
-def test_names_and_what_people_wrote_are_other_texts_and_all_else_is_as_it_was():
-    shown = pseudonymised(FRAME, OWNERS, b"key")
-    user, account, gpus, new, blank, every = shown["owner"]
-    assert (gpus, blank, every) == ("2-4", None, "all")
+def test_names_and_free_texts_are_replaced_and_other_cells_unchanged():
+    published = pseudonymised(FRAME, OWNERS, b"key")
+    user, account, gpus, new, blank, all_owners = published["owner"]
+    assert (gpus, blank, all_owners) == ("2-4", None, "all")
     assert user == pseudonym("ann", "user", b"key")
-    assert [one.rpartition("-")[0] for one in (user, account, new)] == ["user", "account", "a new kind"]
+    assert [owner.rpartition("-")[0] for owner in (user, account, new)] == ["user", "account", "a new kind"]
     assert len({user.split("-")[-1], account.split("-")[-1], new.split("-")[-1]}) == 3
-    assert shown["node"][0] == shown["node"][2] == pseudonym("n1", "node", b"key")
-    assert shown["note"].to_list()[1:4] == ["none", "12", None]
-    assert shown["note"][0] == shown["note"][4] != shown["note"][5]
-    assert shown.select("owner_by", "jobs").equals(FRAME.select("owner_by", "jobs"))
-    assert "ann" not in shown.write_csv()
+    assert published["node"][0] == published["node"][2] == pseudonym("n1", "node", b"key")
+    assert published["note"].to_list()[1:4] == ["none", "12", None]
+    assert published["note"][0] == published["note"][4] != published["note"][5]
+    assert published.select("owner_by", "jobs").equals(FRAME.select("owner_by", "jobs"))
+    assert "ann" not in published.write_csv()
 
 
-def test_the_order_of_rows_tells_no_names():
-    """Strata stand by name, each with its rows in time: with pseudonyms by these. Spans of sizes stay in theirs."""
+def test_the_order_of_rows_reveals_no_names():
+    """Rows are sorted by pseudonym, each owner's in time order. Size ranges keep their order."""
     strata = table("strata", "", by=words("", ""), who=name("", "", by="by", sorted=True), t=count("", ""))
-    rows = [("account", f"lab{place}", time) for place in range(9) for time in (1, 2)]
+    rows = [("account", f"lab{index}", time) for index in range(9) for time in (1, 2)]
     rows = [("gpus", "2-4", 1), ("gpus", "16", 1), *rows]
-    shown = pseudonymised(strata.frame([dict(zip(strata.columns, row, strict=True)) for row in rows]), strata, b"key")
-    names = shown["who"].to_list()
+    table_ = pseudonymised(strata.frame([dict(zip(strata.columns, row, strict=True)) for row in rows]), strata, b"key")
+    names = table_["who"].to_list()
     assert names[:2] == ["2-4", "16"]
     assert names[2:] == sorted(names[2:])
-    assert [pseudonym(f"lab{place}", "account", b"key") for place in range(9)] != names[2::2]
-    assert shown["t"].to_list() == [1, 1, *[1, 2] * 9]
+    assert [pseudonym(f"lab{index}", "account", b"key") for index in range(9)] != names[2::2]
+    assert table_["t"].to_list() == [1, 1, *[1, 2] * 9]
 
 
 def test_names_are_the_same_with_the_same_key_alone():
@@ -71,31 +71,31 @@ def test_names_are_the_same_with_the_same_key_alone():
 
 def test_a_column_of_text_that_declares_nothing_is_not_published():
     silent = table("silent", "", who=text("", ""), other=Column(TEXT, "", "", ""))
-    shown = pseudonymised(pl.DataFrame({"who": ["ann"], "other": ["ann"]}), silent, b"key")
-    assert not {"ann"} & {*shown.row(0)}
+    published = pseudonymised(pl.DataFrame({"who": ["ann"], "other": ["ann"]}), silent, b"key")
+    assert not {"ann"} & {*published.row(0)}
 
 
-def test_columns_of_names_say_so_in_every_contract():
-    """Of the tables of the study: what is called after users, accounts and nodes, or is divided by them."""
-    for of in (*contracts().values(), *OF_TRACES):
-        for column, declared in of.columns.items():
+def test_every_contract_declares_its_columns_of_names():
+    """Check every column named after users, accounts or nodes, or divided by them."""
+    for contract in (*contracts().values(), *OF_TRACES):
+        for column, declared in contract.columns.items():
             if declared.kind != TEXT:
                 continue
-            where = f"{of.name}.{column}"
-            if f"{column}_by" in of.columns or column in ("user", "account", "node", "owner", "failed_node"):
-                assert declared.names == SOMEBODY, where
-            if column in ("line", "commonest", "job_id") or where == "row_account_by_part.part":
-                assert declared.names == ANYBODY, where
-            assert not declared.by or declared.by in of.columns, where
+            place = f"{contract.name}.{column}"
+            if f"{column}_by" in contract.columns or column in ("user", "account", "node", "owner", "failed_node"):
+                assert declared.names == SOMEBODY, place
+            if column in ("line", "commonest", "job_id") or place == "row_account_by_part.part":
+                assert declared.names == ANYBODY, place
+            assert not declared.by or declared.by in contract.columns, place
 
 
-def test_what_divides_a_cluster_is_listed_among_what_is_published_as_it_is():
+def test_docs_list_the_cluster_levels_that_are_published_unchanged():
     docs = " ".join((ROOT / "docs/publishing.md").read_text(encoding="utf-8").split())
-    listed = docs.partition("What divides a cluster is published as it is: ")[2].partition(".")[0]
+    listing = docs.partition("What divides a cluster is published as it is: ")[2].partition(".")[0]
     group = OUTAGES.columns["group"]
     assert group.names == NOBODY
-    named = group.about.removeprefix("Group of the unit: ").rstrip(".").replace(" or ", ", ").split(", ")
-    assert len(named) == 4 and [word for word in [*named, "rack", "`machine_room_id`"] if word not in listed] == []
+    levels = group.about.removeprefix("Group of the unit: ").rstrip(".").replace(" or ", ", ").split(", ")
+    assert len(levels) == 4 and [word for word in [*levels, "rack", "`machine_room_id`"] if word not in listing] == []
 
 
 # Spreadsheets ---------------------------------------------------------------------------------------------
@@ -107,12 +107,12 @@ CELLS = table("cells", "", text=words("", "", ""), number=number("", "", ""))
     "cell", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", " =1", "\u200b=1", "\uff1d1", "\tx", "\rx", "-0.5"]
 )
 def test_a_text_that_begins_like_a_formula_is_a_text_in_a_spreadsheet(cell):
-    shown = escape_formulas(pl.DataFrame({"text": [cell], "number": [-0.5]}), CELLS)
-    assert shown.row(0) == (f"'{cell}", -0.5)
+    escaped = escape_formulas(pl.DataFrame({"text": [cell], "number": [-0.5]}), CELLS)
+    assert escaped.row(0) == (f"'{cell}", -0.5)
 
 
 @pytest.mark.parametrize("cell", ["a=1", "1-2", "", None, "'=1", "2-4"])
-def test_other_texts_are_as_they_were(cell):
+def test_other_texts_are_unchanged(cell):
     assert escape_formulas(pl.DataFrame({"text": [cell], "number": [1.0]}, CELLS.schema), CELLS).row(0) == (cell, 1.0)
 
 
@@ -125,7 +125,7 @@ def test_published_tables_are_safe_and_those_of_the_study_true(tmp_path):
     assert content_of(source, CELLS) == source.read_bytes()
 
 
-# The key, and whom it is for --------------------------------------------------------------------------------
+# The key and the traces it is for ---------------------------------------------------------------------------
 
 
 def test_the_key_is_made_once_for_its_owner_alone(tmp_path):
@@ -146,12 +146,12 @@ def test_the_key_lies_beside_the_raw_data_and_no_archive_takes_it(tmp_path):
 
 def study_of(tmp_path, **config):
     (tmp_path / "a.txt").write_text("JobIDRaw|State|Submit|Start|End|User\n")
-    mine = {"mine": {"format": "sacct", "folder": str(tmp_path)} | config.pop("entry", {})}
+    registry = {"mine": {"format": "sacct", "folder": str(tmp_path)} | config.pop("entry", {})}
     defaults = load_yaml(ROOT / "config" / "config.yaml")
-    return Study([("config", defaults), ("my.yaml", {"registry": mine} | config)], ROOT)
+    return Study([("config", defaults), ("my.yaml", {"registry": registry} | config)], ROOT)
 
 
-def test_names_are_hidden_where_nobody_says_that_they_are_public(tmp_path):
+def test_names_are_hidden_unless_the_entry_says_that_they_are_public(tmp_path):
     assert study_of(tmp_path, study=["mine", "sample_slurm"]).pseudonymised_traces == ["mine"]
     assert study_of(tmp_path, study=["mine"], entry={"names": "public"}).pseudonymised_traces == []
     assert study_of(tmp_path, study=["mine"], publish={"names": "kept"}).pseudonymised_traces == []
@@ -159,20 +159,20 @@ def test_names_are_hidden_where_nobody_says_that_they_are_public(tmp_path):
 
 def test_every_trace_of_the_registry_says_that_its_names_are_public():
     registry = load_yaml(ROOT / "config" / "traces.yaml")
-    assert [of for of, entry in registry.items() if "synthetic" not in entry and entry.get("names") != "public"] == []
+    assert [key for key, entry in registry.items() if "synthetic" not in entry and entry.get("names") != "public"] == []
 
 
-def test_no_folder_and_no_file_of_a_study_is_in_the_configuration_that_is_published():
-    """Every key that a schema declares as a path."""
+def test_the_published_configuration_has_no_paths():
+    """Check every key that a schema declares as a path."""
     config, registry = (
-        yaml.safe_load((ROOT / f"workflow/schemas/{of}.schema.yaml").read_text()) for of in ("config", "registry")
+        yaml.safe_load((ROOT / f"workflow/schemas/{name}.schema.yaml").read_text()) for name in ("config", "registry")
     )
     (entry,) = registry["patternProperties"].values()
 
     def paths(keys):
-        return {key for key, about in keys.items() if "path" in f"{about.get('type')} {about.get('items')}"}
+        return {key for key, spec in keys.items() if "path" in f"{spec.get('type')} {spec.get('items')}"}
 
     assert paths(config["properties"]) == {*PATH_KEYS}
     assert paths(entry["properties"]) | {"files"} == {*TRACE_PATH_KEYS}
-    given = {"taxonomy": "ann.yaml", "seed": 1, "registry": {"mine": {"folder": "ann", "format": "sacct"}}}
-    assert remove_paths(given) == {"seed": 1, "registry": {"mine": {"format": "sacct"}}}
+    settings = {"taxonomy": "ann.yaml", "seed": 1, "registry": {"mine": {"folder": "ann", "format": "sacct"}}}
+    assert remove_paths(settings) == {"seed": 1, "registry": {"mine": {"format": "sacct"}}}

@@ -1,4 +1,4 @@
-"""What the site and the archive say of the results, and that the same results give the same bytes."""
+"""The site and the archive: their texts, and the same bytes for the same results."""
 
 import io
 import json
@@ -52,11 +52,11 @@ SVG = (
 )
 
 
-def about(**settings):
+def record(**settings):
     return describe(CITATION, settings, TRACES)
 
 
-class Seen(HTMLParser):
+class ParsedPage(HTMLParser):
     """The elements, links and text of a page."""
 
     def __init__(self, text: str) -> None:
@@ -77,17 +77,17 @@ class Seen(HTMLParser):
 # Words ----------------------------------------------------------------------------------------------------
 
 
-def test_citation_gives_what_the_configuration_leaves_out():
-    found = about()
-    assert found.title == "A study. Results: mine, sample (synthetic)"
-    assert (found.description, found.version, found.license) == ("What it does.", "1.2.0", "MIT")
-    assert found.creators == [
+def test_the_citation_file_fills_in_missing_settings():
+    site_record = record()
+    assert site_record.title == "A study. Results: mine, sample (synthetic)"
+    assert (site_record.description, site_record.version, site_record.license) == ("What it does.", "1.2.0", "MIT")
+    assert site_record.creators == [
         Creator("Doe, Jane", True, "A lab", "0000-0002-1825-0097"),
         Creator("A group", person=False),
     ]
-    given = about(title="T", creators=[{"name": "Roe, R."}, {"name": "Us"}], license="CC-BY-4.0", keywords=["k"])
-    assert (given.title, given.license, given.keywords) == ("T", "CC-BY-4.0", ["k"])
-    assert given.creators == [Creator("Roe, R."), Creator("Us", person=False)]
+    changed = record(title="T", creators=[{"name": "Roe, R."}, {"name": "Us"}], license="CC-BY-4.0", keywords=["k"])
+    assert (changed.title, changed.license, changed.keywords) == ("T", "CC-BY-4.0", ["k"])
+    assert changed.creators == [Creator("Roe, R."), Creator("Us", person=False)]
 
 
 def test_the_day_of_publication_is_never_today(tmp_path):
@@ -109,21 +109,21 @@ def test_the_day_of_publication_is_never_today(tmp_path):
     assert find_publication_date({"date": "2025-01-31"}, tmp_path, {"SOURCE_DATE_EPOCH": "86400"}) == "2025-01-31"
 
 
-def test_sources_leave_out_what_a_run_leaves(tmp_path):
+def test_sources_leave_out_products_of_a_run(tmp_path):
     for name in ("Snakefile", "scripts/a.py", "scripts/__pycache__/a.pyc", "results/a.csv", ".git/config"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
-    found = [str(path.relative_to(tmp_path)) for path in list_source_files(tmp_path)]
-    assert found == ["Snakefile", "scripts/a.py"]
+    sources = [str(path.relative_to(tmp_path)) for path in list_source_files(tmp_path)]
+    assert sources == ["Snakefile", "scripts/a.py"]
 
 
-def test_a_configuration_that_somebody_put_beside_ours_is_no_source(tmp_path):
+def test_a_configuration_of_the_user_is_no_source(tmp_path):
     for name in ("config/config.yaml", "config/anns_cluster.yaml", "workflow/files.txt"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     (tmp_path / "workflow/files.txt").write_text("0123456789abcdef\nconfig/config.yaml\n")
-    found = [str(path.relative_to(tmp_path)) for path in list_source_files(tmp_path)]
-    assert found == ["workflow/files.txt", "config/config.yaml"]
+    sources = [str(path.relative_to(tmp_path)) for path in list_source_files(tmp_path)]
+    assert sources == ["workflow/files.txt", "config/config.yaml"]
 
 
 # Files ----------------------------------------------------------------------------------------------------
@@ -146,13 +146,13 @@ def test_png_is_twice_as_large_and_the_same_each_time():
     png = png_of(SVG)
     assert png == png_of(SVG)
     assert struct.unpack(">II", png[16:24]) == (60, 40)
-    at, chunks = 8, []
-    while at < len(png):
-        (length,) = struct.unpack(">I", png[at : at + 4])
-        name, data = png[at + 4 : at + 8], png[at + 8 : at + 8 + length]
-        assert struct.unpack(">I", png[at + 8 + length : at + 12 + length])[0] == zlib.crc32(name + data)
+    offset, chunks = 8, []
+    while offset < len(png):
+        (length,) = struct.unpack(">I", png[offset : offset + 4])
+        name, data = png[offset + 4 : offset + 8], png[offset + 8 : offset + 8 + length]
+        assert struct.unpack(">I", png[offset + 8 + length : offset + 12 + length])[0] == zlib.crc32(name + data)
         chunks.append(name)
-        at += 12 + length
+        offset += 12 + length
     assert chunks.count(b"IDAT") == 1
     assert (chunks[0], chunks[-1]) == (b"IHDR", b"IEND")
 
@@ -166,14 +166,14 @@ def test_hostile_text_is_text_in_the_index():
         Published("mine/tables/t.csv", b"", "t", HOSTILE),
         Published("scorecard.csv", b"", "scorecard", ""),
     ]
-    html = site.index_of(files, about(title=HOSTILE, description=HOSTILE))
-    seen = Seen(html)
-    assert "script" not in seen.tags
-    assert "img" not in seen.tags
-    assert seen.text.count(HOSTILE) == 5  # description, trace, chart twice, table
-    assert sorted(seen.links) == ["mine/figures/a.png", "mine/figures/a.svg", "mine/tables/t.csv", "scorecard.csv"]
-    assert "Synthetic" not in seen.text
-    assert "<script" not in site.readme_of(about())
+    html = site.index_of(files, record(title=HOSTILE, description=HOSTILE))
+    page = ParsedPage(html)
+    assert "script" not in page.tags
+    assert "img" not in page.tags
+    assert page.text.count(HOSTILE) == 5  # description, trace, chart twice, table
+    assert sorted(page.links) == ["mine/figures/a.png", "mine/figures/a.svg", "mine/tables/t.csv", "scorecard.csv"]
+    assert "Synthetic" not in page.text
+    assert "<script" not in site.readme_of(record())
 
 
 QMD = """---
@@ -210,24 +210,24 @@ States as recorded
 PAGES = {"index": "Mine", "other": HOSTILE}
 
 
-def texts_of(bodies=None, **settings):
+def site_texts(bodies=None, **settings):
     reports = {"index": QMD, "other": QMD}
-    return pages.sources(reports, PAGES, about(**settings), bodies or {"files": "<p>F</p>"}, macros(ROOT / "report"))
+    return pages.sources(reports, PAGES, record(**settings), bodies or {"files": "<p>F</p>"}, macros(ROOT / "report"))
 
 
 def test_sections_headings_charts_tables_and_numbers_of_a_page_are_found():
-    found = {entry["id"]: entry for entry in pages.index_page(QMD, "index", "mine")}
-    assert list(found) == ["outcomes", "chart-outcomes", "outcomes-details", "table-states", "m:outcomes.july"]
-    assert {(entry["page"], entry["trace"]) for entry in found.values()} == {("index.html", "mine")}
-    assert found["outcomes"]["text"] == "Outcomes 31.8% <b> failed"
-    assert found["chart-outcomes"]["text"] == "Jobs by outcome", "without its drawing"
-    assert "In July 1,250 of the jobs failed <b>" in found["outcomes-details"]["text"]
-    assert found["table-states"]["text"].endswith("NODE_FAIL")
-    assert found["m:outcomes.july"]["text"] == "outcomes.july 1,250 jobs", "without scripts"
+    entry_by_id = {entry["id"]: entry for entry in pages.index_page(QMD, "index", "mine")}
+    assert list(entry_by_id) == ["outcomes", "chart-outcomes", "outcomes-details", "table-states", "m:outcomes.july"]
+    assert {(entry["page"], entry["trace"]) for entry in entry_by_id.values()} == {("index.html", "mine")}
+    assert entry_by_id["outcomes"]["text"] == "Outcomes 31.8% <b> failed"
+    assert entry_by_id["chart-outcomes"]["text"] == "Jobs by outcome", "without its drawing"
+    assert "In July 1,250 of the jobs failed <b>" in entry_by_id["outcomes-details"]["text"]
+    assert entry_by_id["table-states"]["text"].endswith("NODE_FAIL")
+    assert entry_by_id["m:outcomes.july"]["text"] == "outcomes.july 1,250 jobs", "without scripts"
 
 
 def test_the_index_of_the_search_holds_hostile_text_as_text():
-    texts = texts_of()
+    texts = site_texts()
     script = texts["search-index.js"]
     assert "<" not in script and "\u2028" not in script
     index = json.loads(script.removeprefix("window.searchIndex = ").removesuffix(";\n"))
@@ -237,35 +237,35 @@ def test_the_index_of_the_search_holds_hostile_text_as_text():
 
 
 def test_every_page_of_the_site_links_every_other():
-    texts = texts_of()
-    ours = ["files.html", "tables.html", "search.html"]
+    texts = site_texts()
+    common_links = ["files.html", "tables.html", "search.html"]
     for page, pdf in (("index", []), ("other", ["other.pdf"])):  # the comparison is not on paper
-        links = Seen(texts[f"{page}.qmd"]).links
-        assert [link for link in links if not link.startswith("#")] == [*ours, *pdf]
+        links = ParsedPage(texts[f"{page}.qmd"]).links
+        assert [link for link in links if not link.startswith("#")] == [*common_links, *pdf]
         assert pages.MARK not in texts[f"{page}.qmd"]
     for name in pages.SITE_PAGES:
         text = texts[f"{name}.qmd"]
-        links = Seen(text).links
-        for link in ("index.html", "other.html", *ours):
+        links = ParsedPage(text).links
+        for link in ("index.html", "other.html", *common_links):
             assert links.count(link) == 2, "on a desk and on a phone"
         assert text.count('aria-current="page"') == 2 and pages.MARK not in text
     assert "<p>F</p>" in texts["files.qmd"]
-    assert Seen(texts["search.qmd"]).links.count("search-index.js") == 1
+    assert ParsedPage(texts["search.qmd"]).links.count("search-index.js") == 1
     assert yaml.safe_load(texts["_quarto.yml"])["project"]["resources"] == ["search-index.js"]
 
 
 def test_hostile_titles_and_descriptions_are_text_in_the_pages_of_the_site(tmp_path, monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name: None)
-    texts = texts_of(title=HOSTILE, description=HOSTILE)
+    texts = site_texts(title=HOSTILE, description=HOSTILE)
     pages.write(texts, [ROOT / "report/page.html", ROOT / "report/references.bib"], tmp_path)
     for name in pages.SITE_PAGES:
         front, _, body = texts[f"{name}.qmd"].partition("\n---\n")
         yaml.safe_load(front)
         assert "<script>window" not in body
-        assert Seen(body).text.count(HOSTILE) >= 2, "in both lists of contents"
+        assert ParsedPage(body).text.count(HOSTILE) >= 2, "in both lists of contents"
         assert "<script" not in front
         render(tmp_path / f"{name}.qmd", tmp_path / "made.html")
-        described = Seen((tmp_path / "made.html").read_text(encoding="utf-8")).described
+        described = ParsedPage((tmp_path / "made.html").read_text(encoding="utf-8")).described
         assert described == f"{pages.SITE_PAGES[name]}. {HOSTILE}"
 
 
@@ -284,7 +284,7 @@ def test_the_archive_depends_on_content_alone():
 
 def test_crate_names_creators_citations_and_hostile_traces():
     files = [Published("workflow/Snakefile", b"", "Snakefile", ""), Published("results/a b%.csv", b"1", "a", "")]
-    graph = {entity["@id"]: entity for entity in json.loads(crate(files, about(), "2025-01-31", "9.1"))["@graph"]}
+    graph = {entity["@id"]: entity for entity in json.loads(crate(files, record(), "2025-01-31", "9.1"))["@graph"]}
     root = graph["./"]
     assert root["hasPart"] == [{"@id": "workflow/Snakefile"}, {"@id": "results/a%20b%25.csv"}]
     assert root["creator"] == [{"@id": "https://orcid.org/0000-0002-1825-0097"}, {"@id": "#creator-2"}]
@@ -296,7 +296,7 @@ def test_crate_names_creators_citations_and_hostile_traces():
 
 
 def test_deposit_links_data_papers_and_code():
-    fields = json.loads(deposit(about(), "2025-01-31"))
+    fields = json.loads(deposit(record(), "2025-01-31"))
     assert "<script" not in fields["description"]
     assert [(entry["relation"], entry["identifier"]) for entry in fields["related_identifiers"]] == [
         ("cites", "10.1145/3458817.3476223"),

@@ -1,4 +1,4 @@
-"""What the docs say is made again, is made."""
+"""Every table that the docs name as a reproduced published figure is declared."""
 
 import re
 from pathlib import Path

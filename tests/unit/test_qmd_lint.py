@@ -1,9 +1,9 @@
-"""The check of .qmd finds each fault it is there for, and nothing in what is right."""
+"""The check of .qmd files finds each kind of fault, and no fault in a correct file."""
 
 import pytest
 from qmd_lint import faults
 
-RIGHT = """# One {#sec-one}
+CORRECT = """# One {#sec-one}
 
 See @fig-a and @tbl-b, in @sec-one.
 
@@ -39,11 +39,11 @@ Another.
 
 
 def test_nothing_wrong():
-    assert faults(RIGHT) == []
+    assert faults(CORRECT) == []
 
 
 @pytest.mark.parametrize(
-    ("right", "wrong", "said"),
+    ("old", "new", "message"),
     [
         ("@fig-a", "@fig-c", "fig-c"),
         ("@sec-one", "@sec-two", "sec-two"),
@@ -58,6 +58,6 @@ def test_nothing_wrong():
         ("See @fig-a", "@fig-a", "begins"),
     ],
 )
-def test_each_fault_is_found(right, wrong, said):
-    assert right in RIGHT
-    assert any(said in fault for fault in faults(RIGHT.replace(right, wrong, 1)))
+def test_each_fault_is_found(old, new, message):
+    assert old in CORRECT
+    assert any(message in fault for fault in faults(CORRECT.replace(old, new, 1)))

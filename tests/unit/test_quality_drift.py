@@ -1,4 +1,4 @@
-"""Drift: windows and traces compared from exact counts, and the chart says what the table says."""
+"""Drift: windows and traces are compared by exact counts, and the chart agrees with the table."""
 
 import json
 import math
@@ -22,12 +22,12 @@ from ttf.stats.differences import compare_distributions
 DAY = 86_400
 
 
-def users_who_differ(seed, users=60, n=1500, days=14, spread=1.0):
-    """Two weeks of users who differ in what they ask for, how long they run and how often they fail, and no drift."""
+def make_jobs_of_users(seed, users=60, n=1500, days=14, spread=1.0):
+    """Make two weeks of jobs of users who differ in requests, run times and failures, without drift."""
     random = np.random.default_rng(seed)
-    often = np.arange(1, users + 1) ** -0.9
-    user = random.choice(users, n, p=often / often.sum())
-    # A user is about for some days.
+    weights = np.arange(1, users + 1) ** -0.9
+    user = random.choice(users, n, p=weights / weights.sum())
+    # A user is active for some days.
     day = (random.integers(0, days, users)[user] + random.integers(0, 4, n)) % days
     effect = spread * random.normal(size=users)[user]
     frame = pl.DataFrame(
@@ -48,10 +48,10 @@ def users_who_differ(seed, users=60, n=1500, days=14, spread=1.0):
     ("statistic", "column"), [("failure_share", "outcome"), ("distribution", "gpu_type"), ("median", "runtime_s")]
 )
 def test_users_who_come_and_go_are_seldom_drift(statistic, column):
-    """The same users throughout, about for some days each: the exact tests reject most of these true nulls."""
+    """The same users are active throughout; the exact tests reject most of these true nulls."""
     clustered = exact = 0
     for seed in range(100):
-        rows = by_window(users_who_differ(seed), "week")
+        rows = by_window(make_jobs_of_users(seed), "week")
         (row,) = (row for row in rows if (row["statistic"], row["column"]) == (statistic, column))
         clustered += row["p_clustered"] < 0.05
         exact += row["p_value"] < 0.05
@@ -60,23 +60,23 @@ def test_users_who_come_and_go_are_seldom_drift(statistic, column):
 
 
 def test_a_user_in_both_windows_counts_once():
-    """Every user fails more in the second week: users differ widely, and there is no doubt all the same."""
-    before, n = np.array([1.0, 5, 20, 60, 30, 8, 90, 45]), np.full(8, 100.0)
-    after = before + np.array([8.0, 9, 8, 9, 8, 9, 8, 9])
-    assert compare_means(before, n, after, n)["p_clustered"] < 1e-3
+    """Every user fails more in the second week, so the difference is clear although users differ widely."""
+    early, n = np.array([1.0, 5, 20, 60, 30, 8, 90, 45]), np.full(8, 100.0)
+    late = early + np.array([8.0, 9, 8, 9, 8, 9, 8, 9])
+    assert compare_means(early, n, late, n)["p_clustered"] < 1e-3
     # The same difference between other users says nothing.
-    apart = [np.concatenate(pair) for pair in ((before, 0 * n), (n, 0 * n), (0 * n, after), (0 * n, n))]
-    assert compare_means(*apart)["p_clustered"] > 0.3
+    separate = [np.concatenate(pair) for pair in ((early, 0 * n), (n, 0 * n), (0 * n, late), (0 * n, n))]
+    assert compare_means(*separate)["p_clustered"] > 0.3
 
 
 def test_two_cells_are_one_share():
     random = np.random.default_rng(8)
-    before, after = random.poisson(30, (25, 2)).astype(float), random.poisson(33, (25, 2)).astype(float)
-    _, cells, chi2 = compare_distributions(before.sum(axis=0).astype(int), after.sum(axis=0).astype(int))
-    of_both = compare_cells(before, after, cells, chi2)
-    share = compare_means(before[:, 0], before.sum(axis=1), after[:, 0], after.sum(axis=1))
-    assert of_both["p_clustered"] == pytest.approx(share["p_clustered"], rel=1e-9)
-    assert compare_cells(before[:3], after[:3], cells, chi2).keys() == {"clusters"}
+    counts_before, counts_after = random.poisson(30, (25, 2)).astype(float), random.poisson(33, (25, 2)).astype(float)
+    _, cells, chi2 = compare_distributions(counts_before.sum(axis=0).astype(int), counts_after.sum(axis=0).astype(int))
+    cell_test = compare_cells(counts_before, counts_after, cells, chi2)
+    share = compare_means(counts_before[:, 0], counts_before.sum(axis=1), counts_after[:, 0], counts_after.sum(axis=1))
+    assert cell_test["p_clustered"] == pytest.approx(share["p_clustered"], rel=1e-9)
+    assert compare_cells(counts_before[:3], counts_after[:3], cells, chi2).keys() == {"clusters"}
 
 
 def jobs(n, seed=1, days=30, failures=0.3, runtime=600):
@@ -95,7 +95,7 @@ def jobs(n, seed=1, days=30, failures=0.3, runtime=600):
     return conform(frame, JOB_COLUMNS)
 
 
-def moved():
+def drifted_jobs():
     """A month of jobs: in its last week they fail more and run longer."""
     later = jobs(300, 2, 7, failures=0.6, runtime=6000).with_columns(pl.col("submit_s") + 28 * DAY)
     both = pl.concat([jobs(1200, 1, 28), later])
@@ -103,7 +103,7 @@ def moved():
 
 
 def test_the_windows():
-    table = drift_table(by_window(moved(), "week"))
+    table = drift_table(by_window(drifted_jobs(), "week"))
     DRIFT.check(table)
     pairs = set(table.select("window", "against").unique().rows())
     assert pairs == {("week 2", "week 1")} | {
@@ -117,10 +117,10 @@ def test_the_windows():
     failed = table.filter((pl.col("statistic") == "failure_share") & (pl.col("against") == "all before"))
     assert failed["window"][0] == "week 5"
     last = failed.row(0, named=True)
-    frame = moved().filter(pl.col("outcome") != "running")
-    before = frame.filter(pl.col("submit_s") - moved()["submit_s"].min() < 28 * DAY)
-    assert last["n_before"] == before.height
-    assert last["before"] == (before["outcome"] == "failure").sum() / before.height
+    frame = drifted_jobs().filter(pl.col("outcome") != "running")
+    jobs_before = frame.filter(pl.col("submit_s") - drifted_jobs()["submit_s"].min() < 28 * DAY)
+    assert last["n_before"] == jobs_before.height
+    assert last["before"] == (jobs_before["outcome"] == "failure").sum() / jobs_before.height
     p = table["p_value"].drop_nulls().to_list()
     assert table["p_adjusted"].drop_nulls().to_list() == pytest.approx(list(multipletests(p, method="holm")[1]))
     blank = table.filter(pl.any_horizontal(pl.col("before", "after", "p_value", "effect").is_null()))
@@ -128,7 +128,7 @@ def test_the_windows():
 
 
 def test_order_and_threads_change_no_bit(tmp_path):
-    frame = moved()
+    frame = drifted_jobs()
     write_csv(drift_table(by_window(frame, "day")), tmp_path / "a.csv")
     write_csv(drift_table(by_window(frame.sample(fraction=1, shuffle=True, seed=3), "day")), tmp_path / "b.csv")
     assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
@@ -153,9 +153,9 @@ def test_nothing_to_compare(frame):
 
 
 def test_the_rows_are_bounded(monkeypatch):
-    whole = drift_table(by_window(moved(), "week"))
+    whole = drift_table(by_window(drifted_jobs(), "week"))
     monkeypatch.setattr(drift, "MOST_ROWS", 10)
-    assert drift_table(by_window(moved(), "week")).equals(whole.head(10))
+    assert drift_table(by_window(drifted_jobs(), "week")).equals(whole.head(10))
 
 
 # The chart ------------------------------------------------------------------------------------------------
@@ -166,17 +166,17 @@ def svg(figure):
 
 
 def test_the_chart_of_windows():
-    table = drift_table(by_window(moved(), "week"))
+    table = drift_table(by_window(drifted_jobs(), "week"))
     drawn = drift_chart({"drift": table}, Study("task", synthetic=True))
     assert drawn.empty is None
     assert drawn.title == "Change of shares and medians over time"
-    most = drawn.datasets["drift"][0]
-    assert (most["measure"], most["window"], most["against"]) == ("median run time", "week 5", "week 4")
+    largest = drawn.datasets["drift"][0]
+    assert (largest["measure"], largest["window"], largest["against"]) == ("median run time", "week 5", "week 4")
     assert {row["against"] for row in drawn.datasets["drift"]} == {"week 1", "week 2", "week 3", "week 4"}
     assert svg(drawn)
     assert drawn.spec() == drift_chart({"drift": table}, Study("task", synthetic=True)).spec()
-    both = drift_table([*by_window(moved(), "week"), *between(jobs(500), moved(), ("old", "new"))])
-    assert "The comparison with the other trace is in drift.csv." in drift_chart({"drift": both}, Study()).caption
+    rows = drift_table([*by_window(drifted_jobs(), "week"), *between(jobs(500), drifted_jobs(), ("old", "new"))])
+    assert "The comparison with the other trace is in drift.csv." in drift_chart({"drift": rows}, Study()).caption
 
 
 def test_the_chart_of_two_traces_and_of_nothing():
@@ -185,11 +185,11 @@ def test_the_chart_of_two_traces_and_of_nothing():
     assert "<script>\u202e" not in svg(drawn)
     assert drawn.datasets["drift"][0]["window"] == "new"
     assert drift_chart({"drift": drift_table([])}, Study()).empty
-    few = drift_table(by_window(jobs(8, days=8), "week"))
-    assert drift_chart({"drift": few}, Study()).empty
-    alone = drift_chart({"drift": drift_table(between(jobs(500), jobs(500), ("old", "new")))}, Study())
-    assert "0 significant (adjusted p < 0.05, not tested, as no clusters are known)" in alone.caption
-    users = users_who_differ(1)
+    few_rows = drift_table(by_window(jobs(8, days=8), "week"))
+    assert drift_chart({"drift": few_rows}, Study()).empty
+    without_clusters = drift_chart({"drift": drift_table(between(jobs(500), jobs(500), ("old", "new")))}, Study())
+    assert "0 significant (adjusted p < 0.05, not tested, as no clusters are known)" in without_clusters.caption
+    users = make_jobs_of_users(1)
     same = drift_chart({"drift": drift_table(between(users, users, ("old", "new")))}, Study())
     assert ", 0 significant (adjusted p < 0.05, clustered by user)" in same.caption
     assert all(math.isfinite(row["effect"]) for row in same.datasets["drift"])

@@ -52,10 +52,10 @@ def numbers(anomalies=(), drift=None):
 
 
 def section(metrics, tables=()):
-    shown = []
+    table_names = []
 
     def table(name, caption):
-        shown.append(name)
+        table_names.append(name)
         return f"[{name}]"
 
     jinja = environment(ROOT / "report", [ROOT / "scripts" / "ttf" / "analyses" / "quality" / "measure_drift"])
@@ -70,34 +70,34 @@ def section(metrics, tables=()):
         )
         for name in ("sections/quality.qmd", "drift.qmd")
     )
-    return " ".join(re.sub(r"</?(?:data|bdi)[^>]*>", "", text).split()), shown
+    return " ".join(re.sub(r"</?(?:data|bdi)[^>]*>", "", text).split()), table_names
 
 
 def test_nothing_wrong():
-    text, shown = section(numbers())
+    text, table_names = section(numbers())
     assert "3 columns of 1 raw table were checked" in text and "No row breaks a rule." in text
     assert "1 of 2 stored columns is blank." in text
-    assert shown == ["statistics"]
+    assert table_names == ["statistics"]
 
 
-def test_what_is_wrong_is_told_and_escaped():
+def test_anomalies_are_reported_and_escaped():
     metrics = numbers([anomaly(3, "allow the word X for y"), anomaly(9, "none: correct it")])
     assert metrics["quality.rows_suggested"]["value"] == 3
     assert metrics["quality.worst.rows"]["value"] == 9
-    text, shown = section(metrics)
+    text, table_names = section(metrics)
     assert "12 rows break a rule and were quarantined." in text
     assert "A changed schema would accept 3 rows with 1 anomaly" in text
     assert "a &#60;b&#62; is &#124; wrong (9 rows, 9.0% of the table)" in text
-    assert shown == ["suggestions", "statistics"]
+    assert table_names == ["suggestions", "statistics"]
     text, _ = section(numbers([anomaly(1, None)]))
     assert "1 row breaks a rule and was quarantined." in text
     assert "No schema change would be right" in text
 
 
-def test_what_was_left_out_of_the_folder_stands_where_there_is_such():
-    text, shown = section(numbers(), tables=["left_out"])
+def test_left_out_files_are_listed_where_there_are_any():
+    text, table_names = section(numbers(), tables=["left_out"])
     assert "Some files in the folder of the trace were not read." in text
-    assert shown == ["left_out", "statistics"]
+    assert table_names == ["left_out", "statistics"]
 
 
 @pytest.mark.parametrize("p", [0.001, 0.5, None])
@@ -107,10 +107,10 @@ def test_drift(p):
     metrics = numbers(drift=[row])
     assert metrics["drift.moved"]["value"] == (p == 0.001)
     assert ("drift.most.effect" in metrics) == (p == 0.001)
-    text, shown = section(metrics)
+    text, table_names = section(metrics)
     assert "Of 1 comparison of shares and medians" in text
     assert "[drift]" in text
-    assert shown == ["statistics", "drift"]
+    assert table_names == ["statistics", "drift"]
 
 
 def test_the_line_of_quarantined_rows():

@@ -1,4 +1,4 @@
-"""Schemas of raw tables: what is shipped is sound, what a person adopts is looked at, what changed is told."""
+"""Schemas of raw tables: shipped schemas are valid, adopted ones are checked, and changes are reported."""
 
 import dataclasses
 from pathlib import Path
@@ -18,7 +18,7 @@ OPENB = FILES["openb"]
 
 
 @pytest.mark.parametrize("path", SHIPPED.values(), ids=SHIPPED)
-def test_what_is_shipped_is_sound(path):
+def test_shipped_schemas_are_valid(path):
     assert table_schemas(load_yaml(path)["schema"])
     assert not list(find_contradictions(load_yaml(path)["schema"]))
     assert yaml.safe_load(resolve_schema("t", {}, path)) == load_yaml(path)["schema"]
@@ -82,7 +82,7 @@ def test_a_schema_is_adopted_by_its_name(adopted):
         (lambda d: column(d, "qos").update(type="count"), "tables.pods.qos: the type count cannot replace text"),
     ],
 )
-def test_what_cannot_be_adopted(adopted, change, message):
+def test_a_schema_that_cannot_be_adopted(adopted, change, message):
     answer = adopted(change)
     assert answer.startswith("registry.t.schema: mine.yaml: ")
     assert message in answer
@@ -105,9 +105,9 @@ def test_the_schema_of_the_format_table_follows_from_its_entry():
 def test_windows():
     assert check_windows("t", {}, ["t"]) == {}
     assert check_windows("t", {"windows": {"by": "week", "against": "u"}}, ["t", "u"]) == {"by": "week", "against": "u"}
-    for against, others in (("t", ["t", "u"]), ("x", ["t"])):
+    for against, traces in (("t", ["t", "u"]), ("x", ["t"])):
         with pytest.raises(ConfigError, match=r"registry\.t\.windows\.against: '[tx]' is not another trace"):
-            check_windows("t", {"windows": {"against": against}}, others)
+            check_windows("t", {"windows": {"against": against}}, traces)
     with pytest.raises(ConfigError, match="the format titan has none"):
         check_windows("t", {"format": "titan", "windows": {"by": "week"}}, [])
     with pytest.raises(ConfigError, match=r"registry\.t\.windows\.by: this trace has no parts"):

@@ -22,13 +22,13 @@ SCHEMA = TableSchema(
 )
 
 
-def described(rows, schema=SCHEMA):
+def describe_rows(rows, schema=SCHEMA):
     frame = pl.DataFrame(rows, schema={"name": pl.String, "gpu_milli": pl.Int64}, orient="row")
     return table_statistics({"t": frame.lazy()}, {"t": schema})
 
 
 def test_numbers_and_texts():
-    table = described([("a", 500), ("b", None), ("b", 1000), ("a", 0), ("b", 500)])
+    table = describe_rows([("a", 500), ("b", None), ("b", 1000), ("a", 0), ("b", 500)])
     assert table.schema == pl.Schema(STATISTICS.schema)
     text, number, not_stored = table.rows(named=True)
     assert {key: text[key] for key in ("column", "rows", "blank", "distinct", "longest", "commonest", "mean")} == {
@@ -51,53 +51,53 @@ def test_numbers_and_texts():
 
 
 def test_blank_means_a_reason():
-    assert described([]).head(2)["reason"].to_list() == [NO_ROWS] * 2
-    assert described([("a", None)])["reason"][1] == ALL_BLANK
-    assert described([(None, 1)])["reason"][0] == ALL_BLANK
+    assert describe_rows([]).head(2)["reason"].to_list() == [NO_ROWS] * 2
+    assert describe_rows([("a", None)])["reason"][1] == ALL_BLANK
+    assert describe_rows([(None, 1)])["reason"][0] == ALL_BLANK
 
 
 @settings(deadline=None)
 @given(st.lists(st.integers(-(10**11), 10**11), min_size=1, max_size=40), st.randoms())
 def test_exact_in_any_order(values, random):
     rows = [("a", value) for value in values]
-    number = described(rows).row(1, named=True)
-    ordered = sorted(values)
+    number = describe_rows(rows).row(1, named=True)
+    sorted_values = sorted(values)
     assert number["mean"] == sum(values) / len(values)
     assert number["middle"] == reference.median_low(values)
-    assert number["first_quartile"] == ordered[-(-len(values) // 4) - 1]
-    assert number["third_quartile"] == ordered[-(-3 * len(values) // 4) - 1]
+    assert number["first_quartile"] == sorted_values[-(-len(values) // 4) - 1]
+    assert number["third_quartile"] == sorted_values[-(-3 * len(values) // 4) - 1]
     assert number["distinct"] == len(set(values))
     random.shuffle(rows)
-    assert described(rows).rows() == described([("a", value) for value in values]).rows()
+    assert describe_rows(rows).rows() == describe_rows([("a", value) for value in values]).rows()
 
 
 def test_sums_beyond_64_bits():
     largest = 2**62
-    assert described([("a", largest)] * 4).row(1, named=True)["mean"] == float(largest)
+    assert describe_rows([("a", largest)] * 4).row(1, named=True)["mean"] == float(largest)
 
 
 def test_equally_common_values_stand_in_the_order_of_their_text():
     names = [*"fedcba"]
-    assert described([(name, 1) for name in names])["commonest"][0].startswith("a (16.6%), b (16.6%)")
+    assert describe_rows([(name, 1) for name in names])["commonest"][0].startswith("a (16.6%), b (16.6%)")
 
 
 @pytest.mark.parametrize("names", ["fedcba", "aabbccddeeff", "aaabbbccdeeffg", "aaaaab"])
-def test_many_different_texts_are_told_as_few_are(monkeypatch, names):
+def test_many_different_texts_give_the_same_table_as_few(monkeypatch, names):
     rows = [(name, 1) for name in names] + [(None, 1)]
     monkeypatch.setattr(statistics, "DIVERSE_ROWS", 0)
-    few = described(rows).rows()
+    expected = describe_rows(rows).rows()
     monkeypatch.setattr(statistics, "DIVERSE_ROWS", 1000)
-    assert described(rows).rows() == few
+    assert describe_rows(rows).rows() == expected
 
 
 def test_a_key_need_not_be_counted():
     keyed = TableSchema(name="t", header=True, columns=SCHEMA.columns, key=("name",))
     rows = [(name, 1) for name in "fedcba"]
-    assert described(rows, keyed).rows() == described(rows).rows()
+    assert describe_rows(rows, keyed).rows() == describe_rows(rows).rows()
 
 
 @pytest.mark.parametrize("text", ["\x1b[2J", "x" * 3000, "a\nb", "\u202e"])
 def test_a_hostile_value_is_harmless(text):
-    shown = described([(text, 1)])["commonest"][0]
-    assert shown.isprintable()
-    assert len(shown) < 60
+    cell = describe_rows([(text, 1)])["commonest"][0]
+    assert cell.isprintable()
+    assert len(cell) < 60

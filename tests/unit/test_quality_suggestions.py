@@ -1,4 +1,4 @@
-"""What the rows put aside suggest: in words, and written into the schema for a person to adopt."""
+"""Suggestions from quarantined rows: in words, and as a changed schema that a person may adopt."""
 
 import polars as pl
 import pytest
@@ -14,8 +14,8 @@ PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creat
 
 
 @pytest.fixture
-def asked(tmp_path):
-    """Ingest tables given as text under a schema given as YAML: what is suggested, and the account."""
+def advise(tmp_path):
+    """Ingest tables (texts) under a schema (YAML); return the suggestions, the account and the quarantine."""
 
     def run(text, **tables):
         schemas = table_schemas(yaml.safe_load(text))
@@ -42,9 +42,9 @@ def pods(*rows, header=PODS):
     return header + "\n" + pod("good") + "".join(rows)
 
 
-def test_a_new_word(asked):
+def test_a_new_word(advise):
     text = pods(*(pod(f"p{n}", phase="Interrupted") for n in range(3)), pod("q", phase="Lost"))
-    suggestions, account, quarantine = asked(read_schema_text(FILES["openb"]), pods=text)
+    suggestions, account, quarantine = advise(read_schema_text(FILES["openb"]), pods=text)
     assert words(suggestions) == ["allow the words Interrupted and Lost for pod_phase"]
     assert suggestions[0].column_keys == {
         "values": ["Succeeded", "Failed", "Running", "Pending", "Interrupted", "Lost"]
@@ -55,7 +55,7 @@ def test_a_new_word(asked):
 
 
 @pytest.mark.parametrize(
-    ("row", "said", "keys"),
+    ("row", "text", "keys"),
     [
         (pod(gpu="1500"), "raise the maximum of gpu_milli from 1,000 to 1,500", {"maximum": 1500}),
         (pod(gpu="1500.5"), "raise the maximum of gpu_milli from 1,000 to 1,501", {"maximum": 1501}),
@@ -72,10 +72,10 @@ def test_a_new_word(asked):
         ("a,b\n", "none: look for a delimiter inside a field", {}),
     ],
 )
-def test_what_each_anomaly_suggests(asked, row, said, keys):
-    suggestions, *_ = asked(read_schema_text(FILES["openb"]), pods=pods(row))
+def test_what_each_anomaly_suggests(advise, row, text, keys):
+    suggestions, *_ = advise(read_schema_text(FILES["openb"]), pods=pods(row))
     (suggestion,) = suggestions
-    assert suggestion.words.startswith(said)
+    assert suggestion.words.startswith(text)
     assert (suggestion.column_keys, suggestion.rows, suggestion.first_lines) == (keys, 1, "3")
 
 
@@ -83,37 +83,37 @@ def test_every_code_has_an_answer():
     assert REASONS.keys() <= NO_CHANGE.keys()
 
 
-def test_a_column_is_found_by_the_header_of_its_file(asked):
+def test_a_column_is_found_by_the_header_of_its_file(advise):
     names = PODS.split(",")
-    turned = names[::-1]
+    reverse = names[::-1]
     rows = [
         dict(zip(names, pod(f"p{n}", phase=phase).strip().split(","), strict=True))
         for n, phase in enumerate(["Failed", "Interrupted"])
     ]
-    text = "\ufeff" + ",".join(turned) + "\n" + "".join(",".join(row[name] for name in turned) + "\n" for row in rows)
-    suggestions, *_ = asked(read_schema_text(FILES["openb"]), pods=text)
+    text = "\ufeff" + ",".join(reverse) + "\n" + "".join(",".join(row[name] for name in reverse) + "\n" for row in rows)
+    suggestions, *_ = advise(read_schema_text(FILES["openb"]), pods=text)
     assert words(suggestions) == ["allow the word Interrupted for pod_phase"]
 
 
-def test_quotes_and_cut_lines(asked):
-    quoted = read_schema_text(FILES["openb"]).replace("  pods:\n", "  pods:\n    quoted: true\n")
-    suggestions, *_ = asked(quoted, pods=pods(pod("p", phase='"On, hold"', spec='"A,B"')))
+def test_quotes_and_cut_lines(advise):
+    schema = read_schema_text(FILES["openb"]).replace("  pods:\n", "  pods:\n    quoted: true\n")
+    suggestions, *_ = advise(schema, pods=pods(pod("p", phase='"On, hold"', spec='"A,B"')))
     assert words(suggestions) == ["allow the word On, hold for pod_phase"]
-    # The phase stands before the cut here, and beyond it there.
-    suggestions, *_ = asked(read_schema_text(FILES["openb"]), pods=pods(pod("p", phase="Lost", submit="5" + " " * 600)))
+    # First the phase stands before the cut, then beyond it.
+    suggestions, *_ = advise(read_schema_text(FILES["openb"]), pods=pods(pod("p", phase="Lost", submit="5" + " " * 600)))
     assert words(suggestions) == ["allow the word Lost for pod_phase"]
-    suggestions, *_ = asked(read_schema_text(FILES["openb"]), pods=pods(pod("p" * 600, phase="Lost")))
+    suggestions, *_ = advise(read_schema_text(FILES["openb"]), pods=pods(pod("p" * 600, phase="Lost")))
     assert not suggestions[0].is_change
 
 
-def test_quoted_fields_and_header_rows_of_a_table(asked):
-    suggestions, *_ = asked(read_schema_text(FILES["openb"]), pods=pods(pod("p", spec='"A,B"')))
+def test_quoted_fields_and_header_rows_of_a_table(advise):
+    suggestions, *_ = advise(read_schema_text(FILES["openb"]), pods=pods(pod("p", spec='"A,B"')))
     assert (words(suggestions), suggestions[0].table_keys) == (
         ["read fields in double quotes (quoted: true)"],
         {"quoted": True},
     )
     job = "j,i,u,Failed,1,2\njob_name,inst_id,user,status,start_time,end_time\n"
-    suggestions, *_ = asked(read_schema_text(FILES["pai2020"]), job=job)
+    suggestions, *_ = advise(read_schema_text(FILES["pai2020"]), job=job)
     assert not suggestions[0].is_change
 
 
@@ -128,7 +128,7 @@ DIRTY = [
 
 
 @pytest.mark.parametrize("layout", ["as shipped", "in blocks", "with an alias", "all on one line"])
-def test_the_suggested_schema_lets_the_rows_in(asked, layout):
+def test_the_suggested_schema_accepts_the_rows(advise, layout):
     text = read_schema_text(FILES["openb"])
     document = yaml.safe_load(text)
     if layout == "in blocks":
@@ -138,30 +138,30 @@ def test_the_suggested_schema_lets_the_rows_in(asked, layout):
     elif layout == "with an alias":
         phase = "{name: pod_phase, type: text, required: true, values: [Succeeded, Failed, Running, Pending]}"
         text = text.replace("maximum: 1000,", "maximum: &most 1000,").replace(phase, f"&phase {phase}")
-    suggestions, account, _ = asked(text, pods=pods(*DIRTY))
+    suggestions, account, _ = advise(text, pods=pods(*DIRTY))
     assert account["rows_quarantined"].to_list() == [len(DIRTY)]
-    written = suggested_schema(text, "mine", suggestions)
-    adopted = yaml.safe_load(written)
+    suggested = suggested_schema(text, "mine", suggestions)
+    adopted = yaml.safe_load(suggested)
     assert adopted["version"] == 2
-    assert written.count("#| Suggested: ") == 6
-    assert "#| Suggested: allow the word Interrupted for pod_phase; 3 rows, lines 3, 4, 5." in written
-    assert "registry: {mine: {schema: path/to/the/copy.yaml}}" in written
-    again, account, _ = asked(written, pods=pods(*DIRTY))
-    assert (again, account["rows_quarantined"].to_list()) == ([], [0])
-    # Once adopted, nothing says any more that it is only suggested.
-    kept = suggested_schema(written, "mine", again)
-    assert yaml.safe_load(kept) == adopted
-    assert "Suggested" not in kept
-    # What was not suggested stands as it stood.
+    assert suggested.count("#| Suggested: ") == 6
+    assert "#| Suggested: allow the word Interrupted for pod_phase; 3 rows, lines 3, 4, 5." in suggested
+    assert "registry: {mine: {schema: path/to/the/copy.yaml}}" in suggested
+    second_suggestions, account, _ = advise(suggested, pods=pods(*DIRTY))
+    assert (second_suggestions, account["rows_quarantined"].to_list()) == ([], [0])
+    # An adopted schema no longer contains the word Suggested.
+    unchanged = suggested_schema(suggested, "mine", second_suggestions)
+    assert yaml.safe_load(unchanged) == adopted
+    assert "Suggested" not in unchanged
+    # Lines without a suggestion are unchanged.
     if layout == "as shipped":
-        lines = written.splitlines()
+        lines = suggested.splitlines()
         changed = [line.strip() for line in text.splitlines() if line not in lines]
         assert [line.split(",")[0] for line in changed] == [
             *("version: 1", "- {name: gpu_milli", "- {name: pod_phase", "- {name: creation_time"),
         ]  # and cpu_milli of the pods; that of the nodes is the same line
 
 
-def test_an_alias_is_changed_in_one_place_only(asked):
+def test_an_alias_is_changed_in_one_place_only(advise):
     text = read_schema_text(FILES["openb"]).replace(
         "gpu_milli, type: number, scale: 1, minimum: 0, maximum: 1000",
         "gpu_milli, type: number, scale: 1, minimum: 0, maximum: &most 1000",
@@ -169,46 +169,46 @@ def test_an_alias_is_changed_in_one_place_only(asked):
     text = text.replace(
         "name: gpu, type: count, as: gpu_count", "name: gpu, type: count, as: gpu_count, maximum: *most"
     )
-    suggestions, *_ = asked(text, pods=pods(pod("g", gpu="1500")))
+    suggestions, *_ = advise(text, pods=pods(pod("g", gpu="1500")))
     adopted = yaml.safe_load(suggested_schema(text, "t", suggestions))
     assert adopted["tables"]["pods"]["columns"][4]["maximum"] == 1500
     assert adopted["tables"]["nodes"]["columns"][3]["maximum"] == 1000
 
 
-def test_nothing_to_suggest(asked):
+def test_nothing_to_suggest(advise):
     text = read_schema_text(FILES["openb"])
-    suggestions, *_ = asked(text, pods=pods(pod(name="")))
-    written = suggested_schema(text, "mine", suggestions)
-    note, _, rest = written.partition("\n")
+    suggestions, *_ = advise(text, pods=pods(pod(name="")))
+    suggested = suggested_schema(text, "mine", suggestions)
+    note, _, rest = suggested.partition("\n")
     assert note.startswith("#| The schema in force for the trace mine, unchanged")
     assert rest == text
 
 
-def test_a_schema_that_follows_from_the_registry(asked):
+def test_a_schema_that_follows_from_the_registry(advise):
     text = yaml.safe_dump(yaml.safe_load(read_schema_text(FILES["openb"])))
-    suggestions, *_ = asked(text, pods=pods(pod("p", phase="Lost")))
-    written = suggested_schema(text, "mine", suggestions, from_entry=True)
-    assert "change the trace's entry there" in written
-    assert "schema: path" not in written
+    suggestions, *_ = advise(text, pods=pods(pod("p", phase="Lost")))
+    suggested = suggested_schema(text, "mine", suggestions, from_entry=True)
+    assert "change the trace's entry there" in suggested
+    assert "schema: path" not in suggested
 
 
-def test_a_hostile_word_stays_in_its_comment(asked):
+def test_a_hostile_word_stays_in_its_comment(advise):
     phase = "x}]\u2028evil: yes # &a *b !!python/name:os.system"
-    suggestions, *_ = asked(read_schema_text(FILES["openb"]), pods=pods(pod("p", phase=phase), pod("q", phase="y: [z")))
-    written = suggested_schema(read_schema_text(FILES["openb"]), "t", suggestions)
-    assert yaml.safe_load(written)["tables"]["pods"]["columns"][7]["values"][-1] == "y: [z"
-    assert "\u2028" not in written
+    suggestions, *_ = advise(read_schema_text(FILES["openb"]), pods=pods(pod("p", phase=phase), pod("q", phase="y: [z")))
+    suggested = suggested_schema(read_schema_text(FILES["openb"]), "t", suggestions)
+    assert yaml.safe_load(suggested)["tables"]["pods"]["columns"][7]["values"][-1] == "y: [z"
+    assert "\u2028" not in suggested
 
 
-def test_rows_without_a_text_or_a_file_of_lines(asked, tmp_path):
-    """As from a table with a reader of its own."""
+def test_rows_without_a_text_or_a_file_of_lines(advise, tmp_path):
+    """A table with its own reader has no such text."""
     text = read_schema_text(FILES["openb"])
-    _, _, quarantine = asked(text, pods=pods(pod("p", phase="Lost"), pod("s", submit="")))
+    _, _, quarantine = advise(text, pods=pods(pod("p", phase="Lost"), pod("s", submit="")))
     schemas = table_schemas(yaml.safe_load(text))
     no_text = quarantine.with_columns(text=pl.lit(None, pl.String))
     page = tmp_path / "pods.csv"
     page.write_text("<html>")
     for rows, files in ((no_text, {}), (no_text, {"pods": [page]}), (quarantine, {"pods": [page]}), (quarantine, {})):
-        said = words(suggest(rows, schemas, files))
-        assert said[0].startswith("none: no word stands often enough in pod_phase")
-        assert said[1] == "let creation_time be blank (required: false)"
+        texts = words(suggest(rows, schemas, files))
+        assert texts[0].startswith("none: no word stands often enough in pod_phase")
+        assert texts[1] == "let creation_time be blank (required: false)"

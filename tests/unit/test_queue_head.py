@@ -1,4 +1,4 @@
-"""Queue and utilisation on the page: the finding, whatever of it the trace tells."""
+"""Queue and utilisation on the page: the claim, for any subset of the measures that a trace has."""
 
 from types import SimpleNamespace
 
@@ -21,7 +21,7 @@ LARGEST = {
 CAUSES = {"occupancy.causes.unrecognised.jobs_share": 0.68, "occupancy.causes.full.jobs_share": 0.3}
 
 
-def made(**values) -> Numbers:
+def make_numbers(**values) -> Numbers:
     units = {key: "share" if key.endswith("share") else "s" for key in values}
     return Numbers({key: {"value": value, "n": 3724, "unit": units[key]} for key, value in values.items()})
 
@@ -30,8 +30,8 @@ def trace_of(*drawn, unit="job"):
     return SimpleNamespace(about={"unit": unit}, figures={name: {"empty": None} for name in drawn})
 
 
-def told(values, *drawn, unit="job"):
-    m = made(**values)
+def checked_head(values, *drawn, unit="job"):
+    m = make_numbers(**values)
     found = head(trace_of(*drawn, unit=unit), m)
     assert phrases.length(found.claim) <= 18
     assert len(found.keys) <= 4
@@ -53,12 +53,12 @@ def told(values, *drawn, unit="job"):
     ],
 )
 def test_the_claim(values, claim) -> None:
-    assert phrases.plain(told(values).claim).replace("\u00a0", " ") == claim
+    assert phrases.plain(checked_head(values).claim).replace("\u00a0", " ") == claim
 
 
 @pytest.mark.parametrize(("starts", "waits"), [([5, 9, None], [None, None, None]), ([5, 10, None], [0, 1, None])])
 def test_equal_times_are_no_waits_of_zero(starts, waits) -> None:
-    """One column that serves as submission and start; and one job that did wait."""
+    """One column is both submission and start; and one job did wait."""
     submits = [5, 9, 20]
     queue_s = [None if start is None else start - submit for submit, start in zip(submits, starts, strict=True)]
     frame = pl.DataFrame({"submit_s": submits, "start_s": starts, "queue_s": queue_s})
@@ -68,23 +68,25 @@ def test_equal_times_are_no_waits_of_zero(starts, waits) -> None:
     jobs = jobs.with_columns(**blank | {"outcome": pl.lit("success")}).lazy()
     summary = summarise_jobs(jobs, pl.DataFrame(schema=NODE_COLUMNS))
     metrics = metrics_of("split_outcomes", {"jobs_summary": summary})
-    said_of = {line.what: line.found for line in lines(trace_of(), Numbers(metrics))}
+    finding_by_line = {line.what: line.found for line in lines(trace_of(), Numbers(metrics))}
     if waits[0] is None:
-        assert said_of["Waits in the queue"] == "Every start equals its submission, so no waiting is computed."
+        assert finding_by_line["Waits in the queue"] == "Every start equals its submission, so no waiting is computed."
     else:
         assert "queue.reason" not in metrics and metrics["queue.median"]["value"] == 0.5
 
 
 def test_nobody_waits() -> None:
-    nobody = made(**USE, **dict.fromkeys(WAITS, 0.0))
-    assert head(trace_of(), nobody).claim.endswith("; nine in ten jobs started at once")
+    m = make_numbers(**USE, **dict.fromkeys(WAITS, 0.0))
+    assert head(trace_of(), m).claim.endswith("; nine in ten jobs started at once")
 
 
 def test_without_waits_and_gpus_there_is_no_section_but_lines() -> None:
     assert head(trace_of(), Numbers()) is None
-    told_of = {line.what: line.found for line in lines(trace_of(), made(**{"occupancy.reason": "no GPU was held"}))}
-    assert told_of["GPUs in use"] == "No GPU was held."
-    assert {"Waits in the queue", "GPU activity"} <= set(told_of)
+    findings = {
+        line.what: line.found for line in lines(trace_of(), make_numbers(**{"occupancy.reason": "no GPU was held"}))
+    }
+    assert findings["GPUs in use"] == "No GPU was held."
+    assert {"Waits in the queue", "GPU activity"} <= set(findings)
     assert not any(line.checked for line in lines(trace_of(), Numbers()))
 
 
@@ -93,23 +95,23 @@ def test_without_waits_and_gpus_there_is_no_section_but_lines() -> None:
     [(("gpus_in_use", "queue_by_gpus"), ("gpus_in_use",)), (("queue_by_gpus",), ("queue_by_gpus",)), ((), ())],
 )
 def test_a_trace_without_nodes_shows_its_waits(drawn, first) -> None:
-    assert told(WAITS, *drawn, unit="pod").charts == first
+    assert checked_head(WAITS, *drawn, unit="pod").charts == first
 
 
-def test_key_values_with_n_and_what_is_inferred() -> None:
-    found = told(USE | WAITS | LARGEST | CAUSES)
-    assert [key.label for key in found.keys] == [
+def test_key_values_have_n_and_causes_are_marked_as_inferred() -> None:
+    head_ = checked_head(USE | WAITS | LARGEST | CAUSES)
+    assert [key.label for key in head_.keys] == [
         "GPUs in use",
         "Median wait",
         "Median wait, more than 8 GPUs",
     ]
-    assert phrases.plain(found.keys[1].note).endswith("n = 3,724 jobs")
-    assert "likelier reasons than capacity" in found.text[0] and "inferred" in found.text[0]
-    full = told(USE | WAITS | CAUSES | {"occupancy.causes.unrecognised.jobs_share": 0.1})
-    assert "too few GPUs were free" in full.text[0]
+    assert phrases.plain(head_.keys[1].note).endswith("n = 3,724 jobs")
+    assert "likelier reasons than capacity" in head_.text[0] and "inferred" in head_.text[0]
+    full_head = checked_head(USE | WAITS | CAUSES | {"occupancy.causes.unrecognised.jobs_share": 0.1})
+    assert "too few GPUs were free" in full_head.text[0]
 
 
-def test_what_to_be_careful_with() -> None:
-    above = told(USE | {"occupancy.above_capacity_share": 0.6})
-    assert above.callout.kind == "care"
-    assert told(USE).callout is None
+def test_use_above_capacity_has_a_callout() -> None:
+    head_ = checked_head(USE | {"occupancy.above_capacity_share": 0.6})
+    assert head_.callout.kind == "care"
+    assert checked_head(USE).callout is None

@@ -37,29 +37,29 @@ ATTEMPT = {
 }
 
 
-def made(*rows: dict) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """(jobs, attempts). Each: outcome, submit, gpus, account, user and tries: (start, end, outcome, nodes) of each."""
+def make_trace(*rows: dict) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Make (jobs, attempts); a row has outcome, submit, gpus, account, user and tries (start, end, outcome, nodes)."""
     jobs, attempts = [], []
-    for number, told in enumerate(rows):
-        tried = told.get("tries", ())
-        gpus = told.get("gpus", 1)
+    for number, fields in enumerate(rows):
+        tries = fields.get("tries", ())
+        gpus = fields.get("gpus", 1)
         jobs.append(
             {
                 "job_id": f"j{number}",
-                "user": told.get("user", "u"),
-                "account": told.get("account", "a"),
-                "submit_s": told.get("submit", 0),
-                "start_s": next((start for start, *_ in tried if start is not None), None),
-                "outcome": told.get("outcome", "success"),
+                "user": fields.get("user", "u"),
+                "account": fields.get("account", "a"),
+                "submit_s": fields.get("submit", 0),
+                "start_s": next((start for start, *_ in tries if start is not None), None),
+                "outcome": fields.get("outcome", "success"),
                 "gpu_milli": None if gpus is None else 1000 * gpus,
                 "size": 1,
-                "attempts": told.get("attempts", len([1 for start, *_ in tried if start is not None])),
+                "attempts": fields.get("attempts", len([1 for start, *_ in tries if start is not None])),
             }
         )
-        for place, (start, end, *rest) in enumerate(tried):
+        for attempt, (start, end, *rest) in enumerate(tries):
             outcome, nodes = (*rest, None, None)[:2] if rest else (None, None)
             runtime = None if start is None or end is None else end - start
-            attempts.append((number, f"j{number}", place, start, end, runtime, outcome, None, nodes))
+            attempts.append((number, f"j{number}", attempt, start, end, runtime, outcome, None, nodes))
     schema = {name: kind for name, kind in JOB_COLUMNS.items() if jobs and name in jobs[0]}
     return (
         conform(pl.DataFrame(jobs, schema=schema), JOB_COLUMNS),
@@ -72,7 +72,7 @@ def waits(jobs, attempts):
 
 
 def tables_of(jobs, attempts, window=None):
-    """All tables, of all rows at once."""
+    """Compute all tables from all rows at once."""
     jobs = with_clusters(jobs)
     return build_tables([summarise_block(jobs, attempts, level_names(jobs), window)], window) | {
         "out_of_order": build_out_of_order(jobs)
@@ -81,7 +81,7 @@ def tables_of(jobs, attempts, window=None):
 
 # Delays -----------------------------------------------------------------------------------------------------
 
-THREE = made(
+DELAY_TRACE = make_trace(
     # Waits 0 s, then 50 s after its first end.
     {"account": "x", "tries": [(0, 100), (150, 200, "success", 1)]},
     # Waits 180 s; its second attempt has no start, and the third comes after one without an end.
@@ -95,12 +95,12 @@ THREE = made(
 
 
 def test_delays_of_first_and_later_attempts_by_hand():
-    table = tables_of(*THREE)["delays"]
+    table = tables_of(*DELAY_TRACE)["delays"]
     contracts.DELAYS.check(table)
-    every = row(table, group_by="all", gpu_bucket="all", which="every", zeros_kept=True)
-    assert every["p50_s"] == 115
-    assert every["within_3600_s_share"] == 0.75
-    assert every["step_180_s_share"] == 0.25
+    overall = row(table, group_by="all", gpu_bucket="all", which="every", zeros_kept=True)
+    assert overall["p50_s"] == 115
+    assert overall["within_3600_s_share"] == 0.75
+    assert overall["step_180_s_share"] == 0.25
     later = row(table, group_by="account", group="x", gpu_bucket="5-8", which="later", zeros_kept=True)
     assert (later["n"], later["unknown"], later["mean_s"], later["reason"]) == (0, 2, None, NO_DELAY)
     zero = row(table, group_by="account", group="x", gpu_bucket="1", which="first", zeros_kept=False)
@@ -108,20 +108,20 @@ def test_delays_of_first_and_later_attempts_by_hand():
 
 
 def test_a_first_attempt_that_the_dump_does_not_have_leaves_the_delay_unknown():
-    # sacct without -D shows the last run only, and Restarts says that there were others.
-    several = made(
+    # sacct without -D shows only the last run; Restarts counts the earlier ones.
+    trace = make_trace(
         {"attempts": 3, "tries": [(500, 600)]},
         {"attempts": 2, "tries": [(7, 9), (10, 12)]},
         {"attempts": 4, "tries": [(7, 9), (11, 12)]},
     )
-    assert waits(*several)["delay_s"].to_list() == [None, 7, 1, None, 2]
+    assert waits(*trace)["delay_s"].to_list() == [None, 7, 1, None, 2]
 
 
-def test_the_step_and_what_is_beside_it():
-    several = [{"tries": [(delay, delay + 1)]} for delay in (138, 139, 169, 170, 180, 200, 201, 231, 232, 500)]
-    table = tables_of(*made(*several))["delays"]
-    found = row(table, group_by="all", gpu_bucket="all", which="first", zeros_kept=True)
-    assert (found["step_180_s_share"], found["beside_180_s_share"]) == (0.3, 0.2)
+def test_the_share_of_delays_at_180_s_and_beside_it():
+    rows = [{"tries": [(delay, delay + 1)]} for delay in (138, 139, 169, 170, 180, 200, 201, 231, 232, 500)]
+    table = tables_of(*make_trace(*rows))["delays"]
+    delays = row(table, group_by="all", gpu_bucket="all", which="first", zeros_kept=True)
+    assert (delays["step_180_s_share"], delays["beside_180_s_share"]) == (0.3, 0.2)
 
 
 JOB = st.fixed_dictionaries(
@@ -134,13 +134,13 @@ JOB = st.fixed_dictionaries(
 )
 
 
-def naive_delays(rows):
-    for number in rows:
-        before = number["submit"]
-        for place, (start, end) in enumerate(number["tries"]):
-            wait = None if start is None or before is None else start - before
-            yield number["account"], number["gpus"], place, wait
-            before = end
+def loop_over_delays(rows):
+    for job in rows:
+        eligible_s = job["submit"]
+        for attempt, (start, end) in enumerate(job["tries"]):
+            wait = None if start is None or eligible_s is None else start - eligible_s
+            yield job["account"], job["gpus"], attempt, wait
+            eligible_s = end
 
 
 def in_bucket(gpus, name):
@@ -151,44 +151,44 @@ def in_bucket(gpus, name):
 @settings(deadline=None, max_examples=16)
 @given(st.lists(JOB, max_size=12), st.randoms())
 def test_delays_are_those_of_a_loop_over_attempts(rows, random):
-    jobs, attempts = made(*rows)
+    jobs, attempts = make_trace(*rows)
     table = tables_of(jobs, attempts)["delays"]
     shuffled = attempts.sample(fraction=1, shuffle=True, seed=random.randrange(99)) if attempts.height else attempts
     assert tables_of(jobs, shuffled)["delays"].equals(table)
-    every = list(naive_delays(rows))
-    seen = 0
+    delays = list(loop_over_delays(rows))
+    n_rows = 0
     for group_by, groups in (("all", ["all"]), ("account", ["a", "b"])):
         for group in groups:
             for bucket in BUCKETS:
                 for which in ("every", "first", "later"):
                     chosen = [
                         wait
-                        for account, gpus, place, wait in every
+                        for account, gpus, attempt, wait in delays
                         if (group_by == "all" or account == group)
                         and in_bucket(gpus, bucket)
-                        and (which == "every" or (place == 0) == (which == "first"))
+                        and (which == "every" or (attempt == 0) == (which == "first"))
                     ]
-                    where = {"group_by": group_by, "group": group, "gpu_bucket": bucket, "which": which}
+                    key = {"group_by": group_by, "group": group, "gpu_bucket": bucket, "which": which}
                     if not chosen:
                         continue
-                    for kept in (True, False):
-                        seen += 1
-                        found = row(table, **where, zeros_kept=kept)
-                        known = [w for w in chosen if w is not None and (w >= 0 if kept else w > 0)]
-                        assert found["n"] == len(known)
-                        assert found["unknown"] == chosen.count(None)
-                        assert found["negative"] == len([w for w in chosen if w is not None and w < 0])
-                        assert found["zeros"] == chosen.count(0)
-                        if known:
-                            assert found["mean_s"] == pytest.approx(np.mean(known))
-                            assert found["p90_s"] == pytest.approx(np.percentile(known, 90))
-                            assert found["within_60_s_share"] == np.mean([w <= 60 for w in known])
-    assert seen == table.height
+                    for zeros_kept in (True, False):
+                        n_rows += 1
+                        actual = row(table, **key, zeros_kept=zeros_kept)
+                        chosen_waits = [w for w in chosen if w is not None and (w >= 0 if zeros_kept else w > 0)]
+                        assert actual["n"] == len(chosen_waits)
+                        assert actual["unknown"] == chosen.count(None)
+                        assert actual["negative"] == len([w for w in chosen if w is not None and w < 0])
+                        assert actual["zeros"] == chosen.count(0)
+                        if chosen_waits:
+                            assert actual["mean_s"] == pytest.approx(np.mean(chosen_waits))
+                            assert actual["p90_s"] == pytest.approx(np.percentile(chosen_waits, 90))
+                            assert actual["within_60_s_share"] == np.mean([w <= 60 for w in chosen_waits])
+    assert n_rows == table.height
 
 
 def test_only_the_busiest_accounts_have_rows_and_the_rest_counts_in_all():
     rows = [{"account": f"a{i:02}", "tries": [(1, 2)]} for i in range(25) for _ in range(25 - i)]
-    jobs, attempts = made(*rows)
+    jobs, attempts = make_trace(*rows)
     table = tables_of(jobs, attempts)["delays"]
     assert table.filter(pl.col("group_by") == "account")["group"].unique(maintain_order=True).to_list() == [
         f"a{i:02}" for i in range(20)
@@ -207,7 +207,7 @@ def test_delay_by_nodes_of_first_attempts_of_large_jobs():
         {"gpus": 4, "tries": [(60, 70, None, 2)]},
         {"gpus": 9, "tries": [(60, 70)]},  # nodes unknown
     ]
-    table = tables_of(*made(*rows))["delay_by_nodes"]
+    table = tables_of(*make_trace(*rows))["delay_by_nodes"]
     contracts.DELAY_BY_NODES.check(table)
     assert table.select("gpu_bucket", "nodes", "n", "negative", "unknown", "p50_s", "longest_s").rows() == [
         ("5-8", 1, 2, 1, 0, 20.0, 30),
@@ -231,14 +231,14 @@ def test_sums_and_percentiles_are_exact():
 @settings(deadline=None, max_examples=10)
 @given(st.lists(JOB, min_size=1, max_size=8), st.integers(1, 9))
 def test_blocks_of_any_size_give_the_same(tmp_path_factory, rows, size):
-    folder, (jobs, attempts) = tmp_path_factory.mktemp("blocks"), made(*rows)
+    folder, (jobs, attempts) = tmp_path_factory.mktemp("blocks"), make_trace(*rows)
     files = {"jobs": folder / "jobs.parquet", "attempts": folder / "attempts.parquet"}
     with_clusters(jobs).write_parquet(files["jobs"])
     attempts.write_parquet(files["attempts"])
     whole = tables_of(jobs, attempts, window=(10, 30))
-    found = compute(Inputs(files, {}, {"window": [10, 30]}), size)
+    tables = compute(Inputs(files, {}, {"window": [10, 30]}), size)
     for name, table in whole.items():
-        assert table.equals(found[name]), name
+        assert table.equals(tables[name]), name
 
 
 # Overtaking -------------------------------------------------------------------------------------------------
@@ -248,26 +248,23 @@ def test_blocks_of_any_size_give_the_same(tmp_path_factory, rows, size):
 @given(st.lists(st.tuples(st.sampled_from(["a", "b", None]), st.integers(0, 9), st.integers(0, 20)), max_size=20))
 def test_out_of_order_is_what_comparing_all_pairs_gives(rows):
     rows = [(account, submit, submit + wait) for account, submit, wait in rows]
-    jobs, _ = made(*({"account": a, "submit": s, "tries": [(t, t + 1)]} for a, s, t in rows))
+    jobs, _ = make_trace(*({"account": a, "submit": s, "tries": [(t, t + 1)]} for a, s, t in rows))
     table = build_out_of_order(jobs)
     if not rows:
         assert table.height == 0
         return
     for scope in ("account", "cluster"):
-        chosen = [one for one in rows if scope == "cluster" or one[0] is not None]
-        pairs = [
-            [(other[0] == one[0] or scope == "cluster", other[1] - one[1], other[2] - one[2]) for other in chosen]
-            for one in chosen
-        ]
-        found = row(table, scope=scope, gpu_bucket="all")
-        assert found["n"] == len(chosen)
-        assert found["out_of_order"] == sum(any(same and s < 0 < t for same, s, t in of) for of in pairs)
-        assert found["overtaken"] == sum(any(same and t < 0 < s for same, s, t in of) for of in pairs)
+        chosen = [a for a in rows if scope == "cluster" or a[0] is not None]
+        pairs = [[(b[0] == a[0] or scope == "cluster", b[1] - a[1], b[2] - a[2]) for b in chosen] for a in chosen]
+        actual = row(table, scope=scope, gpu_bucket="all")
+        assert actual["n"] == len(chosen)
+        assert actual["out_of_order"] == sum(any(same and s < 0 < t for same, s, t in items) for items in pairs)
+        assert actual["overtaken"] == sum(any(same and t < 0 < s for same, s, t in items) for items in pairs)
 
 
 # Retries and failed attempts --------------------------------------------------------------------------------
 
-FIVE = made(
+RETRY_TRACE = make_trace(
     {"outcome": "success", "user": "u", "tries": [(0, 10), (20, 120, "success", 1)]},  # one retry
     {"outcome": "failure", "user": "u", "gpus": 2, "tries": [(0, 30), (50, 60), (70, 170, "failure", 1)]},
     {"outcome": "cancelled", "user": "v", "gpus": 2, "submit": 500, "tries": [(600, 640, "cancelled", 1)]},
@@ -277,7 +274,7 @@ FIVE = made(
 
 
 def test_retries_and_the_unsuccessful_by_gpus():
-    table = tables_of(*FIVE)["retries"]
+    table = tables_of(*RETRY_TRACE)["retries"]
     contracts.RETRIES.check(table)
     assert table.select("group_by", "group", "n", "retries", "failures").rows() == [
         ("all", "all", 4, 3, 2),
@@ -286,55 +283,55 @@ def test_retries_and_the_unsuccessful_by_gpus():
         ("gpu_count", "1", 1, 1, 0),
         ("gpu_count", "2", 2, 2, 1),
     ]
-    everyone = row(table, group_by="all")
-    assert (everyone["retries_mean"], everyone["retried_share"], everyone["unsuccessful_share"]) == (0.75, 0.5, 0.5)
+    overall = row(table, group_by="all")
+    assert (overall["retries_mean"], overall["retried_share"], overall["unsuccessful_share"]) == (0.75, 0.5, 0.5)
     # 1, 2, 0, 0: variance 11 / 12.
     half = 1.959963984540054 * (11 / 12 / 4) ** 0.5
-    assert everyone["retries_ci_high"] == pytest.approx(0.75 + half)
-    assert everyone["retries_ci_low"] == 0
-    assert everyone["ci_low"] == pytest.approx(0.1500389, abs=1e-6)  # Wilson, 2 of 4
+    assert overall["retries_ci_high"] == pytest.approx(0.75 + half)
+    assert overall["retries_ci_low"] == 0
+    assert overall["ci_low"] == pytest.approx(0.1500389, abs=1e-6)  # Wilson, 2 of 4
     assert row(table, group_by="gpus", group="1")["reason"]
-    assert tables_of(FIVE[0].head(0), FIVE[1].head(0))["retries"].height == 0
+    assert tables_of(RETRY_TRACE[0].head(0), RETRY_TRACE[1].head(0))["retries"].height == 0
 
 
 def test_run_time_to_failure_by_proxy():
-    table = tables_of(*FIVE)["runtime_to_failure"]
+    table = tables_of(*RETRY_TRACE)["runtime_to_failure"]
     contracts.RUNTIME_TO_FAILURE.check(table)
     # 10 s of the job that then succeeded; 30, 10 and 100 s of the one that failed; one that has no end.
-    everyone = row(table, gpu_bucket="all")
-    assert (everyone["basis"], everyone["trials"], everyone["n"], everyone["rtf_total_s"]) == ("proxy", 5, 4, 150)
-    assert (everyone["mean_s"], everyone["p50_s"]) == (37.5, 20)
-    assert everyone["gpu_hours"] == (10 + 2 * 140) / 3600
-    of_two = row(table, gpu_bucket="2-4")
-    assert (of_two["trials_share"], of_two["rtf_share"], of_two["gpu_hours_share"]) == (0.8, 140 / 150, 280 / 290)
+    overall = row(table, gpu_bucket="all")
+    assert (overall["basis"], overall["trials"], overall["n"], overall["rtf_total_s"]) == ("proxy", 5, 4, 150)
+    assert (overall["mean_s"], overall["p50_s"]) == (37.5, 20)
+    assert overall["gpu_hours"] == (10 + 2 * 140) / 3600
+    row_2 = row(table, gpu_bucket="2-4")
+    assert (row_2["trials_share"], row_2["rtf_share"], row_2["gpu_hours_share"]) == (0.8, 140 / 150, 280 / 290)
     assert row(table, gpu_bucket=">8")["reason"] == "no attempt failed"
 
 
 def test_where_attempts_have_outcomes_only_failures_fail():
-    jobs, attempts = made(
+    jobs, attempts = make_trace(
         {"tries": [(0, 10, "cancelled"), (20, 30, "failure"), (40, 50, "success")]},
         {"outcome": "running", "tries": [(0, 10, "running")]},
     )
-    found = tables_of(jobs, attempts)
-    everyone = row(found["runtime_to_failure"], gpu_bucket="all")
-    assert (everyone["basis"], everyone["trials"]) == ("recorded", 1)
-    table = found["outcomes_window"]
+    tables = tables_of(jobs, attempts)
+    overall = row(tables["runtime_to_failure"], gpu_bucket="all")
+    assert (overall["basis"], overall["trials"]) == ("recorded", 1)
+    table = tables["outcomes_window"]
     counts = {row["outcome"]: row["n"] for row in table.filter(pl.col("unit") == "attempt").iter_rows(named=True)}
     assert counts == {"success": 1, "failure": 1, "cancelled": 1, "running": 1}
 
 
 def test_failed_attempts_of_one_job_and_of_one_user():
-    table = tables_of(*FIVE)["failed_attempts"]
+    table = tables_of(*RETRY_TRACE)["failed_attempts"]
     contracts.FAILED_ATTEMPTS.check(table)
-    two = {name: row(table, group_by=name, at_least=2) for name in ("failed_job", "job", "user")}
+    row_by_group = {name: row(table, group_by=name, at_least=2) for name in ("failed_job", "job", "user")}
     # Failed jobs with attempts: 3 and 1 failed attempts; the successful one had 1; users u 4 and v 1.
-    assert [two[name]["n"] for name in two] == [2, 3, 2]
-    assert [two[name]["groups"] for name in two] == [1, 1, 1]
-    assert [two[name]["trials_mean"] for name in two] == [2, 5 / 3, 2.5]
-    assert [two[name]["trials_share"] for name in two] == [3 / 4, 3 / 5, 4 / 5]
+    assert [row_by_group[name]["n"] for name in row_by_group] == [2, 3, 2]
+    assert [row_by_group[name]["groups"] for name in row_by_group] == [1, 1, 1]
+    assert [row_by_group[name]["trials_mean"] for name in row_by_group] == [2, 5 / 3, 2.5]
+    assert [row_by_group[name]["trials_share"] for name in row_by_group] == [3 / 4, 3 / 5, 4 / 5]
     assert row(table, group_by="user", at_least=10)["groups_share"] == 0
-    nobody = tables_of(FIVE[0].head(0), FIVE[1].head(0))["failed_attempts"]
-    assert set(nobody["reason"]) == {"no attempt failed"}
+    no_failures = tables_of(RETRY_TRACE[0].head(0), RETRY_TRACE[1].head(0))["failed_attempts"]
+    assert set(no_failures["reason"]) == {"no attempt failed"}
 
 
 def test_on_the_accounting_of_a_real_slurm(tmp_path):
@@ -342,10 +339,10 @@ def test_on_the_accounting_of_a_real_slurm(tmp_path):
     tables = tables_of(jobs, attempts)
     states = [state for _, states, *_ in EXPECTED.values() for state in states]
     failed = states.count("FAILED") + states.count("TIMEOUT") + states.count("NODE_FAIL")
-    whole = row(tables["runtime_to_failure"], gpu_bucket="all")
-    assert (whole["basis"], whole["trials"]) == ("recorded", failed)
-    tried_again = [name for name, (outcome, runs, *_) in EXPECTED.items() if len(runs) > 1 and outcome != "running"]
-    assert row(tables["retries"], group_by="all")["retries"] == len(tried_again) == 2
+    overall = row(tables["runtime_to_failure"], gpu_bucket="all")
+    assert (overall["basis"], overall["trials"]) == ("recorded", failed)
+    retried_jobs = [name for name, (outcome, runs, *_) in EXPECTED.items() if len(runs) > 1 and outcome != "running"]
+    assert row(tables["retries"], group_by="all")["retries"] == len(retried_jobs) == 2
     counts = {
         which: row(tables["delays"], group_by="all", gpu_bucket="all", which=which, zeros_kept=True)
         for which in ("first", "later")
@@ -359,10 +356,10 @@ def test_on_the_accounting_of_a_real_slurm(tmp_path):
 
 
 def test_outcomes_of_the_whole_trace_and_in_a_window():
-    table = tables_of(*FIVE, window=(500, 900))["outcomes_window"]
+    table = tables_of(*RETRY_TRACE, window=(500, 900))["outcomes_window"]
     contracts.OUTCOMES_WINDOW.check(table)
-    of_jobs = table.filter(pl.col("unit") == "job")
-    assert of_jobs.select("window", "outcome", "n", "without_end").rows() == [
+    job_rows = table.filter(pl.col("unit") == "job")
+    assert job_rows.select("window", "outcome", "n", "without_end").rows() == [
         ("all", "success", 1, 0),
         ("all", "failure", 3, 1),
         ("all", "cancelled", 1, 0),
@@ -372,21 +369,21 @@ def test_outcomes_of_the_whole_trace_and_in_a_window():
     ]
     # GPU seconds of all attempts: 110; 2 x 140; 2 x 40.
     shares = [110 / 470, 280 / 470, 80 / 470, 0, 0, 1]
-    assert of_jobs["gpu_hours_share"].to_list() == pytest.approx(shares)
+    assert job_rows["gpu_hours_share"].to_list() == pytest.approx(shares)
     attempts = row(table, unit="attempt", window="all", outcome="failure")
     assert (attempts["n"], attempts["n_share"], attempts["basis"]) == (5, 5 / 7, "proxy")
     inside = row(table, unit="attempt", window="window", outcome="failure")
     assert (inside["n"], inside["window_from_s"], inside["window_to_s"]) == (1, 500, 900)
-    assert set(tables_of(*FIVE)["outcomes_window"]["window"]) == {"all"}
-    empty = tables_of(*FIVE, window=(2000, 3000))["outcomes_window"].filter(pl.col("window") == "window")
+    assert set(tables_of(*RETRY_TRACE)["outcomes_window"]["window"]) == {"all"}
+    empty = tables_of(*RETRY_TRACE, window=(2000, 3000))["outcomes_window"].filter(pl.col("window") == "window")
     assert set(empty["reason"]) == {"no job is in it", "no attempt is in it"}
 
 
 @settings(deadline=None, max_examples=16)
 @given(st.lists(JOB, max_size=10))
 def test_the_gpu_time_of_jobs_is_that_of_their_attempts(rows):
-    rows = [one | {"tries": [(s, None if e is None else (s or 0) + e) for s, e in one["tries"]]} for one in rows]
-    jobs, attempts = made(*rows)
+    rows = [job | {"tries": [(s, None if e is None else (s or 0) + e) for s, e in job["tries"]]} for job in rows]
+    jobs, attempts = make_trace(*rows)
     table = tables_of(jobs, attempts)["outcomes_window"]
     hours = {unit: table.filter(pl.col("unit") == unit)["gpu_hours"].sum() for unit in ("job", "attempt")}
     assert hours["job"] == pytest.approx(hours["attempt"])
@@ -398,17 +395,17 @@ def test_the_gpu_time_of_jobs_is_that_of_their_attempts(rows):
 
 
 def test_a_cause_that_is_not_known_is_named_only_where_it_is_not():
-    unknown = CHARTS["runtime_to_failure"](tables_of(*FIVE), Study("job"))
+    unknown = CHARTS["runtime_to_failure"](tables_of(*RETRY_TRACE), Study("job"))
     assert "Any failure, cause unknown" in unknown.caption
-    recorded = made({"outcome": "failure", "tries": [(0, 10, "failure", 1)]})
+    recorded = make_trace({"outcome": "failure", "tries": [(0, 10, "failure", 1)]})
     assert CHARTS["runtime_to_failure"](tables_of(*recorded), Study("job")).caption == "n = 1 failed attempt."
 
 
-def test_a_number_of_gpus_is_in_the_bucket_whose_ends_hold_it() -> None:
+def test_a_number_of_gpus_is_in_the_bucket_between_its_bounds() -> None:
     gpus = pl.DataFrame({"gpus": [None, 0, *range(1, 12), 6330]})
-    found = gpus.select("gpus", place=gpu_bucket(pl.col("gpus")))
-    for number, place in found.iter_rows():
-        inside = [
-            p for p, (low, high) in enumerate(GPU_BUCKETS.values()) if number and low <= number <= (high or 10**9)
+    buckets = gpus.select("gpus", bucket=gpu_bucket(pl.col("gpus")))
+    for number, bucket in buckets.iter_rows():
+        expected = [
+            i for i, (low, high) in enumerate(GPU_BUCKETS.values()) if number and low <= number <= (high or 10**9)
         ]
-        assert [place] == (inside or [None])
+        assert [bucket] == (expected or [None])

@@ -29,13 +29,13 @@ from ttf.formats.sacct.hostlist import expand
 HOUR = 3_600
 
 
-def listed(history, outages, lost=None, gpus=None, rate=0.05):
+def checked_drain_list(history, outages, lost=None, gpus=None, rate=0.05):
     table = DRAIN_LIST.typed(drain_list(history, outages, lost, gpus or [None] * len(history.names), rate))
     DRAIN_LIST.check(table)
     return table
 
 
-def of(intervals, until_s, **columns):
+def history_of(intervals, until_s, **columns):
     outages, _, exposure = made(intervals, until_s, **columns)
     outages, exposure = (frame.with_columns(node="unit_id") for frame in (outages, exposure))
     return History.build(outages, exposure), outages
@@ -43,11 +43,11 @@ def of(intervals, until_s, **columns):
 
 def test_a_history_by_hand():
     intervals = {"a": [(2 * DAY, 3 * DAY), (3 * DAY + HOUR, 4 * DAY), (9 * DAY, None)], "b": [], "c": [(DAY, 20 * DAY)]}
-    history, outages = of(intervals, 10 * DAY)
+    history, outages = history_of(intervals, 10 * DAY)
     assert (history.names, history.begin_s, history.end_s) == (["a", "b", "c"], 0, 10 * DAY)
     assert history.up_s(10 * DAY).tolist() == [7 * DAY + HOUR, 10 * DAY, DAY]
     assert history.up_s(2 * DAY + HOUR).tolist() == [2 * DAY, 2 * DAY + HOUR, DAY]
-    # The second of a is the same trouble once more.
+    # The second outage of a repeats the first one.
     assert history.count_outages(0, 10 * DAY).tolist() == [3, 0, 1] and history.count_separate(10 * DAY).tolist() == [
         2,
         0,
@@ -68,9 +68,9 @@ def test_what_draining_would_save_by_hand():
     """One of 50 nodes with ten outages of 2 h, the others with one each."""
     intervals = {"bad": [(k * 3 * DAY, k * 3 * DAY + 2 * HOUR) for k in range(1, 11)]}
     intervals |= {f"n{k}": [(k * DAY, k * DAY + 2 * HOUR)] for k in range(1, 50)}
-    history, outages = of(intervals, 60 * DAY)
+    history, outages = history_of(intervals, 60 * DAY)
     lost = pl.DataFrame({"node": ["bad", "n1"], "jobs_lost": [2, 1], "job_hours": [100.0, 18.0]})
-    table = listed(history, outages, lost, [8.0] * 50)
+    table = checked_drain_list(history, outages, lost, [8.0] * 50)
     first = table.row(0, named=True)
     assert table.filter("listed")["node"].to_list() == ["bad"] and first["rank"] == 1
     assert (first["outages"], first["counted"], first["again_24h"], first["jobs_lost"]) == (10, 10, 0, 2)
@@ -81,8 +81,8 @@ def test_what_draining_would_save_by_hand():
     assert first["fleet_rate"] == pytest.approx(rate / 7 * 1000)
     assert first["ci_low"] < first["rate_ratio"] < first["ci_high"] and first["above_1"] > 0.95
     assert table["detectable_ratio"].null_count() == 0 and table["detectable_ratio"].min() > 1
-    # Where no one knows of GPUs and jobs, time down alone is told.
-    without = listed(history, outages)
+    # Without GPUs and jobs, only the saved node hours are known.
+    without = checked_drain_list(history, outages)
     assert without["saved_gpu_hours"].null_count() == 50 and without["saved_node_hours"].null_count() == 0
     assert NO_GPUS in without["reason"][0] and NO_JOBS in without["reason"][0]
 
@@ -90,18 +90,18 @@ def test_what_draining_would_save_by_hand():
 def test_the_posterior_is_that_of_a_gamma():
     counted, expected = [9, 0, 1, 0, 0], [1.5, 2.0, 2.0, 2.5, 2.0]
     nodes = pl.DataFrame({"fleet": "f", "counted": counted, "expected": expected})
-    found = with_posterior(nodes)
-    ratio = found["posterior_rate_ratio"].to_numpy()
+    posteriors = with_posterior(nodes)
+    ratio = posteriors["posterior_rate_ratio"].to_numpy()
     # From the first mean follows the shape.
     shape = (9 - ratio[0] * 1.5) / (ratio[0] - 1)
     posterior = stats.gamma(shape + np.array(counted), scale=1 / (shape + np.array(expected)))
-    assert found["posterior_above_1"].to_numpy() == pytest.approx(posterior.sf(1))
-    assert found["posterior_ci_low"].to_numpy() == pytest.approx(posterior.ppf(0.025))
-    assert found["posterior_ci_high"].to_numpy() == pytest.approx(posterior.ppf(0.975))
+    assert posteriors["posterior_above_1"].to_numpy() == pytest.approx(posterior.sf(1))
+    assert posteriors["posterior_ci_low"].to_numpy() == pytest.approx(posterior.ppf(0.025))
+    assert posteriors["posterior_ci_high"].to_numpy() == pytest.approx(posterior.ppf(0.975))
 
 
-def test_nodes_that_differ_by_chance_are_not_listed():
-    """Of equal nodes a list names one in few clusters, at a false-discovery rate of 5 %."""
+def test_nodes_with_random_differences_are_not_listed():
+    """A list of equal nodes names one in few clusters, at a false-discovery rate of 5 %."""
     rng, named, clusters = np.random.default_rng(4), 0, 40
     for _ in range(clusters):
         starts = np.sort(rng.integers(DAY, 300 * DAY, 120))
@@ -109,70 +109,69 @@ def test_nodes_that_differ_by_chance_are_not_listed():
         for start, node in zip(starts.tolist(), rng.integers(0, 60, 120).tolist(), strict=True):
             if not intervals[f"n{node}"] or intervals[f"n{node}"][-1][1] < start:
                 intervals[f"n{node}"].append((start, start + HOUR))
-        named += of(intervals, 300 * DAY)[0].compare_nodes(300 * DAY, 0.05)["listed"].any()
+        named += history_of(intervals, 300 * DAY)[0].compare_nodes(300 * DAY, 0.05)["listed"].any()
     assert named <= stats.binom.ppf(0.999, clusters, 0.05)
 
 
-def test_the_backtest_knows_nothing_of_the_week_it_is_asked_about():
-    """Two nodes fail every third day to the end, one of them only in the last week; forty fail once."""
+def test_the_backtest_uses_no_data_of_the_tested_week():
+    """Two nodes fail often, one of them only in the last week; forty fail once."""
     days = 11 * 7
-    bad = [(k * 3 * DAY + HOUR, k * 3 * DAY + 2 * HOUR) for k in range(1, days // 3)]
+    bad_spans = [(k * 3 * DAY + HOUR, k * 3 * DAY + 2 * HOUR) for k in range(1, days // 3)]
     intervals = {
-        "bad": bad,
+        "bad": bad_spans,
         "late": [(days * DAY - WEEK + k * HOUR, days * DAY - WEEK + k * HOUR + 60) for k in (1, 9)],
     }
     intervals |= {f"n{k}": [(k * DAY, k * DAY + HOUR)] for k in range(1, 41)}
-    history, _ = of(intervals, days * DAY)
+    history, _ = history_of(intervals, days * DAY)
     table = backtest(history, 0.05)
     DRAIN_BACKTEST.check(table)
     weeks = table.filter(pl.col("window") != "all")
     assert weeks["start_s"].to_list() == [MIN_HISTORY_S + k * WEEK for k in range(7)]
-    every = table.row(0, named=True)
-    assert every["listed"] == weeks["listed"].sum() == 7 and every["failed"] == 7
-    assert every["expected"] == pytest.approx((weeks["listed"] * weeks["base_share"]).sum())
-    assert every["ratio"] == pytest.approx(7 / every["expected"])
-    # The late one was not listed when it failed, and is among the others that failed.
+    overall = table.row(0, named=True)
+    assert overall["listed"] == weeks["listed"].sum() == 7 and overall["failed"] == 7
+    assert overall["expected"] == pytest.approx((weeks["listed"] * weeks["base_share"]).sum())
+    assert overall["ratio"] == pytest.approx(7 / overall["expected"])
+    # The late node was not listed when it failed, so it counts among the others.
     assert weeks["others_failed"][-1] == 1
     # What comes after a week does not change its row.
     cut = {
         node: [(start, end) for start, end in spans if start < MIN_HISTORY_S + 2 * WEEK]
         for node, spans in intervals.items()
     }
-    assert backtest(of(cut, days * DAY)[0], 0.05)[1:3].equals(weeks[:2])
+    assert backtest(history_of(cut, days * DAY)[0], 0.05)[1:3].equals(weeks[:2])
 
 
-def test_what_cannot_be_compared_says_why():
-    alone, outages = of({"a": [(5, 10)]}, 10 * DAY)
-    assert NO_TEST in listed(alone, outages)["reason"][0]
+def test_what_cannot_be_compared_has_a_reason():
+    alone, outages = history_of({"a": [(5, 10)]}, 10 * DAY)
+    assert NO_TEST in checked_drain_list(alone, outages)["reason"][0]
     table = backtest(alone, 0.05)
     assert table.height == 1 and table["reason"][0] == TOO_SHORT
-    even, outages = of({"a": [(5, 10)], "b": [(5, 10)]}, 10 * DAY)
-    assert NO_SPREAD in listed(even, outages)["reason"][0]
+    even, outages = history_of({"a": [(5, 10)], "b": [(5, 10)]}, 10 * DAY)
+    assert NO_SPREAD in checked_drain_list(even, outages)["reason"][0]
     metrics = metrics_of(
-        "rank_drains", {"drain_summary": summarise_drains(listed(alone, outages)), "drain_backtest": table}
+        "rank_drains", {"drain_summary": summarise_drains(checked_drain_list(alone, outages)), "drain_backtest": table}
     )
     assert not metrics
 
 
-@pytest.mark.parametrize(("every", "said"), [(2, "0 of 40, of "), (60, "cannot tell: 40 outages are too few")])
-def test_that_no_node_is_listed_is_said_with_power_alone(every, said):
-    """Forty nodes that go down alike: every other day, and once in a record of 70 days."""
+@pytest.mark.parametrize(("days", "message"), [(2, "0 of 40, of "), (60, "cannot tell: 40 outages are too few")])
+def test_an_empty_list_is_reported_only_with_enough_power(days, message):
+    """Forty nodes have the same outages: every other day, or once in a record of 70 days."""
     spans = {
-        f"n{k}": [(day * DAY + k * HOUR // 2, day * DAY + k * HOUR) for day in range(5, 70, every)]
-        for k in range(1, 41)
+        f"n{k}": [(day * DAY + k * HOUR // 2, day * DAY + k * HOUR) for day in range(5, 70, days)] for k in range(1, 41)
     }
-    spans = {node: taken[:1] if every == 60 else taken for node, taken in spans.items()}
-    history, outages = of(spans, 70 * DAY)
-    metrics = metrics_of("rank_drains", {"drain_summary": summarise_drains(listed(history, outages))})
+    spans = {node: node_spans[:1] if days == 60 else node_spans for node, node_spans in spans.items()}
+    history, outages = history_of(spans, 70 * DAY)
+    metrics = metrics_of("rank_drains", {"drain_summary": summarise_drains(checked_drain_list(history, outages))})
     (line,) = page.lines(None, Numbers(metrics))
-    assert said in plain(line.found) and line.checked is (every == 2)
+    assert message in plain(line.found) and line.checked is (days == 2)
 
 
 def test_causes_are_the_most_frequent():
-    outages, *_ = of({"a": [(k * DAY, k * DAY + 1) for k in range(1, 8)], "b": []}, 10 * DAY)[1:]
-    told = ["x", "y", "y", "z", "w", "w", None]
-    found = top_causes(outages.with_columns(cause=pl.Series(told)))
-    assert found.rows() == [("a", "w (2), y (2), x (1)")]
+    outages, *_ = history_of({"a": [(k * DAY, k * DAY + 1) for k in range(1, 8)], "b": []}, 10 * DAY)[1:]
+    cause_words = ["x", "y", "y", "z", "w", "w", None]
+    causes = top_causes(outages.with_columns(cause=pl.Series(cause_words)))
+    assert causes.rows() == [("a", "w (2), y (2), x (1)")]
 
 
 NAMES = st.lists(

@@ -1,4 +1,4 @@
-"""Raw files: every packing gives the same text, and whatever is damaged says so in one message."""
+"""Raw files: every packing gives the same text, and any damage gives one message."""
 
 import gzip
 import io
@@ -23,7 +23,7 @@ PAGE = b"\xef\xbb\xbf\r\n <!DOCTYPE html>\n<html><title>404 Not Found</title></h
 
 
 def archive(*members, **kinds):
-    """A tar of (name, content) members; kinds: name -> type of a member without content."""
+    """Build a tar of (name, content) members; kinds maps a name to the type of a member without content."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
         for name, type_ in kinds.items():
@@ -52,7 +52,7 @@ PACK = {
 COMPRESSED = [ending for ending in PACK if ending != ".csv"]
 
 
-def written(folder, ending, content):
+def write(folder, ending, content):
     path = folder / f"table{ending}"
     path.write_bytes(content)
     return path
@@ -62,7 +62,7 @@ def read(path, block_bytes=None):
     return b"".join(blocks_of_lines(path, block_bytes))
 
 
-def refused(path):
+def error_of(path):
     with pytest.raises(StudyError) as error:
         read(path)
     message = str(error.value)
@@ -73,7 +73,7 @@ def refused(path):
 @pytest.mark.parametrize("ending", PACK)
 @pytest.mark.parametrize("block_bytes", [1, 50, 1000, None])
 def test_every_packing_gives_the_same_text(tmp_path, ending, block_bytes):
-    path = written(tmp_path, ending, PACK[ending](TEXT))
+    path = write(tmp_path, ending, PACK[ending](TEXT))
     blocks = list(blocks_of_lines(path, block_bytes))
     assert b"".join(blocks) == TEXT
     assert all(block.endswith(b"\n") for block in blocks)
@@ -83,7 +83,7 @@ def test_every_packing_gives_the_same_text(tmp_path, ending, block_bytes):
 def test_cut_short_anywhere(tmp_path, ending):
     packed = PACK[ending](TEXT)
     for cut in range(1, len(packed)):
-        assert "damaged or cut short" in refused(written(tmp_path, ending, packed[:cut])), cut
+        assert "damaged or cut short" in error_of(write(tmp_path, ending, packed[:cut])), cut
 
 
 @pytest.mark.parametrize("ending", COMPRESSED)
@@ -93,34 +93,34 @@ def test_a_large_file_cut_short(tmp_path, ending):
     packed = PACK[ending](b"".join(b"%d,b\n" % numbers.getrandbits(400) for _ in range(20_000)))
     assert len(packed) > 500_000
     for cut in (len(packed) // 3, len(packed) - 20, len(packed) - 8, len(packed) - 4, len(packed) - 1):
-        assert "damaged or cut short" in refused(written(tmp_path, ending, packed[:cut])), cut
+        assert "damaged or cut short" in error_of(write(tmp_path, ending, packed[:cut])), cut
 
 
 @pytest.mark.parametrize("ending", COMPRESSED)
-def test_a_flipped_bit_is_noticed_or_does_no_harm(tmp_path, ending):
+def test_a_flipped_bit_is_an_error_or_harmless(tmp_path, ending):
     packed = PACK[ending](TEXT)
     noticed = 0
-    for place in range(len(packed)):
+    for index in range(len(packed)):
         damaged = bytearray(packed)
-        damaged[place] ^= 1 << place % 8
+        damaged[index] ^= 1 << index % 8
         try:
-            assert read(written(tmp_path, ending, damaged)) == TEXT, place
+            assert read(write(tmp_path, ending, damaged)) == TEXT, index
         except StudyError:
             noticed += 1
     assert noticed > len(packed) / 2
 
 
-def test_a_damaged_tar_in_sound_gzip(tmp_path):
-    """Sums of gzip hold, so only tarfile stands between odd headers and the reader."""
+def test_a_damaged_tar_in_valid_gzip(tmp_path):
+    """The gzip checksums hold, so only tarfile checks the damaged headers."""
     plain = archive(("table.csv", TEXT))
     # Any byte of a field between the name and its prefix, which are text of any kind.
-    for place in (*range(0, 100, 10), *range(100, 345), *range(345, 600, 10)):
+    for index in (*range(0, 100, 10), *range(100, 345), *range(345, 600, 10)):
         for value in (0, 0x80, 0xFF, ord("x"), ord("L"), ord("9")):
             damaged = bytearray(plain)
-            damaged[place] = value
+            damaged[index] = value
             header = bytes(damaged[:148]) + b" " * 8 + bytes(damaged[156:512])
             damaged[148:156] = b"%06o\0 " % sum(header)  # a sum that fits, so that the header is believed
-            path = written(tmp_path, ".tar.gz", gzip.compress(bytes(damaged), 1))
+            path = write(tmp_path, ".tar.gz", gzip.compress(bytes(damaged), 1))
             try:
                 read(path)
             except StudyError as error:
@@ -129,12 +129,12 @@ def test_a_damaged_tar_in_sound_gzip(tmp_path):
 
 @pytest.mark.parametrize("ending", PACK)
 def test_empty(tmp_path, ending):
-    assert "the file is empty" in refused(written(tmp_path, ending, b""))
+    assert "the file is empty" in error_of(write(tmp_path, ending, b""))
 
 
 @pytest.mark.parametrize("ending", PACK)
 def test_a_web_page_under_any_name(tmp_path, ending):
-    message = refused(written(tmp_path, ending, PAGE))
+    message = error_of(write(tmp_path, ending, PAGE))
     assert "HTML" in message
     assert "Fetch the file again" in message
     if ending != ".csv":
@@ -144,46 +144,46 @@ def test_a_web_page_under_any_name(tmp_path, ending):
 @pytest.mark.parametrize("block_bytes", [1, 8, None])
 def test_a_web_page_after_blank_lines_in_small_blocks(tmp_path, block_bytes):
     with pytest.raises(StudyError, match="HTML"):
-        read(written(tmp_path, ".csv", b"\n\n  \n<html>\n"), block_bytes)
+        read(write(tmp_path, ".csv", b"\n\n  \n<html>\n"), block_bytes)
 
 
 @pytest.mark.parametrize("ending", COMPRESSED)
 def test_plain_text_under_a_packed_name(tmp_path, ending):
-    message = refused(written(tmp_path, ending, TEXT))
+    message = error_of(write(tmp_path, ending, TEXT))
     assert "the bytes are not" in message
     assert "give it the ending .csv" in message
 
 
 @pytest.mark.parametrize(
-    ("packed", "says"),
+    ("packed", "message"),
     [(gzip.compress(TEXT), "gzip"), (lzma.compress(TEXT), "xz"), (zstd(TEXT), "zstd")],
 )
-def test_packed_bytes_under_a_plain_name(tmp_path, packed, says):
-    assert f"the bytes are {says}" in refused(written(tmp_path, ".csv", packed))
+def test_packed_bytes_under_a_plain_name(tmp_path, packed, message):
+    assert f"the bytes are {message}" in error_of(write(tmp_path, ".csv", packed))
 
 
 def test_a_gzipped_table_under_the_name_of_an_archive(tmp_path):
-    message = refused(written(tmp_path, ".tar.gz", gzip.compress(TEXT)))
+    message = error_of(write(tmp_path, ".tar.gz", gzip.compress(TEXT)))
     assert "no tar archive" in message
     assert ".csv.gz" in message
 
 
 def test_an_archive_under_the_name_of_a_gzipped_table(tmp_path):
-    assert "tar archive" in refused(written(tmp_path, ".csv.gz", PACK[".tar.gz"](TEXT)))
-    assert "tar archive" in refused(written(tmp_path, ".csv", archive(("table.csv", TEXT))))
+    assert "tar archive" in error_of(write(tmp_path, ".csv.gz", PACK[".tar.gz"](TEXT)))
+    assert "tar archive" in error_of(write(tmp_path, ".csv", archive(("table.csv", TEXT))))
 
 
 def test_utf_16(tmp_path):
-    assert "UTF-16" in refused(written(tmp_path, ".csv", TEXT.decode().encode("utf-16")))
+    assert "UTF-16" in error_of(write(tmp_path, ".csv", TEXT.decode().encode("utf-16")))
 
 
 def test_archive_with_folder_and_macos_file(tmp_path):
     tar = archive(("._table.csv", b"junk"), ("data/table.csv", TEXT), ("data/._x", b"more"), data=tarfile.DIRTYPE)
-    assert read(written(tmp_path, ".tar.gz", gzip.compress(tar))) == TEXT
+    assert read(write(tmp_path, ".tar.gz", gzip.compress(tar))) == TEXT
 
 
 @pytest.mark.parametrize(
-    ("tar", "says"),
+    ("tar", "message"),
     [
         (archive(("a.csv", TEXT), ("b.csv", TEXT)), "'a.csv' and 'b.csv'"),
         (archive(("", TEXT), ("b.csv", TEXT)), "'' and 'b.csv'"),
@@ -194,27 +194,27 @@ def test_archive_with_folder_and_macos_file(tmp_path):
         (archive(pipe=tarfile.FIFOTYPE), "'pipe' in the archive is no plain file"),
     ],
 )
-def test_archive_without_exactly_one_table(tmp_path, tar, says):
-    assert says in refused(written(tmp_path, ".tar.gz", gzip.compress(tar)))
+def test_archive_without_exactly_one_table(tmp_path, tar, message):
+    assert message in error_of(write(tmp_path, ".tar.gz", gzip.compress(tar)))
 
 
 @pytest.mark.parametrize("ending", [".csv.gz", ".csv.xz", ".csv.zst"])
 def test_several_streams_in_one_file(tmp_path, ending):
-    assert read(written(tmp_path, ending, PACK[ending](TEXT) + PACK[ending](TEXT))) == TEXT * 2
+    assert read(write(tmp_path, ending, PACK[ending](TEXT) + PACK[ending](TEXT))) == TEXT * 2
     cut = (PACK[ending](TEXT) + PACK[ending](TEXT))[:-5]
-    assert "damaged" in refused(written(tmp_path, ending, cut))
+    assert "damaged" in error_of(write(tmp_path, ending, cut))
 
 
 def test_zstd_with_a_skippable_frame_first(tmp_path):
     skippable = b"\x50\x2a\x4d\x18" + (4).to_bytes(4, "little") + b"abcd"
-    assert read(written(tmp_path, ".csv.zst", skippable + zstd(TEXT))) == TEXT
+    assert read(write(tmp_path, ".csv.zst", skippable + zstd(TEXT))) == TEXT
 
 
-def test_not_there_and_not_a_file(tmp_path):
-    assert "No such file" in refused(tmp_path / "absent.csv")
-    assert "No such file" in refused(tmp_path / "absent.csv.gz")
+def test_a_missing_file_and_a_folder(tmp_path):
+    assert "No such file" in error_of(tmp_path / "absent.csv")
+    assert "No such file" in error_of(tmp_path / "absent.csv.gz")
     (tmp_path / "folder.csv").mkdir()
-    assert "cannot be read" in refused(tmp_path / "folder.csv")
+    assert "cannot be read" in error_of(tmp_path / "folder.csv")
 
 
 @pytest.mark.parametrize("ending", [".csv", ".csv.zst"])
@@ -222,12 +222,12 @@ def test_not_there_and_not_a_file(tmp_path):
 def test_a_line_without_end(tmp_path, monkeypatch, ending, first):
     monkeypatch.setattr(raw_files, "MAX_LINE_BYTES", 10_000)
     monkeypatch.setattr(raw_files, "BLOCK_BYTES", 3_000)
-    assert "a line longer than 10,000 bytes" in refused(written(tmp_path, ending, PACK[ending](first + b"a" * 20_000)))
+    assert "a line longer than 10,000 bytes" in error_of(write(tmp_path, ending, PACK[ending](first + b"a" * 20_000)))
 
 
 def test_line_ends(tmp_path):
-    assert read(written(tmp_path, ".csv", b"a\r\nb\rc\r\r\nd\n\r\n\ne")) == b"a\nb\rc\r\nd\n\n\ne\n"
-    assert read(written(tmp_path, ".csv", b"a\r\nb\r\n")) == b"a\nb\n"
+    assert read(write(tmp_path, ".csv", b"a\r\nb\rc\r\r\nd\n\r\n\ne")) == b"a\nb\rc\r\nd\n\n\ne\n"
+    assert read(write(tmp_path, ".csv", b"a\r\nb\r\n")) == b"a\nb\n"
 
 
 @pytest.mark.parametrize(
@@ -239,28 +239,28 @@ def test_line_ends(tmp_path):
         (b"a|b|c\r\n1|2|3\r\n4|5|6\r7|8|9\r\n", 3),
     ],
 )
-def test_lines_that_end_in_cr_are_told_as_what_they_are(tmp_path, text, line):
+def test_lines_that_end_in_cr_have_a_message(tmp_path, text, line):
     with pytest.raises(StudyError, match=rf"table\.csv: line {line}: its lines end in CR, .* Convert the file "):
-        read(written(tmp_path, ".csv", text))
+        read(write(tmp_path, ".csv", text))
     with pytest.raises(StudyError, match="its lines end in CR"):
-        read(written(tmp_path, ".csv.gz", gzip.compress(text)))
+        read(write(tmp_path, ".csv.gz", gzip.compress(text)))
 
 
 def test_a_cr_within_a_text_ends_no_line(tmp_path):
     text = b"a|b|c\n1|two\rlines|3\n4|5|6\r\r\n"
-    assert read(written(tmp_path, ".csv", text)) == b"a|b|c\n1|two\rlines|3\n4|5|6\r\n"
+    assert read(write(tmp_path, ".csv", text)) == b"a|b|c\n1|two\rlines|3\n4|5|6\r\n"
 
 
 @pytest.mark.parametrize("text", [b"a\0,\0b\0\n\0", b"\0a\0,\0b\0\n"])
 def test_utf_16_without_its_mark(tmp_path, text):
     with pytest.raises(StudyError, match="the text is UTF-16"):
-        read(written(tmp_path, ".csv", text))
+        read(write(tmp_path, ".csv", text))
 
 
 @pytest.mark.parametrize("ending", COMPRESSED)
 def test_a_file_that_unpacks_to_far_more_than_a_table_does(tmp_path, monkeypatch, ending):
     monkeypatch.setattr(raw_files, "UNPACKING_FLOOR_BYTES", 1_000_000)
-    path = written(tmp_path, ending, PACK[ending](b"\n" * 8_000_000))
+    path = write(tmp_path, ending, PACK[ending](b"\n" * 8_000_000))
     with pytest.raises(StudyError, match=r"table.*: its [\d,]+ bytes unpack to more than 200 times as many: "):
         for _ in raw_files.unpacked(path):
             pass
@@ -268,7 +268,7 @@ def test_a_file_that_unpacks_to_far_more_than_a_table_does(tmp_path, monkeypatch
 
 @pytest.mark.parametrize("change", ["shrinks", "grows", "vanishes"])
 def test_a_file_that_changes_while_it_is_read(tmp_path, change):
-    path = written(tmp_path, ".csv", b"a,b\n" * 100_000)
+    path = write(tmp_path, ".csv", b"a,b\n" * 100_000)
     blocks = blocks_of_lines(path, 100_000)
     next(blocks)
     if change == "vanishes":
@@ -279,11 +279,11 @@ def test_a_file_that_changes_while_it_is_read(tmp_path, change):
         list(blocks)
 
 
-@pytest.mark.parametrize("long", [5_000, 1 << 20])
-def test_a_block_has_only_so_many_lines(tmp_path, monkeypatch, long):
+@pytest.mark.parametrize("length", [5_000, 1 << 20])
+def test_a_block_has_only_so_many_lines(tmp_path, monkeypatch, length):
     monkeypatch.setattr(raw_files, "MOST_LINES", 100)
-    text = b"x" * long + b"\n" * 1_000 + b"y" * long + b"\nz\n"
-    blocks = list(blocks_of_lines(written(tmp_path, ".csv", text)))
+    text = b"x" * length + b"\n" * 1_000 + b"y" * length + b"\nz\n"
+    blocks = list(blocks_of_lines(write(tmp_path, ".csv", text)))
     assert b"".join(blocks) == text
     assert max(block.count(b"\n") for block in blocks) <= 100
     assert all(block.endswith(b"\n") for block in blocks)
@@ -299,7 +299,7 @@ def test_lines_of_small_and_large_blocks_are_counted(size):
 @example(body=b"\r\n\n\r", ending=".csv", block_bytes=1)
 def test_any_bytes_in_blocks_of_any_size(tmp_path_factory, body, ending, block_bytes):
     text = b"a" + body
-    path = written(Path(tmp_path_factory.getbasetemp()), ending, PACK[ending](text))
+    path = write(Path(tmp_path_factory.getbasetemp()), ending, PACK[ending](text))
     try:
         blocks = list(blocks_of_lines(path, block_bytes))
     except StudyError as error:
@@ -312,7 +312,7 @@ def test_any_bytes_in_blocks_of_any_size(tmp_path_factory, body, ending, block_b
 # A file of an archive that holds several -----------------------------------------------------------------
 
 
-def refused_in(archive_, member):
+def member_error(archive_, member):
     with pytest.raises(StudyError) as error:
         read(archive_ / member)
     assert str(error.value).startswith(f"{archive_}: ")
@@ -339,57 +339,55 @@ MEMBERS = [("all/Earth/log.csv", b"earth\n"), ("all/Venus/log.csv", TEXT), ("all
 
 @pytest.mark.parametrize(("ending", "pack"), [(".tar.gz", tarred), (".tgz", tarred), (".zip", zipped)])
 def test_a_file_of_an_archive(tmp_path, ending, pack):
-    """It is known by the end of its path; nothing is written beside the archive."""
-    path = written(tmp_path, ending, pack(*MEMBERS))
+    """A member is found by the end of its path; nothing is written next to the archive."""
+    path = write(tmp_path, ending, pack(*MEMBERS))
     assert read(path / "Venus/log.csv") == TEXT
     assert read(path / "all/Venus/log.csv") == TEXT
     assert read(path / "n") == b"n\n"
-    assert "holds 'all/Earth/log.csv' and 'all/Venus/log.csv'" in refused_in(path, "log.csv")
-    assert "the archive has no 'us/log.csv'; it holds 'all/Earth/log.csv'" in refused_in(path, "us/log.csv")
-    assert "expected one table" in refused(path)
+    assert "holds 'all/Earth/log.csv' and 'all/Venus/log.csv'" in member_error(path, "log.csv")
+    assert "the archive has no 'us/log.csv'; it holds 'all/Earth/log.csv'" in member_error(path, "us/log.csv")
+    assert "expected one table" in error_of(path)
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
 def test_a_zip_of_one_table(tmp_path):
-    assert read(written(tmp_path, ".zip", zipped(("../../escaped.csv", TEXT)))) == TEXT
-    assert "holds no file" in refused(written(tmp_path, ".zip", zipped(("folder/", b""))))
-    assert "the name says plain text. Give it the ending .zip" in refused(
-        written(tmp_path, ".csv", zipped(("a", TEXT)))
-    )
+    assert read(write(tmp_path, ".zip", zipped(("../../escaped.csv", TEXT)))) == TEXT
+    assert "holds no file" in error_of(write(tmp_path, ".zip", zipped(("folder/", b""))))
+    assert "the name says plain text. Give it the ending .zip" in error_of(write(tmp_path, ".csv", zipped(("a", TEXT))))
 
 
 def test_a_link_of_an_archive_is_no_table(tmp_path):
-    path = written(tmp_path, ".zip", zipped(("log.csv", b"/etc/passwd"), kind=stat.S_IFLNK))
-    assert "'log.csv' in the archive is no plain file" in refused_in(path, "log.csv")
-    path = written(tmp_path, ".tar.gz", gzip.compress(archive(("n.csv", TEXT), link=tarfile.SYMTYPE)))
-    assert "'link' in the archive is no plain file" in refused_in(path, "link")
+    path = write(tmp_path, ".zip", zipped(("log.csv", b"/etc/passwd"), kind=stat.S_IFLNK))
+    assert "'log.csv' in the archive is no plain file" in member_error(path, "log.csv")
+    path = write(tmp_path, ".tar.gz", gzip.compress(archive(("n.csv", TEXT), link=tarfile.SYMTYPE)))
+    assert "'link' in the archive is no plain file" in member_error(path, "link")
     assert read(path / "n.csv") == TEXT
 
 
 def test_a_damaged_zip(tmp_path):
-    whole = zipped(("log.csv", TEXT), ("other.csv", TEXT * 50))
-    for cut in (0, 3, 30, len(whole) // 2, len(whole) - 1):
-        assert refused_in(written(tmp_path, ".zip", whole[:cut]), "log.csv")
-    at = whole.index(b"log.csv") + 12
-    changed = whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :]
-    assert "damaged" in refused_in(written(tmp_path, ".zip", changed), "log.csv")
+    content = zipped(("log.csv", TEXT), ("other.csv", TEXT * 50))
+    for cut in (0, 3, 30, len(content) // 2, len(content) - 1):
+        assert member_error(write(tmp_path, ".zip", content[:cut]), "log.csv")
+    index = content.index(b"log.csv") + 12
+    changed = content[:index] + bytes([content[index] ^ 0x10]) + content[index + 1 :]
+    assert "damaged" in member_error(write(tmp_path, ".zip", changed), "log.csv")
     # The flag of encryption, in the entry and in the directory at the end.
-    locked = bytearray(whole)
-    for mark, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
-        locked[locked.index(mark) + place] |= 1
-    assert "is encrypted" in refused_in(written(tmp_path, ".zip", bytes(locked)), "log.csv")
+    locked = bytearray(content)
+    for mark, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        locked[locked.index(mark) + offset] |= 1
+    assert "is encrypted" in member_error(write(tmp_path, ".zip", bytes(locked)), "log.csv")
 
 
-def test_other_tables_of_an_archive_may_be_long_and_none_endless(tmp_path, monkeypatch):
+def test_other_members_may_be_long_but_not_unlimited(tmp_path, monkeypatch):
     monkeypatch.setattr(raw_files, "MAX_MEMBER_HEADER_BYTES", 3_000_000)
-    path = written(tmp_path, ".tar.gz", tarred(("long", b"0\n" * 4_000_000), ("log.csv", TEXT)))
+    path = write(tmp_path, ".tar.gz", tarred(("long", b"0\n" * 4_000_000), ("log.csv", TEXT)))
     assert read(path / "log.csv") == TEXT
     monkeypatch.setattr(raw_files, "MOST_BYTES", 6_000_000)
-    assert "unpacks to more than 6,000,000 bytes" in refused_in(path, "log.csv")
-    path = written(tmp_path, ".zip", zipped(("log.csv", b"0\n" * 4_000_000)))
-    assert "unpacks to more than 6,000,000 bytes" in refused_in(path, "log.csv")
+    assert "unpacks to more than 6,000,000 bytes" in member_error(path, "log.csv")
+    path = write(tmp_path, ".zip", zipped(("log.csv", b"0\n" * 4_000_000)))
+    assert "unpacks to more than 6,000,000 bytes" in member_error(path, "log.csv")
 
 
 def test_a_tar_cut_behind_the_table_is_damaged(tmp_path):
-    whole = tarred(("log.csv", TEXT), ("other", random.Random(0).randbytes(100_000)))
-    assert "damaged or cut short" in refused_in(written(tmp_path, ".tar.gz", whole[:50_000]), "log.csv")
+    content = tarred(("log.csv", TEXT), ("other", random.Random(0).randbytes(100_000)))
+    assert "damaged or cut short" in member_error(write(tmp_path, ".tar.gz", content[:50_000]), "log.csv")

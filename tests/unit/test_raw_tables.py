@@ -1,4 +1,4 @@
-"""Raw tables against their schema: every row is kept with the right types, or put aside with its rule and its text."""
+"""Raw tables against their schema: every row is typed and accepted, or quarantined with its rule and text."""
 
 import re
 from pathlib import Path
@@ -23,23 +23,23 @@ POD = "p1,12000,16384,1,460,V100M16|V100M32,LS,Running,0,50,0"
 
 @pytest.fixture
 def table(tmp_path, schemas):
-    """Read text as a table: (rows kept, rows put aside)."""
+    """Read text as a table; return (accepted rows, quarantined rows)."""
 
     def read(text, name="task", format_="pai2020"):
         path = tmp_path / "table.csv"
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
         schema = schemas[format_][name]
         blocks = list(read_table(path, schema))
-        kept = pl.concat([pl.DataFrame(schema=schema.stored), *(kept for kept, _ in blocks)])
-        aside = pl.concat([pl.DataFrame(schema=QUARANTINED_SCHEMA), *(aside for _, aside in blocks)])
-        assert all(kept.schema == schema.stored and aside.schema == QUARANTINED_SCHEMA for kept, aside in blocks)
-        return kept, aside
+        rows = pl.concat([pl.DataFrame(schema=schema.stored), *(rows for rows, _ in blocks)])
+        rejected = pl.concat([pl.DataFrame(schema=QUARANTINED_SCHEMA), *(rejected for _, rejected in blocks)])
+        assert all(rows.schema == schema.stored and rejected.schema == QUARANTINED_SCHEMA for rows, rejected in blocks)
+        return rows, rejected
 
     return read
 
 
-def reasons(aside):
-    return aside.select("line", "reason", "column").rows()
+def reasons(quarantined):
+    return quarantined.select("line", "reason", "column").rows()
 
 
 def task(**changes):
@@ -48,9 +48,9 @@ def task(**changes):
 
 
 def test_types_and_units_of_a_task(table):
-    kept, aside = table(TASK + "\n")
-    assert aside.is_empty()
-    assert kept.row(0, named=True) == {
+    rows, rejected = table(TASK + "\n")
+    assert rejected.is_empty()
+    assert rows.row(0, named=True) == {
         "line": 1,
         "job_name": "j1",
         "task_name": "worker",
@@ -66,19 +66,19 @@ def test_types_and_units_of_a_task(table):
 
 
 def test_blank_fields_are_null(table):
-    kept, _ = table("j1,worker,,Waiting,,,,,,\n")
-    assert [name for name, values in kept.to_dict(as_series=False).items() if values == [None]] == [
+    rows, _ = table("j1,worker,,Waiting,,,,,,\n")
+    assert [name for name, values in rows.to_dict(as_series=False).items() if values == [None]] == [
         *("inst_num", "start_s", "end_s", "cpu_milli", "mem_mib", "gpu_milli", "gpu_type")
     ]
 
 
-def test_a_text_far_longer_than_any_is_put_aside(table):
+def test_a_text_above_the_length_limit_is_quarantined(table):
     longest = raw_tables.MAX_FIELD_BYTES
-    kept, aside = table(TASK + "\n" + task(job="j" * longest) + "\n" + task(gpu_type="x" * (longest + 1)) + "\n")
-    assert kept["line"].to_list() == [1, 2]
-    assert reasons(aside) == [(3, "field_too_long", "gpu_type")]
-    assert len(aside["text"][0]) == raw_tables.MAX_TEXT_SHOWN
-    assert aside["text"][0].startswith("a row of 131,131 bytes: j1,worker,")
+    rows, rejected = table(TASK + "\n" + task(job="j" * longest) + "\n" + task(gpu_type="x" * (longest + 1)) + "\n")
+    assert rows["line"].to_list() == [1, 2]
+    assert reasons(rejected) == [(3, "field_too_long", "gpu_type")]
+    assert len(rejected["text"][0]) == raw_tables.MAX_TEXT_SHOWN
+    assert rejected["text"][0].startswith("a row of 131,131 bytes: j1,worker,")
     assert "longer than 131,072 bytes, the limit" in REASONS["field_too_long"]
 
 
@@ -91,15 +91,15 @@ def test_a_table_of_hardly_anything_but_blank_lines_is_refused(table, monkeypatc
 
 @pytest.mark.parametrize("zero", ["0", "0.0", "-0.0", ""])
 def test_a_zero_time_is_blank_in_pai(table, zero):
-    kept, aside = table(task(start="100", end=zero) + "\n" + task(start=zero, end="50") + "\n")
-    assert kept.select("start_s", "end_s").rows() == [(100, None), (None, 50)]
-    assert aside.is_empty()
+    rows, rejected = table(task(start="100", end=zero) + "\n" + task(start=zero, end="50") + "\n")
+    assert rows.select("start_s", "end_s").rows() == [(100, None), (None, 50)]
+    assert rejected.is_empty()
 
 
 def test_a_zero_time_is_a_time_in_openb(table):
-    kept, aside = table(f"{POD_HEADER}\n{POD}\n", "pods", "openb")
-    assert aside.is_empty()
-    assert kept.row(0, named=True) == {
+    rows, rejected = table(f"{POD_HEADER}\n{POD}\n", "pods", "openb")
+    assert rejected.is_empty()
+    assert rows.row(0, named=True) == {
         "line": 2,
         "name": "p1",
         "cpu_milli": 12000,
@@ -138,9 +138,9 @@ def test_a_zero_time_is_a_time_in_openb(table):
 )
 def test_a_broken_rule(table, changes, reason, column):
     line = task(**changes)
-    kept, aside = table(f"{TASK}\n{line}\n{TASK}\n")
-    assert kept["line"].to_list() == [1, 3]
-    assert aside.rows() == [("task", 2, reason, column, line)]
+    rows, rejected = table(f"{TASK}\n{line}\n{TASK}\n")
+    assert rows["line"].to_list() == [1, 3]
+    assert rejected.rows() == [("task", 2, reason, column, line)]
 
 
 @pytest.mark.parametrize(
@@ -151,43 +151,43 @@ def test_a_broken_rule(table, changes, reason, column):
     ],
 )
 @pytest.mark.parametrize("column", ["start_time", "plan_cpu", "inst_num"])
-def test_what_is_no_number(table, value, column):
+def test_a_field_that_is_no_number(table, value, column):
     field = {"start_time": "start"}.get(column, column)
     line = task(**{field: value}, end="" if field == "start" else "200.0")
-    kept, aside = table(f"{line}\n")
-    assert kept.is_empty()
-    assert aside.rows() == [("task", 1, "not_a_number", column, line)]
+    rows, rejected = table(f"{line}\n")
+    assert rows.is_empty()
+    assert rejected.rows() == [("task", 1, "not_a_number", column, line)]
 
 
 @pytest.mark.parametrize(
     ("value", "milli"),
     [("+5", 50), (".5", 5), ("5.", 50), ("1e2", 1000), ("0.05", 1), ("-0", 0), ("5\r", 50)],
 )
-def test_what_is_a_number(table, value, milli):
-    kept, _ = table(task(plan_cpu=value) + "\n")
-    assert kept["cpu_milli"].to_list() == [milli]
+def test_a_field_that_is_a_number(table, value, milli):
+    rows, _ = table(task(plan_cpu=value) + "\n")
+    assert rows["cpu_milli"].to_list() == [milli]
 
 
-def test_the_largest_values_are_kept(table):
-    kept, aside = table(task(start="1", end="1e11", plan_cpu="1e9", inst_num="1e6") + "\n")
-    assert aside.is_empty()
-    assert kept.select("end_s", "cpu_milli", "inst_num").row(0) == (10**11, 10**10, 10**6)
+def test_the_largest_values_are_accepted(table):
+    rows, rejected = table(task(start="1", end="1e11", plan_cpu="1e9", inst_num="1e6") + "\n")
+    assert rejected.is_empty()
+    assert rows.select("end_s", "cpu_milli", "inst_num").row(0) == (10**11, 10**10, 10**6)
 
 
 def test_a_column_that_is_not_stored_has_no_largest_value(table):
     """Bytes read by an instance go far beyond any other number."""
     line = "j1,worker,w,i,m,/dev/nvidia0,50.0,25.0,0.5,1.0,0.1,0.1,1e15,2e15,1e9,1e10\n"
-    kept, aside = table(line, "sensor")
-    assert aside.is_empty()
-    assert kept.select("cpu_used_milli", "gpu_used_milli", "mem_used_mib").row(0) == (500, 250, 512)
+    rows, rejected = table(line, "sensor")
+    assert rejected.is_empty()
+    assert rows.select("cpu_used_milli", "gpu_used_milli", "mem_used_mib").row(0) == (500, 250, 512)
 
 
 def test_times_in_order_whichever_is_blank(table):
-    rows = ["1,2,3", "5,6,", "5,4,", ",9,", "5,7,8", "5,7,4", "5,,9", "5,,"]  # creation, deletion, scheduled
-    text = "".join(f"p{n},1,1,1,1,,LS,Pending,{row}\n" for n, row in enumerate(rows))
-    kept, aside = table(f"{POD_HEADER}\n{text}", "pods", "openb")
-    assert kept["line"].to_list() == [3, 8, 9]
-    assert reasons(aside) == [
+    times = ["1,2,3", "5,6,", "5,4,", ",9,", "5,7,8", "5,7,4", "5,,9", "5,,"]  # creation, deletion, scheduled
+    text = "".join(f"p{n},1,1,1,1,,LS,Pending,{row}\n" for n, row in enumerate(times))
+    accepted, rejected = table(f"{POD_HEADER}\n{text}", "pods", "openb")
+    assert accepted["line"].to_list() == [3, 8, 9]
+    assert reasons(rejected) == [
         (2, "end_before_start", "deletion_time"),
         (4, "end_before_start", "deletion_time"),
         (5, "missing_value", "creation_time"),
@@ -199,25 +199,25 @@ def test_times_in_order_whichever_is_blank(table):
 def test_byte_order_mark_line_ends_and_no_newline_at_the_end(table):
     expected = table(f"{TASK}\n{TASK}\n")[0]
     for text in (f"\ufeff{TASK}\n{TASK}\n", f"{TASK}\r\n{TASK}\r\n", f"{TASK}\n{TASK}", f"\ufeff{TASK}\r\n{TASK}"):
-        kept, aside = table(text)
-        assert kept.equals(expected)
-        assert aside.is_empty()
+        rows, rejected = table(text)
+        assert rows.equals(expected)
+        assert rejected.is_empty()
 
 
 def test_quotes_are_text(table):
-    kept, aside = table(f"{task(gpu_type=chr(34) + 'T4')}\n{task(job=chr(34) * 2)}\n")
-    assert kept["gpu_type"].to_list() == ['"T4', "T4"]
-    assert kept["job_name"].to_list() == ["j1", '""']
-    assert aside.is_empty()
+    rows, rejected = table(f"{task(gpu_type=chr(34) + 'T4')}\n{task(job=chr(34) * 2)}\n")
+    assert rows["gpu_type"].to_list() == ['"T4', "T4"]
+    assert rows["job_name"].to_list() == ["j1", '""']
+    assert rejected.is_empty()
 
 
 @pytest.mark.parametrize("start", ["x^", "x\x01", "x", "#", "\x1f", "BZh", "PK\x03", "(", '"', "'", "\\"])
-def test_no_beginning_is_magic(table, start):
+def test_no_first_bytes_are_taken_for_a_packing(table, start):
     """Polars itself takes text that begins with x^ for compressed, and gives no rows."""
-    kept, aside = table(f"{task(job=start + 'j')}\n{TASK}\n{task(status='?')}\n")
-    assert kept["job_name"].to_list() == [f"{start}j", "j1"]
-    assert kept["line"].to_list() == [1, 2]
-    assert reasons(aside) == [(3, "unknown_value", "status")]
+    rows, rejected = table(f"{task(job=start + 'j')}\n{TASK}\n{task(status='?')}\n")
+    assert rows["job_name"].to_list() == [f"{start}j", "j1"]
+    assert rows["line"].to_list() == [1, 2]
+    assert reasons(rejected) == [(3, "unknown_value", "status")]
 
 
 def test_a_header_row_where_none_belongs(table, schemas):
@@ -225,21 +225,21 @@ def test_a_header_row_where_none_belongs(table, schemas):
         columns = schemas["pai2020"][name].columns
         header = ",".join(column.name for column in columns)
         row = TASK if name == "task" else "i1,u1,,g1,"
-        kept, aside = table(f"\ufeff{header}\r\n{row}\n\n{header}\n{row}\n", name)
-        assert kept["line"].to_list() == [2, 5]
-        # As the first line it is what it says.
-        assert reasons(aside) == [(4, "header_row", None)]
-        assert aside["text"].to_list() == [header]
+        rows, rejected = table(f"\ufeff{header}\r\n{row}\n\n{header}\n{row}\n", name)
+        assert rows["line"].to_list() == [2, 5]
+        # In the first line it is a valid header.
+        assert reasons(rejected) == [(4, "header_row", None)]
+        assert rejected["text"].to_list() == [header]
 
 
-def test_columns_go_by_the_header(table):
+def test_columns_follow_the_header(table):
     names, values = POD_HEADER.split(","), POD.split(",")
     header, row = ",".join([*reversed(names), "extra"]), ",".join([*reversed(values), "?"])
     assert table(f"{header}\n{row}\n", "pods", "openb")[0].equals(table(f"{POD_HEADER}\n{POD}\n", "pods", "openb")[0])
 
 
 @pytest.mark.parametrize(
-    ("header", "says"),
+    ("header", "message"),
     [
         (POD, "no column name, cpu_milli"),
         (POD_HEADER.replace("qos", "class"), "no column qos"),
@@ -249,17 +249,17 @@ def test_columns_go_by_the_header(table):
         (POD_HEADER + ",qos", "names 'qos' more than once"),
     ],
 )
-def test_a_header_row_missing_or_wrong(table, header, says):
+def test_a_header_row_missing_or_wrong(table, header, message):
     with pytest.raises(StudyError, match=r"table\.csv: line 1: the header row") as error:
         table(f"{header}\n{POD}\n", "pods", "openb")
-    assert says in str(error.value)
+    assert message in str(error.value)
 
 
 def test_a_header_and_no_rows(table):
     for text in (POD_HEADER, f"\ufeff{POD_HEADER}\r\n\r\n"):
-        kept, aside = table(text, "pods", "openb")
-        assert kept.is_empty()
-        assert aside.is_empty()
+        rows, rejected = table(text, "pods", "openb")
+        assert rows.is_empty()
+        assert rejected.is_empty()
 
 
 def test_raw_lines(tmp_path, small_blocks, schemas):
@@ -277,7 +277,7 @@ def test_raw_lines(tmp_path, small_blocks, schemas):
     assert raw_lines(path, schema, set()) == {}
 
 
-def test_a_schema_says_where_it_is_wrong():
+def test_an_unknown_key_of_a_schema_is_named():
     with pytest.raises(TypeError, match="colour"):
         table_schemas({"header": False, "tables": {"t": {"columns": [{"name": "a", "type": "text", "colour": 1}]}}})
 
@@ -300,7 +300,7 @@ line_end = st.sampled_from([b"\n", b"\n", b"\r\n"])
 
 
 def verdict(line):
-    """What becomes of one line of the job table: blank, kept, or the reason and column."""
+    """Classify a line of the job table: blank, kept, or its (reason, column)."""
     if not line.strip():
         return "blank"
     if line == b"job_name,inst_id,user,status,start_time,end_time":
@@ -349,17 +349,17 @@ def test_any_mix_of_lines_in_any_blocks(schemas, tmp_path_factory, lines, block_
         context.setattr(raw_files, "BLOCK_BYTES", block_bytes)
         blocks = list(read_table(path, schemas["pai2020"]["job"]))
         reread = raw_lines(path, schemas["pai2020"]["job"], set(range(1, len(lines) + 2)))
-    seen = (text if text.endswith(b"\n") else text + b"\n").replace(b"\r\n", b"\n").split(b"\n")[:-1]
-    verdicts = {number: verdict(line) for number, line in enumerate(seen, start=1)}
+    file_lines = (text if text.endswith(b"\n") else text + b"\n").replace(b"\r\n", b"\n").split(b"\n")[:-1]
+    verdicts = {number: verdict(line) for number, line in enumerate(file_lines, start=1)}
 
-    kept = [line for frame, _ in blocks for line in frame["line"]]
-    aside = [row for _, frame in blocks for row in frame.iter_rows()]
-    assert kept == [number for number, what in verdicts.items() if what == "kept"]
-    assert [(line, (reason, column)) for _, line, reason, column, _ in aside] == [
-        (number, what) for number, what in verdicts.items() if what not in ("kept", "blank")
+    accepted = [line for frame, _ in blocks for line in frame["line"]]
+    rejected = [row for _, frame in blocks for row in frame.iter_rows()]
+    assert accepted == [number for number, verdict_ in verdicts.items() if verdict_ == "kept"]
+    assert [(line, (reason, column)) for _, line, reason, column, _ in rejected] == [
+        (number, verdict_) for number, verdict_ in verdicts.items() if verdict_ not in ("kept", "blank")
     ]
-    for _, line, _, _, shown in aside:
-        assert shown == seen[line - 1].decode(errors="replace") == reread[line]
+    for _, line, _, _, shown in rejected:
+        assert shown == file_lines[line - 1].decode(errors="replace") == reread[line]
 
 
 @given(text=st.binary(max_size=200), table_=st.sampled_from(["pods", "nodes"]), with_header=st.booleans())
@@ -375,13 +375,13 @@ def test_any_bytes_at_all(schemas, tmp_path_factory, text, table_, with_header):
         assert not with_header
         return
     rows = sum(bool(line.strip()) for line in text.split(b"\n"))
-    assert sum(kept.height + aside.height for kept, aside in blocks) == rows
+    assert sum(accepted.height + rejected.height for accepted, rejected in blocks) == rows
 
 
-# The quick way and the careful one give the same rows.
+# The fast reader and the careful reader give the same rows.
 
 TABLES = [("pai2020", name) for name in ("job", "sensor", "group_tag")] + [("openb", "pods"), ("told", "rows")]
-TOLD = {
+DECLARED = {
     "header": True,
     "tables": {
         "rows": {
@@ -397,7 +397,7 @@ TOLD = {
         }
     },
 }
-ODD = [
+WRONG = [
     *HOSTILE,
     "-",
     "none",
@@ -416,33 +416,33 @@ ODD = [
 ]
 
 
-@given(data=st.data(), large=st.sampled_from([1, 1 << 20]), damaged=st.integers(0, 2))
+@given(data=st.data(), large_block=st.sampled_from([1, 1 << 20]), changes=st.integers(0, 2))
 @settings(max_examples=40, deadline=None)
-def test_the_quick_way_gives_what_the_careful_one_gives(schemas, data, large, damaged):
+def test_the_fast_and_the_careful_reader_agree(schemas, data, large_block, changes):
     format_, name = data.draw(st.sampled_from(TABLES))
-    schema = (table_schemas(TOLD) if format_ == "told" else schemas[format_])[name]
+    schema = (table_schemas(DECLARED) if format_ == "told" else schemas[format_])[name]
     rows = [
         [str(n) if column.type != "text" else (column.values or ("w",))[0] for column in schema.columns]
         for n in range(4)
     ]
-    for _ in range(damaged):
+    for _ in range(changes):
         row = data.draw(st.sampled_from(rows))
-        row[data.draw(st.integers(0, len(row) - 1))] = data.draw(st.sampled_from(ODD) | st.text(letters, max_size=3))
+        row[data.draw(st.integers(0, len(row) - 1))] = data.draw(st.sampled_from(WRONG) | st.text(letters, max_size=3))
     text = "".join(schema.delimiter.join(row) + "\n" for row in rows)
     text += data.draw(st.sampled_from(["", "", "\n", schema.delimiter.join(c.name for c in schema.columns) + "\n"]))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(raw_tables, "_LARGE_BLOCK", large)
-        quick = read_block(text.encode(), schema.columns, schema)
+        patch.setattr(raw_tables, "_LARGE_BLOCK", large_block)
+        fast = read_block(text.encode(), schema.columns, schema)
         patch.setattr(raw_tables, "read_valid_block", lambda *_: None)
         careful = read_block(text.encode(), schema.columns, schema)
-    assert quick[0].equals(careful[0])
-    assert quick[1].equals(careful[1])
-    assert quick[2] == careful[2]
-    assert quick[0].schema == careful[0].schema == schema.stored
+    assert fast[0].equals(careful[0])
+    assert fast[1].equals(careful[1])
+    assert fast[2] == careful[2]
+    assert fast[0].schema == careful[0].schema == schema.stored
 
 
 @pytest.mark.parametrize(("format_", "name"), TABLES[:4])
-def test_a_sound_block_goes_the_quick_way(schemas, format_, name):
+def test_a_valid_block_is_read_by_the_fast_reader(schemas, format_, name):
     schema = schemas[format_][name]
     row = schema.delimiter.join(
         "1" if column.type != "text" else (column.values or ("w",))[0] for column in schema.columns
@@ -452,7 +452,7 @@ def test_a_sound_block_goes_the_quick_way(schemas, format_, name):
 
 
 def test_headerless_columns_of_numbers_have_words_for_names():
-    """So that a header row among the rows breaks the quick way, which does not look for one."""
+    """The fast reader does not look for header rows; a name that is no number makes it fail on one."""
     for name in [name for name, about in FORMATS.items() if "schema" in about]:
         for schema in raw_schemas(name).values():
             if not schema.header:

@@ -1,4 +1,4 @@
-"""Which format a folder is in, from its files alone; and headers that ingest would refuse, told before any job."""
+"""Recognise the format of a folder from its files alone, and report headers that ingest would refuse."""
 
 import gzip
 import io
@@ -31,24 +31,24 @@ from ttf.raw.raw_tables import LINES
 ROOT = Path(__file__).resolve().parents[2]
 REGISTRY = load_yaml(ROOT / "config" / "traces.yaml")
 EAGLE = REGISTRY["eagle"]
-# An entry by which a trace of each format is read.
+# A registry entry that reads a trace of each format.
 ENTRIES = {name: {"format": name} for name in FORMATS} | {"table": {key: EAGLE[key] for key in EAGLE if key != "files"}}
 ENTRIES["outages"] = {"format": "outages", "mapping": {"unit": "unit", "start": "start"}, "times": {"format": "epoch"}}
-# A table with a mapping is known by the registry's own traces, of which none is of this format.
-KNOWN = [name for name in FORMATS if name != "outages"]
+# The registry maps no trace of the format outages, so it is not recognised.
+FORMATS_ = [name for name in FORMATS if name != "outages"]
 LAYOUTS = {name: build_layouts(ENTRIES[name], FORMATS[name]) for name in FORMATS}
 SMALL = {"pai2020": 1000, "philly": 300, "sacct": 300}
 HELIOS = LAYOUTS["helios"]["log"]
 
 
 def header(layout, without=(), instead=()):
-    """The first line of a table: the names of its columns, some left out or called otherwise."""
+    """Return the first line of a table: its column names, some left out or renamed."""
     names = [dict(instead).get(column.name, column.name) for column in layout.columns if column.name not in without]
     return layout.delimiter.join(names)
 
 
 def content(layout, **changes):
-    """A table of two lines, by its declaration."""
+    """Build a table of two lines from its declaration."""
     if layout.json:
         return json.dumps([dict.fromkeys(header(layout, **changes).split(","))] * 2)
     return f"{header(layout, **changes)}\n{layout.delimiter * (len(layout.columns) - 1)}\n"
@@ -62,15 +62,15 @@ def file_name(name, table):
 
 
 def write(folder, name, tables=None):
-    """The tables of a format as its declaration has them; of acme one of its two."""
+    """Write the declared tables of a format; of acme only one of its two."""
     folder.mkdir(parents=True, exist_ok=True)
     for table in tables or (["kalos"] if name == "acme" else LAYOUTS[name]):
         (folder / file_name(name, table)).write_text(content(LAYOUTS[name][table]))
     return folder
 
 
-def loaded(recognised):
-    """The trace of a study by the text of the configuration."""
+def load_trace(recognised):
+    """Load the study of the configuration text; return its trace."""
     document = parse_yaml(format_configuration(recognised), "my.yaml")
     study = Study([("config.yaml", load_yaml(DEFAULTS)), ("my.yaml", document)], ROOT)
     (trace,) = study.traces.values()
@@ -81,7 +81,7 @@ def loaded(recognised):
     return trace
 
 
-def refused(data):
+def error_of(data):
     with pytest.raises(ConfigError) as error:
         recognise(data)
     message = str(error.value)
@@ -98,43 +98,43 @@ def test_a_sample(name, tmp_path):
     folder = tmp_path / "trace"
     folder.mkdir()
     write_tables(name, SMALL[name], 2025, folder)
-    found = recognise(folder)
-    assert (found.format, found.name) == (name, "trace")
+    match = recognise(folder)
+    assert (match.format, match.name) == (name, "trace")
     files = FORMATS[name]["sample"]["files"]
-    beside = {key: f"{folder}/{file}" for key, file in files.items() if key not in LAYOUTS[name]}
+    extra_keys = {key: f"{folder}/{file}" for key, file in files.items() if key not in LAYOUTS[name]}
     for table, spec in FORMATS[name]["tables"].items():
         if "beside" in spec:
-            beside[spec["beside"]] = [f"{folder}/{file}" for file in files[table]]
-    assert found.entry == {"format": name, "folder": str(folder)} | beside
-    made = {table: [names] if isinstance(names, str) else names for table, names in files.items()}
-    files_of = loaded(found).raw_files
-    there = {table: [Path(file).name for file in files_of[table]] for table in LAYOUTS[name]}
-    assert there == {table: made[table] for table in LAYOUTS[name]}
-    assert not find_wrong_headers("trace", found.entry, files_of, FORMATS[name])
+            extra_keys[spec["beside"]] = [f"{folder}/{file}" for file in files[table]]
+    assert match.entry == {"format": name, "folder": str(folder)} | extra_keys
+    expected = {table: [names] if isinstance(names, str) else names for table, names in files.items()}
+    raw_files = load_trace(match).raw_files
+    actual = {table: [Path(file).name for file in raw_files[table]] for table in LAYOUTS[name]}
+    assert actual == {table: expected[table] for table in LAYOUTS[name]}
+    assert not find_wrong_headers("trace", match.entry, raw_files, FORMATS[name])
 
 
-@pytest.mark.parametrize("name", KNOWN)
+@pytest.mark.parametrize("name", FORMATS_)
 def test_the_header_of_a_declaration(name, tmp_path):
     folder = write(tmp_path / "trace", name)
     (folder / "README.md").write_text("About it")
     (folder / "more").mkdir()
-    found = recognise(folder)
-    assert found.format == name
-    assert found.entry.items() >= {"format": name, "folder": str(folder)}.items()
-    assert "files" not in found.entry
+    match = recognise(folder)
+    assert match.format == name
+    assert match.entry.items() >= {"format": name, "folder": str(folder)}.items()
+    assert "files" not in match.entry
     tables = FORMATS[name]["tables"]
-    there = list(loaded(found).raw_files)
-    core = next((table for table in there if tables[table]["required"]), there[0])
-    assert found.explanation.startswith(name)
-    assert f"the table {core}" in found.explanation
-    assert len(found.explanation.splitlines()) <= 2
+    tables_read = list(load_trace(match).raw_files)
+    core = next((table for table in tables_read if tables[table]["required"]), tables_read[0])
+    assert match.explanation.startswith(name)
+    assert f"the table {core}" in match.explanation
+    assert len(match.explanation.splitlines()) <= 2
 
 
 def test_a_mapping_of_the_registry_makes_a_table_known(tmp_path):
-    found = recognise(write(tmp_path / "mine", "table"))
-    assert found.entry["mapping"] == EAGLE["mapping"]
-    assert not {"title", "source", "citation", "note", "files"} & found.entry.keys()
-    text = format_configuration(found)
+    match = recognise(write(tmp_path / "mine", "table"))
+    assert match.entry["mapping"] == EAGLE["mapping"]
+    assert not {"title", "source", "citation", "note", "files"} & match.entry.keys()
+    text = format_configuration(match)
     assert "mapped as eagle" in text
     assert "Check the mapping" in text
 
@@ -144,7 +144,7 @@ def test_a_parquet_file(tmp_path):
     pl.DataFrame({name: ["1"] for name in names}).write_parquet(tmp_path / "jobs.parquet")
     assert recognise(tmp_path).format == "table"
     pl.DataFrame({name: ["1"] for name in names[1:]}).write_parquet(tmp_path / "jobs.parquet")
-    assert f"jobs.parquet: the header row has no column {names[0]}" in refused(tmp_path)
+    assert f"jobs.parquet: the header row has no column {names[0]}" in error_of(tmp_path)
 
 
 def tar_of(name, text):
@@ -196,22 +196,22 @@ def test_files_packed_or_many(name, table, ending, tmp_path):
     for month in range(1, 5):
         (tmp_path / f"2025-{month}{ending}").write_text(text)
     (tmp_path / f"2025-5{ending}.gz").write_bytes(gzip.compress(text.encode()))
-    found = recognise(tmp_path)
-    assert found.format == name
-    assert "files" not in found.entry
-    assert "as all 5 files" in found.explanation
-    assert len(loaded(found).parts) == 5
+    match = recognise(tmp_path)
+    assert match.format == name
+    assert "files" not in match.entry
+    assert "as all 5 files" in match.explanation
+    assert len(load_trace(match).parts) == 5
 
 
 @pytest.mark.parametrize("name", ["helios", "lanl", "openb", "titan", "acme"])
 def test_a_table_by_another_name(name, tmp_path):
-    """Known by its header, among files of other things; acme's two tables by which of them knows more of the names."""
+    """Its header identifies it among other files; acme's two tables by the number of known names."""
     table = {"helios": "log", "lanl": "outages", "openb": "pods", "titan": "stays", "acme": "kalos"}[name]
     (tmp_path / "mine.dat").write_text(content(LAYOUTS[name][table]))
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
-    found = recognise(tmp_path)
-    assert (found.format, found.entry["files"]) == (name, {table: "mine.dat"})
-    assert loaded(found).raw_files == {table: [f"{tmp_path}/mine.dat"]}
+    match = recognise(tmp_path)
+    assert (match.format, match.entry["files"]) == (name, {table: "mine.dat"})
+    assert load_trace(match).raw_files == {table: [f"{tmp_path}/mine.dat"]}
 
 
 def test_one_dump_among_other_files(tmp_path):
@@ -224,32 +224,32 @@ def test_one_dump_among_other_files(tmp_path):
 
 
 def test_a_file_in_place_of_a_folder(tmp_path):
-    """It is the table, whatever else lies there; other tables are those of its folder."""
+    """The file is the table, whatever else is there; the other tables come from its folder."""
     folder = write(tmp_path / "mine", "openb")
-    found = recognise(folder / "openb_pod_list_default.csv")
-    assert found.entry == {"format": "openb", "folder": str(folder)}
+    match = recognise(folder / "openb_pod_list_default.csv")
+    assert match.entry == {"format": "openb", "folder": str(folder)}
     (folder / "openb_pod_list_gpuspec33.csv").write_text(content(LAYOUTS["openb"]["pods"]))
-    found = recognise(folder / "openb_pod_list_gpuspec33.csv")
-    assert found.entry["files"] == {"pods": "openb_pod_list_gpuspec33.csv"}
-    assert list(loaded(found).raw_files) == ["pods", "nodes"]
+    match = recognise(folder / "openb_pod_list_gpuspec33.csv")
+    assert match.entry["files"] == {"pods": "openb_pod_list_gpuspec33.csv"}
+    assert list(load_trace(match).raw_files) == ["pods", "nodes"]
     write(folder, "titan")
     assert recognise(folder / "gc_full.csv").format == "titan"
     write(folder, "sacct")
     assert recognise(folder / "made.txt").entry["files"] == {"record": "made.txt"}
     (folder / "README.md").write_text("About it")
-    assert "README.md is not one of its tables" in refused(folder / "README.md")
+    assert "README.md is not one of its tables" in error_of(folder / "README.md")
 
 
 def test_the_folder_as_it_was_typed(tmp_path, monkeypatch):
     write(tmp_path / "some traces" / "titan, 2019", "titan")
     monkeypatch.chdir(tmp_path / "some traces")
-    found = recognise(Path("titan, 2019"))
-    assert (found.name, found.entry["folder"]) == ("titan_2019", "titan, 2019")
-    loaded(found)
+    match = recognise(Path("titan, 2019"))
+    assert (match.name, match.entry["folder"]) == ("titan_2019", "titan, 2019")
+    load_trace(match)
     monkeypatch.chdir("titan, 2019")
-    found = recognise(Path())
-    assert (found.name, found.entry["folder"]) == ("titan_2019", ".")
-    loaded(found)
+    match = recognise(Path())
+    assert (match.name, match.entry["folder"]) == ("titan_2019", ".")
+    load_trace(match)
 
 
 @pytest.mark.parametrize(
@@ -269,16 +269,16 @@ def test_the_folder_as_it_was_typed(tmp_path, monkeypatch):
     ],
 )
 def test_a_legal_name_that_is_free(folder, name, tmp_path):
-    found = recognise(write(tmp_path / folder, "titan"))
-    assert found.name == name
-    loaded(found)
+    match = recognise(write(tmp_path / folder, "titan"))
+    assert match.name == name
+    load_trace(match)
 
 
 def test_a_name_of_the_registry_whose_files_are_others(tmp_path):
     write(tmp_path / "eagle", "table")
-    found = recognise(tmp_path / "eagle")
-    assert found.name == "my_eagle"
-    assert loaded(found).raw_files == {"rows": [f"{tmp_path}/eagle/made.csv"]}
+    match = recognise(tmp_path / "eagle")
+    assert match.name == "my_eagle"
+    assert load_trace(match).raw_files == {"rows": [f"{tmp_path}/eagle/made.csv"]}
     (tmp_path / "eagle" / "made.csv").rename(tmp_path / "eagle" / EAGLE["files"]["rows"])
     assert recognise(tmp_path / "eagle").name == "eagle"
 
@@ -287,34 +287,34 @@ def test_a_name_of_the_registry_whose_files_are_others(tmp_path):
 
 
 def test_no_folder(tmp_path):
-    assert "there is no such folder or file" in refused(tmp_path / "absent")
-    assert "there is no such folder" in refused(Path("x" * 5_000)) or "cannot be read" in refused(Path("x" * 5_000))
+    assert "there is no such folder or file" in error_of(tmp_path / "absent")
+    assert "there is no such folder" in error_of(Path("x" * 5_000)) or "cannot be read" in error_of(Path("x" * 5_000))
     (tmp_path / "two\nlines").mkdir()
-    assert "rename the folder" in refused(tmp_path / "two\nlines")
-    assert "neither a folder nor a plain file" in refused(Path("/dev/null"))
+    assert "rename the folder" in error_of(tmp_path / "two\nlines")
+    assert "neither a folder nor a plain file" in error_of(Path("/dev/null"))
 
 
 def test_an_empty_folder_and_one_of_folders(tmp_path):
-    assert "the folder contains no file. Name the folder" in refused(tmp_path)
+    assert "the folder contains no file. Name the folder" in error_of(tmp_path)
     write(tmp_path / "titan", "titan")
-    assert "the folder contains no file, only: titan. Name the folder" in refused(tmp_path)
+    assert "the folder contains no file, only: titan. Name the folder" in error_of(tmp_path)
 
 
 def test_nothing_but_pipes_and_dangling_links(tmp_path):
     os.mkfifo(tmp_path / "cluster_log.csv")
     (tmp_path / "gc_full.csv").symlink_to("absent")
     (tmp_path / "loop").symlink_to("loop")
-    assert "contains no file, only: cluster_log.csv, gc_full.csv, loop" in refused(tmp_path)
+    assert "contains no file, only: cluster_log.csv, gc_full.csv, loop" in error_of(tmp_path)
     (tmp_path / "README").write_text("x")
-    assert "the folder (README) matches no format" in refused(tmp_path)
-    assert "neither a folder nor a plain file" in refused(tmp_path / "cluster_log.csv")
+    assert "the folder (README) matches no format" in error_of(tmp_path)
+    assert "neither a folder nor a plain file" in error_of(tmp_path / "cluster_log.csv")
 
 
 def test_a_readme_alone(tmp_path):
     (tmp_path / "README.md").write_text("# About\n\nNothing here.\n")
-    message = refused(tmp_path)
+    message = error_of(tmp_path)
     assert "the folder (README.md) matches no format, not even approximately." in message
-    for name in KNOWN:
+    for name in FORMATS_:
         tables = FORMATS[name]["tables"]
         table = next((table for table, spec in tables.items() if spec["required"]), next(iter(tables)))
         assert f"\n  {name}" in message
@@ -343,16 +343,16 @@ def test_bytes_that_are_no_table(content, tmp_path):
     names = ["a.csv", "b.parquet", "c.csv.gz", "d.zip", "e.tar.gz", "f.zst", "g.json", "h.txt", "i.xz", "j"]
     for name in names:
         (tmp_path / name).write_bytes(content)
-    assert "matches no format, not even approximately" in refused(tmp_path)
+    assert "matches no format, not even approximately" in error_of(tmp_path)
     # By the name of a table: it cannot be read as one.
     (tmp_path / "cluster_log.csv.gz").write_bytes(content)
-    assert "helios: cluster_log.csv.gz: " in refused(tmp_path)
+    assert "helios: cluster_log.csv.gz: " in error_of(tmp_path)
 
 
 def test_a_renamed_column(tmp_path):
     write(tmp_path, "helios")
     (tmp_path / "cluster_log.csv").write_text(content(HELIOS, instead={"submit_time": "submitted_time"}))
-    message = refused(tmp_path)
+    message = error_of(tmp_path)
     assert (
         "The closest formats, and what each lacks:\n  helios: cluster_log.csv: the header row has no column " in message
     )
@@ -362,7 +362,7 @@ def test_a_renamed_column(tmp_path):
 
 def test_a_renamed_column_in_a_file_of_another_name(tmp_path):
     (tmp_path / "mine.csv").write_text(content(HELIOS, instead={"submit_time": "submitted_time"}))
-    message = refused(tmp_path)
+    message = error_of(tmp_path)
     assert (
         "helios: the table log is missing, expected cluster_log.csv; most similar is mine.csv: the header row "
         in message
@@ -371,13 +371,13 @@ def test_a_renamed_column_in_a_file_of_another_name(tmp_path):
 
 def test_a_header_in_capitals_and_without_its_delimiter(tmp_path):
     (tmp_path / "cluster_log.csv").write_text(content(HELIOS).upper())
-    assert "no columns job_id (did you mean JOB_ID?), user (did you mean USER?)" in refused(tmp_path)
+    assert "no columns job_id (did you mean JOB_ID?), user (did you mean USER?)" in error_of(tmp_path)
     for mark in "|;\t":
         (tmp_path / "cluster_log.csv").write_text(content(HELIOS).replace(",", mark))
-        assert f"It is one field: {mark!r} stands where ',' is expected." in refused(tmp_path)
+        assert f"It is one field: {mark!r} stands where ',' is expected." in error_of(tmp_path)
     (tmp_path / "cluster_log.csv").unlink()
     (tmp_path / "dump.txt").write_text(content(LAYOUTS["sacct"]["record"]).replace("|", "  "))
-    message = refused(tmp_path)
+    message = error_of(tmp_path)
     assert (
         "  sacct: the table record is missing, expected *.txt or *.csv; most similar is dump.txt: the header "
         in message
@@ -386,22 +386,22 @@ def test_a_header_in_capitals_and_without_its_delimiter(tmp_path):
 
 def test_a_required_table_is_missing(tmp_path):
     write(tmp_path, "pai2020", ["job", "task"])
-    assert "  pai2020: the table instance is missing, expected pai_instance_table.csv." in refused(tmp_path)
+    assert "  pai2020: the table instance is missing, expected pai_instance_table.csv." in error_of(tmp_path)
     (tmp_path / "pai_instance_table.csv").write_text("1,2,3\n")
-    assert "pai_instance_table.csv: has 3 columns in its first line; expected 9." in refused(tmp_path)
+    assert "pai_instance_table.csv: has 3 columns in its first line; expected 9." in error_of(tmp_path)
 
 
 def test_an_optional_table_with_another_header(tmp_path):
     """Ingest would refuse it by its name."""
     write(tmp_path, "openb")
     (tmp_path / "openb_node_list_all_node.csv").write_text("a,b\n1,2\n")
-    assert "openb: openb_node_list_all_node.csv: the header row has no columns sn, cpu_milli" in refused(tmp_path)
+    assert "openb: openb_node_list_all_node.csv: the header row has no columns sn, cpu_milli" in error_of(tmp_path)
 
 
 def test_two_formats_at_once(tmp_path):
     write(tmp_path, "openb")
     write(tmp_path, "titan")
-    message = refused(tmp_path)
+    message = error_of(tmp_path)
     assert "more than one format fits:\n  openb: openb_pod_list_default.csv has the columns name" in message
     assert "\n  titan: gc_full.csv has the columns SN" in message
     assert "registry: {mine: {format: openb, folder: " in message
@@ -409,16 +409,16 @@ def test_two_formats_at_once(tmp_path):
 
 def test_two_traces_of_a_format_at_once(tmp_path):
     write(tmp_path, "acme", ["seren", "kalos"])
-    assert "acme: trace_seren.csv and trace_kalos.csv are separate traces" in refused(tmp_path)
+    assert "acme: trace_seren.csv and trace_kalos.csv are separate traces" in error_of(tmp_path)
 
 
 def test_two_files_for_one_table(tmp_path):
     write(tmp_path, "titan")
     (tmp_path / "gc_full.csv.gz").write_bytes(gzip.compress((tmp_path / "gc_full.csv").read_bytes()))
-    assert "the table stays has several files: gc_full.csv, gc_full.csv.gz; keep one of them." in refused(tmp_path)
+    assert "the table stays has several files: gc_full.csv, gc_full.csv.gz; keep one of them." in error_of(tmp_path)
     for name in ("gc_full.csv", "gc_full.csv.gz"):
         (tmp_path / name).rename(tmp_path / f"my_{name}")
-    assert "each of my_gc_full.csv, my_gc_full.csv.gz could be the table stays" in refused(tmp_path)
+    assert "each of my_gc_full.csv, my_gc_full.csv.gz could be the table stays" in error_of(tmp_path)
 
 
 def test_other_files_among_dumps(tmp_path):
@@ -426,13 +426,13 @@ def test_other_files_among_dumps(tmp_path):
         (tmp_path / name).write_text(content(LAYOUTS["sacct"]["record"]))
     for name in ("about.txt", "README.txt"):
         (tmp_path / name).write_text("About it\n")
-    assert "sacct: the table record would include other files: about.txt. Move them" in refused(tmp_path)
+    assert "sacct: the table record would include other files: about.txt. Move them" in error_of(tmp_path)
     assert recognise(tmp_path / "a.txt").entry["files"] == {"record": "a.txt"}
 
 
 def test_a_published_archive(tmp_path):
     (tmp_path / "trace-data.tar.gz").write_bytes(tar_of("trace-data/cluster_job_log", b"[]"))
-    message = refused(tmp_path)
+    message = error_of(tmp_path)
     assert "\ntrace-data.tar.gz is the archive of the trace philly: unpack it, or run" in message
     document = {"study": ["philly"], "registry": {"philly": {"folder": str(tmp_path)}}}
     (trace,) = Study([("config.yaml", load_yaml(DEFAULTS)), ("my.yaml", document)], ROOT).traces.values()
@@ -443,14 +443,14 @@ def test_hostile_names(tmp_path):
     for name in ["\x1b[31mred", "two\nlines.csv", "{x}.csv", "$(touch x).txt", "a" * 250, "-rf", "`x`", "'\"\\"]:
         (tmp_path / name).write_text(content(HELIOS)[5:])
     (tmp_path / os.fsdecode(b"\xff\xfe.csv")).write_text("a,b\n")
-    assert "matches no format" in refused(tmp_path)
+    assert "matches no format" in error_of(tmp_path)
     (tmp_path / "{x}.csv").write_text(content(HELIOS))
-    assert "{x}.csv: its name has a character that is not supported; rename it." in refused(tmp_path)
+    assert "{x}.csv: its name has a character that is not supported; rename it." in error_of(tmp_path)
 
 
 def test_a_line_longer_than_is_read(tmp_path):
     (tmp_path / "cluster_log.csv").write_text(header(HELIOS) + ",x" * MOST_BYTES)
-    assert "cluster_log.csv: cannot be read as a table." in refused(tmp_path)
+    assert "cluster_log.csv: cannot be read as a table." in error_of(tmp_path)
     assert not find_wrong_headers("t", {}, {"log": [f"{tmp_path}/cluster_log.csv"]}, FORMATS["helios"])
 
 
@@ -480,25 +480,25 @@ STARTS = st.sampled_from(
 
 @given(st.dictionaries(NAMES, st.tuples(STARTS, st.binary(max_size=200) | HEADERS), max_size=4), st.booleans())
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_nothing_but_a_refusal(tmp_path_factory, files, is_packed):
+def test_any_file_is_recognised_or_refused(tmp_path_factory, files, is_packed):
     folder = tmp_path_factory.mktemp("hostile")
     for name, (start, body) in files.items():
         ending = next(ending for ending in PACKED if name.endswith(ending))
         (folder / name).write_bytes(PACKED[ending]("x", start + body) if is_packed else start + body)
     for data in [folder, *(folder / name for name in files)]:
         try:
-            found = recognise(data)
+            match = recognise(data)
         except ConfigError as error:
             assert str(error).startswith("DATA=")
         else:
-            loaded(found)
+            load_trace(match)
 
 
 # Wrong headers ------------------------------------------------------------------------------------------
 
 
-def ingest_says(name, table, file):
-    """What ingest says of a file's header; None if nothing."""
+def ingest_message(name, table, file):
+    """Return ingest's message about a file's header, or None."""
     entry = {key: ENTRIES[name][key] for key in ("mapping", "times", "outcomes", "quoted") if key in ENTRIES[name]}
     shipped = None if entry else read_schema_text(FILES[name])
     schemas, readers = schemas_and_readers(FORMATS[name].get("reader"), entry, shipped)
@@ -513,23 +513,23 @@ TABLES = [(name, table) for name, layouts in LAYOUTS.items() for table in layout
 
 
 @pytest.mark.parametrize(("name", "table"), TABLES)
-def test_the_verdict_of_ingest(name, table, tmp_path):
-    """On a sound header, and on one without each of its columns in turn; rows of blanks are no matter."""
+def test_the_header_check_agrees_with_ingest(name, table, tmp_path):
+    """Check a valid header, and one without each of its columns in turn."""
     layout, file = LAYOUTS[name][table], tmp_path / file_name(name, table)
     for left_out in [None, *(column.name for column in layout.columns)]:
         file.write_text(content(layout, without=[left_out]))
-        said = find_wrong_headers("mine", ENTRIES[name], {table: [str(file)]}, FORMATS[name])
-        theirs = ingest_says(name, table, file)
-        assert bool(said) == (theirs is not None and "has no column" in theirs), (left_out, said, theirs)
-        if said:
-            assert len(said) == 1
-            assert f"registry.mine: {file}: the header row has no column {left_out}" in said[0]
-            assert ("Correct registry.mine.mapping" if "mapping" in ENTRIES[name] else "registry.mine.schema") in said[
+        texts = find_wrong_headers("mine", ENTRIES[name], {table: [str(file)]}, FORMATS[name])
+        message = ingest_message(name, table, file)
+        assert bool(texts) == (message is not None and "has no column" in message), (left_out, texts, message)
+        if texts:
+            assert len(texts) == 1
+            assert f"registry.mine: {file}: the header row has no column {left_out}" in texts[0]
+            assert ("Correct registry.mine.mapping" if "mapping" in ENTRIES[name] else "registry.mine.schema") in texts[
                 0
             ]
 
 
-def test_what_was_probably_meant_and_the_way_out(tmp_path):
+def test_a_wrong_header_has_a_suggestion_and_a_remedy(tmp_path):
     file = tmp_path / "cluster_log.csv"
     file.write_text(content(HELIOS, instead={"state": "status"}))
     assert find_wrong_headers("mine", {}, {"log": [str(file)]}, FORMATS["helios"]) == [
@@ -551,7 +551,7 @@ def test_a_schema_of_its_own(tmp_path):
 
 @pytest.mark.parametrize("content", ["", "\n\n", "<html>", "\ufeff" + content(HELIOS), header(HELIOS), b"\x1f\x8b\x08"])
 def test_what_is_no_wrong_header(content, tmp_path):
-    """What is no table at all is left to ingest; a header alone, or behind a byte order mark, is right."""
+    """Ingest reports files that are no table; a lone header, or one after a byte order mark, is valid."""
     file = tmp_path / "cluster_log.csv"
     file.write_bytes(content if isinstance(content, bytes) else content.encode())
     absent = str(tmp_path / "absent.csv")
@@ -560,20 +560,20 @@ def test_what_is_no_wrong_header(content, tmp_path):
 
 def test_a_column_that_stands_twice(tmp_path):
     (tmp_path / "cluster_log.csv").write_text(f"{header(HELIOS)},user\n")
-    (said,) = find_wrong_headers("mine", {}, {"log": [f"{tmp_path}/cluster_log.csv"]}, FORMATS["helios"])
-    assert "the header row names user more than once" in said
-    assert "names 'user' more than once" in ingest_says("helios", "log", tmp_path / "cluster_log.csv")
+    (message,) = find_wrong_headers("mine", {}, {"log": [f"{tmp_path}/cluster_log.csv"]}, FORMATS["helios"])
+    assert "the header row names user more than once" in message
+    assert "names 'user' more than once" in ingest_message("helios", "log", tmp_path / "cluster_log.csv")
 
 
 def test_in_archives(tmp_path):
     text = content(HELIOS, without=["vc"]).encode()
     (tmp_path / "a.zip").write_bytes(zip_of("Venus/cluster_log.csv", text))
     (tmp_path / "a.tar.gz").write_bytes(tar_of("Venus/cluster_log.csv", text))
-    for path, is_told in {
+    for path, is_reported in {
         "a.zip": True,
         "a.zip/Venus/cluster_log.csv": True,
         "a.zip/Earth/cluster_log.csv": False,
         "a.tar.gz": True,
-        "a.tar.gz/Venus/cluster_log.csv": False,  # others might have to be read past
+        "a.tar.gz/Venus/cluster_log.csv": False,  # the check would have to read other members first
     }.items():
-        assert bool(find_wrong_headers("mine", {}, {"log": [f"{tmp_path}/{path}"]}, FORMATS["helios"])) is is_told, path
+        assert bool(find_wrong_headers("mine", {}, {"log": [f"{tmp_path}/{path}"]}, FORMATS["helios"])) is is_reported, path

@@ -26,39 +26,39 @@ def test_trivedis_examples(up, down, n, low, high):
 @given(st.lists(st.tuples(st.integers(0, 30), st.booleans()), min_size=1, max_size=40))
 def test_repair_times_are_those_of_scipy(times):
     seconds, ended = np.array([time for time, _ in times]), np.array([done for _, done in times])
-    found = repair_times(seconds, ended)
+    repair = repair_times(seconds, ended)
     if not (ended.any() or seconds.any()):
-        assert set(found) == {"n", "open", "reasons"}, "nobody wrote an end, or saw one last"
+        assert set(repair) == {"n", "open", "reasons"}, "nobody wrote an end, or saw one last"
         return
     curve = stats.ecdf(stats.CensoredData(uncensored=seconds[ended], right=seconds[~ended])).sf
     down = np.concatenate(([1.0], curve.probabilities))
     edges = np.concatenate(([0.0], curve.quantiles, [seconds.max()]))
-    assert found["restricted_mean_s"] == pytest.approx((down * np.diff(edges)).sum())
-    assert found["open"] == (~ended).sum()
+    assert repair["restricted_mean_s"] == pytest.approx((down * np.diff(edges)).sum())
+    assert repair["open"] == (~ended).sum()
     for name, share in (("median_s", 0.5), ("p90_s", 0.1)):
-        under = curve.quantiles[curve.probabilities < share - 1e-9]
-        if name in found and under.size:
-            assert found[name] <= under[0]
+        below = curve.quantiles[curve.probabilities < share - 1e-9]
+        if name in repair and below.size:
+            assert repair[name] <= below[0]
     if ended.all():
-        assert found["median_s"] == np.median(seconds)
+        assert repair["median_s"] == np.median(seconds)
 
 
 def test_the_spread_of_a_mean_is_that_of_the_units():
     """Of one outage each: the classical interval of a mean of n values, but for the scale and n / (n - 1)."""
-    down, one = np.array([10.0, 30, 20, 50, 40, 25]), np.ones(6)
-    clusters = Clusters(np.zeros(6, np.int64), one, 1)
+    down, ones = np.array([10.0, 30, 20, 50, 40, 25]), np.ones(6)
+    clusters = Clusters(np.zeros(6, np.int64), ones, 1)
     influence = down / down.sum() - 1 / 6
     se = np.sqrt((influence**2).sum()) / (1 - 1 / 6)
     assert se == pytest.approx(down.std(ddof=1) / np.sqrt(6) / down.mean() * np.sqrt(6 / 5))
     degrees = (influence**2).sum() ** 2 / (influence**4).sum()
-    away = stats.t.ppf(0.975, degrees) * se
-    spread = clusters.spread(influence, one / 6, by_influence=True)
-    assert spread.half_width(0.95) == pytest.approx([away])
-    low, high, _ = mean_repair(clusters, down, one)
-    assert (low[0], high[0]) == pytest.approx((down.mean() * np.exp(-away), down.mean() * np.exp(away)))
+    half_width = stats.t.ppf(0.975, degrees) * se
+    spread = clusters.spread(influence, ones / 6, by_influence=True)
+    assert spread.half_width(0.95) == pytest.approx([half_width])
+    low, high, _ = mean_repair(clusters, down, ones)
+    assert (low[0], high[0]) == pytest.approx((down.mean() * np.exp(-half_width), down.mean() * np.exp(half_width)))
 
 
-def of(intervals, until_s=100, **columns):
+def compute(intervals, until_s=100, **columns):
     outages, records, exposure = made(intervals, until_s, **columns)
     table = availability(outages, records, exposure, 7)
     AVAILABILITY.check(table)
@@ -66,50 +66,51 @@ def of(intervals, until_s=100, **columns):
 
 
 def test_a_few_units_by_hand():
-    """Units of 100 s: down 10 and 20 s, an open outage from 90 on, nothing, and one that lies beyond the watch."""
-    row = at(of({"a": [(10, 20), (40, 60)], "b": [(90, None)], "c": [], "d": [(95, 130)], "e": []}), stratum="all")
+    """Units of 100 s: outages of 10 and 20 s, an open one from 90 s on, none, and one beyond the end."""
+    row = at(compute({"a": [(10, 20), (40, 60)], "b": [(90, None)], "c": [], "d": [(95, 130)], "e": []}), stratum="all")
     assert (row["units"], row["exposure_s"], row["down_s"], row["outages"], row["repairs"]) == (5, 500, 45, 4, 2)
     assert (row["mtbf_s"], row["mttf_s"], row["mttr_s"]) == (125, 455 / 4, 22.5)
     assert row["availability"] == 1 - 45 / 500
     low, high = stats.chi2.ppf([0.025, 0.975], [8, 10]) / 2
     assert (row["mtbf_ci_low_s"], row["mtbf_ci_high_s"]) == pytest.approx((500 / high, 500 / low))
-    # Of 10, 20, 35 s, and one of at least 10 s: the last at risk of none that ended later.
+    # Repairs of 10, 20 and 35 s, and one censored at 10 s.
     assert (row["repair_median_s"], row["repair_p90_s"], row["open"]) == (20, 35, 1)
     assert row["records_per_1000_unit_days"] == pytest.approx(4 / (500 / (1000 * DAY)))
 
 
-def test_outages_under_way_when_the_watch_begins():
-    """As of three systems of LANL, whose watch begins with their first outage: in the time down, and told."""
+def test_outages_open_at_the_start_of_the_record():
+    """As in three systems of LANL, an outage open at the start counts as time down and is reported."""
     row = at(
-        of({"a": [(0, 30), (50, 60)], "b": [(-20, 10)], "c": [(40, 44), (90, None)], "d": [(-9, 0)]}), stratum="all"
+        compute({"a": [(0, 30), (50, 60)], "b": [(-20, 10)], "c": [(40, 44), (90, None)], "d": [(-9, 0)]}),
+        stratum="all",
     )
     assert (row["outages"], row["under_way"], row["repairs"], row["down_s"]) == (3, 2, 4, 30 + 10 + 10 + 4 + 10)
     assert row["availability"] == 1 - 64 / 400 and row["mttr_s"] == 64 / 4
-    # Of 4, 10, and one of at least 10 s.
+    # Repairs of 4 and 10 s, and one censored at 10 s.
     assert (row["repair_median_s"], row["open"]) == (10, 1)
 
 
-def test_what_cannot_be_said_is_blank():
-    nothing = at(of({"a": [], "b": []}), stratum="all")
-    assert nothing["mtbf_s"] is None and nothing["mtbf_ci_low_s"] == pytest.approx(200 / -np.log(0.05))
-    assert nothing["availability"] == 1 and nothing["availability_ci_low"] is None
-    assert "lower bounds only" in nothing["reason"]
-    one = at(of({"a": [(10, 20), (40, 50)]}), stratum="all")
-    assert one["availability_method"] == "exponential up and down times"
-    assert one["mttr_ci_low_s"] is one["mtbf_ci_low_clustered_s"] is None and "fewer than 4" in one["reason"]
-    gone = at(of({"a": [(100, None)], "b": []}), stratum="all")
-    assert gone["availability"] is None and "no outage is seen to last" in gone["reason"]
-    whole = at(of({"a": [(0, 100)], "b": [(-5, 200)]}), stratum="all")
-    assert (whole["outages"], whole["availability"]) == (0, 0) and "never up" in whole["reason"]
-    short = at(of({name: [(10, 10)] for name in "abcde"}), stratum="all")
-    assert (short["mttr_s"], short["availability"]) == (0, 1) and "second of its start" in short["reason"]
+def test_what_cannot_be_estimated_is_blank_with_a_reason():
+    no_outages = at(compute({"a": [], "b": []}), stratum="all")
+    assert no_outages["mtbf_s"] is None and no_outages["mtbf_ci_low_s"] == pytest.approx(200 / -np.log(0.05))
+    assert no_outages["availability"] == 1 and no_outages["availability_ci_low"] is None
+    assert "lower bounds only" in no_outages["reason"]
+    single = at(compute({"a": [(10, 20), (40, 50)]}), stratum="all")
+    assert single["availability_method"] == "exponential up and down times"
+    assert single["mttr_ci_low_s"] is single["mtbf_ci_low_clustered_s"] is None and "fewer than 4" in single["reason"]
+    open_ = at(compute({"a": [(100, None)], "b": []}), stratum="all")
+    assert open_["availability"] is None and "no outage is seen to last" in open_["reason"]
+    down = at(compute({"a": [(0, 100)], "b": [(-5, 200)]}), stratum="all")
+    assert (down["outages"], down["availability"]) == (0, 0) and "never up" in down["reason"]
+    brief = at(compute({name: [(10, 10)] for name in "abcde"}), stratum="all")
+    assert (brief["mttr_s"], brief["availability"]) == (0, 1) and "second of its start" in brief["reason"]
 
 
 def test_without_exposure_repairs_alone():
     outages, records, _ = made({name: [(10, 20 + at), (40, 60)] for at, name in enumerate("abcdef")}, 100)
     row = at(availability(outages, records, None, 7), stratum="all")
-    known = {name for name, value in row.items() if value is not None}
-    assert known.isdisjoint({"units", "exposure_s", "mtbf_s", "availability", "records_per_1000_unit_days"})
+    filled = {name for name, value in row.items() if value is not None}
+    assert filled.isdisjoint({"units", "exposure_s", "mtbf_s", "availability", "records_per_1000_unit_days"})
     assert row["mttr_s"] == pytest.approx((6 * 30 + 15) / 12) and row["mttr_ci_low_s"] < row["mttr_s"]
     assert "no one knows how many units" in row["reason"]
 
@@ -134,11 +135,11 @@ def test_strata_divide_units_or_outages():
 
 def test_causes_at_their_depths():
     outages, records, _ = made({"a": [(10, 20), (15, 30), (40, None)], "b": [(30, 60)]}, 100)
-    said = {"level": ["H", "S", "H", None], "class": ["GPU", "OS", None, None], "cause": ["xid", "kernel", None, None]}
-    table = causes(outages, records.with_columns(**{name: pl.Series(values) for name, values in said.items()}))
+    words = {"level": ["H", "S", "H", None], "class": ["GPU", "OS", None, None], "cause": ["xid", "kernel", None, None]}
+    table = causes(outages, records.with_columns(**{name: pl.Series(values) for name, values in words.items()}))
     OUTAGE_CAUSES.check(table)
-    shown = table.select("depth", "level", "class", "cause", "events", "downtime_s", "repair_mean_s").rows()
-    assert shown[:4] == [
+    rows = table.select("depth", "level", "class", "cause", "events", "downtime_s", "repair_mean_s").rows()
+    assert rows[:4] == [
         ("all", None, None, None, 4, 115, 115 / 3),
         ("level", "H", None, None, 2, 70, 70),
         ("level", "S", None, None, 1, 15, 15),
@@ -153,13 +154,13 @@ SIMULATED = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "coverage_ou
 
 @pytest.mark.parametrize("fleet", ["repairs of log SD 1", "repairs of log SD 2", "repairs of log SD 1.5, nodes differ"])
 def test_the_intervals_cover(fleet):
-    """docs/coverage.md at a price that a test can pay."""
+    """Run docs/coverage.md with few repetitions."""
     repetitions = 300
     differ = "differ" in fleet
     between, repair, up = SIMULATED["coverage"](SIMULATED["FLEETS"][fleet], repetitions, 1)
-    for _, robust, there in (between, repair, up):
-        assert there > 0.98
+    for _, robust, converged in (between, repair, up):
+        assert converged > 0.98
         assert robust > 0.95 - 4 * np.sqrt(0.95 * 0.05 / repetitions)
-    garwood, of_ended = between[0], repair[0]
+    garwood, of_ended_repairs = between[0], repair[0]
     assert garwood < 0.85 if differ else garwood > 0.92
-    assert of_ended < 0.93
+    assert of_ended_repairs < 0.93

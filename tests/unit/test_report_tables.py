@@ -1,4 +1,4 @@
-"""Tables of the report: what stands in heads and cells."""
+"""Tables of the report: their headings and cells."""
 
 import re
 
@@ -32,7 +32,7 @@ def cells(html: str) -> list[list[str]]:
     return [[text.replace("\u00a0", " ") for text in re.findall(r"<t[hd][^>]*>([^<]*)", row)] for row in rows]
 
 
-def test_units_stand_in_the_head_and_intervals_beside_the_estimate():
+def test_units_are_in_the_heading_and_intervals_follow_the_estimate():
     assert cells(html_table(FRAME, COLUMNS, "t")) == [
         ["GPUs", "Mean (h)", "Share", "Wait"],
         ["8", "2 (1–4)", "12.5%", "5 s"],
@@ -65,10 +65,10 @@ def test_heading_and_wording_follow_from_the_contract():
     row = {"kind": "small", "n": 1200, "failed_share": 0.25, "mean_s": 120.0, "low_s": 60.0, "high_s": 180.0}
     frame = contract.frame([row])
     columns = {"kind": "Size", "n": None, "failed_share": None, "mean_s": Interval(low="low_s", high="high_s")}
-    said = [["Size", "Runs", "Failed", "Mean (min)"], ["small", "1,200", "25.0%", "2 (1–3)"]]
-    assert cells(html_table(frame, columns, "t", contract=contract)) == said
+    expected = [["Size", "Runs", "Failed", "Mean (min)"], ["small", "1,200", "25.0%", "2 (1–3)"]]
+    assert cells(html_table(frame, columns, "t", contract=contract)) == expected
     columns |= {"mean_s": Interval("Mean", words.duration, "low_s", "high_s"), "n": ("Runs", words.count)}
-    assert cells(html_table(frame, columns, "t", contract=contract)) == said
+    assert cells(html_table(frame, columns, "t", contract=contract)) == expected
     plain = cells(html_table(frame, ["kind", "n"], "t", contract=contract))
     assert plain == [["Kind", "Runs"], ["small", "1,200"]]
 
@@ -81,7 +81,7 @@ def test_the_first_column_heads_the_rows():
 
 
 def test_cells_keep_the_exact_value_and_headings_the_name_of_their_column():
-    """What a CSV of the table is made from; a hostile name stays a name."""
+    """The CSV export reads these values; a hostile name is escaped."""
     frame = pl.DataFrame(
         {"a": ["x", "y"], "share": [1 / 3, None], '"><b>': [True, False], "n": [1_200, 0], "of": ["v", "u"]}
     )
@@ -94,7 +94,7 @@ def test_cells_keep_the_exact_value_and_headings_the_name_of_their_column():
     assert html.startswith('<div class="scroll" tabindex="0" role="region" aria-label="Table a&quot;&gt;&lt;b&gt;">')
 
 
-def test_values_keep_to_their_rows_where_groups_are_moved_together():
+def test_values_stay_in_their_rows_when_groups_are_sorted():
     frame = pl.DataFrame({"of": ["u", "v", "u"], "a": ["1st", "2nd", "3rd"], "n": [11, 22, 33]})
     html = html_table(frame, {"a": ("A", None), "n": ("n", words.count)}, "t", group="of")
     assert re.findall(r'class="l">(\w+)</th><td data-v="(\d+)">(\d+)<', html) == [
@@ -120,12 +120,12 @@ def test_shares_waits_and_sizes_in_a_sentence():
 
 
 def test_a_relation_is_not_broken_in_a_cell():
-    shown = html_table(
+    html = html_table(
         FRAME.select("share", text=pl.lit("0.18 [0.14, 0.21], p < 0.0001")),
         {"share": ("Share", words.share), "text": ("Text", None)},
         "t",
     )
-    assert "p\u00a0&lt;\u00a00.0001" in shown
+    assert "p\u00a0&lt;\u00a00.0001" in html
 
 
 def test_an_interval_of_times_has_the_unit_of_its_estimate():
@@ -157,16 +157,16 @@ def test_numbers_of_one_kind_look_alike():
 
 
 def test_no_line_ends_in_the_interval_of_study_1():
-    about = {"study_p": 0.016, "study_estimate": 0.468, "study_ci_low": 0.1, "study_ci_high": 0.73}
-    assert _estimate({"question": "correlation"} | about, "study") == "0.47 [0.10,\u00a00.73], p = 0.016"
-    about = {"asked_p_adjusted_clustered": None, "asked_estimate": 200_000}
-    about |= {"asked_ci_low_clustered": 170_000, "asked_ci_high_clustered": 300_000}
-    told = _estimate({"question": "mean_run_time"} | about, "asked")
-    assert told == "2.31\u00a0days [1.97,\u00a03.47]", "the unit once"
+    row = {"study_p": 0.016, "study_estimate": 0.468, "study_ci_low": 0.1, "study_ci_high": 0.73}
+    assert _estimate({"question": "correlation"} | row, "study") == "0.47 [0.10,\u00a00.73], p = 0.016"
+    row = {"asked_p_adjusted_clustered": None, "asked_estimate": 200_000}
+    row |= {"asked_ci_low_clustered": 170_000, "asked_ci_high_clustered": 300_000}
+    text_ = _estimate({"question": "mean_run_time"} | row, "asked")
+    assert text_ == "2.31\u00a0days [1.97,\u00a03.47]", "the unit once"
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "expected"),
     [
         (words.share(-0.0000001), "0.0%"),
         (words.share(-0.0004), "−0.040%"),
@@ -183,5 +183,5 @@ def test_no_line_ends_in_the_interval_of_study_1():
         (words.many("history"), "histories"),
     ],
 )
-def test_nothing_reads_minus_nothing_and_a_time_has_one_scale(text, says):
-    assert text == says
+def test_no_text_is_minus_zero_and_a_time_has_one_unit(text, expected):
+    assert text == expected

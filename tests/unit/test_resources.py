@@ -1,4 +1,4 @@
-"""What jobs ask for, and what a finished study says of it."""
+"""Resources: the memory and time that jobs request, and the check against a finished study."""
 
 import runpy
 from pathlib import Path
@@ -21,7 +21,7 @@ HEADER = "s\th:m:s\tmax_rss\tmax_vms\n"
 
 
 @pytest.mark.parametrize(
-    ("rule", "trace_format", "raw_gb", "attempt", "asked"),
+    ("rule", "trace_format", "raw_gb", "attempt", "expected"),
     [
         ("fit", "pai2020", 0, 1, 500),
         ("fit", "pai2020", 2.5, 1, 750),
@@ -31,8 +31,8 @@ HEADER = "s\th:m:s\tmax_rss\tmax_vms\n"
         ("new", "pai2020", 10, 1, 800),
     ],
 )
-def test_memory_grows_with_the_raw_tables_and_with_each_attempt(rule, trace_format, raw_gb, attempt, asked):
-    assert estimate_memory_mb(MEASURED, rule, trace_format, raw_gb, attempt) == asked
+def test_memory_grows_with_the_raw_tables_and_with_each_attempt(rule, trace_format, raw_gb, attempt, expected):
+    assert estimate_memory_mb(MEASURED, rule, trace_format, raw_gb, attempt) == expected
 
 
 def test_time_grows_with_the_raw_tables_and_with_each_attempt():
@@ -62,7 +62,7 @@ def test_a_benchmark_is_of_a_rule_and_a_trace(tmp_path):
 
 
 @pytest.fixture
-def finished(tmp_path):
+def finished_study(tmp_path):
     """A finished study of one trace in two parts of 1 MB."""
     results, benchmarks = tmp_path / "results/studies/mine", tmp_path / "benchmarks" / "mine"
     results.mkdir(parents=True)
@@ -80,24 +80,24 @@ def finished(tmp_path):
     return tmp_path
 
 
-def test_a_job_that_used_more_than_it_asks_for_is_named(finished):
+def test_a_job_that_used_more_than_it_asks_for_is_named(finished_study):
     check = runpy.run_path(ROOT / "scripts" / "check_resources.py")
-    draw = finished / "benchmarks" / "mine" / "draw.tsv"
-    assert check["problems"](list(check["read_jobs"](finished)), MEASURED) == [
+    draw = finished_study / "benchmarks" / "mine" / "draw.tsv"
+    assert check["problems"](list(check["read_jobs"](finished_study)), MEASURED) == [
         f"{draw}: used 210 MB, requests 150 MB",
     ]
-    assert {job.rule: job.raw_gb for job in check["read_jobs"](finished)} == {
+    assert {job.rule: job.raw_gb for job in check["read_jobs"](finished_study)} == {
         "draw": 0.002,
         "fit": 0.002,
         "ingest_part": 0.001,
     }
-    table = fit_table(list(check["read_jobs"](finished)), {})
+    table = fit_table(list(check["read_jobs"](finished_study)), {})
     assert table == {"rules": {"draw": {"base_mb": 270}, "fit": {"base_mb": 200}, "ingest_part": {"base_mb": 100}}}
 
 
-def test_a_rule_asks_for_what_grows_and_not_for_what_streams():
-    def jobs(rule, *used):
-        return [Job(None, rule, "pai2020", gb, mb, 1.0) for gb, mb in zip((0.01, 4, 40), used, strict=True)]
+def test_memory_per_gb_is_requested_only_where_memory_grows():
+    def jobs(rule, *used_mb):
+        return [Job(None, rule, "pai2020", gb, mb, 1.0) for gb, mb in zip((0.01, 4, 40), used_mb, strict=True)]
 
     flat, linear = jobs("flat", 200, 600, 640), jobs("linear", 200, 600, 4200)
     table = fit_table([*flat, *linear], {})
@@ -106,19 +106,19 @@ def test_a_rule_asks_for_what_grows_and_not_for_what_streams():
         "linear": {"base_mb": 250, "mb_per_gb": {"pai2020": 130}},
     }
     measured = MEASURED | table | {"snakemake_mb": 0}
-    asked = [estimate_memory_mb(measured, job.rule, job.format, job.raw_gb, 1) / job.megabytes for job in flat + linear]
-    assert min(asked) > 1.2
+    ratios = [estimate_memory_mb(measured, job.rule, job.format, job.raw_gb, 1) / job.megabytes for job in flat + linear]
+    assert min(ratios) > 1.2
 
 
 def test_every_rule_that_runs_a_script_asks_for_what_was_measured():
-    measured = yaml.safe_load((ROOT / "workflow" / "resources.yaml").read_text())["rules"]
+    rules_measured = yaml.safe_load((ROOT / "workflow" / "resources.yaml").read_text())["rules"]
     for file in sorted((ROOT / "workflow" / "rules").glob("*.smk")):
         rules = file.read_text().split("\nrule ")[1:]
         for text in rules:
             name = text.partition(":")[0]
             assert "script:" not in text or "localrule: True" in text or f'request_resources("{name}")' in text, name
-    assert set(measured) >= {"ingest", "derive_runtimes", "draw_charts", "write_page_source", "render_page"}
-    assert not set(measured) & set(rooms()), "those of an analysis stand in its declaration"
+    assert set(rules_measured) >= {"ingest", "derive_runtimes", "draw_charts", "write_page_source", "render_page"}
+    assert not set(rules_measured) & set(rooms()), "those of an analysis stand in its declaration"
 
 
 def test_a_manifest_that_was_tampered_with_is_named(tmp_path, monkeypatch, capsys):

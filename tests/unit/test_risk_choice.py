@@ -1,4 +1,4 @@
-"""Which model serves, history alone or the regression: on records whose risk is known, and never by the test jobs."""
+"""Which model serves, history or the regression: on records of known risk, never chosen by the test jobs."""
 
 from dataclasses import replace
 
@@ -26,17 +26,17 @@ NOT_REQUESTED = Challenger("not tried here", 1)
 
 @pytest.fixture(autouse=True)
 def one_thread():
-    """As a rule has it: many small products of matrices are slower on more threads than there are free cores."""
+    """Use one thread, as a rule does: small matrix products are slower with more threads than free cores."""
     with threadpool_limits(1):
         yield
 
 
 def data_of(jobs: pl.DataFrame, dice: int = 0) -> Data:
-    """dice: how many features say nothing, each of many values."""
+    """Build the data; `dice` is the number of uninformative features, each of many values."""
     rng = np.random.default_rng(9)
-    thrown = {f"dice_{number}": rng.integers(0, SIDES, jobs.height) for number in range(dice)}
-    features = FEATURES | {name: {"kind": "category", "column": name, "vocabulary": SIDES} for name in thrown}
-    jobs = jobs.with_columns(pl.Series(name, values).cast(pl.String) for name, values in thrown.items())
+    dice_values = {f"dice_{number}": rng.integers(0, SIDES, jobs.height) for number in range(dice)}
+    features = FEATURES | {name: {"kind": "category", "column": name, "vocabulary": SIDES} for name in dice_values}
+    jobs = jobs.with_columns(pl.Series(name, values).cast(pl.String) for name, values in dice_values.items())
     return Data.load(jobs.lazy(), features_of(features), "UTC")
 
 
@@ -84,13 +84,13 @@ def test_without_a_history_the_regression_serves():
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_where_requests_tell_the_regression_serves(seed):
+def test_the_regression_serves_where_requests_predict(seed):
     for trial in trials_of(data_of(made_risk.with_requests(6_000, seed))):
         assert trial.model.kind == LOGISTIC
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_where_features_mislead_history_serves(seed):
+def test_history_serves_where_features_mislead(seed):
     """The regression has learnt from dice, and lies below history alone."""
     below = 0
     for trial in trials_of(data := data_of(made_risk.with_users(6_000, seed), DICE)):
@@ -112,22 +112,22 @@ def test_with_few_jobs_to_compare_on_history_serves():
 
 
 def test_the_choice_knows_nothing_of_the_test():
-    """The same model to the last bit, whatever becomes of the jobs submitted after it was made."""
+    """The model is identical to the last bit for any outcome of the jobs submitted after it was made."""
     jobs = made_risk.with_requests(3_000, 2)
     split = temporal(data_of(jobs).jobs)[-1]
     later = pl.col("submit_s") >= split.until_s
     for outcome in ("failure", "success"):
-        others = data_of(jobs.with_columns(outcome=pl.when(later).then(pl.lit(outcome)).otherwise("outcome")))
-        (one, other) = (
-            run_trial(data, split, NOT_REQUESTED, with_hours=False).model for data in (data_of(jobs), others)
+        later_data = data_of(jobs.with_columns(outcome=pl.when(later).then(pl.lit(outcome)).otherwise("outcome")))
+        (actual, expected) = (
+            run_trial(data, split, NOT_REQUESTED, with_hours=False).model for data in (data_of(jobs), later_data)
         )
-        assert one.to_json() == other.to_json()
+        assert actual.to_json() == expected.to_json()
 
 
 # Simulations ---------------------------------------------------------------------------------------------------
 
 
-def gains(trial: Trial, data: Data, rng: np.random.Generator) -> tuple[float, float, int]:
+def half_sample_gains(trial: Trial, data: Data, rng: np.random.Generator) -> tuple[float, float, int]:
     """PR-AUC of the regression less that of history alone, on either half of the test jobs; 1 if the regression
     serves, else -1."""
     is_first = rng.random(len(trial.rows)) < 0.5
@@ -145,29 +145,29 @@ def test_the_reported_gain_of_the_model_that_serves_is_not_biased():
     Of 180 origins where both models are about as good. Had the first half been used to choose, the gain on it would be
     too large by many standard errors.
     """
-    rng, apart, by_test = np.random.default_rng(3), [], []
+    rng, gaps, test_gaps = np.random.default_rng(3), [], []
     for seed in range(60):
         for trial in trials_of(data := data_of(made_risk.with_users(2_500, seed))):
-            first, second, serves = gains(trial, data, rng)
-            apart.append(serves * (first - second))
-            by_test.append(np.sign(first) * (first - second))
-    apart, by_test = (np.mean(values) / (np.std(values) / np.sqrt(len(values))) for values in (apart, by_test))
-    assert abs(apart) < 3
-    assert by_test > 4
+            first, second, serves = half_sample_gains(trial, data, rng)
+            gaps.append(serves * (first - second))
+            test_gaps.append(np.sign(first) * (first - second))
+    gaps, test_gaps = (np.mean(values) / (np.std(values) / np.sqrt(len(values))) for values in (gaps, test_gaps))
+    assert abs(gaps) < 3
+    assert test_gaps > 4
 
 
 def test_a_coin_is_not_predicted():
-    """Of 24 records in which a coin decides, at most one is said to be predictable."""
-    said = []
+    """At most one of 24 random records is called predictable."""
+    verdicts = []
     for seed in range(24):
         tables = evaluate_models(data_of(made_risk.coin(2_500, seed)), NOT_REQUESTED, 3600, 1 / 6, 1)
-        said.append(verdict(read_origins(tables["risk_evaluation"])))
-    assert sum(word not in (NONE, CANNOT_SAY) for word in said) <= 1
-    assert said.count(NONE) > 18
+        verdicts.append(verdict(read_origins(tables["risk_evaluation"])))
+    assert sum(word not in (NONE, CANNOT_SAY) for word in verdicts) <= 1
+    assert verdicts.count(NONE) > 18
 
 
 def test_the_last_origin_without_a_test_is_left_out():
-    """Jobs submitted last still run: all is told of the origin before, and the verdict is that of two origins."""
+    """Jobs submitted last still run: results are those of the origin before, the verdict of two origins."""
     jobs = made_risk.with_users(6_000, 1)
     from_s = jobs["submit_s"].quantile(0.825)
     runs = pl.col("submit_s") >= from_s

@@ -1,4 +1,4 @@
-"""What is known of a job at its submission: every column of every format is classified, and only such are features."""
+"""What a job has at its submission: every column of every format is classified, and only such are features."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,7 +27,7 @@ from ttf.raw.ingest import ingest
 from ttf.records.record_contracts import JOBS
 
 ROOT = Path(__file__).resolve().parents[2]
-OF_JOBS = [name for name, about in FORMATS.items() if about["gives"] == "jobs"]
+JOB_FORMATS = [name for name, about in FORMATS.items() if about["gives"] == "jobs"]
 TABLE = {
     "format": "table",
     "folder": "x",
@@ -59,19 +59,19 @@ def raw_files(name, folder):
         write_pai(folder, tasks=1000)
     for table, text in texts.items():
         (folder / f"{table}.csv").write_text(text)
-    there = {
+    files_by_table = {
         "pai2020": {table: f"pai_{table}_table.csv" for table in ("job", "task", "instance", "sensor", "group_tag")},
         "philly": {"job_log": "cluster_job_log", "gpu_util": "cluster_gpu_util"},
         "sacct": {"record": "2025.txt"},
         "acme": {"seren": "trace_seren.csv"},
         "helios": {"log": "cluster_log.csv"},
     }.get(name, {})
-    return {table: [folder / file] for table, file in (there | {key: f"{key}.csv" for key in texts}).items()}
+    return {table: [folder / file] for table, file in (files_by_table | {key: f"{key}.csv" for key in texts}).items()}
 
 
 @dataclass
-class Written:
-    """Where the products of a small trace lie."""
+class Products:
+    """Paths of the products of a small trace."""
 
     jobs: Path
     nodes: Path
@@ -95,7 +95,7 @@ def jobs_of(tmp_path_factory):
             source = replace(source, records=format_.records(source))
         source = with_results(format_, source, [], 10**6, folder)
         (folder / "spilled").mkdir()
-        output = Written(
+        output = Products(
             *(folder / f"out_{product}" for product in ("jobs", "nodes.parquet", "agreement.csv", "size_unit.csv"))
         )
         write_jobs(format_, source, "mine", ["part"], about.get("node_table"), 7, folder / "spilled", output)
@@ -107,31 +107,31 @@ def jobs_of(tmp_path_factory):
 # Every column has its place -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [*OF_JOBS, "acme_kalos"])
+@pytest.mark.parametrize("name", [*JOB_FORMATS, "acme_kalos"])
 def test_every_column_of_the_jobs_is_classified(jobs_of, name):
     jobs, about = jobs_of(name), FORMATS[name.partition("_")[0]]
-    known, later = set(about["at_submission"]), set(about["written_later"])
+    at_submission, written_later = set(about["at_submission"]), set(about["written_later"])
     assert set(UNUSABLE_COLUMNS) <= set(jobs.columns)
-    assert not known & later and not (known | later) & set(UNUSABLE_COLUMNS)
-    # What no list names is blank in the format: nothing can be learnt from it, and nothing let slip.
-    for column in set(jobs.columns) - known - later - set(UNUSABLE_COLUMNS):
+    assert not at_submission & written_later and not (at_submission | written_later) & set(UNUSABLE_COLUMNS)
+    # A column in neither list is blank in the format, so it can leak nothing.
+    for column in set(jobs.columns) - at_submission - written_later - set(UNUSABLE_COLUMNS):
         assert column in JOBS.columns, f"{column}: put it into at_submission or written_later of {name}"
         assert jobs[column].is_null().all(), f"{column}: put it into at_submission or written_later of {name}"
     # The other cluster of acme has columns of its own.
-    of_kalos = {"fail_s", "stop_s", "uneven_pods"} if name == "acme" else set()
-    assert known | later <= set(jobs.columns) | of_kalos, "no such column"
+    kalos_columns = {"fail_s", "stop_s", "uneven_pods"} if name == "acme" else set()
+    assert at_submission | written_later <= set(jobs.columns) | kalos_columns, "no such column"
     for feature in about["risk"]["features"].values():
         if "column" in feature:
             assert jobs[feature["column"]].dtype.is_integer() == (feature["kind"] == "numeric"), feature
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_formats_of_lives_say_nothing_and_those_of_jobs_everything(name):
+def test_only_formats_of_jobs_declare_columns_and_features(name):
     keys = {"at_submission", "written_later", "risk"}
-    assert keys & FORMATS[name].keys() == (keys if name in OF_JOBS else set())
+    assert keys & FORMATS[name].keys() == (keys if name in JOB_FORMATS else set())
 
 
-@pytest.mark.parametrize("name", OF_JOBS)
+@pytest.mark.parametrize("name", JOB_FORMATS)
 def test_the_features_of_a_format_come_from_what_is_known(name):
     about = FORMATS[name]
     for feature in about["risk"]["features"].values():
@@ -148,14 +148,14 @@ def test_what_was_requested_is_no_number_of_what_was_seen(jobs_of):
 # What a trace gets ----------------------------------------------------------------------------------------
 
 
-def mine(format="sacct", **keys):
+def make_registry(format="sacct", **keys):
     """A registry with a trace of the format; of a table with TABLE."""
     return {"mine": (TABLE if format == "table" else {}) | {"format": format, "folder": "x"} | keys}
 
 
 @pytest.fixture(autouse=True)
 def in_a_folder(tmp_path, monkeypatch):
-    """Where the command is typed, with raw tables that nobody opens."""
+    """Change to a folder with raw tables that nobody reads."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x").mkdir()
     for file in ("a.txt", "a.csv", "gc_full.csv", "openb_pod_list_default.csv", "cluster_log.csv"):
@@ -164,18 +164,18 @@ def in_a_folder(tmp_path, monkeypatch):
 
 def study_of(features, *, study=("mine",), registry=None):
     layers = [("config/config.yaml", load_yaml(ROOT / "config/config.yaml"))]
-    own = {"study": list(study), "registry": registry or mine(), "risk": {"features": features}}
+    own = {"study": list(study), "registry": registry or make_registry(), "risk": {"features": features}}
     return Study([*layers, ("my.yaml", own)], ROOT)
 
 
 def risk(features=None, **keys):
-    return study_of(features or {}, registry=mine(**keys)).traces["mine"].risk
+    return study_of(features or {}, registry=make_registry(**keys)).traces["mine"].risk
 
 
 def test_the_features_of_a_trace_are_complete_and_in_order():
-    found = risk()
-    assert (found["clock"], found["unit"]) == ("UTC", "job")
-    features = found["features"]
+    settings = risk()
+    assert (settings["clock"], settings["unit"]) == ("UTC", "job")
+    features = settings["features"]
     assert list(features) == list(FORMATS["sacct"]["risk"]["features"])
     assert features["qos"] == {"kind": "category", "column": "qos", "vocabulary": 12, "warm": True}
     assert features["gpus"] == {"kind": "numeric", "column": "gpu_requested_milli", "warm": True}
@@ -186,15 +186,15 @@ def test_the_features_of_a_trace_are_complete_and_in_order():
 
 
 def test_a_trace_wins_over_its_format_and_null_drops():
-    of_format = {"qos": {"kind": "category", "column": "qos", "vocabulary": 3}, "account": None}
-    of_trace = {"qos": {"kind": "hashed", "column": "qos"}, "when": {"kind": "clock"}, "cpus": None}
-    features = risk({"sacct": of_format, "mine": of_trace})["features"]
+    format_features = {"qos": {"kind": "category", "column": "qos", "vocabulary": 3}, "account": None}
+    trace_features = {"qos": {"kind": "hashed", "column": "qos"}, "when": {"kind": "clock"}, "cpus": None}
+    features = risk({"sacct": format_features, "mine": trace_features})["features"]
     assert features["qos"] == {"kind": "hashed", "column": "qos", "buckets": 16, "warm": True}
     assert list(features) == ["partition", "qos", "time_limit", "gpus", "gpu_type", "memory", "history", "when"]
     # A trace brings back what was dropped of its format; another trace does not have it.
     account = {"kind": "category", "column": "account"}
-    both = {**mine(), "other": mine()["mine"]}
-    study = study_of({"sacct": of_format, "mine": {"account": account}}, study=["mine", "other"], registry=both)
+    pair = {**make_registry(), "other": make_registry()["mine"]}
+    study = study_of({"sacct": format_features, "mine": {"account": account}}, study=["mine", "other"], registry=pair)
     assert "account" in study.traces["mine"].risk["features"]
     assert "account" not in study.traces["other"].risk["features"]
     assert study.traces["other"].risk["features"]["qos"]["vocabulary"] == 3
@@ -203,15 +203,15 @@ def test_a_trace_wins_over_its_format_and_null_drops():
 
 
 def test_a_table_has_the_features_that_it_maps():
-    whole = risk(format="table")
-    assert list(whole["features"]) == ["gpus", "cpus", "memory", "account", "clock", "history"]
-    without = {key: column for key, column in TABLE["mapping"].items() if key not in ("gpus", "account")}
-    found = risk(format="table", mapping=without, times={"format": "seconds"})
-    assert list(found["features"]) == ["cpus", "memory", "history"]
-    assert found["features"]["history"]["keys"] == [["user"]]
-    assert found["clock"] is None
-    nobody = {key: column for key, column in without.items() if key != "user"}
-    assert list(risk(format="table", mapping=nobody)["features"]) == ["cpus", "memory", "clock"]
+    full = risk(format="table")
+    assert list(full["features"]) == ["gpus", "cpus", "memory", "account", "clock", "history"]
+    mapping = {key: column for key, column in TABLE["mapping"].items() if key not in ("gpus", "account")}
+    settings = risk(format="table", mapping=mapping, times={"format": "seconds"})
+    assert list(settings["features"]) == ["cpus", "memory", "history"]
+    assert settings["features"]["history"]["keys"] == [["user"]]
+    assert settings["clock"] is None
+    no_user = {key: column for key, column in mapping.items() if key != "user"}
+    assert list(risk(format="table", mapping=no_user)["features"]) == ["cpus", "memory", "clock"]
 
 
 def test_no_risk_without_jobs_or_submissions():
@@ -229,7 +229,7 @@ def test_a_trace_of_an_unknown_origin_has_no_clock():
 # What is refused ------------------------------------------------------------------------------------------
 
 
-def refused(features, **keys):
+def error_lines(features, **keys):
     with pytest.raises(ConfigError) as error:
         risk(features, **keys)
     return str(error.value).split("\n")
@@ -239,7 +239,7 @@ MAY = f"Usable columns: {', '.join(FORMATS['sacct']['at_submission'])}."
 
 
 @pytest.mark.parametrize(
-    ("of", "feature", "text"),
+    ("key", "feature", "text"),
     [
         (
             "sacct",
@@ -259,12 +259,12 @@ MAY = f"Usable columns: {', '.join(FORMATS['sacct']['at_submission'])}."
         ("mine", {"kind": "numeric", "column": "zzz"}, f"zzz is not a column of jobs in the format sacct. {MAY}"),
     ],
 )
-def test_a_feature_that_is_not_known_at_submission_is_refused(of, feature, text):
-    assert refused({of: {"x": feature}}) == [f"my.yaml: risk.features.{of}.x: {text}"]
+def test_a_feature_that_is_not_known_at_submission_is_refused(key, feature, text):
+    assert error_lines({key: {"x": feature}}) == [f"my.yaml: risk.features.{key}.x: {text}"]
 
 
 def test_every_column_written_later_is_refused_in_every_format():
-    for name in OF_JOBS:
+    for name in JOB_FORMATS:
         entry = {**TABLE, "format": name} if name == "table" else {"format": name}
         for column in (*FORMATS[name]["written_later"], *COLUMNS_AFTER_SUBMISSION):
             text = describe_column_problem(column, "mine", entry, FORMATS[name])
@@ -273,10 +273,10 @@ def test_every_column_written_later_is_refused_in_every_format():
             assert describe_column_problem(column, "mine", entry, FORMATS[name]) is None, (name, column)
 
 
-def test_all_that_is_wrong_has_a_line_each():
-    later = {"kind": "numeric", "column": "wall_s"}
-    lines = refused(
-        {"sacct": {"x": later, "y": later}, "mine": {"y": {"kind": "history", "keys": [["nodes", "flags"]]}}}
+def test_each_problem_has_one_line():
+    late = {"kind": "numeric", "column": "wall_s"}
+    lines = error_lines(
+        {"sacct": {"x": late, "y": late}, "mine": {"y": {"kind": "history", "keys": [["nodes", "flags"]]}}}
     )
     assert [line.split(" is written")[0] for line in lines] == [
         "my.yaml: risk.features.sacct.x: the column wall_s",
@@ -288,34 +288,34 @@ def test_all_that_is_wrong_has_a_line_each():
 def test_a_table_is_refused_what_it_does_not_map_or_numbers():
     feature = {"kind": "category", "column": "account"}
     mapping = {key: column for key, column in TABLE["mapping"].items() if key != "account"}
-    (line,) = refused({"mine": {"x": feature}}, format="table", mapping=mapping)
+    (line,) = error_lines({"mine": {"x": feature}}, format="table", mapping=mapping)
     assert line.startswith("my.yaml: risk.features.mine.x: the column account is not in the mapping of mine. Usable")
     task = {"x": {"kind": "category", "column": "task"}}
     assert risk({"mine": task}, format="table")["features"]["x"]["column"] == "task"
-    (line,) = refused({"mine": task}, format="table", unique_ids=False)
+    (line,) = error_lines({"mine": task}, format="table", unique_ids=False)
     assert "the column task numbers the rows of an id, which are unknown at submission. " in line
     for column in ("reason", "exit_code"):
-        (line,) = refused({"mine": {"x": {"kind": "category", "column": column}}}, format="table")
+        (line,) = error_lines({"mine": {"x": {"kind": "category", "column": column}}}, format="table")
         assert f"the column {column} is written after submission. " in line
 
 
 def test_a_trace_that_cannot_have_it():
-    (line,) = refused({"titan": {"x": {"kind": "clock"}}}, format="titan")
+    (line,) = error_lines({"titan": {"x": {"kind": "clock"}}}, format="titan")
     assert line == "my.yaml: risk.features.titan.x: risk needs jobs, and the format titan has none."
-    (line,) = refused({"mine": {"x": {"kind": "clock"}}}, format="openb")
-    says = "the times of mine count from an unknown origin, so the hour of day is unknown."
-    assert line == f"my.yaml: risk.features.mine.x: {says}"
+    (line,) = error_lines({"mine": {"x": {"kind": "clock"}}}, format="openb")
+    message = "the times of mine count from an unknown origin, so the hour of day is unknown."
+    assert line == f"my.yaml: risk.features.mine.x: {message}"
 
 
 def test_a_name_that_is_neither_a_trace_nor_a_format():
-    (line,) = refused({"sact": {"x": {"kind": "clock"}}})
+    (line,) = error_lines({"sact": {"x": {"kind": "clock"}}})
     assert line.startswith("my.yaml: risk.features.sact: 'sact' is neither a trace nor a format; did you mean sacct? ")
 
 
 @given(st.data())
-def test_whatever_is_declared_of_known_columns_is_taken(data):
-    """Any feature of columns known at submission is taken as it is, and nothing else stands in it."""
-    name = data.draw(st.sampled_from([name for name in OF_JOBS if name != "table"]))
+def test_any_feature_of_columns_known_at_submission_is_accepted(data):
+    """A feature of columns known at submission is accepted unchanged."""
+    name = data.draw(st.sampled_from([name for name in JOB_FORMATS if name != "table"]))
     column = st.sampled_from(FORMATS[name]["at_submission"])
     kinds = {
         "numeric": st.fixed_dictionaries({"column": column}),
@@ -326,8 +326,8 @@ def test_whatever_is_declared_of_known_columns_is_taken(data):
     kind = data.draw(st.sampled_from(sorted(kinds)))
     feature = {"kind": kind, **data.draw(kinds[kind])}
     entry = {"format": name}
-    found = build_risk_options("mine", entry, FORMATS[name], {"mine": {"x": feature}}, None)["features"]["x"]
-    assert found.items() >= {**feature, "warm": True}.items()
-    added = found.keys() - feature.keys() - {"warm"}
-    assert added <= {"category": {"vocabulary"}, "hashed": {"buckets"}}.get(kind, set())
+    accepted = build_risk_options("mine", entry, FORMATS[name], {"mine": {"x": feature}}, None)["features"]["x"]
+    assert accepted.items() >= {**feature, "warm": True}.items()
+    default_keys = accepted.keys() - feature.keys() - {"warm"}
+    assert default_keys <= {"category": {"vocabulary"}, "hashed": {"buckets"}}.get(kind, set())
     assert set(list_usable_columns(entry, FORMATS[name])) == set(FORMATS[name]["at_submission"])

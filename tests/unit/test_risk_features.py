@@ -1,4 +1,4 @@
-"""What is known of a job at submission, and its columns in a design, against plain loops and sums by hand."""
+"""What a job has at submission, and its columns in a design, against plain loops and sums by hand."""
 
 import json
 import zlib
@@ -36,9 +36,9 @@ BEFORE_THE_CHANGE, AFTER_THE_CHANGE = 1_698_539_400, 1_698_543_000
 
 def jobs_of(*rows: tuple, **columns: list) -> pl.DataFrame:
     """Rows of (submit_s, end_s, outcome), and more columns."""
-    made = pl.DataFrame(rows, {"submit_s": pl.Int64, "end_s": pl.Int64, "outcome": pl.String}, orient="row")
+    frame = pl.DataFrame(rows, {"submit_s": pl.Int64, "end_s": pl.Int64, "outcome": pl.String}, orient="row")
     blank = pl.lit(None, dtype=pl.Int64)
-    return made.with_columns(
+    return frame.with_columns(
         start_s="submit_s",
         runtime_s=pl.col("end_s") - pl.col("submit_s"),
         trace_end_s=blank,
@@ -48,21 +48,21 @@ def jobs_of(*rows: tuple, **columns: list) -> pl.DataFrame:
 
 
 def numeric(*values: float | None, train=None):
-    """(encoder of one number, its design) of jobs with these values; train: those it learns from, all if not said."""
+    """Return (encoder of one number, its design); `train` are the rows to learn from, default all."""
     features = [Feature("x", NUMERIC, "x")]
     frame = pl.DataFrame({"submit_s": [0] * len(values), "x": pl.Series(values, dtype=pl.Float64)})
-    known = submitted(frame, features, None)
-    encoder = Encoder.fit(features, known.take(np.arange(len(values)) if train is None else np.array(train)))
-    return encoder, encoder.design(known)
+    info = submitted(frame, features, None)
+    encoder = Encoder.fit(features, info.take(np.arange(len(values)) if train is None else np.array(train)))
+    return encoder, encoder.design(info)
 
 
 def category(values, train, kind=CATEGORY, size=2):
-    """(encoder of one text, the place of each job's value); train: how many of the first it learns from."""
+    """Return (encoder of one text, the levels of its design); it learns from the first `train` values."""
     features = [Feature("x", kind, "x", size=size)]
     frame = pl.DataFrame({"submit_s": [0] * len(values), "x": pl.Series(values, dtype=pl.String)})
-    known = submitted(frame, features, None)
-    encoder = Encoder.fit(features, known.take(np.arange(train)))
-    return encoder, encoder.design(known).levels
+    info = submitted(frame, features, None)
+    encoder = Encoder.fit(features, info.take(np.arange(train)))
+    return encoder, encoder.design(info).levels
 
 
 # As of a moment ----------------------------------------------------------------------------------------------
@@ -71,26 +71,26 @@ TIMES = st.integers(-3, 8)
 KEYS = st.integers(0, 2)
 
 
-def by_loops(events, questions):
-    """What `as_of` is to find, one question and one event after the other."""
-    found = []
+def loop_counts(events, questions):
+    """Compute the expected counts, one question and one event at a time."""
+    counts = []
     for key, moment in questions:
-        before = [failed for of, at, failed in events if of == key and at < moment]
-        found.append((len(before), sum(before)))
-    return np.array(found, dtype=np.int64).reshape(-1, 2).T
+        outcomes = [failed for event_key, time_s, failed in events if event_key == key and time_s < moment]
+        counts.append((len(outcomes), sum(outcomes)))
+    return np.array(counts, dtype=np.int64).reshape(-1, 2).T
 
 
 @given(st.lists(st.tuples(KEYS, TIMES, st.integers(0, 1)), max_size=25), st.lists(st.tuples(KEYS, TIMES), max_size=25))
 def test_events_before_a_moment_are_those_of_a_plain_loop(events, questions):
-    key, at, failed = (np.array([event[place] for event in events], dtype=np.int64) for place in range(3))
-    asked_key, asked_at = (np.array([question[place] for question in questions], dtype=np.int64) for place in (0, 1))
-    assert (count_ended_before(key, at, failed > 0, asked_key, asked_at) == by_loops(events, questions)).all()
+    key, time_s, failed = (np.array([event[i] for event in events], dtype=np.int64) for i in range(3))
+    query_key, query_s = (np.array([question[i] for question in questions], dtype=np.int64) for i in (0, 1))
+    assert (count_ended_before(key, time_s, failed > 0, query_key, query_s) == loop_counts(events, questions)).all()
 
 
-@pytest.mark.parametrize(("at", "ended"), [(9, 1), (10, 0), (11, 0)])
-def test_an_end_at_the_very_moment_of_a_submission_is_not_before_it(at, ended):
+@pytest.mark.parametrize(("end_s", "ended"), [(9, 1), (10, 0), (11, 0)])
+def test_an_end_at_the_very_moment_of_a_submission_is_not_before_it(end_s, ended):
     zero = np.zeros(1, dtype=np.int64)
-    assert count_ended_before(zero, np.array([at]), zero == 0, zero, np.array([10])).tolist() == [[ended], [ended]]
+    assert count_ended_before(zero, np.array([end_s]), zero == 0, zero, np.array([10])).tolist() == [[ended], [ended]]
 
 
 # Times in which many ends fall together with submissions; a blank key is one of the values.
@@ -108,22 +108,22 @@ RUNS = st.lists(
 
 @given(RUNS)
 def test_history_is_that_of_a_plain_loop(runs):
-    rows = [(submit, None if lasts is None else submit + lasts, outcome) for submit, lasts, outcome, _, _ in runs]
-    users, groups = (pl.Series([run[place] for run in runs], dtype=pl.String) for place in (3, 4))
+    rows = [(submit, None if run_s is None else submit + run_s, outcome) for submit, run_s, outcome, _, _ in runs]
+    users, groups = (pl.Series([run[index] for run in runs], dtype=pl.String) for index in (3, 4))
     past = population(jobs_of(*rows, user=users, group_of=groups).lazy(), ["group_of"])
     rates, ended = history_rates(past.jobs, [["user"], ["group_of"]], past)
     keys = list(zip(past.jobs["user"].to_list(), past.jobs["group_of"].to_list(), strict=True))
     for job in range(len(past)):
-        above = INITIAL_RATE
+        rate = INITIAL_RATE
         for level in range(3):
-            alike = [
-                bool(past.failed[other])
-                for other in range(len(past))
-                if past.known_s[other] < past.submit_s[job] and keys[other][:level] == keys[job][:level]
+            outcomes = [
+                bool(past.failed[earlier])
+                for earlier in range(len(past))
+                if past.known_s[earlier] < past.submit_s[job] and keys[earlier][:level] == keys[job][:level]
             ]
-            above = (sum(alike) + PRIOR_JOBS * above) / (len(alike) + PRIOR_JOBS)
-            assert rates[job, level] == pytest.approx(above, rel=1e-14)
-            assert ended[job, level] == len(alike)
+            rate = (sum(outcomes) + PRIOR_JOBS * rate) / (len(outcomes) + PRIOR_JOBS)
+            assert rates[job, level] == pytest.approx(rate, rel=1e-14)
+            assert ended[job, level] == len(outcomes)
 
 
 def test_history_is_nested_and_shrunken_towards_the_level_above():
@@ -150,19 +150,19 @@ def test_history_is_nested_and_shrunken_towards_the_level_above():
 
 
 def test_history_may_be_that_of_other_jobs():
-    """Jobs to be scored, in a table of their own with other codes of the texts, have the history they have in place."""
-    made = made_risk.with_users(800, 5)
-    past = population(made.lazy(), ["recurrence_group"])
+    """Jobs in a separate table with other text codes have the same history as in place."""
+    jobs = made_risk.with_users(800, 5)
+    past = population(jobs.lazy(), ["recurrence_group"])
     in_place, _ = history_rates(past.jobs, FEATURES[-1].keys, past)
-    apart = made.select("submit_s", "user", "recurrence_group").filter(pl.col("submit_s").is_not_null())
-    few = apart.sort("submit_s", maintain_order=True)[::7]
-    rates, _ = history_rates(few, FEATURES[-1].keys, past)
+    separate = jobs.select("submit_s", "user", "recurrence_group").filter(pl.col("submit_s").is_not_null())
+    sample = separate.sort("submit_s", maintain_order=True)[::7]
+    rates, _ = history_rates(sample, FEATURES[-1].keys, past)
     assert (rates == in_place[::7]).all()
 
 
 def test_a_number_is_a_key_whatever_its_width():
-    made = made_risk.with_users(400, 5)
-    past = population(made.lazy())
+    jobs = made_risk.with_users(400, 5)
+    past = population(jobs.lazy())
     in_place, _ = history_rates(past.jobs, [["gpu_milli"]], past)
     rates, _ = history_rates(past.jobs.with_columns(pl.col("gpu_milli").cast(pl.Int32)), [["gpu_milli"]], past)
     assert (rates == in_place).all()
@@ -188,37 +188,37 @@ def test_without_a_past_nothing_has_ended():
 
 def test_jobs_taken_are_those_jobs():
     past = population(made_risk.with_users(300, 5).lazy(), ["recurrence_group"])
-    known = submitted(past.jobs, FEATURES, "UTC", past)
+    info = submitted(past.jobs, FEATURES, "UTC", past)
     rows = np.array([200, 3, 3, 77])
-    part, encoder = known.take(rows), Encoder.fit(FEATURES, known)
-    assert part.n == 4
-    assert (encoder.design(part).rows(slice(None)) == encoder.design(known).rows(rows)).all()
-    truths = np.zeros(300, dtype=bool)
-    truths[[3, 200]] = True
-    assert (known.take(truths).rates["history"] == known.rates["history"][[3, 200]]).all()
+    subset, encoder = info.take(rows), Encoder.fit(FEATURES, info)
+    assert subset.n == 4
+    assert (encoder.design(subset).rows(slice(None)) == encoder.design(info).rows(rows)).all()
+    mask = np.zeros(300, dtype=bool)
+    mask[[3, 200]] = True
+    assert (info.take(mask).rates["history"] == info.rates["history"][[3, 200]]).all()
 
 
 def test_the_latest_jobs_are_known_as_among_all():
     jobs = made_risk.with_users(300, 5).lazy()
-    whole, latest = (Data.load(jobs, FEATURES, "UTC", max_jobs=most) for most in (None, 120))
+    all_, latest = (Data.load(jobs, FEATURES, "UTC", max_jobs=max_jobs) for max_jobs in (None, 120))
     rows = np.arange(180, 300)
     assert len(latest.jobs) == 120
     assert latest.jobs.exclusions == {EARLIER: 180}
-    assert latest.jobs.jobs.equals(whole.jobs.jobs[180:])
-    assert (latest.jobs.cluster == whole.jobs.cluster[rows]).all()
-    assert b"".join(latest.job_features.digest_parts()) == b"".join(whole.job_features.take(rows).digest_parts())
+    assert latest.jobs.jobs.equals(all_.jobs.jobs[180:])
+    assert (latest.jobs.cluster == all_.jobs.cluster[rows]).all()
+    assert b"".join(latest.job_features.digest_parts()) == b"".join(all_.job_features.take(rows).digest_parts())
     assert Data.load(jobs, FEATURES, "UTC", max_jobs=300).jobs.exclusions == {}
 
 
-def test_hours_are_told_by_the_clock_of_the_trace():
+def test_hours_follow_the_clock_of_the_trace():
     frame = pl.DataFrame(
         {"submit_s": [SUMMER_NOON, WINTER_NOON, BEFORE_THE_CHANGE, AFTER_THE_CHANGE]}, {"submit_s": pl.Int64}
     )
-    known = submitted(frame, [Feature("clock", CLOCK)], "Europe/Berlin")
+    info = submitted(frame, [Feature("clock", CLOCK)], "Europe/Berlin")
     # The half hours before and after the change are the same by the clock.
-    assert known.numbers["clock"].tolist() == [12, 12, 2.5, 2.5]
+    assert info.numbers["clock"].tolist() == [12, 12, 2.5, 2.5]
     # 1 July and 25 November 2023 are Saturdays, 29 October is a Sunday.
-    assert known.weekend["clock"].tolist() == [True, True, True, True]
+    assert info.weekend["clock"].tolist() == [True, True, True, True]
     in_utc = submitted(frame, [Feature("clock", CLOCK)], "UTC")
     assert in_utc.numbers["clock"].tolist() == [10, 11, 0.5, 1.5]
 
@@ -231,12 +231,12 @@ def test_the_weekend_is_that_of_the_zone():
     assert submitted(frame, clock, "Asia/Shanghai").weekend["clock"].tolist() == [True, False]
 
 
-def test_a_clock_turns():
+def test_the_hour_of_day_is_cyclic():
     """A minute before midnight is near a minute after it, and far from noon."""
     frame = pl.DataFrame({"submit_s": [86_340, 86_460, 86_400 + 43_200]}, {"submit_s": pl.Int64})
     features = [Feature("clock", CLOCK)]
-    known = submitted(frame, features, "UTC")
-    numbers = Encoder.fit(features, known).design(known).numbers[:, :2]
+    info = submitted(frame, features, "UTC")
+    numbers = Encoder.fit(features, info).design(info).numbers[:, :2]
     assert np.hypot(*(numbers[0] - numbers[1])) < 0.01
     assert np.hypot(*(numbers[0] - numbers[2])) == pytest.approx(2, abs=1e-4)
 
@@ -293,7 +293,7 @@ def test_there_is_no_knot_at_the_end_of_the_range():
 
 
 @pytest.mark.parametrize(
-    ("values", "columns", "why"),
+    ("values", "columns", "reason"),
     [
         ([4.0, 4.0, 4.0], [], "the same in all jobs"),
         ([None, None], [], "blank in all jobs"),
@@ -301,10 +301,10 @@ def test_there_is_no_knot_at_the_end_of_the_range():
         ([4.0, None], [f"x {BLANK_VALUE}"], None),
     ],
 )
-def test_a_number_that_tells_nothing_is_left_out(values, columns, why):
+def test_a_constant_or_blank_number_is_left_out(values, columns, reason):
     encoder, design = numeric(*values)
     assert [term.name for term in encoder.terms] == columns
-    assert encoder.params["x"].get("why") == why
+    assert encoder.params["x"].get("why") == reason
     assert design.numbers.shape == (len(values), len(columns))
     assert np.isfinite(design.numbers).all()
 
@@ -338,13 +338,13 @@ def test_what_training_never_saw_counts_as_the_commonest_where_there_is_no_other
 
 
 @pytest.mark.parametrize(
-    ("values", "why"),
+    ("values", "reason"),
     [(["a", "a"], "the same in all jobs"), ([None, None], "blank in all jobs"), ([], "blank in all jobs")],
 )
-def test_a_category_that_tells_nothing_is_left_out(values, why):
+def test_a_constant_or_blank_category_is_left_out(values, reason):
     encoder, levels = category(values, train=len(values))
     assert (encoder.terms, levels) == ([], ())
-    assert encoder.params["x"]["why"] == why
+    assert encoder.params["x"]["why"] == reason
 
 
 @given(st.lists(st.text(max_size=8), min_size=1, max_size=10), st.integers(2, 64))
@@ -361,7 +361,7 @@ def test_a_blank_is_in_the_first_bucket():
     assert places[2] == 0
 
 
-def test_jobs_beyond_the_training_are_told():
+def test_jobs_outside_the_training_range_are_marked():
     features = [Feature("x", NUMERIC, "x"), Feature("y", CATEGORY, "y", size=1)]
     frame = pl.DataFrame(
         {
@@ -370,10 +370,10 @@ def test_jobs_beyond_the_training_are_told():
             "y": ["a", "b", "c", "a", "a", "a", "new", None],
         }
     )
-    known = submitted(frame, features, None)
-    encoder = Encoder.fit(features, known.take(np.arange(3)))
+    info = submitted(frame, features, None)
+    encoder = Encoder.fit(features, info.take(np.arange(3)))
     # A value that training saw and has no column is within the range; a blank is no value.
-    assert encoder.is_out_of_range(known).tolist() == [False, False, False, True, True, False, True, False]
+    assert encoder.is_out_of_range(info).tolist() == [False, False, False, True, True, False, True, False]
 
 
 def test_another_number_than_the_one_of_all_training_jobs_is_beyond():
@@ -384,15 +384,15 @@ def test_another_number_than_the_one_of_all_training_jobs_is_beyond():
     assert encoder.is_out_of_range(known).tolist() == [False, False, True, False]
 
 
-def encoded(jobs: int = 500):
+def fit_encoder(jobs: int = 500):
     past = population(made_risk.with_users(jobs, 5).lazy(), ["recurrence_group"])
-    known = submitted(past.jobs, FEATURES, "UTC", past)
-    return known, Encoder.fit(FEATURES, known)
+    info = submitted(past.jobs, FEATURES, "UTC", past)
+    return info, Encoder.fit(FEATURES, info)
 
 
 @pytest.mark.parametrize("jobs", [1, BLOCK, BLOCK + 1])
 def test_blocks_are_the_rows_of_the_design(jobs):
-    known, encoder = encoded()
+    known, encoder = fit_encoder()
     design = encoder.design(known.take(np.arange(jobs) % 500))
     blocks = [block.copy() for _, block in design.blocks()]
     assert len(blocks) == (jobs > BLOCK) + 1
@@ -405,33 +405,33 @@ def test_blocks_are_the_rows_of_the_design(jobs):
 
 
 def test_the_columns_of_a_design_are_its_terms():
-    known, encoder = encoded()
+    known, encoder = fit_encoder()
     design = encoder.design(known)
     rows = design.rows(slice(None))
     assert (rows[:, 0] == 1).all()
     assert design.width == 1 + len(encoder.terms)
-    places = {(term.feature, term.name): place for place, term in enumerate(encoder.terms, start=1)}
+    position_by_term = {(term.feature, term.name): place for place, term in enumerate(encoder.terms, start=1)}
     levels = encoder.params["gpu_type"]["levels"]
     types = population(made_risk.with_users(500, 5).lazy()).jobs["gpu_type"].cast(pl.String).to_list()
     for level in levels[1:]:
-        is_level = [of == level or (level == OTHER_VALUE and of not in levels) for of in types]
-        assert (rows[:, places["gpu_type", level]] == is_level).all()
+        is_level = [gpu_type == level or (level == OTHER_VALUE and gpu_type not in levels) for gpu_type in types]
+        assert (rows[:, position_by_term["gpu_type", level]] == is_level).all()
     assert len(encoder.params["group"]["levels"]) == 8
-    by_user = places["history", "history by user"]
+    by_user = position_by_term["history", "history by user"]
     assert (rows[:, by_user] == log_odds_increments(known.rates["history"])[:, 0]).all()
 
 
 def test_an_encoder_read_again_gives_the_same_design_to_the_last_bit():
-    known, encoder = encoded()
-    again = Encoder.from_json(json.loads(json.dumps(encoder.to_json())), FEATURES)
-    assert again.digest == encoder.digest
-    assert again.terms == encoder.terms
-    assert again.design(known).rows(slice(None)).tobytes() == encoder.design(known).rows(slice(None)).tobytes()
-    assert (again.is_out_of_range(known) == encoder.is_out_of_range(known)).all()
+    known, encoder = fit_encoder()
+    restored = Encoder.from_json(json.loads(json.dumps(encoder.to_json())), FEATURES)
+    assert restored.digest == encoder.digest
+    assert restored.terms == encoder.terms
+    assert restored.design(known).rows(slice(None)).tobytes() == encoder.design(known).rows(slice(None)).tobytes()
+    assert (restored.is_out_of_range(known) == encoder.is_out_of_range(known)).all()
 
 
-def test_the_digest_goes_with_the_declaration_not_with_the_data():
-    known, encoder = encoded()
+def test_the_digest_depends_on_the_declaration_not_on_the_data():
+    known, encoder = fit_encoder()
     other = Encoder.fit(FEATURES, known.take(np.arange(100)))
     assert other.digest == encoder.digest
     assert Encoder.fit(FEATURES[:-1], known).digest != encoder.digest

@@ -1,4 +1,4 @@
-"""Nothing that is written after a submission reaches the features of a job, and nothing after its day a model."""
+"""Nothing written after a submission reaches a job's features, and nothing after its day reaches a model."""
 
 import json
 
@@ -14,10 +14,10 @@ from ttf.analyses.shared.risk.encoder import Encoder
 from ttf.analyses.shared.risk.features import HISTORY, NUMERIC, Data, Feature, features_of, submitted
 from ttf.analyses.shared.risk.training_jobs import NEVER, population
 
-OF_JOBS = sorted(name for name, about in FORMATS.items() if about["gives"] == "jobs")
+JOB_FORMATS = sorted(name for name, about in FORMATS.items() if about["gives"] == "jobs")
 OUTCOMES = ["success", "failure", "cancelled", "unknown"]
 ZONE = "Asia/Shanghai"
-LEARN, AGAIN = 0.57, 0.67
+LEARN_SHARE, RECALIBRATE_SHARE = 0.57, 0.67
 
 
 def features_of_format(name: str) -> list[Feature]:
@@ -34,22 +34,22 @@ def jobs_of_format(name: str, n: int = 600, seed: int = 1) -> pl.DataFrame:
 
     What is known says something of the risk: it goes by the user or the group.
     """
-    made, about = made_risk.with_users(n, seed), FORMATS[name]
-    group = made["recurrence_group"].str.strip_prefix("group").cast(pl.Int64)
+    jobs, about = made_risk.with_users(n, seed), FORMATS[name]
+    group = jobs["recurrence_group"].str.strip_prefix("group").cast(pl.Int64)
     numbers = {feature.column for feature in features_of_format(name) if feature.kind == NUMERIC}
     columns = {}
-    for place, column in enumerate(about["at_submission"]):
-        if column not in made.columns or made[column].null_count() == n:
-            varied = group * (place + 3) % (7 + place)
+    for index, column in enumerate(about["at_submission"]):
+        if column not in jobs.columns or jobs[column].null_count() == n:
+            varied = group * (index + 3) % (7 + index)
             columns[column] = varied * 1000 if column in numbers else pl.Series([f"v{value}" for value in varied])
     rng = np.random.default_rng(seed)
     later = {
-        column: pl.Series(rng.integers(0, 9, n)) for column in about["written_later"] if column not in made.columns
+        column: pl.Series(rng.integers(0, 9, n)) for column in about["written_later"] if column not in jobs.columns
     }
-    return made.with_columns(**columns, **later)
+    return jobs.with_columns(**columns, **later)
 
 
-def rewritten(jobs: pl.DataFrame, moment: int, seed: int, later: list[str], started_too: bool = True) -> pl.DataFrame:
+def rewrite(jobs: pl.DataFrame, moment: int, seed: int, later: list[str], started_too: bool = True) -> pl.DataFrame:
     """The jobs with all else that was written of those whose end was not known before a moment.
 
     later: the columns of the format that are written later. started_too: also when they started, which is known at the
@@ -91,8 +91,8 @@ def rewritten(jobs: pl.DataFrame, moment: int, seed: int, later: list[str], star
     )
 
 
-def told(jobs: pl.DataFrame, features: list[Feature], until_s: int):
-    """All that is known of the jobs submitted up to a moment, at their submission."""
+def info_of(jobs: pl.DataFrame, features: list[Feature], until_s: int):
+    """Return all information about the jobs submitted up to a moment, as of their submission."""
     data = Data.load(jobs.lazy(), features, ZONE)
     past, known = data.jobs, data.job_features
     rows = past.submit_s <= until_s
@@ -113,38 +113,38 @@ def told(jobs: pl.DataFrame, features: list[Feature], until_s: int):
     }
 
 
-def differences(one: dict, other: dict) -> list[str]:
+def differences(first: dict, second: dict) -> list[str]:
     def same(a, b):
         return np.array_equal(a, b, equal_nan=True) if isinstance(a, np.ndarray) else a == b
 
-    assert one.keys() == other.keys()
-    return [name for name in one if not same(one[name], other[name])]
+    assert first.keys() == second.keys()
+    return [name for name in first if not same(first[name], second[name])]
 
 
 # Features ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", OF_JOBS)
+@pytest.mark.parametrize("name", JOB_FORMATS)
 def test_what_is_written_later_of_jobs_that_had_not_ended_changes_no_feature(name):
     jobs, features = jobs_of_format(name), features_of_format(name)
     assert features
     later = FORMATS[name]["written_later"]
-    for place in (60, 300, 480):
-        moment = int(jobs["submit_s"][place])
-        changed = rewritten(jobs, moment, place, later)
+    for row in (60, 300, 480):
+        moment = int(jobs["submit_s"][row])
+        changed = rewrite(jobs, moment, row, later)
         assert any((jobs[column] != changed[column]).any() for column in later)
-        assert differences(told(jobs, features, moment), told(changed, features, moment)) == []
+        assert differences(info_of(jobs, features, moment), info_of(changed, features, moment)) == []
 
 
 @pytest.mark.parametrize("column", [*COLUMNS_AFTER_SUBMISSION, "size"])
 def test_a_feature_of_what_is_written_later_would_be_found_out(column):
-    """The comparison above has eyes: each such column, were it a feature, makes a difference."""
+    """This checks the comparison above: each such column changes the design when it is a feature."""
     jobs = jobs_of_format("openb").with_columns(attempts=pl.lit(1, dtype=pl.Int64))
     kind = "numeric" if jobs[column].dtype.is_numeric() else "category"
     leak = features_of({"leak": {"kind": kind, "column": column, "vocabulary": 5}})
     moment = int(jobs["submit_s"][300])
-    changed = rewritten(jobs, moment, 1, ["size"])
-    assert "design" in differences(told(jobs, leak, moment), told(changed, leak, moment))
+    changed = rewrite(jobs, moment, 1, ["size"])
+    assert "design" in differences(info_of(jobs, leak, moment), info_of(changed, leak, moment))
 
 
 def test_what_is_written_of_jobs_that_had_ended_does_change_them():
@@ -156,42 +156,42 @@ def test_what_is_written_of_jobs_that_had_ended_does_change_them():
         .otherwise("outcome")
     )
     features = features_of_format("pai2020")
-    assert "rates of history" in differences(told(jobs, features, moment), told(swapped, features, moment))
+    assert "rates of history" in differences(info_of(jobs, features, moment), info_of(swapped, features, moment))
 
 
 @settings(max_examples=20)
 @given(st.integers(0, 2**32 - 1), st.integers(0, 399))
-def test_outcomes_of_jobs_that_end_later_may_be_dealt_out_anew(seed, place):
-    """No feature of a job submitted up to a moment goes by the outcome of one whose end is written later."""
+def test_permuting_outcomes_of_later_ends_changes_no_feature(seed, row):
+    """No feature of a job depends on an outcome that is written after its submission."""
     jobs = made_risk.with_users(400, 2)
     features = features_of({"history": {"kind": HISTORY, "keys": [["user"], ["recurrence_group"]]}})
-    moment = int(jobs["submit_s"][place])
+    moment = int(jobs["submit_s"][row])
     rows = np.flatnonzero((jobs["end_s"] >= moment).fill_null(False))
     outcome = jobs["outcome"].to_numpy().copy()
     outcome[rows] = np.random.default_rng(seed).permutation(outcome[rows])
     changed = jobs.with_columns(outcome=pl.Series(outcome))
-    one, other = (
+    actual, expected = (
         submitted(past.jobs, features, None, past).take(past.submit_s <= moment)
         for past in (population(frame.lazy(), ["recurrence_group"]) for frame in (jobs, changed))
     )
-    assert (one.rates["history"] == other.rates["history"]).all()
-    assert (one.ended_counts["history"] == other.ended_counts["history"]).all()
+    assert (actual.rates["history"] == expected.rates["history"]).all()
+    assert (actual.ended_counts["history"] == expected.ended_counts["history"]).all()
 
 
 @settings(max_examples=20)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 399))
-def test_jobs_that_come_later_may_be_left_out(seed, place):
-    """A trace that stops at a moment tells of the jobs up to it what the whole trace does."""
+def test_jobs_that_come_later_may_be_left_out(seed, row):
+    """A trace cut at a moment gives the jobs up to it the same features as the whole trace."""
     jobs = made_risk.with_users(400, 3)
     features = features_of({"history": {"kind": HISTORY, "keys": [["user"], ["recurrence_group"]]}})
-    moment = int(jobs["submit_s"][place])
+    moment = int(jobs["submit_s"][row])
     cut = jobs.filter(pl.col("submit_s") <= moment)
-    changed = rewritten(cut, moment, seed, [])
-    one, other = (
+    changed = rewrite(cut, moment, seed, [])
+    actual, expected = (
         submitted(past.jobs, features, None, past).take(past.submit_s <= moment).rates["history"]
         for past in (population(frame.lazy(), ["recurrence_group"]) for frame in (jobs, changed))
     )
-    assert (one == other).all()
+    assert (actual == expected).all()
 
 
 # Models ------------------------------------------------------------------------------------------------------
@@ -202,12 +202,12 @@ def model_at(jobs: pl.DataFrame, features: list[Feature], learn_s: int, until_s:
     data = Data.load(jobs.lazy(), features, ZONE)
     past = data.jobs
     learn = past.ended & (past.submit_s < learn_s) & (past.known_s < learn_s)
-    again = past.ended & (past.submit_s >= learn_s) & (past.submit_s < until_s) & (past.known_s < until_s)
-    model = made_risk.train(past, data.job_features, features, learn, again, until_s)
+    recalibrate = past.ended & (past.submit_s >= learn_s) & (past.submit_s < until_s) & (past.known_s < until_s)
+    model = made_risk.train(past, data.job_features, features, learn, recalibrate, until_s)
     return json.dumps(model.to_json())
 
 
-@pytest.mark.parametrize("name", OF_JOBS)
+@pytest.mark.parametrize("name", JOB_FORMATS)
 def test_what_comes_after_a_model_was_made_changes_nothing_of_it(name):
     """Ends, outcomes and all that is written later; and jobs submitted later, which may be any.
 
@@ -217,24 +217,24 @@ def test_what_comes_after_a_model_was_made_changes_nothing_of_it(name):
     jobs = jobs.filter(pl.col("end_s").is_not_null() | pl.col("outcome").is_in(["running", "waiting"]))
     # Runs so long that at any time some are under way.
     jobs = jobs.with_columns(runtime_s=20 * pl.col("runtime_s"), end_s=pl.col("start_s") + 20 * pl.col("runtime_s"))
-    learn_s, until_s = (int(jobs["submit_s"][int(share * jobs.height)]) for share in (LEARN, AGAIN))
-    made = model_at(jobs, features, learn_s, until_s)
-    assert json.loads(made)["hours"]["censored"] > 0
-    changed = rewritten(jobs, until_s, 1, FORMATS[name]["written_later"], started_too=False)
+    learn_s, until_s = (int(jobs["submit_s"][int(share * jobs.height)]) for share in (LEARN_SHARE, RECALIBRATE_SHARE))
+    model = model_at(jobs, features, learn_s, until_s)
+    assert json.loads(model)["hours"]["censored"] > 0
+    changed = rewrite(jobs, until_s, 1, FORMATS[name]["written_later"], started_too=False)
     assert (changed["outcome"] != jobs["outcome"]).sum() > 60
-    assert model_at(changed, features, learn_s, until_s) == made
+    assert model_at(changed, features, learn_s, until_s) == model
     # Of the jobs to come only the first half, and these of other users and sizes.
-    came = pl.col("submit_s") >= until_s
-    others = changed.filter(~came | (pl.int_range(pl.len()) < 0.8 * jobs.height))
+    is_new = pl.col("submit_s") >= until_s
+    others = changed.filter(~is_new | (pl.int_range(pl.len()) < 0.8 * jobs.height))
     shuffled = others["user"].gather(np.random.default_rng(1).permutation(others.height))
     others = others.with_columns(
-        user=pl.when(came).then(shuffled).otherwise("user"), gpu_milli=pl.when(came).then(77).otherwise("gpu_milli")
+        user=pl.when(is_new).then(shuffled).otherwise("user"), gpu_milli=pl.when(is_new).then(77).otherwise("gpu_milli")
     )
-    assert model_at(others, features, learn_s, until_s) == made
+    assert model_at(others, features, learn_s, until_s) == model
 
 
 def test_what_came_before_a_model_was_made_does_change_it():
     jobs, features = jobs_of_format("pai2020", 1_500), features_of_format("pai2020")
-    learn_s, until_s = (int(jobs["submit_s"][int(share * jobs.height)]) for share in (LEARN, AGAIN))
-    changed = rewritten(jobs, learn_s - 86_400, 1, [])
+    learn_s, until_s = (int(jobs["submit_s"][int(share * jobs.height)]) for share in (LEARN_SHARE, RECALIBRATE_SHARE))
+    changed = rewrite(jobs, learn_s - 86_400, 1, [])
     assert model_at(changed, features, learn_s, until_s) != model_at(jobs, features, learn_s, until_s)

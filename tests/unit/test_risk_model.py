@@ -1,4 +1,4 @@
-"""A model: which jobs it learns from, when their ends are known, recalibration, and JSON to the last bit."""
+"""A model: its training jobs, when their ends are known, recalibration, and JSON exact to the last bit."""
 
 import json
 
@@ -33,21 +33,21 @@ from ttf.analyses.shared.risk.training_jobs import ENDED_OUTCOMES, LATE_QUANTILE
 from ttf.records.jobs import JOB_COLUMNS
 
 
-def made(n: int = 3_000, seed: int = 5):
-    """(jobs, what is known of them, the last origin)."""
+def make_jobs(n: int = 3_000, seed: int = 5):
+    """Make (jobs, their information at submission, the last origin)."""
     jobs = population(made_risk.with_users(n, seed).lazy(), ["recurrence_group"])
     return jobs, submitted(jobs.jobs, FEATURES, "UTC", jobs), temporal(jobs)[-1]
 
 
 def by_feature(model: Model, design: Design) -> tuple[list[str], np.ndarray]:
-    """What each feature adds to the log-odds of each job."""
+    """Return each feature's contribution to the log-odds of each job."""
     return model.contributions(design, lambda term: term.feature)
 
 
 @pytest.fixture(scope="module")
 def trained():
-    jobs, known, split = made()
-    return jobs, known, split, made_risk.train(jobs, known, FEATURES, split.learn, split.recalibrate, split.until_s)
+    jobs, info, split = make_jobs()
+    return jobs, info, split, made_risk.train(jobs, info, FEATURES, split.learn, split.recalibrate, split.until_s)
 
 
 # The jobs ----------------------------------------------------------------------------------------------------
@@ -96,40 +96,40 @@ def test_what_became_of_a_job_is_told_at_its_end():
 
 def test_an_unwritten_end_is_known_once_99_in_100_of_its_outcome_had_ended():
     """Failures that take 100 s each, and one of whose end nothing is written: known as soon as one may know so."""
-    others = [(1_000 * place, 1_000 * place, 1_000 * place + 100, "failure", 10**6, 1000, 1) for place in range(50)]
-    ones = [(20_500, 20_500, None, "failure", 10**6, 1000, 1), (20_600, 20_600, None, "cancelled", 10**6, 1000, 1)]
-    jobs = population(few_jobs(*others, *ones))
-    known = dict(zip(jobs.submit_s.tolist(), jobs.known_s.tolist(), strict=True))
-    assert known[20_500] == 20_600
+    ended = [(1_000 * index, 1_000 * index, 1_000 * index + 100, "failure", 10**6, 1000, 1) for index in range(50)]
+    open_ = [(20_500, 20_500, None, "failure", 10**6, 1000, 1), (20_600, 20_600, None, "cancelled", 10**6, 1000, 1)]
+    jobs = population(few_jobs(*ended, *open_))
+    known_s = dict(zip(jobs.submit_s.tolist(), jobs.known_s.tolist(), strict=True))
+    assert known_s[20_500] == 20_600
     # Of an outcome without any written end nothing is known before the trace's end.
-    assert known[20_600] == 10**6
+    assert known_s[20_600] == 10**6
 
 
 def test_an_unwritten_end_goes_by_all_ends_before_not_by_the_first_ones():
     """Failures at first take 100 s each, later 5 000 s."""
-    others = [(1_000 * place, 100 if place < 50 else 5_000) for place in range(100)]
-    written = [(at, at, at + lasts, "failure", 10**6, 1000, 1) for at, lasts in others]
+    durations = [(1_000 * index, 100 if index < 50 else 5_000) for index in range(100)]
+    written = [(sent_s, sent_s, sent_s + took_s, "failure", 10**6, 1000, 1) for sent_s, took_s in durations]
     jobs = population(few_jobs(*written, (98_500, 98_500, None, "failure", 10**6, 1000, 1)))
-    known = jobs.known_s[jobs.submit_s == 98_500]
-    assert known.tolist() == [98_500 + 5_000]
+    known_s = jobs.known_s[jobs.submit_s == 98_500]
+    assert known_s.tolist() == [98_500 + 5_000]
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.one_of(st.none(), st.integers(0, 10**5))), min_size=1, max_size=60))
 def test_an_unwritten_end_is_known_by_the_ends_before_that_moment_alone(runs):
-    rows = [(at, at, None if lasts is None else at + lasts, "failure", None, 1000, 1) for at, lasts in runs]
+    rows = [(sent, sent, None if run_s is None else sent + run_s, "failure", None, 1000, 1) for sent, run_s in runs]
     jobs = population(few_jobs(*rows))
     is_late = (jobs.ended_s == NEVER) & (jobs.known_s < NEVER)
     for job in np.flatnonzero(is_late):
         moment = jobs.known_s[job]
-        before = (jobs.ended_s < moment) & (jobs.ended_s < NEVER)
-        assert before.any()
-        took = np.sort((jobs.ended_s - jobs.submit_s)[before])
+        is_before = (jobs.ended_s < moment) & (jobs.ended_s < NEVER)
+        assert is_before.any()
+        durations = np.sort((jobs.ended_s - jobs.submit_s)[is_before])
         # Not before the least of what was ever said by then.
-        assert moment - jobs.submit_s[job] >= took[0]
+        assert moment - jobs.submit_s[job] >= durations[0]
         # Nothing that ended from that moment on moves it.
-        later = [(at, at, end if end is None or end < moment else end + 777, *rest) for at, _, end, *rest in rows]
-        again = population(few_jobs(*later))
-        assert again.known_s[job] == moment
+        later = [(sent, sent, end if end is None or end < moment else end + 777, *rest) for sent, _, end, *rest in rows]
+        repeated = population(few_jobs(*later))
+        assert repeated.known_s[job] == moment
     assert 0 < LATE_QUANTILE < 1
 
 
@@ -160,28 +160,28 @@ def test_codes_tell_values_apart_and_blanks_are_0():
 
 
 def test_origins_learn_from_what_had_ended_and_test_what_came_after():
-    jobs, _, _ = made()
-    before = np.zeros(len(jobs), dtype=bool)
+    jobs, _, _ = make_jobs()
+    tested = np.zeros(len(jobs), dtype=bool)
     for split in temporal(jobs):
         parts = (split.learn, split.recalibrate, split.test)
         assert not (split.learn & split.recalibrate).any()
         assert not ((split.learn | split.recalibrate) & split.test).any()
         assert not (split.running & jobs.ended).any()
         assert all(part.sum() > 100 for part in parts)
-        first_again, first_test = jobs.submit_s[split.recalibrate].min(), jobs.submit_s[split.test].min()
-        assert jobs.submit_s[split.learn].max() < first_again
-        assert jobs.known_s[split.learn].max() < first_again
+        first_recalibrate, first_test = jobs.submit_s[split.recalibrate].min(), jobs.submit_s[split.test].min()
+        assert jobs.submit_s[split.learn].max() < first_recalibrate
+        assert jobs.known_s[split.learn].max() < first_recalibrate
         assert jobs.submit_s[split.recalibrate].max() < split.until_s <= first_test
         assert jobs.known_s[split.recalibrate].max() < split.until_s
         assert jobs.ended[split.learn | split.recalibrate | split.test].all()
         # What an origin was tested on, no other is.
-        assert not (before & split.test).any()
-        before |= split.test
-    assert np.isin(jobs.jobs["outcome"].cast(pl.String).to_numpy()[before], ENDED_OUTCOMES).all()
+        assert not (tested & split.test).any()
+        tested |= split.test
+    assert np.isin(jobs.jobs["outcome"].cast(pl.String).to_numpy()[tested], ENDED_OUTCOMES).all()
 
 
 def test_a_random_split_deals_all_jobs_that_ended_out_once():
-    jobs, _, _ = made()
+    jobs, _, _ = make_jobs()
     split = split_at_random(jobs, 7)
     parts = split.learn.astype(int) + split.recalibrate + split.test
     assert (parts == jobs.ended).all()
@@ -201,7 +201,7 @@ def test_a_few_jobs_can_be_split(n):
 
 
 @pytest.mark.parametrize(
-    ("jobs", "failures", "why"),
+    ("jobs", "failures", "reason"),
     [
         (FEWEST_JOBS - 1, 100, TOO_FEW),
         (FEWEST_JOBS, 100, None),
@@ -212,16 +212,16 @@ def test_a_few_jobs_can_be_split(n):
         (0, 0, TOO_FEW),
     ],
 )
-def test_why_nothing_can_be_learnt(jobs, failures, why):
-    assert reason_untrainable(np.arange(jobs) < failures) == why
+def test_untrainable_data_have_a_reason(jobs, failures, reason):
+    assert reason_untrainable(np.arange(jobs) < failures) == reason
 
 
 def test_what_does_not_differ_is_no_model():
-    jobs, known, split = made()
+    jobs, info, split = make_jobs()
     only = [Feature("gpus", NUMERIC, "trace_end_s")]
-    known = submitted(jobs.jobs, only, None, jobs)
-    assert made_risk.train(jobs, known, only, split.learn, split.recalibrate, split.until_s) == NO_FEATURES
-    assert made_risk.train(jobs, known, [], split.learn, split.recalibrate, split.until_s) == NO_FEATURES
+    info = submitted(jobs.jobs, only, None, jobs)
+    assert made_risk.train(jobs, info, only, split.learn, split.recalibrate, split.until_s) == NO_FEATURES
+    assert made_risk.train(jobs, info, [], split.learn, split.recalibrate, split.until_s) == NO_FEATURES
 
 
 def test_a_model_says_what_it_was_trained_on(trained):
@@ -234,33 +234,33 @@ def test_a_model_says_what_it_was_trained_on(trained):
 
 
 def test_a_model_read_again_gives_the_same_scores_to_the_last_bit(trained):
-    _, known, _, model = trained
+    _, info, _, model = trained
     text = json.dumps(model.to_json(), allow_nan=False)
-    again = Model.from_json(json.loads(text), FEATURES)
-    design, of_again = model.encoder.design(known), again.encoder.design(known)
-    assert again.probability(of_again).tobytes() == model.probability(design).tobytes()
-    assert again.hours.median(of_again).tobytes() == model.hours.median(design).tobytes()
-    assert again.hours.mean(of_again).tobytes() == model.hours.mean(design).tobytes()
-    assert by_feature(again, of_again)[1].tobytes() == by_feature(model, design)[1].tobytes()
-    assert json.dumps(again.to_json()) == text
+    restored = Model.from_json(json.loads(text), FEATURES)
+    design, restored_design = model.encoder.design(info), restored.encoder.design(info)
+    assert restored.probability(restored_design).tobytes() == model.probability(design).tobytes()
+    assert restored.hours.median(restored_design).tobytes() == model.hours.median(design).tobytes()
+    assert restored.hours.mean(restored_design).tobytes() == model.hours.mean(design).tobytes()
+    assert by_feature(restored, restored_design)[1].tobytes() == by_feature(model, design)[1].tobytes()
+    assert json.dumps(restored.to_json()) == text
 
 
 def test_a_model_without_hours_is_read_again():
-    jobs, known, split = made(1_500)
-    model = made_risk.train(jobs, known, FEATURES, split.learn, split.recalibrate, split.until_s, with_hours=False)
+    jobs, info, split = make_jobs(1_500)
+    model = made_risk.train(jobs, info, FEATURES, split.learn, split.recalibrate, split.until_s, with_hours=False)
     assert model.hours is None
     assert Model.from_json(json.loads(json.dumps(model.to_json())), FEATURES).hours is None
 
 
 def test_two_trainings_are_one(trained):
-    jobs, known, split, model = trained
-    again = made_risk.train(jobs, known, FEATURES, split.learn, split.recalibrate, split.until_s)
-    assert json.dumps(again.to_json()) == json.dumps(model.to_json())
+    jobs, info, split, model = trained
+    second = made_risk.train(jobs, info, FEATURES, split.learn, split.recalibrate, split.until_s)
+    assert json.dumps(second.to_json()) == json.dumps(model.to_json())
 
 
 def test_contributions_are_what_the_log_odds_are_made_of(trained):
-    _, known, split, model = trained
-    design = model.encoder.design(known)
+    _, info, split, model = trained
+    design = model.encoder.design(info)
     names, parts = by_feature(model, design)
     assert names == ["gpus", "clock", "history", "gpu_type", "group"]
     centre = model.shift + model.slope * float(model.centre @ model.weights)
@@ -270,8 +270,8 @@ def test_contributions_are_what_the_log_odds_are_made_of(trained):
 
 
 def test_the_encoder_of_a_warm_start_is_kept(trained):
-    jobs, known, split, model = trained
-    lesson = TrainingData.select(jobs, known, split.recalibrate, split.test, NEVER - 1)
+    jobs, info, split, model = trained
+    lesson = TrainingData.select(jobs, info, split.recalibrate, split.test, NEVER - 1)
     assert train_model(lesson, FEATURES, encoder=model.encoder).encoder is model.encoder
 
 
@@ -283,22 +283,22 @@ def test_recalibration_is_the_logistic_regression_on_the_log_odds(monkeypatch):
     rng = np.random.default_rng(1)
     eta = rng.normal(-1, 1.5, 1_000)
     failed = rng.random(1_000) < expit(0.4 + 0.6 * eta)
-    drawn = fit_platt(eta, failed)
-    theirs = sm.Logit(failed.astype(float), sm.add_constant(eta)).fit(disp=0, tol=1e-12).params
-    assert theirs[1] < drawn[1] < 1
+    actual = fit_platt(eta, failed)
+    expected = sm.Logit(failed.astype(float), sm.add_constant(eta)).fit(disp=0, tol=1e-12).params
+    assert expected[1] < actual[1] < 1
     best = minimize(
-        lambda at: (
-            np.logaddexp(0, at[0] + at[1] * eta).sum()
-            - failed @ (at[0] + at[1] * eta)
-            + ((at[1] - 1) / SLOPE_SD) ** 2 / 2
+        lambda point: (
+            np.logaddexp(0, point[0] + point[1] * eta).sum()
+            - failed @ (point[0] + point[1] * eta)
+            + ((point[1] - 1) / SLOPE_SD) ** 2 / 2
         ),
         [0, 1],
         method="BFGS",
         options={"gtol": 1e-4},
     )
-    assert drawn == pytest.approx(tuple(best.x), abs=1e-5)
+    assert actual == pytest.approx(tuple(best.x), abs=1e-5)
     monkeypatch.setattr("ttf.analyses.shared.risk.model.SLOPE_SD", 1e6)
-    assert fit_platt(eta, failed) == pytest.approx(tuple(theirs), abs=1e-6)
+    assert fit_platt(eta, failed) == pytest.approx(tuple(expected), abs=1e-6)
 
 
 def test_log_odds_in_the_wrong_order_are_not_recalibrated():
@@ -329,6 +329,6 @@ def test_log_odds_perfectly_in_order_are_recalibrated_to_finite_ones():
 
 def test_recalibrated_probabilities_are_right_in_the_mean(trained):
     """The mean of the probabilities of the jobs it was recalibrated on is the share of them that failed."""
-    jobs, known, split, model = trained
-    p = model.probability(model.encoder.design(known.take(split.recalibrate)))
+    jobs, info, split, model = trained
+    p = model.probability(model.encoder.design(info.take(split.recalibrate)))
     assert p.mean() == pytest.approx(jobs.failed[split.recalibrate].mean(), abs=1e-6)

@@ -1,4 +1,4 @@
-"""Failure risk on the page: the verdict, its numbers and sentences, and the charts, of tables made by hand."""
+"""Failure risk on the page: the verdict, its numbers, sentences and charts, from tables made by hand."""
 
 import json
 from types import SimpleNamespace
@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 import vl_convert
 from given_tables import metrics_of
-from ttf.analyses.risk import predict_failure as room
+from ttf.analyses.risk import predict_failure as analysis
 from ttf.analyses.risk.predict_failure.charts import CHARTS, MOST_VALUES
 from ttf.analyses.risk.predict_failure.page import describe_importance, format_ci, head, lines, model_rows, tables
 from ttf.analyses.risk.predict_failure.risk_labels import (
@@ -35,7 +35,7 @@ WITHOUT_INTERVALS = ((0.75, None), (0.74, None), (0.70, None))
 
 def measured(metric: str, estimate: float | None, low: float | None = None, high: float | None = None, **of) -> dict:
     """A row of risk_evaluation; of the logistic regression at the last origin, unless said otherwise."""
-    about = {
+    row = {
         "stage": "probability",
         "model": "logistic",
         "split": "temporal_3",
@@ -45,34 +45,34 @@ def measured(metric: str, estimate: float | None, low: float | None = None, high
         "failures": 186,
     }
     ends = {"ci_low_clustered": low, "ci_high_clustered": high, "cluster_by": "user", "clusters": 12.3}
-    why = None if low is not None else "too few"
-    return about | {"metric": metric, "estimate": estimate, "reason": why} | (ends if estimate is not None else {}) | of
+    note = None if low is not None else "too few"
+    return row | {"metric": metric, "estimate": estimate, "reason": note} | (ends if estimate is not None else {}) | of
 
 
 def evaluation(*above: tuple[float, float | None], savings=(10.3, -23.5, 44.0), more=()) -> pl.DataFrame:
     """risk_evaluation with a base rate of 0.28; above: PR-AUC above it and the lower end of its interval, by origin."""
     rows = []
     for split, (estimate, low) in zip(ORIGINS, above, strict=False):
-        ends = (None, None) if low is None else (low, 2 * estimate - low)
-        of_pr_auc = (None, None) if low is None else (0.28 + low, 0.28 + ends[1])
+        bounds = (None, None) if low is None else (low, 2 * estimate - low)
+        pr_auc_bounds = (None, None) if low is None else (0.28 + low, 0.28 + bounds[1])
         rows += [
-            measured("pr_auc", 0.28, *of_pr_auc, split=split, model="base_rate", serves=False),
-            measured("pr_auc", 0.28 + estimate, *of_pr_auc, split=split),
-            measured("pr_auc_above_base_rate", estimate, *ends, split=split),
+            measured("pr_auc", 0.28, *pr_auc_bounds, split=split, model="base_rate", serves=False),
+            measured("pr_auc", 0.28 + estimate, *pr_auc_bounds, split=split),
+            measured("pr_auc_above_base_rate", estimate, *bounds, split=split),
             measured("pr_auc", None, split=split, model="gradient_boosting", serves=False, reason=NOT_REQUESTED),
         ]
     if savings:
         rows += [measured("gpu_hours_saved", *savings), measured("gpu_hours_saved_of_oracle", 0.457, 0.1, 0.8)]
     rows.append(measured("pr_auc", 0.55, 0.5, 0.6, split="random"))
     rows.append(measured("median_factor_off", 3.87, 2.8, 6.0, stage="hours", model="lognormal"))
-    return room.EVALUATION.frame([*rows, *more])
+    return analysis.EVALUATION.frame([*rows, *more])
 
 
 def importance(*drops: tuple[str, float, float], history: tuple[float, float] | None = (0.127, 0.01)) -> pl.DataFrame:
     """risk_importance; drops: a feature, its drop and the lower end; history: those of the model without any."""
     rows = [(feature, "permuted", drop, low) for feature, drop, low in drops]
     rows += [("history", "left_out", *history)] if history else []
-    return room.IMPORTANCE.frame(
+    return analysis.IMPORTANCE.frame(
         {
             "feature": feature,
             "how": how,
@@ -91,7 +91,7 @@ def importance(*drops: tuple[str, float, float], history: tuple[float, float] | 
 
 def features(*names: tuple[str, str, str]) -> pl.DataFrame:
     """risk_features; names: a feature, its kind and its columns."""
-    return room.FEATURES.frame(
+    return analysis.FEATURES.frame(
         {"feature": name, "kind": kind, "columns": columns, "warm": True, "known": 656, "used": True}
         for name, kind, columns in names
     )
@@ -107,7 +107,7 @@ def decisions() -> pl.DataFrame:
     rows += [("oracle", 47, 47, True, 22.4, 0.0), ("everyone", 378, 47, True, 22.4, 46.5)]
     names = ("model", "flagged", "caught", "chosen", "saved_gpu_hours", "cost_gpu_hours")
     made = [dict(zip(names, row, strict=True)) for row in rows]
-    return room.DECISIONS.frame(
+    return analysis.DECISIONS.frame(
         row
         | {
             "serves": row["model"] == "logistic",
@@ -122,71 +122,71 @@ def decisions() -> pl.DataFrame:
 
 def calibration(values=((0.1, 0.12), (0.4, 0.36), (0.62, 0.63))) -> pl.DataFrame:
     """risk_calibration: tenths of the last origin, the second without an interval, and of the random split."""
-    return room.CALIBRATION.frame(
+    return analysis.CALIBRATION.frame(
         {
             "model": "logistic",
             "split": split,
             "tenth": tenth,
             "n": 60,
-            "failures": round(60 * seen),
-            "predicted": told,
-            "observed": seen,
+            "failures": round(60 * observed),
+            "predicted": predicted,
+            "observed": observed,
             "cluster_by": "user",
             "clusters": 9.0,
-            "ci_low_clustered": None if tenth == 2 else seen / 2,
-            "ci_high_clustered": None if tenth == 2 else (1 + seen) / 2,
+            "ci_low_clustered": None if tenth == 2 else observed / 2,
+            "ci_high_clustered": None if tenth == 2 else (1 + observed) / 2,
         }
         for split in ("temporal_3", "random")
-        for tenth, (told, seen) in enumerate(values, start=1)
+        for tenth, (predicted, observed) in enumerate(values, start=1)
     )
 
 
 def dependence(*values: str, feature: str = "history") -> pl.DataFrame:
-    return room.DEPENDENCE.frame(
-        {"feature": feature, "place": place, "value": value, "jobs": 10 + place, "probability": 0.1 + place / 100}
-        for place, value in enumerate(values)
+    return analysis.DEPENDENCE.frame(
+        {"feature": feature, "place": index, "value": value, "jobs": 10 + index, "probability": 0.1 + index / 100}
+        for index, value in enumerate(values)
     )
 
 
 def study_of(**changed) -> dict[str, pl.DataFrame]:
-    given = {
+    tables_ = {
         "risk_evaluation": evaluation(*TELLING),
         "risk_calibration": calibration(),
-        "risk_coefficients": room.COEFFICIENTS.frame([]),
+        "risk_coefficients": analysis.COEFFICIENTS.frame([]),
         "risk_importance": importance(("history", 0.169, 0.06), ("time_limit", 0.056, 0.03), ("qos", -0.007, -0.02)),
         "risk_dependence": dependence("0.1", "0.2"),
         "risk_decisions": decisions(),
-        "risk_extrapolation": room.EXTRAPOLATION.frame([]),
+        "risk_extrapolation": analysis.EXTRAPOLATION.frame([]),
         "risk_features": features(*USUAL),
-        "risk_jobs": room.TAKEN.frame(
-            {"jobs_are": which, "jobs": jobs, "part": "one"}
-            for which, jobs in (("ended", 1976), ("running", 24), ("waiting", 1), ("no submission", 3))
+        "risk_jobs": analysis.TAKEN.frame(
+            {"jobs_are": state, "jobs": jobs, "part": "one"}
+            for state, jobs in (("ended", 1976), ("running", 24), ("waiting", 1), ("no submission", 3))
         ),
     }
-    return given | {f"risk_{name}": table for name, table in changed.items()}
+    return tables_ | {f"risk_{name}": table for name, table in changed.items()}
 
 
-def numbers_of(given: dict[str, pl.DataFrame], **others) -> Numbers:
-    verdict_row = summarise_tests(*(given[f"risk_{name}"] for name in ("evaluation", "features", "importance")))
-    room.VERDICT.check(verdict_row)
-    metrics = metrics_of("predict_failure", given | {"risk_verdict": verdict_row})
+def numbers_of(tables_: dict[str, pl.DataFrame], **others) -> Numbers:
+    verdict_row = summarise_tests(*(tables_[f"risk_{name}"] for name in ("evaluation", "features", "importance")))
+    analysis.VERDICT.check(verdict_row)
+    metrics = metrics_of("predict_failure", tables_ | {"risk_verdict": verdict_row})
     return Numbers(metrics | {key: {"value": value, "unit": "share", "n": 1} for key, value in others.items()})
 
 
-def trace_of(given=None, unit="job"):
-    tables_of = given or {}
+def trace_of(tables_by_name=None, unit="job"):
+    tables_of = tables_by_name or {}
     return SimpleNamespace(about={"unit": unit}, table=lambda name: tables_of[name])
 
 
-def told(m: Numbers) -> Head:
+def checked_head(m: Numbers) -> Head:
     """The head of the section, which keeps to its measures and names each of its numbers."""
-    found = head(trace_of(), m)
-    assert isinstance(found, Head)
-    assert phrases.length(found.claim) <= 18
-    assert len(found.keys) <= 4
-    assert sum(map(phrases.length, found.text)) <= 60
-    assert all(key in m for text in (found.claim, *found.text) for key in phrases.keys(text))
-    return found
+    head_ = head(trace_of(), m)
+    assert isinstance(head_, Head)
+    assert phrases.length(head_.claim) <= 18
+    assert len(head_.keys) <= 4
+    assert sum(map(phrases.length, head_.text)) <= 60
+    assert all(key in m for text in (head_.claim, *head_.text) for key in phrases.keys(text))
+    return head_
 
 
 def plain(text: str) -> str:
@@ -197,7 +197,7 @@ def plain(text: str) -> str:
 
 UP, DOWN, OPEN = (0.1, 0.05), (0.1, -0.01), (0.1, None)
 # Saved, the lower end of its interval, and that of how many times its cost it is.
-WELL, LITTLE, AT_A_LOSS, NOBODY, UNKNOWN = (
+WELL, LITTLE, AT_A_LOSS, NO_SAVING, NO_INTERVAL = (
     *((9.0, 4.0, 2.5), (9.0, 2.0, 1.2), (-3.0, -6.0, 0.1)),
     *((0.0, None, None), (9.0, None, None)),
 )
@@ -215,7 +215,7 @@ def origin(gain: tuple | None, saved: tuple | None = None, split: str = "tempora
 
 
 @pytest.mark.parametrize(
-    ("tests", "says"),
+    ("tests", "expected"),
     [
         # Two of three decide, at each step.
         ([(UP, WELL)] * 3, STRONG),
@@ -224,7 +224,7 @@ def origin(gain: tuple | None, saved: tuple | None = None, split: str = "tempora
         ([(UP, WELL), (UP, LITTLE), (DOWN, LITTLE)], MODERATE),
         ([(UP, WELL), (UP, LITTLE), (UP, AT_A_LOSS)], MODERATE),
         ([(UP, WELL), (UP, AT_A_LOSS), (UP, AT_A_LOSS)], WEAK),
-        ([(UP, AT_A_LOSS), (UP, NOBODY), (UP, UNKNOWN)], WEAK),
+        ([(UP, AT_A_LOSS), (UP, NO_SAVING), (UP, NO_INTERVAL)], WEAK),
         # Acting where failure is not predicted pays nothing.
         ([(UP, WELL), (UP, AT_A_LOSS), (DOWN, WELL)], WEAK),
         ([(DOWN, WELL), (DOWN, WELL), (UP, WELL)], NONE),
@@ -239,13 +239,13 @@ def origin(gain: tuple | None, saved: tuple | None = None, split: str = "tempora
         ([], CANNOT_SAY),
         # A saving that is not known is none of its results.
         ([(UP,)] * 3, UNPRICED),
-        ([(UP, UNKNOWN)] * 3, UNPRICED),
-        ([(UP, WELL), (UP, UNKNOWN), (UP, AT_A_LOSS)], UNPRICED),
+        ([(UP, NO_INTERVAL)] * 3, UNPRICED),
+        ([(UP, WELL), (UP, NO_INTERVAL), (UP, AT_A_LOSS)], UNPRICED),
     ],
 )
-def test_each_step_of_the_verdict_needs_two_of_three_origins(tests, says) -> None:
-    assert verdict([origin(*test) for test in tests]) == says
-    assert verdict([origin(*test) for test in reversed(tests)]) == says
+def test_each_step_of_the_verdict_needs_two_of_three_origins(tests, expected) -> None:
+    assert verdict([origin(*test) for test in tests]) == expected
+    assert verdict([origin(*test) for test in reversed(tests)]) == expected
 
 
 def test_an_origin_that_cannot_be_tested_is_left_out_and_said() -> None:
@@ -253,24 +253,24 @@ def test_an_origin_that_cannot_be_tested_is_left_out_and_said() -> None:
     table = evaluation((0.149, 0.127), (0.150, 0.12), savings=None)
     lacking = measured("pr_auc", None, n=12, failures=3, reason="fewer than 20 test jobs")
     loss = [measured("gpu_hours_saved", -3.0, -6.0, -0.5, split=split) for split in ORIGINS[:2]]
-    m = numbers_of(study_of(evaluation=pl.concat([table, room.EVALUATION.frame([lacking, *loss])])))
-    found = told(m)
+    m = numbers_of(study_of(evaluation=pl.concat([table, analysis.EVALUATION.frame([lacking, *loss])])))
+    head_ = checked_head(m)
     assert (m["risk.verdict"], m["risk.origin"]) == (WEAK, "temporal_2")
-    assert plain(found.claim) == (
+    assert plain(head_.claim) == (
         "Failure prediction is weak, not worth acting on: logistic regression has PR-AUC 0.430, base rate 0.280"
     )
-    keys = {key.label: plain(key.note) for key in found.keys}
+    keys = {key.label: plain(key.note) for key in head_.keys}
     assert keys["PR-AUC of logistic regression, second origin"] == "95% CI 0.400–0.460, n = 656"
     assert keys["Above the base rate"] == "95% CI 0.120–0.180, > 0 at 2 of 2 origins"
-    assert plain(" ".join(found.text)).endswith("Last origin left out: fewer than 20 test jobs.")
+    assert plain(" ".join(head_.text)).endswith("Last origin left out: fewer than 20 test jobs.")
 
 
 def test_a_prediction_has_its_numbers() -> None:
     m = numbers_of(study_of())
-    found = told(m)
-    assert plain(found.claim) == "Failure can be predicted: logistic regression has PR-AUC 0.500, base rate 0.280"
-    assert found.charts == ()
-    keys = {key.label: (plain(key.value), plain(key.note)) for key in found.keys}
+    head_ = checked_head(m)
+    assert plain(head_.claim) == "Failure can be predicted: logistic regression has PR-AUC 0.500, base rate 0.280"
+    assert head_.charts == ()
+    keys = {key.label: (plain(key.value), plain(key.note)) for key in head_.keys}
     assert keys["PR-AUC of logistic regression, last origin"] == ("0.500", "95% CI 0.390–0.610, n = 656")
     assert keys["Above the base rate"] == ("0.220", "95% CI 0.110–0.330, > 0 at 3 of 3 origins")
     label = "Saved by trying jobs at risk on one GPU first"
@@ -282,7 +282,7 @@ def test_a_prediction_has_its_numbers() -> None:
 
 def test_the_gain_over_history_stands_beside_that_over_the_base_rate() -> None:
     over = measured("pr_auc_above_nested_rate", 0.053, 0.005, 0.102)
-    keys = told(numbers_of(study_of(evaluation=evaluation(*TELLING, more=[over])))).keys
+    keys = checked_head(numbers_of(study_of(evaluation=evaluation(*TELLING, more=[over])))).keys
     assert ("Above history alone", "0.0530", "95% CI 0.00500–0.102") in [
         (key.label, plain(key.value), plain(key.note)) for key in keys
     ]
@@ -292,11 +292,11 @@ def test_where_history_serves_it_is_named_and_the_regression_is_not_reported() -
     """At PR-AUC .338 of history alone the page named the regression's .279."""
     table = served_by_history(0.058, 0.02, 0.116)
     m = numbers_of(study_of(evaluation=table, importance=importance(("history", 0.11, 0.06))))
-    found = told(m)
-    assert plain(found.claim) == "Failure can be predicted: history alone has PR-AUC 0.338, base rate 0.222"
+    head_ = checked_head(m)
+    assert plain(head_.claim) == "Failure can be predicted: history alone has PR-AUC 0.338, base rate 0.222"
     assert m["risk.temporal_3.served"] == "nested_rate" and m["risk.temporal_3.logistic.pr_auc"] == 0.279
-    assert [key.label for key in found.keys][:2] == ["PR-AUC of history alone, last origin", "Above the base rate"]
-    assert "Above history alone" not in [key.label for key in found.keys]
+    assert [key.label for key in head_.keys][:2] == ["PR-AUC of history alone, last origin", "Above the base rate"]
+    assert "Above history alone" not in [key.label for key in head_.keys]
     assert plain(describe_importance(m)) == (
         "On earlier jobs, a regression on all features did not beat history alone."
     )
@@ -314,7 +314,7 @@ def served_by_history(above_regression: float, low: float, above: float) -> pl.D
             measured("pr_auc", 0.222 + above - 0.059, 0.25, 0.31, split=split, serves=False),
             measured("pr_auc_above_base_rate", above_regression, low, 0.1, split=split, serves=False),
         ]
-    return room.EVALUATION.frame(rows)
+    return analysis.EVALUATION.frame(rows)
 
 
 def test_the_strength_goes_by_what_acting_saves_against_its_cost() -> None:
@@ -322,9 +322,9 @@ def test_the_strength_goes_by_what_acting_saves_against_its_cost() -> None:
     saved, over_cost = {"gpu_hours_saved": (-3.0, -6.0, -0.4)}, {"gpu_hours_saved_over_cost": (0.4, 0.1, 0.9)}
     more = [measured(name, *of, split=split) for split in ORIGINS for name, of in (saved | over_cost).items()]
     more.append(measured("gpu_hours_saved_of_oracle", 0.457, 0.1, 0.8))
-    found = told(numbers_of(study_of(evaluation=evaluation(*TELLING, savings=None, more=more))))
-    assert plain(found.claim).startswith("Failure prediction is weak, not worth acting on: logistic regression has")
-    assert "at 0 of 3 origins" in plain(found.keys[-1].note)
+    head_ = checked_head(numbers_of(study_of(evaluation=evaluation(*TELLING, savings=None, more=more))))
+    assert plain(head_.claim).startswith("Failure prediction is weak, not worth acting on: logistic regression has")
+    assert "at 0 of 3 origins" in plain(head_.keys[-1].note)
 
 
 @pytest.mark.parametrize(
@@ -338,21 +338,21 @@ def test_the_strength_goes_by_what_acting_saves_against_its_cost() -> None:
     ],
 )
 def test_the_figures_of_an_origin_that_is_outvoted_do_not_contradict_the_verdict(above, claim) -> None:
-    assert plain(told(numbers_of(study_of(evaluation=evaluation(*above)))).claim) == claim
+    assert plain(checked_head(numbers_of(study_of(evaluation=evaluation(*above)))).claim) == claim
 
 
 def test_without_intervals_the_data_cannot_say() -> None:
     few = [
         row | {"cluster_by": "request profile", "clusters": 1.52} for row in evaluation(*WITHOUT_INTERVALS).to_dicts()
     ]
-    m = numbers_of(study_of(evaluation=room.EVALUATION.frame(few)))
-    found = told(m)
+    m = numbers_of(study_of(evaluation=analysis.EVALUATION.frame(few)))
+    head_ = checked_head(m)
     assert m["risk.verdict"] == CANNOT_SAY and m.n("risk.origins_predicted") == 0
-    assert plain(found.claim) == (
+    assert plain(head_.claim) == (
         "The data cannot say whether failure can be predicted: failures are of 1.52 effective request profiles"
     )
-    assert [plain(key.note) for key in found.keys] == ["no interval: 1.52 effective request profiles, n = 656"]
-    assert found.charts == () and found.text == ()
+    assert [plain(key.note) for key in head_.keys] == ["no interval: 1.52 effective request profiles, n = 656"]
+    assert head_.charts == () and head_.text == ()
 
 
 def test_a_trace_without_a_model_is_a_line() -> None:
@@ -360,13 +360,13 @@ def test_a_trace_without_a_model_is_a_line() -> None:
         measured("pr_auc", None, split=split, n=0, failures=0, serves=False, reason="fewer than 50 failures")
         for split in ORIGINS
     ]
-    given = study_of(evaluation=room.EVALUATION.frame(none), importance=room.IMPORTANCE.frame([]))
-    m = numbers_of(given)
-    found = head(trace_of(), m)
-    assert found == Line(
+    tables_ = study_of(evaluation=analysis.EVALUATION.frame(none), importance=analysis.IMPORTANCE.frame([]))
+    m = numbers_of(tables_)
+    line = head(trace_of(), m)
+    assert line == Line(
         "Failure risk", "failure prediction cannot be tested: fewer than 50 failures", "risk_evaluation", checked=False
     )
-    assert not m.has("risk.verdict") and lines(trace_of(), m) == [] and tables(trace_of(given)) == {}
+    assert not m.has("risk.verdict") and lines(trace_of(), m) == [] and tables(trace_of(tables_)) == {}
 
 
 # Sentences -----------------------------------------------------------------------------------------------------
@@ -377,7 +377,7 @@ def test_what_carries_the_score() -> None:
     assert plain(describe_importance(m)) == (
         "The history of failures predicts best, then time limit; without history it loses 57.7% of its gain."
     )
-    assert plain(told(m).text[0]).endswith("Do not use the score to rank people.")
+    assert plain(checked_head(m).text[0]).endswith("Do not use the score to rank people.")
 
 
 def test_a_loss_whose_interval_holds_0_says_so() -> None:
@@ -388,28 +388,28 @@ def test_a_loss_whose_interval_holds_0_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("history", "says"),
+    ("history", "expected"),
     [
         ((-0.0002, -0.01), "The time limit predicts best; the user's history adds nothing measurable."),
         ((0.005, -0.01), "The time limit predicts best; the user's history adds nothing measurable."),
         ((0.127, None), "The time limit predicts best; without history it loses 57.7% of its gain (no interval)."),
     ],
 )
-def test_no_sentence_says_that_history_adds_nothing_and_that_the_score_rests_on_it(history, says) -> None:
+def test_no_sentence_says_that_history_adds_nothing_and_that_the_score_rests_on_it(history, expected) -> None:
     drop, low = history
     m = numbers_of(study_of(importance=importance(("time_limit", 0.056, 0.03), history=(drop, low))))
-    assert plain(describe_importance(m)) == says
-    assert plain(told(m).text[0]) == f"{says} Do not use the score to rank people."
+    assert plain(describe_importance(m)) == expected
+    assert plain(checked_head(m).text[0]) == f"{expected} Do not use the score to rank people."
 
 
 def test_without_any_history_there_is_none_of_it_and_nobody_to_rank() -> None:
-    given = study_of(
+    tables_ = study_of(
         importance=importance(("memory", 0.05, 0.02), history=None),
         features=features(("memory", "numeric", "mem_mib"), ("user_share", "numeric", "user_share")),
     )
-    m = numbers_of(given)
+    m = numbers_of(tables_)
     assert plain(describe_importance(m)) == "The memory predicts best."
-    assert m["risk.features_of_user"] == 0 and "rank" not in " ".join(told(m).text)
+    assert m["risk.features_of_user"] == 0 and "rank" not in " ".join(checked_head(m).text)
 
 
 def test_nothing_carries_it_where_every_interval_holds_0() -> None:
@@ -425,15 +425,15 @@ def test_the_challenger_that_is_absent_says_why_and_the_one_that_is_there_wins_b
         measured("pr_auc_above_logistic", 0.02, low, 0.05, split=split, model="gradient_boosting", serves=False)
         for split, low in zip(ORIGINS, (0.01, -0.01, 0.002), strict=True)
     ]
-    there = numbers_of(study_of(evaluation=evaluation(*TELLING, more=against)))
-    assert there["risk.gradient_boosting.origins_won"] == 2 and there.n("risk.gradient_boosting.origins_won") == 3
-    assert not there.has("risk.gradient_boosting.reason")
+    present = numbers_of(study_of(evaluation=evaluation(*TELLING, more=against)))
+    assert present["risk.gradient_boosting.origins_won"] == 2 and present.n("risk.gradient_boosting.origins_won") == 3
+    assert not present.has("risk.gradient_boosting.reason")
 
 
 def test_slices_and_extrapolation_have_their_number_or_their_reason() -> None:
-    seen = measured("pr_auc", 0.33, 0.2, 0.5, slice="unseen_group", n=119, failures=28)
-    none = measured("pr_auc", None, slice="unseen_user", n=8, failures=2, reason="fewer than 20 test jobs")
-    beyond = room.EXTRAPOLATION.frame(
+    unseen_group = measured("pr_auc", 0.33, 0.2, 0.5, slice="unseen_group", n=119, failures=28)
+    unseen_user = measured("pr_auc", None, slice="unseen_user", n=8, failures=2, reason="fewer than 20 test jobs")
+    beyond = analysis.EXTRAPOLATION.frame(
         {
             "held_out": "largest_jobs",
             "value": "8",
@@ -447,14 +447,14 @@ def test_slices_and_extrapolation_have_their_number_or_their_reason() -> None:
         }
         for trained, estimate in (("without", 0.35), ("with", 0.42), ("difference", 0.07))
     )
-    given = study_of(evaluation=evaluation(*TELLING, more=[seen, none]), extrapolation=beyond)
-    m = numbers_of(given)
+    tables_ = study_of(evaluation=evaluation(*TELLING, more=[unseen_group, unseen_user]), extrapolation=beyond)
+    m = numbers_of(tables_)
     assert m["risk.unseen_group.pr_auc"] == 0.33 and m["risk.unseen_group.jobs"] == 119
     assert m["risk.unseen_user.reason"] == "fewer than 20 test jobs" and m["risk.unseen_user.jobs"] == 8
-    assert [m[f"risk.largest_jobs.{of}.pr_auc"] for of in ("without", "with", "difference")] == [0.35, 0.42, 0.07]
+    assert [m[f"risk.largest_jobs.{name}.pr_auc"] for name in ("without", "with", "difference")] == [0.35, 0.42, 0.07]
     assert format_ci(m, "risk.largest_jobs.difference.pr_auc").replace("\u00a0", " ") == "95% CI −0.0300 to 0.170"
-    found = tables(trace_of(given))
-    wide = model_rows(given["risk_evaluation"], "temporal_3")
+    page_tables = tables(trace_of(tables_))
+    wide = model_rows(tables_["risk_evaluation"], "temporal_3")
     assert wide["test"].unique(maintain_order=True).to_list() == [
         *("First origin", "Second origin", "Last origin", "Last origin, groups never seen"),
         "Random split, which sees the future",
@@ -463,7 +463,7 @@ def test_slices_and_extrapolation_have_their_number_or_their_reason() -> None:
         656,
         0.5,
     )
-    assert found["risk-extrapolation"].frame["kind"].to_list() == ["More than 8 GPUs"] * 3
+    assert page_tables["risk-extrapolation"].frame["kind"].to_list() == ["More than 8 GPUs"] * 3
 
 
 # Charts --------------------------------------------------------------------------------------------------------
@@ -472,28 +472,28 @@ def test_slices_and_extrapolation_have_their_number_or_their_reason() -> None:
 @pytest.mark.parametrize("name", CHARTS)
 @pytest.mark.parametrize("study", [Study(), Study("pod", True, narrow=True)], ids=["desk", "phone"])
 def test_every_chart_is_drawn(name, study) -> None:
-    found = CHARTS[name](study_of(), study)
-    assert found.empty is None
-    vl_convert.vegalite_to_svg(json.dumps(found.spec(validate=True)), allowed_base_urls=[])
+    figure = CHARTS[name](study_of(), study)
+    assert figure.empty is None
+    vl_convert.vegalite_to_svg(json.dumps(figure.spec(validate=True)), allowed_base_urls=[])
 
 
 @pytest.mark.parametrize("name", CHARTS)
 def test_without_rows_there_is_nothing_to_draw(name) -> None:
-    contracts = {contract.name: contract for contract in room.ANALYSIS.tables}
-    given = {name: contract.frame([]) for name, contract in contracts.items()}
-    assert CHARTS[name](given, Study()).empty
+    contracts = {contract.name: contract for contract in analysis.ANALYSIS.tables}
+    tables_ = {name: contract.frame([]) for name, contract in contracts.items()}
+    assert CHARTS[name](tables_, Study()).empty
 
 
 def test_the_calibration_has_every_tenth_and_intervals_of_the_last_origin_alone() -> None:
-    found = CHARTS["risk_calibration"](study_of(), Study())
-    tenths = found.datasets["tenths"]
+    figure = CHARTS["risk_calibration"](study_of(), Study())
+    tenths = figure.datasets["tenths"]
     assert [row["of"] for row in tenths] == ["last tested origin"] * 3 + ["random split: sees the future"] * 3
-    assert "n = 180 jobs, 67 failures" in found.caption and "some have too few clusters" in found.caption
-    top = found.datasets["right"][1]["at"]
+    assert "n = 180 jobs, 67 failures" in figure.caption and "some have too few clusters" in figure.caption
+    top = figure.datasets["right"][1]["at"]
     assert max(row["high"] or 0 for row in tenths) <= top <= 1
     slope = measured("calibration_slope", 0.9, 0.55, 1.25)
-    given = study_of(evaluation=evaluation(*TELLING, more=[slope]))
-    assert "slope 0.900, right: 1" in CHARTS["risk_calibration"](given, Study()).caption
+    tables_ = study_of(evaluation=evaluation(*TELLING, more=[slope]))
+    assert "slope 0.900, right: 1" in CHARTS["risk_calibration"](tables_, Study()).caption
 
 
 def test_the_importance_has_each_feature_once_and_all_history_last() -> None:
@@ -502,35 +502,35 @@ def test_the_importance_has_each_feature_once_and_all_history_last() -> None:
 
 
 def test_the_decisions_name_what_is_chosen() -> None:
-    found = CHARTS["risk_decisions"](study_of(), Study())
-    assert [row["flagged"] for row in found.datasets["chosen"]] == [72]
-    assert {row["by"] for row in found.datasets["curves"]} == {"logistic regression", "all that fail are known"}
-    assert "n = 378 jobs" in found.caption and "10.3" in found.alt
+    figure = CHARTS["risk_decisions"](study_of(), Study())
+    assert [row["flagged"] for row in figure.datasets["chosen"]] == [72]
+    assert {row["by"] for row in figure.datasets["curves"]} == {"logistic regression", "all that fail are known"}
+    assert "n = 378 jobs" in figure.caption and "10.3" in figure.alt
 
 
 def test_a_feature_with_many_values_shows_those_that_most_jobs_have() -> None:
-    given = study_of(
-        dependence=dependence(*(f"q{place}" for place in range(20)), feature="queue"),
+    tables_ = study_of(
+        dependence=dependence(*(f"q{index}" for index in range(20)), feature="queue"),
         features=features(("queue", "category", "queue")),
     )
-    rows = CHARTS["risk_dependence"](given, Study()).datasets["panel0"]
-    assert [row["value"] for row in rows] == [f"q{place}" for place in range(20 - MOST_VALUES, 20)]
+    rows = CHARTS["risk_dependence"](tables_, Study()).datasets["panel0"]
+    assert [row["value"] for row in rows] == [f"q{index}" for index in range(20 - MOST_VALUES, 20)]
 
 
 def test_hostile_values_of_features_stay_labels() -> None:
-    given = study_of(
+    tables_ = study_of(
         dependence=pl.concat([dependence(*HOSTILE, feature="queue"), dependence("0.5", feature=HOSTILE[0])]),
         importance=importance(*((name, 0.1, 0.05) for name in HOSTILE), history=None),
         features=features(("queue", "category", "queue"), (HOSTILE[0], "history", "user")),
     )
     for name in ("risk_dependence", "risk_importance"):
-        found = CHARTS[name](given, Study())
-        svg = vl_convert.vegalite_to_svg(json.dumps(found.spec(validate=True)), allowed_base_urls=[])
+        figure = CHARTS[name](tables_, Study())
+        svg = vl_convert.vegalite_to_svg(json.dumps(figure.spec(validate=True)), allowed_base_urls=[])
         assert "<script" not in svg and "\u202e" not in svg and "\x00" not in svg
         assert "long" * 30 not in svg
-    values = [row["value"] for row in CHARTS["risk_dependence"](given, Study()).datasets["panel0"]]
+    values = [row["value"] for row in CHARTS["risk_dependence"](tables_, Study()).datasets["panel0"]]
     assert len(set(values)) == len(HOSTILE)
-    m = numbers_of(given)
+    m = numbers_of(tables_)
     sentence = describe_importance(m)
     assert all(key in m for key in phrases.keys(sentence)) and "<script" not in phrases.html(sentence)
 

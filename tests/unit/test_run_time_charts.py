@@ -1,4 +1,4 @@
-"""Run time by feature: the charts of rule correlate, and what stands open of it."""
+"""Run time by feature: the charts and the numbers of the rule correlate."""
 
 from pathlib import Path
 
@@ -18,21 +18,21 @@ CONTRACTS = contracts()
 REQUESTS = ("gpu_milli", "cpu_milli", "mem_mib", "size")
 
 
-def jobs_of(users=24, each=21, slope=1.0):
+def jobs_of(users=24, jobs_per_user=21, slope=1.0):
     """Jobs whose run time goes with their GPUs, of users that ask for all sizes; CPU is a multiple of the GPUs."""
-    gpus = [2 ** (number % 7) for number in range(users * each)]
-    noise = [1 + number * 37 % 11 / 5 for number in range(users * each)]
+    gpus = [2 ** (number % 7) for number in range(users * jobs_per_user)]
+    noise = [1 + number * 37 % 11 / 5 for number in range(users * jobs_per_user)]
     return with_clusters(
         pl.DataFrame(
             {
-                "user": [f"u{number // each}" for number in range(users * each)],
-                "outcome": ["success" if number % 3 else "failure" for number in range(users * each)],
+                "user": [f"u{number // jobs_per_user}" for number in range(users * jobs_per_user)],
+                "outcome": ["success" if number % 3 else "failure" for number in range(users * jobs_per_user)],
                 "runtime_s": [int(600 * number**slope * by) for number, by in zip(gpus, noise, strict=True)],
                 "gpu_milli": [1000 * number for number in gpus],
                 "cpu_milli": [8000 * number for number in gpus],
-                "mem_mib": [1024 * (1 + number % 5) for number in range(users * each)],
-                "size": [1] * (users * each),
-                "gpu_type": ["T4"] * (users * each),
+                "mem_mib": [1024 * (1 + number % 5) for number in range(users * jobs_per_user)],
+                "size": [1] * (users * jobs_per_user),
+                "gpu_type": ["T4"] * (users * jobs_per_user),
             }
         )
     )
@@ -45,42 +45,42 @@ def tables_of(jobs):
 @pytest.mark.parametrize("narrow", [False, True])
 def test_a_panel_for_each_request_with_both_correlations(narrow):
     tables = tables_of(jobs_of())
-    drawn = CHARTS["factors_of_run_time"](tables, Study(narrow=narrow))
-    drawn.spec(validate=True)
+    figure = CHARTS["factors_of_run_time"](tables, Study(narrow=narrow))
+    figure.spec(validate=True)
     # CPU is a multiple of the GPUs, size is always 1.
-    assert list(drawn.datasets) == ["gpu_request", "memory_request", "gpu_request_notes", "memory_request_notes"]
-    assert drawn.caption.endswith("CPU request: alike")
-    for note in drawn.datasets["gpu_request_notes"]:
-        told = tables["correlations"].filter(
+    assert list(figure.datasets) == ["gpu_request", "memory_request", "gpu_request_notes", "memory_request_notes"]
+    assert figure.caption.endswith("CPU request: alike")
+    for note in figure.datasets["gpu_request_notes"]:
+        rows = tables["correlations"].filter(
             pl.col("cutoff_s").is_null(), outcome_set=note["outcome"], feature="gpu_request"
         )
-        means = told.row(by_predicate=pl.col("unit").eq("group_mean") & pl.col("method").eq("pearson"), named=True)
-        jobs = told.row(by_predicate=pl.col("unit").eq("job") & pl.col("method").eq("spearman"), named=True)
+        means = rows.row(by_predicate=pl.col("unit").eq("group_mean") & pl.col("method").eq("pearson"), named=True)
+        jobs = rows.row(by_predicate=pl.col("unit").eq("job") & pl.col("method").eq("spearman"), named=True)
         assert note["means"].startswith(f"r {means['estimate']:.2f}, n 7, p ")
         assert note["over_jobs"].startswith(f"ρ {jobs['estimate']:.2f}, n {jobs['n']}, p ")
-    points = drawn.datasets["gpu_request"]
+    points = figure.datasets["gpu_request"]
     assert sorted({row["value"] for row in points}) == [1, 2, 4, 8, 16, 32, 64]
-    of_one = jobs_of().filter(outcome="success", gpu_milli=1000)["runtime_s"].mean()
-    assert points[0]["mean_s"] == pytest.approx(of_one, rel=1e-5)
+    mean_of_one = jobs_of().filter(outcome="success", gpu_milli=1000)["runtime_s"].mean()
+    assert points[0]["mean_s"] == pytest.approx(mean_of_one, rel=1e-5)
 
 
-def test_what_cannot_be_drawn_is_said():
+def test_what_cannot_be_drawn_is_named():
     zeros = jobs_of().with_columns(gpu_milli=pl.when(pl.col("gpu_milli") > 1000).then("gpu_milli").otherwise(0))
     assert "2 groups at 0 not drawn" in CHARTS["factors_of_run_time"](tables_of(zeros), Study()).caption
-    alike = jobs_of().with_columns(pl.lit(1000, pl.Int64).alias(name) for name in REQUESTS)
-    assert CHARTS["factors_of_run_time"](tables_of(alike), Study()).empty
+    constant = jobs_of().with_columns(pl.lit(1000, pl.Int64).alias(name) for name in REQUESTS)
+    assert CHARTS["factors_of_run_time"](tables_of(constant), Study()).empty
     assert CHARTS["runtime_by_measured_use"](tables_of(jobs_of()), Study()).empty
 
 
 def test_many_values_are_merged_at_weighted_means():
     jobs = jobs_of(users=500).with_row_index()
     jobs = jobs.with_columns(mem_mib=(1024 + pl.col("index") % 2500).cast(pl.Int64)).drop("index")
-    drawn = CHARTS["factors_of_run_time"](tables_of(jobs), Study())
-    of_success = [row for row in drawn.datasets["memory_request"] if row["outcome"] == "success"]
-    assert len(of_success) <= 100
-    total = sum(row["mean_s"] * row["jobs"] for row in of_success)
+    figure = CHARTS["factors_of_run_time"](tables_of(jobs), Study())
+    success_rows = [row for row in figure.datasets["memory_request"] if row["outcome"] == "success"]
+    assert len(success_rows) <= 100
+    total = sum(row["mean_s"] * row["jobs"] for row in success_rows)
     assert total == pytest.approx(jobs.filter(outcome="success")["runtime_s"].sum(), rel=1e-4)
-    assert "neighbouring values of memory request merged" in drawn.caption
+    assert "neighbouring values of memory request merged" in figure.caption
 
 
 def head_of(jobs, without=()):
@@ -103,7 +103,7 @@ def test_the_claim_is_of_the_clearest_correlation():
     assert "falls with GPU request" in plain(falls.claim)
 
 
-def test_nothing_found_is_a_line():
+def test_no_significant_correlation_is_a_line():
     head, (line,) = head_of(jobs_of(slope=0.0))
     assert plain(head.claim) == "No request is significantly associated with run time"
     assert line.checked and plain(line.found).startswith("no significant correlation of group means (r = ")
@@ -111,7 +111,7 @@ def test_nothing_found_is_a_line():
     assert not line.checked and plain(line.found) == "no correlation of group means can be tested"
     head, _ = head_of(jobs_of(slope=0.0), without=("success.gpu_request.job.reject_clustered",))
     assert plain(head.claim) == "No request that can be tested is significantly associated with run time"
-    head, (line,) = head_of(jobs_of(users=1, each=1))
+    head, (line,) = head_of(jobs_of(users=1, jobs_per_user=1))
     assert head is None and not line.checked
 
 
@@ -142,7 +142,7 @@ def test_failure_share_has_the_commonest_values_in_order():
         "failure_share": FAILURE_SHARE.frame(rows),
         "outcomes": pl.DataFrame({"outcome": ["failure", "success"], "jobs": [300, 1200], "at_time_limit": [7, 0]}),
     }
-    drawn = CHARTS["failure_share"](tables, Study())
-    assert [row["value"] for row in drawn.datasets["memory_request"]] == [str(value) for value in range(1, 21)]
-    assert drawn.datasets["all"] == [{"share": 0.2}]
-    assert "Of memory request the 20 commonest values." in drawn.caption and "7 of the failures" in drawn.caption
+    figure = CHARTS["failure_share"](tables, Study())
+    assert [row["value"] for row in figure.datasets["memory_request"]] == [str(value) for value in range(1, 21)]
+    assert figure.datasets["all"] == [{"share": 0.2}]
+    assert "Of memory request the 20 commonest values." in figure.caption and "7 of the failures" in figure.caption
