@@ -576,4 +576,6 @@ def test_in_archives(tmp_path):
         "a.tar.gz": True,
         "a.tar.gz/Venus/cluster_log.csv": False,  # the check would have to read other members first
     }.items():
-        assert bool(find_wrong_headers("mine", {}, {"log": [f"{tmp_path}/{path}"]}, FORMATS["helios"])) is is_reported, path
+        assert (
+            bool(find_wrong_headers("mine", {}, {"log": [f"{tmp_path}/{path}"]}, FORMATS["helios"])) is is_reported
+        ), path

@@ -106,7 +106,9 @@ def test_memory_per_gb_is_requested_only_where_memory_grows():
         "linear": {"base_mb": 250, "mb_per_gb": {"pai2020": 130}},
     }
     measured = MEASURED | table | {"snakemake_mb": 0}
-    ratios = [estimate_memory_mb(measured, job.rule, job.format, job.raw_gb, 1) / job.megabytes for job in flat + linear]
+    ratios = [
+        estimate_memory_mb(measured, job.rule, job.format, job.raw_gb, 1) / job.megabytes for job in flat + linear
+    ]
     assert min(ratios) > 1.2
 
 
